@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The whole tree, tests and examples included, is built with the sanitizer: oshcc passes these flags on.
+set(ATOLL_SANITIZE_FLAGS "")
+if(ATOLL_SANITIZE STREQUAL "address")
+  set(ATOLL_SANITIZE_FLAGS -fsanitize=address -fno-omit-frame-pointer)
+elseif(ATOLL_SANITIZE STREQUAL "undefined")
+  set(ATOLL_SANITIZE_FLAGS -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+elseif(ATOLL_SANITIZE STREQUAL "thread")
+  set(ATOLL_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
+elseif(ATOLL_SANITIZE)
+  message(FATAL_ERROR "ATOLL_SANITIZE=${ATOLL_SANITIZE}: allowed are address, undefined, thread")
+endif()
+add_compile_options(${ATOLL_SANITIZE_FLAGS})
+add_link_options(${ATOLL_SANITIZE_FLAGS})

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Environment variables, parsed and validated once.  To add one, add its row to env.def.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+
+namespace atoll {
+
+/// The values of all variables.  Members carry the names of env.def.
+struct Env {
+  // Kinds of variables.  Flag: "0", "off", "no", "false" and "" are false, anything else is true.
+  // Size: see parse_size(); unset: empty.  Count: a non-negative number, or "auto": empty.
+  // Choice: one of the words of the row, the first is the default.  Text: anything.  Seconds: a number > 0.
+  using Flag = bool;
+  using Size = std::optional<std::size_t>;
+  using Count = std::optional<std::uint64_t>;
+  using Choice = std::string;
+  using Text = std::string;
+  using Seconds = double;
+
+#define ENV(NAME, KIND, member, def, help) KIND member{};
+#include "base/env.def"
+#undef ENV
+
+  /// Reads the environment.  The error names the variable, its value and what is allowed.
+  static Result<Env> read();
+
+  /// One line per variable: name, value in force, default, help.
+  std::string describe() const;
+};
+
+/// A size as the specification writes it (SHMEM_SYMMETRIC_SIZE): a non-negative integer or decimal, then at most
+/// one suffix of kKmMgGtT (powers of 1024); what follows the suffix is ignored; fractions are rounded up.
+/// Empty result: the text does not start with a number, or the value does not fit.
+std::optional<std::size_t> parse_size(std::string_view text);
+
+}  // namespace atoll

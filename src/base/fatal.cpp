@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/fatal.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+namespace atoll {
+namespace {
+
+std::string identity;  // empty until the rank is known
+AbortHook abort_hook = nullptr;
+
+// One write(2), so that lines of several PEs are not mixed.
+void print_line(const char* format, va_list arguments) {
+  char line[1024];
+  int length = identity.empty() ? std::snprintf(line, sizeof line, "atoll: ")
+                                : std::snprintf(line, sizeof line, "atoll: %s: ", identity.c_str());
+  length += std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length) - 1, format, arguments);
+  const std::size_t kept = std::min(static_cast<std::size_t>(length), sizeof line - 2);
+  line[kept] = '\n';
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, kept + 1);
+}
+
+}  // namespace
+
+void set_identity(int pe, int npes, const std::string& host) {
+  identity = "PE " + std::to_string(pe) + " of " + std::to_string(npes) + " on " + host;
+}
+
+void set_abort_hook(AbortHook hook) { abort_hook = hook; }
+
+void fatal(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  print_line(format, arguments);
+  va_end(arguments);
+  if (abort_hook != nullptr) abort_hook(kErrorExit);
+  _exit(kErrorExit);
+}
+
+void warn(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  print_line(format, arguments);
+  va_end(arguments);
+}
+
+}  // namespace atoll

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The network as the core sees it: how data, atomics and messages reach PEs whose memory is not mapped here.
+//
+// Two parts.  Network is the set-up interface, virtual because it is off every fast path.  Channel with its flat
+// NetOps table is the data interface: one predictable indirect call before the wire.  A decorator (the software
+// NIC, the faulty network of the tests) is a Network that opens channels of its own with its own table and holds
+// the inner channel.
+//
+// Nothing here blocks.  Every operation is posted and completes later; the core waits, by polling the network,
+// because only the core knows how to wait (spin, yield, block) and what else must make progress meanwhile.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/atomic_op.hpp"
+#include "base/status.hpp"
+
+namespace atoll {
+
+/// Address ranges that every PE has and that the network can reach.  Values index tables.
+enum class SegmentId : std::uint8_t { heap, statics };
+inline constexpr int kSegments = 2;
+
+/// A place in a segment of another PE: byte offset from that PE's own base of the segment.
+struct RemoteAddress {
+  SegmentId segment;
+  std::uint64_t offset;
+};
+
+/// Set to true, once, by whoever polls the network, when the operation it was passed to has completed.  Lives
+/// until then, usually on the stack of the waiting call.  The release store pairs with done()'s acquire load:
+/// what the operation wrote (a get's data, a fetched value) is visible to the thread that saw it done.
+class Completion {
+ public:
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  void set_done() { done_.store(true, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> done_{false};
+};
+
+struct Channel;
+
+/// Operations on one channel.  All may be called by any thread; all return at once, but may poll the network
+/// while the provider has no room.  An operation counts as outstanding until it is complete AT THE TARGET: a
+/// put's data are visible there, an atomic has been applied, a get's data have arrived here.  `completion` may
+/// be null: the operation is then only found complete by idle().  Errors end the job (fatal()).
+struct NetOps {
+  /// Stores n bytes at `to` on `pe`.  With `copy`, `source` may be reused on return (REQUIRES: n <=
+  /// Network::copy_limit()); without, it must stay until the operation is complete.
+  void (*put)(Channel*, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy, Completion*);
+
+  /// Fetches n bytes at `from` on `pe` into `dest`.
+  void (*get)(Channel*, int pe, void* dest, RemoteAddress from, std::size_t n, Completion*);
+
+  /// Applies `op`; operands are copied before return.  A fetching operation passes `fetch`, which stays in use
+  /// until completion; others pass null.  REQUIRES: natural alignment, is_defined(op, type).
+  void (*amo)(Channel*, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
+              const void* compare, void* fetch, Completion*);
+
+  /// Has handler `id` (core/progress) run at `pe` with a copy of n bytes.  Messages of one channel to one PE are
+  /// delivered in order, and are not ordered with puts or atomics.  Complete when the message has left.
+  /// REQUIRES: n <= kMaxMessage.
+  void (*send)(Channel*, int pe, std::uint16_t id, const void* message, std::size_t n);
+
+  /// Starts everything that the channel still holds back (batches).  Called before any wait for idleness.
+  void (*flush)(Channel*);
+
+  /// Whether nothing is outstanding: on the channel, or on the channel towards `pe`.
+  bool (*idle)(const Channel*);
+  bool (*idle_to)(const Channel*, int pe);
+
+  /// Orders puts and atomics issued before the call ahead of those issued after it, per target (shmem_fence).
+  /// Returns false where the wire gives no such promise: the caller must then wait for idleness instead.
+  bool (*fence)(Channel*);
+};
+
+/// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.
+struct Channel {
+  const NetOps* ops;
+};
+
+/// Largest payload of a message.
+inline constexpr std::size_t kMaxMessage = 16000;
+
+/// Called on whichever thread polls.  REQUIRES of the handler: it does not wait and does not poll; it may send.
+using MessageSink = void (*)(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n);
+
+/// One network of a process.  Thread safety: set-up from one thread; poll() from any, at any time.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  /// What carries the data, for SHMEM_INFO and error messages ("libfabric tcp;ofi_rxm").
+  virtual std::string describe() const = 0;
+
+  /// Makes a local range reachable as `id`.  Before address(); the range stays for the life of the process.
+  virtual Status add_segment(SegmentId id, void* base, std::size_t size) = 0;
+
+  /// What a peer needs to reach this process, at most kMaxAddress bytes; exchanged by boot.
+  virtual Result<std::vector<std::byte>> address() = 0;
+
+  /// Gives the addresses of all PEs: `lookup(pe)` returns what that PE's address() returned (stable memory).
+  /// Connections are made on first use.  `me` is this PE; messages from a PE carry its number.
+  using AddressLookup = std::span<const std::byte> (*)(int pe);
+  virtual Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) = 0;
+
+  /// Channels live until close_channel(), which REQUIRES idle().
+  virtual Channel* open_channel() = 0;
+  virtual void close_channel(Channel*) = 0;
+
+  /// Makes progress once: reaps completions, runs message handlers.  Returns whether anything happened.
+  /// Returns false at once when another thread is polling.
+  virtual bool poll() = 0;
+
+  /// For a thread that has nothing else to do: a descriptor that becomes readable when poll() has work, and
+  /// whether it is safe to block on it now (false: poll again first).
+  virtual int wait_fd() const = 0;
+  virtual bool may_block() = 0;
+
+  /// Largest put with `copy`.
+  virtual std::size_t copy_limit() const = 0;
+
+  /// Whether amo() supports the pair; the core sends the others to the target's agent.
+  virtual bool supports(AtomicOp op, AtomicType type, bool fetching) const = 0;
+};
+
+inline constexpr std::size_t kMaxAddress = 192;
+
+}  // namespace atoll
