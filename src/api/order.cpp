@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory ordering (OpenSHMEM 1.6, section 9.12) and the barriers of the world (9.10).
+#include "core/order.hpp"
+
+#include "api/define.hpp"
+#include "base/fatal.hpp"
+#include "coll/barrier.hpp"
+
+namespace {
+
+using atoll::Call;
+using atoll::rt;
+
+void check_started(Call call) {
+  if (!atoll::initialised()) [[unlikely]] atoll::fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+}
+
+void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
+  if (ctx == SHMEM_CTX_INVALID) return;
+  atoll::Context& context = atoll::context_of(call, ctx);
+  for (size_t i = 0; i < count; ++i) {
+    const int pe = atoll::to_world(call, ctx, pes[i]);
+    atoll::check_pe(call, pe);
+    atoll::quiet_to(context, pe);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+void pshmem_fence(void) { atoll::fence(rt.world_context); }
+void pshmem_quiet(void) { atoll::quiet(rt.world_context); }
+
+// On SHMEM_CTX_INVALID these do nothing.
+void pshmem_ctx_fence(shmem_ctx_t ctx) {
+  if (ctx != SHMEM_CTX_INVALID) atoll::fence(atoll::context_of({"shmem_ctx_fence"}, ctx));
+}
+void pshmem_ctx_quiet(shmem_ctx_t ctx) {
+  if (ctx != SHMEM_CTX_INVALID) atoll::quiet(atoll::context_of({"shmem_ctx_quiet"}, ctx));
+}
+
+void pshmem_pe_quiet(const int* pes, size_t count) { quiet_pes({"shmem_pe_quiet"}, SHMEM_CTX_DEFAULT, pes, count); }
+void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int* pes, size_t count) {
+  quiet_pes({"shmem_ctx_pe_quiet"}, ctx, pes, count);
+}
+
+void pshmem_barrier_all(void) {
+  check_started({"shmem_barrier_all"});
+  atoll::quiet(rt.world_context);
+  atoll::sync_world();
+}
+
+void pshmem_sync_all(void) {
+  check_started({"shmem_sync_all"});
+  atoll::sync_world();
+}
+
+SHMEM_FUNCS_ORDER(ATOLL_ALIAS_)
+ATOLL_ALIAS_(void, shmem_barrier_all, (void))
+ATOLL_ALIAS_(void, shmem_sync_all, (void))
+
+}  // extern "C"

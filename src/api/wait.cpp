@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Point-to-point synchronization (OpenSHMEM 1.6, section 9.11), and the operations on signal words (9.9).
+#include "api/define.hpp"
+#include "core/amo.hpp"
+#include "core/p2p.hpp"
+
+namespace atoll::api {
+namespace {
+
+template <class T>
+void _wait_until(Call call, T* ivar, int cmp, T value) {
+  wait_until(call, "ivar", ivar, cmp, value);
+}
+
+template <class T>
+int _test(Call call, T* ivar, int cmp, T value) {
+  return test(call, ivar, cmp, value) ? 1 : 0;
+}
+
+template <class T>
+void _wait(Call call, T* ivar, T value) {
+  wait_until(call, "ivar", ivar, SHMEM_CMP_NE, value);
+}
+
+// ---- One value for all elements
+
+template <class T>
+void _wait_until_all(Call call, T* ivars, size_t n, const int* status, int cmp, T value) {
+  wait_all<T>(call, {ivars, n, status, cmp, &value, 0});
+}
+
+template <class T>
+size_t _wait_until_any(Call call, T* ivars, size_t n, const int* status, int cmp, T value) {
+  return wait_any<T>(call, {ivars, n, status, cmp, &value, 0});
+}
+
+template <class T>
+size_t _wait_until_some(Call call, T* ivars, size_t n, size_t* indices, const int* status, int cmp, T value) {
+  return wait_some<T>(call, {ivars, n, status, cmp, &value, 0}, indices);
+}
+
+template <class T>
+int _test_all(Call call, T* ivars, size_t n, const int* status, int cmp, T value) {
+  return test_all<T>(call, {ivars, n, status, cmp, &value, 0}) ? 1 : 0;
+}
+
+template <class T>
+size_t _test_any(Call call, T* ivars, size_t n, const int* status, int cmp, T value) {
+  return test_any<T>(call, {ivars, n, status, cmp, &value, 0});
+}
+
+template <class T>
+size_t _test_some(Call call, T* ivars, size_t n, size_t* indices, const int* status, int cmp, T value) {
+  return test_some<T>(call, {ivars, n, status, cmp, &value, 0}, indices);
+}
+
+// ---- A value for each element
+
+template <class T>
+void _wait_until_all_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
+  wait_all<T>(call, {ivars, n, status, cmp, values, 1});
+}
+
+template <class T>
+size_t _wait_until_any_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
+  return wait_any<T>(call, {ivars, n, status, cmp, values, 1});
+}
+
+template <class T>
+size_t _wait_until_some_vector(Call call, T* ivars, size_t n, size_t* indices, const int* status, int cmp,
+                               const T* values) {
+  return wait_some<T>(call, {ivars, n, status, cmp, values, 1}, indices);
+}
+
+template <class T>
+int _test_all_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
+  return test_all<T>(call, {ivars, n, status, cmp, values, 1}) ? 1 : 0;
+}
+
+template <class T>
+size_t _test_any_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
+  return test_any<T>(call, {ivars, n, status, cmp, values, 1});
+}
+
+template <class T>
+size_t _test_some_vector(Call call, T* ivars, size_t n, size_t* indices, const int* status, int cmp,
+                         const T* values) {
+  return test_some<T>(call, {ivars, n, status, cmp, values, 1}, indices);
+}
+
+}  // namespace
+}  // namespace atoll::api
+
+extern "C" {
+
+SHMEM_OPS_WAIT(ATOLL_ROW)
+SHMEM_OPS_OLD_WAIT(ATOLL_ROW)
+
+void pshmem_wait_until(long* ivar, int cmp, long value) {
+  atoll::wait_until(atoll::Call{"shmem_wait_until"}, "ivar", ivar, cmp, value);
+}
+void pshmem_wait(long* ivar, long value) {
+  atoll::wait_until(atoll::Call{"shmem_wait"}, "ivar", ivar, SHMEM_CMP_NE, value);
+}
+SHMEM_FUNCS_OLD_WAIT(ATOLL_ALIAS_)
+
+void pshmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t* word, uint64_t value, int pe) {
+  atoll::amo_update<atoll::AtomicOp::add>(atoll::Call{"shmem_ctx_signal_add"}, ctx, word, value, pe);
+}
+void pshmem_signal_add(uint64_t* word, uint64_t value, int pe) {
+  atoll::amo_update<atoll::AtomicOp::add>(atoll::Call{"shmem_signal_add"}, SHMEM_CTX_DEFAULT, word, value, pe);
+}
+void pshmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t* word, uint64_t value, int pe) {
+  atoll::amo_update<atoll::AtomicOp::set>(atoll::Call{"shmem_ctx_signal_set"}, ctx, word, value, pe);
+}
+void pshmem_signal_set(uint64_t* word, uint64_t value, int pe) {
+  atoll::amo_update<atoll::AtomicOp::set>(atoll::Call{"shmem_signal_set"}, SHMEM_CTX_DEFAULT, word, value, pe);
+}
+uint64_t pshmem_signal_fetch(const uint64_t* word) {
+  return atoll::Words<uint64_t>(atoll::Call{"shmem_signal_fetch"}, "sig_addr", word, 1, SHMEM_CMP_EQ)[0];
+}
+uint64_t pshmem_signal_wait_until(uint64_t* word, int cmp, uint64_t value) {
+  return atoll::wait_until(atoll::Call{"shmem_signal_wait_until"}, "sig_addr", word, cmp, value);
+}
+SHMEM_FUNCS_SIGNAL(ATOLL_ALIAS_)
+
+}  // extern "C"

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the runtime needs from whatever started the job: who am I, who shares my node, exchange, abort.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env.hpp"
+#include "base/status.hpp"
+
+namespace atoll {
+
+/// The job as this process sees it.  Constant for the life of the process.
+struct Job {
+  int rank = 0;
+  int size = 1;
+  std::vector<int> node_ranks;  ///< ranks on this (virtual) node, ascending, this one included
+  std::string id;               ///< unique on every host that the job touches
+  std::string host;
+  bool one_host = true;         ///< all PEs run on this host (they may still be on several virtual nodes)
+};
+
+/// Thread safety: one thread at a time, except abort().
+class Boot {
+ public:
+  virtual ~Boot() = default;
+
+  /// Joins the job.  May be called again after leave() (OpenSHMEM allows init after finalize).
+  virtual Status join(const Env& env) = 0;
+  virtual const Job& job() const = 0;
+
+  /// Collective over the job: makes `mine` of each PE that has something readable by all, and is a barrier.
+  /// Once in the life of the process.
+  virtual Status exchange(const std::vector<std::byte>& mine) = 0;
+  /// What `rank` gave to exchange().
+  virtual Result<std::vector<std::byte>> fetch(int rank) = 0;
+
+  /// Collective over the job, not over our own network: for the end, when PEs stop to drive it.
+  virtual Status barrier() = 0;
+
+  /// Tells the launcher that this PE ends in order.
+  virtual void leave() = 0;
+
+  /// Ends all PEs of the job with `code`; returns if that takes a moment, or there is no launcher.
+  virtual void abort(int code) = 0;
+};
+
+/// Chooses by what the environment shows: a PMIx server; nothing (a job of one PE); or a launcher that cannot
+/// start this library, which is an error that says what to do instead of N silent singletons.
+Result<std::unique_ptr<Boot>> make_boot();
+
+std::unique_ptr<Boot> make_pmix_boot();
+std::unique_ptr<Boot> make_single_boot();
+
+/// Splits `host_ranks` into `virtual_nodes` blocks and returns the block that holds `rank`; 0 or 1 nodes: all.
+std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std::uint64_t virtual_nodes);
+
+}  // namespace atoll

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The PMIx client: oshrun's embedded server, Open MPI's mpirun, Slurm's srun --mpi=pmix.
+//
+// What differs between servers, and is therefore not relied upon: the types of integers, the local rank of
+// remote peers, and a fence that collects nothing being a barrier (it is not, under Slurm across nodes).
+#include <pmix.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "boot/boot.hpp"
+
+namespace atoll {
+namespace {
+
+constexpr char kExchangeKey[] = "atoll.exchange";
+
+std::string reason(pmix_status_t status) {
+  return std::string(PMIx_Error_string(status)) + " (" + std::to_string(status) + ")";
+}
+
+// Servers disagree on integer types (UINT32, INT, PROC_RANK, UINT16).
+bool as_number(const pmix_value_t& value, std::uint64_t& number) {
+  switch (value.type) {
+    case PMIX_UINT32: number = value.data.uint32; return true;
+    case PMIX_INT32: number = static_cast<std::uint64_t>(value.data.int32); return true;
+    case PMIX_INT: number = static_cast<std::uint64_t>(value.data.integer); return true;
+    case PMIX_UINT: number = value.data.uint; return true;
+    case PMIX_UINT16: number = value.data.uint16; return true;
+    case PMIX_UINT64: number = value.data.uint64; return true;
+    case PMIX_SIZE: number = value.data.size; return true;
+    case PMIX_PROC_RANK: number = value.data.rank; return true;
+    default: return false;
+  }
+}
+
+// "0,1,2" as servers give it; a range "0-3" is accepted too.
+std::vector<int> parse_ranks(const std::string& text) {
+  std::vector<int> ranks;
+  for (std::size_t at = 0; at < text.size();) {
+    char* end = nullptr;
+    const long first = std::strtol(text.c_str() + at, &end, 10);
+    long last = first;
+    if (*end == '-') last = std::strtol(end + 1, &end, 10);
+    for (long rank = first; rank <= last; ++rank) ranks.push_back(static_cast<int>(rank));
+    at = static_cast<std::size_t>(end - text.c_str()) + 1;
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+class PmixBoot final : public Boot {
+ public:
+  Status join(const Env& env) override {
+    const pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
+    if (status != PMIX_SUCCESS) {
+      return Status::error("the PMIx server of this job cannot be reached: " + reason(status) +
+                           "; PMIX_NAMESPACE is set, so a launcher was meant to be there. Start the program with "
+                           "oshrun, or unset PMIX_NAMESPACE to run a single PE");
+    }
+    joined_ = true;
+    return describe_job(env);
+  }
+
+  const Job& job() const override { return job_; }
+
+  Status exchange(const std::vector<std::byte>& mine) override {
+    if (!mine.empty()) {
+      pmix_value_t value;
+      PMIX_VALUE_CONSTRUCT(&value);
+      value.type = PMIX_BYTE_OBJECT;
+      value.data.bo.bytes = reinterpret_cast<char*>(const_cast<std::byte*>(mine.data()));
+      value.data.bo.size = mine.size();
+      const pmix_status_t put = PMIx_Put(PMIX_GLOBAL, kExchangeKey, &value);
+      if (put != PMIX_SUCCESS) return Status::error("PMIx_Put failed: " + reason(put));
+    }
+    if (const pmix_status_t commit = PMIx_Commit(); commit != PMIX_SUCCESS) {
+      return Status::error("PMIx_Commit failed: " + reason(commit));
+    }
+    return fence("the exchange of addresses");
+  }
+
+  Status barrier() override { return fence("the last barrier"); }
+
+  Result<std::vector<std::byte>> fetch(int rank) override {
+    pmix_proc_t peer = self_;
+    peer.rank = static_cast<pmix_rank_t>(rank);
+    pmix_value_t* value = nullptr;
+    const pmix_status_t status = PMIx_Get(&peer, kExchangeKey, nullptr, 0, &value);
+    if (status != PMIX_SUCCESS) {
+      return Status::error("PMIx_Get of PE " + std::to_string(rank) + "'s address failed: " + reason(status));
+    }
+    std::vector<std::byte> bytes;
+    if (value->type == PMIX_BYTE_OBJECT) {
+      const auto* first = reinterpret_cast<const std::byte*>(value->data.bo.bytes);
+      bytes.assign(first, first + value->data.bo.size);
+    }
+    PMIX_VALUE_RELEASE(value);
+    return bytes;
+  }
+
+  void leave() override {
+    if (joined_) PMIx_Finalize(nullptr, 0);
+    joined_ = false;
+  }
+
+  void abort(int code) override {
+    if (joined_) PMIx_Abort(code, "", nullptr, 0);
+  }
+
+ private:
+  Status describe_job(const Env& env) {
+    timeout_ = env.init_timeout;
+    std::uint64_t size = 0;
+    std::string peers, host;
+    if (!number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, size)) return Status::error("the PMIx server does not say how many PEs the job has");
+    if (!text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS, peers)) return Status::error("the PMIx server does not say which PEs share this host");
+    if (!text(self_.rank, PMIX_HOSTNAME, host)) {
+      char name[256] = "";
+      gethostname(name, sizeof name - 1);
+      host = name;
+    }
+    const std::vector<int> host_ranks = parse_ranks(peers);
+    job_.rank = static_cast<int>(self_.rank);
+    job_.size = static_cast<int>(size);
+    job_.id = self_.nspace;
+    job_.host = host;
+    job_.one_host = host_ranks.size() == size;
+    if (!std::binary_search(host_ranks.begin(), host_ranks.end(), job_.rank)) {
+      return Status::error("the PMIx server's list of PEs on this host (" + peers + ") lacks this PE, " + std::to_string(job_.rank));
+    }
+    job_.node_ranks = virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0));
+    return {};
+  }
+
+  // COLLECT_DATA is what makes this a barrier under every server.
+  Status fence(const char* purpose) {
+    pmix_info_t info[2];
+    bool collect = true;
+    int seconds = static_cast<int>(timeout_) + 1;
+    PMIX_INFO_LOAD(&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    const pmix_status_t status = PMIx_Fence(nullptr, 0, info, 2);
+    if (status == PMIX_SUCCESS) return {};
+    return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) +
+                         " (SHMEM_INIT_TIMEOUT is " + std::to_string(seconds) + " seconds)");
+  }
+
+  bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) {
+    pmix_proc_t proc = self_;
+    proc.rank = rank;
+    return PMIx_Get(&proc, key, nullptr, 0, &value) == PMIX_SUCCESS;
+  }
+
+  bool number(pmix_rank_t rank, const char* key, std::uint64_t& out) {
+    pmix_value_t* value = nullptr;
+    if (!get(rank, key, value)) return false;
+    const bool found = as_number(*value, out);
+    PMIX_VALUE_RELEASE(value);
+    return found;
+  }
+
+  bool text(pmix_rank_t rank, const char* key, std::string& out) {
+    pmix_value_t* value = nullptr;
+    if (!get(rank, key, value)) return false;
+    const bool found = value->type == PMIX_STRING && value->data.string != nullptr;
+    if (found) out = value->data.string;
+    PMIX_VALUE_RELEASE(value);
+    return found;
+  }
+
+  pmix_proc_t self_{};
+  Job job_;
+  double timeout_ = 120;
+  bool joined_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Boot> make_pmix_boot() { return std::make_unique<PmixBoot>(); }
+
+}  // namespace atoll

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/address.hpp"
+
+#include "base/fatal.hpp"
+#include "core/region.hpp"
+#include "core/team.hpp"
+#include "heap/node_memory.hpp"
+
+namespace atoll {
+
+Runtime rt;
+
+namespace {
+
+void* pointer(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+// A peer whose executable lays out variables otherwise has no object at the same place.
+void check_statics_of(Call call, const char* argument, const void* address, int pe) {
+  const PeRecord& mine = rt.memory->record(rt.me);
+  const PeRecord& theirs = rt.memory->record(pe);
+  if (mine.static_size == theirs.static_size && mine.static_layout == theirs.static_layout) return;
+  fatal("%s: %s %p is a global or static variable, and PE %d runs another executable, which lays them out "
+        "differently; use memory from shmem_malloc between different programs",
+        call.name, argument, address, pe);
+}
+
+[[noreturn]] void refuse(Call call, const char* argument, std::uintptr_t address, std::size_t n) {
+  for (const auto& [segment, name] : {std::pair(&rt.heap, "symmetric heap"), std::pair(&rt.statics, "program's variables")}) {
+    if (segment->holds(address, 1)) {
+      fatal("%s: %s %p and the %zu bytes from there reach past the end of the %s at %p", call.name, argument,
+            pointer(address), n, name, pointer(segment->base + segment->size));
+    }
+  }
+  if (const Region* region = find_region(address, 1)) {
+    fatal("%s: %s %p and the %zu bytes from there reach past the end of %s at %p", call.name, argument,
+          pointer(address), n, region->name(), pointer(region->base() + region->size()));
+  }
+  fatal("%s: %s %p is not a symmetric address; allowed are memory from shmem_malloc and the like, and global "
+        "and static variables of the executable", call.name, argument, pointer(address));
+}
+
+}  // namespace
+
+void check_pe(Call call, int pe) {
+  if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  if (static_cast<unsigned>(pe) >= rt.npes) fatal("%s: pe is %d; allowed is 0 to %u", call.name, pe, rt.npes - 1);
+}
+
+Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe) {
+  check_pe(call, pe);
+  const auto a = reinterpret_cast<std::uintptr_t>(address);
+  Target target;
+  if (Region* region = find_region(a, n)) {
+    target.region = region;
+  } else if (rt.heap.holds(a, n)) {
+    target.remote = {SegmentId::heap, a - rt.heap.base};
+    if (rt.heap.delta[pe] != kNoMapping) target.local = mapped(address, n, pe);
+  } else if (rt.statics.holds(a, n)) {
+    check_statics_of(call, argument, address, pe);
+    target.remote = {SegmentId::statics, a - rt.statics.base};
+    if (rt.statics.delta[pe] != kNoMapping) target.local = mapped(address, n, pe);
+  } else {
+    refuse(call, argument, a, n);
+  }
+  return target;
+}
+
+Context& context_of(Call call, shmem_ctx_t handle) {
+  if (handle == SHMEM_CTX_DEFAULT) [[likely]] return rt.world_context;
+  if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  if (handle == SHMEM_CTX_INVALID) {
+    fatal("%s: ctx is SHMEM_CTX_INVALID; allowed are SHMEM_CTX_DEFAULT and contexts made by shmem_ctx_create or "
+          "shmem_team_create_ctx and not yet destroyed", call.name);
+  }
+  return *reinterpret_cast<Context*>(handle);
+}
+
+int world_pe(Call call, shmem_ctx_t handle, int pe) {
+  const Team& team = *context_of(call, handle).team;
+  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(team.size)) {
+    fatal("%s: pe is %d; allowed in the context's team is 0 to %d", call.name, pe, team.size - 1);
+  }
+  return team.world_pe(pe);
+}
+
+}  // namespace atoll

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/info.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "core/runtime.hpp"
+#include "core/world.hpp"
+#include "shmem.h"
+
+namespace atoll {
+namespace {
+
+std::string human(std::size_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g %s", value, kUnits[unit]);
+  return text;
+}
+
+std::string list(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]);
+    if (last > i) text += "-" + std::to_string(ranks[last]);
+    i = last;
+  }
+  return text;
+}
+
+// Which path reaches which PE, and why.
+std::string paths(const World& world) {
+  std::string text = "PEs " + list(rt.node_ranks) + ": loads and stores on shared memory (mapper " + world.mapper +
+                     "), because they share this node\n";
+  if (rt.network == nullptr) return "  " + text;
+  std::vector<int> others;
+  for (int pe = 0; pe < static_cast<int>(rt.npes); ++pe) {
+    if (rt.heap.delta[pe] == kNoMapping) others.push_back(pe);
+  }
+  const bool pretended = rt.env.virtual_nodes.value_or(0) > 1;
+  text += "  PEs " + list(others) + ": " + world.network->describe() + ", because they are on " +
+          (pretended ? "other virtual nodes (SHMEM_VIRTUAL_NODES)" : "other nodes") + "\n";
+  return "  " + text;
+}
+
+}  // namespace
+
+void print_start_information(const World& world) {
+  if (rt.me != 0) return;
+  if (rt.env.version || rt.env.info) {
+    std::printf("%s %s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, ATOLL_VERSION, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+  }
+  if (!rt.env.info) return fflush(stdout), void();
+  std::printf("PE 0 of %u on %s, %zu node(s)\n", rt.npes, world.boot->job().host.c_str(), rt.leaders.size());
+  std::printf("Symmetric heap: %s per PE at %p; variables: %s at %p\n", human(rt.user_heap).c_str(),
+              reinterpret_cast<void*>(rt.heap.base), human(rt.statics.size).c_str(),
+              reinterpret_cast<void*>(rt.statics.base));
+  std::printf("Atomics are executed by CPUs on the target's memory, on every path\n");
+  std::printf("Paths from PE 0:\n%s", paths(world).c_str());
+  std::printf("Environment variables:\n%s", rt.env.describe().c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace atoll

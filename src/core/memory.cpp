@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "coll/barrier.hpp"
+#include "core/internal.hpp"
+#include "core/order.hpp"
+#include "core/remote.hpp"
+#include "heap/heap.hpp"
+
+namespace atoll {
+namespace {
+
+constexpr std::size_t kNaturalAlignment = 16;  // of max_align_t
+
+// Collective allocations so far; picks which of the two words of PE 0 is in use.
+std::uint64_t turn = 0;
+
+void check_started(Call call) {
+  if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+}
+
+std::byte* heap_start() { return reinterpret_cast<std::byte*>(rt.heap.base) + kInternalBytes; }
+
+// PE 0 decides, everybody enters the barrier, everybody reads what PE 0 decided: one barrier a call.
+template <class Decide>
+Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
+  Allocation& word = internal_area().allocations[turn++ % 2];
+  if (rt.me == 0) word = decide();
+  quiet(rt.world_context);
+  sync_world();
+  Allocation decided;
+  if (const Allocation* here = mapped(&word, 0)) {
+    decided = *here;
+  } else {
+    remote_get(call, rt.world_context, &decided, &word, sizeof word, 0, Blocking::yes);
+  }
+  if (decided.argument != argument) {
+    fatal("%s: this PE passes %zu, PE 0 passes %zu; all PEs must pass the same", call.name,
+          static_cast<std::size_t>(argument), static_cast<std::size_t>(decided.argument));
+  }
+  return decided;
+}
+
+void* block_at(std::uint64_t offset) { return offset == kNoBlock ? nullptr : heap_start() + offset; }
+
+std::size_t offset_of(Call call, const void* block) {
+  const auto* at = static_cast<const std::byte*>(block);
+  if (at < heap_start() || !rt.heap.holds(reinterpret_cast<std::uintptr_t>(block), 1)) {
+    fatal("%s: ptr %p is not in the symmetric heap; allowed are pointers that shmem_malloc and the like returned",
+          call.name, block);
+  }
+  return static_cast<std::size_t>(at - heap_start());
+}
+
+// PE 0 only.
+std::size_t size_of_block(Call call, const void* block) {
+  const auto size = rt.allocator->size_at(offset_of(call, block));
+  if (!size) fatal("%s: ptr %p is not the start of an allocated block; has it been freed before?", call.name, block);
+  return *size;
+}
+
+}  // namespace
+
+void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero) {
+  check_started(call);
+  if (size == 0) return nullptr;
+  alignment = std::max(alignment, kNaturalAlignment);
+  const Allocation decided = decide_together(call, size, [&] {
+    const auto offset = rt.allocator->allocate(size, alignment);
+    return Allocation{size, offset.value_or(kNoBlock), 0};
+  });
+  void* block = block_at(decided.offset);
+  if (zero && block != nullptr) {
+    std::memset(block, 0, size);
+    sync_world();  // a peer may write as soon as its own call has returned
+  }
+  return block;
+}
+
+void* reallocate(Call call, void* block, std::size_t size) {
+  check_started(call);
+  if (block == nullptr) return allocate(call, size, 0, false);
+  if (size == 0) {
+    release(call, block);
+    return nullptr;
+  }
+  const std::size_t old_offset = offset_of(call, block);
+  // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at its size.
+  const Allocation decided = decide_together(call, size, [&] {
+    const std::size_t old_size = size_of_block(call, block);
+    if (rt.allocator->resize(old_offset, size)) return Allocation{size, old_offset, 0};
+    const auto offset = rt.allocator->allocate(size, kNaturalAlignment);
+    return Allocation{size, offset.value_or(kNoBlock), std::min(old_size, size)};
+  });
+  void* moved = block_at(decided.offset);
+  if (moved == nullptr || decided.moved == 0) return moved;
+  std::memcpy(moved, block, decided.moved);
+  sync_world();  // all have copied
+  if (rt.me == 0) rt.allocator->release(old_offset);
+  return moved;
+}
+
+void release(Call call, void* block) {
+  check_started(call);
+  if (block == nullptr) return;
+  const std::size_t offset = offset_of(call, block);
+  quiet(rt.world_context);
+  sync_world();
+  if (rt.me != 0) return;
+  size_of_block(call, block);
+  rt.allocator->release(offset);
+}
+
+}  // namespace atoll

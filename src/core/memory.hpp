@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collective allocator behind shmem_malloc and its kin (OpenSHMEM 1.6, section 9.2).
+#pragma once
+
+#include "core/address.hpp"
+
+namespace atoll {
+
+/// All are collective over the world with the same arguments; they return when every PE has the block, or null
+/// everywhere when the heap is exhausted.  What the default context has issued before is complete.
+void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero);
+void* reallocate(Call call, void* block, std::size_t size);
+void release(Call call, void* block);
+
+}  // namespace atoll

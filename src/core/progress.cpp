@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/progress.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+
+#include "base/fatal.hpp"
+
+namespace atoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Handler {
+  MessageHandler run = nullptr;
+  void* argument = nullptr;
+};
+std::array<Handler, kMaxHandlers> handlers;
+
+// A slot is free while its function is null.  The argument is written first and published by the function.
+struct PollerSlot {
+  std::atomic<Poller> run{nullptr};
+  void* argument = nullptr;
+};
+std::array<PollerSlot, kMaxPollers> pollers;
+
+// How long the agent looks away while application threads poll.  It is also how long a peer's first request may
+// wait after the program goes from waiting to computing.
+constexpr auto kGatePause = std::chrono::microseconds(200);
+
+}  // namespace
+
+Progress::Progress(Network& network, Channel* channel, std::uint64_t spin_us)
+    : network_(network), channel_(channel), spin_us_(spin_us), wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+Progress::~Progress() {
+  stop();
+  close(wake_event_);
+}
+
+void Progress::start() {
+  stop_.store(false);
+  // The agent must not take the program's signals.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  agent_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  pthread_setname_np(agent_.native_handle(), "atoll-agent");
+}
+
+void Progress::stop() {
+  if (!agent_.joinable()) return;
+  stop_.store(true);
+  wake();
+  agent_.join();
+}
+
+void Progress::set_handler(std::uint16_t id, MessageHandler handler, void* argument) {
+  if (id >= kMaxHandlers) fatal("message handler %d cannot be set: there are %zu", id, kMaxHandlers);
+  handlers[id] = {handler, argument};
+}
+
+void Progress::add_poller(Poller poller, void* argument) {
+  for (PollerSlot& slot : pollers) {
+    if (slot.run.load(std::memory_order_relaxed) != nullptr) continue;
+    slot.argument = argument;
+    slot.run.store(poller, std::memory_order_release);  // pairs with the acquire in poll()
+    return;
+  }
+  fatal("there are %zu pollers already", kMaxPollers);
+}
+
+void Progress::remove_poller(Poller poller, void* argument) {
+  for (PollerSlot& slot : pollers) {
+    if (slot.run.load() == poller && slot.argument == argument) slot.run.store(nullptr);
+  }
+}
+
+void Progress::deliver(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
+  if (id >= kMaxHandlers || handlers[id].run == nullptr) {
+    fatal("PE %d sent a message for handler %d, which this PE does not have", from_pe, id);
+  }
+  handlers[id].run(handlers[id].argument, from_pe, message, n);
+}
+
+bool Progress::poll() {
+  bool worked = network_.poll();
+  for (PollerSlot& slot : pollers) {
+    if (const Poller run = slot.run.load(std::memory_order_acquire)) worked |= run(slot.argument);
+  }
+  return worked;
+}
+
+void Progress::send(int pe, std::uint16_t id, const void* message, std::size_t n) {
+  channel_->ops->send(channel_, pe, id, message, n);
+}
+
+void Progress::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_event_, &one, sizeof one);
+}
+
+// Blocks on `fd` (-1: none) and, in the agent, on the wake-up event; negative time: without limit.
+void Progress::wait_for_descriptor(int fd, long microseconds) {
+  pollfd events[2] = {{wake_event_, POLLIN, 0}, {fd, POLLIN, 0}};
+  const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+  ppoll(events, fd < 0 ? 1 : 2, microseconds < 0 ? nullptr : &limit, nullptr);
+  if (events[0].revents != 0) {
+    std::uint64_t count;
+    [[maybe_unused]] const ssize_t got = read(wake_event_, &count, sizeof count);
+  }
+}
+
+// Whether application threads see to the network; if so, has looked away for a while.
+bool Progress::gated() {
+  static thread_local std::uint64_t seen = 0;
+  const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
+  const bool active = inside_.load(std::memory_order_acquire) > 0 || entered != seen;
+  seen = entered;
+  if (!active) return false;
+  if (deep_.load(std::memory_order_acquire) > 0) {
+    wait_for_descriptor(-1, -1);  // the last to leave wakes us
+  } else {
+    std::this_thread::sleep_for(kGatePause);
+  }
+  return true;
+}
+
+void Progress::run() {
+  const auto spin = std::chrono::microseconds(spin_us_);
+  auto last_work = Clock::now();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (gated()) {
+      last_work = Clock::now();
+      continue;
+    }
+    if (poll()) {
+      last_work = Clock::now();
+    } else if (Clock::now() - last_work > spin) {
+      if (network_.may_block()) wait_for_descriptor(network_.wait_fd(), network_.max_block_us());
+      last_work = Clock::now();
+    }
+  }
+}
+
+Progress::Gate::Gate(Progress& progress) : progress_(progress) {
+  progress_.inside_.fetch_add(1, std::memory_order_relaxed);
+  progress_.entered_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Progress::Gate::~Gate() {
+  const int others = progress_.inside_.fetch_sub(1, std::memory_order_release) - 1;
+  if (!deep_) return;
+  // After the decrement, so that the woken agent finds the gate open.
+  progress_.deep_.fetch_sub(1, std::memory_order_release);
+  if (others == 0 || progress_.deep_.load(std::memory_order_acquire) == 0) progress_.wake();
+}
+
+void Progress::Gate::block(long microseconds) {
+  if (!deep_) progress_.deep_.fetch_add(1, std::memory_order_release);
+  deep_ = true;
+  Network& network = progress_.network_;
+  if (!network.may_block()) return;
+  pollfd event = {network.wait_fd(), POLLIN, 0};
+  const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+  ppoll(&event, 1, &limit, nullptr);
+}
+
+}  // namespace atoll

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Progress: the agent (a thread that drives the network while the program computes), pollers and message handlers.
+//
+// The seam through which services that must act at the target plug in: a handler runs when a message for it
+// arrives, a poller whenever somebody makes progress.  Both run on the agent or on an application thread that
+// waits inside the library.
+//
+// The agent blocks when idle and is gated off while application threads poll: two threads that poll one network
+// only take turns in its lock.  README.md has the states and who wakes whom.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include "base/spin.hpp"
+#include "transports/net.hpp"
+
+namespace atoll {
+
+/// Runs when a message for it arrives.  May send messages; must not wait, nor poll.  `argument` as registered.
+using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* message, std::size_t n);
+
+/// Called again and again while progress is made; returns whether it did anything.  Must not wait.
+using Poller = bool (*)(void* argument);
+
+/// Message numbers; a peer must know the same.
+enum class MessageId : std::uint16_t { amo_request, amo_reply, user_first };
+inline constexpr std::size_t kMaxHandlers = 32;
+inline constexpr std::size_t kMaxPollers = 8;
+
+/// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no message for
+/// the handler can arrive.
+class Progress {
+ public:
+  Progress(Network& network, Channel* channel, std::uint64_t spin_us);
+  ~Progress();
+
+  /// Starts and stops the agent.
+  void start();
+  void stop();
+
+  static void set_handler(std::uint16_t id, MessageHandler handler, void* argument);
+  static void add_poller(Poller poller, void* argument);
+  static void remove_poller(Poller poller, void* argument);
+
+  /// Dispatches one message; given to Network::connect().
+  static void deliver(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n);
+
+  /// Makes progress once; returns whether anything happened.
+  bool poll();
+
+  /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
+  void send(int pe, std::uint16_t id, const void* message, std::size_t n);
+
+  /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and then.
+  class Gate {
+   public:
+    explicit Gate(Progress& progress);
+    ~Gate();
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+
+    /// Blocks until the network has work, or `microseconds` have passed.  The agent stays off for as long as
+    /// this gate lives, however long that is.
+    void block(long microseconds);
+
+   private:
+    Progress& progress_;
+    bool deep_ = false;
+  };
+
+ private:
+  friend class Gate;
+  void run();
+  bool gated();
+  void wait_for_descriptor(int fd, long microseconds);
+  void wake();
+
+  Network& network_;
+  Channel* channel_;
+  const std::uint64_t spin_us_;
+  std::thread agent_;
+  int wake_event_;
+  std::atomic<bool> stop_{false};
+  std::atomic<int> inside_{0};              // application threads that poll
+  std::atomic<int> deep_{0};                // of these, threads that will say when they leave
+  std::atomic<std::uint64_t> entered_{0};   // how often one began to
+};
+
+}  // namespace atoll

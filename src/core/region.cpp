@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/region.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/fatal.hpp"
+
+namespace atoll {
+namespace {
+
+std::array<Region*, kMaxRegions> regions;
+int count = 0;
+
+}  // namespace
+
+void add_region(Region* region) {
+  if (count == kMaxRegions) fatal("%s cannot be added: there are %d address regions already", region->name(), count);
+  regions[static_cast<std::size_t>(count++)] = region;
+}
+
+void remove_region(Region* region) {
+  const auto end = regions.begin() + count;
+  count -= static_cast<int>(end - std::remove(regions.begin(), end, region));
+}
+
+Region* find_region(std::uintptr_t address, std::size_t n) {
+  for (int i = 0; i < count; ++i) {
+    Region* region = regions[static_cast<std::size_t>(i)];
+    if (region->holds(address, n)) return region;
+  }
+  return nullptr;
+}
+
+void quiet_regions(Context& context) {
+  for (int i = 0; i < count; ++i) regions[static_cast<std::size_t>(i)]->quiet(context);
+}
+
+void fence_regions(Context& context) {
+  for (int i = 0; i < count; ++i) regions[static_cast<std::size_t>(i)]->fence(context);
+}
+
+bool have_regions() { return count != 0; }
+
+}  // namespace atoll

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Regions: address ranges with their own rules for put, get, atomics, waiting and pointers.
+//
+// The seam through which paged memory plugs in.  A region is found by the same range test that misses the heap and
+// the statics, so it costs nothing to programs that have none.  Addresses of a region are symmetric: the range is
+// the same size on all PEs, and an object has the same offset in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/context.hpp"
+
+namespace atoll {
+
+/// Implementations may block and are called by any thread; errors end the job (fatal()).
+/// Addresses are in this process; `pe` is a world PE and may be this one.
+class Region {
+ public:
+  Region(const char* name, std::uintptr_t base, std::size_t size) : name_(name), base_(base), size_(size) {}
+  virtual ~Region() = default;
+
+  /// For messages: "the NVM heap".
+  const char* name() const { return name_; }
+  std::uintptr_t base() const { return base_; }
+  std::size_t size() const { return size_; }
+  bool holds(std::uintptr_t address, std::size_t n) const {
+    return address - base_ < size_ && n <= size_ - (address - base_);
+  }
+
+  /// Returns when `source` may be reused, or, with `nbi`, at any time before quiet.
+  virtual void put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) = 0;
+  /// Returns when the data are in `dest`, or, with `nbi`, at any time before quiet.
+  virtual void get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) = 0;
+  /// `fetch` is null for operations that return nothing.
+  virtual void amo(Context&, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
+                   void* fetch, int pe, bool nbi) = 0;
+
+  /// Current value of this PE's own n <= 8 bytes at `address`, as wait_until and test see it: an update that a
+  /// PE has completed is returned sooner or later, and what preceded it in order is then visible to loads.
+  virtual void load(std::uintptr_t address, void* value, std::size_t n) = 0;
+
+  /// Load/store address of the object on `pe`, or null.
+  virtual void* ptr(std::uintptr_t address, int pe) = 0;
+
+  /// Completes, or orders, what the context has issued to this region.
+  virtual void quiet(Context&) = 0;
+  virtual void fence(Context&) = 0;
+
+ private:
+  const char* name_;
+  std::uintptr_t base_;
+  std::size_t size_;
+};
+
+/// Registered regions must not overlap one another, the heap or the statics; at most kMaxRegions.
+/// Thread safety: register and remove while no other thread is inside the library.
+inline constexpr int kMaxRegions = 16;
+void add_region(Region*);
+void remove_region(Region*);
+
+/// The region that holds all of [address, address + n), or null.
+Region* find_region(std::uintptr_t address, std::size_t n);
+
+/// Region::quiet and Region::fence of all regions.
+void quiet_regions(Context&);
+void fence_regions(Context&);
+bool have_regions();
+
+}  // namespace atoll

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/remote.hpp"
+
+#include <cstring>
+
+#include "core/amo_message.hpp"
+#include "core/order.hpp"
+#include "core/region.hpp"
+#include "core/wait.hpp"
+
+namespace atoll {
+namespace {
+
+void wait_for_completion(const Completion& completion) {
+  wait_for([&] { return completion.done(); });
+}
+
+void put_to(Context& context, const Target& to, std::uintptr_t address, const void* source, std::size_t n, int pe,
+            Blocking blocking) {
+  if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
+  if (to.local != nullptr) {
+    std::memcpy(to.local, source, n);
+    return;
+  }
+  Channel* channel = context.channel;
+  if (blocking == Blocking::no) {
+    channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
+  } else if (n <= rt.network->copy_limit()) {
+    channel->ops->put(channel, pe, to.remote, source, n, true, nullptr);
+  } else {
+    Completion completion;
+    channel->ops->put(channel, pe, to.remote, source, n, false, &completion);
+    wait_for_completion(completion);
+  }
+}
+
+void amo_at(Context& context, const Target& at, std::uintptr_t address, AtomicOp op, AtomicType type,
+            const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
+  if (at.region != nullptr) {
+    return at.region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
+  }
+  if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
+  Channel* channel = context.channel;
+  const bool wait = fetch != nullptr && blocking == Blocking::yes;
+  Completion completion;
+  Completion* done = wait ? &completion : nullptr;
+  if (rt.network->supports(op, type, fetch != nullptr)) {
+    channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, done);
+    if (wait) wait_for_completion(completion);
+  } else {
+    quiet_to(context, pe);  // a message keeps no order with what the channel has posted
+    amo_by_message(pe, at.remote, op, type, value, compare, fetch);
+  }
+}
+
+}  // namespace
+
+void remote_put(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe, Blocking blocking) {
+  if (n == 0) return check_pe(call, pe);
+  const Target to = resolve(call, "dest", dest, n, pe);
+  put_to(context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
+}
+
+void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe, Blocking blocking) {
+  if (n == 0) return check_pe(call, pe);
+  const Target from = resolve(call, "source", source, n, pe);
+  if (from.region != nullptr) {
+    const auto address = reinterpret_cast<std::uintptr_t>(source);
+    return from.region->get(context, dest, address, n, pe, blocking == Blocking::no);
+  }
+  if (from.local != nullptr) {
+    std::memcpy(dest, from.local, n);
+    return;
+  }
+  Channel* channel = context.channel;
+  if (blocking == Blocking::no) return channel->ops->get(channel, pe, dest, from.remote, n, nullptr);
+  Completion completion;
+  channel->ops->get(channel, pe, dest, from.remote, n, &completion);
+  wait_for_completion(completion);
+}
+
+void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, AtomicType type, void* at,
+                const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
+  const Target target = resolve(call, argument, at, atomic_size(type), pe);
+  amo_at(context, target, reinterpret_cast<std::uintptr_t>(at), op, type, value, compare, fetch, pe, blocking);
+}
+
+void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
+                       std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking blocking) {
+  const Target word = resolve(call, "sig_addr", signal, sizeof *signal, pe);
+  if (n > 0) {
+    const Target to = resolve(call, "dest", dest, n, pe);
+    put_to(context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
+    fence(context);
+  }
+  amo_at(context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr, nullptr, pe,
+         Blocking::no);
+}
+
+}  // namespace atoll

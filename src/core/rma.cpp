@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/rma.hpp"
+
+#include "base/fatal.hpp"
+#include "core/order.hpp"
+#include "core/wait.hpp"
+#include "shmem.h"
+
+namespace atoll {
+namespace {
+
+void check_strides(Call call, const Strides& strides) {
+  const auto least = static_cast<std::ptrdiff_t>(strides.block);
+  if (!rt.env.checks || (strides.to_step >= least && strides.from_step >= least)) return;
+  fatal("%s: the strides dst and sst are %td and %td bytes; allowed is at least one block, %td bytes", call.name,
+        strides.to_step, strides.from_step, least);
+}
+
+// Bytes from the first byte of the first block to the last of the last.
+std::size_t extent(const Strides& strides, std::ptrdiff_t step) {
+  return (strides.blocks - 1) * static_cast<std::size_t>(step) + strides.block;
+}
+
+template <std::size_t kBlock>
+void copy_words(std::byte* to, const std::byte* from, const Strides& s) {
+  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) std::memcpy(to, from, kBlock);
+}
+
+void copy_blocks(std::byte* to, const std::byte* from, const Strides& s) {
+  switch (s.block) {  // constant sizes become single moves
+    case 1: return copy_words<1>(to, from, s);
+    case 2: return copy_words<2>(to, from, s);
+    case 4: return copy_words<4>(to, from, s);
+    case 8: return copy_words<8>(to, from, s);
+    case 16: return copy_words<16>(to, from, s);
+    default: break;
+  }
+  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) std::memcpy(to, from, s.block);
+}
+
+}  // namespace
+
+void put_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& s, int pe) {
+  pe = to_world(call, ctx, pe);
+  check_pe(call, pe);
+  if (s.blocks == 0 || s.block == 0) return;
+  check_strides(call, s);
+  const auto* from = static_cast<const std::byte*>(source);
+  if (std::byte* to = mapped(dest, extent(s, s.to_step), pe)) return copy_blocks(to, from, s);
+  resolve(call, "dest", dest, extent(s, s.to_step), pe);
+  Context& context = context_of(call, ctx);
+  auto* to = static_cast<std::byte*>(dest);
+  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) {
+    remote_put(call, context, to, from, s.block, pe, Blocking::yes);
+  }
+}
+
+void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& s, int pe) {
+  pe = to_world(call, ctx, pe);
+  check_pe(call, pe);
+  if (s.blocks == 0 || s.block == 0) return;
+  check_strides(call, s);
+  auto* to = static_cast<std::byte*>(dest);
+  if (const std::byte* from = mapped(source, extent(s, s.from_step), pe)) return copy_blocks(to, from, s);
+  const Target first = resolve(call, "source", source, extent(s, s.from_step), pe);
+  Context& context = context_of(call, ctx);
+  const auto* from = static_cast<const std::byte*>(source);
+  // All blocks are on their way before the first is waited for.
+  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) {
+    remote_get(call, context, to, from, s.block, pe, first.region != nullptr ? Blocking::yes : Blocking::no);
+  }
+  quiet_to(context, pe);
+}
+
+void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n, std::uint64_t* signal,
+                std::uint64_t value, int sig_op, int pe, Blocking blocking) {
+  if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) {
+    fatal("%s: sig_op is %d; allowed are SHMEM_SIGNAL_SET (%d) and SHMEM_SIGNAL_ADD (%d)", call.name, sig_op,
+          SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
+  }
+  pe = to_world(call, ctx, pe);
+  const AtomicOp op = sig_op == SHMEM_SIGNAL_SET ? AtomicOp::set : AtomicOp::add;
+  std::byte* to = mapped(dest, n, pe);
+  std::uint64_t* word = mapped(signal, pe);
+  if ((to == nullptr && n > 0) || word == nullptr) {
+    return remote_put_signal(call, context_of(call, ctx), dest, source, n, signal, value, op, pe, blocking);
+  }
+  if (n > 0) std::memcpy(to, source, n);
+  // Both forms release: whoever acquires the signal sees the payload.
+  if (op == AtomicOp::set) {
+    atomic_apply<AtomicOp::set>(word, value);
+  } else {
+    atomic_apply<AtomicOp::add>(word, value);
+  }
+}
+
+}  // namespace atoll

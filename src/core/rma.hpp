@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Remote memory access, the hot half: peers whose memory is mapped here are reached by loads and stores.
+#pragma once
+
+#include <cstring>
+
+#include "core/remote.hpp"
+
+namespace atoll {
+
+/// One element of T, in one store where the CPU has one: a waiting PE never sees half of it.
+template <class T>
+[[gnu::always_inline]] inline void store_element(T* to, T value) {
+  if constexpr (sizeof(T) <= 8) {
+    __atomic_store(to, &value, __ATOMIC_RELAXED);
+  } else {
+    *to = value;
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void put_element(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
+  pe = to_world(call, ctx, pe);
+  if (T* at = mapped(dest, pe)) [[likely]] {
+    store_element(at, value);
+  } else {
+    remote_put(call, context_of(call, ctx), dest, &value, sizeof value, pe, Blocking::yes);
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline T get_element(Call call, shmem_ctx_t ctx, const T* source, int pe) {
+  pe = to_world(call, ctx, pe);
+  T value;
+  if (const T* at = mapped(source, pe)) [[likely]] {
+    if constexpr (sizeof(T) <= 8) {
+      __atomic_load(at, &value, __ATOMIC_RELAXED);
+    } else {
+      value = *at;
+    }
+  } else {
+    remote_get(call, context_of(call, ctx), &value, source, sizeof value, pe, Blocking::yes);
+  }
+  return value;
+}
+
+/// n bytes; where they are one aligned word it is written as one, so that wait_until may watch it.
+[[gnu::always_inline]] inline void put_bytes(Call call, shmem_ctx_t ctx, void* dest, const void* source,
+                                             std::size_t n, int pe, Blocking blocking) {
+  pe = to_world(call, ctx, pe);
+  std::byte* to = mapped(dest, n, pe);
+  if (to == nullptr) [[unlikely]] {
+    remote_put(call, context_of(call, ctx), dest, source, n, pe, blocking);
+  } else if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
+    std::uint64_t word;
+    std::memcpy(&word, source, 8);
+    store_element(reinterpret_cast<std::uint64_t*>(to), word);
+  } else {
+    std::memcpy(to, source, n);
+  }
+}
+
+[[gnu::always_inline]] inline void get_bytes(Call call, shmem_ctx_t ctx, void* dest, const void* source,
+                                             std::size_t n, int pe, Blocking blocking) {
+  pe = to_world(call, ctx, pe);
+  if (const std::byte* from = mapped(source, n, pe)) [[likely]] {
+    std::memcpy(dest, from, n);
+  } else {
+    remote_get(call, context_of(call, ctx), dest, source, n, pe, blocking);
+  }
+}
+
+/// The shape of a strided transfer: `blocks` blocks of `block` bytes whose starts are `to_step` and `from_step`
+/// bytes apart.
+struct Strides {
+  std::size_t blocks, block;
+  std::ptrdiff_t to_step, from_step;
+};
+
+void put_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& strides, int pe);
+void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& strides, int pe);
+
+/// Puts n bytes and then updates the signal word; the update is seen only after the payload.
+void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n, std::uint64_t* signal,
+                std::uint64_t value, int sig_op, int pe, Blocking blocking);
+
+}  // namespace atoll

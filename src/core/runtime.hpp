@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one Runtime object: what the hot path reads, and who owns the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/env.hpp"
+#include "core/context.hpp"
+
+namespace atoll {
+
+class Boot;
+class HeapAllocator;
+class NodeMemory;
+class Progress;
+class Network;
+
+/// No mapping of the peer's memory here.  Odd, so no page-aligned difference has this value.
+inline constexpr std::ptrdiff_t kNoMapping = 1;
+
+/// A symmetric address range: [base, base + size) here; the same object of PE p is mapped here at a + delta[p].
+struct SymmetricSegment {
+  std::uintptr_t base = 0;
+  std::size_t size = 0;                   // 0: no such range (also before init: every test misses)
+  const std::ptrdiff_t* delta = nullptr;  // [world PE]; kNoMapping: not on this node; 0 for this PE
+
+  bool holds(std::uintptr_t address, std::size_t n) const {
+    const std::uintptr_t offset = address - base;
+    return offset < size && n <= size - offset;
+  }
+};
+
+/// Thread safety: written by init and finalize only, while no other thread is inside the library.
+struct Runtime {
+  // Read by every operation.
+  unsigned npes = 0;  // 0: not initialised, so that every PE number is out of range
+  int me = -1;
+  SymmetricSegment heap;
+  SymmetricSegment statics;
+  Context world_context;  // SHMEM_CTX_DEFAULT
+
+  // Read off the fast path.
+  Env env;
+  int thread_level = 0;
+  int node_index = 0;           // of this PE among its node's, 0: the leader
+  std::vector<int> node_ranks;  // of this node, ascending
+  std::vector<int> leaders;     // lowest rank of each node, ascending
+  int node_number = 0;          // of this node among the leaders
+  std::size_t user_heap = 0;    // bytes that users may allocate
+  unsigned spin_polls = 0;      // see core/wait.hpp
+  NodeMemory* memory = nullptr;
+  Boot* boot = nullptr;
+  Network* network = nullptr;    // null: all PEs are on this node
+  Progress* progress = nullptr;  // null: nothing to drive
+  HeapAllocator* allocator = nullptr;  // PE 0 only
+};
+
+[[gnu::visibility("hidden")]] extern Runtime rt;
+
+inline bool initialised() { return rt.npes != 0; }
+
+}  // namespace atoll

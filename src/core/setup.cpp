@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/setup.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+#include "base/fatal.hpp"
+#include "coll/barrier.hpp"
+#include "core/amo_message.hpp"
+#include "core/info.hpp"
+#include "core/internal.hpp"
+#include "core/order.hpp"
+#include "core/progress.hpp"
+#include "core/team.hpp"
+#include "core/world.hpp"
+#include "heap/heap.hpp"
+#include "shmem.h"
+
+namespace atoll {
+namespace {
+
+// Lives from the first init to the end of the process; what other threads may still use is never destroyed.
+World* world = nullptr;
+std::atomic<int> starts{0};  // inits not yet finalized
+std::mutex start_mutex;
+
+Team world_team;
+std::vector<std::ptrdiff_t> heap_deltas, static_deltas;
+
+void stop_at_exit(int status, void*);
+
+void abort_job(int code) {
+  fflush(nullptr);
+  if (world != nullptr) world->boot->abort(code);
+  _exit(code);
+}
+
+// Where the segments of node peers are mapped, relative to this PE's.
+void fill_deltas() {
+  const NodeMemory& memory = *world->memory;
+  const Job& job = world->boot->job();
+  const auto size = static_cast<std::size_t>(job.size);
+  heap_deltas.assign(size, kNoMapping);
+  static_deltas.assign(size, kNoMapping);
+  const PeRecord& mine = memory.record(job.rank);
+  for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
+    const auto index = static_cast<int>(i);
+    const auto rank = static_cast<std::size_t>(job.node_ranks[i]);
+    heap_deltas[rank] = memory.heap(index) - memory.heap(rt.node_index);
+    const PeRecord& theirs = memory.record(job.node_ranks[i]);
+    if (theirs.static_size != mine.static_size || theirs.static_layout != mine.static_layout) continue;
+    static_deltas[rank] = memory.statics(index) - reinterpret_cast<std::byte*>(memory.own_statics().base);
+  }
+  static_deltas[static_cast<std::size_t>(job.rank)] = 0;
+}
+
+// Polls before a waiting PE yields: about 20 us when each PE of the host has a core, hardly any when not.
+unsigned default_spin(int pes) {
+  cpu_set_t cpus;
+  const bool known = sched_getaffinity(0, sizeof cpus, &cpus) == 0;
+  // A bound PE sees only its own cores: then the launcher found enough for all.
+  const long cores = known && CPU_COUNT(&cpus) > 1 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
+  return pes <= cores ? 2000 : 20;
+}
+
+void fill_runtime() {
+  const Job& job = world->boot->job();
+  NodeMemory& memory = *world->memory;
+  rt.me = job.rank;
+  rt.node_ranks = job.node_ranks;
+  rt.node_index = static_cast<int>(std::find(rt.node_ranks.begin(), rt.node_ranks.end(), rt.me) - rt.node_ranks.begin());
+  rt.leaders = world->leaders;
+  rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_ranks.front()) - rt.leaders.begin());
+  rt.user_heap = world->user_heap;
+  rt.memory = &memory;
+  rt.boot = world->boot.get();
+  rt.network = world->network.get();
+  const int host_pes = job.one_host ? job.size : static_cast<int>(rt.node_ranks.size());
+  rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(host_pes)));
+  fill_deltas();
+  std::size_t heap_size = memory.heap_stride();
+  for (int pe = 0; pe < job.size; ++pe) heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
+  rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data()};
+  rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data()};
+  world_team = {0, 1, job.size, job.rank};
+  rt.world_context = {};
+  rt.world_context.team = &world_team;
+}
+
+Status open_services() {
+  if (rt.network != nullptr) {
+    set_amo_handlers();
+    rt.world_context.channel = rt.network->open_channel();
+    rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));
+    rt.progress->start();
+  }
+  if (rt.me != 0) return {};
+  auto* base = reinterpret_cast<std::byte*>(rt.heap.base) + kInternalBytes;
+  auto allocator = HeapAllocator::create(base, rt.heap.size - kInternalBytes, rt.user_heap);
+  if (!allocator.ok()) return allocator.status();
+  rt.allocator = allocator.value().release();
+  return {};
+}
+
+Status join_world() {
+  if (world != nullptr) return world->boot->join(rt.env);
+  Result<std::unique_ptr<Boot>> boot = make_boot();
+  if (!boot.ok()) return boot.status();
+  if (Status status = boot.value()->join(rt.env); !status.ok()) return status;
+  const Job& job = boot.value()->job();
+  set_identity(job.rank, job.size, job.host);
+  Boot* joined = boot.value().get();
+  Result<std::unique_ptr<World>> made = make_world(std::move(boot.value()), rt.env);
+  if (!made.ok()) {
+    warn("%s", made.status().text().c_str());
+    joined->abort(kErrorExit);
+    _exit(kErrorExit);
+  }
+  world = made.value().release();
+  set_abort_hook(abort_job);
+  on_exit(stop_at_exit, nullptr);
+  return {};
+}
+
+Status start_first(int thread_level) {
+  Result<Env> env = Env::read();
+  if (!env.ok()) return env.status();
+  rt.env = env.value();
+  if (Status status = join_world(); !status.ok()) return status;
+  fill_runtime();
+  rt.thread_level = thread_level;
+  if (Status status = open_services(); !status.ok()) return status;
+  rt.npes = static_cast<unsigned>(world->boot->job().size);  // last: operations are possible from here on
+  sync_world();
+  print_start_information(*world);
+  return {};
+}
+
+// A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network itself
+// cannot tell, as its own last messages are still to be acknowledged.
+void close_services() {
+  if (rt.progress != nullptr) {
+    quiet(rt.world_context);
+    if (Status status = rt.boot->barrier(); !status.ok()) warn("shmem_finalize: %s", status.text().c_str());
+    rt.progress->stop();
+    delete rt.progress;
+    rt.progress = nullptr;
+    rt.network->close_channel(rt.world_context.channel);
+  }
+  delete rt.allocator;
+  rt.allocator = nullptr;
+}
+
+// Ends what start_first() began.  The world stays: other threads of the program may still use its variables.
+void stop_last() {
+  quiet(rt.world_context);
+  sync_world();
+  rt.memory->discard_heap(kInternalBytes);
+  sync_world();  // nobody may start anew, and write, before all pages are gone
+  close_services();
+  rt.npes = 0;
+  rt.heap.size = rt.statics.size = 0;
+  world->boot->leave();
+}
+
+}  // namespace
+
+Status start_library(int thread_level) {
+  const std::lock_guard lock(start_mutex);
+  if (starts.load() == 0) {
+    if (Status status = start_first(thread_level); !status.ok()) return status;
+  }
+  starts.fetch_add(1);
+  return {};
+}
+
+void stop_library() {
+  const std::lock_guard lock(start_mutex);
+  if (starts.load() > 1) {
+    quiet(rt.world_context);
+    sync_world();
+  } else {
+    stop_last();
+  }
+  starts.fetch_sub(1);
+}
+
+bool library_started() { return starts.load() > 0; }
+
+namespace {
+
+// A program that returns from main without shmem_finalize (start_pes has none) still ends in order.
+void stop_at_exit(int status, void*) {
+  // A PE that failed does not wait for the others; its launcher ends them.
+  while (status == 0 && library_started()) stop_library();
+}
+
+}  // namespace
+
+void exit_job(int status) {
+  fflush(nullptr);
+  if (world != nullptr) world->boot->abort(status);
+  _exit(status);
+}
+
+}  // namespace atoll

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Start and end of the library (OpenSHMEM 1.6, section 9.1).
+#pragma once
+
+#include "base/status.hpp"
+
+namespace atoll {
+
+/// Starts the library, or counts one more start.  Collective.  The error is one sentence for the user.
+Status start_library(int thread_level);
+
+/// Counts one start less; the last one completes communication and frees the heap.  Every one is a barrier.
+void stop_library();
+
+/// Whether more starts than stops have been counted.  Any thread, any time.
+bool library_started();
+
+/// Ends all PEs of the job, in whatever state they are.
+[[noreturn]] void exit_job(int status);
+
+}  // namespace atoll

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/world.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "core/internal.hpp"
+#include "core/progress.hpp"
+#include "transports/registry.hpp"
+
+namespace atoll {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
+
+std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's size
+// classes and fragmentation.  Address space only: nothing is committed before it is touched.
+std::size_t heap_stride(std::size_t user) {
+  return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kHugePage);
+}
+
+// Memory limits of containers (cgroup version 2, then 1).
+std::size_t container_limit() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    std::size_t limit = 0;
+    if (file >> limit && limit > 0) return limit;
+  }
+  return SIZE_MAX;
+}
+
+// One blob per node: a head and the records of its PEs with their ranks.  Both ends run the same library.
+struct NodeHead {
+  std::uint64_t user_heap;
+  std::int32_t members;
+};
+
+std::vector<std::byte> pack_node(const World& world) {
+  const std::vector<int>& ranks = world.boot->job().node_ranks;
+  const NodeHead head{world.user_heap, static_cast<std::int32_t>(ranks.size())};
+  std::vector<std::byte> blob(sizeof head + ranks.size() * (sizeof(std::int32_t) + sizeof(PeRecord)));
+  std::byte* at = blob.data();
+  std::memcpy(at, &head, sizeof head);
+  at += sizeof head;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::memcpy(at, &ranks[i], sizeof(std::int32_t));
+    std::memcpy(at + sizeof(std::int32_t), &world.memory->slot(static_cast<int>(i)).record, sizeof(PeRecord));
+    at += sizeof(std::int32_t) + sizeof(PeRecord);
+  }
+  return blob;
+}
+
+// Leader: enters the PEs of another node into the node's table.  Returns false if the blob is not what it should be.
+bool unpack_node(const World& world, const std::vector<std::byte>& blob, std::uint64_t& user_heap) {
+  NodeHead head{};
+  if (blob.size() < sizeof head) return false;
+  std::memcpy(&head, blob.data(), sizeof head);
+  constexpr std::size_t kEntry = sizeof(std::int32_t) + sizeof(PeRecord);
+  if (blob.size() != sizeof head + static_cast<std::size_t>(head.members) * kEntry) return false;
+  user_heap = std::min(user_heap, head.user_heap);
+  const std::byte* at = blob.data() + sizeof head;
+  for (int i = 0; i < head.members; ++i, at += kEntry) {
+    std::int32_t rank = -1;
+    std::memcpy(&rank, at, sizeof rank);
+    if (rank < 0 || rank >= world.boot->job().size) return false;
+    std::memcpy(&world.memory->record(rank), at + sizeof rank, sizeof(PeRecord));
+  }
+  return true;
+}
+
+// A record's leader is stored plus one until the table is complete, so that 0 means "not known yet".
+bool known(const World& world, int rank) { return world.memory->record(rank).leader != 0; }
+
+// Leader: fetches one blob per node.  The lowest rank not yet known is always the leader of its node.
+Status collect_nodes(World& world) {
+  const int size = world.boot->job().size;
+  std::uint64_t user_heap = world.user_heap;
+  for (int rank = 0; rank < size; ++rank) {
+    if (known(world, rank)) continue;
+    Result<std::vector<std::byte>> blob = world.boot->fetch(rank);
+    if (!blob.ok()) return blob.status();
+    if (!unpack_node(world, blob.value(), user_heap) || !known(world, rank)) {
+      return Status::error("PE " + std::to_string(rank) + " sent addresses that make no sense; do all PEs run the same version?");
+    }
+  }
+  world.memory->block().common_heap = user_heap;
+  return {};
+}
+
+Status open_network(World& world, const Env& env, const NodeGroup& group) {
+  Result<std::unique_ptr<Network>> network = make_network(env.provider, world.boot->job().one_host);
+  if (!network.ok()) return network.status();
+  world.network = std::move(network.value());
+  NodeMemory& memory = *world.memory;
+  const StaticRange& statics = memory.own_statics();
+  Status status = world.network->add_segment(SegmentId::heap, memory.heap(group.index), memory.heap_stride());
+  if (status.ok() && statics.size > 0) {
+    status = world.network->add_segment(SegmentId::statics, reinterpret_cast<void*>(statics.base), statics.size);
+  }
+  if (!status.ok()) return status;
+  Result<std::vector<std::byte>> address = world.network->address();
+  if (!address.ok()) return address.status();
+  PeRecord& record = memory.slot(group.index).record;
+  record.address_size = static_cast<std::uint32_t>(address.value().size());
+  std::memcpy(record.address, address.value().data(), address.value().size());
+  return {};
+}
+
+// All nodes learn of each other: one PE a node publishes, one PE a node fetches.
+Status exchange_nodes(World& world, const NodeGroup& group) {
+  const Job& job = world.boot->job();
+  const bool leader = group.index == 0;
+  Status status = world.boot->exchange(leader ? pack_node(world) : std::vector<std::byte>());
+  if (status.ok() && leader) status = collect_nodes(world);
+  if (!status.ok()) {
+    world.memory->block().failed.store(1);
+    return status;
+  }
+  if (status = world.memory->wait_for_all(); !status.ok()) return status;
+  world.user_heap = world.memory->block().common_heap;
+  static const NodeMemory* table = nullptr;
+  table = world.memory.get();
+  return world.network->connect(
+      job.rank, job.size,
+      [](int pe) {
+        const PeRecord& record = table->record(pe);
+        return std::span<const std::byte>(record.address, record.address_size);
+      },
+      Progress::deliver);
+}
+
+void find_leaders(World& world) {
+  for (int rank = 0; rank < world.boot->job().size; ++rank) {
+    if (world.memory->record(rank).leader == rank + 1) world.leaders.push_back(rank);
+  }
+}
+
+// One node: the table is filled from the slots, no exchange.
+void fill_table(const World& world) {
+  const std::vector<int>& ranks = world.boot->job().node_ranks;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    world.memory->record(ranks[i]) = world.memory->slot(static_cast<int>(i)).record;
+  }
+  world.memory->block().common_heap = world.user_heap;
+}
+
+NodeGroup group_of(const Job& job, const Env& env) {
+  const auto place = std::find(job.node_ranks.begin(), job.node_ranks.end(), job.rank) - job.node_ranks.begin();
+  std::string key = job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_ranks.front());
+  for (char& c : key) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
+  }
+  return {key, static_cast<int>(place), static_cast<int>(job.node_ranks.size()), env.init_timeout};
+}
+
+}  // namespace
+
+std::size_t default_heap(int pes_on_host) {
+  const auto pages = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES));
+  const std::size_t memory = std::min(pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), container_limit());
+  const std::size_t share = memory / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));
+  return std::min(share / kHugePage * kHugePage, kLargestDefault);
+}
+
+Result<std::unique_ptr<World>> make_world(std::unique_ptr<Boot> boot, const Env& env) {
+  auto world = std::make_unique<World>();
+  world->boot = std::move(boot);
+  const Job& job = world->boot->job();
+  const NodeGroup group = group_of(job, env);
+  const int host_pes = job.one_host ? job.size : group.size;
+  world->user_heap = env.symmetric_size.value_or(default_heap(host_pes));
+  if (world->user_heap > (std::size_t{1} << 45)) {
+    return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(world->user_heap) + " bytes; allowed is up to 32t");
+  }
+  const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
+  world->mapper = mapper->name();
+  Result<std::unique_ptr<NodeMemory>> memory =
+      NodeMemory::create(*mapper, group, {group.size, job.size, heap_stride(world->user_heap)});
+  if (!memory.ok()) return memory.status();
+  world->memory = std::move(memory.value());
+  world->memory->slot(group.index).record.leader = job.node_ranks.front() + 1;
+  Status status;
+  const bool one_node = group.size == job.size;
+  if (!one_node) status = open_network(*world, env, group);
+  if (!status.ok()) world->memory->block().failed.store(1);
+  if (status.ok()) status = world->memory->wait_for_all();
+  if (!status.ok()) return status;
+  if (one_node) {
+    if (group.index == 0) fill_table(*world);
+    if (status = world->memory->wait_for_all(); !status.ok()) return status;
+  } else if (status = exchange_nodes(*world, group); !status.ok()) {
+    return status;
+  }
+  find_leaders(*world);
+  return world;
+}
+
+}  // namespace atoll

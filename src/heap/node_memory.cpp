@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/node_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+namespace atoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+Status failed(const char* what) { return Status::error(std::string(what) + ": " + std::strerror(errno)); }
+
+// Polls with growing pauses; set-up is no place to burn a core that another PE may need to get here.
+bool wait_until(double seconds, const std::function<bool()>& condition) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  auto pause = std::chrono::microseconds(20);
+  for (int polls = 0; !condition(); ++polls) {
+    if (polls < 50) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(1000));
+  }
+  return true;
+}
+
+std::byte* map_shared(int file, std::size_t size, std::size_t offset) {
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, static_cast<off_t>(offset));
+  return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+}
+
+}  // namespace
+
+std::size_t NodeMemory::control_bytes() const {
+  const std::size_t slots = sizeof(PeSlot) * static_cast<std::size_t>(shape_.node_size);
+  const std::size_t records = sizeof(PeRecord) * static_cast<std::size_t>(shape_.job_size);
+  return round_up(sizeof(NodeBlock) + slots + records, kHugePage);
+}
+
+PeRecord& NodeMemory::record(int rank) const {
+  std::byte* records = control_ + sizeof(NodeBlock) + sizeof(PeSlot) * static_cast<std::size_t>(shape_.node_size);
+  return reinterpret_cast<PeRecord*>(records)[rank];
+}
+
+Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Mapper& mapper, const NodeGroup& group, const NodeShape& shape) {
+  std::unique_ptr<NodeMemory> memory(new NodeMemory(group, shape));
+  if (Status status = memory->map_control(mapper); !status.ok()) return status;
+  Status status = memory->map_heaps_and_statics();
+  if (!status.ok()) {
+    memory->block().failed.store(1, std::memory_order_release);
+    return status;
+  }
+  return memory;
+}
+
+Status NodeMemory::map_control(Mapper& mapper) {
+  Result<int> file = mapper.open(group_);
+  if (!file.ok()) return file.status();
+  file_ = file.value();
+  const std::size_t size = control_bytes();
+  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(size)) != 0) return failed("cannot size the node's memory");
+  const bool sized = wait_until(group_.timeout, [&] {
+    struct stat info{};
+    return fstat(file_, &info) == 0 && static_cast<std::size_t>(info.st_size) >= size;
+  });
+  if (!sized) return Status::error("the first PE of this node did not size its memory within SHMEM_INIT_TIMEOUT");
+  control_ = map_shared(file_, size, 0);
+  if (control_ == nullptr) return failed("cannot map the node's control block");
+  own_statics_ = find_statics();
+  PeSlot& mine = slot(group_.index);
+  mine.pid = getpid();
+  mine.requested_heap = shape_.heap_stride;
+  mine.record.static_size = own_statics_.size;
+  mine.record.static_layout = own_statics_.layout;
+  mine.record.heap_size = shape_.heap_stride;
+  if (Status status = wait_for_all(); !status.ok()) return status;
+  mapper.all_attached();
+  return {};
+}
+
+Status NodeMemory::map_heaps_and_statics() {
+  std::size_t statics_total = 0;
+  for (int i = 0; i < group_.size; ++i) {
+    if (slot(i).requested_heap != shape_.heap_stride) {
+      return Status::error("SHMEM_SYMMETRIC_SIZE differs between PEs of this node; it must be the same for all PEs");
+    }
+    static_offsets_.push_back(statics_total);
+    statics_total += round_up(slot(i).record.static_size, kPage);
+  }
+  const std::size_t heaps_at = control_bytes();
+  const std::size_t heaps_total = shape_.heap_stride * static_cast<std::size_t>(group_.size);
+  const std::size_t statics_at = heaps_at + heaps_total;
+  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(statics_at + statics_total)) != 0) {
+    return failed("cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
+  }
+  if (Status status = wait_for_all(); !status.ok()) return status;
+  heaps_ = map_shared(file_, heaps_total, heaps_at);
+  if (heaps_ == nullptr) return failed("cannot map the symmetric heaps of this node (lower SHMEM_SYMMETRIC_SIZE?)");
+  if (statics_total > 0) {
+    statics_ = map_shared(file_, statics_total, statics_at);
+    if (statics_ == nullptr) return failed("cannot map the peers' variables");
+  }
+  return share_statics(own_statics_, file_, statics_at + static_offsets_[static_cast<std::size_t>(group_.index)]);
+}
+
+Status NodeMemory::wait_for_all() {
+  ++steps_;
+  // The release pairs with the others' acquire below: they see what this PE wrote before it came here.
+  slot(group_.index).set_up.store(steps_, std::memory_order_release);
+  int missing = -1;
+  const bool all = wait_until(group_.timeout, [&] {
+    missing = -1;
+    for (int i = 0; i < group_.size && missing < 0; ++i) {
+      if (slot(i).set_up.load(std::memory_order_acquire) < steps_) missing = i;
+    }
+    return missing < 0 || block().failed.load(std::memory_order_acquire) != 0;
+  });
+  if (missing < 0) return {};
+  if (all) return Status::error("another PE of this node could not set up its memory");
+  return Status::error("PE " + std::to_string(missing) + " of this node did not come to set-up step " +
+                       std::to_string(steps_) + " within SHMEM_INIT_TIMEOUT");
+}
+
+void NodeMemory::discard_heap(std::size_t from) const {
+  const std::size_t at = control_bytes() + shape_.heap_stride * static_cast<std::size_t>(group_.index) + from;
+  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
+            static_cast<off_t>(shape_.heap_stride - from));
+}
+
+}  // namespace atoll

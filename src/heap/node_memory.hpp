@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one file of shared memory that the PEs of a node map: its layout, and where each peer's part lies here.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.hpp"
+#include "heap/statics.hpp"
+#include "transports/mapper.hpp"
+#include "transports/net.hpp"
+
+namespace atoll {
+
+inline constexpr std::size_t kCacheLine = 64;
+
+/// What every PE of the job must know of PE p.  Written by p's node leader at set-up, then constant.
+struct PeRecord {
+  std::int32_t leader;            ///< lowest rank on p's node: names the node
+  std::uint32_t address_size;     ///< of the network; 0: the job has none
+  std::byte address[kMaxAddress];
+  std::uint64_t static_size;      ///< bytes of p's symmetric variables
+  std::uint64_t static_layout;    ///< see StaticRange
+  std::uint64_t heap_size;        ///< bytes of p's heap segment
+};
+
+/// A PE's own part of the control block.  The flags lie on lines of their own: each is written by one PE and
+/// polled by others.
+struct alignas(kCacheLine) PeSlot {
+  std::atomic<std::uint64_t> arrived;  ///< barriers that this PE has entered
+  alignas(kCacheLine) std::atomic<std::uint64_t> set_up;  ///< set-up steps that this PE has finished
+  std::int32_t pid;
+  std::uint64_t requested_heap;        ///< what this PE's environment asks for
+  PeRecord record;
+};
+
+/// Head of the shared file; PeSlot[node size] and PeRecord[job size] follow.
+struct alignas(kCacheLine) NodeBlock {
+  std::atomic<std::uint64_t> released;  ///< barriers that all have entered (large nodes)
+  alignas(kCacheLine) std::uint64_t common_heap;  ///< smallest heap segment of the job
+  std::atomic<std::uint32_t> failed;    ///< a member's set-up failed; the others give up
+};
+
+/// Sizes that determine the layout; equal on all PEs of the node.
+struct NodeShape {
+  int node_size;
+  int job_size;
+  std::size_t heap_stride;  ///< bytes of one heap segment, a multiple of 2 MiB
+};
+
+/// Made once in the life of a process, never unmapped.
+/// Thread safety: set-up from one thread; afterwards all members are constant.
+class NodeMemory {
+ public:
+  /// Collective over the node: attaches, agrees on the layout, maps all heaps and statics.
+  /// The error says which step failed here, or that another PE's set-up did.
+  static Result<std::unique_ptr<NodeMemory>> create(Mapper& mapper, const NodeGroup& group, const NodeShape& shape);
+
+  NodeBlock& block() const { return *reinterpret_cast<NodeBlock*>(control_); }
+  PeSlot& slot(int index) const { return reinterpret_cast<PeSlot*>(control_ + sizeof(NodeBlock))[index]; }
+  PeRecord& record(int rank) const;
+
+  std::byte* heap(int index) const { return heaps_ + shape_.heap_stride * static_cast<std::size_t>(index); }
+  std::size_t heap_stride() const { return shape_.heap_stride; }
+  /// Where the statics of a peer are mapped here; own statics lie where the program has them.
+  std::byte* statics(int index) const { return statics_ + static_offsets_[static_cast<std::size_t>(index)]; }
+  const StaticRange& own_statics() const { return own_statics_; }
+
+  /// Collective over the node, for set-up only (polls and sleeps): waits until all have come to this step.
+  Status wait_for_all();
+
+  /// Gives the pages of this PE's heap from byte `from` on back: they read as zeros afterwards.
+  void discard_heap(std::size_t from) const;
+
+ private:
+  NodeMemory(const NodeGroup& group, const NodeShape& shape) : group_(group), shape_(shape) {}
+  Status map_control(Mapper& mapper);
+  Status map_heaps_and_statics();
+  std::size_t control_bytes() const;
+
+  NodeGroup group_;
+  NodeShape shape_;
+  StaticRange own_statics_;
+  std::vector<std::size_t> static_offsets_;  // from statics_, by index
+  int file_ = -1;
+  std::byte* control_ = nullptr;
+  std::byte* heaps_ = nullptr;
+  std::byte* statics_ = nullptr;
+  std::uint64_t steps_ = 0;  // set-up steps finished
+};
+
+}  // namespace atoll

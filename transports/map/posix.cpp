@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "transports/map/mappers.hpp"
+
+namespace atoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class PosixMapper final : public Mapper {
+ public:
+  ~PosixMapper() override { all_attached(); }
+  const char* name() const override { return "posix"; }
+
+  Result<int> open(const NodeGroup& group) override {
+    const std::string name = "/atoll." + group.key;
+    if (group.index != 0) return attach(name, group.timeout);
+    const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return Status::error("shm_open(" + name + "): " + std::strerror(errno));
+    name_ = name;
+    return file;
+  }
+
+  void all_attached() override {
+    if (!name_.empty()) shm_unlink(name_.c_str());
+    name_.clear();
+  }
+
+ private:
+  static Result<int> attach(const std::string& name, double timeout) {
+    const auto deadline = Clock::now() + std::chrono::duration<double>(timeout);
+    auto pause = std::chrono::microseconds(100);
+    while (Clock::now() < deadline) {
+      const int file = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
+      if (file >= 0) return file;
+      if (errno != ENOENT) return Status::error("shm_open(" + name + "): " + std::strerror(errno));
+      std::this_thread::sleep_for(pause);
+      pause = std::min(pause * 2, std::chrono::microseconds(2000));
+    }
+    return Status::error("the first PE of this node did not make " + name + " within SHMEM_INIT_TIMEOUT=" +
+                         std::to_string(timeout) + " seconds");
+  }
+
+  std::string name_;  // leader only, while the name exists
+};
+
+}  // namespace
+
+std::unique_ptr<Mapper> make_posix_mapper() { return std::make_unique<PosixMapper>(); }
+
+}  // namespace atoll

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transports/registry.hpp"
+
+#include "transports/map/mappers.hpp"
+#include "transports/ofi/fabric.hpp"
+
+namespace atoll {
+
+std::unique_ptr<Mapper> make_mapper(const std::string& name) {
+  return name == "posix" ? make_posix_mapper() : make_memfd_mapper();
+}
+
+Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool one_host) {
+  return open_fabric({provider, one_host});
+}
+
+}  // namespace atoll
