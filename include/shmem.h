@@ -188,4 +188,8 @@ SHMEM_SIZED_DEPRECATED(SHMEM_ROW_SIZED_OLD_)
 }
 #endif
 
+#ifndef SHMEM_NO_GENERICS
+#include "shmem/generic.h"
+#endif
+
 #endif

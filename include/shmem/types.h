@@ -161,7 +161,7 @@ __extension__ typedef float _Complex shmem_complexf_;
 
 /* ---- Deprecated interfaces ---------------------------------------------------------------------------------- */
 
-/* Active-set reductions (deprecated in 1.5): 4 types for and or xor, 7 for max min, 9 for sum prod.
+/* Active-set reductions (Table 11, deprecated in 1.5): 4 types for and or xor, 7 for max min, 9 for sum prod.
  * Used by: and_to_all or_to_all xor_to_all | max_to_all min_to_all | sum_to_all prod_to_all. */
 #define SHMEM_TYPES_ACTIVE_BITS(X, ...)            \
   X(short,      short,              __VA_ARGS__)   \
@@ -206,7 +206,7 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(long,       long,               __VA_ARGS__)   \
   X(longlong,   long long,          __VA_ARGS__)
 
-/* The two types that only wait_until and test still accept (deprecated in 1.5). */
+/* The rows of Table 12 that are not standard AMO types: only wait_until and test accept them (deprecated in 1.5). */
 #define SHMEM_TYPES_SHORT(X, ...)                  \
   X(short,      short,              __VA_ARGS__)   \
   X(ushort,     unsigned short,     __VA_ARGS__)
