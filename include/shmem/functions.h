@@ -12,7 +12,7 @@
 
 #define SHMEM_FUNCS(F) \
   SHMEM_FUNCS_SETUP(F) SHMEM_FUNCS_MEMORY(F) SHMEM_FUNCS_TEAM(F) SHMEM_FUNCS_CONTEXT(F) SHMEM_FUNCS_ORDER(F) \
-  SHMEM_FUNCS_SIGNAL(F) SHMEM_FUNCS_SYNC(F) SHMEM_FUNCS_LOCK(F)
+  SHMEM_FUNCS_SIGNAL(F) SHMEM_FUNCS_SYNC(F) SHMEM_FUNCS_WAIT(F) SHMEM_FUNCS_LOCK(F)
 
 /* Set-up, exit and query; threads; profiling.  Initialization may be repeated: the library lives until as many
  * calls of shmem_finalize. */
@@ -86,13 +86,16 @@
   F(uint64_t, shmem_signal_fetch,      (const uint64_t *sig_addr))                                    \
   F(uint64_t, shmem_signal_wait_until, (uint64_t *sig_addr, int cmp, uint64_t cmp_value))
 
-/* Barriers.  The active-set shmem_sync is deprecated, but it is here because the generic of that name, which is
- * not, mentions it. */
+/* Barriers.  The active-set shmem_sync is deprecated, but its name is not: it is also a generic's. */
 #define SHMEM_FUNCS_SYNC(F)                                                                           \
   F(void,   shmem_barrier_all,        (void))                                                         \
   F(void,   shmem_sync_all,           (void))                                                         \
   F(int,    shmem_team_sync,          (shmem_team_t team))                                            \
   F(void,   shmem_sync,               (int PE_start, int logPE_stride, int PE_size, long *pSync))
+
+/* The wait on a long from before there were others.  Deprecated, but its name is not: it is also a generic's. */
+#define SHMEM_FUNCS_WAIT(F)                                                                           \
+  F(void,   shmem_wait_until,         (long *ivar, int cmp, long cmp_value))
 
 /* Distributed locks. */
 #define SHMEM_FUNCS_LOCK(F)                                                                           \
@@ -100,7 +103,7 @@
   F(int,    shmem_test_lock,          (long *lock))                                                   \
   F(void,   shmem_clear_lock,         (long *lock))
 
-/* Deprecated: names from before OpenSHMEM, the active-set barrier, and two waits that act on a long. */
+/* Deprecated: names from before OpenSHMEM, the active-set barrier, and the wait for any change. */
 #define SHMEM_FUNCS_DEPRECATED(F)                                                                     \
   SHMEM_FUNCS_OLD_SETUP(F) SHMEM_FUNCS_OLD_MEMORY(F) SHMEM_FUNCS_OLD_SYNC(F) SHMEM_FUNCS_OLD_WAIT(F)
 
@@ -119,7 +122,6 @@
   F(void,   shmem_barrier,            (int PE_start, int logPE_stride, int PE_size, long *pSync))
 
 #define SHMEM_FUNCS_OLD_WAIT(F)                                                                       \
-  F(void,   shmem_wait_until,         (long *ivar, int cmp, long cmp_value))                          \
   F(void,   shmem_wait,               (long *ivar, long cmp_value))
 
 // clang-format on
