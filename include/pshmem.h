@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The profiling interface: every function of shmem.h under a second name, with a p in front.
  *
- * A tool defines shmem_x itself, does its work and calls pshmem_x.  Only functions have these names: a call of
- * a generic such as shmem_put reaches the tool as the typed function it stands for. */
+ * A tool defines shmem_x itself, does its work and calls pshmem_x.  Only functions have these names: a call
+ * of a generic such as shmem_put reaches the tool as the typed function it stands for. */
 #ifndef PSHMEM_H
 #define PSHMEM_H
 

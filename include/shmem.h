@@ -29,19 +29,19 @@
 
 // clang-format off
 
-/* ---- Versions and names ------------------------------------------------------------------------------------- */
+/* ---- Versions and names ------------------------------------------------------------------------------- */
 
 #define SHMEM_MAJOR_VERSION              1
 #define SHMEM_MINOR_VERSION              6
 #define SHMEM_VENDOR_STRING              "Atoll OpenSHMEM"
 #define SHMEM_MAX_NAME_LEN               64                      /* with the final NUL */
 
-/* ---- Handles -------------------------------------------------------------------------------------------------- */
+/* ---- Handles ------------------------------------------------------------------------------------------ */
 
-/* Handles are opaque, comparable with == and false when invalid.  The predefined ones are constants, so they may
- * initialize static objects; no valid pointer has their values. */
-typedef struct shmem_ctx_handle *shmem_ctx_t;
-typedef struct shmem_team_handle *shmem_team_t;
+/* Handles are opaque, comparable with == and false when invalid.  The predefined ones are constants, so they
+ * may initialize static objects; no valid pointer has their values. */
+typedef struct shmem_ctx_handle* shmem_ctx_t;
+typedef struct shmem_team_handle* shmem_team_t;
 
 #ifdef __cplusplus
 #define SHMEM_HANDLE_(TYPE, NUMBER)      (reinterpret_cast<TYPE>(NUMBER))
@@ -56,7 +56,8 @@ typedef struct shmem_team_handle *shmem_team_t;
 #define SHMEM_TEAM_WORLD                 SHMEM_HANDLE_(shmem_team_t, 1UL)
 #define SHMEM_TEAM_SHARED                SHMEM_HANDLE_(shmem_team_t, 2UL)
 
-/* What a team is asked for when it is split off; SHMEM_TEAM_NUM_CONTEXTS in the mask makes num_contexts count. */
+/* What a team is asked for when it is split off.  SHMEM_TEAM_NUM_CONTEXTS in the mask makes num_contexts
+ * count. */
 typedef struct {
   int num_contexts;                                              /* contexts that will live at once; else 0 */
 } shmem_team_config_t;
@@ -70,7 +71,7 @@ typedef struct {
 
 #define SHMEM_CTX_SESSION_TOTAL_OPS      (1L << 0)
 
-/* ---- Options -------------------------------------------------------------------------------------------------- */
+/* ---- Options ------------------------------------------------------------------------------------------ */
 
 /* Thread levels of shmem_init_thread, in rising order. */
 #define SHMEM_THREAD_SINGLE              0
@@ -102,7 +103,7 @@ typedef struct {
 #define SHMEM_CMP_LT                     4
 #define SHMEM_CMP_GE                     5
 
-/* ---- Deprecated constants ------------------------------------------------------------------------------------- */
+/* ---- Deprecated constants ----------------------------------------------------------------------------- */
 
 /* Work arrays of the active-set collectives.  The library keeps their state itself: any size would do. */
 #define SHMEM_SYNC_VALUE                 0L
@@ -132,7 +133,7 @@ typedef struct {
 #define _SHMEM_REDUCE_SYNC_SIZE          SHMEM_REDUCE_SYNC_SIZE
 #define _SHMEM_REDUCE_MIN_WRKDATA_SIZE   SHMEM_REDUCE_MIN_WRKDATA_SIZE
 
-/* ---- Functions ------------------------------------------------------------------------------------------------ */
+/* ---- Functions ---------------------------------------------------------------------------------------- */
 
 #include "shmem/functions.h"
 #include "shmem/ops.h"
@@ -142,8 +143,8 @@ typedef struct {
 extern "C" {
 #endif
 
-/* A function without a type; one with a type and its twin that takes a context; the same with an element size.
- * ATTR is empty or SHMEM_DEPRECATED. */
+/* A function without a type; one with a type and its twin that takes a context; the same with an element
+ * size.  ATTR is empty or SHMEM_DEPRECATED. */
 #define SHMEM_DECLARE_F_(RET, NAME, PARAMS) \
   SHMEM_API RET NAME PARAMS;
 #define SHMEM_DECLARE_OLD_F_(RET, NAME, PARAMS) \
@@ -172,7 +173,8 @@ extern "C" {
 #define SHMEM_SIZED_ROW_CTX_(UNITS, OP, TAIL, SHAPE) \
   SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_CTX_, , OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
 #define SHMEM_SIZED_ROW_OLD_(UNITS, OP, TAIL, SHAPE) \
-  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_, SHMEM_DEPRECATED, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_, SHMEM_DEPRECATED, OP, TAIL, \
+                      SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
 
 SHMEM_FUNCS(SHMEM_DECLARE_F_)
 SHMEM_OPS_CTX(SHMEM_ROW_)

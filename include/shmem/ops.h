@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every family of OpenSHMEM 1.6 functions that has a type or an element size in its name, once.
  *
- * These tables make the prototypes (shmem.h), the profiling names (pshmem.h), the C++ overloads (shmem/generic.h)
- * and the definitions (src/api).  Add a family here and nowhere else.
+ * These tables make the prototypes (shmem.h), the profiling names (pshmem.h), the C++ overloads
+ * (shmem/generic.h) and the definitions (src/api).  Add a family here and nowhere else.
  *
  *   ROW(TYPES, OP, SHAPE)            shmem_<NAME><OP> for each NAME of SHMEM_TYPES_<TYPES>
  *   ROW(UNITS, OP, TAIL, SHAPE)      shmem<OP><NAME><TAIL> for each NAME of SHMEM_UNITS_<UNITS>
@@ -11,8 +11,8 @@
  * shmem_ctx_<NAME><OP> and shmem_ctx<OP><NAME><TAIL>.
  *
  * SHAPE is the call: SHMEM_RET_<SHAPE>(T) its return type, SHMEM_PARAMS_<SHAPE>(T) its parameters without the
- * context, SHMEM_ARGS_<SHAPE> the same parameters as arguments.  Functions named after an element size have the
- * same shapes, with T = void.
+ * context, SHMEM_ARGS_<SHAPE> the same parameters as arguments.  Functions named after an element size have
+ * the same shapes, with T = void.
  *
  * OP keeps its underscore, and a ROW must paste TYPES, UNITS and SHAPE at once (##): so a user's macro called
  * get, P or RMA is harmless. */
@@ -23,7 +23,7 @@
 
 // clang-format off
 
-/* ---- With a type, implicit and explicit context ------------------------------------------------------------- */
+/* ---- With a type, implicit and explicit context ------------------------------------------------------- */
 
 #define SHMEM_OPS_CTX(ROW) \
   SHMEM_OPS_RMA(ROW) SHMEM_OPS_AMO(ROW) SHMEM_OPS_AMO_NBI(ROW) SHMEM_OPS_SIGNAL(ROW)
@@ -74,12 +74,13 @@
   ROW(RMA,     _put_signal,              SIGNALED)        \
   ROW(RMA,     _put_signal_nbi,          SIGNALED)
 
-/* ---- With a type, no context ---------------------------------------------------------------------------------- */
+/* ---- With a type, no context -------------------------------------------------------------------------- */
 
 #define SHMEM_OPS_NO_CTX(ROW) \
   SHMEM_OPS_WAIT(ROW) SHMEM_OPS_COLL(ROW) SHMEM_OPS_REDUCE(ROW) SHMEM_OPS_SCAN(ROW)
 
-/* Point-to-point synchronization: on one word, on some of many words, on many words each with its own value. */
+/* Point-to-point synchronization: on one word; on many, compared with one value or each with its own.  The
+ * SHORT rows are deprecated, but here, because every expansion of the two generics mentions them. */
 #define SHMEM_OPS_WAIT(ROW) \
   SHMEM_OPS_WAIT_ONE(ROW) SHMEM_OPS_WAIT_MANY(ROW)
 
@@ -125,7 +126,7 @@
   ROW(REDUCE_ARITH, _sum_inscan,         TEAM)            \
   ROW(REDUCE_ARITH, _sum_exscan,         TEAM)
 
-/* ---- With a type, deprecated, no context -------------------------------------------------------------------------- */
+/* ---- With a type, deprecated, no context -------------------------------------------------------------- */
 
 #define SHMEM_OPS_DEPRECATED(ROW) \
   SHMEM_OPS_OLD_AMO(ROW) SHMEM_OPS_OLD_WAIT(ROW) SHMEM_OPS_ACTIVE_REDUCE(ROW)
@@ -156,7 +157,7 @@
   ROW(ACTIVE_ARITH, _sum_to_all,         ACTIVE_REDUCE)   \
   ROW(ACTIVE_ARITH, _prod_to_all,        ACTIVE_REDUCE)
 
-/* ---- With an element size (8 ... 128, mem) instead of a type ------------------------------------------------------- */
+/* ---- With an element size (8 ... 128, mem) instead of a type ------------------------------------------ */
 
 #define SHMEM_SIZED_CTX(ROW)         SHMEM_SIZED_RMA(ROW) SHMEM_SIZED_SIGNAL(ROW)
 #define SHMEM_SIZED_NO_CTX(ROW)      SHMEM_SIZED_COLL(ROW)
@@ -198,142 +199,158 @@
   ROW(ACTIVE, _collect,   ,              ACTIVE)          \
   ROW(ACTIVE, _fcollect,  ,              ACTIVE)
 
-/* ---- Shapes: what is returned, the parameters, the parameters as arguments ------------------------------------------- */
+/* ---- Shapes: what is returned, the parameters, the parameters as arguments ---------------------------- */
 
 /* RMA and atomics, one element.  STORE hands a value over and waits for nothing. */
 #define SHMEM_RET_STORE(T)               void
-#define SHMEM_PARAMS_STORE(T)            T *dest, T val, int pe
+#define SHMEM_PARAMS_STORE(T)            T* dest, T val, int pe
 #define SHMEM_ARGS_STORE                 dest, val, pe
 
 #define SHMEM_RET_LOAD(T)                T
-#define SHMEM_PARAMS_LOAD(T)             const T *source, int pe
+#define SHMEM_PARAMS_LOAD(T)             const T* source, int pe
 #define SHMEM_ARGS_LOAD                  source, pe
 
 #define SHMEM_RET_FETCH_OP(T)            T
-#define SHMEM_PARAMS_FETCH_OP(T)         T *dest, T val, int pe
+#define SHMEM_PARAMS_FETCH_OP(T)         T* dest, T val, int pe
 #define SHMEM_ARGS_FETCH_OP              dest, val, pe
 
 #define SHMEM_RET_CSWAP(T)               T
-#define SHMEM_PARAMS_CSWAP(T)            T *dest, T cond, T val, int pe
+#define SHMEM_PARAMS_CSWAP(T)            T* dest, T cond, T val, int pe
 #define SHMEM_ARGS_CSWAP                 dest, cond, val, pe
 
 #define SHMEM_RET_INC(T)                 void
-#define SHMEM_PARAMS_INC(T)              T *dest, int pe
+#define SHMEM_PARAMS_INC(T)              T* dest, int pe
 #define SHMEM_ARGS_INC                   dest, pe
 
 #define SHMEM_RET_FETCH_INC(T)           T
-#define SHMEM_PARAMS_FETCH_INC(T)        T *dest, int pe
+#define SHMEM_PARAMS_FETCH_INC(T)        T* dest, int pe
 #define SHMEM_ARGS_FETCH_INC             dest, pe
 
 /* The same, with the old value left in *fetch by the time of the next quiet. */
 #define SHMEM_RET_FETCH_NBI(T)           void
-#define SHMEM_PARAMS_FETCH_NBI(T)        T *fetch, const T *source, int pe
+#define SHMEM_PARAMS_FETCH_NBI(T)        T* fetch, const T* source, int pe
 #define SHMEM_ARGS_FETCH_NBI             fetch, source, pe
 
 #define SHMEM_RET_FETCH_OP_NBI(T)        void
-#define SHMEM_PARAMS_FETCH_OP_NBI(T)     T *fetch, T *dest, T val, int pe
+#define SHMEM_PARAMS_FETCH_OP_NBI(T)     T* fetch, T* dest, T val, int pe
 #define SHMEM_ARGS_FETCH_OP_NBI          fetch, dest, val, pe
 
 #define SHMEM_RET_CSWAP_NBI(T)           void
-#define SHMEM_PARAMS_CSWAP_NBI(T)        T *fetch, T *dest, T cond, T val, int pe
+#define SHMEM_PARAMS_CSWAP_NBI(T)        T* fetch, T* dest, T cond, T val, int pe
 #define SHMEM_ARGS_CSWAP_NBI             fetch, dest, cond, val, pe
 
 #define SHMEM_RET_FETCH_INC_NBI(T)       void
-#define SHMEM_PARAMS_FETCH_INC_NBI(T)    T *fetch, T *dest, int pe
+#define SHMEM_PARAMS_FETCH_INC_NBI(T)    T* fetch, T* dest, int pe
 #define SHMEM_ARGS_FETCH_INC_NBI         fetch, dest, pe
 
 /* RMA, many elements: contiguous; every dst-th and sst-th element; blocks of bsize at those strides. */
 #define SHMEM_RET_COPY(T)                void
-#define SHMEM_PARAMS_COPY(T)             T *dest, const T *source, size_t nelems, int pe
+#define SHMEM_PARAMS_COPY(T)             T* dest, const T* source, size_t nelems, int pe
 #define SHMEM_ARGS_COPY                  dest, source, nelems, pe
 
 #define SHMEM_RET_STRIDED(T)             void
-#define SHMEM_PARAMS_STRIDED(T)          T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe
+#define SHMEM_PARAMS_STRIDED(T)          T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, \
+                                         size_t nelems, int pe
 #define SHMEM_ARGS_STRIDED               dest, source, dst, sst, nelems, pe
 
 #define SHMEM_RET_BLOCKS(T)              void
-#define SHMEM_PARAMS_BLOCKS(T)           T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe
+#define SHMEM_PARAMS_BLOCKS(T)           T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, \
+                                         size_t bsize, size_t nblocks, int pe
 #define SHMEM_ARGS_BLOCKS                dest, source, dst, sst, bsize, nblocks, pe
 
 #define SHMEM_RET_SIGNALED(T)            void
-#define SHMEM_PARAMS_SIGNALED(T)         T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe
+#define SHMEM_PARAMS_SIGNALED(T)         T* dest, const T* source, size_t nelems, uint64_t* sig_addr, \
+                                         uint64_t signal, int sig_op, int pe
 #define SHMEM_ARGS_SIGNALED              dest, source, nelems, sig_addr, signal, sig_op, pe
 
-/* Point-to-point synchronization.  ANY and SOME are shared: waiting for one and testing for one differ in what
- * they do when there is none, not in how they are called.  status masks elements out, or is null. */
+/* Point-to-point synchronization.  Waiting and testing share ANY and SOME: they differ in what they do when
+ * there is none, not in how they are called.  status masks elements out, or is null. */
 #define SHMEM_RET_WAIT(T)                void
-#define SHMEM_PARAMS_WAIT(T)             T *ivar, int cmp, T cmp_value
+#define SHMEM_PARAMS_WAIT(T)             T* ivar, int cmp, T cmp_value
 #define SHMEM_ARGS_WAIT                  ivar, cmp, cmp_value
 
 #define SHMEM_RET_TEST(T)                int
-#define SHMEM_PARAMS_TEST(T)             T *ivar, int cmp, T cmp_value
+#define SHMEM_PARAMS_TEST(T)             T* ivar, int cmp, T cmp_value
 #define SHMEM_ARGS_TEST                  ivar, cmp, cmp_value
 
 #define SHMEM_RET_WAIT_ALL(T)            void
-#define SHMEM_PARAMS_WAIT_ALL(T)         T *ivars, size_t nelems, const int *status, int cmp, T cmp_value
+#define SHMEM_PARAMS_WAIT_ALL(T)         T* ivars, size_t nelems, const int* status, int cmp, T cmp_value
 #define SHMEM_ARGS_WAIT_ALL              ivars, nelems, status, cmp, cmp_value
 
 #define SHMEM_RET_TEST_ALL(T)            int
-#define SHMEM_PARAMS_TEST_ALL(T)         T *ivars, size_t nelems, const int *status, int cmp, T cmp_value
+#define SHMEM_PARAMS_TEST_ALL(T)         T* ivars, size_t nelems, const int* status, int cmp, T cmp_value
 #define SHMEM_ARGS_TEST_ALL              ivars, nelems, status, cmp, cmp_value
 
 #define SHMEM_RET_ANY(T)                 size_t
-#define SHMEM_PARAMS_ANY(T)              T *ivars, size_t nelems, const int *status, int cmp, T cmp_value
+#define SHMEM_PARAMS_ANY(T)              T* ivars, size_t nelems, const int* status, int cmp, T cmp_value
 #define SHMEM_ARGS_ANY                   ivars, nelems, status, cmp, cmp_value
 
 #define SHMEM_RET_SOME(T)                size_t
-#define SHMEM_PARAMS_SOME(T)             T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value
+#define SHMEM_PARAMS_SOME(T)             T* ivars, size_t nelems, size_t* indices, const int* status, \
+                                         int cmp, T cmp_value
 #define SHMEM_ARGS_SOME                  ivars, nelems, indices, status, cmp, cmp_value
 
 /* The same, with a value for each element. */
 #define SHMEM_RET_WAIT_ALL_VECTOR(T)     void
-#define SHMEM_PARAMS_WAIT_ALL_VECTOR(T)  T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values
+#define SHMEM_PARAMS_WAIT_ALL_VECTOR(T)  T* ivars, size_t nelems, const int* status, int cmp, \
+                                         const T* cmp_values
 #define SHMEM_ARGS_WAIT_ALL_VECTOR       ivars, nelems, status, cmp, cmp_values
 
 #define SHMEM_RET_TEST_ALL_VECTOR(T)     int
-#define SHMEM_PARAMS_TEST_ALL_VECTOR(T)  T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values
+#define SHMEM_PARAMS_TEST_ALL_VECTOR(T)  T* ivars, size_t nelems, const int* status, int cmp, \
+                                         const T* cmp_values
 #define SHMEM_ARGS_TEST_ALL_VECTOR       ivars, nelems, status, cmp, cmp_values
 
 #define SHMEM_RET_ANY_VECTOR(T)          size_t
-#define SHMEM_PARAMS_ANY_VECTOR(T)       T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values
+#define SHMEM_PARAMS_ANY_VECTOR(T)       T* ivars, size_t nelems, const int* status, int cmp, \
+                                         const T* cmp_values
 #define SHMEM_ARGS_ANY_VECTOR            ivars, nelems, status, cmp, cmp_values
 
 #define SHMEM_RET_SOME_VECTOR(T)         size_t
-#define SHMEM_PARAMS_SOME_VECTOR(T)      T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values
+#define SHMEM_PARAMS_SOME_VECTOR(T)      T* ivars, size_t nelems, size_t* indices, const int* status, \
+                                         int cmp, const T* cmp_values
 #define SHMEM_ARGS_SOME_VECTOR           ivars, nelems, indices, status, cmp, cmp_values
 
 /* Team collectives.  Zero means success; strides and counts are in elements. */
 #define SHMEM_RET_TEAM(T)                int
-#define SHMEM_PARAMS_TEAM(T)             shmem_team_t team, T *dest, const T *source, size_t nelems
+#define SHMEM_PARAMS_TEAM(T)             shmem_team_t team, T* dest, const T* source, size_t nelems
 #define SHMEM_ARGS_TEAM                  team, dest, source, nelems
 
 #define SHMEM_RET_TEAM_STRIDED(T)        int
-#define SHMEM_PARAMS_TEAM_STRIDED(T)     shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems
+#define SHMEM_PARAMS_TEAM_STRIDED(T)     shmem_team_t team, T* dest, const T* source, ptrdiff_t dst, \
+                                         ptrdiff_t sst, size_t nelems
 #define SHMEM_ARGS_TEAM_STRIDED          team, dest, source, dst, sst, nelems
 
 #define SHMEM_RET_TEAM_ROOTED(T)         int
-#define SHMEM_PARAMS_TEAM_ROOTED(T)      shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root
+#define SHMEM_PARAMS_TEAM_ROOTED(T)      shmem_team_t team, T* dest, const T* source, size_t nelems, \
+                                         int PE_root
 #define SHMEM_ARGS_TEAM_ROOTED           team, dest, source, nelems, PE_root
 
 /* Deprecated.  The active set is PE_start + i * 2^logPE_stride for i < PE_size. */
 #define SHMEM_RET_CHANGE(T)              void
-#define SHMEM_PARAMS_CHANGE(T)           T *ivar, T cmp_value
+#define SHMEM_PARAMS_CHANGE(T)           T* ivar, T cmp_value
 #define SHMEM_ARGS_CHANGE                ivar, cmp_value
 
 #define SHMEM_RET_ACTIVE(T)              void
-#define SHMEM_PARAMS_ACTIVE(T)           T *dest, const T *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync
+#define SHMEM_PARAMS_ACTIVE(T)           T* dest, const T* source, size_t nelems, int PE_start, \
+                                         int logPE_stride, int PE_size, long* pSync
 #define SHMEM_ARGS_ACTIVE                dest, source, nelems, PE_start, logPE_stride, PE_size, pSync
 
 #define SHMEM_RET_ACTIVE_STRIDED(T)      void
-#define SHMEM_PARAMS_ACTIVE_STRIDED(T)   T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync
-#define SHMEM_ARGS_ACTIVE_STRIDED        dest, source, dst, sst, nelems, PE_start, logPE_stride, PE_size, pSync
+#define SHMEM_PARAMS_ACTIVE_STRIDED(T)   T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, \
+                                         size_t nelems, int PE_start, int logPE_stride, int PE_size, \
+                                         long* pSync
+#define SHMEM_ARGS_ACTIVE_STRIDED        dest, source, dst, sst, nelems, PE_start, logPE_stride, PE_size, \
+                                         pSync
 
 #define SHMEM_RET_ACTIVE_ROOTED(T)       void
-#define SHMEM_PARAMS_ACTIVE_ROOTED(T)    T *dest, const T *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync
+#define SHMEM_PARAMS_ACTIVE_ROOTED(T)    T* dest, const T* source, size_t nelems, int PE_root, int PE_start, \
+                                         int logPE_stride, int PE_size, long* pSync
 #define SHMEM_ARGS_ACTIVE_ROOTED         dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync
 
 #define SHMEM_RET_ACTIVE_REDUCE(T)       void
-#define SHMEM_PARAMS_ACTIVE_REDUCE(T)    T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, T *pWrk, long *pSync
+#define SHMEM_PARAMS_ACTIVE_REDUCE(T)    T* dest, const T* source, int nreduce, int PE_start, \
+                                         int logPE_stride, int PE_size, T* pWrk, long* pSync
 #define SHMEM_ARGS_ACTIVE_REDUCE         dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync
 
 // clang-format on

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The type tables of OpenSHMEM 1.6, one macro per table.
  *
- *   SHMEM_TYPES_<TABLE>(X, ...)      calls X(NAME, TYPE, ...) once per row: NAME is the part of a function's
- *                                    name that stands for TYPE, the arguments after X are handed through.
- *   SHMEM_DISTINCT_<TABLE>(X, ...)   the same table reduced to the types a compiler can tell apart: int64_t is
- *                                    another name of long, so a _Generic or a set of overloads that covers
- *                                    long covers it too.  Every type of the table is covered.
- *   SHMEM_UNITS_<TABLE>(X, ...)      calls X(NAME, BYTES, ...): the element sizes in names such as shmem_put32.
+ *   SHMEM_TYPES_<TABLE>(X, ...)      calls X(NAME, TYPE, ...) for each row: NAME stands for TYPE in the names
+ *                                    of functions, the arguments after X are handed through.
+ *   SHMEM_DISTINCT_<TABLE>(X, ...)   the same table, reduced to the types that a compiler can tell apart:
+ *                                    int64_t is another name of long, so who covers long covers both.
+ *   SHMEM_UNITS_<TABLE>(X, ...)      calls X(NAME, BYTES, ...) for each element size, as in shmem_put32.
  *
- * Handing arguments through is what lets the tables of operations (ops.h) be crossed with these.  At least one
- * argument must follow X.  X must paste NAME at once (##), before a user's macro called size can replace it.
+ * Handing arguments through is what lets the tables of operations (ops.h) be crossed with these.  At least
+ * one must follow X.  X must paste NAME at once (##), before a user's macro called size can replace it.
  *
  * "Table n" is the number of the table in the OpenSHMEM 1.6 document. */
 #ifndef SHMEM_TYPES_H
@@ -25,13 +24,13 @@ __extension__ typedef float _Complex shmem_complexf_;
 
 // clang-format off
 
-/* ---- Remote memory access -------------------------------------------------------------------------------- */
+/* ---- Remote memory access ----------------------------------------------------------------------------- */
 
 /* Standard RMA types (Table 5), 24 rows.
  * Used by: p g put get iput iget ibput ibget and their _nbi forms, put_signal, team alltoall(s), broadcast,
  * collect, fcollect. */
-#define SHMEM_TYPES_RMA(X, ...)                 \
-  SHMEM_DISTINCT_RMA(X, __VA_ARGS__)            \
+#define SHMEM_TYPES_RMA(X, ...)                  \
+  SHMEM_DISTINCT_RMA(X, __VA_ARGS__)             \
   X(int8,       int8_t,             __VA_ARGS__) \
   X(int16,      int16_t,            __VA_ARGS__) \
   X(int32,      int32_t,            __VA_ARGS__) \
@@ -69,14 +68,14 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(128, 16, __VA_ARGS__)
 
 /* Untyped memory, counted in bytes.
- * Used by: putmem getmem and their _nbi and _signal forms, alltoallmem alltoallsmem broadcastmem (f)collectmem. */
+ * Used by: putmem getmem and their _nbi and _signal forms, alltoall(s)mem, broadcastmem, (f)collectmem. */
 #define SHMEM_UNITS_MEM(X, ...) \
   X(mem,  1, __VA_ARGS__)
 
-/* ---- Atomics and point-to-point synchronization ------------------------------------------------------------ */
+/* ---- Atomics and point-to-point synchronization ------------------------------------------------------- */
 
 /* Standard AMO types (Table 6), 12 rows.
- * Used by: compare_swap fetch_inc inc fetch_add add and their _nbi forms; all wait_until and test families. */
+ * Used by: compare_swap fetch_inc inc fetch_add add and their _nbi forms; all of wait_until and test. */
 #define SHMEM_TYPES_AMO(X, ...)                 \
   SHMEM_DISTINCT_AMO(X, __VA_ARGS__)            \
   X(int32,     int32_t,            __VA_ARGS__) \
@@ -120,7 +119,7 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(int32,     int32_t,            __VA_ARGS__) \
   X(int64,     int64_t,            __VA_ARGS__)
 
-/* ---- Team reductions and scans (Table 10) ------------------------------------------------------------------- */
+/* ---- Team reductions and scans (Table 10) ------------------------------------------------------------- */
 
 /* 14 rows.  Used by: and_reduce or_reduce xor_reduce. */
 #define SHMEM_TYPES_REDUCE_BITS(X, ...)         \
@@ -159,7 +158,7 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(complexd,   shmem_complexd_,    __VA_ARGS__)   \
   X(complexf,   shmem_complexf_,    __VA_ARGS__)
 
-/* ---- Deprecated interfaces ---------------------------------------------------------------------------------- */
+/* ---- Deprecated interfaces ---------------------------------------------------------------------------- */
 
 /* Active-set reductions (Table 11, deprecated in 1.5): 4 types for and or xor, 7 for max min, 9 for sum prod.
  * Used by: and_to_all or_to_all xor_to_all | max_to_all min_to_all | sum_to_all prod_to_all. */
@@ -185,7 +184,8 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(32, 4, __VA_ARGS__)            \
   X(64, 8, __VA_ARGS__)
 
-/* Atomics under their old names (deprecated in 1.4): 3 types for cswap finc inc fadd add, 5 for fetch set swap. */
+/* Atomics under their old names (deprecated in 1.4): 3 types, and 5 for those that only move a value.
+ * Used by: cswap finc inc fadd add | fetch set swap. */
 #define SHMEM_TYPES_OLD_AMO(X, ...)                \
   X(int,        int,                __VA_ARGS__)   \
   X(long,       long,               __VA_ARGS__)   \
@@ -199,14 +199,16 @@ __extension__ typedef float _Complex shmem_complexf_;
 #define SHMEM_DISTINCT_OLD_AMO(X, ...)      SHMEM_TYPES_OLD_AMO(X, __VA_ARGS__)
 #define SHMEM_DISTINCT_OLD_AMO_EXT(X, ...)  SHMEM_TYPES_OLD_AMO_EXT(X, __VA_ARGS__)
 
-/* shmem_TYPENAME_wait (deprecated in 1.4). */
+/* The wait for any change (deprecated in 1.4).
+ * Used by: wait. */
 #define SHMEM_TYPES_OLD_WAIT(X, ...)               \
   X(short,      short,              __VA_ARGS__)   \
   X(int,        int,                __VA_ARGS__)   \
   X(long,       long,               __VA_ARGS__)   \
   X(longlong,   long long,          __VA_ARGS__)
 
-/* The rows of Table 12 that are not standard AMO types: only wait_until and test accept them (deprecated in 1.5). */
+/* The rows of Table 12 that are not standard AMO types (deprecated in 1.5).
+ * Used by: wait_until test. */
 #define SHMEM_TYPES_SHORT(X, ...)                  \
   X(short,      short,              __VA_ARGS__)   \
   X(ushort,     unsigned short,     __VA_ARGS__)

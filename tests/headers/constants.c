@@ -17,7 +17,7 @@ struct handles {
 struct handles predefined_handles(void);
 int names_of_comparison(int cmp);
 int names_of_signal(int op);
-long *work_arrays(void);
+long* work_arrays(void);
 
 static const struct handles predefined = {{SHMEM_CTX_INVALID, SHMEM_CTX_DEFAULT},
                                           {SHMEM_TEAM_INVALID, SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED}};
@@ -53,7 +53,7 @@ int names_of_signal(int op) {
 }
 
 /* As programs of 1.4 and before write it. */
-long *work_arrays(void) {
+long* work_arrays(void) {
   static struct {
     long barrier[_SHMEM_BARRIER_SYNC_SIZE], bcast[_SHMEM_BCAST_SYNC_SIZE], collect[_SHMEM_COLLECT_SYNC_SIZE];
     long reduce[_SHMEM_REDUCE_SYNC_SIZE], alltoall[SHMEM_ALLTOALL_SYNC_SIZE + SHMEM_ALLTOALLS_SYNC_SIZE];
@@ -75,7 +75,8 @@ HOLDS((SHMEM_MALLOC_ATOMICS_REMOTE & SHMEM_MALLOC_SIGNAL_REMOTE) == 0);
 HOLDS(SHMEM_CTX_SESSION_BATCH != 0 && SHMEM_CTX_SESSION_TOTAL_OPS != 0 && SHMEM_TEAM_NUM_CONTEXTS != 0);
 HOLDS(sizeof SHMEM_VENDOR_STRING <= SHMEM_MAX_NAME_LEN && sizeof _SHMEM_VENDOR_STRING <= _SHMEM_MAX_NAME_LEN);
 
-#if SHMEM_MAJOR_VERSION != 1 || SHMEM_MINOR_VERSION != 6 || _SHMEM_MAJOR_VERSION != 1 || _SHMEM_MINOR_VERSION != 6
+#if SHMEM_MAJOR_VERSION != 1 || SHMEM_MINOR_VERSION != 6 || _SHMEM_MAJOR_VERSION != 1 || \
+    _SHMEM_MINOR_VERSION != 6
 #error "The version must be known to the preprocessor."
 #endif
 

@@ -33,23 +33,24 @@ enum {
   old_sized = 0 SHMEM_SIZED_DEPRECATED(SIZED)
 };
 
-EQUAL(setup, 14);          /* 11 set-up and query, 2 threads, pcontrol */
+EQUAL(setup, 14); /* 11 set-up and query, 2 threads, pcontrol */
 EQUAL(memory, 6);
-EQUAL(team, 8);            /* team_ptr included */
-EQUAL(context, 6);         /* 4 and 2 of sessions */
+EQUAL(team, 8);    /* team_ptr included */
+EQUAL(context, 6); /* 4 and 2 of sessions */
 EQUAL(order, 6);
-EQUAL(signals, 126);       /* 125 and signal_wait_until */
-EQUAL(sync, 4);            /* the deprecated shmem_sync included */
+EQUAL(signals, 126); /* 125 and signal_wait_until */
+EQUAL(sync, 4);      /* the deprecated shmem_sync included */
 EQUAL(locks, 3);
 EQUAL(rma, 448 + 120);
 EQUAL(amo, 288);
 EQUAL(amo_nbi, 170);
-EQUAL(wait, 168 + 4 + 1);  /* the deprecated short, ushort and shmem_wait_until(long) included */
+EQUAL(wait, 168 + 4 + 1); /* the deprecated short, ushort and shmem_wait_until(long) included */
 EQUAL(collectives, 125);
 EQUAL(reductions, 142);
 EQUAL(scans, 52);
 EQUAL(old_functions, 9);
 EQUAL(old_typed, 30 + 4 + 44);
 EQUAL(old_sized, 10);
-EQUAL(setup + memory + team + context + order + signals + sync + locks + rma + amo + amo_nbi + wait + collectives +
-          reductions + scans + old_functions + old_typed + old_sized, 1788);
+EQUAL(setup + memory + team + context + order + signals + sync + locks + rma + amo + amo_nbi + wait +
+          collectives + reductions + scans + old_functions + old_typed + old_sized,
+      1788);

@@ -3,9 +3,9 @@
 #include <shmem.h>
 
 struct thing;
-void wrong(shmem_ctx_t ctx, struct thing *thing, void *any, int *i, const int *ci);
+void wrong(shmem_ctx_t ctx, struct thing* thing, void* any, int* i, const int* ci);
 
-void wrong(shmem_ctx_t ctx, struct thing *thing, void *any, int *i, const int *ci) {
+void wrong(shmem_ctx_t ctx, struct thing* thing, void* any, int* i, const int* ci) {
   static float f;
   static char c;
   static short s;

@@ -18,7 +18,7 @@ struct Same<T, T> {
 };
 #define HAS_TYPE(T, EXPR) static_assert(Same<T, decltype(EXPR)>::value_, "type of the result")
 #else
-#define HAS_TYPE(T, EXPR) _Static_assert(_Generic((EXPR), T: 1, default: 0), "type of the result")
+#define HAS_TYPE(T, EXPR) _Static_assert(_Generic((EXPR), T : 1, default : 0), "type of the result")
 #endif
 
 #define BOTH(FUNC, ...) \
@@ -35,89 +35,89 @@ struct Same<T, T> {
   HAS_TYPE(T, FUNC(__VA_ARGS__))
 
 /* One function per family and type.  D is a destination, S a source, V a value. */
-#define BEGIN(FAMILY, NAME, T)                                                                         \
-  void FAMILY##_##NAME(shmem_ctx_t ctx, shmem_team_t team, T *D, const T *S, T V, uint64_t *sig);      \
-  void FAMILY##_##NAME(shmem_ctx_t ctx, shmem_team_t team, T *D, const T *S, T V, uint64_t *sig) { \
+#define BEGIN(FAMILY, NAME, T)                                                                     \
+  void FAMILY##_##NAME(shmem_ctx_t ctx, shmem_team_t team, T* D, const T* S, T V, uint64_t* sig);  \
+  void FAMILY##_##NAME(shmem_ctx_t ctx, shmem_team_t team, T* D, const T* S, T V, uint64_t* sig) { \
     (void)ctx, (void)team, (void)D, (void)S, (void)V, (void)sig;
 #define END }
 
-#define RMA_ONE(NAME, T)     \
-  BEGIN(rma_one, NAME, T)         \
-  BOTH(shmem_p, D, V, 0);         \
-  BOTH_GIVE(T, shmem_g, S, 0);    \
-  BOTH_GIVE(T, shmem_g, D, 0);    \
+#define RMA_ONE(NAME, T)       \
+  BEGIN(rma_one, NAME, T)      \
+  BOTH(shmem_p, D, V, 0);      \
+  BOTH_GIVE(T, shmem_g, S, 0); \
+  BOTH_GIVE(T, shmem_g, D, 0); \
   END
 
 #define RMA_MANY(NAME, T)                 \
-  BEGIN(rma_many, NAME, T)                     \
-  BOTH(shmem_put, D, S, 1, 0);                 \
-  BOTH(shmem_get, D, S, 1, 0);                 \
-  BOTH(shmem_iput, D, S, 1, 1, 1, 0);          \
-  BOTH(shmem_iget, D, S, 1, 1, 1, 0);          \
-  BOTH(shmem_ibput, D, S, 1, 1, 1, 1, 0);      \
-  BOTH(shmem_ibget, D, S, 1, 1, 1, 1, 0);      \
+  BEGIN(rma_many, NAME, T)                \
+  BOTH(shmem_put, D, S, 1, 0);            \
+  BOTH(shmem_get, D, S, 1, 0);            \
+  BOTH(shmem_iput, D, S, 1, 1, 1, 0);     \
+  BOTH(shmem_iget, D, S, 1, 1, 1, 0);     \
+  BOTH(shmem_ibput, D, S, 1, 1, 1, 1, 0); \
+  BOTH(shmem_ibget, D, S, 1, 1, 1, 1, 0); \
   END
 
 #define RMA_LATER(NAME, T)                                          \
-  BEGIN(rma_later, NAME, T)                                              \
-  BOTH(shmem_put_nbi, D, S, 1, 0);                                       \
-  BOTH(shmem_get_nbi, D, S, 1, 0);                                       \
-  BOTH(shmem_put_signal, D, S, 1, sig, 1, SHMEM_SIGNAL_SET, 0);          \
-  BOTH(shmem_put_signal_nbi, D, S, 1, sig, 1, SHMEM_SIGNAL_ADD, 0);      \
+  BEGIN(rma_later, NAME, T)                                         \
+  BOTH(shmem_put_nbi, D, S, 1, 0);                                  \
+  BOTH(shmem_get_nbi, D, S, 1, 0);                                  \
+  BOTH(shmem_put_signal, D, S, 1, sig, 1, SHMEM_SIGNAL_SET, 0);     \
+  BOTH(shmem_put_signal_nbi, D, S, 1, sig, 1, SHMEM_SIGNAL_ADD, 0); \
   END
 
-#define AMO_MOVE(NAME, T)                 \
-  BEGIN(amo_move, NAME, T)                     \
-  BOTH_GIVE(T, shmem_atomic_fetch, S, 0);      \
-  BOTH_GIVE(T, shmem_atomic_fetch, D, 0);      \
-  BOTH(shmem_atomic_set, D, V, 0);             \
-  BOTH_GIVE(T, shmem_atomic_swap, D, V, 0);    \
-  BOTH(shmem_atomic_fetch_nbi, D, S, 0);       \
-  BOTH(shmem_atomic_swap_nbi, D, D, V, 0);     \
+#define AMO_MOVE(NAME, T)                   \
+  BEGIN(amo_move, NAME, T)                  \
+  BOTH_GIVE(T, shmem_atomic_fetch, S, 0);   \
+  BOTH_GIVE(T, shmem_atomic_fetch, D, 0);   \
+  BOTH(shmem_atomic_set, D, V, 0);          \
+  BOTH_GIVE(T, shmem_atomic_swap, D, V, 0); \
+  BOTH(shmem_atomic_fetch_nbi, D, S, 0);    \
+  BOTH(shmem_atomic_swap_nbi, D, D, V, 0);  \
   END
 
-#define AMO_ARITH(NAME, T)                           \
-  BEGIN(amo_arith, NAME, T)                               \
-  BOTH_GIVE(T, shmem_atomic_compare_swap, D, V, V, 0);    \
-  BOTH_GIVE(T, shmem_atomic_fetch_inc, D, 0);             \
-  BOTH(shmem_atomic_inc, D, 0);                           \
-  BOTH_GIVE(T, shmem_atomic_fetch_add, D, V, 0);          \
-  BOTH(shmem_atomic_add, D, V, 0);                        \
+#define AMO_ARITH(NAME, T)                             \
+  BEGIN(amo_arith, NAME, T)                            \
+  BOTH_GIVE(T, shmem_atomic_compare_swap, D, V, V, 0); \
+  BOTH_GIVE(T, shmem_atomic_fetch_inc, D, 0);          \
+  BOTH(shmem_atomic_inc, D, 0);                        \
+  BOTH_GIVE(T, shmem_atomic_fetch_add, D, V, 0);       \
+  BOTH(shmem_atomic_add, D, V, 0);                     \
   END
 
-#define AMO_LATER(NAME, T)                           \
-  BEGIN(amo_later, NAME, T)                               \
-  BOTH(shmem_atomic_compare_swap_nbi, D, D, V, V, 0);     \
-  BOTH(shmem_atomic_fetch_inc_nbi, D, D, 0);              \
-  BOTH(shmem_atomic_fetch_add_nbi, D, D, V, 0);           \
+#define AMO_LATER(NAME, T)                            \
+  BEGIN(amo_later, NAME, T)                           \
+  BOTH(shmem_atomic_compare_swap_nbi, D, D, V, V, 0); \
+  BOTH(shmem_atomic_fetch_inc_nbi, D, D, 0);          \
+  BOTH(shmem_atomic_fetch_add_nbi, D, D, V, 0);       \
   END
 
-#define AMO_BITS(NAME, T)                       \
-  BEGIN(amo_bits, NAME, T)                           \
-  BOTH_GIVE(T, shmem_atomic_fetch_and, D, V, 0);     \
-  BOTH_GIVE(T, shmem_atomic_fetch_or, D, V, 0);      \
-  BOTH_GIVE(T, shmem_atomic_fetch_xor, D, V, 0);     \
-  BOTH(shmem_atomic_and, D, V, 0);                   \
-  BOTH(shmem_atomic_or, D, V, 0);                    \
-  BOTH(shmem_atomic_xor, D, V, 0);                   \
+#define AMO_BITS(NAME, T)                        \
+  BEGIN(amo_bits, NAME, T)                       \
+  BOTH_GIVE(T, shmem_atomic_fetch_and, D, V, 0); \
+  BOTH_GIVE(T, shmem_atomic_fetch_or, D, V, 0);  \
+  BOTH_GIVE(T, shmem_atomic_fetch_xor, D, V, 0); \
+  BOTH(shmem_atomic_and, D, V, 0);               \
+  BOTH(shmem_atomic_or, D, V, 0);                \
+  BOTH(shmem_atomic_xor, D, V, 0);               \
   END
 
 #define AMO_BITS_LATER(NAME, T)                 \
-  BEGIN(amo_bits_later, NAME, T)                     \
-  BOTH(shmem_atomic_fetch_and_nbi, D, D, V, 0);      \
-  BOTH(shmem_atomic_fetch_or_nbi, D, D, V, 0);       \
-  BOTH(shmem_atomic_fetch_xor_nbi, D, D, V, 0);      \
+  BEGIN(amo_bits_later, NAME, T)                \
+  BOTH(shmem_atomic_fetch_and_nbi, D, D, V, 0); \
+  BOTH(shmem_atomic_fetch_or_nbi, D, D, V, 0);  \
+  BOTH(shmem_atomic_fetch_xor_nbi, D, D, V, 0); \
   END
 
-#define WAIT(NAME, T)                       \
-  BEGIN(wait, NAME, T)                           \
-  shmem_wait_until(D, SHMEM_CMP_EQ, V);          \
-  GIVES(int, shmem_test, D, SHMEM_CMP_EQ, V);    \
+#define WAIT(NAME, T)                         \
+  BEGIN(wait, NAME, T)                        \
+  shmem_wait_until(D, SHMEM_CMP_EQ, V);       \
+  GIVES(int, shmem_test, D, SHMEM_CMP_EQ, V); \
   END
 
-#define WAIT_MANY(NAME, T)                                                 \
+#define WAIT_MANY(NAME, T)                                                      \
   BEGIN(wait_many, NAME, T)                                                     \
-  const int *mask = NULL;                                                       \
+  const int* mask = NULL;                                                       \
   size_t at[1];                                                                 \
   shmem_wait_until_all(D, 1, mask, SHMEM_CMP_NE, V);                            \
   GIVES(size_t, shmem_wait_until_any, D, 1, mask, SHMEM_CMP_NE, V);             \
@@ -127,19 +127,19 @@ struct Same<T, T> {
   GIVES(size_t, shmem_wait_until_some_vector, D, 1, at, mask, SHMEM_CMP_GT, S); \
   END
 
-#define TEST_MANY(NAME, T)                                            \
-  BEGIN(test_many, NAME, T)                                                \
-  const int *mask = NULL;                                                  \
-  size_t at[1];                                                            \
-  GIVES(int, shmem_test_all, D, 1, mask, SHMEM_CMP_NE, V);                 \
-  GIVES(size_t, shmem_test_any, D, 1, mask, SHMEM_CMP_NE, V);              \
-  GIVES(size_t, shmem_test_some, D, 1, at, mask, SHMEM_CMP_NE, V);         \
-  GIVES(int, shmem_test_all_vector, D, 1, mask, SHMEM_CMP_GT, S);          \
-  GIVES(size_t, shmem_test_any_vector, D, 1, mask, SHMEM_CMP_GT, S);       \
-  GIVES(size_t, shmem_test_some_vector, D, 1, at, mask, SHMEM_CMP_GT, S);  \
+#define TEST_MANY(NAME, T)                                                \
+  BEGIN(test_many, NAME, T)                                               \
+  const int* mask = NULL;                                                 \
+  size_t at[1];                                                           \
+  GIVES(int, shmem_test_all, D, 1, mask, SHMEM_CMP_NE, V);                \
+  GIVES(size_t, shmem_test_any, D, 1, mask, SHMEM_CMP_NE, V);             \
+  GIVES(size_t, shmem_test_some, D, 1, at, mask, SHMEM_CMP_NE, V);        \
+  GIVES(int, shmem_test_all_vector, D, 1, mask, SHMEM_CMP_GT, S);         \
+  GIVES(size_t, shmem_test_any_vector, D, 1, mask, SHMEM_CMP_GT, S);      \
+  GIVES(size_t, shmem_test_some_vector, D, 1, at, mask, SHMEM_CMP_GT, S); \
   END
 
-#define COLL(NAME, T)                          \
+#define COLL(NAME, T)                               \
   BEGIN(coll, NAME, T)                              \
   GIVES(int, shmem_alltoall, team, D, S, 1);        \
   GIVES(int, shmem_alltoalls, team, D, S, 1, 1, 1); \
@@ -149,41 +149,41 @@ struct Same<T, T> {
   END
 
 #define REDUCE_BITS(NAME, T)                   \
-  BEGIN(reduce_bits, NAME, T)                       \
-  GIVES(int, shmem_and_reduce, team, D, S, 1);      \
-  GIVES(int, shmem_or_reduce, team, D, S, 1);       \
-  GIVES(int, shmem_xor_reduce, team, D, S, 1);      \
+  BEGIN(reduce_bits, NAME, T)                  \
+  GIVES(int, shmem_and_reduce, team, D, S, 1); \
+  GIVES(int, shmem_or_reduce, team, D, S, 1);  \
+  GIVES(int, shmem_xor_reduce, team, D, S, 1); \
   END
 
 #define REDUCE_ORDER(NAME, T)                  \
-  BEGIN(reduce_order, NAME, T)                      \
-  GIVES(int, shmem_max_reduce, team, D, S, 1);      \
-  GIVES(int, shmem_min_reduce, team, D, S, 1);      \
+  BEGIN(reduce_order, NAME, T)                 \
+  GIVES(int, shmem_max_reduce, team, D, S, 1); \
+  GIVES(int, shmem_min_reduce, team, D, S, 1); \
   END
 
-#define REDUCE_ARITH(NAME, T)                  \
-  BEGIN(reduce_arith, NAME, T)                      \
-  GIVES(int, shmem_sum_reduce, team, D, S, 1);      \
-  GIVES(int, shmem_prod_reduce, team, D, S, 1);     \
-  GIVES(int, shmem_sum_inscan, team, D, S, 1);      \
-  GIVES(int, shmem_sum_exscan, team, D, S, 1);      \
+#define REDUCE_ARITH(NAME, T)                   \
+  BEGIN(reduce_arith, NAME, T)                  \
+  GIVES(int, shmem_sum_reduce, team, D, S, 1);  \
+  GIVES(int, shmem_prod_reduce, team, D, S, 1); \
+  GIVES(int, shmem_sum_inscan, team, D, S, 1);  \
+  GIVES(int, shmem_sum_exscan, team, D, S, 1);  \
   END
 
-#define OLD_AMO_MOVE(NAME, T)      \
-  BEGIN(old_amo_move, NAME, T)          \
-  GIVES(T, shmem_fetch, S, 0);          \
-  GIVES(T, shmem_fetch, D, 0);          \
-  shmem_set(D, V, 0);                   \
-  GIVES(T, shmem_swap, D, V, 0);        \
+#define OLD_AMO_MOVE(NAME, T)    \
+  BEGIN(old_amo_move, NAME, T)   \
+  GIVES(T, shmem_fetch, S, 0);   \
+  GIVES(T, shmem_fetch, D, 0);   \
+  shmem_set(D, V, 0);            \
+  GIVES(T, shmem_swap, D, V, 0); \
   END
 
-#define OLD_AMO_ARITH(NAME, T)     \
-  BEGIN(old_amo_arith, NAME, T)         \
-  GIVES(T, shmem_cswap, D, V, V, 0);    \
-  GIVES(T, shmem_finc, D, 0);           \
-  shmem_inc(D, 0);                      \
-  GIVES(T, shmem_fadd, D, V, 0);        \
-  shmem_add(D, V, 0);                   \
+#define OLD_AMO_ARITH(NAME, T)       \
+  BEGIN(old_amo_arith, NAME, T)      \
+  GIVES(T, shmem_cswap, D, V, V, 0); \
+  GIVES(T, shmem_finc, D, 0);        \
+  shmem_inc(D, 0);                   \
+  GIVES(T, shmem_fadd, D, V, 0);     \
+  shmem_add(D, V, 0);                \
   END
 
 EACH_RMA(RMA_ONE)

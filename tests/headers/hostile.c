@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program's own macros do not reach into the headers: neither short upper-case ones, such as the columns of the
- * tables have, nor the words that make up the names of functions. */
+/* A program's own macros do not reach into the headers: neither short upper-case ones, such as the columns of
+ * the tables have, nor the words that make up the names of functions. */
 #define p 3
 #define g 4
 #define get 5
@@ -41,9 +41,9 @@
 #include <pshmem.h>
 #include <shmemx.h>
 
-long hostile_calls(shmem_ctx_t ctx, long *word, size_t *count);
+long hostile_calls(shmem_ctx_t ctx, long* word, size_t* count);
 
-long hostile_calls(shmem_ctx_t ctx, long *word, size_t *count) {
+long hostile_calls(shmem_ctx_t ctx, long* word, size_t* count) {
   shmem_put(ctx, count, count, value, p);
   shmem_atomic_set(word, T, get);
   shmem_size_put(count, count, size, g);
