@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Atoll OpenSHMEM: the OpenSHMEM 1.6 interface for C99 and later and for C++17 and later.
+ *
+ * This file holds the constants and handles.  The functions come from tables:
+ *
+ *   shmem/functions.h   functions without a type in their name
+ *   shmem/ops.h         families such as shmem_TYPENAME_put, once each, and how they are called
+ *   shmem/types.h       the types of each family
+ *   shmem/generic.h     names without a type: _Generic macros in C11, overloads in C++
+ *
+ * Before including this file a program may define
+ *
+ *   SHMEM_WARN_DEPRECATED   to be warned about calls of deprecated functions
+ *   SHMEM_NO_GENERICS       to do without shmem/generic.h */
+#ifndef SHMEM_H
+#define SHMEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHMEM_API __attribute__((visibility("default")))
+#define SHMEM_NORETURN __attribute__((noreturn))
+
+#ifdef SHMEM_WARN_DEPRECATED
+#define SHMEM_DEPRECATED __attribute__((deprecated))
+#else
+#define SHMEM_DEPRECATED
+#endif
+
+// clang-format off
+
+/* ---- Versions and names ------------------------------------------------------------------------------- */
+
+#define SHMEM_MAJOR_VERSION              1
+#define SHMEM_MINOR_VERSION              6
+#define SHMEM_VENDOR_STRING              "Atoll OpenSHMEM"
+#define SHMEM_MAX_NAME_LEN               64                      /* with the final NUL */
+
+/* ---- Handles ------------------------------------------------------------------------------------------ */
+
+/* Handles are opaque, comparable with == and false when invalid.  The predefined ones are constants, so they
+ * may initialize static objects; no valid pointer has their values. */
+typedef struct shmem_ctx_handle* shmem_ctx_t;
+typedef struct shmem_team_handle* shmem_team_t;
+
+#ifdef __cplusplus
+#define SHMEM_HANDLE_(TYPE, NUMBER)      (reinterpret_cast<TYPE>(NUMBER))
+#else
+#define SHMEM_HANDLE_(TYPE, NUMBER)      ((TYPE)(NUMBER))
+#endif
+
+#define SHMEM_CTX_INVALID                SHMEM_HANDLE_(shmem_ctx_t, 0UL)
+#define SHMEM_CTX_DEFAULT                SHMEM_HANDLE_(shmem_ctx_t, 1UL)
+
+#define SHMEM_TEAM_INVALID               SHMEM_HANDLE_(shmem_team_t, 0UL)
+#define SHMEM_TEAM_WORLD                 SHMEM_HANDLE_(shmem_team_t, 1UL)
+#define SHMEM_TEAM_SHARED                SHMEM_HANDLE_(shmem_team_t, 2UL)
+
+/* What a team is asked for when it is split off.  SHMEM_TEAM_NUM_CONTEXTS in the mask makes num_contexts
+ * count. */
+typedef struct {
+  int num_contexts;                                              /* contexts that will live at once; else 0 */
+} shmem_team_config_t;
+
+#define SHMEM_TEAM_NUM_CONTEXTS          (1L << 0)
+
+/* What a session on a context will do; SHMEM_CTX_SESSION_TOTAL_OPS in the mask makes total_ops count. */
+typedef struct {
+  size_t total_ops;                                              /* upper bound of its calls; else SIZE_MAX */
+} shmem_ctx_session_config_t;
+
+#define SHMEM_CTX_SESSION_TOTAL_OPS      (1L << 0)
+
+/* ---- Options ------------------------------------------------------------------------------------------ */
+
+/* Thread levels of shmem_init_thread, in rising order. */
+#define SHMEM_THREAD_SINGLE              0
+#define SHMEM_THREAD_FUNNELED            1
+#define SHMEM_THREAD_SERIALIZED          2
+#define SHMEM_THREAD_MULTIPLE            3
+
+/* Options of shmem_ctx_create: whose threads use it, and whether fence and quiet must cover plain stores. */
+#define SHMEM_CTX_PRIVATE                (1L << 0)
+#define SHMEM_CTX_SERIALIZED             (1L << 1)
+#define SHMEM_CTX_NOSTORE                (1L << 2)
+
+/* Option of shmem_ctx_session_start: latency does not matter, operations may be gathered. */
+#define SHMEM_CTX_SESSION_BATCH          (1L << 0)
+
+/* Hints of shmem_malloc_with_hints. */
+#define SHMEM_MALLOC_ATOMICS_REMOTE      (1L << 0)
+#define SHMEM_MALLOC_SIGNAL_REMOTE       (1L << 1)
+
+/* What a put with signal does to the signal word. */
+#define SHMEM_SIGNAL_SET                 0
+#define SHMEM_SIGNAL_ADD                 1
+
+/* Comparisons of the wait and test functions. */
+#define SHMEM_CMP_EQ                     0
+#define SHMEM_CMP_NE                     1
+#define SHMEM_CMP_GT                     2
+#define SHMEM_CMP_LE                     3
+#define SHMEM_CMP_LT                     4
+#define SHMEM_CMP_GE                     5
+
+/* ---- Deprecated constants ----------------------------------------------------------------------------- */
+
+/* Work arrays of the active-set collectives.  The library keeps their state itself: any size would do. */
+#define SHMEM_SYNC_VALUE                 0L
+#define SHMEM_SYNC_SIZE                  16
+#define SHMEM_BARRIER_SYNC_SIZE          SHMEM_SYNC_SIZE
+#define SHMEM_BCAST_SYNC_SIZE            SHMEM_SYNC_SIZE
+#define SHMEM_COLLECT_SYNC_SIZE          SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_SYNC_SIZE           SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALL_SYNC_SIZE         SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALLS_SYNC_SIZE        SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE    16
+
+#define _SHMEM_MAJOR_VERSION             SHMEM_MAJOR_VERSION
+#define _SHMEM_MINOR_VERSION             SHMEM_MINOR_VERSION
+#define _SHMEM_VENDOR_STRING             SHMEM_VENDOR_STRING
+#define _SHMEM_MAX_NAME_LEN              SHMEM_MAX_NAME_LEN
+#define _SHMEM_CMP_EQ                    SHMEM_CMP_EQ
+#define _SHMEM_CMP_NE                    SHMEM_CMP_NE
+#define _SHMEM_CMP_GT                    SHMEM_CMP_GT
+#define _SHMEM_CMP_LE                    SHMEM_CMP_LE
+#define _SHMEM_CMP_LT                    SHMEM_CMP_LT
+#define _SHMEM_CMP_GE                    SHMEM_CMP_GE
+#define _SHMEM_SYNC_VALUE                SHMEM_SYNC_VALUE
+#define _SHMEM_BARRIER_SYNC_SIZE         SHMEM_BARRIER_SYNC_SIZE
+#define _SHMEM_BCAST_SYNC_SIZE           SHMEM_BCAST_SYNC_SIZE
+#define _SHMEM_COLLECT_SYNC_SIZE         SHMEM_COLLECT_SYNC_SIZE
+#define _SHMEM_REDUCE_SYNC_SIZE          SHMEM_REDUCE_SYNC_SIZE
+#define _SHMEM_REDUCE_MIN_WRKDATA_SIZE   SHMEM_REDUCE_MIN_WRKDATA_SIZE
+
+/* ---- Functions ---------------------------------------------------------------------------------------- */
+
+#include "shmem/functions.h"
+#include "shmem/ops.h"
+#include "shmem/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A function without a type; one with a type and its twin that takes a context; the same with an element
+ * size.  ATTR is empty or SHMEM_DEPRECATED. */
+#define SHMEM_DECLARE_F_(RET, NAME, PARAMS) \
+  SHMEM_API RET NAME PARAMS;
+#define SHMEM_DECLARE_OLD_F_(RET, NAME, PARAMS) \
+  SHMEM_API SHMEM_DEPRECATED RET NAME PARAMS;
+
+#define SHMEM_DECLARE_(NAME, T, ATTR, OP, RET, PARAMS) \
+  SHMEM_API ATTR RET(T) shmem_##NAME##OP(PARAMS(T));
+#define SHMEM_DECLARE_CTX_(NAME, T, ATTR, OP, RET, PARAMS) \
+  SHMEM_API ATTR RET(T) shmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T));
+
+#define SHMEM_DECLARE_SIZED_(NAME, BYTES, ATTR, OP, TAIL, RET, PARAMS) \
+  SHMEM_API ATTR RET(void) shmem##OP##NAME##TAIL(PARAMS(void));
+#define SHMEM_DECLARE_SIZED_CTX_(NAME, BYTES, ATTR, OP, TAIL, RET, PARAMS) \
+  SHMEM_API ATTR RET(void) shmem_ctx##OP##NAME##TAIL(shmem_ctx_t ctx, PARAMS(void));
+
+/* A row of a table of operations: the declaration for each type or element size. */
+#define SHMEM_ROW_(TYPES, OP, SHAPE) \
+  SHMEM_TYPES_##TYPES(SHMEM_DECLARE_, , OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+#define SHMEM_ROW_CTX_(TYPES, OP, SHAPE) \
+  SHMEM_TYPES_##TYPES(SHMEM_DECLARE_CTX_, , OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+#define SHMEM_ROW_OLD_(TYPES, OP, SHAPE) \
+  SHMEM_TYPES_##TYPES(SHMEM_DECLARE_, SHMEM_DEPRECATED, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+
+#define SHMEM_SIZED_ROW_(UNITS, OP, TAIL, SHAPE) \
+  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_, , OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+#define SHMEM_SIZED_ROW_CTX_(UNITS, OP, TAIL, SHAPE) \
+  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_CTX_, , OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+#define SHMEM_SIZED_ROW_OLD_(UNITS, OP, TAIL, SHAPE) \
+  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_, SHMEM_DEPRECATED, OP, TAIL, \
+                      SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+
+SHMEM_FUNCS(SHMEM_DECLARE_F_)
+SHMEM_OPS_CTX(SHMEM_ROW_)
+SHMEM_OPS_CTX(SHMEM_ROW_CTX_)
+SHMEM_OPS_NO_CTX(SHMEM_ROW_)
+SHMEM_SIZED_CTX(SHMEM_SIZED_ROW_)
+SHMEM_SIZED_CTX(SHMEM_SIZED_ROW_CTX_)
+SHMEM_SIZED_NO_CTX(SHMEM_SIZED_ROW_)
+
+SHMEM_FUNCS_DEPRECATED(SHMEM_DECLARE_OLD_F_)
+SHMEM_OPS_DEPRECATED(SHMEM_ROW_OLD_)
+SHMEM_SIZED_DEPRECATED(SHMEM_SIZED_ROW_OLD_)
+
+#ifdef __cplusplus
+}
+#endif
+
+// clang-format on
+
+#ifndef SHMEM_NO_GENERICS
+#include "shmem/generic.h"
+#endif
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables hold as many functions as OpenSHMEM 1.6 has, section by section: 1788 in all. */
+#include <shmem.h>
+
+#ifdef __cplusplus
+#define EQUAL(COUNT, NUMBER) static_assert((COUNT) == (NUMBER), "number of functions")
+#else
+#define EQUAL(COUNT, NUMBER) _Static_assert((COUNT) == (NUMBER), "number of functions")
+#endif
+
+#define ONE(...) +1
+#define TYPED(TYPES, OP, SHAPE) SHMEM_TYPES_##TYPES(ONE, ~)
+#define SIZED(UNITS, OP, TAIL, SHAPE) SHMEM_UNITS_##UNITS(ONE, ~)
+
+enum {
+  setup = 0 SHMEM_FUNCS_SETUP(ONE),
+  memory = 0 SHMEM_FUNCS_MEMORY(ONE),
+  team = 0 SHMEM_FUNCS_TEAM(ONE),
+  context = 0 SHMEM_FUNCS_CONTEXT(ONE),
+  order = 0 SHMEM_FUNCS_ORDER(ONE),
+  signals = 0 SHMEM_FUNCS_SIGNAL(ONE) + 2 * (0 SHMEM_OPS_SIGNAL(TYPED) SHMEM_SIZED_SIGNAL(SIZED)),
+  sync = 0 SHMEM_FUNCS_SYNC(ONE),
+  locks = 0 SHMEM_FUNCS_LOCK(ONE),
+  rma = 2 * (0 SHMEM_OPS_RMA(TYPED) SHMEM_SIZED_RMA(SIZED)),
+  amo = 2 * (0 SHMEM_OPS_AMO(TYPED)),
+  amo_nbi = 2 * (0 SHMEM_OPS_AMO_NBI(TYPED)),
+  wait = 0 SHMEM_FUNCS_WAIT(ONE) SHMEM_OPS_WAIT(TYPED),
+  collectives = 0 SHMEM_OPS_COLL(TYPED) SHMEM_SIZED_COLL(SIZED),
+  reductions = 0 SHMEM_OPS_REDUCE(TYPED),
+  scans = 0 SHMEM_OPS_SCAN(TYPED),
+  old_functions = 0 SHMEM_FUNCS_DEPRECATED(ONE),
+  old_typed = 0 SHMEM_OPS_DEPRECATED(TYPED),
+  old_sized = 0 SHMEM_SIZED_DEPRECATED(SIZED)
+};
+
+EQUAL(setup, 14); /* 11 set-up and query, 2 threads, pcontrol */
+EQUAL(memory, 6);
+EQUAL(team, 8);    /* team_ptr included */
+EQUAL(context, 6); /* 4 and 2 of sessions */
+EQUAL(order, 6);
+EQUAL(signals, 126); /* 125 and signal_wait_until */
+EQUAL(sync, 4);      /* the deprecated shmem_sync included */
+EQUAL(locks, 3);
+EQUAL(rma, 448 + 120);
+EQUAL(amo, 288);
+EQUAL(amo_nbi, 170);
+EQUAL(wait, 168 + 4 + 1); /* the deprecated short, ushort and shmem_wait_until(long) included */
+EQUAL(collectives, 125);
+EQUAL(reductions, 142);
+EQUAL(scans, 52);
+EQUAL(old_functions, 9);
+EQUAL(old_typed, 30 + 4 + 44);
+EQUAL(old_sized, 10);
+EQUAL(setup + memory + team + context + order + signals + sync + locks + rma + amo + amo_nbi + wait +
+          collectives + reductions + scans + old_functions + old_typed + old_sized,
+      1788);
