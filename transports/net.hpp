@@ -123,6 +123,10 @@ class Network {
   virtual int wait_fd() const = 0;
   virtual bool may_block() = 0;
 
+  /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection) do not wake it;
+  /// negative: no limit.
+  virtual long max_block_us() const { return -1; }
+
   /// Largest put with `copy`.
   virtual std::size_t copy_limit() const = 0;
 
