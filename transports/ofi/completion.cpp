@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The end of an operation: completions, waiting for room, errors.
+#include <sched.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "base/fatal.hpp"
+#include "ofi/engine.hpp"
+
+namespace atoll::ofi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A PE that polls accepts a connection within milliseconds, even if it only polls now and then.
+constexpr std::chrono::seconds kConnectLimit{120};
+
+// With fewer operations than this in flight, a provider without room is one without a connection.
+constexpr std::size_t kBusy = 512;
+
+const char* name(Kind kind) {
+  switch (kind) {
+    case Kind::put: return "put to";
+    case Kind::get: return "get from";
+    case Kind::atomic: return "atomic on";
+    case Kind::message: return "message to";
+    case Kind::receive: return "receive from";
+  }
+  return "operation on";
+}
+
+}  // namespace
+
+bool Engine::reap() {
+  fi_cq_tagged_entry entries[32];
+  const ssize_t n = fi_cq_read(endpoint_->cq(), entries, std::size(entries));
+  if (n == -FI_EAGAIN) return false;
+  if (n < 0) [[unlikely]] {
+    report_error();
+    return true;
+  }
+  for (ssize_t i = 0; i < n; ++i) {
+    Op* op = static_cast<Op*>(entries[i].op_context);
+    if (op == nullptr) [[unlikely]]
+      continue;
+    if (op->kind == Kind::receive) {
+      Receive* receive = reinterpret_cast<Receive*>(op);
+      receive->length = entries[i].len;
+      arrived_.push_back(receive);
+    } else {
+      complete(op);
+    }
+  }
+  return true;
+}
+
+void Engine::complete(Op* op) {
+  peers_[static_cast<std::size_t>(op->pe)].reached = true;
+  if (op->kind == Kind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
+  release(op);
+}
+
+// Gives everything back and tells whoever waits.  After set_done() the completion may be gone, and after the
+// last counter the channel may be.
+void Engine::release(Op* op) {
+  Completion* completion = op->completion;
+  if (op->split != nullptr) {
+    completion = nullptr;
+    if (--op->split->parts == 0) {
+      completion = op->split->completion;
+      delete op->split;
+    }
+  }
+  if (op->buffer != nullptr) op->pool->give(op->buffer);
+  if (op->temporary != nullptr) fi_close(&op->temporary->fid);
+  Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
+  --peer.outstanding;
+  if (op->kind == Kind::message) --peer.messages;
+
+  OfiChannel* channel = op->channel;
+  const auto pe = static_cast<std::size_t>(op->pe);
+  const bool atomic = op->kind == Kind::atomic;
+  ops_.give(op);
+  if (completion != nullptr) completion->set_done();
+  if (atomic) channel->atomics.fetch_sub(1, std::memory_order_release);
+  channel->to[pe].fetch_sub(1, std::memory_order_release);
+  channel->outstanding.fetch_sub(1, std::memory_order_release);
+}
+
+// Makes what progress it can, then lets other threads have the lock.  Handlers run too, unless they run
+// already: a thread that only posts must still answer its peers, or both would wait for each other's buffers.
+void Engine::wait_room(int pe, Kind kind, int tries) {
+  static thread_local Clock::time_point since;
+  if (tries == 0) since = Clock::now();
+  const bool worked = reap();
+  const bool messages = !arrived_.empty();
+  lock_.unlock();
+  if (messages && poller_.try_lock()) {
+    deliver();
+    poller_.unlock();
+  }
+  if (!worked && tries > 20) sched_yield();
+  if ((tries & 1023) == 1023 && Clock::now() - since > kConnectLimit) {
+    const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+    std::scoped_lock guard(lock_);
+    if (has_credit(peer, kind) && ops_.in_use() < kBusy) {
+      fatal(
+          "%s PE %d: libfabric %s has had no connection for %d s: the PE has died or does not make progress",
+          name(kind), pe, endpoint_->provider().c_str(), static_cast<int>(kConnectLimit.count()));
+    }
+  }
+  lock_.lock();
+}
+
+// Providers lose what they had in flight when a connection breaks, so the first error is the last.
+void Engine::report_error() {
+  fi_cq_err_entry entry{};
+  const ssize_t n = fi_cq_readerr(endpoint_->cq(), &entry, 0);
+  if (n == -FI_EAGAIN) return;
+  if (n < 0) fatal("libfabric: fi_cq_readerr: %s", endpoint_->library().error(n));
+  char detail[128] = "";
+  const char* text = fi_cq_strerror(endpoint_->cq(), entry.prov_errno, entry.err_data, detail, sizeof detail);
+  const char* reason = endpoint_->library().error(entry.err);
+  const std::string provider = endpoint_->provider();
+
+  const auto* record = static_cast<const std::byte*>(entry.op_context);
+  if (record >= ops_.base() && record < ops_.base() + ops_.bytes()) {
+    const Op* op = static_cast<const Op*>(entry.op_context);
+    fatal("%s PE %d failed: %s (libfabric %s: %s): the PE has probably died", name(op->kind), op->pe, reason,
+          provider.c_str(), text != nullptr ? text : "");
+  }
+  // rxm reports the atomics that a broken connection took along only once, and does not say which.
+  std::string victims;
+  for (std::size_t pe = 0; pe < peers_.size() && victims.size() < 200; ++pe) {
+    if (peers_[pe].outstanding != 0) victims += (victims.empty() ? "" : ", ") + std::to_string(pe);
+  }
+  if (victims.empty()) return;  // a peer that had nothing of ours has left
+  fatal("an operation on PE %s failed: %s (libfabric %s: %s): the PE has probably died", victims.c_str(),
+        reason, provider.c_str(), text != nullptr ? text : "");
+}
+
+void Engine::fail_post(const Op& op, long code) const {
+  fatal("%s PE %d failed: libfabric %s: %s", name(op.kind), op.pe, endpoint_->provider().c_str(),
+        endpoint_->library().error(code));
+}
+
+void Engine::fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const {
+  const auto segment = static_cast<std::size_t>(at.segment);
+  fatal("%s PE %d: %zu bytes at offset %#llx are outside its %s of %#llx bytes", what, pe, n,
+        static_cast<unsigned long long>(at.offset),
+        at.segment == SegmentId::heap ? "symmetric heap" : "static data",
+        static_cast<unsigned long long>(peer(pe).segments[segment].size));
+}
+
+}  // namespace atoll::ofi

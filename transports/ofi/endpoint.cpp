@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ofi/endpoint.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace atoll::ofi {
+namespace {
+
+constexpr std::size_t kQueueSize = 4096;
+
+// What we ask of the provider of `quirk`.  Owned by the caller.
+fi_info* make_hints(const Library& library, const Quirk& quirk) {
+  fi_info* hints = library.dupinfo(nullptr);
+  if (hints == nullptr) return nullptr;
+  hints->fabric_attr->prov_name = strndup(quirk.name.data(), quirk.name.size());
+  hints->caps = FI_MSG | FI_RMA;
+  // Where atomics are not the target CPU's, the core sends messages instead.
+  if (quirk.atomics == Atomics::cpu) hints->caps |= FI_ATOMIC;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  if (quirk.local_mr) hints->domain_attr->mr_mode |= FI_MR_LOCAL;
+  hints->domain_attr->threading = FI_THREAD_DOMAIN;
+  hints->domain_attr->data_progress =
+      FI_PROGRESS_MANUAL;  // the core's agent is better: it knows when to keep out
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  hints->tx_attr->msg_order = FI_ORDER_SAS;
+  hints->rx_attr->msg_order = FI_ORDER_SAS;
+  return hints;
+}
+
+Status failed(const Library& library, const char* call, long code) {
+  return Status::error(std::string("libfabric: ") + call + ": " + library.error(code));
+}
+
+}  // namespace
+
+Status Endpoint::find_provider(const FabricOptions& options) {
+  std::vector<Quirk> candidates;
+  if (!options.provider.empty()) {
+    candidates.push_back(find_quirk(options.provider));
+  } else {
+    std::ranges::copy_if(quirks(), std::back_inserter(candidates),
+                         [](const Quirk& row) { return row.rank > 0; });
+    std::ranges::sort(candidates, {}, &Quirk::rank);
+  }
+  const char* node = options.loopback_only ? "127.0.0.1" : nullptr;
+  std::string reasons;
+  for (const Quirk& row : candidates) {
+    fi_info* hints = make_hints(*library_, row);
+    if (hints == nullptr) return Status::error("libfabric: out of memory");
+    const int code = library_->getinfo(FI_VERSION(1, 17), node, nullptr, node ? FI_SOURCE : 0, hints, &info_);
+    library_->freeinfo(hints);
+    if (code == 0) {
+      // What came may be more than what was asked for ("tcp" gives tcp;ofi_rxm) or less (no atomics).
+      quirk_ = find_quirk(info_->fabric_attr->prov_name);
+      if ((info_->caps & FI_ATOMIC) == 0) quirk_.atomics = Atomics::none;
+      return {};
+    }
+    reasons += (reasons.empty() ? "" : ", ") + std::string(row.name) + ": " + library_->error(code);
+  }
+  return Status::error("no libfabric provider (" + reasons + "); set SHMEM_PROVIDER, see fi_info");
+}
+
+Status Endpoint::open_objects() {
+  const Library& lib = *library_;
+  fid_fabric* fabric = nullptr;
+  if (int code = lib.fabric(info_->fabric_attr, &fabric, nullptr)) return failed(lib, "fi_fabric", code);
+  fabric_.reset(fabric);
+  fid_domain* domain = nullptr;
+  if (int code = fi_domain(fabric, info_, &domain, nullptr)) return failed(lib, "fi_domain", code);
+  domain_.reset(domain);
+
+  fi_av_attr av_attributes{};
+  av_attributes.type = FI_AV_UNSPEC;
+  fid_av* av = nullptr;
+  if (int code = fi_av_open(domain, &av_attributes, &av, nullptr)) return failed(lib, "fi_av_open", code);
+  av_.reset(av);
+
+  fi_cq_attr cq_attributes{};
+  cq_attributes.size = 2 * kQueueSize;
+  cq_attributes.format = FI_CQ_FORMAT_TAGGED;
+  cq_attributes.wait_obj = quirk_.wait == Wait::fd ? FI_WAIT_FD : FI_WAIT_NONE;
+  fid_cq* cq = nullptr;
+  if (int code = fi_cq_open(domain, &cq_attributes, &cq, nullptr)) return failed(lib, "fi_cq_open", code);
+  cq_.reset(cq);
+
+  fid_ep* ep = nullptr;
+  if (int code = fi_endpoint(domain, info_, &ep, nullptr)) return failed(lib, "fi_endpoint", code);
+  ep_.reset(ep);
+  if (int code = fi_ep_bind(ep, &av->fid, 0)) return failed(lib, "fi_ep_bind(av)", code);
+  if (int code = fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV)) return failed(lib, "fi_ep_bind(cq)", code);
+  if (int code = fi_enable(ep)) return failed(lib, "fi_enable", code);
+
+  if (quirk_.wait == Wait::fd && fi_control(&cq->fid, FI_GETWAIT, &wait_fd_) != 0) wait_fd_ = -1;
+  return {};
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
+  Result<const Library*> library = load_library();
+  if (!library.ok()) return library.status();
+  std::unique_ptr<Endpoint> endpoint(new Endpoint);
+  endpoint->library_ = library.value();
+  if (Status status = endpoint->find_provider(options); !status.ok()) return status;
+  if (Status status = endpoint->open_objects(); !status.ok()) return status;
+  return endpoint;
+}
+
+Endpoint::~Endpoint() {
+  ep_.reset();
+  cq_.reset();
+  av_.reset();
+  domain_.reset();
+  fabric_.reset();
+  if (info_ != nullptr) library_->freeinfo(info_);
+}
+
+Result<std::vector<std::byte>> Endpoint::name() const {
+  std::vector<std::byte> name(256);
+  std::size_t length = name.size();
+  if (int code = fi_getname(&ep_->fid, name.data(), &length)) return failed(*library_, "fi_getname", code);
+  name.resize(length);
+  return name;
+}
+
+bool Endpoint::may_sleep() const {
+  if (wait_fd_ < 0) return false;
+  fid* queue = &cq_->fid;
+  return fi_trywait(fabric_.get(), &queue, 1) == 0;
+}
+
+}  // namespace atoll::ofi

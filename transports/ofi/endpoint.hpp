@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The libfabric objects of a process: fabric, domain, address vector, completion queue and one endpoint.
+#pragma once
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "ofi/fabric.hpp"
+#include "ofi/loader.hpp"
+#include "ofi/quirks.hpp"
+
+namespace atoll::ofi {
+
+/// Closes a libfabric object.  Members of Endpoint stand in the order in which they open, so they close in
+/// the reverse one: rxm frees a queue that is still in use and then crashes on the second close.
+template <class Fid>
+struct Closer {
+  void operator()(Fid* object) const { fi_close(&object->fid); }
+};
+template <class Fid>
+using Handle = std::unique_ptr<Fid, Closer<Fid>>;
+
+/// Everything that one open provider consists of.
+/// Thread safety: none.  The domain is opened with FI_THREAD_DOMAIN, that is without locks of its own: every
+/// call on any member, fi_trywait() included, is made with the engine's lock held.
+class Endpoint {
+ public:
+  /// Finds the provider and opens everything.  The error names the providers that were tried.
+  static Result<std::unique_ptr<Endpoint>> open(const FabricOptions& options);
+  ~Endpoint();
+
+  const Library& library() const { return *library_; }
+  const Quirk& quirk() const { return quirk_; }
+  const fi_info& info() const { return *info_; }
+  std::string provider() const { return info_->fabric_attr->prov_name; }
+
+  fid_ep* ep() const { return ep_.get(); }
+  fid_cq* cq() const { return cq_.get(); }
+  fid_av* av() const { return av_.get(); }
+  fid_domain* domain() const { return domain_.get(); }
+
+  /// The name that peers insert into their address vectors.
+  Result<std::vector<std::byte>> name() const;
+
+  /// Descriptor that is readable when the queue has work; -1 if the provider has none.
+  int wait_fd() const { return wait_fd_; }
+
+  /// Whether a thread may sleep on wait_fd() now.
+  bool may_sleep() const;
+
+  /// Whether local buffers must be registered, and whether remote addresses are the target's virtual ones.
+  bool needs_local_mr() const { return (info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0; }
+  bool uses_virtual_addresses() const { return (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0; }
+
+ private:
+  Endpoint() = default;
+  Status find_provider(const FabricOptions& options);
+  Status open_objects();
+
+  const Library* library_ = nullptr;
+  Quirk quirk_{};
+  fi_info* info_ = nullptr;  // owned
+  int wait_fd_ = -1;         // owned by cq_
+  Handle<fid_fabric> fabric_;
+  Handle<fid_domain> domain_;
+  Handle<fid_av> av_;
+  Handle<fid_cq> cq_;
+  Handle<fid_ep> ep_;
+};
+
+}  // namespace atoll::ofi

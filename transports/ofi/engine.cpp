@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ofi/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/fatal.hpp"
+
+namespace atoll::ofi {
+namespace {
+
+constexpr std::size_t kOps = 16384;
+constexpr std::size_t kSmallBuffers = 4096;
+constexpr std::size_t kLargeBuffers = 256;
+constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer)
+    : endpoint_(std::move(endpoint)),
+      memory_(*endpoint_),
+      credits_(endpoint_->quirk().credits),
+      fence_is_free_(endpoint_->quirk().order == Order::puts),
+      max_transfer_(std::min(kLargestTransfer, endpoint_->info().ep_attr->max_msg_size)),
+      ops_(sizeof(Op), kOps),
+      small_(kCopyLimit, kSmallBuffers),
+      large_(kMessageBuffer, kLargeBuffers),
+      incoming_(kMessageBuffer, kReceives),
+      receives_(kReceives) {
+  if (max_transfer != 0) max_transfer_ = std::min(max_transfer_, max_transfer);
+}
+
+Engine::~Engine() = default;
+
+Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
+  me_ = me;
+  sink_ = sink;
+  peers_.resize(static_cast<std::size_t>(npes));
+  for (int pe = 0; pe < npes; ++pe) {
+    Result<PeerAddress> address = decode_address(lookup(pe));
+    if (!address.ok()) return Status::error("PE " + std::to_string(pe) + ": " + address.status().text());
+    Peer& peer = peers_[static_cast<std::size_t>(pe)];
+    peer.segments = address.value().segments;
+    // All at once, here: 1 us each, and the connection itself is made by the first operation anyway.
+    if (fi_av_insert(endpoint_->av(), address.value().name.data(), 1, &peer.address, 0, nullptr) != 1) {
+      return Status::error("libfabric: the address of PE " + std::to_string(pe) + " was refused");
+    }
+  }
+  for (Slab* pool : {&ops_, &small_, &large_, &incoming_}) {
+    if (Status status = memory_.add_pool(pool->base(), pool->bytes()); !status.ok()) return status;
+  }
+  return post_receives();
+}
+
+void Engine::count(OfiChannel* channel, int pe, Kind kind) {
+  Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  ++peer.outstanding;
+  if (kind == Kind::message) ++peer.messages;
+  // Relaxed: whoever must see these is this thread, or was told by it.
+  channel->outstanding.fetch_add(1, std::memory_order_relaxed);
+  channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
+  if (kind == Kind::atomic) channel->atomics.fetch_add(1, std::memory_order_relaxed);
+}
+
+Op* Engine::begin(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
+  lock_.lock();
+  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  void* record = nullptr;
+  for (int tries = 0; !has_credit(peer, kind) || (record = ops_.take()) == nullptr; ++tries) {
+    wait_room(pe, kind, tries);
+  }
+  count(channel, pe, kind);
+  Op* op = static_cast<Op*>(record);
+  op->channel = channel;
+  op->completion = completion;
+  op->split = nullptr;
+  op->fetch = nullptr;
+  op->buffer = nullptr;
+  op->temporary = nullptr;
+  op->pe = pe;
+  op->kind = kind;
+  return op;
+}
+
+void* Engine::take_buffer(Op* op, std::size_t n) {
+  Slab& pool = n <= kCopyLimit ? small_ : large_;
+  op->buffer = pool.take();
+  op->pool = &pool;
+  return op->buffer;
+}
+
+void* Engine::wait_buffer(Op* op, std::size_t n) {
+  for (int tries = 0; take_buffer(op, n) == nullptr; ++tries) wait_room(op->pe, op->kind, tries);
+  return op->buffer;
+}
+
+bool Engine::poll() {
+  if (!poller_.try_lock()) return false;
+  lock_.lock();
+  bool worked = reap();
+  if (!deferred_.empty() || !unposted_.empty()) [[unlikely]]
+    worked |= post_deferred();
+  const bool messages = !arrived_.empty() || !to_self_.empty();
+  lock_.unlock();
+  if (messages) worked |= deliver();
+  poller_.unlock();
+  return worked;
+}
+
+bool Engine::may_block() {
+  // Another thread that polls will take what there is, and the descriptor tells of what comes later.
+  std::scoped_lock guard(lock_);
+  const bool idle = arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty();
+  return idle && endpoint_->may_sleep();
+}
+
+}  // namespace atoll::ofi

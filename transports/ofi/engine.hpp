@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the operations and the poller share: the lock, the pools, the peers, and the queue of arrived
+// messages.
+//
+// Thread safety: two locks.  lock_ guards the endpoint and all members; it is held for one provider call and
+// its bookkeeping.  poller_ is held by the one thread in poll(), handlers included, so that messages are
+// delivered in order; it is taken before lock_ and never waited for. Who waits for whom: post() waits for
+// room, reaping completions itself, so it needs no other thread of this process.  A message that a handler
+// sends never waits: with no room it goes to deferred_, which the next poll() posts; so two PEs that flood
+// each other cannot block each other.
+#pragma once
+
+#include <rdma/fi_errno.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/spin.hpp"
+#include "net.hpp"
+#include "ofi/endpoint.hpp"
+#include "ofi/memory.hpp"
+#include "ofi/op.hpp"
+#include "ofi/slab.hpp"
+
+namespace atoll::ofi {
+
+class Engine {
+ public:
+  /// Largest put with `copy`.
+  static constexpr std::size_t kCopyLimit = 4096;
+
+  Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer);
+  ~Engine();
+
+  Status connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink);
+
+  Endpoint& endpoint() { return *endpoint_; }
+  Memory& memory() { return memory_; }
+  int me() const { return me_; }
+  int npes() const { return static_cast<int>(peers_.size()); }
+  std::size_t max_transfer() const { return max_transfer_; }
+  const Peer& peer(int pe) const { return peers_[static_cast<std::size_t>(pe)]; }
+  bool fence_is_free() const { return fence_is_free_; }
+
+  /// As in Network.
+  bool poll();
+  bool may_block();
+
+  /// A record for an operation to `pe`, counted as outstanding, and the lock.  Polls while the peer's credits
+  /// or the records are used up.  Fill it in and pass it to post().
+  Op* begin(OfiChannel* channel, int pe, Kind kind, Completion* completion);
+
+  /// Points the operation at a bounce buffer of at least n bytes.  Lock held; returns null if there is none.
+  void* take_buffer(Op* op, std::size_t n);
+
+  /// As take_buffer(), but polls until there is one.
+  void* wait_buffer(Op* op, std::size_t n);
+
+  /// Calls `attempt`, which posts to the provider and returns its code, until it is accepted.  Drops the
+  /// lock.
+  template <class Attempt>
+  void post(Op* op, Attempt attempt) {
+    long code = attempt();
+    for (int tries = 0; code == -FI_EAGAIN; ++tries) {
+      wait_room(op->pe, op->kind, tries);
+      code = attempt();
+    }
+    lock_.unlock();
+    if (code != 0) [[unlikely]]
+      fail_post(*op, code);
+  }
+
+  /// message.cpp: sends header and payload as one message.
+  void send(OfiChannel* channel, int pe, std::uint16_t id, const void* message, std::size_t n);
+
+  /// Where address `at` of `pe` lies on the wire.  Ends the job if [at, at + n) is not within the segment:
+  /// over tcp a bad address would take the whole connection down.
+  const RemoteSegment& check(int pe, RemoteAddress at, std::size_t n, const char* what) const {
+    const RemoteSegment& segment = peer(pe).segments[static_cast<std::size_t>(at.segment)];
+    if (n > segment.size || at.offset > segment.size - n) [[unlikely]]
+      fail_range(pe, at, n, what);
+    return segment;
+  }
+
+ private:
+  friend class EngineTest;
+  static constexpr int kReceives = 64;
+  static constexpr std::uint32_t kMessageCredits = 32;
+
+  // completion.cpp.  All with lock_ held, except fail_*.
+  bool reap();
+  void complete(Op* op);
+  void release(Op* op);
+  void wait_room(int pe, Kind kind, int tries);
+  void report_error();
+  [[noreturn, gnu::cold]] void fail_post(const Op& op, long code) const;
+  [[noreturn, gnu::cold]] void fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const;
+
+  // message.cpp.
+  Status post_receives();
+  bool post_receive(Receive* receive);
+  bool deliver();
+  bool post_deferred();
+  bool try_send(OfiChannel* channel, int pe, const MessageHeader* header, const void* payload, std::size_t n);
+  void deliver_one(const std::byte* bytes, std::size_t n);
+
+  bool has_credit(const Peer& peer, Kind kind) const {
+    return peer.outstanding < credits_ && (kind != Kind::message || peer.messages < kMessageCredits);
+  }
+  void count(OfiChannel* channel, int pe, Kind kind);
+
+  std::unique_ptr<Endpoint> endpoint_;
+  Memory memory_;
+  SpinLock lock_;
+  SpinLock poller_;
+  std::uint32_t credits_;
+  bool fence_is_free_;
+  std::size_t max_transfer_;
+  int me_ = -1;
+  MessageSink sink_ = nullptr;
+  std::vector<Peer> peers_;
+
+  Slab ops_;       // Op
+  Slab small_;     // bounce buffers of kCopyLimit
+  Slab large_;     // bounce buffers of kMessageBuffer
+  Slab incoming_;  // receive buffers
+  std::vector<Receive> receives_;
+  std::vector<Receive*> arrived_;   // in order of arrival, handlers not yet run
+  std::vector<Receive*> unposted_;  // handlers run, provider had no room
+  std::deque<Deferred> deferred_;   // in order per PE
+  std::deque<std::vector<std::byte>> to_self_;
+  std::uint32_t round_ = 0;
+};
+
+}  // namespace atoll::ofi

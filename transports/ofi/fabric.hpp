@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The libfabric network, seen from outside this folder: one factory.  No <rdma/...> header is needed to use
+// it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/status.hpp"
+#include "net.hpp"
+
+namespace atoll {
+
+struct FabricOptions {
+  /// Name of a libfabric provider ("tcp;ofi_rxm").  Empty: the best row of quirks.def that opens here.
+  std::string provider;
+
+  /// All PEs are processes of this host: use 127.0.0.1 and no other interface.
+  bool loopback_only = false;
+
+  /// Puts and gets longer than this are split.  0: only at the provider's own limit.  For tests.
+  std::size_t max_transfer = 0;
+};
+
+/// Loads libfabric, opens one endpoint and everything it needs.  Takes 0.3 s the first time in a process (the
+/// library's own start-up, see README.md), 3 ms afterwards, and touches nothing of the caller: it may run on
+/// a thread of its own while the job boots.  The error says what was missing.
+Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options);
+
+}  // namespace atoll

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ofi/loader.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace atoll::ofi {
+namespace {
+
+struct Setting {
+  const char* name;
+  const char* value;
+};
+
+// Read by providers when they are first asked for, which is later than now.
+constexpr Setting kTuning[] = {
+    {"FI_OFI_RXM_MSG_RX_SIZE", "256"},           // 18 instead of 70 MiB, 12 instead of 50 ms per endpoint
+    {"FI_OFI_RXM_BUFFER_SIZE", "16384"},         // a message of kMaxMessage bytes goes without a rendezvous
+    {"FI_OFI_RXM_CM_PROGRESS_INTERVAL", "100"},  // microseconds between looks for connections: 10000 is slow
+    {"FI_MR_CACHE_MONITOR", "disabled"},         // no hooks into the program's munmap; segments never move
+};
+
+template <class F>
+bool find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  return function != nullptr;
+}
+
+Result<const Library*> load() {
+  // Without this, libinfinipath takes SIGSEGV, SIGBUS, SIGTERM, SIGINT, SIGILL and SIGABRT away from the
+  // program.
+  setenv("IPATH_NO_BACKTRACE", "1", 1);
+  for (const Setting& setting : kTuning) setenv(setting.name, setting.value, 0);
+
+  void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = dlerror();
+    return Status::error(std::string("cannot load libfabric (install libfabric1): ") +
+                         (reason ? reason : ""));
+  }
+  static Library library;
+  const bool complete =
+      find(handle, "fi_getinfo", library.getinfo) && find(handle, "fi_freeinfo", library.freeinfo) &&
+      find(handle, "fi_dupinfo", library.dupinfo) && find(handle, "fi_fabric", library.fabric) &&
+      find(handle, "fi_strerror", library.strerror) && find(handle, "fi_version", library.version);
+  if (!complete) return Status::error("libfabric.so.1 lacks functions of API 1.17: update libfabric");
+  return &library;
+}
+
+}  // namespace
+
+Result<const Library*> load_library() {
+  static Result<const Library*> library = load();
+  return library;
+}
+
+}  // namespace atoll::ofi

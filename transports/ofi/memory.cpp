@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ofi/memory.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include <cstring>
+
+#include "base/fatal.hpp"
+
+namespace atoll::ofi {
+namespace {
+
+struct WireHeader {
+  std::uint16_t version;
+  std::uint16_t name_length;
+  std::uint32_t reserved;
+  RemoteSegments segments;
+};
+static_assert(sizeof(WireHeader) == 8 + 24 * kSegments);
+constexpr std::uint16_t kVersion = 1;
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_address(const PeerAddress& address) {
+  if (sizeof(WireHeader) + address.name.size() > kMaxAddress) {
+    return Status::error("libfabric: the provider's endpoint name of " + std::to_string(address.name.size()) +
+                         " bytes is longer than Atoll can exchange");
+  }
+  const WireHeader header{kVersion, static_cast<std::uint16_t>(address.name.size()), 0, address.segments};
+  std::vector<std::byte> bytes(sizeof header + address.name.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, address.name.data(), address.name.size());
+  return bytes;
+}
+
+Result<PeerAddress> decode_address(std::span<const std::byte> bytes) {
+  WireHeader header{};
+  if (bytes.size() < sizeof header) return Status::error("libfabric: the peer's address is too short");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version != kVersion) return Status::error("libfabric: the peer runs another version of Atoll");
+  if (bytes.size() < sizeof header + header.name_length)
+    return Status::error("libfabric: the peer's address is cut");
+  return PeerAddress{bytes.subspan(sizeof header, header.name_length), header.segments};
+}
+
+Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t access) {
+  fid_mr* mr = nullptr;
+  int code = fi_mr_reg(endpoint_.domain(), base, size, access, 0, next_key_++, 0, &mr, nullptr);
+  if (code == 0 && (endpoint_.info().domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
+    code = fi_mr_bind(mr, &endpoint_.ep()->fid, 0);
+    if (code == 0) code = fi_mr_enable(mr);
+  }
+  if (code == 0) return mr;
+  return Status::error("libfabric: cannot register " + std::to_string(size) +
+                       " bytes: " + endpoint_.library().error(code) + " (check ulimit -l)");
+}
+
+Status Memory::add_segment(SegmentId id, void* base, std::size_t size) {
+  if (size == 0) return {};
+  Result<fid_mr*> mr = enroll(base, size, FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE);
+  if (!mr.ok()) return mr.status();
+  const auto index = static_cast<std::size_t>(id);
+  base_[index] = static_cast<std::byte*>(base);
+  remote_[index] = {endpoint_.uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(base) : 0,
+                    fi_mr_key(mr.value()), size};
+  ranges_.push_back({base_[index], size, Handle<fid_mr>(mr.value())});
+  return {};
+}
+
+Status Memory::add_pool(void* base, std::size_t size) {
+  if (!local_mr_) return {};
+  Result<fid_mr*> mr = enroll(base, size, FI_SEND | FI_RECV | FI_READ | FI_WRITE);
+  if (!mr.ok()) return mr.status();
+  ranges_.push_back({static_cast<std::byte*>(base), size, Handle<fid_mr>(mr.value())});
+  return {};
+}
+
+void* Memory::find_descriptor(const void* buffer, std::size_t n, fid_mr** temporary) {
+  const auto* bytes = static_cast<const std::byte*>(buffer);
+  for (const Range& range : ranges_) {
+    if (bytes >= range.base && bytes + n <= range.base + range.size) return fi_mr_desc(range.mr.get());
+  }
+  Result<fid_mr*> mr = enroll(buffer, n, FI_READ | FI_WRITE);
+  if (!mr.ok()) fatal("%s", mr.status().text().c_str());
+  *temporary = mr.value();
+  return fi_mr_desc(mr.value());
+}
+
+}  // namespace atoll::ofi

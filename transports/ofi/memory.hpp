@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registered memory: this process's segments, what is known of the peers' segments, and local buffers for
+// providers that want those registered too.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "net.hpp"
+#include "ofi/endpoint.hpp"
+
+namespace atoll::ofi {
+
+/// How a peer's segment is named on the wire.  `base` is added to the offset: the peer's virtual address
+/// where the provider wants that, else 0.
+struct RemoteSegment {
+  std::uint64_t base = 0;
+  std::uint64_t key = 0;
+  std::uint64_t size = 0;  // 0: the peer has none
+};
+using RemoteSegments = std::array<RemoteSegment, kSegments>;
+
+/// What a process tells its peers: endpoint name and segments.
+struct PeerAddress {
+  std::span<const std::byte> name;
+  RemoteSegments segments;
+};
+
+/// The bytes of Network::address(): version, length of the name, segments, name.  All PEs of a job run the
+/// same library on the same kind of machine; the version catches a mixture.
+Result<std::vector<std::byte>> encode_address(const PeerAddress& address);
+
+/// The reverse; the name points into `bytes`.
+Result<PeerAddress> decode_address(std::span<const std::byte> bytes);
+
+/// Registrations of this process.  Owns them.  Close before the endpoint.
+/// Thread safety: set-up from one thread; descriptor() with the engine's lock held.
+class Memory {
+ public:
+  explicit Memory(Endpoint& endpoint) : endpoint_(endpoint) {}
+
+  Status add_segment(SegmentId id, void* base, std::size_t size);
+  const RemoteSegments& segments() const { return remote_; }
+
+  /// This process's own bytes at `at`, for operations to itself.
+  std::byte* local(RemoteAddress at) const { return base_[static_cast<std::size_t>(at.segment)] + at.offset; }
+
+  /// Registers a pool of our own buffers, if the provider wants local memory registered.
+  Status add_pool(void* base, std::size_t size);
+
+  /// Descriptor to pass with a local buffer: null unless the provider wants one.  A buffer in no segment and
+  /// no pool is registered for this one operation; `*temporary` then holds what to close after it.
+  void* descriptor(const void* buffer, std::size_t n, fid_mr** temporary) {
+    return local_mr_ ? find_descriptor(buffer, n, temporary) : nullptr;
+  }
+
+ private:
+  struct Range {
+    const std::byte* base;
+    std::size_t size;
+    Handle<fid_mr> mr;
+  };
+  Result<fid_mr*> enroll(const void* base, std::size_t size, std::uint64_t access);
+  void* find_descriptor(const void* buffer, std::size_t n, fid_mr** temporary);
+
+  Endpoint& endpoint_;
+  const bool local_mr_ = endpoint_.needs_local_mr();
+  std::vector<Range> ranges_;
+  RemoteSegments remote_{};
+  std::array<std::byte*, kSegments> base_{};
+  std::uint64_t next_key_ = 1;
+};
+
+}  // namespace atoll::ofi

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ofi/network.hpp"
+
+#include "base/fatal.hpp"
+#include "ofi/fabric.hpp"
+
+namespace atoll {
+namespace ofi {
+namespace {
+
+OfiChannel* own(Channel* channel) { return static_cast<OfiChannel*>(channel); }
+const OfiChannel* own(const Channel* channel) { return static_cast<const OfiChannel*>(channel); }
+
+void send(Channel* channel, int pe, std::uint16_t id, const void* message, std::size_t n) {
+  own(channel)->engine.send(own(channel), pe, id, message, n);
+}
+
+void flush(Channel*) {}  // nothing is held back
+
+bool idle(const Channel* channel) { return own(channel)->outstanding.load(std::memory_order_acquire) == 0; }
+
+bool idle_to(const Channel* channel, int pe) {
+  return own(channel)->to[static_cast<std::size_t>(pe)].load(std::memory_order_acquire) == 0;
+}
+
+// One TCP stream carries puts and atomics in order, and a put is stored as it is read from the stream; but an
+// atomic is a message that rxm executes a little later, so a later put may be seen first.
+bool fence(Channel* channel) {
+  if (idle(channel)) return true;
+  return own(channel)->engine.fence_is_free() && own(channel)->atomics.load(std::memory_order_acquire) == 0;
+}
+
+constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
+
+}  // namespace
+
+Status FabricNetwork::add_segment(SegmentId id, void* base, std::size_t size) {
+  return engine_.memory().add_segment(id, base, size);
+}
+
+Result<std::vector<std::byte>> FabricNetwork::address() {
+  Result<std::vector<std::byte>> name = engine_.endpoint().name();
+  if (!name.ok()) return name.status();
+  return encode_address({name.value(), engine_.memory().segments()});
+}
+
+Status FabricNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {
+  return engine_.connect(me, npes, lookup, sink);
+}
+
+Channel* FabricNetwork::open_channel() { return new OfiChannel(engine_, &kOps, engine_.npes()); }
+
+void FabricNetwork::close_channel(Channel* channel) {
+  if (!idle(channel)) fatal("internal error: a network channel was closed with operations outstanding");
+  delete own(channel);
+}
+
+bool FabricNetwork::supports(AtomicOp op, AtomicType type, bool fetching) const {
+  const auto& table = fetching ? support_.fetching : support_.plain;
+  return table[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
+}
+
+}  // namespace ofi
+
+Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options) {
+  Result<std::unique_ptr<ofi::Endpoint>> endpoint = ofi::Endpoint::open(options);
+  if (!endpoint.ok()) return endpoint.status();
+  return std::unique_ptr<Network>(
+      std::make_unique<ofi::FabricNetwork>(std::move(endpoint.value()), options.max_transfer));
+}
+
+}  // namespace atoll

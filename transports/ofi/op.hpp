@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The record of one operation in flight, the channel it belongs to and the PE it goes to.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "net.hpp"
+#include "ofi/memory.hpp"
+#include "ofi/slab.hpp"
+
+namespace atoll::ofi {
+
+class Engine;
+
+/// One channel.  The counters are raised by the thread that posts, before it posts, and lowered by the thread
+/// that polls, with a release that pairs with the acquire in idle(): who sees 0 sees what the operations
+/// wrote.
+struct OfiChannel : Channel {
+  OfiChannel(Engine& owner, const NetOps* table, int npes)
+      : Channel{table}, engine(owner), to(std::make_unique<std::atomic<std::uint32_t>[]>(npes)) {}
+
+  Engine& engine;
+  std::atomic<std::uint64_t> outstanding{0};
+  std::atomic<std::uint64_t> atomics{0};             // of these, atomics: see fence()
+  std::unique_ptr<std::atomic<std::uint32_t>[]> to;  // of these, per PE
+};
+
+/// What we know of a PE.  Under the engine's lock after connect().
+struct Peer {
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  RemoteSegments segments{};
+  std::uint32_t outstanding = 0;  // operations of all channels, messages included
+  std::uint32_t messages = 0;     // of these, messages
+  std::uint32_t deferred = 0;     // messages not yet posted
+  std::uint32_t round = 0;        // last round in which a deferred message could not be posted
+  bool reached = false;           // an operation to it has completed
+};
+
+enum class Kind : std::uint8_t { put, get, atomic, message, receive };
+
+/// A transfer longer than the provider takes at once: shared by its parts, freed with the last.
+struct Split {
+  std::size_t parts;
+  Completion* completion;
+};
+
+/// One posted operation.  Owned by the provider from the post to the completion entry that names it, else by
+/// the engine.  The provider's scratch area comes first: the entry's op_context is the address of the record.
+struct Op {
+  fi_context2 context;
+  OfiChannel* channel;
+  Completion* completion;  // may be null
+  Split* split;            // null: the operation is whole
+  void* fetch;             // where an atomic's old value goes; may be null
+  void* buffer;            // bounce buffer to give back, or null
+  Slab* pool;              // ... to this pool
+  fid_mr* temporary;       // registration to close, or null
+  std::int32_t pe;
+  Kind kind;
+  std::uint8_t width;  // of the atomic's operands
+
+  /// Operands and result of an atomic, or the bytes of a short copied put.  In a registered pool if need be.
+  static constexpr std::size_t kInline = 64;
+  alignas(16) std::byte inlined[kInline];
+  std::byte* value() { return inlined; }
+  std::byte* compare() { return inlined + 8; }
+  std::byte* result() { return inlined + 16; }
+};
+
+/// Head of every message.
+struct MessageHeader {
+  std::int32_t from_pe;
+  std::uint16_t id;
+  std::uint16_t reserved;
+};
+static_assert(sizeof(MessageHeader) == 8);
+
+inline constexpr std::size_t kMessageBuffer = 16384;
+static_assert(sizeof(MessageHeader) + kMaxMessage <= kMessageBuffer);
+
+/// A receive buffer: `op.context` is what the provider returns.
+struct Receive {
+  Op op;
+  std::byte* data;
+  std::size_t length;
+};
+
+/// A message that a handler sent when there was no room.
+struct Deferred {
+  OfiChannel* channel;
+  int pe;
+  std::vector<std::byte> bytes;  // header included
+};
+
+}  // namespace atoll::ofi

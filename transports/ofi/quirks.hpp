@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rows of quirks.def as data.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace atoll::ofi {
+
+/// Which order the wire keeps between operations to one PE.
+enum class Order : std::uint8_t { none, puts };
+
+/// How a thread can sleep until the provider has work.
+enum class Wait : std::uint8_t { none, fd };
+
+/// Who executes the provider's atomics.
+enum class Atomics : std::uint8_t { none, own, cpu };
+
+/// One provider.  The columns are explained in quirks.def.
+struct Quirk {
+  std::string_view name;
+  int rank;
+  Order order;
+  Wait wait;
+  Atomics atomics;
+  bool local_mr;
+  std::uint32_t credits;
+  bool tested;
+  std::string_view why;
+};
+
+/// All rows, in the order of the file.
+std::span<const Quirk> quirks();
+
+/// The row of a provider.  One that has none gets the row that assumes least, under its own name, which must
+/// then outlive the result.
+Quirk find_quirk(std::string_view provider);
+
+}  // namespace atoll::ofi

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A fixed number of equal records with a free list: the operation records and the bounce buffers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace atoll::ofi {
+
+/// Records are 64-byte aligned.  Memory that no record has used is never touched: records are handed out last
+/// in, first out, and new ones only when none is free, so the resident size follows the peak of use.
+/// Thread safety: none; the engine's lock.
+/// Invariants: 1. every record is either taken, on the free list, or at an index >= fresh_;
+///             2. in_use() == number of take() that returned a record - number of give().
+class Slab {
+ public:
+  /// Reserves address space for `count` records; ends the job if there is none.
+  Slab(std::size_t record_size, std::size_t count);
+  ~Slab();
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+
+  /// A record with undefined contents, or null when all are taken.
+  void* take() {
+    if (free_ != nullptr) {
+      Link* record = free_;
+      free_ = record->next;
+      ++in_use_;
+      return record;
+    }
+    return take_fresh();
+  }
+
+  /// REQUIRES: `record` came from take() of this slab and was not given back since.
+  void give(void* record) {
+    auto* link = static_cast<Link*>(record);
+    link->next = free_;
+    free_ = link;
+    --in_use_;
+  }
+
+  bool exhausted() const { return free_ == nullptr && fresh_ == count_; }
+  std::size_t in_use() const { return in_use_; }
+  std::size_t capacity() const { return count_; }
+
+  /// The whole range, for registration with a provider.
+  std::byte* base() const { return base_; }
+  std::size_t bytes() const { return record_size_ * count_; }
+
+ private:
+  struct Link {
+    Link* next;
+  };
+  void* take_fresh();
+
+  std::size_t record_size_;
+  std::size_t count_;
+  std::size_t fresh_ = 0;  // records below have been used once
+  std::size_t in_use_ = 0;
+  Link* free_ = nullptr;
+  std::byte* base_;
+};
+
+}  // namespace atoll::ofi
