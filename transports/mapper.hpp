@@ -10,7 +10,7 @@
 
 #include "base/status.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// The PEs of one node, as far as a mapper needs to know them.
 struct NodeGroup {
@@ -34,4 +34,4 @@ class Mapper {
   virtual void all_attached() = 0;
 };
 
-}  // namespace atoll
+}  // namespace shm

@@ -20,7 +20,7 @@
 #include "base/atomic_op.hpp"
 #include "base/status.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Address ranges that every PE has and that the network can reach.  Values index tables.
 enum class SegmentId : std::uint8_t { heap, statics };
@@ -136,4 +136,4 @@ class Network {
 
 inline constexpr std::size_t kMaxAddress = 192;
 
-}  // namespace atoll
+}  // namespace shm

@@ -4,7 +4,7 @@
 #include "transports/map/mappers.hpp"
 #include "transports/ofi/fabric.hpp"
 
-namespace atoll {
+namespace shm {
 
 std::unique_ptr<Mapper> make_mapper(const std::string& name) {
   return name == "posix" ? make_posix_mapper() : make_memfd_mapper();
@@ -14,4 +14,4 @@ Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool 
   return open_fabric({provider, one_host});
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -8,7 +8,7 @@
 #include "transports/mapper.hpp"
 #include "transports/net.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// `name` as in SHMEM_MAPPER: auto, memfd or posix.
 std::unique_ptr<Mapper> make_mapper(const std::string& name);
@@ -17,4 +17,4 @@ std::unique_ptr<Mapper> make_mapper(const std::string& name);
 /// `one_host`: all PEs are on this host, so that loopback will do.
 Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool one_host);
 
-}  // namespace atoll
+}  // namespace shm

@@ -4,7 +4,7 @@
 
 #include "api/define.hpp"
 
-namespace atoll::api {
+namespace shm::api {
 namespace {
 
 using enum AtomicOp;
@@ -129,7 +129,7 @@ void _add(Call call, T* dest, T value, int pe) {
 }
 
 }  // namespace
-}  // namespace atoll::api
+}  // namespace shm::api
 
 extern "C" {
 SHMEM_OPS_AMO(ATOLL_CTX_ROW)

@@ -2,7 +2,7 @@
 // From the tables of include/shmem to symbols: each function is a strong pshmem_ name and a weak shmem_ alias of it,
 // so that a tool may replace shmem_x and call pshmem_x (OpenSHMEM 1.6, section 10).
 //
-// A family such as _put is one template `_put<T>(Call, shmem_ctx_t, arguments)` in namespace atoll::api; the
+// A family such as _put is one template `_put<T>(Call, shmem_ctx_t, arguments)` in namespace shm::api; the
 // ATOLL_*_ROW macros instantiate it for every row of its type table.
 #pragma once
 
@@ -17,16 +17,16 @@
 
 #define ATOLL_DEFINE_(NAME, T, OP, RET, PARAMS, ARGS)                                            \
   RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                                          \
-    return atoll::api::OP<T>(atoll::Call{"shmem_" #NAME #OP}, ATOLL_STRIP_ ARGS);                \
+    return shm::api::OP<T>(shm::Call{"shmem_" #NAME #OP}, ATOLL_STRIP_ ARGS);                \
   }                                                                                              \
   [[gnu::weak, gnu::alias("pshmem_" #NAME #OP)]] RET(T) shmem_##NAME##OP(PARAMS(T));
 
 #define ATOLL_DEFINE_CTX_(NAME, T, OP, RET, PARAMS, ARGS)                                                   \
   RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                                                     \
-    return atoll::api::OP<T>(atoll::Call{"shmem_" #NAME #OP}, SHMEM_CTX_DEFAULT, ATOLL_STRIP_ ARGS);        \
+    return shm::api::OP<T>(shm::Call{"shmem_" #NAME #OP}, SHMEM_CTX_DEFAULT, ATOLL_STRIP_ ARGS);        \
   }                                                                                                         \
   RET(T) pshmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                                                \
-    return atoll::api::OP<T>(atoll::Call{"shmem_ctx_" #NAME #OP}, ctx, ATOLL_STRIP_ ARGS);                  \
+    return shm::api::OP<T>(shm::Call{"shmem_ctx_" #NAME #OP}, ctx, ATOLL_STRIP_ ARGS);                  \
   }                                                                                                         \
   [[gnu::weak, gnu::alias("pshmem_" #NAME #OP)]] RET(T) shmem_##NAME##OP(PARAMS(T));                        \
   [[gnu::weak, gnu::alias("pshmem_ctx_" #NAME #OP)]] RET(T) shmem_ctx_##NAME##OP(shmem_ctx_t, PARAMS(T));
@@ -34,17 +34,17 @@
 // The same for names with an element size, whose template takes the bytes of one element.
 #define ATOLL_DEFINE_SIZED_(NAME, BYTES, OP, TAIL, RET, PARAMS, ARGS)                                    \
   RET(void) pshmem##OP##NAME##TAIL(PARAMS(void)) {                                                       \
-    return atoll::api::sized##OP##TAIL<BYTES>(atoll::Call{"shmem" #OP #NAME #TAIL}, ATOLL_STRIP_ ARGS);  \
+    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem" #OP #NAME #TAIL}, ATOLL_STRIP_ ARGS);  \
   }                                                                                                      \
   [[gnu::weak, gnu::alias("pshmem" #OP #NAME #TAIL)]] RET(void) shmem##OP##NAME##TAIL(PARAMS(void));
 
 #define ATOLL_DEFINE_SIZED_CTX_(NAME, BYTES, OP, TAIL, RET, PARAMS, ARGS)                                         \
   RET(void) pshmem##OP##NAME##TAIL(PARAMS(void)) {                                                                \
-    return atoll::api::sized##OP##TAIL<BYTES>(atoll::Call{"shmem" #OP #NAME #TAIL}, SHMEM_CTX_DEFAULT,            \
+    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem" #OP #NAME #TAIL}, SHMEM_CTX_DEFAULT,            \
                                               ATOLL_STRIP_ ARGS);                                                 \
   }                                                                                                               \
   RET(void) pshmem_ctx##OP##NAME##TAIL(shmem_ctx_t ctx, PARAMS(void)) {                                           \
-    return atoll::api::sized##OP##TAIL<BYTES>(atoll::Call{"shmem_ctx" #OP #NAME #TAIL}, ctx, ATOLL_STRIP_ ARGS);  \
+    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem_ctx" #OP #NAME #TAIL}, ctx, ATOLL_STRIP_ ARGS);  \
   }                                                                                                               \
   [[gnu::weak, gnu::alias("pshmem" #OP #NAME #TAIL)]] RET(void) shmem##OP##NAME##TAIL(PARAMS(void));              \
   [[gnu::weak, gnu::alias("pshmem_ctx" #OP #NAME #TAIL)]]                                                         \

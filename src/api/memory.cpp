@@ -7,42 +7,42 @@
 
 namespace {
 
-using atoll::Call;
+using shm::Call;
 
 void* aligned(Call call, std::size_t alignment, std::size_t bytes) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % sizeof(void*) != 0) {
-    atoll::fatal("%s: alignment is %zu; allowed are powers of two that are multiples of %zu", call.name, alignment,
+    shm::fatal("%s: alignment is %zu; allowed are powers of two that are multiples of %zu", call.name, alignment,
                  sizeof(void*));
   }
-  return atoll::allocate(call, bytes, alignment, false);
+  return shm::allocate(call, bytes, alignment, false);
 }
 
 }  // namespace
 
 extern "C" {
 
-void* pshmem_malloc(size_t bytes) { return atoll::allocate({"shmem_malloc"}, bytes, 0, false); }
+void* pshmem_malloc(size_t bytes) { return shm::allocate({"shmem_malloc"}, bytes, 0, false); }
 
 void* pshmem_calloc(size_t count, size_t bytes) {
   size_t total = 0;
   // More bytes than can be counted are more than there are.
   if (__builtin_mul_overflow(count, bytes, &total)) total = SIZE_MAX;
-  return atoll::allocate({"shmem_calloc"}, total, 0, true);
+  return shm::allocate({"shmem_calloc"}, total, 0, true);
 }
 
 void* pshmem_align(size_t alignment, size_t bytes) { return aligned({"shmem_align"}, alignment, bytes); }
 
 // All of the heap serves atomics and signals equally well.
-void* pshmem_malloc_with_hints(size_t bytes, long) { return atoll::allocate({"shmem_malloc_with_hints"}, bytes, 0, false); }
+void* pshmem_malloc_with_hints(size_t bytes, long) { return shm::allocate({"shmem_malloc_with_hints"}, bytes, 0, false); }
 
-void* pshmem_realloc(void* block, size_t bytes) { return atoll::reallocate({"shmem_realloc"}, block, bytes); }
+void* pshmem_realloc(void* block, size_t bytes) { return shm::reallocate({"shmem_realloc"}, block, bytes); }
 
-void pshmem_free(void* block) { atoll::release({"shmem_free"}, block); }
+void pshmem_free(void* block) { shm::release({"shmem_free"}, block); }
 
-void* pshmalloc(size_t bytes) { return atoll::allocate({"shmalloc"}, bytes, 0, false); }
+void* pshmalloc(size_t bytes) { return shm::allocate({"shmalloc"}, bytes, 0, false); }
 void* pshmemalign(size_t alignment, size_t bytes) { return aligned({"shmemalign"}, alignment, bytes); }
-void* pshrealloc(void* block, size_t bytes) { return atoll::reallocate({"shrealloc"}, block, bytes); }
-void pshfree(void* block) { atoll::release({"shfree"}, block); }
+void* pshrealloc(void* block, size_t bytes) { return shm::reallocate({"shrealloc"}, block, bytes); }
+void pshfree(void* block) { shm::release({"shfree"}, block); }
 
 SHMEM_FUNCS_MEMORY(ATOLL_ALIAS_)
 SHMEM_FUNCS_OLD_MEMORY(ATOLL_ALIAS_)

@@ -8,20 +8,20 @@
 
 namespace {
 
-using atoll::Call;
-using atoll::rt;
+using shm::Call;
+using shm::rt;
 
 void check_started(Call call) {
-  if (!atoll::initialised()) [[unlikely]] atoll::fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  if (!shm::initialised()) [[unlikely]] shm::fatal("%s: called before shmem_init or after shmem_finalize", call.name);
 }
 
 void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
   if (ctx == SHMEM_CTX_INVALID) return;
-  atoll::Context& context = atoll::context_of(call, ctx);
+  shm::Context& context = shm::context_of(call, ctx);
   for (size_t i = 0; i < count; ++i) {
-    const int pe = atoll::to_world(call, ctx, pes[i]);
-    atoll::check_pe(call, pe);
-    atoll::quiet_to(context, pe);
+    const int pe = shm::to_world(call, ctx, pes[i]);
+    shm::check_pe(call, pe);
+    shm::quiet_to(context, pe);
   }
 }
 
@@ -29,15 +29,15 @@ void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
 
 extern "C" {
 
-void pshmem_fence(void) { atoll::fence(rt.world_context); }
-void pshmem_quiet(void) { atoll::quiet(rt.world_context); }
+void pshmem_fence(void) { shm::fence(rt.world_context); }
+void pshmem_quiet(void) { shm::quiet(rt.world_context); }
 
 // On SHMEM_CTX_INVALID these do nothing.
 void pshmem_ctx_fence(shmem_ctx_t ctx) {
-  if (ctx != SHMEM_CTX_INVALID) atoll::fence(atoll::context_of({"shmem_ctx_fence"}, ctx));
+  if (ctx != SHMEM_CTX_INVALID) shm::fence(shm::context_of({"shmem_ctx_fence"}, ctx));
 }
 void pshmem_ctx_quiet(shmem_ctx_t ctx) {
-  if (ctx != SHMEM_CTX_INVALID) atoll::quiet(atoll::context_of({"shmem_ctx_quiet"}, ctx));
+  if (ctx != SHMEM_CTX_INVALID) shm::quiet(shm::context_of({"shmem_ctx_quiet"}, ctx));
 }
 
 void pshmem_pe_quiet(const int* pes, size_t count) { quiet_pes({"shmem_pe_quiet"}, SHMEM_CTX_DEFAULT, pes, count); }
@@ -47,13 +47,13 @@ void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int* pes, size_t count) {
 
 void pshmem_barrier_all(void) {
   check_started({"shmem_barrier_all"});
-  atoll::quiet(rt.world_context);
-  atoll::sync_world();
+  shm::quiet(rt.world_context);
+  shm::sync_world();
 }
 
 void pshmem_sync_all(void) {
   check_started({"shmem_sync_all"});
-  atoll::sync_world();
+  shm::sync_world();
 }
 
 SHMEM_FUNCS_ORDER(ATOLL_ALIAS_)

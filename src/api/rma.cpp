@@ -4,7 +4,7 @@
 
 #include "api/define.hpp"
 
-namespace atoll::api {
+namespace shm::api {
 namespace {
 
 // ---- By type
@@ -138,7 +138,7 @@ void sized_put_signal_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* so
 }
 
 }  // namespace
-}  // namespace atoll::api
+}  // namespace shm::api
 
 extern "C" {
 SHMEM_OPS_RMA(ATOLL_CTX_ROW)

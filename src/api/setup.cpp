@@ -7,30 +7,30 @@
 #include "core/region.hpp"
 #include "core/setup.hpp"
 
-using atoll::Call;
-using atoll::rt;
+using shm::Call;
+using shm::rt;
 
 namespace {
 
 // shmem_init cannot report, so it ends the job.
 void start_or_die(Call call) {
-  if (atoll::Status status = atoll::start_library(SHMEM_THREAD_MULTIPLE); !status.ok()) {
-    atoll::fatal("%s: %s", call.name, status.text().c_str());
+  if (shm::Status status = shm::start_library(SHMEM_THREAD_MULTIPLE); !status.ok()) {
+    shm::fatal("%s: %s", call.name, status.text().c_str());
   }
 }
 
 // Address of the object on `pe` in this process, or null: a question, so nothing is an error.
 void* reachable(const void* address, int pe) {
   if (static_cast<unsigned>(pe) >= rt.npes) return nullptr;
-  if (std::byte* here = atoll::mapped(address, 1, pe)) return here;
+  if (std::byte* here = shm::mapped(address, 1, pe)) return here;
   const auto a = reinterpret_cast<std::uintptr_t>(address);
-  if (atoll::Region* region = atoll::find_region(a, 1)) return region->ptr(a, pe);
+  if (shm::Region* region = shm::find_region(a, 1)) return region->ptr(a, pe);
   return nullptr;
 }
 
 bool symmetric(const void* address) {
   const auto a = reinterpret_cast<std::uintptr_t>(address);
-  return rt.heap.holds(a, 1) || rt.statics.holds(a, 1) || atoll::find_region(a, 1) != nullptr;
+  return rt.heap.holds(a, 1) || rt.statics.holds(a, 1) || shm::find_region(a, 1) != nullptr;
 }
 
 }  // namespace
@@ -42,12 +42,12 @@ void pshmem_init(void) { start_or_die({"shmem_init"}); }
 // The library is built for the highest level; what the program asked for is what it is told.
 int pshmem_init_thread(int requested, int* provided) {
   if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
-    atoll::warn("shmem_init_thread: requested is %d; allowed are SHMEM_THREAD_SINGLE (0), _FUNNELED, _SERIALIZED and "
+    shm::warn("shmem_init_thread: requested is %d; allowed are SHMEM_THREAD_SINGLE (0), _FUNNELED, _SERIALIZED and "
                 "_MULTIPLE (3)", requested);
     return 1;
   }
-  if (atoll::Status status = atoll::start_library(requested); !status.ok()) {
-    atoll::warn("shmem_init_thread: %s", status.text().c_str());
+  if (shm::Status status = shm::start_library(requested); !status.ok()) {
+    shm::warn("shmem_init_thread: %s", status.text().c_str());
     return 1;
   }
   if (provided != nullptr) *provided = rt.thread_level;
@@ -56,14 +56,14 @@ int pshmem_init_thread(int requested, int* provided) {
 
 void pshmem_query_thread(int* provided) { *provided = rt.thread_level; }
 
-void pshmem_query_initialized(int* initialized) { *initialized = atoll::library_started() ? 1 : 0; }
+void pshmem_query_initialized(int* initialized) { *initialized = shm::library_started() ? 1 : 0; }
 
 void pshmem_finalize(void) {
-  if (!atoll::library_started()) atoll::fatal("shmem_finalize: called before shmem_init, or once too often");
-  atoll::stop_library();
+  if (!shm::library_started()) shm::fatal("shmem_finalize: called before shmem_init, or once too often");
+  shm::stop_library();
 }
 
-void pshmem_global_exit(int status) { atoll::exit_job(status); }
+void pshmem_global_exit(int status) { shm::exit_job(status); }
 
 int pshmem_my_pe(void) { return rt.me; }
 int pshmem_n_pes(void) { return static_cast<int>(rt.npes); }
@@ -87,7 +87,7 @@ void pshmem_pcontrol(int, ...) {}
 
 // Repeated calls do nothing, and the end of the program finalizes (core/setup).
 void pstart_pes(int) {
-  if (!atoll::library_started()) start_or_die({"start_pes"});
+  if (!shm::library_started()) start_or_die({"start_pes"});
 }
 
 int p_my_pe(void) { return pshmem_my_pe(); }

@@ -4,7 +4,7 @@
 #include "core/amo.hpp"
 #include "core/p2p.hpp"
 
-namespace atoll::api {
+namespace shm::api {
 namespace {
 
 template <class T>
@@ -89,7 +89,7 @@ size_t _test_some_vector(Call call, T* ivars, size_t n, size_t* indices, const i
 }
 
 }  // namespace
-}  // namespace atoll::api
+}  // namespace shm::api
 
 extern "C" {
 
@@ -97,30 +97,31 @@ SHMEM_OPS_WAIT(ATOLL_ROW)
 SHMEM_OPS_OLD_WAIT(ATOLL_ROW)
 
 void pshmem_wait_until(long* ivar, int cmp, long value) {
-  atoll::wait_until(atoll::Call{"shmem_wait_until"}, "ivar", ivar, cmp, value);
+  shm::wait_until(shm::Call{"shmem_wait_until"}, "ivar", ivar, cmp, value);
 }
 void pshmem_wait(long* ivar, long value) {
-  atoll::wait_until(atoll::Call{"shmem_wait"}, "ivar", ivar, SHMEM_CMP_NE, value);
+  shm::wait_until(shm::Call{"shmem_wait"}, "ivar", ivar, SHMEM_CMP_NE, value);
 }
+SHMEM_FUNCS_WAIT(ATOLL_ALIAS_)
 SHMEM_FUNCS_OLD_WAIT(ATOLL_ALIAS_)
 
 void pshmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t* word, uint64_t value, int pe) {
-  atoll::amo_update<atoll::AtomicOp::add>(atoll::Call{"shmem_ctx_signal_add"}, ctx, word, value, pe);
+  shm::amo_update<shm::AtomicOp::add>(shm::Call{"shmem_ctx_signal_add"}, ctx, word, value, pe);
 }
 void pshmem_signal_add(uint64_t* word, uint64_t value, int pe) {
-  atoll::amo_update<atoll::AtomicOp::add>(atoll::Call{"shmem_signal_add"}, SHMEM_CTX_DEFAULT, word, value, pe);
+  shm::amo_update<shm::AtomicOp::add>(shm::Call{"shmem_signal_add"}, SHMEM_CTX_DEFAULT, word, value, pe);
 }
 void pshmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t* word, uint64_t value, int pe) {
-  atoll::amo_update<atoll::AtomicOp::set>(atoll::Call{"shmem_ctx_signal_set"}, ctx, word, value, pe);
+  shm::amo_update<shm::AtomicOp::set>(shm::Call{"shmem_ctx_signal_set"}, ctx, word, value, pe);
 }
 void pshmem_signal_set(uint64_t* word, uint64_t value, int pe) {
-  atoll::amo_update<atoll::AtomicOp::set>(atoll::Call{"shmem_signal_set"}, SHMEM_CTX_DEFAULT, word, value, pe);
+  shm::amo_update<shm::AtomicOp::set>(shm::Call{"shmem_signal_set"}, SHMEM_CTX_DEFAULT, word, value, pe);
 }
 uint64_t pshmem_signal_fetch(const uint64_t* word) {
-  return atoll::Words<uint64_t>(atoll::Call{"shmem_signal_fetch"}, "sig_addr", word, 1, SHMEM_CMP_EQ)[0];
+  return shm::Words<uint64_t>(shm::Call{"shmem_signal_fetch"}, "sig_addr", word, 1, SHMEM_CMP_EQ)[0];
 }
 uint64_t pshmem_signal_wait_until(uint64_t* word, int cmp, uint64_t value) {
-  return atoll::wait_until(atoll::Call{"shmem_signal_wait_until"}, "sig_addr", word, cmp, value);
+  return shm::wait_until(shm::Call{"shmem_signal_wait_until"}, "sig_addr", word, cmp, value);
 }
 SHMEM_FUNCS_SIGNAL(ATOLL_ALIAS_)
 

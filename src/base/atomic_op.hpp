@@ -11,7 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace atoll {
+namespace shm {
 
 /// Values go over the wire between PEs of one job; append only.
 enum class AtomicOp : std::uint8_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor, min, max };
@@ -133,4 +133,4 @@ inline void atomic_apply(AtomicOp op, AtomicType type, void* at, const void* val
   }
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -7,7 +7,7 @@
 
 extern char** environ;
 
-namespace atoll {
+namespace shm {
 namespace {
 
 // The specification keeps the old SMA_ names of these alive; SHMEM_ wins when both are set (section 8).
@@ -151,4 +151,4 @@ std::string Env::describe() const {
   return text;
 }
 
-}  // namespace atoll
+}  // namespace shm

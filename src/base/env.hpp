@@ -10,7 +10,7 @@
 
 #include "base/status.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// The values of all variables.  Members carry the names of env.def.
 struct Env {
@@ -40,4 +40,4 @@ struct Env {
 /// Empty result: the text does not start with a number, or the value does not fit.
 std::optional<std::size_t> parse_size(std::string_view text);
 
-}  // namespace atoll
+}  // namespace shm

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace atoll {
+namespace shm {
 namespace {
 
 std::string identity;  // empty until the rank is known
@@ -49,4 +49,4 @@ void warn(const char* format, ...) {
   va_end(arguments);
 }
 
-}  // namespace atoll
+}  // namespace shm

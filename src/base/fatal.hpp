@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace atoll {
+namespace shm {
 
 /// Exit code of a job that the library ended because of an error.
 inline constexpr int kErrorExit = 1;
@@ -23,4 +23,4 @@ void set_abort_hook(AbortHook hook);
 /// Prints the same kind of line and returns.
 [[gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void warn(const char* format, ...);
 
-}  // namespace atoll
+}  // namespace shm

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-namespace atoll {
+namespace shm {
 
 /// Tells the CPU that this is a polling loop.
 [[gnu::always_inline]] inline void cpu_pause() {
@@ -38,4 +38,4 @@ class SpinLock {
   std::atomic<bool> held_{false};
 };
 
-}  // namespace atoll
+}  // namespace shm

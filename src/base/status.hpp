@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace atoll {
+namespace shm {
 
 /// Success, or one sentence for a person that says what failed and what to do about it.
 class [[nodiscard]] Status {
@@ -37,4 +37,4 @@ class [[nodiscard]] Result {
   T value_;
 };
 
-}  // namespace atoll
+}  // namespace shm

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-namespace atoll {
+namespace shm {
 namespace {
 
 long number_in(const char* variable) {
@@ -43,4 +43,4 @@ Result<std::unique_ptr<Boot>> make_boot() {
   return make_single_boot();
 }
 
-}  // namespace atoll
+}  // namespace shm

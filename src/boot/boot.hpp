@@ -10,7 +10,7 @@
 #include "base/env.hpp"
 #include "base/status.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// The job as this process sees it.  Constant for the life of the process.
 struct Job {
@@ -57,4 +57,4 @@ std::unique_ptr<Boot> make_single_boot();
 /// Splits `host_ranks` into `virtual_nodes` blocks and returns the block that holds `rank`; 0 or 1 nodes: all.
 std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std::uint64_t virtual_nodes);
 
-}  // namespace atoll
+}  // namespace shm

@@ -12,7 +12,7 @@
 
 #include "boot/boot.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 constexpr char kExchangeKey[] = "atoll.exchange";
@@ -181,4 +181,4 @@ class PmixBoot final : public Boot {
 
 std::unique_ptr<Boot> make_pmix_boot() { return std::make_unique<PmixBoot>(); }
 
-}  // namespace atoll
+}  // namespace shm

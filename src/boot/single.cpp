@@ -6,7 +6,7 @@
 
 #include "boot/boot.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 class SingleBoot final : public Boot {
@@ -38,4 +38,4 @@ class SingleBoot final : public Boot {
 
 std::unique_ptr<Boot> make_single_boot() { return std::make_unique<SingleBoot>(); }
 
-}  // namespace atoll
+}  // namespace shm

@@ -5,7 +5,7 @@
 #include "core/remote.hpp"
 #include "core/wait.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 // Up to this many PEs on the only node each one watches all others: one step of latency, and few enough lines.
@@ -67,4 +67,4 @@ void sync_world() {
   }
 }
 
-}  // namespace atoll
+}  // namespace shm

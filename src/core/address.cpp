@@ -6,7 +6,7 @@
 #include "core/team.hpp"
 #include "heap/node_memory.hpp"
 
-namespace atoll {
+namespace shm {
 
 Runtime rt;
 
@@ -83,4 +83,4 @@ int world_pe(Call call, shmem_ctx_t handle, int pe) {
   return team.world_pe(pe);
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -4,7 +4,7 @@
 
 #include "core/runtime.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Which function the user called, for messages ("shmem_long_put").  Costs nothing unless something is wrong.
 struct Call {
@@ -61,4 +61,4 @@ int world_pe(Call call, shmem_ctx_t handle, int pe);
   return handle == SHMEM_CTX_DEFAULT ? pe : world_pe(call, handle, pe);
 }
 
-}  // namespace atoll
+}  // namespace shm

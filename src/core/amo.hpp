@@ -4,7 +4,7 @@
 
 #include "core/remote.hpp"
 
-namespace atoll {
+namespace shm {
 
 namespace detail {
 
@@ -62,4 +62,4 @@ template <AtomicOp op, class T>
   }
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -5,7 +5,7 @@
 
 #include "core/wait.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 // Where the answer goes: on the stack of the waiting call; the request carries its address there and back.
@@ -67,4 +67,4 @@ void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, cons
   if (fetch != nullptr) std::memcpy(fetch, &waiting.result, size);
 }
 
-}  // namespace atoll
+}  // namespace shm

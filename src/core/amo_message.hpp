@@ -4,7 +4,7 @@
 
 #include "transports/net.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Executes the operation at the target and waits for its answer, so that nothing is left to quiet.
 /// REQUIRES: what must precede it at the target is complete there.  `fetch` may be null.
@@ -14,4 +14,4 @@ void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, cons
 /// Sets the handlers; once per process.
 void set_amo_handlers();
 
-}  // namespace atoll
+}  // namespace shm

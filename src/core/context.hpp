@@ -7,7 +7,7 @@
 #include "shmem.h"
 #include "transports/net.hpp"
 
-namespace atoll {
+namespace shm {
 
 struct Team;
 
@@ -18,4 +18,4 @@ struct Context {
   long options = 0;
 };
 
-}  // namespace atoll
+}  // namespace shm

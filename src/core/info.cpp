@@ -10,7 +10,7 @@
 #include "core/world.hpp"
 #include "shmem.h"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 std::string human(std::size_t bytes) {
@@ -28,8 +28,9 @@ std::string list(const std::vector<int>& ranks) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     std::size_t last = i;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]);
-    if (last > i) text += "-" + std::to_string(ranks[last]);
+    if (!text.empty()) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (last > i) text.append("-").append(std::to_string(ranks[last]));
     i = last;
   }
   return text;
@@ -37,9 +38,9 @@ std::string list(const std::vector<int>& ranks) {
 
 // Which path reaches which PE, and why.
 std::string paths(const World& world) {
-  std::string text = "PEs " + list(rt.node_ranks) + ": loads and stores on shared memory (mapper " + world.mapper +
+  std::string text = "  PEs " + list(rt.node_ranks) + ": loads and stores on shared memory (mapper " + world.mapper +
                      "), because they share this node\n";
-  if (rt.network == nullptr) return "  " + text;
+  if (rt.network == nullptr) return text;
   std::vector<int> others;
   for (int pe = 0; pe < static_cast<int>(rt.npes); ++pe) {
     if (rt.heap.delta[pe] == kNoMapping) others.push_back(pe);
@@ -47,7 +48,7 @@ std::string paths(const World& world) {
   const bool pretended = rt.env.virtual_nodes.value_or(0) > 1;
   text += "  PEs " + list(others) + ": " + world.network->describe() + ", because they are on " +
           (pretended ? "other virtual nodes (SHMEM_VIRTUAL_NODES)" : "other nodes") + "\n";
-  return "  " + text;
+  return text;
 }
 
 }  // namespace
@@ -68,4 +69,4 @@ void print_start_information(const World& world) {
   std::fflush(stdout);
 }
 
-}  // namespace atoll
+}  // namespace shm

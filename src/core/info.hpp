@@ -2,11 +2,11 @@
 // What SHMEM_VERSION and SHMEM_INFO print at start-up.
 #pragma once
 
-namespace atoll {
+namespace shm {
 
 struct World;
 
 /// PE 0 prints what the environment asks for, on stdout.
 void print_start_information(const World&);
 
-}  // namespace atoll
+}  // namespace shm

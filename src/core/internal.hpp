@@ -9,7 +9,7 @@
 #include "core/runtime.hpp"
 #include "heap/node_memory.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// What PE 0's allocator decided in one collective call.  Two, used in turn: a PE can only come to the next but one
 /// after all have read this one.
@@ -31,4 +31,4 @@ static_assert(sizeof(InternalArea) <= kInternalBytes);
 
 inline InternalArea& internal_area() { return *reinterpret_cast<InternalArea*>(rt.heap.base); }
 
-}  // namespace atoll
+}  // namespace shm

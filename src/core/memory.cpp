@@ -11,7 +11,7 @@
 #include "core/remote.hpp"
 #include "heap/heap.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 constexpr std::size_t kNaturalAlignment = 16;  // of max_align_t
@@ -115,4 +115,4 @@ void release(Call call, void* block) {
   rt.allocator->release(offset);
 }
 
-}  // namespace atoll
+}  // namespace shm

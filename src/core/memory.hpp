@@ -4,7 +4,7 @@
 
 #include "core/address.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// All are collective over the world with the same arguments; they return when every PE has the block, or null
 /// everywhere when the heap is exhausted.  What the default context has issued before is complete.
@@ -12,4 +12,4 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero);
 void* reallocate(Call call, void* block, std::size_t size);
 void release(Call call, void* block);
 
-}  // namespace atoll
+}  // namespace shm

@@ -3,7 +3,7 @@
 
 #include "core/wait.hpp"
 
-namespace atoll {
+namespace shm {
 
 void quiet_remote(Context& context) {
   quiet_regions(context);
@@ -28,4 +28,4 @@ void fence_remote(Context& context) {
   if (!channel->ops->fence(channel)) quiet_remote(context);
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -7,7 +7,7 @@
 #include "core/region.hpp"
 #include "core/runtime.hpp"
 
-namespace atoll {
+namespace shm {
 
 [[gnu::cold]] void quiet_remote(Context&);
 [[gnu::cold]] void quiet_remote_to(Context&, int pe);
@@ -35,4 +35,4 @@ inline void fence(Context& context) {
   if (has_remote(context)) [[unlikely]] fence_remote(context);
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -6,7 +6,7 @@
 #include "base/fatal.hpp"
 #include "core/region.hpp"
 
-namespace atoll {
+namespace shm {
 
 void check_wait(Call call, const char* argument, const void* words, std::size_t n, int cmp) {
   if (static_cast<unsigned>(cmp) > SHMEM_CMP_GE) {
@@ -32,4 +32,4 @@ void poll_progress() {
   }
 }
 
-}  // namespace atoll
+}  // namespace shm

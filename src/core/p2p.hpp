@@ -12,7 +12,7 @@
 #include "core/wait.hpp"
 #include "shmem.h"
 
-namespace atoll {
+namespace shm {
 
 /// REQUIRES: cmp is one of the SHMEM_CMP constants (check_comparison).
 template <class T>
@@ -189,4 +189,4 @@ std::size_t test_some(Call call, const Elements<T>& e, std::size_t* indices) {
   return some_satisfied(e, now, indices);
 }
 
-}  // namespace atoll
+}  // namespace shm

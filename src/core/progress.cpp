@@ -12,7 +12,7 @@
 
 #include "base/fatal.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -173,4 +173,4 @@ void Progress::Gate::block(long microseconds) {
   ppoll(&event, 1, &limit, nullptr);
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -17,7 +17,7 @@
 #include "base/spin.hpp"
 #include "transports/net.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Runs when a message for it arrives.  May send messages; must not wait, nor poll.  `argument` as registered.
 using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* message, std::size_t n);
@@ -89,4 +89,4 @@ class Progress {
   std::atomic<std::uint64_t> entered_{0};   // how often one began to
 };
 
-}  // namespace atoll
+}  // namespace shm

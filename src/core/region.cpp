@@ -6,7 +6,7 @@
 
 #include "base/fatal.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 std::array<Region*, kMaxRegions> regions;
@@ -42,4 +42,4 @@ void fence_regions(Context& context) {
 
 bool have_regions() { return count != 0; }
 
-}  // namespace atoll
+}  // namespace shm

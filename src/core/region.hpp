@@ -11,7 +11,7 @@
 
 #include "core/context.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Implementations may block and are called by any thread; errors end the job (fatal()).
 /// Addresses are in this process; `pe` is a world PE and may be this one.
@@ -67,4 +67,4 @@ void quiet_regions(Context&);
 void fence_regions(Context&);
 bool have_regions();
 
-}  // namespace atoll
+}  // namespace shm

@@ -8,7 +8,7 @@
 #include "core/region.hpp"
 #include "core/wait.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 void wait_for_completion(const Completion& completion) {
@@ -97,4 +97,4 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
          Blocking::no);
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -4,7 +4,7 @@
 
 #include "core/address.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Whether a call may return before the operation is complete.
 enum class Blocking : bool { no, yes };
@@ -22,4 +22,4 @@ enum class Blocking : bool { no, yes };
 [[gnu::cold]] void remote_put_signal(Call call, Context&, void* dest, const void* source, std::size_t n,
                                      std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking);
 
-}  // namespace atoll
+}  // namespace shm

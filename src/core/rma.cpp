@@ -6,7 +6,7 @@
 #include "core/wait.hpp"
 #include "shmem.h"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 void check_strides(Call call, const Strides& strides) {
@@ -94,4 +94,4 @@ void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std:
   }
 }
 
-}  // namespace atoll
+}  // namespace shm

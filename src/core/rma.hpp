@@ -6,7 +6,7 @@
 
 #include "core/remote.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// One element of T, in one store where the CPU has one: a waiting PE never sees half of it.
 template <class T>
@@ -84,4 +84,4 @@ void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
 void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n, std::uint64_t* signal,
                 std::uint64_t value, int sig_op, int pe, Blocking blocking);
 
-}  // namespace atoll
+}  // namespace shm

@@ -10,7 +10,7 @@
 #include "base/env.hpp"
 #include "core/context.hpp"
 
-namespace atoll {
+namespace shm {
 
 class Boot;
 class HeapAllocator;
@@ -62,4 +62,4 @@ struct Runtime {
 
 inline bool initialised() { return rt.npes != 0; }
 
-}  // namespace atoll
+}  // namespace shm

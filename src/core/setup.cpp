@@ -21,7 +21,7 @@
 #include "heap/heap.hpp"
 #include "shmem.h"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 // Lives from the first init to the end of the process; what other threads may still use is never destroyed.
@@ -208,4 +208,4 @@ void exit_job(int status) {
   _exit(status);
 }
 
-}  // namespace atoll
+}  // namespace shm

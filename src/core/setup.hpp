@@ -4,7 +4,7 @@
 
 #include "base/status.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Starts the library, or counts one more start.  Collective.  The error is one sentence for the user.
 Status start_library(int thread_level);
@@ -18,4 +18,4 @@ bool library_started();
 /// Ends all PEs of the job, in whatever state they are.
 [[noreturn]] void exit_job(int status);
 
-}  // namespace atoll
+}  // namespace shm

@@ -4,7 +4,7 @@
 
 #include "shmem.h"
 
-namespace atoll {
+namespace shm {
 
 /// Every team is a strided range of world PEs: splits of such ranges are such ranges again.
 struct Team {
@@ -25,4 +25,4 @@ struct Team {
   }
 };
 
-}  // namespace atoll
+}  // namespace shm

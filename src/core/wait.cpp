@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace atoll {
+namespace shm {
 namespace {
 
 constexpr auto kYieldTime = std::chrono::milliseconds(1);
@@ -47,4 +47,4 @@ void Waiter::sleep() {
   }
 }
 
-}  // namespace atoll
+}  // namespace shm

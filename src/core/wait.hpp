@@ -9,7 +9,7 @@
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// One blocked call:  `for (Waiter waiter; !condition();) waiter.pause();`
 ///
@@ -48,4 +48,4 @@ void wait_for(Condition condition) {
   for (Waiter waiter; !condition();) waiter.pause();
 }
 
-}  // namespace atoll
+}  // namespace shm

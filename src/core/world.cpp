@@ -11,7 +11,7 @@
 #include "core/progress.hpp"
 #include "transports/registry.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -201,4 +201,4 @@ Result<std::unique_ptr<World>> make_world(std::unique_ptr<Boot> boot, const Env&
   return world;
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -10,7 +10,7 @@
 #include "heap/node_memory.hpp"
 #include "transports/net.hpp"
 
-namespace atoll {
+namespace shm {
 
 struct World {
   std::unique_ptr<Boot> boot;
@@ -27,4 +27,4 @@ Result<std::unique_ptr<World>> make_world(std::unique_ptr<Boot> boot, const Env&
 /// Bytes of heap that a PE gets where SHMEM_SYMMETRIC_SIZE is not set: its share of half the node's memory.
 std::size_t default_heap(int pes_on_host);
 
-}  // namespace atoll
+}  // namespace shm

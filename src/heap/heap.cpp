@@ -21,7 +21,7 @@ std::size_t atoll_xallocx(void* at, std::size_t size, std::size_t extra, int fla
 void atoll_dallocx(void* at, int flags);
 }
 
-namespace atoll {
+namespace shm {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -140,4 +140,4 @@ Result<std::unique_ptr<HeapAllocator>> HeapAllocator::create(std::byte* base, st
   return std::unique_ptr<HeapAllocator>(std::move(allocator));
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -9,7 +9,7 @@
 
 #include "base/status.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// Hands out offsets in a range of address space; only user data ever touch its pages.
 /// Thread safety: calls must not overlap.
@@ -36,4 +36,4 @@ class HeapAllocator {
   virtual std::size_t bytes_in_use() const = 0;
 };
 
-}  // namespace atoll
+}  // namespace shm

@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-namespace atoll {
+namespace shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -142,4 +142,4 @@ void NodeMemory::discard_heap(std::size_t from) const {
             static_cast<off_t>(shape_.heap_stride - from));
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -13,7 +13,7 @@
 #include "transports/mapper.hpp"
 #include "transports/net.hpp"
 
-namespace atoll {
+namespace shm {
 
 inline constexpr std::size_t kCacheLine = 64;
 
@@ -92,4 +92,4 @@ class NodeMemory {
   std::uint64_t steps_ = 0;  // set-up steps finished
 };
 
-}  // namespace atoll
+}  // namespace shm

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-namespace atoll {
+namespace shm {
 namespace {
 
 std::size_t page_size() {
@@ -153,4 +153,4 @@ Status share_statics(const StaticRange& range, int file, std::uint64_t offset) {
   return {};
 }
 
-}  // namespace atoll
+}  // namespace shm

@@ -8,7 +8,7 @@
 
 #include "base/status.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// The pages that hold .data and .bss of the executable: from the end of the read-only relocations to the end of
 /// the writable segment.  `layout` is equal in two PEs only if their executables lay out statics alike.
@@ -25,4 +25,4 @@ StaticRange find_statics();
 /// that was never written reads as zeros.  Registers a fork handler that gives children a private copy.
 Status share_statics(const StaticRange& range, int file, std::uint64_t offset);
 
-}  // namespace atoll
+}  // namespace shm

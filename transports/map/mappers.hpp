@@ -6,7 +6,7 @@
 
 #include "transports/mapper.hpp"
 
-namespace atoll {
+namespace shm {
 
 /// An anonymous file, passed from the leader to the members over an abstract Unix socket.
 std::unique_ptr<Mapper> make_memfd_mapper();
@@ -14,4 +14,4 @@ std::unique_ptr<Mapper> make_memfd_mapper();
 /// A POSIX shared memory object, named for the time of set-up only.
 std::unique_ptr<Mapper> make_posix_mapper();
 
-}  // namespace atoll
+}  // namespace shm

@@ -14,7 +14,7 @@
 
 #include "transports/map/mappers.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -157,4 +157,4 @@ class MemfdMapper final : public Mapper {
 
 std::unique_ptr<Mapper> make_memfd_mapper() { return std::make_unique<MemfdMapper>(); }
 
-}  // namespace atoll
+}  // namespace shm

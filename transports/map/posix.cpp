@@ -10,7 +10,7 @@
 
 #include "transports/map/mappers.hpp"
 
-namespace atoll {
+namespace shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -56,4 +56,4 @@ class PosixMapper final : public Mapper {
 
 std::unique_ptr<Mapper> make_posix_mapper() { return std::make_unique<PosixMapper>(); }
 
-}  // namespace atoll
+}  // namespace shm

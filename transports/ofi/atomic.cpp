@@ -7,7 +7,7 @@
 
 #include "ofi/ops.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 struct Mapping {
@@ -113,4 +113,4 @@ AtomicSupport query_atomics(const Endpoint& endpoint) {
   return support;
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -10,7 +10,7 @@
 #include "base/fatal.hpp"
 #include "ofi/engine.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -155,4 +155,4 @@ void Engine::fail_range(int pe, RemoteAddress at, std::size_t n, const char* wha
         static_cast<unsigned long long>(peer(pe).segments[segment].size));
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 constexpr std::size_t kQueueSize = 4096;
@@ -132,4 +132,4 @@ bool Endpoint::may_sleep() const {
   return fi_trywait(fabric_.get(), &queue, 1) == 0;
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -17,7 +17,7 @@
 #include "ofi/loader.hpp"
 #include "ofi/quirks.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 /// Closes a libfabric object.  Members of Endpoint stand in the order in which they open, so they close in
 /// the reverse one: rxm frees a queue that is still in use and then crashes on the second close.
@@ -76,4 +76,4 @@ class Endpoint {
   Handle<fid_ep> ep_;
 };
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

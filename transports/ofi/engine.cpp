@@ -7,7 +7,7 @@
 
 #include "base/fatal.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 constexpr std::size_t kOps = 16384;
@@ -115,4 +115,4 @@ bool Engine::may_block() {
   return idle && endpoint_->may_sleep();
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -24,7 +24,7 @@
 #include "ofi/op.hpp"
 #include "ofi/slab.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 class Engine {
  public:
@@ -134,4 +134,4 @@ class Engine {
   std::uint32_t round_ = 0;
 };
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

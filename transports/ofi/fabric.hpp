@@ -10,7 +10,7 @@
 #include "base/status.hpp"
 #include "net.hpp"
 
-namespace atoll {
+namespace shm {
 
 struct FabricOptions {
   /// Name of a libfabric provider ("tcp;ofi_rxm").  Empty: the best row of quirks.def that opens here.
@@ -28,4 +28,4 @@ struct FabricOptions {
 /// a thread of its own while the job boots.  The error says what was missing.
 Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options);
 
-}  // namespace atoll
+}  // namespace shm

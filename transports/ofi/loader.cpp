@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 struct Setting {
@@ -56,4 +56,4 @@ Result<const Library*> load_library() {
   return library;
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -7,7 +7,7 @@
 
 #include "base/status.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 /// The symbols of libfabric that exist; everything else in <rdma/...> is an inline call through an object.
 struct Library {
@@ -27,4 +27,4 @@ struct Library {
 /// setenv() is not safe against getenv() elsewhere: call during set-up.
 Result<const Library*> load_library();
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -7,7 +7,7 @@
 
 #include "base/fatal.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 struct WireHeader {
@@ -86,4 +86,4 @@ void* Memory::find_descriptor(const void* buffer, std::size_t n, fid_mr** tempor
   return fi_mr_desc(mr.value());
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

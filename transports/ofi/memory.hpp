@@ -12,7 +12,7 @@
 #include "net.hpp"
 #include "ofi/endpoint.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 /// How a peer's segment is named on the wire.  `base` is added to the offset: the peer's virtual address
 /// where the provider wants that, else 0.
@@ -74,4 +74,4 @@ class Memory {
   std::uint64_t next_key_ = 1;
 };
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

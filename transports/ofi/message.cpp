@@ -7,7 +7,7 @@
 #include "base/fatal.hpp"
 #include "ofi/engine.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 thread_local const Engine* handling = nullptr;  // engine whose handler this thread is running
@@ -152,4 +152,4 @@ bool Engine::post_deferred() {
   return worked;
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -4,7 +4,7 @@
 #include "base/fatal.hpp"
 #include "ofi/fabric.hpp"
 
-namespace atoll {
+namespace shm {
 namespace ofi {
 namespace {
 
@@ -69,4 +69,4 @@ Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options) {
       std::make_unique<ofi::FabricNetwork>(std::move(endpoint.value()), options.max_transfer));
 }
 
-}  // namespace atoll
+}  // namespace shm

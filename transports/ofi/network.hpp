@@ -9,7 +9,7 @@
 #include "ofi/engine.hpp"
 #include "ofi/ops.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 /// Contracts: Network.  All channels share one endpoint; a channel is a set of counters.
 class FabricNetwork final : public Network {
@@ -36,4 +36,4 @@ class FabricNetwork final : public Network {
   AtomicSupport support_;
 };
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -15,7 +15,7 @@
 #include "ofi/memory.hpp"
 #include "ofi/slab.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 class Engine;
 
@@ -99,4 +99,4 @@ struct Deferred {
   std::vector<std::byte> bytes;  // header included
 };
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -7,7 +7,7 @@
 #include "net.hpp"
 #include "ofi/engine.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 // rma.cpp.  Contracts: NetOps.
 void put(Channel*, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy, Completion*);
@@ -24,4 +24,4 @@ struct AtomicSupport {
 };
 AtomicSupport query_atomics(const Endpoint& endpoint);
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

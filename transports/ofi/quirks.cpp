@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ofi/quirks.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 constexpr bool yes = true;
@@ -25,4 +25,4 @@ Quirk find_quirk(std::string_view provider) {
   return {provider, 0, Order::none, Wait::none, Atomics::none, true, 64, no, "unknown to Atoll"};
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 /// Which order the wire keeps between operations to one PE.
 enum class Order : std::uint8_t { none, puts };
@@ -37,4 +37,4 @@ std::span<const Quirk> quirks();
 /// then outlive the result.
 Quirk find_quirk(std::string_view provider);
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

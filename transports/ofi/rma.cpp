@@ -8,7 +8,7 @@
 
 #include "ofi/ops.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 namespace {
 
 struct Transfer {
@@ -97,4 +97,4 @@ void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, C
   post_part(transfer, Kind::get, false, nullptr);
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

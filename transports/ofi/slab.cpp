@@ -5,7 +5,7 @@
 
 #include "base/fatal.hpp"
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 Slab::Slab(std::size_t record_size, std::size_t count)
     : record_size_((record_size + 63) & ~std::size_t{63}), count_(count) {
@@ -23,4 +23,4 @@ void* Slab::take_fresh() {
   return base_ + record_size_ * fresh_++;
 }
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi

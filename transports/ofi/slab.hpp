@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace atoll::ofi {
+namespace shm::ofi {
 
 /// Records are 64-byte aligned.  Memory that no record has used is never touched: records are handed out last
 /// in, first out, and new ones only when none is free, so the resident size follows the peak of use.
@@ -61,4 +61,4 @@ class Slab {
   std::byte* base_;
 };
 
-}  // namespace atoll::ofi
+}  // namespace shm::ofi
