@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "binding_plan.hpp"
+
+#include <algorithm>
+
+namespace oshrun {
+namespace {
+
+std::vector<int> cpus_of_range(const std::vector<Core>& cores, size_t first, size_t last) {
+  std::vector<int> cpus;
+  for (size_t i = first; i < last; ++i) cpus.insert(cpus.end(), cores[i].cpus.begin(), cores[i].cpus.end());
+  std::sort(cpus.begin(), cpus.end());
+  return cpus;
+}
+
+std::vector<int> cpus_of_numa(const std::vector<Core>& cores, int numa) {
+  std::vector<Core> members;
+  for (const Core& core : cores)
+    if (core.numa == numa) members.push_back(core);
+  return cpus_of_range(members, 0, members.size());
+}
+
+}  // namespace
+
+bool needs_topology(Bind bind, int pes) { return bind != Bind::kNone && !(bind == Bind::kAuto && pes == 1); }
+
+BindingPlan plan_binding(Bind bind, int pes, const std::vector<Core>& all_cores) {
+  BindingPlan plan;
+  const size_t count = all_cores.size();
+  const auto wanted = static_cast<size_t>(pes);
+  if (!needs_topology(bind, pes)) return plan;
+  if (wanted > count) {
+    if (bind != Bind::kAuto)
+      plan.note = "nothing is bound: " + std::to_string(pes) + " PEs are more than the " +
+                  std::to_string(count) + " cores this job may use";
+    return plan;
+  }
+  // Neighbouring PEs belong on one NUMA node, whatever order the machine numbers its cores in.
+  std::vector<Core> cores = all_cores;
+  std::stable_sort(cores.begin(), cores.end(), [](const Core& a, const Core& b) { return a.numa < b.numa; });
+  for (size_t pe = 0; pe < wanted; ++pe) {
+    const size_t first = pe * count / wanted;
+    const size_t last = (pe + 1) * count / wanted;
+    if (bind == Bind::kCore) plan.cpus_of.push_back(cpus_of_range(cores, pe, pe + 1));
+    if (bind == Bind::kNuma) plan.cpus_of.push_back(cpus_of_numa(cores, cores[first].numa));
+    if (bind == Bind::kAuto) plan.cpus_of.push_back(cpus_of_range(cores, first, last));
+  }
+  return plan;
+}
+
+std::string cpu_list(const std::vector<int>& cpus) {
+  std::string text;
+  for (size_t i = 0; i < cpus.size();) {
+    size_t end = i;
+    while (end + 1 < cpus.size() && cpus[end + 1] == cpus[end] + 1) ++end;
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpus[i]);
+    if (end > i) text += '-' + std::to_string(cpus[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+}  // namespace oshrun

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "environment.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace oshrun {
+namespace {
+
+constexpr std::string_view kStaticTlsName = "glibc.rtld.optional_static_tls";
+constexpr std::string_view kStaticTls = "glibc.rtld.optional_static_tls=8192";
+
+/// PMIX_MCA_* are the user's settings for the library; every other PMIX_* describes one job.
+bool belongs_to_outer_job(std::string_view variable) {
+  return variable.starts_with("PMIX_") && !variable.starts_with("PMIX_MCA_");
+}
+
+void forget_outer_job() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (belongs_to_outer_job(text)) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : names) unsetenv(name.c_str());
+}
+
+/// PATH as the PE will have it.
+std::string search_path(const App& app) {
+  const char* inherited = getenv("PATH");
+  std::string path = inherited != nullptr ? inherited : "/usr/local/bin:/usr/bin:/bin";
+  for (const EnvSetting& setting : app.env)
+    if (setting.name == "PATH" && setting.value) path = *setting.value;
+  return path;
+}
+
+/// 0 if `path` can be executed by us, else the errno that says why not.
+int executable_error(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return errno;
+  if (S_ISDIR(info.st_mode)) return EISDIR;
+  return access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+/// `path` as seen from the PEs' directory, written so that it is right after the PE went there and before.
+std::string from_wdir(const App& app, const std::string& path) {
+  return path.starts_with('/') || app.wdir.empty() ? path : app.wdir + "/" + path;
+}
+
+}  // namespace
+
+std::string with_static_tls(std::string_view tunables) {
+  std::string result(tunables);
+  if (result.find(kStaticTlsName) != std::string::npos) return result;
+  if (!result.empty()) result += ':';
+  return result.append(kStaticTls);
+}
+
+void prepare_environment(const Options& options, const std::string& job_id) {
+  forget_outer_job();
+  const char* tunables = getenv("GLIBC_TUNABLES");
+  setenv("GLIBC_TUNABLES", with_static_tls(tunables != nullptr ? tunables : "").c_str(), 1);
+  setenv("ATOLL_JOB_ID", job_id.c_str(), 1);
+  if (options.virtual_nodes > 0)
+    setenv("SHMEM_VIRTUAL_NODES", std::to_string(options.virtual_nodes).c_str(), 1);
+}
+
+void apply_settings(const std::vector<EnvSetting>& settings) {
+  for (const EnvSetting& setting : settings)
+    if (setting.value) setenv(setting.name.c_str(), setting.value->c_str(), 1);
+}
+
+std::vector<std::string> missing_settings(const Options& options) {
+  std::vector<std::string> names;
+  for (const App& app : options.apps)
+    for (const EnvSetting& setting : app.env)
+      if (!setting.value && getenv(setting.name.c_str()) == nullptr) names.push_back(setting.name);
+  return names;
+}
+
+ProgramPath find_program(const App& app) {
+  const std::string& name = app.argv[0];
+  if (name.find('/') != std::string::npos) return {name, executable_error(from_wdir(app, name))};
+  ProgramPath best{name, ENOENT};
+  const std::string path = search_path(app);
+  for (size_t start = 0; start <= path.size();) {
+    size_t end = path.find(':', start);
+    if (end == std::string::npos) end = path.size();
+    const std::string directory = end == start ? "." : path.substr(start, end - start);
+    const std::string candidate = directory + "/" + name;
+    const int error = executable_error(from_wdir(app, candidate));
+    if (error == 0) return {candidate, 0};
+    if (error != ENOENT && error != ENOTDIR && error != EISDIR) best = {candidate, error};
+    start = end + 1;
+  }
+  return best;
+}
+
+int exec_exit_code(int error) { return error == ENOENT || error == ENOTDIR ? 127 : 126; }
+
+}  // namespace oshrun

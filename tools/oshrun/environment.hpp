@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "options.hpp"
+
+// The environment of the PEs, and where a program is found in it. These functions read and change the
+// environment of this process: main thread only, before any other thread exists.
+namespace oshrun {
+
+/// Prepares this process's environment for the PEs that will be forked from it: the job's own variables, and
+/// nothing of an outer PMIx job (a launcher inside srun or mpirun).
+void prepare_environment(const Options& options, const std::string& job_id);
+
+/// Applies the `-x` of one program to this process (called in the forked PE).
+void apply_settings(const std::vector<EnvSetting>& settings);
+
+/// The names given as `-x NAME` that have no value to pass on.
+std::vector<std::string> missing_settings(const Options& options);
+
+/// `tunables` (the value of GLIBC_TUNABLES, may be empty) with the room for static TLS that the library needs
+/// when it is loaded late; a value the user chose stays.
+std::string with_static_tls(std::string_view tunables);
+
+/// The outcome of looking for a program as a shell in the PEs' directory would. `error` is an errno, 0 if
+/// found.
+struct ProgramPath {
+  std::string path;
+  int error = 0;
+};
+ProgramPath find_program(const App& app);
+
+/// Exit codes of shells: 127 not found, 126 found but not to be executed.
+int exec_exit_code(int error);
+
+}  // namespace oshrun

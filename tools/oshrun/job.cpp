@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "binding_plan.hpp"
+#include "environment.hpp"
+#include "topology.hpp"
+
+namespace oshrun {
+namespace {
+
+// What a ready descriptor is: kind in the upper half of the token, PE in the lower.
+enum Token : uint64_t { kSignals, kPmix, kPeOut, kPeErr, kSinkOut, kSinkErr, kTerminal, kPeInput };
+
+constexpr uint64_t token_of(Token kind, int pe = 0) {
+  return uint64_t{kind} << 32 | static_cast<uint32_t>(pe);
+}
+
+constexpr std::array<Stream, 2> kStreams{Stream::kOut, Stream::kErr};
+
+/// More than a pipe holds, so that a PE's last words are read at once, but not the flood of a living process.
+constexpr int kReadsAtEnd = 32;
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+std::string reason(int error) { return strerror(error); }
+
+}  // namespace
+
+Job::Job(const Options& options, std::vector<std::string> programs)
+    : options_(options),
+      programs_(std::move(programs)),
+      host_(host_name()),
+      session_(new_session()),
+      children_(options, state_),
+      output_(options.pes(), options.tag),
+      policy_(options.pes()),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+
+int Job::run() {
+  if (options_.timeout) timeout_at_ = Clock::now() + *options_.timeout;
+  start();
+  while (running_ > 0) wait_for_events();
+  drain();
+  while (!output_.empty()) wait_for_events();
+  clean_up();
+  return exit_code_.value_or(0);
+}
+
+// ---------------------------------------------------------------------------------------------------- start
+
+bool Job::start() {
+  watch(state_.signal_fd(), token_of(kSignals), EPOLLIN);
+  for (const std::string& name : missing_settings(options_))
+    output_.say("oshrun: -x " + name + ": there is no such variable to pass on; ignored");
+  prepare_environment(options_, session_.job_id);
+  if (!start_children()) return false;
+  bind_children();
+  return start_server() && release_children();
+}
+
+bool Job::start_children() {
+  int error = create_session_dir(session_);
+  if (error != 0) {
+    fail(1, "oshrun: cannot make the directory " + session_.dir + ": " + reason(error) +
+                "; let TMPDIR name a directory that you may write to");
+    return false;
+  }
+  error = janitor_.start(session_);
+  if (error == 0) error = children_.fork_all(programs_, input_is_terminal());
+  for (int pe = 0; pe < children_.size(); ++pe) {
+    if (children_.at(pe).pid <= 0) continue;
+    ++running_;
+    janitor_.watch(children_.at(pe).pid);
+    watch(children_.at(pe).out.get(), token_of(kPeOut, pe), EPOLLIN);
+    watch(children_.at(pe).err.get(), token_of(kPeErr, pe), EPOLLIN);
+  }
+  input_ = Input(children_.take_stdin());
+  if (error == 0) return true;
+  fail(1, "oshrun: cannot start " + std::to_string(children_.size()) + " PEs: " + reason(error) +
+              "; use fewer, or raise the limits of processes and open files (ulimit -u, ulimit -n)");
+  return false;
+}
+
+void Job::bind_children() {
+  if (!needs_topology(options_.bind, children_.size())) return;
+  const BindingPlan plan = plan_binding(options_.bind, children_.size(), allowed_cores());
+  if (!plan.note.empty()) output_.say("oshrun: --bind: " + plan.note);
+  for (size_t i = 0; i < plan.cpus_of.size(); ++i) {
+    const int pe = static_cast<int>(i);
+    const int error = children_.bind(pe, plan.cpus_of[i]);
+    const std::string text = "oshrun: PE " + std::to_string(pe);
+    if (error != 0) output_.say(text + " could not be bound: " + reason(error));
+    if (error == 0 && options_.report_bindings)
+      output_.say(text + " is bound to processors " + cpu_list(plan.cpus_of[i]));
+  }
+  if (plan.cpus_of.empty() && options_.report_bindings) output_.say("oshrun: no PE is bound");
+}
+
+bool Job::start_server() {
+  PmixConfig config{session_.job_id, host_, session_.dir, {}};
+  for (size_t app = 0; app < options_.apps.size(); ++app)
+    config.app_of.insert(config.app_of.end(), static_cast<size_t>(options_.apps[app].pes),
+                         static_cast<int>(app));
+  const std::string error = server_.start(config);
+  if (!error.empty()) {
+    fail(1, "oshrun: " + error + "; is the loopback network interface (lo) up?");
+    return false;
+  }
+  watch(server_.event_fd(), token_of(kPmix), EPOLLIN);
+  return true;
+}
+
+bool Job::release_children() {
+  for (int pe = 0; pe < children_.size(); ++pe) {
+    const int error = children_.release(pe, server_.settings_of(pe));
+    // EPIPE: it has been killed already, and SIGCHLD will tell.
+    if (error == 0 || error == EPIPE) continue;
+    fail(1, "oshrun: cannot start PE " + std::to_string(pe) + ": " + reason(error));
+    return false;
+  }
+  return true;
+}
+
+// ----------------------------------------------------------------------------------------------------- loop
+
+void Job::wait_for_events() {
+  update_interest();
+  std::array<epoll_event, 64> events;
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_limit());
+  check_deadlines();
+  for (int i = 0; i < count; ++i) dispatch(events[static_cast<size_t>(i)].data.u64);
+}
+
+/// Milliseconds until the next deadline, -1 if there is none.
+int Job::wait_limit() const {
+  std::optional<Clock::time_point> next;
+  for (const auto& at : {timeout_at_, kill_at_, give_up_output_at_, output_.deadline(), input_.deadline()})
+    if (at && (!next || *at < *next)) next = at;
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
+  return static_cast<int>(std::clamp<long>(left, 0, INT_MAX));
+}
+
+void Job::check_deadlines() {
+  const Clock::time_point now = Clock::now();
+  if (output_.deadline() && *output_.deadline() <= now) output_.release_partial();
+  if (input_.deadline() && *input_.deadline() <= now) input_.retry();
+  if (kill_at_ && *kill_at_ <= now) kill_now();
+  if (timeout_at_ && *timeout_at_ <= now) {
+    timeout_at_.reset();
+    give_up_output_at_ = now + 2 * kGrace;
+    if (running_ > 0) {
+      char seconds[32];
+      snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(*options_.timeout).count());
+      fail(124,
+           std::string("oshrun: the job has not ended within ") + seconds + " s (--timeout); the job ends");
+    }
+  }
+  if (give_up_output_at_ && *give_up_output_at_ <= now && running_ == 0) {
+    for (Stream stream : kStreams) output_.sink(stream).drop();
+  }
+}
+
+void Job::dispatch(uint64_t token) {
+  const int pe = static_cast<int>(token & 0xffffffffu);
+  switch (static_cast<Token>(token >> 32)) {
+    case kSignals: return on_signals();
+    case kPmix: return on_children();
+    case kPeOut: return read_output(pe, Stream::kOut, false);
+    case kPeErr: return read_output(pe, Stream::kErr, false);
+    case kSinkOut: return output_.sink(Stream::kOut).flush();
+    case kSinkErr: return output_.sink(Stream::kErr).flush();
+    case kTerminal: return input_.on_readable();
+    case kPeInput: return input_.on_writable();
+  }
+}
+
+void Job::on_signals() {
+  signalfd_siginfo info;
+  while (read(state_.signal_fd(), &info, sizeof info) == sizeof info)
+    on_signal(static_cast<int>(info.ssi_signo));
+}
+
+void Job::on_signal(int signal) {
+  switch (signal) {
+    case SIGCHLD: return on_children();
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGCONT: return children_.signal_all(signal);
+    case SIGTSTP: return stop_and_continue();
+    default: break;
+  }
+  ++interrupts_;
+  give_up_output_at_ = Clock::now() + (interrupts_ == 1 ? 2 * kGrace : kGrace * 0);
+  if (interrupts_ == 1 && !exit_code_) {
+    fail(128 + signal, "oshrun: caught " + describe_signal(signal) + "; the job ends");
+  } else {
+    kill_now();
+  }
+}
+
+void Job::stop_and_continue() {
+  children_.signal_all(SIGSTOP);
+  raise(SIGSTOP);
+  // Here somebody has sent SIGCONT.
+  children_.signal_all(SIGCONT);
+}
+
+/// Everything there is to know about the PEs' lives. A PE's PMIx events are queued before it can exit, so
+/// reaping first and asking the queue second never misses a reason.
+void Job::on_children() {
+  const std::vector<Exit> exits = children_.reap();
+  take_pmix_events();
+  for (const Exit& exit : exits) {
+    --running_;
+    janitor_.forget(children_.at(exit.pe).pid);
+    if (exit.pe == 0) input_.close();
+    policy_.exited(exit.pe, exit.wait_status);
+  }
+  if (std::optional<Verdict> verdict = policy_.judge()) {
+    if (!exit_code_) report(*verdict);
+    end(verdict->exit_code);
+  }
+}
+
+void Job::take_pmix_events() {
+  if (server_.event_fd() < 0) return;
+  for (const PmixEvent& event : server_.take_events()) {
+    switch (event.kind) {
+      case PmixEvent::Kind::kConnected: policy_.connected(event.pe); break;
+      case PmixEvent::Kind::kFinalized: policy_.finalized(event.pe); break;
+      case PmixEvent::Kind::kAborted: policy_.aborted(event.pe, event.status, event.message); break;
+    }
+  }
+}
+
+void Job::read_output(int pe, Stream stream, bool everything) {
+  UniqueFd& fd = stream == Stream::kOut ? children_.at(pe).out : children_.at(pe).err;
+  std::array<char, 65536> buffer;
+  for (int i = 0; fd && i < (everything ? kReadsAtEnd : 1); ++i) {
+    const ssize_t size = read(fd.get(), buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) return;
+    if (size <= 0) return close_output(pe, stream);
+    output_.feed(pe, stream, {buffer.data(), static_cast<size_t>(size)});
+  }
+}
+
+void Job::close_output(int pe, Stream stream) {
+  UniqueFd& fd = stream == Stream::kOut ? children_.at(pe).out : children_.at(pe).err;
+  if (!fd) return;
+  unwatch(fd.get());
+  fd.reset();
+  output_.finish(pe, stream);
+}
+
+/// Makes epoll wait for what can be used: room in an output that has bytes to write, PEs' pipes while their
+/// output is not full, the terminal while PE 0 has room.
+void Job::update_interest() {
+  for (Stream stream : kStreams) {
+    Sink& sink = output_.sink(stream);
+    SinkInterest& interest = interest_[stream == Stream::kOut ? 0 : 1];
+    if (sink.broken()) {
+      // The PEs shall see a closed pipe, as if they wrote there themselves.
+      for (int pe = 0; pe < children_.size(); ++pe) close_output(pe, stream);
+    }
+    if (interest.watched == sink.empty()) {
+      interest.watched = !sink.empty();
+      if (interest.watched)
+        watch(sink.fd(), token_of(stream == Stream::kOut ? kSinkOut : kSinkErr), EPOLLOUT);
+      if (!interest.watched) unwatch(sink.fd());
+    }
+    if (interest.paused == sink.full()) continue;
+    interest.paused = sink.full();
+    for (int pe = 0; pe < children_.size(); ++pe) {
+      const UniqueFd& fd = stream == Stream::kOut ? children_.at(pe).out : children_.at(pe).err;
+      if (fd && interest.paused) unwatch(fd.get());
+      if (fd && !interest.paused)
+        watch(fd.get(), token_of(stream == Stream::kOut ? kPeOut : kPeErr, pe), EPOLLIN);
+    }
+  }
+  if (reading_input_ != input_.wants_read()) {
+    reading_input_ = !reading_input_;
+    if (reading_input_) watch(STDIN_FILENO, token_of(kTerminal), EPOLLIN);
+    if (!reading_input_) unwatch(STDIN_FILENO);
+  }
+  if (writing_input_ != input_.wants_write()) {
+    writing_input_ = !writing_input_;
+    // A closed descriptor has left epoll by itself.
+    if (writing_input_) watch(input_.pe_fd(), token_of(kPeInput), EPOLLOUT);
+    if (!writing_input_ && input_.pe_fd() >= 0) unwatch(input_.pe_fd());
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ end
+
+void Job::report(const Verdict& verdict) {
+  // What the PE said comes before what we say about it.
+  for (Stream stream : kStreams) read_output(verdict.pe, stream, true);
+  const Children::Child& child = children_.at(verdict.pe);
+  if (const std::optional<ExecFailure> failure = children_.exec_failure(verdict.pe)) {
+    const std::string what =
+        failure->in_wdir ? "go to the directory '" + child.app->wdir : "execute '" + child.app->argv[0];
+    return output_.say("oshrun: cannot " + what + "': " + reason(failure->error));
+  }
+  if (verdict.what.empty()) return;
+  output_.say("oshrun: PE " + std::to_string(verdict.pe) + " (pid " + std::to_string(child.pid) + ", host " +
+              host_ + ") " + verdict.what + "; the job ends");
+}
+
+void Job::fail(int exit_code, const std::string& line) {
+  if (!exit_code_) output_.say(line);
+  end(exit_code);
+}
+
+/// The first reason decides the exit code; the PEs get SIGTERM once, and SIGKILL after a short while.
+void Job::end(int exit_code) {
+  if (!exit_code_) exit_code_ = exit_code;
+  if (kill_at_) return;
+  kill_at_ = Clock::now() + kGrace;
+  children_.signal_all(SIGTERM);
+  children_.signal_all(SIGCONT);  // a stopped process takes no SIGTERM
+}
+
+void Job::kill_now() {
+  kill_at_ = Clock::time_point::max();
+  children_.signal_all(SIGKILL);
+}
+
+/// All PEs have gone, and their process groups with them: what they wrote is in the pipes.
+void Job::drain() {
+  for (int pe = 0; pe < children_.size(); ++pe) {
+    for (Stream stream : kStreams) {
+      read_output(pe, stream, true);
+      close_output(pe, stream);
+    }
+  }
+  timeout_at_.reset();
+  kill_at_.reset();
+}
+
+void Job::clean_up() {
+  remove_job_files(session_);
+  janitor_.stop();
+}
+
+void Job::watch(int fd, uint64_t token, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = token;
+  // Fails for regular files: those never make anybody wait.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+void Job::unwatch(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+}  // namespace oshrun

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "children.hpp"
+#include "fd.hpp"
+#include "input.hpp"
+#include "options.hpp"
+#include "output.hpp"
+#include "pmix_server.hpp"
+#include "policy.hpp"
+#include "session.hpp"
+
+namespace oshrun {
+
+/// One job from the first fork to the last clean-up: a single-threaded loop over signals, PMIx events and
+/// descriptors. README.md says who waits for whom. Make one for each process.
+class Job {
+ public:
+  /// `programs` has one path per App.
+  Job(const Options& options, std::vector<std::string> programs);
+
+  /// Runs the job and cleans up after it. Returns the exit code of the launcher, which then must end by
+  /// _exit.
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Time between SIGTERM and SIGKILL.
+  static constexpr std::chrono::milliseconds kGrace{500};
+
+  // Start: false means that the job is already ending.
+  bool start();
+  bool start_children();
+  void bind_children();
+  bool start_server();
+  bool release_children();
+
+  // The loop.
+  void wait_for_events();
+  int wait_limit() const;
+  void check_deadlines();
+  void dispatch(uint64_t token);
+  void on_signals();
+  void on_signal(int signal);
+  void stop_and_continue();
+  void on_children();
+  void take_pmix_events();
+  void read_output(int pe, Stream stream, bool everything);
+  void close_output(int pe, Stream stream);
+  void update_interest();
+
+  // The end.
+  void report(const Verdict& verdict);
+  void fail(int exit_code, const std::string& line);
+  void end(int exit_code);
+  void kill_now();
+  void drain();
+  void clean_up();
+
+  void watch(int fd, uint64_t token, uint32_t events);
+  void unwatch(int fd);
+
+  const Options& options_;
+  std::vector<std::string> programs_;
+  std::string host_;
+  ProcessState state_;
+  Session session_;
+  Janitor janitor_;
+  Children children_;
+  Output output_;
+  Input input_{UniqueFd()};
+  PmixServer server_;
+  Policy policy_;
+  UniqueFd epoll_;
+
+  bool reading_input_ = false;
+  bool writing_input_ = false;
+  struct SinkInterest {
+    bool watched = false;  ///< waits in epoll for room
+    bool paused = false;   ///< the PEs' pipes for it are not read
+  };
+  SinkInterest interest_[2];
+
+  int running_ = 0;  ///< PEs that were forked and not yet reaped
+  std::optional<int> exit_code_;
+  std::optional<Clock::time_point> timeout_at_;
+  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> give_up_output_at_;
+  int interrupts_ = 0;
+};
+
+}  // namespace oshrun

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "environment.hpp"
+#include "job.hpp"
+#include "options.hpp"
+
+namespace oshrun {
+namespace {
+
+void print(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = write(fd, text.data(), text.size());
+    if (done < 0 && errno != EINTR) return;
+    if (done > 0) text.remove_prefix(static_cast<size_t>(done));
+  }
+}
+
+int refuse(int exit_code, const std::string& line) {
+  print(STDERR_FILENO, line + "\n");
+  return exit_code;
+}
+
+/// A caller may have closed these; a pipe of ours must not get their numbers.
+void open_standard_fds() {
+  int fd;
+  do {
+    fd = open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) close(fd);
+}
+
+/// Empty if every program's directory can be entered.
+std::string wrong_wdir(const Options& options) {
+  for (const App& app : options.apps) {
+    struct stat info {};
+    if (app.wdir.empty()) continue;
+    if (stat(app.wdir.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
+      errno = ENOTDIR;
+    else if (access(app.wdir.c_str(), X_OK) == 0)
+      continue;
+    return "oshrun: --wdir '" + app.wdir + "': " + strerror(errno) + "; give a directory that you may enter";
+  }
+  return {};
+}
+
+int main_checked(const std::vector<std::string>& words) {
+  const ParseResult parsed = parse_options(words);
+  if (parsed.kind == ParseResult::Kind::kShow) {
+    print(STDOUT_FILENO, parsed.text);
+    return 0;
+  }
+  if (parsed.kind == ParseResult::Kind::kRefuse) return refuse(kExitUsage, parsed.text);
+  if (const std::string wrong = wrong_wdir(parsed.options); !wrong.empty()) return refuse(kExitUsage, wrong);
+  std::vector<std::string> programs;
+  for (const App& app : parsed.options.apps) {
+    const ProgramPath program = find_program(app);
+    if (program.error != 0) {
+      const bool unknown = program.error == ENOENT && app.argv[0].find('/') == std::string::npos;
+      return refuse(
+          exec_exit_code(program.error),
+          "oshrun: cannot execute '" + app.argv[0] + "': " + strerror(program.error) +
+              (unknown ? " in PATH; write ./" + app.argv[0] + " for a program in this directory" : ""));
+    }
+    programs.push_back(program.path);
+  }
+  return Job(parsed.options, std::move(programs)).run();
+}
+
+}  // namespace
+}  // namespace oshrun
+
+int main(int argc, char** argv) {
+  oshrun::open_standard_fds();
+  // Not exit(): see PmixServer::start for why PMIx is left as it is.
+  _exit(oshrun::main_checked(std::vector<std::string>(argv + 1, argv + argc)));
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#ifndef ATOLL_VERSION
+#define ATOLL_VERSION "development"
+#endif
+
+namespace oshrun {
+namespace {
+
+constexpr std::string_view kHelp =
+    R"(oshrun starts an OpenSHMEM program as a job of several PEs on this machine.
+
+usage: oshrun [options] program [arguments]
+       oshrun [options] program [arguments] : [-n N] [-x ..] [--wdir ..] program [arguments] ...
+
+What to run
+  -n, -np N            number of PEs (default 1)
+  --wdir DIR           start the PEs in DIR; a relative program path counts from there
+  -x NAME[=VALUE]      set NAME for the PEs, or name a variable to pass on; may be repeated
+                       (the PEs get the whole environment of oshrun anyway)
+  :                    starts the next program of the same job; its PEs are numbered on
+
+Where it runs
+  --bind KIND          none  leave the PEs to the operating system
+                       core  one core for each PE
+                       numa  the cores of one NUMA node for each PE
+                       auto  an equal share of the cores for each PE (default)
+                       With more PEs than cores nothing is bound; one PE is not bound by auto.
+  --report-bindings    print where each PE was bound
+  --virtual-nodes N    let the PEs act as if they were on N machines (1 <= N <= PEs): for testing
+
+Output and end
+  --tag-output         begin every line with the number of its PE: '[2] ', on standard error '[2]<err> '
+  --timeout SECONDS    end the job after this time, with exit code 124
+  -h, --help           this text
+  --version            versions of Atoll and of OpenSHMEM
+
+Input: PE 0 reads the standard input of oshrun, the other PEs read nothing.
+Signals: ^C ends the job, a second ^C ends it at once. ^Z stops it. SIGUSR1 and SIGUSR2 reach every PE.
+Exit code: 0 when every PE succeeds, else the code of the PE that failed first (128 + number when a signal
+killed it); 2 wrong usage, 124 timeout, 126 not executable, 127 program not found, 130 ^C.
+
+examples:
+  oshrun -n 4 ./hello
+  oshrun -n 8 --tag-output --timeout 60 -x SHMEM_DEBUG=1 ./solver input.dat
+  oshrun -n 1 ./server : -n 3 ./client
+)";
+
+/// A walk over the words; `error` set means stop.
+struct Parser {
+  const std::vector<std::string>& words;
+  size_t next = 0;
+  Options options;
+  std::string error;
+  std::string show;
+
+  bool done() const { return next >= words.size(); }
+  void refuse(std::string text) {
+    if (error.empty()) error = "oshrun: " + std::move(text);
+  }
+};
+
+std::string quoted(std::string_view text) { return std::string("'").append(text).append("'"); }
+
+std::optional<int> whole_number(std::string_view text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, status] = std::from_chars(text.data(), end, value);
+  if (status != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+void set_pes(Parser& parser, App& app, const std::string& name, const std::string& value) {
+  std::optional<int> number = whole_number(value);
+  if (!number || *number < 1 || *number > kMaxPes) {
+    parser.refuse(name + " " + quoted(value) + ": the number of PEs must be a whole number from 1 to " +
+                  std::to_string(kMaxPes));
+    return;
+  }
+  app.pes = *number;
+}
+
+void set_env(Parser& parser, App& app, const std::string& name, const std::string& value) {
+  const size_t equals = value.find('=');
+  EnvSetting setting{value.substr(0, equals), std::nullopt};
+  if (setting.name.empty()) {
+    parser.refuse(name + " " + quoted(value) + ": give NAME or NAME=VALUE");
+    return;
+  }
+  if (equals != std::string::npos) setting.value = value.substr(equals + 1);
+  app.env.push_back(std::move(setting));
+}
+
+void set_timeout(Parser& parser, const std::string& name, const std::string& value) {
+  char* end = nullptr;
+  const double seconds = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end != '\0' || !std::isfinite(seconds) || seconds <= 0 || seconds > kMaxTimeout) {
+    parser.refuse(name + " " + quoted(value) + ": give a number of seconds above 0 and up to " +
+                  std::to_string(kMaxTimeout));
+    return;
+  }
+  parser.options.timeout = std::chrono::milliseconds(std::max(1L, std::lround(seconds * 1000)));
+}
+
+void set_bind(Parser& parser, const std::string& name, const std::string& value) {
+  if (value == "none") {
+    parser.options.bind = Bind::kNone;
+  } else if (value == "core") {
+    parser.options.bind = Bind::kCore;
+  } else if (value == "numa") {
+    parser.options.bind = Bind::kNuma;
+  } else if (value == "auto") {
+    parser.options.bind = Bind::kAuto;
+  } else {
+    parser.refuse(name + " " + quoted(value) + ": give none, core, numa or auto");
+  }
+}
+
+void set_virtual_nodes(Parser& parser, const std::string& name, const std::string& value) {
+  std::optional<int> number = whole_number(value);
+  if (!number || *number < 1) {
+    parser.refuse(name + " " + quoted(value) + ": give a whole number from 1 to the number of PEs");
+    return;
+  }
+  parser.options.virtual_nodes = *number;
+}
+
+/// Options that take a value. True when `name` is one of them; the value is consumed.
+bool apply_valued(Parser& parser, App& app, const std::string& name,
+                  const std::optional<std::string>& given) {
+  static constexpr std::string_view kValued[] = {"-n",     "-np",       "--np",   "-x",
+                                                 "--wdir", "--timeout", "--bind", "--virtual-nodes"};
+  bool known = false;
+  for (std::string_view candidate : kValued) known |= candidate == name;
+  if (!known) return false;
+  if (!given && parser.done()) {
+    parser.refuse(name + " needs a value; 'oshrun --help' explains it");
+    return true;
+  }
+  const std::string value = given ? *given : parser.words[parser.next++];
+  if (name == "-x") {
+    set_env(parser, app, name, value);
+  } else if (name == "--wdir") {
+    app.wdir = value;
+    if (value.empty()) parser.refuse("--wdir needs the name of a directory");
+  } else if (name == "--timeout") {
+    set_timeout(parser, name, value);
+  } else if (name == "--bind") {
+    set_bind(parser, name, value);
+  } else if (name == "--virtual-nodes") {
+    set_virtual_nodes(parser, name, value);
+  } else {
+    set_pes(parser, app, name, value);
+  }
+  return true;
+}
+
+/// Options that stand alone. True when `name` is one of them.
+bool apply_flag(Parser& parser, const std::string& name) {
+  if (name == "--tag-output") {
+    parser.options.tag = Tag::kRank;
+  } else if (name == "--report-bindings") {
+    parser.options.report_bindings = true;
+  } else if (name == "-h" || name == "--help") {
+    parser.show = help_text();
+  } else if (name == "--version" || name == "-V") {
+    parser.show = version_text();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void parse_option(Parser& parser, App& app) {
+  std::string name = parser.words[parser.next++];
+  if (apply_flag(parser, name)) return;
+  std::optional<std::string> value;
+  const size_t equals = name.find('=');
+  if (name.starts_with("--") && equals != std::string::npos) {
+    value = name.substr(equals + 1);
+    name.resize(equals);
+  }
+  if (!apply_valued(parser, app, name, value))
+    parser.refuse("unknown option " + quoted(name) + "; 'oshrun --help' lists the options");
+}
+
+/// One program: options, then its name and arguments up to ':' or the end.
+void parse_app(Parser& parser) {
+  App app;
+  while (!parser.done() && parser.error.empty() && parser.show.empty()) {
+    const std::string& word = parser.words[parser.next];
+    if (word == "--") {
+      ++parser.next;
+      break;
+    }
+    if (word.size() < 2 || word[0] != '-') break;
+    parse_option(parser, app);
+  }
+  if (!parser.error.empty() || !parser.show.empty()) return;
+  while (!parser.done() && parser.words[parser.next] != ":") app.argv.push_back(parser.words[parser.next++]);
+  if (app.argv.empty() || app.argv[0].empty())
+    parser.refuse("no program to start; usage: oshrun [-n N] program [arguments], more with 'oshrun --help'");
+  parser.options.apps.push_back(std::move(app));
+}
+
+void check_whole(Parser& parser) {
+  const int pes = parser.options.pes();
+  if (pes > kMaxPes)
+    parser.refuse("the job has " + std::to_string(pes) + " PEs; at most " + std::to_string(kMaxPes) +
+                  " are possible on one machine");
+  if (parser.options.virtual_nodes > pes) {
+    parser.refuse("--virtual-nodes " + std::to_string(parser.options.virtual_nodes) + ": the job has only " +
+                  std::to_string(pes) + " PE" + (pes == 1 ? "" : "s") + "; give at most that many nodes");
+  }
+}
+
+}  // namespace
+
+int Options::pes() const {
+  int sum = 0;
+  for (const App& app : apps) sum += app.pes;
+  return sum;
+}
+
+ParseResult parse_options(const std::vector<std::string>& words) {
+  Parser parser{words, 0, {}, {}, {}};
+  bool more = true;
+  while (more) {
+    parse_app(parser);
+    more = parser.error.empty() && parser.show.empty() && !parser.done();
+    if (more) ++parser.next;  // the ':' itself
+  }
+  if (!parser.show.empty()) return {ParseResult::Kind::kShow, {}, std::move(parser.show)};
+  check_whole(parser);
+  if (!parser.error.empty()) return {ParseResult::Kind::kRefuse, {}, std::move(parser.error)};
+  return {ParseResult::Kind::kRun, std::move(parser.options), {}};
+}
+
+std::string_view help_text() { return kHelp; }
+
+std::string version_text() { return "oshrun (Atoll " ATOLL_VERSION "), OpenSHMEM 1.6\n"; }
+
+}  // namespace oshrun

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// The command line of oshrun. Pure: parsing reads the words and nothing else (no environment, no files), so
+// that it can be tested without starting anything. Values are owned copies; all functions are thread safe.
+namespace oshrun {
+
+/// Where a PE may run. kAuto gives every PE an equal share of the allowed cores when there is at least one
+/// core for each of two or more PEs, and binds nothing otherwise.
+enum class Bind { kNone, kCore, kNuma, kAuto };
+
+/// How a PE's output line is marked. kRank writes "[2] " before it, and "[2]<err> " on standard error.
+enum class Tag { kNone, kRank };
+
+/// `-x NAME` (value empty: pass on what the environment has) or `-x NAME=VALUE`.
+struct EnvSetting {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+/// One program of the job: everything between two ':' words. PEs are numbered through in the order of the
+/// programs.
+struct App {
+  int pes = 1;
+  std::string wdir;  ///< empty: where oshrun was started
+  std::vector<EnvSetting> env;
+  std::vector<std::string> argv;  ///< never empty after a successful parse
+};
+
+struct Options {
+  std::vector<App> apps;
+  Tag tag = Tag::kNone;
+  Bind bind = Bind::kAuto;
+  bool report_bindings = false;
+  std::optional<std::chrono::milliseconds> timeout;
+  int virtual_nodes = 0;  ///< 0: not asked for
+
+  /// Number of PEs of the whole job.
+  int pes() const;
+};
+
+/// What the command line asks for. kRun: use `options`. kShow: print `text` on stdout, exit 0.
+/// kRefuse: print `text` (one line) on stderr, exit kExitUsage.
+struct ParseResult {
+  enum class Kind { kRun, kShow, kRefuse };
+  Kind kind = Kind::kRun;
+  Options options;
+  std::string text;
+};
+
+inline constexpr int kExitUsage = 2;            ///< the command line could not be understood
+inline constexpr int kMaxPes = 4096;            ///< of one job on one machine
+inline constexpr int kMaxTimeout = 31'536'000;  ///< seconds: one year
+
+/// Parses the words after the program's name.
+ParseResult parse_options(const std::vector<std::string>& words);
+
+/// The text of --help and of --version, each ending in a newline.
+std::string_view help_text();
+std::string version_text();
+
+}  // namespace oshrun

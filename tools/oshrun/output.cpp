@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "output.hpp"
+
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace oshrun {
+
+void LineAssembler::feed(std::string_view bytes, std::string& ready) {
+  if (!prefix_.empty()) return feed_tagged(bytes, ready);
+  const size_t last_end = bytes.rfind('\n');
+  if (last_end != std::string_view::npos) {
+    ready += partial_;
+    ready += bytes.substr(0, last_end + 1);
+    partial_.clear();
+    bytes.remove_prefix(last_end + 1);
+  }
+  partial_ += bytes;
+  if (partial_.size() > kMaxPlain) release(ready);
+}
+
+void LineAssembler::feed_tagged(std::string_view bytes, std::string& ready) {
+  size_t end;
+  while ((end = bytes.find('\n')) != std::string_view::npos) {
+    ready += prefix_;
+    ready += partial_;
+    ready += bytes.substr(0, end + 1);
+    partial_.clear();
+    bytes.remove_prefix(end + 1);
+  }
+  partial_ += bytes;
+  if (partial_.size() > kMaxTagged) finish(ready);
+}
+
+void LineAssembler::finish(std::string& ready) {
+  if (partial_.empty()) return;
+  ready += prefix_;
+  ready += partial_;
+  if (!prefix_.empty()) ready += '\n';
+  partial_.clear();
+}
+
+void LineAssembler::release(std::string& ready) {
+  if (holds_releasable()) finish(ready);
+}
+
+void Sink::write(std::string_view bytes) {
+  if (bytes.empty()) return;
+  ends_line_ = bytes.back() == '\n';
+  if (broken_) return;
+  waiting_ += bytes;
+  flush();
+}
+
+void Sink::flush() {
+  // The descriptor is shared with the caller's shell, so it may not be made non-blocking. A pipe that poll
+  // calls ready takes PIPE_BUF bytes without blocking.
+  while (!empty() && !broken_) {
+    pollfd ready{fd_, POLLOUT, 0};
+    if (poll(&ready, 1, 0) <= 0) break;
+    const size_t size = std::min<size_t>(waiting_.size() - written_, PIPE_BUF);
+    const ssize_t done = ::write(fd_, waiting_.data() + written_, size);
+    if (done > 0) {
+      written_ += static_cast<size_t>(done);
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      broken_ = true;
+    }
+  }
+  if (broken_ || empty() || written_ > kHighWater) {
+    waiting_.erase(0, broken_ ? std::string::npos : written_);
+    written_ = 0;
+  }
+}
+
+Output::Output(int pes, Tag tag) : one_pe_(pes == 1) {
+  lines_.reserve(2 * static_cast<size_t>(pes));
+  for (int pe = 0; pe < pes; ++pe) {
+    const std::string rank = std::string("[").append(std::to_string(pe)).append("]");
+    lines_.emplace_back(tag == Tag::kRank ? rank + " " : "");
+    lines_.emplace_back(tag == Tag::kRank ? rank + "<err> " : "");
+  }
+}
+
+LineAssembler& Output::assembler(int pe, Stream stream) {
+  return lines_[2 * static_cast<size_t>(pe) + (stream == Stream::kErr ? 1 : 0)];
+}
+
+void Output::feed(int pe, Stream stream, std::string_view bytes) {
+  LineAssembler& lines = assembler(pe, stream);
+  std::string ready;
+  lines.feed(bytes, ready);
+  if (one_pe_) {
+    lines.release(ready);
+  } else if (lines.holds_releasable() && !deadline_) {
+    deadline_ = Clock::now() + kPatience;
+  }
+  sink(stream).write(ready);
+}
+
+void Output::finish(int pe, Stream stream) {
+  std::string ready;
+  assembler(pe, stream).finish(ready);
+  sink(stream).write(ready);
+}
+
+void Output::release_partial() {
+  deadline_.reset();
+  for (size_t i = 0; i < lines_.size(); ++i) {
+    std::string ready;
+    lines_[i].release(ready);
+    sink(i % 2 == 0 ? Stream::kOut : Stream::kErr).write(ready);
+  }
+}
+
+void Output::say(const std::string& line) { err_.write((err_.ends_line() ? "" : "\n") + line + "\n"); }
+
+}  // namespace oshrun

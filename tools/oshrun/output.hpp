@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "options.hpp"
+
+// What the PEs print, on its way to the launcher's own output. Owned and used by the main loop: not thread
+// safe.
+namespace oshrun {
+
+enum class Stream { kOut = 1, kErr = 2 };  ///< the values are the file descriptors
+
+/// Puts the bytes of one PE and stream together to lines, so that the lines of several PEs do not mix.
+/// Without a prefix the bytes leave unchanged: only their grouping changes. With a prefix every line gets it,
+/// a last line without an end gets one, and a line above kMaxTagged is cut.
+class LineAssembler {
+ public:
+  static constexpr size_t kMaxPlain = 64
+                                      << 10;  ///< an unfinished line longer than this is passed on as it is
+  static constexpr size_t kMaxTagged = 1 << 20;
+
+  explicit LineAssembler(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  /// Takes `bytes` and appends to `ready` what may be written now.
+  void feed(std::string_view bytes, std::string& ready);
+  /// Appends the unfinished line: nothing more will come.
+  void finish(std::string& ready);
+  /// Appends the unfinished line although more may come (a prompt); a tagged line waits for its end.
+  void release(std::string& ready);
+  /// True when release() would append something.
+  bool holds_releasable() const { return prefix_.empty() && !partial_.empty(); }
+
+ private:
+  void feed_tagged(std::string_view bytes, std::string& ready);
+
+  std::string prefix_;
+  std::string partial_;
+};
+
+/// A file descriptor of the launcher that never blocks the main loop: bytes wait here until poll says it is
+/// ready.
+class Sink {
+ public:
+  static constexpr size_t kHighWater = 1 << 20;  ///< above this, the PEs' pipes should not be read
+
+  explicit Sink(int fd) : fd_(fd) {}
+
+  void write(std::string_view bytes);
+  /// Writes what is possible now.
+  void flush();
+  void drop() {
+    waiting_.clear();
+    written_ = 0;
+  }
+
+  int fd() const { return fd_; }
+  bool empty() const { return written_ == waiting_.size(); }
+  bool full() const { return waiting_.size() - written_ > kHighWater; }
+  /// The reader has gone (EPIPE): bytes are thrown away, and the PEs should learn it too.
+  bool broken() const { return broken_; }
+  bool ends_line() const { return ends_line_; }
+
+ private:
+  int fd_;
+  std::string waiting_;
+  size_t written_ = 0;
+  bool broken_ = false;
+  bool ends_line_ = true;
+};
+
+/// All the output of a job.
+class Output {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// An unfinished line of one of several PEs may wait this long for its end before it is shown.
+  static constexpr std::chrono::milliseconds kPatience{50};
+
+  Output(int pes, Tag tag);
+
+  void feed(int pe, Stream stream, std::string_view bytes);
+  void finish(int pe, Stream stream);
+  /// One line of the launcher itself on standard error, on a line of its own.
+  void say(const std::string& line);
+
+  /// When release_partial() has something to do.
+  std::optional<Clock::time_point> deadline() const { return deadline_; }
+  void release_partial();
+
+  Sink& sink(Stream stream) { return stream == Stream::kOut ? out_ : err_; }
+  bool empty() const { return out_.empty() && err_.empty(); }
+
+ private:
+  LineAssembler& assembler(int pe, Stream stream);
+
+  Sink out_{1};
+  Sink err_{2};
+  bool one_pe_;
+  std::vector<LineAssembler> lines_;  ///< two for each PE
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace oshrun
