@@ -24,7 +24,8 @@ std::uintptr_t page_down(std::uintptr_t a) { return a & ~(page_size() - 1); }
 std::uintptr_t page_up(std::uintptr_t a) { return page_down(a + page_size() - 1); }
 
 void mix(std::uint64_t& hash, const void* data, std::size_t n) {  // FNV-1a
-  for (std::size_t i = 0; i < n; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3U;
+  for (std::size_t i = 0; i < n; ++i)
+    hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3U;
 }
 
 // The end of what the executable's file provides; beyond it everything started as zeros.
@@ -101,11 +102,12 @@ struct SharedStatics {
   std::uint64_t offset = 0;
 } shared;
 
-// In the child of a fork: moves a private copy over the shared pages.  Async-signal-safe calls only.  Holes of the
-// file are skipped, so that a large .bss stays uncommitted.
+// In the child of a fork: moves a private copy over the shared pages.  Async-signal-safe calls only.  Holes
+// of the file are skipped, so that a large .bss stays uncommitted.
 void make_private() {
   const std::size_t size = shared.range.size;
-  void* copy = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* copy =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy == MAP_FAILED) _exit(127);
   const auto end = static_cast<off_t>(shared.offset + size);
   for (off_t at = static_cast<off_t>(shared.offset); at < end;) {
@@ -143,10 +145,14 @@ Status share_statics(const StaticRange& range, int file, std::uint64_t offset) {
     const std::size_t at = initialised + i * page_size();
     if (used[i]) copied = write_pages(file, range.base + at, page_size(), offset + at);
   }
-  if (!copied) return Status::error(std::string("cannot copy the program's variables to shared memory: ") + std::strerror(errno));
+  if (!copied)
+    return Status::error(std::string("cannot copy the program's variables to shared memory: ") +
+                         std::strerror(errno));
   void* place = reinterpret_cast<void*>(range.base);
-  if (mmap(place, range.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset)) == MAP_FAILED) {
-    return Status::error(std::string("cannot map the program's variables onto shared memory: ") + std::strerror(errno));
+  if (mmap(place, range.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+           static_cast<off_t>(offset)) == MAP_FAILED) {
+    return Status::error(std::string("cannot map the program's variables onto shared memory: ") +
+                         std::strerror(errno));
   }
   shared = {range, file, offset};
   pthread_atfork(nullptr, nullptr, make_private);
