@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "output.hpp"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <unistd.h>
@@ -78,7 +79,11 @@ void Sink::flush() {
   }
 }
 
-Output::Output(int pes, Tag tag) : one_pe_(pes == 1) {
+Output::Output(int pes, Tag tag)
+    : err_fd_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)),
+      out_(STDOUT_FILENO),
+      err_(err_fd_.get()),
+      one_pe_(pes == 1) {
   lines_.reserve(2 * static_cast<size_t>(pes));
   for (int pe = 0; pe < pes; ++pe) {
     const std::string rank = std::string("[").append(std::to_string(pe)).append("]");
@@ -116,6 +121,11 @@ void Output::release_partial() {
     lines_[i].release(ready);
     sink(i % 2 == 0 ? Stream::kOut : Stream::kErr).write(ready);
   }
+}
+
+void Output::silence_libraries() {
+  const UniqueFd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (null) dup2(null.get(), STDERR_FILENO);
 }
 
 void Output::say(const std::string& line) { err_.write((err_.ends_line() ? "" : "\n") + line + "\n"); }

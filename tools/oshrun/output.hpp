@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fd.hpp"
 #include "options.hpp"
 
 // What the PEs print, on its way to the launcher's own output. Owned and used by the main loop: not thread
@@ -93,11 +94,16 @@ class Output {
   Sink& sink(Stream stream) { return stream == Stream::kOut ? out_ : err_; }
   bool empty() const { return out_.empty() && err_.empty(); }
 
+  /// From now on only this object writes to standard error: what libraries print to descriptor 2 is thrown
+  /// away.
+  void silence_libraries();
+
  private:
   LineAssembler& assembler(int pe, Stream stream);
 
-  Sink out_{1};
-  Sink err_{2};
+  UniqueFd err_fd_;  ///< a second descriptor for standard error
+  Sink out_;
+  Sink err_;
   bool one_pe_;
   std::vector<LineAssembler> lines_;  ///< two for each PE
   std::optional<Clock::time_point> deadline_;
