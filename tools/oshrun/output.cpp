@@ -102,7 +102,7 @@ void Output::feed(int pe, Stream stream, std::string_view bytes) {
   lines.feed(bytes, ready);
   if (one_pe_) {
     lines.release(ready);
-  } else if (lines.holds_releasable() && !deadline_) {
+  } else if (pe == 0 && lines.holds_releasable() && (!deadline_ || !ready.empty())) {
     deadline_ = Clock::now() + kPatience;
   }
   sink(stream).write(ready);
@@ -116,10 +116,10 @@ void Output::finish(int pe, Stream stream) {
 
 void Output::release_partial() {
   deadline_.reset();
-  for (size_t i = 0; i < lines_.size(); ++i) {
+  for (Stream stream : {Stream::kOut, Stream::kErr}) {
     std::string ready;
-    lines_[i].release(ready);
-    sink(i % 2 == 0 ? Stream::kOut : Stream::kErr).write(ready);
+    assembler(0, stream).release(ready);
+    sink(stream).write(ready);
   }
 }
 

@@ -77,7 +77,8 @@ class Sink {
 class Output {
  public:
   using Clock = std::chrono::steady_clock;
-  /// An unfinished line of one of several PEs may wait this long for its end before it is shown.
+  /// An unfinished line of PE 0 may wait this long for its end before it is shown. Only PE 0 can read an
+  /// answer, so only its unfinished lines are prompts; those of other PEs wait for their end and never mix.
   static constexpr std::chrono::milliseconds kPatience{50};
 
   Output(int pes, Tag tag);
