@@ -71,6 +71,21 @@ def connect(hosts, folder):
         host.run("ip", "link", "set", "lo", "up")
         host.run("ip", "address", "add", f"{address}/24", "dev", "cable")
         host.run("ip", "link", "set", "cable", "up")
+    for host in hosts:
+        wait_for_carrier(host)
+
+
+def wait_for_carrier(host):
+    """The kernel brings a cable up some time after both of its ends."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        state = subprocess.run([*host.enter(), "ip", "-oneline", "link", "show", "cable"], check=True,
+                               stdout=subprocess.PIPE, text=True).stdout
+        if "state UP" in state and "NO-CARRIER" not in state:
+            return
+        time.sleep(0.02)
+    sys.exit(f"the cable of {host.name} did not come up")
+
 
 
 def remote_shell(hosts, folder):
