@@ -21,12 +21,12 @@ function(add_pe_program target)
   endif()
 endfunction()
 
-# One CTest: <command> under oshrun with <pes> PEs.
-#   add_pe_run(<test> PES <n> COMMAND <program and arguments> [VIRTUAL_NODES <n>] [ENV <NAME=VALUE>...]
+# One CTest: a program under oshrun with <pes> PEs.
+#   add_pe_run(<test> PES <n> PROGRAM <target> [ARGS <arguments>] [VIRTUAL_NODES <n>] [ENV <NAME=VALUE>...]
 #              [TIMEOUT <seconds>] [LABELS <labels>])
 # oshrun ends a job that hangs a little before CTest would, so that nothing is left behind.
 function(add_pe_run test)
-  cmake_parse_arguments(arg "" "PES;VIRTUAL_NODES;TIMEOUT" "COMMAND;ENV;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "PROGRAM;PES;VIRTUAL_NODES;TIMEOUT" "ARGS;ENV;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
@@ -36,7 +36,8 @@ function(add_pe_run test)
     set(virtual --virtual-nodes ${arg_VIRTUAL_NODES})
   endif()
   add_test(NAME ${test}
-    COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout} ${arg_COMMAND})
+    COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout}
+      $<TARGET_FILE:${arg_PROGRAM}> ${arg_ARGS})
   set_tests_properties(${test} PROPERTIES
     LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PES} SKIP_RETURN_CODE 77
     ENVIRONMENT "${arg_ENV}")
@@ -60,7 +61,10 @@ function(add_spec_test name)
   endif()
   add_pe_program(spec_${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} ${no_pie})
   foreach(pes IN LISTS arg_PES)
-    set(run PES ${pes} COMMAND spec_${name} ENV ${arg_ENV} TIMEOUT ${arg_TIMEOUT} LABELS spec)
+    set(run PES ${pes} PROGRAM spec_${name} ENV ${arg_ENV} LABELS spec)
+    if(arg_TIMEOUT)
+      list(APPEND run TIMEOUT ${arg_TIMEOUT})
+    endif()
     add_pe_run(spec.${name}.${pes}pe ${run})
     if(pes GREATER 1 AND NOT arg_ON_NODE_ONLY)
       add_pe_run(spec.${name}.${pes}pe.vn2 ${run} VIRTUAL_NODES 2)
