@@ -22,11 +22,11 @@ function(add_pe_program target)
 endfunction()
 
 # One CTest: a program under oshrun with <pes> PEs.
-#   add_pe_run(<test> PES <n> PROGRAM <target> [ARGS <arguments>] [VIRTUAL_NODES <n>] [ENV <NAME=VALUE>...]
+#   add_pe_run(<test> PES <n> PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [VIRTUAL_NODES <n>] [ENV <NAME=VALUE>...]
 #              [TIMEOUT <seconds>] [LABELS <labels>])
 # oshrun ends a job that hangs a little before CTest would, so that nothing is left behind.
 function(add_pe_run test)
-  cmake_parse_arguments(arg "" "PROGRAM;PES;VIRTUAL_NODES;TIMEOUT" "ARGS;ENV;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;TIMEOUT" "ARGS;ENV;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
@@ -35,9 +35,12 @@ function(add_pe_run test)
   if(arg_VIRTUAL_NODES)
     set(virtual --virtual-nodes ${arg_VIRTUAL_NODES})
   endif()
+  if(arg_PROGRAM)
+    set(arg_SCRIPT $<TARGET_FILE:${arg_PROGRAM}>)
+  endif()
   add_test(NAME ${test}
     COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout}
-      $<TARGET_FILE:${arg_PROGRAM}> ${arg_ARGS})
+      ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${test} PROPERTIES
     LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PES} SKIP_RETURN_CODE 77
     ENVIRONMENT "${arg_ENV}")
@@ -74,13 +77,16 @@ endfunction()
 
 # A program that does something wrong: the job must end by itself within seconds, with a code other than 0, and
 # the library must have said so in exactly one line, which matches EXPECT ("": in none at all).
-#   add_failure_test(<name> SOURCES <files> | PROGRAM <target> [ARGS <arguments>] [PES <n>] [VIRTUAL_NODES <n>]
-#                    EXPECT <regex> [OUTPUT <regex>] [CODE <exit code>] [ENV <NAME=VALUE>...])
+#   add_failure_test(<name> SOURCES <files> | PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [PES <n>]
+#                    [VIRTUAL_NODES <n>] EXPECT <regex> [OUTPUT <regex>] [CODE <exit code>] [ENV <NAME=VALUE>...])
 function(add_failure_test name)
-  cmake_parse_arguments(arg "" "PROGRAM;PES;VIRTUAL_NODES;EXPECT;OUTPUT;CODE" "SOURCES;ARGS;ENV" ${ARGN})
+  cmake_parse_arguments(arg "" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;EXPECT;OUTPUT;CODE" "SOURCES;ARGS;ENV" ${ARGN})
   if(arg_SOURCES)
     set(arg_PROGRAM spec_${name})
     add_pe_program(${arg_PROGRAM} SOURCES ${arg_SOURCES})
+  endif()
+  if(arg_PROGRAM)
+    set(arg_SCRIPT $<TARGET_FILE:${arg_PROGRAM}>)
   endif()
   if(NOT arg_PES)
     set(arg_PES 2)
@@ -92,7 +98,7 @@ function(add_failure_test name)
   add_test(NAME spec.${name}
     COMMAND ${CMAKE_COMMAND} "-DEXPECT=${arg_EXPECT}" "-DOUTPUT=${arg_OUTPUT}" "-DCODE=${arg_CODE}"
       -P ${PROJECT_SOURCE_DIR}/tests/spec/expect_failure.cmake --
-      $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} $<TARGET_FILE:${arg_PROGRAM}> ${arg_ARGS})
+      $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(spec.${name} PROPERTIES
     LABELS "spec;failure" TIMEOUT 60 PROCESSORS ${arg_PES} ENVIRONMENT "${arg_ENV}")
 endfunction()
