@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One job of two executables, made from this file with different layouts (EXTRA): the heap works between them.
- * With an argument PE 0 puts to a variable of the other program, which is refused. */
+/* One job of two executables, made from this file with different layouts (EXTRA): the heap works between
+ * them. With an argument PE 0 puts to a variable of the other program, which is refused. */
 #include "check.h"
 
 char extra[EXTRA] = "x";

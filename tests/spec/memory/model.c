@@ -71,7 +71,8 @@ int main(void) {
   uint64_t digest = 0;
   for (int i = 0; i < steps; ++i) {
     step(&random);
-    for (int s = 0; s < kSlots; ++s) digest = digest * 31 + (uint64_t)(slots[s].at == NULL ? 0 : slots[s].at - (unsigned char*)base);
+    for (int s = 0; s < kSlots; ++s)
+      digest = digest * 31 + (uint64_t)(slots[s].at == NULL ? 0 : slots[s].at - (unsigned char*)base);
   }
   digest_of_addresses = digest;
   shmem_barrier_all();
