@@ -88,7 +88,9 @@ class ArenaAllocator final : public HeapAllocator {
     const std::string arena = "arena." + std::to_string(arena_);
     const bool set = set_option<ssize_t>(arena + ".dirty_decay_ms", -1) &&
                      set_option<ssize_t>(arena + ".muzzy_decay_ms", -1);
-    return set ? Status() : Status::error("the heap's allocator could not be configured");
+    if (!set) return Status::error("the heap's allocator could not be configured");
+    take_range_at_once();
+    return {};
   }
 
   std::optional<std::size_t> allocate(std::size_t size, std::size_t alignment) override {
@@ -97,6 +99,10 @@ class ArenaAllocator final : public HeapAllocator {
     // for.
     if (size >= 2 * kPage) alignment = std::max(alignment, kPage);
     void* at = atoll_mallocx(size, flags() | MALLOCX_ALIGN(alignment));
+    if (at == nullptr) {
+      merge_free_space();
+      at = atoll_mallocx(size, flags() | MALLOCX_ALIGN(alignment));
+    }
     if (at == nullptr) return std::nullopt;
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(at) - base_);
     sizes_[offset] = size;
@@ -130,6 +136,24 @@ class ArenaAllocator final : public HeapAllocator {
  private:
   static constexpr unsigned kNoArena = ~0U;
   int flags() const { return MALLOCX_ARENA(arena_) | MALLOCX_TCACHE_NONE; }
+
+  // jemalloc never merges free space across what it got from the hooks in two pieces, and it would ask for
+  // the range piece by piece: small blocks, once freed, could not become a large one.  So it gets all of it
+  // in one piece.
+  void take_range_at_once() {
+    for (std::size_t size = static_cast<std::size_t>(range_.end - range_.next); size > limit_;
+         size -= size / 64) {
+      void* all = atoll_mallocx(size, flags() | MALLOCX_ALIGN(kPage));
+      if (all == nullptr) continue;
+      atoll_dallocx(all, flags());
+      return merge_free_space();
+    }
+  }
+
+  // Free space is merged within three classes; this puts all of it into the last one.
+  void merge_free_space() {
+    atoll_mallctl(("arena." + std::to_string(arena_) + ".purge").c_str(), nullptr, nullptr, nullptr, 0);
+  }
 
   Range range_;
   std::byte* base_;
