@@ -25,6 +25,7 @@ void in_child(Body body) {
   if (child == 0) {
     alarm(30);
     body();
+    std::fflush(stdout);
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
   int status = -1;
