@@ -82,7 +82,9 @@ class ArenaAllocator final : public HeapAllocator {
     }
     const std::string arena = "arena." + std::to_string(arena_);
     const bool set = set_option<ssize_t>(arena + ".dirty_decay_ms", -1) && set_option<ssize_t>(arena + ".muzzy_decay_ms", -1);
-    return set ? Status() : Status::error("the heap's allocator could not be configured");
+    if (!set) return Status::error("the heap's allocator could not be configured");
+    take_whole_range();
+    return {};
   }
 
   std::optional<std::size_t> allocate(std::size_t size, std::size_t alignment) override {
@@ -90,6 +92,7 @@ class ArenaAllocator final : public HeapAllocator {
     // Above 14 KiB jemalloc starts a block at a random cache line of its first page, unless a page is asked for.
     if (size >= 2 * kPage) alignment = std::max(alignment, kPage);
     void* at = atoll_mallocx(size, flags() | MALLOCX_ALIGN(alignment));
+    if (at == nullptr) at = join_and_retry(size, alignment);
     if (at == nullptr) return std::nullopt;
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(at) - base_);
     sizes_[offset] = size;
@@ -122,6 +125,25 @@ class ArenaAllocator final : public HeapAllocator {
 
  private:
   static constexpr unsigned kNoArena = ~0U;
+
+  // jemalloc joins free neighbours only within what one call of the extent hook gave it, so that has to be nearly
+  // everything: the largest size class that fits.  Nothing is touched.
+  void take_whole_range() {
+    for (auto size = static_cast<std::size_t>(range_.end - range_.next); size > 64 * kPage; size -= size / 8) {
+      void* all = atoll_mallocx(size, flags() | MALLOCX_ALIGN(kPage));
+      if (all == nullptr) continue;
+      atoll_dallocx(all, flags());
+      return join_free();
+    }
+  }
+
+  // Freed extents stay as they were until a purge joins them.
+  void join_free() const { atoll_mallctl(("arena." + std::to_string(arena_) + ".purge").c_str(), nullptr, nullptr, nullptr, 0); }
+
+  [[gnu::cold]] void* join_and_retry(std::size_t size, std::size_t alignment) const {
+    join_free();
+    return atoll_mallocx(size, flags() | MALLOCX_ALIGN(alignment));
+  }
   int flags() const { return MALLOCX_ARENA(arena_) | MALLOCX_TCACHE_NONE; }
 
   Range range_;
