@@ -64,6 +64,7 @@ class Endpoint {
   Endpoint() = default;
   Status find_provider(const FabricOptions& options);
   Status open_objects();
+  Status warm_up();
 
   const Library* library_ = nullptr;
   Quirk quirk_{};

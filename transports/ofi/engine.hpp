@@ -12,6 +12,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,7 @@ class Engine {
   /// As in Network.
   bool poll();
   bool may_block();
+  long max_block_us() const { return block_limit_us_.load(std::memory_order_relaxed); }
 
   /// A record for an operation to `pe`, counted as outstanding, and the lock.  Polls while the peer's credits
   /// or the records are used up.  Fill it in and pass it to post().
@@ -98,6 +100,10 @@ class Engine {
   [[noreturn, gnu::cold]] void fail_post(const Op& op, long code) const;
   [[noreturn, gnu::cold]] void fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const;
 
+  // watch.cpp.  With lock_ held.
+  void watch();
+  void probe(int pe);
+
   // message.cpp.
   Status post_receives();
   bool post_receive(Receive* receive);
@@ -109,7 +115,7 @@ class Engine {
   bool has_credit(const Peer& peer, Kind kind) const {
     return peer.outstanding < credits_ && (kind != Kind::message || peer.messages < kMessageCredits);
   }
-  void count(OfiChannel* channel, int pe, Kind kind);
+  Op* take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion);
 
   std::unique_ptr<Endpoint> endpoint_;
   Memory memory_;
@@ -132,6 +138,15 @@ class Engine {
   std::deque<Deferred> deferred_;   // in order per PE
   std::deque<std::vector<std::byte>> to_self_;
   std::uint32_t round_ = 0;
+
+  // watch.cpp.
+  std::atomic<long> block_limit_us_{-1};
+  std::uint64_t completed_ = 0;       // operations, ever
+  std::uint64_t completed_then_ = 0;  // at changed_
+  std::uint32_t empty_polls_ = 0;
+  std::chrono::steady_clock::time_point
+      changed_{};  // when the last completion was noticed, or the last probe
+  std::unique_ptr<OfiChannel> probes_;
 };
 
 }  // namespace shm::ofi

@@ -26,6 +26,7 @@ class FabricNetwork final : public Network {
   bool poll() override { return engine_.poll(); }
   int wait_fd() const override { return const_cast<Engine&>(engine_).endpoint().wait_fd(); }
   bool may_block() override { return engine_.may_block(); }
+  long max_block_us() const override { return engine_.max_block_us(); }
   std::size_t copy_limit() const override { return Engine::kCopyLimit; }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override;
 

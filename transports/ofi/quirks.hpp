@@ -25,6 +25,7 @@ struct Quirk {
   Wait wait;
   Atomics atomics;
   bool local_mr;
+  bool warm;
   std::uint32_t credits;
   bool tested;
   std::string_view why;
