@@ -36,8 +36,7 @@ MAY_INCLUDE = {
     "include": [],
     "examples": ["include"],
     "tools/oshrun": [],
-    "tools/shmem_info": ["src/base", "transports/seam", "transports/registry", "include",
-                         "transports/ofi"],  # quirks.def: the names of the providers
+    "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
 }
 
 # Headers of dependencies -> the only places that may include them.

@@ -13,13 +13,14 @@
 
 #include "base/env.hpp"
 #include "shmem.h"
-#include "transports/registry.hpp"
+#include "transports/ofi/fabric.hpp"
 
 namespace {
 
 constexpr char kUsage[] =
     "usage: shmem_info [--providers]\n"
-    "Prints the version of Atoll, the libraries and limits that it finds here, and its environment variables.\n"
+    "Prints the version of Atoll, the libraries and limits that it finds here, and its environment "
+    "variables.\n"
     "  --providers   also try to open each libfabric provider that Atoll knows\n";
 
 std::string human(double bytes) {
@@ -48,7 +49,8 @@ std::string numbers(unsigned a, unsigned b, unsigned c) {
 
 void print_versions() {
   std::printf("%s %s\n", SHMEM_VENDOR_STRING, ATOLL_VERSION);
-  row("specification", "OpenSHMEM " + std::to_string(SHMEM_MAJOR_VERSION) + "." + std::to_string(SHMEM_MINOR_VERSION));
+  row("specification",
+      "OpenSHMEM " + std::to_string(SHMEM_MAJOR_VERSION) + "." + std::to_string(SHMEM_MINOR_VERSION));
   row("compiled with", ATOLL_COMPILER);
   row("build type", ATOLL_BUILD_TYPE);
   std::printf("\nLibraries\n");
@@ -57,7 +59,8 @@ void print_versions() {
         return std::string(text, std::strcspn(text, "("));
       }));
   row("libfabric", version_of<unsigned>("libfabric.so.1", "fi_version", [](unsigned v) {
-        return std::to_string(v >> 16) + "." + std::to_string(v & 0xffffU) + " (loaded only for PEs on several nodes)";
+        return std::to_string(v >> 16) + "." + std::to_string(v & 0xffffU) +
+               " (loaded only for PEs on several nodes)";
       }));
   row("hwloc", version_of<unsigned>("libhwloc.so.15", "hwloc_get_api_version", [](unsigned v) {
         return numbers(v >> 16, (v >> 8) & 0xffU, v & 0xffU);
@@ -71,16 +74,18 @@ std::string limit(int resource) {
 }
 
 std::string room_in(const char* folder) {
-  struct statvfs info{};
+  struct statvfs info {};
   if (statvfs(folder, &info) != 0) return "not there";
   const double unit = static_cast<double>(info.f_frsize);
-  return human(static_cast<double>(info.f_bavail) * unit) + " free of " + human(static_cast<double>(info.f_blocks) * unit);
+  return human(static_cast<double>(info.f_bavail) * unit) + " free of " +
+         human(static_cast<double>(info.f_blocks) * unit);
 }
 
 void print_limits() {
   std::printf("\nThis machine\n");
   row("cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
-  row("memory", human(static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))));
+  row("memory",
+      human(static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))));
   row("/dev/shm", room_in("/dev/shm") + " (used by SHMEM_MAPPER=posix only)");
   row("locked memory", limit(RLIMIT_MEMLOCK) + " (matters to InfiniBand and its like)");
   row("address space", limit(RLIMIT_AS));
@@ -103,9 +108,9 @@ bool print_variables() {
 // Opening a provider is the only honest test of it; each is given a moment of its own.
 void print_providers() {
   std::printf("\nlibfabric providers that Atoll knows\n");
-#define PROVIDER(name, rank, order, wait, atomics, local_mr, credits, tested, why)                       \
+#define PROVIDER(name, ...)                                                                              \
   {                                                                                                      \
-    auto network = shm::make_network(name, true);                                                        \
+    auto network = shm::open_fabric({.provider = name, .loopback_only = true});                          \
     row(name, network.ok() ? "opens here, as " + network.value()->describe() : std::string("not here")); \
   }
 #include "transports/ofi/quirks.def"

@@ -14,8 +14,8 @@
 
 namespace shm::test {
 
-/// Runs body(0) .. body(n - 1) in n forked processes and expects every one to return true.  A process that takes
-/// longer than `seconds` is killed.  Expectations inside a body also count.
+/// Runs body(0) .. body(n - 1) in n forked processes and expects every one to return true.  A process that
+/// takes longer than `seconds` is killed.  Expectations inside a body also count.
 inline void run_processes(int n, const std::function<bool(int)>& body, unsigned seconds = 60) {
   std::fflush(nullptr);
   std::vector<pid_t> children;
@@ -37,7 +37,8 @@ inline void run_processes(int n, const std::function<bool(int)>& body, unsigned 
 }
 
 inline void run_process(const std::function<bool()>& body, unsigned seconds = 60) {
-  run_processes(1, [&](int) { return body(); }, seconds);
+  run_processes(
+      1, [&](int) { return body(); }, seconds);
 }
 
 /// Memory that processes forked later share; zeros.  Never unmapped: it is small.

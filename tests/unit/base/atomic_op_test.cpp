@@ -12,7 +12,8 @@ namespace {
 
 template <class T>
 class AtomicOps : public ::testing::Test {};
-using Types = ::testing::Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t, float, double, long, long long>;
+using Types = ::testing::Types<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t, float, double, long,
+                               long long>;
 TYPED_TEST_SUITE(AtomicOps, Types);
 
 // Runs body(thread) in 4 threads.

@@ -9,16 +9,18 @@
 namespace shm {
 namespace {
 
-using ::testing::HasSubstr;
 using test::ScopedEnvironment;
+using ::testing::HasSubstr;
 
 constexpr std::size_t k = 1024, m = k * 1024, g = m * 1024, t = g * 1024;
 
 TEST(ParseSize, ReadsWhatTheSpecificationAllows) {
   const std::pair<const char*, std::size_t> cases[] = {
-      {"0", 0},         {"123", 123},     {"20k", 20 * k},     {"20K", 20 * k}, {"3m", 3 * m},
-      {"4G", 4 * g},    {"2t", 2 * t},    {"20kk", 20 * k},    {"1mb", m},      {".5m", m / 2},
-      {"1.5g", g + g / 2}, {"3.1M", 3250586}, {"0.0001k", 1},  {"7.", 7},       {"9007199254740993", 9007199254740993},
+      {"0", 0},        {"123", 123},        {"20k", 20 * k},
+      {"20K", 20 * k}, {"3m", 3 * m},       {"4G", 4 * g},
+      {"2t", 2 * t},   {"20kk", 20 * k},    {"1mb", m},
+      {".5m", m / 2},  {"1.5g", g + g / 2}, {"3.1M", 3250586},
+      {"0.0001k", 1},  {"7.", 7},           {"9007199254740993", 9007199254740993},
   };
   for (const auto& [text, bytes] : cases) {
     const auto size = parse_size(text);
@@ -28,7 +30,8 @@ TEST(ParseSize, ReadsWhatTheSpecificationAllows) {
 }
 
 TEST(ParseSize, RefusesTheRest) {
-  for (const char* text : {"", "k", ".", ".k", "-1", "+1", "abc", "1..5", "1e3", "12x", "1 m", " 1", "99999999t"}) {
+  for (const char* text :
+       {"", "k", ".", ".k", "-1", "+1", "abc", "1..5", "1e3", "12x", "1 m", " 1", "99999999t"}) {
     EXPECT_FALSE(parse_size(text).has_value()) << '"' << text << '"';
   }
 }
@@ -40,7 +43,8 @@ class EnvRead : public ::testing::Test {
 #define ENV(NAME, KIND, member, def, help) environment.unset("SHMEM_" #NAME);
 #include "base/env.def"
 #undef ENV
-    for (const char* name : {"SMA_VERSION", "SMA_INFO", "SMA_DEBUG", "SMA_SYMMETRIC_SIZE"}) environment.unset(name);
+    for (const char* name : {"SMA_VERSION", "SMA_INFO", "SMA_DEBUG", "SMA_SYMMETRIC_SIZE"})
+      environment.unset(name);
   }
 
   static Env read() {

@@ -47,7 +47,8 @@ TEST(VirtualNode, IsTheSamePartitionForAll) {
 class MakeBoot : public ::testing::Test {
  protected:
   MakeBoot() {
-    for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK", "PMI_FD", "PMI_SIZE", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"}) {
+    for (const char* name :
+         {"PMIX_NAMESPACE", "PMIX_RANK", "PMI_FD", "PMI_SIZE", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"}) {
       environment.unset(name);
     }
   }

@@ -69,6 +69,15 @@ TEST_F(AddressTest, ResolvesToAPlaceOnAnotherNode) {
   EXPECT_EQ(resolve(kCall, "dest", mine + 24, 8, 1).local, peer + 24);
 }
 
+// The one comparison of the fast path misses the last bytes of a segment; the slow path finds them.
+TEST_F(AddressTest, ReachesTheLastElement) {
+  auto* last = reinterpret_cast<long*>(mine + kSize) - 1;
+  const Target target = resolve(kCall, "dest", last, sizeof *last, 1);
+  EXPECT_EQ(target.local, peer + kSize - sizeof *last);
+  EXPECT_EQ(mapped(reinterpret_cast<long*>(mine), 1), reinterpret_cast<long*>(peer));
+  EXPECT_EQ(mapped(last + 1, 1), nullptr);
+}
+
 TEST_F(AddressDeathTest, MistakesAreNamed) {
   EXPECT_DEATH(resolve(kCall, "dest", mine, 8, 3), "shmem_long_put: pe is 3; allowed is 0 to 2");
   EXPECT_DEATH(resolve(kCall, "dest", mine, 8, -1), "shmem_long_put: pe is -1; allowed is 0 to 2");

@@ -7,7 +7,8 @@ namespace shm {
 namespace {
 
 TEST(Team, TranslatesThereAndBack) {
-  for (const Team& team : {Team{0, 1, 8, 0}, Team{1, 3, 5, 0}, Team{10, -2, 6, 0}, Team{4, 7, 1, 0}, Team{3, 0, 1, 0}}) {
+  for (const Team& team :
+       {Team{0, 1, 8, 0}, Team{1, 3, 5, 0}, Team{10, -2, 6, 0}, Team{4, 7, 1, 0}, Team{3, 0, 1, 0}}) {
     for (int member = 0; member < team.size; ++member) EXPECT_EQ(team.member(team.world_pe(member)), member);
   }
 }

@@ -8,7 +8,8 @@ namespace shm {
 namespace {
 
 TEST(DefaultHeap, IsAShareOfTheNodesMemory) {
-  const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto memory =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::size_t last = SIZE_MAX;
   for (int pes : {1, 2, 4, 64, 512}) {
     const std::size_t heap = default_heap(pes);

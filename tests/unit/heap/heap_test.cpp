@@ -19,7 +19,8 @@ constexpr std::size_t kPage = 4096;
 class HeapTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    void* at = mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* at =
+        mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ASSERT_NE(at, MAP_FAILED);
     base = static_cast<std::byte*>(at);
     madvise(base, kRange, MADV_NOHUGEPAGE);  // or one touched byte makes 512 pages resident
@@ -110,7 +111,8 @@ TEST_F(HeapTest, KnowsStartsOfBlocksOnly) {
 }
 
 TEST_F(HeapTest, TwoHeapsDoNotMix) {
-  void* at = mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at =
+      mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   auto other = HeapAllocator::create(static_cast<std::byte*>(at), kRange, kLimit);
   ASSERT_TRUE(other.ok());
   for (int i = 0; i < 100; ++i) {
@@ -121,8 +123,8 @@ TEST_F(HeapTest, TwoHeapsDoNotMix) {
   munmap(at, kRange);
 }
 
-// Random operations against a list of what is allocated.  Each block is filled with its number, so that overlaps
-// and blocks that lose their contents show.
+// Random operations against a list of what is allocated.  Each block is filled with its number, so that
+// overlaps and blocks that lose their contents show.
 class Model {
  public:
   Model(HeapAllocator& heap, std::byte* base) : heap_(heap), base_(base) {}
