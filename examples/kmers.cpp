@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts the k-mers (words of K letters) of a genome in a hash table that is spread over all PEs.  A slot is taken
-// by compare-and-swap of its key and counted by an atomic increment: no PE serves another, and there are no locks.
+// Counts the k-mers (words of K letters) of a genome in a hash table that is spread over all PEs.  A slot is
+// taken by compare-and-swap of its key and counted by an atomic increment: no PE serves another, and there
+// are no locks.
 //
 //   oshc++ -O2 kmers.cpp -o kmers && oshrun -n 4 ./kmers [letters per PE]
 #include <shmem.h>
@@ -56,7 +57,9 @@ Slot* find(std::uint64_t kmer, int pe) {
   shmem_global_exit(1);
 }
 
-int owner(std::uint64_t kmer, int npes) { return static_cast<int>((kmer * 0xff51afd7ed558ccdU >> 32) % static_cast<unsigned>(npes)); }
+int owner(std::uint64_t kmer, int npes) {
+  return static_cast<int>((kmer * 0xff51afd7ed558ccdU >> 32) % static_cast<unsigned>(npes));
+}
 
 }  // namespace
 

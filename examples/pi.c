@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pi by Monte Carlo: PEs fetch batches of work from a shared counter, so that fast ones do more, and add their
- * hits to a shared sum.  Both are plain variables of PE 0, changed by atomics.
+ * Pi by Monte Carlo: PEs fetch batches of work from a shared counter, so that fast ones do more, and add
+ * their hits to a shared sum.  Both are plain variables of PE 0, changed by atomics.
  *
  *   oshcc -O2 pi.c -o pi -lm && oshrun -n 4 ./pi [millions of points] */
 #include <math.h>
@@ -12,7 +12,8 @@
 enum { kBatch = 100000 };
 static uint64_t next_batch, hits, batches_done;
 
-/* splitmix64: a batch's points depend only on its number, so the result does not depend on who computes it. */
+/* splitmix64: a batch's points depend only on its number, so the result does not depend on who computes it.
+ */
 static double uniform(uint64_t* state) {
   uint64_t z = (*state += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
