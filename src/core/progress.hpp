@@ -26,7 +26,7 @@ using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* me
 using Poller = bool (*)(void* argument);
 
 /// Message numbers; a peer must know the same.
-enum class MessageId : std::uint16_t { amo_request, amo_reply, user_first };
+enum class MessageId : std::uint16_t { amo_request, amo_reply, collective, user_first };
 inline constexpr std::size_t kMaxHandlers = 32;
 inline constexpr std::size_t kMaxPollers = 8;
 
