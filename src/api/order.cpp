@@ -12,7 +12,8 @@ using shm::Call;
 using shm::rt;
 
 void check_started(Call call) {
-  if (!shm::initialised()) [[unlikely]] shm::fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  if (!shm::initialised()) [[unlikely]]
+    shm::fatal("%s: called before shmem_init or after shmem_finalize", call.name);
 }
 
 void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
@@ -40,7 +41,9 @@ void pshmem_ctx_quiet(shmem_ctx_t ctx) {
   if (ctx != SHMEM_CTX_INVALID) shm::quiet(shm::context_of({"shmem_ctx_quiet"}, ctx));
 }
 
-void pshmem_pe_quiet(const int* pes, size_t count) { quiet_pes({"shmem_pe_quiet"}, SHMEM_CTX_DEFAULT, pes, count); }
+void pshmem_pe_quiet(const int* pes, size_t count) {
+  quiet_pes({"shmem_pe_quiet"}, SHMEM_CTX_DEFAULT, pes, count);
+}
 void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int* pes, size_t count) {
   quiet_pes({"shmem_ctx_pe_quiet"}, ctx, pes, count);
 }

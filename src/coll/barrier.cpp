@@ -8,7 +8,8 @@
 namespace shm {
 namespace {
 
-// Up to this many PEs on the only node each one watches all others: one step of latency, and few enough lines.
+// Up to this many PEs on the only node each one watches all others: one step of latency, and few enough
+// lines.
 constexpr int kFlat = 8;
 constexpr int kRadix = 8;  // children in the tree of larger nodes
 
@@ -23,15 +24,15 @@ void wait_for_arrival(int index) {
 
 void arrive() { rt.memory->slot(rt.node_index).arrived.store(epoch, std::memory_order_release); }
 
-// Dissemination: in round k each leader tells the one 2^k nodes on, so that after log2(nodes) rounds all know of
-// all.  Words only grow, so a leader that is one barrier ahead does no harm.
+// Dissemination: in round k each leader tells the one 2^k nodes on, so that after log2(nodes) rounds all know
+// of all.  Words only grow, so a leader that is one barrier ahead does no harm.
 void sync_leaders() {
   const auto nodes = static_cast<unsigned>(rt.leaders.size());
   for (unsigned distance = 1, round = 0; distance < nodes; distance *= 2, ++round) {
     const int to = rt.leaders[(static_cast<unsigned>(rt.node_number) + distance) % nodes];
     std::atomic<std::uint64_t>& word = internal_area().rounds[round];
-    remote_amo({"barrier"}, "round", rt.world_context, AtomicOp::set, AtomicType::u64, &word, &epoch, nullptr, nullptr,
-               to, Blocking::no);
+    remote_amo({"barrier"}, "round", rt.world_context, AtomicOp::set, AtomicType::u64, &word, &epoch, nullptr,
+               nullptr, to, Blocking::no);
     wait_for([&word] { return word.load(std::memory_order_acquire) >= epoch; });
   }
 }
@@ -44,7 +45,8 @@ void sync_flat(int size) {
 // Arrivals climb a tree to the leader, who releases everybody at once.
 void sync_tree(int size) {
   const int me = rt.node_index;
-  for (int child = me * kRadix + 1; child <= me * kRadix + kRadix && child < size; ++child) wait_for_arrival(child);
+  for (int child = me * kRadix + 1; child <= me * kRadix + kRadix && child < size; ++child)
+    wait_for_arrival(child);
   arrive();
   std::atomic<std::uint64_t>& released = rt.memory->block().released;
   if (me == 0) {

@@ -4,8 +4,8 @@
 
 namespace shm {
 
-/// Returns when every PE of the job has entered.  Completes only what plain stores have done before it: callers
-/// that owe more call quiet() first.  Collective over the world, one thread a PE at a time.
+/// Returns when every PE of the job has entered.  Completes only what plain stores have done before it:
+/// callers that owe more call quiet() first.  Collective over the world, one thread a PE at a time.
 void sync_world();
 
 }  // namespace shm

@@ -11,8 +11,8 @@
 
 namespace shm {
 
-/// What PE 0's allocator decided in one collective call.  Two, used in turn: a PE can only come to the next but one
-/// after all have read this one.
+/// What PE 0's allocator decided in one collective call.  Two, used in turn: a PE can only come to the next
+/// but one after all have read this one.
 struct Allocation {
   std::uint64_t argument;  // size that PE 0 was asked for; every PE must have been asked for the same
   std::uint64_t offset;    // from the heap's base; kNoBlock: exhausted

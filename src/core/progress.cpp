@@ -30,14 +30,17 @@ struct PollerSlot {
 };
 std::array<PollerSlot, kMaxPollers> pollers;
 
-// How long the agent looks away while application threads poll.  It is also how long a peer's first request may
-// wait after the program goes from waiting to computing.
+// How long the agent looks away while application threads poll.  It is also how long a peer's first request
+// may wait after the program goes from waiting to computing.
 constexpr auto kGatePause = std::chrono::microseconds(200);
 
 }  // namespace
 
 Progress::Progress(Network& network, Channel* channel, std::uint64_t spin_us)
-    : network_(network), channel_(channel), spin_us_(spin_us), wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : network_(network),
+      channel_(channel),
+      spin_us_(spin_us),
+      wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Progress::~Progress() {
   stop();

@@ -73,9 +73,11 @@ void fill_runtime() {
   NodeMemory& memory = *world->memory;
   rt.me = job.rank;
   rt.node_ranks = job.node_ranks;
-  rt.node_index = static_cast<int>(std::find(rt.node_ranks.begin(), rt.node_ranks.end(), rt.me) - rt.node_ranks.begin());
+  rt.node_index =
+      static_cast<int>(std::find(rt.node_ranks.begin(), rt.node_ranks.end(), rt.me) - rt.node_ranks.begin());
   rt.leaders = world->leaders;
-  rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_ranks.front()) - rt.leaders.begin());
+  rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_ranks.front()) -
+                                    rt.leaders.begin());
   rt.user_heap = world->user_heap;
   rt.memory = &memory;
   rt.boot = world->boot.get();
@@ -84,7 +86,8 @@ void fill_runtime() {
   rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(host_pes)));
   fill_deltas();
   std::size_t heap_size = memory.heap_stride();
-  for (int pe = 0; pe < job.size; ++pe) heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
+  for (int pe = 0; pe < job.size; ++pe)
+    heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data()};
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data()};
   world_team = {0, 1, job.size, job.rank};
@@ -141,8 +144,8 @@ Status start_first(int thread_level) {
   return {};
 }
 
-// A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network itself
-// cannot tell, as its own last messages are still to be acknowledged.
+// A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network
+// itself cannot tell, as its own last messages are still to be acknowledged.
 void close_services() {
   if (rt.progress != nullptr) {
     quiet(rt.world_context);
@@ -164,7 +167,7 @@ void stop_last() {
   sync_world();  // nobody may start anew, and write, before all pages are gone
   close_services();
   rt.npes = 0;
-  rt.heap.size = rt.statics.size = 0;
+  rt.heap = rt.statics = {};
   world->boot->leave();
 }
 

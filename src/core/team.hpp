@@ -11,7 +11,7 @@ struct Team {
   int start = 0;   // world PE of member 0
   int stride = 1;  // may be negative; any value when size is 1
   int size = 0;
-  int me = -1;     // this PE's number in the team
+  int me = -1;  // this PE's number in the team
 
   int world_pe(int member) const { return start + member * stride; }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kYieldTime = std::chrono::milliseconds(1);
 constexpr long kLongestSleepUs = 2000;
-constexpr unsigned kNetworkPolls = 20;  // before the first yield, where each poll is a system call
+constexpr unsigned kNetworkPolls = 20;   // before the first yield, where each poll is a system call
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
 
 }  // namespace

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests that are programs of several PEs.
+
+# Builds a program like any other target, linked to the library, so that it gets the preset's sanitizer.
+#   add_pe_program(<target> SOURCES <files> [LIBRARIES <targets>] [NO_PIE])
+function(add_pe_program target)
+  cmake_parse_arguments(arg "NO_PIE" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/spec)
+  target_link_libraries(${target} PRIVATE atoll Threads::Threads ${arg_LIBRARIES})
+  set_target_properties(${target} PROPERTIES
+    C_STANDARD 11 C_STANDARD_REQUIRED ON
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  if(arg_NO_PIE)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fno-pie)
+    target_link_options(${target} PRIVATE -no-pie)
+  else()
+    target_compile_options(${target} PRIVATE -fPIE)
+    target_link_options(${target} PRIVATE -pie)
+  endif()
+endfunction()
+
+# One CTest: a program under oshrun with <pes> PEs.
+#   add_pe_run(<test> PES <n> PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [VIRTUAL_NODES <n>] [ENV <NAME=VALUE>...]
+#              [TIMEOUT <seconds>] [LABELS <labels>])
+# oshrun ends a job that hangs a little before CTest would, so that nothing is left behind.
+function(add_pe_run test)
+  cmake_parse_arguments(arg "" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;TIMEOUT" "ARGS;ENV;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  math(EXPR job_timeout "${arg_TIMEOUT} - 5")
+  set(virtual "")
+  if(arg_VIRTUAL_NODES)
+    set(virtual --virtual-nodes ${arg_VIRTUAL_NODES})
+  endif()
+  if(arg_PROGRAM)
+    set(arg_SCRIPT $<TARGET_FILE:${arg_PROGRAM}>)
+  endif()
+  add_test(NAME ${test}
+    COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout}
+      ${arg_SCRIPT} ${arg_ARGS})
+  set_tests_properties(${test} PROPERTIES
+    LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PES} SKIP_RETURN_CODE 77
+    ENVIRONMENT "${arg_ENV}")
+endfunction()
+
+# A program that tests one part of the specification: spec.<name>.<n>pe for each n, and on two virtual nodes, where
+# everything between the halves goes over the network, spec.<name>.<n>pe.vn2.
+#   add_spec_test(<name> SOURCES <files> [LANGUAGE C|CXX] [PES 1 2 4] [ENV <NAME=VALUE>...] [TIMEOUT <seconds>]
+#                 [LIBRARIES <targets>] [NO_PIE] [ON_NODE_ONLY])
+function(add_spec_test name)
+  cmake_parse_arguments(arg "NO_PIE;ON_NODE_ONLY" "LANGUAGE;TIMEOUT" "SOURCES;PES;ENV;LIBRARIES" ${ARGN})
+  if(NOT arg_PES)
+    set(arg_PES 1 2 4)
+  endif()
+  if(arg_LANGUAGE)
+    set_source_files_properties(${arg_SOURCES} PROPERTIES LANGUAGE ${arg_LANGUAGE})
+  endif()
+  set(no_pie "")
+  if(arg_NO_PIE)
+    set(no_pie NO_PIE)
+  endif()
+  add_pe_program(spec_${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} ${no_pie})
+  foreach(pes IN LISTS arg_PES)
+    set(run PES ${pes} PROGRAM spec_${name} ENV ${arg_ENV} LABELS spec)
+    if(arg_TIMEOUT)
+      list(APPEND run TIMEOUT ${arg_TIMEOUT})
+    endif()
+    add_pe_run(spec.${name}.${pes}pe ${run})
+    if(pes GREATER 1 AND NOT arg_ON_NODE_ONLY)
+      add_pe_run(spec.${name}.${pes}pe.vn2 ${run} VIRTUAL_NODES 2)
+    endif()
+  endforeach()
+endfunction()
+
+# A program that does something wrong: the job must end by itself within seconds, with a code other than 0, and
+# the library must have said so in exactly one line, which matches EXPECT ("": in none at all).
+#   add_failure_test(<name> SOURCES <files> | PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [PES <n>]
+#                    [VIRTUAL_NODES <n>] EXPECT <regex> [OUTPUT <regex>] [CODE <exit code>] [ENV <NAME=VALUE>...])
+function(add_failure_test name)
+  cmake_parse_arguments(arg "" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;EXPECT;OUTPUT;CODE" "SOURCES;ARGS;ENV" ${ARGN})
+  if(arg_SOURCES)
+    set(arg_PROGRAM spec_${name})
+    add_pe_program(${arg_PROGRAM} SOURCES ${arg_SOURCES})
+  endif()
+  if(arg_PROGRAM)
+    set(arg_SCRIPT $<TARGET_FILE:${arg_PROGRAM}>)
+  endif()
+  if(NOT arg_PES)
+    set(arg_PES 2)
+  endif()
+  set(virtual "")
+  if(arg_VIRTUAL_NODES)
+    set(virtual --virtual-nodes ${arg_VIRTUAL_NODES})
+  endif()
+  add_test(NAME spec.${name}
+    COMMAND ${CMAKE_COMMAND} "-DEXPECT=${arg_EXPECT}" "-DOUTPUT=${arg_OUTPUT}" "-DCODE=${arg_CODE}"
+      -P ${PROJECT_SOURCE_DIR}/tests/spec/expect_failure.cmake --
+      $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} ${arg_SCRIPT} ${arg_ARGS})
+  set_tests_properties(spec.${name} PROPERTIES
+    LABELS "spec;failure" TIMEOUT 60 PROCESSORS ${arg_PES} ENVIRONMENT "${arg_ENV}")
+endfunction()

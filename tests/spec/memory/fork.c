@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A child process has variables of its own, as after any fork. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static volatile long word = 1;
+static volatile char large[1 << 20];
+
+static int code_of(pid_t child) {
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_writes_of_a_child_are_private(void) {
+  for (int i = 0; i < 5; ++i) {
+    word = 10 + i;
+    large[i] = 'p';
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      const int inherited = word == 10 + i && large[i] == 'p';
+      word = 99;
+      large[i] = large[sizeof large - 1] = 'c';
+      _exit(inherited && word == 99 ? 0 : 1);
+    }
+    CHECK_EQ(code_of(child), 0);
+    CHECK_EQ(word, 10 + i);
+    CHECK(large[i] == 'p' && large[sizeof large - 1] == 0);
+  }
+}
+
+static void test_writes_of_the_parent_stay_in_the_parent(void) {
+  int ready[2];
+  char byte = 0;
+  word = 1;
+  CHECK_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (read(ready[0], &byte, 1) != 1) _exit(2);
+    _exit(word == 1 ? 0 : 1);
+  }
+  word = 2;
+  CHECK_EQ(write(ready[1], &byte, 1), 1);
+  CHECK_EQ(code_of(child), 0);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+static void test_commands(void) {
+  CHECK_EQ(system("exit 3"), 3 << 8);
+  FILE* output = popen("echo 17", "r");
+  int number = 0;
+  CHECK(output != NULL && fscanf(output, "%d", &number) == 1 && number == 17);
+  CHECK_EQ(pclose(output), 0);
+}
+
+int main(void) {
+  shmem_init();
+  test_writes_of_a_child_are_private();
+  test_writes_of_the_parent_stay_in_the_parent();
+  test_commands();
+  shmem_barrier_all();
+  /* The parent's variables are still what its peers reach. */
+  shmem_long_p((long*)&word, 1000 + shmem_my_pe(), right_pe());
+  shmem_barrier_all();
+  CHECK_EQ(word, 1000 + left_pe());
+  shmem_finalize();
+  return 0;
+}

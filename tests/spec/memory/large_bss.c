@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A large .bss costs memory only where it is touched. */
+#include <string.h>
+
+#include "check.h"
+
+enum { kBytes = 256 << 20 };
+static char large[kBytes];
+static long after_it = 7;
+
+static long resident_kilobytes(void) {
+  long kilobytes = -1;
+  char line[256];
+  FILE* file = fopen("/proc/self/status", "r");
+  CHECK(file != NULL);
+  while (fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "VmRSS: %ld", &kilobytes) == 1) break;
+  fclose(file);
+  return kilobytes;
+}
+
+int main(void) {
+  large[kBytes / 3] = 'x';
+  const long before = resident_kilobytes();
+  shmem_init();
+  CHECK(resident_kilobytes() - before < 64 << 10);
+  CHECK_EQ(large[kBytes / 3], 'x');
+  CHECK_EQ(large[kBytes / 2], 0);
+  shmem_char_p(&large[kBytes - 1], 'z', right_pe());
+  shmem_char_p(&large[0], 'a', right_pe());
+  shmem_barrier_all();
+  CHECK(large[0] == 'a' && large[kBytes - 1] == 'z' && after_it == 7);
+  CHECK_EQ(shmem_char_g(&large[kBytes / 3], left_pe()), 'x');
+  CHECK(resident_kilobytes() - before < 64 << 10);
+  shmem_finalize();
+  return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Global and static variables of the program are symmetric. */
+#include <string.h>
+
+#include "check.h"
+
+long in_data = 5;
+long in_bss;
+static char before[3] = "ab", text[100000] = "begin";
+static double reals[3] = {1.5, 2.5, 3.5};
+static const long constant = 11;
+
+static void test_values_survive_init(void) {
+  CHECK(in_data == 5 && in_bss == 0 && strcmp(text, "begin") == 0 && strcmp(before, "ab") == 0);
+  CHECK(reals[2] == 3.5);
+}
+
+static long* static_of_a_function(void) {
+  static long variable = 3;
+  return &variable;
+}
+
+static void test_put_and_get(void) {
+  const int me = shmem_my_pe();
+  for (int pe = 0; pe < shmem_n_pes(); ++pe) {
+    CHECK_EQ(shmem_long_g(&in_data, pe), 5);
+    CHECK_EQ(shmem_long_g(static_of_a_function(), pe), 3);
+    if (shmem_ptr(&in_data, pe) != NULL) CHECK_EQ(*(long*)shmem_ptr(&in_data, pe), 5);
+  }
+  shmem_barrier_all();
+  shmem_long_p(&in_data, 100 + me, right_pe());
+  shmem_long_p(&in_bss, 200 + me, right_pe());
+  shmem_long_p(static_of_a_function(), 300 + me, right_pe());
+  shmem_double_p(&reals[1], 0.25, right_pe());
+  shmem_putmem(&text[99990], "the end", 8, right_pe());
+  shmem_barrier_all();
+  CHECK_EQ(in_data, 100 + left_pe());
+  CHECK_EQ(in_bss, 200 + left_pe());
+  CHECK_EQ(*static_of_a_function(), 300 + left_pe());
+  CHECK(reals[0] == 1.5 && reals[1] == 0.25 && reals[2] == 3.5);
+  CHECK(strcmp(&text[99990], "the end") == 0 && strcmp(text, "begin") == 0);
+}
+
+static void test_atomics(void) { /* 86 */
+  static long counter;
+  static float real = 1;
+  for (int pe = 0; pe < shmem_n_pes(); ++pe) shmem_long_atomic_fetch_add(&counter, shmem_my_pe() + 1, pe);
+  shmem_barrier_all();
+  CHECK_EQ(counter, shmem_n_pes() * (shmem_n_pes() + 1) / 2);
+  CHECK(shmem_float_atomic_swap(&real, 2, right_pe()) == 1);
+  shmem_barrier_all();
+  CHECK(real == 2);
+}
+
+static void test_waiting(void) {
+  static long flag;
+  if (shmem_my_pe() == 0) shmem_long_p(&flag, 1, right_pe());
+  shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+  if (shmem_my_pe() != 0) shmem_long_p(&flag, 1, right_pe());
+  shmem_barrier_all();
+}
+
+/* Constants may lie in read-only pages: they need not be symmetric, but are good as a source. */
+static void test_constant_source(void) {
+  shmem_long_put(&in_bss, &constant, 1, right_pe());
+  shmem_barrier_all();
+  CHECK_EQ(in_bss, 11);
+}
+
+int main(void) {
+  test_values_survive_init();
+  in_bss = 0;
+  shmem_init();
+  test_values_survive_init();
+  shmem_barrier_all();
+  test_put_and_get();
+  test_atomics();
+  test_waiting();
+  test_constant_source();
+  shmem_finalize();
+  CHECK_EQ(in_bss, 11); /* they outlive the library */
+  return 0;
+}
