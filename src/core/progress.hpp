@@ -65,6 +65,10 @@ class Progress {
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
+    /// Prepares to block; returns whether it is safe to.  May make progress itself: look once more at what is
+    /// waited for between arm() and block().
+    bool arm();
+
     /// Blocks until the network has work, or `microseconds` have passed; returns whether it has.  What peers
     /// do to this PE's memory completes nothing here, so a poll that found nothing to report may still have
     /// worked: this is how a waiting thread learns of such traffic.  The agent stays off for as long as this

@@ -17,6 +17,7 @@ constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yi
 }  // namespace
 
 void Waiter::pause_slowly() {
+  if (armed_) return block();
   if (rt.progress != nullptr) {
     if (!gate_) gate_.emplace(*rt.progress);
     if (rt.progress->poll()) {
@@ -28,10 +29,13 @@ void Waiter::pause_slowly() {
   if (yields_ == 0) start_ = Clock::now();
   ++yields_;
   if (yields_ % kYieldsPerLook == 0) sleepy_ = Clock::now() - start_ > kYieldTime;
-  if (sleepy_) {
-    sleep();
-  } else {
+  if (!sleepy_) {
     sched_yield();
+  } else if (gate_) {
+    armed_ = gate_->arm();  // may itself have done what is waited for: the caller looks once more before block()
+  } else {
+    const timespec time{0, sleep_time() * 1000};
+    nanosleep(&time, nullptr);
   }
 }
 
@@ -41,15 +45,15 @@ void Waiter::restart() {
   sleepy_ = false;
 }
 
-void Waiter::sleep() {
+void Waiter::block() {
+  armed_ = false;
+  if (gate_->block(sleep_time())) restart();
+}
+
+// Microseconds.
+long Waiter::sleep_time() const {
   const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_).count();
-  const long microseconds = std::clamp(static_cast<long>(waited / 16), 20L, kLongestSleepUs);
-  if (gate_) {
-    if (gate_->block(microseconds)) restart();
-  } else {
-    const timespec time{0, microseconds * 1000};
-    nanosleep(&time, nullptr);
-  }
+  return std::clamp(static_cast<long>(waited / 16), 20L, kLongestSleepUs);
 }
 
 }  // namespace shm

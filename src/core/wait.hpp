@@ -36,11 +36,13 @@ class Waiter {
   using Clock = std::chrono::steady_clock;
   [[gnu::cold, gnu::noinline]] void pause_slowly();
   void restart();
-  void sleep();
+  void block();
+  long sleep_time() const;
 
   unsigned polls_ = 0;
   unsigned yields_ = 0;
   bool sleepy_ = false;
+  bool armed_ = false;  // the next pause blocks
   Clock::time_point start_{};
   std::optional<Progress::Gate> gate_;
 };

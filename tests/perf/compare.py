@@ -27,7 +27,7 @@ MACHINE_BOUNDS = {
 PEER_BOUNDS = {"barrier_all": 1, "pingpong_8B_oneway": 1, "malloc_free_pair": 1}
 # metric: (the one it is compared with, largest allowed ratio), both ours.
 SELF_BOUNDS = {"put8_static": ("put8_quiet", 1.3), "fadd_static": ("fadd", 1.3)}
-RATES = ("GB/s", "Mupd/s", "M")
+RATES = ("GB/s", "Mupd/s", "M", "M/s")
 
 
 def run(command):

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +136,7 @@ int run(int argc, char** argv, const std::vector<std::string>& modes, Pair pair)
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     for (int me = 0; me < 2; ++me) {
       if (fork() != 0) continue;
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       alarm(300);
       pair(*shared, me, mode);
       std::fflush(stdout);

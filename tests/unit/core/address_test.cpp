@@ -89,13 +89,12 @@ TEST_F(AddressDeathTest, MistakesAreNamed) {
 
 TEST_F(AddressTest, PeNumbersOfAContextAreItsTeams) {
   const Team odd{1, 2, 1, -1};
-  Context context;
-  context.team = &odd;
-  auto handle = reinterpret_cast<shmem_ctx_t>(&context);
+  const shmem_ctx_t handle = create_context(odd, 0);
   EXPECT_EQ(world_pe(kCall, handle, 0), 1);
   EXPECT_EQ(to_world(kCall, SHMEM_CTX_DEFAULT, 2), 2);
-  EXPECT_EQ(&context_of(kCall, handle), &context);
+  EXPECT_EQ(context_of(kCall, handle).team, &odd);
   EXPECT_EQ(&context_of(kCall, SHMEM_CTX_DEFAULT), &rt.world_context);
+  destroy_context(kCall, handle);
 }
 
 TEST_F(AddressDeathTest, WrongContextsAreNamed) {
