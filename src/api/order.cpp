@@ -3,7 +3,6 @@
 #include "core/order.hpp"
 
 #include "api/define.hpp"
-#include "base/fatal.hpp"
 #include "coll/barrier.hpp"
 
 namespace {
@@ -11,12 +10,8 @@ namespace {
 using shm::Call;
 using shm::rt;
 
-void check_started(Call call) {
-  if (!shm::initialised()) [[unlikely]]
-    shm::fatal("%s: called before shmem_init or after shmem_finalize", call.name);
-}
-
 void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
+  shm::check_started(call);
   if (ctx == SHMEM_CTX_INVALID) return;
   shm::Context& context = shm::context_of(call, ctx);
   for (size_t i = 0; i < count; ++i) {
@@ -30,8 +25,14 @@ void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
 
 extern "C" {
 
-void pshmem_fence(void) { shm::fence(rt.world_context); }
-void pshmem_quiet(void) { shm::quiet(rt.world_context); }
+void pshmem_fence(void) {
+  shm::check_started({"shmem_fence"});
+  shm::fence(rt.world_context);
+}
+void pshmem_quiet(void) {
+  shm::check_started({"shmem_quiet"});
+  shm::quiet(rt.world_context);
+}
 
 // On SHMEM_CTX_INVALID these do nothing.
 void pshmem_ctx_fence(shmem_ctx_t ctx) {
@@ -49,13 +50,13 @@ void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int* pes, size_t count) {
 }
 
 void pshmem_barrier_all(void) {
-  check_started({"shmem_barrier_all"});
+  shm::check_started({"shmem_barrier_all"});
   shm::quiet(rt.world_context);
   shm::sync_world();
 }
 
 void pshmem_sync_all(void) {
-  check_started({"shmem_sync_all"});
+  shm::check_started({"shmem_sync_all"});
   shm::sync_world();
 }
 

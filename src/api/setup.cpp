@@ -67,8 +67,14 @@ void pshmem_finalize(void) {
 
 void pshmem_global_exit(int status) { shm::exit_job(status); }
 
-int pshmem_my_pe(void) { return rt.me; }
-int pshmem_n_pes(void) { return static_cast<int>(rt.npes); }
+int pshmem_my_pe(void) {
+  shm::check_started({"shmem_my_pe"});
+  return rt.me;
+}
+int pshmem_n_pes(void) {
+  shm::check_started({"shmem_n_pes"});
+  return static_cast<int>(rt.npes);
+}
 
 int pshmem_pe_accessible(int pe) { return static_cast<unsigned>(pe) < rt.npes ? 1 : 0; }
 

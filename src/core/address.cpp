@@ -45,8 +45,12 @@ void check_statics_of(Call call, const char* argument, const void* address, int 
 
 }  // namespace
 
+void refuse_uninitialised(Call call) {
+  fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+}
+
 void check_pe(Call call, int pe) {
-  if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  check_started(call);
   if (static_cast<unsigned>(pe) >= rt.npes)
     fatal("%s: pe is %d; allowed is 0 to %u", call.name, pe, rt.npes - 1);
 }
@@ -73,7 +77,7 @@ Target resolve(Call call, const char* argument, const void* address, std::size_t
 Context& context_of(Call call, shmem_ctx_t handle) {
   if (handle == SHMEM_CTX_DEFAULT) [[likely]]
     return rt.world_context;
-  if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  check_started(call);
   if (handle == SHMEM_CTX_INVALID) {
     fatal(
         "%s: ctx is SHMEM_CTX_INVALID; allowed are SHMEM_CTX_DEFAULT and contexts made by shmem_ctx_create "

@@ -63,6 +63,12 @@ struct Target {
 /// nothing that can be reached.  REQUIRES: n > 0.
 [[gnu::cold]] Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe);
 
+/// Ends the job unless the library is initialised.
+[[gnu::cold]] void refuse_uninitialised(Call call);
+[[gnu::always_inline]] inline void check_started(Call call) {
+  if (!initialised()) [[unlikely]] refuse_uninitialised(call);
+}
+
 /// Ends the job unless the library is initialised and `pe` names a PE of the world.
 [[gnu::cold]] void check_pe(Call call, int pe);
 

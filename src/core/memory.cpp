@@ -19,10 +19,6 @@ constexpr std::size_t kNaturalAlignment = 16;  // of max_align_t
 // Collective allocations so far; picks which of the two words of PE 0 is in use.
 std::uint64_t turn = 0;
 
-void check_started(Call call) {
-  if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
-}
-
 std::byte* heap_start() { return reinterpret_cast<std::byte*>(rt.heap.base) + kInternalBytes; }
 
 // PE 0 decides, everybody enters the barrier, everybody reads what PE 0 decided: one barrier a call.

@@ -166,14 +166,14 @@ Progress::Gate::~Gate() {
   if (others == 0 || progress_.deep_.load(std::memory_order_acquire) == 0) progress_.wake();
 }
 
-void Progress::Gate::block(long microseconds) {
+bool Progress::Gate::block(long microseconds) {
   if (!deep_) progress_.deep_.fetch_add(1, std::memory_order_release);
   deep_ = true;
   Network& network = progress_.network_;
-  if (!network.may_block()) return;
+  if (!network.may_block()) return true;
   pollfd event = {network.wait_fd(), POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  ppoll(&event, 1, &limit, nullptr);
+  return ppoll(&event, 1, &limit, nullptr) > 0;
 }
 
 }  // namespace shm

@@ -65,9 +65,10 @@ class Progress {
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    /// Blocks until the network has work, or `microseconds` have passed.  The agent stays off for as long as
-    /// this gate lives, however long that is.
-    void block(long microseconds);
+    /// Blocks until the network has work, or `microseconds` have passed; returns whether it has.  What peers do to
+    /// this PE's memory completes nothing here, so a poll that found nothing to report may still have worked: this
+    /// is how a waiting thread learns of such traffic.  The agent stays off for as long as this gate lives.
+    bool block(long microseconds);
 
    private:
     Progress& progress_;

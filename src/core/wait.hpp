@@ -35,6 +35,7 @@ class Waiter {
  private:
   using Clock = std::chrono::steady_clock;
   [[gnu::cold, gnu::noinline]] void pause_slowly();
+  void restart();
   void sleep();
 
   unsigned polls_ = 0;

@@ -19,25 +19,28 @@
 #define CHECK_EQ(LEFT, RIGHT) \
   check_equal(__FILE__, __LINE__, #LEFT " == " #RIGHT, (long long)(LEFT), (long long)(RIGHT))
 
-static inline void check_end(void) {
+/* Who says it; before shmem_init there is no number yet. */
+static inline void check_ends_job(const char* file, int line) {
   int running = 0;
   fflush(stdout);
   shmem_query_initialized(&running);
-  if (running) shmem_global_exit(1);
+  if (running) {
+    fprintf(stderr, "%s:%d: on PE %d of %d\n", file, line, shmem_my_pe(), shmem_n_pes());
+    shmem_global_exit(1);
+  }
   _Exit(1);
 }
 
 static inline void check_failed(const char* file, int line, const char* text) {
-  fprintf(stderr, "%s:%d: PE %d of %d: failed: %s\n", file, line, shmem_my_pe(), shmem_n_pes(), text);
-  check_end();
+  fprintf(stderr, "%s:%d: failed: %s\n", file, line, text);
+  check_ends_job(file, line);
 }
 
 static inline void check_equal(const char* file, int line, const char* text, long long left,
                                long long right) {
   if (left == right) return;
-  fprintf(stderr, "%s:%d: PE %d of %d: failed: %s (%lld and %lld)\n", file, line, shmem_my_pe(),
-          shmem_n_pes(), text, left, right);
-  check_end();
+  fprintf(stderr, "%s:%d: failed: %s (%lld and %lld)\n", file, line, text, left, right);
+  check_ends_job(file, line);
 }
 
 /* A random sequence that is the same for the same seed (splitmix64). */

@@ -76,11 +76,12 @@ function(add_spec_test name)
 endfunction()
 
 # A program that does something wrong: the job must end by itself within seconds, with a code other than 0, and
-# the library must have said so in exactly one line, which matches EXPECT ("": in none at all).
+# the library must have said so in exactly one line, which matches EXPECT ("": in none at all).  The launcher adds a
+# line only where LAUNCHER expects it: for PEs that end before they have joined the job.
 #   add_failure_test(<name> SOURCES <files> | PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [PES <n>]
-#                    [VIRTUAL_NODES <n>] EXPECT <regex> [OUTPUT <regex>] [CODE <exit code>] [ENV <NAME=VALUE>...])
+#                    [VIRTUAL_NODES <n>] EXPECT <regex> [LAUNCHER <regex>] [OUTPUT <regex>] [CODE <exit code>] [ENV <NAME=VALUE>...])
 function(add_failure_test name)
-  cmake_parse_arguments(arg "" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;EXPECT;OUTPUT;CODE" "SOURCES;ARGS;ENV" ${ARGN})
+  cmake_parse_arguments(arg "" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;EXPECT;LAUNCHER;OUTPUT;CODE" "SOURCES;ARGS;ENV" ${ARGN})
   if(arg_SOURCES)
     set(arg_PROGRAM spec_${name})
     add_pe_program(${arg_PROGRAM} SOURCES ${arg_SOURCES})
@@ -96,7 +97,7 @@ function(add_failure_test name)
     set(virtual --virtual-nodes ${arg_VIRTUAL_NODES})
   endif()
   add_test(NAME spec.${name}
-    COMMAND ${CMAKE_COMMAND} "-DEXPECT=${arg_EXPECT}" "-DOUTPUT=${arg_OUTPUT}" "-DCODE=${arg_CODE}"
+    COMMAND ${CMAKE_COMMAND} "-DEXPECT=${arg_EXPECT}" "-DLAUNCHER=${arg_LAUNCHER}" "-DOUTPUT=${arg_OUTPUT}" "-DCODE=${arg_CODE}"
       -P ${PROJECT_SOURCE_DIR}/tests/spec/expect_failure.cmake --
       $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(spec.${name} PROPERTIES

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sandia-OpenSHMEM PR 1063: thousands of quiets, then finalize. */
+#include "check.h"
+
+int main(void) {
+  static long word;
+  shmem_init();
+  for (int i = 0; i < rounds(200000, 20000); ++i) {
+    if (i % 10 == 0) shmem_long_p(&word, i, right_pe());
+    shmem_quiet();
+    shmem_fence();
+  }
+  shmem_finalize();
+  return 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Wrong calls, by name: `bad_calls <name>`.  PE 0 makes one, the other PEs wait in a barrier. */
+#include <string.h>
+
+#include "check.h"
+
+static long variable[4];
+static uint64_t signal_word;
+static long *block, *no_block, local[4];
+static size_t heap_end; /* bytes from block to well beyond the heap's end */
+
+/* PE numbers. */
+static void put_negative(void) { shmem_long_put(block, block, 1, -1); }
+static void put_too_high(void) { shmem_long_put(variable, block, 1, shmem_n_pes()); }
+static void get_negative(void) { shmem_long_get(local, block, 1, -1); }
+static void get_nbi_too_high(void) { shmem_long_get_nbi(local, block, 1, shmem_n_pes()); }
+static void p_too_high(void) { shmem_long_p(block, 1, 1000000); }
+static void g_negative(void) { shmem_long_g(block, INT32_MIN); }
+static void putmem_empty(void) { shmem_putmem(NULL, NULL, 0, -1); }
+static void put32_too_high(void) { shmem_put32(block, block, 1, shmem_n_pes()); }
+static void add_negative(void) { shmem_long_atomic_add(block, 1, -1); }
+static void fetch_too_high(void) { shmem_long_atomic_fetch(block, shmem_n_pes()); }
+static void iput_too_high(void) { shmem_long_iput(block, block, 1, 1, 1, shmem_n_pes()); }
+static void iget_negative(void) { shmem_long_iget(local, block, 1, 1, 1, -1); }
+static void put_signal_too_high(void) {
+  shmem_long_put_signal(block, local, 1, &signal_word, 1, SHMEM_SIGNAL_SET, shmem_n_pes());
+}
+static void signal_add_negative(void) { shmem_signal_add(&signal_word, 1, -1); }
+static void pe_quiet_too_high(void) { shmem_pe_quiet(&(int){shmem_n_pes()}, 1); }
+
+/* Addresses. */
+static void put_to_stack(void) {
+  long stack = 0;
+  shmem_long_put(&stack, block, 1, right_pe());
+}
+static void put_to_private(void) { shmem_putmem(no_block, block, 8, right_pe()); }
+static void put_to_null(void) { shmem_long_put(NULL, block, 1, right_pe()); }
+static void p_to_private(void) { shmem_long_p(no_block, 1, right_pe()); }
+static void get_from_stack(void) {
+  long stack = 0;
+  shmem_long_get(local, &stack, 1, right_pe());
+}
+static void get_from_private(void) { shmem_long_get_nbi(local, no_block, 1, right_pe()); }
+static void g_from_null(void) { shmem_long_g(NULL, right_pe()); }
+static void add_to_private(void) { shmem_long_atomic_add(no_block, 1, right_pe()); }
+static void fetch_from_private(void) { shmem_long_atomic_fetch(no_block, right_pe()); }
+static void iput_to_private(void) { shmem_long_iput(no_block, local, 1, 1, 1, right_pe()); }
+static void iget_from_private(void) { shmem_long_iget(local, no_block, 1, 1, 1, right_pe()); }
+static void signal_in_private(void) {
+  shmem_long_put_signal(block, local, 1, (uint64_t*)no_block, 1, SHMEM_SIGNAL_SET, right_pe());
+}
+static void payload_in_private(void) {
+  shmem_long_put_signal(no_block, local, 1, &signal_word, 1, SHMEM_SIGNAL_SET, right_pe());
+}
+static void wait_on_private(void) { shmem_long_wait_until(no_block, SHMEM_CMP_EQ, 0); }
+static void test_on_private(void) { shmem_long_test(no_block, SHMEM_CMP_EQ, 0); }
+static void wait_all_on_private(void) { shmem_long_wait_until_all(no_block, 2, NULL, SHMEM_CMP_EQ, 0); }
+static void signal_wait_on_private(void) { shmem_signal_wait_until((uint64_t*)no_block, SHMEM_CMP_EQ, 0); }
+
+/* Ranges. */
+static void put_past_heap(void) { shmem_putmem(block, block, heap_end, right_pe()); }
+static void get_past_heap(void) { shmem_getmem(block, block, heap_end, right_pe()); }
+static void iput_past_heap(void) { shmem_long_iput(block, block, 1 << 20, 1, 4096, right_pe()); }
+static void put_past_statics(void) { shmem_putmem(variable, block, (size_t)1 << 30, right_pe()); }
+
+/* Memory. */
+static void free_twice(void) {
+  for (int i = 0; i < 2; ++i) shmem_free(block);
+}
+static void free_private(void) { shmem_free(no_block); }
+static void free_middle(void) { shmem_free(block + 1); }
+static void free_variable(void) { shmem_free(variable); }
+static void realloc_private(void) { shmem_realloc(no_block, 100); }
+static void realloc_freed(void) {
+  shmem_free(block);
+  shmem_realloc(block, 100);
+}
+static void align_3(void) { shmem_align(3, 8); }
+static void align_4(void) { shmem_align(4, 8); }
+static void align_0(void) { shmem_align(0, 8); }
+static void different_sizes(void) { shmem_malloc(shmem_my_pe() == 0 ? 100 : 200); }
+
+/* Operators, strides and contexts. */
+static void cmp_wrong(void) { shmem_long_wait_until(block, 77, 0); }
+static void cmp_negative(void) { shmem_int_test((int*)block, -1, 0); }
+static void cmp_wrong_in_any(void) { shmem_long_wait_until_any(block, 1, NULL, 6, 0); }
+static void sig_op_wrong(void) { shmem_long_put_signal(block, local, 1, &signal_word, 1, 5, right_pe()); }
+static void stride_0(void) { shmem_long_iput(block, local, 0, 1, 2, right_pe()); }
+static void stride_negative(void) { shmem_long_iget(local, block, 1, -1, 2, right_pe()); }
+static void stride_below_block(void) { shmem_long_ibput(block, local, 1, 2, 2, 2, right_pe()); }
+static void ctx_invalid_put(void) { shmem_ctx_long_put(SHMEM_CTX_INVALID, block, local, 1, 0); }
+static void ctx_invalid_add(void) { shmem_ctx_long_atomic_add(SHMEM_CTX_INVALID, block, 1, 0); }
+
+#define CASE(NAME) \
+  { #NAME, NAME }
+static const struct {
+  const char* name;
+  void (*call)(void);
+} cases[] = {
+    CASE(put_negative),
+    CASE(put_too_high),
+    CASE(get_negative),
+    CASE(get_nbi_too_high),
+    CASE(p_too_high),
+    CASE(g_negative),
+    CASE(putmem_empty),
+    CASE(put32_too_high),
+    CASE(add_negative),
+    CASE(fetch_too_high),
+    CASE(iput_too_high),
+    CASE(iget_negative),
+    CASE(put_signal_too_high),
+    CASE(signal_add_negative),
+    CASE(pe_quiet_too_high),
+    CASE(put_to_stack),
+    CASE(put_to_private),
+    CASE(put_to_null),
+    CASE(p_to_private),
+    CASE(get_from_stack),
+    CASE(get_from_private),
+    CASE(g_from_null),
+    CASE(add_to_private),
+    CASE(fetch_from_private),
+    CASE(iput_to_private),
+    CASE(iget_from_private),
+    CASE(signal_in_private),
+    CASE(payload_in_private),
+    CASE(wait_on_private),
+    CASE(test_on_private),
+    CASE(wait_all_on_private),
+    CASE(signal_wait_on_private),
+    CASE(put_past_heap),
+    CASE(get_past_heap),
+    CASE(iput_past_heap),
+    CASE(put_past_statics),
+    CASE(free_twice),
+    CASE(free_private),
+    CASE(free_middle),
+    CASE(free_variable),
+    CASE(realloc_private),
+    CASE(realloc_freed),
+    CASE(align_3),
+    CASE(align_4),
+    CASE(align_0),
+    CASE(different_sizes),
+    CASE(cmp_wrong),
+    CASE(cmp_negative),
+    CASE(cmp_wrong_in_any),
+    CASE(sig_op_wrong),
+    CASE(stride_0),
+    CASE(stride_negative),
+    CASE(stride_below_block),
+    CASE(ctx_invalid_put),
+    CASE(ctx_invalid_add),
+};
+
+/* These are collective. */
+static int everybody_calls(const char* name) {
+  static const char* const names[] = {"free_twice", "free_middle", "realloc_freed", "different_sizes"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+    if (strcmp(name, names[i]) == 0) return 1;
+  return 0;
+}
+
+int main(int count, char** arguments) {
+  shmem_init();
+  block = shmem_calloc(4, sizeof *block);
+  heap_end = (size_t)1 << 40;
+  no_block = calloc(4, sizeof *no_block);
+  for (size_t i = 0; count == 2 && i < sizeof cases / sizeof *cases; ++i) {
+    if (strcmp(cases[i].name, arguments[1]) != 0) continue;
+    if (shmem_my_pe() == 0 || everybody_calls(arguments[1])) cases[i].call();
+    shmem_barrier_all();
+    break;
+  }
+  shmem_finalize();
+  return 0; /* which the test takes for a failure */
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PE 1 dies in the middle of puts: `dying segv|kill|exit|abort`.  Tells check_death.sh who was there. */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kBytes = 1 << 20 };
+
+static void die(const char* how) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  printf("died %lld.%09ld\n", (long long)now.tv_sec, now.tv_nsec);
+  fflush(stdout);
+  if (strcmp(how, "segv") == 0) raise(SIGSEGV);
+  if (strcmp(how, "abort") == 0) abort();
+  if (strcmp(how, "exit") == 0) _exit(3);
+  raise(SIGKILL);
+}
+
+int main(int count, char** arguments) {
+  (void)count;
+  shmem_init();
+  const int me = shmem_my_pe();
+  char* block = shmem_malloc(kBytes);
+  static char source[kBytes];
+  static long word;
+  if (me == 0) printf("job %s\n", getenv("ATOLL_JOB_ID"));
+  printf("process %d\n", (int)getpid());
+  fflush(stdout);
+  shmem_barrier_all();
+  for (int i = 0;; ++i) {
+    shmem_putmem_nbi(block, source, i % 2 == 0 ? kBytes : 100, right_pe());
+    shmem_long_atomic_inc(&word, left_pe());
+    if (i % 8 == 0) shmem_quiet();
+    if (i == 30 && me == 1) die(arguments[1]);
+  }
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* 87-95: puts that announce themselves. */
+#include <string.h>
+
+#include "check.h"
+
+enum { kCount = 300 };
+
+static long variable[kCount];
+static uint64_t variable_signal;
+static long* block;
+static uint64_t* block_signal;
+
+static void fill(long* at, long salt) {
+  for (int i = 0; i < kCount; ++i) at[i] = salt * 1000 + i;
+}
+static void expect(const long* at, long salt, int count) {
+  for (int i = 0; i < count; ++i) CHECK_EQ(at[i], salt * 1000 + i);
+}
+
+/* 87, 94: once the signal is there so is the payload, of any length, in heap or variable. */
+static void test_payload_before_signal(long* dest, uint64_t* signal, int nbi) {
+  static uint64_t may_overwrite;
+  const int times = rounds(3000, 100);
+  long source[kCount];
+  *signal = may_overwrite = 0;
+  shmem_barrier_all();
+  for (int i = 1; i <= times; ++i) {
+    const int count = 1 + i * 7 % kCount;
+    fill(source, i);
+    if (nbi)
+      shmem_long_put_signal_nbi(dest, source, (size_t)count, signal, (uint64_t)i, SHMEM_SIGNAL_SET,
+                                right_pe());
+    if (!nbi) shmem_long_put_signal(dest, source, (size_t)count, signal, 1, SHMEM_SIGNAL_ADD, right_pe());
+    CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)i), i); /* 93 */
+    expect(dest, i, count);
+    shmem_signal_add(&may_overwrite, 1, left_pe());
+    shmem_signal_wait_until(&may_overwrite, SHMEM_CMP_GE, (uint64_t)i);
+    shmem_quiet();
+  }
+  shmem_barrier_all();
+}
+
+static void test_operators(void) { /* 89, 92 */
+  variable_signal = 5;
+  shmem_barrier_all();
+  shmem_long_put_signal(variable, variable + 10, 1, block_signal, 1, SHMEM_SIGNAL_SET, right_pe());
+  shmem_barrier_all();
+  shmem_putmem_signal(variable, variable + 10, 8, &variable_signal, UINT64_MAX, SHMEM_SIGNAL_ADD, right_pe());
+  shmem_barrier_all();
+  CHECK_EQ(*block_signal, 1);
+  CHECK_EQ(variable_signal, 4); /* modular */
+  shmem_barrier_all();
+  shmem_signal_set(&variable_signal, 100, right_pe());
+  shmem_fence();
+  shmem_signal_add(&variable_signal, 11, right_pe());
+  shmem_ctx_signal_add(SHMEM_CTX_DEFAULT, &variable_signal, 1, right_pe());
+  shmem_barrier_all();
+  CHECK_EQ(shmem_signal_fetch(&variable_signal), 112);
+  shmem_barrier_all();
+  shmem_ctx_signal_set(SHMEM_CTX_DEFAULT, &variable_signal, 0, right_pe());
+  shmem_barrier_all();
+  CHECK_EQ(shmem_signal_fetch(&variable_signal), 0);
+  shmem_barrier_all();
+}
+
+static void test_empty_payload(void) { /* 90 */
+  *block_signal = 0;
+  shmem_barrier_all();
+  shmem_long_put_signal(NULL, NULL, 0, block_signal, 3, SHMEM_SIGNAL_ADD, right_pe());
+  shmem_putmem_signal_nbi(NULL, NULL, 0, block_signal, 4, SHMEM_SIGNAL_ADD, right_pe());
+  CHECK_EQ(shmem_signal_wait_until(block_signal, SHMEM_CMP_EQ, 7), 7);
+  shmem_barrier_all();
+}
+
+static void test_self(void) { /* 95 */
+  long source[kCount];
+  fill(source, 4);
+  shmem_long_put_signal(block, source, kCount, &variable_signal, 9, SHMEM_SIGNAL_SET, shmem_my_pe());
+  shmem_signal_wait_until(&variable_signal, SHMEM_CMP_EQ, 9);
+  expect(block, 4, kCount);
+  fill(source, 5);
+  shmem_long_put_signal_nbi(block, source, kCount, &variable_signal, 10, SHMEM_SIGNAL_SET, shmem_my_pe());
+  shmem_quiet();
+  CHECK_EQ(shmem_signal_fetch(&variable_signal), 10);
+  expect(block, 5, kCount);
+  shmem_barrier_all();
+}
+
+static void test_many_senders(void) { /* 91: additions to one word, none lost */
+  *block_signal = 0;
+  shmem_barrier_all();
+  const int times = rounds(5000, 200);
+  const long word = 1;
+  for (int i = 0; i < times; ++i) {
+    shmem_long_put_signal(&variable[shmem_my_pe()], &word, 1, block_signal, 1, SHMEM_SIGNAL_ADD, 0);
+    shmem_signal_add(block_signal, 1, 0);
+  }
+  if (shmem_my_pe() == 0)
+    shmem_signal_wait_until(block_signal, SHMEM_CMP_GE, 2 * (uint64_t)times * (uint64_t)shmem_n_pes());
+  shmem_barrier_all();
+  if (shmem_my_pe() == 0) CHECK_EQ(*block_signal, 2L * times * shmem_n_pes());
+  shmem_barrier_all();
+}
+
+static void test_fence_orders_signals(void) { /* 88 */
+  const int times = rounds(2000, 100);
+  for (int i = 1; i <= times; ++i) {
+    const long even = 2 * i, odd = 2 * i + 1;
+    shmem_long_put_signal_nbi(variable, &even, 1, &variable_signal, 1000 + 2 * (uint64_t)i, SHMEM_SIGNAL_SET,
+                              right_pe());
+    shmem_fence();
+    shmem_long_put_signal_nbi(variable, &odd, 1, &variable_signal, 1001 + 2 * (uint64_t)i, SHMEM_SIGNAL_SET,
+                              right_pe());
+    shmem_quiet();
+    CHECK_EQ(shmem_long_g(variable, right_pe()), odd);
+    CHECK_EQ(shmem_uint64_g(&variable_signal, right_pe()), 1001 + 2 * i);
+  }
+  shmem_barrier_all();
+}
+
+#define TEST_TYPE(NAME, T, UNUSED)                                                                     \
+  {                                                                                                    \
+    T value = (T)17, *dest = (T*)(void*)block;                                                         \
+    shmem_##NAME##_put_signal(dest, &value, 1, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe());         \
+    shmem_##NAME##_put_signal_nbi(dest + 1, &value, 1, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe()); \
+    shmem_signal_wait_until(block_signal, SHMEM_CMP_EQ, 2);                                            \
+    CHECK(dest[0] == (T)17 && dest[1] == (T)17);                                                       \
+    reset();                                                                                           \
+  }
+
+#define TEST_SIZE(BITS, BYTES, UNUSED)                                                                   \
+  {                                                                                                      \
+    const char source[16 * 16] = "a payload";                                                            \
+    shmem_put##BITS##_signal(block, source, 16, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe());          \
+    shmem_put##BITS##_signal_nbi(block + 64, source, 16, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe()); \
+    shmem_signal_wait_until(block_signal, SHMEM_CMP_EQ, 2);                                              \
+    CHECK(memcmp(block, source, 16 * BYTES) == 0 && memcmp(block + 64, source, 16 * BYTES) == 0);        \
+    reset();                                                                                             \
+  }
+
+static void reset(void) {
+  shmem_barrier_all();
+  memset(block, 0, kCount * sizeof *block);
+  *block_signal = 0;
+  shmem_barrier_all();
+}
+
+static void test_types(void) {
+  reset();
+  SHMEM_TYPES_RMA(TEST_TYPE, 0)
+  SHMEM_UNITS_BITS(TEST_SIZE, 0)
+  SHMEM_UNITS_MEM(TEST_SIZE, 0)
+}
+
+int main(void) {
+  shmem_init();
+  block = shmem_calloc(kCount, sizeof *block);
+  block_signal = shmem_calloc(1, sizeof *block_signal);
+  test_operators();
+  test_empty_payload();
+  test_self();
+  for (int nbi = 0; nbi < 2; ++nbi) {
+    test_payload_before_signal(block, block_signal, nbi);
+    test_payload_before_signal(variable, &variable_signal, nbi);
+    test_payload_before_signal(variable, block_signal, nbi); /* 89 */
+    test_payload_before_signal(block, &variable_signal, nbi);
+  }
+  test_many_senders();
+  test_fence_orders_signals();
+  test_types();
+  shmem_finalize();
+  return 0;
+}

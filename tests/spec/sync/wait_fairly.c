@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* 101: repeated calls return every element that satisfies, and the work of many PEs is picked up once each.
+ */
+#include <string.h>
+
+#include "check.h"
+
+enum { kCount = 64 };
+static long words[kCount];
+
+static void test_any_is_fair(void) {
+  int seen[kCount] = {0};
+  for (int i = 0; i < kCount; ++i) words[i] = 1;
+  for (int i = 0; i < 20 * kCount; ++i) ++seen[shmem_long_test_any(words, kCount, NULL, SHMEM_CMP_EQ, 1)];
+  for (int i = 0; i < kCount; ++i) CHECK(seen[i] > 0);
+  memset(seen, 0, sizeof seen);
+  for (int i = 0; i < 20 * kCount; ++i)
+    ++seen[shmem_long_wait_until_any(words, kCount, NULL, SHMEM_CMP_EQ, 1)];
+  for (int i = 0; i < kCount; ++i) CHECK(seen[i] > 0);
+}
+
+static void test_some_are_unique(void) {
+  size_t found[kCount];
+  char seen[kCount] = {0};
+  for (int i = 0; i < kCount; ++i) words[i] = i % 3;
+  const size_t count = shmem_long_test_some(words, kCount, found, NULL, SHMEM_CMP_EQ, 1);
+  CHECK_EQ(count, 21);
+  for (size_t i = 0; i < count; ++i) CHECK(words[found[i]] == 1 && !seen[found[i]]++);
+}
+
+/* The usual loop: take what has come, mask it, go on until all have come. */
+static void test_all_senders_are_heard(int some) {
+  static long boxes[kCount];
+  const int per_pe = kCount / shmem_n_pes();
+  int status[kCount], left = per_pe * shmem_n_pes();
+  memset(boxes, 0, sizeof boxes);
+  for (int i = 0; i < kCount; ++i) status[i] = i >= left;
+  shmem_barrier_all();
+  for (int i = 0; i < per_pe; ++i)
+    for (int pe = 0; pe < shmem_n_pes(); ++pe)
+      shmem_long_p(&boxes[shmem_my_pe() * per_pe + i], shmem_my_pe() + 1, pe);
+  while (left > 0) {
+    size_t found[kCount], count = 1;
+    if (some) count = shmem_long_wait_until_some(boxes, kCount, found, status, SHMEM_CMP_NE, 0);
+    if (!some) found[0] = shmem_long_wait_until_any(boxes, kCount, status, SHMEM_CMP_NE, 0);
+    for (size_t i = 0; i < count; ++i) {
+      CHECK_EQ(status[found[i]]++, 0);
+      CHECK_EQ(boxes[found[i]], (long)found[i] / per_pe + 1);
+    }
+    left -= (int)count;
+  }
+  CHECK_EQ(shmem_long_test_any(boxes, kCount, status, SHMEM_CMP_NE, 0), SIZE_MAX);
+  shmem_barrier_all();
+}
+
+int main(void) {
+  shmem_init();
+  test_any_is_fair();
+  test_some_are_unique();
+  for (int turn = 0; turn < rounds(50, 5); ++turn) {
+    test_all_senders_are_heard(0);
+    test_all_senders_are_heard(1);
+  }
+  shmem_finalize();
+  return 0;
+}
