@@ -121,7 +121,8 @@ class Network {
   virtual bool poll() = 0;
 
   /// For a thread that has nothing else to do: a descriptor that becomes readable when poll() has work, and
-  /// whether it is safe to block on it now (false: poll again first).
+  /// whether it is safe to block on it now (false: poll again first).  may_block() may itself store what a peer sent
+  /// or complete operations: look again at what you wait for between it and blocking.
   virtual int wait_fd() const = 0;
   virtual bool may_block() = 0;
 

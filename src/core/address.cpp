@@ -3,7 +3,6 @@
 
 #include "base/fatal.hpp"
 #include "core/region.hpp"
-#include "core/team.hpp"
 #include "heap/node_memory.hpp"
 
 namespace shm {
@@ -72,28 +71,6 @@ Target resolve(Call call, const char* argument, const void* address, std::size_t
     refuse(call, argument, a, n);
   }
   return target;
-}
-
-Context& context_of(Call call, shmem_ctx_t handle) {
-  if (handle == SHMEM_CTX_DEFAULT) [[likely]]
-    return rt.world_context;
-  check_started(call);
-  if (handle == SHMEM_CTX_INVALID) {
-    fatal(
-        "%s: ctx is SHMEM_CTX_INVALID; allowed are SHMEM_CTX_DEFAULT and contexts made by shmem_ctx_create "
-        "or "
-        "shmem_team_create_ctx and not yet destroyed",
-        call.name);
-  }
-  return *reinterpret_cast<Context*>(handle);
-}
-
-int world_pe(Call call, shmem_ctx_t handle, int pe) {
-  const Team& team = *context_of(call, handle).team;
-  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(team.size)) {
-    fatal("%s: pe is %d; allowed in the context's team is 0 to %d", call.name, pe, team.size - 1);
-  }
-  return team.world_pe(pe);
 }
 
 }  // namespace shm

@@ -66,7 +66,8 @@ struct Target {
 /// Ends the job unless the library is initialised.
 [[gnu::cold]] void refuse_uninitialised(Call call);
 [[gnu::always_inline]] inline void check_started(Call call) {
-  if (!initialised()) [[unlikely]] refuse_uninitialised(call);
+  if (!initialised()) [[unlikely]]
+    refuse_uninitialised(call);
 }
 
 /// Ends the job unless the library is initialised and `pe` names a PE of the world.

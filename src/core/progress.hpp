@@ -28,7 +28,7 @@ using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* me
 using Poller = bool (*)(void* argument);
 
 /// Message numbers; a peer must know the same.
-enum class MessageId : std::uint16_t { amo_request, amo_reply, user_first };
+enum class MessageId : std::uint16_t { amo_request, amo_reply, collective, user_first };
 inline constexpr std::size_t kMaxHandlers = 32;
 inline constexpr std::size_t kMaxPollers = 8;
 
@@ -65,9 +65,10 @@ class Progress {
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    /// Blocks until the network has work, or `microseconds` have passed; returns whether it has.  What peers do to
-    /// this PE's memory completes nothing here, so a poll that found nothing to report may still have worked: this
-    /// is how a waiting thread learns of such traffic.  The agent stays off for as long as this gate lives.
+    /// Blocks until the network has work, or `microseconds` have passed; returns whether it has.  What peers
+    /// do to this PE's memory completes nothing here, so a poll that found nothing to report may still have
+    /// worked: this is how a waiting thread learns of such traffic.  The agent stays off for as long as this
+    /// gate lives.
     bool block(long microseconds);
 
    private:

@@ -10,7 +10,9 @@
 #include <mutex>
 
 #include "base/fatal.hpp"
+#include "coll/active.hpp"
 #include "coll/barrier.hpp"
+#include "coll/mail.hpp"
 #include "core/amo_message.hpp"
 #include "core/info.hpp"
 #include "core/internal.hpp"
@@ -29,7 +31,6 @@ World* world = nullptr;
 std::atomic<int> starts{0};  // inits not yet finalized
 std::mutex start_mutex;
 
-Team world_team;
 std::vector<std::ptrdiff_t> heap_deltas, static_deltas;
 
 void stop_at_exit(int status, void*);
@@ -90,14 +91,12 @@ void fill_runtime() {
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data()};
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data()};
-  world_team = {0, 1, job.size, job.rank};
-  rt.world_context = {};
-  rt.world_context.team = &world_team;
 }
 
 Status open_services() {
   if (rt.network != nullptr) {
     set_amo_handlers();
+    set_mail_handler();
     rt.world_context.channel = rt.network->open_channel();
     rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));
     rt.progress->start();
@@ -139,6 +138,7 @@ Status start_first(int thread_level) {
   rt.thread_level = thread_level;
   if (Status status = open_services(); !status.ok()) return status;
   rt.npes = static_cast<unsigned>(world->boot->job().size);  // last: operations are possible from here on
+  open_teams();
   sync_world();
   print_start_information(*world);
   return {};
@@ -161,11 +161,14 @@ void close_services() {
 
 // Ends what start_first() began.  The world stays: other threads of the program may still use its variables.
 void stop_last() {
+  destroy_contexts(nullptr);
   quiet(rt.world_context);
   sync_world();
   rt.memory->discard_heap(kInternalBytes);
   sync_world();  // nobody may start anew, and write, before all pages are gone
   close_services();
+  close_active_sets();
+  close_teams();
   rt.npes = 0;
   rt.heap = rt.statics = {};
   world->boot->leave();

@@ -96,7 +96,8 @@ Status collect_nodes(World& world) {
 }
 
 Status open_network(World& world, const Env& env, const NodeGroup& group) {
-  Result<std::unique_ptr<Network>> network = make_network(env.provider, world.boot->job().one_host, env.faults.value_or(0));
+  Result<std::unique_ptr<Network>> network =
+      make_network(env.provider, world.boot->job().one_host, env.faults.value_or(0));
   if (!network.ok()) return network.status();
   world.network = std::move(network.value());
   NodeMemory& memory = *world.memory;

@@ -33,7 +33,8 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer)
   if (max_transfer != 0) max_transfer_ = std::min(max_transfer_, max_transfer);
 }
 
-Engine::~Engine() = default;
+// Members go in reverse order: buffers, registrations, the rest of libfabric's objects.
+Engine::~Engine() { endpoint_->stop(); }
 
 Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
   me_ = me;
@@ -59,6 +60,7 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
 
 // Lock held.  REQUIRES: credit, and a free record.
 Op* Engine::take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
+  if (ops_.in_use() == 0) completed_then_ = ~completed_;  // watch() counts its time from now
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   ++peer.outstanding;
   if (kind == Kind::message) ++peer.messages;

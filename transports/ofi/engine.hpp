@@ -32,17 +32,22 @@ class Engine {
   /// Largest put with `copy`.
   static constexpr std::size_t kCopyLimit = 4096;
 
+  /// `max_transfer`: see FabricOptions.
   Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer);
   ~Engine();
 
+  /// Inserts all addresses, registers the pools, posts the receives.  Once, before any operation.
   Status connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink);
 
+  /// What an operation needs to describe itself to the provider.  Calls on the endpoint need the lock.
   Endpoint& endpoint() { return *endpoint_; }
   Memory& memory() { return memory_; }
   int me() const { return me_; }
   int npes() const { return static_cast<int>(peers_.size()); }
   std::size_t max_transfer() const { return max_transfer_; }
   const Peer& peer(int pe) const { return peers_[static_cast<std::size_t>(pe)]; }
+
+  /// Whether puts and atomics stay behind earlier puts without any help.
   bool fence_is_free() const { return fence_is_free_; }
 
   /// As in Network.
@@ -74,7 +79,7 @@ class Engine {
       fail_post(*op, code);
   }
 
-  /// message.cpp: sends header and payload as one message.
+  /// message.cpp: as in NetOps.  Header and payload go as one message, copied.
   void send(OfiChannel* channel, int pe, std::uint16_t id, const void* message, std::size_t n);
 
   /// Where address `at` of `pe` lies on the wire.  Ends the job if [at, at + n) is not within the segment:
@@ -87,11 +92,13 @@ class Engine {
   }
 
  private:
-  friend class EngineTest;
   static constexpr int kReceives = 64;
   static constexpr std::uint32_t kMessageCredits = 32;
 
-  // completion.cpp.  All with lock_ held, except fail_*.
+  // Receives that are always posted: a sender's burst lands in them while a handler runs.
+  // kMessageCredits of one PE leave buffers to the others when it stalls.
+
+  // completion.cpp.  All with lock_ held, except fail_*.  wait_room() drops it for a moment.
   bool reap();
   void complete(Op* op);
   void release(Op* op);
@@ -100,11 +107,11 @@ class Engine {
   [[noreturn, gnu::cold]] void fail_post(const Op& op, long code) const;
   [[noreturn, gnu::cold]] void fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const;
 
-  // watch.cpp.  With lock_ held.
+  // watch.cpp.  With lock_ held.  Called when operations are in flight and nothing happens.
   void watch();
   void probe(int pe);
 
-  // message.cpp.
+  // message.cpp.  deliver() with poller_ and without lock_, the others with lock_.
   Status post_receives();
   bool post_receive(Receive* receive);
   bool deliver();
@@ -117,6 +124,7 @@ class Engine {
   }
   Op* take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion);
 
+  // The order of closing: see ~Engine().
   std::unique_ptr<Endpoint> endpoint_;
   Memory memory_;
   SpinLock lock_;

@@ -99,7 +99,6 @@ TEST(OfiWait, ConnectedAndIdleBurnsNothing) {
 TEST(OfiWait, SleepersOnBothSidesMissNothing) {
   run_job({.seconds = 120}, [](Pe& pe) {
     Sleeper sleeper{pe.net};
-    std::atomic<bool> stop{false};
     std::vector<std::byte> data(4 << 20, std::byte{5});
     const int to = 1 - pe.me;
     for (std::size_t size : {std::size_t{8}, std::size_t{3000}, std::size_t{100000}, data.size()}) {
