@@ -48,10 +48,12 @@ ONLY_IN = {
     r"gtest/.*|gmock/.*": [],
 }
 
-# Known breaches, to be removed with what they excuse: (file, header) -> why it is so today.
+# Known breaches, to be removed with what they excuse: (file, folder of the headers) -> why it is so today.
+# Source files only: no header of core knows coll.
 EXCUSED = {
-    ("src/core/memory.cpp", "src/coll/barrier.hpp"): "collective allocation ends with a barrier",
-    ("src/core/setup.cpp", "src/coll/barrier.hpp"): "init and finalize are barriers",
+    ("src/core/memory.cpp", "src/coll"): "allocation is collective",
+    ("src/core/setup.cpp", "src/coll"): "init and finalize are collective",
+    ("src/core/team.cpp", "src/coll"): "splitting a team is collective",
 }
 
 SCANNED = ["src", "transports", "nvm", "include", "examples", "tools"]
@@ -118,12 +120,13 @@ def main():
             if not what:
                 continue
             line = text.count("\n", 0, match.start(2)) + 1
-            reason = EXCUSED.get((path, target))
-            unused.pop((path, target), None)
+            edge = (path, os.path.dirname(target or ""))
+            reason = EXCUSED.get(edge)
+            unused.pop(edge, None)
             print(f"{path}:{line}: {what}" + (f" [excused: {reason}]" if reason else ""))
             failures += reason is None
-    for (path, target) in unused:
-        print(f"check_layers.py: {path} no longer includes {target}: remove it from EXCUSED")
+    for path, folder in unused:
+        print(f"check_layers.py: {path} no longer includes {folder}: remove it from EXCUSED")
     print(f"check_layers.py: {count} includes, {failures} break a rule")
     return 1 if failures else 0
 
