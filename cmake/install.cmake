@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What `cmake --install` puts where.  The tree may be moved afterwards: everything in it finds the rest by its own
+# place (the wrappers by $0, atoll.pc by ${pcfiledir}, the CMake package by its file, oshrun needs nothing).
+include(CMakePackageConfigHelpers)
+
+set(ATOLL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Atoll)
+install(TARGETS atoll oshrun EXPORT AtollTargets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT AtollTargets NAMESPACE Atoll:: DESTINATION ${ATOLL_CMAKE_DIR})
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/AtollConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/AtollConfig.cmake INSTALL_DESTINATION ${ATOLL_CMAKE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/AtollConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/AtollConfig.cmake ${PROJECT_BINARY_DIR}/AtollConfigVersion.cmake
+        DESTINATION ${ATOLL_CMAKE_DIR})
+
+# From lib/pkgconfig to the prefix, however deep the library directory is.
+file(RELATIVE_PATH ATOLL_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" ATOLL_PC_TO_PREFIX ${ATOLL_PC_TO_PREFIX})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/atoll.pc.in ${PROJECT_BINARY_DIR}/atoll.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/atoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

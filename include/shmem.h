@@ -18,7 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Calls go straight through the global offset table where the compiler can: one jump less on paths of a few
+ * nanoseconds. */
+#if defined(__has_attribute)
+#if __has_attribute(noplt)
+#define SHMEM_API __attribute__((visibility("default"), noplt))
+#endif
+#endif
+#ifndef SHMEM_API
 #define SHMEM_API __attribute__((visibility("default")))
+#endif
 #define SHMEM_NORETURN __attribute__((noreturn))
 
 #ifdef SHMEM_WARN_DEPRECATED

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mappers: how PEs of one node come to share memory.
 //
-// A mapper plugs in at set-up and leaves only data behind: a file descriptor of one sparse file that every PE of
-// the node maps.  Kinds of shared memory differ in how a peer gets hold of that file, not in how one stores to it.
+// A mapper plugs in at set-up and leaves only data behind: a file descriptor of one sparse file that every PE
+// of the node maps.  Kinds of shared memory differ in how a peer gets hold of that file, not in how one
+// stores to it.
 #pragma once
 
 #include <memory>
@@ -14,10 +15,11 @@ namespace shm {
 
 /// The PEs of one node, as far as a mapper needs to know them.
 struct NodeGroup {
-  std::string key;  ///< unique on the machine: job, user and (virtual) node; letters, digits, '.', '-' and '_'
-  int index;        ///< this PE's place in the node, 0 .. size-1; 0 is the leader
+  std::string
+      key;    ///< unique on the machine: job, user and (virtual) node; letters, digits, '.', '-' and '_'
+  int index;  ///< this PE's place in the node, 0 .. size-1; 0 is the leader
   int size;
-  double timeout;   ///< seconds to wait for the others
+  double timeout;  ///< seconds to wait for the others
 };
 
 class Mapper {
@@ -25,12 +27,12 @@ class Mapper {
   virtual ~Mapper() = default;
   virtual const char* name() const = 0;
 
-  /// Collective over the node: the leader creates an empty file, the others attach to it.  The caller owns the
-  /// descriptor.  Waits for the leader, and (in the leader) for nobody.
+  /// Collective over the node: the leader creates an empty file, the others attach to it.  The caller owns
+  /// the descriptor.  Waits for the leader, and (in the leader) for nobody.
   virtual Result<int> open(const NodeGroup& group) = 0;
 
-  /// Leader, after every member has attached: removes whatever name the file had, so that nothing is left behind
-  /// however the processes end.
+  /// Leader, after every member has attached: removes whatever name the file had, so that nothing is left
+  /// behind however the processes end.
   virtual void all_attached() = 0;
 };
 

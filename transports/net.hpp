@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The network as the core sees it: how data, atomics and messages reach PEs whose memory is not mapped here.
 //
-// Two parts.  Network is the set-up interface, virtual because it is off every fast path.  Channel with its flat
-// NetOps table is the data interface: one predictable indirect call before the wire.  A decorator (the software
-// NIC, the faulty network of the tests) is a Network that opens channels of its own with its own table and holds
-// the inner channel.
+// Two parts.  Network is the set-up interface, virtual because it is off every fast path.  Channel with its
+// flat NetOps table is the data interface: one predictable indirect call before the wire.  A decorator (the
+// software NIC, the faulty network of the tests) is a Network that opens channels of its own with its own
+// table and holds the inner channel.
 //
-// Nothing here blocks.  Every operation is posted and completes later; the core waits, by polling the network,
-// because only the core knows how to wait (spin, yield, block) and what else must make progress meanwhile.
+// Nothing here blocks.  Every operation is posted and completes later; the core waits, by polling the
+// network, because only the core knows how to wait (spin, yield, block) and what else must make progress
+// meanwhile.
 #pragma once
 
 #include <atomic>
@@ -48,8 +49,8 @@ struct Channel;
 
 /// Operations on one channel.  All may be called by any thread; all return at once, but may poll the network
 /// while the provider has no room.  An operation counts as outstanding until it is complete AT THE TARGET: a
-/// put's data are visible there, an atomic has been applied, a get's data have arrived here.  `completion` may
-/// be null: the operation is then only found complete by idle().  Errors end the job (fatal()).
+/// put's data are visible there, an atomic has been applied, a get's data have arrived here.  `completion`
+/// may be null: the operation is then only found complete by idle().  Errors end the job (fatal()).
 struct NetOps {
   /// Stores n bytes at `to` on `pe`.  With `copy`, `source` may be reused on return (REQUIRES: n <=
   /// Network::copy_limit()); without, it must stay until the operation is complete.
@@ -58,13 +59,13 @@ struct NetOps {
   /// Fetches n bytes at `from` on `pe` into `dest`.
   void (*get)(Channel*, int pe, void* dest, RemoteAddress from, std::size_t n, Completion*);
 
-  /// Applies `op`; operands are copied before return.  A fetching operation passes `fetch`, which stays in use
-  /// until completion; others pass null.  REQUIRES: natural alignment, is_defined(op, type).
+  /// Applies `op`; operands are copied before return.  A fetching operation passes `fetch`, which stays in
+  /// use until completion; others pass null.  REQUIRES: natural alignment, is_defined(op, type).
   void (*amo)(Channel*, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
               const void* compare, void* fetch, Completion*);
 
-  /// Has handler `id` (core/progress) run at `pe` with a copy of n bytes.  Messages of one channel to one PE are
-  /// delivered in order, and are not ordered with puts or atomics.  Complete when the message has left.
+  /// Has handler `id` (core/progress) run at `pe` with a copy of n bytes.  Messages of one channel to one PE
+  /// are delivered in order, and are not ordered with puts or atomics.  Complete when the message has left.
   /// REQUIRES: n <= kMaxMessage.
   void (*send)(Channel*, int pe, std::uint16_t id, const void* message, std::size_t n);
 
@@ -88,7 +89,8 @@ struct Channel {
 /// Largest payload of a message.
 inline constexpr std::size_t kMaxMessage = 16000;
 
-/// Called on whichever thread polls.  REQUIRES of the handler: it does not wait and does not poll; it may send.
+/// Called on whichever thread polls.  REQUIRES of the handler: it does not wait and does not poll; it may
+/// send.
 using MessageSink = void (*)(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n);
 
 /// One network of a process.  Thread safety: set-up from one thread; poll() from any, at any time.
@@ -119,12 +121,13 @@ class Network {
   virtual bool poll() = 0;
 
   /// For a thread that has nothing else to do: a descriptor that becomes readable when poll() has work, and
-  /// whether it is safe to block on it now (false: poll again first).
+  /// whether it is safe to block on it now (false: poll again first).  may_block() may itself store what a peer sent
+  /// or complete operations: look again at what you wait for between it and blocking.
   virtual int wait_fd() const = 0;
   virtual bool may_block() = 0;
 
-  /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection) do not wake it;
-  /// negative: no limit.
+  /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection) do not wake
+  /// it; negative: no limit.
   virtual long max_block_us() const { return -1; }
 
   /// Largest put with `copy`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transports/registry.hpp"
 
+#include "transports/loop/faulty.hpp"
 #include "transports/map/mappers.hpp"
 #include "transports/ofi/fabric.hpp"
 
@@ -10,8 +11,12 @@ std::unique_ptr<Mapper> make_mapper(const std::string& name) {
   return name == "posix" ? make_posix_mapper() : make_memfd_mapper();
 }
 
-Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool one_host) {
-  return open_fabric({provider, one_host});
+Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool one_host, std::uint64_t faults) {
+  Result<std::unique_ptr<Network>> network = open_fabric({provider, one_host});
+  if (!network.ok() || faults == 0) return network;
+  FaultOptions options;
+  options.seed = faults;
+  return make_faulty(std::move(network.value()), options);
 }
 
 }  // namespace shm

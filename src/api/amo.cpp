@@ -12,34 +12,34 @@ using enum AtomicOp;
 // ---- Blocking
 
 template <class T>
-T _atomic_fetch(Call call, shmem_ctx_t ctx, const T* source, int pe) {
+ATOLL_INLINE T _atomic_fetch(Call call, shmem_ctx_t ctx, const T* source, int pe) {
   return amo_fetch<fetch>(call, ctx, source, T{}, T{}, pe);
 }
 
 template <class T>
-void _atomic_set(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
+ATOLL_INLINE void _atomic_set(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
   amo_update<set>(call, ctx, dest, value, pe);
 }
 
 template <class T>
-T _atomic_swap(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
+ATOLL_INLINE T _atomic_swap(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
   return amo_fetch<swap>(call, ctx, dest, value, T{}, pe);
 }
 
 template <class T>
-T _atomic_compare_swap(Call call, shmem_ctx_t ctx, T* dest, T cond, T value, int pe) {
+ATOLL_INLINE T _atomic_compare_swap(Call call, shmem_ctx_t ctx, T* dest, T cond, T value, int pe) {
   return amo_fetch<compare_swap>(call, ctx, dest, value, cond, pe);
 }
 
 // Each operation that has a fetching and a non-fetching form, with an operand.
-#define ATOLL_AMO_PAIR(NAME, OP)                                                        \
-  template <class T>                                                                    \
-  T _atomic_fetch_##NAME(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {        \
-    return amo_fetch<OP>(call, ctx, dest, value, T{}, pe);                              \
-  }                                                                                     \
-  template <class T>                                                                    \
-  void _atomic_##NAME(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {           \
-    amo_update<OP>(call, ctx, dest, value, pe);                                         \
+#define ATOLL_AMO_PAIR(NAME, OP)                                                              \
+  template <class T>                                                                          \
+  ATOLL_INLINE T _atomic_fetch_##NAME(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) { \
+    return amo_fetch<OP>(call, ctx, dest, value, T{}, pe);                                    \
+  }                                                                                           \
+  template <class T>                                                                          \
+  ATOLL_INLINE void _atomic_##NAME(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {    \
+    amo_update<OP>(call, ctx, dest, value, pe);                                               \
   }
 ATOLL_AMO_PAIR(add, add)
 ATOLL_AMO_PAIR(and, bit_and)
@@ -48,36 +48,37 @@ ATOLL_AMO_PAIR(xor, bit_xor)
 #undef ATOLL_AMO_PAIR
 
 template <class T>
-T _atomic_fetch_inc(Call call, shmem_ctx_t ctx, T* dest, int pe) {
+ATOLL_INLINE T _atomic_fetch_inc(Call call, shmem_ctx_t ctx, T* dest, int pe) {
   return amo_fetch<add>(call, ctx, dest, T{1}, T{}, pe);
 }
 
 template <class T>
-void _atomic_inc(Call call, shmem_ctx_t ctx, T* dest, int pe) {
+ATOLL_INLINE void _atomic_inc(Call call, shmem_ctx_t ctx, T* dest, int pe) {
   amo_update<add>(call, ctx, dest, T{1}, pe);
 }
 
 // ---- Nonblocking
 
 template <class T>
-void _atomic_fetch_nbi(Call call, shmem_ctx_t ctx, T* result, const T* source, int pe) {
+ATOLL_INLINE void _atomic_fetch_nbi(Call call, shmem_ctx_t ctx, T* result, const T* source, int pe) {
   amo_start<fetch>(call, ctx, result, source, T{}, T{}, pe);
 }
 
 template <class T>
-void _atomic_compare_swap_nbi(Call call, shmem_ctx_t ctx, T* result, T* dest, T cond, T value, int pe) {
+ATOLL_INLINE void _atomic_compare_swap_nbi(Call call, shmem_ctx_t ctx, T* result, T* dest, T cond, T value,
+                                           int pe) {
   amo_start<compare_swap>(call, ctx, result, dest, value, cond, pe);
 }
 
 template <class T>
-void _atomic_fetch_inc_nbi(Call call, shmem_ctx_t ctx, T* result, T* dest, int pe) {
+ATOLL_INLINE void _atomic_fetch_inc_nbi(Call call, shmem_ctx_t ctx, T* result, T* dest, int pe) {
   amo_start<add>(call, ctx, result, dest, T{1}, T{}, pe);
 }
 
-#define ATOLL_AMO_NBI(NAME, OP)                                                                          \
-  template <class T>                                                                                     \
-  void _atomic_##NAME##_nbi(Call call, shmem_ctx_t ctx, T* result, T* dest, T value, int pe) {           \
-    amo_start<OP>(call, ctx, result, dest, value, T{}, pe);                                              \
+#define ATOLL_AMO_NBI(NAME, OP)                                                                             \
+  template <class T>                                                                                        \
+  ATOLL_INLINE void _atomic_##NAME##_nbi(Call call, shmem_ctx_t ctx, T* result, T* dest, T value, int pe) { \
+    amo_start<OP>(call, ctx, result, dest, value, T{}, pe);                                                 \
   }
 ATOLL_AMO_NBI(swap, swap)
 ATOLL_AMO_NBI(fetch_add, add)
@@ -89,42 +90,42 @@ ATOLL_AMO_NBI(fetch_xor, bit_xor)
 // ---- Names from before 1.4
 
 template <class T>
-T _fetch(Call call, const T* source, int pe) {
+ATOLL_INLINE T _fetch(Call call, const T* source, int pe) {
   return _atomic_fetch(call, SHMEM_CTX_DEFAULT, source, pe);
 }
 
 template <class T>
-void _set(Call call, T* dest, T value, int pe) {
+ATOLL_INLINE void _set(Call call, T* dest, T value, int pe) {
   _atomic_set(call, SHMEM_CTX_DEFAULT, dest, value, pe);
 }
 
 template <class T>
-T _swap(Call call, T* dest, T value, int pe) {
+ATOLL_INLINE T _swap(Call call, T* dest, T value, int pe) {
   return _atomic_swap(call, SHMEM_CTX_DEFAULT, dest, value, pe);
 }
 
 template <class T>
-T _cswap(Call call, T* dest, T cond, T value, int pe) {
+ATOLL_INLINE T _cswap(Call call, T* dest, T cond, T value, int pe) {
   return _atomic_compare_swap(call, SHMEM_CTX_DEFAULT, dest, cond, value, pe);
 }
 
 template <class T>
-T _finc(Call call, T* dest, int pe) {
+ATOLL_INLINE T _finc(Call call, T* dest, int pe) {
   return _atomic_fetch_inc(call, SHMEM_CTX_DEFAULT, dest, pe);
 }
 
 template <class T>
-void _inc(Call call, T* dest, int pe) {
+ATOLL_INLINE void _inc(Call call, T* dest, int pe) {
   _atomic_inc(call, SHMEM_CTX_DEFAULT, dest, pe);
 }
 
 template <class T>
-T _fadd(Call call, T* dest, T value, int pe) {
+ATOLL_INLINE T _fadd(Call call, T* dest, T value, int pe) {
   return _atomic_fetch_add(call, SHMEM_CTX_DEFAULT, dest, value, pe);
 }
 
 template <class T>
-void _add(Call call, T* dest, T value, int pe) {
+ATOLL_INLINE void _add(Call call, T* dest, T value, int pe) {
   _atomic_add(call, SHMEM_CTX_DEFAULT, dest, value, pe);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the tables of include/shmem to symbols: each function is a strong pshmem_ name and a weak shmem_ alias of it,
-// so that a tool may replace shmem_x and call pshmem_x (OpenSHMEM 1.6, section 10).
+// From the tables of include/shmem to symbols: each function is a strong pshmem_ name and a weak shmem_ alias
+// of it, so that a tool may replace shmem_x and call pshmem_x (OpenSHMEM 1.6, section 10).
 //
 // A family such as _put is one template `_put<T>(Call, shmem_ctx_t, arguments)` in namespace shm::api; the
 // ATOLL_*_ROW macros instantiate it for every row of its type table.
@@ -10,53 +10,57 @@
 #include "pshmem.h"
 #include "shmem.h"
 
+// Families on the hot path: each symbol gets a body of its own instead of a jump to a shared one.
+#define ATOLL_INLINE [[gnu::always_inline]] inline
+
 #define ATOLL_STRIP_(...) __VA_ARGS__
 
 // A function whose twin has the same signature: RET pshmem_x PARAMS { return BODY; } and its alias.
 #define ATOLL_ALIAS_(RET, NAME, PARAMS) [[gnu::weak, gnu::alias("p" #NAME)]] SHMEM_API RET NAME PARAMS;
 
-#define ATOLL_DEFINE_(NAME, T, OP, RET, PARAMS, ARGS)                                            \
-  RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                                          \
-    return shm::api::OP<T>(shm::Call{"shmem_" #NAME #OP}, ATOLL_STRIP_ ARGS);                \
-  }                                                                                              \
+#define ATOLL_DEFINE_(NAME, T, OP, RET, PARAMS, ARGS)                         \
+  RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                       \
+    return shm::api::OP<T>(shm::Call{"shmem_" #NAME #OP}, ATOLL_STRIP_ ARGS); \
+  }                                                                           \
   [[gnu::weak, gnu::alias("pshmem_" #NAME #OP)]] RET(T) shmem_##NAME##OP(PARAMS(T));
 
-#define ATOLL_DEFINE_CTX_(NAME, T, OP, RET, PARAMS, ARGS)                                                   \
-  RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                                                     \
-    return shm::api::OP<T>(shm::Call{"shmem_" #NAME #OP}, SHMEM_CTX_DEFAULT, ATOLL_STRIP_ ARGS);        \
-  }                                                                                                         \
-  RET(T) pshmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                                                \
-    return shm::api::OP<T>(shm::Call{"shmem_ctx_" #NAME #OP}, ctx, ATOLL_STRIP_ ARGS);                  \
-  }                                                                                                         \
-  [[gnu::weak, gnu::alias("pshmem_" #NAME #OP)]] RET(T) shmem_##NAME##OP(PARAMS(T));                        \
+#define ATOLL_DEFINE_CTX_(NAME, T, OP, RET, PARAMS, ARGS)                                        \
+  RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                                          \
+    return shm::api::OP<T>(shm::Call{"shmem_" #NAME #OP}, SHMEM_CTX_DEFAULT, ATOLL_STRIP_ ARGS); \
+  }                                                                                              \
+  RET(T) pshmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                                     \
+    return shm::api::OP<T>(shm::Call{"shmem_ctx_" #NAME #OP}, ctx, ATOLL_STRIP_ ARGS);           \
+  }                                                                                              \
+  [[gnu::weak, gnu::alias("pshmem_" #NAME #OP)]] RET(T) shmem_##NAME##OP(PARAMS(T));             \
   [[gnu::weak, gnu::alias("pshmem_ctx_" #NAME #OP)]] RET(T) shmem_ctx_##NAME##OP(shmem_ctx_t, PARAMS(T));
 
 // The same for names with an element size, whose template takes the bytes of one element.
-#define ATOLL_DEFINE_SIZED_(NAME, BYTES, OP, TAIL, RET, PARAMS, ARGS)                                    \
-  RET(void) pshmem##OP##NAME##TAIL(PARAMS(void)) {                                                       \
-    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem" #OP #NAME #TAIL}, ATOLL_STRIP_ ARGS);  \
-  }                                                                                                      \
+#define ATOLL_DEFINE_SIZED_(NAME, BYTES, OP, TAIL, RET, PARAMS, ARGS)                               \
+  RET(void) pshmem##OP##NAME##TAIL(PARAMS(void)) {                                                  \
+    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem" #OP #NAME #TAIL}, ATOLL_STRIP_ ARGS); \
+  }                                                                                                 \
   [[gnu::weak, gnu::alias("pshmem" #OP #NAME #TAIL)]] RET(void) shmem##OP##NAME##TAIL(PARAMS(void));
 
-#define ATOLL_DEFINE_SIZED_CTX_(NAME, BYTES, OP, TAIL, RET, PARAMS, ARGS)                                         \
-  RET(void) pshmem##OP##NAME##TAIL(PARAMS(void)) {                                                                \
-    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem" #OP #NAME #TAIL}, SHMEM_CTX_DEFAULT,            \
-                                              ATOLL_STRIP_ ARGS);                                                 \
-  }                                                                                                               \
-  RET(void) pshmem_ctx##OP##NAME##TAIL(shmem_ctx_t ctx, PARAMS(void)) {                                           \
-    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem_ctx" #OP #NAME #TAIL}, ctx, ATOLL_STRIP_ ARGS);  \
-  }                                                                                                               \
-  [[gnu::weak, gnu::alias("pshmem" #OP #NAME #TAIL)]] RET(void) shmem##OP##NAME##TAIL(PARAMS(void));              \
-  [[gnu::weak, gnu::alias("pshmem_ctx" #OP #NAME #TAIL)]]                                                         \
-  RET(void) shmem_ctx##OP##NAME##TAIL(shmem_ctx_t, PARAMS(void));
+#define ATOLL_DEFINE_SIZED_CTX_(NAME, BYTES, OP, TAIL, RET, PARAMS, ARGS)                                    \
+  RET(void) pshmem##OP##NAME##TAIL(PARAMS(void)) {                                                           \
+    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem" #OP #NAME #TAIL}, SHMEM_CTX_DEFAULT,           \
+                                            ATOLL_STRIP_ ARGS);                                              \
+  }                                                                                                          \
+  RET(void) pshmem_ctx##OP##NAME##TAIL(shmem_ctx_t ctx, PARAMS(void)) {                                      \
+    return shm::api::sized##OP##TAIL<BYTES>(shm::Call{"shmem_ctx" #OP #NAME #TAIL}, ctx, ATOLL_STRIP_ ARGS); \
+  }                                                                                                          \
+  [[gnu::weak, gnu::alias("pshmem" #OP #NAME #TAIL)]] RET(void) shmem##OP##NAME##TAIL(PARAMS(void));         \
+  [[gnu::weak, gnu::alias("pshmem_ctx" #OP #NAME #TAIL)]] RET(void)                                          \
+      shmem_ctx##OP##NAME##TAIL(shmem_ctx_t, PARAMS(void));
 
 // Rows of the tables, to be passed to SHMEM_OPS_... and SHMEM_SIZED_...
 #define ATOLL_ROW(TYPES, OP, SHAPE) \
   SHMEM_TYPES_##TYPES(ATOLL_DEFINE_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE))
 #define ATOLL_CTX_ROW(TYPES, OP, SHAPE) \
   SHMEM_TYPES_##TYPES(ATOLL_DEFINE_CTX_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE))
-#define ATOLL_SIZED_ROW(UNITS, OP, TAIL, SHAPE) \
-  SHMEM_UNITS_##UNITS(ATOLL_DEFINE_SIZED_, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE))
-#define ATOLL_SIZED_CTX_ROW(UNITS, OP, TAIL, SHAPE)                                                        \
-  SHMEM_UNITS_##UNITS(ATOLL_DEFINE_SIZED_CTX_, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE,          \
+#define ATOLL_SIZED_ROW(UNITS, OP, TAIL, SHAPE)                                               \
+  SHMEM_UNITS_##UNITS(ATOLL_DEFINE_SIZED_, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, \
+                      (SHMEM_ARGS_##SHAPE))
+#define ATOLL_SIZED_CTX_ROW(UNITS, OP, TAIL, SHAPE)                                               \
+  SHMEM_UNITS_##UNITS(ATOLL_DEFINE_SIZED_CTX_, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, \
                       (SHMEM_ARGS_##SHAPE))

@@ -11,8 +11,8 @@ using shm::Call;
 
 void* aligned(Call call, std::size_t alignment, std::size_t bytes) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment % sizeof(void*) != 0) {
-    shm::fatal("%s: alignment is %zu; allowed are powers of two that are multiples of %zu", call.name, alignment,
-                 sizeof(void*));
+    shm::fatal("%s: alignment is %zu; allowed are powers of two that are multiples of %zu", call.name,
+               alignment, sizeof(void*));
   }
   return shm::allocate(call, bytes, alignment, false);
 }
@@ -33,7 +33,9 @@ void* pshmem_calloc(size_t count, size_t bytes) {
 void* pshmem_align(size_t alignment, size_t bytes) { return aligned({"shmem_align"}, alignment, bytes); }
 
 // All of the heap serves atomics and signals equally well.
-void* pshmem_malloc_with_hints(size_t bytes, long) { return shm::allocate({"shmem_malloc_with_hints"}, bytes, 0, false); }
+void* pshmem_malloc_with_hints(size_t bytes, long) {
+  return shm::allocate({"shmem_malloc_with_hints"}, bytes, 0, false);
+}
 
 void* pshmem_realloc(void* block, size_t bytes) { return shm::reallocate({"shmem_realloc"}, block, bytes); }
 

@@ -42,7 +42,9 @@ void pshmem_ctx_quiet(shmem_ctx_t ctx) {
   if (ctx != SHMEM_CTX_INVALID) shm::quiet(shm::context_of({"shmem_ctx_quiet"}, ctx));
 }
 
-void pshmem_pe_quiet(const int* pes, size_t count) { quiet_pes({"shmem_pe_quiet"}, SHMEM_CTX_DEFAULT, pes, count); }
+void pshmem_pe_quiet(const int* pes, size_t count) {
+  quiet_pes({"shmem_pe_quiet"}, SHMEM_CTX_DEFAULT, pes, count);
+}
 void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int* pes, size_t count) {
   quiet_pes({"shmem_ctx_pe_quiet"}, ctx, pes, count);
 }

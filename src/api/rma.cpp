@@ -10,32 +10,32 @@ namespace {
 // ---- By type
 
 template <class T>
-void _p(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
+ATOLL_INLINE void _p(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
   put_element(call, ctx, dest, value, pe);
 }
 
 template <class T>
-T _g(Call call, shmem_ctx_t ctx, const T* source, int pe) {
+ATOLL_INLINE T _g(Call call, shmem_ctx_t ctx, const T* source, int pe) {
   return get_element(call, ctx, source, pe);
 }
 
 template <class T>
-void _put(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
+ATOLL_INLINE void _put(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
   put_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::yes);
 }
 
 template <class T>
-void _get(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
+ATOLL_INLINE void _get(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
   get_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::yes);
 }
 
 template <class T>
-void _put_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
+ATOLL_INLINE void _put_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
   put_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::no);
 }
 
 template <class T>
-void _get_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
+ATOLL_INLINE void _get_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
   get_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::no);
 }
 
@@ -46,94 +46,98 @@ Strides strides_of(size_t element, size_t bsize, size_t blocks, ptrdiff_t dst, p
 }
 
 template <class T>
-void _iput(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe) {
+ATOLL_INLINE void _iput(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst,
+                        size_t n, int pe) {
   put_strided(call, ctx, dest, source, strides_of(sizeof(T), 1, n, dst, sst), pe);
 }
 
 template <class T>
-void _iget(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe) {
+ATOLL_INLINE void _iget(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst,
+                        size_t n, int pe) {
   get_strided(call, ctx, dest, source, strides_of(sizeof(T), 1, n, dst, sst), pe);
 }
 
 template <class T>
-void _ibput(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
-            size_t blocks, int pe) {
+ATOLL_INLINE void _ibput(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst,
+                         size_t bsize, size_t blocks, int pe) {
   put_strided(call, ctx, dest, source, strides_of(sizeof(T), bsize, blocks, dst, sst), pe);
 }
 
 template <class T>
-void _ibget(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
-            size_t blocks, int pe) {
+ATOLL_INLINE void _ibget(Call call, shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst,
+                         size_t bsize, size_t blocks, int pe) {
   get_strided(call, ctx, dest, source, strides_of(sizeof(T), bsize, blocks, dst, sst), pe);
 }
 
 template <class T>
-void _put_signal(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, uint64_t* signal, uint64_t value,
-                 int sig_op, int pe) {
+ATOLL_INLINE void _put_signal(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n,
+                              uint64_t* signal, uint64_t value, int sig_op, int pe) {
   put_signal(call, ctx, dest, source, n * sizeof(T), signal, value, sig_op, pe, Blocking::yes);
 }
 
 template <class T>
-void _put_signal_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, uint64_t* signal,
-                     uint64_t value, int sig_op, int pe) {
+ATOLL_INLINE void _put_signal_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n,
+                                  uint64_t* signal, uint64_t value, int sig_op, int pe) {
   put_signal(call, ctx, dest, source, n * sizeof(T), signal, value, sig_op, pe, Blocking::no);
 }
 
 // ---- By element size
 
 template <size_t kBytes>
-void sized_put(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
+ATOLL_INLINE void sized_put(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
   put_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::yes);
 }
 
 template <size_t kBytes>
-void sized_get(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
+ATOLL_INLINE void sized_get(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
   get_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::yes);
 }
 
 template <size_t kBytes>
-void sized_put_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
+ATOLL_INLINE void sized_put_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
+                                int pe) {
   put_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::no);
 }
 
 template <size_t kBytes>
-void sized_get_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
+ATOLL_INLINE void sized_get_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
+                                int pe) {
   get_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::no);
 }
 
 template <size_t kBytes>
-void sized_iput(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t n,
-                int pe) {
+ATOLL_INLINE void sized_iput(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                             ptrdiff_t sst, size_t n, int pe) {
   put_strided(call, ctx, dest, source, strides_of(kBytes, 1, n, dst, sst), pe);
 }
 
 template <size_t kBytes>
-void sized_iget(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t n,
-                int pe) {
+ATOLL_INLINE void sized_iget(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                             ptrdiff_t sst, size_t n, int pe) {
   get_strided(call, ctx, dest, source, strides_of(kBytes, 1, n, dst, sst), pe);
 }
 
 template <size_t kBytes>
-void sized_ibput(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
-                 size_t bsize, size_t blocks, int pe) {
+ATOLL_INLINE void sized_ibput(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                              ptrdiff_t sst, size_t bsize, size_t blocks, int pe) {
   put_strided(call, ctx, dest, source, strides_of(kBytes, bsize, blocks, dst, sst), pe);
 }
 
 template <size_t kBytes>
-void sized_ibget(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
-                 size_t bsize, size_t blocks, int pe) {
+ATOLL_INLINE void sized_ibget(Call call, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                              ptrdiff_t sst, size_t bsize, size_t blocks, int pe) {
   get_strided(call, ctx, dest, source, strides_of(kBytes, bsize, blocks, dst, sst), pe);
 }
 
 template <size_t kBytes>
-void sized_put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, uint64_t* signal,
-                      uint64_t value, int sig_op, int pe) {
+ATOLL_INLINE void sized_put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
+                                   uint64_t* signal, uint64_t value, int sig_op, int pe) {
   put_signal(call, ctx, dest, source, n * kBytes, signal, value, sig_op, pe, Blocking::yes);
 }
 
 template <size_t kBytes>
-void sized_put_signal_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, uint64_t* signal,
-                          uint64_t value, int sig_op, int pe) {
+ATOLL_INLINE void sized_put_signal_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
+                                       uint64_t* signal, uint64_t value, int sig_op, int pe) {
   put_signal(call, ctx, dest, source, n * kBytes, signal, value, sig_op, pe, Blocking::no);
 }
 

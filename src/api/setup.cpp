@@ -42,8 +42,10 @@ void pshmem_init(void) { start_or_die({"shmem_init"}); }
 // The library is built for the highest level; what the program asked for is what it is told.
 int pshmem_init_thread(int requested, int* provided) {
   if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
-    shm::warn("shmem_init_thread: requested is %d; allowed are SHMEM_THREAD_SINGLE (0), _FUNNELED, _SERIALIZED and "
-                "_MULTIPLE (3)", requested);
+    shm::warn(
+        "shmem_init_thread: requested is %d; allowed are SHMEM_THREAD_SINGLE (0), _FUNNELED, _SERIALIZED and "
+        "_MULTIPLE (3)",
+        requested);
     return 1;
   }
   if (shm::Status status = shm::start_library(requested); !status.ok()) {

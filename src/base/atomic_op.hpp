@@ -14,7 +14,18 @@
 namespace shm {
 
 /// Values go over the wire between PEs of one job; append only.
-enum class AtomicOp : std::uint8_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor, min, max };
+enum class AtomicOp : std::uint8_t {
+  fetch,
+  set,
+  swap,
+  compare_swap,
+  add,
+  bit_and,
+  bit_or,
+  bit_xor,
+  min,
+  max
+};
 inline constexpr int kAtomicOps = 10;
 
 /// How the bits of an operand are read.  Values go over the wire; append only.
@@ -49,9 +60,9 @@ T atomic_update(T* at, F next) {
   return old;
 }
 
-/// Applies `op` to *at and returns the old value (compilers drop it, and choose the shorter instruction, where
-/// the caller does).  `compare` is read by compare_swap only.  REQUIRES: `at` naturally aligned.
-/// Adds wrap around as two's complement: the sum is formed unsigned.
+/// Applies `op` to *at and returns the old value (compilers drop it, and choose the shorter instruction,
+/// where the caller does).  `compare` is read by compare_swap only.  REQUIRES: `at` naturally aligned. Adds
+/// wrap around as two's complement: the sum is formed unsigned.
 template <AtomicOp op, class T>
 [[gnu::always_inline]] inline T atomic_apply(T* at, T value, T compare = T{}) {
   std::atomic_ref<T> word(*at);
@@ -80,7 +91,8 @@ template <AtomicOp op, class T>
   }
 }
 
-/// Whether the specification or our extensions define `op` for `type`: no bitwise operations on floating point.
+/// Whether the specification or our extensions define `op` for `type`: no bitwise operations on floating
+/// point.
 constexpr bool is_defined(AtomicOp op, AtomicType type) {
   const bool real = type == AtomicType::f32 || type == AtomicType::f64;
   return !real || (op != AtomicOp::bit_and && op != AtomicOp::bit_or && op != AtomicOp::bit_xor);
@@ -118,8 +130,8 @@ void apply_typed(AtomicOp op, void* at, const void* value, const void* compare, 
 
 }  // namespace detail
 
-/// The same operations chosen at run time: for requests that arrive as messages.  `value`, `compare` and `old`
-/// point to operands of the type's size, at any alignment, and may be null where they are not needed.
+/// The same operations chosen at run time: for requests that arrive as messages.  `value`, `compare` and
+/// `old` point to operands of the type's size, at any alignment, and may be null where they are not needed.
 /// REQUIRES: is_defined(op, type).
 inline void atomic_apply(AtomicOp op, AtomicType type, void* at, const void* value, const void* compare,
                          void* old) {

@@ -48,7 +48,8 @@ bool parse_count(Env::Count& out, std::string_view text, std::string& rule) {
   rule = "a non-negative whole number, or auto";
   if (text.empty() || text == "auto") return true;
   double number = 0;
-  if (!parse_number(text, number) || number < 0 || number > 1e15 || number != std::floor(number)) return false;
+  if (!parse_number(text, number) || number < 0 || number > 1e15 || number != std::floor(number))
+    return false;
   out = static_cast<std::uint64_t>(number);
   return true;
 }
@@ -73,11 +74,18 @@ bool parse_choice(std::string& out, std::string_view text, std::string_view word
   }
 }
 
-// Which parser a kind uses.  Size and Count, Choice and Text are the same C++ types, hence names and not types.
+// Which parser a kind uses.  Size and Count, Choice and Text are the same C++ types, hence names and not
+// types.
 bool read_Flag(bool& out, std::string_view t, const char* d, std::string& r) { return parse(out, t, d, r); }
-bool read_Size(Env::Size& out, std::string_view t, const char* d, std::string& r) { return parse(out, t, d, r); }
-bool read_Count(Env::Count& out, std::string_view t, const char*, std::string& r) { return parse_count(out, t, r); }
-bool read_Seconds(double& out, std::string_view t, const char* d, std::string& r) { return parse(out, t, d, r); }
+bool read_Size(Env::Size& out, std::string_view t, const char* d, std::string& r) {
+  return parse(out, t, d, r);
+}
+bool read_Count(Env::Count& out, std::string_view t, const char*, std::string& r) {
+  return parse_count(out, t, r);
+}
+bool read_Seconds(double& out, std::string_view t, const char* d, std::string& r) {
+  return parse(out, t, d, r);
+}
 bool read_Choice(std::string& out, std::string_view t, const char* d, std::string& r) {
   return parse_choice(out, t == d ? std::string_view() : t, d, r);
 }
@@ -130,11 +138,11 @@ std::optional<std::size_t> parse_size(std::string_view text) {
 Result<Env> Env::read() {
   Env env;
   std::string rule;
-#define ENV(NAME, KIND, member, def, help)                                                                  \
-  {                                                                                                         \
-    const char* text = text_of(#NAME);                                                                      \
-    if (!read_##KIND(env.member, text != nullptr ? text : def, def, rule))                                  \
-      return Status::error("SHMEM_" #NAME "=" + std::string(text) + " is not valid: allowed is " + rule);   \
+#define ENV(NAME, KIND, member, def, help)                                                                \
+  {                                                                                                       \
+    const char* text = text_of(#NAME);                                                                    \
+    if (!read_##KIND(env.member, text != nullptr ? text : def, def, rule))                                \
+      return Status::error("SHMEM_" #NAME "=" + std::string(text) + " is not valid: allowed is " + rule); \
   }
 #include "base/env.def"
 #undef ENV
@@ -143,9 +151,8 @@ Result<Env> Env::read() {
 
 std::string Env::describe() const {
   std::string text;
-#define ENV(NAME, KIND, member, def, help)                                              \
-  text += "  SHMEM_" #NAME "=" + show(member) + (text_of(#NAME) ? "" : " (default)") +  \
-          "\n      " help "\n";
+#define ENV(NAME, KIND, member, def, help) \
+  text += "  SHMEM_" #NAME "=" + show(member) + (text_of(#NAME) ? "" : " (default)") + "\n      " help "\n";
 #include "base/env.def"
 #undef ENV
   return text;

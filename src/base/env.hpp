@@ -35,9 +35,9 @@ struct Env {
   std::string describe() const;
 };
 
-/// A size as the specification writes it (SHMEM_SYMMETRIC_SIZE): a non-negative integer or decimal, then at most
-/// one suffix of kKmMgGtT (powers of 1024); what follows the suffix is ignored; fractions are rounded up.
-/// Empty result: the text does not start with a number, or the value does not fit.
+/// A size as the specification writes it (SHMEM_SYMMETRIC_SIZE): a non-negative integer or decimal, then at
+/// most one suffix of kKmMgGtT (powers of 1024); what follows the suffix is ignored; fractions are rounded
+/// up. Empty result: the text does not start with a number, or the value does not fit.
 std::optional<std::size_t> parse_size(std::string_view text);
 
 }  // namespace shm

@@ -19,7 +19,8 @@ void print_line(const char* format, va_list arguments) {
   char line[1024];
   int length = identity.empty() ? std::snprintf(line, sizeof line, "atoll: ")
                                 : std::snprintf(line, sizeof line, "atoll: %s: ", identity.c_str());
-  length += std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length) - 1, format, arguments);
+  length +=
+      std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length) - 1, format, arguments);
   const std::size_t kept = std::min(static_cast<std::size_t>(length), sizeof line - 2);
   line[kept] = '\n';
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, kept + 1);

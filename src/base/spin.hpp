@@ -31,7 +31,9 @@ class SpinLock {
     }
   }
   // The acquire pairs with the release in unlock(): what the last holder wrote is seen by the next.
-  bool try_lock() { return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire); }
+  bool try_lock() {
+    return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() { held_.store(false, std::memory_order_release); }
 
  private:

@@ -25,7 +25,7 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                 // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}                    // NOLINT: implicit on purpose
   Result(Status status) : status_(std::move(status)), value_() {}  // NOLINT: implicit on purpose
 
   bool ok() const { return status_.ok(); }

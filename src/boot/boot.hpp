@@ -19,7 +19,7 @@ struct Job {
   std::vector<int> node_ranks;  ///< ranks on this (virtual) node, ascending, this one included
   std::string id;               ///< unique on every host that the job touches
   std::string host;
-  bool one_host = true;         ///< all PEs run on this host (they may still be on several virtual nodes)
+  bool one_host = true;  ///< all PEs run on this host (they may still be on several virtual nodes)
 };
 
 /// Thread safety: one thread at a time, except abort().
@@ -54,7 +54,8 @@ Result<std::unique_ptr<Boot>> make_boot();
 std::unique_ptr<Boot> make_pmix_boot();
 std::unique_ptr<Boot> make_single_boot();
 
-/// Splits `host_ranks` into `virtual_nodes` blocks and returns the block that holds `rank`; 0 or 1 nodes: all.
+/// Splits `host_ranks` into `virtual_nodes` blocks and returns the block that holds `rank`; 0 or 1 nodes:
+/// all.
 std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std::uint64_t virtual_nodes);
 
 }  // namespace shm

@@ -56,9 +56,10 @@ class PmixBoot final : public Boot {
   Status join(const Env& env) override {
     const pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
     if (status != PMIX_SUCCESS) {
-      return Status::error("the PMIx server of this job cannot be reached: " + reason(status) +
-                           "; PMIX_NAMESPACE is set, so a launcher was meant to be there. Start the program with "
-                           "oshrun, or unset PMIX_NAMESPACE to run a single PE");
+      return Status::error(
+          "the PMIx server of this job cannot be reached: " + reason(status) +
+          "; PMIX_NAMESPACE is set, so a launcher was meant to be there. Start the program with "
+          "oshrun, or unset PMIX_NAMESPACE to run a single PE");
     }
     joined_ = true;
     return describe_job(env);
@@ -115,8 +116,10 @@ class PmixBoot final : public Boot {
     timeout_ = env.init_timeout;
     std::uint64_t size = 0;
     std::string peers, host;
-    if (!number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, size)) return Status::error("the PMIx server does not say how many PEs the job has");
-    if (!text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS, peers)) return Status::error("the PMIx server does not say which PEs share this host");
+    if (!number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, size))
+      return Status::error("the PMIx server does not say how many PEs the job has");
+    if (!text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS, peers))
+      return Status::error("the PMIx server does not say which PEs share this host");
     if (!text(self_.rank, PMIX_HOSTNAME, host)) {
       char name[256] = "";
       gethostname(name, sizeof name - 1);
@@ -129,7 +132,8 @@ class PmixBoot final : public Boot {
     job_.host = host;
     job_.one_host = host_ranks.size() == size;
     if (!std::binary_search(host_ranks.begin(), host_ranks.end(), job_.rank)) {
-      return Status::error("the PMIx server's list of PEs on this host (" + peers + ") lacks this PE, " + std::to_string(job_.rank));
+      return Status::error("the PMIx server's list of PEs on this host (" + peers + ") lacks this PE, " +
+                           std::to_string(job_.rank));
     }
     job_.node_ranks = virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0));
     return {};

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The barrier of the world: the base of shmem_barrier_all, shmem_sync_all and the collective allocator.
+// Barriers: of a group, and of the world, the base of shmem_barrier_all, shmem_sync_all and the collective
+// allocator.
 #pragma once
 
 namespace shm {
 
-/// Returns when every PE of the job has entered.  Completes only what plain stores have done before it: callers
-/// that owe more call quiet() first.  Collective over the world, one thread a PE at a time.
+struct Group;
+
+/// Returns when every member of the group has entered.  Completes only what plain stores have done before it:
+/// callers that owe more call quiet() first.
+void sync_group(Group& group);
+
+/// The same for all PEs of the job, one thread a PE at a time.
 void sync_world();
 
 }  // namespace shm

@@ -3,7 +3,6 @@
 
 #include "base/fatal.hpp"
 #include "core/region.hpp"
-#include "core/team.hpp"
 #include "heap/node_memory.hpp"
 
 namespace shm {
@@ -19,13 +18,15 @@ void check_statics_of(Call call, const char* argument, const void* address, int 
   const PeRecord& mine = rt.memory->record(rt.me);
   const PeRecord& theirs = rt.memory->record(pe);
   if (mine.static_size == theirs.static_size && mine.static_layout == theirs.static_layout) return;
-  fatal("%s: %s %p is a global or static variable, and PE %d runs another executable, which lays them out "
-        "differently; use memory from shmem_malloc between different programs",
-        call.name, argument, address, pe);
+  fatal(
+      "%s: %s %p is a global or static variable, and PE %d runs another executable, which lays them out "
+      "differently; use memory from shmem_malloc between different programs",
+      call.name, argument, address, pe);
 }
 
 [[noreturn]] void refuse(Call call, const char* argument, std::uintptr_t address, std::size_t n) {
-  for (const auto& [segment, name] : {std::pair(&rt.heap, "symmetric heap"), std::pair(&rt.statics, "program's variables")}) {
+  for (const auto& [segment, name] :
+       {std::pair(&rt.heap, "symmetric heap"), std::pair(&rt.statics, "program's variables")}) {
     if (segment->holds(address, 1)) {
       fatal("%s: %s %p and the %zu bytes from there reach past the end of the %s at %p", call.name, argument,
             pointer(address), n, name, pointer(segment->base + segment->size));
@@ -35,8 +36,10 @@ void check_statics_of(Call call, const char* argument, const void* address, int 
     fatal("%s: %s %p and the %zu bytes from there reach past the end of %s at %p", call.name, argument,
           pointer(address), n, region->name(), pointer(region->base() + region->size()));
   }
-  fatal("%s: %s %p is not a symmetric address; allowed are memory from shmem_malloc and the like, and global "
-        "and static variables of the executable", call.name, argument, pointer(address));
+  fatal(
+      "%s: %s %p is not a symmetric address; allowed are memory from shmem_malloc and the like, and global "
+      "and static variables of the executable",
+      call.name, argument, pointer(address));
 }
 
 }  // namespace
@@ -47,7 +50,8 @@ void refuse_uninitialised(Call call) {
 
 void check_pe(Call call, int pe) {
   check_started(call);
-  if (static_cast<unsigned>(pe) >= rt.npes) fatal("%s: pe is %d; allowed is 0 to %u", call.name, pe, rt.npes - 1);
+  if (static_cast<unsigned>(pe) >= rt.npes)
+    fatal("%s: pe is %d; allowed is 0 to %u", call.name, pe, rt.npes - 1);
 }
 
 Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe) {
@@ -67,24 +71,6 @@ Target resolve(Call call, const char* argument, const void* address, std::size_t
     refuse(call, argument, a, n);
   }
   return target;
-}
-
-Context& context_of(Call call, shmem_ctx_t handle) {
-  if (handle == SHMEM_CTX_DEFAULT) [[likely]] return rt.world_context;
-  check_started(call);
-  if (handle == SHMEM_CTX_INVALID) {
-    fatal("%s: ctx is SHMEM_CTX_INVALID; allowed are SHMEM_CTX_DEFAULT and contexts made by shmem_ctx_create or "
-          "shmem_team_create_ctx and not yet destroyed", call.name);
-  }
-  return *reinterpret_cast<Context*>(handle);
-}
-
-int world_pe(Call call, shmem_ctx_t handle, int pe) {
-  const Team& team = *context_of(call, handle).team;
-  if (static_cast<unsigned>(pe) >= static_cast<unsigned>(team.size)) {
-    fatal("%s: pe is %d; allowed in the context's team is 0 to %d", call.name, pe, team.size - 1);
-  }
-  return team.world_pe(pe);
 }
 
 }  // namespace shm

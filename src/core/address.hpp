@@ -11,28 +11,43 @@ struct Call {
   const char* name;
 };
 
-/// Start of the peer's n bytes at `address` in this process's memory, or null: then the PE is on another node, the
-/// address lies in a region with rules of its own, or an argument is wrong; resolve() finds out which.
-/// This is the hot path of every operation: one PE test, one range test, one load, one add.
-[[gnu::always_inline]] inline std::byte* mapped(const void* address, std::size_t n, int pe) {
-  const auto a = reinterpret_cast<std::uintptr_t>(address);
-  if (static_cast<unsigned>(pe) >= rt.npes) [[unlikely]] return nullptr;
-  std::ptrdiff_t delta;
-  if (rt.heap.holds(a, n)) [[likely]] {
-    delta = rt.heap.delta[pe];
-  } else if (rt.statics.holds(a, n)) {
-    delta = rt.statics.delta[pe];
-  } else [[unlikely]] {
+/// Where `segment` of the PE lies relative to ours, applied to `address`; null if it is not mapped here.
+[[gnu::always_inline]] inline std::byte* at_peer(const SymmetricSegment& segment, std::uintptr_t address,
+                                                 int pe) {
+  const std::ptrdiff_t delta = segment.delta[static_cast<unsigned>(pe)];
+  if (delta == kNoMapping) [[unlikely]]
     return nullptr;
-  }
-  if (delta == kNoMapping) [[unlikely]] return nullptr;
-  return reinterpret_cast<std::byte*>(a + static_cast<std::uintptr_t>(delta));
+  auto* there = reinterpret_cast<std::byte*>(address + static_cast<std::uintptr_t>(delta));
+  if (there == nullptr) __builtin_unreachable();  // a mapping: saves the caller's test for null
+  return there;
 }
 
-/// The same for one object of type T.
+/// The peer's object at `address` in this process's memory, or null: then the PE is on another node, the
+/// address lies in a region with rules of its own, or an argument is wrong; resolve() finds out which. This
+/// is the hot path of every operation: one PE test, one range test, one load, one add.
 template <class T>
-[[gnu::always_inline]] inline T* mapped(const T* address, int pe) {
-  return reinterpret_cast<T*>(mapped(address, sizeof(T), pe));
+[[gnu::always_inline]] inline T* mapped(const T* object, int pe) {
+  static_assert(sizeof(T) <= kLargestElement);
+  const auto address = reinterpret_cast<std::uintptr_t>(object);
+  if (static_cast<unsigned>(pe) >= rt.npes) [[unlikely]]
+    return nullptr;
+  if (rt.heap.starts(address)) [[likely]]
+    return reinterpret_cast<T*>(at_peer(rt.heap, address, pe));
+  if (rt.statics.starts(address)) [[likely]]
+    return reinterpret_cast<T*>(at_peer(rt.statics, address, pe));
+  return nullptr;
+}
+
+/// The same for n bytes.
+[[gnu::always_inline]] inline std::byte* mapped(const void* bytes, std::size_t n, int pe) {
+  const auto address = reinterpret_cast<std::uintptr_t>(bytes);
+  if (static_cast<unsigned>(pe) >= rt.npes) [[unlikely]]
+    return nullptr;
+  if (rt.heap.holds(address, n)) [[likely]]
+    return at_peer(rt.heap, address, pe);
+  if (rt.statics.holds(address, n)) [[likely]]
+    return at_peer(rt.statics, address, pe);
+  return nullptr;
 }
 
 class Region;
@@ -44,21 +59,22 @@ struct Target {
   RemoteAddress remote{};      // else: on another node, at this place
 };
 
-/// Finds out what [address, address + n) on `pe` is.  Ends the job, naming call and argument, if it is nothing
-/// that can be reached.  REQUIRES: n > 0.
+/// Finds out what [address, address + n) on `pe` is.  Ends the job, naming call and argument, if it is
+/// nothing that can be reached.  REQUIRES: n > 0.
 [[gnu::cold]] Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe);
 
 /// Ends the job unless the library is initialised.
 [[gnu::cold]] void refuse_uninitialised(Call call);
 [[gnu::always_inline]] inline void check_started(Call call) {
-  if (!initialised()) [[unlikely]] refuse_uninitialised(call);
+  if (!initialised()) [[unlikely]]
+    refuse_uninitialised(call);
 }
 
 /// Ends the job unless the library is initialised and `pe` names a PE of the world.
 [[gnu::cold]] void check_pe(Call call, int pe);
 
-/// The context behind a handle, and the world number of `pe` in it.  Ends the job if the handle is invalid or the
-/// PE is not in the context's team.
+/// The context behind a handle, and the world number of `pe` in it.  Ends the job if the handle is invalid or
+/// the PE is not in the context's team.
 Context& context_of(Call call, shmem_ctx_t handle);
 int world_pe(Call call, shmem_ctx_t handle, int pe);
 

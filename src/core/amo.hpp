@@ -10,7 +10,8 @@ namespace detail {
 
 // Out of line, so that operands live in memory only when they must.
 template <AtomicOp op, class T>
-[[gnu::cold, gnu::noinline]] T fetch_remotely(Call call, shmem_ctx_t ctx, const T* at, T value, T compare, int pe) {
+[[gnu::cold, gnu::noinline]] T fetch_remotely(Call call, shmem_ctx_t ctx, const T* at, T value, T compare,
+                                              int pe) {
   T old{};
   remote_amo(call, op == AtomicOp::fetch ? "source" : "dest", context_of(call, ctx), op, atomic_type<T>(),
              const_cast<T*>(at), &value, &compare, &old, pe, Blocking::yes);
@@ -19,12 +20,13 @@ template <AtomicOp op, class T>
 
 template <AtomicOp op, class T>
 [[gnu::cold, gnu::noinline]] void update_remotely(Call call, shmem_ctx_t ctx, T* at, T value, int pe) {
-  remote_amo(call, "dest", context_of(call, ctx), op, atomic_type<T>(), at, &value, nullptr, nullptr, pe, Blocking::no);
+  remote_amo(call, "dest", context_of(call, ctx), op, atomic_type<T>(), at, &value, nullptr, nullptr, pe,
+             Blocking::no);
 }
 
 template <AtomicOp op, class T>
-[[gnu::cold, gnu::noinline]] void start_remotely(Call call, shmem_ctx_t ctx, T* fetch, const T* at, T value, T compare,
-                                                 int pe) {
+[[gnu::cold, gnu::noinline]] void start_remotely(Call call, shmem_ctx_t ctx, T* fetch, const T* at, T value,
+                                                 T compare, int pe) {
   remote_amo(call, op == AtomicOp::fetch ? "source" : "dest", context_of(call, ctx), op, atomic_type<T>(),
              const_cast<T*>(at), &value, &compare, fetch, pe, Blocking::no);
 }
@@ -33,9 +35,11 @@ template <AtomicOp op, class T>
 
 /// Returns the old value.
 template <AtomicOp op, class T>
-[[gnu::always_inline]] inline T amo_fetch(Call call, shmem_ctx_t ctx, const T* at, T value, T compare, int pe) {
+[[gnu::always_inline]] inline T amo_fetch(Call call, shmem_ctx_t ctx, const T* at, T value, T compare,
+                                          int pe) {
   pe = to_world(call, ctx, pe);
-  if (T* here = const_cast<T*>(mapped(at, pe))) [[likely]] return atomic_apply<op>(here, value, compare);
+  if (T* here = const_cast<T*>(mapped(at, pe))) [[likely]]
+    return atomic_apply<op>(here, value, compare);
   return detail::fetch_remotely<op>(call, ctx, at, value, compare, pe);
 }
 
@@ -52,8 +56,8 @@ template <AtomicOp op, class T>
 
 /// The old value is in *fetch after the next quiet.
 template <AtomicOp op, class T>
-[[gnu::always_inline]] inline void amo_start(Call call, shmem_ctx_t ctx, T* fetch, const T* at, T value, T compare,
-                                             int pe) {
+[[gnu::always_inline]] inline void amo_start(Call call, shmem_ctx_t ctx, T* fetch, const T* at, T value,
+                                             T compare, int pe) {
   pe = to_world(call, ctx, pe);
   if (T* here = const_cast<T*>(mapped(at, pe))) [[likely]] {
     *fetch = atomic_apply<op>(here, value, compare);

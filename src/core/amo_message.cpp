@@ -55,8 +55,8 @@ void set_amo_handlers() {
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::amo_reply), finish, nullptr);
 }
 
-void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value, const void* compare,
-                    void* fetch) {
+void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
+                    const void* compare, void* fetch) {
   Waiting waiting;
   Request request{at, op, type, 0, 0, &waiting};
   const std::size_t size = atomic_size(type);

@@ -8,8 +8,8 @@ namespace shm {
 
 /// Executes the operation at the target and waits for its answer, so that nothing is left to quiet.
 /// REQUIRES: what must precede it at the target is complete there.  `fetch` may be null.
-void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value, const void* compare,
-                    void* fetch);
+void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
+                    const void* compare, void* fetch);
 
 /// Sets the handlers; once per process.
 void set_amo_handlers();

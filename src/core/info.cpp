@@ -38,8 +38,8 @@ std::string list(const std::vector<int>& ranks) {
 
 // Which path reaches which PE, and why.
 std::string paths(const World& world) {
-  std::string text = "  PEs " + list(rt.node_ranks) + ": loads and stores on shared memory (mapper " + world.mapper +
-                     "), because they share this node\n";
+  std::string text = "  PEs " + list(rt.node_ranks) + ": loads and stores on shared memory (mapper " +
+                     world.mapper + "), because they share this node\n";
   if (rt.network == nullptr) return text;
   std::vector<int> others;
   for (int pe = 0; pe < static_cast<int>(rt.npes); ++pe) {
@@ -56,7 +56,8 @@ std::string paths(const World& world) {
 void print_start_information(const World& world) {
   if (rt.me != 0) return;
   if (rt.env.version || rt.env.info) {
-    std::printf("%s %s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, ATOLL_VERSION, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+    std::printf("%s %s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, ATOLL_VERSION, SHMEM_MAJOR_VERSION,
+                SHMEM_MINOR_VERSION);
   }
   if (!rt.env.info) return fflush(stdout), void();
   std::printf("PE 0 of %u on %s, %zu node(s)\n", rt.npes, world.boot->job().host.c_str(), rt.leaders.size());

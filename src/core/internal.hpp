@@ -11,8 +11,8 @@
 
 namespace shm {
 
-/// What PE 0's allocator decided in one collective call.  Two, used in turn: a PE can only come to the next but one
-/// after all have read this one.
+/// What PE 0's allocator decided in one collective call.  Two, used in turn: a PE can only come to the next
+/// but one after all have read this one.
 struct Allocation {
   std::uint64_t argument;  // size that PE 0 was asked for; every PE must have been asked for the same
   std::uint64_t offset;    // from the heap's base; kNoBlock: exhausted
@@ -20,13 +20,27 @@ struct Allocation {
 };
 inline constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
 
+/// What a PE says to the other PEs of its node in one phase of a collective operation: that it has come to
+/// phase `number`, with a payload that rides along.  Two cache lines, which the CPU fetches as a pair.
+/// Written by its PE only; coll/group.hpp has the rules.
+struct alignas(128) Cell {
+  static constexpr std::size_t kPayload = 112;
+  std::atomic<std::uint64_t> number;  // only grows, over the life of the process
+  std::uint64_t size;                 // of the payload, or what the operation says
+  alignas(16) std::byte payload[kPayload];
+};
+static_assert(sizeof(Cell) == 128);
+
+/// Sets of PEs that can have collective operations at the same time: teams and active sets.
+inline constexpr int kSlots = 512;
+inline constexpr int kCells = 16;  // phases that a PE may be ahead of the slowest, plus one
+
 struct InternalArea {
-  /// Barrier between node leaders: word k is written by the leader 2^k nodes before this one.
-  alignas(kCacheLine) std::atomic<std::uint64_t> rounds[32];
   alignas(kCacheLine) Allocation allocations[2];
+  Cell cells[kSlots][kCells];
 };
 
-inline constexpr std::size_t kInternalBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kInternalBytes = std::size_t{2} << 20;
 static_assert(sizeof(InternalArea) <= kInternalBytes);
 
 inline InternalArea& internal_area() { return *reinterpret_cast<InternalArea*>(rt.heap.base); }

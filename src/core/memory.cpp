@@ -29,8 +29,8 @@ Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
   quiet(rt.world_context);
   sync_world();
   Allocation decided;
-  if (const Allocation* here = mapped(&word, 0)) {
-    decided = *here;
+  if (const std::byte* here = mapped(&word, sizeof word, 0)) {
+    std::memcpy(&decided, here, sizeof decided);
   } else {
     remote_get(call, rt.world_context, &decided, &word, sizeof word, 0, Blocking::yes);
   }
@@ -46,8 +46,10 @@ void* block_at(std::uint64_t offset) { return offset == kNoBlock ? nullptr : hea
 std::size_t offset_of(Call call, const void* block) {
   const auto* at = static_cast<const std::byte*>(block);
   if (at < heap_start() || !rt.heap.holds(reinterpret_cast<std::uintptr_t>(block), 1)) {
-    fatal("%s: ptr %p is not in the symmetric heap; allowed are pointers that shmem_malloc and the like returned",
-          call.name, block);
+    fatal(
+        "%s: ptr %p is not in the symmetric heap; allowed are pointers that shmem_malloc and the like "
+        "returned",
+        call.name, block);
   }
   return static_cast<std::size_t>(at - heap_start());
 }
@@ -55,7 +57,8 @@ std::size_t offset_of(Call call, const void* block) {
 // PE 0 only.
 std::size_t size_of_block(Call call, const void* block) {
   const auto size = rt.allocator->size_at(offset_of(call, block));
-  if (!size) fatal("%s: ptr %p is not the start of an allocated block; has it been freed before?", call.name, block);
+  if (!size)
+    fatal("%s: ptr %p is not the start of an allocated block; has it been freed before?", call.name, block);
   return *size;
 }
 
@@ -85,7 +88,8 @@ void* reallocate(Call call, void* block, std::size_t size) {
     return nullptr;
   }
   const std::size_t old_offset = offset_of(call, block);
-  // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at its size.
+  // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at
+  // its size.
   const Allocation decided = decide_together(call, size, [&] {
     const std::size_t old_size = size_of_block(call, block);
     if (rt.allocator->resize(old_offset, size)) return Allocation{size, old_offset, 0};

@@ -6,8 +6,8 @@
 
 namespace shm {
 
-/// All are collective over the world with the same arguments; they return when every PE has the block, or null
-/// everywhere when the heap is exhausted.  What the default context has issued before is complete.
+/// All are collective over the world with the same arguments; they return when every PE has the block, or
+/// null everywhere when the heap is exhausted.  What the default context has issued before is complete.
 void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero);
 void* reallocate(Call call, void* block, std::size_t size);
 void release(Call call, void* block);

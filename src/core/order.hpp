@@ -14,25 +14,28 @@ namespace shm {
 [[gnu::cold]] void fence_remote(Context&);
 
 /// Whether anything but plain stores can be pending on a context.
-inline bool has_remote(const Context& context) { return context.channel != nullptr || have_regions(); }
+inline bool has_remote(const Context& context) { return context.channel != nullptr || rt.regions != 0; }
 
 /// Completes all operations issued on the context: they are visible to every PE on return.  The full barrier
 /// drains this CPU's store buffer, so that what is read afterwards was read after the stores became visible.
 inline void quiet(Context& context) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (has_remote(context)) [[unlikely]] quiet_remote(context);
+  if (has_remote(context)) [[unlikely]]
+    quiet_remote(context);
 }
 
 /// The same, for operations towards world PE `pe` only.
 inline void quiet_to(Context& context, int pe) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (has_remote(context)) [[unlikely]] quiet_remote_to(context, pe);
+  if (has_remote(context)) [[unlikely]]
+    quiet_remote_to(context, pe);
 }
 
 /// Orders the deliveries to each PE: stores issued before it are seen before those issued after it.
 inline void fence(Context& context) {
   std::atomic_thread_fence(std::memory_order_release);
-  if (has_remote(context)) [[unlikely]] fence_remote(context);
+  if (has_remote(context)) [[unlikely]]
+    fence_remote(context);
 }
 
 }  // namespace shm

@@ -22,7 +22,8 @@ std::uint64_t load_from_region(const void* word, std::size_t n) {
   return value;
 }
 
-// A program that polls with the test functions may be all that runs on this core: let the PE that it waits for run.
+// A program that polls with the test functions may be all that runs on this core: let the PE that it waits
+// for run.
 void poll_progress() {
   if (rt.progress != nullptr) rt.progress->poll();
   static thread_local unsigned polls = 0;

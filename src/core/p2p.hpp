@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Point-to-point synchronization: wait until, or test whether, local words that other PEs update compare as asked
-// (OpenSHMEM 1.6, section 9.11).
+// Point-to-point synchronization: wait until, or test whether, local words that other PEs update compare as
+// asked (OpenSHMEM 1.6, section 9.11).
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ class Words {
   }
 
   T operator[](std::size_t i) const {
-    if (!paged_) [[likely]] return __atomic_load_n(words_ + i, __ATOMIC_ACQUIRE);
+    if (!paged_) [[likely]]
+      return __atomic_load_n(words_ + i, __ATOMIC_ACQUIRE);
     const std::uint64_t bits = load_from_region(words_ + i, sizeof(T));
     T value;
     std::memcpy(&value, &bits, sizeof value);
@@ -107,8 +108,8 @@ bool all_satisfied(const Elements<T>& e, const Words<T>& now) {
   return true;
 }
 
-/// Index of a satisfied element, or SIZE_MAX.  `turn` moves the place where the search begins, so that repeated
-/// calls return every element sooner or later.
+/// Index of a satisfied element, or SIZE_MAX.  `turn` moves the place where the search begins, so that
+/// repeated calls return every element sooner or later.
 template <class T>
 std::size_t any_satisfied(const Elements<T>& e, const Words<T>& now, std::size_t& turn) {
   for (std::size_t k = 0; k < e.count; ++k) {

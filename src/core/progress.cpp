@@ -30,14 +30,17 @@ struct PollerSlot {
 };
 std::array<PollerSlot, kMaxPollers> pollers;
 
-// How long the agent looks away while application threads poll.  It is also how long a peer's first request may
-// wait after the program goes from waiting to computing.
+// How long the agent looks away while application threads poll.  It is also how long a peer's first request
+// may wait after the program goes from waiting to computing.
 constexpr auto kGatePause = std::chrono::microseconds(200);
 
 }  // namespace
 
 Progress::Progress(Network& network, Channel* channel, std::uint64_t spin_us)
-    : network_(network), channel_(channel), spin_us_(spin_us), wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : network_(network),
+      channel_(channel),
+      spin_us_(spin_us),
+      wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Progress::~Progress() {
   stop();
@@ -163,14 +166,14 @@ Progress::Gate::~Gate() {
   if (others == 0 || progress_.deep_.load(std::memory_order_acquire) == 0) progress_.wake();
 }
 
-void Progress::Gate::block(long microseconds) {
+bool Progress::Gate::block(long microseconds) {
   if (!deep_) progress_.deep_.fetch_add(1, std::memory_order_release);
   deep_ = true;
   Network& network = progress_.network_;
-  if (!network.may_block()) return;
+  if (!network.may_block()) return true;
   pollfd event = {network.wait_fd(), POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  ppoll(&event, 1, &limit, nullptr);
+  return ppoll(&event, 1, &limit, nullptr) > 0;
 }
 
 }  // namespace shm

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Progress: the agent (a thread that drives the network while the program computes), pollers and message handlers.
+// Progress: the agent (a thread that drives the network while the program computes), pollers and message
+// handlers.
 //
 // The seam through which services that must act at the target plug in: a handler runs when a message for it
 // arrives, a poller whenever somebody makes progress.  Both run on the agent or on an application thread that
 // waits inside the library.
 //
-// The agent blocks when idle and is gated off while application threads poll: two threads that poll one network
-// only take turns in its lock.  README.md has the states and who wakes whom.
+// The agent blocks when idle and is gated off while application threads poll: two threads that poll one
+// network only take turns in its lock.  README.md has the states and who wakes whom.
 #pragma once
 
 #include <atomic>
@@ -19,19 +20,20 @@
 
 namespace shm {
 
-/// Runs when a message for it arrives.  May send messages; must not wait, nor poll.  `argument` as registered.
+/// Runs when a message for it arrives.  May send messages; must not wait, nor poll.  `argument` as
+/// registered.
 using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* message, std::size_t n);
 
 /// Called again and again while progress is made; returns whether it did anything.  Must not wait.
 using Poller = bool (*)(void* argument);
 
 /// Message numbers; a peer must know the same.
-enum class MessageId : std::uint16_t { amo_request, amo_reply, user_first };
+enum class MessageId : std::uint16_t { amo_request, amo_reply, collective, user_first };
 inline constexpr std::size_t kMaxHandlers = 32;
 inline constexpr std::size_t kMaxPollers = 8;
 
-/// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no message for
-/// the handler can arrive.
+/// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no
+/// message for the handler can arrive.
 class Progress {
  public:
   Progress(Network& network, Channel* channel, std::uint64_t spin_us);
@@ -54,7 +56,8 @@ class Progress {
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
-  /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and then.
+  /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and
+  /// then.
   class Gate {
    public:
     explicit Gate(Progress& progress);
@@ -62,9 +65,11 @@ class Progress {
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    /// Blocks until the network has work, or `microseconds` have passed.  The agent stays off for as long as
-    /// this gate lives, however long that is.
-    void block(long microseconds);
+    /// Blocks until the network has work, or `microseconds` have passed; returns whether it has.  What peers
+    /// do to this PE's memory completes nothing here, so a poll that found nothing to report may still have
+    /// worked: this is how a waiting thread learns of such traffic.  The agent stays off for as long as this
+    /// gate lives.
+    bool block(long microseconds);
 
    private:
     Progress& progress_;
@@ -84,9 +89,9 @@ class Progress {
   std::thread agent_;
   int wake_event_;
   std::atomic<bool> stop_{false};
-  std::atomic<int> inside_{0};              // application threads that poll
-  std::atomic<int> deep_{0};                // of these, threads that will say when they leave
-  std::atomic<std::uint64_t> entered_{0};   // how often one began to
+  std::atomic<int> inside_{0};             // application threads that poll
+  std::atomic<int> deep_{0};               // of these, threads that will say when they leave
+  std::atomic<std::uint64_t> entered_{0};  // how often one began to
 };
 
 }  // namespace shm

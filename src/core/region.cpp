@@ -5,17 +5,19 @@
 #include <array>
 
 #include "base/fatal.hpp"
+#include "core/runtime.hpp"
 
 namespace shm {
 namespace {
 
 std::array<Region*, kMaxRegions> regions;
-int count = 0;
+int& count = rt.regions;
 
 }  // namespace
 
 void add_region(Region* region) {
-  if (count == kMaxRegions) fatal("%s cannot be added: there are %d address regions already", region->name(), count);
+  if (count == kMaxRegions)
+    fatal("%s cannot be added: there are %d address regions already", region->name(), count);
   regions[static_cast<std::size_t>(count++)] = region;
 }
 
@@ -39,7 +41,5 @@ void quiet_regions(Context& context) {
 void fence_regions(Context& context) {
   for (int i = 0; i < count; ++i) regions[static_cast<std::size_t>(i)]->fence(context);
 }
-
-bool have_regions() { return count != 0; }
 
 }  // namespace shm

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Regions: address ranges with their own rules for put, get, atomics, waiting and pointers.
 //
-// The seam through which paged memory plugs in.  A region is found by the same range test that misses the heap and
-// the statics, so it costs nothing to programs that have none.  Addresses of a region are symmetric: the range is
-// the same size on all PEs, and an object has the same offset in it.
+// The seam through which paged memory plugs in.  A region is found by the same range test that misses the
+// heap and the statics, so it costs nothing to programs that have none.  Addresses of a region are symmetric:
+// the range is the same size on all PEs, and an object has the same offset in it.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class Region {
   virtual void amo(Context&, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
                    void* fetch, int pe, bool nbi) = 0;
 
-  /// Current value of this PE's own n <= 8 bytes at `address`, as wait_until and test see it: an update that a
-  /// PE has completed is returned sooner or later, and what preceded it in order is then visible to loads.
+  /// Current value of this PE's own n <= 8 bytes at `address`, as wait_until and test see it: an update that
+  /// a PE has completed is returned sooner or later, and what preceded it in order is then visible to loads.
   virtual void load(std::uintptr_t address, void* value, std::size_t n) = 0;
 
   /// Load/store address of the object on `pe`, or null.
@@ -65,6 +65,5 @@ Region* find_region(std::uintptr_t address, std::size_t n);
 /// Region::quiet and Region::fence of all regions.
 void quiet_regions(Context&);
 void fence_regions(Context&);
-bool have_regions();
 
 }  // namespace shm

@@ -15,8 +15,8 @@ void wait_for_completion(const Completion& completion) {
   wait_for([&] { return completion.done(); });
 }
 
-void put_to(Context& context, const Target& to, std::uintptr_t address, const void* source, std::size_t n, int pe,
-            Blocking blocking) {
+void put_to(Context& context, const Target& to, std::uintptr_t address, const void* source, std::size_t n,
+            int pe, Blocking blocking) {
   if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
   if (to.local != nullptr) {
     std::memcpy(to.local, source, n);
@@ -55,13 +55,15 @@ void amo_at(Context& context, const Target& at, std::uintptr_t address, AtomicOp
 
 }  // namespace
 
-void remote_put(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe, Blocking blocking) {
+void remote_put(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
+                Blocking blocking) {
   if (n == 0) return check_pe(call, pe);
   const Target to = resolve(call, "dest", dest, n, pe);
   put_to(context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
 }
 
-void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe, Blocking blocking) {
+void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
+                Blocking blocking) {
   if (n == 0) return check_pe(call, pe);
   const Target from = resolve(call, "source", source, n, pe);
   if (from.region != nullptr) {
@@ -82,7 +84,8 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
 void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, AtomicType type, void* at,
                 const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
   const Target target = resolve(call, argument, at, atomic_size(type), pe);
-  amo_at(context, target, reinterpret_cast<std::uintptr_t>(at), op, type, value, compare, fetch, pe, blocking);
+  amo_at(context, target, reinterpret_cast<std::uintptr_t>(at), op, type, value, compare, fetch, pe,
+         blocking);
 }
 
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
@@ -93,8 +96,8 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
     put_to(context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context);
   }
-  amo_at(context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr, nullptr, pe,
-         Blocking::no);
+  amo_at(context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr,
+         nullptr, pe, Blocking::no);
 }
 
 }  // namespace shm

@@ -9,10 +9,12 @@ namespace shm {
 /// Whether a call may return before the operation is complete.
 enum class Blocking : bool { no, yes };
 
-/// `call` and `argument` name the user's call in messages.  A put returns when `source` may be reused (Blocking::yes)
-/// or at once; a get when the data have arrived.  n may be 0: then only `pe` is checked.
-[[gnu::cold]] void remote_put(Call call, Context&, void* dest, const void* source, std::size_t n, int pe, Blocking);
-[[gnu::cold]] void remote_get(Call call, Context&, void* dest, const void* source, std::size_t n, int pe, Blocking);
+/// `call` and `argument` name the user's call in messages.  A put returns when `source` may be reused
+/// (Blocking::yes) or at once; a get when the data have arrived.  n may be 0: then only `pe` is checked.
+[[gnu::cold]] void remote_put(Call call, Context&, void* dest, const void* source, std::size_t n, int pe,
+                              Blocking);
+[[gnu::cold]] void remote_get(Call call, Context&, void* dest, const void* source, std::size_t n, int pe,
+                              Blocking);
 
 /// `fetch` is null for operations that return nothing; these never wait.
 [[gnu::cold]] void remote_amo(Call call, const char* argument, Context&, AtomicOp, AtomicType, void* at,
@@ -20,6 +22,7 @@ enum class Blocking : bool { no, yes };
 
 /// Puts, then updates the signal word with `op` (set or add), in this order as seen at the target.
 [[gnu::cold]] void remote_put_signal(Call call, Context&, void* dest, const void* source, std::size_t n,
-                                     std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking);
+                                     std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe,
+                                     Blocking);
 
 }  // namespace shm

@@ -12,8 +12,8 @@ namespace {
 void check_strides(Call call, const Strides& strides) {
   const auto least = static_cast<std::ptrdiff_t>(strides.block);
   if (!rt.env.checks || (strides.to_step >= least && strides.from_step >= least)) return;
-  fatal("%s: the strides dst and sst are %td and %td bytes; allowed is at least one block, %td bytes", call.name,
-        strides.to_step, strides.from_step, least);
+  fatal("%s: the strides dst and sst are %td and %td bytes; allowed is at least one block, %td bytes",
+        call.name, strides.to_step, strides.from_step, least);
 }
 
 // Bytes from the first byte of the first block to the last of the last.
@@ -23,7 +23,8 @@ std::size_t extent(const Strides& strides, std::ptrdiff_t step) {
 
 template <std::size_t kBlock>
 void copy_words(std::byte* to, const std::byte* from, const Strides& s) {
-  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) std::memcpy(to, from, kBlock);
+  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step)
+    std::memcpy(to, from, kBlock);
 }
 
 void copy_blocks(std::byte* to, const std::byte* from, const Strides& s) {
@@ -35,7 +36,8 @@ void copy_blocks(std::byte* to, const std::byte* from, const Strides& s) {
     case 16: return copy_words<16>(to, from, s);
     default: break;
   }
-  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) std::memcpy(to, from, s.block);
+  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step)
+    std::memcpy(to, from, s.block);
 }
 
 }  // namespace
@@ -72,8 +74,8 @@ void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
   quiet_to(context, pe);
 }
 
-void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n, std::uint64_t* signal,
-                std::uint64_t value, int sig_op, int pe, Blocking blocking) {
+void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n,
+                std::uint64_t* signal, std::uint64_t value, int sig_op, int pe, Blocking blocking) {
   if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) {
     fatal("%s: sig_op is %d; allowed are SHMEM_SIGNAL_SET (%d) and SHMEM_SIGNAL_ADD (%d)", call.name, sig_op,
           SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);

@@ -18,29 +18,40 @@ template <class T>
   }
 }
 
+namespace detail {
+
+// Out of line, so that elements live in registers on the hot path.
+template <class T>
+[[gnu::cold, gnu::noinline]] void put_remotely(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
+  remote_put(call, context_of(call, ctx), dest, &value, sizeof value, pe, Blocking::yes);
+}
+
+template <class T>
+[[gnu::cold, gnu::noinline]] T get_remotely(Call call, shmem_ctx_t ctx, const T* source, int pe) {
+  T value;
+  remote_get(call, context_of(call, ctx), &value, source, sizeof value, pe, Blocking::yes);
+  return value;
+}
+
+}  // namespace detail
+
 template <class T>
 [[gnu::always_inline]] inline void put_element(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
   pe = to_world(call, ctx, pe);
-  if (T* at = mapped(dest, pe)) [[likely]] {
-    store_element(at, value);
-  } else {
-    remote_put(call, context_of(call, ctx), dest, &value, sizeof value, pe, Blocking::yes);
-  }
+  if (T* at = mapped(dest, pe)) [[likely]]
+    return store_element(at, value);
+  detail::put_remotely(call, ctx, dest, value, pe);
 }
 
 template <class T>
 [[gnu::always_inline]] inline T get_element(Call call, shmem_ctx_t ctx, const T* source, int pe) {
   pe = to_world(call, ctx, pe);
+  const T* at = mapped(source, pe);
+  if (at == nullptr) [[unlikely]]
+    return detail::get_remotely(call, ctx, source, pe);
+  if constexpr (sizeof(T) > 8) return *at;
   T value;
-  if (const T* at = mapped(source, pe)) [[likely]] {
-    if constexpr (sizeof(T) <= 8) {
-      __atomic_load(at, &value, __ATOMIC_RELAXED);
-    } else {
-      value = *at;
-    }
-  } else {
-    remote_get(call, context_of(call, ctx), &value, source, sizeof value, pe, Blocking::yes);
-  }
+  __atomic_load(at, &value, __ATOMIC_RELAXED);
   return value;
 }
 
@@ -70,8 +81,8 @@ template <class T>
   }
 }
 
-/// The shape of a strided transfer: `blocks` blocks of `block` bytes whose starts are `to_step` and `from_step`
-/// bytes apart.
+/// The shape of a strided transfer: `blocks` blocks of `block` bytes whose starts are `to_step` and
+/// `from_step` bytes apart.
 struct Strides {
   std::size_t blocks, block;
   std::ptrdiff_t to_step, from_step;
@@ -81,7 +92,7 @@ void put_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
 void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& strides, int pe);
 
 /// Puts n bytes and then updates the signal word; the update is seen only after the payload.
-void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n, std::uint64_t* signal,
-                std::uint64_t value, int sig_op, int pe, Blocking blocking);
+void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n,
+                std::uint64_t* signal, std::uint64_t value, int sig_op, int pe, Blocking blocking);
 
 }  // namespace shm

@@ -21,11 +21,26 @@ class Network;
 /// No mapping of the peer's memory here.  Odd, so no page-aligned difference has this value.
 inline constexpr std::ptrdiff_t kNoMapping = 1;
 
-/// A symmetric address range: [base, base + size) here; the same object of PE p is mapped here at a + delta[p].
+/// Bytes of the largest type that has operations of its own (long double, complex double).
+inline constexpr std::size_t kLargestElement = 16;
+
+/// A symmetric address range: [base, base + size) here; the same object of PE p is mapped here at a +
+/// delta[p].
 struct SymmetricSegment {
   std::uintptr_t base = 0;
-  std::size_t size = 0;                   // 0: no such range (also before init: every test misses)
+  std::size_t whole = 0;                  // an element that starts before base + whole ends in the segment
   const std::ptrdiff_t* delta = nullptr;  // [world PE]; kNoMapping: not on this node; 0 for this PE
+  std::size_t size = 0;                   // 0: no such range (also before init: every test misses)
+
+  SymmetricSegment() = default;
+  SymmetricSegment(std::uintptr_t first, std::size_t bytes, const std::ptrdiff_t* deltas)
+      : base(first),
+        whole(bytes > kLargestElement ? bytes - kLargestElement : 0),
+        delta(deltas),
+        size(bytes) {}
+
+  /// One comparison, for objects of at most kLargestElement bytes; misses a few that end at the very end.
+  bool starts(std::uintptr_t address) const { return address - base < whole; }
 
   bool holds(std::uintptr_t address, std::size_t n) const {
     const std::uintptr_t offset = address - base;
@@ -34,13 +49,14 @@ struct SymmetricSegment {
 };
 
 /// Thread safety: written by init and finalize only, while no other thread is inside the library.
-struct Runtime {
+struct alignas(64) Runtime {
   // Read by every operation.
   unsigned npes = 0;  // 0: not initialised, so that every PE number is out of range
   int me = -1;
   SymmetricSegment heap;
   SymmetricSegment statics;
   Context world_context;  // SHMEM_CTX_DEFAULT
+  int regions = 0;        // registered with core/region
 
   // Read off the fast path.
   Env env;
@@ -53,8 +69,8 @@ struct Runtime {
   unsigned spin_polls = 0;      // see core/wait.hpp
   NodeMemory* memory = nullptr;
   Boot* boot = nullptr;
-  Network* network = nullptr;    // null: all PEs are on this node
-  Progress* progress = nullptr;  // null: nothing to drive
+  Network* network = nullptr;          // null: all PEs are on this node
+  Progress* progress = nullptr;        // null: nothing to drive
   HeapAllocator* allocator = nullptr;  // PE 0 only
 };
 

@@ -10,7 +10,9 @@
 #include <mutex>
 
 #include "base/fatal.hpp"
+#include "coll/active.hpp"
 #include "coll/barrier.hpp"
+#include "coll/mail.hpp"
 #include "core/amo_message.hpp"
 #include "core/info.hpp"
 #include "core/internal.hpp"
@@ -29,7 +31,6 @@ World* world = nullptr;
 std::atomic<int> starts{0};  // inits not yet finalized
 std::mutex start_mutex;
 
-Team world_team;
 std::vector<std::ptrdiff_t> heap_deltas, static_deltas;
 
 void stop_at_exit(int status, void*);
@@ -73,9 +74,11 @@ void fill_runtime() {
   NodeMemory& memory = *world->memory;
   rt.me = job.rank;
   rt.node_ranks = job.node_ranks;
-  rt.node_index = static_cast<int>(std::find(rt.node_ranks.begin(), rt.node_ranks.end(), rt.me) - rt.node_ranks.begin());
+  rt.node_index =
+      static_cast<int>(std::find(rt.node_ranks.begin(), rt.node_ranks.end(), rt.me) - rt.node_ranks.begin());
   rt.leaders = world->leaders;
-  rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_ranks.front()) - rt.leaders.begin());
+  rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_ranks.front()) -
+                                    rt.leaders.begin());
   rt.user_heap = world->user_heap;
   rt.memory = &memory;
   rt.boot = world->boot.get();
@@ -84,17 +87,16 @@ void fill_runtime() {
   rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(host_pes)));
   fill_deltas();
   std::size_t heap_size = memory.heap_stride();
-  for (int pe = 0; pe < job.size; ++pe) heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
+  for (int pe = 0; pe < job.size; ++pe)
+    heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data()};
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data()};
-  world_team = {0, 1, job.size, job.rank};
-  rt.world_context = {};
-  rt.world_context.team = &world_team;
 }
 
 Status open_services() {
   if (rt.network != nullptr) {
     set_amo_handlers();
+    set_mail_handler();
     rt.world_context.channel = rt.network->open_channel();
     rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));
     rt.progress->start();
@@ -136,13 +138,14 @@ Status start_first(int thread_level) {
   rt.thread_level = thread_level;
   if (Status status = open_services(); !status.ok()) return status;
   rt.npes = static_cast<unsigned>(world->boot->job().size);  // last: operations are possible from here on
+  open_teams();
   sync_world();
   print_start_information(*world);
   return {};
 }
 
-// A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network itself
-// cannot tell, as its own last messages are still to be acknowledged.
+// A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network
+// itself cannot tell, as its own last messages are still to be acknowledged.
 void close_services() {
   if (rt.progress != nullptr) {
     quiet(rt.world_context);
@@ -158,13 +161,16 @@ void close_services() {
 
 // Ends what start_first() began.  The world stays: other threads of the program may still use its variables.
 void stop_last() {
+  destroy_contexts(nullptr);
   quiet(rt.world_context);
   sync_world();
   rt.memory->discard_heap(kInternalBytes);
   sync_world();  // nobody may start anew, and write, before all pages are gone
   close_services();
+  close_active_sets();
+  close_teams();
   rt.npes = 0;
-  rt.heap.size = rt.statics.size = 0;
+  rt.heap = rt.statics = {};
   world->boot->leave();
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kYieldTime = std::chrono::milliseconds(1);
 constexpr long kLongestSleepUs = 2000;
-constexpr unsigned kNetworkPolls = 20;  // before the first yield, where each poll is a system call
+constexpr unsigned kNetworkPolls = 20;   // before the first yield, where each poll is a system call
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
 
 }  // namespace
@@ -20,8 +20,7 @@ void Waiter::pause_slowly() {
   if (rt.progress != nullptr) {
     if (!gate_) gate_.emplace(*rt.progress);
     if (rt.progress->poll()) {
-      yields_ = 0;  // what arrived may be what is waited for, or the beginning of it
-      sleepy_ = false;
+      restart();
       return;
     }
     if (++polls_ < kNetworkPolls) return;
@@ -36,11 +35,17 @@ void Waiter::pause_slowly() {
   }
 }
 
+// What arrived may be what is waited for, or the beginning of it.
+void Waiter::restart() {
+  yields_ = 0;
+  sleepy_ = false;
+}
+
 void Waiter::sleep() {
   const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_).count();
   const long microseconds = std::clamp(static_cast<long>(waited / 16), 20L, kLongestSleepUs);
   if (gate_) {
-    gate_->block(microseconds);
+    if (gate_->block(microseconds)) restart();
   } else {
     const timespec time{0, microseconds * 1000};
     nanosleep(&time, nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a blocked call waits: polls, then yields its core, then sleeps ever longer, making progress all the while.
+// How a blocked call waits: polls, then yields its core, then sleeps ever longer, making progress all the
+// while.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,8 @@ namespace shm {
 ///
 /// - The first rt.spin_polls pauses only poll: many when every PE of the node has a core, few when not.
 /// - Then each pause yields the core.
-/// - After a millisecond each pause sleeps, for at most 1/16 of the time waited so far, so that a long wait costs
+/// - After a millisecond each pause sleeps, for at most 1/16 of the time waited so far, so that a long wait
+/// costs
 ///   next to no CPU and is prolonged by at most 6 %; what arrives over the network ends the sleep.
 ///
 /// Where there is a network every pause also polls it, which keeps the agent gated off.
@@ -33,6 +35,7 @@ class Waiter {
  private:
   using Clock = std::chrono::steady_clock;
   [[gnu::cold, gnu::noinline]] void pause_slowly();
+  void restart();
   void sleep();
 
   unsigned polls_ = 0;

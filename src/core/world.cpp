@@ -19,8 +19,8 @@ constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
-// What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's size
-// classes and fragmentation.  Address space only: nothing is committed before it is touched.
+// What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
+// size classes and fragmentation.  Address space only: nothing is committed before it is touched.
 std::size_t heap_stride(std::size_t user) {
   return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kHugePage);
 }
@@ -56,7 +56,8 @@ std::vector<std::byte> pack_node(const World& world) {
   return blob;
 }
 
-// Leader: enters the PEs of another node into the node's table.  Returns false if the blob is not what it should be.
+// Leader: enters the PEs of another node into the node's table.  Returns false if the blob is not what it
+// should be.
 bool unpack_node(const World& world, const std::vector<std::byte>& blob, std::uint64_t& user_heap) {
   NodeHead head{};
   if (blob.size() < sizeof head) return false;
@@ -86,7 +87,8 @@ Status collect_nodes(World& world) {
     Result<std::vector<std::byte>> blob = world.boot->fetch(rank);
     if (!blob.ok()) return blob.status();
     if (!unpack_node(world, blob.value(), user_heap) || !known(world, rank)) {
-      return Status::error("PE " + std::to_string(rank) + " sent addresses that make no sense; do all PEs run the same version?");
+      return Status::error("PE " + std::to_string(rank) +
+                           " sent addresses that make no sense; do all PEs run the same version?");
     }
   }
   world.memory->block().common_heap = user_heap;
@@ -94,14 +96,16 @@ Status collect_nodes(World& world) {
 }
 
 Status open_network(World& world, const Env& env, const NodeGroup& group) {
-  Result<std::unique_ptr<Network>> network = make_network(env.provider, world.boot->job().one_host);
+  Result<std::unique_ptr<Network>> network =
+      make_network(env.provider, world.boot->job().one_host, env.faults.value_or(0));
   if (!network.ok()) return network.status();
   world.network = std::move(network.value());
   NodeMemory& memory = *world.memory;
   const StaticRange& statics = memory.own_statics();
   Status status = world.network->add_segment(SegmentId::heap, memory.heap(group.index), memory.heap_stride());
   if (status.ok() && statics.size > 0) {
-    status = world.network->add_segment(SegmentId::statics, reinterpret_cast<void*>(statics.base), statics.size);
+    status =
+        world.network->add_segment(SegmentId::statics, reinterpret_cast<void*>(statics.base), statics.size);
   }
   if (!status.ok()) return status;
   Result<std::vector<std::byte>> address = world.network->address();
@@ -151,7 +155,8 @@ void fill_table(const World& world) {
 }
 
 NodeGroup group_of(const Job& job, const Env& env) {
-  const auto place = std::find(job.node_ranks.begin(), job.node_ranks.end(), job.rank) - job.node_ranks.begin();
+  const auto place =
+      std::find(job.node_ranks.begin(), job.node_ranks.end(), job.rank) - job.node_ranks.begin();
   std::string key = job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_ranks.front());
   for (char& c : key) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
@@ -163,7 +168,8 @@ NodeGroup group_of(const Job& job, const Env& env) {
 
 std::size_t default_heap(int pes_on_host) {
   const auto pages = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES));
-  const std::size_t memory = std::min(pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), container_limit());
+  const std::size_t memory =
+      std::min(pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), container_limit());
   const std::size_t share = memory / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));
   return std::min(share / kHugePage * kHugePage, kLargestDefault);
 }
@@ -176,7 +182,8 @@ Result<std::unique_ptr<World>> make_world(std::unique_ptr<Boot> boot, const Env&
   const int host_pes = job.one_host ? job.size : group.size;
   world->user_heap = env.symmetric_size.value_or(default_heap(host_pes));
   if (world->user_heap > (std::size_t{1} << 45)) {
-    return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(world->user_heap) + " bytes; allowed is up to 32t");
+    return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(world->user_heap) +
+                         " bytes; allowed is up to 32t");
   }
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   world->mapper = mapper->name();

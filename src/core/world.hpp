@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is found out once in the life of a process and never changes: who the PEs are, the node's shared memory,
-// the network and the addresses of its peers.  init after finalize starts from here.
+// What is found out once in the life of a process and never changes: who the PEs are, the node's shared
+// memory, the network and the addresses of its peers.  init after finalize starts from here.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ struct World {
   std::unique_ptr<Boot> boot;
   std::unique_ptr<Network> network;  // null: all PEs are on one node
   std::unique_ptr<NodeMemory> memory;
-  std::vector<int> leaders;          // lowest rank of each node, ascending
-  std::size_t user_heap = 0;         // bytes of the symmetric heap that users may allocate, on every PE
+  std::vector<int> leaders;   // lowest rank of each node, ascending
+  std::size_t user_heap = 0;  // bytes of the symmetric heap that users may allocate, on every PE
   std::string mapper;
 };
 

@@ -15,7 +15,8 @@ struct arena_config_t {
   extent_hooks_t* extent_hooks;
   bool metadata_use_hooks;
 };
-int atoll_mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value, std::size_t new_size);
+int atoll_mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value,
+                  std::size_t new_size);
 void* atoll_mallocx(std::size_t size, int flags);
 std::size_t atoll_xallocx(void* at, std::size_t size, std::size_t extra, int flags);
 void atoll_dallocx(void* at, int flags);
@@ -26,16 +27,17 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// The extent hooks carve one range from bottom to top and never take anything back: jemalloc keeps what it does
-// not need and reuses it.  jemalloc passes the hooks' own address to each hook, so the range starts with them.
+// The extent hooks carve one range from bottom to top and never take anything back: jemalloc keeps what it
+// does not need and reuses it.  jemalloc passes the hooks' own address to each hook, so the range starts with
+// them.
 struct Range {
   extent_hooks_t hooks{};
   std::byte* next = nullptr;
   std::byte* end = nullptr;
 };
 
-void* carve(extent_hooks_t* hooks, void* wanted, std::size_t size, std::size_t alignment, bool* zero, bool* commit,
-            unsigned) {
+void* carve(extent_hooks_t* hooks, void* wanted, std::size_t size, std::size_t alignment, bool* zero,
+            bool* commit, unsigned) {
   auto& range = *reinterpret_cast<Range*>(hooks);
   const auto at = reinterpret_cast<std::uintptr_t>(range.next);
   std::byte* start = range.next + ((alignment - at % alignment) % alignment);
@@ -48,7 +50,9 @@ void* carve(extent_hooks_t* hooks, void* wanted, std::size_t size, std::size_t a
 }
 
 bool keep(extent_hooks_t*, void*, std::size_t, bool, unsigned) { return true; }
-bool splittable(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; }
+bool splittable(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) {
+  return false;
+}
 bool mergeable(extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; }
 
 template <class T>
@@ -68,7 +72,8 @@ class ArenaAllocator final : public HeapAllocator {
   }
 
   ~ArenaAllocator() override {
-    if (arena_ != kNoArena) atoll_mallctl(("arena." + std::to_string(arena_) + ".destroy").c_str(), nullptr, nullptr, nullptr, 0);
+    if (arena_ != kNoArena)
+      atoll_mallctl(("arena." + std::to_string(arena_) + ".destroy").c_str(), nullptr, nullptr, nullptr, 0);
   }
 
   Status open() {
@@ -81,7 +86,8 @@ class ArenaAllocator final : public HeapAllocator {
       return Status::error("the heap's allocator could not be created");
     }
     const std::string arena = "arena." + std::to_string(arena_);
-    const bool set = set_option<ssize_t>(arena + ".dirty_decay_ms", -1) && set_option<ssize_t>(arena + ".muzzy_decay_ms", -1);
+    const bool set = set_option<ssize_t>(arena + ".dirty_decay_ms", -1) &&
+                     set_option<ssize_t>(arena + ".muzzy_decay_ms", -1);
     if (!set) return Status::error("the heap's allocator could not be configured");
     take_range_at_once();
     return {};
@@ -89,7 +95,8 @@ class ArenaAllocator final : public HeapAllocator {
 
   std::optional<std::size_t> allocate(std::size_t size, std::size_t alignment) override {
     if (size > limit_ - in_use_) return std::nullopt;
-    // Above 14 KiB jemalloc starts a block at a random cache line of its first page, unless a page is asked for.
+    // Above 14 KiB jemalloc starts a block at a random cache line of its first page, unless a page is asked
+    // for.
     if (size >= 2 * kPage) alignment = std::max(alignment, kPage);
     void* at = atoll_mallocx(size, flags() | MALLOCX_ALIGN(alignment));
     if (at == nullptr) {
@@ -130,10 +137,12 @@ class ArenaAllocator final : public HeapAllocator {
   static constexpr unsigned kNoArena = ~0U;
   int flags() const { return MALLOCX_ARENA(arena_) | MALLOCX_TCACHE_NONE; }
 
-  // jemalloc never merges free space across what it got from the hooks in two pieces, and it would ask for the range
-  // piece by piece: small blocks, once freed, could not become a large one.  So it gets all of it in one piece.
+  // jemalloc never merges free space across what it got from the hooks in two pieces, and it would ask for
+  // the range piece by piece: small blocks, once freed, could not become a large one.  So it gets all of it
+  // in one piece.
   void take_range_at_once() {
-    for (std::size_t size = static_cast<std::size_t>(range_.end - range_.next); size > limit_; size -= size / 64) {
+    for (std::size_t size = static_cast<std::size_t>(range_.end - range_.next); size > limit_;
+         size -= size / 64) {
       void* all = atoll_mallocx(size, flags() | MALLOCX_ALIGN(kPage));
       if (all == nullptr) continue;
       atoll_dallocx(all, flags());
@@ -156,7 +165,8 @@ class ArenaAllocator final : public HeapAllocator {
 
 }  // namespace
 
-Result<std::unique_ptr<HeapAllocator>> HeapAllocator::create(std::byte* base, std::size_t range, std::size_t limit) {
+Result<std::unique_ptr<HeapAllocator>> HeapAllocator::create(std::byte* base, std::size_t range,
+                                                             std::size_t limit) {
   auto allocator = std::make_unique<ArenaAllocator>(base, range, limit);
   if (Status status = allocator->open(); !status.ok()) return status;
   return std::unique_ptr<HeapAllocator>(std::move(allocator));

@@ -40,7 +40,8 @@ bool wait_until(double seconds, const std::function<bool()>& condition) {
 }
 
 std::byte* map_shared(int file, std::size_t size, std::size_t offset) {
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, static_cast<off_t>(offset));
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file,
+                  static_cast<off_t>(offset));
   return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
 }
 
@@ -53,11 +54,13 @@ std::size_t NodeMemory::control_bytes() const {
 }
 
 PeRecord& NodeMemory::record(int rank) const {
-  std::byte* records = control_ + sizeof(NodeBlock) + sizeof(PeSlot) * static_cast<std::size_t>(shape_.node_size);
+  std::byte* records =
+      control_ + sizeof(NodeBlock) + sizeof(PeSlot) * static_cast<std::size_t>(shape_.node_size);
   return reinterpret_cast<PeRecord*>(records)[rank];
 }
 
-Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Mapper& mapper, const NodeGroup& group, const NodeShape& shape) {
+Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Mapper& mapper, const NodeGroup& group,
+                                                       const NodeShape& shape) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory(group, shape));
   if (Status status = memory->map_control(mapper); !status.ok()) return status;
   Status status = memory->map_heaps_and_statics();
@@ -73,12 +76,14 @@ Status NodeMemory::map_control(Mapper& mapper) {
   if (!file.ok()) return file.status();
   file_ = file.value();
   const std::size_t size = control_bytes();
-  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(size)) != 0) return failed("cannot size the node's memory");
+  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(size)) != 0)
+    return failed("cannot size the node's memory");
   const bool sized = wait_until(group_.timeout, [&] {
-    struct stat info{};
+    struct stat info {};
     return fstat(file_, &info) == 0 && static_cast<std::size_t>(info.st_size) >= size;
   });
-  if (!sized) return Status::error("the first PE of this node did not size its memory within SHMEM_INIT_TIMEOUT");
+  if (!sized)
+    return Status::error("the first PE of this node did not size its memory within SHMEM_INIT_TIMEOUT");
   control_ = map_shared(file_, size, 0);
   if (control_ == nullptr) return failed("cannot map the node's control block");
   own_statics_ = find_statics();
@@ -97,7 +102,8 @@ Status NodeMemory::map_heaps_and_statics() {
   std::size_t statics_total = 0;
   for (int i = 0; i < group_.size; ++i) {
     if (slot(i).requested_heap != shape_.heap_stride) {
-      return Status::error("SHMEM_SYMMETRIC_SIZE differs between PEs of this node; it must be the same for all PEs");
+      return Status::error(
+          "SHMEM_SYMMETRIC_SIZE differs between PEs of this node; it must be the same for all PEs");
     }
     static_offsets_.push_back(statics_total);
     statics_total += round_up(slot(i).record.static_size, kPage);
@@ -110,12 +116,14 @@ Status NodeMemory::map_heaps_and_statics() {
   }
   if (Status status = wait_for_all(); !status.ok()) return status;
   heaps_ = map_shared(file_, heaps_total, heaps_at);
-  if (heaps_ == nullptr) return failed("cannot map the symmetric heaps of this node (lower SHMEM_SYMMETRIC_SIZE?)");
+  if (heaps_ == nullptr)
+    return failed("cannot map the symmetric heaps of this node (lower SHMEM_SYMMETRIC_SIZE?)");
   if (statics_total > 0) {
     statics_ = map_shared(file_, statics_total, statics_at);
     if (statics_ == nullptr) return failed("cannot map the peers' variables");
   }
-  return share_statics(own_statics_, file_, statics_at + static_offsets_[static_cast<std::size_t>(group_.index)]);
+  return share_statics(own_statics_, file_,
+                       statics_at + static_offsets_[static_cast<std::size_t>(group_.index)]);
 }
 
 Status NodeMemory::wait_for_all() {

@@ -19,29 +19,29 @@ inline constexpr std::size_t kCacheLine = 64;
 
 /// What every PE of the job must know of PE p.  Written by p's node leader at set-up, then constant.
 struct PeRecord {
-  std::int32_t leader;            ///< lowest rank on p's node: names the node
-  std::uint32_t address_size;     ///< of the network; 0: the job has none
+  std::int32_t leader;         ///< lowest rank on p's node: names the node
+  std::uint32_t address_size;  ///< of the network; 0: the job has none
   std::byte address[kMaxAddress];
-  std::uint64_t static_size;      ///< bytes of p's symmetric variables
-  std::uint64_t static_layout;    ///< see StaticRange
-  std::uint64_t heap_size;        ///< bytes of p's heap segment
+  std::uint64_t static_size;    ///< bytes of p's symmetric variables
+  std::uint64_t static_layout;  ///< see StaticRange
+  std::uint64_t heap_size;      ///< bytes of p's heap segment
 };
 
 /// A PE's own part of the control block.  The flags lie on lines of their own: each is written by one PE and
 /// polled by others.
 struct alignas(kCacheLine) PeSlot {
-  std::atomic<std::uint64_t> arrived;  ///< barriers that this PE has entered
+  std::atomic<std::uint64_t> arrived;                     ///< barriers that this PE has entered
   alignas(kCacheLine) std::atomic<std::uint64_t> set_up;  ///< set-up steps that this PE has finished
   std::int32_t pid;
-  std::uint64_t requested_heap;        ///< what this PE's environment asks for
+  std::uint64_t requested_heap;  ///< what this PE's environment asks for
   PeRecord record;
 };
 
 /// Head of the shared file; PeSlot[node size] and PeRecord[job size] follow.
 struct alignas(kCacheLine) NodeBlock {
-  std::atomic<std::uint64_t> released;  ///< barriers that all have entered (large nodes)
+  std::atomic<std::uint64_t> released;            ///< barriers that all have entered (large nodes)
   alignas(kCacheLine) std::uint64_t common_heap;  ///< smallest heap segment of the job
-  std::atomic<std::uint32_t> failed;    ///< a member's set-up failed; the others give up
+  std::atomic<std::uint32_t> failed;              ///< a member's set-up failed; the others give up
 };
 
 /// Sizes that determine the layout; equal on all PEs of the node.
@@ -57,7 +57,8 @@ class NodeMemory {
  public:
   /// Collective over the node: attaches, agrees on the layout, maps all heaps and statics.
   /// The error says which step failed here, or that another PE's set-up did.
-  static Result<std::unique_ptr<NodeMemory>> create(Mapper& mapper, const NodeGroup& group, const NodeShape& shape);
+  static Result<std::unique_ptr<NodeMemory>> create(Mapper& mapper, const NodeGroup& group,
+                                                    const NodeShape& shape);
 
   NodeBlock& block() const { return *reinterpret_cast<NodeBlock*>(control_); }
   PeSlot& slot(int index) const { return reinterpret_cast<PeSlot*>(control_ + sizeof(NodeBlock))[index]; }

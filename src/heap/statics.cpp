@@ -25,7 +25,8 @@ std::uintptr_t page_down(std::uintptr_t a) { return a & ~(page_size() - 1); }
 std::uintptr_t page_up(std::uintptr_t a) { return page_down(a + page_size() - 1); }
 
 void mix(std::uint64_t& hash, const void* data, std::size_t n) {  // FNV-1a
-  for (std::size_t i = 0; i < n; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3U;
+  for (std::size_t i = 0; i < n; ++i)
+    hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3U;
 }
 
 // The end of what the executable's file provides; beyond it everything started as zeros.
@@ -107,7 +108,8 @@ thread_local void* childs_copy = nullptr;
 
 // Reads what the file holds of the range; holes are skipped, so that a large .bss stays uncommitted.
 bool read_statics(char* to) {
-  const auto start = static_cast<off_t>(shared.offset), end = static_cast<off_t>(shared.offset + shared.range.size);
+  const auto start = static_cast<off_t>(shared.offset),
+             end = static_cast<off_t>(shared.offset + shared.range.size);
   for (off_t at = start; at < end;) {
     const off_t data = lseek(shared.file, at, SEEK_DATA);
     if (data < 0 || data >= end) return true;
@@ -122,9 +124,11 @@ bool read_statics(char* to) {
   return true;
 }
 
-// Before a fork: the copy must be made here, as the parent may write on before the child runs for the first time.
+// Before a fork: the copy must be made here, as the parent may write on before the child runs for the first
+// time.
 void copy_for_child() {
-  void* copy = mmap(nullptr, shared.range.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* copy = mmap(nullptr, shared.range.size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy == MAP_FAILED) return;
   childs_copy = copy;
   if (read_statics(static_cast<char*>(copy))) return;
@@ -142,7 +146,8 @@ void make_private() {
   const std::size_t size = shared.range.size;
   void* copy = childs_copy;
   auto* place = reinterpret_cast<void*>(shared.range.base);
-  if (copy == nullptr || mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) _exit(127);
+  if (copy == nullptr || mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
+    _exit(127);
   childs_copy = nullptr;
 }
 
@@ -164,10 +169,14 @@ Status share_statics(const StaticRange& range, int file, std::uint64_t offset) {
     const std::size_t at = initialised + i * page_size();
     if (used[i]) copied = write_pages(file, range.base + at, page_size(), offset + at);
   }
-  if (!copied) return Status::error(std::string("cannot copy the program's variables to shared memory: ") + std::strerror(errno));
+  if (!copied)
+    return Status::error(std::string("cannot copy the program's variables to shared memory: ") +
+                         std::strerror(errno));
   void* place = reinterpret_cast<void*>(range.base);
-  if (mmap(place, range.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset)) == MAP_FAILED) {
-    return Status::error(std::string("cannot map the program's variables onto shared memory: ") + std::strerror(errno));
+  if (mmap(place, range.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+           static_cast<off_t>(offset)) == MAP_FAILED) {
+    return Status::error(std::string("cannot map the program's variables onto shared memory: ") +
+                         std::strerror(errno));
   }
   shared = {range, file, offset};
   pthread_atfork(copy_for_child, drop_childs_copy, make_private);

@@ -10,8 +10,8 @@
 
 namespace shm {
 
-/// The pages that hold .data and .bss of the executable: from the end of the read-only relocations to the end of
-/// the writable segment.  `layout` is equal in two PEs only if their executables lay out statics alike.
+/// The pages that hold .data and .bss of the executable: from the end of the read-only relocations to the end
+/// of the writable segment.  `layout` is equal in two PEs only if their executables lay out statics alike.
 struct StaticRange {
   std::uintptr_t base = 0;
   std::size_t size = 0;  // whole pages; 0: the executable has none
@@ -20,9 +20,10 @@ struct StaticRange {
 
 StaticRange find_statics();
 
-/// Replaces the pages of `range` by [offset, offset + size) of `file`, shared, with the same contents.  Only pages
-/// that hold something are copied.  REQUIRES: no other thread writes to the range meanwhile; a page of the file
-/// that was never written reads as zeros.  Registers a fork handler that gives children a private copy.
+/// Replaces the pages of `range` by [offset, offset + size) of `file`, shared, with the same contents.  Only
+/// pages that hold something are copied.  REQUIRES: no other thread writes to the range meanwhile; a page of
+/// the file that was never written reads as zeros.  Registers a fork handler that gives children a private
+/// copy.
 Status share_statics(const StaticRange& range, int file, std::uint64_t offset);
 
 }  // namespace shm

@@ -333,6 +333,8 @@ void Job::end(int exit_code) {
   if (!exit_code_) exit_code_ = exit_code;
   if (kill_at_) return;
   kill_at_ = Clock::now() + kGrace;
+  // PMIx complains when PEs die in mid-message, which they are about to do.
+  output_.silence_libraries();
   children_.signal_all(SIGTERM);
   children_.signal_all(SIGCONT);  // a stopped process takes no SIGTERM
 }

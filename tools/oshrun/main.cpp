@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "environment.hpp"
+#include "fd.hpp"
 #include "job.hpp"
 #include "options.hpp"
 
@@ -41,12 +41,10 @@ void open_standard_fds() {
 /// Empty if every program's directory can be entered.
 std::string wrong_wdir(const Options& options) {
   for (const App& app : options.apps) {
-    struct stat info {};
     if (app.wdir.empty()) continue;
-    if (stat(app.wdir.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
-      errno = ENOTDIR;
-    else if (access(app.wdir.c_str(), X_OK) == 0)
-      continue;
+    // O_PATH asks for nothing but that it is there.
+    const UniqueFd directory(open(app.wdir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (directory && access(app.wdir.c_str(), X_OK) == 0) continue;
     return "oshrun: --wdir '" + app.wdir + "': " + strerror(errno) + "; give a directory that you may enter";
   }
   return {};

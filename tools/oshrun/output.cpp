@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "output.hpp"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <unistd.h>
@@ -78,7 +79,11 @@ void Sink::flush() {
   }
 }
 
-Output::Output(int pes, Tag tag) : one_pe_(pes == 1) {
+Output::Output(int pes, Tag tag)
+    : err_fd_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)),
+      out_(STDOUT_FILENO),
+      err_(err_fd_.get()),
+      one_pe_(pes == 1) {
   lines_.reserve(2 * static_cast<size_t>(pes));
   for (int pe = 0; pe < pes; ++pe) {
     const std::string rank = std::string("[").append(std::to_string(pe)).append("]");
@@ -97,7 +102,7 @@ void Output::feed(int pe, Stream stream, std::string_view bytes) {
   lines.feed(bytes, ready);
   if (one_pe_) {
     lines.release(ready);
-  } else if (lines.holds_releasable() && !deadline_) {
+  } else if (pe == 0 && lines.holds_releasable() && (!deadline_ || !ready.empty())) {
     deadline_ = Clock::now() + kPatience;
   }
   sink(stream).write(ready);
@@ -111,11 +116,16 @@ void Output::finish(int pe, Stream stream) {
 
 void Output::release_partial() {
   deadline_.reset();
-  for (size_t i = 0; i < lines_.size(); ++i) {
+  for (Stream stream : {Stream::kOut, Stream::kErr}) {
     std::string ready;
-    lines_[i].release(ready);
-    sink(i % 2 == 0 ? Stream::kOut : Stream::kErr).write(ready);
+    assembler(0, stream).release(ready);
+    sink(stream).write(ready);
   }
+}
+
+void Output::silence_libraries() {
+  const UniqueFd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (null) dup2(null.get(), STDERR_FILENO);
 }
 
 void Output::say(const std::string& line) { err_.write((err_.ends_line() ? "" : "\n") + line + "\n"); }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fd.hpp"
 #include "options.hpp"
 
 // What the PEs print, on its way to the launcher's own output. Owned and used by the main loop: not thread
@@ -76,7 +77,8 @@ class Sink {
 class Output {
  public:
   using Clock = std::chrono::steady_clock;
-  /// An unfinished line of one of several PEs may wait this long for its end before it is shown.
+  /// An unfinished line of PE 0 may wait this long for its end before it is shown. Only PE 0 can read an
+  /// answer, so only its unfinished lines are prompts; those of other PEs wait for their end and never mix.
   static constexpr std::chrono::milliseconds kPatience{50};
 
   Output(int pes, Tag tag);
@@ -93,11 +95,16 @@ class Output {
   Sink& sink(Stream stream) { return stream == Stream::kOut ? out_ : err_; }
   bool empty() const { return out_.empty() && err_.empty(); }
 
+  /// From now on only this object writes to standard error: what libraries print to descriptor 2 is thrown
+  /// away.
+  void silence_libraries();
+
  private:
   LineAssembler& assembler(int pe, Stream stream);
 
-  Sink out_{1};
-  Sink err_{2};
+  UniqueFd err_fd_;  ///< a second descriptor for standard error
+  Sink out_;
+  Sink err_;
   bool one_pe_;
   std::vector<LineAssembler> lines_;  ///< two for each PE
   std::optional<Clock::time_point> deadline_;

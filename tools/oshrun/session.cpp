@@ -52,7 +52,7 @@ bool any_alive(const std::set<pid_t>& groups) {
 void clean_up_after(const Session& session, const std::set<pid_t>& groups) {
   for (pid_t group : groups) kill(-group, SIGKILL);
   const timespec pause{0, 1'000'000};
-  for (int i = 0; i < 1000 && any_alive(groups); ++i) nanosleep(&pause, nullptr);
+  for (int i = 0; i < 300 && any_alive(groups); ++i) nanosleep(&pause, nullptr);
   remove_job_files(session);
 }
 

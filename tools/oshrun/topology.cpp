@@ -18,7 +18,9 @@ void keep_hwloc_small() {
 void configure(hwloc_topology_t topology) {
   hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-  hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+  // The second flag has no effect without the first.
+  hwloc_topology_set_flags(topology,
+                           HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
 }
 
 Core describe(hwloc_const_cpuset_t cpuset, hwloc_const_nodeset_t nodeset) {

@@ -83,7 +83,8 @@ class MemfdMapper final : public Mapper {
  private:
   Result<int> create(const NodeGroup& group) {
     const int file = memfd_create("atoll", MFD_CLOEXEC);
-    if (file < 0) return Status::error(std::string("memfd_create: ") + std::strerror(errno) + "; try SHMEM_MAPPER=posix");
+    if (file < 0)
+      return Status::error(std::string("memfd_create: ") + std::strerror(errno) + "; try SHMEM_MAPPER=posix");
     if (group.size == 1) return file;
     listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     sockaddr_un address;
@@ -92,7 +93,8 @@ class MemfdMapper final : public Mapper {
         listen(listener_, group.size) != 0) {
       const int why = errno;
       close(file);
-      return Status::error(std::string("cannot offer the node's memory on a Unix socket: ") + std::strerror(why));
+      return Status::error(std::string("cannot offer the node's memory on a Unix socket: ") +
+                           std::strerror(why));
     }
     stop_event_ = eventfd(0, EFD_CLOEXEC);
     server_ = std::thread([this, shared = dup(file), left = group.size - 1] { serve(shared, left); });

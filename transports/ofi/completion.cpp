@@ -58,7 +58,11 @@ bool Engine::reap() {
 }
 
 void Engine::complete(Op* op) {
-  peers_[static_cast<std::size_t>(op->pe)].reached = true;
+  Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
+  peer.reached = true;
+  ++completed_;
+  if (op->channel == probes_.get()) [[unlikely]]
+    peer.probing = false;
   if (op->kind == Kind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
   release(op);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ofi/endpoint.hpp"
 
+#include <netinet/in.h>
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace shm::ofi {
@@ -36,6 +38,33 @@ Status failed(const Library& library, const char* call, long code) {
   return Status::error(std::string("libfabric: ") + call + ": " + library.error(code));
 }
 
+constexpr int kLoopbackRank = 2;
+
+// How useful a source address is to peers on other hosts; smaller is better.  Providers list an interface's
+// addresses in the kernel's order, which may begin with one that cannot be connected to from elsewhere.
+int address_rank(const fi_info& info) {
+  if (info.src_addr == nullptr) return 0;
+  if (info.addr_format == FI_SOCKADDR_IN) {
+    const auto& address = *static_cast<const sockaddr_in*>(info.src_addr);
+    return (ntohl(address.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET ? kLoopbackRank : 0;
+  }
+  if (info.addr_format == FI_SOCKADDR_IN6) {
+    const auto& address = *static_cast<const sockaddr_in6*>(info.src_addr);
+    return IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr) || IN6_IS_ADDR_LOOPBACK(&address.sin6_addr) ? kLoopbackRank + 1 : 1;
+  }
+  return 0;  // not IP: the provider knows best
+}
+
+// The entry of the first provider in the list that has the most useful address.
+const fi_info* best_address(const fi_info* list) {
+  const fi_info* best = list;
+  for (const fi_info* entry = list; entry != nullptr; entry = entry->next) {
+    const bool same_provider = std::strcmp(entry->fabric_attr->prov_name, list->fabric_attr->prov_name) == 0;
+    if (same_provider && address_rank(*entry) < address_rank(*best)) best = entry;
+  }
+  return best;
+}
+
 }  // namespace
 
 Status Endpoint::find_provider(const FabricOptions& options) {
@@ -52,9 +81,17 @@ Status Endpoint::find_provider(const FabricOptions& options) {
   for (const Quirk& row : candidates) {
     fi_info* hints = make_hints(*library_, row);
     if (hints == nullptr) return Status::error("libfabric: out of memory");
-    const int code = library_->getinfo(FI_VERSION(1, 17), node, nullptr, node ? FI_SOURCE : 0, hints, &info_);
+    fi_info* list = nullptr;
+    const int code = library_->getinfo(FI_VERSION(1, 17), node, nullptr, node ? FI_SOURCE : 0, hints, &list);
     library_->freeinfo(hints);
     if (code == 0) {
+      info_ = library_->dupinfo(best_address(list));
+      library_->freeinfo(list);
+      if (info_ == nullptr) return Status::error("libfabric: out of memory");
+      if (!options.loopback_only && address_rank(*info_) >= kLoopbackRank) {
+        return Status::error("the job spans hosts, and libfabric (" + provider() +
+                             ") finds no address that other hosts can reach: is a network interface up?");
+      }
       // What came may be more than what was asked for ("tcp" gives tcp;ofi_rxm) or less (no atomics).
       quirk_ = find_quirk(info_->fabric_attr->prov_name);
       if ((info_->caps & FI_ATOMIC) == 0) quirk_.atomics = Atomics::none;
@@ -99,6 +136,39 @@ Status Endpoint::open_objects() {
   return {};
 }
 
+// Sends a message to itself.  rxm clears 17 MB of send buffers when it takes the first one, which takes 10
+// ms; without this, the first contact of two PEs would wait for both to do so, one after the other.
+Status Endpoint::warm_up() {
+  Result<std::vector<std::byte>> own = name();
+  if (!own.ok()) return own.status();
+  fi_addr_t self = FI_ADDR_UNSPEC;
+  if (fi_av_insert(av_.get(), own.value().data(), 1, &self, 0, nullptr) != 1) {
+    return Status::error("libfabric: the endpoint's own address was refused");
+  }
+  fi_context2 sending{}, receiving{};
+  if (const auto code = fi_recv(ep_.get(), nullptr, 0, nullptr, FI_ADDR_UNSPEC, &receiving)) {
+    return failed(*library_, "fi_recv", code);
+  }
+  bool sent = false;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (int completions = 0; completions < 2;) {
+    if (!sent) {
+      const auto code = fi_send(ep_.get(), nullptr, 0, nullptr, self, &sending);
+      if (code != 0 && code != -FI_EAGAIN) return failed(*library_, "fi_send", code);
+      sent = code == 0;
+    }
+    fi_cq_tagged_entry entry;
+    const auto code = fi_cq_read(cq_.get(), &entry, 1);
+    if (code == 1) ++completions;
+    if (code < 0 && code != -FI_EAGAIN) return failed(*library_, "fi_cq_read", code);
+    if (std::chrono::steady_clock::now() > limit) {
+      return Status::error("libfabric " + provider() +
+                           ": the endpoint cannot reach itself: is the interface up?");
+    }
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
   Result<const Library*> library = load_library();
   if (!library.ok()) return library.status();
@@ -106,6 +176,9 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
   endpoint->library_ = library.value();
   if (Status status = endpoint->find_provider(options); !status.ok()) return status;
   if (Status status = endpoint->open_objects(); !status.ok()) return status;
+  if (endpoint->quirk_.warm) {
+    if (Status status = endpoint->warm_up(); !status.ok()) return status;
+  }
   return endpoint;
 }
 

@@ -34,14 +34,20 @@ using Handle = std::unique_ptr<Fid, Closer<Fid>>;
 class Endpoint {
  public:
   /// Finds the provider and opens everything.  The error names the providers that were tried.
+  /// Ends with a message to itself where quirks.def says that the first one is slow (10 ms).
   static Result<std::unique_ptr<Endpoint>> open(const FabricOptions& options);
   ~Endpoint();
 
+  /// Closes ep(): from here on nobody writes to buffers and segments, which may go.
+  void stop() { ep_.reset(); }
+
+  /// The row of the provider that was opened, corrected by what it reported, and what it reported.
   const Library& library() const { return *library_; }
   const Quirk& quirk() const { return quirk_; }
   const fi_info& info() const { return *info_; }
   std::string provider() const { return info_->fabric_attr->prov_name; }
 
+  /// The objects, never null, owned by this.
   fid_ep* ep() const { return ep_.get(); }
   fid_cq* cq() const { return cq_.get(); }
   fid_av* av() const { return av_.get(); }
@@ -53,17 +59,20 @@ class Endpoint {
   /// Descriptor that is readable when the queue has work; -1 if the provider has none.
   int wait_fd() const { return wait_fd_; }
 
-  /// Whether a thread may sleep on wait_fd() now.
+  /// Whether a thread may sleep on wait_fd() now.  Makes progress: may store what a peer sent.
   bool may_sleep() const;
 
-  /// Whether local buffers must be registered, and whether remote addresses are the target's virtual ones.
+  /// Whether local buffers must be registered, and whether remote addresses are the target's virtual ones;
+  /// else they are offsets from the registered base.
   bool needs_local_mr() const { return (info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0; }
   bool uses_virtual_addresses() const { return (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0; }
 
  private:
+  // In this order.
   Endpoint() = default;
   Status find_provider(const FabricOptions& options);
   Status open_objects();
+  Status warm_up();
 
   const Library* library_ = nullptr;
   Quirk quirk_{};

@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kOps = 16384;
 constexpr std::size_t kSmallBuffers = 4096;
 constexpr std::size_t kLargeBuffers = 256;
+constexpr long kWatchUs =
+    100'000;  // with operations in flight, a sleeper looks for lost connections this often
 constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
 
 }  // namespace
@@ -31,17 +33,20 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer)
   if (max_transfer != 0) max_transfer_ = std::min(max_transfer_, max_transfer);
 }
 
-Engine::~Engine() = default;
+// Members go in reverse order: buffers, registrations, the rest of libfabric's objects.
+Engine::~Engine() { endpoint_->stop(); }
 
 Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
   me_ = me;
   sink_ = sink;
+  probes_ = std::make_unique<OfiChannel>(*this, nullptr, npes);
   peers_.resize(static_cast<std::size_t>(npes));
   for (int pe = 0; pe < npes; ++pe) {
     Result<PeerAddress> address = decode_address(lookup(pe));
     if (!address.ok()) return Status::error("PE " + std::to_string(pe) + ": " + address.status().text());
     Peer& peer = peers_[static_cast<std::size_t>(pe)];
     peer.segments = address.value().segments;
+    if (pe == me) continue;  // nothing goes there by wire
     // All at once, here: 1 us each, and the connection itself is made by the first operation anyway.
     if (fi_av_insert(endpoint_->av(), address.value().name.data(), 1, &peer.address, 0, nullptr) != 1) {
       return Status::error("libfabric: the address of PE " + std::to_string(pe) + " was refused");
@@ -53,7 +58,9 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
   return post_receives();
 }
 
-void Engine::count(OfiChannel* channel, int pe, Kind kind) {
+// Lock held.  REQUIRES: credit, and a free record.
+Op* Engine::take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
+  if (ops_.in_use() == 0) completed_then_ = ~completed_;  // watch() counts its time from now
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   ++peer.outstanding;
   if (kind == Kind::message) ++peer.messages;
@@ -61,17 +68,7 @@ void Engine::count(OfiChannel* channel, int pe, Kind kind) {
   channel->outstanding.fetch_add(1, std::memory_order_relaxed);
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   if (kind == Kind::atomic) channel->atomics.fetch_add(1, std::memory_order_relaxed);
-}
-
-Op* Engine::begin(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
-  lock_.lock();
-  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
-  void* record = nullptr;
-  for (int tries = 0; !has_credit(peer, kind) || (record = ops_.take()) == nullptr; ++tries) {
-    wait_room(pe, kind, tries);
-  }
-  count(channel, pe, kind);
-  Op* op = static_cast<Op*>(record);
+  Op* op = static_cast<Op*>(ops_.take());
   op->channel = channel;
   op->completion = completion;
   op->split = nullptr;
@@ -81,6 +78,13 @@ Op* Engine::begin(OfiChannel* channel, int pe, Kind kind, Completion* completion
   op->pe = pe;
   op->kind = kind;
   return op;
+}
+
+Op* Engine::begin(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
+  lock_.lock();
+  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  for (int tries = 0; !has_credit(peer, kind) || ops_.exhausted(); ++tries) wait_room(pe, kind, tries);
+  return take_op(channel, pe, kind, completion);
 }
 
 void* Engine::take_buffer(Op* op, std::size_t n) {
@@ -99,8 +103,8 @@ bool Engine::poll() {
   if (!poller_.try_lock()) return false;
   lock_.lock();
   bool worked = reap();
-  if (!deferred_.empty() || !unposted_.empty()) [[unlikely]]
-    worked |= post_deferred();
+  if (!deferred_.empty() || !unposted_.empty()) worked |= post_deferred();
+  if (!worked && ops_.in_use() != 0 && ++empty_polls_ % 16 == 0) watch();
   const bool messages = !arrived_.empty() || !to_self_.empty();
   lock_.unlock();
   if (messages) worked |= deliver();
@@ -111,6 +115,8 @@ bool Engine::poll() {
 bool Engine::may_block() {
   // Another thread that polls will take what there is, and the descriptor tells of what comes later.
   std::scoped_lock guard(lock_);
+  if (ops_.in_use() != 0) watch();
+  block_limit_us_.store(ops_.in_use() != 0 ? kWatchUs : -1, std::memory_order_relaxed);
   const bool idle = arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty();
   return idle && endpoint_->may_sleep();
 }

@@ -12,6 +12,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -31,22 +32,28 @@ class Engine {
   /// Largest put with `copy`.
   static constexpr std::size_t kCopyLimit = 4096;
 
+  /// `max_transfer`: see FabricOptions.
   Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer);
   ~Engine();
 
+  /// Inserts all addresses, registers the pools, posts the receives.  Once, before any operation.
   Status connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink);
 
+  /// What an operation needs to describe itself to the provider.  Calls on the endpoint need the lock.
   Endpoint& endpoint() { return *endpoint_; }
   Memory& memory() { return memory_; }
   int me() const { return me_; }
   int npes() const { return static_cast<int>(peers_.size()); }
   std::size_t max_transfer() const { return max_transfer_; }
   const Peer& peer(int pe) const { return peers_[static_cast<std::size_t>(pe)]; }
+
+  /// Whether puts and atomics stay behind earlier puts without any help.
   bool fence_is_free() const { return fence_is_free_; }
 
   /// As in Network.
   bool poll();
   bool may_block();
+  long max_block_us() const { return block_limit_us_.load(std::memory_order_relaxed); }
 
   /// A record for an operation to `pe`, counted as outstanding, and the lock.  Polls while the peer's credits
   /// or the records are used up.  Fill it in and pass it to post().
@@ -72,7 +79,7 @@ class Engine {
       fail_post(*op, code);
   }
 
-  /// message.cpp: sends header and payload as one message.
+  /// message.cpp: as in NetOps.  Header and payload go as one message, copied.
   void send(OfiChannel* channel, int pe, std::uint16_t id, const void* message, std::size_t n);
 
   /// Where address `at` of `pe` lies on the wire.  Ends the job if [at, at + n) is not within the segment:
@@ -85,11 +92,13 @@ class Engine {
   }
 
  private:
-  friend class EngineTest;
   static constexpr int kReceives = 64;
   static constexpr std::uint32_t kMessageCredits = 32;
 
-  // completion.cpp.  All with lock_ held, except fail_*.
+  // Receives that are always posted: a sender's burst lands in them while a handler runs.
+  // kMessageCredits of one PE leave buffers to the others when it stalls.
+
+  // completion.cpp.  All with lock_ held, except fail_*.  wait_room() drops it for a moment.
   bool reap();
   void complete(Op* op);
   void release(Op* op);
@@ -98,7 +107,11 @@ class Engine {
   [[noreturn, gnu::cold]] void fail_post(const Op& op, long code) const;
   [[noreturn, gnu::cold]] void fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const;
 
-  // message.cpp.
+  // watch.cpp.  With lock_ held.  Called when operations are in flight and nothing happens.
+  void watch();
+  void probe(int pe);
+
+  // message.cpp.  deliver() with poller_ and without lock_, the others with lock_.
   Status post_receives();
   bool post_receive(Receive* receive);
   bool deliver();
@@ -109,8 +122,9 @@ class Engine {
   bool has_credit(const Peer& peer, Kind kind) const {
     return peer.outstanding < credits_ && (kind != Kind::message || peer.messages < kMessageCredits);
   }
-  void count(OfiChannel* channel, int pe, Kind kind);
+  Op* take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion);
 
+  // The order of closing: see ~Engine().
   std::unique_ptr<Endpoint> endpoint_;
   Memory memory_;
   SpinLock lock_;
@@ -132,6 +146,15 @@ class Engine {
   std::deque<Deferred> deferred_;   // in order per PE
   std::deque<std::vector<std::byte>> to_self_;
   std::uint32_t round_ = 0;
+
+  // watch.cpp.
+  std::atomic<long> block_limit_us_{-1};
+  std::uint64_t completed_ = 0;       // operations, ever
+  std::uint64_t completed_then_ = 0;  // at changed_
+  std::uint32_t empty_polls_ = 0;
+  std::chrono::steady_clock::time_point
+      changed_{};  // when the last completion was noticed, or the last probe
+  std::unique_ptr<OfiChannel> probes_;
 };
 
 }  // namespace shm::ofi

@@ -24,7 +24,7 @@ struct FabricOptions {
 };
 
 /// Loads libfabric, opens one endpoint and everything it needs.  Takes 0.3 s the first time in a process (the
-/// library's own start-up, see README.md), 3 ms afterwards, and touches nothing of the caller: it may run on
+/// library's own start-up, see README.md), 15 ms afterwards, and touches nothing of the caller: it may run on
 /// a thread of its own while the job boots.  The error says what was missing.
 Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options);
 

@@ -9,6 +9,8 @@
 namespace shm::ofi {
 namespace {
 
+constexpr const char* kBufferSize = "FI_OFI_RXM_BUFFER_SIZE";
+
 struct Setting {
   const char* name;
   const char* value;
@@ -17,7 +19,7 @@ struct Setting {
 // Read by providers when they are first asked for, which is later than now.
 constexpr Setting kTuning[] = {
     {"FI_OFI_RXM_MSG_RX_SIZE", "256"},           // 18 instead of 70 MiB, 12 instead of 50 ms per endpoint
-    {"FI_OFI_RXM_BUFFER_SIZE", "16384"},         // a message of kMaxMessage bytes goes without a rendezvous
+    {kBufferSize, "16384"},                      // a message of kMaxMessage bytes goes without a rendezvous
     {"FI_OFI_RXM_CM_PROGRESS_INTERVAL", "100"},  // microseconds between looks for connections: 10000 is slow
     {"FI_MR_CACHE_MONITOR", "disabled"},         // no hooks into the program's munmap; segments never move
 };
@@ -29,11 +31,7 @@ bool find(void* library, const char* name, F& function) {
 }
 
 Result<const Library*> load() {
-  // Without this, libinfinipath takes SIGSEGV, SIGBUS, SIGTERM, SIGINT, SIGILL and SIGABRT away from the
-  // program.
-  setenv("IPATH_NO_BACKTRACE", "1", 1);
-  for (const Setting& setting : kTuning) setenv(setting.name, setting.value, 0);
-
+  set_environment();
   void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* reason = dlerror();
@@ -50,6 +48,13 @@ Result<const Library*> load() {
 }
 
 }  // namespace
+
+void set_environment() {
+  // Without this, libinfinipath takes SIGSEGV, SIGBUS, SIGTERM, SIGINT, SIGILL and SIGABRT away from the
+  // program.
+  setenv("IPATH_NO_BACKTRACE", "1", 1);
+  for (const Setting& setting : kTuning) setenv(setting.name, setting.value, 0);
+}
 
 Result<const Library*> load_library() {
   static Result<const Library*> library = load();

@@ -22,9 +22,12 @@ struct Library {
   const char* error(long code) const { return strerror(static_cast<int>(code < 0 ? -code : code)); }
 };
 
-/// Loads the library once per process and keeps it.  Sets the environment variables that tune providers,
-/// where the user has not set them.  Signal handlers stay what they were.  Thread safety: any thread, but
-/// setenv() is not safe against getenv() elsewhere: call during set-up.
+/// Sets the environment variables that tune providers, where the user has not set them, and the one that
+/// keeps signal handlers out.  Part of load_library().
+void set_environment();
+
+/// Loads the library once per process and keeps it.  Signal handlers stay what they were.  Thread safety: any
+/// thread, but setenv() is not safe against getenv() elsewhere: call during set-up.
 Result<const Library*> load_library();
 
 }  // namespace shm::ofi

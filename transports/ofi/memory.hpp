@@ -42,7 +42,10 @@ class Memory {
  public:
   explicit Memory(Endpoint& endpoint) : endpoint_(endpoint) {}
 
+  /// As in Network.  One registration per segment, for all operations of all peers.
   Status add_segment(SegmentId id, void* base, std::size_t size);
+
+  /// What peers must know of them.
   const RemoteSegments& segments() const { return remote_; }
 
   /// This process's own bytes at `at`, for operations to itself.
@@ -58,6 +61,7 @@ class Memory {
   }
 
  private:
+  // Local memory with a descriptor.  Few: found by a linear search.
   struct Range {
     const std::byte* base;
     std::size_t size;

@@ -79,16 +79,7 @@ bool Engine::try_send(OfiChannel* channel, int pe, const MessageHeader* header, 
   Slab& pool = size <= kCopyLimit ? small_ : large_;
   if (size > Op::kInline && pool.exhausted()) return false;
 
-  Op* op = static_cast<Op*>(ops_.take());
-  count(channel, pe, Kind::message);
-  op->channel = channel;
-  op->completion = nullptr;
-  op->split = nullptr;
-  op->fetch = nullptr;
-  op->buffer = nullptr;
-  op->temporary = nullptr;
-  op->pe = pe;
-  op->kind = Kind::message;
+  Op* op = take_op(channel, pe, Kind::message, nullptr);
   std::byte* bytes = size <= Op::kInline ? op->inlined : static_cast<std::byte*>(take_buffer(op, size));
   if (head != 0) std::memcpy(bytes, header, head);
   if (n != 0) std::memcpy(bytes + head, payload, n);

@@ -41,6 +41,8 @@ struct Peer {
   std::uint32_t deferred = 0;     // messages not yet posted
   std::uint32_t round = 0;        // last round in which a deferred message could not be posted
   bool reached = false;           // an operation to it has completed
+  bool probing = false;           // watch.cpp's probe is in flight
+  std::uint8_t refused = 0;       // probes that the provider had no connection for, in a row
 };
 
 enum class Kind : std::uint8_t { put, get, atomic, message, receive };

@@ -9,11 +9,12 @@
 
 namespace shm::ofi {
 
-// rma.cpp.  Contracts: NetOps.
+// rma.cpp.  Contracts: NetOps.  Long transfers are split; each part takes a record and a credit.
 void put(Channel*, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy, Completion*);
 void get(Channel*, int pe, void* dest, RemoteAddress from, std::size_t n, Completion*);
 
-// atomic.cpp.  Contracts: NetOps.
+// atomic.cpp.  Contracts: NetOps.  swap, set, fetch and compare_swap move bits, whatever the type, as
+// base/atomic_op.hpp does.
 void amo(Channel*, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
          const void* compare, void* fetch, Completion*);
 

@@ -19,13 +19,14 @@ enum class Atomics : std::uint8_t { none, own, cpu };
 
 /// One provider.  The columns are explained in quirks.def.
 struct Quirk {
-  std::string_view name;
-  int rank;
+  std::string_view name;  // as in fi_info
+  int rank;               // 0: only when named
   Order order;
   Wait wait;
   Atomics atomics;
-  bool local_mr;
-  std::uint32_t credits;
+  bool local_mr;          // offer FI_MR_LOCAL
+  bool warm;              // send a message to ourselves at open
+  std::uint32_t credits;  // operations in flight per PE
   bool tested;
   std::string_view why;
 };

@@ -39,6 +39,7 @@ class Slab {
     --in_use_;
   }
 
+  /// Whether take() would return null; how many are taken; how many there are.
   bool exhausted() const { return free_ == nullptr && fresh_ == count_; }
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return count_; }
@@ -48,12 +49,13 @@ class Slab {
   std::size_t bytes() const { return record_size_ * count_; }
 
  private:
+  // A free record holds the next free one.
   struct Link {
     Link* next;
   };
   void* take_fresh();
 
-  std::size_t record_size_;
+  std::size_t record_size_;  // a multiple of 64
   std::size_t count_;
   std::size_t fresh_ = 0;  // records below have been used once
   std::size_t in_use_ = 0;

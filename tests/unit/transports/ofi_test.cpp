@@ -9,7 +9,7 @@
 #include "base/atomic_op.hpp"
 #include "pair.hpp"
 
-namespace atoll::test {
+namespace shm::test {
 namespace {
 
 // Bytes that depend on their place and on `seed`.
@@ -273,4 +273,4 @@ TEST(Ofi, ThreadsShareTheEndpoint) {
 }
 
 }  // namespace
-}  // namespace atoll::test
+}  // namespace shm::test

@@ -18,7 +18,7 @@
 #include "net.hpp"
 #include "ofi/fabric.hpp"
 
-namespace atoll::test {
+namespace shm::test {
 
 inline constexpr int kMaxPes = 4;
 inline constexpr std::size_t kHeap = std::size_t{16} << 20;
@@ -141,4 +141,4 @@ inline void run_job(const JobOptions& options, const Body& body) {
   }
 }
 
-}  // namespace atoll::test
+}  // namespace shm::test

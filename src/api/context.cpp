@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Contexts (OpenSHMEM 1.6, section 9.5) and sessions (9.6).
+#include "core/context.hpp"
+
+#include "api/define.hpp"
+#include "base/fatal.hpp"
+#include "core/session.hpp"
+#include "core/team.hpp"
+
+using shm::Call;
+
+extern "C" {
+
+int pshmem_ctx_create(long options, shmem_ctx_t* ctx) {
+  if (!shm::initialised()) shm::fatal("shmem_ctx_create: called before shmem_init or after shmem_finalize");
+  *ctx = shm::create_context(shm::world_team(), options);
+  return *ctx == SHMEM_CTX_INVALID ? 1 : 0;
+}
+
+int pshmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t* ctx) {
+  const shm::Team* t = shm::find_team({"shmem_team_create_ctx"}, "team", team);
+  *ctx = t != nullptr ? shm::create_context(*t, options) : SHMEM_CTX_INVALID;
+  return *ctx == SHMEM_CTX_INVALID ? 1 : 0;
+}
+
+int pshmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team) {
+  *team = SHMEM_TEAM_INVALID;
+  if (ctx == SHMEM_CTX_INVALID) return 1;
+  *team = shm::handle_of(*shm::context_of({"shmem_ctx_get_team"}, ctx).team);
+  return 0;
+}
+
+void pshmem_ctx_destroy(shmem_ctx_t ctx) { shm::destroy_context({"shmem_ctx_destroy"}, ctx); }
+
+void pshmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
+                              long mask) {
+  if (ctx == SHMEM_CTX_INVALID) return;
+  shm::start_session(shm::context_of({"shmem_ctx_session_start"}, ctx), options, config, mask);
+}
+
+void pshmem_ctx_session_stop(shmem_ctx_t ctx) {
+  if (ctx != SHMEM_CTX_INVALID) shm::stop_session(shm::context_of({"shmem_ctx_session_stop"}, ctx));
+}
+
+SHMEM_FUNCS_CONTEXT(ATOLL_ALIAS_)
+
+}  // extern "C"

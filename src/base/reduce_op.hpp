@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// THE definition of every operation that reductions and scans combine elements with (OpenSHMEM 1.6, table 10).
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+namespace shm {
+
+enum class ReduceOp { bit_and, bit_or, bit_xor, min, max, sum, prod };
+
+/// a op b.  Integer sums and products wrap around as two's complement: they are formed unsigned, and wide enough
+/// that the promotion of narrow types does not make them signed again.
+template <ReduceOp op, class T>
+[[gnu::always_inline]] inline T reduce_apply(T a, T b) {
+  if constexpr (op == ReduceOp::bit_and) {
+    return static_cast<T>(a & b);
+  } else if constexpr (op == ReduceOp::bit_or) {
+    return static_cast<T>(a | b);
+  } else if constexpr (op == ReduceOp::bit_xor) {
+    return static_cast<T>(a ^ b);
+  } else if constexpr (op == ReduceOp::min) {
+    return b < a ? b : a;
+  } else if constexpr (op == ReduceOp::max) {
+    return a < b ? b : a;
+  } else if constexpr (std::is_integral_v<T>) {
+    using Wide = std::conditional_t<sizeof(T) <= 4, unsigned, unsigned long long>;
+    const auto x = static_cast<Wide>(a), y = static_cast<Wide>(b);
+    return static_cast<T>(op == ReduceOp::sum ? x + y : x * y);
+  } else {
+    return op == ReduceOp::sum ? a + b : a * b;
+  }
+}
+
+/// An operation on vectors, with its types erased.  All operations are commutative, so that PEs which combine the
+/// same operands pairwise get the same bits whichever of the two comes first.
+struct Reduction {
+  std::size_t element;                                             ///< bytes
+  void (*into)(void* acc, const void* in, std::size_t count);      ///< acc[i] = acc[i] op in[i]; no overlap
+};
+
+namespace detail {
+
+template <ReduceOp op, class T>
+void reduce_into(void* acc, const void* in, std::size_t count) {
+  T* __restrict a = static_cast<T*>(acc);
+  const T* __restrict b = static_cast<const T*>(in);
+  for (std::size_t i = 0; i < count; ++i) a[i] = reduce_apply<op>(a[i], b[i]);
+}
+
+}  // namespace detail
+
+template <ReduceOp op, class T>
+inline constexpr Reduction kReduction{sizeof(T), detail::reduce_into<op, T>};
+
+}  // namespace shm

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/active.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/fatal.hpp"
+#include "coll/barrier.hpp"
+#include "coll/slots.hpp"
+#include "core/amo.hpp"
+#include "core/p2p.hpp"
+#include "core/rma.hpp"
+
+namespace shm {
+namespace {
+
+constexpr int kKept = kSlots - 16;  // slots from here on serve one call
+
+std::mutex mutex;
+std::map<Triplet, std::unique_ptr<Group>> groups;  // guarded by mutex; groups themselves do not move
+
+// ---- Agreement by way of pSync, which is all zeros before and after.
+
+constexpr std::size_t kArrived = 0, kReleased = 1, kWords = 2;  // of pSync
+constexpr std::size_t kSlotWords = std::tuple_size_v<SlotWords>;
+static_assert(kWords + kSlotWords < SHMEM_SYNC_SIZE);
+
+class Agreement {
+ public:
+  Agreement(Call call, const Team& team, long* psync) : call_(call), team_(team), psync_(psync) {}
+
+  int slot() {
+    SlotExchange exchange{[this](SlotWords& words) { all_and(words); },
+                          [this](std::uint64_t value) { return max(value); }};
+    const int found = agree_on_slot(exchange, kSlots, true);  // after all teams, which have lower numbers
+    sync();
+    std::fill(psync_ + kWords, psync_ + kWords + kSlotWords + 1, SHMEM_SYNC_VALUE);
+    sync();  // also the sets that are used next find it so
+    return found;
+  }
+
+ private:
+  // Member 0 counts the others and resets the count before it releases them; each resets its own release.
+  void sync() {
+    long* arrived = psync_ + kArrived;
+    long* released = psync_ + kReleased;
+    if (team_.me != 0) {
+      amo_update<AtomicOp::add>(call_, SHMEM_CTX_DEFAULT, arrived, 1L, team_.world_pe(0));
+      wait_until(call_, "pSync", released, SHMEM_CMP_NE, SHMEM_SYNC_VALUE);
+      std::atomic_ref(*released).store(SHMEM_SYNC_VALUE, std::memory_order_relaxed);
+      return;
+    }
+    wait_until(call_, "pSync", arrived, SHMEM_CMP_EQ, static_cast<long>(team_.size - 1));
+    std::atomic_ref(*arrived).store(SHMEM_SYNC_VALUE, std::memory_order_relaxed);
+    for (int member = 1; member < team_.size; ++member) {
+      amo_update<AtomicOp::set>(call_, SHMEM_CTX_DEFAULT, released, 1L, team_.world_pe(member));
+    }
+  }
+
+  // Words that all members have written are read by all between two syncs.
+  void all_and(SlotWords& words) {
+    sync();
+    std::copy(words.begin(), words.end(), psync_ + kWords);
+    sync();
+    for (int member = 0; member < team_.size; ++member) {
+      SlotWords theirs;
+      get_bytes(call_, SHMEM_CTX_DEFAULT, theirs.data(), psync_ + kWords, sizeof theirs,
+                team_.world_pe(member), Blocking::yes);
+      for (std::size_t i = 0; i < kSlotWords; ++i) words[i] &= theirs[i];
+    }
+  }
+
+  std::uint64_t max(std::uint64_t value) {
+    long* word = psync_ + kWords + kSlotWords;
+    *word = static_cast<long>(value);
+    sync();
+    for (int member = 0; member < team_.size; ++member) {
+      const long theirs = get_element(call_, SHMEM_CTX_DEFAULT, word, team_.world_pe(member));
+      value = std::max(value, static_cast<std::uint64_t>(theirs));
+    }
+    return value;
+  }
+
+  const Call call_;
+  const Team& team_;
+  long* psync_;
+};
+
+// ---- Checks
+
+void check_triplet(Call call, const Triplet& set) {
+  const auto npes = static_cast<std::int64_t>(rt.npes);
+  if (set.log_stride < 0 || set.log_stride > 30) {
+    fatal("%s: logPE_stride is %d; allowed is 0 to 30", call.name, set.log_stride);
+  }
+  const std::int64_t last =
+      set.start + (static_cast<std::int64_t>(set.size) - 1) * (std::int64_t{1} << set.log_stride);
+  if (set.start < 0 || set.size < 1 || last >= npes) {
+    fatal(
+        "%s: PE_start %d, logPE_stride %d and PE_size %d name PEs up to %lld; allowed are PEs 0 to %lld and "
+        "sizes "
+        "from 1",
+        call.name, set.start, set.log_stride, set.size, static_cast<long long>(last),
+        static_cast<long long>(npes - 1));
+  }
+}
+
+// Words that the library writes only while the set is new are looked at in every call.
+void check_psync(Call call, const long* psync) {
+  if (!rt.env.checks) return;
+  const auto a = reinterpret_cast<std::uintptr_t>(psync);
+  if (!rt.heap.holds(a, sizeof *psync) && !rt.statics.holds(a, sizeof *psync)) {
+    resolve(call, "pSync", psync, sizeof *psync, rt.me);
+  }
+  const long word = psync[kWords];
+  if (word == SHMEM_SYNC_VALUE) [[likely]]
+    return;
+  fatal(
+      "%s: pSync[%zu] is %ld; every element must be SHMEM_SYNC_VALUE (%ld) on all PEs before the first use, "
+      "and "
+      "not be written to by the program afterwards",
+      call.name, kWords, word, SHMEM_SYNC_VALUE);
+}
+
+Group* find_group(const Triplet& set) {
+  const std::lock_guard lock(mutex);
+  const auto found = groups.find(set);
+  return found == groups.end() ? nullptr : found->second.get();
+}
+
+}  // namespace
+
+ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
+  if (!initialised()) [[unlikely]]
+    fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  check_psync(call, psync);
+  if (set.start == 0 && set.log_stride == 0 && set.size == static_cast<int>(rt.npes)) [[likely]] {
+    group_ = &world_group();
+    return;
+  }
+  check_triplet(call, set);
+  if ((group_ = find_group(set)) != nullptr) return;
+  Team team{set.start, 1 << set.log_stride, set.size, -1, nullptr, 0};
+  team.me = team.member(rt.me);
+  if (team.me < 0) {
+    fatal("%s: PE_start %d, logPE_stride %d and PE_size %d do not include this PE; only members may call",
+          call.name, set.start, set.log_stride, set.size);
+  }
+  // A set of one never uses its slot.
+  const int slot = set.size == 1 ? kWorldSlot : Agreement(call, team, psync).slot();
+  if (slot < 0) fatal("%s: %d teams and active sets are in use, no other is possible", call.name, kSlots);
+  std::unique_ptr<Group> made = make_group(team, slot);
+  group_ = made.get();
+  if (slot >= kKept) {
+    temporary_ = std::move(made);
+    return;
+  }
+  const std::lock_guard lock(mutex);
+  groups[set] = std::move(made);
+}
+
+ActiveSet::~ActiveSet() {
+  if (temporary_ == nullptr) return;
+  sync_group(*temporary_);
+  free_slot(temporary_->slot);
+}
+
+void close_active_sets() {
+  const std::lock_guard lock(mutex);
+  groups.clear();
+}
+
+}  // namespace shm

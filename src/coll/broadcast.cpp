@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/choose.hpp"
+#include "coll/collectives.hpp"
+#include "coll/leaders.hpp"
+
+namespace shm {
+namespace {
+
+// Phase 1, of the speaker (the root, or on other nodes the leader once it has the data): here they are.
+// Phase 2, of the others, unless the data rode along: I have copied them.
+class Broadcast {
+ public:
+  Broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root)
+      : g_(g), call_(call), dest_(dest), source_(source), n_(n), root_(root) {
+    at_root_node_ = g.node_of[static_cast<std::size_t>(root)] == g.node;
+    rides_ = choose(Collective::broadcast, n, g.size(), g.one_node()) == Algorithm::riding;
+    phase_ = take_phases(g, 2);
+  }
+
+  void run() {
+    if (at_root_node_ ? g_.me() == root_ : g_.leads()) {
+      speak();
+    } else {
+      listen();
+    }
+  }
+
+ private:
+  // The root's node is served first: its PEs copy while the data travel.
+  void speak() {
+    const bool is_root = g_.me() == root_;
+    void* data = is_root ? const_cast<void*>(source_) : dest_;
+    if (!is_root) leaders_broadcast(g_, phase_, root_, data, n_);
+    publish(g_, phase_, data, rides_ ? n_ : 0);
+    if (is_root && !g_.one_node()) leaders_broadcast(g_, phase_, root_, data, n_);
+    if (rides_) return;
+    for (int i = 0; i < g_.local_size(); ++i) {
+      if (i != g_.local) await(g_, i, phase_ + 1);
+    }
+  }
+
+  void listen() {
+    const int speaker = at_root_node_ ? root_ : g_.locals().front();
+    const Cell& cell = await(g_, place_of(speaker), phase_);
+    if (rides_) {
+      std::memcpy(dest_, cell.payload, n_);
+      return;
+    }
+    const std::byte* from = at_root_node_ ? at_member(g_, call_, "source", source_, n_, speaker)
+                                          : at_member(g_, call_, "dest", dest_, n_, speaker);
+    std::memcpy(dest_, from, n_);
+    publish(g_, phase_ + 1);
+  }
+
+  int place_of(int member) const {
+    if (g_.one_node()) return member;
+    const std::vector<int>& locals = g_.locals();
+    int place = 0;
+    while (locals[static_cast<std::size_t>(place)] != member) ++place;
+    return place;
+  }
+
+  Group& g_;
+  const Call call_;
+  void* dest_;
+  const void* source_;
+  const std::size_t n_;
+  const int root_;
+  bool at_root_node_;
+  bool rides_;
+  std::uint64_t phase_;
+};
+
+}  // namespace
+
+void broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root, bool root_too) {
+  if (n == 0) return;
+  if (g.size() > 1) Broadcast(g, call, dest, source, n, root).run();
+  if (root_too && g.me() == root && dest != source) std::memcpy(dest, source, n);
+}
+
+}  // namespace shm

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which algorithm a collective call uses: by what is done, how much, among how many PEs, and over which path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shm {
+
+enum class Collective : std::uint8_t { broadcast, collect, alltoall, reduce, scan, leaders_reduce };
+
+enum class Algorithm : std::uint8_t {
+  riding,    // payloads ride in the cells of the phase
+  reading,   // each PE reads what it needs straight from the others' sources
+  whole,     // reductions: each PE combines the whole vectors
+  shares,    // reductions, scans: each PE does one part of the vector, for everybody
+  leading,   // the leaders of the nodes do the work, the others copy the result
+  pairwise,  // nodes: each PE exchanges with each
+  doubling,  // nodes: whole vectors, log2(nodes) times
+  halving,   // nodes: halves, then quarters ... and back
+};
+
+/// `bytes` is what each PE contributes to each cell or vector: the block of a collect, the vector of a
+/// reduction, all blocks of an alltoall.  The answer depends only on what all members know.
+Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node);
+
+}  // namespace shm

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <numeric>
+
+#include "coll/choose.hpp"
+#include "coll/collectives.hpp"
+#include "coll/leaders.hpp"
+
+namespace shm {
+namespace {
+
+using Sizes = std::vector<std::size_t>;
+
+// ---- One node
+
+// Phase 1: my source is ready (or rides along).  Phase 2, unless all rode: I have copied all.
+void fcollect_here(Group& g, Call call, std::byte* dest, const void* source, std::size_t n) {
+  const bool rides = choose(Collective::collect, n, g.size(), true) == Algorithm::riding;
+  const std::uint64_t phase = take_phases(g, rides ? 1 : 2);
+  publish(g, phase, source, rides ? n : 0);
+  for (int k = 0; k < g.size(); ++k) {
+    const int i = g.me() + k < g.size() ? g.me() + k : g.me() + k - g.size();  // not all at the same peer
+    const Cell& cell = await(g, i, phase);
+    const void* from = rides         ? cell.payload
+                       : i == g.me() ? source
+                                     : at_member(g, call, "source", source, n, i);
+    std::memcpy(dest + static_cast<std::size_t>(i) * n, from, n);
+  }
+  settle(g, phase);
+  if (rides) return;
+  publish(g, phase + 1);
+  await_all(g, phase + 1);
+}
+
+// Whether data ride is decided for each member by its own size, which its cell tells.
+void collect_here(Group& g, Call call, std::byte* dest, const void* source, std::size_t n) {
+  const auto rides = [&](std::size_t size) {
+    return choose(Collective::collect, size, g.size(), true) == Algorithm::riding;
+  };
+  const std::uint64_t phase = take_phases(g, 2);
+  publish(g, phase, source, rides(n) ? n : 0, n);
+  bool all_ride = true;
+  for (int i = 0; i < g.size(); ++i) {
+    const Cell& cell = await(g, i, phase);
+    const std::size_t size = cell.size;
+    if (rides(size)) {
+      if (size > 0) std::memcpy(dest, cell.payload, size);
+    } else {
+      all_ride = false;
+      std::memcpy(dest, i == g.me() ? source : at_member(g, call, "source", source, size, i), size);
+    }
+    dest += size;
+  }
+  settle(g, phase);
+  if (all_ride) return;
+  publish(g, phase + 1);
+  await_all(g, phase + 1);
+}
+
+// ---- Several nodes
+
+std::size_t sum(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}); }
+
+// Bytes of each node's block, when members have `sizes`.
+Sizes node_sizes(const Group& g, const Sizes& sizes) {
+  Sizes of_node(g.nodes.size(), 0);
+  for (std::size_t member = 0; member < sizes.size(); ++member) {
+    of_node[static_cast<std::size_t>(g.node_of[member])] += sizes[member];
+  }
+  return of_node;
+}
+
+// Leader: all members' sizes, from what those of its node have published.
+Sizes gather_sizes(Group& g, std::uint64_t phase) {
+  Sizes packed;
+  const Sizes ones(static_cast<std::size_t>(g.size()), sizeof(std::size_t));
+  const Sizes of_node = node_sizes(g, ones);
+  for (int node = 0; node < static_cast<int>(g.nodes.size()); ++node) {
+    for (std::size_t i = 0; i < g.nodes[static_cast<std::size_t>(node)].members.size(); ++i) {
+      packed.push_back(node == g.node ? await(g, static_cast<int>(i), phase).size : 0);
+    }
+  }
+  leaders_gather(g, phase, reinterpret_cast<std::byte*>(packed.data()), of_node);
+  Sizes sizes(packed.size());
+  std::size_t next = 0;
+  for (const NodePart& node : g.nodes) {
+    for (const int member : node.members) sizes[static_cast<std::size_t>(member)] = packed[next++];
+  }
+  return sizes;
+}
+
+// Whether the nodes' blocks, one after the other, are already in team order.
+bool in_order(const Group& g) {
+  int next = 0;
+  for (const NodePart& node : g.nodes) {
+    for (const int member : node.members) {
+      if (member != next++) return false;
+    }
+  }
+  return true;
+}
+
+/// The leader's part: its node's sources, then all nodes' blocks, to its dest.
+void lead(Group& g, Call call, std::uint64_t phase, std::byte* dest, const void* source, const Sizes& sizes) {
+  const bool direct = in_order(g);
+  std::vector<std::byte> packed(direct ? 0 : sum(sizes));
+  std::byte* blocks = direct ? dest : packed.data();
+  const Sizes of_node = node_sizes(g, sizes);
+  std::byte* mine = blocks + std::accumulate(of_node.begin(), of_node.begin() + g.node, std::size_t{0});
+  for (std::size_t i = 0; i < g.locals().size(); ++i) {
+    const int member = g.locals()[i];
+    const std::size_t size = sizes[static_cast<std::size_t>(member)];
+    await(g, static_cast<int>(i), phase);
+    if (size == 0) continue;
+    std::memcpy(mine, member == g.me() ? source : at_member(g, call, "source", source, size, member), size);
+    mine += size;
+  }
+  leaders_gather(g, phase + 1, blocks, of_node);
+  if (direct) return;
+  Sizes start(sizes.size() + 1, 0);
+  std::partial_sum(sizes.begin(), sizes.end(), start.begin() + 1);
+  const std::byte* from = blocks;
+  for (const NodePart& node : g.nodes) {
+    for (const int member : node.members) {
+      const std::size_t size = sizes[static_cast<std::size_t>(member)];
+      if (size > 0) std::memcpy(dest + start[static_cast<std::size_t>(member)], from, size);
+      from += size;
+    }
+  }
+}
+
+// Phase 1: my source is ready.  Phase 2, of the leader: the result is in my dest.  Phase 3: I have copied it.
+void collect_between(Group& g, Call call, std::byte* dest, const void* source, std::size_t n, bool same) {
+  const std::uint64_t phase = take_phases(g, 3);
+  publish(g, phase, nullptr, 0, n);
+  if (g.leads()) {
+    const Sizes sizes = same ? Sizes(static_cast<std::size_t>(g.size()), n) : gather_sizes(g, phase);
+    lead(g, call, phase, dest, source, sizes);
+    publish(g, phase + 1, nullptr, 0, sum(sizes));
+    for (int i = 1; i < g.local_size(); ++i) await(g, i, phase + 2);
+  } else {
+    const std::size_t total = await(g, 0, phase + 1).size;
+    if (total > 0) std::memcpy(dest, at_member(g, call, "dest", dest, total, g.locals().front()), total);
+    publish(g, phase + 2);
+  }
+  settle(g, phase);
+}
+
+}  // namespace
+
+void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
+  if (n == 0) return;
+  if (g.size() == 1) {
+    if (dest != source) std::memcpy(dest, source, n);
+  } else if (g.one_node()) {
+    fcollect_here(g, call, static_cast<std::byte*>(dest), source, n);
+  } else {
+    collect_between(g, call, static_cast<std::byte*>(dest), source, n, true);
+  }
+}
+
+void collect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
+  if (g.size() == 1) {
+    if (dest != source && n > 0) std::memcpy(dest, source, n);
+  } else if (g.one_node()) {
+    collect_here(g, call, static_cast<std::byte*>(dest), source, n);
+  } else {
+    collect_between(g, call, static_cast<std::byte*>(dest), source, n, false);
+  }
+}
+
+}  // namespace shm

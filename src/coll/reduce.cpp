@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/choose.hpp"
+#include "coll/chunks.hpp"
+#include "coll/collectives.hpp"
+#include "coll/leaders.hpp"
+
+namespace shm {
+namespace {
+
+// Combines what rides in the cells of all PEs of this node into `result`.
+void combine_cells(const Group& g, const Reduction& op, std::uint64_t phase, void* result,
+                   std::size_t count) {
+  std::memcpy(result, await(g, 0, phase).payload, count * op.element);
+  for (int i = 1; i < g.local_size(); ++i) op.into(result, await(g, i, phase).payload, count);
+}
+
+// Phase 1: my vector rides along; on one node everybody combines all.
+// Phase 2, on several nodes, of the leaders: the result rides along.
+void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  const std::size_t n = count * op.element;
+  const std::uint64_t phase = take_phases(g, 2);
+  publish(g, phase, source, n);
+  if (g.one_node()) {
+    combine_cells(g, op, phase, dest, count);
+  } else if (g.leads()) {
+    combine_cells(g, op, phase, dest, count);
+    leaders_reduce(g, phase, op, dest, count);
+    publish(g, phase + 1, dest, n);
+  } else {
+    std::memcpy(dest, await(g, 0, phase + 1).payload, n);
+  }
+  settle(g, phase);
+}
+
+// Phase 1: my source is ready.  Phase 2: I have read all sources; only now dest, which may be a source, is
+// written.
+void reduce_whole(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                  std::size_t count) {
+  const std::size_t n = count * op.element;
+  const std::uint64_t phase = take_phases(g, 2);
+  publish(g, phase);
+  alignas(kCacheLine) std::byte result[kChunk];
+  for (int i = 0; i < g.size(); ++i) {
+    await(g, i, phase);
+    const void* from = at_member(g, call, "source", source, n, i);
+    if (i == 0) {
+      std::memcpy(result, from, n);
+    } else {
+      op.into(result, from, count);
+    }
+  }
+  publish(g, phase + 1);
+  await_all(g, phase + 1);
+  std::memcpy(dest, result, n);
+  settle(g, phase + 1);
+}
+
+// Combines this PE's share of the vectors of its node and writes the result to the dests of the first
+// `writers` local members.  Nobody else reads or writes that share of anything, so dests may be sources.
+void combine_share(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                   std::size_t count, int writers) {
+  const Pointers from(g, call, "source", source, count * op.element);
+  const Pointers to(g, call, "dest", dest, count * op.element);
+  alignas(kCacheLine) std::byte result[kChunk];
+  const Share share = share_of(count, op.element, g.local, g.local_size());
+  for_chunks(share, op.element, [&](std::size_t at, std::size_t elements) {
+    const std::size_t offset = at * op.element, n = elements * op.element;
+    std::memcpy(result, from[0] + offset, n);
+    for (int i = 1; i < g.local_size(); ++i) op.into(result, from[i] + offset, elements);
+    for (int i = 0; i < writers; ++i) std::memcpy(to[i] + offset, result, n);
+  });
+}
+
+// Phase 1: my source is ready, and my dest.  Phase 2: my share is done, in everybody's dest.
+void reduce_shares(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                   std::size_t count) {
+  const std::uint64_t phase = take_phases(g, 2);
+  publish(g, phase);
+  await_all(g, phase);
+  combine_share(g, call, op, dest, source, count, g.local_size());
+  publish(g, phase + 1);
+  await_all(g, phase + 1);
+  settle(g, phase + 1);
+}
+
+// Phase 1: my source is ready.  Phase 2: my share of the node's result is in the leader's dest.
+// Phase 3, of the leader: there is the result of all nodes.  Phase 4: I have copied it.
+void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
+  const std::size_t n = count * op.element;
+  const std::uint64_t phase = take_phases(g, 4);
+  publish(g, phase);
+  await_all(g, phase);
+  combine_share(g, call, op, dest, source, count, 1);
+  publish(g, phase + 1);
+  if (g.leads()) {
+    await_all(g, phase + 1);
+    leaders_reduce(g, phase, op, dest, count);
+    publish(g, phase + 2);
+    for (int i = 1; i < g.local_size(); ++i) await(g, i, phase + 3);
+  } else {
+    await(g, 0, phase + 2);
+    std::memcpy(dest, at_member(g, call, "dest", dest, n, g.locals().front()), n);
+    publish(g, phase + 3);
+  }
+  settle(g, phase + 1);
+}
+
+}  // namespace
+
+void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  if (count == 0) return;
+  const std::size_t n = count * op.element;
+  if (g.size() == 1) {
+    if (dest != source) std::memcpy(dest, source, n);
+    return;
+  }
+  switch (choose(Collective::reduce, n, g.size(), g.one_node())) {
+    case Algorithm::riding: return reduce_riding(g, op, dest, source, count);
+    case Algorithm::whole: return reduce_whole(g, call, op, dest, source, count);
+    case Algorithm::leading: return reduce_leading(g, call, op, dest, source, count);
+    default: return reduce_shares(g, call, op, dest, source, count);
+  }
+}
+
+}  // namespace shm

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Slots: which cells a group uses.  The members of a new group agree on a slot that is free on all of them,
+// and on a phase number that is past what any of them has used it for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "core/internal.hpp"
+
+namespace shm {
+
+/// Fixed slots; the others are given out.
+inline constexpr int kWorldSlot = 0;
+inline constexpr int kSharedSlot = 1;
+inline constexpr int kFirstSlot = 2;
+
+/// Phases taken on a slot.  Never reset, not even by finalize, as the cells in shared memory are not.
+std::uint64_t& slot_counter(int slot);
+
+/// Words that PEs combine to agree: a set of slots, and whether all take part in earnest.
+using SlotWords = std::array<std::uint64_t, kSlots / 64 + 1>;
+
+/// How the PEs that have to agree exchange words: each replaces its own by the result.
+struct SlotExchange {
+  std::function<void(SlotWords&)> all_and;
+  std::function<std::uint64_t(std::uint64_t)> max;
+};
+
+/// Collective over the PEs behind `exchange`; other threads may do the same over others at the same time,
+/// with another `priority` (on all its PEs the same).  Returns the slot, now taken on this PE if `member`, or
+/// -1 on all when none is free on all.
+int agree_on_slot(const SlotExchange& exchange, int priority, bool member);
+
+/// Gives a slot back.  REQUIRES: no member reads payloads of its cells any more.
+void free_slot(int slot);
+
+/// All slots but the fixed ones are free.
+void reset_slots();
+
+}  // namespace shm

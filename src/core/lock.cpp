@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/lock.hpp"
+
+#include <bit>
+
+#include "base/fatal.hpp"
+#include "core/amo.hpp"
+#include "core/order.hpp"
+#include "core/wait.hpp"
+
+namespace shm {
+namespace {
+
+static_assert(sizeof(long) == 8 && std::endian::native == std::endian::little);
+
+constexpr std::uint32_t kGranted = std::uint32_t{1} << 31;
+
+std::uint32_t* tail_of(long* lock) { return reinterpret_cast<std::uint32_t*>(lock); }
+std::uint32_t* place_of(long* lock) { return reinterpret_cast<std::uint32_t*>(lock) + 1; }
+
+// Locks are spread over the PEs by their place in symmetric memory, which is the same on all.
+int home_of(Call call, const long* lock) {
+  const auto a = reinterpret_cast<std::uintptr_t>(lock);
+  if (rt.heap.holds(a, sizeof *lock)) [[likely]]
+    return static_cast<int>((a - rt.heap.base) / sizeof *lock % rt.npes);
+  if (rt.statics.holds(a, sizeof *lock))
+    return static_cast<int>((a - rt.statics.base) / sizeof *lock % rt.npes);
+  const Target target = resolve(call, "lock", lock, sizeof *lock, rt.me);
+  if (target.region == nullptr) return 0;
+  fatal(
+      "%s: lock %p is in %s; allowed are memory from shmem_malloc and the like, and global and static "
+      "variables",
+      call.name, static_cast<const void*>(lock), "paged memory");
+}
+
+std::uint32_t mine() { return static_cast<std::uint32_t>(rt.me) + 1; }
+
+// The acquire pairs with the release of the PE that passed the lock on: its critical section is visible in
+// ours.
+std::uint32_t place_now(long* lock) {
+  return std::atomic_ref(*place_of(lock)).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+void set_lock(Call call, long* lock) {
+  const int home = home_of(call, lock);
+  const std::uint32_t before =
+      amo_fetch<AtomicOp::swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock), mine(), std::uint32_t{0}, home);
+  if (before == 0) return;
+  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), mine(), static_cast<int>(before) - 1);
+  wait_for([lock] { return (place_now(lock) & kGranted) != 0; });
+  // The successor may add itself at the same time.
+  std::atomic_ref(*place_of(lock)).fetch_sub(kGranted, std::memory_order_relaxed);
+}
+
+bool test_lock(Call call, long* lock) {
+  return amo_fetch<AtomicOp::compare_swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock), mine(), std::uint32_t{0},
+                                           home_of(call, lock)) == 0;
+}
+
+void clear_lock(Call call, long* lock) {
+  const int home = home_of(call, lock);
+  quiet(rt.world_context);
+  if (place_now(lock) == 0) {
+    const std::uint32_t last = amo_fetch<AtomicOp::compare_swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock),
+                                                                 std::uint32_t{0}, mine(), home);
+    if (last == mine()) return;
+    if (last == 0) fatal("%s: lock %p is not held by anybody", call.name, static_cast<void*>(lock));
+    wait_for([lock] { return place_now(lock) != 0; });
+  }
+  const std::uint32_t next = place_now(lock);
+  std::atomic_ref(*place_of(lock))
+      .store(0, std::memory_order_relaxed);  // before anybody else can have the lock
+  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), kGranted, static_cast<int>(next) - 1);
+}
+
+}  // namespace shm

@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: BUILD=... CMAKE=... WORK=... LIB=lib cases.sh CASE
+# One test of the installed tree.  `prefix` makes it, at a place whose name has a space, by way of another place.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+prefix="$WORK/moved here/atoll"
+oshcc=$prefix/bin/oshcc
+oshcxx=$prefix/bin/oshc++
+oshrun=$prefix/bin/oshrun
+unset OSHCC_CC OSHCC_CXX PKG_CONFIG_PATH CC CXX CFLAGS CXXFLAGS LDFLAGS LD_LIBRARY_PATH
+out=$(mktemp -d "$WORK/case.XXXXXX")
+trap 'rm -rf "$out"' EXIT
+cd "$out"
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# expect TEXT PATTERN / refute TEXT PATTERN: fixed strings.
+expect() { [[ $1 == *"$2"* ]] || fail "expected '$2' in: $1"; }
+refute() { [[ $1 != *"$2"* ]] || fail "did not expect '$2' in: $1"; }
+
+# Runs a program on 2 PEs and expects both to answer as LANGUAGE.
+run() {
+  local said
+  said=$("$oshrun" -n 2 --timeout 60 "$1")
+  expect "$said" "$2: PE 0 of 2"
+  expect "$said" "$2: PE 1 of 2"
+}
+
+case_prefix() {
+  rm -rf "$WORK/first place" "$WORK/moved here"
+  "$CMAKE" --install "$BUILD" --prefix "$WORK/first place" >/dev/null
+  mkdir "$WORK/moved here"
+  mv "$WORK/first place" "$prefix"
+}
+
+case_tree() {
+  local file
+  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info "$LIB/libatoll.so" include/shmem.h include/shmemx.h \
+    include/pshmem.h include/mpp/shmem.h "$LIB/pkgconfig/atoll.pc" "$LIB/cmake/Atoll/AtollConfig.cmake"; do
+    [ -e "$prefix/$file" ] || fail "$file is not installed"
+  done
+  # Neither where it was built nor where it was first installed may matter.
+  if grep -rlF -e "$BUILD" -e "$WORK/first place" "$prefix"; then fail "these files know their build tree"; fi
+}
+
+case_oshcc_c() {
+  "$oshcc" -O2 -Wall -Werror "$here/hello.c" -o hello
+  run ./hello C
+}
+
+case_oshcc_cxx() {
+  "$oshcxx" -std=c++17 -O2 -Wall -Werror "$here/hello.cpp" -o hello
+  run ./hello C++
+}
+
+case_pkg_config() {
+  local flags
+  export PKG_CONFIG_PATH="$prefix/$LIB/pkgconfig"
+  pkg-config --atleast-version=0.1 atoll
+  flags=$(pkg-config --cflags --libs atoll)
+  eval "cc \"$here/hello.c\" -o hello $flags"
+  run ./hello C
+  eval "c++ -std=c++17 \"$here/hello.cpp\" -o hello_cxx $flags"
+  run ./hello_cxx C++
+}
+
+case_find_package() {
+  "$CMAKE" -S "$here/with_package" -B build -DCMAKE_PREFIX_PATH="$prefix" >log || { cat log; return 1; }
+  "$CMAKE" --build build >log || { cat log; return 1; }
+  run build/hello_c C
+  run build/hello_cxx C++
+  (cd build && ctest >log) || fail "the package's oshrun does not run"
+}
+
+case_cmake_with_wrappers() {
+  CC=$oshcc CXX=$oshcxx "$CMAKE" -S "$here/with_wrappers" -B build >log || { cat log; return 1; }
+  "$CMAKE" --build build >log || { cat log; return 1; }
+  run build/hello_c C
+  run build/hello_cxx C++
+  # The probe saw through the wrapper.
+  grep -qE 'CMAKE_C_COMPILER_ID "(GNU|Clang)"' build/CMakeFiles/*/CMakeCCompiler.cmake || fail "compiler not recognised"
+}
+
+case_show() {
+  local line option
+  cp "$here/hello.c" "my hello.c"
+  for option in -show --showme; do
+    line=$("$oshcc" "$option" -DNAME="\"it's\"" "my hello.c" -o "my hello")
+    [ "$(wc -l <<<"$line")" -eq 1 ] || fail "not one line: $line"
+    [ ! -e "my hello" ] || fail "$option compiled"
+    refute "$line" "$option"
+    eval "$line"
+    run "./my hello" C
+    rm "my hello"
+  done
+}
+
+case_showme() {
+  local compile link
+  compile=$("$oshcc" --showme:compile)
+  link=$("$oshcc" --showme:link)
+  expect "$compile" "-I"
+  refute "$compile" "-latoll"
+  expect "$link" "-latoll"
+  expect "$link" "-rpath"
+  eval "cc $compile -c \"$here/hello.c\" -o hello.o"
+  eval "cc hello.o -o hello $link"
+  run ./hello C
+  [ "$("$oshcc" --showme:command)" = cc ] || fail "--showme:command"
+  expect "$("$oshcc" --showme:version)" "OpenSHMEM 1.6"
+  expect "$("$oshcc" --help)" "usage: oshcc"
+  expect "$("$oshcxx" --help)" "OSHCC_CXX"
+  if "$oshcc" >/dev/null 2>&1; then fail "oshcc without arguments succeeds"; fi
+}
+
+case_other_compiler() {
+  command -v clang >/dev/null || exit 77
+  expect "$(OSHCC_CC=clang "$oshcc" --version)" clang
+  OSHCC_CC=clang "$oshcc" -Wall -Werror "$here/hello.c" -o hello
+  run ./hello C
+  # Flags that a step does not use are an error to clang.
+  OSHCC_CC=clang "$oshcc" -Wall -Werror -c "$here/hello.c"
+  OSHCC_CC=clang "$oshcc" -Wall -Werror hello.o -o hello
+  run ./hello C
+  OSHCC_CXX=clang++ "$oshcxx" -std=c++17 "$here/hello.cpp" -o hello
+  run ./hello C++
+  OSHCC_CC="env LANG=C clang" "$oshcc" "$here/hello.c" -o hello # several words
+  run ./hello C
+}
+
+case_compile_then_link() {
+  "$oshcc" -c "$here/hello.c" -o hello.o
+  "$oshcc" hello.o -o hello
+  run ./hello C
+  "$oshcxx" -c "$here/hello.cpp" -o hello_cxx.o
+  "$oshcxx" -o hello_cxx hello_cxx.o
+  run ./hello_cxx C++
+  echo 'int main(void) { return 0; }' >plain.c
+  "$oshcc" -x c - -o from_stdin <plain.c
+  ./from_stdin
+}
+
+case_stops_before_linking() {
+  local stop
+  for stop in -c -S -E -M -MM -fsyntax-only; do
+    refute "$("$oshcc" -show "$stop" "$here/hello.c")" "-latoll"
+  done
+  expect "$("$oshcc" -E "$here/hello.c")" "shmem_init"
+  expect "$("$oshcc" -MM "$here/hello.c")" "hello.o:"
+}
+
+case_spaces_in_paths() {
+  mkdir "some folder"
+  cp "$here/hello.c" "some folder/my program.c"
+  echo '#define ANSWER 42' >"some folder/answer.h"
+  "$oshcc" "-Isome folder" -include answer.h "some folder/my program.c" -o "some folder/my program"
+  run "some folder/my program" C
+  ln -s "$oshcc" "linked oshcc" # finds its tree through a link
+  "./linked oshcc" "some folder/my program.c" -o linked
+  run ./linked C
+}
+
+case_compiler_options() {
+  expect "$("$oshcc" --version)" "$(cc --version | head -n 1)"
+  [ "$("$oshcc" -dumpversion)" = "$(cc -dumpversion)" ] || fail "-dumpversion"
+  "$oshcc" -v >/dev/null 2>&1
+  "$oshcc" -print-search-dirs >/dev/null
+  echo 'int main(void) { return no_such_thing; }' >wrong.c
+  if "$oshcc" wrong.c -o wrong 2>/dev/null; then fail "the compiler's exit code is lost"; fi
+}
+
+# The program finds the library without help, the library and oshrun know nothing of the build tree.
+case_run_path() {
+  local file
+  "$oshcc" "$here/hello.c" -o hello
+  expect "$(readelf -d hello)" "$prefix/$LIB"
+  (cd / && env -i PATH=/usr/bin:/bin "$oshrun" -n 2 --timeout 60 "$out/hello") >/dev/null
+  for file in bin/oshrun bin/shmem_info "$LIB/libatoll.so"; do
+    refute "$(readelf -d "$prefix/$file" | grep -E 'RPATH|RUNPATH' || true)" "$BUILD"
+  done
+}
+
+case_shmem_info() {
+  local said
+  said=$("$prefix/bin/shmem_info")
+  expect "$said" "OpenSHMEM 1.6"
+  expect "$said" "SHMEM_SYMMETRIC_SIZE"
+  expect "$said" "cores"
+  if SHMEM_MAPPER=nonsense "$prefix/bin/shmem_info" >said; then fail "a wrong variable goes unnoticed"; fi
+  expect "$(cat said)" "SHMEM_MAPPER=nonsense"
+  if "$prefix/bin/shmem_info" --nonsense 2>/dev/null; then fail "a wrong option goes unnoticed"; fi
+}
+
+"case_${1:?which case?}"

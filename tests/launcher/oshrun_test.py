@@ -1,0 +1,443 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""End-to-end tests of oshrun. OSHRUN and PMIX_HELLO name the programs; arguments choose classes.
+
+Every job runs with a TMPDIR of its own, which must be empty afterwards. Nothing sleeps for a fixed time to let
+something happen: conditions are polled, with a deadline.
+"""
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+OSHRUN = os.environ["OSHRUN"]
+HELLO = os.environ["PMIX_HELLO"]
+LIMIT = 30  # seconds for anything
+
+
+def poll_until(condition, what):
+    deadline = time.monotonic() + LIMIT
+    while time.monotonic() < deadline:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.005)
+    raise AssertionError("not within %d s: %s" % (LIMIT, what))
+
+
+def alive(pid):
+    """False for a process that has gone or that only waits for its parent."""
+    try:
+        with open("/proc/%d/stat" % pid) as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def wait_status(pid):
+    """[status] of a child that has exited, else None."""
+    exited, status = os.waitpid(pid, os.WNOHANG)
+    return [status] if exited else None
+
+
+def job_files(directory):
+    return [name for place in (directory, "/dev/shm") for name in os.listdir(place) if name.startswith("atoll.")]
+
+
+class Launcher(unittest.TestCase):
+    def setUp(self):
+        self.tmp = tempfile.TemporaryDirectory(prefix="oshrun-test.")
+        self.addCleanup(self.tmp.cleanup)
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith(("PMIX_", "SHMEM_"))}
+        self.env["TMPDIR"] = self.tmp.name
+        # In a sanitizer build: libpmix leaks in its clients, and signals must kill as they do elsewhere.
+        self.env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0:handle_segv=0"
+
+    def start(self, *words, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        process = subprocess.Popen([OSHRUN, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=self.env, text=True, **options)
+        self.addCleanup(self.stop, process)
+        return process
+
+    @staticmethod
+    def stop(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream and not stream.closed:
+                stream.close()
+
+    def finish(self, process, code, **options):
+        out, err = process.communicate(timeout=LIMIT, **options)
+        self.assertEqual(process.returncode, code, out + err)
+        self.assertEqual(os.listdir(self.tmp.name), [])
+        return out, err
+
+    def run_job(self, code, *words, **options):
+        text = options.pop("input", None)
+        if text is not None:
+            options["stdin"] = subprocess.PIPE
+        return self.finish(self.start(*words, **options), code, input=text)
+
+    def ready_pids(self, process, count):
+        """The pids that PEs in mode wait print."""
+        return [int(process.stdout.readline().split()[1]) for _ in range(count)]
+
+
+class CommandLine(Launcher):
+    def test_help_and_version(self):
+        out, err = self.run_job(0, "--help")
+        self.assertIn("--virtual-nodes", out)
+        self.assertIn("examples:", out)
+        self.assertEqual(err, "")
+        self.assertIn("OpenSHMEM 1.6", self.run_job(0, "--version")[0])
+
+    def test_wrong_usage_is_one_line_and_code_2(self):
+        for words in (["-n", "0", "true"], ["-n", "x", "true"], ["-n"], [], ["--nope", "true"], ["-n", "2"],
+                      ["--virtual-nodes", "3", "-n", "2", "true"], ["--virtual-nodes", "0", "true"],
+                      ["--bind", "x", "true"], ["--timeout", "-1", "true"], ["--wdir", "/nonexistent", "true"],
+                      ["true", ":"]):
+            with self.subTest(words):
+                err = self.run_job(2, *words)[1]
+                self.assertRegex(err, r"^oshrun: [^\n]+\n$")
+
+    def test_program_that_cannot_run(self):
+        self.assertRegex(self.run_job(127, "no-such-program")[1], r"^oshrun: cannot execute [^\n]+\n$")
+        self.run_job(127, "-n", 2, "./no-such-program")
+        self.run_job(126, "/etc/passwd")
+        self.run_job(126, "/")
+
+    def test_script_without_interpreter_line_runs_like_in_a_shell(self):
+        with tempfile.TemporaryDirectory() as directory:
+            script = os.path.join(directory, "script")
+            with open(script, "w") as file:
+                file.write("echo from $1\n")
+            os.chmod(script, 0o755)
+            self.assertEqual(self.run_job(0, script, "script")[0], "from script\n")
+            self.assertEqual(self.run_job(0, "--wdir", directory, "./script", "here")[0], "from here\n")
+            self.assertEqual(self.run_job(0, "-x", "PATH=" + directory, "script", "path")[0], "from path\n")
+
+
+class Jobs(Launcher):
+    def test_hello(self):
+        out, err = self.run_job(0, "-n", 4, HELLO, "hello")
+        self.assertEqual(sorted(out.splitlines()),
+                         ["PE %d of 4 after PE %d" % (pe, (pe + 1) % 4) for pe in range(4)])
+        self.assertEqual(err, "")
+
+    def test_many_pes(self):
+        out, _ = self.run_job(0, "-np", 64, HELLO, "hello")
+        self.assertEqual(len(out.splitlines()), 64)
+
+    def test_plain_programs(self):
+        self.assertEqual(self.run_job(0, "-n", 3, "/bin/echo", "x")[0], "x\n" * 3)
+
+    def test_several_programs(self):
+        out, _ = self.run_job(0, "-n", 1, HELLO, "hello", ":", "-n", 2, "-x", "A=b", HELLO, "hello")
+        self.assertIn("PE 2 of 3 after PE 0\n", out)
+        out, _ = self.run_job(0, "--tag-output", "-n", 1, "-x", "A=1", "sh", "-c", "echo $A", ":", "-x", "A=2", "sh",
+                              "-c", "echo $A")
+        self.assertEqual(sorted(out.splitlines()), ["[0] 1", "[1] 2"])
+
+    def test_environment(self):
+        self.env["GLIBC_TUNABLES"] = "glibc.malloc.check=0"
+        self.env["PMIX_NAMESPACE"] = "outer"
+        self.env["PMIX_SERVER_URI2"] = "outer;tcp4://127.0.0.1:1"
+        self.env["NOTED"] = "kept"
+        out, _ = self.run_job(0, "-n", 2, "--virtual-nodes", 2, "-x", "NOTED", "-x", "GIVEN=a b=c", "sh", "-c",
+                              "[ $PMIX_RANK = 1 ] || env")
+        lines = out.splitlines()
+        self.assertIn("GLIBC_TUNABLES=glibc.malloc.check=0:glibc.rtld.optional_static_tls=8192", lines)
+        self.assertIn("SHMEM_VIRTUAL_NODES=2", lines)
+        self.assertIn("NOTED=kept", lines)
+        self.assertIn("GIVEN=a b=c", lines)
+        self.assertRegex(out, r"(?m)^ATOLL_JOB_ID=atoll-\d+-[0-9a-f]{16}$")
+        self.assertNotIn("outer", out)
+        self.assertNotIn("HWLOC_", out)
+
+    def test_wdir(self):
+        self.assertEqual(self.run_job(0, "--wdir", "/usr/bin", "pwd", "-P")[0],
+                         os.path.realpath("/usr/bin") + "\n")
+
+    def test_binding_respects_the_mask(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        show = "grep Cpus_allowed_list /proc/self/status"
+        one = {"preexec_fn": lambda: os.sched_setaffinity(0, allowed[:1])}
+        out, err = self.run_job(0, "-n", 2, "--bind", "core", "--report-bindings", "sh", "-c", show, **one)
+        self.assertIn("nothing is bound", err)
+        out, _ = self.run_job(0, "-n", 1, "--bind", "core", "sh", "-c", show, **one)
+        self.assertEqual(out.split()[1], str(allowed[0]))
+        out, _ = self.run_job(0, "-n", 2, "--bind", "none", "sh", "-c", show)
+        self.assertEqual(len(set(out.splitlines())), 1)
+
+    def test_limits_come_back(self):
+        import resource
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        low = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))}
+        self.assertEqual(self.run_job(0, "-n", 2, "sh", "-c", "ulimit -n", **low)[0], "100\n100\n")
+
+    def test_pes_inherit_no_descriptors(self):
+        out, _ = self.run_job(0, "-n", 8, "--tag-output", "ls", "/proc/self/fd")
+        # Three standard ones, and the directory that ls reads.
+        self.assertEqual(sorted(out.splitlines()),
+                         sorted("[%d] %d" % (pe, fd) for pe in range(8) for fd in range(4)))
+
+
+class Failures(Launcher):
+    def failing(self, code, pattern, *words, limit=1.0):
+        begin = time.monotonic()
+        out, err = self.run_job(code, *words)
+        self.assertRegex(err, pattern)
+        self.assertEqual(len(err.splitlines()), 1 if pattern != r"^$" else 0, err)
+        self.assertLess(time.monotonic() - begin, limit + 1.0)
+        return out
+
+    def test_exit_code(self):
+        self.failing(3, r"^oshrun: PE 2 \(pid \d+, host [^)]+\) exited with code 3; the job ends$",
+                     "-n", 4, HELLO, "exit", 2, 3)
+        self.failing(9, r"PE 1 .* exited with code 9", "-n", 2, HELLO, "finalize-exit", 1, 9)
+        self.failing(5, r"PE 0 .* exited with code 5", "sh", "-c", "exit 5")
+
+    def test_signal(self):
+        self.failing(139, r"PE 1 .* was killed by signal 11 \(SIGSEGV, Segmentation fault\).*; the job ends",
+                     "-n", 3, HELLO, "signal", 1, 11)
+        self.failing(137, r"PE 0 .* signal 9 \(SIGKILL, Killed\)", "-n", 3, HELLO, "signal", 0, 9)
+
+    def test_abort(self):
+        self.failing(13, r"PE 1 .* ended the job with code 13: out of luck; the job ends",
+                     "-n", 3, HELLO, "abort", 1, 13, "out of luck")
+        self.failing(13, r"^$", "-n", 3, HELLO, "abort", 1, 13, "quiet: said already")
+        self.failing(0, r"^$", "-n", 3, HELLO, "abort", 2, 0, "")
+        self.failing(1, r"^$", "-n", 3, HELLO, "abort", 2, 256, "")
+
+    def test_exit_without_finalize(self):
+        self.failing(1, r"PE 1 .* without having called shmem_finalize", "-n", 3, HELLO, "exit", 1, 0)
+        self.run_job(0, HELLO, "exit", 0, 0)
+
+    def test_exit_without_init(self):
+        for delay in (0, 200):
+            with self.subTest(delay):
+                self.failing(1, r"PE 1 .* without having called shmem_init",
+                             "-n", 3, HELLO, "never-connect", 1, delay)
+
+    def test_one_program_after_the_other_in_a_pe(self):
+        # With several PEs libpmix mixes the end of one program with the start of the next (fence: PARTIAL SUCCESS).
+        out, _ = self.run_job(0, "sh", "-c", "%s hello && %s hello" % (HELLO, HELLO))
+        self.assertEqual(len(out.splitlines()), 2)
+
+    def test_stubborn_pes_are_killed(self):
+        begin = time.monotonic()
+        self.run_job(4, "-n", 2, "sh", "-c", "trap '' TERM; [ $PMIX_RANK = 0 ] && exit 4; while :; do sleep 1; done")
+        self.assertLess(time.monotonic() - begin, 2.0)
+
+    def test_last_words_come_before_the_verdict(self):
+        err = self.run_job(7, "sh", "-c", "echo last words >&2; printf unfinished >&2; exit 7")[1]
+        self.assertRegex(err, r"^last words\nunfinished\noshrun: PE 0 ")
+
+    def test_timeout(self):
+        begin = time.monotonic()
+        err = self.run_job(124, "-n", 2, "--timeout", "0.3", HELLO, "wait")[1]
+        self.assertIn("0.3 s (--timeout)", err)
+        self.assertLess(time.monotonic() - begin, 3.0)
+        self.run_job(0, "--timeout", 20, "true")
+
+
+class Signals(Launcher):
+    def end_by(self, number, code):
+        process = self.start("-n", 2, HELLO, "wait")
+        pids = self.ready_pids(process, 2)
+        process.send_signal(number)
+        self.finish(process, code)
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_interrupt_terminate_hangup(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            with self.subTest(number):
+                self.end_by(number, code)
+
+    def test_second_interrupt_kills(self):
+        process = self.start("-n", 2, HELLO, "stubborn")
+        pids = self.ready_pids(process, 2)
+        process.send_signal(signal.SIGINT)
+        self.assertIn("SIGINT", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        self.finish(process, 130)
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_nohup(self):
+        ignore = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+        process = self.start("sh", "-c", "echo up; read x; exit 3", stdin=subprocess.PIPE, **ignore)
+        self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGHUP)
+        self.finish(process, 3, input="go\n")
+
+    def test_user_signals_reach_every_pe(self):
+        process = self.start("-n", 2, "sh", "-c", "trap 'echo got; exit 0' USR1; echo up; while :; do sleep 0.01; done")
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.finish(process, 0)[0], "got\n" * 2)
+
+    def test_stop_and_continue(self):
+        process = self.start("-n", 2, HELLO, "wait")
+        pids = self.ready_pids(process, 2)
+
+        def stopped(pid):
+            with open("/proc/%d/stat" % pid) as stat:
+                return stat.read().rpartition(")")[2].split()[0] == "T"
+
+        process.send_signal(signal.SIGTSTP)
+        poll_until(lambda: all(map(stopped, pids + [process.pid])), "all stopped")
+        process.send_signal(signal.SIGCONT)
+        poll_until(lambda: not any(map(stopped, pids)), "all continued")
+        process.send_signal(signal.SIGINT)
+        self.finish(process, 130)
+
+
+class Streams(Launcher):
+    def test_standard_input_goes_to_pe_0(self):
+        text = "line\n" * 100000
+        out, _ = self.run_job(0, "-n", 3, "--tag-output", "sh", "-c", "wc -c", input=text)
+        self.assertEqual(sorted(out.split()), sorted(["[0]", str(len(text)), "[1]", "0", "[2]", "0"]))
+        with tempfile.TemporaryFile("w+") as file:
+            file.write(text)
+            file.seek(0)
+            self.assertEqual(self.run_job(0, "wc", "-c", stdin=file)[0], "%d\n" % len(text))
+
+    def test_closed_standard_input(self):
+        out, _ = self.run_job(0, "-n", 2, "wc", "-c", preexec_fn=lambda: os.close(0), stdin=None)
+        self.assertEqual(out, "0\n0\n")
+
+    def test_tags(self):
+        out, err = self.run_job(0, "-n", 3, "--tag-output", "sh", "-c",
+                                "echo a $PMIX_RANK; printf end; echo b $PMIX_RANK >&2")
+        self.assertEqual(sorted(out.splitlines()), sorted("[%d] %s" % (pe, text) for pe in range(3)
+                                                          for text in ("a %d" % pe, "end")))
+        self.assertEqual(sorted(err.splitlines()), ["[%d]<err> b %d" % (pe, pe) for pe in range(3)])
+
+    def test_lines_do_not_mix(self):
+        # All but PE 0, whose unfinished lines may be prompts, write their lines in two pieces.
+        script = ("i=0; while [ $i -lt 3000 ]; do if [ $PMIX_RANK = 0 ]; then echo PE 0 line $i; else "
+                  "printf 'PE %s ' $PMIX_RANK; echo line $i; fi; i=$((i+1)); done")
+        for tag in ([], ["--tag-output"]):
+            with self.subTest(tag):
+                lines = self.run_job(0, "-n", 4, *tag, "sh", "-c", script)[0].splitlines()
+                self.assertEqual(len(lines), 12000)
+                self.assertEqual([line for line in lines
+                                  if not re.fullmatch(r"(\[(\d)\] )?PE (\d) line \d+", line)], [])
+
+    def test_prompt_is_shown(self):
+        process = self.start("-n", 2, "sh", "-c", "[ $PMIX_RANK = 1 ] || { printf 'name? '; read x; echo $x; }",
+                             stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.read(6), "name? ")
+        self.assertEqual(self.finish(process, 0, input="me\n")[0], "me\n")
+
+    def test_slow_reader_loses_nothing(self):
+        process = self.start("-n", 2, "sh", "-c", "head -c 5000000 /dev/zero | tr '\\0' x; echo")
+        poll_until(lambda: select.select([process.stdout], [], [], 0)[0], "output")
+        out, _ = self.finish(process, 0)
+        self.assertEqual(len(out), 2 * 5000001)
+
+    def test_interrupt_while_nobody_reads(self):
+        process = self.start("-n", 2, "yes")
+        poll_until(lambda: select.select([process.stdout], [], [], 0)[0], "output")
+        process.send_signal(signal.SIGINT)
+        poll_until(lambda: process.poll() is not None, "the end without a reader")
+        self.assertEqual(process.returncode, 130)
+
+    def test_reader_that_leaves(self):
+        process = self.start("yes")
+        self.assertEqual(process.stdout.readline(), "y\n")
+        process.stdout.close()
+        process.stdout = None
+        self.assertEqual(process.wait(LIMIT), 128 + signal.SIGPIPE)
+
+    def test_terminal(self):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(OSHRUN, [OSHRUN, "-n", "2", "sh", "-c", "echo up $PMIX_RANK; exec cat"], self.env)
+        self.addCleanup(os.close, terminal)
+        seen = b""
+
+        def read_until(text):
+            nonlocal seen
+            while text not in seen:
+                self.assertTrue(select.select([terminal], [], [], LIMIT)[0], seen)
+                seen += os.read(terminal, 4096)
+
+        read_until(b"up 0")
+        read_until(b"up 1")
+        os.write(terminal, b"typed\n")
+        read_until(b"typed\r\ntyped\r\n")  # the terminal's echo, and cat's
+        os.write(terminal, b"\x04")
+        status = poll_until(lambda: wait_status(pid), "the end of input")
+        self.assertEqual(os.waitstatus_to_exitcode(status[0]), 0)
+
+    def test_interrupt_key(self):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(OSHRUN, [OSHRUN, "-n", "2", HELLO, "wait"], self.env)
+        self.addCleanup(os.close, terminal)
+        seen = b""
+        while seen.count(b"ready") < 2:
+            self.assertTrue(select.select([terminal], [], [], LIMIT)[0], seen)
+            seen += os.read(terminal, 4096)
+        os.write(terminal, b"\x03")
+        status = poll_until(lambda: wait_status(pid), "the end by ^C")
+        self.assertEqual(os.waitstatus_to_exitcode(status[0]), 130)
+
+
+class Cleanup(Launcher):
+    def test_killed_launcher_leaves_nothing(self):
+        process = self.start("-n", 2, "sh", "-c",
+                             "touch $TMPDIR/atoll.$ATOLL_JOB_ID.$PMIX_RANK /dev/shm/atoll.$ATOLL_JOB_ID.$PMIX_RANK;"
+                             "sleep 300 & echo ready $!; echo ready $$; wait")
+        pids = self.ready_pids(process, 4)
+        mine = "atoll.atoll-%d-" % process.pid
+        # Two files of each PE, and the server's directory.
+        self.assertEqual(len([name for name in job_files(self.tmp.name) if name.startswith(mine)]), 5)
+        process.kill()
+        poll_until(lambda: not any(map(alive, pids)), "PEs and their children gone")
+        poll_until(lambda: not any(name.startswith(mine) for name in job_files(self.tmp.name)), "files gone")
+        self.assertEqual(process.wait(LIMIT), -signal.SIGKILL)
+
+    def test_killed_pe(self):
+        process = self.start("-n", 3, HELLO, "wait")
+        pids = self.ready_pids(process, 3)
+        os.kill(pids[1], signal.SIGKILL)
+        err = self.finish(process, 137)[1]
+        self.assertIn("(pid %d, " % pids[1], err)
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_grandchildren_end_with_the_job(self):
+        out, _ = self.run_job(3, "-n", 2, "sh", "-c", "sleep 300 & echo $!; [ $PMIX_RANK = 0 ] && exit 3; wait")
+        pids = [int(line) for line in out.split()]
+        poll_until(lambda: not any(map(alive, pids)), "grandchildren gone")
+
+    def test_files_of_a_failed_job_go(self):
+        self.run_job(3, "sh", "-c", "touch $TMPDIR/atoll.$ATOLL_JOB_ID.x /dev/shm/atoll.$ATOLL_JOB_ID.x; exit 3")
+        self.assertEqual([n for n in os.listdir("/dev/shm") if n.endswith(".x") and "atoll." in n], [])
+
+    def test_no_process_of_the_launcher_stays(self):
+        with subprocess.Popen([OSHRUN, "-n", "2", "true"], env=self.env, stdin=subprocess.DEVNULL,
+                              start_new_session=True) as process:
+            self.assertEqual(process.wait(LIMIT), 0)
+            with self.assertRaises(ProcessLookupError):
+                os.killpg(process.pid, 0)
+
+    def test_unusable_tmpdir(self):
+        self.env["TMPDIR"] = "/nonexistent"
+        err = subprocess.run([OSHRUN, "true"], env=self.env, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+        self.assertEqual(err.returncode, 1)
+        self.assertRegex(err.stderr, r"^oshrun: cannot make the directory .*TMPDIR[^\n]*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A small PMIx client that behaves well or badly on purpose: the launcher's tests use it.
+// usage: pmix_hello MODE [PE [NUMBER [TEXT]]]; the modes are in the table at the end. PE is the one that
+// misbehaves.
+#include <pmix.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+struct Run {
+  int pe = 0;
+  int number = 0;
+  const char* text = "";
+  pmix_proc_t self{};
+  unsigned pes = 0;
+
+  bool chosen() const { return static_cast<int>(self.rank) == pe; }
+};
+
+[[noreturn]] void wait_for_the_end() {
+  for (;;) pause();
+}
+
+void require(pmix_status_t status, const char* what) {
+  if (status == PMIX_SUCCESS) return;
+  fprintf(stderr, "pmix_hello: %s: %s\n", what, PMIx_Error_string(status));
+  _exit(97);
+}
+
+void fence() {
+  pmix_info_t info;
+  const bool yes = true;
+  PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+  require(PMIx_Fence(nullptr, 0, &info, 1), "PMIx_Fence");
+}
+
+std::string key_value(const Run& run, unsigned rank) {
+  pmix_proc_t peer = run.self;
+  peer.rank = rank;
+  pmix_value_t* value = nullptr;
+  require(PMIx_Get(&peer, "hello.name", nullptr, 0, &value), "PMIx_Get");
+  std::string result = value->data.string;
+  PMIX_VALUE_RELEASE(value);
+  return result;
+}
+
+void init(Run& run) {
+  require(PMIx_Init(&run.self, nullptr, 0), "PMIx_Init");
+  pmix_proc_t all = run.self;
+  all.rank = PMIX_RANK_WILDCARD;
+  pmix_value_t* value = nullptr;
+  require(PMIx_Get(&all, PMIX_JOB_SIZE, nullptr, 0, &value), "PMIX_JOB_SIZE");
+  run.pes = value->data.uint32;
+  PMIX_VALUE_RELEASE(value);
+  pmix_value_t name;
+  const std::string text = "PE " + std::to_string(run.self.rank);
+  PMIX_VALUE_LOAD(&name, text.c_str(), PMIX_STRING);
+  require(PMIx_Put(PMIX_GLOBAL, "hello.name", &name), "PMIx_Put");
+  PMIX_VALUE_DESTRUCT(&name);
+  require(PMIx_Commit(), "PMIx_Commit");
+  fence();
+}
+
+void finalize() { require(PMIx_Finalize(nullptr, 0), "PMIx_Finalize"); }
+
+void hello(Run& run) {
+  init(run);
+  printf("PE %u of %u after %s\n", run.self.rank, run.pes,
+         key_value(run, (run.self.rank + 1) % run.pes).c_str());
+  finalize();
+}
+
+void leave_with_code(Run& run) {
+  init(run);
+  if (run.chosen()) _exit(run.number);
+  wait_for_the_end();
+}
+
+void finalize_then_code(Run& run) {
+  init(run);
+  finalize();
+  if (run.chosen()) _exit(run.number);
+}
+
+void die_by_signal(Run& run) {
+  init(run);
+  if (run.chosen()) raise(run.number);
+  wait_for_the_end();
+}
+
+void call_abort(Run& run) {
+  init(run);
+  if (run.chosen()) {
+    PMIx_Abort(run.number, run.text, nullptr, 0);
+    _exit(run.number);
+  }
+  wait_for_the_end();
+}
+
+/// The chosen PE never connects and leaves; the others connect before or after that.
+void never_connect(Run& run) {
+  const char* rank = getenv("PMIX_RANK");
+  const bool chosen = rank != nullptr && atoi(rank) == run.pe;
+  if (chosen) usleep(static_cast<useconds_t>(run.number) * 1000);
+  if (chosen) _exit(0);
+  if (run.number == 0) usleep(200'000);
+  init(run);
+  wait_for_the_end();
+}
+
+void wait_ready(Run& run) {
+  init(run);
+  printf("ready %d\n", getpid());
+  fflush(stdout);
+  wait_for_the_end();
+}
+
+void wait_stubborn(Run& run) {
+  signal(SIGTERM, SIG_IGN);
+  wait_ready(run);
+}
+
+struct Mode {
+  const char* name;
+  void (*run)(Run&);
+};
+
+constexpr Mode kModes[] = {
+    {"hello", hello},          {"exit", leave_with_code},   {"finalize-exit", finalize_then_code},
+    {"signal", die_by_signal}, {"abort", call_abort},       {"never-connect", never_connect},
+    {"wait", wait_ready},      {"stubborn", wait_stubborn},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Run run;
+  if (argc > 2) run.pe = atoi(argv[2]);
+  if (argc > 3) run.number = atoi(argv[3]);
+  if (argc > 4) run.text = argv[4];
+  for (const Mode& mode : kModes) {
+    if (argc > 1 && strcmp(mode.name, argv[1]) == 0) {
+      mode.run(run);
+      return 0;
+    }
+  }
+  fprintf(stderr, "pmix_hello: unknown mode\n");
+  return 98;
+}

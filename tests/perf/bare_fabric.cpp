@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What libfabric alone does between two processes over loopback (tcp;ofi_rxm): the yardstick for
+// transports/ofi. No code of Atoll is used, and libfabric is linked.  net_ops.cpp does the same through
+// Network and NetOps.
+//
+//   bare_fabric [poll|agent|auto]...     who serves the target: its main thread, a thread that polls for 50
+//   us
+//                                        after each wake-up and then sleeps, or libfabric (FI_PROGRESS_AUTO)
+//
+// Output: lines "name value unit".  Latencies are medians, rates and bandwidths the best, of kRepeats.
+#include <poll.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fabric_bench.hpp"
+
+namespace {
+
+using bench::Clock;
+
+void check(long code, const char* call) {
+  if (code >= 0) return;
+  std::fprintf(stderr, "%s: %s\n", call, fi_strerror(static_cast<int>(-code)));
+  _exit(1);
+}
+
+struct Peer {
+  char name[64];
+  std::size_t length;
+  std::uint64_t key;
+};
+
+// One process.  An operation's context points to its counter of outstanding operations.
+class Process {
+ public:
+  Process(bench::Shared& shared, int me, bool automatic) {
+    open(automatic);
+    heap_ = static_cast<char*>(
+        mmap(nullptr, bench::kHeap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    check(fi_mr_reg(domain_, heap_, bench::kHeap, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &mr_, nullptr),
+          "reg");
+    Peer own{};
+    own.length = sizeof own.name;
+    check(fi_getname(&ep_->fid, own.name, &own.length), "fi_getname");
+    own.key = fi_mr_key(mr_);
+    std::memcpy(shared.address[me], &own, sizeof own);
+    shared.barrier();
+    std::memcpy(&peer_, shared.address[1 - me], sizeof peer_);
+    check(fi_av_insert(av_, peer_.name, 1, &address_, 0, nullptr) - 1, "fi_av_insert");
+  }
+
+  void poll_once() {
+    fi_cq_tagged_entry entries[32];
+    const ssize_t n = fi_cq_read(cq_, entries, 32);
+    for (ssize_t i = 0; i < n; ++i) --outstanding_;
+    if (n < 0 && n != -FI_EAGAIN) check(n, "fi_cq_read");
+  }
+  bool idle() const { return outstanding_ == 0; }
+  int outstanding() const { return outstanding_; }
+
+  void put(std::uint64_t offset, const void* source, std::size_t n) {
+    rma(offset, const_cast<void*>(source), n, true);
+  }
+  void get(void* dest, std::uint64_t offset, std::size_t n) { rma(offset, dest, n, false); }
+
+  void add(std::uint64_t offset, const std::uint64_t* value, std::uint64_t* old) {
+    fi_ioc operand{const_cast<std::uint64_t*>(value), 1}, result{old, 1};
+    fi_rma_ioc there{offset, 1, peer_.key};
+    void* descriptor = nullptr;
+    fi_msg_atomic message{};
+    message.msg_iov = &operand;
+    message.desc = &descriptor;
+    message.iov_count = 1;
+    message.addr = address_;
+    message.rma_iov = &there;
+    message.rma_iov_count = 1;
+    message.datatype = FI_UINT64;
+    message.op = FI_SUM;
+    message.context = context();
+    post([&] {
+      return old != nullptr ? fi_fetch_atomicmsg(ep_, &message, &result, &descriptor, 1, FI_COMPLETION)
+                            : fi_atomicmsg(ep_, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+    });
+  }
+
+  // The agent of the target: see the head of the file.
+  void serve_until(const std::atomic<int>& stop) {
+    auto last = Clock::now();
+    while (stop.load(std::memory_order_relaxed) == 0) {
+      fi_cq_tagged_entry entry;
+      fi_cq_read(cq_, &entry, 1);
+      if (Clock::now() - last < std::chrono::microseconds(50)) continue;
+      fid* queue = &cq_->fid;
+      if (fi_trywait(fabric_, &queue, 1) == 0) {
+        pollfd event{fd_, POLLIN, 0};
+        poll(&event, 1, 10);
+      }
+      last = Clock::now();
+    }
+  }
+
+ private:
+  void open(bool automatic) {
+    fi_info* hints = fi_allocinfo();
+    hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
+    hints->caps = FI_MSG | FI_RMA | FI_ATOMIC;
+    hints->mode = FI_CONTEXT;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->threading = automatic ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
+    hints->domain_attr->data_progress = automatic ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+    check(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", nullptr, FI_SOURCE, hints, &info_), "fi_getinfo");
+    check(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
+    check(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
+    fi_av_attr av{};
+    check(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
+    fi_cq_attr cq{};
+    cq.format = FI_CQ_FORMAT_TAGGED;
+    cq.wait_obj = FI_WAIT_FD;
+    cq.size = 8192;
+    check(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
+    check(fi_endpoint(domain_, info_, &ep_, nullptr), "fi_endpoint");
+    check(fi_ep_bind(ep_, &av_->fid, 0), "bind");
+    check(fi_ep_bind(ep_, &cq_->fid, FI_TRANSMIT | FI_RECV), "bind");
+    check(fi_enable(ep_), "fi_enable");
+    check(fi_control(&cq_->fid, FI_GETWAIT, &fd_), "FI_GETWAIT");
+  }
+
+  void rma(std::uint64_t offset, void* local, std::size_t n, bool write) {
+    iovec here{local, n};
+    fi_rma_iov there{offset, n, peer_.key};
+    void* descriptor = nullptr;
+    fi_msg_rma message{};
+    message.msg_iov = &here;
+    message.desc = &descriptor;
+    message.iov_count = 1;
+    message.addr = address_;
+    message.rma_iov = &there;
+    message.rma_iov_count = 1;
+    message.context = context();
+    post([&] {
+      return write ? fi_writemsg(ep_, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
+                   : fi_readmsg(ep_, &message, FI_COMPLETION);
+    });
+  }
+
+  // The cheapest that FI_CONTEXT allows: a ring longer than any window.
+  fi_context* context() { return &contexts_[next_++ % kContexts]; }
+
+  template <class Attempt>
+  void post(Attempt attempt) {
+    long code;
+    while ((code = attempt()) == -FI_EAGAIN) poll_once();
+    check(code, "post");
+    ++outstanding_;
+  }
+
+  static constexpr std::size_t kContexts = 1024;
+  fi_info* info_ = nullptr;
+  fid_fabric* fabric_ = nullptr;
+  fid_domain* domain_ = nullptr;
+  fid_av* av_ = nullptr;
+  fid_cq* cq_ = nullptr;
+  fid_ep* ep_ = nullptr;
+  fid_mr* mr_ = nullptr;
+  int fd_ = -1;
+  char* heap_ = nullptr;
+  Peer peer_{};
+  fi_addr_t address_ = FI_ADDR_UNSPEC;
+  fi_context contexts_[kContexts];
+  std::size_t next_ = 0;
+  int outstanding_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);
+  setenv("FI_OFI_RXM_BUFFER_SIZE", "16384", 0);
+  setenv("FI_OFI_RXM_CM_PROGRESS_INTERVAL", "100", 0);
+  return bench::run(argc, argv, {"poll", "agent", "auto"},
+                    [](bench::Shared& shared, int me, const std::string& mode) {
+                      Process process(shared, me, mode == "auto");
+                      bench::play(shared, me, mode + "_", mode, process);
+                    });
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The measurements that bare_fabric.cpp and net_ops.cpp share: two processes, of which 0 initiates and 1
+// serves.
+#pragma once
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bench {
+
+using Clock = std::chrono::steady_clock;
+inline constexpr std::size_t kHeap = std::size_t{64} << 20;
+inline constexpr int kRepeats = 7;
+
+/// Between the processes, outside the network.
+struct Shared {
+  std::atomic<int> arrived;
+  std::atomic<int> stop;
+  char address[2][256];
+
+  /// REQUIRES: called by both; does not make progress.
+  void barrier() {
+    static int round = 0;
+    const int target = 2 * ++round;
+    arrived.fetch_add(1);
+    while (arrived.load() < target) usleep(100);
+  }
+};
+
+inline double seconds(Clock::time_point since) {
+  return std::chrono::duration<double>(Clock::now() - since).count();
+}
+
+/// Seconds that `work` takes: the median or the least of kRepeats.
+template <class Work>
+double measure(bool median, Work work) {
+  std::vector<double> times;
+  work();
+  for (int i = 0; i < kRepeats; ++i) {
+    const auto start = Clock::now();
+    work();
+    times.push_back(seconds(start));
+  }
+  std::sort(times.begin(), times.end());
+  return median ? times[times.size() / 2] : times.front();
+}
+
+/// The initiator.  `Side` offers put, get, add, poll_once, idle and outstanding.
+template <class Side>
+void initiate(const std::string& prefix, Side& side) {
+  const auto print = [&](const char* name, double value, const char* unit) {
+    std::printf("%s%s %.3f %s\n", prefix.c_str(), name, value, unit);
+    std::fflush(stdout);
+  };
+  const auto wait = [&] {
+    while (!side.idle()) side.poll_once();
+  };
+  std::vector<char> buffer(std::size_t{4} << 20);
+  std::uint64_t one = 1, old = 0;
+  constexpr int kPings = 500;
+  const auto latency = [&](const char* name, auto post) {
+    const double time = measure(true, [&] {
+      for (int i = 0; i < kPings; ++i) {
+        post();
+        wait();
+      }
+    });
+    print(name, time / kPings * 1e6, "us");
+  };
+  const auto stream = [&](const char* name, int count, int window, double unit, const char* unit_name,
+                          auto post) {
+    const double time = measure(false, [&] {
+      for (int i = 0; i < count; ++i) {
+        while (side.outstanding() >= window) side.poll_once();
+        post();
+      }
+      wait();
+    });
+    print(name, count / time * unit, unit_name);
+  };
+  latency("put_8", [&] { side.put(0, &one, 8); });
+  latency("get_8", [&] { side.get(&old, 0, 8); });
+  latency("fetch_add", [&] { side.add(0, &one, &old); });
+  stream("put_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.put(0, &one, 8); });
+  stream("get_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.get(&old, 0, 8); });
+  stream("add_stream", 5000, 64, 1e-6, "M/s", [&] { side.add(0, &one, nullptr); });
+  stream("fetch_add_stream", 5000, 64, 1e-6, "M/s", [&] { side.add(0, &one, &old); });
+  stream("put_64k", 1000, 16, 65536e-9, "GB/s", [&] { side.put(4096, buffer.data(), 65536); });
+  stream("get_64k", 1000, 16, 65536e-9, "GB/s", [&] { side.get(buffer.data(), 4096, 65536); });
+  stream("put_1m", 100, 4, 1048576e-9, "GB/s", [&] { side.put(4096, buffer.data(), 1048576); });
+  stream("get_1m", 100, 4, 1048576e-9, "GB/s", [&] { side.get(buffer.data(), 4096, 1048576); });
+}
+
+/// One process of a pair.  A target whose main thread does not poll computes.
+template <class Side>
+void play(Shared& shared, int me, const std::string& prefix, const std::string& mode, Side& side) {
+  if (me == 0) {
+    initiate(prefix, side);
+    shared.stop = 1;
+    return;
+  }
+  if (mode == "poll") {
+    while (shared.stop == 0) side.poll_once();
+    return;
+  }
+  std::thread agent;
+  if (mode == "agent") agent = std::thread([&] { side.serve_until(shared.stop); });
+  volatile std::uint64_t computed = 0;
+  while (shared.stop == 0) {
+    for (int i = 0; i < 1000; ++i) computed = computed + static_cast<std::uint64_t>(i);
+  }
+  if (agent.joinable()) agent.join();
+}
+
+/// Runs `pair(shared, me, mode)` in two processes for each mode asked for.
+template <class Pair>
+int run(int argc, char** argv, const std::vector<std::string>& modes, Pair pair) {
+  std::vector<std::string> chosen(argv + 1, argv + argc);
+  if (chosen.empty()) chosen = modes;
+  for (const std::string& mode : chosen) {
+    auto* shared = static_cast<Shared*>(
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    for (int me = 0; me < 2; ++me) {
+      if (fork() != 0) continue;
+      alarm(300);
+      pair(*shared, me, mode);
+      std::fflush(stdout);
+      _exit(0);
+    }
+    bool failed = false;
+    for (int status = 0; wait(&status) > 0;) failed |= status != 0;
+    if (failed) return 1;
+  }
+  return 0;
+}
+
+}  // namespace bench

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Contexts and sessions (semantics 49, 51, 54, 55, 57-59, 61, 63-65, 108). */
+#include "coll_check.h"
+
+static int me, np;
+static long words[64], more[64];
+
+/* 57: nothing happens. */
+static void test_invalid(void) {
+  shmem_ctx_fence(SHMEM_CTX_INVALID);
+  shmem_ctx_quiet(SHMEM_CTX_INVALID);
+  shmem_ctx_destroy(SHMEM_CTX_INVALID);
+  shmem_ctx_session_start(SHMEM_CTX_INVALID, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+  shmem_ctx_session_stop(SHMEM_CTX_INVALID);
+  shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, NULL, 0);
+  shmem_team_t team = SHMEM_TEAM_WORLD;
+  CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID); /* 61 */
+  CHECK(shmem_ctx_get_team(SHMEM_CTX_DEFAULT, &team) == 0 && team == SHMEM_TEAM_WORLD);
+}
+
+/* Every call counts PEs in the context's team; a session changes nothing. */
+static void test_calls(shmem_team_t team, long options, int session) {
+  const int mine = shmem_team_my_pe(team), n = shmem_team_n_pes(team), to = (mine + 1) % n, from = (mine + n - 1) % n;
+  shmem_ctx_t ctx;
+  CHECK(shmem_team_create_ctx(team, options, &ctx) == 0 && ctx != SHMEM_CTX_INVALID);
+  if (session) {
+    shmem_ctx_session_config_t config = {5};
+    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);                            /* 65 */
+    shmem_ctx_session_start(ctx, 0, &config, session > 1 ? SHMEM_CTX_SESSION_TOTAL_OPS : 0);   /* 64 */
+  }
+  memset(words, 0, sizeof words);
+  shmem_team_sync(team);
+  long source[8];
+  for (int i = 0; i < 8; ++i) source[i] = 100 * mine + i;
+  shmem_ctx_long_put(ctx, words, source, 8, to);
+  shmem_ctx_long_put_nbi(ctx, words + 8, source, 8, to);
+  shmem_ctx_long_p(ctx, words + 16, mine, to);
+  shmem_ctx_long_atomic_add(ctx, words + 17, mine + 1, to);
+  shmem_ctx_long_iput(ctx, words + 20, source, 2, 1, 3, to);
+  shmem_ctx_signal_set(ctx, (uint64_t*)words + 30, 7, to);
+  shmem_ctx_fence(ctx);
+  shmem_ctx_long_put_signal(ctx, words + 31, source, 2, (uint64_t*)words + 33, 9, SHMEM_SIGNAL_ADD, to);
+  shmem_ctx_pe_quiet(ctx, &to, 1);
+  shmem_ctx_quiet(ctx);
+  shmem_team_sync(team);
+  for (int i = 0; i < 8; ++i) CHECK(words[i] == 100 * from + i && words[8 + i] == 100 * from + i);
+  CHECK(words[16] == from && words[17] == from + 1);
+  CHECK(words[20] == 100 * from && words[21] == 0 && words[22] == 100 * from + 1 && words[24] == 100 * from + 2);
+  CHECK(words[30] == 7 && words[31] == 100 * from && words[33] == 9);
+  shmem_team_sync(team);
+  CHECK(shmem_ctx_long_g(ctx, words + 16, to) == mine);
+  CHECK(shmem_ctx_long_atomic_fetch(ctx, words + 17, to) == mine + 1);
+  CHECK(shmem_ctx_long_atomic_fetch_add(ctx, words + 17, 5, to) == mine + 1);
+  shmem_team_t of;
+  CHECK(shmem_ctx_get_team(ctx, &of) == 0 && shmem_team_n_pes(of) == n && shmem_team_my_pe(of) == mine);
+  /* 58: destroy completes. */
+  shmem_ctx_long_put_nbi(ctx, more, source, 8, to);
+  if (session) shmem_ctx_session_stop(ctx);
+  shmem_ctx_destroy(ctx);
+  shmem_team_sync(team);
+  for (int i = 0; i < 8; ++i) CHECK(more[i] == 100 * from + i);
+  shmem_team_sync(team);
+}
+
+/* More than any network has endpoints; places are used again. */
+static void test_many(void) {
+  enum { kMany = 300 };
+  static shmem_ctx_t ctx[kMany];
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < kMany; ++i) CHECK(shmem_ctx_create(i % 2 ? SHMEM_CTX_PRIVATE : SHMEM_CTX_SERIALIZED, &ctx[i]) == 0);
+    for (int i = 0; i < kMany; ++i) {
+      for (int k = 0; k < i; ++k) CHECK(ctx[i] != ctx[k]); /* 25 */
+      shmem_ctx_long_atomic_inc(ctx[i], words, (me + 1) % np);
+    }
+    for (int i = 0; i < kMany; ++i) shmem_ctx_destroy(ctx[i]);
+    shmem_barrier_all();
+    CHECK(words[0] == kMany * (round + 1), "%ld", words[0]);
+    shmem_barrier_all();
+  }
+}
+
+int main(void) {
+  bound_time(60);
+  shmem_init();
+  me = shmem_my_pe();
+  np = shmem_n_pes();
+  test_invalid();
+  shmem_team_t teams[kTeams];
+  const int count = make_teams(teams);
+  for (int t = 0; t < count; ++t) {
+    if (teams[t] == SHMEM_TEAM_INVALID) continue;
+    for (int session = 0; session < 3; ++session) {
+      test_calls(teams[t], 0, session);
+      test_calls(teams[t], SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE, session);
+      test_calls(teams[t], SHMEM_CTX_SERIALIZED, session);
+    }
+  }
+  memset(words, 0, sizeof words);
+  shmem_barrier_all();
+  test_many();
+  /* 51: what is left goes with the team; the rest with the library. */
+  shmem_ctx_t left;
+  if (teams[3] != SHMEM_TEAM_INVALID) CHECK(shmem_team_create_ctx(teams[3], 0, &left) == 0);
+  CHECK(shmem_ctx_create(0, &left) == 0);
+  shmem_ctx_long_atomic_inc(left, words + 1, (me + 1) % np);
+  destroy_teams(teams, count);
+  shmem_finalize();
+  return 0;
+}

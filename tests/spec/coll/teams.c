@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Teams: making, asking, translating, ending (semantics 13, 18-20, 25, 40, 42-48, 50, 52, 132). */
+#include "coll_check.h"
+
+static int me, np;
+
+/* 40: what SHMEM_TEAM_INVALID gives. */
+static void test_invalid(void) {
+  shmem_team_config_t config = {12345};
+  shmem_team_t a = SHMEM_TEAM_WORLD, b = SHMEM_TEAM_WORLD;
+  shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
+  static int object;
+  CHECK(shmem_team_my_pe(SHMEM_TEAM_INVALID) == -1);
+  CHECK(shmem_team_n_pes(SHMEM_TEAM_INVALID) == -1);
+  CHECK(shmem_team_translate_pe(SHMEM_TEAM_INVALID, 0, SHMEM_TEAM_WORLD) == -1);
+  CHECK(shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, SHMEM_TEAM_INVALID) == -1);
+  CHECK(shmem_team_get_config(SHMEM_TEAM_INVALID, SHMEM_TEAM_NUM_CONTEXTS, &config) != 0 && config.num_contexts == 12345);
+  CHECK(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &a) != 0 && a == SHMEM_TEAM_INVALID);
+  a = SHMEM_TEAM_WORLD;
+  CHECK(shmem_team_split_2d(SHMEM_TEAM_INVALID, 1, NULL, 0, &a, NULL, 0, &b) != 0);
+  CHECK(a == SHMEM_TEAM_INVALID && b == SHMEM_TEAM_INVALID);
+  CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID);
+  CHECK(shmem_team_ptr(SHMEM_TEAM_INVALID, &object, 0) == NULL); /* 19 */
+  shmem_team_destroy(SHMEM_TEAM_INVALID);
+}
+
+/* 43, 45: triplets that leave the parent. */
+static void test_bad_triplets(void) {
+  const int bad[][3] = {{-1, 1, 1}, {np, 1, 1}, {0, 1, 0}, {0, 1, -2}, {0, 1, np + 1}, {0, -1, 2}, {0, 0, 2},
+                        {np - 1, 1, 2}, {0, np, 2}, {0, 0x7fffffff, 3}, {np - 1, -0x7fffffff, 3}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, bad[i][0], bad[i][1], bad[i][2], NULL, 0, &team) != 0, "row %zu", i);
+    CHECK(team == SHMEM_TEAM_INVALID, "row %zu", i);
+  }
+  shmem_team_t x = SHMEM_TEAM_WORLD, y = SHMEM_TEAM_WORLD;
+  CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, 0, NULL, 0, &x, NULL, 0, &y) != 0);
+  CHECK(x == SHMEM_TEAM_INVALID && y == SHMEM_TEAM_INVALID);
+}
+
+/* Whether the team works: all members see the same sum of world numbers. */
+static void use(shmem_team_t team, long expected) {
+  static long source, dest;
+  source = me;
+  CHECK(shmem_long_sum_reduce(team, &dest, &source, 1) == 0);
+  CHECK(dest == expected, "sum is %ld, not %ld", dest, expected);
+}
+
+/* 42, 44, 46, 52: every triplet of the parent, members and numbers, with immediate use. */
+static void test_triplets(shmem_team_t parent) {
+  const int size = shmem_team_n_pes(parent);
+  for (int start = 0; start < size; ++start) {
+    for (int stride = -size; stride <= size; ++stride) {
+      for (int n = 1; n <= (stride == 0 ? 1 : size); ++n) {
+        const int last = start + (n - 1) * stride;
+        if (last < 0 || last >= size) continue;
+        shmem_team_t team;
+        CHECK(shmem_team_split_strided(parent, start, stride, n, NULL, 0, &team) == 0);
+        int number = -1;
+        long sum = 0;
+        for (int i = 0; i < n; ++i) {
+          const int in_parent = start + i * stride;
+          if (in_parent == shmem_team_my_pe(parent)) number = i;
+          sum += shmem_team_translate_pe(parent, in_parent, SHMEM_TEAM_WORLD);
+        }
+        CHECK((number < 0) == (team == SHMEM_TEAM_INVALID));
+        if (number < 0) continue;
+        CHECK(shmem_team_my_pe(team) == number && shmem_team_n_pes(team) == n);
+        for (int i = 0; i < n; ++i) CHECK(shmem_team_translate_pe(team, i, parent) == start + i * stride);
+        CHECK(shmem_team_translate_pe(team, n, parent) == -1 && shmem_team_translate_pe(team, -1, parent) == -1);
+        use(team, sum);
+        shmem_team_destroy(team);
+      }
+    }
+  }
+}
+
+/* 47: rows and columns. */
+static void test_grid(shmem_team_t parent, int xrange) {
+  const int size = shmem_team_n_pes(parent), mine = shmem_team_my_pe(parent);
+  const int width = xrange < size ? xrange : size;
+  shmem_team_t x, y;
+  shmem_team_config_t config = {3};
+  CHECK(shmem_team_split_2d(parent, xrange, &config, SHMEM_TEAM_NUM_CONTEXTS, &x, NULL, 0, &y) == 0);
+  CHECK(shmem_team_my_pe(x) == mine % width && shmem_team_my_pe(y) == mine / width);
+  for (int i = 0; i < shmem_team_n_pes(x); ++i)
+    CHECK(shmem_team_translate_pe(x, i, parent) == mine / width * width + i);
+  for (int i = 0; i < shmem_team_n_pes(y); ++i)
+    CHECK(shmem_team_translate_pe(y, i, parent) == mine % width + i * width);
+  const int row = mine / width, last_row = (size - 1) / width;
+  CHECK(shmem_team_n_pes(x) == (row < last_row ? width : size - last_row * width));
+  CHECK(shmem_team_n_pes(y) == (size - mine % width + width - 1) / width);
+  config.num_contexts = 0;
+  CHECK(shmem_team_get_config(x, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0 && config.num_contexts == 3);
+  shmem_team_sync(x);
+  shmem_team_sync(y);
+  shmem_team_destroy(y);
+  shmem_team_destroy(x);
+}
+
+/* 20: PEs whose heap this PE reaches by loads and stores, and nobody else. */
+static void test_shared(void) {
+  int* object = shmem_malloc(sizeof *object);
+  int reached = 0;
+  for (int pe = 0; pe < np; ++pe) {
+    const int number = shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED);
+    CHECK((number >= 0) == (shmem_ptr(object, pe) != NULL));
+    if (number < 0) continue;
+    ++reached;
+    CHECK(shmem_team_ptr(SHMEM_TEAM_SHARED, object, number) == shmem_ptr(object, pe)); /* 19 */
+  }
+  CHECK(reached == shmem_team_n_pes(SHMEM_TEAM_SHARED));
+  CHECK(shmem_team_ptr(SHMEM_TEAM_WORLD, object, me) == shmem_ptr(object, me));
+  shmem_free(object);
+  test_triplets(SHMEM_TEAM_SHARED);
+}
+
+/* Many at once, then too many: the same answer everywhere, and everything still works. */
+static void test_many(void) {
+  enum { kTry = 2000 };
+  static shmem_team_t teams[kTry];
+  int made = 0;
+  while (made < kTry && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, &teams[made]) == 0) ++made;
+  CHECK(made >= 64, "only %d teams", made);
+  if (made < kTry) CHECK(teams[made] == SHMEM_TEAM_INVALID);
+  for (int i = 0; i < made; ++i) use(teams[i], (long)np * (np - 1) / 2);
+  for (int i = 0; i < made; ++i) shmem_team_destroy(teams[i]);
+  use(SHMEM_TEAM_WORLD, (long)np * (np - 1) / 2);
+  test_grid(SHMEM_TEAM_WORLD, 2);
+}
+
+int main(void) {
+  bound_time(120);
+  static shmem_team_t initialised = SHMEM_TEAM_SHARED; /* 24 */
+  shmem_init();
+  me = shmem_my_pe();
+  np = shmem_n_pes();
+  CHECK(initialised == SHMEM_TEAM_SHARED);
+  CHECK(shmem_team_my_pe(SHMEM_TEAM_WORLD) == me && shmem_team_n_pes(SHMEM_TEAM_WORLD) == np); /* 13 */
+  CHECK(shmem_team_get_config(SHMEM_TEAM_WORLD, 0, NULL) == 0);                                /* 50 */
+  test_invalid();
+  test_bad_triplets();
+  test_triplets(SHMEM_TEAM_WORLD);
+  shmem_team_t reversed;
+  CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, -1, np, NULL, 0, &reversed) == 0);
+  test_triplets(reversed);
+  for (int xrange = 1; xrange <= np + 1; ++xrange) test_grid(reversed, xrange);
+  shmem_team_destroy(reversed);
+  test_shared();
+  shmem_sync_all();
+  test_many();
+  shmem_finalize();
+  return 0;
+}

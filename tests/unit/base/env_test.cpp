@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/env.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "environment.hpp"
+
+namespace shm {
+namespace {
+
+using test::ScopedEnvironment;
+using ::testing::HasSubstr;
+
+constexpr std::size_t k = 1024, m = k * 1024, g = m * 1024, t = g * 1024;
+
+TEST(ParseSize, ReadsWhatTheSpecificationAllows) {
+  const std::pair<const char*, std::size_t> cases[] = {
+      {"0", 0},        {"123", 123},        {"20k", 20 * k},
+      {"20K", 20 * k}, {"3m", 3 * m},       {"4G", 4 * g},
+      {"2t", 2 * t},   {"20kk", 20 * k},    {"1mb", m},
+      {".5m", m / 2},  {"1.5g", g + g / 2}, {"3.1M", 3250586},
+      {"0.0001k", 1},  {"7.", 7},           {"9007199254740993", 9007199254740993},
+  };
+  for (const auto& [text, bytes] : cases) {
+    const auto size = parse_size(text);
+    ASSERT_TRUE(size.has_value()) << text;
+    EXPECT_EQ(*size, bytes) << text;
+  }
+}
+
+TEST(ParseSize, RefusesTheRest) {
+  for (const char* text :
+       {"", "k", ".", ".k", "-1", "+1", "abc", "1..5", "1e3", "12x", "1 m", " 1", "99999999t"}) {
+    EXPECT_FALSE(parse_size(text).has_value()) << '"' << text << '"';
+  }
+}
+
+// Every variable unset, whatever the environment of the test run.
+class EnvRead : public ::testing::Test {
+ protected:
+  EnvRead() {
+#define ENV(NAME, KIND, member, def, help) environment.unset("SHMEM_" #NAME);
+#include "base/env.def"
+#undef ENV
+    for (const char* name : {"SMA_VERSION", "SMA_INFO", "SMA_DEBUG", "SMA_SYMMETRIC_SIZE"})
+      environment.unset(name);
+  }
+
+  static Env read() {
+    Result<Env> env = Env::read();
+    EXPECT_TRUE(env.ok()) << env.status().text();
+    return env.value();
+  }
+
+  // The message for NAME=value, which names both and what is allowed.
+  std::string refusal(const std::string& name, const std::string& value) {
+    ScopedEnvironment changed;
+    changed.set(name, value);
+    const Result<Env> env = Env::read();
+    EXPECT_FALSE(env.ok()) << name << '=' << value;
+    EXPECT_THAT(env.status().text(), HasSubstr(name + "=" + value));
+    EXPECT_THAT(env.status().text(), HasSubstr("allowed is"));
+    return env.status().text();
+  }
+
+  ScopedEnvironment environment;
+};
+
+TEST_F(EnvRead, HasDefaults) {
+  const Env env = read();
+  EXPECT_FALSE(env.info);
+  EXPECT_TRUE(env.checks);
+  EXPECT_FALSE(env.symmetric_size.has_value());
+  EXPECT_FALSE(env.spin.has_value());
+  EXPECT_EQ(env.mapper, "auto");
+  EXPECT_EQ(env.provider, "");
+  EXPECT_EQ(env.init_timeout, 120);
+  EXPECT_EQ(env.agent_spin_us, 50U);
+}
+
+TEST_F(EnvRead, ReadsEachKind) {
+  environment.set("SHMEM_SYMMETRIC_SIZE", "1.5g");
+  environment.set("SHMEM_MAPPER", "posix");
+  environment.set("SHMEM_PROVIDER", "tcp;ofi_rxm");
+  environment.set("SHMEM_INIT_TIMEOUT", "2.5");
+  environment.set("SHMEM_VIRTUAL_NODES", "2");
+  environment.set("SHMEM_SPIN", "auto");
+  const Env env = read();
+  EXPECT_EQ(env.symmetric_size, g + g / 2);
+  EXPECT_EQ(env.mapper, "posix");
+  EXPECT_EQ(env.provider, "tcp;ofi_rxm");
+  EXPECT_EQ(env.init_timeout, 2.5);
+  EXPECT_EQ(env.virtual_nodes, 2U);
+  EXPECT_FALSE(env.spin.has_value());
+}
+
+TEST_F(EnvRead, ZeroAndItsNamesMeanOff) {
+  for (const char* off : {"0", "off", "no", "false"}) {
+    environment.set("SHMEM_CHECKS", off);
+    EXPECT_FALSE(read().checks) << off;
+  }
+  for (const char* on : {"1", "on", "yes", "y"}) {
+    environment.set("SHMEM_CHECKS", on);
+    EXPECT_TRUE(read().checks) << on;
+  }
+}
+
+TEST_F(EnvRead, KnowsTheOldNamesAndPrefersTheNew) {
+  environment.set("SMA_SYMMETRIC_SIZE", "1m");
+  EXPECT_EQ(read().symmetric_size, m);
+  environment.set("SHMEM_SYMMETRIC_SIZE", "2m");
+  EXPECT_EQ(read().symmetric_size, 2 * m);
+  environment.set("SMA_MAPPER", "posix");  // not one of the four
+  EXPECT_EQ(read().mapper, "auto");
+}
+
+TEST_F(EnvRead, RefusesWithTheNameTheValueAndWhatIsAllowed) {
+  EXPECT_THAT(refusal("SHMEM_SYMMETRIC_SIZE", "lots"), HasSubstr("512m"));
+  EXPECT_THAT(refusal("SHMEM_MAPPER", "carrier-pigeon"), HasSubstr("auto|memfd|posix"));
+  EXPECT_THAT(refusal("SHMEM_INIT_TIMEOUT", "0"), HasSubstr("above 0"));
+  refusal("SHMEM_INIT_TIMEOUT", "soon");
+  for (const char* count : {"-1", "1.5", "many", "1e300", "nan"}) refusal("SHMEM_SPIN", count);
+}
+
+TEST_F(EnvRead, DescribesEveryVariable) {
+  environment.set("SHMEM_MAPPER", "posix");
+  const std::string text = read().describe();
+#define ENV(NAME, KIND, member, def, help)          \
+  EXPECT_THAT(text, HasSubstr("SHMEM_" #NAME "=")); \
+  EXPECT_THAT(text, HasSubstr(help));
+#include "base/env.def"
+#undef ENV
+  EXPECT_THAT(text, HasSubstr("SHMEM_MAPPER=posix\n"));
+  EXPECT_THAT(text, HasSubstr("SHMEM_CHECKS=1 (default)"));
+}
+
+}  // namespace
+}  // namespace shm

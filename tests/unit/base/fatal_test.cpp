@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/fatal.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace shm {
+namespace {
+
+using ::testing::ExitedWithCode;
+
+TEST(FatalDeathTest, PrintsOneLineAndExits) {
+  EXPECT_EXIT(fatal("shmem_put: pe is %d; allowed is 0 to %d", 7, 3), ExitedWithCode(kErrorExit),
+              "^atoll: shmem_put: pe is 7; allowed is 0 to 3\n$");
+}
+
+TEST(FatalDeathTest, NamesThePeOnceItIsKnown) {
+  EXPECT_EXIT(
+      {
+        set_identity(2, 4, "n1");
+        fatal("text");
+      },
+      ExitedWithCode(kErrorExit), "^atoll: PE 2 of 4 on n1: text\n$");
+}
+
+TEST(FatalDeathTest, AsksTheLauncherToEndTheJob) {
+  EXPECT_EXIT(
+      {
+        set_abort_hook([](int code) { _exit(40 + code); });
+        fatal("text");
+      },
+      ExitedWithCode(40 + kErrorExit), "text");
+}
+
+TEST(Warn, CutsALongLineAndEndsIt) {
+  ::testing::internal::CaptureStderr();
+  warn("%s", std::string(5000, 'x').c_str());
+  const std::string line = ::testing::internal::GetCapturedStderr();
+  EXPECT_LE(line.size(), 1024U);
+  EXPECT_GT(line.size(), 1000U);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+}
+
+TEST(Warn, Returns) {
+  ::testing::internal::CaptureStderr();
+  warn("%s is deprecated", "shmem_wait");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "atoll: shmem_wait is deprecated\n");
+}
+
+}  // namespace
+}  // namespace shm

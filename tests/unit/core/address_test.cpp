@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/address.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/region.hpp"
+#include "core/team.hpp"
+
+namespace shm {
+namespace {
+
+// A runtime of three PEs: this one (0), one on this node (1), one on another (2).
+class AddressTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kSize = 4096;
+
+  void SetUp() override {
+    deltas_[1] = peer - mine;
+    rt.npes = 3;
+    rt.me = 0;
+    rt.heap = {reinterpret_cast<std::uintptr_t>(mine), kSize, deltas_};
+  }
+  void TearDown() override {
+    rt.npes = 0;
+    rt.heap = {};
+  }
+
+  std::byte memory_[2 * kSize] = {};
+  std::byte* mine = memory_;
+  std::byte* peer = memory_ + kSize;
+  std::ptrdiff_t deltas_[3] = {0, 0, kNoMapping};
+};
+using AddressDeathTest = AddressTest;
+
+constexpr Call kCall{"shmem_long_put"};
+
+TEST(SymmetricSegment, HoldsExactlyItsRange) {
+  const SymmetricSegment segment{1000, 100, nullptr};
+  EXPECT_TRUE(segment.holds(1000, 100));
+  EXPECT_TRUE(segment.holds(1099, 1));
+  EXPECT_FALSE(segment.holds(1099, 2));
+  EXPECT_FALSE(segment.holds(999, 1));
+  EXPECT_FALSE(segment.holds(1001, SIZE_MAX));
+  EXPECT_FALSE(SymmetricSegment().holds(0, 1)) << "before init nothing is symmetric";
+}
+
+TEST_F(AddressTest, MapsOwnAndNodePeersMemory) {
+  EXPECT_EQ(mapped(mine + 8, 16, 0), mine + 8);
+  EXPECT_EQ(mapped(mine + 8, 16, 1), peer + 8);
+  EXPECT_EQ(mapped(mine + kSize - 16, 16, 1), peer + kSize - 16);
+}
+
+TEST_F(AddressTest, MapsNothingElse) {
+  EXPECT_EQ(mapped(mine, 8, 2), nullptr) << "another node";
+  EXPECT_EQ(mapped(mine, 8, 3), nullptr) << "no such PE";
+  EXPECT_EQ(mapped(mine, 8, -1), nullptr);
+  EXPECT_EQ(mapped(mine + kSize - 8, 16, 1), nullptr) << "past the end";
+  EXPECT_EQ(mapped(peer, 8, 1), nullptr) << "not symmetric";
+  rt.npes = 0;
+  EXPECT_EQ(mapped(mine, 8, 0), nullptr) << "not initialised";
+}
+
+TEST_F(AddressTest, ResolvesToAPlaceOnAnotherNode) {
+  const Target remote = resolve(kCall, "dest", mine + 24, 8, 2);
+  EXPECT_EQ(remote.local, nullptr);
+  EXPECT_EQ(remote.region, nullptr);
+  EXPECT_EQ(remote.remote.segment, SegmentId::heap);
+  EXPECT_EQ(remote.remote.offset, 24U);
+  EXPECT_EQ(resolve(kCall, "dest", mine + 24, 8, 1).local, peer + 24);
+}
+
+// The one comparison of the fast path misses the last bytes of a segment; the slow path finds them.
+TEST_F(AddressTest, ReachesTheLastElement) {
+  auto* last = reinterpret_cast<long*>(mine + kSize) - 1;
+  const Target target = resolve(kCall, "dest", last, sizeof *last, 1);
+  EXPECT_EQ(target.local, peer + kSize - sizeof *last);
+  EXPECT_EQ(mapped(reinterpret_cast<long*>(mine), 1), reinterpret_cast<long*>(peer));
+  EXPECT_EQ(mapped(last + 1, 1), nullptr);
+}
+
+TEST_F(AddressDeathTest, MistakesAreNamed) {
+  EXPECT_DEATH(resolve(kCall, "dest", mine, 8, 3), "shmem_long_put: pe is 3; allowed is 0 to 2");
+  EXPECT_DEATH(resolve(kCall, "dest", mine, 8, -1), "shmem_long_put: pe is -1; allowed is 0 to 2");
+  EXPECT_DEATH(resolve(kCall, "dest", peer, 8, 1), "dest 0x[0-9a-f]+ is not a symmetric address");
+  EXPECT_DEATH(resolve(kCall, "source", mine + 4090, 8, 1), "source .* past the end of the symmetric heap");
+  rt.npes = 0;
+  EXPECT_DEATH(resolve(kCall, "dest", mine, 8, 0), "called before shmem_init or after shmem_finalize");
+}
+
+TEST_F(AddressTest, PeNumbersOfAContextAreItsTeams) {
+  const Team odd{1, 2, 1, -1};
+  Context context;
+  context.team = &odd;
+  auto handle = reinterpret_cast<shmem_ctx_t>(&context);
+  EXPECT_EQ(world_pe(kCall, handle, 0), 1);
+  EXPECT_EQ(to_world(kCall, SHMEM_CTX_DEFAULT, 2), 2);
+  EXPECT_EQ(&context_of(kCall, handle), &context);
+  EXPECT_EQ(&context_of(kCall, SHMEM_CTX_DEFAULT), &rt.world_context);
+}
+
+TEST_F(AddressDeathTest, WrongContextsAreNamed) {
+  EXPECT_DEATH(context_of(kCall, SHMEM_CTX_INVALID), "ctx is SHMEM_CTX_INVALID");
+}
+
+}  // namespace
+}  // namespace shm

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/p2p.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+#include <thread>
+
+namespace shm {
+namespace {
+
+constexpr Call kCall{"shmem_int_test"};
+
+TEST(Compare, KnowsTheSixComparisons) {
+  const int cmps[] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT, SHMEM_CMP_LE, SHMEM_CMP_LT, SHMEM_CMP_GE};
+  const bool less[] = {false, true, false, true, true, false};
+  const bool equal[] = {true, false, false, true, false, true};
+  const bool more[] = {false, true, true, false, false, true};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(compare(-1, cmps[i], 2), less[i]);
+    EXPECT_EQ(compare(2, cmps[i], 2), equal[i]);
+    EXPECT_EQ(compare(3U, cmps[i], 2U), more[i]);
+  }
+}
+
+// Words in a heap that is this array.
+class P2pTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kWords = 6;
+  void SetUp() override {
+    rt.npes = 1;
+    rt.me = 0;
+    rt.heap = {reinterpret_cast<std::uintptr_t>(words.data()), sizeof words, &no_delta};
+  }
+  void TearDown() override {
+    rt.npes = 0;
+    rt.heap = {};
+  }
+  Elements<int> elements(const int* status) const {
+    return {words.data(), kWords, status, SHMEM_CMP_GE, &threshold, 0};
+  }
+  Words<int> now() const { return {kCall, "ivars", words.data(), kWords, SHMEM_CMP_GE}; }
+
+  std::array<int, kWords> words{};
+  std::ptrdiff_t no_delta = 0;
+  int threshold = 1;
+};
+
+TEST_F(P2pTest, AllMeansAllThatTakePart) {
+  const int status[kWords] = {0, 1, 0, 1, 1, 1};
+  words = {1, 0, 0, 0, 0, 0};
+  EXPECT_FALSE(all_satisfied(elements(status), now()));
+  words[2] = 5;
+  EXPECT_TRUE(all_satisfied(elements(status), now()));
+  EXPECT_FALSE(all_satisfied(elements(nullptr), now()));
+  words = {1, 1, 1, 1, 1, 1};
+  EXPECT_TRUE(all_satisfied(elements(nullptr), now()));
+}
+
+TEST_F(P2pTest, AnyFindsEveryElementInTurn) {
+  words = {1, 0, 1, 0, 1, 1};
+  const int status[kWords] = {0, 0, 0, 0, 0, 1};
+  std::size_t turn = 0;
+  std::set<std::size_t> found;
+  for (int i = 0; i < 3; ++i) found.insert(any_satisfied(elements(status), now(), turn));
+  EXPECT_EQ(found, (std::set<std::size_t>{0, 2, 4}));
+  words = {};
+  EXPECT_EQ(any_satisfied(elements(status), now(), turn), SIZE_MAX);
+}
+
+TEST_F(P2pTest, SomeListsAllOfThem) {
+  words = {1, 0, 1, 0, 1, 1};
+  std::size_t indices[kWords] = {};
+  EXPECT_EQ(some_satisfied(elements(nullptr), now(), indices), 4U);
+  EXPECT_EQ(indices[0], 0U);
+  EXPECT_EQ(indices[3], 5U);
+}
+
+TEST_F(P2pTest, NothingTakesPart) {
+  const int status[kWords] = {1, 1, 1, 1, 1, 1};
+  EXPECT_TRUE(elements(status).empty());
+  EXPECT_FALSE(elements(nullptr).empty());
+  EXPECT_TRUE(all_satisfied(elements(status), now()));
+}
+
+TEST_F(P2pTest, VectorFormsCompareEachWithItsOwn) {
+  const int values[kWords] = {1, 2, 3, 4, 5, 6};
+  words = {1, 2, 3, 4, 5, 6};
+  const Elements<int> each{words.data(), kWords, nullptr, SHMEM_CMP_EQ, values, 1};
+  EXPECT_TRUE(all_satisfied(each, now()));
+  words[3] = 5;
+  EXPECT_FALSE(all_satisfied(each, now()));
+}
+
+TEST_F(P2pTest, WaitReturnsWhenAnotherThreadWrites) {
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    __atomic_store_n(&words[2], 7, __ATOMIC_RELEASE);
+  });
+  EXPECT_EQ(wait_until(kCall, "ivar", &words[2], SHMEM_CMP_NE, 0), 7);
+  writer.join();
+}
+
+using P2pDeathTest = P2pTest;
+TEST_F(P2pDeathTest, MistakesAreNamed) {
+  int elsewhere = 0;
+  EXPECT_DEATH(test(kCall, &elsewhere, SHMEM_CMP_EQ, 0), "shmem_int_test: ivar");
+  EXPECT_DEATH(test(kCall, &words[0], 17, 0), "shmem_int_test: .*17");
+}
+
+}  // namespace
+}  // namespace shm

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/region.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/runtime.hpp"
+
+namespace shm {
+namespace {
+
+class CountingRegion final : public Region {
+ public:
+  using Region::Region;
+  void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool) override {}
+  void get(Context&, void*, std::uintptr_t, std::size_t, int, bool) override {}
+  void amo(Context&, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
+           bool) override {}
+  void load(std::uintptr_t, void*, std::size_t) override {}
+  void* ptr(std::uintptr_t, int) override { return nullptr; }
+  void quiet(Context&) override { ++quiets; }
+  void fence(Context&) override { ++fences; }
+  int quiets = 0, fences = 0;
+};
+
+TEST(Region, HoldsExactlyItsRange) {
+  const CountingRegion region("toy", 1000, 100);
+  EXPECT_TRUE(region.holds(1000, 1));
+  EXPECT_TRUE(region.holds(1000, 100));
+  EXPECT_TRUE(region.holds(1099, 1));
+  EXPECT_FALSE(region.holds(999, 1));
+  EXPECT_FALSE(region.holds(999, 2)) << "begins before";
+  EXPECT_FALSE(region.holds(1000, 101)) << "ends after";
+  EXPECT_FALSE(region.holds(1100, 1));
+  EXPECT_FALSE(region.holds(1050, SIZE_MAX)) << "the sum overflows";
+  EXPECT_FALSE(region.holds(UINTPTR_MAX, 8));
+}
+
+TEST(Region, IsFoundWhileRegistered) {
+  CountingRegion low("low", 1000, 100), high("high", 5000, 100);
+  EXPECT_EQ(rt.regions, 0);
+  EXPECT_EQ(find_region(1000, 1), nullptr);
+  add_region(&low);
+  add_region(&high);
+  EXPECT_EQ(rt.regions, 2);
+  EXPECT_EQ(find_region(1050, 8), &low);
+  EXPECT_EQ(find_region(5000, 100), &high);
+  EXPECT_EQ(find_region(3000, 1), nullptr);
+  EXPECT_EQ(find_region(1099, 2), nullptr);
+  remove_region(&low);
+  EXPECT_EQ(find_region(1050, 8), nullptr);
+  EXPECT_EQ(find_region(5000, 1), &high);
+  remove_region(&low);  // not there any more: nothing happens
+  remove_region(&high);
+  EXPECT_EQ(rt.regions, 0);
+}
+
+TEST(Region, OfEveryKindIsQuietedAndFenced) {
+  CountingRegion one("one", 1000, 100), other("other", 5000, 100);
+  add_region(&one);
+  add_region(&other);
+  Context context;
+  quiet_regions(context);
+  quiet_regions(context);
+  fence_regions(context);
+  remove_region(&one);
+  quiet_regions(context);
+  remove_region(&other);
+  EXPECT_EQ(one.quiets, 2);
+  EXPECT_EQ(other.quiets, 3);
+  EXPECT_EQ(one.fences, 1);
+}
+
+TEST(RegionDeathTest, TooManyAreRefused) {
+  EXPECT_DEATH(
+      {
+        std::vector<std::unique_ptr<CountingRegion>> regions;
+        for (std::uintptr_t i = 0; i <= kMaxRegions; ++i) {
+          regions.push_back(std::make_unique<CountingRegion>("toy", 4096 * (i + 1), 4096));
+          add_region(regions.back().get());
+        }
+      },
+      "toy cannot be added: there are 16 address regions already");
+}
+
+}  // namespace
+}  // namespace shm

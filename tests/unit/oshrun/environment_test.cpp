@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace oshrun {
+namespace {
+
+constexpr const char* kTls = "glibc.rtld.optional_static_tls=8192";
+
+App app_of(const std::string& program) {
+  App app;
+  app.argv = {program};
+  return app;
+}
+
+TEST(Environment, TunablesKeepWhatTheUserSet) {
+  EXPECT_EQ(with_static_tls(""), kTls);
+  EXPECT_EQ(with_static_tls("glibc.malloc.check=3"), std::string("glibc.malloc.check=3:") + kTls);
+  EXPECT_EQ(with_static_tls("glibc.rtld.optional_static_tls=99"), "glibc.rtld.optional_static_tls=99");
+}
+
+TEST(Environment, OuterJobIsForgotten) {
+  setenv("PMIX_RANK", "3", 1);
+  setenv("PMIX_SERVER_URI41", "x", 1);
+  setenv("PMIX_MCA_base_verbose", "1", 1);
+  Options options;
+  options.virtual_nodes = 2;
+  prepare_environment(options, "atoll-1-x");
+  EXPECT_EQ(getenv("PMIX_RANK"), nullptr);
+  EXPECT_EQ(getenv("PMIX_SERVER_URI41"), nullptr);
+  EXPECT_STREQ(getenv("PMIX_MCA_base_verbose"), "1");
+  EXPECT_STREQ(getenv("SHMEM_VIRTUAL_NODES"), "2");
+  EXPECT_STREQ(getenv("ATOLL_JOB_ID"), "atoll-1-x");
+}
+
+TEST(Environment, ProgramsAreFoundAsByAShell) {
+  EXPECT_EQ(find_program(app_of("sh")).error, 0);
+  EXPECT_EQ(find_program(app_of("no-such-program")).error, ENOENT);
+  EXPECT_EQ(find_program(app_of("./sh")).error, ENOENT);
+  EXPECT_EQ(find_program(app_of("/etc/passwd")).error, EACCES);
+  EXPECT_EQ(find_program(app_of("/")).error, EISDIR);
+  App app = app_of("./sh");
+  app.wdir = "/bin";
+  EXPECT_EQ(find_program(app).error, 0);
+  EXPECT_EQ(find_program(app).path, "./sh");
+  app = app_of("passwd");
+  app.env.push_back({"PATH", "/nonexistent:/etc"});
+  EXPECT_EQ(find_program(app).error, EACCES);
+}
+
+TEST(Environment, ExitCodesOfShells) {
+  EXPECT_EQ(exec_exit_code(ENOENT), 127);
+  EXPECT_EQ(exec_exit_code(ENOTDIR), 127);
+  EXPECT_EQ(exec_exit_code(EACCES), 126);
+  EXPECT_EQ(exec_exit_code(EISDIR), 126);
+}
+
+}  // namespace
+}  // namespace oshrun

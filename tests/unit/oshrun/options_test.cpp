@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.hpp"
+
+#include <gtest/gtest.h>
+
+namespace oshrun {
+namespace {
+
+using Kind = ParseResult::Kind;
+using Words = std::vector<std::string>;
+
+Options accepted(const Words& words) {
+  ParseResult result = parse_options(words);
+  EXPECT_EQ(result.kind, Kind::kRun) << result.text;
+  return result.options;
+}
+
+TEST(Options, DefaultIsOnePe) {
+  const Options options = accepted({"prog"});
+  ASSERT_EQ(options.apps.size(), 1u);
+  EXPECT_EQ(options.pes(), 1);
+  EXPECT_EQ(options.apps[0].argv, Words{"prog"});
+  EXPECT_EQ(options.tag, Tag::kNone);
+  EXPECT_EQ(options.bind, Bind::kAuto);
+  EXPECT_FALSE(options.timeout);
+  EXPECT_EQ(options.virtual_nodes, 0);
+}
+
+TEST(Options, NumberOfPes) {
+  for (const char* name : {"-n", "-np", "--np"}) EXPECT_EQ(accepted({name, "7", "prog"}).pes(), 7) << name;
+  EXPECT_EQ(accepted({"-n", "4096", "prog"}).pes(), 4096);
+}
+
+TEST(Options, WhatFollowsTheProgramBelongsToIt) {
+  const Options options = accepted({"-n", "2", "prog", "-n", "3", "--help", "--nope"});
+  EXPECT_EQ(options.pes(), 2);
+  EXPECT_EQ(options.apps[0].argv, (Words{"prog", "-n", "3", "--help", "--nope"}));
+}
+
+TEST(Options, TwoDashesEndTheOptions) { EXPECT_EQ(accepted({"--", "-prog"}).apps[0].argv, Words{"-prog"}); }
+
+TEST(Options, ValuesMayFollowAnEqualsSign) {
+  const Options options = accepted({"--timeout=2.5", "--bind=numa", "--wdir=/a=b", "prog"});
+  EXPECT_EQ(options.timeout, std::chrono::milliseconds(2500));
+  EXPECT_EQ(options.bind, Bind::kNuma);
+  EXPECT_EQ(options.apps[0].wdir, "/a=b");
+}
+
+TEST(Options, Environment) {
+  const Options options = accepted({"-x", "A", "-x", "B=", "-x", "C=1=2", "prog"});
+  const auto& env = options.apps[0].env;
+  ASSERT_EQ(env.size(), 3u);
+  EXPECT_EQ(env[0].name, "A");
+  EXPECT_FALSE(env[0].value);
+  EXPECT_EQ(env[1].value, "");
+  EXPECT_EQ(env[2].name, "C");
+  EXPECT_EQ(env[2].value, "1=2");
+}
+
+TEST(Options, SeveralPrograms) {
+  const Options options =
+      accepted({"-n", "2", "--tag-output", "a", "x", ":", "-n", "3", "--wdir", "/d", "b", ":", "c"});
+  ASSERT_EQ(options.apps.size(), 3u);
+  EXPECT_EQ(options.pes(), 6);
+  EXPECT_EQ(options.apps[0].argv, (Words{"a", "x"}));
+  EXPECT_EQ(options.apps[1].wdir, "/d");
+  EXPECT_EQ(options.apps[2].pes, 1);
+  EXPECT_TRUE(options.apps[2].wdir.empty());
+  EXPECT_EQ(options.tag, Tag::kRank);
+}
+
+TEST(Options, VirtualNodes) {
+  EXPECT_EQ(accepted({"-n", "4", "--virtual-nodes", "4", "prog"}).virtual_nodes, 4);
+  EXPECT_EQ(accepted({"--virtual-nodes", "3", "-n", "2", "a", ":", "b"}).virtual_nodes, 3);
+}
+
+TEST(Options, HelpAndVersionWinOverEverythingBehindThem) {
+  EXPECT_EQ(parse_options({"--help", "--nope"}).kind, Kind::kShow);
+  EXPECT_EQ(parse_options({"-h"}).text, help_text());
+  EXPECT_EQ(parse_options({"--version"}).text, version_text());
+}
+
+TEST(Options, RefusesInOneLineThatNamesTheMistake) {
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{}, "no program"},
+      {{"-n", "2"}, "no program"},
+      {{""}, "no program"},
+      {{"a", ":"}, "no program"},
+      {{":", "a"}, "no program"},
+      {{"-n"}, "-n needs a value"},
+      {{"-n", "0", "a"}, "-n '0'"},
+      {{"-n", "-3", "a"}, "-n '-3'"},
+      {{"-n", "4x", "a"}, "-n '4x'"},
+      {{"-n", "", "a"}, "-n ''"},
+      {{"-n", "4097", "a"}, "4096"},
+      {{"-n", "99999999999999", "a"}, "4096"},
+      {{"-n", "4000", "a", ":", "-n", "4000", "b"}, "8000 PEs"},
+      {{"--nope", "a"}, "'--nope'"},
+      {{"-q", "a"}, "'-q'"},
+      {{"-x", "=1", "a"}, "NAME"},
+      {{"--wdir", "", "a"}, "--wdir"},
+      {{"--timeout", "0", "a"}, "--timeout '0'"},
+      {{"--timeout", "-1", "a"}, "seconds"},
+      {{"--timeout", "soon", "a"}, "seconds"},
+      {{"--timeout", "nan", "a"}, "seconds"},
+      {{"--timeout", "inf", "a"}, "seconds"},
+      {{"--bind", "socket", "a"}, "none, core, numa or auto"},
+      {{"--virtual-nodes", "0", "a"}, "--virtual-nodes '0'"},
+      {{"--virtual-nodes", "2", "a"}, "only 1 PE;"},
+      {{"-n", "2", "--virtual-nodes", "3", "a"}, "only 2 PEs;"},
+  };
+  for (const auto& [words, part] : cases) {
+    const ParseResult result = parse_options(words);
+    EXPECT_EQ(result.kind, Kind::kRefuse) << part;
+    EXPECT_NE(result.text.find(part), std::string::npos) << result.text;
+    EXPECT_TRUE(result.text.starts_with("oshrun: ")) << result.text;
+    EXPECT_EQ(result.text.find('\n'), std::string::npos) << result.text;
+  }
+}
+
+}  // namespace
+}  // namespace oshrun

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "policy.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace oshrun {
+namespace {
+
+// Wait statuses as Linux encodes them.
+constexpr int code(int exit_code) { return exit_code << 8; }
+constexpr int killed(int signal) { return signal; }
+
+void expect_verdict(Policy& policy, int pe, int exit_code, const std::string& part) {
+  const std::optional<Verdict> verdict = policy.judge();
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->pe, pe);
+  EXPECT_EQ(verdict->exit_code, exit_code);
+  EXPECT_NE(verdict->what.find(part), std::string::npos) << verdict->what;
+  if (part.empty()) {
+    EXPECT_EQ(verdict->what, "");
+  }
+  EXPECT_FALSE(policy.judge()) << "a job has one verdict";
+}
+
+TEST(Policy, GoodJobs) {
+  Policy plain(2);
+  plain.exited(0, code(0));
+  plain.exited(1, code(0));
+  EXPECT_FALSE(plain.judge());
+  EXPECT_EQ(plain.alive(), 0);
+
+  Policy shmem(2);
+  for (int pe : {0, 1}) shmem.connected(pe);
+  for (int pe : {0, 1}) shmem.finalized(pe);
+  EXPECT_EQ(shmem.state(0), PeState::kFinalized);
+  for (int pe : {0, 1}) shmem.exited(pe, code(0));
+  EXPECT_FALSE(shmem.judge());
+}
+
+TEST(Policy, ExitCodesAndSignals) {
+  Policy a(2);
+  a.exited(1, code(3));
+  expect_verdict(a, 1, 3, "exited with code 3");
+  Policy b(2);
+  b.exited(0, killed(SIGSEGV));
+  expect_verdict(b, 0, 139, "signal 11 (SIGSEGV, Segmentation fault)");
+}
+
+TEST(Policy, AnExitCodeCountsAfterFinalizeToo) {
+  Policy policy(2);
+  policy.connected(0);
+  policy.finalized(0);
+  policy.exited(0, code(9));
+  expect_verdict(policy, 0, 9, "code 9");
+}
+
+TEST(Policy, Aborts) {
+  Policy loud(2);
+  loud.aborted(1, 4, "why");
+  expect_verdict(loud, 1, 4, "code 4: why");
+  for (const char* message : {"", "quiet:", "quiet: shmem_global_exit"}) {
+    Policy quiet(2);
+    quiet.aborted(1, 4, message);
+    expect_verdict(quiet, 1, 4, "");
+  }
+  Policy zero(2);
+  zero.aborted(0, 0, "");
+  expect_verdict(zero, 0, 0, "");
+  Policy wide(2);
+  wide.aborted(0, 512, "");
+  expect_verdict(wide, 0, 1, "");
+  Policy negative(2);
+  negative.aborted(0, -1, "");
+  expect_verdict(negative, 0, 255, "");
+}
+
+TEST(Policy, TheExitAfterAnAbortAddsNothing) {
+  Policy policy(2);
+  policy.connected(0);
+  policy.aborted(0, 0, "");
+  policy.exited(0, killed(SIGABRT));
+  expect_verdict(policy, 0, 0, "");
+}
+
+TEST(Policy, OfCausesThatArriveTogetherTheDeepestCounts) {
+  Policy a(3);
+  a.aborted(2, 1, "lost PE 0");  // it saw what happened to PE 0
+  a.exited(1, code(5));
+  a.exited(0, killed(SIGBUS));
+  expect_verdict(a, 0, 135, "SIGBUS");
+  Policy b(3);
+  b.exited(1, code(5));
+  b.aborted(2, 7, "first");
+  expect_verdict(b, 2, 7, "first");
+  Policy c(3);
+  c.exited(2, code(6));
+  c.exited(1, code(5));
+  expect_verdict(c, 2, 6, "code 6");
+}
+
+TEST(Policy, ALaterCauseChangesNothing) {
+  Policy policy(2);
+  policy.exited(0, code(3));
+  expect_verdict(policy, 0, 3, "code 3");
+  policy.exited(1, killed(SIGTERM));
+  EXPECT_FALSE(policy.judge());
+}
+
+TEST(Policy, MissingFinalize) {
+  Policy policy(2);
+  policy.connected(0);
+  policy.connected(1);
+  policy.exited(1, code(0));
+  expect_verdict(policy, 1, 1, "shmem_finalize");
+  Policy alone(1);
+  alone.connected(0);
+  alone.exited(0, code(0));
+  EXPECT_FALSE(alone.judge());
+}
+
+TEST(Policy, MissingInitInEitherOrder) {
+  Policy before(3);
+  before.exited(1, code(0));
+  EXPECT_FALSE(before.judge());
+  before.connected(2);
+  expect_verdict(before, 1, 1, "shmem_init");
+  Policy after(3);
+  after.connected(2);
+  EXPECT_FALSE(after.judge());
+  after.exited(1, code(0));
+  expect_verdict(after, 1, 1, "shmem_init");
+}
+
+TEST(Policy, AProgramAfterAnother) {
+  Policy policy(2);
+  for (int round = 0; round < 2; ++round) {
+    for (int pe : {0, 1}) policy.connected(pe);
+    for (int pe : {0, 1}) policy.finalized(pe);
+  }
+  policy.exited(0, code(0));
+  policy.exited(1, code(0));
+  EXPECT_FALSE(policy.judge());
+}
+
+/// Every state and every event: the next state, and nothing that comes after the exit changes it.
+TEST(Policy, StateTable) {
+  enum Event { kConnect, kFinalize, kExit };
+  const PeState next[][3] = {
+      // connect             finalize             exit
+      {PeState::kConnected, PeState::kFinalized, PeState::kExited},  // started
+      {PeState::kConnected, PeState::kFinalized, PeState::kExited},  // connected
+      {PeState::kConnected, PeState::kFinalized, PeState::kExited},  // finalized
+      {PeState::kExited, PeState::kExited, PeState::kExited},        // exited
+  };
+  for (PeState from : {PeState::kStarted, PeState::kConnected, PeState::kFinalized, PeState::kExited}) {
+    for (Event event : {kConnect, kFinalize, kExit}) {
+      Policy policy(2);
+      if (from == PeState::kConnected) policy.connected(0);
+      if (from == PeState::kFinalized) policy.finalized(0);
+      if (from == PeState::kExited) policy.exited(0, code(0));
+      ASSERT_EQ(policy.state(0), from);
+      if (event == kConnect) policy.connected(0);
+      if (event == kFinalize) policy.finalized(0);
+      if (event == kExit) policy.exited(0, code(0));
+      EXPECT_EQ(policy.state(0), next[static_cast<int>(from)][event]);
+      EXPECT_EQ(policy.alive(), policy.state(0) == PeState::kExited ? 1 : 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace oshrun

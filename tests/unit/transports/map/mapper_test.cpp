@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Both mappers against the one contract of transports/mapper.hpp.
+#include "transports/mapper.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "processes.hpp"
+#include "transports/registry.hpp"
+
+namespace shm {
+namespace {
+
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+class MapperTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static std::unique_ptr<Mapper> make() { return make_mapper(GetParam()); }
+};
+
+// What the processes of a test tell each other beside the file.
+struct Board {
+  std::atomic<int> arrived;
+  std::atomic<ino_t> inode;
+};
+
+void meet(Board& board, int processes) {
+  board.arrived.fetch_add(1);
+  while (board.arrived.load() % processes != 0) usleep(100);
+}
+
+bool name_exists(const std::string& key) { return access(("/dev/shm/atoll." + key).c_str(), F_OK) == 0; }
+
+TEST_P(MapperTest, GivesAllTheSameFile) {
+  constexpr int kProcesses = 5;
+  const std::string key = test::unique_key("mapper");
+  Board& board = test::shared_object<Board>();
+  test::run_processes(kProcesses, [&](int me) {
+    if (me == 0) usleep(20000);  // the members come first
+    const std::unique_ptr<Mapper> mapper = make();
+    Result<int> file = mapper->open({key, me, kProcesses, 20});
+    EXPECT_TRUE(file.ok()) << file.status().text();
+    if (!file.ok()) return false;
+    struct stat info {};
+    fstat(file.value(), &info);
+    if (me == 0) {
+      EXPECT_EQ(info.st_size, 0) << "an empty file";
+      EXPECT_EQ(ftruncate(file.value(), 1 << 20), 0);
+      board.inode.store(info.st_ino);
+    }
+    EXPECT_NE(fcntl(file.value(), F_GETFD) & FD_CLOEXEC, 0) << "children of the program must not inherit it";
+    meet(board, kProcesses);
+    mapper->all_attached();
+    EXPECT_EQ(board.inode.load(), info.st_ino);
+    fstat(file.value(), &info);
+    EXPECT_EQ(info.st_size, 1 << 20);
+    return true;
+  });
+  EXPECT_FALSE(name_exists(key));
+}
+
+TEST_P(MapperTest, LeavesNoNameBehindWhenSetUpFails) {
+  const std::string key = test::unique_key("mapper");
+  {
+    const std::unique_ptr<Mapper> leader = make();
+    Result<int> file = leader->open({key, 0, 2, 1});
+    ASSERT_TRUE(file.ok()) << file.status().text();
+    close(file.value());
+  }
+  EXPECT_FALSE(name_exists(key));
+}
+
+TEST_P(MapperTest, WorksForAPeAlone) {
+  const std::unique_ptr<Mapper> mapper = make();
+  Result<int> file = mapper->open({test::unique_key("mapper"), 0, 1, 1});
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  EXPECT_EQ(ftruncate(file.value(), 4096), 0);
+  mapper->all_attached();
+  close(file.value());
+}
+
+TEST_P(MapperTest, GivesUpOnALeaderThatDoesNotCome) {
+  const auto start = Clock::now();
+  const std::unique_ptr<Mapper> mapper = make();
+  const Result<int> file = mapper->open({test::unique_key("mapper"), 1, 2, 0.2});
+  EXPECT_FALSE(file.ok());
+  EXPECT_THAT(file.status().text(), HasSubstr("SHMEM_INIT_TIMEOUT"));
+  EXPECT_GE(Clock::now() - start, std::chrono::milliseconds(200));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MapperTest, ::testing::Values("memfd", "posix"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Registry, KnowsTheMappers) {
+  EXPECT_STREQ(make_mapper("auto")->name(), "memfd");
+  EXPECT_STREQ(make_mapper("memfd")->name(), "memfd");
+  EXPECT_STREQ(make_mapper("posix")->name(), "posix");
+}
+
+}  // namespace
+}  // namespace shm

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: tools/check_layers.py [root]
+
+Checks who includes whom against the two tables below, which are the architecture:
+
+    base  <-  boot, transports/{mapper,net}.hpp  <-  heap  <-  core  <-  coll, kv, nvm  <-  api
+              transports/{map,ofi,nic,loop} know only transports/*.hpp and base
+
+Exit code 0 if all is well; otherwise one line for each include that breaks a rule.
+"""
+import os
+import re
+import sys
+
+# folder -> what its files may include beside their own folder's files.  "transports/seam" stands for
+# transports/{mapper,net}.hpp, "transports/registry" for the one file that knows all transports.
+BELOW_CORE = ["src/base", "src/boot", "src/heap", "transports/seam", "transports/registry"]
+ABOVE_CORE = BELOW_CORE + ["src/core", "include"]
+MAY_INCLUDE = {
+    "src/base": [],
+    "src/boot": ["src/base"],
+    "transports/seam": ["src/base"],
+    "transports/registry": ["src/base", "transports/seam", "transports/map", "transports/ofi", "transports/nic",
+                            "transports/loop"],
+    "transports/map": ["src/base", "transports/seam"],
+    "transports/ofi": ["src/base", "transports/seam"],
+    "transports/nic": ["src/base", "transports/seam"],
+    "transports/loop": ["src/base", "transports/seam"],
+    "src/heap": ["src/base", "src/boot", "transports/seam"],
+    "src/core": BELOW_CORE + ["include"],  # include/: handles and constants of the specification
+    "src/coll": ABOVE_CORE,
+    "src/kv": ABOVE_CORE,
+    "nvm": ABOVE_CORE,
+    "src/api": ABOVE_CORE + ["src/coll", "src/kv", "nvm"],
+    "include": [],
+    "examples": ["include"],
+    "tools/oshrun": [],
+    "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
+}
+
+# Headers of dependencies -> the only places that may include them.
+ONLY_IN = {
+    r"rdma/.*": ["transports/ofi/"],
+    r"pmix.*\.h": ["src/boot/", "tools/oshrun/"],
+    r"hwloc.*\.h": ["src/boot/topology", "tools/oshrun/topology"],
+    r"jemalloc/.*": ["src/heap/heap.cpp"],
+    r"gtest/.*|gmock/.*": [],
+}
+
+# Known breaches, to be removed with what they excuse: (file, header) -> why it is so today.
+EXCUSED = {
+    ("src/core/memory.cpp", "src/coll/barrier.hpp"): "collective allocation ends with a barrier",
+    ("src/core/setup.cpp", "src/coll/barrier.hpp"): "init and finalize are barriers",
+}
+
+SCANNED = ["src", "transports", "nvm", "include", "examples", "tools"]
+SUFFIXES = (".c", ".cpp", ".h", ".hpp", ".def")
+SEARCH = ["src", "transports", "include", "."]
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def layer_of(path):
+    """The row of MAY_INCLUDE that a file belongs to, or None."""
+    if re.fullmatch(r"transports/(mapper|net)\.[a-z]+", path):
+        return "transports/seam"
+    if re.fullmatch(r"transports/registry\.[a-z]+", path):
+        return "transports/registry"
+    if re.fullmatch(r"tools/shmem_info\.[a-z]+", path):
+        return "tools/shmem_info"
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders), 0, -1):
+        if "/".join(folders[:depth]) in MAY_INCLUDE:
+            return "/".join(folders[:depth])
+    return None
+
+
+def resolve(root, includer, name):
+    """The file of the tree that `name` means, as a path from the root, or None."""
+    for folder in [os.path.dirname(includer)] + SEARCH:
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(os.path.join(root, path)):
+            return path
+    return None
+
+
+def sources(root):
+    for top in SCANNED:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if name.endswith(SUFFIXES):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def problem(root, path, quote, name):
+    """What is wrong with one include; empty: nothing.  Also returns the file that is meant."""
+    for pattern, places in ONLY_IN.items():
+        if re.fullmatch(pattern, name) and not any(path.startswith(place) for place in places):
+            return f"only {' and '.join(places) or 'tests'} may include <{name}>", None
+    target = resolve(root, path, name)
+    if target is None:
+        return (f'"{name}" is not in the tree' if quote == '"' else ""), None
+    here, there = layer_of(path), layer_of(target)
+    if here == there or (there is not None and there in MAY_INCLUDE.get(here, [])):
+        return "", target
+    return f"{here or 'this file'} may not include {target}", target
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    failures, unused, count = 0, dict(EXCUSED), 0
+    for path in sources(root):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            text = file.read()
+        for match in INCLUDE.finditer(text):
+            count += 1
+            what, target = problem(root, path, match[1], match[2])
+            if not what:
+                continue
+            line = text.count("\n", 0, match.start(2)) + 1
+            reason = EXCUSED.get((path, target))
+            unused.pop((path, target), None)
+            print(f"{path}:{line}: {what}" + (f" [excused: {reason}]" if reason else ""))
+            failures += reason is None
+    for (path, target) in unused:
+        print(f"check_layers.py: {path} no longer includes {target}: remove it from EXCUSED")
+    print(f"check_layers.py: {count} includes, {failures} break a rule")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shmem_info: what this Atoll is, what it finds on this machine, and which environment variables it knows.
+//
+// Needs no launcher and starts no job, so that it still answers where a job does not start.
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "base/env.hpp"
+#include "shmem.h"
+#include "transports/ofi/fabric.hpp"
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: shmem_info [--providers]\n"
+    "Prints the version of Atoll, the libraries and limits that it finds here, and its environment "
+    "variables.\n"
+    "  --providers   also try to open each libfabric provider that Atoll knows\n";
+
+std::string human(double bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g %s", bytes, kUnits[unit]);
+  return text;
+}
+
+void row(const char* name, const std::string& value) { std::printf("  %-22s %s\n", name, value.c_str()); }
+
+// Calls a version function of a library that is loaded for this; `show` makes text of what it returns.
+template <class R, class F>
+std::string version_of(const char* library, const char* function, F show) {
+  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return std::string("NOT FOUND (") + library + ")";
+  const auto call = reinterpret_cast<R (*)()>(dlsym(handle, function));
+  return call != nullptr ? show(call()) : std::string("found, without a version");
+}
+
+std::string numbers(unsigned a, unsigned b, unsigned c) {
+  return std::to_string(a) + "." + std::to_string(b) + "." + std::to_string(c);
+}
+
+void print_versions() {
+  std::printf("%s %s\n", SHMEM_VENDOR_STRING, ATOLL_VERSION);
+  row("specification",
+      "OpenSHMEM " + std::to_string(SHMEM_MAJOR_VERSION) + "." + std::to_string(SHMEM_MINOR_VERSION));
+  row("compiled with", ATOLL_COMPILER);
+  row("build type", ATOLL_BUILD_TYPE);
+  std::printf("\nLibraries\n");
+  // PMIx answers with a sentence, the version before its first bracket; the others with packed numbers.
+  row("PMIx", version_of<const char*>("libpmix.so.2", "PMIx_Get_version", [](const char* text) {
+        return std::string(text, std::strcspn(text, "("));
+      }));
+  row("libfabric", version_of<unsigned>("libfabric.so.1", "fi_version", [](unsigned v) {
+        return std::to_string(v >> 16) + "." + std::to_string(v & 0xffffU) +
+               " (loaded only for PEs on several nodes)";
+      }));
+  row("hwloc", version_of<unsigned>("libhwloc.so.15", "hwloc_get_api_version", [](unsigned v) {
+        return numbers(v >> 16, (v >> 8) & 0xffU, v & 0xffU);
+      }));
+}
+
+std::string limit(int resource) {
+  rlimit now{};
+  getrlimit(resource, &now);
+  return now.rlim_cur == RLIM_INFINITY ? "unlimited" : human(static_cast<double>(now.rlim_cur));
+}
+
+std::string room_in(const char* folder) {
+  struct statvfs info {};
+  if (statvfs(folder, &info) != 0) return "not there";
+  const double unit = static_cast<double>(info.f_frsize);
+  return human(static_cast<double>(info.f_bavail) * unit) + " free of " +
+         human(static_cast<double>(info.f_blocks) * unit);
+}
+
+void print_limits() {
+  std::printf("\nThis machine\n");
+  row("cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
+  row("memory",
+      human(static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))));
+  row("/dev/shm", room_in("/dev/shm") + " (used by SHMEM_MAPPER=posix only)");
+  row("locked memory", limit(RLIMIT_MEMLOCK) + " (matters to InfiniBand and its like)");
+  row("address space", limit(RLIMIT_AS));
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  row("open files", std::to_string(files.rlim_cur) + ", at most " + std::to_string(files.rlim_max));
+}
+
+bool print_variables() {
+  std::printf("\nEnvironment variables, with the values in force here\n");
+  shm::Result<shm::Env> env = shm::Env::read();
+  if (env.ok()) {
+    std::fputs(env.value().describe().c_str(), stdout);
+  } else {
+    std::printf("  %s\n", env.status().text().c_str());
+  }
+  return env.ok();
+}
+
+// Opening a provider is the only honest test of it; each is given a moment of its own.
+void print_providers() {
+  std::printf("\nlibfabric providers that Atoll knows\n");
+#define PROVIDER(name, ...)                                                                              \
+  {                                                                                                      \
+    auto network = shm::open_fabric({.provider = name, .loopback_only = true});                          \
+    row(name, network.ok() ? "opens here, as " + network.value()->describe() : std::string("not here")); \
+  }
+#include "transports/ofi/quirks.def"
+#undef PROVIDER
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool providers = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--providers") {
+      providers = true;
+    } else {
+      const bool asked = word == "-h" || word == "--help";
+      std::fputs(kUsage, asked ? stdout : stderr);
+      return asked ? 0 : 2;
+    }
+  }
+  print_versions();
+  print_limits();
+  const bool valid = print_variables();
+  if (providers) print_providers();
+  return valid ? 0 : 1;
+}

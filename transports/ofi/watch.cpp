@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lost connections.  When a peer dies, rxm drops the atomics in flight without any event (measured with 1.17:
+// quiet would wait for ever).  So when nothing has completed for a while, each PE that owes us something is
+// sent a read of one byte: with a connection, be the peer stopped or busy, the provider takes it; without, it
+// answers that it has no room, again and again, while it tries in vain to connect.
+#include <rdma/fi_rma.h>
+
+#include "base/fatal.hpp"
+#include "ofi/engine.hpp"
+
+namespace shm::ofi {
+namespace {
+
+constexpr std::chrono::milliseconds kQuietTime{500};
+
+// Refusals in a row, kQuietTime apart: a connection that is just being made is there by then.
+constexpr int kRefusals = 4;
+
+// With more in flight, "no room" may mean just that.
+constexpr std::size_t kBusy = 512;
+
+}  // namespace
+
+void Engine::watch() {
+  const auto now = std::chrono::steady_clock::now();
+  if (completed_ != completed_then_ || changed_ == decltype(changed_){}) {
+    completed_then_ = completed_;
+    changed_ = now;
+    return;
+  }
+  if (now - changed_ < kQuietTime || ops_.in_use() > kBusy) return;
+  changed_ = now;
+  for (int pe = 0; pe < npes(); ++pe) {
+    const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+    if (peer.outstanding != 0 && peer.reached && !peer.probing) probe(pe);
+  }
+}
+
+void Engine::probe(int pe) {
+  Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  const RemoteSegment& segment = peer.segments[peer.segments[0].size != 0 ? 0 : 1];
+  if (segment.size == 0 || ops_.exhausted()) return;
+  Op* op = take_op(probes_.get(), pe, Kind::get, nullptr);
+  iovec here{op->inlined, 1};
+  fi_rma_iov there{segment.base, 1, segment.key};
+  void* descriptor = memory_.descriptor(op, sizeof(Op), &op->temporary);
+  fi_msg_rma message{};
+  message.msg_iov = &here;
+  message.desc = &descriptor;
+  message.iov_count = 1;
+  message.addr = peer.address;
+  message.rma_iov = &there;
+  message.rma_iov_count = 1;
+  message.context = op;
+  if (fi_readmsg(endpoint_->ep(), &message, FI_COMPLETION) == 0) {
+    peer.probing = true;
+    peer.refused = 0;
+    return;
+  }
+  release(op);
+  if (++peer.refused < kRefusals) return;
+  fatal(
+      "%u operations on PE %d were lost: libfabric %s has no connection to it any more: the PE has probably "
+      "died",
+      peer.outstanding, pe, endpoint_->provider().c_str());
+}
+
+}  // namespace shm::ofi
