@@ -69,6 +69,8 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero) {
   if (size == 0) return nullptr;
   alignment = std::max(alignment, kNaturalAlignment);
   const Allocation decided = decide_together(call, size, [&] {
+    // What is aligned more than the heaps are would be so on PE 0 only.
+    if (alignment > kLargestAlignment) return Allocation{size, kNoBlock, 0};
     const auto offset = rt.allocator->allocate(size, alignment);
     return Allocation{size, offset.value_or(kNoBlock), 0};
   });

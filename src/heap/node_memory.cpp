@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kHugePage = kLargestAlignment;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -43,6 +43,23 @@ std::byte* map_shared(int file, std::size_t size, std::size_t offset) {
   void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file,
                   static_cast<off_t>(offset));
   return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+}
+
+// The same at a multiple of a huge page: takes address space for one more, and gives back what is around.
+std::byte* map_shared_aligned(int file, std::size_t size, std::size_t offset) {
+  const std::size_t room = size + kHugePage;
+  void* start = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+  auto* first = static_cast<std::byte*>(start);
+  auto* at = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(start), kHugePage));
+  const std::size_t before = static_cast<std::size_t>(at - first);
+  if (before > 0) munmap(first, before);
+  munmap(at + size, kHugePage - before);
+  if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
+           static_cast<off_t>(offset)) == MAP_FAILED) {
+    return nullptr;
+  }
+  return at;
 }
 
 }  // namespace
@@ -115,7 +132,7 @@ Status NodeMemory::map_heaps_and_statics() {
     return failed("cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
   }
   if (Status status = wait_for_all(); !status.ok()) return status;
-  heaps_ = map_shared(file_, heaps_total, heaps_at);
+  heaps_ = map_shared_aligned(file_, heaps_total, heaps_at);
   if (heaps_ == nullptr)
     return failed("cannot map the symmetric heaps of this node (lower SHMEM_SYMMETRIC_SIZE?)");
   if (statics_total > 0) {

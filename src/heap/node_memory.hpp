@@ -17,6 +17,9 @@ namespace shm {
 
 inline constexpr std::size_t kCacheLine = 64;
 
+/// Heaps begin at multiples of this on every PE, so that a block that PE 0 has aligned is aligned everywhere.
+inline constexpr std::size_t kLargestAlignment = std::size_t{2} << 20;
+
 /// What every PE of the job must know of PE p.  Written by p's node leader at set-up, then constant.
 struct PeRecord {
   std::int32_t leader;         ///< lowest rank on p's node: names the node

@@ -83,11 +83,10 @@ std::vector<bool> populated(std::uintptr_t start, std::size_t pages) {
   return result;
 }
 
-// By bare system call: AddressSanitizer keeps redzones between globals, and looks for them in memcpy and
-// pwrite.
+// By a bare system call: AddressSanitizer keeps redzones between globals, and looks into memcpy and pwrite.
 bool write_pages(int file, std::uintptr_t from, std::size_t n, std::uint64_t offset) {
   while (n > 0) {
-    const ssize_t written = syscall(SYS_pwrite64, file, from, n, offset);
+    const ssize_t written = syscall(SYS_pwrite64, file, from, n, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return false;
     from += static_cast<std::size_t>(written);

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests that are programs of several PEs.
 
+# Added to every test's environment; empty unless the build has a sanitizer.
+set(sanitizer_environment "")
+if(ATOLL_SANITIZE STREQUAL "address")
+  set(sanitizer_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/spec/lsan.supp:print_suppressions=0)
+endif()
+
 # Builds a program like any other target, linked to the library, so that it gets the preset's sanitizer.
 #   add_pe_program(<target> SOURCES <files> [LIBRARIES <targets>] [NO_PIE])
 function(add_pe_program target)
@@ -43,7 +49,7 @@ function(add_pe_run test)
       ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${test} PROPERTIES
     LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PES} SKIP_RETURN_CODE 77
-    ENVIRONMENT "${arg_ENV}")
+    ENVIRONMENT "${arg_ENV};${sanitizer_environment}")
 endfunction()
 
 # A program that tests one part of the specification: spec.<name>.<n>pe for each n, and on two virtual nodes, where
@@ -101,5 +107,5 @@ function(add_failure_test name)
       -P ${PROJECT_SOURCE_DIR}/tests/spec/expect_failure.cmake --
       $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(spec.${name} PROPERTIES
-    LABELS "spec;failure" TIMEOUT 60 PROCESSORS ${arg_PES} ENVIRONMENT "${arg_ENV}")
+    LABELS "spec;failure" TIMEOUT 60 PROCESSORS ${arg_PES} ENVIRONMENT "${arg_ENV};${sanitizer_environment}")
 endfunction()

@@ -19,9 +19,9 @@ static void test_nothing_is_no_barrier(void) {
 }
 
 static void test_alignment(void) { /* 31 */
-  void* blocks[32];
+  void* blocks[48];
   int count = 0;
-  for (size_t alignment = sizeof(void*); alignment <= 65536; alignment *= 2) {
+  for (size_t alignment = sizeof(void*); alignment <= (size_t)2 << 20; alignment *= 2) {
     blocks[count] = shmem_align(alignment, 3 * alignment / 2);
     CHECK(blocks[count] != NULL && is_aligned(blocks[count], alignment));
     memset(blocks[count++], 1, 3 * alignment / 2);
@@ -33,6 +33,13 @@ static void test_alignment(void) { /* 31 */
   blocks[count] = shmem_calloc(3, 5);
   CHECK(is_aligned(blocks[count++], _Alignof(max_align_t)));
   while (count > 0) shmem_free(blocks[--count]);
+  /* More than the heap offers: aligned on every PE, or NULL on every PE. */
+  static int nulls;
+  void* block = shmem_align((size_t)1 << 30, 8);
+  CHECK(block == NULL || is_aligned(block, (size_t)1 << 30));
+  shmem_int_atomic_add(&nulls, block == NULL, 0);
+  shmem_barrier_all();
+  CHECK_EQ(shmem_int_g(&nulls, 0), block == NULL ? shmem_n_pes() : 0);
 }
 
 /* Large blocks begin at a page, which is what large copies like. */
