@@ -136,6 +136,7 @@ int main(void) {
     for (int log = 0; log < 3; ++log) {
       for (int size = 1; start + ((size - 1) << log) < np; ++size) {
         const int member = me >= start && (me - start) % (1 << log) == 0 && (me - start) >> log < size;
+        used = 0; /* members of a set pass the same array */
         if (member) {
           test_barrier(start, log, size);
           test_set(start, log, size, 0);
