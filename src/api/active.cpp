@@ -13,38 +13,38 @@ namespace {
 // ---- By element size
 
 template <std::size_t kBytes>
-void sized_alltoalls(Call call, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t n,
-                     int start, int log_stride, int size, long* psync) {
+void sized_alltoalls(Call call, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
+                     std::size_t n, int start, int log_stride, int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
   alltoall(set.group(), call, blocks_of(call, "dst", dest, dst, kBytes, n, size),
            blocks_of(call, "sst", source, sst, kBytes, n, size));
 }
 
 template <std::size_t kBytes>
-void sized_alltoall(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride, int size,
-                    long* psync) {
+void sized_alltoall(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
+                    int size, long* psync) {
   sized_alltoalls<kBytes>(call, dest, source, 1, 1, n, start, log_stride, size, psync);
 }
 
 // The root's own dest is left alone.
 template <std::size_t kBytes>
-void sized_broadcast(Call call, void* dest, const void* source, std::size_t n, int root, int start, int log_stride,
-                     int size, long* psync) {
+void sized_broadcast(Call call, void* dest, const void* source, std::size_t n, int root, int start,
+                     int log_stride, int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
   Group& g = set.group();
   broadcast(g, call, dest, source, bytes_of(call, n, kBytes), checked_root(call, g, root), false);
 }
 
 template <std::size_t kBytes>
-void sized_collect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride, int size,
-                   long* psync) {
+void sized_collect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
+                   int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
   collect(set.group(), call, dest, source, bytes_of(call, n, kBytes));
 }
 
 template <std::size_t kBytes>
-void sized_fcollect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride, int size,
-                    long* psync) {
+void sized_fcollect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
+                    int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
   fcollect(set.group(), call, dest, source, bytes_of(call, n, kBytes));
 }
@@ -58,11 +58,11 @@ void to_all(Call call, T* dest, const T* source, int n, const Triplet& triplet, 
   reduce(set.group(), call, kReduction<op, T>, dest, source, static_cast<std::size_t>(n));
 }
 
-#define ATOLL_TO_ALL(NAME, OP)                                                                             \
-  template <class T>                                                                                       \
-  void _##NAME##_to_all(Call call, T* dest, const T* source, int n, int start, int log_stride, int size,   \
-                        T*, long* psync) {                                                                 \
-    to_all<ReduceOp::OP>(call, dest, source, n, {start, log_stride, size}, psync);                         \
+#define ATOLL_TO_ALL(NAME, OP)                                                                               \
+  template <class T>                                                                                         \
+  void _##NAME##_to_all(Call call, T* dest, const T* source, int n, int start, int log_stride, int size, T*, \
+                        long* psync) {                                                                       \
+    to_all<ReduceOp::OP>(call, dest, source, n, {start, log_stride, size}, psync);                           \
   }
 ATOLL_TO_ALL(and, bit_and)
 ATOLL_TO_ALL(or, bit_or)

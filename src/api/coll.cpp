@@ -13,8 +13,8 @@ int broadcast_in(Call call, shmem_team_t team, void* dest, const void* source, s
   return 0;
 }
 
-int alltoall_in(Call call, shmem_team_t team, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
-                std::size_t count, std::size_t element) {
+int alltoall_in(Call call, shmem_team_t team, void* dest, const void* source, std::ptrdiff_t dst,
+                std::ptrdiff_t sst, std::size_t count, std::size_t element) {
   Group& g = group_of(call, team);
   alltoall(g, call, blocks_of(call, "dst", dest, dst, element, count, g.size()),
            blocks_of(call, "sst", source, sst, element, count, g.size()));

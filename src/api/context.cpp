@@ -32,7 +32,8 @@ int pshmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team) {
 
 void pshmem_ctx_destroy(shmem_ctx_t ctx) { shm::destroy_context({"shmem_ctx_destroy"}, ctx); }
 
-void pshmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config, long mask) {
+void pshmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
+                              long mask) {
   if (ctx == SHMEM_CTX_INVALID) return;
   shm::start_session(shm::context_of({"shmem_ctx_session_start"}, ctx), options, config, mask);
 }

@@ -13,10 +13,10 @@ int reduce_in(Call call, shmem_team_t team, T* dest, const T* source, std::size_
   return 0;
 }
 
-#define ATOLL_REDUCE(NAME, OP)                                                                   \
-  template <class T>                                                                             \
-  int _##NAME##_reduce(Call call, shmem_team_t team, T* dest, const T* source, std::size_t n) {  \
-    return reduce_in<ReduceOp::OP>(call, team, dest, source, n);                                 \
+#define ATOLL_REDUCE(NAME, OP)                                                                  \
+  template <class T>                                                                            \
+  int _##NAME##_reduce(Call call, shmem_team_t team, T* dest, const T* source, std::size_t n) { \
+    return reduce_in<ReduceOp::OP>(call, team, dest, source, n);                                \
   }
 ATOLL_REDUCE(and, bit_and)
 ATOLL_REDUCE(or, bit_or)

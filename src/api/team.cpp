@@ -16,7 +16,8 @@ int contexts_in(const shmem_team_config_t* config, long mask) {
 }
 
 // x teams are the rows, y teams the columns of a grid that is filled row by row.
-int split_grid(Call call, shmem_team_t parent, int xrange, const int contexts[2], shmem_team_t* x, shmem_team_t* y) {
+int split_grid(Call call, shmem_team_t parent, int xrange, const int contexts[2], shmem_team_t* x,
+               shmem_team_t* y) {
   *x = *y = SHMEM_TEAM_INVALID;
   const Team* team = shm::find_team(call, "parent_team", parent);
   if (team == nullptr || xrange < 1) return 1;
@@ -65,8 +66,8 @@ void* pshmem_team_ptr(shmem_team_t team, const void* dest, int pe) {
   return pshmem_ptr(dest, t->world_pe(pe));
 }
 
-int pshmem_team_split_strided(shmem_team_t parent, int start, int stride, int npes, const shmem_team_config_t* config,
-                              long mask, shmem_team_t* made) {
+int pshmem_team_split_strided(shmem_team_t parent, int start, int stride, int npes,
+                              const shmem_team_config_t* config, long mask, shmem_team_t* made) {
   const Call call{"shmem_team_split_strided"};
   *made = SHMEM_TEAM_INVALID;
   if (shm::find_team(call, "parent_team", parent) == nullptr) return 1;
@@ -74,7 +75,8 @@ int pshmem_team_split_strided(shmem_team_t parent, int start, int stride, int np
 }
 
 int pshmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config_t* xconfig, long xmask,
-                         shmem_team_t* xteam, const shmem_team_config_t* yconfig, long ymask, shmem_team_t* yteam) {
+                         shmem_team_t* xteam, const shmem_team_config_t* yconfig, long ymask,
+                         shmem_team_t* yteam) {
   const int contexts[2] = {contexts_in(xconfig, xmask), contexts_in(yconfig, ymask)};
   return split_grid({"shmem_team_split_2d"}, parent, xrange, contexts, xteam, yteam);
 }

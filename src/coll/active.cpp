@@ -65,8 +65,8 @@ class Agreement {
     sync();
     for (int member = 0; member < team_.size; ++member) {
       SlotWords theirs;
-      get_bytes(call_, SHMEM_CTX_DEFAULT, theirs.data(), psync_ + kWords, sizeof theirs, team_.world_pe(member),
-                Blocking::yes);
+      get_bytes(call_, SHMEM_CTX_DEFAULT, theirs.data(), psync_ + kWords, sizeof theirs,
+                team_.world_pe(member), Blocking::yes);
       for (std::size_t i = 0; i < kSlotWords; ++i) words[i] &= theirs[i];
     }
   }
@@ -94,11 +94,15 @@ void check_triplet(Call call, const Triplet& set) {
   if (set.log_stride < 0 || set.log_stride > 30) {
     fatal("%s: logPE_stride is %d; allowed is 0 to 30", call.name, set.log_stride);
   }
-  const std::int64_t last = set.start + (static_cast<std::int64_t>(set.size) - 1) * (std::int64_t{1} << set.log_stride);
+  const std::int64_t last =
+      set.start + (static_cast<std::int64_t>(set.size) - 1) * (std::int64_t{1} << set.log_stride);
   if (set.start < 0 || set.size < 1 || last >= npes) {
-    fatal("%s: PE_start %d, logPE_stride %d and PE_size %d name PEs up to %lld; allowed are PEs 0 to %lld and sizes "
-          "from 1", call.name, set.start, set.log_stride, set.size, static_cast<long long>(last),
-          static_cast<long long>(npes - 1));
+    fatal(
+        "%s: PE_start %d, logPE_stride %d and PE_size %d name PEs up to %lld; allowed are PEs 0 to %lld and "
+        "sizes "
+        "from 1",
+        call.name, set.start, set.log_stride, set.size, static_cast<long long>(last),
+        static_cast<long long>(npes - 1));
   }
 }
 
@@ -110,9 +114,13 @@ void check_psync(Call call, const long* psync) {
     resolve(call, "pSync", psync, sizeof *psync, rt.me);
   }
   const long word = psync[kWords];
-  if (word == SHMEM_SYNC_VALUE) [[likely]] return;
-  fatal("%s: pSync[%zu] is %ld; every element must be SHMEM_SYNC_VALUE (%ld) on all PEs before the first use, and "
-        "not be written to by the program afterwards", call.name, kWords, word, SHMEM_SYNC_VALUE);
+  if (word == SHMEM_SYNC_VALUE) [[likely]]
+    return;
+  fatal(
+      "%s: pSync[%zu] is %ld; every element must be SHMEM_SYNC_VALUE (%ld) on all PEs before the first use, "
+      "and "
+      "not be written to by the program afterwards",
+      call.name, kWords, word, SHMEM_SYNC_VALUE);
 }
 
 Group* find_group(const Triplet& set) {
@@ -124,7 +132,8 @@ Group* find_group(const Triplet& set) {
 }  // namespace
 
 ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
-  if (!initialised()) [[unlikely]] fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  if (!initialised()) [[unlikely]]
+    fatal("%s: called before shmem_init or after shmem_finalize", call.name);
   check_psync(call, psync);
   if (set.start == 0 && set.log_stride == 0 && set.size == static_cast<int>(rt.npes)) [[likely]] {
     group_ = &world_group();
@@ -135,8 +144,8 @@ ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
   Team team{set.start, 1 << set.log_stride, set.size, -1, nullptr, 0};
   team.me = team.member(rt.me);
   if (team.me < 0) {
-    fatal("%s: PE_start %d, logPE_stride %d and PE_size %d do not include this PE; only members may call", call.name,
-          set.start, set.log_stride, set.size);
+    fatal("%s: PE_start %d, logPE_stride %d and PE_size %d do not include this PE; only members may call",
+          call.name, set.start, set.log_stride, set.size);
   }
   // A set of one never uses its slot.
   const int slot = set.size == 1 ? kWorldSlot : Agreement(call, team, psync).slot();

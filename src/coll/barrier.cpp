@@ -7,13 +7,15 @@
 namespace shm {
 namespace {
 
-// Up to this many PEs on the only node each one watches all others: one step of latency, and few enough lines.
+// Up to this many PEs on the only node each one watches all others: one step of latency, and few enough
+// lines.
 constexpr int kFlat = 8;
 constexpr int kRadix = 8;  // children in the tree of larger nodes
 
 // Phase 1: arrivals climb a tree to the leader.  Phase 2, of the leader alone: it releases everybody at once.
 void sync_tree(Group& g, std::uint64_t phase) {
-  for (int child = g.local * kRadix + 1; child <= g.local * kRadix + kRadix && child < g.local_size(); ++child) {
+  for (int child = g.local * kRadix + 1; child <= g.local * kRadix + kRadix && child < g.local_size();
+       ++child) {
     await(g, child, phase);
   }
   publish(g, phase);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Barriers: of a group, and of the world, the base of shmem_barrier_all, shmem_sync_all and the collective allocator.
+// Barriers: of a group, and of the world, the base of shmem_barrier_all, shmem_sync_all and the collective
+// allocator.
 #pragma once
 
 namespace shm {

@@ -20,8 +20,8 @@ enum class Algorithm : std::uint8_t {
   halving,   // nodes: halves, then quarters ... and back
 };
 
-/// `bytes` is what each PE contributes to each cell or vector: the block of a collect, the vector of a reduction,
-/// all blocks of an alltoall.  The answer depends only on what all members know.
+/// `bytes` is what each PE contributes to each cell or vector: the block of a collect, the vector of a
+/// reduction, all blocks of an alltoall.  The answer depends only on what all members know.
 Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node);
 
 }  // namespace shm

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long vectors are divided: into a share for each PE, and each share into chunks that stay in the first cache.
+// How long vectors are divided: into a share for each PE, and each share into chunks that stay in the first
+// cache.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,8 @@ struct Share {
   std::size_t begin, end;  // elements
 };
 
-/// Share `i` of `parts`.  Shares begin at multiples of a cache line, if the vector does: no two PEs write one line.
+/// Share `i` of `parts`.  Shares begin at multiples of a cache line, if the vector does: no two PEs write one
+/// line.
 inline Share share_of(std::size_t count, std::size_t element, int i, int parts) {
   const std::size_t line = std::max<std::size_t>(kCacheLine / element, 1);
   const std::size_t lines = (count + line - 1) / line;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <numeric>
 
 #include "coll/choose.hpp"
@@ -20,7 +21,9 @@ void fcollect_here(Group& g, Call call, std::byte* dest, const void* source, std
   for (int k = 0; k < g.size(); ++k) {
     const int i = g.me() + k < g.size() ? g.me() + k : g.me() + k - g.size();  // not all at the same peer
     const Cell& cell = await(g, i, phase);
-    const void* from = rides ? cell.payload : i == g.me() ? source : at_member(g, call, "source", source, n, i);
+    const void* from = rides         ? cell.payload
+                       : i == g.me() ? source
+                                     : at_member(g, call, "source", source, n, i);
     std::memcpy(dest + static_cast<std::size_t>(i) * n, from, n);
   }
   settle(g, phase);
@@ -88,13 +91,9 @@ Sizes gather_sizes(Group& g, std::uint64_t phase) {
 
 // Whether the nodes' blocks, one after the other, are already in team order.
 bool in_order(const Group& g) {
-  int next = 0;
-  for (const NodePart& node : g.nodes) {
-    for (const int member : node.members) {
-      if (member != next++) return false;
-    }
-  }
-  return true;
+  std::size_t next = 0;
+  return std::all_of(g.place_of.begin(), g.place_of.end(),
+                     [&](std::size_t place) { return place == next++; });
 }
 
 /// The leader's part: its node's sources, then all nodes' blocks, to its dest.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collective operations on groups (OpenSHMEM 1.6, section 9.10), for teams and active sets alike.
 //
-// All members call the same operations in the same order with matching arguments.  On return dest is final and source
-// may be reused; the others may still be inside.  A peer's source is read, and its dest written, only after that
-// peer has entered the call.  Sizes are in bytes unless said otherwise; a size of 0 does nothing, and pointers are
-// not looked at.  `call` is for messages.
+// All members call the same operations in the same order with matching arguments.  On return dest is final
+// and source may be reused; the others may still be inside.  A peer's source is read, and its dest written,
+// only after that peer has entered the call.  Sizes are in bytes unless said otherwise; a size of 0 does
+// nothing, and pointers are not looked at.  `call` is for messages.
 #pragma once
 
 #include "base/reduce_op.hpp"
@@ -39,7 +39,9 @@ void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source);
 /// Element-wise over all members; dest equals source or does not overlap it.
 void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count);
 
-/// Element-wise over the members before this one, and with `inclusive` this one.  `op` is a sum: zero is neutral.
-void scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count, bool inclusive);
+/// Element-wise over the members before this one, and with `inclusive` this one.  `op` is a sum: zero is
+/// neutral.
+void scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive);
 
 }  // namespace shm

@@ -12,8 +12,8 @@
 namespace shm {
 namespace {
 
-// Looks before the first pause, where every PE has a core: an answer is usually less than a microsecond away, and a
-// pause instruction takes longer than a load that hits.
+// Looks before the first pause, where every PE has a core: an answer is usually less than a microsecond away,
+// and a pause instruction takes longer than a load that hits.
 constexpr int kEagerLooks = 64;
 
 void add_member(Group& g, std::vector<int>& node_leaders, int member) {
@@ -42,6 +42,11 @@ std::unique_ptr<Group> make_group(const Team& team, int slot) {
   g->settled = *g->seq;
   std::vector<int> node_leaders;
   for (int member = 0; member < team.size; ++member) add_member(*g, node_leaders, member);
+  g->place_of.resize(g->node_of.size());
+  std::size_t place = 0;
+  for (const NodePart& node : g->nodes) {
+    for (const int member : node.members) g->place_of[static_cast<std::size_t>(member)] = place++;
+  }
   for (const int member : g->locals()) {
     g->rings.push_back(mapped(&internal_area().cells[slot][0], team.world_pe(member)));
   }
@@ -60,15 +65,18 @@ void wait_for_cell(const Cell& cell, std::uint64_t number) {
 std::uint64_t take_phases(Group& g, int count) {
   constexpr int kOfBarrier = 2;
   const auto needed = static_cast<std::uint64_t>(count + kOfBarrier);
-  if (*g.seq + needed >= g.settled + kCells) [[unlikely]] sync_group(g);
+  if (*g.seq + needed >= g.settled + kCells) [[unlikely]]
+    sync_group(g);
   const std::uint64_t first = *g.seq + 1;
   *g.seq += static_cast<std::uint64_t>(count);
   return first;
 }
 
-std::byte* at_member(const Group& g, Call call, const char* argument, const void* address, std::size_t n, int member) {
+std::byte* at_member(const Group& g, Call call, const char* argument, const void* address, std::size_t n,
+                     int member) {
   const int pe = g.team.world_pe(member);
-  if (std::byte* here = mapped(address, n, pe)) [[likely]] return here;
+  if (std::byte* here = mapped(address, n, pe)) [[likely]]
+    return here;
   const Target target = resolve(call, argument, address, n, pe);
   if (target.local != nullptr) return target.local;
   if (target.region != nullptr) {
@@ -76,8 +84,11 @@ std::byte* at_member(const Group& g, Call call, const char* argument, const void
       return static_cast<std::byte*>(here);
     }
   }
-  fatal("%s: %s %p cannot be reached by the PEs of its node; allowed are memory from shmem_malloc and the like, and "
-        "global and static variables", call.name, argument, address);
+  fatal(
+      "%s: %s %p cannot be reached by the PEs of its node; allowed are memory from shmem_malloc and the "
+      "like, and "
+      "global and static variables",
+      call.name, argument, address);
 }
 
 }  // namespace shm

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A group: what the members of a team or active set need for collective operations.  README.md has the protocols.
+// A group: what the members of a team or active set need for collective operations.  README.md has the
+// protocols.
 //
-// PEs of one node talk through cells in shared memory (core/internal.hpp).  Each collective call takes the next one
-// or more phase numbers of the group; all members make the same calls, so all know which phase means what.  In phase
-// n a PE writes its cell n % kCells, payload first, then the number.
+// PEs of one node talk through cells in shared memory (core/internal.hpp).  Each collective call takes the
+// next one or more phase numbers of the group; all members make the same calls, so all know which phase means
+// what.  In phase n a PE writes its cell n % kCells, payload first, then the number.
 //
 // Invariants
-//  1. A PE writes the cell of phase n only when n < settled + kCells, where every member is known to have entered
+//  1. A PE writes the cell of phase n only when n < settled + kCells, where every member is known to have
+//  entered
 //     phase `settled`: so nobody reads the cell's former contents any more.
-//  2. Numbers only grow, also from one team that uses a slot to the next.  A reader that only wants to know that a
+//  2. Numbers only grow, also from one team that uses a slot to the next.  A reader that only wants to know
+//  that a
 //     phase was reached therefore accepts any later number; payloads are covered by 1.
 //  3. seq and settled depend only on the calls made: they are the same on all members.
 //
-// Thread safety: one thread at a time, as for any collective operation.  Groups of different teams are independent.
+// Thread safety: one thread at a time, as for any collective operation.  Groups of different teams are
+// independent.
 #pragma once
 
 #include <cstring>
@@ -35,11 +39,12 @@ struct Group {
   int slot = 0;
   std::uint64_t* seq = nullptr;  // phases taken so far
   std::uint64_t settled = 0;
-  std::vector<NodePart> nodes;   // in the order of their first members
-  int node = 0;                  // mine
-  int local = 0;                 // my place among my node's members
-  std::vector<Cell*> rings;      // the cells of my node's members, as mapped here
-  std::vector<int> node_of;      // [member]
+  std::vector<NodePart> nodes;        // in the order of their first members
+  int node = 0;                       // mine
+  int local = 0;                      // my place among my node's members
+  std::vector<Cell*> rings;           // the cells of my node's members, as mapped here
+  std::vector<int> node_of;           // [member]
+  std::vector<std::size_t> place_of;  // [member]: where all members stand, node by node
 
   int size() const { return team.size; }
   int me() const { return team.me; }
@@ -49,15 +54,16 @@ struct Group {
   int local_size() const { return static_cast<int>(rings.size()); }
 };
 
-/// The group of `team` on `slot`.  Its members must agree on slot and on the phase number to begin with, which is
-/// counters of the slot (slots.hpp).  REQUIRES: this PE is a member.
+/// The group of `team` on `slot`.  Its members must agree on slot and on the phase number to begin with,
+/// which is counters of the slot (slots.hpp).  REQUIRES: this PE is a member.
 std::unique_ptr<Group> make_group(const Team& team, int slot);
 
-/// Ends the job unless collective calls are possible at all.
+/// Waits until the cell has come to phase `number`.
 [[gnu::cold]] void wait_for_cell(const Cell& cell, std::uint64_t number);
 
-/// The cell of phase `number` of member `i` of this node, once that member has reached the phase.  The acquire
-/// pairs with the release in publish(): what the member wrote before, the payload included, is visible after.
+/// The cell of phase `number` of member `i` of this node, once that member has reached the phase.  The
+/// acquire pairs with the release in publish(): what the member wrote before, the payload included, is
+/// visible after.
 [[gnu::always_inline]] inline const Cell& await(const Group& g, int i, std::uint64_t number) {
   const Cell& cell = g.rings[static_cast<std::size_t>(i)][number % kCells];
   if (cell.number.load(std::memory_order_acquire) < number) wait_for_cell(cell, number);
@@ -77,14 +83,16 @@ inline void await_all(const Group& g, std::uint64_t number) {
   cell.number.store(number, std::memory_order_release);
 }
 
-/// Takes the next `count` phase numbers and returns the first.  May synchronize the group to keep invariant 1.
+/// Takes the next `count` phase numbers and returns the first.  May synchronize the group to keep
+/// invariant 1.
 std::uint64_t take_phases(Group& g, int count);
 
 /// Every member is known to have entered phase `number`.
 inline void settle(Group& g, std::uint64_t number) { g.settled = number; }
 
-/// Address here of a local member's n bytes at `address`; ends the job, naming call and argument, if they are not
-/// symmetric memory that the PEs of a node share.
-std::byte* at_member(const Group& g, Call call, const char* argument, const void* address, std::size_t n, int member);
+/// Address here of a local member's n bytes at `address`; ends the job, naming call and argument, if they are
+/// not symmetric memory that the PEs of a node share.
+std::byte* at_member(const Group& g, Call call, const char* argument, const void* address, std::size_t n,
+                     int member);
 
 }  // namespace shm

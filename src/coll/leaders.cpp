@@ -13,13 +13,15 @@ namespace {
 int leader_pe(const Group& g, int node) { return g.nodes[static_cast<std::size_t>(node)].leader; }
 int node_count(const Group& g) { return static_cast<int>(g.nodes.size()); }
 
-// Steps of the parts of an algorithm, so that no two parcels of a phase between the same PEs have the same name.
+// Steps of the parts of an algorithm, so that no two parcels of a phase between the same PEs have the same
+// name.
 constexpr int kFoldStep = 100, kUnfoldStep = 101, kHalveStep = 200, kDoubleStep = 300;
 constexpr int kStepsOfTurn = 64, kTurns = Parcel::kSteps / kStepsOfTurn;
 
 }  // namespace
 
-// Dissemination: in step k each leader tells the one 2^k nodes on, so that after log2(nodes) steps all know of all.
+// Dissemination: in step k each leader tells the one 2^k nodes on, so that after log2(nodes) steps all know
+// of all.
 void leaders_sync(Group& g, std::uint64_t phase) {
   const int nodes = node_count(g);
   for (int distance = 1, step = 0; distance < nodes; distance *= 2, ++step) {
@@ -49,8 +51,8 @@ void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std:
 
 namespace {
 
-/// Reduction between 2^k leaders.  The nodes beyond the largest power of two hand their vectors to a partner first
-/// and get the result back last.
+/// Reduction between 2^k leaders.  The nodes beyond the largest power of two hand their vectors to a partner
+/// first and get the result back last.
 class LeaderReduction {
  public:
   LeaderReduction(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count)
@@ -103,8 +105,8 @@ class LeaderReduction {
     }
   }
 
-  // Recursive halving, after which each leader has one part of the result, then doubling: twice the exchanges,
-  // but each byte travels only twice.
+  // Recursive halving, after which each leader has one part of the result, then doubling: twice the
+  // exchanges, but each byte travels only twice.
   void halve_and_double() {
     std::vector<Range> mine{{0, count_}};
     int step = 0;
@@ -115,14 +117,16 @@ class LeaderReduction {
       const Range keep = upper ? Range{middle, all.end} : Range{all.begin, middle};
       const Range give = upper ? Range{all.begin, middle} : Range{middle, all.end};
       exchange(kHalveStep + step, g_.node ^ bit, give, keep, incoming_.data());
-      op_.into(data_ + keep.begin * op_.element, incoming_.data() + keep.begin * op_.element, keep.end - keep.begin);
+      op_.into(data_ + keep.begin * op_.element, incoming_.data() + keep.begin * op_.element,
+               keep.end - keep.begin);
       mine.push_back(keep);
     }
     for (int bit = 1; bit < core_; bit *= 2, --step) {
       const Range have = mine.back();
       mine.pop_back();
       const Range whole = mine.back();
-      const Range missing = have.begin == whole.begin ? Range{have.end, whole.end} : Range{whole.begin, have.begin};
+      const Range missing =
+          have.begin == whole.begin ? Range{have.end, whole.end} : Range{whole.begin, have.begin};
       exchange(kDoubleStep + step, g_.node ^ bit, have, missing, data_);
     }
   }
@@ -142,9 +146,9 @@ void leaders_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* da
   LeaderReduction(g, phase, op, data, count).run();
 }
 
-// Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1 following
-// nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that are next to each other, up
-// to the wrap-around, travel as one parcel.
+// Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
+// following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that are next
+// to each other, up to the wrap-around, travel as one parcel.
 void leaders_gather(Group& g, std::uint64_t phase, std::byte* blocks, const std::vector<std::size_t>& sizes,
                     int turn) {
   const int nodes = node_count(g);
@@ -158,7 +162,8 @@ void leaders_gather(Group& g, std::uint64_t phase, std::byte* blocks, const std:
     // Blocks first .. first + count - 1, cut in two where they wrap around.
     const auto cut = [&](int first, int part) {
       const int before = std::min(count, nodes - first);
-      return part == 0 ? std::pair(at(first), at(first + before)) : std::pair(std::size_t{0}, at(count - before));
+      return part == 0 ? std::pair(at(first), at(first + before))
+                       : std::pair(std::size_t{0}, at(count - before));
     };
     Expected expected[2];
     for (int part = 0; part < 2; ++part) {

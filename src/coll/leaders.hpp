@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collective operations between nodes: one PE of each node takes part, for all members of the group on it.  Each sends
-// at most about log2(nodes) parcels (a few times that for large vectors).
+// Collective operations between nodes: one PE of each node takes part, for all members of the group on it.
+// Each sends at most about log2(nodes) parcels (a few times that for large vectors).
 //
-// `phase` names the operation: a phase number that the caller has taken for it.  Only the leader of each node calls,
-// except that broadcasts are called by the root on its own node.
+// `phase` names the operation: a phase number that the caller has taken for it.  Only the leader of each node
+// calls, except that broadcasts are called by the root on its own node.
 #pragma once
 
 #include "base/reduce_op.hpp"
@@ -14,15 +14,16 @@ namespace shm {
 /// Returns when all leaders have come here.
 void leaders_sync(Group& g, std::uint64_t phase);
 
-/// Brings n bytes from the root to the leader of every other node.  `data` is the source at the root, else the
-/// place for it.
+/// Brings n bytes from the root to the leader of every other node.  `data` is the source at the root, else
+/// the place for it.
 void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std::size_t n);
 
 /// Combines the vectors of all leaders; each gets the same result, in place.
 void leaders_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count);
 
-/// Brings the block of each node to all leaders.  Block i has sizes[i] bytes; `blocks` has room for all in the
-/// order of the nodes, without gaps, and holds this node's own at its place.  Calls of one phase differ in `turn`.
+/// Brings the block of each node to all leaders.  Block i has sizes[i] bytes; `blocks` has room for all in
+/// the order of the nodes, without gaps, and holds this node's own at its place.  Calls of one phase differ
+/// in `turn`.
 void leaders_gather(Group& g, std::uint64_t phase, std::byte* blocks, const std::vector<std::size_t>& sizes,
                     int turn = 0);
 

@@ -24,7 +24,8 @@ struct Key {
 Key key_of(const Parcel& parcel, Kind kind, int from) {
   const auto slot = static_cast<std::uint64_t>(parcel.slot);
   const auto step = static_cast<std::uint64_t>(parcel.step);
-  return {parcel.phase, slot << 52 | static_cast<std::uint64_t>(kind) << 50 | step << 24 | static_cast<unsigned>(from)};
+  return {parcel.phase,
+          slot << 52 | static_cast<std::uint64_t>(kind) << 50 | step << 24 | static_cast<unsigned>(from)};
 }
 
 struct Hash {
@@ -33,12 +34,12 @@ struct Hash {
   }
 };
 
-/// What has arrived of one parcel.  Made by whoever comes first, the data or the one that expects them; the latter
-/// takes it away.
+/// What has arrived of one parcel.  Made by whoever comes first, the data or the one that expects them; the
+/// latter takes it away.
 struct Box {
   Key key;
-  std::byte* into = nullptr;         // null: not yet expected
-  std::vector<std::byte> early;      // arrived before that
+  std::byte* into = nullptr;     // null: not yet expected
+  std::vector<std::byte> early;  // arrived before that
   std::atomic<std::size_t> arrived{0};
 };
 
@@ -57,8 +58,8 @@ struct Ready {
   RemoteAddress at;
 };
 
-// Fragments of one parcel arrive in the order in which they were sent.  The release makes the copy visible to the
-// acquire in wait().
+// Fragments of one parcel arrive in the order in which they were sent.  The release makes the copy visible to
+// the acquire in wait().
 void arrive(void*, int, const std::byte* message, std::size_t n) {
   Key key;
   std::memcpy(&key, message, sizeof key);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mail: data between two PEs on different nodes within one collective operation.
 //
-// Who sends and who receives how much is known on both sides, so there is nothing to negotiate.  Short mail goes out
-// as messages at once and waits at the receiver if that has not come so far.  Long mail is sent once the receiver
-// has said where it wants it: as one put where that is symmetric memory, else as messages that go there directly.
+// Who sends and who receives how much is known on both sides, so there is nothing to negotiate.  Short mail
+// goes out as messages at once and waits at the receiver if that has not come so far.  Long mail is sent once
+// the receiver has said where it wants it: as one put where that is symmetric memory, else as messages that
+// go there directly.
 //
 // To exchange without deadlock: first expect what is to come, then send, then wait.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/chunks.hpp"
 #include "coll/choose.hpp"
+#include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
 #include "coll/leaders.hpp"
 
@@ -8,7 +8,8 @@ namespace shm {
 namespace {
 
 // Combines what rides in the cells of all PEs of this node into `result`.
-void combine_cells(const Group& g, const Reduction& op, std::uint64_t phase, void* result, std::size_t count) {
+void combine_cells(const Group& g, const Reduction& op, std::uint64_t phase, void* result,
+                   std::size_t count) {
   std::memcpy(result, await(g, 0, phase).payload, count * op.element);
   for (int i = 1; i < g.local_size(); ++i) op.into(result, await(g, i, phase).payload, count);
 }
@@ -31,8 +32,10 @@ void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source
   settle(g, phase);
 }
 
-// Phase 1: my source is ready.  Phase 2: I have read all sources; only now dest, which may be a source, is written.
-void reduce_whole(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count) {
+// Phase 1: my source is ready.  Phase 2: I have read all sources; only now dest, which may be a source, is
+// written.
+void reduce_whole(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                  std::size_t count) {
   const std::size_t n = count * op.element;
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase);
@@ -52,10 +55,10 @@ void reduce_whole(Group& g, Call call, const Reduction& op, void* dest, const vo
   settle(g, phase + 1);
 }
 
-// Combines this PE's share of the vectors of its node and writes the result to the dests of the first `writers`
-// local members.  Nobody else reads or writes that share of anything, so dests may be sources.
-void combine_share(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
-                   int writers) {
+// Combines this PE's share of the vectors of its node and writes the result to the dests of the first
+// `writers` local members.  Nobody else reads or writes that share of anything, so dests may be sources.
+void combine_share(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                   std::size_t count, int writers) {
   const Pointers from(g, call, "source", source, count * op.element);
   const Pointers to(g, call, "dest", dest, count * op.element);
   alignas(kCacheLine) std::byte result[kChunk];
@@ -69,7 +72,8 @@ void combine_share(Group& g, Call call, const Reduction& op, void* dest, const v
 }
 
 // Phase 1: my source is ready, and my dest.  Phase 2: my share is done, in everybody's dest.
-void reduce_shares(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count) {
+void reduce_shares(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                   std::size_t count) {
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase);
   await_all(g, phase);
@@ -81,7 +85,8 @@ void reduce_shares(Group& g, Call call, const Reduction& op, void* dest, const v
 
 // Phase 1: my source is ready.  Phase 2: my share of the node's result is in the leader's dest.
 // Phase 3, of the leader: there is the result of all nodes.  Phase 4: I have copied it.
-void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count) {
+void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                    std::size_t count) {
   const std::size_t n = count * op.element;
   const std::uint64_t phase = take_phases(g, 4);
   publish(g, phase);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "coll/chunks.hpp"
 #include "coll/choose.hpp"
+#include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
 #include "coll/leaders.hpp"
 
@@ -8,7 +8,8 @@ namespace shm {
 namespace {
 
 // Phase 1: my vector rides along.
-void scan_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count, bool inclusive) {
+void scan_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count,
+                 bool inclusive) {
   const std::size_t n = count * op.element;
   const std::uint64_t phase = take_phases(g, 1);
   publish(g, phase, source, n);
@@ -20,8 +21,8 @@ void scan_riding(Group& g, const Reduction& op, void* dest, const void* source, 
 }
 
 // Adds `source` to the running sum and gives `dest` the sum with or without it.
-void scan_step(const Reduction& op, std::byte* sum, std::byte* dest, const std::byte* source, std::size_t elements,
-               bool inclusive) {
+void scan_step(const Reduction& op, std::byte* sum, std::byte* dest, const std::byte* source,
+               std::size_t elements, bool inclusive) {
   const std::size_t n = elements * op.element;
   if (inclusive) {
     op.into(sum, source, elements);
@@ -43,29 +44,32 @@ void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const voi
   const Pointers from(g, call, "source", source, count * op.element);
   const Pointers to(g, call, "dest", dest, count * op.element);
   alignas(kCacheLine) std::byte sum[kChunk];
-  for_chunks(share_of(count, op.element, g.local, g.local_size()), op.element, [&](std::size_t at, std::size_t part) {
-    std::memset(sum, 0, part * op.element);
-    const std::size_t offset = at * op.element;
-    for (int i = 0; i < g.size(); ++i) scan_step(op, sum, to[i] + offset, from[i] + offset, part, inclusive);
-  });
+  for_chunks(share_of(count, op.element, g.local, g.local_size()), op.element,
+             [&](std::size_t at, std::size_t part) {
+               std::memset(sum, 0, part * op.element);
+               const std::size_t offset = at * op.element;
+               for (int i = 0; i < g.size(); ++i)
+                 scan_step(op, sum, to[i] + offset, from[i] + offset, part, inclusive);
+             });
   publish(g, phase + 1);
   await_all(g, phase + 1);
   settle(g, phase + 1);
 }
 
-/// The leader's part: chunk by chunk all leaders get all vectors, then each sums them up for the members of its node.
+/// The leader's part: chunk by chunk all leaders get all vectors, then each sums them up for the members of
+/// its node.
 class LeadingScan {
  public:
   LeadingScan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count)
-      : g_(g), op_(op), count_(count), from_(g, call, "source", source, count * op.element),
-        to_(g, call, "dest", dest, count * op.element) {
-    std::size_t place = 0;
-    place_.resize(static_cast<std::size_t>(g.size()));
-    local_.resize(place_.size(), -1);
-    for (const NodePart& node : g.nodes) {
-      for (const int member : node.members) place_[static_cast<std::size_t>(member)] = place++;
-    }
-    for (int i = 0; i < g.local_size(); ++i) local_[static_cast<std::size_t>(g.locals()[static_cast<std::size_t>(i)])] = i;
+      : g_(g),
+        op_(op),
+        count_(count),
+        from_(g, call, "source", source, count * op.element),
+        to_(g, call, "dest", dest, count * op.element),
+        place_(g.place_of) {
+    local_.resize(static_cast<std::size_t>(g.size()), -1);
+    for (int i = 0; i < g.local_size(); ++i)
+      local_[static_cast<std::size_t>(g.locals()[static_cast<std::size_t>(i)])] = i;
   }
 
   void run(std::uint64_t phase, bool inclusive) {
@@ -105,8 +109,8 @@ class LeadingScan {
   const Reduction& op_;
   const std::size_t count_;
   const Pointers from_, to_;
-  std::vector<std::size_t> place_;  // [member]: in the order of the nodes
-  std::vector<int> local_;          // [member]: place on this node, -1: elsewhere
+  const std::vector<std::size_t>& place_;
+  std::vector<int> local_;  // [member]: place on this node, -1: elsewhere
   std::vector<std::byte> blocks_;
 };
 
@@ -127,9 +131,11 @@ void scan_leading(Group& g, Call call, const Reduction& op, void* dest, const vo
 
 }  // namespace
 
-void scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count, bool inclusive) {
+void scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
+          bool inclusive) {
   if (count == 0) return;
-  switch (g.size() == 1 ? Algorithm::riding : choose(Collective::scan, count * op.element, g.size(), g.one_node())) {
+  switch (g.size() == 1 ? Algorithm::riding
+                        : choose(Collective::scan, count * op.element, g.size(), g.one_node())) {
     case Algorithm::leading: return scan_leading(g, call, op, dest, source, count, inclusive);
     case Algorithm::shares: return scan_shares(g, call, op, dest, source, count, inclusive);
     default: break;

@@ -14,14 +14,14 @@ constexpr std::size_t kWords = kSlots / 64;
 
 std::uint64_t counters[kSlots];
 
-// One thread of a PE at a time offers this PE's free slots; others offer none and try again, so that two teams
-// made at the same time cannot get the same slot.  Among waiting threads the one with the lowest priority number
-// goes first, on every PE: so that one is served everywhere, and nobody waits in a circle.
+// One thread of a PE at a time offers this PE's free slots; others offer none and try again, so that two
+// teams made at the same time cannot get the same slot.  Among waiting threads the one with the lowest
+// priority number goes first, on every PE: so that one is served everywhere, and nobody waits in a circle.
 struct Offers {
   std::mutex mutex;
-  std::uint64_t free[kWords];   // guarded by mutex
-  bool held = false;            // guarded by mutex: somebody offers
-  std::multiset<int> waiting;   // guarded by mutex: priorities
+  std::uint64_t free[kWords];  // guarded by mutex
+  bool held = false;           // guarded by mutex: somebody offers
+  std::multiset<int> waiting;  // guarded by mutex: priorities
 } offers;
 
 void wait_to_offer(int priority) {

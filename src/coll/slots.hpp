@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Slots: which cells a group uses.  The members of a new group agree on a slot that is free on all of them, and on
-// a phase number that is past what any of them has used it for.
+// Slots: which cells a group uses.  The members of a new group agree on a slot that is free on all of them,
+// and on a phase number that is past what any of them has used it for.
 #pragma once
 
 #include <array>
@@ -28,9 +28,9 @@ struct SlotExchange {
   std::function<std::uint64_t(std::uint64_t)> max;
 };
 
-/// Collective over the PEs behind `exchange`; other threads may do the same over others at the same time, with
-/// another `priority` (on all its PEs the same).  Returns the slot, now taken on this PE if `member`, or -1 on all
-/// when none is free on all.
+/// Collective over the PEs behind `exchange`; other threads may do the same over others at the same time,
+/// with another `priority` (on all its PEs the same).  Returns the slot, now taken on this PE if `member`, or
+/// -1 on all when none is free on all.
 int agree_on_slot(const SlotExchange& exchange, int priority, bool member);
 
 /// Gives a slot back.  REQUIRES: no member reads payloads of its cells any more.

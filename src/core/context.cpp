@@ -12,26 +12,29 @@
 namespace shm {
 namespace {
 
-// Contexts live in blocks that never move nor go away, so that a handle can be checked without a lock.  A handle is
-// place and generation, so one that was destroyed is not taken for the next context there.
+// Contexts live in blocks that never move nor go away, so that a handle can be checked without a lock.  A
+// handle is place and generation, so one that was destroyed is not taken for the next context there.
 constexpr std::uintptr_t kBlock = 256, kBlocks = 1024;
 constexpr int kPlaceBits = 20;
 constexpr std::uintptr_t kFirstHandle = 16;  // the predefined ones lie below
 static_assert(kBlock * kBlocks + kFirstHandle < std::uintptr_t{1} << kPlaceBits);
 
-std::mutex mutex;                        // guards creation and destruction
-std::atomic<Context*> blocks[kBlocks];   // stored with the mutex held
-std::uintptr_t places = 0;               // ever used; guarded by mutex
+std::mutex mutex;                         // guards creation and destruction
+std::atomic<Context*> blocks[kBlocks];    // stored with the mutex held
+std::uintptr_t places = 0;                // ever used; guarded by mutex
 std::vector<std::uintptr_t> free_places;  // guarded by mutex
 
-Context& at(std::uintptr_t place) { return blocks[place / kBlock].load(std::memory_order_acquire)[place % kBlock]; }
+Context& at(std::uintptr_t place) {
+  return blocks[place / kBlock].load(std::memory_order_acquire)[place % kBlock];
+}
 
 bool is_live(const Context& context) { return context.generation.load(std::memory_order_acquire) % 2 == 1; }
 
 Context* find(shmem_ctx_t handle) {
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
   const std::uintptr_t place = (value & ((std::uintptr_t{1} << kPlaceBits) - 1)) - kFirstHandle;
-  if (place >= kBlock * kBlocks || blocks[place / kBlock].load(std::memory_order_acquire) == nullptr) return nullptr;
+  if (place >= kBlock * kBlocks || blocks[place / kBlock].load(std::memory_order_acquire) == nullptr)
+    return nullptr;
   Context& context = at(place);
   const std::uint64_t generation = context.generation.load(std::memory_order_acquire);
   return generation == value >> kPlaceBits && generation % 2 == 1 ? &context : nullptr;
@@ -39,9 +42,10 @@ Context* find(shmem_ctx_t handle) {
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(Call call, shmem_ctx_t handle) {
   if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
-  fatal("%s: ctx is %s; allowed are SHMEM_CTX_DEFAULT and contexts made by shmem_ctx_create or "
-        "shmem_team_create_ctx and not yet destroyed", call.name,
-        handle == SHMEM_CTX_INVALID ? "SHMEM_CTX_INVALID" : "not a context");
+  fatal(
+      "%s: ctx is %s; allowed are SHMEM_CTX_DEFAULT and contexts made by shmem_ctx_create or "
+      "shmem_team_create_ctx and not yet destroyed",
+      call.name, handle == SHMEM_CTX_INVALID ? "SHMEM_CTX_INVALID" : "not a context");
 }
 
 // With the mutex held.  Returns kBlock * kBlocks when there is no place.
@@ -70,8 +74,10 @@ void end(std::uintptr_t place) {
 }  // namespace
 
 Context& context_of(Call call, shmem_ctx_t handle) {
-  if (handle == SHMEM_CTX_DEFAULT) [[likely]] return rt.world_context;
-  if (Context* context = find(handle)) [[likely]] return *context;
+  if (handle == SHMEM_CTX_DEFAULT) [[likely]]
+    return rt.world_context;
+  if (Context* context = find(handle)) [[likely]]
+    return *context;
   refuse(call, handle);
 }
 
@@ -100,7 +106,8 @@ shmem_ctx_t create_context(const Team& team, long options) {
 
 void destroy_context(Call call, shmem_ctx_t handle) {
   if (handle == SHMEM_CTX_INVALID) return;
-  if (handle == SHMEM_CTX_DEFAULT) fatal("%s: ctx is SHMEM_CTX_DEFAULT, which lives as long as the library", call.name);
+  if (handle == SHMEM_CTX_DEFAULT)
+    fatal("%s: ctx is SHMEM_CTX_DEFAULT, which lives as long as the library", call.name);
   if (find(handle) == nullptr) refuse(call, handle);
   quiet(context_of(call, handle));  // without the mutex: it may take long
   const std::lock_guard lock(mutex);

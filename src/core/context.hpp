@@ -13,7 +13,8 @@ namespace shm {
 struct Call;
 struct Team;
 
-/// What the program has promised between session start and stop.  Hints: nothing depends on them but batching.
+/// What the program has promised between session start and stop.  Hints: nothing depends on them but
+/// batching.
 struct Session {
   long options = 0;
   std::size_t total_ops = SIZE_MAX;
@@ -33,8 +34,8 @@ struct Context {
 /// Thread safety: any thread.
 shmem_ctx_t create_context(const Team& team, long options);
 
-/// Completes what the context has issued, and ends it.  The second form ends all contexts of a team (null: all that
-/// there are).
+/// Completes what the context has issued, and ends it.  The second form ends all contexts of a team (null:
+/// all that there are).
 void destroy_context(Call call, shmem_ctx_t handle);
 void destroy_contexts(const Team* team);
 

@@ -6,6 +6,7 @@
 #include "base/fatal.hpp"
 #include "core/amo.hpp"
 #include "core/order.hpp"
+#include "core/region.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
@@ -21,18 +22,32 @@ std::uint32_t* place_of(long* lock) { return reinterpret_cast<std::uint32_t*>(lo
 // Locks are spread over the PEs by their place in symmetric memory, which is the same on all.
 int home_of(Call call, const long* lock) {
   const auto a = reinterpret_cast<std::uintptr_t>(lock);
-  if (rt.heap.holds(a, sizeof *lock)) [[likely]] return static_cast<int>((a - rt.heap.base) / sizeof *lock % rt.npes);
-  if (rt.statics.holds(a, sizeof *lock)) return static_cast<int>((a - rt.statics.base) / sizeof *lock % rt.npes);
+  if (rt.heap.holds(a, sizeof *lock)) [[likely]]
+    return static_cast<int>((a - rt.heap.base) / sizeof *lock % rt.npes);
+  if (rt.statics.holds(a, sizeof *lock))
+    return static_cast<int>((a - rt.statics.base) / sizeof *lock % rt.npes);
   const Target target = resolve(call, "lock", lock, sizeof *lock, rt.me);
-  if (target.region == nullptr) return 0;
-  fatal("%s: lock %p is in %s; allowed are memory from shmem_malloc and the like, and global and static variables",
-        call.name, static_cast<const void*>(lock), "paged memory");
+  fatal(
+      "%s: lock %p is in %s; allowed are memory from shmem_malloc and the like, and global and static "
+      "variables",
+      call.name, static_cast<const void*>(lock),
+      target.region != nullptr ? target.region->name() : "odd memory");
+}
+
+// Adds to a place in the queue, of another PE.  What waits for it elsewhere must not wait for a batch to
+// fill.
+void tell(Call call, long* lock, std::uint32_t what, std::uint32_t pe_and_one) {
+  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), what, static_cast<int>(pe_and_one) - 1);
+  if (Channel* channel = rt.world_context.channel) channel->ops->flush(channel);
 }
 
 std::uint32_t mine() { return static_cast<std::uint32_t>(rt.me) + 1; }
 
-// The acquire pairs with the release of the PE that passed the lock on: its critical section is visible in ours.
-std::uint32_t place_now(long* lock) { return std::atomic_ref(*place_of(lock)).load(std::memory_order_acquire); }
+// The acquire pairs with the release of the PE that passed the lock on: its critical section is visible in
+// ours.
+std::uint32_t place_now(long* lock) {
+  return std::atomic_ref(*place_of(lock)).load(std::memory_order_acquire);
+}
 
 }  // namespace
 
@@ -41,7 +56,7 @@ void set_lock(Call call, long* lock) {
   const std::uint32_t before =
       amo_fetch<AtomicOp::swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock), mine(), std::uint32_t{0}, home);
   if (before == 0) return;
-  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), mine(), static_cast<int>(before) - 1);
+  tell(call, lock, mine(), before);
   wait_for([lock] { return (place_now(lock) & kGranted) != 0; });
   // The successor may add itself at the same time.
   std::atomic_ref(*place_of(lock)).fetch_sub(kGranted, std::memory_order_relaxed);
@@ -56,15 +71,16 @@ void clear_lock(Call call, long* lock) {
   const int home = home_of(call, lock);
   quiet(rt.world_context);
   if (place_now(lock) == 0) {
-    const std::uint32_t last =
-        amo_fetch<AtomicOp::compare_swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock), std::uint32_t{0}, mine(), home);
+    const std::uint32_t last = amo_fetch<AtomicOp::compare_swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock),
+                                                                 std::uint32_t{0}, mine(), home);
     if (last == mine()) return;
     if (last == 0) fatal("%s: lock %p is not held by anybody", call.name, static_cast<void*>(lock));
     wait_for([lock] { return place_now(lock) != 0; });
   }
   const std::uint32_t next = place_now(lock);
-  std::atomic_ref(*place_of(lock)).store(0, std::memory_order_relaxed);  // before anybody else can have the lock
-  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), kGranted, static_cast<int>(next) - 1);
+  std::atomic_ref(*place_of(lock))
+      .store(0, std::memory_order_relaxed);  // before anybody else can have the lock
+  tell(call, lock, kGranted, next);
 }
 
 }  // namespace shm

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sessions: what a program says it is going to do on a context (OpenSHMEM 1.6, section 9.6).  Hints only: data, order
-// and completion do not depend on them.
+// Sessions: what a program says it is going to do on a context (OpenSHMEM 1.6, section 9.6).  Hints only:
+// data, order and completion do not depend on them.
 #pragma once
 
 #include "core/address.hpp"
 
 namespace shm {
 
-/// Starts a session, or adds to the one that is running: options are or-ed, members of `config` that `mask` names
-/// replace earlier ones.  `config` is not looked at if the mask is 0.
-/// Thread safety: as any use of the context.
+/// Starts a session, or adds to the one that is running: options are or-ed, members of `config` that `mask`
+/// names replace earlier ones.  `config` is not looked at if the mask is 0. Thread safety: as any use of the
+/// context.
 void start_session(Context& context, long options, const shmem_ctx_session_config_t* config, long mask);
 
 /// Ends the session; nothing if none is running.

@@ -15,8 +15,8 @@
 namespace shm {
 namespace {
 
-/// A live team: on each member in the same slot.  Handles carry slot and generation, so that one that was destroyed
-/// is not taken for the next team there.
+/// A live team: on each member in the same slot.  Handles carry slot and generation, so that one that was
+/// destroyed is not taken for the next team there.
 struct Entry {
   Team team;
   std::unique_ptr<Group> group;
@@ -51,16 +51,21 @@ Entry* entry_of(shmem_team_t handle) {
   const std::uintptr_t slot = (value & ((std::uintptr_t{1} << kSlotBits) - 1)) - kFirstHandle;
   if (slot < kFirstSlot || slot >= kSlots) return nullptr;
   Entry& entry = entries[slot];
-  const bool match = entry.live.load(std::memory_order_acquire) && entry.generation.load() == value >> kSlotBits;
+  const bool match =
+      entry.live.load(std::memory_order_acquire) && entry.generation.load() == value >> kSlotBits;
   return match ? &entry : nullptr;
 }
 
 Entry& checked(Call call, const char* argument, shmem_team_t handle) {
-  if (!initialised()) [[unlikely]] fatal("%s: called before shmem_init or after shmem_finalize", call.name);
-  if (Entry* entry = entry_of(handle)) [[likely]] return *entry;
-  fatal("%s: %s is %s; allowed are SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and teams that this PE got from a split and "
-        "that are not yet destroyed", call.name, argument,
-        handle == SHMEM_TEAM_INVALID ? "SHMEM_TEAM_INVALID" : "not a team");
+  if (!initialised()) [[unlikely]]
+    fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  if (Entry* entry = entry_of(handle)) [[likely]]
+    return *entry;
+  fatal(
+      "%s: %s is %s; allowed are SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and teams that this PE got from a split "
+      "and "
+      "that are not yet destroyed",
+      call.name, argument, handle == SHMEM_TEAM_INVALID ? "SHMEM_TEAM_INVALID" : "not a team");
 }
 
 int slot_of(const Team& team) {
@@ -78,7 +83,8 @@ bool valid(const Team& parent, const TeamSplit& split) {
 
 SlotExchange exchange_over(Group& g, Call call) {
   return {[&g, call](SlotWords& words) {
-            reduce(g, call, kReduction<ReduceOp::bit_and, std::uint64_t>, words.data(), words.data(), words.size());
+            reduce(g, call, kReduction<ReduceOp::bit_and, std::uint64_t>, words.data(), words.data(),
+                   words.size());
           },
           [&g, call](std::uint64_t value) {
             reduce(g, call, kReduction<ReduceOp::max, std::uint64_t>, &value, &value, 1);
@@ -132,7 +138,8 @@ shmem_team_t handle_of(const Team& team) {
   return reinterpret_cast<shmem_team_t>(entries[slot].generation.load() << kSlotBits | number);
 }
 
-int split_team(Call call, shmem_team_t parent_handle, const TeamSplit& split, int num_contexts, shmem_team_t* made) {
+int split_team(Call call, shmem_team_t parent_handle, const TeamSplit& split, int num_contexts,
+               shmem_team_t* made) {
   *made = SHMEM_TEAM_INVALID;
   Group& parent = group_of(call, parent_handle);
   if (!valid(parent.team, split)) return 1;  // on all: the arguments are the same

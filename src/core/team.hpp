@@ -9,13 +9,13 @@ namespace shm {
 
 struct Group;
 
-/// Every team is a strided range of the world, or of the PEs of this node: splits of such ranges are such ranges
-/// again.
+/// Every team is a strided range of the world, or of the PEs of this node: splits of such ranges are such
+/// ranges again.
 struct Team {
   int start = 0;   // place of member 0
   int stride = 1;  // may be negative; any value when size is 1
   int size = 0;
-  int me = -1;     // this PE's number in the team; -1: not a member
+  int me = -1;                 // this PE's number in the team; -1: not a member
   const int* table = nullptr;  // world PE at each place, ascending; null: places are world PEs
   int places = 0;              // of the table
 
@@ -28,8 +28,8 @@ struct Team {
   int member(int pe) const;
 };
 
-/// Makes the predefined teams; ends them and all others that are left, with their contexts.  `world_pe` numbers
-/// and the node's PEs are in rt.
+/// Makes the predefined teams; ends them and all others that are left, with their contexts.  `world_pe`
+/// numbers and the node's PEs are in rt.
 void open_teams();
 void close_teams();
 
@@ -37,8 +37,8 @@ void close_teams();
 const Team& world_team();
 Group& world_group();
 
-/// The team behind a handle, or null if it is SHMEM_TEAM_INVALID.  Ends the job if the handle is anything else that
-/// is not a live team.
+/// The team behind a handle, or null if it is SHMEM_TEAM_INVALID.  Ends the job if the handle is anything
+/// else that is not a live team.
 const Team* find_team(Call call, const char* argument, shmem_team_t handle);
 
 /// The group of a team, for collective calls: ends the job for SHMEM_TEAM_INVALID, too.
@@ -51,9 +51,9 @@ struct TeamSplit {
   int start, stride, size;  // in numbers of the parent
 };
 
-/// Collective over the parent, with equal arguments except that teams which are split off at the same time must not
-/// overlap.  All return the same: zero, and members have the handle; or non-zero, and no team was made (the
-/// triplet is invalid, or there are too many teams).
+/// Collective over the parent, with equal arguments except that teams which are split off at the same time
+/// must not overlap.  All return the same: zero, and members have the handle; or non-zero, and no team was
+/// made (the triplet is invalid, or there are too many teams).
 int split_team(Call call, shmem_team_t parent, const TeamSplit& split, int num_contexts, shmem_team_t* made);
 
 /// Collective over the team.  Destroys its remaining contexts.
