@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// THE definition of every operation that reductions and scans combine elements with (OpenSHMEM 1.6, table 10).
+// THE definition of every operation that reductions and scans combine elements with (OpenSHMEM 1.6, table
+// 10).
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@ namespace shm {
 
 enum class ReduceOp { bit_and, bit_or, bit_xor, min, max, sum, prod };
 
-/// a op b.  Integer sums and products wrap around as two's complement: they are formed unsigned, and wide enough
-/// that the promotion of narrow types does not make them signed again.
+/// a op b.  Integer sums and products wrap around as two's complement: they are formed unsigned, and wide
+/// enough that the promotion of narrow types does not make them signed again.
 template <ReduceOp op, class T>
 [[gnu::always_inline]] inline T reduce_apply(T a, T b) {
   if constexpr (op == ReduceOp::bit_and) {
@@ -32,11 +33,11 @@ template <ReduceOp op, class T>
   }
 }
 
-/// An operation on vectors, with its types erased.  All operations are commutative, so that PEs which combine the
-/// same operands pairwise get the same bits whichever of the two comes first.
+/// An operation on vectors, with its types erased.  All operations are commutative, so that PEs which combine
+/// the same operands pairwise get the same bits whichever of the two comes first.
 struct Reduction {
-  std::size_t element;                                             ///< bytes
-  void (*into)(void* acc, const void* in, std::size_t count);      ///< acc[i] = acc[i] op in[i]; no overlap
+  std::size_t element;                                         ///< bytes
+  void (*into)(void* acc, const void* in, std::size_t count);  ///< acc[i] = acc[i] op in[i]; no overlap
 };
 
 namespace detail {

@@ -3,6 +3,7 @@
 
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
+#include "coll/leaders.hpp"
 #include "coll/mail.hpp"
 
 namespace shm {
@@ -137,16 +138,58 @@ void alltoall_reading(Group& g, Call call, const Blocks& dest, const Blocks& sou
   settle(g, phase + 1);
 }
 
+// All sources of this node, packed, to their place among those of all nodes.
+void pack_sources(const Group& g, Call call, const Blocks& source, std::byte* packed) {
+  const std::size_t n = source.bytes();
+  for (const int member : g.locals()) {
+    Blocks theirs = source;
+    theirs.base = at_member(g, call, "source", source.base, source.extent(g.size()), member);
+    std::byte* to =
+        packed + g.place_of[static_cast<std::size_t>(member)] * n * static_cast<std::size_t>(g.size());
+    for (int i = 0; i < g.size(); ++i, to += n)
+      copy_block(to, source.element, theirs.block(i), source.step, source);
+  }
+}
+
+// Phase 1: my source and dest are ready.  Phase 2, of the leader: your dest is complete.  The leaders
+// exchange all that there is, in few parcels.
+void alltoall_leading(Group& g, Call call, const Blocks& dest, const Blocks& source) {
+  const std::uint64_t phase = take_phases(g, 2);
+  publish(g, phase);
+  settle(g, phase);
+  if (!g.leads()) {
+    await(g, 0, phase + 1);
+    return;
+  }
+  await_all(g, phase);
+  const std::size_t n = source.bytes(), each = n * static_cast<std::size_t>(g.size());
+  std::vector<std::byte> packed(each * static_cast<std::size_t>(g.size()));
+  pack_sources(g, call, source, packed.data());
+  std::vector<std::size_t> sizes;
+  for (const NodePart& node : g.nodes) sizes.push_back(node.members.size() * each);
+  leaders_gather(g, phase, packed.data(), sizes);
+  for (const int member : g.locals()) {
+    Blocks theirs = dest;
+    theirs.base = at_member(g, call, "dest", dest.base, dest.extent(g.size()), member);
+    for (int from = 0; from < g.size(); ++from) {
+      const std::byte* block = packed.data() + g.place_of[static_cast<std::size_t>(from)] * each;
+      copy_block(theirs.block(from), dest.step, block + static_cast<std::size_t>(member) * n, dest.element,
+                 dest);
+    }
+  }
+  publish(g, phase + 1);
+}
+
 }  // namespace
 
 void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source) {
   if (source.count == 0) return;
   if (g.size() == 1) return copy_block(dest.base, dest.step, source.base, source.step, source);
   const std::size_t bytes = source.bytes() * static_cast<std::size_t>(g.size());
-  if (choose(Collective::alltoall, bytes, g.size(), g.one_node()) == Algorithm::riding) {
-    alltoall_riding(g, dest, source);
-  } else {
-    alltoall_reading(g, call, dest, source);
+  switch (choose(Collective::alltoall, bytes, g.size(), g.one_node())) {
+    case Algorithm::riding: return alltoall_riding(g, dest, source);
+    case Algorithm::leading: return alltoall_leading(g, call, dest, source);
+    default: return alltoall_reading(g, call, dest, source);
   }
 }
 

@@ -30,6 +30,7 @@ class Broadcast {
   void speak() {
     const bool is_root = g_.me() == root_;
     void* data = is_root ? const_cast<void*>(source_) : dest_;
+    if (is_root && !rides_) at_member(g_, call_, "source", source_, n_, root_);  // others will read it
     if (!is_root) leaders_broadcast(g_, phase_, root_, data, n_);
     publish(g_, phase_, data, rides_ ? n_ : 0);
     if (is_root && !g_.one_node()) leaders_broadcast(g_, phase_, root_, data, n_);

@@ -29,6 +29,7 @@ constexpr Rule kRules[] = {
     {Collective::collect, false, kAny, kAll, Algorithm::leading},
     {Collective::alltoall, true, kRides, kAll, Algorithm::riding},
     {Collective::alltoall, true, kAny, kAll, Algorithm::reading},
+    {Collective::alltoall, false, 1024, 64, Algorithm::leading},
     {Collective::alltoall, false, kAny, kAll, Algorithm::pairwise},
     {Collective::reduce, true, kRides, kAll, Algorithm::riding},
     {Collective::reduce, true, 2048, 4, Algorithm::whole},

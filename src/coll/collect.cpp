@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <numeric>
 
 #include "coll/choose.hpp"
@@ -90,13 +91,9 @@ Sizes gather_sizes(Group& g, std::uint64_t phase) {
 
 // Whether the nodes' blocks, one after the other, are already in team order.
 bool in_order(const Group& g) {
-  int next = 0;
-  for (const NodePart& node : g.nodes) {
-    for (const int member : node.members) {
-      if (member != next++) return false;
-    }
-  }
-  return true;
+  std::size_t next = 0;
+  return std::all_of(g.place_of.begin(), g.place_of.end(),
+                     [&](std::size_t place) { return place == next++; });
 }
 
 /// The leader's part: its node's sources, then all nodes' blocks, to its dest.

@@ -42,6 +42,11 @@ std::unique_ptr<Group> make_group(const Team& team, int slot) {
   g->settled = *g->seq;
   std::vector<int> node_leaders;
   for (int member = 0; member < team.size; ++member) add_member(*g, node_leaders, member);
+  g->place_of.resize(g->node_of.size());
+  std::size_t place = 0;
+  for (const NodePart& node : g->nodes) {
+    for (const int member : node.members) g->place_of[static_cast<std::size_t>(member)] = place++;
+  }
   for (const int member : g->locals()) {
     const auto* ring = &internal_area().cells[slot][0];
     g->rings.push_back(reinterpret_cast<Cell*>(mapped(ring, sizeof *ring, team.world_pe(member))));

@@ -39,11 +39,12 @@ struct Group {
   int slot = 0;
   std::uint64_t* seq = nullptr;  // phases taken so far
   std::uint64_t settled = 0;
-  std::vector<NodePart> nodes;  // in the order of their first members
-  int node = 0;                 // mine
-  int local = 0;                // my place among my node's members
-  std::vector<Cell*> rings;     // the cells of my node's members, as mapped here
-  std::vector<int> node_of;     // [member]
+  std::vector<NodePart> nodes;        // in the order of their first members
+  int node = 0;                       // mine
+  int local = 0;                      // my place among my node's members
+  std::vector<Cell*> rings;           // the cells of my node's members, as mapped here
+  std::vector<int> node_of;           // [member]
+  std::vector<std::size_t> place_of;  // [member]: where all members stand, node by node
 
   int size() const { return team.size; }
   int me() const { return team.me; }
@@ -57,7 +58,7 @@ struct Group {
 /// which is counters of the slot (slots.hpp).  REQUIRES: this PE is a member.
 std::unique_ptr<Group> make_group(const Team& team, int slot);
 
-/// Ends the job unless collective calls are possible at all.
+/// Waits until the cell has come to phase `number`.
 [[gnu::cold]] void wait_for_cell(const Cell& cell, std::uint64_t number);
 
 /// The cell of phase `number` of member `i` of this node, once that member has reached the phase.  The

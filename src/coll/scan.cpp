@@ -65,13 +65,9 @@ class LeadingScan {
         op_(op),
         count_(count),
         from_(g, call, "source", source, count * op.element),
-        to_(g, call, "dest", dest, count * op.element) {
-    std::size_t place = 0;
-    place_.resize(static_cast<std::size_t>(g.size()));
-    local_.resize(place_.size(), -1);
-    for (const NodePart& node : g.nodes) {
-      for (const int member : node.members) place_[static_cast<std::size_t>(member)] = place++;
-    }
+        to_(g, call, "dest", dest, count * op.element),
+        place_(g.place_of) {
+    local_.resize(static_cast<std::size_t>(g.size()), -1);
     for (int i = 0; i < g.local_size(); ++i)
       local_[static_cast<std::size_t>(g.locals()[static_cast<std::size_t>(i)])] = i;
   }
@@ -113,8 +109,8 @@ class LeadingScan {
   const Reduction& op_;
   const std::size_t count_;
   const Pointers from_, to_;
-  std::vector<std::size_t> place_;  // [member]: in the order of the nodes
-  std::vector<int> local_;          // [member]: place on this node, -1: elsewhere
+  const std::vector<std::size_t>& place_;
+  std::vector<int> local_;  // [member]: place on this node, -1: elsewhere
   std::vector<std::byte> blocks_;
 };
 

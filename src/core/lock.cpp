@@ -6,6 +6,7 @@
 #include "base/fatal.hpp"
 #include "core/amo.hpp"
 #include "core/order.hpp"
+#include "core/region.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
@@ -26,11 +27,18 @@ int home_of(Call call, const long* lock) {
   if (rt.statics.holds(a, sizeof *lock))
     return static_cast<int>((a - rt.statics.base) / sizeof *lock % rt.npes);
   const Target target = resolve(call, "lock", lock, sizeof *lock, rt.me);
-  if (target.region == nullptr) return 0;
   fatal(
       "%s: lock %p is in %s; allowed are memory from shmem_malloc and the like, and global and static "
       "variables",
-      call.name, static_cast<const void*>(lock), "paged memory");
+      call.name, static_cast<const void*>(lock),
+      target.region != nullptr ? target.region->name() : "odd memory");
+}
+
+// Adds to a place in the queue, of another PE.  What waits for it elsewhere must not wait for a batch to
+// fill.
+void tell(Call call, long* lock, std::uint32_t what, std::uint32_t pe_and_one) {
+  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), what, static_cast<int>(pe_and_one) - 1);
+  if (Channel* channel = rt.world_context.channel) channel->ops->flush(channel);
 }
 
 std::uint32_t mine() { return static_cast<std::uint32_t>(rt.me) + 1; }
@@ -48,7 +56,7 @@ void set_lock(Call call, long* lock) {
   const std::uint32_t before =
       amo_fetch<AtomicOp::swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock), mine(), std::uint32_t{0}, home);
   if (before == 0) return;
-  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), mine(), static_cast<int>(before) - 1);
+  tell(call, lock, mine(), before);
   wait_for([lock] { return (place_now(lock) & kGranted) != 0; });
   // The successor may add itself at the same time.
   std::atomic_ref(*place_of(lock)).fetch_sub(kGranted, std::memory_order_relaxed);
@@ -72,7 +80,7 @@ void clear_lock(Call call, long* lock) {
   const std::uint32_t next = place_now(lock);
   std::atomic_ref(*place_of(lock))
       .store(0, std::memory_order_relaxed);  // before anybody else can have the lock
-  amo_update<AtomicOp::add>(call, SHMEM_CTX_DEFAULT, place_of(lock), kGranted, static_cast<int>(next) - 1);
+  tell(call, lock, kGranted, next);
 }
 
 }  // namespace shm

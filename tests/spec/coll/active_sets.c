@@ -13,7 +13,8 @@ static long* next_sync(void) { return sync_[used++ % kSets]; }
 
 static void check_restored(void) {
   for (int s = 0; s < kSets; ++s)
-    for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; ++i) CHECK(sync_[s][i] == SHMEM_SYNC_VALUE, "pSync %d %d", s, i);
+    for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; ++i)
+      CHECK(sync_[s][i] == SHMEM_SYNC_VALUE, "pSync %d %d", s, i);
 }
 
 /* A barrier on a pSync of its own before buffers are used again. */
@@ -58,24 +59,25 @@ static void test_set(int start, int log, int size, size_t n) {
   settle(start, log, size);
 }
 
-#define REDUCE(T, NAME, OP, WANT)                                                          \
-  do {                                                                                     \
-    static T in[7], out[7], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];                           \
-    for (int i = 0; i < 7; ++i) in[i] = (T)(mine + i + 1);                                 \
-    settle(start, log, size);                                                              \
-    shmem_##NAME##_##OP##_to_all(out, in, 7, start, log, size, work, next_sync());         \
-    shmem_##NAME##_##OP##_to_all(in, in, 7, start, log, size, work, next_sync());          \
-    for (int i = 0; i < 7; ++i) {                                                          \
-      const T first = (T)(i + 1), last = (T)(size + i);                                    \
-      (void)first, (void)last;                                                             \
+#define REDUCE(T, NAME, OP, WANT)                                                               \
+  do {                                                                                          \
+    static T in[7], out[7], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];                                \
+    for (int i = 0; i < 7; ++i) in[i] = (T)(mine + i + 1);                                      \
+    settle(start, log, size);                                                                   \
+    shmem_##NAME##_##OP##_to_all(out, in, 7, start, log, size, work, next_sync());              \
+    shmem_##NAME##_##OP##_to_all(in, in, 7, start, log, size, work, next_sync());               \
+    for (int i = 0; i < 7; ++i) {                                                               \
+      const T first = (T)(i + 1), last = (T)(size + i);                                         \
+      (void)first, (void)last;                                                                  \
       CHECK(out[i] == (T)(WANT) && in[i] == (T)(WANT), #NAME " " #OP " i %d size %d", i, size); \
-    }                                                                                      \
-    settle(start, log, size);                                                              \
+    }                                                                                           \
+    settle(start, log, size);                                                                   \
   } while (0)
 
 static long bits(int op, int i, int size) {
   long want = i + 1;
-  for (int k = 1; k < size; ++k) want = op == 0 ? want & (k + i + 1) : op == 1 ? want | (k + i + 1) : want ^ (k + i + 1);
+  for (int k = 1; k < size; ++k)
+    want = op == 0 ? want & (k + i + 1) : op == 1 ? want | (k + i + 1) : want ^ (k + i + 1);
   return want;
 }
 
@@ -85,14 +87,14 @@ static long product(int i, int size) {
   return want;
 }
 
-#define ORDER(T, NAME)          \
-  REDUCE(T, NAME, max, last);   \
-  REDUCE(T, NAME, min, first);  \
+#define ORDER(T, NAME)                             \
+  REDUCE(T, NAME, max, last);                      \
+  REDUCE(T, NAME, min, first);                     \
   REDUCE(T, NAME, sum, (first + last) * size / 2); \
   if (size <= 4) REDUCE(T, NAME, prod, product(i, size))
-#define BITS(T, NAME)                        \
-  REDUCE(T, NAME, and, bits(0, i, size));    \
-  REDUCE(T, NAME, or, bits(1, i, size));     \
+#define BITS(T, NAME)                     \
+  REDUCE(T, NAME, and, bits(0, i, size)); \
+  REDUCE(T, NAME, or, bits(1, i, size));  \
   REDUCE(T, NAME, xor, bits(2, i, size))
 
 /* 128, 129 */
@@ -136,6 +138,7 @@ int main(void) {
     for (int log = 0; log < 3; ++log) {
       for (int size = 1; start + ((size - 1) << log) < np; ++size) {
         const int member = me >= start && (me - start) % (1 << log) == 0 && (me - start) >> log < size;
+        used = 0; /* members of a set pass the same array */
         if (member) {
           test_barrier(start, log, size);
           test_set(start, log, size, 0);

@@ -12,7 +12,8 @@ int main(void) {
     const int me = shmem_my_pe(), np = shmem_n_pes();
     for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; ++i) CHECK(sync_[i] == SHMEM_SYNC_VALUE);
     shmem_team_t team;
-    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, -1, np - life % 2 * (np > 1), NULL, 0, &team) == 0);
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, -1, np - life % 2 * (np > 1), NULL, 0, &team) ==
+          0);
     if (team != SHMEM_TEAM_INVALID) {
       const int n = shmem_team_n_pes(team);
       for (int round = 0; round < 20 + me; ++round) shmem_team_my_pe(team);

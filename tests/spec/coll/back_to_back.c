@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many collective calls in a row without synchronization, with PEs that come late now and then (semantics 113-115).
- * Each call has buffers of its own, as dest must be ready on all PEs before one enters. */
+/* Many collective calls in a row without synchronization, with PEs that come late now and then (semantics
+ * 113-115). Each call has buffers of its own, as dest must be ready on all PEs before one enters. */
 #include "coll_check.h"
 
 enum { kRounds = 64, kWords = 1024 };
@@ -23,7 +23,8 @@ static void broadcasts(shmem_team_t team, size_t n) {
     }
     for (int r = 0; r < kRounds; ++r)
       for (size_t i = 0; i < n; ++i)
-        CHECK(dest[r * n + i] == (fixed ? 0 : r % np) * 1000 + (long)(r * n + i), "round %d i %zu n %zu", r, i, n);
+        CHECK(dest[r * n + i] == (fixed ? 0 : r % np) * 1000 + (long)(r * n + i), "round %d i %zu n %zu", r,
+              i, n);
     shmem_team_sync(team);
   }
 }
@@ -54,7 +55,8 @@ static void mixed(shmem_team_t team, size_t n) {
         case 0: CHECK(many[at + i] == np * base + 7L * np * (np - 1) / 2, "sum, round %d", r); break;
         case 1:
         case 3:
-          for (int pe = 0; pe < np; ++pe) CHECK(many[at + pe * n + i] == base + pe * 7, "collect, round %d", r);
+          for (int pe = 0; pe < np; ++pe)
+            CHECK(many[at + pe * n + i] == base + pe * 7, "collect, round %d", r);
           break;
         case 2:
           for (int pe = 0; pe < np; ++pe)

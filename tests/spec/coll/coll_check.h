@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the tests of collectives: a check that says where it failed, the teams to try, patterns of data. */
+/* Shared by the tests of collectives: a check that says where it failed, the teams to try, patterns of data.
+ */
 #ifndef COLL_CHECK_H
 #define COLL_CHECK_H
 

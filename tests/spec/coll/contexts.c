@@ -20,13 +20,14 @@ static void test_invalid(void) {
 
 /* Every call counts PEs in the context's team; a session changes nothing. */
 static void test_calls(shmem_team_t team, long options, int session) {
-  const int mine = shmem_team_my_pe(team), n = shmem_team_n_pes(team), to = (mine + 1) % n, from = (mine + n - 1) % n;
+  const int mine = shmem_team_my_pe(team), n = shmem_team_n_pes(team), to = (mine + 1) % n,
+            from = (mine + n - 1) % n;
   shmem_ctx_t ctx;
   CHECK(shmem_team_create_ctx(team, options, &ctx) == 0 && ctx != SHMEM_CTX_INVALID);
   if (session) {
     shmem_ctx_session_config_t config = {5};
-    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);                            /* 65 */
-    shmem_ctx_session_start(ctx, 0, &config, session > 1 ? SHMEM_CTX_SESSION_TOTAL_OPS : 0);   /* 64 */
+    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);                          /* 65 */
+    shmem_ctx_session_start(ctx, 0, &config, session > 1 ? SHMEM_CTX_SESSION_TOTAL_OPS : 0); /* 64 */
   }
   memset(words, 0, sizeof words);
   shmem_team_sync(team);
@@ -45,7 +46,8 @@ static void test_calls(shmem_team_t team, long options, int session) {
   shmem_team_sync(team);
   for (int i = 0; i < 8; ++i) CHECK(words[i] == 100 * from + i && words[8 + i] == 100 * from + i);
   CHECK(words[16] == from && words[17] == from + 1);
-  CHECK(words[20] == 100 * from && words[21] == 0 && words[22] == 100 * from + 1 && words[24] == 100 * from + 2);
+  CHECK(words[20] == 100 * from && words[21] == 0 && words[22] == 100 * from + 1 &&
+        words[24] == 100 * from + 2);
   CHECK(words[30] == 7 && words[31] == 100 * from && words[33] == 9);
   shmem_team_sync(team);
   CHECK(shmem_ctx_long_g(ctx, words + 16, to) == mine);
@@ -67,7 +69,8 @@ static void test_many(void) {
   enum { kMany = 300 };
   static shmem_ctx_t ctx[kMany];
   for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < kMany; ++i) CHECK(shmem_ctx_create(i % 2 ? SHMEM_CTX_PRIVATE : SHMEM_CTX_SERIALIZED, &ctx[i]) == 0);
+    for (int i = 0; i < kMany; ++i)
+      CHECK(shmem_ctx_create(i % 2 ? SHMEM_CTX_PRIVATE : SHMEM_CTX_SERIALIZED, &ctx[i]) == 0);
     for (int i = 0; i < kMany; ++i) {
       for (int k = 0; k < i; ++k) CHECK(ctx[i] != ctx[k]); /* 25 */
       shmem_ctx_long_atomic_inc(ctx[i], words, (me + 1) % np);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locks: mutual exclusion, order of service, no waiting in test_lock, completion in clear_lock (semantics 130, 131). */
+/* Locks: mutual exclusion, order of service, no waiting in test_lock, completion in clear_lock (semantics
+ * 130, 131). */
 #include "coll_check.h"
 
 static long static_lock, order_lock;
@@ -28,7 +29,8 @@ static void test_exclusion(long* lock, int rounds) {
   shmem_barrier_all();
 }
 
-/* The holder keeps the lock until the others have queued up one after the other: they are served in that order. */
+/* The holder keeps the lock until the others have queued up one after the other: they are served in that
+ * order. */
 static void test_order(void) {
   static long served[64];
   turns = ticket = 0;

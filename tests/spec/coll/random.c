@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random collective calls on random teams with random arguments, compared with what one PE alone computes.  All PEs
- * draw the same numbers; the seed is printed if something is wrong, and is the first argument to repeat it. */
+/* Random collective calls on random teams with random arguments, compared with what one PE alone computes.
+ * All PEs draw the same numbers; the seed is printed if something is wrong, and is the first argument to
+ * repeat it. */
 #include <time.h>
 
 #include "coll_check.h"
@@ -13,10 +14,13 @@ static shmem_team_t team;
 static int me, np;
 static unsigned long step;
 
-static long at(int pe, size_t i) { return (long)((unsigned)(pe * 7919 + (int)i * 31 + (int)step * 17) % 1009); }
+static long at(int pe, size_t i) {
+  return (long)((unsigned)(pe * 7919 + (int)i * 31 + (int)step * 17) % 1009);
+}
 
-#define EXPECT(got, want) \
-  CHECK((got) == (want), "seed %lu step %lu team of %d: %ld, not %ld", seed, step, np, (long)(got), (long)(want))
+#define EXPECT(got, want)                                                                           \
+  CHECK((got) == (want), "seed %lu step %lu team of %d: %ld, not %ld", seed, step, np, (long)(got), \
+        (long)(want))
 
 static size_t draw_size(unsigned long* state) {
   static const size_t typical[] = {0, 1, 2, 13, 14, 15, 16, 100, 128, 129, 512, 1000, 4096};

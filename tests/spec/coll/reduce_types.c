@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every reduction and scan, for every type that it has, in place and not, over every kind of team (semantics 119-124). */
+/* Every reduction and scan, for every type that it has, in place and not, over every kind of team (semantics
+ * 119-124). */
 #include <complex.h>
 
 #include "coll_check.h"
@@ -9,17 +10,20 @@ enum { kLarge = 20001 };
 static void *sym_source, *sym_dest;
 static size_t sizes[] = {0, 1, 2, 7, 15, 129, 1025, kLarge};
 
-#define ARITH_TYPES(X)                                                                                            \
-  X(char, char) X(schar, signed char) X(short, short) X(int, int) X(long, long) X(longlong, long long)            \
-  X(ptrdiff, ptrdiff_t) X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned)                       \
-  X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t) X(int32, int32_t)    \
-  X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t)                 \
-  X(size, size_t) X(float, float) X(double, double) X(longdouble, long double)
+#define ARITH_TYPES(X)                                                                                      \
+  X(char, char)                                                                                             \
+  X(schar, signed char) X(short, short) X(int, int) X(long, long) X(longlong, long long)                    \
+      X(ptrdiff, ptrdiff_t) X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned)             \
+          X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t)        \
+              X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) \
+                  X(uint64, uint64_t) X(size, size_t) X(float, float) X(double, double)                     \
+                      X(longdouble, long double)
 #define COMPLEX_TYPES(X) X(complexd, double complex) X(complexf, float complex)
-#define BIT_TYPES(X)                                                                                              \
-  X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long)                     \
-  X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t)          \
-  X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)
+#define BIT_TYPES(X)                                                                                   \
+  X(uchar, unsigned char)                                                                              \
+  X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) \
+      X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t)          \
+          X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)
 
 #define ADD(a, b) ((a) + (b))
 #define MULTIPLY(a, b) ((a) * (b))
@@ -30,67 +34,69 @@ static size_t sizes[] = {0, 1, 2, 7, 15, 129, 1025, kLarge};
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
 /* Products stay small: a 2 here and there. */
-static int value(int pe, size_t i, int product) { return product ? 1 + ((pe + (int)i) % 4 == 0) : pattern(pe, i, 4); }
+static int value(int pe, size_t i, int product) {
+  return product ? 1 + ((pe + (int)i) % 4 == 0) : pattern(pe, i, 4);
+}
 
-#define REDUCTION(NAME, T, OP, APPLY, PRODUCT)                                                                    \
-  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {                                            \
-    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                                             \
-    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                                           \
-    for (size_t i = 0; i < n; ++i) source[i] = (T)value(me, i, PRODUCT);                                          \
-    shmem_team_sync(team);                                                                                        \
-    CHECK(shmem_##NAME##_##OP##_reduce(team, dest, source, n) == 0);                                              \
-    if (!in_place) memset(source, 1, n * sizeof(T));                                                              \
-    for (size_t i = 0; i < n; ++i) {                                                                              \
-      T want = (T)value(0, i, PRODUCT);                                                                           \
-      for (int pe = 1; pe < np; ++pe) want = (T)APPLY(want, (T)value(pe, i, PRODUCT));                            \
-      CHECK(dest[i] == want, #NAME " " #OP " n %zu i %zu in place %d", n, i, in_place);                           \
-    }                                                                                                             \
-    shmem_team_sync(team);                                                                                        \
+#define REDUCTION(NAME, T, OP, APPLY, PRODUCT)                                          \
+  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {                  \
+    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                   \
+    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                 \
+    for (size_t i = 0; i < n; ++i) source[i] = (T)value(me, i, PRODUCT);                \
+    shmem_team_sync(team);                                                              \
+    CHECK(shmem_##NAME##_##OP##_reduce(team, dest, source, n) == 0);                    \
+    if (!in_place) memset(source, 1, n * sizeof(T));                                    \
+    for (size_t i = 0; i < n; ++i) {                                                    \
+      T want = (T)value(0, i, PRODUCT);                                                 \
+      for (int pe = 1; pe < np; ++pe) want = (T)APPLY(want, (T)value(pe, i, PRODUCT));  \
+      CHECK(dest[i] == want, #NAME " " #OP " n %zu i %zu in place %d", n, i, in_place); \
+    }                                                                                   \
+    shmem_team_sync(team);                                                              \
   }
 
-#define SCAN(NAME, T, OP, OWN)                                                                                    \
-  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {                                            \
-    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                                             \
-    const int me = shmem_team_my_pe(team);                                                                        \
-    for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, 5);                                              \
-    shmem_team_sync(team);                                                                                        \
-    CHECK(shmem_##NAME##_##OP(team, dest, source, n) == 0);                                                       \
-    for (size_t i = 0; i < n; ++i) {                                                                              \
-      T want = 0;                                                                                                 \
-      for (int pe = 0; pe < me + OWN; ++pe) want = (T)(want + (T)pattern(pe, i, 5));                              \
-      CHECK(dest[i] == want, #NAME " " #OP " n %zu i %zu in place %d", n, i, in_place);                           \
-    }                                                                                                             \
-    shmem_team_sync(team);                                                                                        \
+#define SCAN(NAME, T, OP, OWN)                                                          \
+  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {                  \
+    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                   \
+    const int me = shmem_team_my_pe(team);                                              \
+    for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, 5);                    \
+    shmem_team_sync(team);                                                              \
+    CHECK(shmem_##NAME##_##OP(team, dest, source, n) == 0);                             \
+    for (size_t i = 0; i < n; ++i) {                                                    \
+      T want = 0;                                                                       \
+      for (int pe = 0; pe < me + OWN; ++pe) want = (T)(want + (T)pattern(pe, i, 5));    \
+      CHECK(dest[i] == want, #NAME " " #OP " n %zu i %zu in place %d", n, i, in_place); \
+    }                                                                                   \
+    shmem_team_sync(team);                                                              \
   }
 
-#define ARITH(NAME, T)                    \
-  REDUCTION(NAME, T, sum, ADD, 0)         \
-  REDUCTION(NAME, T, prod, MULTIPLY, 1)   \
-  SCAN(NAME, T, sum_inscan, 1)            \
+#define ARITH(NAME, T)                  \
+  REDUCTION(NAME, T, sum, ADD, 0)       \
+  REDUCTION(NAME, T, prod, MULTIPLY, 1) \
+  SCAN(NAME, T, sum_inscan, 1)          \
   SCAN(NAME, T, sum_exscan, 0)
-#define ORDER(NAME, T)                    \
-  REDUCTION(NAME, T, max, LARGER, 0)      \
+#define ORDER(NAME, T)               \
+  REDUCTION(NAME, T, max, LARGER, 0) \
   REDUCTION(NAME, T, min, SMALLER, 0)
-#define BITS(NAME, T)                     \
-  REDUCTION(NAME, T, and, AND, 0)         \
-  REDUCTION(NAME, T, or, OR, 0)           \
+#define BITS(NAME, T)             \
+  REDUCTION(NAME, T, and, AND, 0) \
+  REDUCTION(NAME, T, or, OR, 0)   \
   REDUCTION(NAME, T, xor, XOR, 0)
 ARITH_TYPES(ARITH)
 COMPLEX_TYPES(ARITH)
 ARITH_TYPES(ORDER)
 BIT_TYPES(BITS)
 
-#define RUN_ARITH(NAME, T)          \
-  sum_##NAME(team, n, in_place);    \
-  prod_##NAME(team, n, in_place);   \
+#define RUN_ARITH(NAME, T)              \
+  sum_##NAME(team, n, in_place);        \
+  prod_##NAME(team, n, in_place);       \
   sum_inscan_##NAME(team, n, in_place); \
   sum_exscan_##NAME(team, n, in_place);
-#define RUN_ORDER(NAME, T)          \
-  max_##NAME(team, n, in_place);    \
+#define RUN_ORDER(NAME, T)       \
+  max_##NAME(team, n, in_place); \
   min_##NAME(team, n, in_place);
-#define RUN_BITS(NAME, T)           \
-  and_##NAME(team, n, in_place);    \
-  or_##NAME(team, n, in_place);     \
+#define RUN_BITS(NAME, T)        \
+  and_##NAME(team, n, in_place); \
+  or_##NAME(team, n, in_place);  \
   xor_##NAME(team, n, in_place);
 
 static void run(shmem_team_t team, size_t n, int in_place) {

@@ -14,7 +14,8 @@ static void test_invalid(void) {
   CHECK(shmem_team_n_pes(SHMEM_TEAM_INVALID) == -1);
   CHECK(shmem_team_translate_pe(SHMEM_TEAM_INVALID, 0, SHMEM_TEAM_WORLD) == -1);
   CHECK(shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, SHMEM_TEAM_INVALID) == -1);
-  CHECK(shmem_team_get_config(SHMEM_TEAM_INVALID, SHMEM_TEAM_NUM_CONTEXTS, &config) != 0 && config.num_contexts == 12345);
+  CHECK(shmem_team_get_config(SHMEM_TEAM_INVALID, SHMEM_TEAM_NUM_CONTEXTS, &config) != 0 &&
+        config.num_contexts == 12345);
   CHECK(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &a) != 0 && a == SHMEM_TEAM_INVALID);
   a = SHMEM_TEAM_WORLD;
   CHECK(shmem_team_split_2d(SHMEM_TEAM_INVALID, 1, NULL, 0, &a, NULL, 0, &b) != 0);
@@ -26,11 +27,13 @@ static void test_invalid(void) {
 
 /* 43, 45: triplets that leave the parent. */
 static void test_bad_triplets(void) {
-  const int bad[][3] = {{-1, 1, 1}, {np, 1, 1}, {0, 1, 0}, {0, 1, -2}, {0, 1, np + 1}, {0, -1, 2}, {0, 0, 2},
-                        {np - 1, 1, 2}, {0, np, 2}, {0, 0x7fffffff, 3}, {np - 1, -0x7fffffff, 3}};
+  const int bad[][3] = {
+      {-1, 1, 1}, {np, 1, 1},     {0, 1, 0},  {0, 1, -2},         {0, 1, np + 1},          {0, -1, 2},
+      {0, 0, 2},  {np - 1, 1, 2}, {0, np, 2}, {0, 0x7fffffff, 3}, {np - 1, -0x7fffffff, 3}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
     shmem_team_t team = SHMEM_TEAM_WORLD;
-    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, bad[i][0], bad[i][1], bad[i][2], NULL, 0, &team) != 0, "row %zu", i);
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, bad[i][0], bad[i][1], bad[i][2], NULL, 0, &team) != 0,
+          "row %zu", i);
     CHECK(team == SHMEM_TEAM_INVALID, "row %zu", i);
   }
   shmem_team_t x = SHMEM_TEAM_WORLD, y = SHMEM_TEAM_WORLD;
@@ -67,7 +70,8 @@ static void test_triplets(shmem_team_t parent) {
         if (number < 0) continue;
         CHECK(shmem_team_my_pe(team) == number && shmem_team_n_pes(team) == n);
         for (int i = 0; i < n; ++i) CHECK(shmem_team_translate_pe(team, i, parent) == start + i * stride);
-        CHECK(shmem_team_translate_pe(team, n, parent) == -1 && shmem_team_translate_pe(team, -1, parent) == -1);
+        CHECK(shmem_team_translate_pe(team, n, parent) == -1 &&
+              shmem_team_translate_pe(team, -1, parent) == -1);
         use(team, sum);
         shmem_team_destroy(team);
       }
@@ -120,7 +124,8 @@ static void test_many(void) {
   enum { kTry = 2000 };
   static shmem_team_t teams[kTry];
   int made = 0;
-  while (made < kTry && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, &teams[made]) == 0) ++made;
+  while (made < kTry && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, &teams[made]) == 0)
+    ++made;
   CHECK(made >= 64, "only %d teams", made);
   if (made < kTry) CHECK(teams[made] == SHMEM_TEAM_INVALID);
   for (int i = 0; i < made; ++i) use(teams[i], (long)np * (np - 1) / 2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads of a PE, each with a team of its own: collectives on them, splits and contexts, all at once (semantics 37, 38). */
+/* Threads of a PE, each with a team of its own: collectives on them, splits and contexts, all at once
+ * (semantics 37, 38). */
 #include <pthread.h>
 
 #include "coll_check.h"
