@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/fatal.hpp"
+#include "coll/teams.hpp"
 #include "coll/collectives.hpp"
 
 namespace shm::api {

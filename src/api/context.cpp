@@ -4,8 +4,8 @@
 
 #include "api/define.hpp"
 #include "base/fatal.hpp"
+#include "coll/teams.hpp"
 #include "core/session.hpp"
-#include "core/team.hpp"
 
 using shm::Call;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory management (OpenSHMEM 1.6, section 9.3).
-#include "core/memory.hpp"
+#include "coll/memory.hpp"
 
 #include "api/define.hpp"
 #include "base/fatal.hpp"

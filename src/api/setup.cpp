@@ -5,7 +5,7 @@
 #include "api/define.hpp"
 #include "base/fatal.hpp"
 #include "core/region.hpp"
-#include "core/setup.hpp"
+#include "setup/setup.hpp"
 
 using shm::Call;
 using shm::rt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Teams (OpenSHMEM 1.6, section 9.4).
-#include "core/team.hpp"
+#include "coll/teams.hpp"
 
 #include <algorithm>
 

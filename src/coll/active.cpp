@@ -8,6 +8,7 @@
 #include "base/fatal.hpp"
 #include "coll/barrier.hpp"
 #include "coll/slots.hpp"
+#include "coll/teams.hpp"
 #include "core/amo.hpp"
 #include "core/p2p.hpp"
 #include "core/rma.hpp"

@@ -3,6 +3,7 @@
 
 #include "coll/group.hpp"
 #include "coll/leaders.hpp"
+#include "coll/teams.hpp"
 
 namespace shm {
 namespace {

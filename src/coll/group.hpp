@@ -23,6 +23,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/internal.hpp"
 #include "core/team.hpp"
 

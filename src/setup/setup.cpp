@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/setup.hpp"
+#include "setup/setup.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -13,14 +13,14 @@
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
 #include "coll/mail.hpp"
+#include "coll/teams.hpp"
 #include "core/amo_message.hpp"
-#include "core/info.hpp"
 #include "core/internal.hpp"
 #include "core/order.hpp"
 #include "core/progress.hpp"
-#include "core/team.hpp"
-#include "core/world.hpp"
 #include "heap/heap.hpp"
+#include "setup/info.hpp"
+#include "setup/world.hpp"
 #include "shmem.h"
 
 namespace shm {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/info.hpp"
+#include "setup/info.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/runtime.hpp"
-#include "core/world.hpp"
+#include "setup/world.hpp"
 #include "shmem.h"
 
 namespace shm {

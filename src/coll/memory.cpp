@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/memory.hpp"
+#include "coll/memory.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/world.hpp"
+#include "setup/world.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
