@@ -88,13 +88,16 @@ TEST_F(AddressDeathTest, MistakesAreNamed) {
 }
 
 TEST_F(AddressTest, PeNumbersOfAContextAreItsTeams) {
-  const Team odd{1, 2, 1, -1};
+  const Team odd{1, 2, 1, 0};
   const shmem_ctx_t handle = create_context(odd, 0);
+  ASSERT_NE(handle, SHMEM_CTX_INVALID);
+  EXPECT_EQ(context_of(kCall, handle).team, &odd);
   EXPECT_EQ(world_pe(kCall, handle, 0), 1);
   EXPECT_EQ(to_world(kCall, SHMEM_CTX_DEFAULT, 2), 2);
-  EXPECT_EQ(context_of(kCall, handle).team, &odd);
   EXPECT_EQ(&context_of(kCall, SHMEM_CTX_DEFAULT), &rt.world_context);
-  destroy_context(kCall, handle);
+  EXPECT_DEATH(world_pe(kCall, handle, 1), "pe is 1; allowed in the context's team is 0 to 0");
+  destroy_contexts(&odd);
+  EXPECT_DEATH(context_of(kCall, handle), "shmem_long_put: ctx");
 }
 
 TEST_F(AddressDeathTest, WrongContextsAreNamed) {

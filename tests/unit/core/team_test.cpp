@@ -24,5 +24,13 @@ TEST(Team, KnowsWhoIsNotInIt) {
   EXPECT_EQ(alone.member(7), -1);
 }
 
+TEST(Team, OfSomePesLooksThemUp) {
+  const int node[] = {2, 3, 7, 9};
+  const Team evens{0, 2, 2, 0, node, 4};  // places 0 and 2
+  EXPECT_EQ(evens.world_pe(1), 7);
+  EXPECT_EQ(evens.member(7), 1);
+  for (int pe : {3, 9, 4, 0}) EXPECT_EQ(evens.member(pe), -1) << pe;
+}
+
 }  // namespace
 }  // namespace shm
