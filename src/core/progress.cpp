@@ -155,7 +155,7 @@ void Progress::run() {
 
 Progress::Gate::Gate(Progress& progress) : progress_(progress) {
   progress_.inside_.fetch_add(1, std::memory_order_relaxed);
-  progress_.entered_.fetch_add(1, std::memory_order_relaxed);
+  progress_.touch();
 }
 
 Progress::Gate::~Gate() {

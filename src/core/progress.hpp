@@ -56,6 +56,10 @@ class Progress {
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
+  /// Says that an application thread is operating on the network, so that the agent keeps off for a while: posting
+  /// reaps completions, too.  Cheap; lost updates between threads do no harm.
+  void touch() { entered_.store(entered_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
   /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and
   /// then.
   class Gate {

@@ -15,6 +15,12 @@ void wait_for_completion(const Completion& completion) {
   wait_for([&] { return completion.done(); });
 }
 
+// The channel, for an operation that is about to be posted.
+Channel* channel_of(Context& context) {
+  rt.progress->touch();
+  return context.channel;
+}
+
 void put_to(Context& context, const Target& to, std::uintptr_t address, const void* source, std::size_t n,
             int pe, Blocking blocking) {
   if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
@@ -22,7 +28,7 @@ void put_to(Context& context, const Target& to, std::uintptr_t address, const vo
     std::memcpy(to.local, source, n);
     return;
   }
-  Channel* channel = context.channel;
+  Channel* channel = channel_of(context);
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
   } else if (n <= rt.network->copy_limit()) {
@@ -40,7 +46,7 @@ void amo_at(Context& context, const Target& at, std::uintptr_t address, AtomicOp
     return at.region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   }
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
-  Channel* channel = context.channel;
+  Channel* channel = channel_of(context);
   const bool wait = fetch != nullptr && blocking == Blocking::yes;
   Completion completion;
   Completion* done = wait ? &completion : nullptr;
@@ -74,7 +80,7 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
     std::memcpy(dest, from.local, n);
     return;
   }
-  Channel* channel = context.channel;
+  Channel* channel = channel_of(context);
   if (blocking == Blocking::no) return channel->ops->get(channel, pe, dest, from.remote, n, nullptr);
   Completion completion;
   channel->ops->get(channel, pe, dest, from.remote, n, &completion);
