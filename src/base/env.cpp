@@ -14,15 +14,18 @@ namespace {
 constexpr std::string_view kLegacyNames[] = {"VERSION", "INFO", "DEBUG", "SYMMETRIC_SIZE"};
 
 const char* text_of(const char* name) {
-  if (const char* value = std::getenv((std::string("SHMEM_") + name).c_str())) return value;
+  // A variable that is set to nothing counts as unset.
+  const char* value = std::getenv((std::string("SHMEM_") + name).c_str());
+  if (value != nullptr && *value != '\0') return value;
   for (std::string_view legacy : kLegacyNames) {
-    if (legacy == name) return std::getenv((std::string("SMA_") + name).c_str());
+    if (legacy != name) continue;
+    value = std::getenv((std::string("SMA_") + name).c_str());
+    if (value != nullptr && *value != '\0') return value;
   }
   return nullptr;
 }
 
 // parse() overloads: false when `text` is not allowed; `rule` receives what is.
-// A variable that is set with nothing in it counts as set for flags (SHMEM_INFO=) and as unset for the rest.
 
 bool parse(bool& out, std::string_view text, const char*, std::string& rule) {
   rule = "0, off, no or false for off, anything else for on";

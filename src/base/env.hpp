@@ -14,7 +14,8 @@ namespace shm {
 
 /// The values of all variables.  Members carry the names of env.def.
 struct Env {
-  // Kinds of variables.  Flag: "0", "off", "no", "false" and "" are false, anything else is true.
+  // Kinds of variables.  A variable that is set to nothing counts as unset.
+  // Flag: "0", "off", "no" and "false" are false, anything else is true.
   // Size: see parse_size(); unset: empty.  Count: a non-negative number, or "auto": empty.
   // Choice: one of the words of the row, the first is the default.  Text: anything.  Seconds: a number > 0.
   using Flag = bool;

@@ -8,15 +8,6 @@ enum { kLarge = 9001 };
 static void *sym_source, *sym_dest;
 static size_t sizes[] = {0, 1, 3, 14, 15, 129, 1000, kLarge};
 
-#define EACH_TYPE(X)                                                                                      \
-  X(float, float)                                                                                         \
-  X(double, double) X(longdouble, long double) X(char, char) X(schar, signed char) X(short, short)        \
-      X(int, int) X(long, long) X(longlong, long long) X(uchar, unsigned char) X(ushort, unsigned short)  \
-          X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t)      \
-              X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) \
-                  X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)           \
-                      X(mem, unsigned char)
-
 #define shmem_mem_broadcast shmem_broadcastmem
 #define shmem_mem_collect shmem_collectmem
 #define shmem_mem_fcollect shmem_fcollectmem
@@ -25,90 +16,89 @@ static size_t sizes[] = {0, 1, 3, 14, 15, 129, 1000, kLarge};
 
 /* Between two calls on the same buffers the program synchronizes: dest must be ready everywhere before any PE
  * enters.  Without it calls use other parts of the buffers. */
-#define TEST(NAME, T)                                                                                        \
-  static void broadcast_##NAME(shmem_team_t team, size_t n) {                                                \
-    T *source = sym_source, *dest = sym_dest;                                                                \
-    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                                      \
-    for (int root = 0; root < np; ++root) {                                                                  \
-      for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, root), dest[i] = (T)99;                   \
-      shmem_team_sync(team);                                                                                 \
-      CHECK(shmem_##NAME##_broadcast(team, dest, source, n, root) == 0);                                     \
-      for (size_t i = 0; i < n; ++i)                                                                         \
-        CHECK(dest[i] == (T)pattern(root, i, root), #NAME " broadcast n %zu root %d i %zu", n, root, i);     \
-      shmem_team_sync(team);                                                                                 \
-    }                                                                                                        \
-  }                                                                                                          \
-  static void fcollect_##NAME(shmem_team_t team, size_t n) {                                                 \
-    T *source = sym_source, *dest = sym_dest;                                                                \
-    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                                      \
-    for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, 1);                                         \
-    for (size_t i = 0; i < n * (size_t)np; ++i) dest[i] = (T)99;                                             \
-    shmem_team_sync(team);                                                                                   \
-    CHECK(shmem_##NAME##_fcollect(team, dest, source, n) == 0);                                              \
-    for (size_t i = 0; i < n; ++i) source[i] = (T)77; /* 114: reusable */                                    \
-    for (int pe = 0; pe < np; ++pe)                                                                          \
-      for (size_t i = 0; i < n; ++i)                                                                         \
-        CHECK(dest[(size_t)pe * n + i] == (T)pattern(pe, i, 1), #NAME " fcollect n %zu pe %d i %zu", n, pe,  \
-              i);                                                                                            \
-    shmem_team_sync(team);                                                                                   \
-  }                                                                                                          \
-  static void collect_##NAME(shmem_team_t team, size_t n) {                                                  \
-    T *source = sym_source, *dest = sym_dest;                                                                \
-    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                                      \
-    for (int zero = 0; zero < 3; ++zero) { /* 117: counts differ, some are none */                           \
-      const size_t mine = me % 3 == zero ? 0 : n + (size_t)me;                                               \
-      for (size_t i = 0; i < mine; ++i) source[i] = (T)pattern(me, i, 2);                                    \
-      shmem_team_sync(team);                                                                                 \
-      CHECK(shmem_##NAME##_collect(team, dest, source, mine) == 0);                                          \
-      for (size_t i = 0; i < mine; ++i) source[i] = (T)77;                                                   \
-      size_t at = 0;                                                                                         \
-      for (int pe = 0; pe < np; ++pe)                                                                        \
-        for (size_t i = 0, end = pe % 3 == zero ? 0 : n + (size_t)pe; i < end; ++i, ++at)                    \
-          CHECK(dest[at] == (T)pattern(pe, i, 2), #NAME " collect n %zu pe %d i %zu", n, pe, i);             \
-      shmem_team_sync(team);                                                                                 \
-    }                                                                                                        \
-  }                                                                                                          \
-  static void alltoall_##NAME(shmem_team_t team, size_t n) {                                                 \
-    T *source = sym_source, *dest = sym_dest;                                                                \
-    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                                      \
-    for (int k = 0; k < np; ++k)                                                                             \
-      for (size_t i = 0; i < n; ++i) source[(size_t)k * n + i] = (T)pattern(me, i, k);                       \
-    shmem_team_sync(team);                                                                                   \
-    CHECK(shmem_##NAME##_alltoall(team, dest, source, n) == 0);                                              \
-    for (size_t i = 0; i < n * (size_t)np; ++i) source[i] = (T)77;                                           \
-    for (int pe = 0; pe < np; ++pe)                                                                          \
-      for (size_t i = 0; i < n; ++i)                                                                         \
-        CHECK(dest[(size_t)pe * n + i] == (T)pattern(pe, i, me), #NAME " alltoall n %zu pe %d i %zu", n, pe, \
-              i);                                                                                            \
-    shmem_team_sync(team);                                                                                   \
-  }                                                                                                          \
-  static void alltoalls_##NAME(shmem_team_t team, size_t n, ptrdiff_t dst, ptrdiff_t sst) {                  \
-    T *source = sym_source, *dest = sym_dest;                                                                \
-    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                                      \
-    const size_t all = n * (size_t)np;                                                                       \
-    for (size_t i = 0; i < all * (size_t)dst; ++i) dest[i] = (T)99;                                          \
-    for (size_t i = 0; i < all; ++i) source[i * (size_t)sst] = (T)pattern(me, i, 3);                         \
-    shmem_team_sync(team);                                                                                   \
-    CHECK(shmem_##NAME##_alltoalls(team, dest, source, dst, sst, n) == 0);                                   \
-    for (size_t i = 0; i < all * (size_t)dst; ++i) {                                                         \
-      const size_t k = i / (size_t)dst;                                                                      \
-      const T want = i % (size_t)dst != 0 ? (T)99 : (T)pattern((int)(k / n), (size_t)me * n + k % n, 3);     \
-      CHECK(dest[i] == want, #NAME " alltoalls n %zu dst %td sst %td i %zu", n, dst, sst, i);                \
-    }                                                                                                        \
-    shmem_team_sync(team);                                                                                   \
-  }                                                                                                          \
-  static void all_##NAME(shmem_team_t team, size_t n) {                                                      \
-    broadcast_##NAME(team, n);                                                                               \
-    fcollect_##NAME(team, n);                                                                                \
-    collect_##NAME(team, n);                                                                                 \
-    alltoall_##NAME(team, n);                                                                                \
-    alltoalls_##NAME(team, n / 4, 1, 1);                                                                     \
-    alltoalls_##NAME(team, n / 4, 3, 2);                                                                     \
-    alltoalls_##NAME(team, n / 4, 1, 3);                                                                     \
-  }
-EACH_TYPE(TEST)
+#define NAME float
+#define T float
+#include "team_types_of.h"
+#define NAME double
+#define T double
+#include "team_types_of.h"
+#define NAME longdouble
+#define T long double
+#include "team_types_of.h"
+#define NAME char
+#define T char
+#include "team_types_of.h"
+#define NAME schar
+#define T signed char
+#include "team_types_of.h"
+#define NAME short
+#define T short
+#include "team_types_of.h"
+#define NAME int
+#define T int
+#include "team_types_of.h"
+#define NAME long
+#define T long
+#include "team_types_of.h"
+#define NAME longlong
+#define T long long
+#include "team_types_of.h"
+#define NAME uchar
+#define T unsigned char
+#include "team_types_of.h"
+#define NAME ushort
+#define T unsigned short
+#include "team_types_of.h"
+#define NAME uint
+#define T unsigned
+#include "team_types_of.h"
+#define NAME ulong
+#define T unsigned long
+#include "team_types_of.h"
+#define NAME ulonglong
+#define T unsigned long long
+#include "team_types_of.h"
+#define NAME int8
+#define T int8_t
+#include "team_types_of.h"
+#define NAME int16
+#define T int16_t
+#include "team_types_of.h"
+#define NAME int32
+#define T int32_t
+#include "team_types_of.h"
+#define NAME int64
+#define T int64_t
+#include "team_types_of.h"
+#define NAME uint8
+#define T uint8_t
+#include "team_types_of.h"
+#define NAME uint16
+#define T uint16_t
+#include "team_types_of.h"
+#define NAME uint32
+#define T uint32_t
+#include "team_types_of.h"
+#define NAME uint64
+#define T uint64_t
+#include "team_types_of.h"
+#define NAME size
+#define T size_t
+#include "team_types_of.h"
+#define NAME ptrdiff
+#define T ptrdiff_t
+#include "team_types_of.h"
+#define NAME mem
+#define T unsigned char
+#include "team_types_of.h"
 
-#define RUN(NAME, T) all_##NAME(team, n);
+#define EACH_NAME(X)                                                                                      \
+  X(float)                                                                                                \
+  X(double) X(longdouble) X(char) X(schar) X(short) X(int) X(long) X(longlong) X(uchar) X(ushort) X(uint) \
+      X(ulong) X(ulonglong) X(int8) X(int16) X(int32) X(int64) X(uint8) X(uint16) X(uint32) X(uint64)     \
+          X(size) X(ptrdiff) X(mem)
+
+#define RUN(NAME) all_##NAME(team, n);
 
 int main(void) {
   bound_time(240);
@@ -123,7 +113,7 @@ int main(void) {
     shmem_team_t team = teams[t];
     for (size_t s = 0; team != SHMEM_TEAM_INVALID && s < sizeof sizes / sizeof *sizes; ++s) {
       const size_t n = sizes[s];
-      EACH_TYPE(RUN)
+      EACH_NAME(RUN)
     }
     shmem_sync_all();
   }
