@@ -157,6 +157,36 @@
   ROW(ACTIVE_ARITH, _sum_to_all,         ACTIVE_REDUCE)   \
   ROW(ACTIVE_ARITH, _prod_to_all,        ACTIVE_REDUCE)
 
+/* ---- Beyond the specification ------------------------------------------------------------------------- */
+
+/* Types that OpenSHMEM 1.6 leaves out of these families but that other implementations, and programs written
+ * for them, accept: the old names of atomics on all AMO types, and short in all wait and test families. */
+#define SHMEM_OPS_EXTRA(ROW)  SHMEM_OPS_EXTRA_AMO(ROW) SHMEM_OPS_EXTRA_WAIT(ROW)
+
+#define SHMEM_OPS_EXTRA_AMO(ROW)                          \
+  ROW(OLD_AMO_EXTRA, _fetch,             LOAD)            \
+  ROW(OLD_AMO_EXTRA, _set,               STORE)           \
+  ROW(OLD_AMO_EXTRA, _swap,              FETCH_OP)        \
+  ROW(OLD_AMO_EXTRA, _cswap,             CSWAP)           \
+  ROW(OLD_AMO_EXTRA, _finc,              FETCH_INC)       \
+  ROW(OLD_AMO_EXTRA, _inc,               INC)             \
+  ROW(OLD_AMO_EXTRA, _fadd,              FETCH_OP)        \
+  ROW(OLD_AMO_EXTRA, _add,               STORE)
+
+#define SHMEM_OPS_EXTRA_WAIT(ROW)                         \
+  ROW(SHORT,   _wait_until_all,          WAIT_ALL)        \
+  ROW(SHORT,   _wait_until_any,          ANY)             \
+  ROW(SHORT,   _wait_until_some,         SOME)            \
+  ROW(SHORT,   _wait_until_all_vector,   WAIT_ALL_VECTOR) \
+  ROW(SHORT,   _wait_until_any_vector,   ANY_VECTOR)      \
+  ROW(SHORT,   _wait_until_some_vector,  SOME_VECTOR)     \
+  ROW(SHORT,   _test_all,                TEST_ALL)        \
+  ROW(SHORT,   _test_any,                ANY)             \
+  ROW(SHORT,   _test_some,               SOME)            \
+  ROW(SHORT,   _test_all_vector,         TEST_ALL_VECTOR) \
+  ROW(SHORT,   _test_any_vector,         ANY_VECTOR)      \
+  ROW(SHORT,   _test_some_vector,        SOME_VECTOR)
+
 /* ---- With an element size (8 ... 128, mem) instead of a type ------------------------------------------ */
 
 #define SHMEM_SIZED_CTX(ROW)         SHMEM_SIZED_RMA(ROW) SHMEM_SIZED_SIGNAL(ROW)

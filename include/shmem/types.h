@@ -196,8 +196,20 @@ __extension__ typedef float _Complex shmem_complexf_;
   X(double,     double,             __VA_ARGS__)   \
   SHMEM_TYPES_OLD_AMO(X, __VA_ARGS__)
 
-#define SHMEM_DISTINCT_OLD_AMO(X, ...)      SHMEM_TYPES_OLD_AMO(X, __VA_ARGS__)
-#define SHMEM_DISTINCT_OLD_AMO_EXT(X, ...)  SHMEM_TYPES_OLD_AMO_EXT(X, __VA_ARGS__)
+/* The standard AMO types that are not among them, which the specification leaves out and we accept. */
+#define SHMEM_TYPES_OLD_AMO_EXTRA(X, ...)          \
+  X(uint,       unsigned int,       __VA_ARGS__)   \
+  X(ulong,      unsigned long,      __VA_ARGS__)   \
+  X(ulonglong,  unsigned long long, __VA_ARGS__)   \
+  X(int32,      int32_t,            __VA_ARGS__)   \
+  X(int64,      int64_t,            __VA_ARGS__)   \
+  X(uint32,     uint32_t,           __VA_ARGS__)   \
+  X(uint64,     uint64_t,           __VA_ARGS__)   \
+  X(size,       size_t,             __VA_ARGS__)   \
+  X(ptrdiff,    ptrdiff_t,          __VA_ARGS__)
+
+#define SHMEM_DISTINCT_OLD_AMO(X, ...)      SHMEM_DISTINCT_AMO(X, __VA_ARGS__)
+#define SHMEM_DISTINCT_OLD_AMO_EXT(X, ...)  SHMEM_DISTINCT_AMO_EXT(X, __VA_ARGS__)
 
 /* The wait for any change (deprecated in 1.4).
  * Used by: wait. */
@@ -215,7 +227,7 @@ __extension__ typedef float _Complex shmem_complexf_;
 
 #define SHMEM_DISTINCT_SHORT(X, ...)        SHMEM_TYPES_SHORT(X, __VA_ARGS__)
 
-/* What the generic shmem_wait_until and shmem_test select from. */
+/* What the generics of the wait and test families select from. */
 #define SHMEM_DISTINCT_WAIT(X, ...)                \
   SHMEM_DISTINCT_AMO(X, __VA_ARGS__)               \
   SHMEM_DISTINCT_SHORT(X, __VA_ARGS__)

@@ -94,6 +94,7 @@ size_t _test_some_vector(Call call, T* ivars, size_t n, size_t* indices, const i
 extern "C" {
 
 SHMEM_OPS_WAIT(ATOLL_ROW)
+SHMEM_OPS_EXTRA_WAIT(ATOLL_ROW)
 SHMEM_OPS_OLD_WAIT(ATOLL_ROW)
 
 void pshmem_wait_until(long* ivar, int cmp, long value) {

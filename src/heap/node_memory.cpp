@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kHugePage = kLargestAlignment;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -45,16 +45,16 @@ std::byte* map_shared(int file, std::size_t size, std::size_t offset) {
   return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
 }
 
-// The same at a multiple of a huge page: takes address space for one more, and gives back what is around.
+// The same at a multiple of kLargestAlignment: takes more address space, and gives back what is around.
 std::byte* map_shared_aligned(int file, std::size_t size, std::size_t offset) {
-  const std::size_t room = size + kHugePage;
+  const std::size_t room = size + kLargestAlignment;
   void* start = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
   auto* first = static_cast<std::byte*>(start);
-  auto* at = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(start), kHugePage));
+  auto* at = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(start), kLargestAlignment));
   const std::size_t before = static_cast<std::size_t>(at - first);
   if (before > 0) munmap(first, before);
-  munmap(at + size, kHugePage - before);
+  munmap(at + size, kLargestAlignment - before);
   if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
            static_cast<off_t>(offset)) == MAP_FAILED) {
     return nullptr;

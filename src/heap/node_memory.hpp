@@ -18,7 +18,7 @@ namespace shm {
 inline constexpr std::size_t kCacheLine = 64;
 
 /// Heaps begin at multiples of this on every PE, so that a block that PE 0 has aligned is aligned everywhere.
-inline constexpr std::size_t kLargestAlignment = std::size_t{2} << 20;
+inline constexpr std::size_t kLargestAlignment = std::size_t{64} << 20;
 
 /// What every PE of the job must know of PE p.  Written by p's node leader at set-up, then constant.
 struct PeRecord {
@@ -51,7 +51,7 @@ struct alignas(kCacheLine) NodeBlock {
 struct NodeShape {
   int node_size;
   int job_size;
-  std::size_t heap_stride;  ///< bytes of one heap segment, a multiple of 2 MiB
+  std::size_t heap_stride;  ///< bytes of one heap segment, a multiple of kLargestAlignment
 };
 
 /// Made once in the life of a process, never unmapped.

@@ -22,7 +22,7 @@ std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / 
 // What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
 // size classes and fragmentation.  Address space only: nothing is committed before it is touched.
 std::size_t heap_stride(std::size_t user) {
-  return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kHugePage);
+  return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
 }
 
 // Memory limits of containers (cgroup version 2, then 1).

@@ -32,7 +32,7 @@ void wrong(shmem_ctx_t ctx, struct thing* thing, void* any, int* i, const int* c
 #elif CASE == 8
   shmem_max_reduce(SHMEM_TEAM_WORLD, &z, &z, 1);
 #elif CASE == 9
-  shmem_wait_until_all(&s, 1, NULL, SHMEM_CMP_EQ, 1);
+  shmem_wait_until_all(&c, 1, NULL, SHMEM_CMP_EQ, 1);
 #elif CASE == 10 /* arguments that are not what they should be */
   shmem_put(SHMEM_TEAM_WORLD, i, ci, 1, 0);
 #elif CASE == 11

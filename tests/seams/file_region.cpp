@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A toy region: symmetric memory that lives in one file per PE and is never mapped.  Everything that the API does
-// with addresses must reach it: put, get, atomics, signals, waits, pointers.
+// A toy region: symmetric memory that lives in one file per PE and is never mapped.  Everything that the API
+// does with addresses must reach it: put, get, atomics, signals, waits, pointers.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -12,20 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "check.h"
 #include "core/region.hpp"
 #include "shmem.h"
 
 namespace {
 
 constexpr std::size_t kSize = std::size_t{1} << 20;
-
-#define CHECK(condition)                                                                \
-  do {                                                                                  \
-    if (!(condition)) {                                                                 \
-      std::fprintf(stderr, "PE %d: line %d: %s\n", shmem_my_pe(), __LINE__, #condition); \
-      shmem_global_exit(1);                                                             \
-    }                                                                                   \
-  } while (0)
 
 class FileRegion final : public shm::Region {
  public:
@@ -66,8 +59,8 @@ class FileRegion final : public shm::Region {
 std::string file_name(int pe) {
   const char* folder = std::getenv("TMPDIR");
   const char* job = std::getenv("PMIX_NAMESPACE");
-  return std::string(folder != nullptr ? folder : "/tmp") + "/atoll-region." + (job != nullptr ? job : "single") + "." +
-         std::to_string(pe);
+  return std::string(folder != nullptr ? folder : "/tmp") + "/atoll-region." +
+         (job != nullptr ? job : "single") + "." + std::to_string(pe);
 }
 
 std::vector<int> open_files(int me, int pes) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A toy service on messages: each PE owns a counter that lives in no symmetric memory.  Others add to it and are
-// told its old value, while the owner computes and never calls the library: its agent answers.
+// A toy service on messages: each PE owns a counter that lives in no symmetric memory.  Others add to it and
+// are told its old value, while the owner computes and never calls the library: its agent answers.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 
+#include "check.h"
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
 #include "core/wait.hpp"
@@ -13,14 +14,6 @@
 namespace {
 
 using shm::rt;
-
-#define CHECK(condition)                                                                \
-  do {                                                                                  \
-    if (!(condition)) {                                                                 \
-      std::fprintf(stderr, "PE %d: line %d: %s\n", shmem_my_pe(), __LINE__, #condition); \
-      shmem_global_exit(1);                                                             \
-    }                                                                                   \
-  } while (0)
 
 constexpr auto kRequest = static_cast<std::uint16_t>(shm::MessageId::user_first);
 constexpr std::uint16_t kReply = kRequest + 1;

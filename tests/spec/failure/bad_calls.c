@@ -76,7 +76,7 @@ static void realloc_freed(void) {
   shmem_realloc(block, 100);
 }
 static void align_3(void) { shmem_align(3, 8); }
-static void align_4(void) { shmem_align(4, 8); }
+static void align_24(void) { shmem_align(24, 8); }
 static void align_0(void) { shmem_align(0, 8); }
 static void different_sizes(void) { shmem_malloc(shmem_my_pe() == 0 ? 100 : 200); }
 
@@ -140,7 +140,7 @@ static const struct {
     CASE(realloc_private),
     CASE(realloc_freed),
     CASE(align_3),
-    CASE(align_4),
+    CASE(align_24),
     CASE(align_0),
     CASE(different_sizes),
     CASE(cmp_wrong),
