@@ -121,10 +121,14 @@ class Network {
   virtual bool poll() = 0;
 
   /// For a thread that has nothing else to do: a descriptor that becomes readable when poll() has work, and
-  /// whether it is safe to block on it now (false: poll again first).  may_block() may itself store what a peer sent
-  /// or complete operations: look again at what you wait for between it and blocking.
+  /// whether it is safe to block on it now (false: poll again first).  may_block() may itself store what a
+  /// peer sent or complete operations: look again at what you wait for between it and blocking.
   virtual int wait_fd() const = 0;
   virtual bool may_block() = 0;
+
+  /// Whether something that was posted waits for a poll() that nothing else will announce: the core then
+  /// wakes whoever blocks.  Cheap; asked after each operation.
+  virtual bool needs_poll() const { return false; }
 
   /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection) do not wake
   /// it; negative: no limit.

@@ -2,10 +2,20 @@
 // Remote memory access (OpenSHMEM 1.6, section 9.6 and 9.7), typed and sized, and puts with a signal (9.9).
 #include "core/rma.hpp"
 
+#include <limits>
+#include <type_traits>
+
 #include "api/define.hpp"
 
 namespace shm::api {
 namespace {
+
+// A product that cannot be counted is more than any range holds, and is refused as such.
+template <class Count>
+ATOLL_INLINE Count bytes(Count n, std::type_identity_t<Count> element) {
+  Count product;
+  return __builtin_mul_overflow(n, element, &product) ? std::numeric_limits<Count>::max() : product;
+}
 
 // ---- By type
 
@@ -21,28 +31,28 @@ ATOLL_INLINE T _g(Call call, shmem_ctx_t ctx, const T* source, int pe) {
 
 template <class T>
 ATOLL_INLINE void _put(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
-  put_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::yes);
+  put_bytes(call, ctx, dest, source, bytes(n, sizeof(T)), pe, Blocking::yes);
 }
 
 template <class T>
 ATOLL_INLINE void _get(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
-  get_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::yes);
+  get_bytes(call, ctx, dest, source, bytes(n, sizeof(T)), pe, Blocking::yes);
 }
 
 template <class T>
 ATOLL_INLINE void _put_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
-  put_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::no);
+  put_bytes(call, ctx, dest, source, bytes(n, sizeof(T)), pe, Blocking::no);
 }
 
 template <class T>
 ATOLL_INLINE void _get_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
-  get_bytes(call, ctx, dest, source, n * sizeof(T), pe, Blocking::no);
+  get_bytes(call, ctx, dest, source, bytes(n, sizeof(T)), pe, Blocking::no);
 }
 
 // Strides count elements, and blocks of bsize elements start that far apart.
 Strides strides_of(size_t element, size_t bsize, size_t blocks, ptrdiff_t dst, ptrdiff_t sst) {
   const auto step = static_cast<ptrdiff_t>(element);
-  return {blocks, bsize * element, dst * step, sst * step};
+  return {blocks, bytes(bsize, element), bytes(dst, step), bytes(sst, step)};
 }
 
 template <class T>
@@ -72,37 +82,37 @@ ATOLL_INLINE void _ibget(Call call, shmem_ctx_t ctx, T* dest, const T* source, p
 template <class T>
 ATOLL_INLINE void _put_signal(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n,
                               uint64_t* signal, uint64_t value, int sig_op, int pe) {
-  put_signal(call, ctx, dest, source, n * sizeof(T), signal, value, sig_op, pe, Blocking::yes);
+  put_signal(call, ctx, dest, source, bytes(n, sizeof(T)), signal, value, sig_op, pe, Blocking::yes);
 }
 
 template <class T>
 ATOLL_INLINE void _put_signal_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n,
                                   uint64_t* signal, uint64_t value, int sig_op, int pe) {
-  put_signal(call, ctx, dest, source, n * sizeof(T), signal, value, sig_op, pe, Blocking::no);
+  put_signal(call, ctx, dest, source, bytes(n, sizeof(T)), signal, value, sig_op, pe, Blocking::no);
 }
 
 // ---- By element size
 
 template <size_t kBytes>
 ATOLL_INLINE void sized_put(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
-  put_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::yes);
+  put_bytes(call, ctx, dest, source, bytes(n, kBytes), pe, Blocking::yes);
 }
 
 template <size_t kBytes>
 ATOLL_INLINE void sized_get(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
-  get_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::yes);
+  get_bytes(call, ctx, dest, source, bytes(n, kBytes), pe, Blocking::yes);
 }
 
 template <size_t kBytes>
 ATOLL_INLINE void sized_put_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
                                 int pe) {
-  put_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::no);
+  put_bytes(call, ctx, dest, source, bytes(n, kBytes), pe, Blocking::no);
 }
 
 template <size_t kBytes>
 ATOLL_INLINE void sized_get_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
                                 int pe) {
-  get_bytes(call, ctx, dest, source, n * kBytes, pe, Blocking::no);
+  get_bytes(call, ctx, dest, source, bytes(n, kBytes), pe, Blocking::no);
 }
 
 template <size_t kBytes>
@@ -132,13 +142,13 @@ ATOLL_INLINE void sized_ibget(Call call, shmem_ctx_t ctx, void* dest, const void
 template <size_t kBytes>
 ATOLL_INLINE void sized_put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
                                    uint64_t* signal, uint64_t value, int sig_op, int pe) {
-  put_signal(call, ctx, dest, source, n * kBytes, signal, value, sig_op, pe, Blocking::yes);
+  put_signal(call, ctx, dest, source, bytes(n, kBytes), signal, value, sig_op, pe, Blocking::yes);
 }
 
 template <size_t kBytes>
 ATOLL_INLINE void sized_put_signal_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
                                        uint64_t* signal, uint64_t value, int sig_op, int pe) {
-  put_signal(call, ctx, dest, source, n * kBytes, signal, value, sig_op, pe, Blocking::no);
+  put_signal(call, ctx, dest, source, bytes(n, kBytes), signal, value, sig_op, pe, Blocking::no);
 }
 
 }  // namespace

@@ -48,8 +48,7 @@ std::unique_ptr<Group> make_group(const Team& team, int slot) {
     for (const int member : node.members) g->place_of[static_cast<std::size_t>(member)] = place++;
   }
   for (const int member : g->locals()) {
-    const auto* ring = &internal_area().cells[slot][0];
-    g->rings.push_back(reinterpret_cast<Cell*>(mapped(ring, sizeof *ring, team.world_pe(member))));
+    g->rings.push_back(internal_at(&internal_area().cells[slot][0], team.world_pe(member)));
   }
   return g;
 }

@@ -105,8 +105,8 @@ void post(const Key& key, int pe, const void* data, std::size_t n) {
 
 Ready place_of(const void* into, std::size_t n) {
   const auto a = reinterpret_cast<std::uintptr_t>(into);
-  if (rt.heap.holds(a, n)) return {true, {SegmentId::heap, a - rt.heap.base}};
-  if (rt.statics.holds(a, n)) return {true, {SegmentId::statics, a - rt.statics.base}};
+  if (rt.heap.holds(a, n)) return {true, {SegmentId::heap, a - rt.heap.origin}};
+  if (rt.statics.holds(a, n)) return {true, {SegmentId::statics, a - rt.statics.origin}};
   return {false, {}};
 }
 

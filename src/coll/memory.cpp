@@ -19,7 +19,7 @@ constexpr std::size_t kNaturalAlignment = 16;  // of max_align_t
 // Collective allocations so far; picks which of the two words of PE 0 is in use.
 std::uint64_t turn = 0;
 
-std::byte* heap_start() { return reinterpret_cast<std::byte*>(rt.heap.base) + kInternalBytes; }
+std::byte* heap_start() { return reinterpret_cast<std::byte*>(rt.heap.base); }
 
 // PE 0 decides, everybody enters the barrier, everybody reads what PE 0 decided: one barrier a call.
 template <class Decide>
@@ -29,10 +29,10 @@ Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
   quiet(rt.world_context);
   sync_world();
   Allocation decided;
-  if (const std::byte* here = mapped(&word, sizeof word, 0)) {
-    std::memcpy(&decided, here, sizeof decided);
+  if (const Allocation* here = internal_at(&word, 0)) {
+    decided = *here;
   } else {
-    remote_get(call, rt.world_context, &decided, &word, sizeof word, 0, Blocking::yes);
+    get_internal(&decided, &word, sizeof word, 0);
   }
   if (decided.argument != argument) {
     fatal("%s: this PE passes %zu, PE 0 passes %zu; all PEs must pass the same", call.name,

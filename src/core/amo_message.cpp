@@ -30,7 +30,7 @@ struct Reply {
 
 std::byte* here(RemoteAddress at) {
   const SymmetricSegment& segment = at.segment == SegmentId::heap ? rt.heap : rt.statics;
-  return reinterpret_cast<std::byte*>(segment.base + at.offset);
+  return reinterpret_cast<std::byte*>(segment.origin + at.offset);
 }
 
 void execute(void*, int from_pe, const std::byte* message, std::size_t) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/address.hpp"
 #include "core/runtime.hpp"
 #include "heap/node_memory.hpp"
 
@@ -43,6 +44,12 @@ struct InternalArea {
 inline constexpr std::size_t kInternalBytes = std::size_t{2} << 20;
 static_assert(sizeof(InternalArea) <= kInternalBytes);
 
-inline InternalArea& internal_area() { return *reinterpret_cast<InternalArea*>(rt.heap.base); }
+inline InternalArea& internal_area() { return *reinterpret_cast<InternalArea*>(rt.heap.origin); }
+
+/// The same object of `pe`, as mapped here, or null.
+template <class T>
+T* internal_at(T* mine, int pe) {
+  return reinterpret_cast<T*>(at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(mine), pe));
+}
 
 }  // namespace shm

@@ -7,8 +7,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
 
 #include "base/fatal.hpp"
 
@@ -23,16 +27,26 @@ struct Handler {
 };
 std::array<Handler, kMaxHandlers> handlers;
 
-// A slot is free while its function is null.  The argument is written first and published by the function.
-struct PollerSlot {
-  std::atomic<Poller> run{nullptr};
-  void* argument = nullptr;
+// Readers hold the lock shared while a poller runs, so that one that was removed is not running any more.
+struct PollerEntry {
+  Poller run;
+  void* argument;
 };
-std::array<PollerSlot, kMaxPollers> pollers;
+std::vector<PollerEntry> pollers;
+std::shared_mutex pollers_mutex;
+std::atomic<bool> have_pollers{false};
 
-// How long the agent looks away while application threads poll.  It is also how long a peer's first request
-// may wait after the program goes from waiting to computing.
+// How long the agent looks away while application threads wait inside the library, and while they post.  It
+// is also how long a peer's request may be left alone after the program has gone back to computing.
 constexpr auto kGatePause = std::chrono::microseconds(200);
+constexpr auto kPostPause = std::chrono::microseconds(50);
+
+// A thread that posts polls at most this often (ns): a poll costs a twentieth of it.
+constexpr std::int64_t kPostPeriod = 20'000;
+
+// Where the network cannot announce its work, the agent looks again after a nap that grows from this (us).
+constexpr long kShortestNap = 50;
+constexpr long kLongestNap = 1000;
 
 }  // namespace
 
@@ -71,19 +85,15 @@ void Progress::set_handler(std::uint16_t id, MessageHandler handler, void* argum
 }
 
 void Progress::add_poller(Poller poller, void* argument) {
-  for (PollerSlot& slot : pollers) {
-    if (slot.run.load(std::memory_order_relaxed) != nullptr) continue;
-    slot.argument = argument;
-    slot.run.store(poller, std::memory_order_release);  // pairs with the acquire in poll()
-    return;
-  }
-  fatal("there are %zu pollers already", kMaxPollers);
+  const std::unique_lock guard(pollers_mutex);
+  pollers.push_back({poller, argument});
+  have_pollers.store(true, std::memory_order_release);
 }
 
 void Progress::remove_poller(Poller poller, void* argument) {
-  for (PollerSlot& slot : pollers) {
-    if (slot.run.load() == poller && slot.argument == argument) slot.run.store(nullptr);
-  }
+  const std::unique_lock guard(pollers_mutex);
+  std::erase_if(pollers, [&](const PollerEntry& p) { return p.run == poller && p.argument == argument; });
+  have_pollers.store(!pollers.empty(), std::memory_order_release);
 }
 
 void Progress::deliver(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
@@ -95,14 +105,34 @@ void Progress::deliver(int from_pe, std::uint16_t id, const std::byte* message, 
 
 bool Progress::poll() {
   bool worked = network_.poll();
-  for (PollerSlot& slot : pollers) {
-    if (const Poller run = slot.run.load(std::memory_order_acquire)) worked |= run(slot.argument);
-  }
+  rouse();
+  if (!have_pollers.load(std::memory_order_acquire)) return worked;
+  const std::shared_lock guard(pollers_mutex);
+  for (const PollerEntry& poller : pollers) worked |= poller.run(poller.argument);
   return worked;
+}
+
+void Progress::posted() {
+  const std::int64_t now = Clock::now().time_since_epoch().count();
+  if (now - last_poll_.load(std::memory_order_relaxed) > kPostPeriod) {
+    last_poll_.store(now, std::memory_order_relaxed);
+    poll();
+    touch();
+  }
+  rouse();
+}
+
+// Wakes the agent for what only a poll can finish.
+void Progress::rouse() {
+  if (!network_.needs_poll()) return;
+  // Pairs with the fence in block_agent(): either it sees what was posted, or this sees it asleep.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_relaxed)) wake();
 }
 
 void Progress::send(int pe, std::uint16_t id, const void* message, std::size_t n) {
   channel_->ops->send(channel_, pe, id, message, n);
+  rouse();
 }
 
 void Progress::wake() {
@@ -123,17 +153,30 @@ void Progress::wait_for_descriptor(int fd, long microseconds) {
 
 // Whether application threads see to the network; if so, has looked away for a while.
 bool Progress::gated() {
-  static thread_local std::uint64_t seen = 0;
+  const bool inside = inside_.load(std::memory_order_acquire) > 0;
   const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
-  const bool active = inside_.load(std::memory_order_acquire) > 0 || entered != seen;
-  seen = entered;
+  const bool active = inside || entered != seen_;
+  seen_ = entered;
   if (!active) return false;
   if (deep_.load(std::memory_order_acquire) > 0) {
     wait_for_descriptor(-1, -1);  // the last to leave wakes us
   } else {
-    std::this_thread::sleep_for(kGatePause);
+    std::this_thread::sleep_for(inside ? kGatePause : kPostPause);
   }
   return true;
+}
+
+// Blocks until there is work, or for a nap where the network cannot say.
+void Progress::block_agent() {
+  asleep_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in posted()
+  if (network_.wait_fd() < 0) {
+    wait_for_descriptor(-1, nap_);
+    nap_ = std::min(nap_ * 2, kLongestNap);
+  } else if (network_.may_block()) {
+    wait_for_descriptor(network_.wait_fd(), network_.max_block_us());
+  }
+  asleep_.store(false, std::memory_order_relaxed);
 }
 
 void Progress::run() {
@@ -142,13 +185,12 @@ void Progress::run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     if (gated()) {
       last_work = Clock::now();
-      continue;
-    }
-    if (poll()) {
+    } else if (poll()) {
       last_work = Clock::now();
+      nap_ = kShortestNap;
     } else if (Clock::now() - last_work > spin) {
-      if (network_.may_block()) wait_for_descriptor(network_.wait_fd(), network_.max_block_us());
-      last_work = Clock::now();
+      block_agent();
+      if (network_.wait_fd() >= 0) last_work = Clock::now();
     }
   }
 }

@@ -30,7 +30,6 @@ using Poller = bool (*)(void* argument);
 /// Message numbers; a peer must know the same.
 enum class MessageId : std::uint16_t { amo_request, amo_reply, collective, user_first };
 inline constexpr std::size_t kMaxHandlers = 32;
-inline constexpr std::size_t kMaxPollers = 8;
 
 /// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no
 /// message for the handler can arrive.
@@ -56,9 +55,10 @@ class Progress {
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
-  /// Says that an application thread is operating on the network, so that the agent keeps off for a while: posting
-  /// reaps completions, too.  Cheap; lost updates between threads do no harm.
-  void touch() { entered_.store(entered_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  /// To be called after an operation was posted.  A program that posts one after the other drives the network
+  /// itself: it polls when it has not for kPostPeriod, and the agent, which would only be in its way, keeps
+  /// off.
+  void posted();
 
   /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and
   /// then.
@@ -88,18 +88,25 @@ class Progress {
   friend class Gate;
   void run();
   bool gated();
+  void block_agent();
   void wait_for_descriptor(int fd, long microseconds);
   void wake();
+  void rouse();
+  void touch() { entered_.store(entered_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   Network& network_;
   Channel* channel_;
   const std::uint64_t spin_us_;
   std::thread agent_;
   int wake_event_;
+  std::uint64_t seen_ = 0;  // of entered_, by the agent
+  long nap_ = 50;           // microseconds, of the agent
   std::atomic<bool> stop_{false};
-  std::atomic<int> inside_{0};             // application threads that poll
-  std::atomic<int> deep_{0};               // of these, threads that will say when they leave
-  std::atomic<std::uint64_t> entered_{0};  // how often one began to
+  std::atomic<int> inside_{0};              // application threads that poll
+  std::atomic<int> deep_{0};                // of these, threads that will say when they leave
+  std::atomic<bool> asleep_{false};         // the agent blocks, or is about to
+  std::atomic<std::int64_t> last_poll_{0};  // of a thread that posts, in nanoseconds
+  std::atomic<std::uint64_t> entered_{0};   // grows while application threads see to the network
 };
 
 }  // namespace shm

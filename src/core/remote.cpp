@@ -15,12 +15,6 @@ void wait_for_completion(const Completion& completion) {
   wait_for([&] { return completion.done(); });
 }
 
-// The channel, for an operation that is about to be posted.
-Channel* channel_of(Context& context) {
-  rt.progress->touch();
-  return context.channel;
-}
-
 void put_to(Context& context, const Target& to, std::uintptr_t address, const void* source, std::size_t n,
             int pe, Blocking blocking) {
   if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
@@ -28,7 +22,7 @@ void put_to(Context& context, const Target& to, std::uintptr_t address, const vo
     std::memcpy(to.local, source, n);
     return;
   }
-  Channel* channel = channel_of(context);
+  Channel* channel = context.channel;
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
   } else if (n <= rt.network->copy_limit()) {
@@ -36,8 +30,9 @@ void put_to(Context& context, const Target& to, std::uintptr_t address, const vo
   } else {
     Completion completion;
     channel->ops->put(channel, pe, to.remote, source, n, false, &completion);
-    wait_for_completion(completion);
+    return wait_for_completion(completion);
   }
+  rt.progress->posted();
 }
 
 void amo_at(Context& context, const Target& at, std::uintptr_t address, AtomicOp op, AtomicType type,
@@ -46,13 +41,14 @@ void amo_at(Context& context, const Target& at, std::uintptr_t address, AtomicOp
     return at.region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   }
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
-  Channel* channel = channel_of(context);
+  Channel* channel = context.channel;
   const bool wait = fetch != nullptr && blocking == Blocking::yes;
   Completion completion;
   Completion* done = wait ? &completion : nullptr;
   if (rt.network->supports(op, type, fetch != nullptr)) {
     channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, done);
-    if (wait) wait_for_completion(completion);
+    if (wait) return wait_for_completion(completion);
+    rt.progress->posted();
   } else {
     quiet_to(context, pe);  // a message keeps no order with what the channel has posted
     amo_by_message(pe, at.remote, op, type, value, compare, fetch);
@@ -80,8 +76,11 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
     std::memcpy(dest, from.local, n);
     return;
   }
-  Channel* channel = channel_of(context);
-  if (blocking == Blocking::no) return channel->ops->get(channel, pe, dest, from.remote, n, nullptr);
+  Channel* channel = context.channel;
+  if (blocking == Blocking::no) {
+    channel->ops->get(channel, pe, dest, from.remote, n, nullptr);
+    return rt.progress->posted();
+  }
   Completion completion;
   channel->ops->get(channel, pe, dest, from.remote, n, &completion);
   wait_for_completion(completion);
@@ -104,6 +103,14 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
   }
   amo_at(context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr,
          nullptr, pe, Blocking::no);
+}
+
+void get_internal(void* dest, const void* source, std::size_t n, int pe) {
+  Channel* channel = rt.world_context.channel;
+  const RemoteAddress from{SegmentId::heap, reinterpret_cast<std::uintptr_t>(source) - rt.heap.origin};
+  Completion completion;
+  channel->ops->get(channel, pe, dest, from, n, &completion);
+  wait_for_completion(completion);
 }
 
 }  // namespace shm

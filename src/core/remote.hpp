@@ -25,4 +25,7 @@ enum class Blocking : bool { no, yes };
                                      std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe,
                                      Blocking);
 
+/// The same for the runtime's own memory (core/internal), which is on another node.
+void get_internal(void* dest, const void* source, std::size_t n, int pe);
+
 }  // namespace shm

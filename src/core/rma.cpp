@@ -16,9 +16,12 @@ void check_strides(Call call, const Strides& strides) {
         call.name, strides.to_step, strides.from_step, least);
 }
 
-// Bytes from the first byte of the first block to the last of the last.
+// Bytes from the first byte of the first block to the last of the last; SIZE_MAX if they cannot be counted.
 std::size_t extent(const Strides& strides, std::ptrdiff_t step) {
-  return (strides.blocks - 1) * static_cast<std::size_t>(step) + strides.block;
+  std::size_t bytes = 0;
+  const bool overflow = __builtin_mul_overflow(strides.blocks - 1, static_cast<std::size_t>(step), &bytes) ||
+                        __builtin_add_overflow(bytes, strides.block, &bytes);
+  return overflow ? SIZE_MAX : bytes;
 }
 
 template <std::size_t kBlock>

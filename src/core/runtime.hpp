@@ -31,13 +31,16 @@ struct SymmetricSegment {
   std::size_t whole = 0;                  // an element that starts before base + whole ends in the segment
   const std::ptrdiff_t* delta = nullptr;  // [world PE]; kNoMapping: not on this node; 0 for this PE
   std::size_t size = 0;                   // 0: no such range (also before init: every test misses)
+  std::uintptr_t origin = 0;              // what RemoteAddress::offset counts from; at or below base
 
   SymmetricSegment() = default;
-  SymmetricSegment(std::uintptr_t first, std::size_t bytes, const std::ptrdiff_t* deltas)
-      : base(first),
-        whole(bytes > kLargestElement ? bytes - kLargestElement : 0),
+  /// The first `hidden` bytes are not the program's.
+  SymmetricSegment(std::uintptr_t first, std::size_t bytes, const std::ptrdiff_t* deltas, std::size_t hidden = 0)
+      : base(first + hidden),
+        whole(bytes - hidden > kLargestElement ? bytes - hidden - kLargestElement : 0),
         delta(deltas),
-        size(bytes) {}
+        size(bytes - hidden),
+        origin(first) {}
 
   /// One comparison, for objects of at most kLargestElement bytes; misses a few that end at the very end.
   bool starts(std::uintptr_t address) const { return address - base < whole; }

@@ -10,7 +10,9 @@ namespace shm {
 namespace {
 
 constexpr auto kYieldTime = std::chrono::milliseconds(1);
-constexpr long kLongestSleepUs = 2000;
+constexpr long kLongestSleepUs = 250;
+constexpr long kLongestSleepInLongWaitUs = 2000;
+constexpr long kLongWaitUs = 1'000'000;
 constexpr unsigned kNetworkPolls = 20;   // before the first yield, where each poll is a system call
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
 
@@ -31,8 +33,8 @@ void Waiter::pause_slowly() {
   if (yields_ % kYieldsPerLook == 0) sleepy_ = Clock::now() - start_ > kYieldTime;
   if (!sleepy_) {
     sched_yield();
-  } else if (gate_) {
-    armed_ = gate_->arm();  // may itself have done what is waited for: the caller looks once more before block()
+  } else if (gate_ && rt.network->wait_fd() >= 0) {
+    armed_ = gate_->arm();  // may itself do what is waited for: the caller looks once more before block()
   } else {
     const timespec time{0, sleep_time() * 1000};
     nanosleep(&time, nullptr);
@@ -53,7 +55,8 @@ void Waiter::block() {
 // Microseconds.
 long Waiter::sleep_time() const {
   const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_).count();
-  return std::clamp(static_cast<long>(waited / 16), 20L, kLongestSleepUs);
+  const long longest = waited < kLongWaitUs ? kLongestSleepUs : kLongestSleepInLongWaitUs;
+  return std::clamp(static_cast<long>(waited / 16), 20L, longest);
 }
 
 }  // namespace shm

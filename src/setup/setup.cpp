@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "setup/setup.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <thread>
 
 #include "base/fatal.hpp"
 #include "coll/active.hpp"
@@ -33,12 +37,38 @@ std::mutex start_mutex;
 
 std::vector<std::ptrdiff_t> heap_deltas, static_deltas;
 
+pid_t owner = -1;         // the process that started the library: a forked child is not a PE
+std::thread::id starter;  // the thread that started it
+
 void stop_at_exit(int status, void*);
 
-void abort_job(int code) {
-  fflush(nullptr);
-  if (world != nullptr) world->boot->abort(code);
+// Flushes what the program has written, but does not wait for a thread that holds a stream's lock, such as
+// one that reads its standard input.
+void flush_streams() {
+  auto flushed = std::make_shared<std::atomic<bool>>(false);
+  std::thread([flushed] {
+    fflush(nullptr);
+    flushed->store(true);
+  }).detach();
+  for (int i = 0; i < 200 && !flushed->load(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+[[noreturn]] void end_job(int code) {
+  if (getpid() == owner) {
+    flush_streams();
+    world->boot->abort(code);
+  }
   _exit(code);
+}
+
+void abort_job(int code) { end_job(code); }
+
+// A forked child must not act for its parent: calls in it find the library not started.
+void forget_in_child() {
+  rt.npes = 0;
+  rt.heap = rt.statics = {};
+  rt.progress = nullptr;
+  starts.store(0);
 }
 
 // Where the segments of node peers are mapped, relative to this PE's.
@@ -81,7 +111,7 @@ void fill_runtime() {
                                     rt.leaders.begin());
   rt.user_heap = world->user_heap;
   rt.memory = &memory;
-  rt.boot = world->boot.get();
+  rt.boot = world->boot;
   rt.network = world->network.get();
   const int host_pes = job.one_host ? job.size : static_cast<int>(rt.node_ranks.size());
   rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(host_pes)));
@@ -89,8 +119,9 @@ void fill_runtime() {
   std::size_t heap_size = memory.heap_stride();
   for (int pe = 0; pe < job.size; ++pe)
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
-  rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data()};
-  rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data()};
+  rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data(),
+             kInternalBytes};
+  rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data(), 0};
 }
 
 Status open_services() {
@@ -102,8 +133,8 @@ Status open_services() {
     rt.progress->start();
   }
   if (rt.me != 0) return {};
-  auto* base = reinterpret_cast<std::byte*>(rt.heap.base) + kInternalBytes;
-  auto allocator = HeapAllocator::create(base, rt.heap.size - kInternalBytes, rt.user_heap);
+  auto* base = reinterpret_cast<std::byte*>(rt.heap.base);
+  auto allocator = HeapAllocator::create(base, rt.heap.size, rt.user_heap);
   if (!allocator.ok()) return allocator.status();
   rt.allocator = allocator.value().release();
   return {};
@@ -114,17 +145,19 @@ Status join_world() {
   Result<std::unique_ptr<Boot>> boot = make_boot();
   if (!boot.ok()) return boot.status();
   if (Status status = boot.value()->join(rt.env); !status.ok()) return status;
-  const Job& job = boot.value()->job();
+  Boot* joined = boot.value().release();  // lives as long as the process
+  const Job& job = joined->job();
   set_identity(job.rank, job.size, job.host);
-  Boot* joined = boot.value().get();
-  Result<std::unique_ptr<World>> made = make_world(std::move(boot.value()), rt.env);
-  if (!made.ok()) {
+  Result<std::unique_ptr<World>> made = make_world(*joined, rt.env);
+  if (!made.ok()) {  // other PEs may be waiting for this one
     warn("%s", made.status().text().c_str());
     joined->abort(kErrorExit);
     _exit(kErrorExit);
   }
   world = made.value().release();
+  owner = getpid();
   set_abort_hook(abort_job);
+  pthread_atfork(nullptr, nullptr, forget_in_child);
   on_exit(stop_at_exit, nullptr);
   return {};
 }
@@ -133,6 +166,7 @@ Status start_first(int thread_level) {
   Result<Env> env = Env::read();
   if (!env.ok()) return env.status();
   rt.env = env.value();
+  starter = std::this_thread::get_id();
   if (Status status = join_world(); !status.ok()) return status;
   fill_runtime();
   rt.thread_level = thread_level;
@@ -154,6 +188,7 @@ void close_services() {
     delete rt.progress;
     rt.progress = nullptr;
     rt.network->close_channel(rt.world_context.channel);
+    rt.world_context.channel = nullptr;
   }
   delete rt.allocator;
   rt.allocator = nullptr;
@@ -200,17 +235,18 @@ bool library_started() { return starts.load() > 0; }
 
 namespace {
 
-// A program that returns from main without shmem_finalize (start_pes has none) still ends in order.
+// A program that returns from main without shmem_finalize (start_pes has none) still ends in order.  One that
+// failed does not wait for the others, nor does a thread that is not the library's: the launcher ends them.
 void stop_at_exit(int status, void*) {
-  // A PE that failed does not wait for the others; its launcher ends them.
+  if (getpid() != owner || std::this_thread::get_id() != starter) return;
   while (status == 0 && library_started()) stop_library();
 }
 
 }  // namespace
 
 void exit_job(int status) {
-  fflush(nullptr);
-  if (world != nullptr) world->boot->abort(status);
+  if (world != nullptr) end_job(status);
+  flush_streams();
   _exit(status);
 }
 

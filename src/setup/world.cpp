@@ -174,9 +174,9 @@ std::size_t default_heap(int pes_on_host) {
   return std::min(share / kHugePage * kHugePage, kLargestDefault);
 }
 
-Result<std::unique_ptr<World>> make_world(std::unique_ptr<Boot> boot, const Env& env) {
+Result<std::unique_ptr<World>> make_world(Boot& boot, const Env& env) {
   auto world = std::make_unique<World>();
-  world->boot = std::move(boot);
+  world->boot = &boot;
   const Job& job = world->boot->job();
   const NodeGroup group = group_of(job, env);
   const int host_pes = job.one_host ? job.size : group.size;

@@ -13,7 +13,7 @@
 namespace shm {
 
 struct World {
-  std::unique_ptr<Boot> boot;
+  Boot* boot = nullptr;
   std::unique_ptr<Network> network;  // null: all PEs are on one node
   std::unique_ptr<NodeMemory> memory;
   std::vector<int> leaders;   // lowest rank of each node, ascending
@@ -21,8 +21,8 @@ struct World {
   std::string mapper;
 };
 
-/// Collective over the job.  `boot` has joined.
-Result<std::unique_ptr<World>> make_world(std::unique_ptr<Boot> boot, const Env& env);
+/// Collective over the job.  `boot` has joined; it outlives the world.
+Result<std::unique_ptr<World>> make_world(Boot& boot, const Env& env);
 
 /// Bytes of heap that a PE gets where SHMEM_SYMMETRIC_SIZE is not set: its share of half the node's memory.
 std::size_t default_heap(int pes_on_host);

@@ -50,7 +50,9 @@ int address_rank(const fi_info& info) {
   }
   if (info.addr_format == FI_SOCKADDR_IN6) {
     const auto& address = *static_cast<const sockaddr_in6*>(info.src_addr);
-    return IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr) || IN6_IS_ADDR_LOOPBACK(&address.sin6_addr) ? kLoopbackRank + 1 : 1;
+    return IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr) || IN6_IS_ADDR_LOOPBACK(&address.sin6_addr)
+               ? kLoopbackRank + 1
+               : 1;
   }
   return 0;  // not IP: the provider knows best
 }

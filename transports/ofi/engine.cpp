@@ -104,6 +104,7 @@ bool Engine::poll() {
   lock_.lock();
   bool worked = reap();
   if (!deferred_.empty() || !unposted_.empty()) worked |= post_deferred();
+  backlog_.store(!deferred_.empty() || !unposted_.empty() || !to_self_.empty(), std::memory_order_relaxed);
   if (!worked && ops_.in_use() != 0 && ++empty_polls_ % 16 == 0) watch();
   const bool messages = !arrived_.empty() || !to_self_.empty();
   lock_.unlock();

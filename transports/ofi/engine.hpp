@@ -52,6 +52,7 @@ class Engine {
 
   /// As in Network.
   bool poll();
+  bool needs_poll() const { return backlog_.load(std::memory_order_relaxed); }
   bool may_block();
   long max_block_us() const { return block_limit_us_.load(std::memory_order_relaxed); }
 
@@ -92,6 +93,13 @@ class Engine {
   }
 
  private:
+  // The list, which is about to get an entry that waits for a poll.
+  template <class List>
+  List& backlog(List& list) {
+    backlog_.store(true, std::memory_order_relaxed);
+    return list;
+  }
+
   static constexpr int kReceives = 64;
   static constexpr std::uint32_t kMessageCredits = 32;
 
@@ -141,9 +149,10 @@ class Engine {
   Slab large_;     // bounce buffers of kMessageBuffer
   Slab incoming_;  // receive buffers
   std::vector<Receive> receives_;
-  std::vector<Receive*> arrived_;   // in order of arrival, handlers not yet run
-  std::vector<Receive*> unposted_;  // handlers run, provider had no room
-  std::deque<Deferred> deferred_;   // in order per PE
+  std::vector<Receive*> arrived_;     // in order of arrival, handlers not yet run
+  std::vector<Receive*> unposted_;    // handlers run, provider had no room
+  std::deque<Deferred> deferred_;     // in order per PE
+  std::atomic<bool> backlog_{false};  // something waits for a poll; may say so a poll too long
   std::deque<std::vector<std::byte>> to_self_;
   std::uint32_t round_ = 0;
 

@@ -62,7 +62,7 @@ bool Engine::deliver() {
     for (Receive* receive : batch) {
       deliver_one(receive->data, receive->length);
       std::scoped_lock guard(lock_);
-      if (!post_receive(receive)) unposted_.push_back(receive);
+      if (!post_receive(receive)) backlog(unposted_).push_back(receive);
     }
   }
   handling = outer;
@@ -108,13 +108,13 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
   std::memcpy(bytes.data(), &header, sizeof header);
   if (n != 0) std::memcpy(bytes.data() + sizeof header, message, n);
   if (pe == me_) {
-    to_self_.push_back(std::move(bytes));
+    backlog(to_self_).push_back(std::move(bytes));
     return;
   }
   channel->outstanding.fetch_add(1, std::memory_order_relaxed);
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   ++peer.deferred;
-  deferred_.push_back({channel, pe, std::move(bytes)});
+  backlog(deferred_).push_back({channel, pe, std::move(bytes)});
 }
 
 // Lock held.  A PE that has no room is passed over, its later messages too.

@@ -32,6 +32,7 @@ class FabricNetwork final : public Network {
   bool poll() override { return engine_.poll(); }
   int wait_fd() const override { return const_cast<Engine&>(engine_).endpoint().wait_fd(); }
   bool may_block() override { return engine_.may_block(); }
+  bool needs_poll() const override { return engine_.needs_poll(); }
   long max_block_us() const override { return engine_.max_block_us(); }
 
   // Constant.  supports() says no to all where atomics are not the target CPU's.
