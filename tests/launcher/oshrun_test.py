@@ -397,7 +397,7 @@ class Streams(Launcher):
 class Cleanup(Launcher):
     def test_killed_launcher_leaves_nothing(self):
         process = self.start("-n", 2, "sh", "-c",
-                             "touch $TMPDIR/atoll.$ATOLL_JOB_ID.$PMIX_RANK /dev/shm/atoll.$ATOLL_JOB_ID.$PMIX_RANK;"
+                             "touch \"$TMPDIR\"/atoll.$ATOLL_JOB_ID.$PMIX_RANK /dev/shm/atoll.$ATOLL_JOB_ID.$PMIX_RANK;"
                              "sleep 300 & echo ready $!; echo ready $$; wait")
         pids = self.ready_pids(process, 4)
         mine = "atoll.atoll-%d-" % process.pid
@@ -422,7 +422,7 @@ class Cleanup(Launcher):
         poll_until(lambda: not any(map(alive, pids)), "grandchildren gone")
 
     def test_files_of_a_failed_job_go(self):
-        self.run_job(3, "sh", "-c", "touch $TMPDIR/atoll.$ATOLL_JOB_ID.x /dev/shm/atoll.$ATOLL_JOB_ID.x; exit 3")
+        self.run_job(3, "sh", "-c", "touch \"$TMPDIR\"/atoll.$ATOLL_JOB_ID.x /dev/shm/atoll.$ATOLL_JOB_ID.x; exit 3")
         self.assertEqual([n for n in os.listdir("/dev/shm") if n.endswith(".x") and "atoll." in n], [])
 
     def test_no_process_of_the_launcher_stays(self):

@@ -78,7 +78,7 @@ def start_munge(folder):
     return daemon, private / "socket"
 
 
-def wait_until(condition, otherwise, seconds=20):
+def wait_until(condition, otherwise, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -122,7 +122,7 @@ def main():
     if os.geteuid() != 0:
         skip("node daemons need root")
     daemons = []
-    with tempfile.TemporaryDirectory(prefix="atoll-slurm.", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="atoll-slurm.", dir="/tmp", ignore_cleanup_errors=True) as folder:
         try:
             return run_job(pathlib.Path(folder), options, daemons)
         finally:

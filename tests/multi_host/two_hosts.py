@@ -126,7 +126,7 @@ def main():
     if os.geteuid() != 0:
         skip("making hosts needs root")
     hosts = []
-    with tempfile.TemporaryDirectory(prefix="atoll-hosts.") as folder:
+    with tempfile.TemporaryDirectory(prefix="atoll-hosts.", dir="/tmp") as folder:
         try:
             for name in NAMES:
                 hosts.append(Host(name))

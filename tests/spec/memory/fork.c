@@ -49,6 +49,17 @@ static void test_writes_of_the_parent_stay_in_the_parent(void) {
   close(ready[1]);
 }
 
+/* A child that ends by exit() runs the handlers that it inherited; it must not take part in the job's end. */
+static void test_a_child_may_exit(void) {
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) exit(5);
+  CHECK_EQ(code_of(child), 5);
+  const pid_t quiet_child = fork();
+  if (quiet_child == 0) exit(0);
+  CHECK_EQ(code_of(quiet_child), 0);
+}
+
 static void test_commands(void) {
   CHECK_EQ(system("exit 3"), 3 << 8);
   FILE* output = popen("echo 17", "r");
@@ -61,6 +72,7 @@ int main(void) {
   shmem_init();
   test_writes_of_a_child_are_private();
   test_writes_of_the_parent_stay_in_the_parent();
+  test_a_child_may_exit();
   test_commands();
   shmem_barrier_all();
   /* The parent's variables are still what its peers reach. */
