@@ -133,6 +133,37 @@ static void get_version_null(void) { shmem_info_get_version(&(int){0}, NULL); }
 static void query_thread_null(void) { shmem_query_thread(NULL); }
 static void query_initialized_null(void) { shmem_query_initialized(NULL); }
 
+/* Collectives: refused by each PE for itself, whether or not the data would ride in a message. */
+static long big[8192], psync[SHMEM_REDUCE_SYNC_SIZE];
+static void reduce_to_private(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, no_block, big, 1); }
+static void reduce_from_private(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void broadcast_to_private(void) { shmem_long_broadcast(SHMEM_TEAM_WORLD, no_block, big, 1, 0); }
+static void collect_from_private(void) { shmem_long_collect(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void fcollect_to_private(void) { shmem_long_fcollect(SHMEM_TEAM_WORLD, no_block, big, 1); }
+static void alltoall_from_private(void) { shmem_long_alltoall(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void alltoalls_to_private(void) { shmem_long_alltoalls(SHMEM_TEAM_WORLD, no_block, big, 1, 1, 1); }
+static void scan_from_private(void) { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void reduce_to_private_large(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, no_block, big, 4096); }
+static void reduce_from_private_large(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void broadcast_to_private_large(void) {
+  shmem_long_broadcast(SHMEM_TEAM_WORLD, no_block, big, 4096, 0);
+}
+static void collect_from_private_large(void) { shmem_long_collect(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void fcollect_to_private_large(void) { shmem_long_fcollect(SHMEM_TEAM_WORLD, no_block, big, 4096); }
+static void alltoall_from_private_large(void) { shmem_long_alltoall(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void alltoalls_to_private_large(void) {
+  shmem_long_alltoalls(SHMEM_TEAM_WORLD, no_block, big, 1, 1, 4096);
+}
+static void scan_from_private_large(void) { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void broadcast64_from_private(void) {
+  shmem_broadcast64(big, no_block, 1, 0, 0, 0, shmem_n_pes(), psync);
+}
+static void to_all_to_private(void) {
+  shmem_long_sum_to_all(no_block, big, 1, 0, 0, shmem_n_pes(), NULL, psync);
+}
+static void fcollect64_to_private(void) { shmem_fcollect64(no_block, big, 1, 0, 0, shmem_n_pes(), psync); }
+static void fcollect_past_heap(void) { shmem_long_fcollect(SHMEM_TEAM_WORLD, big, big, heap_end / 16); }
+
 #define CASE(NAME) \
   { #NAME, NAME }
 static const struct {
@@ -221,6 +252,26 @@ static const struct {
     CASE(get_version_null),
     CASE(query_thread_null),
     CASE(query_initialized_null),
+    CASE(reduce_to_private),
+    CASE(reduce_from_private),
+    CASE(broadcast_to_private),
+    CASE(collect_from_private),
+    CASE(fcollect_to_private),
+    CASE(alltoall_from_private),
+    CASE(alltoalls_to_private),
+    CASE(scan_from_private),
+    CASE(reduce_to_private_large),
+    CASE(reduce_from_private_large),
+    CASE(broadcast_to_private_large),
+    CASE(collect_from_private_large),
+    CASE(fcollect_to_private_large),
+    CASE(alltoall_from_private_large),
+    CASE(alltoalls_to_private_large),
+    CASE(scan_from_private_large),
+    CASE(broadcast64_from_private),
+    CASE(to_all_to_private),
+    CASE(fcollect64_to_private),
+    CASE(fcollect_past_heap),
 };
 
 /* These are collective. */
