@@ -16,8 +16,8 @@ template <std::size_t kBytes>
 void sized_alltoalls(Call call, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
                      std::size_t n, int start, int log_stride, int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
-  alltoall(set.group(), call, blocks_of(call, "dst", dest, dst, kBytes, n, size),
-           blocks_of(call, "sst", source, sst, kBytes, n, size));
+  alltoall(set.group(), call, blocks_of(call, kDestSide, dest, dst, kBytes, n, size),
+           blocks_of(call, kSourceSide, source, sst, kBytes, n, size));
 }
 
 template <std::size_t kBytes>
@@ -32,21 +32,27 @@ void sized_broadcast(Call call, void* dest, const void* source, std::size_t n, i
                      int log_stride, int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
   Group& g = set.group();
-  broadcast(g, call, dest, source, bytes_of(call, n, kBytes), checked_root(call, g, root), false);
+  const std::size_t bytes = bytes_of(call, n, kBytes);
+  check_both(call, dest, bytes, source, bytes);
+  broadcast(g, call, dest, source, bytes, checked_root(call, g, root), false);
 }
 
 template <std::size_t kBytes>
 void sized_collect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
                    int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
-  collect(set.group(), call, dest, source, bytes_of(call, n, kBytes));
+  const std::size_t bytes = bytes_of(call, n, kBytes);
+  check_both(call, dest, bytes, source, bytes);
+  collect(set.group(), call, dest, source, bytes);
 }
 
 template <std::size_t kBytes>
 void sized_fcollect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
                     int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
-  fcollect(set.group(), call, dest, source, bytes_of(call, n, kBytes));
+  const std::size_t bytes = bytes_of(call, n, kBytes);
+  check_both(call, dest, bytes_of_all(call, set.group(), bytes), source, bytes);
+  fcollect(set.group(), call, dest, source, bytes);
 }
 
 // ---- Reductions; the library has work arrays of its own
@@ -55,6 +61,8 @@ template <ReduceOp op, class T>
 void to_all(Call call, T* dest, const T* source, int n, const Triplet& triplet, long* psync) {
   if (n < 0) fatal("%s: nreduce is %d; allowed is 0 and more", call.name, n);
   const ActiveSet set(call, triplet, psync);
+  const std::size_t bytes = bytes_of(call, static_cast<std::size_t>(n), sizeof(T));
+  check_both(call, dest, bytes, source, bytes);
   reduce(set.group(), call, kReduction<op, T>, dest, source, static_cast<std::size_t>(n));
 }
 

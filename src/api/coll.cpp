@@ -9,15 +9,31 @@ namespace {
 
 int broadcast_in(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n, int root) {
   Group& g = group_of(call, team);
+  check_both(call, dest, n, source, n);
   broadcast(g, call, dest, source, n, checked_root(call, g, root), true);
+  return 0;
+}
+
+// What the others contribute is not known yet; dest has room for at least what this PE does.
+int collect_in(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n) {
+  Group& g = group_of(call, team);
+  check_both(call, dest, n, source, n);
+  collect(g, call, dest, source, n);
+  return 0;
+}
+
+int fcollect_in(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n) {
+  Group& g = group_of(call, team);
+  check_both(call, dest, bytes_of_all(call, g, n), source, n);
+  fcollect(g, call, dest, source, n);
   return 0;
 }
 
 int alltoall_in(Call call, shmem_team_t team, void* dest, const void* source, std::ptrdiff_t dst,
                 std::ptrdiff_t sst, std::size_t count, std::size_t element) {
   Group& g = group_of(call, team);
-  alltoall(g, call, blocks_of(call, "dst", dest, dst, element, count, g.size()),
-           blocks_of(call, "sst", source, sst, element, count, g.size()));
+  alltoall(g, call, blocks_of(call, kDestSide, dest, dst, element, count, g.size()),
+           blocks_of(call, kSourceSide, source, sst, element, count, g.size()));
   return 0;
 }
 
@@ -41,14 +57,12 @@ int _broadcast(Call call, shmem_team_t team, T* dest, const T* source, std::size
 
 template <class T>
 int _collect(Call call, shmem_team_t team, T* dest, const T* source, std::size_t n) {
-  collect(group_of(call, team), call, dest, source, bytes_of(call, n, sizeof(T)));
-  return 0;
+  return collect_in(call, team, dest, source, bytes_of(call, n, sizeof(T)));
 }
 
 template <class T>
 int _fcollect(Call call, shmem_team_t team, T* dest, const T* source, std::size_t n) {
-  fcollect(group_of(call, team), call, dest, source, bytes_of(call, n, sizeof(T)));
-  return 0;
+  return fcollect_in(call, team, dest, source, bytes_of(call, n, sizeof(T)));
 }
 
 // ---- Bytes
@@ -71,14 +85,12 @@ int sized_broadcast(Call call, shmem_team_t team, void* dest, const void* source
 
 template <std::size_t kBytes>
 int sized_collect(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n) {
-  collect(group_of(call, team), call, dest, source, bytes_of(call, n, kBytes));
-  return 0;
+  return collect_in(call, team, dest, source, bytes_of(call, n, kBytes));
 }
 
 template <std::size_t kBytes>
 int sized_fcollect(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n) {
-  fcollect(group_of(call, team), call, dest, source, bytes_of(call, n, kBytes));
-  return 0;
+  return fcollect_in(call, team, dest, source, bytes_of(call, n, kBytes));
 }
 
 }  // namespace

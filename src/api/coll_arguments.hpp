@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/fatal.hpp"
-#include "coll/teams.hpp"
 #include "coll/collectives.hpp"
+#include "coll/teams.hpp"
 
 namespace shm::api {
 
@@ -16,21 +16,50 @@ inline std::size_t bytes_of(Call call, std::size_t count, std::size_t element) {
   fatal("%s: nelems is %zu elements of %zu bytes, more than memory can hold", call.name, count, element);
 }
 
+/// Ends the job unless the n bytes at `address` are symmetric memory of this PE, which small payloads that
+/// ride in messages would not find out.  n may be 0: then nothing is looked at.  REQUIRES: the library is
+/// initialised.
+inline void check_symmetric(Call call, const char* argument, const void* address, std::size_t n) {
+  const auto a = reinterpret_cast<std::uintptr_t>(address);
+  if (n == 0 || rt.heap.holds(a, n) || rt.statics.holds(a, n)) [[likely]]
+    return;
+  resolve(call, argument, address, n, rt.me);
+}
+
+/// Both sides of a collective.
+inline void check_both(Call call, const void* dest, std::size_t to, const void* source, std::size_t from) {
+  check_symmetric(call, "dest", dest, to);
+  check_symmetric(call, "source", source, from);
+}
+
+/// n bytes from each member.
+inline std::size_t bytes_of_all(Call call, const Group& g, std::size_t n) {
+  return bytes_of(call, n, static_cast<std::size_t>(g.size()));
+}
+
 inline int checked_root(Call call, const Group& g, int root) {
   if (static_cast<unsigned>(root) < static_cast<unsigned>(g.size())) [[likely]]
     return root;
   fatal("%s: PE_root is %d; allowed is 0 to %d", call.name, root, g.size() - 1);
 }
 
+/// What the user knows one side of an alltoall as.
+struct SideNames {
+  const char *base, *stride;
+};
+inline constexpr SideNames kDestSide{"dest", "dst"}, kSourceSide{"source", "sst"};
+
 /// One side of an alltoall; `stride` in elements.
-inline Blocks blocks_of(Call call, const char* argument, const void* base, std::ptrdiff_t stride,
+inline Blocks blocks_of(Call call, SideNames names, const void* base, std::ptrdiff_t stride,
                         std::size_t element, std::size_t count, int pes) {
-  if (stride < 1 && count > 0) fatal("%s: %s is %td; allowed is 1 and more", call.name, argument, stride);
+  if (stride < 1 && count > 0) fatal("%s: %s is %td; allowed is 1 and more", call.name, names.stride, stride);
   std::size_t all = 0;
   if (__builtin_mul_overflow(count, static_cast<std::size_t>(pes), &all)) all = SIZE_MAX;
   bytes_of(call, all, element * static_cast<std::size_t>(stride));
-  return {static_cast<std::byte*>(const_cast<void*>(base)), element, count,
-          element * static_cast<std::size_t>(stride)};
+  const Blocks blocks{static_cast<std::byte*>(const_cast<void*>(base)), element, count,
+                      element * static_cast<std::size_t>(stride)};
+  if (count > 0) check_symmetric(call, names.base, base, blocks.extent(pes));
+  return blocks;
 }
 
 }  // namespace shm::api

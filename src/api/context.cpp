@@ -13,17 +13,20 @@ extern "C" {
 
 int pshmem_ctx_create(long options, shmem_ctx_t* ctx) {
   if (!shm::initialised()) shm::fatal("shmem_ctx_create: called before shmem_init or after shmem_finalize");
+  shm::check_result({"shmem_ctx_create"}, "ctx", ctx);
   *ctx = shm::create_context(shm::world_team(), options);
   return *ctx == SHMEM_CTX_INVALID ? 1 : 0;
 }
 
 int pshmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t* ctx) {
   const shm::Team* t = shm::find_team({"shmem_team_create_ctx"}, "team", team);
+  shm::check_result({"shmem_team_create_ctx"}, "ctx", ctx);
   *ctx = t != nullptr ? shm::create_context(*t, options) : SHMEM_CTX_INVALID;
   return *ctx == SHMEM_CTX_INVALID ? 1 : 0;
 }
 
 int pshmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team) {
+  shm::check_result({"shmem_ctx_get_team"}, "team", team);
   *team = SHMEM_TEAM_INVALID;
   if (ctx == SHMEM_CTX_INVALID) return 1;
   *team = shm::handle_of(*shm::context_of({"shmem_ctx_get_team"}, ctx).team);

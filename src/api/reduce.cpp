@@ -8,8 +8,10 @@ namespace {
 
 template <ReduceOp op, class T>
 int reduce_in(Call call, shmem_team_t team, T* dest, const T* source, std::size_t n) {
-  bytes_of(call, n, sizeof(T));
-  reduce(group_of(call, team), call, kReduction<op, T>, dest, source, n);
+  const std::size_t bytes = bytes_of(call, n, sizeof(T));
+  Group& g = group_of(call, team);
+  check_both(call, dest, bytes, source, bytes);
+  reduce(g, call, kReduction<op, T>, dest, source, n);
   return 0;
 }
 
@@ -29,8 +31,10 @@ ATOLL_REDUCE(prod, prod)
 
 template <class T>
 int scan_in(Call call, shmem_team_t team, T* dest, const T* source, std::size_t n, bool inclusive) {
-  bytes_of(call, n, sizeof(T));
-  scan(group_of(call, team), call, kReduction<ReduceOp::sum, T>, dest, source, n, inclusive);
+  const std::size_t bytes = bytes_of(call, n, sizeof(T));
+  Group& g = group_of(call, team);
+  check_both(call, dest, bytes, source, bytes);
+  scan(g, call, kReduction<ReduceOp::sum, T>, dest, source, n, inclusive);
   return 0;
 }
 

@@ -56,9 +56,15 @@ int pshmem_init_thread(int requested, int* provided) {
   return 0;
 }
 
-void pshmem_query_thread(int* provided) { *provided = rt.thread_level; }
+void pshmem_query_thread(int* provided) {
+  shm::check_result({"shmem_query_thread"}, "provided", provided);
+  *provided = rt.thread_level;
+}
 
-void pshmem_query_initialized(int* initialized) { *initialized = shm::library_started() ? 1 : 0; }
+void pshmem_query_initialized(int* initialized) {
+  shm::check_result({"shmem_query_initialized"}, "initialized", initialized);
+  *initialized = shm::library_started() ? 1 : 0;
+}
 
 void pshmem_finalize(void) {
   if (!shm::library_started()) shm::fatal("shmem_finalize: called before shmem_init, or once too often");
@@ -85,11 +91,16 @@ int pshmem_addr_accessible(const void* address, int pe) {
 void* pshmem_ptr(const void* dest, int pe) { return reachable(dest, pe); }
 
 void pshmem_info_get_version(int* major, int* minor) {
+  shm::check_result({"shmem_info_get_version"}, "major", major);
+  shm::check_result({"shmem_info_get_version"}, "minor", minor);
   *major = SHMEM_MAJOR_VERSION;
   *minor = SHMEM_MINOR_VERSION;
 }
 
-void pshmem_info_get_name(char* name) { std::strcpy(name, SHMEM_VENDOR_STRING); }
+void pshmem_info_get_name(char* name) {
+  shm::check_result({"shmem_info_get_name"}, "name", name);
+  std::strcpy(name, SHMEM_VENDOR_STRING);
+}
 
 void pshmem_pcontrol(int, ...) {}
 

@@ -18,6 +18,8 @@ int contexts_in(const shmem_team_config_t* config, long mask) {
 // x teams are the rows, y teams the columns of a grid that is filled row by row.
 int split_grid(Call call, shmem_team_t parent, int xrange, const int contexts[2], shmem_team_t* x,
                shmem_team_t* y) {
+  shm::check_result(call, "xaxis_team", x);
+  shm::check_result(call, "yaxis_team", y);
   *x = *y = SHMEM_TEAM_INVALID;
   const Team* team = shm::find_team(call, "parent_team", parent);
   if (team == nullptr || xrange < 1) return 1;
@@ -69,6 +71,7 @@ void* pshmem_team_ptr(shmem_team_t team, const void* dest, int pe) {
 int pshmem_team_split_strided(shmem_team_t parent, int start, int stride, int npes,
                               const shmem_team_config_t* config, long mask, shmem_team_t* made) {
   const Call call{"shmem_team_split_strided"};
+  shm::check_result(call, "new_team", made);
   *made = SHMEM_TEAM_INVALID;
   if (shm::find_team(call, "parent_team", parent) == nullptr) return 1;
   return shm::split_team(call, parent, {start, stride, npes}, contexts_in(config, mask), made);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/env.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -40,6 +41,10 @@ bool parse(std::optional<std::size_t>& out, std::string_view text, const char*, 
   return out.has_value();
 }
 
+// Far from where sums and products of them, or a clock's ticks, do not fit any more.
+constexpr double kLargestCount = 1e9;
+constexpr double kLongestSeconds = 30 * 86400;
+
 bool parse_number(std::string_view text, double& out) {
   const std::string copy(text);
   char* end = nullptr;
@@ -48,18 +53,18 @@ bool parse_number(std::string_view text, double& out) {
 }
 
 bool parse_count(Env::Count& out, std::string_view text, std::string& rule) {
-  rule = "a non-negative whole number, or auto";
+  rule = "a whole number from 0 to 1000000000, or auto";
   if (text.empty() || text == "auto") return true;
   double number = 0;
-  if (!parse_number(text, number) || number < 0 || number > 1e15 || number != std::floor(number))
+  if (!parse_number(text, number) || number < 0 || number > kLargestCount || number != std::floor(number))
     return false;
   out = static_cast<std::uint64_t>(number);
   return true;
 }
 
 bool parse(double& out, std::string_view text, const char*, std::string& rule) {
-  rule = "a number of seconds above 0";
-  return parse_number(text, out) && out > 0;
+  rule = "a number of seconds above 0, at most 2592000 (30 days)";
+  return parse_number(text, out) && out > 0 && out <= kLongestSeconds;
 }
 
 bool parse_choice(std::string& out, std::string_view text, std::string_view words, std::string& rule) {
@@ -95,6 +100,42 @@ bool read_Choice(std::string& out, std::string_view t, const char* d, std::strin
 bool read_Text(std::string& out, std::string_view t, const char*, std::string&) {
   out = t;
   return true;
+}
+
+// How many letters must be added, removed or replaced (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+constexpr std::string_view kNames[] = {
+#define ENV(NAME, KIND, member, def, help) #NAME,
+#include "base/env.def"
+#undef ENV
+};
+
+// The variable that `name`, which is none, is probably meant to be; or nothing.
+std::string_view meant_by(std::string_view name) {
+  constexpr std::size_t kTypingErrors = 2;
+  std::string_view nearest;
+  std::size_t least = kTypingErrors + 1;
+  for (const std::string_view ours : kNames) {
+    const std::size_t distance = edit_distance(name, ours);
+    if (distance >= least || distance >= ours.size() / 2 + 1) continue;
+    least = distance;
+    nearest = ours;
+  }
+  return nearest;
 }
 
 std::string show(bool value) { return value ? "1" : "0"; }
@@ -150,6 +191,23 @@ Result<Env> Env::read() {
 #include "base/env.def"
 #undef ENV
   return env;
+}
+
+std::vector<std::string> misspelt_variables() {
+  constexpr std::string_view kPrefix = "SHMEM_";
+  std::vector<std::string> found;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with(kPrefix) || equals == text.npos || equals + 1 == text.size()) continue;
+    const std::string_view name = text.substr(kPrefix.size(), equals - kPrefix.size());
+    if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) continue;
+    const std::string_view meant = meant_by(name);
+    if (meant.empty()) continue;
+    found.push_back(std::string(text.substr(0, equals)) + " is not known here; is SHMEM_" +
+                    std::string(meant) + " meant?");
+  }
+  return found;
 }
 
 std::string Env::describe() const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.hpp"
 
@@ -16,8 +17,9 @@ namespace shm {
 struct Env {
   // Kinds of variables.  A variable that is set to nothing counts as unset.
   // Flag: "0", "off", "no" and "false" are false, anything else is true.
-  // Size: see parse_size(); unset: empty.  Count: a non-negative number, or "auto": empty.
-  // Choice: one of the words of the row, the first is the default.  Text: anything.  Seconds: a number > 0.
+  // Size: see parse_size(); unset: empty.  Count: a whole number up to 1e9, or "auto": empty.
+  // Choice: one of the words of the row, the first is the default.  Text: anything.
+  // Seconds: a number above 0, at most 30 days.
   using Flag = bool;
   using Size = std::optional<std::size_t>;
   using Count = std::optional<std::uint64_t>;
@@ -35,6 +37,10 @@ struct Env {
   /// One line per variable: name, value in force, default, help.
   std::string describe() const;
 };
+
+/// One sentence for each SHMEM_ variable that is set, is none of ours, and differs from one of ours by so
+/// little that it is probably misspelt.  Others are left alone: they may be another library's.
+std::vector<std::string> misspelt_variables();
 
 /// A size as the specification writes it (SHMEM_SYMMETRIC_SIZE): a non-negative integer or decimal, then at
 /// most one suffix of kKmMgGtT (powers of 1024); what follows the suffix is ignored; fractions are rounded

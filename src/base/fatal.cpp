@@ -13,6 +13,7 @@ namespace {
 
 std::string identity;  // empty until the rank is known
 AbortHook abort_hook = nullptr;
+bool debug_on = false;
 
 // One write(2), so that lines of several PEs are not mixed.
 void print_line(const char* format, va_list arguments) {
@@ -41,6 +42,16 @@ void fatal(const char* format, ...) {
   va_end(arguments);
   if (abort_hook != nullptr) abort_hook(kErrorExit);
   _exit(kErrorExit);
+}
+
+void set_debug(bool on) { debug_on = on; }
+
+void debug(const char* format, ...) {
+  if (!debug_on) return;
+  va_list arguments;
+  va_start(arguments, format);
+  print_line(format, arguments);
+  va_end(arguments);
 }
 
 void warn(const char* format, ...) {

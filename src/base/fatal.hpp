@@ -23,4 +23,8 @@ void set_abort_hook(AbortHook hook);
 /// Prints the same kind of line and returns.
 [[gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void warn(const char* format, ...);
 
+/// Prints the same kind of line if debugging is on (SHMEM_DEBUG), which it is not before set_debug(true).
+void set_debug(bool on);
+[[gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void debug(const char* format, ...);
+
 }  // namespace shm

@@ -77,7 +77,7 @@ int slot_of(const Team& team) {
 bool valid(const Team& parent, const TeamSplit& split) {
   if (split.size < 1 || split.start < 0 || split.start >= parent.size) return false;
   if (split.stride == 0) return split.size == 1;
-  const std::int64_t last = split.start + static_cast<std::int64_t>(split.size - 1) * split.stride;
+  const std::int64_t last = split.start + (static_cast<std::int64_t>(split.size) - 1) * split.stride;
   return last >= 0 && last < parent.size;
 }
 
@@ -130,8 +130,10 @@ int split_team(Call call, shmem_team_t parent_handle, const TeamSplit& split, in
   Group& parent = group_of(call, parent_handle);
   if (!valid(parent.team, split)) return 1;  // on all: the arguments are the same
   Team team = parent.team;
+  // Places of the parent's members and of ours, so no int is too small.  A team of one may have been asked
+  // for with any stride.
   team.start += split.start * parent.team.stride;
-  team.stride *= split.stride;
+  team.stride = split.size == 1 ? 1 : team.stride * split.stride;
   team.size = split.size;
   team.me = team.member(rt.me);
   const int slot = agree_on_slot(exchange_over(parent, call), parent.slot, team.me >= 0);

@@ -38,6 +38,15 @@ template <class T>
   return nullptr;
 }
 
+/// The same for a word that atomics and waits access at once, which must be aligned to its size: else null,
+/// too; check_aligned() tells the user.
+template <class T>
+[[gnu::always_inline]] inline T* mapped_word(const T* word, int pe) {
+  if ((reinterpret_cast<std::uintptr_t>(word) & (sizeof(T) - 1)) != 0) [[unlikely]]
+    return nullptr;
+  return mapped(word, pe);
+}
+
 /// The same for n bytes.
 [[gnu::always_inline]] inline std::byte* mapped(const void* bytes, std::size_t n, int pe) {
   const auto address = reinterpret_cast<std::uintptr_t>(bytes);
@@ -72,6 +81,17 @@ struct Target {
 
 /// Ends the job unless the library is initialised and `pe` names a PE of the world.
 [[gnu::cold]] void check_pe(Call call, int pe);
+
+/// Ends the job if `address` is not a multiple of `alignment`, a power of two, or the library not
+/// initialised.
+[[gnu::cold]] void check_aligned(Call call, const char* argument, const void* address, std::size_t alignment);
+
+/// Ends the job if a pointer to where a result should go is null.
+[[noreturn, gnu::cold]] void refuse_null(Call call, const char* argument);
+[[gnu::always_inline]] inline void check_result(Call call, const char* argument, const void* result) {
+  if (result == nullptr) [[unlikely]]
+    refuse_null(call, argument);
+}
 
 /// The context behind a handle, and the world number of `pe` in it.  Ends the job if the handle is invalid or
 /// the PE is not in the context's team.

@@ -8,27 +8,37 @@ namespace shm {
 
 namespace detail {
 
+template <AtomicOp op>
+constexpr const char* target_name() {
+  return op == AtomicOp::fetch ? "source" : "dest";
+}
+
 // Out of line, so that operands live in memory only when they must.
 template <AtomicOp op, class T>
 [[gnu::cold, gnu::noinline]] T fetch_remotely(Call call, shmem_ctx_t ctx, const T* at, T value, T compare,
                                               int pe) {
   T old{};
-  remote_amo(call, op == AtomicOp::fetch ? "source" : "dest", context_of(call, ctx), op, atomic_type<T>(),
-             const_cast<T*>(at), &value, &compare, &old, pe, Blocking::yes);
+  check_aligned(call, target_name<op>(), at, sizeof(T));
+  remote_amo(call, target_name<op>(), context_of(call, ctx), op, atomic_type<T>(), const_cast<T*>(at), &value,
+             &compare, &old, pe, Blocking::yes);
   return old;
 }
 
 template <AtomicOp op, class T>
-[[gnu::cold, gnu::noinline]] void update_remotely(Call call, shmem_ctx_t ctx, T* at, T value, int pe) {
-  remote_amo(call, "dest", context_of(call, ctx), op, atomic_type<T>(), at, &value, nullptr, nullptr, pe,
+[[gnu::cold, gnu::noinline]] void update_remotely(Call call, const char* argument, shmem_ctx_t ctx, T* at,
+                                                  T value, int pe) {
+  check_aligned(call, argument, at, sizeof(T));
+  remote_amo(call, argument, context_of(call, ctx), op, atomic_type<T>(), at, &value, nullptr, nullptr, pe,
              Blocking::no);
 }
 
 template <AtomicOp op, class T>
 [[gnu::cold, gnu::noinline]] void start_remotely(Call call, shmem_ctx_t ctx, T* fetch, const T* at, T value,
                                                  T compare, int pe) {
-  remote_amo(call, op == AtomicOp::fetch ? "source" : "dest", context_of(call, ctx), op, atomic_type<T>(),
-             const_cast<T*>(at), &value, &compare, fetch, pe, Blocking::no);
+  check_aligned(call, target_name<op>(), at, sizeof(T));
+  check_result(call, "fetch", fetch);
+  remote_amo(call, target_name<op>(), context_of(call, ctx), op, atomic_type<T>(), const_cast<T*>(at), &value,
+             &compare, fetch, pe, Blocking::no);
 }
 
 }  // namespace detail
@@ -38,19 +48,20 @@ template <AtomicOp op, class T>
 [[gnu::always_inline]] inline T amo_fetch(Call call, shmem_ctx_t ctx, const T* at, T value, T compare,
                                           int pe) {
   pe = to_world(call, ctx, pe);
-  if (T* here = const_cast<T*>(mapped(at, pe))) [[likely]]
+  if (T* here = const_cast<T*>(mapped_word(at, pe))) [[likely]]
     return atomic_apply<op>(here, value, compare);
   return detail::fetch_remotely<op>(call, ctx, at, value, compare, pe);
 }
 
-/// Returns nothing and waits for nothing.
+/// Returns nothing and waits for nothing.  `argument` is what the user knows `at` as.
 template <AtomicOp op, class T>
-[[gnu::always_inline]] inline void amo_update(Call call, shmem_ctx_t ctx, T* at, T value, int pe) {
+[[gnu::always_inline]] inline void amo_update(Call call, shmem_ctx_t ctx, T* at, T value, int pe,
+                                              const char* argument = "dest") {
   pe = to_world(call, ctx, pe);
-  if (T* here = mapped(at, pe)) [[likely]] {
+  if (T* here = mapped_word(at, pe)) [[likely]] {
     atomic_apply<op>(here, value);
   } else {
-    detail::update_remotely<op>(call, ctx, at, value, pe);
+    detail::update_remotely<op>(call, argument, ctx, at, value, pe);
   }
 }
 
@@ -59,7 +70,7 @@ template <AtomicOp op, class T>
 [[gnu::always_inline]] inline void amo_start(Call call, shmem_ctx_t ctx, T* fetch, const T* at, T value,
                                              T compare, int pe) {
   pe = to_world(call, ctx, pe);
-  if (T* here = const_cast<T*>(mapped(at, pe))) [[likely]] {
+  if (T* here = const_cast<T*>(mapped_word(at, pe)); here != nullptr && fetch != nullptr) [[likely]] {
     *fetch = atomic_apply<op>(here, value, compare);
   } else {
     detail::start_remotely<op>(call, ctx, fetch, at, value, compare, pe);

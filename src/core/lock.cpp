@@ -22,6 +22,8 @@ std::uint32_t* place_of(long* lock) { return reinterpret_cast<std::uint32_t*>(lo
 // Locks are spread over the PEs by their place in symmetric memory, which is the same on all.
 int home_of(Call call, const long* lock) {
   const auto a = reinterpret_cast<std::uintptr_t>(lock);
+  if (a % sizeof *lock != 0) [[unlikely]]
+    check_aligned(call, "lock", lock, sizeof *lock);
   if (rt.heap.holds(a, sizeof *lock)) [[likely]]
     return static_cast<int>((a - rt.heap.base) / sizeof *lock % rt.npes);
   if (rt.statics.holds(a, sizeof *lock))

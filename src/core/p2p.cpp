@@ -8,10 +8,12 @@
 
 namespace shm {
 
-void check_wait(Call call, const char* argument, const void* words, std::size_t n, int cmp) {
+void check_wait(Call call, const char* argument, const void* words, std::size_t word, std::size_t n,
+                int cmp) {
   if (static_cast<unsigned>(cmp) > SHMEM_CMP_GE) {
     fatal("%s: cmp is %d; allowed are the SHMEM_CMP_ constants EQ, NE, GT, LE, LT and GE", call.name, cmp);
   }
+  check_aligned(call, argument, words, word);
   resolve(call, argument, words, n, rt.me);
 }
 

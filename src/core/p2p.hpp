@@ -27,8 +27,10 @@ template <class T>
   }
 }
 
-/// Ends the job unless `cmp` is a comparison and [words, words + n) is symmetric memory of this PE.
-[[gnu::cold]] void check_wait(Call call, const char* argument, const void* words, std::size_t n, int cmp);
+/// Ends the job unless `cmp` is a comparison, `words` is aligned to the size of a word, and [words, words +
+/// n) is symmetric memory of this PE.
+[[gnu::cold]] void check_wait(Call call, const char* argument, const void* words, std::size_t word,
+                              std::size_t n, int cmp);
 
 /// The word as its region sees it.
 [[gnu::cold]] std::uint64_t load_from_region(const void* word, std::size_t n);
@@ -38,11 +40,14 @@ template <class T>
 class Words {
  public:
   Words(Call call, const char* argument, const T* words, std::size_t count, int cmp) : words_(words) {
-    const bool known = rt.heap.holds(reinterpret_cast<std::uintptr_t>(words), count * sizeof(T)) &&
+    const auto address = reinterpret_cast<std::uintptr_t>(words);
+    std::size_t n = 0;
+    if (__builtin_mul_overflow(count, sizeof(T), &n)) n = SIZE_MAX;  // which no memory holds
+    const bool known = rt.heap.holds(address, n) && (address & (sizeof(T) - 1)) == 0 &&
                        static_cast<unsigned>(cmp) <= SHMEM_CMP_GE;
     if (!known && count > 0) [[unlikely]] {
-      check_wait(call, argument, words, count * sizeof(T), cmp);
-      paged_ = find_region(reinterpret_cast<std::uintptr_t>(words), count * sizeof(T)) != nullptr;
+      check_wait(call, argument, words, sizeof(T), n, cmp);
+      paged_ = find_region(address, n) != nullptr;
     }
   }
 

@@ -81,8 +81,8 @@ function(add_spec_test name)
   endforeach()
 endfunction()
 
-# A program that does something wrong: the job must end by itself within seconds, with a code other than 0, and
-# the library must have said so in exactly one line, which matches EXPECT ("": in none at all).  The launcher adds a
+# A program that does something wrong: the job must end by itself within seconds, with CODE (default: 1, that of an
+# error which the library has found, so that a crash does not count), and the library must have said so in exactly one line, which matches EXPECT ("": in none at all).  The launcher adds a
 # line only where LAUNCHER expects it: for PEs that end before they have joined the job.
 #   add_failure_test(<name> SOURCES <files> | PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [PES <n>]
 #                    [VIRTUAL_NODES <n>] EXPECT <regex> [LAUNCHER <regex>] [OUTPUT <regex>] [CODE <exit code>] [ENV <NAME=VALUE>...])
@@ -97,6 +97,9 @@ function(add_failure_test name)
   endif()
   if(NOT arg_PES)
     set(arg_PES 2)
+  endif()
+  if(NOT DEFINED arg_CODE)
+    set(arg_CODE 1)
   endif()
   set(virtual "")
   if(arg_VIRTUAL_NODES)

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "transports/map/mappers.hpp"
+#include "transports/map/short_name.hpp"
 
 namespace shm {
 namespace {
@@ -23,16 +25,23 @@ using Clock = std::chrono::steady_clock;
 socklen_t abstract_address(const std::string& key, sockaddr_un& address) {
   std::memset(&address, 0, sizeof address);
   address.sun_family = AF_UNIX;
-  const std::string name = "atoll." + key;
-  const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path + 1, name.data(), length);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  const std::string name = short_name("atoll.", key, sizeof address.sun_path - 1);
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
 bool same_user(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+// From now on no call on the socket blocks for longer.
+void limit_time(int socket, Clock::duration time) {
+  const auto us = std::max<long>(std::chrono::duration_cast<std::chrono::microseconds>(time).count(), 1000);
+  const timeval limit{us / 1000000, us % 1000000};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // also of connect()
 }
 
 bool send_descriptor(int socket, int fd) {
@@ -97,20 +106,21 @@ class MemfdMapper final : public Mapper {
                            std::strerror(why));
     }
     stop_event_ = eventfd(0, EFD_CLOEXEC);
-    server_ = std::thread([this, shared = dup(file), left = group.size - 1] { serve(shared, left); });
+    server_ = std::thread([this, shared = dup(file)] { serve(shared); });
     return file;
   }
 
-  // Runs on server_: one descriptor to each member, until all have theirs or the mapper goes away.
-  void serve(int file, int members) const {
-    while (members > 0) {
+  // Runs on server_: one descriptor to each that comes, until the members are known to have theirs or the
+  // mapper goes away.  They are not counted: a member may come again, and other processes may come.
+  void serve(int file) const {
+    while (true) {
       pollfd events[2] = {{listener_, POLLIN, 0}, {stop_event_, POLLIN, 0}};
       if (poll(events, 2, -1) < 0 && errno != EINTR) break;
       if (events[1].revents != 0) break;
       if (events[0].revents == 0) continue;
       const int member = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
       if (member < 0) continue;
-      if (same_user(member) && send_descriptor(member, file)) --members;
+      if (same_user(member)) send_descriptor(member, file);
       close(member);
     }
     close(file);
@@ -130,11 +140,13 @@ class MemfdMapper final : public Mapper {
   static Result<int> attach(const NodeGroup& group) {
     sockaddr_un address;
     const socklen_t length = abstract_address(group.key, address);
-    const auto deadline = Clock::now() + std::chrono::duration<double>(group.timeout);
+    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                             std::chrono::duration<double>(group.timeout));
     auto pause = std::chrono::microseconds(100);
     while (true) {  // until the leader listens
       const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
       if (client < 0) return Status::error(std::string("socket: ") + std::strerror(errno));
+      limit_time(client, deadline - Clock::now());
       if (connect(client, reinterpret_cast<sockaddr*>(&address), length) == 0) {
         const int file = same_user(client) ? receive_descriptor(client) : -1;
         close(client);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <thread>
 
 #include "transports/map/mappers.hpp"
+#include "transports/map/short_name.hpp"
 
 namespace shm {
 namespace {
@@ -21,7 +24,7 @@ class PosixMapper final : public Mapper {
   const char* name() const override { return "posix"; }
 
   Result<int> open(const NodeGroup& group) override {
-    const std::string name = "/atoll." + group.key;
+    const std::string name = short_name("/atoll.", group.key, NAME_MAX);
     if (group.index != 0) return attach(name, group.timeout);
     const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return Status::error("shm_open(" + name + "): " + std::strerror(errno));
@@ -35,12 +38,20 @@ class PosixMapper final : public Mapper {
   }
 
  private:
+  // Names can be guessed: somebody else may have made the object, or be let in to it.
+  static Result<int> checked(const std::string& name, int file) {
+    struct stat info {};
+    if (fstat(file, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0) return file;
+    close(file);
+    return Status::error("/dev/shm" + name + " does not belong to this user alone; who made it?");
+  }
+
   static Result<int> attach(const std::string& name, double timeout) {
     const auto deadline = Clock::now() + std::chrono::duration<double>(timeout);
     auto pause = std::chrono::microseconds(100);
     while (Clock::now() < deadline) {
       const int file = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
-      if (file >= 0) return file;
+      if (file >= 0) return checked(name, file);
       if (errno != ENOENT) return Status::error("shm_open(" + name + "): " + std::strerror(errno));
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, std::chrono::microseconds(2000));

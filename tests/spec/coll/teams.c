@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams: making, asking, translating, ending (semantics 13, 18-20, 25, 40, 42-48, 50, 52, 132). */
+#include <limits.h>
+
 #include "coll_check.h"
 
 static int me, np;
@@ -134,6 +136,24 @@ static void test_many(void) {
   test_grid(SHMEM_TEAM_WORLD, 2);
 }
 
+/* A team of one has no use for its stride; nor has a team that is split from it. */
+static void test_huge_strides(void) {
+  static const int strides[] = {INT_MAX, INT_MIN, -1, 1 << 30};
+  for (size_t i = 0; i < sizeof strides / sizeof *strides; ++i) {
+    shmem_team_t one, again;
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, strides[i], 1, NULL, 0, &one) == 0);
+    CHECK((one == SHMEM_TEAM_INVALID) == (me != np - 1));
+    if (one == SHMEM_TEAM_INVALID) continue;
+    CHECK(shmem_team_split_strided(one, 0, strides[i], 1, NULL, 0, &again) == 0);
+    CHECK(shmem_team_translate_pe(again, 0, SHMEM_TEAM_WORLD) == me);
+    use(again, me);
+    shmem_team_destroy(again);
+    shmem_team_destroy(one);
+  }
+  shmem_team_t none;
+  if (np > 1) CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, INT_MAX, np, NULL, 0, &none) != 0);
+}
+
 int main(void) {
   bound_time(120);
   static shmem_team_t initialised = SHMEM_TEAM_SHARED; /* 24 */
@@ -151,6 +171,7 @@ int main(void) {
   test_triplets(reversed);
   for (int xrange = 1; xrange <= np + 1; ++xrange) test_grid(reversed, xrange);
   shmem_team_destroy(reversed);
+  test_huge_strides();
   test_shared();
   shmem_sync_all();
   test_many();

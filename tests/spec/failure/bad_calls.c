@@ -91,6 +91,79 @@ static void stride_below_block(void) { shmem_long_ibput(block, local, 1, 2, 2, 2
 static void ctx_invalid_put(void) { shmem_ctx_long_put(SHMEM_CTX_INVALID, block, local, 1, 0); }
 static void ctx_invalid_add(void) { shmem_ctx_long_atomic_add(SHMEM_CTX_INVALID, block, 1, 0); }
 
+/* Addresses of words that are not where a word can lie. */
+static void* between(void* word, size_t bytes) { return (char*)word + bytes; }
+static void add_misaligned(void) { shmem_long_atomic_add(between(block, 4), 1, right_pe()); }
+static void fetch_misaligned(void) { shmem_long_atomic_fetch(between(block, 1), right_pe()); }
+static void swap_misaligned(void) { shmem_int_atomic_swap(between(block, 2), 1, right_pe()); }
+static void fetch_add_nbi_misaligned(void) {
+  shmem_long_atomic_fetch_add_nbi(local, between(block, 7), 1, right_pe());
+}
+static void static_misaligned(void) { shmem_long_atomic_inc(between(variable, 4), right_pe()); }
+static void signal_add_misaligned(void) { shmem_signal_add(between(block, 4), 1, right_pe()); }
+static void signal_wait_misaligned(void) { shmem_signal_wait_until(between(block, 4), SHMEM_CMP_EQ, 0); }
+static void wait_misaligned(void) { shmem_long_wait_until(between(block, 4), SHMEM_CMP_EQ, 0); }
+static void test_misaligned(void) { shmem_int_test(between(block, 2), SHMEM_CMP_EQ, 0); }
+static void wait_any_misaligned(void) {
+  shmem_long_wait_until_any(between(block, 1), 2, NULL, SHMEM_CMP_EQ, 0);
+}
+static void lock_misaligned(void) { shmem_set_lock(between(block, 4)); }
+static void test_lock_misaligned(void) { shmem_test_lock(between(variable, 2)); }
+static void clear_lock_misaligned(void) { shmem_clear_lock(between(block, 1)); }
+
+/* Counts whose bytes do not fit a size_t. */
+static void wait_past_heap(void) {
+  shmem_long_wait_until_all(block, SIZE_MAX / sizeof *block + 2, NULL, SHMEM_CMP_EQ, 0);
+}
+static void wait_any_past_heap(void) { shmem_long_wait_until_any(block, SIZE_MAX, NULL, SHMEM_CMP_NE, 0); }
+
+/* Places for results. */
+static void fetch_add_nbi_to_null(void) { shmem_long_atomic_fetch_add_nbi(NULL, block, 1, right_pe()); }
+static void fetch_nbi_to_null(void) { shmem_long_atomic_fetch_nbi(NULL, block, right_pe()); }
+static void cswap_nbi_to_null(void) { shmem_long_atomic_compare_swap_nbi(NULL, block, 1, 2, right_pe()); }
+static void ctx_create_null(void) { shmem_ctx_create(0, NULL); }
+static void team_create_ctx_null(void) { shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, NULL); }
+static void ctx_get_team_null(void) { shmem_ctx_get_team(SHMEM_CTX_DEFAULT, NULL); }
+static void split_null(void) { shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, NULL); }
+static void split_2d_null(void) {
+  shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &(shmem_team_t){0}, NULL, 0, NULL);
+}
+static void get_name_null(void) { shmem_info_get_name(NULL); }
+static void get_version_null(void) { shmem_info_get_version(&(int){0}, NULL); }
+static void query_thread_null(void) { shmem_query_thread(NULL); }
+static void query_initialized_null(void) { shmem_query_initialized(NULL); }
+
+/* Collectives: refused by each PE for itself, whether or not the data would ride in a message. */
+static long big[8192], psync[SHMEM_REDUCE_SYNC_SIZE];
+static void reduce_to_private(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, no_block, big, 1); }
+static void reduce_from_private(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void broadcast_to_private(void) { shmem_long_broadcast(SHMEM_TEAM_WORLD, no_block, big, 1, 0); }
+static void collect_from_private(void) { shmem_long_collect(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void fcollect_to_private(void) { shmem_long_fcollect(SHMEM_TEAM_WORLD, no_block, big, 1); }
+static void alltoall_from_private(void) { shmem_long_alltoall(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void alltoalls_to_private(void) { shmem_long_alltoalls(SHMEM_TEAM_WORLD, no_block, big, 1, 1, 1); }
+static void scan_from_private(void) { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, big, no_block, 1); }
+static void reduce_to_private_large(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, no_block, big, 4096); }
+static void reduce_from_private_large(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void broadcast_to_private_large(void) {
+  shmem_long_broadcast(SHMEM_TEAM_WORLD, no_block, big, 4096, 0);
+}
+static void collect_from_private_large(void) { shmem_long_collect(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void fcollect_to_private_large(void) { shmem_long_fcollect(SHMEM_TEAM_WORLD, no_block, big, 4096); }
+static void alltoall_from_private_large(void) { shmem_long_alltoall(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void alltoalls_to_private_large(void) {
+  shmem_long_alltoalls(SHMEM_TEAM_WORLD, no_block, big, 1, 1, 4096);
+}
+static void scan_from_private_large(void) { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, big, no_block, 4096); }
+static void broadcast64_from_private(void) {
+  shmem_broadcast64(big, no_block, 1, 0, 0, 0, shmem_n_pes(), psync);
+}
+static void to_all_to_private(void) {
+  shmem_long_sum_to_all(no_block, big, 1, 0, 0, shmem_n_pes(), NULL, psync);
+}
+static void fcollect64_to_private(void) { shmem_fcollect64(no_block, big, 1, 0, 0, shmem_n_pes(), psync); }
+static void fcollect_past_heap(void) { shmem_long_fcollect(SHMEM_TEAM_WORLD, big, big, heap_end / 16); }
+
 #define CASE(NAME) \
   { #NAME, NAME }
 static const struct {
@@ -152,6 +225,53 @@ static const struct {
     CASE(stride_below_block),
     CASE(ctx_invalid_put),
     CASE(ctx_invalid_add),
+    CASE(add_misaligned),
+    CASE(fetch_misaligned),
+    CASE(swap_misaligned),
+    CASE(fetch_add_nbi_misaligned),
+    CASE(static_misaligned),
+    CASE(signal_add_misaligned),
+    CASE(signal_wait_misaligned),
+    CASE(wait_misaligned),
+    CASE(test_misaligned),
+    CASE(wait_any_misaligned),
+    CASE(lock_misaligned),
+    CASE(test_lock_misaligned),
+    CASE(clear_lock_misaligned),
+    CASE(wait_past_heap),
+    CASE(wait_any_past_heap),
+    CASE(fetch_add_nbi_to_null),
+    CASE(fetch_nbi_to_null),
+    CASE(cswap_nbi_to_null),
+    CASE(ctx_create_null),
+    CASE(team_create_ctx_null),
+    CASE(ctx_get_team_null),
+    CASE(split_null),
+    CASE(split_2d_null),
+    CASE(get_name_null),
+    CASE(get_version_null),
+    CASE(query_thread_null),
+    CASE(query_initialized_null),
+    CASE(reduce_to_private),
+    CASE(reduce_from_private),
+    CASE(broadcast_to_private),
+    CASE(collect_from_private),
+    CASE(fcollect_to_private),
+    CASE(alltoall_from_private),
+    CASE(alltoalls_to_private),
+    CASE(scan_from_private),
+    CASE(reduce_to_private_large),
+    CASE(reduce_from_private_large),
+    CASE(broadcast_to_private_large),
+    CASE(collect_from_private_large),
+    CASE(fcollect_to_private_large),
+    CASE(alltoall_from_private_large),
+    CASE(alltoalls_to_private_large),
+    CASE(scan_from_private_large),
+    CASE(broadcast64_from_private),
+    CASE(to_all_to_private),
+    CASE(fcollect64_to_private),
+    CASE(fcollect_past_heap),
 };
 
 /* These are collective. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Constants are constants. */
+#include <string.h>
+
 #include "check.h"
 
 /* 24: legal in static initialisers */
@@ -35,8 +37,10 @@ int main(void) {
   shmem_init();
   CHECK_EQ(number_of(SHMEM_CMP_GE) + number_of(_SHMEM_CMP_LE), 10);
   CHECK_EQ(number_of_signal(SHMEM_SIGNAL_SET) + number_of_signal(SHMEM_SIGNAL_ADD), 3);
-  CHECK(kMajor == 1 && kMinor == 6 && sizeof vendor <= kLength);
+  CHECK(kMajor == 1 && kMinor == 6 && sizeof vendor <= kLength && strlen(vendor) < sizeof vendor);
   CHECK(sizeof sync_array >= sizeof(long) * SHMEM_BARRIER_SYNC_SIZE);
+  for (int i = 0; i < SHMEM_SYNC_SIZE; ++i) sync_array[i] = SHMEM_SYNC_VALUE;
+  CHECK(sync_array[SHMEM_SYNC_SIZE - 1] == SHMEM_SYNC_VALUE);
   /* 25: comparable and assignable */
   shmem_team_t team = teams[0];
   shmem_ctx_t context = contexts[0];

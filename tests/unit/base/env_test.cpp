@@ -123,6 +123,38 @@ TEST_F(EnvRead, RefusesWithTheNameTheValueAndWhatIsAllowed) {
   for (const char* count : {"-1", "1.5", "many", "1e300", "nan"}) refusal("SHMEM_SPIN", count);
 }
 
+TEST_F(EnvRead, HasLimitsBeyondWhichNothingIsMeant) {
+  for (const char* name : {"SHMEM_SPIN", "SHMEM_VIRTUAL_NODES", "SHMEM_AGENT_SPIN_US", "SHMEM_FAULTS"}) {
+    EXPECT_THAT(refusal(name, "1000000001"), HasSubstr("from 0 to 1000000000"));
+  }
+  for (const char* seconds : {"1e300", "2592001", "inf", "-1"}) {
+    EXPECT_THAT(refusal("SHMEM_INIT_TIMEOUT", seconds), HasSubstr("at most 2592000"));
+  }
+  environment.set("SHMEM_INIT_TIMEOUT", "2592000");
+  environment.set("SHMEM_SPIN", "1000000000");
+  EXPECT_EQ(read().spin, 1000000000U);
+}
+
+TEST_F(EnvRead, SuspectsWhatIsNearlyOneOfOurs) {
+  EXPECT_THAT(misspelt_variables(), ::testing::IsEmpty());
+  environment.set("SHMEM_SYMETRIC_SIZE", "1g");
+  environment.set("SHMEM_PROVDIER", "tcp");
+  EXPECT_THAT(
+      misspelt_variables(),
+      ::testing::UnorderedElementsAre("SHMEM_SYMETRIC_SIZE is not known here; is SHMEM_SYMMETRIC_SIZE meant?",
+                                      "SHMEM_PROVDIER is not known here; is SHMEM_PROVIDER meant?"));
+}
+
+TEST_F(EnvRead, SuspectsNothingElse) {
+  environment.set("SHMEM_SPIN", "7");         // ours
+  environment.set("SHMEM_MAPER", "");         // counts as unset
+  environment.set("SHMEM_OFI_STX_MAX", "4");  // another library's
+  environment.set("SHMEM_BARRIER_ALGORITHM", "tree");
+  environment.set("SHMEM_LOG", "1");
+  environment.set("SMA_DEBUGG", "1");
+  EXPECT_THAT(misspelt_variables(), ::testing::IsEmpty());
+}
+
 TEST_F(EnvRead, DescribesEveryVariable) {
   environment.set("SHMEM_MAPPER", "posix");
   const std::string text = read().describe();

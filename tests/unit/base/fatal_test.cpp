@@ -42,6 +42,16 @@ TEST(Warn, CutsALongLineAndEndsIt) {
   EXPECT_EQ(line.find('\n'), line.size() - 1);
 }
 
+TEST(Debug, SaysNothingUnlessItIsOn) {
+  ::testing::internal::CaptureStderr();
+  debug("before");
+  set_debug(true);
+  debug("process %d", 7);
+  set_debug(false);
+  debug("after");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "atoll: process 7\n");
+}
+
 TEST(Warn, Returns) {
   ::testing::internal::CaptureStderr();
   warn("%s is deprecated", "shmem_wait");

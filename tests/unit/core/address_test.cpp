@@ -25,7 +25,7 @@ class AddressTest : public ::testing::Test {
     rt.heap = {};
   }
 
-  std::byte memory_[2 * kSize] = {};
+  alignas(64) std::byte memory_[2 * kSize] = {};
   std::byte* mine = memory_;
   std::byte* peer = memory_ + kSize;
   std::ptrdiff_t deltas_[3] = {0, 0, kNoMapping};
@@ -69,6 +69,13 @@ TEST_F(AddressTest, ResolvesToAPlaceOnAnotherNode) {
   EXPECT_EQ(resolve(kCall, "dest", mine + 24, 8, 1).local, peer + 24);
 }
 
+TEST_F(AddressTest, MapsWordsOnlyWhereTheyAreAligned) {
+  EXPECT_EQ(mapped_word(reinterpret_cast<long*>(mine + 8), 1), reinterpret_cast<long*>(peer + 8));
+  EXPECT_EQ(mapped_word(reinterpret_cast<int*>(mine + 12), 1), reinterpret_cast<int*>(peer + 12));
+  for (int off : {1, 2, 4, 7}) EXPECT_EQ(mapped_word(reinterpret_cast<long*>(mine + 8 + off), 1), nullptr);
+  EXPECT_EQ(mapped_word(reinterpret_cast<long*>(mine + 8), 2), nullptr) << "another node";
+}
+
 // The one comparison of the fast path misses the last bytes of a segment; the slow path finds them.
 TEST_F(AddressTest, ReachesTheLastElement) {
   auto* last = reinterpret_cast<long*>(mine + kSize) - 1;
@@ -83,7 +90,11 @@ TEST_F(AddressDeathTest, MistakesAreNamed) {
   EXPECT_DEATH(resolve(kCall, "dest", mine, 8, -1), "shmem_long_put: pe is -1; allowed is 0 to 2");
   EXPECT_DEATH(resolve(kCall, "dest", peer, 8, 1), "dest 0x[0-9a-f]+ is not a symmetric address");
   EXPECT_DEATH(resolve(kCall, "source", mine + 4090, 8, 1), "source .* past the end of the symmetric heap");
+  EXPECT_DEATH(check_aligned(kCall, "dest", mine + 4, 8),
+               "shmem_long_put: dest 0x.* is not aligned to 8 bytes");
+  EXPECT_DEATH(check_result(kCall, "fetch", nullptr), "shmem_long_put: fetch is NULL");
   rt.npes = 0;
+  EXPECT_DEATH(check_aligned(kCall, "dest", mine + 4, 8), "called before shmem_init");
   EXPECT_DEATH(resolve(kCall, "dest", mine, 8, 0), "called before shmem_init or after shmem_finalize");
 }
 

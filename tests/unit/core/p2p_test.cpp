@@ -107,6 +107,12 @@ TEST_F(P2pDeathTest, MistakesAreNamed) {
   int elsewhere = 0;
   EXPECT_DEATH(test(kCall, &elsewhere, SHMEM_CMP_EQ, 0), "shmem_int_test: ivar");
   EXPECT_DEATH(test(kCall, &words[0], 17, 0), "shmem_int_test: .*17");
+  const auto* between = reinterpret_cast<const int*>(reinterpret_cast<const char*>(&words[0]) + 2);
+  EXPECT_DEATH(test(kCall, between, SHMEM_CMP_EQ, 0), "shmem_int_test: ivar 0x.* is not aligned to 4 bytes");
+  for (const std::size_t count :
+       {kWords + 1, SIZE_MAX / sizeof(int) + 2, SIZE_MAX}) {  // the second wraps to 4 bytes
+    EXPECT_DEATH(Words<int>(kCall, "ivars", words.data(), count, SHMEM_CMP_EQ), "ivars 0x.* past the end");
+  }
 }
 
 }  // namespace

@@ -5,11 +5,16 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 
 #include "processes.hpp"
 #include "transports/registry.hpp"
@@ -37,6 +42,12 @@ void meet(Board& board, int processes) {
 }
 
 bool name_exists(const std::string& key) { return access(("/dev/shm/atoll." + key).c_str(), F_OK) == 0; }
+
+ino_t inode_of(int file) {
+  struct stat info {};
+  EXPECT_EQ(fstat(file, &info), 0);
+  return info.st_ino;
+}
 
 TEST_P(MapperTest, GivesAllTheSameFile) {
   constexpr int kProcesses = 5;
@@ -96,8 +107,76 @@ TEST_P(MapperTest, GivesUpOnALeaderThatDoesNotCome) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
 }
 
+// Names of sockets end at 107 characters and names of files at 255.
+TEST_P(MapperTest, KeepsLongKeysApartThatDifferOnlyAtTheEnd) {
+  const std::string key = test::unique_key("mapper") + "." + std::string(300, 'k');
+  const std::string keys[] = {key + ".0", key + ".1"};
+  std::unique_ptr<Mapper> leaders[2];
+  ino_t inodes[2];
+  for (int node = 0; node < 2; ++node) {
+    leaders[node] = make();
+    Result<int> file = leaders[node]->open({keys[node], 0, 2, 5});
+    ASSERT_TRUE(file.ok()) << file.status().text();
+    inodes[node] = inode_of(file.value());
+    close(file.value());
+  }
+  for (int node = 0; node < 2; ++node) {
+    const std::unique_ptr<Mapper> member = make();
+    Result<int> file = member->open({keys[node], 1, 2, 5});
+    ASSERT_TRUE(file.ok()) << file.status().text();
+    EXPECT_EQ(inode_of(file.value()), inodes[node]);
+    close(file.value());
+    leaders[node]->all_attached();
+  }
+}
+
+TEST_P(MapperTest, SomebodyElseWhoAsksTakesNoMembersPlace) {
+  const std::string key = test::unique_key("mapper");
+  const std::unique_ptr<Mapper> leader = make();
+  Result<int> file = leader->open({key, 0, 2, 5});
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  for (int turn = 0; turn < 3; ++turn) {
+    Result<int> another = make()->open({key, 1, 2, 2});
+    ASSERT_TRUE(another.ok()) << another.status().text();
+    EXPECT_EQ(inode_of(another.value()), inode_of(file.value()));
+    close(another.value());
+  }
+  leader->all_attached();
+  close(file.value());
+}
+
 INSTANTIATE_TEST_SUITE_P(All, MapperTest, ::testing::Values("memfd", "posix"),
                          [](const auto& info) { return std::string(info.param); });
+
+// A leader that listens and never answers, stopped for instance.
+TEST(Memfd, GivesUpOnALeaderThatIsStuck) {
+  const std::string key = test::unique_key("mapper");
+  const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = "atoll." + key;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  const auto start = Clock::now();
+  const Result<int> file = make_mapper("memfd")->open({key, 1, 2, 0.3});
+  EXPECT_FALSE(file.ok());
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
+  close(listener);
+}
+
+TEST(Posix, RefusesAnObjectThatOthersCanOpen) {
+  const std::string key = test::unique_key("mapper"), name = "/atoll." + key;
+  const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(fchmod(file, 0666), 0);
+  const Result<int> refused = make_mapper("posix")->open({key, 1, 2, 5});
+  EXPECT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().text(), HasSubstr("does not belong to this user alone"));
+  shm_unlink(name.c_str());
+  close(file);
+}
 
 TEST(Registry, KnowsTheMappers) {
   EXPECT_STREQ(make_mapper("auto")->name(), "memfd");
