@@ -166,6 +166,7 @@ Status start_first(int thread_level) {
   Result<Env> env = Env::read();
   if (!env.ok()) return env.status();
   rt.env = env.value();
+  set_debug(rt.env.debug);
   starter = std::this_thread::get_id();
   if (Status status = join_world(); !status.ok()) return status;
   fill_runtime();
@@ -174,6 +175,12 @@ Status start_first(int thread_level) {
   rt.npes = static_cast<unsigned>(world->boot->job().size);  // last: operations are possible from here on
   open_teams();
   sync_world();
+  if (rt.me == 0) {
+    for (const std::string& sentence : misspelt_variables()) warn("%s", sentence.c_str());
+  }
+  debug("process %d, node %d of %zu, place %d on it; heap of %zu bytes at %#zx, variables at %#zx; %s",
+        getpid(), rt.node_number, rt.leaders.size(), rt.node_index, rt.user_heap, rt.heap.base,
+        rt.statics.base, rt.network != nullptr ? rt.network->describe().c_str() : "no network");
   print_start_information(*world);
   return {};
 }

@@ -61,6 +61,13 @@ static void signal_wait_on_private(void) { shmem_signal_wait_until((uint64_t*)no
 static void put_past_heap(void) { shmem_putmem(block, block, heap_end, right_pe()); }
 static void get_past_heap(void) { shmem_getmem(block, block, heap_end, right_pe()); }
 static void iput_past_heap(void) { shmem_long_iput(block, block, 1 << 20, 1, 4096, right_pe()); }
+static void put_wraps(void) { shmem_long_put(block, local, SIZE_MAX / 8 + 2, right_pe()); }
+static void put64_nbi_wraps(void) { shmem_put64_nbi(block, local, SIZE_MAX / 8 + 2, right_pe()); }
+static void iput_wraps(void) {
+  shmem_long_iput(block, local, (ptrdiff_t)1 << 32, 1, (1 << 29) + 1, right_pe());
+}
+static void ibput_wraps(void) { shmem_long_ibput(block, local, 1, 1, SIZE_MAX / 8 + 2, 2, right_pe()); }
+static void put_below_heap(void) { shmem_long_p(block - 512, 1, right_pe()); }
 static void put_past_statics(void) { shmem_putmem(variable, block, (size_t)1 << 30, right_pe()); }
 
 /* Memory. */
@@ -84,6 +91,10 @@ static void different_sizes(void) { shmem_malloc(shmem_my_pe() == 0 ? 100 : 200)
 static void cmp_wrong(void) { shmem_long_wait_until(block, 77, 0); }
 static void cmp_negative(void) { shmem_int_test((int*)block, -1, 0); }
 static void cmp_wrong_in_any(void) { shmem_long_wait_until_any(block, 1, NULL, 6, 0); }
+static void put_signal_misaligned(void) {
+  uint64_t* odd = (uint64_t*)(void*)((char*)block + 1);
+  shmem_long_put_signal(block + 2, local, 1, odd, 1, SHMEM_SIGNAL_SET, right_pe());
+}
 static void sig_op_wrong(void) { shmem_long_put_signal(block, local, 1, &signal_word, 1, 5, right_pe()); }
 static void stride_0(void) { shmem_long_iput(block, local, 0, 1, 2, right_pe()); }
 static void stride_negative(void) { shmem_long_iget(local, block, 1, -1, 2, right_pe()); }
@@ -239,6 +250,12 @@ static const struct {
     CASE(test_lock_misaligned),
     CASE(clear_lock_misaligned),
     CASE(wait_past_heap),
+    CASE(put_wraps),
+    CASE(put64_nbi_wraps),
+    CASE(iput_wraps),
+    CASE(ibput_wraps),
+    CASE(put_below_heap),
+    CASE(put_signal_misaligned),
     CASE(wait_any_past_heap),
     CASE(fetch_add_nbi_to_null),
     CASE(fetch_nbi_to_null),
