@@ -153,15 +153,14 @@ void Progress::wait_for_descriptor(int fd, long microseconds) {
 
 // Whether application threads see to the network; if so, has looked away for a while.
 bool Progress::gated() {
-  const bool inside = inside_.load(std::memory_order_acquire) > 0;
   const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
-  const bool active = inside || entered != seen_;
+  const bool active = inside_.load(std::memory_order_acquire) > 0 || entered != seen_;
   seen_ = entered;
   if (!active) return false;
   if (deep_.load(std::memory_order_acquire) > 0) {
     wait_for_descriptor(-1, -1);  // the last to leave wakes us
   } else {
-    std::this_thread::sleep_for(inside ? kGatePause : kPostPause);
+    std::this_thread::sleep_for(kGatePause);
   }
   return true;
 }
