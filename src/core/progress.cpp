@@ -41,8 +41,8 @@ std::atomic<bool> have_pollers{false};
 constexpr auto kGatePause = std::chrono::microseconds(200);
 constexpr auto kPostPause = std::chrono::microseconds(50);
 
-// A thread that posts polls at most this often (ns): a poll costs a twentieth of it.
-constexpr std::int64_t kPostPeriod = 20'000;
+// A thread that posts polls at most this often (ns): completions reaped together are cheaper.
+constexpr std::int64_t kPostPeriod = 100'000;
 
 // Where the network cannot announce its work, the agent looks again after a nap that grows from this (us).
 constexpr long kShortestNap = 50;

@@ -35,6 +35,7 @@ void Waiter::pause_slowly() {
     sched_yield();
   } else if (gate_ && rt.network->wait_fd() >= 0) {
     armed_ = gate_->arm();  // may itself do what is waited for: the caller looks once more before block()
+    if (!armed_) restart();  // there is work
   } else {
     const timespec time{0, sleep_time() * 1000};
     nanosleep(&time, nullptr);
