@@ -159,7 +159,7 @@ class MemfdMapper final : public Mapper {
       pause = std::min(pause * 2, std::chrono::microseconds(2000));
     }
     return Status::error("the first PE of this node did not offer its memory within SHMEM_INIT_TIMEOUT=" +
-                         std::to_string(group.timeout) + " seconds");
+                         std::to_string(static_cast<long>(group.timeout)) + " seconds");
   }
 
   int listener_ = -1;

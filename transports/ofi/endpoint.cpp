@@ -101,7 +101,7 @@ Status Endpoint::find_provider(const FabricOptions& options) {
     }
     reasons += (reasons.empty() ? "" : ", ") + std::string(row.name) + ": " + library_->error(code);
   }
-  return Status::error("no libfabric provider (" + reasons + "); set SHMEM_PROVIDER, see fi_info");
+  return Status::error("no libfabric provider (" + reasons + "); shmem_info --providers lists what SHMEM_PROVIDER may be here");
 }
 
 Status Endpoint::open_objects() {
