@@ -3,7 +3,6 @@
 #include "core/context.hpp"
 
 #include "api/define.hpp"
-#include "base/fatal.hpp"
 #include "coll/teams.hpp"
 #include "core/session.hpp"
 
@@ -12,7 +11,7 @@ using shm::Call;
 extern "C" {
 
 int pshmem_ctx_create(long options, shmem_ctx_t* ctx) {
-  if (!shm::initialised()) shm::fatal("shmem_ctx_create: called before shmem_init or after shmem_finalize");
+  shm::check_started({"shmem_ctx_create"});
   shm::check_result({"shmem_ctx_create"}, "ctx", ctx);
   *ctx = shm::create_context(shm::world_team(), options);
   return *ctx == SHMEM_CTX_INVALID ? 1 : 0;

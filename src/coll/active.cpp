@@ -133,8 +133,7 @@ Group* find_group(const Triplet& set) {
 }  // namespace
 
 ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
-  if (!initialised()) [[unlikely]]
-    fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  check_started(call);
   check_psync(call, psync);
   if (set.start == 0 && set.log_stride == 0 && set.size == static_cast<int>(rt.npes)) [[likely]] {
     group_ = &world_group();

@@ -57,8 +57,7 @@ Entry* entry_of(shmem_team_t handle) {
 }
 
 Entry& checked(Call call, const char* argument, shmem_team_t handle) {
-  if (!initialised()) [[unlikely]]
-    fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  check_started(call);
   if (Entry* entry = entry_of(handle)) [[likely]]
     return *entry;
   fatal(

@@ -41,7 +41,7 @@ Context* find(shmem_ctx_t handle) {
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(Call call, shmem_ctx_t handle) {
-  if (!initialised()) fatal("%s: called before shmem_init or after shmem_finalize", call.name);
+  check_started(call);
   fatal(
       "%s: ctx is %s; allowed are SHMEM_CTX_DEFAULT and contexts made by shmem_ctx_create or "
       "shmem_team_create_ctx and not yet destroyed",

@@ -116,10 +116,11 @@ void Progress::posted() {
   const std::int64_t now = Clock::now().time_since_epoch().count();
   if (now - last_poll_.load(std::memory_order_relaxed) > kPostPeriod) {
     last_poll_.store(now, std::memory_order_relaxed);
-    poll();
     touch();
+    poll();
+  } else {
+    rouse();
   }
-  rouse();
 }
 
 // Wakes the agent for what only a poll can finish.

@@ -83,12 +83,12 @@ void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std:
     fatal("%s: sig_op is %d; allowed are SHMEM_SIGNAL_SET (%d) and SHMEM_SIGNAL_ADD (%d)", call.name, sig_op,
           SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
   }
-  check_aligned(call, "sig_addr", signal, sizeof *signal);
   pe = to_world(call, ctx, pe);
   const AtomicOp op = sig_op == SHMEM_SIGNAL_SET ? AtomicOp::set : AtomicOp::add;
   std::byte* to = mapped(dest, n, pe);
-  std::uint64_t* word = mapped(signal, pe);
+  std::uint64_t* word = mapped_word(signal, pe);
   if ((to == nullptr && n > 0) || word == nullptr) {
+    check_aligned(call, "sig_addr", signal, sizeof *signal);
     return remote_put_signal(call, context_of(call, ctx), dest, source, n, signal, value, op, pe, blocking);
   }
   if (n > 0) std::memcpy(to, source, n);

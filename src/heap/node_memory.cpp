@@ -19,8 +19,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
-
 Status failed(const char* what) { return Status::error(std::string(what) + ": " + std::strerror(errno)); }
 
 // Polls with growing pauses; set-up is no place to burn a core that another PE may need to get here.
@@ -51,7 +49,8 @@ std::byte* map_shared_aligned(int file, std::size_t size, std::size_t offset) {
   void* start = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
   auto* first = static_cast<std::byte*>(start);
-  auto* at = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(start), kLargestAlignment));
+  auto* at =
+      reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(start), kLargestAlignment));
   const std::size_t before = static_cast<std::size_t>(at - first);
   if (before > 0) munmap(first, before);
   munmap(at + size, kLargestAlignment - before);

@@ -20,6 +20,9 @@ inline constexpr std::size_t kCacheLine = 64;
 /// Heaps begin at multiples of this on every PE, so that a block that PE 0 has aligned is aligned everywhere.
 inline constexpr std::size_t kLargestAlignment = std::size_t{64} << 20;
 
+/// n, rounded up to a multiple of `unit`.
+constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
 /// What every PE of the job must know of PE p.  Written by p's node leader at set-up, then constant.
 struct PeRecord {
   std::int32_t leader;         ///< lowest rank on p's node: names the node

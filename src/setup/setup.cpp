@@ -61,8 +61,6 @@ void flush_streams() {
   _exit(code);
 }
 
-void abort_job(int code) { end_job(code); }
-
 // A forked child must not act for its parent: calls in it find the library not started.
 void forget_in_child() {
   rt.npes = 0;
@@ -156,7 +154,7 @@ Status join_world() {
   }
   world = made.value().release();
   owner = getpid();
-  set_abort_hook(abort_job);
+  set_abort_hook(end_job);
   pthread_atfork(nullptr, nullptr, forget_in_child);
   on_exit(stop_at_exit, nullptr);
   return {};

@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 
-std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
-
 // What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
 // size classes and fragmentation.  Address space only: nothing is committed before it is touched.
 std::size_t heap_stride(std::size_t user) {
