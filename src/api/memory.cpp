@@ -10,9 +10,12 @@ namespace {
 using shm::Call;
 
 void* aligned(Call call, std::size_t alignment, std::size_t bytes) {
-  // The specification asks for multiples of sizeof(void*), too; smaller powers of two do no harm.
+  // The specification asks for multiples of sizeof(void*), too; smaller powers of two do no harm.  A failed
+  // allocation has a return value, and programs test that they get it.
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
-    shm::fatal("%s: alignment is %zu; allowed are powers of two", call.name, alignment);
+    shm::check_started(call);
+    shm::warn("%s: alignment is %zu; allowed are powers of two; returns NULL", call.name, alignment);
+    return nullptr;
   }
   return shm::allocate(call, bytes, alignment, false);
 }

@@ -67,7 +67,10 @@ void pshmem_query_initialized(int* initialized) {
 }
 
 void pshmem_finalize(void) {
-  if (!shm::library_started()) shm::fatal("shmem_finalize: called before shmem_init, or once too often");
+  // Undefined, yet programs in the field do it.
+  if (!shm::library_started()) {
+    return shm::warn("shmem_finalize: called before shmem_init, or once too often; does nothing");
+  }
   shm::stop_library();
 }
 

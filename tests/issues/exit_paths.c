@@ -23,6 +23,7 @@ int main(int count, char** arguments) {
   if (is(way, "one_leaves") && me == 1) _exit(6);
   shmem_barrier_all();
   shmem_finalize();
+  if (is(way, "finalize_twice")) shmem_finalize();
   if (is(way, "fails_after_finalize")) return me == 1 ? 7 : 0;
   return 0;
 }
