@@ -54,13 +54,8 @@ std::size_t offset_of(Call call, const void* block) {
   return static_cast<std::size_t>(at - heap_start());
 }
 
-// PE 0 only.
-std::size_t size_of_block(Call call, const void* block) {
-  const auto size = rt.allocator->size_at(offset_of(call, block));
-  if (!size)
-    fatal("%s: ptr %p is not the start of an allocated block; has it been freed before?", call.name, block);
-  return *size;
-}
+constexpr const char* kNotABlock =
+    "%s: ptr %p is not the start of an allocated block; has it been freed before?";
 
 }  // namespace
 
@@ -93,10 +88,14 @@ void* reallocate(Call call, void* block, std::size_t size) {
   // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at
   // its size.
   const Allocation decided = decide_together(call, size, [&] {
-    const std::size_t old_size = size_of_block(call, block);
+    const auto old_size = rt.allocator->size_at(old_offset);
+    if (!old_size) {
+      warn(kNotABlock, call.name, block);  // a failure has a return value, which programs test for
+      return Allocation{size, kNoBlock, 0};
+    }
     if (rt.allocator->resize(old_offset, size)) return Allocation{size, old_offset, 0};
     const auto offset = rt.allocator->allocate(size, kNaturalAlignment);
-    return Allocation{size, offset.value_or(kNoBlock), std::min(old_size, size)};
+    return Allocation{size, offset.value_or(kNoBlock), std::min(*old_size, size)};
   });
   void* moved = block_at(decided.offset);
   if (moved == nullptr || decided.moved == 0) return moved;
@@ -113,7 +112,7 @@ void release(Call call, void* block) {
   quiet(rt.world_context);
   sync_world();
   if (rt.me != 0) return;
-  size_of_block(call, block);
+  if (!rt.allocator->size_at(offset)) fatal(kNotABlock, call.name, block);
   rt.allocator->release(offset);
 }
 

@@ -77,14 +77,14 @@ static void free_twice(void) {
 static void free_private(void) { shmem_free(no_block); }
 static void free_middle(void) { shmem_free(block + 1); }
 static void free_variable(void) { shmem_free(variable); }
-static void realloc_private(void) { shmem_realloc(no_block, 100); }
-static void realloc_freed(void) {
-  shmem_free(block);
-  shmem_realloc(block, 100);
-}
 // What a program does that looks at the result.
 static void stop_without(const void* result) {
   if (result == NULL) shmem_global_exit(EXIT_FAILURE);
+}
+static void realloc_private(void) { shmem_realloc(no_block, 100); }
+static void realloc_freed(void) {
+  shmem_free(block);
+  stop_without(shmem_realloc(block, 100));
 }
 static void align_3(void) { stop_without(shmem_align(3, 8)); }
 static void align_24(void) { stop_without(shmem_align(24, 8)); }
