@@ -50,9 +50,9 @@ template <std::size_t kBytes>
 void sized_fcollect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
                     int size, long* psync) {
   const ActiveSet set(call, {start, log_stride, size}, psync);
-  const std::size_t bytes = bytes_of(call, n, kBytes);
-  check_both(call, dest, bytes_of_all(call, set.group(), bytes), source, bytes);
-  fcollect(set.group(), call, dest, source, bytes);
+  const std::size_t all = bytes_of(call, n, kBytes, static_cast<std::size_t>(size));
+  check_both(call, dest, all, source, n * kBytes);
+  fcollect(set.group(), call, dest, source, n * kBytes);
 }
 
 // ---- Reductions; the library has work arrays of its own

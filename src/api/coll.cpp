@@ -22,10 +22,12 @@ int collect_in(Call call, shmem_team_t team, void* dest, const void* source, std
   return 0;
 }
 
-int fcollect_in(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n) {
+int fcollect_in(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n,
+                std::size_t element) {
   Group& g = group_of(call, team);
-  check_both(call, dest, bytes_of_all(call, g, n), source, n);
-  fcollect(g, call, dest, source, n);
+  const std::size_t all = bytes_of(call, n, element, static_cast<std::size_t>(g.size()));
+  check_both(call, dest, all, source, n * element);
+  fcollect(g, call, dest, source, n * element);
   return 0;
 }
 
@@ -62,7 +64,7 @@ int _collect(Call call, shmem_team_t team, T* dest, const T* source, std::size_t
 
 template <class T>
 int _fcollect(Call call, shmem_team_t team, T* dest, const T* source, std::size_t n) {
-  return fcollect_in(call, team, dest, source, bytes_of(call, n, sizeof(T)));
+  return fcollect_in(call, team, dest, source, n, sizeof(T));
 }
 
 // ---- Bytes
@@ -90,7 +92,7 @@ int sized_collect(Call call, shmem_team_t team, void* dest, const void* source, 
 
 template <std::size_t kBytes>
 int sized_fcollect(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n) {
-  return fcollect_in(call, team, dest, source, bytes_of(call, n, kBytes));
+  return fcollect_in(call, team, dest, source, n, kBytes);
 }
 
 }  // namespace

@@ -8,12 +8,14 @@
 
 namespace shm::api {
 
-/// count elements in bytes.
-inline std::size_t bytes_of(Call call, std::size_t count, std::size_t element) {
-  std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, element, &bytes) && bytes <= PTRDIFF_MAX) [[likely]]
-    return bytes;
-  fatal("%s: nelems is %zu elements of %zu bytes, more than memory can hold", call.name, count, element);
+/// Bytes of `count` elements from each of `pes` PEs.
+inline std::size_t bytes_of(Call call, std::size_t count, std::size_t element, std::size_t pes = 1) {
+  std::size_t each = 0, all = 0;
+  if (!__builtin_mul_overflow(count, element, &each) && !__builtin_mul_overflow(each, pes, &all) &&
+      all <= PTRDIFF_MAX) [[likely]]
+    return all;
+  fatal("%s: nelems is %zu, elements of %zu bytes for %zu PEs; allowed is what memory can hold", call.name,
+        count, element, pes);
 }
 
 /// Ends the job unless the n bytes at `address` are symmetric memory of this PE, which small payloads that
@@ -32,11 +34,6 @@ inline void check_both(Call call, const void* dest, std::size_t to, const void* 
   check_symmetric(call, "source", source, from);
 }
 
-/// n bytes from each member.
-inline std::size_t bytes_of_all(Call call, const Group& g, std::size_t n) {
-  return bytes_of(call, n, static_cast<std::size_t>(g.size()));
-}
-
 inline int checked_root(Call call, const Group& g, int root) {
   if (static_cast<unsigned>(root) < static_cast<unsigned>(g.size())) [[likely]]
     return root;
@@ -52,13 +49,16 @@ inline constexpr SideNames kDestSide{"dest", "dst"}, kSourceSide{"source", "sst"
 /// One side of an alltoall; `stride` in elements.
 inline Blocks blocks_of(Call call, SideNames names, const void* base, std::ptrdiff_t stride,
                         std::size_t element, std::size_t count, int pes) {
-  if (stride < 1 && count > 0) fatal("%s: %s is %td; allowed is 1 and more", call.name, names.stride, stride);
-  std::size_t all = 0;
-  if (__builtin_mul_overflow(count, static_cast<std::size_t>(pes), &all)) all = SIZE_MAX;
-  bytes_of(call, all, element * static_cast<std::size_t>(stride));
-  const Blocks blocks{static_cast<std::byte*>(const_cast<void*>(base)), element, count,
-                      element * static_cast<std::size_t>(stride)};
-  if (count > 0) check_symmetric(call, names.base, base, blocks.extent(pes));
+  Blocks blocks{static_cast<std::byte*>(const_cast<void*>(base)), element, count, element};
+  if (count == 0) return blocks;
+  if (stride < 1) fatal("%s: %s is %td; allowed is 1 and more", call.name, names.stride, stride);
+  if (__builtin_mul_overflow(static_cast<std::size_t>(stride), element, &blocks.step) ||
+      blocks.step > PTRDIFF_MAX) {
+    fatal("%s: %s is %td elements of %zu bytes; allowed is what memory can hold", call.name, names.stride,
+          stride, element);
+  }
+  bytes_of(call, count, blocks.step, static_cast<std::size_t>(pes));
+  check_symmetric(call, names.base, base, blocks.extent(pes));
   return blocks;
 }
 
