@@ -107,21 +107,33 @@ void check_triplet(Call call, const Triplet& set) {
   }
 }
 
-// Words that the library writes only while the set is new are looked at in every call.
-void check_psync(Call call, const long* psync) {
-  if (!rt.env.checks) return;
-  const auto a = reinterpret_cast<std::uintptr_t>(psync);
-  if (!rt.heap.holds(a, sizeof *psync) && !rt.statics.holds(a, sizeof *psync)) {
-    resolve(call, "pSync", psync, sizeof *psync, rt.me);
-  }
-  const long word = psync[kWords];
-  if (word == SHMEM_SYNC_VALUE) [[likely]]
-    return;
+[[noreturn, gnu::cold]] void refuse_psync(Call call, std::size_t index, long word) {
   fatal(
       "%s: pSync[%zu] is %ld; every element must be SHMEM_SYNC_VALUE (%ld) on all PEs before the first use, "
-      "and "
-      "not be written to by the program afterwards",
-      call.name, kWords, word, SHMEM_SYNC_VALUE);
+      "and not be written to by the program afterwards",
+      call.name, index, word, SHMEM_SYNC_VALUE);
+}
+
+// Members that are here already may have written the two counts of a set that is new; the rest is as the
+// program left it.
+void check_psync(Call call, const long* psync) {
+  if (!rt.env.checks) return;
+  constexpr std::size_t kBytes = SHMEM_SYNC_SIZE * sizeof *psync;
+  const auto a = reinterpret_cast<std::uintptr_t>(psync);
+  if (a % sizeof *psync != 0) [[unlikely]]
+    check_aligned(call, "pSync", psync, sizeof *psync);
+  if (!rt.heap.holds(a, kBytes) && !rt.statics.holds(a, kBytes)) [[unlikely]]
+    resolve(call, "pSync", psync, kBytes, rt.me);
+  for (std::size_t i = kWords; i < SHMEM_SYNC_SIZE; ++i) {
+    if (psync[i] != SHMEM_SYNC_VALUE) [[unlikely]]
+      refuse_psync(call, i, psync[i]);
+  }
+  const long limits[kWords] = {static_cast<long>(rt.npes), 2};
+  for (std::size_t i = 0; i < kWords; ++i) {
+    const long word = std::atomic_ref(const_cast<long&>(psync[i])).load(std::memory_order_relaxed);
+    if (word < 0 || word >= limits[i]) [[unlikely]]
+      refuse_psync(call, i, word);
+  }
 }
 
 Group* find_group(const Triplet& set) {
