@@ -58,6 +58,10 @@ void set_lock(Call call, long* lock) {
   const std::uint32_t before =
       amo_fetch<AtomicOp::swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock), mine(), std::uint32_t{0}, home);
   if (before == 0) return;
+  if (before == mine()) {
+    fatal("%s: lock %p is held or waited for by this PE already; a PE must clear it before it sets it again",
+          call.name, static_cast<void*>(lock));
+  }
   tell(call, lock, mine(), before);
   wait_for([lock] { return (place_now(lock) & kGranted) != 0; });
   // The successor may add itself at the same time.
