@@ -14,6 +14,7 @@ void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
   shm::check_started(call);
   if (ctx == SHMEM_CTX_INVALID) return;
   shm::Context& context = shm::context_of(call, ctx);
+  shm::check_array(call, "target_pes", pes, count);
   for (size_t i = 0; i < count; ++i) {
     const int pe = shm::to_world(call, ctx, pes[i]);
     shm::check_pe(call, pe);

@@ -51,7 +51,9 @@ int pshmem_team_n_pes(shmem_team_t team) {
 int pshmem_team_get_config(shmem_team_t team, long mask, shmem_team_config_t* config) {
   const Team* t = shm::find_team({"shmem_team_get_config"}, "team", team);
   if (t == nullptr) return 1;
-  if ((mask & SHMEM_TEAM_NUM_CONTEXTS) != 0 && config != nullptr) config->num_contexts = shm::contexts_of(*t);
+  if ((mask & SHMEM_TEAM_NUM_CONTEXTS) == 0) return 0;
+  shm::check_result({"shmem_team_get_config"}, "config", config);
+  config->num_contexts = shm::contexts_of(*t);
   return 0;
 }
 

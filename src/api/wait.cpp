@@ -57,35 +57,41 @@ size_t _test_some(Call call, T* ivars, size_t n, size_t* indices, const int* sta
 // ---- A value for each element
 
 template <class T>
+Elements<T> each_with_its_own(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
+  check_array(call, "cmp_values", values, n);
+  return {ivars, n, status, cmp, values, 1};
+}
+
+template <class T>
 void _wait_until_all_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
-  wait_all<T>(call, {ivars, n, status, cmp, values, 1});
+  wait_all(call, each_with_its_own(call, ivars, n, status, cmp, values));
 }
 
 template <class T>
 size_t _wait_until_any_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
-  return wait_any<T>(call, {ivars, n, status, cmp, values, 1});
+  return wait_any(call, each_with_its_own(call, ivars, n, status, cmp, values));
 }
 
 template <class T>
 size_t _wait_until_some_vector(Call call, T* ivars, size_t n, size_t* indices, const int* status, int cmp,
                                const T* values) {
-  return wait_some<T>(call, {ivars, n, status, cmp, values, 1}, indices);
+  return wait_some(call, each_with_its_own(call, ivars, n, status, cmp, values), indices);
 }
 
 template <class T>
 int _test_all_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
-  return test_all<T>(call, {ivars, n, status, cmp, values, 1}) ? 1 : 0;
+  return test_all(call, each_with_its_own(call, ivars, n, status, cmp, values)) ? 1 : 0;
 }
 
 template <class T>
 size_t _test_any_vector(Call call, T* ivars, size_t n, const int* status, int cmp, const T* values) {
-  return test_any<T>(call, {ivars, n, status, cmp, values, 1});
+  return test_any(call, each_with_its_own(call, ivars, n, status, cmp, values));
 }
 
 template <class T>
 size_t _test_some_vector(Call call, T* ivars, size_t n, size_t* indices, const int* status, int cmp,
                          const T* values) {
-  return test_some<T>(call, {ivars, n, status, cmp, values, 1}, indices);
+  return test_some(call, each_with_its_own(call, ivars, n, status, cmp, values), indices);
 }
 
 }  // namespace

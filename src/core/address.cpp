@@ -64,6 +64,10 @@ void refuse_null(Call call, const char* argument) {
   fatal("%s: %s is NULL; allowed is the address of a variable for the result", call.name, argument);
 }
 
+void refuse_null_array(Call call, const char* argument, std::size_t n) {
+  fatal("%s: %s is NULL; allowed is the address of an array of %zu", call.name, argument, n);
+}
+
 Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe) {
   check_pe(call, pe);
   const auto a = reinterpret_cast<std::uintptr_t>(address);

@@ -93,6 +93,14 @@ struct Target {
     refuse_null(call, argument);
 }
 
+/// Ends the job if an array of n > 0 elements is null.
+[[noreturn, gnu::cold]] void refuse_null_array(Call call, const char* argument, std::size_t n);
+[[gnu::always_inline]] inline void check_array(Call call, const char* argument, const void* array,
+                                               std::size_t n) {
+  if (array == nullptr && n > 0) [[unlikely]]
+    refuse_null_array(call, argument, n);
+}
+
 /// The context behind a handle, and the world number of `pe` in it.  Ends the job if the handle is invalid or
 /// the PE is not in the context's team.
 Context& context_of(Call call, shmem_ctx_t handle);

@@ -162,6 +162,7 @@ std::size_t wait_any(Call call, const Elements<T>& e) {
 template <class T>
 std::size_t wait_some(Call call, const Elements<T>& e, std::size_t* indices) {
   const Words<T> now(call, "ivars", e.words, e.count, e.cmp);
+  check_array(call, "indices", indices, e.count);
   if (e.empty()) return 0;
   for (Waiter waiter;; waiter.pause()) {
     const std::size_t found = some_satisfied(e, now, indices);
@@ -189,6 +190,7 @@ std::size_t test_any(Call call, const Elements<T>& e) {
 template <class T>
 std::size_t test_some(Call call, const Elements<T>& e, std::size_t* indices) {
   const Words<T> now(call, "ivars", e.words, e.count, e.cmp);
+  check_array(call, "indices", indices, e.count);
   const std::size_t found = some_satisfied(e, now, indices);
   if (found > 0) return found;
   poll_progress();
