@@ -177,6 +177,7 @@ static void to_all_to_private(void) {
   shmem_long_sum_to_all(no_block, big, 1, 0, 0, shmem_n_pes(), NULL, psync);
 }
 static void fcollect64_to_private(void) { shmem_fcollect64(no_block, big, 1, 0, 0, shmem_n_pes(), psync); }
+static void not_a_member(void) { shmem_barrier(1, 0, 1, psync); }
 static void fcollect_past_heap(void) { shmem_long_fcollect(SHMEM_TEAM_WORLD, big, big, heap_end / 16); }
 
 #define CASE(NAME) \
@@ -293,6 +294,7 @@ static const struct {
     CASE(to_all_to_private),
     CASE(fcollect64_to_private),
     CASE(fcollect_past_heap),
+    CASE(not_a_member),
 };
 
 /* These are collective. */
