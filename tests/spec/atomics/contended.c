@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 79, 82: all PEs on the same words: nothing is lost, and no two get the same answer. */
+/* Semantics 79, 82: all PEs on the same words: nothing is lost, and no two get the same answer. */
 #include <string.h>
 
 #include "check.h"
@@ -84,7 +84,8 @@ static void test_swapped_tokens(int times) {
   CHECK(sum == (float)(shmem_n_pes() * (shmem_n_pes() + 1) / 2));
 }
 
-/* The target updates its own word by the same calls while others do (79), and reads it by a test. */
+/* The target updates its own word by the same calls while others do (semantics 79), and reads it by a test.
+ */
 static void test_owner_takes_part(int times) {
   static long word;
   for (int i = 0; i < times; ++i) shmem_long_atomic_inc(&word, 0);

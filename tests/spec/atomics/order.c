@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 82, 83, 106: a fence orders atomics after puts and after each other; a quiet completes them. */
+/* Semantics 82, 83, 106: a fence orders atomics after puts and after each other; a quiet completes them. */
 #include "check.h"
 
 static long data[64], flag, number;

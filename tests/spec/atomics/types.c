@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 79, 81-86: each atomic operation on each of its types, on the heap and on a variable, on every PE. */
+/* Semantics 79, 81-86: each atomic operation on each of its types, on the heap and on a variable, on every
+ * PE. */
 #include <limits.h>
 
 #include "check.h"
@@ -35,7 +36,7 @@ static void* area; /* 16 bytes per PE */
   CHECK(fetched == AS(T, 22));                                   \
   CHECK(shmem_##NAME##_g(word, pe) == AS(T, 33));
 
-/* Adding 1 to the largest value of an unsigned type gives 0, and -1 plus 1 is 0 for all (85). */
+/* Adding 1 to the largest value of an unsigned type gives 0, and -1 plus 1 is 0 for all (semantics 85). */
 #define TEST_ADD(NAME, T, UNUSED)                                           \
   static void test_add_##NAME(int pe) {                                     \
     T* word = WORD(T);                                                      \

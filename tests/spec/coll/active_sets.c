@@ -4,7 +4,7 @@
 
 enum { kWords = 600, kSets = 4 };
 
-static long sync_[kSets][SHMEM_REDUCE_SYNC_SIZE]; /* 127: in turn */
+static long sync_[kSets][SHMEM_REDUCE_SYNC_SIZE]; /* Semantics 127: in turn */
 static int used;
 static long *source, *dest;
 static int me, np;
@@ -24,7 +24,7 @@ static void settle(int start, int log, int size) { shmem_barrier(start, log, siz
 static void test_set(int start, int log, int size, size_t n) {
   const int mine = (me - start) >> log;
   if (n == 0) return;
-  for (int root = 0; root < size; ++root) { /* 116, 126 */
+  for (int root = 0; root < size; ++root) { /* Semantics 116, 126 */
     for (size_t i = 0; i < n; ++i) source[i] = mine * 100 + (long)i, dest[i] = -1;
     settle(start, log, size);
     shmem_broadcast64(dest, source, n, root, start, log, size, next_sync());
@@ -97,7 +97,7 @@ static long product(int i, int size) {
   REDUCE(T, NAME, or, bits(1, i, size));  \
   REDUCE(T, NAME, xor, bits(2, i, size))
 
-/* 128, 129 */
+/* Semantics 128, 129 */
 static void test_reductions(int start, int log, int size) {
   const int mine = (me - start) >> log;
   BITS(short, short);
@@ -115,7 +115,7 @@ static void test_reductions(int start, int log, int size) {
   REDUCE(double _Complex, complexd, sum, (first + last) * size / 2);
 }
 
-/* 110, 111: barrier completes puts, and consecutive barriers may use one pSync. */
+/* Semantics 110, 111: barrier completes puts, and consecutive barriers may use one pSync. */
 static void test_barrier(int start, int log, int size) {
   const int mine = (me - start) >> log, to = start + ((mine + 1) % size << log);
   static long word;

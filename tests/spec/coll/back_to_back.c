@@ -19,7 +19,7 @@ static void broadcasts(shmem_team_t team, size_t n) {
     for (int r = 0; r < kRounds; ++r) {
       late(me, r);
       shmem_long_broadcast(team, dest + r * n, source + r * n, n, fixed ? 0 : r % np);
-      for (size_t i = 0; i < n; ++i) source[r * n + i] = -7; /* 114: reusable at once */
+      for (size_t i = 0; i < n; ++i) source[r * n + i] = -7; /* Semantics 114: reusable at once */
     }
     for (int r = 0; r < kRounds; ++r)
       for (size_t i = 0; i < n; ++i)

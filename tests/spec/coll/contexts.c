@@ -5,7 +5,7 @@
 static int me, np;
 static long words[64], more[64];
 
-/* 57: nothing happens. */
+/* Semantics 57: nothing happens. */
 static void test_invalid(void) {
   shmem_ctx_fence(SHMEM_CTX_INVALID);
   shmem_ctx_quiet(SHMEM_CTX_INVALID);
@@ -14,7 +14,7 @@ static void test_invalid(void) {
   shmem_ctx_session_stop(SHMEM_CTX_INVALID);
   shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, NULL, 0);
   shmem_team_t team = SHMEM_TEAM_WORLD;
-  CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID); /* 61 */
+  CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID); /* Semantics 61 */
   CHECK(shmem_ctx_get_team(SHMEM_CTX_DEFAULT, &team) == 0 && team == SHMEM_TEAM_WORLD);
 }
 
@@ -26,8 +26,9 @@ static void test_calls(shmem_team_t team, long options, int session) {
   CHECK(shmem_team_create_ctx(team, options, &ctx) == 0 && ctx != SHMEM_CTX_INVALID);
   if (session) {
     shmem_ctx_session_config_t config = {5};
-    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);                          /* 65 */
-    shmem_ctx_session_start(ctx, 0, &config, session > 1 ? SHMEM_CTX_SESSION_TOTAL_OPS : 0); /* 64 */
+    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0); /* Semantics 65 */
+    shmem_ctx_session_start(ctx, 0, &config,
+                            session > 1 ? SHMEM_CTX_SESSION_TOTAL_OPS : 0); /* Semantics 64 */
   }
   memset(words, 0, sizeof words);
   shmem_team_sync(team);
@@ -55,7 +56,7 @@ static void test_calls(shmem_team_t team, long options, int session) {
   CHECK(shmem_ctx_long_atomic_fetch_add(ctx, words + 17, 5, to) == mine + 1);
   shmem_team_t of;
   CHECK(shmem_ctx_get_team(ctx, &of) == 0 && shmem_team_n_pes(of) == n && shmem_team_my_pe(of) == mine);
-  /* 58: destroy completes. */
+  /* Semantics 58: destroy completes. */
   shmem_ctx_long_put_nbi(ctx, more, source, 8, to);
   if (session) shmem_ctx_session_stop(ctx);
   shmem_ctx_destroy(ctx);
@@ -72,7 +73,7 @@ static void test_many(void) {
     for (int i = 0; i < kMany; ++i)
       CHECK(shmem_ctx_create(i % 2 ? SHMEM_CTX_PRIVATE : SHMEM_CTX_SERIALIZED, &ctx[i]) == 0);
     for (int i = 0; i < kMany; ++i) {
-      for (int k = 0; k < i; ++k) CHECK(ctx[i] != ctx[k]); /* 25 */
+      for (int k = 0; k < i; ++k) CHECK(ctx[i] != ctx[k]); /* Semantics 25 */
       shmem_ctx_long_atomic_inc(ctx[i], words, (me + 1) % np);
     }
     for (int i = 0; i < kMany; ++i) shmem_ctx_destroy(ctx[i]);
@@ -101,7 +102,7 @@ int main(void) {
   memset(words, 0, sizeof words);
   shmem_barrier_all();
   test_many();
-  /* 51: what is left goes with the team; the rest with the library. */
+  /* Semantics 51: what is left goes with the team; the rest with the library. */
   shmem_ctx_t left;
   if (teams[3] != SHMEM_TEAM_INVALID) CHECK(shmem_team_create_ctx(teams[3], 0, &left) == 0);
   CHECK(shmem_ctx_create(0, &left) == 0);

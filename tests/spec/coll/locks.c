@@ -20,7 +20,7 @@ static void test_exclusion(long* lock, int rounds) {
     }
     const long now = shmem_long_g(&counter, 0);
     if (i % 16 == me) usleep(50);
-    shmem_long_p(&counter, now + 1, 0); /* 131: complete when the next one has the lock */
+    shmem_long_p(&counter, now + 1, 0); /* Semantics 131: complete when the next one has the lock */
     shmem_clear_lock(lock);
   }
   shmem_barrier_all();
@@ -47,7 +47,7 @@ static void test_order(void) {
     shmem_clear_lock(&order_lock);
   } else {
     shmem_long_wait_until(&ticket, SHMEM_CMP_EQ, 1);
-    CHECK(shmem_test_lock(&order_lock) == 1); /* 130: held elsewhere, no waiting */
+    CHECK(shmem_test_lock(&order_lock) == 1); /* Semantics 130: held elsewhere, no waiting */
     shmem_set_lock(&order_lock);
     served[0] = shmem_long_atomic_fetch_inc(&turns, 0) + 1;
     shmem_clear_lock(&order_lock);

@@ -28,7 +28,7 @@ static void OWN(fcollect)(shmem_team_t team, size_t n) {
   for (size_t i = 0; i < n * (size_t)np; ++i) dest[i] = (T)99;
   shmem_team_sync(team);
   CHECK(CALL(fcollect)(team, dest, source, n) == 0);
-  for (size_t i = 0; i < n; ++i) source[i] = (T)77; /* 114: reusable */
+  for (size_t i = 0; i < n; ++i) source[i] = (T)77; /* Semantics 114: reusable */
   for (int pe = 0; pe < np; ++pe)
     for (size_t i = 0; i < n; ++i)
       CHECK(dest[(size_t)pe * n + i] == (T)pattern(pe, i, 1), NAMED("fcollect n %zu pe %d i %zu"), n, pe, i);
@@ -38,7 +38,7 @@ static void OWN(fcollect)(shmem_team_t team, size_t n) {
 static void OWN(collect)(shmem_team_t team, size_t n) {
   T *source = sym_source, *dest = sym_dest;
   const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);
-  for (int zero = 0; zero < 3; ++zero) { /* 117: counts differ, some are none */
+  for (int zero = 0; zero < 3; ++zero) { /* Semantics 117: counts differ, some are none */
     const size_t mine = me % 3 == zero ? 0 : n + (size_t)me;
     for (size_t i = 0; i < mine; ++i) source[i] = (T)pattern(me, i, 2);
     shmem_team_sync(team);

@@ -6,7 +6,7 @@
 
 static int me, np;
 
-/* 40: what SHMEM_TEAM_INVALID gives. */
+/* Semantics 40: what SHMEM_TEAM_INVALID gives. */
 static void test_invalid(void) {
   shmem_team_config_t config = {12345};
   shmem_team_t a = SHMEM_TEAM_WORLD, b = SHMEM_TEAM_WORLD;
@@ -23,11 +23,11 @@ static void test_invalid(void) {
   CHECK(shmem_team_split_2d(SHMEM_TEAM_INVALID, 1, NULL, 0, &a, NULL, 0, &b) != 0);
   CHECK(a == SHMEM_TEAM_INVALID && b == SHMEM_TEAM_INVALID);
   CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID);
-  CHECK(shmem_team_ptr(SHMEM_TEAM_INVALID, &object, 0) == NULL); /* 19 */
+  CHECK(shmem_team_ptr(SHMEM_TEAM_INVALID, &object, 0) == NULL); /* Semantics 19 */
   shmem_team_destroy(SHMEM_TEAM_INVALID);
 }
 
-/* 43, 45: triplets that leave the parent. */
+/* Semantics 43, 45: triplets that leave the parent. */
 static void test_bad_triplets(void) {
   const int bad[][3] = {
       {-1, 1, 1}, {np, 1, 1},     {0, 1, 0},  {0, 1, -2},         {0, 1, np + 1},          {0, -1, 2},
@@ -51,7 +51,7 @@ static void use(shmem_team_t team, long expected) {
   CHECK(dest == expected, "sum is %ld, not %ld", dest, expected);
 }
 
-/* 42, 44, 46, 52: every triplet of the parent, members and numbers, with immediate use. */
+/* Semantics 42, 44, 46, 52: every triplet of the parent, members and numbers, with immediate use. */
 static void test_triplets(shmem_team_t parent) {
   const int size = shmem_team_n_pes(parent);
   for (int start = 0; start < size; ++start) {
@@ -81,7 +81,7 @@ static void test_triplets(shmem_team_t parent) {
   }
 }
 
-/* 47: rows and columns. */
+/* Semantics 47: rows and columns. */
 static void test_grid(shmem_team_t parent, int xrange) {
   const int size = shmem_team_n_pes(parent), mine = shmem_team_my_pe(parent);
   const int width = xrange < size ? xrange : size;
@@ -104,7 +104,7 @@ static void test_grid(shmem_team_t parent, int xrange) {
   shmem_team_destroy(x);
 }
 
-/* 20: PEs whose heap this PE reaches by loads and stores, and nobody else. */
+/* Semantics 20: PEs whose heap this PE reaches by loads and stores, and nobody else. */
 static void test_shared(void) {
   int* object = shmem_malloc(sizeof *object);
   int reached = 0;
@@ -113,7 +113,7 @@ static void test_shared(void) {
     CHECK((number >= 0) == (shmem_ptr(object, pe) != NULL));
     if (number < 0) continue;
     ++reached;
-    CHECK(shmem_team_ptr(SHMEM_TEAM_SHARED, object, number) == shmem_ptr(object, pe)); /* 19 */
+    CHECK(shmem_team_ptr(SHMEM_TEAM_SHARED, object, number) == shmem_ptr(object, pe)); /* Semantics 19 */
   }
   CHECK(reached == shmem_team_n_pes(SHMEM_TEAM_SHARED));
   CHECK(shmem_team_ptr(SHMEM_TEAM_WORLD, object, me) == shmem_ptr(object, me));
@@ -156,13 +156,14 @@ static void test_huge_strides(void) {
 
 int main(void) {
   bound_time(120);
-  static shmem_team_t initialised = SHMEM_TEAM_SHARED; /* 24 */
+  static shmem_team_t initialised = SHMEM_TEAM_SHARED; /* Semantics 24 */
   shmem_init();
   me = shmem_my_pe();
   np = shmem_n_pes();
   CHECK(initialised == SHMEM_TEAM_SHARED);
-  CHECK(shmem_team_my_pe(SHMEM_TEAM_WORLD) == me && shmem_team_n_pes(SHMEM_TEAM_WORLD) == np); /* 13 */
-  CHECK(shmem_team_get_config(SHMEM_TEAM_WORLD, 0, NULL) == 0);                                /* 50 */
+  CHECK(shmem_team_my_pe(SHMEM_TEAM_WORLD) == me &&
+        shmem_team_n_pes(SHMEM_TEAM_WORLD) == np);              /* Semantics 13 */
+  CHECK(shmem_team_get_config(SHMEM_TEAM_WORLD, 0, NULL) == 0); /* Semantics 50 */
   test_invalid();
   test_bad_triplets();
   test_triplets(SHMEM_TEAM_WORLD);

@@ -7,7 +7,7 @@
 
 static int is_aligned(const void* address, size_t alignment) { return (uintptr_t)address % alignment == 0; }
 
-/* 27, 28: these return at once, so that one PE alone may call them. */
+/* Semantics 27, 28: these return at once, so that one PE alone may call them. */
 static void test_nothing_is_no_barrier(void) {
   if (shmem_my_pe() != 0) return;
   CHECK(shmem_malloc(0) == NULL);
@@ -18,7 +18,7 @@ static void test_nothing_is_no_barrier(void) {
   shmem_free(NULL);
 }
 
-static void test_alignment(void) { /* 31 */
+static void test_alignment(void) { /* Semantics 31 */
   void* blocks[48];
   int count = 0;
   for (size_t alignment = sizeof(void*); alignment <= (size_t)2 << 20; alignment *= 2) {
@@ -52,7 +52,7 @@ static void test_large_blocks(void) {
   }
 }
 
-/* 31, 32: zero on every PE as soon as any PE has returned. */
+/* Semantics 31, 32: zero on every PE as soon as any PE has returned. */
 static void test_calloc_is_zero_everywhere(void) {
   for (int turn = 0; turn < 20; ++turn) {
     const size_t count = (size_t)turn * 100 + 1;
@@ -73,7 +73,7 @@ static void test_calloc_is_zero_everywhere(void) {
   }
 }
 
-static void test_hints(void) { /* 35 */
+static void test_hints(void) { /* Semantics 35 */
   const long hints[] = {0, SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_SIGNAL_REMOTE,
                         SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE};
   for (size_t i = 0; i < 4; ++i) {
@@ -85,7 +85,7 @@ static void test_hints(void) { /* 35 */
     shmem_signal_add(&block[1], 8, right_pe());
     shmem_barrier_all();
     CHECK(block[0] == 7 && block[1] == 8);
-    block = shmem_realloc(block, 4000); /* 30 */
+    block = shmem_realloc(block, 4000); /* Semantics 30 */
     CHECK(block != NULL && block[0] == 7);
     shmem_free(block);
   }

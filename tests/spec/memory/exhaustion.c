@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 36: a full heap says NULL, everywhere, and is good again once something is freed. */
+/* Semantics 36: a full heap says NULL, everywhere, and is good again once something is freed. */
 #include "check.h"
 
 enum { kBlock = 100000, kMost = 10000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 29: shmem_realloc keeps what fits, wherever the block ends up. */
+/* Semantics 29: shmem_realloc keeps what fits, wherever the block ends up. */
 #include <string.h>
 
 #include "check.h"

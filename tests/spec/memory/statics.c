@@ -41,7 +41,7 @@ static void test_put_and_get(void) {
   CHECK(strcmp(&text[99990], "the end") == 0 && strcmp(text, "begin") == 0);
 }
 
-static void test_atomics(void) { /* 86 */
+static void test_atomics(void) { /* Semantics 86 */
   static long counter;
   static float real = 1;
   for (int pe = 0; pe < shmem_n_pes(); ++pe) shmem_long_atomic_fetch_add(&counter, shmem_my_pe() + 1, pe);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 136, 137: the names without a type, with arrays, constants, and a context as well as without. */
+/* Semantics 136, 137: the names without a type, with arrays, constants, and a context as well as without. */
 #include "check.h"
 
 static long words[8];
@@ -50,7 +50,7 @@ static void test_atomics_and_waits(void) {
   shmem_barrier_all();
 }
 
-static void test_functions_of_the_same_name(void) { /* 137 */
+static void test_functions_of_the_same_name(void) { /* Semantics 137 */
   void (*wait)(long*, int, long) = &shmem_wait_until;
   void (*add)(uint64_t*, uint64_t, int) = shmem_signal_add;
   wait(&words[0], SHMEM_CMP_EQ, 44);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 70, 72, 76: sources and targets of every kind of memory, transfers to oneself, and nothing at all. */
+/* Semantics 70, 72, 76: sources and targets of every kind of memory, transfers to oneself, and nothing at
+ * all. */
 #include <string.h>
 
 #include "check.h"
@@ -23,7 +24,7 @@ static void there_and_back(long* dest, long* source, long* local) {
   fill(source, shmem_my_pe() + 1);
   shmem_barrier_all();
   shmem_long_put(dest, source, kCount, right_pe());
-  fill(source, 999); /* 66: the source may be reused at once */
+  fill(source, 999); /* Semantics 66: the source may be reused at once */
   shmem_barrier_all();
   expect(dest, left_pe() + 1);
   shmem_long_get(local, dest, kCount, right_pe());
@@ -64,7 +65,7 @@ static void test_self(void) {
   expect(second_block, 5);
 }
 
-static void test_constants_as_source(void) { /* 78 */
+static void test_constants_as_source(void) { /* Semantics 78 */
   shmem_barrier_all();
   shmem_long_put(block, constants, 4, right_pe());
   shmem_putmem(variable, "a string literal", 17, right_pe());
@@ -73,7 +74,7 @@ static void test_constants_as_source(void) { /* 78 */
   CHECK(strcmp((char*)variable, "a string literal") == 0);
 }
 
-static void test_nothing(void) { /* 72 */
+static void test_nothing(void) { /* Semantics 72 */
   const int pe = right_pe();
   fill(block, 3);
   shmem_barrier_all();
@@ -86,14 +87,14 @@ static void test_nothing(void) { /* 72 */
   shmem_getmem_nbi(NULL, NULL, 0, pe);
   shmem_long_iput(NULL, NULL, 1, 1, 0, pe);
   shmem_long_iget(NULL, NULL, 1, 1, 0, pe);
-  shmem_long_ibput(NULL, NULL, 1, 1, 1, 0, pe); /* 74 */
+  shmem_long_ibput(NULL, NULL, 1, 1, 1, 0, pe); /* Semantics 74 */
   shmem_long_ibget(NULL, NULL, 4, 4, 0, 3, pe);
   shmem_barrier_all();
   expect(block, 3);
 }
 
 static void test_ends_of_objects(
-    void) { /* 76: the very first and last element, and pointers into the middle */
+    void) { /* Semantics 76: the very first and last element, and pointers into the middle */
   fill(block, 0);
   shmem_barrier_all();
   shmem_long_p(block + kCount - 1, 77, right_pe());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 68, 107, 108: many transfers in flight, of all sizes, to all PEs; complete after quiet, pe_quiet or a
- * barrier. */
+/* Semantics 68, 107, 108: many transfers in flight, of all sizes, to all PEs; complete after quiet, pe_quiet
+ * or a barrier. */
 #include <string.h>
 
 #include "check.h"
@@ -27,7 +27,7 @@ static void complete(int turn) {
   if (turn % 3 == 0) shmem_quiet();
   if (turn % 3 == 1) shmem_pe_quiet(all, (size_t)shmem_n_pes());
   free(all);
-  if (turn % 3 == 0) shmem_sync_all(); /* 110: quiet and sync are a barrier */
+  if (turn % 3 == 0) shmem_sync_all(); /* Semantics 110: quiet and sync are a barrier */
   if (turn % 3 == 1) shmem_sync_all();
   if (turn % 3 == 2) shmem_barrier_all();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 135: in C++ overloads take the place of C11's generic names.
+// Semantics 135: in C++ overloads take the place of C11's generic names.
 #include <type_traits>
 
 #include "check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 77: operations complete while the target computes and calls nothing.
+/* Semantics 77: operations complete while the target computes and calls nothing.
  *
  * PE 0 spins on an ordinary variable until all others have put, got, added and signalled, and have seen each
  * of these complete.  If anything needed PE 0's help the job would hang. */

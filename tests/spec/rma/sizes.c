@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 66, 74, 75: the forms with an element size, and the untyped ones at any alignment, from one byte to a MiB.
+/* Semantics 66, 74, 75: the forms with an element size, and the untyped ones at any alignment, from one byte
+ * to a MiB.
  */
 #include <string.h>
 
@@ -67,7 +68,7 @@ static void check_get(size_t n) {
 SHMEM_UNITS_BITS(TEST_BITS, 0)
 SHMEM_UNITS_MEM(TEST_BITS, 0)
 
-static void test_unaligned(void) { /* 75 */
+static void test_unaligned(void) { /* Semantics 75 */
   for (size_t shift = 0; shift < 9; ++shift)
     for (size_t n = 1; n < 40; n += 1 + shift) {
       prepare(n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 73, 74: strided and block-strided transfers of every element size against a model. */
+/* Semantics 73, 74: strided and block-strided transfers of every element size against a model. */
 #include <string.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 66-69, 75, 78: put, get, p and g and their nonblocking forms, for each type. */
+/* Semantics 66-69, 75, 78: put, get, p and g and their nonblocking forms, for each type. */
 #include <string.h>
 
 #include "check.h"
@@ -59,10 +59,9 @@ static void expect_bytes(const char* what, const void* left, const void* right, 
     shmem_barrier_all();                                                                                 \
   }
 
-#define TESTS(NAME, T, UNUSED)                                                    \
-  TEST_PUT(NAME, T, _put)                                                         \
-  TEST_PUT(NAME, T, _put_nbi) TEST_GET(NAME, T, _get) TEST_GET(NAME, T, _get_nbi) \
-      TEST_SINGLE(NAME, T, UNUSED)
+#define TESTS(NAME, T, UNUSED) \
+  TEST_PUT(NAME, T, _put)      \
+  TEST_PUT(NAME, T, _put_nbi) TEST_GET(NAME, T, _get) TEST_GET(NAME, T, _get_nbi) TEST_SINGLE(NAME, T, UNUSED)
 SHMEM_TYPES_RMA(TESTS, 0)
 
 #define RUN(NAME, T, UNUSED)                                                                  \

@@ -4,11 +4,11 @@
 
 #include "check.h"
 
-/* 24: legal in static initialisers */
+/* Semantics 24: legal in static initialisers */
 static shmem_team_t teams[] = {SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED, SHMEM_TEAM_INVALID};
 static shmem_ctx_t contexts[] = {SHMEM_CTX_DEFAULT, SHMEM_CTX_INVALID};
 
-/* 23: integer constant expressions */
+/* Semantics 23: integer constant expressions */
 enum { kMajor = SHMEM_MAJOR_VERSION, kMinor = SHMEM_MINOR_VERSION, kLength = SHMEM_MAX_NAME_LEN };
 static long sync_array[SHMEM_SYNC_SIZE];
 static const char vendor[] = SHMEM_VENDOR_STRING;
@@ -41,14 +41,14 @@ int main(void) {
   CHECK(sizeof sync_array >= sizeof(long) * SHMEM_BARRIER_SYNC_SIZE);
   for (int i = 0; i < SHMEM_SYNC_SIZE; ++i) sync_array[i] = SHMEM_SYNC_VALUE;
   CHECK(sync_array[SHMEM_SYNC_SIZE - 1] == SHMEM_SYNC_VALUE);
-  /* 25: comparable and assignable */
+  /* Semantics 25: comparable and assignable */
   shmem_team_t team = teams[0];
   shmem_ctx_t context = contexts[0];
   CHECK(team == SHMEM_TEAM_WORLD && team != SHMEM_TEAM_INVALID && teams[1] == SHMEM_TEAM_SHARED);
   CHECK(context == SHMEM_CTX_DEFAULT && context != contexts[1] && contexts[1] == SHMEM_CTX_INVALID);
   context = SHMEM_CTX_INVALID;
   CHECK(context == SHMEM_CTX_INVALID);
-  /* 57: nothing to order or to complete */
+  /* Semantics 57: nothing to order or to complete */
   shmem_ctx_fence(SHMEM_CTX_INVALID);
   shmem_ctx_quiet(SHMEM_CTX_INVALID);
   shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 12: one PE ends the job, whatever the others do.  Argument: the status. */
+/* Semantics 12: one PE ends the job, whatever the others do.  Argument: the status. */
 #include <unistd.h>
 
 #include "check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 21, 22: the heap has at least the size that the environment asks for: HEAP_AT_LEAST bytes.  SET_INSIDE is a
- * value of SHMEM_SYMMETRIC_SIZE that the program sets itself. */
+/* Semantics 21, 22: the heap has at least the size that the environment asks for: HEAP_AT_LEAST bytes.
+ * SET_INSIDE is a value of SHMEM_SYMMETRIC_SIZE that the program sets itself. */
 #include "check.h"
 
 int main(void) {

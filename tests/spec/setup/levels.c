@@ -24,13 +24,13 @@ static void* keep_asking(void* stop) {
   return NULL;
 }
 
-static void test_levels_rise(void) { /* 10 */
+static void test_levels_rise(void) { /* Semantics 10 */
   CHECK(SHMEM_THREAD_SINGLE < SHMEM_THREAD_FUNNELED);
   CHECK(SHMEM_THREAD_FUNNELED < SHMEM_THREAD_SERIALIZED);
   CHECK(SHMEM_THREAD_SERIALIZED < SHMEM_THREAD_MULTIPLE);
 }
 
-static void test_each_level(void) { /* 8, 10, 11 */
+static void test_each_level(void) { /* Semantics 8, 10, 11 */
   for (int level = SHMEM_THREAD_SINGLE; level <= SHMEM_THREAD_MULTIPLE; ++level) {
     int provided = -1, queried = -1;
     CHECK_EQ(shmem_init_thread(level, &provided), 0);
@@ -59,7 +59,7 @@ static void test_plain_init_has_a_level(void) {
 int main(void) {
   int stop = 0;
   pthread_t asker;
-  CHECK_EQ(answer_of_a_thread(), 0); /* 5: before the first init */
+  CHECK_EQ(answer_of_a_thread(), 0); /* Semantics 5: before the first init */
   CHECK_EQ(pthread_create(&asker, NULL, keep_asking, &stop), 0);
   test_levels_rise();
   test_each_level();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 133: a tool replaces some functions and calls their twins; the rest stay the library's. */
+/* Semantics 133: a tool replaces some functions and calls their twins; the rest stay the library's. */
 #include "check.h"
 #include "pshmem.h"
 

@@ -6,7 +6,7 @@
 
 static long variable;
 
-static void test_numbers(void) { /* 13 */
+static void test_numbers(void) { /* Semantics 13 */
   static int seen;
   CHECK(shmem_my_pe() >= 0 && shmem_my_pe() < shmem_n_pes());
   CHECK_EQ(_my_pe(), shmem_my_pe());
@@ -20,7 +20,7 @@ static void test_numbers(void) { /* 13 */
   shmem_barrier_all();
 }
 
-static void test_library(void) { /* 14 */
+static void test_library(void) { /* Semantics 14 */
   int major = 0, minor = 0;
   char name[SHMEM_MAX_NAME_LEN];
   memset(name, 'x', sizeof name);
@@ -33,7 +33,7 @@ static void test_library(void) { /* 14 */
   CHECK(strcmp(name, SHMEM_VENDOR_STRING) == 0);
 }
 
-static void test_reach(void) { /* 15 */
+static void test_reach(void) { /* Semantics 15 */
   long* block = shmem_malloc(2 * sizeof *block);
   long* private_block = malloc(sizeof *private_block);
   static long function_static;
@@ -57,7 +57,7 @@ static void test_reach(void) { /* 15 */
   shmem_free(block);
 }
 
-static void test_pointers(void) { /* 17 */
+static void test_pointers(void) { /* Semantics 17 */
   long* block = shmem_malloc(64 * sizeof *block);
   long local = 0;
   CHECK(shmem_ptr(block, shmem_my_pe()) == block);
@@ -103,7 +103,7 @@ int main(void) {
   test_pointers();
   test_pointers_follow_the_nodes();
   shmem_pcontrol(1);
-  shmem_pcontrol(2, "anything", 3.0); /* 134 */
+  shmem_pcontrol(2, "anything", 3.0); /* Semantics 134 */
   shmem_finalize();
   return 0;
 }

@@ -12,7 +12,7 @@ static int running(void) {
   return answer;
 }
 
-static void test_nested(void) { /* 1, 2, 5 */
+static void test_nested(void) { /* Semantics 1, 2, 5 */
   CHECK_EQ(running(), 0);
   shmem_init();
   long* block = shmem_calloc(1, sizeof *block);
@@ -34,7 +34,7 @@ static void test_nested(void) { /* 1, 2, 5 */
   CHECK_EQ(running(), 0);
 }
 
-static void test_starts_again(void) { /* 3, 4 */
+static void test_starts_again(void) { /* Semantics 3, 4 */
   const int times = rounds(1000, 20);
   for (int i = 0; i < times; ++i) {
     shmem_init();
@@ -49,7 +49,7 @@ static void test_starts_again(void) { /* 3, 4 */
   }
 }
 
-static void test_heap_is_fresh(void) { /* 4: no page of an earlier life shines through */
+static void test_heap_is_fresh(void) { /* Semantics 4: no page of an earlier life shines through */
   for (int life = 0; life < 4; ++life) {
     shmem_init();
     unsigned char* block = shmem_malloc(kWords);

@@ -15,7 +15,7 @@ static void last_words(void) {
 
 int main(void) {
   atexit(last_words);
-  start_pes(0); /* 9 */
+  start_pes(0); /* Semantics 9 */
   start_pes(17);
   start_pes(shmem_n_pes());
   CHECK(_num_pes() >= 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 106-110: litmus tests of fence, quiet and pe_quiet, in both directions at once. */
+/* Semantics 106-110: litmus tests of fence, quiet and pe_quiet, in both directions at once. */
 #include <string.h>
 
 #include "check.h"
@@ -21,7 +21,7 @@ static void receive(long i, int size) {
   shmem_long_wait_until(&answer, SHMEM_CMP_GE, i);
 }
 
-/* 106: payload, fence, flag; the flag is a put, an atomic or a put of a whole array. */
+/* Semantics 106: payload, fence, flag; the flag is a put, an atomic or a put of a whole array. */
 static void test_fence(void) {
   const int times = rounds(4000, 150);
   for (long i = 1; i <= times; ++i) {
@@ -37,7 +37,7 @@ static void test_fence(void) {
   shmem_barrier_all();
 }
 
-/* 107: after quiet a third PE sees it too. */
+/* Semantics 107: after quiet a third PE sees it too. */
 static void test_quiet_is_seen_by_all(void) {
   const int times = rounds(2000, 100), n = shmem_n_pes();
   const int third = (shmem_my_pe() + 2) % n;
@@ -53,7 +53,7 @@ static void test_quiet_is_seen_by_all(void) {
   shmem_barrier_all();
 }
 
-static void test_pe_quiet(void) { /* 108 */
+static void test_pe_quiet(void) { /* Semantics 108 */
   static long data[64];
   const int n = shmem_n_pes(), me = shmem_my_pe();
   int* pes = malloc(2 * (size_t)n * sizeof *pes);
@@ -76,7 +76,7 @@ static void test_pe_quiet(void) { /* 108 */
   shmem_barrier_all();
 }
 
-static void test_barriers(void) { /* 110 */
+static void test_barriers(void) { /* Semantics 110 */
   static long words[64];
   const int n = shmem_n_pes(), me = shmem_my_pe();
   for (long i = 1; i <= rounds(3000, 150); ++i) {

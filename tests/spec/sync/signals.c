@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 87-95: puts that announce themselves. */
+/* Semantics 87-95: puts that announce themselves. */
 #include <string.h>
 
 #include "check.h"
@@ -18,7 +18,7 @@ static void expect(const long* at, long salt, int count) {
   for (int i = 0; i < count; ++i) CHECK_EQ(at[i], salt * 1000 + i);
 }
 
-/* 87, 94: once the signal is there so is the payload, of any length, in heap or variable. */
+/* Semantics 87, 94: once the signal is there so is the payload, of any length, in heap or variable. */
 static void test_payload_before_signal(long* dest, uint64_t* signal, int nbi) {
   static uint64_t may_overwrite;
   const int times = rounds(3000, 100);
@@ -32,7 +32,7 @@ static void test_payload_before_signal(long* dest, uint64_t* signal, int nbi) {
       shmem_long_put_signal_nbi(dest, source, (size_t)count, signal, (uint64_t)i, SHMEM_SIGNAL_SET,
                                 right_pe());
     if (!nbi) shmem_long_put_signal(dest, source, (size_t)count, signal, 1, SHMEM_SIGNAL_ADD, right_pe());
-    CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)i), i); /* 93 */
+    CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)i), i); /* Semantics 93 */
     expect(dest, i, count);
     shmem_signal_add(&may_overwrite, 1, left_pe());
     shmem_signal_wait_until(&may_overwrite, SHMEM_CMP_GE, (uint64_t)i);
@@ -41,7 +41,7 @@ static void test_payload_before_signal(long* dest, uint64_t* signal, int nbi) {
   shmem_barrier_all();
 }
 
-static void test_operators(void) { /* 89, 92 */
+static void test_operators(void) { /* Semantics 89, 92 */
   variable_signal = 5;
   shmem_barrier_all();
   shmem_long_put_signal(variable, variable + 10, 1, block_signal, 1, SHMEM_SIGNAL_SET, right_pe());
@@ -64,7 +64,7 @@ static void test_operators(void) { /* 89, 92 */
   shmem_barrier_all();
 }
 
-static void test_empty_payload(void) { /* 90 */
+static void test_empty_payload(void) { /* Semantics 90 */
   *block_signal = 0;
   shmem_barrier_all();
   shmem_long_put_signal(NULL, NULL, 0, block_signal, 3, SHMEM_SIGNAL_ADD, right_pe());
@@ -73,7 +73,7 @@ static void test_empty_payload(void) { /* 90 */
   shmem_barrier_all();
 }
 
-static void test_self(void) { /* 95 */
+static void test_self(void) { /* Semantics 95 */
   long source[kCount];
   fill(source, 4);
   shmem_long_put_signal(block, source, kCount, &variable_signal, 9, SHMEM_SIGNAL_SET, shmem_my_pe());
@@ -87,7 +87,7 @@ static void test_self(void) { /* 95 */
   shmem_barrier_all();
 }
 
-static void test_many_senders(void) { /* 91: additions to one word, none lost */
+static void test_many_senders(void) { /* Semantics 91: additions to one word, none lost */
   *block_signal = 0;
   shmem_barrier_all();
   const int times = rounds(5000, 200);
@@ -103,7 +103,7 @@ static void test_many_senders(void) { /* 91: additions to one word, none lost */
   shmem_barrier_all();
 }
 
-static void test_fence_orders_signals(void) { /* 88 */
+static void test_fence_orders_signals(void) { /* Semantics 88 */
   const int times = rounds(2000, 100);
   for (int i = 1; i <= times; ++i) {
     const long even = 2 * i, odd = 2 * i + 1;
@@ -163,7 +163,7 @@ int main(void) {
   for (int nbi = 0; nbi < 2; ++nbi) {
     test_payload_before_signal(block, block_signal, nbi);
     test_payload_before_signal(variable, &variable_signal, nbi);
-    test_payload_before_signal(variable, block_signal, nbi); /* 89 */
+    test_payload_before_signal(variable, block_signal, nbi); /* Semantics 89 */
     test_payload_before_signal(block, &variable_signal, nbi);
   }
   test_many_senders();

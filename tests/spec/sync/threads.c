@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 37, 39, 62: many threads of each PE on the default context. */
+/* Semantics 37, 39, 62: many threads of each PE on the default context. */
 #include <pthread.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void* block(void* unused) {
   return NULL;
 }
 
-/* 37: a thread that waits stalls neither this PE's other threads nor the other PEs. */
+/* Semantics 37: a thread that waits stalls neither this PE's other threads nor the other PEs. */
 static void test_blocked_thread(void) {
   pthread_t waiting;
   CHECK_EQ(pthread_create(&waiting, NULL, block, NULL), 0);
@@ -65,7 +65,7 @@ static void test_blocked_thread(void) {
   shmem_barrier_all();
 }
 
-/* 39: the quiet of one thread completes what another has issued before. */
+/* Semantics 39: the quiet of one thread completes what another has issued before. */
 static void* issue(void* unused) {
   (void)unused;
   for (int k = 0; k < kWords; ++k) shmem_long_p(&boxes[0][k], 5000 + k, right_pe());

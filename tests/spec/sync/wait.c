@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 96, 97, 103, 105: waiting for one word, and testing it, for each type. */
+/* Semantics 96, 97, 103, 105: waiting for one word, and testing it, for each type. */
 #include <pthread.h>
 
 #include "check.h"
@@ -47,7 +47,7 @@ SHMEM_TYPES_SHORT(TEST, 0)
     shmem_barrier_all();                   \
   }
 
-static void test_old_waits(void) { /* 97, 105 */
+static void test_old_waits(void) { /* Semantics 97, 105 */
   SHMEM_TYPES_OLD_WAIT(TEST_CHANGE, 0)
   area[0] = 5;
   shmem_barrier_all();
@@ -63,7 +63,7 @@ static void* update(void* unused) {
   return NULL;
 }
 
-static void test_another_thread_updates(void) { /* 96 */
+static void test_another_thread_updates(void) { /* Semantics 96 */
   pthread_t thread;
   area[1] = 0;
   CHECK_EQ(pthread_create(&thread, NULL, update, NULL), 0);

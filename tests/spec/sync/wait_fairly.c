@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 101: repeated calls return every element that satisfies, and the work of many PEs is picked up once each.
+/* Semantics 101: repeated calls return every element that satisfies, and the work of many PEs is picked up
+ * once each.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 98-102: waiting for many words, and testing them, for each type: what the calls answer. */
+/* Semantics 98-102: waiting for many words, and testing them, for each type: what the calls answer. */
 #include "check.h"
 
 enum { kCount = 5 };
@@ -31,7 +31,7 @@ static const int some_masked[kCount] = {0, 1, 0, 7, 0};
   CHECK_EQ(found[0], 0);                                                                           \
   CHECK_EQ(shmem_##NAME##_wait_until_any(words, kCount, NULL, SHMEM_CMP_EQ, 20), 2);
 
-/* 99: no element, or none that counts */
+/* Semantics 99: no element, or none that counts */
 #define TEST_EMPTY(NAME)                                                                          \
   CHECK_EQ(shmem_##NAME##_test_all(NULL, 0, NULL, SHMEM_CMP_EQ, 1), 1);                           \
   CHECK_EQ(shmem_##NAME##_test_any(words, kCount, all_masked, SHMEM_CMP_GE, 0), SIZE_MAX);        \
@@ -41,7 +41,7 @@ static const int some_masked[kCount] = {0, 1, 0, 7, 0};
   shmem_##NAME##_wait_until_all(words, kCount, all_masked, SHMEM_CMP_EQ, 1);                      \
   shmem_##NAME##_wait_until_all_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL);
 
-/* 102: each element with its own value */
+/* Semantics 102: each element with its own value */
 #define TEST_VECTOR(NAME, T, UNUSED)                                                       \
   static void test_vector_##NAME(void) {                                                   \
     T* words = (T*)(void*)area;                                                            \
@@ -62,7 +62,7 @@ static const int some_masked[kCount] = {0, 1, 0, 7, 0};
   CHECK_EQ(shmem_##NAME##_wait_until_some_vector(words, kCount, found, NULL, SHMEM_CMP_EQ, other), 1); \
   CHECK_EQ(found[0], 1);
 
-/* 103: -1 compares as the type says, also here */
+/* Semantics 103: -1 compares as the type says, also here */
 #define TEST_SIGNS(NAME, T, UNUSED)                                                                  \
   static void test_signs_##NAME(void) {                                                              \
     T* words = (T*)(void*)area;                                                                      \
