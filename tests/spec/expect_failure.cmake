@@ -19,7 +19,7 @@ endfunction()
 
 if(NOT code MATCHES "^[0-9]+$")
   give_up("the job did not end by itself")
-elseif(NOT code EQUAL CODE)
+elseif(NOT code MATCHES "^(${CODE})$")
   give_up("the exit code should be ${CODE}")
 endif()
 

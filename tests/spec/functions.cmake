@@ -82,7 +82,7 @@ function(add_spec_test name)
 endfunction()
 
 # A program that does something wrong: the job must end by itself within seconds, with CODE (default: 1, that of an
-# error which the library has found, so that a crash does not count), and the library must have said so in exactly one line, which matches EXPECT ("": in none at all).  The launcher adds a
+# error which the library has found, so that a crash does not count; a regular expression), and the library must have said so in exactly one line, which matches EXPECT ("": in none at all).  The launcher adds a
 # line only where LAUNCHER expects it: for PEs that end before they have joined the job.
 #   add_failure_test(<name> SOURCES <files> | PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [PES <n>]
 #                    [VIRTUAL_NODES <n>] EXPECT <regex> [LAUNCHER <regex>] [OUTPUT <regex>] [CODE <exit code>] [ENV <NAME=VALUE>...])

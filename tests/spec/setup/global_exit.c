@@ -1,19 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Semantics 12: one PE ends the job, whatever the others do.  Argument: the status. */
+/* Semantics 12: one PE ends the job, whatever the others do: `global_exit <status> [<PE>]`, by default the
+ * last PE.  All others are in the middle of something, each of something else.  With `-1` as the PE all of
+ * them call it at once, and PE p passes status + p. */
+#include <pthread.h>
 #include <unistd.h>
 
 #include "check.h"
 
-int main(int count, char** arguments) {
-  static long never;
-  (void)count;
-  shmem_init();
-  const int me = shmem_my_pe();
-  if (me == shmem_n_pes() - 1) {
-    printf("flushed without a newline");
-    shmem_global_exit(atoi(arguments[1]));
+static long never, lock, number, ready;
+static uint64_t signal_word;
+
+static void compute(void) {
+  for (volatile unsigned long i = 0;; ++i) {
   }
-  if (me == 0) shmem_barrier_all();
-  if (me == 1) shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
+}
+
+static void poll_by_test(void) {
+  while (!shmem_long_test(&never, SHMEM_CMP_EQ, 1)) {
+  }
+}
+
+static void* wait_for_good(void* unused) {
+  shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
+  return unused;
+}
+
+/* One thread waits, another sleeps in the operating system. */
+static void wait_in_a_thread(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, wait_for_good, NULL);
   for (;;) pause();
+}
+
+static void be_busy(int how) {
+  static long result;
+  switch (how % 9) {
+    case 0: shmem_barrier_all(); break;
+    case 1: shmem_long_wait_until(&never, SHMEM_CMP_NE, 0); break;
+    case 2: shmem_set_lock(&lock); break;
+    case 3: compute(); break;
+    case 4: shmem_malloc(1000); break;
+    case 5: shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &result, &number, 1); break;
+    case 6: shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1); break;
+    case 7: wait_in_a_thread(); break;
+    default: poll_by_test(); break;
+  }
+}
+
+static void end_the_job(int status) {
+  printf("flushed without a newline");
+  shmem_global_exit(status);
+}
+
+int main(int count, char** arguments) {
+  int provided = -1;
+  if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 99;
+  const int status = atoi(arguments[1]), last = shmem_n_pes() - 1;
+  const int one = count > 2 ? atoi(arguments[2]) : last, me = shmem_my_pe();
+  if (me == one) shmem_set_lock(&lock); /* which nobody gets any more */
+  shmem_barrier_all();
+  if (one < 0) end_the_job(status + me);
+  if (me == one) {
+    shmem_long_wait_until(&ready, SHMEM_CMP_EQ, last);
+    end_the_job(status);
+  }
+  shmem_long_atomic_inc(&ready, one);
+  shmem_quiet();
+  be_busy(me);
+  return 98; /* the job has ended before */
 }

@@ -30,7 +30,7 @@ static void test_levels_rise(void) { /* Semantics 10 */
   CHECK(SHMEM_THREAD_SERIALIZED < SHMEM_THREAD_MULTIPLE);
 }
 
-static void test_each_level(void) { /* Semantics 8, 10, 11 */
+static void test_each_level(void) { /* Semantics 8, 10, 11: this thread begins and ends */
   for (int level = SHMEM_THREAD_SINGLE; level <= SHMEM_THREAD_MULTIPLE; ++level) {
     int provided = -1, queried = -1;
     CHECK_EQ(shmem_init_thread(level, &provided), 0);

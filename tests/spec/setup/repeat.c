@@ -23,10 +23,17 @@ static void test_nested(void) { /* Semantics 1, 2, 5 */
   CHECK(running() != 0);
   shmem_finalize();
   CHECK(running() != 0);
-  /* A finalize that is not the last is a barrier, and leaves the heap alone. */
+  /* A finalize that is not the last is a barrier, and leaves the heap, teams and contexts alone. */
+  shmem_team_t team;
+  shmem_ctx_t ctx;
+  CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, n - 1, -1, n, NULL, 0, &team), 0);
+  CHECK_EQ(shmem_team_create_ctx(team, 0, &ctx), 0);
   shmem_long_p(block, me + 1, right_pe());
   shmem_finalize();
   CHECK(running() != 0);
+  CHECK_EQ(shmem_team_my_pe(team), n - 1 - me);
+  CHECK_EQ(shmem_ctx_long_g(ctx, block, shmem_team_my_pe(team)), left_pe() + 1);
+  CHECK_EQ(shmem_team_sync(team), 0);
   CHECK_EQ(*block, left_pe() + 1);
   CHECK(me == shmem_my_pe() && n == shmem_n_pes());
   shmem_free(block);
