@@ -7,7 +7,9 @@ void arrays_and_constants(shmem_ctx_t ctx);
 void calls_in_arguments(long* const word, shmem_ctx_t const ctx);
 void names_that_are_functions_too(shmem_team_t team, shmem_ctx_t ctx, uint64_t* sig, long* word);
 void profiling_names(long* word);
+int ends_the_job(void);
 
+/* Semantics 136 */
 void arrays_and_constants(shmem_ctx_t ctx) {
   static int table[4][2], word[1];
   static const int source[4] = {1, 2, 3, 4};
@@ -33,6 +35,7 @@ void calls_in_arguments(long* const word, shmem_ctx_t const ctx) {
   shmem_put(word, (const long*)0, 0, 0);
 }
 
+/* Semantics 92, 105, 137 */
 void names_that_are_functions_too(shmem_team_t team, shmem_ctx_t ctx, uint64_t* sig, long* word) {
   void (*wait)(long*, int, long) = &shmem_wait_until;
   void (*sync)(int, int, int, long*) = shmem_sync;
@@ -50,6 +53,10 @@ void names_that_are_functions_too(shmem_team_t team, shmem_ctx_t ctx, uint64_t* 
   shmem_signal_set(SHMEM_CTX_DEFAULT, sig, 1, 0);
 }
 
+/* Semantics 12: the compiler knows that it does not return, or it would warn. */
+int ends_the_job(void) { shmem_global_exit(1); }
+
+/* Semantics 133, 134: the twin of each name, unprefixed ones included. */
 void profiling_names(long* word) {
   pshmem_long_put(word, word, 1, pshmem_my_pe());
   pshmem_ctx_put8(SHMEM_CTX_DEFAULT, word, word, 1, p_my_pe());
@@ -57,4 +64,6 @@ void profiling_names(long* word) {
   pshmem_wait_until(word, SHMEM_CMP_EQ, 1);
   pshmem_sync(0, 0, 1, word);
   pshfree(pshmalloc(8));
+  pstart_pes(p_num_pes());
+  pshmem_pcontrol(1, "level");
 }

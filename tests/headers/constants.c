@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Constants are constant: handles initialize static objects, the rest labels cases and sizes arrays. */
+/* Semantics 23-25: constants are constant. Handles initialize static objects, the rest labels cases and sizes
+ * arrays. */
 #include <pshmem.h>
 #include <shmemx.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables hold as many functions as OpenSHMEM 1.6 has, section by section: 1788 in all. */
+/* Semantics 84, 133: the tables hold as many functions as OpenSHMEM 1.6 has, section by section: 1788 in all.
+ */
 #include <shmem.h>
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every name without a type, with every type of its table, with and without a context.
+/* Semantics 78, 84, 136: every name without a type, with every type of its table, with and without a context.
  *
  * Compiled as C and as C++ and never run: a selection that picks the wrong function does not compile without
  * warnings, and results are checked for their type. */

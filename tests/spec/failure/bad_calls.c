@@ -89,6 +89,7 @@ static void realloc_freed(void) {
 static void align_3(void) { stop_without(shmem_align(3, 8)); }
 static void align_24(void) { stop_without(shmem_align(24, 8)); }
 static void align_0(void) { stop_without(shmem_align(0, 8)); }
+/* Semantics 34: undefined, and found out. */
 static void different_sizes(void) { shmem_malloc(shmem_my_pe() == 0 ? 100 : 200); }
 
 /* Operators, strides and contexts. */

@@ -107,20 +107,51 @@ static void test_offsets_are_equal(void) {
   shmem_free(seen);
 }
 
-/* What was issued before the call is complete after it: 27, 28 and the barrier_all in it. */
+static void* allocate_somehow(int i) {
+  switch (i % 4) {
+    case 0: return shmem_malloc(100);
+    case 1: return shmem_calloc(10, 10);
+    case 2: return shmem_align(64, 100);
+    default: return shmem_malloc_with_hints(100, SHMEM_MALLOC_SIGNAL_REMOTE);
+  }
+}
+
+/* What the default context has issued before the call is complete after it (semantics 27, 28, 33). */
 static void test_calls_are_barriers(void) {
   long* word = shmem_calloc(1, sizeof *word);
   for (int i = 1; i <= 50; ++i) {
+    const long down = -i;
     shmem_long_p(word, i, right_pe());
-    void* block = shmem_malloc(100);
+    void* block = allocate_somehow(i);
     CHECK_EQ(*(volatile long*)word, i);
     shmem_barrier_all();
-    shmem_long_p(word, -i, right_pe());
-    shmem_free(block);
+    shmem_long_put_nbi(word, &down, 1, right_pe());
+    if (i % 2) shmem_free(block);
+    if (i % 2 == 0) block = shmem_realloc(block, 5000);
     CHECK_EQ(*(volatile long*)word, -i);
+    if (i % 2 == 0) shmem_free(block);
     shmem_barrier_all();
   }
   shmem_free(word);
+}
+
+/* Semantics 33: other contexts go on; what they have issued is complete after their own quiet. */
+static void test_other_contexts_go_on(void) {
+  static long words[100];
+  long source[100];
+  shmem_ctx_t ctx;
+  CHECK_EQ(shmem_ctx_create(0, &ctx), 0);
+  for (int i = 1; i <= 20; ++i) {
+    for (int k = 0; k < 100; ++k) source[k] = i * 100 + k;
+    shmem_ctx_long_put_nbi(ctx, words, source, 100, right_pe());
+    void* block = shmem_malloc(1000);
+    shmem_free(block);
+    shmem_ctx_quiet(ctx);
+    shmem_sync_all();
+    for (int k = 0; k < 100; ++k) CHECK_EQ(words[k], i * 100 + k);
+    shmem_sync_all();
+  }
+  shmem_ctx_destroy(ctx);
 }
 
 int main(void) {
@@ -132,6 +163,7 @@ int main(void) {
   test_hints();
   test_offsets_are_equal();
   test_calls_are_barriers();
+  test_other_contexts_go_on();
   shfree(shmemalign(128, 5)); /* the old names */
   shfree(shrealloc(shmalloc(5), 50));
   shmem_finalize();

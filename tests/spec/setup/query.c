@@ -79,6 +79,18 @@ static void test_pointers(void) { /* Semantics 17 */
   if (rights == NULL) shmem_long_p(&block[5], 4711, right_pe());
   shmem_barrier_all();
   CHECK_EQ(block[5], 4711);
+  /* A fence orders them before what follows, a quiet before what a third PE is told. */
+  static long told;
+  for (int i = 1; i <= 200; ++i) {
+    if (rights != NULL) rights[6] = i;
+    if (rights == NULL) shmem_long_p(&block[6], i, right_pe());
+    if (i % 2 == 0) shmem_fence();
+    if (i % 2 != 0) shmem_quiet();
+    shmem_long_atomic_set(&told, i, right_pe());
+    shmem_long_wait_until(&told, SHMEM_CMP_GE, i);
+    CHECK(block[6] >= i);
+  }
+  shmem_barrier_all();
   shmem_free(block);
 }
 

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: names.py <C compiler> <include directory>
+
+Semantics 26: a program that includes shmem.h gets names of the specification and names that begin like them, and
+nothing else; what is not in the specification is in shmemx.h, whose names begin with shmemx_.  A trailing
+underscore marks what only the headers themselves use.
+"""
+import os
+import re
+import subprocess
+import sys
+
+OLD = {"start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "shmemalign"}
+OLD_TWINS = {"p" + name for name in OLD}
+# Types and constants that no table of the headers counts.
+TYPES = {"shmem_ctx_t", "shmem_team_t", "shmem_team_config_t", "shmem_ctx_session_config_t"}
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)|__extension__|__restrict\w*|_Noreturn")
+
+
+def preprocess(compiler, include, header, *options):
+    command = [compiler, "-std=c11", "-I" + include, "-E", *options, "-x", "c", "-"]
+    return subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True, check=True).stdout
+
+
+def macros(compiler, include, header):
+    return set(re.findall(r"^#define (\w+)", preprocess(compiler, include, header, "-dM"), re.MULTILINE))
+
+
+def own_text(compiler, include, header):
+    """What is left of the headers in `include` after preprocessing, without that of the system's."""
+    lines, ours = [], False
+    for line in preprocess(compiler, include, header).splitlines():
+        marker = re.match(r'# \d+ "([^"]*)"', line)
+        if marker:
+            ours = os.path.realpath(marker.group(1)).startswith(os.path.realpath(include) + os.sep)
+        elif ours:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def declared(text):
+    """Names of functions, and of types."""
+    text = ATTRIBUTE.sub("", text)
+    functions = set(re.findall(r"(\w+)\s*\([^()]*\)\s*;", text))
+    types = set(re.findall(r"typedef[^;{]*(?:\{[^}]*\})?[^;{]*?\b(\w+)\s*;", text))
+    return functions, types
+
+
+def main(compiler, include):
+    wrong = []
+
+    def check(names, pattern, where, allowed=frozenset()):
+        wrong.extend(f"{where} has {name}" for name in sorted(names - allowed) if not re.fullmatch(pattern, name))
+
+    system = macros(compiler, include, "stdint.h") | macros(compiler, include, "stddef.h")
+    of_shmem = macros(compiler, include, "shmem.h")
+    check(of_shmem - system, r"_?SHMEM_\w+|shmem_\w+", "shmem.h: the macro table")
+    functions, types = declared(own_text(compiler, include, "shmem.h"))
+    check(functions, r"shmem_\w+", "shmem.h: the functions", OLD)
+    check(types, r"shmem_\w+_", "shmem.h: the types", TYPES)
+    if len(functions) < 1788:
+        wrong.append(f"shmem.h: found only {len(functions)} functions; is this script still right?")
+
+    more_functions, more_types = declared(own_text(compiler, include, "shmemx.h"))
+    check(more_functions - functions, r"shmemx_\w+", "shmemx.h: the functions")
+    check(more_types - types, r"shmemx_\w+", "shmemx.h: the types")
+    check(macros(compiler, include, "shmemx.h") - of_shmem - system, r"SHMEMX_\w+|shmemx_\w+", "shmemx.h: the macros")
+
+    twins, _ = declared(own_text(compiler, include, "pshmem.h"))
+    check(twins - functions, r"pshmem_\w+", "pshmem.h: the functions", OLD_TWINS)
+    missing = {"p" + name for name in functions if not name.endswith("_")} - twins
+    wrong.extend(f"pshmem.h lacks {name}" for name in sorted(missing))
+    for header in ("shmem.h", "shmemx.h"):
+        if not declared(own_text(compiler, include, "mpp/" + header))[0] >= functions:
+            wrong.append(f"mpp/{header} lacks functions of shmem.h")
+
+    print("\n".join(wrong) or f"{len(functions)} functions, {len(of_shmem - system)} macros, {len(types)} types")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))
