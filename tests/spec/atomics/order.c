@@ -20,7 +20,8 @@ static void test_put_then_atomic(int times) {
   shmem_barrier_all();
 }
 
-/* Set, fence, add, fence, set: the result is that of the program's order. */
+/* Semantics 67: only a fence between them orders two updates of a word. Set, fence, add, fence, put: the
+ * result is that of the program's order. */
 static void test_atomic_then_atomic(int times) {
   static long words[64];
   const int me = shmem_my_pe();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many collective calls in a row without synchronization, with PEs that come late now and then (semantics
- * 113-115). Each call has buffers of its own, as dest must be ready on all PEs before one enters. */
+ * 53, 112-115). Each call has buffers of its own, as dest must be ready on all PEs before one enters. */
 #include "coll_check.h"
 
 enum { kRounds = 64, kWords = 1024 };

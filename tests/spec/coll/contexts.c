@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contexts and sessions (semantics 49, 51, 54, 55, 57-59, 61, 63-65, 108). */
+/* Contexts and sessions (semantics 25, 49-51, 54, 55, 57-61, 63-65, 68, 108). */
 #include "coll_check.h"
 
 static int me, np;
@@ -16,6 +16,68 @@ static void test_invalid(void) {
   shmem_team_t team = SHMEM_TEAM_WORLD;
   CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID); /* Semantics 61 */
   CHECK(shmem_ctx_get_team(SHMEM_CTX_DEFAULT, &team) == 0 && team == SHMEM_TEAM_WORLD);
+}
+
+/* Semantics 54: options that there are none of make no context, and harm nothing. */
+static void test_failure(void) {
+  shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
+  CHECK(shmem_ctx_create(1L << 40, &ctx) != 0 && ctx == SHMEM_CTX_INVALID);
+  ctx = SHMEM_CTX_DEFAULT;
+  CHECK(shmem_team_create_ctx(SHMEM_TEAM_SHARED, 1L << 40, &ctx) != 0 && ctx == SHMEM_CTX_INVALID);
+  CHECK(shmem_ctx_create(SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE, &ctx) == 0);
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  CHECK(shmem_ctx_get_team(ctx, &team) == 0 && team == SHMEM_TEAM_WORLD); /* Semantics 61 */
+  const shmem_ctx_t copy = ctx;                                           /* Semantics 25 */
+  shmem_ctx_long_p(copy, words, 3, me);
+  shmem_ctx_quiet(ctx);
+  CHECK(words[0] == 3 && copy == ctx && copy != SHMEM_CTX_DEFAULT);
+  shmem_ctx_destroy(copy);
+}
+
+/* Semantics 49: a team is asked for some contexts; they and more are to be had, or the answer is clear. */
+static void test_requested_contexts(void) {
+  enum { kAsked = 3, kTried = 10 };
+  shmem_team_config_t config = {kAsked};
+  shmem_team_t team;
+  CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, &config, SHMEM_TEAM_NUM_CONTEXTS, &team) == 0);
+  config.num_contexts = -7;
+  CHECK(shmem_team_get_config(team, 0, &config) == 0 && config.num_contexts == -7); /* Semantics 50 */
+  CHECK(shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0 && config.num_contexts == kAsked);
+  shmem_ctx_t ctx[kTried];
+  for (int i = 0; i < kTried; ++i) {
+    const int failed = shmem_team_create_ctx(team, 0, &ctx[i]) != 0;
+    CHECK(failed == (ctx[i] == SHMEM_CTX_INVALID));
+    if (!failed) shmem_ctx_long_p(ctx[i], words + i, 70 + i, me);
+  }
+  for (int i = 0; i < kTried; ++i) {
+    shmem_ctx_quiet(ctx[i]); /* Semantics 57 where there is none */
+    CHECK(ctx[i] == SHMEM_CTX_INVALID || words[i] == 70 + i);
+    shmem_ctx_destroy(ctx[i]);
+  }
+  shmem_team_destroy(team);
+}
+
+/* Semantics 59, 60, 68: two streams to the same PE; each is complete after its own quiet, in either order,
+ * and an ordinary store by the one that owns up to it. */
+static void test_independent(long options) {
+  static long from_first[64], from_second[64];
+  long first[64], second[64], back[2][64];
+  shmem_ctx_t ctx[2];
+  for (int i = 0; i < 2; ++i) CHECK(shmem_ctx_create(options, &ctx[i]) == 0);
+  for (int round = 1; round <= 20; ++round) {
+    for (int i = 0; i < 64; ++i) first[i] = round * 100 + i, second[i] = -first[i];
+    shmem_ctx_long_put_nbi(ctx[0], from_first, first, 64, (me + 1) % np);
+    shmem_ctx_long_put_nbi(ctx[1], from_second, second, 64, (me + 1) % np);
+    shmem_ctx_quiet(ctx[round % 2]);
+    shmem_ctx_long_get_nbi(ctx[round % 2], back[0], round % 2 ? from_second : from_first, 64, (me + 1) % np);
+    shmem_ctx_quiet(ctx[round % 2]);
+    for (int i = 0; i < 64; ++i) CHECK(back[0][i] == (round % 2 ? second[i] : first[i]));
+    shmem_ctx_quiet(ctx[1 - round % 2]);
+    shmem_ctx_long_get(ctx[1 - round % 2], back[1], round % 2 ? from_first : from_second, 64, (me + 1) % np);
+    for (int i = 0; i < 64; ++i) CHECK(back[1][i] == (round % 2 ? first[i] : second[i]));
+    shmem_sync_all();
+  }
+  for (int i = 0; i < 2; ++i) shmem_ctx_destroy(ctx[i]);
 }
 
 /* Every call counts PEs in the context's team; a session changes nothing. */
@@ -89,6 +151,12 @@ int main(void) {
   me = shmem_my_pe();
   np = shmem_n_pes();
   test_invalid();
+  test_failure();
+  test_requested_contexts();
+  test_independent(0);
+  test_independent(SHMEM_CTX_NOSTORE);
+  memset(words, 0, sizeof words);
+  shmem_barrier_all();
   shmem_team_t teams[kTeams];
   const int count = make_teams(teams);
   for (int t = 0; t < count; ++t) {

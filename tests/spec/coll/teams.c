@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Teams: making, asking, translating, ending (semantics 13, 18-20, 25, 40, 42-48, 50, 52, 132). */
+/* Teams: making, asking, translating, ending (semantics 13, 18-20, 25, 40, 42-48, 50, 52). */
 #include <limits.h>
 
 #include "coll_check.h"
@@ -38,7 +38,13 @@ static void test_bad_triplets(void) {
           "row %zu", i);
     CHECK(team == SHMEM_TEAM_INVALID, "row %zu", i);
   }
+  shmem_team_t wrapped = SHMEM_TEAM_WORLD; /* no wrapping round the end, of 8 PEs or of any number */
+  if (np == 8) CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 3, 3, 3, NULL, 0, &wrapped) != 0);
+  if (np == 8) CHECK(wrapped == SHMEM_TEAM_INVALID);
   shmem_team_t x = SHMEM_TEAM_WORLD, y = SHMEM_TEAM_WORLD;
+  CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, -3, NULL, 0, &x, NULL, 0, &y) != 0);
+  CHECK(x == SHMEM_TEAM_INVALID && y == SHMEM_TEAM_INVALID);
+  x = y = SHMEM_TEAM_WORLD;
   CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, 0, NULL, 0, &x, NULL, 0, &y) != 0);
   CHECK(x == SHMEM_TEAM_INVALID && y == SHMEM_TEAM_INVALID);
 }
@@ -86,8 +92,11 @@ static void test_grid(shmem_team_t parent, int xrange) {
   const int size = shmem_team_n_pes(parent), mine = shmem_team_my_pe(parent);
   const int width = xrange < size ? xrange : size;
   shmem_team_t x, y;
-  shmem_team_config_t config = {3};
-  CHECK(shmem_team_split_2d(parent, xrange, &config, SHMEM_TEAM_NUM_CONTEXTS, &x, NULL, 0, &y) == 0);
+  /* Semantics 48: equal within each new team, different between them. */
+  shmem_team_config_t config = {3 + mine / width}, of_column = {1 + mine % width};
+  const long asks = mine % width == 0 ? 0 : SHMEM_TEAM_NUM_CONTEXTS;
+  CHECK(shmem_team_split_2d(parent, xrange, &config, SHMEM_TEAM_NUM_CONTEXTS, &x, asks ? &of_column : NULL,
+                            asks, &y) == 0);
   CHECK(shmem_team_my_pe(x) == mine % width && shmem_team_my_pe(y) == mine / width);
   for (int i = 0; i < shmem_team_n_pes(x); ++i)
     CHECK(shmem_team_translate_pe(x, i, parent) == mine / width * width + i);
@@ -97,7 +106,10 @@ static void test_grid(shmem_team_t parent, int xrange) {
   CHECK(shmem_team_n_pes(x) == (row < last_row ? width : size - last_row * width));
   CHECK(shmem_team_n_pes(y) == (size - mine % width + width - 1) / width);
   config.num_contexts = 0;
-  CHECK(shmem_team_get_config(x, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0 && config.num_contexts == 3);
+  CHECK(shmem_team_get_config(x, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0);
+  CHECK(config.num_contexts == 3 + mine / width);
+  CHECK(shmem_team_get_config(y, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0);
+  CHECK(config.num_contexts == (asks ? 1 + mine % width : 0));
   shmem_team_sync(x);
   shmem_team_sync(y);
   shmem_team_destroy(y);

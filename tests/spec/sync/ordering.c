@@ -37,7 +37,7 @@ static void test_fence(void) {
   shmem_barrier_all();
 }
 
-/* Semantics 107: after quiet a third PE sees it too. */
+/* Semantics 107, 109: after quiet a third PE sees it too. */
 static void test_quiet_is_seen_by_all(void) {
   const int times = rounds(2000, 100), n = shmem_n_pes();
   const int third = (shmem_my_pe() + 2) % n;

@@ -103,6 +103,21 @@ static void test_many_senders(void) { /* Semantics 91: additions to one word, no
   shmem_barrier_all();
 }
 
+/* Semantics 91: of values that are set by many, one is there at the end, and never a mixture. */
+static void test_many_setters(void) {
+  const uint64_t mine = (uint64_t)(shmem_my_pe() + 1) * 0x0101010101010101u;
+  *block_signal = 0x0101010101010101u;
+  shmem_barrier_all();
+  for (int i = 0; i < rounds(5000, 200); ++i) {
+    shmem_signal_set(block_signal, mine, 0);
+    const long word = i;
+    shmem_long_put_signal(&variable[shmem_my_pe()], &word, 1, block_signal, mine, SHMEM_SIGNAL_SET, 0);
+    const uint64_t seen = shmem_my_pe() == 0 ? shmem_signal_fetch(block_signal) : mine;
+    CHECK(seen % 0x0101010101010101u == 0 && seen / 0x0101010101010101u <= (uint64_t)shmem_n_pes());
+  }
+  shmem_barrier_all();
+}
+
 static void test_fence_orders_signals(void) { /* Semantics 88 */
   const int times = rounds(2000, 100);
   for (int i = 1; i <= times; ++i) {
@@ -167,6 +182,7 @@ int main(void) {
     test_payload_before_signal(block, &variable_signal, nbi);
   }
   test_many_senders();
+  test_many_setters();
   test_fence_orders_signals();
   test_types();
   shmem_finalize();

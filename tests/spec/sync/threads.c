@@ -37,6 +37,35 @@ static void* add_put_and_get(void* number) {
 }
 
 /* Each thread plays ping-pong with its namesake on the next PE. */
+/* Semantics 62: so is any context that is not private. */
+static shmem_ctx_t shared_context;
+
+static void* use_shared_context(void* number) {
+  const long t = (long)number;
+  for (long i = 1; i <= rounds(500, 40); ++i) {
+    long fetched[kWords], back[kWords];
+    for (int k = 0; k < kWords; ++k) fetched[k] = i * 10000 + t * 100 + k;
+    shmem_ctx_long_put_nbi(shared_context, boxes[t], fetched, kWords, right_pe());
+    shmem_ctx_quiet(shared_context);
+    shmem_ctx_long_get_nbi(shared_context, back, boxes[t], kWords, right_pe());
+    shmem_ctx_quiet(shared_context);
+    CHECK(memcmp(fetched, back, sizeof back) == 0);
+    shmem_ctx_long_atomic_add(shared_context, &counter, 1, 0);
+  }
+  return NULL;
+}
+
+static void test_shared_context(void) {
+  counter = 0;
+  shmem_barrier_all();
+  CHECK_EQ(shmem_ctx_create(0, &shared_context), 0);
+  run(use_shared_context);
+  shmem_ctx_destroy(shared_context);
+  shmem_barrier_all();
+  CHECK_EQ(shmem_long_g(&counter, 0), (long)kThreads * rounds(500, 40) * shmem_n_pes());
+  shmem_barrier_all();
+}
+
 static void* signal_and_wait(void* number) {
   const long t = (long)number;
   for (uint64_t i = 1; i <= (uint64_t)rounds(500, 40); ++i) {
@@ -94,6 +123,7 @@ int main(void) {
   shmem_barrier_all();
   CHECK_EQ(shmem_long_g(&counter, 0), 2L * kThreads * rounds(2000, 60) * shmem_n_pes());
   shmem_barrier_all();
+  test_shared_context();
   run(signal_and_wait);
   shmem_barrier_all();
   test_blocked_thread();

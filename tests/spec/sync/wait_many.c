@@ -36,10 +36,18 @@ static const int some_masked[kCount] = {0, 1, 0, 7, 0};
   CHECK_EQ(shmem_##NAME##_test_all(NULL, 0, NULL, SHMEM_CMP_EQ, 1), 1);                           \
   CHECK_EQ(shmem_##NAME##_test_any(words, kCount, all_masked, SHMEM_CMP_GE, 0), SIZE_MAX);        \
   CHECK_EQ(shmem_##NAME##_test_some(words, kCount, found, all_masked, SHMEM_CMP_GE, 0), 0);       \
+  CHECK_EQ(shmem_##NAME##_test_some(NULL, 0, NULL, NULL, SHMEM_CMP_GE, 0), 0);                    \
   CHECK_EQ(shmem_##NAME##_wait_until_any(NULL, 0, NULL, SHMEM_CMP_EQ, 1), SIZE_MAX);              \
   CHECK_EQ(shmem_##NAME##_wait_until_some(words, kCount, found, all_masked, SHMEM_CMP_EQ, 1), 0); \
-  shmem_##NAME##_wait_until_all(words, kCount, all_masked, SHMEM_CMP_EQ, 1);                      \
-  shmem_##NAME##_wait_until_all_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL);
+  shmem_##NAME##_wait_until_all(words, kCount, all_masked, SHMEM_CMP_EQ, 1);
+
+#define TEST_EMPTY_VECTOR(NAME)                                                                             \
+  shmem_##NAME##_wait_until_all_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL);                                  \
+  CHECK_EQ(shmem_##NAME##_wait_until_any_vector(words, kCount, all_masked, SHMEM_CMP_EQ, other), SIZE_MAX); \
+  CHECK_EQ(shmem_##NAME##_wait_until_some_vector(NULL, 0, NULL, NULL, SHMEM_CMP_EQ, NULL), 0);              \
+  CHECK_EQ(shmem_##NAME##_test_all_vector(words, kCount, all_masked, SHMEM_CMP_EQ, other), 1);              \
+  CHECK_EQ(shmem_##NAME##_test_any_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL), SIZE_MAX);                    \
+  CHECK_EQ(shmem_##NAME##_test_some_vector(words, kCount, found, all_masked, SHMEM_CMP_EQ, other), 0);
 
 /* Semantics 102: each element with its own value */
 #define TEST_VECTOR(NAME, T, UNUSED)                                                       \
@@ -51,6 +59,7 @@ static const int some_masked[kCount] = {0, 1, 0, 7, 0};
     CHECK_EQ(shmem_##NAME##_test_all_vector(words, kCount, NULL, SHMEM_CMP_EQ, same), 1);  \
     CHECK_EQ(shmem_##NAME##_test_all_vector(words, kCount, NULL, SHMEM_CMP_EQ, other), 0); \
     TEST_VECTOR_ANSWERS(NAME)                                                              \
+    TEST_EMPTY_VECTOR(NAME)                                                                \
   }
 
 #define TEST_VECTOR_ANSWERS(NAME)                                                                      \
