@@ -59,6 +59,41 @@ static void test_set(int start, int log, int size, size_t n) {
   settle(start, log, size);
 }
 
+/* The other element size of each. */
+static void test_other_sizes(int start, int log, int size, size_t n) {
+  const int mine = (me - start) >> log;
+  int *source32 = (int*)source, *dest32 = (int*)dest;
+  for (size_t i = 0; i < n; ++i) source32[i] = mine * 100 + (int)i, dest32[i] = -1;
+  settle(start, log, size);
+  shmem_broadcast32(dest32, source32, n, size - 1, start, log, size, next_sync());
+  for (size_t i = 0; i < n; ++i) CHECK(dest32[i] == (mine == size - 1 ? -1 : (size - 1) * 100 + (int)i));
+  settle(start, log, size);
+  const size_t own = n + (size_t)mine; /* Semantics 117: not the same for all */
+  for (size_t i = 0; i < own; ++i) source32[i] = mine * 100 + (int)i;
+  settle(start, log, size);
+  shmem_collect32(dest32, source32, own, start, log, size, next_sync());
+  size_t at = 0;
+  for (int k = 0; k < size; ++k)
+    for (size_t i = 0; i < n + (size_t)k; ++i, ++at) CHECK(dest32[at] == k * 100 + (int)i, "collect32");
+  settle(start, log, size);
+  for (size_t i = 0; i < 2 * n * (size_t)size; ++i) source32[i] = mine * 1000 + (int)i, dest32[i] = -1;
+  settle(start, log, size);
+  shmem_alltoalls32(dest32, source32, 1, 2, n, start, log, size, next_sync());
+  for (size_t i = 0; i < n * (size_t)size; ++i)
+    CHECK(dest32[i] == (int)(i / n) * 1000 + 2 * (int)((size_t)mine * n + i % n), "alltoalls32");
+  settle(start, log, size);
+  for (size_t i = 0; i < n * (size_t)size; ++i) source[i] = mine * 1000 + (long)i;
+  settle(start, log, size);
+  shmem_fcollect64(dest, source, n, start, log, size, next_sync());
+  for (size_t i = 0; i < n * (size_t)size; ++i)
+    CHECK(dest[i] == (long)(i / n) * 1000 + (long)(i % n), "fcollect64");
+  settle(start, log, size);
+  shmem_alltoall64(dest, source, n, start, log, size, next_sync());
+  for (size_t i = 0; i < n * (size_t)size; ++i)
+    CHECK(dest[i] == (long)(i / n) * 1000 + (long)((size_t)mine * n + i % n), "alltoall64");
+  settle(start, log, size);
+}
+
 #define REDUCE(T, NAME, OP, WANT)                                                               \
   do {                                                                                          \
     static T in[7], out[7], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];                                \
@@ -145,6 +180,8 @@ int main(void) {
           test_set(start, log, size, 1);
           test_set(start, log, size, 17);
           test_set(start, log, size, kWords);
+          test_other_sizes(start, log, size, 1);
+          test_other_sizes(start, log, size, 90);
           test_reductions(start, log, size);
         }
         shmem_barrier_all();
