@@ -13,6 +13,7 @@ static void test_invalid(void) {
   shmem_ctx_session_start(SHMEM_CTX_INVALID, SHMEM_CTX_SESSION_BATCH, NULL, 0);
   shmem_ctx_session_stop(SHMEM_CTX_INVALID);
   shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, NULL, 0);
+  shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, &me, 1);
   shmem_team_t team = SHMEM_TEAM_WORLD;
   CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0 && team == SHMEM_TEAM_INVALID); /* Semantics 61 */
   CHECK(shmem_ctx_get_team(SHMEM_CTX_DEFAULT, &team) == 0 && team == SHMEM_TEAM_WORLD);

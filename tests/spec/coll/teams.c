@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Teams: making, asking, translating, ending (semantics 13, 18-20, 25, 40, 42-48, 50, 52). */
+/* Teams: making, asking, translating, ending (semantics 13, 19, 20, 24, 25, 40, 42-48, 50, 52). */
 #include <limits.h>
 
 #include "coll_check.h"

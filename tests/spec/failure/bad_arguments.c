@@ -85,7 +85,7 @@ static void start_of(long start) { shmem_barrier((int)start, 0, 1, sync_); }
 static void log_stride_of(long log) { shmem_sync(0, (int)log, 1, sync_); }
 static void size_of(long size) { shmem_fcollect32(heap, block_of_8, 1, 0, 0, (int)size, sync_); }
 
-/* ---- pSync */
+/* ---- pSync (semantics 127) */
 
 static void psync_null(long unused) { (void)unused, shmem_barrier(0, 0, 1, NULL); }
 static void psync_private(long unused) {
@@ -140,7 +140,7 @@ static void config_null(long unused) {
   (void)unused, shmem_team_get_config(SHMEM_TEAM_WORLD, SHMEM_TEAM_NUM_CONTEXTS, NULL);
 }
 
-/* ---- Locks */
+/* ---- Locks (semantics 132) */
 
 static void set_private(long unused) { (void)unused, shmem_set_lock(private_block); }
 static void test_private(long unused) { (void)unused, shmem_test_lock(private_block); }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams and contexts that are SHMEM_..._INVALID, freed, of an earlier life of the library, or no handles at
- * all, in every call that takes one (Semantics 41, 56, 132 and what else is undefined).  Where the
+ * all, in every call that takes one (Semantics 41, 56).  Where the
  * specification defines an answer for an invalid handle, coll/teams.c and coll/contexts.c look at it. */
 #include "refused.h"
 

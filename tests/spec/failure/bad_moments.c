@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls before shmem_init and after the last shmem_finalize: `bad_moments before|after <name>`, with one PE.
+/* Semantics 6: calls before shmem_init and after the last shmem_finalize: `bad_moments before|after <name>`,
+ * with one PE.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Semantics 31-36: thousands of random calls, the same on all PEs, against a model: blocks keep their bytes,
- * do not overlap (or they would not), and lie at the same place on all PEs. */
+/* Semantics 29, 31, 32: thousands of random calls, the same on all PEs, against a model: blocks keep their
+ * bytes, do not overlap (or they would not), and lie at the same place on all PEs. */
 #include <string.h>
 
 #include "check.h"

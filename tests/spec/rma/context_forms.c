@@ -137,10 +137,6 @@ static void expect_bytes(const char* at, int member, size_t n) {
   expect_bytes(received, mine, BYTES);                                    \
   end();
 
-SHMEM_UNITS_BITS(SIZED, 0)
-SHMEM_UNITS_MEM(SIZED, 0)
-SHMEM_UNITS_BITS(SPREAD, 0)
-
 /* Each member has a word at its neighbour, which nobody else uses. */
 #define AMO_MOVE(NAME, T, UNUSED)                                               \
   static void move_##NAME(void) {                                               \
@@ -200,6 +196,9 @@ SHMEM_UNITS_BITS(SPREAD, 0)
   end();                                                                                           \
   CHECK(seen[0] == (T)0x40 && seen[1] == (T)0x4f && seen[2] == (T)0x47 && *word == (T)0x44);
 
+SHMEM_UNITS_BITS(SIZED, 0)
+SHMEM_UNITS_MEM(SIZED, 0)
+SHMEM_UNITS_BITS(SPREAD, 0)
 SHMEM_TYPES_AMO_EXT(AMO_MOVE, 0)
 SHMEM_TYPES_AMO(AMO_ARITH, 0)
 SHMEM_TYPES_BITWISE(AMO_BITS, 0)

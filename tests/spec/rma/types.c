@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Semantics 66-69, 75, 78: put, get, p and g and their nonblocking forms, for each type. */
+/* Semantics 66, 68, 75, 78: put, get, p and g and their nonblocking forms, for each type. */
 #include <string.h>
 
 #include "check.h"

@@ -42,7 +42,7 @@ static void test_nested(void) { /* Semantics 1, 2, 5 */
 }
 
 static void test_starts_again(void) { /* Semantics 3, 4 */
-  const int times = rounds(1000, 20);
+  const int times = rounds(1000, 200);
   for (int i = 0; i < times; ++i) {
     shmem_init();
     long* word = shmem_malloc(sizeof *word);

@@ -67,6 +67,13 @@ static void test_pe_quiet(void) { /* Semantics 108 */
     for (int pe = 0; pe < n; ++pe) shmem_long_get_nbi(&back[pe], &data[me], 1, pe);
     shmem_pe_quiet(pes, (size_t)n);
     for (int pe = 0; pe < n; ++pe) CHECK_EQ(back[pe], i);
+    /* what nonblocking atomics fetch is there, too */
+    for (int pe = 0; pe < n; ++pe) shmem_long_atomic_fetch_add_nbi(&back[pe], &data[me], 1, pe);
+    shmem_pe_quiet(pes, (size_t)n);
+    for (int pe = 0; pe < n; ++pe) CHECK_EQ(back[pe], i);
+    for (int pe = 0; pe < n; ++pe) CHECK_EQ(shmem_long_g(&data[me], pe), i + 1);
+    for (int pe = 0; pe < n; ++pe) shmem_long_atomic_set(&data[me], i, pe);
+    shmem_pe_quiet(pes, (size_t)n);
     const int one = (int)(i % n);
     shmem_long_atomic_add(&data[me], 5, one);
     shmem_ctx_pe_quiet(SHMEM_CTX_DEFAULT, &one, 1);
