@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Atomics (OpenSHMEM 1.6, section 9.8), and their names from before 1.4.
+// Atomics (OpenSHMEM 1.6, section 9.7), and their names from before 1.4.
 #include "core/amo.hpp"
 
 #include "api/define.hpp"

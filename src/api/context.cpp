@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contexts (OpenSHMEM 1.6, section 9.5) and sessions (9.6).
+// Contexts (OpenSHMEM 1.6, section 9.5) and sessions (9.9).
 #include "core/context.hpp"
 
 #include "api/define.hpp"

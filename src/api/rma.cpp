@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Remote memory access (OpenSHMEM 1.6, section 9.6 and 9.7), typed and sized, and puts with a signal (9.9).
+// Remote memory access (OpenSHMEM 1.6, section 9.6), typed and sized, and puts with a signal (9.8).
 #include "core/rma.hpp"
 
 #include <limits>

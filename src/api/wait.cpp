@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Point-to-point synchronization (OpenSHMEM 1.6, section 9.11), and the operations on signal words (9.9).
+// Point-to-point synchronization (OpenSHMEM 1.6, section 9.11), and the operations on signal words (9.8).
 #include "api/define.hpp"
 #include "core/amo.hpp"
 #include "core/p2p.hpp"

@@ -3,7 +3,7 @@
 //
 // Each operation is one CPU atomic on the target's memory.  The on-node path, the agent that executes remote
 // requests and the operations on paged memory all come through here, so they are atomic with respect to each
-// other (OpenSHMEM 1.6, section 9.8; memory model, atomicity guarantees).
+// other (OpenSHMEM 1.6, section 9.7; memory model, atomicity guarantees).
 #pragma once
 
 #include <atomic>

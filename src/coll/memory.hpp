@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collective allocator behind shmem_malloc and its kin (OpenSHMEM 1.6, section 9.2).
+// The collective allocator behind shmem_malloc and its kin (OpenSHMEM 1.6, section 9.3).
 #pragma once
 
 #include "core/address.hpp"

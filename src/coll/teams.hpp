@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The teams that exist, their handles and their means of collective operation (OpenSHMEM 1.6, section 9.3).
+// The teams that exist, their handles and their means of collective operation (OpenSHMEM 1.6, section 9.4).
 #pragma once
 
 #include "core/address.hpp"

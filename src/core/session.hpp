@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sessions: what a program says it is going to do on a context (OpenSHMEM 1.6, section 9.6).  Hints only:
+// Sessions: what a program says it is going to do on a context (OpenSHMEM 1.6, section 9.9).  Hints only:
 // data, order and completion do not depend on them.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Teams: ordered sets of PEs (OpenSHMEM 1.6, section 9.3).
+// Teams: ordered sets of PEs (OpenSHMEM 1.6, section 9.4).
 #pragma once
 
 namespace shm {
