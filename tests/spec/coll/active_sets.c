@@ -148,6 +148,8 @@ static void test_reductions(int start, int log, int size) {
   ORDER(long double, longdouble);
   REDUCE(float _Complex, complexf, sum, (first + last) * size / 2);
   REDUCE(double _Complex, complexd, sum, (first + last) * size / 2);
+  if (size <= 4) REDUCE(float _Complex, complexf, prod, product(i, size));
+  if (size <= 4) REDUCE(double _Complex, complexd, prod, product(i, size));
 }
 
 /* Semantics 110, 111: barrier completes puts, and consecutive barriers may use one pSync. */
