@@ -94,9 +94,10 @@ static void test_pointers(void) { /* Semantics 17 */
   shmem_free(block);
 }
 
-/* On one node, or on two virtual ones, exactly the PEs of the own node have a pointer. */
+/* On one node, or on several virtual ones, exactly the PEs of the own node have a pointer. */
 static void test_pointers_follow_the_nodes(void) {
-  const int nodes = rounds(1, 2);
+  const char* virtual_nodes = getenv("SHMEM_VIRTUAL_NODES");
+  const int nodes = virtual_nodes != NULL ? atoi(virtual_nodes) : 1;
   const int my_node = shmem_my_pe() * nodes / shmem_n_pes();
   long* block = shmem_malloc(sizeof *block);
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
