@@ -19,7 +19,7 @@ import sys
 
 STATEMENTS = 138
 INCONSISTENCIES = 8
-KINDS = {"T", "U", "TA", "A"}
+KINDS = {"T", "TA", "U", "O"}  # O: could be observed, but has no test yet
 SUFFIXES = (".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".txt", ".cmake")
 NAMED = re.compile(r"[Ss]emantics\s+(\d+(?:-\d+)?(?:(?:,| and)\s*\d+(?:-\d+)?)*)")
 ROW = re.compile(r"^\|\s*(\d+)\s*\|\s*(\w+)\s*\|([^|]*)\|([^|]*)\|\s*$", re.MULTILINE)
