@@ -60,6 +60,20 @@ static void test_a_child_may_exit(void) {
   CHECK_EQ(code_of(quiet_child), 0);
 }
 
+/* Its calls say so, and end it alone. */
+static void test_a_child_is_no_pe(void) {
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    int running = -1;
+    shmem_query_initialized(&running);
+    if (running != 0 || freopen("/dev/null", "w", stderr) == NULL) _exit(2);
+    shmem_long_p((long*)&word, 1, 0);
+    _exit(3);
+  }
+  CHECK_EQ(code_of(child), 1);
+}
+
 static void test_commands(void) {
   CHECK_EQ(system("exit 3"), 3 << 8);
   FILE* output = popen("echo 17", "r");
@@ -73,6 +87,7 @@ int main(void) {
   test_writes_of_a_child_are_private();
   test_writes_of_the_parent_stay_in_the_parent();
   test_a_child_may_exit();
+  test_a_child_is_no_pe();
   test_commands();
   shmem_barrier_all();
   /* The parent's variables are still what its peers reach. */
