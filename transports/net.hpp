@@ -86,6 +86,12 @@ struct Channel {
   const NetOps* ops;
 };
 
+/// What a channel is for, so that a network can give it resources of its own.
+enum class ChannelUse : std::uint8_t {
+  common,    // what all threads of the PE share: the default context, the library itself
+  parallel,  // a stream that a thread drives while other threads drive theirs
+};
+
 /// Largest payload of a message.
 inline constexpr std::size_t kMaxMessage = 16000;
 
@@ -113,16 +119,18 @@ class Network {
   virtual Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) = 0;
 
   /// Channels live until close_channel(), which REQUIRES idle().
-  virtual Channel* open_channel() = 0;
+  virtual Channel* open_channel(ChannelUse use = ChannelUse::common) = 0;
   virtual void close_channel(Channel*) = 0;
 
   /// Makes progress once: reaps completions, runs message handlers.  Returns whether anything happened.
-  /// Returns false at once when another thread is polling.
+  /// Returns false at once when another thread is polling.  What the calling thread posted or flushed last is
+  /// looked at each time, other threads' parallel channels now and then.
   virtual bool poll() = 0;
 
   /// For a thread that has nothing else to do: a descriptor that becomes readable when poll() has work, and
   /// whether it is safe to block on it now (false: poll again first).  may_block() may itself store what a
-  /// peer sent or complete operations: look again at what you wait for between it and blocking.
+  /// peer sent or complete operations: look again at what you wait for between it and blocking.  The
+  /// descriptor is the calling thread's: ask anew after each may_block().
   virtual int wait_fd() const = 0;
   virtual bool may_block() = 0;
 

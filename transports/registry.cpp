@@ -11,8 +11,12 @@ std::unique_ptr<Mapper> make_mapper(const std::string& name) {
   return name == "posix" ? make_posix_mapper() : make_memfd_mapper();
 }
 
-Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool one_host, std::uint64_t faults) {
-  Result<std::unique_ptr<Network>> network = open_fabric({provider, one_host});
+Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool one_host,
+                                              std::uint64_t context_endpoints, std::uint64_t faults) {
+  Result<std::unique_ptr<Network>> network =
+      open_fabric({.provider = provider,
+                   .loopback_only = one_host,
+                   .context_endpoints = static_cast<unsigned>(context_endpoints)});
   if (!network.ok() || faults == 0) return network;
   FaultOptions options;
   options.seed = faults;

@@ -96,7 +96,9 @@ shmem_ctx_t create_context(const Team& team, long options) {
   const std::uintptr_t place = take_place();
   if (place == kBlock * kBlocks) return SHMEM_CTX_INVALID;
   Context& context = at(place);
-  context.channel = rt.network != nullptr ? rt.network->open_channel() : nullptr;
+  const bool parallel = rt.thread_level == SHMEM_THREAD_MULTIPLE;
+  const ChannelUse use = parallel ? ChannelUse::parallel : ChannelUse::common;
+  context.channel = rt.network != nullptr ? rt.network->open_channel(use) : nullptr;
   context.team = &team;
   context.options = options;
   context.session = {};

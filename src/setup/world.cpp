@@ -93,9 +93,13 @@ Status collect_nodes(World& world) {
   return {};
 }
 
+// Measured: see transports/ofi/README.md.
+constexpr std::uint64_t kContextEndpoints = 4;
+
 Status open_network(World& world, const Env& env, const NodeGroup& group) {
   Result<std::unique_ptr<Network>> network =
-      make_network(env.provider, world.boot->job().one_host, env.faults.value_or(0));
+      make_network(env.provider, world.boot->job().one_host,
+                   env.context_endpoints.value_or(kContextEndpoints), env.faults.value_or(0));
   if (!network.ok()) return network.status();
   world.network = std::move(network.value());
   NodeMemory& memory = *world.memory;

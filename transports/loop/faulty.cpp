@@ -50,7 +50,7 @@ class FaultyNetwork final : public Network {
   Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) override {
     return inner_->connect(me, npes, lookup, sink);
   }
-  Channel* open_channel() override;
+  Channel* open_channel(ChannelUse use) override;
   void close_channel(Channel* channel) override {
     auto* own = static_cast<FaultyChannel*>(channel);
     {
@@ -220,8 +220,8 @@ bool fence(Channel* channel) {
 
 constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
 
-Channel* FaultyNetwork::open_channel() {
-  auto* channel = new FaultyChannel(*this, &kOps, inner_->open_channel());
+Channel* FaultyNetwork::open_channel(ChannelUse use) {
+  auto* channel = new FaultyChannel(*this, &kOps, inner_->open_channel(use));
   std::scoped_lock guard(mutex);
   channels_.push_back(channel);
   return channel;

@@ -76,7 +76,7 @@ class LoopNetwork final : public Network {
     }
     return {};
   }
-  Channel* open_channel() override;
+  Channel* open_channel(ChannelUse) override;
   void close_channel(Channel* channel) override {
     auto* own = static_cast<LoopChannel*>(channel);
     if (own->outstanding.load() != 0) fatal("loop: a channel was closed with operations outstanding");
@@ -192,7 +192,7 @@ bool fence(Channel*) { return true; }  // one queue
 
 constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
 
-Channel* LoopNetwork::open_channel() { return new LoopChannel(*this, &kOps, peers_.size()); }
+Channel* LoopNetwork::open_channel(ChannelUse) { return new LoopChannel(*this, &kOps, peers_.size()); }
 
 }  // namespace
 

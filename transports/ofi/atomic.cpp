@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "ofi/lanes.hpp"
 #include "ofi/ops.hpp"
 
 namespace shm::ofi {
@@ -72,7 +73,7 @@ void post_atomic(Engine& engine, Op* record, std::uint64_t address, std::uint64_
 void amo(Channel* base, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
          const void* compare, void* fetch, Completion* completion) {
   auto* channel = static_cast<OfiChannel*>(base);
-  Engine& engine = channel->engine;
+  Engine& engine = channel->lanes->engine_of(*channel);
   const std::size_t width = atomic_size(type);
   const RemoteSegment& segment = engine.check(pe, at, width, "atomic on");
   if (pe == engine.me()) [[unlikely]] {

@@ -106,6 +106,8 @@ void Engine::wait_room(int pe, Kind kind, int tries) {
     deliver();
     poller_.unlock();
   }
+  // A peer may have no room for us before we serve it.
+  if (!worked && first_ != nullptr) first_->poll();
   if (!worked && tries > 20) sched_yield();
   if ((tries & 1023) == 1023 && Clock::now() - since > kConnectLimit) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];

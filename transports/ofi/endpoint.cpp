@@ -101,7 +101,8 @@ Status Endpoint::find_provider(const FabricOptions& options) {
     }
     reasons += (reasons.empty() ? "" : ", ") + std::string(row.name) + ": " + library_->error(code);
   }
-  return Status::error("no libfabric provider (" + reasons + "); shmem_info --providers lists what SHMEM_PROVIDER may be here");
+  return Status::error("no libfabric provider (" + reasons +
+                       "); shmem_info --providers lists what SHMEM_PROVIDER may be here");
 }
 
 Status Endpoint::open_objects() {
@@ -181,6 +182,16 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
   if (endpoint->quirk_.warm) {
     if (Status status = endpoint->warm_up(); !status.ok()) return status;
   }
+  return endpoint;
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open_another() const {
+  std::unique_ptr<Endpoint> endpoint(new Endpoint);
+  endpoint->library_ = library_;
+  endpoint->quirk_ = quirk_;
+  endpoint->info_ = library_->dupinfo(info_);
+  if (endpoint->info_ == nullptr) return Status::error("libfabric: out of memory");
+  if (Status status = endpoint->open_objects(); !status.ok()) return status;
   return endpoint;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The libfabric objects of a process: fabric, domain, address vector, completion queue and one endpoint.
+// The libfabric objects of an engine: fabric, domain, address vector, completion queue and one endpoint.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -28,15 +28,19 @@ struct Closer {
 template <class Fid>
 using Handle = std::unique_ptr<Fid, Closer<Fid>>;
 
-/// Everything that one open provider consists of.
-/// Thread safety: none.  The domain is opened with FI_THREAD_DOMAIN, that is without locks of its own: every
-/// call on any member, fi_trywait() included, is made with the engine's lock held.
+/// Everything that one open provider consists of.  A process has one that its peers know, and some for
+/// contexts. Thread safety: none.  The domain is opened with FI_THREAD_DOMAIN, that is without locks of its
+/// own: every call on any member, fi_trywait() included, is made with the engine's lock held.
 class Endpoint {
  public:
   /// Finds the provider and opens everything.  The error names the providers that were tried.
   /// Ends with a message to itself where quirks.def says that the first one is slow (10 ms).
   static Result<std::unique_ptr<Endpoint>> open(const FabricOptions& options);
   ~Endpoint();
+
+  /// Another one at the same provider and interface, with fabric and domain of its own: what one thread does
+  /// with it takes no lock of the other.  Not warmed up.
+  Result<std::unique_ptr<Endpoint>> open_another() const;
 
   /// Closes ep(): from here on nobody writes to buffers and segments, which may go.
   void stop() { ep_.reset(); }

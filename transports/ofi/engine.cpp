@@ -19,8 +19,9 @@ constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
 
 }  // namespace
 
-Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer)
-    : endpoint_(std::move(endpoint)),
+Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Engine* first)
+    : first_(first),
+      endpoint_(std::move(endpoint)),
       memory_(*endpoint_),
       credits_(endpoint_->quirk().credits),
       fence_is_free_(endpoint_->quirk().order == Order::puts),
@@ -39,7 +40,7 @@ Engine::~Engine() { endpoint_->stop(); }
 Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
   me_ = me;
   sink_ = sink;
-  probes_ = std::make_unique<OfiChannel>(*this, nullptr, npes);
+  probes_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
   peers_.resize(static_cast<std::size_t>(npes));
   for (int pe = 0; pe < npes; ++pe) {
     Result<PeerAddress> address = decode_address(lookup(pe));
@@ -55,7 +56,7 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
   for (Slab* pool : {&ops_, &small_, &large_, &incoming_}) {
     if (Status status = memory_.add_pool(pool->base(), pool->bytes()); !status.ok()) return status;
   }
-  return post_receives();
+  return sink != nullptr ? post_receives() : Status();
 }
 
 // Lock held.  REQUIRES: credit, and a free record.
@@ -101,6 +102,7 @@ void* Engine::wait_buffer(Op* op, std::size_t n) {
 
 bool Engine::poll() {
   if (!poller_.try_lock()) return false;
+  polls_.store(polls() + 1, std::memory_order_relaxed);
   lock_.lock();
   bool worked = reap();
   if (!deferred_.empty() || !unposted_.empty()) worked |= post_deferred();

@@ -2,6 +2,8 @@
 // What the operations and the poller share: the lock, the pools, the peers, and the queue of arrived
 // messages.
 //
+// One per endpoint: the first is the one that peers know, the others carry data of contexts (lanes.hpp).
+//
 // Thread safety: two locks.  lock_ guards the endpoint and all members; it is held for one provider call and
 // its bookkeeping.  poller_ is held by the one thread in poll(), handlers included, so that messages are
 // delivered in order; it is taken before lock_ and never waited for. Who waits for whom: post() waits for
@@ -32,15 +34,18 @@ class Engine {
   /// Largest put with `copy`.
   static constexpr std::size_t kCopyLimit = 4096;
 
-  /// `max_transfer`: see FabricOptions.
-  Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer);
+  /// `max_transfer`: see FabricOptions.  `first`: the engine that peers know, which outlives this one; null
+  /// for that one itself.
+  Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Engine* first = nullptr);
   ~Engine();
 
-  /// Inserts all addresses, registers the pools, posts the receives.  Once, before any operation.
+  /// Inserts all addresses, registers the pools, and posts the receives unless there is no sink: messages go
+  /// over the first engine.  Once, before any operation.
   Status connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink);
 
   /// What an operation needs to describe itself to the provider.  Calls on the endpoint need the lock.
   Endpoint& endpoint() { return *endpoint_; }
+  const Endpoint& endpoint() const { return *endpoint_; }
   Memory& memory() { return memory_; }
   int me() const { return me_; }
   int npes() const { return static_cast<int>(peers_.size()); }
@@ -52,6 +57,8 @@ class Engine {
 
   /// As in Network.
   bool poll();
+  bool in_flight() const { return ops_.in_use() != 0; }
+  std::uint32_t polls() const { return polls_.load(std::memory_order_relaxed); }  // so far; wraps
   bool needs_poll() const { return backlog_.load(std::memory_order_relaxed); }
   bool may_block();
   long max_block_us() const { return block_limit_us_.load(std::memory_order_relaxed); }
@@ -132,6 +139,8 @@ class Engine {
   }
   Op* take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion);
 
+  Engine* const first_;  // null: this is the first
+
   // The order of closing: see ~Engine().
   std::unique_ptr<Endpoint> endpoint_;
   Memory memory_;
@@ -155,6 +164,7 @@ class Engine {
   std::atomic<bool> backlog_{false};  // something waits for a poll; may say so a poll too long
   std::deque<std::vector<std::byte>> to_self_;
   std::uint32_t round_ = 0;
+  std::atomic<std::uint32_t> polls_{0};  // written with poller_
 
   // watch.cpp.
   std::atomic<long> block_limit_us_{-1};

@@ -21,6 +21,10 @@ struct FabricOptions {
 
   /// Puts and gets longer than this are split.  0: only at the provider's own limit.  For tests.
   std::size_t max_transfer = 0;
+
+  /// Most endpoints that are opened for parallel channels, beside the one that peers know; 0: none, all share
+  /// that one.  Fewer are opened where descriptors are short or the provider refuses.
+  unsigned context_endpoints = 0;
 };
 
 /// Loads libfabric, opens one endpoint and everything it needs.  Takes 0.3 s the first time in a process (the

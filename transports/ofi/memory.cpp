@@ -67,6 +67,15 @@ Status Memory::add_segment(SegmentId id, void* base, std::size_t size) {
   return {};
 }
 
+Status Memory::share(const Memory& first) {
+  base_ = first.base_;
+  for (std::size_t i = 0; i < kSegments; ++i) {
+    if (first.remote_[i].size == 0) continue;
+    if (Status status = add_pool(base_[i], first.remote_[i].size); !status.ok()) return status;
+  }
+  return {};
+}
+
 Status Memory::add_pool(void* base, std::size_t size) {
   if (!local_mr_) return {};
   Result<fid_mr*> mr = enroll(base, size, FI_SEND | FI_RECV | FI_READ | FI_WRITE);

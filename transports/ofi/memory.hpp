@@ -45,6 +45,9 @@ class Memory {
   /// As in Network.  One registration per segment, for all operations of all peers.
   Status add_segment(SegmentId id, void* base, std::size_t size);
 
+  /// Makes this the memory of a further endpoint of the process: the same segments, as local memory only.
+  Status share(const Memory& first);
+
   /// What peers must know of them.
   const RemoteSegments& segments() const { return remote_; }
 

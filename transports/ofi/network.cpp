@@ -12,10 +12,11 @@ OfiChannel* own(Channel* channel) { return static_cast<OfiChannel*>(channel); }
 const OfiChannel* own(const Channel* channel) { return static_cast<const OfiChannel*>(channel); }
 
 void send(Channel* channel, int pe, std::uint16_t id, const void* message, std::size_t n) {
-  own(channel)->engine.send(own(channel), pe, id, message, n);
+  own(channel)->lanes->first().send(own(channel), pe, id, message, n);
 }
 
-void flush(Channel*) {}  // nothing is held back
+// Nothing is held back.
+void flush(Channel* channel) { own(channel)->lanes->attend(*own(channel)); }
 
 bool idle(const Channel* channel) { return own(channel)->outstanding.load(std::memory_order_acquire) == 0; }
 
@@ -27,7 +28,8 @@ bool idle_to(const Channel* channel, int pe) {
 // atomic is a message that rxm executes a little later, so a later put may be seen first.
 bool fence(Channel* channel) {
   if (idle(channel)) return true;
-  return own(channel)->engine.fence_is_free() && own(channel)->atomics.load(std::memory_order_acquire) == 0;
+  return own(channel)->lanes->first().fence_is_free() &&
+         own(channel)->atomics.load(std::memory_order_acquire) == 0;
 }
 
 constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
@@ -35,24 +37,24 @@ constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
 }  // namespace
 
 Status FabricNetwork::add_segment(SegmentId id, void* base, std::size_t size) {
-  return engine_.memory().add_segment(id, base, size);
+  return first().memory().add_segment(id, base, size);
 }
 
 Result<std::vector<std::byte>> FabricNetwork::address() {
-  Result<std::vector<std::byte>> name = engine_.endpoint().name();
+  Result<std::vector<std::byte>> name = first().endpoint().name();
   if (!name.ok()) return name.status();
-  return encode_address({name.value(), engine_.memory().segments()});
+  return encode_address({name.value(), first().memory().segments()});
 }
 
 Status FabricNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {
-  return engine_.connect(me, npes, lookup, sink);
+  return lanes_.connect(me, npes, lookup, sink);
 }
 
-Channel* FabricNetwork::open_channel() { return new OfiChannel(engine_, &kOps, engine_.npes()); }
+Channel* FabricNetwork::open_channel(ChannelUse use) { return lanes_.open_channel(use, &kOps); }
 
 void FabricNetwork::close_channel(Channel* channel) {
   if (!idle(channel)) fatal("internal error: a network channel was closed with operations outstanding");
-  delete own(channel);
+  lanes_.close_channel(own(channel));
 }
 
 bool FabricNetwork::supports(AtomicOp op, AtomicType type, bool fetching) const {
@@ -65,8 +67,7 @@ bool FabricNetwork::supports(AtomicOp op, AtomicType type, bool fetching) const 
 Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options) {
   Result<std::unique_ptr<ofi::Endpoint>> endpoint = ofi::Endpoint::open(options);
   if (!endpoint.ok()) return endpoint.status();
-  return std::unique_ptr<Network>(
-      std::make_unique<ofi::FabricNetwork>(std::move(endpoint.value()), options.max_transfer));
+  return std::unique_ptr<Network>(std::make_unique<ofi::FabricNetwork>(std::move(endpoint.value()), options));
 }
 
 }  // namespace shm

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Network over libfabric: a thin front of Engine.
+// The Network over libfabric: a thin front of Lanes and Engine.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "ofi/engine.hpp"
+#include "ofi/lanes.hpp"
 #include "ofi/ops.hpp"
 
 namespace shm::ofi {
 
-/// Contracts: Network.  Set-up is not thread safe, the rest is.  All channels share one endpoint; a channel
-/// is a set of counters.
+/// Contracts: Network.  Set-up is not thread safe, the rest is.  A channel is a set of counters and the
+/// number of the lane that carries its data.
 class FabricNetwork final : public Network {
  public:
-  FabricNetwork(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer)
-      : engine_(std::move(endpoint), max_transfer), support_(query_atomics(engine_.endpoint())) {}
+  FabricNetwork(std::unique_ptr<Endpoint> endpoint, const FabricOptions& options)
+      : lanes_(std::move(endpoint), options), support_(query_atomics(first().endpoint())) {}
 
   // Before connect().
   std::string describe() const override { return "libfabric " + provider(); }
@@ -25,24 +25,29 @@ class FabricNetwork final : public Network {
   Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) override;
 
   // After connect().  A channel that closes must be idle: its counters are lowered by completions.
-  Channel* open_channel() override;
+  Channel* open_channel(ChannelUse use) override;
   void close_channel(Channel* channel) override;
 
   // Any thread, any time after connect().
-  bool poll() override { return engine_.poll(); }
-  int wait_fd() const override { return const_cast<Engine&>(engine_).endpoint().wait_fd(); }
-  bool may_block() override { return engine_.may_block(); }
-  bool needs_poll() const override { return engine_.needs_poll(); }
-  long max_block_us() const override { return engine_.max_block_us(); }
+  bool poll() override { return lanes_.poll(); }
+  int wait_fd() const override { return lanes_.wait_fd(); }
+  bool may_block() override { return lanes_.may_block(); }
+  bool needs_poll() const override { return first().needs_poll(); }
+  long max_block_us() const override { return lanes_.max_block_us(); }
+
+  /// For tests.
+  const Lanes& lanes() const { return lanes_; }
 
   // Constant.  supports() says no to all where atomics are not the target CPU's.
   std::size_t copy_limit() const override { return Engine::kCopyLimit; }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override;
 
  private:
-  std::string provider() const { return const_cast<Engine&>(engine_).endpoint().provider(); }
+  Engine& first() { return lanes_.first(); }
+  const Engine& first() const { return lanes_.first(); }
+  std::string provider() const { return first().endpoint().provider(); }
 
-  Engine engine_;          // opened by open_fabric()
+  Lanes lanes_;            // opened by open_fabric()
   AtomicSupport support_;  // asked once
 };
 

@@ -18,15 +18,20 @@
 namespace shm::ofi {
 
 class Engine;
+class Lanes;
 
 /// One channel.  The counters are raised by the thread that posts, before it posts, and lowered by the thread
 /// that polls, with a release that pairs with the acquire in idle(): who sees 0 sees what the operations
 /// wrote.
 struct OfiChannel : Channel {
-  OfiChannel(Engine& owner, const NetOps* table, int npes)
-      : Channel{table}, engine(owner), to(std::make_unique<std::atomic<std::uint32_t>[]>(npes)) {}
+  OfiChannel(Lanes* owner, int number, const NetOps* table, int npes)
+      : Channel{table},
+        lanes(owner),
+        lane(number),
+        to(std::make_unique<std::atomic<std::uint32_t>[]>(npes)) {}
 
-  Engine& engine;
+  Lanes* const lanes;  // null for the engine's own probes
+  const int lane;      // its data go over this one; see lanes.hpp
   std::atomic<std::uint64_t> outstanding{0};
   std::atomic<std::uint64_t> atomics{0};             // of these, atomics: see fence()
   std::unique_ptr<std::atomic<std::uint32_t>[]> to;  // of these, per PE

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "ofi/lanes.hpp"
 #include "ofi/ops.hpp"
 
 namespace shm::ofi {
@@ -68,7 +69,7 @@ void post_part(const Transfer& transfer, Kind kind, bool copy, Split* split) {
 void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy,
          Completion* completion) {
   auto* channel = static_cast<OfiChannel*>(base);
-  Engine& engine = channel->engine;
+  Engine& engine = channel->lanes->engine_of(*channel);
   engine.check(pe, to, n, "put to");
   if (pe == engine.me() || n == 0) [[unlikely]] {
     if (n != 0) std::memmove(engine.memory().local(to), source, n);
@@ -84,7 +85,7 @@ void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_
 
 void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
   auto* channel = static_cast<OfiChannel*>(base);
-  Engine& engine = channel->engine;
+  Engine& engine = channel->lanes->engine_of(*channel);
   engine.check(pe, from, n, "get from");
   if (pe == engine.me() || n == 0) [[unlikely]] {
     if (n != 0) std::memmove(dest, engine.memory().local(from), n);

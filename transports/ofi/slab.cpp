@@ -19,7 +19,7 @@ Slab::~Slab() { munmap(base_, bytes()); }
 
 void* Slab::take_fresh() {
   if (fresh_ == count_) return nullptr;
-  ++in_use_;
+  count_in_use(1);
   return base_ + record_size_ * fresh_++;
 }
 

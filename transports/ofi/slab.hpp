@@ -2,6 +2,7 @@
 // A fixed number of equal records with a free list: the operation records and the bounce buffers.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -9,7 +10,7 @@ namespace shm::ofi {
 
 /// Records are 64-byte aligned.  Memory that no record has used is never touched: records are handed out last
 /// in, first out, and new ones only when none is free, so the resident size follows the peak of use.
-/// Thread safety: none; the engine's lock.
+/// Thread safety: none; the engine's lock.  in_use() alone may be called by any thread.
 /// Invariants: 1. every record is either taken, on the free list, or at an index >= fresh_;
 ///             2. in_use() == number of take() that returned a record - number of give().
 class Slab {
@@ -25,7 +26,7 @@ class Slab {
     if (free_ != nullptr) {
       Link* record = free_;
       free_ = record->next;
-      ++in_use_;
+      count_in_use(1);
       return record;
     }
     return take_fresh();
@@ -36,12 +37,12 @@ class Slab {
     auto* link = static_cast<Link*>(record);
     link->next = free_;
     free_ = link;
-    --in_use_;
+    count_in_use(-1);
   }
 
   /// Whether take() would return null; how many are taken; how many there are.
   bool exhausted() const { return free_ == nullptr && fresh_ == count_; }
-  std::size_t in_use() const { return in_use_; }
+  std::size_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
   std::size_t capacity() const { return count_; }
 
   /// The whole range, for registration with a provider.
@@ -54,11 +55,15 @@ class Slab {
     Link* next;
   };
   void* take_fresh();
+  // Only one thread writes at a time: no read-modify-write.
+  void count_in_use(int change) {
+    in_use_.store(in_use() + static_cast<std::size_t>(change), std::memory_order_relaxed);
+  }
 
   std::size_t record_size_;  // a multiple of 64
   std::size_t count_;
   std::size_t fresh_ = 0;  // records below have been used once
-  std::size_t in_use_ = 0;
+  std::atomic<std::size_t> in_use_{0};
   Link* free_ = nullptr;
   std::byte* base_;
 };

@@ -58,7 +58,7 @@ class QueueNetwork final : public Network {
   Status add_segment(SegmentId, void*, std::size_t) override { return {}; }
   Result<std::vector<std::byte>> address() override { return std::vector<std::byte>(); }
   Status connect(int, int, AddressLookup, MessageSink) override { return {}; }
-  Channel* open_channel() override { return nullptr; }
+  Channel* open_channel(ChannelUse) override { return nullptr; }
   void close_channel(Channel*) override {}
   std::size_t copy_limit() const override { return 0; }
   bool supports(AtomicOp, AtomicType, bool) const override { return false; }

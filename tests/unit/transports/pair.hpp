@@ -71,13 +71,16 @@ struct JobOptions {
   int npes = 2;
   int seconds = 60;  // then the processes are killed and the test fails
   std::size_t max_transfer = 0;
+  unsigned context_endpoints = 0;
   MessageSink sink = [](int, std::uint16_t, const std::byte*, std::size_t) {};
 };
 
 /// Runs the child's part and returns its exit code.
 inline int run_pe(int me, const JobOptions& options, const Body& body) {
-  Result<std::unique_ptr<Network>> net =
-      open_fabric({.provider = "tcp;ofi_rxm", .loopback_only = true, .max_transfer = options.max_transfer});
+  Result<std::unique_ptr<Network>> net = open_fabric({.provider = "tcp;ofi_rxm",
+                                                      .loopback_only = true,
+                                                      .max_transfer = options.max_transfer,
+                                                      .context_endpoints = options.context_endpoints});
   if (!net.ok()) {
     std::fprintf(stderr, "%s\n", net.status().text().c_str());
     return 2;
