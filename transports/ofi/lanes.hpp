@@ -40,13 +40,16 @@ class Lanes {
 
   /// The engine of the channel's data.  The calling thread is taken to work on it from now on: see poll().
   Engine& engine_of(const OfiChannel& channel) {
-    here = {this, channel.lane};
+    attend(channel);
     Engine* engine = lanes_[static_cast<std::size_t>(channel.lane)].engine.load(std::memory_order_acquire);
     return engine != nullptr ? *engine : open_lane(channel.lane);
   }
 
   /// As engine_of(), for a thread that is about to wait for the channel; opens nothing.
-  void attend(const OfiChannel& channel) { here = {this, channel.lane}; }
+  void attend(const OfiChannel& channel) {
+    here.lanes = this;
+    here.lane = channel.lane;
+  }
 
   /// How many engines there are now, the first included.  For tests.
   int engines() const { return open_lanes_.load(std::memory_order_acquire); }
@@ -64,8 +67,9 @@ class Lanes {
   struct Here {
     const Lanes* lanes;
     int lane;
+    unsigned polls = 0;
   };
-  static inline thread_local Here here{nullptr, 0};
+  static inline thread_local Here here{nullptr, 0, 0};
   static constexpr int kNone = -1;
 
   int current() const { return here.lanes == this ? here.lane : kNone; }
