@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What threads of one PE gain from contexts of their own: T threads of PE 0 work on PEs of the other (virtual) node
- * at the same time, all on the default context or each on its own.  Prints the sum over the threads.
+/* What threads of one PE gain from contexts of their own: T threads of PE 0 work on PEs of the other
+ * (virtual) node at the same time, all on the default context or each on its own.  Prints the sum over the
+ * threads.
  *
- * usage: oshrun -n 2 --virtual-nodes 2 contexts [threads]...     (default: 1 2 4)
+ * usage: oshrun -n 4 --bind none --virtual-nodes 2 contexts [threads]...     (default: 1 2 4)
+ * Bound to one core each, as oshrun does with as many PEs as cores, the threads of a PE cannot gain anything.
  * Thread t works on PE 1 + t modulo the other PEs; PEs of this node would be reached by plain stores. */
 #include <pthread.h>
 #include <shmem.h>
@@ -53,7 +55,7 @@ static void put_64k(Worker* w, int i) {
 }
 
 static const Metric metrics[] = {
-    {"put_8_stream", put_nbi, 4000, 1e-6, "M/s"}, {"add_stream", add, 4000, 1e-6, "M/s"},
+    {"put_8_stream", put_nbi, 4000, 1e-6, "M/s"},  {"add_stream", add, 4000, 1e-6, "M/s"},
     {"put_8_quiet", put_quiet, 1000, 1e-6, "M/s"}, {"get_8", get, 1000, 1e-6, "M/s"},
     {"fetch_add", fetch_add, 1000, 1e-6, "M/s"},   {"put_64k", put_64k, 500, kBlock * 1e-9, "GB/s"},
 };
@@ -91,6 +93,7 @@ static void* work_on_own_context(void* argument) {
   return NULL;
 }
 
+/* `own`: each thread has a context with these options, else all use the default one. */
 static void measure(const char* kind, int threads, int own, long options) {
   Worker workers[kMaxThreads];
   pthread_t ids[kMaxThreads];

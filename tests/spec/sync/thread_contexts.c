@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 37, 39, 54, 58-60, 62: threads and contexts in every proportion: threads that share contexts, contexts that share
- * endpoints, threads that are blocked beside threads that work, and contexts that come and go. */
+/* 37, 39, 54, 58-60, 62: threads and contexts in every proportion: threads that share contexts, contexts that
+ * share endpoints, threads that are blocked beside threads that work, and contexts that come and go. */
 #include <dirent.h>
 #include <pthread.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 
 enum { kThreads = 6, kShared = 2, kMany = 40, kWords = 64, kLong = 20000 };
 
-static const long kinds[] = {0, SHMEM_CTX_PRIVATE, SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE};
+static const long kinds[] = {0, SHMEM_CTX_PRIVATE, SHMEM_CTX_SERIALIZED,
+                             SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE};
 static shmem_ctx_t shared_contexts[kShared];
 static long boxes[kThreads][kWords];
 static long long_boxes[kThreads][kLong];
@@ -54,7 +55,8 @@ static void* use_shared(void* number) {
   return NULL;
 }
 
-/* 60: each thread has contexts of its own, together far more than there are endpoints; all are in use at once. */
+/* 60: each thread has contexts of its own, together far more than there are endpoints; all are in use at
+ * once. */
 static void* use_many(void* number) {
   const long t = (long)number;
   shmem_ctx_t ctx[kMany / kThreads];
