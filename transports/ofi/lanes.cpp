@@ -21,12 +21,15 @@ constexpr unsigned kFirstPeriod = 4;
 // A sleeper that watches one lane only looks this often (us) at those of others.
 constexpr long kLookBlockUs = 10'000;
 
+// Whatever the user asks for: a look at the others visits them all.
+constexpr std::size_t kMostLanes = 64;
+
 // How many lanes the descriptors allow: a peer may connect to us from each of its lanes and we from each of
 // ours, and most descriptors shall be left to the program.
 std::size_t affordable_lanes(int npes) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
-  return limit.rlim_cur / 4 / static_cast<std::size_t>(std::max(npes, 1));
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostLanes;
+  return std::min<std::size_t>(kMostLanes, limit.rlim_cur / 4 / static_cast<std::size_t>(std::max(npes, 1)));
 }
 
 int watch(int set, int descriptor) {
