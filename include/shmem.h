@@ -45,6 +45,11 @@
 #define SHMEM_VENDOR_STRING              "Atoll OpenSHMEM"
 #define SHMEM_MAX_NAME_LEN               64                      /* with the final NUL */
 
+/* shmem4py, the Python binding, knows implementations by macros of their headers.  With these two, which are
+ * Sandia OpenSHMEM's, it uses everything of 1.5; without them its build fails. */
+#define SHMEM_DEF_H
+#define SHMEM_FUNCTION_ATTRIBUTES
+
 /* ---- Handles ------------------------------------------------------------------------------------------ */
 
 /* Handles are opaque, comparable with == and false when invalid.  The predefined ones are constants, so they
