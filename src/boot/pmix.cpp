@@ -54,6 +54,9 @@ std::vector<int> parse_ranks(const std::string& text) {
 class PmixBoot final : public Boot {
  public:
   Status join(const Env& env) override {
+    // PMIx 4.2's store in mapped files forgets the job with its last user in a process: an MPI_Init after
+    // shmem_finalize would fail.  The store in memory does not.
+    setenv("PMIX_MCA_gds", "hash", 0);
     const pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
     if (status != PMIX_SUCCESS) {
       return Status::error(

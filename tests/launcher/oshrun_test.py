@@ -156,6 +156,7 @@ class Jobs(Launcher):
         lines = out.splitlines()
         self.assertIn("GLIBC_TUNABLES=glibc.malloc.check=0:glibc.rtld.optional_static_tls=8192", lines)
         self.assertIn("SHMEM_VIRTUAL_NODES=2", lines)
+        self.assertIn("JSM_JSRUN_PORT=0", lines)  # Open MPI joins the job
         self.assertIn("NOTED=kept", lines)
         self.assertIn("GIVEN=a b=c", lines)
         self.assertRegex(out, r"(?m)^ATOLL_JOB_ID=atoll-\d+-[0-9a-f]{16}$")

@@ -13,6 +13,12 @@ namespace {
 constexpr std::string_view kStaticTlsName = "glibc.rtld.optional_static_tls";
 constexpr std::string_view kStaticTls = "glibc.rtld.optional_static_tls=8192";
 
+/// Open MPI 4 takes a process for a singleton unless it knows the launcher: MPI_Init then starts a daemon and
+/// puts that daemon's PMIX_* variables in the place of ours, and a later shmem_init would join the wrong job.
+/// By this variable it knows the one launcher, IBM's, that is a PMIx server and nothing else: it joins our
+/// job, and leaves the binding to us.
+constexpr const char* kPmixLauncherMark = "JSM_JSRUN_PORT";
+
 /// PMIX_MCA_* are the user's settings for the library; every other PMIX_* describes one job.
 bool belongs_to_outer_job(std::string_view variable) {
   return variable.starts_with("PMIX_") && !variable.starts_with("PMIX_MCA_");
@@ -63,6 +69,7 @@ void prepare_environment(const Options& options, const std::string& job_id) {
   const char* tunables = getenv("GLIBC_TUNABLES");
   setenv("GLIBC_TUNABLES", with_static_tls(tunables != nullptr ? tunables : "").c_str(), 1);
   setenv("ATOLL_JOB_ID", job_id.c_str(), 1);
+  setenv(kPmixLauncherMark, "0", 0);
   if (options.virtual_nodes > 0)
     setenv("SHMEM_VIRTUAL_NODES", std::to_string(options.virtual_nodes).c_str(), 1);
 }
