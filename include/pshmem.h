@@ -14,7 +14,7 @@ extern "C" {
 
 // clang-format off
 
-#define PSHMEM_DECLARE_F_(RET, NAME, PARAMS) \
+#define PSHMEM_DECLARE_F_(RET, NAME, PARAMS, ARGS) \
   SHMEM_API RET p##NAME PARAMS;
 
 #define PSHMEM_DECLARE_(NAME, T, OP, RET, PARAMS) \

@@ -159,9 +159,9 @@ extern "C" {
 
 /* A function without a type; one with a type and its twin that takes a context; the same with an element
  * size.  ATTR is empty or SHMEM_DEPRECATED. */
-#define SHMEM_DECLARE_F_(RET, NAME, PARAMS) \
+#define SHMEM_DECLARE_F_(RET, NAME, PARAMS, ARGS) \
   SHMEM_API RET NAME PARAMS;
-#define SHMEM_DECLARE_OLD_F_(RET, NAME, PARAMS) \
+#define SHMEM_DECLARE_OLD_F_(RET, NAME, PARAMS, ARGS) \
   SHMEM_API SHMEM_DEPRECATED RET NAME PARAMS;
 
 #define SHMEM_DECLARE_(NAME, T, ATTR, OP, RET, PARAMS) \

@@ -37,6 +37,7 @@ MAY_INCLUDE = {
     "include": [],
     "examples": ["include"],
     "tools/oshrun": [],
+    "tools/profile": ["include"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
 }
 

@@ -16,7 +16,7 @@
 #define ATOLL_STRIP_(...) __VA_ARGS__
 
 // A function whose twin has the same signature: RET pshmem_x PARAMS { return BODY; } and its alias.
-#define ATOLL_ALIAS_(RET, NAME, PARAMS) [[gnu::weak, gnu::alias("p" #NAME)]] SHMEM_API RET NAME PARAMS;
+#define ATOLL_ALIAS_(RET, NAME, PARAMS, ...) [[gnu::weak, gnu::alias("p" #NAME)]] SHMEM_API RET NAME PARAMS;
 
 #define ATOLL_DEFINE_(NAME, T, OP, RET, PARAMS, ARGS)                         \
   RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                       \

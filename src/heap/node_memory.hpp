@@ -76,7 +76,8 @@ class NodeMemory {
   std::byte* statics(int index) const { return statics_ + static_offsets_[static_cast<std::size_t>(index)]; }
   const StaticRange& own_statics() const { return own_statics_; }
 
-  /// Collective over the node, for set-up only (polls and sleeps): waits until all have come to this step.
+  /// Collective over the node, for set-up and its end only (polls and sleeps): waits until all have come to
+  /// this step.
   Status wait_for_all();
 
   /// Gives the pages of this PE's heap from byte `from` on back: they read as zeros afterwards.

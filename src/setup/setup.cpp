@@ -212,6 +212,10 @@ void stop_last() {
   rt.npes = 0;
   rt.heap = rt.statics = {};
   world->boot->leave();
+  // A PE of this node that went on to MPI_Init before a peer has left would have its fence, which the node's
+  // PMIx server counts, completed without that peer.
+  if (Status status = world->memory->wait_for_all(); !status.ok())
+    warn("shmem_finalize: %s", status.text().c_str());
 }
 
 }  // namespace
