@@ -40,7 +40,7 @@ class Boot {
   /// Collective over the job, not over our own network: for the end, when PEs stop to drive it.
   virtual Status barrier() = 0;
 
-  /// Tells the launcher that this PE ends in order.
+  /// Tells the launcher that this PE ends in order, now or when the process ends.
   virtual void leave() = 0;
 
   /// Ends all PEs of the job with `code`; returns if that takes a moment, or there is no launcher.

@@ -54,9 +54,7 @@ std::vector<int> parse_ranks(const std::string& text) {
 class PmixBoot final : public Boot {
  public:
   Status join(const Env& env) override {
-    // PMIx 4.2's store in mapped files forgets the job with its last user in a process: an MPI_Init after
-    // shmem_finalize would fail.  The store in memory does not.
-    setenv("PMIX_MCA_gds", "hash", 0);
+    if (joined_) return {};
     const pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
     if (status != PMIX_SUCCESS) {
       return Status::error(
@@ -65,6 +63,7 @@ class PmixBoot final : public Boot {
           "oshrun, or unset PMIX_NAMESPACE to run a single PE");
     }
     joined_ = true;
+    member_ = getpid();
     return describe_job(env);
   }
 
@@ -105,9 +104,15 @@ class PmixBoot final : public Boot {
     return bytes;
   }
 
+  // A process that leaves other servers than oshrun's cannot come back for sure: under Open MPI 4.1's mpirun
+  // an MPI_Init after shmem_finalize found no data of the job, or hung.  There it leaves as it ends.
   void leave() override {
-    if (joined_) PMIx_Finalize(nullptr, 0);
-    joined_ = false;
+    if (!joined_) return;
+    const char* ours = std::getenv("ATOLL_JOB_ID");
+    if (ours != nullptr && job_.id == ours) return finalize();
+    if (leaves_at_exit_) return;
+    leaves_at_exit_ = true;
+    on_exit([](int, void* boot) { static_cast<PmixBoot*>(boot)->finalize(); }, this);
   }
 
   void abort(int code) override {
@@ -115,6 +120,11 @@ class PmixBoot final : public Boot {
   }
 
  private:
+  void finalize() {
+    if (joined_ && member_ == getpid()) PMIx_Finalize(nullptr, 0);
+    joined_ = false;
+  }
+
   Status describe_job(const Env& env) {
     timeout_ = env.init_timeout;
     std::uint64_t size = 0;
@@ -182,6 +192,8 @@ class PmixBoot final : public Boot {
   Job job_;
   double timeout_ = 120;
   bool joined_ = false;
+  bool leaves_at_exit_ = false;
+  pid_t member_ = -1;  // the process that joined: a forked child must not leave for it
 };
 
 }  // namespace
