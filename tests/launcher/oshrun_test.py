@@ -138,6 +138,13 @@ class Jobs(Launcher):
 
     def test_plain_programs(self):
         self.assertEqual(self.run_job(0, "-n", 3, "/bin/echo", "x")[0], "x\n" * 3)
+        self.assertEqual(self.run_job(0, "-n3", "/bin/echo", "x")[0], "x\n" * 3)
+
+    def test_a_colon_as_an_argument(self):
+        self.assertEqual(self.run_job(0, "/bin/echo", "a", "\\:", "b")[0], "a : b\n")
+        self.assertEqual(self.run_job(0, "/bin/echo", "a:", ":b", "\\\\:")[0], "a: :b \\:\n")
+        two = self.run_job(0, "/bin/echo", "a", ":", "/bin/echo", "b")[0]
+        self.assertEqual(sorted(two.split()), ["a", "b"])
 
     def test_several_programs(self):
         out, _ = self.run_job(0, "-n", 1, HELLO, "hello", ":", "-n", 2, "-x", "A=b", HELLO, "hello")
@@ -172,11 +179,23 @@ class Jobs(Launcher):
         show = "grep Cpus_allowed_list /proc/self/status"
         one = {"preexec_fn": lambda: os.sched_setaffinity(0, allowed[:1])}
         out, err = self.run_job(0, "-n", 2, "--bind", "core", "--report-bindings", "sh", "-c", show, **one)
-        self.assertIn("nothing is bound", err)
+        self.assertEqual(err, "oshrun: no PE is bound: 2 PEs are more than the 1 core this job may use\n")
         out, _ = self.run_job(0, "-n", 1, "--bind", "core", "sh", "-c", show, **one)
         self.assertEqual(out.split()[1], str(allowed[0]))
         out, _ = self.run_job(0, "-n", 2, "--bind", "none", "sh", "-c", show)
         self.assertEqual(len(set(out.splitlines())), 1)
+
+    def test_bindings_are_reported_in_one_wording(self):
+        count = len(os.sched_getaffinity(0))
+        for words, reason in ((["-n", 2, "--bind", "none"], "--bind none"), (["-n", 1], "a single PE may use all"),
+                              (["-n", count + 1], "%d PEs are more than" % (count + 1))):
+            with self.subTest(words):
+                err = self.run_job(0, *words, "--report-bindings", "true")[1]
+                self.assertRegex(err, r"^oshrun: no PE is bound: %s[^\n]*\n$" % reason)
+        # A wish that cannot be met is told without being asked, and once.
+        err = self.run_job(0, "-n", count + 1, "--bind", "core", "true")[1]
+        self.assertRegex(err, r"^oshrun: no PE is bound: \d+ PEs are more than the \d+ cores? this job may use\n$")
+        self.assertEqual(self.run_job(0, "-n", count + 1, "true")[1], "")
 
     def test_limits_come_back(self):
         import resource

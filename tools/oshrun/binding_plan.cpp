@@ -28,13 +28,13 @@ BindingPlan plan_binding(Bind bind, int pes, const std::vector<Core>& all_cores)
   BindingPlan plan;
   const size_t count = all_cores.size();
   const auto wanted = static_cast<size_t>(pes);
-  if (!needs_topology(bind, pes)) return plan;
-  if (wanted > count) {
-    if (bind != Bind::kAuto)
-      plan.note = "nothing is bound: " + std::to_string(pes) + " PEs are more than the " +
-                  std::to_string(count) + " cores this job may use";
-    return plan;
-  }
+  if (bind == Bind::kNone) plan.why_none = "--bind none";
+  if (bind == Bind::kAuto && pes == 1)
+    plan.why_none = "a single PE may use all processors (--bind core binds it)";
+  if (plan.why_none.empty() && wanted > count)
+    plan.why_none = std::to_string(pes) + " PEs are more than the " + std::to_string(count) +
+                    (count == 1 ? " core" : " cores") + " this job may use";
+  if (!plan.why_none.empty()) return plan;
   // Neighbouring PEs belong on one NUMA node, whatever order the machine numbers its cores in.
   std::vector<Core> cores = all_cores;
   std::stable_sort(cores.begin(), cores.end(), [](const Core& a, const Core& b) { return a.numa < b.numa; });

@@ -15,11 +15,10 @@ struct Core {
   std::vector<int> cpus;
 };
 
-/// cpus_of[pe] lists the processors of a PE, sorted; an empty plan binds nothing.
-/// `note` says why an explicit wish could not be met (empty: it was, or there was none).
+/// cpus_of[pe] lists the processors of a PE, sorted. An empty plan binds nothing, and `why_none` says why.
 struct BindingPlan {
   std::vector<std::vector<int>> cpus_of;
-  std::string note;
+  std::string why_none;
 };
 
 /// `cores` in the machine's order. Never binds when there are more PEs than cores.

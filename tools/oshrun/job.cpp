@@ -97,9 +97,13 @@ bool Job::start_children() {
 }
 
 void Job::bind_children() {
-  if (!needs_topology(options_.bind, children_.size())) return;
-  const BindingPlan plan = plan_binding(options_.bind, children_.size(), allowed_cores());
-  if (!plan.note.empty()) output_.say("oshrun: --bind: " + plan.note);
+  const bool by_cores = needs_topology(options_.bind, children_.size());
+  const BindingPlan plan =
+      plan_binding(options_.bind, children_.size(), by_cores ? allowed_cores() : std::vector<Core>());
+  // One word for all cases; unasked only where a wish could not be met.
+  const bool wished = options_.bind == Bind::kCore || options_.bind == Bind::kNuma;
+  if (plan.cpus_of.empty() && (wished || options_.report_bindings))
+    output_.say("oshrun: no PE is bound: " + plan.why_none);
   for (size_t i = 0; i < plan.cpus_of.size(); ++i) {
     const int pe = static_cast<int>(i);
     const int error = children_.bind(pe, plan.cpus_of[i]);
@@ -108,7 +112,6 @@ void Job::bind_children() {
     if (error == 0 && options_.report_bindings)
       output_.say(text + " is bound to processors " + cpu_list(plan.cpus_of[i]));
   }
-  if (plan.cpus_of.empty() && options_.report_bindings) output_.say("oshrun: no PE is bound");
 }
 
 bool Job::start_server() {

@@ -20,11 +20,13 @@ usage: oshrun [options] program [arguments]
        oshrun [options] program [arguments] : [-n N] [-x ..] [--wdir ..] program [arguments] ...
 
 What to run
-  -n, -np N            number of PEs (default 1)
+  -n, -np, --np N      number of PEs (default 1); also -n4, -np4
   --wdir DIR           start the PEs in DIR; a relative program path counts from there
   -x NAME[=VALUE]      set NAME for the PEs, or name a variable to pass on; may be repeated
                        (the PEs get the whole environment of oshrun anyway)
-  :                    starts the next program of the same job; its PEs are numbered on
+  :                    starts the next program of the same job; its PEs are numbered on, and -n, -x and --wdir
+                       are its own. An argument that is a colon itself is written '\:'
+  --                   ends the options: what follows is the program
 
 Where it runs
   --bind KIND          none  leave the PEs to the operating system
@@ -32,24 +34,28 @@ Where it runs
                        numa  the cores of one NUMA node for each PE
                        auto  an equal share of the cores for each PE (default)
                        With more PEs than cores nothing is bound; one PE is not bound by auto.
-  --report-bindings    print where each PE was bound
+  --report-bindings    print where each PE was bound, or why none was
   --virtual-nodes N    let the PEs act as if they were on N machines (1 <= N <= PEs): for testing
 
 Output and end
   --tag-output         begin every line with the number of its PE: '[2] ', on standard error '[2]<err> '
   --timeout SECONDS    end the job after this time, with exit code 124
   -h, --help           this text
-  --version            versions of Atoll and of OpenSHMEM
+  -V, --version        versions of Atoll and of OpenSHMEM
 
+Options with two dashes also take their value after '=': --bind=core.
 Input: PE 0 reads the standard input of oshrun, the other PEs read nothing.
 Signals: ^C ends the job, a second ^C ends it at once. ^Z stops it. SIGUSR1 and SIGUSR2 reach every PE.
 Exit code: 0 when every PE succeeds, else the code of the PE that failed first (128 + number when a signal
 killed it); 2 wrong usage, 124 timeout, 126 not executable, 127 program not found, 130 ^C.
 
+The PEs' variables, such as SHMEM_SYMMETRIC_SIZE: 'shmem_info' explains them.
+
 examples:
   oshrun -n 4 ./hello
   oshrun -n 8 --tag-output --timeout 60 -x SHMEM_DEBUG=1 ./solver input.dat
   oshrun -n 1 ./server : -n 3 ./client
+  oshrun -n 4 sh -c 'ulimit -c unlimited; exec ./program'
 )";
 
 /// A walk over the words; `error` set means stop.
@@ -177,10 +183,20 @@ bool apply_flag(Parser& parser, const std::string& name) {
   return true;
 }
 
+/// "-n4" and "-np4" are read as if the number were a word of its own.
+void split_attached_number(std::string& name, std::optional<std::string>& value) {
+  const size_t digit = name.find_first_of("0123456789");
+  if (digit == std::string::npos) return;
+  if (const std::string option = name.substr(0, digit); option != "-n" && option != "-np") return;
+  value = name.substr(digit);
+  name.resize(digit);
+}
+
 void parse_option(Parser& parser, App& app) {
   std::string name = parser.words[parser.next++];
   if (apply_flag(parser, name)) return;
   std::optional<std::string> value;
+  split_attached_number(name, value);
   const size_t equals = name.find('=');
   if (name.starts_with("--") && equals != std::string::npos) {
     value = name.substr(equals + 1);
@@ -188,6 +204,13 @@ void parse_option(Parser& parser, App& app) {
   }
   if (!apply_valued(parser, app, name, value))
     parser.refuse("unknown option " + quoted(name) + "; 'oshrun --help' lists the options");
+}
+
+/// A word for the program: ':' would end its arguments, so '\:' stands for it, and '\\:' for '\:'.
+std::string argument(const std::string& word) {
+  const bool escaped =
+      word.size() > 1 && word.back() == ':' && word.find_first_not_of('\\') == word.size() - 1;
+  return escaped ? word.substr(1) : word;
 }
 
 /// One program: options, then its name and arguments up to ':' or the end.
@@ -203,9 +226,11 @@ void parse_app(Parser& parser) {
     parse_option(parser, app);
   }
   if (!parser.error.empty() || !parser.show.empty()) return;
-  while (!parser.done() && parser.words[parser.next] != ":") app.argv.push_back(parser.words[parser.next++]);
+  while (!parser.done() && parser.words[parser.next] != ":")
+    app.argv.push_back(argument(parser.words[parser.next++]));
   if (app.argv.empty() || app.argv[0].empty())
-    parser.refuse("no program to start; usage: oshrun [-n N] program [arguments], more with 'oshrun --help'");
+    parser.refuse(std::string(parser.options.apps.empty() ? "no program to start" : "no program after ':'") +
+                  "; usage: oshrun [-n N] program [arguments], more with 'oshrun --help'");
   parser.options.apps.push_back(std::move(app));
 }
 

@@ -21,7 +21,7 @@ TEST(BindingPlan, NeverBindsMorePesThanCores) {
   for (Bind bind : {Bind::kCore, Bind::kNuma, Bind::kAuto}) {
     const BindingPlan plan = plan_binding(bind, 5, machine(4));
     EXPECT_TRUE(plan.cpus_of.empty());
-    EXPECT_EQ(plan.note.empty(), bind == Bind::kAuto);
+    EXPECT_EQ(plan.why_none, "5 PEs are more than the 4 cores this job may use");
   }
   EXPECT_TRUE(plan_binding(Bind::kCore, 1, {}).cpus_of.empty());
 }
@@ -31,8 +31,10 @@ TEST(BindingPlan, NoneAndAutoOfOnePeNeedNoTopology) {
   EXPECT_FALSE(needs_topology(Bind::kAuto, 1));
   EXPECT_TRUE(needs_topology(Bind::kAuto, 2));
   EXPECT_TRUE(needs_topology(Bind::kCore, 1));
-  EXPECT_TRUE(plan_binding(Bind::kNone, 4, machine(4)).cpus_of.empty());
-  EXPECT_TRUE(plan_binding(Bind::kAuto, 1, machine(4)).cpus_of.empty());
+  for (const BindingPlan& plan : {plan_binding(Bind::kNone, 4, {}), plan_binding(Bind::kAuto, 1, {})}) {
+    EXPECT_TRUE(plan.cpus_of.empty());
+    EXPECT_FALSE(plan.why_none.empty());
+  }
 }
 
 TEST(BindingPlan, CoreGivesOneCoreWithAllItsThreads) {

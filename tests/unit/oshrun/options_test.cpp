@@ -28,6 +28,7 @@ TEST(Options, DefaultIsOnePe) {
 
 TEST(Options, NumberOfPes) {
   for (const char* name : {"-n", "-np", "--np"}) EXPECT_EQ(accepted({name, "7", "prog"}).pes(), 7) << name;
+  for (const char* word : {"-n7", "-np7", "--np=7"}) EXPECT_EQ(accepted({word, "prog"}).pes(), 7) << word;
   EXPECT_EQ(accepted({"-n", "4096", "prog"}).pes(), 4096);
 }
 
@@ -67,6 +68,13 @@ TEST(Options, SeveralPrograms) {
   EXPECT_EQ(options.apps[2].pes, 1);
   EXPECT_TRUE(options.apps[2].wdir.empty());
   EXPECT_EQ(options.tag, Tag::kRank);
+}
+
+TEST(Options, AColonAmongTheArgumentsIsEscaped) {
+  const Options options = accepted({"a", R"(\:)", "x:", R"(\\:)", R"(\a:)", R"(\)", ":", "b", R"(\:)"});
+  ASSERT_EQ(options.apps.size(), 2u);
+  EXPECT_EQ(options.apps[0].argv, (Words{"a", ":", "x:", R"(\:)", R"(\a:)", R"(\)"}));
+  EXPECT_EQ(options.apps[1].argv, (Words{"b", ":"}));
 }
 
 TEST(Options, VirtualNodes) {
