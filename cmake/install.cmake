@@ -7,6 +7,7 @@ set(ATOLL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Atoll)
 install(TARGETS atoll oshrun EXPORT AtollTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT AtollTargets NAMESPACE Atoll:: DESTINATION ${ATOLL_CMAKE_DIR})
+export(EXPORT AtollTargets NAMESPACE Atoll::)  # so that Atoll_DIR may also be a build tree
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/AtollConfig.cmake.in
   ${PROJECT_BINARY_DIR}/AtollConfig.cmake INSTALL_DESTINATION ${ATOLL_CMAKE_DIR})

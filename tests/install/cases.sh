@@ -37,7 +37,7 @@ case_prefix() {
 
 case_tree() {
   local file
-  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info "$LIB/libatoll.so" include/shmem.h include/shmemx.h \
+  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info "$LIB/libatoll.so" "$LIB/libshmem_profile.so" include/shmem.h include/shmemx.h \
     include/pshmem.h include/mpp/shmem.h "$LIB/pkgconfig/atoll.pc" "$LIB/cmake/Atoll/AtollConfig.cmake"; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
   done
@@ -72,6 +72,14 @@ case_find_package() {
   run build/hello_c C
   run build/hello_cxx C++
   (cd build && ctest >log) || fail "the package's oshrun does not run"
+}
+
+# A build tree serves as the package, too.
+case_find_package_in_build_tree() {
+  "$CMAKE" -S "$here/with_package" -B build -DAtoll_DIR="$BUILD" >log || { cat log; return 1; }
+  "$CMAKE" --build build >log || { cat log; return 1; }
+  run build/hello_c C
+  run build/hello_cxx C++
 }
 
 case_cmake_with_wrappers() {
@@ -130,6 +138,46 @@ case_other_compiler() {
   run ./hello C
 }
 
+case_missing_compiler() {
+  local said code
+  for compiler in no-such-compiler /nonexistent/cc "no-such-compiler -O2"; do
+    code=0
+    said=$(OSHCC_CC=$compiler "$oshcc" "$here/hello.c" -o hello 2>&1) || code=$?
+    [ "$code" -eq 127 ] || fail "exit code $code"
+    [ "$(wc -l <<<"$said")" -eq 1 ] || fail "not one line: $said"
+    expect "$said" "oshcc: there is no compiler '${compiler%% *}' (from OSHCC_CC)"
+  done
+}
+
+# The profiling tool, with the two commands of the README.
+case_profile() {
+  local said
+  "$oshcc" "$here/hello.c" -lshmem_profile -o linked
+  said=$("$oshrun" -n 2 --timeout 60 ./linked 2>&1)
+  expect "$said" "shmem_profile: 2 PEs"
+  expect "$said" "shmem_int_p "
+  "$oshcc" "$here/hello.c" -o plain
+  ln -s "$prefix/$LIB" lib # LD_PRELOAD takes no spaces
+  said=$("$oshrun" -n 2 --timeout 60 -x LD_PRELOAD=./lib/libshmem_profile.so ./plain 2>&1)
+  expect "$said" "shmem_profile: 2 PEs"
+}
+
+# The scripts of the source tree say what they do, and do nothing, when asked.
+case_script_help() {
+  local script said
+  for script in setup check quickstart; do
+    for option in -h --help; do
+      said=$("$here/../../tools/$script" "$option")
+      expect "$said" "usage: tools/$script"
+      [ "$(wc -l <<<"$said")" -le 3 ] || fail "tools/$script $option says more than its usage: $said"
+    done
+  done
+  for script in setup quickstart; do
+    if "$here/../../tools/$script" --nonsense >said 2>&1; then fail "a wrong argument goes unnoticed"; fi
+    expect "$(cat said)" "tools/$script: unknown argument '--nonsense'"
+  done
+}
+
 case_compile_then_link() {
   "$oshcc" -c "$here/hello.c" -o hello.o
   "$oshcc" hello.o -o hello
@@ -177,7 +225,7 @@ case_run_path() {
   "$oshcc" "$here/hello.c" -o hello
   expect "$(readelf -d hello)" "$prefix/$LIB"
   (cd / && env -i PATH=/usr/bin:/bin "$oshrun" -n 2 --timeout 60 "$out/hello") >/dev/null
-  for file in bin/oshrun bin/shmem_info "$LIB/libatoll.so"; do
+  for file in bin/oshrun bin/shmem_info "$LIB/libatoll.so" "$LIB/libshmem_profile.so"; do
     refute "$(readelf -d "$prefix/$file" | grep -E 'RPATH|RUNPATH' || true)" "$BUILD"
   done
 }
