@@ -13,6 +13,9 @@
 
 /* ---- C++: overloads, an extension --------------------------------------------------------------------- */
 
+/* A program may have included shmem.h inside of extern "C". */
+extern "C++" {
+
 // clang-format off
 
 #define SHMEM_OVERLOAD_(NAME, T, OP, RET, PARAMS, ...) \
@@ -48,6 +51,25 @@ SHMEM_OPS_COLL(SHMEM_OVERLOADS_)
 SHMEM_OPS_REDUCE(SHMEM_OVERLOADS_)
 SHMEM_OPS_SCAN(SHMEM_OVERLOADS_)
 
+/* C's complex types are strangers in C++.  Programs have std::complex, which lies in memory as they do; it is
+ * known by its members, as including its header here would expose that to the program's macros. */
+template <class> struct shmem_complex_twin_;
+template <> struct shmem_complex_twin_<double> { typedef shmem_complexd_ type_; };
+template <> struct shmem_complex_twin_<float> { typedef shmem_complexf_ type_; };
+
+#define SHMEM_OVERLOAD_COMPLEX_(OP)                                                                      \
+  template <class T_, class Twin_ = typename shmem_complex_twin_<typename T_::value_type>::type_,        \
+            class = decltype(T_().imag())>                                                               \
+  inline int shmem##OP(shmem_team_t team, T_* dest, const T_* source, size_t nelems) {                   \
+    static_assert(sizeof(T_) == sizeof(Twin_), "not a complex number");                                  \
+    return shmem##OP(team, reinterpret_cast<Twin_*>(dest), reinterpret_cast<const Twin_*>(source), nelems); \
+  }
+
+SHMEM_OVERLOAD_COMPLEX_(_sum_reduce)
+SHMEM_OVERLOAD_COMPLEX_(_prod_reduce)
+SHMEM_OVERLOAD_COMPLEX_(_sum_inscan)
+SHMEM_OVERLOAD_COMPLEX_(_sum_exscan)
+
 /* These call deprecated functions, but it is the program's calls that are to be warned about. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -63,6 +85,8 @@ inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signa
 inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem_ctx_signal_set(ctx, sig_addr, signal, pe);
 }
+
+} /* extern "C++" */
 
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 
