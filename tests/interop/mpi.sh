@@ -17,7 +17,7 @@ trap 'rm -rf "$out"' EXIT
 OSHCC_CC="mpicc.$mpi" "$BIN/oshcc" -O1 -Wall "$here/mpi.c" -o "$out/program"
 
 # Letters as in mpi.c.  Begun and ended in every order; one after the other; one of them twice.
-orders="MSms MSsm SMms SMsm SsMm MmSs SsMSsm SMsSms"
+orders="MSms MSsm SMms SMsm SsMm MmSs SsMSsm SMsSms MSsmSs"
 
 # Open MPI joins the job that oshrun starts.  MPICH, which knows no PMIx, is a job of one rank in every PE.
 ranks=()
