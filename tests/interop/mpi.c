@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: mpi ORDER [RANKS]
- * MPI and OpenSHMEM in one program.  ORDER is what it does, letter by letter: M and m are MPI_Init and
+ * Semantics 138: MPI and OpenSHMEM in one program.  ORDER is what it does, letter by letter: M and m are MPI_Init and
  * MPI_Finalize, S and s are shmem_init and shmem_finalize.  After each letter there is traffic on what lives.
  * MPI must have as many ranks as OpenSHMEM has PEs, in the same order, unless RANKS says how many. */
 #include <mpi.h>
