@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/choose.hpp"
 
+#include <algorithm>
+
 #include "core/internal.hpp"
 
 namespace shm {
@@ -30,6 +32,7 @@ constexpr Rule kRules[] = {
     {Collective::alltoall, true, kRides, kAll, Algorithm::riding},
     {Collective::alltoall, true, kAny, kAll, Algorithm::reading},
     {Collective::alltoall, false, 1024, 64, Algorithm::leading},
+    {Collective::alltoall, false, 32768, kAll, Algorithm::combined},
     {Collective::alltoall, false, kAny, kAll, Algorithm::pairwise},
     {Collective::reduce, true, kRides, kAll, Algorithm::riding},
     {Collective::reduce, true, 2048, 4, Algorithm::whole},
@@ -39,12 +42,21 @@ constexpr Rule kRules[] = {
     {Collective::reduce, false, kAny, kAll, Algorithm::leading},
     {Collective::scan, true, kRides, kAll, Algorithm::riding},
     {Collective::scan, true, kAny, kAll, Algorithm::shares},
-    {Collective::scan, false, kAny, kAll, Algorithm::leading},
+    {Collective::scan, false, kRides, kAll, Algorithm::riding},
+    {Collective::scan, false, kAny, kAll, Algorithm::shares},
+    {Collective::leaders_broadcast, false, kAny, kAll, Algorithm::tree},
     {Collective::leaders_reduce, false, 65536, kAll, Algorithm::doubling},
     {Collective::leaders_reduce, false, kAny, kAll, Algorithm::halving},
 };
 
+// A lane that has less than this to send is not worth its messages.
+constexpr std::size_t kLane = 32768;
+
 }  // namespace
+
+int lanes_for(std::size_t bytes, int lanes) {
+  return static_cast<int>(std::clamp<std::size_t>(bytes / kLane, 1, static_cast<std::size_t>(lanes)));
+}
 
 Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node) {
   for (const Rule& rule : kRules) {

@@ -2,6 +2,7 @@
 #include "coll/leaders.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include "coll/choose.hpp"
@@ -10,12 +11,9 @@
 namespace shm {
 namespace {
 
-int leader_pe(const Group& g, int node) { return g.nodes[static_cast<std::size_t>(node)].leader; }
 int node_count(const Group& g) { return static_cast<int>(g.nodes.size()); }
 
-// Steps of the parts of an algorithm, so that no two parcels of a phase between the same PEs have the same
-// name.
-constexpr int kFoldStep = 100, kUnfoldStep = 101, kHalveStep = 200, kDoubleStep = 300;
+// So that no two parcels of a phase between the same PEs have the same name.
 constexpr int kStepsOfTurn = 64, kTurns = Parcel::kSteps / kStepsOfTurn;
 
 }  // namespace
@@ -27,123 +25,59 @@ void leaders_sync(Group& g, std::uint64_t phase) {
   for (int distance = 1, step = 0; distance < nodes; distance *= 2, ++step) {
     std::byte token{1};
     const Parcel parcel{g.slot, phase, step};
-    send_mail(parcel, leader_pe(g, (g.node + distance) % nodes), &token, sizeof token);
-    receive_mail(parcel, leader_pe(g, (g.node + nodes - distance) % nodes), &token, sizeof token);
-  }
-}
-
-// Binomial tree over the nodes, numbered from the root's.
-void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std::size_t n) {
-  const int nodes = node_count(g);
-  const int root_node = g.node_of[static_cast<std::size_t>(root)];
-  const auto speaker = [&](int place) {
-    return place == 0 ? g.team.world_pe(root) : leader_pe(g, (place + root_node) % nodes);
-  };
-  const int place = (g.node + nodes - root_node) % nodes;
-  const Parcel parcel{g.slot, phase, 0};
-  int bit = 1;
-  while (bit < nodes && (place & bit) == 0) bit *= 2;
-  if (place != 0) receive_mail(parcel, speaker(place - bit), data, n);
-  for (bit /= 2; bit > 0; bit /= 2) {
-    if (place + bit < nodes) send_mail(parcel, speaker(place + bit), data, n);
+    send_mail(parcel, lane_pe(g, (g.node + distance) % nodes), &token, sizeof token);
+    receive_mail(parcel, lane_pe(g, (g.node + nodes - distance) % nodes), &token, sizeof token);
   }
 }
 
 namespace {
 
-/// Reduction between 2^k leaders.  The nodes beyond the largest power of two hand their vectors to a partner
-/// first and get the result back last.
-class LeaderReduction {
- public:
-  LeaderReduction(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count)
-      : g_(g), phase_(phase), op_(op), data_(static_cast<std::byte*>(data)), count_(count) {
-    while (core_ * 2 <= node_count(g)) core_ *= 2;
-    incoming_.resize(count * op.element);
-  }
-
-  void run() {
-    const int extra = node_count(g_) - core_;
-    const std::size_t bytes = count_ * op_.element;
-    if (g_.node >= core_) {
-      send_mail(parcel(kFoldStep), leader_pe(g_, g_.node - core_), data_, bytes);
-      receive_mail(parcel(kUnfoldStep), leader_pe(g_, g_.node - core_), data_, bytes);
-      return;
-    }
-    if (g_.node < extra) {
-      receive_mail(parcel(kFoldStep), leader_pe(g_, g_.node + core_), incoming_.data(), bytes);
-      op_.into(data_, incoming_.data(), count_);
-    }
-    if (choose(Collective::leaders_reduce, bytes, core_, false) == Algorithm::halving) {
-      halve_and_double();
-    } else {
-      exchange_whole();
-    }
-    if (g_.node < extra) send_mail(parcel(kUnfoldStep), leader_pe(g_, g_.node + core_), data_, bytes);
-  }
-
- private:
-  struct Range {
-    std::size_t begin, end;  // elements
-  };
-
-  Parcel parcel(int step) const { return {g_.slot, phase_, step}; }
-
-  // Sends `out` of data and receives `in` into `to`.
-  void exchange(int step, int partner, Range out, Range in, std::byte* to) {
-    const int pe = leader_pe(g_, partner);
-    Expected expected;
-    expected.expect(parcel(step), pe, to + in.begin * op_.element, (in.end - in.begin) * op_.element);
-    send_mail(parcel(step), pe, data_ + out.begin * op_.element, (out.end - out.begin) * op_.element);
-    expected.wait();
-  }
-
-  // Recursive doubling: log2(nodes) exchanges of the whole vector; least latency.
-  void exchange_whole() {
-    for (int bit = 1, step = 0; bit < core_; bit *= 2, ++step) {
-      exchange(step, g_.node ^ bit, {0, count_}, {0, count_}, incoming_.data());
-      op_.into(data_, incoming_.data(), count_);
-    }
-  }
-
-  // Recursive halving, after which each leader has one part of the result, then doubling: twice the
-  // exchanges, but each byte travels only twice.
-  void halve_and_double() {
-    std::vector<Range> mine{{0, count_}};
-    int step = 0;
-    for (int bit = core_ / 2; bit > 0; bit /= 2, ++step) {
-      const Range all = mine.back();
-      const std::size_t middle = all.begin + (all.end - all.begin) / 2;
-      const bool upper = (g_.node & bit) != 0;
-      const Range keep = upper ? Range{middle, all.end} : Range{all.begin, middle};
-      const Range give = upper ? Range{all.begin, middle} : Range{middle, all.end};
-      exchange(kHalveStep + step, g_.node ^ bit, give, keep, incoming_.data());
-      op_.into(data_ + keep.begin * op_.element, incoming_.data() + keep.begin * op_.element,
-               keep.end - keep.begin);
-      mine.push_back(keep);
-    }
-    for (int bit = 1; bit < core_; bit *= 2, --step) {
-      const Range have = mine.back();
-      mine.pop_back();
-      const Range whole = mine.back();
-      const Range missing =
-          have.begin == whole.begin ? Range{have.end, whole.end} : Range{whole.begin, have.begin};
-      exchange(kDoubleStep + step, g_.node ^ bit, have, missing, data_);
-    }
-  }
-
-  Group& g_;
-  const std::uint64_t phase_;
-  const Reduction& op_;
-  std::byte* data_;
-  const std::size_t count_;
-  int core_ = 1;
-  std::vector<std::byte> incoming_;
+/// The nodes of a broadcast, numbered from the root's: who brings the data to whom.
+struct Route {
+  int parent = -1;
+  std::vector<int> children;  // the one with most nodes behind it first
 };
+
+// Tree: binomial, each node is at most log2(nodes) steps from the root.  Chain: each node sends once.
+Route route_of(Algorithm algorithm, int place, int nodes) {
+  Route route;
+  if (algorithm == Algorithm::chain) {
+    route.parent = place - 1;
+    if (place + 1 < nodes) route.children.push_back(place + 1);
+    return route;
+  }
+  int bit = 1;
+  while (bit < nodes && (place & bit) == 0) bit *= 2;
+  if (place != 0) route.parent = place - bit;
+  for (bit /= 2; bit > 0; bit /= 2) {
+    if (place + bit < nodes) route.children.push_back(place + bit);
+  }
+  return route;
+}
 
 }  // namespace
 
-void leaders_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count) {
-  LeaderReduction(g, phase, op, data, count).run();
+// A long vector goes piece by piece: each is passed on while the next one comes.
+void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std::size_t n) {
+  const int nodes = node_count(g);
+  const int root_node = g.node_of[static_cast<std::size_t>(root)];
+  const auto speaker = [&](int place) {
+    return place == 0 ? g.team.world_pe(root) : lane_pe(g, (place + root_node) % nodes);
+  };
+  const Route route = route_of(choose(Collective::leaders_broadcast, n, nodes, false),
+                               (g.node + nodes - root_node) % nodes, nodes);
+  const Parcel parcel{g.slot, phase, 0};
+  Expected expected;
+  if (route.parent >= 0) expected.expect(parcel, speaker(route.parent), data, n);
+  std::deque<Outgoing> outgoing;
+  for (const int child : route.children) outgoing.emplace_back(parcel, speaker(child), data, n);
+  const std::size_t piece = piece_of(n);
+  for (std::size_t part = std::min(piece, n);; part = std::min(part + piece, n)) {
+    if (route.parent >= 0) expected.wait(part);
+    for (Outgoing& child : outgoing) child.send(part);
+    if (part == n) break;
+  }
+  for (Outgoing& child : outgoing) child.finish();
 }
 
 // Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
@@ -168,11 +102,11 @@ void leaders_gather(Group& g, std::uint64_t phase, std::byte* blocks, const std:
     Expected expected[2];
     for (int part = 0; part < 2; ++part) {
       const auto [begin, end] = cut(from, part);
-      expected[part].expect({g.slot, phase, step + part}, leader_pe(g, from), blocks + begin, end - begin);
+      expected[part].expect({g.slot, phase, step + part}, lane_pe(g, from), blocks + begin, end - begin);
     }
     for (int part = 0; part < 2; ++part) {
       const auto [begin, end] = cut(g.node, part);
-      send_mail({g.slot, phase, step + part}, leader_pe(g, to), blocks + begin, end - begin);
+      send_mail({g.slot, phase, step + part}, lane_pe(g, to), blocks + begin, end - begin);
     }
     for (Expected& e : expected) e.wait();
   }
