@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+
+#include "base/status.hpp"
 
 namespace shm {
 
@@ -31,12 +34,19 @@ enum class Algorithm : std::uint8_t {
   halving,   // nodes: halves, then quarters ... and back
 };
 
+/// `bytes` is what each PE contributes to each cell or vector: the block of a collect, the vector of a
+/// reduction, all blocks of an alltoall.  The answer depends only on what all members know.
+Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node);
+
 /// How many PEs of a node work between nodes, each on its part of a vector of `bytes`, if every node has
 /// `lanes`.
 int lanes_for(std::size_t bytes, int lanes);
 
-/// `bytes` is what each PE contributes to each cell or vector: the block of a collect, the vector of a
-/// reduction, all blocks of an alltoall.  The answer depends only on what all members know.
-Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node);
+/// Longer parcels wait until their receiver says where it wants them.
+std::size_t eager_limit();
+
+/// For measurements: words "collective=algorithm", by the names above, "lane=bytes" and "eager=bytes", with
+/// commas, overrule the table wherever the algorithm can be used.  Once, before other threads call.
+Status overrule_choice(std::string_view words);
 
 }  // namespace shm

@@ -6,13 +6,13 @@
 #include <unordered_map>
 
 #include "base/spin.hpp"
+#include "coll/choose.hpp"
 #include "core/internal.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
 namespace {
 
-constexpr std::size_t kEager = 32768;  // longer mail waits until the receiver says where it wants it
 constexpr std::size_t kPiece = std::size_t{128} << 10;  // at least; what a PE passes on at a time
 
 enum Kind : std::uint64_t { kData, kReady };
@@ -164,9 +164,9 @@ void Expected::expect(const Parcel& parcel, int pe, void* into, std::size_t n) {
   mark_ = nullptr;
   if (n == 0) return;
   Ready ready{};
-  if (n > kEager && find_place(into, n, ready.at)) mark_ = marks.take();
+  if (n > eager_limit() && find_place(into, n, ready.at)) mark_ = marks.take();
   if (mark_ == nullptr) box_ = &open_box(key_of(parcel, kData, pe), into);
-  if (n <= kEager) return;
+  if (n <= eager_limit()) return;
   ready.direct = mark_ != nullptr;
   // Marks lie in the segment of the heap, below it.
   if (ready.direct) ready.mark = {SegmentId::heap, reinterpret_cast<std::uintptr_t>(mark_) - rt.heap.origin};
@@ -192,7 +192,7 @@ Outgoing::Outgoing(const Parcel& parcel, int pe, const void* data, std::size_t n
 }
 
 void Outgoing::send(std::size_t part) {
-  if (n_ > kEager && !placed_) {
+  if (n_ > eager_limit() && !placed_) {
     Ready ready;
     take_small(key_of(parcel_, kReady, pe_), &ready, sizeof ready);
     placed_ = true;

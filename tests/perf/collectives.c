@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What collective operations cost, by operation and size.  Calls of OpenSHMEM 1.4 except for the scans, so that
- * every implementation can run it; compare_collectives.py puts several side by side.  Each iteration is the call
- * and a barrier, which the old interfaces need before they are called again.
+/* What collective operations cost, by operation and size.  Calls of OpenSHMEM 1.4 except for the scans, so
+ * that every implementation can run it; compare_collectives.py puts several side by side.  Each iteration is
+ * the call and a barrier, which the old interfaces need before they are called again.
  *
  * usage: collectives [NAME,NAME,...|all [MILLISECONDS [SMALLEST [LARGEST]]]]
  *
- * Prints lines "name/bytes value us".  bytes: what each PE contributes to each other (the block of a collect or an
- * alltoall, the vector of a reduction); MILLISECONDS: how long each of the repetitions takes, about. */
+ * Prints lines "name/bytes value us".  bytes: what each PE contributes to each other (the block of a collect
+ * or an alltoall, the vector of a reduction); MILLISECONDS: how long each of the repetitions takes, about. */
 #include <shmem.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +36,19 @@ static void broadcast(size_t bytes, long* psync) {
   shmem_broadcast64(dest, source, bytes / 8, 0, 0, 0, pes, psync);
 }
 static void collect(size_t bytes, long* psync) { shmem_collect64(dest, source, bytes / 8, 0, 0, pes, psync); }
-static void fcollect(size_t bytes, long* psync) { shmem_fcollect64(dest, source, bytes / 8, 0, 0, pes, psync); }
-static void alltoall(size_t bytes, long* psync) { shmem_alltoall64(dest, source, bytes / 8, 0, 0, pes, psync); }
+static void fcollect(size_t bytes, long* psync) {
+  shmem_fcollect64(dest, source, bytes / 8, 0, 0, pes, psync);
+}
+static void alltoall(size_t bytes, long* psync) {
+  shmem_alltoall64(dest, source, bytes / 8, 0, 0, pes, psync);
+}
 static void alltoalls(size_t bytes, long* psync) {
   shmem_alltoalls64(dest, source, 1, 2, bytes / 8, 0, 0, pes, psync);
 }
 
-#define REDUCTION(NAME, TYPE, FUNCTION)                                                                       \
-  static void NAME(size_t bytes, long* psync) {                                                               \
-    FUNCTION((TYPE*)dest, (TYPE*)source, (int)(bytes / sizeof(TYPE)), 0, 0, pes, (TYPE*)work, psync);         \
+#define REDUCTION(NAME, TYPE, FUNCTION)                                                               \
+  static void NAME(size_t bytes, long* psync) {                                                       \
+    FUNCTION((TYPE*)dest, (TYPE*)source, (int)(bytes / sizeof(TYPE)), 0, 0, pes, (TYPE*)work, psync); \
   }
 REDUCTION(sum_int, int, shmem_int_sum_to_all)
 REDUCTION(sum_long, long, shmem_long_sum_to_all)
@@ -104,7 +108,8 @@ static void measure(const char* name, Operation run, size_t bytes) {
 /* `copies`: how many blocks of `bytes` the larger of the two arrays has. */
 static void sweep(const char* name, Operation run, size_t copies, size_t element) {
   if (!wanted(name)) return;
-  for (size_t bytes = smallest < element ? element : smallest; bytes <= largest; bytes *= bytes < 65536 ? 2 : 4) {
+  for (size_t bytes = smallest < element ? element : smallest; bytes <= largest;
+       bytes *= bytes < 65536 ? 2 : 4) {
     if (bytes * copies <= kAllLimit) measure(name, run, bytes);
   }
 }
