@@ -49,7 +49,7 @@ constexpr Rule kRules[] = {
     {Collective::scan, false, kRides, kAll, Algorithm::riding},
     {Collective::scan, false, kAny, kAll, Algorithm::shares},
     {Collective::leaders_broadcast, false, kAny, kAll, Algorithm::tree},
-    {Collective::leaders_reduce, false, 65536, kAll, Algorithm::doubling},
+    {Collective::leaders_reduce, false, 32768, kAll, Algorithm::doubling},
     {Collective::leaders_reduce, false, kAny, kAll, Algorithm::halving},
 };
 
