@@ -137,11 +137,18 @@ std::uint64_t mark_of(std::size_t part, std::size_t n) {
   return pieces >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << pieces) - 1;
 }
 
+// The hidden beginning of a segment, where scratch memory is, included.
+bool is_in(const SymmetricSegment& segment, std::uintptr_t address, std::size_t n) {
+  const std::size_t size = segment.size == 0 ? 0 : segment.base - segment.origin + segment.size;
+  const std::uintptr_t offset = address - segment.origin;
+  return offset < size && n <= size - offset;
+}
+
 bool find_place(const void* object, std::size_t n, RemoteAddress& at) {
   const auto a = reinterpret_cast<std::uintptr_t>(object);
-  if (rt.heap.holds(a, n)) {
+  if (is_in(rt.heap, a, n)) {
     at = {SegmentId::heap, a - rt.heap.origin};
-  } else if (rt.statics.holds(a, n)) {
+  } else if (is_in(rt.statics, a, n)) {
     at = {SegmentId::statics, a - rt.statics.origin};
   } else {
     return false;
