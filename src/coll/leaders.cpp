@@ -2,6 +2,7 @@
 #include "coll/leaders.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <numeric>
 
@@ -80,35 +81,86 @@ void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std:
   for (Outgoing& child : outgoing) child.finish();
 }
 
-// Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
-// following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that are next
-// to each other, up to the wrap-around, travel as one parcel.
+namespace {
+
+/// Brings the blocks of all nodes to each: `start` is where they begin, and the end of the last one.
+class Gathering {
+ public:
+  Gathering(Group& g, std::uint64_t phase, std::byte* blocks, const std::vector<std::size_t>& start, int step)
+      : g_(g), phase_(phase), blocks_(blocks), start_(start), step_(step) {}
+
+  // A power of two of nodes: in the step with distance d pairs of neighbouring groups of d nodes exchange
+  // what they have.
+  void doubling() {
+    for (int distance = 1; distance < node_count(g_); distance *= 2, ++step_) {
+      const int partner = g_.node ^ distance;
+      const int mine = g_.node / distance * distance, theirs = partner / distance * distance;
+      exchange(partner, partner, {at(mine), at(mine + distance)}, {at(theirs), at(theirs + distance)});
+    }
+  }
+
+  // Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
+  // following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that are
+  // next to each other, up to the wrap-around, travel as one parcel.
+  void dissemination() {
+    const int nodes = node_count(g_);
+    for (int distance = 1; distance < nodes; distance *= 2, step_ += 2) {
+      const int count = std::min(distance, nodes - distance);
+      const int from = (g_.node + distance) % nodes, to = (g_.node + nodes - distance) % nodes;
+      exchange(to, from, before_wrap(g_.node, count), before_wrap(from, count), after_wrap(g_.node, count),
+               after_wrap(from, count));
+    }
+  }
+
+ private:
+  struct Bytes {
+    std::size_t begin, end;
+  };
+
+  std::size_t at(int node) const { return start_[static_cast<std::size_t>(node)]; }
+
+  // Blocks first ... first + count - 1, cut in two where they wrap around.
+  Bytes before_wrap(int first, int count) const {
+    return {at(first), at(std::min(first + count, node_count(g_)))};
+  }
+  Bytes after_wrap(int first, int count) const {
+    return {0, at(std::max(first + count - node_count(g_), 0))};
+  }
+
+  void exchange(int to, int from, Bytes out, Bytes in, Bytes more_out = {}, Bytes more_in = {}) {
+    const int from_pe = lane_pe(g_, from), to_pe = lane_pe(g_, to);
+    Expected expected, more_expected;
+    expected.expect(parcel(0), from_pe, blocks_ + in.begin, in.end - in.begin);
+    more_expected.expect(parcel(1), from_pe, blocks_ + more_in.begin, more_in.end - more_in.begin);
+    Outgoing outgoing(parcel(0), to_pe, blocks_ + out.begin, out.end - out.begin);
+    Outgoing more(parcel(1), to_pe, blocks_ + more_out.begin, more_out.end - more_out.begin);
+    outgoing.send();
+    more.send();
+    expected.wait();
+    more_expected.wait();
+    outgoing.finish();
+    more.finish();
+  }
+  Parcel parcel(int part) const { return {g_.slot, phase_, step_ + part}; }
+
+  Group& g_;
+  const std::uint64_t phase_;
+  std::byte* blocks_;
+  const std::vector<std::size_t>& start_;
+  int step_;
+};
+
+}  // namespace
+
 void leaders_gather(Group& g, std::uint64_t phase, std::byte* blocks, const std::vector<std::size_t>& sizes,
                     int turn) {
-  const int nodes = node_count(g);
   std::vector<std::size_t> start(sizes.size() + 1, 0);
   std::partial_sum(sizes.begin(), sizes.end(), start.begin() + 1);
-  const auto at = [&](int node) { return start[static_cast<std::size_t>(node)]; };
-  int step = turn % kTurns * kStepsOfTurn;
-  for (int distance = 1; distance < nodes; distance *= 2, step += 2) {
-    const int count = std::min(distance, nodes - distance);
-    const int from = (g.node + distance) % nodes, to = (g.node + nodes - distance) % nodes;
-    // Blocks first .. first + count - 1, cut in two where they wrap around.
-    const auto cut = [&](int first, int part) {
-      const int before = std::min(count, nodes - first);
-      return part == 0 ? std::pair(at(first), at(first + before))
-                       : std::pair(std::size_t{0}, at(count - before));
-    };
-    Expected expected[2];
-    for (int part = 0; part < 2; ++part) {
-      const auto [begin, end] = cut(from, part);
-      expected[part].expect({g.slot, phase, step + part}, lane_pe(g, from), blocks + begin, end - begin);
-    }
-    for (int part = 0; part < 2; ++part) {
-      const auto [begin, end] = cut(g.node, part);
-      send_mail({g.slot, phase, step + part}, lane_pe(g, to), blocks + begin, end - begin);
-    }
-    for (Expected& e : expected) e.wait();
+  Gathering gathering(g, phase, blocks, start, turn % kTurns * kStepsOfTurn);
+  if (std::has_single_bit(sizes.size())) {
+    gathering.doubling();
+  } else {
+    gathering.dissemination();
   }
 }
 
