@@ -24,7 +24,9 @@ constexpr std::size_t kRides = Cell::kPayload;
 constexpr std::size_t kAny = SIZE_MAX;
 constexpr int kAll = 1 << 30;
 
-// The first rule that fits is taken; README.md says what the limits were measured with.
+// The first rule that fits is taken.  What each algorithm takes beside the others:
+//   tests/perf/sweep_collectives.py --bin build/release/bin -n 4              (also -n 2, 3, 8)
+//   tests/perf/sweep_collectives.py --bin build/release/bin -n 4 --nodes 4    (also --nodes 2)
 constexpr Rule kRules[] = {
     {Collective::broadcast, true, kRides, kAll, Algorithm::riding},
     {Collective::broadcast, true, kAny, kAll, Algorithm::reading},
@@ -35,12 +37,13 @@ constexpr Rule kRules[] = {
     {Collective::collect, false, kAny, kAll, Algorithm::leading},
     {Collective::alltoall, true, kRides, kAll, Algorithm::riding},
     {Collective::alltoall, true, kAny, kAll, Algorithm::reading},
+    {Collective::alltoall, false, 4096, 8, Algorithm::leading},
     {Collective::alltoall, false, 1024, 64, Algorithm::leading},
-    {Collective::alltoall, false, 32768, kAll, Algorithm::combined},
+    {Collective::alltoall, false, 16384, kAll, Algorithm::combined},
     {Collective::alltoall, false, kAny, kAll, Algorithm::pairwise},
     {Collective::reduce, true, kRides, kAll, Algorithm::riding},
-    {Collective::reduce, true, 2048, 4, Algorithm::whole},
-    {Collective::reduce, true, 1024, kAll, Algorithm::whole},
+    {Collective::reduce, true, 2048, 2, Algorithm::whole},
+    {Collective::reduce, true, 512, kAll, Algorithm::whole},
     {Collective::reduce, true, kAny, kAll, Algorithm::shares},
     {Collective::reduce, false, kRides, kAll, Algorithm::riding},
     {Collective::reduce, false, kAny, kAll, Algorithm::leading},
@@ -49,7 +52,7 @@ constexpr Rule kRules[] = {
     {Collective::scan, false, kRides, kAll, Algorithm::riding},
     {Collective::scan, false, kAny, kAll, Algorithm::shares},
     {Collective::leaders_broadcast, false, kAny, kAll, Algorithm::tree},
-    {Collective::leaders_reduce, false, 32768, kAll, Algorithm::doubling},
+    {Collective::leaders_reduce, false, 16384, kAll, Algorithm::doubling},
     {Collective::leaders_reduce, false, kAny, kAll, Algorithm::halving},
 };
 
