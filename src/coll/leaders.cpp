@@ -72,7 +72,7 @@ void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std:
   if (route.parent >= 0) expected.expect(parcel, speaker(route.parent), data, n);
   std::deque<Outgoing> outgoing;
   for (const int child : route.children) outgoing.emplace_back(parcel, speaker(child), data, n);
-  const std::size_t piece = piece_of(n);
+  const std::size_t piece = nodes > 2 ? piece_of(n) : n;  // nobody passes anything on between two
   for (std::size_t part = std::min(piece, n);; part = std::min(part + piece, n)) {
     if (route.parent >= 0) expected.wait(part);
     for (Outgoing& child : outgoing) child.send(part);
