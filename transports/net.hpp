@@ -92,8 +92,8 @@ enum class ChannelUse : std::uint8_t {
   parallel,  // a stream that a thread drives while other threads drive theirs
 };
 
-/// Largest payload of a message.
-inline constexpr std::size_t kMaxMessage = 16000;
+/// Largest payload of a message: 16 KiB and what the sender writes before it.
+inline constexpr std::size_t kMaxMessage = 16512;
 
 /// Called on whichever thread polls.  REQUIRES of the handler: it does not wait and does not poll; it may
 /// send.

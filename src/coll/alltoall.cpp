@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <deque>
 #include <memory>
 
 #include "coll/choose.hpp"
@@ -64,7 +65,7 @@ class Crossing {
     const auto others = static_cast<std::size_t>(g.size() - g.local_size());
     expected_ = std::make_unique<Expected[]>(others);
     if (!dest.contiguous()) incoming_.resize(others * dest.bytes());
-    if (!source.contiguous()) outgoing_.resize(source.bytes());
+    if (!source.contiguous()) outgoing_.resize(others * source.bytes());
   }
 
   void start() {
@@ -76,13 +77,13 @@ class Crossing {
         },
         -1);
     for_each(
-        [&](int to, std::size_t) {
+        [&](int to, std::size_t k) {
           const std::byte* data = source_.block(to);
           if (!source_.contiguous()) {
-            copy_block(outgoing_.data(), source_.element, data, source_.step, source_);
-            data = outgoing_.data();
+            copy_block(outgoing_.data() + k * n, source_.element, data, source_.step, source_);
+            data = outgoing_.data() + k * n;
           }
-          send_mail(parcel_, g_.team.world_pe(to), data, n);
+          sent_.emplace_back(parcel_, g_.team.world_pe(to), data, n).send();
         },
         1);
   }
@@ -96,6 +97,7 @@ class Crossing {
                      dest_);
         },
         -1);
+    for (Outgoing& outgoing : sent_) outgoing.finish();
   }
 
  private:
@@ -104,8 +106,8 @@ class Crossing {
   template <class F>
   void for_each(F f, int direction) {
     std::size_t k = 0;
-    for (int distance = 1; distance < g_.size(); ++distance) {
-      const int member = (g_.me() + direction * distance + g_.size()) % g_.size();
+    for (int i = 1; i < g_.size(); ++i) {
+      const int member = (g_.me() + (direction > 0 ? i : g_.size() - i)) % g_.size();
       if (g_.node_of[static_cast<std::size_t>(member)] != g_.node) f(member, k++);
     }
   }
@@ -115,8 +117,99 @@ class Crossing {
   const Blocks& source_;
   const Parcel parcel_;
   std::unique_ptr<Expected[]> expected_;
+  std::deque<Outgoing> sent_;
   std::vector<std::byte> incoming_, outgoing_;
 };
+
+/// The blocks between this node and the others that this PE sees to, as one parcel for each node.  Blocks lie
+/// in it by sender, then by receiver.
+class Combined {
+ public:
+  Combined(Group& g, Call call, const Blocks& dest, const Blocks& source, std::uint64_t phase)
+      : g_(g), call_(call), dest_(dest), source_(source), parcel_{g.slot, phase, 0} {
+    for (int i = 1; i < node_count(); ++i) {
+      const int to = (g.node + i) % node_count();
+      if (to % g.local_size() == g.local) others_.emplace_back().node = to;
+    }
+  }
+
+  // REQUIRES: all members of this node are inside.
+  void start() {
+    for (Other& other : others_) {
+      other.incoming.resize(bytes_with(other.node));
+      other.expected.expect(parcel_, pe_of(other.node), other.incoming.data(), other.incoming.size());
+    }
+    for (Other& other : others_) {
+      other.outgoing.resize(bytes_with(other.node));
+      pack(other);
+      send_mail(parcel_, pe_of(other.node), other.outgoing.data(), other.outgoing.size());
+    }
+  }
+
+  void finish() {
+    for (Other& other : others_) {
+      other.expected.wait();
+      unpack(other);
+    }
+  }
+
+ private:
+  struct Other {
+    int node = 0;
+    std::vector<std::byte> incoming, outgoing;
+    Expected expected;
+  };
+
+  int node_count() const { return static_cast<int>(g_.nodes.size()); }
+  const std::vector<int>& members(int node) const { return g_.nodes[static_cast<std::size_t>(node)].members; }
+  std::size_t bytes_with(int node) const {
+    return members(node).size() * g_.locals().size() * source_.bytes();
+  }
+  // The one over there that sees to this node.
+  int pe_of(int node) const { return lane_pe(g_, node, g_.node % static_cast<int>(members(node).size())); }
+
+  void pack(Other& other) {
+    std::byte* to = other.outgoing.data();
+    for (const int member : g_.locals()) {
+      Blocks theirs = source_;
+      theirs.base = at_member(g_, call_, "source", source_.base, source_.extent(g_.size()), member);
+      for (const int receiver : members(other.node)) {
+        copy_block(to, source_.element, theirs.block(receiver), source_.step, source_);
+        to += source_.bytes();
+      }
+    }
+  }
+
+  void unpack(const Other& other) {
+    const std::byte* from = other.incoming.data();
+    const std::size_t sender_step = g_.locals().size() * dest_.bytes();
+    for (const int member : g_.locals()) {
+      Blocks theirs = dest_;
+      theirs.base = at_member(g_, call_, "dest", dest_.base, dest_.extent(g_.size()), member);
+      const std::byte* block = from;
+      for (const int sender : members(other.node)) {
+        copy_block(theirs.block(sender), dest_.step, block, dest_.element, dest_);
+        block += sender_step;
+      }
+      from += dest_.bytes();
+    }
+  }
+
+  Group& g_;
+  const Call call_;
+  const Blocks& dest_;
+  const Blocks& source_;
+  const Parcel parcel_;
+  std::deque<Other> others_;
+};
+
+void read_local_blocks(Group& g, Call call, std::uint64_t phase, const Blocks& dest, const Blocks& source) {
+  for (int k = 0; k < g.local_size(); ++k) {
+    const int i = (g.local + k) % g.local_size();  // not all at the same peer
+    await(g, i, phase);
+    read_block(g, call, dest, source, g.locals()[static_cast<std::size_t>(i)]);
+  }
+}
 
 // Phase 1: my source is ready.  Phase 2: I have copied all that I need of this node.
 void alltoall_reading(Group& g, Call call, const Blocks& dest, const Blocks& source) {
@@ -127,13 +220,23 @@ void alltoall_reading(Group& g, Call call, const Blocks& dest, const Blocks& sou
     crossing = std::make_unique<Crossing>(g, dest, source, phase);
     crossing->start();
   }
-  for (int k = 0; k < g.local_size(); ++k) {
-    const int i = (g.local + k) % g.local_size();  // not all at the same peer
-    await(g, i, phase);
-    read_block(g, call, dest, source, g.locals()[static_cast<std::size_t>(i)]);
-  }
+  read_local_blocks(g, call, phase, dest, source);
   publish(g, phase + 1);
   if (crossing != nullptr) crossing->finish();
+  await_all(g, phase + 1);
+  settle(g, phase + 1);
+}
+
+// Phase 1: my source and dest are ready.  Phase 2: so are the blocks of all nodes that I see to.
+void alltoall_combined(Group& g, Call call, const Blocks& dest, const Blocks& source) {
+  const std::uint64_t phase = take_phases(g, 2);
+  publish(g, phase);
+  await_all(g, phase);
+  Combined combined(g, call, dest, source, phase);
+  combined.start();
+  read_local_blocks(g, call, phase, dest, source);
+  combined.finish();
+  publish(g, phase + 1);
   await_all(g, phase + 1);
   settle(g, phase + 1);
 }
@@ -189,6 +292,7 @@ void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source) {
   switch (choose(Collective::alltoall, bytes, g.size(), g.one_node())) {
     case Algorithm::riding: return alltoall_riding(g, dest, source);
     case Algorithm::leading: return alltoall_leading(g, call, dest, source);
+    case Algorithm::combined: return alltoall_combined(g, call, dest, source);
     default: return alltoall_reading(g, call, dest, source);
   }
 }

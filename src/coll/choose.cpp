@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/choose.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "coll/chunks.hpp"
 #include "core/internal.hpp"
 
 namespace shm {
@@ -18,7 +24,9 @@ constexpr std::size_t kRides = Cell::kPayload;
 constexpr std::size_t kAny = SIZE_MAX;
 constexpr int kAll = 1 << 30;
 
-// The first rule that fits is taken; README.md says what the limits were measured with.
+// The first rule that fits is taken.  What each algorithm takes beside the others:
+//   tests/perf/sweep_collectives.py --bin build/release/bin -n 4              (also -n 2, 3, 8)
+//   tests/perf/sweep_collectives.py --bin build/release/bin -n 4 --nodes 4    (also --nodes 2)
 constexpr Rule kRules[] = {
     {Collective::broadcast, true, kRides, kAll, Algorithm::riding},
     {Collective::broadcast, true, kAny, kAll, Algorithm::reading},
@@ -29,24 +37,91 @@ constexpr Rule kRules[] = {
     {Collective::collect, false, kAny, kAll, Algorithm::leading},
     {Collective::alltoall, true, kRides, kAll, Algorithm::riding},
     {Collective::alltoall, true, kAny, kAll, Algorithm::reading},
+    {Collective::alltoall, false, 4096, 8, Algorithm::leading},
     {Collective::alltoall, false, 1024, 64, Algorithm::leading},
+    {Collective::alltoall, false, 16384, kAll, Algorithm::combined},
     {Collective::alltoall, false, kAny, kAll, Algorithm::pairwise},
     {Collective::reduce, true, kRides, kAll, Algorithm::riding},
-    {Collective::reduce, true, 2048, 4, Algorithm::whole},
-    {Collective::reduce, true, 1024, kAll, Algorithm::whole},
+    {Collective::reduce, true, 2048, 2, Algorithm::whole},
+    {Collective::reduce, true, 512, kAll, Algorithm::whole},
     {Collective::reduce, true, kAny, kAll, Algorithm::shares},
     {Collective::reduce, false, kRides, kAll, Algorithm::riding},
     {Collective::reduce, false, kAny, kAll, Algorithm::leading},
     {Collective::scan, true, kRides, kAll, Algorithm::riding},
     {Collective::scan, true, kAny, kAll, Algorithm::shares},
-    {Collective::scan, false, kAny, kAll, Algorithm::leading},
-    {Collective::leaders_reduce, false, 65536, kAll, Algorithm::doubling},
+    {Collective::scan, false, kRides, kAll, Algorithm::riding},
+    {Collective::scan, false, kAny, kAll, Algorithm::shares},
+    {Collective::leaders_broadcast, false, kAny, kAll, Algorithm::tree},
+    {Collective::leaders_reduce, false, 16384, kAll, Algorithm::doubling},
     {Collective::leaders_reduce, false, kAny, kAll, Algorithm::halving},
 };
 
+constexpr const char* kCollectives[] = {"broadcast", "collect",           "alltoall",      "reduce",
+                                        "scan",      "leaders_broadcast", "leaders_reduce"};
+constexpr const char* kAlgorithms[] = {"riding",   "reading", "whole", "shares",   "leading", "pairwise",
+                                       "combined", "tree",    "chain", "doubling", "halving"};
+
+std::size_t lane_bytes = 32768;  // a lane that has less than this to send is not worth its messages
+std::size_t eager_bytes = 32768;
+
+std::optional<Algorithm> overruled[std::size(kCollectives)];
+
+// Whether somebody wrote the algorithm for that: a rule of the table has it.
+bool can_use(Collective what, std::size_t bytes, bool one_node, Algorithm algorithm) {
+  if (algorithm == Algorithm::riding && bytes > kRides) return false;
+  if (algorithm == Algorithm::whole && bytes > kChunk) return false;
+  if (what == Collective::leaders_broadcast) {
+    return algorithm == Algorithm::tree || algorithm == Algorithm::chain;
+  }
+  return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
+    return rule.what == what && rule.one_node == one_node && rule.algorithm == algorithm;
+  });
+}
+
+template <std::size_t n>
+int index_of(const char* const (&names)[n], std::string_view name) {
+  const auto found = std::find(std::begin(names), std::end(names), name);
+  return found == std::end(names) ? -1 : static_cast<int>(found - std::begin(names));
+}
+
+bool overrule(std::string_view name, std::string_view value) {
+  if (name == "lane" || name == "eager") {
+    std::size_t& limit = name == "lane" ? lane_bytes : eager_bytes;
+    const auto result = std::from_chars(value.data(), value.data() + value.size(), limit);
+    return result.ec == std::errc{} && result.ptr == value.data() + value.size() && limit > 0;
+  }
+  const int what = index_of(kCollectives, name), algorithm = index_of(kAlgorithms, value);
+  if (what < 0 || algorithm < 0) return false;
+  overruled[what] = static_cast<Algorithm>(algorithm);
+  return true;
+}
+
 }  // namespace
 
+int lanes_for(std::size_t bytes, int lanes) {
+  return static_cast<int>(std::clamp<std::size_t>(bytes / lane_bytes, 1, static_cast<std::size_t>(lanes)));
+}
+
+std::size_t eager_limit() { return eager_bytes; }
+
+Status overrule_choice(std::string_view words) {
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(','));
+    words.remove_prefix(std::min(words.size(), word.size() + 1));
+    const std::size_t equals = word.find('=');
+    if (equals == word.npos || !overrule(word.substr(0, equals), word.substr(equals + 1))) {
+      return Status::error(
+          "SHMEM_ALGORITHMS: \"" + std::string(word) +
+          "\" is not collective=algorithm, lane=bytes or eager=bytes; names: src/coll/choose.hpp");
+    }
+  }
+  return {};
+}
+
 Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node) {
+  if (const auto forced = overruled[static_cast<std::size_t>(what)]; forced.has_value()) [[unlikely]] {
+    if (can_use(what, bytes, one_node, *forced)) return *forced;
+  }
   for (const Rule& rule : kRules) {
     if (rule.what == what && rule.one_node == one_node && bytes <= rule.bytes && pes <= rule.pes) {
       return rule.algorithm;

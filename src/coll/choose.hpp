@@ -4,10 +4,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+
+#include "base/status.hpp"
 
 namespace shm {
 
-enum class Collective : std::uint8_t { broadcast, collect, alltoall, reduce, scan, leaders_reduce };
+enum class Collective : std::uint8_t {
+  broadcast,
+  collect,
+  alltoall,
+  reduce,
+  scan,
+  leaders_broadcast,  // between nodes; `pes` are nodes
+  leaders_reduce,
+};
 
 enum class Algorithm : std::uint8_t {
   riding,    // payloads ride in the cells of the phase
@@ -16,6 +27,9 @@ enum class Algorithm : std::uint8_t {
   shares,    // reductions, scans: each PE does one part of the vector, for everybody
   leading,   // the leaders of the nodes do the work, the others copy the result
   pairwise,  // nodes: each PE exchanges with each
+  combined,  // nodes: one parcel for each pair of nodes, shared out among the PEs of a node
+  tree,      // nodes: each has it from one of the nodes that have it, log2(nodes) steps
+  chain,     // nodes: each passes it on to the next, piece by piece
   doubling,  // nodes: whole vectors, log2(nodes) times
   halving,   // nodes: halves, then quarters ... and back
 };
@@ -23,5 +37,16 @@ enum class Algorithm : std::uint8_t {
 /// `bytes` is what each PE contributes to each cell or vector: the block of a collect, the vector of a
 /// reduction, all blocks of an alltoall.  The answer depends only on what all members know.
 Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node);
+
+/// How many PEs of a node work between nodes, each on its part of a vector of `bytes`, if every node has
+/// `lanes`.
+int lanes_for(std::size_t bytes, int lanes);
+
+/// Longer parcels wait until their receiver says where it wants them.
+std::size_t eager_limit();
+
+/// For measurements: words "collective=algorithm", by the names above, "lane=bytes" and "eager=bytes", with
+/// commas, overrule the table wherever the algorithm can be used.  Once, before other threads call.
+Status overrule_choice(std::string_view words);
 
 }  // namespace shm

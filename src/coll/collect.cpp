@@ -89,16 +89,9 @@ Sizes gather_sizes(Group& g, std::uint64_t phase) {
   return sizes;
 }
 
-// Whether the nodes' blocks, one after the other, are already in team order.
-bool in_order(const Group& g) {
-  std::size_t next = 0;
-  return std::all_of(g.place_of.begin(), g.place_of.end(),
-                     [&](std::size_t place) { return place == next++; });
-}
-
 /// The leader's part: its node's sources, then all nodes' blocks, to its dest.
 void lead(Group& g, Call call, std::uint64_t phase, std::byte* dest, const void* source, const Sizes& sizes) {
-  const bool direct = in_order(g);
+  const bool direct = g.in_order;
   std::vector<std::byte> packed(direct ? 0 : sum(sizes));
   std::byte* blocks = direct ? dest : packed.data();
   const Sizes of_node = node_sizes(g, sizes);

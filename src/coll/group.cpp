@@ -44,8 +44,13 @@ std::unique_ptr<Group> make_group(const Team& team, int slot) {
   for (int member = 0; member < team.size; ++member) add_member(*g, node_leaders, member);
   g->place_of.resize(g->node_of.size());
   std::size_t place = 0;
+  g->lanes = team.size;
   for (const NodePart& node : g->nodes) {
-    for (const int member : node.members) g->place_of[static_cast<std::size_t>(member)] = place++;
+    g->lanes = std::min(g->lanes, static_cast<int>(node.members.size()));
+    for (const int member : node.members) {
+      g->in_order = g->in_order && static_cast<std::size_t>(member) == place;
+      g->place_of[static_cast<std::size_t>(member)] = place++;
+    }
   }
   for (const int member : g->locals()) {
     g->rings.push_back(internal_at(&internal_area().cells[slot][0], team.world_pe(member)));

@@ -7,9 +7,8 @@
 // what.  In phase n a PE writes its cell n % kCells, payload first, then the number.
 //
 // Invariants
-//  1. A PE writes the cell of phase n only when n < settled + kCells, where every member is known to have
-//  entered
-//     phase `settled`: so nobody reads the cell's former contents any more.
+//  1. A PE writes the cell of phase n only when n < settled + kCells, where every member on its node is known
+//     to have entered phase `settled`: so nobody reads the cell's former contents any more.
 //  2. Numbers only grow, also from one team that uses a slot to the next.  A reader that only wants to know
 //  that a
 //     phase was reached therefore accepts any later number; payloads are covered by 1.
@@ -46,6 +45,8 @@ struct Group {
   std::vector<Cell*> rings;           // the cells of my node's members, as mapped here
   std::vector<int> node_of;           // [member]
   std::vector<std::size_t> place_of;  // [member]: where all members stand, node by node
+  bool in_order = true;               // that is team order
+  int lanes = 0;                      // members that every node has: as many can work between nodes
 
   int size() const { return team.size; }
   int me() const { return team.me; }
@@ -54,6 +55,11 @@ struct Group {
   const std::vector<int>& locals() const { return nodes[static_cast<std::size_t>(node)].members; }
   int local_size() const { return static_cast<int>(rings.size()); }
 };
+
+/// World PE of the member that works for `node` in `lane`; the leader's is lane 0.
+inline int lane_pe(const Group& g, int node, int lane = 0) {
+  return g.team.world_pe(g.nodes[static_cast<std::size_t>(node)].members[static_cast<std::size_t>(lane)]);
+}
 
 /// The group of `team` on `slot`.  Its members must agree on slot and on the phase number to begin with,
 /// which is counters of the slot (slots.hpp).  REQUIRES: this PE is a member.
@@ -88,7 +94,7 @@ inline void await_all(const Group& g, std::uint64_t number) {
 /// invariant 1.
 std::uint64_t take_phases(Group& g, int count);
 
-/// Every member is known to have entered phase `number`.
+/// Every member on this node is known to have entered phase `number`.
 inline void settle(Group& g, std::uint64_t number) { g.settled = number; }
 
 /// Address here of a local member's n bytes at `address`; ends the job, naming call and argument, if they are

@@ -2,6 +2,8 @@
 #include "coll/leaders.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <deque>
 #include <numeric>
 
 #include "coll/choose.hpp"
@@ -10,12 +12,9 @@
 namespace shm {
 namespace {
 
-int leader_pe(const Group& g, int node) { return g.nodes[static_cast<std::size_t>(node)].leader; }
 int node_count(const Group& g) { return static_cast<int>(g.nodes.size()); }
 
-// Steps of the parts of an algorithm, so that no two parcels of a phase between the same PEs have the same
-// name.
-constexpr int kFoldStep = 100, kUnfoldStep = 101, kHalveStep = 200, kDoubleStep = 300;
+// So that no two parcels of a phase between the same PEs have the same name.
 constexpr int kStepsOfTurn = 64, kTurns = Parcel::kSteps / kStepsOfTurn;
 
 }  // namespace
@@ -27,154 +26,141 @@ void leaders_sync(Group& g, std::uint64_t phase) {
   for (int distance = 1, step = 0; distance < nodes; distance *= 2, ++step) {
     std::byte token{1};
     const Parcel parcel{g.slot, phase, step};
-    send_mail(parcel, leader_pe(g, (g.node + distance) % nodes), &token, sizeof token);
-    receive_mail(parcel, leader_pe(g, (g.node + nodes - distance) % nodes), &token, sizeof token);
-  }
-}
-
-// Binomial tree over the nodes, numbered from the root's.
-void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std::size_t n) {
-  const int nodes = node_count(g);
-  const int root_node = g.node_of[static_cast<std::size_t>(root)];
-  const auto speaker = [&](int place) {
-    return place == 0 ? g.team.world_pe(root) : leader_pe(g, (place + root_node) % nodes);
-  };
-  const int place = (g.node + nodes - root_node) % nodes;
-  const Parcel parcel{g.slot, phase, 0};
-  int bit = 1;
-  while (bit < nodes && (place & bit) == 0) bit *= 2;
-  if (place != 0) receive_mail(parcel, speaker(place - bit), data, n);
-  for (bit /= 2; bit > 0; bit /= 2) {
-    if (place + bit < nodes) send_mail(parcel, speaker(place + bit), data, n);
+    send_mail(parcel, lane_pe(g, (g.node + distance) % nodes), &token, sizeof token);
+    receive_mail(parcel, lane_pe(g, (g.node + nodes - distance) % nodes), &token, sizeof token);
   }
 }
 
 namespace {
 
-/// Reduction between 2^k leaders.  The nodes beyond the largest power of two hand their vectors to a partner
-/// first and get the result back last.
-class LeaderReduction {
+/// The nodes of a broadcast, numbered from the root's: who brings the data to whom.
+struct Route {
+  int parent = -1;
+  std::vector<int> children;  // the one with most nodes behind it first
+};
+
+// Tree: binomial, each node is at most log2(nodes) steps from the root.  Chain: each node sends once.
+Route route_of(Algorithm algorithm, int place, int nodes) {
+  Route route;
+  if (algorithm == Algorithm::chain) {
+    route.parent = place - 1;
+    if (place + 1 < nodes) route.children.push_back(place + 1);
+    return route;
+  }
+  int bit = 1;
+  while (bit < nodes && (place & bit) == 0) bit *= 2;
+  if (place != 0) route.parent = place - bit;
+  for (bit /= 2; bit > 0; bit /= 2) {
+    if (place + bit < nodes) route.children.push_back(place + bit);
+  }
+  return route;
+}
+
+}  // namespace
+
+// A long vector goes piece by piece: each is passed on while the next one comes.
+void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std::size_t n) {
+  const int nodes = node_count(g);
+  const int root_node = g.node_of[static_cast<std::size_t>(root)];
+  const auto speaker = [&](int place) {
+    return place == 0 ? g.team.world_pe(root) : lane_pe(g, (place + root_node) % nodes);
+  };
+  const Route route = route_of(choose(Collective::leaders_broadcast, n, nodes, false),
+                               (g.node + nodes - root_node) % nodes, nodes);
+  const Parcel parcel{g.slot, phase, 0};
+  Expected expected;
+  if (route.parent >= 0) expected.expect(parcel, speaker(route.parent), data, n);
+  std::deque<Outgoing> outgoing;
+  for (const int child : route.children) outgoing.emplace_back(parcel, speaker(child), data, n);
+  const std::size_t piece = nodes > 2 ? piece_of(n) : n;  // nobody passes anything on between two
+  for (std::size_t part = std::min(piece, n);; part = std::min(part + piece, n)) {
+    if (route.parent >= 0) expected.wait(part);
+    for (Outgoing& child : outgoing) child.send(part);
+    if (part == n) break;
+  }
+  for (Outgoing& child : outgoing) child.finish();
+}
+
+namespace {
+
+/// Brings the blocks of all nodes to each: `start` is where they begin, and the end of the last one.
+class Gathering {
  public:
-  LeaderReduction(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count)
-      : g_(g), phase_(phase), op_(op), data_(static_cast<std::byte*>(data)), count_(count) {
-    while (core_ * 2 <= node_count(g)) core_ *= 2;
-    incoming_.resize(count * op.element);
+  Gathering(Group& g, std::uint64_t phase, std::byte* blocks, const std::vector<std::size_t>& start, int step)
+      : g_(g), phase_(phase), blocks_(blocks), start_(start), step_(step) {}
+
+  // A power of two of nodes: in the step with distance d pairs of neighbouring groups of d nodes exchange
+  // what they have.
+  void doubling() {
+    for (int distance = 1; distance < node_count(g_); distance *= 2, ++step_) {
+      const int partner = g_.node ^ distance;
+      const int mine = g_.node / distance * distance, theirs = partner / distance * distance;
+      exchange(partner, partner, {at(mine), at(mine + distance)}, {at(theirs), at(theirs + distance)});
+    }
   }
 
-  void run() {
-    const int extra = node_count(g_) - core_;
-    const std::size_t bytes = count_ * op_.element;
-    if (g_.node >= core_) {
-      send_mail(parcel(kFoldStep), leader_pe(g_, g_.node - core_), data_, bytes);
-      receive_mail(parcel(kUnfoldStep), leader_pe(g_, g_.node - core_), data_, bytes);
-      return;
+  // Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
+  // following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that are
+  // next to each other, up to the wrap-around, travel as one parcel.
+  void dissemination() {
+    const int nodes = node_count(g_);
+    for (int distance = 1; distance < nodes; distance *= 2, step_ += 2) {
+      const int count = std::min(distance, nodes - distance);
+      const int from = (g_.node + distance) % nodes, to = (g_.node + nodes - distance) % nodes;
+      exchange(to, from, before_wrap(g_.node, count), before_wrap(from, count), after_wrap(g_.node, count),
+               after_wrap(from, count));
     }
-    if (g_.node < extra) {
-      receive_mail(parcel(kFoldStep), leader_pe(g_, g_.node + core_), incoming_.data(), bytes);
-      op_.into(data_, incoming_.data(), count_);
-    }
-    if (choose(Collective::leaders_reduce, bytes, core_, false) == Algorithm::halving) {
-      halve_and_double();
-    } else {
-      exchange_whole();
-    }
-    if (g_.node < extra) send_mail(parcel(kUnfoldStep), leader_pe(g_, g_.node + core_), data_, bytes);
   }
 
  private:
-  struct Range {
-    std::size_t begin, end;  // elements
+  struct Bytes {
+    std::size_t begin, end;
   };
 
-  Parcel parcel(int step) const { return {g_.slot, phase_, step}; }
+  std::size_t at(int node) const { return start_[static_cast<std::size_t>(node)]; }
 
-  // Sends `out` of data and receives `in` into `to`.
-  void exchange(int step, int partner, Range out, Range in, std::byte* to) {
-    const int pe = leader_pe(g_, partner);
-    Expected expected;
-    expected.expect(parcel(step), pe, to + in.begin * op_.element, (in.end - in.begin) * op_.element);
-    send_mail(parcel(step), pe, data_ + out.begin * op_.element, (out.end - out.begin) * op_.element);
+  // Blocks first ... first + count - 1, cut in two where they wrap around.
+  Bytes before_wrap(int first, int count) const {
+    return {at(first), at(std::min(first + count, node_count(g_)))};
+  }
+  Bytes after_wrap(int first, int count) const {
+    return {0, at(std::max(first + count - node_count(g_), 0))};
+  }
+
+  void exchange(int to, int from, Bytes out, Bytes in, Bytes more_out = {}, Bytes more_in = {}) {
+    const int from_pe = lane_pe(g_, from), to_pe = lane_pe(g_, to);
+    Expected expected, more_expected;
+    expected.expect(parcel(0), from_pe, blocks_ + in.begin, in.end - in.begin);
+    more_expected.expect(parcel(1), from_pe, blocks_ + more_in.begin, more_in.end - more_in.begin);
+    Outgoing outgoing(parcel(0), to_pe, blocks_ + out.begin, out.end - out.begin);
+    Outgoing more(parcel(1), to_pe, blocks_ + more_out.begin, more_out.end - more_out.begin);
+    outgoing.send();
+    more.send();
     expected.wait();
+    more_expected.wait();
+    outgoing.finish();
+    more.finish();
   }
-
-  // Recursive doubling: log2(nodes) exchanges of the whole vector; least latency.
-  void exchange_whole() {
-    for (int bit = 1, step = 0; bit < core_; bit *= 2, ++step) {
-      exchange(step, g_.node ^ bit, {0, count_}, {0, count_}, incoming_.data());
-      op_.into(data_, incoming_.data(), count_);
-    }
-  }
-
-  // Recursive halving, after which each leader has one part of the result, then doubling: twice the
-  // exchanges, but each byte travels only twice.
-  void halve_and_double() {
-    std::vector<Range> mine{{0, count_}};
-    int step = 0;
-    for (int bit = core_ / 2; bit > 0; bit /= 2, ++step) {
-      const Range all = mine.back();
-      const std::size_t middle = all.begin + (all.end - all.begin) / 2;
-      const bool upper = (g_.node & bit) != 0;
-      const Range keep = upper ? Range{middle, all.end} : Range{all.begin, middle};
-      const Range give = upper ? Range{all.begin, middle} : Range{middle, all.end};
-      exchange(kHalveStep + step, g_.node ^ bit, give, keep, incoming_.data());
-      op_.into(data_ + keep.begin * op_.element, incoming_.data() + keep.begin * op_.element,
-               keep.end - keep.begin);
-      mine.push_back(keep);
-    }
-    for (int bit = 1; bit < core_; bit *= 2, --step) {
-      const Range have = mine.back();
-      mine.pop_back();
-      const Range whole = mine.back();
-      const Range missing =
-          have.begin == whole.begin ? Range{have.end, whole.end} : Range{whole.begin, have.begin};
-      exchange(kDoubleStep + step, g_.node ^ bit, have, missing, data_);
-    }
-  }
+  Parcel parcel(int part) const { return {g_.slot, phase_, step_ + part}; }
 
   Group& g_;
   const std::uint64_t phase_;
-  const Reduction& op_;
-  std::byte* data_;
-  const std::size_t count_;
-  int core_ = 1;
-  std::vector<std::byte> incoming_;
+  std::byte* blocks_;
+  const std::vector<std::size_t>& start_;
+  int step_;
 };
 
 }  // namespace
 
-void leaders_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count) {
-  LeaderReduction(g, phase, op, data, count).run();
-}
-
-// Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
-// following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that are next
-// to each other, up to the wrap-around, travel as one parcel.
 void leaders_gather(Group& g, std::uint64_t phase, std::byte* blocks, const std::vector<std::size_t>& sizes,
                     int turn) {
-  const int nodes = node_count(g);
   std::vector<std::size_t> start(sizes.size() + 1, 0);
   std::partial_sum(sizes.begin(), sizes.end(), start.begin() + 1);
-  const auto at = [&](int node) { return start[static_cast<std::size_t>(node)]; };
-  int step = turn % kTurns * kStepsOfTurn;
-  for (int distance = 1; distance < nodes; distance *= 2, step += 2) {
-    const int count = std::min(distance, nodes - distance);
-    const int from = (g.node + distance) % nodes, to = (g.node + nodes - distance) % nodes;
-    // Blocks first .. first + count - 1, cut in two where they wrap around.
-    const auto cut = [&](int first, int part) {
-      const int before = std::min(count, nodes - first);
-      return part == 0 ? std::pair(at(first), at(first + before))
-                       : std::pair(std::size_t{0}, at(count - before));
-    };
-    Expected expected[2];
-    for (int part = 0; part < 2; ++part) {
-      const auto [begin, end] = cut(from, part);
-      expected[part].expect({g.slot, phase, step + part}, leader_pe(g, from), blocks + begin, end - begin);
-    }
-    for (int part = 0; part < 2; ++part) {
-      const auto [begin, end] = cut(g.node, part);
-      send_mail({g.slot, phase, step + part}, leader_pe(g, to), blocks + begin, end - begin);
-    }
-    for (Expected& e : expected) e.wait();
+  Gathering gathering(g, phase, blocks, start, turn % kTurns * kStepsOfTurn);
+  if (std::has_single_bit(sizes.size())) {
+    gathering.doubling();
+  } else {
+    gathering.dissemination();
   }
 }
 

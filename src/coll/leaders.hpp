@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collective operations between nodes: one PE of each node takes part, for all members of the group on it.
-// Each sends at most about log2(nodes) parcels (a few times that for large vectors).
+// Collective operations between nodes: one PE of each node takes part, for all members of the group on it, or
+// of a long vector one PE for each lane.
 //
-// `phase` names the operation: a phase number that the caller has taken for it.  Only the leader of each node
-// calls, except that broadcasts are called by the root on its own node.
+// Each sends about log2(nodes) parcels, but for exchange, where each node has something else for each other.
+//
+// `phase` names the operation: a phase number that the caller has taken for it.  Only the PEs of the lane
+// (the leaders, where none is named) call, except that broadcasts are called by the root on its own node.
 #pragma once
 
 #include "base/reduce_op.hpp"
@@ -18,8 +20,14 @@ void leaders_sync(Group& g, std::uint64_t phase);
 /// the place for it.
 void leaders_broadcast(Group& g, std::uint64_t phase, int root, void* data, std::size_t n);
 
-/// Combines the vectors of all leaders; each gets the same result, in place.
-void leaders_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count);
+/// Combines the vectors of all PEs of the lane; each gets the same result, in place.
+void leaders_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count,
+                    int lane = 0);
+
+/// Replaces the vector of each PE of the lane by the sum of those of the nodes before its own: zeros on the
+/// first.  `op` is a sum.
+void leaders_exscan(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count,
+                    int lane = 0);
 
 /// Brings the block of each node to all leaders.  Block i has sizes[i] bytes; `blocks` has room for all in
 /// the order of the nodes, without gaps, and holds this node's own at its place.  Calls of one phase differ

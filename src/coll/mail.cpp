@@ -6,14 +6,16 @@
 #include <unordered_map>
 
 #include "base/spin.hpp"
+#include "coll/choose.hpp"
+#include "core/internal.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
 namespace {
 
-constexpr std::size_t kEager = 32768;  // longer mail waits until the receiver says where it wants it
+constexpr std::size_t kPiece = std::size_t{128} << 10;  // at least; what a PE passes on at a time
 
-enum Kind : std::uint64_t { kData, kReady, kDone };
+enum Kind : std::uint64_t { kData, kReady };
 
 struct Key {
   std::uint64_t phase;
@@ -52,11 +54,37 @@ Box& box_of(const Key& key) {
   return box;
 }
 
-// Where the receiver wants long mail.
+// Where the receiver wants long mail, and where it looks how much of it is there.  A mark has a bit for each
+// piece: whatever bytes of a put of it are visible first, its lowest ones are pieces that are there.
 struct Ready {
   bool direct;
-  RemoteAddress at;
+  RemoteAddress at, mark;
 };
+
+// Marks that are in use, as many as parcels are expected as puts; who gets none is sent messages.
+class Marks {
+ public:
+  std::atomic<std::uint64_t>* take() {
+    const std::lock_guard lock(lock_);
+    if (used_ < kMailMarks) free_.push_back(used_++);
+    if (free_.empty()) return nullptr;
+    std::atomic<std::uint64_t>* mark = &internal_area().mail_marks[free_.back()];
+    free_.pop_back();
+    mark->store(0, std::memory_order_relaxed);
+    return mark;
+  }
+  void give_back(const std::atomic<std::uint64_t>* mark) {
+    const std::lock_guard lock(lock_);
+    free_.push_back(static_cast<int>(mark - internal_area().mail_marks));
+  }
+
+ private:
+  SpinLock lock_;
+  std::vector<int> free_;
+  int used_ = 0;  // those from here on have never been used
+} marks;
+
+MailCount count;
 
 // Fragments of one parcel arrive in the order in which they were sent.  The release makes the copy visible to
 // the acquire in wait().
@@ -97,52 +125,123 @@ void post(const Key& key, int pe, const void* data, std::size_t n) {
   const auto* from = static_cast<const std::byte*>(data);
   for (std::size_t sent = 0; sent < n;) {
     const std::size_t part = std::min(n - sent, kFragment);
+    count.messages.fetch_add(1, std::memory_order_relaxed);
     std::memcpy(message + sizeof key, from + sent, part);
     rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::collective), message, sizeof key + part);
     sent += part;
   }
 }
 
-Ready place_of(const void* into, std::size_t n) {
-  const auto a = reinterpret_cast<std::uintptr_t>(into);
-  if (rt.heap.holds(a, n)) return {true, {SegmentId::heap, a - rt.heap.origin}};
-  if (rt.statics.holds(a, n)) return {true, {SegmentId::statics, a - rt.statics.origin}};
-  return {false, {}};
+std::uint64_t mark_of(std::size_t part, std::size_t n) {
+  const std::size_t pieces = (part + piece_of(n) - 1) / piece_of(n);
+  return pieces >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << pieces) - 1;
+}
+
+// The hidden beginning of a segment, where scratch memory is, included.
+bool is_in(const SymmetricSegment& segment, std::uintptr_t address, std::size_t n) {
+  const std::size_t size = segment.size == 0 ? 0 : segment.base - segment.origin + segment.size;
+  const std::uintptr_t offset = address - segment.origin;
+  return offset < size && n <= size - offset;
+}
+
+bool find_place(const void* object, std::size_t n, RemoteAddress& at) {
+  const auto a = reinterpret_cast<std::uintptr_t>(object);
+  if (is_in(rt.heap, a, n)) {
+    at = {SegmentId::heap, a - rt.heap.origin};
+  } else if (is_in(rt.statics, a, n)) {
+    at = {SegmentId::statics, a - rt.statics.origin};
+  } else {
+    return false;
+  }
+  return true;
 }
 
 void take_small(const Key& key, void* into, std::size_t n) { close_box(open_box(key, into), n); }
 
 }  // namespace
 
-void Expected::expect(const Parcel& parcel, int pe, void* into, std::size_t n) {
-  n_ = n;
-  direct_ = false;
-  box_ = nullptr;
-  if (n == 0) return;
-  Ready ready{};
-  if (n > kEager) ready = place_of(into, n);
-  direct_ = ready.direct;
-  static std::byte nothing;  // where the one byte of kDone goes
-  box_ = &open_box(key_of(parcel, direct_ ? kDone : kData, pe), direct_ ? &nothing : into);
-  if (n > kEager) post(key_of(parcel, kReady, rt.me), pe, &ready, sizeof ready);
+std::size_t piece_of(std::size_t n) {
+  constexpr std::size_t kPieces = 64;
+  return std::max(kPiece, round_up((n + kPieces - 1) / kPieces, kCacheLine));
 }
 
-void Expected::wait() {
-  if (box_ != nullptr) close_box(*static_cast<Box*>(box_), direct_ ? 1 : n_);
+void Expected::expect(const Parcel& parcel, int pe, void* into, std::size_t n) {
+  n_ = n;
+  box_ = nullptr;
+  mark_ = nullptr;
+  if (n == 0) return;
+  Ready ready{};
+  if (n > eager_limit() && find_place(into, n, ready.at)) mark_ = marks.take();
+  if (mark_ == nullptr) box_ = &open_box(key_of(parcel, kData, pe), into);
+  if (n <= eager_limit()) return;
+  ready.direct = mark_ != nullptr;
+  // Marks lie in the segment of the heap, below it.
+  if (ready.direct) ready.mark = {SegmentId::heap, reinterpret_cast<std::uintptr_t>(mark_) - rt.heap.origin};
+  post(key_of(parcel, kReady, rt.me), pe, &ready, sizeof ready);
+}
+
+void Expected::wait(std::size_t part) {
+  if (mark_ != nullptr) {
+    // What was put before the mark is visible after it.
+    const std::uint64_t pieces = mark_of(part, n_);
+    wait_for([&] { return (mark_->load(std::memory_order_acquire) & pieces) == pieces; });
+    if (part == n_) marks.give_back(mark_);
+  } else if (box_ != nullptr) {
+    Box& box = *static_cast<Box*>(box_);
+    if (part == n_) return close_box(box, n_);
+    wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= part; });
+  }
+}
+
+Outgoing::Outgoing(const Parcel& parcel, int pe, const void* data, std::size_t n)
+    : parcel_(parcel), pe_(pe), data_(static_cast<const std::byte*>(data)), n_(n) {
+  if (n > 0) count.parcels.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Outgoing::send(std::size_t part) {
+  if (n_ > eager_limit() && !placed_) {
+    Ready ready;
+    take_small(key_of(parcel_, kReady, pe_), &ready, sizeof ready);
+    placed_ = true;
+    direct_ = ready.direct;
+    at_ = ready.at;
+    mark_ = ready.mark;
+  }
+  if (part > sent_) {
+    if (direct_) {
+      put(part);
+    } else {
+      post(key_of(parcel_, kData, rt.me), pe_, data_ + sent_, part - sent_);
+    }
+  }
+  sent_ = part;
+}
+
+// The mark must not overtake the data: where the network does not order them it waits for their completion.
+void Outgoing::put(std::size_t part) {
+  Channel* channel = rt.world_context.channel;
+  Completion& completion = *puts_.emplace_back(std::make_unique<Completion>());
+  const RemoteAddress to{at_.segment, at_.offset + sent_};
+  channel->ops->put(channel, pe_, to, data_ + sent_, part - sent_, false, &completion);
+  if (!channel->ops->fence(channel)) {
+    channel->ops->flush(channel);
+    wait_for([&] { return completion.done(); });
+  }
+  const std::uint64_t there = mark_of(part, n_);
+  channel->ops->put(channel, pe_, mark_, &there, sizeof there, true, nullptr);
+  channel->ops->flush(channel);
+  count.puts.fetch_add(2, std::memory_order_relaxed);
+}
+
+void Outgoing::finish() {
+  for (const auto& completion : puts_) wait_for([&] { return completion->done(); });
+  puts_.clear();
 }
 
 void send_mail(const Parcel& parcel, int pe, const void* data, std::size_t n) {
-  if (n <= kEager) return post(key_of(parcel, kData, rt.me), pe, data, n);
-  Ready ready;
-  take_small(key_of(parcel, kReady, pe), &ready, sizeof ready);
-  if (!ready.direct) return post(key_of(parcel, kData, rt.me), pe, data, n);
-  Channel* channel = rt.world_context.channel;
-  Completion completion;
-  channel->ops->put(channel, pe, ready.at, data, n, false, &completion);
-  channel->ops->flush(channel);
-  wait_for([&] { return completion.done(); });
-  const std::byte done{1};
-  post(key_of(parcel, kDone, rt.me), pe, &done, sizeof done);
+  Outgoing outgoing(parcel, pe, data, n);
+  outgoing.send();
+  outgoing.finish();
 }
 
 void receive_mail(const Parcel& parcel, int pe, void* into, std::size_t n) {
@@ -150,6 +249,8 @@ void receive_mail(const Parcel& parcel, int pe, void* into, std::size_t n) {
   expected.expect(parcel, pe, into, n);
   expected.wait();
 }
+
+MailCount& mail_count() { return count; }
 
 void set_mail_handler() {
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::collective), arrive, nullptr);

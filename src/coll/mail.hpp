@@ -3,16 +3,20 @@
 //
 // Who sends and who receives how much is known on both sides, so there is nothing to negotiate.  Short mail
 // goes out as messages at once and waits at the receiver if that has not come so far.  Long mail is sent once
-// the receiver has said where it wants it: as one put where that is symmetric memory, else as messages that
-// go there directly.
+// the receiver has said where it wants it: as puts where that is symmetric memory, each followed by a put of
+// a mark, else as messages that go there directly.
 //
-// To exchange without deadlock: first expect what is to come, then send, then wait.
+// To exchange without deadlock: first expect what is to come, then send, then wait.  Both ends can work on a
+// parcel piece by piece, so that a PE passes on the beginning while the end is still on its way.
 //
 // Thread safety: any thread; a parcel's two ends are used by one thread each.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "coll/group.hpp"
 
@@ -26,7 +30,10 @@ struct Parcel {
   int step;  // < kSteps
 };
 
-/// A parcel that is to come.  Lives until wait() has returned.
+/// Long parcels of n bytes have at most 64 pieces, of this many bytes but for the last one.
+std::size_t piece_of(std::size_t n);
+
+/// A parcel that is to come.  Lives until wait() for all of it has returned.
 class Expected {
  public:
   Expected() = default;
@@ -35,19 +42,56 @@ class Expected {
 
   /// n bytes from world PE `pe`, to `into`.
   void expect(const Parcel& parcel, int pe, void* into, std::size_t n);
-  /// Returns when they have arrived.
-  void wait();
+  /// Returns when they have arrived, or the first `part` of them: whole pieces, or all.  After wait(n)
+  /// nothing else may be called.
+  void wait() { wait(n_); }
+  void wait(std::size_t part);
 
  private:
   void* box_ = nullptr;
-  bool direct_ = false;
+  std::atomic<std::uint64_t>* mark_ = nullptr;
   std::size_t n_ = 0;
+};
+
+/// A parcel on its way.
+class Outgoing {
+ public:
+  /// n bytes from `data` to world PE `pe`.
+  Outgoing(const Parcel& parcel, int pe, const void* data, std::size_t n);
+  Outgoing(const Outgoing&) = delete;
+  Outgoing& operator=(const Outgoing&) = delete;
+
+  /// The first `part` bytes may go: whole pieces, or all, and more than in the call before.  Of long mail the
+  /// first call returns after the receiver has expected it.
+  void send(std::size_t part);
+  void send() { send(n_); }
+  /// Returns when all that was sent may be changed.
+  void finish();
+
+ private:
+  void put(std::size_t part);
+
+  const Parcel parcel_;
+  const int pe_;
+  const std::byte* data_;
+  const std::size_t n_;
+  std::size_t sent_ = 0;
+  bool placed_ = false;  // the receiver has said where it wants it
+  bool direct_ = false;
+  RemoteAddress at_{}, mark_{};
+  std::vector<std::unique_ptr<Completion>> puts_;
 };
 
 /// Returns when `data` may be reused.  For long mail that is after the receiver has expected it.
 void send_mail(const Parcel& parcel, int pe, const void* data, std::size_t n);
 
 void receive_mail(const Parcel& parcel, int pe, void* into, std::size_t n);
+
+/// Messages and puts that this PE has sent as mail; for tests and figures.
+struct MailCount {
+  std::atomic<std::uint64_t> parcels{0}, messages{0}, puts{0};
+};
+MailCount& mail_count();
 
 /// Sets the handler of incoming mail; once per process.
 void set_mail_handler();

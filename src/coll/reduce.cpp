@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include "coll/choose.hpp"
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
@@ -55,19 +57,22 @@ void reduce_whole(Group& g, Call call, const Reduction& op, void* dest, const vo
   settle(g, phase + 1);
 }
 
-// Combines this PE's share of the vectors of its node and writes the result to the dests of the first
-// `writers` local members.  Nobody else reads or writes that share of anything, so dests may be sources.
-void combine_share(Group& g, Call call, const Reduction& op, void* dest, const void* source,
-                   std::size_t count, int writers) {
-  const Pointers from(g, call, "source", source, count * op.element);
-  const Pointers to(g, call, "dest", dest, count * op.element);
+/// The vectors of this node's members, and where results go.
+struct Vectors {
+  Vectors(const Group& g, Call call, void* dest, const void* source, std::size_t n)
+      : from(g, call, "source", source, n), to(g, call, "dest", dest, n) {}
+  const Pointers from, to;
+};
+
+// Combines one share of the vectors of this node and writes the result to the dests of the local members
+// first ... end - 1.  Nobody else reads or writes that share of anything, so dests may be sources.
+void combine_share(const Group& g, const Reduction& op, const Vectors& v, Share share, int first, int end) {
   alignas(kCacheLine) std::byte result[kChunk];
-  const Share share = share_of(count, op.element, g.local, g.local_size());
   for_chunks(share, op.element, [&](std::size_t at, std::size_t elements) {
     const std::size_t offset = at * op.element, n = elements * op.element;
-    std::memcpy(result, from[0] + offset, n);
-    for (int i = 1; i < g.local_size(); ++i) op.into(result, from[i] + offset, elements);
-    for (int i = 0; i < writers; ++i) std::memcpy(to[i] + offset, result, n);
+    std::memcpy(result, v.from[0] + offset, n);
+    for (int i = 1; i < g.local_size(); ++i) op.into(result, v.from[i] + offset, elements);
+    for (int i = first; i < end; ++i) std::memcpy(v.to[i] + offset, result, n);
   });
 }
 
@@ -77,32 +82,43 @@ void reduce_shares(Group& g, Call call, const Reduction& op, void* dest, const v
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase);
   await_all(g, phase);
-  combine_share(g, call, op, dest, source, count, g.local_size());
+  const Vectors v(g, call, dest, source, count * op.element);
+  combine_share(g, op, v, share_of(count, op.element, g.local, g.local_size()), 0, g.local_size());
   publish(g, phase + 1);
   await_all(g, phase + 1);
   settle(g, phase + 1);
 }
 
-// Phase 1: my source is ready.  Phase 2: my share of the node's result is in the leader's dest.
-// Phase 3, of the leader: there is the result of all nodes.  Phase 4: I have copied it.
+// The vector is divided into lanes, each of which one PE of each node carries between nodes.
+// Phase 1: my source is ready.  Phase 2: my share of the node's result is in the dest of the PE of its lane.
+// Phase 3, of the PEs of lanes: there is the result of all nodes.  Phase 4: I have copied it.
 void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
-  const std::size_t n = count * op.element;
   const std::uint64_t phase = take_phases(g, 4);
   publish(g, phase);
   await_all(g, phase);
-  combine_share(g, call, op, dest, source, count, 1);
-  publish(g, phase + 1);
-  if (g.leads()) {
-    await_all(g, phase + 1);
-    leaders_reduce(g, phase, op, dest, count);
-    publish(g, phase + 2);
-    for (int i = 1; i < g.local_size(); ++i) await(g, i, phase + 3);
-  } else {
-    await(g, 0, phase + 2);
-    std::memcpy(dest, at_member(g, call, "dest", dest, n, g.locals().front()), n);
-    publish(g, phase + 3);
+  const int lanes = lanes_for(count * op.element, g.lanes);
+  const auto lane = [&](int i) { return share_of(count, op.element, i, lanes); };
+  const Vectors v(g, call, dest, source, count * op.element);
+  const Share mine = share_of(count, op.element, g.local, g.local_size());
+  for (int i = 0; i < lanes; ++i) {
+    combine_share(g, op, v, {std::max(mine.begin, lane(i).begin), std::min(mine.end, lane(i).end)}, i, i + 1);
   }
+  publish(g, phase + 1);
+  if (g.local < lanes) {
+    await_all(g, phase + 1);
+    const Share own = lane(g.local);
+    leaders_reduce(g, phase, op, v.to[g.local] + own.begin * op.element, own.end - own.begin, g.local);
+    publish(g, phase + 2);
+  }
+  for (int i = 0; i < lanes; ++i) {
+    await(g, i, phase + 2);
+    if (i == g.local) continue;
+    const std::size_t offset = lane(i).begin * op.element;
+    std::memcpy(v.to[g.local] + offset, v.to[i] + offset, (lane(i).end - lane(i).begin) * op.element);
+  }
+  publish(g, phase + 3);
+  if (g.local < lanes) await_all(g, phase + 3);
   settle(g, phase + 1);
 }
 

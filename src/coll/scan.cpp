@@ -7,14 +7,25 @@
 namespace shm {
 namespace {
 
-// Phase 1: my vector rides along.
+// Phase 1: my vector rides along.  Phase 2, on several nodes, of the leader: the sum of the nodes before.
 void scan_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count,
                  bool inclusive) {
   const std::size_t n = count * op.element;
-  const std::uint64_t phase = take_phases(g, 1);
+  const std::uint64_t phase = take_phases(g, g.one_node() ? 1 : 2);
   publish(g, phase, source, n);
-  std::memset(dest, 0, n);
-  const int end = inclusive ? g.me() + 1 : g.me();
+  if (g.one_node()) {
+    std::memset(dest, 0, n);
+  } else if (g.leads()) {
+    alignas(kCacheLine) std::byte sum[Cell::kPayload];
+    std::memset(sum, 0, n);
+    for (int i = 0; i < g.local_size(); ++i) op.into(sum, await(g, i, phase).payload, count);
+    leaders_exscan(g, phase, op, sum, count);
+    publish(g, phase + 1, sum, n);
+    std::memcpy(dest, sum, n);
+  } else {
+    std::memcpy(dest, await(g, 0, phase + 1).payload, n);
+  }
+  const int end = inclusive ? g.local + 1 : g.local;
   for (int i = 0; i < end; ++i) op.into(dest, await(g, i, phase).payload, count);
   await_all(g, phase);
   settle(g, phase);
@@ -35,29 +46,54 @@ void scan_step(const Reduction& op, std::byte* sum, std::byte* dest, const std::
   op.into(sum, own, elements);
 }
 
-// Phase 1: my source and dest are ready.  Phase 2: I have done my share for everybody.
+// One share for all members of this node; `carry` is what the nodes before add to it, or null.
+void scan_share(const Group& g, const Reduction& op, const Pointers& to, const Pointers& from, Share share,
+                const std::byte* carry, bool inclusive) {
+  alignas(kCacheLine) std::byte sum[kChunk];
+  for_chunks(share, op.element, [&](std::size_t at, std::size_t part) {
+    const std::size_t offset = at * op.element, n = part * op.element;
+    if (carry != nullptr) {
+      std::memcpy(sum, carry + (at - share.begin) * op.element, n);
+    } else {
+      std::memset(sum, 0, n);
+    }
+    for (int i = 0; i < g.local_size(); ++i) {
+      scan_step(op, sum, to[i] + offset, from[i] + offset, part, inclusive);
+    }
+  });
+}
+
+// Phase 1: my source and dest are ready.  Phase 2: I have done my share for everybody.  Between nodes shares
+// are lanes: the sum of a node's vectors goes to the nodes behind it.
 void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
                  bool inclusive) {
+  const std::size_t n = count * op.element;
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase);
   await_all(g, phase);
-  const Pointers from(g, call, "source", source, count * op.element);
-  const Pointers to(g, call, "dest", dest, count * op.element);
-  alignas(kCacheLine) std::byte sum[kChunk];
-  for_chunks(share_of(count, op.element, g.local, g.local_size()), op.element,
-             [&](std::size_t at, std::size_t part) {
-               std::memset(sum, 0, part * op.element);
-               const std::size_t offset = at * op.element;
-               for (int i = 0; i < g.size(); ++i)
-                 scan_step(op, sum, to[i] + offset, from[i] + offset, part, inclusive);
-             });
+  const Pointers from(g, call, "source", source, n);
+  const Pointers to(g, call, "dest", dest, n);
+  const int shares = g.one_node() ? g.size() : lanes_for(n, g.lanes);
+  if (g.local < shares) {
+    const Share share = share_of(count, op.element, g.local, shares);
+    const std::size_t elements = share.end - share.begin;
+    std::vector<std::byte> sum;
+    if (!g.one_node() && elements > 0) {
+      sum.resize(elements * op.element);
+      for (int i = 0; i < g.local_size(); ++i) {
+        op.into(sum.data(), from[i] + share.begin * op.element, elements);
+      }
+      leaders_exscan(g, phase, op, sum.data(), elements, g.local);
+    }
+    scan_share(g, op, to, from, share, sum.empty() ? nullptr : sum.data(), inclusive);
+  }
   publish(g, phase + 1);
   await_all(g, phase + 1);
   settle(g, phase + 1);
 }
 
-/// The leader's part: chunk by chunk all leaders get all vectors, then each sums them up for the members of
-/// its node.
+/// For teams whose order is not node after node.  The leader's part: chunk by chunk all leaders get all
+/// vectors, then each sums them up for the members of its node.
 class LeadingScan {
  public:
   LeadingScan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count)
@@ -134,18 +170,20 @@ void scan_leading(Group& g, Call call, const Reduction& op, void* dest, const vo
 void scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
   if (count == 0) return;
-  switch (g.size() == 1 ? Algorithm::riding
-                        : choose(Collective::scan, count * op.element, g.size(), g.one_node())) {
-    case Algorithm::leading: return scan_leading(g, call, op, dest, source, count, inclusive);
-    case Algorithm::shares: return scan_shares(g, call, op, dest, source, count, inclusive);
-    default: break;
+  const std::size_t n = count * op.element;
+  if (g.size() == 1) {
+    if (!inclusive) {
+      std::memset(dest, 0, n);
+    } else if (dest != source) {
+      std::memcpy(dest, source, n);
+    }
+    return;
   }
-  if (g.size() > 1) return scan_riding(g, op, dest, source, count, inclusive);
-  if (!inclusive) {
-    std::memset(dest, 0, count * op.element);
-  } else if (dest != source) {
-    std::memcpy(dest, source, count * op.element);
+  if (!g.in_order) return scan_leading(g, call, op, dest, source, count, inclusive);
+  if (choose(Collective::scan, n, g.size(), g.one_node()) == Algorithm::riding) {
+    return scan_riding(g, op, dest, source, count, inclusive);
   }
+  scan_shares(g, call, op, dest, source, count, inclusive);
 }
 
 }  // namespace shm

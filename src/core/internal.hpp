@@ -36,12 +36,20 @@ static_assert(sizeof(Cell) == 128);
 inline constexpr int kSlots = 512;
 inline constexpr int kCells = 16;  // phases that a PE may be ahead of the slowest, plus one
 
+/// What PEs of other nodes write when they have put data here (coll/mail): bytes so far.
+inline constexpr int kMailMarks = 4096;
+
+/// Where operands from other nodes arrive (coll/scratch).
+inline constexpr std::size_t kScratchBytes = std::size_t{2} << 20;
+
 struct InternalArea {
   alignas(kCacheLine) Allocation allocations[2];
   Cell cells[kSlots][kCells];
+  alignas(kCacheLine) std::atomic<std::uint64_t> mail_marks[kMailMarks];
+  alignas(kCacheLine) std::byte scratch[kScratchBytes];
 };
 
-inline constexpr std::size_t kInternalBytes = std::size_t{2} << 20;
+inline constexpr std::size_t kInternalBytes = std::size_t{4} << 20;
 static_assert(sizeof(InternalArea) <= kInternalBytes);
 
 inline InternalArea& internal_area() { return *reinterpret_cast<InternalArea*>(rt.heap.origin); }

@@ -16,6 +16,7 @@
 #include "base/fatal.hpp"
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
+#include "coll/choose.hpp"
 #include "coll/mail.hpp"
 #include "coll/teams.hpp"
 #include "core/amo_message.hpp"
@@ -123,6 +124,7 @@ void fill_runtime() {
 }
 
 Status open_services() {
+  if (Status status = overrule_choice(rt.env.algorithms); !status.ok()) return status;
   if (rt.network != nullptr) {
     set_amo_handlers();
     set_mail_handler();

@@ -19,7 +19,7 @@ struct Setting {
 // Read by providers when they are first asked for, which is later than now.
 constexpr Setting kTuning[] = {
     {"FI_OFI_RXM_MSG_RX_SIZE", "256"},           // 18 instead of 70 MiB, 12 instead of 50 ms per endpoint
-    {kBufferSize, "16384"},                      // a message of kMaxMessage bytes goes without a rendezvous
+    {kBufferSize, "16640"},                      // a message of kMaxMessage bytes goes without a rendezvous
     {"FI_OFI_RXM_CM_PROGRESS_INTERVAL", "100"},  // microseconds between looks for connections: 10000 is slow
     {"FI_MR_CACHE_MONITOR", "disabled"},         // no hooks into the program's munmap; segments never move
 };

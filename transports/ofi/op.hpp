@@ -89,7 +89,7 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == 8);
 
-inline constexpr std::size_t kMessageBuffer = 16384;
+inline constexpr std::size_t kMessageBuffer = 16640;
 static_assert(sizeof(MessageHeader) + kMaxMessage <= kMessageBuffer);
 
 /// A receive buffer: `op.context` is what the provider returns.
