@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a session with SHMEM_CTX_SESSION_BATCH brings: streams of small operations from PE 0 to PE 1, with and without it
- * in turn, best of several.  The PEs must be on different (virtual) nodes; PE 1 waits inside the library.
+/* What a session with SHMEM_CTX_SESSION_BATCH brings: streams of small operations from PE 0 to PE 1, with and
+ * without it in turn, best of several.  The PEs must be on different (virtual) nodes; PE 1 waits inside the
+ * library.
  *
  * usage: oshrun -n 2 --virtual-nodes 2 sessions */
 #include <shmem.h>
@@ -41,7 +42,8 @@ static void compare(const char* name, Work work) {
       if (found > best[session]) best[session] = found;
     }
   }
-  printf("%-22s %8.3f M/s without, %8.3f M/s with a session: %.1f x\n", name, best[0], best[1], best[1] / best[0]);
+  printf("%-22s %8.3f M/s without, %8.3f M/s with a session: %.1f x\n", name, best[0], best[1],
+         best[1] / best[0]);
   fflush(stdout);
 }
 

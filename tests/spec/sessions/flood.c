@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All PEs send to all, with sessions on the default context and on one of each thread's own, and several threads on the
- * default context at once: nobody waits for ever, and nothing is lost. */
+/* All PEs send to all, with sessions on the default context and on one of each thread's own, and several
+ * threads on the default context at once: nobody waits for ever, and nothing is lost. */
 #include <pthread.h>
 #include <string.h>
 
@@ -42,7 +42,8 @@ int main(void) {
   CHECK(n <= kMostPes);
   operations = rounds(20000, 12000);
   pthread_t threads[kThreads];
-  for (int t = 0; t < kThreads; ++t) CHECK_EQ(pthread_create(&threads[t], NULL, flood, (void*)(intptr_t)t), 0);
+  for (int t = 0; t < kThreads; ++t)
+    CHECK_EQ(pthread_create(&threads[t], NULL, flood, (void*)(intptr_t)t), 0);
   for (int t = 0; t < kThreads; ++t) pthread_join(threads[t], NULL);
   shmem_barrier_all();
   uint64_t sum = 0;

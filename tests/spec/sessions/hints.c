@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 63 64 65.  Sessions are hints: whatever is promised, data, order and completion are the same.  Random operations
- * towards the next PE, under sessions that come and go, against what one PE alone would have written. */
+/* 63 64 65.  Sessions are hints: whatever is promised, data, order and completion are the same.  Random
+ * operations towards the next PE, under sessions that come and go, against what one PE alone would have
+ * written. */
 #include <string.h>
 
 #include "check.h"
@@ -42,7 +43,9 @@ static void operate(shmem_ctx_t ctx, Random* random, size_t w, int pe) {
     case 1: shmem_ctx_uint64_p(ctx, &words[w], value, pe), model[w] = value; break;
     case 2: shmem_ctx_uint64_atomic_add(ctx, &words[w], value, pe), model[w] += value; break;
     case 3: shmem_ctx_uint64_atomic_xor(ctx, &words[w], value, pe), model[w] ^= value; break;
-    case 4: CHECK_EQ(shmem_ctx_uint64_atomic_swap(ctx, &words[w], value, pe), model[w]), model[w] = value; break;
+    case 4:
+      CHECK_EQ(shmem_ctx_uint64_atomic_swap(ctx, &words[w], value, pe), model[w]), model[w] = value;
+      break;
     case 5: fetch_later(ctx, random, w, pe); break;
     case 6: /* both halves of a word, and the source is used again at once */
       shmem_ctx_putmem(ctx, &words[w], pair, 4, pe);

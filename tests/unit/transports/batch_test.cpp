@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batching over the loop network and over the faulty one, where packets and direct operations overtake each other.
+// Batching over the loop network and over the faulty one, where packets and direct operations overtake each
+// other.
 #include "batch/batch.hpp"
 
 #include <atomic>
@@ -58,8 +59,8 @@ void fence(LoopJob& job, LoopPe& pe) {
   if (!pe.ops().fence(pe.channel)) job.quiet(pe);
 }
 
-// A random program.  PE `writer` alone writes words [writer * kWords, +kWords) of each PE, and sets a fence between two
-// operations on one word, so that program order decides.
+// A random program.  PE `writer` alone writes words [writer * kWords, +kWords) of each PE, and sets a fence
+// between two operations on one word, so that program order decides.
 class Program {
  public:
   Program(std::uint64_t seed, bool faults)
@@ -101,8 +102,9 @@ class Program {
   }
 
   void update(LoopPe& pe, int to, std::size_t index) {
-    static constexpr AtomicOp kOps[] = {AtomicOp::add, AtomicOp::bit_xor, AtomicOp::swap, AtomicOp::fetch,
-                                        AtomicOp::compare_swap, AtomicOp::max, AtomicOp::set};
+    static constexpr AtomicOp kOps[] = {AtomicOp::add,   AtomicOp::bit_xor,      AtomicOp::swap,
+                                        AtomicOp::fetch, AtomicOp::compare_swap, AtomicOp::max,
+                                        AtomicOp::set};
     const AtomicOp op = kOps[random_() % std::size(kOps)];
     std::uint64_t& modelled = model_[to][index];
     const std::uint64_t value = random_(), compare = random_() % 2 ? modelled : value;
@@ -116,7 +118,8 @@ class Program {
       while (!done.done()) pe.net->poll();
       EXPECT_EQ(fetched.got, fetched.expected);
     } else {
-      pe.ops().amo(pe.channel, to, LoopPe::word(index), op, AtomicType::u64, &value, &compare, fetch, nullptr);
+      pe.ops().amo(pe.channel, to, LoopPe::word(index), op, AtomicType::u64, &value, &compare, fetch,
+                   nullptr);
     }
     atomic_apply(op, AtomicType::u64, &modelled, &value, &compare, nullptr);
   }
@@ -176,7 +179,8 @@ void run_programs(bool faults) {
 TEST(Batch, RandomProgramsGiveWhatTheModelGives) { run_programs(false); }
 TEST(Batch, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true); }
 
-// Threads share one channel; each has words of its own and all add to one more.  Sessions start and stop meanwhile.
+// Threads share one channel; each has words of its own and all add to one more.  Sessions start and stop
+// meanwhile.
 TEST(Batch, ThreadsShareAChannel) {
   constexpr std::size_t kThreads = 4, kOperations = 3000;
   const std::uint64_t seed = std::random_device{}() % 100000;
@@ -243,12 +247,33 @@ TEST(Batch, APacketStaysBehindAFenceBehindALongPut) {
       hint(pe, true);
       std::uint64_t zero = 0, old = 0;
       Completion done;
-      pe.ops().amo(pe.channel, 1, LoopPe::word(1), AtomicOp::swap, AtomicType::u64, &zero, nullptr, &old, &done);
+      pe.ops().amo(pe.channel, 1, LoopPe::word(1), AtomicOp::swap, AtomicType::u64, &zero, nullptr, &old,
+                   &done);
       while (!done.done()) pe.net->poll();
       EXPECT_EQ(old, i);
       job.quiet(pe);  // `many`
     }
   }
+}
+
+// Where the wire keeps direct operations in order, so must a session that starts behind the fence.
+TEST(Batch, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
+  LoopJob job(2, 512, ignore, batching(0));
+  LoopPe& pe = job.pes[0];
+  const std::vector<std::uint64_t> many(batch::kLargestPut / 8 + 1, 1);
+  const std::uint64_t value = 7;
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  hint(pe, true);
+  EXPECT_FALSE(pe.ops().idle(pe.channel));
+  take_stats();
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 0u);
+  EXPECT_EQ(job.pes[1].heap[1], value);
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 1u);
 }
 
 TEST(Batch, ManyOperationsAreFewPackets) {
@@ -284,7 +309,7 @@ TEST(Batch, AHeldOperationIsOutstandingAndTheAgentKnowsWhenToLook) {
   EXPECT_TRUE(pe.net->needs_poll());  // an agent that sleeps does not know of it
   EXPECT_GE(pe.net->max_block_us(), 0);
   EXPECT_LE(pe.net->max_block_us(), batch::kLongestHold / 1000 + 1);
-  EXPECT_FALSE(pe.net->needs_poll());  // now it does
+  EXPECT_FALSE(pe.net->needs_poll());                 // now it does
   while (!pe.ops().idle(pe.channel)) job.poll_all();  // polls alone send it, in time
   EXPECT_EQ(load(job.pes[1].heap[0]), value);
 }
