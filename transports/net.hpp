@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,12 @@ class Completion {
   std::atomic<bool> done_{false};
 };
 
+/// What a session promises about a channel: many small operations (`batch`), `total_ops` of them if it knows.
+struct BatchHint {
+  bool batch = false;
+  std::size_t total_ops = SIZE_MAX;
+};
+
 struct Channel;
 
 /// Operations on one channel.  All may be called by any thread; all return at once, but may poll the network
@@ -69,7 +76,7 @@ struct NetOps {
   /// REQUIRES: n <= kMaxMessage.
   void (*send)(Channel*, int pe, std::uint16_t id, const void* message, std::size_t n);
 
-  /// Starts everything that the channel still holds back (batches).  Called before any wait for idleness.
+  /// Starts everything that the channel holds back (batches).  Called before any wait for idleness.
   void (*flush)(Channel*);
 
   /// Whether nothing is outstanding: on the channel, or on the channel towards `pe`.
@@ -79,6 +86,10 @@ struct NetOps {
   /// Orders puts and atomics issued before the call ahead of those issued after it, per target (shmem_fence).
   /// Returns false where the wire gives no such promise: the caller must then wait for idleness instead.
   bool (*fence)(Channel*);
+
+  /// Tells what the program is going to do, until the next hint.  Changes speed only.  Null: hints are of no
+  /// use.
+  void (*hint)(Channel*, const BatchHint&) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.
@@ -95,9 +106,13 @@ enum class ChannelUse : std::uint8_t {
 /// Largest payload of a message: 16 KiB and what the sender writes before it.
 inline constexpr std::size_t kMaxMessage = 16512;
 
+/// Message numbers from here on are the decorators', which take them out of the stream; the core's are below.
+inline constexpr std::uint16_t kFirstDecoratorMessage = 0xff00;
+
 /// Called on whichever thread polls.  REQUIRES of the handler: it does not wait and does not poll; it may
 /// send.
-using MessageSink = void (*)(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n);
+using MessageSink =
+    std::function<void(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n)>;
 
 /// One network of a process.  Thread safety: set-up from one thread; poll() from any, at any time.
 class Network {
@@ -138,9 +153,12 @@ class Network {
   /// wakes whoever blocks.  Cheap; asked after each operation.
   virtual bool needs_poll() const { return false; }
 
-  /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection) do not wake
-  /// it; negative: no limit.
+  /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection, a batch that
+  /// gets too old) do not wake it; negative: no limit.  Asked by the agent only, just before it blocks.
   virtual long max_block_us() const { return -1; }
+
+  /// Starts what all channels hold back: a thread of this PE begins to wait, perhaps for the answer to it.
+  virtual void flush_all() {}
 
   /// Largest put with `copy`.
   virtual std::size_t copy_limit() const = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transports/registry.hpp"
 
+#include "transports/batch/batch.hpp"
 #include "transports/loop/faulty.hpp"
 #include "transports/map/mappers.hpp"
 #include "transports/ofi/fabric.hpp"
@@ -17,10 +18,13 @@ Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool 
       open_fabric({.provider = provider,
                    .loopback_only = one_host,
                    .context_endpoints = static_cast<unsigned>(context_endpoints)});
-  if (!network.ok() || faults == 0) return network;
-  FaultOptions options;
-  options.seed = faults;
-  return make_faulty(std::move(network.value()), options);
+  if (!network.ok()) return network;
+  if (faults != 0) {
+    FaultOptions options;
+    options.seed = faults;
+    network = make_faulty(std::move(network.value()), options);
+  }
+  return make_batching(std::move(network.value()));
 }
 
 }  // namespace shm

@@ -198,6 +198,7 @@ void Progress::run() {
 Progress::Gate::Gate(Progress& progress) : progress_(progress) {
   progress_.inside_.fetch_add(1, std::memory_order_relaxed);
   progress_.touch();
+  progress_.network_.flush_all();  // what is waited for may be the answer
 }
 
 Progress::Gate::~Gate() {

@@ -23,8 +23,10 @@
 #include "core/internal.hpp"
 #include "core/order.hpp"
 #include "core/progress.hpp"
+#include "core/session.hpp"
 #include "heap/heap.hpp"
 #include "setup/info.hpp"
+#include "setup/statistics.hpp"
 #include "setup/world.hpp"
 #include "shmem.h"
 
@@ -205,7 +207,10 @@ void close_services() {
 void stop_last() {
   destroy_contexts(nullptr);
   quiet(rt.world_context);
+  stop_session(rt.world_context);
+  const StatValues stats = take_stats();
   sync_world();
+  if (rt.env.stats) print_statistics(stats);
   rt.memory->discard_heap(kInternalBytes);
   sync_world();  // nobody may start anew, and write, before all pages are gone
   close_services();

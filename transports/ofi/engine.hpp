@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/spin.hpp"
+#include "base/stats.hpp"
 #include "net.hpp"
 #include "ofi/endpoint.hpp"
 #include "ofi/memory.hpp"
@@ -83,6 +84,7 @@ class Engine {
       code = attempt();
     }
     lock_.unlock();
+    count(Stat::posts);
     if (code != 0) [[unlikely]]
       fail_post(*op, code);
   }

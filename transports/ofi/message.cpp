@@ -85,7 +85,10 @@ bool Engine::try_send(OfiChannel* channel, int pe, const MessageHeader* header, 
   if (n != 0) std::memcpy(bytes + head, payload, n);
   void* descriptor = memory_.descriptor(bytes, size, &op->temporary);
   const auto code = fi_send(endpoint_->ep(), bytes, size, descriptor, peer.address, op);
-  if (code == 0) return true;
+  if (code == 0) {
+    count(Stat::posts);
+    return true;
+  }
   if (code != -FI_EAGAIN) fail_post(*op, code);
   release(op);
   return false;

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: fewer_messages.py <oshrun> <stream> <put|add|fetch>
+
+Runs the same program with and without a session and compares what SHMEM_STATS says of the wire: the session must take
+at most a twentieth of the posts, for the same number of operations."""
+import os
+import subprocess
+import sys
+
+FEWER = 20
+KIND = {"put": "puts", "add": "atomics", "fetch": "atomics"}
+
+
+def totals(oshrun, stream, kind, mode):
+    """The last line of the table, by the names of its columns."""
+    command = [oshrun, "-n", "2", "--virtual-nodes", "2", "--timeout", "50", stream, kind, mode]
+    run = subprocess.run(command, env=dict(os.environ, SHMEM_STATS="1"), stderr=subprocess.PIPE, text=True, timeout=55)
+    if run.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {run.returncode}:\n{run.stderr}")
+    rows = [line.split() for line in run.stderr.splitlines()]
+    names = next(row for row in rows if row[:1] == ["PE"])
+    values = next(row for row in rows if row[:1] == ["total"])
+    each = [[int(value) for value in row[1:]] for row in rows if len(row) == len(names) and row[0].isdigit()]
+    assert [sum(column) for column in zip(*each)] == [int(value) for value in values[1:]], "the total is not the sum"
+    return dict(zip(names[1:], map(int, values[1:])))
+
+
+def main():
+    oshrun, stream, kind = sys.argv[1:]
+    plain = totals(oshrun, stream, kind, "plain")
+    session = totals(oshrun, stream, kind, "session")
+    print(f"plain: {plain}\nsession: {session}")
+    column = KIND[kind]
+    checks = {
+        f"the same number of {column}": plain[column] == session[column] == 20000,
+        "nothing packed without a session": plain["packed"] == plain["packets"] == 0,
+        "all packed with one": session["packed"] == 20000,
+        f"{FEWER} x fewer posts": session["posts"] * FEWER <= plain["posts"],
+        "at least one post for each operation without": plain["posts"] >= 20000,
+    }
+    for what, holds in checks.items():
+        print(f"{'ok    ' if holds else 'FAILED'} {what}")
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

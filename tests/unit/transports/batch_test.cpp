@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Batching over the loop network and over the faulty one, where packets and direct operations overtake each
+// other.
+#include "batch/batch.hpp"
+
+#include <atomic>
+#include <deque>
+#include <random>
+#include <thread>
+
+#include "base/stats.hpp"
+#include "batch/channel.hpp"
+#include "loop/faulty.hpp"
+#include "loop_job.hpp"
+
+namespace shm::test {
+namespace {
+
+constexpr int kPes = 3;
+constexpr std::size_t kWords = 256;  // that each PE owns at each other PE
+
+void ignore(int, std::uint16_t, const std::byte*, std::size_t) {}
+
+LoopJob::Wrap batching(std::uint64_t seed) {
+  return [seed](std::unique_ptr<Network> inner, int pe) {
+    // No seed: no faults.  All atomics: the core does not ask the network for what it does not support.
+    if (seed != 0) {
+      FaultOptions options{.seed = seed * 10 + static_cast<unsigned>(pe), .refuse_atomic_percent = 0};
+      inner = make_faulty(std::move(inner), options);
+    }
+    return make_batching(std::move(inner));
+  };
+}
+
+// What the agents of a job do.
+class Agents {
+ public:
+  explicit Agents(LoopJob& job)
+      : thread_([this, &job] {
+          while (!stop_.load()) job.poll_all();
+        }) {}
+  ~Agents() {
+    stop_.store(true);
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+std::uint64_t load(std::uint64_t& word) { return std::atomic_ref(word).load(); }
+
+void hint(LoopPe& pe, bool batch, std::size_t total_ops = SIZE_MAX) {
+  pe.ops().hint(pe.channel, {batch, total_ops});
+}
+
+void fence(LoopJob& job, LoopPe& pe) {
+  if (!pe.ops().fence(pe.channel)) job.quiet(pe);
+}
+
+// A random program.  PE `writer` alone writes words [writer * kWords, +kWords) of each PE, and sets a fence
+// between two operations on one word, so that program order decides.
+class Program {
+ public:
+  Program(std::uint64_t seed, bool faults)
+      : random_(seed), job_(kPes, kPes * kWords, ignore, batching(faults ? seed + 1 : 0)), agents_(job_) {}
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) step();
+    for (LoopPe& pe : job_.pes) job_.quiet(pe);
+    for (const Fetched& fetched : fetched_) EXPECT_EQ(fetched.got, fetched.expected);
+    for (std::size_t pe = 0; pe < kPes; ++pe) {
+      for (std::size_t w = 0; w < kPes * kWords; ++w) {
+        EXPECT_EQ(load(job_.pes[pe].heap[w]), model_[pe][w]) << "PE " << pe << " word " << w;
+      }
+    }
+  }
+
+ private:
+  struct Fetched {
+    std::uint64_t got = 0, expected = 0;
+  };
+
+  // [first, first + n) of `to` may be written next.
+  void order(LoopPe& pe, int me, int to, std::size_t first, std::size_t n) {
+    for (std::size_t w = first; w < first + n; ++w) {
+      if (written_[to][w] != epoch_[me] + 1) continue;
+      fence(job_, pe);
+      ++epoch_[me];
+      break;
+    }
+    for (std::size_t w = first; w < first + n; ++w) written_[to][w] = epoch_[me] + 1;
+  }
+
+  void put_many(LoopPe& pe, int me, int to) {
+    const std::size_t n = 1 + random_() % kWords, first = static_cast<std::size_t>(me) * kWords;
+    order(pe, me, to, first, n);
+    std::vector<std::uint64_t>& source = sources_.emplace_back(n);
+    for (std::size_t i = 0; i < n; ++i) source[i] = model_[to][first + i] = random_();
+    pe.ops().put(pe.channel, to, LoopPe::word(first), source.data(), n * 8, false, nullptr);
+  }
+
+  void update(LoopPe& pe, int to, std::size_t index) {
+    static constexpr AtomicOp kOps[] = {AtomicOp::add,   AtomicOp::bit_xor,      AtomicOp::swap,
+                                        AtomicOp::fetch, AtomicOp::compare_swap, AtomicOp::max,
+                                        AtomicOp::set};
+    const AtomicOp op = kOps[random_() % std::size(kOps)];
+    std::uint64_t& modelled = model_[to][index];
+    const std::uint64_t value = random_(), compare = random_() % 2 ? modelled : value;
+    Fetched& fetched = fetched_.emplace_back();
+    const bool fetches = op != AtomicOp::set && random_() % 2;
+    if (fetches) fetched.expected = modelled;
+    void* fetch = fetches ? &fetched.got : nullptr;
+    if (fetches && random_() % 4 == 0) {
+      Completion done;
+      pe.ops().amo(pe.channel, to, LoopPe::word(index), op, AtomicType::u64, &value, &compare, fetch, &done);
+      while (!done.done()) pe.net->poll();
+      EXPECT_EQ(fetched.got, fetched.expected);
+    } else {
+      pe.ops().amo(pe.channel, to, LoopPe::word(index), op, AtomicType::u64, &value, &compare, fetch,
+                   nullptr);
+    }
+    atomic_apply(op, AtomicType::u64, &modelled, &value, &compare, nullptr);
+  }
+
+  void step() {
+    const int me = static_cast<int>(random_() % kPes), to = static_cast<int>(random_() % kPes);
+    LoopPe& pe = job_.pes[static_cast<std::size_t>(me)];
+    const std::size_t index = static_cast<std::size_t>(me) * kWords + random_() % kWords;
+    const std::uint64_t value = random_();
+    switch (random_() % 16) {
+      case 0: return hint(pe, true, random_() % 2 ? SIZE_MAX : random_() % 50);
+      case 1: return hint(pe, false);
+      case 2: return put_many(pe, me, to);
+      case 3: return fence(job_, pe);
+      case 4: return job_.quiet(pe);
+      case 5: {
+        job_.quiet(pe);
+        std::uint64_t got = 0;
+        Completion done;
+        pe.ops().get(pe.channel, to, &got, LoopPe::word(index), 8, &done);
+        while (!done.done()) pe.net->poll();
+        EXPECT_EQ(got, model_[to][index]);
+        return;
+      }
+      case 6:
+      case 7:
+      case 8:
+      case 9:
+      case 10:
+        order(pe, me, to, index, 1);
+        pe.ops().put(pe.channel, to, LoopPe::word(index), &value, 8, true, nullptr);
+        model_[to][index] = value;
+        return;
+      default: order(pe, me, to, index, 1); return update(pe, to, index);
+    }
+  }
+
+  std::mt19937_64 random_;
+  LoopJob job_;
+  std::uint64_t model_[kPes][kPes * kWords] = {};
+  std::uint64_t written_[kPes][kPes * kWords] = {};  // epoch of the last write, plus one
+  std::uint64_t epoch_[kPes] = {};                   // fences of each PE
+  std::deque<std::vector<std::uint64_t>> sources_;
+  std::deque<Fetched> fetched_;
+  Agents agents_;  // first to go
+};
+
+void run_programs(bool faults) {
+  const std::uint64_t first = std::random_device{}() % 100000;
+  for (std::uint64_t seed = first; seed < first + 15; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Program(seed, faults).run(1500);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Batch, RandomProgramsGiveWhatTheModelGives) { run_programs(false); }
+TEST(Batch, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true); }
+
+// Threads share one channel; each has words of its own and all add to one more.  Sessions start and stop
+// meanwhile.
+TEST(Batch, ThreadsShareAChannel) {
+  constexpr std::size_t kThreads = 4, kOperations = 3000;
+  const std::uint64_t seed = std::random_device{}() % 100000;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  LoopJob job(2, kThreads + 1, ignore, batching(seed + 1));
+  Agents agents(job);
+  LoopPe& pe = job.pes[0];
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(seed + t);
+      for (std::uint64_t i = 1; i <= kOperations; ++i) {
+        const std::uint64_t one = 1;
+        pe.ops().amo(pe.channel, 1, LoopPe::word(kThreads), AtomicOp::add, AtomicType::u64, &one, nullptr,
+                     nullptr, nullptr);
+        pe.ops().put(pe.channel, 1, LoopPe::word(t), &i, 8, true, nullptr);
+        if (random() % 16 == 0) hint(pe, random() % 4 != 0);
+        if (!pe.ops().fence(pe.channel)) {
+          pe.ops().flush(pe.channel);
+          while (!pe.ops().idle(pe.channel)) pe.net->poll();
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  job.quiet(pe);
+  for (std::size_t t = 0; t < kThreads; ++t) EXPECT_EQ(load(job.pes[1].heap[t]), kOperations);
+  EXPECT_EQ(load(job.pes[1].heap[kThreads]), kThreads * kOperations);
+}
+
+// A long put goes the direct way: when it is complete, what a fence has put ahead of it must be there.
+TEST(Batch, ALongPutStaysBehindAFenceBehindPackets) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    LoopJob job(2, 512, ignore, batching(seed));
+    Agents agents(job);
+    LoopPe& pe = job.pes[0];
+    const std::vector<std::uint64_t> many(batch::kLargestPut / 8 + 1, seed);
+    for (std::uint64_t i = 1; i <= 20; ++i) {
+      hint(pe, true);
+      pe.ops().put(pe.channel, 1, LoopPe::word(0), &i, 8, true, nullptr);
+      if (i % 2) hint(pe, false);
+      fence(job, pe);
+      Completion done;
+      pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, &done);
+      while (!done.done()) pe.net->poll();
+      EXPECT_EQ(load(job.pes[1].heap[0]), i);
+    }
+  }
+}
+
+// The other way round, also if the session starts between the fence and the short put.
+TEST(Batch, APacketStaysBehindAFenceBehindALongPut) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    LoopJob job(2, 512, ignore, batching(seed));
+    Agents agents(job);
+    LoopPe& pe = job.pes[0];
+    for (std::uint64_t i = 1; i <= 20; ++i) {
+      const std::vector<std::uint64_t> many(batch::kLargestPut / 8 + 1, i);
+      hint(pe, i % 2);
+      pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
+      fence(job, pe);
+      hint(pe, true);
+      std::uint64_t zero = 0, old = 0;
+      Completion done;
+      pe.ops().amo(pe.channel, 1, LoopPe::word(1), AtomicOp::swap, AtomicType::u64, &zero, nullptr, &old,
+                   &done);
+      while (!done.done()) pe.net->poll();
+      EXPECT_EQ(old, i);
+      job.quiet(pe);  // `many`
+    }
+  }
+}
+
+// Where the wire keeps direct operations in order, so must a session that starts behind the fence.
+TEST(Batch, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
+  LoopJob job(2, 512, ignore, batching(0));
+  LoopPe& pe = job.pes[0];
+  const std::vector<std::uint64_t> many(batch::kLargestPut / 8 + 1, 1);
+  const std::uint64_t value = 7;
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  hint(pe, true);
+  EXPECT_FALSE(pe.ops().idle(pe.channel));
+  take_stats();
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 0u);
+  EXPECT_EQ(job.pes[1].heap[1], value);
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 1u);
+}
+
+TEST(Batch, ManyOperationsAreFewPackets) {
+  LoopJob job(2, 64, ignore, batching(0));
+  Agents agents(job);
+  LoopPe& pe = job.pes[0];
+  hint(pe, true);
+  take_stats();
+  constexpr std::uint64_t kOperations = 6000;
+  for (std::uint64_t i = 0; i < kOperations; ++i) {
+    pe.ops().amo(pe.channel, 1, LoopPe::word(i % 64), AtomicOp::add, AtomicType::u64, &i, nullptr, nullptr,
+                 nullptr);
+  }
+  job.quiet(pe);
+  const StatValues stats = take_stats();
+  const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+  EXPECT_EQ(of(Stat::atomics), kOperations);
+  EXPECT_EQ(of(Stat::packed), kOperations);
+  EXPECT_LE(of(Stat::packets), kOperations / 100);  // 666 fit, but a slow machine sends old packets early
+}
+
+TEST(Batch, AHeldOperationIsOutstandingAndTheAgentKnowsWhenToLook) {
+  LoopJob job(2, 8, ignore, batching(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  EXPECT_FALSE(pe.net->needs_poll());
+  EXPECT_LT(pe.net->max_block_us(), 0);
+  hint(pe, true);
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+  EXPECT_FALSE(pe.ops().idle(pe.channel));
+  EXPECT_FALSE(pe.ops().idle_to(pe.channel, 1));
+  EXPECT_TRUE(pe.ops().idle_to(pe.channel, 0));
+  EXPECT_TRUE(pe.net->needs_poll());  // an agent that sleeps does not know of it
+  EXPECT_GE(pe.net->max_block_us(), 0);
+  EXPECT_LE(pe.net->max_block_us(), batch::kLongestHold / 1000 + 1);
+  EXPECT_FALSE(pe.net->needs_poll());                 // now it does
+  while (!pe.ops().idle(pe.channel)) job.poll_all();  // polls alone send it, in time
+  EXPECT_EQ(load(job.pes[1].heap[0]), value);
+}
+
+TEST(Batch, LeavesWhenAThreadWaitsAndWhenTheSessionHasSeenAll) {
+  LoopJob job(2, 8, ignore, batching(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  const auto sent = [&] {
+    const StatValues stats = take_stats();
+    return stats[static_cast<std::size_t>(Stat::packets)];
+  };
+  sent();
+  hint(pe, true, 2);
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+  EXPECT_EQ(sent(), 0u);
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+  EXPECT_EQ(sent(), 1u);
+  pe.ops().put(pe.channel, 1, LoopPe::word(2), &value, 8, true, nullptr);
+  EXPECT_EQ(sent(), 0u);
+  pe.net->flush_all();
+  EXPECT_EQ(sent(), 1u);
+  pe.ops().put(pe.channel, 1, LoopPe::word(3), &value, 8, true, nullptr);
+  hint(pe, false);
+  EXPECT_EQ(sent(), 1u);
+  pe.ops().put(pe.channel, 1, LoopPe::word(4), &value, 8, true, nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(sent(), 0u);
+  for (std::size_t w = 0; w < 5; ++w) EXPECT_EQ(job.pes[1].heap[w], value);
+}
+
+}  // namespace
+}  // namespace shm::test
