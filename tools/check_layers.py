@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "src/api": ABOVE_CORE + ["src/setup", "src/coll", "src/kv", "nvm"],
     "include": [],
     "examples": ["include"],
-    "tools/oshrun": [],
+    "tools/oshrun": ["src/base"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
 }
 

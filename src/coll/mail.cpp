@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/spin.hpp"
+#include "coll/slots.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
@@ -27,6 +28,9 @@ Key key_of(const Parcel& parcel, Kind kind, int from) {
   return {parcel.phase,
           slot << 52 | static_cast<std::uint64_t>(kind) << 50 | step << 24 | static_cast<unsigned>(from)};
 }
+
+int slot_of(const Key& key) { return static_cast<int>(key.rest >> 52); }
+int sender_of(const Key& key) { return static_cast<int>(key.rest & 0xffffff); }
 
 struct Hash {
   std::size_t operator()(const Key& key) const {
@@ -85,7 +89,12 @@ Box& open_box(const Key& key, void* into) {
 }
 
 void close_box(Box& box, std::size_t n) {
-  wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= n; });
+  wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= n; },
+           [&](WaitRecord& record) {
+             const int pe = sender_of(box.key);
+             describe_wait(record, slot_call(slot_of(box.key)), pe, "for PE %d, which has not come as far",
+                           pe);
+           });
   const std::lock_guard lock(boxes_lock);
   boxes.erase(Key(box.key));
 }
@@ -140,7 +149,10 @@ void send_mail(const Parcel& parcel, int pe, const void* data, std::size_t n) {
   Completion completion;
   channel->ops->put(channel, pe, ready.at, data, n, false, &completion);
   channel->ops->flush(channel);
-  wait_for([&] { return completion.done(); });
+  wait_for([&] { return completion.done(); },
+           [&](WaitRecord& record) {
+             describe_wait(record, slot_call(parcel.slot), pe, "for PE %d to take %zu bytes", pe, n);
+           });
   const std::byte done{1};
   post(key_of(parcel, kDone, rt.me), pe, &done, sizeof done);
 }

@@ -63,7 +63,12 @@ void set_lock(Call call, long* lock) {
           call.name, static_cast<void*>(lock));
   }
   tell(call, lock, mine(), before);
-  wait_for([lock] { return (place_now(lock) & kGranted) != 0; });
+  wait_for([lock] { return (place_now(lock) & kGranted) != 0; },
+           [&](WaitRecord& record) {
+             const int pe = static_cast<int>(before) - 1;
+             describe_wait(record, call.name, pe, "behind PE %d for the lock at %s", pe,
+                           PlaceName(lock).text);
+           });
   // The successor may add itself at the same time.
   std::atomic_ref(*place_of(lock)).fetch_sub(kGranted, std::memory_order_relaxed);
 }
@@ -75,13 +80,19 @@ bool test_lock(Call call, long* lock) {
 
 void clear_lock(Call call, long* lock) {
   const int home = home_of(call, lock);
-  quiet(rt.world_context);
+  quiet(rt.world_context, call);
   if (place_now(lock) == 0) {
     const std::uint32_t last = amo_fetch<AtomicOp::compare_swap>(call, SHMEM_CTX_DEFAULT, tail_of(lock),
                                                                  std::uint32_t{0}, mine(), home);
     if (last == mine()) return;
     if (last == 0) fatal("%s: lock %p is not held by anybody", call.name, static_cast<void*>(lock));
-    wait_for([lock] { return place_now(lock) != 0; });
+    wait_for([lock] { return place_now(lock) != 0; },
+             [&](WaitRecord& record) {
+               const int pe = static_cast<int>(last) - 1;
+               describe_wait(record, call.name, WaitRecord::kNobody,
+                             "for its successor at the lock at %s to say so; PE %d came last",
+                             PlaceName(lock).text, pe);
+             });
   }
   const std::uint32_t next = place_now(lock);
   std::atomic_ref(*place_of(lock))
