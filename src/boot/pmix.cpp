@@ -17,6 +17,10 @@ namespace {
 
 constexpr char kExchangeKey[] = "atoll.exchange";
 
+// Each PMIx_Init takes one of a process's 1024 keys for thread-specific data, for ever.  From then on this PE stays
+// connected until it ends.
+constexpr int kRealLeaves = 100;
+
 std::string reason(pmix_status_t status) {
   return std::string(PMIx_Error_string(status)) + " (" + std::to_string(status) + ")";
 }
@@ -54,6 +58,8 @@ std::vector<int> parse_ranks(const std::string& text) {
 class PmixBoot final : public Boot {
  public:
   Status join(const Env& env) override {
+    parked_ = false;
+    if (joined_) return {};
     const pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
     if (status != PMIX_SUCCESS) {
       return Status::error(
@@ -103,8 +109,12 @@ class PmixBoot final : public Boot {
   }
 
   void leave() override {
-    if (joined_) PMIx_Finalize(nullptr, 0);
-    joined_ = false;
+    if (++leaves_ < kRealLeaves) return finalize();
+    parked_ = true;
+  }
+
+  void end() override {
+    if (parked_) finalize();
   }
 
   void abort(int code) override {
@@ -137,6 +147,11 @@ class PmixBoot final : public Boot {
     }
     job_.node_ranks = virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0));
     return {};
+  }
+
+  void finalize() {
+    if (joined_) PMIx_Finalize(nullptr, 0);
+    joined_ = parked_ = false;
   }
 
   // COLLECT_DATA is what makes this a barrier under every server.
@@ -179,6 +194,8 @@ class PmixBoot final : public Boot {
   Job job_;
   double timeout_ = 120;
   bool joined_ = false;
+  bool parked_ = false;  // has left, as far as the program knows
+  int leaves_ = 0;
 };
 
 }  // namespace

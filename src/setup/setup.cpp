@@ -246,9 +246,11 @@ namespace {
 // A program that returns from main without shmem_finalize (start_pes has none) still ends in order.  One that
 // failed does not wait for the others, nor does a thread that is not the library's: the launcher ends them.
 void stop_at_exit(int status, void*) {
-  if (getpid() != owner || std::this_thread::get_id() != starter) return;
-  if (status == 0 && library_started()) announce_implied_end();
-  while (status == 0 && library_started()) stop_library({"the implied shmem_finalize"});
+  if (getpid() != owner) return;
+  if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) return;
+  if (library_started()) announce_implied_end();
+  while (library_started()) stop_library({"the implied shmem_finalize"});
+  world->boot->end();
 }
 
 }  // namespace
