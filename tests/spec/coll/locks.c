@@ -29,6 +29,14 @@ static void test_exclusion(long* lock, int rounds) {
   shmem_barrier_all();
 }
 
+/* White box: one more than the PE that queued up last, which the lock's home keeps in the low half of the
+ * word. */
+static int last_in_queue(const long* lock) {
+  int last = 0;
+  for (int pe = 0; pe < np; ++pe) last |= shmem_int_atomic_fetch((const int*)lock, pe);
+  return last;
+}
+
 /* The holder keeps the lock until the others have queued up one after the other: they are served in that
  * order. */
 static void test_order(long* lock) {
@@ -40,7 +48,8 @@ static void test_order(long* lock) {
   if (me == 0) {
     for (int pe = 1; pe < np; ++pe) {
       shmem_long_p(&ticket, 1, pe);
-      usleep(30000); /* it queues up meanwhile */
+      while (last_in_queue(lock) != pe + 1) {
+      }
     }
     CHECK(shmem_test_lock(&static_lock) == 0); /* another lock is free */
     shmem_clear_lock(&static_lock);
