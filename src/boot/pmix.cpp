@@ -17,8 +17,8 @@ namespace {
 
 constexpr char kExchangeKey[] = "atoll.exchange";
 
-// Each PMIx_Init takes one of a process's 1024 keys for thread-specific data, for ever.  From then on this PE stays
-// connected until it ends.
+// Each PMIx_Init takes one of a process's 1024 keys for thread-specific data, for ever.  From then on this PE
+// stays connected until it ends.
 constexpr int kRealLeaves = 100;
 
 std::string reason(pmix_status_t status) {
