@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The whole tree, tests and examples included, is built with the sanitizer: oshcc passes these flags on.
 set(ATOLL_SANITIZE_FLAGS "")
-if(ATOLL_SANITIZE STREQUAL "address")
-  set(ATOLL_SANITIZE_FLAGS -fsanitize=address -fno-omit-frame-pointer)
-elseif(ATOLL_SANITIZE STREQUAL "undefined")
-  set(ATOLL_SANITIZE_FLAGS -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+if(ATOLL_SANITIZE STREQUAL "address,undefined")
+  set(ATOLL_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 elseif(ATOLL_SANITIZE STREQUAL "thread")
   # GCC warns that it does not model atomic_thread_fence; ours order plain stores of the user's program.
   set(ATOLL_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
 elseif(ATOLL_SANITIZE)
-  message(FATAL_ERROR "ATOLL_SANITIZE=${ATOLL_SANITIZE}: allowed are address, undefined, thread")
+  message(FATAL_ERROR "ATOLL_SANITIZE=${ATOLL_SANITIZE}: allowed are address,undefined and thread")
 endif()
 add_compile_options(${ATOLL_SANITIZE_FLAGS})
 if(ATOLL_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

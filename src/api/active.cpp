@@ -92,7 +92,7 @@ void pshmem_sync(int start, int log_stride, int size, long* psync) {
 
 void pshmem_barrier(int start, int log_stride, int size, long* psync) {
   const shm::ActiveSet set({"shmem_barrier"}, {start, log_stride, size}, psync);
-  shm::quiet(shm::rt.world_context);
+  shm::quiet(shm::rt.world_context, {"shmem_barrier"});
   shm::sync_group(set.group());
 }
 

@@ -18,7 +18,7 @@ void quiet_pes(Call call, shmem_ctx_t ctx, const int* pes, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const int pe = shm::to_world(call, ctx, pes[i]);
     shm::check_pe(call, pe);
-    shm::quiet_to(context, pe);
+    shm::quiet_to(context, pe, call);
   }
 }
 
@@ -40,7 +40,7 @@ void pshmem_ctx_fence(shmem_ctx_t ctx) {
   if (ctx != SHMEM_CTX_INVALID) shm::fence(shm::context_of({"shmem_ctx_fence"}, ctx));
 }
 void pshmem_ctx_quiet(shmem_ctx_t ctx) {
-  if (ctx != SHMEM_CTX_INVALID) shm::quiet(shm::context_of({"shmem_ctx_quiet"}, ctx));
+  if (ctx != SHMEM_CTX_INVALID) shm::quiet(shm::context_of({"shmem_ctx_quiet"}, ctx), {"shmem_ctx_quiet"});
 }
 
 void pshmem_pe_quiet(const int* pes, size_t count) {
@@ -51,14 +51,15 @@ void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int* pes, size_t count) {
 }
 
 void pshmem_barrier_all(void) {
-  shm::check_started({"shmem_barrier_all"});
-  shm::quiet(rt.world_context);
-  shm::sync_world();
+  constexpr Call call{"shmem_barrier_all"};
+  shm::check_started(call);
+  shm::quiet(rt.world_context, call);
+  shm::sync_world(call);
 }
 
 void pshmem_sync_all(void) {
   shm::check_started({"shmem_sync_all"});
-  shm::sync_world();
+  shm::sync_world({"shmem_sync_all"});
 }
 
 SHMEM_FUNCS_ORDER(ATOLL_ALIAS_)

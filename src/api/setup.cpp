@@ -71,7 +71,7 @@ void pshmem_finalize(void) {
   if (!shm::library_started()) {
     return shm::warn("shmem_finalize: called before shmem_init, or once too often; does nothing");
   }
-  shm::stop_library();
+  shm::stop_library({"shmem_finalize"});
 }
 
 void pshmem_global_exit(int status) { shm::exit_job(status); }

@@ -40,8 +40,11 @@ class Boot {
   /// Collective over the job, not over our own network: for the end, when PEs stop to drive it.
   virtual Status barrier() = 0;
 
-  /// Tells the launcher that this PE ends in order, now or when the process ends.
+  /// Tells the launcher that this PE ends in order; where a process could not come back after that, only
+  /// end() does so.
   virtual void leave() = 0;
+  /// The process ends, after leave().
+  virtual void end() {}
 
   /// Ends all PEs of the job with `code`; returns if that takes a moment, or there is no launcher.
   virtual void abort(int code) = 0;

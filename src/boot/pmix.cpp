@@ -17,6 +17,10 @@ namespace {
 
 constexpr char kExchangeKey[] = "atoll.exchange";
 
+// Each PMIx_Init takes one of a process's 1024 keys for thread-specific data, for ever.  From this leave on a
+// PE stays connected until it ends.
+constexpr int kRealLeaves = 100;
+
 std::string reason(pmix_status_t status) {
   return std::string(PMIx_Error_string(status)) + " (" + std::to_string(status) + ")";
 }
@@ -54,6 +58,7 @@ std::vector<int> parse_ranks(const std::string& text) {
 class PmixBoot final : public Boot {
  public:
   Status join(const Env& env) override {
+    parked_ = false;
     if (joined_) return {};
     const pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
     if (status != PMIX_SUCCESS) {
@@ -63,7 +68,6 @@ class PmixBoot final : public Boot {
           "oshrun, or unset PMIX_NAMESPACE to run a single PE");
     }
     joined_ = true;
-    member_ = getpid();
     return describe_job(env);
   }
 
@@ -109,10 +113,13 @@ class PmixBoot final : public Boot {
   void leave() override {
     if (!joined_) return;
     const char* ours = std::getenv("ATOLL_JOB_ID");
-    if (ours != nullptr && job_.id == ours) return finalize();
-    if (leaves_at_exit_) return;
-    leaves_at_exit_ = true;
-    on_exit([](int, void* boot) { static_cast<PmixBoot*>(boot)->finalize(); }, this);
+    const bool may_return = ours != nullptr && job_.id == ours && ++leaves_ < kRealLeaves;
+    if (may_return) return finalize();
+    parked_ = true;
+  }
+
+  void end() override {
+    if (parked_) finalize();
   }
 
   void abort(int code) override {
@@ -120,11 +127,6 @@ class PmixBoot final : public Boot {
   }
 
  private:
-  void finalize() {
-    if (joined_ && member_ == getpid()) PMIx_Finalize(nullptr, 0);
-    joined_ = false;
-  }
-
   Status describe_job(const Env& env) {
     timeout_ = env.init_timeout;
     std::uint64_t size = 0;
@@ -150,6 +152,11 @@ class PmixBoot final : public Boot {
     }
     job_.node_ranks = virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0));
     return {};
+  }
+
+  void finalize() {
+    if (joined_) PMIx_Finalize(nullptr, 0);
+    joined_ = parked_ = false;
   }
 
   // COLLECT_DATA is what makes this a barrier under every server.
@@ -192,8 +199,8 @@ class PmixBoot final : public Boot {
   Job job_;
   double timeout_ = 120;
   bool joined_ = false;
-  bool leaves_at_exit_ = false;
-  pid_t member_ = -1;  // the process that joined: a forked child must not leave for it
+  bool parked_ = false;  // has left, as far as the program knows
+  int leaves_ = 0;
 };
 
 }  // namespace

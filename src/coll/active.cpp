@@ -149,10 +149,14 @@ ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
   check_psync(call, psync);
   if (set.start == 0 && set.log_stride == 0 && set.size == static_cast<int>(rt.npes)) [[likely]] {
     group_ = &world_group();
+    slot_call(group_->slot) = call.name;
     return;
   }
   check_triplet(call, set);
-  if ((group_ = find_group(set)) != nullptr) return;
+  if ((group_ = find_group(set)) != nullptr) {
+    slot_call(group_->slot) = call.name;
+    return;
+  }
   Team team{set.start, 1 << set.log_stride, set.size, -1, nullptr, 0};
   team.me = team.member(rt.me);
   if (team.me < 0) {
@@ -164,6 +168,7 @@ ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
   if (slot < 0) fatal("%s: %d teams and active sets are in use, no other is possible", call.name, kSlots);
   std::unique_ptr<Group> made = make_group(team, slot);
   group_ = made.get();
+  slot_call(slot) = call.name;
   if (slot >= kKept) {
     temporary_ = std::move(made);
     return;

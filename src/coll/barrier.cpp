@@ -3,6 +3,7 @@
 
 #include "coll/group.hpp"
 #include "coll/leaders.hpp"
+#include "coll/slots.hpp"
 #include "coll/teams.hpp"
 
 namespace shm {
@@ -45,6 +46,9 @@ void sync_group(Group& g) {
   settle(g, phase);
 }
 
-void sync_world() { sync_group(world_group()); }
+void sync_world(Call call) {
+  slot_call(kWorldSlot) = call.name;
+  sync_group(world_group());
+}
 
 }  // namespace shm

@@ -3,6 +3,8 @@
 // allocator.
 #pragma once
 
+#include "core/address.hpp"
+
 namespace shm {
 
 struct Group;
@@ -11,7 +13,7 @@ struct Group;
 /// callers that owe more call quiet() first.
 void sync_group(Group& group);
 
-/// The same for all PEs of the job, one thread a PE at a time.
-void sync_world();
+/// The same for all PEs of the job, one thread a PE at a time.  `call` is what the program has called.
+void sync_world(Call call);
 
 }  // namespace shm

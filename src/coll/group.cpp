@@ -58,13 +58,16 @@ std::unique_ptr<Group> make_group(const Team& team, int slot) {
   return g;
 }
 
-void wait_for_cell(const Cell& cell, std::uint64_t number) {
+void wait_for_cell(const Group& g, int i, const Cell& cell, std::uint64_t number) {
   const auto reached = [&] { return cell.number.load(std::memory_order_acquire) >= number; };
   const int looks = rt.spin_polls >= kEagerLooks ? kEagerLooks : 1;
   for (int i = 0; i < looks; ++i) {
     if (reached()) return;
   }
-  wait_for(reached);
+  wait_for(reached, [&](WaitRecord& record) {
+    const int pe = g.team.world_pe(g.locals()[static_cast<std::size_t>(i)]);
+    describe_wait(record, slot_call(g.slot), pe, "for PE %d, which has not come as far", pe);
+  });
 }
 
 std::uint64_t take_phases(Group& g, int count) {

@@ -65,15 +65,15 @@ inline int lane_pe(const Group& g, int node, int lane = 0) {
 /// which is counters of the slot (slots.hpp).  REQUIRES: this PE is a member.
 std::unique_ptr<Group> make_group(const Team& team, int slot);
 
-/// Waits until the cell has come to phase `number`.
-[[gnu::cold]] void wait_for_cell(const Cell& cell, std::uint64_t number);
+/// Waits until the cell of member `i` of this node has come to phase `number`.
+[[gnu::cold]] void wait_for_cell(const Group& g, int i, const Cell& cell, std::uint64_t number);
 
 /// The cell of phase `number` of member `i` of this node, once that member has reached the phase.  The
 /// acquire pairs with the release in publish(): what the member wrote before, the payload included, is
 /// visible after.
 [[gnu::always_inline]] inline const Cell& await(const Group& g, int i, std::uint64_t number) {
   const Cell& cell = g.rings[static_cast<std::size_t>(i)][number % kCells];
-  if (cell.number.load(std::memory_order_acquire) < number) wait_for_cell(cell, number);
+  if (cell.number.load(std::memory_order_acquire) < number) wait_for_cell(g, i, cell, number);
   return cell;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/spin.hpp"
 #include "coll/choose.hpp"
+#include "coll/slots.hpp"
 #include "core/internal.hpp"
 #include "core/wait.hpp"
 
@@ -29,6 +30,9 @@ Key key_of(const Parcel& parcel, Kind kind, int from) {
   return {parcel.phase,
           slot << 52 | static_cast<std::uint64_t>(kind) << 50 | step << 24 | static_cast<unsigned>(from)};
 }
+
+int slot_of(const Key& key) { return static_cast<int>(key.rest >> 52); }
+int sender_of(const Key& key) { return static_cast<int>(key.rest & 0xffffff); }
 
 struct Hash {
   std::size_t operator()(const Key& key) const {
@@ -112,8 +116,14 @@ Box& open_box(const Key& key, void* into) {
   return box;
 }
 
+void describe_sender(WaitRecord& record, const Box& box) {
+  const int pe = sender_of(box.key);
+  describe_wait(record, slot_call(slot_of(box.key)), pe, "for PE %d, which has not come as far", pe);
+}
+
 void close_box(Box& box, std::size_t n) {
-  wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= n; });
+  wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= n; },
+           [&](WaitRecord& record) { describe_sender(record, box); });
   const std::lock_guard lock(boxes_lock);
   boxes.erase(Key(box.key));
 }
@@ -167,6 +177,8 @@ std::size_t piece_of(std::size_t n) {
 
 void Expected::expect(const Parcel& parcel, int pe, void* into, std::size_t n) {
   n_ = n;
+  slot_ = parcel.slot;
+  pe_ = pe;
   box_ = nullptr;
   mark_ = nullptr;
   if (n == 0) return;
@@ -184,12 +196,16 @@ void Expected::wait(std::size_t part) {
   if (mark_ != nullptr) {
     // What was put before the mark is visible after it.
     const std::uint64_t pieces = mark_of(part, n_);
-    wait_for([&] { return (mark_->load(std::memory_order_acquire) & pieces) == pieces; });
+    wait_for([&] { return (mark_->load(std::memory_order_acquire) & pieces) == pieces; },
+             [&](WaitRecord& record) {
+               describe_wait(record, slot_call(slot_), pe_, "for PE %d, which has not sent all", pe_);
+             });
     if (part == n_) marks.give_back(mark_);
   } else if (box_ != nullptr) {
     Box& box = *static_cast<Box*>(box_);
     if (part == n_) return close_box(box, n_);
-    wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= part; });
+    wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= part; },
+             [&](WaitRecord& record) { describe_sender(record, box); });
   }
 }
 
@@ -225,7 +241,7 @@ void Outgoing::put(std::size_t part) {
   channel->ops->put(channel, pe_, to, data_ + sent_, part - sent_, false, &completion);
   if (!channel->ops->fence(channel)) {
     channel->ops->flush(channel);
-    wait_for([&] { return completion.done(); });
+    wait_to_take(completion);
   }
   const std::uint64_t there = mark_of(part, n_);
   channel->ops->put(channel, pe_, mark_, &there, sizeof there, true, nullptr);
@@ -233,8 +249,15 @@ void Outgoing::put(std::size_t part) {
   count.puts.fetch_add(2, std::memory_order_relaxed);
 }
 
+void Outgoing::wait_to_take(const Completion& completion) const {
+  wait_for([&] { return completion.done(); },
+           [&](WaitRecord& record) {
+             describe_wait(record, slot_call(parcel_.slot), pe_, "for PE %d to take %zu bytes", pe_, n_);
+           });
+}
+
 void Outgoing::finish() {
-  for (const auto& completion : puts_) wait_for([&] { return completion->done(); });
+  for (const auto& completion : puts_) wait_to_take(*completion);
   puts_.clear();
 }
 

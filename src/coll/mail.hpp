@@ -51,6 +51,7 @@ class Expected {
   void* box_ = nullptr;
   std::atomic<std::uint64_t>* mark_ = nullptr;
   std::size_t n_ = 0;
+  int slot_ = 0, pe_ = 0;  // whom it is from, for reports of waits
 };
 
 /// A parcel on its way.
@@ -70,6 +71,7 @@ class Outgoing {
 
  private:
   void put(std::size_t part);
+  void wait_to_take(const Completion& completion) const;
 
   const Parcel parcel_;
   const int pe_;

@@ -26,13 +26,13 @@ template <class Decide>
 Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
   Allocation& word = internal_area().allocations[turn++ % 2];
   if (rt.me == 0) word = decide();
-  quiet(rt.world_context);
-  sync_world();
+  quiet(rt.world_context, call);
+  sync_world(call);
   Allocation decided;
   if (const Allocation* here = internal_at(&word, 0)) {
     decided = *here;
   } else {
-    get_internal(&decided, &word, sizeof word, 0);
+    get_internal(call, &decided, &word, sizeof word, 0);
   }
   if (decided.argument != argument) {
     fatal("%s: this PE passes %zu, PE 0 passes %zu; all PEs must pass the same", call.name,
@@ -72,7 +72,7 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero) {
   void* block = block_at(decided.offset);
   if (zero && block != nullptr) {
     std::memset(block, 0, size);
-    sync_world();  // a peer may write as soon as its own call has returned
+    sync_world(call);  // a peer may write as soon as its own call has returned
   }
   return block;
 }
@@ -100,7 +100,7 @@ void* reallocate(Call call, void* block, std::size_t size) {
   void* moved = block_at(decided.offset);
   if (moved == nullptr || decided.moved == 0) return moved;
   std::memcpy(moved, block, decided.moved);
-  sync_world();  // all have copied
+  sync_world(call);  // all have copied
   if (rt.me == 0) rt.allocator->release(old_offset);
   return moved;
 }
@@ -109,8 +109,8 @@ void release(Call call, void* block) {
   check_started(call);
   if (block == nullptr) return;
   const std::size_t offset = offset_of(call, block);
-  quiet(rt.world_context);
-  sync_world();
+  quiet(rt.world_context, call);
+  sync_world(call);
   if (rt.me != 0) return;
   if (!rt.allocator->size_at(offset)) fatal(kNotABlock, call.name, block);
   rt.allocator->release(offset);

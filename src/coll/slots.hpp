@@ -22,6 +22,12 @@ std::uint64_t& slot_counter(int slot);
 /// Words that PEs combine to agree: a set of slots, and whether all take part in earnest.
 using SlotWords = std::array<std::uint64_t, kSlots / 64 + 1>;
 
+/// The call that uses a slot: what its members wait in.
+inline const char*& slot_call(int slot) {
+  static const char* calls[kSlots];
+  return calls[slot];
+}
+
 /// How the PEs that have to agree exchange words: each replaces its own by the result.
 struct SlotExchange {
   std::function<void(SlotWords&)> all_and;

@@ -113,7 +113,11 @@ const Team* find_team(Call call, const char* argument, shmem_team_t handle) {
   return handle == SHMEM_TEAM_INVALID ? nullptr : &checked(call, argument, handle).team;
 }
 
-Group& group_of(Call call, shmem_team_t handle) { return *checked(call, "team", handle).group; }
+Group& group_of(Call call, shmem_team_t handle) {
+  Group& group = *checked(call, "team", handle).group;
+  slot_call(group.slot) = call.name;
+  return group;
+}
 
 shmem_team_t handle_of(const Team& team) {
   const int slot = slot_of(team);
@@ -149,6 +153,7 @@ void destroy_team(Call call, shmem_team_t handle) {
   if (slot < kFirstSlot) fatal("%s: team is predefined; allowed are teams that a split made", call.name);
   destroy_contexts(&entry.team);
   // All members are here: nobody reads the payload of a cell any more.
+  slot_call(slot) = call.name;
   sync_group(*entry.group);
   close_team(slot);
   free_slot(slot);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/address.hpp"
 
+#include <cstdio>
+
 #include "base/fatal.hpp"
 #include "core/region.hpp"
 #include "heap/node_memory.hpp"
@@ -66,6 +68,17 @@ void refuse_null(Call call, const char* argument) {
 
 void refuse_null_array(Call call, const char* argument, std::size_t n) {
   fatal("%s: %s is NULL; allowed is the address of an array of %zu", call.name, argument, n);
+}
+
+PlaceName::PlaceName(const void* address) {
+  const auto a = reinterpret_cast<std::uintptr_t>(address);
+  if (rt.heap.holds(a, 1)) {
+    std::snprintf(text, sizeof text, "heap+%#zx", a - rt.heap.base);
+  } else if (rt.statics.holds(a, 1)) {
+    std::snprintf(text, sizeof text, "variables+%#zx", a - rt.statics.base);
+  } else {
+    std::snprintf(text, sizeof text, "%p", address);
+  }
 }
 
 Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe) {

@@ -11,6 +11,12 @@ struct Call {
   const char* name;
 };
 
+/// Where an address lies in symmetric memory, in words that are the same on all PEs: "heap+0x40".
+struct PlaceName {
+  explicit PlaceName(const void* address);
+  char text[40];
+};
+
 /// Where `segment` of the PE lies relative to ours, applied to `address`; null if it is not mapped here.
 [[gnu::always_inline]] inline std::byte* at_peer(const SymmetricSegment& segment, std::uintptr_t address,
                                                  int pe) {

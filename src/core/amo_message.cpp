@@ -55,7 +55,7 @@ void set_amo_handlers() {
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::amo_reply), finish, nullptr);
 }
 
-void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
+void amo_by_message(Call call, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
                     const void* compare, void* fetch) {
   Waiting waiting;
   Request request{at, op, type, 0, 0, &waiting};
@@ -63,7 +63,8 @@ void amo_by_message(int pe, RemoteAddress at, AtomicOp op, AtomicType type, cons
   if (value != nullptr) std::memcpy(&request.value, value, size);
   if (compare != nullptr) std::memcpy(&request.compare, compare, size);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::amo_request), &request, sizeof request);
-  wait_for([&] { return waiting.done.done(); });
+  wait_for([&] { return waiting.done.done(); },
+           [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for PE %d to answer", pe); });
   if (fetch != nullptr) std::memcpy(fetch, &waiting.result, size);
 }
 

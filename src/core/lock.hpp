@@ -5,8 +5,8 @@
 //
 //   low   on the lock's home PE: the tail, that is one plus the PE that came last; 0: the lock is free
 //   high  on every PE: its place in the queue: kGranted when the lock was passed on to it, plus one plus the
-//   PE that
-//         came next, once known
+//         PE that came next, once known; plus kAsleep while this PE waits for it in the kernel (a futex),
+//         which it does only in jobs on one node
 //
 // All words are 0 while nobody has or wants the lock, as before its first use.
 //

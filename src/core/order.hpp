@@ -4,13 +4,14 @@
 
 #include <atomic>
 
+#include "core/address.hpp"
 #include "core/region.hpp"
 #include "core/runtime.hpp"
 
 namespace shm {
 
-[[gnu::cold]] void quiet_remote(Context&);
-[[gnu::cold]] void quiet_remote_to(Context&, int pe);
+[[gnu::cold]] void quiet_remote(Context&, Call);
+[[gnu::cold]] void quiet_remote_to(Context&, int pe, Call);
 [[gnu::cold]] void fence_remote(Context&);
 
 /// Whether anything but plain stores can be pending on a context.
@@ -18,17 +19,18 @@ inline bool has_remote(const Context& context) { return context.channel != nullp
 
 /// Completes all operations issued on the context: they are visible to every PE on return.  The full barrier
 /// drains this CPU's store buffer, so that what is read afterwards was read after the stores became visible.
-inline void quiet(Context& context) {
+/// `call` is what the program has called.
+inline void quiet(Context& context, Call call = {"shmem_quiet"}) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (has_remote(context)) [[unlikely]]
-    quiet_remote(context);
+    quiet_remote(context, call);
 }
 
 /// The same, for operations towards world PE `pe` only.
-inline void quiet_to(Context& context, int pe) {
+inline void quiet_to(Context& context, int pe, Call call = {"shmem_pe_quiet"}) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (has_remote(context)) [[unlikely]]
-    quiet_remote_to(context, pe);
+    quiet_remote_to(context, pe, call);
 }
 
 /// Orders the deliveries to each PE: stores issued before it are seen before those issued after it.

@@ -24,6 +24,32 @@ std::uint64_t load_from_region(const void* word, std::size_t n) {
   return value;
 }
 
+namespace {
+
+const char* symbol_of(int cmp) {
+  switch (cmp) {
+    case SHMEM_CMP_EQ: return "==";
+    case SHMEM_CMP_NE: return "!=";
+    case SHMEM_CMP_GT: return ">";
+    case SHMEM_CMP_LE: return "<=";
+    case SHMEM_CMP_LT: return "<";
+    default: return ">=";
+  }
+}
+
+}  // namespace
+
+void describe_word(WaitRecord& record, Call call, const char* argument, const void* word, int cmp,
+                   long double value, long double now) {
+  describe_wait(record, call.name, WaitRecord::kNobody, "until %s at %s is %s %.20Lg; it is %.20Lg", argument,
+                PlaceName(word).text, symbol_of(cmp), value, now);
+}
+
+void describe_words(WaitRecord& record, Call call, const void* words, std::size_t count) {
+  describe_wait(record, call.name, WaitRecord::kNobody, "until one of %zu words at %s compares as asked",
+                count, PlaceName(words).text);
+}
+
 // A program that polls with the test functions may be all that runs on this core: let the PE that it waits
 // for run.
 void poll_progress() {

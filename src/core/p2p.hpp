@@ -65,6 +65,12 @@ class Words {
   bool paged_ = false;
 };
 
+/// Say that `call` waits until a word compares as asked with `value`, while it is `now`; or one of `count`
+/// words.
+[[gnu::cold]] void describe_word(WaitRecord& record, Call call, const char* argument, const void* word,
+                                 int cmp, long double value, long double now);
+[[gnu::cold]] void describe_words(WaitRecord& record, Call call, const void* words, std::size_t count);
+
 /// Gives the library a chance to act, for programs that poll with the test functions.
 void poll_progress();
 
@@ -72,7 +78,11 @@ template <class T>
 T wait_until(Call call, const char* argument, const T* word, int cmp, T value) {
   const Words<T> words(call, argument, word, 1, cmp);
   T now = words[0];
-  for (Waiter waiter; !compare(now, cmp, value); now = words[0]) waiter.pause();
+  const auto describe = [&](WaitRecord& record) {
+    describe_word(record, call, argument, word, cmp, static_cast<long double>(value),
+                  static_cast<long double>(words[0]));
+  };
+  for (Waiter waiter; !compare(now, cmp, value); now = words[0]) waiter.pause(describe);
   return now;
 }
 
@@ -145,7 +155,11 @@ void wait_all(Call call, const Elements<T>& e) {
   // Words are waited for one after the other: once satisfied, an element need not be looked at again.
   for (std::size_t i = 0; i < e.count; ++i) {
     if (!e.included(i)) continue;
-    for (Waiter waiter; !e.satisfied(now, i);) waiter.pause();
+    const auto describe = [&](WaitRecord& record) {
+      describe_word(record, call, "ivars", e.words + i, e.cmp, static_cast<long double>(e.values[i * e.step]),
+                    static_cast<long double>(now[i]));
+    };
+    for (Waiter waiter; !e.satisfied(now, i);) waiter.pause(describe);
   }
 }
 
@@ -153,7 +167,8 @@ template <class T>
 std::size_t wait_any(Call call, const Elements<T>& e) {
   const Words<T> now(call, "ivars", e.words, e.count, e.cmp);
   if (e.empty()) return SIZE_MAX;
-  for (Waiter waiter;; waiter.pause()) {
+  const auto describe = [&](WaitRecord& record) { describe_words(record, call, e.words, e.count); };
+  for (Waiter waiter;; waiter.pause(describe)) {
     const std::size_t i = any_satisfied(e, now, search_turn);
     if (i != SIZE_MAX) return i;
   }
@@ -164,7 +179,8 @@ std::size_t wait_some(Call call, const Elements<T>& e, std::size_t* indices) {
   const Words<T> now(call, "ivars", e.words, e.count, e.cmp);
   check_array(call, "indices", indices, e.count);
   if (e.empty()) return 0;
-  for (Waiter waiter;; waiter.pause()) {
+  const auto describe = [&](WaitRecord& record) { describe_words(record, call, e.words, e.count); };
+  for (Waiter waiter;; waiter.pause(describe)) {
     const std::size_t found = some_satisfied(e, now, indices);
     if (found > 0) return found;
   }

@@ -11,12 +11,13 @@
 namespace shm {
 namespace {
 
-void wait_for_completion(const Completion& completion) {
-  wait_for([&] { return completion.done(); });
+void wait_for_completion(const Completion& completion, Call call, int pe) {
+  wait_for([&] { return completion.done(); },
+           [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for PE %d to answer", pe); });
 }
 
-void put_to(Context& context, const Target& to, std::uintptr_t address, const void* source, std::size_t n,
-            int pe, Blocking blocking) {
+void put_to(Call call, Context& context, const Target& to, std::uintptr_t address, const void* source,
+            std::size_t n, int pe, Blocking blocking) {
   if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
   if (to.local != nullptr) {
     std::memcpy(to.local, source, n);
@@ -30,13 +31,13 @@ void put_to(Context& context, const Target& to, std::uintptr_t address, const vo
   } else {
     Completion completion;
     channel->ops->put(channel, pe, to.remote, source, n, false, &completion);
-    return wait_for_completion(completion);
+    return wait_for_completion(completion, call, pe);
   }
   rt.progress->posted();
 }
 
-void amo_at(Context& context, const Target& at, std::uintptr_t address, AtomicOp op, AtomicType type,
-            const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
+void amo_at(Call call, Context& context, const Target& at, std::uintptr_t address, AtomicOp op,
+            AtomicType type, const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
   if (at.region != nullptr) {
     return at.region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   }
@@ -47,11 +48,11 @@ void amo_at(Context& context, const Target& at, std::uintptr_t address, AtomicOp
   Completion* done = wait ? &completion : nullptr;
   if (rt.network->supports(op, type, fetch != nullptr)) {
     channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, done);
-    if (wait) return wait_for_completion(completion);
+    if (wait) return wait_for_completion(completion, call, pe);
     rt.progress->posted();
   } else {
     quiet_to(context, pe);  // a message keeps no order with what the channel has posted
-    amo_by_message(pe, at.remote, op, type, value, compare, fetch);
+    amo_by_message(call, pe, at.remote, op, type, value, compare, fetch);
   }
 }
 
@@ -61,7 +62,7 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
                 Blocking blocking) {
   if (n == 0) return check_pe(call, pe);
   const Target to = resolve(call, "dest", dest, n, pe);
-  put_to(context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
+  put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
 }
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
@@ -83,13 +84,13 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
   }
   Completion completion;
   channel->ops->get(channel, pe, dest, from.remote, n, &completion);
-  wait_for_completion(completion);
+  wait_for_completion(completion, call, pe);
 }
 
 void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, AtomicType type, void* at,
                 const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
   const Target target = resolve(call, argument, at, atomic_size(type), pe);
-  amo_at(context, target, reinterpret_cast<std::uintptr_t>(at), op, type, value, compare, fetch, pe,
+  amo_at(call, context, target, reinterpret_cast<std::uintptr_t>(at), op, type, value, compare, fetch, pe,
          blocking);
 }
 
@@ -98,19 +99,19 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
   const Target word = resolve(call, "sig_addr", signal, sizeof *signal, pe);
   if (n > 0) {
     const Target to = resolve(call, "dest", dest, n, pe);
-    put_to(context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
+    put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context);
   }
-  amo_at(context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr,
+  amo_at(call, context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr,
          nullptr, pe, Blocking::no);
 }
 
-void get_internal(void* dest, const void* source, std::size_t n, int pe) {
+void get_internal(Call call, void* dest, const void* source, std::size_t n, int pe) {
   Channel* channel = rt.world_context.channel;
   const RemoteAddress from{SegmentId::heap, reinterpret_cast<std::uintptr_t>(source) - rt.heap.origin};
   Completion completion;
   channel->ops->get(channel, pe, dest, from, n, &completion);
-  wait_for_completion(completion);
+  wait_for_completion(completion, call, pe);
 }
 
 }  // namespace shm

@@ -26,6 +26,6 @@ enum class Blocking : bool { no, yes };
                                      Blocking);
 
 /// The same for the runtime's own memory (core/internal), which is on another node.
-void get_internal(void* dest, const void* source, std::size_t n, int pe);
+void get_internal(Call call, void* dest, const void* source, std::size_t n, int pe);
 
 }  // namespace shm

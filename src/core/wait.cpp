@@ -18,7 +18,9 @@ constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yi
 
 }  // namespace
 
-void Waiter::pause_slowly() {
+void Waiter::pause_slowly(WaitReason reason) {
+  // A wait of a few polls is nobody's business, and shall not pay for being asked about.
+  if (rt.progress == nullptr || ++slow_pauses_ > kNetworkPolls) watch_.look(reason);
   if (armed_) return block();
   if (rt.progress != nullptr) {
     if (!gate_) gate_.emplace(*rt.progress);
@@ -34,7 +36,7 @@ void Waiter::pause_slowly() {
   if (!sleepy_) {
     sched_yield();
   } else if (gate_ && rt.network->wait_fd() >= 0) {
-    armed_ = gate_->arm();  // may itself do what is waited for: the caller looks once more before block()
+    armed_ = gate_->arm();   // may itself do what is waited for: the caller looks once more before block()
     if (!armed_) restart();  // there is work
   } else {
     const timespec time{0, sleep_time() * 1000};

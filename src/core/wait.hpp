@@ -7,12 +7,16 @@
 #include <optional>
 
 #include "base/spin.hpp"
+#include "base/wait_report.hpp"
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
 
 namespace shm {
 
-/// One blocked call:  `for (Waiter waiter; !condition();) waiter.pause();`
+/// One blocked call:  `for (Waiter waiter; !condition();) waiter.pause(describe);`
+///
+/// `describe(WaitRecord&)` says what is waited for (describe_wait); it is run by this thread when somebody
+/// asks.
 ///
 /// - The first rt.spin_polls pauses only poll: many when every PE of the node has a core, few when not.
 /// - Then each pause yields the core.
@@ -23,31 +27,43 @@ namespace shm {
 /// Where there is a network every pause also polls it, which keeps the agent gated off.
 class Waiter {
  public:
-  [[gnu::always_inline]] void pause() {
+  template <class Describe>
+  [[gnu::always_inline]] void pause(const Describe& describe) {
     if (polls_ < rt.spin_polls && rt.progress == nullptr) [[likely]] {
       ++polls_;
       cpu_pause();
       return;
     }
-    pause_slowly();
+    pause_slowly(WaitReason(describe));
+  }
+  void pause() {
+    pause([](WaitRecord& record) {
+      describe_wait(record, "the library", WaitRecord::kNobody, "for other PEs");
+    });
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  [[gnu::cold, gnu::noinline]] void pause_slowly();
+  [[gnu::cold, gnu::noinline]] void pause_slowly(WaitReason reason);
   void restart();
   void block();
   long sleep_time() const;
 
   unsigned polls_ = 0;
+  unsigned slow_pauses_ = 0;
   unsigned yields_ = 0;
   bool sleepy_ = false;
   bool armed_ = false;  // the next pause blocks
   Clock::time_point start_{};
   std::optional<Progress::Gate> gate_;
+  WaitWatch watch_;
 };
 
-/// Waits until `condition()` holds.
+/// Waits until `condition()` holds.  `describe` as for Waiter.
+template <class Condition, class Describe>
+void wait_for(Condition condition, const Describe& describe) {
+  for (Waiter waiter; !condition();) waiter.pause(describe);
+}
 template <class Condition>
 void wait_for(Condition condition) {
   for (Waiter waiter; !condition();) waiter.pause();

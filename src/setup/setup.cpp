@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/fatal.hpp"
+#include "base/wait_report.hpp"
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
 #include "coll/choose.hpp"
@@ -176,7 +177,9 @@ Status start_first(int thread_level) {
   if (Status status = open_services(); !status.ok()) return status;
   rt.npes = static_cast<unsigned>(world->boot->job().size);  // last: operations are possible from here on
   open_teams();
-  sync_world();
+  answer_wait_questions(rt.me, static_cast<int>(rt.npes),
+                        static_cast<double>(rt.env.wait_report.value_or(0)));
+  sync_world({"shmem_init"});
   if (rt.me == 0) {
     for (const std::string& sentence : misspelt_variables()) warn("%s", sentence.c_str());
   }
@@ -189,9 +192,9 @@ Status start_first(int thread_level) {
 
 // A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network
 // itself cannot tell, as its own last messages are still to be acknowledged.
-void close_services() {
+void close_services(Call call) {
   if (rt.progress != nullptr) {
-    quiet(rt.world_context);
+    quiet(rt.world_context, call);
     if (Status status = rt.boot->barrier(); !status.ok()) warn("shmem_finalize: %s", status.text().c_str());
     rt.progress->stop();
     delete rt.progress;
@@ -204,16 +207,16 @@ void close_services() {
 }
 
 // Ends what start_first() began.  The world stays: other threads of the program may still use its variables.
-void stop_last() {
+void stop_last(Call call) {
   destroy_contexts(nullptr);
-  quiet(rt.world_context);
+  quiet(rt.world_context, call);
   stop_session(rt.world_context);
   const StatValues stats = take_stats();
-  sync_world();
+  sync_world(call);
   if (rt.env.stats) print_statistics(stats);
   rt.memory->discard_heap(kInternalBytes);
-  sync_world();  // nobody may start anew, and write, before all pages are gone
-  close_services();
+  sync_world(call);  // nobody may start anew, and write, before all pages are gone
+  close_services(call);
   close_active_sets();
   close_teams();
   rt.npes = 0;
@@ -236,13 +239,13 @@ Status start_library(int thread_level) {
   return {};
 }
 
-void stop_library() {
+void stop_library(Call call) {
   const std::lock_guard lock(start_mutex);
   if (starts.load() > 1) {
-    quiet(rt.world_context);
-    sync_world();
+    quiet(rt.world_context, call);
+    sync_world(call);
   } else {
-    stop_last();
+    stop_last(call);
   }
   starts.fetch_sub(1);
 }
@@ -254,8 +257,11 @@ namespace {
 // A program that returns from main without shmem_finalize (start_pes has none) still ends in order.  One that
 // failed does not wait for the others, nor does a thread that is not the library's: the launcher ends them.
 void stop_at_exit(int status, void*) {
-  if (getpid() != owner || std::this_thread::get_id() != starter) return;
-  while (status == 0 && library_started()) stop_library();
+  if (getpid() != owner) return;
+  if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) return;
+  if (library_started()) announce_implied_end();
+  while (library_started()) stop_library({"the implied shmem_finalize"});
+  world->boot->end();
 }
 
 }  // namespace

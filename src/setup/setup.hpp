@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/status.hpp"
+#include "core/address.hpp"
 
 namespace shm {
 
@@ -10,7 +11,8 @@ namespace shm {
 Status start_library(int thread_level);
 
 /// Counts one start less; the last one completes communication and frees the heap.  Every one is a barrier.
-void stop_library();
+/// `call` is what the program has called, or has not.
+void stop_library(Call call);
 
 /// Whether more starts than stops have been counted.  Any thread, any time.
 bool library_started();

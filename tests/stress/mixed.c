@@ -222,6 +222,7 @@ int main(void) {
   CHECK(shmem_n_pes() <= kMostPes);
   static long seed;
   seed = (long)time(NULL);
+  shmem_barrier_all();
   const uint64_t common = seed_of_run((uint64_t)shmem_long_g(&seed, 0));
   dice.state = common * 1000 + (uint64_t)shmem_my_pe();
   places[0] = shmem_calloc(1, sizeof(Shared));

@@ -75,7 +75,7 @@ int execute(const std::string& program, const std::vector<std::string>& words) {
 ProcessState::ProcessState() {
   sigset_t handled;
   sigemptyset(&handled);
-  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2}) {
+  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, SIGURG}) {
     struct sigaction action {};
     sigaction(signal, nullptr, &action);
     // nohup means it; an ignored SIGINT is only how shells start background jobs.
@@ -230,9 +230,13 @@ void Children::read_failures() {
   while (read(failure_in_.get(), &failure, sizeof failure) == sizeof failure) failures_.push_back(failure);
 }
 
+void Children::signal(int pe, int signal) {
+  const Child& child = at(pe);
+  if (child.pid > 0 && !child.reaped) kill(-child.pid, signal);
+}
+
 void Children::signal_all(int signal) {
-  for (const Child& child : children_)
-    if (child.pid > 0 && !child.reaped) kill(-child.pid, signal);
+  for (int pe = 0; pe < size(); ++pe) this->signal(pe, signal);
 }
 
 }  // namespace oshrun

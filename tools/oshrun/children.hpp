@@ -73,8 +73,9 @@ class Children {
   std::vector<Exit> reap();
   std::optional<ExecFailure> exec_failure(int pe);
 
-  /// To the process groups of all PEs that have not been reaped.
+  /// To the process groups of all PEs, or of one, that have not been reaped.
   void signal_all(int signal);
+  void signal(int pe, int signal);
 
   Child& at(int pe) { return children_[static_cast<size_t>(pe)]; }
   int size() const { return static_cast<int>(children_.size()); }

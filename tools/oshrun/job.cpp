@@ -21,7 +21,7 @@ namespace oshrun {
 namespace {
 
 // What a ready descriptor is: kind in the upper half of the token, PE in the lower.
-enum Token : uint64_t { kSignals, kPmix, kPeOut, kPeErr, kSinkOut, kSinkErr, kTerminal, kPeInput };
+enum Token : uint64_t { kSignals, kPmix, kPeOut, kPeErr, kSinkOut, kSinkErr, kTerminal, kPeInput, kAnswers };
 
 constexpr uint64_t token_of(Token kind, int pe = 0) {
   return uint64_t{kind} << 32 | static_cast<uint32_t>(pe);
@@ -68,6 +68,8 @@ bool Job::start() {
   for (const std::string& name : missing_settings(options_))
     output_.say("oshrun: -x " + name + ": there is no such variable to pass on; ignored");
   prepare_environment(options_, session_.job_id);
+  inquiry_.listen(session_.job_id, children_.size());
+  if (inquiry_.fd() >= 0) watch(inquiry_.fd(), token_of(kAnswers), EPOLLIN);
   if (!start_children()) return false;
   bind_children();
   return start_server() && release_children();
@@ -152,7 +154,8 @@ void Job::wait_for_events() {
 /// Milliseconds until the next deadline, -1 if there is none.
 int Job::wait_limit() const {
   std::optional<Clock::time_point> next;
-  for (const auto& at : {timeout_at_, kill_at_, give_up_output_at_, output_.deadline(), input_.deadline()})
+  for (const auto& at : {timeout_at_, kill_at_, give_up_output_at_, output_.deadline(), input_.deadline(),
+                         inquiry_.deadline(), look_at_})
     if (at && (!next || *at < *next)) next = at;
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -163,6 +166,7 @@ void Job::check_deadlines() {
   const Clock::time_point now = Clock::now();
   if (output_.deadline() && *output_.deadline() <= now) output_.release_partial();
   if (input_.deadline() && *input_.deadline() <= now) input_.retry();
+  check_waits(now);
   if (kill_at_ && *kill_at_ <= now) kill_now();
   if (timeout_at_ && *timeout_at_ <= now) {
     timeout_at_.reset();
@@ -170,8 +174,10 @@ void Job::check_deadlines() {
     if (running_ > 0) {
       char seconds[32];
       snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(*options_.timeout).count());
-      fail(124,
-           std::string("oshrun: the job has not ended within ") + seconds + " s (--timeout); the job ends");
+      fail_after_asking(
+          124,
+          std::string("oshrun: the job has not ended within ") + seconds + " s (--timeout); the job ends",
+          Asking::kBeforeTimeout);
     }
   }
   if (give_up_output_at_ && *give_up_output_at_ <= now && running_ == 0) {
@@ -190,6 +196,7 @@ void Job::dispatch(uint64_t token) {
     case kSinkErr: return output_.sink(Stream::kErr).flush();
     case kTerminal: return input_.on_readable();
     case kPeInput: return input_.on_writable();
+    case kAnswers: return on_answers();
   }
 }
 
@@ -206,12 +213,14 @@ void Job::on_signal(int signal) {
     case SIGUSR2:
     case SIGCONT: return children_.signal_all(signal);
     case SIGTSTP: return stop_and_continue();
+    case shm::kAskSignal: static_cast<void>(exit_code_ || ask(Asking::kOnRequest)); return;
     default: break;
   }
   ++interrupts_;
   give_up_output_at_ = Clock::now() + (interrupts_ == 1 ? 2 * kGrace : kGrace * 0);
   if (interrupts_ == 1 && !exit_code_) {
-    fail(128 + signal, "oshrun: caught " + describe_signal(signal) + "; the job ends");
+    fail_after_asking(128 + signal, "oshrun: caught " + describe_signal(signal) + "; the job ends",
+                      Asking::kBeforeEnd);
   } else {
     kill_now();
   }
@@ -234,6 +243,7 @@ void Job::on_children() {
     janitor_.forget(children_.at(exit.pe).pid);
     if (exit.pe == 0) input_.close();
     policy_.exited(exit.pe, exit.wait_status);
+    watch_the_rest();
   }
   if (std::optional<Verdict> verdict = policy_.judge()) {
     if (!exit_code_) report(*verdict);
@@ -336,6 +346,8 @@ void Job::end(int exit_code) {
   if (!exit_code_) exit_code_ = exit_code;
   if (kill_at_) return;
   kill_at_ = Clock::now() + kGrace;
+  inquiry_.finish();
+  look_at_.reset();
   // PMIx complains when PEs die in mid-message, which they are about to do.
   output_.silence_libraries();
   children_.signal_all(SIGTERM);
@@ -357,6 +369,8 @@ void Job::drain() {
   }
   timeout_at_.reset();
   kill_at_.reset();
+  inquiry_.finish();
+  look_at_.reset();
 }
 
 void Job::clean_up() {

@@ -13,6 +13,7 @@
 #include "pmix_server.hpp"
 #include "policy.hpp"
 #include "session.hpp"
+#include "wait_inquiry.hpp"
 
 namespace oshrun {
 
@@ -54,6 +55,20 @@ class Job {
   void close_output(int pe, Stream stream);
   void update_interest();
 
+  // Who waits for whom (job_waits.cpp).
+  enum class Asking {
+    kOnRequest,
+    kBeforeTimeout,
+    kBeforeEnd,
+    kWhetherStuck
+  };  ///< what happens with the answers
+  bool ask(Asking purpose);
+  void fail_after_asking(int exit_code, const std::string& line, Asking purpose);
+  void on_answers();
+  void conclude_inquiry();
+  void watch_the_rest();
+  void check_waits(Clock::time_point now);
+
   // The end.
   void report(const Verdict& verdict);
   void fail(int exit_code, const std::string& line);
@@ -92,6 +107,11 @@ class Job {
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> give_up_output_at_;
   int interrupts_ = 0;
+
+  WaitInquiry inquiry_;
+  Asking asking_ = Asking::kOnRequest;
+  std::optional<Clock::time_point> look_at_;  ///< when to look whether the PEs that remain are stuck
+  std::chrono::seconds look_period_{0};       ///< 0: no PE has gone yet
 };
 
 }  // namespace oshrun

@@ -45,7 +45,8 @@ Output and end
 
 Options with two dashes also take their value after '=': --bind=core.
 Input: PE 0 reads the standard input of oshrun, the other PEs read nothing.
-Signals: ^C ends the job, a second ^C ends it at once. ^Z stops it. SIGUSR1 and SIGUSR2 reach every PE.
+Signals: ^C ends the job, a second ^C ends it at once. ^Z stops it. SIGUSR1 and SIGUSR2 reach every PE;
+SIGURG prints who waits for whom, and so do --timeout and ^C.
 Exit code: 0 when every PE succeeds, else the code of the PE that failed first (128 + number when a signal
 killed it); 2 wrong usage, 124 timeout, 126 not executable, 127 program not found, 130 ^C.
 

@@ -96,9 +96,9 @@ void Engine::release(Op* op) {
 
 // Makes what progress it can, then lets other threads have the lock.  Handlers run too, unless they run
 // already: a thread that only posts must still answer its peers, or both would wait for each other's buffers.
-void Engine::wait_room(int pe, Kind kind, int tries) {
-  static thread_local Clock::time_point since;
-  if (tries == 0) since = Clock::now();
+void Engine::wait_room(Stall& stall) {
+  if (stall.tries++ == 0) stall.since = Clock::now();
+  const int pe = stall.pe;
   const bool worked = reap();
   const bool messages = !arrived_.empty();
   lock_.unlock();
@@ -108,14 +108,19 @@ void Engine::wait_room(int pe, Kind kind, int tries) {
   }
   // A peer may have no room for us before we serve it.
   if (!worked && first_ != nullptr) first_->poll();
-  if (!worked && tries > 20) sched_yield();
-  if ((tries & 1023) == 1023 && Clock::now() - since > kConnectLimit) {
+  if (stall.tries > 20) {
+    stall.watch.look(WaitReason([pe](WaitRecord& record) {
+      describe_wait(record, "an operation", pe, "for room to send to PE %d", pe);
+    }));
+    if (!worked) sched_yield();
+  }
+  if ((stall.tries & 1023) == 0 && Clock::now() - stall.since > kConnectLimit) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
     std::scoped_lock guard(lock_);
-    if (has_credit(peer, kind) && ops_.in_use() < kBusy) {
+    if (has_credit(peer, stall.kind) && ops_.in_use() < kBusy) {
       fatal(
           "%s PE %d: libfabric %s has had no connection for %d s: the PE has died or does not make progress",
-          name(kind), pe, endpoint_->provider().c_str(), static_cast<int>(kConnectLimit.count()));
+          name(stall.kind), pe, endpoint_->provider().c_str(), static_cast<int>(kConnectLimit.count()));
     }
   }
   lock_.lock();

@@ -84,7 +84,7 @@ Op* Engine::take_op(OfiChannel* channel, int pe, Kind kind, Completion* completi
 Op* Engine::begin(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
   lock_.lock();
   const Peer& peer = peers_[static_cast<std::size_t>(pe)];
-  for (int tries = 0; !has_credit(peer, kind) || ops_.exhausted(); ++tries) wait_room(pe, kind, tries);
+  for (Stall stall{pe, kind}; !has_credit(peer, kind) || ops_.exhausted();) wait_room(stall);
   return take_op(channel, pe, kind, completion);
 }
 
@@ -96,7 +96,7 @@ void* Engine::take_buffer(Op* op, std::size_t n) {
 }
 
 void* Engine::wait_buffer(Op* op, std::size_t n) {
-  for (int tries = 0; take_buffer(op, n) == nullptr; ++tries) wait_room(op->pe, op->kind, tries);
+  for (Stall stall{op->pe, op->kind}; take_buffer(op, n) == nullptr;) wait_room(stall);
   return op->buffer;
 }
 

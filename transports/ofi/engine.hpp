@@ -22,6 +22,7 @@
 
 #include "base/spin.hpp"
 #include "base/stats.hpp"
+#include "base/wait_report.hpp"
 #include "net.hpp"
 #include "ofi/endpoint.hpp"
 #include "ofi/memory.hpp"
@@ -79,10 +80,7 @@ class Engine {
   template <class Attempt>
   void post(Op* op, Attempt attempt) {
     long code = attempt();
-    for (int tries = 0; code == -FI_EAGAIN; ++tries) {
-      wait_room(op->pe, op->kind, tries);
-      code = attempt();
-    }
+    for (Stall stall{op->pe, op->kind}; code == -FI_EAGAIN; code = attempt()) wait_room(stall);
     lock_.unlock();
     count(Stat::posts);
     if (code != 0) [[unlikely]]
@@ -119,7 +117,14 @@ class Engine {
   bool reap();
   void complete(Op* op);
   void release(Op* op);
-  void wait_room(int pe, Kind kind, int tries);
+  struct Stall {
+    int pe;
+    Kind kind;
+    int tries = 0;
+    std::chrono::steady_clock::time_point since{};
+    WaitWatch watch{};
+  };
+  void wait_room(Stall& stall);
   void report_error();
   [[noreturn, gnu::cold]] void fail_post(const Op& op, long code) const;
   [[noreturn, gnu::cold]] void fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const;

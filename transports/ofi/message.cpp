@@ -99,11 +99,11 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   std::unique_lock guard(lock_);
   if (pe != me_) {
-    for (int tries = 0;; ++tries) {
+    for (Stall stall{pe, Kind::message};;) {
       // Behind what a handler could not send, so that messages to one PE stay in order.
       if (peer.deferred == 0 && try_send(channel, pe, &header, message, n)) return;
       if (handling == this) break;
-      wait_room(pe, Kind::message, tries);
+      wait_room(stall);
       if (peer.deferred != 0) post_deferred();
     }
   }

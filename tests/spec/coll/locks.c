@@ -29,28 +29,37 @@ static void test_exclusion(long* lock, int rounds) {
   shmem_barrier_all();
 }
 
+/* White box: one more than the PE that queued up last, which the lock's home keeps in the low half of the
+ * word. */
+static int last_in_queue(const long* lock) {
+  int last = 0;
+  for (int pe = 0; pe < np; ++pe) last |= shmem_int_atomic_fetch((const int*)lock, pe);
+  return last;
+}
+
 /* The holder keeps the lock until the others have queued up one after the other: they are served in that
  * order. */
-static void test_order(void) {
+static void test_order(long* lock) {
   static long served[64];
   turns = ticket = 0;
   shmem_barrier_all();
-  if (me == 0) shmem_set_lock(&order_lock);
+  if (me == 0) shmem_set_lock(lock);
   shmem_barrier_all();
   if (me == 0) {
     for (int pe = 1; pe < np; ++pe) {
       shmem_long_p(&ticket, 1, pe);
-      usleep(30000); /* it queues up meanwhile */
+      while (last_in_queue(lock) != pe + 1) {
+      }
     }
     CHECK(shmem_test_lock(&static_lock) == 0); /* another lock is free */
     shmem_clear_lock(&static_lock);
-    shmem_clear_lock(&order_lock);
+    shmem_clear_lock(lock);
   } else {
     shmem_long_wait_until(&ticket, SHMEM_CMP_EQ, 1);
-    CHECK(shmem_test_lock(&order_lock) == 1); /* Semantics 130: held elsewhere, no waiting */
-    shmem_set_lock(&order_lock);
+    CHECK(shmem_test_lock(lock) == 1); /* Semantics 130: held elsewhere, no waiting */
+    shmem_set_lock(lock);
     served[0] = shmem_long_atomic_fetch_inc(&turns, 0) + 1;
-    shmem_clear_lock(&order_lock);
+    shmem_clear_lock(lock);
     CHECK(served[0] == me, "PE %d came %ldth", me, served[0]);
   }
   shmem_barrier_all();
@@ -64,7 +73,8 @@ int main(void) {
   long* locks = shmem_calloc(9, sizeof(long));
   test_exclusion(&static_lock, 300);
   for (int i = 0; i < 9; ++i) test_exclusion(locks + i, 40); /* also other homes */
-  test_order();
+  test_order(&order_lock);
+  for (int i = 0; i < 2; ++i) test_order(locks + i); /* on the heap, with other homes */
   shmem_free(locks);
   shmem_finalize();
   return 0;

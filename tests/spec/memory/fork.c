@@ -5,6 +5,12 @@
 
 #include "check.h"
 
+#ifdef __SANITIZE_THREAD__
+/* jemalloc takes all its locks around a fork, more than the detector of deadlocks can count. */
+const char* __tsan_default_options(void);
+const char* __tsan_default_options(void) { return "detect_deadlocks=0"; }
+#endif
+
 static volatile long word = 1;
 static volatile char large[1 << 20];
 

@@ -10,7 +10,7 @@ static long after_it = 7;
 
 /* The sanitizer's own memory is not ours. */
 static long resident_kilobytes(void) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
   return 0;
 #endif
   long kilobytes = -1;

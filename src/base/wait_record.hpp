@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a PE tells the launcher that asks who waits for whom: one datagram each, on a Unix socket.
+//
+// The launcher (tools/oshrun) listens on an abstract address named after the job and sends the PEs
+// kAskSignal; core/wait_report answers.  Both ends are built from this file; a datagram of another layout is
+// not looked at.
+#pragma once
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace shm {
+
+/// Asks a PE what its threads wait for.  Ignored by processes that do not know of it, and next to never used
+/// otherwise.
+inline constexpr int kAskSignal = SIGURG;
+
+struct WaitRecord {
+  static constexpr std::uint32_t kLayout = 0x41574101;  // to be changed with the members
+  static constexpr std::int32_t kNobody = -1;
+
+  enum class News : std::int32_t {
+    present,  // the PE has heard the question; as many reports follow as `waiting` says, unless a wait ends
+    waits,    // what one thread waits for
+    leaves,   // the program has ended without shmem_finalize, which is now called for it
+  };
+
+  std::uint32_t layout = kLayout;
+  News news = News::waits;
+  std::int32_t pe = kNobody;
+  std::int32_t waiting = 0;       // present: threads that wait
+  std::int32_t thread = 0;        // waits: the kernel's number of it
+  std::int32_t for_pe = kNobody;  // waits: the PE that must act, if it is known
+  double seconds = 0;             // waits: for how long
+  char call[64] = "";             // waits: as the program wrote it
+  char what[160] = "";            // waits: completes "<call> waits "
+};
+
+/// The address of the launcher of job `id` (environment variable ATOLL_JOB_ID).  Safe in signal handlers.
+inline socklen_t wait_report_address(const char* id, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  constexpr std::size_t kRoom = sizeof address.sun_path - 1;
+  std::size_t length = 1;  // the first byte, 0, says that the name is abstract
+  for (const char* part : {id, ".waits"}) {
+    for (; *part != '\0' && length < kRoom; ++part) address.sun_path[length++] = *part;
+  }
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+}
+
+}  // namespace shm

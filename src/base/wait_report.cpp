@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/wait_report.hpp"
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/fatal.hpp"
+
+namespace shm {
+namespace {
+
+std::atomic<std::uint32_t> asked{0};   // questions so far
+std::atomic<std::int32_t> waiting{0};  // threads that answer them
+
+// For the signal handler, which may use only what is ready: set before it is installed.
+char job_id[80];
+pid_t owner = -1;
+int self = WaitRecord::kNobody;
+char idle_line[160];
+
+double report_after = 0;  // seconds
+
+// Returns false if no launcher listens.  Safe in a signal handler.
+bool tell_launcher(const WaitRecord& record) {
+  if (job_id[0] == '\0') return false;
+  sockaddr_un address;
+  const socklen_t length = wait_report_address(job_id, address);
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const timeval patience{0, 200'000};  // the kernel keeps few datagrams, the launcher reads them fast
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const bool sent = sendto(fd, &record, sizeof record, MSG_NOSIGNAL,
+                           reinterpret_cast<const sockaddr*>(&address), length) == sizeof record;
+  close(fd);
+  return sent;
+}
+
+// Threads that wait answer themselves, within the time of their longest sleep.
+void on_question(int) {
+  const int error = errno;
+  if (getpid() == owner) {
+    WaitRecord record;
+    record.news = WaitRecord::News::present;
+    record.pe = self;
+    record.waiting = waiting.load(std::memory_order_relaxed);  // before they hear of the question
+    asked.fetch_add(1, std::memory_order_relaxed);
+    if (!tell_launcher(record) && record.waiting == 0) {
+      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, idle_line, std::strlen(idle_line));
+    }
+  }
+  errno = error;
+}
+
+}  // namespace
+
+void describe_wait(WaitRecord& record, const char* call, int for_pe, const char* format, ...) {
+  std::snprintf(record.call, sizeof record.call, "%s", call);
+  record.for_pe = for_pe;
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(record.what, sizeof record.what, format, arguments);
+  va_end(arguments);
+}
+
+void WaitWatch::join() {
+  joined_ = true;
+  waiting.fetch_add(1, std::memory_order_relaxed);
+  seen_ = asked.load(std::memory_order_relaxed);
+  since_ = Clock::now();
+}
+
+void WaitWatch::leave() { waiting.fetch_sub(1, std::memory_order_relaxed); }
+
+void WaitWatch::look(WaitReason reason) {
+  if (!joined_) return join();
+  const std::uint32_t questions = asked.load(std::memory_order_relaxed);
+  const bool watched = report_after > 0 && !told_;
+  if (questions == seen_ && !watched) [[likely]]
+    return;
+  const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+  if (questions != seen_) {
+    seen_ = questions;
+    report(reason, true, seconds);
+  } else if (seconds >= report_after) {
+    told_ = true;
+    report(reason, false, seconds);
+  }
+}
+
+void WaitWatch::report(WaitReason reason, bool asked_for, double seconds) const {
+  WaitRecord record;
+  record.pe = self;
+  record.thread = gettid();
+  record.seconds = seconds;
+  reason(record);
+  if (asked_for && tell_launcher(record)) return;
+  warn("%s waits %s; since %.1f s, in thread %d", record.call, record.what, seconds, record.thread);
+}
+
+void answer_wait_questions(int pe, int npes, double limit) {
+  if (owner >= 0) return;
+  if (const char* id = std::getenv("ATOLL_JOB_ID")) std::snprintf(job_id, sizeof job_id, "%s", id);
+  owner = getpid();
+  self = pe;
+  report_after = limit;
+  std::snprintf(idle_line, sizeof idle_line, "atoll: PE %d of %d: no thread waits in a call\n", pe, npes);
+  struct sigaction now {};
+  sigaction(kAskSignal, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
+  struct sigaction action {};
+  action.sa_handler = on_question;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigfillset(&action.sa_mask);
+  sigaction(kAskSignal, &action, nullptr);
+}
+
+void announce_implied_end() {
+  WaitRecord record;
+  record.news = WaitRecord::News::leaves;
+  record.pe = self;
+  tell_launcher(record);
+}
+
+}  // namespace shm

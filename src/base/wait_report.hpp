@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who waits for whom: what blocked calls wait for, told when somebody asks.  src/core/README.md has the whole
+// picture.
+//
+// A blocked thread looks itself, now and then, whether it is asked, and then describes its wait.  So nothing
+// is written down before that, a description may look at whatever the waiting call may look at, and nobody
+// reads another thread's data.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/wait_record.hpp"
+
+namespace shm {
+
+/// Fills in call, for_pe and what of a record.  Refers to the callable it was made from, which must outlive
+/// it.
+class WaitReason {
+ public:
+  template <class Describe>
+  explicit WaitReason(const Describe& describe)
+      : object_(&describe), run_([](const void* object, WaitRecord& record) {
+          (*static_cast<const Describe*>(object))(record);
+        }) {}
+  void operator()(WaitRecord& record) const { run_(object_, record); }
+
+ private:
+  const void* object_;
+  void (*run_)(const void*, WaitRecord&);
+};
+
+/// Sets call and what of a record, and the PE that must act (WaitRecord::kNobody: not known).  `format` as
+/// for printf; the text completes "<call> waits ".
+[[gnu::cold, gnu::format(printf, 4, 5)]] void describe_wait(WaitRecord& record, const char* call, int for_pe,
+                                                            const char* format, ...);
+
+/// One blocked thread's place among those that can be asked.
+class WaitWatch {
+ public:
+  WaitWatch() = default;
+  ~WaitWatch() {
+    if (joined_) [[unlikely]]
+      leave();
+  }
+  WaitWatch(const WaitWatch&) = delete;
+  WaitWatch& operator=(const WaitWatch&) = delete;
+
+  /// To be called again and again while the thread waits, from when it no longer merely polls.  Reports if
+  /// somebody has asked since the first call, or, once, if the wait has taken SHMEM_WAIT_REPORT seconds.
+  void look(WaitReason reason);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void join();
+  void leave();
+  void report(WaitReason reason, bool asked, double seconds) const;
+
+  Clock::time_point since_{};
+  std::uint32_t seen_ = 0;
+  bool joined_ = false;
+  bool told_ = false;
+};
+
+/// Makes this process one that answers kAskSignal, unless the program handles that signal itself.  `limit`:
+/// seconds after which a wait reports without being asked; 0: never.  The first call counts.
+void answer_wait_questions(int pe, int npes, double limit);
+
+/// Tells the launcher, if it listens, that this PE ends without shmem_finalize.
+void announce_implied_end();
+
+}  // namespace shm

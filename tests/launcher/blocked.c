@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs that never end by themselves, each in its own way: what they wait for is told by who asks
+ * (waits_test.py). */
+#include <pthread.h>
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static long locks[2], word, other_word, held;
+static int me, np;
+
+static void compute(void) {
+  for (;;) pause();
+}
+
+static void barrier(void) {
+  if (me == np - 1) compute();
+  shmem_barrier_all();
+}
+
+static void reduce(void) {
+  static int source, dest;
+  if (me == 0) compute();
+  shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &dest, &source, 1);
+}
+
+static void allocate(void) {
+  if (me == 1) compute();
+  shmem_malloc(64);
+}
+
+static void word_never_set(void) {
+  long* on_heap = shmem_calloc(8, sizeof(long));
+  shmem_long_wait_until(&on_heap[me], SHMEM_CMP_EQ, 1 + me);
+}
+
+static void* wait_for_other_word(void* unused) {
+  shmem_long_wait_until(&other_word, SHMEM_CMP_LT, -5);
+  return unused;
+}
+
+static void threads(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, wait_for_other_word, NULL);
+  shmem_long_wait_until(&word, SHMEM_CMP_GT, 7);
+}
+
+/* PE 0 has the lock for ever; the others queue up in the order of their numbers. */
+static void lock(void) {
+  if (me == 0) {
+    shmem_set_lock(&locks[0]);
+    shmem_long_p(&held, 1, 1 % np);
+    compute();
+  }
+  shmem_long_wait_until(&held, SHMEM_CMP_EQ, 1);
+  if (me + 1 < np) shmem_long_p(&held, 1, me + 1);
+  shmem_set_lock(&locks[0]);
+}
+
+/* Each has what the other wants; the rest waits for both. */
+static void circle(void) {
+  if (me < 2) shmem_set_lock(&locks[me]);
+  shmem_barrier_all();
+  if (me < 2) shmem_set_lock(&locks[1 - me]);
+  shmem_barrier_all();
+}
+
+/* Two synchronize in a team while the rest, and they, should do so in the world. */
+static void mismatch(void) {
+  shmem_team_t pair;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
+  if (me == 0)
+    shmem_team_sync(pair);
+  else
+    shmem_barrier_all();
+}
+
+/* The last PE does not even poll, so what goes to another node is not answered. */
+static void stopped(void) {
+  static long got;
+  shmem_barrier_all();
+  if (me == np - 1) raise(SIGSTOP);
+  if (me == 0)
+    for (;;) shmem_long_get(&got, &word, 1, np - 1);
+  if (me == 1)
+    for (;;) shmem_long_p(&word, 1, np - 1), shmem_quiet();
+  shmem_barrier_all();
+}
+
+static void leave(void) {
+  if (me == np - 1) exit(0);
+  shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(void);
+} cases[] = {{"barrier", barrier}, {"reduce", reduce}, {"malloc", allocate}, {"word", word_never_set},
+             {"threads", threads}, {"lock", lock},     {"circle", circle},   {"mismatch", mismatch},
+             {"stopped", stopped}, {"leave", leave},   {"compute", compute}};
+
+int main(int argc, char** argv) {
+  int provided;
+  if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 1;
+  me = shmem_my_pe();
+  np = shmem_n_pes();
+  if (me == 0) puts("started"), fflush(stdout);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+    if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) cases[i].run();
+  shmem_finalize();
+  return 0;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wait_summary.hpp"
+
+#include <gtest/gtest.h>
+
+namespace oshrun {
+namespace {
+
+using State = PeWaits::State;
+
+shm::WaitRecord wait(const char* call, int for_pe, double seconds = 2) {
+  shm::WaitRecord record;
+  record.for_pe = for_pe;
+  record.seconds = seconds;
+  snprintf(record.call, sizeof record.call, "%s", call);
+  snprintf(record.what, sizeof record.what, for_pe < 0 ? "until x" : "for PE %d", for_pe);
+  return record;
+}
+
+PeWaits waiting(const char* call, int for_pe, double seconds = 2) {
+  return {State::kPresent, false, {wait(call, for_pe, seconds)}};
+}
+
+const PeWaits computing{State::kPresent, false, {}};
+
+using Lines = std::vector<std::string>;
+
+TEST(PeList, JoinsRuns) {
+  EXPECT_EQ(pe_list({}), "");
+  EXPECT_EQ(pe_list({3}), "3");
+  EXPECT_EQ(pe_list({0, 1}), "0, 1");
+  EXPECT_EQ(pe_list({0, 1, 2, 5, 7, 8, 9}), "0-2, 5, 7-9");
+}
+
+TEST(Summary, GroupsThoseThatWaitForTheSame) {
+  EXPECT_EQ(summarize({waiting("barrier", 2), waiting("barrier", 2), computing}, 0),
+            (Lines{"PE 0, 1: barrier waits for PE 2 (2.0 s)",
+                   "PE 0, 1 wait in barrier for PE 2; PE 2 is computing (in no waiting call)"}));
+}
+
+TEST(Summary, FollowsATreeToItsLast) {
+  const Lines lines =
+      summarize({waiting("barrier", 1), waiting("barrier", 3), waiting("barrier", 0), computing}, 0);
+  EXPECT_EQ(lines.back(), "PE 0-2 wait in barrier for PE 3; PE 3 is computing (in no waiting call)");
+}
+
+TEST(Summary, DoesNotFollowIntoOtherCalls) {
+  const Lines lines = summarize({waiting("barrier", 1), waiting("lock", 2), computing}, 0);
+  EXPECT_EQ(
+      lines.back(),
+      "PE 0 waits in barrier for PE 1; PE 1 waits in lock for PE 2; PE 2 is computing (in no waiting call)");
+}
+
+TEST(Summary, NamesCirclesOnce) {
+  const Lines lines = summarize({waiting("sync", 2), waiting("lock", 2), waiting("lock", 1)}, 0);
+  EXPECT_EQ(
+      std::count_if(lines.begin(), lines.end(), [](const auto& l) { return l.starts_with("a deadlock"); }),
+      1);
+  EXPECT_EQ(lines[3], "a deadlock: PE 2 in lock waits for PE 1 in lock waits for PE 2");
+}
+
+TEST(Summary, SeesNoCircleWhereAnotherThreadMayAct) {
+  PeWaits two = waiting("lock", 0);
+  two.waits.push_back(wait("wait_until", shm::WaitRecord::kNobody));
+  for (const std::string& line : summarize({waiting("lock", 1), two}, 0))
+    EXPECT_FALSE(line.starts_with("a deadlock"));
+}
+
+TEST(Summary, LeavesOutShortWaits) {
+  EXPECT_EQ(summarize({waiting("get", 1, 0.01), computing}, 1), Lines{});
+  EXPECT_EQ(summarize({computing, computing}, 0), Lines{});
+  EXPECT_EQ(summarize({waiting("get", 1, 0.01), waiting("wait", -1, 3)}, 1).size(), 2U);
+}
+
+TEST(Summary, TellsOfPesThatDoNotWait) {
+  std::vector<PeWaits> pes{
+      waiting("wait_until", -1), {State::kEnded, true, {}}, {State::kFinalized, false, {}}, {}};
+  const std::string line = summarize(pes, 0).back();
+  EXPECT_NE(line.find("PE 1 is ended"), line.npos) << line;
+  EXPECT_NE(line.find("PE 2 is not between"), line.npos) << line;
+  EXPECT_NE(line.find("PE 3 is silent"), line.npos) << line;
+  EXPECT_NE(line.find("PE 1 returned from main without"), line.npos) << line;
+}
+
+TEST(Summary, BoundsItsLength) {
+  std::vector<PeWaits> pes;
+  for (int pe = 0; pe < 500; ++pe) pes.push_back(waiting(("call" + std::to_string(pe)).c_str(), -1));
+  EXPECT_LT(summarize(pes, 0).size(), 50U);
+}
+
+TEST(Summary, TakesPesThatDoNotExist) {
+  EXPECT_EQ(summarize({waiting("get", 77), waiting("get", -5)}, 0).size(), 3U);
+}
+
+TEST(AllWait, NeedsEveryLivingPe) {
+  const PeWaits ended{State::kEnded, false, {}};
+  EXPECT_TRUE(all_wait({waiting("a", 1, 5), ended}, 4));
+  EXPECT_FALSE(all_wait({waiting("a", 1, 3), ended}, 4));
+  EXPECT_FALSE(all_wait({waiting("a", 1, 5), computing}, 4));
+  EXPECT_FALSE(all_wait({waiting("a", 1, 5), {State::kFinalized, false, {}}}, 4));
+  EXPECT_FALSE(all_wait({ended}, 4));
+}
+
+}  // namespace
+}  // namespace oshrun

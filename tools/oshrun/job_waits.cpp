@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The part of the job's loop that asks who waits for whom: before a job is ended from outside, when somebody
+// sends SIGURG, and when a PE has gone while others remain.
+#include <algorithm>
+
+#include "job.hpp"
+
+namespace oshrun {
+namespace {
+
+/// What waits for less is not worth a word in a job that is merely interrupted.
+constexpr double kWorthTelling = 1.0;
+/// How long others may wait after a PE has gone before that is looked into; doubles each time.
+constexpr std::chrono::seconds kFirstLook{5};
+constexpr std::chrono::seconds kLastLook{80};
+/// All remaining PEs must have waited this long by then.
+constexpr double kStuck = 4.0;
+
+}  // namespace
+
+/// Returns false if there is nobody to ask; a question that is under way goes on, for the new purpose.
+bool Job::ask(Asking purpose) {
+  if (!inquiry_.deadline()) {
+    take_pmix_events();
+    std::vector<PeWaits> states(static_cast<size_t>(children_.size()));
+    bool anybody = false;
+    for (int pe = 0; pe < children_.size(); ++pe) {
+      PeWaits::State& state = states[static_cast<size_t>(pe)].state;
+      const bool member = policy_.state(pe) == PeState::kConnected;
+      if (children_.at(pe).reaped || policy_.state(pe) == PeState::kExited) {
+        state = PeWaits::State::kEnded;
+      } else if (!member) {
+        state = PeWaits::State::kFinalized;
+      }
+      anybody |= state == PeWaits::State::kSilent;
+    }
+    if (!anybody || inquiry_.fd() < 0) return false;
+    for (int pe = 0; pe < children_.size(); ++pe)
+      if (states[static_cast<size_t>(pe)].state == PeWaits::State::kSilent)
+        children_.signal(pe, shm::kAskSignal);
+    inquiry_.begin(std::move(states));
+  }
+  asking_ = purpose;
+  return true;
+}
+
+/// Like fail(), but first lets the PEs say what they wait for.
+void Job::fail_after_asking(int exit_code, const std::string& line, Asking purpose) {
+  if (exit_code_) return end(*exit_code_);
+  output_.say(line);
+  exit_code_ = exit_code;
+  if (!ask(purpose)) end(exit_code);
+}
+
+void Job::on_answers() {
+  inquiry_.take_answers();
+  if (inquiry_.anybody_left_early()) watch_the_rest();
+  if (inquiry_.deadline() && inquiry_.done()) conclude_inquiry();
+}
+
+void Job::conclude_inquiry() {
+  const std::vector<PeWaits> pes = inquiry_.finish();
+  const bool worth = asking_ != Asking::kWhetherStuck || all_wait(pes, kStuck);
+  if (worth) {
+    const double at_least =
+        asking_ == Asking::kBeforeTimeout || asking_ == Asking::kOnRequest ? 0 : kWorthTelling;
+    std::vector<std::string> lines = summarize(pes, at_least);
+    if (lines.empty() && asking_ == Asking::kOnRequest) lines.push_back("no PE waits");
+    for (const std::string& line : lines) output_.say("oshrun: " + line);
+  }
+  switch (asking_) {
+    case Asking::kOnRequest: break;
+    case Asking::kBeforeTimeout:
+    case Asking::kBeforeEnd: end(exit_code_.value_or(1)); break;
+    case Asking::kWhetherStuck:
+      if (worth) output_.say("oshrun: nothing can go on, because a PE has gone; end the job with ^C");
+      look_period_ = std::min(2 * look_period_, kLastLook);
+      if (!worth) look_at_ = Clock::now() + look_period_;
+      break;
+  }
+}
+
+/// A PE has gone, or is about to: others that wait for it would do so for ever.
+void Job::watch_the_rest() {
+  if (look_period_.count() > 0 || exit_code_ || children_.size() == 1) return;
+  look_period_ = kFirstLook;
+  look_at_ = Clock::now() + look_period_;
+}
+
+void Job::check_waits(Clock::time_point now) {
+  if (inquiry_.deadline() && *inquiry_.deadline() <= now) conclude_inquiry();
+  if (look_at_ && *look_at_ <= now) {
+    look_at_.reset();
+    if (!exit_code_ && !inquiry_.deadline() && !ask(Asking::kWhetherStuck)) look_period_ = kLastLook;
+  }
+}
+
+}  // namespace oshrun

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wait_inquiry.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace oshrun {
+namespace {
+
+/// Receives one datagram and says whether it is a record that a process of this user has sent: abstract
+/// addresses have no permissions of their own.
+bool receive(int fd, shm::WaitRecord& record, bool& ours) {
+  iovec data{&record, sizeof record};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t size = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0) return false;
+  ours = size == sizeof record && record.layout == shm::WaitRecord::kLayout;
+  const cmsghdr* head = CMSG_FIRSTHDR(&message);
+  if (head == nullptr || head->cmsg_type != SCM_CREDENTIALS) {
+    ours = false;
+  } else {
+    ours = ours && reinterpret_cast<const ucred*>(CMSG_DATA(head))->uid == getuid();
+  }
+  return true;
+}
+
+}  // namespace
+
+void WaitInquiry::listen(const std::string& job_id, int pes) {
+  left_early_.assign(static_cast<size_t>(pes), false);
+  sockaddr_un address;
+  const socklen_t length = shm::wait_report_address(job_id.c_str(), address);
+  UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int on = 1;
+  if (!fd || setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return;
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) return;
+  socket_ = std::move(fd);
+}
+
+void WaitInquiry::begin(std::vector<PeWaits> states) {
+  pes_ = std::move(states);
+  expected_.assign(pes_.size(), -1);
+  deadline_ = Clock::now() + kPatience;
+}
+
+void WaitInquiry::take_answers() {
+  shm::WaitRecord record;
+  bool ours = false;
+  while (socket_ && receive(socket_.get(), record, ours))
+    if (ours && record.pe >= 0 && static_cast<size_t>(record.pe) < left_early_.size()) take(record);
+}
+
+void WaitInquiry::take(const shm::WaitRecord& record) {
+  const auto pe = static_cast<size_t>(record.pe);
+  if (record.news == shm::WaitRecord::News::leaves) left_early_[pe] = true;
+  if (!deadline_) return;
+  if (record.news == shm::WaitRecord::News::present) {
+    expected_[pe] = record.waiting;
+    if (pes_[pe].state == PeWaits::State::kSilent) pes_[pe].state = PeWaits::State::kPresent;
+  } else if (record.news == shm::WaitRecord::News::waits) {
+    pes_[pe].waits.push_back(record);
+    pes_[pe].waits.back().call[sizeof record.call - 1] = '\0';
+    pes_[pe].waits.back().what[sizeof record.what - 1] = '\0';
+  }
+}
+
+bool WaitInquiry::done() const {
+  for (size_t pe = 0; pe < pes_.size(); ++pe) {
+    if (pes_[pe].state == PeWaits::State::kSilent) return false;
+    if (static_cast<int>(pes_[pe].waits.size()) < expected_[pe]) return false;
+  }
+  return true;
+}
+
+std::vector<PeWaits> WaitInquiry::finish() {
+  deadline_.reset();
+  for (size_t pe = 0; pe < pes_.size(); ++pe) {
+    pes_[pe].left_early = left_early_[pe];
+    std::sort(pes_[pe].waits.begin(), pes_[pe].waits.end(),
+              [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  }
+  return std::move(pes_);
+}
+
+bool WaitInquiry::anybody_left_early() const {
+  return std::find(left_early_.begin(), left_early_.end(), true) != left_early_.end();
+}
+
+}  // namespace oshrun

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fd.hpp"
+#include "wait_summary.hpp"
+
+// Asks the PEs who waits for whom. Main loop only.
+namespace oshrun {
+
+/// The socket that answers come to, and one question at a time: begin(), then take_answers() whenever the
+/// socket is readable, until done() or the deadline. PEs that end meanwhile are simply not heard of.
+class WaitInquiry {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// A thread that waits looks every few milliseconds; more time is for machines with more PEs than cores.
+  static constexpr std::chrono::milliseconds kPatience{1000};
+
+  /// Listens for the job. Without a socket (fd() < 0) nobody can be asked.
+  void listen(const std::string& job_id, int pes);
+  int fd() const { return socket_.get(); }
+
+  /// Begins a question; the caller sends shm::kAskSignal. `states` are those of all PEs: kSilent for those
+  /// that shall answer.
+  void begin(std::vector<PeWaits> states);
+  /// Reads what has come. Also at other times: PEs tell of themselves that they have left early.
+  void take_answers();
+  std::optional<Clock::time_point> deadline() const { return deadline_; }
+  /// Every PE that was asked has answered, for each of its threads.
+  bool done() const;
+  /// Ends the question.
+  std::vector<PeWaits> finish();
+
+  bool anybody_left_early() const;
+
+ private:
+  void take(const shm::WaitRecord& record);
+
+  UniqueFd socket_;
+  std::vector<PeWaits> pes_;
+  std::vector<int> expected_;  ///< reports, by PE; -1: it has not said how many
+  std::vector<bool> left_early_;
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace oshrun

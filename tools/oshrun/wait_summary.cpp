@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wait_summary.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace oshrun {
+namespace {
+
+using shm::WaitRecord;
+
+constexpr size_t kMostLines = 40;  ///< of groups: more say nothing to a person
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  snprintf(text, sizeof text, "%.1f s", seconds);
+  return text;
+}
+
+bool known(const std::vector<PeWaits>& pes, int pe) {
+  return pe >= 0 && static_cast<size_t>(pe) < pes.size();
+}
+const PeWaits& at(const std::vector<PeWaits>& pes, int pe) { return pes[static_cast<size_t>(pe)]; }
+
+/// The wait of `pe` in `call`, or null.
+const WaitRecord* wait_in(const std::vector<PeWaits>& pes, int pe, const std::string& call) {
+  if (!known(pes, pe)) return nullptr;
+  for (const WaitRecord& wait : at(pes, pe).waits)
+    if (call == wait.call && known(pes, wait.for_pe)) return &wait;
+  return nullptr;
+}
+
+/// In a tree of a collective call most wait for one that itself only waits: whom they all wait for in the
+/// end.
+int last_of_chain(const std::vector<PeWaits>& pes, const WaitRecord& wait) {
+  std::set<int> seen;
+  int pe = wait.for_pe;
+  while (const WaitRecord* next = wait_in(pes, pe, wait.call)) {
+    if (!seen.insert(pe).second) return wait.for_pe;  // a circle, which has a line of its own
+    pe = next->for_pe;
+  }
+  return pe;
+}
+
+/// One line for each group of PEs whose threads say the same.
+std::vector<std::string> group_lines(const std::vector<PeWaits>& pes, double at_least) {
+  struct Group {
+    std::vector<int> pes;
+    double longest = 0;
+  };
+  std::map<std::string, Group> groups;
+  std::vector<std::string> order;
+  for (size_t pe = 0; pe < pes.size(); ++pe) {
+    for (const WaitRecord& wait : pes[pe].waits) {
+      if (wait.seconds < at_least) continue;
+      const std::string text = std::string(wait.call) + " waits " + wait.what;
+      Group& group = groups[text];
+      if (group.pes.empty()) order.push_back(text);
+      if (group.pes.empty() || group.pes.back() != static_cast<int>(pe))
+        group.pes.push_back(static_cast<int>(pe));
+      group.longest = std::max(group.longest, wait.seconds);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const std::string& text : order) {
+    if (lines.size() == kMostLines) {
+      lines.push_back("... and " + std::to_string(order.size() - kMostLines) + " more");
+      break;
+    }
+    const Group& group = groups[text];
+    lines.push_back("PE " + pe_list(group.pes) + ": " + text + " (" + seconds_text(group.longest) + ")");
+  }
+  return lines;
+}
+
+/// Follows what the PEs wait for. A PE with a thread that does not wait is not stuck, which only the caller
+/// can judge: so a circle is looked for among PEs that wait in one thread.
+std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at_least) {
+  std::vector<std::string> lines;
+  std::set<int> done;
+  for (int start = 0; known(pes, start); ++start) {
+    std::vector<int> path;
+    int pe = start;
+    while (known(pes, pe) && !done.contains(pe) && at(pes, pe).waits.size() == 1) {
+      const WaitRecord& wait = at(pes, pe).waits.front();
+      if (wait.seconds < at_least || wait.for_pe == pe) break;
+      const auto before = std::find(path.begin(), path.end(), pe);
+      if (before != path.end()) {
+        std::string text = "a deadlock: ";
+        for (auto it = before; it != path.end(); ++it)
+          text += "PE " + std::to_string(*it) + " in " + at(pes, *it).waits.front().call + " waits for ";
+        lines.push_back(text + "PE " + std::to_string(pe));
+        break;
+      }
+      path.push_back(pe);
+      pe = wait.for_pe;
+    }
+    done.insert(path.begin(), path.end());
+  }
+  return lines;
+}
+
+std::string state_text(const PeWaits& pe) {
+  switch (pe.state) {
+    case PeWaits::State::kEnded: return "ended";
+    case PeWaits::State::kFinalized: return "not between shmem_init and shmem_finalize";
+    case PeWaits::State::kSilent: return "silent (it starts up, is stopped, or handles SIGURG itself)";
+    case PeWaits::State::kPresent: break;
+  }
+  return pe.waits.empty() ? "computing (in no waiting call)" : "waiting";
+}
+
+/// "PE 0-2 wait in shmem_barrier_all for PE 3; PE 3 is computing".
+std::string last_line(const std::vector<PeWaits>& pes, double at_least) {
+  std::map<std::pair<std::string, int>, std::vector<int>> waiting;  // (call, for whom) -> PEs
+  for (size_t pe = 0; pe < pes.size(); ++pe) {
+    for (const WaitRecord& wait : pes[pe].waits) {
+      if (wait.seconds < at_least) continue;
+      std::vector<int>& members = waiting[{wait.call, last_of_chain(pes, wait)}];
+      if (members.empty() || members.back() != static_cast<int>(pe)) members.push_back(static_cast<int>(pe));
+    }
+  }
+  std::string line;
+  for (const auto& [key, members] : waiting) {
+    line += (line.empty() ? "PE " : "; PE ") + pe_list(members) +
+            (members.size() > 1 ? " wait in " : " waits in ") + key.first;
+    if (key.second >= 0) line += " for PE " + std::to_string(key.second);
+  }
+  std::map<std::string, std::vector<int>> others;
+  for (size_t pe = 0; pe < pes.size(); ++pe) {
+    if (pes[pe].waits.empty()) others[state_text(pes[pe])].push_back(static_cast<int>(pe));
+  }
+  for (const auto& [state, members] : others)
+    line += "; PE " + pe_list(members) + (members.size() > 1 ? " are " : " is ") + state;
+  std::vector<int> early;
+  for (size_t pe = 0; pe < pes.size(); ++pe) {
+    if (pes[pe].left_early) early.push_back(static_cast<int>(pe));
+  }
+  if (!early.empty()) line += "; PE " + pe_list(early) + " returned from main without shmem_finalize";
+  return line;
+}
+
+}  // namespace
+
+std::string pe_list(const std::vector<int>& pes) {
+  std::string text;
+  for (size_t i = 0; i < pes.size();) {
+    size_t last = i;
+    while (last + 1 < pes.size() && pes[last + 1] == pes[last] + 1) ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(pes[i]);
+    if (last > i) text += (last == i + 1 ? ", " : "-") + std::to_string(pes[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::vector<std::string> summarize(const std::vector<PeWaits>& pes, double at_least) {
+  std::vector<std::string> lines = group_lines(pes, at_least);
+  if (lines.empty()) return lines;
+  for (std::string& line : circle_lines(pes, at_least)) lines.push_back(std::move(line));
+  lines.push_back(last_line(pes, at_least));
+  return lines;
+}
+
+bool all_wait(const std::vector<PeWaits>& pes, double seconds) {
+  bool any = false;
+  for (const PeWaits& pe : pes) {
+    if (pe.state == PeWaits::State::kEnded) continue;
+    if (pe.waits.empty()) return false;
+    for (const WaitRecord& wait : pe.waits)
+      if (wait.seconds < seconds) return false;
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace oshrun

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/wait_record.hpp"
+
+// From what the PEs say they wait for to lines that a person can act on. No system calls: not thread safe,
+// unit-tested.
+namespace oshrun {
+
+/// What is known of one PE when the question was asked.
+struct PeWaits {
+  enum class State {
+    kSilent,     ///< has not answered: it is stopped, or the program handles the signal itself
+    kPresent,    ///< has answered; it computes if it has no waits
+    kFinalized,  ///< runs, and is no member of the job any more, or not yet
+    kEnded,      ///< its process has ended
+  };
+  State state = State::kSilent;
+  bool left_early = false;  ///< has returned from main without shmem_finalize
+  std::vector<shm::WaitRecord> waits;
+};
+
+/// "0-2, 5"; `pes` ascending.
+std::string pe_list(const std::vector<int>& pes);
+
+/// Lines without a prefix: one for each group of PEs that wait for the same thing, one for each circle, and
+/// one that says which PEs all others wait for in the end and what these do. Empty if no PE waits for
+/// `at_least` seconds.
+std::vector<std::string> summarize(const std::vector<PeWaits>& pes, double at_least);
+
+/// Whether no PE of the job can act any more: all that have not ended wait, for at least `seconds`.
+bool all_wait(const std::vector<PeWaits>& pes, double seconds);
+
+}  // namespace oshrun
