@@ -111,7 +111,7 @@ case_showme() {
   link=$("$oshcc" --showme:link)
   expect "$compile" "-I"
   refute "$compile" "-latoll"
-  expect "$link" "-latoll"
+  expect "$link" "-latoll -lm"
   expect "$link" "-rpath"
   eval "cc $compile -c \"$here/hello.c\" -o hello.o"
   eval "cc hello.o -o hello $link"

@@ -3,13 +3,13 @@
  * long to go on, ATOLL_TEST_SEED repeats a run (what the lanes do, not how they interleave),
  * ATOLL_STRESS_LANES sets the number of threads of a PE. */
 #include "concurrent.h"
+#include "duration.h"
 
 enum { kRoundsOfALife = 6 };
 
 static Lane lanes[kLanes];
 static int lane_count = 3;
 static int steps_of_a_round;
-static long keep_going;
 
 static Team describe(shmem_team_t handle) {
   Team team = {.handle = handle, .me = shmem_team_my_pe(handle), .n = shmem_team_n_pes(handle)};
@@ -94,18 +94,6 @@ static void close_lanes(void) {
     if (i > 0) shmem_team_destroy(lanes[i].base);
   }
   shmem_free(lanes[0].memory);
-}
-
-/* PE 0 looks at the clock. */
-static int go_on(double end) {
-  if (shmem_my_pe() == 0) {
-    keep_going = now_seconds() < end;
-    for (int pe = 1; pe < shmem_n_pes(); ++pe) shmem_long_p(&keep_going, keep_going, pe);
-  }
-  shmem_barrier_all();
-  const int answer = (int)keep_going;
-  shmem_barrier_all();
-  return answer;
 }
 
 static void start(void) {

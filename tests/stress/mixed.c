@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "duration.h"
 
 enum { kWords = 512, kCounters = 8, kSlots = 64, kMessage = 24, kMostPes = 16, kSources = 1 << 16 };
 
@@ -41,7 +42,6 @@ static Known known[2];
 static Random dice;
 static long sources[kSources]; /* of nonblocking puts: unchanged until quiet */
 static size_t used_sources;
-static long keep_going;
 
 static void forget_order(void) {
   memset(known[0].unordered, 0, sizeof known[0].unordered);
@@ -202,18 +202,6 @@ static void verify(int p) {
     CHECK_EQ(shmem_uint64_g(&places[p]->signals[shmem_my_pe()], pe), known[p].sent[pe]);
   }
   verify_counters(p);
-}
-
-/* PE 0 looks at the clock. */
-static int go_on(double end) {
-  if (shmem_my_pe() == 0) {
-    keep_going = now_seconds() < end;
-    for (int pe = 1; pe < shmem_n_pes(); ++pe) shmem_long_p(&keep_going, keep_going, pe);
-  }
-  shmem_barrier_all();
-  const int answer = (int)keep_going;
-  shmem_barrier_all();
-  return answer;
 }
 
 int main(void) {
