@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a PE tells the launcher that asks who waits for whom: one datagram each, on a Unix socket.
 //
-// The launcher (tools/oshrun) listens on an abstract address named after the job and sends the PEs
-// kAskSignal; core/wait_report answers.  Both ends are built from this file; a datagram of another layout is
-// not looked at.
+// The launcher (tools/oshrun) listens on an abstract address named after the job, and asks by a datagram of
+// one byte to an address that each PE listens on: a signal would cut short the program's own sleeps and
+// polls. base/wait_report answers.  Both ends are built from this file; a report of another layout is not
+// looked at.
 #pragma once
 
 #include <signal.h>
@@ -13,11 +14,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 
 namespace shm {
 
-/// Asks a PE what its threads wait for.  Ignored by processes that do not know of it, and next to never used
-/// otherwise.
+/// Asks a PE what its threads wait for, where no launcher of ours can.  Ignored by processes that do not know
+/// of it, and next to never used otherwise.
 inline constexpr int kAskSignal = SIGURG;
 
 struct WaitRecord {
@@ -41,16 +43,27 @@ struct WaitRecord {
   char what[160] = "";            // waits: completes "<call> waits "
 };
 
-/// The address of the launcher of job `id` (environment variable ATOLL_JOB_ID).  Safe in signal handlers.
-inline socklen_t wait_report_address(const char* id, sockaddr_un& address) {
+/// The abstract address whose name is all `parts` in a row.  Safe in signal handlers.
+inline socklen_t abstract_address(std::initializer_list<const char*> parts, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
   constexpr std::size_t kRoom = sizeof address.sun_path - 1;
   std::size_t length = 1;  // the first byte, 0, says that the name is abstract
-  for (const char* part : {id, ".waits"}) {
+  for (const char* part : parts) {
     for (; *part != '\0' && length < kRoom; ++part) address.sun_path[length++] = *part;
   }
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+}
+
+/// Where the launcher of job `id` (environment variable ATOLL_JOB_ID) hears reports.  Safe in signal
+/// handlers.
+inline socklen_t wait_report_address(const char* id, sockaddr_un& address) {
+  return abstract_address({id, ".waits"}, address);
+}
+
+/// Where a PE of that job hears questions.
+inline socklen_t wait_question_address(const char* id, int pe, sockaddr_un& address) {
+  return abstract_address({id, ".ask.", std::to_string(pe).c_str()}, address);
 }
 
 }  // namespace shm

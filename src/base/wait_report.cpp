@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/wait_report.hpp"
 
+#include <pthread.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -41,20 +42,55 @@ bool tell_launcher(const WaitRecord& record) {
   return sent;
 }
 
-// Threads that wait answer themselves, within the time of their longest sleep.
+// Threads that wait answer themselves, within the time of their longest sleep.  Safe in a signal handler.
+void answer() {
+  WaitRecord record;
+  record.news = WaitRecord::News::present;
+  record.pe = self;
+  record.waiting = waiting.load(std::memory_order_relaxed);  // before they hear of the question
+  asked.fetch_add(1, std::memory_order_relaxed);
+  if (!tell_launcher(record) && record.waiting == 0) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, idle_line, std::strlen(idle_line));
+  }
+}
+
 void on_question(int) {
   const int error = errno;
-  if (getpid() == owner) {
-    WaitRecord record;
-    record.news = WaitRecord::News::present;
-    record.pe = self;
-    record.waiting = waiting.load(std::memory_order_relaxed);  // before they hear of the question
-    asked.fetch_add(1, std::memory_order_relaxed);
-    if (!tell_launcher(record) && record.waiting == 0) {
-      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, idle_line, std::strlen(idle_line));
-    }
-  }
+  if (getpid() == owner) answer();
   errno = error;
+}
+
+// The thread that hears the launcher's questions, for as long as the process lives.
+void* hear_questions(void* descriptor) {
+  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(descriptor));
+  char question;
+  while (recv(fd, &question, sizeof question, 0) >= 0 || errno == EINTR) answer();
+  return nullptr;
+}
+
+// Without it nothing is lost but answers to the launcher.
+void listen_to_launcher() {
+  sockaddr_un address;
+  const socklen_t length = wait_question_address(job_id, self, address);
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    close(fd);
+    return;
+  }
+  constexpr std::size_t kStack = 256 << 10;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
+  pthread_t thread;
+  const auto descriptor = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
+  if (pthread_create(&thread, &attributes, hear_questions, descriptor) != 0) close(fd);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
 }
 
 }  // namespace
@@ -110,6 +146,7 @@ void answer_wait_questions(int pe, int npes, double limit) {
   self = pe;
   report_after = limit;
   std::snprintf(idle_line, sizeof idle_line, "atoll: PE %d of %d: no thread waits in a call\n", pe, npes);
+  if (job_id[0] != '\0') listen_to_launcher();
   struct sigaction now {};
   sigaction(kAskSignal, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;

@@ -62,8 +62,9 @@ class WaitWatch {
   bool told_ = false;
 };
 
-/// Makes this process one that answers kAskSignal, unless the program handles that signal itself.  `limit`:
-/// seconds after which a wait reports without being asked; 0: never.  The first call counts.
+/// Makes this process one that answers the launcher, on a thread of its own, and kAskSignal, unless the
+/// program handles that signal itself.  `limit`: seconds after which a wait reports without being asked; 0:
+/// never.  The first call counts.
 void answer_wait_questions(int pe, int npes, double limit);
 
 /// Tells the launcher, if it listens, that this PE ends without shmem_finalize.

@@ -233,18 +233,20 @@ void Outgoing::send(std::size_t part) {
   sent_ = part;
 }
 
-// The mark must not overtake the data: where the network does not order them it waits for their completion.
+// The mark must not overtake the data, nor the mark before it, which the next parcel of that mark would take
+// for its own: where the network does not order them it waits for their completion.
 void Outgoing::put(std::size_t part) {
   Channel* channel = rt.world_context.channel;
-  Completion& completion = *puts_.emplace_back(std::make_unique<Completion>());
+  const auto completion = [this] { return puts_.emplace_back(std::make_unique<Completion>()).get(); };
   const RemoteAddress to{at_.segment, at_.offset + sent_};
-  channel->ops->put(channel, pe_, to, data_ + sent_, part - sent_, false, &completion);
-  if (!channel->ops->fence(channel)) {
+  channel->ops->put(channel, pe_, to, data_ + sent_, part - sent_, false, completion());
+  const bool ordered = channel->ops->fence(channel);
+  if (!ordered) {
     channel->ops->flush(channel);
-    wait_to_take(completion);
+    finish();
   }
   const std::uint64_t there = mark_of(part, n_);
-  channel->ops->put(channel, pe_, mark_, &there, sizeof there, true, nullptr);
+  channel->ops->put(channel, pe_, mark_, &there, sizeof there, true, ordered ? nullptr : completion());
   channel->ops->flush(channel);
   count.puts.fetch_add(2, std::memory_order_relaxed);
 }

@@ -36,7 +36,8 @@ static_assert(sizeof(Cell) == 128);
 inline constexpr int kSlots = 512;
 inline constexpr int kCells = 16;  // phases that a PE may be ahead of the slowest, plus one
 
-/// What PEs of other nodes write when they have put data here (coll/mail): bytes so far.
+/// What PEs of other nodes write when they have put data here (coll/mail): a bit for each piece that is
+/// there.
 inline constexpr int kMailMarks = 4096;
 
 /// Where operands from other nodes arrive (coll/scratch).

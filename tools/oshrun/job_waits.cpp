@@ -35,9 +35,6 @@ bool Job::ask(Asking purpose) {
       anybody |= state == PeWaits::State::kSilent;
     }
     if (!anybody || inquiry_.fd() < 0) return false;
-    for (int pe = 0; pe < children_.size(); ++pe)
-      if (states[static_cast<size_t>(pe)].state == PeWaits::State::kSilent)
-        children_.signal(pe, shm::kAskSignal);
     inquiry_.begin(std::move(states));
   }
   asking_ = purpose;

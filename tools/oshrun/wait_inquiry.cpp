@@ -35,6 +35,7 @@ bool receive(int fd, shm::WaitRecord& record, bool& ours) {
 
 void WaitInquiry::listen(const std::string& job_id, int pes) {
   left_early_.assign(static_cast<size_t>(pes), false);
+  job_id_ = job_id;
   sockaddr_un address;
   const socklen_t length = shm::wait_report_address(job_id.c_str(), address);
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -47,6 +48,15 @@ void WaitInquiry::listen(const std::string& job_id, int pes) {
 void WaitInquiry::begin(std::vector<PeWaits> states) {
   pes_ = std::move(states);
   expected_.assign(pes_.size(), -1);
+  for (size_t pe = 0; pe < pes_.size(); ++pe) {
+    if (pes_[pe].state != PeWaits::State::kSilent) continue;
+    // A PE that does not hear it stays silent.
+    sockaddr_un address;
+    const socklen_t length = shm::wait_question_address(job_id_.c_str(), static_cast<int>(pe), address);
+    const char question = '?';
+    static_cast<void>(sendto(socket_.get(), &question, sizeof question, MSG_NOSIGNAL,
+                             reinterpret_cast<const sockaddr*>(&address), length));
+  }
   deadline_ = Clock::now() + kPatience;
 }
 

@@ -23,8 +23,7 @@ class WaitInquiry {
   void listen(const std::string& job_id, int pes);
   int fd() const { return socket_.get(); }
 
-  /// Begins a question; the caller sends shm::kAskSignal. `states` are those of all PEs: kSilent for those
-  /// that shall answer.
+  /// Begins a question. `states` are those of all PEs: kSilent for those that shall answer.
   void begin(std::vector<PeWaits> states);
   /// Reads what has come. Also at other times: PEs tell of themselves that they have left early.
   void take_answers();
@@ -40,6 +39,7 @@ class WaitInquiry {
   void take(const shm::WaitRecord& record);
 
   UniqueFd socket_;
+  std::string job_id_;
   std::vector<PeWaits> pes_;
   std::vector<int> expected_;  ///< reports, by PE; -1: it has not said how many
   std::vector<bool> left_early_;

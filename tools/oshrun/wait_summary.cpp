@@ -107,7 +107,7 @@ std::string state_text(const PeWaits& pe) {
   switch (pe.state) {
     case PeWaits::State::kEnded: return "ended";
     case PeWaits::State::kFinalized: return "not between shmem_init and shmem_finalize";
-    case PeWaits::State::kSilent: return "silent (it starts up, is stopped, or handles SIGURG itself)";
+    case PeWaits::State::kSilent: return "silent (it starts up, or is stopped)";
     case PeWaits::State::kPresent: break;
   }
   return pe.waits.empty() ? "computing (in no waiting call)" : "waiting";

@@ -181,11 +181,16 @@ void Batcher::note_fence(Lane& of) {
 
 void Batcher::wait_for_fenced(int pe) {
   Lane& to = lane(pe);
+  std::uint64_t barrier;  // of the fences so far: other threads may go on with theirs
+  {
+    const std::scoped_lock guard(lock_);
+    note_fence(to);
+    barrier = to.barrier;
+  }
   for (;;) {
     {
       const std::scoped_lock guard(lock_);
-      note_fence(to);
-      if (to.acked >= to.barrier) return;
+      if (to.acked >= barrier) return;
     }
     want(pe);
     pause();
