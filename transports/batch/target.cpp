@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/fatal.hpp"
+#include "base/peer_stores.hpp"
 
 namespace shm::batch {
 namespace {
@@ -17,6 +18,7 @@ void store_word(std::byte* to, const std::byte* from) {
 }
 
 void store(std::byte* to, const std::byte* from, std::size_t n) {
+  const PeerStores in_the_name_of_a_peer;
   const bool word = n != 0 && reinterpret_cast<std::uintptr_t>(to) % n == 0;
   switch (word ? n : 0) {
     case 1: return store_word<std::uint8_t>(to, from);
