@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/peer_stores.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
@@ -37,7 +38,10 @@ void execute(void*, int from_pe, const std::byte* message, std::size_t) {
   Request request;
   std::memcpy(&request, message, sizeof request);
   Reply reply{0, request.waiting};
-  atomic_apply(request.op, request.type, here(request.at), &request.value, &request.compare, &reply.result);
+  {
+    const PeerStores in_the_name_of_a_peer;
+    atomic_apply(request.op, request.type, here(request.at), &request.value, &request.compare, &reply.result);
+  }
   rt.progress->send(from_pe, static_cast<std::uint16_t>(MessageId::amo_reply), &reply, sizeof reply);
 }
 

@@ -18,7 +18,6 @@ void store_word(std::byte* to, const std::byte* from) {
 }
 
 void store(std::byte* to, const std::byte* from, std::size_t n) {
-  const PeerStores in_the_name_of_a_peer;
   const bool word = n != 0 && reinterpret_cast<std::uintptr_t>(to) % n == 0;
   switch (word ? n : 0) {
     case 1: return store_word<std::uint8_t>(to, from);
@@ -43,6 +42,7 @@ std::byte* Target::reach(int from_pe, const RecordHead& head, std::size_t n) con
 }
 
 std::vector<std::byte> Target::apply(int from_pe, const std::byte* packet, std::size_t n) const {
+  const PeerStores in_the_name_of_a_peer;
   PacketHead head;
   if (n < sizeof head) refuse(from_pe, "without a head");
   std::memcpy(&head, packet, sizeof head);
