@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/wait_report.hpp"
 
-#include <pthread.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -10,8 +9,10 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 
 namespace shm {
 namespace {
@@ -60,15 +61,14 @@ void on_question(int) {
   errno = error;
 }
 
-// The thread that hears the launcher's questions, for as long as the process lives.
-void* hear_questions(void* descriptor) {
-  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(descriptor));
+// Returns when the socket fails, which it does not.
+void hear_questions(int fd) {
   char question;
   while (recv(fd, &question, sizeof question, 0) >= 0 || errno == EINTR) answer();
-  return nullptr;
 }
 
-// Without it nothing is lost but answers to the launcher.
+// A thread hears the launcher's questions for as long as the process lives.  Without it nothing is lost but
+// answers.
 void listen_to_launcher() {
   sockaddr_un address;
   const socklen_t length = wait_question_address(job_id, self, address);
@@ -78,19 +78,11 @@ void listen_to_launcher() {
     close(fd);
     return;
   }
-  constexpr std::size_t kStack = 256 << 10;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStack);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
-  pthread_t thread;
-  const auto descriptor = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
-  if (pthread_create(&thread, &attributes, hear_questions, descriptor) != 0) close(fd);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
+  try {
+    start_service_thread("atoll-asked", [fd] { hear_questions(fd); }).detach();
+  } catch (const std::system_error&) {  // no threads are left
+    close(fd);
+  }
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 #include "core/progress.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "base/fatal.hpp"
+#include "base/service_thread.hpp"
 
 namespace shm {
 namespace {
@@ -63,13 +62,7 @@ Progress::~Progress() {
 
 void Progress::start() {
   stop_.store(false);
-  // The agent must not take the program's signals.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &old);
-  agent_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  pthread_setname_np(agent_.native_handle(), "atoll-agent");
+  agent_ = start_service_thread("atoll-agent", [this] { run(); });
 }
 
 void Progress::stop() {
@@ -169,7 +162,7 @@ bool Progress::gated() {
 // Blocks until there is work, or for a nap where the network cannot say.
 void Progress::block_agent() {
   asleep_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in posted()
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in rouse()
   if (network_.wait_fd() < 0) {
     wait_for_descriptor(-1, nap_);
     nap_ = std::min(nap_ * 2, kLongestNap);
