@@ -21,6 +21,11 @@ static void barrier(void) {
   shmem_barrier_all();
 }
 
+static void nap(void) {
+  if (me == 0 && sleep(300) != 0) fputs("a sleep was cut short\n", stderr);
+  shmem_barrier_all();
+}
+
 static void reduce(void) {
   static int source, dest;
   if (me == 0) compute();
@@ -100,7 +105,7 @@ static const struct {
   void (*run)(void);
 } cases[] = {{"barrier", barrier}, {"reduce", reduce}, {"malloc", allocate}, {"word", word_never_set},
              {"threads", threads}, {"lock", lock},     {"circle", circle},   {"mismatch", mismatch},
-             {"stopped", stopped}, {"leave", leave},   {"compute", compute}};
+             {"stopped", stopped}, {"leave", leave},   {"compute", compute}, {"nap", nap}};
 
 int main(int argc, char** argv) {
   int provided;

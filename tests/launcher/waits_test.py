@@ -82,6 +82,12 @@ class Waits(OnBothPlaces):
             job.expect(r"^oshrun: PE 0-2 wait in shmem_barrier_all for PE 3; PE 3 is computing \(in no waiting call\)$",
                        r"^oshrun: PE .*2: shmem_barrier_all waits for PE 3, which has not come as far")
 
+    def test_who_sleeps_is_not_woken_by_the_question(self):
+        for job in self.jobs("nap"):
+            for _ in range(2):
+                job.expect(r"^oshrun: PE 1-3 wait in shmem_barrier_all for PE 0; PE 0 is computing")
+            self.assertNotIn("cut short", job.text)
+
     def test_one_pe_misses_a_reduction(self):
         for job in self.jobs("reduce"):
             job.expect(r"^oshrun: PE 1-3 wait in shmem_int_sum_reduce for PE 0; PE 0 is computing")
