@@ -342,6 +342,22 @@ class Streams(Launcher):
                                                           for text in ("a %d" % pe, "end")))
         self.assertEqual(sorted(err.splitlines()), ["[%d]<err> b %d" % (pe, pe) for pe in range(3)])
 
+    def test_what_all_pes_say_is_shown_once(self):
+        script = "echo atoll: PE $PMIX_RANK of 4 on h: no such thing >&2; echo own $PMIX_RANK >&2"
+        _, err = self.run_job(0, "-n", 4, "sh", "-c", script)
+        self.assertEqual(sorted(re.findall(r"^own (\d)$", err, re.M)), list("0123"))
+        # PEs that start late say it anew: each is named once, and a summary names a PE that was shown.
+        shown = re.findall(r"^atoll: PE (\d) of 4 on h: no such thing$", err, re.M)
+        named = list(shown)
+        for pes, first in re.findall(r"^oshrun: PE ([0-9, -]+) said the same as PE (\d)$", err, re.M):
+            self.assertIn(first, shown)
+            for part in pes.split(", "):
+                ends = [int(pe) for pe in part.split("-")]
+                named += [str(pe) for pe in range(ends[0], ends[-1] + 1)]
+        self.assertEqual(sorted(named), list("0123"))
+        _, err = self.run_job(0, "-n", 4, "--tag-output", "sh", "-c", script)
+        self.assertEqual(len(re.findall("no such thing", err)), 4)
+
     def test_lines_do_not_mix(self):
         # All but PE 0, whose unfinished lines may be prompts, write their lines in two pieces.
         script = ("i=0; while [ $i -lt 3000 ]; do if [ $PMIX_RANK = 0 ]; then echo PE 0 line $i; else "

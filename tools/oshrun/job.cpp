@@ -164,7 +164,7 @@ int Job::wait_limit() const {
 
 void Job::check_deadlines() {
   const Clock::time_point now = Clock::now();
-  if (output_.deadline() && *output_.deadline() <= now) output_.release_partial();
+  output_.on_time(now);
   if (input_.deadline() && *input_.deadline() <= now) input_.retry();
   check_waits(now);
   if (kill_at_ && *kill_at_ <= now) kill_now();
@@ -367,6 +367,7 @@ void Job::drain() {
       close_output(pe, stream);
     }
   }
+  output_.finish_all();
   timeout_at_.reset();
   kill_at_.reset();
   inquiry_.finish();

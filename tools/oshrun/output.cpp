@@ -83,7 +83,8 @@ Output::Output(int pes, Tag tag)
     : err_fd_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)),
       out_(STDOUT_FILENO),
       err_(err_fd_.get()),
-      one_pe_(pes == 1) {
+      one_pe_(pes == 1),
+      tagged_(tag == Tag::kRank) {
   lines_.reserve(2 * static_cast<size_t>(pes));
   for (int pe = 0; pe < pes; ++pe) {
     const std::string rank = std::string("[").append(std::to_string(pe)).append("]");
@@ -102,20 +103,44 @@ void Output::feed(int pe, Stream stream, std::string_view bytes) {
   lines.feed(bytes, ready);
   if (one_pe_) {
     lines.release(ready);
-  } else if (pe == 0 && lines.holds_releasable() && (!deadline_ || !ready.empty())) {
-    deadline_ = Clock::now() + kPatience;
+  } else if (pe == 0 && lines.holds_releasable() && (!release_at_ || !ready.empty())) {
+    release_at_ = Clock::now() + kPatience;
   }
-  sink(stream).write(ready);
+  pass_on(pe, stream, ready);
+}
+
+void Output::pass_on(int pe, Stream stream, const std::string& ready) {
+  // Tags are for those who want to see every PE's own lines.
+  const bool all = stream == Stream::kOut || one_pe_ || tagged_;
+  sink(stream).write(all ? ready : repeats_.first_of(pe, ready, Clock::now()));
 }
 
 void Output::finish(int pe, Stream stream) {
   std::string ready;
   assembler(pe, stream).finish(ready);
-  sink(stream).write(ready);
+  pass_on(pe, stream, ready);
+}
+
+std::optional<Output::Clock::time_point> Output::deadline() const {
+  const std::optional<Clock::time_point> summary_at = repeats_.deadline();
+  if (!release_at_ || !summary_at) return release_at_ ? release_at_ : summary_at;
+  return std::min(*release_at_, *summary_at);
+}
+
+void Output::on_time(Clock::time_point now) {
+  if (release_at_ && *release_at_ <= now) release_partial();
+  summarize_repeats(now);
+}
+
+void Output::finish_all() { summarize_repeats(Clock::time_point::max()); }
+
+void Output::summarize_repeats(Clock::time_point until) {
+  if (const std::string lines = repeats_.summary(until); !lines.empty())
+    err_.write((err_.ends_line() ? "" : "\n") + lines);
 }
 
 void Output::release_partial() {
-  deadline_.reset();
+  release_at_.reset();
   for (Stream stream : {Stream::kOut, Stream::kErr}) {
     std::string ready;
     assembler(0, stream).release(ready);

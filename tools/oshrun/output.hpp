@@ -8,6 +8,7 @@
 
 #include "fd.hpp"
 #include "options.hpp"
+#include "repeats.hpp"
 
 // What the PEs print, on its way to the launcher's own output. Owned and used by the main loop: not thread
 // safe.
@@ -88,9 +89,11 @@ class Output {
   /// One line of the launcher itself on standard error, on a line of its own.
   void say(const std::string& line);
 
-  /// When release_partial() has something to do.
-  std::optional<Clock::time_point> deadline() const { return deadline_; }
-  void release_partial();
+  /// When on_time() has something to do: a prompt waits to be shown, or a summary to be said.
+  std::optional<Clock::time_point> deadline() const;
+  void on_time(Clock::time_point now);
+  /// Nothing more will come.
+  void finish_all();
 
   Sink& sink(Stream stream) { return stream == Stream::kOut ? out_ : err_; }
   bool empty() const { return out_.empty() && err_.empty(); }
@@ -101,13 +104,18 @@ class Output {
 
  private:
   LineAssembler& assembler(int pe, Stream stream);
+  void pass_on(int pe, Stream stream, const std::string& ready);
+  void release_partial();
+  void summarize_repeats(Clock::time_point until);
 
   UniqueFd err_fd_;  ///< a second descriptor for standard error
   Sink out_;
   Sink err_;
   bool one_pe_;
+  bool tagged_;
   std::vector<LineAssembler> lines_;  ///< two for each PE
-  std::optional<Clock::time_point> deadline_;
+  std::optional<Clock::time_point> release_at_;
+  Repeats repeats_;
 };
 
 }  // namespace oshrun

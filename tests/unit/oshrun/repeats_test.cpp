@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "repeats.hpp"
+
+#include <gtest/gtest.h>
+
+namespace oshrun {
+namespace {
+
+using namespace std::chrono_literals;
+const Repeats::Clock::time_point kStart{};
+
+std::string line(int pe, const std::string& text) {
+  return "atoll: PE " + std::to_string(pe) + " of 4 on h: " + text + "\n";
+}
+
+TEST(Repeats, OneOfTheSamePassesAndTheOthersAreNamed) {
+  Repeats repeats;
+  EXPECT_EQ(repeats.first_of(2, line(2, "shmem_init: no"), kStart), line(2, "shmem_init: no"));
+  for (int pe : {0, 3, 0}) EXPECT_EQ(repeats.first_of(pe, line(pe, "shmem_init: no"), kStart), "");
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "oshrun: PE 0, 3 said the same as PE 2\n");
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "");
+}
+
+TEST(Repeats, LinesWithoutANameAreTheSameToo) {
+  Repeats repeats;
+  EXPECT_EQ(repeats.first_of(0, "atoll: shmem_init: X=1\n", kStart), "atoll: shmem_init: X=1\n");
+  EXPECT_EQ(repeats.first_of(1, "atoll: shmem_init: X=1\n", kStart), "");
+}
+
+TEST(Repeats, WhatDiffersOrIsNotTheLibrarysPasses) {
+  Repeats repeats;
+  for (int pe = 0; pe < 3; ++pe) {
+    const std::string own = line(pe, "PE " + std::to_string(pe) + " is wrong");
+    EXPECT_EQ(repeats.first_of(pe, own, kStart), own);
+    for (const char* text : {"usage: x\n", "\n", "atoll: unfinished", "an atoll: \n"})
+      EXPECT_EQ(repeats.first_of(pe, text, kStart), text);
+  }
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "");
+}
+
+TEST(Repeats, OnePeMayRepeatItself) {
+  Repeats repeats;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(repeats.first_of(1, line(1, "again"), kStart), line(1, "again"));
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "");
+}
+
+TEST(Repeats, OnlyTheRepeatedLinesOfATextAreTaken) {
+  Repeats repeats;
+  repeats.first_of(0, line(0, "a"), kStart);
+  EXPECT_EQ(repeats.first_of(1, "x\n" + line(1, "a") + line(1, "b") + "y", kStart), "x\n" + line(1, "b") + "y");
+}
+
+TEST(Repeats, WhatWasSaidIsForgotten) {
+  Repeats repeats;
+  EXPECT_FALSE(repeats.deadline().has_value());
+  repeats.first_of(0, line(0, "a"), kStart);
+  repeats.first_of(1, line(1, "a"), kStart + 50ms);
+  ASSERT_EQ(repeats.deadline(), kStart + 50ms + Repeats::kTogether);
+  EXPECT_EQ(repeats.summary(kStart + 200ms), "");
+  EXPECT_EQ(repeats.summary(*repeats.deadline()), "oshrun: PE 1 said the same as PE 0\n");
+  EXPECT_EQ(repeats.first_of(1, line(1, "a"), kStart + 3s), line(1, "a"));
+}
+
+}  // namespace
+}  // namespace oshrun

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "repeats.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "wait_summary.hpp"
+
+namespace oshrun {
+namespace {
+
+constexpr std::string_view kHead = "atoll: ";
+
+/// What a line of the library says, without who says it ("PE 2 of 4 on host: "), which is missing before
+/// shmem_init knows.
+std::string_view text_of(std::string_view line) {
+  line.remove_prefix(kHead.size());
+  if (!line.starts_with("PE ")) return line;
+  const size_t end = line.find(": ");
+  return end == std::string_view::npos ? line : line.substr(end + 2);
+}
+
+}  // namespace
+
+bool Repeats::repeats(int pe, std::string_view line, Clock::time_point now) {
+  if (!line.starts_with(kHead) || !line.ends_with('\n')) return false;
+  const std::string_view text = text_of(line);
+  auto at = said_.find(text);
+  if (at == said_.end()) at = said_.emplace(text, Said{pe, {}, {}}).first;
+  Said& said = at->second;
+  said.forget_at = now + kTogether;
+  if (pe == said.first_pe) return false;
+  said.others.insert(pe);
+  return true;
+}
+
+std::string Repeats::first_of(int pe, std::string_view text, Clock::time_point now) {
+  std::string kept;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    if (!repeats(pe, line, now)) kept += line;
+    text.remove_prefix(line.size());
+  }
+  return kept;
+}
+
+std::optional<Repeats::Clock::time_point> Repeats::deadline() const {
+  std::optional<Clock::time_point> first;
+  for (const auto& [text, said] : said_)
+    if (!first || said.forget_at < *first) first = said.forget_at;
+  return first;
+}
+
+std::string Repeats::summary(Clock::time_point until) {
+  std::string lines;
+  for (auto at = said_.begin(); at != said_.end();) {
+    const Said& said = at->second;
+    if (said.forget_at > until) {
+      ++at;
+      continue;
+    }
+    if (const std::vector<int> others(said.others.begin(), said.others.end()); !others.empty())
+      lines +=
+          "oshrun: PE " + pe_list(others) + " said the same as PE " + std::to_string(said.first_pe) + "\n";
+    at = said_.erase(at);
+  }
+  return lines;
+}
+
+}  // namespace oshrun

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+// A mistake in a setting or a call is often every PE's mistake: the library's line about it is worth reading
+// once. Used by the main loop only: not thread safe.
+namespace oshrun {
+
+/// Passes on what PEs write to standard error, but for the library's lines ("atoll: ...") that another PE has
+/// just said in the same words; who has said them follows in one line.
+class Repeats {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// PEs that say the same within this time of each other say it together.
+  static constexpr std::chrono::milliseconds kTogether{500};
+
+  /// `text` of `pe`, whole lines but for the last, without the lines that repeat another PE's.
+  std::string first_of(int pe, std::string_view text, Clock::time_point now);
+
+  /// When summary() has something to say or to forget.
+  std::optional<Clock::time_point> deadline() const;
+  /// Lines that say which PEs have repeated what was said before `until`, which is then forgotten.
+  std::string summary(Clock::time_point until);
+
+ private:
+  struct Said {
+    int first_pe = 0;
+    std::set<int> others;
+    Clock::time_point forget_at;
+  };
+  bool repeats(int pe, std::string_view line, Clock::time_point now);
+
+  std::map<std::string, Said, std::less<>> said_;  ///< by text without the PE's name
+};
+
+}  // namespace oshrun
