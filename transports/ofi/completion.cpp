@@ -100,7 +100,7 @@ void Engine::wait_room(Stall& stall) {
   if (stall.tries++ == 0) stall.since = Clock::now();
   const int pe = stall.pe;
   const bool worked = reap();
-  const bool messages = !arrived_.empty();
+  const bool messages = inbox_.survey() || !arrived_.empty();
   lock_.unlock();
   if (messages && poller_.try_lock()) {
     deliver();

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "ofi/ring.hpp"
+
 namespace shm::ofi {
 namespace {
 
@@ -31,6 +33,7 @@ fi_info* make_hints(const Library& library, const Quirk& quirk) {
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->tx_attr->msg_order = FI_ORDER_SAS;
   hints->rx_attr->msg_order = FI_ORDER_SAS;
+  if (quirk.inbox) hints->tx_attr->inject_size = RingCursor::kLargestEntry;
   return hints;
 }
 

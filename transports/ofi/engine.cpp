@@ -37,16 +37,24 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
 // Members go in reverse order: buffers, registrations, the rest of libfabric's objects.
 Engine::~Engine() { endpoint_->stop(); }
 
+Result<RemoteSegment> Engine::open_inbox() {
+  if (!endpoint_->quirk().inbox) return RemoteSegment{};
+  if (Status status = inbox_.open(); !status.ok()) return status;
+  return memory_.expose(inbox_.base(), Inbox::bytes());
+}
+
 Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
   me_ = me;
   sink_ = sink;
   probes_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
   peers_.resize(static_cast<std::size_t>(npes));
+  expected_.resize(static_cast<std::size_t>(npes));
   for (int pe = 0; pe < npes; ++pe) {
     Result<PeerAddress> address = decode_address(lookup(pe));
     if (!address.ok()) return Status::error("PE " + std::to_string(pe) + ": " + address.status().text());
     Peer& peer = peers_[static_cast<std::size_t>(pe)];
     peer.segments = address.value().segments;
+    peer.inbox = address.value().inbox;
     if (pe == me) continue;  // nothing goes there by wire
     // All at once, here: 1 us each, and the connection itself is made by the first operation anyway.
     if (fi_av_insert(endpoint_->av(), address.value().name.data(), 1, &peer.address, 0, nullptr) != 1) {
@@ -106,9 +114,11 @@ bool Engine::poll() {
   lock_.lock();
   bool worked = reap();
   if (!deferred_.empty() || !unposted_.empty()) worked |= post_deferred();
-  backlog_.store(!deferred_.empty() || !unposted_.empty() || !to_self_.empty(), std::memory_order_relaxed);
-  if (!worked && ops_.in_use() != 0 && ++empty_polls_ % 16 == 0) watch();
-  const bool messages = !arrived_.empty() || !to_self_.empty();
+  if (grants_owed_) tell_grants();
+  backlog_.store(!deferred_.empty() || !unposted_.empty() || !to_self_.empty() || grants_owed_,
+                 std::memory_order_relaxed);
+  const bool messages = inbox_.survey() || !arrived_.empty() || !to_self_.empty();
+  if (!worked && !messages && ops_.in_use() != 0 && ++empty_polls_ % 16 == 0) watch();
   lock_.unlock();
   if (messages) worked |= deliver();
   poller_.unlock();
@@ -120,8 +130,10 @@ bool Engine::may_block() {
   std::scoped_lock guard(lock_);
   if (ops_.in_use() != 0) watch();
   block_limit_us_.store(ops_.in_use() != 0 ? kWatchUs : -1, std::memory_order_relaxed);
-  const bool idle = arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty();
-  return idle && endpoint_->may_sleep();
+  const bool idle =
+      arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty() && !grants_owed_;
+  return idle && endpoint_->may_sleep() &&
+         !inbox_.survey();  // in this order: the second may store what the third sees
 }
 
 }  // namespace shm::ofi

@@ -25,6 +25,7 @@
 #include "base/wait_report.hpp"
 #include "net.hpp"
 #include "ofi/endpoint.hpp"
+#include "ofi/inbox.hpp"
 #include "ofi/memory.hpp"
 #include "ofi/op.hpp"
 #include "ofi/slab.hpp"
@@ -40,6 +41,10 @@ class Engine {
   /// for that one itself.
   Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Engine* first = nullptr);
   ~Engine();
+
+  /// Lets peers write short messages into this process where that is faster; returns what they must know of
+  /// it (size 0: it is not).  Once, before connect(), on the engine that peers know.
+  Result<RemoteSegment> open_inbox();
 
   /// Inserts all addresses, registers the pools, and posts the receives unless there is no sink: messages go
   /// over the first engine.  Once, before any operation.
@@ -137,9 +142,11 @@ class Engine {
   Status post_receives();
   bool post_receive(Receive* receive);
   bool deliver();
+  void deliver_ordinary(Receive* receive);
   bool post_deferred();
-  bool try_send(OfiChannel* channel, int pe, const MessageHeader* header, const void* payload, std::size_t n);
-  void deliver_one(const std::byte* bytes, std::size_t n);
+  bool try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n);
+  bool write_inbox(Peer& peer, const MessageHeader& header, const void* payload, std::size_t n);
+  void tell_grants();
 
   bool has_credit(const Peer& peer, Kind kind) const {
     return peer.outstanding < credits_ && (kind != Kind::message || peer.messages < kMessageCredits);
@@ -160,16 +167,19 @@ class Engine {
   MessageSink sink_ = nullptr;
   std::vector<Peer> peers_;
 
-  Slab ops_;       // Op
-  Slab small_;     // bounce buffers of kCopyLimit
-  Slab large_;     // bounce buffers of kMessageBuffer
-  Slab incoming_;  // receive buffers
+  Inbox inbox_;                          // open if the provider's row says so
+  std::vector<std::uint16_t> expected_;  // with poller_: sequence of the next message, by PE
+  Slab ops_;                             // Op
+  Slab small_;                           // bounce buffers of kCopyLimit
+  Slab large_;                           // bounce buffers of kMessageBuffer
+  Slab incoming_;                        // receive buffers
   std::vector<Receive> receives_;
   std::vector<Receive*> arrived_;     // in order of arrival, handlers not yet run
   std::vector<Receive*> unposted_;    // handlers run, provider had no room
   std::deque<Deferred> deferred_;     // in order per PE
+  bool grants_owed_ = false;          // provider had no room for a grant
   std::atomic<bool> backlog_{false};  // something waits for a poll; may say so a poll too long
-  std::deque<std::vector<std::byte>> to_self_;
+  std::deque<Deferred> to_self_;
   std::uint32_t round_ = 0;
   std::atomic<std::uint32_t> polls_{0};  // written with poller_
 

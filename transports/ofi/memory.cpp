@@ -15,9 +15,10 @@ struct WireHeader {
   std::uint16_t name_length;
   std::uint32_t reserved;
   RemoteSegments segments;
+  RemoteSegment inbox;
 };
-static_assert(sizeof(WireHeader) == 8 + 24 * kSegments);
-constexpr std::uint16_t kVersion = 1;
+static_assert(sizeof(WireHeader) == 8 + 24 * (kSegments + 1));
+constexpr std::uint16_t kVersion = 2;
 
 }  // namespace
 
@@ -26,7 +27,8 @@ Result<std::vector<std::byte>> encode_address(const PeerAddress& address) {
     return Status::error("libfabric: the provider's endpoint name of " + std::to_string(address.name.size()) +
                          " bytes is longer than Atoll can exchange");
   }
-  const WireHeader header{kVersion, static_cast<std::uint16_t>(address.name.size()), 0, address.segments};
+  const WireHeader header{kVersion, static_cast<std::uint16_t>(address.name.size()), 0, address.segments,
+                          address.inbox};
   std::vector<std::byte> bytes(sizeof header + address.name.size());
   std::memcpy(bytes.data(), &header, sizeof header);
   std::memcpy(bytes.data() + sizeof header, address.name.data(), address.name.size());
@@ -40,7 +42,7 @@ Result<PeerAddress> decode_address(std::span<const std::byte> bytes) {
   if (header.version != kVersion) return Status::error("libfabric: the peer runs another version of Atoll");
   if (bytes.size() < sizeof header + header.name_length)
     return Status::error("libfabric: the peer's address is cut");
-  return PeerAddress{bytes.subspan(sizeof header, header.name_length), header.segments};
+  return PeerAddress{bytes.subspan(sizeof header, header.name_length), header.segments, header.inbox};
 }
 
 Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t access) {
@@ -57,14 +59,20 @@ Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t
 
 Status Memory::add_segment(SegmentId id, void* base, std::size_t size) {
   if (size == 0) return {};
-  Result<fid_mr*> mr = enroll(base, size, FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE);
-  if (!mr.ok()) return mr.status();
+  Result<RemoteSegment> remote = expose(base, size);
+  if (!remote.ok()) return remote.status();
   const auto index = static_cast<std::size_t>(id);
   base_[index] = static_cast<std::byte*>(base);
-  remote_[index] = {endpoint_.uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(base) : 0,
-                    fi_mr_key(mr.value()), size};
-  ranges_.push_back({base_[index], size, Handle<fid_mr>(mr.value())});
+  remote_[index] = remote.value();
   return {};
+}
+
+Result<RemoteSegment> Memory::expose(void* base, std::size_t size) {
+  Result<fid_mr*> mr = enroll(base, size, FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE);
+  if (!mr.ok()) return mr.status();
+  ranges_.push_back({static_cast<std::byte*>(base), size, Handle<fid_mr>(mr.value())});
+  return RemoteSegment{endpoint_.uses_virtual_addresses() ? reinterpret_cast<std::uint64_t>(base) : 0,
+                       fi_mr_key(mr.value()), size};
 }
 
 Status Memory::share(const Memory& first) {

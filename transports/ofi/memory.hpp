@@ -23,10 +23,11 @@ struct RemoteSegment {
 };
 using RemoteSegments = std::array<RemoteSegment, kSegments>;
 
-/// What a process tells its peers: endpoint name and segments.
+/// What a process tells its peers: endpoint name, segments, and where it takes short messages (inbox.hpp).
 struct PeerAddress {
   std::span<const std::byte> name;
   RemoteSegments segments;
+  RemoteSegment inbox{};
 };
 
 /// The bytes of Network::address(): version, length of the name, segments, name.  All PEs of a job run the
@@ -48,7 +49,10 @@ class Memory {
   /// Makes this the memory of a further endpoint of the process: the same segments, as local memory only.
   Status share(const Memory& first);
 
-  /// What peers must know of them.
+  /// Registers memory that peers write into; returns what they must know of it.
+  Result<RemoteSegment> expose(void* base, std::size_t size);
+
+  /// What peers must know of the segments.
   const RemoteSegments& segments() const { return remote_; }
 
   /// This process's own bytes at `at`, for operations to itself.

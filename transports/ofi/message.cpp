@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages: a pool of posted receives, handlers on the polling thread, sends that never wait inside a
 // handler.
+#include <rdma/fi_rma.h>
+
 #include <cstring>
 #include <string>
 
@@ -11,6 +13,13 @@ namespace shm::ofi {
 namespace {
 
 thread_local const Engine* handling = nullptr;  // engine whose handler this thread is running
+
+// What the inbox does with a message.
+auto run_handler(const MessageSink& sink) {
+  return [&sink](const MessageHeader& header, const std::byte* payload, std::size_t n) {
+    sink(header.from_pe, header.id, payload, n);
+  };
+}
 
 }  // namespace
 
@@ -37,11 +46,23 @@ bool Engine::post_receive(Receive* receive) {
   return code == 0;
 }
 
-void Engine::deliver_one(const std::byte* bytes, std::size_t n) {
+// With poller_, without lock_.  Runs the handler of a message that came the ordinary way, and before it those
+// of earlier ones that were written into the inbox: these are there, since the stream brought them first.
+void Engine::deliver_ordinary(Receive* receive) {
   MessageHeader header;
-  if (n < sizeof header) fatal("libfabric: a message of %zu bytes did not come from Atoll", n);
-  std::memcpy(&header, bytes, sizeof header);
-  sink_(header.from_pe, header.id, bytes + sizeof header, n - sizeof header);
+  if (receive->length < sizeof header)
+    fatal("libfabric: a message of %zu bytes did not come from Atoll", receive->length);
+  std::memcpy(&header, receive->data, sizeof header);
+  std::uint16_t& expected = expected_[static_cast<std::size_t>(header.from_pe)];
+  inbox_.deliver(header.from_pe, expected, run_handler(sink_));
+  if (header.sequence != expected)
+    fatal("libfabric: message %d from PE %d came before message %d", header.sequence, header.from_pe,
+          expected);
+  ++expected;
+  sink_(header.from_pe, header.id, receive->data + sizeof header, receive->length - sizeof header);
+  std::scoped_lock guard(lock_);
+  if (!post_receive(receive)) backlog(unposted_).push_back(receive);
+  if (inbox_.is_open()) inbox_.welcome(header.from_pe);
 }
 
 // With poller_, without lock_.
@@ -51,41 +72,83 @@ bool Engine::deliver() {
   bool worked = false;
   for (;;) {
     std::vector<Receive*> batch;
-    std::deque<std::vector<std::byte>> own;
+    std::deque<Deferred> own;
     lock_.lock();
     batch.swap(arrived_);
     own.swap(to_self_);
+    inbox_.take();
     lock_.unlock();
-    if (batch.empty() && own.empty()) break;
+    for (const Deferred& message : own)
+      sink_(me_, message.id, message.payload.data(), message.payload.size());
+    for (Receive* receive : batch) deliver_ordinary(receive);
+    const bool written = inbox_.deliver_all(
+        [this](int pe) -> std::uint16_t& { return expected_[static_cast<std::size_t>(pe)]; },
+        run_handler(sink_));
+    if (batch.empty() && own.empty() && !written) break;
     worked = true;
-    for (const auto& message : own) deliver_one(message.data(), message.size());
-    for (Receive* receive : batch) {
-      deliver_one(receive->data, receive->length);
-      std::scoped_lock guard(lock_);
-      if (!post_receive(receive)) backlog(unposted_).push_back(receive);
-    }
+    if (!inbox_.is_open()) continue;
+    std::scoped_lock guard(lock_);
+    tell_grants();
   }
   handling = outer;
   return worked;
 }
 
+// Both locks held.
+void Engine::tell_grants() {
+  grants_owed_ = !inbox_.tell([this](int pe, const Grant& grant) {
+    const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+    if (peer.inbox.size == 0) return true;
+    const auto code = fi_inject_write(endpoint_->ep(), &grant, sizeof grant, peer.address,
+                                      peer.inbox.base + Inbox::grant_offset(me_), peer.inbox.key);
+    if (code == 0) count(Stat::posts);
+    if (code != 0 && code != -FI_EAGAIN)
+      fatal("message to PE %d failed: libfabric %s: %s", pe, endpoint_->provider().c_str(),
+            endpoint_->library().error(code));
+    return code == 0;
+  });
+  if (grants_owed_) backlog_.store(true, std::memory_order_relaxed);
+}
+
+// Lock held.  Whether the message was written into the PE's inbox: it is short, and the PE has granted the
+// room.
+bool Engine::write_inbox(Peer& peer, const MessageHeader& header, const void* payload, std::size_t n) {
+  const std::size_t size = Entry::size(sizeof header + n);
+  if (size > RingCursor::kLargestEntry) return false;
+  const Grant grant = inbox_.granted_by(static_cast<int>(&peer - peers_.data()));
+  if (grant.ring == 0 || !peer.ring.has_room(size, grant.cleared)) return false;
+  alignas(8) std::byte entry[RingCursor::kLargestEntry];
+  Entry::write(entry, header, payload, n);
+  const std::uint64_t to = peer.inbox.base + Inbox::ring_offset(grant.ring) + peer.ring.offset();
+  const auto code = fi_inject_write(endpoint_->ep(), entry, size, peer.address, to, peer.inbox.key);
+  if (code != 0)
+    return false;  // what hinders it will be reported, if it lasts, by an operation with a record
+  peer.ring.advance(size);
+  return true;
+}
+
 // Lock held.  Posts one message if there is credit, a record, a buffer, and room at the provider.
-bool Engine::try_send(OfiChannel* channel, int pe, const MessageHeader* header, const void* payload,
-                      std::size_t n) {
-  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n) {
+  Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  const MessageHeader header{me_, id, peer.sequence};
+  if (peer.inbox.size != 0 && inbox_.is_open() && write_inbox(peer, header, payload, n)) {
+    ++peer.sequence;
+    count(Stat::posts);
+    return true;
+  }
   if (!has_credit(peer, Kind::message) || ops_.exhausted()) return false;
-  const std::size_t head = header != nullptr ? sizeof *header : 0;
-  const std::size_t size = head + n;
+  const std::size_t size = sizeof header + n;
   Slab& pool = size <= kCopyLimit ? small_ : large_;
   if (size > Op::kInline && pool.exhausted()) return false;
 
   Op* op = take_op(channel, pe, Kind::message, nullptr);
   std::byte* bytes = size <= Op::kInline ? op->inlined : static_cast<std::byte*>(take_buffer(op, size));
-  if (head != 0) std::memcpy(bytes, header, head);
-  if (n != 0) std::memcpy(bytes + head, payload, n);
+  std::memcpy(bytes, &header, sizeof header);
+  if (n != 0) std::memcpy(bytes + sizeof header, payload, n);
   void* descriptor = memory_.descriptor(bytes, size, &op->temporary);
   const auto code = fi_send(endpoint_->ep(), bytes, size, descriptor, peer.address, op);
   if (code == 0) {
+    ++peer.sequence;
     count(Stat::posts);
     return true;
   }
@@ -95,29 +158,27 @@ bool Engine::try_send(OfiChannel* channel, int pe, const MessageHeader* header, 
 }
 
 void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* message, std::size_t n) {
-  const MessageHeader header{me_, id, 0};
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   std::unique_lock guard(lock_);
   if (pe != me_) {
     for (Stall stall{pe, Kind::message};;) {
       // Behind what a handler could not send, so that messages to one PE stay in order.
-      if (peer.deferred == 0 && try_send(channel, pe, &header, message, n)) return;
+      if (peer.deferred == 0 && try_send(channel, pe, id, message, n)) return;
       if (handling == this) break;
       wait_room(stall);
       if (peer.deferred != 0) post_deferred();
     }
   }
-  std::vector<std::byte> bytes(sizeof header + n);
-  std::memcpy(bytes.data(), &header, sizeof header);
-  if (n != 0) std::memcpy(bytes.data() + sizeof header, message, n);
+  const auto* bytes = static_cast<const std::byte*>(message);
+  Deferred later{channel, pe, id, {bytes, bytes + n}};
   if (pe == me_) {
-    backlog(to_self_).push_back(std::move(bytes));
+    backlog(to_self_).push_back(std::move(later));
     return;
   }
   channel->outstanding.fetch_add(1, std::memory_order_relaxed);
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   ++peer.deferred;
-  backlog(deferred_).push_back({channel, pe, std::move(bytes)});
+  backlog(deferred_).push_back(std::move(later));
 }
 
 // Lock held.  A PE that has no room is passed over, its later messages too.
@@ -133,7 +194,7 @@ bool Engine::post_deferred() {
   for (Deferred& message : waiting) {
     Peer& peer = peers_[static_cast<std::size_t>(message.pe)];
     if (peer.round == round_ ||
-        !try_send(message.channel, message.pe, nullptr, message.bytes.data(), message.bytes.size())) {
+        !try_send(message.channel, message.pe, message.id, message.payload.data(), message.payload.size())) {
       peer.round = round_;
       deferred_.push_back(std::move(message));
       continue;

@@ -43,7 +43,9 @@ Status FabricNetwork::add_segment(SegmentId id, void* base, std::size_t size) {
 Result<std::vector<std::byte>> FabricNetwork::address() {
   Result<std::vector<std::byte>> name = first().endpoint().name();
   if (!name.ok()) return name.status();
-  return encode_address({name.value(), first().memory().segments()});
+  Result<RemoteSegment> inbox = first().open_inbox();
+  if (!inbox.ok()) return inbox.status();
+  return encode_address({name.value(), first().memory().segments(), inbox.value()});
 }
 
 Status FabricNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {

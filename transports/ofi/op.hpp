@@ -13,6 +13,7 @@
 
 #include "net.hpp"
 #include "ofi/memory.hpp"
+#include "ofi/ring.hpp"
 #include "ofi/slab.hpp"
 
 namespace shm::ofi {
@@ -45,6 +46,9 @@ struct Peer {
   std::uint32_t messages = 0;     // of these, messages
   std::uint32_t deferred = 0;     // messages not yet posted
   std::uint32_t round = 0;        // last round in which a deferred message could not be posted
+  RemoteSegment inbox{};          // where short messages are written, see inbox.hpp
+  RingCursor ring;                // ... from here on
+  std::uint16_t sequence = 0;     // of the next message
   bool reached = false;           // an operation to it has completed
   bool probing = false;           // watch.cpp's probe is in flight
   std::uint8_t refused = 0;       // probes that the provider had no connection for, in a row
@@ -85,7 +89,7 @@ struct Op {
 struct MessageHeader {
   std::int32_t from_pe;
   std::uint16_t id;
-  std::uint16_t reserved;
+  std::uint16_t sequence;  // counts the messages from one PE to another; wraps
 };
 static_assert(sizeof(MessageHeader) == 8);
 
@@ -103,7 +107,8 @@ struct Receive {
 struct Deferred {
   OfiChannel* channel;
   int pe;
-  std::vector<std::byte> bytes;  // header included
+  std::uint16_t id;
+  std::vector<std::byte> payload;
 };
 
 }  // namespace shm::ofi

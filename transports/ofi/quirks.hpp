@@ -26,6 +26,7 @@ struct Quirk {
   Atomics atomics;
   bool local_mr;          // offer FI_MR_LOCAL
   bool warm;              // send a message to ourselves at open
+  bool inbox;             // short messages are written into the receiver's memory
   std::uint32_t credits;  // operations in flight per PE
   bool tested;
   std::string_view why;

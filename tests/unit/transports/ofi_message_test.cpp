@@ -2,6 +2,8 @@
 // Messages over libfabric: order, floods from both sides, handlers that reply.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "pair.hpp"
 
 namespace shm::test {
@@ -65,6 +67,31 @@ TEST(OfiMessage, ReachesTheSenderItself) {
   run_job({.sink = check_and_count}, [](Pe& pe) {
     for (std::uint64_t i = 0; i < 10; ++i) pe.ops().send(pe.channel, pe.me, 1, &i, sizeof i);
     expect_all(pe, pe.me, 10);
+  });
+}
+
+// Short ones are written into the inbox, long ones are not: whatever the sizes, they arrive in the order of
+// sending.
+TEST(OfiMessage, RandomSizesKeepTheirOrder) {
+  const unsigned seed = std::random_device()();
+  std::printf("seed %u\n", seed);
+  run_job({.npes = 3, .sink = check_and_count}, [seed](Pe& pe) {
+    constexpr std::uint64_t kMessages = 20000;
+    std::mt19937 random(seed + static_cast<unsigned>(pe.me));
+    std::uint64_t sent[3] = {};
+    while (sent[(pe.me + 1) % 3] + sent[(pe.me + 2) % 3] < 2 * kMessages) {
+      const int to = (pe.me + 1 + static_cast<int>(random() % 2)) % 3;
+      if (sent[to] == kMessages) continue;
+      constexpr std::size_t kLongest[] = {4, 16, 130, 400};
+      const auto message = numbered(sent[to]++, 1 + random() % kLongest[random() % 4]);
+      pe.ops().send(pe.channel, to, 1, message.data(), message.size() * 8);
+      if (random() % 64 == 0) pe.net->poll();
+      if (random() % 4096 == 0) usleep(2000);
+    }
+    expect_all(pe, (pe.me + 1) % 3, kMessages);
+    expect_all(pe, (pe.me + 2) % 3, kMessages);
+    pe.quiet();
+    pe.barrier();
   });
 }
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Short messages by remote write: the sender writes them into a ring in the receiver's memory, which the
+// receiver looks at when it polls.
+//
+// Over tcp;ofi_rxm a received message is a completion, and the provider announces each to itself with a write
+// to and a read from a socket; a remote write that asks for no completion is one system call here and one
+// there.  README.md has what it brings.
+//
+// Protocol.  The first message to a PE goes the ordinary way.  Its receiver, if it has a ring left, grants it
+// to the sender: it writes a Grant into the sender's table.  Entries are written in the order of the stream
+// and stored in ascending order of address, so an entry is complete when its last byte is there.  The
+// receiver clears what it has read and tells the sender so now and then, in the same Grant.  What does not
+// fit goes the ordinary way; MessageHeader::sequence keeps the order.
+//
+// Invariants: 1. live bytes of a ring (written, and not known to be cleared) < RingCursor::kBytes;
+//             2. bytes of a ring that are not live are 0, so the head behind the last entry says "nothing
+//             yet".
+// Thread safety: as each function says; lock_ and poller_ are the engine's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "base/status.hpp"
+#include "ofi/op.hpp"
+#include "ofi/ring.hpp"
+
+namespace shm::ofi {
+
+/// An entry: the size of the message, the message with its header, padding, and a last byte that is not 0.
+struct Entry {
+  static constexpr std::size_t kHead = sizeof(std::uint64_t);
+  static constexpr std::byte kEnd{1};
+  static constexpr std::size_t size(std::size_t message) {
+    return (kHead + message + 1 + 7) & ~std::size_t{7};
+  }
+  static constexpr std::size_t kLargestMessage = RingCursor::kLargestEntry - kHead - 8;
+
+  /// Writes the entry of header and payload to `to`, which has room for size(...) bytes.
+  static void write(std::byte* to, const MessageHeader& header, const void* payload, std::size_t n) {
+    const std::uint64_t message = sizeof header + n;
+    const std::size_t all = size(message);
+    std::memset(to + all - 8, 0, 8);
+    std::memcpy(to, &message, sizeof message);
+    std::memcpy(to + kHead, &header, sizeof header);
+    if (n != 0) std::memcpy(to + kHead + sizeof header, payload, n);
+    to[all - 1] = kEnd;
+  }
+};
+
+class Inbox {
+ public:
+  /// PEs with higher numbers use the ordinary way; so do senders that come when all rings are taken, since
+  /// each poll looks at each ring.
+  static constexpr std::size_t kMostPes = 65536;
+  static constexpr std::size_t kRings = 64;
+
+  Inbox() = default;
+  ~Inbox();
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  /// Reserves the memory, to be registered for remote writes: tables first, then rings.  Pages come as they
+  /// are used.
+  Status open();
+  bool is_open() const { return base_ != nullptr; }
+  void* base() const { return base_; }
+  static constexpr std::size_t bytes() { return kMostPes * sizeof(Grant) + kRings * kStride; }
+
+  /// Offsets in a peer's memory: of the grant that `pe` gives it, of a ring that it has granted.
+  static constexpr std::uint64_t grant_offset(int pe) {
+    return static_cast<std::uint64_t>(pe) * sizeof(Grant);
+  }
+  static constexpr std::uint64_t ring_offset(std::uint64_t ring) {
+    return kMostPes * sizeof(Grant) + (ring - 1) * kStride;
+  }
+
+  /// What `pe` has granted to us.  With lock_ held.
+  Grant granted_by(int pe) const {
+    Grant grant;
+    std::memcpy(&grant, base_ + grant_offset(pe), sizeof grant);
+    return grant;
+  }
+
+  /// Looks which entries are complete.  Returns whether any waits to be taken.  With lock_ held: all that
+  /// stores there holds it.
+  bool survey();
+
+  /// Lets deliver() see what the last survey() found.  With both locks held.
+  void take();
+
+  /// A message from `pe` has come the ordinary way: gives it a ring, if there is one.  With poller_ held.
+  void welcome(int pe);
+
+  /// Runs `handle(header, payload, n)` for taken entries of `pe` while they are the next in `sequence`, which
+  /// is counted up.  With poller_ held, without lock_.
+  template <class Handle>
+  void deliver(int pe, std::uint16_t& sequence, const Handle& handle) {
+    const std::size_t index =
+        ring_of_.size() > static_cast<std::size_t>(pe) ? ring_of_[static_cast<std::size_t>(pe)] : 0;
+    if (index != 0) deliver(rings_[index - 1], sequence, handle);
+  }
+  /// The same for all PEs: `sequence_of(pe)` gives the reference.  Returns whether there was any.
+  template <class SequenceOf, class Handle>
+  bool deliver_all(const SequenceOf& sequence_of, const Handle& handle) {
+    bool any = false;
+    for (std::size_t i = 0; i < open_rings_; ++i)
+      any |= deliver(rings_[i], sequence_of(rings_[i].pe), handle);
+    return any;
+  }
+
+  /// Runs `write(pe, grant)` for all grants that should be told, until it returns false: no room.  Returns
+  /// whether all were told.  With both locks held.
+  template <class Write>
+  bool tell(const Write& write) {
+    for (std::size_t i = 0; i < open_rings_; ++i) {
+      Ring& ring = rings_[i];
+      if (ring.told && ring.read.passed() - ring.cleared_told < RingCursor::kBytes / 4) continue;
+      if (!write(ring.pe, Grant{i + 1, ring.read.passed()})) return false;
+      ring.told = true;
+      ring.cleared_told = ring.read.passed();
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kStride = RingCursor::kBytes + RingCursor::kLargestEntry;
+
+  struct Ring {
+    int pe = -1;
+    std::byte* base = nullptr;
+    RingCursor seen;  // lock_: behind the last complete entry
+    // The rest: poller_.
+    RingCursor read;
+    std::uint64_t taken = 0;  // seen.passed() at take()
+    std::uint64_t cleared_told = 0;
+    bool told = false;
+  };
+
+  template <class Handle>
+  bool deliver(Ring& ring, std::uint16_t& sequence, const Handle& handle) {
+    bool any = false;
+    while (ring.read.passed() != ring.taken) {
+      std::byte* entry = ring.base + ring.read.offset();
+      std::uint64_t message = 0;
+      std::memcpy(&message, entry, sizeof message);
+      MessageHeader header;
+      std::memcpy(&header, entry + Entry::kHead, sizeof header);
+      if (header.sequence != sequence) break;  // a message that came the ordinary way is due first
+      ++sequence;
+      handle(header, entry + Entry::kHead + sizeof header, message - sizeof header);
+      const std::size_t size = Entry::size(message);
+      std::memset(entry, 0, size);
+      ring.read.advance(size);
+      any = true;
+    }
+    return any;
+  }
+
+  std::byte* base_ = nullptr;
+  std::size_t open_rings_ = 0;  // written with both locks: read with either
+  std::array<Ring, kRings> rings_;
+  std::vector<std::uint8_t> ring_of_;  // poller_: 1 + number, by PE; 0: none
+};
+
+}  // namespace shm::ofi
