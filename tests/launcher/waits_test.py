@@ -118,7 +118,8 @@ class Waits(OnBothPlaces):
 
     def test_collectives_of_different_teams(self):
         for job in self.jobs("mismatch"):
-            job.expect(r"^oshrun: a deadlock: PE 0 in shmem_team_sync waits for PE 1 in shmem_barrier_all waits for PE 0$")
+            job.expect(r"^oshrun: a deadlock: PE 0 in shmem_team_sync waits for PE 1 in shmem_barrier_all waits for PE 0: "
+                       r"they have called different collective operations, or in different orders$")
 
     def test_a_stopped_pe_is_silent(self):
         for job in self.jobs("stopped"):
@@ -156,7 +157,7 @@ class Ends(OnBothPlaces):
     def test_a_computing_job_says_nothing_when_it_is_interrupted(self):
         job = Job("compute", 2)
         self.addCleanup(job.end)
-        job.expect(r"^oshrun: no PE waits$")
+        job.expect(r"^oshrun: no PE waits in a call of the library; PE 0, 1 are computing \(in no waiting call\)$")
         told = len(job.text)
         job.process.send_signal(signal.SIGINT)
         self.assertEqual(job.process.wait(LIMIT), 130)

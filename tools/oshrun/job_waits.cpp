@@ -62,7 +62,7 @@ void Job::conclude_inquiry() {
     const double at_least =
         asking_ == Asking::kBeforeTimeout || asking_ == Asking::kOnRequest ? 0 : kWorthTelling;
     std::vector<std::string> lines = summarize(pes, at_least);
-    if (lines.empty() && asking_ == Asking::kOnRequest) lines.push_back("no PE waits");
+    if (lines.empty() && at_least == 0) lines.push_back(nobody_waits(pes));
     for (const std::string& line : lines) output_.say("oshrun: " + line);
   }
   switch (asking_) {

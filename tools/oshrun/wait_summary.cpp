@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -11,6 +12,9 @@ namespace oshrun {
 namespace {
 
 using shm::WaitRecord;
+
+/// Two PEs that are asked at slightly different times may seem to wait for each other; not for this long (s).
+constexpr double kSurely = 0.5;
 
 constexpr size_t kMostLines = 40;  ///< of groups: more say nothing to a person
 
@@ -86,13 +90,18 @@ std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at
     int pe = start;
     while (known(pes, pe) && !done.contains(pe) && at(pes, pe).waits.size() == 1) {
       const WaitRecord& wait = at(pes, pe).waits.front();
-      if (wait.seconds < at_least || wait.for_pe == pe) break;
+      if (wait.seconds < std::max(at_least, kSurely) || wait.for_pe == pe) break;
       const auto before = std::find(path.begin(), path.end(), pe);
       if (before != path.end()) {
         std::string text = "a deadlock: ";
         for (auto it = before; it != path.end(); ++it)
           text += "PE " + std::to_string(*it) + " in " + at(pes, *it).waits.front().call + " waits for ";
-        lines.push_back(text + "PE " + std::to_string(pe));
+        text += "PE " + std::to_string(pe);
+        const bool mismatch = std::all_of(before, path.end(), [&](int member) {
+          return std::strstr(at(pes, member).waits.front().what, "not come as far") != nullptr;
+        });
+        if (mismatch) text += ": they have called different collective operations, or in different orders";
+        lines.push_back(text);
         break;
       }
       path.push_back(pe);
@@ -113,6 +122,19 @@ std::string state_text(const PeWaits& pe) {
   return pe.waits.empty() ? "computing (in no waiting call)" : "waiting";
 }
 
+/// "PE 0-2 are computing; PE 3 is silent", of the PEs in which no thread waits.
+std::string others_text(const std::vector<PeWaits>& pes) {
+  std::map<std::string, std::vector<int>> others;
+  for (size_t pe = 0; pe < pes.size(); ++pe) {
+    if (pes[pe].waits.empty()) others[state_text(pes[pe])].push_back(static_cast<int>(pe));
+  }
+  std::string text;
+  for (const auto& [state, members] : others)
+    text +=
+        (text.empty() ? "PE " : "; PE ") + pe_list(members) + (members.size() > 1 ? " are " : " is ") + state;
+  return text;
+}
+
 /// "PE 0-2 wait in shmem_barrier_all for PE 3; PE 3 is computing".
 std::string last_line(const std::vector<PeWaits>& pes, double at_least) {
   std::map<std::pair<std::string, int>, std::vector<int>> waiting;  // (call, for whom) -> PEs
@@ -129,12 +151,7 @@ std::string last_line(const std::vector<PeWaits>& pes, double at_least) {
             (members.size() > 1 ? " wait in " : " waits in ") + key.first;
     if (key.second >= 0) line += " for PE " + std::to_string(key.second);
   }
-  std::map<std::string, std::vector<int>> others;
-  for (size_t pe = 0; pe < pes.size(); ++pe) {
-    if (pes[pe].waits.empty()) others[state_text(pes[pe])].push_back(static_cast<int>(pe));
-  }
-  for (const auto& [state, members] : others)
-    line += "; PE " + pe_list(members) + (members.size() > 1 ? " are " : " is ") + state;
+  if (const std::string others = others_text(pes); !others.empty()) line += "; " + others;
   std::vector<int> early;
   for (size_t pe = 0; pe < pes.size(); ++pe) {
     if (pes[pe].left_early) early.push_back(static_cast<int>(pe));
@@ -163,6 +180,10 @@ std::vector<std::string> summarize(const std::vector<PeWaits>& pes, double at_le
   for (std::string& line : circle_lines(pes, at_least)) lines.push_back(std::move(line));
   lines.push_back(last_line(pes, at_least));
   return lines;
+}
+
+std::string nobody_waits(const std::vector<PeWaits>& pes) {
+  return "no PE waits in a call of the library; " + others_text(pes);
 }
 
 bool all_wait(const std::vector<PeWaits>& pes, double seconds) {

@@ -30,6 +30,9 @@ std::string pe_list(const std::vector<int>& pes);
 /// `at_least` seconds.
 std::vector<std::string> summarize(const std::vector<PeWaits>& pes, double at_least);
 
+/// What to say when summarize() has nothing: what the PEs do instead of waiting.
+std::string nobody_waits(const std::vector<PeWaits>& pes);
+
 /// Whether no PE of the job can act any more: all that have not ended wait, for at least `seconds`.
 bool all_wait(const std::vector<PeWaits>& pes, double seconds);
 

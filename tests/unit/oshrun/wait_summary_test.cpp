@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace oshrun {
 namespace {
 
@@ -57,6 +59,27 @@ TEST(Summary, NamesCirclesOnce) {
       std::count_if(lines.begin(), lines.end(), [](const auto& l) { return l.starts_with("a deadlock"); }),
       1);
   EXPECT_EQ(lines[3], "a deadlock: PE 2 in lock waits for PE 1 in lock waits for PE 2");
+}
+
+TEST(Summary, SaysWhatACircleOfCollectivesMeans) {
+  PeWaits one = waiting("barrier", 1), two = waiting("broadcast", 0);
+  for (PeWaits* pe : {&one, &two}) std::strcpy(pe->waits.front().what, "for a PE, which has not come as far");
+  const Lines lines = summarize({one, two}, 0);
+  EXPECT_EQ(
+      lines[2],
+      "a deadlock: PE 0 in barrier waits for PE 1 in broadcast waits for PE 0: they have called different "
+      "collective operations, or in different orders");
+}
+
+TEST(Summary, AMomentaryCircleIsNoDeadlock) {
+  PeWaits one = waiting("barrier", 1), two = waiting("barrier", 0);
+  one.waits.front().seconds = 0.1;
+  for (const std::string& line : summarize({one, two}, 0)) EXPECT_FALSE(line.starts_with("a deadlock"));
+}
+
+TEST(Summary, SaysWhatPesDoThatDoNotWait) {
+  EXPECT_EQ(nobody_waits({computing, computing}),
+            "no PE waits in a call of the library; PE 0, 1 are computing (in no waiting call)");
 }
 
 TEST(Summary, SeesNoCircleWhereAnotherThreadMayAct) {
