@@ -95,6 +95,17 @@ static void stopped(void) {
   shmem_barrier_all();
 }
 
+/* As before, and what goes there waits in packets. */
+static void session(void) {
+  shmem_barrier_all();
+  if (me == np - 1) raise(SIGSTOP);
+  if (me == 0) {
+    shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    for (;;) shmem_long_p(&word, 1, np - 1);
+  }
+  shmem_barrier_all();
+}
+
 static void leave(void) {
   if (me == np - 1) exit(0);
   shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
@@ -105,7 +116,7 @@ static const struct {
   void (*run)(void);
 } cases[] = {{"barrier", barrier}, {"reduce", reduce}, {"malloc", allocate}, {"word", word_never_set},
              {"threads", threads}, {"lock", lock},     {"circle", circle},   {"mismatch", mismatch},
-             {"stopped", stopped}, {"leave", leave},   {"compute", compute}, {"nap", nap}};
+             {"stopped", stopped}, {"session", session}, {"leave", leave},   {"compute", compute}, {"nap", nap}};
 
 int main(int argc, char** argv) {
   int provided;

@@ -131,6 +131,11 @@ class Waits(OnBothPlaces):
         job.expect(r"^oshrun: PE 0.*: shmem_long_get waits for PE 3 to answer|^oshrun: PE .* for room to send to PE 3",
                    r"^oshrun: PE .*1: shmem_quiet waits for operations to PE 3|^oshrun: PE .*1: .* for room to send to PE 3")
 
+    def test_a_session_towards_a_stopped_pe(self):
+        job = Job("session", 2, "--virtual-nodes", "2")
+        self.addCleanup(job.end)
+        job.expect(r"^oshrun: PE 0: .* waits for PE 1 to apply what was sent before")
+
 
 class Ends(OnBothPlaces):
     def test_a_pe_that_returns_from_main(self):

@@ -30,7 +30,7 @@ void Batcher::append(int pe, const RecordHead& head, const void* operands, const
   Lane& to = lane(pe);
   const std::size_t size = record_size(head.length);
   lock_.lock();
-  while (to.open != nullptr && !to.open->has_room(size)) make_room(pe, to);
+  for (WaitWatch watch; to.open != nullptr && !to.open->has_room(size);) make_room(pe, to, watch);
   note_fence(to);
   if (to.open == nullptr) open(pe, to);
   to.open->add(head, operands);
@@ -70,20 +70,25 @@ std::unique_ptr<Packet> Batcher::close(Lane& of) {
   return std::move(of.open);
 }
 
-void Batcher::make_room(int pe, Lane& to) {
+void Batcher::make_room(int pe, Lane& to, WaitWatch& watch) {
   std::unique_ptr<Packet> packet = close(to);
   if (packet == nullptr) to.wanted = true;
   lock_.unlock();
   if (packet != nullptr) {
     transmit(pe, std::move(packet));
   } else {
-    pause();
+    pause(pe, watch);
   }
   lock_.lock();
 }
 
-void Batcher::pause() {
-  if (!carrier_.progress()) sched_yield();
+// Waits a little for PE `pe` to apply packets.
+void Batcher::pause(int pe, WaitWatch& watch) {
+  if (carrier_.progress()) return;
+  watch.look(WaitReason([pe](WaitRecord& record) {
+    describe_wait(record, "an operation of a session", pe, "for PE %d to apply what was sent before", pe);
+  }));
+  sched_yield();
 }
 
 void Batcher::transmit(int pe, std::unique_ptr<Packet> packet) {
@@ -187,13 +192,13 @@ void Batcher::wait_for_fenced(int pe) {
     note_fence(to);
     barrier = to.barrier;
   }
-  for (;;) {
+  for (WaitWatch watch;;) {
     {
       const std::scoped_lock guard(lock_);
       if (to.acked >= barrier) return;
     }
     want(pe);
-    pause();
+    pause(pe, watch);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/spin.hpp"
+#include "base/wait_report.hpp"
 #include "batch/packet.hpp"
 #include "net.hpp"
 
@@ -121,7 +122,7 @@ class Batcher : public Channel {
   // With the lock.  make_room() drops it for a moment.
   void open(int pe, Lane& lane);
   std::unique_ptr<Packet> close(Lane& lane);
-  void make_room(int pe, Lane& lane);
+  void make_room(int pe, Lane& lane, WaitWatch& watch);
   void note_fence(Lane& lane);
   std::unique_ptr<Packet> take_wanted(Lane& lane) { return lane.wanted ? close(lane) : nullptr; }
   void set_deadline();
@@ -129,7 +130,7 @@ class Batcher : public Channel {
   // Without.
   void transmit(int pe, std::unique_ptr<Packet> packet);
   void want(int pe);
-  void pause();
+  void pause(int pe, WaitWatch& watch);
 
   Carrier& carrier_;
   Channel* const inner_;
