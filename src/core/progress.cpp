@@ -202,7 +202,13 @@ Progress::Gate::~Gate() {
   if (others == 0 || progress_.deep_.load(std::memory_order_acquire) == 0) progress_.wake();
 }
 
-bool Progress::Gate::arm() { return progress_.network_.may_block(); }
+bool Progress::Gate::arm() {
+  if (progress_.network_.may_block()) return true;
+  // Looking may itself have stored what wakes no descriptor any more, and the caller may go without another
+  // poll.
+  progress_.poll();
+  return false;
+}
 
 bool Progress::Gate::block(long microseconds) {
   if (!deep_) progress_.deep_.fetch_add(1, std::memory_order_release);

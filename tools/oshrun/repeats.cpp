@@ -15,9 +15,10 @@ constexpr std::string_view kHead = "atoll: ";
 /// shmem_init knows.
 std::string_view text_of(std::string_view line) {
   line.remove_prefix(kHead.size());
-  if (!line.starts_with("PE ")) return line;
   const size_t end = line.find(": ");
-  return end == std::string_view::npos ? line : line.substr(end + 2);
+  const bool named =
+      line.starts_with("PE ") && end != line.npos && line.substr(0, end).find(" of ") != line.npos;
+  return named ? line.substr(end + 2) : line;
 }
 
 }  // namespace
@@ -26,9 +27,11 @@ bool Repeats::repeats(int pe, std::string_view line, Clock::time_point now) {
   if (!line.starts_with(kHead) || !line.ends_with('\n')) return false;
   const std::string_view text = text_of(line);
   auto at = said_.find(text);
-  if (at == said_.end()) at = said_.emplace(text, Said{pe, {}, {}}).first;
+  if (at == said_.end()) {
+    at = said_.emplace(text, Said{pe, {}, now + kTogether}).first;
+    in_order_.push_back(at);
+  }
   Said& said = at->second;
-  said.forget_at = now + kTogether;
   if (pe == said.first_pe) return false;
   said.others.insert(pe);
   return true;
@@ -45,24 +48,19 @@ std::string Repeats::first_of(int pe, std::string_view text, Clock::time_point n
 }
 
 std::optional<Repeats::Clock::time_point> Repeats::deadline() const {
-  std::optional<Clock::time_point> first;
-  for (const auto& [text, said] : said_)
-    if (!first || said.forget_at < *first) first = said.forget_at;
-  return first;
+  if (in_order_.empty()) return std::nullopt;
+  return in_order_.front()->second.forget_at;
 }
 
 std::string Repeats::summary(Clock::time_point until) {
   std::string lines;
-  for (auto at = said_.begin(); at != said_.end();) {
-    const Said& said = at->second;
-    if (said.forget_at > until) {
-      ++at;
-      continue;
-    }
+  while (!in_order_.empty() && in_order_.front()->second.forget_at <= until) {
+    const Said& said = in_order_.front()->second;
     if (const std::vector<int> others(said.others.begin(), said.others.end()); !others.empty())
       lines +=
           "oshrun: PE " + pe_list(others) + " said the same as PE " + std::to_string(said.first_pe) + "\n";
-    at = said_.erase(at);
+    said_.erase(in_order_.front());
+    in_order_.pop_front();
   }
   return lines;
 }

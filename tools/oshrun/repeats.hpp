@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <chrono>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,9 +34,11 @@ class Repeats {
     std::set<int> others;
     Clock::time_point forget_at;
   };
+  using Texts = std::map<std::string, Said, std::less<>>;  ///< by text without the PE's name
   bool repeats(int pe, std::string_view line, Clock::time_point now);
 
-  std::map<std::string, Said, std::less<>> said_;  ///< by text without the PE's name
+  Texts said_;
+  std::deque<Texts::iterator> in_order_;  ///< of time
 };
 
 }  // namespace oshrun

@@ -80,7 +80,7 @@ class BatchNetwork final : public Network, public Carrier {
 
 BatchNetwork::~BatchNetwork() {
   if (wire_ == nullptr) return;
-  while (!wire_->ops->idle(wire_)) inner_->poll();  // replies on their way
+  while (!wire_->ops->idle(wire_)) inner_->poll();
   inner_->close_channel(wire_);
 }
 

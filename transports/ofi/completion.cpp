@@ -105,6 +105,8 @@ void Engine::wait_room(Stall& stall) {
   if (messages && poller_.try_lock()) {
     deliver();
     poller_.unlock();
+  } else if (messages) {
+    backlog_.store(true, std::memory_order_relaxed);  // who holds it may have looked already
   }
   // A peer may have no room for us before we serve it.
   if (!worked && first_ != nullptr) first_->poll();

@@ -38,8 +38,11 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
 Engine::~Engine() { endpoint_->stop(); }
 
 Result<RemoteSegment> Engine::open_inbox() {
-  if (!endpoint_->quirk().inbox) return RemoteSegment{};
-  if (Status status = inbox_.open(); !status.ok()) return status;
+  // The user's settings of the provider may take away what quirks.def promises of it.
+  const fi_info& info = endpoint_->info();
+  const bool usable = endpoint_->quirk().inbox && info.domain_attr->data_progress == FI_PROGRESS_MANUAL &&
+                      info.tx_attr->inject_size >= RingCursor::kLargestEntry;
+  if (!usable || !inbox_.open().ok()) return RemoteSegment{};
   return memory_.expose(inbox_.base(), Inbox::bytes());
 }
 
@@ -115,8 +118,7 @@ bool Engine::poll() {
   bool worked = reap();
   if (!deferred_.empty() || !unposted_.empty()) worked |= post_deferred();
   if (grants_owed_) tell_grants();
-  backlog_.store(!deferred_.empty() || !unposted_.empty() || !to_self_.empty() || grants_owed_,
-                 std::memory_order_relaxed);
+  backlog_.store(!deferred_.empty() || !unposted_.empty() || !to_self_.empty(), std::memory_order_relaxed);
   const bool messages = inbox_.survey() || !arrived_.empty() || !to_self_.empty();
   if (!worked && !messages && ops_.in_use() != 0 && ++empty_polls_ % 16 == 0) watch();
   lock_.unlock();
@@ -130,8 +132,7 @@ bool Engine::may_block() {
   std::scoped_lock guard(lock_);
   if (ops_.in_use() != 0) watch();
   block_limit_us_.store(ops_.in_use() != 0 ? kWatchUs : -1, std::memory_order_relaxed);
-  const bool idle =
-      arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty() && !grants_owed_;
+  const bool idle = arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty();
   return idle && endpoint_->may_sleep() &&
          !inbox_.survey();  // in this order: the second may store what the third sees
 }

@@ -81,6 +81,7 @@ class Inbox {
   /// What `pe` has granted to us.  With lock_ held.
   Grant granted_by(int pe) const {
     Grant grant;
+    if (static_cast<std::size_t>(pe) >= kMostPes) return grant;
     std::memcpy(&grant, base_ + grant_offset(pe), sizeof grant);
     return grant;
   }
@@ -92,7 +93,7 @@ class Inbox {
   /// Lets deliver() see what the last survey() found.  With both locks held.
   void take();
 
-  /// A message from `pe` has come the ordinary way: gives it a ring, if there is one.  With poller_ held.
+  /// A message from `pe` has come the ordinary way: gives it a ring, if there is one.  With both locks held.
   void welcome(int pe);
 
   /// Runs `handle(header, payload, n)` for taken entries of `pe` while they are the next in `sequence`, which
@@ -112,18 +113,21 @@ class Inbox {
     return any;
   }
 
-  /// Runs `write(pe, grant)` for all grants that should be told, until it returns false: no room.  Returns
-  /// whether all were told.  With both locks held.
+  /// Runs `write(pe, grant)` for all grants that should be told; it returns false if there is no room.
+  /// Returns whether all were told.  With both locks held.
   template <class Write>
   bool tell(const Write& write) {
+    bool all = true;
     for (std::size_t i = 0; i < open_rings_; ++i) {
       Ring& ring = rings_[i];
       if (ring.told && ring.read.passed() - ring.cleared_told < RingCursor::kBytes / 4) continue;
-      if (!write(ring.pe, Grant{i + 1, ring.read.passed()})) return false;
+      const bool told = write(ring.pe, Grant{i + 1, ring.read.passed()});
+      all &= told;
+      if (!told) continue;
       ring.told = true;
       ring.cleared_told = ring.read.passed();
     }
-    return true;
+    return all;
   }
 
  private:

@@ -56,13 +56,15 @@ void Engine::deliver_ordinary(Receive* receive) {
   std::uint16_t& expected = expected_[static_cast<std::size_t>(header.from_pe)];
   inbox_.deliver(header.from_pe, expected, run_handler(sink_));
   if (header.sequence != expected)
-    fatal("libfabric: message %d from PE %d came before message %d", header.sequence, header.from_pe,
-          expected);
+    fatal(
+        "libfabric: message %d from PE %d came before message %d: FI_OFI_RXM_BUFFER_SIZE must be at least "
+        "%zu",
+        header.sequence, header.from_pe, expected, kMessageBuffer);
   ++expected;
   sink_(header.from_pe, header.id, receive->data + sizeof header, receive->length - sizeof header);
   std::scoped_lock guard(lock_);
   if (!post_receive(receive)) backlog(unposted_).push_back(receive);
-  if (inbox_.is_open()) inbox_.welcome(header.from_pe);
+  if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes) inbox_.welcome(header.from_pe);
 }
 
 // With poller_, without lock_.
@@ -94,7 +96,8 @@ bool Engine::deliver() {
   return worked;
 }
 
-// Both locks held.
+// Both locks held.  What there is no room for goes with a later poll; the sender has the ordinary way until
+// then.
 void Engine::tell_grants() {
   grants_owed_ = !inbox_.tell([this](int pe, const Grant& grant) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
@@ -107,7 +110,6 @@ void Engine::tell_grants() {
             endpoint_->library().error(code));
     return code == 0;
   });
-  if (grants_owed_) backlog_.store(true, std::memory_order_relaxed);
 }
 
 // Lock held.  Whether the message was written into the PE's inbox: it is short, and the PE has granted the
@@ -134,6 +136,7 @@ bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void*
   if (peer.inbox.size != 0 && inbox_.is_open() && write_inbox(peer, header, payload, n)) {
     ++peer.sequence;
     count(Stat::posts);
+    count(Stat::written_messages);
     return true;
   }
   if (!has_credit(peer, Kind::message) || ops_.exhausted()) return false;

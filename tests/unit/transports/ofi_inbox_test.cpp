@@ -132,6 +132,31 @@ TEST(OfiInbox, DeliversEachEntryOnceInOrderAndWhole) {
     EXPECT_GT(delivered[pe], 10'000u);
   }
   EXPECT_FALSE(inbox.survey());
+  const auto* bytes = static_cast<const std::byte*>(inbox.base());
+  EXPECT_TRUE(std::all_of(bytes + Inbox::ring_offset(1), bytes + Inbox::ring_offset(1 + kWriters),
+                          [](std::byte b) { return b == std::byte{0}; }));
+}
+
+// A PE without room for its grant does not keep back the others'.
+TEST(OfiInbox, TellsEachPeThatHasRoom) {
+  Inbox inbox;
+  ASSERT_TRUE(inbox.open().ok());
+  for (int pe = 0; pe < 3; ++pe) inbox.welcome(pe);
+  std::vector<int> told;
+  const auto tell = [&](bool room_for_0) {
+    told.clear();
+    return inbox.tell([&](int pe, const Grant&) {
+      if (pe == 0 && !room_for_0) return false;
+      told.push_back(pe);
+      return true;
+    });
+  };
+  EXPECT_FALSE(tell(false));
+  EXPECT_EQ(told, (std::vector<int>{1, 2}));
+  EXPECT_TRUE(tell(true));
+  EXPECT_EQ(told, (std::vector<int>{0}));
+  EXPECT_TRUE(tell(true));
+  EXPECT_TRUE(told.empty());
 }
 
 // An entry behind a message that comes the ordinary way waits for it.
@@ -162,11 +187,12 @@ TEST(OfiInbox, KeepsBackWhatIsNotNext) {
 TEST(OfiInbox, GivesEachPeOneRingUntilAllAreTaken) {
   Inbox inbox;
   ASSERT_TRUE(inbox.open().ok());
+  inbox.welcome(static_cast<int>(Inbox::kMostPes));
+  EXPECT_EQ(inbox.granted_by(static_cast<int>(Inbox::kMostPes)).ring, 0u);
   for (int pe = 0; pe < static_cast<int>(Inbox::kRings) + 10; ++pe) {
     inbox.welcome(pe);
     inbox.welcome(pe);
   }
-  inbox.welcome(static_cast<int>(Inbox::kMostPes));
   std::vector<std::uint64_t> rings;
   inbox.tell([&](int pe, const Grant& grant) {
     EXPECT_EQ(static_cast<std::uint64_t>(pe) + 1, grant.ring);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/stats.hpp"
 #include "pair.hpp"
 
 namespace shm::test {
@@ -90,6 +91,7 @@ TEST(OfiMessage, RandomSizesKeepTheirOrder) {
     }
     expect_all(pe, (pe.me + 1) % 3, kMessages);
     expect_all(pe, (pe.me + 2) % 3, kMessages);
+    EXPECT_GT(detail::stat_counters[static_cast<std::size_t>(Stat::written_messages)].load(), kMessages / 10);
     pe.quiet();
     pe.barrier();
   });
