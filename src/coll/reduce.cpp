@@ -16,24 +16,6 @@ void combine_cells(const Group& g, const Reduction& op, std::uint64_t phase, voi
   for (int i = 1; i < g.local_size(); ++i) op.into(result, await(g, i, phase).payload, count);
 }
 
-// Phase 1: my vector rides along; on one node everybody combines all.
-// Phase 2, on several nodes, of the leaders: the result rides along.
-void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count) {
-  const std::size_t n = count * op.element;
-  const std::uint64_t phase = take_phases(g, 2);
-  publish(g, phase, source, n);
-  if (g.one_node()) {
-    combine_cells(g, op, phase, dest, count);
-  } else if (g.leads()) {
-    combine_cells(g, op, phase, dest, count);
-    leaders_reduce(g, phase, op, dest, count);
-    publish(g, phase + 1, dest, n);
-  } else {
-    std::memcpy(dest, await(g, 0, phase + 1).payload, n);
-  }
-  settle(g, phase);
-}
-
 // Phase 1: my source is ready.  Phase 2: I have read all sources; only now dest, which may be a source, is
 // written.
 void reduce_whole(Group& g, Call call, const Reduction& op, void* dest, const void* source,
@@ -123,6 +105,28 @@ void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const 
 }
 
 }  // namespace
+
+// Phase 1: my vector rides along; on one node everybody combines all.
+// Phase 2, on several nodes, of the leaders: the result rides along.
+void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count) {
+  const std::size_t n = count * op.element;
+  if (g.size() == 1) {
+    if (dest != source) std::memcpy(dest, source, n);
+    return;
+  }
+  const std::uint64_t phase = take_phases(g, 2);
+  publish(g, phase, source, n);
+  if (g.one_node()) {
+    combine_cells(g, op, phase, dest, count);
+  } else if (g.leads()) {
+    combine_cells(g, op, phase, dest, count);
+    leaders_reduce(g, phase, op, dest, count);
+    publish(g, phase + 1, dest, n);
+  } else {
+    std::memcpy(dest, await(g, 0, phase + 1).payload, n);
+  }
+  settle(g, phase);
+}
 
 void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count) {
   if (count == 0) return;

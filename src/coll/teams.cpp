@@ -80,13 +80,13 @@ bool valid(const Team& parent, const TeamSplit& split) {
   return last >= 0 && last < parent.size;
 }
 
-SlotExchange exchange_over(Group& g, Call call) {
-  return {[&g, call](SlotWords& words) {
-            reduce(g, call, kReduction<ReduceOp::bit_and, std::uint64_t>, words.data(), words.data(),
-                   words.size());
+SlotExchange exchange_over(Group& g) {
+  return {[&g](SlotWords& words) {
+            reduce_riding(g, kReduction<ReduceOp::bit_and, std::uint64_t>, words.data(), words.data(),
+                          words.size());
           },
-          [&g, call](std::uint64_t value) {
-            reduce(g, call, kReduction<ReduceOp::max, std::uint64_t>, &value, &value, 1);
+          [&g](std::uint64_t value) {
+            reduce_riding(g, kReduction<ReduceOp::max, std::uint64_t>, &value, &value, 1);
             return value;
           }};
 }
@@ -139,7 +139,7 @@ int split_team(Call call, shmem_team_t parent_handle, const TeamSplit& split, in
   team.stride = split.size == 1 ? 1 : team.stride * split.stride;
   team.size = split.size;
   team.me = team.member(rt.me);
-  const int slot = agree_on_slot(exchange_over(parent, call), parent.slot, team.me >= 0);
+  const int slot = agree_on_slot(exchange_over(parent), parent.slot, team.me >= 0);
   if (slot < 0) return 1;
   if (team.me < 0) return 0;
   open_team(slot, team, num_contexts);

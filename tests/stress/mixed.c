@@ -76,8 +76,8 @@ static void put(int p, int pe) {
   const size_t step = random_below(&dice, 4) == 0 ? 1 + random_below(&dice, 3) : 1;
   const size_t count = 1 + random_below(&dice, random_below(&dice, 5) == 0 ? kWords / step : 8);
   const size_t at = random_below(&dice, kWords - (count - 1) * step);
+  order_if_needed(p, pe, at, count, step); /* first: it may free all sources */
   long *dest = &places[p]->region[shmem_my_pe()][at], *source = next_sources(count);
-  order_if_needed(p, pe, at, count, step);
   if (step > 1) {
     shmem_long_iput(dest, source, (ptrdiff_t)step, 1, count, pe);
   } else if (count == 1) {
