@@ -39,9 +39,9 @@ void check_statics_of(Call call, const char* argument, const void* address, int 
           pointer(address), n, region->name(), pointer(region->base() + region->size()));
   }
   fatal(
-      "%s: %s %p is not a symmetric address; allowed are memory from shmem_malloc and the like, and global "
+      "%s: %s %s is not a symmetric address; allowed are memory from shmem_malloc and the like, and global "
       "and static variables of the executable",
-      call.name, argument, pointer(address));
+      call.name, argument, PlaceName(pointer(address)).text);
 }
 
 }  // namespace
@@ -76,6 +76,8 @@ PlaceName::PlaceName(const void* address) {
     std::snprintf(text, sizeof text, "heap+%#zx", a - rt.heap.base);
   } else if (rt.statics.holds(a, 1)) {
     std::snprintf(text, sizeof text, "variables+%#zx", a - rt.statics.base);
+  } else if (address == nullptr) {
+    std::snprintf(text, sizeof text, "NULL");
   } else {
     std::snprintf(text, sizeof text, "%p", address);
   }
