@@ -14,7 +14,7 @@ inline std::size_t bytes_of(Call call, std::size_t count, std::size_t element, s
   if (!__builtin_mul_overflow(count, element, &each) && !__builtin_mul_overflow(each, pes, &all) &&
       all <= PTRDIFF_MAX) [[likely]]
     return all;
-  fatal("%s: nelems is %zu, elements of %zu bytes for %zu PEs; allowed is what memory can hold", call.name,
+  fatal("%s: nelems is %zu, elements of %zu bytes for %zu PE(s); allowed is what memory can hold", call.name,
         count, element, pes);
 }
 

@@ -43,16 +43,33 @@ bool tell_launcher(const WaitRecord& record) {
   return sent;
 }
 
+// The wait of an OutsideWait.  Written before outside_call, which says whether there is one.
+std::atomic<const char*> outside_call{nullptr};
+std::atomic<const char*> outside_what{nullptr};
+std::atomic<pid_t> outside_thread{0};
+std::atomic<std::chrono::steady_clock::time_point> outside_since{};
+
 // Threads that wait answer themselves, within the time of their longest sleep.  Safe in a signal handler.
 void answer() {
+  WaitRecord outside;
+  const char* call = outside_call.load(std::memory_order_acquire);
   WaitRecord record;
   record.news = WaitRecord::News::present;
   record.pe = self;
-  record.waiting = waiting.load(std::memory_order_relaxed);  // before they hear of the question
+  // Before they hear of the question.
+  record.waiting = waiting.load(std::memory_order_relaxed) + (call != nullptr ? 1 : 0);
   asked.fetch_add(1, std::memory_order_relaxed);
   if (!tell_launcher(record) && record.waiting == 0) {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, idle_line, std::strlen(idle_line));
   }
+  if (call == nullptr) return;
+  outside.pe = self;
+  outside.thread = outside_thread;
+  outside.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - outside_since.load()).count();
+  std::strncpy(outside.call, call, sizeof outside.call - 1);
+  std::strncpy(outside.what, outside_what.load(), sizeof outside.what - 1);
+  tell_launcher(outside);
 }
 
 void on_question(int) {
@@ -130,6 +147,15 @@ void WaitWatch::report(WaitReason reason, bool asked_for, double seconds) const 
   if (asked_for && tell_launcher(record)) return;
   warn("%s waits %s; since %.1f s, in thread %d", record.call, record.what, seconds, record.thread);
 }
+
+OutsideWait::OutsideWait(const char* call, const char* what) {
+  outside_what = what;
+  outside_thread = gettid();
+  outside_since = std::chrono::steady_clock::now();
+  outside_call.store(call, std::memory_order_release);
+}
+
+OutsideWait::~OutsideWait() { outside_call.store(nullptr, std::memory_order_release); }
 
 void answer_wait_questions(int pe, int npes, double limit) {
   if (owner >= 0) return;

@@ -62,6 +62,16 @@ class WaitWatch {
   bool told_ = false;
 };
 
+/// A wait inside another library, which cannot look: whoever hears a question answers for it.  At most one at a time in a
+/// process; `call` and `what` ("<call> waits <what>") are literals.
+class OutsideWait {
+ public:
+  OutsideWait(const char* call, const char* what);
+  ~OutsideWait();
+  OutsideWait(const OutsideWait&) = delete;
+  OutsideWait& operator=(const OutsideWait&) = delete;
+};
+
 /// Makes this process one that answers the launcher, on a thread of its own, and kAskSignal, unless the
 /// program handles that signal itself.  `limit`: seconds after which a wait reports without being asked; 0:
 /// never.  The first call counts.

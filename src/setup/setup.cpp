@@ -190,12 +190,17 @@ Status start_first(int thread_level) {
   return {};
 }
 
+constexpr const char* kForOthersToEnd = "for other PEs to call it too";
+
 // A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network
 // itself cannot tell, as its own last messages are still to be acknowledged.
 void close_services(Call call) {
   if (rt.progress != nullptr) {
     quiet(rt.world_context, call);
-    if (Status status = rt.boot->barrier(); !status.ok()) warn("shmem_finalize: %s", status.text().c_str());
+    {
+      const OutsideWait wait(call.name, kForOthersToEnd);
+      if (Status status = rt.boot->barrier(); !status.ok()) warn("shmem_finalize: %s", status.text().c_str());
+    }
     rt.progress->stop();
     delete rt.progress;
     rt.progress = nullptr;
@@ -224,6 +229,7 @@ void stop_last(Call call) {
   world->boot->leave();
   // A PE of this node that went on to MPI_Init before a peer has left would have its fence, which the node's
   // PMIx server counts, completed without that peer.
+  const OutsideWait wait(call.name, kForOthersToEnd);
   if (Status status = world->memory->wait_for_all(); !status.ok())
     warn("shmem_finalize: %s", status.text().c_str());
 }

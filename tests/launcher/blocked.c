@@ -111,12 +111,22 @@ static void leave(void) {
   shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
 }
 
+/* Its implied shmem_finalize meets the others' barrier, and then waits for theirs. */
+static void leave_before_a_barrier(void) {
+  if (me == np - 1) exit(0);
+  shmem_barrier_all();
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
-} cases[] = {{"barrier", barrier}, {"reduce", reduce}, {"malloc", allocate}, {"word", word_never_set},
-             {"threads", threads}, {"lock", lock},     {"circle", circle},   {"mismatch", mismatch},
-             {"stopped", stopped}, {"session", session}, {"leave", leave},   {"compute", compute}, {"nap", nap}};
+} cases[] = {{"barrier", barrier}, {"reduce", reduce},
+             {"malloc", allocate}, {"word", word_never_set},
+             {"threads", threads}, {"lock", lock},
+             {"circle", circle},   {"mismatch", mismatch},
+             {"stopped", stopped}, {"session", session},
+             {"leave", leave},     {"leave_before_a_barrier", leave_before_a_barrier},
+             {"compute", compute}, {"nap", nap}};
 
 int main(int argc, char** argv) {
   int provided;

@@ -144,6 +144,12 @@ class Ends(OnBothPlaces):
                        r"PE 3 returned from main without shmem_finalize$",
                        r"^oshrun: nothing can go on", ask=False)
 
+    def test_a_pe_that_returns_from_main_before_a_barrier(self):
+        for job in self.jobs("leave_before_a_barrier"):
+            job.expect(r"^oshrun: PE 3: the implied shmem_finalize waits for other PEs to call it too",
+                       r"PE 3 returned from main without shmem_finalize$",
+                       r"^oshrun: nothing can go on", ask=False)
+
     def test_timeout_tells(self):
         for job in self.jobs("barrier", 2, "--timeout", "8"):
             job.expect(r"^oshrun: the job has not ended within 8 s",

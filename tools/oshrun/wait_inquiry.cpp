@@ -48,14 +48,17 @@ void WaitInquiry::listen(const std::string& job_id, int pes) {
 void WaitInquiry::begin(std::vector<PeWaits> states) {
   pes_ = std::move(states);
   expected_.assign(pes_.size(), -1);
+  finalized_.assign(pes_.size(), false);
   for (size_t pe = 0; pe < pes_.size(); ++pe) {
-    if (pes_[pe].state != PeWaits::State::kSilent) continue;
-    // A PE that does not hear it stays silent.
+    if (pes_[pe].state == PeWaits::State::kEnded) continue;
+    finalized_[pe] = pes_[pe].state == PeWaits::State::kFinalized;
+    // A PE that does not hear it stays silent, or what it is.
     sockaddr_un address;
     const socklen_t length = shm::wait_question_address(job_id_.c_str(), static_cast<int>(pe), address);
     const char question = '?';
-    static_cast<void>(sendto(socket_.get(), &question, sizeof question, MSG_NOSIGNAL,
-                             reinterpret_cast<const sockaddr*>(&address), length));
+    const bool heard = sendto(socket_.get(), &question, sizeof question, MSG_NOSIGNAL,
+                              reinterpret_cast<const sockaddr*>(&address), length) == sizeof question;
+    if (heard) pes_[pe].state = PeWaits::State::kSilent;
   }
   deadline_ = Clock::now() + kPatience;
 }
@@ -73,7 +76,9 @@ void WaitInquiry::take(const shm::WaitRecord& record) {
   if (!deadline_) return;
   if (record.news == shm::WaitRecord::News::present) {
     expected_[pe] = record.waiting;
-    if (pes_[pe].state == PeWaits::State::kSilent) pes_[pe].state = PeWaits::State::kPresent;
+    const bool done = finalized_[pe] && record.waiting == 0;
+    if (pes_[pe].state == PeWaits::State::kSilent)
+      pes_[pe].state = done ? PeWaits::State::kFinalized : PeWaits::State::kPresent;
   } else if (record.news == shm::WaitRecord::News::waits) {
     pes_[pe].waits.push_back(record);
     pes_[pe].waits.back().call[sizeof record.call - 1] = '\0';

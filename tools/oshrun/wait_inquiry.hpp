@@ -23,7 +23,8 @@ class WaitInquiry {
   void listen(const std::string& job_id, int pes);
   int fd() const { return socket_.get(); }
 
-  /// Begins a question. `states` are those of all PEs: kSilent for those that shall answer.
+  /// Begins a question. `states` are those of all PEs: kSilent for those that shall answer, kFinalized for those
+  /// that do if they are still in shmem_finalize.
   void begin(std::vector<PeWaits> states);
   /// Reads what has come. Also at other times: PEs tell of themselves that they have left early.
   void take_answers();
@@ -42,6 +43,7 @@ class WaitInquiry {
   std::string job_id_;
   std::vector<PeWaits> pes_;
   std::vector<int> expected_;  ///< reports, by PE; -1: it has not said how many
+  std::vector<bool> finalized_;  ///< PMIx says so
   std::vector<bool> left_early_;
   std::optional<Clock::time_point> deadline_;
 };

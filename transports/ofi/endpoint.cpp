@@ -181,7 +181,10 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
   std::unique_ptr<Endpoint> endpoint(new Endpoint);
   endpoint->library_ = library.value();
   if (Status status = endpoint->find_provider(options); !status.ok()) return status;
-  if (Status status = endpoint->open_objects(); !status.ok()) return status;
+  if (Status status = endpoint->open_objects(); !status.ok()) {
+    return Status::error("libfabric provider " + endpoint->provider() + " cannot be used (" + status.text() +
+                         "); shmem_info --providers lists what SHMEM_PROVIDER may be here");
+  }
   if (endpoint->quirk_.warm) {
     if (Status status = endpoint->warm_up(); !status.ok()) return status;
   }
