@@ -19,15 +19,18 @@ constexpr int kStepsOfTurn = 64, kTurns = Parcel::kSteps / kStepsOfTurn;
 
 }  // namespace
 
-// Dissemination: in step k each leader tells the one 2^k nodes on, so that after log2(nodes) steps all know
-// of all.
+// In step k each leader tells the one 2^k nodes on, so that after log2(nodes) steps all know of all.  With a power of two
+// the pairs exchange instead: over TCP the answer carries the acknowledgement.
 void leaders_sync(Group& g, std::uint64_t phase) {
   const int nodes = node_count(g);
+  const bool pairs = (nodes & (nodes - 1)) == 0;
   for (int distance = 1, step = 0; distance < nodes; distance *= 2, ++step) {
     std::byte token{1};
     const Parcel parcel{g.slot, phase, step};
-    send_mail(parcel, lane_pe(g, (g.node + distance) % nodes), &token, sizeof token);
-    receive_mail(parcel, lane_pe(g, (g.node + nodes - distance) % nodes), &token, sizeof token);
+    const int to = pairs ? g.node ^ distance : (g.node + distance) % nodes;
+    const int from = pairs ? to : (g.node + nodes - distance) % nodes;
+    send_mail(parcel, lane_pe(g, to), &token, sizeof token);
+    receive_mail(parcel, lane_pe(g, from), &token, sizeof token);
   }
 }
 
