@@ -3,12 +3,33 @@
 // 10).
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace shm {
 
 enum class ReduceOp { bit_and, bit_or, bit_xor, min, max, sum, prod };
+
+/// The larger (else the smaller) of two floating-point numbers.  Commutative and associative in every bit, so
+/// that all PEs get the same result in whatever order they combine: NaN if there is one, and -0 is less than
+/// +0.
+template <bool larger, class T>
+[[gnu::always_inline]] inline T extreme(T a, T b) {
+  T result = larger ? (a < b ? b : a) : (b < a ? b : a);
+  if constexpr (sizeof(T) <=
+                sizeof(std::uint64_t)) {  // without a branch: equal numbers differ at most in the sign of 0
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const auto x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
+    result = a == b ? std::bit_cast<T>(larger ? x & y : x | y) : result;
+  } else {
+    result = a == b && std::signbit(a) == larger ? b : a == b ? a : result;
+  }
+  return a != a || b != b ? std::numeric_limits<T>::quiet_NaN() : result;
+}
 
 /// a op b.  Integer sums and products wrap around as two's complement: they are formed unsigned, and wide
 /// enough that the promotion of narrow types does not make them signed again.
@@ -20,6 +41,8 @@ template <ReduceOp op, class T>
     return static_cast<T>(a | b);
   } else if constexpr (op == ReduceOp::bit_xor) {
     return static_cast<T>(a ^ b);
+  } else if constexpr ((op == ReduceOp::min || op == ReduceOp::max) && std::is_floating_point_v<T>) {
+    return extreme<op == ReduceOp::max>(a, b);
   } else if constexpr (op == ReduceOp::min) {
     return b < a ? b : a;
   } else if constexpr (op == ReduceOp::max) {
@@ -34,7 +57,8 @@ template <ReduceOp op, class T>
 }
 
 /// An operation on vectors, with its types erased.  All operations are commutative, so that PEs which combine
-/// the same operands pairwise get the same bits whichever of the two comes first.
+/// the same operands pairwise get the same bits whichever of the two comes first (but for those inside a
+/// NaN).
 struct Reduction {
   std::size_t element;                                         ///< bytes
   void (*into)(void* acc, const void* in, std::size_t count);  ///< acc[i] = acc[i] op in[i]; no overlap

@@ -2,6 +2,7 @@
 /* Every reduction and scan, for every type that it has, in place and not, over every kind of team (semantics
  * 119-124). */
 #include <complex.h>
+#include <math.h>
 
 #include "coll_check.h"
 
@@ -118,6 +119,31 @@ static void test_wrap(void) {
   shmem_sync_all();
 }
 
+/* All PEs get the same maximum and minimum, whoever has a NaN, or a zero of the other sign. */
+#define SPECIAL_VALUES(NAME, T)                                                                     \
+  for (int who = 0; who < np; ++who) {                                                              \
+    T *source = sym_source, *dest = sym_dest;                                                       \
+    source[0] = me == who ? (T)NAN : (T)me;                                                         \
+    source[1] = me == who ? (T)-0.0 : (T)0.0;                                                       \
+    source[2] = me == who ? (T)0.0 : (T)-0.0;                                                       \
+    shmem_sync_all();                                                                               \
+    shmem_##NAME##_max_reduce(SHMEM_TEAM_WORLD, dest, source, 3);                                   \
+    CHECK(isnan(dest[0]), #NAME " max of numbers and a NaN is %g", (double)dest[0]);                \
+    CHECK(!!signbit(dest[1]) == (np == 1) && !signbit(dest[2]), #NAME " max of zeros, PE %d", who); \
+    shmem_sync_all();                                                                               \
+    shmem_##NAME##_min_reduce(SHMEM_TEAM_WORLD, dest, source, 3);                                   \
+    CHECK(isnan(dest[0]), #NAME " min of numbers and a NaN is %g", (double)dest[0]);                \
+    CHECK(signbit(dest[1]) && !!signbit(dest[2]) == (np > 1), #NAME " min of zeros, PE %d", who);   \
+    shmem_sync_all();                                                                               \
+  }
+
+static void test_special_values(void) {
+  const int me = shmem_my_pe(), np = shmem_n_pes();
+  SPECIAL_VALUES(float, float)
+  SPECIAL_VALUES(double, double)
+  SPECIAL_VALUES(longdouble, long double)
+}
+
 int main(void) {
   bound_time(240);
   shmem_init();
@@ -125,6 +151,7 @@ int main(void) {
   sym_dest = shmem_malloc(kLarge * sizeof(double complex));
   CHECK(sym_source != NULL && sym_dest != NULL);
   test_wrap();
+  test_special_values();
   shmem_team_t teams[kTeams];
   const int count = make_teams(teams);
   for (int t = 0; t < count; ++t) {
