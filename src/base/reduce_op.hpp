@@ -3,10 +3,8 @@
 // 10).
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <type_traits>
 
@@ -19,16 +17,9 @@ enum class ReduceOp { bit_and, bit_or, bit_xor, min, max, sum, prod };
 /// +0.
 template <bool larger, class T>
 [[gnu::always_inline]] inline T extreme(T a, T b) {
-  T result = larger ? (a < b ? b : a) : (b < a ? b : a);
-  if constexpr (sizeof(T) <=
-                sizeof(std::uint64_t)) {  // without a branch: equal numbers differ at most in the sign of 0
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    const auto x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
-    result = a == b ? std::bit_cast<T>(larger ? x & y : x | y) : result;
-  } else {
-    result = a == b && std::signbit(a) == larger ? b : a == b ? a : result;
-  }
-  return a != a || b != b ? std::numeric_limits<T>::quiet_NaN() : result;
+  if (a != a || b != b) return std::numeric_limits<T>::quiet_NaN();
+  if (a == b) return std::signbit(a) == larger ? b : a;
+  return (a < b) == larger ? b : a;
 }
 
 /// a op b.  Integer sums and products wrap around as two's complement: they are formed unsigned, and wide

@@ -22,6 +22,10 @@ namespace shm {
 /// of it, and next to never used otherwise.
 inline constexpr int kAskSignal = SIGURG;
 
+/// How reports say that a PE has not begun a collective operation, or not got as far in it: PEs that wait so
+/// in a circle have called different ones.
+inline constexpr const char kNotAsFar[] = "which has not come as far";
+
 struct WaitRecord {
   static constexpr std::uint32_t kLayout = 0x41574101;  // to be changed with the members
   static constexpr std::int32_t kNobody = -1;

@@ -51,7 +51,6 @@ std::atomic<std::chrono::steady_clock::time_point> outside_since{};
 
 // Threads that wait answer themselves, within the time of their longest sleep.  Safe in a signal handler.
 void answer() {
-  WaitRecord outside;
   const char* call = outside_call.load(std::memory_order_acquire);
   WaitRecord record;
   record.news = WaitRecord::News::present;
@@ -63,13 +62,13 @@ void answer() {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, idle_line, std::strlen(idle_line));
   }
   if (call == nullptr) return;
-  outside.pe = self;
-  outside.thread = outside_thread;
-  outside.seconds =
+  record.news = WaitRecord::News::waits;
+  record.thread = outside_thread;
+  record.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - outside_since.load()).count();
-  std::strncpy(outside.call, call, sizeof outside.call - 1);
-  std::strncpy(outside.what, outside_what.load(), sizeof outside.what - 1);
-  tell_launcher(outside);
+  std::strncpy(record.call, call, sizeof record.call - 1);
+  std::strncpy(record.what, outside_what.load(), sizeof record.what - 1);
+  tell_launcher(record);
 }
 
 void on_question(int) {

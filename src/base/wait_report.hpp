@@ -62,8 +62,8 @@ class WaitWatch {
   bool told_ = false;
 };
 
-/// A wait inside another library, which cannot look: whoever hears a question answers for it.  At most one at a time in a
-/// process; `call` and `what` ("<call> waits <what>") are literals.
+/// A wait inside another library, which cannot look: whoever hears a question answers for it.  At most one at
+/// a time in a process; `call` and `what` ("<call> waits <what>") are literals.
 class OutsideWait {
  public:
   OutsideWait(const char* call, const char* what);

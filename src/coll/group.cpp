@@ -66,7 +66,7 @@ void wait_for_cell(const Group& g, int i, const Cell& cell, std::uint64_t number
   }
   wait_for(reached, [&](WaitRecord& record) {
     const int pe = g.team.world_pe(g.locals()[static_cast<std::size_t>(i)]);
-    describe_wait(record, slot_call(g.slot), pe, "for PE %d, which has not come as far", pe);
+    describe_behind(record, g.slot, pe);
   });
 }
 

@@ -19,8 +19,8 @@ constexpr int kStepsOfTurn = 64, kTurns = Parcel::kSteps / kStepsOfTurn;
 
 }  // namespace
 
-// In step k each leader tells the one 2^k nodes on, so that after log2(nodes) steps all know of all.  With a power of two
-// the pairs exchange instead: over TCP the answer carries the acknowledgement.
+// In step k each leader tells the one 2^k nodes on, so that after log2(nodes) steps all know of all.  With a
+// power of two the pairs exchange instead: over TCP the answer carries the acknowledgement.
 void leaders_sync(Group& g, std::uint64_t phase) {
   const int nodes = node_count(g);
   const bool pairs = (nodes & (nodes - 1)) == 0;

@@ -117,8 +117,7 @@ Box& open_box(const Key& key, void* into) {
 }
 
 void describe_sender(WaitRecord& record, const Box& box) {
-  const int pe = sender_of(box.key);
-  describe_wait(record, slot_call(slot_of(box.key)), pe, "for PE %d, which has not come as far", pe);
+  describe_behind(record, slot_of(box.key), sender_of(box.key));
 }
 
 void close_box(Box& box, std::size_t n) {

@@ -110,10 +110,6 @@ void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const 
 // Phase 2, on several nodes, of the leaders: the result rides along.
 void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count) {
   const std::size_t n = count * op.element;
-  if (g.size() == 1) {
-    if (dest != source) std::memcpy(dest, source, n);
-    return;
-  }
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase, source, n);
   if (g.one_node()) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/wait_report.hpp"
 #include "core/internal.hpp"
 
 namespace shm {
@@ -26,6 +27,11 @@ using SlotWords = std::array<std::uint64_t, kSlots / 64 + 1>;
 inline const char*& slot_call(int slot) {
   static const char* calls[kSlots];
   return calls[slot];
+}
+
+/// Describes a wait of that call for world PE `pe`.
+inline void describe_behind(WaitRecord& record, int slot, int pe) {
+  describe_wait(record, slot_call(slot), pe, "for PE %d, %s", pe, kNotAsFar);
 }
 
 /// How the PEs that have to agree exchange words: each replaces its own by the result.

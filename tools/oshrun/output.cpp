@@ -135,8 +135,7 @@ void Output::on_time(Clock::time_point now) {
 void Output::finish_all() { summarize_repeats(Clock::time_point::max()); }
 
 void Output::summarize_repeats(Clock::time_point until) {
-  if (const std::string lines = repeats_.summary(until); !lines.empty())
-    err_.write((err_.ends_line() ? "" : "\n") + lines);
+  for (const std::string& line : repeats_.summary(until)) say(line);
 }
 
 void Output::release_partial() {

@@ -2,7 +2,6 @@
 #include "repeats.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "wait_summary.hpp"
 
@@ -52,13 +51,13 @@ std::optional<Repeats::Clock::time_point> Repeats::deadline() const {
   return in_order_.front()->second.forget_at;
 }
 
-std::string Repeats::summary(Clock::time_point until) {
-  std::string lines;
+std::vector<std::string> Repeats::summary(Clock::time_point until) {
+  std::vector<std::string> lines;
   while (!in_order_.empty() && in_order_.front()->second.forget_at <= until) {
     const Said& said = in_order_.front()->second;
     if (const std::vector<int> others(said.others.begin(), said.others.end()); !others.empty())
-      lines +=
-          "oshrun: PE " + pe_list(others) + " said the same as PE " + std::to_string(said.first_pe) + "\n";
+      lines.push_back("oshrun: PE " + pe_list(others) + " said the same as PE " +
+                      std::to_string(said.first_pe));
     said_.erase(in_order_.front());
     in_order_.pop_front();
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // A mistake in a setting or a call is often every PE's mistake: the library's line about it is worth reading
 // once. Used by the main loop only: not thread safe.
@@ -26,7 +27,7 @@ class Repeats {
   /// When summary() has something to say or to forget.
   std::optional<Clock::time_point> deadline() const;
   /// Lines that say which PEs have repeated what was said before `until`, which is then forgotten.
-  std::string summary(Clock::time_point until);
+  std::vector<std::string> summary(Clock::time_point until);
 
  private:
   struct Said {

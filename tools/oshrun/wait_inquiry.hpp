@@ -23,8 +23,8 @@ class WaitInquiry {
   void listen(const std::string& job_id, int pes);
   int fd() const { return socket_.get(); }
 
-  /// Begins a question. `states` are those of all PEs: kSilent for those that shall answer, kFinalized for those
-  /// that do if they are still in shmem_finalize.
+  /// Begins a question. `states` are those of all PEs: kSilent for those that shall answer, kFinalized for
+  /// those that do if they are still in shmem_finalize.
   void begin(std::vector<PeWaits> states);
   /// Reads what has come. Also at other times: PEs tell of themselves that they have left early.
   void take_answers();
@@ -42,7 +42,7 @@ class WaitInquiry {
   UniqueFd socket_;
   std::string job_id_;
   std::vector<PeWaits> pes_;
-  std::vector<int> expected_;  ///< reports, by PE; -1: it has not said how many
+  std::vector<int> expected_;    ///< reports, by PE; -1: it has not said how many
   std::vector<bool> finalized_;  ///< PMIx says so
   std::vector<bool> left_early_;
   std::optional<Clock::time_point> deadline_;

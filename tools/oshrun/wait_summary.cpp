@@ -98,7 +98,7 @@ std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at
           text += "PE " + std::to_string(*it) + " in " + at(pes, *it).waits.front().call + " waits for ";
         text += "PE " + std::to_string(pe);
         const bool mismatch = std::all_of(before, path.end(), [&](int member) {
-          return std::strstr(at(pes, member).waits.front().what, "not come as far") != nullptr;
+          return std::strstr(at(pes, member).waits.front().what, shm::kNotAsFar) != nullptr;
         });
         if (mismatch) text += ": they have called different collective operations, or in different orders";
         lines.push_back(text);

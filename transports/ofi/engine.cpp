@@ -42,7 +42,7 @@ Result<RemoteSegment> Engine::open_inbox() {
   const fi_info& info = endpoint_->info();
   const bool usable = endpoint_->quirk().inbox && info.domain_attr->data_progress == FI_PROGRESS_MANUAL &&
                       info.tx_attr->inject_size >= RingCursor::kLargestEntry;
-  if (!usable || !inbox_.open().ok()) return RemoteSegment{};
+  if (!usable || !inbox_.open()) return RemoteSegment{};
   return memory_.expose(inbox_.base(), Inbox::bytes());
 }
 

@@ -145,7 +145,7 @@ class Engine {
   void deliver_ordinary(Receive* receive);
   bool post_deferred();
   bool try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n);
-  bool write_inbox(Peer& peer, const MessageHeader& header, const void* payload, std::size_t n);
+  bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n);
   void tell_grants();
 
   bool has_credit(const Peer& peer, Kind kind) const {

@@ -5,13 +5,12 @@
 
 namespace shm::ofi {
 
-Status Inbox::open() {
+bool Inbox::open() {
   void* memory =
       mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED)
-    return Status::error("no address space for " + std::to_string(bytes()) + " bytes");
+  if (memory == MAP_FAILED) return false;
   base_ = static_cast<std::byte*>(memory);
-  return {};
+  return true;
 }
 
 Inbox::~Inbox() {

@@ -24,7 +24,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/status.hpp"
 #include "ofi/op.hpp"
 #include "ofi/ring.hpp"
 
@@ -64,8 +63,8 @@ class Inbox {
   Inbox& operator=(const Inbox&) = delete;
 
   /// Reserves the memory, to be registered for remote writes: tables first, then rings.  Pages come as they
-  /// are used.
-  Status open();
+  /// are used.  Returns whether there is room.
+  bool open();
   bool is_open() const { return base_ != nullptr; }
   void* base() const { return base_; }
   static constexpr std::size_t bytes() { return kMostPes * sizeof(Grant) + kRings * kStride; }

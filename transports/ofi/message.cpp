@@ -114,10 +114,11 @@ void Engine::tell_grants() {
 
 // Lock held.  Whether the message was written into the PE's inbox: it is short, and the PE has granted the
 // room.
-bool Engine::write_inbox(Peer& peer, const MessageHeader& header, const void* payload, std::size_t n) {
+bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) {
   const std::size_t size = Entry::size(sizeof header + n);
-  if (size > RingCursor::kLargestEntry) return false;
-  const Grant grant = inbox_.granted_by(static_cast<int>(&peer - peers_.data()));
+  if (!inbox_.is_open() || size > RingCursor::kLargestEntry) return false;
+  Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  const Grant grant = inbox_.granted_by(pe);
   if (grant.ring == 0 || !peer.ring.has_room(size, grant.cleared)) return false;
   alignas(8) std::byte entry[RingCursor::kLargestEntry];
   Entry::write(entry, header, payload, n);
@@ -133,7 +134,7 @@ bool Engine::write_inbox(Peer& peer, const MessageHeader& header, const void* pa
 bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const MessageHeader header{me_, id, peer.sequence};
-  if (peer.inbox.size != 0 && inbox_.is_open() && write_inbox(peer, header, payload, n)) {
+  if (write_inbox(pe, header, payload, n)) {
     ++peer.sequence;
     count(Stat::posts);
     count(Stat::written_messages);

@@ -7,6 +7,7 @@ namespace oshrun {
 namespace {
 
 using namespace std::chrono_literals;
+using Lines = std::vector<std::string>;
 const Repeats::Clock::time_point kStart{};
 
 std::string line(int pe, const std::string& text) {
@@ -17,8 +18,9 @@ TEST(Repeats, OneOfTheSamePassesAndTheOthersAreNamed) {
   Repeats repeats;
   EXPECT_EQ(repeats.first_of(2, line(2, "shmem_init: no"), kStart), line(2, "shmem_init: no"));
   for (int pe : {0, 3, 0}) EXPECT_EQ(repeats.first_of(pe, line(pe, "shmem_init: no"), kStart), "");
-  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "oshrun: PE 0, 3 said the same as PE 2\n");
-  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "");
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()),
+            Lines{"oshrun: PE 0, 3 said the same as PE 2"});
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), Lines{});
 }
 
 TEST(Repeats, LinesWithoutANameAreTheSameToo) {
@@ -35,7 +37,7 @@ TEST(Repeats, WhatDiffersOrIsNotTheLibrarysPasses) {
     for (const char* text : {"usage: x\n", "\n", "atoll: unfinished", "an atoll: \n"})
       EXPECT_EQ(repeats.first_of(pe, text, kStart), text);
   }
-  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "");
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), Lines{});
 }
 
 TEST(Repeats, NumbersThatAreNotWhoSaysItMatter) {
@@ -49,13 +51,14 @@ TEST(Repeats, NumbersThatAreNotWhoSaysItMatter) {
 TEST(Repeats, OnePeMayRepeatItself) {
   Repeats repeats;
   for (int i = 0; i < 2; ++i) EXPECT_EQ(repeats.first_of(1, line(1, "again"), kStart), line(1, "again"));
-  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), "");
+  EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), Lines{});
 }
 
 TEST(Repeats, OnlyTheRepeatedLinesOfATextAreTaken) {
   Repeats repeats;
   repeats.first_of(0, line(0, "a"), kStart);
-  EXPECT_EQ(repeats.first_of(1, "x\n" + line(1, "a") + line(1, "b") + "y", kStart), "x\n" + line(1, "b") + "y");
+  EXPECT_EQ(repeats.first_of(1, "x\n" + line(1, "a") + line(1, "b") + "y", kStart),
+            "x\n" + line(1, "b") + "y");
 }
 
 TEST(Repeats, WhatWasSaidIsForgotten) {
@@ -64,8 +67,8 @@ TEST(Repeats, WhatWasSaidIsForgotten) {
   repeats.first_of(0, line(0, "a"), kStart);
   repeats.first_of(1, line(1, "a"), kStart + 50ms);
   ASSERT_EQ(repeats.deadline(), kStart + Repeats::kTogether);
-  EXPECT_EQ(repeats.summary(kStart + 200ms), "");
-  EXPECT_EQ(repeats.summary(*repeats.deadline()), "oshrun: PE 1 said the same as PE 0\n");
+  EXPECT_EQ(repeats.summary(kStart + 200ms), Lines{});
+  EXPECT_EQ(repeats.summary(*repeats.deadline()), Lines{"oshrun: PE 1 said the same as PE 0"});
   EXPECT_EQ(repeats.first_of(1, line(1, "a"), kStart + 3s), line(1, "a"));
 }
 

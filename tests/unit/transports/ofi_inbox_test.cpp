@@ -86,7 +86,7 @@ bool cleared(const Inbox& inbox, int rings) {
 TEST(OfiInbox, DeliversEachEntryOnceInOrderAndWhole) {
   std::mt19937_64 random(seed_of_run());
   Inbox inbox;
-  ASSERT_TRUE(inbox.open().ok());
+  ASSERT_TRUE(inbox.open());
   constexpr int kWriters = 3;
   std::vector<Writer> writers;
   std::vector<std::uint16_t> expected(kWriters);
@@ -146,7 +146,7 @@ TEST(OfiInbox, DeliversEachEntryOnceInOrderAndWhole) {
 // A PE without room for its grant does not keep back the others'.
 TEST(OfiInbox, TellsEachPeThatHasRoom) {
   Inbox inbox;
-  ASSERT_TRUE(inbox.open().ok());
+  ASSERT_TRUE(inbox.open());
   for (int pe = 0; pe < 3; ++pe) inbox.welcome(pe);
   std::vector<int> told;
   const auto tell = [&](bool room_for_0) {
@@ -168,7 +168,7 @@ TEST(OfiInbox, TellsEachPeThatHasRoom) {
 // An entry behind a message that comes the ordinary way waits for it.
 TEST(OfiInbox, KeepsBackWhatIsNotNext) {
   Inbox inbox;
-  ASSERT_TRUE(inbox.open().ok());
+  ASSERT_TRUE(inbox.open());
   inbox.welcome(5);
   Writer writer(inbox, 5);
   inbox.tell([&](int, const Grant& grant) {
@@ -192,7 +192,7 @@ TEST(OfiInbox, KeepsBackWhatIsNotNext) {
 
 TEST(OfiInbox, GivesEachPeOneRingUntilAllAreTaken) {
   Inbox inbox;
-  ASSERT_TRUE(inbox.open().ok());
+  ASSERT_TRUE(inbox.open());
   inbox.welcome(static_cast<int>(Inbox::kMostPes));
   EXPECT_EQ(inbox.granted_by(static_cast<int>(Inbox::kMostPes)).ring, 0u);
   for (int pe = 0; pe < static_cast<int>(Inbox::kRings) + 10; ++pe) {
