@@ -5,7 +5,7 @@
 Checks who includes whom against the two tables below, which are the architecture:
 
     base  <-  boot, transports/{mapper,net}.hpp  <-  heap  <-  core  <-  coll, kv, nvm  <-  setup  <-  api
-              transports/{map,ofi,batch,nic,loop} know only transports/*.hpp and base
+              transports/{map,ofi,nic,loop} know only transports/*.hpp and base
 
 Exit code 0 if all is well; otherwise one line for each include that breaks a rule.
 """
@@ -21,11 +21,10 @@ MAY_INCLUDE = {
     "src/base": [],
     "src/boot": ["src/base"],
     "transports/seam": ["src/base"],
-    "transports/registry": ["src/base", "transports/seam", "transports/map", "transports/ofi", "transports/batch",
-                            "transports/nic", "transports/loop"],
+    "transports/registry": ["src/base", "transports/seam", "transports/map", "transports/ofi", "transports/nic",
+                            "transports/loop"],
     "transports/map": ["src/base", "transports/seam"],
     "transports/ofi": ["src/base", "transports/seam"],
-    "transports/batch": ["src/base", "transports/seam"],
     "transports/nic": ["src/base", "transports/seam"],
     "transports/loop": ["src/base", "transports/seam"],
     "src/heap": ["src/base", "src/boot", "transports/seam"],

@@ -11,6 +11,7 @@
 // meanwhile.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -72,9 +73,9 @@ struct NetOps {
               const void* compare, void* fetch, Completion*);
 
   /// Has handler `id` (core/progress) run at `pe` with a copy of n bytes.  Messages of one channel to one PE
-  /// are delivered in order, and are not ordered with puts or atomics.  Complete when `message` may be changed and the
-  /// network delivers it as long as this process makes progress: who needs to know that it has arrived awaits an answer.
-  /// REQUIRES: n <= kMaxMessage.
+  /// are delivered in order, and are not ordered with puts or atomics.  Complete when `message` may be
+  /// changed and the network delivers it as long as this process makes progress: who needs to know that it
+  /// has arrived awaits an answer. REQUIRES: n <= kMaxMessage.
   void (*send)(Channel*, int pe, std::uint16_t id, const void* message, std::size_t n);
 
   /// Starts everything that the channel holds back (batches).  Called before any wait for idleness.
@@ -103,6 +104,26 @@ enum class ChannelUse : std::uint8_t {
   common,    // what all threads of the PE share: the default context, the library itself
   parallel,  // a stream that a thread drives while other threads drive theirs
 };
+
+/// Which PEs share memory, for a network that serves a node as a whole.  A PE's place is its index among the
+/// PEs of its node.
+struct NodeMap {
+  struct Segment {
+    std::byte* base = nullptr;
+    std::size_t size = 0;
+  };
+  using Segments = std::array<Segment, kSegments>;  // indexed by SegmentId
+  struct Peer {
+    int node;
+    unsigned place;
+  };
+
+  std::vector<Peer> peers;                // of all PEs of the job
+  std::vector<std::vector<int>> members;  // PEs of each node, by place
+  std::vector<Segments> segments;         // of the PEs of this node, by place, as mapped in this process
+  std::vector<std::byte*> boards;         // of these PEs: kBoardBytes each, of zeros, which all of them map
+};
+inline constexpr std::size_t kBoardBytes = 16384;
 
 /// Largest payload of a message: 16 KiB and what the sender writes before it.
 inline constexpr std::size_t kMaxMessage = 16512;
@@ -134,6 +155,10 @@ class Network {
   using AddressLookup = std::span<const std::byte> (*)(int pe);
   virtual Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) = 0;
 
+  /// Tells who shares memory with whom; after connect(), before the first channel.  Most networks need not
+  /// know.
+  virtual void join_node(const NodeMap&) {}
+
   /// Channels live until close_channel(), which REQUIRES idle().
   virtual Channel* open_channel(ChannelUse use = ChannelUse::common) = 0;
   virtual void close_channel(Channel*) = 0;
@@ -164,8 +189,13 @@ class Network {
   /// Largest put with `copy`.
   virtual std::size_t copy_limit() const = 0;
 
-  /// Whether amo() supports the pair; the core sends the others to the target's agent.
+  /// Whether amo() supports the pair, in one atomicity domain with the CPUs of the target's node.  The
+  /// software NIC supports all that is defined.
   virtual bool supports(AtomicOp op, AtomicType type, bool fetching) const = 0;
+
+  /// Whether atomics are better packed and executed by the software NIC (nic/nic.hpp) than one by one by this
+  /// network: where SHMEM_AMO=auto.
+  virtual bool prefers_offload() const { return true; }
 };
 
 inline constexpr std::size_t kMaxAddress = 192;

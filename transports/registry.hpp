@@ -13,11 +13,17 @@ namespace shm {
 /// `name` as in SHMEM_MAPPER: auto, memfd or posix.
 std::unique_ptr<Mapper> make_mapper(const std::string& name);
 
-/// Loads libfabric and opens a network whose channels can batch.  `provider` as in SHMEM_PROVIDER, empty for
-/// the best one there is; `one_host`: all PEs are on this host, so that loopback will do.
-/// `context_endpoints`: most endpoints for parallel channels.  `faults` other than 0: a seed for the faulty
-/// network around it, for tests.
-Result<std::unique_ptr<Network>> make_network(const std::string& provider, bool one_host,
-                                              std::uint64_t context_endpoints, std::uint64_t faults);
+struct NetworkOptions {
+  std::string provider;                 // as in SHMEM_PROVIDER; empty: the best one there is
+  bool one_host = false;                // all PEs are on this host: loopback will do
+  std::uint64_t context_endpoints = 0;  // most endpoints for parallel channels
+  std::uint64_t faults = 0;             // other than 0: seed of a faulty network around it, for tests
+  std::string amo;                      // as in SHMEM_AMO
+  std::uint64_t mshrs = 64;             // size of the software NIC's MSHR file
+  std::uint64_t subentries = 64;
+};
+
+/// Loads libfabric and opens a network behind a software NIC.
+Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options);
 
 }  // namespace shm

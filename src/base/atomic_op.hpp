@@ -50,19 +50,51 @@ constexpr bool has_non_fetching_form(AtomicOp op) {
   return op != AtomicOp::fetch && op != AtomicOp::swap && op != AtomicOp::compare_swap;
 }
 
+/// What a word holds after `op`, if it held `old`; floating-point values are compared as the language does,
+/// so that a NaN is never less nor greater.  Adds wrap around as two's complement: the sum is formed
+/// unsigned.
+template <AtomicOp op, class T>
+constexpr T atomic_next(T old, T value, T compare = T{}) {
+  if constexpr (op == AtomicOp::fetch) {
+    return old;
+  } else if constexpr (op == AtomicOp::set || op == AtomicOp::swap) {
+    return value;
+  } else if constexpr (op == AtomicOp::compare_swap) {
+    // By their bits, as the CPU compares.
+    return std::memcmp(&old, &compare, sizeof old) == 0 ? value : old;
+  } else if constexpr (op == AtomicOp::add) {
+    if constexpr (std::is_integral_v<T>) {
+      using Unsigned = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<Unsigned>(old) + static_cast<Unsigned>(value));
+    } else {
+      return old + value;
+    }
+  } else if constexpr (op == AtomicOp::bit_and) {
+    return old & value;
+  } else if constexpr (op == AtomicOp::bit_or) {
+    return old | value;
+  } else if constexpr (op == AtomicOp::bit_xor) {
+    return old ^ value;
+  } else if constexpr (op == AtomicOp::min) {
+    return value < old ? value : old;
+  } else {
+    return old < value ? value : old;
+  }
+}
+
 /// Read-modify-write by a compare-and-swap loop, for what the CPU has no instruction for.
-template <class T, class F>
-T atomic_update(T* at, F next) {
+template <AtomicOp op, class T>
+T atomic_update(T* at, T value) {
   std::atomic_ref<T> word(*at);
   T old = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(old, next(old), std::memory_order_seq_cst, std::memory_order_relaxed)) {
+  while (!word.compare_exchange_weak(old, atomic_next<op>(old, value), std::memory_order_seq_cst,
+                                     std::memory_order_relaxed)) {
   }
   return old;
 }
 
 /// Applies `op` to *at and returns the old value (compilers drop it, and choose the shorter instruction,
-/// where the caller does).  `compare` is read by compare_swap only.  REQUIRES: `at` naturally aligned. Adds
-/// wrap around as two's complement: the sum is formed unsigned.
+/// where the caller does).  `compare` is read by compare_swap only.  REQUIRES: `at` naturally aligned.
 template <AtomicOp op, class T>
 [[gnu::always_inline]] inline T atomic_apply(T* at, T value, T compare = T{}) {
   std::atomic_ref<T> word(*at);
@@ -84,10 +116,8 @@ template <AtomicOp op, class T>
     return word.fetch_or(value);
   } else if constexpr (op == AtomicOp::bit_xor) {
     return word.fetch_xor(value);
-  } else if constexpr (op == AtomicOp::min) {
-    return atomic_update(at, [value](T old) { return value < old ? value : old; });
   } else {
-    return atomic_update(at, [value](T old) { return old < value ? value : old; });
+    return atomic_update<op>(at, value);
   }
 }
 

@@ -48,6 +48,7 @@ struct InternalArea {
   Cell cells[kSlots][kCells];
   alignas(kCacheLine) std::atomic<std::uint64_t> mail_marks[kMailMarks];
   alignas(kCacheLine) std::byte scratch[kScratchBytes];
+  alignas(kCacheLine) std::byte board[kBoardBytes];  // of the software NIC (NodeMap)
 };
 
 inline constexpr std::size_t kInternalBytes = std::size_t{4} << 20;

@@ -42,6 +42,7 @@ constexpr auto kPostPause = std::chrono::microseconds(50);
 
 // A thread that posts polls at most this often (ns): completions reaped together are cheaper.
 constexpr std::int64_t kPostPeriod = 100'000;
+constexpr unsigned kPostsPerLook = 16;  // at the clock
 
 // Where the network cannot announce its work, the agent looks again after a nap that grows from this (us).
 constexpr long kShortestNap = 50;
@@ -106,6 +107,10 @@ bool Progress::poll() {
 }
 
 void Progress::posted() {
+  // Reading the clock costs as much as packing an operation.  Lost counts of other threads do no harm.
+  const unsigned posts = posts_.load(std::memory_order_relaxed) + 1;
+  posts_.store(posts, std::memory_order_relaxed);
+  if (posts % kPostsPerLook != 0) return rouse();
   const std::int64_t now = Clock::now().time_since_epoch().count();
   if (now - last_poll_.load(std::memory_order_relaxed) > kPostPeriod) {
     last_poll_.store(now, std::memory_order_relaxed);

@@ -28,7 +28,7 @@ using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* me
 using Poller = bool (*)(void* argument);
 
 /// Message numbers; a peer must know the same.
-enum class MessageId : std::uint16_t { amo_request, amo_reply, collective, user_first };
+enum class MessageId : std::uint16_t { collective, user_first };
 inline constexpr std::size_t kMaxHandlers = 32;
 
 /// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no
@@ -56,7 +56,7 @@ class Progress {
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
   /// To be called after an operation was posted.  A program that posts one after the other drives the network
-  /// itself: it polls when it has not for kPostPeriod, and the agent, which would only be in its way, keeps
+  /// itself: it polls when it has not for about kPostPeriod, and the agent, which would only be in its way, keeps
   /// off.
   void posted();
 
@@ -105,6 +105,7 @@ class Progress {
   std::atomic<int> inside_{0};              // application threads that poll
   std::atomic<int> deep_{0};                // of these, threads that will say when they leave
   std::atomic<bool> asleep_{false};         // the agent blocks, or is about to
+  std::atomic<unsigned> posts_{0};          // by threads that post
   std::atomic<std::int64_t> last_poll_{0};  // of a thread that posts, in nanoseconds
   std::atomic<std::uint64_t> entered_{0};   // grows while application threads see to the network
 };

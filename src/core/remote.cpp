@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "core/amo_message.hpp"
 #include "core/order.hpp"
 #include "core/region.hpp"
 #include "core/wait.hpp"
@@ -46,14 +45,9 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
   const bool wait = fetch != nullptr && blocking == Blocking::yes;
   Completion completion;
   Completion* done = wait ? &completion : nullptr;
-  if (rt.network->supports(op, type, fetch != nullptr)) {
-    channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, done);
-    if (wait) return wait_for_completion(completion, call, pe);
-    rt.progress->posted();
-  } else {
-    quiet_to(context, pe);  // a message keeps no order with what the channel has posted
-    amo_by_message(call, pe, at.remote, op, type, value, compare, fetch);
-  }
+  channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, done);
+  if (wait) return wait_for_completion(completion, call, pe);
+  rt.progress->posted();
 }
 
 }  // namespace

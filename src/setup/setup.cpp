@@ -20,7 +20,6 @@
 #include "coll/choose.hpp"
 #include "coll/mail.hpp"
 #include "coll/teams.hpp"
-#include "core/amo_message.hpp"
 #include "core/internal.hpp"
 #include "core/order.hpp"
 #include "core/progress.hpp"
@@ -129,7 +128,6 @@ void fill_runtime() {
 Status open_services() {
   if (Status status = overrule_choice(rt.env.algorithms); !status.ok()) return status;
   if (rt.network != nullptr) {
-    set_amo_handlers();
     set_mail_handler();
     rt.world_context.channel = rt.network->open_channel();
     rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));

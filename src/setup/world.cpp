@@ -104,9 +104,15 @@ std::uint64_t default_context_endpoints() {
 }
 
 Status open_network(World& world, const Env& env, const NodeGroup& group) {
-  Result<std::unique_ptr<Network>> network =
-      make_network(env.provider, world.boot->job().one_host,
-                   env.context_endpoints.value_or(default_context_endpoints()), env.faults.value_or(0));
+  const NetworkOptions options{
+      .provider = env.provider,
+      .one_host = world.boot->job().one_host,
+      .context_endpoints = env.context_endpoints.value_or(default_context_endpoints()),
+      .faults = env.faults.value_or(0),
+      .amo = env.amo,
+      .mshrs = env.nic_mshrs.value_or(NetworkOptions{}.mshrs),
+      .subentries = env.nic_subentries.value_or(NetworkOptions{}.subentries)};
+  Result<std::unique_ptr<Network>> network = make_network(options);
   if (!network.ok()) return network.status();
   world.network = std::move(network.value());
   NodeMemory& memory = *world.memory;
@@ -152,6 +158,32 @@ void find_leaders(World& world) {
   for (int rank = 0; rank < world.boot->job().size; ++rank) {
     if (world.memory->record(rank).leader == rank + 1) world.leaders.push_back(rank);
   }
+}
+
+// Who shares memory with whom, and where this node's memory is mapped here.
+NodeMap node_map(const World& world) {
+  const Job& job = world.boot->job();
+  const NodeMemory& memory = *world.memory;
+  NodeMap map;
+  map.members.resize(world.leaders.size());
+  for (int rank = 0; rank < job.size; ++rank) {
+    const int leader = memory.record(rank).leader - 1;
+    const auto node =
+        std::lower_bound(world.leaders.begin(), world.leaders.end(), leader) - world.leaders.begin();
+    std::vector<int>& members = map.members[static_cast<std::size_t>(node)];
+    map.peers.push_back({static_cast<int>(node), static_cast<unsigned>(members.size())});
+    members.push_back(rank);
+  }
+  for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
+    const auto place = static_cast<int>(i);
+    const bool own = job.node_ranks[i] == job.rank;
+    std::byte* statics =
+        own ? reinterpret_cast<std::byte*>(memory.own_statics().base) : memory.statics(place);
+    map.segments.push_back({NodeMap::Segment{memory.heap(place), memory.heap_stride()},
+                            NodeMap::Segment{statics, memory.record(job.node_ranks[i]).static_size}});
+    map.boards.push_back(memory.heap(place) + offsetof(InternalArea, board));
+  }
+  return map;
 }
 
 // One node: the table is filled from the slots, no exchange.
@@ -214,6 +246,7 @@ Result<std::unique_ptr<World>> make_world(Boot& boot, const Env& env) {
     return status;
   }
   find_leaders(*world);
+  if (!one_node) world->network->join_node(node_map(*world));
   return world;
 }
 

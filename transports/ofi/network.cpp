@@ -64,6 +64,8 @@ bool FabricNetwork::supports(AtomicOp op, AtomicType type, bool fetching) const 
   return table[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
 }
 
+bool FabricNetwork::prefers_offload() const { return first().endpoint().quirk().amo == Amo::offload; }
+
 }  // namespace ofi
 
 Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options) {

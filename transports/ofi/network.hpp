@@ -41,6 +41,7 @@ class FabricNetwork final : public Network {
   // Constant.  supports() says no to all where atomics are not the target CPU's.
   std::size_t copy_limit() const override { return Engine::kCopyLimit; }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override;
+  bool prefers_offload() const override;
 
  private:
   Engine& first() { return lanes_.first(); }

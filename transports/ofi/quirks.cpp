@@ -8,8 +8,9 @@ constexpr bool yes = true;
 constexpr bool no = false;
 
 constexpr Quirk kQuirks[] = {
-#define PROVIDER(name, rank, order, wait, atomics, local_mr, warm, inbox, credits, tested, why) \
-  {name, rank, Order::order, Wait::wait, Atomics::atomics, local_mr, warm, inbox, credits, tested, why},
+#define PROVIDER(name, rank, order, wait, atomics, amo, local_mr, warm, inbox, credits, tested, why) \
+  {name,     rank, Order::order, Wait::wait, Atomics::atomics, Amo::amo,                             \
+   local_mr, warm, inbox,        credits,    tested,           why},
 #include "ofi/quirks.def"
 #undef PROVIDER
 };
@@ -22,8 +23,18 @@ Quirk find_quirk(std::string_view provider) {
   for (const Quirk& row : kQuirks) {
     if (row.name == provider) return row;
   }
-  return {provider, 0,     Order::none, Wait::none, Atomics::none,     true,
-          false,    false, 64,          no,         "unknown to Atoll"};
+  return {.name = provider,
+          .rank = 0,
+          .order = Order::none,
+          .wait = Wait::none,
+          .atomics = Atomics::none,
+          .amo = Amo::offload,
+          .local_mr = true,
+          .warm = false,
+          .inbox = false,
+          .credits = 64,
+          .tested = no,
+          .why = "unknown to Atoll"};
 }
 
 }  // namespace shm::ofi

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: fewer_messages.py <oshrun> <stream> <put|add|fetch>
 
-Runs the same program with and without a session and compares what SHMEM_STATS says of the wire: the session must take
-at most a twentieth of the posts, for the same number of operations."""
+Runs the same program one by one (SHMEM_AMO=native) and within a session, and compares what SHMEM_STATS says of the
+wire: the session must take at most a twentieth of the posts, for the same number of operations.  Atomics without a session
+must be packed too."""
 import os
 import subprocess
 import sys
@@ -12,10 +13,10 @@ FEWER = 20
 KIND = {"put": "puts", "add": "atomics", "fetch": "atomics"}
 
 
-def totals(oshrun, stream, kind, mode):
+def totals(oshrun, stream, kind, mode, amo):
     """The last line of the table, by the names of its columns."""
     command = [oshrun, "-n", "2", "--virtual-nodes", "2", "--timeout", "50", stream, kind, mode]
-    run = subprocess.run(command, env=dict(os.environ, SHMEM_STATS="1"), stderr=subprocess.PIPE, text=True, timeout=55)
+    run = subprocess.run(command, env=dict(os.environ, SHMEM_STATS="1", SHMEM_AMO=amo), stderr=subprocess.PIPE, text=True, timeout=55)
     if run.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {run.returncode}:\n{run.stderr}")
     rows = [line.split() for line in run.stderr.splitlines()]
@@ -28,16 +29,18 @@ def totals(oshrun, stream, kind, mode):
 
 def main():
     oshrun, stream, kind = sys.argv[1:]
-    plain = totals(oshrun, stream, kind, "plain")
-    session = totals(oshrun, stream, kind, "session")
-    print(f"plain: {plain}\nsession: {session}")
+    plain = totals(oshrun, stream, kind, "plain", "native")
+    offload = totals(oshrun, stream, kind, "plain", "offload")
+    session = totals(oshrun, stream, kind, "session", "auto")
+    print(f"native: {plain}\noffload: {offload}\nsession: {session}")
     column = KIND[kind]
     checks = {
         f"the same number of {column}": plain[column] == session[column] == 20000,
-        "nothing packed without a session": plain["packed"] == plain["packets"] == 0,
+        "nothing packed where atomics are native": plain["packed"] == plain["packets"] == 0,
+        "without a session atomics packed, puts not": offload["packed"] == (0 if kind == "put" else 20000),
         "all packed with one": session["packed"] == 20000,
         f"{FEWER} x fewer posts": session["posts"] * FEWER <= plain["posts"],
-        "at least one post for each operation without": plain["posts"] >= 20000,
+        "at least one post for each operation that is not packed": plain["posts"] >= 20000,
     }
     for what, holds in checks.items():
         print(f"{'ok    ' if holds else 'FAILED'} {what}")

@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "batch/batch.hpp"
+#include "nic/nic.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "base/stats.hpp"
-#include "batch/channel.hpp"
-#include "batch/target.hpp"
+#include "nic/agent.hpp"
+#include "nic/combine.hpp"
+#include "nic/share.hpp"
 
 namespace shm {
-namespace batch {
+namespace nic {
 namespace {
 
-class BatchNetwork final : public Network, public Carrier {
+class NicNetwork final : public Network, public Carrier {
  public:
-  explicit BatchNetwork(std::unique_ptr<Network> inner) : inner_(std::move(inner)) {}
-  ~BatchNetwork() override;
+  NicNetwork(std::unique_ptr<Network> inner, const NicOptions& options)
+      : inner_(std::move(inner)), mode_(options.mode), agent_(options.mshrs), share_(*this) {}
+  ~NicNetwork() override;
 
-  std::string describe() const override { return inner_->describe(); }
+  std::string describe() const override;
   Status add_segment(SegmentId id, void* base, std::size_t size) override {
-    target_.add_segment(id, base, size);
+    agent_.add_segment(id, base, size);
     return inner_->add_segment(id, base, size);
   }
   Result<std::vector<std::byte>> address() override { return inner_->address(); }
   Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) override;
+  void join_node(const NodeMap& map) override;
   Channel* open_channel(ChannelUse use) override;
   void close_channel(Channel* channel) override;
 
   bool poll() override {
-    const bool worked = inner_->poll();
+    bool worked = inner_->poll();
+    if (share_.active()) worked |= share_.advance();
     return (held_.load(std::memory_order_relaxed) != 0 && send_held()) || worked;
   }
   int wait_fd() const override { return inner_->wait_fd(); }
@@ -45,17 +49,24 @@ class BatchNetwork final : public Network, public Carrier {
     send_held();
   }
   std::size_t copy_limit() const override { return inner_->copy_limit(); }
-  bool supports(AtomicOp op, AtomicType type, bool fetching) const override {
-    return inner_->supports(op, type, fetching);
-  }
+  bool supports(AtomicOp op, AtomicType type, bool) const override { return is_defined(op, type); }
 
   void carry(int pe, const std::byte* packet, std::size_t n) override {
     wire_->ops->send(wire_, pe, kPacketId, packet, n);
   }
   bool progress() override { return poll(); }
-  void opened(std::int64_t deadline) override;
+  void holds(std::int64_t deadline) override;
   void forgotten() override { held_.fetch_sub(1, std::memory_order_relaxed); }
   int me() const override { return me_; }
+  const Route& route(int pe) const override { return routes_[static_cast<std::size_t>(pe)]; }
+  int executor_on(int node) const override { return executors_[static_cast<std::size_t>(node)]; }
+
+  // For the table.
+  bool shares() const { return share_.active(); }
+  Share& share() { return share_; }
+  AmoMode mode() const { return mode_; }
+  Packing packing() const { return mode_ == AmoMode::offload ? Packing::atomics : Packing::nothing; }
+  const Network& inner() const { return *inner_; }
 
  private:
   void receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n);
@@ -63,30 +74,39 @@ class BatchNetwork final : public Network, public Carrier {
   std::int64_t earliest() const;
 
   std::unique_ptr<Network> inner_;
-  Target target_;
+  const AmoMode mode_;
+  Agent agent_;
+  Share share_;
+  std::vector<Route> routes_;   // by PE
+  std::vector<int> executors_;  // by node
   MessageSink sink_;
   Channel* wire_ = nullptr;  // packets and replies of all channels
   int me_ = -1;
   int npes_ = 0;
   mutable std::mutex channels_mutex_;  // held while held packets are sent, so that their channels stay
-  std::vector<Batcher*> channels_;
+  std::vector<Combiner*> channels_;
   std::atomic<bool> hurry_{false};  // a thread waits: send_held() sends all
 
-  // When the agent must look again: see opened() and max_block_us().
+  // When the agent must look again: see holds() and max_block_us().
   std::atomic<std::int64_t> held_{0};           // packets that some channel watches
   mutable std::atomic<std::int64_t> alarm_{0};  // the agent will be awake by then; 0: who knows
   mutable std::atomic<bool> wake_{false};       // it would come too late for a packet
 };
 
-BatchNetwork::~BatchNetwork() {
+NicNetwork::~NicNetwork() {
   if (wire_ == nullptr) return;
   while (!wire_->ops->idle(wire_)) inner_->poll();
   inner_->close_channel(wire_);
 }
 
-Status BatchNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {
+std::string NicNetwork::describe() const {
+  return inner_->describe() + (mode_ == AmoMode::offload ? ", atomics offloaded" : ", native atomics");
+}
+
+Status NicNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {
   me_ = me;
   npes_ = npes;
+  for (int pe = 0; pe < npes; ++pe) routes_.push_back({pe, kReceiver});
   sink_ = std::move(sink);
   Status status = inner_->connect(
       me, npes, lookup, [this](int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
@@ -96,28 +116,44 @@ Status BatchNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink
   return status;
 }
 
-void BatchNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
+// PEs of one place serve each other: so each PE has one connection to a node, and each executes its share.
+void NicNetwork::join_node(const NodeMap& map) {
+  const unsigned place = map.peers[static_cast<std::size_t>(me_)].place;
+  for (const std::vector<int>& members : map.members) executors_.push_back(members[place % members.size()]);
+  for (int pe = 0; pe < npes_; ++pe) {
+    const NodeMap::Peer& peer = map.peers[static_cast<std::size_t>(pe)];
+    const int executor = executors_[static_cast<std::size_t>(peer.node)];
+    // Nodes with more PEs than a record can tell apart: each PE executes what is for itself.
+    if (executor != pe && peer.place < kReceiver)
+      routes_[static_cast<std::size_t>(pe)] = {executor, peer.place};
+  }
+  agent_.add_node(map.segments);
+  if (mode_ == AmoMode::offload && map.boards.size() > 1 && map.boards.size() < kReceiver)
+    share_.join_node(map);
+}
+
+void NicNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
   if (id == kPacketId) {
-    const std::vector<std::byte> reply = target_.apply(from_pe, message, n);
+    const std::span<const std::byte> reply = agent_.execute(from_pe, message, n);
     wire_->ops->send(wire_, from_pe, kReplyId, reply.data(), reply.size());
   } else if (id == kReplyId) {
     ReplyHead head;
     std::memcpy(&head, message, sizeof head);
-    reinterpret_cast<Batcher*>(head.channel)->acknowledge(from_pe, message + sizeof head, n - sizeof head);
+    reinterpret_cast<Issuer*>(head.issuer)->acknowledge(from_pe, message + sizeof head, n - sizeof head);
   } else {
     sink_(from_pe, id, message, n);
   }
 }
 
 // Sends what has become too old, or all that is held if a thread waits.
-bool BatchNetwork::send_held() {
+bool NicNetwork::send_held() {
   const std::int64_t now = clock_now();
   if (!hurry_.load(std::memory_order_relaxed) && alarm_.load(std::memory_order_relaxed) > now) return false;
   const std::unique_lock guard(channels_mutex_, std::try_to_lock);
   if (!guard.owns_lock()) return false;  // another thread is at it; who waits comes again
   const bool all = hurry_.exchange(false, std::memory_order_relaxed);
   bool worked = false;
-  for (Batcher* channel : channels_) {
+  for (Combiner* channel : channels_) {
     if (channel->next_deadline() > (all ? kNever - 1 : now)) continue;
     channel->flush(all ? now : now - kLongestHold);
     worked = true;
@@ -125,23 +161,23 @@ bool BatchNetwork::send_held() {
   return worked;
 }
 
-std::int64_t BatchNetwork::earliest() const {
+std::int64_t NicNetwork::earliest() const {
   const std::unique_lock guard(channels_mutex_, std::try_to_lock);
   if (!guard.owns_lock()) return 0;  // somebody is sending: look again
   std::int64_t time = kNever;
-  for (const Batcher* channel : channels_) time = std::min(time, channel->next_deadline());
+  for (const Combiner* channel : channels_) time = std::min(time, channel->next_deadline());
   return time;
 }
 
 // A program may compute from now on, and the agent be asleep: does it wake in time?  Sequentially consistent:
 // either this sees that the agent sets its alarm anew, or the agent sees the packet.
-void BatchNetwork::opened(std::int64_t deadline) {
+void NicNetwork::holds(std::int64_t deadline) {
   held_.fetch_add(1, std::memory_order_seq_cst);
   if (alarm_.load(std::memory_order_seq_cst) < deadline - kLongestHold)
     wake_.store(true, std::memory_order_release);
 }
 
-long BatchNetwork::max_block_us() const {
+long NicNetwork::max_block_us() const {
   const long limit = inner_->max_block_us();
   alarm_.store(0, std::memory_order_seq_cst);
   wake_.exchange(false, std::memory_order_acq_rel);
@@ -155,16 +191,25 @@ long BatchNetwork::max_block_us() const {
 
 // The table.
 
-Batcher* own(Channel* channel) { return static_cast<Batcher*>(channel); }
-const Batcher* own(const Channel* channel) { return static_cast<const Batcher*>(channel); }
+// One for each context of the core.
+class NicChannel final : public Combiner {
+ public:
+  NicChannel(NicNetwork& nic, const NetOps* table, Channel* inner, int npes)
+      : Combiner(nic, table, inner, npes, nic.packing()), nic_(nic) {}
+  NicNetwork& nic() const { return nic_; }
+
+ private:
+  NicNetwork& nic_;
+};
+
+NicChannel* own(Channel* channel) { return static_cast<NicChannel*>(channel); }
+const NicChannel* own(const Channel* channel) { return static_cast<const NicChannel*>(channel); }
 
 void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy,
          Completion* completion) {
-  Batcher* channel = own(base);
-  if (n <= kLargestPut && n > 0 && completion == nullptr && channel->batches(pe)) {
-    const RecordHead head{to.offset, static_cast<std::uint32_t>(n), to.segment, kPutCode, {}, 0};
-    return channel->append(pe, head, source, nullptr);
-  }
+  NicChannel* channel = own(base);
+  if (n <= kLargestPut && n > 0 && completion == nullptr && channel->packs_puts(pe))
+    return channel->put(pe, to, source, n);
   count(Stat::puts);
   count(Stat::put_bytes, n);
   channel->before_direct(pe);
@@ -173,29 +218,42 @@ void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_
 
 // A fence does not order gets; but a program that waits for its data may mean to read what it has put.
 void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
-  Batcher* channel = own(base);
+  NicChannel* channel = own(base);
   count(Stat::gets);
   count(Stat::get_bytes, n);
   if (completion != nullptr) channel->flush_to(pe);
   channel->inner()->ops->get(channel->inner(), pe, dest, from, n, completion);
 }
 
+std::uint64_t bits(const void* operand, AtomicType type) {
+  std::uint64_t value = 0;
+  if (operand == nullptr) return value;
+  if (atomic_size(type) == 8) {
+    std::memcpy(&value, operand, 8);
+  } else {
+    std::memcpy(&value, operand, 4);
+  }
+  return value;
+}
+
 void amo(Channel* base, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
          const void* compare, void* fetch, Completion* completion) {
-  Batcher* channel = own(base);
-  if (!channel->batches(pe)) {
-    count(Stat::atomics);
-    channel->before_direct(pe);
-    return channel->inner()->ops->amo(channel->inner(), pe, at, op, type, value, compare, fetch, completion);
+  NicChannel* channel = own(base);
+  if (!channel->packs_atomics(pe)) {
+    if (channel->nic().inner().supports(op, type, fetch != nullptr) || pe == channel->nic().me()) {
+      count(Stat::atomics);
+      channel->before_direct(pe);
+      return channel->inner()->ops->amo(channel->inner(), pe, at, op, type, value, compare, fetch,
+                                        completion);
+    }
+    channel->wait_for_direct(pe);
   }
-  std::array<std::byte, 16> operands{};
-  if (value != nullptr) std::memcpy(operands.data(), value, atomic_size(type));
-  if (compare != nullptr) std::memcpy(operands.data() + 8, compare, atomic_size(type));
-  const std::uint32_t length = op == AtomicOp::fetch ? 0 : op == AtomicOp::compare_swap ? 16 : 8;
-  const bool waits = fetch != nullptr || completion != nullptr;
-  const RecordHead head{at.offset, length, at.segment, code_of(op), type, waits};
   const Awaited result{fetch, completion, atomic_size(type)};
-  channel->append(pe, head, operands.data(), waits ? &result : nullptr);
+  const bool waits = fetch != nullptr || completion != nullptr;
+  if (completion != nullptr && fetch != nullptr && channel->nic().shares() && channel->fresh(pe) &&
+      channel->nic().share().request(pe, at, op, type, bits(value, type), bits(compare, type), result))
+    return;
+  channel->atomic(pe, at, op, type, bits(value, type), bits(compare, type), waits ? &result : nullptr);
   if (completion != nullptr) channel->flush_to(pe);
 }
 
@@ -215,22 +273,24 @@ bool idle_to(const Channel* channel, int pe) { return own(channel)->idle_to(pe);
 bool fence(Channel* channel) { return own(channel)->fence(); }
 
 void hint(Channel* base, const BatchHint& hint) {
-  Channel* inner = own(base)->inner();
-  own(base)->set_batching(hint.batch && hint.total_ops > 1, hint.total_ops);
+  NicChannel* channel = own(base);
+  Channel* inner = channel->inner();
+  const bool all = channel->nic().mode() == AmoMode::offload && hint.batch && hint.total_ops > 1;
+  channel->set_packing(all ? Packing::all : channel->nic().packing(), hint.total_ops);
   if (inner->ops->hint != nullptr) inner->ops->hint(inner, hint);
 }
 
 constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence, hint};
 
-Channel* BatchNetwork::open_channel(ChannelUse use) {
-  auto* channel = new Batcher(*this, &kOps, inner_->open_channel(use), npes_);
+Channel* NicNetwork::open_channel(ChannelUse use) {
+  auto* channel = new NicChannel(*this, &kOps, inner_->open_channel(use), npes_);
   const std::scoped_lock guard(channels_mutex_);
   channels_.push_back(channel);
   return channel;
 }
 
-void BatchNetwork::close_channel(Channel* base) {
-  Batcher* channel = own(base);
+void NicNetwork::close_channel(Channel* base) {
+  NicChannel* channel = own(base);
   {
     const std::scoped_lock guard(channels_mutex_);
     std::erase(channels_, channel);
@@ -240,10 +300,10 @@ void BatchNetwork::close_channel(Channel* base) {
 }
 
 }  // namespace
-}  // namespace batch
+}  // namespace nic
 
-std::unique_ptr<Network> make_batching(std::unique_ptr<Network> inner) {
-  return std::make_unique<batch::BatchNetwork>(std::move(inner));
+std::unique_ptr<Network> make_nic(std::unique_ptr<Network> inner, const NicOptions& options) {
+  return std::make_unique<nic::NicNetwork>(std::move(inner), options);
 }
 
 }  // namespace shm

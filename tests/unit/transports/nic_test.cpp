@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Batching over the loop network and over the faulty one, where packets and direct operations overtake each
 // other.
-#include "batch/batch.hpp"
+#include "nic/nic.hpp"
 
 #include <atomic>
 #include <deque>
@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/stats.hpp"
-#include "batch/channel.hpp"
 #include "loop/faulty.hpp"
 #include "loop_job.hpp"
+#include "nic/combine.hpp"
 
 namespace shm::test {
 namespace {
@@ -28,7 +28,7 @@ LoopJob::Wrap batching(std::uint64_t seed) {
       FaultOptions options{.seed = seed * 10 + static_cast<unsigned>(pe), .refuse_atomic_percent = 0};
       inner = make_faulty(std::move(inner), options);
     }
-    return make_batching(std::move(inner));
+    return make_nic(std::move(inner), {});
   };
 }
 
@@ -176,12 +176,12 @@ void run_programs(bool faults) {
   }
 }
 
-TEST(Batch, RandomProgramsGiveWhatTheModelGives) { run_programs(false); }
-TEST(Batch, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true); }
+TEST(Nic, RandomProgramsGiveWhatTheModelGives) { run_programs(false); }
+TEST(Nic, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true); }
 
 // Threads share one channel; each has words of its own and all add to one more.  Sessions start and stop
 // meanwhile.
-TEST(Batch, ThreadsShareAChannel) {
+TEST(Nic, ThreadsShareAChannel) {
   constexpr std::size_t kThreads = 4, kOperations = 3000;
   const std::uint64_t seed = std::random_device{}() % 100000;
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -212,13 +212,13 @@ TEST(Batch, ThreadsShareAChannel) {
 }
 
 // A long put goes the direct way: when it is complete, what a fence has put ahead of it must be there.
-TEST(Batch, ALongPutStaysBehindAFenceBehindPackets) {
+TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     LoopJob job(2, 512, ignore, batching(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
-    const std::vector<std::uint64_t> many(batch::kLargestPut / 8 + 1, seed);
+    const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, seed);
     for (std::uint64_t i = 1; i <= 20; ++i) {
       hint(pe, true);
       pe.ops().put(pe.channel, 1, LoopPe::word(0), &i, 8, true, nullptr);
@@ -233,14 +233,14 @@ TEST(Batch, ALongPutStaysBehindAFenceBehindPackets) {
 }
 
 // The other way round, also if the session starts between the fence and the short put.
-TEST(Batch, APacketStaysBehindAFenceBehindALongPut) {
+TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     LoopJob job(2, 512, ignore, batching(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     for (std::uint64_t i = 1; i <= 20; ++i) {
-      const std::vector<std::uint64_t> many(batch::kLargestPut / 8 + 1, i);
+      const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, i);
       hint(pe, i % 2);
       pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
       fence(job, pe);
@@ -257,10 +257,10 @@ TEST(Batch, APacketStaysBehindAFenceBehindALongPut) {
 }
 
 // Where the wire keeps direct operations in order, so must a session that starts behind the fence.
-TEST(Batch, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
+TEST(Nic, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
   LoopJob job(2, 512, ignore, batching(0));
   LoopPe& pe = job.pes[0];
-  const std::vector<std::uint64_t> many(batch::kLargestPut / 8 + 1, 1);
+  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
   const std::uint64_t value = 7;
   pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
   EXPECT_TRUE(pe.ops().fence(pe.channel));
@@ -276,7 +276,7 @@ TEST(Batch, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
   EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 1u);
 }
 
-TEST(Batch, ManyOperationsAreFewPackets) {
+TEST(Nic, ManyOperationsAreFewPackets) {
   LoopJob job(2, 64, ignore, batching(0));
   Agents agents(job);
   LoopPe& pe = job.pes[0];
@@ -295,7 +295,7 @@ TEST(Batch, ManyOperationsAreFewPackets) {
   EXPECT_LE(of(Stat::packets), kOperations / 100);  // 666 fit, but a slow machine sends old packets early
 }
 
-TEST(Batch, AHeldOperationIsOutstandingAndTheAgentKnowsWhenToLook) {
+TEST(Nic, AHeldOperationIsOutstandingAndTheAgentKnowsWhenToLook) {
   LoopJob job(2, 8, ignore, batching(0));
   LoopPe& pe = job.pes[0];
   const std::uint64_t value = 7;
@@ -308,13 +308,13 @@ TEST(Batch, AHeldOperationIsOutstandingAndTheAgentKnowsWhenToLook) {
   EXPECT_TRUE(pe.ops().idle_to(pe.channel, 0));
   EXPECT_TRUE(pe.net->needs_poll());  // an agent that sleeps does not know of it
   EXPECT_GE(pe.net->max_block_us(), 0);
-  EXPECT_LE(pe.net->max_block_us(), batch::kLongestHold / 1000 + 1);
+  EXPECT_LE(pe.net->max_block_us(), nic::kLongestHold / 1000 + 1);
   EXPECT_FALSE(pe.net->needs_poll());                 // now it does
   while (!pe.ops().idle(pe.channel)) job.poll_all();  // polls alone send it, in time
   EXPECT_EQ(load(job.pes[1].heap[0]), value);
 }
 
-TEST(Batch, LeavesWhenAThreadWaitsAndWhenTheSessionHasSeenAll) {
+TEST(Nic, LeavesWhenAThreadWaitsAndWhenTheSessionHasSeenAll) {
   LoopJob job(2, 8, ignore, batching(0));
   LoopPe& pe = job.pes[0];
   const std::uint64_t value = 7;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets against their records applied one by one, and packets that make no sense.
+#include "nic/agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace shm::nic {
+namespace {
+
+struct Memory {
+  alignas(16) std::array<std::byte, 256> bytes{};
+  Agent agent{{}};
+  Memory() { agent.add_segment(SegmentId::heap, bytes.data(), bytes.size()); }
+};
+
+std::uint64_t word_of(std::uint64_t offset, std::uint8_t code, AtomicType type = {}, bool result = false,
+                      SegmentId segment = SegmentId::heap, unsigned place = kReceiver) {
+  return encode({offset, place, segment, type, code, result, false});
+}
+
+std::span<const std::byte> send(Memory& to, Packet& packet) {
+  packet.finish(42, packet.results.size());
+  return to.agent.execute(1, packet.bytes.data(), packet.size);
+}
+
+TEST(NicAgent, PutsOfAllSizesAtAllPlaces) {
+  std::array<std::byte, 64> source;
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i + 1);
+  for (std::uint32_t n = 1; n <= 40; ++n) {
+    for (std::uint64_t offset = 0; offset < 9; ++offset) {
+      Memory memory;
+      Packet packet;
+      packet.add_put(word_of(offset, kPutCode), offset, source.data(), n);
+      EXPECT_EQ(send(memory, packet).size(), sizeof(ReplyHead));
+      std::array<std::byte, 256> expected{};
+      std::memcpy(expected.data() + offset, source.data(), n);
+      EXPECT_EQ(memory.bytes, expected) << n << " bytes at " << offset;
+    }
+  }
+}
+
+TEST(NicAgent, EveryAtomicGivesWhatItGivesHere) {
+  for (int o = 0; o < kAtomicOps; ++o) {
+    for (int t = 0; t < kAtomicTypes; ++t) {
+      const auto op = static_cast<AtomicOp>(o);
+      const auto type = static_cast<AtomicType>(t);
+      if (!is_defined(op, type)) continue;
+      Memory memory;
+      for (std::size_t i = 0; i < 8; ++i) memory.bytes[16 + i] = static_cast<std::byte>(3 * i + 1);
+      alignas(8) std::array<std::byte, 8> word, old{};
+      std::memcpy(word.data(), memory.bytes.data() + 16, 8);
+      std::array<std::uint64_t, 2> operands{0x1111111111111111, 0};
+      std::memcpy(&operands[1], word.data(), 8);  // compare_swap finds what it compares with
+      Packet packet;
+      packet.add_atomic(word_of(16, code_of(op), type, true), op, operands[0], operands[1]);
+      packet.results.push_back({});
+      const std::span<const std::byte> reply = send(memory, packet);
+      atomic_apply(op, type, word.data(), &operands[0], &operands[1], old.data());
+      ASSERT_EQ(reply.size(), sizeof(ReplyHead) + 8);
+      EXPECT_EQ(std::memcmp(reply.data() + sizeof(ReplyHead), old.data(), 8), 0) << o << " " << t;
+      EXPECT_EQ(std::memcmp(memory.bytes.data() + 16, word.data(), 8), 0) << o << " " << t;
+    }
+  }
+}
+
+TEST(NicAgent, RecordsOfOneWordAreExecutedInOrder) {
+  Memory memory;
+  Packet packet;
+  for (std::uint64_t i = 0; packet.has_room(kSmallestRecord); ++i) {
+    const AtomicOp op = i % 2 ? AtomicOp::add : AtomicOp::set;
+    packet.add_atomic(word_of(8, code_of(op), AtomicType::u64), op, i, 0);
+  }
+  EXPECT_GE(packet.records, 1000u);
+  send(memory, packet);
+  std::uint64_t word = 0;
+  std::memcpy(&word, memory.bytes.data() + 8, 8);
+  const std::uint64_t last = packet.records - 1;
+  EXPECT_EQ(word, last % 2 ? 2 * last - 1 : last);
+}
+
+TEST(NicAgent, RecordsForNodePeersGoToTheirMemory) {
+  std::array<Memory, 3> node;
+  std::vector<NodeMap::Segments> places;
+  for (Memory& memory : node)
+    places.push_back(
+        {NodeMap::Segment{memory.bytes.data(), 128}, NodeMap::Segment{memory.bytes.data() + 128, 128}});
+  node[1].agent.add_node(places);
+  Packet packet;
+  for (unsigned place = 0; place < 3; ++place) {
+    packet.add_atomic(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::heap, place),
+                      AtomicOp::add, place + 1, 0);
+    packet.add_atomic(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::statics, place),
+                      AtomicOp::add, place + 10, 0);
+  }
+  send(node[1], packet);
+  for (unsigned place = 0; place < 3; ++place) {
+    std::uint64_t words[2];
+    std::memcpy(&words[0], node[place].bytes.data() + 8, 8);
+    std::memcpy(&words[1], node[place].bytes.data() + 136, 8);
+    EXPECT_EQ(words[0], place + 1);
+    EXPECT_EQ(words[1], place + 10);
+  }
+}
+
+TEST(NicPacket, WordsKeepAllTheirParts) {
+  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{4}, (std::uint64_t{1} << 46) - 4}) {
+    for (const unsigned place : {0u, 5u, kReceiver}) {
+      for (int flags = 0; flags < 8; ++flags) {
+        const Record in{offset,
+                        place,
+                        static_cast<SegmentId>(flags & 1),
+                        AtomicType::f64,
+                        code_of(AtomicOp::max),
+                        (flags & 2) != 0,
+                        (flags & 4) != 0};
+        const Record out = decode(encode(in));
+        EXPECT_EQ(out.offset, in.offset);
+        EXPECT_EQ(out.place, in.place);
+        EXPECT_EQ(out.segment, in.segment);
+        EXPECT_EQ(out.type, in.type);
+        EXPECT_EQ(out.code, in.code);
+        EXPECT_EQ(out.result, in.result);
+        EXPECT_EQ(out.ordered, in.ordered);
+      }
+    }
+  }
+}
+
+TEST(NicPacket, CombinesWhatFollowsItself) {
+  Memory memory;
+  Packet packet;
+  const std::uint64_t add32 = word_of(8, code_of(AtomicOp::add), AtomicType::u32);
+  packet.add_atomic(add32, AtomicOp::add, 0xffffffff, 0);
+  EXPECT_TRUE(packet.combine(add32, AtomicOp::add, 3));  // wraps around in 4 bytes
+  EXPECT_FALSE(packet.combine(word_of(12, code_of(AtomicOp::add), AtomicType::u32), AtomicOp::add, 1));
+  const std::uint64_t fetching = word_of(8, code_of(AtomicOp::add), AtomicType::u32, true);
+  packet.add_atomic(fetching, AtomicOp::add, 1, 0);
+  packet.results.push_back({});
+  EXPECT_FALSE(packet.combine(fetching, AtomicOp::add, 1));
+  EXPECT_FALSE(packet.combine(add32, AtomicOp::add, 1));
+  EXPECT_EQ(packet.records, 2u);
+  send(memory, packet);
+  std::uint32_t words[2];
+  std::memcpy(words, memory.bytes.data() + 8, 8);
+  EXPECT_EQ(words[0], 3u);
+  EXPECT_EQ(words[1], 0u);
+}
+
+TEST(NicAgentDeath, PacketsThatMakeNoSenseEndTheJob) {
+  Memory memory;
+  const auto put = [&](std::uint64_t offset, SegmentId segment = SegmentId::heap,
+                       unsigned place = kReceiver) {
+    Packet packet;
+    packet.add_put(word_of(offset, kPutCode, {}, false, segment, place), offset, &memory, 8);
+    send(memory, packet);
+  };
+  const auto atomic = [&](std::uint64_t offset, std::uint8_t code, AtomicType type, bool result = false) {
+    Packet packet;
+    packet.add_atomic(word_of(offset, code, type, result), AtomicOp::add, 1, 0);
+    send(memory, packet);
+  };
+  const std::uint8_t add = code_of(AtomicOp::add);
+  EXPECT_DEATH(put(249), "PE 1 .*outside the memory");
+  EXPECT_DEATH(put((std::uint64_t{1} << 46) - 4), "outside the memory");
+  EXPECT_DEATH(put(0, SegmentId::statics), "outside the memory");
+  EXPECT_DEATH(put(0, SegmentId::heap, 3), "not on this node");
+  EXPECT_DEATH(atomic(0, add, AtomicType::u64, true), "too many results");
+  EXPECT_DEATH(atomic(0, 15, AtomicType::u64), "unknown operation");
+  EXPECT_DEATH(atomic(0, code_of(AtomicOp::bit_and), AtomicType::f64), "unknown operation");
+  EXPECT_DEATH(atomic(0, add, static_cast<AtomicType>(7)), "unknown operation");
+  EXPECT_DEATH(atomic(4, add, AtomicType::u64), "not aligned");
+  Packet packet;
+  packet.add_put(word_of(0, kPutCode), 0, &memory, 8);
+  packet.finish(0, 0);
+  EXPECT_DEATH(memory.agent.execute(1, packet.bytes.data(), packet.size - 1), "cut off");
+  EXPECT_DEATH(memory.agent.execute(1, packet.bytes.data(), 20), "cut off");
+  EXPECT_DEATH(memory.agent.execute(1, packet.bytes.data(), 3), "without a head");
+}
+
+}  // namespace
+}  // namespace shm::nic

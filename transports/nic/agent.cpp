@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/agent.hpp"
+
+#include <atomic>
+
+#include "base/fatal.hpp"
+#include "base/peer_stores.hpp"
+#include "base/stats.hpp"
+
+namespace shm::nic {
+namespace {
+
+template <class Word>
+void store_word(std::byte* to, const std::byte* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  // Release: who sees this word, a flag perhaps, sees what was stored before it.
+  std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+}
+
+void store(std::byte* to, const std::byte* from, std::size_t n) {
+  const bool word = n != 0 && reinterpret_cast<std::uintptr_t>(to) % n == 0;
+  switch (word ? n : 0) {
+    case 1: return store_word<std::uint8_t>(to, from);
+    case 2: return store_word<std::uint16_t>(to, from);
+    case 4: return store_word<std::uint32_t>(to, from);
+    case 8: return store_word<std::uint64_t>(to, from);
+    default: std::memcpy(to, from, n);
+  }
+}
+
+[[noreturn, gnu::cold]] void refuse(int from_pe, const char* what) {
+  fatal("internal error: PE %d sent a packet of operations %s", from_pe, what);
+}
+
+}  // namespace
+
+// Where the next record is, and where the next result goes.
+struct Agent::Reader {
+  const int from_pe;
+  const std::byte* at;
+  const std::byte* const end;
+  std::byte* result;
+  const std::byte* const results_end;
+
+  const std::byte* take(std::size_t n) {
+    if (n > static_cast<std::size_t>(end - at)) [[unlikely]]
+      refuse(from_pe, "that is cut off");
+    const std::byte* taken = at;
+    at += n;
+    return taken;
+  }
+  std::uint64_t take_word() {
+    std::uint64_t word;
+    std::memcpy(&word, take(sizeof word), sizeof word);
+    return word;
+  }
+  std::byte* take_result() {
+    if (result == results_end) [[unlikely]]
+      refuse(from_pe, "with too many results");
+    std::byte* taken = result;
+    result += 8;
+    return taken;
+  }
+};
+
+std::byte* Agent::reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) const {
+  if (record.place != kReceiver && record.place >= places_.size()) [[unlikely]]
+    refuse(from_pe, "for a PE that is not on this node");
+  const NodeMap::Segments& segments = record.place == kReceiver ? own_ : places_[record.place];
+  const auto& [base, size] = segments[static_cast<std::size_t>(record.segment)];
+  if (n > size || offset > size - n) [[unlikely]]
+    refuse(from_pe, "outside the memory of its target");
+  return base + offset;
+}
+
+void Agent::put(Reader& reader, const Record& record) {
+  const std::uint64_t word = reader.take_word();
+  const std::size_t n = word & 0xffffffff;
+  const std::byte* bytes = reader.take((n + 7) / 8 * 8);
+  store(reach(reader.from_pe, record, record.offset | (word >> 32 & 3), n), bytes, n);
+}
+
+void Agent::atomic(Reader& reader, const Record& record) {
+  const AtomicOp op = op_of(record.code);
+  if (static_cast<int>(op) >= kAtomicOps || static_cast<int>(record.type) >= kAtomicTypes ||
+      !is_defined(op, record.type)) [[unlikely]]
+    refuse(reader.from_pe, "with an unknown operation");
+  const std::size_t width = atomic_size(record.type);
+  std::byte* word = reach(reader.from_pe, record, record.offset, width);
+  if (reinterpret_cast<std::uintptr_t>(word) % width != 0) [[unlikely]]
+    refuse(reader.from_pe, "with an atomic that is not aligned");
+  const std::byte* operands = reader.take(std::size_t{8} * operands_of(op));
+  mshrs_.add(word, op, record.type, operands, record.result ? reader.take_result() : nullptr);
+}
+
+std::span<const std::byte> Agent::execute(int from_pe, const std::byte* packet, std::size_t n) {
+  const PeerStores in_the_name_of_a_peer;
+  PacketHead head;
+  if (n < sizeof head) refuse(from_pe, "without a head");
+  std::memcpy(&head, packet, sizeof head);
+  if (head.results > head.records) refuse(from_pe, "with too many results");
+  reply_.assign(sizeof(ReplyHead) + std::size_t{8} * head.results, std::byte{0});
+  std::memcpy(reply_.data(), &head.issuer, sizeof head.issuer);
+  std::byte* results = reply_.data() + sizeof(ReplyHead);
+  Reader reader{from_pe, packet + sizeof head, packet + n, results, reply_.data() + reply_.size()};
+  for (std::uint32_t i = 0; i < head.records; ++i) {
+    const Record record = decode(reader.take_word());
+    if (record.ordered) mshrs_.drain();
+    if (record.code == kPutCode) {
+      put(reader, record);
+    } else {
+      atomic(reader, record);
+    }
+  }
+  mshrs_.drain();
+  count_mshrs();
+  return reply_;
+}
+
+void Agent::count_mshrs() {
+  const MshrCounts& now = mshrs_.counts();
+  count(Stat::executed, now.executed - counted_.executed);
+  count(Stat::lines, now.lines - counted_.lines);
+  count(Stat::merged, now.merged - counted_.merged);
+  count(Stat::updates, now.updates - counted_.updates);
+  count(Stat::stalls, now.stalls - counted_.stalls);
+  counted_ = now;
+}
+
+}  // namespace shm::nic

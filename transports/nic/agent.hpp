@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The receiving end: executes packets in the memory of this node.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "nic/mshr.hpp"
+#include "nic/packet.hpp"
+
+namespace shm::nic {
+
+/// Thread safety: set-up before the first packet; execute() from the thread that runs handlers.
+class Agent {
+ public:
+  explicit Agent(MshrSize size) : mshrs_(size) {}
+
+  /// This PE's memory, and later that of the PEs of its node, by their place: as mapped in this process.
+  void add_segment(SegmentId id, void* base, std::size_t size) {
+    own_[static_cast<std::size_t>(id)] = {static_cast<std::byte*>(base), size};
+  }
+  void add_node(std::vector<NodeMap::Segments> places) { places_ = std::move(places); }
+
+  /// Executes all records and returns the reply, which stays until the next call.  Atomics pass through the
+  /// MSHR file; puts are stored at once, an aligned word of up to 8 bytes in one access, so that wait_until
+  /// may watch it.  All is visible on return.  Ends the job if the packet makes no sense.
+  std::span<const std::byte> execute(int from_pe, const std::byte* packet, std::size_t n);
+
+ private:
+  struct Reader;
+  std::byte* reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) const;
+  void put(Reader& reader, const Record& record);
+  void atomic(Reader& reader, const Record& record);
+  void count_mshrs();
+
+  NodeMap::Segments own_{};
+  std::vector<NodeMap::Segments> places_;
+  MshrFile mshrs_;
+  MshrCounts counted_;  // of mshrs_, that the statistics have
+  std::vector<std::byte> reply_;
+};
+
+}  // namespace shm::nic

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nic/combine.hpp"
+
+#include <sched.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "base/fatal.hpp"
+#include "base/stats.hpp"
+
+namespace shm::nic {
+
+std::int64_t clock_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Combiner::set_packing(Packing packing, std::size_t total_ops) {
+  {
+    const std::scoped_lock guard(lock_);
+    expected_ = total_ops;
+  }
+  packing_.store(packing, std::memory_order_release);
+  if (packing != Packing::all) flush(kNever);
+}
+
+void Combiner::atomic(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
+                      std::uint64_t compare, const Awaited* result) {
+  const Route& route = carrier_.route(pe);
+  Lane& to = lane(route.executor);
+  const std::uint64_t word =
+      encode({at.offset, route.place, at.segment, type, code_of(op), result != nullptr, false});
+  lock_.lock();
+  const std::uint64_t ordered = begin(route.executor, to, atomic_record(op));
+  if (ordered != 0 || !to.open->combine(word, op, value))
+    to.open->add_atomic(word | ordered, op, value, compare);
+  if (result != nullptr) to.open->results.push_back(*result);
+  end(route.executor, to);
+}
+
+void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) {
+  const Route& route = carrier_.route(pe);
+  Lane& to = lane(route.executor);
+  const std::uint64_t word = encode({at.offset, route.place, at.segment, {}, kPutCode, false, false});
+  lock_.lock();
+  const std::uint64_t ordered = begin(route.executor, to, put_record(n));
+  to.open->add_put(word | ordered, at.offset, source, n);
+  end(route.executor, to);
+}
+
+// Finds room for a record of `size` bytes in the open packet; returns kOrderedBit if a fence was between it
+// and what the packet has.
+std::uint64_t Combiner::begin(int executor, Lane& to, std::size_t size) {
+  if (to.open != nullptr && !to.open->has_room(size)) [[unlikely]]
+    make_room(executor, to, size);
+  const bool ordered = note_fence(to) && to.open != nullptr;
+  if (to.open == nullptr) open(to);
+  return ordered ? kOrderedBit : 0;
+}
+
+// Ends an operation: what must leave leaves, what stays is watched.
+void Combiner::end(int executor, Lane& to) {
+  std::unique_ptr<Packet> packet = take_ready(to);
+  if (to.open != nullptr && !to.watched) hold(executor, to);
+  const bool last = expected_ != SIZE_MAX && --expected_ == 0;
+  if (last) expected_ = SIZE_MAX;
+  lock_.unlock();
+  if (packet != nullptr) transmit(executor, std::move(packet));
+  if (last) flush(kNever);
+}
+
+void Combiner::open(Lane& to) {
+  if (spare_.empty()) {
+    to.open = std::make_unique<Packet>();
+  } else {
+    to.open = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  to.pending.fetch_add(1, std::memory_order_relaxed);
+  pending_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Combiner::hold(int executor, Lane& to) {
+  to.watched = true;
+  const std::int64_t now = clock_now();
+  held_.push_back({executor, to.closed, now});
+  if (held_.size() == 1) set_deadline();
+  carrier_.holds(now + kLongestHold);
+}
+
+// Takes the open packet out of the lane, if it may leave now; pass it to transmit().
+std::unique_ptr<Packet> Combiner::close(Lane& of) {
+  if (of.open == nullptr || of.sending || of.closed - of.acked == kWindow) return nullptr;
+  of.sending = true;
+  of.wanted = of.watched = false;
+  of.open->finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), of.open->results.size());
+  of.results[of.closed % kWindow].swap(of.open->results);
+  ++of.closed;
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  return std::move(of.open);
+}
+
+// The same, if it should: somebody waits, it is full, or the node has answered all that came before it.
+std::unique_ptr<Packet> Combiner::take_ready(Lane& of) {
+  if (of.open == nullptr) return nullptr;
+  const bool alone = of.closed == of.acked && packing_.load(std::memory_order_relaxed) != Packing::all;
+  return of.wanted || alone || !of.open->has_room(kSmallestRecord) ? close(of) : nullptr;
+}
+
+// Sends the open packet, or waits for others to be answered, until there is none or it has room.
+void Combiner::make_room(int executor, Lane& to, std::size_t size) {
+  for (WaitWatch watch; to.open != nullptr && !to.open->has_room(size);) {
+    std::unique_ptr<Packet> packet = close(to);
+    if (packet == nullptr) to.wanted = true;
+    lock_.unlock();
+    if (packet != nullptr) {
+      transmit(executor, std::move(packet));
+    } else {
+      pause(executor, watch);
+    }
+    lock_.lock();
+  }
+}
+
+// Waits a little for PE `pe` to apply packets.
+void Combiner::pause(int pe, WaitWatch& watch) {
+  if (carrier_.progress()) return;
+  watch.look(WaitReason([pe](WaitRecord& record) {
+    describe_wait(record, "an operation on another node", pe, "for PE %d to apply what was sent before", pe);
+  }));
+  sched_yield();
+}
+
+void Combiner::count_packet(const Packet& packet) {
+  const std::uint32_t operations = packet.records + packet.combined;
+  count(Stat::packets);
+  count(Stat::packed, operations);
+  if (packet.puts != 0) {
+    count(Stat::puts, packet.puts);
+    count(Stat::put_bytes, packet.put_bytes);
+  }
+  if (operations != packet.puts) count(Stat::atomics, operations - packet.puts);
+  if (packet.combined != 0) count(Stat::combined, packet.combined);
+}
+
+void Combiner::transmit(int pe, std::unique_ptr<Packet> packet) {
+  Lane& to = lane(pe);
+  while (packet != nullptr) {
+    carrier_.carry(pe, packet->bytes.data(), packet->size);
+    count_packet(*packet);
+    packet->clear();
+    std::unique_ptr<Packet> next;
+    {
+      const std::scoped_lock guard(lock_);
+      spare_.push_back(std::move(packet));
+      to.sending = false;
+      next = take_ready(to);
+    }
+    packet = std::move(next);
+    pending_.fetch_sub(1,
+                       std::memory_order_release);  // last: unless there is a next, the channel may be gone
+  }
+}
+
+// Hands the results to those who wait for them.
+void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::byte* results, std::size_t n) {
+  if (waiting.size() * 8 != n)
+    fatal("internal error: PE %d answered %zu bytes to a packet with %zu results", pe, n, waiting.size());
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i].fetch != nullptr) std::memcpy(waiting[i].fetch, results + 8 * i, waiting[i].width);
+    if (waiting[i].completion != nullptr) waiting[i].completion->set_done();
+  }
+}
+
+void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
+  Lane& from = lane(pe);
+  std::vector<Awaited> waiting;
+  {
+    const std::scoped_lock guard(lock_);
+    waiting.swap(from.results[from.acked % kWindow]);
+  }
+  settle(pe, waiting, results, n);
+  std::unique_ptr<Packet> next;
+  {
+    const std::scoped_lock guard(lock_);
+    waiting.clear();
+    waiting.swap(from.results[from.acked % kWindow]);  // its memory is used again
+    ++from.acked;
+    next = take_ready(from);
+  }
+  if (next != nullptr) transmit(pe, std::move(next));
+  // Release: who sees 0 sees the results.  The last one is the last use of the channel.
+  from.pending.fetch_sub(1, std::memory_order_release);
+  pending_.fetch_sub(1, std::memory_order_release);
+}
+
+void Combiner::flush_to(int pe) {
+  const int executor = carrier_.route(pe).executor;
+  if (lane(executor).pending.load(std::memory_order_relaxed) != 0) want(executor);
+}
+
+// Sends the open packet now, or has it sent by whoever ends what is in its way.
+void Combiner::want(int pe) {
+  lock_.lock();
+  Lane& to = lane(pe);
+  to.wanted = to.open != nullptr;
+  std::unique_ptr<Packet> packet = take_ready(to);
+  lock_.unlock();
+  if (packet != nullptr) transmit(pe, std::move(packet));
+}
+
+void Combiner::flush(std::int64_t limit) {
+  if (next_deadline() == kNever) return;
+  if (limit == kNever) limit = clock_now();  // other threads may go on opening packets
+  for (;;) {
+    lock_.lock();
+    if (held_.empty() || held_.front().since > limit) break;
+    const Held oldest = held_.front();
+    held_.pop_front();
+    carrier_.forgotten();
+    set_deadline();
+    Lane& to = lane(oldest.executor);
+    const bool valid = to.open != nullptr && to.closed == oldest.number;
+    to.wanted |= valid;
+    std::unique_ptr<Packet> packet = valid ? close(to) : nullptr;
+    lock_.unlock();
+    if (packet != nullptr) transmit(oldest.executor, std::move(packet));
+  }
+  lock_.unlock();
+}
+
+void Combiner::set_deadline() {
+  deadline_.store(held_.empty() ? kNever : held_.front().since + kLongestHold, std::memory_order_relaxed);
+}
+
+// The first time that a lane is used after a fence, all it has precedes the fence.
+// Returns whether it is.
+bool Combiner::note_fence(Lane& of) {
+  if (of.fences == fences_) return false;
+  of.fences = fences_;
+  of.barrier = of.closed + (of.open != nullptr ? 1 : 0);
+  return true;
+}
+
+void Combiner::wait_for_fenced(int pe) {
+  const int executor = carrier_.route(pe).executor;
+  Lane& to = lane(executor);
+  std::uint64_t barrier;  // of the fences so far: other threads may go on with theirs
+  {
+    const std::scoped_lock guard(lock_);
+    note_fence(to);
+    barrier = to.barrier;
+  }
+  for (WaitWatch watch;;) {
+    {
+      const std::scoped_lock guard(lock_);
+      if (to.acked >= barrier) return;
+    }
+    want(executor);
+    pause(executor, watch);
+  }
+}
+
+void Combiner::wait_for_direct(int pe) {
+  for (WaitWatch watch; follows_direct();) pause(pe, watch);
+}
+
+// Among packets order is free.  Packets and direct operations are not ordered on the wire: what follows
+// direct operations across a fence must not go into a packet before they are complete.
+bool Combiner::fence() {
+  const std::scoped_lock guard(lock_);
+  ++fences_;
+  if (inner_->ops->idle(inner_)) return true;
+  if (packing_.load(std::memory_order_relaxed) == Packing::all ||
+      pending_.load(std::memory_order_relaxed) != 0)
+    return false;
+  // A session may start before they are complete.
+  direct_fenced_.store(true, std::memory_order_relaxed);
+  return inner_->ops->fence(inner_);
+}
+
+bool Combiner::follows_direct() {
+  if (!direct_fenced_.load(std::memory_order_relaxed)) return false;
+  const std::scoped_lock guard(lock_);  // no fence in between
+  if (inner_->ops->idle(inner_)) direct_fenced_.store(false, std::memory_order_relaxed);
+  return direct_fenced_.load(std::memory_order_relaxed);
+}
+
+}  // namespace shm::nic

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The initiator's end: a channel that packs small operations, one lane per node that it packs for.
+//
+// Thread safety: any thread, unless it says otherwise.  lock_ guards the lanes; it is held for a copy into a
+// packet and never while the inner network posts or polls, so handlers may take it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/spin.hpp"
+#include "base/wait_report.hpp"
+#include "net.hpp"
+#include "nic/packet.hpp"
+
+namespace shm::nic {
+
+/// Packets of a lane that may be under way or not yet acknowledged.
+inline constexpr std::uint64_t kWindow = 8;
+
+/// A packet that is held for longer is sent by whoever polls (nanoseconds).
+inline constexpr std::int64_t kLongestHold = 1'000'000;
+inline constexpr std::int64_t kNever = INT64_MAX;
+
+/// Nanoseconds of the steady clock.
+std::int64_t clock_now();
+
+/// Where the packets for a PE go: to the PE that executes them, with the place of their target on its node.
+struct Route {
+  int executor;
+  unsigned place;
+};
+
+/// Who the reply to a packet is for.
+class Issuer {
+ public:
+  /// PE `pe` has applied the oldest packet to it that was not acknowledged; `results` of n bytes.  Handler:
+  /// does not wait.  The issuer may be gone as soon as this has lowered its counters.
+  virtual void acknowledge(int pe, const std::byte* results, std::size_t n) = 0;
+
+ protected:
+  ~Issuer() = default;
+};
+
+/// What a channel needs from the network it belongs to.
+class Carrier {
+ public:
+  /// Sends a packet; may poll the inner network while there is no room.
+  virtual void carry(int pe, const std::byte* packet, std::size_t n) = 0;
+  /// Makes progress; returns whether there was any.
+  virtual bool progress() = 0;
+  /// A packet that leaves at `deadline` at the latest is held, or is not to be watched any more.
+  virtual void holds(std::int64_t deadline) = 0;
+  virtual void forgotten() = 0;
+  virtual int me() const = 0;
+  virtual const Route& route(int pe) const = 0;
+  /// The PE of the node that executes this PE's packets.
+  virtual int executor_on(int node) const = 0;
+
+ protected:
+  ~Carrier() = default;
+};
+
+/// What a channel packs.
+enum class Packing : std::uint8_t {
+  nothing,  // but what the inner network does not support
+  atomics,  // which leave as soon as their node has answered what was sent before
+  all,      // a session: puts and atomics, and packets leave when they are full
+};
+
+class Combiner : public Channel, private Issuer {
+ public:
+  Combiner(Carrier& carrier, const NetOps* table, Channel* inner, int npes, Packing packing)
+      : Channel{table},
+        carrier_(carrier),
+        inner_(inner),
+        npes_(npes),
+        lanes_(std::make_unique<Lane[]>(static_cast<std::size_t>(npes))),
+        packing_(packing) {}
+
+  ~Combiner() {
+    for (std::size_t i = 0; i < held_.size(); ++i) carrier_.forgotten();
+  }
+
+  Channel* inner() const { return inner_; }
+
+  /// Changes what is packed, with this many operations expected; what is held by then leaves.
+  void set_packing(Packing packing, std::size_t total_ops);
+
+  /// Whether a put, or an atomic, to `pe` may go into a packet.
+  bool packs_puts(int pe) {
+    return packing_.load(std::memory_order_acquire) == Packing::all && pe != carrier_.me() &&
+           !follows_direct();
+  }
+  bool packs_atomics(int pe) {
+    return packing_.load(std::memory_order_acquire) != Packing::nothing && pe != carrier_.me() &&
+           !follows_direct();
+  }
+  /// Whether nothing that a packet to `pe` would have to stay behind is under way.
+  bool fresh(int pe) const { return lane_to(pe).pending.load(std::memory_order_acquire) == 0; }
+
+  /// Packs one operation; waits for room.  n <= kLargestPut.  `result` may be null.
+  void put(int pe, RemoteAddress to, const void* source, std::size_t n);
+  void atomic(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
+              std::uint64_t compare, const Awaited* result);
+
+  /// To be called before an operation goes the direct way: waits for what a fence has put ahead of it.
+  void before_direct(int pe) {
+    if (pending_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wait_for_fenced(pe);
+  }
+  /// To be called before an atomic is packed which cannot go the direct way, if packs_atomics() says no.
+  void wait_for_direct(int pe);
+
+  /// Sends what is held towards the node of `pe`, as soon as the window permits.
+  void flush_to(int pe);
+  /// The same for all: packets opened at `limit` or before.
+  void flush(std::int64_t limit);
+  /// When the oldest packet wants to leave; kNever if none is held.
+  std::int64_t next_deadline() const { return deadline_.load(std::memory_order_relaxed); }
+
+  /// As in NetOps.
+  bool fence();
+  // Acquire: pairs with the release in acknowledge().
+  bool idle() const { return pending_.load(std::memory_order_acquire) == 0 && inner_->ops->idle(inner_); }
+  bool idle_to(int pe) const { return fresh(pe) && inner_->ops->idle_to(inner_, pe); }
+
+ private:
+  // Packets are numbered from 0: [0, acked) are applied, [acked, closed) under way, `closed` is being filled.
+  struct Lane {
+    std::unique_ptr<Packet> open;  // null: nothing is held
+    std::uint64_t closed = 0, acked = 0;
+    std::uint64_t barrier = 0;  // packets below precede the last fence
+    std::uint64_t fences = 0;   // of the channel, when `barrier` was computed
+    bool sending = false;       // a thread is sending a packet: the next must stay behind it
+    bool wanted = false;        // `open` is to leave as soon as it can
+    bool watched = false;       // `open` is in held_
+    std::array<std::vector<Awaited>, kWindow> results;
+    std::atomic<std::uint32_t> pending{0};  // packets not acknowledged, the open one included
+  };
+  // In the order of holding.  Void once packet `number` has left.
+  struct Held {
+    int executor;
+    std::uint64_t number;
+    std::int64_t since;
+  };
+
+  Lane& lane(int executor) const { return lanes_[static_cast<std::size_t>(executor)]; }
+  Lane& lane_to(int pe) const { return lane(carrier_.route(pe).executor); }
+  bool follows_direct();
+  void wait_for_fenced(int pe);
+  void acknowledge(int executor, const std::byte* results, std::size_t n) override;
+
+  // With the lock.  make_room() drops it for a moment, end() for good.
+  std::uint64_t begin(int executor, Lane& lane, std::size_t size);
+  void end(int executor, Lane& lane);
+  void open(Lane& lane);
+  [[gnu::noinline]] void make_room(int executor, Lane& lane, std::size_t size);
+  void hold(int executor, Lane& lane);
+  std::unique_ptr<Packet> close(Lane& lane);
+  std::unique_ptr<Packet> take_ready(Lane& lane);
+  bool note_fence(Lane& lane);
+  void set_deadline();
+
+  // Without.
+  static void count_packet(const Packet& packet);
+  static void settle(int pe, const std::vector<Awaited>& waiting, const std::byte* results, std::size_t n);
+  void transmit(int executor, std::unique_ptr<Packet> packet);
+  void want(int executor);
+  void pause(int executor, WaitWatch& watch);
+
+  Carrier& carrier_;
+  Channel* const inner_;
+  const int npes_;
+  SpinLock lock_;
+  std::unique_ptr<Lane[]> lanes_;  // by executor
+  std::vector<std::unique_ptr<Packet>> spare_;
+  std::deque<Held> held_;
+  std::size_t expected_ = SIZE_MAX;  // operations of the session still to come
+  std::uint64_t fences_ = 0;
+  std::atomic<std::int64_t> deadline_{kNever};
+  std::atomic<Packing> packing_;
+  std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows
+  // Packets not acknowledged, and packets being sent: until then somebody uses the channel.
+  std::atomic<std::uint32_t> pending_{0};
+};
+
+}  // namespace shm::nic

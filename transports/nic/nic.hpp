@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The software NIC: a network that packs small operations and executes atomics near the data, around any
+// other network.  README.md has what flows where.
+#pragma once
+
+#include <memory>
+
+#include "net.hpp"
+#include "nic/mshr.hpp"
+
+namespace shm {
+
+/// Who executes atomics on other nodes (SHMEM_AMO).
+enum class AmoMode : std::uint8_t {
+  native,   // the inner network, one by one; sessions change nothing
+  offload,  // the software NIC of the target's node, many in a packet
+};
+
+struct NicOptions {
+  AmoMode mode = AmoMode::offload;
+  nic::MshrSize mshrs;
+};
+
+/// Owns `inner`.  Contracts: Network; thread safety as the inner network's.  What the inner network does not
+/// support is packed in either mode.  The memory of all segments is written by CPU atomics and stores of the
+/// thread that polls, here or in a PE of the same node (join_node).
+std::unique_ptr<Network> make_nic(std::unique_ptr<Network> inner, const NicOptions& options);
+
+}  // namespace shm

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a packet of operations looks like, and the reply to it.  Both ends run the same library on the same
+// kind of machine: numbers are in the machine's own form.
+//
+//   packet   0        8        12       16
+//            +--------+--------+--------+----------------+----------------+-- ...
+//            | issuer | records| results| record         | record         |
+//            +--------+--------+--------+----------------+----------------+-- ...
+//
+//   record   0                                                8            16
+//            +------------------------------------------------+------------+------------+
+//            | word                                           | operand    | compare    |  an atomic
+//            +------------------------------------------------+------------+------------+
+//            | word                                           | low, length| bytes, padded to 8 ...  a put
+//            +------------------------------------------------+------------+--------------------------
+//            A fetch has no operand, only a compare-and-swap has two; each takes 8 bytes, whatever its width.
+//
+//   word     63                       20 19        10  9   8   7   6    4 3    0
+//            +--------------------------+------------+---+---+---+------+------+
+//            | offset / 4               | place      |seg|ord|res| type | op   |
+//            +--------------------------+------------+---+---+---+------+------+
+//            op     0: a put, else 1 + AtomicOp: four bits, as in the MSHRs of RAE (section III-D)
+//            res    the old value goes into the reply
+//            ord    all records before it in the packet are to be visible before it: a fence was between
+//            place  of the target PE among those of its node; kReceiver: the PE that receives the packet
+//            low    the two low bits of a put's offset, in bits 32 and 33 above its length in bytes
+//
+//   reply    0        8        16
+//            +--------+--------+--------+-- ...
+//            | issuer | result | result |   8 bytes for each record with `res`, in order
+//            +--------+--------+--------+-- ...
+//
+// `issuer` is the initiator's word for what the packet belongs to; the target only returns it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "net.hpp"
+
+namespace shm::nic {
+
+inline constexpr std::uint16_t kPacketId = kFirstDecoratorMessage;
+inline constexpr std::uint16_t kReplyId = kFirstDecoratorMessage + 1;
+
+struct PacketHead {
+  std::uint64_t issuer;
+  std::uint32_t records;
+  std::uint32_t results;
+};
+static_assert(sizeof(PacketHead) == 16);
+static_assert(offsetof(PacketHead, records) == 8 && offsetof(PacketHead, results) == 12);
+
+struct ReplyHead {
+  std::uint64_t issuer;
+};
+static_assert(sizeof(ReplyHead) == 8);
+
+inline constexpr unsigned kPlaceBits = 10;
+inline constexpr unsigned kReceiver = (1u << kPlaceBits) - 1;
+inline constexpr std::uint8_t kPutCode = 0;
+
+/// The first word of a record, in its parts.
+struct Record {
+  std::uint64_t offset;  // from the base of the segment; a multiple of 4
+  unsigned place;
+  SegmentId segment;
+  AtomicType type;
+  std::uint8_t code;
+  bool result, ordered;
+};
+static_assert(1 + kAtomicOps <= 16, "an operation takes four bits");
+static_assert(kAtomicTypes <= 8, "a type takes three bits");
+static_assert(kSegments <= 2, "a segment takes one bit");
+
+inline constexpr std::uint64_t kResultBit = 1 << 7;
+inline constexpr std::uint64_t kOrderedBit = 1 << 8;
+
+constexpr std::uint8_t code_of(AtomicOp op) { return static_cast<std::uint8_t>(1 + static_cast<int>(op)); }
+constexpr AtomicOp op_of(std::uint8_t code) { return static_cast<AtomicOp>(code - 1); }
+
+constexpr std::uint64_t encode(const Record& record) {
+  return record.offset >> 2 << 20 | std::uint64_t{record.place} << 10 |
+         static_cast<std::uint64_t>(record.segment) << 9 | (record.ordered ? kOrderedBit : 0) |
+         (record.result ? kResultBit : 0) | static_cast<std::uint64_t>(record.type) << 4 | record.code;
+}
+
+constexpr Record decode(std::uint64_t word) {
+  return {.offset = word >> 20 << 2,
+          .place = static_cast<unsigned>(word >> 10) & kReceiver,
+          .segment = static_cast<SegmentId>(word >> 9 & 1),
+          .type = static_cast<AtomicType>(word >> 4 & 7),
+          .code = static_cast<std::uint8_t>(word & 15),
+          .result = (word & kResultBit) != 0,
+          .ordered = (word & kOrderedBit) != 0};
+}
+
+/// Operands of an atomic: 8 bytes each.
+constexpr unsigned operands_of(AtomicOp op) {
+  return op == AtomicOp::fetch ? 0 : op == AtomicOp::compare_swap ? 2 : 1;
+}
+constexpr std::size_t atomic_record(AtomicOp op) { return 8 + std::size_t{8} * operands_of(op); }
+/// Bytes of the record of a put of n bytes.
+constexpr std::size_t put_record(std::size_t n) { return 16 + (n + 7) / 8 * 8; }
+
+/// Largest put that is packed: longer ones gain nothing that their second copy would not take away.
+inline constexpr std::size_t kLargestPut = 1024;
+/// A packet with less room than this is full: no add.
+inline constexpr std::size_t kSmallestRecord = atomic_record(AtomicOp::add);
+static_assert(sizeof(PacketHead) + put_record(kLargestPut) <= kMaxMessage);
+static_assert(sizeof(ReplyHead) + (kMaxMessage - sizeof(PacketHead)) <= kMaxMessage,
+              "the results of a packet of fetches, 8 bytes each like their records, fit into one reply");
+
+/// Where the old value of an atomic goes (null: nowhere), and who waits for it (null: nobody).
+struct Awaited {
+  void* fetch;
+  Completion* completion;
+  std::size_t width;
+};
+
+/// A packet that is being filled.
+struct Packet {
+  std::array<std::byte, kMaxMessage + 8> bytes;  // what add_atomic() copies in vain may lie beyond
+  std::size_t size = sizeof(PacketHead);
+  std::uint32_t records = 0, puts = 0, combined = 0;
+  std::uint64_t last = 0;  // word of the last record if others may be combined with it, else 0
+  std::uint64_t put_bytes = 0;
+  std::vector<Awaited> results;
+
+  bool has_room(std::size_t record) const { return size + record <= kMaxMessage; }
+
+  /// REQUIRES: has_room(atomic_record(op)).
+  void add_atomic(std::uint64_t word, AtomicOp op, std::uint64_t value, std::uint64_t compare) {
+    const std::uint64_t record[3] = {word, value, compare};
+    std::byte* at = bytes.data() + size;
+    std::memcpy(at, record, 16);  // the second word is overwritten by what follows a fetch
+    if (op == AtomicOp::compare_swap) std::memcpy(at + 16, &record[2], 8);
+    size += atomic_record(op);
+    ++records;
+    last = (word & kResultBit) == 0 ? word & ~kOrderedBit : 0;
+  }
+
+  /// Adds an atomic without result to the one before it, if that is the same operation on the same word: as
+  /// if nobody had looked in between.  Returns whether it could.
+  bool combine(std::uint64_t word, AtomicOp op, std::uint64_t value) {
+    if (word != last) return false;
+    std::uint64_t operand;
+    std::byte* at = bytes.data() + size - 8;
+    std::memcpy(&operand, at, 8);
+    switch (op) {
+      case AtomicOp::add: operand += value; break;  // the upper half of 4 bytes is not looked at
+      case AtomicOp::bit_and: operand &= value; break;
+      case AtomicOp::bit_or: operand |= value; break;
+      case AtomicOp::bit_xor: operand ^= value; break;
+      case AtomicOp::set: operand = value; break;
+      default: return false;
+    }
+    std::memcpy(at, &operand, 8);
+    ++combined;
+    return true;
+  }
+
+  /// REQUIRES: has_room(put_record(n)).
+  void add_put(std::uint64_t word, std::uint64_t offset, const void* source, std::size_t n) {
+    const std::uint64_t length = n | (offset & 3) << 32;
+    std::byte* at = bytes.data() + size;
+    std::memcpy(at, &word, 8);
+    std::memcpy(at + 8, &length, 8);
+    std::memcpy(at + 16, source, n);
+    size += put_record(n);
+    ++records;
+    ++puts;
+    put_bytes += n;
+    last = 0;
+  }
+
+  /// Writes the head: the packet is ready to leave.
+  void finish(std::uint64_t issuer, std::size_t awaited) {
+    const PacketHead head{issuer, records, static_cast<std::uint32_t>(awaited)};
+    std::memcpy(bytes.data(), &head, sizeof head);
+  }
+
+  void clear() {
+    size = sizeof(PacketHead);
+    records = puts = combined = 0;
+    last = 0;
+    put_bytes = 0;
+    results.clear();
+  }
+};
+
+}  // namespace shm::nic
