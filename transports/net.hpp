@@ -155,7 +155,7 @@ class Network {
   using AddressLookup = std::span<const std::byte> (*)(int pe);
   virtual Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) = 0;
 
-  /// Tells who shares memory with whom; after connect(), before the first channel.  Most networks need not
+  /// Tells who shares memory with whom; after connect(), before the first operation.  Most networks need not
   /// know.
   virtual void join_node(const NodeMap&) {}
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batching over the loop network and over the faulty one, where packets and direct operations overtake each
-// other.
+// The software NIC over the loop network and over the faulty one, where packets and direct operations
+// overtake each other.
 #include "nic/nic.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "base/stats.hpp"
@@ -16,21 +18,49 @@
 namespace shm::test {
 namespace {
 
-constexpr int kPes = 3;
+constexpr int kPes = 4;
 constexpr std::size_t kWords = 256;  // that each PE owns at each other PE
 
 void ignore(int, std::uint16_t, const std::byte*, std::size_t) {}
 
-LoopJob::Wrap batching(std::uint64_t seed) {
-  return [seed](std::unique_ptr<Network> inner, int pe) {
-    // No seed: no faults.  All atomics: the core does not ask the network for what it does not support.
-    if (seed != 0) {
-      FaultOptions options{.seed = seed * 10 + static_cast<unsigned>(pe), .refuse_atomic_percent = 0};
+LoopJob::Wrap behind_nic(std::uint64_t seed, AmoMode mode = AmoMode::offload) {
+  return [seed, mode](std::unique_ptr<Network> inner, int pe) {
+    if (seed != 0) {  // else no faults
+      FaultOptions options{.seed = seed * 10 + static_cast<unsigned>(pe)};
       inner = make_faulty(std::move(inner), options);
     }
-    return make_nic(std::move(inner), {});
+    return make_nic(std::move(inner), {.mode = mode, .mshrs = {3, 5}});
   };
 }
+
+// PEs side by side on nodes of `per_node`.
+class Node {
+ public:
+  Node(LoopJob& job, std::size_t per_node) : boards_(job.pes.size()) {
+    NodeMap map;
+    for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
+      if (pe % per_node == 0) map.members.emplace_back();
+      map.peers.push_back({static_cast<int>(pe / per_node), static_cast<unsigned>(pe % per_node)});
+      map.members.back().push_back(static_cast<int>(pe));
+    }
+    for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
+      map.segments.clear();
+      map.boards.clear();
+      for (const int peer : map.members[pe / per_node]) {
+        LoopPe& member = job.pes[static_cast<std::size_t>(peer)];
+        map.segments.push_back({NodeMap::Segment{member.bytes(), member.heap.size() * 8}, {}});
+        map.boards.push_back(boards_[static_cast<std::size_t>(peer)].bytes);
+      }
+      job.pes[pe].net->join_node(map);
+    }
+  }
+
+ private:
+  struct Board {
+    alignas(64) std::byte bytes[kBoardBytes] = {};
+  };
+  std::vector<Board> boards_;
+};
 
 // What the agents of a job do.
 class Agents {
@@ -63,8 +93,11 @@ void fence(LoopJob& job, LoopPe& pe) {
 // between two operations on one word, so that program order decides.
 class Program {
  public:
-  Program(std::uint64_t seed, bool faults)
-      : random_(seed), job_(kPes, kPes * kWords, ignore, batching(faults ? seed + 1 : 0)), agents_(job_) {}
+  Program(std::uint64_t seed, bool faults, AmoMode mode)
+      : random_(seed),
+        job_(kPes, kPes * kWords, ignore, behind_nic(faults ? seed + 1 : 0, mode)),
+        nodes_(job_, 1 + seed % 2),
+        agents_(job_) {}
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) step();
@@ -159,6 +192,7 @@ class Program {
 
   std::mt19937_64 random_;
   LoopJob job_;
+  Node nodes_;
   std::uint64_t model_[kPes][kPes * kWords] = {};
   std::uint64_t written_[kPes][kPes * kWords] = {};  // epoch of the last write, plus one
   std::uint64_t epoch_[kPes] = {};                   // fences of each PE
@@ -167,17 +201,88 @@ class Program {
   Agents agents_;  // first to go
 };
 
-void run_programs(bool faults) {
+void run_programs(bool faults, AmoMode mode) {
   const std::uint64_t first = std::random_device{}() % 100000;
   for (std::uint64_t seed = first; seed < first + 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Program(seed, faults).run(1500);
+    Program(seed, faults, mode).run(1500);
     if (testing::Test::HasFailure()) return;
   }
 }
 
-TEST(Nic, RandomProgramsGiveWhatTheModelGives) { run_programs(false); }
-TEST(Nic, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true); }
+TEST(Nic, RandomProgramsGiveWhatTheModelGives) { run_programs(false, AmoMode::offload); }
+TEST(Nic, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true, AmoMode::offload); }
+TEST(Nic, RandomNativeProgramsGiveWhatTheModelGives) { run_programs(false, AmoMode::native); }
+TEST(Nic, RandomNativeProgramsOverANetworkThatLacksAtomicsGiveWhatTheModelGives) {
+  run_programs(true, AmoMode::native);
+}
+
+// All threads of all PEs of two nodes wait for one fetch-and-add after the other, on words of the other node.
+TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
+  constexpr std::size_t kThreads = 2, kAdds = 2000;
+  const std::uint64_t seed = std::random_device{}() % 100000;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  LoopJob job(kPes, 8, ignore, behind_nic(seed + 1));
+  const Node nodes(job, 2);
+  take_stats();
+  std::vector<std::uint64_t> fetched[kPes * kThreads];
+  {
+    Agents agents(job);
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < kPes * kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        LoopPe& pe = job.pes[t / kThreads];
+        const int to = static_cast<int>((t / kThreads + 2) % kPes / 2 * 2);
+        for (std::size_t i = 0; i < kAdds; ++i) {
+          const std::uint64_t one = 1;
+          std::uint64_t old = ~std::uint64_t{0};
+          Completion done;
+          pe.ops().amo(pe.channel, to, LoopPe::word(3), AtomicOp::add, AtomicType::u64, &one, nullptr, &old,
+                       &done);
+          while (!done.done()) pe.net->poll();
+          fetched[t].push_back(old);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (const int target : {0, 2}) {
+    std::set<std::uint64_t> all;
+    for (std::size_t t = 0; t < kPes * kThreads; ++t) {
+      if (static_cast<int>((t / kThreads + 2) % kPes / 2 * 2) != target) continue;
+      EXPECT_TRUE(std::is_sorted(fetched[t].begin(), fetched[t].end()));
+      all.insert(fetched[t].begin(), fetched[t].end());
+    }
+    EXPECT_EQ(all.size(), 2 * kThreads * kAdds);
+    EXPECT_EQ(*all.rbegin(), 2 * kThreads * kAdds - 1);
+  }
+  const StatValues stats = take_stats();
+  const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+  EXPECT_EQ(of(Stat::packed), kPes * kThreads * kAdds);
+  EXPECT_EQ(of(Stat::executed), of(Stat::packed));
+  EXPECT_GT(of(Stat::shared), 0u);
+  EXPECT_EQ(of(Stat::packets) + of(Stat::shared), of(Stat::packed));
+}
+
+// A lone atomic does not wait for company, and what is issued while it is under way leaves with the answer.
+TEST(Nic, ALoneAtomicLeavesAtOnce) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const auto add = [&] {
+    const std::uint64_t one = 1;
+    pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+                 nullptr);
+  };
+  const auto sent = [&] { return take_stats()[static_cast<std::size_t>(Stat::packets)]; };
+  sent();
+  add();
+  EXPECT_EQ(sent(), 1u);
+  for (int i = 0; i < 100; ++i) add();
+  EXPECT_EQ(sent(), 0u);
+  while (!pe.ops().idle(pe.channel)) job.poll_all();
+  EXPECT_EQ(sent(), 1u);
+  EXPECT_EQ(load(job.pes[1].heap[0]), 101u);
+}
 
 // Threads share one channel; each has words of its own and all add to one more.  Sessions start and stop
 // meanwhile.
@@ -185,7 +290,7 @@ TEST(Nic, ThreadsShareAChannel) {
   constexpr std::size_t kThreads = 4, kOperations = 3000;
   const std::uint64_t seed = std::random_device{}() % 100000;
   SCOPED_TRACE("seed " + std::to_string(seed));
-  LoopJob job(2, kThreads + 1, ignore, batching(seed + 1));
+  LoopJob job(2, kThreads + 1, ignore, behind_nic(seed + 1));
   Agents agents(job);
   LoopPe& pe = job.pes[0];
   std::vector<std::thread> threads;
@@ -215,7 +320,7 @@ TEST(Nic, ThreadsShareAChannel) {
 TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    LoopJob job(2, 512, ignore, batching(seed));
+    LoopJob job(2, 512, ignore, behind_nic(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, seed);
@@ -236,7 +341,7 @@ TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
 TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    LoopJob job(2, 512, ignore, batching(seed));
+    LoopJob job(2, 512, ignore, behind_nic(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     for (std::uint64_t i = 1; i <= 20; ++i) {
@@ -258,7 +363,7 @@ TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
 
 // Where the wire keeps direct operations in order, so must a session that starts behind the fence.
 TEST(Nic, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
-  LoopJob job(2, 512, ignore, batching(0));
+  LoopJob job(2, 512, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
   const std::uint64_t value = 7;
@@ -277,7 +382,7 @@ TEST(Nic, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
 }
 
 TEST(Nic, ManyOperationsAreFewPackets) {
-  LoopJob job(2, 64, ignore, batching(0));
+  LoopJob job(2, 64, ignore, behind_nic(0));
   Agents agents(job);
   LoopPe& pe = job.pes[0];
   hint(pe, true);
@@ -296,7 +401,7 @@ TEST(Nic, ManyOperationsAreFewPackets) {
 }
 
 TEST(Nic, AHeldOperationIsOutstandingAndTheAgentKnowsWhenToLook) {
-  LoopJob job(2, 8, ignore, batching(0));
+  LoopJob job(2, 8, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   const std::uint64_t value = 7;
   EXPECT_FALSE(pe.net->needs_poll());
@@ -315,7 +420,7 @@ TEST(Nic, AHeldOperationIsOutstandingAndTheAgentKnowsWhenToLook) {
 }
 
 TEST(Nic, LeavesWhenAThreadWaitsAndWhenTheSessionHasSeenAll) {
-  LoopJob job(2, 8, ignore, batching(0));
+  LoopJob job(2, 8, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   const std::uint64_t value = 7;
   const auto sent = [&] {
