@@ -32,9 +32,10 @@ Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options) {
     faults.seed = options.faults;
     network = make_faulty(std::move(network.value()), faults);
   }
-  return make_nic(std::move(network.value()), {.mode = offload ? AmoMode::offload : AmoMode::native,
-                                               .mshrs = {static_cast<unsigned>(options.mshrs),
-                                                         static_cast<unsigned>(options.subentries)}});
+  return make_nic(std::move(network.value()),
+                  {.mode = offload ? AmoMode::offload : AmoMode::native,
+                   .mshrs = {static_cast<unsigned>(options.mshrs), static_cast<unsigned>(options.subentries)},
+                   .share = options.crowded});
 }
 
 }  // namespace shm

@@ -21,6 +21,7 @@ struct NetworkOptions {
   std::string amo;                      // as in SHMEM_AMO
   std::uint64_t mshrs = 64;             // size of the software NIC's MSHR file
   std::uint64_t subentries = 64;
+  bool crowded = false;  // PEs of this host outnumber its cores
 };
 
 /// Loads libfabric and opens a network behind a software NIC.

@@ -2,7 +2,6 @@
 #include "setup/setup.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,13 +91,7 @@ void fill_deltas() {
 }
 
 // Polls before a waiting PE yields: about 20 us when each PE of the host has a core, hardly any when not.
-unsigned default_spin(int pes) {
-  cpu_set_t cpus;
-  const bool known = sched_getaffinity(0, sizeof cpus, &cpus) == 0;
-  // A bound PE sees only its own cores: then the launcher found enough for all.
-  const long cores = known && CPU_COUNT(&cpus) > 1 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
-  return pes <= cores ? 2000 : 20;
-}
+unsigned default_spin(int pes) { return each_has_a_core(pes) ? 2000 : 20; }
 
 void fill_runtime() {
   const Job& job = world->boot->job();
@@ -114,8 +107,7 @@ void fill_runtime() {
   rt.memory = &memory;
   rt.boot = world->boot;
   rt.network = world->network.get();
-  const int host_pes = job.one_host ? job.size : static_cast<int>(rt.node_ranks.size());
-  rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(host_pes)));
+  rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(pes_of_host(job))));
   fill_deltas();
   std::size_t heap_size = memory.heap_stride();
   for (int pe = 0; pe < job.size; ++pe)

@@ -111,7 +111,8 @@ Status open_network(World& world, const Env& env, const NodeGroup& group) {
       .faults = env.faults.value_or(0),
       .amo = env.amo,
       .mshrs = env.nic_mshrs.value_or(NetworkOptions{}.mshrs),
-      .subentries = env.nic_subentries.value_or(NetworkOptions{}.subentries)};
+      .subentries = env.nic_subentries.value_or(NetworkOptions{}.subentries),
+      .crowded = !each_has_a_core(pes_of_host(world.boot->job()))};
   Result<std::unique_ptr<Network>> network = make_network(options);
   if (!network.ok()) return network.status();
   world.network = std::move(network.value());
@@ -215,13 +216,22 @@ std::size_t default_heap(int pes_on_host) {
   return std::min(share / kHugePage * kHugePage, kLargestDefault);
 }
 
+int pes_of_host(const Job& job) { return job.one_host ? job.size : static_cast<int>(job.node_ranks.size()); }
+
+bool each_has_a_core(int pes) {
+  cpu_set_t cpus;
+  const bool known = sched_getaffinity(0, sizeof cpus, &cpus) == 0;
+  // A bound PE sees only its own cores: then the launcher found enough for all.
+  const long cores = known && CPU_COUNT(&cpus) > 1 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
+  return pes <= cores;
+}
+
 Result<std::unique_ptr<World>> make_world(Boot& boot, const Env& env) {
   auto world = std::make_unique<World>();
   world->boot = &boot;
   const Job& job = world->boot->job();
   const NodeGroup group = group_of(job, env);
-  const int host_pes = job.one_host ? job.size : group.size;
-  world->user_heap = env.symmetric_size.value_or(default_heap(host_pes));
+  world->user_heap = env.symmetric_size.value_or(default_heap(pes_of_host(job)));
   if (world->user_heap > (std::size_t{1} << 45)) {
     return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(world->user_heap) +
                          " bytes; allowed is up to 32t");

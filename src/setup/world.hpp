@@ -24,6 +24,10 @@ struct World {
 /// Collective over the job.  `boot` has joined; it outlives the world.
 Result<std::unique_ptr<World>> make_world(Boot& boot, const Env& env);
 
+/// PEs that this machine runs, and whether there is a core for each of them.
+int pes_of_host(const Job& job);
+bool each_has_a_core(int pes);
+
 /// Bytes of heap that a PE gets where SHMEM_SYMMETRIC_SIZE is not set: its share of half the node's memory.
 std::size_t default_heap(int pes_on_host);
 

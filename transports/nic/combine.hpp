@@ -58,8 +58,6 @@ class Carrier {
   virtual void forgotten() = 0;
   virtual int me() const = 0;
   virtual const Route& route(int pe) const = 0;
-  /// The PE of the node that executes this PE's packets.
-  virtual int executor_on(int node) const = 0;
 
  protected:
   ~Carrier() = default;

@@ -17,7 +17,11 @@ namespace {
 class NicNetwork final : public Network, public Carrier {
  public:
   NicNetwork(std::unique_ptr<Network> inner, const NicOptions& options)
-      : inner_(std::move(inner)), mode_(options.mode), agent_(options.mshrs), share_(*this) {}
+      : inner_(std::move(inner)),
+        mode_(options.mode),
+        may_share_(options.share),
+        agent_(options.mshrs),
+        share_(*this) {}
   ~NicNetwork() override;
 
   std::string describe() const override;
@@ -59,7 +63,6 @@ class NicNetwork final : public Network, public Carrier {
   void forgotten() override { held_.fetch_sub(1, std::memory_order_relaxed); }
   int me() const override { return me_; }
   const Route& route(int pe) const override { return routes_[static_cast<std::size_t>(pe)]; }
-  int executor_on(int node) const override { return executors_[static_cast<std::size_t>(node)]; }
 
   // For the table.
   bool shares() const { return share_.active(); }
@@ -75,10 +78,10 @@ class NicNetwork final : public Network, public Carrier {
 
   std::unique_ptr<Network> inner_;
   const AmoMode mode_;
+  const bool may_share_;
   Agent agent_;
   Share share_;
-  std::vector<Route> routes_;   // by PE
-  std::vector<int> executors_;  // by node
+  std::vector<Route> routes_;  // by PE
   MessageSink sink_;
   Channel* wire_ = nullptr;  // packets and replies of all channels
   int me_ = -1;
@@ -119,16 +122,16 @@ Status NicNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink s
 // PEs of one place serve each other: so each PE has one connection to a node, and each executes its share.
 void NicNetwork::join_node(const NodeMap& map) {
   const unsigned place = map.peers[static_cast<std::size_t>(me_)].place;
-  for (const std::vector<int>& members : map.members) executors_.push_back(members[place % members.size()]);
   for (int pe = 0; pe < npes_; ++pe) {
     const NodeMap::Peer& peer = map.peers[static_cast<std::size_t>(pe)];
-    const int executor = executors_[static_cast<std::size_t>(peer.node)];
+    const std::vector<int>& members = map.members[static_cast<std::size_t>(peer.node)];
+    const int executor = members[place % members.size()];
     // Nodes with more PEs than a record can tell apart: each PE executes what is for itself.
     if (executor != pe && peer.place < kReceiver)
       routes_[static_cast<std::size_t>(pe)] = {executor, peer.place};
   }
   agent_.add_node(map.segments);
-  if (mode_ == AmoMode::offload && map.boards.size() > 1 && map.boards.size() < kReceiver)
+  if (may_share_ && mode_ == AmoMode::offload && map.boards.size() > 1 && map.boards.size() < kReceiver)
     share_.join_node(map);
 }
 

@@ -29,7 +29,7 @@ LoopJob::Wrap behind_nic(std::uint64_t seed, AmoMode mode = AmoMode::offload) {
       FaultOptions options{.seed = seed * 10 + static_cast<unsigned>(pe)};
       inner = make_faulty(std::move(inner), options);
     }
-    return make_nic(std::move(inner), {.mode = mode, .mshrs = {3, 5}});
+    return make_nic(std::move(inner), {.mode = mode, .mshrs = {3, 5}, .share = true});
   };
 }
 
