@@ -62,7 +62,9 @@ T atomic_update(T* at, F next) {
 
 /// Applies `op` to *at and returns the old value (compilers drop it, and choose the shorter instruction,
 /// where the caller does).  `compare` is read by compare_swap only.  REQUIRES: `at` naturally aligned. Adds
-/// wrap around as two's complement: the sum is formed unsigned.
+/// wrap around as two's complement: the sum is formed unsigned.  Minimum and maximum store `value` if < says
+/// so, and else what was there: neither a NaN, as operand or in memory, nor a zero of the other sign changes
+/// anything.
 template <AtomicOp op, class T>
 [[gnu::always_inline]] inline T atomic_apply(T* at, T value, T compare = T{}) {
   std::atomic_ref<T> word(*at);

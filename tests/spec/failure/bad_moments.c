@@ -2,6 +2,7 @@
 /* Semantics 6: calls before shmem_init and after the last shmem_finalize: `bad_moments before|after <name>`,
  * with one PE.
  */
+#include <shmemx.h>
 #include <string.h>
 
 #include "check.h"
@@ -11,6 +12,7 @@ static long word;
 static void put(void) { shmem_long_put(&word, &word, 1, 0); }
 static void g(void) { shmem_long_g(&word, 0); }
 static void add(void) { shmem_long_atomic_add(&word, 1, 0); }
+static void max(void) { shmemx_long_atomic_max(&word, 1, 0); }
 static void allocate(void) { shmem_malloc(8); }
 static void align(void) { shmem_align(64, 8); }
 static void barrier(void) { shmem_barrier_all(); }
@@ -32,9 +34,10 @@ static void iput(void) { shmem_long_iput(&word, &word, 1, 1, 1, 0); }
 static const struct {
   const char* name;
   void (*call)(void);
-} cases[] = {CASE(put),       CASE(g),     CASE(add),      CASE(allocate), CASE(align),
-             CASE(barrier),   CASE(sync),  CASE(finalize), CASE(quiet),    CASE(fence),
-             CASE(pe_quiet),  CASE(my_pe), CASE(n_pes),    CASE(iput),     {"wait", wait_for_it},
+} cases[] = {CASE(put),       CASE(g),     CASE(add),     CASE(max),
+             CASE(allocate),  CASE(align), CASE(barrier), CASE(sync),
+             CASE(finalize),  CASE(quiet), CASE(fence),   CASE(pe_quiet),
+             CASE(my_pe),     CASE(n_pes), CASE(iput),    {"wait", wait_for_it},
              CASE(put_signal)};
 
 int main(int count, char** arguments) {
