@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atoll's extensions of OpenSHMEM.  Every name begins with shmemx_ or SHMEMX_.
  *
- * As in shmem.h, the functions come from tables: SHMEMX_OPS has the families with a type in their names.
- * pshmemx.h has the profiling names. */
+ * As in shmem.h, the functions come from tables: SHMEMX_OPS has the families with a type in their names,
+ * SHMEMX_FUNCS the others.  pshmemx.h has the profiling names. */
 #ifndef SHMEMX_H
 #define SHMEMX_H
 
 #include "shmem.h"
+#include "shmem/stats.h"
 
 // clang-format off
 
@@ -57,6 +58,28 @@
   ROW(AMO_EXT, _atomic_min,              STORE)           \
   ROW(AMO_EXT, _atomic_fetch_min_nbi,    FETCH_OP_NBI)
 
+/* ---- Counters ------------------------------------------------------------------------------------------ */
+
+/* What this PE has sent to other nodes, what that took, and what it did for their PEs.  shmem/stats.h has the
+ * counters, each with its meaning; operations between PEs of one node are not counted. */
+typedef struct {
+#define SHMEMX_MEMBER_(NAME, HELP) uint64_t NAME;
+  SHMEMX_STATS(SHMEMX_MEMBER_)
+  double mshr_miss_rate;                           /* lines / executed; 0 if nothing was executed */
+} shmemx_stats_t;
+
+/* All three are local: each PE has its own counters.  Any thread may call them at any time between shmem_init
+ * and shmem_finalize; nobody who counts is held up.
+ *
+ *   shmemx_stats_read    *stats gets the values since the last reset, or since shmem_init.  What is still on
+ *                        its way may be counted in part: shmem_quiet first where that matters.
+ *   shmemx_stats_reset   the counters start again from 0, also those that SHMEM_STATS prints at the end.
+ *   shmemx_stats_print   prints the values on stderr, with names and meanings, in one write. */
+#define SHMEMX_FUNCS(F)                                   \
+  F(void, shmemx_stats_read,  (shmemx_stats_t* stats), (stats)) \
+  F(void, shmemx_stats_reset, (void), ())                 \
+  F(void, shmemx_stats_print, (void), ())
+
 /* ---- Prototypes --------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
@@ -71,6 +94,7 @@ extern "C" {
   SHMEM_TYPES_##TYPES(SHMEMX_DECLARE_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
 
 SHMEMX_OPS(SHMEMX_ROW_)
+SHMEMX_FUNCS(SHMEM_DECLARE_F_)
 
 #ifdef __cplusplus
 }

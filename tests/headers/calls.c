@@ -68,5 +68,6 @@ void profiling_names(long* word) {
   pshfree(pshmalloc(8));
   pstart_pes(p_num_pes());
   pshmem_pcontrol(1, "level");
+  pshmemx_stats_reset();
   pshmemx_long_atomic_max(word, pshmemx_ctx_long_atomic_fetch_min(SHMEM_CTX_DEFAULT, word, 1, 0), 0);
 }

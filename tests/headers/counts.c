@@ -32,7 +32,8 @@ enum {
   old_functions = 0 SHMEM_FUNCS_DEPRECATED(ONE),
   old_typed = 0 SHMEM_OPS_DEPRECATED(TYPED),
   old_sized = 0 SHMEM_SIZED_DEPRECATED(SIZED),
-  max_min = 2 * (0 SHMEMX_OPS(TYPED))
+  max_min = 2 * (0 SHMEMX_OPS(TYPED)),
+  counters = 0 SHMEMX_STATS(ONE)
 };
 
 EQUAL(setup, 14); /* 11 set-up and query, 2 threads, pcontrol */
@@ -57,3 +58,5 @@ EQUAL(setup + memory + team + context + order + signals + sync + locks + rma + a
           collectives + reductions + scans + old_functions + old_typed + old_sized,
       1788);
 EQUAL(max_min, 2 * 6 * 14); /* with and without a context, 3 forms of each, 14 types */
+EQUAL(0 SHMEMX_FUNCS(ONE), 3);
+EQUAL(sizeof(shmemx_stats_t), counters * sizeof(uint64_t) + sizeof(double));

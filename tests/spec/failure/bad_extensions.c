@@ -49,6 +49,8 @@ static void ctx_fetch_max_nbi_to_null(void) {
 }
 static void ctx_invalid(void) { shmemx_ctx_long_atomic_fetch_min(SHMEM_CTX_INVALID, block, 1, 0); }
 
+static void stats_read_null(void) { shmemx_stats_read(NULL); }
+
 #define NOT_SYMMETRIC "0x[0-9a-f]+ is not a symmetric address; allowed are"
 #define MISALIGNED "0x[0-9a-f]+ is not aligned to"
 
@@ -75,6 +77,7 @@ static const struct {
     {"shmemx_ctx_long_atomic_fetch_max_nbi", "fetch is NULL; allowed is the address",
      ctx_fetch_max_nbi_to_null},
     {"shmemx_ctx_long_atomic_fetch_min", "ctx is ", ctx_invalid},
+    {"shmemx_stats_read", "stats is NULL; allowed is the address", stats_read_null},
 };
 
 int main(void) {
