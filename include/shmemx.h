@@ -1,16 +1,140 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atoll's extensions of OpenSHMEM.  Every name begins with shmemx_ or SHMEMX_. */
+/* Atoll's extensions of OpenSHMEM.  Every name begins with shmemx_ or SHMEMX_.
+ *
+ * As in shmem.h, the functions come from tables: SHMEMX_OPS has the families with a type in their names,
+ * SHMEMX_FUNCS the others.  pshmemx.h has the profiling names. */
 #ifndef SHMEMX_H
 #define SHMEMX_H
 
 #include "shmem.h"
+#include "shmem/stats.h"
+
+// clang-format off
+
+/* ---- Maximum and minimum of a word -------------------------------------------------------------------- */
+
+/* The larger, or the smaller, of a word on a PE and a value stays in the word, in one atomic step.
+ *
+ *   T    shmemx_<TYPENAME>_atomic_fetch_max(T* dest, T val, int pe)
+ *   void shmemx_<TYPENAME>_atomic_max(T* dest, T val, int pe)
+ *   void shmemx_<TYPENAME>_atomic_fetch_max_nbi(T* fetch, T* dest, T val, int pe)
+ *
+ *   T    shmemx_<TYPENAME>_atomic_fetch_min(T* dest, T val, int pe)
+ *   void shmemx_<TYPENAME>_atomic_min(T* dest, T val, int pe)
+ *   void shmemx_<TYPENAME>_atomic_fetch_min_nbi(T* fetch, T* dest, T val, int pe)
+ *
+ * Each has a twin with a context: shmemx_ctx_<TYPENAME>_atomic_max(shmem_ctx_t ctx, ...), and so on.  In C11
+ * and C++ the names without a type, shmemx_atomic_max and so on, take the type from the pointer, and a
+ * context as an optional first argument.
+ *
+ * TYPENAME and T    the extended AMO types: those of shmem_atomic_swap.  Integers, signed and unsigned, are
+ *                   compared as what they are.
+ * dest              symmetric address of the word, aligned to its size
+ * val               what the word is compared with: max stores it if the word is less, min if it is less than
+ *                   the word; else the word stays as it is
+ * pe                number of the PE in the context's team
+ * fetch             where the old value goes: any memory of the caller's, which must not be touched until the
+ *                   operation is complete
+ *
+ * Who calls.  Any thread of any PE that may call shmem_atomic_swap.  The target takes no part.
+ *
+ * When it is done.  fetch_max and fetch_min return the old value, and the word then has its new one.  The
+ * others may return earlier: shmem_fence orders and shmem_quiet completes them like all atomics on their
+ * context; afterwards the new value is visible to all, and the old one is in *fetch.
+ *
+ * What it is atomic with.  All other atomics on the word with the same type, these and those of OpenSHMEM, of
+ * all PEs, threads, contexts and teams, the owner's included; waits and tests see whole values.  Puts and
+ * plain stores are not atomics.
+ *
+ * Floating point.  The order is that of < in C.  A val that is NaN never changes the word; a NaN in the word
+ * stays there, whatever val is, until shmem_atomic_set or shmem_atomic_swap replaces it; zeros are equal,
+ * whatever their signs, so that none replaces another.  (shmem_max_reduce and shmem_min_reduce have an order
+ * of their own: there a NaN always wins, and -0 is less than +0.) */
+#define SHMEMX_OPS(ROW)                                   \
+  ROW(AMO_EXT, _atomic_fetch_max,        FETCH_OP)        \
+  ROW(AMO_EXT, _atomic_max,              STORE)           \
+  ROW(AMO_EXT, _atomic_fetch_max_nbi,    FETCH_OP_NBI)    \
+  ROW(AMO_EXT, _atomic_fetch_min,        FETCH_OP)        \
+  ROW(AMO_EXT, _atomic_min,              STORE)           \
+  ROW(AMO_EXT, _atomic_fetch_min_nbi,    FETCH_OP_NBI)
+
+/* ---- Counters ------------------------------------------------------------------------------------------ */
+
+/* What this PE has sent to other nodes, what that took, and what it did for their PEs.  shmem/stats.h has the
+ * counters, each with its meaning; operations between PEs of one node are not counted. */
+typedef struct {
+#define SHMEMX_MEMBER_(NAME, HELP) uint64_t NAME;
+  SHMEMX_STATS(SHMEMX_MEMBER_)
+  double mshr_miss_rate;                           /* lines / executed; 0 if nothing was executed */
+} shmemx_stats_t;
+
+/* All three are local: each PE has its own counters.  Any thread may call them at any time between shmem_init
+ * and shmem_finalize; nobody who counts is held up.
+ *
+ *   shmemx_stats_read    *stats gets the values since the last reset, or since shmem_init.  What is still on
+ *                        its way may be counted in part: shmem_quiet first where that matters.
+ *   shmemx_stats_reset   the counters start again from 0, also those that SHMEM_STATS prints at the end.
+ *   shmemx_stats_print   prints the values on stderr, with names and meanings, in one write. */
+#define SHMEMX_FUNCS(F)                                   \
+  F(void, shmemx_stats_read,  (shmemx_stats_t* stats), (stats)) \
+  F(void, shmemx_stats_reset, (void), ())                 \
+  F(void, shmemx_stats_print, (void), ())
+
+/* ---- Prototypes --------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define SHMEMX_DECLARE_(NAME, T, OP, RET, PARAMS) \
+  SHMEM_API RET(T) shmemx_##NAME##OP(PARAMS(T)); \
+  SHMEM_API RET(T) shmemx_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T));
+
+#define SHMEMX_ROW_(TYPES, OP, SHAPE) \
+  SHMEM_TYPES_##TYPES(SHMEMX_DECLARE_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+
+SHMEMX_OPS(SHMEMX_ROW_)
+SHMEMX_FUNCS(SHMEM_DECLARE_F_)
+
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- Names without a type, as in shmem/generic.h ------------------------------------------------------ */
+
+#ifndef SHMEM_NO_GENERICS
+#ifdef __cplusplus
+
+extern "C++" {
+
+#define SHMEMX_OVERLOAD_(NAME, T, OP, RET, PARAMS, ...) \
+  inline RET(T) shmemx##OP(PARAMS(T)) { return shmemx_##NAME##OP(__VA_ARGS__); } \
+  inline RET(T) shmemx##OP(shmem_ctx_t ctx, PARAMS(T)) { return shmemx_ctx_##NAME##OP(ctx, __VA_ARGS__); }
+
+#define SHMEMX_OVERLOADS_(TYPES, OP, SHAPE) \
+  SHMEM_DISTINCT_##TYPES(SHMEMX_OVERLOAD_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, SHMEM_ARGS_##SHAPE)
+
+SHMEMX_OPS(SHMEMX_OVERLOADS_)
+
+} /* extern "C++" */
+
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+
+#define SHMEMX_ARM_(NAME, T, OP)      , T* : shmemx_##NAME##OP
+#define SHMEMX_ARM_CTX_(NAME, T, OP)  , T* : shmemx_ctx_##NAME##OP
+#define SHMEMX_GENERIC_(TYPES, OP, ...) \
+  SHMEM_SELECT_CTX_(SHMEM_DISTINCT_##TYPES, SHMEMX_ARM_, SHMEMX_ARM_CTX_, OP, __VA_ARGS__)
+
+#define shmemx_atomic_fetch_max(...)      SHMEMX_GENERIC_(AMO_EXT, _atomic_fetch_max, __VA_ARGS__)
+#define shmemx_atomic_max(...)            SHMEMX_GENERIC_(AMO_EXT, _atomic_max, __VA_ARGS__)
+#define shmemx_atomic_fetch_max_nbi(...)  SHMEMX_GENERIC_(AMO_EXT, _atomic_fetch_max_nbi, __VA_ARGS__)
+#define shmemx_atomic_fetch_min(...)      SHMEMX_GENERIC_(AMO_EXT, _atomic_fetch_min, __VA_ARGS__)
+#define shmemx_atomic_min(...)            SHMEMX_GENERIC_(AMO_EXT, _atomic_min, __VA_ARGS__)
+#define shmemx_atomic_fetch_min_nbi(...)  SHMEMX_GENERIC_(AMO_EXT, _atomic_fetch_min_nbi, __VA_ARGS__)
+
+#endif
+#endif
+
+// clang-format on
 
 #endif

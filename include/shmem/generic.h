@@ -127,19 +127,16 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 #define SHMEM_GENERIC_TEAM_(TYPES, OP, ...) \
   SHMEM_SELECT_(SHMEM_ARG2_(__VA_ARGS__, 0, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_, OP)(__VA_ARGS__)
 
-#define SHMEM_GENERIC_CTX_(TYPES, OP, ...)                                                            \
-  _Generic((SHMEM_ARG1_(__VA_ARGS__, 0)),                                                             \
-    shmem_ctx_t :                                                                                     \
-      SHMEM_SELECT_(SHMEM_ARG2_(__VA_ARGS__, 0, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_CTX_, OP),      \
-    default :                                                                                         \
-      SHMEM_SELECT_(SHMEM_ARG1_(__VA_ARGS__, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_, OP))(__VA_ARGS__)
+#define SHMEM_GENERIC_CTX_(TYPES, OP, ...) \
+  SHMEM_SELECT_CTX_(SHMEM_DISTINCT_##TYPES, SHMEM_ARM_, SHMEM_ARM_CTX_, OP, __VA_ARGS__)
 
-#define SHMEM_GENERIC_CTX_CONST_(TYPES, OP, ...)                                                      \
-  _Generic((SHMEM_ARG1_(__VA_ARGS__, 0)),                                                             \
-    shmem_ctx_t :                                                                                     \
-      SHMEM_SELECT_(SHMEM_ARG2_(__VA_ARGS__, 0, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_CTX_CONST_, OP), \
-    default :                                                                                         \
-      SHMEM_SELECT_(SHMEM_ARG1_(__VA_ARGS__, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_CONST_, OP))(__VA_ARGS__)
+#define SHMEM_GENERIC_CTX_CONST_(TYPES, OP, ...) \
+  SHMEM_SELECT_CTX_(SHMEM_DISTINCT_##TYPES, SHMEM_ARM_CONST_, SHMEM_ARM_CTX_CONST_, OP, __VA_ARGS__)
+
+#define SHMEM_SELECT_CTX_(TYPES, ARM, ARM_CTX, OP, ...)                                   \
+  _Generic((SHMEM_ARG1_(__VA_ARGS__, 0)),                                                 \
+    shmem_ctx_t : SHMEM_SELECT_(SHMEM_ARG2_(__VA_ARGS__, 0, 0), TYPES, ARM_CTX, OP),      \
+    default : SHMEM_SELECT_(SHMEM_ARG1_(__VA_ARGS__, 0), TYPES, ARM, OP))(__VA_ARGS__)
 
 /* These three and shmem_wait_until are functions too.  As their macros take arguments, &shmem_sync and
  * (shmem_sync)(...) still mean the function. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Atomics (OpenSHMEM 1.6, section 9.7), and their names from before 1.4.
+// Atomics (OpenSHMEM 1.6, section 9.7), their names from before 1.4, and those of shmemx.h.
 #include "core/amo.hpp"
 
 #include "api/define.hpp"
@@ -45,6 +45,8 @@ ATOLL_AMO_PAIR(add, add)
 ATOLL_AMO_PAIR(and, bit_and)
 ATOLL_AMO_PAIR(or, bit_or)
 ATOLL_AMO_PAIR(xor, bit_xor)
+ATOLL_AMO_PAIR(max, max)
+ATOLL_AMO_PAIR(min, min)
 #undef ATOLL_AMO_PAIR
 
 template <class T>
@@ -85,6 +87,8 @@ ATOLL_AMO_NBI(fetch_add, add)
 ATOLL_AMO_NBI(fetch_and, bit_and)
 ATOLL_AMO_NBI(fetch_or, bit_or)
 ATOLL_AMO_NBI(fetch_xor, bit_xor)
+ATOLL_AMO_NBI(fetch_max, max)
+ATOLL_AMO_NBI(fetch_min, min)
 #undef ATOLL_AMO_NBI
 
 // ---- Names from before 1.4
@@ -137,4 +141,5 @@ SHMEM_OPS_AMO(ATOLL_CTX_ROW)
 SHMEM_OPS_AMO_NBI(ATOLL_CTX_ROW)
 SHMEM_OPS_OLD_AMO(ATOLL_ROW)
 SHMEM_OPS_EXTRA_AMO(ATOLL_ROW)
+SHMEMX_OPS(ATOLL_X_CTX_ROW)
 }

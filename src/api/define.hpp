@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From the tables of include/shmem to symbols: each function is a strong pshmem_ name and a weak shmem_ alias
-// of it, so that a tool may replace shmem_x and call pshmem_x (OpenSHMEM 1.6, section 10).
+// of it, so that a tool may replace shmem_x and call pshmem_x (OpenSHMEM 1.6, section 10); likewise pshmemx_
+// and shmemx_.
 //
 // A family such as _put is one template `_put<T>(Call, shmem_ctx_t, arguments)` in namespace shm::api; the
 // ATOLL_*_ROW macros instantiate it for every row of its type table.
@@ -8,6 +9,7 @@
 
 #include "core/address.hpp"
 #include "pshmem.h"
+#include "pshmemx.h"
 #include "shmem.h"
 
 // Families on the hot path: each symbol gets a body of its own instead of a jump to a shared one.
@@ -24,15 +26,15 @@
   }                                                                           \
   [[gnu::weak, gnu::alias("pshmem_" #NAME #OP)]] RET(T) shmem_##NAME##OP(PARAMS(T));
 
-#define ATOLL_DEFINE_CTX_(NAME, T, OP, RET, PARAMS, ARGS)                                        \
-  RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                                          \
-    return shm::api::OP<T>(shm::Call{"shmem_" #NAME #OP}, SHMEM_CTX_DEFAULT, ATOLL_STRIP_ ARGS); \
+#define ATOLL_DEFINE_CTX_(NAME, T, LIB, OP, RET, PARAMS, ARGS)                                   \
+  RET(T) p##LIB##_##NAME##OP(PARAMS(T)) {                                                        \
+    return shm::api::OP<T>(shm::Call{#LIB "_" #NAME #OP}, SHMEM_CTX_DEFAULT, ATOLL_STRIP_ ARGS); \
   }                                                                                              \
-  RET(T) pshmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                                     \
-    return shm::api::OP<T>(shm::Call{"shmem_ctx_" #NAME #OP}, ctx, ATOLL_STRIP_ ARGS);           \
+  RET(T) p##LIB##_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                                   \
+    return shm::api::OP<T>(shm::Call{#LIB "_ctx_" #NAME #OP}, ctx, ATOLL_STRIP_ ARGS);           \
   }                                                                                              \
-  [[gnu::weak, gnu::alias("pshmem_" #NAME #OP)]] RET(T) shmem_##NAME##OP(PARAMS(T));             \
-  [[gnu::weak, gnu::alias("pshmem_ctx_" #NAME #OP)]] RET(T) shmem_ctx_##NAME##OP(shmem_ctx_t, PARAMS(T));
+  [[gnu::weak, gnu::alias("p" #LIB "_" #NAME #OP)]] RET(T) LIB##_##NAME##OP(PARAMS(T));          \
+  [[gnu::weak, gnu::alias("p" #LIB "_ctx_" #NAME #OP)]] RET(T) LIB##_ctx_##NAME##OP(shmem_ctx_t, PARAMS(T));
 
 // The same for names with an element size, whose template takes the bytes of one element.
 #define ATOLL_DEFINE_SIZED_(NAME, BYTES, OP, TAIL, RET, PARAMS, ARGS)                               \
@@ -53,11 +55,14 @@
   [[gnu::weak, gnu::alias("pshmem_ctx" #OP #NAME #TAIL)]] RET(void)                                          \
       shmem_ctx##OP##NAME##TAIL(shmem_ctx_t, PARAMS(void));
 
-// Rows of the tables, to be passed to SHMEM_OPS_... and SHMEM_SIZED_...
+// Rows of the tables, to be passed to SHMEM_OPS_... and SHMEM_SIZED_...; the one with X, to SHMEMX_OPS.
 #define ATOLL_ROW(TYPES, OP, SHAPE) \
   SHMEM_TYPES_##TYPES(ATOLL_DEFINE_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE))
-#define ATOLL_CTX_ROW(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(ATOLL_DEFINE_CTX_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE))
+#define ATOLL_CTX_ROW(TYPES, OP, SHAPE) ATOLL_CTX_ROW_OF_(shmem, TYPES, OP, SHAPE)
+#define ATOLL_X_CTX_ROW(TYPES, OP, SHAPE) ATOLL_CTX_ROW_OF_(shmemx, TYPES, OP, SHAPE)
+#define ATOLL_CTX_ROW_OF_(LIB, TYPES, OP, SHAPE)                                           \
+  SHMEM_TYPES_##TYPES(ATOLL_DEFINE_CTX_, LIB, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, \
+                      (SHMEM_ARGS_##SHAPE))
 #define ATOLL_SIZED_ROW(UNITS, OP, TAIL, SHAPE)                                               \
   SHMEM_UNITS_##UNITS(ATOLL_DEFINE_SIZED_, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, \
                       (SHMEM_ARGS_##SHAPE))

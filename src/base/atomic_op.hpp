@@ -50,9 +50,9 @@ constexpr bool has_non_fetching_form(AtomicOp op) {
   return op != AtomicOp::fetch && op != AtomicOp::swap && op != AtomicOp::compare_swap;
 }
 
-/// What a word holds after `op`, if it held `old`; floating-point values are compared as the language does,
-/// so that a NaN is never less nor greater.  Adds wrap around as two's complement: the sum is formed
-/// unsigned.
+/// What a word holds after `op`, if it held `old`.  Adds wrap around as two's complement: the sum is formed
+/// unsigned.  Minimum and maximum store `value` if < says so, and else what was there: neither a NaN, as
+/// operand or in memory, nor a zero of the other sign changes anything.
 template <AtomicOp op, class T>
 constexpr T atomic_next(T old, T value, T compare = T{}) {
   if constexpr (op == AtomicOp::fetch) {
@@ -82,15 +82,18 @@ constexpr T atomic_next(T old, T value, T compare = T{}) {
   }
 }
 
-/// Read-modify-write by a compare-and-swap loop, for what the CPU has no instruction for.
+/// Read-modify-write by a compare-and-swap loop, for what the CPU has no instruction for.  A word that would
+/// not change is not written: many PEs may ask for the maximum of one word.
 template <AtomicOp op, class T>
 T atomic_update(T* at, T value) {
   std::atomic_ref<T> word(*at);
-  T old = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(old, atomic_next<op>(old, value), std::memory_order_seq_cst,
-                                     std::memory_order_relaxed)) {
+  T old = word.load(std::memory_order_acquire);
+  for (;;) {
+    const T next = atomic_next<op>(old, value);
+    if (std::memcmp(&next, &old, sizeof old) == 0) return old;
+    if (word.compare_exchange_weak(old, next, std::memory_order_seq_cst, std::memory_order_acquire))
+      return old;
   }
-  return old;
 }
 
 /// Applies `op` to *at and returns the old value (compilers drop it, and choose the shorter instruction,

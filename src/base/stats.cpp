@@ -9,13 +9,21 @@ struct Row {
   const char* help;
 };
 
-constexpr Row kRows[] = {
-#define STAT(name, help) {#name, help},
-#include "base/stats.def"
-#undef STAT
-};
+#define ATOLL_ROW_(NAME, HELP) {#NAME, HELP},
+constexpr Row kRows[] = {SHMEMX_STATS(ATOLL_ROW_)};
+#undef ATOLL_ROW_
+
+std::uint64_t value_of(const StatValues& values, Stat stat) { return values[static_cast<std::size_t>(stat)]; }
 
 }  // namespace
+
+StatValues read_stats() {
+  StatValues values;
+  for (std::size_t i = 0; i < kStats; ++i) {
+    values[i] = detail::stat_counters[i].load(std::memory_order_relaxed);
+  }
+  return values;
+}
 
 StatValues take_stats() {
   StatValues values;
@@ -23,6 +31,12 @@ StatValues take_stats() {
     values[i] = detail::stat_counters[i].exchange(0, std::memory_order_relaxed);
   }
   return values;
+}
+
+double mshr_miss_rate(const StatValues& values) {
+  const std::uint64_t executed = value_of(values, Stat::executed);
+  if (executed == 0) return 0;
+  return static_cast<double>(value_of(values, Stat::lines)) / static_cast<double>(executed);
 }
 
 const char* stat_name(Stat stat) { return kRows[static_cast<std::size_t>(stat)].name; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counters of what goes off node.  To add one, add its row to stats.def.
+// Counters of what goes off node.  To add one, add its row to include/shmem/stats.h.
 #pragma once
 
 #include <array>
@@ -7,20 +7,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "shmem/stats.h"
+
 namespace shm {
 
-/// Members carry the names of stats.def.
+/// Members carry the names of the table.
 enum class Stat : std::uint8_t {
-#define STAT(name, help) name,
-#include "base/stats.def"
-#undef STAT
+#define ATOLL_STAT_(NAME, HELP) NAME,
+  SHMEMX_STATS(ATOLL_STAT_)
+#undef ATOLL_STAT_
 };
 
-#define STAT(name, help) +1
-inline constexpr std::size_t kStats = 0
-#include "base/stats.def"
-    ;
-#undef STAT
+#define ATOLL_STAT_(NAME, HELP) +1
+inline constexpr std::size_t kStats = 0 SHMEMX_STATS(ATOLL_STAT_);
+#undef ATOLL_STAT_
 
 /// Values of all counters, indexed by Stat.
 using StatValues = std::array<std::uint64_t, kStats>;
@@ -35,8 +35,17 @@ inline void count(Stat stat, std::uint64_t n = 1) {
   detail::stat_counters[static_cast<std::size_t>(stat)].fetch_add(n, std::memory_order_relaxed);
 }
 
-/// The values since the last call, which start again from 0.
+/// The values since the last take_stats().  Any thread; nobody who counts is held up, so counters of one
+/// operation may be caught apart.
+StatValues read_stats();
+
+/// The same, and starts again from 0.  What is counted meanwhile is in these values or in the next, never
+/// lost.
 StatValues take_stats();
+
+/// The share of the atomics executed here that had to take hold of a cache line: lines / executed; 0 where
+/// nothing was executed.
+double mshr_miss_rate(const StatValues&);
 
 /// The name and the help of a counter.
 const char* stat_name(Stat);

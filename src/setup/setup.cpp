@@ -161,6 +161,7 @@ Status start_first(int thread_level) {
   rt.env = env.value();
   set_debug(rt.env.debug);
   starter = std::this_thread::get_id();
+  take_stats();  // what the last finalize itself took
   if (Status status = join_world(); !status.ok()) return status;
   fill_runtime();
   rt.thread_level = thread_level;
@@ -206,9 +207,8 @@ void stop_last(Call call) {
   destroy_contexts(nullptr);
   quiet(rt.world_context, call);
   stop_session(rt.world_context);
-  const StatValues stats = take_stats();
-  sync_world(call);
-  if (rt.env.stats) print_statistics(stats);
+  sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
+  if (rt.env.stats) print_statistics();
   rt.memory->discard_heap(kInternalBytes);
   sync_world(call);  // nobody may start anew, and write, before all pages are gone
   close_services(call);

@@ -2,10 +2,7 @@
 #include "setup/statistics.hpp"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
-#include <cstring>
-#include <string>
 
 #include "coll/collectives.hpp"
 #include "coll/teams.hpp"
@@ -13,46 +10,131 @@
 namespace shm {
 namespace {
 
-std::string line(const std::string& head, const StatValues& values) {
-  std::string text = head;
-  char column[24];
-  for (const std::uint64_t value : values) {
-    std::snprintf(column, sizeof column, " %11" PRIu64, value);
-    text += column;
-  }
-  return text + "\n";
+constexpr const char* kRateName = "mshr_miss_rate";
+constexpr const char* kRateHelp = "lines / executed";
+constexpr std::size_t kWidest = 120;  // characters of a line, if the columns can be so few
+
+std::string rate_text(const StatValues& values) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%.4f", mshr_miss_rate(values));
+  return text;
 }
 
-std::string cell(const std::string& text) {
-  return std::string(6 - std::min<std::size_t>(text.size(), 6), ' ') + text;
+/// From top to bottom: the head, the PEs, the total.
+using Column = std::vector<std::string>;
+
+std::size_t width_of(const Column& column) {
+  const auto longer = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
+  return std::max_element(column.begin(), column.end(), longer)->size() + 2;
 }
+
+/// The columns side by side, each line ended.
+std::string beside(const std::vector<Column>& columns) {
+  std::string text;
+  for (std::size_t row = 0; row < columns.front().size(); ++row) {
+    for (const Column& column : columns) {
+      text += std::string(width_of(column) - column[row].size(), ' ') + column[row];
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+/// The same, in as many blocks as lines of kWidest ask for; each begins with `label`.
+std::string in_blocks(const Column& label, const std::vector<Column>& columns) {
+  std::string text;
+  std::vector<Column> block{label};
+  std::size_t width = width_of(label);
+  for (const Column& column : columns) {
+    if (block.size() > 1 && width + width_of(column) > kWidest) {
+      text += beside(block);
+      block = {label};
+      width = width_of(label);
+    }
+    block.push_back(column);
+    width += width_of(column);
+  }
+  return text + beside(block);
+}
+
+StatValues sum_of(const std::vector<StatValues>& of_pes) {
+  StatValues total{};
+  for (const StatValues& values : of_pes) {
+    for (std::size_t i = 0; i < kStats; ++i) total[i] += values[i];
+  }
+  return total;
+}
+
+/// `cell(values)` for each PE and for the total.
+template <class F>
+Column column_of(const char* name, const std::vector<StatValues>& of_pes, const StatValues& total, F cell) {
+  Column column{name};
+  for (const StatValues& values : of_pes) column.push_back(cell(values));
+  column.push_back(cell(total));
+  return column;
+}
+
+Column labels(std::size_t npes) {
+  Column column{"PE"};
+  for (std::size_t pe = 0; pe < npes; ++pe) column.push_back(std::to_string(pe));
+  column.emplace_back("total");
+  return column;
+}
+
+// At once: other PEs print too.
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 }  // namespace
 
-void print_statistics(const StatValues& mine) {
-  auto* source = reinterpret_cast<StatValues*>(rt.heap.base);
-  StatValues* all = source + 1;
-  std::memcpy(source, &mine, sizeof mine);
-  fcollect(world_group(), {"shmem_finalize"}, all, source, sizeof mine);
-  if (rt.me != 0) return;
-  std::string text = "Operations between nodes, and what they took (SHMEM_STATS):\n" + cell("PE");
-  StatValues total{};
-  char column[24];
+std::string statistics_table(const std::vector<StatValues>& of_pes) {
+  const std::string title = "Operations between nodes, and what they took (SHMEM_STATS):";
+  const StatValues total = sum_of(of_pes);
+  if (total == StatValues{}) return title + " none, all counters are 0\n";
+  std::vector<Column> columns;
+  std::string legend, zeros;
   for (std::size_t i = 0; i < kStats; ++i) {
-    std::snprintf(column, sizeof column, " %11s", stat_name(static_cast<Stat>(i)));
-    text += column;
+    const std::string name = stat_name(static_cast<Stat>(i));
+    if (total[i] == 0) {
+      zeros += (zeros.empty() ? "" : ", ") + name;
+    } else {
+      const auto cell = [i](const StatValues& values) { return std::to_string(values[i]); };
+      columns.push_back(column_of(name.c_str(), of_pes, total, cell));
+      legend += "  " + name + ": " + stat_help(static_cast<Stat>(i)) + "\n";
+    }
   }
-  text += "\n";
-  for (unsigned pe = 0; pe < rt.npes; ++pe) {
-    text += line(cell(std::to_string(pe)), all[pe]);
-    for (std::size_t i = 0; i < kStats; ++i) total[i] += all[pe][i];
+  if (total[static_cast<std::size_t>(Stat::executed)] > 0) {
+    columns.push_back(column_of(kRateName, of_pes, total, rate_text));
+    legend += std::string("  ") + kRateName + ": " + kRateHelp + "\n";
   }
-  text += line(cell("total"), total);
+  if (!zeros.empty()) legend += "  0 on all PEs: " + zeros + "\n";
+  return title + "\n" + in_blocks(labels(of_pes.size()), columns) + legend;
+}
+
+std::string statistics_list(int pe, unsigned npes, const StatValues& values) {
+  std::string text =
+      "PE " + std::to_string(pe) + " of " + std::to_string(npes) +
+      ": operations between nodes, and what they took, since shmem_init or shmemx_stats_reset:\n";
+  const auto add = [&](const char* name, const std::string& value, const char* help) {
+    char line[160];
+    std::snprintf(line, sizeof line, "  %-16s %14s  %s\n", name, value.c_str(), help);
+    text += line;
+  };
   for (std::size_t i = 0; i < kStats; ++i) {
     const auto stat = static_cast<Stat>(i);
-    text += std::string("  ") + stat_name(stat) + ": " + stat_help(stat) + "\n";
+    add(stat_name(stat), std::to_string(values[i]), stat_help(stat));
   }
-  std::fputs(text.c_str(), stderr);
+  add(kRateName, rate_text(values), kRateHelp);
+  return text;
 }
+
+void print_statistics() {
+  auto* source = reinterpret_cast<StatValues*>(rt.heap.base);
+  StatValues* all = source + 1;
+  *source = read_stats();
+  fcollect(world_group(), {"shmem_finalize"}, all, source, sizeof *source);
+  if (rt.me == 0) print(statistics_table({all, all + rt.npes}));
+}
+
+void print_own_statistics() { print(statistics_list(rt.me, rt.npes, read_stats())); }
 
 }  // namespace shm

@@ -2,6 +2,7 @@
 /* Ways of calling a generic that a macro could get wrong: arrays, constants, calls in arguments, addresses.
  */
 #include <pshmem.h>
+#include <pshmemx.h>
 
 void arrays_and_constants(shmem_ctx_t ctx);
 void calls_in_arguments(long* const word, shmem_ctx_t const ctx);
@@ -33,6 +34,7 @@ void calls_in_arguments(long* const word, shmem_ctx_t const ctx) {
   shmem_wait_until(word, SHMEM_CMP_EQ, shmem_g(word, 0));
   if (shmem_test(&word[0], SHMEM_CMP_NE, 1)) shmem_quiet();
   shmem_put(word, (const long*)0, 0, 0);
+  shmemx_atomic_max(word, shmemx_atomic_fetch_min(ctx, word, shmem_atomic_fetch_inc(word, 0), 0), 0);
 }
 
 /* Semantics 92, 105, 137 */
@@ -66,4 +68,6 @@ void profiling_names(long* word) {
   pshfree(pshmalloc(8));
   pstart_pes(p_num_pes());
   pshmem_pcontrol(1, "level");
+  pshmemx_stats_reset();
+  pshmemx_long_atomic_max(word, pshmemx_ctx_long_atomic_fetch_min(SHMEM_CTX_DEFAULT, word, 1, 0), 0);
 }

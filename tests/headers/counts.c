@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Semantics 84, 133: the tables hold as many functions as OpenSHMEM 1.6 has, section by section: 1788 in all.
- */
-#include <shmem.h>
+ * The extensions' are not among them. */
+#include <shmemx.h>
 
 #ifdef __cplusplus
 #define EQUAL(COUNT, NUMBER) static_assert((COUNT) == (NUMBER), "number of functions")
@@ -31,7 +31,9 @@ enum {
   scans = 0 SHMEM_OPS_SCAN(TYPED),
   old_functions = 0 SHMEM_FUNCS_DEPRECATED(ONE),
   old_typed = 0 SHMEM_OPS_DEPRECATED(TYPED),
-  old_sized = 0 SHMEM_SIZED_DEPRECATED(SIZED)
+  old_sized = 0 SHMEM_SIZED_DEPRECATED(SIZED),
+  max_min = 2 * (0 SHMEMX_OPS(TYPED)),
+  counters = 0 SHMEMX_STATS(ONE)
 };
 
 EQUAL(setup, 14); /* 11 set-up and query, 2 threads, pcontrol */
@@ -55,3 +57,6 @@ EQUAL(old_sized, 10);
 EQUAL(setup + memory + team + context + order + signals + sync + locks + rma + amo + amo_nbi + wait +
           collectives + reductions + scans + old_functions + old_typed + old_sized,
       1788);
+EQUAL(max_min, 2 * 6 * 14); /* with and without a context, 3 forms of each, 14 types */
+EQUAL(0 SHMEMX_FUNCS(ONE), 3);
+EQUAL(sizeof(shmemx_stats_t), counters * sizeof(uint64_t) + sizeof(double));

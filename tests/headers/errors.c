@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that must not compile, one for each CASE; case 0 must. */
-#include <shmem.h>
+#include <shmemx.h>
 
 struct thing;
 void wrong(shmem_ctx_t ctx, struct thing* thing, void* any, int* i, const int* ci);
@@ -43,6 +43,12 @@ void wrong(shmem_ctx_t ctx, struct thing* thing, void* any, int* i, const int* c
   shmem_int_add(i, 1, 0);
 #elif CASE == 14
   shmem_add(i, 1, 0);
+#elif CASE == 15 /* the extensions: types that have no atomics, and a word that cannot be written */
+  shmemx_atomic_max(&s, s, 0);
+#elif CASE == 16
+  (void)shmemx_atomic_fetch_min(ctx, thing, 0, 0);
+#elif CASE == 17
+  (void)shmemx_atomic_fetch_max(ci, 1, 0);
 #else
 #error "There is no such case."
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Semantics 78, 84, 136: every name without a type, with every type of its table, with and without a context.
+/* Semantics 78, 84, 136: every name without a type, with every type of its table, with and without a context;
+ * the extensions' names, too.
  *
  * Compiled as C and as C++ and never run: a selection that picks the wrong function does not compile without
  * warnings, and results are checked for their type. */
-#include <shmem.h>
+#include <shmemx.h>
 
 #include "each_type.h"
 
@@ -109,6 +110,16 @@ struct Same<T, T> {
   BOTH(shmem_atomic_fetch_xor_nbi, D, D, V, 0); \
   END
 
+#define AMO_ORDER(NAME, T)                        \
+  BEGIN(amo_order, NAME, T)                       \
+  BOTH_GIVE(T, shmemx_atomic_fetch_max, D, V, 0); \
+  BOTH_GIVE(T, shmemx_atomic_fetch_min, D, V, 0); \
+  BOTH(shmemx_atomic_max, D, V, 0);               \
+  BOTH(shmemx_atomic_min, D, V, 0);               \
+  BOTH(shmemx_atomic_fetch_max_nbi, D, D, V, 0);  \
+  BOTH(shmemx_atomic_fetch_min_nbi, D, D, V, 0);  \
+  END
+
 #define WAIT(NAME, T)                         \
   BEGIN(wait, NAME, T)                        \
   shmem_wait_until(D, SHMEM_CMP_EQ, V);       \
@@ -194,6 +205,7 @@ EACH_AMO(AMO_ARITH)
 EACH_AMO(AMO_LATER)
 EACH_BITWISE(AMO_BITS)
 EACH_BITWISE(AMO_BITS_LATER)
+EACH_AMO_EXT(AMO_ORDER)
 EACH_WAIT(WAIT)
 EACH_AMO(WAIT_MANY)
 EACH_AMO(TEST_MANY)

@@ -37,9 +37,13 @@
 #define ACTIVE 36
 #define ONE 37
 #define shmem 38
+#define shmemx 39
+#define max 40
+#define min 41
+#define atomic 42
 
 #include <pshmem.h>
-#include <shmemx.h>
+#include <pshmemx.h>
 
 long hostile_calls(shmem_ctx_t ctx, long* word, size_t* count);
 
@@ -50,5 +54,7 @@ long hostile_calls(shmem_ctx_t ctx, long* word, size_t* count) {
   shmem_putmem(word, word, mem, put);
   shmem_wait_until(word, SHMEM_CMP_EQ, TEST);
   shmem_max_reduce(SHMEM_TEAM_WORLD, word, word, TEAM);
+  shmemx_atomic_max(ctx, word, max, min);
+  shmemx_long_atomic_fetch_min_nbi(word, word, shmemx, atomic);
   return shmem_g(word, p) + shmem_atomic_swap(word, swap, F);
 }

@@ -66,16 +66,23 @@ def main(compiler, include):
     check(more_functions - functions, r"shmemx_\w+", "shmemx.h: the functions")
     check(more_types - types, r"shmemx_\w+", "shmemx.h: the types")
     check(macros(compiler, include, "shmemx.h") - of_shmem - system, r"SHMEMX_\w+|shmemx_\w+", "shmemx.h: the macros")
+    extensions = more_functions - functions
+    if len(extensions) < 171:
+        wrong.append(f"shmemx.h: found only {len(extensions)} functions; is this script still right?")
 
     twins, _ = declared(own_text(compiler, include, "pshmem.h"))
     check(twins - functions, r"pshmem_\w+", "pshmem.h: the functions", OLD_TWINS)
     missing = {"p" + name for name in functions if not name.endswith("_")} - twins
     wrong.extend(f"pshmem.h lacks {name}" for name in sorted(missing))
-    for header in ("shmem.h", "shmemx.h"):
-        if not declared(own_text(compiler, include, "mpp/" + header))[0] >= functions:
-            wrong.append(f"mpp/{header} lacks functions of shmem.h")
+    more_twins, _ = declared(own_text(compiler, include, "pshmemx.h"))
+    check(more_twins - more_functions, r"pshmemx_\w+", "pshmemx.h: the functions")
+    wrong.extend(f"pshmemx.h lacks {name}" for name in sorted({"p" + name for name in extensions} - more_twins))
+    for header, wanted in (("shmem.h", functions), ("shmemx.h", more_functions)):
+        if not declared(own_text(compiler, include, "mpp/" + header))[0] >= wanted:
+            wrong.append(f"mpp/{header} lacks functions of {header}")
 
-    print("\n".join(wrong) or f"{len(functions)} functions, {len(of_shmem - system)} macros, {len(types)} types")
+    print("\n".join(wrong) or f"{len(functions)} functions, {len(of_shmem - system)} macros, {len(types)} types; "
+          f"{len(extensions)} functions of extensions")
     return 1 if wrong else 0
 
 

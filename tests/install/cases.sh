@@ -38,7 +38,7 @@ case_prefix() {
 case_tree() {
   local file
   for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info "$LIB/libatoll.so" "$LIB/libshmem_profile.so" include/shmem.h include/shmemx.h \
-    include/pshmem.h include/mpp/shmem.h "$LIB/pkgconfig/atoll.pc" "$LIB/cmake/Atoll/AtollConfig.cmake"; do
+    include/pshmem.h include/pshmemx.h include/mpp/shmem.h "$LIB/pkgconfig/atoll.pc" "$LIB/cmake/Atoll/AtollConfig.cmake"; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
   done
   # Neither where it was built nor where it was first installed may matter.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // libshmem_profile: an example of a tool on OpenSHMEM's profiling interface (OpenSHMEM 1.6, section 10).  It
-// defines every shmem_ function, counts the call and its time, and calls the pshmem_ function of that name.
+// defines every shmem_ function, counts the call and its time, and calls the pshmem_ function of that name;
+// with Atoll's own, shmemx_ and pshmemx_, it does the same.
 //
 //   oshcc program.c -lshmem_profile -o program && oshrun -n 4 ./program
 //   oshrun -n 4 -x LD_PRELOAD=<prefix>/lib/libshmem_profile.so ./program
 //
-// All definitions come from the tables that shmem.h itself is made from.
+// All definitions come from the tables that the headers themselves are made from.
 #include <pshmem.h>
+#include <pshmemx.h>
 
 #include "table.hpp"
 
@@ -51,10 +53,12 @@
 // ---- All rows of all tables, through the macros MAKE... that are in force
 
 // clang-format off
-#define ROW(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(MAKE, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE), BYTES_##SHAPE)
-#define ROW_CTX(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(MAKE_CTX, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE), BYTES_##SHAPE)
+#define ROW(TYPES, OP, SHAPE)        ROW_OF(MAKE, shmem, TYPES, OP, SHAPE)
+#define ROW_CTX(TYPES, OP, SHAPE)    ROW_OF(MAKE_CTX, shmem, TYPES, OP, SHAPE)
+#define ROW_X(TYPES, OP, SHAPE)      ROW_OF(MAKE, shmemx, TYPES, OP, SHAPE)
+#define ROW_X_CTX(TYPES, OP, SHAPE)  ROW_OF(MAKE_CTX, shmemx, TYPES, OP, SHAPE)
+#define ROW_OF(FUNCTION, LIB, TYPES, OP, SHAPE) \
+  SHMEM_TYPES_##TYPES(FUNCTION, LIB, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE), BYTES_##SHAPE)
 #define SIZED(UNITS, OP, TAIL, SHAPE) \
   SHMEM_UNITS_##UNITS(MAKE_SIZED, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE), \
                       BYTES_##SHAPE)
@@ -65,9 +69,10 @@
 #define PLAIN_FUNCTIONS                                                                                   \
   SHMEM_FUNCS_SETUP(MAKE_F) SHMEM_FUNCS_MEMORY(MAKE_F) SHMEM_FUNCS_TEAM(MAKE_F) SHMEM_FUNCS_CONTEXT(MAKE_F) \
   SHMEM_FUNCS_ORDER(MAKE_F) SHMEM_FUNCS_SIGNAL(MAKE_F) SHMEM_FUNCS_SYNC(MAKE_F) SHMEM_FUNCS_WAIT(MAKE_F)  \
-  SHMEM_FUNCS_LOCK(MAKE_F) SHMEM_FUNCS_DEPRECATED(MAKE_F)
+  SHMEM_FUNCS_LOCK(MAKE_F) SHMEM_FUNCS_DEPRECATED(MAKE_F) SHMEMX_FUNCS(MAKE_F)
 #define TYPED_FUNCTIONS                                                                                   \
-  SHMEM_OPS_CTX(ROW) SHMEM_OPS_CTX(ROW_CTX) SHMEM_OPS_NO_CTX(ROW) SHMEM_OPS_DEPRECATED(ROW) SHMEM_OPS_EXTRA(ROW)
+  SHMEM_OPS_CTX(ROW) SHMEM_OPS_CTX(ROW_CTX) SHMEM_OPS_NO_CTX(ROW) SHMEM_OPS_DEPRECATED(ROW) SHMEM_OPS_EXTRA(ROW) \
+  SHMEMX_OPS(ROW_X) SHMEMX_OPS(ROW_X_CTX)
 #define SIZED_FUNCTIONS                                                                                   \
   SHMEM_SIZED_CTX(SIZED) SHMEM_SIZED_CTX(SIZED_CTX) SHMEM_SIZED_NO_CTX(SIZED) SHMEM_SIZED_DEPRECATED(SIZED)
 #define ALL_FUNCTIONS PLAIN_FUNCTIONS TYPED_FUNCTIONS SIZED_FUNCTIONS SHMEM_FUNCS_EXIT(MAKE_EXIT)
@@ -76,8 +81,8 @@
 
 #define MAKE_F(RET, NAME, PARAMS, ARGS)        NAMED(NAME)
 #define MAKE_EXIT(RET, NAME, PARAMS, ARGS)     NAMED(NAME)
-#define MAKE(NAME, T, OP, ...)                 NAMED(shmem_##NAME##OP)
-#define MAKE_CTX(NAME, T, OP, ...)             NAMED(shmem_ctx_##NAME##OP)
+#define MAKE(NAME, T, LIB, OP, ...)            NAMED(LIB##_##NAME##OP)
+#define MAKE_CTX(NAME, T, LIB, OP, ...)        NAMED(LIB##_ctx_##NAME##OP)
 #define MAKE_SIZED(NAME, UNIT, OP, TAIL, ...)      NAMED(shmem##OP##NAME##TAIL)
 #define MAKE_SIZED_CTX(NAME, UNIT, OP, TAIL, ...)  NAMED(shmem_ctx##OP##NAME##TAIL)
 // clang-format on
@@ -157,15 +162,15 @@ void before([[maybe_unused]] Arguments... arguments) {
     profile::print_own(#NAME);             \
     p##NAME ARGS;                          \
   }
-#define MAKE(NAME, T, OP, RET, PARAMS, ARGS, MOVED)                          \
-  RET(T) shmem_##NAME##OP(PARAMS(T)) {                                       \
-    const profile::Call call(profile::k_shmem_##NAME##OP, MOVED(sizeof(T))); \
-    return pshmem_##NAME##OP ARGS;                                           \
+#define MAKE(NAME, T, LIB, OP, RET, PARAMS, ARGS, MOVED)                       \
+  RET(T) LIB##_##NAME##OP(PARAMS(T)) {                                         \
+    const profile::Call call(profile::k_##LIB##_##NAME##OP, MOVED(sizeof(T))); \
+    return p##LIB##_##NAME##OP ARGS;                                           \
   }
-#define MAKE_CTX(NAME, T, OP, RET, PARAMS, ARGS, MOVED)                          \
-  RET(T) shmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                      \
-    const profile::Call call(profile::k_shmem_ctx_##NAME##OP, MOVED(sizeof(T))); \
-    return pshmem_ctx_##NAME##OP(ctx, STRIP ARGS);                               \
+#define MAKE_CTX(NAME, T, LIB, OP, RET, PARAMS, ARGS, MOVED)                       \
+  RET(T) LIB##_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                        \
+    const profile::Call call(profile::k_##LIB##_ctx_##NAME##OP, MOVED(sizeof(T))); \
+    return p##LIB##_ctx_##NAME##OP(ctx, STRIP ARGS);                               \
   }
 #define MAKE_SIZED(NAME, UNIT, OP, TAIL, RET, PARAMS, ARGS, MOVED)           \
   RET(void) shmem##OP##NAME##TAIL(PARAMS(void)) {                            \

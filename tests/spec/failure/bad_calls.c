@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrong calls, by name: `bad_calls <name>`.  PE 0 makes one, the other PEs wait in a barrier.  Here is what
  * may go another way between PEs, on a node or across; the rest is in bad_addresses.c and its neighbours. */
+#include <shmemx.h>
 #include <string.h>
 
 #include "check.h"
@@ -15,6 +16,7 @@ static void put_negative(void) { shmem_long_put(block, block, 1, -1); }
 static void put_too_high(void) { shmem_long_put(variable, block, 1, shmem_n_pes()); }
 static void get_negative(void) { shmem_long_get(local, block, 1, -1); }
 static void add_negative(void) { shmem_long_atomic_add(block, 1, -1); }
+static void max_negative(void) { shmemx_long_atomic_max(block, 1, -1); }
 static void put_signal_too_high(void) {
   shmem_long_put_signal(block, local, 1, &signal_word, 1, SHMEM_SIGNAL_SET, shmem_n_pes());
 }
@@ -65,10 +67,12 @@ static void fetch_misaligned(void) { shmem_long_atomic_fetch(between(block, 1), 
 static void fetch_add_nbi_misaligned(void) {
   shmem_long_atomic_fetch_add_nbi(local, between(block, 7), 1, right_pe());
 }
+static void fetch_min_misaligned(void) { shmemx_long_atomic_fetch_min(between(block, 4), 1, right_pe()); }
 static void signal_add_misaligned(void) { shmem_signal_add(between(block, 4), 1, right_pe()); }
 
 /* Places for results. */
 static void fetch_add_nbi_to_null(void) { shmem_long_atomic_fetch_add_nbi(NULL, block, 1, right_pe()); }
+static void fetch_max_nbi_to_null(void) { shmemx_long_atomic_fetch_max_nbi(NULL, block, 1, right_pe()); }
 static void fetch_nbi_to_null(void) { shmem_long_atomic_fetch_nbi(NULL, block, right_pe()); }
 static void cswap_nbi_to_null(void) { shmem_long_atomic_compare_swap_nbi(NULL, block, 1, 2, right_pe()); }
 
@@ -113,6 +117,7 @@ static const struct {
     CASE(put_too_high),
     CASE(get_negative),
     CASE(add_negative),
+    CASE(max_negative),
     CASE(put_signal_too_high),
     CASE(put_to_stack),
     CASE(put_to_private),
@@ -132,11 +137,13 @@ static const struct {
     CASE(add_misaligned),
     CASE(fetch_misaligned),
     CASE(fetch_add_nbi_misaligned),
+    CASE(fetch_min_misaligned),
     CASE(signal_add_misaligned),
     CASE(put_wraps),
     CASE(iput_wraps),
     CASE(put_below_heap),
     CASE(fetch_add_nbi_to_null),
+    CASE(fetch_max_nbi_to_null),
     CASE(fetch_nbi_to_null),
     CASE(cswap_nbi_to_null),
     CASE(reduce_to_private),

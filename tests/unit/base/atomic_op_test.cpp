@@ -52,6 +52,23 @@ TYPED_TEST(AtomicOps, DoWhatTheirNamesSay) {
   }
 }
 
+// As shmemx.h promises, and as libfabric's providers do it in software.
+TYPED_TEST(AtomicOps, ExtremesOfNumbersWithoutOrderChangeNothing) {
+  using T = TypeParam;
+  if constexpr (std::is_floating_point_v<T>) {
+    const T nan = std::numeric_limits<T>::quiet_NaN();
+    const T pairs[][2] = {{T{1}, nan}, {nan, T{1}}, {nan, -nan}, {T{0}, -T{0}}, {-T{0}, T{0}}};
+    for (const auto& [start, value] : pairs) {
+      T word = start;
+      T old = atomic_apply<AtomicOp::min>(&word, value);
+      EXPECT_EQ(std::memcmp(&old, &start, sizeof old), 0) << start << " " << value;
+      old = atomic_apply<AtomicOp::max>(&word, value);
+      EXPECT_EQ(std::memcmp(&old, &start, sizeof old), 0) << start << " " << value;
+      EXPECT_EQ(std::memcmp(&word, &start, sizeof word), 0) << start << " " << value;
+    }
+  }
+}
+
 // The form for requests that come over the wire.
 template <AtomicOp op, class T>
 void expect_same(T start, T value, T compare) {

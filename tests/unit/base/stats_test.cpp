@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,12 +28,52 @@ TEST(Stats, CountsOfAllThreadsAreAddedUpAndTaken) {
   EXPECT_EQ(take_stats(), StatValues{});
 }
 
-TEST(Stats, EveryCounterHasANameAndHelp) {
+TEST(Stats, ReadingTakesNothing) {
+  take_stats();
+  count(Stat::gets, 3);
+  EXPECT_EQ(read_stats()[static_cast<std::size_t>(Stat::gets)], 3u);
+  EXPECT_EQ(read_stats(), read_stats());
+  count(Stat::gets);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::gets)], 4u);
+  EXPECT_EQ(read_stats(), StatValues{});
+}
+
+// While others count, what is taken in parts adds up to all.
+TEST(Stats, NothingIsLostBetweenTakes) {
+  take_stats();
+  constexpr std::uint64_t kEach = 100000;
+  std::atomic<int> done{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (std::uint64_t i = 0; i < kEach; ++i) count(Stat::posts);
+      ++done;
+    });
+  }
+  std::uint64_t sum = 0;
+  while (done.load() < 3) sum += take_stats()[static_cast<std::size_t>(Stat::posts)];
+  for (std::thread& thread : threads) thread.join();
+  sum += take_stats()[static_cast<std::size_t>(Stat::posts)];
+  EXPECT_EQ(sum, 3 * kEach);
+}
+
+TEST(Stats, MissRateIsTheShareOfExecutedAtomics) {
+  StatValues values{};
+  EXPECT_EQ(mshr_miss_rate(values), 0);
+  values[static_cast<std::size_t>(Stat::executed)] = 8;
+  EXPECT_EQ(mshr_miss_rate(values), 0);
+  values[static_cast<std::size_t>(Stat::lines)] = 2;
+  EXPECT_EQ(mshr_miss_rate(values), 0.25);
+}
+
+TEST(Stats, EveryCounterHasANameOfItsOwnAndHelp) {
+  std::set<std::string> names;
   for (std::size_t i = 0; i < kStats; ++i) {
-    EXPECT_FALSE(std::string(stat_name(static_cast<Stat>(i))).empty());
-    EXPECT_FALSE(std::string(stat_help(static_cast<Stat>(i))).empty());
+    EXPECT_TRUE(names.insert(stat_name(static_cast<Stat>(i))).second) << i;
+    EXPECT_FALSE(std::string(stat_help(static_cast<Stat>(i))).empty()) << i;
   }
   EXPECT_STREQ(stat_name(Stat::packets), "packets");
+  EXPECT_STREQ(stat_name(Stat::posts), "posts");
 }
 
 }  // namespace

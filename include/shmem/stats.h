@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every counter, once: X(NAME, HELP).  This table makes the members of shmemx_stats_t (shmemx.h), the library's
+ * own counters (src/base/stats) and the columns that SHMEM_STATS prints.  To add a counter, add its row.
+ *
+ * Only what goes between nodes is counted, by the PE that does it: issued, sent and posted at the origin,
+ * executed at the target. */
+#ifndef SHMEMX_STATS_H
+#define SHMEMX_STATS_H
+
+// clang-format off
+
+#define SHMEMX_STATS(X)                                                                                   \
+  X(puts,             "puts issued")                                                                      \
+  X(gets,             "gets issued")                                                                      \
+  X(atomics,          "atomics issued")                                                                   \
+  X(put_bytes,        "bytes of puts")                                                                    \
+  X(get_bytes,        "bytes of gets")                                                                    \
+  X(packets,          "packets of operations sent")                                                       \
+  X(packed,           "operations that travelled in packets")                                             \
+  X(combined,         "atomics that were added to one already in the packet")                             \
+  X(shared,           "atomics of node peers that travelled in packets of this PE")                       \
+  X(executed,         "atomics that the software NIC executed here for PEs of other nodes")               \
+  X(lines,            "cache lines that it took hold of for them: misses of its MSHR file")               \
+  X(merged,           "atomics that found their line held: hits")                                         \
+  X(updates,          "instructions on memory that they took; executed - updates are saved")              \
+  X(stalls,           "times that the MSHR file, or an entry of it, was full")                            \
+  X(written_messages, "messages written into the receiver's memory")                                      \
+  X(posts,            "posts to the wire: operations and messages, replies included")
+
+// clang-format on
+
+#endif

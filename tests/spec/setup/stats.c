@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The counters of shmemx.h: what each PE does is counted exactly, read without a change and set to 0 again,
+ * by any thread.
+ *
+ * usage: stats         checks the values
+ *        stats print   prints what stats_output.py expects */
+#include <pthread.h>
+#include <shmemx.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { kTimes = 100 };
+
+static long words[8];
+
+/* A PE of another node, or -1. */
+static int across(void) {
+  for (int pe = 0; pe < shmem_n_pes(); ++pe)
+    if (shmem_ptr(words, pe) == NULL) return pe;
+  return -1;
+}
+
+static shmemx_stats_t now(void) {
+  shmemx_stats_t stats;
+  memset(&stats, 0xff, sizeof stats);
+  shmemx_stats_read(&stats);
+  const double rate = stats.executed == 0 ? 0 : (double)stats.lines / (double)stats.executed;
+  CHECK(stats.mshr_miss_rate == rate);
+  CHECK(stats.lines + stats.merged == 0 || stats.executed > 0);
+  return stats;
+}
+
+static void begin(void) {
+  shmem_barrier_all();
+  shmemx_stats_reset();
+  const shmemx_stats_t stats = now();
+  CHECK(stats.puts == 0 && stats.gets == 0 && stats.atomics == 0 && stats.put_bytes == 0);
+  CHECK(stats.get_bytes == 0 && stats.packets == 0 && stats.packed == 0 && stats.combined == 0);
+}
+
+/* Between PEs of a node nothing is counted. */
+static void test_own_node(void) {
+  begin();
+  for (int i = 0; i < kTimes; ++i) {
+    shmem_long_p(words, i, shmem_my_pe());
+    shmem_long_g(words, shmem_my_pe());
+    shmemx_long_atomic_max(&words[1], i, shmem_my_pe());
+  }
+  shmem_quiet();
+  const shmemx_stats_t stats = now();
+  CHECK(stats.puts == 0 && stats.gets == 0 && stats.atomics == 0);
+}
+
+static void test_one_by_one(int pe) {
+  long back[2];
+  begin();
+  if (pe >= 0) {
+    for (int i = 0; i < kTimes; ++i) shmem_long_p(words, i, pe);
+    for (int i = 0; i < kTimes / 2; ++i) shmem_long_get(back, words, 2, pe);
+    for (int i = 0; i < kTimes / 4; ++i) shmem_long_atomic_inc(&words[1], pe);
+    for (int i = 0; i < kTimes / 4; ++i) shmemx_long_atomic_fetch_min(&words[1], i, pe);
+    shmem_quiet();
+    const shmemx_stats_t stats = now();
+    CHECK(stats.puts == kTimes && stats.put_bytes == kTimes * sizeof(long));
+    CHECK(stats.gets == kTimes / 2 && stats.get_bytes == kTimes * sizeof(long));
+    CHECK_EQ(stats.atomics, kTimes / 2);
+    const char* amo = getenv("SHMEM_AMO");
+    const int native = amo != NULL && strcmp(amo, "native") == 0;
+    CHECK_EQ(stats.packed, native ? 0 : kTimes / 2);
+    CHECK(stats.packets <= stats.packed && stats.combined < kTimes / 4);
+    CHECK(stats.posts >= stats.puts + stats.gets + (native ? stats.atomics : stats.packets));
+    CHECK_EQ(now().puts, kTimes); /* reading has not changed it */
+  }
+}
+
+static void test_in_packets(int pe) {
+  begin();
+  if (pe >= 0) {
+    shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    for (int i = 0; i < kTimes; ++i) shmem_long_p(words, i, pe);
+    shmem_quiet();
+    CHECK(now().puts == kTimes && now().packed == kTimes);
+    CHECK(now().packets > 0 && now().packets < kTimes);
+    for (int i = 0; i < kTimes; ++i) shmem_long_atomic_inc(&words[1], pe);
+    shmem_quiet();
+    CHECK(now().atomics == kTimes && now().packed + now().combined >= 2 * kTimes);
+    shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+  }
+}
+
+static atomic_int reading;
+
+static void* read_often(void* unused) {
+  uint64_t last = 0;
+  while (reading) {
+    const uint64_t puts = now().puts;
+    CHECK(puts >= last);
+    last = puts;
+  }
+  return unused;
+}
+
+static void test_threads(int pe) {
+  pthread_t threads[2];
+  begin();
+  reading = 1;
+  for (int i = 0; i < 2; ++i) CHECK_EQ(pthread_create(&threads[i], NULL, read_often, NULL), 0);
+  for (int i = 0; i < kTimes && pe >= 0; ++i) shmem_long_p(words, i, pe);
+  shmem_quiet();
+  reading = 0;
+  for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  CHECK_EQ(now().puts, pe >= 0 ? kTimes : 0);
+  shmem_barrier_all();
+}
+
+/* Counting begins with the library, not with the process. */
+static void test_again(void) {
+  shmem_finalize();
+  shmem_init();
+  const shmemx_stats_t stats = now();
+  CHECK(stats.puts == 0 && stats.gets == 0 && stats.atomics == 0 && stats.packed == 0);
+}
+
+static void put(int times, int pe) {
+  for (int i = 0; i < times && pe >= 0; ++i) shmem_long_p(words, i, pe);
+  shmem_quiet();
+}
+
+/* Each PE puts once more than the one before; all print at the same time; then ten more, and PE 0 starts anew
+ * before. */
+static void print(void) {
+  const int pe = across();
+  put(shmem_my_pe() + 1, pe);
+  shmem_barrier_all();
+  shmemx_stats_print();
+  shmem_barrier_all();
+  if (shmem_my_pe() == 0) shmemx_stats_reset();
+  put(10, pe);
+}
+
+int main(int argc, char** argv) {
+  int provided;
+  CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
+  if (argc > 1 && strcmp(argv[1], "print") == 0) {
+    print();
+  } else {
+    const int pe = across();
+    test_own_node();
+    test_one_by_one(pe);
+    test_in_packets(pe);
+    test_threads(pe);
+    test_again();
+  }
+  shmem_finalize();
+  return 0;
+}
