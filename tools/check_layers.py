@@ -37,6 +37,7 @@ MAY_INCLUDE = {
     "src/api": ABOVE_CORE + ["src/setup", "src/coll", "src/kv", "nvm"],
     "include": [],
     "examples": ["include"],
+    "tools/bench": ["include"],
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
