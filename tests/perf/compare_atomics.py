@@ -34,7 +34,8 @@ def run(options, mode):
     result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env=dict(os.environ, SHMEM_AMO=mode), timeout=330, check=False)
     if result.returncode != 0:
-        sys.exit(f"SHMEM_AMO={mode} {' '.join(map(str, command))} failed with code {result.returncode}:\n{result.stderr}")
+        sys.exit(f"SHMEM_AMO={mode} {' '.join(map(str, command))} failed with code {result.returncode}:\n"
+                 + result.stderr)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     return {(row["kernel"], row["form"]): row["mamos"] for row in rows}
 

@@ -48,7 +48,8 @@ def count(options, work, mode, kind, n):
                  + (log.read_text(encoding="utf-8") if log.exists() else ""))
     threads = []
     for path in work.glob("profile-*"):
-        totals = re.search(r"^(?:totals|summary): (\d+)", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+        text = path.read_text(encoding="utf-8", errors="replace")
+        totals = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
         threads.append(int(totals.group(1)) if totals else 0)
     if not any(threads):
         sys.exit(f"valgrind counted nothing: {sorted(path.name for path in work.iterdir())}")

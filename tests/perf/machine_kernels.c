@@ -8,6 +8,7 @@
  *
  * usage: machine_kernels -b RAND_ADD -m BYTES -i ITERATIONS -s STRIDE -p PROCESSES [-f] */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ typedef _Atomic uint64_t Word;
 enum { kLine = 128 };
 
 static const char* benchmark = "";
-static long bytes, iterations, stride = 1, processes = 1, prefault;
+static long bytes, iterations, stride = 1, processes = 1, prefault, hot;
 static long me;
 static char* shared;
 static size_t part; /* bytes of a process: its index table, then its array */
@@ -57,6 +58,7 @@ ALWAYS void one_word(int cas, const char* pattern) {
   } else if (strcmp(pattern, "STRIDEN") == 0) {
     for (long i = 0; i < iterations; i++) touch(cas, array + i * stride);
   } else if (strcmp(pattern, "CENTRAL") == 0) {
+    if (hot) array = array_of(0);
     for (long i = 0; i < iterations; i++) touch(cas, array);
   } else { /* PTRCHASE */
     uint64_t at = 0;
@@ -115,14 +117,26 @@ static void fill(int chase) {
   }
 }
 
+/* A core for each process while there are enough: two on one core would not meet. */
+static void bind_to_core(void) {
+  cpu_set_t allowed, mine;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < processes) return;
+  CPU_ZERO(&mine);
+  for (int core = 0, seen = 0; seen <= me; core++) {
+    if (CPU_ISSET(core, &allowed) && seen++ == me) CPU_SET(core, &mine);
+  }
+  sched_setaffinity(0, sizeof mine, &mine);
+}
+
 static int usage(void) {
-  fprintf(stderr, "usage: machine_kernels -b RAND_ADD -m BYTES -i ITERATIONS -s STRIDE -p PROCESSES [-f]\n");
+  fprintf(stderr,
+          "usage: machine_kernels -b RAND_ADD -m BYTES -i ITERATIONS -s STRIDE -p PROCESSES [-f] [-c]\n");
   return 2;
 }
 
 /* 0, or the code to end with. */
 static int parse(int argc, char** argv) {
-  for (int option; (option = getopt(argc, argv, "b:m:i:s:p:f")) != -1;) {
+  for (int option; (option = getopt(argc, argv, "b:m:i:s:p:fc")) != -1;) {
     switch (option) {
       case 'b': benchmark = optarg; break;
       case 'm': bytes = atol(optarg); break;
@@ -130,6 +144,7 @@ static int parse(int argc, char** argv) {
       case 's': stride = atol(optarg); break;
       case 'p': processes = atol(optarg); break;
       case 'f': prefault = 1; break;
+      case 'c': hot = 1; break;
       default: return usage();
     }
   }
@@ -151,6 +166,7 @@ int main(int argc, char** argv) {
   for (long i = 1; i < processes && me == 0; i++) {
     if (fork() == 0) me = i;
   }
+  bind_to_core();
   fill(strcmp(pattern, "PTRCHASE") == 0);
   barrier();
   const double start = now();
