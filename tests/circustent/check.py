@@ -83,11 +83,12 @@ def without_gnuplot(work):
 
 
 def failures(work):
-    result = run(work, "--kernels", "RAND_ADD,SG_ADD,SG_CAS", "--virtual-nodes", "0", "--timeout", "2", FAKE_FAILS="SG_ADD",
-                 FAKE_HANGS="SG_CAS")
+    result = run(work, "--kernels", "RAND_ADD,SG_ADD,SG_CAS", "--virtual-nodes", "0", "--timeout", "2",
+                 FAKE_FAILS="SG_ADD", FAKE_HANGS="SG_CAS")
     expect(result.returncode == 1, "a failure goes unnoticed", result)
     table = rows(result)[2]
-    expect([table[name] for name in ("RAND_ADD", "SG_ADD", "SG_CAS")] == [["2000"], ["-"], ["-"]], "wrong cells", result)
+    cells = [table[name] for name in ("RAND_ADD", "SG_ADD", "SG_CAS")]
+    expect(cells == [["2000"], ["-"], ["-"]], f"cells {cells}", result)
     expect("FAILED SG_ADD, 2 PEs, on node: exit code 3" in result.stderr, "SG_ADD is not named", result)
     expect("FAILED SG_CAS, 2 PEs, on node: not done after 2 s" in result.stderr, "SG_CAS is not named", result)
 
