@@ -112,9 +112,14 @@ Times timed(const Kernel& kernel, const Ground& ground, std::size_t count, Tally
 /// Iterations that take about `seconds`, the same on all PEs.
 std::size_t calibrate(const Kernel& kernel, const Ground& ground, double seconds) {
   std::size_t count = 64;
-  for (int tries = 0; tries < 20; ++tries) {
+  const auto measured = [&] {
     Tally unused;
-    const double took = timed(kernel, ground, count, unused).together;
+    return timed(kernel, ground, count, unused).together;
+  };
+  for (int tries = 0; tries < 20; ++tries) {
+    double took = measured();
+    // Another program may have had the core: few iterations that took long must do so twice.
+    if (took >= seconds / 2) took = std::min(took, measured());
     if (took >= seconds / 2) break;
     count = static_cast<std::size_t>(static_cast<double>(count) * std::min(16.0, 1.1 * seconds / took)) + 1;
   }
@@ -161,10 +166,10 @@ const char* amo_mode() {
 }
 
 void print_heading(const AtomicsOptions& options, int node_count) {
-  std::printf("%d PEs on %d node%s%s%s; --memory %zu --iterations %zu --stride %zu --distance %zu\n",
+  std::printf("%d PEs on %d node%s%s%s%s; --memory %zu --iterations %zu --stride %zu --distance %zu\n",
               shmem_n_pes(), node_count, node_count == 1 ? "" : "s",
-              *amo_mode() != '\0' ? ", SHMEM_AMO=" : "", amo_mode(), options.memory, options.iterations,
-              options.stride, options.distance);
+              *amo_mode() != '\0' ? ", SHMEM_AMO=" : "", amo_mode(), options.session ? ", in a session" : "",
+              options.memory, options.iterations, options.stride, options.distance);
   std::printf("million atomics a second; median of %zu rounds\n", options.rounds);
   std::printf("%-13s %-12s %11s %11s %11s %11s %11s\n", "kernel", "form", "all PEs", "GAMS", "best",
               "slowest PE", "quickest PE");
@@ -175,15 +180,15 @@ void print_row(const Kernel& kernel, const Result& r) {
               r.rate * 1e-3, r.best, r.slowest, r.quickest, r.right ? "" : "  WRONG");
 }
 
-void print_json(const Kernel& kernel, const Result& r, int node_count) {
+void print_json(const Kernel& kernel, const Result& r, int node_count, bool session) {
   std::printf(
-      "{\"kernel\": \"%s\", \"form\": \"%s\", \"pes\": %d, \"nodes\": %d, \"amo\": \"%s\", \"iterations\": "
-      "%zu, "
-      "\"atomics\": %zu, \"mamos\": %.6g, \"gams\": %.6g, \"best_mamos\": %.6g, \"slowest_pe_mamos\": %.6g, "
+      "{\"kernel\": \"%s\", \"form\": \"%s\", \"pes\": %d, \"nodes\": %d, \"amo\": \"%s\", \"session\": %s, "
+      "\"iterations\": %zu, \"atomics\": %zu, \"mamos\": %.6g, \"gams\": %.6g, \"best_mamos\": %.6g, "
+      "\"slowest_pe_mamos\": %.6g, "
       "\"quickest_pe_mamos\": %.6g, \"right\": %s}\n",
-      kernel.name, name_of(kernel.form), shmem_n_pes(), node_count, amo_mode(), r.count,
-      r.count * static_cast<std::size_t>(kernel.atomics * shmem_n_pes()), r.rate, r.rate * 1e-3, r.best,
-      r.slowest, r.quickest, r.right ? "true" : "false");
+      kernel.name, name_of(kernel.form), shmem_n_pes(), node_count, amo_mode(), session ? "true" : "false",
+      r.count, r.count * static_cast<std::size_t>(kernel.atomics * shmem_n_pes()), r.rate, r.rate * 1e-3,
+      r.best, r.slowest, r.quickest, r.right ? "true" : "false");
 }
 
 void print_notes() {
@@ -204,7 +209,7 @@ int run_all(const AtomicsOptions& options, Memory& memory) {
     const Result result = measure(kernel, options, memory);
     wrong += result.right ? 0 : 1;
     if (!prints) continue;
-    options.json ? print_json(kernel, result, node_count) : print_row(kernel, result);
+    options.json ? print_json(kernel, result, node_count, options.session) : print_row(kernel, result);
     std::fflush(stdout);
   }
   if (prints && !options.json) print_notes();
@@ -229,7 +234,9 @@ int atomics(Words words) {
     if (prints) std::fputs("shmem_bench atomics: --memory does not fit SHMEM_SYMMETRIC_SIZE\n", stderr);
     return 1;
   }
+  if (options.session) shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
   const int code = run_all(options, memory);
+  if (options.session) shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
   shmem_free(memory.ground.array);
   return code;
 }

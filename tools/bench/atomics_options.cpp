@@ -83,6 +83,7 @@ const char kAtomicsUsage[] =
     "  --seconds S          length of a round (default 0.02): the number of iterations is found by trying\n"
     "  --count N            iterations of a round, instead\n"
     "  --rounds N           a rate is the median of N rounds (default 3)\n"
+    "  --session            within a session with SHMEM_CTX_SESSION_BATCH\n"
     "  --json               one line of JSON a result\n";
 
 const char* name_of(Form form) { return kForms[static_cast<int>(form)].data(); }
@@ -97,8 +98,8 @@ Parsed parse(Words words, AtomicsOptions& options, std::string& why) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string name = words[i], value;
     if (name == "-h" || name == "--help") return Parsed::help;
-    if (name == "--json") {
-      options.json = true;
+    if (name == "--json" || name == "--session") {
+      (name == "--json" ? options.json : options.session) = true;
       continue;
     }
     if (const std::size_t equals = name.find('='); equals != std::string::npos) {

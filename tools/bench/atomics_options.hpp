@@ -20,6 +20,7 @@ struct AtomicsOptions {
   double seconds = 0.02;
   std::size_t rounds = 3;
   bool json = false;
+  bool session = false;                             ///< hint SHMEM_CTX_SESSION_BATCH
   std::vector<std::string> patterns, kinds, forms;  ///< empty: all
 
   bool wants(const Kernel& kernel) const;
