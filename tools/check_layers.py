@@ -38,6 +38,7 @@ MAY_INCLUDE = {
     "include": ["include/stats"],
     "include/stats": [],
     "examples": ["include"],
+    "tools/bench": ["include"],
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here

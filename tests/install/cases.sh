@@ -37,7 +37,7 @@ case_prefix() {
 
 case_tree() {
   local file
-  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info "$LIB/libatoll.so" "$LIB/libshmem_profile.so" include/shmem.h include/shmemx.h \
+  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info bin/shmem_bench "$LIB/libatoll.so" "$LIB/libshmem_profile.so" include/shmem.h include/shmemx.h \
     include/pshmem.h include/pshmemx.h include/mpp/shmem.h "$LIB/pkgconfig/atoll.pc" "$LIB/cmake/Atoll/AtollConfig.cmake"; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
   done
@@ -225,7 +225,7 @@ case_run_path() {
   "$oshcc" "$here/hello.c" -o hello
   expect "$(readelf -d hello)" "$prefix/$LIB"
   (cd / && env -i PATH=/usr/bin:/bin "$oshrun" -n 2 --timeout 60 "$out/hello") >/dev/null
-  for file in bin/oshrun bin/shmem_info "$LIB/libatoll.so" "$LIB/libshmem_profile.so"; do
+  for file in bin/oshrun bin/shmem_info bin/shmem_bench "$LIB/libatoll.so" "$LIB/libshmem_profile.so"; do
     refute "$(readelf -d "$prefix/$file" | grep -E 'RPATH|RUNPATH' || true)" "$BUILD"
   done
 }
@@ -239,6 +239,14 @@ case_shmem_info() {
   if SHMEM_MAPPER=nonsense "$prefix/bin/shmem_info" >said; then fail "a wrong variable goes unnoticed"; fi
   expect "$(cat said)" "SHMEM_MAPPER=nonsense"
   if "$prefix/bin/shmem_info" --nonsense 2>/dev/null; then fail "a wrong option goes unnoticed"; fi
+}
+
+# Runs with the library beside it.
+case_shmem_bench() {
+  local said
+  said=$("$oshrun" -n 2 --timeout 60 "$prefix/bin/shmem_bench" atomics --pattern RAND --form blocking --count 1000)
+  expect "$said" "RAND_CAS"
+  refute "$said" WRONG
 }
 
 "case_${1:?which case?}"

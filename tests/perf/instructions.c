@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What instructions.py counts: PE 0 does N atomics on PE 1's memory, which waits in a barrier.
+ *
+ * usage: oshrun -n 2 --virtual-nodes 2 instructions add|fetch_add_nbi|fetch_add N */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kWords = 4096 };
+
+static long words[kWords], old[kWords];
+
+static void work(const char* what, long n) {
+  if (strcmp(what, "add") == 0) {
+    for (long i = 0; i < n; i++) shmem_long_atomic_add(&words[i % kWords], 1, 1);
+  } else if (strcmp(what, "fetch_add_nbi") == 0) {
+    for (long i = 0; i < n; i++) {
+      shmem_long_atomic_fetch_add_nbi(&old[i % kWords], &words[i % kWords], 1, 1);
+      if (i % kWords == kWords - 1) shmem_quiet(); /* the places for results are used again */
+    }
+  } else {
+    for (long i = 0; i < n; i++) old[0] += shmem_long_atomic_fetch_add(&words[i % kWords], 1, 1);
+  }
+  shmem_quiet();
+}
+
+int main(int argc, char** argv) {
+  shmem_init();
+  if (argc != 3 || shmem_n_pes() != 2) {
+    fprintf(stderr, "usage: oshrun -n 2 --virtual-nodes 2 instructions add|fetch_add_nbi|fetch_add N\n");
+    shmem_global_exit(2);
+  }
+  const long n = atol(argv[2]);
+  shmem_barrier_all();
+  if (shmem_my_pe() == 0) work(argv[1], n);
+  shmem_barrier_all();
+  long sum = 0;
+  for (long i = 0; i < kWords; i++) sum += words[i];
+  const int wrong = shmem_my_pe() == 1 && sum != n;
+  if (wrong) fprintf(stderr, "instructions: %ld atomics arrived instead of %ld\n", sum, n);
+  shmem_finalize();
+  return wrong;
+}

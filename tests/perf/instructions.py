@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counts the instructions that a remote atomic takes at its initiator, with SHMEM_AMO=native and offload.
+
+PE 0 of two PEs on two virtual nodes runs under valgrind --tool=callgrind, PE 1 does not.  It does N atomics and 2N;
+the difference divided by N is what one takes, start-up and end cancel.  Counted are the instructions of all threads
+of PE 0 in user mode, in the library, libfabric and libc.  Not counted are the kernel's, which a packet over TCP
+takes in addition, and those of PE 1.  Polling while one waits is counted, so that a blocking atomic's figure
+depends on how long the answer takes, and valgrind makes PE 0 slow: it is an upper bound, and so is the number of
+polls.  Streams hardly wait.  The figure is the median of the rounds.
+
+    tests/perf/instructions.py --bin build/release/bin [--rounds 3]
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODES = ("native", "offload")
+KINDS = {"add": 20000, "fetch_add_nbi": 20000, "fetch_add": 500}
+
+# $1: file for the profile.  valgrind runs one thread at a time; fair, else a polling one starves the others.
+WRAPPER = """file=$1; shift
+[ "$PMIX_RANK" = 0 ] || exec "$@"
+exec valgrind --tool=callgrind --fair-sched=yes --callgrind-out-file="$file" --separate-threads=yes \
+  --log-file="$file.log" "$@"
+"""
+
+
+def count(options, work, mode, kind, n):
+    """(instructions of all threads of PE 0, those of the thread with most)"""
+    for old in work.glob("profile*"):
+        old.unlink()
+    profile = work / "profile"
+    command = [options.bin / "oshrun", "-n", 2, "--virtual-nodes", 2, "--timeout", options.timeout, "sh", "-c", WRAPPER,
+               "sh", profile, work / "instructions", kind, n]
+    result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=dict(os.environ, SHMEM_AMO=mode), timeout=options.timeout + 30, check=False)
+    if result.returncode != 0:
+        log = work / "profile.log"
+        sys.exit(f"{kind} with SHMEM_AMO={mode} failed with code {result.returncode}:\n{result.stderr}"
+                 + (log.read_text(encoding="utf-8") if log.exists() else ""))
+    threads = []
+    for path in work.glob("profile-*"):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        totals = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+        threads.append(int(totals.group(1)) if totals else 0)
+    if not any(threads):
+        sys.exit(f"valgrind counted nothing: {sorted(path.name for path in work.iterdir())}")
+    return sum(threads), max(threads)
+
+
+def each(options, work, mode, kind):
+    """Instructions of an atomic: of all threads, and of the busiest; medians of the rounds."""
+    n = KINDS[kind] * options.scale
+    found = []
+    for _ in range(options.rounds):
+        once, twice = count(options, work, mode, kind, n), count(options, work, mode, kind, 2 * n)
+        found.append([(b - a) / n for a, b in zip(once, twice)])
+    return [statistics.median(values) for values in zip(*found)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of our oshcc and oshrun")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scale", type=int, default=1, help="times as many atomics")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for a run")
+    options = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        print("instructions.py: needs valgrind (Debian: valgrind)")
+        return 77
+    options.bin = options.bin.resolve()
+    print("instructions of PE 0 in user mode for each remote atomic: all threads (the busiest thread)")
+    print(f"{'':<16}" + "".join(f"{mode:>24}" for mode in MODES) + f"{'offload/native':>16}")
+    with tempfile.TemporaryDirectory(prefix="atoll-perf.") as folder:
+        work = pathlib.Path(folder)
+        subprocess.run([options.bin / "oshcc", "-O2", "-g", HERE / "instructions.c", "-o", work / "instructions"],
+                       check=True)
+        for kind in KINDS:
+            found = [each(options, work, mode, kind) for mode in MODES]
+            cells = "".join(f"{f'{everything:.0f} ({busiest:.0f})':>24}" for everything, busiest in found)
+            print(f"{kind:<16}{cells}{found[1][0] / found[0][0]:>16.4f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shmem_bench atomics: rates of atomic operations in eight access patterns, three forms, verified.
+#include <shmem.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "atomics_check.hpp"
+#include "atomics_options.hpp"
+#include "command.hpp"
+#include "kernels.hpp"
+
+namespace bench {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The largest of all PEs' values.
+double largest(double value) {
+  static double mine, all;
+  mine = value;
+  shmem_double_max_reduce(SHMEM_TEAM_WORLD, &all, &mine, 1);
+  return all;
+}
+
+int nodes() {
+  static int mine, all;
+  mine = shmem_team_my_pe(SHMEM_TEAM_SHARED) == 0 ? 1 : 0;
+  shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &all, &mine, 1);
+  return all;
+}
+
+/// What a PE has: symmetric memory, and private memory for the model.
+struct Memory {
+  std::vector<Word> index, next;  ///< what the symmetric ones hold
+  std::vector<Word> model, old;   ///< private
+  std::vector<int> targets;
+  Ground ground{};
+  Sandbox sandbox{};
+};
+
+/// One cycle through all places, in random order.
+std::vector<Word> random_cycle(std::size_t size, std::mt19937_64& random) {
+  std::vector<Word> order(size), next(size);
+  for (std::size_t i = 0; i < size; ++i) order[i] = i;
+  for (std::size_t i = size - 1; i > 1; --i) std::swap(order[i], order[1 + random() % i]);
+  for (std::size_t i = 0; i < size; ++i) next[order[i]] = order[(i + 1) % size];
+  return next;
+}
+
+void set_up_model(Memory& m) {
+  const std::size_t n = m.ground.iterations;
+  m.model.resize(m.ground.words + 2 * n + 1);
+  m.sandbox = {m.ground, m.index.data(), m.next.data()};
+  m.sandbox.ground.array = m.model.data();
+  m.sandbox.ground.index = m.sandbox.ground.array + m.ground.words;
+  m.sandbox.ground.next = m.sandbox.ground.index + n + 1;
+}
+
+/// Collective.  False if the symmetric heap has no room.
+bool set_up(const AtomicsOptions& options, Memory& m) {
+  const std::size_t n = options.iterations;
+  const int me = shmem_my_pe(), pes = shmem_n_pes();
+  Ground& g = m.ground;
+  g = {.words = options.memory / sizeof(Word), .iterations = n, .stride = options.stride};
+  auto* const symmetric = static_cast<Word*>(shmem_malloc((g.words + 2 * n + 1) * sizeof(Word)));
+  if (symmetric == nullptr) return false;
+  g.array = symmetric;
+  g.index = g.array + g.words;
+  g.next = g.index + n + 1;
+  std::mt19937_64 random(42);  // the same on all PEs
+  m.index.resize(n + 1);
+  for (Word& place : m.index) place = random() % g.words;
+  m.next = random_cycle(n, random);
+  std::copy(m.index.begin(), m.index.end(), g.index);
+  std::copy(m.next.begin(), m.next.end(), g.next);
+  m.targets.resize(n);
+  random.seed(static_cast<std::uint64_t>(me));
+  for (int& target : m.targets) target = static_cast<int>(random() % static_cast<std::uint64_t>(pes));
+  m.old.resize(3 * n);
+  for (std::size_t i = 0; i < 3; ++i) g.old[i] = m.old.data() + i * n;
+  g.targets = m.targets.data();
+  set_up_model(m);
+  return true;
+}
+
+/// Seconds: of all PEs together with the barrier at the end, and of the quickest and the slowest PE without.
+struct Times {
+  double together, shortest, longest;
+};
+
+/// Collective.
+Times timed(const Kernel& kernel, const Ground& ground, std::size_t count, Tally& tally) {
+  for (std::size_t i = 0; i < ground.words; ++i) ground.array[i] = initial(kernel, i);
+  shmem_barrier_all();
+  const double start = now();
+  repeat(kernel.run, ground, count, tally);
+  shmem_quiet();
+  const double mine = now() - start;
+  shmem_barrier_all();
+  const double together = now() - start;
+  return {largest(together), -largest(-mine), largest(mine)};
+}
+
+/// Iterations that take about `seconds`, the same on all PEs.
+std::size_t calibrate(const Kernel& kernel, const Ground& ground, double seconds) {
+  std::size_t count = 64;
+  const auto measured = [&] {
+    Tally unused;
+    return timed(kernel, ground, count, unused).together;
+  };
+  for (int tries = 0; tries < 20; ++tries) {
+    double took = measured();
+    // Another program may have had the core: few iterations that took long must do so twice.
+    if (took >= seconds / 2) took = std::min(took, measured());
+    if (took >= seconds / 2) break;
+    count = static_cast<std::size_t>(static_cast<double>(count) * std::min(16.0, 1.1 * seconds / took)) + 1;
+  }
+  return count;
+}
+
+struct Result {
+  std::size_t count;         ///< iterations of a PE
+  double rate, best;         ///< million atomics a second, median and best of the rounds
+  double slowest, quickest;  ///< of a PE, in the round of the median
+  bool right;
+};
+
+/// Collective.
+Result measure(const Kernel& kernel, const AtomicsOptions& options, Memory& memory) {
+  Ground& ground = memory.ground;
+  const int pes = shmem_n_pes();
+  const int ahead = static_cast<int>(options.distance % static_cast<std::size_t>(pes));
+  ground.target = kernel.aim == Aim::hot ? 0 : (shmem_my_pe() + ahead) % pes;
+  const std::size_t count = options.count != 0 ? options.count : calibrate(kernel, ground, options.seconds);
+  bool right = true;
+  std::vector<Times> rounds;
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    Tally tally;
+    rounds.push_back(timed(kernel, ground, count, tally));
+    right = verify(kernel, ground, memory.sandbox, count, tally) && right;
+    shmem_barrier_all();  // before anybody writes to the arrays anew
+  }
+  std::sort(rounds.begin(), rounds.end(),
+            [](const Times& a, const Times& b) { return a.together < b.together; });
+  const Times& median = rounds[rounds.size() / 2];
+  const double of_a_pe = static_cast<double>(count) * kernel.atomics * 1e-6;
+  return {count,
+          of_a_pe * pes / median.together,
+          of_a_pe * pes / rounds.front().together,
+          of_a_pe / median.longest,
+          of_a_pe / median.shortest,
+          right};
+}
+
+const char* amo_mode() {
+  const char* mode = std::getenv("SHMEM_AMO");
+  return mode != nullptr ? mode : "";
+}
+
+void print_heading(const AtomicsOptions& options, int node_count) {
+  std::printf("%d PEs on %d node%s%s%s%s; --memory %zu --iterations %zu --stride %zu --distance %zu\n",
+              shmem_n_pes(), node_count, node_count == 1 ? "" : "s",
+              *amo_mode() != '\0' ? ", SHMEM_AMO=" : "", amo_mode(), options.session ? ", in a session" : "",
+              options.memory, options.iterations, options.stride, options.distance);
+  std::printf("million atomics a second; median of %zu rounds\n", options.rounds);
+  std::printf("%-13s %-12s %11s %11s %11s %11s %11s\n", "kernel", "form", "all PEs", "GAMS", "best",
+              "slowest PE", "quickest PE");
+}
+
+void print_row(const Kernel& kernel, const Result& r) {
+  std::printf("%-13s %-12s %11.4g %11.4g %11.4g %11.4g %11.4g%s\n", kernel.name, name_of(kernel.form), r.rate,
+              r.rate * 1e-3, r.best, r.slowest, r.quickest, r.right ? "" : "  WRONG");
+}
+
+void print_json(const Kernel& kernel, const Result& r, int node_count, bool session) {
+  std::printf(
+      "{\"kernel\": \"%s\", \"form\": \"%s\", \"pes\": %d, \"nodes\": %d, \"amo\": \"%s\", \"session\": %s, "
+      "\"iterations\": %zu, \"atomics\": %zu, \"mamos\": %.6g, \"gams\": %.6g, \"best_mamos\": %.6g, "
+      "\"slowest_pe_mamos\": %.6g, "
+      "\"quickest_pe_mamos\": %.6g, \"right\": %s}\n",
+      kernel.name, name_of(kernel.form), shmem_n_pes(), node_count, amo_mode(), session ? "true" : "false",
+      r.count, r.count * static_cast<std::size_t>(kernel.atomics * shmem_n_pes()), r.rate, r.rate * 1e-3,
+      r.best, r.slowest, r.quickest, r.right ? "true" : "false");
+}
+
+void print_notes() {
+  std::fputs(
+      "PTRCHASE has only the blocking form: each step needs the result of the one before. There is no\n"
+      "compare-and-swap that does not fetch.\n",
+      stdout);
+}
+
+/// Collective; the exit code.
+int run_all(const AtomicsOptions& options, Memory& memory) {
+  const int node_count = nodes();
+  const bool prints = shmem_my_pe() == 0;
+  if (prints && !options.json) print_heading(options, node_count);
+  std::size_t wrong = 0;
+  for (const Kernel& kernel : all_kernels()) {
+    if (!options.wants(kernel)) continue;
+    const Result result = measure(kernel, options, memory);
+    wrong += result.right ? 0 : 1;
+    if (!prints) continue;
+    options.json ? print_json(kernel, result, node_count, options.session) : print_row(kernel, result);
+    std::fflush(stdout);
+  }
+  if (prints && !options.json) print_notes();
+  if (prints && wrong > 0) std::fprintf(stderr, "shmem_bench: %zu results are wrong\n", wrong);
+  return wrong > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int atomics(Words words) {
+  AtomicsOptions options;
+  std::string why;
+  const Parsed parsed = parse(words, options, why);
+  const bool prints = shmem_my_pe() == 0;
+  if (parsed == Parsed::help && prints) std::fputs(kAtomicsUsage, stdout);
+  if (parsed == Parsed::wrong && prints) {
+    std::fprintf(stderr, "shmem_bench atomics: %s; --help says what there is\n", why.c_str());
+  }
+  if (parsed != Parsed::run) return parsed == Parsed::help ? 0 : 2;
+  Memory memory;
+  if (!set_up(options, memory)) {
+    if (prints) std::fputs("shmem_bench atomics: --memory does not fit SHMEM_SYMMETRIC_SIZE\n", stderr);
+    return 1;
+  }
+  if (options.session) shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
+  const int code = run_all(options, memory);
+  if (options.session) shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+  shmem_free(memory.ground.array);
+  return code;
+}
+
+}  // namespace bench

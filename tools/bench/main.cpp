@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shmem_bench: how fast things are here.  A subcommand for each thing; PE 0 prints.
+#include <shmem.h>
+
+#include <cstdio>
+
+#include "command.hpp"
+
+namespace {
+
+constexpr bench::Command kCommands[] = {
+    {"atomics", "atomic operations in eight access patterns", bench::atomics},
+};
+
+int usage(FILE* out, int code) {
+  if (shmem_my_pe() != 0) return code;
+  std::fputs("usage: oshrun -n 4 [--virtual-nodes 2] shmem_bench COMMAND [options]\n", out);
+  for (const bench::Command& command : kCommands) {
+    std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
+                 static_cast<int>(command.does.size()), command.does.data());
+  }
+  std::fputs("'shmem_bench COMMAND --help' has the options.\n", out);
+  return code;
+}
+
+int dispatch(bench::Words words) {
+  if (words.size() < 2) return usage(stderr, 2);
+  const std::string_view name = words[1];
+  for (const bench::Command& command : kCommands) {
+    if (name == command.name) return command.run(words.subspan(2));
+  }
+  const bool asked = name == "-h" || name == "--help";
+  return usage(asked ? stdout : stderr, asked ? 0 : 2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  shmem_init();
+  const int code = dispatch({argv, static_cast<std::size_t>(argc)});
+  shmem_finalize();
+  return code;
+}
