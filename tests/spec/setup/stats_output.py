@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: stats_output.py <oshrun> <stats> <PEs> [<virtual nodes>]
 
-Runs `stats print` with SHMEM_STATS=1.  What each PE prints must stand there as one piece, all at once as they print;
-then comes the table of all PEs.  Both must show the puts that the program makes between nodes: none without virtual
+Runs `stats print` with SHMEM_STATS=1.  What each PE prints must stand there as one piece, all at once as they print,
+and so must the table of all PEs.  Both must show the puts that the program makes between nodes: none without virtual
 nodes."""
 import os
 import re
@@ -19,20 +19,24 @@ def run(oshrun, stats, pes, nodes):
     return done.stderr.splitlines()
 
 
+COUNTERS = 17  # and the miss rate, the last of them
+
+
 def lists(lines, pes):
-    """PE -> {counter: value}, from the lines before the table; and the table."""
-    found = {}
-    while lines and (head := re.match(r"PE (\d+) of (\d+): operations between nodes", lines[0])):
+    """PE -> {counter: value}, and the lines of the table, which may stand between what the PEs print: oshrun reads
+    what each PE has written when it comes to that PE."""
+    found, table = {}, []
+    while lines:
+        head = re.match(r"PE (\d+) of (\d+): operations between nodes", lines[0])
+        if not head:
+            table.append(lines.pop(0))
+            continue
         assert int(head[2]) == pes, lines[0]
-        body = []
-        for line in lines[1:]:
-            if not line.startswith("  "):
-                break
-            body.append(line.split(None, 2))
-        assert len(body) == 17 and body[0][0] == "puts" and body[-1][0] == "mshr_miss_rate", (head[0], body)
+        body = [line.split(None, 2) for line in lines[1:1 + COUNTERS] if line.startswith("  ")]
+        assert len(body) == COUNTERS and body[0][0] == "puts" and body[-1][0] == "mshr_miss_rate", (head[0], body)
         found[int(head[1])] = {name: float(value) for name, value, _ in body}
-        lines = lines[1 + len(body):]
-    return found, lines
+        lines = lines[1 + COUNTERS:]
+    return found, table
 
 
 def column(table, name):
