@@ -56,9 +56,8 @@ void check_pe(Call call, int pe) {
     fatal("%s: pe is %d; allowed is 0 to %u", call.name, pe, rt.npes - 1);
 }
 
-void check_aligned(Call call, const char* argument, const void* address, std::size_t alignment) {
+void refuse_unaligned(Call call, const char* argument, const void* address, std::size_t alignment) {
   check_started(call);
-  if ((reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) == 0) return;
   fatal("%s: %s %p is not aligned to %zu bytes", call.name, argument, address, alignment);
 }
 

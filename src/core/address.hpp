@@ -78,6 +78,23 @@ struct Target {
 /// nothing that can be reached.  REQUIRES: n > 0.
 [[gnu::cold]] Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe);
 
+/// The same for an object of at most kLargestElement bytes on another node, for operations that take no
+/// longer than to look: false where only resolve() can tell.
+[[gnu::always_inline]] inline bool find_remote(const void* object, int pe, RemoteAddress& at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(object);
+  if (static_cast<unsigned>(pe) >= rt.npes || rt.regions != 0) [[unlikely]]
+    return false;
+  if (rt.heap.starts(address)) {
+    at = {SegmentId::heap, address - rt.heap.origin};
+    return rt.heap.delta[pe] == kNoMapping;
+  }
+  if (rt.statics.starts(address) && rt.same_statics) {
+    at = {SegmentId::statics, address - rt.statics.origin};
+    return rt.statics.delta[pe] == kNoMapping;
+  }
+  return false;
+}
+
 /// Ends the job unless the library is initialised.
 [[gnu::cold]] void refuse_uninitialised(Call call);
 [[gnu::always_inline]] inline void check_started(Call call) {
@@ -90,7 +107,13 @@ struct Target {
 
 /// Ends the job if `address` is not a multiple of `alignment`, a power of two, or the library not
 /// initialised.
-[[gnu::cold]] void check_aligned(Call call, const char* argument, const void* address, std::size_t alignment);
+[[noreturn, gnu::cold]] void refuse_unaligned(Call call, const char* argument, const void* address,
+                                              std::size_t alignment);
+[[gnu::always_inline]] inline void check_aligned(Call call, const char* argument, const void* address,
+                                                 std::size_t alignment) {
+  if (!initialised() || (reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) != 0) [[unlikely]]
+    refuse_unaligned(call, argument, address, alignment);
+}
 
 /// Ends the job if a pointer to where a result should go is null.
 [[noreturn, gnu::cold]] void refuse_null(Call call, const char* argument);
@@ -109,7 +132,10 @@ struct Target {
 
 /// The context behind a handle, and the world number of `pe` in it.  Ends the job if the handle is invalid or
 /// the PE is not in the context's team.
-Context& context_of(Call call, shmem_ctx_t handle);
+Context& find_context(Call call, shmem_ctx_t handle);
+[[gnu::always_inline]] inline Context& context_of(Call call, shmem_ctx_t handle) {
+  return handle == SHMEM_CTX_DEFAULT ? rt.world_context : find_context(call, handle);
+}
 int world_pe(Call call, shmem_ctx_t handle, int pe);
 
 /// PE numbers of the default context are world numbers already.

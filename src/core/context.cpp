@@ -73,9 +73,7 @@ void end(std::uintptr_t place) {
 
 }  // namespace
 
-Context& context_of(Call call, shmem_ctx_t handle) {
-  if (handle == SHMEM_CTX_DEFAULT) [[likely]]
-    return rt.world_context;
+Context& find_context(Call call, shmem_ctx_t handle) {
   if (Context* context = find(handle)) [[likely]]
     return *context;
   refuse(call, handle);

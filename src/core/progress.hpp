@@ -56,8 +56,8 @@ class Progress {
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
   /// To be called after an operation was posted.  A program that posts one after the other drives the network
-  /// itself: it polls when it has not for about kPostPeriod, and the agent, which would only be in its way, keeps
-  /// off.
+  /// itself: it polls when it has not for about kPostPeriod, and the agent, which would only be in its way,
+  /// keeps off.
   void posted();
 
   /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and

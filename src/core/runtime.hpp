@@ -35,7 +35,8 @@ struct SymmetricSegment {
 
   SymmetricSegment() = default;
   /// The first `hidden` bytes are not the program's.
-  SymmetricSegment(std::uintptr_t first, std::size_t bytes, const std::ptrdiff_t* deltas, std::size_t hidden = 0)
+  SymmetricSegment(std::uintptr_t first, std::size_t bytes, const std::ptrdiff_t* deltas,
+                   std::size_t hidden = 0)
       : base(first + hidden),
         whole(bytes - hidden > kLargestElement ? bytes - hidden - kLargestElement : 0),
         delta(deltas),
@@ -58,8 +59,9 @@ struct alignas(64) Runtime {
   int me = -1;
   SymmetricSegment heap;
   SymmetricSegment statics;
-  Context world_context;  // SHMEM_CTX_DEFAULT
-  int regions = 0;        // registered with core/region
+  Context world_context;     // SHMEM_CTX_DEFAULT
+  int regions = 0;           // registered with core/region
+  bool same_statics = true;  // all PEs lay out their variables alike
 
   // Read off the fast path.
   Env env;

@@ -79,6 +79,10 @@ void fill_deltas() {
   heap_deltas.assign(size, kNoMapping);
   static_deltas.assign(size, kNoMapping);
   const PeRecord& mine = memory.record(job.rank);
+  for (int pe = 0; pe < job.size; ++pe) {
+    const PeRecord& theirs = memory.record(pe);
+    rt.same_statics &= theirs.static_size == mine.static_size && theirs.static_layout == mine.static_layout;
+  }
   for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
     const auto index = static_cast<int>(i);
     const auto rank = static_cast<std::size_t>(job.node_ranks[i]);

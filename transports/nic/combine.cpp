@@ -28,26 +28,26 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
 
 void Combiner::atomic(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
                       std::uint64_t compare, const Awaited* result) {
-  const Route& route = carrier_.route(pe);
-  Lane& to = lane(route.executor);
+  const Route& way = route(pe);
+  Lane& to = lane(way.executor);
   const std::uint64_t word =
-      encode({at.offset, route.place, at.segment, type, code_of(op), result != nullptr, false});
+      encode({at.offset, way.place, at.segment, type, code_of(op), result != nullptr, false});
   lock_.lock();
-  const std::uint64_t ordered = begin(route.executor, to, atomic_record(op));
+  const std::uint64_t ordered = begin(way.executor, to, atomic_record(op));
   if (ordered != 0 || !to.open->combine(word, op, value))
     to.open->add_atomic(word | ordered, op, value, compare);
   if (result != nullptr) to.open->results.push_back(*result);
-  end(route.executor, to);
+  end(way.executor, to);
 }
 
 void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) {
-  const Route& route = carrier_.route(pe);
-  Lane& to = lane(route.executor);
-  const std::uint64_t word = encode({at.offset, route.place, at.segment, {}, kPutCode, false, false});
+  const Route& way = route(pe);
+  Lane& to = lane(way.executor);
+  const std::uint64_t word = encode({at.offset, way.place, at.segment, {}, kPutCode, false, false});
   lock_.lock();
-  const std::uint64_t ordered = begin(route.executor, to, put_record(n));
+  const std::uint64_t ordered = begin(way.executor, to, put_record(n));
   to.open->add_put(word | ordered, at.offset, source, n);
-  end(route.executor, to);
+  end(way.executor, to);
 }
 
 // Finds room for a record of `size` bytes in the open packet; returns kOrderedBit if a fence was between it
@@ -197,7 +197,7 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
 }
 
 void Combiner::flush_to(int pe) {
-  const int executor = carrier_.route(pe).executor;
+  const int executor = route(pe).executor;
   if (lane(executor).pending.load(std::memory_order_relaxed) != 0) want(executor);
 }
 
@@ -245,7 +245,7 @@ bool Combiner::note_fence(Lane& of) {
 }
 
 void Combiner::wait_for_fenced(int pe) {
-  const int executor = carrier_.route(pe).executor;
+  const int executor = route(pe).executor;
   Lane& to = lane(executor);
   std::uint64_t barrier;  // of the fences so far: other threads may go on with theirs
   {
@@ -281,8 +281,7 @@ bool Combiner::fence() {
   return inner_->ops->fence(inner_);
 }
 
-bool Combiner::follows_direct() {
-  if (!direct_fenced_.load(std::memory_order_relaxed)) return false;
+bool Combiner::still_follows_direct() {
   const std::scoped_lock guard(lock_);  // no fence in between
   if (inner_->ops->idle(inner_)) direct_fenced_.store(false, std::memory_order_relaxed);
   return direct_fenced_.load(std::memory_order_relaxed);

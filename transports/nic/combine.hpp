@@ -57,7 +57,8 @@ class Carrier {
   virtual void holds(std::int64_t deadline) = 0;
   virtual void forgotten() = 0;
   virtual int me() const = 0;
-  virtual const Route& route(int pe) const = 0;
+  /// By PE; the array stays where it is.
+  virtual const Route* routes() const = 0;
 
  protected:
   ~Carrier() = default;
@@ -76,7 +77,9 @@ class Combiner : public Channel, private Issuer {
       : Channel{table},
         carrier_(carrier),
         inner_(inner),
+        me_(carrier.me()),
         npes_(npes),
+        routes_(carrier.routes()),
         lanes_(std::make_unique<Lane[]>(static_cast<std::size_t>(npes))),
         packing_(packing) {}
 
@@ -91,12 +94,10 @@ class Combiner : public Channel, private Issuer {
 
   /// Whether a put, or an atomic, to `pe` may go into a packet.
   bool packs_puts(int pe) {
-    return packing_.load(std::memory_order_acquire) == Packing::all && pe != carrier_.me() &&
-           !follows_direct();
+    return packing_.load(std::memory_order_acquire) == Packing::all && pe != me_ && !follows_direct();
   }
   bool packs_atomics(int pe) {
-    return packing_.load(std::memory_order_acquire) != Packing::nothing && pe != carrier_.me() &&
-           !follows_direct();
+    return packing_.load(std::memory_order_acquire) != Packing::nothing && pe != me_ && !follows_direct();
   }
   /// Whether nothing that a packet to `pe` would have to stay behind is under way.
   bool fresh(int pe) const { return lane_to(pe).pending.load(std::memory_order_acquire) == 0; }
@@ -148,8 +149,10 @@ class Combiner : public Channel, private Issuer {
   };
 
   Lane& lane(int executor) const { return lanes_[static_cast<std::size_t>(executor)]; }
-  Lane& lane_to(int pe) const { return lane(carrier_.route(pe).executor); }
-  bool follows_direct();
+  const Route& route(int pe) const { return routes_[pe]; }
+  Lane& lane_to(int pe) const { return lane(route(pe).executor); }
+  bool follows_direct() { return direct_fenced_.load(std::memory_order_relaxed) && still_follows_direct(); }
+  bool still_follows_direct();
   void wait_for_fenced(int pe);
   void acknowledge(int executor, const std::byte* results, std::size_t n) override;
 
@@ -173,7 +176,8 @@ class Combiner : public Channel, private Issuer {
 
   Carrier& carrier_;
   Channel* const inner_;
-  const int npes_;
+  const int me_, npes_;
+  const Route* const routes_;
   SpinLock lock_;
   std::unique_ptr<Lane[]> lanes_;  // by executor
   std::vector<std::unique_ptr<Packet>> spare_;

@@ -62,7 +62,7 @@ class NicNetwork final : public Network, public Carrier {
   void holds(std::int64_t deadline) override;
   void forgotten() override { held_.fetch_sub(1, std::memory_order_relaxed); }
   int me() const override { return me_; }
-  const Route& route(int pe) const override { return routes_[static_cast<std::size_t>(pe)]; }
+  const Route* routes() const override { return routes_.data(); }
 
   // For the table.
   bool shares() const { return share_.active(); }
