@@ -13,7 +13,7 @@
 namespace {
 
 using Number = std::uint64_t;
-constexpr int kMostPes = 8, kMostTimes = 400, kMarks = 2 * kMostPes * kMostTimes;
+constexpr int kMostPes = 8, kMostTimes = 400, kMarks = 2 * kMostPes * kMostTimes, kMostHammered = 20000;
 
 // Beside the word that is tested lies one that all increment: who writes more than the word loses increments.
 struct alignas(64) Line {
@@ -22,7 +22,8 @@ struct alignas(64) Line {
 };
 
 Line line_in_variable;
-int me, npes, times, turn;
+Number finished;                    // on the target: PEs of other nodes that have completed what they did
+int me, npes, times, turn, others;  // others: PEs on other nodes than mine
 shmem_ctx_t contexts[2];
 Number share, sum;
 unsigned short marks[kMarks], all_marks[kMarks];
@@ -37,6 +38,20 @@ struct Test {
   std::vector<T> old;
   int awaited = 0;
   T later[kMostTimes];
+
+  // After the operations that are counted out, PEs of the target's node go on until those of other nodes are
+  // done: many operations there meet each single one that comes from far away.
+  int hammered = 0;
+  bool hammers() {
+    if (shmem_ptr(word, target) == nullptr) {
+      for (const shmem_ctx_t ctx : contexts) shmem_ctx_quiet(ctx);
+      shmem_atomic_inc(&finished, target);
+      return false;
+    }
+    if (++hammered > kMostHammered) return false;
+    shmem_atomic_inc(neighbour, target), ++incremented;
+    return hammered % 16 != 0 || shmem_atomic_fetch(&finished, target) < Number(others);
+  }
 
   T* slot() { return &later[awaited++]; }
   int which(int i) const { return (i / 3 + me) % 2; }
@@ -57,6 +72,7 @@ template <class T>
 Test<T> start(Line* line) {
   *line = {};
   std::memset(marks, 0, sizeof marks);
+  finished = 0;
   shmem_barrier_all();
   auto* other_half = reinterpret_cast<std::uint32_t*>(line->word + 4);
   return {reinterpret_cast<T*>(line->word), sizeof(T) == 4 ? other_half : &line->neighbour, ++turn % npes};
@@ -109,6 +125,7 @@ void test_adds(Line* line) {
         CHECK((Number(shmem_atomic_fetch(ctx, test.word, test.target)) & 0xffff) <= Number(npes * times));
     }
   }
+  for (; test.hammers(); added += Number{1} << 16) shmem_atomic_add(test.word, T(1 << 16), test.target);
   const T last = finish(test);
   const Number told = over_all(test.old.size()), tickets = told + over_all(silent);
   CHECK(last == T(tickets + over_all(added)));
@@ -123,7 +140,8 @@ void test_claims(Line* line) {
   Number wins = 0;
   T guess = 0;
   const auto claim = [&wins](T expected, T found) {
-    if (found == expected) ++marks[expected], ++wins;
+    if (found == expected) ++wins;
+    if (found == expected && Number(expected) < kMarks) ++marks[expected];
     return found == expected ? T(expected + 1) : found;
   };
   for (int i = 0; i < times; ++i) {
@@ -140,9 +158,11 @@ void test_claims(Line* line) {
     for (T k = 0; k < 3; ++k) next = claim(T(guess + k), found[k]);
     guess = next;
   }
+  while (test.hammers())
+    guess = claim(guess, shmem_atomic_compare_swap(test.word, guess, T(guess + 1), test.target));
   const T last = finish(test);
   CHECK_EQ(last, over_all(wins));
-  CHECK_EQ(marked_once(Number(last)), last);
+  CHECK_EQ(marked_once(Number(last)), Number(last) < kMarks ? Number(last) : kMarks);
 }
 
 // Two bits of the word belong to each context of each PE, which alone changes them; fences order its changes.
@@ -175,6 +195,9 @@ void test_bits(Line* line) {
     }
     shmem_ctx_fence(ctx);
   }
+  for (const int shift = 4 * me; test.hammers(); mine[0] ^= 1)
+    CHECK_EQ(Number(shmem_atomic_fetch_xor(test.word, T(Number{1} << shift), test.target)) >> shift & 3,
+             mine[0]);
   const T last = finish(test);
   for (std::size_t i = 0; i < expected.size(); ++i)
     CHECK_EQ(Number(test.later[i]) >> shifts[i] & 3, expected[i]);
@@ -215,11 +238,15 @@ void test_swaps(Line* line, bool sets) {
     }
     if (form == 2 || form == 3) not_stored.push_back(id);
   }
+  T hand = value_of<T>(Number(1 + npes * times + me));  // goes in, and another stays there
+  test.old.push_back(T(0));
+  while (test.hammers()) hand = shmem_atomic_swap(test.word, hand, test.target);
+  test.old.back() = hand;
   const T last = finish(test);
-  for (const T value : read) CHECK(id_of(value) <= Number(npes * times));
+  for (const T value : read) CHECK(id_of(value) <= Number(npes * (times + 1)));
   for (const T value : test.old) ++marks[id_of(value)];
   if (me == 0) ++marks[id_of(last)];
-  CHECK_EQ(marked_once(Number(npes * times + 1)), over_all(test.old.size()) + 1);
+  CHECK_EQ(marked_once(Number(npes * (times + 1) + 1)), over_all(test.old.size()) + 1);
   for (const Number id : not_stored) CHECK_EQ(all_marks[id], 0);
   shmem_barrier_all();  // all have looked at the marks
 }
@@ -243,6 +270,7 @@ int main() {
   contexts[0] = SHMEM_CTX_DEFAULT;
   CHECK_EQ(shmem_ctx_create(0, &contexts[1]), 0);
   auto* line_in_heap = static_cast<Line*>(shmem_align(64, sizeof(Line)));
+  for (int pe = 0; pe < npes; ++pe) others += shmem_ptr(line_in_heap, pe) == nullptr;
   if (getenv("SHMEM_VIRTUAL_NODES") != NULL && npes == 4) {  // each word has changers on both nodes
     CHECK(shmem_ptr(line_in_heap, me ^ 1) != nullptr && shmem_ptr(line_in_heap, me ^ 2) == nullptr);
   }
