@@ -18,7 +18,7 @@ static uint64_t scratch[kScratch], row[kRow], sent[kMostPes], arrived[kMostPes];
 static uint64_t numbers[kMostTimes + 1], old[kMostTimes + 1]; /* numbers[i] is i; old: where fetches go */
 static shmem_ctx_t contexts[2];                               /* the default one, and another */
 static Random dice;
-static int me, npes, across; /* that one is on another node, if there is one */
+static int me, npes, in_session, across; /* that one is on another node, if there is one */
 
 /* Additions that nobody waits for: often few, now and then more than go into one packet. */
 static void burst(shmem_ctx_t ctx, int pe) {
@@ -56,14 +56,19 @@ static void write_stream(uint64_t times) {
     }
     if (i % 2 == 0) shmem_uint64_atomic_add(&data_in_heap->at, 1, across);
     if (i % 2 != 0) shmem_uint64_atomic_fetch_add_nbi(&old[i], &data_in_heap->at, 1, across);
+    /* Now and then the data travel in packets and the flag does not. */
+    if (in_session && i % 4 == 0) shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
     shmem_fence();
     switch (i % 5) {
       case 0: shmem_uint64_p(&flag.at, i, across); break;
       case 1: shmem_uint64_atomic_add(&flag.at, 1, across); break;
       case 2: shmem_uint64_atomic_set(&flag.at, i, across); break;
       case 3: shmem_uint64_put_nbi(&flag.at, &numbers[i], 1, across); break;
-      default: shmem_uint64_put_signal(row, numbers, 10, &flag.at, i, SHMEM_SIGNAL_SET, across);
+      default:
+        shmem_uint64_put_signal(row, numbers, i % 2 ? 10 : kRow, &flag.at, i, SHMEM_SIGNAL_SET, across);
     }
+    if (in_session && i % 4 == 0)
+      shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
   }
   shmem_quiet();
   for (uint64_t i = 1; i <= times; i += 2) CHECK_EQ(old[i], i - 1);
@@ -233,15 +238,19 @@ int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes(), across = (me + npes / 2) % npes;
   CHECK(npes <= kMostPes);
-  dice.state = seed_of_run((uint64_t)time(NULL)) * 100 + (uint64_t)me;
+  sent[0] = (uint64_t)time(NULL);
+  shmem_barrier_all();
+  dice.state = seed_of_run(shmem_uint64_g(sent, 0)) * 100 + (uint64_t)me;
   data_in_heap = shmem_align(64, sizeof(Line));
   data_in_heap->at = 0;
+  shmem_barrier_all();
+  sent[0] = 0;
   for (uint64_t i = 0; i <= kMostTimes; ++i) numbers[i] = i;
   contexts[0] = SHMEM_CTX_DEFAULT;
   CHECK_EQ(shmem_ctx_create(0, &contexts[1]), 0);
   shmem_barrier_all();
-  for (int session = 0; session < 2; ++session) {
-    for (int c = 0; c < 2 && session; ++c)
+  for (in_session = 0; in_session < 2; ++in_session) {
+    for (int c = 0; c < 2 && in_session; ++c)
       shmem_ctx_session_start(contexts[c], SHMEM_CTX_SESSION_BATCH, NULL, 0);
     test_flag_after_data();
     test_payload();

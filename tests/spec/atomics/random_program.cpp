@@ -180,7 +180,8 @@ void step_shared(int phase) {
 void step_signal() {
   const int pe = below(npes), c = below(2), a = below(2);
   follow(last[pe][kMostWords + a], c, pe);
-  std::vector<Number> row(std::size_t(1 + below(below(4) == 0 ? kRow : 8)));
+  std::vector<Number> row(
+      std::size_t(below(3) == 0 ? kRow - below(20) : 1 + below(8)));  // too long for a packet, or not
   for (Number& number : row) number = next_random(&dice);
   const bool counts = below(2) == 0;
   Number* const signal = counts ? &signals : &areas[a]->numbers[me];
