@@ -273,7 +273,8 @@ int main() {
   auto* line_in_heap = static_cast<Line*>(shmem_align(64, sizeof(Line)));
   for (int pe = 0; pe < npes; ++pe) others += shmem_ptr(line_in_heap, pe) == nullptr;
   const char* nodes = std::getenv("SHMEM_VIRTUAL_NODES");
-  if (nodes != nullptr && std::strcmp(nodes, "2") == 0 && npes == 4) {  // each word is changed from both nodes
+  if (nodes != nullptr && std::strcmp(nodes, "2") == 0 &&
+      npes == 4) {  // each word is changed from both nodes
     CHECK(shmem_ptr(line_in_heap, me ^ 1) != nullptr && shmem_ptr(line_in_heap, me ^ 2) == nullptr);
   }
   for (int session = 0; session < 3; ++session) {  // of nobody; of every other PE; on one context of all PEs
