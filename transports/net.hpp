@@ -179,6 +179,9 @@ class Network {
   /// wakes whoever blocks.  Cheap; asked after each operation.
   virtual bool needs_poll() const { return false; }
 
+  /// The agent is awake, and will call max_block_us() before it sleeps: needs_poll() may say no until then.
+  virtual void will_be_polled() {}
+
   /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection, a batch that
   /// gets too old) do not wake it; negative: no limit.  Asked by the agent only, just before it blocks.
   virtual long max_block_us() const { return -1; }

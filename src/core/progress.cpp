@@ -42,7 +42,6 @@ constexpr auto kPostPause = std::chrono::microseconds(50);
 
 // A thread that posts polls at most this often (ns): completions reaped together are cheaper.
 constexpr std::int64_t kPostPeriod = 100'000;
-constexpr unsigned kPostsPerLook = 16;  // at the clock
 
 // Where the network cannot announce its work, the agent looks again after a nap that grows from this (us).
 constexpr long kShortestNap = 50;
@@ -106,11 +105,8 @@ bool Progress::poll() {
   return worked;
 }
 
-void Progress::posted() {
-  // Reading the clock costs as much as packing an operation.  Lost counts of other threads do no harm.
-  const unsigned posts = posts_.load(std::memory_order_relaxed) + 1;
-  posts_.store(posts, std::memory_order_relaxed);
-  if (posts % kPostsPerLook != 0) return rouse();
+void Progress::look_after_posts(bool at_clock) {
+  if (!at_clock) return rouse();
   const std::int64_t now = Clock::now().time_since_epoch().count();
   if (now - last_poll_.load(std::memory_order_relaxed) > kPostPeriod) {
     last_poll_.store(now, std::memory_order_relaxed);
@@ -125,6 +121,11 @@ void Progress::posted() {
 void Progress::rouse() {
   if (!network_.needs_poll()) return;
   // Pairs with the fence in block_agent(): either it sees what was posted, or this sees it asleep.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_relaxed)) return wake();
+  // It is awake, and asks the network before it sleeps.  What another thread has posted since, for an agent
+  // that has since gone to sleep, must not be forgotten.
+  network_.will_be_polled();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_relaxed)) wake();
 }

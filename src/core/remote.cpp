@@ -35,25 +35,18 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
   rt.progress->posted();
 }
 
-void send_amo(Call call, Context& context, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
-              const void* compare, void* fetch, int pe, Blocking blocking) {
-  Channel* channel = context.channel;
-  if (fetch != nullptr && blocking == Blocking::yes) {
-    Completion completion;
-    channel->ops->amo(channel, pe, at, op, type, value, compare, fetch, &completion);
-    return wait_for_completion(completion, call, pe);
-  }
-  channel->ops->amo(channel, pe, at, op, type, value, compare, fetch, nullptr);
-  rt.progress->posted();
-}
-
 void amo_at(Call call, Context& context, const Target& at, std::uintptr_t address, AtomicOp op,
             AtomicType type, const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
   if (at.region != nullptr) {
     return at.region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   }
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
-  send_amo(call, context, at.remote, op, type, value, compare, fetch, pe, blocking);
+  Channel* channel = context.channel;
+  const bool wait = fetch != nullptr && blocking == Blocking::yes;
+  Completion completion;
+  channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, wait ? &completion : nullptr);
+  if (wait) return wait_for_completion(completion, call, pe);
+  rt.progress->posted();
 }
 
 }  // namespace
@@ -89,9 +82,6 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
 
 void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, AtomicType type, void* at,
                 const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
-  // Packed atomics take 20 ns in all: resolve() would be a third of it.
-  if (RemoteAddress there; find_remote(at, pe, there)) [[likely]]
-    return send_amo(call, context, there, op, type, value, compare, fetch, pe, blocking);
   const Target target = resolve(call, argument, at, atomic_size(type), pe);
   amo_at(call, context, target, reinterpret_cast<std::uintptr_t>(at), op, type, value, compare, fetch, pe,
          blocking);

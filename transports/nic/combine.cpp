@@ -26,20 +26,6 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
   if (packing != Packing::all) flush(kNever);
 }
 
-void Combiner::atomic(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
-                      std::uint64_t compare, const Awaited* result) {
-  const Route& way = route(pe);
-  Lane& to = lane(way.executor);
-  const std::uint64_t word =
-      encode({at.offset, way.place, at.segment, type, code_of(op), result != nullptr, false});
-  lock_.lock();
-  const std::uint64_t ordered = begin(way.executor, to, atomic_record(op));
-  if (ordered != 0 || !to.open->combine(word, op, value))
-    to.open->add_atomic(word | ordered, op, value, compare);
-  if (result != nullptr) to.open->results.push_back(*result);
-  end(way.executor, to);
-}
-
 void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) {
   const Route& way = route(pe);
   Lane& to = lane(way.executor);
@@ -50,18 +36,8 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
   end(way.executor, to);
 }
 
-// Finds room for a record of `size` bytes in the open packet; returns kOrderedBit if a fence was between it
-// and what the packet has.
-std::uint64_t Combiner::begin(int executor, Lane& to, std::size_t size) {
-  if (to.open != nullptr && !to.open->has_room(size)) [[unlikely]]
-    make_room(executor, to, size);
-  const bool ordered = note_fence(to) && to.open != nullptr;
-  if (to.open == nullptr) open(to);
-  return ordered ? kOrderedBit : 0;
-}
-
 // Ends an operation: what must leave leaves, what stays is watched.
-void Combiner::end(int executor, Lane& to) {
+void Combiner::end_slowly(int executor, Lane& to) {
   std::unique_ptr<Packet> packet = take_ready(to);
   if (to.open != nullptr && !to.watched) hold(executor, to);
   const bool last = expected_ != SIZE_MAX && --expected_ == 0;
@@ -105,8 +81,7 @@ std::unique_ptr<Packet> Combiner::close(Lane& of) {
 // The same, if it should: somebody waits, it is full, or the node has answered all that came before it.
 std::unique_ptr<Packet> Combiner::take_ready(Lane& of) {
   if (of.open == nullptr) return nullptr;
-  const bool alone = of.closed == of.acked && packing_.load(std::memory_order_relaxed) != Packing::all;
-  return of.wanted || alone || !of.open->has_room(kSmallestRecord) ? close(of) : nullptr;
+  return of.wanted || leaves_alone(of) || !of.open->has_room(kSmallestRecord) ? close(of) : nullptr;
 }
 
 // Sends the open packet, or waits for others to be answered, until there is none or it has room.
@@ -169,8 +144,9 @@ void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::by
   if (waiting.size() * 8 != n)
     fatal("internal error: PE %d answered %zu bytes to a packet with %zu results", pe, n, waiting.size());
   for (std::size_t i = 0; i < waiting.size(); ++i) {
-    if (waiting[i].fetch != nullptr) std::memcpy(waiting[i].fetch, results + 8 * i, waiting[i].width);
-    if (waiting[i].completion != nullptr) waiting[i].completion->set_done();
+    const Awaited& awaited = waiting[i];
+    awaited.take(results + 8 * i);
+    if (awaited.completion != nullptr) awaited.completion->set_done();
   }
 }
 
@@ -233,15 +209,6 @@ void Combiner::flush(std::int64_t limit) {
 
 void Combiner::set_deadline() {
   deadline_.store(held_.empty() ? kNever : held_.front().since + kLongestHold, std::memory_order_relaxed);
-}
-
-// The first time that a lane is used after a fence, all it has precedes the fence.
-// Returns whether it is.
-bool Combiner::note_fence(Lane& of) {
-  if (of.fences == fences_) return false;
-  of.fences = fences_;
-  of.barrier = of.closed + (of.open != nullptr ? 1 : 0);
-  return true;
 }
 
 void Combiner::wait_for_fenced(int pe) {

@@ -102,10 +102,31 @@ class Combiner : public Channel, private Issuer {
   /// Whether nothing that a packet to `pe` would have to stay behind is under way.
   bool fresh(int pe) const { return lane_to(pe).pending.load(std::memory_order_acquire) == 0; }
 
-  /// Packs one operation; waits for room.  n <= kLargestPut.  `result` may be null.
+  /// Packs one operation; waits for room.  n <= kLargestPut.
   void put(int pe, RemoteAddress to, const void* source, std::size_t n);
-  void atomic(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
-              std::uint64_t compare, const Awaited* result);
+  /// An atomic whose old value goes to `result`.
+  [[gnu::always_inline]] void fetch(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                                    std::uint64_t value, std::uint64_t compare, const Awaited& result) {
+    const Route& way = route(pe);
+    Lane& to = lane(way.executor);
+    const std::uint64_t word = encode({at.offset, way.place, at.segment, type, code_of(op), true, false});
+    lock_.lock();
+    const std::uint64_t ordered = begin(way.executor, to, atomic_record(op));
+    to.open->add_fetch(word | ordered, op, value, compare);
+    to.open->results.push_back(result);
+    end(way.executor, to);
+  }
+  /// One that nobody waits for.  The hot path of streams.
+  [[gnu::always_inline]] void update(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                                     std::uint64_t value) {
+    const Route& way = route(pe);
+    Lane& to = lane(way.executor);
+    const std::uint64_t word = encode({at.offset, way.place, at.segment, type, code_of(op), false, false});
+    lock_.lock();
+    const std::uint64_t ordered = begin(way.executor, to, kSmallestRecord);
+    if (ordered != 0 || !to.open->combine(word, op, value)) to.open->add_update(word | ordered, value);
+    end(way.executor, to);
+  }
 
   /// To be called before an operation goes the direct way: waits for what a fence has put ahead of it.
   void before_direct(int pe) {
@@ -157,14 +178,41 @@ class Combiner : public Channel, private Issuer {
   void acknowledge(int executor, const std::byte* results, std::size_t n) override;
 
   // With the lock.  make_room() drops it for a moment, end() for good.
-  std::uint64_t begin(int executor, Lane& lane, std::size_t size);
-  void end(int executor, Lane& lane);
+  //
+  // begin() finds room for a record of `size` bytes in the open packet; it returns kOrderedBit if a fence was
+  // between it and what the packet has.
+  std::uint64_t begin(int executor, Lane& to, std::size_t size) {
+    if (to.open != nullptr && !to.open->has_room(size)) [[unlikely]]
+      make_room(executor, to, size);
+    const bool ordered = note_fence(to) && to.open != nullptr;
+    if (to.open == nullptr) [[unlikely]]
+      open(to);
+    return ordered ? kOrderedBit : 0;
+  }
+  void end(int executor, Lane& to) {
+    const bool stays = to.watched && !to.wanted && !leaves_alone(to) && to.open->has_room(kSmallestRecord);
+    if (!stays || expected_ != SIZE_MAX) [[unlikely]]
+      return end_slowly(executor, to);
+    lock_.unlock();
+  }
+  // Whether a packet that is not full leaves, as its node has answered all that came before it.
+  bool leaves_alone(const Lane& of) const {
+    return of.closed == of.acked && packing_.load(std::memory_order_relaxed) != Packing::all;
+  }
+  [[gnu::noinline]] void end_slowly(int executor, Lane& to);
   void open(Lane& lane);
   [[gnu::noinline]] void make_room(int executor, Lane& lane, std::size_t size);
   void hold(int executor, Lane& lane);
   std::unique_ptr<Packet> close(Lane& lane);
   std::unique_ptr<Packet> take_ready(Lane& lane);
-  bool note_fence(Lane& lane);
+  // The first time that a lane is used after a fence, all it has precedes the fence.  Returns whether it is.
+  bool note_fence(Lane& of) const {
+    if (of.fences == fences_) [[likely]]
+      return false;
+    of.fences = fences_;
+    of.barrier = of.closed + (of.open != nullptr ? 1 : 0);
+    return true;
+  }
   void set_deadline();
 
   // Without.

@@ -46,6 +46,10 @@ class NicNetwork final : public Network, public Carrier {
     return inner_->may_block();
   }
   bool needs_poll() const override { return wake_.load(std::memory_order_relaxed) || inner_->needs_poll(); }
+  void will_be_polled() override {
+    wake_.store(false, std::memory_order_relaxed);
+    inner_->will_be_polled();
+  }
   long max_block_us() const override;
   void flush_all() override {
     if (held_.load(std::memory_order_relaxed) == 0) return;
@@ -205,8 +209,8 @@ class NicChannel final : public Combiner {
   NicNetwork& nic_;
 };
 
-NicChannel* own(Channel* channel) { return static_cast<NicChannel*>(channel); }
-const NicChannel* own(const Channel* channel) { return static_cast<const NicChannel*>(channel); }
+NicChannel* own(Channel* channel) { return &static_cast<NicChannel&>(*channel); }
+const NicChannel* own(const Channel* channel) { return &static_cast<const NicChannel&>(*channel); }
 
 void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy,
          Completion* completion) {
@@ -230,34 +234,54 @@ void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, C
 
 std::uint64_t bits(const void* operand, AtomicType type) {
   std::uint64_t value = 0;
-  if (operand == nullptr) return value;
-  if (atomic_size(type) == 8) {
-    std::memcpy(&value, operand, 8);
-  } else {
-    std::memcpy(&value, operand, 4);
-  }
+  std::memcpy(&value, operand, 4);
+  if (atomic_size(type) == 8) std::memcpy(&value, operand, 8);
   return value;
+}
+
+// An atomic that is not to be packed.  Returns false if it must be: the inner network does not support it.
+[[gnu::noinline]] bool go_direct(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                                 const void* value, const void* compare, void* fetch,
+                                 Completion* completion) {
+  if (!channel->nic().inner().supports(op, type, fetch != nullptr) && pe != channel->nic().me()) {
+    channel->wait_for_direct(pe);
+    return false;
+  }
+  count(Stat::atomics);
+  channel->before_direct(pe);
+  channel->inner()->ops->amo(channel->inner(), pe, at, op, type, value, compare, fetch, completion);
+  return true;
+}
+
+[[gnu::noinline]] void update(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                              const void* value) {
+  channel->update(pe, at, op, type, bits(value, type));
+}
+
+[[gnu::noinline]] void fetch_and_wait(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op,
+                                      AtomicType type, const void* value, const void* compare,
+                                      const Awaited& result) {
+  const std::uint64_t operand = operands_of(op) > 0 ? bits(value, type) : 0;
+  const std::uint64_t expected = operands_of(op) > 1 ? bits(compare, type) : 0;
+  if (channel->nic().shares() && channel->fresh(pe) &&
+      channel->nic().share().request(pe, at, op, type, operand, expected, result))
+    return;
+  channel->fetch(pe, at, op, type, operand, expected, result);
+  channel->flush_to(pe);
 }
 
 void amo(Channel* base, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
          const void* compare, void* fetch, Completion* completion) {
   NicChannel* channel = own(base);
-  if (!channel->packs_atomics(pe)) {
-    if (channel->nic().inner().supports(op, type, fetch != nullptr) || pe == channel->nic().me()) {
-      count(Stat::atomics);
-      channel->before_direct(pe);
-      return channel->inner()->ops->amo(channel->inner(), pe, at, op, type, value, compare, fetch,
-                                        completion);
-    }
-    channel->wait_for_direct(pe);
-  }
-  const Awaited result{fetch, completion, atomic_size(type)};
-  const bool waits = fetch != nullptr || completion != nullptr;
-  if (completion != nullptr && fetch != nullptr && channel->nic().shares() && channel->fresh(pe) &&
-      channel->nic().share().request(pe, at, op, type, bits(value, type), bits(compare, type), result))
+  if (!channel->packs_atomics(pe) && go_direct(channel, pe, at, op, type, value, compare, fetch, completion))
+      [[unlikely]]
     return;
-  channel->atomic(pe, at, op, type, bits(value, type), bits(compare, type), waits ? &result : nullptr);
-  if (completion != nullptr) channel->flush_to(pe);
+  if (completion != nullptr)
+    return fetch_and_wait(channel, pe, at, op, type, value, compare, {fetch, completion, atomic_size(type)});
+  if (fetch == nullptr && operands_of(op) == 1) return update(channel, pe, at, op, type, value);
+  const std::uint64_t operand = operands_of(op) > 0 ? bits(value, type) : 0;
+  const std::uint64_t expected = operands_of(op) > 1 ? bits(compare, type) : 0;
+  channel->fetch(pe, at, op, type, operand, expected, {fetch, nullptr, atomic_size(type)});
 }
 
 void send(Channel* base, int pe, std::uint16_t id, const void* message, std::size_t n) {

@@ -118,12 +118,21 @@ static_assert(sizeof(ReplyHead) + (kMaxMessage - sizeof(PacketHead)) <= kMaxMess
 struct Awaited {
   void* fetch;
   Completion* completion;
-  std::size_t width;
+  std::size_t width;  // 4 or 8
+
+  void take(const std::byte* old) const {
+    if (fetch == nullptr) return;
+    if (width == 8) {
+      std::memcpy(fetch, old, 8);
+    } else {
+      std::memcpy(fetch, old, 4);
+    }
+  }
 };
 
 /// A packet that is being filled.
 struct Packet {
-  std::array<std::byte, kMaxMessage + 8> bytes;  // what add_atomic() copies in vain may lie beyond
+  std::array<std::byte, kMaxMessage> bytes;
   std::size_t size = sizeof(PacketHead);
   std::uint32_t records = 0, puts = 0, combined = 0;
   std::uint64_t last = 0;  // word of the last record if others may be combined with it, else 0
@@ -132,15 +141,23 @@ struct Packet {
 
   bool has_room(std::size_t record) const { return size + record <= kMaxMessage; }
 
-  /// REQUIRES: has_room(atomic_record(op)).
-  void add_atomic(std::uint64_t word, AtomicOp op, std::uint64_t value, std::uint64_t compare) {
-    const std::uint64_t record[3] = {word, value, compare};
+  /// An atomic without result, of one operand.  REQUIRES: has_room(kSmallestRecord).
+  void add_update(std::uint64_t word, std::uint64_t value) {
     std::byte* at = bytes.data() + size;
-    std::memcpy(at, record, 16);  // the second word is overwritten by what follows a fetch
-    if (op == AtomicOp::compare_swap) std::memcpy(at + 16, &record[2], 8);
+    std::memcpy(at, &word, 8);
+    std::memcpy(at + 8, &value, 8);
+    size += kSmallestRecord;
+    ++records;
+    last = word & ~kOrderedBit;
+  }
+
+  /// An atomic with result, of as many operands as it has.  REQUIRES: has_room(atomic_record(op)).
+  void add_fetch(std::uint64_t word, AtomicOp op, std::uint64_t value, std::uint64_t compare) {
+    const std::uint64_t record[3] = {word, value, compare};
+    std::memcpy(bytes.data() + size, record, atomic_record(op));
     size += atomic_record(op);
     ++records;
-    last = (word & kResultBit) == 0 ? word & ~kOrderedBit : 0;
+    last = 0;
   }
 
   /// Adds an atomic without result to the one before it, if that is the same operation on the same word: as

@@ -85,7 +85,7 @@ bool Share::advance() {
       continue;
     }
     const Awaited result = results_[index];
-    std::memcpy(result.fetch, &slot.old, result.width);
+    result.take(reinterpret_cast<const std::byte*>(&slot.old));
     own_->waiting.fetch_and(~bit, std::memory_order_relaxed);
     used_.fetch_and(~bit, std::memory_order_release);
     result.completion->set_done();  // last: the caller goes on
@@ -137,7 +137,7 @@ void Share::take_from(Board& board, int node, Packet& packet, std::vector<Slot*>
     Slot& slot = board.slots[std::countr_zero(left)];
     const AtomicOp op = op_of(decode(slot.word).code);
     if (slot.node.load(std::memory_order_relaxed) != node || !packet.has_room(atomic_record(op))) continue;
-    packet.add_atomic(slot.word, op, slot.value, slot.compare);
+    packet.add_fetch(slot.word, op, slot.value, slot.compare);
     board.posted.fetch_and(~(left & (0u - left)), std::memory_order_relaxed);
     taken.push_back(&slot);
   }

@@ -54,7 +54,7 @@ TEST(NicAgent, EveryAtomicGivesWhatItGivesHere) {
       std::array<std::uint64_t, 2> operands{0x1111111111111111, 0};
       std::memcpy(&operands[1], word.data(), 8);  // compare_swap finds what it compares with
       Packet packet;
-      packet.add_atomic(word_of(16, code_of(op), type, true), op, operands[0], operands[1]);
+      packet.add_fetch(word_of(16, code_of(op), type, true), op, operands[0], operands[1]);
       packet.results.push_back({});
       const std::span<const std::byte> reply = send(memory, packet);
       atomic_apply(op, type, word.data(), &operands[0], &operands[1], old.data());
@@ -70,7 +70,7 @@ TEST(NicAgent, RecordsOfOneWordAreExecutedInOrder) {
   Packet packet;
   for (std::uint64_t i = 0; packet.has_room(kSmallestRecord); ++i) {
     const AtomicOp op = i % 2 ? AtomicOp::add : AtomicOp::set;
-    packet.add_atomic(word_of(8, code_of(op), AtomicType::u64), op, i, 0);
+    packet.add_update(word_of(8, code_of(op), AtomicType::u64), i);
   }
   EXPECT_GE(packet.records, 1000u);
   send(memory, packet);
@@ -89,10 +89,10 @@ TEST(NicAgent, RecordsForNodePeersGoToTheirMemory) {
   node[1].agent.add_node(places);
   Packet packet;
   for (unsigned place = 0; place < 3; ++place) {
-    packet.add_atomic(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::heap, place),
-                      AtomicOp::add, place + 1, 0);
-    packet.add_atomic(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::statics, place),
-                      AtomicOp::add, place + 10, 0);
+    packet.add_update(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::heap, place),
+                      place + 1);
+    packet.add_update(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::statics, place),
+                      place + 10);
   }
   send(node[1], packet);
   for (unsigned place = 0; place < 3; ++place) {
@@ -132,11 +132,11 @@ TEST(NicPacket, CombinesWhatFollowsItself) {
   Memory memory;
   Packet packet;
   const std::uint64_t add32 = word_of(8, code_of(AtomicOp::add), AtomicType::u32);
-  packet.add_atomic(add32, AtomicOp::add, 0xffffffff, 0);
+  packet.add_update(add32, 0xffffffff);
   EXPECT_TRUE(packet.combine(add32, AtomicOp::add, 3));  // wraps around in 4 bytes
   EXPECT_FALSE(packet.combine(word_of(12, code_of(AtomicOp::add), AtomicType::u32), AtomicOp::add, 1));
   const std::uint64_t fetching = word_of(8, code_of(AtomicOp::add), AtomicType::u32, true);
-  packet.add_atomic(fetching, AtomicOp::add, 1, 0);
+  packet.add_fetch(fetching, AtomicOp::add, 1, 0);
   packet.results.push_back({});
   EXPECT_FALSE(packet.combine(fetching, AtomicOp::add, 1));
   EXPECT_FALSE(packet.combine(add32, AtomicOp::add, 1));
@@ -158,7 +158,7 @@ TEST(NicAgentDeath, PacketsThatMakeNoSenseEndTheJob) {
   };
   const auto atomic = [&](std::uint64_t offset, std::uint8_t code, AtomicType type, bool result = false) {
     Packet packet;
-    packet.add_atomic(word_of(offset, code, type, result), AtomicOp::add, 1, 0);
+    packet.add_update(word_of(offset, code, type, result), 1);
     send(memory, packet);
   };
   const std::uint8_t add = code_of(AtomicOp::add);
