@@ -153,9 +153,12 @@ struct Packet {
 
   /// An atomic with result, of as many operands as it has.  REQUIRES: has_room(atomic_record(op)).
   void add_fetch(std::uint64_t word, AtomicOp op, std::uint64_t value, std::uint64_t compare) {
-    const std::uint64_t record[3] = {word, value, compare};
-    std::memcpy(bytes.data() + size, record, atomic_record(op));
-    size += atomic_record(op);
+    const unsigned operands = operands_of(op);
+    std::byte* at = bytes.data() + size;
+    std::memcpy(at, &word, 8);
+    if (operands > 0) std::memcpy(at + 8, &value, 8);
+    if (operands > 1) std::memcpy(at + 16, &compare, 8);
+    size += 8 + std::size_t{8} * operands;
     ++records;
     last = 0;
   }
