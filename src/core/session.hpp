@@ -3,7 +3,7 @@
 // data, order and completion do not depend on them.
 //
 // The one option that the specification has is SHMEM_CTX_SESSION_BATCH: small puts and atomics to PEs on
-// other nodes are then packed (transports/batch), blocking and non-blocking ones alike.  A session with other
+// other nodes are then packed (transports/nic), blocking and non-blocking ones alike.  A session with other
 // options, or one that expects fewer than two operations, changes nothing.  Operations to PEs of this node
 // are loads and stores, and gain nothing.
 #pragma once

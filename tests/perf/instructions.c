@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What instructions.py counts: PE 0 does N atomics on PE 1's memory, which waits in a barrier.
  *
- * usage: oshrun -n 2 --virtual-nodes 2 instructions add|fetch_add_nbi|fetch_add N */
+ * usage: oshrun -n 2 --virtual-nodes 2 instructions add|fetch_add_nbi|fetch_add N [session] */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +27,13 @@ static void work(const char* what, long n) {
 
 int main(int argc, char** argv) {
   shmem_init();
-  if (argc != 3 || shmem_n_pes() != 2) {
-    fprintf(stderr, "usage: oshrun -n 2 --virtual-nodes 2 instructions add|fetch_add_nbi|fetch_add N\n");
+  if (argc < 3 || shmem_n_pes() != 2) {
+    fprintf(stderr, "usage: oshrun -n 2 --virtual-nodes 2 instructions add|fetch_add_nbi|fetch_add N [session]\n");
     shmem_global_exit(2);
   }
   const long n = atol(argv[2]);
   shmem_barrier_all();
+  if (argc > 3) shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
   if (shmem_my_pe() == 0) work(argv[1], n);
   shmem_barrier_all();
   long sum = 0;

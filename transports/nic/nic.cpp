@@ -270,28 +270,31 @@ std::uint64_t bits(const void* operand, AtomicType type) {
   channel->flush_to(pe);
 }
 
-// All but the hot path of streams, which amo() keeps free of this function's spills.
-[[gnu::noinline]] void other_amo(Channel* base, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
-                                 const void* value, const void* compare, void* fetch,
-                                 Completion* completion) {
-  NicChannel* channel = own(base);
-  if (!channel->packs_atomics(pe) && go_direct(channel, pe, at, op, type, value, compare, fetch, completion))
-      [[unlikely]]
-    return;
-  if (completion != nullptr)
-    return fetch_and_wait(channel, pe, at, op, type, value, compare, {fetch, completion, atomic_size(type)});
+[[gnu::noinline]] void start_fetch(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op,
+                                   AtomicType type, const void* value, const void* compare, void* fetch) {
   const std::uint64_t operand = operands_of(op) > 0 ? bits(value, type) : 0;
   const std::uint64_t expected = operands_of(op) > 1 ? bits(compare, type) : 0;
   channel->fetch(pe, at, op, type, operand, expected, {fetch, nullptr, atomic_size(type)});
 }
 
+// What is not to be packed, or is waited for.
+[[gnu::noinline]] void other_amo(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                                 const void* value, const void* compare, void* fetch,
+                                 Completion* completion) {
+  if (!channel->packs_atomics(pe) && go_direct(channel, pe, at, op, type, value, compare, fetch, completion))
+    return;
+  if (completion == nullptr) return start_fetch(channel, pe, at, op, type, value, compare, fetch);
+  fetch_and_wait(channel, pe, at, op, type, value, compare, {fetch, completion, atomic_size(type)});
+}
+
+// Streams come through here: each kind has a function of its own, and pays for no other's registers.
 void amo(Channel* base, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
          const void* compare, void* fetch, Completion* completion) {
   NicChannel* channel = own(base);
-  if (fetch == nullptr && completion == nullptr && operands_of(op) == 1 && channel->packs_atomics(pe))
-      [[likely]]
-    return update(channel, pe, at, op, type, value);
-  other_amo(base, pe, at, op, type, value, compare, fetch, completion);
+  if (completion != nullptr || !channel->packs_atomics(pe)) [[unlikely]]
+    return other_amo(channel, pe, at, op, type, value, compare, fetch, completion);
+  if (fetch == nullptr && operands_of(op) == 1) return update(channel, pe, at, op, type, value);
+  start_fetch(channel, pe, at, op, type, value, compare, fetch);
 }
 
 void send(Channel* base, int pe, std::uint16_t id, const void* message, std::size_t n) {
