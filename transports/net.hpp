@@ -92,6 +92,10 @@ struct NetOps {
   /// Tells what the program is going to do, until the next hint.  Changes speed only.  Null: hints are of no
   /// use.
   void (*hint)(Channel*, const BatchHint&) = nullptr;
+
+  /// The PE that must act before what is outstanding towards `pe` is complete, for reports of waits.  Null:
+  /// `pe`.
+  int (*waits_for)(const Channel*, int pe) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.
@@ -185,6 +189,11 @@ class Network {
   /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection, a batch that
   /// gets too old) do not wake it; negative: no limit.  Asked by the agent only, just before it blocks.
   virtual long max_block_us() const { return -1; }
+
+  /// A thread of this PE is about to block on wait_fd(), or does not any more.  It may wait for what others
+  /// store in its memory, and looks once more between begin_sleep() and blocking.  REQUIRES: paired.
+  virtual void begin_sleep() {}
+  virtual void end_sleep() {}
 
   /// Starts what all channels hold back: a thread of this PE begins to wait, perhaps for the answer to it.
   virtual void flush_all() {}

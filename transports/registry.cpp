@@ -13,29 +13,22 @@ std::unique_ptr<Mapper> make_mapper(const std::string& name) {
 }
 
 Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options) {
-  for (const auto& [name, value] :
-       {std::pair("SHMEM_NIC_MSHRS", options.mshrs), {"SHMEM_NIC_SUBENTRIES", options.subentries}}) {
-    if (value == 0 || value > nic::kMostMshrs) {
-      return Status::error(std::string(name) + " is " + std::to_string(value) + "; allowed is 1 to " +
-                           std::to_string(nic::kMostMshrs));
-    }
-  }
   Result<std::unique_ptr<Network>> network =
       open_fabric({.provider = options.provider,
                    .loopback_only = options.one_host,
                    .context_endpoints = static_cast<unsigned>(options.context_endpoints)});
   if (!network.ok()) return network;
-  const bool offload =
-      options.amo == "offload" || (options.amo != "native" && network.value()->prefers_offload());
+  AmoMode mode = AmoMode::native;
+  if (options.amo != "native")
+    mode = options.amo == "offload" || network.value()->prefers_offload() ? AmoMode::offload
+                                                                          : AmoMode::by_session;
   if (options.faults != 0) {
     FaultOptions faults;
     faults.seed = options.faults;
     network = make_faulty(std::move(network.value()), faults);
   }
   return make_nic(std::move(network.value()),
-                  {.mode = offload ? AmoMode::offload : AmoMode::native,
-                   .mshrs = {static_cast<unsigned>(options.mshrs), static_cast<unsigned>(options.subentries)},
-                   .share = options.crowded});
+                  {.mode = mode, .mshrs = {options.mshrs, options.subentries}, .share = options.crowded});
 }
 
 }  // namespace shm

@@ -19,8 +19,8 @@ struct NetworkOptions {
   std::uint64_t context_endpoints = 0;  // most endpoints for parallel channels
   std::uint64_t faults = 0;             // other than 0: seed of a faulty network around it, for tests
   std::string amo;                      // as in SHMEM_AMO
-  std::uint64_t mshrs = 64;             // size of the software NIC's MSHR file
-  std::uint64_t subentries = 64;
+  unsigned mshrs = 64;                  // size of the software NIC's MSHR file
+  unsigned subentries = 64;
   bool crowded = false;  // PEs of this host outnumber its cores
 };
 

@@ -44,6 +44,8 @@ constexpr std::size_t atomic_size(AtomicType type) {
   return type == AtomicType::i32 || type == AtomicType::u32 || type == AtomicType::f32 ? 4 : 8;
 }
 
+constexpr bool is_real(AtomicType type) { return type == AtomicType::f32 || type == AtomicType::f64; }
+
 /// Whether `op` changes memory without needing its old value back; false for the two that only make sense
 /// with a result.
 constexpr bool has_non_fetching_form(AtomicOp op) {
@@ -127,8 +129,7 @@ template <AtomicOp op, class T>
 /// Whether the specification or our extensions define `op` for `type`: no bitwise operations on floating
 /// point.
 constexpr bool is_defined(AtomicOp op, AtomicType type) {
-  const bool real = type == AtomicType::f32 || type == AtomicType::f64;
-  return !real || (op != AtomicOp::bit_and && op != AtomicOp::bit_or && op != AtomicOp::bit_xor);
+  return !is_real(type) || (op != AtomicOp::bit_and && op != AtomicOp::bit_or && op != AtomicOp::bit_xor);
 }
 
 namespace detail {

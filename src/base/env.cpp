@@ -62,6 +62,15 @@ bool parse_count(Env::Count& out, std::string_view text, std::string& rule) {
   return true;
 }
 
+bool parse_entries(std::uint64_t& out, std::string_view text, std::string& rule) {
+  rule = "a whole number from 1 to " + std::to_string(Env::kMostEntries);
+  double number = 0;
+  if (!parse_number(text, number) || number < 1 || number > Env::kMostEntries || number != std::floor(number))
+    return false;
+  out = static_cast<std::uint64_t>(number);
+  return true;
+}
+
 bool parse(double& out, std::string_view text, const char*, std::string& rule) {
   rule = "a number of seconds above 0, at most 2592000 (30 days)";
   return parse_number(text, out) && out > 0 && out <= kLongestSeconds;
@@ -90,6 +99,9 @@ bool read_Size(Env::Size& out, std::string_view t, const char* d, std::string& r
 }
 bool read_Count(Env::Count& out, std::string_view t, const char*, std::string& r) {
   return parse_count(out, t, r);
+}
+bool read_Entries(std::uint64_t& out, std::string_view t, const char* d, std::string& r) {
+  return parse_entries(out, t.empty() ? std::string_view(d) : t, r);
 }
 bool read_Seconds(double& out, std::string_view t, const char* d, std::string& r) {
   return parse(out, t, d, r);
@@ -139,6 +151,7 @@ std::string_view meant_by(std::string_view name) {
 }
 
 std::string show(bool value) { return value ? "1" : "0"; }
+std::string show(std::uint64_t value) { return std::to_string(value); }
 std::string show(const std::optional<std::size_t>& value) { return value ? std::to_string(*value) : "auto"; }
 std::string show(const std::string& value) { return value.empty() ? "(default)" : value; }
 std::string show(double value) {

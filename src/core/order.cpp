@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/order.hpp"
 
+#include <set>
+
 #include "core/wait.hpp"
 
 namespace shm {
 namespace {
 
-// Names the first PE towards which something is outstanding, and how many others there are.
+// Names the first PE that must act, and how many others there are.
 void describe_quiet(WaitRecord& record, Call call, const Channel* channel) {
-  int first = WaitRecord::kNobody, others = 0;
+  std::set<int> actors;
   for (int pe = 0; pe < static_cast<int>(rt.npes); ++pe) {
-    if (channel->ops->idle_to(channel, pe)) continue;
-    if (first < 0) {
-      first = pe;
-    } else {
-      ++others;
-    }
+    if (!channel->ops->idle_to(channel, pe)) actors.insert(who_must_act(channel, pe));
   }
+  const int first = actors.empty() ? WaitRecord::kNobody : *actors.begin();
+  const int others = actors.empty() ? 0 : static_cast<int>(actors.size()) - 1;
   describe_wait(record, call.name, first,
                 others > 0 ? "for operations to PE %d and %d other PEs" : "for operations to PE %d", first,
                 others);
@@ -39,7 +38,10 @@ void quiet_remote_to(Context& context, int pe, Call call) {
   if (channel == nullptr) return;
   channel->ops->flush(channel);
   wait_for([channel, pe] { return channel->ops->idle_to(channel, pe); },
-           [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for operations to PE %d", pe); });
+           [&](WaitRecord& record) {
+             const int actor = who_must_act(channel, pe);
+             describe_wait(record, call.name, actor, "for operations to PE %d", actor);
+           });
 }
 
 void fence_remote(Context& context) {

@@ -10,6 +10,11 @@
 
 namespace shm {
 
+/// The PE that must act before what is outstanding on the channel towards `pe` is complete, for reports.
+inline int who_must_act(const Channel* channel, int pe) {
+  return channel->ops->waits_for != nullptr ? channel->ops->waits_for(channel, pe) : pe;
+}
+
 [[gnu::cold]] void quiet_remote(Context&, Call);
 [[gnu::cold]] void quiet_remote_to(Context&, int pe, Call);
 [[gnu::cold]] void fence_remote(Context&);

@@ -201,6 +201,7 @@ Progress::Gate::Gate(Progress& progress) : progress_(progress) {
 }
 
 Progress::Gate::~Gate() {
+  sleep_ends();
   const int others = progress_.inside_.fetch_sub(1, std::memory_order_release) - 1;
   if (!deep_) return;
   // After the decrement, so that the woken agent finds the gate open.
@@ -209,6 +210,7 @@ Progress::Gate::~Gate() {
 }
 
 bool Progress::Gate::arm() {
+  sleep_begins();
   if (progress_.network_.may_block()) return true;
   // Looking may itself have stored what wakes no descriptor any more, and the caller may go without another
   // poll.
@@ -221,7 +223,9 @@ bool Progress::Gate::block(long microseconds) {
   deep_ = true;
   pollfd event = {progress_.network_.wait_fd(), POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  return ppoll(&event, 1, &limit, nullptr) > 0;
+  const bool worked = ppoll(&event, 1, &limit, nullptr) > 0;
+  sleep_ends();
+  return worked;
 }
 
 }  // namespace shm

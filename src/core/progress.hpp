@@ -86,8 +86,18 @@ class Progress {
     bool block(long microseconds);
 
    private:
+    void sleep_begins() {
+      if (!sleeps_) progress_.network_.begin_sleep();
+      sleeps_ = true;
+    }
+    void sleep_ends() {
+      if (sleeps_) progress_.network_.end_sleep();
+      sleeps_ = false;
+    }
+
     Progress& progress_;
     bool deep_ = false;
+    bool sleeps_ = false;  // has said so
   };
 
  private:

@@ -15,6 +15,16 @@ void wait_for_completion(const Completion& completion, Call call, int pe) {
            [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for PE %d to answer", pe); });
 }
 
+void wait_for_atomic(const Completion& completion, Call call, const Channel* channel, int pe) {
+  const auto describe = [&](WaitRecord& record) {
+    const int actor = who_must_act(channel, pe);
+    describe_wait(record, call.name, actor,
+                  actor == pe ? "for PE %d to answer" : "for PE %d, which executes atomics for PE %d", actor,
+                  pe);
+  };
+  wait_for([&] { return completion.done(); }, describe);
+}
+
 void put_to(Call call, Context& context, const Target& to, std::uintptr_t address, const void* source,
             std::size_t n, int pe, Blocking blocking) {
   if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
@@ -45,7 +55,7 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
   const bool wait = fetch != nullptr && blocking == Blocking::yes;
   Completion completion;
   channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, wait ? &completion : nullptr);
-  if (wait) return wait_for_completion(completion, call, pe);
+  if (wait) return wait_for_atomic(completion, call, channel, pe);
   rt.progress->posted();
 }
 

@@ -110,8 +110,8 @@ Status open_network(World& world, const Env& env, const NodeGroup& group) {
       .context_endpoints = env.context_endpoints.value_or(default_context_endpoints()),
       .faults = env.faults.value_or(0),
       .amo = env.amo,
-      .mshrs = env.nic_mshrs.value_or(NetworkOptions{}.mshrs),
-      .subentries = env.nic_subentries.value_or(NetworkOptions{}.subentries),
+      .mshrs = static_cast<unsigned>(env.nic_mshrs),
+      .subentries = static_cast<unsigned>(env.nic_subentries),
       .crowded = !each_has_a_core(pes_of_host(world.boot->job()))};
   Result<std::unique_ptr<Network>> network = make_network(options);
   if (!network.ok()) return network.status();

@@ -64,13 +64,17 @@ struct Agent::Reader {
   }
 };
 
-std::byte* Agent::reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) const {
+std::byte* Agent::reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) {
   if (record.place != kReceiver && record.place >= places_.size()) [[unlikely]]
     refuse(from_pe, "for a PE that is not on this node");
   const NodeMap::Segments& segments = record.place == kReceiver ? own_ : places_[record.place];
   const auto& [base, size] = segments[static_cast<std::size_t>(record.segment)];
   if (n > size || offset > size - n) [[unlikely]]
     refuse(from_pe, "outside the memory of its target");
+  if (record.place != kReceiver && touched_in_[record.place] != packets_) {
+    touched_in_[record.place] = packets_;
+    touched_.push_back(record.place);
+  }
   return base + offset;
 }
 
@@ -96,6 +100,8 @@ void Agent::atomic(Reader& reader, const Record& record) {
 
 std::span<const std::byte> Agent::execute(int from_pe, const std::byte* packet, std::size_t n) {
   const PeerStores in_the_name_of_a_peer;
+  ++packets_;
+  touched_.clear();
   PacketHead head;
   if (n < sizeof head) refuse(from_pe, "without a head");
   std::memcpy(&head, packet, sizeof head);

@@ -19,7 +19,13 @@ class Agent {
   void add_segment(SegmentId id, void* base, std::size_t size) {
     own_[static_cast<std::size_t>(id)] = {static_cast<std::byte*>(base), size};
   }
-  void add_node(std::vector<NodeMap::Segments> places) { places_ = std::move(places); }
+  void add_node(std::vector<NodeMap::Segments> places) {
+    places_ = std::move(places);
+    touched_in_.assign(places_.size(), 0);
+  }
+
+  /// Places of node peers in whose memory the last packet has had something stored.
+  const std::vector<unsigned>& touched() const { return touched_; }
 
   /// Executes all records and returns the reply, which stays until the next call.  Atomics pass through the
   /// MSHR file; puts are stored at once, an aligned word of up to 8 bytes in one access, so that wait_until
@@ -28,7 +34,7 @@ class Agent {
 
  private:
   struct Reader;
-  std::byte* reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) const;
+  std::byte* reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n);
   void put(Reader& reader, const Record& record);
   void atomic(Reader& reader, const Record& record);
   void count_mshrs();
@@ -38,6 +44,9 @@ class Agent {
   MshrFile mshrs_;
   MshrCounts counted_;  // of mshrs_, that the statistics have
   std::vector<std::byte> reply_;
+  std::uint64_t packets_ = 0;
+  std::vector<std::uint64_t> touched_in_;  // by place: the number of the last packet that has
+  std::vector<unsigned> touched_;
 };
 
 }  // namespace shm::nic

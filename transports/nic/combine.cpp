@@ -28,7 +28,7 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
 
 void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) {
   const Route& way = route(pe);
-  Lane& to = lane(way.executor);
+  Lane& to = lanes_[way.lane];
   const std::uint64_t word = encode({at.offset, way.place, at.segment, {}, kPutCode, false, false});
   lock_.lock();
   const std::uint64_t ordered = begin(way.executor, to, put_record(n));
@@ -99,11 +99,12 @@ void Combiner::make_room(int executor, Lane& to, std::size_t size) {
   }
 }
 
-// Waits a little for PE `pe` to apply packets.
-void Combiner::pause(int pe, WaitWatch& watch) {
+// Waits a little for the executor to apply packets.
+void Combiner::pause(int executor, WaitWatch& watch) {
   if (carrier_.progress()) return;
-  watch.look(WaitReason([pe](WaitRecord& record) {
-    describe_wait(record, "an operation on another node", pe, "for PE %d to apply what was sent before", pe);
+  watch.look(WaitReason([executor](WaitRecord& record) {
+    describe_wait(record, "an operation on another node", executor, "for PE %d to apply what was sent before",
+                  executor);
   }));
   sched_yield();
 }
@@ -120,10 +121,10 @@ void Combiner::count_packet(const Packet& packet) {
   if (packet.combined != 0) count(Stat::combined, packet.combined);
 }
 
-void Combiner::transmit(int pe, std::unique_ptr<Packet> packet) {
-  Lane& to = lane(pe);
+void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
+  Lane& to = lane(executor);
   while (packet != nullptr) {
-    carrier_.carry(pe, packet->bytes.data(), packet->size);
+    carrier_.carry(executor, packet->bytes.data(), packet->size);
     count_packet(*packet);
     packet->clear();
     std::unique_ptr<Packet> next;
@@ -150,14 +151,14 @@ void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::by
   }
 }
 
-void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
-  Lane& from = lane(pe);
+void Combiner::acknowledge(int executor, const std::byte* results, std::size_t n) {
+  Lane& from = lane(executor);
   std::vector<Awaited> waiting;
   {
     const std::scoped_lock guard(lock_);
     waiting.swap(from.results[from.acked % kWindow]);
   }
-  settle(pe, waiting, results, n);
+  settle(executor, waiting, results, n);
   std::unique_ptr<Packet> next;
   {
     const std::scoped_lock guard(lock_);
@@ -166,7 +167,7 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
     ++from.acked;
     next = take_ready(from);
   }
-  if (next != nullptr) transmit(pe, std::move(next));
+  if (next != nullptr) transmit(executor, std::move(next));
   // Release: who sees 0 sees the results.  The last one is the last use of the channel.
   from.pending.fetch_sub(1, std::memory_order_release);
   pending_.fetch_sub(1, std::memory_order_release);
@@ -178,13 +179,13 @@ void Combiner::flush_to(int pe) {
 }
 
 // Sends the open packet now, or has it sent by whoever ends what is in its way.
-void Combiner::want(int pe) {
+void Combiner::want(int executor) {
   lock_.lock();
-  Lane& to = lane(pe);
+  Lane& to = lane(executor);
   to.wanted = to.open != nullptr;
   std::unique_ptr<Packet> packet = take_ready(to);
   lock_.unlock();
-  if (packet != nullptr) transmit(pe, std::move(packet));
+  if (packet != nullptr) transmit(executor, std::move(packet));
 }
 
 void Combiner::flush(std::int64_t limit) {

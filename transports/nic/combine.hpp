@@ -33,6 +33,7 @@ std::int64_t clock_now();
 struct Route {
   int executor;
   unsigned place;
+  unsigned lane;  // one for each executor
 };
 
 /// Who the reply to a packet is for.
@@ -59,6 +60,8 @@ class Carrier {
   virtual int me() const = 0;
   /// By PE; the array stays where it is.
   virtual const Route* routes() const = 0;
+  /// How many lanes there are.
+  virtual std::size_t lanes() const = 0;
 
  protected:
   ~Carrier() = default;
@@ -73,14 +76,13 @@ enum class Packing : std::uint8_t {
 
 class Combiner : public Channel, private Issuer {
  public:
-  Combiner(Carrier& carrier, const NetOps* table, Channel* inner, int npes, Packing packing)
+  Combiner(Carrier& carrier, const NetOps* table, Channel* inner, Packing packing)
       : Channel{table},
         carrier_(carrier),
         inner_(inner),
         me_(carrier.me()),
-        npes_(npes),
         routes_(carrier.routes()),
-        lanes_(std::make_unique<Lane[]>(static_cast<std::size_t>(npes))),
+        lanes_(std::make_unique<Lane[]>(carrier.lanes())),
         packing_(packing) {}
 
   ~Combiner() {
@@ -108,7 +110,7 @@ class Combiner : public Channel, private Issuer {
   [[gnu::always_inline]] void fetch(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {
     const Route& way = route(pe);
-    Lane& to = lane(way.executor);
+    Lane& to = lanes_[way.lane];
     const std::uint64_t word = encode({at.offset, way.place, at.segment, type, code_of(op), true, false});
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, atomic_record(op));
@@ -120,7 +122,7 @@ class Combiner : public Channel, private Issuer {
   [[gnu::always_inline]] void update(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                      std::uint64_t value) {
     const Route& way = route(pe);
-    Lane& to = lane(way.executor);
+    Lane& to = lanes_[way.lane];
     const std::uint64_t word = encode({at.offset, way.place, at.segment, type, code_of(op), false, false});
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, kSmallestRecord);
@@ -169,9 +171,9 @@ class Combiner : public Channel, private Issuer {
     std::int64_t since;
   };
 
-  Lane& lane(int executor) const { return lanes_[static_cast<std::size_t>(executor)]; }
+  Lane& lane(int executor) const { return lanes_[route(executor).lane]; }
   const Route& route(int pe) const { return routes_[pe]; }
-  Lane& lane_to(int pe) const { return lane(route(pe).executor); }
+  Lane& lane_to(int pe) const { return lanes_[route(pe).lane]; }
   bool follows_direct() { return direct_fenced_.load(std::memory_order_relaxed) && still_follows_direct(); }
   bool still_follows_direct();
   void wait_for_fenced(int pe);
@@ -224,10 +226,10 @@ class Combiner : public Channel, private Issuer {
 
   Carrier& carrier_;
   Channel* const inner_;
-  const int me_, npes_;
+  const int me_;
   const Route* const routes_;
   SpinLock lock_;
-  std::unique_ptr<Lane[]> lanes_;  // by executor
+  std::unique_ptr<Lane[]> lanes_;
   std::vector<std::unique_ptr<Packet>> spare_;
   std::deque<Held> held_;
   std::size_t expected_ = SIZE_MAX;  // operations of the session still to come

@@ -212,7 +212,9 @@ void MshrFile::execute_together(const Entry& entry) {
     }
     at = sub.next;
   }
-  write_back(copy, run, kEnd);
+  if (entry.writes) return write_back(copy, run, kEnd);
+  counts_.updates +=
+      static_cast<unsigned>(std::popcount(copy.touched));  // loads alone: the line stays shared
 }
 
 // Ends a run: the subentries from `run` on, up to but not including `end`.

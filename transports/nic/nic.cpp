@@ -51,6 +51,14 @@ class NicNetwork final : public Network, public Carrier {
     inner_->will_be_polled();
   }
   long max_block_us() const override;
+  void begin_sleep() override {
+    if (own_board_ == nullptr) return;
+    own_board_->sleepers.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in nudge_sleepers()
+  }
+  void end_sleep() override {
+    if (own_board_ != nullptr) own_board_->sleepers.fetch_sub(1, std::memory_order_relaxed);
+  }
   void flush_all() override {
     if (held_.load(std::memory_order_relaxed) == 0) return;
     hurry_.store(true, std::memory_order_relaxed);
@@ -67,16 +75,22 @@ class NicNetwork final : public Network, public Carrier {
   void forgotten() override { held_.fetch_sub(1, std::memory_order_relaxed); }
   int me() const override { return me_; }
   const Route* routes() const override { return routes_.data(); }
+  std::size_t lanes() const override { return lanes_; }
 
   // For the table.
   bool shares() const { return share_.active(); }
   Share& share() { return share_; }
   AmoMode mode() const { return mode_; }
   Packing packing() const { return mode_ == AmoMode::offload ? Packing::atomics : Packing::nothing; }
+  int waits_for(const Combiner& channel, int pe) const {
+    if (!channel.fresh(pe)) return routes_[static_cast<std::size_t>(pe)].executor;
+    return share_.active() && share_.waits_for_node_of(pe) ? share_.executor_for(pe) : pe;
+  }
   const Network& inner() const { return *inner_; }
 
  private:
   void receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n);
+  void nudge_sleepers();
   bool send_held();
   std::int64_t earliest() const;
 
@@ -86,6 +100,10 @@ class NicNetwork final : public Network, public Carrier {
   Agent agent_;
   Share share_;
   std::vector<Route> routes_;  // by PE
+  std::size_t lanes_ = 0;
+  Boards boards_;  // of this node; empty before join_node()
+  Board* own_board_ = nullptr;
+  std::vector<int> peers_here_;  // PEs of this node, by place
   MessageSink sink_;
   Channel* wire_ = nullptr;  // packets and replies of all channels
   int me_ = -1;
@@ -113,7 +131,8 @@ std::string NicNetwork::describe() const {
 Status NicNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {
   me_ = me;
   npes_ = npes;
-  for (int pe = 0; pe < npes; ++pe) routes_.push_back({pe, kReceiver});
+  lanes_ = static_cast<std::size_t>(npes);
+  for (int pe = 0; pe < npes; ++pe) routes_.push_back({pe, kReceiver, static_cast<unsigned>(pe)});
   sink_ = std::move(sink);
   Status status = inner_->connect(
       me, npes, lookup, [this](int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
@@ -126,29 +145,45 @@ Status NicNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink s
 // PEs of one place serve each other: so each PE has one connection to a node, and each executes its share.
 void NicNetwork::join_node(const NodeMap& map) {
   const unsigned place = map.peers[static_cast<std::size_t>(me_)].place;
-  for (int pe = 0; pe < npes_; ++pe) {
+  // Where a node has more PEs than a record can tell apart, each PE executes what is for itself.
+  const bool fit = std::ranges::all_of(map.members, [](const auto& node) { return node.size() < kReceiver; });
+  for (int pe = 0; pe < npes_ && fit; ++pe) {
     const NodeMap::Peer& peer = map.peers[static_cast<std::size_t>(pe)];
     const std::vector<int>& members = map.members[static_cast<std::size_t>(peer.node)];
     const int executor = members[place % members.size()];
-    // Nodes with more PEs than a record can tell apart: each PE executes what is for itself.
-    if (executor != pe && peer.place < kReceiver)
-      routes_[static_cast<std::size_t>(pe)] = {executor, peer.place};
+    routes_[static_cast<std::size_t>(pe)] = {executor, executor == pe ? kReceiver : peer.place,
+                                             static_cast<unsigned>(peer.node)};
   }
+  if (fit) lanes_ = map.members.size();
   agent_.add_node(map.segments);
-  if (may_share_ && mode_ == AmoMode::offload && map.boards.size() > 1 && map.boards.size() < kReceiver)
-    share_.join_node(map);
+  for (std::byte* board : map.boards) boards_.push_back(reinterpret_cast<Board*>(board));
+  own_board_ = boards_[place];
+  peers_here_ = map.members[static_cast<std::size_t>(map.peers[static_cast<std::size_t>(me_)].node)];
+  if (fit && may_share_ && mode_ == AmoMode::offload && boards_.size() > 1) share_.join_node(map, boards_);
 }
 
 void NicNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
   if (id == kPacketId) {
     const std::span<const std::byte> reply = agent_.execute(from_pe, message, n);
     wire_->ops->send(wire_, from_pe, kReplyId, reply.data(), reply.size());
+    nudge_sleepers();
   } else if (id == kReplyId) {
     ReplyHead head;
     std::memcpy(&head, message, sizeof head);
     reinterpret_cast<Issuer*>(head.issuer)->acknowledge(from_pe, message + sizeof head, n - sizeof head);
-  } else {
+  } else if (id != kNudgeId) {
     sink_(from_pe, id, message, n);
+  }
+}
+
+// Wakes PEs of this node that sleep and may wait for what has been stored in their memory here.
+void NicNetwork::nudge_sleepers() {
+  if (agent_.touched().empty()) return;
+  // Pairs with the one in begin_sleep(): either this sees that the PE sleeps, or it sees what was stored.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const unsigned place : agent_.touched()) {
+    if (boards_[place]->sleepers.load(std::memory_order_relaxed) != 0)
+      wire_->ops->send(wire_, peers_here_[place], kNudgeId, nullptr, 0);
   }
 }
 
@@ -201,8 +236,8 @@ long NicNetwork::max_block_us() const {
 // One for each context of the core.
 class NicChannel final : public Combiner {
  public:
-  NicChannel(NicNetwork& nic, const NetOps* table, Channel* inner, int npes)
-      : Combiner(nic, table, inner, npes, nic.packing()), nic_(nic) {}
+  NicChannel(NicNetwork& nic, const NetOps* table, Channel* inner)
+      : Combiner(nic, table, inner, nic.packing()), nic_(nic) {}
   NicNetwork& nic() const { return nic_; }
 
  private:
@@ -264,7 +299,7 @@ std::uint64_t bits(const void* operand, AtomicType type) {
   const std::uint64_t operand = operands_of(op) > 0 ? bits(value, type) : 0;
   const std::uint64_t expected = operands_of(op) > 1 ? bits(compare, type) : 0;
   if (channel->nic().shares() && channel->fresh(pe) &&
-      channel->nic().share().request(pe, at, op, type, operand, expected, result))
+      channel->nic().share().request(*channel, pe, at, op, type, operand, expected, result))
     return;
   channel->fetch(pe, at, op, type, operand, expected, result);
   channel->flush_to(pe);
@@ -315,15 +350,17 @@ bool fence(Channel* channel) { return own(channel)->fence(); }
 void hint(Channel* base, const BatchHint& hint) {
   NicChannel* channel = own(base);
   Channel* inner = channel->inner();
-  const bool all = channel->nic().mode() == AmoMode::offload && hint.batch && hint.total_ops > 1;
+  const bool all = channel->nic().mode() != AmoMode::native && hint.batch && hint.total_ops > 1;
   channel->set_packing(all ? Packing::all : channel->nic().packing(), hint.total_ops);
   if (inner->ops->hint != nullptr) inner->ops->hint(inner, hint);
 }
 
-constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence, hint};
+int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits_for(*own(channel), pe); }
+
+constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence, hint, waits_for};
 
 Channel* NicNetwork::open_channel(ChannelUse use) {
-  auto* channel = new NicChannel(*this, &kOps, inner_->open_channel(use), npes_);
+  auto* channel = new NicChannel(*this, &kOps, inner_->open_channel(use));
   const std::scoped_lock guard(channels_mutex_);
   channels_.push_back(channel);
   return channel;

@@ -12,8 +12,9 @@ namespace shm {
 
 /// Who executes atomics on other nodes (SHMEM_AMO).
 enum class AmoMode : std::uint8_t {
-  native,   // the inner network, one by one; sessions change nothing
-  offload,  // the software NIC of the target's node, many in a packet
+  native,      // the inner network, one by one; sessions pack nothing, puts neither
+  by_session,  // the inner network, but within sessions with SHMEM_CTX_SESSION_BATCH the software NIC
+  offload,     // the software NIC of the target's node, many in a packet
 };
 
 struct NicOptions {

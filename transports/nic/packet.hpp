@@ -45,6 +45,8 @@ namespace shm::nic {
 
 inline constexpr std::uint16_t kPacketId = kFirstDecoratorMessage;
 inline constexpr std::uint16_t kReplyId = kFirstDecoratorMessage + 1;
+/// Says nothing; wakes who sleeps.
+inline constexpr std::uint16_t kNudgeId = kFirstDecoratorMessage + 2;
 
 struct PacketHead {
   std::uint64_t issuer;
@@ -171,7 +173,10 @@ struct Packet {
     std::byte* at = bytes.data() + size - 8;
     std::memcpy(&operand, at, 8);
     switch (op) {
-      case AtomicOp::add: operand += value; break;  // the upper half of 4 bytes is not looked at
+      case AtomicOp::add:
+        if (is_real(decode(word).type)) return false;
+        operand += value;  // the upper half of 4 bytes is not looked at
+        break;
       case AtomicOp::bit_and: operand &= value; break;
       case AtomicOp::bit_or: operand |= value; break;
       case AtomicOp::bit_xor: operand ^= value; break;

@@ -10,20 +10,19 @@
 
 namespace shm::nic {
 
-void Share::join_node(const NodeMap& map) {
+void Share::join_node(const NodeMap& map, const Boards& boards) {
   peers_ = map.peers;
-  boards_.clear();
-  for (std::byte* board : map.boards) boards_.push_back(reinterpret_cast<Board*>(board));
   members_ = map.members;
+  boards_ = boards;
   const NodeMap::Peer& me = peers_[static_cast<std::size_t>(carrier_.me())];
   node_ = me.node;
   own_ = boards_[me.place];
-  under_way_.resize(map.members.size());
+  targets_ = std::make_unique<Target[]>(members_.size());
 }
 
-Share::Sender& Share::sender_for(int node) const {
+Sender& Share::sender_for(int node) const {
   const auto number = static_cast<std::size_t>(node);
-  return boards_[number % boards_.size()]->senders[number / boards_.size() % kSenders];
+  return boards_[number % boards_.size()]->senders[number / boards_.size() % Board::kSenders];
 }
 
 // The deputy of `node` for ours.
@@ -32,70 +31,111 @@ int Share::executor_on(int node) const {
   return there[static_cast<std::size_t>(node_) % there.size()];
 }
 
-// Whether our deputy for `node` is about to send, or has just sent, something of its own there.
+// Whether our deputy for `node` is about to send, or has under way, something of its own there.
 bool Share::left_to_deputy(int node) const {
   const Board& deputy = *boards_[static_cast<std::size_t>(node) % boards_.size()];
   if (&deputy == own_) return false;
   for (std::uint32_t left = deputy.waiting.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
-    if (deputy.slots[std::countr_zero(left)].node.load(std::memory_order_relaxed) == node) return true;
+    const Slot& slot = deputy.slots[std::countr_zero(left)];
+    if (slot.node.load(std::memory_order_relaxed) == node && slot.done.load(std::memory_order_relaxed) == 0)
+      return true;
   }
   return false;
 }
 
-bool Share::request(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
-                    std::uint64_t compare, const Awaited& result) {
+bool Share::request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                    std::uint64_t value, std::uint64_t compare, const Awaited& result) {
+  const NodeMap::Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  const std::int64_t now = clock_now();
+  if (now < target(peer.node).alone_until.load(std::memory_order_relaxed)) return false;
   std::uint32_t used = used_.load(std::memory_order_relaxed);
   unsigned index;
   do {
     index = static_cast<unsigned>(std::countr_one(used));
-    if (index >= kSlots) return false;
+    if (index >= Board::kSlots) return false;
   } while (!used_.compare_exchange_weak(used, used | 1u << index, std::memory_order_acquire));
-  const NodeMap::Peer& target = peers_[static_cast<std::size_t>(pe)];
   Slot& slot = own_->slots[index];
-  slot.node.store(target.node, std::memory_order_relaxed);
-  slot.word = encode({at.offset, target.place, at.segment, type, code_of(op), true, false});
+  // Release: a sender that has seen the bit of the slot's last request, and then sees this node, sees that
+  // bit cleared, unless it is set again for this request (take_from()).
+  slot.node.store(peer.node, std::memory_order_release);
+  slot.word = encode({at.offset, peer.place, at.segment, type, code_of(op), true, false});
   slot.value = value;
   slot.compare = compare;
   slot.done.store(0, std::memory_order_relaxed);
-  results_[index] = result;
+  requests_[index] = {&channel, pe, at, op, type, result, now};
   // Release: whoever sees the bit sees the request.
   own_->posted.fetch_or(1u << index, std::memory_order_release);
   own_->waiting.fetch_or(1u << index, std::memory_order_release);
-  count(Stat::atomics);
-  send(target.node);
+  send(peer.node);
   return true;
 }
 
 bool Share::advance() {
   if (!taking_.try_lock()) return false;  // another thread is at it, and takes what is ours too
-  std::array<int, kSlots> to_send;
-  std::size_t sends = 0;
+  std::array<int, Board::kSlots> to_send;
+  std::array<Lone, Board::kSlots> lone;
+  std::size_t sends = 0, lonely = 0;
   bool worked = false, idle = false;
   for (std::uint32_t left = own_->waiting.load(std::memory_order_acquire); left != 0; left &= left - 1) {
     const auto index = static_cast<unsigned>(std::countr_zero(left));
-    const std::uint32_t bit = 1u << index;
     Slot& slot = own_->slots[index];
-    if (slot.done.load(std::memory_order_acquire) == 0) {
-      const int node = slot.node.load(std::memory_order_relaxed);
-      if ((own_->posted.load(std::memory_order_relaxed) & bit) == 0) {
-        idle = true;
-      } else {
-        to_send[sends++] = node;
-      }
-      continue;
+    if (slot.done.load(std::memory_order_acquire) != 0) {
+      const Awaited result = requests_[index].result;
+      result.take(reinterpret_cast<const std::byte*>(&slot.old));
+      count(Stat::atomics);
+      release(index);
+      result.completion->set_done();  // last: the caller goes on
+      worked = true;
+    } else if ((own_->posted.load(std::memory_order_relaxed) & 1u << index) == 0) {
+      idle = true;
+    } else if (withdraw(index, lone[lonely])) {
+      ++lonely;
+    } else {
+      to_send[sends++] = slot.node.load(std::memory_order_relaxed);
     }
-    const Awaited result = results_[index];
-    result.take(reinterpret_cast<const std::byte*>(&slot.old));
-    own_->waiting.fetch_and(~bit, std::memory_order_relaxed);
-    used_.fetch_and(~bit, std::memory_order_release);
-    result.completion->set_done();  // last: the caller goes on
-    worked = true;
   }
   taking_.unlock();
+  for (std::size_t i = 0; i < lonely; ++i) send_alone(lone[i]);
   for (std::size_t i = 0; i < sends; ++i) idle |= !send(to_send[i]);
   // Another PE has to act, which may want this core.
   if (idle && !worked) sched_yield();
   return worked;
+}
+
+bool Share::waits_for_node_of(int pe) const {
+  for (std::uint32_t left = own_->waiting.load(std::memory_order_acquire); left != 0; left &= left - 1) {
+    if (own_->slots[std::countr_zero(left)].node.load(std::memory_order_relaxed) ==
+        peers_[static_cast<std::size_t>(pe)].node)
+      return true;
+  }
+  return false;
+}
+
+void Share::release(unsigned index) {
+  own_->waiting.fetch_and(~(1u << index), std::memory_order_relaxed);
+  used_.fetch_and(~(1u << index), std::memory_order_release);
+}
+
+// Takes back a request that nobody has taken for too long.
+bool Share::withdraw(unsigned index, Lone& lone) {
+  const std::int64_t now = clock_now();
+  const std::uint32_t bit = 1u << index;
+  if (now - requests_[index].since < kPatience ||
+      (own_->posted.fetch_and(~bit, std::memory_order_acq_rel) & bit) == 0)
+    return false;
+  const Slot& slot = own_->slots[index];
+  lone = {requests_[index], slot.value, slot.compare};
+  target(slot.node.load(std::memory_order_relaxed))
+      .alone_until.store(now + kAlone, std::memory_order_relaxed);
+  release(index);
+  return true;
+}
+
+void Share::send_alone(const Lone& lone) {
+  const Request& request = lone.request;
+  request.channel->fetch(request.pe, request.at, request.op, request.type, lone.value, lone.compare,
+                         request.result);
+  request.channel->flush_to(request.pe);
 }
 
 // Sends what the node's PEs have posted for `node`; returns false if somebody else is at it.
@@ -121,7 +161,7 @@ bool Share::send(int node) {
 // Fills a packet with requests for `node`, this PE's first.  Returns false if this PE has none: its reply
 // would find nobody who waits for it.
 bool Share::collect(int node, Packet& packet) {
-  std::vector<Slot*>& taken = under_way_[static_cast<std::size_t>(node)];
+  std::vector<Slot*>& taken = target(node).under_way;
   taken.clear();
   take_from(*own_, node, packet, taken);
   if (taken.empty()) return false;
@@ -132,20 +172,31 @@ bool Share::collect(int node, Packet& packet) {
 }
 
 void Share::take_from(Board& board, int node, Packet& packet, std::vector<Slot*>& taken) {
-  // The acquire pairs with the release in request().
   for (std::uint32_t left = board.posted.load(std::memory_order_acquire); left != 0; left &= left - 1) {
+    const std::uint32_t bit = left & (0u - left);
     Slot& slot = board.slots[std::countr_zero(left)];
-    const AtomicOp op = op_of(decode(slot.word).code);
-    if (slot.node.load(std::memory_order_relaxed) != node || !packet.has_room(atomic_record(op))) continue;
-    packet.add_fetch(slot.word, op, slot.value, slot.compare);
-    board.posted.fetch_and(~(left & (0u - left)), std::memory_order_relaxed);
+    // The slot may have been taken for another node and used again since the bits were read.  Acquire: if
+    // this sees the node of a later request, it sees the bit of the earlier one cleared.
+    if (slot.node.load(std::memory_order_acquire) != node ||
+        !packet.has_room(atomic_record(AtomicOp::compare_swap)))
+      continue;
+    // The acquire pairs with the release in request().  Only the holder of a node's place, and the PE itself,
+    // take requests for that node; who clears the bit owns the request.
+    if ((board.posted.load(std::memory_order_acquire) & bit) == 0 ||
+        (board.posted.fetch_and(~bit, std::memory_order_acq_rel) & bit) == 0)
+      continue;
+    if (slot.node.load(std::memory_order_relaxed) != node) {  // withdrawn, and another one in its place
+      board.posted.fetch_or(bit, std::memory_order_release);
+      continue;
+    }
+    packet.add_fetch(slot.word, op_of(decode(slot.word).code), slot.value, slot.compare);
     taken.push_back(&slot);
   }
 }
 
 void Share::acknowledge(int pe, const std::byte* results, std::size_t n) {
   const int node = peers_[static_cast<std::size_t>(pe)].node;
-  const std::vector<Slot*>& taken = under_way_[static_cast<std::size_t>(node)];
+  const std::vector<Slot*>& taken = target(node).under_way;
   if (taken.size() * 8 != n)
     fatal("internal error: PE %d answered %zu bytes to %zu atomics", pe, n, taken.size());
   for (std::size_t i = 0; i < taken.size(); ++i) {

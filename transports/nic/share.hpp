@@ -13,18 +13,25 @@
 //   results to the boards, place free <- reply -- all old values
 //
 // A packet carries a request of its sender, so its sender waits for the reply and polls.  A PE whose request
-// is still posted when the place gets free, and whose deputy has no request, takes the place itself: nobody
-// depends on a PE that does not wait.
+// is still posted when the place gets free, and whose deputy has no request, takes the place itself.  If
+// nobody takes a request for kPatience (the sender is stopped in a debugger, say), its PE withdraws it, sends
+// it alone, and shares nothing with that node for a while.  Whoever clears the bit of a request owns it.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "nic/board.hpp"
 #include "nic/combine.hpp"
 
 namespace shm::nic {
+
+/// Nanoseconds: longest wait for a sender, and how long requests go alone after that.
+inline constexpr std::int64_t kPatience = 10'000'000;
+inline constexpr std::int64_t kAlone = 500'000'000;
 
 /// Thread safety: set-up from one thread, then any.
 class Share final : private Issuer {
@@ -32,46 +39,52 @@ class Share final : private Issuer {
   explicit Share(Carrier& carrier) : carrier_(carrier) {}
 
   /// Before the first request.
-  void join_node(const NodeMap& map);
+  void join_node(const NodeMap& map, const Boards& boards);
 
   /// Whether there is a PE to share with.
   bool active() const { return boards_.size() > 1; }
 
-  /// Posts an atomic on `pe` whose old value `result` awaits.  Returns false if too many threads of this PE
-  /// wait: go another way.  REQUIRES: active().
-  bool request(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
+  /// Posts an atomic on `pe` whose old value `result` awaits.  Returns false if it is to go another way: too
+  /// many threads of this PE wait, or requests to that node have been left lying.  What nobody takes for
+  /// kPatience goes by `channel`.  REQUIRES: active(), and nothing that must precede it under way.
+  bool request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
                std::uint64_t compare, const Awaited& result);
+
+  /// Whether a thread of this PE waits for an answer from the node of `pe`; then, who executes there.
+  bool waits_for_node_of(int pe) const;
+  int executor_for(int pe) const { return executor_on(peers_[static_cast<std::size_t>(pe)].node); }
 
   /// Takes results, and sends what this PE has still posted.  Returns whether there was a result.
   bool advance();
 
  private:
-  static constexpr unsigned kSlots = 8;      // threads of a PE that wait
-  static constexpr unsigned kSenders = 128;  // target nodes; others take turns with these
-
-  struct alignas(64) Slot {
-    std::atomic<std::uint32_t> done;
-    std::atomic<std::int32_t> node;
-    std::uint64_t word, value, compare, old;
+  // A request of this PE: what it needs to be sent another way, and since when it waits to be taken.
+  struct Request {
+    Combiner* channel;
+    int pe;
+    RemoteAddress at;
+    AtomicOp op;
+    AtomicType type;
+    Awaited result;
+    std::int64_t since;
   };
-  struct alignas(64) Sender {
-    std::atomic<std::uint32_t> busy;
+  struct Lone {
+    Request request;
+    std::uint64_t value, compare;
   };
-  // One for each PE of the node.  Zeros: nothing posted, nobody sends.
-  struct Board {
-    // A bit for each slot.  `posted`: nobody has sent it yet; set by its PE, cleared by the sender.
-    // `waiting`: its PE has not taken the result.
-    alignas(64) std::atomic<std::uint32_t> posted;
-    std::atomic<std::uint32_t> waiting;
-    Slot slots[kSlots];
-    Sender senders[kSenders];
+  struct Target {
+    std::vector<Slot*> under_way;  // belongs to who has the sender's place
+    std::atomic<std::int64_t> alone_until{0};
   };
-  static_assert(sizeof(Board) <= kBoardBytes);
 
   Sender& sender_for(int node) const;
+  Target& target(int node) { return targets_[static_cast<std::size_t>(node)]; }
   int executor_on(int node) const;
   bool left_to_deputy(int node) const;
   bool send(int node);
+  void release(unsigned index);
+  bool withdraw(unsigned index, Lone& lone);
+  static void send_alone(const Lone& lone);
   bool collect(int node, Packet& packet);
   static void take_from(Board& board, int node, Packet& packet, std::vector<Slot*>& taken);
   void acknowledge(int pe, const std::byte* results, std::size_t n) override;
@@ -79,13 +92,13 @@ class Share final : private Issuer {
   Carrier& carrier_;
   std::vector<NodeMap::Peer> peers_;
   std::vector<std::vector<int>> members_;
-  int node_ = 0;                // of this PE
-  std::vector<Board*> boards_;  // by place
+  int node_ = 0;  // of this PE
+  Boards boards_;
   Board* own_ = nullptr;
-  SpinLock taking_;                            // held by the thread that takes results
-  std::atomic<std::uint32_t> used_{0};         // slots of this PE
-  std::array<Awaited, kSlots> results_{};      // by slot
-  std::vector<std::vector<Slot*>> under_way_;  // by node; belongs to who has the sender's place
+  SpinLock taking_;                                // held by the thread that takes results
+  std::atomic<std::uint32_t> used_{0};             // slots of this PE
+  std::array<Request, Board::kSlots> requests_{};  // by slot
+  std::unique_ptr<Target[]> targets_;              // by node
 };
 
 }  // namespace shm::nic

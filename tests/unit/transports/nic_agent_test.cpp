@@ -141,6 +141,9 @@ TEST(NicPacket, CombinesWhatFollowsItself) {
   EXPECT_FALSE(packet.combine(fetching, AtomicOp::add, 1));
   EXPECT_FALSE(packet.combine(add32, AtomicOp::add, 1));
   EXPECT_EQ(packet.records, 2u);
+  const std::uint64_t real = word_of(16, code_of(AtomicOp::add), AtomicType::f64);
+  packet.add_update(real, 0);
+  EXPECT_FALSE(packet.combine(real, AtomicOp::add, 0));  // its bits do not add up
   send(memory, packet);
   std::uint32_t words[2];
   std::memcpy(words, memory.bytes.data() + 8, 8);

@@ -264,6 +264,91 @@ TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
   EXPECT_EQ(of(Stat::packets) + of(Stat::shared), of(Stat::packed));
 }
 
+// Requests for several nodes: slots are used again for other nodes while senders look at them.
+TEST(Nic, SharedPacketsForManyNodesLoseAndRepeatNothing) {
+  constexpr std::size_t kAll = 8, kThreads = 2, kAdds = 1500;
+  const std::uint64_t seed = std::random_device{}() % 100000;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  LoopJob job(kAll, 8, ignore, behind_nic(0));
+  const Node nodes(job, 2);
+  Agents agents(job);
+  std::vector<std::uint64_t> added[kAll * kThreads];
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kAll * kThreads; ++t) {
+    added[t].resize(kAll);
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(seed + t);
+      LoopPe& pe = job.pes[t / kThreads];
+      for (std::size_t i = 0; i < kAdds; ++i) {
+        const std::size_t to = (t / kThreads / 2 * 2 + 2 + random() % (kAll - 2)) % kAll;  // on another node
+        const std::uint64_t value = random() % 1000;
+        std::uint64_t old = 0;
+        Completion done;
+        pe.ops().amo(pe.channel, static_cast<int>(to), LoopPe::word(t % 8), AtomicOp::add, AtomicType::u64,
+                     &value, nullptr, &old, &done);
+        while (!done.done()) pe.net->poll();
+        added[t][to] += value;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t pe = 0; pe < kAll; ++pe) {
+    std::uint64_t expected = 0, found = 0;
+    for (const auto& list : added) expected += list[pe];
+    for (std::size_t w = 0; w < 8; ++w) found += load(job.pes[pe].heap[w]);
+    EXPECT_EQ(found, expected) << "PE " << pe;
+  }
+}
+
+// PE 1 is the deputy of its node; it has sent, keeps the sender's place, and is stopped then.
+TEST(Nic, NobodyWaitsLongForAStoppedSender) {
+  LoopJob job(4, 8, ignore, behind_nic(0));
+  const Node nodes(job, 2);
+  const std::uint64_t one = 1;
+  std::uint64_t stopped_old = 0;
+  Completion stopped;
+  const auto fetch_add = [&](std::size_t pe, int to, std::uint64_t* old, Completion* done) {
+    job.pes[pe].ops().amo(job.pes[pe].channel, to, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one,
+                          nullptr, old, done);
+  };
+  fetch_add(1, 2, &stopped_old, &stopped);
+  for (int i = 0; i < 5; ++i) {
+    std::uint64_t old = 0;
+    Completion done;
+    fetch_add(0, 3, &old, &done);
+    while (!done.done()) {
+      for (const std::size_t pe : {0, 2, 3}) job.pes[pe].net->poll();
+    }
+    EXPECT_EQ(old, static_cast<std::uint64_t>(i));
+  }
+  EXPECT_FALSE(stopped.done());
+  while (!stopped.done()) job.poll_all();
+}
+
+// A PE that sleeps gets a message when a node peer has executed an atomic on its memory.
+TEST(Nic, APeThatSleepsIsWokenByItsNeighbour) {
+  LoopJob job(4, 8, ignore, behind_nic(0));
+  const Node nodes(job, 2);
+  const std::uint64_t one = 1;
+  const auto add = [&](int to) {
+    job.pes[0].ops().amo(job.pes[0].channel, to, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one,
+                         nullptr, nullptr, nullptr);
+    while (!job.pes[0].ops().idle(job.pes[0].channel)) {
+      for (const std::size_t pe : {0, 1, 2}) job.pes[pe].net->poll();
+    }
+    for (int i = 0; i < 4; ++i) job.pes[2].net->poll();  // the message leaves
+  };
+  add(3);  // executed by PE 2
+  EXPECT_FALSE(job.pes[3].net->poll());
+  job.pes[3].net->begin_sleep();
+  add(3);
+  EXPECT_TRUE(job.pes[3].net->poll());
+  EXPECT_EQ(job.pes[3].heap[0], 2u);
+  job.pes[3].net->end_sleep();
+  add(3);
+  EXPECT_FALSE(job.pes[3].net->poll());
+}
+
 // A lone atomic does not wait for company, and what is issued while it is under way leaves with the answer.
 TEST(Nic, ALoneAtomicLeavesAtOnce) {
   LoopJob job(2, 8, ignore, behind_nic(0));

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the PEs of a node tell each other: one board for each PE, in memory that all of them map.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "net.hpp"
+
+namespace shm::nic {
+
+/// An atomic whose caller waits (share.hpp).
+struct alignas(64) Slot {
+  std::atomic<std::uint32_t> done;
+  std::atomic<std::int32_t> node;  // target
+  std::uint64_t word, value, compare, old;
+};
+
+/// The right to send what a node's PEs have posted for one node.
+struct alignas(64) Sender {
+  std::atomic<std::uint32_t> busy;
+};
+
+/// Zeros: nothing posted, nobody sends, nobody sleeps.
+struct Board {
+  static constexpr unsigned kSlots = 8;      // threads of a PE that wait
+  static constexpr unsigned kSenders = 128;  // target nodes; others take turns with these
+
+  // A bit for each slot.  `posted`: nobody has taken it yet; set by its PE, cleared by whoever takes it.
+  // `waiting`: its PE has not taken the result.
+  alignas(64) std::atomic<std::uint32_t> posted;
+  std::atomic<std::uint32_t> waiting;
+  // Threads of the PE that sleep, or are about to, and may wait for what others store in its memory.
+  alignas(64) std::atomic<std::uint32_t> sleepers;
+  Slot slots[kSlots];
+  Sender senders[kSenders];
+};
+static_assert(sizeof(Board) <= kBoardBytes);
+
+using Boards = std::vector<Board*>;  // by place
+
+}  // namespace shm::nic
