@@ -31,6 +31,10 @@ int Share::executor_on(int node) const {
   return there[static_cast<std::size_t>(node_) % there.size()];
 }
 
+int Share::target_of(int node, std::uint64_t word) const {
+  return members_[static_cast<std::size_t>(node)][decode(word).place];
+}
+
 // Whether our deputy for `node` is about to send, or has under way, something of its own there.
 bool Share::left_to_deputy(int node) const {
   const Board& deputy = *boards_[static_cast<std::size_t>(node) % boards_.size()];
@@ -154,7 +158,10 @@ bool Share::send(int node) {
   count(Stat::packets);
   count(Stat::packed, packet.records);
   if (packet.records > 1) count(Stat::shared, packet.records - 1);
-  carrier_.carry(executor_on(node), packet.bytes.data(), packet.size);  // from here on acknowledge() may run
+  // One alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
+  const Slot& first = *target(node).under_way.front();
+  const int executor = packet.records > 1 ? executor_on(node) : target_of(node, first.word);
+  carrier_.carry(executor, packet.bytes.data(), packet.size);  // from here on acknowledge() may run
   return true;
 }
 

@@ -80,6 +80,7 @@ class Share final : private Issuer {
   Sender& sender_for(int node) const;
   Target& target(int node) { return targets_[static_cast<std::size_t>(node)]; }
   int executor_on(int node) const;
+  int target_of(int node, std::uint64_t word) const;
   bool left_to_deputy(int node) const;
   bool send(int node);
   void release(unsigned index);
