@@ -38,7 +38,7 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
 
 // Ends an operation: what must leave leaves, what stays is watched.
 void Combiner::end_slowly(int executor, Lane& to) {
-  std::unique_ptr<Packet> packet = take_ready(to);
+  std::unique_ptr<Packet> packet = take_ready(executor, to);
   if (to.open != nullptr && !to.watched) hold(executor, to);
   const bool last = expected_ != SIZE_MAX && --expected_ == 0;
   if (last) expected_ = SIZE_MAX;
@@ -67,9 +67,14 @@ void Combiner::hold(int executor, Lane& to) {
 }
 
 // Takes the open packet out of the lane, if it may leave now; pass it to transmit().
-std::unique_ptr<Packet> Combiner::close(Lane& of) {
-  if (of.open == nullptr || of.sending || of.closed - of.acked == kWindow) return nullptr;
+std::unique_ptr<Packet> Combiner::close(int executor, Lane& of) {
+  if (of.open == nullptr || of.sending || of.astray || of.closed - of.acked == kWindow) return nullptr;
   of.sending = true;
+  // One that is alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
+  // What follows it waits for the answer: two PEs that execute keep no order.
+  const bool alone = of.open->records == 1 && of.closed == of.acked;
+  of.open->destination = alone ? carrier_.at_place(executor, of.open->first_place()) : executor;
+  of.astray = of.open->destination != executor;
   of.wanted = of.watched = false;
   of.open->finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), of.open->results.size());
   of.results[of.closed % kWindow].swap(of.open->results);
@@ -79,15 +84,15 @@ std::unique_ptr<Packet> Combiner::close(Lane& of) {
 }
 
 // The same, if it should: somebody waits, it is full, or the node has answered all that came before it.
-std::unique_ptr<Packet> Combiner::take_ready(Lane& of) {
+std::unique_ptr<Packet> Combiner::take_ready(int executor, Lane& of) {
   if (of.open == nullptr) return nullptr;
-  return of.wanted || leaves_alone(of) || !of.open->has_room(kSmallestRecord) ? close(of) : nullptr;
+  return of.wanted || leaves_alone(of) || !of.open->has_room(kSmallestRecord) ? close(executor, of) : nullptr;
 }
 
 // Sends the open packet, or waits for others to be answered, until there is none or it has room.
 void Combiner::make_room(int executor, Lane& to, std::size_t size) {
   for (WaitWatch watch; to.open != nullptr && !to.open->has_room(size);) {
-    std::unique_ptr<Packet> packet = close(to);
+    std::unique_ptr<Packet> packet = close(executor, to);
     if (packet == nullptr) to.wanted = true;
     lock_.unlock();
     if (packet != nullptr) {
@@ -124,7 +129,7 @@ void Combiner::count_packet(const Packet& packet) {
 void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
   Lane& to = lane(executor);
   while (packet != nullptr) {
-    carrier_.carry(executor, packet->bytes.data(), packet->size);
+    carrier_.carry(packet->destination, packet->bytes.data(), packet->size);
     count_packet(*packet);
     packet->clear();
     std::unique_ptr<Packet> next;
@@ -132,7 +137,7 @@ void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
       const std::scoped_lock guard(lock_);
       spare_.push_back(std::move(packet));
       to.sending = false;
-      next = take_ready(to);
+      next = take_ready(executor, to);
     }
     packet = std::move(next);
     pending_.fetch_sub(1,
@@ -151,21 +156,23 @@ void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::by
   }
 }
 
-void Combiner::acknowledge(int executor, const std::byte* results, std::size_t n) {
+void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
+  const int executor = route(pe).executor;
   Lane& from = lane(executor);
   std::vector<Awaited> waiting;
   {
     const std::scoped_lock guard(lock_);
     waiting.swap(from.results[from.acked % kWindow]);
   }
-  settle(executor, waiting, results, n);
+  settle(pe, waiting, results, n);
   std::unique_ptr<Packet> next;
   {
     const std::scoped_lock guard(lock_);
     waiting.clear();
     waiting.swap(from.results[from.acked % kWindow]);  // its memory is used again
     ++from.acked;
-    next = take_ready(from);
+    from.astray = false;
+    next = take_ready(executor, from);
   }
   if (next != nullptr) transmit(executor, std::move(next));
   // Release: who sees 0 sees the results.  The last one is the last use of the channel.
@@ -183,7 +190,7 @@ void Combiner::want(int executor) {
   lock_.lock();
   Lane& to = lane(executor);
   to.wanted = to.open != nullptr;
-  std::unique_ptr<Packet> packet = take_ready(to);
+  std::unique_ptr<Packet> packet = take_ready(executor, to);
   lock_.unlock();
   if (packet != nullptr) transmit(executor, std::move(packet));
 }
@@ -201,7 +208,7 @@ void Combiner::flush(std::int64_t limit) {
     Lane& to = lane(oldest.executor);
     const bool valid = to.open != nullptr && to.closed == oldest.number;
     to.wanted |= valid;
-    std::unique_ptr<Packet> packet = valid ? close(to) : nullptr;
+    std::unique_ptr<Packet> packet = valid ? close(oldest.executor, to) : nullptr;
     lock_.unlock();
     if (packet != nullptr) transmit(oldest.executor, std::move(packet));
   }

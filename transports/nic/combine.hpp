@@ -60,6 +60,8 @@ class Carrier {
   virtual int me() const = 0;
   /// By PE; the array stays where it is.
   virtual const Route* routes() const = 0;
+  /// The PE at `place` of the node of `executor`; kReceiver: the executor.
+  virtual int at_place(int executor, unsigned place) const = 0;
   /// How many lanes there are.
   virtual std::size_t lanes() const = 0;
 
@@ -161,6 +163,7 @@ class Combiner : public Channel, private Issuer {
     bool sending = false;       // a thread is sending a packet: the next must stay behind it
     bool wanted = false;        // `open` is to leave as soon as it can
     bool watched = false;       // `open` is in held_
+    bool astray = false;  // the packet under way goes to another PE than the executor: nothing may follow
     std::array<std::vector<Awaited>, kWindow> results;
     std::atomic<std::uint32_t> pending{0};  // packets not acknowledged, the open one included
   };
@@ -177,7 +180,7 @@ class Combiner : public Channel, private Issuer {
   bool follows_direct() { return direct_fenced_.load(std::memory_order_relaxed) && still_follows_direct(); }
   bool still_follows_direct();
   void wait_for_fenced(int pe);
-  void acknowledge(int executor, const std::byte* results, std::size_t n) override;
+  void acknowledge(int pe, const std::byte* results, std::size_t n) override;
 
   // With the lock.  make_room() drops it for a moment, end() for good.
   //
@@ -205,8 +208,8 @@ class Combiner : public Channel, private Issuer {
   void open(Lane& lane);
   [[gnu::noinline]] void make_room(int executor, Lane& lane, std::size_t size);
   void hold(int executor, Lane& lane);
-  std::unique_ptr<Packet> close(Lane& lane);
-  std::unique_ptr<Packet> take_ready(Lane& lane);
+  std::unique_ptr<Packet> close(int executor, Lane& lane);
+  std::unique_ptr<Packet> take_ready(int executor, Lane& lane);
   // The first time that a lane is used after a fence, all it has precedes the fence.  Returns whether it is.
   bool note_fence(Lane& of) const {
     if (of.fences == fences_) [[likely]]

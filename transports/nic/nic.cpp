@@ -76,6 +76,9 @@ class NicNetwork final : public Network, public Carrier {
   int me() const override { return me_; }
   const Route* routes() const override { return routes_.data(); }
   std::size_t lanes() const override { return lanes_; }
+  int at_place(int executor, unsigned place) const override {
+    return place == kReceiver ? executor : members_[routes_[static_cast<std::size_t>(executor)].lane][place];
+  }
 
   // For the table.
   bool shares() const { return share_.active(); }
@@ -103,7 +106,8 @@ class NicNetwork final : public Network, public Carrier {
   std::size_t lanes_ = 0;
   Boards boards_;  // of this node; empty before join_node()
   Board* own_board_ = nullptr;
-  std::vector<int> peers_here_;  // PEs of this node, by place
+  std::vector<std::vector<int>> members_;  // PEs by lane and place, where a lane is a node
+  std::vector<int> peers_here_;            // PEs of this node, by place
   MessageSink sink_;
   Channel* wire_ = nullptr;  // packets and replies of all channels
   int me_ = -1;
@@ -154,7 +158,10 @@ void NicNetwork::join_node(const NodeMap& map) {
     routes_[static_cast<std::size_t>(pe)] = {executor, executor == pe ? kReceiver : peer.place,
                                              static_cast<unsigned>(peer.node)};
   }
-  if (fit) lanes_ = map.members.size();
+  if (fit) {
+    lanes_ = map.members.size();
+    members_ = map.members;
+  }
   agent_.add_node(map.segments);
   for (std::byte* board : map.boards) boards_.push_back(reinterpret_cast<Board*>(board));
   own_board_ = boards_[place];

@@ -140,6 +140,7 @@ struct Packet {
   std::uint64_t last = 0;  // word of the last record if others may be combined with it, else 0
   std::uint64_t put_bytes = 0;
   std::vector<Awaited> results;
+  int destination = -1;  // PE
 
   bool has_room(std::size_t record) const { return size + record <= kMaxMessage; }
 
@@ -200,6 +201,13 @@ struct Packet {
     ++puts;
     put_bytes += n;
     last = 0;
+  }
+
+  /// Place of the target of the first record.
+  unsigned first_place() const {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + sizeof(PacketHead), sizeof word);
+    return decode(word).place;
   }
 
   /// Writes the head: the packet is ready to leave.
