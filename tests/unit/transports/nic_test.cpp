@@ -36,7 +36,8 @@ LoopJob::Wrap behind_nic(std::uint64_t seed, AmoMode mode = AmoMode::offload) {
 // PEs side by side on nodes of `per_node`.
 class Node {
  public:
-  Node(LoopJob& job, std::size_t per_node) : boards_(job.pes.size()) {
+  Node(LoopJob& job, std::size_t per_node) {
+    boards_ = std::vector<Board>(job.pes.size());
     NodeMap map;
     for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
       if (pe % per_node == 0) map.members.emplace_back();
@@ -59,7 +60,7 @@ class Node {
   struct Board {
     alignas(64) std::byte bytes[kBoardBytes] = {};
   };
-  std::vector<Board> boards_;
+  inline static std::vector<Board> boards_;  // until the next job: a job polls until it is gone
 };
 
 // What the agents of a job do.
