@@ -189,7 +189,7 @@ void NicNetwork::nudge_sleepers() {
   // Pairs with the one in begin_sleep(): either this sees that the PE sleeps, or it sees what was stored.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const unsigned place : agent_.touched()) {
-    if (boards_[place]->sleepers.load(std::memory_order_relaxed) != 0)
+    if (boards_[place] != own_board_ && boards_[place]->sleepers.load(std::memory_order_relaxed) != 0)
       wire_->ops->send(wire_, peers_here_[place], kNudgeId, nullptr, 0);
   }
 }
