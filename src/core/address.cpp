@@ -17,9 +17,7 @@ void* pointer(std::uintptr_t address) { return reinterpret_cast<void*>(address);
 
 // A peer whose executable lays out variables otherwise has no object at the same place.
 void check_statics_of(Call call, const char* argument, const void* address, int pe) {
-  const PeRecord& mine = rt.memory->record(rt.me);
-  const PeRecord& theirs = rt.memory->record(pe);
-  if (mine.static_size == theirs.static_size && mine.static_layout == theirs.static_layout) return;
+  if (same_statics(rt.memory->record(rt.me), rt.memory->record(pe))) return;
   fatal(
       "%s: %s %p is a global or static variable, and PE %d runs another executable, which lays them out "
       "differently; use memory from shmem_malloc between different programs",

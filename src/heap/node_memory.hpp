@@ -33,6 +33,11 @@ struct PeRecord {
   std::uint64_t heap_size;      ///< bytes of p's heap segment
 };
 
+/// Whether the same address is the same variable in both PEs' executables.
+inline bool same_statics(const PeRecord& a, const PeRecord& b) {
+  return a.static_size == b.static_size && a.static_layout == b.static_layout;
+}
+
 /// A PE's own part of the control block.  The flags lie on lines of their own: each is written by one PE and
 /// polled by others.
 struct alignas(kCacheLine) PeSlot {

@@ -79,16 +79,12 @@ void fill_deltas() {
   heap_deltas.assign(size, kNoMapping);
   static_deltas.assign(size, kNoMapping);
   const PeRecord& mine = memory.record(job.rank);
-  for (int pe = 0; pe < job.size; ++pe) {
-    const PeRecord& theirs = memory.record(pe);
-    rt.same_statics &= theirs.static_size == mine.static_size && theirs.static_layout == mine.static_layout;
-  }
+  for (int pe = 0; pe < job.size; ++pe) rt.same_statics &= same_statics(memory.record(pe), mine);
   for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
     const auto index = static_cast<int>(i);
     const auto rank = static_cast<std::size_t>(job.node_ranks[i]);
     heap_deltas[rank] = memory.heap(index) - memory.heap(rt.node_index);
-    const PeRecord& theirs = memory.record(job.node_ranks[i]);
-    if (theirs.static_size != mine.static_size || theirs.static_layout != mine.static_layout) continue;
+    if (!same_statics(memory.record(job.node_ranks[i]), mine)) continue;
     static_deltas[rank] = memory.statics(index) - reinterpret_cast<std::byte*>(memory.own_statics().base);
   }
   static_deltas[static_cast<std::size_t>(job.rank)] = 0;
