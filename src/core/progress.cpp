@@ -105,8 +105,7 @@ bool Progress::poll() {
   return worked;
 }
 
-void Progress::look_after_posts(bool at_clock) {
-  if (!at_clock) return rouse();
+void Progress::poll_now_and_then() {
   const std::int64_t now = Clock::now().time_since_epoch().count();
   if (now - last_poll_.load(std::memory_order_relaxed) > kPostPeriod) {
     last_poll_.store(now, std::memory_order_relaxed);
@@ -117,9 +116,7 @@ void Progress::look_after_posts(bool at_clock) {
   }
 }
 
-// Wakes the agent for what only a poll can finish.
-void Progress::rouse() {
-  if (!network_.needs_poll()) return;
+void Progress::rouse_agent() {
   // Pairs with the fence in block_agent(): either it sees what was posted, or this sees it asleep.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_relaxed)) return wake();

@@ -62,8 +62,9 @@ class Progress {
     // Reading the clock costs as much as packing an operation.  Lost counts of other threads do no harm.
     const unsigned posts = posts_.load(std::memory_order_relaxed) + 1;
     posts_.store(posts, std::memory_order_relaxed);
-    if (posts % kPostsPerLook == 0 || network_.needs_poll()) [[unlikely]]
-      look_after_posts(posts % kPostsPerLook == 0);
+    if (posts % kPostsPerLook == 0) [[unlikely]]
+      return poll_now_and_then();
+    rouse();
   }
 
   /// An application thread that polls keeps the agent off while this lives.  Cheap: the agent looks now and
@@ -103,13 +104,18 @@ class Progress {
  private:
   friend class Gate;
   static constexpr unsigned kPostsPerLook = 16;  // at the clock
-  void look_after_posts(bool at_clock);
+  void poll_now_and_then();
   void run();
   bool gated();
   void block_agent();
   void wait_for_descriptor(int fd, long microseconds);
   void wake();
-  void rouse();
+  // Wakes the agent for what only a poll can finish.
+  void rouse() {
+    if (network_.needs_poll()) [[unlikely]]
+      rouse_agent();
+  }
+  void rouse_agent();
   void touch() { entered_.store(entered_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   Network& network_;
