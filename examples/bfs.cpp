@@ -13,27 +13,11 @@
 #include <cstdlib>
 #include <vector>
 
-using Word = std::uint64_t;
+#include "kronecker.hpp"
+
 using Graph = std::vector<std::vector<Word>>;  // the neighbours of each of my vertices
 static constexpr Word kNone = Word{1} << 60;   // far from all levels
 static Word tally[4], total[4];  // vertices of this level, vertices claimed, edges followed, mistakes
-
-static Word mix(Word z) {  // splitmix64
-  z = (z + 0x9e3779b97f4a7c15U) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
-// Edge e depends on nothing but e.  Each bit picks a quarter of the matrix, by chances of 57, 19, 19 and 5 %.
-static std::pair<Word, Word> edge(int scale, Word e) {
-  Word u = 0, v = 0;
-  for (Word bit = 0; bit < Word(scale); ++bit) {
-    const Word chance = mix(mix(e) + bit) % 100;
-    u = u << 1 | (chance >= 76), v = v << 1 | ((chance >= 57 && chance < 76) || chance >= 95);
-  }
-  const Word mask = (Word{1} << scale) - 1, odd = 0x9e3779b97f4a7c15U;  // scatters the popular vertices
-  return {u * odd & mask, v * odd & mask};
-}
 
 // Edges join vertices at most one level apart, or out of reach; a parent is a neighbour of the level before.
 static Word mistakes(const Graph& graph, const Word* parent, const Word* levels) {

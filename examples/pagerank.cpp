@@ -12,27 +12,11 @@
 #include <cstdlib>
 #include <vector>
 
-using Word = std::uint64_t;
+#include "kronecker.hpp"
+
 using Graph = std::vector<std::vector<Word>>;  // the neighbours of each vertex that a PE has
 static constexpr Word kOne = Word{1} << 60, kSteps = 10;
 static Word mine[3], all[3];  // rank of vertices without neighbours, which all vertices get; edges; mistakes
-
-static Word mix(Word z) {  // splitmix64
-  z = (z + 0x9e3779b97f4a7c15U) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
-// Edge e depends on nothing but e.  Each bit picks a quarter of the matrix, by chances of 57, 19, 19 and 5 %.
-static std::pair<Word, Word> edge(Word scale, Word e) {
-  Word u = 0, v = 0;
-  for (Word bit = 0; bit < scale; ++bit) {
-    const Word chance = mix(mix(e) + bit) % 100;
-    u = u << 1 | (chance >= 76), v = v << 1 | ((chance >= 57 && chance < 76) || chance >= 95);
-  }
-  const Word mask = (Word{1} << scale) - 1, odd = 0x9e3779b97f4a7c15U;  // scatters the popular vertices
-  return {u * odd & mask, v * odd & mask};
-}
 
 // The part of the graph that PE `me` of n has.
 static Graph part(Word scale, Word edges, Word me, Word n) {
