@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <chrono>
-#include <mutex>
 
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
@@ -68,13 +67,13 @@ void Combiner::hold(int executor, Lane& to) {
 
 // Takes the open packet out of the lane, if it may leave now; pass it to transmit().
 std::unique_ptr<Packet> Combiner::close(int executor, Lane& of) {
-  if (of.open == nullptr || of.sending || of.astray || of.closed - of.acked == kWindow) return nullptr;
+  if (of.open == nullptr || of.sending || of.astray >= 0 || of.closed - of.acked == kWindow) return nullptr;
   of.sending = true;
   // One that is alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   // What follows it waits for the answer: two PEs that execute keep no order.
   const bool alone = of.open->records == 1 && of.closed == of.acked;
   of.open->destination = alone ? carrier_.at_place(executor, of.open->first_place()) : executor;
-  of.astray = of.open->destination != executor;
+  if (of.open->destination != executor) of.astray = of.open->destination;
   of.wanted = of.watched = false;
   of.open->finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), of.open->results.size());
   of.results[of.closed % kWindow].swap(of.open->results);
@@ -107,9 +106,9 @@ void Combiner::make_room(int executor, Lane& to, std::size_t size) {
 // Waits a little for the executor to apply packets.
 void Combiner::pause(int executor, WaitWatch& watch) {
   if (carrier_.progress()) return;
-  watch.look(WaitReason([executor](WaitRecord& record) {
-    describe_wait(record, "an operation on another node", executor, "for PE %d to apply what was sent before",
-                  executor);
+  watch.look(WaitReason([this, executor](WaitRecord& record) {
+    const int pe = waits_for(executor);
+    describe_wait(record, "an operation on another node", pe, "for PE %d to apply what was sent before", pe);
   }));
   sched_yield();
 }
@@ -171,7 +170,7 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
     waiting.clear();
     waiting.swap(from.results[from.acked % kWindow]);  // its memory is used again
     ++from.acked;
-    from.astray = false;
+    from.astray = -1;
     next = take_ready(executor, from);
   }
   if (next != nullptr) transmit(executor, std::move(next));

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/spin.hpp"
@@ -106,6 +107,13 @@ class Combiner : public Channel, private Issuer {
   /// Whether nothing that a packet to `pe` would have to stay behind is under way.
   bool fresh(int pe) const { return lane_to(pe).pending.load(std::memory_order_acquire) == 0; }
 
+  /// The PE that must act before what is pending towards the node of `pe` is complete.
+  int waits_for(int pe) const {
+    const std::scoped_lock guard(lock_);
+    const int astray = lane_to(pe).astray;
+    return astray >= 0 ? astray : route(pe).executor;
+  }
+
   /// Packs one operation; waits for room.  n <= kLargestPut.
   void put(int pe, RemoteAddress to, const void* source, std::size_t n);
   /// An atomic whose old value goes to `result`.
@@ -163,7 +171,7 @@ class Combiner : public Channel, private Issuer {
     bool sending = false;       // a thread is sending a packet: the next must stay behind it
     bool wanted = false;        // `open` is to leave as soon as it can
     bool watched = false;       // `open` is in held_
-    bool astray = false;  // the packet under way goes to another PE than the executor: nothing may follow
+    int astray = -1;  // the one packet under way goes to this PE, not to the executor: none may follow
     std::array<std::vector<Awaited>, kWindow> results;
     std::atomic<std::uint32_t> pending{0};  // packets not acknowledged, the open one included
   };
@@ -231,7 +239,7 @@ class Combiner : public Channel, private Issuer {
   Channel* const inner_;
   const int me_;
   const Route* const routes_;
-  SpinLock lock_;
+  mutable SpinLock lock_;
   std::unique_ptr<Lane[]> lanes_;
   std::vector<std::unique_ptr<Packet>> spare_;
   std::deque<Held> held_;

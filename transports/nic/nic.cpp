@@ -77,7 +77,8 @@ class NicNetwork final : public Network, public Carrier {
   const Route* routes() const override { return routes_.data(); }
   std::size_t lanes() const override { return lanes_; }
   int at_place(int executor, unsigned place) const override {
-    return place == kReceiver ? executor : members_[routes_[static_cast<std::size_t>(executor)].lane][place];
+    if (place == kReceiver) return executor;
+    return map_.members[static_cast<std::size_t>(map_.peers[static_cast<std::size_t>(executor)].node)][place];
   }
 
   // For the table.
@@ -86,7 +87,7 @@ class NicNetwork final : public Network, public Carrier {
   AmoMode mode() const { return mode_; }
   Packing packing() const { return mode_ == AmoMode::offload ? Packing::atomics : Packing::nothing; }
   int waits_for(const Combiner& channel, int pe) const {
-    if (!channel.fresh(pe)) return routes_[static_cast<std::size_t>(pe)].executor;
+    if (!channel.fresh(pe)) return channel.waits_for(pe);
     return share_.active() && share_.waits_for_node_of(pe) ? share_.executor_for(pe) : pe;
   }
   const Network& inner() const { return *inner_; }
@@ -102,12 +103,12 @@ class NicNetwork final : public Network, public Carrier {
   const bool may_share_;
   Agent agent_;
   Share share_;
+  NodeMap map_;
   std::vector<Route> routes_;  // by PE
   std::size_t lanes_ = 0;
   Boards boards_;  // of this node; empty before join_node()
   Board* own_board_ = nullptr;
-  std::vector<std::vector<int>> members_;  // PEs by lane and place, where a lane is a node
-  std::vector<int> peers_here_;            // PEs of this node, by place
+  const int* peers_here_ = nullptr;  // PEs of this node, by place
   MessageSink sink_;
   Channel* wire_ = nullptr;  // packets and replies of all channels
   int me_ = -1;
@@ -148,7 +149,8 @@ Status NicNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink s
 
 // PEs of one place serve each other: so each PE has one connection to a node, and each executes its share.
 void NicNetwork::join_node(const NodeMap& map) {
-  const unsigned place = map.peers[static_cast<std::size_t>(me_)].place;
+  map_ = map;
+  const auto& [my_node, place] = map_.peers[static_cast<std::size_t>(me_)];
   // Where a node has more PEs than a record can tell apart, each PE executes what is for itself.
   const bool fit = std::ranges::all_of(map.members, [](const auto& node) { return node.size() < kReceiver; });
   for (int pe = 0; pe < npes_ && fit; ++pe) {
@@ -158,15 +160,12 @@ void NicNetwork::join_node(const NodeMap& map) {
     routes_[static_cast<std::size_t>(pe)] = {executor, executor == pe ? kReceiver : peer.place,
                                              static_cast<unsigned>(peer.node)};
   }
-  if (fit) {
-    lanes_ = map.members.size();
-    members_ = map.members;
-  }
+  if (fit) lanes_ = map.members.size();
   agent_.add_node(map.segments);
   for (std::byte* board : map.boards) boards_.push_back(reinterpret_cast<Board*>(board));
   own_board_ = boards_[place];
-  peers_here_ = map.members[static_cast<std::size_t>(map.peers[static_cast<std::size_t>(me_)].node)];
-  if (fit && may_share_ && mode_ == AmoMode::offload && boards_.size() > 1) share_.join_node(map, boards_);
+  peers_here_ = map_.members[static_cast<std::size_t>(my_node)].data();
+  if (fit && may_share_ && mode_ == AmoMode::offload && boards_.size() > 1) share_.join_node(map_, boards_);
 }
 
 void NicNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
@@ -281,6 +280,13 @@ std::uint64_t bits(const void* operand, AtomicType type) {
   return value;
 }
 
+// As many as the operation has, others 0.
+struct Operands {
+  std::uint64_t value, compare;
+  Operands(AtomicOp op, AtomicType type, const void* v, const void* c)
+      : value(operands_of(op) > 0 ? bits(v, type) : 0), compare(operands_of(op) > 1 ? bits(c, type) : 0) {}
+};
+
 // An atomic that is not to be packed.  Returns false if it must be: the inner network does not support it.
 [[gnu::noinline]] bool go_direct(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                  const void* value, const void* compare, void* fetch,
@@ -303,20 +309,18 @@ std::uint64_t bits(const void* operand, AtomicType type) {
 [[gnu::noinline]] void fetch_and_wait(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op,
                                       AtomicType type, const void* value, const void* compare,
                                       const Awaited& result) {
-  const std::uint64_t operand = operands_of(op) > 0 ? bits(value, type) : 0;
-  const std::uint64_t expected = operands_of(op) > 1 ? bits(compare, type) : 0;
+  const Operands given(op, type, value, compare);
   if (channel->nic().shares() && channel->fresh(pe) &&
-      channel->nic().share().request(*channel, pe, at, op, type, operand, expected, result))
+      channel->nic().share().request(*channel, pe, at, op, type, given.value, given.compare, result))
     return;
-  channel->fetch(pe, at, op, type, operand, expected, result);
+  channel->fetch(pe, at, op, type, given.value, given.compare, result);
   channel->flush_to(pe);
 }
 
 [[gnu::noinline]] void start_fetch(NicChannel* channel, int pe, RemoteAddress at, AtomicOp op,
                                    AtomicType type, const void* value, const void* compare, void* fetch) {
-  const std::uint64_t operand = operands_of(op) > 0 ? bits(value, type) : 0;
-  const std::uint64_t expected = operands_of(op) > 1 ? bits(compare, type) : 0;
-  channel->fetch(pe, at, op, type, operand, expected, {fetch, nullptr, atomic_size(type)});
+  const Operands given(op, type, value, compare);
+  channel->fetch(pe, at, op, type, given.value, given.compare, {fetch, nullptr, atomic_size(type)});
 }
 
 // What is not to be packed, or is waited for.

@@ -11,13 +11,12 @@
 namespace shm::nic {
 
 void Share::join_node(const NodeMap& map, const Boards& boards) {
-  peers_ = map.peers;
-  members_ = map.members;
+  map_ = &map;
   boards_ = boards;
-  const NodeMap::Peer& me = peers_[static_cast<std::size_t>(carrier_.me())];
+  const NodeMap::Peer& me = peer(carrier_.me());
   node_ = me.node;
   own_ = boards_[me.place];
-  targets_ = std::make_unique<Target[]>(members_.size());
+  targets_ = std::make_unique<Target[]>(map.members.size());
 }
 
 Sender& Share::sender_for(int node) const {
@@ -27,13 +26,19 @@ Sender& Share::sender_for(int node) const {
 
 // The deputy of `node` for ours.
 int Share::executor_on(int node) const {
-  const std::vector<int>& there = members_[static_cast<std::size_t>(node)];
+  const std::vector<int>& there = members(node);
   return there[static_cast<std::size_t>(node_) % there.size()];
 }
 
-int Share::target_of(int node, std::uint64_t word) const {
-  return members_[static_cast<std::size_t>(node)][decode(word).place];
+// Whom this PE has sent to, or whom the sender of its request probably has.
+int Share::executor_for(int pe) const {
+  const int node = peer(pe).node;
+  const int destination =
+      targets_[static_cast<std::size_t>(node)].destination.load(std::memory_order_relaxed);
+  return destination >= 0 ? destination : executor_on(node);
 }
+
+int Share::target_of(int node, std::uint64_t word) const { return members(node)[decode(word).place]; }
 
 // Whether our deputy for `node` is about to send, or has under way, something of its own there.
 bool Share::left_to_deputy(int node) const {
@@ -49,9 +54,9 @@ bool Share::left_to_deputy(int node) const {
 
 bool Share::request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {
-  const NodeMap::Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  const auto& [node, place] = peer(pe);
   const std::int64_t now = clock_now();
-  if (now < target(peer.node).alone_until.load(std::memory_order_relaxed)) return false;
+  if (now < target(node).alone_until.load(std::memory_order_relaxed)) return false;
   std::uint32_t used = used_.load(std::memory_order_relaxed);
   unsigned index;
   do {
@@ -61,8 +66,8 @@ bool Share::request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op, At
   Slot& slot = own_->slots[index];
   // Release: a sender that has seen the bit of the slot's last request, and then sees this node, sees that
   // bit cleared, unless it is set again for this request (take_from()).
-  slot.node.store(peer.node, std::memory_order_release);
-  slot.word = encode({at.offset, peer.place, at.segment, type, code_of(op), true, false});
+  slot.node.store(node, std::memory_order_release);
+  slot.word = encode({at.offset, place, at.segment, type, code_of(op), true, false});
   slot.value = value;
   slot.compare = compare;
   slot.done.store(0, std::memory_order_relaxed);
@@ -70,11 +75,12 @@ bool Share::request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op, At
   // Release: whoever sees the bit sees the request.
   own_->posted.fetch_or(1u << index, std::memory_order_release);
   own_->waiting.fetch_or(1u << index, std::memory_order_release);
-  send(peer.node);
+  send(node);
   return true;
 }
 
 bool Share::advance() {
+  if (own_->waiting.load(std::memory_order_relaxed) == 0) return false;
   if (!taking_.try_lock()) return false;  // another thread is at it, and takes what is ours too
   std::array<int, Board::kSlots> to_send;
   std::array<Lone, Board::kSlots> lone;
@@ -108,8 +114,7 @@ bool Share::advance() {
 
 bool Share::waits_for_node_of(int pe) const {
   for (std::uint32_t left = own_->waiting.load(std::memory_order_acquire); left != 0; left &= left - 1) {
-    if (own_->slots[std::countr_zero(left)].node.load(std::memory_order_relaxed) ==
-        peers_[static_cast<std::size_t>(pe)].node)
+    if (own_->slots[std::countr_zero(left)].node.load(std::memory_order_relaxed) == peer(pe).node)
       return true;
   }
   return false;
@@ -161,6 +166,7 @@ bool Share::send(int node) {
   // One alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   const Slot& first = *target(node).under_way.front();
   const int executor = packet.records > 1 ? executor_on(node) : target_of(node, first.word);
+  target(node).destination.store(executor, std::memory_order_relaxed);
   carrier_.carry(executor, packet.bytes.data(), packet.size);  // from here on acknowledge() may run
   return true;
 }
@@ -202,7 +208,7 @@ void Share::take_from(Board& board, int node, Packet& packet, std::vector<Slot*>
 }
 
 void Share::acknowledge(int pe, const std::byte* results, std::size_t n) {
-  const int node = peers_[static_cast<std::size_t>(pe)].node;
+  const int node = peer(pe).node;
   const std::vector<Slot*>& taken = target(node).under_way;
   if (taken.size() * 8 != n)
     fatal("internal error: PE %d answered %zu bytes to %zu atomics", pe, n, taken.size());
@@ -210,6 +216,7 @@ void Share::acknowledge(int pe, const std::byte* results, std::size_t n) {
     std::memcpy(&taken[i]->old, results + 8 * i, 8);
     taken[i]->done.store(1, std::memory_order_release);
   }
+  target(node).destination.store(-1, std::memory_order_relaxed);
   sender_for(node).busy.store(0, std::memory_order_release);
 }
 

@@ -38,7 +38,7 @@ class Share final : private Issuer {
  public:
   explicit Share(Carrier& carrier) : carrier_(carrier) {}
 
-  /// Before the first request.
+  /// Before the first request.  The map stays where it is.
   void join_node(const NodeMap& map, const Boards& boards);
 
   /// Whether there is a PE to share with.
@@ -52,7 +52,7 @@ class Share final : private Issuer {
 
   /// Whether a thread of this PE waits for an answer from the node of `pe`; then, who executes there.
   bool waits_for_node_of(int pe) const;
-  int executor_for(int pe) const { return executor_on(peers_[static_cast<std::size_t>(pe)].node); }
+  int executor_for(int pe) const;
 
   /// Takes results, and sends what this PE has still posted.  Returns whether there was a result.
   bool advance();
@@ -75,8 +75,11 @@ class Share final : private Issuer {
   struct Target {
     std::vector<Slot*> under_way;  // belongs to who has the sender's place
     std::atomic<std::int64_t> alone_until{0};
+    std::atomic<int> destination{-1};  // of what this PE has under way there
   };
 
+  const NodeMap::Peer& peer(int pe) const { return map_->peers[static_cast<std::size_t>(pe)]; }
+  const std::vector<int>& members(int node) const { return map_->members[static_cast<std::size_t>(node)]; }
   Sender& sender_for(int node) const;
   Target& target(int node) { return targets_[static_cast<std::size_t>(node)]; }
   int executor_on(int node) const;
@@ -91,8 +94,7 @@ class Share final : private Issuer {
   void acknowledge(int pe, const std::byte* results, std::size_t n) override;
 
   Carrier& carrier_;
-  std::vector<NodeMap::Peer> peers_;
-  std::vector<std::vector<int>> members_;
+  const NodeMap* map_ = nullptr;
   int node_ = 0;  // of this PE
   Boards boards_;
   Board* own_ = nullptr;

@@ -369,6 +369,35 @@ TEST(Nic, APeThatSleepsIsWokenByItsNeighbour) {
   EXPECT_EQ(job.pes[3].heap[0], 4u);
 }
 
+// Reports of waits name who must act: the target of an atomic that is alone, else the PE that executes.
+TEST(Nic, KnowsWhichPeMustAct) {
+  LoopJob job(4, 8, ignore, behind_nic(0));
+  const Node nodes(job, 2);
+  LoopPe& pe = job.pes[0];
+  const auto add = [&](int to) {
+    const std::uint64_t one = 1;
+    pe.ops().amo(pe.channel, to, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+                 nullptr);
+  };
+  const auto actor = [&](int to) { return pe.ops().waits_for(pe.channel, to); };
+  EXPECT_EQ(actor(3), 3);
+  add(3);
+  EXPECT_EQ(actor(3), 3);
+  add(3);
+  add(2);
+  while (pe.ops().waits_for(pe.channel, 3) == 3) {
+    for (const std::size_t of : {0, 3}) job.pes[of].net->poll();
+  }
+  EXPECT_EQ(actor(3), 2);  // PE 2 executes what is in one packet for both
+  job.quiet(pe);
+  std::uint64_t old = 0;
+  const std::uint64_t one = 1;
+  Completion done;
+  pe.ops().amo(pe.channel, 3, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, &old, &done);
+  EXPECT_EQ(actor(3), 3);  // a shared request that is alone
+  while (!done.done()) job.poll_all();
+}
+
 // A lone atomic does not wait for company, and what is issued while it is under way leaves with the answer.
 TEST(Nic, ALoneAtomicLeavesAtOnce) {
   LoopJob job(2, 8, ignore, behind_nic(0));
