@@ -14,8 +14,7 @@ constexpr const char* target_name() {
   return op == AtomicOp::fetch ? "source" : "dest";
 }
 
-// Starts what needs no waiting.  Packed atomics take 20 ns in all: to look for what is rare would be half of
-// it.
+// Starts what needs no waiting.  A stream of packed atomics shall not pay for looking for what is rare.
 [[gnu::always_inline]] inline void start_amo(Context& context, RemoteAddress at, AtomicOp op, AtomicType type,
                                              const void* value, const void* compare, void* fetch, int pe) {
   context.channel->ops->amo(context.channel, pe, at, op, type, value, compare, fetch, nullptr);

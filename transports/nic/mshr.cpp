@@ -11,13 +11,9 @@
 namespace shm::nic {
 namespace {
 
-// The operation mapping table: what a wire operation is on this CPU.
-struct Mapping {
-  // On memory, as one instruction or a compare-and-swap loop.
-  void (*apply)(void* at, const void* value, const void* compare, void* old);
-  // On a copy of the word, in 8 bytes.
-  std::uint64_t (*next)(std::uint64_t before, std::uint64_t value, std::uint64_t compare);
-};
+// The operation mapping table: what a wire operation is on this CPU, on a copy of the word, in 8 bytes.  On
+// memory it is atomic_apply().
+using Next = std::uint64_t (*)(std::uint64_t before, std::uint64_t value, std::uint64_t compare);
 
 template <class T>
 T narrow(std::uint64_t bits) {
@@ -35,29 +31,25 @@ std::uint64_t next_bits(std::uint64_t before, std::uint64_t value, std::uint64_t
 }
 
 template <AtomicOp op, class T>
-constexpr Mapping mapping() {
+constexpr Next next_of() {
   if constexpr (is_defined(op, atomic_type<T>())) {
-    return {detail::apply_erased<op, T>, next_bits<op, T>};
+    return next_bits<op, T>;
   } else {
-    return {nullptr, nullptr};
+    return nullptr;
   }
 }
 
-using Row = std::array<Mapping, kAtomicTypes>;  // in the order of AtomicType
+using Row = std::array<Next, kAtomicTypes>;  // in the order of AtomicType
 template <AtomicOp op>
 constexpr Row row() {
-  return {mapping<op, std::int32_t>(),  mapping<op, std::int64_t>(), mapping<op, std::uint32_t>(),
-          mapping<op, std::uint64_t>(), mapping<op, float>(),        mapping<op, double>()};
+  return {next_of<op, std::int32_t>(),  next_of<op, std::int64_t>(), next_of<op, std::uint32_t>(),
+          next_of<op, std::uint64_t>(), next_of<op, float>(),        next_of<op, double>()};
 }
 
 using enum AtomicOp;
 constexpr std::array<Row, kAtomicOps> kMappings = {
     row<fetch>(),   row<set>(),    row<swap>(),    row<compare_swap>(), row<add>(),
     row<bit_and>(), row<bit_or>(), row<bit_xor>(), row<min>(),          row<max>()};
-
-const Mapping& mapping_of(AtomicOp op, AtomicType type) {
-  return kMappings[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
-}
 
 constexpr std::size_t kCell = 4;
 constexpr std::size_t kCells = 16;
@@ -188,7 +180,7 @@ void MshrFile::execute(const Entry& entry) {
 
 void MshrFile::execute_alone(std::byte* line, const Sub& sub) {
   const std::byte* compare = sub.op == AtomicOp::compare_swap ? sub.operands + 8 : nullptr;
-  mapping_of(sub.op, sub.type).apply(line + sub.cell * kCell, sub.operands, compare, sub.old);
+  atomic_apply(sub.op, sub.type, line + sub.cell * kCell, sub.operands, compare, sub.old);
 }
 
 // In runs of atomics that agree on the widths of the words that they share: nearly always one run.
@@ -208,7 +200,8 @@ void MshrFile::execute_together(const Entry& entry) {
     if (sub.op != AtomicOp::fetch) {
       std::uint64_t operands[2] = {};
       std::memcpy(operands, sub.operands, 8 * operands_of(sub.op));
-      word = mapping_of(sub.op, sub.type).next(word, operands[0], operands[1]);
+      word = kMappings[static_cast<std::size_t>(sub.op)][static_cast<std::size_t>(sub.type)](
+          word, operands[0], operands[1]);
     }
     at = sub.next;
   }
