@@ -4,6 +4,7 @@
 
 #include "api/define.hpp"
 #include "coll/barrier.hpp"
+#include "coll/memory.hpp"
 
 namespace {
 
@@ -55,6 +56,7 @@ void pshmem_barrier_all(void) {
   shm::check_started(call);
   shm::quiet(rt.world_context, call);
   shm::sync_world(call);
+  shm::map_ahead();
 }
 
 void pshmem_sync_all(void) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/fatal.hpp"
 #include "coll/barrier.hpp"
@@ -10,6 +11,7 @@
 #include "core/order.hpp"
 #include "core/remote.hpp"
 #include "heap/heap.hpp"
+#include "heap/node_memory.hpp"
 
 namespace shm {
 namespace {
@@ -18,6 +20,15 @@ constexpr std::size_t kNaturalAlignment = 16;  // of max_align_t
 
 // Collective allocations so far; picks which of the two words of PE 0 is in use.
 std::uint64_t turn = 0;
+
+struct NewBlock {
+  std::size_t offset, size;  // in a PE's segment
+  int barriers_left;
+};
+std::vector<NewBlock> new_blocks;
+constexpr int kBarriersToFill = 4;  // a block that is not filled after as many barriers is left alone
+constexpr std::size_t kSmallestAhead = std::size_t{64} << 10;
+constexpr std::size_t kLargestAhead = std::size_t{256} << 20;  // bytes for a block: 0.5 MiB of page tables
 
 std::byte* heap_start() { return reinterpret_cast<std::byte*>(rt.heap.base); }
 
@@ -54,6 +65,13 @@ std::size_t offset_of(Call call, const void* block) {
   return static_cast<std::size_t>(at - heap_start());
 }
 
+void note_new_block(const std::byte* block, std::size_t size) {
+  if (rt.node_ranks.size() < 2 || size < kSmallestAhead) return;
+  const auto offset = static_cast<std::size_t>(block - rt.memory->heap(rt.node_index));
+  new_blocks.push_back({offset, size, kBarriersToFill});
+  have_new_blocks = true;
+}
+
 constexpr const char* kNotABlock =
     "%s: ptr %p is not the start of an allocated block; has it been freed before?";
 
@@ -70,6 +88,7 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero) {
     return Allocation{size, offset.value_or(kNoBlock), 0};
   });
   void* block = block_at(decided.offset);
+  if (block != nullptr) note_new_block(static_cast<std::byte*>(block), size);
   if (zero && block != nullptr) {
     std::memset(block, 0, size);
     sync_world(call);  // a peer may write as soon as its own call has returned
@@ -114,6 +133,18 @@ void release(Call call, void* block) {
   if (rt.me != 0) return;
   if (!rt.allocator->size_at(offset)) fatal(kNotABlock, call.name, block);
   rt.allocator->release(offset);
+}
+
+bool have_new_blocks = false;
+
+void map_filled_blocks() {
+  const std::size_t peers = rt.node_ranks.size() - 1;
+  std::erase_if(new_blocks, [peers](NewBlock& block) {
+    return rt.memory->map_touched(block.offset, block.size, kLargestAhead) >=
+               std::min(block.size * peers, kLargestAhead) ||
+           --block.barriers_left == 0;
+  });
+  have_new_blocks = !new_blocks.empty();
 }
 
 }  // namespace shm

@@ -12,4 +12,14 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero);
 void* reallocate(Call call, void* block, std::size_t size);
 void release(Call call, void* block);
 
+/// Blocks allocated and not looked at by map_filled_blocks() yet.
+extern bool have_new_blocks;
+void map_filled_blocks();
+
+/// After a barrier of the world: maps what the node's PEs have put into blocks that are new.
+inline void map_ahead() {
+  if (have_new_blocks) [[unlikely]]
+    map_filled_blocks();
+}
+
 }  // namespace shm

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -160,10 +161,36 @@ Status NodeMemory::wait_for_all() {
                        std::to_string(steps_) + " within SHMEM_INIT_TIMEOUT");
 }
 
+std::size_t NodeMemory::heap_at(int index) const {
+  return control_bytes() + shape_.heap_stride * static_cast<std::size_t>(index);
+}
+
+std::size_t NodeMemory::map_touched(std::size_t offset, std::size_t size, std::size_t limit) const {
+  std::size_t mapped = 0;
+  for (int i = 0; i < group_.size; ++i) {
+    if (i == group_.index) continue;
+    const std::size_t heap = heap_at(i);
+    const std::size_t end = heap + offset + size;
+    std::size_t at = heap + offset;
+    while (at < end && mapped < limit) {
+      const off_t data = lseek(file_, static_cast<off_t>(at), SEEK_DATA);
+      if (data < 0 || static_cast<std::size_t>(data) >= end) break;
+      const off_t hole = lseek(file_, data, SEEK_HOLE);
+      if (hole < 0) break;
+      at = std::min(static_cast<std::size_t>(hole), end);
+      const std::size_t from = static_cast<std::size_t>(data) / kPage * kPage;
+      const std::size_t bytes = std::min(at - from, limit - mapped);
+      // To read: the kernel maps several pages for one fault then, and writable, as the mapping is.
+      if (madvise(heaps_ + (from - control_bytes()), bytes, MADV_POPULATE_READ) != 0) return mapped;
+      mapped += bytes;
+    }
+  }
+  return mapped;
+}
+
 void NodeMemory::discard_heap(std::size_t from) const {
-  const std::size_t at = control_bytes() + shape_.heap_stride * static_cast<std::size_t>(group_.index) + from;
-  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
-            static_cast<off_t>(shape_.heap_stride - from));
+  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+            static_cast<off_t>(heap_at(group_.index) + from), static_cast<off_t>(shape_.heap_stride - from));
 }
 
 }  // namespace shm

@@ -85,6 +85,10 @@ class NodeMemory {
   /// this step.
   Status wait_for_all();
 
+  /// Maps what the node's other PEs have touched of the bytes at `offset` of their heaps, so that first
+  /// accesses from here need not fault for each page.  Returns the bytes mapped: no more than `limit`.
+  std::size_t map_touched(std::size_t offset, std::size_t size, std::size_t limit) const;
+
   /// Gives the pages of this PE's heap from byte `from` on back: they read as zeros afterwards.
   void discard_heap(std::size_t from) const;
 
@@ -93,6 +97,7 @@ class NodeMemory {
   Status map_control(Mapper& mapper);
   Status map_heaps_and_statics();
   std::size_t control_bytes() const;
+  std::size_t heap_at(int index) const;  // where in the file
 
   NodeGroup group_;
   NodeShape shape_;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstring>
 
@@ -63,6 +64,33 @@ TEST_P(NodeMemoryTest, DiscardsAHeapFromAnOffsetOn) {
     EXPECT_EQ(node.heap(0)[8192], std::byte{0});
     EXPECT_EQ(node.heap(0)[kStride - 1], std::byte{0});
     EXPECT_EQ(node.heap(1)[kStride - 1], std::byte{1}) << "the neighbour's heap stays";
+    return node.wait_for_all().ok();
+  });
+}
+
+long page_faults() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+TEST_P(NodeMemoryTest, MapsWhatPeersHaveTouched) {
+  const std::string key = test::unique_key("node_memory");
+  test::run_processes(2, [&](int me) {
+    constexpr std::size_t kTouched = kStride / 2, kPage = 4096;
+    const std::unique_ptr<Mapper> mapper = make_mapper(GetParam());
+    auto made = make_node(*mapper, key, me, 2);
+    if (!made.ok()) return false;
+    NodeMemory& node = *made.value();
+    EXPECT_EQ(node.map_touched(0, kStride, kStride), 0u);
+    if (!node.wait_for_all().ok()) return false;
+    std::memset(node.heap(me) + kPage, 1, kTouched);
+    if (!node.wait_for_all().ok()) return false;
+    EXPECT_EQ(node.map_touched(0, kTouched, kPage), kPage) << "no more than the limit";
+    EXPECT_EQ(node.map_touched(0, kStride, kStride), kTouched) << "nothing but what is touched";
+    const long before = page_faults();
+    for (std::size_t at = kPage; at < kPage + kTouched; at += kPage) node.heap(1 - me)[at] = std::byte{2};
+    EXPECT_LT(page_faults() - before, 20) << "of " << kTouched / kPage;
     return node.wait_for_all().ok();
   });
 }
