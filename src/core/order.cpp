@@ -16,9 +16,10 @@ void describe_quiet(WaitRecord& record, Call call, const Channel* channel) {
   }
   const int first = actors.empty() ? WaitRecord::kNobody : *actors.begin();
   const int others = actors.empty() ? 0 : static_cast<int>(actors.size()) - 1;
-  describe_wait(record, call.name, first,
-                others > 0 ? "for operations to PE %d and %d other PEs" : "for operations to PE %d", first,
-                others);
+  describe_wait(
+      record, call.name, first,
+      others > 0 ? "for PE %d and %d other PEs to apply operations" : "for PE %d to apply operations", first,
+      others);
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ void quiet_remote_to(Context& context, int pe, Call call) {
   wait_for([channel, pe] { return channel->ops->idle_to(channel, pe); },
            [&](WaitRecord& record) {
              const int actor = who_must_act(channel, pe);
-             describe_wait(record, call.name, actor, "for operations to PE %d", actor);
+             describe_wait(record, call.name, actor, "for PE %d to apply operations", actor);
            });
 }
 

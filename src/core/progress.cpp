@@ -165,7 +165,7 @@ bool Progress::gated() {
 // Blocks until there is work, or for a nap where the network cannot say.
 void Progress::block_agent() {
   asleep_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in rouse()
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in rouse_agent()
   if (network_.wait_fd() < 0) {
     wait_for_descriptor(-1, nap_);
     nap_ = std::min(nap_ * 2, kLongestNap);
@@ -212,6 +212,7 @@ bool Progress::Gate::arm() {
   // Looking may itself have stored what wakes no descriptor any more, and the caller may go without another
   // poll.
   progress_.poll();
+  sleep_ends();
   return false;
 }
 

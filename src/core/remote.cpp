@@ -19,8 +19,8 @@ void wait_for_atomic(const Completion& completion, Call call, const Channel* cha
   const auto describe = [&](WaitRecord& record) {
     const int actor = who_must_act(channel, pe);
     describe_wait(record, call.name, actor,
-                  actor == pe ? "for PE %d to answer" : "for PE %d, which executes atomics for PE %d", actor,
-                  pe);
+                  actor == pe ? "for PE %d to answer" : "for PE %d, on which the atomic on PE %d depends",
+                  actor, pe);
   };
   wait_for([&] { return completion.done(); }, describe);
 }

@@ -20,8 +20,7 @@ namespace shm {
 ///
 /// - The first rt.spin_polls pauses only poll: many when every PE of the node has a core, few when not.
 /// - Then each pause yields the core.
-/// - After a millisecond each pause sleeps, for at most 1/16 of the time waited so far, so that a long wait
-/// costs
+/// - After a millisecond each pause sleeps, for at most 1/16 of the time waited so far: so a long wait takes
 ///   next to no CPU and is prolonged by at most 6 %; what arrives over the network ends the sleep.
 ///
 /// Where there is a network every pause also polls it, which keeps the agent gated off.

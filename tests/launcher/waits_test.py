@@ -129,7 +129,7 @@ class Waits(OnBothPlaces):
         job = Job("stopped", 4, "--virtual-nodes", "2")
         self.addCleanup(job.end)
         job.expect(r"^oshrun: PE 0.*: shmem_long_get waits for PE 3 to answer|^oshrun: PE .* for room to send to PE 3",
-                   r"^oshrun: PE .*1: shmem_quiet waits for operations to PE 3|^oshrun: PE .*1: .* for room to send to PE 3")
+                   r"^oshrun: PE .*1: shmem_quiet waits for PE 3 to apply operations|^oshrun: PE .*1: .* for room to send to PE 3")
 
     def test_a_session_towards_a_stopped_pe(self):
         job = Job("session", 2, "--virtual-nodes", "2")

@@ -19,7 +19,10 @@ struct alignas(64) Slot {
 
 /// The right to send what a node's PEs have posted for one node.
 struct alignas(64) Sender {
-  std::atomic<std::uint32_t> busy;
+  static constexpr std::uint32_t kFree = 0;
+  static constexpr std::uint32_t held_by(unsigned place) { return place + 1; }
+  static constexpr unsigned place_of(std::uint32_t holder) { return holder - 1; }
+  std::atomic<std::uint32_t> holder;
 };
 
 /// Zeros: nothing posted, nobody sends, nobody sleeps.
@@ -33,6 +36,7 @@ struct Board {
   std::atomic<std::uint32_t> waiting;
   // Threads of the PE that sleep, or are about to, and may wait for what others store in its memory.
   alignas(64) std::atomic<std::uint32_t> sleepers;
+  std::atomic<std::uint32_t> nudged;  // since a thread went to sleep last
   Slot slots[kSlots];
   Sender senders[kSenders];
 };

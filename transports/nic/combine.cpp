@@ -35,6 +35,14 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
   end(way.executor, to);
 }
 
+void Combiner::fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
+                                 std::uint64_t compare, const Awaited& result) {
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  fetch(pe, at, op, type, value, compare, result);
+  flush_to(pe);
+  pending_.fetch_sub(1, std::memory_order_release);
+}
+
 // Ends an operation: what must leave leaves, what stays is watched.
 void Combiner::end_slowly(int executor, Lane& to) {
   std::unique_ptr<Packet> packet = take_ready(executor, to);
@@ -67,13 +75,13 @@ void Combiner::hold(int executor, Lane& to) {
 
 // Takes the open packet out of the lane, if it may leave now; pass it to transmit().
 std::unique_ptr<Packet> Combiner::close(int executor, Lane& of) {
-  if (of.open == nullptr || of.sending || of.astray >= 0 || of.closed - of.acked == kWindow) return nullptr;
+  if (of.open == nullptr || of.sending || of.detour >= 0 || of.closed - of.acked == kWindow) return nullptr;
   of.sending = true;
   // One that is alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   // What follows it waits for the answer: two PEs that execute keep no order.
   const bool alone = of.open->records == 1 && of.closed == of.acked;
   of.open->destination = alone ? carrier_.at_place(executor, of.open->first_place()) : executor;
-  if (of.open->destination != executor) of.astray = of.open->destination;
+  if (of.open->destination != executor) of.detour = of.open->destination;
   of.wanted = of.watched = false;
   of.open->finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), of.open->results.size());
   of.results[of.closed % kWindow].swap(of.open->results);
@@ -103,14 +111,20 @@ void Combiner::make_room(int executor, Lane& to, std::size_t size) {
   }
 }
 
+void Combiner::pause(const WaitReason& reason, WaitWatch& watch) {
+  if (carrier_.progress()) return;
+  watch.look(reason);
+  sched_yield();
+}
+
 // Waits a little for the executor to apply packets.
 void Combiner::pause(int executor, WaitWatch& watch) {
-  if (carrier_.progress()) return;
-  watch.look(WaitReason([this, executor](WaitRecord& record) {
-    const int pe = waits_for(executor);
-    describe_wait(record, "an operation on another node", pe, "for PE %d to apply what was sent before", pe);
-  }));
-  sched_yield();
+  pause(WaitReason([this, executor](WaitRecord& record) {
+          const int pe = waits_for(executor);
+          describe_wait(record, "an operation on another node", pe, "for PE %d to apply what was sent before",
+                        pe);
+        }),
+        watch);
 }
 
 void Combiner::count_packet(const Packet& packet) {
@@ -170,7 +184,7 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
     waiting.clear();
     waiting.swap(from.results[from.acked % kWindow]);  // its memory is used again
     ++from.acked;
-    from.astray = -1;
+    from.detour = -1;
     next = take_ready(executor, from);
   }
   if (next != nullptr) transmit(executor, std::move(next));
@@ -237,8 +251,14 @@ void Combiner::wait_for_fenced(int pe) {
   }
 }
 
-void Combiner::wait_for_direct(int pe) {
-  for (WaitWatch watch; follows_direct();) pause(pe, watch);
+void Combiner::wait_for_direct() {
+  const auto describe = [this](WaitRecord& record) {
+    int pe = 0;
+    while (pe < carrier_.npes() - 1 && inner_->ops->idle_to(inner_, pe)) ++pe;
+    describe_wait(record, "an operation on another node", pe,
+                  "for PE %d to complete what precedes the last fence", pe);
+  };
+  for (WaitWatch watch; follows_direct();) pause(WaitReason(describe), watch);
 }
 
 // Among packets order is free.  Packets and direct operations are not ordered on the wire: what follows

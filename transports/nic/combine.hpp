@@ -40,8 +40,8 @@ struct Route {
 /// Who the reply to a packet is for.
 class Issuer {
  public:
-  /// PE `pe` has applied the oldest packet to it that was not acknowledged; `results` of n bytes.  Handler:
-  /// does not wait.  The issuer may be gone as soon as this has lowered its counters.
+  /// PE `pe` has applied the oldest packet to its node that was not acknowledged; `results` of n bytes.
+  /// Handler: does not wait.  The issuer may be gone as soon as this has lowered its counters.
   virtual void acknowledge(int pe, const std::byte* results, std::size_t n) = 0;
 
  protected:
@@ -59,6 +59,7 @@ class Carrier {
   virtual void holds(std::int64_t deadline) = 0;
   virtual void forgotten() = 0;
   virtual int me() const = 0;
+  virtual int npes() const = 0;
   /// By PE; the array stays where it is.
   virtual const Route* routes() const = 0;
   /// The PE at `place` of the node of `executor`; kReceiver: the executor.
@@ -110,8 +111,8 @@ class Combiner : public Channel, private Issuer {
   /// The PE that must act before what is pending towards the node of `pe` is complete.
   int waits_for(int pe) const {
     const std::scoped_lock guard(lock_);
-    const int astray = lane_to(pe).astray;
-    return astray >= 0 ? astray : route(pe).executor;
+    const int detour = lane_to(pe).detour;
+    return detour >= 0 ? detour : route(pe).executor;
   }
 
   /// Packs one operation; waits for room.  n <= kLargestPut.
@@ -128,6 +129,9 @@ class Combiner : public Channel, private Issuer {
     to.open->results.push_back(result);
     end(way.executor, to);
   }
+  /// The same for a thread that waits elsewhere, and that may close the channel as soon as it has the result.
+  void fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
+                         std::uint64_t compare, const Awaited& result);
   /// One that nobody waits for.  The hot path of streams.
   [[gnu::always_inline]] void update(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                      std::uint64_t value) {
@@ -146,7 +150,7 @@ class Combiner : public Channel, private Issuer {
       wait_for_fenced(pe);
   }
   /// To be called before an atomic is packed which cannot go the direct way, if packs_atomics() says no.
-  void wait_for_direct(int pe);
+  void wait_for_direct();
 
   /// Sends what is held towards the node of `pe`, as soon as the window permits.
   void flush_to(int pe);
@@ -171,7 +175,7 @@ class Combiner : public Channel, private Issuer {
     bool sending = false;       // a thread is sending a packet: the next must stay behind it
     bool wanted = false;        // `open` is to leave as soon as it can
     bool watched = false;       // `open` is in held_
-    int astray = -1;  // the one packet under way goes to this PE, not to the executor: none may follow
+    int detour = -1;  // PE that the one packet under way goes to instead of the executor: none may follow
     std::array<std::vector<Awaited>, kWindow> results;
     std::atomic<std::uint32_t> pending{0};  // packets not acknowledged, the open one included
   };
@@ -234,6 +238,7 @@ class Combiner : public Channel, private Issuer {
   void transmit(int executor, std::unique_ptr<Packet> packet);
   void want(int executor);
   void pause(int executor, WaitWatch& watch);
+  void pause(const WaitReason& reason, WaitWatch& watch);
 
   Carrier& carrier_;
   Channel* const inner_;
@@ -248,7 +253,7 @@ class Combiner : public Channel, private Issuer {
   std::atomic<std::int64_t> deadline_{kNever};
   std::atomic<Packing> packing_;
   std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows
-  // Packets not acknowledged, and packets being sent: until then somebody uses the channel.
+  // Packets not acknowledged, and threads of others that send: until then somebody uses the channel.
   std::atomic<std::uint32_t> pending_{0};
 };
 

@@ -8,8 +8,7 @@
 // each.
 //
 //   entry      line | writes | count | subentries, a chain in order of arrival
-//   subentry   operation (4 bits) and type | cell: which 4 bytes of the line | operands | where the old value
-//   goes
+//   subentry   operation and type | cell: which 4 bytes of the line | operands | where the old value goes
 //
 //   add(word)  line is held        -> subentry at the end of its chain                          hit, `merged`
 //              line is not held    -> new entry, prefetch                                       miss, `lines`

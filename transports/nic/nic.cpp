@@ -54,6 +54,7 @@ class NicNetwork final : public Network, public Carrier {
   void begin_sleep() override {
     if (own_board_ == nullptr) return;
     own_board_->sleepers.fetch_add(1, std::memory_order_relaxed);
+    own_board_->nudged.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in nudge_sleepers()
   }
   void end_sleep() override {
@@ -74,6 +75,7 @@ class NicNetwork final : public Network, public Carrier {
   void holds(std::int64_t deadline) override;
   void forgotten() override { held_.fetch_sub(1, std::memory_order_relaxed); }
   int me() const override { return me_; }
+  int npes() const override { return npes_; }
   const Route* routes() const override { return routes_.data(); }
   std::size_t lanes() const override { return lanes_; }
   int at_place(int executor, unsigned place) const override {
@@ -88,7 +90,8 @@ class NicNetwork final : public Network, public Carrier {
   Packing packing() const { return mode_ == AmoMode::offload ? Packing::atomics : Packing::nothing; }
   int waits_for(const Combiner& channel, int pe) const {
     if (!channel.fresh(pe)) return channel.waits_for(pe);
-    return share_.active() && share_.waits_for_node_of(pe) ? share_.executor_for(pe) : pe;
+    const bool direct = !channel.inner()->ops->idle_to(channel.inner(), pe);
+    return !direct && share_.active() && share_.waits_for_node_of(pe) ? share_.actor_for(pe) : pe;
   }
   const Network& inner() const { return *inner_; }
 
@@ -147,7 +150,8 @@ Status NicNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink s
   return status;
 }
 
-// PEs of one place serve each other: so each PE has one connection to a node, and each executes its share.
+// PEs of one place serve each other: so each PE's streams need one connection to a node, and each PE executes
+// its share.
 void NicNetwork::join_node(const NodeMap& map) {
   map_ = map;
   const auto& [my_node, place] = map_.peers[static_cast<std::size_t>(me_)];
@@ -188,7 +192,10 @@ void NicNetwork::nudge_sleepers() {
   // Pairs with the one in begin_sleep(): either this sees that the PE sleeps, or it sees what was stored.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const unsigned place : agent_.touched()) {
-    if (boards_[place] != own_board_ && boards_[place]->sleepers.load(std::memory_order_relaxed) != 0)
+    Board& board = *boards_[place];
+    // Once for each sleep: a PE that is stopped would be sent one for each packet.
+    if (&board != own_board_ && board.sleepers.load(std::memory_order_relaxed) != 0 &&
+        board.nudged.exchange(1, std::memory_order_relaxed) == 0)
       wire_->ops->send(wire_, peers_here_[place], kNudgeId, nullptr, 0);
   }
 }
@@ -292,7 +299,7 @@ struct Operands {
                                  const void* value, const void* compare, void* fetch,
                                  Completion* completion) {
   if (!channel->nic().inner().supports(op, type, fetch != nullptr) && pe != channel->nic().me()) {
-    channel->wait_for_direct(pe);
+    channel->wait_for_direct();
     return false;
   }
   count(Stat::atomics);

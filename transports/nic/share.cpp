@@ -30,19 +30,21 @@ int Share::executor_on(int node) const {
   return there[static_cast<std::size_t>(node_) % there.size()];
 }
 
-// Whom this PE has sent to, or whom the sender of its request probably has.
-int Share::executor_for(int pe) const {
+int Share::actor_for(int pe) const {
   const int node = peer(pe).node;
   const int destination =
       targets_[static_cast<std::size_t>(node)].destination.load(std::memory_order_relaxed);
-  return destination >= 0 ? destination : executor_on(node);
+  if (destination >= 0) return destination;
+  const unsigned holder = sender_for(node).holder.load(std::memory_order_relaxed);
+  if (holder != Sender::kFree) return members(node_)[Sender::place_of(holder)];
+  return left_to_deputy(node) ? members(node_)[deputy_for(node)] : executor_on(node);
 }
 
 int Share::target_of(int node, std::uint64_t word) const { return members(node)[decode(word).place]; }
 
 // Whether our deputy for `node` is about to send, or has under way, something of its own there.
 bool Share::left_to_deputy(int node) const {
-  const Board& deputy = *boards_[static_cast<std::size_t>(node) % boards_.size()];
+  const Board& deputy = *boards_[deputy_for(node)];
   if (&deputy == own_) return false;
   for (std::uint32_t left = deputy.waiting.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
     const Slot& slot = deputy.slots[std::countr_zero(left)];
@@ -56,7 +58,7 @@ bool Share::request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op, At
                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {
   const auto& [node, place] = peer(pe);
   const std::int64_t now = clock_now();
-  if (now < target(node).alone_until.load(std::memory_order_relaxed)) return false;
+  if (now < target(node).unshared_until.load(std::memory_order_relaxed)) return false;
   std::uint32_t used = used_.load(std::memory_order_relaxed);
   unsigned index;
   do {
@@ -83,8 +85,8 @@ bool Share::advance() {
   if (own_->waiting.load(std::memory_order_relaxed) == 0) return false;
   if (!taking_.try_lock()) return false;  // another thread is at it, and takes what is ours too
   std::array<int, Board::kSlots> to_send;
-  std::array<Lone, Board::kSlots> lone;
-  std::size_t sends = 0, lonely = 0;
+  std::array<Withdrawn, Board::kSlots> withdrawn;
+  std::size_t sends = 0, withdrawals = 0;
   bool worked = false, idle = false;
   for (std::uint32_t left = own_->waiting.load(std::memory_order_acquire); left != 0; left &= left - 1) {
     const auto index = static_cast<unsigned>(std::countr_zero(left));
@@ -98,14 +100,14 @@ bool Share::advance() {
       worked = true;
     } else if ((own_->posted.load(std::memory_order_relaxed) & 1u << index) == 0) {
       idle = true;
-    } else if (withdraw(index, lone[lonely])) {
-      ++lonely;
+    } else if (withdraw(index, withdrawn[withdrawals])) {
+      ++withdrawals;
     } else {
       to_send[sends++] = slot.node.load(std::memory_order_relaxed);
     }
   }
   taking_.unlock();
-  for (std::size_t i = 0; i < lonely; ++i) send_alone(lone[i]);
+  for (std::size_t i = 0; i < withdrawals; ++i) send_unshared(withdrawn[i]);
   for (std::size_t i = 0; i < sends; ++i) idle |= !send(to_send[i]);
   // Another PE has to act, which may want this core.
   if (idle && !worked) sched_yield();
@@ -126,37 +128,38 @@ void Share::release(unsigned index) {
 }
 
 // Takes back a request that nobody has taken for too long.
-bool Share::withdraw(unsigned index, Lone& lone) {
+bool Share::withdraw(unsigned index, Withdrawn& withdrawn) {
   const std::int64_t now = clock_now();
   const std::uint32_t bit = 1u << index;
   if (now - requests_[index].since < kPatience ||
       (own_->posted.fetch_and(~bit, std::memory_order_acq_rel) & bit) == 0)
     return false;
   const Slot& slot = own_->slots[index];
-  lone = {requests_[index], slot.value, slot.compare};
+  withdrawn = {requests_[index], slot.value, slot.compare};
   target(slot.node.load(std::memory_order_relaxed))
-      .alone_until.store(now + kAlone, std::memory_order_relaxed);
+      .unshared_until.store(now + kUnshared, std::memory_order_relaxed);
   release(index);
   return true;
 }
 
-void Share::send_alone(const Lone& lone) {
-  const Request& request = lone.request;
-  request.channel->fetch(request.pe, request.at, request.op, request.type, lone.value, lone.compare,
-                         request.result);
-  request.channel->flush_to(request.pe);
+void Share::send_unshared(const Withdrawn& withdrawn) {
+  const Request& request = withdrawn.request;
+  request.channel->fetch_for_another(request.pe, request.at, request.op, request.type, withdrawn.value,
+                                     withdrawn.compare, request.result);
 }
 
 // Sends what the node's PEs have posted for `node`; returns false if somebody else is at it.
 bool Share::send(int node) {
-  std::atomic<std::uint32_t>& busy = sender_for(node).busy;
+  std::atomic<std::uint32_t>& holder = sender_for(node).holder;
   // The acquire pairs with the release of the last sender, who has marked what it took.
-  if (busy.load(std::memory_order_relaxed) != 0 || left_to_deputy(node) ||
-      busy.exchange(1, std::memory_order_acquire) != 0)
+  std::uint32_t free = Sender::kFree;
+  if (holder.load(std::memory_order_relaxed) != free || left_to_deputy(node) ||
+      !holder.compare_exchange_strong(free, Sender::held_by(peer(carrier_.me()).place),
+                                      std::memory_order_acquire, std::memory_order_relaxed))
     return false;
   Packet packet;
   if (!collect(node, packet)) {
-    busy.store(0, std::memory_order_release);
+    holder.store(Sender::kFree, std::memory_order_release);
     return false;
   }
   packet.finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), packet.records);
@@ -217,7 +220,7 @@ void Share::acknowledge(int pe, const std::byte* results, std::size_t n) {
     taken[i]->done.store(1, std::memory_order_release);
   }
   target(node).destination.store(-1, std::memory_order_relaxed);
-  sender_for(node).busy.store(0, std::memory_order_release);
+  sender_for(node).holder.store(Sender::kFree, std::memory_order_release);
 }
 
 }  // namespace shm::nic

@@ -8,14 +8,17 @@
 // For each pair of nodes one PE on either side is the deputy: it executes the other node's packets, and as
 // long as it has requests of its own for that node it is the sender, since it polls the network anyway.
 //
-//   request (PE that waits)       sender (one of them)                    executor (deputy of the target
-//   node) empty -> posted       ------> taken -------------- one packet -----> MSHR file poll: done? mine <-
-//   results to the boards, place free <- reply -- all old values
+// clang-format off
+//   request (PE that waits)     sender (one of them)                       executor (the target node's deputy,
+//   empty -> posted       ----> taken ------------------- one packet ----> or the target of a single request)
+//   poll: done? mine      <---- results to the boards, <---- reply ------- MSHR file: all old values
+//                               place free
+// clang-format on
 //
 // A packet carries a request of its sender, so its sender waits for the reply and polls.  A PE whose request
 // is still posted when the place gets free, and whose deputy has no request, takes the place itself.  If
 // nobody takes a request for kPatience (the sender is stopped in a debugger, say), its PE withdraws it, sends
-// it alone, and shares nothing with that node for a while.  Whoever clears the bit of a request owns it.
+// it by itself, and shares nothing with that node for a while.  Whoever clears the bit of a request owns it.
 #pragma once
 
 #include <array>
@@ -29,9 +32,9 @@
 
 namespace shm::nic {
 
-/// Nanoseconds: longest wait for a sender, and how long requests go alone after that.
+/// Nanoseconds: longest wait for a sender, and how long requests go unshared after that.
 inline constexpr std::int64_t kPatience = 10'000'000;
-inline constexpr std::int64_t kAlone = 500'000'000;
+inline constexpr std::int64_t kUnshared = 500'000'000;
 
 /// Thread safety: set-up from one thread, then any.
 class Share final : private Issuer {
@@ -50,9 +53,10 @@ class Share final : private Issuer {
   bool request(Combiner& channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
                std::uint64_t compare, const Awaited& result);
 
-  /// Whether a thread of this PE waits for an answer from the node of `pe`; then, who executes there.
+  /// Whether a thread of this PE waits for an answer from the node of `pe`; then, who must act for it: who
+  /// has the packet, the PE of this node that has taken the request or will, or who would get it.
   bool waits_for_node_of(int pe) const;
-  int executor_for(int pe) const;
+  int actor_for(int pe) const;
 
   /// Takes results, and sends what this PE has still posted.  Returns whether there was a result.
   bool advance();
@@ -68,13 +72,13 @@ class Share final : private Issuer {
     Awaited result;
     std::int64_t since;
   };
-  struct Lone {
+  struct Withdrawn {
     Request request;
     std::uint64_t value, compare;
   };
   struct Target {
     std::vector<Slot*> under_way;  // belongs to who has the sender's place
-    std::atomic<std::int64_t> alone_until{0};
+    std::atomic<std::int64_t> unshared_until{0};
     std::atomic<int> destination{-1};  // of what this PE has under way there
   };
 
@@ -84,11 +88,12 @@ class Share final : private Issuer {
   Target& target(int node) { return targets_[static_cast<std::size_t>(node)]; }
   int executor_on(int node) const;
   int target_of(int node, std::uint64_t word) const;
+  std::size_t deputy_for(int node) const { return static_cast<std::size_t>(node) % boards_.size(); }
   bool left_to_deputy(int node) const;
   bool send(int node);
   void release(unsigned index);
-  bool withdraw(unsigned index, Lone& lone);
-  static void send_alone(const Lone& lone);
+  bool withdraw(unsigned index, Withdrawn& withdrawn);
+  static void send_unshared(const Withdrawn& withdrawn);
   bool collect(int node, Packet& packet);
   static void take_from(Board& board, int node, Packet& packet, std::vector<Slot*>& taken);
   void acknowledge(int pe, const std::byte* results, std::size_t n) override;

@@ -360,13 +360,19 @@ TEST(Nic, APeThatSleepsIsWokenByItsNeighbour) {
   add_by_neighbour();
   EXPECT_TRUE(job.pes[3].net->poll());
   EXPECT_EQ(job.pes[3].heap[0], 2u);
+  add_by_neighbour();
+  EXPECT_FALSE(job.pes[3].net->poll()) << "one message for each sleep: this PE may be stopped";
+  job.pes[3].net->end_sleep();
+  job.pes[3].net->begin_sleep();
+  add_by_neighbour();
+  EXPECT_TRUE(job.pes[3].net->poll());
   job.pes[3].net->end_sleep();
   add_by_neighbour();
   EXPECT_FALSE(job.pes[3].net->poll());
   add(3);
   job.pes[0].net->poll();
   EXPECT_TRUE(job.pes[3].net->poll());
-  EXPECT_EQ(job.pes[3].heap[0], 4u);
+  EXPECT_EQ(job.pes[3].heap[0], 6u);
 }
 
 // Reports of waits name who must act: the target of an atomic that is alone, else the PE that executes.
@@ -396,6 +402,14 @@ TEST(Nic, KnowsWhichPeMustAct) {
   pe.ops().amo(pe.channel, 3, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, &old, &done);
   EXPECT_EQ(actor(3), 3);  // a shared request that is alone
   while (!done.done()) job.poll_all();
+  // A request that a neighbour is to send, or has sent.
+  LoopPe& neighbour = job.pes[1];
+  Completion sent, taken;
+  neighbour.ops().amo(neighbour.channel, 3, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr,
+                      &old, &sent);
+  pe.ops().amo(pe.channel, 3, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, &old, &taken);
+  EXPECT_EQ(actor(3), 1);
+  while (!sent.done() || !taken.done()) job.poll_all();
 }
 
 // A lone atomic does not wait for company, and what is issued while it is under way leaves with the answer.
