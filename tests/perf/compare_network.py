@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints what operations between nodes cost beside what a bare libfabric program pays for the same, with ratios above
 1 where ours is slower.  Both run over tcp;ofi_rxm on loopback, in turn, several rounds; a metric's value is the best
-of the rounds, because noise only ever makes things slower.  With --check the exit code says whether all ratios are
+of the rounds, because noise only ever makes things slower.  Atomics are native (SHMEM_AMO): what packing them brings
+is measured by compare_atomics.py.  With --check the exit code says whether all ratios are
 within the bound.
 
     tests/perf/compare_network.py --bin build/release/bin --bare build/release/tests/bin/bare_fabric [--check]
@@ -33,7 +34,7 @@ def main():
         for _ in range(options.rounds):
             for mode in ("poll", "agent"):
                 merge(bare, run([options.bare.resolve(), mode]))
-                merge(ours, run([options.bin / "oshrun", "-n", "2", "--virtual-nodes", "2", program, mode]))
+                merge(ours, run([options.bin / "oshrun", "-n", "2", "--virtual-nodes", "2", "-x", "SHMEM_AMO=native", program, mode]))
     print(f"{'metric':<24}{'unit':>6}{'Atoll':>10}{'bare':>10}{'ratio':>8}  bound {BOUND}")
     missed = 0
     for name, (value, unit) in ours.items():
