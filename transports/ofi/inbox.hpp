@@ -36,7 +36,7 @@ struct Entry {
   static constexpr std::size_t size(std::size_t message) {
     return (kHead + message + 1 + 7) & ~std::size_t{7};
   }
-  static constexpr std::size_t kLargestMessage = RingCursor::kLargestEntry - kHead - 8;
+  static constexpr std::size_t kLargestMessage = RingCursor::kLargestEntry - kHead - 1;
 
   /// Writes the entry of header and payload to `to`, which has room for size(...) bytes.
   static void write(std::byte* to, const MessageHeader& header, const void* payload, std::size_t n) {
@@ -49,6 +49,7 @@ struct Entry {
     to[all - 1] = kEnd;
   }
 };
+static_assert(Entry::size(Entry::kLargestMessage) == RingCursor::kLargestEntry);
 
 class Inbox {
  public:

@@ -115,8 +115,8 @@ void Engine::tell_grants() {
 // Lock held.  Whether the message was written into the PE's inbox: it is short, and the PE has granted the
 // room.
 bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) {
+  if (!inbox_.is_open() || sizeof header + n > Entry::kLargestMessage) return false;
   const std::size_t size = Entry::size(sizeof header + n);
-  if (!inbox_.is_open() || size > RingCursor::kLargestEntry) return false;
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const Grant grant = inbox_.granted_by(pe);
   if (grant.ring == 0 || !peer.ring.has_room(size, grant.cleared)) return false;

@@ -64,6 +64,33 @@ TEST(OfiMessage, ArrivesWholeAndInOrder) {
   });
 }
 
+// Around the longest that is written into the inbox, byte by byte.
+TEST(OfiMessage, OfEachLengthBetweenTheTwoWays) {
+  constexpr std::size_t kFirst = 998, kLast = 1009, kBefore = 500;  // what the ring has room for
+  run_job({.sink = check_and_count}, [](Pe& pe) {
+    if (pe.me == 0) {
+      take_stats();
+      std::uint64_t sequence = 0;
+      for (; sequence < kBefore; ++sequence) pe.ops().send(pe.channel, 1, 1, &sequence, sizeof sequence);
+      expect_all(pe, 1, 1);  // all are read: there is room again
+      EXPECT_GT(take_stats()[static_cast<std::size_t>(Stat::written_messages)], 0u);
+      for (std::size_t n = kFirst; n <= kLast; ++n) {
+        std::vector<std::byte> message(n);
+        std::memcpy(message.data(), &sequence, 8);
+        std::memcpy(message.data() + n - 8, &sequence, 8);
+        pe.ops().send(pe.channel, 1, 1, message.data(), n);
+        ++sequence;
+      }
+    } else {
+      const std::uint64_t first = 0;
+      expect_all(pe, 0, kBefore);
+      pe.ops().send(pe.channel, 0, 1, &first, sizeof first);
+      expect_all(pe, 0, kBefore + kLast - kFirst + 1);
+    }
+    pe.quiet();
+  });
+}
+
 TEST(OfiMessage, ReachesTheSenderItself) {
   run_job({.sink = check_and_count}, [](Pe& pe) {
     for (std::uint64_t i = 0; i < 10; ++i) pe.ops().send(pe.channel, pe.me, 1, &i, sizeof i);
