@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "kronecker.hpp"
@@ -36,19 +35,18 @@ static Word mistakes(const Graph& graph, const Word* parent, const Word* levels)
 }
 
 int main(int argc, char** argv) {
-  const int scale = argc > 1 ? std::atoi(argv[1]) : 10;
-  const Word edges = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 16) << scale;
+  Word scale = 10, degree = 16;
   shmem_init();
+  if (!arguments(argc, argv, scale, degree)) return shmem_finalize(), 2;
   const Word me = Word(shmem_my_pe()), n = Word(shmem_n_pes());
   Graph graph((Word{1} << scale) / n + 1);  // as large on all PEs
-  for (Word e = 0; e < edges; ++e) {
+  for (Word e = 0; e < degree << scale; ++e) {
     const auto [u, v] = edge(scale, e);
     if (u % n == me) graph[u / n].push_back(v);
     if (v % n == me) graph[v / n].push_back(u);
   }
-  const Word mine = graph.size(), size = mine * sizeof(Word), root = edge(scale, 0).first;
-  Word* parent = static_cast<Word*>(shmem_malloc((n + 2) * size));
-  Word *level = parent + mine, *levels = level + mine;
+  const Word mine = graph.size(), root = edge(scale, 0).first;
+  Word *parent = words((n + 2) * mine), *level = parent + mine, *levels = level + mine;
   std::fill_n(parent, 2 * mine, kNone);
   if (root % n == me) parent[root / n] = root, tally[1] = 1;
   std::vector<Word> found;  // by compare-and-swap: kNone where this PE was the first

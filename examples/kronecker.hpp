@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The edges of a Kronecker graph (R-MAT), as bfs.cpp and pagerank.cpp use them.
+// The edges of a Kronecker graph (R-MAT), as bfs.cpp and pagerank.cpp use them, and how large it is.
 #pragma once
 
+#include <shmem.h>
+
+#include <charconv>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <utility>
 
 using Word = std::uint64_t;
@@ -22,4 +27,30 @@ inline std::pair<Word, Word> edge(Word scale, Word e) {
   }
   const Word mask = (Word{1} << scale) - 1, odd = 0x9e3779b97f4a7c15U;  // scatters the popular vertices
   return {u * odd & mask, v * odd & mask};
+}
+
+// Digits for 1 to `most`.
+inline bool number(const char* text, Word most, Word& value) {
+  const char* const end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, value);
+  return error == std::errc{} && stop == end && value >= 1 && value <= most;
+}
+
+// Reads "[scale [edges per vertex]]"; if it is not that, PE 0 says what it must be.  2^scale vertices.
+inline bool arguments(int argc, char** argv, Word& scale, Word& edges) {
+  const bool right =
+      argc <= 3 && (argc < 2 || number(argv[1], 24, scale)) && (argc < 3 || number(argv[2], 64, edges));
+  if (!right && shmem_my_pe() == 0)
+    std::fprintf(stderr, "usage: oshrun -n 4 %s [scale, 1 to 24 [edges per vertex, 1 to 64]]\n", argv[0]);
+  return right;
+}
+
+// `count` symmetric words, all 0; the job ends if there is no room.
+inline Word* words(Word count) {
+  Word* const all = static_cast<Word*>(shmem_calloc(count, sizeof(Word)));
+  if (all == nullptr && shmem_my_pe() == 0)
+    std::fprintf(stderr, "no room for %llu bytes in the symmetric heap; set SHMEM_SYMMETRIC_SIZE to more\n",
+                 static_cast<unsigned long long>(count * sizeof(Word)));
+  if (all == nullptr) shmem_barrier_all(), shmem_global_exit(1);
+  return all;
 }

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "kronecker.hpp"
@@ -46,14 +45,15 @@ static void take(Word* received, Word left, Word vertices, std::vector<Word>& ra
 }
 
 int main(int argc, char** argv) {
-  const Word scale = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10, vertices = Word{1} << scale;
-  const Word edges = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 16) << scale;
+  Word scale = 10, degree = 16;
   shmem_init();
+  if (!arguments(argc, argv, scale, degree)) return shmem_finalize(), 2;
+  const Word vertices = Word{1} << scale, edges = degree << scale;
   const Word me = Word(shmem_my_pe()), n = Word(shmem_n_pes());
   const Graph graph = part(scale, edges, me, n);
   std::vector<Word> ranks((vertices + n - 1 - me) / n, kOne / vertices);
   Word* received[2];  // in even and in odd steps: a fast PE may be one ahead
-  for (Word*& one : received) one = static_cast<Word*>(shmem_calloc(graph.size(), sizeof(Word)));
+  for (Word*& one : received) one = words(graph.size());
   const auto start = std::chrono::steady_clock::now();
   shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
   for (Word step = 0; step < kSteps; ++step) {

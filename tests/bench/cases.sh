@@ -21,22 +21,70 @@ bench() {
 }
 expect() { grep -qF -e "$1" said || fail "expected '$1' in: $(cat said)"; }
 
+# refused MESSAGE ARGUMENTS: exit code 2, and one line of one PE, which has MESSAGE.
+refused() {
+  local message=$1
+  shift
+  bench 2 "$@"
+  expect "$message"
+  [ "$(grep -vc '^oshrun: ' said)" -eq 1 ] || fail "not one line of: $*: $(cat said)"
+}
+
 case_usage() {
   bench 0 --help
   expect "  atomics "
   bench 2
+  [ "$(grep -c usage said)" -eq 1 ] || fail "not one PE speaks: $(cat said)"
   bench 2 nonsense
+  expect "there is no command 'nonsense'"
   bench 0 atomics --help
   expect "--pattern"
   [ "$(grep -c usage said)" -eq 1 ] || fail "not one PE speaks: $(cat said)"
-  local wrong
-  for wrong in --nonsense "--pattern RAND,NONE" "--form all" "--rounds 0" "--seconds 1x" "--memory -1" --memory; do
-    # shellcheck disable=SC2086
-    bench 2 atomics $wrong
-    expect "wrong option or value: ${wrong%% *}"
+  refused "there is no option '--nonsense'; --help has" atomics --nonsense
+  refused "--memory needs a value: a number of bytes" atomics --memory
+  refused "--pattern must be RAND, STRIDE1, STRIDEN, PTRCHASE, " atomics --pattern RAND,NONE
+  refused "--form must be blocking, nonfetching, nbi, or several with commas, not 'all'" atomics --form all
+  refused "--rounds must be a number from 1 to 1000000000, not '0'" atomics --rounds 0
+  refused "--seconds must be more than 0 and at most 3600, such as 0.02, not '1x'" atomics --seconds=1x
+  refused "--json takes no value" atomics --json=1
+  local memory
+  for memory in -1 8x m 0 99999999t; do
+    refused "8192k, 8m or 1g, not '$memory'" atomics --memory "$memory"
   done
-  bench 2 atomics --memory 1024
-  expect "no room"
+}
+
+# Options that are right one by one and do not fit together.
+case_together() {
+  refused "2048 iterations with a stride of 9 words need 147392 bytes" atomics --memory 147391 --iterations 2048
+  refused "2048 iterations need 16384 bytes" atomics --memory 8 --iterations 2048 --pattern RAND
+  bench 0 atomics --memory 16k --iterations 2048 --pattern RAND --count 100
+  refused "--distance 2 is not less than the number of PEs, 2" atomics --distance 2
+  refused "nothing to measure: PTRCHASE has only --form blocking" atomics --pattern PTRCHASE --form nbi
+  refused "nothing to measure: --kind cas has no" atomics --pattern RAND --kind cas --form nonfetching
+  bench 1 atomics --memory 1t
+  expect "need 1099512676360 bytes, for which the symmetric heap has no room"
+}
+
+# What is said beside the rows fits what runs.
+case_words() {
+  bench 0 atomics --memory 1M --iterations 2048 --count 100 --rounds 1 --pattern RAND --form blocking
+  expect "2 PEs on 1 node; --memory 1048576 "
+  expect "median of 1 round"
+  if grep -q -e PTRCHASE -e "1 rounds" said; then fail "says too much: $(cat said)"; fi
+  bench 0 atomics "${quick[@]}" --count 100 --pattern RAND
+  expect "--kind cas has no --form nonfetching"
+  if grep -q PTRCHASE said; then fail "says too much: $(cat said)"; fi
+  environment=(-n 1 -x SHMEM_AMO=)
+  bench 0 atomics "${quick[@]}" --count 100 --pattern RAND
+  expect "1 PE on 1 node;"
+  environment=(--virtual-nodes 2 -x SHMEM_AMO=)
+  bench 0 atomics "${quick[@]}" --count 100 --pattern RAND
+  expect "2 PEs on 2 nodes, SHMEM_AMO=auto;"
+  bench 0 atomics "${quick[@]}" --count 100 --pattern RAND --json
+  expect '"amo": "auto"'
+  environment=(--virtual-nodes 2 -x SHMEM_AMO=native)
+  bench 0 atomics "${quick[@]}" --count 100 --pattern RAND --json
+  expect '"amo": "native"'
 }
 
 # Each pattern has a row in each form that it has, as a table and as JSON.

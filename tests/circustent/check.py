@@ -16,10 +16,10 @@ tool, folder, fake = sys.argv[1:]
 PATTERNS = ("RAND", "STRIDE1", "STRIDEN", "PTRCHASE", "CENTRAL", "SG", "SCATTER", "GATHER")
 
 
-def run(work, *arguments, **variables):
+def run(work, *arguments, program=fake, **variables):
     # SHMEM_AMO of this environment is not that of the test.
     environment = {name: value for name, value in os.environ.items() if name != "SHMEM_AMO"}
-    return subprocess.run([tool, "--bin", folder, "--out", work / "out", "--rounds", "1", *arguments, fake],
+    return subprocess.run([tool, "--bin", folder, "--out", work / "out", "--rounds", "1", *arguments, program],
                           env=dict(environment, **variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=100, check=False)
 
@@ -74,7 +74,7 @@ def without_gnuplot(work):
     """A PATH with what the tool needs, and no gnuplot."""
     path = work / "path"
     path.mkdir()
-    for name in ("env", "python3", "sh"):
+    for name in ("env", "python3", "sh", "readlink", "dirname", "basename", "sed"):
         (path / name).symlink_to(sys.executable if name == "python3" else shutil.which(name))
     result = run(work, "--kernels", "SG_ADD", "--virtual-nodes", "0", PATH=str(path))
     expect(result.returncode == 0, "failed", result)
@@ -93,8 +93,55 @@ def failures(work):
     expect("FAILED SG_CAS, 2 PEs, on node: not done after 2 s" in result.stderr, "SG_CAS is not named", result)
 
 
+def words_of_failures(work):
+    """What the program said last, not what oshrun says of its end."""
+    result = run(work, "--kernels", "SG_ADD,SG_CAS", "--virtual-nodes", "0", FAKE_MUTE="SG_ADD", FAKE_TELLS="SG_CAS")
+    expect(result.returncode == 1, "a failure goes unnoticed", result)
+    expect("FAILED SG_ADD, 2 PEs, on node: printed no GAMS, but: fake: no time\n" in result.stderr, "SG_ADD", result)
+    expect("FAILED SG_CAS, 2 PEs, on node: exit code 4: fake: library " in result.stderr, "SG_CAS", result)
+
+
+def library_of_bin(work):
+    """Measured is the library beside oshrun, not the one that the program was linked with."""
+    for name in ("bin", "lib"):
+        (work / name).mkdir()
+    for name in ("oshrun", "oshcc"):
+        shutil.copy(pathlib.Path(folder) / name, work / "bin")
+    for path in (pathlib.Path(folder).parent / "lib").glob("libatoll.so*"):
+        shutil.copy(path, work / "lib")
+    result = run(work, "--kernels", "SG_ADD", "--virtual-nodes", "0", "--bin", work / "bin", FAKE_TELLS="SG_ADD")
+    expect(f"fake: library {work}/lib/libatoll.so" in result.stderr, "another library", result)
+
+
+def refusals(work):
+    """One line with what is wrong, exit code 2, and nothing is measured."""
+    for words, *arguments in (
+            ("there is no oshrun in /nowhere", "--bin", "/nowhere"),
+            ("'0' is no whole number of at least 1", "-n", "0"),
+            ("'2x' is no whole number of at least 1", "-n", "2x"),
+            ("'0' is no whole number of at least 1", "--rounds", "0"),
+            ("'-1' is no whole number of at least 0", "--virtual-nodes=-1"),
+            ("nothing to measure with -n 2: one of --virtual-nodes must be at most 2", "--virtual-nodes", "4"),
+            ("'RAND' is none of RAND_ADD, ", "--kernels", "RAND"),
+            ("'' is none of native, offload, auto", "--modes="),
+            ("cannot write /nowhere/x.dat", "--out", "/nowhere/x"),
+            ("there is no program '/nowhere/peer'", "--peer", "twin|/nowhere/peer|env"),
+            ("the launcher 'run -n {pes}'", "--peer", f"twin|{fake}|run -n {{pes}}"),
+            ("unrecognized arguments", "--nonsense")):
+        result = run(work, *arguments)
+        expect(result.returncode == 2 and not result.stdout, f"{arguments} are not refused", result)
+        expect(words in result.stderr and result.stderr.count("\n") == 1, f"not one line with '{words}'", result)
+
+
+def no_program(work):
+    result = run(work, program=work / "nothing")
+    expect(result.returncode == 2, "is not refused", result)
+    expect(result.stderr.count("\n") == 1 and "must be a circustent built" in result.stderr, "not one line", result)
+
+
 def main():
-    for case in (every_kernel, every_column, without_gnuplot, failures):
+    for case in (every_kernel, every_column, without_gnuplot, failures, words_of_failures, library_of_bin, refusals,
+                 no_program):
         with tempfile.TemporaryDirectory(prefix="atoll-circustent.") as name:
             case(pathlib.Path(name))
     return 0

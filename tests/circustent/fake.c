@@ -3,7 +3,10 @@
  * it was asked for, so that a test knows them: GAMS are the PEs, 10 times as many for a CAS, divided by 1000
  * between nodes, and there multiplied by 2 with SHMEM_AMO=offload.
  *
- * FAKE_FAILS and FAKE_HANGS name kernels that fail and that do not end. */
+ * FAKE_FAILS and FAKE_HANGS name kernels that fail and that do not end, FAKE_MUTE one that prints no figure,
+ * and FAKE_TELLS one that fails with the path of the library that it has. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +36,12 @@ static double figure(const char* kernel) {
   return gams;
 }
 
+/* The file that shmem_init comes from. */
+static const char* library(void) {
+  Dl_info info;
+  return dladdr(dlsym(RTLD_DEFAULT, "shmem_init"), &info) != 0 ? info.dli_fname : "none";
+}
+
 int main(int argc, char** argv) {
   const char* kernel = option(argc, argv, "-b");
   const long words = atol(option(argc, argv, "-m")) / 8, iterations = atol(option(argc, argv, "-i"));
@@ -42,7 +51,13 @@ int main(int argc, char** argv) {
   if (wrong) fprintf(stderr, "fake: wrong options\n");
   if (named("FAKE_FAILS", kernel)) wrong = 3;
   if (named("FAKE_HANGS", kernel)) sleep(1000);
-  if (shmem_my_pe() == 0 && !wrong) {
+  if (named("FAKE_TELLS", kernel)) {
+    wrong = 4;
+    if (shmem_my_pe() == 0) fprintf(stderr, "fake: library %s\n", library());
+  }
+  if (named("FAKE_MUTE", kernel)) {
+    if (shmem_my_pe() == 0) printf("Beginning test execution\nfake: no time\n\n");
+  } else if (shmem_my_pe() == 0 && !wrong) {
     printf("Beginning test execution\n Benchmark Kernel     : %s\n", kernel);
     printf(" Timing (secs)        : %g\n Giga AMOs/sec (GAMS) : %g\n", 0.25, figure(kernel));
   }

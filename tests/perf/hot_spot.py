@@ -6,29 +6,34 @@ of the rounds, not the best: a process that runs while the others do not is fast
 
     tests/perf/hot_spot.py --bin build/release/bin [-n 2,4] [--rounds 9]
 """
-import argparse
 import json
 import os
 import pathlib
 import re
+import shlex
 import statistics
-import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True  # nothing new in the clone
+import arguments
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def run(command):
-    return subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, timeout=120, check=True).stdout
+    return arguments.output(command, 120)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of oshrun and shmem_bench")
-    parser.add_argument("-n", default="2,4", help="numbers of PEs, with commas")
-    parser.add_argument("--count", type=int, default=1000000, help="atomics of a PE in a round")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser = arguments.Parser(__doc__)
+    parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
+                        help="folder of oshrun and shmem_bench")
+    parser.add_argument("-n", type=arguments.several, default=[2, 4], help="numbers of PEs, with commas (default 2,4)")
+    parser.add_argument("--count", type=arguments.whole, default=1000000,
+                        help="atomics of a PE in a round (default 1000000)")
+    parser.add_argument("--rounds", type=arguments.whole, default=9,
+                        help="runs of each, in turn; the median counts (default 9)")
     options = parser.parse_args()
     found = {}
 
@@ -38,8 +43,8 @@ def main():
 
     with tempfile.TemporaryDirectory(prefix="atoll-perf.") as folder:
         machine = pathlib.Path(folder) / "machine"
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", HERE / "machine_kernels.c", "-o", machine], check=True)
-        for pes in map(int, options.n.split(",")):
+        run([*shlex.split(os.environ.get("CC", "cc")), "-O2", HERE / "machine_kernels.c", "-o", machine])
+        for pes in options.n:
             for _ in range(options.rounds):
                 for kernel in ("CENTRAL_ADD", "CENTRAL_CAS"):
                     said = run([machine, "-c", "-b", kernel, "-m", 8 * options.count, "-i", options.count, "-p", pes])

@@ -10,10 +10,10 @@ depends on how long the answer takes.  valgrind makes PE 0 some 50 times slower,
 stream polls nor the wire: there are 50 times as many polls an atomic as there are without it, and a packet, which
 leaves as soon as the node has answered, has 40 atomics instead of a thousand (SHMEM_STATS shows it).  So offload's
 figures are upper bounds; within a session packets are full here, too.  The figure is the median of the rounds.
+A round takes 1.5 minutes or more; standard error has what is counted at the moment.
 
     tests/perf/instructions.py --bin build/release/bin [--rounds 3]
 """
-import argparse
 import os
 import pathlib
 import re
@@ -22,6 +22,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True  # nothing new in the clone
+import arguments
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("native", "offload", "session")  # session: offload, within a session with SHMEM_CTX_SESSION_BATCH
@@ -47,8 +50,8 @@ def count(options, work, mode, kind, n):
                             env=dict(os.environ, SHMEM_AMO=amo), timeout=options.timeout + 30, check=False)
     if result.returncode != 0:
         log = work / "profile.log"
-        sys.exit(f"{kind}, {mode}, failed with code {result.returncode}:\n{result.stderr}"
-                 + (log.read_text(encoding="utf-8") if log.exists() else ""))
+        said = result.stderr + (log.read_text(encoding="utf-8") if log.exists() else "")
+        sys.exit(f"instructions.py: {kind}, {mode}: exit code {result.returncode}:\n{said}")
     threads = []
     for path in work.glob("profile-*"):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -63,29 +66,31 @@ def each(options, work, mode, kind):
     """Instructions of an atomic: of all threads, and of the busiest; medians of the rounds."""
     n = KINDS[kind] * options.scale
     found = []
-    for _ in range(options.rounds):
+    for round_number in range(1, options.rounds + 1):
+        print(f"instructions.py: {kind}, {mode}, round {round_number} of {options.rounds}", file=sys.stderr, flush=True)
         once, twice = count(options, work, mode, kind, n), count(options, work, mode, kind, 2 * n)
         found.append([(b - a) / n for a, b in zip(once, twice)])
     return [statistics.median(values) for values in zip(*found)]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of our oshcc and oshrun")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--scale", type=int, default=1, help="times as many atomics")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for a run")
+    parser = arguments.Parser(__doc__)
+    parser.add_argument("--bin", type=arguments.folder("oshrun", "oshcc"), required=True,
+                        help="folder of our oshcc and oshrun")
+    parser.add_argument("--rounds", type=arguments.whole, default=3,
+                        help="counts of each, in turn; the median counts (default 3)")
+    parser.add_argument("--scale", type=arguments.whole, default=1, help="times as many atomics (default 1)")
+    parser.add_argument("--timeout", type=arguments.whole, default=120, help="seconds for a run (default 120)")
     options = parser.parse_args()
     if shutil.which("valgrind") is None:
-        print("instructions.py: needs valgrind (Debian: valgrind)")
+        print("instructions.py: needs valgrind (Debian: valgrind)", file=sys.stderr)
         return 77
-    options.bin = options.bin.resolve()
     print("instructions of PE 0 in user mode for each remote atomic: all threads (the busiest thread)")
     print(f"{'':<16}" + "".join(f"{mode:>24}" for mode in MODES) + "".join(f"{mode + '/native':>16}" for mode in MODES[1:]))
     with tempfile.TemporaryDirectory(prefix="atoll-perf.") as folder:
         work = pathlib.Path(folder)
-        subprocess.run([options.bin / "oshcc", "-O2", "-g", HERE / "instructions.c", "-o", work / "instructions"],
-                       check=True)
+        program = work / "instructions"
+        arguments.output([options.bin / "oshcc", "-O2", "-g", HERE / "instructions.c", "-o", program], 120)
         for kind in KINDS:
             found = [each(options, work, mode, kind) for mode in MODES]
             cells = "".join(f"{f'{everything:.0f} ({busiest:.0f})':>24}" for everything, busiest in found)

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "atomics_check.hpp"
@@ -64,13 +65,18 @@ void set_up_model(Memory& m) {
   m.sandbox.ground.next = m.sandbox.ground.index + n + 1;
 }
 
+/// The array, the index table and the cycle of pointers.
+std::size_t symmetric_bytes(const AtomicsOptions& options) {
+  return (options.memory / sizeof(Word) + 2 * options.iterations + 1) * sizeof(Word);
+}
+
 /// Collective.  False if the symmetric heap has no room.
 bool set_up(const AtomicsOptions& options, Memory& m) {
   const std::size_t n = options.iterations;
   const int me = shmem_my_pe(), pes = shmem_n_pes();
   Ground& g = m.ground;
   g = {.words = options.memory / sizeof(Word), .iterations = n, .stride = options.stride};
-  auto* const symmetric = static_cast<Word*>(shmem_malloc((g.words + 2 * n + 1) * sizeof(Word)));
+  auto* const symmetric = static_cast<Word*>(shmem_malloc(symmetric_bytes(options)));
   if (symmetric == nullptr) return false;
   g.array = symmetric;
   g.index = g.array + g.words;
@@ -137,7 +143,7 @@ struct Result {
 Result measure(const Kernel& kernel, const AtomicsOptions& options, Memory& memory) {
   Ground& ground = memory.ground;
   const int pes = shmem_n_pes();
-  const int ahead = static_cast<int>(options.distance % static_cast<std::size_t>(pes));
+  const int ahead = static_cast<int>(options.distance);
   ground.target = kernel.aim == Aim::hot ? 0 : (shmem_my_pe() + ahead) % pes;
   const std::size_t count = options.count != 0 ? options.count : calibrate(kernel, ground, options.seconds);
   bool right = true;
@@ -162,15 +168,20 @@ Result measure(const Kernel& kernel, const AtomicsOptions& options, Memory& memo
 
 const char* amo_mode() {
   const char* mode = std::getenv("SHMEM_AMO");
-  return mode != nullptr ? mode : "";
+  return mode != nullptr && *mode != '\0' ? mode : "auto";
 }
 
+const char* plural(std::size_t count) { return count == 1 ? "" : "s"; }
+
 void print_heading(const AtomicsOptions& options, int node_count) {
-  std::printf("%d PEs on %d node%s%s%s%s; --memory %zu --iterations %zu --stride %zu --distance %zu\n",
-              shmem_n_pes(), node_count, node_count == 1 ? "" : "s",
-              *amo_mode() != '\0' ? ", SHMEM_AMO=" : "", amo_mode(), options.session ? ", in a session" : "",
-              options.memory, options.iterations, options.stride, options.distance);
-  std::printf("million atomics a second; median of %zu rounds\n", options.rounds);
+  const int pes = shmem_n_pes();
+  std::printf("%d PE%s on %d node%s", pes, plural(static_cast<std::size_t>(pes)), node_count,
+              plural(static_cast<std::size_t>(node_count)));
+  if (node_count > 1) std::printf(", SHMEM_AMO=%s", amo_mode());
+  std::printf("%s; --memory %zu --iterations %zu --stride %zu --distance %zu\n",
+              options.session ? ", in a session" : "", options.memory, options.iterations, options.stride,
+              options.distance);
+  std::printf("million atomics a second; median of %zu round%s\n", options.rounds, plural(options.rounds));
   std::printf("%-13s %-12s %11s %11s %11s %11s %11s\n", "kernel", "form", "all PEs", "GAMS", "best",
               "slowest PE", "quickest PE");
 }
@@ -191,13 +202,6 @@ void print_json(const Kernel& kernel, const Result& r, int node_count, bool sess
       r.best, r.slowest, r.quickest, r.right ? "true" : "false");
 }
 
-void print_notes() {
-  std::fputs(
-      "PTRCHASE has only the blocking form: each step needs the result of the one before. There is no\n"
-      "compare-and-swap that does not fetch.\n",
-      stdout);
-}
-
 /// Collective; the exit code.
 int run_all(const AtomicsOptions& options, Memory& memory) {
   const int node_count = nodes();
@@ -212,7 +216,8 @@ int run_all(const AtomicsOptions& options, Memory& memory) {
     options.json ? print_json(kernel, result, node_count, options.session) : print_row(kernel, result);
     std::fflush(stdout);
   }
-  if (prints && !options.json) print_notes();
+  const std::string absent = options.what_is_not();
+  if (prints && !options.json && !absent.empty()) std::printf("%s.\n", absent.c_str());
   if (prints && wrong > 0) std::fprintf(stderr, "shmem_bench: %zu results are wrong\n", wrong);
   return wrong > 0 ? 1 : 0;
 }
@@ -222,16 +227,20 @@ int run_all(const AtomicsOptions& options, Memory& memory) {
 int atomics(Words words) {
   AtomicsOptions options;
   std::string why;
-  const Parsed parsed = parse(words, options, why);
+  const Parsed parsed = parse(words, static_cast<std::size_t>(shmem_n_pes()), options, why);
   const bool prints = shmem_my_pe() == 0;
   if (parsed == Parsed::help && prints) std::fputs(kAtomicsUsage, stdout);
-  if (parsed == Parsed::wrong && prints) {
-    std::fprintf(stderr, "shmem_bench atomics: %s; --help says what there is\n", why.c_str());
-  }
+  if (parsed == Parsed::wrong && prints) std::fprintf(stderr, "shmem_bench atomics: %s\n", why.c_str());
   if (parsed != Parsed::run) return parsed == Parsed::help ? 0 : 2;
   Memory memory;
   if (!set_up(options, memory)) {
-    if (prints) std::fputs("shmem_bench atomics: --memory does not fit SHMEM_SYMMETRIC_SIZE\n", stderr);
+    if (prints) {
+      std::fprintf(
+          stderr,
+          "shmem_bench atomics: --memory and --iterations need %zu bytes, for which the symmetric heap "
+          "has no room; take less, or set SHMEM_SYMMETRIC_SIZE to more\n",
+          symmetric_bytes(options));
+    }
     return 1;
   }
   if (options.session) shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);

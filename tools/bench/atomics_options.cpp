@@ -2,6 +2,7 @@
 #include "atomics_options.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <string_view>
 
@@ -12,6 +13,9 @@ constexpr std::string_view kPatterns[] = {"RAND",    "STRIDE1", "STRIDEN", "PTRC
                                           "CENTRAL", "SG",      "SCATTER", "GATHER"};
 constexpr std::string_view kKinds[] = {"add", "cas"};
 constexpr std::string_view kForms[] = {"blocking", "nonfetching", "nbi"};
+
+constexpr std::size_t kMost = 1000000000;  // the product of two, in bytes, fits a word
+constexpr std::size_t kMostBytes = std::size_t{1} << 50;
 
 using Names = std::vector<std::string>;
 
@@ -31,10 +35,26 @@ bool split(std::string_view text, std::span<const std::string_view> known, Names
   }
 }
 
-bool number(const std::string& text, std::size_t& value) {
+/// Digits for 1 to `most`.
+bool number(const std::string& text, std::size_t most, std::size_t& value) {
   if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 15)
     return false;
   value = std::strtoull(text.c_str(), nullptr, 10);
+  return value >= 1 && value <= most;
+}
+
+/// 8388608, 8192k, 8m.
+bool bytes(std::string text, std::size_t& value) {
+  constexpr std::string_view kUnits = "kmgt";
+  std::size_t unit = 1;
+  if (text.empty()) return false;
+  const auto letter = static_cast<char>(std::tolower(static_cast<unsigned char>(text.back())));
+  if (const std::size_t at = kUnits.find(letter); at != std::string_view::npos) {
+    unit = std::size_t{1024} << 10 * at;
+    text.pop_back();
+  }
+  if (!number(text, kMostBytes / unit, value)) return false;
+  value *= unit;
   return true;
 }
 
@@ -45,18 +65,82 @@ bool duration(const std::string& text, double& value) {
   return !text.empty() && *end == '\0' && value > 0 && value <= 3600;
 }
 
-bool set(const std::string& name, const std::string& value, AtomicsOptions& o) {
-  if (name == "--memory") return number(value, o.memory);
-  if (name == "--iterations") return number(value, o.iterations) && o.iterations > 0;
-  if (name == "--stride") return number(value, o.stride) && o.stride > 0;
-  if (name == "--distance") return number(value, o.distance);
-  if (name == "--count") return number(value, o.count) && o.count > 0;
-  if (name == "--rounds") return number(value, o.rounds) && o.rounds > 0;
-  if (name == "--seconds") return duration(value, o.seconds);
-  if (name == "--pattern") return split(value, kPatterns, o.patterns);
-  if (name == "--kind") return split(value, kKinds, o.kinds);
-  if (name == "--form") return split(value, kForms, o.forms);
-  return false;
+struct Option {
+  std::string_view name;
+  const char* allowed;
+  bool (*set)(const std::string& value, AtomicsOptions& options);  ///< false if `value` is not allowed
+};
+
+constexpr Option kOptions[] = {
+    {"--pattern", "RAND, STRIDE1, STRIDEN, PTRCHASE, CENTRAL, SG, SCATTER, GATHER, or several with commas",
+     [](const std::string& value, AtomicsOptions& o) { return split(value, kPatterns, o.patterns); }},
+    {"--kind", "add, cas or add,cas",
+     [](const std::string& value, AtomicsOptions& o) { return split(value, kKinds, o.kinds); }},
+    {"--form", "blocking, nonfetching, nbi, or several with commas",
+     [](const std::string& value, AtomicsOptions& o) { return split(value, kForms, o.forms); }},
+    {"--memory", "a number of bytes such as 8388608, 8192k, 8m or 1g",
+     [](const std::string& value, AtomicsOptions& o) { return bytes(value, o.memory); }},
+    {"--iterations", "a number from 1 to 1000000000",
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.iterations); }},
+    {"--stride", "a number of words from 1 to 1000000000",
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.stride); }},
+    {"--distance", "a number of PEs from 0 to those of the job less one",
+     [](const std::string& value, AtomicsOptions& o) {
+       if (value != "0") return number(value, kMost, o.distance);
+       o.distance = 0;
+       return true;
+     }},
+    {"--count", "a number from 1 to 1000000000",
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.count); }},
+    {"--rounds", "a number from 1 to 1000000000",
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.rounds); }},
+    {"--seconds", "more than 0 and at most 3600, such as 0.02",
+     [](const std::string& value, AtomicsOptions& o) { return duration(value, o.seconds); }},
+};
+
+/// What is wrong with "NAME VALUE" (nullptr: nothing follows), or "".
+std::string set(const std::string& name, const char* value, AtomicsOptions& options) {
+  for (const Option& option : kOptions) {
+    if (name != option.name) continue;
+    if (value == nullptr) return name + " needs a value: " + option.allowed;
+    if (option.set(value, options)) return "";
+    return name + " must be " + option.allowed + ", not '" + value + "'";
+  }
+  return "there is no option '" + name + "'; --help has those that there are";
+}
+
+/// What is wrong with a word and the one that follows it, or ""; `took` says whether it used that.
+std::string take(const std::string& word, const char* next, AtomicsOptions& options, bool& took) {
+  const std::size_t equals = std::min(word.find('='), word.size());
+  const std::string name = word.substr(0, equals);
+  took = false;
+  if (name == "--json" || name == "--session") {
+    if (equals != word.size()) return name + " takes no value; write it alone";
+    (name == "--json" ? options.json : options.session) = true;
+    return "";
+  }
+  if (equals != word.size()) return set(name, word.c_str() + equals + 1, options);
+  took = true;
+  return set(name, next, options);
+}
+
+/// What does not fit together, or "".
+std::string check(const AtomicsOptions& o, std::size_t pes) {
+  bool any = false, strided = false;
+  for (const Kernel& kernel : all_kernels()) {
+    any |= o.wants(kernel);
+    strided |= o.wants(kernel) && std::string_view(kernel.name).starts_with("STRIDEN");
+  }
+  if (!any) return "nothing to measure: " + o.what_is_not();
+  if (o.distance != 0 && o.distance >= pes) {
+    return "--distance " + std::to_string(o.distance) + " is not less than the number of PEs, " +
+           std::to_string(pes) + "; take half of them to reach the other node of two";
+  }
+  const std::size_t needed = ((o.iterations - 1) * (strided ? o.stride : 1) + 1) * sizeof(Word);
+  if (o.memory >= needed) return "";
+  return "--memory " + std::to_string(o.memory) + " is too little: " + std::to_string(o.iterations) +
+         " iterations" + (strided ? " with a stride of " + std::to_string(o.stride) + " words" : "") +
+         " need " + std::to_string(needed) + " bytes; take more, or fewer --iterations";
 }
 
 }  // namespace
@@ -75,11 +159,12 @@ const char kAtomicsUsage[] =
     "it\n"
     "                       nbi          fetching and nonblocking, with a quiet for each pass (default all "
     "three)\n"
-    "  --memory BYTES       array of a PE (default 8388608)\n"
+    "  --memory BYTES       array of a PE: 8388608, 8m, 1g and the like (default 8m)\n"
     "  --iterations N       of a pass over the array (default 65536)\n"
     "  --stride N           of STRIDEN, in words (default 9)\n"
-    "  --distance N         PEs from each to its target (default 1); half the PEs: always to another node of "
-    "two\n"
+    "  --distance N         PEs from each to its target, less than the number of PEs (default 1); half the "
+    "PEs:\n"
+    "                       always to another node of two\n"
     "  --seconds S          length of a round (default 0.02): the number of iterations is found by trying\n"
     "  --count N            iterations of a round, instead\n"
     "  --rounds N           a rate is the median of N rounds (default 3)\n"
@@ -94,31 +179,28 @@ bool AtomicsOptions::wants(const Kernel& kernel) const {
          among(kinds, kKinds[static_cast<int>(kernel.kind)]) && among(forms, name_of(kernel.form));
 }
 
-Parsed parse(Words words, AtomicsOptions& options, std::string& why) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string name = words[i], value;
-    if (name == "-h" || name == "--help") return Parsed::help;
-    if (name == "--json" || name == "--session") {
-      (name == "--json" ? options.json : options.session) = true;
-      continue;
-    }
-    if (const std::size_t equals = name.find('='); equals != std::string::npos) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    } else if (i + 1 < words.size()) {
-      value = words[++i];
-    }
-    if (!set(name, value, options)) {
-      why = "wrong option or value: " + name + " " + value;
-      return Parsed::wrong;
-    }
+std::string AtomicsOptions::what_is_not() const {
+  const bool nonfetching = among(forms, "nonfetching");
+  std::string said;
+  if (among(patterns, "PTRCHASE") && (nonfetching || among(forms, "nbi"))) {
+    said = "PTRCHASE has only --form blocking, as each step needs the result of the one before";
   }
-  const std::size_t iterations = options.iterations, size = options.memory / sizeof(Word);
-  if (iterations > size || options.stride > size || (iterations - 1) * options.stride >= size) {
-    why = "--memory has no room for --iterations times --stride words";
-    return Parsed::wrong;
+  if (!among(kinds, "cas") || !nonfetching) return said;
+  if (!said.empty()) said += "; ";
+  return said + "--kind cas has no --form nonfetching, as every compare-and-swap fetches";
+}
+
+Parsed parse(Words words, std::size_t pes, AtomicsOptions& options, std::string& why) {
+  if (pes == 1) options.distance = 0;  // there is no neighbour
+  for (std::size_t i = 0; i < words.size() && why.empty(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "-h" || word == "--help") return Parsed::help;
+    bool took = false;
+    why = take(words[i], i + 1 < words.size() ? words[i + 1] : nullptr, options, took);
+    if (took) ++i;
   }
-  return Parsed::run;
+  if (why.empty()) why = check(options, pes);
+  return why.empty() ? Parsed::run : Parsed::wrong;
 }
 
 }  // namespace bench

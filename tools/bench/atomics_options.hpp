@@ -24,14 +24,16 @@ struct AtomicsOptions {
   std::vector<std::string> patterns, kinds, forms;  ///< empty: all
 
   bool wants(const Kernel& kernel) const;
+  /// Which rows are asked for that cannot be, and why; "" if none.
+  std::string what_is_not() const;
 };
 
 const char* name_of(Form form);
 
 enum class Parsed { run, help, wrong };
 
-/// Fills `options`; when wrong, `why` is a sentence for the user.
-Parsed parse(Words words, AtomicsOptions& options, std::string& why);
+/// Fills `options` for a job of `pes`; when wrong, `why` is a sentence for the user.
+Parsed parse(Words words, std::size_t pes, AtomicsOptions& options, std::string& why);
 
 extern const char kAtomicsUsage[];
 

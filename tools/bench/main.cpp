@@ -29,8 +29,9 @@ int dispatch(bench::Words words) {
   for (const bench::Command& command : kCommands) {
     if (name == command.name) return command.run(words.subspan(2));
   }
-  const bool asked = name == "-h" || name == "--help";
-  return usage(asked ? stdout : stderr, asked ? 0 : 2);
+  if (name == "-h" || name == "--help") return usage(stdout, 0);
+  if (shmem_my_pe() == 0) std::fprintf(stderr, "shmem_bench: there is no command '%s'\n", words[1]);
+  return usage(stderr, 2);
 }
 
 }  // namespace

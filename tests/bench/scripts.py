@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: scripts.py FOLDER BIN
+
+The scripts of FOLDER that measure atomics: wrong arguments are refused in one line, without a traceback, and what
+shmem_bench refuses is passed on.  One runs.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+scripts, folder = map(pathlib.Path, sys.argv[1:])
+WHOLE = "is no whole number of at least 1"
+
+
+def run(script, *arguments, cwd=None):
+    return subprocess.run([scripts / script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=100, check=False, cwd=cwd)
+
+
+def expect(condition, what, result):
+    if not condition:
+        sys.exit(f"{what}; exit code {result.returncode}\n{result.stdout}\n{result.stderr}")
+
+
+def refused(code, words, script, *arguments):
+    result = run(script, "--bin", folder, *arguments)
+    expect(result.returncode == code and not result.stdout, f"{script} {arguments} is not refused", result)
+    expect(words in result.stderr and result.stderr.count("\n") == 1, f"not one line with '{words}'", result)
+
+
+def wrong_arguments():
+    for script in ("compare_atomics.py", "hot_spot.py", "instructions.py"):
+        refused(2, f"{script}: argument --bin: there is no oshrun in /nowhere; cmake", script, "--bin", "/nowhere")
+        refused(2, WHOLE, script, "--rounds", "0")
+        refused(2, "unrecognized arguments", script, "--nonsense")
+    refused(2, WHOLE, "hot_spot.py", "-n", "x")
+    refused(2, WHOLE, "hot_spot.py", "-n", "2,")
+    refused(2, WHOLE, "compare_atomics.py", "-n", "0")
+    for numbers in (("-n", "2", "--virtual-nodes", "1"), ("-n", "2", "--virtual-nodes", "4"), ("-n", "3")):
+        refused(2, "--virtual-nodes must be 2 or more, and -n a multiple of it", "compare_atomics.py", *numbers)
+    refused(2, "must be more than 0", "compare_atomics.py", "--seconds", "nan")
+
+
+def without_shmem_bench():
+    """What a build of some targets only lacks is named."""
+    with tempfile.TemporaryDirectory(prefix="atoll-scripts.") as work:
+        (pathlib.Path(work) / "oshrun").symlink_to(folder / "oshrun")
+        for script in ("compare_atomics.py", "hot_spot.py"):
+            refused(2, "there is no shmem_bench in ", script, "--bin", work)
+
+
+def nothing_to_measure():
+    for check in ((), ("--check",)):
+        refused(1, "nothing to measure: PTRCHASE has only", "compare_atomics.py", "--rounds", "1",
+                "--pattern", "PTRCHASE", "--form", "nbi", *check)
+    refused(1, "--kind must be add, cas or add,cas, not 'all'", "compare_atomics.py", "--rounds", "1", "--kind", "all")
+
+
+def what_runs():
+    """A bound that is not there is none that is met; and no file is left where one is."""
+    selection = ("--rounds", "1", "--seconds", "0.001", "--pattern", "CENTRAL", "--kind", "add", "--form", "nbi")
+    with tempfile.TemporaryDirectory(prefix="atoll-scripts.") as work:
+        result = run("compare_atomics.py", "--bin", folder, *selection, cwd=work)
+        expect(result.returncode == 0 and "CENTRAL_ADD   nbi" in result.stdout, "failed", result)
+        result = run("compare_atomics.py", "--bin", folder, *selection, "--check", cwd=work)
+        expect(result.returncode == 1 and "no bound is for" in result.stderr, "a check of nothing is met", result)
+        expect(not list(pathlib.Path(work).iterdir()), "leaves files", result)
+
+
+def main():
+    for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs):
+        case()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
