@@ -45,6 +45,7 @@ inline constexpr std::size_t kScratchBytes = std::size_t{2} << 20;
 
 struct InternalArea {
   alignas(kCacheLine) Allocation allocations[2];
+  std::uint64_t failures[2];  // PEs that had no room for a block; of PE 0, in turn
   Cell cells[kSlots][kCells];
   alignas(kCacheLine) std::atomic<std::uint64_t> mail_marks[kMailMarks];
   alignas(kCacheLine) std::byte scratch[kScratchBytes];

@@ -43,6 +43,11 @@ class Region {
   /// Load/store address of the object on `pe`, or null.
   virtual void* ptr(std::uintptr_t address, int pe) = 0;
 
+  /// Makes sure that this PE's [address, address + n) can hold what is written there, or gives it up.  A
+  /// failure is said in a line on stderr.
+  virtual bool reserve(std::uintptr_t /*address*/, std::size_t /*n*/) { return true; }
+  virtual void discard(std::uintptr_t /*address*/, std::size_t /*n*/) {}
+
   /// Completes, or orders, what the context has issued to this region.
   virtual void quiet(Context&) = 0;
   virtual void fence(Context&) = 0;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/remote.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 
 #include "core/order.hpp"
 #include "core/region.hpp"
@@ -25,6 +28,38 @@ void wait_for_atomic(const Completion& completion, Call call, const Channel* cha
   wait_for([&] { return completion.done(); }, describe);
 }
 
+// Local memory with rules of its own (core/region) may go away at any time, and not every thread may touch
+// it: what goes by the network goes by a buffer there.
+constexpr std::size_t kBounce = 65536;
+
+bool needs_bounce(const void* local) {
+  return rt.regions != 0 && find_region(reinterpret_cast<std::uintptr_t>(local), 1) != nullptr;
+}
+
+void put_bounced(Call call, Channel* channel, RemoteAddress to, const void* source, std::size_t n, int pe) {
+  const auto buffer = std::make_unique<std::byte[]>(std::min(n, kBounce));
+  for (std::size_t done = 0; done < n;) {
+    const std::size_t part = std::min(n - done, kBounce);
+    std::memcpy(buffer.get(), static_cast<const std::byte*>(source) + done, part);
+    Completion completion;
+    channel->ops->put(channel, pe, {to.segment, to.offset + done}, buffer.get(), part, false, &completion);
+    wait_for_completion(completion, call, pe);
+    done += part;
+  }
+}
+
+void get_bounced(Call call, Channel* channel, void* dest, RemoteAddress from, std::size_t n, int pe) {
+  const auto buffer = std::make_unique<std::byte[]>(std::min(n, kBounce));
+  for (std::size_t done = 0; done < n;) {
+    const std::size_t part = std::min(n - done, kBounce);
+    Completion completion;
+    channel->ops->get(channel, pe, buffer.get(), {from.segment, from.offset + done}, part, &completion);
+    wait_for_completion(completion, call, pe);
+    std::memcpy(static_cast<std::byte*>(dest) + done, buffer.get(), part);
+    done += part;
+  }
+}
+
 void put_to(Call call, Context& context, const Target& to, std::uintptr_t address, const void* source,
             std::size_t n, int pe, Blocking blocking) {
   if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
@@ -33,6 +68,8 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
     return;
   }
   Channel* channel = context.channel;
+  if (needs_bounce(source)) [[unlikely]]
+    return put_bounced(call, channel, to.remote, source, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
   } else if (n <= rt.network->copy_limit()) {
@@ -52,6 +89,12 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
   }
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
   Channel* channel = context.channel;
+  if (fetch != nullptr && needs_bounce(fetch)) [[unlikely]] {
+    std::uint64_t old = 0;
+    amo_at(call, context, at, address, op, type, value, compare, &old, pe, Blocking::yes);
+    std::memcpy(fetch, &old, atomic_size(type));
+    return;
+  }
   const bool wait = fetch != nullptr && blocking == Blocking::yes;
   Completion completion;
   channel->ops->amo(channel, pe, at.remote, op, type, value, compare, fetch, wait ? &completion : nullptr);
@@ -81,6 +124,8 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
     return;
   }
   Channel* channel = context.channel;
+  if (needs_bounce(dest)) [[unlikely]]
+    return get_bounced(call, channel, dest, from.remote, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->get(channel, pe, dest, from.remote, n, nullptr);
     return rt.progress->posted();
@@ -107,6 +152,20 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
   }
   amo_at(call, context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr,
          nullptr, pe, Blocking::no);
+}
+
+void add_internal(Call call, std::uint64_t* at, std::uint64_t value, int pe) {
+  if (std::uint64_t* here =
+          reinterpret_cast<std::uint64_t*>(at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(at), pe))) {
+    std::atomic_ref(*here).fetch_add(value);
+    return;
+  }
+  Channel* channel = rt.world_context.channel;
+  const RemoteAddress to{SegmentId::heap, reinterpret_cast<std::uintptr_t>(at) - rt.heap.origin};
+  std::uint64_t old = 0;
+  Completion completion;
+  channel->ops->amo(channel, pe, to, AtomicOp::add, AtomicType::u64, &value, nullptr, &old, &completion);
+  wait_for_completion(completion, call, pe);
 }
 
 void get_internal(Call call, void* dest, const void* source, std::size_t n, int pe) {

@@ -27,5 +27,7 @@ enum class Blocking : bool { no, yes };
 
 /// The same for the runtime's own memory (core/internal), which is on another node.
 void get_internal(Call call, void* dest, const void* source, std::size_t n, int pe);
+/// Adds to a word of it, which may be on this node as well; returns when it is done.
+void add_internal(Call call, std::uint64_t* at, std::uint64_t value, int pe);
 
 }  // namespace shm

@@ -14,6 +14,7 @@ namespace shm {
 
 class Boot;
 class HeapAllocator;
+class Region;
 class NodeMemory;
 class Progress;
 class Network;
@@ -77,6 +78,11 @@ struct alignas(64) Runtime {
   Network* network = nullptr;          // null: all PEs are on this node
   Progress* progress = nullptr;        // null: nothing to drive
   HeapAllocator* allocator = nullptr;  // PE 0 only
+
+  // A second heap, with rules of its own (core/region).
+  Region* paged = nullptr;                   // null: there is none
+  HeapAllocator* paged_allocator = nullptr;  // PE 0 only
+  bool paged_by_default = false;             // shmem_malloc takes from it
 };
 
 [[gnu::visibility("hidden")]] extern Runtime rt;

@@ -188,6 +188,12 @@ std::size_t NodeMemory::map_touched(std::size_t offset, std::size_t size, std::s
   return mapped;
 }
 
+bool NodeMemory::map_also(int index, std::size_t offset, std::size_t n, std::byte* at, bool writable) const {
+  const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  return mmap(at, n, protection, MAP_SHARED | MAP_FIXED, file_,
+              static_cast<off_t>(heap_at(index) + offset)) != MAP_FAILED;
+}
+
 void NodeMemory::discard_heap(std::size_t from) const {
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
             static_cast<off_t>(heap_at(group_.index) + from), static_cast<off_t>(shape_.heap_stride - from));

@@ -89,6 +89,10 @@ class NodeMemory {
   /// accesses from here need not fault for each page.  Returns the bytes mapped: no more than `limit`.
   std::size_t map_touched(std::size_t offset, std::size_t size, std::size_t limit) const;
 
+  /// Maps the n bytes at `offset` of the heap of PE `index` once more, over [at, at + n) of this process.
+  /// Returns whether it could; else errno says why.
+  bool map_also(int index, std::size_t offset, std::size_t n, std::byte* at, bool writable) const;
+
   /// Gives the pages of this PE's heap from byte `from` on back: they read as zeros afterwards.
   void discard_heap(std::size_t from) const;
 

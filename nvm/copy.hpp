@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies to and from a page, where an aligned word is copied as one: so that wait_until may watch it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace shm::nvm {
+
+namespace detail {
+
+template <class Word>
+bool copy_word(void* to, const void* from, std::size_t n, const void* shared) {
+  if (n != sizeof(Word) || reinterpret_cast<std::uintptr_t>(shared) % sizeof(Word) != 0) return false;
+  Word word;
+  if (shared == to) {
+    std::memcpy(&word, from, sizeof word);
+    __atomic_store_n(static_cast<Word*>(to), word, __ATOMIC_RELAXED);
+  } else {
+    word = __atomic_load_n(static_cast<const Word*>(from), __ATOMIC_RELAXED);
+    std::memcpy(to, &word, sizeof word);
+  }
+  return true;
+}
+
+inline void copy(void* to, const void* from, std::size_t n, const void* shared) {
+  if (copy_word<std::uint64_t>(to, from, n, shared) || copy_word<std::uint32_t>(to, from, n, shared) ||
+      copy_word<std::uint16_t>(to, from, n, shared))
+    return;
+  std::memcpy(to, from, n);
+}
+
+}  // namespace detail
+
+/// To a page, or from one.
+inline void copy_in(std::byte* page, const void* from, std::size_t n) { detail::copy(page, from, n, page); }
+inline void copy_out(void* to, const std::byte* page, std::size_t n) { detail::copy(to, page, n, page); }
+
+}  // namespace shm::nvm

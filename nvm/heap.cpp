@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/heap.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "boot/boot.hpp"
+#include "core/progress.hpp"
+#include "core/wait.hpp"
+#include "heap/node_memory.hpp"
+#include "nvm/copy.hpp"
+#include "nvm/fault.hpp"
+
+namespace shm::nvm {
+
+/// What a thread waits for: answers to so many operations.
+struct Awaiting {
+  std::atomic<std::uint32_t> left{0};
+  std::uint64_t old = 0;
+};
+
+namespace {
+
+constexpr const char* kName = "the NVM heap";
+constexpr std::uint32_t kWindow = 8;  // pieces under way
+constexpr std::size_t kBounce = 16384;
+
+std::byte* reserve_addresses(std::byte* at, std::size_t n) {
+  const int fixed = at == nullptr ? 0 : MAP_FIXED;
+  void* segment = mmap(at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+  return segment == MAP_FAILED ? nullptr : static_cast<std::byte*>(segment);
+}
+
+// At a multiple of what blocks may ask to be aligned to.
+std::byte* reserve_aligned(std::size_t n) {
+  std::byte* around = reserve_addresses(nullptr, n + kLargestAlignment);
+  if (around == nullptr) return nullptr;
+  const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(around)) % kLargestAlignment;
+  if (before != 0) munmap(around, before);
+  if (before != kLargestAlignment) munmap(around + before + n, kLargestAlignment - before);
+  return around + before;
+}
+
+std::string file_of(const std::string& folder) {
+  return folder + "/atoll." + rt.boot->job().id + "." + std::to_string(getpid()) + ".pe" +
+         std::to_string(rt.me) + ".nvm";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Heap>> Heap::open(const Options& options, std::size_t offset) {
+  const PoolShape shape = options.shape(static_cast<int>(rt.node_ranks.size()), rt.boot->job().size);
+  const std::size_t bytes = options.segment_bytes();
+  std::byte* segment = reserve_aligned(bytes);
+  if (segment == nullptr)
+    return Status::error("cannot reserve " + std::to_string(bytes) +
+                         " bytes of addresses for the NVM heap: " + std::strerror(errno));
+  madvise(segment, bytes, MADV_DONTFORK);
+  Result<std::unique_ptr<Device>> device =
+      open_device({file_of(options.folder), bytes, false, options.engine, true});
+  if (!device.ok()) return device.status();
+  std::unique_ptr<Heap> heap(new Heap(shape, offset, segment));
+  if (rt.node_index == 0) heap->pool_.prepare();
+  heap->pager_ =
+      std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, std::move(device.value()), rt.me, rt.node_index, segment);
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
+  return heap;
+}
+
+Heap::Heap(const PoolShape& shape, std::size_t offset, std::byte* segment)
+    : Region(kName, reinterpret_cast<std::uintptr_t>(segment), shape.segment_pages * shape.page_bytes),
+      pool_offset_(offset),
+      segment_(segment),
+      pool_(rt.memory->heap(0) + offset, shape) {
+  places_.assign(static_cast<std::size_t>(shape.job_size), -1);
+  for (std::size_t i = 0; i < rt.node_ranks.size(); ++i)
+    places_[static_cast<std::size_t>(rt.node_ranks[i])] = static_cast<int>(i);
+}
+
+void Heap::start() {
+  pager_->start();
+  watch_faults({segment_, size(), &pool_, rt.me, rt.node_index});
+  add_region(this);
+}
+
+void Heap::stop() {
+  remove_region(this);
+  end_watch();
+  pager_->stop();
+}
+
+Heap::~Heap() { munmap(segment_, size()); }
+
+std::string Heap::describe() const {
+  return std::to_string(size()) + " bytes a PE in files (" + pager_->describe() + "), " +
+         std::to_string(pool_.shape().frames) + " pages of " + std::to_string(pool_.shape().page_bytes) +
+         " bytes in memory";
+}
+
+// The pager's host.
+
+void Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
+  if (!rt.memory->map_also(0, pool_offset_ + offset, n, at, writable)) {
+    fatal(
+        "a page of the NVM heap cannot be mapped: %s; if there are too many mappings, raise SHMEM_NVM_PAGE "
+        "or lower "
+        "SHMEM_NVM_CACHE",
+        std::strerror(errno));
+  }
+  madvise(at, n, MADV_DONTFORK);
+}
+
+void Heap::unmap(std::byte* at, std::size_t n) {
+  if (reserve_addresses(at, n) == nullptr)
+    fatal("a page of the NVM heap cannot be unmapped: %s", std::strerror(errno));
+  madvise(at, n, MADV_DONTFORK);
+}
+
+void Heap::answer(int pe, const std::byte* message, std::size_t n) {
+  rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_answer), message, n);
+}
+
+// Other nodes.
+
+void Heap::on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n) {
+  static_cast<Heap*>(heap)->pager_->hand(from_pe, message, n);
+}
+
+void Heap::on_answer(void*, int, const std::byte* message, std::size_t) {
+  Answer answer;
+  std::memcpy(&answer, message, sizeof answer);
+  auto& awaiting = *reinterpret_cast<Awaiting*>(answer.token);
+  if (answer.n != 0) copy_in(answer.dest, message + sizeof answer, answer.n);
+  awaiting.old = answer.old;
+  // The last use of it: release, so that who sees 0 sees the data.
+  awaiting.left.fetch_sub(1, std::memory_order_release);
+}
+
+void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& awaiting) {
+  std::byte message[sizeof operation + kLargestPiece];
+  const std::size_t n = data != nullptr ? operation.n : 0;
+  wait(awaiting, kWindow - 1, pe);
+  operation.token = reinterpret_cast<std::uintptr_t>(&awaiting);
+  std::memcpy(message, &operation, sizeof operation);
+  if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
+  awaiting.left.fetch_add(1, std::memory_order_relaxed);
+  rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
+}
+
+void Heap::wait(const Awaiting& awaiting, std::uint32_t left, int pe) const {
+  wait_for([&] { return awaiting.left.load(std::memory_order_acquire) <= left; },
+           [&](WaitRecord& record) {
+             describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to apply it", pe);
+           });
+}
+
+// This node.
+
+// Where the page is, until unpin().
+std::byte* Heap::pin(PageNumber page, Access access) {
+  FrameNumber frame = pool_.word(page).pin(access);
+  if (frame == kNoFrame) {
+    const Ticket ticket(pool_, rt.node_index);
+    Request& request = ticket.request();
+    request.kind = Request::Kind::pin;
+    request.access = access;
+    request.page = page;
+    const int pe = pool_.pe_of(page);
+    ticket.post(place_of(pe));
+    wait_for([&] { return ticket.done(); },
+             [&](WaitRecord& record) {
+               describe_wait(record, "an operation on the NVM heap", pe, "for a page of PE %d to be loaded",
+                             pe);
+             });
+    frame = request.frame;
+  }
+  Frame& meta = pool_.frame(frame);
+  if (meta.touched.load(std::memory_order_relaxed) == 0) meta.touched.store(1, std::memory_order_relaxed);
+  return pool_.bytes(frame);
+}
+
+// Calls piece(page, offset in the page, done so far, n) for each part of a range within a page.
+template <class Piece>
+void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece) {
+  const std::size_t page_bytes = pool_.shape().page_bytes;
+  for (std::size_t done = 0; done < n;) {
+    const auto within = static_cast<std::size_t>((offset + done) % page_bytes);
+    const std::size_t part = std::min({n - done, page_bytes - within, largest});
+    piece(pool_.number(pe, offset + done), within, done, part);
+    done += part;
+  }
+}
+
+void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool) {
+  const auto* from = static_cast<const std::byte*>(source);
+  const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(source), 1) != nullptr;
+  std::byte buffer[kBounce];
+  Awaiting awaiting;
+  const std::size_t largest = !here(pe) ? kLargestPiece : bounce ? kBounce : n;
+  for_pieces(to - base(), n, pe, largest,
+             [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
+               const std::byte* data = from + done;
+               if (bounce) data = static_cast<std::byte*>(std::memcpy(buffer, data, part));
+               if (!here(pe)) {
+                 Operation operation{};
+                 operation.page = page;
+                 operation.offset = static_cast<std::uint32_t>(within);
+                 operation.n = static_cast<std::uint32_t>(part);
+                 operation.kind = Operation::Kind::put;
+                 return send(operation, data, pe, awaiting);
+               }
+               copy_in(pin(page, Access::write) + within, data, part);
+               pool_.word(page).unpin();
+             });
+  wait(awaiting, 0, pe);
+}
+
+void Heap::get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool) {
+  auto* to = static_cast<std::byte*>(dest);
+  const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr;
+  std::byte buffer[kBounce];
+  Awaiting awaiting;
+  const std::size_t largest = !here(pe) ? kLargestPiece : bounce ? kBounce : n;
+  for_pieces(from - base(), n, pe, largest,
+             [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
+               std::byte* data = bounce ? buffer : to + done;
+               if (!here(pe)) {
+                 Operation operation{};
+                 operation.page = page;
+                 operation.offset = static_cast<std::uint32_t>(within);
+                 operation.n = static_cast<std::uint32_t>(part);
+                 operation.kind = Operation::Kind::get;
+                 operation.dest = data;
+                 send(operation, nullptr, pe, awaiting);
+                 if (bounce) wait(awaiting, 0, pe);
+               } else {
+                 copy_out(data, pin(page, Access::read) + within, part);
+                 pool_.word(page).unpin();
+               }
+               if (bounce) std::memcpy(to + done, buffer, part);
+             });
+  wait(awaiting, 0, pe);
+}
+
+void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const void* value,
+               const void* compare, void* fetch, int pe, bool) {
+  const std::uint64_t offset = at - base();
+  const PageNumber page = pool_.number(pe, offset);
+  const std::size_t within = offset % pool_.shape().page_bytes;
+  std::uint64_t operands[2] = {};  // by value: they may lie in the heap themselves
+  if (op != AtomicOp::fetch) std::memcpy(&operands[0], value, atomic_size(type));
+  if (op == AtomicOp::compare_swap) std::memcpy(&operands[1], compare, atomic_size(type));
+  std::uint64_t old = 0;
+  if (here(pe)) {
+    atomic_apply(op, type, pin(page, Access::write) + within, &operands[0], &operands[1], &old);
+    pool_.word(page).unpin();
+  } else {
+    Awaiting awaiting;
+    Operation operation{};
+    operation.page = page;
+    operation.offset = static_cast<std::uint32_t>(within);
+    operation.kind = Operation::Kind::amo;
+    operation.op = op;
+    operation.type = type;
+    operation.value = operands[0];
+    operation.compare = operands[1];
+    send(operation, nullptr, pe, awaiting);
+    wait(awaiting, 0, pe);
+    old = awaiting.old;
+  }
+  if (fetch != nullptr) std::memcpy(fetch, &old, atomic_size(type));
+}
+
+// Its own PE's pages are mapped, so this is a load; acquire, as what precedes the update is to be seen.
+void Heap::load(std::uintptr_t address, void* value, std::size_t n) {
+  const auto* at = reinterpret_cast<const std::byte*>(address);
+  copy_out(value, at, n);
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+
+void* Heap::ptr(std::uintptr_t address, int pe) {
+  return pe == rt.me ? reinterpret_cast<void*>(address) : nullptr;
+}
+
+// Rooms are whole pages: the first and last may be other blocks' too, and stay.
+
+bool Heap::ask(Request::Kind kind, PageNumber first, PageNumber last) {
+  if (first >= last) return true;
+  const Ticket ticket(pool_, rt.node_index);
+  Request& request = ticket.request();
+  request.kind = kind;
+  request.page = first;
+  request.last = last;
+  request.failed = false;
+  ticket.post(rt.node_index);
+  ticket.wait();
+  return !request.failed;
+}
+
+bool Heap::reserve(std::uintptr_t address, std::size_t n) {
+  return ask(Request::Kind::room, pool_.number(rt.me, address - base()),
+             pool_.number(rt.me, address - base() + n - 1) + 1);
+}
+
+void Heap::discard(std::uintptr_t address, std::size_t n) {
+  const std::size_t page_bytes = pool_.shape().page_bytes;
+  ask(Request::Kind::drop, pool_.number(rt.me, address - base() + page_bytes - 1),
+      pool_.number(rt.me, address - base() + n));
+}
+
+}  // namespace shm::nvm

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The NVM heap as the core sees it: a region with put, get, atomics and waits of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/region.hpp"
+#include "nvm/options.hpp"
+#include "nvm/pager.hpp"
+#include "nvm/pool.hpp"
+
+namespace shm::nvm {
+
+/// Thread safety: as Region; open() and close() while no other thread is inside the library.
+class Heap final : public Region, private Host {
+ public:
+  /// The node has the pool at `offset` of the heap segment of its first PE.
+  static Result<std::unique_ptr<Heap>> open(const Options& options, std::size_t offset);
+  ~Heap() override;
+
+  /// After all PEs of the node have opened it, and before the first closes it.
+  void start();
+  void stop();
+
+  /// For SHMEM_INFO.
+  std::string describe() const;
+
+  void put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) override;
+  void get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) override;
+  void amo(Context&, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
+           void* fetch, int pe, bool nbi) override;
+  void load(std::uintptr_t address, void* value, std::size_t n) override;
+  void* ptr(std::uintptr_t address, int pe) override;
+  void quiet(Context&) override {}
+  void fence(Context&) override {}
+  bool reserve(std::uintptr_t address, std::size_t n) override;
+  void discard(std::uintptr_t address, std::size_t n) override;
+
+ private:
+  Heap(const PoolShape& shape, std::size_t offset, std::byte* segment);
+  std::byte* pin(PageNumber page, Access access);
+  bool ask(Request::Kind kind, PageNumber first, PageNumber last);
+  template <class Piece>
+  void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);
+  void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);
+  void wait(const struct Awaiting& awaiting, std::uint32_t left, int pe) const;
+  bool here(int pe) const { return place_of(pe) >= 0; }
+  static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
+  static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
+
+  void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
+  void unmap(std::byte* at, std::size_t n) override;
+  void answer(int pe, const std::byte* message, std::size_t n) override;
+  int place_of(int pe) const override { return places_[static_cast<std::size_t>(pe)]; }
+
+  const std::size_t pool_offset_;  // in the first PE's heap segment
+  std::byte* const segment_;
+  const Pool pool_;
+  std::vector<int> places_;  // by PE; -1: on another node
+  std::unique_ptr<Pager> pager_;
+};
+
+}  // namespace shm::nvm

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the environment says about the NVM heap.
+#pragma once
+
+#include <string>
+
+#include "base/env.hpp"
+#include "nvm/device.hpp"
+#include "nvm/pool.hpp"
+
+namespace shm::nvm {
+
+struct Options {
+  std::string folder;           // of the files; empty: there is no NVM heap
+  std::size_t user_bytes = 0;   // of each PE, for programs
+  std::size_t page_bytes = 0;   // a power of two
+  std::size_t cache_bytes = 0;  // of the node's pool
+  Engine engine = Engine::automatic;
+  bool is_default = false;  // the symmetric heap lies here, not only what is asked for by hint
+
+  /// The error names the variable and says what is allowed.  `default_heap` is what a PE's heap in memory has
+  /// where nothing is set.
+  static Result<Options> read(const Env& env, std::size_t default_heap);
+
+  bool wanted() const { return !folder.empty(); }
+  /// What a PE's segment spans: half as much again as programs may have, for the allocator's size classes.
+  std::size_t segment_bytes() const;
+  PoolShape shape(int node_size, int job_size) const;
+};
+
+}  // namespace shm::nvm

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/policy.hpp"
+
+#include <mutex>
+
+namespace shm::nvm {
+
+FrameNumber Policy::take_free() {
+  const std::scoped_lock guard(pool_.head().lock);
+  FrameQueue& free = pool_.head().free;
+  const FrameNumber frame = free.first;
+  if (frame == kNoFrame) return kNoFrame;
+  free.first = pool_.frame(frame).next;
+  --free.size;
+  return frame;
+}
+
+void Policy::give_free(FrameNumber frame) {
+  const std::scoped_lock guard(pool_.head().lock);
+  FrameQueue& free = pool_.head().free;
+  pool_.frame(frame).next = free.first;
+  free.first = frame;
+  ++free.size;
+}
+
+void Policy::enter(FrameNumber frame, PageNumber page) {
+  Frame& entered = pool_.frame(frame);
+  entered.page.store(page + 1, std::memory_order_relaxed);
+  entered.touched.store(0, std::memory_order_relaxed);
+  entered.leaving.store(0, std::memory_order_relaxed);
+  const std::scoped_lock guard(pool_.head().lock);
+  push(kLru, frame);
+}
+
+void Policy::leave(FrameNumber frame) {
+  const std::scoped_lock guard(pool_.head().lock);
+  unlink(frame);
+  pool_.frame(frame).page.store(0, std::memory_order_relaxed);
+}
+
+FrameNumber Policy::victim() {
+  const std::scoped_lock guard(pool_.head().lock);
+  FrameQueue& lru = pool_.head().lru;
+  FrameQueue& fifo = pool_.head().fifo;
+  // Each frame comes to the end of either queue once with a mark, and once without.
+  for (std::size_t looks = 4 * pool_.shape().frames; looks > 0; --looks) {
+    const bool from_fifo = fifo.size > pool_.shape().frames / 2 || lru.size == 0;
+    const FrameNumber last = from_fifo ? fifo.last : lru.last;
+    if (last == kNoFrame) return kNoFrame;
+    Frame& frame = pool_.frame(last);
+    if (frame.touched.exchange(0, std::memory_order_relaxed) != 0 ||
+        frame.leaving.load(std::memory_order_relaxed) != 0) {
+      unlink(last);
+      push(kLru, last);
+    } else if (!from_fifo && sole(last)) {
+      unlink(last);
+      push(kFifo, last);
+    } else {
+      frame.leaving.store(1, std::memory_order_relaxed);
+      return last;
+    }
+  }
+  return kNoFrame;
+}
+
+void Policy::spare(FrameNumber frame) {
+  const std::scoped_lock guard(pool_.head().lock);
+  unlink(frame);
+  push(kLru, frame);
+  pool_.frame(frame).leaving.store(0, std::memory_order_relaxed);
+}
+
+// Whether no other node has the page.
+bool Policy::sole(FrameNumber frame) const {
+  const std::uint64_t page = pool_.frame(frame).page.load(std::memory_order_relaxed);
+  return page != 0 && permits(pool_.word(page - 1).state(), Access::write);
+}
+
+void Policy::push(std::uint8_t which, FrameNumber frame) {
+  FrameQueue& to = queue(which);
+  Frame& pushed = pool_.frame(frame);
+  pushed.queue = which;
+  pushed.prev = kNoFrame;
+  pushed.next = to.first;
+  (to.first == kNoFrame ? to.last : pool_.frame(to.first).prev) = frame;
+  to.first = frame;
+  ++to.size;
+}
+
+void Policy::unlink(FrameNumber frame) {
+  Frame& gone = pool_.frame(frame);
+  FrameQueue& from = queue(gone.queue);
+  (gone.prev == kNoFrame ? from.first : pool_.frame(gone.prev).next) = gone.next;
+  (gone.next == kNoFrame ? from.last : pool_.frame(gone.next).prev) = gone.prev;
+  gone.queue = kOut;
+  --from.size;
+}
+
+}  // namespace shm::nvm

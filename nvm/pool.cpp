@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/pool.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+#include <ctime>
+
+namespace shm::nvm {
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kHuge = std::size_t{2} << 20;
+constexpr int kPollsBeforeSleep = 200;
+
+std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Not private: PEs are processes.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, long microseconds) {
+  const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, microseconds < 0 ? nullptr : &limit, nullptr, 0);
+}
+void futex_wake(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+std::size_t PoolShape::parts_at() const { return up(sizeof(PoolHead), kLine); }
+std::size_t PoolShape::frame_table_at() const {
+  return up(parts_at() + sizeof(PePart) * static_cast<std::size_t>(node_size), kLine);
+}
+std::size_t PoolShape::words_at() const { return up(frame_table_at() + sizeof(Frame) * frames, kLine); }
+std::size_t PoolShape::frames_at() const {
+  return up(words_at() + sizeof(PageWord) * segment_pages * static_cast<std::size_t>(job_size), kHuge);
+}
+std::size_t PoolShape::bytes() const { return up(frames_at() + frames * page_bytes, kHuge); }
+
+bool Inbox::post(Note note) {
+  std::uint64_t at = tail_.load(std::memory_order_relaxed);
+  for (;;) {
+    Cell& cell = cells_[at % kNotes];
+    const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
+    if (turn != at / kNotes * 2) {
+      if (turn < at / kNotes * 2) return false;  // not emptied yet
+      at = tail_.load(std::memory_order_relaxed);
+      continue;
+    }
+    if (!tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
+    cell.note = note.word;
+    cell.turn.store(turn + 1, std::memory_order_release);
+    break;
+  }
+  ring();
+  return true;
+}
+
+bool Inbox::take(Note& note) {
+  Cell& cell = cells_[head_ % kNotes];
+  if (cell.turn.load(std::memory_order_acquire) != head_ / kNotes * 2 + 1) return false;
+  note.word = cell.note;
+  cell.turn.store((head_ / kNotes + 1) * 2, std::memory_order_release);
+  ++head_;
+  return true;
+}
+
+bool Inbox::empty() const {
+  return cells_[head_ % kNotes].turn.load(std::memory_order_acquire) != head_ / kNotes * 2 + 1;
+}
+
+void Inbox::ring() {
+  bell_.fetch_add(1, std::memory_order_seq_cst);  // before the look: pairs with sleep()
+  if (asleep_.load(std::memory_order_seq_cst) != 0) futex_wake(bell_);
+}
+
+std::uint32_t Inbox::listen() {
+  asleep_.store(1, std::memory_order_seq_cst);
+  return bell_.load(std::memory_order_seq_cst);
+}
+
+void Inbox::sleep(std::uint32_t mark, long microseconds) { futex_wait(bell_, mark, microseconds); }
+
+void Pool::prepare() const {
+  FrameQueue& free = head().free;
+  head().lru = head().fifo = {kNoFrame, kNoFrame, 0};
+  const auto frames = static_cast<FrameNumber>(shape_.frames);
+  free = {0, frames - 1, frames};
+  for (FrameNumber n = 0; n < frames; ++n) {
+    frame(n).prev = n == 0 ? kNoFrame : n - 1;
+    frame(n).next = n + 1 == frames ? kNoFrame : n + 1;
+  }
+  head().ready.store(1, std::memory_order_release);
+}
+
+Ticket::Ticket(const Pool& pool, int place) : pool_(pool), part_(pool.part(place)), place_(place) {
+  std::uint64_t used = part_.used.load(std::memory_order_relaxed);
+  for (;;) {
+    slot_ = static_cast<unsigned>(std::countr_one(used));
+    if (slot_ >= PePart::kSlots) {
+      sched_yield();
+      used = part_.used.load(std::memory_order_relaxed);
+    } else if (part_.used.compare_exchange_weak(used, used | std::uint64_t{1} << slot_,
+                                                std::memory_order_acquire)) {
+      return;
+    }
+  }
+}
+
+Ticket::~Ticket() {
+  request().state.store(Request::kFree, std::memory_order_relaxed);
+  part_.used.fetch_and(~(std::uint64_t{1} << slot_), std::memory_order_release);
+}
+
+void Ticket::post(int to) const {
+  request().state.store(Request::kPosted, std::memory_order_relaxed);
+  while (!pool_.part(to).inbox.post(Note::request(place_, slot_))) sched_yield();
+}
+
+void Ticket::wait() const {
+  for (int polls = 0; polls < kPollsBeforeSleep && !done(); ++polls) sched_yield();
+  while (!done()) futex_wait(request().state, Request::kPosted, -1);
+}
+
+void complete(Request& request) {
+  request.state.store(Request::kDone, std::memory_order_release);
+  futex_wake(request.state);
+}
+
+}  // namespace shm::nvm

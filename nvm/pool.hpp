@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the PEs of a node share about the NVM heap: the frames, the word of each page, the inboxes of the
+// pagers.
+//
+// All of it lies in memory that every PE of the node maps, at the same offsets, and begins as zeros.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/spin.hpp"
+
+namespace shm::nvm {
+
+/// Number of a page in the job: the PE in whose segment it lies, times the pages of a segment, plus its
+/// place.
+using PageNumber = std::uint64_t;
+using FrameNumber = std::uint32_t;
+inline constexpr FrameNumber kNoFrame = ~FrameNumber{0};
+
+/// What a node has of a page: MOESI.
+enum class PageState : std::uint8_t { invalid, shared, owned, exclusive, modified };
+enum class Access : std::uint8_t { read, write };
+
+/// Whether a node that has the page in `state` may read, or write, without asking anybody.
+constexpr bool permits(PageState state, Access access) {
+  if (access == Access::read) return state != PageState::invalid;
+  return state == PageState::exclusive || state == PageState::modified;
+}
+
+/// The state of a page on a node, its frame, and how many threads are copying to or from it.
+/// Thread safety: pin() and unpin() by any thread of any PE of the node, signal handlers included; the rest
+/// by the page's pager.
+class PageWord {
+ public:
+  /// Takes a pin, if the state permits the access; a write makes the page modified.  Returns the frame, which
+  /// stays where it is until unpin(), or kNoFrame.
+  FrameNumber pin(Access access) {
+    std::uint64_t seen = word_.load(std::memory_order_acquire);
+    for (;;) {
+      if ((seen & kClosed) != 0 || !permits(state_of(seen), access)) return kNoFrame;
+      std::uint64_t next = seen + kPin;
+      if (access == Access::write) next = (next & ~kStateMask) | bits(PageState::modified);
+      if (word_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_acquire))
+        return frame_of(seen);
+    }
+  }
+  /// Release: what was copied in is seen by whoever closes or pins the page next.
+  void unpin() { word_.fetch_sub(kPin, std::memory_order_release); }
+
+  PageState state() const { return state_of(word_.load(std::memory_order_acquire)); }
+  FrameNumber frame() const { return frame_of(word_.load(std::memory_order_relaxed)); }
+  bool pinned() const { return pins_of(word_.load(std::memory_order_acquire)) != 0; }
+
+  /// The page is in `frame`, filled, with `pins` pins taken for those who wait for it.
+  void open(PageState state, FrameNumber frame, unsigned pins = 0) {
+    word_.store(bits(state) | kPin * pins | std::uint64_t{frame} << kFrameShift, std::memory_order_release);
+  }
+  /// No new pins.  Returns whether there are none: then nobody copies any more.
+  bool close() { return pins_of(word_.fetch_or(kClosed, std::memory_order_acq_rel)) == 0; }
+  void reopen() { word_.fetch_and(~kClosed, std::memory_order_release); }
+  /// REQUIRES: closed, no pins.
+  void clear() { word_.store(0, std::memory_order_release); }
+
+ private:
+  static constexpr std::uint64_t kStateMask = 7, kClosed = 8, kPin = 16;
+  static constexpr unsigned kPinBits = 20, kFrameShift = 32;
+  static constexpr std::uint64_t bits(PageState state) { return static_cast<std::uint64_t>(state); }
+  static constexpr PageState state_of(std::uint64_t word) {
+    return static_cast<PageState>(word & kStateMask);
+  }
+  static constexpr std::uint64_t pins_of(std::uint64_t word) {
+    return word / kPin & ((std::uint64_t{1} << kPinBits) - 1);
+  }
+  static constexpr FrameNumber frame_of(std::uint64_t word) {
+    return static_cast<FrameNumber>(word >> kFrameShift);
+  }
+
+  std::atomic<std::uint64_t> word_;
+};
+static_assert(sizeof(PageWord) == 8);
+
+/// What a thread asks a pager for, and waits for.
+struct alignas(64) Request {
+  enum class Kind : std::uint8_t {
+    pin,   // the page, with a pin for the requester
+    map,   // the page in the address space of its PE
+    room,  // for the pages [page, last) on the device
+    drop,  // the pages [page, last) lose their contents
+  };
+  enum State : std::uint32_t { kFree, kPosted, kDone };
+
+  std::atomic<std::uint32_t> state;  // a futex
+  Kind kind;
+  Access access;
+  FrameNumber frame;  // the answer to `pin`
+  PageNumber page, last;
+  bool failed;  // the answer to `room`; the pager has said why
+};
+
+/// What lies in an inbox: the request of a PE's slot, or a page that is to leave.
+struct Note {
+  std::uint64_t word;
+  static constexpr std::uint64_t kEvict = std::uint64_t{1} << 63;
+  static Note request(int place, unsigned slot) { return {static_cast<std::uint64_t>(place) << 8 | slot}; }
+  static Note evict(PageNumber page) { return {kEvict | page}; }
+  bool is_evict() const { return (word & kEvict) != 0; }
+  PageNumber page() const { return word & ~kEvict; }
+  int place() const { return static_cast<int>(word >> 8); }
+  unsigned slot() const { return static_cast<unsigned>(word & 0xff); }
+};
+
+/// A queue of notes from any thread of the node to one pager.  Bounded: full only if more is under way than
+/// slots and frames allow.  (Vyukov's bounded queue, with one reader.)
+class Inbox {
+ public:
+  static constexpr std::size_t kNotes = 8192;
+
+  /// Async-signal-safe.  Wakes the pager if it sleeps.  Returns false if there is no room.
+  bool post(Note note);
+  /// By the pager: the next note.  Returns false if there is none.
+  bool take(Note& note);
+  /// Whether a note lies here.
+  bool empty() const;
+  /// By the pager, which sleeps so:  mark = listen(); if (nothing to do) sleep(mark, limit); hear();
+  /// It wakes when somebody has rung since listen(), or after `microseconds` (negative: no limit).
+  std::uint32_t listen();
+  void sleep(std::uint32_t mark, long microseconds);
+  void hear() { asleep_.store(0, std::memory_order_relaxed); }
+  /// Wakes the pager.
+  void ring();
+
+ private:
+  struct Cell {
+    std::atomic<std::uint64_t> turn;  // times that it was filled and emptied
+    std::uint64_t note;
+  };
+  alignas(64) std::atomic<std::uint64_t> tail_;
+  alignas(64) std::uint64_t head_;
+  std::atomic<std::uint32_t> bell_, asleep_;
+  Cell cells_[kNotes];
+};
+
+/// A PE's part.
+struct PePart {
+  static constexpr unsigned kSlots = 64;  // threads of a PE that wait
+  std::atomic<std::uint64_t> used;        // a bit for each slot
+  Request slots[kSlots];
+  Inbox inbox;
+};
+
+/// Of a frame; links and queue are the policy's.
+struct Frame {
+  std::atomic<std::uint64_t> page;    // number plus one; 0: free
+  std::atomic<std::uint8_t> touched;  // since the policy has looked
+  std::atomic<std::uint8_t> leaving;  // its pager has been asked to evict it
+  std::uint8_t queue;
+  FrameNumber prev, next;
+};
+
+/// Head of a queue of frames: a ring through `next` and `prev`.
+struct FrameQueue {
+  FrameNumber first, last, size;
+};
+
+struct PoolHead {
+  SpinLock lock;  // of the policy's queues; only pagers take it
+  std::atomic<std::uint32_t> ready;
+  std::atomic<std::uint32_t> starving;  // pagers that wait for a frame
+  FrameQueue free, lru, fifo;
+};
+
+/// Sizes; the same on all PEs of the job.
+struct PoolShape {
+  std::size_t page_bytes;  // a power of two
+  std::size_t frames;
+  std::uint64_t segment_pages;  // of each PE
+  int job_size;
+  int node_size;
+
+  std::size_t parts_at() const;
+  std::size_t frame_table_at() const;
+  std::size_t words_at() const;
+  std::size_t frames_at() const;
+  /// All of it.
+  std::size_t bytes() const;
+};
+
+/// Where all this is mapped in this process.
+class Pool {
+ public:
+  Pool(std::byte* base, const PoolShape& shape) : base_(base), shape_(shape) {}
+
+  const PoolShape& shape() const { return shape_; }
+  PoolHead& head() const { return *reinterpret_cast<PoolHead*>(base_); }
+  PePart& part(int place) const {
+    return reinterpret_cast<PePart*>(base_ + shape_.parts_at())[static_cast<std::size_t>(place)];
+  }
+  Frame& frame(FrameNumber n) const { return reinterpret_cast<Frame*>(base_ + shape_.frame_table_at())[n]; }
+  PageWord& word(PageNumber page) const {
+    return reinterpret_cast<PageWord*>(base_ + shape_.words_at())[page];
+  }
+  std::byte* bytes(FrameNumber n) const { return base_ + shape_.frames_at() + n * shape_.page_bytes; }
+  /// Where the frame begins, from the start of the pool.
+  std::size_t offset(FrameNumber n) const { return shape_.frames_at() + n * shape_.page_bytes; }
+
+  PageNumber number(int pe, std::uint64_t offset) const {
+    return static_cast<std::uint64_t>(pe) * shape_.segment_pages + offset / shape_.page_bytes;
+  }
+  int pe_of(PageNumber page) const { return static_cast<int>(page / shape_.segment_pages); }
+  std::uint64_t offset_of(PageNumber page) const { return page % shape_.segment_pages * shape_.page_bytes; }
+
+  /// By the node's first PE, before any other uses the pool: all frames are free.
+  void prepare() const;
+
+ private:
+  std::byte* base_;
+  PoolShape shape_;
+};
+
+/// A slot of a PE, held while a thread waits.  Async-signal-safe.
+class Ticket {
+ public:
+  /// Waits for a slot to get free where all are taken.
+  Ticket(const Pool& pool, int place);
+  ~Ticket();
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+
+  Request& request() const { return part_.slots[slot_]; }
+  /// Hands the request to the pager at `to`.
+  void post(int to) const;
+  bool done() const { return request().state.load(std::memory_order_acquire) == Request::kDone; }
+  /// Polls for a little, then sleeps until done.
+  void wait() const;
+
+ private:
+  const Pool& pool_;
+  PePart& part_;
+  int place_;
+  unsigned slot_;
+};
+
+/// By a pager: the answer is there.
+void complete(Request& request);
+
+}  // namespace shm::nvm

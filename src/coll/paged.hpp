@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collective operations on memory with rules of its own (core/region), which peers cannot map: every member
+// gets what it needs from the others, between two barriers.
+//
+// The same contracts as in collectives.hpp.  Symmetric arguments are on the same heap everywhere, so all
+// members come here or none.
+#pragma once
+
+#include "coll/collectives.hpp"
+#include "core/region.hpp"
+
+namespace shm {
+
+/// Whether one of the two lies in such memory.
+inline bool is_paged(const void* dest, const void* source) {
+  if (rt.regions == 0) [[likely]]
+    return false;
+  return find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr ||
+         find_region(reinterpret_cast<std::uintptr_t>(source), 1) != nullptr;
+}
+
+void paged_broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root);
+void paged_collect(Group& g, Call call, void* dest, const void* source, std::size_t n);
+void paged_alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source);
+void paged_reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                  std::size_t count);
+void paged_scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
+                bool inclusive);
+
+}  // namespace shm
