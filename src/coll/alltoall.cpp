@@ -6,6 +6,7 @@
 #include "coll/collectives.hpp"
 #include "coll/leaders.hpp"
 #include "coll/mail.hpp"
+#include "coll/paged.hpp"
 
 namespace shm {
 namespace {
@@ -288,6 +289,7 @@ void alltoall_leading(Group& g, Call call, const Blocks& dest, const Blocks& sou
 void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source) {
   if (source.count == 0) return;
   if (g.size() == 1) return copy_block(dest.base, dest.step, source.base, source.step, source);
+  if (is_paged(dest.base, source.base)) return paged_alltoall(g, call, dest, source);
   const std::size_t bytes = source.bytes() * static_cast<std::size_t>(g.size());
   switch (choose(Collective::alltoall, bytes, g.size(), g.one_node())) {
     case Algorithm::riding: return alltoall_riding(g, dest, source);

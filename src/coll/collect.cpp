@@ -5,6 +5,7 @@
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
 #include "coll/leaders.hpp"
+#include "coll/paged.hpp"
 
 namespace shm {
 namespace {
@@ -141,6 +142,8 @@ void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n
   if (n == 0) return;
   if (g.size() == 1) {
     if (dest != source) std::memcpy(dest, source, n);
+  } else if (is_paged(dest, source)) {
+    paged_collect(g, call, dest, source, n);
   } else if (g.one_node()) {
     fcollect_here(g, call, static_cast<std::byte*>(dest), source, n);
   } else {
@@ -151,6 +154,8 @@ void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n
 void collect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
   if (g.size() == 1) {
     if (dest != source && n > 0) std::memcpy(dest, source, n);
+  } else if (is_paged(dest, source)) {
+    paged_collect(g, call, dest, source, n);
   } else if (g.one_node()) {
     collect_here(g, call, static_cast<std::byte*>(dest), source, n);
   } else {

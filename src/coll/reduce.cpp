@@ -5,6 +5,7 @@
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
 #include "coll/leaders.hpp"
+#include "coll/paged.hpp"
 
 namespace shm {
 namespace {
@@ -131,6 +132,7 @@ void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* so
     if (dest != source) std::memcpy(dest, source, n);
     return;
   }
+  if (is_paged(dest, source)) return paged_reduce(g, call, op, dest, source, count);
   switch (choose(Collective::reduce, n, g.size(), g.one_node())) {
     case Algorithm::riding: return reduce_riding(g, op, dest, source, count);
     case Algorithm::whole: return reduce_whole(g, call, op, dest, source, count);

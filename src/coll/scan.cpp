@@ -3,6 +3,7 @@
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
 #include "coll/leaders.hpp"
+#include "coll/paged.hpp"
 
 namespace shm {
 namespace {
@@ -179,6 +180,7 @@ void scan(Group& g, Call call, const Reduction& op, void* dest, const void* sour
     }
     return;
   }
+  if (is_paged(dest, source)) return paged_scan(g, call, op, dest, source, count, inclusive);
   if (!g.in_order) return scan_leading(g, call, op, dest, source, count, inclusive);
   if (choose(Collective::scan, n, g.size(), g.one_node()) == Algorithm::riding) {
     return scan_riding(g, op, dest, source, count, inclusive);
