@@ -80,6 +80,13 @@ typedef struct {
   F(void, shmemx_stats_reset, (void), ())                 \
   F(void, shmemx_stats_print, (void), ())
 
+/* ---- Memory on NVM ------------------------------------------------------------------------------------ */
+
+/* A hint of shmem_malloc_with_hints: the block lies in files and is cached in memory, so that it may be larger
+ * than memory.  All of the API works on it; atomics and signals are faster on blocks in memory.  Where there is
+ * no NVM heap (SHMEM_HEAP, SHMEM_NVM_DIR) the block lies in memory. */
+#define SHMEMX_MALLOC_NVM (1L << 16)
+
 /* ---- Prototypes --------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 
 #include "api/define.hpp"
 #include "base/fatal.hpp"
+#include "shmemx.h"
 
 namespace {
 
@@ -35,9 +36,13 @@ void* pshmem_calloc(size_t count, size_t bytes) {
 
 void* pshmem_align(size_t alignment, size_t bytes) { return aligned({"shmem_align"}, alignment, bytes); }
 
-// All of the heap serves atomics and signals equally well.
-void* pshmem_malloc_with_hints(size_t bytes, long) {
-  return shm::allocate({"shmem_malloc_with_hints"}, bytes, 0, false);
+// All of the heap in memory serves atomics and signals equally well, and better than the one on NVM.
+void* pshmem_malloc_with_hints(size_t bytes, long hints) {
+  constexpr long kInMemory = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;
+  const shm::Where where = (hints & SHMEMX_MALLOC_NVM) != 0 ? shm::Where::nvm
+                           : (hints & kInMemory) != 0       ? shm::Where::memory
+                                                            : shm::Where::usual;
+  return shm::allocate({"shmem_malloc_with_hints"}, bytes, 0, false, where);
 }
 
 void* pshmem_realloc(void* block, size_t bytes) { return shm::reallocate({"shmem_realloc"}, block, bytes); }

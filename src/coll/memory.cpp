@@ -2,6 +2,7 @@
 #include "coll/memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "coll/barrier.hpp"
 #include "core/internal.hpp"
 #include "core/order.hpp"
+#include "core/region.hpp"
 #include "core/remote.hpp"
 #include "heap/heap.hpp"
 #include "heap/node_memory.hpp"
@@ -30,7 +32,27 @@ constexpr int kBarriersToFill = 4;  // a block that is not filled after as many 
 constexpr std::size_t kSmallestAhead = std::size_t{64} << 10;
 constexpr std::size_t kLargestAhead = std::size_t{256} << 20;  // bytes for a block: 0.5 MiB of page tables
 
-std::byte* heap_start() { return reinterpret_cast<std::byte*>(rt.heap.base); }
+// One of the heaps.  Offsets count from `start`, which is at the same distance from every block on all PEs.
+struct Arena {
+  std::byte* start;
+  HeapAllocator* allocator;  // PE 0 only
+  Region* region;            // null: plain memory
+};
+Arena memory_arena() { return {reinterpret_cast<std::byte*>(rt.heap.base), rt.allocator, nullptr}; }
+Arena paged_arena() { return {reinterpret_cast<std::byte*>(rt.paged->base()), rt.paged_allocator, rt.paged}; }
+
+Arena arena_for(Call call, Where where) {
+  if (where == Where::nvm && rt.paged == nullptr && rt.me == 0) {
+    static bool told = false;
+    if (!told)
+      warn("%s: there is no NVM heap, the block is in memory; set SHMEM_NVM_DIR to a folder for it",
+           call.name);
+    told = true;
+  }
+  const bool paged =
+      rt.paged != nullptr && (where == Where::nvm || (where == Where::usual && rt.paged_by_default));
+  return paged ? paged_arena() : memory_arena();
+}
 
 // PE 0 decides, everybody enters the barrier, everybody reads what PE 0 decided: one barrier a call.
 template <class Decide>
@@ -52,17 +74,47 @@ Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
   return decided;
 }
 
-void* block_at(std::uint64_t offset) { return offset == kNoBlock ? nullptr : heap_start() + offset; }
-
-std::size_t offset_of(Call call, const void* block) {
-  const auto* at = static_cast<const std::byte*>(block);
-  if (at < heap_start() || !rt.heap.holds(reinterpret_cast<std::uintptr_t>(block), 1)) {
-    fatal(
-        "%s: ptr %p is not in the symmetric heap; allowed are pointers that shmem_malloc and the like "
-        "returned",
-        call.name, block);
+// Makes sure that every PE can hold its block.  If one cannot, nobody has it.
+bool make_room(Call call, const Arena& arena, std::uint64_t offset, std::size_t size) {
+  if (arena.region == nullptr) return true;
+  const auto address = reinterpret_cast<std::uintptr_t>(arena.start + offset);
+  std::uint64_t failures = arena.region->reserve(address, size) ? 0 : 1;
+  // In turn, like the decisions: PE 0 can only come to the next but one after all have read this one.
+  static std::size_t room_turn = 0;
+  std::uint64_t& sum = internal_area().failures[room_turn++ % 2];
+  std::uint64_t& next = internal_area().failures[room_turn % 2];
+  if (rt.me == 0) next = 0;
+  if (failures != 0) add_internal(call, &sum, failures, 0);
+  sync_world(call);
+  if (const std::uint64_t* here = internal_at(&sum, 0)) {
+    failures = std::atomic_ref(*const_cast<std::uint64_t*>(here)).load();
+  } else {
+    get_internal(call, &failures, &sum, sizeof sum, 0);
   }
-  return static_cast<std::size_t>(at - heap_start());
+  if (failures == 0) return true;
+  arena.region->discard(address, size);
+  sync_world(call);
+  if (rt.me == 0) arena.allocator->release(offset);
+  return false;
+}
+
+void* block_at(const Arena& arena, std::uint64_t offset) {
+  return offset == kNoBlock ? nullptr : arena.start + offset;
+}
+
+// The heap that a block is in.
+Arena arena_of(Call call, const void* block) {
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  if (rt.heap.holds(address, 1)) return memory_arena();
+  if (rt.paged != nullptr && rt.paged->holds(address, 1)) return paged_arena();
+  fatal(
+      "%s: ptr %p is not in the symmetric heap; allowed are pointers that shmem_malloc and the like "
+      "returned",
+      call.name, block);
+}
+
+std::size_t offset_in(const Arena& arena, const void* block) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(block) - arena.start);
 }
 
 void note_new_block(const std::byte* block, std::size_t size) {
@@ -75,21 +127,29 @@ void note_new_block(const std::byte* block, std::size_t size) {
 constexpr const char* kNotABlock =
     "%s: ptr %p is not the start of an allocated block; has it been freed before?";
 
+// After all have come: nobody uses the block any more.
+void give_up(const Arena& arena, void* block, std::size_t size) {
+  if (arena.region != nullptr) arena.region->discard(reinterpret_cast<std::uintptr_t>(block), size);
+  if (rt.me == 0) arena.allocator->release(offset_in(arena, block));
+}
+
 }  // namespace
 
-void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero) {
+void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Where where) {
   check_started(call);
   if (size == 0) return nullptr;
   alignment = std::max(alignment, kNaturalAlignment);
+  const Arena arena = arena_for(call, where);
   const Allocation decided = decide_together(call, size, [&] {
     // What is aligned more than the heaps are would be so on PE 0 only.
     if (alignment > kLargestAlignment) return Allocation{size, kNoBlock, 0};
-    const auto offset = rt.allocator->allocate(size, alignment);
+    const auto offset = arena.allocator->allocate(size, alignment);
     return Allocation{size, offset.value_or(kNoBlock), 0};
   });
-  void* block = block_at(decided.offset);
-  if (block != nullptr) note_new_block(static_cast<std::byte*>(block), size);
-  if (zero && block != nullptr) {
+  void* block = block_at(arena, decided.offset);
+  if (block == nullptr || !make_room(call, arena, decided.offset, size)) return nullptr;
+  if (arena.region == nullptr) note_new_block(static_cast<std::byte*>(block), size);
+  if (zero) {
     std::memset(block, 0, size);
     sync_world(call);  // a peer may write as soon as its own call has returned
   }
@@ -103,36 +163,41 @@ void* reallocate(Call call, void* block, std::size_t size) {
     release(call, block);
     return nullptr;
   }
-  const std::size_t old_offset = offset_of(call, block);
+  const Arena arena = arena_of(call, block);
+  const std::size_t old_offset = offset_in(arena, block);
   // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at
   // its size.
   const Allocation decided = decide_together(call, size, [&] {
-    const auto old_size = rt.allocator->size_at(old_offset);
+    const auto old_size = arena.allocator->size_at(old_offset);
     if (!old_size) {
       warn(kNotABlock, call.name, block);  // a failure has a return value, which programs test for
       return Allocation{size, kNoBlock, 0};
     }
-    if (rt.allocator->resize(old_offset, size)) return Allocation{size, old_offset, 0};
-    const auto offset = rt.allocator->allocate(size, kNaturalAlignment);
-    return Allocation{size, offset.value_or(kNoBlock), std::min(*old_size, size)};
+    if (arena.region == nullptr && arena.allocator->resize(old_offset, size))
+      return Allocation{size, old_offset, 0};
+    const auto offset = arena.allocator->allocate(size, kNaturalAlignment);
+    return Allocation{size, offset.value_or(kNoBlock), *old_size};
   });
-  void* moved = block_at(decided.offset);
+  void* moved = block_at(arena, decided.offset);
   if (moved == nullptr || decided.moved == 0) return moved;
-  std::memcpy(moved, block, decided.moved);
+  if (!make_room(call, arena, decided.offset, size)) return nullptr;
+  std::memcpy(moved, block, std::min<std::size_t>(decided.moved, size));
   sync_world(call);  // all have copied
-  if (rt.me == 0) rt.allocator->release(old_offset);
+  give_up(arena, block, decided.moved);
   return moved;
 }
 
 void release(Call call, void* block) {
   check_started(call);
   if (block == nullptr) return;
-  const std::size_t offset = offset_of(call, block);
-  quiet(rt.world_context, call);
-  sync_world(call);
-  if (rt.me != 0) return;
-  if (!rt.allocator->size_at(offset)) fatal(kNotABlock, call.name, block);
-  rt.allocator->release(offset);
+  const Arena arena = arena_of(call, block);
+  const std::size_t offset = offset_in(arena, block);
+  const Allocation decided = decide_together(call, offset, [&] {
+    const auto size = arena.allocator->size_at(offset);
+    if (!size) fatal(kNotABlock, call.name, block);
+    return Allocation{offset, offset, *size};
+  });
+  give_up(arena, block, decided.moved);
 }
 
 bool have_new_blocks = false;

@@ -6,9 +6,12 @@
 
 namespace shm {
 
+/// Which of the heaps: the one that shmem_malloc takes from, the one in memory, or the one on NVM.
+enum class Where : std::uint8_t { usual, memory, nvm };
+
 /// All are collective over the world with the same arguments; they return when every PE has the block, or
 /// null everywhere when the heap is exhausted.  What the default context has issued before is complete.
-void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero);
+void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Where where = Where::usual);
 void* reallocate(Call call, void* block, std::size_t size);
 void release(Call call, void* block);
 
