@@ -66,8 +66,8 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options, std::size_t off
   if (!device.ok()) return device.status();
   std::unique_ptr<Heap> heap(new Heap(shape, offset, segment));
   if (rt.node_index == 0) heap->pool_.prepare();
-  heap->pager_ =
-      std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, std::move(device.value()), rt.me, rt.node_index, segment);
+  heap->pager_ = std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, std::move(device.value()),
+                                         rt.me, rt.node_index, segment);
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
   return heap;
