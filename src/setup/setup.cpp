@@ -24,6 +24,7 @@
 #include "core/progress.hpp"
 #include "core/session.hpp"
 #include "heap/heap.hpp"
+#include "nvm/heap.hpp"
 #include "setup/info.hpp"
 #include "setup/statistics.hpp"
 #include "setup/world.hpp"
@@ -36,6 +37,7 @@ namespace {
 World* world = nullptr;
 std::atomic<int> starts{0};  // inits not yet finalized
 std::mutex start_mutex;
+nvm::Heap* nvm_heap = nullptr;  // null: there is none
 
 std::vector<std::ptrdiff_t> heap_deltas, static_deltas;
 
@@ -113,7 +115,7 @@ void fill_runtime() {
   for (int pe = 0; pe < job.size; ++pe)
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data(),
-             kInternalBytes};
+             world->hidden};
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data(), 0};
 }
 
@@ -131,6 +133,37 @@ Status open_services() {
   if (!allocator.ok()) return allocator.status();
   rt.allocator = allocator.value().release();
   return {};
+}
+
+// The pool is prepared by one PE of the node for all; none uses it before.
+Status open_nvm() {
+  if (!world->nvm.wanted()) return {};
+  Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(world->nvm, kInternalBytes);
+  if (heap.ok()) nvm_heap = heap.value().release();
+  if (!heap.ok()) world->memory->block().failed.store(1);
+  if (Status status = world->memory->wait_for_all(); !heap.ok() || !status.ok())
+    return heap.ok() ? status : heap.status();
+  nvm_heap->start();
+  rt.paged = nvm_heap;
+  rt.paged_by_default = world->nvm.is_default;
+  if (rt.me != 0) return {};
+  auto allocator = HeapAllocator::create(reinterpret_cast<std::byte*>(nvm_heap->base()), nvm_heap->size(),
+                                         world->nvm.user_bytes);
+  if (!allocator.ok()) return allocator.status();
+  rt.paged_allocator = allocator.value().release();
+  return {};
+}
+
+// No PE of the node uses the pool any more when this returns.
+Status close_nvm() {
+  if (nvm_heap == nullptr) return {};
+  nvm_heap->stop();
+  delete rt.paged_allocator;
+  rt.paged_allocator = nullptr;
+  rt.paged = nullptr;
+  delete nvm_heap;
+  nvm_heap = nullptr;
+  return world->memory->wait_for_all();
 }
 
 Status join_world() {
@@ -166,6 +199,7 @@ Status start_first(int thread_level) {
   fill_runtime();
   rt.thread_level = thread_level;
   if (Status status = open_services(); !status.ok()) return status;
+  if (Status status = open_nvm(); !status.ok()) return status;
   rt.npes = static_cast<unsigned>(world->boot->job().size);  // last: operations are possible from here on
   open_teams();
   answer_wait_questions(rt.me, static_cast<int>(rt.npes),
@@ -209,6 +243,7 @@ void stop_last(Call call) {
   stop_session(rt.world_context);
   sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
   if (rt.env.stats) print_statistics();
+  if (Status status = close_nvm(); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
   rt.memory->discard_heap(kInternalBytes);
   sync_world(call);  // nobody may start anew, and write, before all pages are gone
   close_services(call);

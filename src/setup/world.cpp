@@ -20,8 +20,8 @@ constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 
 // What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
 // size classes and fragmentation.  Address space only: nothing is committed before it is touched.
-std::size_t heap_stride(std::size_t user) {
-  return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
+std::size_t heap_stride(std::size_t hidden, std::size_t user) {
+  return round_up(hidden + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
 }
 
 // Memory limits of containers (cgroup version 2, then 1).
@@ -231,15 +231,20 @@ Result<std::unique_ptr<World>> make_world(Boot& boot, const Env& env) {
   world->boot = &boot;
   const Job& job = world->boot->job();
   const NodeGroup group = group_of(job, env);
-  world->user_heap = env.symmetric_size.value_or(default_heap(pes_of_host(job)));
+  const std::size_t in_memory = default_heap(pes_of_host(job));
+  Result<nvm::Options> nvm = nvm::Options::read(env, in_memory);
+  if (!nvm.ok()) return nvm.status();
+  world->nvm = std::move(nvm.value());
+  world->user_heap = world->nvm.is_default ? in_memory : env.symmetric_size.value_or(in_memory);
+  world->hidden = kInternalBytes + (world->nvm.wanted() ? world->nvm.shape(group.size, job.size).bytes() : 0);
   if (world->user_heap > (std::size_t{1} << 45)) {
     return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(world->user_heap) +
                          " bytes; allowed is up to 32t");
   }
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   world->mapper = mapper->name();
-  Result<std::unique_ptr<NodeMemory>> memory =
-      NodeMemory::create(*mapper, group, {group.size, job.size, heap_stride(world->user_heap)});
+  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
+      *mapper, group, {group.size, job.size, heap_stride(world->hidden, world->user_heap)});
   if (!memory.ok()) return memory.status();
   world->memory = std::move(memory.value());
   world->memory->slot(group.index).record.leader = job.node_ranks.front() + 1;

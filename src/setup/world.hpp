@@ -8,6 +8,7 @@
 
 #include "boot/boot.hpp"
 #include "heap/node_memory.hpp"
+#include "nvm/options.hpp"
 #include "transports/net.hpp"
 
 namespace shm {
@@ -19,6 +20,9 @@ struct World {
   std::vector<int> leaders;   // lowest rank of each node, ascending
   std::size_t user_heap = 0;  // bytes of the symmetric heap that users may allocate, on every PE
   std::string mapper;
+  nvm::Options nvm;
+  std::size_t hidden =
+      0;  // first bytes of each PE's heap segment: the library's own, then the NVM heap's pool
 };
 
 /// Collective over the job.  `boot` has joined; it outlives the world.
