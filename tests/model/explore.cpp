@@ -81,6 +81,19 @@ std::string trace_to(const std::vector<Origin>& origins, std::uint32_t last, std
   return text;
 }
 
+std::string unused_rows(const Model& model) {
+  std::string text;
+  for (std::size_t s = 0; s < nvm::kStates; ++s) {
+    for (std::size_t e = 0; e < nvm::kNodeEvents; ++e) {
+      const auto state = static_cast<nvm::State>(s);
+      const auto event = static_cast<nvm::Event>(e);
+      if (nvm::step(state, event).actions == 0 || model.used(state, event)) continue;
+      text += std::string("  ") + nvm::name(state) + " + " + nvm::name(event) + "\n";
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 Findings explore(const Options& options) {
@@ -118,6 +131,7 @@ Findings explore(const Options& options) {
     }
     found.states = origins.size();
   }
+  found.unused = unused_rows(model);
   return found;
 }
 

@@ -15,6 +15,7 @@ struct Findings {
   std::size_t depth = 0;
   std::string violation;  // empty: none
   std::string trace;      // the moves that lead there, one a line
+  std::string unused;     // rows of the protocol's table that no move has used
 };
 
 /// Of the visited states only a hash of 64 bits is kept: two of n states are mistaken for one with a

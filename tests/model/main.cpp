@@ -20,6 +20,8 @@ namespace {
   std::exit(2);
 }
 
+bool print_unused = false;
+
 int number(const char* argument, const std::string& value, int least, int most) {
   char* end = nullptr;
   const long number = std::strtol(value.c_str(), &end, 10);
@@ -43,6 +45,10 @@ void set_option(Options& options, const char* argument) {
     options.cooperative = number(argument, value, 0, 1) == 1;
   } else if (key == "ordered") {
     options.ordered = number(argument, value, 0, 1) == 1;
+  } else if (key == "agreement") {
+    options.agreement = number(argument, value, 0, 1) == 1;
+  } else if (key == "unused") {
+    print_unused = number(argument, value, 0, 1) == 1;
   } else if (key == "fault") {
     int fault = 0;
     while (fault < kFaults && value != name(static_cast<Fault>(fault))) ++fault;
@@ -64,6 +70,7 @@ int run(const Options& options) {
   if (found.violation.empty()) {
     std::printf("%zu states, %zu moves, %zu ends, depth %zu: nothing violated; %.1f s\n", found.states,
                 found.moves, found.ends, found.depth, time.count());
+    if (print_unused) std::printf("rows that were not used:\n%s", found.unused.c_str());
   } else {
     std::printf("violated after %zu moves: %s; %.1f s\n%s", found.moves, found.violation.c_str(),
                 time.count(), found.trace.c_str());

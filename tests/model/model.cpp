@@ -227,6 +227,7 @@ void Model::local(const Move& move) {
 void Model::access(int page, int node, Event event) {
   PackedPage& at = s_.at[page][node];
   nvm::Page known = {static_cast<State>(at.state), kNow - at.old};
+  use(known.state, event);
   const nvm::Outcome outcome = on_local(known, event, node, home_of(page));
   at.state = static_cast<std::uint8_t>(known.state);
   if (outcome.actions == 0) fail(std::string(name(event)) + " cannot happen in this state");
@@ -304,8 +305,8 @@ void Model::to_home(const Note& note) {
   }
 }
 
-// Faults of nodes: what the page is instead.  False: the message is to be ignored.
-bool Model::spoil(const Note& note, nvm::Page before, nvm::Page& page) {
+// Faults of nodes and of the network.
+void Model::spoil(const Note& note, nvm::Page before, nvm::Page& page) {
   const auto kind = static_cast<Event>(note.kind);
   if ((faulty(Fault::skip_invalidation) && kind == Event::invalidate) ||
       (faulty(Fault::keep_writing) && kind == Event::forward_read) ||
@@ -313,11 +314,11 @@ bool Model::spoil(const Note& note, nvm::Page before, nvm::Page& page) {
     page.state = before.state;
   }
   const bool repeats = faulty(Fault::repeat) || faulty(Fault::repeat_unchecked);
-  if (repeats && is_grant(kind) && !s_.repeated) {
+  const bool forwarded = unpack_node(note.from) != home_of(static_cast<int>(note.page));
+  if (repeats && is_grant(kind) && forwarded && !s_.repeated) {
     s_.repeated = 1;
     send(unpack(note), static_cast<int>(note.page), note.newest);
   }
-  return !(faulty(Fault::repeat_unchecked) && step(before.state, kind).actions == 0);
 }
 
 void Model::to_node(const Note& note) {
@@ -328,8 +329,10 @@ void Model::to_node(const Note& note) {
                             faulty(Fault::repeat_unchecked) ? 0 : kNow - at.old};
   nvm::Page known = before;
   nvm::Outcome outcome = on_message(known, message, home_of(page));
-  if (!spoil(note, before, known)) return;
+  use(before.state, message.kind);
+  spoil(note, before, known);
   if (outcome.actions == 0) {
+    if (faulty(Fault::repeat_unchecked)) return;
     const bool late = message.version <= before.version;
     return fail(std::string(late ? "late: " : "cannot happen: ") + words(message) + ", which is " +
                 name(before.state));
@@ -369,7 +372,8 @@ void Model::check(int page) {
   }
   if (alone != 0 && copies > 1) fail("a node may write, and another has a copy");
   if (dirty > 1) fail("two nodes have the page dirty");
-  if (static_cast<nvm::Phase>(s_.home[page].phase) == nvm::Phase::idle) check_idle(page);
+  const bool idle = static_cast<nvm::Phase>(s_.home[page].phase) == nvm::Phase::idle;
+  if (options_.agreement && idle) check_idle(page);
 }
 
 // The home agrees with the nodes whenever it serves nobody.

@@ -23,7 +23,7 @@ enum class Fault : std::uint8_t {
   leave_at_once,      // a node that asks to evict does not wait for the answer: it crosses what others want
   lose_write_back,    // what a node sends home is not stored
   do_not_wait,        // the home does not wait for `done`
-  repeat,             // the network delivers a grant once more, later
+  repeat,             // the network delivers a forwarder's grant once more, later
   repeat_unchecked,   // ... and nodes do not look at versions
 };
 inline constexpr int kFaults = 10;
@@ -35,7 +35,8 @@ struct Options {
   int events = 2;             // of each node
   std::string kinds = "rwe";  // of them: read, write, evict, get, put, clean
   bool cooperative = true;
-  bool ordered = true;  // messages from one node to another arrive in order
+  bool ordered = true;    // messages from one node to another arrive in order
+  bool agreement = true;  // check that the home knows who has the page; without it a fault goes on to do harm
   Fault fault = Fault::none;
 };
 
@@ -64,8 +65,15 @@ class Model {
   /// A move before it is made, and the state, in words.
   std::string describe(const Move& move) const;
   std::string summary() const;
+  /// Whether a row of the protocol's table has been used by any move made so far.
+  bool used(nvm::State state, nvm::Event event) const {
+    return used_[static_cast<std::size_t>(state)][static_cast<std::size_t>(event)];
+  }
 
  private:
+  void use(nvm::State state, nvm::Event event) {
+    used_[static_cast<std::size_t>(state)][static_cast<std::size_t>(event)] = true;
+  }
   nvm::NodeId home_of(int page) const { return page % options_.nodes; }
   bool faulty(Fault fault) const { return options_.fault == fault; }
 
@@ -75,7 +83,7 @@ class Model {
   void to_node(const Note& note);
   void to_home(const Note& note);
   void to_device(const Note& note);
-  bool spoil(const Note& note, nvm::Page before, nvm::Page& page);
+  void spoil(const Note& note, nvm::Page before, nvm::Page& page);
   void read(int page, int node);
   void write(int page, int node);
   void check(int page);
@@ -93,6 +101,7 @@ class Model {
   const Options options_;
   SystemState s_ = {};
   std::string violation_;
+  bool used_[nvm::kStates][nvm::kNodeEvents] = {};
   nvm::Directory directory_;  // scratch, to keep its memory
   std::vector<nvm::Message> out_;
 };
