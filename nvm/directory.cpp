@@ -20,8 +20,8 @@ class Service {
 
  private:
   void send(Event kind, NodeId to, bool data = false);
-  void await(Event kind, NodeId from) {
-    send(kind, from);
+  void await(Event kind, NodeId from, bool data = false) {
+    send(kind, from, data);
     d_.awaited.push_back(from);
   }
   NodeId executor();
@@ -103,7 +103,9 @@ void Service::gather_newest() {
 
 bool Service::answered(const Message& answer) {
   const auto place = std::find(d_.awaited.begin(), d_.awaited.end(), answer.from);
+  const bool by_device = answer.kind == Event::loaded || answer.kind == Event::stored;
   if (place == d_.awaited.end() || answer.version != d_.version) return false;
+  if (by_device != (answer.from == kDevice)) return false;
   d_.awaited.erase(place);
   switch (d_.phase) {
     case Phase::gather: return gathered(answer);
@@ -123,7 +125,7 @@ bool Service::gathered(const Message& answer) {
     if (answer.data && answer.from != d_.owner) return false;
     if (answer.from == d_.owner) d_.owner = kNobody;
     if (!kept) d_.holders.remove(answer.from);
-    if (answer.data) await(Event::store, kDevice);
+    if (answer.data) await(Event::store, kDevice, true);
   } else if (answer.kind != Event::stored) {
     return false;
   }

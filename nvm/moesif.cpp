@@ -67,13 +67,13 @@ constexpr Row kRows[] = {
   {owned,        forward_write,   invalid,      stop_access | send_data | give_up},
   {exclusive,    forward_write,   invalid,      stop_access | send_data | give_up},
   {modified,     forward_write,   invalid,      stop_access | send_data | give_up},
-  {asking_clean, forward_write,   asking,       stop_access | send_data | give_up},
-  {asking_dirty, forward_write,   asking,       stop_access | send_data | give_up},
+  {asking_clean, forward_write,   asking,       stop_access | send_data},
+  {asking_dirty, forward_write,   asking,       stop_access | send_data},
 
   {shared,       invalidate,      invalid,      stop_access | reply | give_up},
   {owned,        invalidate,      invalid,      stop_access | reply | give_up},
-  {asking_clean, invalidate,      asking,       stop_access | reply | give_up},
-  {asking_dirty, invalidate,      asking,       stop_access | reply | give_up},
+  {asking_clean, invalidate,      asking,       stop_access | reply},
+  {asking_dirty, invalidate,      asking,       stop_access | reply},
 
   {owned,        recall_read,     shared,       reply | write_back},
   {exclusive,    recall_read,     shared,       stop_writes | reply},
@@ -83,10 +83,10 @@ constexpr Row kRows[] = {
 
   {exclusive,    recall_write,    invalid,      stop_access | reply | give_up},
   {modified,     recall_write,    invalid,      stop_access | reply | write_back | give_up},
-  {asking_clean, recall_write,    asking,       stop_access | reply | give_up},
-  {asking_dirty, recall_write,    asking,       stop_access | reply | write_back | give_up},
+  {asking_clean, recall_write,    asking,       stop_access | reply},
+  {asking_dirty, recall_write,    asking,       stop_access | reply | write_back},
 
-  {asking,       leave,           invalid,      reply},
+  {asking,       leave,           invalid,      reply | give_up},
   {asking_clean, leave,           invalid,      stop_access | reply | give_up},
   {asking_dirty, leave,           invalid,      stop_access | reply | write_back | give_up},
 
@@ -152,7 +152,8 @@ Outcome on_message(Page& page, const Message& message, NodeId home) {
   const Step row = step(page.state, message.kind);
   Outcome outcome{.actions = row.actions};
   const bool wants_data = row.actions & take_data;
-  if (row.actions == 0 || message.data != wants_data || message.version <= page.version) return {};
+  if (row.actions == 0 || message.kind <= local_evict) return {};
+  if (message.data != wants_data || message.version <= page.version) return {};
   Message out = message;  // version, requester and tag go on
   out.from = message.to;
   out.dirty = false;

@@ -3,14 +3,20 @@
 // (state, actions) and the messages that follow from it.  Pure: no I/O, no threads, no time.  What the home
 // of the page does is in directory.hpp; tests/model drives both through every interleaving.
 //
-//                        local_read: alone            local_write, or put executed here
-//      +-----------> exclusive --------------------------------------------> modified
-//      |                 | forward_read, recall_read                          | ^  |
-//   invalid              v                                       forward_read | |  | recall_read
-//      +-------------> shared <-----------------------------------------------|-|--+
-//      ^               |     ^              recall_read                       v |
-//      |               |     +---------------------------------------------- owned
-//      +--- invalidate, forward_write, recall_write, leave: from every state with a copy
+//   invalid --local_read, granted--> exclusive if alone, else shared
+//   invalid --local_write, granted--> modified
+//
+//                  local_write, put
+//   exclusive ------------------------> modified <---------+
+//      |                                |      |           |
+//      | forward_read,      recall_read |      | forward_  | local_write granted, put
+//      | recall_read                    |      v read      |
+//      +---------> shared <-------------+    owned --------+
+//                  |   ^                       |           |
+//                  |   +----- recall_read -----+           |
+//                  +---------------------------------------+
+//
+//   any of them --forward_write, invalidate, recall_write, leave--> invalid
 //
 //   A node that waits for the home is in one of three more states; what it has of the page meanwhile goes on
 //   answering other nodes, and may be taken away:
@@ -24,7 +30,7 @@
 //   Small operations (ask_get, ask_put) and ask_clean are no such requests: any number of them, in any state.
 //
 // The driver (the pager of a node), for each event on a page:
-//   1. step(page.state, event): row.actions == 0 is a broken protocol: end the job and say explain().
+//   1. step(page.state, event): no actions: the protocol is broken, end the job.
 //   2. stop_writes, stop_access: do so, and if threads hold pins come back when they are gone.  Nothing else
 //   can
 //      happen to the page meanwhile but local accesses, which hold.
@@ -35,13 +41,14 @@
 //   5. after a grant: the accesses that waited for it get their pins *before* `done` is sent, as the home
 //   takes
 //      the page away only after that.  Without it two writers could fetch a page from each other forever.
-//   6. give_up: the frame is free once the data are on their way.
+//   6. give_up: the frame is free.  A frame that is still being sent is neither freed nor filled.
 //   Accesses that hold are tried again whenever the state has changed.
+// Messages may overtake each other, also between the same two nodes: nothing here depends on their order.
 //
-// Who must have what: a frame is reserved *before* local_read and local_write are told to on_local() if the
-// page is invalid, since the home's page is busy from the request to `done`.  A get or put that comes with
-// data (only to the home's node, and only if nobody has the page in its cache) may wait for a frame: no
-// eviction waits for a page that nobody has.
+// Every state but invalid has a frame.  It is reserved *before* local_read or local_write of an invalid page
+// is given to on_local(): the home's page is busy from the request to `done`, and must not wait for a frame.
+// One that is needed for a get or put with data (these come to the home's node only, and only if nobody has
+// the page) may be waited for: no eviction waits for a page that nobody has.
 #pragma once
 
 #include <array>
@@ -145,7 +152,8 @@ struct Message {
   std::uint64_t tag = 0;       // of a request: comes back in its grant or result
 };
 
-/// What a node knows of a page of some home.  The version may be forgotten with the page.
+/// What a node knows of a page.  The version may be forgotten with the page; a late grant is then found out
+/// by the home only, at its `done`.
 struct Page {
   State state = State::invalid;
   std::uint64_t version = 0;  // of the last message obeyed
@@ -161,8 +169,8 @@ struct Outcome {
 /// An access or eviction of node `self`.  REQUIRES: event is one of local_*.
 Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag = 0);
 
-/// A message to a node.  One that is not newer than the last one obeyed is late, and cannot happen either.
-/// REQUIRES: grant_shared <= kind <= put.
+/// A message to a node.  One that is not newer than the last one obeyed is late and cannot happen either, nor
+/// can one of a kind that is not for nodes, or with data where none are needed, or without.
 Outcome on_message(Page& page, const Message& message, NodeId home);
 
 const char* name(State state);
