@@ -25,10 +25,10 @@
 //
 // The driver (the pager that is home of the page) gives every request, `done`, `loaded` and `stored` to
 // serve() and sends what comes out, in order; what goes to its own node is delivered like the rest, after
-// serve() has returned; what goes to kDevice it starts, and gives back loaded or stored with the same version
-// when that has ended.  Data: `store` writes the data of the `done` given just now, a message with data that
-// comes out carries those of the `loaded` given just now.  Requests that wait are kept here; the driver keeps
-// what belongs to their tags.  An error of the device ends the job: there is no state for it.
+// serve() has returned; what goes to kDevice it starts, and gives back as loaded or stored, with the same
+// version, when that has ended.  Messages with data that come out carry the data of the message given to this
+// call: `store` those of a `done`, all others those of `loaded`.  Requests that wait are kept here; what
+// belongs to their tags the driver keeps.  An error of the device ends the job: there is no state for it.
 #pragma once
 
 #include <vector>

@@ -300,7 +300,6 @@ void Model::to_home(const Note& note) {
   pack_directory(page);
   for (nvm::Message& out : out_) {
     out.version = out.version < directory_.version ? kNow - 1 : kNow;
-    if (out.kind == Event::store) out.data = true;
     send(out, page, note.newest);
   }
 }
