@@ -6,8 +6,6 @@
 namespace shm::nvm {
 namespace {
 
-bool is_request(Event kind) { return kind >= Event::ask_read && kind <= Event::ask_clean; }
-
 /// One call of serve().
 class Service {
  public:

@@ -127,6 +127,14 @@ Event request_for(Event event) {
 
 }  // namespace
 
+bool is_request(Event kind) { return kind >= ask_read && kind <= ask_clean; }
+
+Part part_for(Event kind) {
+  if (kind <= put) return Part::cache;
+  if (kind == load || kind == store) return Part::device;
+  return kind == result ? Part::requester : Part::home;
+}
+
 Step step(State state, Event event) {
   const auto column = static_cast<std::size_t>(event);
   return column < kNodeEvents ? kTable[static_cast<std::size_t>(state)][column] : Step{};

@@ -30,20 +30,17 @@
 //   Small operations (ask_get, ask_put) and ask_clean are no such requests: any number of them, in any state.
 //
 // The driver (the pager of a node), for each event on a page:
-//   1. step(page.state, event): no actions: the protocol is broken, end the job.
-//   2. stop_writes, stop_access: do so, and if threads hold pins come back when they are gone.  Nothing else
-//   can
-//      happen to the page meanwhile but local accesses, which hold.
+//   1. step(page.state, event) without actions: the protocol is broken, end the job.
+//   2. stop_writes, stop_access: do so; if threads hold pins, come back when they are gone.  Only local
+//      accesses can happen to the page meanwhile; they hold.
 //   3. take_data: the data of the message go into the frame.  execute: execute the operation there.
-//   4. on_local() or on_message(): changes the page, gives the messages to be sent.  Those with `data` carry
-//   the
-//      frame as it is now; a result carries what the operation has read.
-//   5. after a grant: the accesses that waited for it get their pins *before* `done` is sent, as the home
-//   takes
-//      the page away only after that.  Without it two writers could fetch a page from each other forever.
+//   4. on_local() or on_message() changes the page and gives the messages to be sent.  Those with data carry
+//      the frame as it is now; a result carries what the operation has read.
+//   5. After a grant: the accesses that waited for it get their pins *before* `done` is sent, as the home
+//      takes the page away only after that.  Else two writers could take it from each other forever.
 //   6. give_up: the frame is free.  A frame that is still being sent is neither freed nor filled.
-//   Accesses that hold are tried again whenever the state has changed.
-// Messages may overtake each other, also between the same two nodes: nothing here depends on their order.
+// Accesses that hold are tried again whenever the state has changed.  Messages may overtake each other, also
+// between the same two nodes: nothing here depends on their order.
 //
 // Every state but invalid has a frame.  It is reserved *before* local_read or local_write of an invalid page
 // is given to on_local(): the home's page is busy from the request to `done`, and must not wait for a frame.
@@ -110,6 +107,18 @@ enum class Event : std::uint8_t {
 };
 inline constexpr std::size_t kNodeEvents = static_cast<std::size_t>(Event::put) + 1;
 inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::stored) + 1;
+
+bool is_request(Event kind);
+
+/// Who takes a message of this kind at the node it is sent to.
+enum class Part : std::uint8_t {
+  cache,      // on_message()
+  home,       // serve(), in directory.hpp
+  device,     // of the home
+  requester,  // the thread whose small operation or ask_clean has ended
+};
+/// REQUIRES: not one of local_*.
+Part part_for(Event kind);
 
 /// What is to be done, in the order of the bits; 0 only for what cannot happen.
 using Actions = std::uint16_t;

@@ -2,8 +2,7 @@
 #include "model.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <iterator>
 
 namespace shm::model {
 namespace {
@@ -12,16 +11,8 @@ using nvm::Event;
 using nvm::NodeId;
 using nvm::State;
 
-constexpr std::uint64_t kNow = 10;  // the home's version in every unpacked state
-
-std::uint8_t pack_node(NodeId node) { return static_cast<std::uint8_t>(node + 2); }
-NodeId unpack_node(unsigned packed) { return static_cast<NodeId>(packed) - 2; }
 std::uint8_t bit(Event event) { return static_cast<std::uint8_t>(1 << static_cast<int>(event)); }
-bool is_request(Event kind) { return kind >= Event::ask_read && kind <= Event::ask_clean; }
 bool is_grant(Event kind) { return kind >= Event::grant_shared && kind <= Event::grant_modified; }
-bool to_home_kind(Event kind) {
-  return is_request(kind) || kind == Event::done || kind == Event::loaded || kind == Event::stored;
-}
 
 struct Letter {
   char letter;
@@ -29,13 +20,6 @@ struct Letter {
 };
 constexpr Letter kLetters[] = {{'r', Event::local_read}, {'w', Event::local_write}, {'e', Event::local_evict},
                                {'g', Event::ask_get},    {'p', Event::ask_put},     {'c', Event::ask_clean}};
-
-// A channel that is too long for SystemState is no finding: the settings are too large.
-void require(bool room) {
-  if (room) return;
-  std::fprintf(stderr, "model: SystemState is too small for these settings\n");
-  std::exit(2);
-}
 
 std::string words(const nvm::Message& message) {
   const auto place = [](NodeId node) {
@@ -67,91 +51,6 @@ Model::Model(const Options& options) : options_(options) {
   }
   for (int node = 0; node < options_.nodes; ++node)
     s_.budget[node] = static_cast<std::uint8_t>(options_.events);
-}
-
-// ---- messages and directories, packed and as the product has them
-
-Note Model::pack(const nvm::Message& message, int page, bool newest) const {
-  Note note = {};
-  note.to = pack_node(message.to) & 7u;
-  note.from = pack_node(message.from) & 7u;
-  note.kind = static_cast<unsigned>(message.kind) & 31u;
-  note.requester = pack_node(message.requester) & 7u;
-  note.page = static_cast<unsigned>(page) & 1u;
-  note.data = message.data;
-  note.dirty = message.dirty;
-  note.newest = newest;
-  note.old = !is_request(message.kind) && message.kind != Event::result && message.version < kNow;
-  return note;
-}
-
-nvm::Message Model::unpack(const Note& note) const {
-  const auto kind = static_cast<Event>(note.kind);
-  return {.kind = kind,
-          .data = note.data != 0,
-          .dirty = note.dirty != 0,
-          .from = unpack_node(note.from),
-          .to = unpack_node(note.to),
-          .requester = unpack_node(note.requester),
-          .version = is_request(kind) ? 0 : kNow - note.old};
-}
-
-void Model::unpack_directory(int page) {
-  const PackedDirectory& p = s_.home[page];
-  directory_.holders = {};
-  for (int i = 0; i < p.holder_count; ++i) directory_.holders.push(unpack_node(p.holders[i]));
-  directory_.owner = unpack_node(p.owner);
-  directory_.version = kNow;
-  directory_.phase = static_cast<nvm::Phase>(p.phase);
-  directory_.request = unpack(p.request);
-  directory_.actor = unpack_node(p.actor);
-  directory_.awaited.clear();
-  for (int i = 0; i < p.awaited_count; ++i) directory_.awaited.push_back(unpack_node(p.awaited[i]));
-  directory_.waiting.clear();
-  for (int i = 0; i < p.waiting_count; ++i) directory_.waiting.push_back(unpack(p.waiting[i]));
-}
-
-// A request served since makes all other versions of the page old.
-void Model::pack_directory(int page) {
-  if (directory_.version != kNow) {
-    for (PackedPage& at : s_.at[page]) at.old = &at - s_.at[page] < options_.nodes;
-    for (int i = 0; i < s_.note_count; ++i) {
-      const auto kind = static_cast<Event>(s_.notes[i].kind);
-      if (static_cast<int>(s_.notes[i].page) == page)
-        s_.notes[i].old = !is_request(kind) && kind != Event::result;
-    }
-  }
-  PackedDirectory p = {};
-  for (const NodeId node : directory_.holders.nodes()) p.holders[p.holder_count++] = pack_node(node);
-  p.owner = pack_node(directory_.owner);
-  p.device_newest = s_.home[page].device_newest;
-  p.actor = pack_node(nvm::kNobody);
-  if (directory_.busy()) {
-    p.phase = static_cast<std::uint8_t>(directory_.phase);
-    p.request = pack(directory_.request, page, false);
-    p.actor = pack_node(directory_.actor);
-  }
-  require(directory_.waiting.size() <= kMostWaiting && directory_.awaited.size() <= kMostNodes);
-  for (const NodeId node : directory_.awaited) p.awaited[p.awaited_count++] = pack_node(node);
-  std::sort(p.awaited, p.awaited + p.awaited_count);
-  for (const nvm::Message& request : directory_.waiting)
-    p.waiting[p.waiting_count++] = pack(request, page, false);
-  s_.home[page] = p;
-}
-
-void Model::send(const nvm::Message& message, int page, bool newest) {
-  require(s_.note_count < kMostNotes);
-  const Note note = pack(message, page, message.data && newest);
-  const auto before = [&](const Note& a, const Note& b) {
-    if (a.to != b.to) return a.to < b.to;
-    if (a.from != b.from) return a.from < b.from;
-    if (options_.ordered) return false;
-    return a.kind != b.kind ? a.kind < b.kind : a.page < b.page;
-  };
-  Note* const end = s_.notes + s_.note_count++;
-  Note* const place = std::upper_bound(s_.notes, end, note, before);
-  std::move_backward(place, end, end + 1);
-  *place = note;
 }
 
 // ---- what happens
@@ -258,15 +157,11 @@ void Model::write(int page, int node) {
 }
 
 void Model::deliver(const Note& note) {
-  const auto kind = static_cast<Event>(note.kind);
-  if (unpack_node(note.to) == nvm::kDevice) {
-    to_device(note);
-  } else if (to_home_kind(kind)) {
-    to_home(note);
-  } else if (kind == Event::result) {
-    --s_.at[note.page][unpack_node(note.to)].operating;
-  } else {
-    to_node(note);
+  switch (nvm::part_for(static_cast<Event>(note.kind))) {
+    case nvm::Part::cache: return to_node(note);
+    case nvm::Part::home: return to_home(note);
+    case nvm::Part::device: return to_device(note);
+    case nvm::Part::requester: --s_.at[note.page][unpack_node(note.to)].operating;
   }
 }
 
@@ -299,6 +194,7 @@ void Model::to_home(const Note& note) {
   }
   pack_directory(page);
   for (nvm::Message& out : out_) {
+    if (out.kind == Event::result && !s_.home[page].device_newest) fail("ask_clean leaves the device old");
     out.version = out.version < directory_.version ? kNow - 1 : kNow;
     send(out, page, note.newest);
   }

@@ -92,6 +92,7 @@ class Model {
     if (violation_.empty()) violation_ = what;
   }
 
+  // pack.cpp
   void send(const nvm::Message& message, int page, bool newest);
   nvm::Message unpack(const Note& note) const;
   Note pack(const nvm::Message& message, int page, bool newest) const;

@@ -9,11 +9,19 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "nvm/moesif.hpp"
+
 namespace shm::model {
 
 inline constexpr int kMostNodes = 4, kMostPages = 2, kMostNotes = 24, kMostWaiting = 10;
 
-/// A message.  Nodes are counted from 2, so that kDevice is 0 and kNobody 1.
+/// Nodes are counted from 2, so that kDevice is 0 and kNobody 1.
+inline std::uint8_t pack_node(nvm::NodeId node) { return static_cast<std::uint8_t>(node + 2); }
+inline nvm::NodeId unpack_node(unsigned packed) { return static_cast<nvm::NodeId>(packed) - 2; }
+
+inline constexpr std::uint64_t kNow = 10;  // the home's version in every state
+
+/// A message.
 struct Note {
   std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1;
   std::uint32_t newest : 1;  // its data contain the last completed write

@@ -58,17 +58,17 @@ class Job {
     mail_.pop_front();
     const std::string place = message.to == kDevice ? "device" : std::to_string(message.to);
     log.push_back(std::string(name(message.kind)) + " " + place + (message.data ? "+" : ""));
-    if (message.to == kDevice) {
+    if (part_for(message.kind) == Part::device) {
       Message answer = message;
       answer.kind = message.kind == load ? loaded : stored;
       answer.data = message.kind == load;
       std::swap(answer.from, answer.to);
       mail_.push_back(answer);
-    } else if (message.kind >= ask_read && message.kind != result) {
+    } else if (part_for(message.kind) == Part::home) {
       std::vector<Message> out;
       ASSERT_TRUE(serve(directory, message, home_, out)) << log.back();
       mail_.insert(mail_.end(), out.begin(), out.end());
-    } else if (message.kind != result) {
+    } else if (part_for(message.kind) == Part::cache) {
       const Outcome outcome = on_message(nodes[message.to], message, kHome);
       ASSERT_NE(outcome.actions, 0) << log.back();
       for (std::size_t i = 0; i < outcome.count; ++i) mail_.push_back(outcome.messages[i]);
