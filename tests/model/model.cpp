@@ -17,9 +17,12 @@ bool is_grant(Event kind) { return kind >= Event::grant_shared && kind <= Event:
 struct Letter {
   char letter;
   Event event;
+  bool ahead = false;
 };
-constexpr Letter kLetters[] = {{'r', Event::local_read}, {'w', Event::local_write}, {'e', Event::local_evict},
-                               {'g', Event::ask_get},    {'p', Event::ask_put},     {'c', Event::ask_clean}};
+constexpr Letter kLetters[] = {{'r', Event::local_read},       {'w', Event::local_write},
+                               {'e', Event::local_evict},      {'g', Event::ask_get},
+                               {'p', Event::ask_put},          {'c', Event::ask_clean},
+                               {'R', Event::local_read, true}, {'W', Event::local_write, true}};
 
 std::string words(const nvm::Message& message) {
   const auto place = [](NodeId node) {
@@ -67,7 +70,8 @@ void Model::moves(std::vector<Move>& out) const {
       const PackedPage& at = s_.at[page][node];
       for (const Event event : {Event::local_read, Event::local_write}) {
         const bool holds = step(static_cast<State>(at.state), event).actions & nvm::action::hold;
-        if ((at.holding & bit(event)) && !holds) out.push_back({Move::Type::retry, 0, page, node, event});
+        if ((at.holding & bit(event)) && !holds)
+          out.push_back({Move::Type::retry, 0, page, node, event, false});
       }
     }
   }
@@ -77,12 +81,13 @@ void Model::moves(std::vector<Move>& out) const {
       const PackedPage& at = s_.at[page][node];
       for (const Letter& letter : kLetters) {
         if (options_.kinds.find(letter.letter) == std::string::npos) continue;
-        if (letter.event <= Event::local_write && (at.holding & bit(letter.event))) continue;
-        if (letter.event == Event::local_evict &&
-            !(step(static_cast<State>(at.state), letter.event).actions & nvm::action::ask)) {
-          continue;
+        if (letter.event <= Event::local_evict) {
+          const nvm::Actions actions = step(static_cast<State>(at.state), letter.event).actions;
+          const bool asks = actions != 0 && !(actions & (nvm::action::hold | nvm::action::proceed));
+          if ((letter.event == Event::local_evict || letter.ahead) && !asks) continue;
+          if (!letter.ahead && (at.holding & bit(letter.event))) continue;
         }
-        out.push_back({Move::Type::local, 0, page, node, letter.event});
+        out.push_back({Move::Type::local, 0, page, node, letter.event, letter.ahead});
       }
     }
   }
@@ -112,7 +117,7 @@ void Model::local(const Move& move) {
     --s_.budget[node];
   }
   if (move.event <= Event::local_evict) {
-    access(page, node, move.event);
+    access(page, node, move.event, move.ahead);
     if (move.event == Event::local_evict && faulty(Fault::leave_at_once)) {
       at.state = static_cast<std::uint8_t>(State::invalid);
       at.newest = 0;
@@ -123,7 +128,7 @@ void Model::local(const Move& move) {
   }
 }
 
-void Model::access(int page, int node, Event event) {
+void Model::access(int page, int node, Event event, bool ahead) {
   PackedPage& at = s_.at[page][node];
   nvm::Page known = {static_cast<State>(at.state), kNow - at.old};
   use(known.state, event);
@@ -131,7 +136,7 @@ void Model::access(int page, int node, Event event) {
   at.state = static_cast<std::uint8_t>(known.state);
   if (outcome.actions == 0) fail(std::string(name(event)) + " cannot happen in this state");
   for (std::size_t i = 0; i < outcome.count; ++i) send(outcome.messages[i], page, false);
-  if (event == Event::local_evict) return;
+  if (event == Event::local_evict || ahead) return;
   if (!(outcome.actions & nvm::action::proceed)) {
     at.holding |= bit(event);
   } else if (event == Event::local_read) {
@@ -242,7 +247,7 @@ void Model::to_node(const Note& note) {
     for (const Event event : {Event::local_read, Event::local_write}) {
       if (!(at.holding & bit(event)) || step(known.state, event).actions != nvm::action::proceed) continue;
       at.holding &= static_cast<std::uint8_t>(~bit(event));
-      access(page, node, event);
+      access(page, node, event, false);
     }
   }
   for (std::size_t i = 0; i < outcome.count; ++i) {
@@ -315,7 +320,10 @@ std::string Model::describe(const Move& move) const {
     return "page " + std::to_string(note.page) + ": " + words(unpack(note));
   }
   return "page " + std::to_string(move.page) + ": node " + std::to_string(move.node) + " " +
-         name(move.event) + (move.type == Move::Type::retry ? ", again" : "");
+         name(move.event) +
+         (move.type == Move::Type::retry ? ", again"
+          : move.ahead                   ? ", ahead"
+                                         : "");
 }
 
 std::string Model::summary() const {

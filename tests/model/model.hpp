@@ -33,7 +33,7 @@ struct Options {
   int nodes = 3;
   int pages = 2;
   int events = 2;             // of each node
-  std::string kinds = "rwe";  // of them: read, write, evict, get, put, clean
+  std::string kinds = "rwe";  // of them: read, write, evict, get, put, clean, Read ahead, Write ahead
   bool cooperative = true;
   bool ordered = true;    // messages from one node to another arrive in order
   bool agreement = true;  // check that the home knows who has the page; without it a fault goes on to do harm
@@ -46,6 +46,7 @@ struct Move {
   std::uint8_t place;       // of the message
   std::uint8_t page, node;  // of the event
   nvm::Event event;         // local_*, or a request that a node may send at any time
+  bool ahead;               // local_read, local_write: asks for the page, but no access waits for it
 };
 
 /// One state of the system, and its moves.  Sentences say what is violated; empty: nothing.
@@ -78,7 +79,7 @@ class Model {
   bool faulty(Fault fault) const { return options_.fault == fault; }
 
   void local(const Move& move);
-  void access(int page, int node, nvm::Event event);
+  void access(int page, int node, nvm::Event event, bool ahead);
   void deliver(const Note& note);
   void to_node(const Note& note);
   void to_home(const Note& note);
