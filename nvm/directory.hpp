@@ -9,12 +9,16 @@
 //                     recall, leave         must come from        get or put
 //                     (and store)           the device
 //
-//   request     gather                                     then
-//   ask_read    -                                          forwarder: forward_read | nobody: load, grant
-//   ask_write   invalidate all but forwarder, requester    has it: grant | forward_write | nobody: load,
-//   grant ask_get     -                                          get to the executor ask_put     invalidate
-//   all but the executor            put to the executor ask_evict   leave - ask_clean   recall_read of who
-//   has it dirty            result
+//   request    gather                                   then
+//   ask_read   -                                        forward_read; if nobody has it: load, grant
+//   ask_write  invalidate all but forwarder, requester  if he has it: grant; else as for a read
+//   ask_get    -                                        get, to the executor
+//   ask_put    invalidate all but the executor          put, to the executor
+//   ask_evict  leave                                    -
+//   ask_clean  recall_read from the owner               result
+//
+// Who is told to invalidate, to leave, or recalled says done; if it comes with data, they are stored before
+// anything else is done.  After a grant or forward the requester says done, after a get or put the executor.
 //
 // The executor of a small operation is the home's node if it has the page, else who has it alone or dirty,
 // else the forwarder; if nobody has it, the home's node, which gets the page from the device with the
