@@ -11,7 +11,7 @@
 //
 //   request    gather                                   then
 //   ask_read   -                                        forward_read; if nobody has it: load, grant
-//   ask_write  invalidate all but forwarder, requester  if he has it: grant; else as for a read
+//   ask_write  invalidate all but forwarder, requester  if he has it: grant; else forward_write, or load, grant
 //   ask_get    -                                        get, to the executor
 //   ask_put    invalidate all but the executor          put, to the executor
 //   ask_evict  leave                                    -
