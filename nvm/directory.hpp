@@ -10,8 +10,8 @@
 //                     (and store)           the device
 //
 //   request    gather                                   then
-//   ask_read   -                                        forward_read; if nobody has it: load, grant
-//   ask_write  invalidate all but forwarder, requester  if he has it: grant; else forward_write, or load, grant
+//   ask_read   -                                        forward_read; nobody has it: load, grant
+//   ask_write  invalidate all but forwarder, requester  has it: grant; else forward_write, or load, grant
 //   ask_get    -                                        get, to the executor
 //   ask_put    invalidate all but the executor          put, to the executor
 //   ask_evict  leave                                    -
