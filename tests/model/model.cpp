@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace shm::model {
+namespace {
+
+using nvm::Event;
+using nvm::NodeId;
+using nvm::State;
+
+std::uint8_t bit(Event event) { return static_cast<std::uint8_t>(1 << static_cast<int>(event)); }
+bool is_grant(Event kind) { return kind >= Event::grant_shared && kind <= Event::grant_modified; }
+
+struct Letter {
+  char letter;
+  Event event;
+  bool ahead = false;
+};
+constexpr Letter kLetters[] = {{'r', Event::local_read},       {'w', Event::local_write},
+                               {'e', Event::local_evict},      {'g', Event::ask_get},
+                               {'p', Event::ask_put},          {'c', Event::ask_clean},
+                               {'R', Event::local_read, true}, {'W', Event::local_write, true}};
+
+std::string words(const nvm::Message& message) {
+  const auto place = [](NodeId node) {
+    return node == nvm::kDevice ? std::string("device") : "node " + std::to_string(node);
+  };
+  std::string text =
+      std::string(name(message.kind)) + " from " + place(message.from) + " to " + place(message.to);
+  if (message.requester != message.from && message.requester != message.to) {
+    text += " for " + place(message.requester);
+  }
+  return text + (message.data ? ", data" : "") + (message.dirty ? ", dirty" : "");
+}
+
+}  // namespace
+
+const char* name(Fault fault) {
+  static constexpr const char* kNames[] = {
+      "none",          "skip_invalidation", "keep_writing", "keep_copy", "forget_dirty",
+      "leave_at_once", "lose_write_back",   "do_not_wait",  "repeat",    "repeat_unchecked"};
+  static_assert(std::size(kNames) == kFaults);
+  return kNames[static_cast<std::size_t>(fault)];
+}
+
+Model::Model(const Options& options) : options_(options) {
+  for (int page = 0; page < options_.pages; ++page) {
+    for (int node = 0; node < options_.nodes; ++node) s_.at[page][node].old = 1;
+    s_.home[page].device_newest = 1;
+    s_.home[page].owner = s_.home[page].actor = pack_node(nvm::kNobody);
+  }
+  for (int node = 0; node < options_.nodes; ++node)
+    s_.budget[node] = static_cast<std::uint8_t>(options_.events);
+}
+
+// ---- what happens
+
+void Model::moves(std::vector<Move>& out) const {
+  out.clear();
+  for (std::uint8_t i = 0; i < s_.note_count; ++i) {
+    const bool first =
+        i == 0 || s_.notes[i].to != s_.notes[i - 1].to || s_.notes[i].from != s_.notes[i - 1].from;
+    if (first || !options_.ordered) out.push_back({.type = Move::Type::deliver, .place = i});
+  }
+  for (std::uint8_t page = 0; page < options_.pages; ++page) {
+    for (std::uint8_t node = 0; node < options_.nodes; ++node) {
+      const PackedPage& at = s_.at[page][node];
+      for (const Event event : {Event::local_read, Event::local_write}) {
+        const bool holds = step(static_cast<State>(at.state), event).actions & nvm::action::hold;
+        if ((at.holding & bit(event)) && !holds)
+          out.push_back({Move::Type::retry, 0, page, node, event, false});
+      }
+    }
+  }
+  for (std::uint8_t page = 0; page < options_.pages; ++page) {
+    for (std::uint8_t node = 0; node < options_.nodes; ++node) {
+      if (s_.budget[node] == 0) continue;
+      const PackedPage& at = s_.at[page][node];
+      for (const Letter& letter : kLetters) {
+        if (options_.kinds.find(letter.letter) == std::string::npos) continue;
+        if (letter.event <= Event::local_evict) {
+          const nvm::Actions actions = step(static_cast<State>(at.state), letter.event).actions;
+          const bool asks = actions != 0 && !(actions & (nvm::action::hold | nvm::action::proceed));
+          if ((letter.event == Event::local_evict || letter.ahead) && !asks) continue;
+          if (!letter.ahead && (at.holding & bit(letter.event))) continue;
+        }
+        out.push_back({Move::Type::local, 0, page, node, letter.event, letter.ahead});
+      }
+    }
+  }
+}
+
+std::string Model::make(const Move& move) {
+  violation_.clear();
+  if (move.type == Move::Type::deliver) {
+    const Note note = s_.notes[move.place];
+    std::move(s_.notes + move.place + 1, s_.notes + s_.note_count, s_.notes + move.place);
+    s_.notes[--s_.note_count] = {};
+    deliver(note);
+    check(static_cast<int>(note.page));
+  } else {
+    local(move);
+    check(move.page);
+  }
+  return violation_;
+}
+
+void Model::local(const Move& move) {
+  const int page = move.page, node = move.node;
+  PackedPage& at = s_.at[page][node];
+  if (move.type == Move::Type::retry) {
+    at.holding &= static_cast<std::uint8_t>(~bit(move.event));
+  } else {
+    --s_.budget[node];
+  }
+  if (move.event <= Event::local_evict) {
+    access(page, node, move.event, move.ahead);
+    if (move.event == Event::local_evict && faulty(Fault::leave_at_once)) {
+      at.state = static_cast<std::uint8_t>(State::invalid);
+      at.newest = 0;
+    }
+  } else {
+    ++at.operating;
+    send({.kind = move.event, .from = node, .to = home_of(page), .requester = node}, page, false);
+  }
+}
+
+void Model::access(int page, int node, Event event, bool ahead) {
+  PackedPage& at = s_.at[page][node];
+  nvm::Page known = {static_cast<State>(at.state), kNow - at.old};
+  use(known.state, event);
+  const nvm::Outcome outcome = on_local(known, event, node, home_of(page));
+  at.state = static_cast<std::uint8_t>(known.state);
+  if (outcome.actions == 0) fail(std::string(name(event)) + " cannot happen in this state");
+  for (std::size_t i = 0; i < outcome.count; ++i) send(outcome.messages[i], page, false);
+  if (event == Event::local_evict || ahead) return;
+  if (!(outcome.actions & nvm::action::proceed)) {
+    at.holding |= bit(event);
+  } else if (event == Event::local_read) {
+    read(page, node);
+  } else {
+    write(page, node);
+  }
+}
+
+void Model::read(int page, int node) {
+  if (!s_.at[page][node].newest) fail("a read does not return the last completed write");
+}
+
+// Completes at once, as nobody else has the page: all that others have of it becomes old.
+void Model::write(int page, int node) {
+  if (!s_.at[page][node].newest) fail("a write is lost: the next one does not start from it");
+  for (PackedPage& at : s_.at[page]) at.newest = 0;
+  for (int i = 0; i < s_.note_count; ++i) {
+    if (static_cast<int>(s_.notes[i].page) == page) s_.notes[i].newest = 0;
+  }
+  s_.home[page].device_newest = 0;
+  s_.at[page][node].newest = 1;
+}
+
+void Model::deliver(const Note& note) {
+  switch (nvm::part_for(static_cast<Event>(note.kind))) {
+    case nvm::Part::cache: return to_node(note);
+    case nvm::Part::home: return to_home(note);
+    case nvm::Part::device: return to_device(note);
+    case nvm::Part::requester: --s_.at[note.page][unpack_node(note.to)].operating;
+  }
+}
+
+void Model::to_device(const Note& note) {
+  PackedDirectory& home = s_.home[note.page];
+  nvm::Message answer = unpack(note);
+  std::swap(answer.from, answer.to);
+  if (answer.kind == Event::store) {
+    if (!faulty(Fault::lose_write_back)) home.device_newest = note.newest;
+    answer.kind = Event::stored;
+    answer.data = false;
+  } else {
+    answer.kind = Event::loaded;
+    answer.data = true;
+  }
+  send(answer, static_cast<int>(note.page), home.device_newest);
+}
+
+void Model::to_home(const Note& note) {
+  const int page = static_cast<int>(note.page);
+  const nvm::Home home = {.node = home_of(page), .cooperative = options_.cooperative};
+  const nvm::Message message = unpack(note);
+  if (faulty(Fault::do_not_wait) && message.kind == Event::done && !s_.home[page].awaited_count) return;
+  unpack_directory(page);
+  out_.clear();
+  if (!serve(directory_, message, home, out_)) fail("the home did not expect " + words(message));
+  if (faulty(Fault::do_not_wait) && directory_.phase == nvm::Phase::finish) {
+    const nvm::Message done = {.from = directory_.awaited[0], .to = home.node, .version = directory_.version};
+    if (!serve(directory_, done, home, out_)) fail("the home did not expect a done");
+  }
+  pack_directory(page);
+  for (nvm::Message& out : out_) {
+    if (out.kind == Event::result && !s_.home[page].device_newest) fail("ask_clean leaves the device old");
+    out.version = out.version < directory_.version ? kNow - 1 : kNow;
+    send(out, page, note.newest);
+  }
+}
+
+// Faults of nodes and of the network.
+void Model::spoil(const Note& note, nvm::Page before, nvm::Page& page) {
+  const auto kind = static_cast<Event>(note.kind);
+  if ((faulty(Fault::skip_invalidation) && kind == Event::invalidate) ||
+      (faulty(Fault::keep_writing) && kind == Event::forward_read) ||
+      (faulty(Fault::keep_copy) && kind == Event::forward_write)) {
+    page.state = before.state;
+  }
+  const bool repeats = faulty(Fault::repeat) || faulty(Fault::repeat_unchecked);
+  const bool forwarded = unpack_node(note.from) != home_of(static_cast<int>(note.page));
+  if (repeats && is_grant(kind) && forwarded && !s_.repeated) {
+    s_.repeated = 1;
+    send(unpack(note), static_cast<int>(note.page), note.newest);
+  }
+}
+
+void Model::to_node(const Note& note) {
+  const int page = static_cast<int>(note.page), node = unpack_node(note.to);
+  PackedPage& at = s_.at[page][node];
+  const nvm::Message message = unpack(note);
+  const nvm::Page before = {static_cast<State>(at.state),
+                            faulty(Fault::repeat_unchecked) ? 0 : kNow - at.old};
+  nvm::Page known = before;
+  nvm::Outcome outcome = on_message(known, message, home_of(page));
+  use(before.state, message.kind);
+  spoil(note, before, known);
+  if (outcome.actions == 0) {
+    if (faulty(Fault::repeat_unchecked)) return;
+    const bool late = message.version <= before.version;
+    return fail(std::string(late ? "late: " : "cannot happen: ") + words(message) + ", which is " +
+                name(before.state));
+  }
+  at.state = static_cast<std::uint8_t>(known.state);
+  at.old = known.version < kNow;
+  if (outcome.actions & nvm::action::take_data) at.newest = note.newest;
+  if (outcome.actions & nvm::action::execute) {
+    message.kind == Event::get ? read(page, node) : write(page, node);
+  }
+  if (is_grant(message.kind)) {  // before `done` is sent
+    for (const Event event : {Event::local_read, Event::local_write}) {
+      if (!(at.holding & bit(event)) || step(known.state, event).actions != nvm::action::proceed) continue;
+      at.holding &= static_cast<std::uint8_t>(~bit(event));
+      access(page, node, event, false);
+    }
+  }
+  for (std::size_t i = 0; i < outcome.count; ++i) {
+    if (faulty(Fault::forget_dirty) && outcome.messages[i].kind == Event::done)
+      outcome.messages[i].dirty = false;
+    send(outcome.messages[i], page, at.newest);
+  }
+  if (!nvm::has_copy(static_cast<State>(at.state))) at.newest = 0;
+}
+
+// ---- what must hold
+
+void Model::check(int page) {
+  int copies = 0, dirty = 0, alone = 0;
+  for (int node = 0; node < options_.nodes; ++node) {
+    const auto state = static_cast<State>(s_.at[page][node].state);
+    if (!nvm::has_copy(state)) continue;
+    ++copies;
+    dirty += nvm::is_dirty(state);
+    alone += state == State::exclusive || state == State::modified;
+    if (!s_.at[page][node].newest) fail("node " + std::to_string(node) + " has old data");
+  }
+  if (alone != 0 && copies > 1) fail("a node may write, and another has a copy");
+  if (dirty > 1) fail("two nodes have the page dirty");
+  const bool idle = static_cast<nvm::Phase>(s_.home[page].phase) == nvm::Phase::idle;
+  if (options_.agreement && idle) check_idle(page);
+}
+
+// The home agrees with the nodes whenever it serves nobody.
+void Model::check_idle(int page) {
+  const PackedDirectory& home = s_.home[page];
+  const auto* const end = home.holders + home.holder_count;
+  for (int node = 0; node < options_.nodes; ++node) {
+    const auto state = static_cast<State>(s_.at[page][node].state);
+    const auto listed = std::count(home.holders, end, pack_node(node));
+    if (listed != (nvm::has_copy(state) ? 1 : 0)) {
+      fail("the home is wrong about whether node " + std::to_string(node) + " has the page");
+    }
+    const bool owns = nvm::is_dirty(state) || state == State::exclusive;
+    if (owns && home.owner != pack_node(node)) fail("the home does not know who owns the page");
+    if (state == State::shared && home.owner == pack_node(node))
+      fail("who owns the page, for its home, does not");
+  }
+  if (home.owner != pack_node(nvm::kNobody)) {
+    if (std::count(home.holders, end, home.owner) != 1) fail("the owner has no copy");
+  } else if (!home.device_newest) {
+    fail("a write is lost: no node has it, nor the device");
+  }
+  if (home.waiting_count != 0) fail("a request waits, and none is served");
+}
+
+std::string Model::check_end() const {
+  for (int page = 0; page < options_.pages; ++page) {
+    if (static_cast<nvm::Phase>(s_.home[page].phase) != nvm::Phase::idle) return "deadlock: the home waits";
+    for (int node = 0; node < options_.nodes; ++node) {
+      const PackedPage& at = s_.at[page][node];
+      if (static_cast<State>(at.state) >= State::asking) return "deadlock: a node waits for the home";
+      if (at.holding != 0) return "deadlock: an access waits";
+      if (at.operating != 0) return "deadlock: a small operation has no result";
+    }
+  }
+  return {};
+}
+
+// ---- in words
+
+std::string Model::describe(const Move& move) const {
+  if (move.type == Move::Type::deliver) {
+    const Note& note = s_.notes[move.place];
+    return "page " + std::to_string(note.page) + ": " + words(unpack(note));
+  }
+  return "page " + std::to_string(move.page) + ": node " + std::to_string(move.node) + " " +
+         name(move.event) +
+         (move.type == Move::Type::retry ? ", again"
+          : move.ahead                   ? ", ahead"
+                                         : "");
+}
+
+std::string Model::summary() const {
+  std::string text;
+  for (int page = 0; page < options_.pages; ++page) {
+    text += page == 0 ? "" : " | ";
+    for (int node = 0; node < options_.nodes; ++node) {
+      const PackedPage& at = s_.at[page][node];
+      text += std::string(node == 0 ? "" : " ") + name(static_cast<State>(at.state));
+      if (nvm::has_copy(static_cast<State>(at.state)) && !at.newest) text += "(old)";
+    }
+    text += s_.home[page].device_newest ? "" : ", device old";
+  }
+  return text;
+}
+
+}  // namespace shm::model

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The system that is explored: nodes, pages whose homes are the first of them, channels, devices.  All that
+// concerns the protocol is decided by nvm/moesif and nvm/directory, as in the product; here are what
+// surrounds them (who waits, what travels) and what must always hold.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nvm/directory.hpp"
+#include "state.hpp"
+
+namespace shm::model {
+
+/// What a node, a home or the network does wrong on purpose.
+enum class Fault : std::uint8_t {
+  none,
+  skip_invalidation,  // a node confirms an invalidation and keeps its copy
+  keep_writing,       // a forwarder stays modified or exclusive
+  keep_copy,          // a forwarder keeps the copy that it has sent to a writer
+  forget_dirty,       // a requester does not tell that its forwarder keeps a dirty copy
+  leave_at_once,      // a node that asks to evict does not wait for the answer: it crosses what others want
+  lose_write_back,    // what a node sends home is not stored
+  do_not_wait,        // the home does not wait for `done`
+  repeat,             // the network delivers a forwarder's grant once more, later
+  repeat_unchecked,   // ... and nodes do not look at versions
+};
+inline constexpr int kFaults = 10;
+const char* name(Fault fault);
+
+struct Options {
+  int nodes = 3;
+  int pages = 2;
+  int events = 2;             // of each node
+  std::string kinds = "rwe";  // of them: read, write, evict, get, put, clean, Read ahead, Write ahead
+  bool cooperative = true;
+  bool ordered = true;    // messages from one node to another arrive in order
+  bool agreement = true;  // check that the home knows who has the page; without it a fault goes on to do harm
+  Fault fault = Fault::none;
+};
+
+struct Move {
+  enum class Type : std::uint8_t { local, retry, deliver };
+  Type type;
+  std::uint8_t place;       // of the message
+  std::uint8_t page, node;  // of the event
+  nvm::Event event;         // local_*, or a request that a node may send at any time
+  bool ahead;               // local_read, local_write: asks for the page, but no access waits for it
+};
+
+/// One state of the system, and its moves.  Sentences say what is violated; empty: nothing.
+class Model {
+ public:
+  explicit Model(const Options& options);
+
+  const SystemState& state() const { return s_; }
+  void set(const SystemState& state) { s_ = state; }
+
+  /// What can happen next, always in the same order.
+  void moves(std::vector<Move>& out) const;
+  /// Makes a move; what must hold after each.
+  std::string make(const Move& move);
+  /// Nothing goes on without a new local event: everything must have been answered.
+  std::string check_end() const;
+  /// A move before it is made, and the state, in words.
+  std::string describe(const Move& move) const;
+  std::string summary() const;
+  /// Whether a row of the protocol's table has been used by any move made so far.
+  bool used(nvm::State state, nvm::Event event) const {
+    return used_[static_cast<std::size_t>(state)][static_cast<std::size_t>(event)];
+  }
+
+ private:
+  void use(nvm::State state, nvm::Event event) {
+    used_[static_cast<std::size_t>(state)][static_cast<std::size_t>(event)] = true;
+  }
+  nvm::NodeId home_of(int page) const { return page % options_.nodes; }
+  bool faulty(Fault fault) const { return options_.fault == fault; }
+
+  void local(const Move& move);
+  void access(int page, int node, nvm::Event event, bool ahead);
+  void deliver(const Note& note);
+  void to_node(const Note& note);
+  void to_home(const Note& note);
+  void to_device(const Note& note);
+  void spoil(const Note& note, nvm::Page before, nvm::Page& page);
+  void read(int page, int node);
+  void write(int page, int node);
+  void check(int page);
+  void check_idle(int page);
+  void fail(const std::string& what) {
+    if (violation_.empty()) violation_ = what;
+  }
+
+  // pack.cpp
+  void send(const nvm::Message& message, int page, bool newest);
+  nvm::Message unpack(const Note& note) const;
+  Note pack(const nvm::Message& message, int page, bool newest) const;
+  void unpack_directory(int page);
+  void pack_directory(int page);
+
+  const Options options_;
+  SystemState s_ = {};
+  std::string violation_;
+  bool used_[nvm::kStates][nvm::kNodeEvents] = {};
+  nvm::Directory directory_;  // scratch, to keep its memory
+  std::vector<nvm::Message> out_;
+};
+
+}  // namespace shm::model

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Between what a state keeps and what the product works with.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "model.hpp"
+
+namespace shm::model {
+namespace {
+
+using nvm::Event;
+using nvm::NodeId;
+
+// A channel that is too long for SystemState is no finding: the settings are too large.
+void require(bool room) {
+  if (room) return;
+  std::fprintf(stderr, "model: SystemState is too small for these settings\n");
+  std::exit(2);
+}
+
+}  // namespace
+
+Note Model::pack(const nvm::Message& message, int page, bool newest) const {
+  Note note = {};
+  note.to = pack_node(message.to) & 7u;
+  note.from = pack_node(message.from) & 7u;
+  note.kind = static_cast<unsigned>(message.kind) & 31u;
+  note.requester = pack_node(message.requester) & 7u;
+  note.page = static_cast<unsigned>(page) & 1u;
+  note.data = message.data;
+  note.dirty = message.dirty;
+  note.newest = newest;
+  note.old = !is_request(message.kind) && message.kind != Event::result && message.version < kNow;
+  return note;
+}
+
+nvm::Message Model::unpack(const Note& note) const {
+  const auto kind = static_cast<Event>(note.kind);
+  return {.kind = kind,
+          .data = note.data != 0,
+          .dirty = note.dirty != 0,
+          .from = unpack_node(note.from),
+          .to = unpack_node(note.to),
+          .requester = unpack_node(note.requester),
+          .version = is_request(kind) ? 0 : kNow - note.old};
+}
+
+void Model::unpack_directory(int page) {
+  const PackedDirectory& p = s_.home[page];
+  directory_.holders = {};
+  for (int i = 0; i < p.holder_count; ++i) directory_.holders.push(unpack_node(p.holders[i]));
+  directory_.owner = unpack_node(p.owner);
+  directory_.version = kNow;
+  directory_.phase = static_cast<nvm::Phase>(p.phase);
+  directory_.request = unpack(p.request);
+  directory_.actor = unpack_node(p.actor);
+  directory_.awaited.clear();
+  for (int i = 0; i < p.awaited_count; ++i) directory_.awaited.push_back(unpack_node(p.awaited[i]));
+  directory_.waiting.clear();
+  for (int i = 0; i < p.waiting_count; ++i) directory_.waiting.push_back(unpack(p.waiting[i]));
+}
+
+// A request served since makes all other versions of the page old.
+void Model::pack_directory(int page) {
+  if (directory_.version != kNow) {
+    for (PackedPage& at : s_.at[page]) at.old = &at - s_.at[page] < options_.nodes;
+    for (int i = 0; i < s_.note_count; ++i) {
+      const auto kind = static_cast<Event>(s_.notes[i].kind);
+      if (static_cast<int>(s_.notes[i].page) == page)
+        s_.notes[i].old = !is_request(kind) && kind != Event::result;
+    }
+  }
+  PackedDirectory p = {};
+  for (const NodeId node : directory_.holders.nodes()) p.holders[p.holder_count++] = pack_node(node);
+  p.owner = pack_node(directory_.owner);
+  p.device_newest = s_.home[page].device_newest;
+  p.actor = pack_node(nvm::kNobody);
+  if (directory_.busy()) {
+    p.phase = static_cast<std::uint8_t>(directory_.phase);
+    p.request = pack(directory_.request, page, false);
+    p.actor = pack_node(directory_.actor);
+  }
+  require(directory_.waiting.size() <= kMostWaiting && directory_.awaited.size() <= kMostNodes);
+  for (const NodeId node : directory_.awaited) p.awaited[p.awaited_count++] = pack_node(node);
+  std::sort(p.awaited, p.awaited + p.awaited_count);
+  for (const nvm::Message& request : directory_.waiting)
+    p.waiting[p.waiting_count++] = pack(request, page, false);
+  s_.home[page] = p;
+}
+
+void Model::send(const nvm::Message& message, int page, bool newest) {
+  require(s_.note_count < kMostNotes);
+  const Note note = pack(message, page, message.data && newest);
+  const auto before = [&](const Note& a, const Note& b) {
+    if (a.to != b.to) return a.to < b.to;
+    if (a.from != b.from) return a.from < b.from;
+    if (options_.ordered) return false;
+    return a.kind != b.kind ? a.kind < b.kind : a.page < b.page;
+  };
+  Note* const end = s_.notes + s_.note_count++;
+  Note* const place = std::upper_bound(s_.notes, end, note, before);
+  std::move_backward(place, end, end + 1);
+  *place = note;
+}
+
+}  // namespace shm::model

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A state of the whole system under test, small, as millions are visited: nodes, homes, devices, and messages
+// on their way.  Data are one bit: whether they contain the last completed write to their page.  A version is
+// one bit too, as it is only compared: whether it is older than the home's.
+//
+// Equal states are equal bytes: what is on its way is sorted by channel, and what is unused is zero.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "nvm/moesif.hpp"
+
+namespace shm::model {
+
+inline constexpr int kMostNodes = 4, kMostPages = 2, kMostNotes = 24, kMostWaiting = 10;
+
+/// Nodes are counted from 2, so that kDevice is 0 and kNobody 1.
+inline std::uint8_t pack_node(nvm::NodeId node) { return static_cast<std::uint8_t>(node + 2); }
+inline nvm::NodeId unpack_node(unsigned packed) { return static_cast<nvm::NodeId>(packed) - 2; }
+
+inline constexpr std::uint64_t kNow = 10;  // the home's version in every state
+
+/// A message.
+struct Note {
+  std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1;
+  std::uint32_t newest : 1;  // its data contain the last completed write
+  std::uint32_t old : 1;     // its version
+  std::uint32_t spare : 13;
+
+  bool operator==(const Note&) const = default;
+};
+
+/// A page at a node.
+struct PackedPage {
+  std::uint8_t state;
+  std::uint8_t newest;     // its copy
+  std::uint8_t old;        // its version
+  std::uint8_t holding;    // local accesses that wait: 1 << local_read, 1 << local_write
+  std::uint8_t operating;  // small operations without a result
+};
+
+/// What the home has of a page; nodes as in a Note.
+struct PackedDirectory {
+  Note request;
+  Note waiting[kMostWaiting];
+  std::uint8_t holders[kMostNodes];
+  std::uint8_t awaited[kMostNodes];
+  std::uint8_t waiting_count, holder_count, awaited_count;
+  std::uint8_t owner, phase, actor;
+  std::uint8_t device_newest;
+  std::uint8_t spare;
+};
+
+struct SystemState {
+  PackedPage at[kMostPages][kMostNodes];
+  PackedDirectory home[kMostPages];
+  Note notes[kMostNotes];
+  std::uint8_t budget[kMostNodes];  // local events that are still to come
+  std::uint8_t note_count;
+  std::uint8_t repeated;  // a message has been delivered twice
+  std::uint8_t spare[2];
+};
+static_assert(std::has_unique_object_representations_v<SystemState>);
+
+}  // namespace shm::model
