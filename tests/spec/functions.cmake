@@ -56,8 +56,12 @@ function(add_pe_run test)
     ENVIRONMENT "${arg_ENV};${sanitizer_environment}")
 endfunction()
 
+# The heap on NVM with so few pages in memory that they come and go all the time.
+set(nvm_environment SHMEM_HEAP=nvm:${CMAKE_BINARY_DIR}/nvm-heap SHMEM_NVM_PAGE=16k SHMEM_NVM_CACHE=256k)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/nvm-heap)
+
 # A program that tests one part of the specification: spec.<name>.<n>pe for each n, and on two virtual nodes, where
-# everything between the halves goes over the network, spec.<name>.<n>pe.vn2.
+# everything between the halves goes over the network, spec.<name>.<n>pe.vn2; with the heap on NVM, nvm.<name>.4pe.vn2.
 #   add_spec_test(<name> SOURCES <files> [LANGUAGE C|CXX] [PES 1 2 4] [ENV <NAME=VALUE>...] [TIMEOUT <seconds>]
 #                 [LIBRARIES <targets>] [NO_PIE] [ON_NODE_ONLY])
 function(add_spec_test name)
@@ -81,6 +85,10 @@ function(add_spec_test name)
     add_pe_run(spec.${name}.${pes}pe ${run})
     if(pes GREATER 1 AND NOT arg_ON_NODE_ONLY)
       add_pe_run(spec.${name}.${pes}pe.vn2 ${run} VIRTUAL_NODES 2)
+    endif()
+    if(pes EQUAL 4 AND NOT arg_ON_NODE_ONLY)
+      add_pe_run(nvm.${name}.${pes}pe.vn2 PES ${pes} PROGRAM spec_${name} VIRTUAL_NODES 2 LABELS nvm TIMEOUT 120
+        ENV ${arg_ENV} ${nvm_environment})
     endif()
   endforeach()
 endfunction()

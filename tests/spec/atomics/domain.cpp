@@ -271,11 +271,12 @@ int main() {
   contexts[0] = SHMEM_CTX_DEFAULT;
   CHECK_EQ(shmem_ctx_create(0, &contexts[1]), 0);
   auto* line_in_heap = static_cast<Line*>(shmem_align(64, sizeof(Line)));
-  for (int pe = 0; pe < npes; ++pe) others += shmem_ptr(line_in_heap, pe) == nullptr;
+  void* in_memory = shmem_malloc_with_hints(8, SHMEM_MALLOC_ATOMICS_REMOTE);
+  for (int pe = 0; pe < npes; ++pe) others += shmem_ptr(in_memory, pe) == nullptr;
   const char* nodes = std::getenv("SHMEM_VIRTUAL_NODES");
   if (nodes != nullptr && std::strcmp(nodes, "2") == 0 &&
       npes == 4) {  // each word is changed from both nodes
-    CHECK(shmem_ptr(line_in_heap, me ^ 1) != nullptr && shmem_ptr(line_in_heap, me ^ 2) == nullptr);
+    CHECK(shmem_ptr(in_memory, me ^ 1) != nullptr && shmem_ptr(in_memory, me ^ 2) == nullptr);
   }
   for (int session = 0; session < 3; ++session) {  // of nobody; of every other PE; on one context of all PEs
     for (int c = 0; c < 2; ++c) {

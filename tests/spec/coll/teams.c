@@ -118,7 +118,7 @@ static void test_grid(shmem_team_t parent, int xrange) {
 
 /* Semantics 20: PEs whose heap this PE reaches by loads and stores, and nobody else. */
 static void test_shared(void) {
-  int* object = shmem_malloc(sizeof *object);
+  int* object = shmem_malloc_with_hints(sizeof *object, SHMEM_MALLOC_ATOMICS_REMOTE); /* in memory */
   int reached = 0;
   for (int pe = 0; pe < np; ++pe) {
     const int number = shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED);

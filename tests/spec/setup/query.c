@@ -99,7 +99,7 @@ static void test_pointers_follow_the_nodes(void) {
   const char* virtual_nodes = getenv("SHMEM_VIRTUAL_NODES");
   const int nodes = virtual_nodes != NULL ? atoi(virtual_nodes) : 1;
   const int my_node = shmem_my_pe() * nodes / shmem_n_pes();
-  long* block = shmem_malloc(sizeof *block);
+  long* block = shmem_malloc_with_hints(sizeof *block, SHMEM_MALLOC_ATOMICS_REMOTE); /* in memory */
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
     const int same_node = pe * nodes / shmem_n_pes() == my_node;
     CHECK_EQ(shmem_ptr(block, pe) != NULL, same_node);
