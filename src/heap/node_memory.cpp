@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -190,8 +191,9 @@ std::size_t NodeMemory::map_touched(std::size_t offset, std::size_t size, std::s
 
 bool NodeMemory::map_also(int index, std::size_t offset, std::size_t n, std::byte* at, bool writable) const {
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  return mmap(at, n, protection, MAP_SHARED | MAP_FIXED, file_,
-              static_cast<off_t>(heap_at(index) + offset)) != MAP_FAILED;
+  // Not mmap(), which ThreadSanitizer takes for a write of the range: other threads may be about to access
+  // it.
+  return syscall(SYS_mmap, at, n, protection, MAP_SHARED | MAP_FIXED, file_, heap_at(index) + offset) != -1;
 }
 
 void NodeMemory::discard_heap(std::size_t from) const {
