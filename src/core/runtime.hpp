@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/env.hpp"
@@ -83,6 +84,7 @@ struct alignas(64) Runtime {
   Region* paged = nullptr;                   // null: there is none
   HeapAllocator* paged_allocator = nullptr;  // PE 0 only
   bool paged_by_default = false;             // shmem_malloc takes from it
+  std::string paged_text;                    // what it is, for SHMEM_INFO
 };
 
 [[gnu::visibility("hidden")]] extern Runtime rt;

@@ -64,6 +64,7 @@ void print_start_information(const World& world) {
   std::printf("Symmetric heap: %s per PE at %p; variables: %s at %p\n", human(rt.user_heap).c_str(),
               reinterpret_cast<void*>(rt.heap.base), human(rt.statics.size).c_str(),
               reinterpret_cast<void*>(rt.statics.base));
+  if (!rt.paged_text.empty()) std::printf("NVM heap: %s\n", rt.paged_text.c_str());
   std::printf("Atomics are executed by CPUs on the target's memory, on every path\n");
   std::printf("Paths from PE 0:\n%s", paths(world).c_str());
   std::printf("Environment variables:\n%s", rt.env.describe().c_str());

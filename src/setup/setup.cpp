@@ -146,6 +146,7 @@ Status open_nvm() {
   nvm_heap->start();
   rt.paged = nvm_heap;
   rt.paged_by_default = world->nvm.is_default;
+  rt.paged_text = nvm_heap->describe();
   if (rt.me != 0) return {};
   auto allocator = HeapAllocator::create(reinterpret_cast<std::byte*>(nvm_heap->base()), nvm_heap->size(),
                                          world->nvm.user_bytes);
