@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
+ * threads, has objects in both heaps, or leaves without shmem_finalize. The argument says which. */
+#include <pthread.h>
+#include <shmemx.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kWords = 60000, kThreads = 4 };
+static long* words;
+static volatile sig_atomic_t taken;
+static int me;
+
+static long value_of(size_t word) { return (long)word * 1000 + me; }
+
+static void fill(void) {
+  for (size_t i = 0; i < kWords; ++i) words[i] = value_of(i);
+}
+
+static void check_words(void) {
+  for (size_t i = 0; i < kWords; ++i) CHECK_EQ(words[i], value_of(i));
+}
+
+/* A child that runs another program does not disturb; one that touches the heap ends, alone. */
+static void test_fork(void) {
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/bin/true", "true", (char*)NULL);
+      _exit(1);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    check_words();
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL); /* or a sanitizer reports it */
+    words[0] = 7;
+    _exit(0);
+  }
+  int status = 0;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  check_words();
+}
+
+static void on_alarm(int number) {
+  (void)number;
+  size_t word = (size_t)taken * 7919 % kWords;
+  for (int i = 0; i < 5; ++i, word = (word + 12007) % kWords) {
+    if (words[word] != value_of(word)) abort();
+    words[word] = value_of(word);
+  }
+  ++taken;
+}
+
+/* Handlers that touch the heap interrupt threads that do so, in the program and in the library. */
+static void test_signals(void) {
+  struct sigaction action = {.sa_handler = on_alarm};
+  CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+  const struct itimerval period = {{0, 7000}, {0, 7000}}, off = {{0, 0}, {0, 0}};
+  static long buffer[kWords / 4];
+  const double end = now_seconds() + 20;
+  CHECK_EQ(setitimer(ITIMER_REAL, &period, NULL), 0);
+  while (taken < 50 && now_seconds() < end) {
+    check_words();
+    shmem_long_get(buffer, words, kWords / 4, me);
+    shmem_long_put(words, buffer, kWords / 4, me);
+  }
+  CHECK_EQ(setitimer(ITIMER_REAL, &off, NULL), 0);
+  CHECK(taken >= 50);
+}
+
+static void* use(void* argument) {
+  const size_t first = (size_t)(argument != NULL ? *(int*)argument : 0);
+  for (int round = 0; round < 5; ++round) {
+    for (size_t i = first; i < kWords; i += kThreads) {
+      CHECK_EQ(words[i], value_of(i));
+      words[i] = value_of(i);
+    }
+  }
+  return NULL;
+}
+
+/* Threads that write neighbouring words of the same pages. */
+static void test_threads(void) {
+  pthread_t threads[kThreads];
+  static int numbers[kThreads];
+  for (int i = 0; i < kThreads; ++i) {
+    numbers[i] = i;
+    CHECK_EQ(pthread_create(&threads[i], NULL, use, &numbers[i]), 0);
+  }
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  check_words();
+}
+
+/* Data on NVM, announced by a signal in memory, and the other way round; blocks move within their heap. */
+static void test_objects(void) {
+  const int to = (me + 1) % shmem_n_pes(), from = (me + shmem_n_pes() - 1) % shmem_n_pes();
+  uint64_t* signals = shmem_malloc_with_hints(2 * sizeof *signals, SHMEM_MALLOC_SIGNAL_REMOTE);
+  long* data = shmem_malloc_with_hints(kWords * sizeof *data, SHMEMX_MALLOC_NVM);
+  signals[0] = signals[1] = 0;
+  CHECK(shmem_ptr(signals, to) != NULL);
+  CHECK(shmem_ptr(data, to) == NULL && shmem_ptr(data, me) == data);
+  shmem_barrier_all();
+  shmem_long_put_signal(data, words, kWords, &signals[0], 1, SHMEM_SIGNAL_SET, to); /* both on NVM */
+  shmem_signal_wait_until(&signals[0], SHMEM_CMP_EQ, 1);
+  for (size_t i = 0; i < kWords; ++i) CHECK_EQ(data[i], (long)i * 1000 + from);
+  shmem_barrier_all();
+  data = shmem_realloc(data, 2 * kWords * sizeof *data);
+  CHECK(shmem_ptr(data, to) == NULL);
+  for (size_t i = 0; i < kWords; ++i) CHECK_EQ(data[i], (long)i * 1000 + from);
+  shmem_free(data);
+  shmem_free(signals);
+}
+
+int main(int argc, char** argv) {
+  CHECK_EQ(argc, 2);
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  me = shmem_my_pe();
+  words = shmem_malloc(kWords * sizeof *words);
+  CHECK(words != NULL);
+  fill();
+  shmem_barrier_all();
+  if (strcmp(argv[1], "fork") == 0) test_fork();
+  if (strcmp(argv[1], "signals") == 0) test_signals();
+  if (strcmp(argv[1], "threads") == 0) test_threads();
+  if (strcmp(argv[1], "objects") == 0) test_objects();
+  check_words();
+  if (strcmp(argv[1], "leave") == 0) return 0;
+  shmem_free(words);
+  shmem_finalize();
+  return 0;
+}
