@@ -8,6 +8,7 @@
 
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
+#include "base/stats.hpp"
 #include "nvm/copy.hpp"
 
 namespace shm::nvm {
@@ -151,6 +152,7 @@ void Pager::grant(PageNumber number, Page& page, Wish& wish) {
   if (request.kind == Request::Kind::pin) {
     request.frame = pool_.word(number).pin(request.access);
   } else {
+    count(Stat::page_faults);
     map(number, page, request.access);
   }
   complete(request);
@@ -168,6 +170,7 @@ void Pager::map(PageNumber number, Page& page, Access access) {
 }
 
 void Pager::apply(PageNumber number, Foreign& foreign) {
+  count(Stat::page_operations);
   Operation& head = foreign.head();
   std::byte message[sizeof(Answer) + kLargestPiece];
   Answer answer{head.token, head.dest, 0, 0};
@@ -200,6 +203,7 @@ void Pager::load(PageNumber number, Page& page) {
 }
 
 void Pager::transfer(Page& page, PageNumber number, Transfer::Kind kind) {
+  count(kind == Transfer::Kind::read ? Stat::page_loads : Stat::page_writes);
   page.transfer = {kind, pool_.offset_of(number), pool_.bytes(page.frame), pool_.shape().page_bytes, 0};
   moving_[&page.transfer] = number;
   device_->start(page.transfer);
@@ -264,6 +268,7 @@ void Pager::evict(PageNumber number) {
   Page& page = *found->second;
   if (page.step != Step::settled || page.frame == kNoFrame) return;
   if (!shut(number, page)) return policy_.spare(page.frame);
+  count(Stat::page_evictions);
   if (pool_.word(number).state() == PageState::modified) {
     page.step = Step::writing;
     transfer(page, number, Transfer::Kind::write);

@@ -2,8 +2,8 @@
 /* Every counter, once: X(NAME, HELP).  This table makes the members of shmemx_stats_t (shmemx.h), the library's
  * own counters (src/base/stats) and the columns that SHMEM_STATS prints.  To add a counter, add its row.
  *
- * Only what goes between nodes is counted, by the PE that does it: issued, sent and posted at the origin,
- * executed at the target. */
+ * Counted are what goes between nodes, by the PE that does it: issued, sent and posted at the origin, executed at
+ * the target; and what becomes of the pages of the NVM heap, by the PE that they belong to. */
 #ifndef SHMEMX_STATS_H
 #define SHMEMX_STATS_H
 
@@ -25,7 +25,12 @@
   X(updates,          "instructions on memory that they took; executed - updates are saved")              \
   X(stalls,           "times that the MSHR file, or an entry of it, was full")                            \
   X(written_messages, "messages written into the receiver's memory")                                      \
-  X(posts,            "posts to the wire: operations and messages, replies included")
+  X(posts,            "posts to the wire: operations and messages, replies included")                     \
+  X(page_faults,      "loads and stores of own pages of the NVM heap that were not mapped")               \
+  X(page_loads,       "pages of the NVM heap that were read into memory")                                 \
+  X(page_evictions,   "pages that had to make room for others")                                           \
+  X(page_writes,      "of them, pages that were written back")                                            \
+  X(page_operations,  "puts, gets and atomics on own pages that were executed for other nodes")
 
 // clang-format on
 

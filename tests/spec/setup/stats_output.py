@@ -19,7 +19,7 @@ def run(oshrun, stats, pes, nodes):
     return done.stderr.splitlines()
 
 
-COUNTERS = 17  # and the miss rate, the last of them
+COUNTERS = 22  # and the miss rate, the last of them
 
 
 def lists(lines, pes):
