@@ -56,7 +56,7 @@ std::string file_of(const std::string& folder) {
 
 }  // namespace
 
-Result<std::unique_ptr<Heap>> Heap::open(const Options& options, std::size_t offset) {
+Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   const PoolShape shape = options.shape(static_cast<int>(rt.node_ranks.size()), rt.boot->job().size);
   const std::size_t bytes = options.segment_bytes();
   std::byte* segment = reserve_aligned(bytes);
@@ -67,7 +67,7 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options, std::size_t off
   Result<std::unique_ptr<Device>> device =
       open_device({file_of(options.folder), bytes, false, options.engine, true});
   if (!device.ok()) return device.status();
-  std::unique_ptr<Heap> heap(new Heap(shape, offset, segment));
+  std::unique_ptr<Heap> heap(new Heap(shape, segment));
   if (rt.node_index == 0) heap->pool_.prepare();
   heap->pager_ = std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, std::move(device.value()),
                                          rt.me, rt.node_index, segment);
@@ -76,11 +76,10 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options, std::size_t off
   return heap;
 }
 
-Heap::Heap(const PoolShape& shape, std::size_t offset, std::byte* segment)
+Heap::Heap(const PoolShape& shape, std::byte* segment)
     : Region(kName, reinterpret_cast<std::uintptr_t>(segment), shape.segment_pages * shape.page_bytes),
-      pool_offset_(offset),
       segment_(segment),
-      pool_(rt.memory->heap(0) + offset, shape) {
+      pool_(rt.memory->pool(), shape) {
   places_.assign(static_cast<std::size_t>(shape.job_size), -1);
   for (std::size_t i = 0; i < rt.node_ranks.size(); ++i)
     places_[static_cast<std::size_t>(rt.node_ranks[i])] = static_cast<int>(i);
@@ -109,7 +108,7 @@ std::string Heap::describe() const {
 // The pager's host.
 
 void Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
-  if (!rt.memory->map_also(0, pool_offset_ + offset, n, at, writable)) {
+  if (!rt.memory->map_pool_also(offset, n, at, writable)) {
     fatal(
         "a page of the NVM heap cannot be mapped: %s; if there are too many mappings, raise SHMEM_NVM_PAGE "
         "or lower "
@@ -261,7 +260,8 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
   if (op == AtomicOp::compare_swap) std::memcpy(&operands[1], compare, atomic_size(type));
   std::uint64_t old = 0;
   if (here(pe)) {
-    atomic_apply(op, type, pin(page, Access::write) + within, &operands[0], &operands[1], &old);
+    atomic_apply(op, type, pin(page, op == AtomicOp::fetch ? Access::read : Access::write) + within,
+                 &operands[0], &operands[1], &old);
     pool_.word(page).unpin();
   } else {
     Awaiting awaiting;

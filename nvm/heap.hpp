@@ -16,8 +16,7 @@ namespace shm::nvm {
 /// Thread safety: as Region; open() and close() while no other thread is inside the library.
 class Heap final : public Region, private Host {
  public:
-  /// The node has the pool at `offset` of the heap segment of its first PE.
-  static Result<std::unique_ptr<Heap>> open(const Options& options, std::size_t offset);
+  static Result<std::unique_ptr<Heap>> open(const Options& options);
   ~Heap() override;
 
   /// After all PEs of the node have opened it, and before the first closes it.
@@ -39,7 +38,7 @@ class Heap final : public Region, private Host {
   void discard(std::uintptr_t address, std::size_t n) override;
 
  private:
-  Heap(const PoolShape& shape, std::size_t offset, std::byte* segment);
+  Heap(const PoolShape& shape, std::byte* segment);
   std::byte* pin(PageNumber page, Access access);
   bool ask(Request::Kind kind, PageNumber first, PageNumber last);
   template <class Piece>
@@ -55,7 +54,6 @@ class Heap final : public Region, private Host {
   void answer(int pe, const std::byte* message, std::size_t n) override;
   int place_of(int pe) const override { return places_[static_cast<std::size_t>(pe)]; }
 
-  const std::size_t pool_offset_;  // in the first PE's heap segment
   std::byte* const segment_;
   const Pool pool_;
   std::vector<int> places_;  // by PE; -1: on another node

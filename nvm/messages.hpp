@@ -32,6 +32,13 @@ struct Operation {
   std::uint64_t value, compare;
 };
 
+/// What it needs its page for.
+inline Access access_of(const Operation& operation) {
+  const bool reads = operation.kind == Operation::Kind::get ||
+                     (operation.kind == Operation::Kind::amo && operation.op == AtomicOp::fetch);
+  return reads ? Access::read : Access::write;
+}
+
 struct Answer {
   std::uint64_t token;
   std::byte* dest;

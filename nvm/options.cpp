@@ -8,12 +8,16 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 namespace shm::nvm {
 namespace {
 
 constexpr std::size_t kDefaultPage = std::size_t{256} << 10;
-constexpr std::size_t kSmallestPage = 4096, kLargestPage = std::size_t{64} << 20;
+constexpr std::size_t kLargestPage = std::size_t{64} << 20;
+// Pages in memory where nothing is set: a page in use by its owner is a mapping, and the gap behind it
+// another one.
+constexpr std::size_t kDefaultFrames = 16384;
 // For each PE of the node, and for the node.  An access needs two pages at most.
 constexpr std::size_t kFramesOfPe = 8, kFewestFrames = 16;
 
@@ -28,6 +32,16 @@ Status check_folder(const std::string& folder, const char* variable) {
                          std::strerror(errno));
   return {};
 }
+
+// How many pages may be mapped at a time, with some thousand mappings left for the program.
+std::size_t most_frames() {
+  std::size_t limit = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  constexpr std::size_t kOthers = 8192;
+  return limit > 2 * kOthers ? (limit - kOthers) / 2 : kFewestFrames;
+}
+
+std::size_t smallest_page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -50,15 +64,18 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   if (Status status = check_folder(options.folder, options.is_default ? "SHMEM_HEAP" : "SHMEM_NVM_DIR");
       !status.ok())
     return status;
-  options.page_bytes = env.nvm_page.value_or(kDefaultPage);
-  if (!std::has_single_bit(options.page_bytes) || options.page_bytes < kSmallestPage ||
+  options.cache_bytes = env.nvm_cache.value_or(default_heap / 2);
+  std::size_t page = kDefaultPage;
+  while (page < kLargestPage && options.cache_bytes / page > kDefaultFrames) page *= 2;
+  options.page_bytes = env.nvm_page.value_or(page);
+  if (!std::has_single_bit(options.page_bytes) || options.page_bytes < smallest_page() ||
       options.page_bytes > kLargestPage) {
     return Status::error("SHMEM_NVM_PAGE is " + std::to_string(options.page_bytes) +
-                         " bytes; allowed are powers of two from 4k to 64m");
+                         " bytes; allowed are powers of two from " + std::to_string(smallest_page()) +
+                         " to 64m");
   }
   options.user_bytes = options.is_default ? env.symmetric_size.value_or(4 * default_heap)
                                           : env.nvm_size.value_or(4 * default_heap);
-  options.cache_bytes = env.nvm_cache.value_or(default_heap / 2);
   options.engine = env.nvm_engine == "uring"  ? Engine::uring
                    : env.nvm_engine == "sync" ? Engine::sync
                                               : Engine::automatic;
@@ -71,8 +88,8 @@ std::size_t Options::segment_bytes() const {
 
 PoolShape Options::shape(int node_size, int job_size) const {
   const std::size_t least = std::max(kFewestFrames, kFramesOfPe * static_cast<std::size_t>(node_size));
-  return {page_bytes, std::max(cache_bytes / page_bytes, least), segment_bytes() / page_bytes, job_size,
-          node_size};
+  return {page_bytes, std::clamp(cache_bytes / page_bytes, least, std::max(least, most_frames())),
+          segment_bytes() / page_bytes, job_size, node_size};
 }
 
 }  // namespace shm::nvm

@@ -16,6 +16,7 @@ namespace {
 
 constexpr long kShortNap = 50;  // microseconds, while the device works or a frame is awaited
 constexpr int kBusyRounds = 20;
+constexpr auto kAskAgain = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -39,6 +40,13 @@ void Pager::stop() {
   stop_.store(true, std::memory_order_release);
   inbox_.ring();
   thread_.join();
+  // A thread that still waits here gets on, and faults where there is no heap any more.
+  for (Request* request : taken_requests()) complete(*request);
+  for (const auto& [number, page] : pages_) {
+    for (const Wish& wish : page->wishes) {
+      if (wish.request != nullptr) complete(*wish.request);
+    }
+  }
 }
 
 void Pager::hand(int pe, const std::byte* message, std::size_t n) {
@@ -67,14 +75,14 @@ bool Pager::work() {
   bool worked = take_notes();
   worked |= take_foreign();
   worked |= finish_transfers();
-  worked |= drop_waiting();
+  worked |= work_on_ranges();
   feed_starving();
   return worked;
 }
 
 void Pager::idle() {
   const std::uint32_t mark = inbox_.listen();
-  const bool soon = device_->under_way() != 0 || !starving_.empty() || !drops_.empty();
+  const bool soon = device_->under_way() != 0 || !starving_.empty() || !ranges_.empty();
   bool nothing = inbox_.empty() && !stop_.load(std::memory_order_acquire);
   {
     const std::scoped_lock guard(mutex_);
@@ -86,24 +94,29 @@ void Pager::idle() {
 
 bool Pager::take_notes() {
   bool any = false;
-  for (Note note; inbox_.take(note); any = true) {
-    if (note.is_evict()) {
-      evict(note.page());
-    } else {
-      receive(pool_.part(note.place()).slots[note.slot()]);
-    }
+  for (PageNumber page; inbox_.take_eviction(page); any = true) evict(page);
+  for (Request* request : taken_requests()) {
+    receive(*request);
+    any = true;
   }
   return any;
 }
 
+// In the order of coming.
+std::vector<Request*> Pager::taken_requests() {
+  std::vector<Request*> requests;
+  for (RequestId id = inbox_.take_requests(); id != 0;) {
+    Request& request = pool_.part(place_of(id)).slots[slot_of(id)];
+    id = request.next;
+    requests.push_back(&request);
+  }
+  std::ranges::reverse(requests);
+  return requests;
+}
+
 void Pager::receive(Request& request) {
-  if (request.kind == Request::Kind::drop) {
-    drops_.push_back(&request);
-  } else if (request.kind == Request::Kind::room) {
-    const Status status = device_->reserve(pool_.offset_of(request.page), bytes_of(request));
-    if (!status.ok()) warn("%s", status.text().c_str());
-    request.failed = !status.ok();
-    complete(request);
+  if (request.kind == Request::Kind::room || request.kind == Request::Kind::drop) {
+    ranges_.push_back(&request);
   } else {
     want(request.page, {&request, nullptr});
   }
@@ -124,7 +137,7 @@ bool Pager::take_foreign() {
 
 Access Pager::Wish::access() const {
   if (request != nullptr) return request->access;
-  return foreign->head().kind == Operation::Kind::get ? Access::read : Access::write;
+  return access_of(foreign->head());
 }
 
 void Pager::want(PageNumber number, Wish wish) {
@@ -174,8 +187,7 @@ void Pager::apply(PageNumber number, Foreign& foreign) {
   Operation& head = foreign.head();
   std::byte message[sizeof(Answer) + kLargestPiece];
   Answer answer{head.token, head.dest, 0, 0};
-  const FrameNumber frame =
-      pool_.word(number).pin(head.kind == Operation::Kind::get ? Access::read : Access::write);
+  const FrameNumber frame = pool_.word(number).pin(access_of(head));
   std::byte* at = pool_.bytes(frame) + head.offset;
   if (head.kind == Operation::Kind::put) {
     copy_in(at, foreign.message.data() + sizeof head, head.n);
@@ -191,10 +203,11 @@ void Pager::apply(PageNumber number, Foreign& foreign) {
 }
 
 void Pager::load(PageNumber number, Page& page) {
-  page.frame = policy_.take_free();
+  // Behind those that came before, here and in other pagers.
+  if (pool_.head().starving.load(std::memory_order_relaxed) == 0) page.frame = policy_.take_free();
   if (page.frame == kNoFrame) {
     page.step = Step::wants_frame;
-    starving_.push_back(number);
+    starving_.push_back({number, {}});
     pool_.head().starving.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -233,41 +246,49 @@ bool Pager::finish_transfers() {
   return any;
 }
 
-// Pages that want a frame, in the order of coming.
+// Pages that want a frame, in the order of coming.  For each that goes without, one page is asked to leave,
+// and another one if that has not brought a frame for a while.
 void Pager::feed_starving() {
-  std::size_t left = starving_.size();
-  for (; left > 0; --left) {
-    const PageNumber number = starving_.front();
-    Page& page = *pages_.at(number);
+  while (!starving_.empty()) {
+    const Starving first = starving_.front();
+    Page& page = *pages_.at(first.page);
     page.frame = policy_.take_free();
     if (page.frame == kNoFrame) break;
     starving_.pop_front();
     pool_.head().starving.fetch_sub(1, std::memory_order_relaxed);
     page.step = Step::loading;
-    transfer(page, number, Transfer::Kind::read);
+    transfer(page, first.page, Transfer::Kind::read);
   }
-  for (; left > 0; --left) ask_for_room();
+  const Clock::time_point now = starving_.empty() ? Clock::time_point() : Clock::now();
+  // By index: a page that leaves at once may itself be wanted again, and starve.
+  for (std::size_t i = 0; i < starving_.size(); ++i) {
+    if (now >= starving_[i].ask_again && ask_for_room()) starving_[i].ask_again = now + kAskAgain;
+  }
 }
 
-void Pager::ask_for_room() {
+// Returns whether a page has been asked to leave.
+bool Pager::ask_for_room() {
   const FrameNumber victim = policy_.victim();
-  if (victim == kNoFrame) return;
+  if (victim == kNoFrame) return false;
   const std::uint64_t page = pool_.frame(victim).page.load(std::memory_order_relaxed);
-  if (page == 0) return;  // just gone
+  if (page == 0) return false;  // just gone
   const int pe = pool_.pe_of(page - 1);
-  if (pe == me_) {
-    evict(page - 1);
-  } else {
-    pool_.part(host_.place_of(pe)).inbox.post(Note::evict(page - 1));
-  }
+  if (pe == me_) return evict(page - 1);
+  if (pool_.part(host_.place_of(pe)).inbox.post_eviction(page - 1)) return true;
+  policy_.spare(victim);
+  return false;
 }
 
-void Pager::evict(PageNumber number) {
+// Returns whether the page leaves.
+bool Pager::evict(PageNumber number) {
   const auto found = pages_.find(number);
-  if (found == pages_.end()) return;  // asked for too late
+  if (found == pages_.end()) return false;  // asked for too late
   Page& page = *found->second;
-  if (page.step != Step::settled || page.frame == kNoFrame) return;
-  if (!shut(number, page)) return policy_.spare(page.frame);
+  if (page.step != Step::settled || page.frame == kNoFrame) return false;
+  if (!shut(number, page)) {
+    policy_.spare(page.frame);
+    return false;
+  }
   count(Stat::page_evictions);
   if (pool_.word(number).state() == PageState::modified) {
     page.step = Step::writing;
@@ -275,6 +296,7 @@ void Pager::evict(PageNumber number) {
   } else {
     forget(number, page);
   }
+  return true;
 }
 
 // From here on nobody can reach the page.  Returns false if somebody is copying.
@@ -308,12 +330,32 @@ void Pager::forget(PageNumber number, Page& page) {
   }
 }
 
-bool Pager::drop_waiting() {
-  return std::erase_if(drops_, [this](Request* request) { return drop(*request); }) != 0;
+// Ranges of pages are worked on when none of the pages is on its way.
+bool Pager::work_on_ranges() {
+  return std::erase_if(ranges_, [this](Request* request) {
+           const bool is_room = request->kind == Request::Kind::room;
+           if (!(is_room ? make_room(*request) : drop(*request))) return false;
+           complete(*request);
+           return true;
+         }) != 0;
 }
 
-// Forgets the pages without writing them.  Returns false if one is on its way, or somebody copies.
-bool Pager::drop(Request& request) {
+// The first and the last page may be in use already, by other blocks.  Returns false if one of them is on its
+// way.
+bool Pager::make_room(Request& request) {
+  for (const PageNumber number : {request.page, request.last - 1}) {
+    const auto found = pages_.find(number);
+    if (found != pages_.end() && found->second->step != Step::settled) return false;
+  }
+  const Status status = device_->reserve(pool_.offset_of(request.page), bytes_of(request));
+  if (!status.ok()) warn("%s", status.text().c_str());
+  request.failed = !status.ok();
+  return true;
+}
+
+// Forgets the pages without writing them.  Returns false, to be asked again, if one is on its way or somebody
+// copies.
+bool Pager::drop(const Request& request) {
   for (PageNumber number = request.page; number < request.last; ++number) {
     const auto found = pages_.find(number);
     if (found == pages_.end()) continue;
@@ -323,7 +365,6 @@ bool Pager::drop(Request& request) {
   }
   if (Status status = device_->release(pool_.offset_of(request.page), bytes_of(request)); !status.ok())
     warn("%s", status.text().c_str());
-  complete(request);
   return true;
 }
 

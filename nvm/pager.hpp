@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -57,6 +58,8 @@ class Pager {
   std::string describe() const { return device_->describe(); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  // settled: in its frame, or, without one, absent.
   enum class Step : std::uint8_t { settled, wants_frame, loading, writing };
   enum class Mapped : std::uint8_t { no, to_read, to_write };
   // An operation from another node; its bytes follow the head.
@@ -79,12 +82,17 @@ class Pager {
     Transfer transfer;
     std::deque<Wish> wishes;
   };
+  struct Starving {
+    PageNumber page;
+    Clock::time_point ask_again;
+  };
   using Pages = std::unordered_map<PageNumber, std::unique_ptr<Page>>;
 
   void run();
   bool work();
   void idle();
   bool take_notes();
+  std::vector<Request*> taken_requests();
   bool take_foreign();
   bool finish_transfers();
   void receive(Request& request);
@@ -95,12 +103,13 @@ class Pager {
   void apply(PageNumber number, Foreign& foreign);
   void load(PageNumber number, Page& page);
   void feed_starving();
-  void ask_for_room();
-  void evict(PageNumber number);
+  bool ask_for_room();
+  bool evict(PageNumber number);
   bool shut(PageNumber number, Page& page);
   void forget(PageNumber number, Page& page);
-  bool drop(Request& request);
-  bool drop_waiting();
+  bool work_on_ranges();
+  bool make_room(Request& request);
+  bool drop(const Request& request);
   void transfer(Page& page, PageNumber number, Transfer::Kind kind);
   std::uint64_t bytes_of(const Request& request) const {
     return (request.last - request.page) * pool_.shape().page_bytes;
@@ -116,9 +125,9 @@ class Pager {
   Inbox& inbox_;
   Pages pages_;
   std::unordered_map<const Transfer*, PageNumber> moving_;
-  std::deque<PageNumber> starving_;
-  std::vector<Request*> drops_;  // that wait for pages on their way
-  std::mutex mutex_;             // of `arrived_`
+  std::deque<Starving> starving_;
+  std::vector<Request*> ranges_;  // of pages that may be on their way: room, drop
+  std::mutex mutex_;              // of `arrived_`
   std::deque<std::unique_ptr<Foreign>> arrived_;
   std::atomic<bool> stop_{false};
   std::thread thread_;

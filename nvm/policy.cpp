@@ -27,14 +27,13 @@ void Policy::enter(FrameNumber frame, PageNumber page) {
   Frame& entered = pool_.frame(frame);
   entered.page.store(page + 1, std::memory_order_relaxed);
   entered.touched.store(0, std::memory_order_relaxed);
-  entered.leaving.store(0, std::memory_order_relaxed);
   const std::scoped_lock guard(pool_.head().lock);
   push(kLru, frame);
 }
 
 void Policy::leave(FrameNumber frame) {
   const std::scoped_lock guard(pool_.head().lock);
-  unlink(frame);
+  if (pool_.frame(frame).queue != kOut) unlink(frame);
   pool_.frame(frame).page.store(0, std::memory_order_relaxed);
 }
 
@@ -47,16 +46,12 @@ FrameNumber Policy::victim() {
     const bool from_fifo = fifo.size > pool_.shape().frames / 2 || lru.size == 0;
     const FrameNumber last = from_fifo ? fifo.last : lru.last;
     if (last == kNoFrame) return kNoFrame;
-    Frame& frame = pool_.frame(last);
-    if (frame.touched.exchange(0, std::memory_order_relaxed) != 0 ||
-        frame.leaving.load(std::memory_order_relaxed) != 0) {
-      unlink(last);
+    unlink(last);
+    if (pool_.frame(last).touched.exchange(0, std::memory_order_relaxed) != 0) {
       push(kLru, last);
     } else if (!from_fifo && sole(last)) {
-      unlink(last);
       push(kFifo, last);
     } else {
-      frame.leaving.store(1, std::memory_order_relaxed);
       return last;
     }
   }
@@ -65,9 +60,7 @@ FrameNumber Policy::victim() {
 
 void Policy::spare(FrameNumber frame) {
   const std::scoped_lock guard(pool_.head().lock);
-  unlink(frame);
-  push(kLru, frame);
-  pool_.frame(frame).leaving.store(0, std::memory_order_relaxed);
+  if (pool_.frame(frame).queue == kOut) push(kLru, frame);
 }
 
 // Whether no other node has the page.

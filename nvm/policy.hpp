@@ -26,12 +26,12 @@ class Policy {
 
   /// `frame` has got `page`.
   void enter(FrameNumber frame, PageNumber page);
-  /// It leaves: REQUIRES entered.  The frame is the caller's.
+  /// Its page is gone: REQUIRES entered.  The frame is the caller's.
   void leave(FrameNumber frame);
 
-  /// A page to evict, which is not offered again until spare() or leave(); kNoFrame if there is none.
+  /// Takes a page that is to be evicted out of the queues; kNoFrame if there is none.
   FrameNumber victim();
-  /// A victim that cannot leave.
+  /// A victim that cannot leave goes back to the LRU.
   void spare(FrameNumber frame);
 
  private:

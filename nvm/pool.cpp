@@ -39,36 +39,46 @@ std::size_t PoolShape::frames_at() const {
 }
 std::size_t PoolShape::bytes() const { return up(frames_at() + frames * page_bytes, kHuge); }
 
-bool Inbox::post(Note note) {
+void Inbox::post(Request& request, RequestId id) {
+  request.next = requests_.load(std::memory_order_relaxed);
+  // Release: who takes the request sees what it asks for.  All are taken at once, so none comes back in
+  // between.
+  while (!requests_.compare_exchange_weak(request.next, id, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+  ring();
+}
+
+bool Inbox::post_eviction(PageNumber page) {
   std::uint64_t at = tail_.load(std::memory_order_relaxed);
   for (;;) {
-    Cell& cell = cells_[at % kNotes];
+    Cell& cell = cells_[at % kEvictions];
     const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
-    if (turn != at / kNotes * 2) {
-      if (turn < at / kNotes * 2) return false;  // not emptied yet
+    if (turn != at / kEvictions * 2) {
+      if (turn < at / kEvictions * 2) return false;  // not emptied yet
       at = tail_.load(std::memory_order_relaxed);
-      continue;
+    } else if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+      cell.page = page;
+      cell.turn.store(turn + 1, std::memory_order_release);
+      break;
     }
-    if (!tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
-    cell.note = note.word;
-    cell.turn.store(turn + 1, std::memory_order_release);
-    break;
   }
   ring();
   return true;
 }
 
-bool Inbox::take(Note& note) {
-  Cell& cell = cells_[head_ % kNotes];
-  if (cell.turn.load(std::memory_order_acquire) != head_ / kNotes * 2 + 1) return false;
-  note.word = cell.note;
-  cell.turn.store((head_ / kNotes + 1) * 2, std::memory_order_release);
+bool Inbox::take_eviction(PageNumber& page) {
+  Cell& cell = cells_[head_ % kEvictions];
+  if (cell.turn.load(std::memory_order_acquire) != head_ / kEvictions * 2 + 1) return false;
+  page = cell.page;
+  cell.turn.store((head_ / kEvictions + 1) * 2, std::memory_order_release);
   ++head_;
   return true;
 }
 
 bool Inbox::empty() const {
-  return cells_[head_ % kNotes].turn.load(std::memory_order_acquire) != head_ / kNotes * 2 + 1;
+  return requests_.load(std::memory_order_acquire) == 0 &&
+         cells_[head_ % kEvictions].turn.load(std::memory_order_acquire) != head_ / kEvictions * 2 + 1;
 }
 
 void Inbox::ring() {
@@ -116,7 +126,7 @@ Ticket::~Ticket() {
 
 void Ticket::post(int to) const {
   request().state.store(Request::kPosted, std::memory_order_relaxed);
-  while (!pool_.part(to).inbox.post(Note::request(place_, slot_))) sched_yield();
+  pool_.part(to).inbox.post(request(), request_id(place_, slot_));
 }
 
 void Ticket::wait() const {

@@ -92,6 +92,7 @@ struct alignas(64) Request {
   enum State : std::uint32_t { kFree, kPosted, kDone };
 
   std::atomic<std::uint32_t> state;  // a futex
+  std::uint32_t next;                // in an inbox: RequestId
   Kind kind;
   Access access;
   FrameNumber frame;  // the answer to `pin`
@@ -99,29 +100,31 @@ struct alignas(64) Request {
   bool failed;  // the answer to `room`; the pager has said why
 };
 
-/// What lies in an inbox: the request of a PE's slot, or a page that is to leave.
-struct Note {
-  std::uint64_t word;
-  static constexpr std::uint64_t kEvict = std::uint64_t{1} << 63;
-  static Note request(int place, unsigned slot) { return {static_cast<std::uint64_t>(place) << 8 | slot}; }
-  static Note evict(PageNumber page) { return {kEvict | page}; }
-  bool is_evict() const { return (word & kEvict) != 0; }
-  PageNumber page() const { return word & ~kEvict; }
-  int place() const { return static_cast<int>(word >> 8); }
-  unsigned slot() const { return static_cast<unsigned>(word & 0xff); }
-};
+/// Which slot of which PE, plus one; 0: none.
+using RequestId = std::uint32_t;
+constexpr RequestId request_id(int place, unsigned slot) {
+  return (static_cast<unsigned>(place) << 8 | slot) + 1;
+}
+constexpr int place_of(RequestId id) { return static_cast<int>((id - 1) >> 8); }
+constexpr unsigned slot_of(RequestId id) { return (id - 1) & 0xff; }
 
-/// A queue of notes from any thread of the node to one pager.  Bounded: full only if more is under way than
-/// slots and frames allow.  (Vyukov's bounded queue, with one reader.)
+/// What a pager has been asked for: requests of any thread of the node, and pages that other pagers want
+/// evicted.
 class Inbox {
  public:
-  static constexpr std::size_t kNotes = 8192;
+  static constexpr std::size_t kEvictions = 8192;
 
-  /// Async-signal-safe.  Wakes the pager if it sleeps.  Returns false if there is no room.
-  bool post(Note note);
-  /// By the pager: the next note.  Returns false if there is none.
-  bool take(Note& note);
-  /// Whether a note lies here.
+  /// Hands a request over, and wakes the pager.  Async-signal-safe: a thread that is interrupted at any point
+  /// of it holds up nobody, not even its own handler.
+  void post(Request& request, RequestId id);
+  /// By the pager: takes all, the newest first, linked by Request::next; 0: none.
+  RequestId take_requests() { return requests_.exchange(0, std::memory_order_acquire); }
+
+  /// By another pager: `page` is to leave.  Returns false if there is no room.
+  bool post_eviction(PageNumber page);
+  /// By the pager: the next one.  Returns false if there is none.
+  bool take_eviction(PageNumber& page);
+
   bool empty() const;
   /// By the pager, which sleeps so:  mark = listen(); if (nothing to do) sleep(mark, limit); hear();
   /// It wakes when somebody has rung since listen(), or after `microseconds` (negative: no limit).
@@ -132,14 +135,16 @@ class Inbox {
   void ring();
 
  private:
+  // A bounded queue with one reader (Vyukov's).
   struct Cell {
     std::atomic<std::uint64_t> turn;  // times that it was filled and emptied
-    std::uint64_t note;
+    PageNumber page;
   };
+  alignas(64) std::atomic<RequestId> requests_;
   alignas(64) std::atomic<std::uint64_t> tail_;
   alignas(64) std::uint64_t head_;
   std::atomic<std::uint32_t> bell_, asleep_;
-  Cell cells_[kNotes];
+  Cell cells_[kEvictions];
 };
 
 /// A PE's part.
@@ -154,7 +159,6 @@ struct PePart {
 struct Frame {
   std::atomic<std::uint64_t> page;    // number plus one; 0: free
   std::atomic<std::uint8_t> touched;  // since the policy has looked
-  std::atomic<std::uint8_t> leaving;  // its pager has been asked to evict it
   std::uint8_t queue;
   FrameNumber prev, next;
 };

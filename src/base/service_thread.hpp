@@ -10,17 +10,27 @@
 
 namespace shm {
 
+/// While this lives the calling thread takes no signals, and threads that it starts never do.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 /// Runs `body` on a thread that takes none of the program's signals.  `name`, of at most 15 characters, is
 /// what debuggers show.  Throws what std::thread does when there are no threads left.
 template <class Body>
 std::thread start_service_thread(const char* name, Body body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited
-  struct Restore {
-    const sigset_t& mask;
-    ~Restore() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
-  } const restore{before};
+  const SignalsBlocked blocked;
   std::thread thread(std::move(body));
   pthread_setname_np(thread.native_handle(), name);
   return thread;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/service_thread.hpp"
 #include "boot/boot.hpp"
 
 namespace shm {
@@ -55,12 +56,18 @@ std::vector<int> parse_ranks(const std::string& text) {
   return ranks;
 }
 
+// Its thread inherits the mask: the program's handlers run on the program's threads.
+pmix_status_t init(pmix_proc_t* self) {
+  const SignalsBlocked blocked;
+  return PMIx_Init(self, nullptr, 0);
+}
+
 class PmixBoot final : public Boot {
  public:
   Status join(const Env& env) override {
     parked_ = false;
     if (joined_) return {};
-    const pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
+    const pmix_status_t status = init(&self_);
     if (status != PMIX_SUCCESS) {
       return Status::error(
           "the PMIx server of this job cannot be reached: " + reason(status) +

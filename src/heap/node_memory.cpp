@@ -108,6 +108,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   PeSlot& mine = slot(group_.index);
   mine.pid = getpid();
   mine.requested_heap = shape_.heap_stride;
+  mine.requested_pool = shape_.pool_bytes;
   mine.record.static_size = own_statics_.size;
   mine.record.static_layout = own_statics_.layout;
   mine.record.heap_size = shape_.heap_stride;
@@ -123,13 +124,18 @@ Status NodeMemory::map_heaps_and_statics() {
       return Status::error(
           "SHMEM_SYMMETRIC_SIZE differs between PEs of this node; it must be the same for all PEs");
     }
+    if (slot(i).requested_pool != shape_.pool_bytes) {
+      return Status::error(
+          "the variables of the NVM heap differ between PEs of this node; they must be the same for all PEs");
+    }
     static_offsets_.push_back(statics_total);
     statics_total += round_up(slot(i).record.static_size, kPage);
   }
   const std::size_t heaps_at = control_bytes();
   const std::size_t heaps_total = shape_.heap_stride * static_cast<std::size_t>(group_.size);
   const std::size_t statics_at = heaps_at + heaps_total;
-  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(statics_at + statics_total)) != 0) {
+  pool_at_ = round_up(statics_at + statics_total, kHugePage);
+  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(pool_at_ + shape_.pool_bytes)) != 0) {
     return failed("cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
   }
   if (Status status = wait_for_all(); !status.ok()) return status;
@@ -139,6 +145,10 @@ Status NodeMemory::map_heaps_and_statics() {
   if (statics_total > 0) {
     statics_ = map_shared(file_, statics_total, statics_at);
     if (statics_ == nullptr) return failed("cannot map the peers' variables");
+  }
+  if (shape_.pool_bytes > 0) {
+    pool_ = map_shared(file_, shape_.pool_bytes, pool_at_);
+    if (pool_ == nullptr) return failed("cannot map the pool of the NVM heap (lower SHMEM_NVM_CACHE?)");
   }
   return share_statics(own_statics_, file_,
                        statics_at + static_offsets_[static_cast<std::size_t>(group_.index)]);
@@ -189,11 +199,17 @@ std::size_t NodeMemory::map_touched(std::size_t offset, std::size_t size, std::s
   return mapped;
 }
 
-bool NodeMemory::map_also(int index, std::size_t offset, std::size_t n, std::byte* at, bool writable) const {
+bool NodeMemory::map_pool_also(std::size_t offset, std::size_t n, std::byte* at, bool writable) const {
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   // Not mmap(), which ThreadSanitizer takes for a write of the range: other threads may be about to access
   // it.
-  return syscall(SYS_mmap, at, n, protection, MAP_SHARED | MAP_FIXED, file_, heap_at(index) + offset) != -1;
+  return syscall(SYS_mmap, at, n, protection, MAP_SHARED | MAP_FIXED, file_, pool_at_ + offset) != -1;
+}
+
+void NodeMemory::discard_pool() const {
+  if (pool_ == nullptr) return;
+  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(pool_at_),
+            static_cast<off_t>(shape_.pool_bytes));
 }
 
 void NodeMemory::discard_heap(std::size_t from) const {

@@ -45,6 +45,7 @@ struct alignas(kCacheLine) PeSlot {
   alignas(kCacheLine) std::atomic<std::uint64_t> set_up;  ///< set-up steps that this PE has finished
   std::int32_t pid;
   std::uint64_t requested_heap;  ///< what this PE's environment asks for
+  std::uint64_t requested_pool;
   PeRecord record;
 };
 
@@ -52,6 +53,7 @@ struct alignas(kCacheLine) PeSlot {
 struct alignas(kCacheLine) NodeBlock {
   std::atomic<std::uint64_t> released;            ///< barriers that all have entered (large nodes)
   alignas(kCacheLine) std::uint64_t common_heap;  ///< smallest heap segment of the job
+  std::uint64_t common_nvm;                       ///< the same on NVM
   std::atomic<std::uint32_t> failed;              ///< a member's set-up failed; the others give up
 };
 
@@ -59,7 +61,8 @@ struct alignas(kCacheLine) NodeBlock {
 struct NodeShape {
   int node_size;
   int job_size;
-  std::size_t heap_stride;  ///< bytes of one heap segment, a multiple of kLargestAlignment
+  std::size_t heap_stride;     ///< bytes of one heap segment, a multiple of kLargestAlignment
+  std::size_t pool_bytes = 0;  ///< for services that share memory on the node (nvm)
 };
 
 /// Made once in the life of a process, never unmapped.
@@ -89,10 +92,14 @@ class NodeMemory {
   /// accesses from here need not fault for each page.  Returns the bytes mapped: no more than `limit`.
   std::size_t map_touched(std::size_t offset, std::size_t size, std::size_t limit) const;
 
-  /// Maps the n bytes at `offset` of the heap of PE `index` once more, over [at, at + n) of this process.
-  /// Returns whether it could; else errno says why.
-  bool map_also(int index, std::size_t offset, std::size_t n, std::byte* at, bool writable) const;
+  /// Zeros at first; null if the shape has none.
+  std::byte* pool() const { return pool_; }
+  /// Maps the n bytes at `offset` of the pool once more, over [at, at + n) of this process.  Returns whether
+  /// it could; else errno says why.
+  bool map_pool_also(std::size_t offset, std::size_t n, std::byte* at, bool writable) const;
 
+  /// Gives the pages of the pool back: it reads as zeros afterwards.
+  void discard_pool() const;
   /// Gives the pages of this PE's heap from byte `from` on back: they read as zeros afterwards.
   void discard_heap(std::size_t from) const;
 
@@ -111,6 +118,8 @@ class NodeMemory {
   std::byte* control_ = nullptr;
   std::byte* heaps_ = nullptr;
   std::byte* statics_ = nullptr;
+  std::byte* pool_ = nullptr;
+  std::size_t pool_at_ = 0;  // where in the file
   std::uint64_t steps_ = 0;  // set-up steps finished
 };
 

@@ -115,7 +115,7 @@ void fill_runtime() {
   for (int pe = 0; pe < job.size; ++pe)
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data(),
-             world->hidden};
+             kInternalBytes};
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data(), 0};
 }
 
@@ -138,7 +138,7 @@ Status open_services() {
 // The pool is prepared by one PE of the node for all; none uses it before.
 Status open_nvm() {
   if (!world->nvm.wanted()) return {};
-  Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(world->nvm, kInternalBytes);
+  Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(world->nvm);
   if (heap.ok()) nvm_heap = heap.value().release();
   if (!heap.ok()) world->memory->block().failed.store(1);
   if (Status status = world->memory->wait_for_all(); !heap.ok() || !status.ok())
@@ -164,7 +164,9 @@ Status close_nvm() {
   rt.paged = nullptr;
   delete nvm_heap;
   nvm_heap = nullptr;
-  return world->memory->wait_for_all();
+  Status status = world->memory->wait_for_all();
+  if (rt.node_index == 0) world->memory->discard_pool();
+  return status;
 }
 
 Status join_world() {

@@ -20,8 +20,8 @@ constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 
 // What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
 // size classes and fragmentation.  Address space only: nothing is committed before it is touched.
-std::size_t heap_stride(std::size_t hidden, std::size_t user) {
-  return round_up(hidden + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
+std::size_t heap_stride(std::size_t user) {
+  return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
 }
 
 // Memory limits of containers (cgroup version 2, then 1).
@@ -37,12 +37,14 @@ std::size_t container_limit() {
 // One blob per node: a head and the records of its PEs with their ranks.  Both ends run the same library.
 struct NodeHead {
   std::uint64_t user_heap;
+  std::uint64_t nvm_bytes, nvm_page;  // nvm::Options; 0: none
   std::int32_t members;
 };
 
 std::vector<std::byte> pack_node(const World& world) {
   const std::vector<int>& ranks = world.boot->job().node_ranks;
-  const NodeHead head{world.user_heap, static_cast<std::int32_t>(ranks.size())};
+  const NodeHead head{world.user_heap, world.nvm.user_bytes, world.nvm.page_bytes,
+                      static_cast<std::int32_t>(ranks.size())};
   std::vector<std::byte> blob(sizeof head + ranks.size() * (sizeof(std::int32_t) + sizeof(PeRecord)));
   std::byte* at = blob.data();
   std::memcpy(at, &head, sizeof head);
@@ -57,13 +59,15 @@ std::vector<std::byte> pack_node(const World& world) {
 
 // Leader: enters the PEs of another node into the node's table.  Returns false if the blob is not what it
 // should be.
-bool unpack_node(const World& world, const std::vector<std::byte>& blob, std::uint64_t& user_heap) {
+bool unpack_node(const World& world, const std::vector<std::byte>& blob, NodeHead& common) {
   NodeHead head{};
   if (blob.size() < sizeof head) return false;
   std::memcpy(&head, blob.data(), sizeof head);
   constexpr std::size_t kEntry = sizeof(std::int32_t) + sizeof(PeRecord);
   if (blob.size() != sizeof head + static_cast<std::size_t>(head.members) * kEntry) return false;
-  user_heap = std::min(user_heap, head.user_heap);
+  common.user_heap = std::min(common.user_heap, head.user_heap);
+  common.nvm_bytes = std::min(common.nvm_bytes, head.nvm_bytes);
+  common.nvm_page = head.nvm_page;
   const std::byte* at = blob.data() + sizeof head;
   for (int i = 0; i < head.members; ++i, at += kEntry) {
     std::int32_t rank = -1;
@@ -80,17 +84,24 @@ bool known(const World& world, int rank) { return world.memory->record(rank).lea
 // Leader: fetches one blob per node.  The lowest rank not yet known is always the leader of its node.
 Status collect_nodes(World& world) {
   const int size = world.boot->job().size;
-  std::uint64_t user_heap = world.user_heap;
+  NodeHead common{world.user_heap, world.nvm.user_bytes, world.nvm.page_bytes, 0};
   for (int rank = 0; rank < size; ++rank) {
     if (known(world, rank)) continue;
     Result<std::vector<std::byte>> blob = world.boot->fetch(rank);
     if (!blob.ok()) return blob.status();
-    if (!unpack_node(world, blob.value(), user_heap) || !known(world, rank)) {
+    if (!unpack_node(world, blob.value(), common) || !known(world, rank)) {
       return Status::error("PE " + std::to_string(rank) +
                            " sent addresses that make no sense; do all PEs run the same version?");
     }
+    if (common.nvm_page != world.nvm.page_bytes) {
+      return Status::error(
+          "the NVM heap has pages of " + std::to_string(world.nvm.page_bytes) + " bytes here and of " +
+          std::to_string(common.nvm_page) + " on the node of PE " + std::to_string(rank) +
+          " (0: none); set SHMEM_HEAP, SHMEM_NVM_DIR and SHMEM_NVM_PAGE to the same on all nodes");
+    }
   }
-  world.memory->block().common_heap = user_heap;
+  world.memory->block().common_heap = common.user_heap;
+  world.memory->block().common_nvm = common.nvm_bytes;
   return {};
 }
 
@@ -144,6 +155,7 @@ Status exchange_nodes(World& world, const NodeGroup& group) {
   }
   if (status = world.memory->wait_for_all(); !status.ok()) return status;
   world.user_heap = world.memory->block().common_heap;
+  world.nvm.user_bytes = world.memory->block().common_nvm;
   static const NodeMemory* table = nullptr;
   table = world.memory.get();
   return world.network->connect(
@@ -194,6 +206,7 @@ void fill_table(const World& world) {
     world.memory->record(ranks[i]) = world.memory->slot(static_cast<int>(i)).record;
   }
   world.memory->block().common_heap = world.user_heap;
+  world.memory->block().common_nvm = world.nvm.user_bytes;
 }
 
 NodeGroup group_of(const Job& job, const Env& env) {
@@ -236,15 +249,15 @@ Result<std::unique_ptr<World>> make_world(Boot& boot, const Env& env) {
   if (!nvm.ok()) return nvm.status();
   world->nvm = std::move(nvm.value());
   world->user_heap = world->nvm.is_default ? in_memory : env.symmetric_size.value_or(in_memory);
-  world->hidden = kInternalBytes + (world->nvm.wanted() ? world->nvm.shape(group.size, job.size).bytes() : 0);
+  const std::size_t pool_bytes = world->nvm.wanted() ? world->nvm.shape(group.size, job.size).bytes() : 0;
   if (world->user_heap > (std::size_t{1} << 45)) {
     return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(world->user_heap) +
                          " bytes; allowed is up to 32t");
   }
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   world->mapper = mapper->name();
-  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
-      *mapper, group, {group.size, job.size, heap_stride(world->hidden, world->user_heap)});
+  Result<std::unique_ptr<NodeMemory>> memory =
+      NodeMemory::create(*mapper, group, {group.size, job.size, heap_stride(world->user_heap), pool_bytes});
   if (!memory.ok()) return memory.status();
   world->memory = std::move(memory.value());
   world->memory->slot(group.index).record.leader = job.node_ranks.front() + 1;

@@ -21,8 +21,6 @@ struct World {
   std::size_t user_heap = 0;  // bytes of the symmetric heap that users may allocate, on every PE
   std::string mapper;
   nvm::Options nvm;
-  std::size_t hidden =
-      0;  // first bytes of each PE's heap segment: the library's own, then the NVM heap's pool
 };
 
 /// Collective over the job.  `boot` has joined; it outlives the world.

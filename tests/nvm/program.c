@@ -107,7 +107,7 @@ static void test_objects(void) {
   uint64_t* signals = shmem_malloc_with_hints(2 * sizeof *signals, SHMEM_MALLOC_SIGNAL_REMOTE);
   long* data = shmem_malloc_with_hints(kWords * sizeof *data, SHMEMX_MALLOC_NVM);
   signals[0] = signals[1] = 0;
-  CHECK(shmem_ptr(signals, to) != NULL);
+  CHECK(shmem_ptr(signals, me) == signals);
   CHECK(shmem_ptr(data, to) == NULL && shmem_ptr(data, me) == data);
   shmem_barrier_all();
   shmem_long_put_signal(data, words, kWords, &signals[0], 1, SHMEM_SIGNAL_SET, to); /* both on NVM */
@@ -119,6 +119,26 @@ static void test_objects(void) {
   for (size_t i = 0; i < kWords; ++i) CHECK_EQ(data[i], (long)i * 1000 + from);
   shmem_free(data);
   shmem_free(signals);
+}
+
+/* A fence keeps what goes to memory ahead of what goes to NVM. */
+static void test_order(void) {
+  enum { kRounds = 300, kAdds = 64 };
+  const int n = shmem_n_pes(), to = (me + n / 2) % n;
+  uint64_t* sum = shmem_malloc_with_hints(sizeof *sum, SHMEM_MALLOC_ATOMICS_REMOTE);
+  uint64_t* flag = shmem_malloc_with_hints(sizeof *flag, SHMEMX_MALLOC_NVM);
+  *sum = *flag = 0;
+  shmem_barrier_all();
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    for (int i = 0; i < kAdds; ++i) shmem_uint64_atomic_inc(sum, to);
+    shmem_fence();
+    shmem_uint64_p(flag, round, to);
+    shmem_uint64_wait_until(flag, SHMEM_CMP_GE, round);
+    CHECK(shmem_uint64_atomic_fetch(sum, me) >= round * kAdds);
+  }
+  shmem_barrier_all();
+  shmem_free(flag);
+  shmem_free(sum);
 }
 
 int main(int argc, char** argv) {
@@ -134,6 +154,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "signals") == 0) test_signals();
   if (strcmp(argv[1], "threads") == 0) test_threads();
   if (strcmp(argv[1], "objects") == 0) test_objects();
+  if (strcmp(argv[1], "order") == 0) test_order();
   check_words();
   if (strcmp(argv[1], "leave") == 0) return 0;
   shmem_free(words);

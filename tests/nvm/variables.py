@@ -13,7 +13,7 @@ CASES = [
     (["SHMEM_HEAP=nvm:"], "the folder for the files is missing"),
     (["SHMEM_HEAP=nvm:/no/such/folder"], "SHMEM_HEAP: /no/such/folder: No such file or directory"),
     (["SHMEM_NVM_DIR=/dev/null"], "SHMEM_NVM_DIR: /dev/null is not a folder"),
-    (["SHMEM_NVM_DIR=/tmp", "SHMEM_NVM_PAGE=5k"], "SHMEM_NVM_PAGE is 5120 bytes; allowed are powers of two from 4k to 64m"),
+    (["SHMEM_NVM_DIR=/tmp", "SHMEM_NVM_PAGE=5k"], "SHMEM_NVM_PAGE is 5120 bytes; allowed are powers of two from 4096 to 64m"),
     (["SHMEM_NVM_ENGINE=fast"], "SHMEM_NVM_ENGINE"),
 ]
 for settings, expected in CASES:
