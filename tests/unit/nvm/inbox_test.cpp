@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How threads ask a pager, and how it learns of that: inboxes, notes and tickets of nvm/pool.
+#include <gtest/gtest.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "nvm/pool.hpp"
+#include "pool_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+TEST(Note, SaysWhatItWasMadeOf) {
+  const Note request = Note::request(123456, 63);
+  EXPECT_FALSE(request.is_evict());
+  EXPECT_EQ(request.place(), 123456);
+  EXPECT_EQ(request.slot(), 63U);
+  const Note evict = Note::evict(PageNumber{1} << 60);
+  EXPECT_TRUE(evict.is_evict());
+  EXPECT_EQ(evict.page(), PageNumber{1} << 60);
+}
+
+PoolShape small_shape(int node_size = 1) { return {kPageBytes, 16, 64, node_size, node_size}; }
+
+class InboxTest : public ::testing::Test {
+ protected:
+  PoolMemory memory{small_shape()};
+  Inbox& inbox{memory.pool.part(0).inbox};
+};
+
+TEST_F(InboxTest, HandsOutInOrderOverManyLaps) {
+  Note note{};
+  EXPECT_TRUE(inbox.empty());
+  EXPECT_FALSE(inbox.take(note));
+  std::uint64_t posted = 0, taken = 0;
+  while (posted < 5 * Inbox::kNotes) {
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(inbox.post({posted++}));
+    EXPECT_FALSE(inbox.empty());
+    for (int i = 0; i < (posted % 3000 == 0 ? 1100 : 950) && inbox.take(note); ++i)
+      ASSERT_EQ(note.word, taken++);
+  }
+  for (; inbox.take(note); ++taken) ASSERT_EQ(note.word, taken);
+  EXPECT_EQ(taken, posted);
+  EXPECT_TRUE(inbox.empty());
+}
+
+TEST_F(InboxTest, RefusesWhatItHasNoRoomFor) {
+  Note note{};
+  for (std::uint64_t lap = 0; lap < 3; ++lap) {
+    SCOPED_TRACE(lap);
+    for (std::uint64_t i = 0; i < Inbox::kNotes; ++i) ASSERT_TRUE(inbox.post({i}));
+    EXPECT_FALSE(inbox.post({7}));
+    ASSERT_TRUE(inbox.take(note));
+    EXPECT_EQ(note.word, 0U);
+    EXPECT_TRUE(inbox.post({Inbox::kNotes}));
+    EXPECT_FALSE(inbox.post({7}));
+    for (std::uint64_t i = 1; i <= Inbox::kNotes; ++i) {
+      ASSERT_TRUE(inbox.take(note));
+      ASSERT_EQ(note.word, i) << "a refused note lies here";
+    }
+    EXPECT_FALSE(inbox.take(note));
+  }
+}
+
+// What is posted faster than it is taken: the inbox is full at times, and goes round several times.
+TEST_F(InboxTest, ManyProducersLoseNothingAndKeepTheirOrder) {
+  constexpr std::uint64_t kProducers = 4, kEach = 3 * Inbox::kNotes;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> producers;
+  for (std::uint64_t p = 0; p < kProducers; ++p) {
+    producers.emplace_back([&, p] {
+      for (std::uint64_t i = 0; i < kEach && !stop.load();)
+        inbox.post({p << 32 | i}) ? void(++i) : void(sched_yield());
+    });
+  }
+  std::array<std::uint64_t, kProducers> next{};
+  std::uint64_t taken = 0;
+  bool ordered = true;
+  const auto limit = deadline();
+  for (Note note{}; ordered && taken < kProducers * kEach && Clock::now() < limit;) {
+    if (!inbox.take(note)) continue;
+    const std::uint64_t producer = note.word >> 32;
+    ordered = producer < kProducers && next[producer]++ == (note.word & 0xffffffff);
+    ++taken;
+  }
+  stop.store(true);
+  for (std::thread& producer : producers) producer.join();
+  EXPECT_TRUE(ordered) << "after " << taken;
+  EXPECT_EQ(taken, kProducers * kEach);
+  EXPECT_TRUE(inbox.empty());
+}
+
+constexpr long kVeryLong = 10'000'000;  // microseconds: who sleeps so long was not woken
+
+// Sleeps if there is nothing; returns whether it was woken in time.
+bool sleep_for_note(Inbox& inbox) {
+  const auto start = Clock::now();
+  const std::uint32_t mark = inbox.listen();
+  if (inbox.empty()) inbox.sleep(mark, kVeryLong);
+  inbox.hear();
+  return Clock::now() - start < std::chrono::microseconds(kVeryLong);
+}
+
+// Each note comes about when the reader lies down.
+TEST_F(InboxTest, ASleepingReaderIsWoken) {
+  constexpr std::uint64_t kRounds = 30000;
+  std::atomic<std::uint64_t> taken{0};
+  std::atomic<bool> stop{false};
+  std::thread producer([&] {
+    std::minstd_rand random(1);
+    for (std::uint64_t i = 0; i < kRounds; ++i) {
+      while (taken.load() < i && !stop.load()) sched_yield();
+      for (auto pause = random() / 16 % 100; pause > 0; --pause) cpu_pause();
+      inbox.post({i});
+    }
+  });
+  std::uint64_t lost = 0;
+  for (std::uint64_t i = 0; i < kRounds && lost == 0;) {
+    Note note{};
+    if (!inbox.take(note)) {
+      if (!sleep_for_note(inbox)) ++lost;
+      continue;
+    }
+    ASSERT_EQ(note.word, i++);
+    taken.store(i);
+  }
+  stop.store(true);
+  producer.join();
+  EXPECT_EQ(lost, 0U) << "after " << taken.load() << " notes";
+}
+
+TEST_F(InboxTest, ARingEndsASleepThatHasNotBegun) {
+  const auto start = Clock::now();
+  const std::uint32_t mark = inbox.listen();
+  inbox.ring();
+  inbox.sleep(mark, kVeryLong);
+  inbox.hear();
+  EXPECT_LT(Clock::now() - start, std::chrono::microseconds(kVeryLong));
+  EXPECT_TRUE(inbox.empty());
+}
+
+TEST_F(InboxTest, ASleepEndsByItself) {
+  const auto start = Clock::now();
+  while (Clock::now() - start < std::chrono::milliseconds(5)) {
+    const std::uint32_t mark = inbox.listen();
+    inbox.sleep(mark, 1500);
+    inbox.hear();
+  }
+  EXPECT_LT(Clock::now() - start, std::chrono::microseconds(kVeryLong));
+}
+
+class TicketTest : public ::testing::Test {
+ protected:
+  // What a pager does: answers the request of each note with its own numbers.
+  static void answer(Request& request) {
+    EXPECT_EQ(request.state.load(), Request::kPosted);
+    request.frame = static_cast<FrameNumber>(request.page) + 1;
+    complete(request);
+  }
+  Request& request_of(const Note& note) const { return memory.pool.part(note.place()).slots[note.slot()]; }
+
+  PoolMemory memory{small_shape(2)};
+};
+
+TEST_F(TicketTest, BringsARequestToAnotherPeAndItsAnswerBack) {
+  std::thread pager([&] {
+    Note note{};
+    await("a note", [&] { return memory.pool.part(1).inbox.take(note); });
+    EXPECT_EQ(note.place(), 0);
+    answer(request_of(note));
+  });
+  {
+    const Ticket ticket(memory.pool, 0);
+    EXPECT_FALSE(ticket.done());
+    ticket.request().page = 41;
+    ticket.post(1);
+    ticket.wait();
+    EXPECT_TRUE(ticket.done());
+    EXPECT_EQ(ticket.request().frame, 42U);
+  }
+  pager.join();
+  EXPECT_EQ(memory.pool.part(0).used.load(), 0U);
+  EXPECT_TRUE(memory.pool.part(0).inbox.empty());
+  const Ticket next(memory.pool, 0);
+  EXPECT_FALSE(next.done()) << "an answer was left in the slot";
+}
+
+TEST_F(TicketTest, AThreadThatSleepsIsWoken) {
+  std::atomic<pid_t> id{0};
+  std::atomic<bool> woken{false};
+  std::thread waiting([&] {
+    const Ticket ticket(memory.pool, 0);
+    ticket.post(0);
+    id.store(gettid());
+    ticket.wait();
+    woken.store(true);
+  });
+  Note note{};
+  await("a note", [&] { return memory.pool.part(0).inbox.take(note); });
+  await("sleep", [&] { return id.load() != 0 && sleeps(id.load()); });
+  EXPECT_FALSE(woken.load());
+  answer(request_of(note));
+  await("the end of the sleep", [&] { return woken.load(); });
+  waiting.join();
+}
+
+TEST_F(TicketTest, GivesEachWaitingThreadASlotOfItsOwn) {
+  std::set<Request*> requests;
+  std::deque<Ticket> tickets;
+  for (unsigned i = 0; i < PePart::kSlots; ++i)
+    requests.insert(&tickets.emplace_back(memory.pool, 0).request());
+  EXPECT_EQ(requests.size(), PePart::kSlots);
+  EXPECT_EQ(memory.pool.part(0).used.load(), ~std::uint64_t{0});
+  Request* first = &tickets.front().request();
+  tickets.pop_front();
+  EXPECT_EQ(&Ticket(memory.pool, 0).request(), first);
+}
+
+// The pager answers nothing before all slots are taken: then some threads wait for a slot.
+TEST_F(TicketTest, MoreThreadsThanSlotsAllGetTheirAnswers) {
+  constexpr unsigned kThreads = PePart::kSlots + 16, kRounds = 20;
+  std::atomic<unsigned> made{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (unsigned i = 0; i < kRounds; ++i) {
+        const Ticket ticket(memory.pool, 0);
+        made.fetch_add(1);
+        ticket.request().page = t * kRounds + i;
+        ticket.post(0);
+        ticket.wait();
+        if (ticket.request().frame != t * kRounds + i + 1) wrong.fetch_add(1);
+      }
+    });
+  }
+  std::vector<Note> first(PePart::kSlots);
+  for (Note& note : first) {
+    await("all slots", [&] { return memory.pool.part(0).inbox.take(note); });
+  }
+  EXPECT_EQ(made.load(), PePart::kSlots);
+  EXPECT_TRUE(memory.pool.part(0).inbox.empty());
+  for (const Note& note : first) answer(request_of(note));
+  for (unsigned i = PePart::kSlots; i < kThreads * kRounds; ++i) {
+    Note note{};
+    await("a note", [&] { return memory.pool.part(0).inbox.take(note); });
+    answer(request_of(note));
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0U);
+  EXPECT_EQ(memory.pool.part(0).used.load(), 0U);
+}
+
+}  // namespace
+}  // namespace shm::nvm

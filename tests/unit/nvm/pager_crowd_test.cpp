@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pagers with more pages than frames and many who want them, against a model.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "pager_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+// A thread's accesses to random pages of all PEs of the pool, each checked.  Word 0 of a page stays
+// original; of the others each worker has one.
+class Worker {
+ public:
+  Worker(const Pool& pool, int place, std::size_t word, std::uint64_t seed)
+      : pool_(pool), place_(place), word_(word), random_(seed + word) {
+    const auto pages = kSegmentPages * static_cast<std::uint64_t>(pool.shape().node_size);
+    for (PageNumber page = 0; page < pages; ++page) expected_.push_back(original(page));
+  }
+
+  // Returns how much was found that should not be there.
+  int run(int accesses) {
+    for (int i = 0; i < accesses && wrong_ == 0; ++i) {
+      const PageNumber page = random_() % expected_.size(), other = random_() % expected_.size();
+      const bool writes = random_() % 3 == 0;
+      const Pin pin(pool_, place_, page, writes ? Access::write : Access::read);
+      check(page, pin);
+      if (writes) pin[word_] = ++expected_[page];
+      if (random_() % 4 == 0 && other != page) check(other, Pin(pool_, place_, other, Access::read));
+      check(page, pin);
+    }
+    return wrong_;
+  }
+
+  // All pages, once more.
+  int check_all() {
+    for (PageNumber page = 0; page < expected_.size(); ++page)
+      check(page, Pin(pool_, place_, page, Access::read));
+    return wrong_;
+  }
+
+ private:
+  void check(PageNumber page, const Pin& pin) {
+    if (pin[0] != original(page) || pin[word_] != expected_[page]) ++wrong_;
+  }
+
+  const Pool& pool_;
+  const int place_;
+  const std::size_t word_;
+  std::mt19937_64 random_;
+  std::vector<std::uint64_t> expected_;  // in the word of this worker
+  int wrong_ = 0;
+};
+
+constexpr int kAccesses = 5000;  // of each worker
+
+// Threads of the PEs of a node with random pages of all of them, and operations of other nodes.
+class Crowd {
+ public:
+  explicit Crowd(int pes) : memory_(shape_of(pes)), seed_(seed_of_run()) {
+    for (int me = 0; me < pes; ++me)
+      pes_.emplace_back(memory_.pool, me, TestDeviceOptions{.seed = seed_, .lazy_percent = 30});
+  }
+
+  void run(std::size_t threads) {
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> running;
+    std::vector<Worker> workers;
+    for (std::size_t t = 0; t < threads; ++t)
+      workers.emplace_back(memory_.pool, static_cast<int>(t % pes_.size()), t + 2, seed_);
+    for (Worker& worker : workers) running.emplace_back([&] { wrong += worker.run(kAccesses); });
+    add_from_far();
+    for (std::thread& thread : running) thread.join();
+    EXPECT_EQ(wrong.load(), 0);
+    for (Worker& worker : workers) EXPECT_EQ(worker.check_all(), 0);
+    check_what_came_from_far();
+    for (const Pe& pe : pes_) EXPECT_GT(pe.count(Kind::write), 0);
+    std::size_t resident = memory_.pool.head().lru.size + memory_.pool.head().fifo.size;
+    EXPECT_EQ(resident + memory_.pool.head().free.size, kPoolFrames) << "a frame is lost";
+  }
+
+ private:
+  static constexpr std::uint64_t kAdds = 500;
+
+  // Adds to word 1 of random pages.
+  void add_from_far() {
+    std::mt19937_64 random(seed_);
+    added_.assign(pes_.size() * kSegmentPages, 0);
+    for (std::uint64_t i = 0; i < kAdds; ++i) {
+      Operation add{};
+      add.page = random() % added_.size();
+      add.offset = 8;
+      add.kind = Operation::Kind::amo;
+      add.op = AtomicOp::add;
+      add.type = AtomicType::u64;
+      add.value = random() % 100;
+      added_[add.page] += add.value;
+      Pe& home = pes_[add.page / kSegmentPages];
+      home.pager->hand(kStranger, reinterpret_cast<const std::byte*>(&add), sizeof add);
+    }
+    await("all answers", [&] {
+      std::size_t answers = 0;
+      for (const Pe& pe : pes_) answers += pe.host.count_answers();
+      return answers == kAdds;
+    });
+  }
+  void check_what_came_from_far() const {
+    for (PageNumber page = 0; page < added_.size(); ++page)
+      EXPECT_EQ(Pin(memory_.pool, 0, page, Access::read)[1], original(page) + added_[page]) << page;
+  }
+
+  PoolMemory memory_;
+  const std::uint64_t seed_;
+  std::deque<Pe> pes_;
+  std::vector<std::uint64_t> added_;  // to each page
+};
+
+TEST(PagerCrowd, ManyThreadsAndMorePagesThanFrames) { Crowd(1).run(4); }
+
+TEST(PagerCrowd, PagersOfTwoPesCompeteForFrames) { Crowd(2).run(4); }
+
+TEST(PagerPair, APagerGetsTheFramesOfAnother) {
+  const PoolMemory memory(shape_of(2));
+  const Pool& pool = memory.pool;
+  const Pe first(pool, 0), second(pool, 1);
+  for (PageNumber page = 0; page < kPoolFrames; ++page) Pin(pool, 0, page, Access::write)[1] = page;
+  EXPECT_EQ(pool.head().free.size, 0U);
+  for (std::uint64_t i = 0; i < kPoolFrames; ++i)
+    EXPECT_EQ(Pin(pool, 0, second.number(i), Access::read)[1], original(second.number(i)));
+  EXPECT_GT(first.count(Kind::write), 0);
+  EXPECT_EQ(second.count(Kind::write), 0);
+  for (PageNumber page = 0; page < kPoolFrames; ++page)
+    EXPECT_EQ(Pin(pool, 1, page, Access::read)[1], page) << "asked for by the other PE";
+}
+
+// As in a job: waits must end across processes too.
+TEST(PagerPair, InProcessesOfTheirOwn) {
+  struct Meeting {
+    std::atomic<int> started, finished;
+  };
+  const PoolMemory memory(shape_of(2));
+  auto& meeting = test::shared_object<Meeting>();
+  const std::uint64_t seed = seed_of_run();
+  test::run_processes(
+      2,
+      [&](int me) {
+        const Pe pe(memory.pool, me);
+        Worker worker(memory.pool, me, static_cast<std::size_t>(me) + 1, seed);
+        ++meeting.started;
+        await("the other PE", [&] { return meeting.started.load() == 2; });
+        EXPECT_EQ(worker.run(kAccesses), 0);
+        EXPECT_EQ(worker.check_all(), 0);
+        ++meeting.finished;
+        await("the other PE", [&] { return meeting.finished.load() == 2; });
+        return true;
+      },
+      30);
+}
+
+}  // namespace
+}  // namespace shm::nvm

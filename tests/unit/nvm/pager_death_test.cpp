@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a pager cannot go on after.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "pager_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+using ::testing::ExitedWithCode;
+
+// In a process that ends.
+template <class Script>
+void run_until_death(Script script) {
+  const PoolMemory memory(shape_of(1));
+  const Pe pe(memory.pool);
+  script(memory.pool, pe);
+  await("death", [] { return false; });
+}
+
+TEST(PagerDeathTest, AnErrorOfAReadEndsTheJob) {
+  EXPECT_EXIT(
+      run_until_death([](const Pool&, const Pe& pe) {
+        pe.device->fail(Kind::read, 2, EIO, 100);
+        pe.ask(Request::Kind::pin, 2).wait();
+        pe.ask(Request::Kind::pin, 5).wait();
+      }),
+      ExitedWithCode(1),
+      "^atoll: the NVM heap cannot read 4096 bytes at offset 20480 of PE 0's file: Input/output error\n$");
+}
+
+TEST(PagerDeathTest, AnErrorOfAWriteEndsTheJob) {
+  EXPECT_EXIT(
+      run_until_death([](const Pool& pool, const Pe& pe) {
+        pe.device->fail(Kind::write, 1, EIO);
+        Pin(pool, 0, 3, Access::write)[1] = 1;
+        pe.tell_to_evict(3);
+      }),
+      ExitedWithCode(1),
+      "^atoll: the NVM heap cannot write 4096 bytes at offset 12288 of PE 0's file: Input/output error\n$");
+}
+
+TEST(PagerDeathTest, AFullDeviceEndsTheJob) {
+  EXPECT_EXIT(run_until_death([](const Pool& pool, const Pe& pe) {
+                Asked(pool, 0, 0, Request::Kind::drop, Access::read, 0, kSegmentPages).wait();
+                pe.device->limit_room(0);
+                Pin(pool, 0, 3, Access::write)[1] = 1;
+                pe.tell_to_evict(3);
+              }),
+              ExitedWithCode(1), "^atoll: the NVM heap cannot write .*: No space left on device\n$");
+}
+
+}  // namespace
+}  // namespace shm::nvm

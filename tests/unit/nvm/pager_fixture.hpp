@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pagers without a runtime: each with a host that maps nothing and a device in memory.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "nvm/pager.hpp"
+#include "nvm/test_device.hpp"
+#include "pool_fixture.hpp"
+#include "transfers.hpp"
+
+namespace shm::nvm {
+
+inline constexpr std::uint64_t kSegmentPages = 64;
+inline constexpr std::size_t kPoolFrames = 16;
+inline constexpr int kStranger = 9;  // a PE of another node
+
+inline PoolShape shape_of(int node_size) {
+  return {kPageBytes, kPoolFrames, kSegmentPages, node_size, node_size};
+}
+
+/// A word of the page in `frame`.
+inline std::uint64_t& word_in(const Pool& pool, FrameNumber frame, std::size_t word) {
+  return reinterpret_cast<std::uint64_t*>(pool.bytes(frame))[word];
+}
+
+/// What the device has of a page when a test begins, in all its words.
+constexpr std::uint64_t original(PageNumber page) { return 1000 + page; }
+
+/// Records what it is asked for.
+class FakeHost final : public Host {
+ public:
+  struct Mapping {
+    enum What { none, to_read, to_write } what;
+    PageNumber page;
+    FrameNumber frame;
+    std::uint64_t first_word;  // at that time
+    bool operator==(const Mapping&) const = default;
+  };
+  struct Sent {
+    int pe;
+    Answer answer;
+    std::vector<std::byte> data;
+  };
+
+  FakeHost(const Pool& pool, int me) : pool_(pool), me_(me) {}
+
+  std::byte* segment() const { return reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40); }
+
+  void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override {
+    const auto frame = static_cast<FrameNumber>((offset - pool_.offset(0)) / kPageBytes);
+    EXPECT_EQ(n, kPageBytes);
+    EXPECT_EQ(offset, pool_.offset(frame));
+    note({writable ? Mapping::to_write : Mapping::to_read, page_at(at), frame, word_in(pool_, frame, 0)});
+  }
+  void unmap(std::byte* at, std::size_t n) override {
+    EXPECT_EQ(n, kPageBytes);
+    note({Mapping::none, page_at(at), kNoFrame, 0});
+  }
+  void answer(int pe, const std::byte* message, std::size_t n) override {
+    Sent sent{pe, {}, {}};
+    std::memcpy(&sent.answer, message, sizeof sent.answer);
+    sent.data.assign(message + sizeof sent.answer, message + n);
+    const std::scoped_lock guard(mutex_);
+    sent_.push_back(std::move(sent));
+  }
+  int place_of(int pe) const override { return pe < pool_.shape().node_size ? pe : -1; }
+
+  std::vector<Mapping> mappings() const {
+    const std::scoped_lock guard(mutex_);
+    return mappings_;
+  }
+  void wait_for_answers(std::size_t n) const {
+    await("answers", [&] { return count_answers() >= n; });
+  }
+  std::size_t count_answers() const {
+    const std::scoped_lock guard(mutex_);
+    return sent_.size();
+  }
+  /// Once there are n.
+  std::vector<Sent> answers(std::size_t n) const {
+    wait_for_answers(n);
+    const std::scoped_lock guard(mutex_);
+    return sent_;
+  }
+
+ private:
+  PageNumber page_at(const std::byte* at) const {
+    return pool_.number(me_, static_cast<std::uint64_t>(at - segment()));
+  }
+  void note(const Mapping& mapping) {
+    const std::scoped_lock guard(mutex_);
+    mappings_.push_back(mapping);
+  }
+
+  const Pool& pool_;
+  const int me_;
+  mutable std::mutex mutex_;
+  std::vector<Mapping> mappings_;
+  std::vector<Sent> sent_;
+};
+
+/// A request on its way to the pager of PE `to`.
+class Asked {
+ public:
+  Asked(const Pool& pool, int place, int to, Request::Kind kind, Access access, PageNumber page,
+        PageNumber last = 0)
+      : ticket_(pool, place) {
+    Request& request = ticket_.request();
+    request.kind = kind;
+    request.access = access;
+    request.page = page;
+    request.last = last;
+    request.frame = kNoFrame;
+    request.failed = false;
+    ticket_.post(to);
+  }
+  bool done() const { return ticket_.done(); }
+  const Request& wait() const {
+    await("a pager", [this] { return done(); });
+    return ticket_.request();
+  }
+
+ private:
+  const Ticket ticket_;
+};
+
+/// A PE's pager, its host and its device, whose pages have their original contents.
+class Pe {
+ public:
+  explicit Pe(const Pool& pool, int me = 0, TestDeviceOptions options = {})
+      : host(pool, me), pool_(pool), me_(me) {
+    options.size = kSegmentPages * kPageBytes;
+    auto made = std::make_unique<TestDevice>(options);
+    device = made.get();
+    const Buffer page(kPageBytes);
+    for (std::uint64_t at = 0; at < kSegmentPages; ++at) {
+      std::fill_n(reinterpret_cast<std::uint64_t*>(page.data()), kPageBytes / 8, original(number(at)));
+      EXPECT_EQ(write(*device, at * kPageBytes, page, kPageBytes), 0);
+    }
+    device->clear_records();
+    pager = std::make_unique<Pager>(host, pool, std::move(made), me, me, host.segment());
+    pager->start();
+  }
+
+  PageNumber number(std::uint64_t page) const { return pool_.number(me_, page * kPageBytes); }
+
+  Asked ask(Request::Kind kind, PageNumber page, Access access = Access::read) const {
+    return Asked(pool_, me_, me_, kind, access, page, page + 1);
+  }
+  bool room(PageNumber page, PageNumber last) const {
+    return !Asked(pool_, me_, me_, Request::Kind::room, Access::read, page, last).wait().failed;
+  }
+  /// Whatever was posted before has been received.
+  void ping() const { room(number(0), number(0)); }
+
+  /// The page leaves as if its frame were needed.
+  void evict(PageNumber page) const {
+    tell_to_evict(page);
+    await("an eviction", [&] { return pool_.word(page).state() == PageState::invalid; });
+  }
+  void tell_to_evict(PageNumber page) const { pool_.part(me_).inbox.post(Note::evict(page)); }
+
+  /// Transfers of that kind of a page that have ended.
+  long count(Kind kind, PageNumber page) const {
+    const auto all = device->records();
+    return std::count_if(all.begin(), all.end(), [&](const TestDevice::Record& record) {
+      return record.kind == kind && record.offset == pool_.offset_of(page) && record.n == kPageBytes;
+    });
+  }
+  long count(Kind kind) const {
+    const auto all = device->records();
+    return std::count_if(all.begin(), all.end(),
+                         [&](const TestDevice::Record& record) { return record.kind == kind; });
+  }
+  /// The device holds one transfer: lets it end.
+  void end_one() const {
+    await("a transfer", [this] { return device->end(1) == 1; });
+  }
+
+  FakeHost host;
+  TestDevice* device;
+  std::unique_ptr<Pager> pager;
+
+ private:
+  const Pool& pool_;
+  const int me_;
+};
+
+/// The thread of the only pager of this process.
+inline pid_t pager_thread() {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(thread.path() / "comm") >> name;
+    if (name == "atoll-pager") return std::stoi(thread.path().filename());
+  }
+  throw std::runtime_error("there is no pager");
+}
+
+/// A pin, as nvm/heap takes it: by the word if the page is here, else from its pager.
+class Pin {
+ public:
+  Pin(const Pool& pool, int place, PageNumber page, Access access) : pool_(pool), page_(page) {
+    frame_ = pool.word(page).pin(access);
+    if (frame_ == kNoFrame)
+      frame_ = Asked(pool, place, pool.pe_of(page), Request::Kind::pin, access, page).wait().frame;
+    pool.frame(frame_).touched.store(1, std::memory_order_relaxed);
+  }
+  ~Pin() { pool_.word(page_).unpin(); }
+  Pin(const Pin&) = delete;
+  Pin& operator=(const Pin&) = delete;
+
+  FrameNumber frame() const { return frame_; }
+  std::uint64_t& operator[](std::size_t word) const { return word_in(pool_, frame_, word); }
+
+ private:
+  const Pool& pool_;
+  const PageNumber page_;
+  FrameNumber frame_;
+};
+
+}  // namespace shm::nvm

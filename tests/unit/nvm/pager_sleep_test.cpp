@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is wished for at the very moment when a pager falls asleep.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+
+#include "pager_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+// Calls nudge() within the n-th call from arm() on: where the pager asks whether anything has ended.
+class NudgingDevice final : public Device {
+ public:
+  void arm(int n, std::function<void()> nudge) {
+    nudge_ = std::move(nudge);
+    left_.store(n, std::memory_order_release);
+  }
+
+  std::string describe() const override { return inner_.describe(); }
+  Status reserve(std::uint64_t offset, std::uint64_t n) override { return inner_.reserve(offset, n); }
+  Status release(std::uint64_t offset, std::uint64_t n) override { return inner_.release(offset, n); }
+  void start(Transfer& transfer) override { inner_.start(transfer); }
+  Transfer* finished() override {
+    called();
+    return inner_.finished();
+  }
+  std::size_t under_way() const override {
+    called();
+    return inner_.under_way();
+  }
+  Status persist() override { return inner_.persist(); }
+
+ private:
+  void called() const {
+    if (left_.load(std::memory_order_acquire) > 0 && left_.fetch_sub(1) == 1) nudge_();
+  }
+
+  TestDevice inner_{{.size = kSegmentPages * kPageBytes}};
+  std::function<void()> nudge_;
+  mutable std::atomic<int> left_{0};
+};
+
+// A pager that is woken for nothing looks once for work (its device's first call), listens (the second), and
+// sleeps with no limit.
+class PagerSleepTest : public ::testing::TestWithParam<int> {
+ protected:
+  PagerSleepTest() {
+    auto made = std::make_unique<NudgingDevice>();
+    device = made.get();
+    pager = std::make_unique<Pager>(host, memory.pool, std::move(made), 0, 0, host.segment());
+    pager->start();
+  }
+  void wake_for_nothing() {
+    await("sleep", [] { return sleeps(pager_thread()); });
+    memory.pool.part(0).inbox.ring();
+  }
+
+  PoolMemory memory{shape_of(1)};
+  FakeHost host{memory.pool, 0};
+  NudgingDevice* device;
+  std::unique_ptr<Pager> pager;
+};
+
+INSTANTIATE_TEST_SUITE_P(Calls, PagerSleepTest, ::testing::Values(1, 2));
+
+TEST_P(PagerSleepTest, NoRequestIsLost) {
+  const Ticket ticket(memory.pool, 0);
+  ticket.request().kind = Request::Kind::room;
+  await("sleep", [] { return sleeps(pager_thread()); });
+  device->arm(GetParam(), [&] { ticket.post(0); });
+  wake_for_nothing();
+  await("the answer", [&] { return ticket.done(); });
+}
+
+TEST_P(PagerSleepTest, NoOperationIsLost) {
+  Operation get{};
+  get.kind = Operation::Kind::get;
+  await("sleep", [] { return sleeps(pager_thread()); });
+  device->arm(GetParam(),
+              [&] { pager->hand(kStranger, reinterpret_cast<const std::byte*>(&get), sizeof get); });
+  wake_for_nothing();
+  host.wait_for_answers(1);
+}
+
+}  // namespace
+}  // namespace shm::nvm

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/pager.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <vector>
+
+#include "pager_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+using enum PageState;
+using Mapping = FakeHost::Mapping;
+using ::testing::ElementsAre;
+
+class PagerTest : public ::testing::Test {
+ protected:
+  Pin pin(PageNumber page, Access access = Access::read) const { return Pin(pool, 0, page, access); }
+  void store(PageNumber page, std::uint64_t value) const { pin(page, Access::write)[5] = value; }
+  std::uint64_t load(PageNumber page) const { return pin(page)[5]; }
+  PageState state(PageNumber page) const { return pool.word(page).state(); }
+
+  PoolMemory memory{shape_of(1)};
+  const Pool& pool = memory.pool;
+  Pe pe{pool};
+};
+
+TEST_F(PagerTest, APinBringsThePageFromTheDevice) {
+  const Pin here = pin(3);
+  for (std::size_t word = 0; word < kPageBytes / 8; ++word) ASSERT_EQ(here[word], original(3)) << word;
+  EXPECT_EQ(state(3), exclusive);
+  EXPECT_TRUE(pool.word(3).pinned());
+  EXPECT_EQ(state(4), invalid);
+  EXPECT_EQ(pool.word(3).pin(Access::write), here.frame()) << "the next is a hit";
+  pool.word(3).unpin();
+  EXPECT_EQ(pe.count(Kind::read, 3), 1);
+  EXPECT_EQ(pe.device->records().size(), 1U);
+  EXPECT_TRUE(pe.host.mappings().empty());
+}
+
+TEST_F(PagerTest, APinToWriteMakesThePageModified) {
+  const Request& request = Asked(pool, 0, 0, Request::Kind::pin, Access::write, 3).wait();
+  EXPECT_NE(request.frame, kNoFrame);
+  EXPECT_EQ(state(3), modified);
+  EXPECT_TRUE(pool.word(3).pinned());
+  pool.word(3).unpin();
+}
+
+TEST_F(PagerTest, WritesSurviveEvictionAndReload) {
+  for (PageNumber page = 0; page < kSegmentPages; ++page) store(page, page * 3);
+  for (PageNumber page = 0; page < kSegmentPages; ++page) {
+    EXPECT_EQ(load(page), page * 3);
+    EXPECT_EQ(pin(page)[6], original(page)) << "the word beside it";
+  }
+  EXPECT_GE(pe.count(Kind::write), static_cast<long>(kSegmentPages - kPoolFrames));
+}
+
+TEST_F(PagerTest, CleanPagesAreNotWrittenBack) {
+  for (PageNumber page = 0; page < kSegmentPages; ++page) EXPECT_EQ(load(page), original(page));
+  EXPECT_EQ(pe.count(Kind::write), 0);
+  EXPECT_EQ(pe.count(Kind::read), static_cast<long>(kSegmentPages));
+}
+
+TEST_F(PagerTest, DirtyPagesAreWrittenOnce) {
+  for (PageNumber page = 0; page < 4; ++page) store(page, 7);
+  for (PageNumber page = 0; page < 4; ++page) pe.evict(page);
+  for (PageNumber page = 0; page < 4; ++page) {
+    EXPECT_EQ(load(page), 7U);
+    pe.evict(page);
+    EXPECT_EQ(pe.count(Kind::write, page), 1) << page;
+    EXPECT_EQ(pe.count(Kind::read, page), 2) << page;
+  }
+  EXPECT_EQ(pe.count(Kind::write), 4) << "and no others";
+}
+
+TEST_F(PagerTest, PinnedPagesAreNotEvicted) {
+  std::deque<Pin> pinned;
+  for (PageNumber page = 0; page < kPoolFrames - 2; ++page)
+    pinned.emplace_back(pool, 0, page, Access::write)[5] = page;
+  for (PageNumber page = kPoolFrames; page < kSegmentPages; ++page) EXPECT_EQ(load(page), original(page));
+  for (PageNumber page = 0; page < pinned.size(); ++page) {
+    pe.tell_to_evict(page);
+    pe.ping();
+    EXPECT_EQ(pool.word(page).frame(), pinned[page].frame());
+    EXPECT_EQ(pinned[page][5], page);
+    EXPECT_EQ(pool.word(page).pin(Access::read), pinned[page].frame()) << "it stays open";
+    pool.word(page).unpin();
+  }
+  EXPECT_EQ(pe.count(Kind::write), 0);
+}
+
+TEST_F(PagerTest, WhoFindsAllFramesPinnedWaitsForOne) {
+  std::deque<Pin> pinned;
+  for (PageNumber page = 0; page < kPoolFrames; ++page)
+    pinned.emplace_back(pool, 0, page, Access::write)[5] = page;
+  const Asked asked = pe.ask(Request::Kind::pin, 40);
+  await("a pager without frames", [&] { return pool.head().starving.load() == 1; });
+  for (int i = 0; i < 200; ++i) pe.ping();
+  EXPECT_FALSE(asked.done());
+  const FrameNumber first = pinned.front().frame();
+  pinned.pop_front();
+  EXPECT_EQ(asked.wait().frame, first);
+  EXPECT_EQ(word_in(pool, first, 5), original(40));
+  pool.word(40).unpin();
+  for (PageNumber page = 1; page < kPoolFrames; ++page) {
+    EXPECT_EQ(pool.word(page).frame(), pinned[page - 1].frame());
+    EXPECT_EQ(pinned[page - 1][5], page);
+  }
+  EXPECT_EQ(pe.count(Kind::write, 0), 1);
+  EXPECT_EQ(pe.count(Kind::write), 1);
+  EXPECT_EQ(pool.head().starving.load(), 0U);
+}
+
+TEST_F(PagerTest, APageIsLoadedOnceForAllWhoWait) {
+  pe.device->hold(true);
+  std::deque<Asked> asked;
+  for (int i = 0; i < 20; ++i)
+    asked.emplace_back(pool, 0, 0, Request::Kind::pin, i % 2 == 0 ? Access::read : Access::write, 3);
+  pe.ping();
+  for (const Asked& one : asked) EXPECT_FALSE(one.done());
+  EXPECT_EQ(pool.word(3).pin(Access::read), kNoFrame) << "half a page";
+  pe.end_one();
+  for (const Asked& one : asked) EXPECT_EQ(one.wait().frame, asked.front().wait().frame);
+  EXPECT_EQ(pe.count(Kind::read), 1);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    EXPECT_TRUE(pool.word(3).pinned()) << "a pin for each";
+    pool.word(3).unpin();
+  }
+  EXPECT_FALSE(pool.word(3).pinned());
+}
+
+TEST_F(PagerTest, AWishForAPageThatIsBeingWrittenIsServedAfterwards) {
+  store(3, 77);
+  pe.device->hold(true);
+  pe.tell_to_evict(3);
+  await("the write", [&] { return pe.device->under_way() == 1; });
+  EXPECT_EQ(pool.word(3).pin(Access::read), kNoFrame);
+  const Asked asked = pe.ask(Request::Kind::pin, 3, Access::write);
+  pe.tell_to_evict(3);
+  pe.ping();
+  EXPECT_FALSE(asked.done());
+  EXPECT_EQ(pe.device->under_way(), 1U) << "no second write, no early read";
+  pe.end_one();
+  EXPECT_EQ(pe.count(Kind::write, 3), 1);
+  pe.end_one();
+  const FrameNumber frame = asked.wait().frame;
+  EXPECT_EQ(word_in(pool, frame, 5), 77U);
+  EXPECT_EQ(pool.word(3).frame(), frame);
+  pool.word(3).unpin();
+  pe.device->hold(false);
+  pe.evict(3);
+  EXPECT_EQ(load(3), 77U);
+}
+
+TEST_F(PagerTest, AnEvictionThatComesTooLateIsNothing) {
+  pe.tell_to_evict(50);
+  pe.ping();
+  EXPECT_EQ(load(50), original(50));
+  pe.device->hold(true);
+  const Asked asked = pe.ask(Request::Kind::pin, 51);
+  pe.tell_to_evict(51);
+  pe.ping();
+  pe.end_one();
+  EXPECT_EQ(word_in(pool, asked.wait().frame, 0), original(51));
+  pool.word(51).unpin();
+}
+
+TEST_F(PagerTest, MapsAFilledFrameToReadUntilItIsWritten) {
+  pe.ask(Request::Kind::map, 3).wait();
+  const FrameNumber frame = pool.word(3).frame();
+  EXPECT_EQ(state(3), exclusive);
+  EXPECT_FALSE(pool.word(3).pinned());
+  EXPECT_EQ(pool.frame(frame).touched.load(), 1) << "it is used";
+  pe.ask(Request::Kind::map, 3).wait();
+  pe.ask(Request::Kind::map, 3, Access::write).wait();
+  EXPECT_EQ(state(3), modified);
+  pe.ask(Request::Kind::map, 3).wait();
+  const Mapping to_read{Mapping::to_read, 3, frame, original(3)};
+  const Mapping to_write{Mapping::to_write, 3, frame, original(3)};
+  EXPECT_THAT(pe.host.mappings(), ElementsAre(to_read, to_write));
+  word_in(pool, frame, 0) = 11;  // a store of the program
+  pe.device->hold(true);
+  pe.tell_to_evict(3);
+  await("the write", [&] { return pe.device->under_way() == 1; });
+  EXPECT_THAT(pe.host.mappings(), ElementsAre(to_read, to_write, Mapping{Mapping::none, 3, kNoFrame, 0}))
+      << "before it is written";
+  pe.device->hold(false);
+  pe.ask(Request::Kind::map, 3, Access::write).wait();
+  EXPECT_EQ(pe.host.mappings().size(), 4U);
+  EXPECT_EQ(pe.host.mappings().back(), (Mapping{Mapping::to_write, 3, pool.word(3).frame(), 11}));
+}
+
+TEST_F(PagerTest, UnmapsOnlyWhatIsMapped) {
+  EXPECT_EQ(load(3), original(3));
+  pe.evict(3);
+  EXPECT_TRUE(pe.host.mappings().empty());
+  pe.ask(Request::Kind::map, 3).wait();
+  {
+    const Pin here = pin(3);
+    pe.tell_to_evict(3);
+    pe.ping();
+    EXPECT_EQ(pe.host.mappings().size(), 1U) << "a page that cannot leave stays mapped";
+  }
+  pe.evict(3);
+  EXPECT_EQ(pe.host.mappings().size(), 2U);
+  EXPECT_EQ(pe.count(Kind::write), 0) << "it was mapped to be read";
+}
+
+class ForeignTest : public PagerTest {
+ protected:
+  static Operation operation(Operation::Kind kind, PageNumber page, std::uint32_t offset, std::uint32_t n) {
+    Operation made{};
+    made.token = 100 + page;
+    made.dest = reinterpret_cast<std::byte*>(std::uintptr_t{64} * page);
+    made.page = page;
+    made.offset = offset;
+    made.n = n;
+    made.kind = kind;
+    return made;
+  }
+  void hand(const Operation& head, const std::vector<std::byte>& data = {}) const {
+    std::vector<std::byte> message(sizeof head);
+    std::memcpy(message.data(), &head, sizeof head);
+    message.insert(message.end(), data.begin(), data.end());
+    pe.pager->hand(kStranger, message.data(), message.size());
+  }
+  void add(PageNumber page, std::uint32_t offset, std::uint64_t value) const {
+    Operation amo = operation(Operation::Kind::amo, page, offset, 0);
+    amo.op = AtomicOp::add;
+    amo.type = AtomicType::u64;
+    amo.value = value;
+    hand(amo);
+  }
+};
+
+TEST_F(ForeignTest, PutsAndGetsAreAppliedAndAnswered) {
+  const std::vector<std::byte> data(1001, std::byte{0x5a});
+  hand(operation(Operation::Kind::put, 3, 17, 1001), data);
+  const auto put = pe.host.answers(1).at(0);
+  EXPECT_EQ(put.pe, kStranger);
+  EXPECT_EQ(put.answer.token, 103U);
+  EXPECT_EQ(put.answer.n, 0U);
+  EXPECT_TRUE(put.data.empty());
+  EXPECT_EQ(state(3), modified);
+  EXPECT_FALSE(pool.word(3).pinned());
+  pe.evict(3);
+  hand(operation(Operation::Kind::get, 3, 16, 1003));
+  const auto get = pe.host.answers(2).at(1);
+  EXPECT_EQ(get.answer.token, 103U);
+  EXPECT_EQ(get.answer.dest, reinterpret_cast<std::byte*>(std::uintptr_t{64} * 3));
+  EXPECT_EQ(get.answer.n, 1003U);
+  ASSERT_EQ(get.data.size(), 1003U);
+  EXPECT_EQ(get.data.front(), std::byte{original(3) & 0xff});
+  EXPECT_TRUE(std::equal(data.begin(), data.end(), get.data.begin() + 1));
+  EXPECT_NE(get.data.back(), std::byte{0x5a});
+  EXPECT_EQ(state(3), exclusive) << "a get writes nothing";
+  EXPECT_EQ(pin(3)[1], original(3));
+}
+
+TEST_F(ForeignTest, AtomicsAnswerTheOldValue) {
+  add(3, 40, 5);
+  add(3, 40, 6);
+  Operation swap = operation(Operation::Kind::amo, 3, 40, 0);
+  swap.op = AtomicOp::compare_swap;
+  swap.type = AtomicType::u64;
+  swap.compare = original(3) + 11;
+  swap.value = 1;
+  hand(swap);
+  const auto answers = pe.host.answers(3);
+  EXPECT_EQ(answers[0].answer.old, original(3));
+  EXPECT_EQ(answers[1].answer.old, original(3) + 5);
+  EXPECT_EQ(answers[2].answer.old, original(3) + 11);
+  EXPECT_EQ(answers[2].answer.n, 0U);
+  EXPECT_EQ(load(3), 1U);
+  EXPECT_EQ(state(3), modified);
+  EXPECT_FALSE(pool.word(3).pinned());
+}
+
+TEST_F(ForeignTest, OperationsWaitInOrderForThePage) {
+  store(3, 70);
+  pe.device->hold(true);
+  pe.tell_to_evict(3);
+  await("the write", [&] { return pe.device->under_way() == 1; });
+  for (std::uint64_t i = 1; i <= 10; ++i) add(3, 40, i);
+  hand(operation(Operation::Kind::get, 3, 40, 8));
+  pe.ping();
+  EXPECT_TRUE(pe.host.answers(0).empty());
+  pe.device->hold(false);
+  const auto answers = pe.host.answers(11);
+  std::uint64_t sum = 70;
+  for (std::uint64_t i = 1; i <= 10; sum += i++) EXPECT_EQ(answers[i - 1].answer.old, sum);
+  std::uint64_t got = 0;
+  std::memcpy(&got, answers[10].data.data(), sizeof got);
+  EXPECT_EQ(got, sum);
+}
+
+class DropTest : public PagerTest {
+ protected:
+  Asked drop(PageNumber page, PageNumber last) const {
+    return Asked(pool, 0, 0, Request::Kind::drop, Access::read, page, last);
+  }
+};
+
+TEST_F(DropTest, ForgetsWithoutWriting) {
+  for (PageNumber page = 2; page <= 6; ++page) store(page, 70);
+  pe.ask(Request::Kind::map, 4, Access::write).wait();
+  const std::uint64_t occupied = pe.device->bytes_occupied();
+  drop(3, 6).wait();
+  EXPECT_EQ(pe.count(Kind::write), 0);
+  EXPECT_EQ(pe.device->bytes_occupied(), occupied - 3 * kPageBytes);
+  EXPECT_EQ(pe.host.mappings().back(), (Mapping{Mapping::none, 4, kNoFrame, 0}));
+  EXPECT_EQ(pool.head().free.size, kPoolFrames - 2);
+  for (PageNumber page = 3; page < 6; ++page) {
+    EXPECT_EQ(state(page), invalid);
+    EXPECT_EQ(load(page), 0U) << "a page that was never written";
+  }
+  EXPECT_EQ(load(2), 70U);
+  EXPECT_EQ(load(6), 70U);
+}
+
+TEST_F(DropTest, WaitsForWhoIsCopying) {
+  for (PageNumber page = 3; page < 6; ++page) store(page, 70);
+  {
+    const Pin here = pin(4);
+    const Asked asked = drop(3, 6);
+    for (int i = 0; i < 100; ++i) pe.ping();
+    EXPECT_FALSE(asked.done());
+    EXPECT_EQ(here[5], 70U);
+    EXPECT_EQ(pool.word(4).frame(), here.frame());
+    await("sleep", [] { return sleeps(pager_thread()); });  // nobody tells it of the end of a copy
+    pool.word(4).unpin();
+    asked.wait();
+    pool.word(4).open(exclusive, here.frame(), 1);  // for the end of `here`
+  }
+  pool.word(4).clear();
+  EXPECT_EQ(pe.count(Kind::write), 0);
+  EXPECT_EQ(load(4), 0U);
+}
+
+TEST_F(DropTest, WaitsForWhatIsUnderWay) {
+  store(3, 70);
+  pe.device->hold(true);
+  pe.tell_to_evict(3);
+  await("the write", [&] { return pe.device->under_way() == 1; });
+  const Asked loading = pe.ask(Request::Kind::pin, 4);
+  const Asked asked = drop(3, 6);
+  for (int i = 0; i < 100; ++i) pe.ping();
+  EXPECT_FALSE(asked.done());
+  pe.device->hold(false);
+  EXPECT_EQ(word_in(pool, loading.wait().frame, 5), original(4));
+  pool.word(4).unpin();
+  asked.wait();
+  EXPECT_EQ(load(3), 0U);
+  EXPECT_EQ(load(4), 0U);
+}
+
+TEST_F(PagerTest, SaysWhetherThereIsRoom) {
+  Asked(pool, 0, 0, Request::Kind::drop, Access::read, 8, kSegmentPages).wait();
+  EXPECT_EQ(pe.device->bytes_occupied(), 8 * kPageBytes);
+  pe.device->limit_room(12 * kPageBytes);
+  EXPECT_TRUE(pe.room(8, 12));
+  EXPECT_EQ(pe.device->bytes_occupied(), 12 * kPageBytes);
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(pe.room(20, 22));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, ::testing::MatchesRegex("atoll: cannot make room for 8192 bytes at offset 81920 .*\n"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  EXPECT_TRUE(pe.room(8, 12)) << "what has room has it still";
+  EXPECT_EQ(load(20), 0U) << "it goes on";
+}
+
+TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
+  store(3, 70);
+  pe.device->hold(true);
+  pe.tell_to_evict(3);
+  const Asked asked = pe.ask(Request::Kind::pin, 4);
+  await("both transfers", [&] { return pe.device->under_way() == 2; });
+  pe.pager->stop();
+  pe.pager->stop();
+  EXPECT_FALSE(asked.done());
+}
+
+}  // namespace
+}  // namespace shm::nvm
