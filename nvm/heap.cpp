@@ -181,6 +181,8 @@ std::byte* Heap::pin(PageNumber page, Access access) {
                              pe);
              });
     frame = request.frame;
+    if (frame == kNoFrame)
+      fatal("an operation on the NVM heap is still under way while another thread finalizes");
   }
   Frame& meta = pool_.frame(frame);
   if (meta.touched.load(std::memory_order_relaxed) == 0) meta.touched.store(1, std::memory_order_relaxed);

@@ -40,11 +40,15 @@ void Pager::stop() {
   stop_.store(true, std::memory_order_release);
   inbox_.ring();
   thread_.join();
-  // A thread that still waits here gets on, and faults where there is no heap any more.
-  for (Request* request : taken_requests()) complete(*request);
+  // A thread that still waits here gets on, and finds no heap any more.
+  const auto end = [](Request& request) {
+    request.frame = kNoFrame;
+    complete(request);
+  };
+  for (Request* request : taken_requests()) end(*request);
   for (const auto& [number, page] : pages_) {
     for (const Wish& wish : page->wishes) {
-      if (wish.request != nullptr) complete(*wish.request);
+      if (wish.request != nullptr) end(*wish.request);
     }
   }
 }

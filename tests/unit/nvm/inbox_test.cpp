@@ -19,14 +19,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TEST(Note, SaysWhatItWasMadeOf) {
-  const Note request = Note::request(123456, 63);
-  EXPECT_FALSE(request.is_evict());
-  EXPECT_EQ(request.place(), 123456);
-  EXPECT_EQ(request.slot(), 63U);
-  const Note evict = Note::evict(PageNumber{1} << 60);
-  EXPECT_TRUE(evict.is_evict());
-  EXPECT_EQ(evict.page(), PageNumber{1} << 60);
+TEST(RequestId, SaysWhatItWasMadeOf) {
+  const RequestId id = request_id(123456, 63);
+  EXPECT_EQ(place_of(id), 123456);
+  EXPECT_EQ(slot_of(id), 63U);
+  EXPECT_NE(request_id(0, 0), 0U) << "which says that there is none";
 }
 
 PoolShape small_shape(int node_size = 1) { return {kPageBytes, 16, 64, node_size, node_size}; }
@@ -38,58 +35,58 @@ class InboxTest : public ::testing::Test {
 };
 
 TEST_F(InboxTest, HandsOutInOrderOverManyLaps) {
-  Note note{};
+  PageNumber page = 0;
   EXPECT_TRUE(inbox.empty());
-  EXPECT_FALSE(inbox.take(note));
+  EXPECT_FALSE(inbox.take_eviction(page));
   std::uint64_t posted = 0, taken = 0;
-  while (posted < 5 * Inbox::kNotes) {
-    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(inbox.post({posted++}));
+  while (posted < 5 * Inbox::kEvictions) {
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(inbox.post_eviction(posted++));
     EXPECT_FALSE(inbox.empty());
-    for (int i = 0; i < (posted % 3000 == 0 ? 1100 : 950) && inbox.take(note); ++i)
-      ASSERT_EQ(note.word, taken++);
+    for (int i = 0; i < (posted % 3000 == 0 ? 1100 : 950) && inbox.take_eviction(page); ++i)
+      ASSERT_EQ(page, taken++);
   }
-  for (; inbox.take(note); ++taken) ASSERT_EQ(note.word, taken);
+  for (; inbox.take_eviction(page); ++taken) ASSERT_EQ(page, taken);
   EXPECT_EQ(taken, posted);
   EXPECT_TRUE(inbox.empty());
 }
 
 TEST_F(InboxTest, RefusesWhatItHasNoRoomFor) {
-  Note note{};
+  PageNumber page = 0;
   for (std::uint64_t lap = 0; lap < 3; ++lap) {
     SCOPED_TRACE(lap);
-    for (std::uint64_t i = 0; i < Inbox::kNotes; ++i) ASSERT_TRUE(inbox.post({i}));
-    EXPECT_FALSE(inbox.post({7}));
-    ASSERT_TRUE(inbox.take(note));
-    EXPECT_EQ(note.word, 0U);
-    EXPECT_TRUE(inbox.post({Inbox::kNotes}));
-    EXPECT_FALSE(inbox.post({7}));
-    for (std::uint64_t i = 1; i <= Inbox::kNotes; ++i) {
-      ASSERT_TRUE(inbox.take(note));
-      ASSERT_EQ(note.word, i) << "a refused note lies here";
+    for (std::uint64_t i = 0; i < Inbox::kEvictions; ++i) ASSERT_TRUE(inbox.post_eviction(i));
+    EXPECT_FALSE(inbox.post_eviction(7));
+    ASSERT_TRUE(inbox.take_eviction(page));
+    EXPECT_EQ(page, 0U);
+    EXPECT_TRUE(inbox.post_eviction(Inbox::kEvictions));
+    EXPECT_FALSE(inbox.post_eviction(7));
+    for (std::uint64_t i = 1; i <= Inbox::kEvictions; ++i) {
+      ASSERT_TRUE(inbox.take_eviction(page));
+      ASSERT_EQ(page, i) << "a refused note lies here";
     }
-    EXPECT_FALSE(inbox.take(note));
+    EXPECT_FALSE(inbox.take_eviction(page));
   }
 }
 
 // What is posted faster than it is taken: the inbox is full at times, and goes round several times.
 TEST_F(InboxTest, ManyProducersLoseNothingAndKeepTheirOrder) {
-  constexpr std::uint64_t kProducers = 4, kEach = 3 * Inbox::kNotes;
+  constexpr std::uint64_t kProducers = 4, kEach = 3 * Inbox::kEvictions;
   std::atomic<bool> stop{false};
   std::vector<std::thread> producers;
   for (std::uint64_t p = 0; p < kProducers; ++p) {
     producers.emplace_back([&, p] {
       for (std::uint64_t i = 0; i < kEach && !stop.load();)
-        inbox.post({p << 32 | i}) ? void(++i) : void(sched_yield());
+        inbox.post_eviction(p << 32 | i) ? void(++i) : void(sched_yield());
     });
   }
   std::array<std::uint64_t, kProducers> next{};
   std::uint64_t taken = 0;
   bool ordered = true;
   const auto limit = deadline();
-  for (Note note{}; ordered && taken < kProducers * kEach && Clock::now() < limit;) {
-    if (!inbox.take(note)) continue;
-    const std::uint64_t producer = note.word >> 32;
-    ordered = producer < kProducers && next[producer]++ == (note.word & 0xffffffff);
+  for (PageNumber page = 0; ordered && taken < kProducers * kEach && Clock::now() < limit;) {
+    if (!inbox.take_eviction(page)) continue;
+    const std::uint64_t producer = page >> 32;
+    ordered = producer < kProducers && next[producer]++ == (page & 0xffffffff);
     ++taken;
   }
   stop.store(true);
@@ -120,17 +117,17 @@ TEST_F(InboxTest, ASleepingReaderIsWoken) {
     for (std::uint64_t i = 0; i < kRounds; ++i) {
       while (taken.load() < i && !stop.load()) sched_yield();
       for (auto pause = random() / 16 % 100; pause > 0; --pause) cpu_pause();
-      inbox.post({i});
+      inbox.post_eviction(i);
     }
   });
   std::uint64_t lost = 0;
   for (std::uint64_t i = 0; i < kRounds && lost == 0;) {
-    Note note{};
-    if (!inbox.take(note)) {
+    PageNumber page = 0;
+    if (!inbox.take_eviction(page)) {
       if (!sleep_for_note(inbox)) ++lost;
       continue;
     }
-    ASSERT_EQ(note.word, i++);
+    ASSERT_EQ(page, i++);
     taken.store(i);
   }
   stop.store(true);
@@ -166,17 +163,31 @@ class TicketTest : public ::testing::Test {
     request.frame = static_cast<FrameNumber>(request.page) + 1;
     complete(request);
   }
-  Request& request_of(const Note& note) const { return memory.pool.part(note.place()).slots[note.slot()]; }
+  // The next request that the PE at `place` has been handed.
+  bool take(int place, Request*& request) {
+    std::deque<Request*>& taken = taken_[static_cast<std::size_t>(place)];
+    if (taken.empty()) {
+      for (RequestId id = memory.pool.part(place).inbox.take_requests(); id != 0; id = taken.front()->next)
+        taken.push_front(&memory.pool.part(place_of(id)).slots[slot_of(id)]);
+    }
+    if (taken.empty()) return false;
+    request = taken.front();
+    taken.pop_front();
+    return true;
+  }
 
   PoolMemory memory{small_shape(2)};
+
+ private:
+  std::array<std::deque<Request*>, 2> taken_;
 };
 
 TEST_F(TicketTest, BringsARequestToAnotherPeAndItsAnswerBack) {
   std::thread pager([&] {
-    Note note{};
-    await("a note", [&] { return memory.pool.part(1).inbox.take(note); });
-    EXPECT_EQ(note.place(), 0);
-    answer(request_of(note));
+    Request* request = nullptr;
+    await("a request", [&] { return take(1, request); });
+    EXPECT_EQ(request->page, 41U);
+    answer(*request);
   });
   {
     const Ticket ticket(memory.pool, 0);
@@ -204,11 +215,11 @@ TEST_F(TicketTest, AThreadThatSleepsIsWoken) {
     ticket.wait();
     woken.store(true);
   });
-  Note note{};
-  await("a note", [&] { return memory.pool.part(0).inbox.take(note); });
+  Request* request = nullptr;
+  await("a request", [&] { return take(0, request); });
   await("sleep", [&] { return id.load() != 0 && sleeps(id.load()); });
   EXPECT_FALSE(woken.load());
-  answer(request_of(note));
+  answer(*request);
   await("the end of the sleep", [&] { return woken.load(); });
   waiting.join();
 }
@@ -242,17 +253,15 @@ TEST_F(TicketTest, MoreThreadsThanSlotsAllGetTheirAnswers) {
       }
     });
   }
-  std::vector<Note> first(PePart::kSlots);
-  for (Note& note : first) {
-    await("all slots", [&] { return memory.pool.part(0).inbox.take(note); });
-  }
+  std::vector<Request*> first(PePart::kSlots);
+  for (Request*& request : first) await("all slots", [&] { return take(0, request); });
   EXPECT_EQ(made.load(), PePart::kSlots);
   EXPECT_TRUE(memory.pool.part(0).inbox.empty());
-  for (const Note& note : first) answer(request_of(note));
+  for (Request* request : first) answer(*request);
   for (unsigned i = PePart::kSlots; i < kThreads * kRounds; ++i) {
-    Note note{};
-    await("a note", [&] { return memory.pool.part(0).inbox.take(note); });
-    answer(request_of(note));
+    Request* request = nullptr;
+    await("a request", [&] { return take(0, request); });
+    answer(*request);
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong.load(), 0U);

@@ -167,7 +167,7 @@ class Pe {
     tell_to_evict(page);
     await("an eviction", [&] { return pool_.word(page).state() == PageState::invalid; });
   }
-  void tell_to_evict(PageNumber page) const { pool_.part(me_).inbox.post(Note::evict(page)); }
+  void tell_to_evict(PageNumber page) const { pool_.part(me_).inbox.post_eviction(page); }
 
   /// Transfers of that kind of a page that have ended.
   long count(Kind kind, PageNumber page) const {

@@ -380,7 +380,7 @@ TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
   await("both transfers", [&] { return pe.device->under_way() == 2; });
   pe.pager->stop();
   pe.pager->stop();
-  EXPECT_FALSE(asked.done());
+  EXPECT_TRUE(asked.done()) << "nobody waits for ever";
 }
 
 }  // namespace

@@ -58,11 +58,6 @@ class PolicyTest : public ::testing::Test {
   }
   std::vector<FrameNumber> lru() const { return listed(pool.head().lru); }
   std::vector<FrameNumber> fifo() const { return listed(pool.head().fifo); }
-  // Where frames wait that are to leave is nobody's business.
-  std::vector<FrameNumber> staying(std::vector<FrameNumber> frames) const {
-    std::erase_if(frames, [this](FrameNumber n) { return pool.frame(n).leaving.load() != 0; });
-    return frames;
-  }
   std::vector<FrameNumber> victims(std::size_t n) {
     std::vector<FrameNumber> all;
     while (all.size() < n) all.push_back(policy.victim());
@@ -103,8 +98,7 @@ TEST_F(PolicyTest, AUsedPageGetsASecondChance) {
   touch(0);
   touch(2);
   EXPECT_THAT(victims(3), ElementsAre(1, 3, 4));
-  EXPECT_THAT(staying(lru()), ElementsAreArray({2, 0, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5}))
-      << "to the front";
+  EXPECT_THAT(lru(), ElementsAreArray({2, 0, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5})) << "to the front";
   EXPECT_EQ(pool.frame(0).touched.load(), 0) << "one chance for one use";
   for (const FrameNumber frame : {1U, 3U, 4U}) leave(frame);
   EXPECT_THAT(victims(13), ElementsAreArray({5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 2}));
@@ -125,14 +119,14 @@ TEST_F(PolicyTest, SolePagesQueueInTheFifoUntilItIsHalfThePool) {
   fill(exclusive);
   pool.word(3).open(modified, 3);
   EXPECT_EQ(policy.victim(), 0U);
-  EXPECT_THAT(staying(fifo()), ElementsAre(8, 7, 6, 5, 4, 3, 2, 1));
+  EXPECT_THAT(fifo(), ElementsAre(8, 7, 6, 5, 4, 3, 2, 1));
   EXPECT_THAT(lru(), ElementsAre(15, 14, 13, 12, 11, 10, 9));
   leave(0);
   EXPECT_EQ(fifo().size(), kFrames / 2) << "not too large any more";
   EXPECT_EQ(policy.victim(), 1U);
-  EXPECT_THAT(staying(fifo()), ElementsAre(9, 8, 7, 6, 5, 4, 3, 2));
+  EXPECT_THAT(fifo(), ElementsAre(9, 8, 7, 6, 5, 4, 3, 2));
   EXPECT_EQ(policy.victim(), 2U);
-  EXPECT_THAT(staying(fifo()), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
+  EXPECT_THAT(fifo(), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
 }
 
 TEST_F(PolicyTest, PagesThatOthersHaveLeaveBeforeSoleOnes) {
@@ -154,7 +148,7 @@ TEST_F(PolicyTest, AUsedPageLeavesTheFifo) {
   // 1 goes to the LRU, which makes room in the FIFO for 9, and so on.
   EXPECT_EQ(policy.victim(), 2U);
   EXPECT_EQ(lru().front(), 1U);
-  EXPECT_THAT(staying(fifo()), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
+  EXPECT_THAT(fifo(), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
 }
 
 TEST_F(PolicyTest, AFewSolePagesLeaveToo) {
@@ -183,36 +177,37 @@ TEST_F(PolicyTest, APageInheritsNoMarksFromTheOneBefore) {
 class Model {
  public:
   std::deque<FrameNumber> lru, fifo;  // the last is at the back
-  std::vector<bool> sole, touched, leaving;
+  std::deque<FrameNumber> leaving;
+  std::vector<bool> sole, touched;
 
-  Model() : sole(kFrames), touched(kFrames), leaving(kFrames) {}
+  Model() : sole(kFrames), touched(kFrames) {}
 
   void enter(FrameNumber frame, bool is_sole) {
     sole[frame] = is_sole;
-    touched[frame] = leaving[frame] = false;
+    touched[frame] = false;
     lru.push_front(frame);
   }
   void leave(FrameNumber frame) {
     std::erase(lru, frame);
     std::erase(fifo, frame);
+    std::erase(leaving, frame);
   }
   void spare(FrameNumber frame) {
+    if (std::ranges::find(leaving, frame) == leaving.end()) return;
     leave(frame);
     lru.push_front(frame);
-    leaving[frame] = false;
   }
-  // Nothing if frames that leave are in the way for too long.
   std::optional<FrameNumber> victim() {
     for (std::size_t looks = 4 * kFrames; looks > 0 && !(lru.empty() && fifo.empty()); --looks) {
       const bool from_fifo = lru.empty() || fifo.size() > kFrames / 2;
       std::deque<FrameNumber>& queue = from_fifo ? fifo : lru;
       const FrameNumber last = queue.back();
-      if (!touched[last] && !leaving[last] && (from_fifo || !sole[last])) {
-        leaving[last] = true;
+      queue.pop_back();
+      if (!touched[last] && (from_fifo || !sole[last])) {
+        leaving.push_back(last);
         return last;
       }
-      queue.pop_back();
-      (touched[last] || leaving[last] ? lru : fifo).push_front(last);
+      (touched[last] ? lru : fifo).push_front(last);
       touched[last] = false;
     }
     return std::nullopt;
@@ -234,7 +229,7 @@ class PolicyAgainstModel : public PolicyTest {
     } else if (what < 13) {  // another node gets a copy, or loses it
       model_.sole[any] = random() % 2 == 0;
       pool.word(pool.frame(any).page.load() - 1).open(model_.sole[any] ? exclusive : shared, any);
-    } else if (what < 14 && model_.leaving[any]) {
+    } else if (what < 14) {
       policy.spare(any);
       model_.spare(any);
     } else if (what >= 14) {
@@ -245,13 +240,15 @@ class PolicyAgainstModel : public PolicyTest {
   void compare() {
     EXPECT_THAT(lru(), ElementsAreArray(model_.lru));
     EXPECT_THAT(fifo(), ElementsAreArray(model_.fifo));
-    EXPECT_EQ(pool.head().free.size + model_.lru.size() + model_.fifo.size(), kFrames);
+    EXPECT_EQ(pool.head().free.size + model_.lru.size() + model_.fifo.size() + model_.leaving.size(),
+              kFrames);
   }
 
  private:
   std::vector<FrameNumber> resident() const {
     std::vector<FrameNumber> all(model_.lru.begin(), model_.lru.end());
     all.insert(all.end(), model_.fifo.begin(), model_.fifo.end());
+    all.insert(all.end(), model_.leaving.begin(), model_.leaving.end());
     return all;
   }
   void enter_any(std::mt19937_64& random) {
