@@ -49,6 +49,15 @@ std::byte* reserve_aligned(std::size_t n) {
   return around + before;
 }
 
+Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within, std::size_t n) {
+  Operation operation{};
+  operation.kind = kind;
+  operation.page = page;
+  operation.offset = static_cast<std::uint32_t>(within);
+  operation.n = static_cast<std::uint32_t>(n);
+  return operation;
+}
+
 std::string file_of(const std::string& folder) {
   return folder + "/atoll." + rt.boot->job().id + "." + std::to_string(getpid()) + ".pe" +
          std::to_string(rt.me) + ".nvm";
@@ -212,11 +221,7 @@ void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, i
                const std::byte* data = from + done;
                if (bounce) data = static_cast<std::byte*>(std::memcpy(buffer, data, part));
                if (!here(pe)) {
-                 Operation operation{};
-                 operation.page = page;
-                 operation.offset = static_cast<std::uint32_t>(within);
-                 operation.n = static_cast<std::uint32_t>(part);
-                 operation.kind = Operation::Kind::put;
+                 const Operation operation = operation_on(Operation::Kind::put, page, within, part);
                  return send(operation, data, pe, awaiting);
                }
                copy_in(pin(page, Access::write) + within, data, part);
@@ -235,11 +240,7 @@ void Heap::get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe,
              [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
                std::byte* data = bounce ? buffer : to + done;
                if (!here(pe)) {
-                 Operation operation{};
-                 operation.page = page;
-                 operation.offset = static_cast<std::uint32_t>(within);
-                 operation.n = static_cast<std::uint32_t>(part);
-                 operation.kind = Operation::Kind::get;
+                 Operation operation = operation_on(Operation::Kind::get, page, within, part);
                  operation.dest = data;
                  send(operation, nullptr, pe, awaiting);
                  if (bounce) wait(awaiting, 0, pe);
@@ -267,10 +268,7 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
     pool_.word(page).unpin();
   } else {
     Awaiting awaiting;
-    Operation operation{};
-    operation.page = page;
-    operation.offset = static_cast<std::uint32_t>(within);
-    operation.kind = Operation::Kind::amo;
+    Operation operation = operation_on(Operation::Kind::amo, page, within, atomic_size(type));
     operation.op = op;
     operation.type = type;
     operation.value = operands[0];

@@ -141,18 +141,14 @@ static void verify(void) {
 }
 
 int main(void) {
-  const char* seconds = getenv("ATOLL_STRESS_SECONDS");
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
   CHECK(npes <= kMostPes);
-  static long clock_of_one;
-  clock_of_one = (long)time(NULL);
-  shmem_barrier_all();
-  dice.state = seed_of_run((uint64_t)shmem_long_g(&clock_of_one, 0)) * 1000 + (uint64_t)me;
+  seed_dice(&dice);
   places[0] = &variable, places[1] = shmem_calloc(1, sizeof(Words));
   contexts[0] = SHMEM_CTX_DEFAULT;
   CHECK_EQ(shmem_ctx_create(0, &contexts[1]), 0);
-  const double end = now_seconds() + (seconds != NULL ? atof(seconds) : 1);
+  const double end = end_of_run(1);
   int epochs = 0;
   do {
     operate(1 + random_below(&dice, 30));

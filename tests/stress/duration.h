@@ -18,4 +18,19 @@ static int go_on(double end) {
   return answer;
 }
 
+/* Seed of a run, the same on all PEs if none is given: by the clock of PE 0. Each PE has dice of its own. */
+static inline void seed_dice(Random* dice) {
+  static long clock_of_one;
+  clock_of_one = (long)time(NULL);
+  shmem_barrier_all();
+  const uint64_t seed = seed_of_run((uint64_t)shmem_long_g(&clock_of_one, 0));
+  dice->state = seed * 1000 + (uint64_t)shmem_my_pe();
+}
+
+/* When a run is to end, by now_seconds(). */
+static inline double end_of_run(double default_seconds) {
+  const char* seconds = getenv("ATOLL_STRESS_SECONDS");
+  return now_seconds() + (seconds != NULL ? atof(seconds) : default_seconds);
+}
+
 #endif

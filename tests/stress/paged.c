@@ -127,15 +127,11 @@ static void check_all(void) {
 }
 
 int main(void) {
-  const char* seconds = getenv("ATOLL_STRESS_SECONDS");
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe(), npes = shmem_n_pes();
   CHECK(npes <= kMostPes);
-  static long clock_of_one;
-  clock_of_one = (long)time(NULL);
-  shmem_barrier_all();
-  dice.state = seed_of_run((uint64_t)shmem_long_g(&clock_of_one, 0)) * 1000 + (uint64_t)me;
+  seed_dice(&dice);
   words = shmem_calloc(kWords, sizeof *words);
   sums = shmem_calloc(kSums, sizeof *sums);
   CHECK(words != NULL && sums != NULL);
@@ -146,7 +142,7 @@ int main(void) {
   shmem_barrier_all();
   pthread_t thread;
   CHECK_EQ(pthread_create(&thread, NULL, look, NULL), 0);
-  const double end = now_seconds() + (seconds != NULL ? atof(seconds) : 2);
+  const double end = end_of_run(2);
   int epochs = 0;
   do {
     for (int i = 0; i < 300; ++i) step();
