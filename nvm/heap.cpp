@@ -258,21 +258,19 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
   const std::uint64_t offset = at - base();
   const PageNumber page = pool_.number(pe, offset);
   const std::size_t within = offset % pool_.shape().page_bytes;
-  std::uint64_t operands[2] = {};  // by value: they may lie in the heap themselves
-  if (op != AtomicOp::fetch) std::memcpy(&operands[0], value, atomic_size(type));
-  if (op == AtomicOp::compare_swap) std::memcpy(&operands[1], compare, atomic_size(type));
+  Operation operation = operation_on(Operation::Kind::amo, page, within, atomic_size(type));
+  operation.op = op;
+  operation.type = type;
+  // By value: they may lie in the heap themselves.
+  if (op != AtomicOp::fetch) std::memcpy(&operation.value, value, atomic_size(type));
+  if (op == AtomicOp::compare_swap) std::memcpy(&operation.compare, compare, atomic_size(type));
   std::uint64_t old = 0;
   if (here(pe)) {
-    atomic_apply(op, type, pin(page, op == AtomicOp::fetch ? Access::read : Access::write) + within,
-                 &operands[0], &operands[1], &old);
+    atomic_apply(op, type, pin(page, access_of(operation)) + within, &operation.value, &operation.compare,
+                 &old);
     pool_.word(page).unpin();
   } else {
     Awaiting awaiting;
-    Operation operation = operation_on(Operation::Kind::amo, page, within, atomic_size(type));
-    operation.op = op;
-    operation.type = type;
-    operation.value = operands[0];
-    operation.compare = operands[1];
     send(operation, nullptr, pe, awaiting);
     wait(awaiting, 0, pe);
     old = awaiting.old;

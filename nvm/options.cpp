@@ -10,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "heap/node_memory.hpp"
+
 namespace shm::nvm {
 namespace {
 
@@ -42,8 +44,6 @@ std::size_t most_frames() {
 }
 
 std::size_t smallest_page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
-
-std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
 
@@ -83,7 +83,8 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
 }
 
 std::size_t Options::segment_bytes() const {
-  return up(user_bytes + user_bytes / 2 + (std::size_t{8} << 20), std::max(page_bytes, std::size_t{2} << 20));
+  return round_up(user_bytes + user_bytes / 2 + (std::size_t{8} << 20),
+                  std::max(page_bytes, std::size_t{2} << 20));
 }
 
 PoolShape Options::shape(int node_size, int job_size) const {

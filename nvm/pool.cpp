@@ -9,14 +9,14 @@
 #include <bit>
 #include <ctime>
 
+#include "heap/node_memory.hpp"
+
 namespace shm::nvm {
 namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kHuge = std::size_t{2} << 20;
 constexpr int kPollsBeforeSleep = 200;
-
-std::size_t up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
 // Not private: PEs are processes.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, long microseconds) {
@@ -29,15 +29,15 @@ void futex_wake(std::atomic<std::uint32_t>& word) {
 
 }  // namespace
 
-std::size_t PoolShape::parts_at() const { return up(sizeof(PoolHead), kLine); }
+std::size_t PoolShape::parts_at() const { return round_up(sizeof(PoolHead), kLine); }
 std::size_t PoolShape::frame_table_at() const {
-  return up(parts_at() + sizeof(PePart) * static_cast<std::size_t>(node_size), kLine);
+  return round_up(parts_at() + sizeof(PePart) * static_cast<std::size_t>(node_size), kLine);
 }
-std::size_t PoolShape::words_at() const { return up(frame_table_at() + sizeof(Frame) * frames, kLine); }
+std::size_t PoolShape::words_at() const { return round_up(frame_table_at() + sizeof(Frame) * frames, kLine); }
 std::size_t PoolShape::frames_at() const {
-  return up(words_at() + sizeof(PageWord) * segment_pages * static_cast<std::size_t>(job_size), kHuge);
+  return round_up(words_at() + sizeof(PageWord) * segment_pages * static_cast<std::size_t>(job_size), kHuge);
 }
-std::size_t PoolShape::bytes() const { return up(frames_at() + frames * page_bytes, kHuge); }
+std::size_t PoolShape::bytes() const { return round_up(frames_at() + frames * page_bytes, kHuge); }
 
 void Inbox::post(Request& request, RequestId id) {
   request.next = requests_.load(std::memory_order_relaxed);
@@ -102,7 +102,6 @@ void Pool::prepare() const {
     frame(n).prev = n == 0 ? kNoFrame : n - 1;
     frame(n).next = n + 1 == frames ? kNoFrame : n + 1;
   }
-  head().ready.store(1, std::memory_order_release);
 }
 
 Ticket::Ticket(const Pool& pool, int place) : pool_(pool), part_(pool.part(place)), place_(place) {

@@ -169,8 +169,7 @@ struct FrameQueue {
 };
 
 struct PoolHead {
-  SpinLock lock;  // of the policy's queues; only pagers take it
-  std::atomic<std::uint32_t> ready;
+  SpinLock lock;                        // of the policy's queues; only pagers take it
   std::atomic<std::uint32_t> starving;  // pagers that wait for a frame
   FrameQueue free, lru, fifo;
 };

@@ -2,7 +2,6 @@
 #include "coll/memory.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -54,6 +53,15 @@ Arena arena_for(Call call, Where where) {
   return paged ? paged_arena() : memory_arena();
 }
 
+// PE 0's object at the place of `mine`, after a barrier since it was written.
+template <class T>
+T said_by_first(Call call, const T& mine) {
+  if (const T* here = internal_at(&mine, 0)) return *here;
+  T said;
+  get_internal(call, &said, &mine, sizeof said, 0);
+  return said;
+}
+
 // PE 0 decides, everybody enters the barrier, everybody reads what PE 0 decided: one barrier a call.
 template <class Decide>
 Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
@@ -61,12 +69,7 @@ Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
   if (rt.me == 0) word = decide();
   quiet(rt.world_context, call);
   sync_world(call);
-  Allocation decided;
-  if (const Allocation* here = internal_at(&word, 0)) {
-    decided = *here;
-  } else {
-    get_internal(call, &decided, &word, sizeof word, 0);
-  }
+  const Allocation decided = said_by_first(call, word);
   if (decided.argument != argument) {
     fatal("%s: this PE passes %zu, PE 0 passes %zu; all PEs must pass the same", call.name,
           static_cast<std::size_t>(argument), static_cast<std::size_t>(decided.argument));
@@ -78,20 +81,15 @@ Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
 bool make_room(Call call, const Arena& arena, std::uint64_t offset, std::size_t size) {
   if (arena.region == nullptr) return true;
   const auto address = reinterpret_cast<std::uintptr_t>(arena.start + offset);
-  std::uint64_t failures = arena.region->reserve(address, size) ? 0 : 1;
+  const bool failed = !arena.region->reserve(address, size);
   // In turn, like the decisions: PE 0 can only come to the next but one after all have read this one.
   static std::size_t room_turn = 0;
   std::uint64_t& sum = internal_area().failures[room_turn++ % 2];
   std::uint64_t& next = internal_area().failures[room_turn % 2];
   if (rt.me == 0) next = 0;
-  if (failures != 0) add_internal(call, &sum, failures, 0);
+  if (failed) add_internal(call, &sum, 1, 0);
   sync_world(call);
-  if (const std::uint64_t* here = internal_at(&sum, 0)) {
-    failures = std::atomic_ref(*const_cast<std::uint64_t*>(here)).load();
-  } else {
-    get_internal(call, &failures, &sum, sizeof sum, 0);
-  }
-  if (failures == 0) return true;
+  if (said_by_first(call, sum) == 0) return true;
   arena.region->discard(address, size);
   sync_world(call);
   if (rt.me == 0) arena.allocator->release(offset);
