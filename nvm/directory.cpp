@@ -63,6 +63,7 @@ void Service::start(const Message& request) {
   switch (request.kind) {
     case Event::ask_read:
       if (forwarded) d_.actor = d_.holders.access();
+      if (!home_.cooperative && d_.holders.contains(home_.node)) d_.actor = home_.node;
       if (!home_.cooperative) gather_newest();
       break;
     case Event::ask_write:

@@ -95,7 +95,7 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   if (rt.node_index == 0) heap->pool_.prepare();
   heap->pager_ =
       std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
-                              Pager::Place{rt.me, segment, options.cooperative});
+                              Pager::Place{rt.me, segment, options.cooperative, options.ahead(shape.frames)});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_page, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
@@ -205,9 +205,19 @@ std::byte* Heap::pin_here(PageNumber page, Access access) {
   const FrameNumber frame = pool_.word(page).pin(access);
   if (frame == kNoFrame) return nullptr;
   Frame& meta = pool_.frame(frame);
-  if (meta.touched.load(std::memory_order_relaxed) == 0) meta.touched.store(1, std::memory_order_relaxed);
+  if (const std::uint8_t touched = meta.touched.load(std::memory_order_relaxed); touched != kTouched) {
+    meta.touched.store(kTouched, std::memory_order_relaxed);
+    if (touched == kAhead) [[unlikely]]
+      tell_keeper(page);
+  }
   count_roughly(Stat::page_hits);
   return pool_.bytes(frame);
+}
+
+// The page was brought ahead: more may be.  If there is no room for the note nothing is lost but time.
+void Heap::tell_keeper(PageNumber page) {
+  const int keeper = nodes_.keeper(pool_.pe_of(page), nodes_.here);
+  pool_.part(nodes_.place_of(keeper)).inbox.post_note({page, Inbox::What::used});
 }
 
 std::byte* Heap::pin(PageNumber page, Access access) {

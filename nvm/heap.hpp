@@ -46,6 +46,7 @@ class Heap final : public Region, private Host {
   std::byte* pin(PageNumber page, Access access);
   std::byte* pin_here(PageNumber page, Access access);
   std::byte* ask_to_pin(PageNumber page, Access access);
+  void tell_keeper(PageNumber page);
   bool goes_there(PageNumber page, std::size_t n);
   bool ask(Request::Kind kind, PageNumber first, PageNumber last);
   template <class Piece>

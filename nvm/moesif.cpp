@@ -81,6 +81,7 @@ constexpr Row kRows[] = {
   {asking_clean, recall_read,     asking_clean, reply},
   {asking_dirty, recall_read,     asking_clean, reply | write_back},
 
+  {owned,        recall_write,    invalid,      stop_access | reply | write_back | give_up},
   {exclusive,    recall_write,    invalid,      stop_access | reply | give_up},
   {modified,     recall_write,    invalid,      stop_access | reply | write_back | give_up},
   {asking_clean, recall_write,    asking,       stop_access | reply},

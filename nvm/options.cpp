@@ -80,12 +80,18 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
                    : env.nvm_engine == "sync" ? Engine::sync
                                               : Engine::automatic;
   options.cooperative = env.nvm_cooperative;
+  options.most_ahead = env.nvm_ahead;
   return options;
 }
 
 std::size_t Options::segment_bytes() const {
   return round_up(user_bytes + user_bytes / 2 + (std::size_t{8} << 20),
                   std::max(page_bytes, std::size_t{2} << 20));
+}
+
+std::size_t Options::ahead(std::size_t frames) const {
+  constexpr std::size_t kMost = 32;
+  return std::min<std::size_t>(most_ahead.value_or(kMost), frames / 16);
 }
 
 PoolShape Options::shape(int node_size, int job_size) const {

@@ -16,6 +16,7 @@ struct Options {
   std::size_t page_bytes = 0;   // a power of two
   std::size_t cache_bytes = 0;  // of the node's pool
   Engine engine = Engine::automatic;
+  Env::Count most_ahead;    // pages that are brought before they are needed
   bool cooperative = true;  // nodes get pages from each other
   bool is_default = false;  // the symmetric heap lies here, not only what is asked for by hint
 
@@ -26,6 +27,8 @@ struct Options {
   bool wanted() const { return !folder.empty(); }
   /// What a PE's segment spans: half as much again as programs may have, for the allocator's size classes.
   std::size_t segment_bytes() const;
+  /// How many pages are brought ahead at most: a part of the pool's frames.
+  std::size_t ahead(std::size_t frames) const;
   PoolShape shape(int node_size, int job_size) const;
 };
 

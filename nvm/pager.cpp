@@ -20,7 +20,7 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
     : pool_(pool),
       inbox_(pool.part(nodes.place_of(place.me)).inbox),
       post_(host, pool, nodes, place.me),
-      residents_(host, pool, nodes, post_, place.me, place.segment),
+      residents_(host, pool, nodes, post_, place.me, place.segment, place.ahead),
       originals_(pool, post_, residents_, std::move(device), place.me, {nodes.here, place.cooperative}) {}
 
 void Pager::start() {
@@ -82,8 +82,10 @@ void Pager::idle() {
 
 bool Pager::take_notes() {
   bool any = false;
-  for (PageNumber page; inbox_.take_eviction(page); any = true) {
-    if (!resting_) residents_.evict(page);
+  for (Inbox::Note note; inbox_.take_note(note); any = true) {
+    if (resting_) continue;
+    if (note.what == Inbox::What::evict) residents_.evict(note.page);
+    if (note.what == Inbox::What::used) residents_.look_ahead(note.page);
   }
   for (Request* request : taken_requests()) {
     const bool one_page = request->kind == Request::Kind::pin || request->kind == Request::Kind::map;

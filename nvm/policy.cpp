@@ -23,6 +23,11 @@ void Policy::give_free(FrameNumber frame) {
   ++free.size;
 }
 
+std::size_t Policy::free_frames() const {
+  const std::scoped_lock guard(pool_.head().lock);
+  return pool_.head().free.size;
+}
+
 void Policy::enter(FrameNumber frame, PageNumber page) {
   Frame& entered = pool_.frame(frame);
   entered.page.store(page + 1, std::memory_order_relaxed);

@@ -23,6 +23,8 @@ class Policy {
   /// A free frame, or kNoFrame.
   FrameNumber take_free();
   void give_free(FrameNumber frame);
+  /// How many are free, about.
+  std::size_t free_frames() const;
 
   /// `frame` has got `page`.
   void enter(FrameNumber frame, PageNumber page);

@@ -49,16 +49,16 @@ void Inbox::post(Request& request, RequestId id) {
   ring();
 }
 
-bool Inbox::post_eviction(PageNumber page) {
+bool Inbox::post_note(const Note& note) {
   std::uint64_t at = tail_.load(std::memory_order_relaxed);
   for (;;) {
-    Cell& cell = cells_[at % kEvictions];
+    Cell& cell = cells_[at % kNotes];
     const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
-    if (turn != at / kEvictions * 2) {
-      if (turn < at / kEvictions * 2) return false;  // not emptied yet
+    if (turn != at / kNotes * 2) {
+      if (turn < at / kNotes * 2) return false;  // not emptied yet
       at = tail_.load(std::memory_order_relaxed);
     } else if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-      cell.page = page;
+      cell.note = note;
       cell.turn.store(turn + 1, std::memory_order_release);
       break;
     }
@@ -67,18 +67,18 @@ bool Inbox::post_eviction(PageNumber page) {
   return true;
 }
 
-bool Inbox::take_eviction(PageNumber& page) {
-  Cell& cell = cells_[head_ % kEvictions];
-  if (cell.turn.load(std::memory_order_acquire) != head_ / kEvictions * 2 + 1) return false;
-  page = cell.page;
-  cell.turn.store((head_ / kEvictions + 1) * 2, std::memory_order_release);
+bool Inbox::take_note(Note& note) {
+  Cell& cell = cells_[head_ % kNotes];
+  if (cell.turn.load(std::memory_order_acquire) != head_ / kNotes * 2 + 1) return false;
+  note = cell.note;
+  cell.turn.store((head_ / kNotes + 1) * 2, std::memory_order_release);
   ++head_;
   return true;
 }
 
 bool Inbox::empty() const {
   return requests_.load(std::memory_order_acquire) == 0 &&
-         cells_[head_ % kEvictions].turn.load(std::memory_order_acquire) != head_ / kEvictions * 2 + 1;
+         cells_[head_ % kNotes].turn.load(std::memory_order_acquire) != head_ / kNotes * 2 + 1;
 }
 
 void Inbox::ring() {

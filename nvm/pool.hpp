@@ -118,11 +118,10 @@ constexpr RequestId request_id(int place, unsigned slot) {
 constexpr int place_of(RequestId id) { return static_cast<int>((id - 1) >> 8); }
 constexpr unsigned slot_of(RequestId id) { return (id - 1) & 0xff; }
 
-/// What a pager has been asked for: requests of any thread of the node, and pages that other pagers want
-/// evicted.
+/// What a pager has been asked for: requests of any thread of the node, and notes.
 class Inbox {
  public:
-  static constexpr std::size_t kEvictions = 8192;
+  static constexpr std::size_t kNotes = 8192;
 
   /// Hands a request over, and wakes the pager.  Async-signal-safe: a thread that is interrupted at any point
   /// of it holds up nobody, not even its own handler.
@@ -130,10 +129,19 @@ class Inbox {
   /// By the pager: takes all, the newest first, linked by Request::next; 0: none.
   RequestId take_requests() { return requests_.exchange(0, std::memory_order_acquire); }
 
-  /// By another pager: `page` is to leave.  Returns false if there is no room.
-  bool post_eviction(PageNumber page);
+  /// What a pager is told of a page, without waiting for it.
+  enum class What : std::uint8_t {
+    evict,  // by another pager: it is to leave
+    used,   // by any thread: it was brought ahead of its use, and is used now
+  };
+  struct Note {
+    PageNumber page;
+    What what;
+  };
+  /// Returns false if there is no room.
+  bool post_note(const Note& note);
   /// By the pager: the next one.  Returns false if there is none.
-  bool take_eviction(PageNumber& page);
+  bool take_note(Note& note);
 
   bool empty() const;
   /// By the pager, which sleeps so:  mark = listen(); if (nothing to do) sleep(mark, limit); hear();
@@ -148,13 +156,13 @@ class Inbox {
   // A bounded queue with one reader (Vyukov's).
   struct Cell {
     std::atomic<std::uint64_t> turn;  // times that it was filled and emptied
-    PageNumber page;
+    Note note;
   };
   alignas(64) std::atomic<RequestId> requests_;
   alignas(64) std::atomic<std::uint64_t> tail_;
   alignas(64) std::uint64_t head_;
   std::atomic<std::uint32_t> bell_, asleep_;
-  Cell cells_[kEvictions];
+  Cell cells_[kNotes];
 };
 
 /// A PE's part.
@@ -169,10 +177,14 @@ struct PePart {
 struct Frame {
   std::atomic<std::uint64_t> page;     // number plus one; 0: free
   std::atomic<std::uint32_t> arrived;  // bytes of the page that have come from another node
-  std::atomic<std::uint8_t> touched;   // since the policy has looked
+  std::atomic<std::uint8_t>
+      touched;   // since the policy has looked: kTouched; kAhead: brought ahead of its use
+  bool leaving;  // its page has asked to
   std::uint8_t queue;
   FrameNumber prev, next;
 };
+
+inline constexpr std::uint8_t kTouched = 1, kAhead = 2;
 
 /// Head of a queue of frames: a ring through `next` and `prev`.
 struct FrameQueue {
@@ -183,6 +195,7 @@ struct PoolHead {
   SpinLock lock;                        // of the policy's queues; only pagers take it
   std::atomic<std::uint32_t> starving;  // pages that wait for a frame
   std::atomic<std::uint32_t> expected;  // frames that wait for a page that its home has been asked for
+  std::atomic<std::uint32_t> leaving;   // frames whose page has asked to leave
   FrameQueue free, lru, fifo;
 };
 

@@ -44,7 +44,9 @@ Residents::Resident& Residents::resident(PageNumber number) {
 void Residents::want(Request& request) {
   Resident& page = resident(request.page);
   page.wishes.push_back(&request);
-  advance(request.page, page);
+  const PageNumber number = request.page;
+  advance(number, page);  // the request may be gone now
+  look_ahead(number);
 }
 
 void Residents::take(Delivery delivery) {
@@ -71,7 +73,9 @@ bool Residents::work() {
     stopped_[i] = stopped_.back();
     stopped_.pop_back();
   }
-  return feed_starving() || worked;
+  worked |= feed_starving();
+  keep_spare_frames();
+  return worked;
 }
 
 // All that can happen to the page now.
@@ -106,15 +110,19 @@ bool Residents::serve_wish(PageNumber number, Resident& page, Request& request) 
     return true;
   }
   if (actions & action::hold || page.starving || !reserve(number, page)) return false;
+  ask(number, page, event);
+  return false;
+}
+
+void Residents::ask(PageNumber number, Resident& page, Event event) {
   const Outcome outcome = on_local(page.known, event, nodes_.here, home_of(number), page.frame);
   ++asking_;
   post_.send({.page = number, .message = outcome.messages[0], .operation = {}, .buffer = {}});
-  return false;
 }
 
 // The word is open, and only this thread closes it: pins are to be had.
 void Residents::grant(PageNumber number, Resident& page, Request& request) {
-  pool_.frame(page.frame).touched.store(1, std::memory_order_relaxed);
+  pool_.frame(page.frame).touched.store(kTouched, std::memory_order_relaxed);
   if (request.kind == Request::Kind::pin) {
     request.frame = pool_.word(number).pin(request.access);
   } else {
@@ -159,6 +167,8 @@ bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
   if (message.kind == Event::invalidate) count(Stat::page_invalidations);
   if (is_grant(message.kind) && message.data && message.from != home_of(number)) count(Stat::page_fetches);
   publish(number, page);
+  if (is_grant(message.kind) && page.wishes.empty())
+    pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
   if (is_grant(message.kind)) serve_wishes(number, page);  // before `done` is sent
   const bool leaves = outcome.actions & action::give_up;
   bool lent = false;  // the frame, until it is stored
@@ -280,6 +290,7 @@ bool Residents::take_frame(Resident& page) {
   if (page.frame == kNoFrame) page.frame = policy_.take_free();
   if (page.frame == kNoFrame) return false;
   if (!page.load) expect(page, true);
+  ++taken_;
   return true;
 }
 
@@ -327,6 +338,35 @@ void Residents::ask_for_room() {
   }
 }
 
+// Write-behind: a page leaves for each frame that is taken, as long as fewer than wanted are free.
+void Residents::keep_spare_frames() {
+  if (policy_.free_frames() + pool_.head().leaving.load(std::memory_order_relaxed) < spare_frames_)
+    ask_to_leave();
+}
+
+void Residents::look_ahead(PageNumber page) {
+  Streams::Range range = streams_.use(page);
+  const std::uint64_t pages = pool_.shape().segment_pages;
+  range.last = std::min(range.last, (page / pages + 1) * pages);
+  for (PageNumber number = range.first; number < range.last && bring(number); ++number) {
+  }
+}
+
+// Asks for a page that nobody waits for.  Returns false if there is no frame to spare.
+bool Residents::bring(PageNumber number) {
+  if (pages_.contains(number)) return true;
+  if (pool_.head().starving.load(std::memory_order_relaxed) != 0 || too_many_expected()) return false;
+  const FrameNumber frame = policy_.take_free();
+  if (frame == kNoFrame) return false;
+  Resident& page = resident(number);
+  page.frame = frame;
+  expect(page, true);
+  ++taken_;
+  ask(number, page, Event::local_read);
+  count(Stat::page_ahead);
+  return true;
+}
+
 // Returns whether a page has been asked to leave.
 bool Residents::ask_to_leave() {
   const FrameNumber victim = policy_.victim();
@@ -335,7 +375,7 @@ bool Residents::ask_to_leave() {
   if (page == 0) return false;  // just gone
   const int keeper = nodes_.keeper(pool_.pe_of(page - 1), nodes_.here);
   if (keeper == me_) return evict(page - 1);
-  if (pool_.part(nodes_.place_of(keeper)).inbox.post_eviction(page - 1)) return true;
+  if (pool_.part(nodes_.place_of(keeper)).inbox.post_note({page - 1, Inbox::What::evict})) return true;
   policy_.spare(victim);
   return false;
 }
@@ -354,14 +394,16 @@ bool Residents::evict(PageNumber number) {
   }
   learn(number, page);
   count(Stat::page_evictions);
-  const Outcome outcome = on_local(page.known, Event::local_evict, nodes_.here, home_of(number));
-  ++asking_;
+  ask(number, page, Event::local_evict);
   publish(number, page);
-  post_.send({.page = number, .message = outcome.messages[0], .operation = {}, .buffer = {}});
+  pool_.frame(page.frame).leaving = true;
+  pool_.head().leaving.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 void Residents::free(FrameNumber frame) {
+  if (pool_.frame(frame).leaving) pool_.head().leaving.fetch_sub(1, std::memory_order_relaxed);
+  pool_.frame(frame).leaving = false;
   policy_.give_free(frame);
   if (pool_.head().starving.load(std::memory_order_relaxed) != 0) ring_others();
 }

@@ -10,6 +10,7 @@
 // accesses for the page, pages for a frame.  Nothing here waits.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "nvm/policy.hpp"
 #include "nvm/pool.hpp"
 #include "nvm/post.hpp"
+#include "nvm/streams.hpp"
 
 namespace shm::nvm {
 
@@ -41,8 +43,18 @@ class Host : public Wire {
 class Residents {
  public:
   /// Kept by PE `me`, whose segment begins at `segment` in this process.
-  Residents(Host& host, const Pool& pool, const Nodes& nodes, Post& post, int me, std::byte* segment)
-      : host_(host), pool_(pool), policy_(pool), nodes_(nodes), post_(post), me_(me), segment_(segment) {}
+  /// `ahead`: the most pages that are brought before they are needed.
+  Residents(Host& host, const Pool& pool, const Nodes& nodes, Post& post, int me, std::byte* segment,
+            std::size_t ahead)
+      : host_(host),
+        pool_(pool),
+        policy_(pool),
+        nodes_(nodes),
+        post_(post),
+        me_(me),
+        segment_(segment),
+        spare_frames_(ahead),
+        streams_(ahead) {}
 
   /// A request to pin or map.
   void want(Request& request);
@@ -51,6 +63,8 @@ class Residents {
   bool work();
   /// Returns whether the page is about to leave.
   bool evict(PageNumber page);
+  /// A page is used: what follows it may be brought.
+  void look_ahead(PageNumber page);
 
   /// For a page that nobody has: the load gets a frame, when there is one, and goes on to the home.
   void give_frame(Delivery load);
@@ -96,6 +110,7 @@ class Residents {
   void advance(PageNumber number, Resident& page);
   void serve_wishes(PageNumber number, Resident& page);
   bool serve_wish(PageNumber number, Resident& page, Request& request);
+  void ask(PageNumber number, Resident& page, Event event);
   bool obey(PageNumber number, Resident& page, Delivery& delivery);
   void send(PageNumber number, Resident& page, const Message& message, bool leaves);
   bool stop(PageNumber number, Resident& page, Actions actions);
@@ -112,6 +127,8 @@ class Residents {
   bool feed_starving();
   void ask_for_room();
   bool ask_to_leave();
+  void keep_spare_frames();
+  bool bring(PageNumber number);
   void forget_if_unused(PageNumber number);
   void ring_others() const;
   std::byte* address(PageNumber number) const { return segment_ + pool_.offset_of(number); }
@@ -124,9 +141,12 @@ class Residents {
   Post& post_;
   const int me_;
   std::byte* const segment_;
+  const std::size_t spare_frames_;  // of the node, that pages leave for in time
+  Streams streams_;
   std::unordered_map<PageNumber, std::unique_ptr<Resident>> pages_;
   std::deque<Starving> starving_;
   std::vector<PageNumber> stopped_;  // have messages that wait
+  std::size_t taken_ = 0;            // frames, since keep_spare_frames()
   std::size_t asking_ = 0;           // pages that have asked their home for something
 };
 

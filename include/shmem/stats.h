@@ -29,6 +29,7 @@
   X(posts,            "posts to the wire: operations and messages, replies included")                     \
   X(page_faults,      "loads and stores of own pages of the NVM heap that were not mapped")               \
   X(page_loads,       "pages of the NVM heap that were read into memory")                                 \
+  X(page_ahead,       "of them and of those from other nodes, pages that were asked for before they were needed") \
   X(page_evictions,   "pages that had to make room for others")                                           \
   X(page_writes,      "of them, pages that were written back")                                            \
   X(page_hits,        "calls that found their page of the NVM heap in this node's memory")                \

@@ -17,6 +17,14 @@
 namespace shm::nvm {
 namespace {
 
+bool post(Inbox& inbox, PageNumber page) { return inbox.post_note({page, Inbox::What::evict}); }
+bool take(Inbox& inbox, PageNumber& page) {
+  Inbox::Note note;
+  if (!inbox.take_note(note)) return false;
+  page = note.page;
+  return true;
+}
+
 using Clock = std::chrono::steady_clock;
 
 TEST(RequestId, SaysWhatItWasMadeOf) {
@@ -37,15 +45,14 @@ class InboxTest : public ::testing::Test {
 TEST_F(InboxTest, HandsOutInOrderOverManyLaps) {
   PageNumber page = 0;
   EXPECT_TRUE(inbox.empty());
-  EXPECT_FALSE(inbox.take_eviction(page));
+  EXPECT_FALSE(take(inbox, page));
   std::uint64_t posted = 0, taken = 0;
-  while (posted < 5 * Inbox::kEvictions) {
-    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(inbox.post_eviction(posted++));
+  while (posted < 5 * Inbox::kNotes) {
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(post(inbox, posted++));
     EXPECT_FALSE(inbox.empty());
-    for (int i = 0; i < (posted % 3000 == 0 ? 1100 : 950) && inbox.take_eviction(page); ++i)
-      ASSERT_EQ(page, taken++);
+    for (int i = 0; i < (posted % 3000 == 0 ? 1100 : 950) && take(inbox, page); ++i) ASSERT_EQ(page, taken++);
   }
-  for (; inbox.take_eviction(page); ++taken) ASSERT_EQ(page, taken);
+  for (; take(inbox, page); ++taken) ASSERT_EQ(page, taken);
   EXPECT_EQ(taken, posted);
   EXPECT_TRUE(inbox.empty());
 }
@@ -54,29 +61,29 @@ TEST_F(InboxTest, RefusesWhatItHasNoRoomFor) {
   PageNumber page = 0;
   for (std::uint64_t lap = 0; lap < 3; ++lap) {
     SCOPED_TRACE(lap);
-    for (std::uint64_t i = 0; i < Inbox::kEvictions; ++i) ASSERT_TRUE(inbox.post_eviction(i));
-    EXPECT_FALSE(inbox.post_eviction(7));
-    ASSERT_TRUE(inbox.take_eviction(page));
+    for (std::uint64_t i = 0; i < Inbox::kNotes; ++i) ASSERT_TRUE(post(inbox, i));
+    EXPECT_FALSE(post(inbox, 7));
+    ASSERT_TRUE(take(inbox, page));
     EXPECT_EQ(page, 0U);
-    EXPECT_TRUE(inbox.post_eviction(Inbox::kEvictions));
-    EXPECT_FALSE(inbox.post_eviction(7));
-    for (std::uint64_t i = 1; i <= Inbox::kEvictions; ++i) {
-      ASSERT_TRUE(inbox.take_eviction(page));
+    EXPECT_TRUE(post(inbox, Inbox::kNotes));
+    EXPECT_FALSE(post(inbox, 7));
+    for (std::uint64_t i = 1; i <= Inbox::kNotes; ++i) {
+      ASSERT_TRUE(take(inbox, page));
       ASSERT_EQ(page, i) << "a refused note lies here";
     }
-    EXPECT_FALSE(inbox.take_eviction(page));
+    EXPECT_FALSE(take(inbox, page));
   }
 }
 
 // What is posted faster than it is taken: the inbox is full at times, and goes round several times.
 TEST_F(InboxTest, ManyProducersLoseNothingAndKeepTheirOrder) {
-  constexpr std::uint64_t kProducers = 4, kEach = 3 * Inbox::kEvictions;
+  constexpr std::uint64_t kProducers = 4, kEach = 3 * Inbox::kNotes;
   std::atomic<bool> stop{false};
   std::vector<std::thread> producers;
   for (std::uint64_t p = 0; p < kProducers; ++p) {
     producers.emplace_back([&, p] {
       for (std::uint64_t i = 0; i < kEach && !stop.load();)
-        inbox.post_eviction(p << 32 | i) ? void(++i) : void(sched_yield());
+        post(inbox, p << 32 | i) ? void(++i) : void(sched_yield());
     });
   }
   std::array<std::uint64_t, kProducers> next{};
@@ -84,7 +91,7 @@ TEST_F(InboxTest, ManyProducersLoseNothingAndKeepTheirOrder) {
   bool ordered = true;
   const auto limit = deadline();
   for (PageNumber page = 0; ordered && taken < kProducers * kEach && Clock::now() < limit;) {
-    if (!inbox.take_eviction(page)) continue;
+    if (!take(inbox, page)) continue;
     const std::uint64_t producer = page >> 32;
     ordered = producer < kProducers && next[producer]++ == (page & 0xffffffff);
     ++taken;
@@ -117,13 +124,13 @@ TEST_F(InboxTest, ASleepingReaderIsWoken) {
     for (std::uint64_t i = 0; i < kRounds; ++i) {
       while (taken.load() < i && !stop.load()) sched_yield();
       for (auto pause = random() / 16 % 100; pause > 0; --pause) cpu_pause();
-      inbox.post_eviction(i);
+      post(inbox, i);
     }
   });
   std::uint64_t lost = 0;
   for (std::uint64_t i = 0; i < kRounds && lost == 0;) {
     PageNumber page = 0;
-    if (!inbox.take_eviction(page)) {
+    if (!take(inbox, page)) {
       if (!sleep_for_note(inbox)) ++lost;
       continue;
     }

@@ -64,7 +64,7 @@ class Crowd {
  public:
   explicit Crowd(int pes) : memory_(shape_of(pes)), seed_(seed_of_run()) {
     for (int me = 0; me < pes; ++me)
-      pes_.emplace_back(memory_.pool, me, TestDeviceOptions{.seed = seed_, .lazy_percent = 30});
+      pes_.emplace_back(memory_.pool, me, TestDeviceOptions{.seed = seed_, .lazy_percent = 30}, 2);
   }
 
   void run(std::size_t threads) {

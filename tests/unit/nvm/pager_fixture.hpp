@@ -150,7 +150,7 @@ class Asked {
 /// A PE's pager, its host and its device, whose pages have their original contents.
 class Pe {
  public:
-  explicit Pe(const Pool& pool, int me = 0, TestDeviceOptions options = {})
+  explicit Pe(const Pool& pool, int me = 0, TestDeviceOptions options = {}, std::size_t ahead = 0)
       : host(pool, me), pool_(pool), me_(me) {
     options.size = kSegmentPages * kPageBytes;
     auto made = std::make_unique<TestDevice>(options);
@@ -161,8 +161,8 @@ class Pe {
       EXPECT_EQ(write(*device, at * kPageBytes, page, kPageBytes), 0);
     }
     device->clear_records();
-    pager =
-        std::make_unique<Pager>(host, pool, nodes_, std::move(made), Pager::Place{me, host.segment(), true});
+    pager = std::make_unique<Pager>(host, pool, nodes_, std::move(made),
+                                    Pager::Place{me, host.segment(), true, ahead});
     pager->start();
   }
 
@@ -186,7 +186,7 @@ class Pe {
     });
     ping();
   }
-  void tell_to_evict(PageNumber page) const { pool_.part(me_).inbox.post_eviction(page); }
+  void tell_to_evict(PageNumber page) const { pool_.part(me_).inbox.post_note({page, Inbox::What::evict}); }
 
   /// Transfers of that kind of a page that have ended.
   long count(Kind kind, PageNumber page) const {

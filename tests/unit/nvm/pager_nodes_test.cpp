@@ -91,7 +91,7 @@ class Member final : public Host {
         TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30});
     pager = std::make_unique<Pager>(
         *this, pool, nodes, std::move(device),
-        Pager::Place{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative});
+        Pager::Place{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative, 3});
     pager->start();
   }
 
@@ -123,8 +123,7 @@ class Cluster {
     const int pes = nodes * pes_a_node;
     layouts_.resize(static_cast<std::size_t>(nodes));
     for (int node = 0; node < nodes; ++node) {
-      memories_.push_back(
-          std::make_unique<PoolMemory>(PoolShape{kBytes, kFrames, kPages, pes, pes_a_node}));
+      memories_.push_back(std::make_unique<PoolMemory>(PoolShape{kBytes, kFrames, kPages, pes, pes_a_node}));
       Nodes& layout = layouts_[static_cast<std::size_t>(node)];
       layout.here = node;
       layout.members.resize(static_cast<std::size_t>(nodes));
