@@ -158,7 +158,7 @@ case_nvm_rows() {
   python3 - <<'END'
 import json
 rows = {(row["kernel"], row["what"]): row for row in map(json.loads, open("said", encoding="utf-8"))}
-assert len(rows) == 13, rows
+assert len(rows) == 14, rows
 assert all(row["right"] and row["nvm"] and row["pes"] == 3 and row["rate"] > 0 for row in rows.values()), rows
 assert rows["miss", "from NVM"]["nvm_reads"] > 0.9, rows
 assert rows["miss", "from home's memory"]["nvm_reads"] < 0.5, rows
@@ -170,7 +170,7 @@ END
   expect "from a third node's memory: needs 3 nodes"
   environment=()
   bench 0 nvm "${quick_nvm[@]}" --dram --json
-  [ "$(wc -l <said)" -eq 11 ] || fail "not 11 lines: $(cat said)"
+  [ "$(wc -l <said)" -eq 12 ] || fail "not 12 lines: $(cat said)"
 }
 
 # wrong_nvm WHAT KERNEL WORDS

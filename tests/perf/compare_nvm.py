@@ -150,13 +150,13 @@ def sharing(options, verdicts):
             for mode in MODES:
                 for row in run(options, mode, pes, options.page, options.pool, "--kernel", "sharing"):
                     figures.note((row["what"], mode, pes), row["rate"])
-    kinds = ("put, quiet", "puts")
-    print(f"\nFalse sharing, thousand puts a second of all PEs\n{'':<12}{'PEs':>5}" +
+    kinds = ("put, barrier", "put, quiet", "puts")
+    print(f"\nFalse sharing, thousand puts a second of all PEs\n{'':<14}{'PEs':>5}" +
           "".join(f"{mode:>13}" for mode in MODES) + f"{'/ without':>11}{'memory /':>11}")
     for what in kinds:
         for pes in options.sharers:
             rates = [figures[what, mode, pes] for mode in MODES]
-            print(f"{what:<12}{pes:>5}" + "".join(f"{rate:>13.4g}" for rate in rates) +
+            print(f"{what:<14}{pes:>5}" + "".join(f"{rate:>13.4g}" for rate in rates) +
                   f"{rates[0] / rates[1]:>11.2f}{rates[2] / rates[0]:>11.2f}")
     for what in kinds:
         faster = [figures[what, "cooperation", n] / figures[what, "without", n] for n in options.sharers]

@@ -130,15 +130,20 @@ Row row_of_pages(const char* kernel, const char* what, const Pages& pages, std::
 
 // ---- sharing
 
+/// What follows each put: nothing, a quiet, or a barrier, so that nobody is a put ahead of the others.
+enum class Pace { stream, one_by_one, in_step };
+constexpr const char* kPaces[] = {"puts", "put, quiet", "put, barrier"};
+
 /// Seconds of `count` puts by each PE of its byte of PE 0's page.
-double put_bytes(std::byte* page, std::size_t count, bool one_by_one) {
+double put_bytes(std::byte* page, std::size_t count, Pace pace) {
   std::byte* const mine = page + shmem_my_pe();
   shmem_barrier_all();
   const double start = now();
   for (std::size_t i = 1; i <= count; ++i) {
     const auto value = static_cast<std::byte>(i);
     shmem_putmem(mine, &value, 1, 0);
-    if (one_by_one) shmem_quiet();
+    if (pace == Pace::one_by_one) shmem_quiet();
+    if (pace == Pace::in_step) shmem_barrier_all();
   }
   shmem_quiet();
   shmem_barrier_all();
@@ -161,13 +166,13 @@ bool right_bytes(const std::byte* page, std::size_t bytes, std::size_t count) {
   return true;
 }
 
-void measure_puts(const NvmOptions& options, std::byte* page, bool one_by_one, const Report& report) {
+void measure_puts(const NvmOptions& options, std::byte* page, Pace pace, const Report& report) {
   const std::size_t count =
-      calibrate(options.seconds, [&](std::size_t n) { return put_bytes(page, n, one_by_one); });
+      calibrate(options.seconds, [&](std::size_t n) { return put_bytes(page, n, pace); });
   std::vector<double> rounds;
   bool right = true;
   for (std::size_t i = 0; i < options.rounds; ++i) {
-    rounds.push_back(put_bytes(page, count, one_by_one));
+    rounds.push_back(put_bytes(page, count, pace));
     right = right_bytes(page, options.page, count) && right;
     shmem_barrier_all();
   }
@@ -175,7 +180,7 @@ void measure_puts(const NvmOptions& options, std::byte* page, bool one_by_one, c
   const double took = rounds[rounds.size() / 2];
   const auto puts = static_cast<double>(count);
   report({.kernel = "sharing",
-          .what = one_by_one ? "put, quiet" : "puts",
+          .what = kPaces[static_cast<int>(pace)],
           .rate = puts * shmem_n_pes() * 1e-3 / took,
           .each = took * 1e6 / puts,
           .right = right});
@@ -225,7 +230,8 @@ bool measure_sharing(const NvmOptions& options, const Report& report) {
     const std::vector<std::byte> zeros(options.page);
     shmem_putmem(page, zeros.data(), options.page, 0);
   }
-  for (const bool one_by_one : {true, false}) measure_puts(options, page, one_by_one, report);
+  for (const Pace pace : {Pace::in_step, Pace::one_by_one, Pace::stream})
+    measure_puts(options, page, pace, report);
   return true;
 }
 

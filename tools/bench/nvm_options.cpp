@@ -94,7 +94,7 @@ const char kNvmUsage[] =
     "with "
     "pools\n"
     "                             emptied before, and once more\n"
-    "                    sharing  all PEs put a byte of their own into one page\n"
+    "                    sharing  all PEs put a byte of their own into one page, again and again\n"
     "                    cached   gets, puts, loads and stores of what is in memory, beside the heap in "
     "memory\n"
     "                    all      (default)\n"
