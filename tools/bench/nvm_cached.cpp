@@ -32,18 +32,36 @@ constexpr const char* kNames[] = {"get", "put", "load", "store"};
   for (std::size_t i = 0; i < count; ++i) words[i] = i;
 }
 
+/// Private memory of a PE.  It begins with a page of the machine: how fast a copy is depends on that.
+class Buffer {
+ public:
+  explicit Buffer(std::size_t bytes) : words_(bytes / sizeof(Word) + 2 * kAlignment / sizeof(Word)) {}
+
+  Word* words() {
+    const auto address = reinterpret_cast<std::uintptr_t>(words_.data());
+    return words_.data() + (kAlignment - address % kAlignment) % kAlignment / sizeof(Word);
+  }
+  std::byte* bytes() { return reinterpret_cast<std::byte*>(words()); }
+
+ private:
+  static constexpr std::size_t kAlignment = 4096;
+  std::vector<Word> words_;
+};
+
 /// What a PE works on: `memory` bytes of a PE of its node, `size` at a time.
 class Work {
  public:
-  Work(Kind kind, const NvmOptions& options, const Block& block)
-      : kind_(kind), size_(options.size), block_(block), buffer_(size_ / sizeof(Word)) {
+  /// Both stay the caller's.
+  Work(Kind kind, const NvmOptions& options, const Block& block, Buffer& buffer)
+      : kind_(kind), size_(options.size), block_(block), buffer_(buffer) {
     const int place = shmem_team_my_pe(SHMEM_TEAM_SHARED), all = shmem_team_n_pes(SHMEM_TEAM_SHARED);
     target_ = shmem_team_translate_pe(SHMEM_TEAM_SHARED, (place + 1) % all, SHMEM_TEAM_WORLD);
   }
 
   /// Seconds of `passes` over all of it.
   [[gnu::noinline]] double run(std::size_t passes) {
-    if (kind_ == Kind::put) fill(bytes_of_buffer(), 0, size_);
+    std::memset(buffer_.bytes(), 0, size_);  // what a get brings is not left over
+    if (kind_ == Kind::put) fill(buffer_.bytes(), 0, size_);
     shmem_barrier_all();
     const double start = now();
     for (std::size_t i = 0; i < passes; ++i) one_pass();
@@ -53,7 +71,7 @@ class Work {
     return largest(took);
   }
 
-  /// Whether what the operations have left, or seen, is right.
+  /// Whether what the operations of the last run have left, or seen, is right.
   bool right();
   /// Operations of a pass: calls, or words.
   double operations() const {
@@ -62,15 +80,13 @@ class Work {
   bool by_calls() const { return kind_ == Kind::get || kind_ == Kind::put; }
 
  private:
-  std::byte* bytes_of_buffer() { return reinterpret_cast<std::byte*>(buffer_.data()); }
-
   void one_pass() {
     std::byte* const begin = block_.begin();
     std::byte* const end = begin + block_.bytes();
     if (kind_ == Kind::get) {
-      for (std::byte* at = begin; at < end; at += size_) shmem_getmem(buffer_.data(), at, size_, target_);
+      for (std::byte* at = begin; at < end; at += size_) shmem_getmem(buffer_.words(), at, size_, target_);
     } else if (kind_ == Kind::put) {
-      for (std::byte* at = begin; at < end; at += size_) shmem_putmem(at, buffer_.data(), size_, target_);
+      for (std::byte* at = begin; at < end; at += size_) shmem_putmem(at, buffer_.words(), size_, target_);
     } else {
       auto* const words = reinterpret_cast<Word*>(begin);
       const std::size_t count = block_.bytes() / sizeof(Word);
@@ -82,7 +98,7 @@ class Work {
   const Kind kind_;
   const std::size_t size_;
   const Block& block_;
-  std::vector<Word> buffer_;
+  Buffer& buffer_;
   Word sum_ = 0;
   int target_;
 };
@@ -99,7 +115,7 @@ void prepare(const Block& block, std::size_t size) {
 bool Work::right() {
   std::vector<Word> part(size_ / sizeof(Word)), found(part.size());
   fill(reinterpret_cast<std::byte*>(part.data()), 0, size_);
-  if (kind_ == Kind::get) return buffer_ == part;
+  if (kind_ == Kind::get) return std::equal(part.begin(), part.end(), buffer_.words());
   Word sum = 0;
   for (std::size_t at = 0; at < block_.bytes(); at += size_) {
     shmem_getmem(found.data(), block_.begin() + at, size_, shmem_my_pe());
@@ -121,15 +137,18 @@ double median(std::vector<double>& values) {
 Row measure_kind(Kind kind, const NvmOptions& options, const Block& nvm, const Block& memory) {
   prepare(nvm, options.size);
   prepare(memory, options.size);
-  Work cached(kind, options, nvm), plain(kind, options, memory);
+  Buffer buffer(options.size);
+  Work cached(kind, options, nvm, buffer), plain(kind, options, memory, buffer);
   const std::size_t passes = calibrate(
       options.seconds, [&](std::size_t n) { return std::max(cached.run(n), plain.run(n)); }, 1);
   std::vector<double> seconds, beside;
+  bool right = true;
   for (std::size_t i = 0; i < options.rounds; ++i) {
     beside.push_back(plain.run(passes));
+    right = plain.right() && right;
     seconds.push_back(cached.run(passes));
+    right = cached.right() && right;
   }
-  const bool right = cached.right() && plain.right();
   shmem_barrier_all();
   if (!right)
     std::fprintf(stderr, "shmem_bench: PE %d: %s left or saw wrong data\n", shmem_my_pe(),
