@@ -60,7 +60,12 @@ void on_fault(int number, siginfo_t* info, void* context) {
     request.access = fault == Fault::store ? Access::write : Access::read;
     request.page = watched.pool->number(watched.pe, static_cast<std::uint64_t>(at - watched.base));
     ticket.post(watched.place);
-    ticket.wait();
+    if (!ticket.poll()) {
+      // The page may have to come from another node, and this thread may be the one that drives the network.
+      if (watched.progress != nullptr) watched.progress->insist();
+      ticket.wait();
+      if (watched.progress != nullptr) watched.progress->relent();
+    }
   }
   errno = saved;
 }

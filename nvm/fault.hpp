@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "core/progress.hpp"
 #include "nvm/pool.hpp"
 
 namespace shm::nvm {
@@ -18,6 +19,7 @@ struct Watched {
   std::size_t size;
   const Pool* pool;
   int pe, place;
+  Progress* progress;  // null: pages come from this node only
 };
 
 /// Thread safety: one thread, while no other touches the segment.

@@ -111,7 +111,7 @@ Heap::Heap(const PoolShape& shape, std::byte* segment, bool cooperative)
 
 void Heap::start() {
   pager_->start();
-  watch_faults({segment_, size(), &pool_, rt.me, rt.node_index});
+  watch_faults({segment_, size(), &pool_, rt.me, rt.node_index, rt.progress});
   add_region(this);
 }
 
@@ -321,10 +321,13 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
   if (fetch != nullptr) std::memcpy(fetch, &old, atomic_size(type));
 }
 
-// Its own PE's pages are mapped, so this is a load; acquire, as what precedes the update is to be seen.
+// Not by its address: a thread that waits in a fault would not drive the network.
 void Heap::load(std::uintptr_t address, void* value, std::size_t n) {
-  const auto* at = reinterpret_cast<const std::byte*>(address);
-  copy_out(value, at, n);
+  const std::uint64_t offset = address - base();
+  const PageNumber page = pool_.number(rt.me, offset);
+  copy_out(value, pin(page, Access::read) + offset % pool_.shape().page_bytes, n);
+  pool_.word(page).unpin();
+  // What precedes the update is to be seen.
   std::atomic_thread_fence(std::memory_order_acquire);
 }
 

@@ -128,8 +128,13 @@ void Ticket::post(int to) const {
   pool_.part(to).inbox.post(request(), request_id(place_, slot_));
 }
 
-void Ticket::wait() const {
+bool Ticket::poll() const {
   for (int polls = 0; polls < kPollsBeforeSleep && !done(); ++polls) sched_yield();
+  return done();
+}
+
+void Ticket::wait() const {
+  poll();
   while (!done()) futex_wait(request().state, Request::kPosted, -1);
 }
 

@@ -247,6 +247,8 @@ class Ticket {
   /// Hands the request to the pager at `to`.
   void post(int to) const;
   bool done() const { return request().state.load(std::memory_order_acquire) == Request::kDone; }
+  /// Polls for a little; returns whether it is done.
+  bool poll() const;
   /// Polls for a little, then sleeps until done.
   void wait() const;
 

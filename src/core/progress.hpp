@@ -55,6 +55,12 @@ class Progress {
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
+  /// While at least one thread insists, the agent drives the network whoever else does: for a thread that
+  /// waits where it cannot poll, such as a signal handler, which may have interrupted the one that polls.
+  /// Async-signal-safe.
+  void insist();
+  void relent() { insisting_.fetch_sub(1, std::memory_order_relaxed); }
+
   /// To be called after an operation was posted.  A program that posts one after the other drives the network
   /// itself: it polls when it has not for about kPostPeriod, and the agent, which would only be in its way,
   /// keeps off.
@@ -128,6 +134,7 @@ class Progress {
   std::atomic<bool> stop_{false};
   std::atomic<int> inside_{0};              // application threads that poll
   std::atomic<int> deep_{0};                // of these, threads that will say when they leave
+  std::atomic<int> insisting_{0};           // threads that want the agent to poll
   std::atomic<bool> asleep_{false};         // the agent blocks, or is about to
   std::atomic<unsigned> posts_{0};          // by threads that post
   std::atomic<std::int64_t> last_poll_{0};  // of a thread that posts, in nanoseconds
