@@ -41,6 +41,7 @@ case_usage() {
   expect "--pattern"
   [ "$(grep -c usage said)" -eq 1 ] || fail "not one PE speaks: $(cat said)"
   refused "there is no option '--nonsense'; --help has" atomics --nonsense
+  refused "there is no option 'RAND'; --help has" atomics RAND
   refused "--memory needs a value: a number of bytes" atomics --memory
   refused "--pattern must be RAND, STRIDE1, STRIDEN, PTRCHASE, " atomics --pattern RAND,NONE
   refused "--form must be blocking, nonfetching, nbi, or several with commas, not 'all'" atomics --form all
@@ -120,6 +121,72 @@ case_wrong() {
   wrong twice SCATTER add nbi "SCATTER_ADD, nbi, PE 0"
   wrong swapped STRIDE1 cas blocking "STRIDE1_CAS, blocking, PE 0"
   wrong swapped PTRCHASE cas blocking "PTRCHASE_CAS, blocking, PE 0"
+}
+
+on_nvm() { environment=(-x SHMEM_NVM_DIR="$out" -x SHMEM_NVM_PAGE=16k -x SHMEM_NVM_CACHE=256k -x SHMEM_NVM_SIZE=16m "$@"); }
+quick_nvm=(--seconds 0.001 --rounds 2 --memory 32k)
+
+case_nvm_usage() {
+  bench 0 nvm --help
+  expect "--kernel"
+  refused "nothing is on NVM: set SHMEM_NVM_DIR=<folder>" nvm
+  refused "--kernel must be miss, gets, sharing, cached, several with commas, or all, not 'x'" nvm --kernel x
+  refused "--dram takes no value" nvm --dram=1
+  environment=(-x SHMEM_NVM_DIR="$out")
+  refused "must know how many pages fit into memory: set SHMEM_NVM_CACHE" nvm --kernel miss
+  bench 0 nvm --kernel sharing "${quick_nvm[@]}"
+  environment=(-x SHMEM_NVM_DIR="$out" -x SHMEM_NVM_CACHE=1.5g)
+  refused "SHMEM_NVM_CACHE is '1.5g', but what is measured must know it" nvm
+  on_nvm
+  refused "--pages 9 is too many for miss: half of the pool, 8 pages, at most" nvm --pages 9
+  refused "--page must be a power of two from 4096" nvm --page 10k
+  refused "--size must be a multiple of 8 bytes" nvm --size 9
+  refused "--size must be a multiple of 8 bytes, and --memory one of --size" nvm --size 3k --memory 16k
+  bench 1 nvm --kernel gets --pages 10000
+  expect "the symmetric heap has no room for 10000 pages of 16384 bytes"
+  # Not the files of the heap, only what is said.
+  [ "$(ls)" = said ] || fail "leaves files: $(ls)"
+}
+
+# The rows that each job has, and that what is measured is what it is called.
+case_nvm_rows() {
+  on_nvm -n 3 --virtual-nodes 3
+  bench 0 nvm "${quick_nvm[@]}"
+  expect "3 PEs on 3 nodes, on NVM; pages of 16384 bytes, 16 of a node in memory; median of 2 rounds"
+  expect "gets, 8 pages"
+  bench 0 nvm "${quick_nvm[@]}" --json --kernel=all
+  python3 - <<'END'
+import json
+rows = {(row["kernel"], row["what"]): row for row in map(json.loads, open("said", encoding="utf-8"))}
+assert len(rows) == 14, rows
+assert all(row["right"] and row["nvm"] and row["pes"] == 3 and row["rate"] > 0 for row in rows.values()), rows
+assert rows["miss", "from NVM"]["nvm_reads"] > 0.9, rows
+assert rows["miss", "from home's memory"]["nvm_reads"] < 0.5, rows
+assert rows["gets", "sequential"]["nvm_reads"] > 0, rows
+assert all(row["beside"] > 0 for row in rows.values() if row["kernel"] == "cached"), rows
+END
+  on_nvm
+  bench 0 nvm "${quick_nvm[@]}" --kernel miss
+  expect "from a third node's memory: needs 3 nodes"
+  environment=()
+  bench 0 nvm "${quick_nvm[@]}" --dram --json
+  [ "$(wc -l <said)" -eq 12 ] || fail "not 12 lines: $(cat said)"
+}
+
+# wrong_nvm WHAT KERNEL WORDS
+wrong_nvm() {
+  on_nvm -x WRONG="$1" -x LD_PRELOAD="$WRONG_LIBRARY"
+  bench 1 nvm "${quick_nvm[@]}" --kernel "$2"
+  expect "$3"
+  expect WRONG
+}
+
+case_nvm_wrong() {
+  wrong_nvm got miss "of page "
+  wrong_nvm got gets "of page "
+  wrong_nvm forgotten sharing "of the shared page is "
+  wrong_nvm got cached "left or saw wrong data"
+  wrong_nvm stale cached "left or saw wrong data"
 }
 
 "case_${1:?which case?}"

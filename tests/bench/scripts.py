@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: scripts.py FOLDER BIN
 
-The scripts of FOLDER that measure atomics: wrong arguments are refused in one line, without a traceback, and what
-shmem_bench refuses is passed on.  One runs.
+The scripts of FOLDER that measure with shmem_bench: wrong arguments are refused in one line, without a traceback, and what
+shmem_bench refuses is passed on.  Two run.
 """
 import pathlib
 import subprocess
@@ -31,7 +31,7 @@ def refused(code, words, script, *arguments):
 
 
 def wrong_arguments():
-    for script in ("compare_atomics.py", "hot_spot.py", "instructions.py"):
+    for script in ("compare_atomics.py", "compare_nvm.py", "hot_spot.py", "instructions.py"):
         refused(2, f"{script}: argument --bin: there is no oshrun in /nowhere; cmake", script, "--bin", "/nowhere")
         refused(2, WHOLE, script, "--rounds", "0")
         refused(2, "unrecognized arguments", script, "--nonsense")
@@ -40,14 +40,19 @@ def wrong_arguments():
     refused(2, WHOLE, "compare_atomics.py", "-n", "0")
     for numbers in (("-n", "2", "--virtual-nodes", "1"), ("-n", "2", "--virtual-nodes", "4"), ("-n", "3")):
         refused(2, "--virtual-nodes must be 2 or more, and -n a multiple of it", "compare_atomics.py", *numbers)
-    refused(2, "must be more than 0", "compare_atomics.py", "--seconds", "nan")
+    for script in ("compare_atomics.py", "compare_nvm.py"):
+        refused(2, "must be more than 0", script, "--seconds", "nan")
+    refused(2, "'all' is none of pages, gets, sharing, cached", "compare_nvm.py", "--only", "gets,all")
+    refused(2, "/nowhere is no folder for data: No such file or directory", "compare_nvm.py", "--dir", "/nowhere")
+    refused(2, "--pool must have room for 16 pages", "compare_nvm.py", "--pool", "1m")
+    refused(2, WHOLE, "compare_nvm.py", "--pages", "64k,x")
 
 
 def without_shmem_bench():
     """What a build of some targets only lacks is named."""
     with tempfile.TemporaryDirectory(prefix="atoll-scripts.") as work:
         (pathlib.Path(work) / "oshrun").symlink_to(folder / "oshrun")
-        for script in ("compare_atomics.py", "hot_spot.py"):
+        for script in ("compare_atomics.py", "compare_nvm.py", "hot_spot.py"):
             refused(2, "there is no shmem_bench in ", script, "--bin", work)
 
 
@@ -69,8 +74,25 @@ def what_runs():
         expect(not list(pathlib.Path(work).iterdir()), "leaves files", result)
 
 
+def pages_that_run():
+    """Each experiment, its verdicts, and its picture; nothing is left in the folder for data."""
+    with tempfile.TemporaryDirectory(prefix="atoll-scripts.", dir=folder.parent) as work:
+        data = pathlib.Path(work) / "data"
+        data.mkdir()
+        result = run("compare_nvm.py", "--bin", folder, "--dir", data, "--rounds", "1", "--inner", "1", "--seconds", "0.001",
+                     "--pages", "16k", "--page", "16k", "--pool", "256k", "--readers", "2", "--sharers", "2",
+                     "--out", pathlib.Path(work) / "figures")
+        if "O_DIRECT" in result.stderr:  # this file system has no such files
+            return
+        expect(result.returncode == 0 and "paper" in result.stdout, "failed", result)
+        expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 14, "not 14 verdicts", result)
+        expect(not list(data.iterdir()), "leaves files", result)
+        written = sorted(path.name for path in pathlib.Path(work).glob("figures-*.dat"))
+        expect(written == [f"figures-{name}.dat" for name in ("gets", "pages", "sharing")], f"wrote {written}", result)
+
+
 def main():
-    for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs):
+    for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs, pages_that_run):
         case()
     return 0
 

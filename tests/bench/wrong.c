@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Preloaded into shmem_bench: atomics that go wrong once in a PE, as WRONG in the environment says. */
+/* Preloaded into shmem_bench: operations that go wrong in a PE, as WRONG in the environment says; atomics do
+ * so once. */
 #include <pshmem.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,4 +31,20 @@ void shmem_uint64_atomic_fetch_add_nbi(uint64_t* fetch, uint64_t* dest, uint64_t
 uint64_t shmem_uint64_atomic_compare_swap(uint64_t* dest, uint64_t cond, uint64_t value, int pe) {
   if (turn("swapped")) pshmem_uint64_atomic_swap(dest, 7, pe);
   return pshmem_uint64_atomic_compare_swap(dest, cond, value, pe);
+}
+
+static int wrong(const char* what) {
+  const char* wanted = getenv("WRONG");
+  return wanted != NULL && strcmp(wanted, what) == 0;
+}
+
+void shmem_getmem(void* dest, const void* source, size_t bytes, int pe) {
+  pshmem_getmem(dest, source, bytes, pe);
+  if (wrong("got")) ((char*)dest)[bytes / 2 / 4096 * 4096] ^= 1;
+}
+
+/* Single bytes and 4 KiB are what is measured; all else is preparation. */
+void shmem_putmem(void* dest, const void* source, size_t bytes, int pe) {
+  if (wrong("forgotten") && bytes == 1) return;
+  pshmem_putmem(dest, source, wrong("stale") && bytes == 4096 ? bytes - 8 : bytes, pe);
 }

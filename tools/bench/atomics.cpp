@@ -3,7 +3,6 @@
 #include <shmem.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,28 +14,10 @@
 #include "atomics_options.hpp"
 #include "command.hpp"
 #include "kernels.hpp"
+#include "measure.hpp"
 
 namespace bench {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// The largest of all PEs' values.
-double largest(double value) {
-  static double mine, all;
-  mine = value;
-  shmem_double_max_reduce(SHMEM_TEAM_WORLD, &all, &mine, 1);
-  return all;
-}
-
-int nodes() {
-  static int mine, all;
-  mine = shmem_team_my_pe(SHMEM_TEAM_SHARED) == 0 ? 1 : 0;
-  shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &all, &mine, 1);
-  return all;
-}
 
 /// What a PE has: symmetric memory, and private memory for the model.
 struct Memory {
@@ -116,20 +97,11 @@ Times timed(const Kernel& kernel, const Ground& ground, std::size_t count, Tally
 }
 
 /// Iterations that take about `seconds`, the same on all PEs.
-std::size_t calibrate(const Kernel& kernel, const Ground& ground, double seconds) {
-  std::size_t count = 64;
-  const auto measured = [&] {
+std::size_t calibrated(const Kernel& kernel, const Ground& ground, double seconds) {
+  return calibrate(seconds, [&](std::size_t count) {
     Tally unused;
     return timed(kernel, ground, count, unused).together;
-  };
-  for (int tries = 0; tries < 20; ++tries) {
-    double took = measured();
-    // Another program may have had the core: few iterations that took long must do so twice.
-    if (took >= seconds / 2) took = std::min(took, measured());
-    if (took >= seconds / 2) break;
-    count = static_cast<std::size_t>(static_cast<double>(count) * std::min(16.0, 1.1 * seconds / took)) + 1;
-  }
-  return count;
+  });
 }
 
 struct Result {
@@ -145,7 +117,7 @@ Result measure(const Kernel& kernel, const AtomicsOptions& options, Memory& memo
   const int pes = shmem_n_pes();
   const int ahead = static_cast<int>(options.distance);
   ground.target = kernel.aim == Aim::hot ? 0 : (shmem_my_pe() + ahead) % pes;
-  const std::size_t count = options.count != 0 ? options.count : calibrate(kernel, ground, options.seconds);
+  const std::size_t count = options.count != 0 ? options.count : calibrated(kernel, ground, options.seconds);
   bool right = true;
   std::vector<Times> rounds;
   for (std::size_t round = 0; round < options.rounds; ++round) {
@@ -170,8 +142,6 @@ const char* amo_mode() {
   const char* mode = std::getenv("SHMEM_AMO");
   return mode != nullptr && *mode != '\0' ? mode : "auto";
 }
-
-const char* plural(std::size_t count) { return count == 1 ? "" : "s"; }
 
 void print_heading(const AtomicsOptions& options, int node_count) {
   const int pes = shmem_n_pes();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "atomics_options.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <cstdlib>
 #include <string_view>
 
 namespace bench {
@@ -14,115 +11,35 @@ constexpr std::string_view kPatterns[] = {"RAND",    "STRIDE1", "STRIDEN", "PTRC
 constexpr std::string_view kKinds[] = {"add", "cas"};
 constexpr std::string_view kForms[] = {"blocking", "nonfetching", "nbi"};
 
-constexpr std::size_t kMost = 1000000000;  // the product of two, in bytes, fits a word
-constexpr std::size_t kMostBytes = std::size_t{1} << 50;
-
-using Names = std::vector<std::string>;
-
-bool among(const Names& names, std::string_view name) {
-  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// Words between commas, each of `known`; false if one is not.
-bool split(std::string_view text, std::span<const std::string_view> known, Names& names) {
-  while (true) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view name = text.substr(0, comma);
-    if (std::find(known.begin(), known.end(), name) == known.end()) return false;
-    names.emplace_back(name);
-    if (comma == text.size()) return true;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-/// Digits for 1 to `most`.
-bool number(const std::string& text, std::size_t most, std::size_t& value) {
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 15)
-    return false;
-  value = std::strtoull(text.c_str(), nullptr, 10);
-  return value >= 1 && value <= most;
-}
-
-/// 8388608, 8192k, 8m.
-bool bytes(std::string text, std::size_t& value) {
-  constexpr std::string_view kUnits = "kmgt";
-  std::size_t unit = 1;
-  if (text.empty()) return false;
-  const auto letter = static_cast<char>(std::tolower(static_cast<unsigned char>(text.back())));
-  if (const std::size_t at = kUnits.find(letter); at != std::string_view::npos) {
-    unit = std::size_t{1024} << 10 * at;
-    text.pop_back();
-  }
-  if (!number(text, kMostBytes / unit, value)) return false;
-  value *= unit;
-  return true;
-}
-
-/// 0.02 and the like.
-bool duration(const std::string& text, double& value) {
-  char* end = nullptr;
-  value = std::strtod(text.c_str(), &end);
-  return !text.empty() && *end == '\0' && value > 0 && value <= 3600;
-}
-
-struct Option {
-  std::string_view name;
-  const char* allowed;
-  bool (*set)(const std::string& value, AtomicsOptions& options);  ///< false if `value` is not allowed
-};
-
-constexpr Option kOptions[] = {
+constexpr Option<AtomicsOptions> kOptions[] = {
     {"--pattern", "RAND, STRIDE1, STRIDEN, PTRCHASE, CENTRAL, SG, SCATTER, GATHER, or several with commas",
      [](const std::string& value, AtomicsOptions& o) { return split(value, kPatterns, o.patterns); }},
     {"--kind", "add, cas or add,cas",
      [](const std::string& value, AtomicsOptions& o) { return split(value, kKinds, o.kinds); }},
     {"--form", "blocking, nonfetching, nbi, or several with commas",
      [](const std::string& value, AtomicsOptions& o) { return split(value, kForms, o.forms); }},
-    {"--memory", "a number of bytes such as 8388608, 8192k, 8m or 1g",
+    {"--memory", kBytesAllowed,
      [](const std::string& value, AtomicsOptions& o) { return bytes(value, o.memory); }},
-    {"--iterations", "a number from 1 to 1000000000",
-     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.iterations); }},
+    {"--iterations", kNumberAllowed,
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMostNumber, o.iterations); }},
     {"--stride", "a number of words from 1 to 1000000000",
-     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.stride); }},
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMostNumber, o.stride); }},
     {"--distance", "a number of PEs from 0 to those of the job less one",
      [](const std::string& value, AtomicsOptions& o) {
-       if (value != "0") return number(value, kMost, o.distance);
+       if (value != "0") return number(value, kMostNumber, o.distance);
        o.distance = 0;
        return true;
      }},
-    {"--count", "a number from 1 to 1000000000",
-     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.count); }},
-    {"--rounds", "a number from 1 to 1000000000",
-     [](const std::string& value, AtomicsOptions& o) { return number(value, kMost, o.rounds); }},
-    {"--seconds", "more than 0 and at most 3600, such as 0.02",
+    {"--count", kNumberAllowed,
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMostNumber, o.count); }},
+    {"--rounds", kNumberAllowed,
+     [](const std::string& value, AtomicsOptions& o) { return number(value, kMostNumber, o.rounds); }},
+    {"--seconds", kDurationAllowed,
      [](const std::string& value, AtomicsOptions& o) { return duration(value, o.seconds); }},
 };
 
-/// What is wrong with "NAME VALUE" (nullptr: nothing follows), or "".
-std::string set(const std::string& name, const char* value, AtomicsOptions& options) {
-  for (const Option& option : kOptions) {
-    if (name != option.name) continue;
-    if (value == nullptr) return name + " needs a value: " + option.allowed;
-    if (option.set(value, options)) return "";
-    return name + " must be " + option.allowed + ", not '" + value + "'";
-  }
-  return "there is no option '" + name + "'; --help has those that there are";
-}
-
-/// What is wrong with a word and the one that follows it, or ""; `took` says whether it used that.
-std::string take(const std::string& word, const char* next, AtomicsOptions& options, bool& took) {
-  const std::size_t equals = std::min(word.find('='), word.size());
-  const std::string name = word.substr(0, equals);
-  took = false;
-  if (name == "--json" || name == "--session") {
-    if (equals != word.size()) return name + " takes no value; write it alone";
-    (name == "--json" ? options.json : options.session) = true;
-    return "";
-  }
-  if (equals != word.size()) return set(name, word.c_str() + equals + 1, options);
-  took = true;
-  return set(name, next, options);
-}
+constexpr Flag<AtomicsOptions> kFlags[] = {{"--json", &AtomicsOptions::json},
+                                           {"--session", &AtomicsOptions::session}};
 
 /// What does not fit together, or "".
 std::string check(const AtomicsOptions& o, std::size_t pes) {
@@ -192,14 +109,9 @@ std::string AtomicsOptions::what_is_not() const {
 
 Parsed parse(Words words, std::size_t pes, AtomicsOptions& options, std::string& why) {
   if (pes == 1) options.distance = 0;  // there is no neighbour
-  for (std::size_t i = 0; i < words.size() && why.empty(); ++i) {
-    const std::string_view word = words[i];
-    if (word == "-h" || word == "--help") return Parsed::help;
-    bool took = false;
-    why = take(words[i], i + 1 < words.size() ? words[i + 1] : nullptr, options, took);
-    if (took) ++i;
-  }
-  if (why.empty()) why = check(options, pes);
+  const Parsed parsed = parse_words<AtomicsOptions>(words, kOptions, kFlags, options, why);
+  if (parsed != Parsed::run) return parsed;
+  why = check(options, pes);
   return why.empty() ? Parsed::run : Parsed::wrong;
 }
 

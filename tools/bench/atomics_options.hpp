@@ -4,9 +4,8 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
-#include "command.hpp"
+#include "command_line.hpp"
 #include "kernels.hpp"
 
 namespace bench {
@@ -20,8 +19,8 @@ struct AtomicsOptions {
   double seconds = 0.02;
   std::size_t rounds = 3;
   bool json = false;
-  bool session = false;                             ///< hint SHMEM_CTX_SESSION_BATCH
-  std::vector<std::string> patterns, kinds, forms;  ///< empty: all
+  bool session = false;          ///< hint SHMEM_CTX_SESSION_BATCH
+  Names patterns, kinds, forms;  ///< empty: all
 
   bool wants(const Kernel& kernel) const;
   /// Which rows are asked for that cannot be, and why; "" if none.
@@ -29,8 +28,6 @@ struct AtomicsOptions {
 };
 
 const char* name_of(Form form);
-
-enum class Parsed { run, help, wrong };
 
 /// Fills `options` for a job of `pes`; when wrong, `why` is a sentence for the user.
 Parsed parse(Words words, std::size_t pes, AtomicsOptions& options, std::string& why);

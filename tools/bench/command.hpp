@@ -19,5 +19,6 @@ struct Command {
 };
 
 int atomics(Words words);
+int nvm(Words words);
 
 }  // namespace bench

@@ -10,6 +10,7 @@ namespace {
 
 constexpr bench::Command kCommands[] = {
     {"atomics", "atomic operations in eight access patterns", bench::atomics},
+    {"nvm", "pages of the heap on NVM: misses, gets, false sharing, and what is in memory", bench::nvm},
 };
 
 int usage(FILE* out, int code) {

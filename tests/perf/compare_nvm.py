@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Prints what the heap on NVM takes beside what it is compared with: the figures of `shmem_bench nvm` with cooperation
+between nodes (SHMEM_NVM_COOPERATIVE=1), without (0), and with everything in memory.  All of them run in turn, several
+rounds; a figure is the median of the rounds.  At the end stands each figure beside its target, and beside that of the
+paper on vGASNet.
+
+    tests/perf/compare_nvm.py --bin build/release/bin [--only pages,gets,sharing,cached] [--dir /var/tmp] [--out nvm]
+
+  pages    a page that is not there, from NVM, from home's memory and from a third node's, by size of the page
+  gets     one PE's pages, got by several others, less and more than a node has memory for
+  sharing  all PEs put a byte of their own into one page
+  cached   4 KiB that are in memory, loads and stores, beside the heap in memory
+
+Files are made in a folder of their own in --dir, on NVM or a disk, which is removed at the end.
+"""
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # nothing new in the clone
+import arguments
+import plots
+
+EXPERIMENTS = ("pages", "gets", "sharing", "cached")
+MODES = ("cooperation", "without", "memory")
+PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
+KI, MI = 1 << 10, 1 << 20
+
+
+class Figures:
+    """What was measured: the median of the rounds, by any key."""
+
+    def __init__(self):
+        self.found = {}
+
+    def note(self, key, value):
+        self.found.setdefault(key, []).append(value)
+
+    def __getitem__(self, key):
+        return statistics.median(self.found[key])
+
+    def __contains__(self, key):
+        return key in self.found
+
+
+class Verdicts:
+    """Ratios beside targets.  What is judged of several is the geometric mean."""
+
+    def __init__(self):
+        self.rows = []
+
+    def at_least(self, what, ratios, target, paper=""):
+        mean = statistics.geometric_mean(ratios)
+        self.rows.append((what, mean, ratios, f">= {target:g}", mean >= target, paper))
+
+    def at_most(self, what, ratios, target, paper=""):
+        mean = statistics.geometric_mean(ratios)
+        self.rows.append((what, mean, ratios, f"<= {target:g}", mean <= target, paper))
+
+    def show(self):
+        print(f"\n{'ratio':<54}{'measured':>10}{'least':>9}{'most':>9}{'target':>9}  {'':<8}paper")
+        for what, mean, ratios, target, met, paper in self.rows:
+            print(f"{what:<54}{mean:>10.3g}{min(ratios):>9.3g}{max(ratios):>9.3g}{target:>9}  "
+                  f"{'ok' if met else 'MISSED':<8}{paper}".rstrip())
+
+    def missed(self):
+        return sum(not row[4] for row in self.rows)
+
+
+def run(options, mode, pes, page, pool, *more, data=0):
+    """Rows of a run of `pes` PEs, each on a node of its own with `pool` bytes for pages of `page`; `data` bytes of a PE
+    are measured."""
+    variables = {"SHMEM_NVM_DIR": options.folder, "SHMEM_NVM_PAGE": str(page), "SHMEM_NVM_CACHE": str(pool),
+                 "SHMEM_NVM_SIZE": str(data + 2 * pool + 16 * page + 8 * MI), "SHMEM_NVM_COOPERATIVE": "1",
+                 "SHMEM_SYMMETRIC_SIZE": str(data + 4 * page + 64 * MI)}
+    if mode == "without":
+        variables["SHMEM_NVM_COOPERATIVE"] = "0"
+    command = [options.bin / "oshrun", "-n", pes, "--virtual-nodes", pes, "--timeout", 300,
+               options.bin / "shmem_bench", "nvm", "--json", "--rounds", options.inner, "--seconds", options.seconds, *more]
+    if mode == "memory":
+        command.append("--dram")
+    return [json.loads(line) for line in arguments.output(command, 330, **variables).splitlines()]
+
+
+def pages(options, verdicts):
+    """By size of a page; returns the picture."""
+    figures = Figures()
+    for _ in range(options.rounds):
+        for page in options.pages:
+            pool = max(options.pool, 16 * page)
+            for mode in ("cooperation", "memory"):
+                for row in run(options, mode, 3, page, pool, "--kernel", "miss", "--pages", max(1, options.pool // page // 4),
+                               data=options.pool):
+                    name = "get in memory" if mode == "memory" else row["what"]
+                    figures.note((name, page), row["rate"])
+                    figures.note((name, page, "read"), row.get("nvm_reads", 0))
+    names = ("from NVM", "from home's memory", "from a third node's memory", "get in memory")
+    print(f"\nA page that is not there, 3 nodes, MB a second of one PE (pages read from NVM for each)\n{'page':<8}" +
+          "".join(f"{name:>30}" for name in names))
+    for page in options.pages:
+        cells = [f"{figures[name, page]:.4g} ({figures[name, page, 'read']:.2f})" for name in names[:-1]]
+        print(f"{plots.label(page):<8}" + "".join(f"{cell:>30}" for cell in cells) + f"{figures[names[-1], page]:>30.4g}")
+    print("quickest: " + ", ".join(f"{name} {plots.label(max(options.pages, key=lambda page: figures[name, page]))}"
+                                   for name in names[:-1]))
+    for name in names[1:-1]:
+        ratios = [figures[name, page] / figures[names[0], page] for page in options.pages]
+        verdicts.at_least(f"a miss {name} / from NVM", ratios, 1)
+    curves = {name: {page: figures[name, page] for page in options.pages} for name in names}
+    return [plots.Panel("a page that is not there", "bytes of a page", "MB/s", curves)], True
+
+
+def gets(options, verdicts):
+    figures = Figures()
+    sizes = {"below": options.pool // 2, "above": 4 * options.pool}
+    for _ in range(options.rounds):
+        for readers in options.readers:
+            for size, data in sizes.items():
+                for mode in MODES:
+                    for row in run(options, mode, readers + 1, options.page, options.pool, "--kernel", "gets", "--pages",
+                                   data // options.page, data=data):
+                        figures.note((size, row["what"], mode, readers), row["rate"])
+    panels = []
+    for size, data in sizes.items():
+        print(f"\nGets of one PE's {plots.label(data)}, {plots.label(options.pool)} of memory on each node: MB a second of "
+              f"all readers\n{'':<20}{'readers':>8}" + "".join(f"{mode:>13}" for mode in MODES) + f"{'ratio':>8}")
+        orders = ("sequential", "sequential, again", "random", "random, again")
+        for what in orders:
+            for readers in options.readers:
+                rates = [figures[size, what, mode, readers] for mode in MODES]
+                print(f"{what:<20}{readers:>8}" + "".join(f"{rate:>13.4g}" for rate in rates) + f"{rates[0] / rates[1]:>8.2f}")
+        curves = {f"{what}, {mode}": {readers: figures[size, what, mode, readers] for readers in options.readers}
+                  for what in ("sequential", "random") for mode in MODES[:2]}
+        panels.append(plots.Panel(f"{size} the pool", "readers", "MB/s of all", curves))
+    for what, paper in (("sequential", PAPER_GETS), ("random", "")):
+        several = [n for n in options.readers if n > 1] or options.readers
+        verdicts.at_least(f"{what} gets above the pool, cooperation / without",
+                          [figures["above", what, "cooperation", n] / figures["above", what, "without", n] for n in several],
+                          1.9, paper)
+    return panels, False
+
+
+def sharing(options, verdicts):
+    figures = Figures()
+    for _ in range(options.rounds):
+        for pes in options.sharers:
+            for mode in MODES:
+                for row in run(options, mode, pes, options.page, options.pool, "--kernel", "sharing"):
+                    figures.note((row["what"], mode, pes), row["rate"])
+    kinds = ("put, barrier", "put, quiet", "puts")
+    print(f"\nFalse sharing, thousand puts a second of all PEs\n{'':<14}{'PEs':>5}" +
+          "".join(f"{mode:>13}" for mode in MODES) + f"{'/ without':>11}{'memory /':>11}")
+    for what in kinds:
+        for pes in options.sharers:
+            rates = [figures[what, mode, pes] for mode in MODES]
+            print(f"{what:<14}{pes:>5}" + "".join(f"{rate:>13.4g}" for rate in rates) +
+                  f"{rates[0] / rates[1]:>11.2f}{rates[2] / rates[0]:>11.2f}")
+    for what in kinds:
+        faster = [figures[what, "cooperation", n] / figures[what, "without", n] for n in options.sharers]
+        slower = [figures[what, "memory", n] / figures[what, "cooperation", n] for n in options.sharers]
+        verdicts.at_least(f"false sharing ({what}), cooperation / without", faster, 34, PAPER_SHARING)
+        verdicts.at_most(f"false sharing ({what}), in memory / cooperation", slower, 10, "138")
+    panels = [plots.Panel(f"false sharing: {what}", "PEs", "1000 puts/s of all",
+                          {mode: {n: figures[what, mode, n] for n in options.sharers} for mode in MODES}) for what in kinds]
+    return panels, True
+
+
+def cached(options, verdicts):
+    """No picture: four ratios."""
+    figures = Figures()
+    for _ in range(options.rounds):
+        for row in run(options, "cooperation", 1, options.page, options.pool, "--kernel", "cached"):
+            figures.note((row["what"], "nvm"), row["each"])
+            figures.note((row["what"], "memory"), row["beside"])
+            figures.note((row["what"], "ratio"), row["each"] / row["beside"])
+    print(f"\nIn memory, on one node, ns\n{'':<10}{'on NVM':>10}{'in memory':>12}{'ratio':>8}")
+    for what, target in (("get", 1.3), ("put", 1.3), ("load", 1.0), ("store", 1.0)):
+        print(f"{what:<10}{figures[what, 'nvm']:>10.4g}{figures[what, 'memory']:>12.4g}{figures[what, 'ratio']:>8.2f}")
+        # A tenth is what two blocks of the same memory may differ by.
+        verdicts.at_most(f"{'4 KiB ' if target > 1 else ''}{what} in memory, NVM heap / heap in memory",
+                         [figures[what, "ratio"]], target if target > 1 else 1.1)
+    return None
+
+
+def size(text):
+    """64k, 4m."""
+    unit = {"k": KI, "m": MI}.get(text[-1:].lower(), 1)
+    return arguments.whole(text[:-1] if unit > 1 else text) * unit
+
+
+def sizes(text):
+    return [size(word) for word in text.split(",")]
+
+
+def experiments(text):
+    found = text.split(",")
+    for word in found:
+        if word not in EXPERIMENTS:
+            raise arguments.argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(EXPERIMENTS)}")
+    return found
+
+
+def disk(text):
+    """A folder whose files can be read past the page cache of the kernel."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="atoll-nvm.", dir=text) as folder:
+            os.close(os.open(os.path.join(folder, "file"), os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600))
+    except OSError as error:
+        raise arguments.argparse.ArgumentTypeError(f"{text} is no folder for data: {error.strerror}; it must be writable, and "
+                                                   "on a file system that permits O_DIRECT, which tmpfs may not") from None
+    return text
+
+
+def parse():
+    parser = arguments.Parser(__doc__)
+    parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
+                        help="folder of oshrun and shmem_bench")
+    parser.add_argument("--only", type=experiments, default=list(EXPERIMENTS), help="these, with commas (default all)")
+    parser.add_argument("--dir", type=disk, default="/var/tmp", help="folder on NVM or a disk (default /var/tmp)")
+    parser.add_argument("--rounds", type=arguments.whole, default=3, help="runs of each, in turn (default 3)")
+    parser.add_argument("--inner", type=arguments.whole, default=3, help="rounds within a run (default 3)")
+    parser.add_argument("--seconds", type=arguments.seconds, default=0.05,
+                        help="length of a round of sharing and cached (default 0.05)")
+    parser.add_argument("--pages", type=sizes, default=sizes("16k,64k,256k,1m,4m"),
+                        help="sizes of pages, with commas (default 16k,64k,256k,1m,4m)")
+    parser.add_argument("--page", type=size, default=256 * KI, help="size of a page elsewhere (default 256k)")
+    parser.add_argument("--pool", type=size, default=16 * MI, help="memory of a node for pages (default 16m)")
+    parser.add_argument("--readers", type=arguments.several, default=[1, 2, 4, 8],
+                        help="numbers of PEs that get, with commas (default 1,2,4,8)")
+    parser.add_argument("--sharers", type=arguments.several, default=[2, 4, 8],
+                        help="numbers of PEs that share a page, with commas (default 2,4,8)")
+    parser.add_argument("--out", help="write OUT-gets.dat, OUT-gets.svg and so on")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
+    options = parser.parse_args()
+    if options.pool < 16 * options.page:
+        parser.error("--pool must have room for 16 pages of --page")
+    return options
+
+
+def main():
+    options = parse()
+    verdicts = Verdicts()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="atoll-nvm.", dir=options.dir) as options.folder:
+        for name in options.only:
+            picture = globals()[name](options, verdicts)
+            sys.stdout.flush()
+            if picture is not None and options.out:
+                plots.draw(f"{options.out}-{name}", *picture)
+    verdicts.show()
+    print(f"\nmedian of {options.rounds} runs of each, in turn; {time.monotonic() - started:.0f} s")
+    return 1 if options.check and verdicts.missed() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "command_line.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+namespace bench {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 50;
+
+bool among(const Names& names, std::string_view name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool split(std::string_view text, std::span<const std::string_view> known, Names& names) {
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view name = text.substr(0, comma);
+    if (std::find(known.begin(), known.end(), name) == known.end()) return false;
+    names.emplace_back(name);
+    if (comma == text.size()) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+bool number(const std::string& text, std::size_t most, std::size_t& value) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 15)
+    return false;
+  value = std::strtoull(text.c_str(), nullptr, 10);
+  return value >= 1 && value <= most;
+}
+
+bool bytes(std::string text, std::size_t& value) {
+  constexpr std::string_view kUnits = "kmgt";
+  std::size_t unit = 1;
+  if (text.empty()) return false;
+  const auto letter = static_cast<char>(std::tolower(static_cast<unsigned char>(text.back())));
+  if (const std::size_t at = kUnits.find(letter); at != std::string_view::npos) {
+    unit = std::size_t{1024} << 10 * at;
+    text.pop_back();
+  }
+  if (!number(text, kMostBytes / unit, value)) return false;
+  value *= unit;
+  return true;
+}
+
+bool duration(const std::string& text, double& value) {
+  char* end = nullptr;
+  value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' && value > 0 && value <= 3600;
+}
+
+Argument word_at(Words words, std::size_t i) {
+  const std::string_view word = words[i];
+  const std::size_t equals = word.find('=');
+  if (equals != std::string_view::npos)
+    return {std::string(word.substr(0, equals)), true, words[i] + equals + 1};
+  return {std::string(word), false, i + 1 < words.size() ? words[i + 1] : nullptr};
+}
+
+}  // namespace bench

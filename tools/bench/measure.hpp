@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What subcommands measure with.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace bench {
+
+/// Seconds since some moment.
+double now();
+
+// Collective: over all PEs.
+double largest(double value);
+double total(double value);
+/// How many nodes the job is on.
+int nodes();
+
+/// "s", but not for one.
+inline const char* plural(std::size_t count) { return count == 1 ? "" : "s"; }
+
+/// How often to do something so that it takes about `seconds`: by trying.  `measure(count)` returns the
+/// seconds that `count` times take; those and the result are the same on all PEs.
+template <class Measure>
+std::size_t calibrate(double seconds, Measure measure, std::size_t count = 64) {
+  for (int tries = 0; tries < 20; ++tries) {
+    double took = measure(count);
+    // Another program may have had the core: few that took long must do so twice.
+    if (took >= seconds / 2) took = std::min(took, measure(count));
+    if (took >= seconds / 2) break;
+    count = static_cast<std::size_t>(static_cast<double>(count) * std::min(16.0, 1.1 * seconds / took)) + 1;
+  }
+  return count;
+}
+
+}  // namespace bench
