@@ -192,6 +192,7 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& aw
 }
 
 void Heap::wait(const Awaiting& awaiting, std::uint32_t left, int pe) const {
+  if (awaiting.left.load(std::memory_order_acquire) <= left) return;
   wait_for([&] { return awaiting.left.load(std::memory_order_acquire) <= left; },
            [&](WaitRecord& record) {
              describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to have it applied", pe);
@@ -262,7 +263,38 @@ void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t l
   }
 }
 
+// The straight path: all of [address, address + n) of PE `pe` lies in one page that is here, and no page of
+// the heap is needed for what it is copied from or to.  Pins the page, and returns where the bytes are; else
+// null.
+std::byte* Heap::pin_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
+                         PageNumber& page) {
+  const std::uint64_t offset = address - base();
+  const std::size_t within = offset % pool_.shape().page_bytes;
+  if (within + n > pool_.shape().page_bytes ||
+      find_region(reinterpret_cast<std::uintptr_t>(other), 1) != nullptr)
+    return nullptr;
+  page = pool_.number(pe, offset);
+  std::byte* at = pin_here(page, access);
+  return at != nullptr ? at + within : nullptr;
+}
+
 void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool) {
+  PageNumber page;
+  std::byte* at = pin_all(to, n, pe, source, Access::write, page);
+  if (at == nullptr) return put_slowly(to, source, n, pe);
+  copy_in(at, source, n);
+  pool_.word(page).unpin();
+}
+
+void Heap::get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool) {
+  PageNumber page;
+  const std::byte* at = pin_all(from, n, pe, dest, Access::read, page);
+  if (at == nullptr) return get_slowly(dest, from, n, pe);
+  copy_out(dest, at, n);
+  pool_.word(page).unpin();
+}
+
+void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe) {
   const auto* from = static_cast<const std::byte*>(source);
   const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(source), 1) != nullptr;
   std::byte buffer[kBounce];
@@ -281,7 +313,7 @@ void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, i
   wait(awaiting, 0, pe);
 }
 
-void Heap::get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool) {
+void Heap::get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe) {
   auto* to = static_cast<std::byte*>(dest);
   const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr;
   std::byte buffer[kBounce];

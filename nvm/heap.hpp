@@ -43,6 +43,10 @@ class Heap final : public Region, private Host {
 
  private:
   Heap(const PoolShape& shape, std::byte* segment, bool cooperative);
+  std::byte* pin_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
+                     PageNumber& page);
+  [[gnu::noinline]] void put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe);
+  [[gnu::noinline]] void get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe);
   std::byte* pin(PageNumber page, Access access);
   std::byte* pin_here(PageNumber page, Access access);
   std::byte* ask_to_pin(PageNumber page, Access access);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -218,23 +219,27 @@ struct PoolShape {
 /// Where all this is mapped in this process.
 class Pool {
  public:
-  Pool(std::byte* base, const PoolShape& shape) : base_(base), shape_(shape) {}
+  Pool(std::byte* base, const PoolShape& shape)
+      : base_(base),
+        table_(reinterpret_cast<Frame*>(base + shape.frame_table_at())),
+        words_(reinterpret_cast<PageWord*>(base + shape.words_at())),
+        frames_(base + shape.frames_at()),
+        page_shift_(static_cast<unsigned>(std::countr_zero(shape.page_bytes))),
+        shape_(shape) {}
 
   const PoolShape& shape() const { return shape_; }
   PoolHead& head() const { return *reinterpret_cast<PoolHead*>(base_); }
   PePart& part(int place) const {
     return reinterpret_cast<PePart*>(base_ + shape_.parts_at())[static_cast<std::size_t>(place)];
   }
-  Frame& frame(FrameNumber n) const { return reinterpret_cast<Frame*>(base_ + shape_.frame_table_at())[n]; }
-  PageWord& word(PageNumber page) const {
-    return reinterpret_cast<PageWord*>(base_ + shape_.words_at())[page];
-  }
-  std::byte* bytes(FrameNumber n) const { return base_ + shape_.frames_at() + n * shape_.page_bytes; }
+  Frame& frame(FrameNumber n) const { return table_[n]; }
+  PageWord& word(PageNumber page) const { return words_[page]; }
+  std::byte* bytes(FrameNumber n) const { return frames_ + (std::size_t{n} << page_shift_); }
   /// Where the frame begins, from the start of the pool.
-  std::size_t offset(FrameNumber n) const { return shape_.frames_at() + n * shape_.page_bytes; }
+  std::size_t offset(FrameNumber n) const { return static_cast<std::size_t>(bytes(n) - base_); }
 
   PageNumber number(int pe, std::uint64_t offset) const {
-    return static_cast<std::uint64_t>(pe) * shape_.segment_pages + offset / shape_.page_bytes;
+    return static_cast<std::uint64_t>(pe) * shape_.segment_pages + (offset >> page_shift_);
   }
   int pe_of(PageNumber page) const { return static_cast<int>(page / shape_.segment_pages); }
   std::uint64_t offset_of(PageNumber page) const { return page % shape_.segment_pages * shape_.page_bytes; }
@@ -243,7 +248,12 @@ class Pool {
   void prepare() const;
 
  private:
+  // What every operation needs is worked out once.
   std::byte* base_;
+  Frame* table_;
+  PageWord* words_;
+  std::byte* frames_;
+  unsigned page_shift_;
   PoolShape shape_;
 };
 
