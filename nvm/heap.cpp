@@ -169,17 +169,18 @@ void Heap::on_page(void* heap, int, const std::byte* message, std::size_t n) {
   static_cast<Heap*>(heap)->pager_->receive(message, n);
 }
 
-void Heap::on_answer(void*, int, const std::byte* message, std::size_t) {
+void Heap::on_answer(void* heap, int, const std::byte* message, std::size_t) {
   Answer answer;
   std::memcpy(&answer, message, sizeof answer);
   auto& awaiting = *reinterpret_cast<Awaiting*>(answer.token);
+  static_cast<Heap*>(heap)->interest_.learn(answer.page, answer.contended != 0);
   if (answer.n != 0) copy_in(answer.dest, message + sizeof answer, answer.n);
   awaiting.old = answer.old;
   // The last use of it: release, so that who sees 0 sees the data.
   awaiting.left.fetch_sub(1, std::memory_order_release);
 }
 
-// Sends an operation to the home of its page; returns when it is applied.
+// Sends an operation to the home of its page, which has it executed where the page is.
 void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& awaiting) {
   std::byte message[sizeof operation + kLargestOperation];
   const std::size_t n = data != nullptr ? operation.n : 0;
@@ -188,6 +189,7 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& aw
   std::memcpy(message, &operation, sizeof operation);
   if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
   awaiting.left.fetch_add(1, std::memory_order_relaxed);
+  if (pe == rt.me) return pager_->hand(message, sizeof operation + n);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
 }
 
@@ -247,7 +249,7 @@ std::byte* Heap::ask_to_pin(PageNumber page, Access access) {
 
 // Whether an operation on a page that is not here goes to where it is, rather than the page comes here.
 bool Heap::goes_there(PageNumber page, std::size_t n) {
-  return cooperative_ && n <= kLargestOperation && !nodes_.is_here(pool_.pe_of(page)) &&
+  return cooperative_ && rt.progress != nullptr && n <= kLargestOperation &&
          !interest_.grows_with(page, n, pool_.shape().page_bytes);
 }
 

@@ -3,9 +3,9 @@
 //
 //   Operation     token | dest | page | offset in it | n | pe | kind, atomic operation and type | operands |
 //                 n bytes of a put                       from the thread that waits to the page's home
-//   Answer        token | dest | n | old value | n bytes of a get      to that thread, from where it was
-//   executed PageMessage   page | message of the protocol | offset | n | n bytes of the page, or an Operation
-//   as above
+//   Answer        token | dest | page | n | contended | old value | n bytes of a get      to that thread,
+//   from where it was executed PageMessage   page | message of the protocol | offset | n | n bytes of the
+//   page, or an Operation as above
 //                                                        between pagers
 //
 // An operation lies within one page and carries kLargestOperation bytes at most.  A page travels in pieces of
@@ -49,7 +49,9 @@ inline Access access_of(const Operation& operation) {
 struct Answer {
   std::uint64_t token;
   std::byte* dest;
-  std::uint64_t n;
+  PageNumber page;
+  std::uint32_t n;
+  std::uint32_t contended;  // 1: others use the page too
   std::uint64_t old;
 };
 

@@ -178,14 +178,14 @@ struct PePart {
 struct Frame {
   std::atomic<std::uint64_t> page;     // number plus one; 0: free
   std::atomic<std::uint32_t> arrived;  // bytes of the page that have come from another node
-  std::atomic<std::uint8_t>
-      touched;   // since the policy has looked: kTouched; kAhead: brought ahead of its use
-  bool leaving;  // its page has asked to
+  std::atomic<std::uint8_t> touched;   // since the policy has looked; one of k...
+  bool leaving;                        // its page has asked to
   std::uint8_t queue;
   FrameNumber prev, next;
 };
 
-inline constexpr std::uint8_t kTouched = 1, kAhead = 2;
+/// By a thread of the node; not at all, but brought ahead of its use; by an operation of another node.
+inline constexpr std::uint8_t kTouched = 1, kAhead = 2, kOperated = 3;
 
 /// Head of a queue of frames: a ring through `next` and `prev`.
 struct FrameQueue {

@@ -254,11 +254,17 @@ void Residents::expect(Resident& page, bool expected) {
   pool_.head().expected.fetch_add(expected ? 1U : ~0U, std::memory_order_relaxed);
 }
 
-void Residents::apply(const Resident& page, Foreign& operation) {
+void Residents::apply(Resident& page, Foreign& operation) {
   count(Stat::page_operations);
   const Operation& head = operation.head();
   std::byte message[sizeof(Answer) + kLargestOperation];
-  Answer answer{head.token, head.dest, 0, 0};
+  // Contended: a thread of this node has had the page since the last operation, or that was another node's.
+  std::atomic<std::uint8_t>& touched = pool_.frame(page.frame).touched;
+  const NodeId by = nodes_.node_of(head.pe);
+  const bool contended =
+      touched.exchange(kOperated, std::memory_order_relaxed) == kTouched || page.operated_by != by;
+  page.operated_by = by;
+  Answer answer{head.token, head.dest, head.page, 0, contended, 0};
   std::byte* at = pool_.bytes(page.frame) + head.offset;
   if (head.kind == Operation::Kind::put) {
     copy_in(at, operation.data(), head.n);

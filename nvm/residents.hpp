@@ -95,7 +95,8 @@ class Residents {
     Mapped mapped = Mapped::no;
     bool stopping = false;  // the word is closed, and a message waits for the last pin
     bool starving = false;
-    bool expected = false;  // the frame is reserved for a page that has been asked for
+    bool expected = false;         // the frame is reserved for a page that has been asked for
+    NodeId operated_by = kNobody;  // the last operation executed here
     Clock::time_point mapped_at;
     std::optional<Delivery> load;  // waits for the frame
     std::deque<Delivery> messages;
@@ -120,7 +121,7 @@ class Residents {
   void expect(Resident& page, bool expected);
   void grant(PageNumber number, Resident& page, Request& request);
   void map(PageNumber number, Resident& page, Access access);
-  void apply(const Resident& page, Foreign& operation);
+  void apply(Resident& page, Foreign& operation);
   bool reserve(PageNumber number, Resident& page);
   bool take_frame(Resident& page);
   bool too_many_expected() const;

@@ -306,16 +306,27 @@ INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
                                   (shape.cooperative ? "" : "_not_cooperative");
                          });
 
+// Operations until the page should come, each a moment after the last.
+int sent_before(Interest& interest, std::chrono::microseconds pause, bool contended) {
+  Interest::Clock::time_point now = Interest::Clock::now();
+  for (int sent = 0; sent < 1000; ++sent, now += pause) {
+    if (interest.grows_with(7, 8, 262144, now)) return sent;
+    interest.learn(7, contended, now);
+  }
+  return -1;
+}
+
 TEST(Interest, APageComesWhenItsOperationsHaveCostAsMuch) {
+  using std::chrono::microseconds;
   Interest interest;
   EXPECT_TRUE(interest.grows_with(7, 4096, 4096)) << "small pages come at once";
-  int sent = 0;
-  while (!interest.grows_with(7, 8, 262144)) ++sent;
+  const int sent = sent_before(interest, microseconds(100), false);
   EXPECT_GT(sent, 4);
   EXPECT_LT(sent, 100);
-  int again = 0;
-  while (!interest.grows_with(7, 8, 262144)) ++again;
-  EXPECT_EQ(again, sent) << "and begins anew";
+  EXPECT_EQ(sent_before(interest, microseconds(100), false), sent) << "and it begins anew";
+  EXPECT_EQ(sent_before(interest, microseconds(1), true), sent) << "this PE does nothing else";
+  EXPECT_EQ(sent_before(interest, microseconds(100), true), -1) << "it would not stay";
+  EXPECT_NEAR(sent_before(interest, microseconds(100), false), sent, 1) << "the others have gone";
 }
 
 }  // namespace
