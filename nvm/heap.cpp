@@ -110,6 +110,7 @@ Heap::Heap(const PoolShape& shape, std::byte* segment, bool cooperative)
       nodes_(nodes_of_job()) {}
 
 void Heap::start() {
+  if (rt.network != nullptr) channel_ = rt.network->open_channel();
   pager_->start();
   watch_faults({segment_, size(), &pool_, rt.me, rt.node_index, rt.progress});
   add_region(this);
@@ -121,6 +122,7 @@ void Heap::stop() {
   remove_region(this);
   end_watch();
   pager_->stop();
+  if (channel_ != nullptr) rt.network->close_channel(channel_);
 }
 
 Heap::~Heap() { munmap(segment_, size()); }
@@ -158,6 +160,12 @@ void Heap::answer(int pe, const std::byte* message, std::size_t n) {
 void Heap::send(int pe, const std::byte* message, std::size_t n) {
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_page), message, n);
 }
+
+void Heap::put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) {
+  channel_->ops->put(channel_, pe, {SegmentId::pool, offset}, bytes, n, false, &done);
+}
+
+void Heap::drive() { rt.progress->poll(); }
 
 // Other nodes.
 

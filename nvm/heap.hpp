@@ -65,12 +65,15 @@ class Heap final : public Region, private Host {
   void unmap(std::byte* at, std::size_t n) override;
   void answer(int pe, const std::byte* message, std::size_t n) override;
   void send(int pe, const std::byte* message, std::size_t n) override;
+  void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override;
+  void drive() override;
 
   std::byte* const segment_;
   const Pool pool_;
   const bool cooperative_;
   const Nodes nodes_;
   Interest interest_;
+  Channel* channel_ = nullptr;  // of pages
   std::unique_ptr<Pager> pager_;
 };
 

@@ -8,8 +8,9 @@
 //   page, or an Operation as above
 //                                                        between pagers
 //
-// An operation lies within one page and carries kLargestOperation bytes at most.  A page travels in pieces of
-// kLargestPiece bytes, each with the whole message before it, and the last to come is the message.
+// An operation lies within one page and carries kLargestOperation bytes at most.  A page that goes home
+// travels in pieces of kLargestPiece bytes, each with the whole message before it, and the last to come is
+// the message; one that was asked for is put into its frame before the message is sent.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +56,7 @@ struct Answer {
   std::uint64_t old;
 };
 
-/// In a request for a page `message.tag` is the frame that is to take it.
+/// In a request for a page `message.tag` is where in its node's pool the page is to be put.
 struct PageMessage {
   PageNumber page;
   Message message;

@@ -64,7 +64,8 @@ void Originals::route(Original& original, const Message& message, Delivery& caus
     out.operation = std::move(operation->second);
     original.operations.erase(operation);
   }
-  post_.send(std::move(out), cause.buffer.get());
+  if (message.data) out.buffer = std::move(cause.buffer);
+  post_.send(std::move(out));
 }
 
 void Originals::start(Delivery delivery) {

@@ -55,7 +55,7 @@ void Pager::run() {
   while (!stop_.load(std::memory_order_acquire)) {
     if (work()) {
       rounds = 0;
-    } else if (++rounds < kBusyRounds) {
+    } else if (post_.drive() || ++rounds < kBusyRounds) {
       sched_yield();
     } else {
       idle();
@@ -66,6 +66,7 @@ void Pager::run() {
 bool Pager::work() {
   bool worked = take_notes();
   worked |= take_messages();
+  worked |= finish_sends();
   worked |= originals_.finish_transfers();
   worked |= residents_.work();
   worked |= work_on_ranges();
@@ -123,6 +124,14 @@ bool Pager::take_messages() {
   return any;
 }
 
+bool Pager::finish_sends() {
+  bool any = false;
+  for (Delivery sent; post_.next_sent(sent); any = true) {
+    if (sent.frees) residents_.free(sent.frame);
+  }
+  return any;
+}
+
 bool Pager::work_on_ranges() {
   return std::erase_if(ranges_, [this](Request* request) {
            if (!work_on(*request)) return false;
@@ -135,7 +144,7 @@ bool Pager::work_on(Request& request) {
   switch (request.kind) {
     case Request::Kind::room: return originals_.make_room(request.page, request.last, request.failed);
     case Request::Kind::drop: return originals_.drop(request.page, request.last);
-    default: resting_ = true; return residents_.idle() && originals_.idle() && post_.empty();
+    default: resting_ = true; return residents_.idle() && originals_.idle() && post_.idle();
   }
 }
 

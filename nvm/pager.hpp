@@ -53,6 +53,7 @@ class Pager {
   void idle();
   bool take_notes();
   bool take_messages();
+  bool finish_sends();
   std::vector<Request*> taken_requests();
   bool work_on_ranges();
   bool work_on(Request& request);

@@ -176,10 +176,9 @@ struct PePart {
 
 /// Of a frame; links and queue are the policy's.
 struct Frame {
-  std::atomic<std::uint64_t> page;     // number plus one; 0: free
-  std::atomic<std::uint32_t> arrived;  // bytes of the page that have come from another node
-  std::atomic<std::uint8_t> touched;   // since the policy has looked; one of k...
-  bool leaving;                        // its page has asked to
+  std::atomic<std::uint64_t> page;    // number plus one; 0: free
+  std::atomic<std::uint8_t> touched;  // since the policy has looked; one of k...
+  bool leaving;                       // its page has asked to
   std::uint8_t queue;
   FrameNumber prev, next;
 };

@@ -15,18 +15,43 @@ PageBuffer make_page_buffer(std::size_t n) {
   return PageBuffer(buffer);
 }
 
-void Post::send(Delivery delivery, const std::byte* page) {
+void Post::send(Delivery delivery) {
   const int home = pool_.pe_of(delivery.page);
   const bool to_home = part_for(delivery.message.kind) == Part::home;
   const int pe = to_home ? home : nodes_.keeper(home, delivery.message.to);
   if (pe == me_) return local_.push_back(std::move(delivery));
   const PageMessage head{delivery.page, delivery.message, 0, 0};
   if (delivery.operation != nullptr) return send_operation(pe, head, *delivery.operation);
-  if (delivery.message.data) return send_page(pe, head, page);
-  wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+  if (!delivery.message.data) return wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+  if (to_home) return send_home(pe, head, pool_.bytes(delivery.frame));
+  put_page(pe, std::move(delivery));
 }
 
-void Post::send_page(int pe, PageMessage head, const std::byte* page) {
+void Post::put_page(int pe, Delivery delivery) {
+  sending_.emplace_back(pe, std::move(delivery));
+  Sending& sending = sending_.back();
+  const Delivery& sent = sending.delivery;
+  const std::byte* page = sent.buffer != nullptr ? sent.buffer.get() : pool_.bytes(sent.frame);
+  wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, sending.done);
+}
+
+bool Post::next_sent(Delivery& sent) {
+  const auto found = std::ranges::find_if(sending_, [](const Sending& one) { return one.done.done(); });
+  if (found == sending_.end()) return false;
+  const PageMessage head{found->delivery.page, found->delivery.message, 0, 0};
+  wire_.send(found->pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+  sent = std::move(found->delivery);
+  sending_.erase(found);
+  return true;
+}
+
+bool Post::drive() {
+  if (sending_.empty()) return false;
+  wire_.drive();
+  return true;
+}
+
+void Post::send_home(int pe, PageMessage head, const std::byte* page) {
   std::byte message[sizeof head + kLargestPiece];
   const std::size_t page_bytes = pool_.shape().page_bytes;
   for (std::size_t at = 0; at < page_bytes; at += head.n) {
@@ -62,16 +87,6 @@ bool Post::receive(const std::byte* message, std::size_t n) {
 // Returns whether the page is complete.
 bool Post::take_piece(const PageMessage& head, const std::byte* piece, Delivery& delivery) {
   const std::size_t page_bytes = pool_.shape().page_bytes;
-  if (head.message.kind != Event::done) {
-    // Nobody else touches a frame that a page has been asked for.
-    const auto frame = static_cast<FrameNumber>(head.message.tag);
-    std::memcpy(pool_.bytes(frame) + head.offset, piece, head.n);
-    std::atomic<std::uint32_t>& arrived = pool_.frame(frame).arrived;
-    // Acquire and release: who counts the last piece has all of them, whoever copied them.
-    if (arrived.fetch_add(head.n, std::memory_order_acq_rel) + head.n < page_bytes) return false;
-    arrived.store(0, std::memory_order_relaxed);
-    return true;
-  }
   // The home waits for one copy of a page at a time.
   const std::scoped_lock guard(mutex_);
   Arriving& arriving = arriving_[head.page];

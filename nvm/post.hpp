@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What goes from pager to pager: messages of the protocol about pages, with the pages where they carry them.
 //
-//   send() to another node -> Host::send: the whole message, and the page in pieces, copied before it returns
-//          to this pager   -> a queue that next() empties
-//   receive()              -> pieces to the frame that awaits them, or to a buffer of the home;
-//                             when all are there, the message to the queue
+//   send() to another node: the message alone       -> Wire::send
+//                           with a page asked for    -> Wire::put into its frame, then the message
+//                           with a page for the home -> in pieces, each with the message before it
+//          to this pager                           -> a queue that next() empties
+//   receive()              the pieces to a buffer of the home; when all are there, and all else, to the queue
 #pragma once
 
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -41,14 +43,18 @@ struct Delivery {
   std::unique_ptr<Foreign> operation;  // of ask_get, ask_put, get, put
   PageBuffer buffer;                   // data that have no frame on this node
   FrameNumber frame = kNoFrame;        // data that have
-  bool frees = false;                  // `frame` is nobody's once they are stored
+  bool frees = false;                  // `frame` is nobody's once they are stored or sent
 };
 
-/// What messages leave by.
+/// What messages and pages leave by.
 class Wire {
  public:
   /// Has the pager of PE `pe`, on another node, receive the message, which is copied.
   virtual void send(int pe, const std::byte* message, std::size_t n) = 0;
+  /// Copies n bytes to `offset` of the pool of the node of PE `pe`; they stay unchanged until `done`.
+  virtual void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) = 0;
+  /// Drives what put() has begun.
+  virtual void drive() = 0;
 
  protected:
   ~Wire() = default;
@@ -60,10 +66,14 @@ class Post {
   Post(Wire& wire, const Pool& pool, const Nodes& nodes, int me)
       : wire_(wire), pool_(pool), nodes_(nodes), me_(me) {}
 
-  /// To the home of the page, or to who keeps it on node message.to.  `page`: its bytes, for another node;
-  /// what stays here has them in the delivery.
-  void send(Delivery delivery, const std::byte* page = nullptr);
-
+  /// To the home of the page, or to who keeps it on node message.to.  Data are in the delivery's buffer or
+  /// frame, which stay unchanged until next_sent() has returned it, or, with a message to the home, until
+  /// this returns.
+  void send(Delivery delivery);
+  /// Takes a page that has arrived at another node, and tells its pager.  Returns false if there is none.
+  bool next_sent(Delivery& sent);
+  /// Whether pages are on their way out; then drives them.
+  bool drive();
   /// To this pager, whoever it is for.
   void keep(Delivery delivery) { local_.push_back(std::move(delivery)); }
 
@@ -75,13 +85,21 @@ class Post {
   /// Takes the next message.  Returns false if there is none.
   bool next(Delivery& delivery);
   bool empty();
+  /// Nothing is on its way out, nor waits here.
+  bool idle() { return sending_.empty() && empty(); }
 
  private:
   struct Arriving {
     PageBuffer buffer;
     std::size_t n = 0;
   };
-  void send_page(int pe, PageMessage head, const std::byte* page);
+  struct Sending {
+    int pe;
+    Delivery delivery;
+    Completion done;
+  };
+  void put_page(int pe, Delivery delivery);
+  void send_home(int pe, PageMessage head, const std::byte* page);
   void send_operation(int pe, const PageMessage& head, const Foreign& operation);
   bool take_piece(const PageMessage& head, const std::byte* piece, Delivery& delivery);
 
@@ -90,6 +108,7 @@ class Post {
   const Nodes& nodes_;
   const int me_;
   std::deque<Delivery> local_;
+  std::list<Sending> sending_;
   std::mutex mutex_;  // of what follows
   std::deque<Delivery> arrived_;
   std::unordered_map<PageNumber, Arriving> arriving_;  // sent home

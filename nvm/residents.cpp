@@ -115,7 +115,7 @@ bool Residents::serve_wish(PageNumber number, Resident& page, Request& request) 
 }
 
 void Residents::ask(PageNumber number, Resident& page, Event event) {
-  const Outcome outcome = on_local(page.known, event, nodes_.here, home_of(number), page.frame);
+  const Outcome outcome = on_local(page.known, event, nodes_.here, home_of(number), pool_.offset(page.frame));
   ++asking_;
   post_.send({.page = number, .message = outcome.messages[0], .operation = {}, .buffer = {}});
 }
@@ -171,12 +171,14 @@ bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
     pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
   if (is_grant(message.kind)) serve_wishes(number, page);  // before `done` is sent
   const bool leaves = outcome.actions & action::give_up;
-  bool lent = false;  // the frame, until it is stored
+  bool lent = false;  // the frame, until it is stored or sent
   for (std::size_t i = 0; i < outcome.count; ++i) {
     const Message& out = outcome.messages[i];
     if (out.kind == Event::result) continue;  // apply() has answered
-    lent = leaves && out.data && out.kind == Event::done && pool_.pe_of(number) == me_;
-    send(number, page, out, lent);
+    const bool copied = out.kind == Event::done && pool_.pe_of(number) != me_;
+    const bool lends = leaves && out.data && !copied;
+    send(number, page, out, lends);
+    lent |= lends;
   }
   if (is_asking(page.known.state) && !has_copy(page.known.state)) {
     if (has_copy(before)) policy_.leave(page.frame);
@@ -197,7 +199,7 @@ void Residents::send(PageNumber number, Resident& page, const Message& message, 
     out.frees = leaves;
     if (message.kind != Event::done) count(Stat::page_forwards);
   }
-  post_.send(std::move(out), message.data ? pool_.bytes(page.frame) : nullptr);
+  post_.send(std::move(out));
 }
 
 // From here on nobody writes to the page, or reaches it.  Returns false if it is too early.
@@ -292,7 +294,7 @@ bool Residents::reserve(PageNumber number, Resident& page) {
 }
 
 bool Residents::take_frame(Resident& page) {
-  if (!page.load && too_many_expected()) return false;
+  if (!page.load && too_many_expected()) return false;  // it would wait for others, not for a frame
   if (page.frame == kNoFrame) page.frame = policy_.take_free();
   if (page.frame == kNoFrame) return false;
   if (!page.load) expect(page, true);
@@ -332,7 +334,7 @@ bool Residents::feed_starving() {
     advance(number, page);
     any = true;
   }
-  if (!starving_.empty() && !too_many_expected()) ask_for_room();
+  if (!starving_.empty()) ask_for_room();
   return any;
 }
 
@@ -340,7 +342,9 @@ void Residents::ask_for_room() {
   const Clock::time_point now = Clock::now();
   // By index: a page that leaves at once may itself be wanted again, and starve.
   for (std::size_t i = 0; i < starving_.size(); ++i) {
-    if (now >= starving_[i].ask_again && ask_to_leave()) starving_[i].ask_again = now + kAskAgain;
+    const bool lacks_frame = pages_.at(starving_[i].page)->load || !too_many_expected();
+    if (lacks_frame && now >= starving_[i].ask_again && ask_to_leave())
+      starving_[i].ask_again = now + kAskAgain;
   }
 }
 

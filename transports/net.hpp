@@ -26,8 +26,12 @@
 namespace shm {
 
 /// Address ranges that every PE has and that the network can reach.  Values index tables.
-enum class SegmentId : std::uint8_t { heap, statics };
-inline constexpr int kSegments = 2;
+enum class SegmentId : std::uint8_t {
+  heap,
+  statics,
+  pool,  // what the node keeps of the NVM heap, if there is one; for puts only
+};
+inline constexpr int kSegments = 3;
 
 /// A place in a segment of another PE: byte offset from that PE's own base of the segment.
 struct RemoteAddress {

@@ -94,6 +94,7 @@ class NodeMemory {
 
   /// Zeros at first; null if the shape has none.
   std::byte* pool() const { return pool_; }
+  std::size_t pool_bytes() const { return shape_.pool_bytes; }
   /// Maps the n bytes at `offset` of the pool once more, over [at, at + n) of this process.  Returns whether
   /// it could; else errno says why.
   bool map_pool_also(std::size_t offset, std::size_t n, std::byte* at, bool writable) const;

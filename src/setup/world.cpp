@@ -134,6 +134,8 @@ Status open_network(World& world, const Env& env, const NodeGroup& group) {
     status =
         world.network->add_segment(SegmentId::statics, reinterpret_cast<void*>(statics.base), statics.size);
   }
+  if (status.ok() && memory.pool() != nullptr)
+    status = world.network->add_segment(SegmentId::pool, memory.pool(), memory.pool_bytes());
   if (!status.ok()) return status;
   Result<std::vector<std::byte>> address = world.network->address();
   if (!address.ok()) return address.status();

@@ -76,7 +76,7 @@ struct Record {
 };
 static_assert(1 + kAtomicOps <= 16, "an operation takes four bits");
 static_assert(kAtomicTypes <= 8, "a type takes three bits");
-static_assert(kSegments <= 2, "a segment takes one bit");
+static_assert(static_cast<int>(SegmentId::statics) <= 1, "a segment takes one bit; nobody packs for the pool");
 
 inline constexpr std::uint64_t kResultBit = 1 << 7;
 inline constexpr std::uint64_t kOrderedBit = 1 << 8;

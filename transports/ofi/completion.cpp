@@ -161,10 +161,10 @@ void Engine::fail_post(const Op& op, long code) const {
 }
 
 void Engine::fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const {
+  static constexpr const char* kSegmentNames[kSegments] = {"symmetric heap", "static data", "pool of pages"};
   const auto segment = static_cast<std::size_t>(at.segment);
   fatal("%s PE %d: %zu bytes at offset %#llx are outside its %s of %#llx bytes", what, pe, n,
-        static_cast<unsigned long long>(at.offset),
-        at.segment == SegmentId::heap ? "symmetric heap" : "static data",
+        static_cast<unsigned long long>(at.offset), kSegmentNames[segment],
         static_cast<unsigned long long>(peer(pe).segments[segment].size));
 }
 

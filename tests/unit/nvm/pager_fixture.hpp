@@ -87,6 +87,10 @@ class FakeHost final : public Host {
     sent_.push_back(std::move(sent));
   }
   void send(int pe, const std::byte*, std::size_t) override { ADD_FAILURE() << "a message to PE " << pe; }
+  void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion&) override {
+    ADD_FAILURE() << "a page to PE " << pe;
+  }
+  void drive() override {}
 
   std::vector<Mapping> mappings() const {
     const std::scoped_lock guard(mutex_);

@@ -44,12 +44,22 @@ class Carrier {
 
   void carry(int from, int to, const std::byte* message, std::size_t n) {
     const std::scoped_lock guard(mutex_);
-    lanes_[{from, to}].emplace_back(message, message + n);
+    lanes_[{from, to}].push_back({{message, message + n}, {}});
+    changed_.notify_one();
+  }
+  // Puts have lanes of their own: they overtake messages.
+  void put(int from, int to, std::function<void()> put) {
+    const std::scoped_lock guard(mutex_);
+    lanes_[{from, -1 - to}].push_back({{}, std::move(put)});
     changed_.notify_one();
   }
 
  private:
-  using Lanes = std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>>;
+  struct Load {
+    std::vector<std::byte> message;
+    std::function<void()> put;
+  };
+  using Lanes = std::map<std::pair<int, int>, std::deque<Load>>;
 
   void run() {
     std::unique_lock guard(mutex_);
@@ -58,11 +68,11 @@ class Carrier {
       if (lanes_.empty()) return;
       auto lane = std::next(lanes_.begin(), static_cast<std::ptrdiff_t>(random_() % lanes_.size()));
       const int to = lane->first.second;
-      const std::vector<std::byte> message = std::move(lane->second.front());
+      const Load load = std::move(lane->second.front());
       lane->second.pop_front();
       if (lane->second.empty()) lanes_.erase(lane);
       guard.unlock();
-      sink_(to, message);
+      load.put ? load.put() : sink_(to, load.message);
       guard.lock();
     }
   }
@@ -85,8 +95,11 @@ struct Awaited {
 
 class Member final : public Host {
  public:
-  Member(Carrier& carrier, const Pool& pool, const Nodes& nodes, int me, std::uint64_t seed, bool cooperative)
-      : carrier_(carrier), me_(me) {
+  using Find = std::function<const Pool&(int pe)>;
+
+  Member(Carrier& carrier, Find find, const Nodes& nodes, int me, std::uint64_t seed, bool cooperative)
+      : carrier_(carrier), find_(std::move(find)), me_(me) {
+    const Pool& pool = find_(me);
     auto device = std::make_unique<TestDevice>(
         TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30});
     pager = std::make_unique<Pager>(
@@ -106,11 +119,20 @@ class Member final : public Host {
     awaited.done.store(true, std::memory_order_release);
   }
   void send(int pe, const std::byte* message, std::size_t n) override { carrier_.carry(me_, pe, message, n); }
+  void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override {
+    std::byte* to = find_(pe).bytes(0) - find_(pe).offset(0) + offset;
+    carrier_.put(me_, pe, [=, &done] {
+      std::memcpy(to, bytes, n);
+      done.set_done();
+    });
+  }
+  void drive() override {}
 
   std::unique_ptr<Pager> pager;
 
  private:
   Carrier& carrier_;
+  const Find find_;
   const int me_;
 };
 
@@ -135,8 +157,9 @@ class Cluster {
     }
     members_.reserve(static_cast<std::size_t>(pes));
     for (int pe = 0; pe < pes; ++pe) {
-      members_.push_back(std::make_unique<Member>(carrier_, pool_of(pe), nodes_of(pe), pe,
-                                                  seed_ + static_cast<unsigned>(pe), cooperative));
+      members_.push_back(std::make_unique<Member>(
+          carrier_, [this](int to) -> const Pool& { return pool_of(to); }, nodes_of(pe), pe,
+          seed_ + static_cast<unsigned>(pe), cooperative));
     }
   }
   ~Cluster() {
