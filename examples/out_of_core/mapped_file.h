@@ -37,7 +37,7 @@ static size_t mapped_resident(size_t at, size_t n) {
   const uint64_t range[2] = {at, n}; /* the system's struct cachestat_range, struct cachestat */
   uint64_t pages[5] = {0};
   const long cachestat = 451;
-  if (syscall(cachestat, mapped.fd, range, pages, 0) != 0) perror("--limit: cachestat"), _exit(1);
+  if (syscall(cachestat, mapped.fd, range, pages, 0) != 0) perror("a limit for mapped files needs Linux 6.5: cachestat"), _exit(1);
   return pages[0] * kSystemPage;
 }
 
@@ -71,7 +71,7 @@ static void* mapped_keep(void* unused) {
   const size_t chunks = mapped.bytes / kChunk;
   size_t *queue = malloc(chunks * sizeof *queue), first = 0, count = 0; /* in the order in which they came */
   char* queued = calloc(chunks, 1);
-  if (queue == NULL || queued == NULL) perror("--limit"), _exit(1);
+  if (queue == NULL || queued == NULL) perror("mapped file"), _exit(1);
   while (!mapped.done) {
     size_t resident = mapped_look();
     if (resident < mapped.limit - mapped.limit / 8) {
