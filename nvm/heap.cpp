@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "base/stats.hpp"
 #include "boot/boot.hpp"
 #include "core/progress.hpp"
 #include "core/wait.hpp"
@@ -28,7 +29,6 @@ struct Awaiting {
 namespace {
 
 constexpr const char* kName = "the NVM heap";
-constexpr std::uint32_t kWindow = 8;  // pieces under way
 constexpr std::size_t kBounce = 16384;
 
 // Addresses where every access is a fault.  A system call of our own, as ThreadSanitizer takes mmap for a
@@ -58,6 +58,21 @@ Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within
   return operation;
 }
 
+Nodes nodes_of_job() {
+  Nodes nodes;
+  nodes.here = rt.node_number;
+  nodes.members.resize(rt.leaders.size());
+  for (int pe = 0; pe < rt.boot->job().size; ++pe) {
+    const int leader = rt.memory->record(pe).leader - 1;
+    const auto node = std::lower_bound(rt.leaders.begin(), rt.leaders.end(), leader) - rt.leaders.begin();
+    std::vector<int>& members = nodes.members[static_cast<std::size_t>(node)];
+    nodes.node.push_back(static_cast<NodeId>(node));
+    nodes.place.push_back(static_cast<int>(members.size()));
+    members.push_back(pe);
+  }
+  return nodes;
+}
+
 std::string file_of(const std::string& folder) {
   return folder + "/atoll." + rt.boot->job().id + "." + std::to_string(getpid()) + ".pe" +
          std::to_string(rt.me) + ".nvm";
@@ -76,29 +91,31 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   Result<std::unique_ptr<Device>> device =
       open_device({file_of(options.folder), bytes, false, options.engine, true});
   if (!device.ok()) return device.status();
-  std::unique_ptr<Heap> heap(new Heap(shape, segment));
+  std::unique_ptr<Heap> heap(new Heap(shape, segment, options.cooperative));
   if (rt.node_index == 0) heap->pool_.prepare();
-  heap->pager_ = std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, std::move(device.value()),
-                                         rt.me, rt.node_index, segment);
+  heap->pager_ =
+      std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
+                              Pager::Place{rt.me, segment, options.cooperative});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_page, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
   return heap;
 }
 
-Heap::Heap(const PoolShape& shape, std::byte* segment)
+Heap::Heap(const PoolShape& shape, std::byte* segment, bool cooperative)
     : Region(kName, reinterpret_cast<std::uintptr_t>(segment), shape.segment_pages * shape.page_bytes),
       segment_(segment),
-      pool_(rt.memory->pool(), shape) {
-  places_.assign(static_cast<std::size_t>(shape.job_size), -1);
-  for (std::size_t i = 0; i < rt.node_ranks.size(); ++i)
-    places_[static_cast<std::size_t>(rt.node_ranks[i])] = static_cast<int>(i);
-}
+      pool_(rt.memory->pool(), shape),
+      cooperative_(cooperative),
+      nodes_(nodes_of_job()) {}
 
 void Heap::start() {
   pager_->start();
   watch_faults({segment_, size(), &pool_, rt.me, rt.node_index});
   add_region(this);
 }
+
+void Heap::rest() { ask(Request::Kind::rest, 0, 1); }
 
 void Heap::stop() {
   remove_region(this);
@@ -134,13 +151,22 @@ void Heap::unmap(std::byte* at, std::size_t n) {
 }
 
 void Heap::answer(int pe, const std::byte* message, std::size_t n) {
+  if (pe == rt.me) return on_answer(this, pe, message, n);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_answer), message, n);
+}
+
+void Heap::send(int pe, const std::byte* message, std::size_t n) {
+  rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_page), message, n);
 }
 
 // Other nodes.
 
-void Heap::on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n) {
-  static_cast<Heap*>(heap)->pager_->hand(from_pe, message, n);
+void Heap::on_operation(void* heap, int, const std::byte* message, std::size_t n) {
+  static_cast<Heap*>(heap)->pager_->hand(message, n);
+}
+
+void Heap::on_page(void* heap, int, const std::byte* message, std::size_t n) {
+  static_cast<Heap*>(heap)->pager_->receive(message, n);
 }
 
 void Heap::on_answer(void*, int, const std::byte* message, std::size_t) {
@@ -153,11 +179,12 @@ void Heap::on_answer(void*, int, const std::byte* message, std::size_t) {
   awaiting.left.fetch_sub(1, std::memory_order_release);
 }
 
+// Sends an operation to the home of its page; returns when it is applied.
 void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& awaiting) {
-  std::byte message[sizeof operation + kLargestPiece];
+  std::byte message[sizeof operation + kLargestOperation];
   const std::size_t n = data != nullptr ? operation.n : 0;
-  wait(awaiting, kWindow - 1, pe);
   operation.token = reinterpret_cast<std::uintptr_t>(&awaiting);
+  operation.pe = rt.me;
   std::memcpy(message, &operation, sizeof operation);
   if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
   awaiting.left.fetch_add(1, std::memory_order_relaxed);
@@ -167,35 +194,50 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& aw
 void Heap::wait(const Awaiting& awaiting, std::uint32_t left, int pe) const {
   wait_for([&] { return awaiting.left.load(std::memory_order_acquire) <= left; },
            [&](WaitRecord& record) {
-             describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to apply it", pe);
+             describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to have it applied", pe);
            });
 }
 
-// This node.
+// Pages that are here, or come here.
 
-// Where the page is, until unpin().
-std::byte* Heap::pin(PageNumber page, Access access) {
-  FrameNumber frame = pool_.word(page).pin(access);
-  if (frame == kNoFrame) {
-    const Ticket ticket(pool_, rt.node_index);
-    Request& request = ticket.request();
-    request.kind = Request::Kind::pin;
-    request.access = access;
-    request.page = page;
-    const int pe = pool_.pe_of(page);
-    ticket.post(place_of(pe));
-    wait_for([&] { return ticket.done(); },
-             [&](WaitRecord& record) {
-               describe_wait(record, "an operation on the NVM heap", pe, "for a page of PE %d to be loaded",
-                             pe);
-             });
-    frame = request.frame;
-    if (frame == kNoFrame)
-      fatal("an operation on the NVM heap is still under way while another thread finalizes");
-  }
+// Where the page is, until unpin().  Null: it is not here, or not in the right state.
+std::byte* Heap::pin_here(PageNumber page, Access access) {
+  const FrameNumber frame = pool_.word(page).pin(access);
+  if (frame == kNoFrame) return nullptr;
   Frame& meta = pool_.frame(frame);
   if (meta.touched.load(std::memory_order_relaxed) == 0) meta.touched.store(1, std::memory_order_relaxed);
+  count_roughly(Stat::page_hits);
   return pool_.bytes(frame);
+}
+
+std::byte* Heap::pin(PageNumber page, Access access) {
+  std::byte* at = pin_here(page, access);
+  return at != nullptr ? at : ask_to_pin(page, access);
+}
+
+std::byte* Heap::ask_to_pin(PageNumber page, Access access) {
+  count(Stat::page_misses);
+  const Ticket ticket(pool_, rt.node_index);
+  Request& request = ticket.request();
+  request.kind = Request::Kind::pin;
+  request.access = access;
+  request.page = page;
+  const int pe = pool_.pe_of(page);
+  ticket.post(nodes_.place_of(nodes_.keeper(pe, nodes_.here)));
+  wait_for([&] { return ticket.done(); },
+           [&](WaitRecord& record) {
+             describe_wait(record, "an operation on the NVM heap", pe, "for a page of PE %d to be loaded",
+                           pe);
+           });
+  if (request.frame == kNoFrame)
+    fatal("an operation on the NVM heap is still under way while another thread finalizes");
+  return pool_.bytes(request.frame);
+}
+
+// Whether an operation on a page that is not here goes to where it is, rather than the page comes here.
+bool Heap::goes_there(PageNumber page, std::size_t n) {
+  return cooperative_ && n <= kLargestOperation && !nodes_.is_here(pool_.pe_of(page)) &&
+         !interest_.grows_with(page, n, pool_.shape().page_bytes);
 }
 
 // Calls piece(page, offset in the page, done so far, n) for each part of a range within a page.
@@ -215,16 +257,15 @@ void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, i
   const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(source), 1) != nullptr;
   std::byte buffer[kBounce];
   Awaiting awaiting;
-  const std::size_t largest = !here(pe) ? kLargestPiece : bounce ? kBounce : n;
-  for_pieces(to - base(), n, pe, largest,
+  for_pieces(to - base(), n, pe, bounce ? kBounce : n,
              [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
                const std::byte* data = from + done;
                if (bounce) data = static_cast<std::byte*>(std::memcpy(buffer, data, part));
-               if (!here(pe)) {
-                 const Operation operation = operation_on(Operation::Kind::put, page, within, part);
-                 return send(operation, data, pe, awaiting);
-               }
-               copy_in(pin(page, Access::write) + within, data, part);
+               std::byte* at = pin_here(page, Access::write);
+               if (at == nullptr && goes_there(page, part))
+                 return send(operation_on(Operation::Kind::put, page, within, part), data, pe, awaiting);
+               if (at == nullptr) at = ask_to_pin(page, Access::write);
+               copy_in(at + within, data, part);
                pool_.word(page).unpin();
              });
   wait(awaiting, 0, pe);
@@ -235,17 +276,18 @@ void Heap::get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe,
   const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr;
   std::byte buffer[kBounce];
   Awaiting awaiting;
-  const std::size_t largest = !here(pe) ? kLargestPiece : bounce ? kBounce : n;
-  for_pieces(from - base(), n, pe, largest,
+  for_pieces(from - base(), n, pe, bounce ? kBounce : n,
              [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
                std::byte* data = bounce ? buffer : to + done;
-               if (!here(pe)) {
+               const std::byte* at = pin_here(page, Access::read);
+               if (at == nullptr && goes_there(page, part)) {
                  Operation operation = operation_on(Operation::Kind::get, page, within, part);
                  operation.dest = data;
                  send(operation, nullptr, pe, awaiting);
                  if (bounce) wait(awaiting, 0, pe);
                } else {
-                 copy_out(data, pin(page, Access::read) + within, part);
+                 if (at == nullptr) at = ask_to_pin(page, Access::read);
+                 copy_out(data, at + within, part);
                  pool_.word(page).unpin();
                }
                if (bounce) std::memcpy(to + done, buffer, part);
@@ -265,15 +307,16 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
   if (op != AtomicOp::fetch) std::memcpy(&operation.value, value, atomic_size(type));
   if (op == AtomicOp::compare_swap) std::memcpy(&operation.compare, compare, atomic_size(type));
   std::uint64_t old = 0;
-  if (here(pe)) {
-    atomic_apply(op, type, pin(page, access_of(operation)) + within, &operation.value, &operation.compare,
-                 &old);
-    pool_.word(page).unpin();
-  } else {
+  std::byte* frame = pin_here(page, access_of(operation));
+  if (frame == nullptr && goes_there(page, operation.n)) {
     Awaiting awaiting;
     send(operation, nullptr, pe, awaiting);
     wait(awaiting, 0, pe);
     old = awaiting.old;
+  } else {
+    if (frame == nullptr) frame = ask_to_pin(page, access_of(operation));
+    atomic_apply(op, type, frame + within, &operation.value, &operation.compare, &old);
+    pool_.word(page).unpin();
   }
   if (fetch != nullptr) std::memcpy(fetch, &old, atomic_size(type));
 }
@@ -300,7 +343,11 @@ bool Heap::ask(Request::Kind kind, PageNumber first, PageNumber last) {
   request.last = last;
   request.failed = false;
   ticket.post(rt.node_index);
-  ticket.wait();
+  // The network has to be driven: pages may be on their way.
+  wait_for([&] { return ticket.done(); },
+           [](WaitRecord& record) {
+             describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");
+           });
   return !request.failed;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/region.hpp"
+#include "nvm/interest.hpp"
 #include "nvm/options.hpp"
 #include "nvm/pager.hpp"
 #include "nvm/pool.hpp"
@@ -21,6 +22,9 @@ class Heap final : public Region, private Host {
 
   /// After all PEs of the node have opened it, and before the first closes it.
   void start();
+  /// First step of the end: nothing of this PE's is under way any more, and pages no longer leave.  When all
+  /// PEs of the job have taken it, nobody sends anything any more: then stop().
+  void rest();
   void stop();
 
   /// For SHMEM_INFO.
@@ -38,25 +42,30 @@ class Heap final : public Region, private Host {
   void discard(std::uintptr_t address, std::size_t n) override;
 
  private:
-  Heap(const PoolShape& shape, std::byte* segment);
+  Heap(const PoolShape& shape, std::byte* segment, bool cooperative);
   std::byte* pin(PageNumber page, Access access);
+  std::byte* pin_here(PageNumber page, Access access);
+  std::byte* ask_to_pin(PageNumber page, Access access);
+  bool goes_there(PageNumber page, std::size_t n);
   bool ask(Request::Kind kind, PageNumber first, PageNumber last);
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);
   void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);
   void wait(const struct Awaiting& awaiting, std::uint32_t left, int pe) const;
-  bool here(int pe) const { return place_of(pe) >= 0; }
   static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
+  static void on_page(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
 
   void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
   void unmap(std::byte* at, std::size_t n) override;
   void answer(int pe, const std::byte* message, std::size_t n) override;
-  int place_of(int pe) const override { return places_[static_cast<std::size_t>(pe)]; }
+  void send(int pe, const std::byte* message, std::size_t n) override;
 
   std::byte* const segment_;
   const Pool pool_;
-  std::vector<int> places_;  // by PE; -1: on another node
+  const bool cooperative_;
+  const Nodes nodes_;
+  Interest interest_;
   std::unique_ptr<Pager> pager_;
 };
 

@@ -79,6 +79,7 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   options.engine = env.nvm_engine == "uring"  ? Engine::uring
                    : env.nvm_engine == "sync" ? Engine::sync
                                               : Engine::automatic;
+  options.cooperative = env.nvm_cooperative;
   return options;
 }
 

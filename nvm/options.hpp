@@ -16,6 +16,7 @@ struct Options {
   std::size_t page_bytes = 0;   // a power of two
   std::size_t cache_bytes = 0;  // of the node's pool
   Engine engine = Engine::automatic;
+  bool cooperative = true;  // nodes get pages from each other
   bool is_default = false;  // the symmetric heap lies here, not only what is asked for by hint
 
   /// The error names the variable and says what is allowed.  `default_heap` is what a PE's heap in memory has

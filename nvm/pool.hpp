@@ -57,6 +57,15 @@ class PageWord {
   void open(PageState state, FrameNumber frame, unsigned pins = 0) {
     word_.store(bits(state) | kPin * pins | std::uint64_t{frame} << kFrameShift, std::memory_order_release);
   }
+  /// Another state; the pins stay.  REQUIRES: both states are valid.
+  void become(PageState state) {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    // An exclusive page that has just been written to is modified, and stays so.
+    while (!(state == PageState::exclusive && state_of(seen) == PageState::modified) &&
+           !word_.compare_exchange_weak(seen, (seen & ~kStateMask) | bits(state), std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+    }
+  }
   /// No new pins.  Returns whether there are none: then nobody copies any more.
   bool close() { return pins_of(word_.fetch_or(kClosed, std::memory_order_acq_rel)) == 0; }
   void reopen() { word_.fetch_and(~kClosed, std::memory_order_release); }
@@ -88,6 +97,7 @@ struct alignas(64) Request {
     map,   // the page in the address space of its PE
     room,  // for the pages [page, last) on the device
     drop,  // the pages [page, last) lose their contents
+    rest,  // no more evictions; answered when nothing of the pager's is under way
   };
   enum State : std::uint32_t { kFree, kPosted, kDone };
 
@@ -157,8 +167,9 @@ struct PePart {
 
 /// Of a frame; links and queue are the policy's.
 struct Frame {
-  std::atomic<std::uint64_t> page;    // number plus one; 0: free
-  std::atomic<std::uint8_t> touched;  // since the policy has looked
+  std::atomic<std::uint64_t> page;     // number plus one; 0: free
+  std::atomic<std::uint32_t> arrived;  // bytes of the page that have come from another node
+  std::atomic<std::uint8_t> touched;   // since the policy has looked
   std::uint8_t queue;
   FrameNumber prev, next;
 };
@@ -170,7 +181,8 @@ struct FrameQueue {
 
 struct PoolHead {
   SpinLock lock;                        // of the policy's queues; only pagers take it
-  std::atomic<std::uint32_t> starving;  // pagers that wait for a frame
+  std::atomic<std::uint32_t> starving;  // pages that wait for a frame
+  std::atomic<std::uint32_t> expected;  // frames that wait for a page that its home has been asked for
   FrameQueue free, lru, fifo;
 };
 

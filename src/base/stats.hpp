@@ -35,6 +35,12 @@ inline void count(Stat stat, std::uint64_t n = 1) {
   detail::stat_counters[static_cast<std::size_t>(stat)].fetch_add(n, std::memory_order_relaxed);
 }
 
+/// The same for a hot path: counts of threads that meet here may be lost.
+inline void count_roughly(Stat stat) {
+  std::atomic<std::uint64_t>& counter = detail::stat_counters[static_cast<std::size_t>(stat)];
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
 /// The values since the last take_stats().  Any thread; nobody who counts is held up, so counters of one
 /// operation may be caught apart.
 StatValues read_stats();

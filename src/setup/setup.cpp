@@ -156,8 +156,10 @@ Status open_nvm() {
 }
 
 // No PE of the node uses the pool any more when this returns.
-Status close_nvm() {
+Status close_nvm(Call call) {
   if (nvm_heap == nullptr) return {};
+  nvm_heap->rest();
+  sync_world(call);  // no pager sends anything any more
   nvm_heap->stop();
   delete rt.paged_allocator;
   rt.paged_allocator = nullptr;
@@ -246,7 +248,7 @@ void stop_last(Call call) {
   stop_session(rt.world_context);
   sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
   if (rt.env.stats) print_statistics();
-  if (Status status = close_nvm(); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
+  if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
   rt.memory->discard_heap(kInternalBytes);
   sync_world(call);  // nobody may start anew, and write, before all pages are gone
   close_services(call);

@@ -93,6 +93,7 @@ class Crowd {
     added_.assign(pes_.size() * kSegmentPages, 0);
     for (std::uint64_t i = 0; i < kAdds; ++i) {
       Operation add{};
+      add.pe = kStranger;
       add.page = random() % added_.size();
       add.offset = 8;
       add.kind = Operation::Kind::amo;
@@ -101,7 +102,7 @@ class Crowd {
       add.value = random() % 100;
       added_[add.page] += add.value;
       Pe& home = pes_[add.page / kSegmentPages];
-      home.pager->hand(kStranger, reinterpret_cast<const std::byte*>(&add), sizeof add);
+      home.pager->hand(reinterpret_cast<const std::byte*>(&add), sizeof add);
     }
     await("all answers", [&] {
       std::size_t answers = 0;

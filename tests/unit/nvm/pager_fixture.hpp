@@ -27,6 +27,20 @@ inline PoolShape shape_of(int node_size) {
   return {kPageBytes, kPoolFrames, kSegmentPages, node_size, node_size};
 }
 
+/// PEs up to kStranger: the first `node_size` are node 0, all others node 1.
+inline Nodes nodes_of(int node_size) {
+  Nodes nodes;
+  nodes.members.resize(2);
+  for (int pe = 0; pe <= kStranger; ++pe) {
+    const NodeId node = pe < node_size ? 0 : 1;
+    nodes.node.push_back(node);
+    std::vector<int>& members = nodes.members[static_cast<std::size_t>(node)];
+    nodes.place.push_back(static_cast<int>(members.size()));
+    members.push_back(pe);
+  }
+  return nodes;
+}
+
 /// A word of the page in `frame`.
 inline std::uint64_t& word_in(const Pool& pool, FrameNumber frame, std::size_t word) {
   return reinterpret_cast<std::uint64_t*>(pool.bytes(frame))[word];
@@ -72,7 +86,7 @@ class FakeHost final : public Host {
     const std::scoped_lock guard(mutex_);
     sent_.push_back(std::move(sent));
   }
-  int place_of(int pe) const override { return pe < pool_.shape().node_size ? pe : -1; }
+  void send(int pe, const std::byte*, std::size_t) override { ADD_FAILURE() << "a message to PE " << pe; }
 
   std::vector<Mapping> mappings() const {
     const std::scoped_lock guard(mutex_);
@@ -147,7 +161,8 @@ class Pe {
       EXPECT_EQ(write(*device, at * kPageBytes, page, kPageBytes), 0);
     }
     device->clear_records();
-    pager = std::make_unique<Pager>(host, pool, std::move(made), me, me, host.segment());
+    pager =
+        std::make_unique<Pager>(host, pool, nodes_, std::move(made), Pager::Place{me, host.segment(), true});
     pager->start();
   }
 
@@ -162,10 +177,14 @@ class Pe {
   /// Whatever was posted before has been received.
   void ping() const { room(number(0), number(0)); }
 
-  /// The page leaves as if its frame were needed.
+  /// The page leaves as if its frame were needed: who needs one asks again, as a page that has just been
+  /// mapped stays.
   void evict(PageNumber page) const {
-    tell_to_evict(page);
-    await("an eviction", [&] { return pool_.word(page).state() == PageState::invalid; });
+    await("an eviction", [&] {
+      tell_to_evict(page);
+      return pool_.word(page).state() == PageState::invalid;
+    });
+    ping();
   }
   void tell_to_evict(PageNumber page) const { pool_.part(me_).inbox.post_eviction(page); }
 
@@ -188,11 +207,14 @@ class Pe {
 
   FakeHost host;
   TestDevice* device;
-  std::unique_ptr<Pager> pager;
 
  private:
   const Pool& pool_;
+  const Nodes nodes_ = nodes_of(pool_.shape().node_size);
   const int me_;
+
+ public:
+  std::unique_ptr<Pager> pager;  // last: it uses the others
 };
 
 /// The thread of the only pager of this process.

@@ -49,7 +49,8 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
   PagerSleepTest() {
     auto made = std::make_unique<NudgingDevice>();
     device = made.get();
-    pager = std::make_unique<Pager>(host, memory.pool, std::move(made), 0, 0, host.segment());
+    pager = std::make_unique<Pager>(host, memory.pool, nodes, std::move(made),
+                                    Pager::Place{0, host.segment(), true});
     pager->start();
   }
   void wake_for_nothing() {
@@ -58,6 +59,7 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
   }
 
   PoolMemory memory{shape_of(1)};
+  const Nodes nodes = nodes_of(1);
   FakeHost host{memory.pool, 0};
   NudgingDevice* device;
   std::unique_ptr<Pager> pager;
@@ -76,10 +78,10 @@ TEST_P(PagerSleepTest, NoRequestIsLost) {
 
 TEST_P(PagerSleepTest, NoOperationIsLost) {
   Operation get{};
+  get.pe = kStranger;
   get.kind = Operation::Kind::get;
   await("sleep", [] { return sleeps(pager_thread()); });
-  device->arm(GetParam(),
-              [&] { pager->hand(kStranger, reinterpret_cast<const std::byte*>(&get), sizeof get); });
+  device->arm(GetParam(), [&] { pager->hand(reinterpret_cast<const std::byte*>(&get), sizeof get); });
   wake_for_nothing();
   host.wait_for_answers(1);
 }

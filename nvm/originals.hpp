@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The home's part of a pager: who has each page of its PE, and the device that the originals lie on.
+//
+//   request, done -> take() -> serve() (directory.hpp) -> messages to nodes
+//                                                      -> load, store -> device -> loaded, stored -> serve()
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "nvm/device.hpp"
+#include "nvm/directory.hpp"
+#include "nvm/post.hpp"
+#include "nvm/residents.hpp"
+
+namespace shm::nvm {
+
+/// Thread safety: one thread, the pager's.
+class Originals {
+ public:
+  /// Of PE `me`.
+  Originals(const Pool& pool, Post& post, Residents& residents, std::unique_ptr<Device> device, int me,
+            const Home& home)
+      : pool_(pool), post_(post), residents_(residents), device_(std::move(device)), me_(me), home_(home) {}
+
+  /// A message to the home, or to its device.
+  void take(Delivery delivery);
+  /// Takes what the device has done.  Returns whether there was anything.
+  bool finish_transfers();
+
+  /// Requests of threads of this PE about pages [first, last).  False: pages are on their way, ask again.
+  /// make_room() says in `failed` whether there is no room, and has said why.
+  bool make_room(PageNumber first, PageNumber last, bool& failed);
+  /// They lose their contents, except those that other nodes have.
+  bool drop(PageNumber first, PageNumber last);
+
+  std::size_t transfers() const { return device_->under_way(); }
+  /// Nothing is served.
+  bool idle() const { return busy_ == 0; }
+  std::string describe() const { return device_->describe(); }
+
+ private:
+  struct Original {
+    Directory directory;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Foreign>> operations;  // that wait, by tag
+  };
+  // A load or store that the device works on.
+  struct Move {
+    Transfer transfer;
+    Delivery delivery;
+  };
+
+  Original& original(PageNumber page);
+  void forget(PageNumber page);
+  void serve(Delivery& delivery);
+  void route(Original& original, const Message& message, Delivery& cause);
+  void start(Delivery delivery);
+  bool busy(PageNumber page) const;
+  bool drop(PageNumber page, bool& kept);
+
+  const Pool pool_;
+  Post& post_;
+  Residents& residents_;
+  const std::unique_ptr<Device> device_;
+  const int me_;
+  const Home home_;
+  std::unordered_map<PageNumber, Original> originals_;  // of pages that somebody has or wants
+  std::unordered_map<const Transfer*, std::unique_ptr<Move>> moves_;
+  std::vector<Message> out_;
+  std::uint64_t tags_ = 0;
+  std::uint64_t last_version_ = 0;  // of pages that nobody has any more
+  std::size_t busy_ = 0;
+};
+
+}  // namespace shm::nvm

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/post.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "nvm/device.hpp"
+
+namespace shm::nvm {
+
+PageBuffer make_page_buffer(std::size_t n) {
+  auto* buffer = static_cast<std::byte*>(std::aligned_alloc(kBlock, n));
+  if (buffer == nullptr) fatal("out of memory: %zu bytes for a page of the NVM heap", n);
+  return PageBuffer(buffer);
+}
+
+void Post::send(Delivery delivery, const std::byte* page) {
+  const int home = pool_.pe_of(delivery.page);
+  const bool to_home = part_for(delivery.message.kind) == Part::home;
+  const int pe = to_home ? home : nodes_.keeper(home, delivery.message.to);
+  if (pe == me_) return local_.push_back(std::move(delivery));
+  const PageMessage head{delivery.page, delivery.message, 0, 0};
+  if (delivery.operation != nullptr) return send_operation(pe, head, *delivery.operation);
+  if (delivery.message.data) return send_page(pe, head, page);
+  wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+}
+
+void Post::send_page(int pe, PageMessage head, const std::byte* page) {
+  std::byte message[sizeof head + kLargestPiece];
+  const std::size_t page_bytes = pool_.shape().page_bytes;
+  for (std::size_t at = 0; at < page_bytes; at += head.n) {
+    head.offset = static_cast<std::uint32_t>(at);
+    head.n = static_cast<std::uint32_t>(std::min(kLargestPiece, page_bytes - at));
+    std::memcpy(message, &head, sizeof head);
+    std::memcpy(message + sizeof head, page + at, head.n);
+    wire_.send(pe, message, sizeof head + head.n);
+  }
+}
+
+void Post::send_operation(int pe, const PageMessage& head, const Foreign& operation) {
+  std::byte message[kMaxMessage];
+  std::memcpy(message, &head, sizeof head);
+  std::memcpy(message + sizeof head, operation.message.data(), operation.message.size());
+  wire_.send(pe, message, sizeof head + operation.message.size());
+}
+
+bool Post::receive(const std::byte* message, std::size_t n) {
+  PageMessage head;
+  std::memcpy(&head, message, sizeof head);
+  Delivery delivery{.page = head.page, .message = head.message, .operation = {}, .buffer = {}};
+  if (head.n != 0) {
+    if (!take_piece(head, message + sizeof head, delivery)) return false;
+  } else if (n > sizeof head) {
+    delivery.operation = std::make_unique<Foreign>(Foreign{{message + sizeof head, message + n}});
+  }
+  const std::scoped_lock guard(mutex_);
+  arrived_.push_back(std::move(delivery));
+  return true;
+}
+
+// Returns whether the page is complete.
+bool Post::take_piece(const PageMessage& head, const std::byte* piece, Delivery& delivery) {
+  const std::size_t page_bytes = pool_.shape().page_bytes;
+  if (head.message.kind != Event::done) {
+    // Nobody else touches a frame that a page has been asked for.
+    const auto frame = static_cast<FrameNumber>(head.message.tag);
+    std::memcpy(pool_.bytes(frame) + head.offset, piece, head.n);
+    std::atomic<std::uint32_t>& arrived = pool_.frame(frame).arrived;
+    // Acquire and release: who counts the last piece has all of them, whoever copied them.
+    if (arrived.fetch_add(head.n, std::memory_order_acq_rel) + head.n < page_bytes) return false;
+    arrived.store(0, std::memory_order_relaxed);
+    return true;
+  }
+  // The home waits for one copy of a page at a time.
+  const std::scoped_lock guard(mutex_);
+  Arriving& arriving = arriving_[head.page];
+  if (arriving.buffer == nullptr) arriving.buffer = make_page_buffer(page_bytes);
+  std::memcpy(arriving.buffer.get() + head.offset, piece, head.n);
+  arriving.n += head.n;
+  if (arriving.n < page_bytes) return false;
+  delivery.buffer = std::move(arriving.buffer);
+  arriving_.erase(head.page);
+  return true;
+}
+
+void Post::hand(const std::byte* operation, std::size_t n) {
+  Delivery delivery;
+  delivery.operation = std::make_unique<Foreign>(Foreign{{operation, operation + n}});
+  const Operation& head = delivery.operation->head();
+  delivery.page = head.page;
+  delivery.message.kind = access_of(head) == Access::read ? Event::ask_get : Event::ask_put;
+  delivery.message.from = delivery.message.requester = nodes_.node_of(head.pe);
+  delivery.message.to = nodes_.here;
+  const std::scoped_lock guard(mutex_);
+  arrived_.push_back(std::move(delivery));
+}
+
+bool Post::next(Delivery& delivery) {
+  if (local_.empty()) {
+    const std::scoped_lock guard(mutex_);
+    local_.swap(arrived_);
+  }
+  if (local_.empty()) return false;
+  delivery = std::move(local_.front());
+  local_.pop_front();
+  return true;
+}
+
+bool Post::empty() {
+  const std::scoped_lock guard(mutex_);
+  return local_.empty() && arrived_.empty();
+}
+
+}  // namespace shm::nvm

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What goes from pager to pager: messages of the protocol about pages, with the pages where they carry them.
+//
+//   send() to another node -> Host::send: the whole message, and the page in pieces, copied before it returns
+//          to this pager   -> a queue that next() empties
+//   receive()              -> pieces to the frame that awaits them, or to a buffer of the home;
+//                             when all are there, the message to the queue
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "nvm/messages.hpp"
+#include "nvm/nodes.hpp"
+
+namespace shm::nvm {
+
+/// Memory for a page that has no frame.  Aligned as a device may want it.
+struct FreeBuffer {
+  void operator()(std::byte* buffer) const { std::free(buffer); }
+};
+using PageBuffer = std::unique_ptr<std::byte[], FreeBuffer>;
+PageBuffer make_page_buffer(std::size_t n);
+
+/// An operation of a thread on another node; the bytes of a put follow the head.
+struct Foreign {
+  std::vector<std::byte> message;
+  Operation& head() { return *reinterpret_cast<Operation*>(message.data()); }
+  const std::byte* data() const { return message.data() + sizeof(Operation); }
+};
+
+/// A message to a pager.
+struct Delivery {
+  PageNumber page = 0;
+  Message message;
+  std::unique_ptr<Foreign> operation;  // of ask_get, ask_put, get, put
+  PageBuffer buffer;                   // data that have no frame on this node
+  FrameNumber frame = kNoFrame;        // data that have
+  bool frees = false;                  // `frame` is nobody's once they are stored
+};
+
+/// What messages leave by.
+class Wire {
+ public:
+  /// Has the pager of PE `pe`, on another node, receive the message, which is copied.
+  virtual void send(int pe, const std::byte* message, std::size_t n) = 0;
+
+ protected:
+  ~Wire() = default;
+};
+
+/// Thread safety: receive() and hand() by any thread; the rest by the pager.
+class Post {
+ public:
+  Post(Wire& wire, const Pool& pool, const Nodes& nodes, int me)
+      : wire_(wire), pool_(pool), nodes_(nodes), me_(me) {}
+
+  /// To the home of the page, or to who keeps it on node message.to.  `page`: its bytes, for another node;
+  /// what stays here has them in the delivery.
+  void send(Delivery delivery, const std::byte* page = nullptr);
+
+  /// To this pager, whoever it is for.
+  void keep(Delivery delivery) { local_.push_back(std::move(delivery)); }
+
+  /// A message of another node's pager.  Returns whether there is something for next().
+  bool receive(const std::byte* message, std::size_t n);
+  /// From a thread on another node to the home of the page.
+  void hand(const std::byte* operation, std::size_t n);
+
+  /// Takes the next message.  Returns false if there is none.
+  bool next(Delivery& delivery);
+  bool empty();
+
+ private:
+  struct Arriving {
+    PageBuffer buffer;
+    std::size_t n = 0;
+  };
+  void send_page(int pe, PageMessage head, const std::byte* page);
+  void send_operation(int pe, const PageMessage& head, const Foreign& operation);
+  bool take_piece(const PageMessage& head, const std::byte* piece, Delivery& delivery);
+
+  Wire& wire_;
+  const Pool pool_;
+  const Nodes& nodes_;
+  const int me_;
+  std::deque<Delivery> local_;
+  std::mutex mutex_;  // of what follows
+  std::deque<Delivery> arrived_;
+  std::unordered_map<PageNumber, Arriving> arriving_;  // sent home
+};
+
+}  // namespace shm::nvm

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The node's part of a pager: the pages that it keeps for its node, its own PE's and some of other nodes'. It
+// drives moesif.hpp, which has the rules.
+//
+//   want(): a thread of the node needs a page -> hit; or a frame, and a request to the home -> grant -> all
+//   who wait take(): the home, or who has the page, says what is to be done with it evict(): somebody needs a
+//   frame
+//
+// What cannot be done at once waits in the page and is tried again by work(): messages for threads that copy,
+// accesses for the page, pages for a frame.  Nothing here waits.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "nvm/policy.hpp"
+#include "nvm/pool.hpp"
+#include "nvm/post.hpp"
+
+namespace shm::nvm {
+
+/// What a pager needs of the runtime.
+class Host : public Wire {
+ public:
+  /// Maps the pool's bytes at `offset` over [at, at + n) of this process; `writable` or to be read only.
+  virtual void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) = 0;
+  /// Nothing is mapped there any more: an access is a fault.
+  virtual void unmap(std::byte* at, std::size_t n) = 0;
+  /// Sends an answer to the PE, which may be on this node.
+  virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
+
+ protected:
+  ~Host() = default;
+};
+
+/// Thread safety: one thread, the pager's.
+class Residents {
+ public:
+  /// Kept by PE `me`, whose segment begins at `segment` in this process.
+  Residents(Host& host, const Pool& pool, const Nodes& nodes, Post& post, int me, std::byte* segment)
+      : host_(host), pool_(pool), policy_(pool), nodes_(nodes), post_(post), me_(me), segment_(segment) {}
+
+  /// A request to pin or map.
+  void want(Request& request);
+  void take(Delivery delivery);
+  /// Tries again what waits.  Returns whether anything got on.
+  bool work();
+  /// Returns whether the page is about to leave.
+  bool evict(PageNumber page);
+
+  /// For a page that nobody has: the load gets a frame, when there is one, and goes on to the home.
+  void give_frame(Delivery load);
+  /// A frame whose contents have been stored.
+  void free(FrameNumber frame);
+  /// Forgets a page that no other node has.  Returns false if somebody copies.
+  bool drop(PageNumber page);
+
+  /// Whether something waits that time alone will bring on.
+  bool waits() const { return !starving_.empty() || !stopped_.empty(); }
+  /// Nothing has been asked for, nor is to be done.
+  bool idle() const { return asking_ == 0 && !waits(); }
+  /// Calls visit(request) for all who wait.
+  template <class Visit>
+  void for_waiting(Visit visit) {
+    for (const auto& [number, page] : pages_) {
+      for (Request* request : page->wishes) visit(*request);
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Mapped : std::uint8_t { no, to_read, to_write };
+  // A page that is here, or on its way.
+  struct Resident {
+    Page known;
+    FrameNumber frame = kNoFrame;
+    Mapped mapped = Mapped::no;
+    bool stopping = false;  // the word is closed, and a message waits for the last pin
+    bool starving = false;
+    bool expected = false;  // the frame is reserved for a page that has been asked for
+    Clock::time_point mapped_at;
+    std::optional<Delivery> load;  // waits for the frame
+    std::deque<Delivery> messages;
+    std::deque<Request*> wishes;
+  };
+  struct Starving {
+    PageNumber page;
+    Clock::time_point ask_again;
+  };
+
+  Resident& resident(PageNumber number);
+  void advance(PageNumber number, Resident& page);
+  void serve_wishes(PageNumber number, Resident& page);
+  bool serve_wish(PageNumber number, Resident& page, Request& request);
+  bool obey(PageNumber number, Resident& page, Delivery& delivery);
+  void send(PageNumber number, Resident& page, const Message& message, bool leaves);
+  bool stop(PageNumber number, Resident& page, Actions actions);
+  bool stop_at_once(PageNumber number, Resident& page);
+  void publish(PageNumber number, Resident& page) const;
+  void learn(PageNumber number, Resident& page) const;
+  void expect(Resident& page, bool expected);
+  void grant(PageNumber number, Resident& page, Request& request);
+  void map(PageNumber number, Resident& page, Access access);
+  void apply(const Resident& page, Foreign& operation);
+  bool reserve(PageNumber number, Resident& page);
+  bool take_frame(Resident& page);
+  bool too_many_expected() const;
+  bool feed_starving();
+  void ask_for_room();
+  bool ask_to_leave();
+  void forget_if_unused(PageNumber number);
+  void ring_others() const;
+  std::byte* address(PageNumber number) const { return segment_ + pool_.offset_of(number); }
+  NodeId home_of(PageNumber number) const { return nodes_.node_of(pool_.pe_of(number)); }
+
+  Host& host_;
+  const Pool pool_;
+  Policy policy_;
+  const Nodes& nodes_;
+  Post& post_;
+  const int me_;
+  std::byte* const segment_;
+  std::unordered_map<PageNumber, std::unique_ptr<Resident>> pages_;
+  std::deque<Starving> starving_;
+  std::vector<PageNumber> stopped_;  // have messages that wait
+  std::size_t asking_ = 0;           // pages that have asked their home for something
+};
+
+}  // namespace shm::nvm

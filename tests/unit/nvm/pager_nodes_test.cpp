@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pagers of several nodes, each node with a pool of its own and fewer frames than pages, that take pages from
+// each other, against a model.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "nvm/interest.hpp"
+#include "pager_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+constexpr std::uint64_t kPages = 24;  // of each PE
+constexpr std::size_t kFrames = 16;
+constexpr std::size_t kBytes = 32768;  // of a page: two pieces
+
+// Carries messages between the PEs of the job, one after the other for each pair, and those of different
+// pairs in any order.
+class Carrier {
+ public:
+  using Sink = std::function<void(int to, const std::vector<std::byte>&)>;
+
+  Carrier(std::uint64_t seed, Sink sink)
+      : random_(seed), sink_(std::move(sink)), thread_([this] { run(); }) {}
+  ~Carrier() { stop(); }
+  void stop() {
+    {
+      const std::scoped_lock guard(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void carry(int from, int to, const std::byte* message, std::size_t n) {
+    const std::scoped_lock guard(mutex_);
+    lanes_[{from, to}].emplace_back(message, message + n);
+    changed_.notify_one();
+  }
+
+ private:
+  using Lanes = std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>>;
+
+  void run() {
+    std::unique_lock guard(mutex_);
+    for (;;) {
+      changed_.wait(guard, [this] { return stop_ || !lanes_.empty(); });
+      if (lanes_.empty()) return;
+      auto lane = std::next(lanes_.begin(), static_cast<std::ptrdiff_t>(random_() % lanes_.size()));
+      const int to = lane->first.second;
+      const std::vector<std::byte> message = std::move(lane->second.front());
+      lane->second.pop_front();
+      if (lane->second.empty()) lanes_.erase(lane);
+      guard.unlock();
+      sink_(to, message);
+      guard.lock();
+    }
+  }
+
+  std::mt19937_64 random_;
+  const Sink sink_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Lanes lanes_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+// What a thread waits for whose operation went elsewhere.
+struct Awaited {
+  std::atomic<bool> done{false};
+  std::uint64_t old = 0;
+  std::uint64_t got = 0;
+};
+
+class Member final : public Host {
+ public:
+  Member(Carrier& carrier, const Pool& pool, const Nodes& nodes, int me, std::uint64_t seed, bool cooperative)
+      : carrier_(carrier), me_(me) {
+    auto device = std::make_unique<TestDevice>(
+        TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30});
+    pager = std::make_unique<Pager>(
+        *this, pool, nodes, std::move(device),
+        Pager::Place{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative});
+    pager->start();
+  }
+
+  void map(std::byte*, std::size_t, std::size_t, bool) override {}
+  void unmap(std::byte*, std::size_t) override {}
+  void answer(int, const std::byte* message, std::size_t n) override {
+    Answer answer;
+    std::memcpy(&answer, message, sizeof answer);
+    auto& awaited = *reinterpret_cast<Awaited*>(answer.token);
+    awaited.old = answer.old;
+    if (n > sizeof answer) std::memcpy(&awaited.got, message + sizeof answer, sizeof awaited.got);
+    awaited.done.store(true, std::memory_order_release);
+  }
+  void send(int pe, const std::byte* message, std::size_t n) override { carrier_.carry(me_, pe, message, n); }
+
+  std::unique_ptr<Pager> pager;
+
+ private:
+  Carrier& carrier_;
+  const int me_;
+};
+
+class Cluster {
+ public:
+  Cluster(int nodes, int pes_a_node, bool cooperative)
+      : seed_(seed_of_run()), carrier_(seed_, [this](int to, const std::vector<std::byte>& message) {
+          members_[static_cast<std::size_t>(to)]->pager->receive(message.data(), message.size());
+        }) {
+    const int pes = nodes * pes_a_node;
+    layouts_.resize(static_cast<std::size_t>(nodes));
+    for (int node = 0; node < nodes; ++node) {
+      memories_.push_back(
+          std::make_unique<PoolMemory>(PoolShape{kBytes, kFrames, kPages, pes, pes_a_node}));
+      Nodes& layout = layouts_[static_cast<std::size_t>(node)];
+      layout.here = node;
+      layout.members.resize(static_cast<std::size_t>(nodes));
+      for (int pe = 0; pe < pes; ++pe) {
+        layout.node.push_back(pe / pes_a_node);
+        layout.place.push_back(pe % pes_a_node);
+        layout.members[static_cast<std::size_t>(pe / pes_a_node)].push_back(pe);
+      }
+    }
+    members_.reserve(static_cast<std::size_t>(pes));
+    for (int pe = 0; pe < pes; ++pe) {
+      members_.push_back(std::make_unique<Member>(carrier_, pool_of(pe), nodes_of(pe), pe,
+                                                  seed_ + static_cast<unsigned>(pe), cooperative));
+    }
+  }
+  ~Cluster() {
+    for (int pe = 0; pe < pes(); ++pe)
+      Asked(pool_of(pe), place(pe), place(pe), Request::Kind::rest, Access::read, 0).wait();
+    carrier_.stop();
+    for (int pe = 0; pe < pes(); ++pe) members_[static_cast<std::size_t>(pe)]->pager->stop();
+  }
+
+  int pes() const { return static_cast<int>(layouts_[0].node.size()); }
+  std::uint64_t seed() const { return seed_; }
+  const Nodes& nodes_of(int pe) const { return layouts_[static_cast<std::size_t>(layouts_[0].node_of(pe))]; }
+  const Pool& pool_of(int pe) const {
+    return memories_[static_cast<std::size_t>(layouts_[0].node_of(pe))]->pool;
+  }
+  int place(int pe) const { return layouts_[0].place_of(pe); }
+
+  // A pin for a thread of PE `pe`.
+  FrameNumber pin(int pe, PageNumber page, Access access) const {
+    const Pool& pool = pool_of(pe);
+    const FrameNumber frame = pool.word(page).pin(access);
+    if (frame != kNoFrame) return frame;
+    const int keeper = nodes_of(pe).keeper(pool.pe_of(page), nodes_of(pe).here);
+    return Asked(pool, place(pe), place(keeper), Request::Kind::pin, access, page).wait().frame;
+  }
+
+  // An operation of a thread of PE `pe` on a word of a page: executed where the page is.
+  void operate(int pe, PageNumber page, Operation operation, Awaited& awaited) const {
+    operation.token = reinterpret_cast<std::uintptr_t>(&awaited);
+    operation.page = page;
+    operation.pe = pe;
+    members_[page / kPages]->pager->hand(reinterpret_cast<const std::byte*>(&operation), sizeof operation);
+    await("an answer", [&] { return awaited.done.load(std::memory_order_acquire); });
+  }
+
+ private:
+  const std::uint64_t seed_;
+  std::vector<Nodes> layouts_;
+  std::vector<std::unique_ptr<PoolMemory>> memories_;
+  std::vector<std::unique_ptr<Member>> members_;
+  Carrier carrier_;
+};
+
+// A thread of a PE.  Of each page it alone writes one word; word 0 is added to by all.
+class Worker {
+ public:
+  Worker(const Cluster& cluster, int pe, std::size_t word)
+      : cluster_(cluster), pe_(pe), word_(word), random_(cluster.seed() * 100 + word) {
+    expected_.resize(static_cast<std::size_t>(cluster.pes()) * kPages);
+    added_ = expected_;
+  }
+
+  // Returns what was found that should not be there.
+  int run(int accesses) {
+    for (int i = 0; i < accesses && wrong_ == 0; ++i) {
+      const PageNumber page = random_() % expected_.size();
+      switch (random_() % 6) {
+        case 0: read(page); break;
+        case 1: write(page); break;
+        case 2: add(page); break;
+        case 3: fetch(page); break;
+        default: map(page);
+      }
+    }
+    return wrong_;
+  }
+  int read_all() {
+    for (PageNumber page = 0; page < expected_.size(); ++page) read(page);
+    return wrong_;
+  }
+  const std::vector<std::uint64_t>& added() const { return added_; }
+
+ private:
+  void check(PageNumber page, std::uint64_t value) { wrong_ += value != expected_[page]; }
+  std::uint64_t& word(FrameNumber frame, std::size_t n) const {
+    return word_in(cluster_.pool_of(pe_), frame, n);
+  }
+  void unpin(PageNumber page) const { cluster_.pool_of(pe_).word(page).unpin(); }
+
+  void read(PageNumber page) {
+    const FrameNumber frame = cluster_.pin(pe_, page, Access::read);
+    check(page, word(frame, word_));
+    unpin(page);
+  }
+  void write(PageNumber page) {
+    const FrameNumber frame = cluster_.pin(pe_, page, Access::write);
+    check(page, word(frame, word_));
+    word(frame, word_) = ++expected_[page];
+    std::atomic_ref(word(frame, 0)).fetch_add(1);
+    ++added_[page];
+    unpin(page);
+  }
+  // The owner's loads and stores by address need the page mapped.
+  void map(PageNumber page) {
+    if (static_cast<int>(page / kPages) != pe_) return;
+    const Access access = random_() % 2 == 0 ? Access::read : Access::write;
+    Asked(cluster_.pool_of(pe_), cluster_.place(pe_), cluster_.place(pe_), Request::Kind::map, access, page)
+        .wait();
+  }
+  void add(PageNumber page) {
+    Operation add{};
+    add.kind = Operation::Kind::amo;
+    add.op = AtomicOp::add;
+    add.type = AtomicType::u64;
+    add.offset = static_cast<std::uint32_t>(8 * word_);
+    add.value = 1 + random_() % 9;
+    Awaited awaited;
+    cluster_.operate(pe_, page, add, awaited);
+    check(page, awaited.old);
+    expected_[page] += add.value;
+  }
+  void fetch(PageNumber page) {
+    Operation get{};
+    get.kind = Operation::Kind::get;
+    get.offset = static_cast<std::uint32_t>(8 * word_);
+    get.n = 8;
+    Awaited awaited;
+    cluster_.operate(pe_, page, get, awaited);
+    check(page, awaited.got);
+  }
+
+  const Cluster& cluster_;
+  const int pe_;
+  const std::size_t word_;
+  std::mt19937_64 random_;
+  std::vector<std::uint64_t> expected_;  // in this worker's word of each page
+  std::vector<std::uint64_t> added_;     // by it to word 0
+  int wrong_ = 0;
+};
+
+struct Shape {
+  int nodes, pes_a_node, threads_a_pe;
+  bool cooperative;
+};
+
+class PagerNodes : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(PagerNodes, SeeTheSamePages) {
+  const Shape& shape = GetParam();
+  const Cluster cluster(shape.nodes, shape.pes_a_node, shape.cooperative);
+  std::deque<Worker> workers;
+  for (int t = 0; t < cluster.pes() * shape.threads_a_pe; ++t)
+    workers.emplace_back(cluster, t % cluster.pes(), static_cast<std::size_t>(t) + 1);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (Worker& worker : workers) threads.emplace_back([&] { wrong += worker.run(1500); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+  for (Worker& worker : workers) EXPECT_EQ(worker.read_all(), 0);
+  for (PageNumber page = 0; page < workers.front().added().size(); ++page) {
+    std::uint64_t sum = 0;
+    for (const Worker& worker : workers) sum += worker.added()[page];
+    const FrameNumber frame = cluster.pin(0, page, Access::read);
+    EXPECT_EQ(word_in(cluster.pool_of(0), frame, 0), sum) << "page " << page;
+    cluster.pool_of(0).word(page).unpin();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
+                         ::testing::Values(Shape{2, 1, 2, true}, Shape{3, 1, 1, true}, Shape{2, 2, 1, true},
+                                           Shape{4, 2, 1, true}, Shape{2, 1, 2, false},
+                                           Shape{3, 2, 1, false}),
+                         [](const auto& info) {
+                           const Shape& shape = info.param;
+                           return std::to_string(shape.nodes) + "nodes" + std::to_string(shape.pes_a_node) +
+                                  "pes" + std::to_string(shape.threads_a_pe) + "threads" +
+                                  (shape.cooperative ? "" : "_not_cooperative");
+                         });
+
+TEST(Interest, APageComesWhenItsOperationsHaveCostAsMuch) {
+  Interest interest;
+  EXPECT_TRUE(interest.grows_with(7, 4096, 4096)) << "small pages come at once";
+  int sent = 0;
+  while (!interest.grows_with(7, 8, 262144)) ++sent;
+  EXPECT_GT(sent, 4);
+  EXPECT_LT(sent, 100);
+  int again = 0;
+  while (!interest.grows_with(7, 8, 262144)) ++again;
+  EXPECT_EQ(again, sent) << "and begins anew";
+}
+
+}  // namespace
+}  // namespace shm::nvm
