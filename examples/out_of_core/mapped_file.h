@@ -37,7 +37,8 @@ static size_t mapped_resident(size_t at, size_t n) {
   const uint64_t range[2] = {at, n}; /* the system's struct cachestat_range, struct cachestat */
   uint64_t pages[5] = {0};
   const long cachestat = 451;
-  if (syscall(cachestat, mapped.fd, range, pages, 0) != 0) perror("a limit for mapped files needs Linux 6.5: cachestat"), _exit(1);
+  if (syscall(cachestat, mapped.fd, range, pages, 0) != 0)
+    perror("a limit for mapped files needs Linux 6.5: cachestat"), _exit(1);
   return pages[0] * kSystemPage;
 }
 
