@@ -6,6 +6,16 @@
 namespace shm::nvm {
 
 FrameNumber Policy::take_free() {
+  const FrameNumber frame = pop_free();
+  if (frame == kNoFrame) return kNoFrame;
+  if (!pool_.frame(frame).used) {
+    pool_.frame(frame).used = true;
+    pool_.lay_out(frame);
+  }
+  return frame;
+}
+
+FrameNumber Policy::pop_free() {
   const std::scoped_lock guard(pool_.head().lock);
   FrameQueue& free = pool_.head().free;
   const FrameNumber frame = free.first;

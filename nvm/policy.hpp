@@ -39,6 +39,7 @@ class Policy {
  private:
   enum : std::uint8_t { kOut, kLru, kFifo };
   FrameQueue& queue(std::uint8_t which) const { return which == kLru ? pool_.head().lru : pool_.head().fifo; }
+  FrameNumber pop_free();
   void push(std::uint8_t which, FrameNumber frame);
   void unlink(FrameNumber frame);
   bool sole(FrameNumber frame) const;

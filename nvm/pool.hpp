@@ -180,6 +180,7 @@ struct Frame {
   std::atomic<std::uint8_t> touched;  // since the policy has looked; one of k...
   bool leaving;                       // its page has asked to
   std::uint8_t queue;
+  bool used;  // at any time; who takes the frame owns it
   FrameNumber prev, next;
 };
 
@@ -245,6 +246,10 @@ class Pool {
 
   /// By the node's first PE, before any other uses the pool: all frames are free.
   void prepare() const;
+
+  /// Puts huge pages below a frame that was never used, and those behind it, if the system has some.  What
+  /// is in them stays.
+  void lay_out(FrameNumber n) const;
 
  private:
   // What every operation needs is worked out once.

@@ -147,7 +147,7 @@ Status NodeMemory::map_heaps_and_statics() {
     if (statics_ == nullptr) return failed("cannot map the peers' variables");
   }
   if (shape_.pool_bytes > 0) {
-    pool_ = map_shared(file_, shape_.pool_bytes, pool_at_);
+    pool_ = map_shared_aligned(file_, shape_.pool_bytes, pool_at_);
     if (pool_ == nullptr) return failed("cannot map the pool of the NVM heap (lower SHMEM_NVM_CACHE?)");
   }
   return share_statics(own_statics_, file_,

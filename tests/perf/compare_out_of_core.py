@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Prints how fast programs are whose data do not fit into memory: the examples in examples/out_of_core on the NVM heap,
+beside the same programs on plain mapped files with as much page cache as the NVM heap has pages (stream,
+merge_sort), beside the same program in memory with a quarter of the data, and without cooperation of the
+nodes (summa).  Both sides of each pair run in turn, several rounds; what counts is the median of the rounds' ratios.
+Every program verifies its results, within the time that it reports.
+
+    tests/perf/compare_out_of_core.py --build build/release --folder /mnt/ssd [-n 2] [--mib 768] [--rounds 5]
+
+The folder must be on a disk, not in memory; nothing is left there.  Needs Linux 6.5, and room for some gigabytes."""
+import argparse
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # nothing new in the clone
+import arguments
+
+TARGETS = {"stream": 1.5, "merge_sort": 1.5, "summa, out of core : in memory": 1.0, "summa, cooperation : none": 1.5}
+
+
+def disk(text):
+    path = pathlib.Path(text).resolve()
+    if not path.is_dir() or not os.access(path, os.W_OK):
+        raise argparse.ArgumentTypeError(f"'{text}' is no folder in which files can be made")
+    kind = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=False).stdout.strip()
+    if kind in ("tmpfs", "ramfs"):
+        raise argparse.ArgumentTypeError(f"'{text}' is in memory ({kind}); give a folder on a disk")
+    return path
+
+
+class Bench:
+    """Runs the examples; sizes in MiB."""
+
+    def __init__(self, options):
+        self.options = options
+        self.oshrun = options.build / "bin" / "oshrun"
+        self.examples = options.build / "examples" / "out_of_core"
+
+    def run(self, program, words, heap=0, cache=0, nodes=1, pes=0, **variables):
+        command = [self.oshrun, "-n", pes or self.options.n, "--virtual-nodes", nodes]
+        if heap:
+            variables.update(SHMEM_SYMMETRIC_SIZE=f"{heap}m")
+        if cache:
+            variables.update(SHMEM_HEAP=f"nvm:{self.options.folder}", SHMEM_NVM_CACHE=f"{cache}m",
+                             SHMEM_NVM_PAGE=self.options.page)
+        said = arguments.output([*command, self.examples / program, *words], 900, **variables)
+        return float(re.search(r"([0-9.]+) (?:MB/s, |GFLOP/s)", said).group(1))
+
+    def with_mmap(self, program, *words):
+        """The program on the NVM heap, and on files, with a quarter of its data in memory."""
+        mib, pes = self.options.mib, self.options.n
+        cache = max(mib // 4, 64)  # of a PE
+        ours = self.run(program, words, heap=2 * mib, cache=cache * pes)
+        return ours, self.run(program, [*words, "--mmap", self.options.folder, cache])
+
+    def stream(self):
+        return self.with_mmap("stream", self.options.mib // 3, 1)
+
+    def merge_sort(self):
+        return self.with_mmap("merge_sort", self.options.mib // 2, max(self.options.mib // 24, 1))
+
+    def summa(self, rows, cache=0, **variables):
+        """4 PEs on two nodes.  Three matrices of rows x rows doubles; tiles and panels are the same in all sizes."""
+        heap = 3 * rows * rows * 8 // 4 // 2**20
+        tile = self.options.rows // 4
+        return self.run("summa", [rows, tile, tile // 4], heap=heap + heap // 2 + 64, cache=cache, nodes=2, pes=4, **variables)
+
+    def summa_cache(self):
+        """Of a node: what its PEs' parts of the matrices take in memory."""
+        return 3 * self.options.rows**2 * 8 // 2 // 2**20
+
+    def summa_in_memory(self):
+        return self.summa(2 * self.options.rows, cache=self.summa_cache()), self.summa(self.options.rows)
+
+    def summa_alone(self):
+        rows, cache = 2 * self.options.rows, self.summa_cache()
+        return self.summa(rows, cache=cache), self.summa(rows, cache=cache, SHMEM_NVM_COOPERATIVE="0")
+
+
+def options_of_this_run():
+    parser = arguments.Parser(__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="the build tree, such as build/release")
+    parser.add_argument("--folder", type=disk, required=True, help="where the files of both sides are made")
+    parser.add_argument("-n", type=arguments.whole, default=2, help="PEs of stream and merge_sort (default 2)")
+    parser.add_argument("--mib", type=arguments.whole, default=768,
+                        help="MiB of data of each of these PEs; a quarter is in memory (default 768)")
+    parser.add_argument("--rows", type=arguments.whole, default=4096,
+                        help="rows of summa's matrices in memory, a multiple of 16; twice as many out of core (default 4096)")
+    parser.add_argument("--page", default="2m", help="SHMEM_NVM_PAGE (default 2m)")
+    parser.add_argument("--rounds", type=arguments.whole, default=5, help="runs of each, in turn (default 5)")
+    parser.add_argument("--only", choices=["stream", "merge_sort", "summa"], help="one program")
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    for name in ("bin/oshrun", "examples/out_of_core/stream", "examples/out_of_core/merge_sort"):
+        if not os.access(options.build / name, os.X_OK):
+            parser.error(f"there is no {name} in {options.build}; cmake --build --preset release makes it in build/release")
+    if options.rows % 16 != 0:
+        parser.error("--rows must be a multiple of 16")
+    return options
+
+
+def main():
+    options = options_of_this_run()
+    bench = Bench(options)
+    pairs = {"stream": bench.stream, "merge_sort": bench.merge_sort,
+             "summa, out of core : in memory": bench.summa_in_memory, "summa, cooperation : none": bench.summa_alone}
+    if not os.access(bench.examples / "summa", os.X_OK):
+        print("summa was not built (no OpenBLAS): left out", file=sys.stderr)
+        pairs = {name: pair for name, pair in pairs.items() if "summa" not in name}
+    pairs = {name: pair for name, pair in pairs.items() if name.split(",")[0] == (options.only or name.split(",")[0])}
+    found = {name: [] for name in pairs}
+    for _ in range(options.rounds):
+        for name, pair in pairs.items():
+            found[name].append(pair())
+    print("MB/s of all PEs; GFLOP/s of one PE")
+    print(f"{'':<32}{'Atoll':>10}{'other':>10}{'ratio':>8}{'range':>14}{'target':>8}")
+    for name, rounds in found.items():
+        ours, others = (statistics.median(side) for side in zip(*rounds))
+        ratios = [mine / other for mine, other in rounds]
+        spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
+        print(f"{name:<32}{ours:>10.4g}{others:>10.4g}{statistics.median(ratios):>8.2f}{spread:>14}{TARGETS[name]:>8.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
