@@ -93,9 +93,9 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   if (!device.ok()) return device.status();
   std::unique_ptr<Heap> heap(new Heap(shape, segment, options.cooperative));
   if (rt.node_index == 0) heap->pool_.prepare();
-  heap->pager_ =
-      std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
-                              Pager::Place{rt.me, segment, options.cooperative, options.ahead(shape.frames)});
+  heap->pager_ = std::make_unique<Pager>(
+      static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
+      Pager::Place{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.policy});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_page, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());

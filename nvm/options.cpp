@@ -79,6 +79,7 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   options.engine = env.nvm_engine == "uring"  ? Engine::uring
                    : env.nvm_engine == "sync" ? Engine::sync
                                               : Engine::automatic;
+  options.policy = env.nvm_policy == "vgasnet" ? PolicyKind::vgasnet : PolicyKind::two_queues;
   options.cooperative = env.nvm_cooperative;
   options.most_ahead = env.nvm_ahead;
   return options;
@@ -89,9 +90,11 @@ std::size_t Options::segment_bytes() const {
                   std::max(page_bytes, std::size_t{2} << 20));
 }
 
+// More bytes under way than this make a disk no faster, and pages that wait for their use keep others out.
 std::size_t Options::ahead(std::size_t frames) const {
-  constexpr std::size_t kMost = 32;
-  return std::min<std::size_t>(most_ahead.value_or(kMost), frames / 16);
+  constexpr std::size_t kMostBytes = std::size_t{4} << 20, kMost = 32, kLeast = 2;
+  const std::size_t most = std::clamp(kMostBytes / page_bytes, kLeast, kMost);
+  return std::min<std::size_t>(most_ahead.value_or(most), frames / 16);
 }
 
 PoolShape Options::shape(int node_size, int job_size) const {

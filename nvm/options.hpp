@@ -6,6 +6,7 @@
 
 #include "base/env.hpp"
 #include "nvm/device.hpp"
+#include "nvm/policy.hpp"
 #include "nvm/pool.hpp"
 
 namespace shm::nvm {
@@ -16,7 +17,8 @@ struct Options {
   std::size_t page_bytes = 0;   // a power of two
   std::size_t cache_bytes = 0;  // of the node's pool
   Engine engine = Engine::automatic;
-  Env::Count most_ahead;    // pages that are brought before they are needed
+  Env::Count most_ahead;  // pages that are brought before they are needed
+  PolicyKind policy = PolicyKind::two_queues;
   bool cooperative = true;  // nodes get pages from each other
   bool is_default = false;  // the symmetric heap lies here, not only what is asked for by hint
 

@@ -20,7 +20,7 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
     : pool_(pool),
       inbox_(pool.part(nodes.place_of(place.me)).inbox),
       post_(host, pool, nodes, place.me),
-      residents_(host, pool, nodes, post_, place.me, place.segment, place.ahead),
+      residents_(host, pool, nodes, post_, place.me, place.segment, place.ahead, place.policy),
       originals_(pool, post_, residents_, std::move(device), place.me, {nodes.here, place.cooperative}) {}
 
 void Pager::start() {

@@ -30,6 +30,7 @@ class Pager {
     std::byte* segment;  // where its segment begins in this process
     bool cooperative;
     std::size_t ahead;  // most pages that are brought before they are needed; 0: none, and none leave early
+    PolicyKind policy;
   };
   /// `nodes` stays where it is.
   Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<Device> device, const Place& place);

@@ -43,13 +43,26 @@ void Policy::enter(FrameNumber frame, PageNumber page) {
   entered.page.store(page + 1, std::memory_order_relaxed);
   entered.touched.store(0, std::memory_order_relaxed);
   const std::scoped_lock guard(pool_.head().lock);
-  push(kLru, frame);
+  push(belongs_to_lru(page) ? kLru : kFifo, frame);
+}
+
+// What has left is counted, and its page remembers the count.
+bool Policy::belongs_to_lru(PageNumber page) const {
+  if (kind_ == PolicyKind::vgasnet) return true;
+  const PoolHead& head = pool_.head();
+  const std::size_t frames = pool_.shape().frames;
+  if (head.lru.size + frames / 8 < frames && head.departures < frames) return true;  // it fills
+  const std::uint32_t left = pool_.word(page).departure();
+  return left != 0 && head.departures - left < frames;
 }
 
 void Policy::leave(FrameNumber frame) {
   const std::scoped_lock guard(pool_.head().lock);
-  if (pool_.frame(frame).queue != kOut) unlink(frame);
-  pool_.frame(frame).page.store(0, std::memory_order_relaxed);
+  Frame& gone = pool_.frame(frame);
+  if (gone.queue != kOut) unlink(frame);
+  pool_.head().spared = 0;
+  const std::uint64_t page = gone.page.exchange(0, std::memory_order_relaxed);
+  if (page != 0) pool_.word(page - 1).remember(++pool_.head().departures);
 }
 
 FrameNumber Policy::victim() {
@@ -58,13 +71,19 @@ FrameNumber Policy::victim() {
   FrameQueue& fifo = pool_.head().fifo;
   // Each frame comes to the end of either queue once with a mark, and once without.
   for (std::size_t looks = 4 * pool_.shape().frames; looks > 0; --looks) {
-    const bool from_fifo = fifo.size > pool_.shape().frames / 2 || lru.size == 0;
+    // Where none of the LRU's pages could leave the others have to.
+    const bool stuck = pool_.head().spared > lru.size && fifo.size != 0;
+    const bool from_fifo = fifo.size > fifo_limit() || lru.size == 0 || stuck;
     const FrameNumber last = from_fifo ? fifo.last : lru.last;
     if (last == kNoFrame) return kNoFrame;
     unlink(last);
-    if (pool_.frame(last).touched.exchange(0, std::memory_order_relaxed) != 0) {
+    const std::uint8_t mark = pool_.frame(last).touched.exchange(0, std::memory_order_relaxed);
+    if (kind_ == PolicyKind::two_queues && from_fifo) {
+      if (mark != kAhead) return last;
+      push(kFifo, last);  // its use is still to come
+    } else if (mark != 0) {
       push(kLru, last);
-    } else if (!from_fifo && sole(last)) {
+    } else if (kind_ == PolicyKind::vgasnet && !from_fifo && sole(last)) {
       push(kFifo, last);
     } else {
       return last;
@@ -75,7 +94,9 @@ FrameNumber Policy::victim() {
 
 void Policy::spare(FrameNumber frame) {
   const std::scoped_lock guard(pool_.head().lock);
-  if (pool_.frame(frame).queue == kOut) push(kLru, frame);
+  if (pool_.frame(frame).queue != kOut) return;
+  push(kLru, frame);
+  ++pool_.head().spared;
 }
 
 // Whether no other node has the page.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which page leaves when a frame is needed: the two queues of vGASNet, for the whole node.
+// Which page leaves when a frame is needed, for the whole node.
+//
+// vgasnet: the two queues of vGASNet.
 //
 //   new, or used again --> LRU --last, others have a copy--------------------------------> victim
 //                           |                                                                ^
@@ -7,18 +9,30 @@
 //                           ^                                 |
 //                           +------------ used -------------- +
 //
+// two_queues: resists scans (Johnson and Shasha, "2Q").  What is used once passes through a FIFO of 1/8 of
+// the pool and is a victim at its end, so pages in long use stay; what comes back soon after it has left goes
+// to the LRU.  A page's word remembers when it left.
+//
+//   new ----------------------------> FIFO --last, and FIFO > 1/8 pool--> victim
+//   new, and left not long ago -----> LRU --last--> victim
+//   new, while the pool fills -------> ^  +--used--> LRU
+//
 // A use sets a mark on the frame and costs no lock: a page that is marked when it comes to the end of a queue
-// goes to the front of the LRU instead (second chance).
+// (of two_queues: of the LRU) goes to the front of the LRU instead (second chance).  A page that has been
+// brought ahead of its use passes through the FIFO once more.
 #pragma once
 
 #include "nvm/pool.hpp"
 
 namespace shm::nvm {
 
+enum class PolicyKind : std::uint8_t { vgasnet, two_queues };
+
 /// Thread safety: any pager of the node.
 class Policy {
  public:
-  explicit Policy(const Pool& pool) : pool_(pool) {}
+  /// `kind` is the same for all pagers of the node.
+  Policy(const Pool& pool, PolicyKind kind) : pool_(pool), kind_(kind) {}
 
   /// A free frame, or kNoFrame.
   FrameNumber take_free();
@@ -43,8 +57,12 @@ class Policy {
   void push(std::uint8_t which, FrameNumber frame);
   void unlink(FrameNumber frame);
   bool sole(FrameNumber frame) const;
+  bool belongs_to_lru(PageNumber page) const;
+  // Above this size the FIFO's last page is a victim.
+  std::size_t fifo_limit() const { return pool_.shape().frames / (kind_ == PolicyKind::vgasnet ? 2 : 8); }
 
   Pool pool_;
+  const PolicyKind kind_;
 };
 
 }  // namespace shm::nvm

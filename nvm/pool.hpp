@@ -72,6 +72,16 @@ class PageWord {
   void reopen() { word_.fetch_and(~kClosed, std::memory_order_release); }
   /// REQUIRES: closed, no pins.
   void clear() { word_.store(0, std::memory_order_release); }
+  /// While the page is not here: which departure its last one was, of all of the node; 0: it never was here,
+  /// or that is forgotten.
+  void remember(std::uint32_t departure) {
+    std::uint64_t absent = 0;
+    word_.compare_exchange_strong(absent, std::uint64_t{departure} << kFrameShift, std::memory_order_relaxed);
+  }
+  std::uint32_t departure() const {
+    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+    return state_of(word) == PageState::invalid ? static_cast<std::uint32_t>(word >> kFrameShift) : 0;
+  }
 
  private:
   static constexpr std::uint64_t kStateMask = 7, kClosed = 8, kPin = 16;
@@ -197,6 +207,8 @@ struct PoolHead {
   std::atomic<std::uint32_t> starving;  // pages that wait for a frame
   std::atomic<std::uint32_t> expected;  // frames that wait for a page that its home has been asked for
   std::atomic<std::uint32_t> leaving;   // frames whose page has asked to leave
+  std::uint32_t departures;             // pages that have left
+  std::uint32_t spared;                 // victims that could not leave, since the last that did
   FrameQueue free, lru, fifo;
 };
 

@@ -45,10 +45,10 @@ class Residents {
   /// Kept by PE `me`, whose segment begins at `segment` in this process.
   /// `ahead`: the most pages that are brought before they are needed.
   Residents(Host& host, const Pool& pool, const Nodes& nodes, Post& post, int me, std::byte* segment,
-            std::size_t ahead)
+            std::size_t ahead, PolicyKind policy)
       : host_(host),
         pool_(pool),
-        policy_(pool),
+        policy_(pool, policy),
         nodes_(nodes),
         post_(post),
         me_(me),

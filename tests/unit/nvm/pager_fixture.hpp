@@ -166,7 +166,7 @@ class Pe {
     }
     device->clear_records();
     pager = std::make_unique<Pager>(host, pool, nodes_, std::move(made),
-                                    Pager::Place{me, host.segment(), true, ahead});
+                                    Pager::Place{me, host.segment(), true, ahead, PolicyKind::vgasnet});
     pager->start();
   }
 

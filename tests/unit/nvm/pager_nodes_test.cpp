@@ -104,7 +104,8 @@ class Member final : public Host {
         TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30});
     pager = std::make_unique<Pager>(
         *this, pool, nodes, std::move(device),
-        Pager::Place{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative, 3});
+        Pager::Place{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative, 3,
+                     seed % 2 == 0 ? PolicyKind::vgasnet : PolicyKind::two_queues});
     pager->start();
   }
 

@@ -50,7 +50,7 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
     auto made = std::make_unique<NudgingDevice>();
     device = made.get();
     pager = std::make_unique<Pager>(host, memory.pool, nodes, std::move(made),
-                                    Pager::Place{0, host.segment(), true, 0});
+                                    Pager::Place{0, host.segment(), true, 0, PolicyKind::vgasnet});
     pager->start();
   }
   void wake_for_nothing() {

@@ -66,7 +66,7 @@ class PolicyTest : public ::testing::Test {
 
   PoolMemory memory{{kPageBytes, kFrames, kPages, 1, 1}};
   const Pool& pool = memory.pool;
-  Policy policy{pool};
+  Policy policy{pool, PolicyKind::vgasnet};
 };
 
 TEST_F(PolicyTest, HandsOutEachFreeFrameOnce) {
@@ -179,6 +179,7 @@ class Model {
   std::deque<FrameNumber> lru, fifo;  // the last is at the back
   std::deque<FrameNumber> leaving;
   std::vector<bool> sole, touched;
+  std::size_t spared = 0;
 
   Model() : sole(kFrames), touched(kFrames) {}
 
@@ -188,18 +189,21 @@ class Model {
     lru.push_front(frame);
   }
   void leave(FrameNumber frame) {
+    spared = 0;
     std::erase(lru, frame);
     std::erase(fifo, frame);
     std::erase(leaving, frame);
   }
   void spare(FrameNumber frame) {
     if (std::ranges::find(leaving, frame) == leaving.end()) return;
-    leave(frame);
+    std::erase(leaving, frame);
     lru.push_front(frame);
+    ++spared;
   }
   std::optional<FrameNumber> victim() {
     for (std::size_t looks = 4 * kFrames; looks > 0 && !(lru.empty() && fifo.empty()); --looks) {
-      const bool from_fifo = lru.empty() || fifo.size() > kFrames / 2;
+      const bool from_fifo =
+          lru.empty() || fifo.size() > kFrames / 2 || (spared > lru.size() && !fifo.empty());
       std::deque<FrameNumber>& queue = from_fifo ? fifo : lru;
       const FrameNumber last = queue.back();
       queue.pop_back();
@@ -288,6 +292,54 @@ TEST_F(PolicyAgainstModel, RandomOperationsAgree) {
   }
 }
 
+class TwoQueuesTest : public PolicyTest {
+ protected:
+  // Brings the page; who is in the way leaves.
+  void bring(PageNumber page) {
+    if (pool.word(page).state() != PageState::invalid) return;
+    FrameNumber frame = two.take_free();
+    if (frame == kNoFrame) {
+      frame = two.victim();
+      pool.word(pool.frame(frame).page.load() - 1).clear();
+      two.leave(frame);
+    }
+    ++loads;
+    two.enter(frame, page);
+    pool.word(page).open(PageState::exclusive, frame);
+  }
+  Policy two{pool, PolicyKind::two_queues};
+  int loads = 0;
+};
+
+TEST_F(TwoQueuesTest, AScanLeavesMostOfThePoolInPlace) {
+  constexpr PageNumber kData = 4 * kFrames;
+  static_assert(kData <= kPages);
+  for (int round = 0; round < 3; ++round) {
+    for (PageNumber page = 0; page < kData; ++page) bring(page);
+  }
+  loads = 0;
+  for (PageNumber page = 0; page < kData; ++page) bring(page);
+  EXPECT_LT(loads, static_cast<int>(kData - kFrames / 2)) << "part of the data stays";
+}
+
+TEST_F(TwoQueuesTest, WhatIsUsedAgainReplacesWhatWasThereBefore) {
+  for (PageNumber page = 0; page < kFrames; ++page) bring(page);
+  for (int round = 0; round < 6; ++round) {
+    for (PageNumber page = 0; page < kFrames * 3 / 4; ++page) bring(kFrames + page);
+  }
+  loads = 0;
+  for (PageNumber page = 0; page < kFrames * 3 / 4; ++page) bring(kFrames + page);
+  EXPECT_EQ(loads, 0) << "the new working set is in memory";
+}
+
+TEST_F(TwoQueuesTest, WhatWasBroughtAheadPassesOnceMore) {
+  for (PageNumber page = 0; page < 2 * kFrames; ++page) bring(page);
+  const FrameNumber last = pool.head().fifo.last;
+  pool.frame(last).touched.store(kAhead);
+  EXPECT_NE(two.victim(), last);
+  EXPECT_EQ(pool.head().fifo.first, last);
+}
+
 // Pagers share the queues: a frame has one user at a time, and none gets lost.
 TEST_F(PolicyTest, FramesHaveOneUserAtATime) {
   constexpr unsigned kThreads = 4;
@@ -297,7 +349,7 @@ TEST_F(PolicyTest, FramesHaveOneUserAtATime) {
   for (unsigned t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       std::minstd_rand random(t + 1);
-      Policy mine(pool);
+      Policy mine(pool, PolicyKind::vgasnet);
       for (int i = 0; i < 20000; ++i) {
         FrameNumber frame = mine.take_free();
         if (frame == kNoFrame) {
