@@ -126,6 +126,7 @@ Defects check_part(const PartFile& part, Slots& slots) {
   if (stat(part.path.c_str(), &file) != 0 || static_cast<std::uint64_t>(file.st_size) < layout.file_bytes())
     return {part.path + ": it has " + std::to_string(file.st_size) + " of its " +
             std::to_string(layout.file_bytes()) + " bytes; restore it from a copy"};
+  if (const Status unused = wait_until_unused(part.path); !unused.ok()) return {unused.text()};
   auto device = open_device({.path = part.path, .size = layout.file_bytes(), .keep = true});
   if (!device.ok()) return {device.status().text()};
   return check_device(*device.value(), part.path, slots);
@@ -189,7 +190,7 @@ Defects check_object(const std::vector<PartFile>& parts, bool all_here) {
       defects.push_back(part.path + ": " + why);
       continue;
     }
-    Found here{.id = first.id};
+    Found here{.pe = part.pe, .id = first.id};
     for (const std::uint64_t epoch : slots.epochs()) here.epochs[here.count++] = epoch;
     found.push_back(here);
   }

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <thread>
 #include <tuple>
 
 #include "nvm/file_device.hpp"
@@ -21,6 +23,8 @@ namespace {
 
 constexpr char kBeforePe[] = ".pe";
 constexpr char kSuffix[] = ".atoll";
+constexpr char kInUse[] = "a job, or a tool, is using it; wait until that has ended";
+constexpr auto kDying = std::chrono::seconds(2);
 
 Status cannot(const std::string& what, const std::string& path, const std::string& why) {
   return Status::error("cannot " + what + " " + path + ": " + why);
@@ -29,6 +33,17 @@ Status cannot(const std::string& what, const std::string& path, const std::strin
 // For reading only, and without its lock.
 OpenFile open_to_read(const std::string& path) {
   return {open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), path, 0};
+}
+
+// Takes its lock.  False: somebody keeps it.  A process that was killed has its io_uring, and with that the
+// lock, until the system has ended what was under way there, which is after the process is gone.
+bool lock_soon(const OpenFile& file) {
+  const auto deadline = std::chrono::steady_clock::now() + kDying;
+  while (flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(kDying / 1000);
+  }
+  return true;
 }
 
 // What lies beyond the end of the file reads as zeros.
@@ -60,9 +75,9 @@ bool kept_anything(const Slots& slots) {
   return slots.state == Slots::State::object && slots.epochs().back() > 0;
 }
 
-std::string numbers(const std::uint64_t* epochs, std::uint64_t count) {
-  return count == 2 ? std::to_string(epochs[0]) + " and " + std::to_string(epochs[1])
-                    : std::to_string(epochs[0]);
+std::string numbers(const Found& part) {
+  const std::string first = std::to_string(part.epochs[0]);
+  return part.count == 2 ? first + " and " + std::to_string(part.epochs[1]) : first;
 }
 
 // The newest epoch of the first part that all parts hold.
@@ -82,8 +97,7 @@ Status remove_useless(const std::string& path, const Identity& object) {
   const OpenFile file = open_to_read(path);
   if (file.fd() < 0 && errno == ENOENT) return {};
   if (file.fd() < 0) return cannot("make", path, std::strerror(errno));
-  if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return cannot("make", path, "another job uses it; wait until that has ended or choose another name");
+  if (!lock_soon(file)) return cannot("make", path, kInUse);
   Result<Slots> slots = read_file(file);
   if (!slots.ok()) return slots.status();
   if (slots.value().state == Slots::State::other || kept_anything(slots.value()))
@@ -110,6 +124,12 @@ Result<std::unique_ptr<Store>> make_store(const StoreOptions& options, const std
 
 }  // namespace
 
+Status wait_until_unused(const std::string& path) {
+  const OpenFile file = open_to_read(path);
+  if (file.fd() < 0) return cannot("open", path, std::strerror(errno));
+  return lock_soon(file) ? Status() : cannot("open", path, kInUse);
+}
+
 std::string object_file(const std::string& folder, const std::string& name, int pe) {
   return folder + "/" + name + kBeforePe + std::to_string(pe) + kSuffix;
 }
@@ -125,17 +145,17 @@ Result<Found> look(const std::string& folder, const Identity& asked) {
     return Status::error("no NVM object can be called so: " + why);
   const std::string path = object_file(folder, asked.name, asked.pe);
   const OpenFile file = open_to_read(path);
-  if (file.fd() < 0 && errno == ENOENT) return Found{};
+  if (file.fd() < 0 && errno == ENOENT) return Found{.pe = asked.pe};
   if (file.fd() < 0) return cannot("open", path, std::strerror(errno));
   Result<Slots> read = read_file(file);
   if (!read.ok()) return read.status();
   const Slots& slots = read.value();
-  if (slots.state == Slots::State::nothing) return Found{};
+  if (slots.state == Slots::State::nothing) return Found{.pe = asked.pe};
   if (const std::string why = unusable(slots); !why.empty()) return cannot("open", path, why);
   const std::string why = mismatch(identity_of(slots.any()), asked);
-  if (!why.empty() && !kept_anything(slots)) return Found{};
+  if (!why.empty() && !kept_anything(slots)) return Found{.pe = asked.pe};
   if (!why.empty()) return cannot("open", path, why);
-  Found found{.id = slots.any().id};
+  Found found{.pe = asked.pe, .id = slots.any().id};
   for (const std::uint64_t epoch : slots.epochs()) found.epochs[found.count++] = epoch;
   return found;
 }
@@ -151,21 +171,21 @@ Result<Plan> agree(const std::string& name, std::span<const Found> found) {
   if (!one_object && kept == found.end()) return Plan{true, 0};
   if (!one_object) {
     const auto missing = std::ranges::find_if(found, [](const Found& part) { return part.id == 0; });
-    const auto pe_of = [&](auto part) { return std::to_string(part - found.begin()); };
+    const auto pe_of = [](auto part) { return std::to_string(part->pe); };
     if (missing != found.end())
       return cannot_open("PE " + pe_of(missing) + " has no part of it, and PE " + pe_of(kept) +
                          " has; restore all its files, or remove it (shmem_nvm remove)");
     return cannot_open(
-        "the parts of PE 0 and PE " + pe_of(other) +
+        "the parts of PE " + std::to_string(found[0].pe) + " and PE " + pe_of(other) +
         " are not of the same object; restore the files of one, or remove it (shmem_nvm remove)");
   }
   Plan plan;
   if (common_epoch(found, plan.epoch)) return plan;
-  for (std::size_t pe = 1; pe < found.size(); ++pe) {
-    const Found pair[] = {found[0], found[pe]};
+  for (const Found& part : found) {
+    const Found pair[] = {found[0], part};
     if (!common_epoch(pair, plan.epoch))
-      return cannot_open("PE 0 has epoch " + numbers(found[0].epochs, found[0].count) + " and PE " +
-                         std::to_string(pe) + " epoch " + numbers(found[pe].epochs, found[pe].count) +
+      return cannot_open("PE " + std::to_string(found[0].pe) + " has epoch " + numbers(found[0]) +
+                         " and PE " + std::to_string(part.pe) + " epoch " + numbers(part) +
                          "; restore all its files from the same time, or remove it (shmem_nvm remove)");
   }
   return cannot_open(
@@ -185,6 +205,7 @@ Result<std::unique_ptr<Store>> open_store(const StoreOptions& options) {
   std::string why = unusable(slots.value());
   if (why.empty()) why = mismatch(identity_of(slots.value().any()), object);
   if (!why.empty()) return cannot("open", path, why);
+  if (Status unused = wait_until_unused(path); !unused.ok()) return unused;
   const Layout layout(object.bytes, slots.value().any().block);
   auto device = open_device({path, layout.file_bytes(), true, options.engine, options.direct});
   if (!device.ok()) return device.status();
@@ -224,8 +245,8 @@ Removal remove_object(const std::string& folder, const std::string& name) {
   std::vector<OpenFile> locked;
   for (const PartFile& part : parts.value()) {
     locked.push_back(open_to_read(part.path));
-    if (locked.back().fd() >= 0 && flock(locked.back().fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      removal.status = cannot("remove", part.path, "a job uses it; wait until that has ended");
+    if (locked.back().fd() >= 0 && !lock_soon(locked.back()))
+      removal.status = cannot("remove", part.path, kInUse);
     if (!removal.status.ok()) return removal;
   }
   for (const PartFile& part : parts.value()) {

@@ -25,6 +25,7 @@ std::string object_file(const std::string& folder, const std::string& name, int 
 
 /// What a PE finds of its part; to be sent to the others as it is.
 struct Found {
+  std::int64_t pe = 0;
   std::uint64_t id = 0;  // 0: no part, or one that holds nothing
   std::uint64_t epochs[2] = {};
   std::uint64_t count = 0;  // of epochs
@@ -65,6 +66,10 @@ Result<std::vector<PartFile>> find_parts(const std::string& folder);
 
 /// The slots of a file, which a job may be using.
 Result<Slots> slots_of(const std::string& path);
+
+/// Waits for a moment, as a process that has just been killed may not be quite gone; an error: somebody uses
+/// the file.
+Status wait_until_unused(const std::string& path);
 
 struct Removal {
   std::vector<std::string> removed;  // paths

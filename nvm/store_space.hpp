@@ -19,6 +19,7 @@ class Space {
  public:
   struct Run {
     std::uint64_t first, n;
+    friend bool operator==(const Run&, const Run&) = default;
   };
 
   explicit Space(std::uint64_t places);
