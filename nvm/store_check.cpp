@@ -115,8 +115,9 @@ Defects check_slots(const Slots& slots) {
   return defects;
 }
 
-// One part in its file; `slots` as for check_device().
-Defects check_part(const PartFile& part, Slots& slots) {
+// One part in its file; `slots` as for check_device().  `patience`: with those who use it; none is left if
+// they still do.
+Defects check_part(const PartFile& part, Slots& slots, std::chrono::milliseconds& patience) {
   Result<Slots> found = slots_of(part.path);
   if (!found.ok()) return {found.status().text()};
   slots = found.value();
@@ -126,7 +127,10 @@ Defects check_part(const PartFile& part, Slots& slots) {
   if (stat(part.path.c_str(), &file) != 0 || static_cast<std::uint64_t>(file.st_size) < layout.file_bytes())
     return {part.path + ": it has " + std::to_string(file.st_size) + " of its " +
             std::to_string(layout.file_bytes()) + " bytes; restore it from a copy"};
-  if (const Status unused = wait_until_unused(part.path); !unused.ok()) return {unused.text()};
+  if (const Status unused = wait_until_unused(part.path, patience); !unused.ok()) {
+    patience = {};
+    return {unused.text()};
+  }
   auto device = open_device({.path = part.path, .size = layout.file_bytes(), .keep = true});
   if (!device.ok()) return {device.status().text()};
   return check_device(*device.value(), part.path, slots);
@@ -175,9 +179,10 @@ Defects check_object(const std::vector<PartFile>& parts, bool all_here) {
   std::vector<Found> found;
   Identity first;
   int expected = 0;  // the next PE
+  std::chrono::milliseconds patience = kDying;
   for (const PartFile& part : parts) {
     Slots slots;
-    const Defects in_part = check_part(part, slots);
+    const Defects in_part = check_part(part, slots, patience);
     defects.insert(defects.end(), in_part.begin(), in_part.end());
     if (slots.state != Slots::State::object) continue;
     if (first.name.empty()) {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -24,7 +23,6 @@ namespace {
 constexpr char kBeforePe[] = ".pe";
 constexpr char kSuffix[] = ".atoll";
 constexpr char kInUse[] = "a job, or a tool, is using it; wait until that has ended";
-constexpr auto kDying = std::chrono::seconds(2);
 
 Status cannot(const std::string& what, const std::string& path, const std::string& why) {
   return Status::error("cannot " + what + " " + path + ": " + why);
@@ -37,8 +35,8 @@ OpenFile open_to_read(const std::string& path) {
 
 // Takes its lock.  False: somebody keeps it.  A process that was killed has its io_uring, and with that the
 // lock, until the system has ended what was under way there, which is after the process is gone.
-bool lock_soon(const OpenFile& file) {
-  const auto deadline = std::chrono::steady_clock::now() + kDying;
+bool lock_soon(const OpenFile& file, std::chrono::milliseconds patience = kDying) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   while (flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(kDying / 1000);
@@ -124,10 +122,10 @@ Result<std::unique_ptr<Store>> make_store(const StoreOptions& options, const std
 
 }  // namespace
 
-Status wait_until_unused(const std::string& path) {
+Status wait_until_unused(const std::string& path, std::chrono::milliseconds patience) {
   const OpenFile file = open_to_read(path);
   if (file.fd() < 0) return cannot("open", path, std::strerror(errno));
-  return lock_soon(file) ? Status() : cannot("open", path, kInUse);
+  return lock_soon(file, patience) ? Status() : cannot("open", path, kInUse);
 }
 
 std::string object_file(const std::string& folder, const std::string& name, int pe) {

@@ -10,6 +10,7 @@
 // Thread safety: all; of stores see there.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -67,9 +68,11 @@ Result<std::vector<PartFile>> find_parts(const std::string& folder);
 /// The slots of a file, which a job may be using.
 Result<Slots> slots_of(const std::string& path);
 
-/// Waits for a moment, as a process that has just been killed may not be quite gone; an error: somebody uses
-/// the file.
-Status wait_until_unused(const std::string& path);
+/// How long a process that was killed may keep its files locked.
+inline constexpr std::chrono::milliseconds kDying{2000};
+
+/// Waits so long at most until nobody uses the file; an error: somebody does.
+Status wait_until_unused(const std::string& path, std::chrono::milliseconds patience = kDying);
 
 struct Removal {
   std::vector<std::string> removed;  // paths

@@ -26,9 +26,10 @@ bool may_become_magic(const Header& header) {
                     [](char is, char becomes) { return is == '\0' || is == becomes; });
 }
 
-std::uint32_t checksum_of_slot(SlotBlock block) {
-  block.header.checksum = 0;
-  return crc32c(0, &block, sizeof block);
+std::uint32_t checksum_of_slot(const SlotBlock& block) {
+  Header header = block.header;
+  header.checksum = 0;
+  return crc32c(crc32c(0, &header, sizeof header), block.rest, sizeof block.rest);
 }
 
 // The checksum is right; this keeps what follows from being led astray by a file that somebody made up.

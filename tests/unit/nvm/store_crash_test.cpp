@@ -163,8 +163,7 @@ void expect_epochs(const std::vector<std::byte>& image, const Moment& moment) {
 }
 
 TEST(StoreCrashTest, APowerCutAtAnyInstantLosesNoCompleteEpoch) {
-  const std::uint64_t seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::uint64_t seed = seed_of_run();
   Random random(seed);
   const LoggedRun run(random);
   const std::vector<LogDevice::Step>& log = run.device.log;
@@ -265,8 +264,7 @@ void make_epochs(Parts& parts, Contents (&contents)[kPes], std::uint64_t seed, P
 
 TEST(StoreCrashTest, AJobThatIsKilledAtAnyInstantLosesNoCompleteEpoch) {
   constexpr int kKills = 220;
-  const std::uint64_t run = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(run));
+  const std::uint64_t run = seed_of_run();
   Random random(run);
   const Folder folder;
   auto& progress = test::shared_object<Progress>();

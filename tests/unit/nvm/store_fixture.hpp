@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nvm/store.hpp"
+#include "pool_fixture.hpp"
 #include "transfers.hpp"
 
 namespace shm::nvm {

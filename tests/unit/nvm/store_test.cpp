@@ -173,8 +173,7 @@ void next_epoch(Model& model, std::unique_ptr<Store>& store, const std::function
 TEST_P(StoreModelTest, HoldsWhatWasWrittenAndItsEpochs) {
   ASSERT_NO_FATAL_FAILURE(open(true));
   if (IsSkipped()) return;
-  const std::uint64_t seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::uint64_t seed = seed_of_run();
   Model model(kBlocks, GetParam().block, seed);
   ASSERT_TRUE(store->begin_at(0).ok());
   for (int round = 0; round < 60 && !HasFailure(); ++round) {
