@@ -58,6 +58,7 @@ Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<Device> device, const
 // Durably.
 Status Store::write_slot(int slot, const Header& header) {
   slot_block_ = make_slot(header);
+  slots_.whole[slot] = false;  // until it is
   auto* data = reinterpret_cast<std::byte*>(&slot_block_);
   Transfer write{Transfer::Kind::write, Layout::slot(slot), data, sizeof(SlotBlock)};
   if (const int error = carry_out_all(*device_, {&write, 1}); error != 0)
@@ -75,11 +76,11 @@ Status Store::begin_at(std::uint64_t epoch) {
     return cannot("go back to epoch " + std::to_string(epoch) + " of", "the file does not hold that epoch");
   const Header header = slots_.header[slot];
   Status status = load(header);
-  if (status.ok()) begun_ = false;
+  if (!status.ok()) return status;
   const int other = 1 - slot;
-  if (status.ok() && (!slots_.whole[other] || slots_.header[other].epoch != epoch))
-    status = write_slot(other, header);
-  if (status.ok()) begun_ = true;
+  if (!slots_.whole[other] || slots_.header[other].epoch != epoch) status = write_slot(other, header);
+  begun_ = status.ok();
+  if (begun_) broken_ = {};  // both headers are known again
   return status;
 }
 
@@ -171,23 +172,21 @@ Status Store::reserve(std::uint64_t offset, std::uint64_t n) {
   if (!is_range(offset, n)) return cannot("make room in", std::strerror(EINVAL));
   drain();  // of the file's blocks none may be under way
   if (reserved_.empty()) reserved_.resize(layout_.blocks());
-  std::vector<std::uint64_t> added;
-  for (std::uint64_t block = block_of(offset); block < block_of(offset + n); ++block) {
-    if (!reserved_[block]) added.push_back(block);
-    reserved_[block] = true;
+  const auto begin = reserved_.begin() + static_cast<std::ptrdiff_t>(block_of(offset));
+  const auto end = begin + static_cast<std::ptrdiff_t>(block_of(n));
+  const auto more = static_cast<std::uint64_t>(std::count(begin, end, false));
+  const std::uint64_t wanted = 2 * (reserved_count_ + more);
+  if (wanted > room_) {
+    Status status = device_->reserve(layout_.place(room_), (wanted - room_) * layout_.block());
+    if (!status.ok()) {
+      give_back(space_->free_runs(room_, wanted));
+      return status;
+    }
+    room_ = wanted;
   }
-  reserved_count_ += added.size();
-  if (room_wanted() <= room_) return {};
-  const std::uint64_t more = (room_wanted() - room_) * layout_.block();
-  Status status = device_->reserve(layout_.place(room_), more);
-  if (status.ok()) {
-    room_ = room_wanted();
-    return {};
-  }
-  give_back(space_->free_runs(room_, room_wanted()));
-  for (const std::uint64_t block : added) reserved_[block] = false;
-  reserved_count_ -= added.size();
-  return status;
+  std::fill(begin, end, true);
+  reserved_count_ += more;
+  return {};
 }
 
 Status Store::release(std::uint64_t offset, std::uint64_t n) {

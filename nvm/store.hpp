@@ -86,7 +86,7 @@ class Store final : public Device {
   /// Makes all that was written by transfers that were started before this call epoch `epoch`, durably.
   /// Waits for them.  REQUIRES: begun; the last epoch is settled and is `epoch` - 1.
   /// After an error the epochs that the file held are still there; if writing the Header has failed, nobody
-  /// knows whether it holds the new one, and every further prepare() and settle() is refused.
+  /// knows whether it holds the new one, and prepare() and settle() are refused until begin_at() succeeds.
   Status prepare(std::uint64_t epoch);
 
   /// Lets go of the epoch before.  REQUIRES: all PEs have prepared `epoch`.  May be called again.
