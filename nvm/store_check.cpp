@@ -115,6 +115,14 @@ Defects check_slots(const Slots& slots) {
   return defects;
 }
 
+std::vector<std::int64_t> missing_pes(const std::vector<PartFile>& parts, int npes) {
+  std::vector<std::int64_t> missing;
+  for (int pe = 0; pe < npes; ++pe) {
+    if (std::ranges::find(parts, pe, &PartFile::pe) == parts.end()) missing.push_back(pe);
+  }
+  return missing;
+}
+
 // One part in its file; `slots` as for check_device().  `patience`: with those who use it; none is left if
 // they still do.
 Defects check_part(const PartFile& part, Slots& slots, std::chrono::milliseconds& patience) {
@@ -178,7 +186,6 @@ Defects check_object(const std::vector<PartFile>& parts, bool all_here) {
   Defects defects;
   std::vector<Found> found;
   Identity first;
-  int expected = 0;  // the next PE
   std::chrono::milliseconds patience = kDying;
   for (const PartFile& part : parts) {
     Slots slots;
@@ -192,20 +199,16 @@ Defects check_object(const std::vector<PartFile>& parts, bool all_here) {
     Identity wanted = first;
     wanted.pe = part.pe;
     if (const std::string why = mismatch(identity_of(slots.any()), wanted); !why.empty()) {
-      defects.push_back(part.path + ": " + why);
+      defects.push_back(part.path + ": it does not go with " + parts.front().path + ": " + why);
       continue;
     }
     Found here{.pe = part.pe, .id = first.id};
     for (const std::uint64_t epoch : slots.epochs()) here.epochs[here.count++] = epoch;
     found.push_back(here);
   }
-  for (const PartFile& part : parts) {
-    for (; all_here && expected < std::min(part.pe, first.npes); ++expected)
-      defects.push_back("the part of PE " + std::to_string(expected) + " of '" + part.name + "' is missing");
-    expected = std::max(expected, part.pe + 1);
-  }
-  for (; all_here && !first.name.empty() && expected < first.npes; ++expected)
-    defects.push_back("the part of PE " + std::to_string(expected) + " of '" + first.name + "' is missing");
+  const std::vector<std::int64_t> missing = missing_pes(parts, first.name.empty() ? 0 : first.npes);
+  for (const std::int64_t pe : all_here ? missing : std::vector<std::int64_t>())
+    defects.push_back("the part of PE " + std::to_string(pe) + " of '" + first.name + "' is missing");
   if (found.size() > 1) {
     if (const auto plan = agree(first.name, found); !plan.ok()) defects.push_back(plan.status().text());
   }

@@ -129,7 +129,8 @@ TEST_F(StoreFilesTest, PartsOfTwoObjectsAreNotMixed) {
   make_with_epoch(part(1, 2, 6));
   EXPECT_THAT(agree("field", look_at_all()).status().text(),
               HasSubstr("the parts of PE 0 and PE 1 are not of the same object"));
-  EXPECT_THAT(check(), ElementsAre(HasSubstr("it is a part of another object of that name")));
+  EXPECT_THAT(check(), ElementsAre(AllOf(HasSubstr("pe1.atoll: it does not go with "),
+                                         HasSubstr("it is a part of another object of that name"))));
 }
 
 TEST(AgreeTest, FindsTheEpochThatAllHave) {
