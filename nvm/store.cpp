@@ -163,9 +163,8 @@ void Store::drain() {
 // ---- Room
 
 bool Store::is_range(std::uint64_t offset, std::uint64_t n) const {
-  const std::uint64_t size = layout_.blocks() * layout_.block();
-  return begun_ && offset % layout_.block() == 0 && n % layout_.block() == 0 && offset <= size &&
-         n <= size - offset;
+  return begun_ && offset % layout_.block() == 0 && n % layout_.block() == 0 && offset <= size() &&
+         n <= size() - offset;
 }
 
 Status Store::reserve(std::uint64_t offset, std::uint64_t n) {

@@ -75,6 +75,8 @@ class Store final : public Device {
                                              const Identity& object);
 
   const Identity& identity() const { return identity_; }
+  /// Of the device: the object's bytes, rounded up to blocks.  No transfer goes beyond it.
+  std::uint64_t size() const { return layout_.blocks() * layout_.block(); }
   /// What the file holds, the oldest first: one epoch or two.
   std::vector<std::uint64_t> epochs() const { return slots_.epochs(); }
 

@@ -91,12 +91,14 @@ TEST_F(StoreTest, RefusesWorkBeforeItHasBegun) {
 
 TEST_F(StoreTest, RefusesWhatIsNoRangeOfBlocks) {
   Identity object = test_object(10, 2 * kBlock);
+  object.bytes -= 5;  // rounded up
   auto store = make(object);
   const Buffer memory(40 * kBlock);
   EXPECT_EQ(read(*store, kBlock, memory, 2 * kBlock), EINVAL);
   EXPECT_EQ(read(*store, 0, memory, kBlock), EINVAL);
   EXPECT_EQ(read(*store, 18 * kBlock, memory, 4 * kBlock), EINVAL);
   EXPECT_EQ(run(*store, Kind::read, 0, memory.data() + 8, 2 * kBlock), EINVAL);
+  EXPECT_EQ(store->size(), 20 * kBlock);
   EXPECT_EQ(read(*store, 20 * kBlock, memory, 0), 0) << "nothing, at the end";
   EXPECT_FALSE(store->release(UINT64_MAX - kBlock + 1, 2 * kBlock).ok());
 }
