@@ -182,6 +182,7 @@ TEST_P(StoreModelTest, HoldsWhatWasWrittenAndItsEpochs) {
       EXPECT_TRUE(holds(*store, model.work));
     }
   }
+  store.reset();  // before the memory of what is under way
 }
 
 }  // namespace
