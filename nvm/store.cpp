@@ -101,6 +101,7 @@ Status Store::load(const Header& header) {
   space_ = std::move(space);
   current_ = header;
   settled_ = true;
+  released_ = false;
   room_ = reserved_count_ = 0;
   reserved_.clear();
   failed_.clear();
@@ -146,7 +147,8 @@ Status Store::settle(std::uint64_t epoch) {
   if (!broken_.ok()) return broken_;
   settled_ = true;
   space_->settled();
-  give_back(space_->surplus(room_));
+  if (released_) give_back(space_->surplus(room_));
+  released_ = false;
   return {};
 }
 
@@ -205,6 +207,7 @@ Status Store::release(std::uint64_t offset, std::uint64_t n) {
   if (room_ > room_wanted()) give_back(space_->free_runs(room_wanted(), room_));
   room_ = std::min(room_, room_wanted());
   give_back(space_->surplus(room_));
+  released_ = true;  // what an epoch still has of it
   return {};
 }
 

@@ -41,7 +41,8 @@
 // two epochs are held: such a write takes a third block, which is free or is sought in the file system.
 // A write that finds no room ends with ENOSPC, and what was there before is still there; it may be tried
 // again after settle().  prepare() is refused until the ranges of failed writes are written or released.
-// Room beyond what is reserved is given back at settle(); what a crash left behind is used again first.
+// Room that was taken stays the object's, for later epochs and also after a crash; only release() gives room
+// beyond what is reserved back, at once or at the next settle(): to punch holes is slow on many systems.
 //
 // Cost.  A write or read of n blocks that lie together is one transfer of the file's device, and a checksum.
 // Pages that are written whole stay together.  prepare(): the changed chunks of the table (8 bytes for each
@@ -153,8 +154,9 @@ class Store final : public Device {
   Slots slots_;
   Header current_{};  // of the newest epoch
   bool begun_ = false;
-  bool settled_ = true;  // the file holds one epoch
-  Status broken_;        // why no epoch can be made any more
+  bool settled_ = true;    // the file holds one epoch
+  bool released_ = false;  // settle() is to give room back
+  Status broken_;          // why no epoch can be made any more
   std::unique_ptr<Table> table_;
   std::unique_ptr<Space> space_;
   std::vector<bool> reserved_;  // each block; empty if none is
