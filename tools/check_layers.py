@@ -42,6 +42,7 @@ MAY_INCLUDE = {
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
+    "tools/shmem_nvm": ["src/base", "nvm"],
 }
 
 # Headers of dependencies -> the only places that may include them.
@@ -67,8 +68,9 @@ def layer_of(path):
         return "include/stats"
     if re.fullmatch(r"transports/registry\.[a-z]+", path):
         return "transports/registry"
-    if re.fullmatch(r"tools/shmem_info\.[a-z]+", path):
-        return "tools/shmem_info"
+    tool = re.fullmatch(r"(tools/shmem_(?:info|nvm))\.[a-z]+", path)
+    if tool:
+        return tool[1]
     folders = path.split("/")[:-1]
     for depth in range(len(folders), 0, -1):
         if "/".join(folders[:depth]) in MAY_INCLUDE:
