@@ -75,7 +75,7 @@ typedef struct {
  *                        its way may be counted in part: shmem_quiet first where that matters.
  *   shmemx_stats_reset   the counters start again from 0, also those that SHMEM_STATS prints at the end.
  *   shmemx_stats_print   prints the values on stderr, with names and meanings, in one write. */
-#define SHMEMX_FUNCS(F)                                   \
+#define SHMEMX_STATS_FUNCS(F)                                   \
   F(void, shmemx_stats_read,  (shmemx_stats_t* stats), (stats)) \
   F(void, shmemx_stats_reset, (void), ())                 \
   F(void, shmemx_stats_print, (void), ())
@@ -86,6 +86,42 @@ typedef struct {
  * than memory.  All of the API works on it; atomics and signals are faster on blocks in memory.  Where there is
  * no NVM heap (SHMEM_HEAP, SHMEM_NVM_DIR) the block lies in memory. */
 #define SHMEMX_MALLOC_NVM (1L << 16)
+
+/* Named objects survive the job that made them.
+ *
+ *   shmemx_nvm_open      the symmetric object `name` of `bytes` bytes on each PE; collective over the world, with the
+ *                        same arguments.  It lies in the folder of the NVM heap, in a file for each PE.  Where there
+ *                        is none it is made and reads as zeros, else it is as its last shmemx_nvm_persist has left
+ *                        it.  Returns its address, the same object on all PEs, or NULL on all of them, and a line on
+ *                        stderr says why: another size or number of PEs than it was made with, a part that is
+ *                        missing or damaged, no room, a name with other characters than letters, digits, . _ and -.
+ *                        All of the API works on it.
+ *   shmemx_nvm_persist   makes the object durable as it is when all PEs have called this, on all PEs or on none: if
+ *                        the job ends at any instant, by whatever, the next one opens what the last persist that
+ *                        has returned anywhere made durable, or the one that was under way.  Collective; nobody may
+ *                        write to the object meanwhile.  An error of the device ends the job; nothing is lost that
+ *                        was durable.
+ *   shmem_free           closes the object.  What has not been persisted is lost, and so at the end of the job.
+ *   tools                shmem_nvm lists, checks and removes objects.
+ *
+ * Pages are pinned for whom the pages of a heap larger than memory must not go away: system calls that other
+ * threads' faults cannot interrupt, other libraries, devices.
+ *
+ *   shmemx_nvm_pin       makes the `bytes` bytes at `ptr` of this PE's own part resident, to be read, or to be written
+ *                        too, and leaves them where they are until shmemx_nvm_unpin.  Meanwhile PEs of other nodes
+ *                        that write to these pages (or read what is pinned to be written) wait.  Returns 0, or 1 if
+ *                        more than half of the node's pages would be pinned.  Memory that is not on NVM is always
+ *                        resident: 0.  Local; any thread.
+ *   shmemx_nvm_unpin     ends it, once for each shmemx_nvm_pin, with the same arguments. */
+#define SHMEMX_NVM_READ 0
+#define SHMEMX_NVM_WRITE 1
+#define SHMEMX_NVM_FUNCS(F)                                                                  \
+  F(void*, shmemx_nvm_open, (const char* name, size_t bytes), (name, bytes))                  \
+  F(void, shmemx_nvm_persist, (void* object), (object))                                     \
+  F(int, shmemx_nvm_pin, (const void* ptr, size_t bytes, int mode), (ptr, bytes, mode))       \
+  F(void, shmemx_nvm_unpin, (const void* ptr, size_t bytes), (ptr, bytes))
+
+#define SHMEMX_FUNCS(F) SHMEMX_STATS_FUNCS(F) SHMEMX_NVM_FUNCS(F)
 
 /* ---- Prototypes --------------------------------------------------------------------------------------- */
 

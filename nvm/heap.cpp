@@ -91,7 +91,7 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   Result<std::unique_ptr<Device>> device =
       open_device({file_of(options.folder), bytes, false, options.engine, true});
   if (!device.ok()) return device.status();
-  std::unique_ptr<Heap> heap(new Heap(shape, segment, options.cooperative));
+  std::unique_ptr<Heap> heap(new Heap(options, shape, segment));
   if (rt.node_index == 0) heap->pool_.prepare();
   heap->pager_ = std::make_unique<Pager>(
       static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
@@ -102,11 +102,11 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   return heap;
 }
 
-Heap::Heap(const PoolShape& shape, std::byte* segment, bool cooperative)
+Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
     : Region(kName, reinterpret_cast<std::uintptr_t>(segment), shape.segment_pages * shape.page_bytes),
       segment_(segment),
       pool_(rt.memory->pool(), shape),
-      cooperative_(cooperative),
+      options_(options),
       nodes_(nodes_of_job()) {}
 
 void Heap::start() {
@@ -238,9 +238,13 @@ std::byte* Heap::pin(PageNumber page, Access access) {
 
 std::byte* Heap::ask_to_pin(PageNumber page, Access access) {
   count(Stat::page_misses);
+  return pool_.bytes(ask_for_page(Request::Kind::pin, page, access));
+}
+
+FrameNumber Heap::ask_for_page(Request::Kind kind, PageNumber page, Access access) {
   const Ticket ticket(pool_, rt.node_index);
   Request& request = ticket.request();
-  request.kind = Request::Kind::pin;
+  request.kind = kind;
   request.access = access;
   request.page = page;
   const int pe = pool_.pe_of(page);
@@ -252,12 +256,12 @@ std::byte* Heap::ask_to_pin(PageNumber page, Access access) {
            });
   if (request.frame == kNoFrame)
     fatal("an operation on the NVM heap is still under way while another thread finalizes");
-  return pool_.bytes(request.frame);
+  return request.frame;
 }
 
 // Whether an operation on a page that is not here goes to where it is, rather than the page comes here.
 bool Heap::goes_there(PageNumber page, std::size_t n) {
-  return cooperative_ && rt.progress != nullptr && n <= kLargestOperation &&
+  return options_.cooperative && rt.progress != nullptr && n <= kLargestOperation &&
          !interest_.grows_with(page, n, pool_.shape().page_bytes);
 }
 
@@ -389,13 +393,15 @@ void* Heap::ptr(std::uintptr_t address, int pe) {
 
 // Rooms are whole pages: the first and last may be other blocks' too, and stay.
 
-bool Heap::ask(Request::Kind kind, PageNumber first, PageNumber last) {
+bool Heap::ask(Request::Kind kind, PageNumber first, PageNumber last, Store* object, std::uint64_t epoch) {
   if (first >= last) return true;
   const Ticket ticket(pool_, rt.node_index);
   Request& request = ticket.request();
   request.kind = kind;
   request.page = first;
   request.last = last;
+  request.object = object;
+  request.epoch = epoch;
   request.failed = false;
   ticket.post(rt.node_index);
   // The network has to be driven: pages may be on their way.
@@ -412,9 +418,59 @@ bool Heap::reserve(std::uintptr_t address, std::size_t n) {
 }
 
 void Heap::discard(std::uintptr_t address, std::size_t n) {
+  epochs_.erase(address);
   const std::size_t page_bytes = pool_.shape().page_bytes;
   ask(Request::Kind::drop, pool_.number(rt.me, address - base() + page_bytes - 1),
       pool_.number(rt.me, address - base() + n));
+}
+
+// Named objects.
+
+void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
+  const PageNumber first = pool_.number(rt.me, address - base());
+  ask(Request::Kind::attach, first, first + (n + page_bytes() - 1) / page_bytes(), object.release());
+  epochs_[address] = epoch;
+}
+
+std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
+  const auto found = epochs_.find(address);
+  return found == epochs_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Heap::prepare_epoch(std::uintptr_t address) {
+  const PageNumber first = pool_.number(rt.me, address - base());
+  ask(Request::Kind::persist, first, first + 1, nullptr, ++epochs_.at(address));
+}
+
+void Heap::settle_epoch(std::uintptr_t address) {
+  const PageNumber first = pool_.number(rt.me, address - base());
+  ask(Request::Kind::settle, first, first + 1, nullptr, epochs_.at(address));
+}
+
+// Pinned pages.
+
+bool Heap::hold(std::uintptr_t address, std::size_t n, Access access) {
+  const PageNumber first = pool_.number(rt.me, address - base());
+  const PageNumber last = pool_.number(rt.me, address - base() + n - 1) + 1;
+  const auto pages = static_cast<std::uint32_t>(last - first);
+  std::atomic<std::uint32_t>& held = pool_.head().held;
+  if (held.fetch_add(pages, std::memory_order_relaxed) + pages > pool_.shape().frames / 2) {
+    held.fetch_sub(pages, std::memory_order_relaxed);
+    return false;
+  }
+  for (PageNumber page = first; page < last; ++page) ask_for_page(Request::Kind::hold, page, access);
+  return true;
+}
+
+bool Heap::unhold(std::uintptr_t address, std::size_t n) {
+  const PageNumber first = pool_.number(rt.me, address - base());
+  const PageNumber last = pool_.number(rt.me, address - base() + n - 1) + 1;
+  for (PageNumber page = first; page < last; ++page) {
+    if (!pool_.word(page).pinned()) return false;
+  }
+  for (PageNumber page = first; page < last; ++page) pool_.word(page).unpin();
+  pool_.head().held.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace shm::nvm

@@ -2,7 +2,9 @@
 // The NVM heap as the core sees it: a region with put, get, atomics and waits of its own.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,26 @@ class Heap final : public Region, private Host {
   /// For SHMEM_INFO.
   std::string describe() const;
 
+  /// Named objects: this PE's part of what lies at `address`, which is the first of whole pages.
+
+  /// From now on the n bytes are those of the object.
+  void attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch);
+  /// The last epoch of the object that begins at `address`; nothing if none does.
+  std::optional<std::uint64_t> epoch_of(std::uintptr_t address) const;
+  /// Prepares the next epoch; after all PEs have, the one before may be forgotten.
+  void prepare_epoch(std::uintptr_t address);
+  void settle_epoch(std::uintptr_t address);
+
+  /// Makes [address, address + n) of this PE's segment resident where it is mapped, until unhold().  Returns
+  /// false if that is more than half of the node's pages, with those held already.
+  bool hold(std::uintptr_t address, std::size_t n, Access access);
+  /// Returns false if a page is not held.
+  bool unhold(std::uintptr_t address, std::size_t n);
+
+  std::size_t page_bytes() const { return pool_.shape().page_bytes; }
+  const std::string& folder() const { return options_.folder; }
+  Engine engine() const { return options_.engine; }
+
   void put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) override;
   void get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) override;
   void amo(Context&, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
@@ -42,7 +64,7 @@ class Heap final : public Region, private Host {
   void discard(std::uintptr_t address, std::size_t n) override;
 
  private:
-  Heap(const PoolShape& shape, std::byte* segment, bool cooperative);
+  Heap(const Options& options, const PoolShape& shape, std::byte* segment);
   std::byte* pin_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
                      PageNumber& page);
   [[gnu::noinline]] void put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe);
@@ -52,7 +74,9 @@ class Heap final : public Region, private Host {
   std::byte* ask_to_pin(PageNumber page, Access access);
   void tell_keeper(PageNumber page);
   bool goes_there(PageNumber page, std::size_t n);
-  bool ask(Request::Kind kind, PageNumber first, PageNumber last);
+  bool ask(Request::Kind kind, PageNumber first, PageNumber last, Store* object = nullptr,
+           std::uint64_t epoch = 0);
+  FrameNumber ask_for_page(Request::Kind kind, PageNumber page, Access access);
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);
   void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);
@@ -70,10 +94,11 @@ class Heap final : public Region, private Host {
 
   std::byte* const segment_;
   const Pool pool_;
-  const bool cooperative_;
+  const Options options_;
   const Nodes nodes_;
   Interest interest_;
-  Channel* channel_ = nullptr;  // of pages
+  Channel* channel_ = nullptr;                      // of pages
+  std::map<std::uintptr_t, std::uint64_t> epochs_;  // of the objects, by address; by who calls collectives
   std::unique_ptr<Pager> pager_;
 };
 

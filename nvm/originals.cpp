@@ -47,6 +47,10 @@ void Originals::serve(Delivery& delivery) {
 // `cause` is what came in, and has the data of what goes out.
 void Originals::route(Original& original, const Message& message, Delivery& cause) {
   Delivery out{.page = cause.page, .message = message, .operation = {}, .buffer = {}};
+  if (message.kind == Event::result) {
+    --unclean_;
+    return;
+  }
   if (message.kind == Event::store) {
     out.buffer = std::move(cause.buffer);
     out.frame = cause.frame;
@@ -73,33 +77,54 @@ void Originals::start(Delivery delivery) {
   count(reads ? Stat::page_loads : Stat::page_writes);
   auto move = std::make_unique<Move>();
   std::byte* data = delivery.buffer != nullptr ? delivery.buffer.get() : pool_.bytes(delivery.frame);
-  move->transfer = {reads ? Transfer::Kind::read : Transfer::Kind::write, pool_.offset_of(delivery.page),
-                    data, pool_.shape().page_bytes, 0};
+  const std::size_t page_bytes = pool_.shape().page_bytes;
+  const Object* object = object_at(delivery.page);
+  const std::uint64_t offset =
+      pool_.offset_of(delivery.page) - (object != nullptr ? pool_.offset_of(object->first) : 0);
+  // An object may end within its last page.
+  const std::size_t n =
+      object != nullptr ? std::min<std::uint64_t>(page_bytes, object->store->size() - offset) : page_bytes;
+  if (reads) std::memset(data + n, 0, page_bytes - n);
+  move->transfer = {reads ? Transfer::Kind::read : Transfer::Kind::write, offset, data, n, 0};
   move->delivery = std::move(delivery);
   Transfer& transfer = move->transfer;
   moves_[&transfer] = std::move(move);
-  device_->start(transfer);
+  (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
+}
+
+std::size_t Originals::transfers() const {
+  std::size_t all = device_->under_way();
+  for (const Object& object : objects_) all += object.store->under_way();
+  return all;
 }
 
 bool Originals::finish_transfers() {
   bool any = false;
-  while (const Transfer* done = device_->finished()) {
-    const auto found = moves_.find(done);
-    Delivery delivery = std::move(found->second->delivery);
-    const bool reads = done->kind == Transfer::Kind::read;
-    if (done->error != 0) {
-      fatal("the NVM heap cannot %s %zu bytes at offset %llu of PE %d's file: %s", reads ? "read" : "write",
-            done->n, static_cast<unsigned long long>(done->offset), me_, std::strerror(done->error));
-    }
-    moves_.erase(found);
-    std::swap(delivery.message.from, delivery.message.to);
-    delivery.message.kind = reads ? Event::loaded : Event::stored;
-    delivery.message.data = reads;
-    if (delivery.frees) residents_.free(delivery.frame);
-    serve(delivery);
-    any = true;
+  for (const Transfer* done; (done = device_->finished()) != nullptr; any = true) finish(*done, nullptr);
+  for (Object& object : objects_) {
+    for (const Transfer* done; (done = object.store->finished()) != nullptr; any = true)
+      finish(*done, &object);
   }
   return any;
+}
+
+void Originals::finish(const Transfer& done, const Object* object) {
+  const auto found = moves_.find(&done);
+  Delivery delivery = std::move(found->second->delivery);
+  const bool reads = done.kind == Transfer::Kind::read;
+  if (done.error != 0 && object != nullptr && !object->store->damage().empty())
+    fatal("%s", object->store->damage().c_str());
+  if (done.error != 0) {
+    fatal("the NVM heap cannot %s %zu bytes at offset %llu of PE %d's %s: %s", reads ? "read" : "write",
+          done.n, static_cast<unsigned long long>(done.offset), me_,
+          object != nullptr ? object->store->identity().name.c_str() : "file", std::strerror(done.error));
+  }
+  moves_.erase(found);
+  std::swap(delivery.message.from, delivery.message.to);
+  delivery.message.kind = reads ? Event::loaded : Event::stored;
+  delivery.message.data = reads;
+  if (delivery.frees) residents_.free(delivery.frame);
+  serve(delivery);
 }
 
 bool Originals::busy(PageNumber page) const {
@@ -116,38 +141,82 @@ bool Originals::make_room(PageNumber first, PageNumber last, bool& failed) {
   return true;
 }
 
-// What other nodes have keeps its room, as they may write it back: the next block there finds it.
 bool Originals::drop(PageNumber first, PageNumber last) {
-  const std::size_t page_bytes = pool_.shape().page_bytes;
-  for (PageNumber page = first; page < last; ++page) {
-    if (busy(page)) return false;
-  }
-  PageNumber begin = first;
-  const auto release = [&](PageNumber end) {
-    if (begin == end) return;
-    if (const Status status = device_->release(pool_.offset_of(begin), (end - begin) * page_bytes);
-        !status.ok())
-      warn("%s", status.text().c_str());
-  };
-  for (PageNumber page = first; page < last; ++page) {
-    bool kept = false;
-    if (!drop(page, kept)) return false;
-    if (!kept) continue;
-    release(page);
-    begin = page + 1;
-  }
-  release(last);
+  bool all = true;
+  for (PageNumber page = first; page < last; ++page) all &= drop(page);
+  if (!all) return false;
+  const std::size_t objects = std::erase_if(
+      objects_, [&](const Object& object) { return object.first >= first && object.last <= last; });
+  if (objects != 0) return true;
+  const std::uint64_t n = (last - first) * pool_.shape().page_bytes;
+  if (const Status status = device_->release(pool_.offset_of(first), n); !status.ok())
+    warn("%s", status.text().c_str());
   return true;
 }
 
-// `kept`: another node has it.
-bool Originals::drop(PageNumber page, bool& kept) {
+// Returns false as long as another node has the page, or it is on its way.
+bool Originals::drop(PageNumber page) {
   const auto found = originals_.find(page);
   if (found == originals_.end()) return true;
-  for (const NodeId node : found->second.directory.holders.nodes()) kept |= node != home_.node;
-  if (kept) return true;
+  const Directory& directory = found->second.directory;
+  if (directory.busy()) return false;
+  const auto& nodes = directory.holders.nodes();
+  if (std::ranges::any_of(nodes, [this](NodeId node) { return node != home_.node; })) {
+    residents_.call_back(page);
+    return false;
+  }
   if (!residents_.drop(page)) return false;
   forget(page);
+  return true;
+}
+
+// Named objects.
+
+Originals::Object* Originals::object_at(PageNumber page) {
+  const auto found = std::ranges::find_if(
+      objects_, [page](const Object& object) { return page >= object.first && page < object.last; });
+  return found == objects_.end() ? nullptr : &*found;
+}
+
+Originals::Object& Originals::persistent(PageNumber page) {
+  Object* object = object_at(page);
+  if (object == nullptr)
+    fatal("internal error: page %llu is no named object's", static_cast<unsigned long long>(page));
+  return *object;
+}
+
+bool Originals::attach(PageNumber first, PageNumber last, Store* object) {
+  if (!drop(first, last)) return false;
+  objects_.push_back({first, last, std::unique_ptr<Store>(object)});
+  return true;
+}
+
+// A page whose owner is unknown is as new in the file as anywhere.
+void Originals::ask_to_clean(const Object& object) {
+  for (PageNumber page = object.first; page < object.last; ++page) {
+    const auto found = originals_.find(page);
+    if (found == originals_.end()) continue;
+    const Directory& directory = found->second.directory;
+    if (!directory.busy() && directory.owner == kNobody) continue;
+    ++unclean_;
+    Delivery ask{.page = page, .message = {.kind = Event::ask_clean}, .operation = {}, .buffer = {}};
+    ask.message.from = ask.message.to = ask.message.requester = home_.node;
+    post_.keep(std::move(ask));
+  }
+}
+
+bool Originals::persist(PageNumber first, std::uint64_t epoch) {
+  const Object& object = persistent(first);
+  if (!cleaning_) ask_to_clean(object);
+  cleaning_ = unclean_ != 0;
+  if (cleaning_) return false;
+  if (const Status status = object.store->prepare(epoch); !status.ok()) fatal("%s", status.text().c_str());
+  return true;
+}
+
+bool Originals::settle(PageNumber first, std::uint64_t epoch) {
+  if (const Status status = persistent(first).store->settle(epoch); !status.ok())
+    fatal("%s", status.text().c_str());
   return true;
 }
 

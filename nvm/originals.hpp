@@ -13,6 +13,7 @@
 #include "nvm/directory.hpp"
 #include "nvm/post.hpp"
 #include "nvm/residents.hpp"
+#include "nvm/store.hpp"
 
 namespace shm::nvm {
 
@@ -32,12 +33,22 @@ class Originals {
   /// Requests of threads of this PE about pages [first, last).  False: pages are on their way, ask again.
   /// make_room() says in `failed` whether there is no room, and has said why.
   bool make_room(PageNumber first, PageNumber last, bool& failed);
-  /// They lose their contents, except those that other nodes have.
+  /// They lose their contents on all nodes, and are no named object's any more.
   bool drop(PageNumber first, PageNumber last);
 
-  std::size_t transfers() const { return device_->under_way(); }
+  // Named objects, which lie in files of their own.  Each of these three is asked again as long as it returns
+  // false.
+
+  /// The pages have the contents of the object.
+  bool attach(PageNumber first, PageNumber last, Store* object);
+  /// Writes back what is newer anywhere than in the object's file, and prepares the epoch.
+  /// REQUIRES: nobody writes to the object; one call at a time.
+  bool persist(PageNumber first, std::uint64_t epoch);
+  bool settle(PageNumber first, std::uint64_t epoch);
+
+  std::size_t transfers() const;
   /// Nothing is served.
-  bool idle() const { return busy_ == 0; }
+  bool idle() const { return busy_ == 0 && moves_.empty(); }
   std::string describe() const { return device_->describe(); }
 
  private:
@@ -53,11 +64,20 @@ class Originals {
 
   Original& original(PageNumber page);
   void forget(PageNumber page);
+  struct Object {
+    PageNumber first, last;
+    std::unique_ptr<Store> store;
+  };
+
   void serve(Delivery& delivery);
   void route(Original& original, const Message& message, Delivery& cause);
   void start(Delivery delivery);
+  void finish(const Transfer& done, const Object* object);
+  Object* object_at(PageNumber page);
+  Object& persistent(PageNumber page);
+  void ask_to_clean(const Object& object);
   bool busy(PageNumber page) const;
-  bool drop(PageNumber page, bool& kept);
+  bool drop(PageNumber page);
 
   const Pool pool_;
   Post& post_;
@@ -71,6 +91,9 @@ class Originals {
   std::uint64_t tags_ = 0;
   std::uint64_t last_version_ = 0;  // of pages that nobody has any more
   std::size_t busy_ = 0;
+  std::vector<Object> objects_;
+  bool cleaning_ = false;    // for persist()
+  std::size_t unclean_ = 0;  // pages that are still to be written back for it
 };
 
 }  // namespace shm::nvm

@@ -89,8 +89,7 @@ bool Pager::take_notes() {
     if (note.what == Inbox::What::used) residents_.look_ahead(note.page);
   }
   for (Request* request : taken_requests()) {
-    const bool one_page = request->kind == Request::Kind::pin || request->kind == Request::Kind::map;
-    if (one_page) {
+    if (request->kind <= Request::Kind::own) {  // of one page
       residents_.want(*request);
     } else {
       ranges_.push_back(request);
@@ -144,6 +143,9 @@ bool Pager::work_on(Request& request) {
   switch (request.kind) {
     case Request::Kind::room: return originals_.make_room(request.page, request.last, request.failed);
     case Request::Kind::drop: return originals_.drop(request.page, request.last);
+    case Request::Kind::attach: return originals_.attach(request.page, request.last, request.object);
+    case Request::Kind::persist: return originals_.persist(request.page, request.epoch);
+    case Request::Kind::settle: return originals_.settle(request.page, request.epoch);
     default: resting_ = true; return residents_.idle() && originals_.idle() && post_.idle();
   }
 }

@@ -104,11 +104,16 @@ static_assert(sizeof(PageWord) == 8);
 /// What a thread asks a pager for, and waits for.
 struct alignas(64) Request {
   enum class Kind : std::uint8_t {
-    pin,   // the page, with a pin for the requester
-    map,   // the page in the address space of its PE
-    room,  // for the pages [page, last) on the device
-    drop,  // the pages [page, last) lose their contents
-    rest,  // no more evictions; answered when nothing of the pager's is under way
+    pin,      // the page, with a pin for the requester
+    map,      // the page in the address space of its PE
+    hold,     // both
+    own,      // the page, with the right to write, at this node: other nodes lose it
+    room,     // for the pages [page, last) on the device
+    drop,     // the pages [page, last) lose their contents, and the object that lies there
+    attach,   // the pages [page, last) are a named object's from now on: `object`
+    persist,  // what lies at `page` becomes durable as epoch `epoch`
+    settle,   // the epoch before it may be forgotten
+    rest,     // no more evictions; answered when nothing of the pager's is under way
   };
   enum State : std::uint32_t { kFree, kPosted, kDone };
 
@@ -118,6 +123,8 @@ struct alignas(64) Request {
   Access access;
   FrameNumber frame;  // the answer to `pin`
   PageNumber page, last;
+  class Store* object;  // in the process of the pager, which then owns it
+  std::uint64_t epoch;
   bool failed;  // the answer to `room`; the pager has said why
 };
 
@@ -206,6 +213,7 @@ struct PoolHead {
   SpinLock lock;                        // of the policy's queues; only pagers take it
   std::atomic<std::uint32_t> starving;  // pages that wait for a frame
   std::atomic<std::uint32_t> expected;  // frames that wait for a page that its home has been asked for
+  std::atomic<std::uint32_t> held;      // frames that programs have pinned
   std::atomic<std::uint32_t> leaving;   // frames whose page has asked to leave
   std::uint32_t departures;             // pages that have left
   std::uint32_t spared;                 // victims that could not leave, since the last that did

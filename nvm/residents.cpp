@@ -123,12 +123,11 @@ void Residents::ask(PageNumber number, Resident& page, Event event) {
 // The word is open, and only this thread closes it: pins are to be had.
 void Residents::grant(PageNumber number, Resident& page, Request& request) {
   pool_.frame(page.frame).touched.store(kTouched, std::memory_order_relaxed);
-  if (request.kind == Request::Kind::pin) {
+  const Request::Kind kind = request.kind;
+  if (kind == Request::Kind::map) count(Stat::page_faults);
+  if (kind == Request::Kind::map || kind == Request::Kind::hold) map(number, page, request.access);
+  if (kind == Request::Kind::pin || kind == Request::Kind::hold)
     request.frame = pool_.word(number).pin(request.access);
-  } else {
-    count(Stat::page_faults);
-    map(number, page, request.access);
-  }
   complete(request);
 }
 
@@ -423,6 +422,17 @@ void Residents::ring_others() const {
   for (int place = 0; place < pool_.shape().node_size; ++place) {
     if (place != mine) pool_.part(place).inbox.ring();
   }
+}
+
+// By a request of this pager's own, one for a page.
+void Residents::call_back(PageNumber number) {
+  if (!resident(number).wishes.empty()) return;
+  std::erase_if(own_requests_, [](const auto& one) { return one->state.load() == Request::kDone; });
+  Request& request = *own_requests_.emplace_back(std::make_unique<Request>());
+  request.kind = Request::Kind::own;
+  request.access = Access::write;
+  request.page = number;
+  want(request);
 }
 
 bool Residents::drop(PageNumber number) {

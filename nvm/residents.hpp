@@ -70,6 +70,8 @@ class Residents {
   void give_frame(Delivery load);
   /// A frame whose contents have been stored.
   void free(FrameNumber frame);
+  /// Begins to take a page away from other nodes.
+  void call_back(PageNumber page);
   /// Forgets a page that no other node has.  Returns false if somebody copies.
   bool drop(PageNumber page);
 
@@ -145,6 +147,7 @@ class Residents {
   const std::size_t spare_frames_;  // of the node, that pages leave for in time
   Streams streams_;
   std::unordered_map<PageNumber, std::unique_ptr<Resident>> pages_;
+  std::vector<std::unique_ptr<Request>> own_requests_;
   std::deque<Starving> starving_;
   std::vector<PageNumber> stopped_;  // have messages that wait
   std::size_t taken_ = 0;            // frames, since keep_spare_frames()

@@ -33,6 +33,6 @@ void pshmemx_stats_print(void) {
   shm::print_own_statistics();
 }
 
-SHMEMX_FUNCS(ATOLL_ALIAS_)
+SHMEMX_STATS_FUNCS(ATOLL_ALIAS_)
 
 }  // extern "C"

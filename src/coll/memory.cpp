@@ -81,15 +81,7 @@ Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
 bool make_room(Call call, const Arena& arena, std::uint64_t offset, std::size_t size) {
   if (arena.region == nullptr) return true;
   const auto address = reinterpret_cast<std::uintptr_t>(arena.start + offset);
-  const bool failed = !arena.region->reserve(address, size);
-  // In turn, like the decisions: PE 0 can only come to the next but one after all have read this one.
-  static std::size_t room_turn = 0;
-  std::uint64_t& sum = internal_area().failures[room_turn++ % 2];
-  std::uint64_t& next = internal_area().failures[room_turn % 2];
-  if (rt.me == 0) next = 0;
-  if (failed) add_internal(call, &sum, 1, 0);
-  sync_world(call);
-  if (said_by_first(call, sum) == 0) return true;
+  if (all_succeeded(call, !arena.region->reserve(address, size))) return true;
   arena.region->discard(address, size);
   sync_world(call);
   if (rt.me == 0) arena.allocator->release(offset);
@@ -152,6 +144,25 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
     sync_world(call);  // a peer may write as soon as its own call has returned
   }
   return block;
+}
+
+void* allocate_addresses(Call call, std::size_t size, std::size_t alignment) {
+  const Arena arena = paged_arena();
+  const Allocation decided = decide_together(call, size, [&] {
+    return Allocation{size, arena.allocator->allocate(size, alignment).value_or(kNoBlock), 0};
+  });
+  return block_at(arena, decided.offset);
+}
+
+bool all_succeeded(Call call, bool failed) {
+  // In turn, like the decisions: PE 0 can only come to the next but one after all have read this one.
+  static std::size_t turn_of_failures = 0;
+  std::uint64_t& sum = internal_area().failures[turn_of_failures++ % 2];
+  std::uint64_t& next = internal_area().failures[turn_of_failures % 2];
+  if (rt.me == 0) next = 0;
+  if (failed) add_internal(call, &sum, 1, 0);
+  sync_world(call);
+  return said_by_first(call, sum) == 0;
 }
 
 void* reallocate(Call call, void* block, std::size_t size) {

@@ -15,6 +15,13 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
 void* reallocate(Call call, void* block, std::size_t size);
 void release(Call call, void* block);
 
+/// Addresses in the heap on NVM, for which no room is made; null everywhere if there are none left. release()
+/// ends them.  REQUIRES: there is such a heap.
+void* allocate_addresses(Call call, std::size_t size, std::size_t alignment);
+
+/// Whether no PE has failed in what all have just tried.  Collective; all tries are over.
+bool all_succeeded(Call call, bool failed);
+
 /// Blocks allocated and not looked at by map_filled_blocks() yet.
 extern bool have_new_blocks;
 void map_filled_blocks();

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory on NVM: named objects and pinned pages (shmemx.h).
+#include "api/define.hpp"
+#include "base/fatal.hpp"
+#include "core/region.hpp"
+#include "core/runtime.hpp"
+#include "nvm/heap.hpp"
+#include "setup/named.hpp"
+
+namespace shm {
+namespace {
+
+// The heap on NVM, if all of the range is in this PE's part of it.
+nvm::Heap* heap_of(Call call, const void* at, std::size_t n) {
+  check_started(call);
+  const bool holds =
+      rt.paged != nullptr && n != 0 && rt.paged->holds(reinterpret_cast<std::uintptr_t>(at), n);
+  return holds ? static_cast<nvm::Heap*>(rt.paged) : nullptr;
+}
+
+}  // namespace
+}  // namespace shm
+
+extern "C" {
+
+void* pshmemx_nvm_open(const char* name, size_t size) {
+  return shm::open_named({"shmemx_nvm_open"}, name, size);
+}
+
+void pshmemx_nvm_persist(void* object) { shm::persist_named({"shmemx_nvm_persist"}, object); }
+
+int pshmemx_nvm_pin(const void* ptr, size_t size, int mode) {
+  const shm::Call call{"shmemx_nvm_pin"};
+  if (mode != SHMEMX_NVM_READ && mode != SHMEMX_NVM_WRITE)
+    shm::fatal("%s: mode is %d; allowed are SHMEMX_NVM_READ and SHMEMX_NVM_WRITE", call.name, mode);
+  shm::nvm::Heap* heap = shm::heap_of(call, ptr, size);
+  if (heap == nullptr) return 0;  // what is not on NVM stays where it is
+  const auto access = mode == SHMEMX_NVM_WRITE ? shm::nvm::Access::write : shm::nvm::Access::read;
+  return heap->hold(reinterpret_cast<std::uintptr_t>(ptr), size, access) ? 0 : 1;
+}
+
+void pshmemx_nvm_unpin(const void* ptr, size_t size) {
+  const shm::Call call{"shmemx_nvm_unpin"};
+  shm::nvm::Heap* heap = shm::heap_of(call, ptr, size);
+  if (heap != nullptr && !heap->unhold(reinterpret_cast<std::uintptr_t>(ptr), size))
+    shm::fatal("%s: ptr %p, %zu bytes: not pinned; allowed is what shmemx_nvm_pin was called with", call.name,
+               ptr, size);
+}
+
+SHMEMX_NVM_FUNCS(ATOLL_ALIAS_)
+
+}  // extern "C"
