@@ -24,7 +24,7 @@
 // else the forwarder; if nobody has it, the home's node, which gets the page from the device with the
 // operation.
 //
-// Not cooperative: data come from the home only, for comparison.  Who has the page alone is recalled (which
+// Not cooperative: data come from the home only, from its device or its node's copy, for comparison.  Who has the page alone is recalled (which
 // stores it if dirty) instead of being a forwarder, and the executor is the home's node.
 //
 // The driver (the pager that is home of the page) gives every request, `done`, `loaded` and `stored` to
