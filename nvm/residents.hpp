@@ -53,7 +53,7 @@ class Residents {
         post_(post),
         me_(me),
         segment_(segment),
-        spare_frames_(ahead),
+        spare_frames_(std::min(4 * ahead, pool.shape().frames / 16)),
         streams_(ahead) {}
 
   /// A request to pin or map.
