@@ -24,8 +24,9 @@
 // else the forwarder; if nobody has it, the home's node, which gets the page from the device with the
 // operation.
 //
-// Not cooperative: data come from the home only, from its device or its node's copy, for comparison.  Who has the page alone is recalled (which
-// stores it if dirty) instead of being a forwarder, and the executor is the home's node.
+// Not cooperative: data come from the home only, from its device or its node's copy, for comparison.  Who has
+// the page alone is recalled (which stores it if dirty) instead of being a forwarder, and the executor is the
+// home's node.
 //
 // The driver (the pager that is home of the page) gives every request, `done`, `loaded` and `stored` to
 // serve() and sends what comes out, in order; what goes to its own node is delivered like the rest, after

@@ -219,16 +219,16 @@ std::byte* Heap::pin_here(PageNumber page, Access access) {
   if (const std::uint8_t touched = meta.touched.load(std::memory_order_relaxed); touched != kTouched) {
     meta.touched.store(kTouched, std::memory_order_relaxed);
     if (touched == kAhead) [[unlikely]]
-      tell_keeper(page);
+      tell_keeper({page, Inbox::What::used});
   }
   count_roughly(Stat::page_hits);
   return pool_.bytes(frame);
 }
 
-// The page was brought ahead: more may be.  If there is no room for the note nothing is lost but time.
-void Heap::tell_keeper(PageNumber page) {
-  const int keeper = nodes_.keeper(pool_.pe_of(page), nodes_.here);
-  pool_.part(nodes_.place_of(keeper)).inbox.post_note({page, Inbox::What::used});
+// If there is no room for the note nothing is lost but time.
+void Heap::tell_keeper(const Inbox::Note& note) {
+  const int keeper = nodes_.keeper(pool_.pe_of(note.page), nodes_.here);
+  pool_.part(nodes_.place_of(keeper)).inbox.post_note(note);
 }
 
 std::byte* Heap::pin(PageNumber page, Access access) {
@@ -300,12 +300,42 @@ void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, i
   pool_.word(page).unpin();
 }
 
-void Heap::get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool) {
+void Heap::get(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) {
   PageNumber page;
   const std::byte* at = pin_all(from, n, pe, dest, Access::read, page);
-  if (at == nullptr) return get_slowly(dest, from, n, pe);
+  if (at == nullptr) {
+    if (!nbi || !put_off(context, dest, from, n, pe)) get_slowly(dest, from, n, pe);
+    return;
+  }
   copy_out(dest, at, n);
   pool_.word(page).unpin();
+}
+
+// Sends for the pages of a large get, which quiet() will do.  Returns false if it is to be done now.
+bool Heap::put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe) {
+  if (n <= kLargestOperation || find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr)
+    return false;
+  for_pieces(from - base(), n, pe, n, [&](PageNumber page, std::size_t, std::size_t, std::size_t) {
+    if (pool_.word(page).state() == PageState::invalid) tell_keeper({page, Inbox::What::bring});
+  });
+  const std::scoped_lock guard(mutex_);
+  later_[&context].push_back({dest, from, n, pe});
+  put_off_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void Heap::quiet(Context& context) {
+  if (put_off_.load(std::memory_order_relaxed) == 0) return;
+  std::vector<Later> gets;
+  {
+    const std::scoped_lock guard(mutex_);
+    const auto found = later_.find(&context);
+    if (found == later_.end()) return;
+    gets = std::move(found->second);
+    later_.erase(found);
+  }
+  for (const Later& get : gets) get_slowly(get.dest, get.from, get.n, get.pe);
+  put_off_.fetch_sub(gets.size(), std::memory_order_relaxed);
 }
 
 void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe) {

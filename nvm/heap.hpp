@@ -2,10 +2,13 @@
 // The NVM heap as the core sees it: a region with put, get, atomics and waits of its own.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/region.hpp"
@@ -58,7 +61,7 @@ class Heap final : public Region, private Host {
            void* fetch, int pe, bool nbi) override;
   void load(std::uintptr_t address, void* value, std::size_t n) override;
   void* ptr(std::uintptr_t address, int pe) override;
-  void quiet(Context&) override {}
+  void quiet(Context&) override;
   void fence(Context&) override {}
   bool reserve(std::uintptr_t address, std::size_t n) override;
   void discard(std::uintptr_t address, std::size_t n) override;
@@ -72,7 +75,8 @@ class Heap final : public Region, private Host {
   std::byte* pin(PageNumber page, Access access);
   std::byte* pin_here(PageNumber page, Access access);
   std::byte* ask_to_pin(PageNumber page, Access access);
-  void tell_keeper(PageNumber page);
+  void tell_keeper(const Inbox::Note& note);
+  bool put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
   bool ask(Request::Kind kind, PageNumber first, PageNumber last, Store* object = nullptr,
            std::uint64_t epoch = 0);
@@ -97,6 +101,17 @@ class Heap final : public Region, private Host {
   const Options options_;
   const Nodes nodes_;
   Interest interest_;
+
+  // Nonblocking gets whose pages are on their way, by context.  They are copied by quiet().
+  struct Later {
+    void* dest;
+    std::uintptr_t from;
+    std::size_t n;
+    int pe;
+  };
+  std::mutex mutex_;  // of `later_`
+  std::unordered_map<const Context*, std::vector<Later>> later_;
+  std::atomic<std::size_t> put_off_{0};             // how many there are
   Channel* channel_ = nullptr;                      // of pages
   std::map<std::uintptr_t, std::uint64_t> epochs_;  // of the objects, by address; by who calls collectives
   std::unique_ptr<Pager> pager_;

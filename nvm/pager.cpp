@@ -87,6 +87,7 @@ bool Pager::take_notes() {
     if (resting_) continue;
     if (note.what == Inbox::What::evict) residents_.evict(note.page);
     if (note.what == Inbox::What::used) residents_.look_ahead(note.page);
+    if (note.what == Inbox::What::bring) residents_.bring(note.page);
   }
   for (Request* request : taken_requests()) {
     if (request->kind <= Request::Kind::own) {  // of one page

@@ -151,6 +151,7 @@ class Inbox {
   enum class What : std::uint8_t {
     evict,  // by another pager: it is to leave
     used,   // by any thread: it was brought ahead of its use, and is used now
+    bring,  // by any thread: it will be used
   };
   struct Note {
     PageNumber page;

@@ -361,7 +361,6 @@ void Residents::look_ahead(PageNumber page) {
   }
 }
 
-// Asks for a page that nobody waits for.  Returns false if there is no frame to spare.
 bool Residents::bring(PageNumber number) {
   if (pages_.contains(number)) return true;
   if (pool_.head().starving.load(std::memory_order_relaxed) != 0 || too_many_expected()) return false;

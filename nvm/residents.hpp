@@ -65,6 +65,8 @@ class Residents {
   bool evict(PageNumber page);
   /// A page is used: what follows it may be brought.
   void look_ahead(PageNumber page);
+  /// Asks for a page that nobody waits for, to be read.  Returns false if there is no frame to spare.
+  bool bring(PageNumber page);
 
   /// For a page that nobody has: the load gets a frame, when there is one, and goes on to the home.
   void give_frame(Delivery load);
@@ -131,7 +133,6 @@ class Residents {
   void ask_for_room();
   bool ask_to_leave();
   void keep_spare_frames();
-  bool bring(PageNumber number);
   void forget_if_unused(PageNumber number);
   void ring_others() const;
   std::byte* address(PageNumber number) const { return segment_ + pool_.offset_of(number); }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
- * threads, has objects in both heaps, or leaves without shmem_finalize. The argument says which. */
+ * threads, has objects in both heaps, gets without waiting, or leaves without shmem_finalize. The argument says which. */
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -141,6 +141,30 @@ static void test_order(void) {
   shmem_free(sum);
 }
 
+/* Nonblocking gets are complete after quiet, the end of their context, or a barrier. */
+static void check_peer(const long* got, size_t first, size_t n, int pe) {
+  for (size_t i = 0; i < n; ++i) CHECK_EQ(got[i], (long)(first + i) * 1000 + pe);
+}
+
+static void test_nonblocking(void) {
+  static long got[kWords];
+  const int npes = shmem_n_pes(), next = (me + 1) % npes;
+  shmem_barrier_all();
+  for (int pe = 0; pe < npes; ++pe) {
+    for (size_t i = 0; i < kWords; i += 1000) shmem_long_get_nbi(got + i, words + i, 1000, pe);
+    shmem_quiet();
+    check_peer(got, 0, kWords, pe);
+  }
+  shmem_ctx_t context;
+  CHECK_EQ(shmem_ctx_create(0, &context), 0);
+  shmem_ctx_long_get_nbi(context, got, words + 1000, 20000, next);
+  shmem_ctx_destroy(context);
+  check_peer(got, 1000, 20000, next);
+  shmem_long_get_nbi(got, words + 2000, 20000, next);
+  shmem_barrier_all();
+  check_peer(got, 2000, 20000, next);
+}
+
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
   int provided;
@@ -155,6 +179,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "threads") == 0) test_threads();
   if (strcmp(argv[1], "objects") == 0) test_objects();
   if (strcmp(argv[1], "order") == 0) test_order();
+  if (strcmp(argv[1], "nonblocking") == 0) test_nonblocking();
   check_words();
   if (strcmp(argv[1], "leave") == 0) return 0;
   shmem_free(words);
