@@ -256,6 +256,7 @@ FrameNumber Heap::ask_for_page(Request::Kind kind, PageNumber page, Access acces
            });
   if (request.frame == kNoFrame)
     fatal("an operation on the NVM heap is still under way while another thread finalizes");
+  frame_taken();
   return request.frame;
 }
 

@@ -22,10 +22,12 @@ FrameNumber Policy::pop_free() {
   if (frame == kNoFrame) return kNoFrame;
   free.first = pool_.frame(frame).next;
   --free.size;
+  frame_taken();
   return frame;
 }
 
 void Policy::give_free(FrameNumber frame) {
+  frame_left();
   const std::scoped_lock guard(pool_.head().lock);
   FrameQueue& free = pool_.head().free;
   pool_.frame(frame).next = free.first;

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "base/spin.hpp"
+#include "nvm/frame_order.hpp"
 
 namespace shm::nvm {
 
@@ -43,12 +44,17 @@ class PageWord {
       if ((seen & kClosed) != 0 || !permits(state_of(seen), access)) return kNoFrame;
       std::uint64_t next = seen + kPin;
       if (access == Access::write) next = (next & ~kStateMask) | bits(PageState::modified);
-      if (word_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_acquire))
+      if (word_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        frame_taken();
         return frame_of(seen);
+      }
     }
   }
   /// Release: what was copied in is seen by whoever closes or pins the page next.
-  void unpin() { word_.fetch_sub(kPin, std::memory_order_release); }
+  void unpin() {
+    frame_left();
+    word_.fetch_sub(kPin, std::memory_order_release);
+  }
 
   PageState state() const { return state_of(word_.load(std::memory_order_acquire)); }
   FrameNumber frame() const { return frame_of(word_.load(std::memory_order_relaxed)); }
