@@ -109,9 +109,11 @@ typedef struct {
  *
  *   shmemx_nvm_pin       makes the `bytes` bytes at `ptr` of this PE's own part resident, to be read, or to be written
  *                        too, and leaves them where they are until shmemx_nvm_unpin.  Meanwhile PEs of other nodes
- *                        that write to these pages (or read what is pinned to be written) wait.  Returns 0, or 1 if
- *                        more than half of the node's pages would be pinned.  Memory that is not on NVM is always
- *                        resident: 0.  Local; any thread.
+ *                        that write to these pages wait, and, if they are pinned to be written, those that read them.
+ *                        So do this PE's writes to what it has pinned to be read, if somebody else waits to write.
+ *                        Returns 0, or 1 if more than a quarter of the node's pages would be pinned.  Memory that is
+ *                        not on NVM is always resident: 0.  Local; any thread.  An object with pages that are pinned
+ *                        to be written cannot be persisted.
  *   shmemx_nvm_unpin     ends it, once for each shmemx_nvm_pin, with the same arguments. */
 #define SHMEMX_NVM_READ 0
 #define SHMEMX_NVM_WRITE 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For ThreadSanitizer, which sees the threads of one process only: a frame that one of them has left may come to
-// another one by way of pagers of other processes, in the order that the pool's lock gives it.
+// For ThreadSanitizer, which sees the threads of one process only: a frame that one of them has left may come
+// to another one by way of pagers of other processes, in the order that the pool's lock gives it.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)

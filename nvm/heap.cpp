@@ -460,22 +460,27 @@ void Heap::discard(std::uintptr_t address, std::size_t n) {
 void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
   const PageNumber first = pool_.number(rt.me, address - base());
   ask(Request::Kind::attach, first, first + (n + page_bytes() - 1) / page_bytes(), object.release());
-  epochs_[address] = epoch;
+  epochs_[address] = {epoch, n};
 }
 
 std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
   const auto found = epochs_.find(address);
-  return found == epochs_.end() ? std::nullopt : std::optional(found->second);
+  return found == epochs_.end() ? std::nullopt : std::optional(found->second.epoch);
 }
 
 void Heap::prepare_epoch(std::uintptr_t address) {
   const PageNumber first = pool_.number(rt.me, address - base());
-  ask(Request::Kind::persist, first, first + 1, nullptr, ++epochs_.at(address));
+  Object& object = epochs_.at(address);
+  if (held_to_write(address, object.n)) {
+    fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
+          reinterpret_cast<void*>(address));
+  }
+  ask(Request::Kind::persist, first, first + 1, nullptr, ++object.epoch);
 }
 
 void Heap::settle_epoch(std::uintptr_t address) {
   const PageNumber first = pool_.number(rt.me, address - base());
-  ask(Request::Kind::settle, first, first + 1, nullptr, epochs_.at(address));
+  ask(Request::Kind::settle, first, first + 1, nullptr, epochs_.at(address).epoch);
 }
 
 // Pinned pages.
@@ -485,23 +490,40 @@ bool Heap::hold(std::uintptr_t address, std::size_t n, Access access) {
   const PageNumber last = pool_.number(rt.me, address - base() + n - 1) + 1;
   const auto pages = static_cast<std::uint32_t>(last - first);
   std::atomic<std::uint32_t>& held = pool_.head().held;
-  if (held.fetch_add(pages, std::memory_order_relaxed) + pages > pool_.shape().frames / 2) {
-    held.fetch_sub(pages, std::memory_order_relaxed);
-    return false;
-  }
+  std::uint32_t before = held.load(std::memory_order_relaxed);
+  do {
+    if (last - first > pool_.shape().frames || before + pages > pool_.shape().frames / 4) return false;
+  } while (!held.compare_exchange_weak(before, before + pages, std::memory_order_relaxed));
   for (PageNumber page = first; page < last; ++page) ask_for_page(Request::Kind::hold, page, access);
+  const std::scoped_lock guard(mutex_);
+  held_.insert({{address, n}, access});
   return true;
 }
 
 bool Heap::unhold(std::uintptr_t address, std::size_t n) {
+  Access access;
+  {
+    const std::scoped_lock guard(mutex_);
+    const auto found = held_.find({address, n});
+    if (found == held_.end()) return false;
+    access = found->second;
+    held_.erase(found);
+  }
   const PageNumber first = pool_.number(rt.me, address - base());
   const PageNumber last = pool_.number(rt.me, address - base() + n - 1) + 1;
-  for (PageNumber page = first; page < last; ++page) {
-    if (!pool_.word(page).pinned()) return false;
-  }
-  for (PageNumber page = first; page < last; ++page) pool_.word(page).unpin();
+  for (PageNumber page = first; page < last; ++page)
+    pool_.frame(pool_.word(page).frame()).holds(access).fetch_sub(1, std::memory_order_release);
   pool_.head().held.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);
+  pool_.part(rt.node_index).inbox.ring();
   return true;
+}
+
+bool Heap::held_to_write(std::uintptr_t address, std::size_t n) {
+  const std::scoped_lock guard(mutex_);
+  return std::ranges::any_of(held_, [&](const auto& one) {
+    const auto& [range, access] = one;
+    return access == Access::write && range.first < address + n && address < range.first + range.second;
+  });
 }
 
 }  // namespace shm::nvm

@@ -46,9 +46,9 @@ class Heap final : public Region, private Host {
   void settle_epoch(std::uintptr_t address);
 
   /// Makes [address, address + n) of this PE's segment resident where it is mapped, until unhold().  Returns
-  /// false if that is more than half of the node's pages, with those held already.
+  /// false if that is more than a quarter of the node's pages, with those held already.
   bool hold(std::uintptr_t address, std::size_t n, Access access);
-  /// Returns false if a page is not held.
+  /// Returns false if that range has not been held.
   bool unhold(std::uintptr_t address, std::size_t n);
 
   std::size_t page_bytes() const { return pool_.shape().page_bytes; }
@@ -76,6 +76,7 @@ class Heap final : public Region, private Host {
   std::byte* pin_here(PageNumber page, Access access);
   std::byte* ask_to_pin(PageNumber page, Access access);
   void tell_keeper(const Inbox::Note& note);
+  bool held_to_write(std::uintptr_t address, std::size_t n);
   bool put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
   bool ask(Request::Kind kind, PageNumber first, PageNumber last, Store* object = nullptr,
@@ -109,11 +110,16 @@ class Heap final : public Region, private Host {
     std::size_t n;
     int pe;
   };
-  std::mutex mutex_;  // of `later_`
+  std::mutex mutex_;                                                    // of what follows
+  std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> held_;  // by address and size
   std::unordered_map<const Context*, std::vector<Later>> later_;
-  std::atomic<std::size_t> put_off_{0};             // how many there are
-  Channel* channel_ = nullptr;                      // of pages
-  std::map<std::uintptr_t, std::uint64_t> epochs_;  // of the objects, by address; by who calls collectives
+  std::atomic<std::size_t> put_off_{0};  // how many there are
+  Channel* channel_ = nullptr;           // of pages
+  struct Object {
+    std::uint64_t epoch;
+    std::size_t n;
+  };
+  std::map<std::uintptr_t, Object> epochs_;  // of named objects, by address; by who calls collectives
   std::unique_ptr<Pager> pager_;
 };
 

@@ -38,6 +38,7 @@ void Pager::stop() {
     complete(request);
   };
   for (Request* request : taken_requests()) end(*request);
+  for (Request* request : ranges_) end(*request);
   residents_.for_waiting(end);
 }
 
@@ -147,7 +148,10 @@ bool Pager::work_on(Request& request) {
     case Request::Kind::attach: return originals_.attach(request.page, request.last, request.object);
     case Request::Kind::persist: return originals_.persist(request.page, request.epoch);
     case Request::Kind::settle: return originals_.settle(request.page, request.epoch);
-    default: resting_ = true; return residents_.idle() && originals_.idle() && post_.idle();
+    default:  // rest
+      resting_ = true;
+      residents_.rest();
+      return residents_.idle() && originals_.idle() && post_.idle();
   }
 }
 

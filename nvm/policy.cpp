@@ -94,9 +94,10 @@ FrameNumber Policy::victim() {
   return kNoFrame;
 }
 
-void Policy::spare(FrameNumber frame) {
+void Policy::spare(FrameNumber frame, PageNumber page) {
   const std::scoped_lock guard(pool_.head().lock);
-  if (pool_.frame(frame).queue != kOut) return;
+  const Frame& spared = pool_.frame(frame);
+  if (spared.queue != kOut || spared.page.load(std::memory_order_relaxed) != page + 1) return;
   push(kLru, frame);
   ++pool_.head().spared;
 }

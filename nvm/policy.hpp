@@ -47,8 +47,8 @@ class Policy {
 
   /// Takes a page that is to be evicted out of the queues; kNoFrame if there is none.
   FrameNumber victim();
-  /// A victim that cannot leave goes back to the LRU.
-  void spare(FrameNumber frame);
+  /// A victim that cannot leave goes back to the LRU, if it still has that page.
+  void spare(FrameNumber frame, PageNumber page);
 
  private:
   enum : std::uint8_t { kOut, kLru, kFifo };

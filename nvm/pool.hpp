@@ -200,9 +200,13 @@ struct PePart {
 
 /// Of a frame; links and queue are the policy's.
 struct Frame {
-  std::atomic<std::uint64_t> page;    // number plus one; 0: free
-  std::atomic<std::uint8_t> touched;  // since the policy has looked; one of k...
-  bool leaving;                       // its page has asked to
+  std::atomic<std::uint64_t> page;                         // number plus one; 0: free
+  std::atomic<std::uint8_t> touched;                       // since the policy has looked; one of k...
+  std::atomic<std::uint32_t> held_to_read, held_to_write;  // times that programs have pinned the page
+  std::atomic<std::uint32_t>& holds(Access access) {
+    return access == Access::read ? held_to_read : held_to_write;
+  }
+  bool leaving;  // its page has asked to
   std::uint8_t queue;
   bool used;  // at any time; who takes the frame owns it
   FrameNumber prev, next;

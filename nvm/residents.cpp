@@ -82,7 +82,17 @@ bool Residents::work() {
 void Residents::advance(PageNumber number, Resident& page) {
   while (!page.messages.empty() && obey(number, page, page.messages.front())) page.messages.pop_front();
   serve_wishes(number, page);
+  give_back(page);
   forget_if_unused(number);
+}
+
+// What has been reserved for wishes that were served otherwise.
+void Residents::give_back(Resident& page) {
+  if (!page.wishes.empty() || page.starving || is_asking(page.known.state)) return;
+  expect(page, false);
+  if (page.known.state != State::invalid || page.frame == kNoFrame || page.loading || page.load) return;
+  free(page.frame);
+  page.frame = kNoFrame;
 }
 
 void Residents::forget_if_unused(PageNumber number) {
@@ -126,8 +136,11 @@ void Residents::grant(PageNumber number, Resident& page, Request& request) {
   const Request::Kind kind = request.kind;
   if (kind == Request::Kind::map) count(Stat::page_faults);
   if (kind == Request::Kind::map || kind == Request::Kind::hold) map(number, page, request.access);
-  if (kind == Request::Kind::pin || kind == Request::Kind::hold)
-    request.frame = pool_.word(number).pin(request.access);
+  if (kind == Request::Kind::pin) request.frame = pool_.word(number).pin(request.access);
+  if (kind == Request::Kind::hold) {
+    request.frame = page.frame;
+    pool_.frame(page.frame).holds(request.access).fetch_add(1, std::memory_order_relaxed);
+  }
   complete(request);
 }
 
@@ -161,6 +174,7 @@ bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
   }
   if (is_asking(before) && !is_asking(page.known.state)) --asking_;
   if (outcome.actions & action::take_data) policy_.enter(page.frame, number);
+  if (message.kind == Event::get || message.kind == Event::put) page.loading = false;
   if (is_grant(message.kind)) expect(page, false);
   if (outcome.actions & action::execute) apply(page, *delivery.operation);
   if (message.kind == Event::invalidate) count(Stat::page_invalidations);
@@ -204,6 +218,10 @@ void Residents::send(PageNumber number, Resident& page, const Message& message, 
 // From here on nobody writes to the page, or reaches it.  Returns false if it is too early.
 bool Residents::stop(PageNumber number, Resident& page, Actions actions) {
   const bool all = actions & action::stop_access;
+  // What programs have pinned stays, and is open to them meanwhile.
+  const Frame& frame = pool_.frame(page.frame);
+  if (frame.held_to_write.load(std::memory_order_acquire) != 0) return false;
+  if (all && frame.held_to_read.load(std::memory_order_acquire) != 0) return false;
   const bool changes = page.mapped == Mapped::to_write || (all && page.mapped == Mapped::to_read);
   if (changes && Clock::now() - page.mapped_at < kShortestStay) return false;
   page.stopping = true;
@@ -232,7 +250,7 @@ void Residents::publish(PageNumber number, Resident& page) const {
   PageWord& word = pool_.word(number);
   const PageState state = open_as(page.known.state);
   if (state == PageState::invalid) {
-    word.clear();
+    if (page.stopping || word.state() != PageState::invalid) word.clear();  // else it remembers when it left
   } else if (page.stopping || word.state() == PageState::invalid) {
     word.open(state, page.frame);
   } else {
@@ -247,8 +265,9 @@ void Residents::learn(PageNumber number, Resident& page) const {
     page.known.state = State::modified;
 }
 
-// Of the node's frames half at most are reserved for pages to come: so who executes an operation on a page
-// that nobody has, while others wait for that page, always finds one that can leave.
+// Of the node's frames that programs have not pinned about half are reserved for pages to come at most: so
+// who executes an operation on a page that nobody has, while others wait for that page, finds one that can
+// leave.
 void Residents::expect(Resident& page, bool expected) {
   if (page.expected == expected) return;
   page.expected = expected;
@@ -297,12 +316,14 @@ bool Residents::take_frame(Resident& page) {
   if (page.frame == kNoFrame) page.frame = policy_.take_free();
   if (page.frame == kNoFrame) return false;
   if (!page.load) expect(page, true);
-  ++taken_;
+  taken_ = true;
   return true;
 }
 
 bool Residents::too_many_expected() const {
-  return pool_.head().expected.load(std::memory_order_relaxed) >= pool_.shape().frames / 2;
+  const PoolHead& head = pool_.head();
+  const std::size_t held = head.held.load(std::memory_order_relaxed);
+  return head.expected.load(std::memory_order_relaxed) >= (pool_.shape().frames - held) / 2;
 }
 
 void Residents::give_frame(Delivery load) {
@@ -311,6 +332,7 @@ void Residents::give_frame(Delivery load) {
   page.load = std::move(load);
   if (page.starving || !reserve(number, page)) return;
   page.load->frame = page.frame;
+  page.loading = true;
   post_.keep(std::move(*page.load));
   page.load.reset();
 }
@@ -322,7 +344,7 @@ bool Residents::feed_starving() {
   for (std::size_t i = 0; i < starving_.size();) {
     const PageNumber number = starving_[i].page;
     Resident& page = *pages_.at(number);
-    if (!take_frame(page)) {
+    if (needs_frame(page) && !take_frame(page)) {
       ++i;
       continue;
     }
@@ -337,6 +359,14 @@ bool Residents::feed_starving() {
   return any;
 }
 
+// Not if the page has come meanwhile, for an operation of another node.
+bool Residents::needs_frame(const Resident& page) {
+  return page.load || std::ranges::any_of(page.wishes, [&](const Request* request) {
+           const Event event = request->access == Access::read ? Event::local_read : Event::local_write;
+           return (step(page.known.state, event).actions & action::ask) != 0;
+         });
+}
+
 void Residents::ask_for_room() {
   const Clock::time_point now = Clock::now();
   // By index: a page that leaves at once may itself be wanted again, and starve.
@@ -347,13 +377,15 @@ void Residents::ask_for_room() {
   }
 }
 
-// Write-behind: a page leaves for each frame that is taken, as long as fewer than wanted are free.
+// Write-behind: where frames have been taken and few are free, a page leaves, one in each round.
 void Residents::keep_spare_frames() {
-  if (policy_.free_frames() + pool_.head().leaving.load(std::memory_order_relaxed) < spare_frames_)
-    ask_to_leave();
+  if (!taken_ || resting_) return;
+  const std::size_t leaving = pool_.head().leaving.load(std::memory_order_relaxed);
+  taken_ = policy_.free_frames() + leaving < spare_frames_ && ask_to_leave();
 }
 
 void Residents::look_ahead(PageNumber page) {
+  if (resting_) return;
   Streams::Range range = streams_.use(page);
   const std::uint64_t pages = pool_.shape().segment_pages;
   range.last = std::min(range.last, (page / pages + 1) * pages);
@@ -369,7 +401,7 @@ bool Residents::bring(PageNumber number) {
   Resident& page = resident(number);
   page.frame = frame;
   expect(page, true);
-  ++taken_;
+  taken_ = true;
   ask(number, page, Event::local_read);
   count(Stat::page_ahead);
   return true;
@@ -384,7 +416,7 @@ bool Residents::ask_to_leave() {
   const int keeper = nodes_.keeper(pool_.pe_of(page - 1), nodes_.here);
   if (keeper == me_) return evict(page - 1);
   if (pool_.part(nodes_.place_of(keeper)).inbox.post_note({page - 1, Inbox::What::evict})) return true;
-  policy_.spare(victim);
+  policy_.spare(victim, page - 1);
   return false;
 }
 
@@ -397,7 +429,7 @@ bool Residents::evict(PageNumber number) {
   const bool can = actions & action::ask && page.messages.empty();
   // All access is stopped, as a page that is in use stays.
   if (!can || !stop_at_once(number, page)) {
-    policy_.spare(page.frame);
+    policy_.spare(page.frame, number);
     return false;
   }
   learn(number, page);
@@ -431,7 +463,9 @@ void Residents::call_back(PageNumber number) {
   request.kind = Request::Kind::own;
   request.access = Access::write;
   request.page = number;
-  want(request);
+  Resident& page = resident(number);
+  page.wishes.push_back(&request);
+  advance(number, page);
 }
 
 bool Residents::drop(PageNumber number) {
@@ -444,6 +478,7 @@ bool Residents::drop(PageNumber number) {
   publish(number, page);
   policy_.leave(page.frame);
   free(page.frame);
+  expect(page, false);
   page.frame = kNoFrame;
   advance(number, page);
   return true;

@@ -79,6 +79,8 @@ class Residents {
 
   /// Whether something waits that time alone will bring on.
   bool waits() const { return !starving_.empty() || !stopped_.empty(); }
+  /// From now on no page leaves early, and none is brought ahead.
+  void rest() { resting_ = true; }
   /// Nothing has been asked for, nor is to be done.
   bool idle() const { return asking_ == 0 && !waits(); }
   /// Calls visit(request) for all who wait.
@@ -99,7 +101,8 @@ class Residents {
     Mapped mapped = Mapped::no;
     bool stopping = false;  // the word is closed, and a message waits for the last pin
     bool starving = false;
-    bool expected = false;         // the frame is reserved for a page that has been asked for
+    bool loading = false;   // the home reads it into the frame, for an operation that it will have executed
+    bool expected = false;  // the frame is reserved for a page that has been asked for
     NodeId operated_by = kNobody;  // the last operation executed here
     Clock::time_point mapped_at;
     std::optional<Delivery> load;  // waits for the frame
@@ -113,7 +116,9 @@ class Residents {
 
   Resident& resident(PageNumber number);
   void advance(PageNumber number, Resident& page);
+  void give_back(Resident& page);
   void serve_wishes(PageNumber number, Resident& page);
+  static bool needs_frame(const Resident& page);
   bool serve_wish(PageNumber number, Resident& page, Request& request);
   void ask(PageNumber number, Resident& page, Event event);
   bool obey(PageNumber number, Resident& page, Delivery& delivery);
@@ -151,8 +156,9 @@ class Residents {
   std::vector<std::unique_ptr<Request>> own_requests_;
   std::deque<Starving> starving_;
   std::vector<PageNumber> stopped_;  // have messages that wait
-  std::size_t taken_ = 0;            // frames, since keep_spare_frames()
-  std::size_t asking_ = 0;           // pages that have asked their home for something
+  bool taken_ = false;               // a frame, since as many as wanted were free
+  bool resting_ = false;
+  std::size_t asking_ = 0;  // pages that have asked their home for something
 };
 
 }  // namespace shm::nvm

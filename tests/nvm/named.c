@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A named object, whose words all say how often it has been persisted.
  *
- *   <n>           persists it n times more (-1: until the end), each time after all PEs have written to all, by
- *                 stores, puts and atomics; PE 0 prints "epoch <e>" when a persist has returned
- *   refused       nothing of what shmemx_nvm_open refuses is an object
- *   pin           pinned pages stay where they are
+ *   <n>           persists it n times more (-1: until the end), each time after all PEs have written to all,
+ * by stores, puts and atomics; PE 0 prints "epoch <e>" when a persist has returned refused       nothing of
+ * what shmemx_nvm_open refuses is an object pin           pinned pages stay where they are
  *
  * What is there at the beginning must be one epoch, the same on all PEs, and none of what came after it. */
 #include <shmemx.h>
@@ -21,7 +20,8 @@ static int is_put(size_t word) { return word / 100 % 3 == 0; }
 
 static long check_object(const long* words) {
   const long epoch = words[0];
-  for (size_t i = 0; i < kWords; ++i) CHECK_EQ(words[i], epoch == 0 ? 0 : epoch + (i == 0 ? 0 : (long)i * 1000));
+  for (size_t i = 0; i < kWords; ++i)
+    CHECK_EQ(words[i], epoch == 0 ? 0 : epoch + (i == 0 ? 0 : (long)i * 1000));
   for (int pe = 0; pe < npes; ++pe) CHECK_EQ(shmem_long_g(&words[0], pe), epoch);
   shmem_barrier_all();
   return epoch;
@@ -94,6 +94,36 @@ static void test_pins(long* words) {
   shmem_free(memory);
 }
 
+/* Who has pinned a page goes on using it while another node waits for it; others read what is pinned to be
+ * read. */
+static void test_pins_that_others_want(long* words) {
+  const int next = (me + 1) % npes, mine = 10000 + me;
+  for (int mode = SHMEMX_NVM_READ; mode <= SHMEMX_NVM_WRITE; ++mode) {
+    words[mine] = -1;
+    shmem_barrier_all();
+    CHECK_EQ(shmemx_nvm_pin(&words[9000], 8000, mode), 0);
+    shmem_barrier_all();
+    if (mode == SHMEMX_NVM_READ) CHECK_EQ(shmem_long_g(&words[10000 + next], next), -1);
+    shmem_barrier_all();
+    if (mode == SHMEMX_NVM_READ || me % 2 == 0) {
+      CHECK_EQ(shmemx_nvm_pin(&words[9500], 800, mode), 0);
+      for (int i = 0; i < 100; ++i) {
+        const long seen = shmem_long_g(&words[mine], me);
+        CHECK(seen == -1 || (seen == 7 && me % 2 != 0)); /* small operations wait for nobody */
+      }
+      if (mode == SHMEMX_NVM_WRITE) shmem_long_p(&words[mine], -1, me);
+      shmemx_nvm_unpin(&words[9500], 800);
+    }
+    if (mode == SHMEMX_NVM_WRITE && me % 2 != 0) shmemx_nvm_unpin(&words[9000], 8000);
+    if (me % 2 == 0) shmem_long_p(&words[10000 + next], 7, next);
+    if (mode == SHMEMX_NVM_WRITE && me % 2 == 0) shmemx_nvm_unpin(&words[9000], 8000);
+    if (mode == SHMEMX_NVM_READ) shmemx_nvm_unpin(&words[9000], 8000);
+    shmem_barrier_all();
+    if (me % 2 != 0) CHECK_EQ(words[mine], 7);
+    shmem_barrier_all();
+  }
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   shmem_init();
@@ -105,7 +135,12 @@ int main(int argc, char** argv) {
   } else {
     long* words = shmemx_nvm_open(strcmp(argv[1], "pin") == 0 ? "pinned" : "object", kWords * sizeof(long));
     CHECK(words != NULL);
-    strcmp(argv[1], "pin") == 0 ? test_pins(words) : persist_again_and_again(words, atol(argv[1]));
+    if (strcmp(argv[1], "pin") == 0) {
+      test_pins(words);
+      test_pins_that_others_want(words);
+    } else {
+      persist_again_and_again(words, atol(argv[1]));
+    }
   }
   shmem_finalize();
   return 0;

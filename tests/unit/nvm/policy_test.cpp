@@ -108,7 +108,7 @@ TEST_F(PolicyTest, AVictimIsNotOfferedTwiceUnlessItIsSpared) {
   fill(shared);
   EXPECT_EQ(policy.victim(), 0U);
   EXPECT_EQ(policy.victim(), 1U);
-  policy.spare(0);
+  policy.spare(0, pool.frame(0).page.load() - 1);
   EXPECT_EQ(lru().front(), 0U);
   for (FrameNumber n = 2; n < kFrames; ++n) EXPECT_EQ(policy.victim(), n);
   EXPECT_EQ(policy.victim(), 0U) << "as if it had just come";
@@ -234,7 +234,7 @@ class PolicyAgainstModel : public PolicyTest {
       model_.sole[any] = random() % 2 == 0;
       pool.word(pool.frame(any).page.load() - 1).open(model_.sole[any] ? exclusive : shared, any);
     } else if (what < 14) {
-      policy.spare(any);
+      policy.spare(any, pool.frame(any).page.load() - 1);
       model_.spare(any);
     } else if (what >= 14) {
       leave_any(any);
@@ -356,7 +356,7 @@ TEST_F(PolicyTest, FramesHaveOneUserAtATime) {
           frame = mine.victim();
           if (frame == kNoFrame) continue;
           if (random() / 16 % 4 == 0) {
-            mine.spare(frame);
+            mine.spare(frame, pool.frame(frame).page.load() - 1);
             continue;
           }
           mine.leave(frame);
