@@ -80,12 +80,14 @@ Pages::Pages(const NvmOptions& options, std::size_t count)
   shmem_barrier_all();
 }
 
-// Each page that comes takes the place of one.  A page may be passed over while it is among the last ones
-// used, and again in the queue of those that only this node has: so twice as many come, twice.
+// Each page that comes takes the place of one.  Pages that are used once only may leave before those that
+// were there (SHMEM_NVM_POLICY), and a page may be passed over while it is among the last ones used, or in a
+// second queue.  So as many others as there is room for come again and again, and then as many once more.
 void Pages::empty_my_pool() const {
-  for (int pass = 0; pass < 2; ++pass) {
-    for (std::size_t at = 0; at < other_.bytes(); at += page_)
-      shmem_uint64_g(reinterpret_cast<Word*>(other_.begin() + at), shmem_my_pe());
+  const std::size_t part = other_.bytes() / 2;
+  for (int pass = 0; pass < 8; ++pass) {
+    for (std::size_t at = 0; at < part; at += page_)
+      shmem_uint64_g(reinterpret_cast<Word*>(other_.begin() + at + pass / 4 * part), shmem_my_pe());
   }
 }
 

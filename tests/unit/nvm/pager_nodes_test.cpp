@@ -330,6 +330,83 @@ INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
                                   (shape.cooperative ? "" : "_not_cooperative");
                          });
 
+// What waits, and what is reserved for it, on nodes of few frames.
+class WaitingPages : public ::testing::Test {
+ protected:
+  int keeper(int pe, PageNumber page) const {
+    return cluster.place(
+        cluster.nodes_of(pe).keeper(static_cast<int>(page / kPages), cluster.nodes_of(pe).here));
+  }
+  Asked ask(int pe, PageNumber page) const {
+    return Asked(cluster.pool_of(pe), cluster.place(pe), keeper(pe, page), Request::Kind::pin, Access::read,
+                 page);
+  }
+  void ask_also(std::deque<Asked>& asked, int pe, PageNumber page) const {
+    asked.emplace_back(cluster.pool_of(pe), cluster.place(pe), keeper(pe, page), Request::Kind::pin,
+                       Access::read, page);
+  }
+  void unpin(int pe, PageNumber page) const { cluster.pool_of(pe).word(page).unpin(); }
+  PoolHead& head() const { return cluster.pool_of(0).head(); }
+  std::uint64_t fetch(int pe, PageNumber page) const {
+    Operation get{};
+    get.kind = Operation::Kind::get;
+    get.n = 8;
+    Awaited awaited;
+    cluster.operate(pe, page, get, awaited);
+    return awaited.got;
+  }
+  // Every frame is in a queue, and nothing is reserved: all pages can be had one after the other.
+  void expect_whole() const {
+    for (PageNumber page = 0; page < kPages; ++page) {
+      ask(0, page).wait();
+      unpin(0, page);
+    }
+    const Asked rested(cluster.pool_of(0), 0, 0, Request::Kind::rest, Access::read, 0);
+    rested.wait();
+    EXPECT_EQ(head().expected.load(), 0U);
+    EXPECT_EQ(head().starving.load(), 0U);
+    EXPECT_EQ(head().lru.size + head().fifo.size + head().free.size, kFrames);
+  }
+
+  const Cluster cluster{2, 2, true};
+};
+
+// A page that wants a frame comes for another node's operation meanwhile.
+TEST_F(WaitingPages, GiveBackWhatTheyNeedNoMore) {
+  constexpr PageNumber kFar = 2 * kPages;  // PE 2's, on the other node
+  std::deque<Asked> far, near;
+  for (PageNumber i = 0; i < kFrames / 2; ++i) cluster.pin(2, kFar + i, Access::write);
+  for (PageNumber i = 0; i < kFrames / 2; ++i) ask_also(far, 0, kFar + i);
+  await("half of the frames", [&] { return head().expected.load() == kFrames / 2; });
+  for (PageNumber page = 0; page < 6; ++page) ask_also(near, 0, page);
+  await("starving pages", [&] { return head().starving.load() >= 6; });
+  for (PageNumber page = 0; page < 6; ++page) EXPECT_EQ(fetch(2, page), 0U);
+  for (const Asked& asked : near) asked.wait();
+  for (PageNumber page = 0; page < 6; ++page) {
+    unpin(0, page);
+    cluster.pin(2, page, Access::write);  // it is taken away
+    unpin(2, page);
+  }
+  for (PageNumber i = 0; i < kFrames / 2; ++i) unpin(2, kFar + i);
+  for (const Asked& asked : far) asked.wait();
+  for (PageNumber i = 0; i < kFrames / 2; ++i) unpin(0, kFar + i);
+  expect_whole();
+}
+
+// A note to evict that comes when the page has gone and has been asked for again.
+TEST_F(WaitingPages, AreNotSparedForThePageTheyHadBefore) {
+  constexpr PageNumber kFar = 2 * kPages;
+  cluster.pin(2, kFar, Access::write);
+  const Asked asked = ask(0, kFar);
+  await("the request", [&] { return head().expected.load() == 1; });
+  cluster.pool_of(0).part(keeper(0, kFar)).inbox.post_note({kFar, Inbox::What::evict});
+  await("the note", [&] { return cluster.pool_of(0).part(keeper(0, kFar)).inbox.empty(); });
+  unpin(2, kFar);
+  asked.wait();
+  unpin(0, kFar);
+  expect_whole();
+}
+
 // Operations until the page should come, each a moment after the last.
 int sent_before(Interest& interest, std::chrono::microseconds pause, bool contended) {
   Interest::Clock::time_point now = Interest::Clock::now();
