@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What nodes send each other about the NVM heap.
 //
-//   Operation     token | dest | page | offset in it | n | pe | kind, atomic operation and type | operands |
-//                 n bytes of a put                       from the thread that waits to the page's home
-//   Answer        token | dest | page | n | contended | old value | n bytes of a get      to that thread,
-//   from where it was executed PageMessage   page | message of the protocol | offset | n | n bytes of the
-//   page, or an Operation as above
-//                                                        between pagers
+//   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type | operands |
+//                n bytes of a put
+//                from the thread that waits to the home of the page
+//   Answer       token | dest | page | n | contended | old value | n bytes of a get
+//                to that thread, from where the operation was executed
+//   PageMessage  page | message of the protocol | offset | n | n bytes of the page, or an Operation
+//                between pagers
 //
 // An operation lies within one page and carries kLargestOperation bytes at most.  A page that goes home
 // travels in pieces of kLargestPiece bytes, each with the whole message before it, and the last to come is

@@ -127,7 +127,7 @@ struct alignas(64) Request {
   std::uint32_t next;                // in an inbox: RequestId
   Kind kind;
   Access access;
-  FrameNumber frame;  // the answer to `pin`
+  FrameNumber frame;  // the answer to `pin` and `hold`
   PageNumber page, last;
   class Store* object;  // in the process of the pager, which then owns it
   std::uint64_t epoch;
@@ -215,7 +215,7 @@ struct Frame {
 /// By a thread of the node; not at all, but brought ahead of its use; by an operation of another node.
 inline constexpr std::uint8_t kTouched = 1, kAhead = 2, kOperated = 3;
 
-/// Head of a queue of frames: a ring through `next` and `prev`.
+/// Head of a queue of frames: linked by `next` and `prev`.
 struct FrameQueue {
   FrameNumber first, last, size;
 };

@@ -2,9 +2,11 @@
 // The node's part of a pager: the pages that it keeps for its node, its own PE's and some of other nodes'. It
 // drives moesif.hpp, which has the rules.
 //
-//   want(): a thread of the node needs a page -> hit; or a frame, and a request to the home -> grant -> all
-//   who wait take(): the home, or who has the page, says what is to be done with it evict(): somebody needs a
-//   frame
+//   want()        a thread of the node needs a page: a hit; or a frame, a request to the home, a grant
+//   take()        the home, or who has the page, says what is to be done with it
+//   evict()       somebody needs a frame
+//   look_ahead()  pages of a sequence are brought before they are needed; and pages leave, which writes
+//                 them if they are dirty, before their frames are needed
 //
 // What cannot be done at once waits in the page and is tried again by work(): messages for threads that copy,
 // accesses for the page, pages for a frame.  Nothing here waits.

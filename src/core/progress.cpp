@@ -148,12 +148,12 @@ void Progress::wait_for_descriptor(int fd, long microseconds) {
   }
 }
 
-// Whether application threads see to the network; if so, has looked away for a while.
 void Progress::insist() {
   insisting_.fetch_add(1, std::memory_order_seq_cst);
   wake();
 }
 
+// Whether application threads see to the network; if so, has looked away for a while.
 bool Progress::gated() {
   if (insisting_.load(std::memory_order_seq_cst) > 0) return false;
   const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
