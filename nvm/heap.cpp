@@ -450,6 +450,10 @@ bool Heap::reserve(std::uintptr_t address, std::size_t n) {
 
 void Heap::discard(std::uintptr_t address, std::size_t n) {
   epochs_.erase(address);
+  if (is_held(address, n, false)) {
+    fatal("shmem_free: pages of the block at %p are pinned; call shmemx_nvm_unpin first",
+          reinterpret_cast<void*>(address));
+  }
   const std::size_t page_bytes = pool_.shape().page_bytes;
   ask(Request::Kind::drop, pool_.number(rt.me, address - base() + page_bytes - 1),
       pool_.number(rt.me, address - base() + n));
@@ -471,7 +475,7 @@ std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
 void Heap::prepare_epoch(std::uintptr_t address) {
   const PageNumber first = pool_.number(rt.me, address - base());
   Object& object = epochs_.at(address);
-  if (held_to_write(address, object.n)) {
+  if (is_held(address, object.n, true)) {
     fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
           reinterpret_cast<void*>(address));
   }
@@ -518,11 +522,13 @@ bool Heap::unhold(std::uintptr_t address, std::size_t n) {
   return true;
 }
 
-bool Heap::held_to_write(std::uintptr_t address, std::size_t n) {
+// Whether any of it is, or, with `to_write`, is so to be written.
+bool Heap::is_held(std::uintptr_t address, std::size_t n, bool to_write) {
   const std::scoped_lock guard(mutex_);
   return std::ranges::any_of(held_, [&](const auto& one) {
     const auto& [range, access] = one;
-    return access == Access::write && range.first < address + n && address < range.first + range.second;
+    const bool overlap = range.first < address + n && address < range.first + range.second;
+    return overlap && (!to_write || access == Access::write);
   });
 }
 

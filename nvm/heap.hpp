@@ -76,7 +76,7 @@ class Heap final : public Region, private Host {
   std::byte* pin_here(PageNumber page, Access access);
   std::byte* ask_to_pin(PageNumber page, Access access);
   void tell_keeper(const Inbox::Note& note);
-  bool held_to_write(std::uintptr_t address, std::size_t n);
+  bool is_held(std::uintptr_t address, std::size_t n, bool to_write);
   bool put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
   bool ask(Request::Kind kind, PageNumber first, PageNumber last, Store* object = nullptr,
