@@ -19,9 +19,6 @@ def run(oshrun, stats, pes, nodes):
     return done.stderr.splitlines()
 
 
-COUNTERS = 22  # and the miss rate, the last of them
-
-
 def lists(lines, pes):
     """PE -> {counter: value}, and the lines of the table, which may stand between what the PEs print: oshrun reads
     what each PE has written when it comes to that PE."""
@@ -32,10 +29,11 @@ def lists(lines, pes):
             table.append(lines.pop(0))
             continue
         assert int(head[2]) == pes, lines[0]
-        body = [line.split(None, 2) for line in lines[1:1 + COUNTERS] if line.startswith("  ")]
-        assert len(body) == COUNTERS and body[0][0] == "puts" and body[-1][0] == "mshr_miss_rate", (head[0], body)
+        last = next(i for i, line in enumerate(lines) if line.startswith("  mshr_miss_rate"))
+        body = [line.split(None, 2) for line in lines[1:last + 1]]
+        assert all(line.startswith("  ") for line in lines[1:last + 1]) and body[0][0] == "puts", (head[0], body)
         found[int(head[1])] = {name: float(value) for name, value, _ in body}
-        lines = lines[1 + COUNTERS:]
+        lines = lines[last + 1:]
     return found, table
 
 
