@@ -24,11 +24,29 @@ bool copy_word(void* to, const void* from, std::size_t n, const void* shared) {
   return true;
 }
 
+#if defined(__SANITIZE_THREAD__)
+// For ThreadSanitizer: what PEs do to the same words of a page at the same time is the program's affair, also
+// where one of them is on another node and a pager does it.
+inline void copy_bulk(void* to, const void* from, std::size_t n, const void* shared) {
+  auto* out = static_cast<unsigned char*>(to);
+  const auto* in = static_cast<const unsigned char*>(from);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (shared == to) {
+      __atomic_store_n(out + i, in[i], __ATOMIC_RELAXED);
+    } else {
+      out[i] = __atomic_load_n(in + i, __ATOMIC_RELAXED);
+    }
+  }
+}
+#else
+inline void copy_bulk(void* to, const void* from, std::size_t n, const void*) { std::memcpy(to, from, n); }
+#endif
+
 inline void copy(void* to, const void* from, std::size_t n, const void* shared) {
   if (copy_word<std::uint64_t>(to, from, n, shared) || copy_word<std::uint32_t>(to, from, n, shared) ||
       copy_word<std::uint16_t>(to, from, n, shared))
     return;
-  std::memcpy(to, from, n);
+  copy_bulk(to, from, n, shared);
 }
 
 }  // namespace detail

@@ -176,7 +176,10 @@ bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
   if (outcome.actions & action::take_data) policy_.enter(page.frame, number);
   if (message.kind == Event::get || message.kind == Event::put) page.loading = false;
   if (is_grant(message.kind)) expect(page, false);
-  if (outcome.actions & action::execute) apply(page, *delivery.operation);
+  if (outcome.actions & action::execute) {
+    static_cast<void>(pool_.word(number).state());  // acquire: what threads have copied in is seen
+    apply(page, *delivery.operation);
+  }
   if (message.kind == Event::invalidate) count(Stat::page_invalidations);
   if (is_grant(message.kind) && message.data && message.from != home_of(number)) count(Stat::page_fetches);
   publish(number, page);
