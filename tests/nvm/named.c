@@ -88,6 +88,7 @@ static void test_pins(long* words) {
     for (size_t i = 5000; i < 6000; ++i) CHECK_EQ(words[i], (long)i + round);
     close(ends[0]), close(ends[1]);
     shmemx_nvm_unpin(words + 5000, size);
+    shmem_barrier_all();
     CHECK_EQ(shmem_long_g(&words[5500], (me + 1) % npes), 5500 + round);
     shmem_barrier_all();
   }
