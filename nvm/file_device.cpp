@@ -16,6 +16,8 @@
 #include <limits>
 #include <thread>
 
+#include "nvm/buffer.hpp"
+
 namespace shm::nvm {
 namespace {
 
@@ -24,14 +26,9 @@ constexpr std::uint64_t kMaxRoom = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMinRoom = std::uint64_t{1} << 20;
 constexpr int kMaxStalls = 1'000'000;  // about a second of EAGAIN
 
-struct Free {
-  void operator()(std::byte* at) const { std::free(at); }
-};
-using Blocks = std::unique_ptr<std::byte, Free>;
-
 // Zeros, or nothing if there is no memory.
-Blocks aligned_blocks(std::size_t n) {
-  Blocks blocks(static_cast<std::byte*>(std::aligned_alloc(kBlock, n)));
+PageBuffer aligned_blocks(std::size_t n) {
+  PageBuffer blocks = aligned_buffer(n);
   if (blocks) std::memset(blocks.get(), 0, n);
   return blocks;
 }
@@ -150,7 +147,7 @@ void OpenFile::try_direct() {
   const int flags = fcntl(fd_, F_GETFL);
   if (flags < 0 || fcntl(fd_, F_SETFL, flags | O_DIRECT) != 0) return;
   // Some take the flag and refuse the transfers.
-  const Blocks block = aligned_blocks(kBlock);
+  const PageBuffer block = aligned_blocks(kBlock);
   Transfer probe{Transfer::Kind::read, 0, block.get(), kBlock};
   if (block) carry_out(fd_, probe);
   direct_ = block && probe.error == 0;
@@ -198,7 +195,7 @@ int FileDevice::occupy(std::uint64_t offset, std::uint64_t n) {
 }
 
 int FileDevice::rewrite(std::uint64_t offset, std::uint64_t n, bool as_it_is) {
-  const Blocks blocks = aligned_blocks(kMinRoom);
+  const PageBuffer blocks = aligned_blocks(kMinRoom);
   if (!blocks) return ENOMEM;
   while (n > 0) {
     const std::uint64_t now = std::min(n, kMinRoom);

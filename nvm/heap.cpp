@@ -58,21 +58,6 @@ Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within
   return operation;
 }
 
-Nodes nodes_of_job() {
-  Nodes nodes;
-  nodes.here = rt.node_number;
-  nodes.members.resize(rt.leaders.size());
-  for (int pe = 0; pe < rt.boot->job().size; ++pe) {
-    const int leader = rt.memory->record(pe).leader - 1;
-    const auto node = std::lower_bound(rt.leaders.begin(), rt.leaders.end(), leader) - rt.leaders.begin();
-    std::vector<int>& members = nodes.members[static_cast<std::size_t>(node)];
-    nodes.node.push_back(static_cast<NodeId>(node));
-    nodes.place.push_back(static_cast<int>(members.size()));
-    members.push_back(pe);
-  }
-  return nodes;
-}
-
 std::string file_of(const std::string& folder) {
   return folder + "/atoll." + rt.boot->job().id + "." + std::to_string(getpid()) + ".pe" +
          std::to_string(rt.me) + ".nvm";
@@ -107,7 +92,7 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
       segment_(segment),
       pool_(rt.memory->pool(), shape),
       options_(options),
-      nodes_(nodes_of_job()) {}
+      nodes_{rt.memory->placement(rt.leaders), rt.node_number} {}
 
 void Heap::start() {
   if (rt.network != nullptr) channel_ = rt.network->open_channel();
@@ -116,7 +101,7 @@ void Heap::start() {
   add_region(this);
 }
 
-void Heap::rest() { ask(Request::Kind::rest, 0, 1); }
+void Heap::rest() { ask(Request::Kind::rest, {0, 1}); }
 
 void Heap::stop() {
   remove_region(this);
@@ -201,9 +186,10 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& aw
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
 }
 
-void Heap::wait(const Awaiting& awaiting, std::uint32_t left, int pe) const {
-  if (awaiting.left.load(std::memory_order_acquire) <= left) return;
-  wait_for([&] { return awaiting.left.load(std::memory_order_acquire) <= left; },
+// Until all that was sent is applied.
+void Heap::wait(const Awaiting& awaiting, int pe) const {
+  if (awaiting.left.load(std::memory_order_acquire) == 0) return;
+  wait_for([&] { return awaiting.left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) {
              describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to have it applied", pe);
            });
@@ -355,7 +341,7 @@ void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int 
                copy_in(at + within, data, part);
                pool_.word(page).unpin();
              });
-  wait(awaiting, 0, pe);
+  wait(awaiting, pe);
 }
 
 void Heap::get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe) {
@@ -371,7 +357,7 @@ void Heap::get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe) {
                  Operation operation = operation_on(Operation::Kind::get, page, within, part);
                  operation.dest = data;
                  send(operation, nullptr, pe, awaiting);
-                 if (bounce) wait(awaiting, 0, pe);
+                 if (bounce) wait(awaiting, pe);
                } else {
                  if (at == nullptr) at = ask_to_pin(page, Access::read);
                  copy_out(data, at + within, part);
@@ -379,7 +365,7 @@ void Heap::get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe) {
                }
                if (bounce) std::memcpy(to + done, buffer, part);
              });
-  wait(awaiting, 0, pe);
+  wait(awaiting, pe);
 }
 
 void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const void* value,
@@ -398,7 +384,7 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
   if (frame == nullptr && goes_there(page, operation.n)) {
     Awaiting awaiting;
     send(operation, nullptr, pe, awaiting);
-    wait(awaiting, 0, pe);
+    wait(awaiting, pe);
     old = awaiting.old;
   } else {
     if (frame == nullptr) frame = ask_to_pin(page, access_of(operation));
@@ -422,15 +408,21 @@ void* Heap::ptr(std::uintptr_t address, int pe) {
   return pe == rt.me ? reinterpret_cast<void*>(address) : nullptr;
 }
 
+// The pages in which [address, address + n) of this PE lies.
+Heap::Pages Heap::pages_of(std::uintptr_t address, std::size_t n) const {
+  const std::uint64_t offset = address - base();
+  return {pool_.number(rt.me, offset), pool_.number(rt.me, offset + n - 1) + 1};
+}
+
 // Rooms are whole pages: the first and last may be other blocks' too, and stay.
 
-bool Heap::ask(Request::Kind kind, PageNumber first, PageNumber last, Store* object, std::uint64_t epoch) {
-  if (first >= last) return true;
+bool Heap::ask(Request::Kind kind, const Pages& pages, Store* object, std::uint64_t epoch) {
+  if (pages.first >= pages.last) return true;
   const Ticket ticket(pool_, rt.node_index);
   Request& request = ticket.request();
   request.kind = kind;
-  request.page = first;
-  request.last = last;
+  request.page = pages.first;
+  request.last = pages.last;
   request.object = object;
   request.epoch = epoch;
   request.failed = false;
@@ -444,8 +436,7 @@ bool Heap::ask(Request::Kind kind, PageNumber first, PageNumber last, Store* obj
 }
 
 bool Heap::reserve(std::uintptr_t address, std::size_t n) {
-  return ask(Request::Kind::room, pool_.number(rt.me, address - base()),
-             pool_.number(rt.me, address - base() + n - 1) + 1);
+  return ask(Request::Kind::room, pages_of(address, n));
 }
 
 void Heap::discard(std::uintptr_t address, std::size_t n) {
@@ -454,16 +445,14 @@ void Heap::discard(std::uintptr_t address, std::size_t n) {
     fatal("shmem_free: pages of the block at %p are pinned; call shmemx_nvm_unpin first",
           reinterpret_cast<void*>(address));
   }
-  const std::size_t page_bytes = pool_.shape().page_bytes;
-  ask(Request::Kind::drop, pool_.number(rt.me, address - base() + page_bytes - 1),
-      pool_.number(rt.me, address - base() + n));
+  const std::uint64_t offset = address - base();
+  ask(Request::Kind::drop, {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
 }
 
 // Named objects.
 
 void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
-  const PageNumber first = pool_.number(rt.me, address - base());
-  ask(Request::Kind::attach, first, first + (n + page_bytes() - 1) / page_bytes(), object.release());
+  ask(Request::Kind::attach, pages_of(address, n), object.release());
   epochs_[address] = {epoch, n};
 }
 
@@ -473,25 +462,23 @@ std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
 }
 
 void Heap::prepare_epoch(std::uintptr_t address) {
-  const PageNumber first = pool_.number(rt.me, address - base());
   Object& object = epochs_.at(address);
   if (is_held(address, object.n, true)) {
     fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
           reinterpret_cast<void*>(address));
   }
-  ask(Request::Kind::persist, first, first + 1, nullptr, ++object.epoch);
+  ask(Request::Kind::persist, pages_of(address, object.n), nullptr, ++object.epoch);
 }
 
 void Heap::settle_epoch(std::uintptr_t address) {
-  const PageNumber first = pool_.number(rt.me, address - base());
-  ask(Request::Kind::settle, first, first + 1, nullptr, epochs_.at(address).epoch);
+  const Object& object = epochs_.at(address);
+  ask(Request::Kind::settle, pages_of(address, object.n), nullptr, object.epoch);
 }
 
 // Pinned pages.
 
 bool Heap::hold(std::uintptr_t address, std::size_t n, Access access) {
-  const PageNumber first = pool_.number(rt.me, address - base());
-  const PageNumber last = pool_.number(rt.me, address - base() + n - 1) + 1;
+  const auto [first, last] = pages_of(address, n);
   const auto pages = static_cast<std::uint32_t>(last - first);
   std::atomic<std::uint32_t>& held = pool_.head().held;
   std::uint32_t before = held.load(std::memory_order_relaxed);
@@ -513,8 +500,7 @@ bool Heap::unhold(std::uintptr_t address, std::size_t n) {
     access = found->second;
     held_.erase(found);
   }
-  const PageNumber first = pool_.number(rt.me, address - base());
-  const PageNumber last = pool_.number(rt.me, address - base() + n - 1) + 1;
+  const auto [first, last] = pages_of(address, n);
   for (PageNumber page = first; page < last; ++page)
     pool_.frame(pool_.word(page).frame()).holds(access).fetch_sub(1, std::memory_order_release);
   pool_.head().held.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);

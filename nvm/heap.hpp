@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/region.hpp"
+#include "core/runtime.hpp"
 #include "nvm/interest.hpp"
 #include "nvm/options.hpp"
 #include "nvm/pager.hpp"
@@ -79,13 +80,16 @@ class Heap final : public Region, private Host {
   bool is_held(std::uintptr_t address, std::size_t n, bool to_write);
   bool put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
-  bool ask(Request::Kind kind, PageNumber first, PageNumber last, Store* object = nullptr,
-           std::uint64_t epoch = 0);
+  struct Pages {
+    PageNumber first, last;  // without `last`
+  };
+  Pages pages_of(std::uintptr_t address, std::size_t n) const;
+  bool ask(Request::Kind kind, const Pages& pages, Store* object = nullptr, std::uint64_t epoch = 0);
   FrameNumber ask_for_page(Request::Kind kind, PageNumber page, Access access);
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);
   void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);
-  void wait(const struct Awaiting& awaiting, std::uint32_t left, int pe) const;
+  void wait(const struct Awaiting& awaiting, int pe) const;
   static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_page(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
@@ -122,5 +126,8 @@ class Heap final : public Region, private Host {
   std::map<std::uintptr_t, Object> epochs_;  // of named objects, by address; by who calls collectives
   std::unique_ptr<Pager> pager_;
 };
+
+/// The job's, or null.
+inline Heap* heap_of_job() { return static_cast<Heap*>(rt.paged); }
 
 }  // namespace shm::nvm

@@ -5,19 +5,16 @@
 #include <vector>
 
 #include "nvm/moesif.hpp"
+#include "transports/net.hpp"
 
 namespace shm::nvm {
 
 /// The nodes of the job; the same on all PEs but for `here`.
-struct Nodes {
+struct Nodes : Placement {
   NodeId here = 0;
-  std::vector<NodeId> node;               // of each PE
-  std::vector<int> place;                 // of each PE on its node
-  std::vector<std::vector<int>> members;  // PEs of each node, by place
 
-  NodeId node_of(int pe) const { return node[static_cast<std::size_t>(pe)]; }
-  int place_of(int pe) const { return place[static_cast<std::size_t>(pe)]; }
-  bool is_here(int pe) const { return node_of(pe) == here; }
+  NodeId node_of(int pe) const { return peers[static_cast<std::size_t>(pe)].node; }
+  int place_of(int pe) const { return static_cast<int>(peers[static_cast<std::size_t>(pe)].place); }
 
   /// The PE whose pager has the pages of PE `home` on node `at`: the home itself on its own node, elsewhere
   /// one that is the same for all, so that homes are spread over the node.

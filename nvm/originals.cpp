@@ -46,7 +46,7 @@ void Originals::serve(Delivery& delivery) {
 
 // `cause` is what came in, and has the data of what goes out.
 void Originals::route(Original& original, const Message& message, Delivery& cause) {
-  Delivery out{.page = cause.page, .message = message, .operation = {}, .buffer = {}};
+  Delivery out{.page = cause.page, .message = message};
   if (message.kind == Event::result) {
     --unclean_;
     return;
@@ -199,7 +199,7 @@ void Originals::ask_to_clean(const Object& object) {
     const Directory& directory = found->second.directory;
     if (!directory.busy() && directory.owner == kNobody) continue;
     ++unclean_;
-    Delivery ask{.page = page, .message = {.kind = Event::ask_clean}, .operation = {}, .buffer = {}};
+    Delivery ask{.page = page, .message = {.kind = Event::ask_clean}};
     ask.message.from = ask.message.to = ask.message.requester = home_.node;
     post_.keep(std::move(ask));
   }

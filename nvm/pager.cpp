@@ -84,12 +84,7 @@ void Pager::idle() {
 
 bool Pager::take_notes() {
   bool any = false;
-  for (Inbox::Note note; inbox_.take_note(note); any = true) {
-    if (resting_) continue;
-    if (note.what == Inbox::What::evict) residents_.evict(note.page);
-    if (note.what == Inbox::What::used) residents_.look_ahead(note.page);
-    if (note.what == Inbox::What::bring) residents_.bring(note.page);
-  }
+  for (Inbox::Note note; inbox_.take_note(note); any = true) residents_.heed(note);
   for (Request* request : taken_requests()) {
     if (request->kind <= Request::Kind::own) {  // of one page
       residents_.want(*request);
@@ -149,7 +144,6 @@ bool Pager::work_on(Request& request) {
     case Request::Kind::persist: return originals_.persist(request.page, request.epoch);
     case Request::Kind::settle: return originals_.settle(request.page, request.epoch);
     default:  // rest
-      resting_ = true;
       residents_.rest();
       return residents_.idle() && originals_.idle() && post_.idle();
   }

@@ -65,7 +65,6 @@ class Pager {
   Residents residents_;
   Originals originals_;
   std::vector<Request*> ranges_;  // of pages that may be on their way: room, drop; and rest
-  bool resting_ = false;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

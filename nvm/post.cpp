@@ -5,14 +5,13 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
-#include "nvm/device.hpp"
 
 namespace shm::nvm {
 
 PageBuffer make_page_buffer(std::size_t n) {
-  auto* buffer = static_cast<std::byte*>(std::aligned_alloc(kBlock, n));
+  PageBuffer buffer = aligned_buffer(n);
   if (buffer == nullptr) fatal("out of memory: %zu bytes for a page of the NVM heap", n);
-  return PageBuffer(buffer);
+  return buffer;
 }
 
 void Post::send(Delivery delivery) {
@@ -73,7 +72,7 @@ void Post::send_operation(int pe, const PageMessage& head, const Foreign& operat
 bool Post::receive(const std::byte* message, std::size_t n) {
   PageMessage head;
   std::memcpy(&head, message, sizeof head);
-  Delivery delivery{.page = head.page, .message = head.message, .operation = {}, .buffer = {}};
+  Delivery delivery{.page = head.page, .message = head.message};
   if (head.n != 0) {
     if (!take_piece(head, message + sizeof head, delivery)) return false;
   } else if (n > sizeof head) {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <list>
 #include <memory>
@@ -17,16 +16,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "nvm/buffer.hpp"
 #include "nvm/messages.hpp"
 #include "nvm/nodes.hpp"
 
 namespace shm::nvm {
 
-/// Memory for a page that has no frame.  Aligned as a device may want it.
-struct FreeBuffer {
-  void operator()(std::byte* buffer) const { std::free(buffer); }
-};
-using PageBuffer = std::unique_ptr<std::byte[], FreeBuffer>;
+/// Memory for a page that has no frame.
 PageBuffer make_page_buffer(std::size_t n);
 
 /// An operation of a thread on another node; the bytes of a put follow the head.

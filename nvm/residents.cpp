@@ -31,6 +31,8 @@ PageState open_as(State state) {
   }
 }
 
+Event event_for(Access access) { return access == Access::read ? Event::local_read : Event::local_write; }
+
 bool is_grant(Event kind) { return kind >= Event::grant_shared && kind <= Event::grant_modified; }
 
 }  // namespace
@@ -42,11 +44,22 @@ Residents::Resident& Residents::resident(PageNumber number) {
 }
 
 void Residents::want(Request& request) {
+  const PageNumber number = request.page;
+  wish(request);  // it may be gone now
+  look_ahead(number);
+}
+
+void Residents::wish(Request& request) {
   Resident& page = resident(request.page);
   page.wishes.push_back(&request);
-  const PageNumber number = request.page;
-  advance(number, page);  // the request may be gone now
-  look_ahead(number);
+  advance(request.page, page);
+}
+
+void Residents::heed(const Inbox::Note& note) {
+  if (resting_) return;
+  if (note.what == Inbox::What::evict) evict(note.page);
+  if (note.what == Inbox::What::used) look_ahead(note.page);
+  if (note.what == Inbox::What::bring) bring(note.page);
 }
 
 void Residents::take(Delivery delivery) {
@@ -112,7 +125,7 @@ void Residents::serve_wishes(PageNumber number, Resident& page) {
 
 // Returns whether the request is answered; else it has been asked for, or something it needs.
 bool Residents::serve_wish(PageNumber number, Resident& page, Request& request) {
-  const Event event = request.access == Access::read ? Event::local_read : Event::local_write;
+  const Event event = event_for(request.access);
   learn(number, page);
   const Actions actions = step(page.known.state, event).actions;
   if (actions & action::proceed) {
@@ -127,7 +140,7 @@ bool Residents::serve_wish(PageNumber number, Resident& page, Request& request) 
 void Residents::ask(PageNumber number, Resident& page, Event event) {
   const Outcome outcome = on_local(page.known, event, nodes_.here, home_of(number), pool_.offset(page.frame));
   ++asking_;
-  post_.send({.page = number, .message = outcome.messages[0], .operation = {}, .buffer = {}});
+  post_.send({.page = number, .message = outcome.messages[0]});
 }
 
 // The word is open, and only this thread closes it: pins are to be had.
@@ -172,20 +185,29 @@ bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
     fatal("internal error: page %llu, which is %s here, cannot obey %s from node %d",
           static_cast<unsigned long long>(number), name(before), name(message.kind), message.from);
   }
+  const bool granted = is_grant(message.kind);
   if (is_asking(before) && !is_asking(page.known.state)) --asking_;
   if (outcome.actions & action::take_data) policy_.enter(page.frame, number);
   if (message.kind == Event::get || message.kind == Event::put) page.loading = false;
-  if (is_grant(message.kind)) expect(page, false);
   if (outcome.actions & action::execute) {
     static_cast<void>(pool_.word(number).state());  // acquire: what threads have copied in is seen
     apply(page, *delivery.operation);
   }
   if (message.kind == Event::invalidate) count(Stat::page_invalidations);
-  if (is_grant(message.kind) && message.data && message.from != home_of(number)) count(Stat::page_fetches);
+  if (granted && message.data && message.from != home_of(number)) count(Stat::page_fetches);
   publish(number, page);
-  if (is_grant(message.kind) && page.wishes.empty())
-    pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
-  if (is_grant(message.kind)) serve_wishes(number, page);  // before `done` is sent
+  if (granted) {
+    expect(page, false);
+    if (page.wishes.empty()) pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
+    serve_wishes(number, page);  // before `done` is sent
+  }
+  send_all(number, page, outcome);
+  if (has_copy(before) && page.known.state == State::asking) policy_.leave(page.frame);
+  return true;
+}
+
+// What follows from a message; then the frame is free, if the page has gone.
+void Residents::send_all(PageNumber number, Resident& page, const Outcome& outcome) {
   const bool leaves = outcome.actions & action::give_up;
   bool lent = false;  // the frame, until it is stored or sent
   for (std::size_t i = 0; i < outcome.count; ++i) {
@@ -196,20 +218,15 @@ bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
     send(number, page, out, lends);
     lent |= lends;
   }
-  if (is_asking(page.known.state) && !has_copy(page.known.state)) {
-    if (has_copy(before)) policy_.leave(page.frame);
-  }
-  if (leaves) {
-    policy_.leave(page.frame);
-    if (!lent) free(page.frame);
-    expect(page, false);
-    page.frame = kNoFrame;
-  }
-  return true;
+  if (!leaves) return;
+  policy_.leave(page.frame);
+  if (!lent) free(page.frame);
+  expect(page, false);
+  page.frame = kNoFrame;
 }
 
 void Residents::send(PageNumber number, Resident& page, const Message& message, bool leaves) {
-  Delivery out{.page = number, .message = message, .operation = {}, .buffer = {}};
+  Delivery out{.page = number, .message = message};
   if (message.data) {
     out.frame = page.frame;
     out.frees = leaves;
@@ -365,8 +382,7 @@ bool Residents::feed_starving() {
 // Not if the page has come meanwhile, for an operation of another node.
 bool Residents::needs_frame(const Resident& page) {
   return page.load || std::ranges::any_of(page.wishes, [&](const Request* request) {
-           const Event event = request->access == Access::read ? Event::local_read : Event::local_write;
-           return (step(page.known.state, event).actions & action::ask) != 0;
+           return (step(page.known.state, event_for(request->access)).actions & action::ask) != 0;
          });
 }
 
@@ -387,6 +403,7 @@ void Residents::keep_spare_frames() {
   taken_ = policy_.free_frames() + leaving < spare_frames_ && ask_to_leave();
 }
 
+// A page is used: what follows it may be brought.
 void Residents::look_ahead(PageNumber page) {
   if (resting_) return;
   Streams::Range range = streams_.use(page);
@@ -396,15 +413,15 @@ void Residents::look_ahead(PageNumber page) {
   }
 }
 
+// Asks for a page that nobody waits for, to be read.  Returns false if there is no frame to spare.
 bool Residents::bring(PageNumber number) {
   if (pages_.contains(number)) return true;
-  if (pool_.head().starving.load(std::memory_order_relaxed) != 0 || too_many_expected()) return false;
-  const FrameNumber frame = policy_.take_free();
-  if (frame == kNoFrame) return false;
+  if (pool_.head().starving.load(std::memory_order_relaxed) != 0) return false;
   Resident& page = resident(number);
-  page.frame = frame;
-  expect(page, true);
-  taken_ = true;
+  if (!take_frame(page)) {
+    forget_if_unused(number);
+    return false;
+  }
   ask(number, page, Event::local_read);
   count(Stat::page_ahead);
   return true;
@@ -423,6 +440,7 @@ bool Residents::ask_to_leave() {
   return false;
 }
 
+// Returns whether the page is about to leave.
 bool Residents::evict(PageNumber number) {
   const auto found = pages_.find(number);
   if (found == pages_.end() || found->second->frame == kNoFrame) return false;  // asked for too late
@@ -466,9 +484,7 @@ void Residents::call_back(PageNumber number) {
   request.kind = Request::Kind::own;
   request.access = Access::write;
   request.page = number;
-  Resident& page = resident(number);
-  page.wishes.push_back(&request);
-  advance(number, page);
+  wish(request);
 }
 
 bool Residents::drop(PageNumber number) {

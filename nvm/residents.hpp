@@ -2,11 +2,12 @@
 // The node's part of a pager: the pages that it keeps for its node, its own PE's and some of other nodes'. It
 // drives moesif.hpp, which has the rules.
 //
-//   want()        a thread of the node needs a page: a hit; or a frame, a request to the home, a grant
-//   take()        the home, or who has the page, says what is to be done with it
-//   evict()       somebody needs a frame
-//   look_ahead()  pages of a sequence are brought before they are needed; and pages leave, which writes
-//                 them if they are dirty, before their frames are needed
+//   want()  a thread of the node needs a page: a hit; or a frame, a request to the home, a grant
+//   take()  the home, or who has the page, says what is to be done with it
+//   heed()  somebody needs a frame, or will need a page
+//
+// Pages of a sequence are brought before they are needed; and pages leave, which writes them if they are
+// dirty, before their frames are needed.
 //
 // What cannot be done at once waits in the page and is tried again by work(): messages for threads that copy,
 // accesses for the page, pages for a frame.  Nothing here waits.
@@ -58,17 +59,12 @@ class Residents {
         spare_frames_(std::min(4 * ahead, pool.shape().frames / 16)),
         streams_(ahead) {}
 
-  /// A request to pin or map.
+  /// A request for one page.
   void want(Request& request);
+  void heed(const Inbox::Note& note);
   void take(Delivery delivery);
   /// Tries again what waits.  Returns whether anything got on.
   bool work();
-  /// Returns whether the page is about to leave.
-  bool evict(PageNumber page);
-  /// A page is used: what follows it may be brought.
-  void look_ahead(PageNumber page);
-  /// Asks for a page that nobody waits for, to be read.  Returns false if there is no frame to spare.
-  bool bring(PageNumber page);
 
   /// For a page that nobody has: the load gets a frame, when there is one, and goes on to the home.
   void give_frame(Delivery load);
@@ -81,7 +77,7 @@ class Residents {
 
   /// Whether something waits that time alone will bring on.
   bool waits() const { return !starving_.empty() || !stopped_.empty(); }
-  /// From now on no page leaves early, and none is brought ahead.
+  /// From now on no page leaves early, and none is brought ahead: notes are not heeded.
   void rest() { resting_ = true; }
   /// Nothing has been asked for, nor is to be done.
   bool idle() const { return asking_ == 0 && !waits(); }
@@ -117,6 +113,7 @@ class Residents {
   };
 
   Resident& resident(PageNumber number);
+  void wish(Request& request);
   void advance(PageNumber number, Resident& page);
   void give_back(Resident& page);
   void serve_wishes(PageNumber number, Resident& page);
@@ -124,6 +121,7 @@ class Residents {
   bool serve_wish(PageNumber number, Resident& page, Request& request);
   void ask(PageNumber number, Resident& page, Event event);
   bool obey(PageNumber number, Resident& page, Delivery& delivery);
+  void send_all(PageNumber number, Resident& page, const Outcome& outcome);
   void send(PageNumber number, Resident& page, const Message& message, bool leaves);
   bool stop(PageNumber number, Resident& page, Actions actions);
   bool stop_at_once(PageNumber number, Resident& page);
@@ -140,6 +138,9 @@ class Residents {
   void ask_for_room();
   bool ask_to_leave();
   void keep_spare_frames();
+  bool evict(PageNumber number);
+  void look_ahead(PageNumber page);
+  bool bring(PageNumber number);
   void forget_if_unused(PageNumber number);
   void ring_others() const;
   std::byte* address(PageNumber number) const { return segment_ + pool_.offset_of(number); }

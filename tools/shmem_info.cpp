@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/env.hpp"
+#include "base/human.hpp"
 #include "shmem.h"
 #include "transports/ofi/fabric.hpp"
 
@@ -22,15 +23,6 @@ constexpr char kUsage[] =
     "Prints the version of Atoll, the libraries and limits that it finds here, and its environment "
     "variables.\n"
     "  --providers   also try to open each libfabric provider that Atoll knows\n";
-
-std::string human(double bytes) {
-  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4g %s", bytes, kUnits[unit]);
-  return text;
-}
 
 void row(const char* name, const std::string& value) { std::printf("  %-22s %s\n", name, value.c_str()); }
 
@@ -70,22 +62,22 @@ void print_versions() {
 std::string limit(int resource) {
   rlimit now{};
   getrlimit(resource, &now);
-  return now.rlim_cur == RLIM_INFINITY ? "unlimited" : human(static_cast<double>(now.rlim_cur));
+  return now.rlim_cur == RLIM_INFINITY ? "unlimited" : shm::human_bytes(static_cast<double>(now.rlim_cur));
 }
 
 std::string room_in(const char* folder) {
   struct statvfs info {};
   if (statvfs(folder, &info) != 0) return "not there";
   const double unit = static_cast<double>(info.f_frsize);
-  return human(static_cast<double>(info.f_bavail) * unit) + " free of " +
-         human(static_cast<double>(info.f_blocks) * unit);
+  return shm::human_bytes(static_cast<double>(info.f_bavail) * unit) + " free of " +
+         shm::human_bytes(static_cast<double>(info.f_blocks) * unit);
 }
 
 void print_limits() {
   std::printf("\nThis machine\n");
   row("cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
-  row("memory",
-      human(static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))));
+  row("memory", shm::human_bytes(static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                                 static_cast<double>(sysconf(_SC_PAGESIZE))));
   row("/dev/shm", room_in("/dev/shm") + " (used by SHMEM_MAPPER=posix only)");
   row("locked memory", limit(RLIMIT_MEMLOCK) + " (matters to InfiniBand and its like)");
   row("address space", limit(RLIMIT_AS));

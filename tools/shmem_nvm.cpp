@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/human.hpp"
 #include "nvm/store_check.hpp"
 #include "nvm/store_files.hpp"
 
@@ -44,15 +45,6 @@ Exit fail(const std::string& text) {
 Exit wrong_arguments() {
   std::fputs(kUsageText, stderr);
   return kUsage;
-}
-
-std::string human(double bytes) {
-  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4g %s", bytes, kUnits[unit]);
-  return text;
 }
 
 std::string date(std::int64_t seconds) {
@@ -108,13 +100,14 @@ bool list_object(const std::string& name, const Parts& parts) {
     epoch = plan.value().epoch;
   }
   if (!why.empty()) {
-    print_row(name, "?", std::to_string(parts.size()), human(occupied), "?", "see shmem_nvm check");
+    print_row(name, "?", std::to_string(parts.size()), shm::human_bytes(occupied), "?",
+              "see shmem_nvm check");
     fail(why);
     return false;
   }
   const shm::nvm::Identity object = shm::nvm::identity_of(slots.any());
-  print_row(name, human(static_cast<double>(object.bytes)),
-            std::to_string(parts.size()) + " of " + std::to_string(object.npes), human(occupied),
+  print_row(name, shm::human_bytes(static_cast<double>(object.bytes)),
+            std::to_string(parts.size()) + " of " + std::to_string(object.npes), shm::human_bytes(occupied),
             std::to_string(epoch),
             epoch == 0 ? "never" : date(slots.header[std::max(0, slots.slot_of(epoch))].written));
   return true;

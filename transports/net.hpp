@@ -113,23 +113,34 @@ enum class ChannelUse : std::uint8_t {
   parallel,  // a stream that a thread drives while other threads drive theirs
 };
 
-/// Which PEs share memory, for a network that serves a node as a whole.  A PE's place is its index among the
-/// PEs of its node.
-struct NodeMap {
+/// Which PEs share memory.  A PE's place is its index among the PEs of its node.
+struct Placement {
+  struct Peer {
+    int node;
+    unsigned place;
+  };
+  std::vector<Peer> peers;                // of all PEs of the job
+  std::vector<std::vector<int>> members;  // PEs of each node, by place
+
+  /// The next PE is on `node`.  REQUIRES: members has an entry for it.
+  void add(int node) {
+    std::vector<int>& there = members[static_cast<std::size_t>(node)];
+    const auto pe = static_cast<int>(peers.size());
+    peers.push_back({node, static_cast<unsigned>(there.size())});
+    there.push_back(pe);
+  }
+};
+
+/// The same, for a network that serves a node as a whole.
+struct NodeMap : Placement {
   struct Segment {
     std::byte* base = nullptr;
     std::size_t size = 0;
   };
   using Segments = std::array<Segment, kSegments>;  // indexed by SegmentId
-  struct Peer {
-    int node;
-    unsigned place;
-  };
 
-  std::vector<Peer> peers;                // of all PEs of the job
-  std::vector<std::vector<int>> members;  // PEs of each node, by place
-  std::vector<Segments> segments;         // of the PEs of this node, by place, as mapped in this process
-  std::vector<std::byte*> boards;         // of these PEs: kBoardBytes each, of zeros, which all of them map
+  std::vector<Segments> segments;  // of the PEs of this node, by place, as mapped in this process
+  std::vector<std::byte*> boards;  // of these PEs: kBoardBytes each, of zeros, which all of them map
 };
 inline constexpr std::size_t kBoardBytes = 16384;
 

@@ -13,9 +13,9 @@ namespace {
 // The heap on NVM, if all of the range is in this PE's part of it.
 nvm::Heap* heap_of(Call call, const void* at, std::size_t n) {
   check_started(call);
-  const bool holds =
-      rt.paged != nullptr && n != 0 && rt.paged->holds(reinterpret_cast<std::uintptr_t>(at), n);
-  return holds ? static_cast<nvm::Heap*>(rt.paged) : nullptr;
+  nvm::Heap* heap = nvm::heap_of_job();
+  const bool holds = heap != nullptr && n != 0 && heap->holds(reinterpret_cast<std::uintptr_t>(at), n);
+  return holds ? heap : nullptr;
 }
 
 }  // namespace

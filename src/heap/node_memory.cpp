@@ -77,6 +77,16 @@ PeRecord& NodeMemory::record(int rank) const {
   return reinterpret_cast<PeRecord*>(records)[rank];
 }
 
+Placement NodeMemory::placement(std::span<const int> leaders) const {
+  Placement placement;
+  placement.members.resize(leaders.size());
+  for (int rank = 0; rank < shape_.job_size; ++rank) {
+    const auto node = std::ranges::lower_bound(leaders, record(rank).leader - 1) - leaders.begin();
+    placement.add(static_cast<int>(node));
+  }
+  return placement;
+}
+
 Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Mapper& mapper, const NodeGroup& group,
                                                        const NodeShape& shape) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory(group, shape));

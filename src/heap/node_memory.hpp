@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/status.hpp"
@@ -77,6 +78,8 @@ class NodeMemory {
   NodeBlock& block() const { return *reinterpret_cast<NodeBlock*>(control_); }
   PeSlot& slot(int index) const { return reinterpret_cast<PeSlot*>(control_ + sizeof(NodeBlock))[index]; }
   PeRecord& record(int rank) const;
+  /// All PEs of the job, from their records.  `leaders`: of the nodes, ascending.
+  Placement placement(std::span<const int> leaders) const;
 
   std::byte* heap(int index) const { return heaps_ + shape_.heap_stride * static_cast<std::size_t>(index); }
   std::size_t heap_stride() const { return shape_.heap_stride; }

@@ -6,22 +6,13 @@
 #include <cstdio>
 #include <string>
 
+#include "base/human.hpp"
 #include "core/runtime.hpp"
 #include "setup/world.hpp"
 #include "shmem.h"
 
 namespace shm {
 namespace {
-
-std::string human(std::size_t bytes) {
-  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4g %s", value, kUnits[unit]);
-  return text;
-}
 
 std::string list(const std::vector<int>& ranks) {
   std::string text;
@@ -61,8 +52,9 @@ void print_start_information(const World& world) {
   }
   if (!rt.env.info) return fflush(stdout), void();
   std::printf("PE 0 of %u on %s, %zu node(s)\n", rt.npes, world.boot->job().host.c_str(), rt.leaders.size());
-  std::printf("Symmetric heap: %s per PE at %p; variables: %s at %p\n", human(rt.user_heap).c_str(),
-              reinterpret_cast<void*>(rt.heap.base), human(rt.statics.size).c_str(),
+  std::printf("Symmetric heap: %s per PE at %p; variables: %s at %p\n",
+              human_bytes(static_cast<double>(rt.user_heap)).c_str(), reinterpret_cast<void*>(rt.heap.base),
+              human_bytes(static_cast<double>(rt.statics.size)).c_str(),
               reinterpret_cast<void*>(rt.statics.base));
   if (!rt.paged_text.empty()) std::printf("NVM heap: %s\n", rt.paged_text.c_str());
   std::printf("Atomics are executed by CPUs on the target's memory, on every path\n");

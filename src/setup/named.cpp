@@ -20,8 +20,6 @@
 namespace shm {
 namespace {
 
-nvm::Heap& nvm_heap() { return static_cast<nvm::Heap&>(*rt.paged); }
-
 // What a PE has found of its part, for PE 0.
 struct Report {
   nvm::Found found;
@@ -60,7 +58,7 @@ std::uint64_t random_id() {
 Report report_of(Call call, const nvm::Identity& asked) {
   Report report{
       .found = {}, .size = asked.bytes, .name = std::hash<std::string>()(asked.name), .failed = false};
-  Result<nvm::Found> found = nvm::look(nvm_heap().folder(), asked);
+  Result<nvm::Found> found = nvm::look(nvm::heap_of_job()->folder(), asked);
   if (found.ok()) {
     report.found = found.value();
   } else {
@@ -113,10 +111,10 @@ Decision meet(Call call, const nvm::Identity& asked) {
 // This PE's part, begun at the epoch on which all have agreed; null: a line has said why not.
 std::unique_ptr<nvm::Store> open_part(Call call, nvm::Identity asked, const Decision& decision) {
   asked.id = decision.id;
-  Result<std::unique_ptr<nvm::Store>> store = nvm::open_store({.folder = nvm_heap().folder(),
+  Result<std::unique_ptr<nvm::Store>> store = nvm::open_store({.folder = nvm::heap_of_job()->folder(),
                                                                .object = asked,
                                                                .make = decision.plan.make,
-                                                               .engine = nvm_heap().engine()});
+                                                               .engine = nvm::heap_of_job()->engine()});
   Status status = store.status();
   if (status.ok()) status = store.value()->begin_at(decision.plan.epoch);
   if (status.ok()) status = store.value()->reserve(0, store.value()->size());
@@ -129,7 +127,7 @@ std::unique_ptr<nvm::Store> open_part(Call call, nvm::Identity asked, const Deci
 
 void* open_named(Call call, const char* name, std::size_t size) {
   check_started(call);
-  if (rt.paged == nullptr) {
+  if (nvm::heap_of_job() == nullptr) {
     if (rt.me == 0)
       warn("%s: there is no NVM heap; set SHMEM_HEAP=nvm:<folder>, or SHMEM_NVM_DIR to a folder", call.name);
     return nullptr;
@@ -144,7 +142,7 @@ void* open_named(Call call, const char* name, std::size_t size) {
   const nvm::Identity asked = asked_object(name, size);
   const Decision decision = meet(call, asked);
   if (decision.failed) return nullptr;
-  const std::size_t page = nvm_heap().page_bytes();
+  const std::size_t page = nvm::heap_of_job()->page_bytes();
   const std::size_t pages = (size + page - 1) / page * page;
   void* object = allocate_addresses(call, pages, page);
   if (object == nullptr) {
@@ -154,7 +152,8 @@ void* open_named(Call call, const char* name, std::size_t size) {
   std::unique_ptr<nvm::Store> part = open_part(call, asked, decision);
   const bool failed = part == nullptr;
   if (!failed)
-    nvm_heap().attach(reinterpret_cast<std::uintptr_t>(object), pages, std::move(part), decision.plan.epoch);
+    nvm::heap_of_job()->attach(reinterpret_cast<std::uintptr_t>(object), pages, std::move(part),
+                               decision.plan.epoch);
   if (all_succeeded(call, failed)) return object;
   release(call, object);
   return nullptr;
@@ -163,14 +162,14 @@ void* open_named(Call call, const char* name, std::size_t size) {
 void persist_named(Call call, void* object) {
   check_started(call);
   const auto address = reinterpret_cast<std::uintptr_t>(object);
-  if (rt.paged == nullptr || !nvm_heap().epoch_of(address))
+  if (nvm::heap_of_job() == nullptr || !nvm::heap_of_job()->epoch_of(address))
     fatal("%s: object %p is no open object; allowed are pointers that shmemx_nvm_open returned", call.name,
           object);
   quiet(rt.world_context, call);
   sync_world(call);
-  nvm_heap().prepare_epoch(address);
+  nvm::heap_of_job()->prepare_epoch(address);
   sync_world(call);  // all PEs have the epoch: it is the object's, whatever happens now
-  nvm_heap().settle_epoch(address);
+  nvm::heap_of_job()->settle_epoch(address);
 }
 
 }  // namespace shm

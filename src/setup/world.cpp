@@ -179,16 +179,7 @@ void find_leaders(World& world) {
 NodeMap node_map(const World& world) {
   const Job& job = world.boot->job();
   const NodeMemory& memory = *world.memory;
-  NodeMap map;
-  map.members.resize(world.leaders.size());
-  for (int rank = 0; rank < job.size; ++rank) {
-    const int leader = memory.record(rank).leader - 1;
-    const auto node =
-        std::lower_bound(world.leaders.begin(), world.leaders.end(), leader) - world.leaders.begin();
-    std::vector<int>& members = map.members[static_cast<std::size_t>(node)];
-    map.peers.push_back({static_cast<int>(node), static_cast<unsigned>(members.size())});
-    members.push_back(rank);
-  }
+  NodeMap map{memory.placement(world.leaders), {}, {}};
   for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
     const auto place = static_cast<int>(i);
     const bool own = job.node_ranks[i] == job.rank;

@@ -31,13 +31,7 @@ inline PoolShape shape_of(int node_size) {
 inline Nodes nodes_of(int node_size) {
   Nodes nodes;
   nodes.members.resize(2);
-  for (int pe = 0; pe <= kStranger; ++pe) {
-    const NodeId node = pe < node_size ? 0 : 1;
-    nodes.node.push_back(node);
-    std::vector<int>& members = nodes.members[static_cast<std::size_t>(node)];
-    nodes.place.push_back(static_cast<int>(members.size()));
-    members.push_back(pe);
-  }
+  for (int pe = 0; pe <= kStranger; ++pe) nodes.add(pe < node_size ? 0 : 1);
   return nodes;
 }
 

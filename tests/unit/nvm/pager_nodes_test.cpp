@@ -150,11 +150,7 @@ class Cluster {
       Nodes& layout = layouts_[static_cast<std::size_t>(node)];
       layout.here = node;
       layout.members.resize(static_cast<std::size_t>(nodes));
-      for (int pe = 0; pe < pes; ++pe) {
-        layout.node.push_back(pe / pes_a_node);
-        layout.place.push_back(pe % pes_a_node);
-        layout.members[static_cast<std::size_t>(pe / pes_a_node)].push_back(pe);
-      }
+      for (int pe = 0; pe < pes; ++pe) layout.add(pe / pes_a_node);
     }
     members_.reserve(static_cast<std::size_t>(pes));
     for (int pe = 0; pe < pes; ++pe) {
@@ -170,7 +166,7 @@ class Cluster {
     for (int pe = 0; pe < pes(); ++pe) members_[static_cast<std::size_t>(pe)]->pager->stop();
   }
 
-  int pes() const { return static_cast<int>(layouts_[0].node.size()); }
+  int pes() const { return static_cast<int>(layouts_[0].peers.size()); }
   std::uint64_t seed() const { return seed_; }
   const Nodes& nodes_of(int pe) const { return layouts_[static_cast<std::size_t>(layouts_[0].node_of(pe))]; }
   const Pool& pool_of(int pe) const {

@@ -35,8 +35,7 @@ class Node {
     NodeMap map;
     for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
       if (pe % per_node == 0) map.members.emplace_back();
-      map.peers.push_back({static_cast<int>(pe / per_node), static_cast<unsigned>(pe % per_node)});
-      map.members.back().push_back(static_cast<int>(pe));
+      map.add(static_cast<int>(pe / per_node));
     }
     for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
       map.segments.clear();
