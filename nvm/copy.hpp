@@ -26,16 +26,16 @@ bool copy_word(void* to, const void* from, std::size_t n, const void* shared) {
 
 #if defined(__SANITIZE_THREAD__)
 // For ThreadSanitizer: what PEs do to the same words of a page at the same time is the program's affair, also
-// where one of them is on another node and a pager does it.
+// where one of them is on another node and a pager does it. Words stay whole, as they do without it.
 inline void copy_bulk(void* to, const void* from, std::size_t n, const void* shared) {
-  auto* out = static_cast<unsigned char*>(to);
-  const auto* in = static_cast<const unsigned char*>(from);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (shared == to) {
-      __atomic_store_n(out + i, in[i], __ATOMIC_RELAXED);
-    } else {
-      out[i] = __atomic_load_n(in + i, __ATOMIC_RELAXED);
-    }
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+  const auto* page = static_cast<const std::byte*>(shared);
+  while (n > 0) {
+    const std::size_t word = sizeof(std::uint64_t);
+    const std::size_t now = n >= word && copy_word<std::uint64_t>(out, in, word, page) ? word : 1;
+    if (now == 1) copy_word<std::uint8_t>(out, in, now, page);
+    out += now, in += now, page += now, n -= now;
   }
 }
 #else
