@@ -33,10 +33,11 @@ endfunction()
 
 # One CTest: a program under oshrun with <pes> PEs.
 #   add_pe_run(<test> PES <n> PROGRAM <target> | SCRIPT <path> [ARGS <arguments>] [VIRTUAL_NODES <n>] [ENV <NAME=VALUE>...]
-#              [TIMEOUT <seconds>] [LABELS <labels>])
+#              [TIMEOUT <seconds>] [LABELS <labels>] [ONLY_IN_ALL])
+# With ONLY_IN_ALL it runs only where ctest is called with `-C all`.
 # oshrun ends a job that hangs a little before CTest would, so that nothing is left behind.
 function(add_pe_run test)
-  cmake_parse_arguments(arg "" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;TIMEOUT" "ARGS;ENV;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "ONLY_IN_ALL" "PROGRAM;SCRIPT;PES;VIRTUAL_NODES;TIMEOUT" "ARGS;ENV;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
@@ -48,7 +49,11 @@ function(add_pe_run test)
   if(arg_PROGRAM)
     set(arg_SCRIPT $<TARGET_FILE:${arg_PROGRAM}>)
   endif()
-  add_test(NAME ${test}
+  set(configurations "")
+  if(arg_ONLY_IN_ALL)
+    set(configurations CONFIGURATIONS all)
+  endif()
+  add_test(NAME ${test} ${configurations}
     COMMAND $<TARGET_FILE:oshrun> -n ${arg_PES} ${virtual} --timeout ${job_timeout}
       ${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${test} PROPERTIES
@@ -61,7 +66,8 @@ set(nvm_environment SHMEM_HEAP=nvm:${CMAKE_BINARY_DIR}/nvm-heap SHMEM_NVM_PAGE=1
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/nvm-heap)
 
 # A program that tests one part of the specification: spec.<name>.<n>pe for each n, and on two virtual nodes, where
-# everything between the halves goes over the network, spec.<name>.<n>pe.vn2; with the heap on NVM, nvm.<name>.4pe.vn2.
+# everything between the halves goes over the network, spec.<name>.<n>pe.vn2; with the heap on NVM, nvm.<name>.4pe.vn2, and
+# with `ctest -C all` also on one node, nvm.<name>.4pe, and on four, nvm.<name>.4pe.vn4.
 #   add_spec_test(<name> SOURCES <files> [LANGUAGE C|CXX] [PES 1 2 4] [ENV <NAME=VALUE>...] [TIMEOUT <seconds>]
 #                 [LIBRARIES <targets>] [NO_PIE] [ON_NODE_ONLY])
 function(add_spec_test name)
@@ -91,8 +97,10 @@ function(add_spec_test name)
       if(name MATCHES "^coll_(large|reduce_types|team_types)$")  # these move much
         set(nvm_page SHMEM_NVM_PAGE=64k)
       endif()
-      add_pe_run(nvm.${name}.${pes}pe.vn2 PES ${pes} PROGRAM spec_${name} VIRTUAL_NODES 2 LABELS nvm TIMEOUT 120
-        ENV ${arg_ENV} ${nvm_environment} ${nvm_page})
+      set(run PES ${pes} PROGRAM spec_${name} LABELS nvm TIMEOUT 120 ENV ${arg_ENV} ${nvm_environment} ${nvm_page})
+      add_pe_run(nvm.${name}.${pes}pe.vn2 ${run} VIRTUAL_NODES 2)
+      add_pe_run(nvm.${name}.${pes}pe ${run} ONLY_IN_ALL)
+      add_pe_run(nvm.${name}.${pes}pe.vn4 ${run} VIRTUAL_NODES 4 ONLY_IN_ALL)
     endif()
   endforeach()
 endfunction()
