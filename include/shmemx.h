@@ -109,8 +109,9 @@ typedef struct {
  *
  *   shmemx_nvm_pin       makes the `bytes` bytes at `ptr` of this PE's own part resident, to be read, or to be written
  *                        too, and leaves them where they are until shmemx_nvm_unpin.  Meanwhile PEs of other nodes
- *                        that write to these pages wait, and, if they are pinned to be written, those that read them.
- *                        So do this PE's writes to what it has pinned to be read, if somebody else waits to write.
+ *                        that write to these pages wait, and, if they are pinned to be written, those that read them;
+ *                        so does who comes after one that waits, be it to read, and so do this PE's writes to what
+ *                        it has pinned to be read, if somebody else waits to write.
  *                        Returns 0, or 1 if more than a quarter of the node's pages would be pinned.  Memory that is
  *                        not on NVM is always resident: 0.  Local; any thread.  An object with pages that are pinned
  *                        to be written cannot be persisted.
