@@ -182,6 +182,7 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& aw
   std::memcpy(message, &operation, sizeof operation);
   if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
   awaiting.left.fetch_add(1, std::memory_order_relaxed);
+  count(Stat::page_sent);
   if (pe == rt.me) return pager_->hand(message, sizeof operation + n);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
 }
