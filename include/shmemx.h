@@ -113,8 +113,8 @@ typedef struct {
  *                        so does who comes after one that waits, be it to read, and so do this PE's writes to what
  *                        it has pinned to be read, if somebody else waits to write.
  *                        Returns 0, or 1 if more than a quarter of the node's pages would be pinned.  Memory that is
- *                        not on NVM is always resident: 0.  Local; any thread.  An object with pages that are pinned
- *                        to be written cannot be persisted.
+ *                        not on NVM is always resident: 0; a range of which only a part is on NVM ends the job.
+ *                        Local; any thread.  An object with pages that are pinned to be written cannot be persisted.
  *   shmemx_nvm_unpin     ends it, once for each shmemx_nvm_pin, with the same arguments. */
 #define SHMEMX_NVM_READ 0
 #define SHMEMX_NVM_WRITE 1

@@ -189,6 +189,16 @@ static void test_counters(void) {
   shmem_barrier_all();
 }
 
+/* ---- What is refused: by a line, and the end of the job */
+
+static void pin_past_end(void) {
+  if (me == 0) shmemx_nvm_pin(words, (size_t)1 << 40, SHMEMX_NVM_READ);
+}
+
+static void unpin_past_end(void) {
+  if (me == 0) shmemx_nvm_unpin((char*)words - ((size_t)1 << 40), (size_t)1 << 41);
+}
+
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
   int provided;
@@ -205,6 +215,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "order") == 0) test_order();
   if (strcmp(argv[1], "nonblocking") == 0) test_nonblocking();
   if (strcmp(argv[1], "counters") == 0) test_counters();
+  if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
+  if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
   check_words();
   if (strcmp(argv[1], "leave") == 0) return 0;
   shmem_free(words);
