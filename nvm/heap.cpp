@@ -452,9 +452,13 @@ void Heap::discard(std::uintptr_t address, std::size_t n) {
 
 // Named objects.
 
+bool Heap::has_open(const std::string& name) const {
+  return std::ranges::any_of(epochs_, [&](const auto& one) { return one.second.name == name; });
+}
+
 void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
+  epochs_[address] = {object->identity().name, epoch, n};
   ask(Request::Kind::attach, pages_of(address, n), object.release());
-  epochs_[address] = {epoch, n};
 }
 
 std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
