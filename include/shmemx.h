@@ -102,6 +102,8 @@ typedef struct {
  *                        write to the object meanwhile.  An error of the device ends the job; nothing is lost that
  *                        was durable.
  *   shmem_free           closes the object.  What has not been persisted is lost, and so at the end of the job.
+ *   shmem_realloc        of an object changes nothing and returns NULL, and a line on stderr says so: an object
+ *                        keeps the size that it was made with.
  *   tools                shmem_nvm lists, checks and removes objects.
  *
  * Pages are pinned for whom the pages of a heap larger than memory must not go away: system calls that other

@@ -452,6 +452,12 @@ void Heap::discard(std::uintptr_t address, std::size_t n) {
 
 // Named objects.
 
+const char* Heap::keeps_size(std::uintptr_t address) const {
+  return epochs_.contains(address)
+             ? "is a named object, which keeps its size; open one of another name, and copy"
+             : nullptr;
+}
+
 bool Heap::has_open(const std::string& name) const {
   return std::ranges::any_of(epochs_, [&](const auto& one) { return one.second.name == name; });
 }

@@ -68,6 +68,7 @@ class Heap final : public Region, private Host {
   void fence(Context&) override {}
   bool reserve(std::uintptr_t address, std::size_t n) override;
   void discard(std::uintptr_t address, std::size_t n) override;
+  const char* keeps_size(std::uintptr_t address) const override;
 
  private:
   Heap(const Options& options, const PoolShape& shape, std::byte* segment);

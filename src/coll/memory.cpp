@@ -117,6 +117,11 @@ void note_new_block(const std::byte* block, std::size_t size) {
 constexpr const char* kNotABlock =
     "%s: ptr %p is not the start of an allocated block; has it been freed before?";
 
+const char* keeps_size(const Arena& arena, const void* block) {
+  return arena.region != nullptr ? arena.region->keeps_size(reinterpret_cast<std::uintptr_t>(block))
+                                 : nullptr;
+}
+
 // After all have come: nobody uses the block any more.
 void give_up(const Arena& arena, void* block, std::size_t size) {
   if (arena.region != nullptr) arena.region->discard(reinterpret_cast<std::uintptr_t>(block), size);
@@ -177,11 +182,12 @@ void* reallocate(Call call, void* block, std::size_t size) {
   // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at
   // its size.
   const Allocation decided = decide_together(call, size, [&] {
+    // A failure has a return value, which programs test for.
     const auto old_size = arena.allocator->size_at(old_offset);
-    if (!old_size) {
-      warn(kNotABlock, call.name, block);  // a failure has a return value, which programs test for
-      return Allocation{size, kNoBlock, 0};
-    }
+    const char* why = keeps_size(arena, block);
+    if (!old_size) warn(kNotABlock, call.name, block);
+    if (old_size && why != nullptr) warn("%s: ptr %p %s", call.name, block, why);
+    if (!old_size || why != nullptr) return Allocation{size, kNoBlock, 0};
     if (arena.region == nullptr && arena.allocator->resize(old_offset, size))
       return Allocation{size, old_offset, 0};
     const auto offset = arena.allocator->allocate(size, kNaturalAlignment);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A named object, whose words all say how often it has been persisted.
  *
- *   <n>           persists it n times more (-1: until the end), each time after all PEs have written to all,
- * by stores, puts and atomics; PE 0 prints "epoch <e>" when a persist has returned refused       nothing of
- * what shmemx_nvm_open refuses is an object pin           pinned pages stay where they are
+ * An argument of <n> persists it n times more (-1: until the end), each time after all PEs have written to
+ * all, by stores, puts and atomics; PE 0 prints "epoch <e>" when a persist has returned.  `refused`: nothing
+ * of what shmemx_nvm_open refuses is an object, and no object gets another size.  `pin`: pinned pages stay
+ * where they are.
  *
  * What is there at the beginning must be one epoch, the same on all PEs, and none of what came after it. */
 #include <shmemx.h>
@@ -63,6 +64,9 @@ static void test_refusals(void) {
   long* twice = shmemx_nvm_open("object", kWords * sizeof(long));
   CHECK(twice != NULL);
   CHECK(shmemx_nvm_open("object", kWords * sizeof(long)) == NULL);
+  CHECK(shmem_realloc(twice, 2 * kWords * sizeof(long)) == NULL);
+  check_object(twice);
+  shmemx_nvm_persist(twice); /* it is an object still */
   shmem_free(twice);
   long* again = shmemx_nvm_open("object", kWords * sizeof(long));
   CHECK(again != NULL);
