@@ -75,6 +75,8 @@ Status cannot(const std::string& what, const std::string& path, int why, const s
 
 // The descriptor, or -1 and errno; `made`: the file did not exist.
 int open_or_make(const DeviceOptions& options, bool& made) {
+  made = false;
+  if (options.to_read) return open(options.path.c_str(), O_RDONLY | O_CLOEXEC);
   int fd = open(options.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   made = fd >= 0;
   if (fd < 0 && errno == EEXIST && options.keep) fd = open(options.path.c_str(), O_RDWR | O_CLOEXEC);
@@ -82,6 +84,7 @@ int open_or_make(const DeviceOptions& options, bool& made) {
 }
 
 Status opening_failed(const DeviceOptions& options, int why) {
+  if (options.to_read) return cannot("read", options.path, why, "this user must be able to read it");
   switch (why) {
     case EEXIST: return cannot("make", options.path, why, "remove it or choose another directory");
     case ENOENT: return cannot("make", options.path, why, "make its directory first, on every node");
@@ -279,7 +282,7 @@ Result<std::unique_ptr<Device>> open_device(const DeviceOptions& options) {
   if (!options.keep) unlink(options.path.c_str());
   // Nothing is removed here: whoever was faster with the lock may have begun to use the file that we made.
   if (Status claimed = claim(fd, options); !claimed.ok()) return claimed;
-  if (Status grown = grow(fd, options.path, size); !grown.ok()) {
+  if (Status grown = options.to_read ? Status() : grow(fd, options.path, size); !grown.ok()) {
     if (made && options.keep) unlink(options.path.c_str());
     return grown;
   }
