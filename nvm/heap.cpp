@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "base/human.hpp"
 #include "base/stats.hpp"
 #include "boot/boot.hpp"
 #include "core/progress.hpp"
@@ -113,9 +114,9 @@ void Heap::stop() {
 Heap::~Heap() { munmap(segment_, size()); }
 
 std::string Heap::describe() const {
-  return std::to_string(size()) + " bytes a PE in files (" + pager_->describe() + "), " +
-         std::to_string(pool_.shape().frames) + " pages of " + std::to_string(pool_.shape().page_bytes) +
-         " bytes in memory";
+  return human_bytes(static_cast<double>(options_.user_bytes)) + " per PE in files (" + pager_->describe() +
+         "), " + std::to_string(pool_.shape().frames) + " pages of " +
+         human_bytes(static_cast<double>(pool_.shape().page_bytes)) + " in memory";
 }
 
 // The pager's host.

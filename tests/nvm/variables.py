@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: variables.py <oshrun> <program>
 
-Values that are of no use end the job with one line, which says what is allowed, and what is not used as it was asked for is
-said in a line."""
+Values that are of no use end the job with one line, which says what is allowed; what is not used as it was asked for is
+said in a line; and SHMEM_INFO says what is used."""
 import re
 import shutil
 import subprocess
@@ -30,6 +30,12 @@ SAID = [
     (["SHMEM_NVM_PAGE=16k", "SHMEM_NVM_CACHE=260k"], None),  # whole pages
     (["SHMEM_NVM_PAGE=4k"], None),
 ]
+INFO = [
+    ([NVM, "SHMEM_SYMMETRIC_SIZE=64m"], r"^Symmetric heap on NVM: 64 MiB per PE in files \(.*\), 32 pages of 4 KiB in memory$"),
+    ([NVM, "SHMEM_SYMMETRIC_SIZE=64m"], r"^Side heap in memory: "),
+    ([f"SHMEM_NVM_DIR={folder}", "SHMEM_NVM_SIZE=48m"], r"^NVM heap: 48 MiB per PE in files "),
+    ([f"SHMEM_NVM_DIR={folder}", "SHMEM_SYMMETRIC_SIZE=16m"], r"^Symmetric heap: 16 MiB per PE"),
+]
 
 
 def run(settings, what="leave"):
@@ -51,6 +57,10 @@ def main():
         said = lines(done.stderr, "^atoll: .*$")
         if done.returncode != 0 or len(said) != (expected is not None) or (expected and not re.search(expected, said[0])):
             sys.exit(f"{settings}: exit code {done.returncode}\n{done.stderr}")
+    for settings, expected in INFO:
+        done = run([*settings, "SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=128k", "SHMEM_INFO=1"])
+        if done.returncode != 0 or len(lines(done.stdout, expected)) != 1:
+            sys.exit(f"{settings}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
 
 
 try:
