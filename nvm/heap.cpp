@@ -13,6 +13,7 @@
 #include "base/human.hpp"
 #include "base/stats.hpp"
 #include "boot/boot.hpp"
+#include "core/address.hpp"
 #include "core/progress.hpp"
 #include "core/wait.hpp"
 #include "heap/node_memory.hpp"
@@ -441,10 +442,10 @@ bool Heap::reserve(std::uintptr_t address, std::size_t n) {
   return ask(Request::Kind::room, pages_of(address, n));
 }
 
-void Heap::discard(std::uintptr_t address, std::size_t n) {
+void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
   epochs_.erase(address);
   if (is_held(address, n, false)) {
-    fatal("shmem_free: pages of the block at %p are pinned; call shmemx_nvm_unpin first",
+    fatal("%s: pages of the block at %p are pinned; call shmemx_nvm_unpin first", call.name,
           reinterpret_cast<void*>(address));
   }
   const std::uint64_t offset = address - base();

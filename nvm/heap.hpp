@@ -67,7 +67,7 @@ class Heap final : public Region, private Host {
   void quiet(Context&) override;
   void fence(Context&) override {}
   bool reserve(std::uintptr_t address, std::size_t n) override;
-  void discard(std::uintptr_t address, std::size_t n) override;
+  void discard(const Call&, std::uintptr_t address, std::size_t n) override;
   const char* keeps_size(std::uintptr_t address) const override;
 
  private:

@@ -82,7 +82,7 @@ bool make_room(Call call, const Arena& arena, std::uint64_t offset, std::size_t 
   if (arena.region == nullptr) return true;
   const auto address = reinterpret_cast<std::uintptr_t>(arena.start + offset);
   if (all_succeeded(call, !arena.region->reserve(address, size))) return true;
-  arena.region->discard(address, size);
+  arena.region->discard(call, address, size);
   sync_world(call);
   if (rt.me == 0) arena.allocator->release(offset);
   return false;
@@ -123,8 +123,8 @@ const char* keeps_size(const Arena& arena, const void* block) {
 }
 
 // After all have come: nobody uses the block any more.
-void give_up(const Arena& arena, void* block, std::size_t size) {
-  if (arena.region != nullptr) arena.region->discard(reinterpret_cast<std::uintptr_t>(block), size);
+void give_up(Call call, const Arena& arena, void* block, std::size_t size) {
+  if (arena.region != nullptr) arena.region->discard(call, reinterpret_cast<std::uintptr_t>(block), size);
   if (rt.me == 0) arena.allocator->release(offset_in(arena, block));
 }
 
@@ -198,7 +198,7 @@ void* reallocate(Call call, void* block, std::size_t size) {
   if (!make_room(call, arena, decided.offset, size)) return nullptr;
   std::memcpy(moved, block, std::min<std::size_t>(decided.moved, size));
   sync_world(call);  // all have copied
-  give_up(arena, block, decided.moved);
+  give_up(call, arena, block, decided.moved);
   return moved;
 }
 
@@ -212,7 +212,7 @@ void release(Call call, void* block) {
     if (!size) fatal(kNotABlock, call.name, block);
     return Allocation{offset, offset, *size};
   });
-  give_up(arena, block, decided.moved);
+  give_up(call, arena, block, decided.moved);
 }
 
 bool have_new_blocks = false;
