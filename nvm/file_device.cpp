@@ -86,12 +86,13 @@ int open_or_make(const DeviceOptions& options, bool& made) {
 Status opening_failed(const DeviceOptions& options, int why) {
   if (options.to_read) return cannot("read", options.path, why, "this user must be able to read it");
   switch (why) {
-    case EEXIST: return cannot("make", options.path, why, "remove it or choose another directory");
-    case ENOENT: return cannot("make", options.path, why, "make its directory first, on every node");
+    case EEXIST:
+    case EISDIR: return cannot("make", options.path, why, "remove it or choose another folder");
     case ENOSPC:
-    case EDQUOT: return cannot("make", options.path, why, "free some space or choose another directory");
+    case EDQUOT: return cannot("make", options.path, why, "free some space or choose another folder");
     default:
-      return cannot("open", options.path, why, "name a file in a directory that this user may write to");
+      return cannot("make", options.path, why,
+                    "choose a folder that is there on every node, and that this user may make files in");
   }
 }
 
@@ -168,8 +169,8 @@ Status FileDevice::failed(const char* what, std::uint64_t offset, std::uint64_t 
   const bool full = why == ENOSPC || why == EDQUOT;
   if (why == ENOSPC && fstatvfs(file_.fd(), &space) == 0)
     text += ", " + std::to_string(space.f_bavail * space.f_frsize) + " bytes are free";
-  return Status::error(text + (full ? "; ask for less, free some space or choose another directory"
-                                    : "; choose a directory on another file system"));
+  return Status::error(text + (full ? "; ask for less, free some space or choose another folder"
+                                    : "; choose a folder on another file system"));
 }
 
 Status FileDevice::reserve(std::uint64_t offset, std::uint64_t n) {

@@ -159,8 +159,9 @@ TEST_F(FileTest, WorksWhereIoUringIsForbidden) {
 }
 
 TEST_F(FileTest, SaysWhatToDoIfItCannotBeOpened) {
-  EXPECT_THAT(refusal({.path = folder.file("none/segment"), .size = kMiB}), HasSubstr("make its directory"));
-  EXPECT_THAT(refusal({.path = folder.path(), .size = kMiB, .keep = true}), HasSubstr("name a file"));
+  EXPECT_THAT(refusal({.path = folder.file("none/segment"), .size = kMiB}),
+              HasSubstr("choose a folder that is there"));
+  EXPECT_THAT(refusal({.path = folder.path(), .size = kMiB, .keep = true}), HasSubstr("remove it"));
   EXPECT_THAT(refusal({.path = folder.file(), .size = UINT64_MAX}), HasSubstr("ask for less"));
   ASSERT_EQ(mkfifo(folder.file("fifo").c_str(), 0600), 0);
   EXPECT_THAT(refusal({.path = folder.file("fifo"), .size = kMiB, .keep = true}),
