@@ -20,6 +20,10 @@ REFUSED = [
     (["SHMEM_NVM_DIR=/dev/null"], "SHMEM_NVM_DIR: /dev/null is not a folder"),
     (["SHMEM_NVM_DIR=/tmp", "SHMEM_NVM_PAGE=5k"], "SHMEM_NVM_PAGE is 5120 bytes; allowed are powers of two from 4096 to 64m"),
     (["SHMEM_NVM_ENGINE=fast"], "SHMEM_NVM_ENGINE"),
+    (["SHMEM_NVM_POLICY=lru"], "SHMEM_NVM_POLICY=lru is not valid: allowed is"),
+    (["SHMEM_NVM_CACHE=much"], "SHMEM_NVM_CACHE=much is not valid: allowed is"),
+    (["SHMEM_NVM_AHEAD=-1"], "SHMEM_NVM_AHEAD=-1 is not valid: allowed is"),
+    (["SHMEM_NVM_SIZE=1x"], "SHMEM_NVM_SIZE=1x is not valid: allowed is"),
 ]
 # Bytes of a pool that are not those that were asked for.
 SAID = [
