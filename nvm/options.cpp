@@ -21,7 +21,8 @@ constexpr std::size_t kLargestPage = std::size_t{64} << 20;
 // Pages in memory where nothing is set: a page in use by its owner is a mapping, and the gap behind it
 // another one.
 constexpr std::size_t kDefaultFrames = 16384;
-// For each PE of the node, and for the node.  An access needs two pages at most.
+// For each PE of the node, and for the node: more than the four pages that an instruction needs at a time
+// (nvm/README.md).
 constexpr std::size_t kFramesOfPe = 8, kFewestFrames = 16;
 
 Status check_folder(const std::string& folder, const char* variable) {
