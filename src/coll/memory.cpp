@@ -137,7 +137,11 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
   const Arena arena = arena_for(call, where);
   const Allocation decided = decide_together(call, size, [&] {
     // What is aligned more than the heaps are would be so on PE 0 only.
-    if (alignment > kLargestAlignment) return Allocation{size, kNoBlock, 0};
+    if (alignment > kLargestAlignment) {
+      warn("%s: alignment is %zu; allowed are powers of two up to %zu", call.name, alignment,
+           kLargestAlignment);
+      return Allocation{size, kNoBlock, 0};
+    }
     const auto offset = arena.allocator->allocate(size, alignment);
     return Allocation{size, offset.value_or(kNoBlock), 0};
   });

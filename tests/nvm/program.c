@@ -204,6 +204,9 @@ static void realloc_pinned(void) {
   words = shmem_realloc(words, 2 * kWords * sizeof *words);
 }
 
+/* By a line alone. */
+static void test_alignment(void) { CHECK(shmem_align((size_t)128 << 20, 8) == NULL); }
+
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
   int provided;
@@ -220,6 +223,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "order") == 0) test_order();
   if (strcmp(argv[1], "nonblocking") == 0) test_nonblocking();
   if (strcmp(argv[1], "counters") == 0) test_counters();
+  if (strcmp(argv[1], "alignment") == 0) test_alignment();
   if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
   if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
   if (strcmp(argv[1], "realloc_pinned") == 0) realloc_pinned();
