@@ -84,7 +84,8 @@ typedef struct {
 
 /* A hint of shmem_malloc_with_hints: the block lies in files and is cached in memory, so that it may be larger
  * than memory.  All of the API works on it; atomics and signals are faster on blocks in memory.  Where there is
- * no NVM heap (SHMEM_HEAP, SHMEM_NVM_DIR) the block lies in memory. */
+ * no NVM heap (SHMEM_HEAP, SHMEM_NVM_DIR) the block lies in memory.  It counts for more than
+ * SHMEM_MALLOC_ATOMICS_REMOTE and SHMEM_MALLOC_SIGNAL_REMOTE, which alone keep a block in memory. */
 #define SHMEMX_MALLOC_NVM (1L << 16)
 
 /* Named objects survive the job that made them.
