@@ -84,7 +84,8 @@ typedef struct {
 
 /* A hint of shmem_malloc_with_hints: the block lies in files and is cached in memory, so that it may be larger
  * than memory.  All of the API works on it; atomics and signals are faster on blocks in memory.  Where there is
- * no NVM heap (SHMEM_HEAP, SHMEM_NVM_DIR) the block lies in memory. */
+ * no NVM heap (SHMEM_HEAP, SHMEM_NVM_DIR) the block lies in memory.  It counts for more than
+ * SHMEM_MALLOC_ATOMICS_REMOTE and SHMEM_MALLOC_SIGNAL_REMOTE, which alone keep a block in memory. */
 #define SHMEMX_MALLOC_NVM (1L << 16)
 
 /* Named objects survive the job that made them.
@@ -102,6 +103,8 @@ typedef struct {
  *                        write to the object meanwhile.  An error of the device ends the job; nothing is lost that
  *                        was durable.
  *   shmem_free           closes the object.  What has not been persisted is lost, and so at the end of the job.
+ *   shmem_realloc        of an object changes nothing and returns NULL, and a line on stderr says so: an object
+ *                        keeps the size that it was made with.
  *   tools                shmem_nvm lists, checks and removes objects.
  *
  * Pages are pinned for whom the pages of a heap larger than memory must not go away: system calls that other
@@ -109,11 +112,12 @@ typedef struct {
  *
  *   shmemx_nvm_pin       makes the `bytes` bytes at `ptr` of this PE's own part resident, to be read, or to be written
  *                        too, and leaves them where they are until shmemx_nvm_unpin.  Meanwhile PEs of other nodes
- *                        that write to these pages wait, and, if they are pinned to be written, those that read them.
- *                        So do this PE's writes to what it has pinned to be read, if somebody else waits to write.
+ *                        that write to these pages wait, and, if they are pinned to be written, those that read them;
+ *                        so does who comes after one that waits, be it to read, and so do this PE's writes to what
+ *                        it has pinned to be read, if somebody else waits to write.
  *                        Returns 0, or 1 if more than a quarter of the node's pages would be pinned.  Memory that is
- *                        not on NVM is always resident: 0.  Local; any thread.  An object with pages that are pinned
- *                        to be written cannot be persisted.
+ *                        not on NVM is always resident: 0; a range of which only a part is on NVM ends the job.
+ *                        Local; any thread.  An object with pages that are pinned to be written cannot be persisted.
  *   shmemx_nvm_unpin     ends it, once for each shmemx_nvm_pin, with the same arguments. */
 #define SHMEMX_NVM_READ 0
 #define SHMEMX_NVM_WRITE 1

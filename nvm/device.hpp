@@ -80,14 +80,16 @@ struct DeviceOptions {
   std::uint64_t size = 0;  // no offset lies beyond it; takes no room by itself
   bool keep = false;       // see open_device()
   Engine engine = Engine::automatic;
-  bool direct = true;  // past the page cache (O_DIRECT) where the file system permits it
+  bool direct = true;    // past the page cache (O_DIRECT) where the file system permits it
+  bool to_read = false;  // see open_device()
 };
 
 /// The device on the file at options.path.
 /// keep == false: the file must not exist; it is made, and its name is gone when this returns, so however the
 /// job ends nothing is left behind. keep == true: an existing file is used with its contents, else one is
-/// made; the name stays.  The file is locked (flock) until the device is destroyed: a second device on it, of
-/// this process or another, is refused.
+/// made; the name stays.  to_read == true, with keep: the file must exist, and is never written to, nor is
+/// its size changed, so that it may lie where nothing can be.  The file is locked (flock) until the device is
+/// destroyed: a second device on it, of this process or another, is refused.
 Result<std::unique_ptr<Device>> open_device(const DeviceOptions& options);
 
 }  // namespace shm::nvm

@@ -75,6 +75,8 @@ Status cannot(const std::string& what, const std::string& path, int why, const s
 
 // The descriptor, or -1 and errno; `made`: the file did not exist.
 int open_or_make(const DeviceOptions& options, bool& made) {
+  made = false;
+  if (options.to_read) return open(options.path.c_str(), O_RDONLY | O_CLOEXEC);
   int fd = open(options.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   made = fd >= 0;
   if (fd < 0 && errno == EEXIST && options.keep) fd = open(options.path.c_str(), O_RDWR | O_CLOEXEC);
@@ -82,13 +84,15 @@ int open_or_make(const DeviceOptions& options, bool& made) {
 }
 
 Status opening_failed(const DeviceOptions& options, int why) {
+  if (options.to_read) return cannot("read", options.path, why, "this user must be able to read it");
   switch (why) {
-    case EEXIST: return cannot("make", options.path, why, "remove it or choose another directory");
-    case ENOENT: return cannot("make", options.path, why, "make its directory first, on every node");
+    case EEXIST:
+    case EISDIR: return cannot("make", options.path, why, "remove it or choose another folder");
     case ENOSPC:
-    case EDQUOT: return cannot("make", options.path, why, "free some space or choose another directory");
+    case EDQUOT: return cannot("make", options.path, why, "free some space or choose another folder");
     default:
-      return cannot("open", options.path, why, "name a file in a directory that this user may write to");
+      return cannot("make", options.path, why,
+                    "choose a folder that is there on every node, and that this user may make files in");
   }
 }
 
@@ -165,8 +169,8 @@ Status FileDevice::failed(const char* what, std::uint64_t offset, std::uint64_t 
   const bool full = why == ENOSPC || why == EDQUOT;
   if (why == ENOSPC && fstatvfs(file_.fd(), &space) == 0)
     text += ", " + std::to_string(space.f_bavail * space.f_frsize) + " bytes are free";
-  return Status::error(text + (full ? "; ask for less, free some space or choose another directory"
-                                    : "; choose a directory on another file system"));
+  return Status::error(text + (full ? "; ask for less, free some space or choose another folder"
+                                    : "; choose a folder on another file system"));
 }
 
 Status FileDevice::reserve(std::uint64_t offset, std::uint64_t n) {
@@ -279,7 +283,7 @@ Result<std::unique_ptr<Device>> open_device(const DeviceOptions& options) {
   if (!options.keep) unlink(options.path.c_str());
   // Nothing is removed here: whoever was faster with the lock may have begun to use the file that we made.
   if (Status claimed = claim(fd, options); !claimed.ok()) return claimed;
-  if (Status grown = grow(fd, options.path, size); !grown.ok()) {
+  if (Status grown = options.to_read ? Status() : grow(fd, options.path, size); !grown.ok()) {
     if (made && options.keep) unlink(options.path.c_str());
     return grown;
   }

@@ -10,8 +10,10 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "base/human.hpp"
 #include "base/stats.hpp"
 #include "boot/boot.hpp"
+#include "core/address.hpp"
 #include "core/progress.hpp"
 #include "core/wait.hpp"
 #include "heap/node_memory.hpp"
@@ -113,9 +115,9 @@ void Heap::stop() {
 Heap::~Heap() { munmap(segment_, size()); }
 
 std::string Heap::describe() const {
-  return std::to_string(size()) + " bytes a PE in files (" + pager_->describe() + "), " +
-         std::to_string(pool_.shape().frames) + " pages of " + std::to_string(pool_.shape().page_bytes) +
-         " bytes in memory";
+  return human_bytes(static_cast<double>(options_.user_bytes)) + " per PE in files (" + pager_->describe() +
+         "), " + std::to_string(pool_.shape().frames) + " pages of " +
+         human_bytes(static_cast<double>(pool_.shape().page_bytes)) + " in memory";
 }
 
 // The pager's host.
@@ -182,6 +184,7 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& aw
   std::memcpy(message, &operation, sizeof operation);
   if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
   awaiting.left.fetch_add(1, std::memory_order_relaxed);
+  count(Stat::page_sent);
   if (pe == rt.me) return pager_->hand(message, sizeof operation + n);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
 }
@@ -439,10 +442,10 @@ bool Heap::reserve(std::uintptr_t address, std::size_t n) {
   return ask(Request::Kind::room, pages_of(address, n));
 }
 
-void Heap::discard(std::uintptr_t address, std::size_t n) {
+void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
   epochs_.erase(address);
   if (is_held(address, n, false)) {
-    fatal("shmem_free: pages of the block at %p are pinned; call shmemx_nvm_unpin first",
+    fatal("%s: pages of the block at %p are pinned; call shmemx_nvm_unpin first", call.name,
           reinterpret_cast<void*>(address));
   }
   const std::uint64_t offset = address - base();
@@ -451,9 +454,19 @@ void Heap::discard(std::uintptr_t address, std::size_t n) {
 
 // Named objects.
 
+const char* Heap::keeps_size(std::uintptr_t address) const {
+  return epochs_.contains(address)
+             ? "is a named object, which keeps its size; open one of another name, and copy"
+             : nullptr;
+}
+
+bool Heap::has_open(const std::string& name) const {
+  return std::ranges::any_of(epochs_, [&](const auto& one) { return one.second.name == name; });
+}
+
 void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
+  epochs_[address] = {object->identity().name, epoch, n};
   ask(Request::Kind::attach, pages_of(address, n), object.release());
-  epochs_[address] = {epoch, n};
 }
 
 std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {

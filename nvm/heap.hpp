@@ -40,6 +40,8 @@ class Heap final : public Region, private Host {
 
   /// From now on the n bytes are those of the object.
   void attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch);
+  /// Whether this job has an object of that name open.
+  bool has_open(const std::string& name) const;
   /// The last epoch of the object that begins at `address`; nothing if none does.
   std::optional<std::uint64_t> epoch_of(std::uintptr_t address) const;
   /// Prepares the next epoch; after all PEs have, the one before may be forgotten.
@@ -65,7 +67,8 @@ class Heap final : public Region, private Host {
   void quiet(Context&) override;
   void fence(Context&) override {}
   bool reserve(std::uintptr_t address, std::size_t n) override;
-  void discard(std::uintptr_t address, std::size_t n) override;
+  void discard(const Call&, std::uintptr_t address, std::size_t n) override;
+  const char* keeps_size(std::uintptr_t address) const override;
 
  private:
   Heap(const Options& options, const PoolShape& shape, std::byte* segment);
@@ -120,6 +123,7 @@ class Heap final : public Region, private Host {
   std::atomic<std::size_t> put_off_{0};  // how many there are
   Channel* channel_ = nullptr;           // of pages
   struct Object {
+    std::string name;
     std::uint64_t epoch;
     std::size_t n;
   };

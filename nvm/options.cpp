@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/human.hpp"
 #include "heap/node_memory.hpp"
 
 namespace shm::nvm {
@@ -20,7 +21,8 @@ constexpr std::size_t kLargestPage = std::size_t{64} << 20;
 // Pages in memory where nothing is set: a page in use by its owner is a mapping, and the gap behind it
 // another one.
 constexpr std::size_t kDefaultFrames = 16384;
-// For each PE of the node, and for the node.  An access needs two pages at most.
+// For each PE of the node, and for the node: more than the four pages that an instruction needs at a time
+// (nvm/README.md).
 constexpr std::size_t kFramesOfPe = 8, kFewestFrames = 16;
 
 Status check_folder(const std::string& folder, const char* variable) {
@@ -65,6 +67,7 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
       !status.ok())
     return status;
   options.cache_bytes = env.nvm_cache.value_or(default_heap / 2);
+  options.cache_asked = env.nvm_cache.has_value();
   std::size_t page = kDefaultPage;
   while (page < kLargestPage && options.cache_bytes / page > kDefaultFrames) page *= 2;
   options.page_bytes = env.nvm_page.value_or(page);
@@ -101,6 +104,18 @@ PoolShape Options::shape(int node_size, int job_size) const {
   const std::size_t least = std::max(kFewestFrames, kFramesOfPe * static_cast<std::size_t>(node_size));
   return {page_bytes, std::clamp(cache_bytes / page_bytes, least, std::max(least, most_frames())),
           segment_bytes() / page_bytes, job_size, node_size};
+}
+
+std::string Options::other_size(const PoolShape& shape) const {
+  const std::size_t asked = cache_bytes / page_bytes;
+  if (!cache_asked || shape.frames == asked) return {};
+  const auto human = [](std::size_t bytes) { return human_bytes(static_cast<double>(bytes)); };
+  const std::string instead =
+      "SHMEM_NVM_CACHE is " + human(cache_bytes) + ", but " + human(shape.frames * page_bytes) +
+      " of memory are used on a node: " + std::to_string(shape.frames) + " pages of " + human(page_bytes);
+  return shape.frames < asked
+             ? instead + ", as Linux permits no more mappings (vm.max_map_count); raise SHMEM_NVM_PAGE"
+             : instead + ", the fewest for its PEs; lower SHMEM_NVM_PAGE, or raise SHMEM_NVM_CACHE";
 }
 
 }  // namespace shm::nvm

@@ -16,6 +16,7 @@ struct Options {
   std::size_t user_bytes = 0;   // of each PE, for programs
   std::size_t page_bytes = 0;   // a power of two
   std::size_t cache_bytes = 0;  // of the node's pool
+  bool cache_asked = false;     // by the program's user
   Engine engine = Engine::automatic;
   Env::Count most_ahead;  // pages that are brought before they are needed
   PolicyKind policy = PolicyKind::two_queues;
@@ -32,6 +33,9 @@ struct Options {
   /// How many pages are brought ahead at most: a part of the pool's frames.
   std::size_t ahead(std::size_t frames) const;
   PoolShape shape(int node_size, int job_size) const;
+  /// What a pool of this shape has instead of the bytes that it was asked to have, as a sentence; empty if it
+  /// has them.
+  std::string other_size(const PoolShape& shape) const;
 };
 
 }  // namespace shm::nvm

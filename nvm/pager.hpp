@@ -64,7 +64,7 @@ class Pager {
   Post post_;
   Residents residents_;
   Originals originals_;
-  std::vector<Request*> ranges_;  // of pages that may be on their way: room, drop; and rest
+  std::vector<Request*> ranges_;  // that are not done: of all kinds that are not for one page, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -171,9 +171,11 @@ void Residents::map(PageNumber number, Resident& page, Access access) {
 
 // Messages.
 
-// Returns false if it has to wait: for threads that copy, or have just got the page by a fault.
+// Returns false if it has to wait: for threads that copy, or have just got the page by a fault, or for a
+// program that has pinned it.
 bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
   const Message& message = delivery.message;
+  if (is_held_from(page, delivery)) return false;
   constexpr Actions kStops = action::stop_access | action::stop_writes;
   if (const Actions stops = step(page.known.state, message.kind).actions & kStops;
       stops != 0 && !stop(number, page, stops))
@@ -204,6 +206,17 @@ bool Residents::obey(PageNumber number, Resident& page, Delivery& delivery) {
   send_all(number, page, outcome);
   if (has_copy(before) && page.known.state == State::asking) policy_.leave(page.frame);
   return true;
+}
+
+// Whether an operation would change what a program has pinned, or see it while it is written to.  What comes
+// from this node is the program's own, which would wait for itself.
+bool Residents::is_held_from(const Resident& page, const Delivery& delivery) const {
+  const Event kind = delivery.message.kind;
+  if ((kind != Event::get && kind != Event::put) || !has_copy(page.known.state)) return false;
+  if (nodes_.node_of(delivery.operation->head().pe) == nodes_.here) return false;
+  const Frame& frame = pool_.frame(page.frame);
+  return frame.held_to_write.load(std::memory_order_acquire) != 0 ||
+         (kind == Event::put && frame.held_to_read.load(std::memory_order_acquire) != 0);
 }
 
 // What follows from a message; then the frame is free, if the page has gone.

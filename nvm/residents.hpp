@@ -121,6 +121,7 @@ class Residents {
   bool serve_wish(PageNumber number, Resident& page, Request& request);
   void ask(PageNumber number, Resident& page, Event event);
   bool obey(PageNumber number, Resident& page, Delivery& delivery);
+  bool is_held_from(const Resident& page, const Delivery& delivery) const;
   void send_all(PageNumber number, Resident& page, const Outcome& outcome);
   void send(PageNumber number, Resident& page, const Message& message, bool leaves);
   bool stop(PageNumber number, Resident& page, Actions actions);

@@ -139,7 +139,7 @@ Defects check_part(const PartFile& part, Slots& slots, std::chrono::milliseconds
     patience = {};
     return {unused.text()};
   }
-  auto device = open_device({.path = part.path, .size = layout.file_bytes(), .keep = true});
+  auto device = open_device({.path = part.path, .size = layout.file_bytes(), .keep = true, .to_read = true});
   if (!device.ok()) return {device.status().text()};
   return check_device(*device.value(), part.path, slots);
 }

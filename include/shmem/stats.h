@@ -3,8 +3,8 @@
  * own counters (src/base/stats) and the columns that SHMEM_STATS prints.  To add a counter, add its row.
  *
  * Counted are what goes between nodes, by the PE that does it: issued, sent and posted at the origin, executed at
- * the target; and what becomes of the pages of the NVM heap, by the PE that keeps them for its node, hits and misses
- * by the PE that calls. */
+ * the target; and what becomes of the pages of the NVM heap, by the PE that keeps them for its node.  Of what is called
+ * on the NVM heap each page is a hit, a miss, or sent, counted by the PE that calls. */
 #ifndef SHMEMX_STATS_H
 #define SHMEMX_STATS_H
 
@@ -31,9 +31,10 @@
   X(page_loads,       "pages of the NVM heap that were read into memory")                                 \
   X(page_ahead,       "of them and of those from other nodes, pages that were asked for before they were needed") \
   X(page_evictions,   "pages that had to make room for others")                                           \
-  X(page_writes,      "of them, pages that were written back")                                            \
-  X(page_hits,        "calls that found their page of the NVM heap in this node's memory")                \
-  X(page_misses,      "calls that had to ask for their page")                                             \
+  X(page_writes,      "pages that were written to their file: those that left, or were persisted, with changes") \
+  X(page_hits,        "pages of calls on the NVM heap that were in this node's memory")                   \
+  X(page_misses,      "pages of calls that had to be brought there")                                      \
+  X(page_sent,        "pages of calls that stayed where they were: the operation was sent there")          \
   X(page_fetches,     "pages that came from the memory of a node that is not their home")                 \
   X(page_forwards,    "pages sent to other nodes out of this node's memory")                              \
   X(page_invalidations, "pages that were taken away because another node writes to them")                 \

@@ -10,12 +10,18 @@
 namespace shm {
 namespace {
 
-// The heap on NVM, if all of the range is in this PE's part of it.
+// The heap on NVM, if the range is in this PE's part of it; null if none of it is.
 nvm::Heap* heap_of(Call call, const void* at, std::size_t n) {
   check_started(call);
   nvm::Heap* heap = nvm::heap_of_job();
-  const bool holds = heap != nullptr && n != 0 && heap->holds(reinterpret_cast<std::uintptr_t>(at), n);
-  return holds ? heap : nullptr;
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  if (heap == nullptr || n == 0) return nullptr;
+  if (heap->holds(address, n)) return heap;
+  // Whichever of the two comes first is within the other.
+  if (heap->holds(address, 1) || heap->base() - address < n)
+    fatal("%s: ptr %p, %zu bytes: only a part is in the NVM heap; allowed is what lies in one block",
+          call.name, at, n);
+  return nullptr;
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ bool make_room(Call call, const Arena& arena, std::uint64_t offset, std::size_t 
   if (arena.region == nullptr) return true;
   const auto address = reinterpret_cast<std::uintptr_t>(arena.start + offset);
   if (all_succeeded(call, !arena.region->reserve(address, size))) return true;
-  arena.region->discard(address, size);
+  arena.region->discard(call, address, size);
   sync_world(call);
   if (rt.me == 0) arena.allocator->release(offset);
   return false;
@@ -117,9 +117,14 @@ void note_new_block(const std::byte* block, std::size_t size) {
 constexpr const char* kNotABlock =
     "%s: ptr %p is not the start of an allocated block; has it been freed before?";
 
+const char* keeps_size(const Arena& arena, const void* block) {
+  return arena.region != nullptr ? arena.region->keeps_size(reinterpret_cast<std::uintptr_t>(block))
+                                 : nullptr;
+}
+
 // After all have come: nobody uses the block any more.
-void give_up(const Arena& arena, void* block, std::size_t size) {
-  if (arena.region != nullptr) arena.region->discard(reinterpret_cast<std::uintptr_t>(block), size);
+void give_up(Call call, const Arena& arena, void* block, std::size_t size) {
+  if (arena.region != nullptr) arena.region->discard(call, reinterpret_cast<std::uintptr_t>(block), size);
   if (rt.me == 0) arena.allocator->release(offset_in(arena, block));
 }
 
@@ -132,7 +137,11 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
   const Arena arena = arena_for(call, where);
   const Allocation decided = decide_together(call, size, [&] {
     // What is aligned more than the heaps are would be so on PE 0 only.
-    if (alignment > kLargestAlignment) return Allocation{size, kNoBlock, 0};
+    if (alignment > kLargestAlignment) {
+      warn("%s: alignment is %zu; allowed are powers of two up to %zu", call.name, alignment,
+           kLargestAlignment);
+      return Allocation{size, kNoBlock, 0};
+    }
     const auto offset = arena.allocator->allocate(size, alignment);
     return Allocation{size, offset.value_or(kNoBlock), 0};
   });
@@ -177,11 +186,12 @@ void* reallocate(Call call, void* block, std::size_t size) {
   // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at
   // its size.
   const Allocation decided = decide_together(call, size, [&] {
+    // A failure has a return value, which programs test for.
     const auto old_size = arena.allocator->size_at(old_offset);
-    if (!old_size) {
-      warn(kNotABlock, call.name, block);  // a failure has a return value, which programs test for
-      return Allocation{size, kNoBlock, 0};
-    }
+    const char* why = keeps_size(arena, block);
+    if (!old_size) warn(kNotABlock, call.name, block);
+    if (old_size && why != nullptr) warn("%s: ptr %p %s", call.name, block, why);
+    if (!old_size || why != nullptr) return Allocation{size, kNoBlock, 0};
     if (arena.region == nullptr && arena.allocator->resize(old_offset, size))
       return Allocation{size, old_offset, 0};
     const auto offset = arena.allocator->allocate(size, kNaturalAlignment);
@@ -192,7 +202,7 @@ void* reallocate(Call call, void* block, std::size_t size) {
   if (!make_room(call, arena, decided.offset, size)) return nullptr;
   std::memcpy(moved, block, std::min<std::size_t>(decided.moved, size));
   sync_world(call);  // all have copied
-  give_up(arena, block, decided.moved);
+  give_up(call, arena, block, decided.moved);
   return moved;
 }
 
@@ -206,7 +216,7 @@ void release(Call call, void* block) {
     if (!size) fatal(kNotABlock, call.name, block);
     return Allocation{offset, offset, *size};
   });
-  give_up(arena, block, decided.moved);
+  give_up(call, arena, block, decided.moved);
 }
 
 bool have_new_blocks = false;

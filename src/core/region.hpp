@@ -46,7 +46,10 @@ class Region {
   /// Makes sure that this PE's [address, address + n) can hold what is written there, or gives it up.  A
   /// failure is said in a line on stderr.
   virtual bool reserve(std::uintptr_t /*address*/, std::size_t /*n*/) { return true; }
-  virtual void discard(std::uintptr_t /*address*/, std::size_t /*n*/) {}
+  virtual void discard(const Call&, std::uintptr_t /*address*/, std::size_t /*n*/) {}
+  /// What keeps the block at `address` from being given another size, as a sentence; null: nothing.  The same
+  /// on all PEs.
+  virtual const char* keeps_size(std::uintptr_t /*address*/) const { return nullptr; }
 
   /// Completes, or orders, what the context has issued to this region.
   virtual void quiet(Context&) = 0;

@@ -52,11 +52,14 @@ void print_start_information(const World& world) {
   }
   if (!rt.env.info) return fflush(stdout), void();
   std::printf("PE 0 of %u on %s, %zu node(s)\n", rt.npes, world.boot->job().host.c_str(), rt.leaders.size());
-  std::printf("Symmetric heap: %s per PE at %p; variables: %s at %p\n",
+  std::printf("%s: %s per PE at %p; variables: %s at %p\n",
+              rt.paged_by_default ? "Side heap in memory" : "Symmetric heap",
               human_bytes(static_cast<double>(rt.user_heap)).c_str(), reinterpret_cast<void*>(rt.heap.base),
               human_bytes(static_cast<double>(rt.statics.size)).c_str(),
               reinterpret_cast<void*>(rt.statics.base));
-  if (!rt.paged_text.empty()) std::printf("NVM heap: %s\n", rt.paged_text.c_str());
+  if (!rt.paged_text.empty())
+    std::printf("%s: %s\n", rt.paged_by_default ? "Symmetric heap on NVM" : "NVM heap",
+                rt.paged_text.c_str());
   std::printf("Atomics are executed by CPUs on the target's memory, on every path\n");
   std::printf("Paths from PE 0:\n%s", paths(world).c_str());
   std::printf("Environment variables:\n%s", rt.env.describe().c_str());

@@ -58,6 +58,12 @@ std::uint64_t random_id() {
 Report report_of(Call call, const nvm::Identity& asked) {
   Report report{
       .found = {}, .size = asked.bytes, .name = std::hash<std::string>()(asked.name), .failed = false};
+  if (nvm::heap_of_job()->has_open(asked.name)) {
+    if (rt.me == 0)
+      warn("%s: this job has '%s' open already; call shmem_free of it first", call.name, asked.name.c_str());
+    report.failed = true;
+    return report;
+  }
   Result<nvm::Found> found = nvm::look(nvm::heap_of_job()->folder(), asked);
   if (found.ok()) {
     report.found = found.value();

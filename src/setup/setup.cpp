@@ -148,6 +148,9 @@ Status open_nvm() {
   rt.paged_by_default = world->nvm.is_default;
   rt.paged_text = nvm_heap->describe();
   if (rt.me != 0) return {};
+  const nvm::PoolShape shape =
+      world->nvm.shape(static_cast<int>(rt.node_ranks.size()), world->boot->job().size);
+  if (const std::string other = world->nvm.other_size(shape); !other.empty()) warn("%s", other.c_str());
   auto allocator = HeapAllocator::create(reinterpret_cast<std::byte*>(nvm_heap->base()), nvm_heap->size(),
                                          world->nvm.user_bytes);
   if (!allocator.ok()) return allocator.status();

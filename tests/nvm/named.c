@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A named object, whose words all say how often it has been persisted.
  *
- *   <n>           persists it n times more (-1: until the end), each time after all PEs have written to all,
- * by stores, puts and atomics; PE 0 prints "epoch <e>" when a persist has returned refused       nothing of
- * what shmemx_nvm_open refuses is an object pin           pinned pages stay where they are
+ * An argument of <n> persists it n times more (-1: until the end), each time after all PEs have written to
+ * all, by stores, puts and atomics; PE 0 prints "epoch <e>" when a persist has returned.  `refused`: nothing
+ * of what shmemx_nvm_open refuses is an object, and no object gets another size.  `pin`: pinned pages stay
+ * where they are.
  *
  * What is there at the beginning must be one epoch, the same on all PEs, and none of what came after it. */
 #include <shmemx.h>
@@ -63,6 +64,9 @@ static void test_refusals(void) {
   long* twice = shmemx_nvm_open("object", kWords * sizeof(long));
   CHECK(twice != NULL);
   CHECK(shmemx_nvm_open("object", kWords * sizeof(long)) == NULL);
+  CHECK(shmem_realloc(twice, 2 * kWords * sizeof(long)) == NULL);
+  check_object(twice);
+  shmemx_nvm_persist(twice); /* it is an object still */
   shmem_free(twice);
   long* again = shmemx_nvm_open("object", kWords * sizeof(long));
   CHECK(again != NULL);
@@ -110,7 +114,7 @@ static void test_pins_that_others_want(long* words) {
       CHECK_EQ(shmemx_nvm_pin(&words[9500], 800, mode), 0);
       for (int i = 0; i < 100; ++i) {
         const long seen = shmem_long_g(&words[mine], me);
-        CHECK(seen == -1 || (seen == 7 && me % 2 != 0)); /* small operations wait for nobody */
+        CHECK(seen == -1 || (seen == 7 && me % 2 != 0)); /* small operations of its node wait for nobody */
       }
       if (mode == SHMEMX_NVM_WRITE) shmem_long_p(&words[mine], -1, me);
       shmemx_nvm_unpin(&words[9500], 800);
@@ -121,6 +125,41 @@ static void test_pins_that_others_want(long* words) {
     if (mode == SHMEMX_NVM_READ) shmemx_nvm_unpin(&words[9000], 8000);
     shmem_barrier_all();
     if (me % 2 != 0) CHECK_EQ(words[mine], 7);
+    shmem_barrier_all();
+  }
+}
+
+/* Operations that go to the page wait for the pin as well, if they are of another node. */
+static void test_pins_and_small_operations(long* words) {
+  const int half = npes / 2, peer = (me + half) % npes, pins = me < half;
+  volatile long* mine = &words[9500];
+  for (int mode = SHMEMX_NVM_READ; mode <= SHMEMX_NVM_WRITE; ++mode) {
+    mine[0] = mine[1] = 1;
+    shmem_barrier_all();
+    if (pins) CHECK_EQ(shmemx_nvm_pin(&words[9500], 80, mode), 0);
+    shmem_barrier_all();
+    if (!pins) {
+      if (mode == SHMEMX_NVM_READ) CHECK_EQ(shmem_long_g(&words[9500], peer), 1);
+      if (mode == SHMEMX_NVM_WRITE) CHECK_EQ(shmem_long_g(&words[9500], peer), 2);
+      shmem_barrier_all();
+      shmem_long_p(&words[9500], 7, peer);
+      shmem_long_atomic_add(&words[9501], 6, peer);
+      CHECK_EQ(shmem_long_atomic_fetch(&words[9501], peer), 7);
+    } else {
+      usleep(50000); /* enough for who does not wait */
+      CHECK_EQ(mine[0], 1);
+      if (mode == SHMEMX_NVM_WRITE) shmem_long_p(&words[9500], 2, me);
+      if (mode == SHMEMX_NVM_WRITE) shmemx_nvm_unpin(&words[9500], 80);
+      shmem_barrier_all();
+      if (mode == SHMEMX_NVM_READ) {
+        usleep(50000);
+        CHECK(mine[0] == 1 && mine[1] == 1);
+        CHECK_EQ(shmem_long_g(&words[9501], me), 1);
+        shmemx_nvm_unpin(&words[9500], 80);
+      }
+    }
+    shmem_barrier_all();
+    if (pins) CHECK(mine[0] == 7 && mine[1] == 7);
     shmem_barrier_all();
   }
 }
@@ -139,6 +178,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[1], "pin") == 0) {
       test_pins(words);
       test_pins_that_others_want(words);
+      test_pins_and_small_operations(words);
     } else {
       persist_again_and_again(words, atol(argv[1]));
     }

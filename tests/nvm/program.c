@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
- * threads, has objects in both heaps, gets without waiting, or leaves without shmem_finalize. The argument says which. */
+ * threads, has objects in both heaps, gets without waiting, reads its counters, or leaves without
+ * shmem_finalize; and what is refused. The argument says which. */
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -165,6 +166,47 @@ static void test_nonblocking(void) {
   check_peer(got, 2000, 20000, next);
 }
 
+/* Each page of a call on the heap is counted once: it was here, it came, or the operation went to it. */
+static uint64_t calls(const shmemx_stats_t* stats) {
+  return stats->page_hits + stats->page_misses + stats->page_sent;
+}
+
+static void test_counters(void) {
+  enum { kCalls = 50, kApart = 1000 };
+  const int there = (me + shmem_n_pes() / 2) % shmem_n_pes();
+  shmemx_stats_t stats;
+  shmem_barrier_all();
+  shmemx_stats_reset();
+  for (int i = 0; i < kCalls; ++i)
+    CHECK_EQ(shmem_long_g(&words[i * kApart], there), i * kApart * 1000L + there);
+  shmemx_stats_read(&stats);
+  CHECK_EQ(calls(&stats), kCalls);
+  if (shmem_ptr(&words, there) == NULL) CHECK(stats.page_sent > 0);
+  shmemx_stats_reset();
+  for (int i = 0; i < kCalls; ++i) shmem_long_p(&words[i * kApart], value_of((size_t)i * kApart), me);
+  shmemx_stats_read(&stats);
+  CHECK_EQ(calls(&stats), kCalls);
+  shmem_barrier_all();
+}
+
+/* ---- What is refused: by a line, and the end of the job */
+
+static void pin_past_end(void) {
+  if (me == 0) shmemx_nvm_pin(words, (size_t)1 << 40, SHMEMX_NVM_READ);
+}
+
+static void unpin_past_end(void) {
+  if (me == 0) shmemx_nvm_unpin((char*)words - ((size_t)1 << 40), (size_t)1 << 41);
+}
+
+static void realloc_pinned(void) {
+  if (me == 0) CHECK_EQ(shmemx_nvm_pin(words, 8, SHMEMX_NVM_READ), 0);
+  words = shmem_realloc(words, 2 * kWords * sizeof *words);
+}
+
+/* By a line alone. */
+static void test_alignment(void) { CHECK(shmem_align((size_t)128 << 20, 8) == NULL); }
+
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
   int provided;
@@ -180,6 +222,11 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "objects") == 0) test_objects();
   if (strcmp(argv[1], "order") == 0) test_order();
   if (strcmp(argv[1], "nonblocking") == 0) test_nonblocking();
+  if (strcmp(argv[1], "counters") == 0) test_counters();
+  if (strcmp(argv[1], "alignment") == 0) test_alignment();
+  if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
+  if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
+  if (strcmp(argv[1], "realloc_pinned") == 0) realloc_pinned();
   check_words();
   if (strcmp(argv[1], "leave") == 0) return 0;
   shmem_free(words);

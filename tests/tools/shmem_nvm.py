@@ -52,6 +52,17 @@ def find(path, block):
         return file.read().rindex(bytes([block]) * 4096)
 
 
+def expect_whole_where_nothing_can_be_written(name):
+    """In a namespace of its own, where the system permits one."""
+    namespace = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+    script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && ! touch "$1"/a 2>/dev/null || exit 77; "$2" check "$1" "$3"'
+    done = subprocess.run([*namespace, "sh", "-c", script, "sh", os.path.abspath(folder), os.path.abspath(tool), name],
+                          capture_output=True, text=True, timeout=30)
+    if "whole" in done.stdout or done.returncode == 77 or "unshare" in done.stderr:
+        return
+    sys.exit(f"check of what can only be read: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+
 def main():
     expect(["--help"], 0, "^usage: shmem_nvm list <folder>$")
     for wrong in ([], ["list"], ["list", folder, "x"], ["check"], ["remove", folder], ["remove", folder, "a", "b"],
@@ -69,6 +80,8 @@ def main():
            lines=3)
     expect(["check", folder], 0, r"^grid: whole \(files: 3\)$", r"^new: whole \(files: 1\)$", lines=2)
     expect(["check", folder, "new"], 0, "^new: whole", lines=1)
+
+    expect_whole_where_nothing_can_be_written("grid")
 
     holder = subprocess.Popen([make_object, folder, "used", "2", "1", "1", "hold"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)

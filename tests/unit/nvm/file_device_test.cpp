@@ -89,6 +89,26 @@ TEST_F(FileTest, TwoDevicesDoNotKeepOneFile) {
   EXPECT_EQ(refusal(options), "");
 }
 
+TEST_F(FileTest, WritesToNothingThatIsOnlyRead) {
+  DeviceOptions options{.path = folder.file(), .size = kMiB, .keep = true, .to_read = true};
+  EXPECT_THAT(refusal(options), HasSubstr("No such file"));
+  const Buffer ones(kBlock, 1), memory(kBlock);
+  options.to_read = false;
+  EXPECT_EQ(write(*open(options), 0, ones, kBlock), 0);
+  options.to_read = true;
+  options.size = 2 * kMiB;
+  for (const Engine engine : {Engine::automatic, Engine::sync}) {
+    options.engine = engine;
+    const auto device = open(options);
+    ASSERT_NE(device, nullptr);
+    EXPECT_EQ(read(*device, 0, memory, kBlock), 0);
+    EXPECT_TRUE(memory.holds(1));
+    EXPECT_NE(write(*device, 0, ones, kBlock), 0);
+    EXPECT_THAT(refusal(options), HasSubstr("another job or PE has it open"));
+  }
+  EXPECT_EQ(std::filesystem::file_size(folder.file()), kMiB);
+}
+
 TEST_F(FileTest, TakesNoRoomBeforeItIsReserved) {
   const auto device =
       open({.path = folder.file(), .size = std::uint64_t{1} << 38, .keep = true, .engine = Engine::sync});
@@ -139,8 +159,9 @@ TEST_F(FileTest, WorksWhereIoUringIsForbidden) {
 }
 
 TEST_F(FileTest, SaysWhatToDoIfItCannotBeOpened) {
-  EXPECT_THAT(refusal({.path = folder.file("none/segment"), .size = kMiB}), HasSubstr("make its directory"));
-  EXPECT_THAT(refusal({.path = folder.path(), .size = kMiB, .keep = true}), HasSubstr("name a file"));
+  EXPECT_THAT(refusal({.path = folder.file("none/segment"), .size = kMiB}),
+              HasSubstr("choose a folder that is there"));
+  EXPECT_THAT(refusal({.path = folder.path(), .size = kMiB, .keep = true}), HasSubstr("remove it"));
   EXPECT_THAT(refusal({.path = folder.file(), .size = UINT64_MAX}), HasSubstr("ask for less"));
   ASSERT_EQ(mkfifo(folder.file("fifo").c_str(), 0600), 0);
   EXPECT_THAT(refusal({.path = folder.file("fifo"), .size = kMiB, .keep = true}),

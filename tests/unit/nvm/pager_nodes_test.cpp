@@ -351,6 +351,15 @@ class WaitingPages : public ::testing::Test {
     cluster.operate(pe, page, get, awaited);
     return awaited.got;
   }
+  void add(int pe, PageNumber page, std::uint64_t value) const {
+    Operation add{};
+    add.kind = Operation::Kind::amo;
+    add.op = AtomicOp::add;
+    add.type = AtomicType::u64;
+    add.value = value;
+    Awaited awaited;
+    cluster.operate(pe, page, add, awaited);
+  }
   // Every frame is in a queue, and nothing is reserved: all pages can be had one after the other.
   void expect_whole() const {
     for (PageNumber page = 0; page < kPages; ++page) {
@@ -401,6 +410,39 @@ TEST_F(WaitingPages, AreNotSparedForThePageTheyHadBefore) {
   unpin(2, kFar);
   asked.wait();
   unpin(0, kFar);
+  expect_whole();
+}
+
+// What a program has pinned is not changed by another node's operations, nor seen while it is pinned to be
+// written; its own node's are executed.
+TEST_F(WaitingPages, MakeOperationsOfOtherNodesWaitWhileTheyArePinned) {
+  constexpr PageNumber kPage = 5;
+  for (const Access access : {Access::read, Access::write}) {
+    const Pool& pool = cluster.pool_of(0);
+    const std::uint64_t before = fetch(0, kPage);
+    const FrameNumber frame = Asked(pool, 0, 0, Request::Kind::hold, access, kPage).wait().frame;
+    add(1, kPage, 1);
+    if (access == Access::read) {
+      EXPECT_EQ(fetch(2, kPage), before + 1);
+    }
+    std::uint64_t seen = 0;
+    std::atomic<bool> done{false};
+    std::thread other([&] {
+      if (access == Access::write) seen = fetch(2, kPage);
+      if (access == Access::read) add(2, kPage, 10);
+      done = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(done);
+    EXPECT_EQ(word_in(pool, frame, 0), before + 1);
+    pool.frame(frame).holds(access).fetch_sub(1);
+    pool.part(0).inbox.ring();
+    other.join();
+    EXPECT_EQ(fetch(0, kPage), before + (access == Access::read ? 11 : 1));
+    if (access == Access::write) {
+      EXPECT_EQ(seen, before + 1);
+    }
+  }
   expect_whole();
 }
 
