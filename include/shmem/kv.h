@@ -119,56 +119,60 @@ typedef struct {
  *                  exactly once, others once or not at all.
  *   stats          what the table is like on this PE */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
-#define SHMEMX_KV_FUNCS(F)                                                                                              \
-  F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv))                        \
-  F(void, shmemx_kv_destroy, (shmemx_kv_t kv), (kv))                                                                    \
-  F(int, shmemx_kv_resize, (shmemx_kv_t kv, uint64_t capacity), (kv, capacity))                                         \
-  F(void, shmemx_kv_persist, (shmemx_kv_t kv), (kv))                                                                    \
-  F(int, shmemx_kv_put, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes))    \
+#define SHMEMX_KV_FUNCS_SINGLE(F) \
+  F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv)) \
+  F(void, shmemx_kv_destroy, (shmemx_kv_t kv), (kv)) \
+  F(int, shmemx_kv_resize, (shmemx_kv_t kv, uint64_t capacity), (kv, capacity)) \
+  F(void, shmemx_kv_persist, (shmemx_kv_t kv), (kv)) \
+  F(int, shmemx_kv_put, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
   F(int, shmemx_kv_insert, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
   F(int, shmemx_kv_update, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
   F(int, shmemx_kv_get, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes)) \
   F(int, shmemx_kv_get_wait, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes)) \
-  F(int, shmemx_kv_contains, (SHMEMX_KV_ONE_), (kv, key, key_bytes))                                                    \
-  F(int, shmemx_kv_remove, (SHMEMX_KV_ONE_), (kv, key, key_bytes))                                                      \
-  F(int, shmemx_kv_accumulate, (SHMEMX_KV_ONE_, size_t offset, int type, int op, const void* operand, void* old),       \
-    (kv, key, key_bytes, offset, type, op, operand, old))                                                               \
-  F(int, shmemx_kv_upsert, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old),                          \
-    (kv, key, key_bytes, type, op, operand, old))                                                                       \
+  F(int, shmemx_kv_contains, (SHMEMX_KV_ONE_), (kv, key, key_bytes)) \
+  F(int, shmemx_kv_remove, (SHMEMX_KV_ONE_), (kv, key, key_bytes)) \
+  F(int, shmemx_kv_accumulate, (SHMEMX_KV_ONE_, size_t offset, int type, int op, const void* operand, void* old), \
+    (kv, key, key_bytes, offset, type, op, operand, old)) \
+  F(int, shmemx_kv_upsert, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old), \
+    (kv, key, key_bytes, type, op, operand, old)) \
   F(int, shmemx_kv_compare_swap, (SHMEMX_KV_ONE_, size_t offset, size_t n, const void* expected, const void* desired, void* old), \
-    (kv, key, key_bytes, offset, n, expected, desired, old))                                                            \
+    (kv, key, key_bytes, offset, n, expected, desired, old)) \
   F(void, shmemx_kv_put_nbi, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, int* status), (kv, key, key_bytes, val, value_bytes, status)) \
   F(void, shmemx_kv_insert_nbi, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, int* status), (kv, key, key_bytes, val, value_bytes, status)) \
   F(void, shmemx_kv_update_nbi, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, int* status), (kv, key, key_bytes, val, value_bytes, status)) \
   F(void, shmemx_kv_get_nbi, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes, int* status), \
-    (kv, key, key_bytes, val, room, value_bytes, status))                                                             \
-  F(void, shmemx_kv_remove_nbi, (SHMEMX_KV_ONE_, int* status), (kv, key, key_bytes, status))                            \
+    (kv, key, key_bytes, val, room, value_bytes, status)) \
+  F(void, shmemx_kv_remove_nbi, (SHMEMX_KV_ONE_, int* status), (kv, key, key_bytes, status)) \
   F(void, shmemx_kv_accumulate_nbi, (SHMEMX_KV_ONE_, size_t offset, int type, int op, const void* operand, void* old, int* status), \
-    (kv, key, key_bytes, offset, type, op, operand, old, status))                                                       \
-  F(void, shmemx_kv_upsert_nbi, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old, int* status),        \
-    (kv, key, key_bytes, type, op, operand, old, status))                                                               \
-  F(int, shmemx_kv_put_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
-    (kv, count, keys, key_bytes, values, value_bytes, status))                                                          \
-  F(int, shmemx_kv_insert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
-    (kv, count, keys, key_bytes, values, value_bytes, status))                                                          \
-  F(int, shmemx_kv_update_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
-    (kv, count, keys, key_bytes, values, value_bytes, status))                                                          \
-  F(int, shmemx_kv_get_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values, size_t value_bytes, int* status), \
-    (kv, count, keys, key_bytes, values, value_bytes, status))                                                          \
-  F(int, shmemx_kv_contains_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status),     \
-    (kv, count, keys, key_bytes, status))                                                                               \
-  F(int, shmemx_kv_remove_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status),       \
-    (kv, count, keys, key_bytes, status))                                                                               \
-  F(int, shmemx_kv_upsert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int type, int op, const void* operands, void* olds, int* status), \
-    (kv, count, keys, key_bytes, type, op, operands, olds, status))                                                     \
-  F(void, shmemx_kv_quiet, (shmemx_kv_t kv), (kv))                                                                      \
-  F(void, shmemx_kv_fence, (shmemx_kv_t kv), (kv))                                                                      \
-  F(int, shmemx_kv_pe, (SHMEMX_KV_ONE_), (kv, key, key_bytes))                                                          \
-  F(uint64_t, shmemx_kv_count, (shmemx_kv_t kv), (kv))                                                                  \
-  F(uint64_t, shmemx_kv_count_local, (shmemx_kv_t kv), (kv))                                                            \
+    (kv, key, key_bytes, offset, type, op, operand, old, status)) \
+  F(void, shmemx_kv_upsert_nbi, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old, int* status), \
+    (kv, key, key_bytes, type, op, operand, old, status)) \
+  F(void, shmemx_kv_quiet, (shmemx_kv_t kv), (kv)) \
+  F(void, shmemx_kv_fence, (shmemx_kv_t kv), (kv)) \
+  F(int, shmemx_kv_pe, (SHMEMX_KV_ONE_), (kv, key, key_bytes)) \
+  F(uint64_t, shmemx_kv_count, (shmemx_kv_t kv), (kv)) \
+  F(uint64_t, shmemx_kv_count_local, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_next_local, (shmemx_kv_t kv, uint64_t* cursor, void* key, size_t key_room, size_t* key_bytes, void* val, size_t value_room, size_t* value_bytes), \
-    (kv, cursor, key, key_room, key_bytes, val, value_room, value_bytes))                                             \
+    (kv, cursor, key, key_room, key_bytes, val, value_room, value_bytes)) \
   F(void, shmemx_kv_stats, (shmemx_kv_t kv, shmemx_kv_stats_t* stats), (kv, stats))
+
+#define SHMEMX_KV_FUNCS_BATCH(F) \
+  F(int, shmemx_kv_put_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_insert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_update_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_get_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_contains_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status), \
+    (kv, count, keys, key_bytes, status)) \
+  F(int, shmemx_kv_remove_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status), \
+    (kv, count, keys, key_bytes, status)) \
+  F(int, shmemx_kv_upsert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int type, int op, const void* operands, void* olds, int* status), \
+    (kv, count, keys, key_bytes, type, op, operands, olds, status))
+
+#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F)
 
 // clang-format on
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/tables.hpp"
+
+#include <cstring>
+#include <memory>
+#include <shared_mutex>
+
+#include "base/fatal.hpp"
+#include "coll/barrier.hpp"
+#include "coll/memory.hpp"
+#include "core/progress.hpp"
+
+namespace shm::kv {
+namespace {
+
+// By number: how many were created before it.
+std::vector<std::unique_ptr<Table>> tables;
+std::shared_mutex mutex;  // of the vector
+
+Table& find(std::uint32_t number) {
+  const std::shared_lock guard(mutex);
+  return *tables[number];
+}
+
+void on_request(void*, int from, const std::byte* message, std::size_t n) {
+  PacketHead head;
+  std::memcpy(&head, message, sizeof head);
+  Table& table = find(head.table);
+  table.server().take(table.mine(), from, message, n, head.kind);
+}
+
+void on_reply(void*, int, const std::byte* message, std::size_t n) {
+  PacketHead head;
+  std::memcpy(&head, message, sizeof head);
+  Client::take_replies(message, n, head.kind);
+}
+
+bool resume(void*) {
+  bool worked = false;
+  const std::shared_lock guard(mutex);
+  for (const auto& table : tables) {
+    if (table != nullptr) worked |= table->server().resume(table->mine());
+  }
+  return worked;
+}
+
+void serve() {
+  if (rt.progress == nullptr) return;
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, nullptr);
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, nullptr);
+  Progress::add_poller(resume, nullptr);
+}
+
+// Memory for all parts, empty; null everywhere if there is not enough.
+std::byte* make_parts(Call call, const Layout& layout) {
+  auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false, Where::memory));
+  if (memory == nullptr) {
+    if (rt.me == 0)
+      warn(
+          "%s: the symmetric heap has no %zu bytes left, which each PE needs; set SHMEM_SYMMETRIC_SIZE to "
+          "more",
+          call.name, static_cast<std::size_t>(layout.bytes));
+    return nullptr;
+  }
+  std::memset(memory, 0, layout.blocks_at);
+  Part<Mapped>(Mapped(memory), layout).prepare();
+  return memory;
+}
+
+// All elements of this PE, into the new part.
+Status move_elements(const Part<Mapped>& from, const Part<Mapped>& to, const Table& table) {
+  const Layout& layout = table.layout();
+  std::vector<std::byte> key(padded(layout.key_bytes)), value(padded(layout.value_bytes) + 1);
+  Part<Mapped>::Element element{key.data(), key.size(), 0, value.data(), value.size(), 0};
+  for (std::uint64_t cursor = 0; from.next(cursor, element) == SHMEMX_KV_OK;) {
+    Result result;
+    const Request request{.op = Op::put,
+                          .key = table.key(key.data(), element.key_bytes),
+                          .value = value.data(),
+                          .n = element.value_bytes};
+    if (const Status status = to.execute(request, result, Table::kUnlimited); status != SHMEMX_KV_OK)
+      return status;
+  }
+  return SHMEMX_KV_OK;
+}
+
+}  // namespace
+
+Table* create_table(Call call, const shmemx_kv_options_t& options) {
+  const Layout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
+                                    options.report_collisions != 0);
+  std::byte* memory = make_parts(call, layout);
+  if (memory == nullptr) return nullptr;
+  Table* table;
+  bool first;
+  {
+    const std::unique_lock guard(mutex);
+    first = tables.empty();
+    const auto number = static_cast<std::uint32_t>(tables.size());
+    tables.push_back(std::make_unique<Table>(number, options.hash));
+    table = tables.back().get();
+    table->use(layout, memory);
+  }
+  if (first) serve();
+  sync_world(call);
+  return table;
+}
+
+void destroy_table(Call call, Table* table) {
+  table->quiet(call);
+  sync_world(call);  // nobody asks any more
+  release(call, table->memory());
+  const std::unique_lock guard(mutex);
+  for (auto& one : tables) {
+    if (one.get() == table) one.reset();
+  }
+}
+
+Status resize_table(Call call, Table& table, std::uint64_t capacity) {
+  const Layout& old = table.layout();
+  const Layout layout = make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
+  table.quiet(call);
+  sync_world(call);
+  std::byte* memory = make_parts(call, layout);
+  if (memory == nullptr) return SHMEMX_KV_FULL;
+  const Part<Mapped> to{Mapped{memory}, layout};
+  const bool failed = move_elements(table.mine(), to, table) != SHMEMX_KV_OK;
+  if (!all_succeeded(call, failed)) {
+    release(call, memory);
+    return SHMEMX_KV_FULL;
+  }
+  std::byte* before = table.memory();
+  table.use(layout, memory);
+  sync_world(call);
+  release(call, before);
+  return SHMEMX_KV_OK;
+}
+
+void forget_tables() {
+  if (!tables.empty() && rt.progress != nullptr) Progress::remove_poller(resume, nullptr);
+  const std::unique_lock guard(mutex);
+  tables.clear();
+}
+
+}  // namespace shm::kv
