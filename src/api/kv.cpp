@@ -4,6 +4,7 @@
 #include "base/fatal.hpp"
 #include "core/wait.hpp"
 #include "kv/tables.hpp"
+#include "setup/named.hpp"
 
 namespace shm::kv {
 
@@ -61,8 +62,6 @@ void check_options(Call call, const shmemx_kv_options_t* options) {
   if (options->value_bytes > kLongestValue)
     fatal("%s: value_bytes is %zu; allowed are 0 to 2^30", call.name, options->value_bytes);
   check_capacity(call, options->capacity);
-  if (options->name != nullptr)
-    fatal("%s: name is '%s'; named tables are not there yet: allowed is NULL", call.name, options->name);
 }
 
 Request store_request(Call call, Op op, const Table& table, const void* key, std::size_t key_bytes,
@@ -126,7 +125,7 @@ int pshmemx_kv_create(const shmemx_kv_options_t* options, shmemx_kv_t* kv) {
   shm::check_started(call);
   shm::kv::check_options(call, options);
   shm::check_result(call, "kv", kv);
-  shm::kv::Table* table = shm::kv::create_table(call, *options);
+  shm::kv::Table* table = shm::kv::create_table(call, *options, shm::open_named);
   *kv = reinterpret_cast<shmemx_kv_t>(table);
   return table == nullptr ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
 }
@@ -139,13 +138,17 @@ void pshmemx_kv_destroy(shmemx_kv_t kv) {
 int pshmemx_kv_resize(shmemx_kv_t kv, uint64_t capacity) {
   const Call call{"shmemx_kv_resize"};
   shm::kv::check_capacity(call, capacity);
-  return shm::kv::resize_table(call, shm::kv::table_of(call, kv), capacity);
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  if (table.is_named()) shm::fatal("%s: kv has a name; allowed are tables that end with the job", call.name);
+  return shm::kv::resize_table(call, table, capacity);
 }
 
 void pshmemx_kv_persist(shmemx_kv_t kv) {
   const Call call{"shmemx_kv_persist"};
-  shm::kv::table_of(call, kv);
-  shm::fatal("%s: kv has no name; allowed are tables that were created with one", call.name);
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  if (!table.is_named())
+    shm::fatal("%s: kv has no name; allowed are tables that were created with one", call.name);
+  shm::persist_named(call, table.memory());
 }
 
 int pshmemx_kv_put(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
@@ -276,7 +279,9 @@ uint64_t pshmemx_kv_count(shmemx_kv_t kv) {
 }
 
 uint64_t pshmemx_kv_count_local(shmemx_kv_t kv) {
-  return shm::kv::table_of({"shmemx_kv_count_local"}, kv).mine().elements();
+  return shm::kv::table_of({"shmemx_kv_count_local"}, kv).with_mine([](const auto& part) {
+    return part.elements();
+  });
 }
 
 int pshmemx_kv_next_local(shmemx_kv_t kv, uint64_t* cursor, void* key, size_t key_room, size_t* key_bytes,
@@ -285,8 +290,8 @@ int pshmemx_kv_next_local(shmemx_kv_t kv, uint64_t* cursor, void* key, size_t ke
   const shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::check_result(call, "cursor", cursor);
   shm::kv::check_value(call, "key", key, key_room);
-  shm::kv::Part<shm::kv::Mapped>::Element element{key, key_room, 0, value, value_room, 0};
-  const int status = table.mine().next(*cursor, element);
+  shm::kv::Element element{key, key_room, 0, value, value_room, 0};
+  const int status = table.with_mine([&](const auto& part) { return part.next(*cursor, element); });
   if (status == SHMEMX_KV_NOT_FOUND) return status;
   if (key_bytes != nullptr) *key_bytes = element.key_bytes;
   if (value_bytes != nullptr) *value_bytes = element.value_bytes;
@@ -298,15 +303,17 @@ void pshmemx_kv_stats(shmemx_kv_t kv, shmemx_kv_stats_t* stats) {
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::check_result(call, "stats", stats);
   const shm::kv::Layout& layout = table.layout();
-  const auto part = table.mine();
-  *stats = {.elements = part.elements(),
-            .slots = layout.groups * shm::kv::kSlots,
-            .block_bytes = layout.chunks * layout.largest_block,
-            .block_bytes_used = part.block_bytes_used(),
-            .local_calls = table.local_calls(),
-            .remote_calls = table.remote_calls(),
-            .packets = table.client().packets(),
-            .longest_probe = part.longest_probe()};
+  *stats = {};
+  stats->slots = layout.groups * shm::kv::kSlots;
+  stats->block_bytes = layout.chunks * layout.largest_block;
+  stats->local_calls = table.local_calls();
+  stats->remote_calls = table.remote_calls();
+  stats->packets = table.client().packets();
+  table.with_mine([&](const auto& part) {
+    stats->elements = part.elements();
+    stats->block_bytes_used = part.block_bytes_used();
+    stats->longest_probe = part.longest_probe();
+  });
 }
 
 SHMEMX_KV_FUNCS_SINGLE(ATOLL_ALIAS_)

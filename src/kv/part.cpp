@@ -37,12 +37,38 @@ bool take(const Memory& memory, std::uint64_t at, unsigned patience) {
   }
 }
 
+void shape_of(const Layout& layout, std::uint64_t hash_sign, std::uint64_t (&shape)[7]) {
+  const std::uint64_t words[] = {layout.key_bytes, layout.value_bytes,   layout.report_collisions,
+                                 layout.groups,    layout.largest_block, layout.bytes,
+                                 hash_sign};
+  static_assert(sizeof words == sizeof shape);
+  std::memcpy(shape, words, sizeof words);
+}
+
 // Of an operation with a word of a value.
 std::size_t operand_bytes(const Request& request) {
   return request.op == Op::compare_swap ? request.n : atomic_size(request.type);
 }
 
 }  // namespace
+
+template <class Memory>
+void Part<Memory>::prepare(std::uint64_t hash_sign) const {
+  PartHeader header{};
+  header.magic = kMagic;
+  shape_of(layout_, hash_sign, header.shape);
+  memory_.write(0, &header, sizeof header);
+}
+
+template <class Memory>
+typename Part<Memory>::Origin Part<Memory>::origin(std::uint64_t hash_sign) const {
+  PartHeader header{}, mine{};
+  memory_.read(0, &header, sizeof header);
+  shape_of(layout_, hash_sign, mine.shape);
+  if (header.magic == 0) return Origin::empty;
+  const bool same = header.magic == kMagic && std::memcmp(header.shape, mine.shape, sizeof mine.shape) == 0;
+  return same ? Origin::same : Origin::other;
+}
 
 template <class Memory>
 std::uint32_t Part<Memory>::lock_group(std::uint64_t group) const {
@@ -334,5 +360,6 @@ Status Part<Memory>::next(std::uint64_t& cursor, Element& element) const {
 }
 
 template class Part<Mapped>;
+template class Part<Paged>;
 
 }  // namespace shm::kv

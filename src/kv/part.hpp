@@ -12,12 +12,21 @@
 #include "kv/hash.hpp"
 #include "kv/layout.hpp"
 #include "kv/memory.hpp"
+#include "kv/paged.hpp"
 #include "kv/request.hpp"
 
 namespace shm::kv {
 
+/// Where Part::next() puts an element.
+struct Element {
+  void* key;
+  std::uint64_t key_room, key_bytes;
+  void* value;  // null: not wanted
+  std::uint64_t value_room, value_bytes;
+};
+
 /// Thread safety: all threads of all PEs that can reach the part, at any time, each with a Part of its own or
-/// a common one; but for prepare() and clear().
+/// a common one; but for prepare().
 template <class Memory>
 class Part {
  public:
@@ -25,8 +34,11 @@ class Part {
 
   const Layout& layout() const { return layout_; }
 
-  /// Makes an empty part of zeros.
-  void prepare() const { memory_.store(offsetof(PartHeader, magic), kMagic); }
+  /// Makes an empty part of zeros.  `hash_sign`: what the table's hash function makes of some key.
+  void prepare(std::uint64_t hash_sign) const;
+  /// What there is: zeros; a part that was prepared alike; or something else.
+  enum class Origin { empty, same, other };
+  Origin origin(std::uint64_t hash_sign) const;
 
   /// kBusy only where `patience`, in looks at a lock, is not unlimited.  REQUIRES: lengths that the layout
   /// allows, but for values that are to be stored.
@@ -37,12 +49,6 @@ class Part {
 
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
   /// TOO_LARGE: `cursor` stays.
-  struct Element {
-    void* key;
-    std::uint64_t key_room, key_bytes;
-    void* value;  // null: not wanted
-    std::uint64_t value_room, value_bytes;
-  };
   Status next(std::uint64_t& cursor, Element& element) const;
 
   std::uint64_t elements() const {
@@ -104,6 +110,7 @@ class Part {
 };
 
 extern template class Part<Mapped>;
+extern template class Part<Paged>;
 
 // ---- the fast path --------------------------------------------------------------------------------------
 

@@ -5,21 +5,38 @@
 
 namespace shm::kv {
 
-Table::Table(std::uint32_t number, UserHash hash)
-    : hash_(hash), parts_(rt.npes, nullptr), client_(number, rt.npes), server_(number) {}
+Table::Table(std::uint32_t number, UserHash hash, bool named)
+    : hash_(hash), named_(named), parts_(rt.npes, nullptr), client_(number, rt.npes), server_(number) {}
 
 Table::~Table() { magic_ = 0; }
 
 void Table::use(const Layout& layout, std::byte* memory) {
   layout_ = layout;
   memory_ = memory;
+  paged_ = on_nvm(memory);
+  if (paged_) return;
   for (const int pe : rt.node_ranks)
     parts_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
 }
 
-Status Table::get_remote(Call call, int pe, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
-  const Request request{.op = Op::get, .key = key, .n = room};
-  return await(call, pe, request, value, &n);
+// Returns false if that needs the help of another node.
+bool Table::carry_out(int pe, const Request& request, Result& result, Status& status) {
+  if (std::byte* there = part(pe); there != nullptr) {
+    status = Part<Mapped>(Mapped(there), layout_).execute(request, result, kUnlimited);
+  } else if (paged_) {
+    status = Part<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
+  } else {
+    return false;
+  }
+  count_local();
+  return true;
+}
+
+Status Table::get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
+  Result result{value, 0};
+  const Status status = execute(call, {.op = Op::get, .key = key, .n = room}, result);
+  n = result.n;
+  return status;
 }
 
 // One request to another node, there and back.
@@ -40,18 +57,15 @@ Status Table::await(Call call, int pe, const Request& request, void* value, std:
 
 Status Table::execute(Call call, const Request& request, Result& result) {
   const int pe = pe_of_key(request.key);
-  std::byte* there = part(pe);
-  if (there == nullptr) return await(call, pe, request, result.value, &result.n);
-  count_local();
-  return Part<Mapped>(Mapped(there), layout_).execute(request, result, kUnlimited);
+  Status status;
+  return carry_out(pe, request, result, status) ? status : await(call, pe, request, result.value, &result.n);
 }
 
 void Table::issue(Call call, const Request& request, void* value, Later later) {
   const int pe = pe_of_key(request.key);
-  if (std::byte* there = part(pe); there != nullptr) {
-    count_local();
-    Result result{value, 0};
-    const Status status = Part<Mapped>(Mapped(there), layout_).execute(request, result, kUnlimited);
+  Result result{value, 0};
+  Status status;
+  if (carry_out(pe, request, result, status)) {
     if (later.n != nullptr) *later.n = result.n;
     if (later.status != nullptr) *later.status = status;
     return;
@@ -80,8 +94,10 @@ std::uint64_t Table::count(Call call) {
   std::vector<Pending> pending(rt.npes);
   std::atomic<std::uint64_t> left{0};
   for (unsigned pe = 0; pe < rt.npes; ++pe) {
-    if (parts_[pe] != nullptr) {
-      total += Part<Mapped>(Mapped(parts_[pe]), layout_).elements();
+    Result result;
+    Status status;
+    if (carry_out(static_cast<int>(pe), {.op = Op::count, .key = {}}, result, status)) {
+      total += result.n;
       continue;
     }
     pending[pe].n = &others[pe];
@@ -97,13 +113,8 @@ std::uint64_t Table::count(Call call) {
 
 void Table::Batch::add(std::size_t i, const Request& request, void* value) {
   const int pe = table_.pe_of_key(request.key);
-  if (std::byte* there = table_.part(pe); there != nullptr) {
-    Result result{value, 0};
-    statuses_[i] = Part<Mapped>(Mapped(there), table_.layout_).execute(request, result, kUnlimited);
-    if (pending_[i].n != nullptr) *pending_[i].n = result.n;
-    table_.count_local();
-    return;
-  }
+  Result result{value, 0};
+  if (table_.carry_out(pe, request, result, statuses_[i])) return;
   Pending& pending = pending_[i];
   pending.status = &statuses_[i];
   pending.value = value;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/address.hpp"
+#include "core/region.hpp"
 #include "kv/client.hpp"
 #include "kv/hash.hpp"
 #include "kv/part.hpp"
@@ -24,7 +25,7 @@ struct Later {
 class Table {
  public:
   /// `number` is the same on all PEs.
-  Table(std::uint32_t number, UserHash hash);
+  Table(std::uint32_t number, UserHash hash, bool named);
   ~Table();
 
   /// From now on PEs have their parts in the symmetric block `memory` of layout.bytes.
@@ -33,22 +34,35 @@ class Table {
   const Layout& layout() const { return layout_; }
   std::byte* memory() const { return memory_; }
   bool is_table() const { return magic_ == kMagic; }
+  bool is_named() const { return named_; }
+  UserHash hash() const { return hash_; }
 
   Key key(const void* bytes, std::size_t n) const {
     return {hash_of(hash_, bytes, n), bytes, static_cast<std::uint32_t>(n)};
   }
   int pe_of_key(const Key& key) const { return pe_of(key.hash, rt.npes); }
 
-  /// The part of a PE of this node; null: of another.
+  /// The part of a PE of this node, in memory; null: of another, or on NVM.
   std::byte* part(int pe) const { return parts_[static_cast<std::size_t>(pe)]; }
-  Part<Mapped> mine() const { return Part<Mapped>(Mapped(part(rt.me)), layout_); }
+  bool is_paged() const { return paged_; }
+
+  /// f(part) of this PE.
+  template <class F>
+  auto with_mine(F f) const {
+    return with_part(layout_, memory_, f);
+  }
+  /// The same for a part that is not in use yet.
+  template <class F>
+  static auto with_part(const Layout& layout, std::byte* memory, F f) {
+    if (on_nvm(memory)) return f(Part<Paged>(Paged(memory, rt.me), layout));
+    return f(Part<Mapped>(Mapped(memory), layout));
+  }
 
   [[gnu::always_inline]] Status get(Call call, const Key& key, void* value, std::size_t room,
                                     std::uint64_t& n) {
-    const int pe = pe_of_key(key);
-    std::byte* there = part(pe);
+    std::byte* there = part(pe_of_key(key));
     if (there == nullptr) [[unlikely]]
-      return get_remote(call, pe, key, value, room, n);
+      return get_elsewhere(call, key, value, room, n);
     count_local();
     return Part<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
   }
@@ -65,8 +79,6 @@ class Table {
   Status execute(Call call, const Request& request, Result& result);
   void issue(Call call, const Request& request, void* value, Later later);
 
-  /// `count` requests: those that `make(i)` gives, whose values go to `value(i)`, and whose status to
-  /// status[i].  Returns the first status that is not OK.
   class Batch;
 
   void quiet(Call call);
@@ -84,7 +96,11 @@ class Table {
 
  private:
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
-  Status get_remote(Call call, int pe, const Key& key, void* value, std::size_t room, std::uint64_t& n);
+  static bool on_nvm(const std::byte* memory) {
+    return rt.paged != nullptr && rt.paged->holds(reinterpret_cast<std::uintptr_t>(memory), 1);
+  }
+  Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
+  bool carry_out(int pe, const Request& request, Result& result, Status& status);
   Status await(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
   // Counts of threads that meet here may be lost.
   static void bump(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
@@ -93,9 +109,11 @@ class Table {
 
   std::uint64_t magic_ = kMagic;
   const UserHash hash_;
+  const bool named_;
   Layout layout_{};
   std::vector<std::byte*> parts_;  // of all PEs
   std::byte* memory_ = nullptr;
+  bool paged_ = false;  // all parts are on NVM
   Client client_;
   Server server_;
   alignas(64) std::atomic<std::uint64_t> local_calls_{0};
@@ -113,10 +131,6 @@ class Table::Batch {
   /// After this the statuses are there.
   void wait();
   Status status(std::size_t i) const { return statuses_[i]; }
-  std::uint64_t* n(std::size_t i, std::uint64_t* to) {
-    pending_[i].n = to;
-    return to;
-  }
 
  private:
   Call call_;

@@ -22,11 +22,14 @@ Table& find(std::uint32_t number) {
   return *tables[number];
 }
 
+// Of a table in memory: those on NVM are never served.
+Part<Mapped> own_part(const Table& table) { return Part<Mapped>(Mapped(table.memory()), table.layout()); }
+
 void on_request(void*, int from, const std::byte* message, std::size_t n) {
   PacketHead head;
   std::memcpy(&head, message, sizeof head);
   Table& table = find(head.table);
-  table.server().take(table.mine(), from, message, n, head.kind);
+  table.server().take(own_part(table), from, message, n, head.kind);
 }
 
 void on_reply(void*, int, const std::byte* message, std::size_t n) {
@@ -39,7 +42,7 @@ bool resume(void*) {
   bool worked = false;
   const std::shared_lock guard(mutex);
   for (const auto& table : tables) {
-    if (table != nullptr) worked |= table->server().resume(table->mine());
+    if (table != nullptr) worked |= table->server().resume(own_part(*table));
   }
   return worked;
 }
@@ -51,9 +54,12 @@ void serve() {
   Progress::add_poller(resume, nullptr);
 }
 
+// What tells one hash function from another.
+std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
+
 // Memory for all parts, empty; null everywhere if there is not enough.
-std::byte* make_parts(Call call, const Layout& layout) {
-  auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false, Where::memory));
+std::byte* make_parts(Call call, const Layout& layout, UserHash hash) {
+  auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
   if (memory == nullptr) {
     if (rt.me == 0)
       warn(
@@ -63,15 +69,36 @@ std::byte* make_parts(Call call, const Layout& layout) {
     return nullptr;
   }
   std::memset(memory, 0, layout.blocks_at);
-  Part<Mapped>(Mapped(memory), layout).prepare();
+  Table::with_part(layout, memory, [&](const auto& part) { part.prepare(sign(hash)); });
   return memory;
 }
 
+// The parts of a named table, made or as they were left; null everywhere: a line has said why.
+std::byte* open_parts(Call call, const Layout& layout, const shmemx_kv_options_t& options, OpenNamed open) {
+  auto* memory = static_cast<std::byte*>(open(call, options.name, layout.bytes));
+  if (memory == nullptr) return nullptr;
+  const bool failed = Table::with_part(layout, memory, [&](const auto& part) {
+    using Origin = typename std::decay_t<decltype(part)>::Origin;
+    const Origin origin = part.origin(sign(options.hash));
+    if (origin == Origin::empty) part.prepare(sign(options.hash));
+    return origin == Origin::other;
+  });
+  if (failed)
+    warn(
+        "%s: '%s' is no table of this shape; allowed are the key_bytes, value_bytes, capacity, hash and "
+        "report_collisions that it was created with",
+        call.name, options.name);
+  if (all_succeeded(call, failed)) return memory;
+  release(call, memory);
+  return nullptr;
+}
+
 // All elements of this PE, into the new part.
-Status move_elements(const Part<Mapped>& from, const Part<Mapped>& to, const Table& table) {
+template <class From, class To>
+Status move_elements(const From& from, const To& to, const Table& table) {
   const Layout& layout = table.layout();
   std::vector<std::byte> key(padded(layout.key_bytes)), value(padded(layout.value_bytes) + 1);
-  Part<Mapped>::Element element{key.data(), key.size(), 0, value.data(), value.size(), 0};
+  Element element{key.data(), key.size(), 0, value.data(), value.size(), 0};
   for (std::uint64_t cursor = 0; from.next(cursor, element) == SHMEMX_KV_OK;) {
     Result result;
     const Request request{.op = Op::put,
@@ -86,10 +113,11 @@ Status move_elements(const Part<Mapped>& from, const Part<Mapped>& to, const Tab
 
 }  // namespace
 
-Table* create_table(Call call, const shmemx_kv_options_t& options) {
+Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open) {
   const Layout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
                                     options.report_collisions != 0);
-  std::byte* memory = make_parts(call, layout);
+  std::byte* memory = options.name != nullptr ? open_parts(call, layout, options, open)
+                                              : make_parts(call, layout, options.hash);
   if (memory == nullptr) return nullptr;
   Table* table;
   bool first;
@@ -97,7 +125,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options) {
     const std::unique_lock guard(mutex);
     first = tables.empty();
     const auto number = static_cast<std::uint32_t>(tables.size());
-    tables.push_back(std::make_unique<Table>(number, options.hash));
+    tables.push_back(std::make_unique<Table>(number, options.hash, options.name != nullptr));
     table = tables.back().get();
     table->use(layout, memory);
   }
@@ -121,10 +149,12 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
   const Layout layout = make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
   table.quiet(call);
   sync_world(call);
-  std::byte* memory = make_parts(call, layout);
+  std::byte* memory = make_parts(call, layout, table.hash());
   if (memory == nullptr) return SHMEMX_KV_FULL;
-  const Part<Mapped> to{Mapped{memory}, layout};
-  const bool failed = move_elements(table.mine(), to, table) != SHMEMX_KV_OK;
+  const bool failed = table.with_mine([&](const auto& from) {
+    return Table::with_part(layout, memory,
+                            [&](const auto& to) { return move_elements(from, to, table) != SHMEMX_KV_OK; });
+  });
   if (!all_succeeded(call, failed)) {
     release(call, memory);
     return SHMEMX_KV_FULL;

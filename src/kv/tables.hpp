@@ -6,8 +6,12 @@
 
 namespace shm::kv {
 
-/// Collective over the world, with the same arguments.  Null on all PEs: no memory; a line has said so.
-Table* create_table(Call call, const shmemx_kv_options_t& options);
+/// Opens a named symmetric object (setup/named).
+using OpenNamed = void* (*)(Call, const char* name, std::size_t size);
+
+/// Collective over the world, with the same arguments.  Null on all PEs: no memory, or a named object that
+/// cannot be opened or is something else; a line has said so.
+Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open);
 void destroy_table(Call call, Table* table);
 /// FULL: as it was.
 Status resize_table(Call call, Table& table, std::uint64_t capacity);

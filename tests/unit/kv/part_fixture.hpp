@@ -39,7 +39,7 @@ class OnePart {
  public:
   explicit OnePart(const Layout& made)
       : layout(made), memory(zeros(made.bytes)), part(Mapped(memory.get()), layout) {
-    part.prepare();
+    part.prepare(0);
   }
 
   /// Keys and values as strings; `hash`: what the key's is taken for.

@@ -125,7 +125,7 @@ TEST_P(PartTest, RandomOperationsAgreeWithAMap) {
   std::map<std::string, std::string> seen;
   char key[16];
   std::vector<char> room(GetParam());
-  Part<Mapped>::Element element{key, sizeof key, 0, room.data(), room.size(), 0};
+  Element element{key, sizeof key, 0, room.data(), room.size(), 0};
   for (std::uint64_t cursor = 0; table.part.next(cursor, element) == SHMEMX_KV_OK;)
     seen[std::string(key, element.key_bytes)] = std::string(room.data(), element.value_bytes);
   EXPECT_EQ(seen, model);
@@ -137,7 +137,7 @@ TEST_P(PartTest, GivesElementsOnlyWhereTheyHaveRoom) {
   table.put("key", "value");
   char key[8], text[8];
   std::uint64_t cursor = 0;
-  Part<Mapped>::Element element{key, 2, 0, text, sizeof text, 0};
+  Element element{key, 2, 0, text, sizeof text, 0};
   EXPECT_EQ(table.part.next(cursor, element), SHMEMX_KV_TOO_LARGE);
   element = {key, sizeof key, 0, text, 4, 0};
   EXPECT_EQ(table.part.next(cursor, element), SHMEMX_KV_TOO_LARGE);
