@@ -16,11 +16,13 @@ RequestHead head_of(const Request& request, const Pending& pending) {
           .hash = request.key.hash,
           .n = request.n,
           .offset = request.offset,
+          .block = request.block,
           .key_bytes = request.key.n,
           .op = request.op,
           .atomic = request.atomic,
           .type = request.type,
-          .wants_old = pending.value != nullptr};
+          .wants = static_cast<std::uint8_t>((pending.value != nullptr ? kWantsOld : 0) |
+                                             (request.by_rma ? kWantsLocation : 0))};
 }
 
 std::byte* append(std::byte* to, const void* bytes, std::size_t n) {
@@ -31,13 +33,13 @@ std::byte* append(std::byte* to, const void* bytes, std::size_t n) {
 void write(std::byte* to, const RequestHead& head, const Request& request) {
   to = append(to, &head, sizeof head);
   to = append(to, request.key.bytes, request.key.n);
-  to = append(to, request.value, value_bytes(request.op, request.type, request.n));
+  to = append(to, request.value, value_bytes(request.op, request.type, request.n, request.block));
   append(to, request.expected, expected_bytes(request.op, request.n));
 }
 
 std::size_t size_of(const Request& request) {
   return sizeof(RequestHead) + padded(request.key.n) +
-         padded(value_bytes(request.op, request.type, request.n)) +
+         padded(value_bytes(request.op, request.type, request.n, request.block)) +
          padded(expected_bytes(request.op, request.n));
 }
 

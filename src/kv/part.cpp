@@ -86,6 +86,10 @@ Status Part<Memory>::execute(const Request& request, Result& result, unsigned pa
     const Status status = get(request.key, nullptr, 0, result.n, patience);
     return status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : status;
   }
+  if (request.op == Op::reserve) return reserve(request.n, result);
+  if (request.op == Op::confirm)
+    return unchanged(request.offset, static_cast<std::uint32_t>(request.n)) ? SHMEMX_KV_OK
+                                                                            : SHMEMX_KV_MISMATCH;
   if (request.op == Op::count) {
     result.n = elements();
     return SHMEMX_KV_OK;
@@ -95,6 +99,7 @@ Status Part<Memory>::execute(const Request& request, Result& result, unsigned pa
   if (!take<std::uint32_t>(memory_, home, patience)) return kBusy;
   const Status status = change(request, result);
   memory_.store(home, std::uint32_t{0});
+  if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
   return status;
 }
 
@@ -207,6 +212,47 @@ std::uint64_t Part<Memory>::make_block(const Key& key, const void* value, std::u
   return block;
 }
 
+// With the key and the value.  0: there is no room.
+template <class Memory>
+std::uint64_t Part<Memory>::block_for(const Request& request, const void* value, std::uint64_t n) const {
+  return request.block != 0 ? request.block : make_block(request.key, value, n);
+}
+
+// A block that the caller will fill, and pass with a request.
+template <class Memory>
+Status Part<Memory>::reserve(std::uint64_t n, Result& result) const {
+  const std::uint64_t lock = offsetof(PartHeader, lock);
+  take<std::uint64_t>(memory_, lock, ~0U);
+  result.n = Blocks(memory_, layout_).take(n);
+  memory_.store(lock, std::uint64_t{0});
+  return result.n == 0 ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
+}
+
+template <class Memory>
+Status Part<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
+  std::uint64_t group = group_of(key.hash, layout_.groups);
+  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
+    for (unsigned looks = 0;; detail::look_again(++looks)) {
+      if (looks > patience) return kBusy;
+      const Group state = look(group);
+      if (state.version % 2 != 0) continue;
+      Bytes bytes{};
+      bool found = false;
+      for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0 && !found;
+           slots &= slots - 1)
+        found = holds(state, group, static_cast<unsigned>(__builtin_ctz(slots)), key, bytes);
+      if (!unchanged(group, state.version)) continue;
+      location = {bytes.value_at, group, state.version};
+      n = bytes.value_bytes;
+      if (found) return SHMEMX_KV_OK;
+      if (state.passed == 0) return SHMEMX_KV_NOT_FOUND;
+      break;
+    }
+    if (++group == layout_.groups) group = 0;
+  }
+  return SHMEMX_KV_NOT_FOUND;
+}
+
 template <class Memory>
 void Part<Memory>::free_block(std::uint64_t block) const {
   const std::uint64_t lock = offsetof(PartHeader, lock);
@@ -219,12 +265,12 @@ template <class Memory>
 Status Part<Memory>::add(const Request& request, const void* value, std::uint64_t n) const {
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
   const Key& key = request.key;
-  const std::uint64_t block = layout_.inlined ? 0 : make_block(key, value, n);
+  const std::uint64_t block = layout_.inlined ? 0 : block_for(request, value, n);
   if (!layout_.inlined && block == 0) return SHMEMX_KV_FULL;
   for (;;) {
     const std::optional<Place> place = free_place(group_of(key.hash, layout_.groups));
     if (!place) {
-      if (block != 0) free_block(block);
+      if (block != request.block) free_block(block);
       return SHMEMX_KV_FULL;
     }
     pass(*place, 1);  // before anybody can have seen the element
@@ -269,7 +315,7 @@ Status Part<Memory>::replace(const Request& request, const Place& place) const {
     unlock_group(place.group, version);
     return SHMEMX_KV_OK;
   }
-  const std::uint64_t block = make_block(request.key, request.value, request.n);
+  const std::uint64_t block = block_for(request, request.value, request.n);
   if (block == 0) return SHMEMX_KV_FULL;
   const auto old = memory_.template load<std::uint64_t>(slot + 8);
   const std::uint32_t version = lock_group(place.group);

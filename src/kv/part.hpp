@@ -47,6 +47,9 @@ class Part {
   /// The same for get and contains.  `value` may be null if `room` is 0.
   Status get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
 
+  /// Where the key's value is.  kBusy as above.
+  Status locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const;
+
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
   /// TOO_LARGE: `cursor` stays.
   Status next(std::uint64_t& cursor, Element& element) const;
@@ -91,6 +94,8 @@ class Part {
   Status copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
   Status change(const Request& request, Result& result) const;
+  Status reserve(std::uint64_t n, Result& result) const;
+  std::uint64_t block_for(const Request& request, const void* value, std::uint64_t n) const;
   Status add(const Request& request, const void* value, std::uint64_t n) const;
   Status replace(const Request& request, const Place& place) const;
   Status modify(const Request& request, const Place& place, Result& result) const;

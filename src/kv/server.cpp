@@ -14,19 +14,21 @@ namespace {
 constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
 constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
 
-struct Record {
+}  // namespace
+
+struct Server::Record {
   RequestHead head;
   Request request;
   std::size_t bytes;  // that it takes
 };
 
-Record record_at(const std::byte* at) {
+Server::Record Server::record_at(const std::byte* at) {
   Record record{};
   std::memcpy(&record.head, at, sizeof record.head);
   const RequestHead& head = record.head;
   const std::byte* key = at + sizeof head;
   const std::byte* value = key + padded(head.key_bytes);
-  const std::byte* expected = value + padded(value_bytes(head.op, head.type, head.n));
+  const std::byte* expected = value + padded(value_bytes(head.op, head.type, head.n, head.block));
   record.request = {.op = head.op,
                     .atomic = head.atomic,
                     .type = head.type,
@@ -34,12 +36,11 @@ Record record_at(const std::byte* at) {
                     .value = value,
                     .n = head.n,
                     .expected = expected,
-                    .offset = head.offset};
+                    .offset = head.offset,
+                    .block = head.block};
   record.bytes = static_cast<std::size_t>(expected - at) + padded(expected_bytes(head.op, head.n));
   return record;
 }
-
-}  // namespace
 
 // Replies to one PE, in packets; sent when the server's lock is free again.
 class Server::Replies {
@@ -111,26 +112,48 @@ class Server::Replies {
   alignas(8) std::byte packet_[kPacketBytes];
 };
 
+// A get whose caller has room for more than travels in packets: the value, or where it is.
+Status Server::get_long(const Part<Mapped>& part, const Record& record, Replies& replies) {
+  Location location{};
+  std::uint64_t n = 0;
+  Status status = part.locate(record.request.key, location, n, kPatience);
+  if (status == SHMEMX_KV_OK && n > record.head.n) status = SHMEMX_KV_TOO_LARGE;
+  if (status == SHMEMX_KV_OK && n > kLongestInPackets) {
+    std::memcpy(replies.room(sizeof location), &location, sizeof location);
+    replies.add(record.head, kByRma, n, sizeof location);
+    return kByRma;
+  }
+  if (status == SHMEMX_KV_OK) status = part.get(record.request.key, replies.room(n), n, n, kPatience);
+  // It may have become longer meanwhile.
+  if (status == SHMEMX_KV_TOO_LARGE && n <= record.head.n) return kBusy;
+  if (status != kBusy) replies.add(record.head, status, n, status == SHMEMX_KV_OK ? n : 0);
+  return status;
+}
+
+Status Server::execute(const Part<Mapped>& part, const Record& record, Replies& replies) {
+  const RequestHead& head = record.head;
+  const bool gets = head.op == Op::get;
+  if (gets && (head.wants & kWantsLocation) != 0) return get_long(part, record, replies);
+  const std::uint64_t room = gets                            ? head.n
+                             : (head.wants & kWantsOld) != 0 ? old_bytes(head.op, head.type, head.n)
+                                                             : 0;
+  Result result;
+  void* value = replies.room(std::min(room, part.layout().value_bytes));
+  result.value = room == 0 ? nullptr : value;
+  const Status status = part.execute(record.request, result, kPatience);
+  if (status == kBusy) return status;
+  const bool gives = status == SHMEMX_KV_OK || (status == SHMEMX_KV_MISMATCH && !gets);
+  replies.add(head, status, result.n, !gives ? 0 : gets ? result.n : room);
+  return status;
+}
+
 // Returns how many bytes of the requests have been executed: all, or up to one that finds a lock taken.
 std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
                                 Replies& replies) {
   std::size_t at = 0;
   while (at < n) {
     const Record record = record_at(requests + at);
-    const Op op = record.head.op;
-    const bool gets = op == Op::get;
-    Request request = record.request;
-    if (gets) request.n = std::min(request.n, part.layout().value_bytes);
-    const std::uint64_t room = gets                         ? request.n
-                               : record.head.wants_old != 0 ? old_bytes(op, record.head.type, record.head.n)
-                                                            : 0;
-    Result result;
-    void* value = replies.room(room);
-    result.value = room == 0 ? nullptr : value;
-    const Status status = part.execute(request, result, kPatience);
-    if (status == kBusy) break;
-    const bool gives = gets ? status == SHMEMX_KV_OK : status == SHMEMX_KV_OK || status == SHMEMX_KV_MISMATCH;
-    replies.add(record.head, status, result.n, !gives ? 0 : gets ? result.n : room);
+    if (execute(part, record, replies) == kBusy) break;
     at += record.bytes;
   }
   return at;

@@ -27,10 +27,14 @@ class Server {
 
  private:
   class Replies;
+  struct Record;
   using Bytes = std::vector<std::byte>;
 
-  std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
-                          Replies& replies);
+  static Record record_at(const std::byte* at);
+  static Status get_long(const Part<Mapped>& part, const Record& record, Replies& replies);
+  static Status execute(const Part<Mapped>& part, const Record& record, Replies& replies);
+  static std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
+                                 Replies& replies);
   void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole);
 
   const std::uint32_t table_;

@@ -102,6 +102,11 @@ class Table {
   Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
   bool carry_out(int pe, const Request& request, Result& result, Status& status);
   Status await(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
+  Status ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
+  static bool travels_by_rma(const Request& request);
+  Status store_by_rma(Call call, int pe, const Request& request);
+  Status get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n);
+  RemoteAddress place(std::uint64_t offset) const;
   // Counts of threads that meet here may be lost.
   static void bump(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);

@@ -27,13 +27,16 @@ struct RequestHead {
   std::uint64_t hash;
   std::uint64_t n;  // Request::n
   std::uint64_t offset;
+  std::uint64_t block;
   std::uint32_t key_bytes;
   Op op;
   AtomicOp atomic;
   AtomicType type;
-  std::uint8_t wants_old;  // accumulate, upsert, compare_swap
+  std::uint8_t wants;  // bits of the two below
 };
-static_assert(sizeof(RequestHead) == 40);
+static_assert(sizeof(RequestHead) == 48);
+inline constexpr std::uint8_t kWantsOld = 1;       // accumulate, upsert, compare_swap: what was there
+inline constexpr std::uint8_t kWantsLocation = 2;  // get: of a long value
 
 struct ReplyHead {
   std::uint64_t token;
@@ -48,11 +51,15 @@ struct PieceHead {
 };
 
 inline constexpr std::size_t kPacketBytes = kMaxMessage / 8 * 8;
+/// Longer values travel by RMA.
+inline constexpr std::uint64_t kLongestInPackets = 8192;
+
 inline constexpr std::size_t kPieceBytes =
     kPacketBytes - sizeof(PacketHead) - sizeof(PieceHead) - sizeof(ReplyHead);
 
 /// Bytes of the request's `value` and `expected` that travel.
-constexpr std::uint64_t value_bytes(Op op, AtomicType type, std::uint64_t n) {
+constexpr std::uint64_t value_bytes(Op op, AtomicType type, std::uint64_t n, std::uint64_t block = 0) {
+  if (block != 0) return 0;
   switch (op) {
     case Op::put:
     case Op::insert:
