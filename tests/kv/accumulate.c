@@ -84,6 +84,8 @@ TEST_TYPE(uint32, uint32_t, SHMEMX_KV_UINT32, SHMEMX_KV_XOR, (uint32_t))
 TEST_TYPE(uint64, uint64_t, SHMEMX_KV_UINT64, SHMEMX_KV_XOR, (uint64_t))
 TEST_TYPE(float, float, SHMEMX_KV_FLOAT, SHMEMX_KV_MAX, AS_FLOAT)
 TEST_TYPE(double, double, SHMEMX_KV_DOUBLE, SHMEMX_KV_MAX, AS_DOUBLE)
+static void (*const tests[])(shmemx_kv_t) = {test_int32,  test_int64, test_uint32,
+                                             test_uint64, test_float, test_double};
 
 static void test_outcomes(shmemx_kv_t kv) {
   const Key key = key_of(me, 1000);
@@ -192,12 +194,7 @@ int main(void) {
   shmem_init();
   me = shmem_my_pe();
   shmemx_kv_t kv = table_of(48, 64, 1000);
-  test_int32(kv);
-  test_int64(kv);
-  test_uint32(kv);
-  test_uint64(kv);
-  test_float(kv);
-  test_double(kv);
+  for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) tests[i](kv);
   test_outcomes(kv);
   test_upsert(kv);
   test_all_at_once(kv);

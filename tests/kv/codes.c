@@ -31,7 +31,6 @@ static void test_seen_by_all(shmemx_kv_t kv) {
     mine[i] = shmemx_kv_pe(kv, key.text, key.n);
     CHECK(mine[i] >= 0 && mine[i] < npes);
   }
-  shmem_int_get(theirs, mine, 0, 0);
   shmem_barrier_all();
   shmem_int_get(theirs, mine, kKeys, 0);
   CHECK(memcmp(mine, theirs, sizeof mine) == 0);
@@ -68,6 +67,7 @@ static void test_remove(shmemx_kv_t kv) {
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), 0);
   CHECK_EQ(shmemx_kv_count_local(kv), 0);
+  shmem_barrier_all();
   for (int i = 0; i < kKeys; ++i) {
     CHECK_EQ(insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
     CHECK_EQ(remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
