@@ -24,7 +24,7 @@ static inline Key key_of(int pe, int number) {
 /* The bytes that belong to `seed`. */
 static inline void make_bytes(void* bytes, size_t n, uint64_t seed) {
   Random random = {seed};
-  unsigned char* to = bytes;
+  unsigned char* to = (unsigned char*)bytes;
   for (; n >= 8; n -= 8, to += 8) {
     const uint64_t word = next_random(&random);
     memcpy(to, &word, 8);
@@ -34,7 +34,7 @@ static inline void make_bytes(void* bytes, size_t n, uint64_t seed) {
 
 static inline int bytes_are(const void* bytes, size_t n, uint64_t seed) {
   Random random = {seed};
-  const unsigned char* from = bytes;
+  const unsigned char* from = (const unsigned char*)bytes;
   for (; n >= 8; n -= 8, from += 8) {
     const uint64_t word = next_random(&random);
     if (memcmp(from, &word, 8) != 0) return 0;
