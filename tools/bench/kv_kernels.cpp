@@ -92,7 +92,9 @@ class PingPong {
   void receive(Values& values) {
     shmem_signal_wait_until(block_, SHMEM_CMP_EQ, turn_);
     std::copy_n(block_ + 1, bytes_ / sizeof(Word), values.at(0));
-    right_ = values.right(0, turn_, 0) && right_;
+    if (right_ && !values.right(0, turn_, 0))
+      std::fprintf(stderr, "shmem_bench: PE %d: a ball had a wrong value\n", shmem_my_pe());
+    right_ = right_ && values.right(0, turn_, 0);
   }
 
   const std::size_t bytes_;
