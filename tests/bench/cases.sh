@@ -221,7 +221,7 @@ found = collections.Counter((row["kernel"], row["where"]) for row in rows)
 expected = {("throughput", "off node"): 1, ("scale", "on node"): 2}
 for where in ("on node", "off node"):
     expected |= {(kernel, where): count for kernel, count in
-                 (("pingpong", 1), ("get", 2), ("insert", 1), ("update", 1), ("batch", 6), ("latency", 2))}
+                 (("pingpong", 3), ("get", 2), ("insert", 1), ("update", 1), ("batch", 6), ("latency", 2))}
 assert found == expected, found
 assert [row["value"] for row in rows if row["kernel"] == "latency"] == [8, 8, 512, 512], rows
 assert [row["readers"] for row in rows if row["kernel"] == "scale"] == [1, 2], rows

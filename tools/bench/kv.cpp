@@ -40,8 +40,8 @@ void print_job(const KvOptions& options, int node_count) {
 }
 
 void print_heading(const Kernel& kernel) {
-  std::printf("%-26s %9s %7s %6s %8s %12s %12s %12s\n", kernel.name, "elements", "value", "batch", "readers",
-              "ns each", "million/s", kernel.ratio);
+  std::printf("%-26s %9s %7s %6s %8s %12s %12s%s%s\n", kernel.name, "elements", "value", "batch", "readers",
+              "ns each", "million/s", *kernel.ratio == '\0' ? "" : " ", kernel.ratio);
 }
 
 void print_row(const KvRow& row) {

@@ -53,7 +53,12 @@ KvRow single(const char* kernel, const char* what, Where where, const Store& sto
 
 // ---- pingpong
 
-/// A value with its signal goes to a PE, and one comes back; symmetric.
+/// What goes to a PE and comes back: a value with its signal, a word that is its own signal, or words that a
+/// PE reads from the other's memory.
+enum class Ball { put_signal, put, memory };
+constexpr const char* kBalls[] = {"put, signal", "put", "memory get"};
+
+/// Symmetric.
 class PingPong {
  public:
   /// Collective.
@@ -68,40 +73,69 @@ class PingPong {
   bool right() const { return right_; }
 
   /// Collective: seconds of `count` round trips between PE 0 and `target`.
-  double run(std::size_t count, int target) {
+  double run(Ball ball, std::size_t count, int target) {
     const int me = shmem_my_pe();
+    const bool plays = me == 0 || (me == target && ball != Ball::memory);
     Values values(1, bytes_);
+    values.fill(0, turn_, 0);
+    if (ball == Ball::memory) std::copy_n(values.at(0), bytes_ / sizeof(Word), block_ + 1);
     shmem_barrier_all();
     const double start = now();
-    for (std::size_t i = 0; i < count && (me == 0 || me == target); ++i) {
+    for (std::size_t i = 0; i < count && plays; ++i) {
+      if (ball == Ball::memory) {
+        values.clear();
+        shmem_getmem(values.at(0), block_ + 1, bytes_, target);
+        expect(values.right(0, turn_, 0));
+        continue;
+      }
       ++turn_;
-      if (me == 0) send(values, target);
-      receive(values);
-      if (me == target) send(values, 0);
+      if (me == 0) send(ball, values, target);
+      receive(ball, values);
+      if (me == target) send(ball, values, 0);
     }
     const double took = me == 0 ? now() - start : 0;
     shmem_barrier_all();
+    turn_ = static_cast<Word>(largest(static_cast<double>(turn_)));
     return largest(took);
   }
 
  private:
-  void send(Values& values, int to) {
+  void send(Ball ball, Values& values, int to) {
+    if (ball == Ball::put) return shmem_uint64_p(block_, turn_, to);
     values.fill(0, turn_, 0);
     shmem_putmem_signal(block_ + 1, values.at(0), bytes_, block_, turn_, SHMEM_SIGNAL_SET, to);
   }
-  void receive(Values& values) {
+  void receive(Ball ball, Values& values) {
+    if (ball == Ball::put) return shmem_uint64_wait_until(block_, SHMEM_CMP_EQ, turn_);
     shmem_signal_wait_until(block_, SHMEM_CMP_EQ, turn_);
     std::copy_n(block_ + 1, bytes_ / sizeof(Word), values.at(0));
-    if (right_ && !values.right(0, turn_, 0))
+    expect(values.right(0, turn_, 0));
+  }
+  void expect(bool condition) {
+    if (right_ && !condition)
       std::fprintf(stderr, "shmem_bench: PE %d: a ball had a wrong value\n", shmem_my_pe());
-    right_ = right_ && values.right(0, turn_, 0);
+    right_ = right_ && condition;
   }
 
   const std::size_t bytes_;
   Word* const block_;  ///< the signal, and the value
-  Word turn_ = 0;
+  Word turn_ = 0;      ///< the same on all PEs between runs
   bool right_ = true;
 };
+
+KvRow round_trips(PingPong& game, Ball ball, Where where, int target, const KvOptions& options) {
+  const std::size_t count =
+      calibrate(options.seconds, [&](std::size_t n) { return game.run(ball, n, target); });
+  std::vector<double> rounds;
+  for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back(game.run(ball, count, target));
+  std::sort(rounds.begin(), rounds.end());
+  return {.kernel = "pingpong",
+          .what = kBalls[static_cast<int>(ball)],
+          .where = where,
+          .value = ball == Ball::put ? sizeof(Word) : options.value,
+          .each = rounds[rounds.size() / 2] * 1e9 / static_cast<double>(count),
+          .right = game.right()};
+}
 
 // ---- scale, throughput
 
@@ -141,16 +175,8 @@ bool measure_pingpong(const KvOptions& options, const KvReport& report) {
     // PE 0 chooses; the others play with it, or wait.
     const int target = static_cast<int>(largest(is_first() ? place.target : 0));
     if (target == 0) continue;
-    const std::size_t count = calibrate(options.seconds, [&](std::size_t n) { return game.run(n, target); });
-    std::vector<double> rounds;
-    for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back(game.run(count, target));
-    std::sort(rounds.begin(), rounds.end());
-    report({.kernel = "pingpong",
-            .what = "round trip",
-            .where = place.where,
-            .value = options.value,
-            .each = rounds[rounds.size() / 2] * 1e9 / static_cast<double>(count),
-            .right = game.right()});
+    for (const Ball ball : {Ball::put_signal, Ball::put, Ball::memory})
+      report(round_trips(game, ball, place.where, target, options));
   }
   return true;
 }
