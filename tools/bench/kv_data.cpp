@@ -10,11 +10,13 @@
 namespace bench {
 namespace {
 
-constexpr std::size_t kChunk = 4096;  // keys of a batch, where it is not measured
-
 unsigned long long shown(Word word) { return word; }
 
 }  // namespace
+
+std::size_t chunk_of(std::size_t value_bytes) {
+  return std::clamp<std::size_t>((std::size_t{1} << 22) / value_bytes, 1, 4096);
+}
 
 void Keys::add(std::size_t number) {
   data_.push_back(word_of(number));
@@ -63,10 +65,11 @@ Store::Store(const KvOptions& options, std::size_t elements, std::size_t value_b
   wanted.capacity = elements_ + spare_;
   if (shmemx_kv_create(&wanted, &kv_) != SHMEMX_KV_OK) return;
   const Keys mine = keys(shmem_my_pe(), elements_);
-  Values values(kChunk, value_bytes_);
+  const std::size_t chunk = chunk_of(value_bytes_);
+  Values values(chunk, value_bytes_);
   bool right = true;
-  for (std::size_t from = 0; from < mine.size(); from += kChunk) {
-    const std::size_t count = std::min(kChunk, mine.size() - from);
+  for (std::size_t from = 0; from < mine.size(); from += chunk) {
+    const std::size_t count = std::min(chunk, mine.size() - from);
     for (std::size_t i = 0; i < count; ++i) values.fill(i, mine.word(from + i), 0);
     right = right && shmemx_kv_put_batch(kv_, count, mine.at(from), key_bytes_, values.at(0), value_bytes_,
                                          nullptr) == SHMEMX_KV_OK;
@@ -91,10 +94,11 @@ Keys Store::of_numbers(std::size_t first, std::size_t count, int pe, std::size_t
 }
 
 bool Store::all_right(const Keys& keys, std::size_t count, Word stamp) const {
-  Values values(kChunk, value_bytes_);
-  std::vector<int> status(kChunk);
-  for (std::size_t from = 0; from < count; from += kChunk) {
-    const std::size_t some = std::min(kChunk, count - from);
+  const std::size_t chunk = chunk_of(value_bytes_);
+  Values values(chunk, value_bytes_);
+  std::vector<int> status(chunk);
+  for (std::size_t from = 0; from < count; from += chunk) {
+    const std::size_t some = std::min(chunk, count - from);
     values.clear();
     shmemx_kv_get_batch(kv_, some, keys.at(from), key_bytes_, values.at(0), value_bytes_, status.data());
     for (std::size_t i = 0; i < some; ++i) {

@@ -88,6 +88,9 @@ class Store {
   bool valid_ = false;
 };
 
+/// Keys of a batch where batches are not what is measured.
+std::size_t chunk_of(std::size_t value_bytes);
+
 /// Values one after the other.
 class Values {
  public:

@@ -12,8 +12,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t kUsualElements = 100000;
-constexpr std::size_t kInserted = 16384;  // by a round, at most
-constexpr std::size_t kAbsent = 16384;    // keys that nobody puts
+constexpr std::size_t kAbsent = 16384;  // keys that nobody puts
 constexpr Where kPlaces[] = {Where::on_node, Where::off_node};
 
 /// Those of kPlaces that the job has, with the target of this PE there.
@@ -28,6 +27,11 @@ std::vector<Place> places() {
     if (target >= 0) found.push_back({where, target});
   }
   return found;
+}
+
+/// Elements that a round inserts at most: so many, but not too much memory.
+std::size_t most_inserted(const KvOptions& options) {
+  return std::clamp<std::size_t>((std::size_t{64} << 20) / (options.key + options.value), 64, 16384);
 }
 
 bool is_first() { return shmem_my_pe() == 0; }
@@ -197,10 +201,11 @@ bool measure_get(const KvOptions& options, const KvReport& report) {
 
 bool measure_insert(const KvOptions& options, const KvReport& report) {
   for (const std::size_t elements : options.elements_or({kUsualElements})) {
-    const Store store(options, elements, options.value, kInserted);
+    const std::size_t inserted = most_inserted(options);
+    const Store store(options, elements, options.value, inserted);
     if (!store.valid()) return false;
     for (const Place& place : places()) {
-      Work work(store, keys_for(store, &Store::spare_keys, place.target, is_first(), kInserted), is_first());
+      Work work(store, keys_for(store, &Store::spare_keys, place.target, is_first(), inserted), is_first());
       report(single("insert", "insert", place.where, store, work, &Work::insert, options));
     }
   }
@@ -222,7 +227,7 @@ bool measure_update(const KvOptions& options, const KvReport& report) {
 
 bool measure_batch(const KvOptions& options, const KvReport& report) {
   const std::size_t largest_batch = *std::max_element(options.batches.begin(), options.batches.end());
-  const std::size_t inserted = std::max(kInserted, 4 * largest_batch);
+  const std::size_t inserted = std::max(most_inserted(options), 2 * largest_batch);
   for (const std::size_t elements : options.elements_or({kUsualElements})) {
     const Store store(options, elements, options.value, inserted);
     if (!store.valid()) return false;

@@ -11,8 +11,6 @@
 namespace bench {
 namespace {
 
-constexpr std::size_t kChunk = 4096;  // keys of a batch, where it is not measured
-
 /// The smallest of all PEs' that is not zero.
 std::size_t least(std::size_t value) {
   return static_cast<std::size_t>(1 / largest(value == 0 ? 0 : 1 / static_cast<double>(value)) + 0.5);
@@ -142,9 +140,10 @@ double Work::insert(std::size_t count) {
     expect(store_.all_right(keys_, count, stamp_), "an insert left a wrong value");
     expect(shmemx_kv_count(store_.kv()) == store_.elements() + count,
            "inserts left a wrong number of elements");
-    for (std::size_t from = 0; from < count; from += kChunk)
-      expect(shmemx_kv_remove_batch(store_.kv(), std::min(kChunk, count - from), keys_.at(from),
-                                    keys_.bytes(), nullptr) == SHMEMX_KV_OK,
+    const std::size_t chunk = chunk_of(values_.bytes());
+    for (std::size_t from = 0; from < count; from += chunk)
+      expect(shmemx_kv_remove_batch(store_.kv(), std::min(chunk, count - from), keys_.at(from), keys_.bytes(),
+                                    nullptr) == SHMEMX_KV_OK,
              "what was inserted could not be removed");
   }
   shmem_barrier_all();
