@@ -14,13 +14,13 @@ void refuse_table(Call call) {
 }
 
 void refuse_key(Call call, const Table& table, const void* bytes, std::size_t n) {
-  if (bytes == nullptr) fatal("%s: key is NULL", call.name);
+  if (bytes == nullptr) fatal("%s: key is NULL; allowed is where key_bytes bytes are", call.name);
   fatal("%s: key_bytes is %zu; allowed are 1 to %zu, which the table was created with", call.name, n,
         static_cast<std::size_t>(table.layout().key_bytes));
 }
 
 void refuse_value(Call call, const char* argument) {
-  fatal("%s: %s is NULL, and its length is not 0", call.name, argument);
+  fatal("%s: %s is NULL; allowed is that only where its length is 0", call.name, argument);
 }
 
 Request word_request(Call call, Op op, const Key& key, std::size_t offset, int type, int operation,
@@ -33,7 +33,7 @@ Request word_request(Call call, Op op, const Key& key, std::size_t offset, int t
     fatal("%s: type is %d; allowed are SHMEMX_KV_INT32 to SHMEMX_KV_DOUBLE", call.name, type);
   if (operation < SHMEMX_KV_SET || operation > SHMEMX_KV_XOR)
     fatal("%s: op is %d; allowed are SHMEMX_KV_SET to SHMEMX_KV_XOR", call.name, operation);
-  if (operand == nullptr) fatal("%s: operand is NULL", call.name);
+  if (operand == nullptr) fatal("%s: operand is NULL; allowed is where a word of the type is", call.name);
   Request request{.op = op, .key = key, .value = operand, .offset = offset};
   request.type = kTypes[type];
   request.atomic = kOps[operation];
@@ -56,7 +56,7 @@ void check_capacity(Call call, std::uint64_t capacity) {
 }
 
 void check_options(Call call, const shmemx_kv_options_t* options) {
-  if (options == nullptr) fatal("%s: options is NULL", call.name);
+  if (options == nullptr) fatal("%s: options is NULL; allowed is where a shmemx_kv_options_t is", call.name);
   if (options->key_bytes == 0 || options->key_bytes > kLongestKey)
     fatal("%s: key_bytes is %zu; allowed are 1 to 65536", call.name, options->key_bytes);
   if (options->value_bytes > kLongestValue)

@@ -58,7 +58,7 @@ void* nowhere(std::size_t) { return nullptr; }
 
 Status store_all(Call call, Op op, shmemx_kv_t kv, const Arrays& arrays, const void* values) {
   Table& table = table_of(call, kv);
-  check_value(call, "vals", values, arrays.value_bytes * arrays.count);
+  check_value(call, "values", values, arrays.value_bytes * arrays.count);
   if (arrays.value_bytes > table.layout().value_bytes) {
     if (arrays.status != nullptr) std::fill_n(arrays.status, arrays.count, int{SHMEMX_KV_TOO_LARGE});
     return arrays.count == 0 ? SHMEMX_KV_OK : SHMEMX_KV_TOO_LARGE;
@@ -71,7 +71,7 @@ Status store_all(Call call, Op op, shmemx_kv_t kv, const Arrays& arrays, const v
 
 Status ask_all(Call call, Op op, shmemx_kv_t kv, const Arrays& arrays, void* values) {
   Table& table = table_of(call, kv);
-  check_value(call, "vals", values, arrays.value_bytes * arrays.count);
+  check_value(call, "values", values, arrays.value_bytes * arrays.count);
   const auto make = [&](const Key& key, std::size_t) {
     return Request{.op = op, .key = key, .n = arrays.value_bytes};
   };

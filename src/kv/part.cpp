@@ -120,13 +120,10 @@ Status Part<Memory>::change(const Request& request, Result& result) const {
     return SHMEMX_KV_NOT_FOUND;
   if (found.collision) return SHMEMX_KV_COLLISION;
   if (request.op != Op::upsert) return add(request, request.value, request.n);
-  // As if the value had been zeros of the operand's length.
-  std::uint64_t word = 0;
   const std::size_t n = atomic_size(request.type);
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
-  atomic_apply(request.atomic, request.type, &word, request.value, nullptr, result.value);
   if (result.value != nullptr) std::memset(result.value, 0, n);
-  return add(request, &word, n);
+  return add(request, request.value, n);
 }
 
 // The lock of its home makes sure that the key does not come and go; what else is in the groups does.
