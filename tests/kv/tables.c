@@ -47,11 +47,17 @@ static void test_again_and_again(void) {
   }
 }
 
-/* More than the heap has: refused on all PEs, and all can go on. */
+/* More than the heap has: refused on all PEs, and all can go on; also where the number of bytes has more than
+ * 64 bits, as that of the third has with one PE, all but 100 MB. */
 static void test_too_large(void) {
-  const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 1 << 20, .capacity = UINT64_C(1) << 33};
-  shmemx_kv_t kv = NULL;
-  CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_FULL);
+  static const shmemx_kv_options_t options[] = {
+      {.key_bytes = 8, .value_bytes = 1 << 20, .capacity = UINT64_C(1) << 33},
+      {.key_bytes = 65536, .value_bytes = 1 << 30, .capacity = UINT64_C(1) << 40},
+      {.key_bytes = 8, .value_bytes = 805306368, .capacity = 31678605480}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
+    shmemx_kv_t kv = NULL;
+    CHECK_EQ(shmemx_kv_create(&options[i], &kv), SHMEMX_KV_FULL);
+  }
   test_several();
 }
 
@@ -135,9 +141,9 @@ int main(void) {
   me = shmem_my_pe(), npes = shmem_n_pes();
   test_several();
   test_again_and_again();
-  test_too_large();
   test_resize();
   test_stats();
+  test_too_large();
   shmem_finalize();
   return 0;
 }
