@@ -83,9 +83,9 @@ typedef struct {
  *
  * On one key.  `key` has `key_bytes` bytes, `val` has `value_bytes`:
  *
- *   put            the key has this value, whatever it had           OK, FULL, COLLISION
- *   insert         the key gets this value                           OK, EXISTS, FULL, COLLISION
- *   update         the key has this value instead of the one it had  OK, NOT_FOUND, FULL
+ *   put            the key has this value, whatever it had           OK, FULL, COLLISION, TOO_LARGE
+ *   insert         the key gets this value                           OK, EXISTS, FULL, COLLISION, TOO_LARGE
+ *   update         the key has this value instead of the one it had  OK, NOT_FOUND, FULL, TOO_LARGE
  *   get            *val gets the value, of at most `room` bytes, and *value_bytes, unless NULL, its length
  *                                                                    OK, NOT_FOUND, TOO_LARGE (*value_bytes says how large)
  *   get_wait       the same, when the key is there: waits for it     OK, TOO_LARGE

@@ -12,6 +12,8 @@ constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kLargestInlined = 128;  // a slot of two lines
 constexpr std::uint64_t kLargestLength = 255;   // what a byte of the group can say
 
+constexpr std::uint64_t kNoMemory = std::uint64_t{1} << 62;  // as many bytes as nobody has
+
 constexpr std::uint64_t lines(std::uint64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
 // Elements are spread over PEs by chance: six standard deviations more than the mean come on less than one PE
@@ -61,7 +63,10 @@ Layout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint
   const std::uint64_t smallest =
       layout.inlined ? 0 : layout.chunks * (layout.largest_block / layout.smallest_block);
   layout.blocks_at = lines(layout.orders_at + smallest);
-  layout.bytes = layout.blocks_at + layout.chunks * layout.largest_block;
+  std::uint64_t blocks = 0;
+  const bool too_many = __builtin_mul_overflow(layout.chunks, layout.largest_block, &blocks) ||
+                        __builtin_add_overflow(layout.blocks_at, blocks, &layout.bytes);
+  layout.bytes = too_many ? kNoMemory : std::min(layout.bytes, kNoMemory);
   return layout;
 }
 

@@ -72,6 +72,7 @@ struct Layout {
   std::uint64_t value_at(std::uint64_t slot) const { return slot + padded(key_bytes); }  // inlined
 };
 
+/// REQUIRES: lengths and capacity that shmemx_kv_create allows; `bytes` may be more than any machine has.
 /// Room for `capacity` elements of all PEs: for each PE its share, and what it may have more by chance.
 Layout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity, unsigned npes,
                    bool report_collisions);

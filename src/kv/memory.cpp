@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kv/memory.hpp"
 
+#include <sched.h>
+
+#include "base/spin.hpp"
+
 namespace shm::kv {
+
+// Who changes it waits for nothing, but may have lost its core.
+void Mapped::look_again(unsigned looks) const {
+  constexpr unsigned kLooksBeforeYield = 64;
+  if (looks % kLooksBeforeYield == 0) {
+    sched_yield();
+  } else {
+    cpu_pause();
+  }
+}
 
 #if !defined(__SANITIZE_THREAD__)
 

@@ -4,6 +4,9 @@
 //   load, store, add, compare_swap     words of 4 or 8 bytes; loads acquire, stores release
 //   read, write                        bytes at a multiple of 8; what they touch is padded to 8
 //   is                                 whether bytes are those that the caller has
+//   look_again                         between looks at what another thread is about to change, of which
+//   these
+//                                      were so many
 //
 // Readers of what others may be changing get anything; they look at the version afterwards.
 #pragma once
@@ -75,6 +78,8 @@ class Mapped {
     const Word word = load<Word>(at);
     return std::memcmp(&word, in, n) == 0;
   }
+
+  void look_again(unsigned looks) const;
 
  private:
   using Word = std::uint64_t;

@@ -52,6 +52,9 @@ class Paged {
     return true;
   }
 
+  /// Who changes it may wait for a page, and that for the network of this PE.
+  void look_again(unsigned looks) const;
+
  private:
   template <class T>
   T atomic(AtomicOp op, std::uint64_t at, T value, T compare) const {

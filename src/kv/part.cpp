@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kv/part.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <vector>
 
-#include "base/spin.hpp"
 #include "kv/blocks.hpp"
 #include "kv/hash.hpp"
 
 namespace shm::kv {
-namespace detail {
-
-void look_again(unsigned looks) {
-  constexpr unsigned kLooksBeforeYield = 64;
-  if (looks == 0) return;
-  if (looks % kLooksBeforeYield == 0) {
-    sched_yield();
-  } else {
-    cpu_pause();
-  }
-}
-
-}  // namespace detail
-
 namespace {
 
 // A lock of 0 and 1.
@@ -33,7 +16,7 @@ bool take(const Memory& memory, std::uint64_t at, unsigned patience) {
   for (unsigned looks = 0;;) {
     if (memory.template load<Word>(at) == 0 && memory.compare_swap(at, Word{0}, Word{1})) return true;
     if (++looks > patience) return false;
-    detail::look_again(looks);
+    memory.look_again(looks);
   }
 }
 
@@ -73,7 +56,7 @@ typename Part<Memory>::Origin Part<Memory>::origin(std::uint64_t hash_sign) cons
 template <class Memory>
 std::uint32_t Part<Memory>::lock_group(std::uint64_t group) const {
   const std::uint64_t at = layout_.group_at(group);
-  for (unsigned looks = 0;; detail::look_again(++looks)) {
+  for (unsigned looks = 0;; memory_.look_again(++looks)) {
     const auto version = memory_.template load<std::uint32_t>(at);
     if (version % 2 == 0 && memory_.compare_swap(at, version, version + 1)) return version;
   }
@@ -132,7 +115,7 @@ typename Part<Memory>::Found Part<Memory>::find(const Key& key) const {
   Found found{std::nullopt, false};
   std::uint64_t group = group_of(key.hash, layout_.groups);
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    for (unsigned looks = 0;; detail::look_again(++looks)) {
+    for (unsigned looks = 0;; memory_.look_again(++looks)) {
       const Group state = look(group);
       if (state.version % 2 != 0) continue;
       std::optional<Place> place;
@@ -229,7 +212,7 @@ template <class Memory>
 Status Part<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
   std::uint64_t group = group_of(key.hash, layout_.groups);
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    for (unsigned looks = 0;; detail::look_again(++looks)) {
+    for (unsigned looks = 0;; memory_.look_again(++looks)) {
       if (looks > patience) return kBusy;
       const Group state = look(group);
       if (state.version % 2 != 0) continue;
@@ -375,7 +358,7 @@ Status Part<Memory>::next(std::uint64_t& cursor, Element& element) const {
   for (; cursor / kSlots < layout_.groups; ++cursor) {
     const std::uint64_t group = cursor / kSlots;
     const auto slot = static_cast<unsigned>(cursor % kSlots);
-    for (unsigned looks = 0;; detail::look_again(++looks)) {
+    for (unsigned looks = 0;; memory_.look_again(++looks)) {
       const Group state = look(group);
       if (state.version % 2 != 0) continue;
       if (state.tags[slot] == 0) break;

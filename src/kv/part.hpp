@@ -133,9 +133,6 @@ namespace detail {
 #endif
 }
 
-/// Counts looks at something that another thread is about to change; gives its core away now and then.
-void look_again(unsigned looks);
-
 }  // namespace detail
 
 template <class Memory>
@@ -189,7 +186,7 @@ template <class Memory>
   constexpr unsigned kFairLooks = 256;  // then writers have to wait for once
   std::uint64_t group = group_of(key.hash, layout_.groups);
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    for (unsigned looks = 0;; detail::look_again(++looks)) {
+    for (unsigned looks = 0;; memory_.look_again(++looks)) {
       if (looks > patience) return kBusy;
       Status status = SHMEMX_KV_NOT_FOUND;
       if (looks > kFairLooks && get_locked(group, key, value, room, n, status)) return status;
