@@ -7,6 +7,7 @@
 #define SHMEMX_H
 
 #include "shmem.h"
+#include "shmem/kv.h"
 #include "shmem/stats.h"
 
 // clang-format off
@@ -127,7 +128,9 @@ typedef struct {
   F(int, shmemx_nvm_pin, (const void* ptr, size_t bytes, int mode), (ptr, bytes, mode))       \
   F(void, shmemx_nvm_unpin, (const void* ptr, size_t bytes), (ptr, bytes))
 
-#define SHMEMX_FUNCS(F) SHMEMX_STATS_FUNCS(F) SHMEMX_NVM_FUNCS(F)
+/* ---- The key/value store: shmem/kv.h ------------------------------------------------------------------- */
+
+#define SHMEMX_FUNCS(F) SHMEMX_STATS_FUNCS(F) SHMEMX_NVM_FUNCS(F) SHMEMX_KV_FUNCS(F)
 
 /* ---- Prototypes --------------------------------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* me
 using Poller = bool (*)(void* argument);
 
 /// Message numbers; a peer must know the same.
-enum class MessageId : std::uint16_t { collective, nvm_operation, nvm_page, nvm_answer, user_first };
+enum class MessageId : std::uint16_t { collective, nvm_operation, nvm_page, nvm_answer, kv_request, kv_reply, user_first };
 inline constexpr std::size_t kMaxHandlers = 32;
 
 /// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no

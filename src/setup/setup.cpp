@@ -24,6 +24,7 @@
 #include "core/progress.hpp"
 #include "core/session.hpp"
 #include "heap/heap.hpp"
+#include "kv/tables.hpp"
 #include "nvm/heap.hpp"
 #include "setup/info.hpp"
 #include "setup/statistics.hpp"
@@ -251,6 +252,7 @@ void stop_last(Call call) {
   stop_session(rt.world_context);
   sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
   if (rt.env.stats) print_statistics();
+  kv::forget_tables();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
   rt.memory->discard_heap(kInternalBytes);
   sync_world(call);  // nobody may start anew, and write, before all pages are gone

@@ -189,4 +189,64 @@ case_nvm_wrong() {
   wrong_nvm stale cached "left or saw wrong data"
 }
 
+quick_kv=(--seconds 0.001 --rounds 1 --elements 500 --batch 1,16)
+
+case_kv_usage() {
+  bench 0 kv --help
+  expect "--kernel"
+  refused "--kernel must be pingpong, get, insert, update, batch, scale, throughput, latency, several" kv --kernel x
+  refused "--elements must be a number from 100 to 100000000, or several with commas, not '1000,50'" kv --elements 1000,50
+  refused "--value must be a multiple of 8 from 8 to 1048576, not '12'" kv --value 12
+  refused "--key must be a multiple of 8 from 8 to 65536, not '0'" kv --key 0
+  refused "--values must be multiples of 8" kv --values 8,
+  refused "--batch must be a number from 1 to 1000000" kv --batch 0
+  environment=(-x SHMEM_SYMMETRIC_SIZE=4m)
+  bench 1 kv --kernel get --elements 1000000
+  expect "there is no table with so many elements"
+}
+
+# The rows that each job has, as a table and as JSON.
+case_kv_rows() {
+  bench 0 kv "${quick_kv[@]}"
+  expect "2 PEs on 1 node; keys of 8 bytes, values of 8; median of 1 round"
+  expect "get, absent, on node"
+  if grep -q "off node" said; then fail "there is one node: $(cat said)"; fi
+  environment=(-n 4 --virtual-nodes 2)
+  bench 0 kv "${quick_kv[@]}" --key 16 --value 24 --values 8,512 --json
+  python3 - <<'END'
+import collections, json
+rows = [json.loads(line) for line in open("said", encoding="utf-8")]
+assert all(row["right"] and row["pes"] == 4 and row["nodes"] == 2 and row["ns"] > 0 for row in rows), rows
+found = collections.Counter((row["kernel"], row["where"]) for row in rows)
+expected = {("throughput", "off node"): 1, ("scale", "on node"): 2}
+for where in ("on node", "off node"):
+    expected |= {(kernel, where): count for kernel, count in
+                 (("pingpong", 3), ("get", 2), ("insert", 1), ("update", 1), ("batch", 6), ("latency", 2))}
+assert found == expected, found
+assert [row["value"] for row in rows if row["kernel"] == "latency"] == [8, 8, 512, 512], rows
+assert [row["readers"] for row in rows if row["kernel"] == "scale"] == [1, 2], rows
+END
+}
+
+# wrong_kv WHAT KERNEL WORDS
+wrong_kv() {
+  environment=(-x WRONG="$1" -x LD_PRELOAD="$WRONG_LIBRARY")
+  bench 1 kv "${quick_kv[@]}" --kernel "$2"
+  expect "$3"
+  expect WRONG
+}
+
+case_kv_wrong() {
+  wrong_kv kv_ball pingpong "a ball had a wrong value"
+  wrong_kv kv_got get "a get had a wrong status or value"
+  wrong_kv kv_got scale "a get had a wrong status or value"
+  wrong_kv kv_got throughput "a get had a wrong status or value"
+  wrong_kv kv_got latency "a get had a wrong status or value"
+  wrong_kv kv_found get "a key was found that nobody has put"
+  wrong_kv kv_lost insert "an insert left a wrong value"
+  wrong_kv kv_stale update "an update left a wrong value"
+  wrong_kv kv_batch batch "a batch had a wrong status or value"
+  wrong_kv kv_short batch "an insert left a wrong value"
+}
+
 "case_${1:?which case?}"

@@ -31,7 +31,7 @@ def refused(code, words, script, *arguments):
 
 
 def wrong_arguments():
-    for script in ("compare_atomics.py", "compare_nvm.py", "hot_spot.py", "instructions.py"):
+    for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py", "hot_spot.py", "instructions.py"):
         refused(2, f"{script}: argument --bin: there is no oshrun in /nowhere; cmake", script, "--bin", "/nowhere")
         refused(2, WHOLE, script, "--rounds", "0")
         refused(2, "unrecognized arguments", script, "--nonsense")
@@ -40,9 +40,11 @@ def wrong_arguments():
     refused(2, WHOLE, "compare_atomics.py", "-n", "0")
     for numbers in (("-n", "2", "--virtual-nodes", "1"), ("-n", "2", "--virtual-nodes", "4"), ("-n", "3")):
         refused(2, "--virtual-nodes must be 2 or more, and -n a multiple of it", "compare_atomics.py", *numbers)
-    for script in ("compare_atomics.py", "compare_nvm.py"):
+    for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py"):
         refused(2, "must be more than 0", script, "--seconds", "nan")
     refused(2, "'all' is none of pages, gets, sharing, cached", "compare_nvm.py", "--only", "gets,all")
+    refused(2, "'all' is none of single, batch, scale, paper, redis", "compare_kv.py", "--only", "batch,all")
+    refused(2, WHOLE, "compare_kv.py", "--elements", "1000,")
     refused(2, "/nowhere is no folder for data: No such file or directory", "compare_nvm.py", "--dir", "/nowhere")
     refused(2, "--pool must have room for 16 pages", "compare_nvm.py", "--pool", "1m")
     refused(2, WHOLE, "compare_nvm.py", "--pages", "64k,x")
@@ -52,7 +54,7 @@ def without_shmem_bench():
     """What a build of some targets only lacks is named."""
     with tempfile.TemporaryDirectory(prefix="atoll-scripts.") as work:
         (pathlib.Path(work) / "oshrun").symlink_to(folder / "oshrun")
-        for script in ("compare_atomics.py", "compare_nvm.py", "hot_spot.py"):
+        for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py", "hot_spot.py"):
             refused(2, "there is no shmem_bench in ", script, "--bin", work)
 
 
@@ -91,8 +93,20 @@ def pages_that_run():
         expect(written == [f"figures-{name}.dat" for name in ("gets", "pages", "sharing")], f"wrote {written}", result)
 
 
+def kv_that_runs():
+    """Each experiment but that with another program's server, its verdicts, and its picture."""
+    with tempfile.TemporaryDirectory(prefix="atoll-scripts.") as work:
+        result = run("compare_kv.py", "--bin", folder, "--rounds", "1", "--inner", "1", "--seconds", "0.001", "--elements",
+                     "1000,2000", "--batches", "1,16", "--pes", "2", "--weak", "2", "--values", "8", "--heap", "64m",
+                     "--out", pathlib.Path(work) / "figures")
+        expect(result.returncode == 0 and "Figure 3" in result.stdout, "failed", result)
+        expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 9, "not 9 verdicts", result)
+        written = sorted(path.name for path in pathlib.Path(work).glob("figures-*.dat"))
+        expect(written == [f"figures-{name}.dat" for name in ("batch", "paper", "scale", "single")], f"wrote {written}", result)
+
+
 def main():
-    for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs, pages_that_run):
+    for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs, pages_that_run, kv_that_runs):
         case()
     return 0
 

@@ -2,6 +2,7 @@
 /* Preloaded into shmem_bench: operations that go wrong in a PE, as WRONG in the environment says; atomics do
  * so once. */
 #include <pshmem.h>
+#include <pshmemx.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,4 +48,39 @@ void shmem_getmem(void* dest, const void* source, size_t bytes, int pe) {
 void shmem_putmem(void* dest, const void* source, size_t bytes, int pe) {
   if (wrong("forgotten") && bytes == 1) return;
   pshmem_putmem(dest, source, wrong("stale") && bytes == 4096 ? bytes - 8 : bytes, pe);
+}
+
+int shmemx_kv_get(shmemx_kv_t kv, const void* key, size_t key_bytes, void* val, size_t room,
+                  size_t* value_bytes) {
+  const int status = pshmemx_kv_get(kv, key, key_bytes, val, room, value_bytes);
+  if (status == SHMEMX_KV_OK && turn("kv_got")) ((char*)val)[room - 1] ^= 1;
+  return status == SHMEMX_KV_NOT_FOUND && turn("kv_found") ? SHMEMX_KV_OK : status;
+}
+
+int shmemx_kv_insert(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* val, size_t value_bytes) {
+  if (turn("kv_lost")) return SHMEMX_KV_OK;
+  return pshmemx_kv_insert(kv, key, key_bytes, val, value_bytes);
+}
+
+int shmemx_kv_update(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* val, size_t value_bytes) {
+  if (turn("kv_stale")) return SHMEMX_KV_OK;
+  return pshmemx_kv_update(kv, key, key_bytes, val, value_bytes);
+}
+
+int shmemx_kv_get_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values,
+                        size_t value_bytes, int* status) {
+  const int first = pshmemx_kv_get_batch(kv, count, keys, key_bytes, values, value_bytes, status);
+  if (wrong("kv_batch")) ((char*)values)[(count - 1) * value_bytes] ^= 1;
+  return first;
+}
+
+int shmemx_kv_insert_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes,
+                           const void* values, size_t value_bytes, int* status) {
+  return pshmemx_kv_insert_batch(kv, wrong("kv_short") ? count - 1 : count, keys, key_bytes, values,
+                                 value_bytes, status);
+}
+
+void shmem_putmem_signal(void* dest, const void* source, size_t bytes, uint64_t* sig, uint64_t signal, int op,
+                         int pe) {
+  pshmem_putmem_signal(dest, source, turn("kv_ball") ? 0 : bytes, sig, signal, op, pe);
 }

@@ -19,6 +19,7 @@ struct Command {
 };
 
 int atomics(Words words);
+int kv(Words words);
 int nvm(Words words);
 
 }  // namespace bench

@@ -10,6 +10,8 @@ namespace {
 
 constexpr bench::Command kCommands[] = {
     {"atomics", "atomic operations in eight access patterns", bench::atomics},
+    {"kv", "the key/value store: gets, inserts, batches, how they scale, by the number of elements",
+     bench::kv},
     {"nvm", "pages of the heap on NVM: misses, gets, false sharing, and what is in memory", bench::nvm},
 };
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shmemx_kv: a hash table that all PEs share.  Part of shmemx.h; <shmemx_kv.hpp> has it typed, for C++.
+ *
+ * An element is a key and a value, both strings of bytes.  The key's hash says which PE has it.  All PEs, and all
+ * threads of them, may call everything here at any time, but for what is said to be collective; the PE that has an
+ * element takes no part.
+ *
+ * What is atomic.  Each call on one key is: it takes effect at one instant between call and return, and those on one
+ * key are seen in one order by all PEs (linearizable).  So what a PE has put, every get that starts afterwards finds,
+ * on whichever PE: "afterwards" as PEs can know it, by a barrier, a signal, or a message of any kind.  Calls on
+ * different keys have no order between them, except that each is over when it returns.
+ *
+ * Nonblocking calls (_nbi) return at once, and batches (_batch) pack what goes to the same PE.  A nonblocking call is
+ * complete after shmemx_kv_quiet: until then nothing it was passed may be touched but the key and the value of a put,
+ * which are copied.  Those to one PE take effect in the order of their calls; shmemx_kv_fence makes what this thread
+ * has issued take effect before whatever it issues next, on all PEs.
+ *
+ * What calls return.  Wrong arguments end the job with a line that says what is allowed; what a program has to expect
+ * is one of enum shmemx_kv_status. */
+#ifndef SHMEMX_KV_H
+#define SHMEMX_KV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// clang-format off
+
+enum shmemx_kv_status {
+  SHMEMX_KV_OK = 0,         /* done */
+  SHMEMX_KV_NOT_FOUND = 1,  /* no element has this key */
+  SHMEMX_KV_EXISTS = 2,     /* insert: one has it, and is as it was */
+  SHMEMX_KV_FULL = 3,       /* no room on the PE of this key; nothing is changed */
+  SHMEMX_KV_TOO_LARGE = 4,  /* the value has no room in what it was to go into; nothing is changed */
+  SHMEMX_KV_MISMATCH = 5,   /* compare_swap: the bytes were others, and are as they were */
+  SHMEMX_KV_COLLISION = 6,  /* another key has the same hash, and the table was told to report that */
+  SHMEMX_KV_PENDING = 7     /* nonblocking, and not complete yet */
+};
+
+/* What an operand of accumulate is, and what is done with it: all that shmem_atomic_* does. */
+enum shmemx_kv_type {
+  SHMEMX_KV_INT32, SHMEMX_KV_INT64, SHMEMX_KV_UINT32, SHMEMX_KV_UINT64, SHMEMX_KV_FLOAT, SHMEMX_KV_DOUBLE
+};
+enum shmemx_kv_op {
+  SHMEMX_KV_SET, SHMEMX_KV_ADD, SHMEMX_KV_MIN, SHMEMX_KV_MAX, SHMEMX_KV_AND, SHMEMX_KV_OR, SHMEMX_KV_XOR
+};
+
+/* A table: the same handle value means nothing on another PE. */
+typedef struct shmemx_kv_table* shmemx_kv_t;
+
+/* What shmemx_kv_create needs to know; all zeros but for the first three is fine. */
+typedef struct {
+  size_t key_bytes;    /* longest key, 1 to 65536 */
+  size_t value_bytes;  /* longest value, up to 1 GiB; 0: keys only */
+  uint64_t capacity;   /* elements of all PEs together for which there must be room, at their longest; what PEs have more
+                          than others by chance is allowed for */
+  uint64_t (*hash)(const void* key, size_t key_bytes); /* the same on all PEs; NULL: a good one */
+  int report_collisions; /* keys with the same hash: 0: both are kept; 1: the second is refused (_COLLISION) */
+  const char* name;    /* NULL: the table ends with the job.  Else it is a named object of the NVM heap, opened if it is
+                          there (shmemx_nvm_open), and durable by shmemx_kv_persist */
+} shmemx_kv_options_t;
+
+/* The table as this PE has it, and what its threads have done. */
+typedef struct {
+  uint64_t elements;       /* that this PE has */
+  uint64_t slots;          /* places for elements that it has */
+  uint64_t block_bytes;    /* memory for elements too long for their slot */
+  uint64_t block_bytes_used;
+  uint64_t local_calls;    /* on keys of PEs that share memory with this one, this one included */
+  uint64_t remote_calls;   /* on keys of others */
+  uint64_t packets;        /* in which these travelled */
+  uint64_t longest_probe;  /* most groups of 14 slots that an element is away from where its hash says */
+} shmemx_kv_stats_t;
+
+/* Collective over the world, with the same arguments:
+ *
+ *   shmemx_kv_create    *kv gets a table; its memory comes from the symmetric heap.  Returns SHMEMX_KV_OK, or
+ *                       SHMEMX_KV_FULL on all PEs if there is not enough, or the named object cannot be opened; a line on
+ *                       stderr says why.
+ *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
+ *   shmemx_kv_resize    room for `capacity` elements; all elements stay.  No other call on the table meanwhile.
+ *                       SHMEMX_KV_FULL: it is as it was.  Not for named tables.
+ *   shmemx_kv_persist   the elements of a named table are durable as they are; no other call on it meanwhile.
+ *
+ * On one key.  `key` has `key_bytes` bytes, `val` has `value_bytes`:
+ *
+ *   put            the key has this value, whatever it had           OK, FULL, COLLISION, TOO_LARGE
+ *   insert         the key gets this value                           OK, EXISTS, FULL, COLLISION, TOO_LARGE
+ *   update         the key has this value instead of the one it had  OK, NOT_FOUND, FULL, TOO_LARGE
+ *   get            *val gets the value, of at most `room` bytes, and *value_bytes, unless NULL, its length
+ *                                                                    OK, NOT_FOUND, TOO_LARGE (*value_bytes says how large)
+ *   get_wait       the same, when the key is there: waits for it     OK, TOO_LARGE
+ *   contains                                                         OK, NOT_FOUND
+ *   remove                                                           OK, NOT_FOUND
+ *   accumulate     word = word op operand, of the word at `offset` of the value; *old, unless NULL, gets what it was
+ *                                                                    OK, NOT_FOUND, TOO_LARGE (beyond the value's end)
+ *   upsert         the same at offset 0, and where the key is not there it gets the operand as value (*old: zero)
+ *                                                                    OK, FULL, COLLISION, TOO_LARGE
+ *   compare_swap   if the `n` bytes at `offset` of the value are as `expected`, they become as `desired`; *old, unless NULL, gets what they
+ *                  were                                              OK, NOT_FOUND, MISMATCH, TOO_LARGE
+ *
+ * Nonblocking: *status, unless NULL, is SHMEMX_KV_PENDING, and what the call would have returned when it is complete.
+ * `value_bytes` of get_nbi and `old` of accumulate_nbi and upsert_nbi are set then, too.
+ *
+ * Batches: `count` keys of key_bytes each, one after the other, and as many values of value_bytes each (of get: room for
+ * that many each); operands and old values of upsert_batch likewise.  status[i], unless status is NULL, is what the call for key i would have returned; returned is the first that is
+ * not SHMEMX_KV_OK.  Keys of one batch are taken in any order; the same key in it twice is served twice.
+ *
+ *   quiet          completes what this PE has issued without waiting on the table
+ *   fence          what it issues after is done after what it has issued before
+ *
+ * About the table:
+ *
+ *   pe             the PE that has, or would have, the key
+ *   count          elements of all PEs: exact if nobody changes the table meanwhile
+ *   count_local    elements of this PE
+ *   next_local     the next element of this PE after *cursor, which is 0 at first: its key goes to `key` (room: key_room), *key_bytes, unless
+ *                  NULL, gets its length; the value likewise, unless val is NULL.  Returns OK, NOT_FOUND after the last one, or
+ *                  TOO_LARGE, with *cursor as it was.  While others change the table, elements that are there all the time come
+ *                  exactly once, others once or not at all.
+ *   stats          what the table is like on this PE */
+#define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
+#define SHMEMX_KV_FUNCS_SINGLE(F) \
+  F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv)) \
+  F(void, shmemx_kv_destroy, (shmemx_kv_t kv), (kv)) \
+  F(int, shmemx_kv_resize, (shmemx_kv_t kv, uint64_t capacity), (kv, capacity)) \
+  F(void, shmemx_kv_persist, (shmemx_kv_t kv), (kv)) \
+  F(int, shmemx_kv_put, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
+  F(int, shmemx_kv_insert, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
+  F(int, shmemx_kv_update, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
+  F(int, shmemx_kv_get, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes)) \
+  F(int, shmemx_kv_get_wait, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes)) \
+  F(int, shmemx_kv_contains, (SHMEMX_KV_ONE_), (kv, key, key_bytes)) \
+  F(int, shmemx_kv_remove, (SHMEMX_KV_ONE_), (kv, key, key_bytes)) \
+  F(int, shmemx_kv_accumulate, (SHMEMX_KV_ONE_, size_t offset, int type, int op, const void* operand, void* old), \
+    (kv, key, key_bytes, offset, type, op, operand, old)) \
+  F(int, shmemx_kv_upsert, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old), \
+    (kv, key, key_bytes, type, op, operand, old)) \
+  F(int, shmemx_kv_compare_swap, (SHMEMX_KV_ONE_, size_t offset, size_t n, const void* expected, const void* desired, void* old), \
+    (kv, key, key_bytes, offset, n, expected, desired, old)) \
+  F(void, shmemx_kv_put_nbi, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, int* status), (kv, key, key_bytes, val, value_bytes, status)) \
+  F(void, shmemx_kv_insert_nbi, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, int* status), (kv, key, key_bytes, val, value_bytes, status)) \
+  F(void, shmemx_kv_update_nbi, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, int* status), (kv, key, key_bytes, val, value_bytes, status)) \
+  F(void, shmemx_kv_get_nbi, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes, int* status), \
+    (kv, key, key_bytes, val, room, value_bytes, status)) \
+  F(void, shmemx_kv_remove_nbi, (SHMEMX_KV_ONE_, int* status), (kv, key, key_bytes, status)) \
+  F(void, shmemx_kv_accumulate_nbi, (SHMEMX_KV_ONE_, size_t offset, int type, int op, const void* operand, void* old, int* status), \
+    (kv, key, key_bytes, offset, type, op, operand, old, status)) \
+  F(void, shmemx_kv_upsert_nbi, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old, int* status), \
+    (kv, key, key_bytes, type, op, operand, old, status)) \
+  F(void, shmemx_kv_quiet, (shmemx_kv_t kv), (kv)) \
+  F(void, shmemx_kv_fence, (shmemx_kv_t kv), (kv)) \
+  F(int, shmemx_kv_pe, (SHMEMX_KV_ONE_), (kv, key, key_bytes)) \
+  F(uint64_t, shmemx_kv_count, (shmemx_kv_t kv), (kv)) \
+  F(uint64_t, shmemx_kv_count_local, (shmemx_kv_t kv), (kv)) \
+  F(int, shmemx_kv_next_local, (shmemx_kv_t kv, uint64_t* cursor, void* key, size_t key_room, size_t* key_bytes, void* val, size_t value_room, size_t* value_bytes), \
+    (kv, cursor, key, key_room, key_bytes, val, value_room, value_bytes)) \
+  F(void, shmemx_kv_stats, (shmemx_kv_t kv, shmemx_kv_stats_t* stats), (kv, stats))
+
+#define SHMEMX_KV_FUNCS_BATCH(F) \
+  F(int, shmemx_kv_put_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_insert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_update_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_get_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values, size_t value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_contains_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status), \
+    (kv, count, keys, key_bytes, status)) \
+  F(int, shmemx_kv_remove_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status), \
+    (kv, count, keys, key_bytes, status)) \
+  F(int, shmemx_kv_upsert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int type, int op, const void* operands, void* olds, int* status), \
+    (kv, count, keys, key_bytes, type, op, operands, olds, status))
+
+#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F)
+
+// clang-format on
+
+#endif

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The key/value store of shmemx.h, typed: shmemx::kv_table<Key, Value>.  C++17 and nothing but the standard
+// library.
+//
+// What is said in shmem/kv.h holds: what is atomic, in which order calls take effect, which of them are
+// collective, and what each can return.  Here is what types add:
+//
+//   * Keys are compared as bytes, so a Key has no padding and no two ways to write one value: integers,
+//   enums, arrays and
+//     structs of them, but no floating point.  Values may be any trivially copyable type.
+//   * Every element has a whole Key and a whole Value, so nothing is ever SHMEMX_KV_TOO_LARGE.
+//   * A batch takes contiguous ranges: std::vector, std::array, built-in arrays, and what else std::data
+//   takes.
+//
+// This header is apart from shmemx.h because its members are words, such as get, that a C program may have as
+// macros.
+#ifndef SHMEMX_KV_HPP
+#define SHMEMX_KV_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "shmemx.h"
+
+namespace shmemx {
+
+using kv_status = ::shmemx_kv_status;
+using kv_op = ::shmemx_kv_op;
+
+/// An element; `auto [key, value]` takes it apart.
+template <class Key, class Value>
+struct kv_element {
+  Key key;
+  Value value;
+};
+
+namespace kv_detail {
+
+/// Whether words of this type have the operations of shmem_atomic_*.
+template <class T>
+inline constexpr bool arithmetic = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                                   (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+
+/// What an operand of type T is to accumulate.
+template <class T>
+constexpr ::shmemx_kv_type type_of() {
+  static_assert(arithmetic<T>,
+                "shmemx::kv_table: accumulate and upsert take float, double and integers of 4 or 8 bytes");
+  if (std::is_same_v<T, float>) return SHMEMX_KV_FLOAT;
+  if (std::is_same_v<T, double>) return SHMEMX_KV_DOUBLE;
+  if (sizeof(T) == 4) return std::is_signed_v<T> ? SHMEMX_KV_INT32 : SHMEMX_KV_UINT32;
+  return std::is_signed_v<T> ? SHMEMX_KV_INT64 : SHMEMX_KV_UINT64;
+}
+
+/// The type of the elements of a contiguous range.
+template <class Range>
+using element_of = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<Range&>()))>>;
+
+/// Operands of arithmetic type are taken as T, whatever they are written as.
+template <class T>
+struct identity {
+  using type = T;
+};
+template <class T>
+using as = typename identity<T>::type;
+
+}  // namespace kv_detail
+
+/// A handle of a table, and its only owner.  Making and ending one are collective over the world, with the
+/// same arguments; it ends before shmem_finalize.  Members may be called by any thread of any PE at any time
+/// unless said to be collective; those that change the handle itself (move, assignment) by one thread alone.
+template <class Key, class Value>
+class kv_table {
+  static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
+                "shmemx::kv_table: keys and values travel as bytes, so both must be trivially copyable");
+  static_assert(std::has_unique_object_representations_v<Key>,
+                "shmemx::kv_table: keys are compared as bytes: no padding, and no floating point");
+  static_assert(std::is_default_constructible_v<Key> && std::is_default_constructible_v<Value>,
+                "shmemx::kv_table: what is got needs an object to go to");
+
+ public:
+  using key_type = Key;
+  using mapped_type = Value;
+  using value_type = kv_element<Key, Value>;
+
+  /// Of no table.
+  kv_table() = default;
+
+  /// Collective.  Room for `capacity` elements of all PEs together; with a name an object of the NVM heap.
+  /// Where there is no room the handle is of no table (operator bool), on all PEs; a line on stderr says why.
+  explicit kv_table(std::uint64_t capacity, const char* name = nullptr) { open(with(capacity, name)); }
+
+  /// The same with all options; those for the sizes of keys and values are taken from the types.
+  explicit kv_table(const ::shmemx_kv_options_t& options) { open(options); }
+
+  kv_table(kv_table&& other) noexcept : kv_(std::exchange(other.kv_, nullptr)) {}
+
+  /// Collective if this handle is of a table: it ends.
+  kv_table& operator=(kv_table&& other) noexcept {
+    if (this != &other) {
+      close();
+      kv_ = std::exchange(other.kv_, nullptr);
+    }
+    return *this;
+  }
+
+  /// Collective, unless the handle is of no table.
+  ~kv_table() { close(); }
+
+  explicit operator bool() const { return kv_ != nullptr; }
+
+  /// For the functions of shmemx.h; the handle stays the owner.
+  ::shmemx_kv_t handle() const { return kv_; }
+
+  // ---- One key.
+
+  kv_status put(const Key& key, const Value& value) {
+    return status(::shmemx_kv_put(kv_, &key, sizeof key, &value, sizeof value));
+  }
+  kv_status insert(const Key& key, const Value& value) {
+    return status(::shmemx_kv_insert(kv_, &key, sizeof key, &value, sizeof value));
+  }
+  kv_status update(const Key& key, const Value& value) {
+    return status(::shmemx_kv_update(kv_, &key, sizeof key, &value, sizeof value));
+  }
+
+  /// The value of the key, if it is there.
+  std::optional<Value> get(const Key& key) const {
+    std::optional<Value> found(std::in_place);
+    if (::shmemx_kv_get(kv_, &key, sizeof key, &*found, sizeof *found, nullptr) != SHMEMX_KV_OK)
+      found.reset();
+    return found;
+  }
+
+  /// Waits until the key is there.
+  Value get_wait(const Key& key) const {
+    Value found{};
+    ::shmemx_kv_get_wait(kv_, &key, sizeof key, &found, sizeof found, nullptr);
+    return found;
+  }
+
+  bool contains(const Key& key) const { return ::shmemx_kv_contains(kv_, &key, sizeof key) == SHMEMX_KV_OK; }
+
+  /// Whether the key was there.
+  bool remove(const Key& key) { return ::shmemx_kv_remove(kv_, &key, sizeof key) == SHMEMX_KV_OK; }
+
+  /// value = value op operand, if the key is there; *old, unless nullptr, gets what the value was.
+  kv_status accumulate(const Key& key, kv_op op, const Value& operand, Value* old = nullptr) {
+    return status(
+        ::shmemx_kv_accumulate(kv_, &key, sizeof key, 0, kv_detail::type_of<Value>(), op, &operand, old));
+  }
+
+  /// The same with a member of the value: accumulate(key, &Account::balance, SHMEMX_KV_ADD, 5).
+  template <class Word, class Class>
+  kv_status accumulate(const Key& key, Word Class::*member, kv_op op, const kv_detail::as<Word>& operand,
+                       kv_detail::as<Word>* old = nullptr) {
+    return status(::shmemx_kv_accumulate(kv_, &key, sizeof key, offset_of(member), kv_detail::type_of<Word>(),
+                                         op, &operand, old));
+  }
+
+  /// value = value op operand; where the key is not there it gets the operand as value, and *old zero.
+  kv_status upsert(const Key& key, kv_op op, const Value& operand, Value* old = nullptr) {
+    return status(::shmemx_kv_upsert(kv_, &key, sizeof key, kv_detail::type_of<Value>(), op, &operand, old));
+  }
+
+  /// If the value is `expected` it becomes `desired`; *old, unless nullptr, gets what it was.  Values are
+  /// compared as bytes, so a Value has no padding; of floating point, -0 is not 0 and a NaN may be itself.
+  kv_status compare_swap(const Key& key, const Value& expected, const Value& desired, Value* old = nullptr) {
+    static_assert(std::has_unique_object_representations_v<Value> || std::is_floating_point_v<Value>,
+                  "shmemx::kv_table: compare_swap compares values as bytes: no padding");
+    return status(
+        ::shmemx_kv_compare_swap(kv_, &key, sizeof key, 0, sizeof(Value), &expected, &desired, old));
+  }
+
+  // ---- Nonblocking: complete after quiet.  Keys and values are copied; what a pointer names is not to be
+  // touched until then.  *status, unless nullptr, is SHMEMX_KV_PENDING at first.
+
+  void put_nbi(const Key& key, const Value& value, int* status = nullptr) {
+    ::shmemx_kv_put_nbi(kv_, &key, sizeof key, &value, sizeof value, status);
+  }
+  void insert_nbi(const Key& key, const Value& value, int* status = nullptr) {
+    ::shmemx_kv_insert_nbi(kv_, &key, sizeof key, &value, sizeof value, status);
+  }
+  void update_nbi(const Key& key, const Value& value, int* status = nullptr) {
+    ::shmemx_kv_update_nbi(kv_, &key, sizeof key, &value, sizeof value, status);
+  }
+  void get_nbi(const Key& key, Value* value, int* status) const {
+    ::shmemx_kv_get_nbi(kv_, &key, sizeof key, value, sizeof *value, nullptr, status);
+  }
+  void remove_nbi(const Key& key, int* status = nullptr) {
+    ::shmemx_kv_remove_nbi(kv_, &key, sizeof key, status);
+  }
+  void accumulate_nbi(const Key& key, kv_op op, const Value& operand, Value* old = nullptr,
+                      int* status = nullptr) {
+    ::shmemx_kv_accumulate_nbi(kv_, &key, sizeof key, 0, kv_detail::type_of<Value>(), op, &operand, old,
+                               status);
+  }
+  void upsert_nbi(const Key& key, kv_op op, const Value& operand, Value* old = nullptr,
+                  int* status = nullptr) {
+    ::shmemx_kv_upsert_nbi(kv_, &key, sizeof key, kv_detail::type_of<Value>(), op, &operand, old, status);
+  }
+
+  /// Completes what this PE has issued.
+  void quiet() const { ::shmemx_kv_quiet(kv_); }
+  /// What this thread issues next takes effect after what it has issued.
+  void fence() const { ::shmemx_kv_fence(kv_); }
+
+  // ---- Batches: one call for as many keys as `keys` has, with as many values.  Returned is the first status
+  // that is not SHMEMX_KV_OK; status[i], unless status is nullptr, is that of key i.
+
+  template <class Keys, class Values>
+  kv_status put_batch(const Keys& keys, const Values& values, int* status = nullptr) {
+    check<const Keys, const Values>();
+    return kv_status(::shmemx_kv_put_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
+                                           std::data(values), sizeof(Value), status));
+  }
+  template <class Keys, class Values>
+  kv_status insert_batch(const Keys& keys, const Values& values, int* status = nullptr) {
+    check<const Keys, const Values>();
+    return kv_status(::shmemx_kv_insert_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
+                                              std::data(values), sizeof(Value), status));
+  }
+  template <class Keys, class Values>
+  kv_status update_batch(const Keys& keys, const Values& values, int* status = nullptr) {
+    check<const Keys, const Values>();
+    return kv_status(::shmemx_kv_update_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
+                                              std::data(values), sizeof(Value), status));
+  }
+  /// Values of keys that are not there stay as they are.
+  template <class Keys, class Values>
+  kv_status get_batch(const Keys& keys, Values&& values, int* status = nullptr) const {
+    check<const Keys, std::remove_reference_t<Values>>();
+    return kv_status(::shmemx_kv_get_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
+                                           std::data(values), sizeof(Value), status));
+  }
+  template <class Keys>
+  kv_status contains_batch(const Keys& keys, int* status = nullptr) const {
+    check<const Keys>();
+    return kv_status(::shmemx_kv_contains_batch(kv_, std::size(keys), std::data(keys), sizeof(Key), status));
+  }
+  template <class Keys>
+  kv_status remove_batch(const Keys& keys, int* status = nullptr) {
+    check<const Keys>();
+    return kv_status(::shmemx_kv_remove_batch(kv_, std::size(keys), std::data(keys), sizeof(Key), status));
+  }
+  /// olds, unless nullptr, gets as many values as there are keys: what each was.
+  template <class Keys, class Values>
+  kv_status upsert_batch(const Keys& keys, kv_op op, const Values& operands, Value* olds = nullptr,
+                         int* status = nullptr) {
+    check<const Keys, const Values>();
+    return kv_status(::shmemx_kv_upsert_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
+                                              kv_detail::type_of<Value>(), op, std::data(operands), olds,
+                                              status));
+  }
+
+  // ---- The table.
+
+  /// The PE that has, or would have, the key.
+  int pe_of(const Key& key) const { return ::shmemx_kv_pe(kv_, &key, sizeof key); }
+  /// Elements of all PEs, and of this one; exact if nobody changes the table meanwhile.
+  std::uint64_t count() const { return ::shmemx_kv_count(kv_); }
+  std::uint64_t count_local() const { return ::shmemx_kv_count_local(kv_); }
+  ::shmemx_kv_stats_t stats() const {
+    ::shmemx_kv_stats_t found{};
+    ::shmemx_kv_stats(kv_, &found);
+    return found;
+  }
+  /// Collective; no other call on the table meanwhile.
+  kv_status resize(std::uint64_t capacity) { return status(::shmemx_kv_resize(kv_, capacity)); }
+  void persist() { ::shmemx_kv_persist(kv_); }
+
+  /// Elements of this PE, once through: for (auto [key, value] : table.local()).  While others change the
+  /// table, elements that are there all the time come exactly once, others once or not at all.
+  class local_range {
+   public:
+    class iterator {
+     public:
+      using iterator_category = std::input_iterator_tag;
+      using value_type = kv_element<Key, Value>;
+      using difference_type = std::ptrdiff_t;
+      using pointer = const value_type*;
+      using reference = const value_type&;
+
+      /// The end.
+      iterator() = default;
+      /// The first element of this PE; the table outlives the iterator.
+      explicit iterator(::shmemx_kv_t kv) : kv_(kv) { ++*this; }
+
+      reference operator*() const { return element_; }
+      pointer operator->() const { return &element_; }
+      iterator& operator++() {
+        if (::shmemx_kv_next_local(kv_, &cursor_, &element_.key, sizeof element_.key, nullptr,
+                                   &element_.value, sizeof element_.value, nullptr) != SHMEMX_KV_OK)
+          kv_ = nullptr;
+        return *this;
+      }
+      void operator++(int) { ++*this; }
+      /// Only whether both are at the end, or neither is.
+      friend bool operator==(const iterator& a, const iterator& b) { return a.kv_ == b.kv_; }
+      friend bool operator!=(const iterator& a, const iterator& b) { return a.kv_ != b.kv_; }
+
+     private:
+      ::shmemx_kv_t kv_ = nullptr;
+      std::uint64_t cursor_ = 0;
+      value_type element_{};
+    };
+
+    explicit local_range(::shmemx_kv_t kv) : kv_(kv) {}
+    iterator begin() const { return iterator(kv_); }
+    iterator end() const { return iterator(); }
+
+   private:
+    ::shmemx_kv_t kv_;
+  };
+  local_range local() const { return local_range(kv_); }
+
+ private:
+  static kv_status status(int code) { return static_cast<kv_status>(code); }
+
+  static ::shmemx_kv_options_t with(std::uint64_t capacity, const char* name) {
+    ::shmemx_kv_options_t options{};
+    options.capacity = capacity;
+    options.name = name;
+    return options;
+  }
+
+  void open(::shmemx_kv_options_t options) {
+    options.key_bytes = sizeof(Key);
+    options.value_bytes = sizeof(Value);
+    if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
+  }
+
+  void close() {
+    if (kv_ != nullptr) ::shmemx_kv_destroy(std::exchange(kv_, nullptr));
+  }
+
+  template <class Word, class Class>
+  static std::size_t offset_of(Word Class::*member) {
+    static const Value sample{};
+    return static_cast<std::size_t>(reinterpret_cast<const char*>(&(sample.*member)) -
+                                    reinterpret_cast<const char*>(&sample));
+  }
+
+  template <class Keys>
+  static constexpr void check() {
+    static_assert(std::is_same_v<kv_detail::element_of<Keys>, Key>,
+                  "shmemx::kv_table: a batch of other keys");
+  }
+  template <class Keys, class Values>
+  static constexpr void check() {
+    check<Keys>();
+    static_assert(std::is_same_v<kv_detail::element_of<Values>, Value>,
+                  "shmemx::kv_table: a batch of other values");
+  }
+
+  ::shmemx_kv_t kv_ = nullptr;
+};
+
+}  // namespace shmemx
+
+#endif

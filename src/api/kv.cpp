@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The key/value store: calls on a table and on one key (shmem/kv.h).
+#include "api/kv_arguments.hpp"
+#include "base/fatal.hpp"
+#include "core/wait.hpp"
+#include "kv/tables.hpp"
+#include "setup/named.hpp"
+
+namespace shm::kv {
+
+void refuse_table(Call call) {
+  fatal("%s: kv is no table; allowed is what shmemx_kv_create gave and shmemx_kv_destroy has not ended",
+        call.name);
+}
+
+void refuse_key(Call call, const Table& table, const void* bytes, std::size_t n) {
+  if (bytes == nullptr) fatal("%s: key is NULL; allowed is where key_bytes bytes are", call.name);
+  fatal("%s: key_bytes is %zu; allowed are 1 to %zu, which the table was created with", call.name, n,
+        static_cast<std::size_t>(table.layout().key_bytes));
+}
+
+void refuse_value(Call call, const char* argument) {
+  fatal("%s: %s is NULL; allowed is that only where its length is 0", call.name, argument);
+}
+
+Request word_request(Call call, Op op, const Key& key, std::size_t offset, int type, int operation,
+                     const void* operand) {
+  static constexpr AtomicType kTypes[] = {AtomicType::i32, AtomicType::i64, AtomicType::u32,
+                                          AtomicType::u64, AtomicType::f32, AtomicType::f64};
+  static constexpr AtomicOp kOps[] = {AtomicOp::set,     AtomicOp::add,    AtomicOp::min,    AtomicOp::max,
+                                      AtomicOp::bit_and, AtomicOp::bit_or, AtomicOp::bit_xor};
+  if (type < SHMEMX_KV_INT32 || type > SHMEMX_KV_DOUBLE)
+    fatal("%s: type is %d; allowed are SHMEMX_KV_INT32 to SHMEMX_KV_DOUBLE", call.name, type);
+  if (operation < SHMEMX_KV_SET || operation > SHMEMX_KV_XOR)
+    fatal("%s: op is %d; allowed are SHMEMX_KV_SET to SHMEMX_KV_XOR", call.name, operation);
+  if (operand == nullptr) fatal("%s: operand is NULL; allowed is where a word of the type is", call.name);
+  Request request{.op = op, .key = key, .value = operand, .offset = offset};
+  request.type = kTypes[type];
+  request.atomic = kOps[operation];
+  if (!is_defined(request.atomic, request.type))
+    fatal("%s: op is a bitwise one, and type a floating-point one; allowed are SET, ADD, MIN and MAX",
+          call.name);
+  return request;
+}
+
+namespace {
+
+constexpr std::size_t kLongestKey = 65536;
+constexpr std::size_t kLongestValue = std::size_t{1} << 30;
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
+
+void check_capacity(Call call, std::uint64_t capacity) {
+  if (capacity == 0 || capacity > kMostElements)
+    fatal("%s: capacity is %zu; allowed are 1 to 2^40 elements", call.name,
+          static_cast<std::size_t>(capacity));
+}
+
+void check_options(Call call, const shmemx_kv_options_t* options) {
+  if (options == nullptr) fatal("%s: options is NULL; allowed is where a shmemx_kv_options_t is", call.name);
+  if (options->key_bytes == 0 || options->key_bytes > kLongestKey)
+    fatal("%s: key_bytes is %zu; allowed are 1 to 65536", call.name, options->key_bytes);
+  if (options->value_bytes > kLongestValue)
+    fatal("%s: value_bytes is %zu; allowed are 0 to 2^30", call.name, options->value_bytes);
+  check_capacity(call, options->capacity);
+}
+
+Request store_request(Call call, Op op, const Table& table, const void* key, std::size_t key_bytes,
+                      const void* value, std::size_t n) {
+  check_value(call, "val", value, n);
+  return {.op = op, .key = key_of(call, table, key, key_bytes), .value = value, .n = n};
+}
+
+Status store(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
+             std::size_t n) {
+  Table& table = table_of(call, kv);
+  const Request request = store_request(call, op, table, key, key_bytes, value, n);
+  if (n > table.layout().value_bytes) return SHMEMX_KV_TOO_LARGE;
+  Result result;
+  return table.execute(call, request, result);
+}
+
+void store_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
+               std::size_t n, int* status) {
+  Table& table = table_of(call, kv);
+  const Request request = store_request(call, op, table, key, key_bytes, value, n);
+  if (n <= table.layout().value_bytes) return table.issue(call, request, nullptr, {.status = status});
+  if (status != nullptr) *status = SHMEMX_KV_TOO_LARGE;
+}
+
+[[gnu::always_inline]] inline Status get(Call call, shmemx_kv_t kv, const void* key, std::size_t key_bytes,
+                                         void* value, std::size_t room, std::size_t* n) {
+  Table& table = table_of(call, kv);
+  check_value(call, "val", value, room);
+  std::uint64_t bytes = 0;
+  const Status status = table.get(call, key_of(call, table, key, key_bytes), value, room, bytes);
+  if (n != nullptr && (status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE)) *n = bytes;
+  return status;
+}
+
+Status word(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
+            int type, int operation, const void* operand, void* old) {
+  Table& table = table_of(call, kv);
+  const Key where = key_of(call, table, key, key_bytes);
+  Result result{old, 0};
+  return table.execute(call, word_request(call, op, where, offset, type, operation, operand), result);
+}
+
+void word_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
+              int type, int operation, const void* operand, void* old, int* status) {
+  Table& table = table_of(call, kv);
+  const Key where = key_of(call, table, key, key_bytes);
+  table.issue(call, word_request(call, op, where, offset, type, operation, operand), old, {.status = status});
+}
+
+}  // namespace
+}  // namespace shm::kv
+
+using shm::Call;
+using shm::kv::Op;
+
+extern "C" {
+
+int pshmemx_kv_create(const shmemx_kv_options_t* options, shmemx_kv_t* kv) {
+  const Call call{"shmemx_kv_create"};
+  shm::check_started(call);
+  shm::kv::check_options(call, options);
+  shm::check_result(call, "kv", kv);
+  shm::kv::Table* table = shm::kv::create_table(call, *options, shm::open_named);
+  *kv = reinterpret_cast<shmemx_kv_t>(table);
+  return table == nullptr ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
+}
+
+void pshmemx_kv_destroy(shmemx_kv_t kv) {
+  const Call call{"shmemx_kv_destroy"};
+  shm::kv::destroy_table(call, &shm::kv::table_of(call, kv));
+}
+
+int pshmemx_kv_resize(shmemx_kv_t kv, uint64_t capacity) {
+  const Call call{"shmemx_kv_resize"};
+  shm::kv::check_capacity(call, capacity);
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  if (table.is_named()) shm::fatal("%s: kv has a name; allowed are tables that end with the job", call.name);
+  return shm::kv::resize_table(call, table, capacity);
+}
+
+void pshmemx_kv_persist(shmemx_kv_t kv) {
+  const Call call{"shmemx_kv_persist"};
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  if (!table.is_named())
+    shm::fatal("%s: kv has no name; allowed are tables that were created with one", call.name);
+  shm::persist_named(call, table.memory());
+}
+
+int pshmemx_kv_put(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
+  return shm::kv::store({"shmemx_kv_put"}, Op::put, kv, key, key_bytes, value, n);
+}
+int pshmemx_kv_insert(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
+  return shm::kv::store({"shmemx_kv_insert"}, Op::insert, kv, key, key_bytes, value, n);
+}
+int pshmemx_kv_update(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
+  return shm::kv::store({"shmemx_kv_update"}, Op::update, kv, key, key_bytes, value, n);
+}
+
+int pshmemx_kv_get(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room, size_t* n) {
+  return shm::kv::get({"shmemx_kv_get"}, kv, key, key_bytes, value, room, n);
+}
+
+int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room,
+                        size_t* n) {
+  const Call call{"shmemx_kv_get_wait"};
+  int status;
+  shm::wait_for(
+      [&] {
+        return (status = shm::kv::get(call, kv, key, key_bytes, value, room, n)) != SHMEMX_KV_NOT_FOUND;
+      },
+      [&](shm::WaitRecord& record) {
+        shm::describe_wait(record, call.name, shm::WaitRecord::kNobody,
+                           "for a key of %zu bytes to be inserted", key_bytes);
+      });
+  return status;
+}
+
+int pshmemx_kv_contains(shmemx_kv_t kv, const void* key, size_t key_bytes) {
+  const Call call{"shmemx_kv_contains"};
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::kv::Result result;
+  return table.execute(call, {.op = Op::contains, .key = shm::kv::key_of(call, table, key, key_bytes)},
+                       result);
+}
+
+int pshmemx_kv_remove(shmemx_kv_t kv, const void* key, size_t key_bytes) {
+  return shm::kv::store({"shmemx_kv_remove"}, Op::remove, kv, key, key_bytes, nullptr, 0);
+}
+
+int pshmemx_kv_accumulate(shmemx_kv_t kv, const void* key, size_t key_bytes, size_t offset, int type, int op,
+                          const void* operand, void* old) {
+  return shm::kv::word({"shmemx_kv_accumulate"}, Op::accumulate, kv, key, key_bytes, offset, type, op,
+                       operand, old);
+}
+int pshmemx_kv_upsert(shmemx_kv_t kv, const void* key, size_t key_bytes, int type, int op,
+                      const void* operand, void* old) {
+  return shm::kv::word({"shmemx_kv_upsert"}, Op::upsert, kv, key, key_bytes, 0, type, op, operand, old);
+}
+
+int pshmemx_kv_compare_swap(shmemx_kv_t kv, const void* key, size_t key_bytes, size_t offset, size_t n,
+                            const void* expected, const void* desired, void* old) {
+  const Call call{"shmemx_kv_compare_swap"};
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::kv::check_value(call, "expected", expected, n);
+  shm::kv::check_value(call, "desired", desired, n);
+  if (n > table.layout().value_bytes) return SHMEMX_KV_TOO_LARGE;
+  shm::kv::Request request{.op = Op::compare_swap, .key = shm::kv::key_of(call, table, key, key_bytes)};
+  request.value = desired;
+  request.expected = expected;
+  request.n = n;
+  request.offset = offset;
+  shm::kv::Result result{old, 0};
+  return table.execute(call, request, result);
+}
+
+void pshmemx_kv_put_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n,
+                        int* status) {
+  shm::kv::store_nbi({"shmemx_kv_put_nbi"}, Op::put, kv, key, key_bytes, value, n, status);
+}
+void pshmemx_kv_insert_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n,
+                           int* status) {
+  shm::kv::store_nbi({"shmemx_kv_insert_nbi"}, Op::insert, kv, key, key_bytes, value, n, status);
+}
+void pshmemx_kv_update_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n,
+                           int* status) {
+  shm::kv::store_nbi({"shmemx_kv_update_nbi"}, Op::update, kv, key, key_bytes, value, n, status);
+}
+void pshmemx_kv_remove_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, int* status) {
+  shm::kv::store_nbi({"shmemx_kv_remove_nbi"}, Op::remove, kv, key, key_bytes, nullptr, 0, status);
+}
+
+void pshmemx_kv_get_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room,
+                        size_t* n, int* status) {
+  const Call call{"shmemx_kv_get_nbi"};
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::kv::check_value(call, "val", value, room);
+  const shm::kv::Request request{
+      .op = Op::get, .key = shm::kv::key_of(call, table, key, key_bytes), .n = room};
+  table.issue(call, request, value, {.status = status, .n = n});
+}
+
+void pshmemx_kv_accumulate_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, size_t offset, int type,
+                               int op, const void* operand, void* old, int* status) {
+  shm::kv::word_nbi({"shmemx_kv_accumulate_nbi"}, Op::accumulate, kv, key, key_bytes, offset, type, op,
+                    operand, old, status);
+}
+void pshmemx_kv_upsert_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, int type, int op,
+                           const void* operand, void* old, int* status) {
+  shm::kv::word_nbi({"shmemx_kv_upsert_nbi"}, Op::upsert, kv, key, key_bytes, 0, type, op, operand, old,
+                    status);
+}
+
+void pshmemx_kv_quiet(shmemx_kv_t kv) {
+  const Call call{"shmemx_kv_quiet"};
+  shm::kv::table_of(call, kv).quiet(call);
+}
+
+// What is complete is ordered.  Requests to one PE are in order anyway; those to several cannot be but by
+// waiting.
+void pshmemx_kv_fence(shmemx_kv_t kv) {
+  const Call call{"shmemx_kv_fence"};
+  shm::kv::table_of(call, kv).quiet(call);
+}
+
+int pshmemx_kv_pe(shmemx_kv_t kv, const void* key, size_t key_bytes) {
+  const Call call{"shmemx_kv_pe"};
+  const shm::kv::Table& table = shm::kv::table_of(call, kv);
+  return table.pe_of_key(shm::kv::key_of(call, table, key, key_bytes));
+}
+
+uint64_t pshmemx_kv_count(shmemx_kv_t kv) {
+  const Call call{"shmemx_kv_count"};
+  return shm::kv::table_of(call, kv).count(call);
+}
+
+uint64_t pshmemx_kv_count_local(shmemx_kv_t kv) {
+  return shm::kv::table_of({"shmemx_kv_count_local"}, kv).with_mine([](const auto& part) {
+    return part.elements();
+  });
+}
+
+int pshmemx_kv_next_local(shmemx_kv_t kv, uint64_t* cursor, void* key, size_t key_room, size_t* key_bytes,
+                          void* value, size_t value_room, size_t* value_bytes) {
+  const Call call{"shmemx_kv_next_local"};
+  const shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::check_result(call, "cursor", cursor);
+  shm::kv::check_value(call, "key", key, key_room);
+  shm::kv::Element element{key, key_room, 0, value, value_room, 0};
+  const int status = table.with_mine([&](const auto& part) { return part.next(*cursor, element); });
+  if (status == SHMEMX_KV_NOT_FOUND) return status;
+  if (key_bytes != nullptr) *key_bytes = element.key_bytes;
+  if (value_bytes != nullptr) *value_bytes = element.value_bytes;
+  return status;
+}
+
+void pshmemx_kv_stats(shmemx_kv_t kv, shmemx_kv_stats_t* stats) {
+  const Call call{"shmemx_kv_stats"};
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::check_result(call, "stats", stats);
+  const shm::kv::Layout& layout = table.layout();
+  *stats = {};
+  stats->slots = layout.groups * shm::kv::kSlots;
+  stats->block_bytes = layout.chunks * layout.largest_block;
+  stats->local_calls = table.local_calls();
+  stats->remote_calls = table.remote_calls();
+  stats->packets = table.client().packets();
+  table.with_mine([&](const auto& part) {
+    stats->elements = part.elements();
+    stats->block_bytes_used = part.block_bytes_used();
+    stats->longest_probe = part.longest_probe();
+  });
+}
+
+SHMEMX_KV_FUNCS_SINGLE(ATOLL_ALIAS_)
+
+}  // extern "C"

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all of shmemx_kv_* checks of its arguments.
+#pragma once
+
+#include "api/define.hpp"
+#include "kv/table.hpp"
+
+namespace shm::kv {
+
+/// End the job, naming call and argument.
+[[noreturn, gnu::cold]] void refuse_table(Call call);
+[[noreturn, gnu::cold]] void refuse_key(Call call, const Table& table, const void* bytes, std::size_t n);
+[[noreturn, gnu::cold]] void refuse_value(Call call, const char* argument);
+
+/// The table behind a handle.
+[[gnu::always_inline]] inline Table& table_of(Call call, shmemx_kv_t handle) {
+  check_started(call);
+  auto* table = reinterpret_cast<Table*>(handle);
+  if (table == nullptr || !table->is_table()) [[unlikely]]
+    refuse_table(call);
+  return *table;
+}
+
+[[gnu::always_inline]] inline Key key_of(Call call, const Table& table, const void* bytes, std::size_t n) {
+  if (bytes == nullptr || n - 1 >= table.layout().key_bytes) [[unlikely]]
+    refuse_key(call, table, bytes, n);
+  return table.key(bytes, n);
+}
+
+inline void check_value(Call call, const char* argument, const void* value, std::size_t n) {
+  if (value == nullptr && n != 0) [[unlikely]]
+    refuse_value(call, argument);
+}
+
+/// The request of an accumulate or upsert.
+Request word_request(Call call, Op op, const Key& key, std::size_t offset, int type, int operation,
+                     const void* operand);
+
+}  // namespace shm::kv

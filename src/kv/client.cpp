@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/client.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/progress.hpp"
+#include "core/wait.hpp"
+#include "kv/layout.hpp"
+
+namespace shm::kv {
+namespace {
+
+RequestHead head_of(const Request& request, const Pending& pending) {
+  return {.token = reinterpret_cast<std::uintptr_t>(&pending),
+          .hash = request.key.hash,
+          .n = request.n,
+          .offset = request.offset,
+          .block = request.block,
+          .key_bytes = request.key.n,
+          .op = request.op,
+          .atomic = request.atomic,
+          .type = request.type,
+          .wants = static_cast<std::uint8_t>((pending.value != nullptr ? kWantsOld : 0) |
+                                             (request.by_rma ? kWantsLocation : 0))};
+}
+
+std::byte* append(std::byte* to, const void* bytes, std::size_t n) {
+  if (n != 0) std::memcpy(to, bytes, n);
+  return to + padded(n);
+}
+
+void write(std::byte* to, const RequestHead& head, const Request& request) {
+  to = append(to, &head, sizeof head);
+  to = append(to, request.key.bytes, request.key.n);
+  to = append(to, request.value, value_bytes(request.op, request.type, request.n, request.block));
+  append(to, request.expected, expected_bytes(request.op, request.n));
+}
+
+std::size_t size_of(const Request& request) {
+  return sizeof(RequestHead) + padded(request.key.n) +
+         padded(value_bytes(request.op, request.type, request.n, request.block)) +
+         padded(expected_bytes(request.op, request.n));
+}
+
+constexpr auto kRequests = static_cast<std::uint16_t>(MessageId::kv_request);
+
+}  // namespace
+
+void Client::issue(Call call, int pe, const Request& request, Pending& pending) {
+  Target& target = targets_[static_cast<std::size_t>(pe)];
+  if (target.under_way.load(std::memory_order_relaxed) >= kMostUnderWay) {
+    flush(pe);
+    wait_for([&] { return target.under_way.load(std::memory_order_relaxed) < kMostUnderWay / 2; },
+             [&](WaitRecord& record) {
+               describe_wait(record, call.name, pe, "for PE %d to answer earlier requests", pe);
+             });
+  }
+  target.under_way.fetch_add(1, std::memory_order_relaxed);
+  pending.under_way = &target.under_way;
+  const RequestHead head = head_of(request, pending);
+  const std::size_t size = size_of(request);
+  const std::scoped_lock guard(target.mutex);
+  if (target.used + size > kPacketBytes) send(pe, target);
+  if (sizeof(PacketHead) + size > kPacketBytes) {
+    const auto whole = std::make_unique_for_overwrite<std::byte[]>(size);
+    write(whole.get(), head, request);
+    return send_pieces(pe, whole.get(), size);
+  }
+  if (target.packet == nullptr) target.packet = std::make_unique_for_overwrite<std::byte[]>(kPacketBytes);
+  if (target.used == 0) {
+    const PacketHead packet{table_, PacketHead::requests};
+    std::memcpy(target.packet.get(), &packet, sizeof packet);
+    target.used = sizeof packet;
+  }
+  write(target.packet.get() + target.used, head, request);
+  target.used += size;
+}
+
+// With the target's lock.
+void Client::send(int pe, Target& target) {
+  if (target.used == 0) return;
+  rt.progress->send(pe, kRequests, target.packet.get(), target.used);
+  target.used = 0;
+  packets_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
+  std::byte packet[kPacketBytes];
+  for (std::size_t offset = 0; offset < n; offset += kPieceBytes) {
+    const std::size_t now = std::min(kPieceBytes, n - offset);
+    const PacketHead head{table_, PacketHead::request_piece};
+    const PieceHead piece{offset, n};
+    std::memcpy(packet, &head, sizeof head);
+    std::memcpy(packet + sizeof head, &piece, sizeof piece);
+    std::memcpy(packet + sizeof head + sizeof piece, request + offset, now);
+    rt.progress->send(pe, kRequests, packet, sizeof head + sizeof piece + now);
+    packets_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Client::flush(int pe) {
+  Target& target = targets_[static_cast<std::size_t>(pe)];
+  const std::scoped_lock guard(target.mutex);
+  send(pe, target);
+}
+
+void Client::flush() {
+  for (std::size_t pe = 0; pe < targets_.size(); ++pe) {
+    if (targets_[pe].under_way.load(std::memory_order_relaxed) != 0) flush(static_cast<int>(pe));
+  }
+}
+
+void Client::wait(Call call, const std::atomic<std::uint64_t>& left, int pe) {
+  wait_for([&] { return left.load(std::memory_order_acquire) == 0; },
+           [&](WaitRecord& record) {
+             describe_wait(record, call.name, pe, "for %zu answers", static_cast<std::size_t>(left.load()));
+           });
+}
+
+namespace {
+
+void finish(Pending& pending, Status status, std::uint64_t n) {
+  std::atomic<std::uint64_t>* left = pending.left;
+  pending.under_way->fetch_sub(1, std::memory_order_relaxed);
+  if (pending.n != nullptr) *pending.n = n;
+  if (pending.status != nullptr) __atomic_store_n(pending.status, status, __ATOMIC_RELEASE);
+  if (pending.mine) delete &pending;
+  left->fetch_sub(1, std::memory_order_release);
+}
+
+}  // namespace
+
+void Client::take_replies(const std::byte* packet, std::size_t n, PacketHead::Kind kind) {
+  std::size_t at = sizeof(PacketHead);
+  PieceHead piece{};
+  if (kind == PacketHead::reply_piece) {
+    std::memcpy(&piece, packet + at, sizeof piece);
+    at += sizeof piece;
+  }
+  while (at < n) {
+    ReplyHead head;
+    std::memcpy(&head, packet + at, sizeof head);
+    at += sizeof head;
+    auto& pending = *reinterpret_cast<Pending*>(head.token);
+    if (pending.value != nullptr && head.bytes != 0)
+      std::memcpy(static_cast<std::byte*>(pending.value) + piece.offset, packet + at, head.bytes);
+    at += padded(head.bytes);
+    if (piece.offset + head.bytes >= piece.total) finish(pending, head.status, head.n);
+  }
+}
+
+}  // namespace shm::kv

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests of this PE to other nodes: gathered into packets, completed by replies.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/address.hpp"
+#include "kv/request.hpp"
+#include "kv/wire.hpp"
+
+namespace shm::kv {
+
+/// What awaits a reply, and where its result goes.  Lives until done() or, if `mine`, until the reply comes.
+struct Pending {
+  int* status = nullptr;  // may be null, as the two that follow
+  void* value = nullptr;
+  std::size_t* n = nullptr;
+  bool mine = false;                                // of Client: made by new
+  std::atomic<std::uint64_t>* left = nullptr;       // counted down last
+  std::atomic<std::uint64_t>* under_way = nullptr;  // of its target; by issue()
+};
+
+/// Thread safety: all of it.
+class Client {
+ public:
+  Client(std::uint32_t table, unsigned npes) : table_(table), targets_(npes) {}
+
+  /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
+  void issue(Call call, int pe, const Request& request, Pending& pending);
+  /// Starts what has been gathered for `pe`, or for all.
+  void flush(int pe);
+  void flush();
+
+  /// Waits until `left` is 0.  `pe`: whom for, or WaitRecord::kNobody.
+  static void wait(Call call, const std::atomic<std::uint64_t>& left, int pe);
+
+  /// What is under way without anybody who waits for it.
+  std::atomic<std::uint64_t>& unattended() { return unattended_; }
+  std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
+
+  /// A packet of replies has come.  Runs in a handler.
+  static void take_replies(const std::byte* packet, std::size_t n, PacketHead::Kind kind);
+
+ private:
+  /// Requests under way to one PE: bounds what waits there and here for room.
+  static constexpr std::uint64_t kMostUnderWay = 16384;
+
+  struct Target {
+    std::mutex mutex;  // held while its packets are sent, so that they stay in order; no handler takes it
+    std::unique_ptr<std::byte[]> packet;
+    std::size_t used = 0;
+    std::atomic<std::uint64_t> under_way{0};
+  };
+  void send(int pe, Target& target);
+  void send_pieces(int pe, const std::byte* request, std::size_t n);
+
+  const std::uint32_t table_;
+  std::vector<Target> targets_;
+  std::atomic<std::uint64_t> unattended_{0};
+  std::atomic<std::uint64_t> packets_{0};
+};
+
+}  // namespace shm::kv

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one PE's part of a table looks like.
+//
+//   PartHeader | groups | orders of the blocks, a byte each | blocks
+//
+//   Group, of a multiple of 64 bytes:
+//   version | home | passed | - | tags[16] | key_bytes[14] | value_bytes[14] | - |  slots[14]
+//    4 bytes   4       4     4     16          14              14             4
+//
+//   Slot, inlined:  key | value, each padded to 8          else:  hash | where its block is, from the part's
+//   start Block:          key_bytes (4) | - (4) | value_bytes (8) | key, padded to 8 | value
+//
+// All offsets count from the part's start, so parts may be mapped anywhere.  All words are aligned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shm::kv {
+
+inline constexpr unsigned kSlots = 14;  // of a group
+
+struct Group {
+  std::uint32_t version;  // odd: being changed
+  std::uint32_t home;     // 1: a key whose home this is is being changed
+  std::uint32_t passed;   // elements that are in a later group because this one was full
+  std::uint32_t unused;
+  std::uint8_t tags[16];             // of the slots; 0: free; the last two are always 0
+  std::uint8_t key_bytes[kSlots];    // of inlined elements
+  std::uint8_t value_bytes[kSlots];  // likewise
+  std::uint32_t unused_too;
+};
+static_assert(sizeof(Group) == 64);
+
+struct Block {
+  std::uint32_t key_bytes;
+  std::uint32_t unused;
+  std::uint64_t value_bytes;
+};
+static_assert(sizeof(Block) == 16);
+
+inline constexpr int kMostOrders = 32;  // sizes of blocks: the largest, its half, and so on
+
+struct PartHeader {
+  std::uint64_t magic;
+  std::uint64_t shape[7];  // what it was made for, compared when it is opened again
+  std::uint64_t elements;  // a line of its own: all who insert count here
+  std::uint64_t longest_probe;
+  std::uint64_t spare[6];
+  std::uint64_t lock;                      // of what follows
+  std::uint64_t fresh;                     // largest blocks that have been used at least once
+  std::uint64_t used;                      // bytes of blocks in use
+  std::uint64_t free_blocks[kMostOrders];  // by order, 0 the largest: the first of a list; 0: none
+};
+
+constexpr std::uint64_t padded(std::uint64_t n) { return (n + 7) & ~std::uint64_t{7}; }
+
+/// Computed alike on all PEs.
+struct Layout {
+  std::uint64_t key_bytes, value_bytes;  // longest
+  bool inlined;
+  bool report_collisions;
+  std::uint64_t slot_bytes, group_bytes, groups;
+  std::uint64_t largest_block, smallest_block, chunks;  // bytes; how many of the largest there are
+  int orders;
+  std::uint64_t groups_at, orders_at, blocks_at, bytes;
+
+  std::uint64_t group_at(std::uint64_t group) const { return groups_at + group * group_bytes; }
+  std::uint64_t slot_at(std::uint64_t group, unsigned slot) const {
+    return group_at(group) + sizeof(Group) + slot * slot_bytes;
+  }
+  std::uint64_t value_at(std::uint64_t slot) const { return slot + padded(key_bytes); }  // inlined
+};
+
+/// REQUIRES: lengths and capacity that shmemx_kv_create allows; `bytes` may be more than any machine has.
+/// Room for `capacity` elements of all PEs: for each PE its share, and what it may have more by chance.
+Layout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity, unsigned npes,
+                   bool report_collisions);
+
+}  // namespace shm::kv

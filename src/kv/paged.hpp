@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A part in the heap on NVM: of any PE, reached through the pages that this node has in memory, or where they
+// are.  The same members as Mapped's (kv/memory.hpp).  A store is done when it returns, and that heap is
+// coherent, so what Mapped orders by release and acquire is in order here.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/region.hpp"
+#include "core/runtime.hpp"
+
+namespace shm::kv {
+
+class Paged {
+ public:
+  /// Of PE `pe`, whose part is at the same place of the heap as `part` is of this PE's.
+  Paged(const std::byte* part, int pe) : part_(reinterpret_cast<std::uintptr_t>(part)), pe_(pe) {}
+
+  template <class T>
+  T load(std::uint64_t at) const {
+    T word;
+    rt.paged->get(rt.world_context, &word, part_ + at, sizeof word, pe_, false);
+    return word;
+  }
+  template <class T>
+  void store(std::uint64_t at, T word) const {
+    rt.paged->put(rt.world_context, part_ + at, &word, sizeof word, pe_, false);
+  }
+  template <class T>
+  T add(std::uint64_t at, T more) const {
+    return atomic(AtomicOp::add, at, more, T{});
+  }
+  template <class T>
+  bool compare_swap(std::uint64_t at, T expected, T desired) const {
+    return atomic(AtomicOp::compare_swap, at, desired, expected) == expected;
+  }
+
+  void read(std::uint64_t at, void* to, std::size_t n) const {
+    if (n != 0) rt.paged->get(rt.world_context, to, part_ + at, n, pe_, false);
+  }
+  void write(std::uint64_t at, const void* from, std::size_t n) const {
+    if (n != 0) rt.paged->put(rt.world_context, part_ + at, from, n, pe_, false);
+  }
+  bool is(std::uint64_t at, const void* bytes, std::size_t n) const {
+    std::byte some[256];
+    for (std::size_t done = 0; done < n; done += sizeof some) {
+      const std::size_t now = std::min(n - done, sizeof some);
+      read(at + done, some, now);
+      if (std::memcmp(some, static_cast<const std::byte*>(bytes) + done, now) != 0) return false;
+    }
+    return true;
+  }
+
+  /// Who changes it may wait for a page, and that for the network of this PE.
+  void look_again(unsigned looks) const;
+
+ private:
+  template <class T>
+  T atomic(AtomicOp op, std::uint64_t at, T value, T compare) const {
+    T old;
+    rt.paged->amo(rt.world_context, part_ + at, op, atomic_type<T>(), &value, &compare, &old, pe_, false);
+    return old;
+  }
+
+  std::uintptr_t part_;
+  int pe_;
+};
+
+}  // namespace shm::kv

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The operations on one PE's part of a table.  README.md has the rules of its locks, and why readers need
+// none.
+#pragma once
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <optional>
+
+#include "kv/hash.hpp"
+#include "kv/layout.hpp"
+#include "kv/memory.hpp"
+#include "kv/paged.hpp"
+#include "kv/request.hpp"
+
+namespace shm::kv {
+
+/// Where Part::next() puts an element.
+struct Element {
+  void* key;
+  std::uint64_t key_room, key_bytes;
+  void* value;  // null: not wanted
+  std::uint64_t value_room, value_bytes;
+};
+
+/// Thread safety: all threads of all PEs that can reach the part, at any time, each with a Part of its own or
+/// a common one; but for prepare().
+template <class Memory>
+class Part {
+ public:
+  Part(Memory memory, const Layout& layout) : memory_(memory), layout_(layout) {}
+
+  const Layout& layout() const { return layout_; }
+
+  /// Makes an empty part of zeros.  `hash_sign`: what the table's hash function makes of some key.
+  void prepare(std::uint64_t hash_sign) const;
+  /// What there is: zeros; a part that was prepared alike; or something else.
+  enum class Origin { empty, same, other };
+  Origin origin(std::uint64_t hash_sign) const;
+
+  /// kBusy only where `patience`, in looks at a lock, is not unlimited.  REQUIRES: lengths that the layout
+  /// allows, but for values that are to be stored.
+  Status execute(const Request& request, Result& result, unsigned patience) const;
+
+  /// The same for get and contains.  `value` may be null if `room` is 0.
+  Status get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
+
+  /// Where the key's value is.  kBusy as above.
+  Status locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const;
+
+  /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
+  /// TOO_LARGE: `cursor` stays.
+  Status next(std::uint64_t& cursor, Element& element) const;
+
+  std::uint64_t elements() const {
+    return memory_.template load<std::uint64_t>(offsetof(PartHeader, elements));
+  }
+  std::uint64_t longest_probe() const {
+    return memory_.template load<std::uint64_t>(offsetof(PartHeader, longest_probe));
+  }
+  std::uint64_t block_bytes_used() const {
+    return memory_.template load<std::uint64_t>(offsetof(PartHeader, used));
+  }
+
+ private:
+  static constexpr std::uint64_t kMagic = 0x31766b6c6c6f7461;  // "atollkv1"
+
+  // Where an element is, or would be.
+  struct Place {
+    std::uint64_t group;
+    unsigned slot;
+    std::uint64_t distance;  // in groups from its home
+  };
+  struct Found {
+    std::optional<Place> place;
+    bool collision;  // another key has this hash
+  };
+  // Where its bytes are, by the state of a group.
+  struct Bytes {
+    std::uint64_t key_at, key_bytes, value_at, value_bytes;
+  };
+
+  Group look(std::uint64_t group) const;
+  bool unchanged(std::uint64_t group, std::uint32_t version) const {
+    return memory_.template load<std::uint32_t>(layout_.group_at(group)) == version;
+  }
+  bool bytes_of(const Group& state, std::uint64_t group, unsigned slot, Bytes& bytes) const;
+  bool holds(const Group& state, std::uint64_t group, unsigned slot, const Key& key, Bytes& bytes) const;
+  Found find(const Key& key) const;
+  bool get_locked(std::uint64_t group, const Key& key, void* value, std::uint64_t room, std::uint64_t& n,
+                  Status& status) const;
+  Status copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
+
+  Status change(const Request& request, Result& result) const;
+  Status reserve(std::uint64_t n, Result& result) const;
+  std::uint64_t block_for(const Request& request, const void* value, std::uint64_t n) const;
+  Status add(const Request& request, const void* value, std::uint64_t n) const;
+  Status replace(const Request& request, const Place& place) const;
+  Status modify(const Request& request, const Place& place, Result& result) const;
+  void erase(const Request& request, const Place& place) const;
+
+  std::optional<Place> free_place(std::uint64_t home) const;
+  void pass(const Place& place, std::uint32_t more) const;
+  std::uint64_t make_block(const Key& key, const void* value, std::uint64_t n) const;
+  void free_block(std::uint64_t block) const;
+  std::uint32_t lock_group(std::uint64_t group) const;
+  void unlock_group(std::uint64_t group, std::uint32_t version) const {
+    memory_.store(layout_.group_at(group), version + 2);
+  }
+
+  Memory memory_;
+  const Layout& layout_;
+};
+
+extern template class Part<Mapped>;
+extern template class Part<Paged>;
+
+// ---- the fast path --------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Bit i: tags[i] == tag.
+[[gnu::always_inline]] inline unsigned matches(const std::uint8_t (&tags)[16], std::uint8_t tag) {
+#if defined(__SSE2__)
+  const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tags));
+  return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(static_cast<char>(tag)))));
+#else
+  unsigned bits = 0;
+  for (unsigned i = 0; i < 16; ++i) bits |= (tags[i] == tag ? 1U : 0U) << i;
+  return bits;
+#endif
+}
+
+}  // namespace detail
+
+template <class Memory>
+[[gnu::always_inline]] inline Group Part<Memory>::look(std::uint64_t group) const {
+  Group state;
+  memory_.read(layout_.group_at(group), &state, sizeof state);
+  return state;
+}
+
+// False: what was read makes no sense, as it is being changed.
+template <class Memory>
+[[gnu::always_inline]] inline bool Part<Memory>::bytes_of(const Group& state, std::uint64_t group,
+                                                          unsigned slot, Bytes& bytes) const {
+  const std::uint64_t at = layout_.slot_at(group, slot);
+  if (layout_.inlined) [[likely]] {
+    bytes = {at, state.key_bytes[slot], layout_.value_at(at), state.value_bytes[slot]};
+    return bytes.key_bytes <= layout_.key_bytes && bytes.value_bytes <= layout_.value_bytes;
+  }
+  const auto block = memory_.template load<std::uint64_t>(at + 8);
+  if (block < layout_.blocks_at || block >= layout_.bytes || block % 8 != 0) return false;
+  Block head;
+  memory_.read(block, &head, sizeof head);
+  const std::uint64_t value_at = block + sizeof(Block) + padded(head.key_bytes);
+  bytes = {block + sizeof(Block), head.key_bytes, value_at, head.value_bytes};
+  return bytes.key_bytes <= layout_.key_bytes && bytes.value_bytes <= layout_.value_bytes &&
+         value_at + padded(bytes.value_bytes) <= layout_.bytes;
+}
+
+// Whether the slot has the key, as far as can be told before the version is looked at again.
+template <class Memory>
+[[gnu::always_inline]] inline bool Part<Memory>::holds(const Group& state, std::uint64_t group, unsigned slot,
+                                                       const Key& key, Bytes& bytes) const {
+  if (!layout_.inlined && memory_.template load<std::uint64_t>(layout_.slot_at(group, slot)) != key.hash)
+    return false;
+  return bytes_of(state, group, slot, bytes) && bytes.key_bytes == key.n &&
+         memory_.is(bytes.key_at, key.bytes, key.n);
+}
+
+template <class Memory>
+[[gnu::always_inline]] inline Status Part<Memory>::copy_value(const Bytes& bytes, void* value,
+                                                              std::uint64_t room, std::uint64_t& n) const {
+  n = bytes.value_bytes;
+  if (n > room) return SHMEMX_KV_TOO_LARGE;
+  memory_.read(bytes.value_at, value, n);
+  return SHMEMX_KV_OK;
+}
+
+template <class Memory>
+[[gnu::always_inline]] inline Status Part<Memory>::get(const Key& key, void* value, std::uint64_t room,
+                                                       std::uint64_t& n, unsigned patience) const {
+  constexpr unsigned kFairLooks = 256;  // then writers have to wait for once
+  std::uint64_t group = group_of(key.hash, layout_.groups);
+  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
+    for (unsigned looks = 0;; memory_.look_again(++looks)) {
+      if (looks > patience) return kBusy;
+      Status status = SHMEMX_KV_NOT_FOUND;
+      if (looks > kFairLooks && get_locked(group, key, value, room, n, status)) return status;
+      const Group state = look(group);
+      if (state.version % 2 != 0) continue;
+      for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
+        Bytes bytes;
+        if (!holds(state, group, static_cast<unsigned>(__builtin_ctz(slots)), key, bytes)) continue;
+        status = copy_value(bytes, value, room, n);
+        break;
+      }
+      if (!unchanged(group, state.version)) continue;
+      if (status != SHMEMX_KV_NOT_FOUND || state.passed == 0) return status;
+      break;
+    }
+    if (++group == layout_.groups) group = 0;
+  }
+  return SHMEMX_KV_NOT_FOUND;
+}
+
+}  // namespace shm::kv

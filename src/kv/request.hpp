@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An operation on a key, and its result, as part and network have them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic_op.hpp"
+#include "shmem/kv.h"
+
+namespace shm::kv {
+
+/// Values go over the wire between PEs of one job.
+/// `reserve` and `confirm` are steps of operations on values that travel by RMA (kv/table.hpp).
+enum class Op : std::uint8_t {
+  put,
+  insert,
+  update,
+  get,
+  contains,
+  remove,
+  accumulate,
+  upsert,
+  compare_swap,
+  count,
+  reserve,
+  confirm
+};
+
+/// One of enum shmemx_kv_status.  No program sees kBusy: a lock was not free soon, nothing is done; and
+/// kByRma: the result of a get is a Location.
+using Status = int;
+inline constexpr Status kBusy = -1;
+inline constexpr Status kByRma = -2;
+
+/// Where a value is in its PE's part; as long as the group has this version.
+struct Location {
+  std::uint64_t at;
+  std::uint64_t group;
+  std::uint64_t version;
+};
+
+struct Key {
+  std::uint64_t hash;
+  const void* bytes;
+  std::uint32_t n;
+};
+
+struct Request {
+  Op op;
+  AtomicOp atomic = AtomicOp::fetch;  // accumulate, upsert
+  AtomicType type = AtomicType::u64;  // likewise
+  Key key;
+  const void* value = nullptr;     // to be stored; the operand; what compare_swap stores
+  std::uint64_t n = 0;             // its bytes; of get the room for the result
+  const void* expected = nullptr;  // n bytes, of compare_swap
+  std::uint64_t offset = 0;        // in the value: accumulate, compare_swap; of confirm the group
+  bool by_rma = false;             // get: the caller can fetch long values itself
+  std::uint64_t block = 0;         // put, insert, update: where key and value are already, if not 0
+};
+
+/// What an operation gives beside its status.
+struct Result {
+  void* value = nullptr;  // get: at least Request::n bytes; accumulate, upsert, compare_swap: what was there;
+                          // may be null but for get
+  std::uint64_t n = 0;    // get: bytes of the value; count: elements
+};
+
+}  // namespace shm::kv

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/server.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/progress.hpp"
+#include "core/runtime.hpp"
+#include "kv/layout.hpp"
+
+namespace shm::kv {
+namespace {
+
+constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
+constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
+
+}  // namespace
+
+struct Server::Record {
+  RequestHead head;
+  Request request;
+  std::size_t bytes;  // that it takes
+};
+
+Server::Record Server::record_at(const std::byte* at) {
+  Record record{};
+  std::memcpy(&record.head, at, sizeof record.head);
+  const RequestHead& head = record.head;
+  const std::byte* key = at + sizeof head;
+  const std::byte* value = key + padded(head.key_bytes);
+  const std::byte* expected = value + padded(value_bytes(head.op, head.type, head.n, head.block));
+  record.request = {.op = head.op,
+                    .atomic = head.atomic,
+                    .type = head.type,
+                    .key = {head.hash, key, head.key_bytes},
+                    .value = value,
+                    .n = head.n,
+                    .expected = expected,
+                    .offset = head.offset,
+                    .block = head.block};
+  record.bytes = static_cast<std::size_t>(expected - at) + padded(expected_bytes(head.op, head.n));
+  return record;
+}
+
+// Replies to one PE, in packets; sent when the server's lock is free again.
+class Server::Replies {
+ public:
+  Replies(std::uint32_t table, int to) : table_(table), to_(to) {}
+
+  /// Where the result of the next request goes, if it is of at most n bytes.
+  void* room(std::uint64_t n) {
+    if (sizeof(PacketHead) + sizeof(ReplyHead) + padded(n) > kPacketBytes) {
+      long_value_.resize(n);
+      return long_value_.data();
+    }
+    long_value_.clear();
+    if (used_ + sizeof(ReplyHead) + padded(n) > kPacketBytes) close();
+    return packet_ + used_ + sizeof(ReplyHead);
+  }
+
+  /// With the `bytes` bytes that are in room(n).
+  void add(const RequestHead& head, Status status, std::uint64_t n, std::uint64_t bytes) {
+    const ReplyHead reply{head.token, n, status, static_cast<std::uint32_t>(bytes)};
+    if (!long_value_.empty() && sizeof(PacketHead) + sizeof reply + padded(bytes) > kPacketBytes)
+      return add_pieces(reply, bytes);
+    if (used_ + sizeof reply + padded(bytes) > kPacketBytes) close();
+    if (!long_value_.empty()) std::memcpy(packet_ + used_ + sizeof reply, long_value_.data(), bytes);
+    long_value_.clear();
+    std::memcpy(packet_ + used_, &reply, sizeof reply);
+    used_ += sizeof reply + padded(bytes);
+  }
+
+  void send() {
+    for (const Bytes& packet : closed_) rt.progress->send(to_, kReplies, packet.data(), packet.size());
+    if (used_ == sizeof(PacketHead)) return;
+    begin();
+    rt.progress->send(to_, kReplies, packet_, used_);
+  }
+
+ private:
+  void begin() {
+    const PacketHead head{table_, PacketHead::replies};
+    std::memcpy(packet_, &head, sizeof head);
+  }
+  void close() {
+    begin();
+    closed_.emplace_back(packet_, packet_ + used_);
+    used_ = sizeof(PacketHead);
+  }
+  void add_pieces(ReplyHead reply, std::uint64_t total) {
+    for (std::uint64_t offset = 0; offset < total; offset += kPieceBytes) {
+      const std::uint64_t now = std::min<std::uint64_t>(kPieceBytes, total - offset);
+      const PacketHead head{table_, PacketHead::reply_piece};
+      const PieceHead piece{offset, total};
+      reply.bytes = static_cast<std::uint32_t>(now);
+      Bytes packet(sizeof head + sizeof piece + sizeof reply + padded(now));
+      std::memcpy(packet.data(), &head, sizeof head);
+      std::memcpy(packet.data() + sizeof head, &piece, sizeof piece);
+      std::memcpy(packet.data() + sizeof head + sizeof piece, &reply, sizeof reply);
+      std::memcpy(packet.data() + sizeof head + sizeof piece + sizeof reply, long_value_.data() + offset,
+                  now);
+      closed_.push_back(std::move(packet));
+    }
+    long_value_.clear();
+  }
+
+  const std::uint32_t table_;
+  const int to_;
+  std::size_t used_ = sizeof(PacketHead);
+  std::vector<Bytes> closed_;
+  Bytes long_value_;
+  alignas(8) std::byte packet_[kPacketBytes];
+};
+
+// A get whose caller has room for more than travels in packets: the value, or where it is.
+Status Server::get_long(const Part<Mapped>& part, const Record& record, Replies& replies) {
+  Location location{};
+  std::uint64_t n = 0;
+  Status status = part.locate(record.request.key, location, n, kPatience);
+  if (status == SHMEMX_KV_OK && n > record.head.n) status = SHMEMX_KV_TOO_LARGE;
+  if (status == SHMEMX_KV_OK && n > kLongestInPackets) {
+    std::memcpy(replies.room(sizeof location), &location, sizeof location);
+    replies.add(record.head, kByRma, n, sizeof location);
+    return kByRma;
+  }
+  if (status == SHMEMX_KV_OK) status = part.get(record.request.key, replies.room(n), n, n, kPatience);
+  // It may have become longer meanwhile.
+  if (status == SHMEMX_KV_TOO_LARGE && n <= record.head.n) return kBusy;
+  if (status != kBusy) replies.add(record.head, status, n, status == SHMEMX_KV_OK ? n : 0);
+  return status;
+}
+
+Status Server::execute(const Part<Mapped>& part, const Record& record, Replies& replies) {
+  const RequestHead& head = record.head;
+  const bool gets = head.op == Op::get;
+  if (gets && (head.wants & kWantsLocation) != 0) return get_long(part, record, replies);
+  const std::uint64_t room = gets                            ? head.n
+                             : (head.wants & kWantsOld) != 0 ? old_bytes(head.op, head.type, head.n)
+                                                             : 0;
+  Result result;
+  void* value = replies.room(std::min(room, part.layout().value_bytes));
+  result.value = room == 0 ? nullptr : value;
+  const Status status = part.execute(record.request, result, kPatience);
+  if (status == kBusy) return status;
+  const bool gives = status == SHMEMX_KV_OK || (status == SHMEMX_KV_MISMATCH && !gets);
+  replies.add(head, status, result.n, !gives ? 0 : gets ? result.n : room);
+  return status;
+}
+
+// Returns how many bytes of the requests have been executed: all, or up to one that finds a lock taken.
+std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
+                                Replies& replies) {
+  std::size_t at = 0;
+  while (at < n) {
+    const Record record = record_at(requests + at);
+    if (execute(part, record, replies) == kBusy) break;
+    at += record.bytes;
+  }
+  return at;
+}
+
+// `whole` gets the request if this was its last piece.
+void Server::take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole) {
+  PieceHead head;
+  std::memcpy(&head, piece, sizeof head);
+  Bytes& arriving = arriving_[from];
+  if (head.offset == 0) arriving.reserve(head.total);
+  arriving.insert(arriving.end(), piece + sizeof head, piece + n);
+  if (arriving.size() < head.total) return;
+  whole = std::move(arriving);
+  arriving_.erase(from);
+}
+
+void Server::take(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n,
+                  PacketHead::Kind kind) {
+  const std::byte* requests = packet + sizeof(PacketHead);
+  std::size_t left = n - sizeof(PacketHead);
+  Replies replies(table_, from);
+  {
+    const std::scoped_lock guard(mutex_);
+    Bytes whole;
+    if (kind == PacketHead::request_piece) {
+      take_piece(from, requests, left, whole);
+      requests = whole.data();
+      left = whole.size();
+    }
+    const auto queue = waiting_.find(from);
+    const std::size_t done = queue == waiting_.end() ? execute_all(part, requests, left, replies) : 0;
+    if (done < left) {
+      waiting_[from].emplace_back(requests + done, requests + left);
+      any_waiting_.store(true, std::memory_order_release);
+    }
+  }
+  replies.send();
+}
+
+bool Server::resume(const Part<Mapped>& part) {
+  if (!any_waiting_.load(std::memory_order_acquire)) return false;
+  std::deque<Replies> all;
+  {
+    const std::unique_lock guard(mutex_, std::try_to_lock);
+    if (!guard.owns_lock()) return true;
+    for (auto queue = waiting_.begin(); queue != waiting_.end();) {
+      Replies& replies = all.emplace_back(table_, queue->first);
+      std::deque<Bytes>& packets = queue->second;
+      while (!packets.empty()) {
+        Bytes& packet = packets.front();
+        const std::size_t done = execute_all(part, packet.data(), packet.size(), replies);
+        if (done < packet.size()) {
+          packet.erase(packet.begin(), packet.begin() + static_cast<std::ptrdiff_t>(done));
+          break;
+        }
+        packets.pop_front();
+      }
+      queue = packets.empty() ? waiting_.erase(queue) : std::next(queue);
+    }
+    any_waiting_.store(!waiting_.empty(), std::memory_order_release);
+  }
+  for (Replies& replies : all) replies.send();
+  return true;
+}
+
+}  // namespace shm::kv

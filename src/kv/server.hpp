@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests of other nodes to this PE: executed on its part, by whoever polls the network.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "kv/part.hpp"
+#include "kv/wire.hpp"
+
+namespace shm::kv {
+
+/// Packets of one PE are executed in order.  Where a lock of the part is not free soon, the rest of the
+/// packet and what comes after it from that PE wait for the next poll.
+class Server {
+ public:
+  explicit Server(std::uint32_t table) : table_(table) {}
+
+  /// A packet has come.  Runs in a handler: neither waits nor polls.
+  void take(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n,
+            PacketHead::Kind kind);
+  /// Goes on with what waits; returns whether anything does.
+  bool resume(const Part<Mapped>& part);
+
+ private:
+  class Replies;
+  struct Record;
+  using Bytes = std::vector<std::byte>;
+
+  static Record record_at(const std::byte* at);
+  static Status get_long(const Part<Mapped>& part, const Record& record, Replies& replies);
+  static Status execute(const Part<Mapped>& part, const Record& record, Replies& replies);
+  static std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
+                                 Replies& replies);
+  void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole);
+
+  const std::uint32_t table_;
+  std::mutex mutex_;  // of what follows, and while requests are executed; never while sending
+  std::map<int, std::deque<Bytes>> waiting_;  // requests, by PE
+  std::atomic<bool> any_waiting_{false};
+  std::map<int, Bytes> arriving_;  // a request that comes in pieces, by PE
+};
+
+}  // namespace shm::kv

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/table.hpp"
+
+#include <cstring>
+
+#include "core/wait.hpp"
+
+namespace shm::kv {
+
+Table::Table(std::uint32_t number, UserHash hash, bool named)
+    : hash_(hash), named_(named), parts_(rt.npes, nullptr), client_(number, rt.npes), server_(number) {}
+
+Table::~Table() { magic_ = 0; }
+
+void Table::use(const Layout& layout, std::byte* memory) {
+  layout_ = layout;
+  memory_ = memory;
+  paged_ = on_nvm(memory);
+  if (paged_) return;
+  for (const int pe : rt.node_ranks)
+    parts_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
+}
+
+// Returns false if that needs the help of another node.
+bool Table::carry_out(int pe, const Request& request, Result& result, Status& status) {
+  if (std::byte* there = part(pe); there != nullptr) {
+    status = Part<Mapped>(Mapped(there), layout_).execute(request, result, kUnlimited);
+  } else if (paged_) {
+    status = Part<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
+  } else {
+    return false;
+  }
+  count_local();
+  return true;
+}
+
+Status Table::get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
+  Result result{value, 0};
+  const Status status = execute(call, {.op = Op::get, .key = key, .n = room}, result);
+  n = result.n;
+  return status;
+}
+
+// Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's place.  A
+// get: the server says where the value is; read it; `confirm` that it was there all the time.
+
+bool Table::travels_by_rma(const Request& request) {
+  switch (request.op) {
+    case Op::put:
+    case Op::insert:
+    case Op::update: return request.n > kLongestInPackets;
+    default: return false;
+  }
+}
+
+RemoteAddress Table::place(std::uint64_t offset) const {
+  return {SegmentId::heap, reinterpret_cast<std::uintptr_t>(memory_) - rt.heap.origin + offset};
+}
+
+Status Table::store_by_rma(Call call, int pe, const Request& request) {
+  const std::uint64_t key_bytes = sizeof(Block) + padded(request.key.n);
+  std::uint64_t block = 0;
+  const Request reserve{.op = Op::reserve, .key = {}, .n = key_bytes + padded(request.n)};
+  if (const Status status = ask(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK) return status;
+  const Block head{request.key.n, 0, request.n};
+  std::vector<std::byte> front(key_bytes);
+  std::memcpy(front.data(), &head, sizeof head);
+  std::memcpy(front.data() + sizeof head, request.key.bytes, request.key.n);
+  Channel* channel = rt.world_context.channel;
+  Completion key_there, value_there;
+  channel->ops->put(channel, pe, place(block), front.data(), front.size(), false, &key_there);
+  channel->ops->put(channel, pe, place(block + key_bytes), request.value, request.n, false, &value_there);
+  wait_for([&] { return key_there.done() && value_there.done(); },
+           [&](WaitRecord& record) {
+             describe_wait(record, call.name, pe, "for PE %d to have a value of %zu bytes", pe,
+                           static_cast<std::size_t>(request.n));
+           });
+  Request with_block = request;
+  with_block.block = block;
+  return ask(call, pe, with_block, nullptr, nullptr);
+}
+
+Status Table::get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n) {
+  constexpr int kTries = 8;  // then the server copies it
+  for (int tries = 0;; ++tries) {
+    std::uint64_t bytes = 0;
+    request.by_rma = tries < kTries;
+    const Status status = ask(call, pe, request, value, &bytes);
+    if (n != nullptr) *n = bytes;
+    if (status != kByRma) return status;
+    Location location;
+    std::memcpy(&location, value, sizeof location);
+    Channel* channel = rt.world_context.channel;
+    Completion here;
+    channel->ops->get(channel, pe, value, place(location.at), bytes, &here);
+    wait_for([&] { return here.done(); },
+             [&](WaitRecord& record) {
+               describe_wait(record, call.name, pe, "for a value of %zu bytes of PE %d",
+                             static_cast<std::size_t>(bytes), pe);
+             });
+    const Request confirm{.op = Op::confirm, .key = {}, .n = location.version, .offset = location.group};
+    if (ask(call, pe, confirm, nullptr, nullptr) == SHMEMX_KV_OK) return SHMEMX_KV_OK;
+  }
+}
+
+// One operation on another node, there and back.
+Status Table::await(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
+  count_remote();
+  if (travels_by_rma(request)) return store_by_rma(call, pe, request);
+  const bool long_get = request.op == Op::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
+  return long_get ? get_by_rma(call, pe, request, value, n) : ask(call, pe, request, value, n);
+}
+
+Status Table::ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
+  Status status = SHMEMX_KV_PENDING;
+  std::atomic<std::uint64_t> left{1};
+  Pending pending;
+  pending.status = &status;
+  pending.value = value;
+  pending.n = n;
+  pending.left = &left;
+  client_.issue(call, pe, request, pending);
+  client_.flush(pe);
+  Client::wait(call, left, pe);
+  return status;
+}
+
+Status Table::execute(Call call, const Request& request, Result& result) {
+  const int pe = pe_of_key(request.key);
+  Status status;
+  return carry_out(pe, request, result, status) ? status : await(call, pe, request, result.value, &result.n);
+}
+
+void Table::issue(Call call, const Request& request, void* value, Later later) {
+  const int pe = pe_of_key(request.key);
+  Result result{value, 0};
+  Status status;
+  if (carry_out(pe, request, result, status)) {
+    if (later.n != nullptr) *later.n = result.n;
+    if (later.status != nullptr) *later.status = status;
+    return;
+  }
+  if (travels_by_rma(request)) {
+    status = await(call, pe, request, value, &result.n);
+    if (later.n != nullptr) *later.n = result.n;
+    if (later.status != nullptr) *later.status = status;
+    return;
+  }
+  count_remote();
+  auto* pending = new Pending;
+  pending->status = later.status;
+  pending->value = value;
+  pending->n = later.n;
+  pending->mine = true;
+  pending->left = &client_.unattended();
+  if (later.status != nullptr) *later.status = SHMEMX_KV_PENDING;
+  pending->left->fetch_add(1, std::memory_order_relaxed);
+  client_.issue(call, pe, request, *pending);
+}
+
+void Table::quiet(Call call) {
+  if (client_.unattended().load(std::memory_order_acquire) == 0) return;
+  client_.flush();
+  Client::wait(call, client_.unattended(), WaitRecord::kNobody);
+}
+
+std::uint64_t Table::count(Call call) {
+  std::uint64_t total = 0;
+  std::vector<std::uint64_t> others(rt.npes, 0);
+  std::vector<Pending> pending(rt.npes);
+  std::atomic<std::uint64_t> left{0};
+  for (unsigned pe = 0; pe < rt.npes; ++pe) {
+    Result result;
+    Status status;
+    if (carry_out(static_cast<int>(pe), {.op = Op::count, .key = {}}, result, status)) {
+      total += result.n;
+      continue;
+    }
+    pending[pe].n = &others[pe];
+    pending[pe].left = &left;
+    left.fetch_add(1, std::memory_order_relaxed);
+    client_.issue(call, static_cast<int>(pe), {.op = Op::count, .key = {}}, pending[pe]);
+    client_.flush(static_cast<int>(pe));
+  }
+  Client::wait(call, left, WaitRecord::kNobody);
+  for (const std::uint64_t elements : others) total += elements;
+  return total;
+}
+
+void Table::Batch::add(std::size_t i, const Request& request, void* value) {
+  const int pe = table_.pe_of_key(request.key);
+  Result result{value, 0};
+  if (table_.carry_out(pe, request, result, statuses_[i])) return;
+  if (travels_by_rma(request)) {
+    statuses_[i] = table_.await(call_, pe, request, value, nullptr);
+    return;
+  }
+  Pending& pending = pending_[i];
+  pending.status = &statuses_[i];
+  pending.value = value;
+  pending.left = &left_;
+  left_.fetch_add(1, std::memory_order_relaxed);
+  table_.count_remote();
+  table_.client_.issue(call_, pe, request, pending);
+}
+
+void Table::Batch::wait() {
+  if (left_.load(std::memory_order_acquire) == 0) return;
+  table_.client_.flush();
+  Client::wait(call_, left_, WaitRecord::kNobody);
+}
+
+}  // namespace shm::kv

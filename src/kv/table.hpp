@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table: where its keys are, and who carries out what is asked of them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "core/address.hpp"
+#include "core/region.hpp"
+#include "kv/client.hpp"
+#include "kv/hash.hpp"
+#include "kv/part.hpp"
+#include "kv/server.hpp"
+
+namespace shm::kv {
+
+/// Where results of a nonblocking operation go; each may be null.
+struct Later {
+  int* status = nullptr;
+  std::size_t* n = nullptr;
+};
+
+/// Thread safety: all but use(), which needs that nobody uses the table on any PE.
+class Table {
+ public:
+  /// `number` is the same on all PEs.
+  Table(std::uint32_t number, UserHash hash, bool named);
+  ~Table();
+
+  /// From now on PEs have their parts in the symmetric block `memory` of layout.bytes.
+  void use(const Layout& layout, std::byte* memory);
+
+  const Layout& layout() const { return layout_; }
+  std::byte* memory() const { return memory_; }
+  bool is_table() const { return magic_ == kMagic; }
+  bool is_named() const { return named_; }
+  UserHash hash() const { return hash_; }
+
+  Key key(const void* bytes, std::size_t n) const {
+    return {hash_of(hash_, bytes, n), bytes, static_cast<std::uint32_t>(n)};
+  }
+  int pe_of_key(const Key& key) const { return pe_of(key.hash, rt.npes); }
+
+  /// The part of a PE of this node, in memory; null: of another, or on NVM.
+  std::byte* part(int pe) const { return parts_[static_cast<std::size_t>(pe)]; }
+  bool is_paged() const { return paged_; }
+
+  /// f(part) of this PE.
+  template <class F>
+  auto with_mine(F f) const {
+    return with_part(layout_, memory_, f);
+  }
+  /// The same for a part that is not in use yet.
+  template <class F>
+  static auto with_part(const Layout& layout, std::byte* memory, F f) {
+    if (on_nvm(memory)) return f(Part<Paged>(Paged(memory, rt.me), layout));
+    return f(Part<Mapped>(Mapped(memory), layout));
+  }
+
+  [[gnu::always_inline]] Status get(Call call, const Key& key, void* value, std::size_t room,
+                                    std::uint64_t& n) {
+    std::byte* there = part(pe_of_key(key));
+    if (there == nullptr) [[unlikely]]
+      return get_elsewhere(call, key, value, room, n);
+    count_local();
+    return Part<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
+  }
+
+  /// Has the key's group come from memory, if that is this node's.
+  void prefetch(const Key& key) const {
+    if (const std::byte* there = part(pe_of_key(key)); there != nullptr) {
+      const std::uint64_t group = group_of(key.hash, layout_.groups);
+      for (std::uint64_t line = 0; line < std::min<std::uint64_t>(layout_.group_bytes, 256); line += 64)
+        __builtin_prefetch(there + layout_.group_at(group) + line);
+    }
+  }
+
+  Status execute(Call call, const Request& request, Result& result);
+  void issue(Call call, const Request& request, void* value, Later later);
+
+  class Batch;
+
+  void quiet(Call call);
+  std::uint64_t count(Call call);
+
+  std::uint64_t local_calls() const { return local_calls_.load(std::memory_order_relaxed); }
+  std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
+  Client& client() { return client_; }
+  Server& server() { return server_; }
+
+  void count_local(std::uint64_t n = 1) { bump(local_calls_, n); }
+  void count_remote(std::uint64_t n = 1) { bump(remote_calls_, n); }
+
+  static constexpr unsigned kUnlimited = ~0U;
+
+ private:
+  static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
+  static bool on_nvm(const std::byte* memory) {
+    return rt.paged != nullptr && rt.paged->holds(reinterpret_cast<std::uintptr_t>(memory), 1);
+  }
+  Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
+  bool carry_out(int pe, const Request& request, Result& result, Status& status);
+  Status await(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
+  Status ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
+  static bool travels_by_rma(const Request& request);
+  Status store_by_rma(Call call, int pe, const Request& request);
+  Status get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n);
+  RemoteAddress place(std::uint64_t offset) const;
+  // Counts of threads that meet here may be lost.
+  static void bump(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
+    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+
+  std::uint64_t magic_ = kMagic;
+  const UserHash hash_;
+  const bool named_;
+  Layout layout_{};
+  std::vector<std::byte*> parts_;  // of all PEs
+  std::byte* memory_ = nullptr;
+  bool paged_ = false;  // all parts are on NVM
+  Client client_;
+  Server server_;
+  alignas(64) std::atomic<std::uint64_t> local_calls_{0};
+  std::atomic<std::uint64_t> remote_calls_{0};
+};
+
+/// Requests that are packed, and waited for together.
+class Table::Batch {
+ public:
+  Batch(Call call, Table& table, std::size_t n) : call_(call), table_(table), pending_(n), statuses_(n) {}
+  ~Batch() { wait(); }
+
+  /// Request i: its value goes to `value`.  REQUIRES: each i once.
+  void add(std::size_t i, const Request& request, void* value);
+  /// After this the statuses are there.
+  void wait();
+  Status status(std::size_t i) const { return statuses_[i]; }
+
+ private:
+  Call call_;
+  Table& table_;
+  std::vector<Pending> pending_;
+  std::vector<Status> statuses_;
+  std::atomic<std::uint64_t> left_{0};
+};
+
+}  // namespace shm::kv

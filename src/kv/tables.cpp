@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/tables.hpp"
+
+#include <cstring>
+#include <memory>
+#include <shared_mutex>
+
+#include "base/fatal.hpp"
+#include "coll/barrier.hpp"
+#include "coll/memory.hpp"
+#include "core/progress.hpp"
+
+namespace shm::kv {
+namespace {
+
+// By number: how many were created before it.
+std::vector<std::unique_ptr<Table>> tables;
+std::shared_mutex mutex;  // of the vector
+
+Table& find(std::uint32_t number) {
+  const std::shared_lock guard(mutex);
+  return *tables[number];
+}
+
+// Of a table in memory: those on NVM are never served.
+Part<Mapped> own_part(const Table& table) { return Part<Mapped>(Mapped(table.memory()), table.layout()); }
+
+void on_request(void*, int from, const std::byte* message, std::size_t n) {
+  PacketHead head;
+  std::memcpy(&head, message, sizeof head);
+  Table& table = find(head.table);
+  table.server().take(own_part(table), from, message, n, head.kind);
+}
+
+void on_reply(void*, int, const std::byte* message, std::size_t n) {
+  PacketHead head;
+  std::memcpy(&head, message, sizeof head);
+  Client::take_replies(message, n, head.kind);
+}
+
+bool resume(void*) {
+  bool worked = false;
+  const std::shared_lock guard(mutex);
+  for (const auto& table : tables) {
+    if (table != nullptr) worked |= table->server().resume(own_part(*table));
+  }
+  return worked;
+}
+
+void serve() {
+  if (rt.progress == nullptr) return;
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, nullptr);
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, nullptr);
+  Progress::add_poller(resume, nullptr);
+}
+
+// What tells one hash function from another.
+std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
+
+// Memory for all parts, empty; null everywhere if there is not enough.
+std::byte* make_parts(Call call, const Layout& layout, UserHash hash) {
+  auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
+  if (memory == nullptr) {
+    if (rt.me == 0)
+      warn(
+          "%s: the symmetric heap has no %zu bytes left, which each PE needs; set SHMEM_SYMMETRIC_SIZE to "
+          "more",
+          call.name, static_cast<std::size_t>(layout.bytes));
+    return nullptr;
+  }
+  std::memset(memory, 0, layout.blocks_at);
+  Table::with_part(layout, memory, [&](const auto& part) { part.prepare(sign(hash)); });
+  return memory;
+}
+
+// The parts of a named table, made or as they were left; null everywhere: a line has said why.
+std::byte* open_parts(Call call, const Layout& layout, const shmemx_kv_options_t& options, OpenNamed open) {
+  auto* memory = static_cast<std::byte*>(open(call, options.name, layout.bytes));
+  if (memory == nullptr) return nullptr;
+  const bool failed = Table::with_part(layout, memory, [&](const auto& part) {
+    using Origin = typename std::decay_t<decltype(part)>::Origin;
+    const Origin origin = part.origin(sign(options.hash));
+    if (origin == Origin::empty) part.prepare(sign(options.hash));
+    return origin == Origin::other;
+  });
+  if (failed)
+    warn(
+        "%s: '%s' is no table of this shape; allowed are the key_bytes, value_bytes, capacity, hash and "
+        "report_collisions that it was created with",
+        call.name, options.name);
+  if (all_succeeded(call, failed)) return memory;
+  release(call, memory);
+  return nullptr;
+}
+
+// All elements of this PE, into the new part.
+template <class From, class To>
+Status move_elements(const From& from, const To& to, const Table& table) {
+  const Layout& layout = table.layout();
+  std::vector<std::byte> key(padded(layout.key_bytes)), value(padded(layout.value_bytes) + 1);
+  Element element{key.data(), key.size(), 0, value.data(), value.size(), 0};
+  for (std::uint64_t cursor = 0; from.next(cursor, element) == SHMEMX_KV_OK;) {
+    Result result;
+    const Request request{.op = Op::put,
+                          .key = table.key(key.data(), element.key_bytes),
+                          .value = value.data(),
+                          .n = element.value_bytes};
+    if (const Status status = to.execute(request, result, Table::kUnlimited); status != SHMEMX_KV_OK)
+      return status;
+  }
+  return SHMEMX_KV_OK;
+}
+
+}  // namespace
+
+Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open) {
+  const Layout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
+                                    options.report_collisions != 0);
+  std::byte* memory = options.name != nullptr ? open_parts(call, layout, options, open)
+                                              : make_parts(call, layout, options.hash);
+  if (memory == nullptr) return nullptr;
+  Table* table;
+  bool first;
+  {
+    const std::unique_lock guard(mutex);
+    first = tables.empty();
+    const auto number = static_cast<std::uint32_t>(tables.size());
+    tables.push_back(std::make_unique<Table>(number, options.hash, options.name != nullptr));
+    table = tables.back().get();
+    table->use(layout, memory);
+  }
+  if (first) serve();
+  sync_world(call);
+  return table;
+}
+
+void destroy_table(Call call, Table* table) {
+  table->quiet(call);
+  sync_world(call);  // nobody asks any more
+  release(call, table->memory());
+  const std::unique_lock guard(mutex);
+  for (auto& one : tables) {
+    if (one.get() == table) one.reset();
+  }
+}
+
+Status resize_table(Call call, Table& table, std::uint64_t capacity) {
+  const Layout& old = table.layout();
+  const Layout layout = make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
+  table.quiet(call);
+  sync_world(call);
+  std::byte* memory = make_parts(call, layout, table.hash());
+  if (memory == nullptr) return SHMEMX_KV_FULL;
+  const bool failed = table.with_mine([&](const auto& from) {
+    return Table::with_part(layout, memory,
+                            [&](const auto& to) { return move_elements(from, to, table) != SHMEMX_KV_OK; });
+  });
+  if (!all_succeeded(call, failed)) {
+    release(call, memory);
+    return SHMEMX_KV_FULL;
+  }
+  std::byte* before = table.memory();
+  table.use(layout, memory);
+  sync_world(call);
+  release(call, before);
+  return SHMEMX_KV_OK;
+}
+
+void forget_tables() {
+  if (!tables.empty() && rt.progress != nullptr) Progress::remove_poller(resume, nullptr);
+  const std::unique_lock guard(mutex);
+  tables.clear();
+}
+
+}  // namespace shm::kv

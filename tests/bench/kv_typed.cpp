@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shmemx_kv.hpp: every member of shmemx::kv_table, on keys of all PEs.
+#include <shmemx_kv.hpp>
+
+#include <array>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+struct Key {
+  int x, y;
+};
+struct Account {
+  double rate;
+  std::int64_t balance;
+  char kind;
+};
+using Accounts = shmemx::kv_table<Key, Account>;
+using Numbers = shmemx::kv_table<std::uint64_t, std::int64_t>;
+
+int wrong;
+
+void check(bool condition, const char* what, int line) {
+  if (condition) return;
+  std::fprintf(stderr, "PE %d: line %d: %s\n", shmem_my_pe(), line, what);
+  ++wrong;
+}
+#define CHECK(...) check(__VA_ARGS__, #__VA_ARGS__, __LINE__)
+
+constexpr std::uint64_t kEach = 200;  // keys of a PE's own
+
+std::uint64_t key(std::uint64_t i) { return static_cast<std::uint64_t>(shmem_my_pe()) * kEach + i; }
+
+void single(Numbers& table) {
+  for (std::uint64_t i = 0; i < kEach; ++i) CHECK(table.insert(key(i), std::int64_t(i)) == SHMEMX_KV_OK);
+  CHECK(table.insert(key(1), 5) == SHMEMX_KV_EXISTS);
+  CHECK(table.get(key(1)) == std::optional<std::int64_t>(1));
+  CHECK(table.put(key(1), 7) == SHMEMX_KV_OK && table.get_wait(key(1)) == 7);
+  CHECK(table.update(key(1), 8) == SHMEMX_KV_OK && table.get(key(1)) == std::optional<std::int64_t>(8));
+  CHECK(table.remove(key(2)) && !table.remove(key(2)) && !table.contains(key(2)));
+  CHECK(!table.get(key(2)) && table.update(key(2), 1) == SHMEMX_KV_NOT_FOUND);
+  std::int64_t old = 1;
+  CHECK(table.upsert(key(2), SHMEMX_KV_ADD, 40, &old) == SHMEMX_KV_OK && old == 0);
+  CHECK(table.accumulate(key(2), SHMEMX_KV_MAX, 41, &old) == SHMEMX_KV_OK && old == 40);
+  CHECK(table.compare_swap(key(2), 40, 50, &old) == SHMEMX_KV_MISMATCH && old == 41);
+  CHECK(table.compare_swap(key(2), 41, 2) == SHMEMX_KV_OK);
+  CHECK(table.put(key(1), 1) == SHMEMX_KV_OK && table.contains(key(1)));
+}
+
+void many(Numbers& table) {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::int64_t> values(kEach), expected;
+  for (std::uint64_t i = 0; i < kEach; ++i) keys.push_back(key(i)), expected.push_back(std::int64_t(i));
+  std::vector<int> status(kEach, -1);
+  CHECK(table.get_batch(keys, values, status.data()) == SHMEMX_KV_OK && values == expected);
+  CHECK(table.upsert_batch(keys, SHMEMX_KV_ADD, expected, values.data()) == SHMEMX_KV_OK &&
+        values == expected);
+  CHECK(table.remove_batch(keys) == SHMEMX_KV_OK && table.contains_batch(keys) == SHMEMX_KV_NOT_FOUND);
+  CHECK(table.update_batch(keys, expected, status.data()) == SHMEMX_KV_NOT_FOUND);
+  CHECK(status == std::vector<int>(kEach, SHMEMX_KV_NOT_FOUND));
+  CHECK(table.insert_batch(keys, expected) == SHMEMX_KV_OK);
+  const std::array<std::uint64_t, 2> two{key(0), key(1)};
+  std::int64_t array[] = {0, 1};
+  CHECK(table.put_batch(two, array) == SHMEMX_KV_OK && table.get_batch(two, array) == SHMEMX_KV_OK &&
+        array[1] == 1);
+}
+
+void nonblocking(Numbers& table) {
+  std::int64_t found[3] = {-1, -1, -1}, old = -1;
+  int status[6];
+  table.put_nbi(key(3), 30, &status[0]);
+  table.update_nbi(key(3), 31, &status[1]);
+  table.accumulate_nbi(key(3), SHMEMX_KV_ADD, 1, &old, &status[2]);
+  table.get_nbi(key(3), &found[0], &status[3]);
+  table.fence();
+  table.remove_nbi(key(4), &status[4]);
+  table.insert_nbi(key(4), 40, &status[5]);
+  table.upsert_nbi(key(4), SHMEMX_KV_ADD, 2);
+  table.quiet();
+  for (const int one : status) CHECK(one == SHMEMX_KV_OK);
+  CHECK(old == 31 && found[0] == 32 && table.get(key(4)) == std::optional<std::int64_t>(42));
+  table.put_nbi(key(3), 3);
+  table.put_nbi(key(4), 4);
+  table.quiet();
+}
+
+// Collective: every PE has put i under key(i).
+void whole(Numbers& table) {
+  shmem_barrier_all();
+  const auto pes = static_cast<std::uint64_t>(shmem_n_pes());
+  CHECK(table.count() == pes * kEach);
+  std::uint64_t seen = 0;
+  for (auto [number, value] : table.local()) {
+    CHECK(table.pe_of(number) == shmem_my_pe() && value == std::int64_t(number % kEach));
+    ++seen;
+  }
+  CHECK(seen == table.count_local() && table.stats().elements == seen);
+  shmem_barrier_all();
+  CHECK(table.resize(4 * pes * kEach) == SHMEMX_KV_OK && table.get(key(9)) == std::optional<std::int64_t>(9));
+  Numbers moved(std::move(table));
+  CHECK(!table && moved && moved.count() == pes * kEach);
+  table = std::move(moved);
+  CHECK(table && !moved && table.contains(key(9)));
+}
+
+void members() {
+  shmemx_kv_options_t options{};
+  options.capacity = 100;
+  Accounts table(options);
+  if (shmem_my_pe() == 0) CHECK(table.put({1, -1}, {0.5, 10, 'a'}) == SHMEMX_KV_OK);
+  shmem_barrier_all();
+  CHECK(table.accumulate({1, -1}, &Account::balance, SHMEMX_KV_ADD, 5) == SHMEMX_KV_OK);
+  CHECK(table.accumulate({1, 1}, &Account::rate, SHMEMX_KV_ADD, 5) == SHMEMX_KV_NOT_FOUND);
+  shmem_barrier_all();
+  double old = 0;
+  CHECK(table.accumulate({1, -1}, &Account::rate, SHMEMX_KV_MIN, 3, &old) == SHMEMX_KV_OK && old == 0.5);
+  const auto found = table.get({1, -1});
+  CHECK(found && found->balance == 10 + 5 * shmem_n_pes() && found->kind == 'a');
+  shmem_barrier_all();
+}
+
+}  // namespace
+
+int main() {
+  shmem_init();
+  {
+    Numbers table(kEach * static_cast<std::uint64_t>(shmem_n_pes()));
+    CHECK(bool(table));
+    single(table);
+    many(table);
+    nonblocking(table);
+    whole(table);
+    members();
+  }
+  shmem_finalize();
+  return wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches: the calls on one key, many at once, with what each of them would have returned. */
+#include "kv_check.h"
+
+enum { kMany = 1000, kKey = 12, kValue = 24 };
+
+static int me, npes;
+static unsigned char keys[kMany][kKey], values[kMany][kValue], reads[kMany][kValue];
+static int status[kMany];
+
+static void make(int pe, int first, size_t count, uint64_t salt) {
+  for (size_t i = 0; i < count; ++i) {
+    const int number = first + (int)i;
+    memset(keys[i], 0, kKey);
+    memcpy(keys[i], &pe, sizeof pe);
+    memcpy(keys[i] + 5, &number, sizeof number);
+    make_bytes(values[i], kValue, salt * 1000003 + (uint64_t)pe * 5003 + (uint64_t)number);
+  }
+}
+
+/* That status[i] is `even` for even keys, `odd` for others, and the batch has returned the first that is not
+ * OK. */
+static void expect(int returned, size_t count, int even, int odd) {
+  for (size_t i = 0; i < count; ++i) CHECK_EQ(status[i], i % 2 ? odd : even);
+  const int first = even != SHMEMX_KV_OK ? even : count > 1 ? odd : SHMEMX_KV_OK;
+  CHECK_EQ(returned, count == 0 ? SHMEMX_KV_OK : first);
+  memset(status, -1, sizeof status);
+}
+
+static void expect_values(shmemx_kv_t kv, int pe, int first, size_t count, uint64_t salt) {
+  make(pe, first, count, salt);
+  memset(reads, 0, sizeof reads);
+  expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, status), count, 0, 0);
+  CHECK(memcmp(reads, values, count * kValue) == 0);
+}
+
+static void test_count(shmemx_kv_t kv, size_t count) {
+  make(me, 0, count, 1);
+  expect(shmemx_kv_contains_batch(kv, count, keys, kKey, status), count, 1, 1);
+  expect(shmemx_kv_update_batch(kv, count, keys, kKey, values, kValue, status), count, 1, 1);
+  expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, status), count, 1, 1);
+  expect(shmemx_kv_remove_batch(kv, count, keys, kKey, status), count, 1, 1);
+  for (size_t i = 1; i < count; i += 2)
+    CHECK_EQ(shmemx_kv_put(kv, keys[i], kKey, values[i], kValue), SHMEMX_KV_OK);
+  expect(shmemx_kv_contains_batch(kv, count, keys, kKey, status), count, 1, 0);
+  expect(shmemx_kv_insert_batch(kv, count, keys, kKey, values, kValue, status), count, 0, SHMEMX_KV_EXISTS);
+  shmem_barrier_all();
+  expect_values(kv, right_pe(), 0, count, 1);
+  shmem_barrier_all();
+  make(me, 0, count, 2);
+  expect(shmemx_kv_put_batch(kv, count, keys, kKey, values, kValue, status), count, 0, 0);
+  expect_values(kv, me, 0, count, 2);
+  make(me, 0, count, 3);
+  expect(shmemx_kv_update_batch(kv, count, keys, kKey, values, kValue, status), count, 0, 0);
+  shmem_barrier_all();
+  expect_values(kv, left_pe(), 0, count, 3);
+  CHECK_EQ(shmemx_kv_count(kv), count * (size_t)npes);
+  shmem_barrier_all();
+  make(me, 0, count, 3);
+  for (size_t i = 0; i < count; i += 2) CHECK_EQ(shmemx_kv_remove(kv, keys[i], kKey), SHMEMX_KV_OK);
+  expect(shmemx_kv_remove_batch(kv, count, keys, kKey, status), count, 1, 0);
+  shmem_barrier_all();
+  CHECK_EQ(shmemx_kv_count(kv), 0);
+  shmem_barrier_all();
+}
+
+/* No status is wanted; what is returned is the first that is not OK, in the order of the keys. */
+static void test_first_status(shmemx_kv_t kv) {
+  make(me, 0, kMany, 1);
+  CHECK_EQ(shmemx_kv_put_batch(kv, kMany, keys, kKey, values, kValue, NULL), SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_contains_batch(kv, kMany, keys, kKey, NULL), SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_insert_batch(kv, kMany, keys, kKey, values, kValue, NULL), SHMEMX_KV_EXISTS);
+  CHECK_EQ(shmemx_kv_remove(kv, keys[kMany - 1], kKey), SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue, NULL), SHMEMX_KV_NOT_FOUND);
+  /* Room for less than the values have: each says so, but for the one that is not there. */
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, status), SHMEMX_KV_TOO_LARGE);
+  for (int i = 0; i < kMany; ++i)
+    CHECK_EQ(status[i], i < kMany - 1 ? SHMEMX_KV_TOO_LARGE : SHMEMX_KV_NOT_FOUND);
+  CHECK_EQ(shmemx_kv_remove(kv, keys[0], kKey), SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, NULL), SHMEMX_KV_NOT_FOUND);
+  CHECK_EQ(shmemx_kv_remove_batch(kv, kMany, keys, kKey, NULL), SHMEMX_KV_NOT_FOUND);
+  CHECK_EQ(shmemx_kv_count(kv) <= (size_t)(kMany * npes), 1);
+  shmem_barrier_all();
+  CHECK_EQ(shmemx_kv_count(kv), 0);
+  shmem_barrier_all();
+}
+
+/* The same key several times in one batch is served as often. */
+static void test_same_key(shmemx_kv_t kv) {
+  enum { kDistinct = 10 };
+  static int64_t operands[kMany], olds[kMany];
+  for (size_t i = 0; i < kMany; ++i) {
+    memset(keys[i], 0, kKey);
+    keys[i][0] = (unsigned char)me, keys[i][1] = (unsigned char)(i % kDistinct);
+    operands[i] = 1;
+  }
+  CHECK_EQ(
+      shmemx_kv_upsert_batch(kv, kMany, keys, kKey, SHMEMX_KV_INT64, SHMEMX_KV_ADD, operands, olds, status),
+      SHMEMX_KV_OK);
+  for (size_t k = 0; k < kDistinct; ++k) {
+    int64_t value = 0, sum = 0;
+    const int64_t times = kMany / kDistinct;
+    for (size_t i = k; i < kMany; i += kDistinct) sum += olds[i];
+    CHECK_EQ(sum, times * (times - 1) / 2);
+    CHECK_EQ(shmemx_kv_get(kv, keys[k], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_EQ(value, times);
+  }
+  int done = 0;
+  CHECK_EQ(shmemx_kv_remove_batch(kv, kMany, keys, kKey, status), SHMEMX_KV_NOT_FOUND);
+  for (int i = 0; i < kMany; ++i) done += status[i] == SHMEMX_KV_OK;
+  CHECK_EQ(done, kDistinct);
+  CHECK_EQ(shmemx_kv_insert_batch(kv, kMany, keys, kKey, values, 3, status), SHMEMX_KV_EXISTS);
+  done = 0;
+  for (int i = 0; i < kMany; ++i) done += status[i] == SHMEMX_KV_OK;
+  CHECK_EQ(done, kDistinct);
+  CHECK_EQ(shmemx_kv_remove_batch(kv, kDistinct, keys, kKey, NULL), SHMEMX_KV_OK);
+  shmem_barrier_all();
+}
+
+/* All PEs with the same keys at once: nothing is lost, and of what is inserted one is. */
+static void test_all_at_once(shmemx_kv_t kv) {
+  static int64_t operands[kMany];
+  make(-1, 0, kMany, 1);
+  for (int i = 0; i < kMany; ++i) operands[i] = i;
+  shmem_barrier_all();
+  const int times = rounds(20, 5);
+  for (int k = 0; k < times; ++k)
+    CHECK_EQ(
+        shmemx_kv_upsert_batch(kv, kMany, keys, kKey, SHMEMX_KV_INT64, SHMEMX_KV_ADD, operands, NULL, NULL),
+        SHMEMX_KV_OK);
+  shmem_barrier_all();
+  for (int i = 0; i < kMany; i += 7) {
+    int64_t value = 0;
+    CHECK_EQ(shmemx_kv_get(kv, keys[i], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_EQ(value, (int64_t)i * times * npes);
+  }
+  shmem_barrier_all();
+  long won = 0;
+  shmemx_kv_remove_batch(kv, kMany, keys, kKey, status);
+  for (int i = 0; i < kMany; ++i) won += status[i] == SHMEMX_KV_OK;
+  CHECK_EQ(sum_of_all(won), kMany);
+  won = 0;
+  shmem_barrier_all();
+  shmemx_kv_insert_batch(kv, kMany, keys, kKey, values, kValue, status);
+  for (int i = 0; i < kMany; ++i) won += status[i] == SHMEMX_KV_OK;
+  CHECK_EQ(sum_of_all(won), kMany);
+  CHECK_EQ(shmemx_kv_count(kv), kMany);
+  shmem_barrier_all();
+}
+
+/* Values of which each is larger than a message. */
+static void test_large(void) {
+  enum { kFew = 12, kBytes = 100001 };
+  unsigned char(*large)[kBytes] = malloc(kFew * sizeof *large), (*read)[kBytes] = malloc(kFew * sizeof *read);
+  shmemx_kv_t kv = table_of(kKey, kBytes, (uint64_t)(kFew * npes));
+  make(me, 0, kFew, 1);
+  for (int i = 0; i < kFew; ++i) make_bytes(large[i], kBytes, (uint64_t)(me * kFew + i));
+  CHECK_EQ(shmemx_kv_put_batch(kv, kFew, keys, kKey, large, kBytes, status), SHMEMX_KV_OK);
+  shmem_barrier_all();
+  make(right_pe(), 0, kFew, 1);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kFew, keys, kKey, read, kBytes, status), SHMEMX_KV_OK);
+  for (int i = 0; i < kFew; ++i) CHECK(bytes_are(read[i], kBytes, (uint64_t)(right_pe() * kFew + i)));
+  shmemx_kv_destroy(kv);
+  free(large);
+  free(read);
+}
+
+/* Some have room and some do not: each says which. */
+static void test_full(void) {
+  shmemx_kv_t kv = table_of(kKey, kValue, 10);
+  make(me, 0, kMany, 1);
+  const int returned = shmemx_kv_insert_batch(kv, kMany, keys, kKey, values, kValue, status);
+  CHECK_EQ(returned, SHMEMX_KV_FULL);
+  for (int i = 0; i < kMany; ++i) {
+    CHECK(status[i] == SHMEMX_KV_OK || status[i] == SHMEMX_KV_FULL);
+    CHECK_EQ(shmemx_kv_contains(kv, keys[i], kKey),
+             status[i] == SHMEMX_KV_OK ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+  }
+  shmemx_kv_destroy(kv);
+}
+
+int main(void) {
+  shmem_init();
+  me = shmem_my_pe(), npes = shmem_n_pes();
+  shmemx_kv_t kv = table_of(kKey, kValue, (uint64_t)(kMany * npes));
+  test_count(kv, 0);
+  test_count(kv, 1);
+  test_count(kv, 2);
+  test_count(kv, 17);
+  test_count(kv, kMany);
+  test_first_status(kv);
+  test_same_key(kv);
+  test_all_at_once(kv);
+  shmemx_kv_destroy(kv);
+  test_large();
+  test_full();
+  shmem_finalize();
+  return 0;
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All PEs, with several threads each, do all kinds of operations on a few keys at once; PE 0 judges whether
+// what each of them has seen can be explained by operations that took effect at one instant each
+// (tests/model/linear.hpp).
+//
+// Calls and returns are timed by CLOCK_MONOTONIC: all PEs are on one host, where it is one clock for all
+// cores. A counter of PE 0 would order them, too, but its round trips would keep apart what is meant to
+// collide.
+//
+// A value begins with a word that arithmetic works on and a tag, from which its length and all other bytes
+// follow; one that an upsert has made has the word alone.
+//
+// ATOLL_STRESS_SECONDS says how long to go on; ATOLL_TEST_SEED repeats what the threads do, not how they
+// interleave.
+#include "linear.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "kv_check.h"
+
+extern "C" {
+#include "duration.h"
+}
+
+namespace {
+
+using shm::linear::Kind;
+using shm::linear::Operation;
+using shm::linear::Outcome;
+using shm::linear::State;
+using shm::linear::Value;
+
+constexpr int kKeys = 3, kDecoys = 8, kThreads = 3, kMostBurst = 6;
+constexpr std::size_t kKeyBytes = 20, kOperations = 64, kMostValue = 40000;
+
+struct Record {
+  int key;
+  Operation operation;
+};
+
+struct Journal {  // of a thread, in symmetric memory
+  std::size_t count;
+  Record records[kOperations];
+};
+
+struct Shape {
+  std::size_t value_bytes;
+  std::uint64_t (*hash)(const void*, std::size_t);
+};
+
+int me, npes;
+shmemx_kv_t kv;
+std::size_t value_bytes;
+bool upserts;  // or batches of gets, which do not tell the lengths by which to know what upserts make
+unsigned char keys[kKeys][kKeyBytes];  // the same on all PEs
+Journal* journals;                     // [kThreads]
+
+std::uint64_t constant(const void*, std::size_t) { return 5; }
+
+std::uint64_t now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// ---- Values and their bytes
+
+std::size_t length_of(std::uint64_t tag) {
+  if (tag == shm::linear::kUpserted) return 8;
+  const std::size_t most = value_bytes - 16;
+  return 16 + (tag >> 8) % ((tag & 3) == 0 ? most + 1 : std::min<std::size_t>(most, 64) + 1);
+}
+
+std::size_t encode(const Value& value, unsigned char* bytes) {
+  const std::size_t n = length_of(value.tag);
+  std::memcpy(bytes, &value.word, 8);
+  if (n > 8) std::memcpy(bytes + 8, &value.tag, 8);
+  if (n > 16) make_bytes(bytes + 16, n - 16, value.tag);
+  return n;
+}
+
+// That all but the first 16 bytes belong to one value, which they name.
+Value decode(const unsigned char* bytes, std::size_t n) {
+  Value value;
+  CHECK(n == 8 || n >= 16);
+  std::memcpy(&value.word, bytes, 8);
+  if (n > 8) std::memcpy(&value.tag, bytes + 8, 8);
+  CHECK_EQ(n, length_of(value.tag));
+  if (n > 16) CHECK(bytes_are(bytes + 16, n - 16, value.tag));
+  return value;
+}
+
+Outcome outcome_of(int status) {
+  switch (status) {
+    case SHMEMX_KV_OK: return Outcome::done;
+    case SHMEMX_KV_NOT_FOUND: return Outcome::not_found;
+    case SHMEMX_KV_EXISTS: return Outcome::exists;
+    case SHMEMX_KV_MISMATCH: return Outcome::mismatch;
+    default: CHECK_EQ(status, SHMEMX_KV_OK); std::abort();
+  }
+}
+
+// ---- What a thread does
+
+class Worker {
+ public:
+  Worker(int number, std::uint64_t seed)
+      : dice_{seed}, thread_(static_cast<std::uint32_t>(me * kThreads + number)), journal_(journals[number]) {
+    journal_.count = 0;
+    for (auto& bytes : buffers_) bytes.resize(std::max(value_bytes, std::size_t{16}) * kKeys);
+  }
+
+  void run() {
+    while (journal_.count + kMostBurst <= kOperations) {
+      switch (random_below(&dice_, 8)) {
+        case 0: decoy(); break;
+        case 1: batch(); break;
+        case 2: burst(); break;
+        default: one();
+      }
+    }
+  }
+
+ private:
+  Operation& begin(int key, Kind kind) {
+    Record& record = journal_.records[journal_.count++];
+    record.key = key;
+    record.operation = {};
+    record.operation.kind = kind;
+    record.operation.thread = thread_;
+    const std::uint64_t unique = (std::uint64_t{thread_} + 1) << 48 | ++numbers_ << 16;
+    switch (kind) {
+      case Kind::put:
+      case Kind::insert:
+      case Kind::update: record.operation.argument = {unique, unique << 8 | random_below(&dice_, 256)}; break;
+      case Kind::add:
+      case Kind::upsert: record.operation.argument.word = 1 + random_below(&dice_, 100); break;
+      case Kind::compare_swap:
+        record.operation.argument.word = unique;
+        record.operation.expected = last_[key];
+        break;
+      default: break;
+    }
+    return record.operation;
+  }
+
+  // What it has seen, once it is complete.
+  void end(Operation& operation, int key, int status, const unsigned char* bytes, std::size_t n) {
+    operation.outcome = outcome_of(status);
+    const bool done = operation.outcome == Outcome::done;
+    if (operation.kind == Kind::get && done) operation.seen = decode(bytes, n);
+    const bool tells_old =
+        operation.kind == Kind::add || operation.kind == Kind::upsert || operation.kind == Kind::compare_swap;
+    if (tells_old && operation.outcome != Outcome::not_found) std::memcpy(&operation.seen.word, bytes, 8);
+    if (operation.kind == Kind::get || operation.kind == Kind::compare_swap) last_[key] = operation.seen.word;
+    if (operation.kind == Kind::add) last_[key] = operation.seen.word + operation.argument.word;
+  }
+
+  int random_key() { return static_cast<int>(random_below(&dice_, kKeys)); }
+  Kind random_kind() {
+    const auto kind = static_cast<Kind>(random_below(&dice_, shm::linear::kKinds));
+    return kind == Kind::upsert && !upserts ? Kind::add : kind;
+  }
+
+  void one() {
+    const int key = random_key();
+    Operation& operation = begin(key, random_kind());
+    unsigned char* const bytes = buffers_[0].data();
+    const bool stores = operation.kind <= Kind::update;
+    std::size_t n = stores ? encode(operation.argument, bytes) : 0;
+    operation.called = now();
+    const int status = call(operation, keys[key], bytes, n);
+    operation.returned = now();
+    end(operation, key, status, bytes, n);
+  }
+
+  static int call(const Operation& operation, const void* key, unsigned char* bytes, std::size_t& n) {
+    const std::uint64_t word = operation.argument.word;
+    switch (operation.kind) {
+      case Kind::put: return shmemx_kv_put(kv, key, kKeyBytes, bytes, n);
+      case Kind::insert: return shmemx_kv_insert(kv, key, kKeyBytes, bytes, n);
+      case Kind::update: return shmemx_kv_update(kv, key, kKeyBytes, bytes, n);
+      case Kind::get: return shmemx_kv_get(kv, key, kKeyBytes, bytes, value_bytes, &n);
+      case Kind::contains: return shmemx_kv_contains(kv, key, kKeyBytes);
+      case Kind::remove: return shmemx_kv_remove(kv, key, kKeyBytes);
+      case Kind::add:
+        return shmemx_kv_accumulate(kv, key, kKeyBytes, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &word, bytes);
+      case Kind::upsert:
+        return shmemx_kv_upsert(kv, key, kKeyBytes, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &word, bytes);
+      default: return shmemx_kv_compare_swap(kv, key, kKeyBytes, 0, 8, &operation.expected, &word, bytes);
+    }
+  }
+
+  // Nonblocking ones, which return when all of them are complete, with a fence here and there.
+  void burst() {
+    const std::size_t count = 1 + random_below(&dice_, kMostBurst), first = journal_.count;
+    int status[kMostBurst];
+    std::size_t lengths[kMostBurst];
+    for (std::size_t i = 0; i < count; ++i) {
+      Kind kind = random_kind();
+      if (kind == Kind::contains || kind == Kind::compare_swap) kind = Kind::get;
+      const int key = random_key();
+      Operation& operation = begin(key, kind);
+      unsigned char* const bytes = buffers_[i].data();
+      lengths[i] = kind <= Kind::update ? encode(operation.argument, bytes) : 0;
+      if (random_below(&dice_, 6) == 0) shmemx_kv_fence(kv);
+      operation.called = now();
+      issue(operation, keys[key], bytes, lengths[i], status[i]);
+    }
+    shmemx_kv_quiet(kv);
+    const std::uint64_t returned = now();
+    for (std::size_t i = 0; i < count; ++i) {
+      Record& record = journal_.records[first + i];
+      record.operation.returned = returned;
+      end(record.operation, record.key, status[i], buffers_[i].data(), lengths[i]);
+    }
+  }
+
+  static void issue(const Operation& operation, const void* key, unsigned char* bytes, std::size_t& n,
+                    int& status) {
+    const void* const word = &operation.argument.word;
+    switch (operation.kind) {
+      case Kind::put: return shmemx_kv_put_nbi(kv, key, kKeyBytes, bytes, n, &status);
+      case Kind::insert: return shmemx_kv_insert_nbi(kv, key, kKeyBytes, bytes, n, &status);
+      case Kind::update: return shmemx_kv_update_nbi(kv, key, kKeyBytes, bytes, n, &status);
+      case Kind::get: return shmemx_kv_get_nbi(kv, key, kKeyBytes, bytes, value_bytes, &n, &status);
+      case Kind::remove: return shmemx_kv_remove_nbi(kv, key, kKeyBytes, &status);
+      case Kind::add:
+        return shmemx_kv_accumulate_nbi(kv, key, kKeyBytes, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, word, bytes,
+                                        &status);
+      default:
+        return shmemx_kv_upsert_nbi(kv, key, kKeyBytes, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, word, bytes,
+                                    &status);
+    }
+  }
+
+  // All keys at once; what is stored has one tag, as it must have one length.
+  void batch() {
+    Kind kind = random_kind();
+    if (kind == Kind::add || kind == Kind::compare_swap) kind = Kind::remove;
+    if (kind == Kind::get && upserts) kind = Kind::contains;
+    const std::size_t first = journal_.count;
+    int status[kKeys];
+    unsigned char* const bytes = buffers_[0].data();
+    std::uint64_t words[kKeys];
+    std::size_t n = 0;
+    std::memset(bytes, 0, buffers_[0].size());
+    for (int key = 0; key < kKeys; ++key) {
+      Operation& operation = begin(key, kind);
+      operation.argument.tag = journal_.records[first].operation.argument.tag;
+      words[key] = operation.argument.word;
+      if (kind <= Kind::update) n = encode(operation.argument, bytes + static_cast<std::size_t>(key) * n);
+    }
+    const std::uint64_t called = now();
+    call_batch(kind, bytes, n, words, status);
+    const std::uint64_t returned = now();
+    const std::size_t step = kind == Kind::get ? value_bytes : 8;
+    for (int key = 0; key < kKeys; ++key) {
+      Operation& operation = journal_.records[first + static_cast<std::size_t>(key)].operation;
+      operation.called = called, operation.returned = returned;
+      const unsigned char* const result = bytes + static_cast<std::size_t>(key) * step;
+      std::uint64_t tag = 0;
+      if (kind == Kind::get) std::memcpy(&tag, result + 8, 8);
+      end(operation, key, status[key], result, length_of(tag));
+    }
+  }
+
+  static void call_batch(Kind kind, unsigned char* bytes, std::size_t n, const std::uint64_t* words,
+                         int* status) {
+    switch (kind) {
+      case Kind::put: shmemx_kv_put_batch(kv, kKeys, keys, kKeyBytes, bytes, n, status); break;
+      case Kind::insert: shmemx_kv_insert_batch(kv, kKeys, keys, kKeyBytes, bytes, n, status); break;
+      case Kind::update: shmemx_kv_update_batch(kv, kKeys, keys, kKeyBytes, bytes, n, status); break;
+      case Kind::get: shmemx_kv_get_batch(kv, kKeys, keys, kKeyBytes, bytes, value_bytes, status); break;
+      case Kind::contains: shmemx_kv_contains_batch(kv, kKeys, keys, kKeyBytes, status); break;
+      case Kind::remove: shmemx_kv_remove_batch(kv, kKeys, keys, kKeyBytes, status); break;
+      default:
+        shmemx_kv_upsert_batch(kv, kKeys, keys, kKeyBytes, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, words, bytes,
+                               status);
+    }
+  }
+
+  // Another key, of this thread alone: its neighbours in the table move.
+  void decoy() {
+    const std::size_t number = random_below(&dice_, kDecoys);
+    unsigned char key[kKeyBytes] = {0xdc, static_cast<unsigned char>(thread_),
+                                    static_cast<unsigned char>(number)};
+    if (there_[number]) {
+      CHECK_EQ(shmemx_kv_remove(kv, key, sizeof key), SHMEMX_KV_OK);
+    } else {
+      const std::size_t n = encode({1, next_random(&dice_) | 4}, buffers_[0].data());
+      CHECK_EQ(shmemx_kv_insert(kv, key, sizeof key, buffers_[0].data(), n), SHMEMX_KV_OK);
+    }
+    there_[number] = !there_[number];
+  }
+
+ public:
+  void remove_decoys() {
+    for (std::size_t number = 0; number < kDecoys; ++number) {
+      unsigned char key[kKeyBytes] = {0xdc, static_cast<unsigned char>(thread_),
+                                      static_cast<unsigned char>(number)};
+      CHECK_EQ(shmemx_kv_remove(kv, key, sizeof key), there_[number] ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+    }
+  }
+
+ private:
+  Random dice_;
+  std::uint32_t thread_;
+  Journal& journal_;
+  std::uint64_t numbers_ = 0;
+  std::uint64_t last_[kKeys] = {};  // words that were seen
+  std::array<bool, kDecoys> there_ = {};
+  std::array<std::vector<unsigned char>, kMostBurst> buffers_;
+};
+
+// ---- The judgement
+
+State state_of(int key) {
+  std::vector<unsigned char> bytes(value_bytes);
+  std::size_t n = 0;
+  const int status = shmemx_kv_get(kv, keys[key], kKeyBytes, bytes.data(), bytes.size(), &n);
+  if (status == SHMEMX_KV_NOT_FOUND) return {};
+  CHECK_EQ(status, SHMEMX_KV_OK);
+  return {true, decode(bytes.data(), n)};
+}
+
+void judge(const State* before, std::size_t& judged) {
+  std::vector<Operation> histories[kKeys];
+  std::vector<Journal> all(kThreads);
+  for (int pe = 0; pe < npes; ++pe) {
+    shmem_getmem(all.data(), journals, kThreads * sizeof(Journal), pe);
+    for (const Journal& journal : all)
+      for (std::size_t i = 0; i < journal.count; ++i)
+        histories[journal.records[i].key].push_back(journal.records[i].operation);
+  }
+  for (int key = 0; key < kKeys; ++key) {
+    const shm::linear::Verdict verdict = shm::linear::check(histories[key], before[key]);
+    judged += histories[key].size();
+    if (verdict.linearizable) continue;
+    std::fprintf(stderr, "key %d on PE %d: %s", key, shmemx_kv_pe(kv, keys[key], kKeyBytes),
+                 shm::linear::describe(histories[key], verdict).c_str());
+    CHECK(verdict.linearizable);
+  }
+}
+
+void round_of_operations(Random& dice, std::size_t& judged) {
+  State before[kKeys];
+  for (int key = 0; me == 0 && key < kKeys; ++key) before[key] = state_of(key);
+  std::vector<Worker> workers;
+  for (int i = 0; i < kThreads; ++i) workers.emplace_back(i, next_random(&dice));
+  shmem_barrier_all();
+  std::vector<std::thread> threads;
+  for (int i = 1; i < kThreads; ++i)
+    threads.emplace_back(&Worker::run, &workers[static_cast<std::size_t>(i)]);
+  workers[0].run();
+  for (std::thread& thread : threads) thread.join();
+  shmem_barrier_all();
+  if (me == 0) judge(before, judged);
+  for (Worker& worker : workers) worker.remove_decoys();
+  shmem_barrier_all();
+}
+
+// A table of its own for some rounds; `common` is the same on all PEs.
+void life(const Shape& shape, Random& dice, Random& common, std::size_t& judged) {
+  const auto elements = static_cast<std::uint64_t>(kKeys + kDecoys * kThreads * npes + 8);
+  shmemx_kv_options_t options{};
+  options.key_bytes = kKeyBytes;
+  options.value_bytes = value_bytes = shape.value_bytes;
+  options.hash = shape.hash;
+  upserts = random_below(&common, 2) == 0;
+  options.capacity = elements * static_cast<std::uint64_t>(shape.hash != nullptr ? npes : 1);
+  CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);
+  fill_random(&common, keys, sizeof keys);
+  for (int i = 0; i < 3; ++i) round_of_operations(dice, judged);
+  shmemx_kv_destroy(kv);
+}
+
+}  // namespace
+
+int main() {
+  int provided = 0;
+  CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
+  me = shmem_my_pe(), npes = shmem_n_pes();
+  journals = static_cast<Journal*>(shmem_calloc(kThreads, sizeof(Journal)));
+  CHECK(journals != nullptr);
+  Random dice;
+  seed_dice(&dice);
+  Random common{dice.state - static_cast<std::uint64_t>(me)};
+  // In the slot of a group, in a block, and longer than a message.
+  static constexpr Shape kShapes[] = {{16, nullptr},   {48, nullptr},   {48, constant},       {200, nullptr},
+                                      {200, constant}, {5000, nullptr}, {kMostValue, nullptr}};
+  const double end = end_of_run(2);
+  std::size_t judged = 0, lives = 0;
+  do {
+    life(kShapes[lives++ % std::size(kShapes)], dice, common, judged);
+  } while (go_on(end));
+  if (me == 0) std::printf("%zu tables, %zu operations judged\n", lives, judged);
+  shmem_free(journals);
+  shmem_finalize();
+  return 0;
+}

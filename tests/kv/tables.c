@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Several tables at once, tables that come and go, resize, stats. */
+#include "kv_check.h"
+
+enum { kTables = 5, kKeys = 200 };
+
+static int me, npes;
+
+/* The same keys in all tables, with values of their own. */
+static void test_several(void) {
+  shmemx_kv_t kv[kTables];
+  for (int t = 0; t < kTables; ++t)
+    kv[t] = table_of(48 + 8 * (size_t)t, t == 2 ? 5000 : 8, (uint64_t)(2 * kKeys * npes));
+  for (int i = 0; i < kKeys; ++i)
+    for (int t = 0; t < kTables; ++t)
+      if (i % (t + 1) == 0) CHECK_EQ(insert_long(kv[t], key_of(me, i), 1000 * t + i), SHMEMX_KV_OK);
+  shmem_barrier_all();
+  for (int t = 0; t < kTables; ++t) {
+    CHECK_EQ(shmemx_kv_count(kv[t]), (uint64_t)((kKeys + t) / (t + 1) * npes));
+    for (int i = 0; i < kKeys; ++i) {
+      long value = -1;
+      CHECK_EQ(get_long(kv[t], key_of(right_pe(), i), &value),
+               i % (t + 1) ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_OK);
+      CHECK_EQ(value, i % (t + 1) ? -1 : 1000 * t + i);
+    }
+  }
+  shmem_barrier_all();
+  shmemx_kv_destroy(kv[1]); /* the others stay */
+  shmemx_kv_destroy(kv[3]);
+  for (int i = 0; i < kKeys; i += 5) CHECK_EQ(long_at(kv[4], key_of(left_pe(), i)), 4000 + i);
+  kv[1] = table_of(48, 8, 100);
+  for (int i = 0; i < kKeys; ++i) CHECK_EQ(contains_key(kv[1], key_of(me, i)), SHMEMX_KV_NOT_FOUND);
+  for (int t = 0; t < kTables; ++t)
+    if (t != 3) shmemx_kv_destroy(kv[t]);
+}
+
+/* Tables give back their memory. */
+static void test_again_and_again(void) {
+  for (int i = 0; i < rounds(60, 20); ++i) {
+    shmemx_kv_t kv = table_of(48, (size_t)(i % 3) * 1000 + 8, 20000);
+    CHECK_EQ(shmemx_kv_count(kv), 0);
+    shmem_barrier_all();
+    for (int k = 0; k < 20; ++k) CHECK_EQ(insert_long(kv, key_of(me, k), i), SHMEMX_KV_OK);
+    if (i % 2) shmem_barrier_all();
+    if (i % 2) CHECK_EQ(long_at(kv, key_of(right_pe(), 19)), i);
+    shmemx_kv_destroy(kv);
+  }
+}
+
+/* More than the heap has: refused on all PEs, and all can go on; also where the number of bytes has more than
+ * 64 bits, as that of the third has with one PE, all but 100 MB. */
+static void test_too_large(void) {
+  static const shmemx_kv_options_t options[] = {
+      {.key_bytes = 8, .value_bytes = 1 << 20, .capacity = UINT64_C(1) << 33},
+      {.key_bytes = 65536, .value_bytes = 1 << 30, .capacity = UINT64_C(1) << 40},
+      {.key_bytes = 8, .value_bytes = 805306368, .capacity = 31678605480}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
+    shmemx_kv_t kv = NULL;
+    CHECK_EQ(shmemx_kv_create(&options[i], &kv), SHMEMX_KV_FULL);
+  }
+  test_several();
+}
+
+static void fill(shmemx_kv_t kv, int from, int to) {
+  char value[100];
+  for (int i = from; i < to; ++i) {
+    const Key key = key_of(me, i);
+    make_bytes(value, sizeof value, (uint64_t)i);
+    CHECK_EQ(shmemx_kv_insert(kv, key.text, key.n, value, (size_t)i % 100), SHMEMX_KV_OK);
+  }
+  shmem_barrier_all();
+}
+
+static void expect(shmemx_kv_t kv, int keys) {
+  CHECK_EQ(shmemx_kv_count(kv), (uint64_t)(keys * npes));
+  for (int i = 0; i < keys; ++i) {
+    const Key key = key_of(left_pe(), i);
+    char value[100];
+    size_t n = 0;
+    CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, value, sizeof value, &n), SHMEMX_KV_OK);
+    CHECK_EQ(n, i % 100);
+    CHECK(bytes_are(value, n - n % 8, (uint64_t)i));
+  }
+  shmem_barrier_all();
+}
+
+static void test_resize(void) {
+  const uint64_t n = (uint64_t)npes;
+  shmemx_kv_t kv = table_of(48, 100, 50 * n);
+  fill(kv, 0, 50);
+  CHECK_EQ(shmemx_kv_resize(kv, 1000 * n), SHMEMX_KV_OK);
+  expect(kv, 50);
+  fill(kv, 50, 1000);
+  expect(kv, 1000);
+  CHECK_EQ(shmemx_kv_resize(kv, 1000 * n), SHMEMX_KV_OK);
+  expect(kv, 1000);
+  CHECK_EQ(shmemx_kv_resize(kv, UINT64_C(1) << 40), SHMEMX_KV_FULL);
+  expect(kv, 1000);
+  CHECK_EQ(shmemx_kv_resize(kv, 10), SHMEMX_KV_FULL); /* all elements stay, and these are more */
+  expect(kv, 1000);
+  for (int i = 100; i < 1000; ++i) CHECK_EQ(remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
+  shmem_barrier_all();
+  CHECK_EQ(shmemx_kv_resize(kv, 200 * n), SHMEMX_KV_OK);
+  expect(kv, 100);
+  fill(kv, 100, 150);
+  expect(kv, 150);
+  for (int i = 0; i < 150; ++i) CHECK_EQ(contains_key(kv, key_of(me, 150 + i)), SHMEMX_KV_NOT_FOUND);
+  shmemx_kv_destroy(kv);
+}
+
+static void test_stats(void) {
+  shmemx_kv_t kv = table_of(48, 2000, (uint64_t)(kKeys * npes));
+  shmemx_kv_stats_t before, after;
+  shmemx_kv_stats(kv, &before);
+  CHECK_EQ(before.elements, 0);
+  CHECK_EQ(before.block_bytes_used, 0);
+  CHECK(before.block_bytes_used <= before.block_bytes);
+  shmem_barrier_all();
+  static char value[2000];
+  for (int i = 0; i < kKeys; ++i) {
+    const Key key = key_of(me, i);
+    CHECK_EQ(shmemx_kv_put(kv, key.text, key.n, value, sizeof value), SHMEMX_KV_OK);
+  }
+  shmemx_kv_stats(kv, &after);
+  CHECK_EQ(after.local_calls + after.remote_calls - before.local_calls - before.remote_calls, kKeys);
+  shmem_barrier_all();
+  shmemx_kv_stats(kv, &after);
+  CHECK_EQ(after.elements, shmemx_kv_count_local(kv));
+  CHECK(after.elements <= after.slots);
+  CHECK(after.block_bytes_used <= after.block_bytes);
+  if (getenv("SHMEM_VIRTUAL_NODES") == NULL)
+    CHECK_EQ(after.remote_calls, 0);
+  else
+    CHECK(npes == 1 || after.remote_calls > 0);
+  CHECK(after.remote_calls == 0 || after.packets > 0);
+  shmemx_kv_destroy(kv);
+}
+
+int main(void) {
+  shmem_init();
+  me = shmem_my_pe(), npes = shmem_n_pes();
+  test_several();
+  test_again_and_again();
+  test_resize();
+  test_stats();
+  test_too_large();
+  shmem_finalize();
+  return 0;
+}

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Prints what the key/value store takes beside what it is compared with: the figures of `shmem_bench kv` in one run, each
+beside its target, and with --redis those of a Redis server of your own (package redis-server).  All of them run in turn,
+several rounds; a figure is the median of the rounds.
+
+    tests/perf/compare_kv.py --bin build/release/bin [--only single,batch,scale,paper] [--redis] [--out kv]
+
+  single   gets by the number of elements, inserts and updates, on node and off node, beside a round trip of the network
+  batch    gets and inserts by the number of keys of a call
+  scale    gets by 1 to all PEs of a node
+  paper    what Figures 3 and 4 of the paper on PDHT show: gets by all PEs, and by the size of the value, by the number of
+           elements of each PE; with --engines each matching engine (SHMEM_KV_MATCH)
+  redis    single gets of PE 0 on node, and batches to another node, beside redis-benchmark with the same sizes of keys
+           and values: single, and pipelined; on a socket file and on the loopback, with one client and with several
+
+The server has no files but in a temporary folder, which is removed at the end.
+"""
+import csv
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # nothing new in the clone
+import arguments
+import plots
+from compare_nvm import Figures, Verdicts, size
+from json import loads
+
+EXPERIMENTS = ("single", "batch", "scale", "paper", "redis")
+PLACES = ("on node", "off node")
+TRIPS = ("put, signal", "put", "memory get")  # there and back without the store
+KI, MI = 1 << 10, 1 << 20
+REDIS_KEY = len("key:000000000000")  # what redis-benchmark has
+PIPELINE = 64
+CLIENTS = (1, 8)
+
+
+def run(options, pes, nodes, *more, engine=None):
+    """Rows of a run of `pes` PEs on `nodes` virtual nodes."""
+    variables = {"SHMEM_SYMMETRIC_SIZE": str(options.heap)}
+    if engine is not None:
+        variables["SHMEM_KV_MATCH"] = engine
+    command = [options.bin / "oshrun", "-n", pes, "--timeout", 600]
+    if nodes > 1:
+        command += ["--virtual-nodes", nodes]
+    command += [options.bin / "shmem_bench", "kv", "--json", "--rounds", options.inner, "--seconds", options.seconds, *more]
+    return [loads(line) for line in arguments.output(command, 630, **variables).splitlines()]
+
+
+def listed(numbers):
+    return ",".join(map(str, numbers))
+
+
+def single(options, verdicts):
+    figures = Figures()
+    for _ in range(options.rounds):
+        for nodes, place in ((1, "on node"), (2, "off node")):
+            # On two nodes a PE is alone on its own: what is "on node" there is its own part.
+            for row in run(options, 2, nodes, "--kernel", "pingpong,get", "--elements", listed(options.elements)):
+                if row["where"] == place:
+                    figures.note((row["what"], place, row["elements"]), row["ns"])
+            for row in run(options, 2, nodes, "--kernel", "insert,update"):
+                if row["where"] == place:
+                    figures.note((row["what"], place), row["ns"])
+    print(f"\nSingle calls of one PE, ns, by the number of elements of each PE\n{'':<24}" +
+          "".join(f"{n:>10}" for n in options.elements))
+    for place in PLACES:
+        for what in ("get", "get, absent"):
+            print(f"{what + ', ' + place:<24}" + "".join(f"{figures[what, place, n]:>10.4g}" for n in options.elements))
+    for place in PLACES:
+        print(f"{place}: insert {figures['insert', place]:.4g}, update {figures['update', place]:.4g}, "
+              "the network alone: " + ", ".join(f"{trip} {figures[trip, place, 0]:.4g}" for trip in TRIPS))
+    first, last = options.elements[0], options.elements[-1]
+    off = [figures["get", "off node", n] for n in options.elements]
+    trip = min(figures[what, "off node", 0] for what in TRIPS)
+    verdicts.at_most(f"off node: a get of {last} elements / of {first}", [off[-1] / off[0]], 1.1, "linear")
+    verdicts.at_most("off node: a get / the network's quickest round trip", [time / trip for time in off], 1.25)
+    verdicts.at_most("on node: a get, ns", [figures["get", "on node", n] for n in options.elements], 150)
+    verdicts.at_most("on node: an insert, ns", [figures["insert", "on node"]], 300)
+    curves = {f"{what}, {place}": {n: figures[what, place, n] for n in options.elements}
+              for place in PLACES for what in ("get", "get, absent")}
+    curves["network alone, off node"] = {n: trip for n in options.elements}
+    return [plots.Panel("single gets", "elements of each PE", "ns", curves)], True
+
+
+def batch(options, verdicts):
+    figures = Figures()
+    for _ in range(options.rounds):
+        for nodes, place in ((1, "on node"), (2, "off node")):
+            for row in run(options, 2, nodes, "--kernel", "batch", "--batch", listed(options.batches)):
+                if row["where"] == place:
+                    figures.note((row["what"], place, row["batch"]), row["ns"])
+    kinds = [(what, place) for place in PLACES for what in ("get", "insert")]
+    print(f"\nNanoseconds of a key, by the number of keys of a call (times quicker than a single call)\n{'':<8}" +
+          "".join(f"{what + ', ' + place:>22}" for what, place in kinds))
+    for keys in (0, *options.batches):
+        cells = [f"{figures[(*kind, keys)]:.4g} ({figures[(*kind, 0)] / figures[(*kind, keys)]:.1f})" for kind in kinds]
+        print(f"{keys or 'single':<8}" + "".join(f"{cell:>22}" for cell in cells))
+    most = options.batches[-1]
+    for what in ("get", "insert"):
+        ratio = figures[what, "off node", 0] / figures[what, "off node", most]
+        verdicts.at_least(f"off node: {what} in batches of {most}, single / batch", [ratio], 20)
+    curves = {f"{what}, {place}": {n: figures[what, place, n] for n in options.batches} for what, place in kinds}
+    return [plots.Panel("batches", "keys of a call", "ns of a key", curves)], True
+
+
+def scale(options, verdicts):
+    figures = Figures()
+    for _ in range(options.rounds):
+        for row in run(options, options.pes, 1, "--kernel", "scale"):
+            figures.note(row["readers"], row["rate"])
+    readers = sorted(figures.found)
+    print(f"\nGets on node by several PEs at once\n{'readers':<10}{'million/s':>12}{'of linear':>12}")
+    for n in readers:
+        print(f"{n:<10}{figures[n]:>12.4g}{figures[n] / (n * figures[readers[0]]):>12.3g}")
+    verdicts.at_least(f"on node: gets by {readers[-1]} PEs / as many times one PE's",
+                      [figures[readers[-1]] / (readers[-1] * figures[readers[0]])], 0.9, "linear")
+    return [plots.Panel("gets on node", "readers", "million/s",
+                        {"measured": {n: figures[n] for n in readers}, "linear": {n: n * figures[1] for n in readers}})], False
+
+
+def paper(options, verdicts):
+    """Figure 3: throughput by the number of PEs, each on a node of its own.  Figure 4: latency of one."""
+    figures = Figures()
+    wide, narrow = set(), set()  # numbers of elements, of the two figures
+    for _ in range(options.rounds):
+        for engine in options.engines:
+            for pes in options.weak:
+                for row in run(options, pes, pes, "--kernel", "throughput", engine=engine):
+                    figures.note((engine, pes, row["elements"]), row["rate"])
+                    wide.add(row["elements"])
+            for row in run(options, 2, 2, "--kernel", "latency", "--values", listed(options.values), engine=engine):
+                if row["where"] == "off node":
+                    figures.note((engine, "latency", row["value"], row["elements"]), row["ns"])
+                    narrow.add(row["elements"])
+    panels = [figure_3(options, figures, sorted(wide)), figure_4(options, figures, sorted(narrow))]
+    for engine in options.engines:
+        if engine == "entry":
+            continue  # has the paper's curve
+        of = "" if engine is None else f" ({engine})"
+        verdicts.at_least(f"throughput of {max(wide)} elements / of {min(wide)}{of}",
+                          [figures[engine, pes, max(wide)] / figures[engine, pes, min(wide)] for pes in options.weak], 0.9, "drops")
+        latency = {(value, n): figures[engine, "latency", value, n] for value in options.values for n in narrow}
+        verdicts.at_most(f"latency of {max(narrow)} elements / of {min(narrow)}{of}",
+                         [latency[value, max(narrow)] / latency[value, min(narrow)] for value in options.values], 1.1, "linear")
+    return panels, False
+
+
+def figure_3(options, figures, counts):
+    print(f"\nFigure 3: gets off node by all PEs at once, million/s, by the number of elements of each\n{'engine':<10}{'PEs':>5}" +
+          "".join(f"{n:>10}" for n in counts))
+    curves = {}
+    for engine in options.engines:
+        for pes in options.weak:
+            print(f"{engine or 'default':<10}{pes:>5}" + "".join(f"{figures[engine, pes, n]:>10.4g}" for n in counts))
+            curves[f"{engine or 'default'}, {pes} PEs"] = {n: figures[engine, pes, n] for n in counts}
+    return plots.Panel("Figure 3: throughput", "elements of each PE", "million gets/s", curves)
+
+
+def figure_4(options, figures, counts):
+    print(f"\nFigure 4: a get off node, us, by the size of the value and the number of elements\n{'engine':<10}{'bytes':>7}" +
+          "".join(f"{n:>10}" for n in counts))
+    curves = {}
+    for engine in options.engines:
+        for value in options.values:
+            times = {n: figures[engine, "latency", value, n] * 1e-3 for n in counts}
+            print(f"{engine or 'default':<10}{value:>7}" + "".join(f"{times[n]:>10.4g}" for n in counts))
+            curves[f"{engine or 'default'}, {value} bytes"] = times
+    return plots.Panel("Figure 4: latency", "elements of each PE", "us", curves)
+
+
+class Redis:
+    """A server that lives as long as the `with`."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="atoll-redis.")
+        self.socket = os.path.join(self.folder.name, "redis.sock")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.process = subprocess.Popen(
+            ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--unixsocket", self.socket, "--save", "",
+             "--appendonly", "no", "--dir", self.folder.name, "--daemonize", "no"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if os.path.exists(self.socket) or self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        if self.process.poll() is not None or not os.path.exists(self.socket):
+            self.__exit__()
+            sys.exit("compare_kv.py: redis-server does not start")
+        self.rate("set", "socket", PIPELINE, 8, 10 * self.options.redis_elements)  # nearly every key is there
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.folder.cleanup()
+
+    def rate(self, what, way, pipeline, clients, requests):
+        """Operations a second."""
+        where = ["-s", self.socket] if way == "socket" else ["-h", "127.0.0.1", "-p", self.port]
+        said = arguments.output(["redis-benchmark", *where, "-t", what, "-n", requests, "-r", self.options.redis_elements, "-d",
+                                 self.options.value, "-c", clients, "-P", pipeline, "--csv"], 300)
+        for row in csv.DictReader(said.splitlines()):
+            if row["test"].lower().startswith(what):
+                return float(row["rps"])
+        sys.exit(f"compare_kv.py: redis-benchmark says nothing of {what}: {said}")
+
+
+def redis(options, verdicts):
+    figures = Figures()
+    sizes = ("--key", REDIS_KEY, "--value", options.value, "--elements", options.redis_elements)
+    with Redis(options) as server:
+        for _ in range(options.rounds):
+            for way in ("socket", "loopback"):
+                figures.note((way, 1, 1), server.rate("get", way, 1, 1, 30000))
+                for clients in CLIENTS:
+                    figures.note((way, PIPELINE, clients), server.rate("get", way, PIPELINE, clients, 1000000))
+            for row in run(options, 2, 1, "--kernel", "get", *sizes):
+                if row["what"] == "get":
+                    figures.note("single", row["rate"] * 1e6)
+            for row in run(options, 2, 2, "--kernel", "batch", "--batch", f"{PIPELINE},{options.batches[-1]}", *sizes):
+                if row["where"] == "off node" and row["what"] == "get" and row["batch"]:
+                    figures.note(("batch", row["batch"]), row["rate"] * 1e6)
+    print(f"\nGets a second, {options.redis_elements} elements, keys of {REDIS_KEY} bytes and values of {options.value}")
+    for way in ("socket", "loopback"):
+        print(f"Redis, {way:<9} single {figures[way, 1, 1]:>12.4g}" +
+              "".join(f"   pipelined by {PIPELINE}, {n} client{'s' if n > 1 else ''} {figures[way, PIPELINE, n]:>10.4g}"
+                      for n in CLIENTS))
+    print(f"one PE, on node  single {figures['single']:>12.4g}   off node" +
+          "".join(f"   batches of {n} {figures['batch', n]:.4g}" for n in (PIPELINE, options.batches[-1])))
+    alone = max(figures[way, 1, 1] for way in ("socket", "loopback"))
+    piped = max(figures[way, PIPELINE, n] for way in ("socket", "loopback") for n in CLIENTS)
+    verdicts.at_least("single gets on node / Redis, its quicker way", [figures["single"] / alone], 100)
+    for n in (PIPELINE, options.batches[-1]):
+        verdicts.at_least(f"off node: batches of {n} / Redis by {PIPELINE}, its quickest", [figures["batch", n] / piped], 10)
+
+
+def experiments(text):
+    found = text.split(",")
+    for word in found:
+        if word not in EXPERIMENTS:
+            raise arguments.argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(EXPERIMENTS)}")
+    return found
+
+
+def parse():
+    parser = arguments.Parser(__doc__)
+    parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
+                        help="folder of oshrun and shmem_bench")
+    parser.add_argument("--only", type=experiments, default=list(EXPERIMENTS[:-1]),
+                        help="these, with commas (default all but redis)")
+    parser.add_argument("--redis", action="store_true", help="compare with a Redis server, too")
+    parser.add_argument("--rounds", type=arguments.whole, default=3, help="runs of each, in turn (default 3)")
+    parser.add_argument("--inner", type=arguments.whole, default=5, help="rounds within a run (default 5)")
+    parser.add_argument("--seconds", type=arguments.seconds, default=0.05, help="length of a round (default 0.05)")
+    parser.add_argument("--elements", type=arguments.several, default=[1000, 10000, 100000, 1000000],
+                        help="of single: of each PE, with commas (default 1000,10000,100000,1000000)")
+    parser.add_argument("--batches", type=arguments.several, default=[1, 4, 16, 64, 256, 1024, 4096],
+                        help="keys of a call, with commas (default 1,4,16,64,256,1024,4096)")
+    parser.add_argument("--pes", type=arguments.whole, default=os.cpu_count(), help="of scale (default: the cores)")
+    parser.add_argument("--weak", type=arguments.several, default=[2, 4], help="PEs of Figure 3, with commas (default 2,4)")
+    parser.add_argument("--values", type=arguments.several, default=[8, 64, 1024],
+                        help="bytes of a value in Figure 4, with commas (default 8,64,1024)")
+    parser.add_argument("--engines", type=lambda text: text.split(","), default=[None],
+                        help="values of SHMEM_KV_MATCH for paper, with commas (default: as it is)")
+    parser.add_argument("--value", type=arguments.whole, default=8, help="bytes of a value beside Redis (default 8)")
+    parser.add_argument("--redis-elements", type=arguments.whole, default=100000, help="beside Redis (default 100000)")
+    parser.add_argument("--heap", type=size, default=512 * MI, help="symmetric heap of a PE (default 512m)")
+    parser.add_argument("--out", help="write OUT-single.dat, OUT-single.svg and so on")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
+    options = parser.parse_args()
+    if options.redis and "redis" not in options.only:
+        options.only.append("redis")
+    missing = [name for name in ("redis-server", "redis-benchmark") if shutil.which(name) is None]
+    if "redis" in options.only and missing:
+        parser.error(f"there is no {missing[0]} (Debian: redis-server)")
+    return options
+
+
+def main():
+    options = parse()
+    verdicts = Verdicts()
+    started = time.monotonic()
+    for name in options.only:
+        picture = globals()[name](options, verdicts)
+        sys.stdout.flush()
+        if picture is not None and options.out:
+            plots.draw(f"{options.out}-{name}", *picture)
+    verdicts.show()
+    print(f"\nmedian of {options.rounds} runs of each, in turn; {time.monotonic() - started:.0f} s")
+    return 1 if options.check and verdicts.missed() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

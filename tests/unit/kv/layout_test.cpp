@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/layout.hpp"
+
+#include <gtest/gtest.h>
+
+namespace shm::kv {
+namespace {
+
+TEST(LayoutTest, ShortElementsLieInTheirSlots) {
+  const Layout layout = make_layout(8, 8, 1000, 1, false);
+  EXPECT_TRUE(layout.inlined);
+  EXPECT_EQ(layout.slot_bytes, 16u);
+  EXPECT_EQ(layout.group_bytes, 320u) << "a line and 14 slots";
+  EXPECT_EQ(layout.chunks, 0u);
+  EXPECT_FALSE(make_layout(8, 8, 1000, 1, true).inlined) << "collisions are told by hashes in slots";
+  EXPECT_FALSE(make_layout(8, 121, 1000, 1, false).inlined);
+  EXPECT_TRUE(make_layout(1, 0, 1000, 1, false).inlined);
+}
+
+TEST(LayoutTest, HasRoomForWhatWasAskedFor) {
+  for (const std::uint64_t capacity : {1, 2, 13, 14, 15, 1000, 1000000}) {
+    for (const unsigned npes : {1u, 2u, 7u, 1000u}) {
+      const Layout layout = make_layout(8, 8, capacity, npes, false);
+      EXPECT_GE(layout.groups * kSlots * npes, capacity) << capacity << " elements, " << npes << " PEs";
+    }
+  }
+}
+
+TEST(LayoutTest, PartsFollowOneAnother) {
+  for (const std::uint64_t key : {1, 8, 13, 255, 256, 65536}) {
+    for (const std::uint64_t value : {0, 1, 8, 100, 255, 256, 1000, 4096, 1 << 20}) {
+      const Layout layout = make_layout(key, value, 100, 2, false);
+      EXPECT_GE(layout.groups_at, sizeof(PartHeader));
+      EXPECT_EQ(layout.group_bytes % 64, 0u);
+      EXPECT_LE(layout.slot_at(0, kSlots), layout.group_at(1));
+      EXPECT_LE(layout.group_at(layout.groups), layout.orders_at);
+      EXPECT_LE(layout.orders_at, layout.blocks_at);
+      if (layout.inlined) continue;
+      EXPECT_GE(layout.largest_block, sizeof(Block) + padded(key) + padded(value));
+      EXPECT_LE(layout.largest_block, (sizeof(Block) + padded(key) + padded(value)) * 9 / 8 + 64)
+          << "an eighth, and a line";
+      EXPECT_EQ(layout.largest_block >> (layout.orders - 1), layout.smallest_block);
+      EXPECT_EQ(layout.smallest_block << (layout.orders - 1), layout.largest_block);
+      EXPECT_EQ(layout.smallest_block % 64, 0u);
+      EXPECT_EQ(layout.chunks, layout.groups * kSlots);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shm::kv

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv_options.hpp"
+
+#include <algorithm>
+
+namespace bench {
+namespace {
+
+constexpr std::string_view kKernels[] = {"pingpong", "get",   "insert",     "update",
+                                         "batch",    "scale", "throughput", "latency"};
+constexpr std::size_t kMostElements = 100000000, kMostValue = std::size_t{1} << 20, kMostKey = 65536;
+constexpr std::size_t kMostBatch = 1000000;
+constexpr const char* kElementsAllowed = "a number from 100 to 100000000, or several with commas";
+constexpr const char* kValueAllowed = "a multiple of 8 from 8 to 1048576";
+constexpr const char* kValuesAllowed = "multiples of 8 from 8 to 1048576, with commas";
+constexpr const char* kKeyAllowed = "a multiple of 8 from 8 to 65536";
+constexpr const char* kBatchAllowed = "a number from 1 to 1000000, or several with commas";
+
+/// Numbers between commas, each from 1 to `most` and a multiple of `unit`.
+bool numbers(const std::string& text, std::size_t most, std::size_t unit, Numbers& found) {
+  Numbers read;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    std::size_t value = 0;
+    if (!number(text.substr(from, comma - from), most, value) || value % unit != 0) return false;
+    read.push_back(value);
+    from = comma + 1;
+  }
+  found = read;
+  return true;
+}
+
+std::size_t fewest(const Numbers& numbers) { return *std::min_element(numbers.begin(), numbers.end()); }
+
+bool words_of_8(const std::string& text, std::size_t most, std::size_t& value) {
+  return number(text, most, value) && value % 8 == 0;
+}
+
+constexpr Option<KvOptions> kOptions[] = {
+    {"--kernel",
+     "pingpong, get, insert, update, batch, scale, throughput, latency, several with commas, or all",
+     [](const std::string& value, KvOptions& o) {
+       return value == "all" || split(value, kKernels, o.kernels);
+     }},
+    {"--elements", kElementsAllowed,
+     [](const std::string& value, KvOptions& o) {
+       return numbers(value, kMostElements, 1, o.elements) && fewest(o.elements) >= 100;
+     }},
+    {"--key", kKeyAllowed,
+     [](const std::string& value, KvOptions& o) { return words_of_8(value, kMostKey, o.key); }},
+    {"--value", kValueAllowed,
+     [](const std::string& value, KvOptions& o) { return words_of_8(value, kMostValue, o.value); }},
+    {"--values", kValuesAllowed,
+     [](const std::string& value, KvOptions& o) { return numbers(value, kMostValue, 8, o.values); }},
+    {"--batch", kBatchAllowed,
+     [](const std::string& value, KvOptions& o) { return numbers(value, kMostBatch, 1, o.batches); }},
+    {"--seconds", kDurationAllowed,
+     [](const std::string& value, KvOptions& o) { return duration(value, o.seconds); }},
+    {"--rounds", kNumberAllowed,
+     [](const std::string& value, KvOptions& o) { return number(value, kMostNumber, o.rounds); }},
+};
+
+constexpr Flag<KvOptions> kFlags[] = {{"--json", &KvOptions::json}};
+
+}  // namespace
+
+const char kKvUsage[] =
+    "usage: oshrun -n 4 [--virtual-nodes 2] shmem_bench kv [options]\n"
+    "What the key/value store takes, by kernel; from PE 0 to the next PE of its node, and of the next node "
+    "if "
+    "there is\n"
+    "one. Whatever is read is verified; the exit code is 1 if anything was wrong.\n"
+    "  --kernel NAME,..  pingpong    a put and its answer, with a signal or without, and a get of the "
+    "other's memory: the "
+    "network\n"
+    "                                without the store\n"
+    "                    get         single gets, of keys that are there and of keys that are not\n"
+    "                    insert      of new keys\n"
+    "                    update      of keys that are there\n"
+    "                    batch       gets and inserts, by the number of keys of a call\n"
+    "                    scale       gets by 1, 2, 4, ... and all PEs of a node at once\n"
+    "                    throughput  all PEs get the elements of the next node's, or of the next, PE\n"
+    "                    latency     single gets by the size of the value and the number of elements\n"
+    "                    all         (default)\n"
+    "  --elements N,..   of each PE (default: of get 1000 to 1000000, of throughput 10000 to 50000, of "
+    "latency "
+    "1000 to\n"
+    "                    50000, of the others 100000)\n"
+    "  --key BYTES       (default 8)\n"
+    "  --value BYTES     (default 8)\n"
+    "  --values BYTES,.. of latency (default 8,64,1024)\n"
+    "  --batch N,..      keys of a call (default 1,4,16,64,256,1024,4096)\n"
+    "  --seconds S       length of a round (default 0.05)\n"
+    "  --rounds N        a figure is the median of N rounds (default 5)\n"
+    "  --json            one line of JSON a result\n";
+
+Parsed parse(Words words, KvOptions& options, std::string& why) {
+  options.values = {8, 64, 1024};
+  options.batches = {1, 4, 16, 64, 256, 1024, 4096};
+  return parse_words<KvOptions>(words, kOptions, kFlags, options, why);
+}
+
+}  // namespace bench

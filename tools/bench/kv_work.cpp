@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv_work.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace bench {
+namespace {
+
+/// The smallest of all PEs' that is not zero.
+std::size_t least(std::size_t value) {
+  return static_cast<std::size_t>(1 / largest(value == 0 ? 0 : 1 / static_cast<double>(value)) + 0.5);
+}
+
+}  // namespace
+
+Work::Work(const Store& store, Keys keys, bool works, std::size_t batch)
+    : store_(store),
+      keys_(std::move(keys)),
+      works_(works),
+      batch_(batch),
+      values_(std::max<std::size_t>(batch, 1), store.value_bytes()),
+      most_(least(works ? keys_.size() : 0)) {}
+
+void Work::expect(bool condition, const char* what) {
+  if (!condition && right_) std::fprintf(stderr, "shmem_bench: PE %d: %s\n", shmem_my_pe(), what);
+  right_ = right_ && condition;
+}
+
+template <class Body>
+double Work::timed(Body body) {
+  values_.clear();
+  double took = 0;
+  shmem_barrier_all();
+  if (works_) {
+    const double start = now();
+    body();
+    took = now() - start;
+  }
+  shmem_barrier_all();
+  return largest(took);
+}
+
+/// `call(at)` takes the batch of keys from `at` on, and says whether it was right.
+template <class Call>
+double Work::in_batches(std::size_t count, Call call) {
+  return timed([&] {
+    bool right = true;
+    for (std::size_t done = 0, at = 0; done < count; done += batch_, at += batch_) {
+      if (at + batch_ > keys_.size()) at = 0;
+      right = call(at) && right;
+    }
+    expect(right, "a batch had a wrong status or value");
+  });
+}
+
+double Work::get_one_by_one(std::size_t count) {
+  return timed([&] {
+    bool right = true;
+    for (std::size_t i = 0, at = 0; i < count; ++i) {
+      const int status =
+          shmemx_kv_get(store_.kv(), keys_.at(at), keys_.bytes(), values_.at(0), values_.bytes(), nullptr);
+      right = status == SHMEMX_KV_OK && values_.right(0, keys_.word(at), stamp_) && right;
+      if (++at == keys_.size()) at = 0;
+    }
+    expect(right, "a get had a wrong status or value");
+  });
+}
+
+double Work::get(std::size_t count) {
+  if (batch_ == 0) return get_one_by_one(count);
+  return in_batches(count, [&](std::size_t at) {
+    bool right = shmemx_kv_get_batch(store_.kv(), batch_, keys_.at(at), keys_.bytes(), values_.at(0),
+                                     values_.bytes(), nullptr) == SHMEMX_KV_OK;
+    for (std::size_t i = 0; i < batch_; ++i) right = values_.right(i, keys_.word(at + i), stamp_) && right;
+    return right;
+  });
+}
+
+double Work::get_absent(std::size_t count) {
+  return timed([&] {
+    bool right = true;
+    for (std::size_t i = 0, at = 0; i < count; ++i) {
+      const int status =
+          shmemx_kv_get(store_.kv(), keys_.at(at), keys_.bytes(), values_.at(0), values_.bytes(), nullptr);
+      right = status == SHMEMX_KV_NOT_FOUND && right;
+      if (++at == keys_.size()) at = 0;
+    }
+    expect(right, "a key was found that nobody has put");
+  });
+}
+
+double Work::update(std::size_t count) {
+  ++stamp_;
+  const double took = timed([&] {
+    bool right = true;
+    for (std::size_t i = 0, at = 0; i < count; ++i) {
+      values_.fill(0, keys_.word(at), stamp_);
+      right = shmemx_kv_update(store_.kv(), keys_.at(at), keys_.bytes(), values_.at(0), values_.bytes()) ==
+                  SHMEMX_KV_OK &&
+              right;
+      if (++at == keys_.size()) at = 0;
+    }
+    expect(right, "an update had a wrong status");
+  });
+  if (works_)
+    expect(store_.all_right(keys_, std::min(count, keys_.size()), stamp_), "an update left a wrong value");
+  return took;
+}
+
+double Work::insert_one_by_one(std::size_t count) {
+  return timed([&] {
+    bool right = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      values_.fill(0, keys_.word(i), stamp_);
+      right = shmemx_kv_insert(store_.kv(), keys_.at(i), keys_.bytes(), values_.at(0), values_.bytes()) ==
+                  SHMEMX_KV_OK &&
+              right;
+    }
+    expect(right, "an insert had a wrong status");
+  });
+}
+
+double Work::insert_in_batches(std::size_t count) {
+  return in_batches(count, [&](std::size_t at) {
+    for (std::size_t i = 0; i < batch_; ++i) values_.fill(i, keys_.word(at + i), stamp_);
+    return shmemx_kv_insert_batch(store_.kv(), batch_, keys_.at(at), keys_.bytes(), values_.at(0),
+                                  values_.bytes(), nullptr) == SHMEMX_KV_OK;
+  });
+}
+
+double Work::insert(std::size_t count) {
+  ++stamp_;
+  const double took = batch_ == 0 ? insert_one_by_one(count) : insert_in_batches(count);
+  if (works_) {
+    expect(store_.all_right(keys_, count, stamp_), "an insert left a wrong value");
+    expect(shmemx_kv_count(store_.kv()) == store_.elements() + count,
+           "inserts left a wrong number of elements");
+    const std::size_t chunk = chunk_of(values_.bytes());
+    for (std::size_t from = 0; from < count; from += chunk)
+      expect(shmemx_kv_remove_batch(store_.kv(), std::min(chunk, count - from), keys_.at(from), keys_.bytes(),
+                                    nullptr) == SHMEMX_KV_OK,
+             "what was inserted could not be removed");
+  }
+  shmem_barrier_all();
+  return took;
+}
+
+double Work::measure(Kind kind, const KvOptions& options) {
+  const std::size_t unit = std::max<std::size_t>(batch_, 1);
+  const std::size_t most = kind == &Work::insert ? most_ / unit * unit : kMostNumber * unit;
+  const auto whole = [unit](std::size_t n) { return (n + unit - 1) / unit * unit; };
+  const std::size_t tried = calibrate(options.seconds, [&](std::size_t n) {
+    const double took = (this->*kind)(std::min(whole(n), most));
+    return whole(n) >= most ? std::max(took, options.seconds) : took;  // there is no more to do
+  });
+  const std::size_t count = std::min(whole(tried), most);
+  std::vector<double> rounds;
+  for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back((this->*kind)(count));
+  std::sort(rounds.begin(), rounds.end());
+  return rounds[rounds.size() / 2] / static_cast<double>(count);
+}
+
+}  // namespace bench
