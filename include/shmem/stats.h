@@ -4,7 +4,7 @@
  *
  * Counted are what goes between nodes, by the PE that does it: issued, sent and posted at the origin, executed at
  * the target; and what becomes of the pages of the NVM heap, by the PE that keeps them for its node, hits and misses
- * by the PE that calls. */
+ * by the PE that calls; and requests on elements of hash tables, at the target. */
 #ifndef SHMEMX_STATS_H
 #define SHMEMX_STATS_H
 
@@ -37,7 +37,10 @@
   X(page_fetches,     "pages that came from the memory of a node that is not their home")                 \
   X(page_forwards,    "pages sent to other nodes out of this node's memory")                              \
   X(page_invalidations, "pages that were taken away because another node writes to them")                 \
-  X(page_operations,  "puts, gets and atomics that were executed here for other nodes")
+  X(page_operations,  "puts, gets and atomics that were executed here for other nodes")        \
+  X(kv_matched,       "requests on elements of tables here that the network's matching found (SHMEM_KV_MATCH=entry)") \
+  X(kv_unmatched,     "such requests that no entry of the list fitted")                                   \
+  X(kv_added,         "requests that may add an element here, which took an entry of the pending list")
 
 // clang-format on
 
