@@ -189,8 +189,10 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
 
 void forget_tables() {
   if (!tables.empty() && rt.progress != nullptr) Progress::remove_poller(resume, nullptr);
-  const std::unique_lock guard(mutex);
-  tables.clear();
+  std::vector<std::unique_ptr<Table>> ended;  // not under the lock: their own pollers end, too
+  std::unique_lock guard(mutex);
+  ended.swap(tables);
+  guard.unlock();
 }
 
 }  // namespace shm::kv
