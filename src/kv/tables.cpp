@@ -180,7 +180,10 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
     return keep(call, table);
   }
   std::byte* before = table.memory();
-  table.use(layout, memory);
+  {
+    const std::unique_lock guard(mutex);  // whoever polls looks at all tables
+    table.use(layout, memory);
+  }
   open_entries(call, table);
   sync_world(call);
   release(call, before);
