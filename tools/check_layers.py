@@ -4,7 +4,7 @@
 
 Checks who includes whom against the two tables below, which are the architecture:
 
-    base  <-  boot, transports/{mapper,net}.hpp  <-  heap  <-  core  <-  coll, nvm  <-  kv, setup  <-  api
+    base  <-  boot, transports/{mapper,matcher,net}.hpp  <-  heap  <-  core  <-  coll, nvm  <-  kv, setup  <-  api
               transports/{map,ofi,nic,loop} know only transports/*.hpp and base
 
 Exit code 0 if all is well; otherwise one line for each include that breaks a rule.
@@ -14,7 +14,7 @@ import re
 import sys
 
 # folder -> what its files may include beside their own folder's files.  "transports/seam" stands for
-# transports/{mapper,net}.hpp, "transports/registry" for the one file that knows all transports, "include/stats" for
+# transports/{mapper,matcher,net}.hpp, "transports/registry" for the one file that knows all transports, "include/stats" for
 # include/shmem/stats.h.
 BELOW_CORE = ["src/base", "src/boot", "src/heap", "transports/seam", "transports/registry"]
 ABOVE_CORE = BELOW_CORE + ["src/core", "include"]
@@ -63,7 +63,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 def layer_of(path):
     """The row of MAY_INCLUDE that a file belongs to, or None."""
-    if re.fullmatch(r"transports/(mapper|net)\.[a-z]+", path):
+    if re.fullmatch(r"transports/(mapper|matcher|net)\.[a-z]+", path):
         return "transports/seam"
     if path == "include/shmem/stats.h":
         return "include/stats"

@@ -31,4 +31,6 @@ Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options) {
                   {.mode = mode, .mshrs = {options.mshrs, options.subentries}, .share = options.crowded});
 }
 
+Result<std::unique_ptr<Matcher>> make_matcher(const MatcherOptions& options) { return open_tagged(options); }
+
 }  // namespace shm

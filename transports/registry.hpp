@@ -6,6 +6,7 @@
 #include <string>
 
 #include "transports/mapper.hpp"
+#include "transports/matcher.hpp"
 #include "transports/net.hpp"
 
 namespace shm {
@@ -26,5 +27,8 @@ struct NetworkOptions {
 
 /// Loads libfabric and opens a network behind a software NIC.
 Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options);
+
+/// An endpoint for matching, beside the network.  The error says what the provider lacks.
+Result<std::unique_ptr<Matcher>> make_matcher(const MatcherOptions& options);
 
 }  // namespace shm

@@ -3,8 +3,9 @@
  * own counters (src/base/stats) and the columns that SHMEM_STATS prints.  To add a counter, add its row.
  *
  * Counted are what goes between nodes, by the PE that does it: issued, sent and posted at the origin, executed at
- * the target; and what becomes of the pages of the NVM heap, by the PE that keeps them for its node.  Of what is called
- * on the NVM heap each page is a hit, a miss, or sent, counted by the PE that calls. */
+ * the target; what becomes of the pages of the NVM heap, by the PE that keeps them for its node; and requests on
+ * elements of hash tables, at the target.  Of what is called on the NVM heap each page is a hit, a miss, or sent,
+ * counted by the PE that calls. */
 #ifndef SHMEMX_STATS_H
 #define SHMEMX_STATS_H
 
@@ -38,7 +39,10 @@
   X(page_fetches,     "pages that came from the memory of a node that is not their home")                 \
   X(page_forwards,    "pages sent to other nodes out of this node's memory")                              \
   X(page_invalidations, "pages that were taken away because another node writes to them")                 \
-  X(page_operations,  "puts, gets and atomics that were executed here for other nodes")
+  X(page_operations,  "puts, gets and atomics that were executed here for other nodes")        \
+  X(kv_matched,       "requests on elements of tables here that the network's matching found (SHMEM_KV_MATCH=entry)") \
+  X(kv_unmatched,     "such requests that no entry of the list fitted")                                   \
+  X(kv_added,         "requests that may add an element here, which took an entry of the pending list")
 
 // clang-format on
 

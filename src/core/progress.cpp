@@ -89,6 +89,39 @@ void Progress::remove_poller(Poller poller, void* argument) {
   have_pollers.store(!pollers.empty(), std::memory_order_release);
 }
 
+void Progress::add_source(const WorkSource& source) {
+  const std::scoped_lock guard(sources_mutex_);
+  sources_.push_back(source);
+  have_sources_.store(true, std::memory_order_release);
+  wake();
+}
+
+void Progress::remove_source(void* argument) {
+  const std::scoped_lock guard(sources_mutex_);
+  std::erase_if(sources_, [&](const WorkSource& source) { return source.argument == argument; });
+  have_sources_.store(!sources_.empty(), std::memory_order_release);
+  wake();
+}
+
+bool Progress::may_block() {
+  if (!network_.may_block()) return false;
+  if (!have_sources_.load(std::memory_order_acquire)) return true;
+  const std::scoped_lock guard(sources_mutex_);
+  return std::ranges::all_of(sources_,
+                             [](const WorkSource& source) { return source.may_block(source.argument); });
+}
+
+// Returns how long to block at most.
+long Progress::add_sources(std::vector<pollfd>& events, long microseconds) {
+  if (!have_sources_.load(std::memory_order_acquire)) return microseconds;
+  const std::scoped_lock guard(sources_mutex_);
+  for (const WorkSource& source : sources_) {
+    if (source.fd >= 0) events.push_back({source.fd, POLLIN, 0});
+    microseconds = microseconds < 0 ? source.longest_us : std::min(microseconds, source.longest_us);
+  }
+  return microseconds;
+}
+
 void Progress::deliver(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
   if (id >= kMaxHandlers || handlers[id].run == nullptr) {
     fatal("PE %d sent a message for handler %d, which this PE does not have", from_pe, id);
@@ -137,11 +170,16 @@ void Progress::wake() {
   [[maybe_unused]] const ssize_t written = write(wake_event_, &one, sizeof one);
 }
 
-// Blocks on `fd` (-1: none) and, in the agent, on the wake-up event; negative time: without limit.
+// Blocks the agent on the wake-up event and, unless it is -1, on `fd` and the sources; negative time: without
+// limit.
 void Progress::wait_for_descriptor(int fd, long microseconds) {
-  pollfd events[2] = {{wake_event_, POLLIN, 0}, {fd, POLLIN, 0}};
+  std::vector<pollfd> events = {{wake_event_, POLLIN, 0}};
+  if (fd >= 0) {
+    events.push_back({fd, POLLIN, 0});
+    microseconds = add_sources(events, microseconds);
+  }
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  ppoll(events, fd < 0 ? 1 : 2, microseconds < 0 ? nullptr : &limit, nullptr);
+  ppoll(events.data(), events.size(), microseconds < 0 ? nullptr : &limit, nullptr);
   if (events[0].revents != 0) {
     std::uint64_t count;
     [[maybe_unused]] const ssize_t got = read(wake_event_, &count, sizeof count);
@@ -175,7 +213,7 @@ void Progress::block_agent() {
   if (network_.wait_fd() < 0) {
     wait_for_descriptor(-1, nap_);
     nap_ = std::min(nap_ * 2, kLongestNap);
-  } else if (network_.may_block()) {
+  } else if (may_block()) {
     wait_for_descriptor(network_.wait_fd(), network_.max_block_us());
   }
   asleep_.store(false, std::memory_order_relaxed);
@@ -214,7 +252,7 @@ Progress::Gate::~Gate() {
 
 bool Progress::Gate::arm() {
   sleep_begins();
-  if (progress_.network_.may_block()) return true;
+  if (progress_.may_block()) return true;
   // Looking may itself have stored what wakes no descriptor any more, and the caller may go without another
   // poll.
   progress_.poll();
@@ -225,9 +263,10 @@ bool Progress::Gate::arm() {
 bool Progress::Gate::block(long microseconds) {
   if (!deep_) progress_.deep_.fetch_add(1, std::memory_order_release);
   deep_ = true;
-  pollfd event = {progress_.network_.wait_fd(), POLLIN, 0};
+  std::vector<pollfd> events = {{progress_.network_.wait_fd(), POLLIN, 0}};
+  microseconds = progress_.add_sources(events, microseconds);
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  const bool worked = ppoll(&event, 1, &limit, nullptr) > 0;
+  const bool worked = ppoll(events.data(), events.size(), &limit, nullptr) > 0;
   sleep_ends();
   return worked;
 }

@@ -10,10 +10,14 @@
 // network only take turns in its lock.  README.md has the states and who wakes whom.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/spin.hpp"
 #include "transports/net.hpp"
@@ -27,8 +31,24 @@ using MessageHandler = void (*)(void* argument, int from_pe, const std::byte* me
 /// Called again and again while progress is made; returns whether it did anything.  Must not wait.
 using Poller = bool (*)(void* argument);
 
+/// Where work for a poller comes from, beside the network: threads that block wake up for it.
+struct WorkSource {
+  int fd;                    // readable: there is work; -1: only looking again tells
+  bool (*may_block)(void*);  // as in Network; of `argument`
+  void* argument;
+  long longest_us;  // to block without a poll
+};
+
 /// Message numbers; a peer must know the same.
-enum class MessageId : std::uint16_t { collective, nvm_operation, nvm_page, nvm_answer, kv_request, kv_reply, user_first };
+enum class MessageId : std::uint16_t {
+  collective,
+  nvm_operation,
+  nvm_page,
+  nvm_answer,
+  kv_request,
+  kv_reply,
+  user_first
+};
 inline constexpr std::size_t kMaxHandlers = 32;
 
 /// Thread safety: poll(), send() and the gate from any thread; registration before start() or while no
@@ -45,6 +65,10 @@ class Progress {
   static void set_handler(std::uint16_t id, MessageHandler handler, void* argument);
   static void add_poller(Poller poller, void* argument);
   static void remove_poller(Poller poller, void* argument);
+
+  /// The descriptor may be closed when remove_source() has returned.
+  void add_source(const WorkSource& source);
+  void remove_source(void* argument);
 
   /// Dispatches one message; given to Network::connect().
   static void deliver(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n);
@@ -115,6 +139,8 @@ class Progress {
   bool gated();
   void block_agent();
   void wait_for_descriptor(int fd, long microseconds);
+  bool may_block();
+  long add_sources(std::vector<pollfd>& events, long microseconds);
   void wake();
   // Wakes the agent for what only a poll can finish.
   void rouse() {
@@ -129,6 +155,9 @@ class Progress {
   const std::uint64_t spin_us_;
   std::thread agent_;
   int wake_event_;
+  std::mutex sources_mutex_;
+  std::vector<WorkSource> sources_;
+  std::atomic<bool> have_sources_{false};
   std::uint64_t seen_ = 0;  // of entered_, by the agent
   long nap_ = 50;           // microseconds, of the agent
   std::atomic<bool> stop_{false};

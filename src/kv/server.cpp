@@ -6,6 +6,7 @@
 
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
+#include "kv/entry.hpp"
 #include "kv/layout.hpp"
 
 namespace shm::kv {
@@ -153,7 +154,10 @@ std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* reque
   std::size_t at = 0;
   while (at < n) {
     const Record record = record_at(requests + at);
-    if (execute(part, record, replies) == kBusy) break;
+    const Status status = execute(part, record, replies);
+    if (status == kBusy) break;
+    if (entries_ != nullptr && status == SHMEMX_KV_OK)
+      entries_->changed(rt.me, record.head.op, record.head.hash);
     at += record.bytes;
   }
   return at;

@@ -13,11 +13,16 @@
 
 namespace shm::kv {
 
+class Entries;
+
 /// Packets of one PE are executed in order.  Where a lock of the part is not free soon, the rest of the
 /// packet and what comes after it from that PE wait for the next poll.
 class Server {
  public:
   explicit Server(std::uint32_t table) : table_(table) {}
+
+  /// To be told what requests have changed; null: nobody.
+  void set_entries(const Entries* entries) { entries_ = entries; }
 
   /// A packet has come.  Runs in a handler: neither waits nor polls.
   void take(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n,
@@ -33,11 +38,12 @@ class Server {
   static Record record_at(const std::byte* at);
   static Status get_long(const Part<Mapped>& part, const Record& record, Replies& replies);
   static Status execute(const Part<Mapped>& part, const Record& record, Replies& replies);
-  static std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
-                                 Replies& replies);
+  std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
+                          Replies& replies);
   void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole);
 
   const std::uint32_t table_;
+  const Entries* entries_ = nullptr;
   std::mutex mutex_;  // of what follows, and while requests are executed; never while sending
   std::map<int, std::deque<Bytes>> waiting_;  // requests, by PE
   std::atomic<bool> any_waiting_{false};

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/wait.hpp"
+#include "kv/entry.hpp"
 
 namespace shm::kv {
 
@@ -11,6 +12,16 @@ Table::Table(std::uint32_t number, UserHash hash, bool named)
     : hash_(hash), named_(named), parts_(rt.npes, nullptr), client_(number, rt.npes), server_(number) {}
 
 Table::~Table() { magic_ = 0; }
+
+void Table::set_entries(std::unique_ptr<Entries> entries) {
+  entries_ = std::move(entries);
+  server_.set_entries(entries_.get());
+}
+
+std::unique_ptr<Entries> Table::take_entries() {
+  server_.set_entries(nullptr);
+  return std::move(entries_);
+}
 
 void Table::use(const Layout& layout, std::byte* memory) {
   layout_ = layout;
@@ -25,6 +36,7 @@ void Table::use(const Layout& layout, std::byte* memory) {
 bool Table::carry_out(int pe, const Request& request, Result& result, Status& status) {
   if (std::byte* there = part(pe); there != nullptr) {
     status = Part<Mapped>(Mapped(there), layout_).execute(request, result, kUnlimited);
+    if (entries_ != nullptr && status == SHMEMX_KV_OK) entries_->changed(pe, request.op, request.key.hash);
   } else if (paged_) {
     status = Part<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
   } else {
@@ -113,6 +125,10 @@ Status Table::await(Call call, int pe, const Request& request, void* value, std:
 
 Status Table::ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
   Status status = SHMEMX_KV_PENDING;
+  // Not past what this PE has issued before: that takes the other way.
+  if (entries_ != nullptr && client_.unattended().load(std::memory_order_acquire) == 0 &&
+      entries_->execute(call, pe, request, value, n, status))
+    return status;
   std::atomic<std::uint64_t> left{1};
   Pending pending;
   pending.status = &status;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "core/address.hpp"
@@ -14,6 +15,8 @@
 #include "kv/server.hpp"
 
 namespace shm::kv {
+
+class Entries;
 
 /// Where results of a nonblocking operation go; each may be null.
 struct Later {
@@ -86,6 +89,10 @@ class Table {
 
   std::uint64_t local_calls() const { return local_calls_.load(std::memory_order_relaxed); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
+  /// The engine of the second kind (entry), if there is one.  While nobody uses the table.
+  void set_entries(std::unique_ptr<Entries> entries);
+  std::unique_ptr<Entries> take_entries();
+
   Client& client() { return client_; }
   Server& server() { return server_; }
 
@@ -121,6 +128,7 @@ class Table {
   bool paged_ = false;  // all parts are on NVM
   Client client_;
   Server server_;
+  std::unique_ptr<Entries> entries_;
   alignas(64) std::atomic<std::uint64_t> local_calls_{0};
   std::atomic<std::uint64_t> remote_calls_{0};
 };

@@ -9,6 +9,7 @@
 #include "coll/barrier.hpp"
 #include "coll/memory.hpp"
 #include "core/progress.hpp"
+#include "kv/entry.hpp"
 
 namespace shm::kv {
 namespace {
@@ -93,6 +94,15 @@ std::byte* open_parts(Call call, const Layout& layout, const shmemx_kv_options_t
   return nullptr;
 }
 
+void open_entries(Call call, Table& table) {
+  if (rt.env.kv_match != "entry" || rt.network == nullptr || table.is_paged()) return;
+  table.set_entries(Entries::open(call, {table.layout(), table.memory(), table.hash()}));
+}
+
+void close_entries(Call call, Table& table) {
+  if (std::unique_ptr<Entries> entries = table.take_entries()) Entries::close(call, std::move(entries));
+}
+
 // All elements of this PE, into the new part.
 template <class From, class To>
 Status move_elements(const From& from, const To& to, const Table& table) {
@@ -130,6 +140,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
     table->use(layout, memory);
   }
   if (first) serve();
+  open_entries(call, *table);
   sync_world(call);
   return table;
 }
@@ -137,6 +148,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
 void destroy_table(Call call, Table* table) {
   table->quiet(call);
   sync_world(call);  // nobody asks any more
+  close_entries(call, *table);
   release(call, table->memory());
   const std::unique_lock guard(mutex);
   for (auto& one : tables) {
@@ -144,23 +156,35 @@ void destroy_table(Call call, Table* table) {
   }
 }
 
+// A table that cannot be resized.
+static Status keep(Call call, Table& table) {
+  open_entries(call, table);
+  sync_world(call);
+  return SHMEMX_KV_FULL;
+}
+
 Status resize_table(Call call, Table& table, std::uint64_t capacity) {
   const Layout& old = table.layout();
   const Layout layout = make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
   table.quiet(call);
   sync_world(call);
+  close_entries(call, table);
   std::byte* memory = make_parts(call, layout, table.hash());
-  if (memory == nullptr) return SHMEMX_KV_FULL;
+  if (memory == nullptr) return keep(call, table);
   const bool failed = table.with_mine([&](const auto& from) {
     return Table::with_part(layout, memory,
                             [&](const auto& to) { return move_elements(from, to, table) != SHMEMX_KV_OK; });
   });
   if (!all_succeeded(call, failed)) {
     release(call, memory);
-    return SHMEMX_KV_FULL;
+    return keep(call, table);
   }
   std::byte* before = table.memory();
-  table.use(layout, memory);
+  {
+    const std::unique_lock guard(mutex);  // whoever polls looks at all tables
+    table.use(layout, memory);
+  }
+  open_entries(call, table);
   sync_world(call);
   release(call, before);
   return SHMEMX_KV_OK;
@@ -168,8 +192,10 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
 
 void forget_tables() {
   if (!tables.empty() && rt.progress != nullptr) Progress::remove_poller(resume, nullptr);
-  const std::unique_lock guard(mutex);
-  tables.clear();
+  std::vector<std::unique_ptr<Table>> ended;  // not under the lock: their own pollers end, too
+  std::unique_lock guard(mutex);
+  ended.swap(tables);
+  guard.unlock();
 }
 
 }  // namespace shm::kv

@@ -75,6 +75,7 @@ static void test_all_kinds(shmemx_kv_t kv) {
   expect_all(SHMEMX_KV_OK);
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), 0);
+  shmem_barrier_all(); /* before others insert again */
   for (int i = 0; i < kMany; ++i) remove_nbi(kv, me, i);
   shmemx_kv_quiet(kv);
   expect_all(SHMEMX_KV_NOT_FOUND);

@@ -16,8 +16,16 @@ namespace {
 
 constexpr std::size_t kQueueSize = 4096;
 
+constexpr std::size_t kMostReceives = 65536;  // that rxm takes without being told by its environment
+
+void ask_for_tags(fi_info& hints, std::size_t receives) {
+  hints.caps = FI_MSG | FI_TAGGED;
+  hints.tx_attr->inject_size = kMostMatched;
+  hints.rx_attr->size = std::min(receives, kMostReceives);
+}
+
 // What we ask of the provider of `quirk`.  Owned by the caller.
-fi_info* make_hints(const Library& library, const Quirk& quirk) {
+fi_info* make_hints(const Library& library, const Quirk& quirk, const FabricOptions& options) {
   fi_info* hints = library.dupinfo(nullptr);
   if (hints == nullptr) return nullptr;
   hints->fabric_attr->prov_name = strndup(quirk.name.data(), quirk.name.size());
@@ -35,6 +43,7 @@ fi_info* make_hints(const Library& library, const Quirk& quirk) {
   hints->tx_attr->msg_order = FI_ORDER_SAS;
   hints->rx_attr->msg_order = FI_ORDER_SAS;
   if (quirk.inbox) hints->tx_attr->inject_size = RingCursor::kLargestEntry;
+  if (options.tagged_receives != 0) ask_for_tags(*hints, options.tagged_receives);
   return hints;
 }
 
@@ -85,7 +94,7 @@ Status Endpoint::find_provider(const FabricOptions& options) {
   const char* node = options.loopback_only ? "127.0.0.1" : nullptr;
   std::string reasons;
   for (const Quirk& row : candidates) {
-    fi_info* hints = make_hints(*library_, row);
+    fi_info* hints = make_hints(*library_, row, options);
     if (hints == nullptr) return Status::error("libfabric: out of memory");
     fi_info* list = nullptr;
     const int code = library_->getinfo(FI_VERSION(1, 17), node, nullptr, node ? FI_SOURCE : 0, hints, &list);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The libfabric network, seen from outside this folder: one factory.  No <rdma/...> header is needed to use
+// The libfabric network, seen from outside this folder: its factories.  No <rdma/...> header is needed to use
 // it.
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #include "base/status.hpp"
 #include "net.hpp"
+#include "transports/matcher.hpp"
 
 namespace shm {
 
@@ -25,11 +26,17 @@ struct FabricOptions {
   /// Most endpoints that are opened for parallel channels, beside the one that peers know; 0: none, all share
   /// that one.  Fewer are opened where descriptors are short or the provider refuses.
   unsigned context_endpoints = 0;
+
+  /// Other than 0: for tagged messages only, with a list of so many receives if the provider has that.
+  std::size_t tagged_receives = 0;
 };
 
 /// Loads libfabric, opens one endpoint and everything it needs.  Takes 0.3 s the first time in a process (the
 /// library's own start-up, see README.md), 15 ms afterwards, and touches nothing of the caller: it may run on
 /// a thread of its own while the job boots.  The error says what was missing.
 Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options);
+
+/// An endpoint of its own with a list of tagged receives.  The same costs; 40 ms for long lists.
+Result<std::unique_ptr<Matcher>> open_tagged(const MatcherOptions& options);
 
 }  // namespace shm

@@ -8,9 +8,9 @@ constexpr bool yes = true;
 constexpr bool no = false;
 
 constexpr Quirk kQuirks[] = {
-#define PROVIDER(name, rank, order, wait, atomics, amo, local_mr, warm, inbox, credits, tested, why) \
-  {name,     rank, Order::order, Wait::wait, Atomics::atomics, Amo::amo,                             \
-   local_mr, warm, inbox,        credits,    tested,           why},
+#define PROVIDER(name, rank, order, wait, atomics, amo, local_mr, warm, inbox, peeks, credits, tested, why) \
+  {name, rank,  Order::order, Wait::wait, Atomics::atomics, Amo::amo, local_mr,                             \
+   warm, inbox, peeks,        credits,    tested,           why},
 #include "ofi/quirks.def"
 #undef PROVIDER
 };
@@ -32,6 +32,7 @@ Quirk find_quirk(std::string_view provider) {
           .local_mr = true,
           .warm = false,
           .inbox = false,
+          .peeks = false,
           .credits = 64,
           .tested = no,
           .why = "unknown to Atoll"};

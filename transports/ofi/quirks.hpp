@@ -31,6 +31,7 @@ struct Quirk {
   bool local_mr;          // offer FI_MR_LOCAL
   bool warm;              // send a message to ourselves at open
   bool inbox;             // short messages are written into the receiver's memory
+  bool peeks;             // finds tagged messages that nothing has matched
   std::uint32_t credits;  // operations in flight per PE
   bool tested;
   std::string_view why;

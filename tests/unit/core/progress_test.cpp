@@ -177,6 +177,55 @@ TEST_F(AgentTest, RunsPollers) {
   EXPECT_EQ(calls.load(), 1);
 }
 
+TEST_F(AgentTest, SleepsOnWhatPollersWaitForToo) {
+  struct Source {
+    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    std::atomic<int> found{0};
+  } source;
+  const Poller poller = [](void* argument) {
+    auto& from = *static_cast<Source*>(argument);
+    std::uint64_t n = 0;
+    if (read(from.event, &n, sizeof n) < 0) return false;
+    from.found.fetch_add(static_cast<int>(n));
+    return true;
+  };
+  const auto post = [&] {
+    const std::uint64_t one = 1;
+    EXPECT_EQ(write(source.event, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  };
+  progress.start();
+  usleep(20000);
+  Progress::add_poller(poller, &source);
+  progress.add_source({source.event, [](void*) { return true; }, &source, 2'000'000});
+  usleep(20000);  // it is blocked again
+  const auto start = Clock::now();
+  post();
+  EXPECT_TRUE(soon([&] { return source.found.load() == 1; }));
+  EXPECT_LT(Clock::now() - start, milliseconds(1000));
+  {
+    Progress::Gate gate(progress);
+    gate.block(0);  // the agent is off
+    post();
+    EXPECT_TRUE(gate.block(1000000));
+    progress.poll();
+    EXPECT_EQ(source.found.load(), 2);
+  }
+  progress.remove_source(&source);
+  Progress::remove_poller(poller, &source);
+  close(source.event);
+  network.post(1, {});
+  EXPECT_TRUE(soon([&] { return received.load() == 1; }));
+}
+
+TEST_F(AgentTest, LooksAgainInTimeForASourceWithoutDescriptor) {
+  progress.start();
+  progress.add_source({-1, [](void*) { return true; }, this, 2000});
+  usleep(20000);
+  const long polls = network.polls.load();
+  EXPECT_TRUE(soon([&] { return network.polls.load() > polls + 5; }));
+  progress.remove_source(this);
+}
+
 TEST_F(AgentTest, StartsAndStopsAgain) {
   for (int i = 0; i < 20; ++i) {
     progress.start();

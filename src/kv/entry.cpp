@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/entry.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "base/stats.hpp"
+#include "boot/boot.hpp"
+#include "coll/barrier.hpp"
+#include "coll/memory.hpp"
+#include "core/progress.hpp"
+#include "core/rma.hpp"
+#include "core/wait.hpp"
+#include "kv/entry_message.hpp"
+#include "transports/registry.hpp"
+
+namespace shm::kv {
+namespace {
+
+constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
+
+// What comes between a look at the lists and a thread's sleep may not wake it (Matcher).
+constexpr long kLongestSleep = 5000;
+
+// Bytes of the value that the reply to a request has at most.
+std::uint64_t reply_value_bytes(const Layout& layout, const Request& request, bool wants_old) {
+  if (request.op == Op::get) return std::min(request.n, layout.value_bytes);
+  return wants_old ? old_bytes(request.op, request.type, request.n) : 0;
+}
+
+}  // namespace
+
+struct Entries::Board {
+  struct Address {
+    std::uint64_t n;
+    std::byte bytes[kMaxMatcherAddress];
+  };
+  Address active, pending;
+};
+
+struct Entries::Awaited : Receive {
+  std::byte* value;  // may be null
+  std::uint64_t n = 0;
+  Status status = SHMEMX_KV_PENDING;
+  std::atomic<std::uint64_t> left{1};
+  alignas(8) std::byte bytes[kMostMatched];
+};
+
+struct Entries::Pending : Receive {
+  std::unique_ptr<std::byte[]> bytes;
+};
+
+// ---- set-up ---------------------------------------------------------------------------------------------
+
+std::size_t Entries::board_bytes(const Layout& layout) { return sizeof(Board) + Changes::bytes(layout); }
+
+Changes Entries::changes_at(Board* board, const Layout& layout) {
+  return {reinterpret_cast<std::byte*>(board + 1), layout};
+}
+
+Entries::Entries(const Of& table, Board* board)
+    : table_(table),
+      part_(Mapped(table.memory), table.layout),
+      room_(std::min(kMostRoom, sizeof(EntryHead) + padded(table.layout.key_bytes) +
+                                    2 * padded(table.layout.value_bytes))),
+      board_(board),
+      changes_(changes_at(board, table.layout)),
+      free_room_(kPending) {}
+
+Entries::~Entries() {
+  if (rt.progress == nullptr) return;
+  Progress::remove_poller(poll_one, this);
+  rt.progress->remove_source(active_.get());
+  rt.progress->remove_source(pending_.get());
+}
+
+bool Entries::poll_one(void* entries) { return static_cast<Entries*>(entries)->poll(); }
+
+// Opens both lists, and writes how they are reached.
+shm::Status Entries::open_lists() {
+  MatcherOptions options{.provider = rt.env.provider, .one_host = rt.boot->job().one_host};
+  options.receives = table_.layout.groups * kSlots;
+  shm::Result<std::unique_ptr<Matcher>> active = make_matcher(options);
+  if (!active.ok()) return active.status();
+  options.receives = std::size_t{2} * kPending;
+  options.reports_unmatched = false;
+  shm::Result<std::unique_ptr<Matcher>> pending = make_matcher(options);
+  if (!pending.ok()) return pending.status();
+  active_ = std::move(active.value());
+  pending_ = std::move(pending.value());
+  const auto show = [](Matcher& matcher, Board::Address& address) -> shm::Status {
+    shm::Result<std::vector<std::byte>> bytes = matcher.address();
+    if (!bytes.ok()) return bytes.status();
+    address.n = bytes.value().size();
+    if (address.n > sizeof address.bytes) return shm::Status::error("an address is too long");
+    std::memcpy(address.bytes, bytes.value().data(), address.n);
+    return {};
+  };
+  if (shm::Status status = show(*active_, board_->active); !status.ok()) return status;
+  return show(*pending_, board_->pending);
+}
+
+// After all PEs have opened theirs.
+shm::Status Entries::connect(Call call) {
+  std::vector<Board> boards(rt.npes);
+  for (unsigned pe = 0; pe < rt.npes; ++pe)
+    get_bytes(call, SHMEM_CTX_DEFAULT, &boards[pe], board_, sizeof(Board), static_cast<int>(pe),
+              Blocking::yes);
+  const auto npes = static_cast<int>(rt.npes);
+  const auto at = [&](Board::Address Board::*which) {
+    return [&boards, which](int pe) {
+      const Board::Address& address = boards[static_cast<std::size_t>(pe)].*which;
+      return std::span<const std::byte>(address.bytes, address.n);
+    };
+  };
+  if (shm::Status status = active_->connect(npes, at(&Board::active)); !status.ok()) return status;
+  return pending_->connect(npes, at(&Board::pending));
+}
+
+// Nobody sends yet.
+void Entries::start() {
+  list_ = std::make_unique<EntryList>(*active_, table_.memory, table_.layout, table_.hash, room_);
+  for (Pending& pending : free_room_) {
+    pending.bytes = std::make_unique_for_overwrite<std::byte[]>(room_);
+    pending.tag = kAddition;
+    pending.ignore = ~kClassBits;
+    pending.room = pending.bytes.get();
+    pending.room_bytes = room_;
+    pending_->post(pending);
+  }
+  Progress::add_poller(poll_one, this);
+  const auto may_block = [](void* matcher) { return static_cast<Matcher*>(matcher)->may_block(); };
+  for (Matcher* matcher : {active_.get(), pending_.get()})
+    rt.progress->add_source({matcher->wait_fd(), may_block, matcher, kLongestSleep});
+}
+
+std::unique_ptr<Entries> Entries::open(Call call, const Of& table) {
+  const std::size_t bytes = board_bytes(table.layout);
+  auto* board = static_cast<Board*>(allocate(call, bytes, 64, false));
+  if (board == nullptr) {
+    if (rt.me == 0)
+      warn("%s: the symmetric heap has no %zu bytes left for SHMEM_KV_MATCH=entry: bucket is used", call.name,
+           bytes);
+    return nullptr;
+  }
+  std::memset(static_cast<void*>(board), 0, bytes);
+  std::unique_ptr<Entries> entries(new Entries(table, board));
+  entries->changes_.tell_all();
+  shm::Status status = entries->open_lists();
+  bool all = all_succeeded(call, !status.ok());
+  if (all) {
+    status = entries->connect(call);
+    all = all_succeeded(call, !status.ok());
+  }
+  if (!status.ok())
+    warn("%s: SHMEM_KV_MATCH=entry cannot be, bucket is used: %s", call.name, status.text().c_str());
+  if (all) {
+    entries->start();
+    return entries;
+  }
+  entries.reset();
+  release(call, board);
+  return nullptr;
+}
+
+void Entries::close(Call call, std::unique_ptr<Entries> entries) {
+  Board* board = entries->board_;
+  sync_world(call);
+  entries.reset();
+  release(call, board);
+}
+
+// ---- who asks -------------------------------------------------------------------------------------------
+
+bool Entries::takes(const Request& request, bool wants_old) const {
+  const bool of_a_key = request.op != Op::count && request.op != Op::reserve && request.op != Op::confirm;
+  return of_a_key && !request.by_rma && request.block == 0 && message_bytes(request) <= room_ &&
+         sizeof(ReplyHead) + reply_value_bytes(table_.layout, request, wants_old) <= kMostMatched;
+}
+
+bool Entries::execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n,
+                      Status& status) {
+  const bool wants_old = value != nullptr && request.op != Op::get;
+  if (!takes(request, wants_old)) return false;
+  Awaited awaited;
+  const std::uint64_t number = replies_.fetch_add(1, std::memory_order_relaxed) & ~kClassBits;
+  awaited.tag = kReply | number;
+  awaited.room = awaited.bytes;
+  awaited.room_bytes = sizeof awaited.bytes;
+  awaited.value = static_cast<std::byte*>(value);
+  if (!pending_->post(awaited)) return false;
+  std::byte message[kMostRoom];
+  write_message(message, request, rt.me, number, wants_old);
+  Matcher& list = may_add(request.op) ? *pending_ : *active_;
+  list.send(pe, tag_of(request.op, request.key.hash), message, message_bytes(request));
+  wait_for([&] { return awaited.left.load(std::memory_order_acquire) == 0; },
+           [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for its answer"); });
+  if (n != nullptr) *n = awaited.n;
+  status = awaited.status;
+  return true;
+}
+
+void Entries::changed(int pe, Op op, std::uint64_t hash) const {
+  if (!changes_elements(op)) return;
+  auto* board = reinterpret_cast<Board*>(at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(board_), pe));
+  changes_at(board, table_.layout).tell(group_of(hash, table_.layout.groups));
+}
+
+// ---- who is asked ---------------------------------------------------------------------------------------
+
+// What a lock holds up is kept, and kBusy returned.
+Status Entries::serve(const std::byte* message, std::size_t n) {
+  EntryHead entry;
+  Request request = read_message(message, entry);
+  const RequestHead& head = entry.request;
+  const bool wants_old = (head.wants & kWantsOld) != 0;
+  const std::uint64_t room = reply_value_bytes(table_.layout, request, wants_old);
+  if (request.op == Op::get) request.n = room;
+  alignas(8) std::byte reply[kMostMatched];
+  Result result{room == 0 ? nullptr : reply + sizeof(ReplyHead), 0};
+  const Status status = part_.execute(request, result, kPatience);
+  if (status == kBusy) {
+    waiting_.emplace_back(message, message + n);
+    return status;
+  }
+  if (status == SHMEMX_KV_OK && may_add(request.op)) changes_.tell(group_of(head.hash, table_.layout.groups));
+  const bool gives = status == SHMEMX_KV_OK || (status == SHMEMX_KV_MISMATCH && wants_old);
+  const std::uint64_t bytes = !gives ? 0 : request.op == Op::get ? result.n : room;
+  const ReplyHead answer{head.token, result.n, status, static_cast<std::uint32_t>(bytes)};
+  std::memcpy(reply, &answer, sizeof answer);
+  pending_->send(entry.from, kReply | head.token, reply, sizeof answer + bytes);
+  return status;
+}
+
+// Of a remove that waits the entry may go later, by Changes.
+bool Entries::retry() {
+  if (waiting_.empty()) return false;
+  std::deque<std::vector<std::byte>> again = std::move(waiting_);
+  waiting_.clear();
+  for (const auto& message : again) {
+    EntryHead entry;
+    const Request request = read_message(message.data(), entry);
+    if (serve(message.data(), message.size()) == SHMEMX_KV_OK) changed(rt.me, request.op, request.key.hash);
+  }
+  return true;
+}
+
+void Entries::take_active(const Arrival& arrival) {
+  if (arrival.kind == Arrival::cancelled) return list_->cancelled(*arrival.receive);
+  const bool matched = arrival.kind == Arrival::matched;
+  count(matched ? Stat::kv_matched : Stat::kv_unmatched);
+  const Status status = serve(arrival.bytes, arrival.n);
+  EntryHead entry;
+  const Op op = read_message(arrival.bytes, entry).op;
+  const bool removed = op == Op::remove && status == SHMEMX_KV_OK;
+  if (matched) return list_->matched(*arrival.receive, removed);
+  if (removed) changed(rt.me, op, entry.request.hash);  // it may have an entry by now
+}
+
+void Entries::take_pending(const Arrival& arrival) {
+  if ((arrival.receive->tag & kClassBits) != kReply) {
+    count(Stat::kv_added);
+    serve(arrival.bytes, arrival.n);
+    pending_->post(*arrival.receive);
+    return;
+  }
+  auto& awaited = static_cast<Awaited&>(*arrival.receive);
+  ReplyHead head;
+  std::memcpy(&head, arrival.bytes, sizeof head);
+  if (awaited.value != nullptr && head.bytes != 0)
+    std::memcpy(awaited.value, arrival.bytes + sizeof head, head.bytes);
+  awaited.n = head.n;
+  awaited.status = head.status;
+  awaited.left.store(0, std::memory_order_release);
+}
+
+bool Entries::poll() {
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard.owns_lock()) return false;
+  const auto follow = [this](std::uint64_t home) { list_->follow(home); };
+  bool worked = changes_.take(follow);
+  worked |= retry();
+  worked |= active_->poll([this](const Arrival& arrival) { take_active(arrival); });
+  worked |= pending_->poll([this](const Arrival& arrival) { take_pending(arrival); });
+  worked |= changes_.take(follow);
+  return worked;
+}
+
+}  // namespace shm::kv

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine SHMEM_KV_MATCH=entry: what is asked of a PE on another node finds its element by the network's
+// own matching, as in PDHT.
+//
+// Two lists, each at an endpoint of its own, as the paper has two portal table entries:
+//
+//   active    an entry for each element (EntryList): get, contains, update, remove, accumulate, compare_swap
+//   pending   some that take whatever is new: insert, put, upsert; and those of replies
+//
+// All operations are executed by Part: what the lists have decides how a request comes to it, not what it
+// finds.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/address.hpp"
+#include "kv/changes.hpp"
+#include "kv/entry_list.hpp"
+
+namespace shm::kv {
+
+/// Of one table.  Thread safety: execute() and changed() from any thread.
+class Entries {
+ public:
+  /// What it needs to know of the table, all as in Table.
+  struct Of {
+    const Layout& layout;
+    std::byte* memory;
+    UserHash hash;
+  };
+
+  /// Collective.  Null on all PEs: cannot be, and a line has said so.
+  static std::unique_ptr<Entries> open(Call call, const Of& table);
+  /// Collective; no request of any PE is under way.
+  static void close(Call call, std::unique_ptr<Entries> entries);
+  /// Nothing is under way; the symmetric memory is left.
+  ~Entries();
+
+  /// Has `pe` of another node carry out the request.  `value` and `n` may be null.  False: that is not for
+  /// this engine, as it is too long.
+  bool execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n, Status& status);
+
+  /// An operation on a PE of this node has succeeded, on whatever way.
+  void changed(int pe, Op op, std::uint64_t hash) const;
+
+ private:
+  struct Board;    // what PEs show each other
+  struct Awaited;  // a reply
+  struct Pending;  // an entry of the pending list
+
+  Entries(const Of& table, Board* board);
+  static std::size_t board_bytes(const Layout& layout);
+  static Changes changes_at(Board* board, const Layout& layout);
+  shm::Status open_lists();
+  shm::Status connect(Call call);
+  void start();
+  static bool poll_one(void* entries);
+  bool poll();
+  bool retry();
+  void take_active(const Arrival& arrival);
+  void take_pending(const Arrival& arrival);
+  Status serve(const std::byte* message, std::size_t n);
+  bool takes(const Request& request, bool wants_old) const;
+
+  static constexpr std::size_t kMostRoom = 1024;  // of an entry
+  static constexpr int kPending = 32;             // entries for what is new
+
+  const Of table_;
+  const Part<Mapped> part_;
+  const std::size_t room_;
+  Board* const board_;
+  std::atomic<std::uint64_t> replies_{0};  // that were asked for
+
+  std::mutex
+      mutex_;  // of what follows, by the thread that polls; no other lock of the table is taken under it
+  Changes changes_;
+  std::deque<std::vector<std::byte>> waiting_;  // requests that found a lock taken
+  std::vector<Pending> free_room_;
+  std::unique_ptr<EntryList> list_;
+  std::unique_ptr<Matcher> active_, pending_;  // end before what they have posted
+};
+
+}  // namespace shm::kv

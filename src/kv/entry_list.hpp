@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The active list: a receive for each element of a part, whose tag is the key's hash.
+//
+// The part is what counts.  The list follows it, told by Changes, and may be behind: an entry without element
+// leads to a request that finds nothing in the part, an element without entry to one that no receive fits.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "kv/hash.hpp"
+#include "kv/part.hpp"
+#include "transports/matcher.hpp"
+
+namespace shm::kv {
+
+/// Thread safety: one thread at a time.  Outlives the matcher.
+class EntryList {
+ public:
+  /// Of the part at `memory`.  Each entry has `room` bytes for a message.
+  EntryList(Matcher& matcher, std::byte* memory, const Layout& layout, UserHash hash, std::size_t room);
+
+  /// Has entries for exactly those elements whose home the group is.  Where the matcher's list is full, some
+  /// have none.
+  void follow(std::uint64_t home);
+
+  /// The receive is an entry of this; its message has been dealt with.  `removed`: the element is gone.
+  void matched(Receive& receive, bool removed);
+  void cancelled(Receive& receive);
+
+  std::size_t length() const { return length_; }
+
+ private:
+  struct Entry : Receive {
+    std::uint64_t hash;
+    bool leaving;  // cancelled, but not reported yet
+    std::unique_ptr<std::byte[]> bytes;
+  };
+
+  void collect(std::uint64_t home, std::vector<std::uint64_t>& hashes);
+  void add(std::uint64_t hash);
+  std::uint64_t home_of(const Entry& entry) const { return group_of(entry.hash, layout_.groups); }
+
+  Matcher& matcher_;
+  const Mapped memory_;
+  const Layout& layout_;
+  const Part<Mapped> part_;
+  const UserHash hash_;
+  const std::size_t room_;
+  std::vector<std::byte> key_;           // the one that is looked at
+  std::vector<std::uint64_t> elements_;  // hashes of those that are looked at
+  std::deque<Entry> all_;
+  std::vector<Entry*> free_;
+  std::vector<std::vector<Entry*>> homes_;  // by group, but for those that are leaving
+  std::size_t length_ = 0;
+};
+
+}  // namespace shm::kv

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ofi/matcher.hpp"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include <algorithm>
+
+#include "base/fatal.hpp"
+#include "ofi/fabric.hpp"
+
+namespace shm {
+namespace ofi {
+namespace {
+
+static_assert(sizeof(fi_context2) <= sizeof(Receive::provider));
+
+void* context_of(Receive& receive) { return receive.provider; }
+Receive* receive_of(void* context) {
+  return reinterpret_cast<Receive*>(static_cast<std::byte*>(context) - offsetof(Receive, provider));
+}
+
+}  // namespace
+
+TaggedMatcher::TaggedMatcher(std::unique_ptr<Endpoint> endpoint, bool reports_unmatched)
+    : endpoint_(std::move(endpoint)),
+      reports_unmatched_(reports_unmatched),
+      most_receives_(endpoint_->info().rx_attr->size - kSpareReceives),
+      unmatched_(kMostMatched) {}
+
+// Receives may go when this has ended.
+TaggedMatcher::~TaggedMatcher() { endpoint_->stop(); }
+
+std::string TaggedMatcher::describe() const {
+  return "libfabric " + endpoint_->provider() + ", " + std::to_string(most_receives_) + " tagged receives";
+}
+
+Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
+  const std::scoped_lock guard(lock_);
+  peers_.assign(static_cast<std::size_t>(npes), FI_ADDR_UNSPEC);
+  for (int pe = 0; pe < npes; ++pe) {
+    fi_addr_t& peer = peers_[static_cast<std::size_t>(pe)];
+    if (fi_av_insert(endpoint_->av(), lookup(pe).data(), 1, &peer, 0, nullptr) != 1)
+      return Status::error("libfabric: the address of PE " + std::to_string(pe) + " was refused");
+  }
+  return {};
+}
+
+bool TaggedMatcher::post(Receive& receive) {
+  const std::scoped_lock guard(lock_);
+  if (posted_ == most_receives_) return false;
+  const auto code = fi_trecv(endpoint_->ep(), receive.room, receive.room_bytes, nullptr, FI_ADDR_UNSPEC,
+                             receive.tag, receive.ignore, context_of(receive));
+  if (code == -FI_EAGAIN) return false;
+  if (code != 0) fatal("libfabric: fi_trecv: %s", endpoint_->library().error(code));
+  ++posted_;
+  return true;
+}
+
+// Not found: matched, and its completion is in the queue.
+void TaggedMatcher::cancel(Receive& receive) {
+  const std::scoped_lock guard(lock_);
+  fi_cancel(&endpoint_->ep()->fid, context_of(receive));
+}
+
+bool TaggedMatcher::inject(int pe, std::uint64_t tag, const void* bytes, std::size_t n) {
+  const auto code = fi_tinject(endpoint_->ep(), bytes, n, peers_[static_cast<std::size_t>(pe)], tag);
+  if (code == 0) return true;
+  if (code != -FI_EAGAIN)
+    fatal("libfabric: fi_tinject of %zu bytes to PE %d: %s", n, pe, endpoint_->library().error(code));
+  return false;
+}
+
+void TaggedMatcher::send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) {
+  const std::scoped_lock guard(lock_);
+  if (unsent_.empty() && inject(pe, tag, bytes, n)) return;
+  const auto* first = static_cast<const std::byte*>(bytes);
+  unsent_.push_back({pe, tag, {first, first + n}});
+}
+
+// A PE that is still being connected to holds up no other.
+void TaggedMatcher::send_held_back() {
+  std::vector<int> refused;
+  std::erase_if(unsent_, [&](const Unsent& one) {
+    if (std::ranges::find(refused, one.pe) != refused.end()) return false;
+    const bool sent = inject(one.pe, one.tag, one.bytes.data(), one.bytes.size());
+    if (!sent) refused.push_back(one.pe);
+    return sent;
+  });
+}
+
+// Asks for a message that no receive fits; the answer comes in the queue.
+void TaggedMatcher::peek() {
+  if (!reports_unmatched_ || peek_ != Peek::none) return;
+  fi_msg_tagged message{};
+  message.addr = FI_ADDR_UNSPEC;
+  message.ignore = ~std::uint64_t{0};
+  message.context = &peek_context_;
+  const auto code = fi_trecvmsg(endpoint_->ep(), &message, FI_PEEK | FI_CLAIM);
+  if (code == -FI_EAGAIN) return;
+  if (code != 0) fatal("libfabric: fi_trecvmsg(FI_PEEK): %s", endpoint_->library().error(code));
+  peek_ = Peek::asked;
+}
+
+void TaggedMatcher::claim(std::uint64_t tag) {
+  iovec room{unmatched_.data(), unmatched_.size()};
+  fi_msg_tagged message{};
+  message.msg_iov = &room;
+  message.iov_count = 1;
+  message.addr = FI_ADDR_UNSPEC;
+  message.tag = tag;
+  message.context = &peek_context_;
+  const auto code = fi_trecvmsg(endpoint_->ep(), &message, FI_CLAIM);
+  if (code != 0) fatal("libfabric: fi_trecvmsg(FI_CLAIM): %s", endpoint_->library().error(code));
+  peek_ = Peek::claimed;
+}
+
+bool TaggedMatcher::take_error(Arrival& arrival) {
+  fi_cq_err_entry error{};
+  if (fi_cq_readerr(endpoint_->cq(), &error, 0) != 1) return false;
+  if (error.op_context == &peek_context_ && error.err == FI_ENOMSG) {
+    peek_ = Peek::none;
+    return false;
+  }
+  if (error.err != FI_ECANCELED || error.op_context == nullptr || error.op_context == &peek_context_)
+    fatal("libfabric %s: a tagged message was lost: %s", endpoint_->provider().c_str(),
+          endpoint_->library().error(error.err));
+  --posted_;
+  arrival = {Arrival::cancelled, receive_of(error.op_context), nullptr, 0};
+  return true;
+}
+
+// Returns whether there is something to report.
+bool TaggedMatcher::take(const fi_cq_tagged_entry& entry, Arrival& arrival) {
+  if (entry.op_context != &peek_context_) {
+    --posted_;
+    Receive* receive = receive_of(entry.op_context);
+    arrival = {Arrival::matched, receive, receive->room, entry.len};
+    return true;
+  }
+  if (peek_ == Peek::asked) {
+    claim(entry.tag);
+    return false;
+  }
+  peek_ = Peek::none;
+  arrival = {Arrival::unmatched, nullptr, unmatched_.data(), entry.len};
+  return true;
+}
+
+// At most one of what it returns is unmatched.
+std::size_t TaggedMatcher::reap(Arrival (&arrivals)[kAtOnce]) {
+  std::size_t n = 0;
+  while (n < kAtOnce) {
+    fi_cq_tagged_entry entry;
+    const auto code = fi_cq_read(endpoint_->cq(), &entry, 1);
+    if (code == -FI_EAGAIN) break;
+    if (code == -FI_EAVAIL) {
+      if (!take_error(arrivals[n])) break;  // nothing to peek at: that was the last entry
+      ++n;
+    } else if (code < 0) {
+      fatal("libfabric: fi_cq_read: %s", endpoint_->library().error(code));
+    } else {
+      n += take(entry, arrivals[n]) ? 1 : 0;
+    }
+  }
+  return n;
+}
+
+bool TaggedMatcher::poll(const ArrivalSink& sink) {
+  const std::unique_lock polling(poller_, std::try_to_lock);
+  if (!polling.owns_lock()) return false;
+  Arrival arrivals[kAtOnce];
+  std::size_t n;
+  bool worked;
+  {
+    const std::scoped_lock guard(lock_);
+    if (!unsent_.empty()) send_held_back();
+    peek();
+    n = reap(arrivals);
+    worked = n != 0 || !unsent_.empty() || peek_ == Peek::claimed;
+  }
+  for (std::size_t i = 0; i < n; ++i) sink(arrivals[i]);
+  return worked;
+}
+
+bool TaggedMatcher::may_block() {
+  const std::scoped_lock guard(lock_);
+  return unsent_.empty() && peek_ != Peek::claimed && endpoint_->may_sleep();
+}
+
+}  // namespace ofi
+
+Result<std::unique_ptr<Matcher>> open_tagged(const MatcherOptions& options) {
+  Result<std::unique_ptr<ofi::Endpoint>> endpoint =
+      ofi::Endpoint::open({.provider = options.provider,
+                           .loopback_only = options.one_host,
+                           .tagged_receives = options.receives + 16});
+  if (!endpoint.ok()) return endpoint.status();
+  const ofi::Endpoint& opened = *endpoint.value();
+  if (!opened.quirk().peeks || opened.needs_local_mr())
+    return Status::error("libfabric " + opened.provider() +
+                         " is not known to find tagged messages that no receive matched");
+  return std::unique_ptr<Matcher>(
+      std::make_unique<ofi::TaggedMatcher>(std::move(endpoint.value()), options.reports_unmatched));
+}
+
+}  // namespace shm
