@@ -124,8 +124,12 @@ bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payloa
   Entry::write(entry, header, payload, n);
   const std::uint64_t to = peer.inbox.base + Inbox::ring_offset(grant.ring) + peer.ring.offset();
   const auto code = fi_inject_write(endpoint_->ep(), entry, size, peer.address, to, peer.inbox.key);
-  if (code != 0)
-    return false;  // what hinders it will be reported, if it lasts, by an operation with a record
+  if (code != 0) {
+    // What hinders it will be reported, if it lasts, by an operation with a record.  The provider has looked
+    // for room, and may have stored what peers wrote: the descriptor does not tell of that any more.
+    backlog_.store(true, std::memory_order_relaxed);
+    return false;
+  }
   peer.ring.advance(size);
   return true;
 }
