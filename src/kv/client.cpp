@@ -111,6 +111,10 @@ void Client::flush() {
   }
 }
 
+void Client::end() {
+  for (Target& target : targets_) target.packet.reset();
+}
+
 void Client::wait(Call call, const std::atomic<std::uint64_t>& left, int pe) {
   wait_for([&] { return left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) {

@@ -34,6 +34,9 @@ class Client {
   void flush(int pe);
   void flush();
 
+  /// Gives its packets up.  REQUIRES: nothing is under way, or will be.
+  void end();
+
   /// Waits until `left` is 0.  `pe`: whom for, or WaitRecord::kNobody.
   static void wait(Call call, const std::atomic<std::uint64_t>& left, int pe);
 

@@ -13,6 +13,11 @@ Table::Table(std::uint32_t number, UserHash hash, bool named)
 
 Table::~Table() { magic_ = 0; }
 
+void Table::end() {
+  magic_ = 0;
+  client_.end();
+}
+
 void Table::set_entries(std::unique_ptr<Entries> entries) {
   entries_ = std::move(entries);
   server_.set_entries(entries_.get());

@@ -31,6 +31,9 @@ class Table {
   Table(std::uint32_t number, UserHash hash, bool named);
   ~Table();
 
+  /// It is no table any more.
+  void end();
+
   /// From now on PEs have their parts in the symmetric block `memory` of layout.bytes.
   void use(const Layout& layout, std::byte* memory);
 

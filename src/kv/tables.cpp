@@ -14,7 +14,7 @@
 namespace shm::kv {
 namespace {
 
-// By number: how many were created before it.
+// By number: how many were created before it.  Those that have ended stay, so that their handles can be told.
 std::vector<std::unique_ptr<Table>> tables;
 std::shared_mutex mutex;  // of the vector
 
@@ -43,7 +43,7 @@ bool resume(void*) {
   bool worked = false;
   const std::shared_lock guard(mutex);
   for (const auto& table : tables) {
-    if (table != nullptr) worked |= table->server().resume(own_part(*table));
+    if (table->is_table()) worked |= table->server().resume(own_part(*table));
   }
   return worked;
 }
@@ -151,9 +151,7 @@ void destroy_table(Call call, Table* table) {
   close_entries(call, *table);
   release(call, table->memory());
   const std::unique_lock guard(mutex);
-  for (auto& one : tables) {
-    if (one.get() == table) one.reset();
-  }
+  table->end();
 }
 
 // A table that cannot be resized.
