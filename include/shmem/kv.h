@@ -98,6 +98,8 @@ typedef struct {
  *   compare_swap   if the `n` bytes at `offset` of the value are as `expected`, they become as `desired`; *old, unless NULL, gets what they
  *                  were                                              OK, NOT_FOUND, MISMATCH, TOO_LARGE
  *
+ * What get, get_wait and next_local give lies in the first bytes of the room; the others may be changed, too.
+ *
  * Nonblocking: *status, unless NULL, is SHMEMX_KV_PENDING, and what the call would have returned when it is complete.
  * `value_bytes` of get_nbi and `old` of accumulate_nbi and upsert_nbi are set then, too.
  *

@@ -26,6 +26,8 @@ static uint64_t visit(shmemx_kv_t kv) {
     memset(&key, 0, sizeof key);
     status = shmemx_kv_next_local(kv, &cursor, key.text, sizeof key.text, &key.n, &value, sizeof value, &n);
     if (status != SHMEMX_KV_OK) break;
+    CHECK(key.n < sizeof key.text);
+    key.text[key.n] = '\0'; /* behind the key anything may be */
     CHECK_EQ(n, sizeof value);
     const int number = number_of(&key, &pe);
     const Key wanted = key_of(pe, number);
