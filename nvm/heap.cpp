@@ -25,7 +25,6 @@ namespace shm::nvm {
 /// What a thread waits for: answers to so many operations.
 struct Awaiting {
   std::atomic<std::uint32_t> left{0};
-  std::uint64_t old = 0;
 };
 
 namespace {
@@ -168,9 +167,11 @@ void Heap::on_answer(void* heap, int, const std::byte* message, std::size_t) {
   Answer answer;
   std::memcpy(&answer, message, sizeof answer);
   auto& awaiting = *reinterpret_cast<Awaiting*>(answer.token);
+  // With the release of send(): what the sender did comes before what is done here.  The message says so too,
+  // but by way of other processes.
+  (void)awaiting.left.load(std::memory_order_acquire);
   static_cast<Heap*>(heap)->interest_.learn(answer.page, answer.contended != 0);
   if (answer.n != 0) copy_in(answer.dest, message + sizeof answer, answer.n);
-  awaiting.old = answer.old;
   // The last use of it: release, so that who sees 0 sees the data.
   awaiting.left.fetch_sub(1, std::memory_order_release);
 }
@@ -183,7 +184,7 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Awaiting& aw
   operation.pe = rt.me;
   std::memcpy(message, &operation, sizeof operation);
   if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
-  awaiting.left.fetch_add(1, std::memory_order_relaxed);
+  awaiting.left.fetch_add(1, std::memory_order_release);
   count(Stat::page_sent);
   if (pe == rt.me) return pager_->hand(message, sizeof operation + n);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
@@ -386,9 +387,9 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
   std::byte* frame = pin_here(page, access_of(operation));
   if (frame == nullptr && goes_there(page, operation.n)) {
     Awaiting awaiting;
+    operation.dest = reinterpret_cast<std::byte*>(&old);
     send(operation, nullptr, pe, awaiting);
     wait(awaiting, pe);
-    old = awaiting.old;
   } else {
     if (frame == nullptr) frame = ask_to_pin(page, access_of(operation));
     atomic_apply(op, type, frame + within, &operation.value, &operation.compare, &old);

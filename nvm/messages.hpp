@@ -4,7 +4,8 @@
 //   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type | operands |
 //                n bytes of a put
 //                from the thread that waits to the home of the page
-//   Answer       token | dest | page | n | contended | old value | n bytes of a get
+//   Answer       token | dest | page | n | contended | n bytes: of a get, or the 8 of what an atomic
+//                operation found
 //                to that thread, from where the operation was executed
 //   PageMessage  page | message of the protocol | offset | n | n bytes of the page, or an Operation
 //                between pagers
@@ -31,7 +32,7 @@ struct Operation {
   enum class Kind : std::uint8_t { put, get, amo };
 
   std::uint64_t token;  // of who waits for the answer
-  std::byte* dest;      // of a get, at who waits
+  std::byte* dest;      // of what the answer brings, at who waits; unused by a put
   PageNumber page;
   std::uint32_t offset, n;
   std::int32_t pe;  // who waits
@@ -54,7 +55,6 @@ struct Answer {
   PageNumber page;
   std::uint32_t n;
   std::uint32_t contended;  // 1: others use the page too
-  std::uint64_t old;
 };
 
 /// In a request for a page `message.tag` is where in its node's pool the page is to be put.

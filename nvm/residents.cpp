@@ -317,7 +317,7 @@ void Residents::apply(Resident& page, Foreign& operation) {
   const bool contended =
       touched.exchange(kOperated, std::memory_order_relaxed) == kTouched || page.operated_by != by;
   page.operated_by = by;
-  Answer answer{head.token, head.dest, head.page, 0, contended, 0};
+  Answer answer{head.token, head.dest, head.page, 0, contended};
   std::byte* at = pool_.bytes(page.frame) + head.offset;
   if (head.kind == Operation::Kind::put) {
     copy_in(at, operation.data(), head.n);
@@ -325,7 +325,10 @@ void Residents::apply(Resident& page, Foreign& operation) {
     answer.n = head.n;
     copy_out(message + sizeof answer, at, head.n);
   } else {
-    atomic_apply(head.op, head.type, at, &head.value, &head.compare, &answer.old);
+    std::uint64_t old = 0;
+    atomic_apply(head.op, head.type, at, &head.value, &head.compare, &old);
+    answer.n = sizeof old;
+    std::memcpy(message + sizeof answer, &old, sizeof old);
   }
   std::memcpy(message, &answer, sizeof answer);
   host_.answer(head.pe, message, sizeof answer + answer.n);

@@ -57,6 +57,13 @@ class FakeHost final : public Host {
     int pe;
     Answer answer;
     std::vector<std::byte> data;
+
+    std::uint64_t old() const {
+      std::uint64_t word = 0;
+      EXPECT_EQ(data.size(), sizeof word);
+      if (data.size() == sizeof word) std::memcpy(&word, data.data(), sizeof word);
+      return word;
+    }
   };
 
   FakeHost(const Pool& pool, int me) : pool_(pool), me_(me) {}

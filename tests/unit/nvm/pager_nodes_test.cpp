@@ -89,7 +89,6 @@ class Carrier {
 // What a thread waits for whose operation went elsewhere.
 struct Awaited {
   std::atomic<bool> done{false};
-  std::uint64_t old = 0;
   std::uint64_t got = 0;
 };
 
@@ -115,7 +114,6 @@ class Member final : public Host {
     Answer answer;
     std::memcpy(&answer, message, sizeof answer);
     auto& awaited = *reinterpret_cast<Awaited*>(answer.token);
-    awaited.old = answer.old;
     if (n > sizeof answer) std::memcpy(&awaited.got, message + sizeof answer, sizeof awaited.got);
     awaited.done.store(true, std::memory_order_release);
   }
@@ -265,7 +263,7 @@ class Worker {
     add.value = 1 + random_() % 9;
     Awaited awaited;
     cluster_.operate(pe_, page, add, awaited);
-    check(page, awaited.old);
+    check(page, awaited.got);
     expected_[page] += add.value;
   }
   void fetch(PageNumber page) {

@@ -271,10 +271,10 @@ TEST_F(ForeignTest, AtomicsAnswerTheOldValue) {
   swap.value = 1;
   hand(swap);
   const auto answers = pe.host.answers(3);
-  EXPECT_EQ(answers[0].answer.old, original(3));
-  EXPECT_EQ(answers[1].answer.old, original(3) + 5);
-  EXPECT_EQ(answers[2].answer.old, original(3) + 11);
-  EXPECT_EQ(answers[2].answer.n, 0U);
+  EXPECT_EQ(answers[0].old(), original(3));
+  EXPECT_EQ(answers[1].old(), original(3) + 5);
+  EXPECT_EQ(answers[2].old(), original(3) + 11);
+  EXPECT_EQ(answers[2].answer.n, 8U);
   EXPECT_EQ(load(3), 1U);
   EXPECT_EQ(state(3), modified);
   EXPECT_FALSE(pool.word(3).pinned());
@@ -292,7 +292,7 @@ TEST_F(ForeignTest, OperationsWaitInOrderForThePage) {
   pe.device->hold(false);
   const auto answers = pe.host.answers(11);
   std::uint64_t sum = 70;
-  for (std::uint64_t i = 1; i <= 10; sum += i++) EXPECT_EQ(answers[i - 1].answer.old, sum);
+  for (std::uint64_t i = 1; i <= 10; sum += i++) EXPECT_EQ(answers[i - 1].old(), sum);
   std::uint64_t got = 0;
   std::memcpy(&got, answers[10].data.data(), sizeof got);
   EXPECT_EQ(got, sum);
