@@ -6,42 +6,9 @@
 
 #include "core/progress.hpp"
 #include "core/wait.hpp"
-#include "kv/layout.hpp"
 
 namespace shm::kv {
 namespace {
-
-RequestHead head_of(const Request& request, const Pending& pending) {
-  return {.token = reinterpret_cast<std::uintptr_t>(&pending),
-          .hash = request.key.hash,
-          .n = request.n,
-          .offset = request.offset,
-          .block = request.block,
-          .key_bytes = request.key.n,
-          .op = request.op,
-          .atomic = request.atomic,
-          .type = request.type,
-          .wants = static_cast<std::uint8_t>((pending.value != nullptr ? kWantsOld : 0) |
-                                             (request.by_rma ? kWantsLocation : 0))};
-}
-
-std::byte* append(std::byte* to, const void* bytes, std::size_t n) {
-  if (n != 0) std::memcpy(to, bytes, n);
-  return to + padded(n);
-}
-
-void write(std::byte* to, const RequestHead& head, const Request& request) {
-  to = append(to, &head, sizeof head);
-  to = append(to, request.key.bytes, request.key.n);
-  to = append(to, request.value, value_bytes(request.op, request.type, request.n, request.block));
-  append(to, request.expected, expected_bytes(request.op, request.n));
-}
-
-std::size_t size_of(const Request& request) {
-  return sizeof(RequestHead) + padded(request.key.n) +
-         padded(value_bytes(request.op, request.type, request.n, request.block)) +
-         padded(expected_bytes(request.op, request.n));
-}
 
 constexpr auto kRequests = static_cast<std::uint16_t>(MessageId::kv_request);
 
@@ -58,13 +25,18 @@ void Client::issue(Call call, int pe, const Request& request, Pending& pending) 
   }
   target.under_way.fetch_add(1, std::memory_order_relaxed);
   pending.under_way = &target.under_way;
-  const RequestHead head = head_of(request, pending);
-  const std::size_t size = size_of(request);
+  const RequestHead head =
+      head_of(request, reinterpret_cast<std::uintptr_t>(&pending), pending.value != nullptr);
+  const std::size_t size = sizeof head + body_bytes(head);
+  const auto write = [&](std::byte* to) {
+    std::memcpy(to, &head, sizeof head);
+    write_body(to + sizeof head, head, request);
+  };
   const std::scoped_lock guard(target.mutex);
   if (target.used + size > kPacketBytes) send(pe, target);
   if (sizeof(PacketHead) + size > kPacketBytes) {
     const auto whole = std::make_unique_for_overwrite<std::byte[]>(size);
-    write(whole.get(), head, request);
+    write(whole.get());
     return send_pieces(pe, whole.get(), size);
   }
   if (target.packet == nullptr) target.packet = std::make_unique_for_overwrite<std::byte[]>(kPacketBytes);
@@ -73,7 +45,7 @@ void Client::issue(Call call, int pe, const Request& request, Pending& pending) 
     std::memcpy(target.packet.get(), &packet, sizeof packet);
     target.used = sizeof packet;
   }
-  write(target.packet.get() + target.used, head, request);
+  write(target.packet.get() + target.used);
   target.used += size;
 }
 

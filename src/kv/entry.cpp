@@ -23,12 +23,6 @@ constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
 // What comes between a look at the lists and a thread's sleep may not wake it (Matcher).
 constexpr long kLongestSleep = 5000;
 
-// Bytes of the value that the reply to a request has at most.
-std::uint64_t reply_value_bytes(const Layout& layout, const Request& request, bool wants_old) {
-  if (request.op == Op::get) return std::min(request.n, layout.value_bytes);
-  return wants_old ? old_bytes(request.op, request.type, request.n) : 0;
-}
-
 }  // namespace
 
 struct Entries::Board {
@@ -173,27 +167,28 @@ void Entries::close(Call call, std::unique_ptr<Entries> entries) {
 
 // ---- who asks -------------------------------------------------------------------------------------------
 
-bool Entries::takes(const Request& request, bool wants_old) const {
-  const bool of_a_key = request.op != Op::count && request.op != Op::reserve && request.op != Op::confirm;
-  return of_a_key && !request.by_rma && request.block == 0 && message_bytes(request) <= room_ &&
-         sizeof(ReplyHead) + reply_value_bytes(table_.layout, request, wants_old) <= kMostMatched;
+bool Entries::takes(const RequestHead& head) const {
+  const bool of_a_key = head.op != Op::count && head.op != Op::reserve && head.op != Op::confirm;
+  return of_a_key && (head.wants & kWantsLocation) == 0 && head.block == 0 && message_bytes(head) <= room_ &&
+         sizeof(ReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
 }
 
 bool Entries::execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n,
                       Status& status) {
-  const bool wants_old = value != nullptr && request.op != Op::get;
-  if (!takes(request, wants_old)) return false;
+  RequestHead head = head_of(request, 0, value != nullptr);
+  if (!takes(head)) return false;
   Awaited awaited;
   const std::uint64_t number = replies_.fetch_add(1, std::memory_order_relaxed) & ~kClassBits;
+  head.token = number;
   awaited.tag = kReply | number;
   awaited.room = awaited.bytes;
   awaited.room_bytes = sizeof awaited.bytes;
   awaited.value = static_cast<std::byte*>(value);
   if (!pending_->post(awaited)) return false;
   std::byte message[kMostRoom];
-  write_message(message, request, rt.me, number, wants_old);
+  write_message(message, head, request, rt.me);
   Matcher& list = may_add(request.op) ? *pending_ : *active_;
-  list.send(pe, tag_of(request.op, request.key.hash), message, message_bytes(request));
+  list.send(pe, tag_of(request.op, request.key.hash), message, message_bytes(head));
   wait_for([&] { return awaited.left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for its answer"); });
   if (n != nullptr) *n = awaited.n;
@@ -212,21 +207,18 @@ void Entries::changed(int pe, Op op, std::uint64_t hash) const {
 // What a lock holds up is kept, and kBusy returned.
 Status Entries::serve(const std::byte* message, std::size_t n) {
   EntryHead entry;
-  Request request = read_message(message, entry);
+  const Request request = read_message(message, entry);
   const RequestHead& head = entry.request;
-  const bool wants_old = (head.wants & kWantsOld) != 0;
-  const std::uint64_t room = reply_value_bytes(table_.layout, request, wants_old);
-  if (request.op == Op::get) request.n = room;
+  const std::uint64_t most = reply_bytes(table_.layout, head);
   alignas(8) std::byte reply[kMostMatched];
-  Result result{room == 0 ? nullptr : reply + sizeof(ReplyHead), 0};
+  Result result{most == 0 ? nullptr : reply + sizeof(ReplyHead), 0};
   const Status status = part_.execute(request, result, kPatience);
   if (status == kBusy) {
     waiting_.emplace_back(message, message + n);
     return status;
   }
   if (status == SHMEMX_KV_OK && may_add(request.op)) changes_.tell(group_of(head.hash, table_.layout.groups));
-  const bool gives = status == SHMEMX_KV_OK || (status == SHMEMX_KV_MISMATCH && wants_old);
-  const std::uint64_t bytes = !gives ? 0 : request.op == Op::get ? result.n : room;
+  const std::uint64_t bytes = bytes_given(head, status, result.n, most);
   const ReplyHead answer{head.token, result.n, status, static_cast<std::uint32_t>(bytes)};
   std::memcpy(reply, &answer, sizeof answer);
   pending_->send(entry.from, kReply | head.token, reply, sizeof answer + bytes);

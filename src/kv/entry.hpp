@@ -20,6 +20,7 @@
 #include "core/address.hpp"
 #include "kv/changes.hpp"
 #include "kv/entry_list.hpp"
+#include "kv/wire.hpp"
 
 namespace shm::kv {
 
@@ -64,7 +65,7 @@ class Entries {
   void take_active(const Arrival& arrival);
   void take_pending(const Arrival& arrival);
   Status serve(const std::byte* message, std::size_t n);
-  bool takes(const Request& request, bool wants_old) const;
+  bool takes(const RequestHead& head) const;
 
   static constexpr std::size_t kMostRoom = 1024;  // of an entry
   static constexpr int kPending = 32;             // entries for what is new

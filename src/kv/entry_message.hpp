@@ -34,50 +34,19 @@ constexpr std::uint64_t tag_of(Op op, std::uint64_t hash) {
 /// Whether a request that succeeds may change which elements there are.
 constexpr bool changes_elements(Op op) { return may_add(op) || op == Op::remove; }
 
-inline std::size_t message_bytes(const Request& request) {
-  return sizeof(EntryHead) + padded(request.key.n) +
-         padded(value_bytes(request.op, request.type, request.n)) +
-         padded(expected_bytes(request.op, request.n));
-}
+inline std::size_t message_bytes(const RequestHead& head) { return sizeof(EntryHead) + body_bytes(head); }
 
 /// `to` has room for message_bytes().
-inline void write_message(std::byte* to, const Request& request, int from, std::uint64_t token,
-                          bool wants_old) {
-  const EntryHead head{.request = {.token = token,
-                                   .hash = request.key.hash,
-                                   .n = request.n,
-                                   .offset = request.offset,
-                                   .key_bytes = request.key.n,
-                                   .op = request.op,
-                                   .atomic = request.atomic,
-                                   .type = request.type,
-                                   .wants = wants_old ? kWantsOld : std::uint8_t{0}},
-                       .from = from,
-                       .unused = 0};
-  const auto append = [&to](const void* bytes, std::size_t n) {
-    if (n != 0) std::memcpy(to, bytes, n);
-    to += padded(n);
-  };
-  append(&head, sizeof head);
-  append(request.key.bytes, request.key.n);
-  append(request.value, value_bytes(request.op, request.type, request.n));
-  append(request.expected, expected_bytes(request.op, request.n));
+inline void write_message(std::byte* to, const RequestHead& head, const Request& request, int from) {
+  const EntryHead entry{.request = head, .from = from, .unused = 0};
+  std::memcpy(to, &entry, sizeof entry);
+  write_body(to + sizeof entry, head, request);
 }
 
 /// The request refers to the message.
 inline Request read_message(const std::byte* message, EntryHead& entry) {
   std::memcpy(&entry, message, sizeof entry);
-  const RequestHead& head = entry.request;
-  const std::byte* key = message + sizeof entry;
-  const std::byte* value = key + padded(head.key_bytes);
-  return {.op = head.op,
-          .atomic = head.atomic,
-          .type = head.type,
-          .key = {head.hash, key, head.key_bytes},
-          .value = value,
-          .n = head.n,
-          .expected = value + padded(value_bytes(head.op, head.type, head.n)),
-          .offset = head.offset};
+  return request_at(message + sizeof entry, entry.request);
 }
 
 }  // namespace shm::kv

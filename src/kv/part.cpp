@@ -89,19 +89,18 @@ Status Part<Memory>::execute(const Request& request, Result& result, unsigned pa
 // With the lock of the key's home: nobody else changes what its element is.
 template <class Memory>
 Status Part<Memory>::change(const Request& request, Result& result) const {
-  const Found found = find(request.key);
-  if (found.place) {
+  if (const std::optional<Place> place = find(request.key)) {
     switch (request.op) {
       case Op::insert: return SHMEMX_KV_EXISTS;
       case Op::put:
-      case Op::update: return replace(request, *found.place);
-      case Op::remove: erase(request, *found.place); return SHMEMX_KV_OK;
-      default: return modify(request, *found.place, result);
+      case Op::update: return replace(request, *place);
+      case Op::remove: erase(request, *place); return SHMEMX_KV_OK;
+      default: return modify(request, *place, result);
     }
   }
   if (request.op != Op::put && request.op != Op::insert && request.op != Op::upsert)
     return SHMEMX_KV_NOT_FOUND;
-  if (found.collision) return SHMEMX_KV_COLLISION;
+  if (layout_.report_collisions && collides(request.key)) return SHMEMX_KV_COLLISION;
   if (request.op != Op::upsert) return add(request, request.value, request.n);
   const std::size_t n = atomic_size(request.type);
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
@@ -111,48 +110,29 @@ Status Part<Memory>::change(const Request& request, Result& result) const {
 
 // The lock of its home makes sure that the key does not come and go; what else is in the groups does.
 template <class Memory>
-typename Part<Memory>::Found Part<Memory>::find(const Key& key) const {
-  Found found{std::nullopt, false};
-  std::uint64_t group = group_of(key.hash, layout_.groups);
-  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    for (unsigned looks = 0;; memory_.look_again(++looks)) {
-      const Group state = look(group);
-      if (state.version % 2 != 0) continue;
-      std::optional<Place> place;
-      bool collision = false;
-      for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
-        const auto slot = static_cast<unsigned>(__builtin_ctz(slots));
-        Bytes bytes;
-        if (holds(state, group, slot, key, bytes))
-          place = {group, slot, distance};
-        else if (layout_.report_collisions)
-          collision |= memory_.template load<std::uint64_t>(layout_.slot_at(group, slot)) == key.hash;
-      }
-      if (!unchanged(group, state.version)) continue;
-      found.collision |= collision;
-      found.place = place;
-      if (place || state.passed == 0) return found;
-      break;
-    }
-    if (++group == layout_.groups) group = 0;
-  }
-  return found;
+std::optional<typename Part<Memory>::Place> Part<Memory>::find(const Key& key) const {
+  std::optional<Place> place;
+  search(key, kUnlimited, [&](const Group& state, std::uint64_t group, std::uint64_t distance) {
+    Bytes bytes;
+    const int slot = slot_of(state, group, key, bytes);
+    place.reset();
+    if (slot >= 0) place = {group, static_cast<unsigned>(slot), distance};
+    return slot >= 0;
+  });
+  return place;
 }
 
+// Whether another key has this hash, and so this home, whose lock is held.
 template <class Memory>
-bool Part<Memory>::get_locked(std::uint64_t group, const Key& key, void* value, std::uint64_t room,
-                              std::uint64_t& n, Status& status) const {
-  const std::uint32_t version = lock_group(group);
-  const Group state = look(group);
-  bool found = false;
-  for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0 && !found;
-       slots &= slots - 1) {
-    Bytes bytes;
-    found = holds(state, group, static_cast<unsigned>(__builtin_ctz(slots)), key, bytes);
-    if (found) status = copy_value(bytes, value, room, n);
-  }
-  unlock_group(group, version);
-  return found;
+bool Part<Memory>::collides(const Key& key) const {
+  const auto has_hash = [&](const Group& state, std::uint64_t group, std::uint64_t) {
+    for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
+      const std::uint64_t slot = layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots)));
+      if (memory_.template load<std::uint64_t>(slot) == key.hash) return true;
+    }
+    return false;
+  };
+  return search(key, kUnlimited, has_hash) == SHMEMX_KV_OK;
 }
 
 // The first slot on the key's way that is free.  It may be taken before the caller comes to it.
@@ -178,12 +158,19 @@ void Part<Memory>::pass(const Place& place, std::uint32_t more) const {
   }
 }
 
+// 0: there is none.
+template <class Memory>
+std::uint64_t Part<Memory>::take_block(std::uint64_t n) const {
+  const std::uint64_t lock = offsetof(PartHeader, lock);
+  take<std::uint64_t>(memory_, lock, kUnlimited);
+  const std::uint64_t block = Blocks(memory_, layout_).take(n);
+  memory_.store(lock, std::uint64_t{0});
+  return block;
+}
+
 template <class Memory>
 std::uint64_t Part<Memory>::make_block(const Key& key, const void* value, std::uint64_t n) const {
-  const std::uint64_t lock = offsetof(PartHeader, lock);
-  take<std::uint64_t>(memory_, lock, ~0U);
-  const std::uint64_t block = Blocks(memory_, layout_).take(sizeof(Block) + padded(key.n) + padded(n));
-  memory_.store(lock, std::uint64_t{0});
+  const std::uint64_t block = take_block(sizeof(Block) + padded(key.n) + padded(n));
   if (block == 0) return 0;
   const Block head{key.n, 0, n};
   memory_.write(block, &head, sizeof head);
@@ -201,42 +188,25 @@ std::uint64_t Part<Memory>::block_for(const Request& request, const void* value,
 // A block that the caller will fill, and pass with a request.
 template <class Memory>
 Status Part<Memory>::reserve(std::uint64_t n, Result& result) const {
-  const std::uint64_t lock = offsetof(PartHeader, lock);
-  take<std::uint64_t>(memory_, lock, ~0U);
-  result.n = Blocks(memory_, layout_).take(n);
-  memory_.store(lock, std::uint64_t{0});
+  result.n = take_block(n);
   return result.n == 0 ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
 }
 
 template <class Memory>
 Status Part<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
-  std::uint64_t group = group_of(key.hash, layout_.groups);
-  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    for (unsigned looks = 0;; memory_.look_again(++looks)) {
-      if (looks > patience) return kBusy;
-      const Group state = look(group);
-      if (state.version % 2 != 0) continue;
-      Bytes bytes{};
-      bool found = false;
-      for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0 && !found;
-           slots &= slots - 1)
-        found = holds(state, group, static_cast<unsigned>(__builtin_ctz(slots)), key, bytes);
-      if (!unchanged(group, state.version)) continue;
-      location = {bytes.value_at, group, state.version};
-      n = bytes.value_bytes;
-      if (found) return SHMEMX_KV_OK;
-      if (state.passed == 0) return SHMEMX_KV_NOT_FOUND;
-      break;
-    }
-    if (++group == layout_.groups) group = 0;
-  }
-  return SHMEMX_KV_NOT_FOUND;
+  return search(key, patience, [&](const Group& state, std::uint64_t group, std::uint64_t) {
+    Bytes bytes;
+    if (slot_of(state, group, key, bytes) < 0) return false;
+    location = {bytes.value_at, group, state.version};
+    n = bytes.value_bytes;
+    return true;
+  });
 }
 
 template <class Memory>
 void Part<Memory>::free_block(std::uint64_t block) const {
   const std::uint64_t lock = offsetof(PartHeader, lock);
-  take<std::uint64_t>(memory_, lock, ~0U);
+  take<std::uint64_t>(memory_, lock, kUnlimited);
   Blocks(memory_, layout_).give_back(block);
   memory_.store(lock, std::uint64_t{0});
 }

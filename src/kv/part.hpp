@@ -17,6 +17,9 @@
 
 namespace shm::kv {
 
+/// Patience that does not end.
+inline constexpr unsigned kUnlimited = ~0U;
+
 /// Where Part::next() puts an element.
 struct Element {
   void* key;
@@ -73,10 +76,6 @@ class Part {
     unsigned slot;
     std::uint64_t distance;  // in groups from its home
   };
-  struct Found {
-    std::optional<Place> place;
-    bool collision;  // another key has this hash
-  };
   // Where its bytes are, by the state of a group.
   struct Bytes {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
@@ -88,9 +87,11 @@ class Part {
   }
   bool bytes_of(const Group& state, std::uint64_t group, unsigned slot, Bytes& bytes) const;
   bool holds(const Group& state, std::uint64_t group, unsigned slot, const Key& key, Bytes& bytes) const;
-  Found find(const Key& key) const;
-  bool get_locked(std::uint64_t group, const Key& key, void* value, std::uint64_t room, std::uint64_t& n,
-                  Status& status) const;
+  std::optional<Place> find(const Key& key) const;
+  int slot_of(const Group& state, std::uint64_t group, const Key& key, Bytes& bytes) const;
+  bool collides(const Key& key) const;
+  template <class Visit>
+  Status search(const Key& key, unsigned patience, Visit visit) const;
   Status copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
   Status change(const Request& request, Result& result) const;
@@ -104,6 +105,7 @@ class Part {
   std::optional<Place> free_place(std::uint64_t home) const;
   void pass(const Place& place, std::uint32_t more) const;
   std::uint64_t make_block(const Key& key, const void* value, std::uint64_t n) const;
+  std::uint64_t take_block(std::uint64_t n) const;
   void free_block(std::uint64_t block) const;
   std::uint32_t lock_group(std::uint64_t group) const;
   void unlock_group(std::uint64_t group, std::uint32_t version) const {
@@ -180,31 +182,60 @@ template <class Memory>
   return SHMEMX_KV_OK;
 }
 
+// Which slot of the group has the key, likewise; negative: none.
 template <class Memory>
-[[gnu::always_inline]] inline Status Part<Memory>::get(const Key& key, void* value, std::uint64_t room,
-                                                       std::uint64_t& n, unsigned patience) const {
+[[gnu::always_inline]] inline int Part<Memory>::slot_of(const Group& state, std::uint64_t group,
+                                                        const Key& key, Bytes& bytes) const {
+  for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
+    const int slot = __builtin_ctz(slots);
+    if (holds(state, group, static_cast<unsigned>(slot), key, bytes)) return slot;
+  }
+  return -1;
+}
+
+// Walks the groups in which the key may be.  visit(state, group, distance from the home) returns whether it
+// has found what it looks for; it is called again for a group that has changed meanwhile.  Returns OK if it
+// has, else NOT_FOUND, or kBusy.
+template <class Memory>
+template <class Visit>
+[[gnu::always_inline]] inline Status Part<Memory>::search(const Key& key, unsigned patience,
+                                                          Visit visit) const {
   constexpr unsigned kFairLooks = 256;  // then writers have to wait for once
   std::uint64_t group = group_of(key.hash, layout_.groups);
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
     for (unsigned looks = 0;; memory_.look_again(++looks)) {
       if (looks > patience) return kBusy;
-      Status status = SHMEMX_KV_NOT_FOUND;
-      if (looks > kFairLooks && get_locked(group, key, value, room, n, status)) return status;
+      const bool locked = looks > kFairLooks;
+      const std::uint32_t version = locked ? lock_group(group) : 0;
       const Group state = look(group);
-      if (state.version % 2 != 0) continue;
-      for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
-        Bytes bytes;
-        if (!holds(state, group, static_cast<unsigned>(__builtin_ctz(slots)), key, bytes)) continue;
-        status = copy_value(bytes, value, room, n);
-        break;
-      }
-      if (!unchanged(group, state.version)) continue;
-      if (status != SHMEMX_KV_NOT_FOUND || state.passed == 0) return status;
+      if (!locked && state.version % 2 != 0) continue;
+      const bool found = visit(state, group, distance);
+      if (locked)
+        unlock_group(group, version);
+      else if (!unchanged(group, state.version))
+        continue;
+      if (found) return SHMEMX_KV_OK;
+      if (state.passed == 0) return SHMEMX_KV_NOT_FOUND;
       break;
     }
     if (++group == layout_.groups) group = 0;
   }
   return SHMEMX_KV_NOT_FOUND;
+}
+
+template <class Memory>
+[[gnu::always_inline]] inline Status Part<Memory>::get(const Key& key, void* value, std::uint64_t room,
+                                                       std::uint64_t& n, unsigned patience) const {
+  Status copied = SHMEMX_KV_OK;
+  const Status status = search(
+      key,
+      patience, [&](const Group& state, std::uint64_t group, std::uint64_t) __attribute__((always_inline)) {
+        Bytes bytes;
+        if (slot_of(state, group, key, bytes) < 0) return false;
+        copied = copy_value(bytes, value, room, n);
+        return true;
+      });
+  return status == SHMEMX_KV_OK ? copied : status;
 }
 
 }  // namespace shm::kv

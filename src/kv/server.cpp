@@ -26,20 +26,8 @@ struct Server::Record {
 Server::Record Server::record_at(const std::byte* at) {
   Record record{};
   std::memcpy(&record.head, at, sizeof record.head);
-  const RequestHead& head = record.head;
-  const std::byte* key = at + sizeof head;
-  const std::byte* value = key + padded(head.key_bytes);
-  const std::byte* expected = value + padded(value_bytes(head.op, head.type, head.n, head.block));
-  record.request = {.op = head.op,
-                    .atomic = head.atomic,
-                    .type = head.type,
-                    .key = {head.hash, key, head.key_bytes},
-                    .value = value,
-                    .n = head.n,
-                    .expected = expected,
-                    .offset = head.offset,
-                    .block = head.block};
-  record.bytes = static_cast<std::size_t>(expected - at) + padded(expected_bytes(head.op, head.n));
+  record.request = request_at(at + sizeof record.head, record.head);
+  record.bytes = sizeof record.head + body_bytes(record.head);
   return record;
 }
 
@@ -133,18 +121,12 @@ Status Server::get_long(const Part<Mapped>& part, const Record& record, Replies&
 
 Status Server::execute(const Part<Mapped>& part, const Record& record, Replies& replies) {
   const RequestHead& head = record.head;
-  const bool gets = head.op == Op::get;
-  if (gets && (head.wants & kWantsLocation) != 0) return get_long(part, record, replies);
-  const std::uint64_t room = gets                            ? head.n
-                             : (head.wants & kWantsOld) != 0 ? old_bytes(head.op, head.type, head.n)
-                                                             : 0;
-  Result result;
-  void* value = replies.room(std::min(room, part.layout().value_bytes));
-  result.value = room == 0 ? nullptr : value;
+  if (head.op == Op::get && (head.wants & kWantsLocation) != 0) return get_long(part, record, replies);
+  const std::uint64_t most = reply_bytes(part.layout(), head);
+  void* value = replies.room(most);
+  Result result{most == 0 ? nullptr : value, 0};
   const Status status = part.execute(record.request, result, kPatience);
-  if (status == kBusy) return status;
-  const bool gives = status == SHMEMX_KV_OK || (status == SHMEMX_KV_MISMATCH && !gets);
-  replies.add(head, status, result.n, !gives ? 0 : gets ? result.n : room);
+  if (status != kBusy) replies.add(head, status, result.n, bytes_given(head, status, result.n, most));
   return status;
 }
 

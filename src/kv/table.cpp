@@ -146,6 +146,14 @@ Status Table::ask(Call call, int pe, const Request& request, void* value, std::u
   return status;
 }
 
+// What needs no packet, or cannot go in one.  Returns false if it can wait in one.
+bool Table::done_at_once(Call call, int pe, const Request& request, Result& result, Status& status) {
+  if (carry_out(pe, request, result, status)) return true;
+  if (!travels_by_rma(request)) return false;
+  status = await(call, pe, request, result.value, &result.n);
+  return true;
+}
+
 Status Table::execute(Call call, const Request& request, Result& result) {
   const int pe = pe_of_key(request.key);
   Status status;
@@ -156,13 +164,7 @@ void Table::issue(Call call, const Request& request, void* value, Later later) {
   const int pe = pe_of_key(request.key);
   Result result{value, 0};
   Status status;
-  if (carry_out(pe, request, result, status)) {
-    if (later.n != nullptr) *later.n = result.n;
-    if (later.status != nullptr) *later.status = status;
-    return;
-  }
-  if (travels_by_rma(request)) {
-    status = await(call, pe, request, value, &result.n);
+  if (done_at_once(call, pe, request, result, status)) {
     if (later.n != nullptr) *later.n = result.n;
     if (later.status != nullptr) *later.status = status;
     return;
@@ -211,11 +213,7 @@ std::uint64_t Table::count(Call call) {
 void Table::Batch::add(std::size_t i, const Request& request, void* value) {
   const int pe = table_.pe_of_key(request.key);
   Result result{value, 0};
-  if (table_.carry_out(pe, request, result, statuses_[i])) return;
-  if (travels_by_rma(request)) {
-    statuses_[i] = table_.await(call_, pe, request, value, nullptr);
-    return;
-  }
+  if (table_.done_at_once(call_, pe, request, result, statuses_[i])) return;
   Pending& pending = pending_[i];
   pending.status = &statuses_[i];
   pending.value = value;

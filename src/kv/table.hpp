@@ -102,8 +102,6 @@ class Table {
   void count_local(std::uint64_t n = 1) { bump(local_calls_, n); }
   void count_remote(std::uint64_t n = 1) { bump(remote_calls_, n); }
 
-  static constexpr unsigned kUnlimited = ~0U;
-
  private:
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
   static bool on_nvm(const std::byte* memory) {
@@ -111,6 +109,7 @@ class Table {
   }
   Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
   bool carry_out(int pe, const Request& request, Result& result, Status& status);
+  bool done_at_once(Call call, int pe, const Request& request, Result& result, Status& status);
   Status await(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
   Status ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
   static bool travels_by_rma(const Request& request);

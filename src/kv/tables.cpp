@@ -115,8 +115,7 @@ Status move_elements(const From& from, const To& to, const Table& table) {
                           .key = table.key(key.data(), element.key_bytes),
                           .value = value.data(),
                           .n = element.value_bytes};
-    if (const Status status = to.execute(request, result, Table::kUnlimited); status != SHMEMX_KV_OK)
-      return status;
+    if (const Status status = to.execute(request, result, kUnlimited); status != SHMEMX_KV_OK) return status;
   }
   return SHMEMX_KV_OK;
 }

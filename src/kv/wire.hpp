@@ -8,9 +8,12 @@
 // The pieces of a request or reply follow one another on their channel.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
+#include "kv/layout.hpp"
 #include "kv/request.hpp"
 #include "transports/net.hpp"
 
@@ -58,24 +61,76 @@ inline constexpr std::size_t kPieceBytes =
     kPacketBytes - sizeof(PacketHead) - sizeof(PieceHead) - sizeof(ReplyHead);
 
 /// Bytes of the request's `value` and `expected` that travel.
-constexpr std::uint64_t value_bytes(Op op, AtomicType type, std::uint64_t n, std::uint64_t block = 0) {
-  if (block != 0) return 0;
-  switch (op) {
+constexpr std::uint64_t value_bytes(const RequestHead& head) {
+  if (head.block != 0) return 0;
+  switch (head.op) {
     case Op::put:
     case Op::insert:
     case Op::update:
-    case Op::compare_swap: return n;
+    case Op::compare_swap: return head.n;
     case Op::accumulate:
-    case Op::upsert: return atomic_size(type);
+    case Op::upsert: return atomic_size(head.type);
     default: return 0;
   }
 }
-constexpr std::uint64_t expected_bytes(Op op, std::uint64_t n) { return op == Op::compare_swap ? n : 0; }
+constexpr std::uint64_t expected_bytes(const RequestHead& head) {
+  return head.op == Op::compare_swap ? head.n : 0;
+}
 
-/// Bytes of Result::value that an operation other than get gives, if they are wanted.
-constexpr std::uint64_t old_bytes(Op op, AtomicType type, std::uint64_t n) {
-  if (op == Op::compare_swap) return n;
-  return op == Op::accumulate || op == Op::upsert ? atomic_size(type) : 0;
+inline RequestHead head_of(const Request& request, std::uint64_t token, bool wants_old) {
+  return {.token = token,
+          .hash = request.key.hash,
+          .n = request.n,
+          .offset = request.offset,
+          .block = request.block,
+          .key_bytes = request.key.n,
+          .op = request.op,
+          .atomic = request.atomic,
+          .type = request.type,
+          .wants =
+              static_cast<std::uint8_t>((wants_old ? kWantsOld : 0) | (request.by_rma ? kWantsLocation : 0))};
+}
+
+/// Of what follows a head.
+constexpr std::size_t body_bytes(const RequestHead& head) {
+  return padded(head.key_bytes) + padded(value_bytes(head)) + padded(expected_bytes(head));
+}
+inline void write_body(std::byte* to, const RequestHead& head, const Request& request) {
+  const auto append = [&to](const void* bytes, std::size_t n) {
+    if (n != 0) std::memcpy(to, bytes, n);
+    to += padded(n);
+  };
+  append(request.key.bytes, head.key_bytes);
+  append(request.value, value_bytes(head));
+  append(request.expected, expected_bytes(head));
+}
+/// The request refers to the body.
+inline Request request_at(const std::byte* body, const RequestHead& head) {
+  const std::byte* value = body + padded(head.key_bytes);
+  return {.op = head.op,
+          .atomic = head.atomic,
+          .type = head.type,
+          .key = {head.hash, body, head.key_bytes},
+          .value = value,
+          .n = head.n,
+          .expected = value + padded(value_bytes(head)),
+          .offset = head.offset,
+          .block = head.block};
+}
+
+/// Bytes of the value that the reply to a request has at most: what get finds, or what was there, if that is
+/// wanted.
+inline std::uint64_t reply_bytes(const Layout& layout, const RequestHead& head) {
+  if (head.op == Op::get) return std::min(head.n, layout.value_bytes);
+  if ((head.wants & kWantsOld) == 0) return 0;
+  if (head.op == Op::compare_swap) return head.n;
+  return head.op == Op::accumulate || head.op == Op::upsert ? atomic_size(head.type) : 0;
+}
+/// How many of them come with this status; `n`: Result::n.
+constexpr std::uint64_t bytes_given(const RequestHead& head, Status status, std::uint64_t n,
+                                    std::uint64_t most) {
+  if (head.op == Op::get) return status == SHMEMX_KV_OK ? n : 0;
+  return status == SHMEMX_KV_OK || status == SHMEMX_KV_MISMATCH ? most : 0;
 }
 
 }  // namespace shm::kv

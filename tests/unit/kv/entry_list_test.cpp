@@ -219,8 +219,9 @@ TEST(EntryMessageTest, RequestsArriveAsTheyWere) {
   request.expected = expected.data();
   request.offset = 5;
   alignas(8) std::byte message[256];
-  ASSERT_LE(message_bytes(request), sizeof message);
-  write_message(message, request, 3, 99, true);
+  const RequestHead sent = head_of(request, 99, true);
+  ASSERT_LE(message_bytes(sent), sizeof message);
+  write_message(message, sent, request, 3);
   EntryHead head;
   const Request got = read_message(message, head);
   EXPECT_EQ(head.from, 3);
