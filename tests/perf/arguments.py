@@ -29,6 +29,16 @@ def several(text):
     return [whole(word) for word in text.split(",")]
 
 
+def size(text):
+    """64k, 4m."""
+    unit = {"k": 1 << 10, "m": 1 << 20}.get(text[-1:].lower(), 1)
+    return whole(text[:-1] if unit > 1 else text) * unit
+
+
+def sizes(text):
+    return [size(word) for word in text.split(",")]
+
+
 def seconds(text):
     try:
         value = float(text)

@@ -17,6 +17,7 @@ several rounds; a figure is the median of the rounds.
 The server has no files but in a temporary folder, which is removed at the end.
 """
 import csv
+import json
 import os
 import shutil
 import socket
@@ -27,14 +28,13 @@ import time
 
 sys.dont_write_bytecode = True  # nothing new in the clone
 import arguments
+import experiments
 import plots
-from compare_nvm import Figures, Verdicts, size
-from json import loads
+from experiments import Figures
 
-EXPERIMENTS = ("single", "batch", "scale", "paper", "redis")
 PLACES = ("on node", "off node")
 TRIPS = ("put, signal", "put", "memory get")  # there and back without the store
-KI, MI = 1 << 10, 1 << 20
+MI = 1 << 20
 REDIS_KEY = len("key:000000000000")  # what redis-benchmark has
 PIPELINE = 64
 CLIENTS = (1, 8)
@@ -49,7 +49,7 @@ def run(options, pes, nodes, *more, engine=None):
     if nodes > 1:
         command += ["--virtual-nodes", nodes]
     command += [options.bin / "shmem_bench", "kv", "--json", "--rounds", options.inner, "--seconds", options.seconds, *more]
-    return [loads(line) for line in arguments.output(command, 630, **variables).splitlines()]
+    return [json.loads(line) for line in arguments.output(command, 630, **variables).splitlines()]
 
 
 def listed(numbers):
@@ -249,22 +249,15 @@ def redis(options, verdicts):
         verdicts.at_least(f"off node: batches of {n} / Redis by {PIPELINE}, its quickest", [figures["batch", n] / piped], 10)
 
 
-def experiments(text):
-    found = text.split(",")
-    for word in found:
-        if word not in EXPERIMENTS:
-            raise arguments.argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(EXPERIMENTS)}")
-    return found
+EXPERIMENTS = {"single": single, "batch": batch, "scale": scale, "paper": paper, "redis": redis}
 
 
 def parse():
     parser = arguments.Parser(__doc__)
     parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
                         help="folder of oshrun and shmem_bench")
-    parser.add_argument("--only", type=experiments, default=list(EXPERIMENTS[:-1]),
-                        help="these, with commas (default all but redis)")
+    experiments.add_options(parser, EXPERIMENTS, [name for name in EXPERIMENTS if name != "redis"])
     parser.add_argument("--redis", action="store_true", help="compare with a Redis server, too")
-    parser.add_argument("--rounds", type=arguments.whole, default=3, help="runs of each, in turn (default 3)")
     parser.add_argument("--inner", type=arguments.whole, default=5, help="rounds within a run (default 5)")
     parser.add_argument("--seconds", type=arguments.seconds, default=0.05, help="length of a round (default 0.05)")
     parser.add_argument("--elements", type=arguments.several, default=[1000, 10000, 100000, 1000000],
@@ -279,9 +272,7 @@ def parse():
                         help="values of SHMEM_KV_MATCH for paper, with commas (default: as it is)")
     parser.add_argument("--value", type=arguments.whole, default=8, help="bytes of a value beside Redis (default 8)")
     parser.add_argument("--redis-elements", type=arguments.whole, default=100000, help="beside Redis (default 100000)")
-    parser.add_argument("--heap", type=size, default=512 * MI, help="symmetric heap of a PE (default 512m)")
-    parser.add_argument("--out", help="write OUT-single.dat, OUT-single.svg and so on")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
+    parser.add_argument("--heap", type=arguments.size, default=512 * MI, help="symmetric heap of a PE (default 512m)")
     options = parser.parse_args()
     if options.redis and "redis" not in options.only:
         options.only.append("redis")
@@ -291,19 +282,5 @@ def parse():
     return options
 
 
-def main():
-    options = parse()
-    verdicts = Verdicts()
-    started = time.monotonic()
-    for name in options.only:
-        picture = globals()[name](options, verdicts)
-        sys.stdout.flush()
-        if picture is not None and options.out:
-            plots.draw(f"{options.out}-{name}", *picture)
-    verdicts.show()
-    print(f"\nmedian of {options.rounds} runs of each, in turn; {time.monotonic() - started:.0f} s")
-    return 1 if options.check and verdicts.missed() else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(experiments.run(parse(), EXPERIMENTS))

@@ -16,59 +16,18 @@ Files are made in a folder of their own in --dir, on NVM or a disk, which is rem
 """
 import json
 import os
-import statistics
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True  # nothing new in the clone
 import arguments
+import experiments
 import plots
+from experiments import Figures
 
-EXPERIMENTS = ("pages", "gets", "sharing", "cached")
 MODES = ("cooperation", "without", "memory")
 PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
 KI, MI = 1 << 10, 1 << 20
-
-
-class Figures:
-    """What was measured: the median of the rounds, by any key."""
-
-    def __init__(self):
-        self.found = {}
-
-    def note(self, key, value):
-        self.found.setdefault(key, []).append(value)
-
-    def __getitem__(self, key):
-        return statistics.median(self.found[key])
-
-    def __contains__(self, key):
-        return key in self.found
-
-
-class Verdicts:
-    """Ratios beside targets.  What is judged of several is the geometric mean."""
-
-    def __init__(self):
-        self.rows = []
-
-    def at_least(self, what, ratios, target, paper=""):
-        mean = statistics.geometric_mean(ratios)
-        self.rows.append((what, mean, ratios, f">= {target:g}", mean >= target, paper))
-
-    def at_most(self, what, ratios, target, paper=""):
-        mean = statistics.geometric_mean(ratios)
-        self.rows.append((what, mean, ratios, f"<= {target:g}", mean <= target, paper))
-
-    def show(self):
-        print(f"\n{'ratio':<54}{'measured':>10}{'least':>9}{'most':>9}{'target':>9}  {'':<8}paper")
-        for what, mean, ratios, target, met, paper in self.rows:
-            print(f"{what:<54}{mean:>10.3g}{min(ratios):>9.3g}{max(ratios):>9.3g}{target:>9}  "
-                  f"{'ok' if met else 'MISSED':<8}{paper}".rstrip())
-
-    def missed(self):
-        return sum(not row[4] for row in self.rows)
 
 
 def run(options, mode, pes, page, pool, *more, data=0):
@@ -185,24 +144,6 @@ def cached(options, verdicts):
     return None
 
 
-def size(text):
-    """64k, 4m."""
-    unit = {"k": KI, "m": MI}.get(text[-1:].lower(), 1)
-    return arguments.whole(text[:-1] if unit > 1 else text) * unit
-
-
-def sizes(text):
-    return [size(word) for word in text.split(",")]
-
-
-def experiments(text):
-    found = text.split(",")
-    for word in found:
-        if word not in EXPERIMENTS:
-            raise arguments.argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(EXPERIMENTS)}")
-    return found
-
-
 def disk(text):
     """A folder whose files can be read past the page cache of the kernel."""
     try:
@@ -214,26 +155,26 @@ def disk(text):
     return text
 
 
+EXPERIMENTS = {"pages": pages, "gets": gets, "sharing": sharing, "cached": cached}
+
+
 def parse():
     parser = arguments.Parser(__doc__)
     parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
                         help="folder of oshrun and shmem_bench")
-    parser.add_argument("--only", type=experiments, default=list(EXPERIMENTS), help="these, with commas (default all)")
+    experiments.add_options(parser, EXPERIMENTS)
     parser.add_argument("--dir", type=disk, default="/var/tmp", help="folder on NVM or a disk (default /var/tmp)")
-    parser.add_argument("--rounds", type=arguments.whole, default=3, help="runs of each, in turn (default 3)")
     parser.add_argument("--inner", type=arguments.whole, default=3, help="rounds within a run (default 3)")
     parser.add_argument("--seconds", type=arguments.seconds, default=0.05,
                         help="length of a round of sharing and cached (default 0.05)")
-    parser.add_argument("--pages", type=sizes, default=sizes("16k,64k,256k,1m,4m"),
+    parser.add_argument("--pages", type=arguments.sizes, default=arguments.sizes("16k,64k,256k,1m,4m"),
                         help="sizes of pages, with commas (default 16k,64k,256k,1m,4m)")
-    parser.add_argument("--page", type=size, default=256 * KI, help="size of a page elsewhere (default 256k)")
-    parser.add_argument("--pool", type=size, default=16 * MI, help="memory of a node for pages (default 16m)")
+    parser.add_argument("--page", type=arguments.size, default=256 * KI, help="size of a page elsewhere (default 256k)")
+    parser.add_argument("--pool", type=arguments.size, default=16 * MI, help="memory of a node for pages (default 16m)")
     parser.add_argument("--readers", type=arguments.several, default=[1, 2, 4, 8],
                         help="numbers of PEs that get, with commas (default 1,2,4,8)")
     parser.add_argument("--sharers", type=arguments.several, default=[2, 4, 8],
                         help="numbers of PEs that share a page, with commas (default 2,4,8)")
-    parser.add_argument("--out", help="write OUT-gets.dat, OUT-gets.svg and so on")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     options = parser.parse_args()
     if options.pool < 16 * options.page:
         parser.error("--pool must have room for 16 pages of --page")
@@ -242,17 +183,8 @@ def parse():
 
 def main():
     options = parse()
-    verdicts = Verdicts()
-    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="atoll-nvm.", dir=options.dir) as options.folder:
-        for name in options.only:
-            picture = globals()[name](options, verdicts)
-            sys.stdout.flush()
-            if picture is not None and options.out:
-                plots.draw(f"{options.out}-{name}", *picture)
-    verdicts.show()
-    print(f"\nmedian of {options.rounds} runs of each, in turn; {time.monotonic() - started:.0f} s")
-    return 1 if options.check and verdicts.missed() else 0
+        return experiments.run(options, EXPERIMENTS)
 
 
 if __name__ == "__main__":

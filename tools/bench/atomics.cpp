@@ -188,8 +188,7 @@ int run_all(const AtomicsOptions& options, Memory& memory) {
   }
   const std::string absent = options.what_is_not();
   if (prints && !options.json && !absent.empty()) std::printf("%s.\n", absent.c_str());
-  if (prints && wrong > 0) std::fprintf(stderr, "shmem_bench: %zu results are wrong\n", wrong);
-  return wrong > 0 ? 1 : 0;
+  return end_run(wrong);
 }
 
 }  // namespace
@@ -198,13 +197,10 @@ int atomics(Words words) {
   AtomicsOptions options;
   std::string why;
   const Parsed parsed = parse(words, static_cast<std::size_t>(shmem_n_pes()), options, why);
-  const bool prints = shmem_my_pe() == 0;
-  if (parsed == Parsed::help && prints) std::fputs(kAtomicsUsage, stdout);
-  if (parsed == Parsed::wrong && prints) std::fprintf(stderr, "shmem_bench atomics: %s\n", why.c_str());
-  if (parsed != Parsed::run) return parsed == Parsed::help ? 0 : 2;
+  if (parsed != Parsed::run) return end_unrun(parsed, "atomics", kAtomicsUsage, why);
   Memory memory;
   if (!set_up(options, memory)) {
-    if (prints) {
+    if (shmem_my_pe() == 0) {
       std::fprintf(
           stderr,
           "shmem_bench atomics: --memory and --iterations need %zu bytes, for which the symmetric heap "

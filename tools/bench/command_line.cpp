@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "command_line.hpp"
 
+#include <shmem.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 
 namespace bench {
@@ -57,6 +60,19 @@ Argument word_at(Words words, std::size_t i) {
   if (equals != std::string_view::npos)
     return {std::string(word.substr(0, equals)), true, words[i] + equals + 1};
   return {std::string(word), false, i + 1 < words.size() ? words[i + 1] : nullptr};
+}
+
+int end_unrun(Parsed parsed, const char* subcommand, const char* usage, const std::string& why) {
+  const bool prints = shmem_my_pe() == 0;
+  if (prints && parsed == Parsed::help) std::fputs(usage, stdout);
+  if (prints && parsed == Parsed::wrong)
+    std::fprintf(stderr, "shmem_bench %s: %s\n", subcommand, why.c_str());
+  return parsed == Parsed::help ? 0 : 2;
+}
+
+int end_run(std::size_t wrong) {
+  if (wrong > 0 && shmem_my_pe() == 0) std::fprintf(stderr, "shmem_bench: %zu results are wrong\n", wrong);
+  return wrong > 0 ? 1 : 0;
 }
 
 }  // namespace bench

@@ -86,4 +86,12 @@ Parsed parse_words(Words words, std::span<const Option<Options>> table, std::spa
   return Parsed::run;
 }
 
+// The ends of a subcommand, called by all PEs; what there is to say is said by PE 0.  Both return the exit
+// code.
+
+/// When `parsed` is not run: shows the usage, or says why `subcommand` refuses.
+int end_unrun(Parsed parsed, const char* subcommand, const char* usage, const std::string& why);
+/// After `wrong` results failed their verification.
+int end_run(std::size_t wrong);
+
 }  // namespace bench

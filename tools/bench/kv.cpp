@@ -96,8 +96,7 @@ int run_all(const KvOptions& options) {
     if (!room) refuse_room(options);
     if (!room) return 1;
   }
-  if (prints && wrong > 0) std::fprintf(stderr, "shmem_bench: %zu results are wrong\n", wrong);
-  return wrong > 0 ? 1 : 0;
+  return end_run(wrong);
 }
 
 }  // namespace
@@ -106,10 +105,7 @@ int kv(Words words) {
   KvOptions options;
   std::string why;
   const Parsed parsed = parse(words, options, why);
-  const bool prints = shmem_my_pe() == 0;
-  if (parsed == Parsed::help && prints) std::fputs(kKvUsage, stdout);
-  if (parsed == Parsed::wrong && prints) std::fprintf(stderr, "shmem_bench kv: %s\n", why.c_str());
-  if (parsed != Parsed::run) return parsed == Parsed::help ? 0 : 2;
+  if (parsed != Parsed::run) return end_unrun(parsed, "kv", kKvUsage, why);
   return run_all(options);
 }
 

@@ -96,8 +96,7 @@ int run_all(const NvmOptions& options) {
     if (prints && !options.json && kernel.name == std::string("miss") && node_count < 3 && !options.dram)
       std::puts("  from a third node's memory: needs 3 nodes");
   }
-  if (prints && wrong > 0) std::fprintf(stderr, "shmem_bench: %zu results are wrong\n", wrong);
-  return wrong > 0 ? 1 : 0;
+  return end_run(wrong);
 }
 
 }  // namespace
@@ -107,10 +106,7 @@ int nvm(Words words) {
   std::string why;
   const auto node_size = static_cast<std::size_t>(largest(shmem_team_n_pes(SHMEM_TEAM_SHARED)));
   const Parsed parsed = parse(words, node_size, options, why);
-  const bool prints = shmem_my_pe() == 0;
-  if (parsed == Parsed::help && prints) std::fputs(kNvmUsage, stdout);
-  if (parsed == Parsed::wrong && prints) std::fprintf(stderr, "shmem_bench nvm: %s\n", why.c_str());
-  if (parsed != Parsed::run) return parsed == Parsed::help ? 0 : 2;
+  if (parsed != Parsed::run) return end_unrun(parsed, "nvm", kNvmUsage, why);
   return run_all(options);
 }
 
