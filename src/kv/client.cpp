@@ -14,15 +14,28 @@ constexpr auto kRequests = static_cast<std::uint16_t>(MessageId::kv_request);
 
 }  // namespace
 
+void Client::make_room(Call call, int pe, Target& target) {
+  if (target.under_way.load(std::memory_order_relaxed) < kMostUnderWay) return;
+  flush(pe);
+  wait_for([&] { return target.under_way.load(std::memory_order_relaxed) < kMostUnderWay / 2; },
+           [&](WaitRecord& record) {
+             describe_wait(record, call.name, pe, "for PE %d to answer earlier requests", pe);
+           });
+}
+
+void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n, std::uint32_t count) {
+  Target& target = targets_[static_cast<std::size_t>(pe)];
+  make_room(call, pe, target);
+  target.under_way.fetch_add(count, std::memory_order_relaxed);
+  const std::scoped_lock guard(target.mutex);
+  send(pe, target);
+  rt.progress->send(pe, kRequests, packet, n);
+  packets_.fetch_add(1, std::memory_order_relaxed);
+}
+
 void Client::issue(Call call, int pe, const Request& request, Pending& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
-  if (target.under_way.load(std::memory_order_relaxed) >= kMostUnderWay) {
-    flush(pe);
-    wait_for([&] { return target.under_way.load(std::memory_order_relaxed) < kMostUnderWay / 2; },
-             [&](WaitRecord& record) {
-               describe_wait(record, call.name, pe, "for PE %d to answer earlier requests", pe);
-             });
-  }
+  make_room(call, pe, target);
   target.under_way.fetch_add(1, std::memory_order_relaxed);
   pending.under_way = &target.under_way;
   const RequestHead head =

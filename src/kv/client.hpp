@@ -30,6 +30,14 @@ class Client {
 
   /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
   void issue(Call call, int pe, const Request& request, Pending& pending);
+  /// Sends a packet of `count` requests of its own, behind what has been gathered for `pe`.  May wait for
+  /// room.
+  void send_run(Call call, int pe, const std::byte* packet, std::size_t n, std::uint32_t count);
+  /// So many of them have been answered.
+  void answered(int pe, std::uint32_t count) {
+    targets_[static_cast<std::size_t>(pe)].under_way.fetch_sub(count, std::memory_order_relaxed);
+  }
+
   /// Starts what has been gathered for `pe`, or for all.
   void flush(int pe);
   void flush();
@@ -42,6 +50,7 @@ class Client {
 
   /// What is under way without anybody who waits for it.
   std::atomic<std::uint64_t>& unattended() { return unattended_; }
+  std::uint32_t table() const { return table_; }
   std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
 
   /// A packet of replies has come.  Runs in a handler.
@@ -57,6 +66,7 @@ class Client {
     std::size_t used = 0;
     std::atomic<std::uint64_t> under_way{0};
   };
+  void make_room(Call call, int pe, Target& target);
   void send(int pe, Target& target);
   void send_pieces(int pe, const std::byte* request, std::size_t n);
 

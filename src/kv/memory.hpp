@@ -5,8 +5,8 @@
 //   read, write                        bytes at a multiple of 8; what they touch is padded to 8
 //   is                                 whether bytes are those that the caller has
 //   look_again                         between looks at what another thread is about to change, of which
-//   these
-//                                      were so many
+//                                      these were so many
+//   prefetch                           says that some bytes will be read soon
 //
 // Readers of what others may be changing get anything; they look at the version afterwards.
 #pragma once
@@ -39,6 +39,10 @@ class Mapped {
   bool compare_swap(std::uint64_t at, T expected, T desired) const {
     return __atomic_compare_exchange_n(reinterpret_cast<T*>(part_ + at), &expected, desired, false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  }
+
+  void prefetch(std::uint64_t at, std::uint64_t n) const {
+    for (std::uint64_t line = 0; line < n; line += 64) __builtin_prefetch(part_ + at + line);
   }
 
   [[gnu::always_inline]] void read(std::uint64_t at, void* to, std::size_t n) const {

@@ -7,6 +7,7 @@
 #include <emmintrin.h>
 #endif
 
+#include <algorithm>
 #include <optional>
 
 #include "kv/hash.hpp"
@@ -49,6 +50,12 @@ class Part {
 
   /// The same for get and contains.  `value` may be null if `room` is 0.
   Status get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
+
+  /// The key's home will be asked for soon.
+  void prefetch(const Key& key) const {
+    memory_.prefetch(layout_.group_at(group_of(key.hash, layout_.groups)),
+                     std::min<std::uint64_t>(layout_.group_bytes, 256));
+  }
 
   /// Where the key's value is.  kBusy as above.
   Status locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const;

@@ -101,6 +101,37 @@ class Server::Replies {
   alignas(8) std::byte packet_[kPacketBytes];
 };
 
+// Replies to one run; sent when the server's lock is free again.
+class Server::RunReplies {
+ public:
+  RunReplies(std::uint32_t table, int to, const RunHead& run)
+      : to_(to), packet_{table, PacketHead::run_replies}, head_{run.like.token, run.first, 0} {}
+
+  /// Where the result of the next request goes.
+  void* room() { return bytes_ + used_ + sizeof(RunReply); }
+  /// With the `bytes` bytes that are in room().
+  void add(Status status, std::uint64_t bytes) {
+    const RunReply reply{status, static_cast<std::uint32_t>(bytes)};
+    std::memcpy(bytes_ + used_, &reply, sizeof reply);
+    used_ += sizeof reply + padded(bytes);
+    ++head_.count;
+  }
+
+  void send() {
+    if (head_.count == 0) return;
+    std::memcpy(bytes_, &packet_, sizeof packet_);
+    std::memcpy(bytes_ + sizeof packet_, &head_, sizeof head_);
+    rt.progress->send(to_, kReplies, bytes_, used_);
+  }
+
+ private:
+  const int to_;
+  const PacketHead packet_;
+  RunReplyHead head_;
+  std::size_t used_ = sizeof(PacketHead) + sizeof(RunReplyHead);
+  alignas(8) std::byte bytes_[kPacketBytes];
+};
+
 // A get whose caller has room for more than travels in packets: the value, or where it is.
 Status Server::get_long(const Part<Mapped>& part, const Record& record, Replies& replies) {
   Location location{};
@@ -138,11 +169,56 @@ std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* reque
     const Record record = record_at(requests + at);
     const Status status = execute(part, record, replies);
     if (status == kBusy) break;
-    if (entries_ != nullptr && status == SHMEMX_KV_OK)
-      entries_->changed(rt.me, record.head.op, record.head.hash);
+    note(record.request, status);
     at += record.bytes;
   }
   return at;
+}
+
+// The other engine hears of what has changed.
+void Server::note(const Request& request, Status status) const {
+  if (entries_ != nullptr && status == SHMEMX_KV_OK) entries_->changed(rt.me, request.op, request.key.hash);
+}
+
+// Returns how many of the run's requests have been executed: all, or up to one that finds a lock taken.
+std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies,
+                                  RunReplies& replies) const {
+  constexpr std::uint32_t kAhead = 16;  // requests whose groups come from memory at the same time
+  const std::size_t body = body_bytes(run.like);
+  const std::uint64_t most = reply_bytes(part.layout(), run.like);
+  for (std::uint32_t done = 0; done < run.count;) {
+    const std::uint32_t these = std::min(kAhead, run.count - done);
+    std::uint64_t hashes[kAhead];
+    for (std::uint32_t i = 0; i < these; ++i) {
+      const std::byte* key = bodies + (done + i) * body;
+      hashes[i] = hash_of(hash_, key, run.like.key_bytes);
+      part.prefetch({hashes[i], key, run.like.key_bytes});
+    }
+    for (std::uint32_t i = 0; i < these; ++i, ++done) {
+      Request request = request_at(bodies + done * body, run.like);
+      request.key.hash = hashes[i];
+      Result result{most == 0 ? nullptr : replies.room(), 0};
+      const Status status = part.execute(request, result, kPatience);
+      if (status == kBusy) return done;
+      note(request, status);
+      replies.add(status, bytes_given(run.like, status, result.n, most));
+    }
+  }
+  return run.count;
+}
+
+// A run of `n` bytes: what is left of it, or nothing.
+Server::Bytes Server::go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n,
+                                     RunReplies& replies) const {
+  RunHead head = run_at(run);
+  const std::uint32_t done = execute_run(part, head, run + sizeof head, replies);
+  if (done == head.count) return {};
+  head.first += done;
+  head.count -= done;
+  const auto* begin = reinterpret_cast<const std::byte*>(&head);
+  Bytes rest(begin, begin + sizeof head);
+  rest.insert(rest.end(), run + sizeof head + done * body_bytes(head.like), run + n);
+  return rest;
 }
 
 // `whole` gets the request if this was its last piece.
@@ -170,39 +246,56 @@ void Server::take(const Part<Mapped>& part, int from, const std::byte* packet, s
       requests = whole.data();
       left = whole.size();
     }
-    const auto queue = waiting_.find(from);
-    const std::size_t done = queue == waiting_.end() ? execute_all(part, requests, left, replies) : 0;
-    if (done < left) {
-      waiting_[from].emplace_back(requests + done, requests + left);
-      any_waiting_.store(true, std::memory_order_release);
-    }
+    const std::size_t done = waiting_.contains(from) ? 0 : execute_all(part, requests, left, replies);
+    if (done < left) put_off(from, {false, Bytes(requests + done, requests + left)});
   }
   replies.send();
+}
+
+void Server::take_run(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n) {
+  const std::byte* run = packet + sizeof(PacketHead);
+  n -= sizeof(PacketHead);
+  RunReplies replies(table_, from, run_at(run));
+  {
+    const std::scoped_lock guard(mutex_);
+    Bytes rest = waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(part, run, n, replies);
+    if (!rest.empty()) put_off(from, {true, std::move(rest)});
+  }
+  replies.send();
+}
+
+void Server::put_off(int from, Waiting requests) {
+  waiting_[from].push_back(std::move(requests));
+  any_waiting_.store(true, std::memory_order_release);
 }
 
 bool Server::resume(const Part<Mapped>& part) {
   if (!any_waiting_.load(std::memory_order_acquire)) return false;
   std::deque<Replies> all;
+  std::deque<RunReplies> all_of_runs;
   {
     const std::unique_lock guard(mutex_, std::try_to_lock);
     if (!guard.owns_lock()) return true;
     for (auto queue = waiting_.begin(); queue != waiting_.end();) {
       Replies& replies = all.emplace_back(table_, queue->first);
-      std::deque<Bytes>& packets = queue->second;
-      while (!packets.empty()) {
-        Bytes& packet = packets.front();
-        const std::size_t done = execute_all(part, packet.data(), packet.size(), replies);
-        if (done < packet.size()) {
-          packet.erase(packet.begin(), packet.begin() + static_cast<std::ptrdiff_t>(done));
-          break;
+      std::deque<Waiting>& packets = queue->second;
+      for (; !packets.empty(); packets.pop_front()) {
+        auto& [is_run, bytes] = packets.front();
+        if (is_run) {
+          RunReplies& run_replies = all_of_runs.emplace_back(table_, queue->first, run_at(bytes.data()));
+          bytes = go_on_with_run(part, bytes.data(), bytes.size(), run_replies);
+        } else {
+          const std::size_t done = execute_all(part, bytes.data(), bytes.size(), replies);
+          bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(done));
         }
-        packets.pop_front();
+        if (!bytes.empty()) break;
       }
       queue = packets.empty() ? waiting_.erase(queue) : std::next(queue);
     }
     any_waiting_.store(!waiting_.empty(), std::memory_order_release);
   }
   for (Replies& replies : all) replies.send();
+  for (RunReplies& replies : all_of_runs) replies.send();
   return true;
 }
 

@@ -19,7 +19,8 @@ class Entries;
 /// packet and what comes after it from that PE wait for the next poll.
 class Server {
  public:
-  explicit Server(std::uint32_t table) : table_(table) {}
+  /// `hash`: of the table's keys.
+  Server(std::uint32_t table, UserHash hash) : table_(table), hash_(hash) {}
 
   /// To be told what requests have changed; null: nobody.
   void set_entries(const Entries* entries) { entries_ = entries; }
@@ -27,25 +28,39 @@ class Server {
   /// A packet has come.  Runs in a handler: neither waits nor polls.
   void take(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n,
             PacketHead::Kind kind);
+  /// The same with a run.
+  void take_run(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n);
   /// Goes on with what waits; returns whether anything does.
   bool resume(const Part<Mapped>& part);
 
  private:
   class Replies;
+  class RunReplies;
   struct Record;
   using Bytes = std::vector<std::byte>;
+  struct Waiting {
+    bool is_run;
+    Bytes bytes;  // RequestHead ..., or RunHead ...
+  };
 
   static Record record_at(const std::byte* at);
   static Status get_long(const Part<Mapped>& part, const Record& record, Replies& replies);
   static Status execute(const Part<Mapped>& part, const Record& record, Replies& replies);
   std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
                           Replies& replies);
+  std::uint32_t execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies,
+                            RunReplies& replies) const;
+  Bytes go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n,
+                       RunReplies& replies) const;
+  void note(const Request& request, Status status) const;
+  void put_off(int from, Waiting requests);
   void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole);
 
   const std::uint32_t table_;
+  const UserHash hash_;
   const Entries* entries_ = nullptr;
   std::mutex mutex_;  // of what follows, and while requests are executed; never while sending
-  std::map<int, std::deque<Bytes>> waiting_;  // requests, by PE
+  std::map<int, std::deque<Waiting>> waiting_;  // by PE
   std::atomic<bool> any_waiting_{false};
   std::map<int, Bytes> arriving_;  // a request that comes in pieces, by PE
 };

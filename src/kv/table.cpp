@@ -9,7 +9,7 @@
 namespace shm::kv {
 
 Table::Table(std::uint32_t number, UserHash hash, bool named)
-    : hash_(hash), named_(named), parts_(rt.npes, nullptr), client_(number, rt.npes), server_(number) {}
+    : hash_(hash), named_(named), parts_(rt.npes, nullptr), client_(number, rt.npes), server_(number, hash) {}
 
 Table::~Table() { magic_ = 0; }
 
@@ -38,7 +38,7 @@ void Table::use(const Layout& layout, std::byte* memory) {
 }
 
 // Returns false if that needs the help of another node.
-bool Table::carry_out(int pe, const Request& request, Result& result, Status& status) {
+bool Table::execute_here(int pe, const Request& request, Result& result, Status& status) {
   if (std::byte* there = part(pe); there != nullptr) {
     status = Part<Mapped>(Mapped(there), layout_).execute(request, result, kUnlimited);
     if (entries_ != nullptr && status == SHMEMX_KV_OK) entries_->changed(pe, request.op, request.key.hash);
@@ -146,25 +146,23 @@ Status Table::ask(Call call, int pe, const Request& request, void* value, std::u
   return status;
 }
 
-// What needs no packet, or cannot go in one.  Returns false if it can wait in one.
-bool Table::done_at_once(Call call, int pe, const Request& request, Result& result, Status& status) {
-  if (carry_out(pe, request, result, status)) return true;
-  if (!travels_by_rma(request)) return false;
-  status = await(call, pe, request, result.value, &result.n);
-  return true;
-}
-
 Status Table::execute(Call call, const Request& request, Result& result) {
   const int pe = pe_of_key(request.key);
   Status status;
-  return carry_out(pe, request, result, status) ? status : await(call, pe, request, result.value, &result.n);
+  return execute_here(pe, request, result, status) ? status
+                                                   : await(call, pe, request, result.value, &result.n);
 }
 
 void Table::issue(Call call, const Request& request, void* value, Later later) {
   const int pe = pe_of_key(request.key);
   Result result{value, 0};
   Status status;
-  if (done_at_once(call, pe, request, result, status)) {
+  bool done = execute_here(pe, request, result, status);
+  if (!done && travels_by_rma(request)) {
+    status = await(call, pe, request, value, &result.n);
+    done = true;
+  }
+  if (done) {
     if (later.n != nullptr) *later.n = result.n;
     if (later.status != nullptr) *later.status = status;
     return;
@@ -195,7 +193,7 @@ std::uint64_t Table::count(Call call) {
   for (unsigned pe = 0; pe < rt.npes; ++pe) {
     Result result;
     Status status;
-    if (carry_out(static_cast<int>(pe), {.op = Op::count, .key = {}}, result, status)) {
+    if (execute_here(static_cast<int>(pe), {.op = Op::count, .key = {}}, result, status)) {
       total += result.n;
       continue;
     }
@@ -208,25 +206,6 @@ std::uint64_t Table::count(Call call) {
   Client::wait(call, left, WaitRecord::kNobody);
   for (const std::uint64_t elements : others) total += elements;
   return total;
-}
-
-void Table::Batch::add(std::size_t i, const Request& request, void* value) {
-  const int pe = table_.pe_of_key(request.key);
-  Result result{value, 0};
-  if (table_.done_at_once(call_, pe, request, result, statuses_[i])) return;
-  Pending& pending = pending_[i];
-  pending.status = &statuses_[i];
-  pending.value = value;
-  pending.left = &left_;
-  left_.fetch_add(1, std::memory_order_relaxed);
-  table_.count_remote();
-  table_.client_.issue(call_, pe, request, pending);
-}
-
-void Table::Batch::wait() {
-  if (left_.load(std::memory_order_acquire) == 0) return;
-  table_.client_.flush();
-  Client::wait(call_, left_, WaitRecord::kNobody);
 }
 
 }  // namespace shm::kv

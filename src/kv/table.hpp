@@ -73,19 +73,19 @@ class Table {
     return Part<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
   }
 
+  /// Whether this node can reach the part of the PE by itself.
+  bool is_here(int pe) const { return paged_ || part(pe) != nullptr; }
   /// Has the key's group come from memory, if that is this node's.
-  void prefetch(const Key& key) const {
-    if (const std::byte* there = part(pe_of_key(key)); there != nullptr) {
-      const std::uint64_t group = group_of(key.hash, layout_.groups);
-      for (std::uint64_t line = 0; line < std::min<std::uint64_t>(layout_.group_bytes, 256); line += 64)
-        __builtin_prefetch(there + layout_.group_at(group) + line);
-    }
+  void prefetch(const Key& key, int pe) const {
+    if (std::byte* there = part(pe); there != nullptr) Part<Mapped>(Mapped(there), layout_).prefetch(key);
   }
 
+  /// Carries it out if that needs no help of another node.
+  bool execute_here(int pe, const Request& request, Result& result, Status& status);
   Status execute(Call call, const Request& request, Result& result);
   void issue(Call call, const Request& request, void* value, Later later);
-
-  class Batch;
+  /// Whether the value is too long for packets, so that only execute() can store it on another node.
+  static bool travels_by_rma(const Request& request);
 
   void quiet(Call call);
   std::uint64_t count(Call call);
@@ -108,11 +108,8 @@ class Table {
     return rt.paged != nullptr && rt.paged->holds(reinterpret_cast<std::uintptr_t>(memory), 1);
   }
   Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
-  bool carry_out(int pe, const Request& request, Result& result, Status& status);
-  bool done_at_once(Call call, int pe, const Request& request, Result& result, Status& status);
   Status await(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
   Status ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
-  static bool travels_by_rma(const Request& request);
   Status store_by_rma(Call call, int pe, const Request& request);
   Status get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n);
   RemoteAddress place(std::uint64_t offset) const;
@@ -133,26 +130,6 @@ class Table {
   std::unique_ptr<Entries> entries_;
   alignas(64) std::atomic<std::uint64_t> local_calls_{0};
   std::atomic<std::uint64_t> remote_calls_{0};
-};
-
-/// Requests that are packed, and waited for together.
-class Table::Batch {
- public:
-  Batch(Call call, Table& table, std::size_t n) : call_(call), table_(table), pending_(n), statuses_(n) {}
-  ~Batch() { wait(); }
-
-  /// Request i: its value goes to `value`.  REQUIRES: each i once.
-  void add(std::size_t i, const Request& request, void* value);
-  /// After this the statuses are there.
-  void wait();
-  Status status(std::size_t i) const { return statuses_[i]; }
-
- private:
-  Call call_;
-  Table& table_;
-  std::vector<Pending> pending_;
-  std::vector<Status> statuses_;
-  std::atomic<std::uint64_t> left_{0};
 };
 
 }  // namespace shm::kv

@@ -9,6 +9,7 @@
 #include "coll/barrier.hpp"
 #include "coll/memory.hpp"
 #include "core/progress.hpp"
+#include "kv/batch.hpp"
 #include "kv/entry.hpp"
 
 namespace shm::kv {
@@ -30,12 +31,14 @@ void on_request(void*, int from, const std::byte* message, std::size_t n) {
   PacketHead head;
   std::memcpy(&head, message, sizeof head);
   Table& table = find(head.table);
+  if (head.kind == PacketHead::run) return table.server().take_run(own_part(table), from, message, n);
   table.server().take(own_part(table), from, message, n, head.kind);
 }
 
-void on_reply(void*, int, const std::byte* message, std::size_t n) {
+void on_reply(void*, int from, const std::byte* message, std::size_t n) {
   PacketHead head;
   std::memcpy(&head, message, sizeof head);
+  if (head.kind == PacketHead::run_replies) return Batch::take_replies(from, message, n);
   Client::take_replies(message, n, head.kind);
 }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How requests and replies travel: many in a packet, each followed by its bytes, padded to 8.
 //
-//   requests   PacketHead | { RequestHead | key | value | expected } ...       value: what is stored, or the
-//   operand replies    PacketHead | { ReplyHead | value } ... piece      PacketHead | PieceHead | bytes of
-//   one request, or of one reply's value, too long for a packet
+//   requests      PacketHead | { RequestHead | key | value | expected } ...
+//   replies       PacketHead | { ReplyHead | value } ...
+//   run           PacketHead | RunHead | { key | value } ...             requests that are alike otherwise
+//   run_replies   PacketHead | RunReplyHead | { RunReply | value } ...   in the order of the run
+//   piece         PacketHead | PieceHead | bytes of one request, or of one reply's value, too long for a
+//   packet
 //
-// The pieces of a request or reply follow one another on their channel.
+// The value of a request is what is to be stored, or the operand.  The replies to a run fit a packet.  The
+// pieces of a request or reply follow one another on their channel.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +24,7 @@
 namespace shm::kv {
 
 struct PacketHead {
-  enum Kind : std::uint32_t { requests, request_piece, replies, reply_piece };
+  enum Kind : std::uint32_t { requests, request_piece, run, replies, reply_piece, run_replies };
   std::uint32_t table;
   Kind kind;
 };
@@ -49,11 +53,34 @@ struct ReplyHead {
 };
 static_assert(sizeof(ReplyHead) == 24);
 
+struct RunHead {
+  RequestHead like;            // without hash
+  std::uint32_t first, count;  // which of the requests of `token` these are
+};
+
+inline RunHead run_at(const std::byte* bytes) {
+  RunHead head;
+  std::memcpy(&head, bytes, sizeof head);
+  return head;
+}
+
+struct RunReplyHead {
+  std::uint64_t token;
+  std::uint32_t first, count;
+};
+
+struct RunReply {
+  std::int32_t status;
+  std::uint32_t bytes;  // of the value that follow
+};
+
 struct PieceHead {
   std::uint64_t offset, total;
 };
 
 inline constexpr std::size_t kPacketBytes = kMaxMessage / 8 * 8;
+inline constexpr std::size_t kRunBytes = kPacketBytes - sizeof(PacketHead) - sizeof(RunHead);
+static_assert(sizeof(RunReplyHead) <= sizeof(RunHead));
 /// Longer values travel by RMA.
 inline constexpr std::uint64_t kLongestInPackets = 8192;
 

@@ -148,6 +148,115 @@ static void test_all_at_once(shmemx_kv_t kv) {
   shmem_barrier_all();
 }
 
+/* Every node reaches every part then: nothing is sent, and each step takes long. */
+static int on_nvm(void) { return getenv("SHMEM_HEAP") != NULL; }
+
+/* More keys than are sent at once. */
+static void test_many(void) {
+  const int count = on_nvm() ? 500 : 20000;
+  int64_t(*many)[2] = malloc((size_t)count * sizeof *many),
+  *numbers = malloc((size_t)count * sizeof *numbers);
+  int64_t* found = malloc((size_t)count * sizeof *found);
+  shmemx_kv_t kv = table_of(sizeof *many, sizeof *numbers, (uint64_t)(count * npes));
+  for (int i = 0; i < count; ++i) {
+    many[i][0] = me, many[i][1] = i;
+    numbers[i] = (int64_t)me * count + i;
+  }
+  CHECK_EQ(shmemx_kv_insert_batch(kv, (size_t)count, many, sizeof *many, numbers, sizeof *numbers, NULL),
+           SHMEMX_KV_OK);
+  shmem_barrier_all();
+  for (int i = 0; i < count; ++i) many[i][0] = right_pe();
+  CHECK_EQ(shmemx_kv_get_batch(kv, (size_t)count, many, sizeof *many, found, sizeof *found, NULL),
+           SHMEMX_KV_OK);
+  for (int i = 0; i < count; ++i) CHECK_EQ(found[i], (int64_t)right_pe() * count + i);
+  many[count - 2][0] = -1; /* the only one that is not there: far from the first */
+  CHECK_EQ(shmemx_kv_contains_batch(kv, (size_t)count, many, sizeof *many, NULL), SHMEMX_KV_NOT_FOUND);
+  CHECK_EQ(shmemx_kv_count(kv), (uint64_t)(count * npes));
+  shmemx_kv_destroy(kv);
+  free(many), free(numbers), free(found);
+}
+
+/* Keys and values as long as those that travel together have them, and longer ones, with room for more than
+ * the values have. */
+static void test_lengths(void) {
+  static const size_t kLengths[] = {1, 7, 1016, 1023, 1024, 1025, 2000};
+  enum { kFew = 60, kLongest = 2000, kRoom = 2100 };
+  unsigned char* names = malloc(kFew * kLongest);
+  unsigned char *in = malloc(kFew * kLongest), *out = malloc(kFew * kRoom);
+  shmemx_kv_t kv = table_of(kLongest, kRoom, (uint64_t)(kFew * npes));
+  for (size_t k = 1; k < 7; ++k) {
+    const size_t key_n = kLengths[k], n = kLengths[6 - k], room = k % 2 ? n : n + 100;
+    for (int pe = 0; pe < 2; ++pe) {
+      const int whose = pe ? right_pe() : me;
+      for (size_t i = 0; i < kFew; ++i) {
+        make_bytes(names + i * key_n, key_n, (uint64_t)whose * kFew + i);
+        make_bytes(in + i * n, n, (uint64_t)whose * kFew + i + k);
+      }
+      if (pe == 0) {
+        CHECK_EQ(shmemx_kv_put_batch(kv, kFew, names, key_n, in, n, status), SHMEMX_KV_OK);
+        shmem_barrier_all();
+        continue;
+      }
+      CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, room, status), SHMEMX_KV_OK);
+      for (size_t i = 0; i < kFew; ++i) CHECK(memcmp(out + i * room, in + i * n, n) == 0);
+      CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, n - 1, status), SHMEMX_KV_TOO_LARGE);
+      for (size_t i = 0; i < kFew; ++i) CHECK_EQ(status[i], SHMEMX_KV_TOO_LARGE);
+    }
+    shmem_barrier_all();
+    if (me == 0) {
+      for (int pe = 0; pe < npes; ++pe) {
+        for (size_t i = 0; i < kFew; ++i) make_bytes(names + i * key_n, key_n, (uint64_t)pe * kFew + i);
+        CHECK_EQ(shmemx_kv_remove_batch(kv, kFew, names, key_n, NULL), SHMEMX_KV_OK);
+      }
+    }
+    shmem_barrier_all();
+  }
+  shmemx_kv_destroy(kv);
+  free(names), free(in), free(out);
+}
+
+/* All keys have one home on PE 0, whose lock PE 0 holds most of the time: who executes the others' batches
+ * finds it taken in the middle of them, again and again. */
+static uint64_t one_home(const void* key, size_t n) { return (void)key, (void)n, 0; }
+static void test_busy(void) {
+  enum { kCounters = 600, kLong = 4000 };
+  static int64_t operands[kCounters], olds[kCounters];
+  static unsigned char bytes[kLong];
+  const shmemx_kv_options_t options = {.key_bytes = kKey,
+                                       .value_bytes = kLong,
+                                       .capacity = (uint64_t)(npes * (kCounters + 1)),
+                                       .hash = one_home};
+  shmemx_kv_t kv = NULL;
+  int* ended = shmem_calloc(1, sizeof *ended);
+  CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);
+  const int count = on_nvm() ? 10 : kCounters, times = rounds(20, 5);
+  make(7, 0, (size_t)count, 1);
+  for (int i = 0; i < count; ++i) operands[i] = i + 1;
+  shmem_barrier_all();
+  if (me == 0) {
+    for (uint64_t i = 0; shmem_int_atomic_fetch(ended, 0) < npes - 1; ++i) {
+      make_bytes(bytes, kLong, i);
+      CHECK_EQ(shmemx_kv_put(kv, "long", 4, bytes, kLong), SHMEMX_KV_OK);
+    }
+  } else {
+    for (int k = 0; k < times; ++k) {
+      CHECK_EQ(shmemx_kv_upsert_batch(kv, (size_t)count, keys, kKey, SHMEMX_KV_INT64, SHMEMX_KV_ADD, operands,
+                                      olds, status),
+               SHMEMX_KV_OK);
+      for (int i = 0; i < count; ++i) CHECK(olds[i] % operands[i] == 0 && olds[i] >= k * operands[i]);
+    }
+    shmem_int_atomic_inc(ended, 0);
+  }
+  shmem_barrier_all();
+  for (int i = 0; i < count && npes > 1; ++i) {
+    int64_t value = 0;
+    CHECK_EQ(shmemx_kv_get(kv, keys[i], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_EQ(value, operands[i] * times * (npes - 1));
+  }
+  shmemx_kv_destroy(kv);
+  shmem_free(ended);
+}
+
 /* Values of which each is larger than a message. */
 static void test_large(void) {
   enum { kFew = 12, kBytes = 100001 };
@@ -192,7 +301,10 @@ int main(void) {
   test_same_key(kv);
   test_all_at_once(kv);
   shmemx_kv_destroy(kv);
+  test_many();
+  test_lengths();
   test_large();
+  test_busy();
   test_full();
   shmem_finalize();
   return 0;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/batch.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "core/wait.hpp"
+
+namespace shm::kv {
+namespace {
+
+constexpr std::size_t kAtOnce = 8192;        // requests: more than fill the packets of some PEs
+constexpr std::size_t kAhead = 16;           // keys whose groups come from memory at the same time
+constexpr std::size_t kLongestInRun = 1024;  // key, or value
+constexpr std::uint32_t kMostInRun =
+    512;  // so that who asks, who answers and the network work at the same time
+
+// How many requests like this one a packet has, and one of their replies.
+std::uint32_t most_in_run(const Layout& layout, const RequestHead& like) {
+  const std::size_t request = body_bytes(like);
+  const std::size_t reply = sizeof(RunReply) + padded(reply_bytes(layout, like));
+  return std::min<std::uint32_t>(kMostInRun,
+                                 static_cast<std::uint32_t>(kRunBytes / std::max(request, reply)));
+}
+
+}  // namespace
+
+// What awaits the replies to runs.
+struct Batch::Sent {
+  const Batch& batch;
+  std::vector<std::uint32_t> order;  // requests, in the order in which they are sent
+  std::atomic<std::uint64_t> left{0};
+};
+
+Status execute_many(Call call, Table& table, Many many, std::size_t count) {
+  Status first = SHMEMX_KV_OK;
+  std::vector<int> statuses;
+  int* status = many.status;
+  if (status == nullptr) {
+    statuses.resize(std::min(count, kAtOnce));
+    status = statuses.data();
+  }
+  while (count > 0) {
+    const std::size_t n = std::min(count, kAtOnce);
+    Many some = many;
+    some.status = status;
+    Batch(call, table, some).execute(n);
+    for (std::size_t i = 0; i < n && first == SHMEMX_KV_OK; ++i) first = status[i];
+    if (many.status != nullptr) status += n;
+    many.keys += n * many.key_bytes;
+    if (many.values != nullptr) many.values += n * many.value_bytes;
+    if (many.results != nullptr) many.results += n * many.value_bytes;
+    count -= n;
+  }
+  return first;
+}
+
+Request Batch::request(const Key& key, std::size_t i) const {
+  Request request = many_.like;
+  request.key = key;
+  if (many_.values != nullptr) request.value = many_.values + i * many_.value_bytes;
+  return request;
+}
+
+void Batch::execute(std::size_t n) {
+  execute_here(n);
+  if (far_.empty()) return;
+  table_.count_remote(far_.size());
+  if (std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun) return issue_each();
+  Sent sent{*this, std::vector<std::uint32_t>(far_.size())};
+  send_all_runs(sent);
+  Client::wait(call_, sent.left, WaitRecord::kNobody);
+}
+
+// All requests that need no other node.
+void Batch::execute_here(std::size_t n) {
+  for (std::size_t some = 0; some < n; some += kAhead) {
+    const std::size_t these = std::min(kAhead, n - some);
+    Key keys[kAhead];
+    int pes[kAhead];
+    for (std::size_t i = 0; i < these; ++i) {
+      keys[i] = table_.key(many_.keys + (some + i) * many_.key_bytes, many_.key_bytes);
+      pes[i] = table_.pe_of_key(keys[i]);
+      table_.prefetch(keys[i], pes[i]);
+    }
+    for (std::size_t i = 0; i < these; ++i) {
+      if (!table_.is_here(pes[i])) {
+        far_.push_back({static_cast<std::uint32_t>(some + i), static_cast<std::uint32_t>(pes[i])});
+        continue;
+      }
+      Result result{this->result(some + i), 0};
+      table_.execute_here(pes[i], request(keys[i], some + i), result, many_.status[some + i]);
+    }
+  }
+}
+
+void Batch::send_all_runs(Sent& sent) const {
+  // By PE, each PE's in the order of the batch.
+  std::vector<std::uint32_t> ends(rt.npes, 0);
+  for (const Far& far : far_) ++ends[far.pe];
+  std::uint32_t before = 0;
+  for (std::uint32_t& end : ends) before += std::exchange(end, before);
+  for (const Far& far : far_) sent.order[ends[far.pe]++] = far.request;
+  // Everybody begins with another PE.
+  for (unsigned i = 1; i < rt.npes; ++i) {
+    const unsigned pe = (static_cast<unsigned>(rt.me) + i) % rt.npes;
+    const std::uint32_t first = pe == 0 ? 0 : ends[pe - 1];
+    if (first != ends[pe]) send_runs(static_cast<int>(pe), first, ends[pe], sent);
+  }
+}
+
+// Requests order[first] to order[end - 1], all of them to `pe`.
+void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent) const {
+  Client& client = table_.client();
+  RunHead run{head_of(many_.like, reinterpret_cast<std::uintptr_t>(&sent), many_.results != nullptr), first,
+              0};
+  run.like.key_bytes = static_cast<std::uint32_t>(many_.key_bytes);
+  const std::uint32_t most = most_in_run(table_.layout(), run.like);
+  const std::size_t body = body_bytes(run.like);
+  const PacketHead head{client.table(), PacketHead::run};
+  alignas(8) std::byte packet[kPacketBytes];
+  std::memcpy(packet, &head, sizeof head);
+  for (; run.first < end; run.first += run.count) {
+    run.count = std::min(most, end - run.first);
+    std::memcpy(packet + sizeof head, &run, sizeof run);
+    std::byte* to = packet + sizeof head + sizeof run;
+    for (std::uint32_t i = 0; i < run.count; ++i, to += body) {
+      const std::size_t number = sent.order[run.first + i];
+      const Key key{0, many_.keys + number * many_.key_bytes, run.like.key_bytes};
+      write_body(to, run.like, request(key, number));
+    }
+    // Release: the order, and all that the caller did, come before what a reply does.
+    sent.left.fetch_add(run.count, std::memory_order_release);
+    client.send_run(call_, pe, packet, static_cast<std::size_t>(to - packet), run.count);
+  }
+}
+
+void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
+  RunReplyHead head;
+  const std::byte* at = packet + sizeof(PacketHead);
+  std::memcpy(&head, at, sizeof head);
+  auto& sent = *reinterpret_cast<Sent*>(head.token);
+  (void)sent.left.load(std::memory_order_acquire);
+  const Batch& batch = sent.batch;
+  at += sizeof head;
+  for (std::uint32_t i = head.first; at < packet + n; ++i) {
+    RunReply reply;
+    std::memcpy(&reply, at, sizeof reply);
+    at += sizeof reply;
+    const std::uint32_t number = sent.order[i];
+    batch.many_.status[number] = reply.status;
+    if (reply.bytes != 0) std::memcpy(batch.result(number), at, reply.bytes);
+    at += padded(reply.bytes);
+  }
+  batch.table_.client().answered(from, head.count);
+  sent.left.fetch_sub(head.count, std::memory_order_release);  // the last use of it
+}
+
+// Keys or values that are long.
+void Batch::issue_each() const {
+  std::vector<Pending> pending(far_.size());
+  std::atomic<std::uint64_t> left{0};
+  for (std::size_t i = 0; i < far_.size(); ++i) {
+    const std::size_t number = far_[i].request;
+    const Key key = table_.key(many_.keys + number * many_.key_bytes, many_.key_bytes);
+    const Request wanted = request(key, number);
+    if (Table::travels_by_rma(wanted)) {
+      Result none;
+      many_.status[number] = table_.execute(call_, wanted, none);
+      continue;
+    }
+    pending[i].status = &many_.status[number];
+    pending[i].value = result(number);
+    pending[i].left = &left;
+    left.fetch_add(1, std::memory_order_relaxed);
+    table_.client().issue(call_, static_cast<int>(far_[i].pe), wanted, pending[i]);
+  }
+  table_.client().flush();
+  Client::wait(call_, left, WaitRecord::kNobody);
+}
+
+}  // namespace shm::kv

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Many requests of one kind in one call: those to one PE of another node travel together, as runs
+// (kv/wire.hpp).
+#pragma once
+
+#include <vector>
+
+#include "kv/table.hpp"
+
+namespace shm::kv {
+
+/// Requests that are alike but for key i, value i and what result i is: each is one of an array, without
+/// gaps.
+struct Many {
+  Request like;
+  const std::byte* keys;
+  std::size_t key_bytes;              // as the table allows
+  const std::byte* values = nullptr;  // to be stored, or operands; null: none
+  std::byte* results = nullptr;       // null: none are wanted
+  std::size_t value_bytes = 0;        // of each value, and of the room of each result
+  int* status = nullptr;              // null: only the first that is not OK is wanted
+};
+
+/// Executes requests 0 to count - 1; returns the first status that is not OK.
+Status execute_many(Call call, Table& table, Many many, std::size_t count);
+
+/// Some of them.  Of one thread, but for take_replies().
+class Batch {
+ public:
+  Batch(Call call, Table& table, const Many& many) : call_(call), table_(table), many_(many) {}
+
+  /// REQUIRES: n of 32 bits; many.status.
+  void execute(std::size_t n);
+
+  /// Replies to a run have come.  Runs in a handler.
+  static void take_replies(int from, const std::byte* packet, std::size_t n);
+
+ private:
+  struct Far {
+    std::uint32_t request;
+    std::uint32_t pe;
+  };
+  struct Sent;
+
+  Request request(const Key& key, std::size_t i) const;
+  std::byte* result(std::size_t i) const {
+    return many_.results == nullptr ? nullptr : many_.results + i * many_.value_bytes;
+  }
+  void execute_here(std::size_t n);
+  void send_all_runs(Sent& sent) const;
+  void send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent) const;
+  void issue_each() const;
+
+  const Call call_;
+  Table& table_;
+  const Many many_;
+  std::vector<Far> far_;  // requests to other nodes
+};
+
+}  // namespace shm::kv
