@@ -149,6 +149,7 @@ typedef struct {
     (kv, key, key_bytes, offset, type, op, operand, old, status)) \
   F(void, shmemx_kv_upsert_nbi, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old, int* status), \
     (kv, key, key_bytes, type, op, operand, old, status)) \
+  F(int, shmemx_kv_test, (shmemx_kv_t kv), (kv)) \
   F(void, shmemx_kv_quiet, (shmemx_kv_t kv), (kv)) \
   F(void, shmemx_kv_fence, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_pe, (SHMEMX_KV_ONE_), (kv, key, key_bytes)) \

@@ -8,7 +8,9 @@
 
 namespace shm::kv {
 
-void refuse_table(Call call) {
+void refuse_table(Call call, shmemx_kv_t handle) {
+  if (handle == nullptr)
+    fatal("%s: kv is NULL; allowed is what shmemx_kv_create gave where it returned SHMEMX_KV_OK", call.name);
   fatal("%s: kv is no table; allowed is what shmemx_kv_create gave and shmemx_kv_destroy has not ended",
         call.name);
 }
@@ -20,7 +22,7 @@ void refuse_key(Call call, const Table& table, const void* bytes, std::size_t n)
 }
 
 void refuse_value(Call call, const char* argument) {
-  fatal("%s: %s is NULL; allowed is that only where its length is 0", call.name, argument);
+  fatal("%s: %s is NULL, and its length is not 0; allowed is where so many bytes are", call.name, argument);
 }
 
 Request word_request(Call call, Op op, const Key& key, std::size_t offset, int type, int operation,
@@ -92,7 +94,11 @@ void store_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t ke
   Table& table = table_of(call, kv);
   check_value(call, "val", value, room);
   std::uint64_t bytes = 0;
-  const Status status = table.get(call, key_of(call, table, key, key_bytes), value, room, bytes);
+  Key wanted = key_of(call, table, key, key_bytes);
+  std::vector<std::byte> own_key;
+  if (overlap(key, key_bytes, value, room)) [[unlikely]]
+    wanted.bytes = copied(own_key, key, key_bytes);
+  const Status status = table.get(call, wanted, value, room, bytes);
   if (n != nullptr && (status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE)) *n = bytes;
   return status;
 }
@@ -174,8 +180,9 @@ int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
         return (status = shm::kv::get(call, kv, key, key_bytes, value, room, n)) != SHMEMX_KV_NOT_FOUND;
       },
       [&](shm::WaitRecord& record) {
-        shm::describe_wait(record, call.name, shm::WaitRecord::kNobody,
-                           "for a key of %zu bytes to be inserted", key_bytes);
+        const int pe = pshmemx_kv_pe(kv, key, key_bytes);
+        shm::describe_wait(record, call.name, pe, "for a key of %zu bytes to be inserted on PE %d", key_bytes,
+                           pe);
       });
   return status;
 }
@@ -208,8 +215,10 @@ int pshmemx_kv_compare_swap(shmemx_kv_t kv, const void* key, size_t key_bytes, s
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::kv::check_value(call, "expected", expected, n);
   shm::kv::check_value(call, "desired", desired, n);
-  if (n > table.layout().value_bytes) return SHMEMX_KV_TOO_LARGE;
   shm::kv::Request request{.op = Op::compare_swap, .key = shm::kv::key_of(call, table, key, key_bytes)};
+  if (n > table.layout().value_bytes)
+    return pshmemx_kv_contains(kv, key, key_bytes) == SHMEMX_KV_OK ? SHMEMX_KV_TOO_LARGE
+                                                                   : SHMEMX_KV_NOT_FOUND;
   request.value = desired;
   request.expected = expected;
   request.n = n;
@@ -254,6 +263,8 @@ void pshmemx_kv_upsert_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, in
   shm::kv::word_nbi({"shmemx_kv_upsert_nbi"}, Op::upsert, kv, key, key_bytes, 0, type, op, operand, old,
                     status);
 }
+
+int pshmemx_kv_test(shmemx_kv_t kv) { return shm::kv::table_of({"shmemx_kv_test"}, kv).test() ? 1 : 0; }
 
 void pshmemx_kv_quiet(shmemx_kv_t kv) {
   const Call call{"shmemx_kv_quiet"};

@@ -8,7 +8,7 @@
 namespace shm::kv {
 
 /// End the job, naming call and argument.
-[[noreturn, gnu::cold]] void refuse_table(Call call);
+[[noreturn, gnu::cold]] void refuse_table(Call call, shmemx_kv_t handle);
 [[noreturn, gnu::cold]] void refuse_key(Call call, const Table& table, const void* bytes, std::size_t n);
 [[noreturn, gnu::cold]] void refuse_value(Call call, const char* argument);
 
@@ -17,7 +17,7 @@ namespace shm::kv {
   check_started(call);
   auto* table = reinterpret_cast<Table*>(handle);
   if (table == nullptr || !table->is_table()) [[unlikely]]
-    refuse_table(call);
+    refuse_table(call, handle);
   return *table;
 }
 
@@ -25,6 +25,18 @@ namespace shm::kv {
   if (bytes == nullptr || n - 1 >= table.layout().key_bytes) [[unlikely]]
     refuse_key(call, table, bytes, n);
   return table.key(bytes, n);
+}
+
+/// Whether what a call reads of the key may be written by the same call.
+inline bool overlap(const void* key, std::size_t n, const void* room, std::size_t room_bytes) {
+  const auto k = reinterpret_cast<std::uintptr_t>(key), r = reinterpret_cast<std::uintptr_t>(room);
+  return k < r + room_bytes && r < k + n;
+}
+/// A copy, which `own` has.
+inline const std::byte* copied(std::vector<std::byte>& own, const void* bytes, std::size_t n) {
+  const auto* from = static_cast<const std::byte*>(bytes);
+  own.assign(from, from + n);
+  return own.data();
 }
 
 inline void check_value(Call call, const char* argument, const void* value, std::size_t n) {

@@ -38,6 +38,9 @@ Status ask_all(Call call, Op op, shmemx_kv_t kv, std::size_t count, const void* 
   Table& table = table_of(call, kv);
   check_value(call, "values", values, value_bytes * count);
   Many many = many_of(call, table, count, keys, key_bytes, status);
+  std::vector<std::byte> own_keys;
+  if (overlap(keys, key_bytes * count, values, value_bytes * count))
+    many.keys = copied(own_keys, keys, key_bytes * count);
   many.like.op = op;
   many.like.n = value_bytes;
   many.results = static_cast<std::byte*>(values);
@@ -87,8 +90,8 @@ int pshmemx_kv_upsert_batch(shmemx_kv_t kv, size_t count, const void* keys, size
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::check_array(call, "operands", operands, count);
   shm::kv::Many many = shm::kv::many_of(call, table, count, keys, key_bytes, status);
-  if (count == 0) return SHMEMX_KV_OK;
-  many.like = shm::kv::word_request(call, Op::upsert, {}, 0, type, op, operands);
+  const std::uint64_t none = 0;
+  many.like = shm::kv::word_request(call, Op::upsert, {}, 0, type, op, count == 0 ? &none : operands);
   many.values = static_cast<const std::byte*>(operands);
   many.results = static_cast<std::byte*>(olds);
   many.value_bytes = shm::atomic_size(many.like.type);

@@ -79,6 +79,9 @@ class Progress {
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
+  /// Has the agent look soon: something is left that only a poll can finish, and whoever polls now may not come again.
+  void wake();
+
   /// While at least one thread insists, the agent drives the network whoever else does: for a thread that
   /// waits where it cannot poll, such as a signal handler, which may have interrupted the one that polls.
   /// Async-signal-safe.
@@ -141,7 +144,6 @@ class Progress {
   void wait_for_descriptor(int fd, long microseconds);
   bool may_block();
   long add_sources(std::vector<pollfd>& events, long microseconds);
-  void wake();
   // Wakes the agent for what only a poll can finish.
   void rouse() {
     if (network_.needs_poll()) [[unlikely]]

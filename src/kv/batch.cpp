@@ -175,7 +175,8 @@ void Batch::issue_each() const {
     pending[i].value = result(number);
     pending[i].left = &left;
     left.fetch_add(1, std::memory_order_relaxed);
-    table_.client().issue(call_, static_cast<int>(far_[i].pe), wanted, pending[i]);
+    table_.client().issue(call_, static_cast<int>(far_[i].pe), wanted, table_.reply_bytes(wanted),
+                          pending[i]);
   }
   table_.client().flush();
   Client::wait(call_, left, WaitRecord::kNobody);

@@ -33,10 +33,12 @@ void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n,
   packets_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Client::issue(Call call, int pe, const Request& request, Pending& pending) {
+void Client::issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes, Pending& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
   make_room(call, pe, target);
-  target.under_way.fetch_add(1, std::memory_order_relaxed);
+  pending.weight = 1 + reply_bytes / 1024;
+  // With the order of quiet(), it sees that something is under way here, or this sees its new epoch.
+  target.under_way.fetch_add(pending.weight, std::memory_order_seq_cst);
   pending.under_way = &target.under_way;
   const RequestHead head =
       head_of(request, reinterpret_cast<std::uintptr_t>(&pending), pending.value != nullptr);
@@ -46,6 +48,10 @@ void Client::issue(Call call, int pe, const Request& request, Pending& pending) 
     write_body(to + sizeof head, head, request);
   };
   const std::scoped_lock guard(target.mutex);
+  if (pending.left == nullptr) {
+    pending.left = &unattended_[epoch_.load(std::memory_order_seq_cst) % 2];
+    pending.left->fetch_add(1, std::memory_order_relaxed);
+  }
   if (target.used + size > kPacketBytes) send(pe, target);
   if (sizeof(PacketHead) + size > kPacketBytes) {
     const auto whole = std::make_unique_for_overwrite<std::byte[]>(size);
@@ -92,18 +98,32 @@ void Client::flush(int pe) {
 
 void Client::flush() {
   for (std::size_t pe = 0; pe < targets_.size(); ++pe) {
-    if (targets_[pe].under_way.load(std::memory_order_relaxed) != 0) flush(static_cast<int>(pe));
+    if (targets_[pe].under_way.load(std::memory_order_seq_cst) != 0) flush(static_cast<int>(pe));
   }
 }
 
-void Client::end() {
-  for (Target& target : targets_) target.packet.reset();
+void Client::quiet(Call call) {
+  if (is_quiet()) return;
+  const std::scoped_lock guard(quiet_mutex_);
+  const unsigned before = epoch_.fetch_add(1, std::memory_order_seq_cst) % 2;
+  flush();
+  wait(call, unattended_[before], WaitRecord::kNobody);
 }
+
+bool Client::test() {
+  if (is_quiet()) return true;
+  flush();
+  rt.progress->poll();
+  return is_quiet();
+}
+
+void Client::end() { std::vector<Target>().swap(targets_); }
 
 void Client::wait(Call call, const std::atomic<std::uint64_t>& left, int pe) {
   wait_for([&] { return left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) {
-             describe_wait(record, call.name, pe, "for %zu answers", static_cast<std::size_t>(left.load()));
+             const auto n = static_cast<std::size_t>(left.load());
+             describe_wait(record, call.name, pe, n == 1 ? "for an answer" : "for %zu answers", n);
            });
 }
 
@@ -111,8 +131,9 @@ namespace {
 
 void finish(Pending& pending, Status status, std::uint64_t n) {
   std::atomic<std::uint64_t>* left = pending.left;
-  pending.under_way->fetch_sub(1, std::memory_order_relaxed);
-  if (pending.n != nullptr) *pending.n = n;
+  pending.under_way->fetch_sub(pending.weight, std::memory_order_relaxed);
+  const bool has_length = status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE || status == kByRma;
+  if (pending.n != nullptr && has_length) *pending.n = n;
   if (pending.status != nullptr) __atomic_store_n(pending.status, status, __ATOMIC_RELEASE);
   if (pending.mine) delete &pending;
   left->fetch_sub(1, std::memory_order_release);

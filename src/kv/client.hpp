@@ -17,10 +17,11 @@ namespace shm::kv {
 struct Pending {
   int* status = nullptr;  // may be null, as the two that follow
   void* value = nullptr;
-  std::size_t* n = nullptr;
+  std::size_t* n = nullptr;                         // set where the status is OK, or one that tells a length
   bool mine = false;                                // of Client: made by new
-  std::atomic<std::uint64_t>* left = nullptr;       // counted down last
-  std::atomic<std::uint64_t>* under_way = nullptr;  // of its target; by issue()
+  std::atomic<std::uint64_t>* left = nullptr;       // counted down last; null: quiet() waits for it
+  std::atomic<std::uint64_t>* under_way = nullptr;  // of its target; this and what follows: by issue()
+  std::uint64_t weight = 0;
 };
 
 /// Thread safety: all of it.
@@ -29,7 +30,8 @@ class Client {
   Client(std::uint32_t table, unsigned npes) : table_(table), targets_(npes) {}
 
   /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
-  void issue(Call call, int pe, const Request& request, Pending& pending);
+  /// `reply_bytes`: of the reply's value at most.
+  void issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes, Pending& pending);
   /// Sends a packet of `count` requests of its own, behind what has been gathered for `pe`.  May wait for
   /// room.
   void send_run(Call call, int pe, const std::byte* packet, std::size_t n, std::uint32_t count);
@@ -48,8 +50,14 @@ class Client {
   /// Waits until `left` is 0.  `pe`: whom for, or WaitRecord::kNobody.
   static void wait(Call call, const std::atomic<std::uint64_t>& left, int pe);
 
-  /// What is under way without anybody who waits for it.
-  std::atomic<std::uint64_t>& unattended() { return unattended_; }
+  /// Waits for what was issued before, without anybody who waits for it.
+  void quiet(Call call);
+  /// Sends what has been gathered; returns whether nothing is under way.
+  bool test();
+  bool is_quiet() const {
+    return unattended_[0].load(std::memory_order_acquire) == 0 &&
+           unattended_[1].load(std::memory_order_acquire) == 0;
+  }
   std::uint32_t table() const { return table_; }
   std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
 
@@ -57,14 +65,15 @@ class Client {
   static void take_replies(const std::byte* packet, std::size_t n, PacketHead::Kind kind);
 
  private:
-  /// Requests under way to one PE: bounds what waits there and here for room.
+  /// What is under way to one PE, in requests and KiB of their replies: bounds what waits there and here for
+  /// room.
   static constexpr std::uint64_t kMostUnderWay = 16384;
 
   struct Target {
     std::mutex mutex;  // held while its packets are sent, so that they stay in order; no handler takes it
     std::unique_ptr<std::byte[]> packet;
     std::size_t used = 0;
-    std::atomic<std::uint64_t> under_way{0};
+    std::atomic<std::uint64_t> under_way{0};  // weights
   };
   void make_room(Call call, int pe, Target& target);
   void send(int pe, Target& target);
@@ -72,7 +81,11 @@ class Client {
 
   const std::uint32_t table_;
   std::vector<Target> targets_;
-  std::atomic<std::uint64_t> unattended_{0};
+  // What was issued in even epochs, and in odd ones.  quiet() begins the next epoch, so that what other
+  // threads issue meanwhile does not keep it.
+  std::atomic<std::uint64_t> unattended_[2]{};
+  std::atomic<unsigned> epoch_{0};
+  std::mutex quiet_mutex_;  // an epoch lasts until all of the one before it is done
   std::atomic<std::uint64_t> packets_{0};
 };
 

@@ -6,6 +6,7 @@
 //   is                                 whether bytes are those that the caller has
 //   look_again                         between looks at what another thread is about to change, of which
 //                                      these were so many
+//   kReadsInOrder                      whether read() goes from the first byte to the last
 //   prefetch                           says that some bytes will be read soon
 //
 // Readers of what others may be changing get anything; they look at the version afterwards.
@@ -21,6 +22,8 @@ namespace shm::kv {
 /// A part that is mapped here.
 class Mapped {
  public:
+  static constexpr bool kReadsInOrder = true;
+
   explicit Mapped(std::byte* part) : part_(part) {}
 
   template <class T>

@@ -14,6 +14,8 @@ namespace shm::kv {
 
 class Paged {
  public:
+  static constexpr bool kReadsInOrder = false;
+
   /// Of PE `pe`, whose part is at the same place of the heap as `part` is of this PE's.
   Paged(const std::byte* part, int pe) : part_(reinterpret_cast<std::uintptr_t>(part)), pe_(pe) {}
 

@@ -77,12 +77,39 @@ Status Part<Memory>::execute(const Request& request, Result& result, unsigned pa
     result.n = elements();
     return SHMEMX_KV_OK;
   }
+  constexpr std::uint64_t kLong = 8192;
+  const bool is_store = request.op == Op::put || request.op == Op::insert || request.op == Op::update;
+  if (is_store && request.n > kLong && request.n <= layout_.value_bytes && request.block == 0)
+    return store_long(request, patience);
+  return change_alone(request, result, patience);
+}
+
+// With the lock of the key's home.
+template <class Memory>
+Status Part<Memory>::change_alone(const Request& request, Result& result, unsigned patience) const {
   const std::uint64_t home =
       layout_.group_at(group_of(request.key.hash, layout_.groups)) + offsetof(Group, home);
   if (!take<std::uint32_t>(memory_, home, patience)) return kBusy;
   const Status status = change(request, result);
   memory_.store(home, std::uint32_t{0});
-  if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
+  if (request.block != 0 && status != SHMEMX_KV_OK && status != kBusy) free_block(request.block);
+  return status;
+}
+
+// A value whose copying takes long is copied before the lock is taken.
+template <class Memory>
+Status Part<Memory>::store_long(const Request& request, unsigned patience) const {
+  std::uint64_t n = 0;
+  const Status found = get(request.key, nullptr, 0, n, patience);
+  if (found == kBusy) return kBusy;
+  if (request.op == Op::insert && found != SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_EXISTS;
+  if (request.op == Op::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
+  Request with_block = request;
+  with_block.block = make_block(request.key, request.value, request.n);
+  if (with_block.block == 0) return SHMEMX_KV_FULL;
+  Result none;
+  const Status status = change_alone(with_block, none, patience);
+  if (status == kBusy) free_block(with_block.block);
   return status;
 }
 
@@ -94,7 +121,7 @@ Status Part<Memory>::change(const Request& request, Result& result) const {
       case Op::insert: return SHMEMX_KV_EXISTS;
       case Op::put:
       case Op::update: return replace(request, *place);
-      case Op::remove: erase(request, *place); return SHMEMX_KV_OK;
+      case Op::remove: erase(*place); return SHMEMX_KV_OK;
       default: return modify(request, *place, result);
     }
   }
@@ -104,15 +131,16 @@ Status Part<Memory>::change(const Request& request, Result& result) const {
   if (request.op != Op::upsert) return add(request, request.value, request.n);
   const std::size_t n = atomic_size(request.type);
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
+  const Status status = add(request, request.value, n);
   if (result.value != nullptr) std::memset(result.value, 0, n);
-  return add(request, request.value, n);
+  return status;
 }
 
 // The lock of its home makes sure that the key does not come and go; what else is in the groups does.
 template <class Memory>
 std::optional<typename Part<Memory>::Place> Part<Memory>::find(const Key& key) const {
   std::optional<Place> place;
-  search(key, kUnlimited, [&](const Group& state, std::uint64_t group, std::uint64_t distance) {
+  search(key, kUnlimited, [&](const Group& state, std::uint64_t group, std::uint64_t distance, unsigned&) {
     Bytes bytes;
     const int slot = slot_of(state, group, key, bytes);
     place.reset();
@@ -125,7 +153,7 @@ std::optional<typename Part<Memory>::Place> Part<Memory>::find(const Key& key) c
 // Whether another key has this hash, and so this home, whose lock is held.
 template <class Memory>
 bool Part<Memory>::collides(const Key& key) const {
-  const auto has_hash = [&](const Group& state, std::uint64_t group, std::uint64_t) {
+  const auto has_hash = [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned&) {
     for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
       const std::uint64_t slot = layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots)));
       if (memory_.template load<std::uint64_t>(slot) == key.hash) return true;
@@ -139,6 +167,7 @@ bool Part<Memory>::collides(const Key& key) const {
 template <class Memory>
 std::optional<typename Part<Memory>::Place> Part<Memory>::free_place(std::uint64_t home) const {
   constexpr unsigned kAll = (1U << kSlots) - 1;
+  if (elements() == layout_.groups * kSlots) return std::nullopt;  // without a walk through all of it
   std::uint64_t group = home;
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
     const unsigned free = detail::matches(look(group).tags, 0) & kAll;
@@ -194,7 +223,7 @@ Status Part<Memory>::reserve(std::uint64_t n, Result& result) const {
 
 template <class Memory>
 Status Part<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
-  return search(key, patience, [&](const Group& state, std::uint64_t group, std::uint64_t) {
+  return search(key, patience, [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned&) {
     Bytes bytes;
     if (slot_of(state, group, key, bytes) < 0) return false;
     location = {bytes.value_at, group, state.version};
@@ -278,9 +307,8 @@ Status Part<Memory>::replace(const Request& request, const Place& place) const {
 // Of a part of the value, in place.
 template <class Memory>
 Status Part<Memory>::modify(const Request& request, const Place& place, Result& result) const {
-  Bytes bytes;
-  if (!bytes_of(look(place.group), place.group, place.slot, bytes))
-    return kBusy;  // never: nobody else changes it
+  Bytes bytes{};
+  bytes_of(look(place.group), place.group, place.slot, bytes);  // nobody else changes it
   const std::uint64_t n = operand_bytes(request);
   if (request.offset > bytes.value_bytes || n > bytes.value_bytes - request.offset)
     return SHMEMX_KV_TOO_LARGE;
@@ -293,17 +321,20 @@ Status Part<Memory>::modify(const Request& request, const Place& place, Result& 
   std::byte* words = long_words.empty() ? few_words : long_words.data();
   memory_.read(at, words, padded(skip + n));
   std::byte* here = words + skip;
+  // What was there is given last: the caller may have the operands in the same place.
   if (request.op == Op::compare_swap) {
     const bool same = std::memcmp(here, request.expected, n) == 0;
-    if (result.value != nullptr) std::memcpy(result.value, here, n);
+    const std::vector<std::byte> before(here, here + n);
+    if (same) std::memcpy(here, request.value, n);
+    if (result.value != nullptr) std::memcpy(result.value, before.data(), n);
     if (!same) return SHMEMX_KV_MISMATCH;
-    std::memcpy(here, request.value, n);
   } else {
-    alignas(8) std::byte word[8];
+    alignas(8) std::byte word[8], before[8];
     std::memcpy(word, here, n);
-    if (result.value != nullptr) std::memcpy(result.value, word, n);
+    std::memcpy(before, here, n);
     atomic_apply(request.atomic, request.type, word, request.value, nullptr, nullptr);
     std::memcpy(here, word, n);
+    if (result.value != nullptr) std::memcpy(result.value, before, n);
   }
   const std::uint32_t version = lock_group(place.group);
   memory_.write(at, words, padded(skip + n));
@@ -312,7 +343,7 @@ Status Part<Memory>::modify(const Request& request, const Place& place, Result& 
 }
 
 template <class Memory>
-void Part<Memory>::erase(const Request&, const Place& place) const {
+void Part<Memory>::erase(const Place& place) const {
   const std::uint64_t slot = layout_.slot_at(place.group, place.slot);
   const std::uint64_t block = layout_.inlined ? 0 : memory_.template load<std::uint64_t>(slot + 8);
   const std::uint32_t version = lock_group(place.group);
@@ -329,10 +360,18 @@ Status Part<Memory>::next(std::uint64_t& cursor, Element& element) const {
     const std::uint64_t group = cursor / kSlots;
     const auto slot = static_cast<unsigned>(cursor % kSlots);
     for (unsigned looks = 0;; memory_.look_again(++looks)) {
+      const bool locked = looks > kFairLooks;
+      const std::uint32_t version = locked ? lock_group(group) : 0;
+      const auto let_go = [&] {
+        if (locked) memory_.store(layout_.group_at(group), version);  // nothing has changed
+      };
       const Group state = look(group);
-      if (state.version % 2 != 0) continue;
-      if (state.tags[slot] == 0) break;
-      Bytes bytes;
+      if (!locked && state.version % 2 != 0) continue;
+      if (state.tags[slot] == 0) {
+        let_go();
+        break;
+      }
+      Bytes bytes{};
       Status status = kBusy;
       if (bytes_of(state, group, slot, bytes)) {
         status = SHMEMX_KV_OK;
@@ -347,7 +386,10 @@ Status Part<Memory>::next(std::uint64_t& cursor, Element& element) const {
         else if (element.value != nullptr)
           memory_.read(bytes.value_at, element.value, bytes.value_bytes);
       }
-      if (!unchanged(group, state.version) || status == kBusy) continue;
+      const bool whole = locked || unchanged(group, state.version);
+      let_go();
+      looks += cost_of(bytes.value_bytes);
+      if (!whole || status == kBusy) continue;
       if (status == SHMEMX_KV_OK) ++cursor;
       return status;
     }

@@ -20,6 +20,11 @@ namespace shm::kv {
 
 /// Patience that does not end.
 inline constexpr unsigned kUnlimited = ~0U;
+/// Looks at a group, all in vain, after which a reader takes the lock: writers have to wait for once.
+/// Patience for more finds what it looks for.
+inline constexpr unsigned kFairLooks = 256;
+/// Copies in vain count as so many looks.
+constexpr unsigned cost_of(std::uint64_t bytes) { return static_cast<unsigned>(bytes >> 10); }
 
 /// Where Part::next() puts an element.
 struct Element {
@@ -102,12 +107,14 @@ class Part {
   Status copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
   Status change(const Request& request, Result& result) const;
+  Status change_alone(const Request& request, Result& result, unsigned patience) const;
+  Status store_long(const Request& request, unsigned patience) const;
   Status reserve(std::uint64_t n, Result& result) const;
   std::uint64_t block_for(const Request& request, const void* value, std::uint64_t n) const;
   Status add(const Request& request, const void* value, std::uint64_t n) const;
   Status replace(const Request& request, const Place& place) const;
   Status modify(const Request& request, const Place& place, Result& result) const;
-  void erase(const Request& request, const Place& place) const;
+  void erase(const Place& place) const;
 
   std::optional<Place> free_place(std::uint64_t home) const;
   void pass(const Place& place, std::uint32_t more) const;
@@ -147,7 +154,14 @@ namespace detail {
 template <class Memory>
 [[gnu::always_inline]] inline Group Part<Memory>::look(std::uint64_t group) const {
   Group state;
-  memory_.read(layout_.group_at(group), &state, sizeof state);
+  const std::uint64_t at = layout_.group_at(group);
+  if constexpr (Memory::kReadsInOrder) {
+    memory_.read(at, &state, sizeof state);
+  } else {  // the version first
+    const auto version = memory_.template load<std::uint32_t>(at);
+    memory_.read(at, &state, sizeof state);
+    state.version = version;
+  }
   return state;
 }
 
@@ -200,14 +214,13 @@ template <class Memory>
   return -1;
 }
 
-// Walks the groups in which the key may be.  visit(state, group, distance from the home) returns whether it
-// has found what it looks for; it is called again for a group that has changed meanwhile.  Returns OK if it
-// has, else NOT_FOUND, or kBusy.
+// Walks the groups in which the key may be.  visit(state, group, distance from the home, looks) returns
+// whether it has found what it looks for; it is called again for a group that has changed meanwhile, and adds
+// to `looks` what it cost.  Returns OK if it has, else NOT_FOUND, or kBusy.
 template <class Memory>
 template <class Visit>
 [[gnu::always_inline]] inline Status Part<Memory>::search(const Key& key, unsigned patience,
                                                           Visit visit) const {
-  constexpr unsigned kFairLooks = 256;  // then writers have to wait for once
   std::uint64_t group = group_of(key.hash, layout_.groups);
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
     for (unsigned looks = 0;; memory_.look_again(++looks)) {
@@ -216,9 +229,9 @@ template <class Visit>
       const std::uint32_t version = locked ? lock_group(group) : 0;
       const Group state = look(group);
       if (!locked && state.version % 2 != 0) continue;
-      const bool found = visit(state, group, distance);
+      const bool found = visit(state, group, distance, looks);
       if (locked)
-        unlock_group(group, version);
+        memory_.store(layout_.group_at(group), version);  // nothing has changed
       else if (!unchanged(group, state.version))
         continue;
       if (found) return SHMEMX_KV_OK;
@@ -235,13 +248,15 @@ template <class Memory>
                                                        std::uint64_t& n, unsigned patience) const {
   Status copied = SHMEMX_KV_OK;
   const Status status = search(
-      key,
-      patience, [&](const Group& state, std::uint64_t group, std::uint64_t) __attribute__((always_inline)) {
-        Bytes bytes;
-        if (slot_of(state, group, key, bytes) < 0) return false;
-        copied = copy_value(bytes, value, room, n);
-        return true;
-      });
+      key, patience,
+      [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned& looks)
+          __attribute__((always_inline)) {
+            Bytes bytes;
+            if (slot_of(state, group, key, bytes) < 0) return false;
+            copied = copy_value(bytes, value, room, n);
+            looks += copied == SHMEMX_KV_OK ? cost_of(n) : 0;
+            return true;
+          });
   return status == SHMEMX_KV_OK ? copied : status;
 }
 

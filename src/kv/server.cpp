@@ -12,7 +12,14 @@
 namespace shm::kv {
 namespace {
 
-constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
+constexpr unsigned kPatience = 50;           // looks at a lock, before the first yield
+constexpr std::uint64_t kShortReply = 1024;  // so much is kept free for it, whatever comes
+
+// Who only reads and has been put off once takes the lock of the group in the end, whose holders have only a
+// few stores to make; the lock of a home may be held for long.
+unsigned patience_of(Op op, bool again) {
+  return again && (op == Op::get || op == Op::contains) ? kUnlimited : kPatience;
+}
 constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
 
 }  // namespace
@@ -132,42 +139,43 @@ class Server::RunReplies {
   alignas(8) std::byte bytes_[kPacketBytes];
 };
 
-// A get whose caller has room for more than travels in packets: the value, or where it is.
-Status Server::get_long(const Part<Mapped>& part, const Record& record, Replies& replies) {
+// A get whose caller has much room: the value, or where it is.
+Status Server::get_long(const Part<Mapped>& part, const Record& record, unsigned patience, Replies& replies) {
   Location location{};
   std::uint64_t n = 0;
-  Status status = part.locate(record.request.key, location, n, kPatience);
+  Status status = part.locate(record.request.key, location, n, patience);
   if (status == SHMEMX_KV_OK && n > record.head.n) status = SHMEMX_KV_TOO_LARGE;
-  if (status == SHMEMX_KV_OK && n > kLongestInPackets) {
+  if (status == SHMEMX_KV_OK && n > kLongestInPackets && (record.head.wants & kWantsLocation) != 0) {
     std::memcpy(replies.room(sizeof location), &location, sizeof location);
     replies.add(record.head, kByRma, n, sizeof location);
     return kByRma;
   }
-  if (status == SHMEMX_KV_OK) status = part.get(record.request.key, replies.room(n), n, n, kPatience);
+  if (status == SHMEMX_KV_OK) status = part.get(record.request.key, replies.room(n), n, n, patience);
   // It may have become longer meanwhile.
   if (status == SHMEMX_KV_TOO_LARGE && n <= record.head.n) return kBusy;
   if (status != kBusy) replies.add(record.head, status, n, status == SHMEMX_KV_OK ? n : 0);
   return status;
 }
 
-Status Server::execute(const Part<Mapped>& part, const Record& record, Replies& replies) {
+Status Server::execute(const Part<Mapped>& part, const Record& record, bool again, Replies& replies) {
   const RequestHead& head = record.head;
-  if (head.op == Op::get && (head.wants & kWantsLocation) != 0) return get_long(part, record, replies);
+  const unsigned patience = patience_of(head.op, again);
   const std::uint64_t most = reply_bytes(part.layout(), head);
+  if (head.op == Op::get && most > kShortReply) return get_long(part, record, patience, replies);
   void* value = replies.room(most);
   Result result{most == 0 ? nullptr : value, 0};
-  const Status status = part.execute(record.request, result, kPatience);
+  const Status status = part.execute(record.request, result, patience);
   if (status != kBusy) replies.add(head, status, result.n, bytes_given(head, status, result.n, most));
   return status;
 }
 
 // Returns how many bytes of the requests have been executed: all, or up to one that finds a lock taken.
 std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
-                                Replies& replies) {
+                                bool again, Replies& replies) {
   std::size_t at = 0;
   while (at < n) {
     const Record record = record_at(requests + at);
-    const Status status = execute(part, record, replies);
+    const Status status = execute(part, record, again, replies);
     if (status == kBusy) break;
     note(record.request, status);
     at += record.bytes;
@@ -182,7 +190,8 @@ void Server::note(const Request& request, Status status) const {
 
 // Returns how many of the run's requests have been executed: all, or up to one that finds a lock taken.
 std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies,
-                                  RunReplies& replies) const {
+                                  bool again, RunReplies& replies) const {
+  const unsigned patience = patience_of(run.like.op, again);
   constexpr std::uint32_t kAhead = 16;  // requests whose groups come from memory at the same time
   const std::size_t body = body_bytes(run.like);
   const std::uint64_t most = reply_bytes(part.layout(), run.like);
@@ -198,7 +207,7 @@ std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, 
       Request request = request_at(bodies + done * body, run.like);
       request.key.hash = hashes[i];
       Result result{most == 0 ? nullptr : replies.room(), 0};
-      const Status status = part.execute(request, result, kPatience);
+      const Status status = part.execute(request, result, patience);
       if (status == kBusy) return done;
       note(request, status);
       replies.add(status, bytes_given(run.like, status, result.n, most));
@@ -209,9 +218,9 @@ std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, 
 
 // A run of `n` bytes: what is left of it, or nothing.
 Server::Bytes Server::go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n,
-                                     RunReplies& replies) const {
+                                     bool again, RunReplies& replies) const {
   RunHead head = run_at(run);
-  const std::uint32_t done = execute_run(part, head, run + sizeof head, replies);
+  const std::uint32_t done = execute_run(part, head, run + sizeof head, again, replies);
   if (done == head.count) return {};
   head.first += done;
   head.count -= done;
@@ -246,7 +255,7 @@ void Server::take(const Part<Mapped>& part, int from, const std::byte* packet, s
       requests = whole.data();
       left = whole.size();
     }
-    const std::size_t done = waiting_.contains(from) ? 0 : execute_all(part, requests, left, replies);
+    const std::size_t done = waiting_.contains(from) ? 0 : execute_all(part, requests, left, false, replies);
     if (done < left) put_off(from, {false, Bytes(requests + done, requests + left)});
   }
   replies.send();
@@ -258,7 +267,7 @@ void Server::take_run(const Part<Mapped>& part, int from, const std::byte* packe
   RunReplies replies(table_, from, run_at(run));
   {
     const std::scoped_lock guard(mutex_);
-    Bytes rest = waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(part, run, n, replies);
+    Bytes rest = waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(part, run, n, false, replies);
     if (!rest.empty()) put_off(from, {true, std::move(rest)});
   }
   replies.send();
@@ -267,6 +276,7 @@ void Server::take_run(const Part<Mapped>& part, int from, const std::byte* packe
 void Server::put_off(int from, Waiting requests) {
   waiting_[from].push_back(std::move(requests));
   any_waiting_.store(true, std::memory_order_release);
+  rt.progress->wake();
 }
 
 bool Server::resume(const Part<Mapped>& part) {
@@ -283,9 +293,9 @@ bool Server::resume(const Part<Mapped>& part) {
         auto& [is_run, bytes] = packets.front();
         if (is_run) {
           RunReplies& run_replies = all_of_runs.emplace_back(table_, queue->first, run_at(bytes.data()));
-          bytes = go_on_with_run(part, bytes.data(), bytes.size(), run_replies);
+          bytes = go_on_with_run(part, bytes.data(), bytes.size(), true, run_replies);
         } else {
-          const std::size_t done = execute_all(part, bytes.data(), bytes.size(), replies);
+          const std::size_t done = execute_all(part, bytes.data(), bytes.size(), true, replies);
           bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(done));
         }
         if (!bytes.empty()) break;

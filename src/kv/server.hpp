@@ -44,13 +44,14 @@ class Server {
   };
 
   static Record record_at(const std::byte* at);
-  static Status get_long(const Part<Mapped>& part, const Record& record, Replies& replies);
-  static Status execute(const Part<Mapped>& part, const Record& record, Replies& replies);
-  std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
+  static Status get_long(const Part<Mapped>& part, const Record& record, unsigned patience, Replies& replies);
+  // `again`: it has been put off before.
+  static Status execute(const Part<Mapped>& part, const Record& record, bool again, Replies& replies);
+  std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n, bool again,
                           Replies& replies);
-  std::uint32_t execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies,
+  std::uint32_t execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies, bool again,
                             RunReplies& replies) const;
-  Bytes go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n,
+  Bytes go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n, bool again,
                        RunReplies& replies) const;
   void note(const Request& request, Status status) const;
   void put_off(int from, Waiting requests);

@@ -16,6 +16,7 @@ Table::~Table() { magic_ = 0; }
 void Table::end() {
   magic_ = 0;
   client_.end();
+  std::vector<std::byte*>().swap(parts_);
 }
 
 void Table::set_entries(std::unique_ptr<Entries> entries) {
@@ -75,6 +76,12 @@ RemoteAddress Table::place(std::uint64_t offset) const {
 }
 
 Status Table::store_by_rma(Call call, int pe, const Request& request) {
+  // A value that will not be stored needs no block: there may be none, and it need not travel.
+  if (request.op != Op::put) {
+    const Status found = ask(call, pe, {.op = Op::contains, .key = request.key}, nullptr, nullptr);
+    if (request.op == Op::insert && found == SHMEMX_KV_OK) return SHMEMX_KV_EXISTS;
+    if (request.op == Op::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
+  }
   const std::uint64_t key_bytes = sizeof(Block) + padded(request.key.n);
   std::uint64_t block = 0;
   const Request reserve{.op = Op::reserve, .key = {}, .n = key_bytes + padded(request.n)};
@@ -131,8 +138,7 @@ Status Table::await(Call call, int pe, const Request& request, void* value, std:
 Status Table::ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
   Status status = SHMEMX_KV_PENDING;
   // Not past what this PE has issued before: that takes the other way.
-  if (entries_ != nullptr && client_.unattended().load(std::memory_order_acquire) == 0 &&
-      entries_->execute(call, pe, request, value, n, status))
+  if (entries_ != nullptr && client_.is_quiet() && entries_->execute(call, pe, request, value, n, status))
     return status;
   std::atomic<std::uint64_t> left{1};
   Pending pending;
@@ -140,7 +146,7 @@ Status Table::ask(Call call, int pe, const Request& request, void* value, std::u
   pending.value = value;
   pending.n = n;
   pending.left = &left;
-  client_.issue(call, pe, request, pending);
+  client_.issue(call, pe, request, reply_bytes(request), pending);
   client_.flush(pe);
   Client::wait(call, left, pe);
   return status;
@@ -173,16 +179,8 @@ void Table::issue(Call call, const Request& request, void* value, Later later) {
   pending->value = value;
   pending->n = later.n;
   pending->mine = true;
-  pending->left = &client_.unattended();
   if (later.status != nullptr) *later.status = SHMEMX_KV_PENDING;
-  pending->left->fetch_add(1, std::memory_order_relaxed);
-  client_.issue(call, pe, request, *pending);
-}
-
-void Table::quiet(Call call) {
-  if (client_.unattended().load(std::memory_order_acquire) == 0) return;
-  client_.flush();
-  Client::wait(call, client_.unattended(), WaitRecord::kNobody);
+  client_.issue(call, pe, request, reply_bytes(request), *pending);
 }
 
 std::uint64_t Table::count(Call call) {
@@ -200,7 +198,7 @@ std::uint64_t Table::count(Call call) {
     pending[pe].n = &others[pe];
     pending[pe].left = &left;
     left.fetch_add(1, std::memory_order_relaxed);
-    client_.issue(call, static_cast<int>(pe), {.op = Op::count, .key = {}}, pending[pe]);
+    client_.issue(call, static_cast<int>(pe), {.op = Op::count, .key = {}}, 0, pending[pe]);
     client_.flush(static_cast<int>(pe));
   }
   Client::wait(call, left, WaitRecord::kNobody);

@@ -86,8 +86,15 @@ class Table {
   void issue(Call call, const Request& request, void* value, Later later);
   /// Whether the value is too long for packets, so that only execute() can store it on another node.
   static bool travels_by_rma(const Request& request);
+  /// Bytes of the value that the reply has at most.
+  std::uint64_t reply_bytes(const Request& request) const {
+    return request.op == Op::get ? std::min(request.n, layout_.value_bytes) : 0;
+  }
 
-  void quiet(Call call);
+  /// Waits for what issue() was called for before.
+  void quiet(Call call) { client_.quiet(call); }
+  /// Makes progress; returns whether quiet() would not wait.
+  bool test() { return client_.test(); }
   std::uint64_t count(Call call);
 
   std::uint64_t local_calls() const { return local_calls_.load(std::memory_order_relaxed); }

@@ -17,9 +17,12 @@
 namespace shm::kv {
 namespace {
 
-// By number: how many were created before it.  Those that have ended stay, so that their handles can be told.
+// By number: how many were created before it.  Those that have ended stay, empty, so that their handles can
+// be told.
 std::vector<std::unique_ptr<Table>> tables;
-std::shared_mutex mutex;  // of the vector
+std::vector<Table*> live;  // those that have not ended
+std::shared_mutex mutex;   // of both
+bool serving = false;      // since the library was started
 
 Table& find(std::uint32_t number) {
   const std::shared_lock guard(mutex);
@@ -47,14 +50,13 @@ void on_reply(void*, int from, const std::byte* message, std::size_t n) {
 bool resume(void*) {
   bool worked = false;
   const std::shared_lock guard(mutex);
-  for (const auto& table : tables) {
-    if (table->is_table()) worked |= table->server().resume(own_part(*table));
-  }
+  for (Table* table : live) worked |= table->server().resume(own_part(*table));
   return worked;
 }
 
 void serve() {
-  if (rt.progress == nullptr) return;
+  if (serving || rt.progress == nullptr) return;
+  serving = true;
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, nullptr);
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, nullptr);
   Progress::add_poller(resume, nullptr);
@@ -141,16 +143,15 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
                                               : make_parts(call, layout, options.hash);
   if (memory == nullptr) return nullptr;
   Table* table;
-  bool first;
   {
     const std::unique_lock guard(mutex);
-    first = tables.empty();
     const auto number = static_cast<std::uint32_t>(tables.size());
     tables.push_back(std::make_unique<Table>(number, options.hash, options.name != nullptr));
     table = tables.back().get();
     table->use(layout, memory);
+    live.push_back(table);
   }
-  if (first) serve();
+  serve();
   open_entries(call, *table);
   sync_world(call);
   return table;
@@ -162,6 +163,7 @@ void destroy_table(Call call, Table* table) {
   close_entries(call, *table);
   release(call, table->memory());
   const std::unique_lock guard(mutex);
+  std::erase(live, table);
   table->end();
 }
 
@@ -199,12 +201,19 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
   return SHMEMX_KV_OK;
 }
 
-void forget_tables() {
-  if (!tables.empty() && rt.progress != nullptr) Progress::remove_poller(resume, nullptr);
-  std::vector<std::unique_ptr<Table>> ended;  // not under the lock: their own pollers end, too
-  std::unique_lock guard(mutex);
-  ended.swap(tables);
-  guard.unlock();
+void quiet_tables(Call call) {
+  for (Table* table : live) table->quiet(call);
+}
+
+void end_tables() {
+  if (serving) Progress::remove_poller(resume, nullptr);
+  serving = false;
+  std::vector<std::unique_ptr<Entries>> entries;  // end not under the lock: they have pollers of their own
+  for (Table* table : live) entries.push_back(table->take_entries());
+  entries.clear();
+  const std::unique_lock guard(mutex);
+  for (Table* table : live) table->end();
+  live.clear();
 }
 
 }  // namespace shm::kv

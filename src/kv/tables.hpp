@@ -16,7 +16,9 @@ void destroy_table(Call call, Table* table);
 /// FULL: as it was.
 Status resize_table(Call call, Table& table, std::uint64_t capacity);
 
-/// Ends those that the program has left; nobody uses them any more, and nothing is under way.
-void forget_tables();
+/// Completes what this PE has issued on those that the program has left to shmem_finalize.
+void quiet_tables(Call call);
+/// Ends them; nobody uses them any more, on any PE.
+void end_tables();
 
 }  // namespace shm::kv

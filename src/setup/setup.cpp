@@ -248,11 +248,12 @@ void close_services(Call call) {
 // Ends what start_first() began.  The world stays: other threads of the program may still use its variables.
 void stop_last(Call call) {
   destroy_contexts(nullptr);
+  kv::quiet_tables(call);
   quiet(rt.world_context, call);
   stop_session(rt.world_context);
   sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
   if (rt.env.stats) print_statistics();
-  kv::forget_tables();
+  kv::end_tables();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
   rt.memory->discard_heap(kInternalBytes);
   sync_world(call);  // nobody may start anew, and write, before all pages are gone

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Nonblocking calls of several threads: quiet waits for what was issued before it, and for nothing else. */
+#include <pthread.h>
+
+#include "kv_check.h"
+
+enum { kKeys = 64 };
+
+static shmemx_kv_t kv;
+static int me, times;
+static pthread_barrier_t meeting;
+static int stop; /* atomic */
+
+static void issue(int number, long value, int* status) {
+  const Key key = key_of(me, number);
+  shmemx_kv_put_nbi(kv, key.text, key.n, &value, sizeof value, status);
+}
+
+/* Issues while the other thread is in quiet, and does nothing more until both have met. */
+static void* issue_and_rest(void* none) {
+  for (int i = 0; i < times; ++i) {
+    pthread_barrier_wait(&meeting);
+    for (int k = 0; k < 1 + i % 8; ++k) issue(kKeys + k, i, NULL);
+    pthread_barrier_wait(&meeting);
+  }
+  return none;
+}
+
+static void* issue_without_end(void* none) {
+  for (int i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); ++i) issue(kKeys + i % kKeys, i, NULL);
+  shmemx_kv_quiet(kv);
+  return none;
+}
+
+static void expect_quiet(int i) {
+  int status = -1;
+  issue(i % kKeys, i, &status);
+  shmemx_kv_quiet(kv);
+  CHECK_EQ(status, SHMEMX_KV_OK);
+  CHECK_EQ(long_at(kv, key_of(me, i % kKeys)), i);
+}
+
+int main(void) {
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  CHECK_EQ(provided, SHMEM_THREAD_MULTIPLE);
+  me = shmem_my_pe();
+  times = rounds(2000, 300);
+  kv = table_of(48, sizeof(long), (uint64_t)(2 * kKeys * shmem_n_pes()));
+  pthread_t thread;
+  pthread_barrier_init(&meeting, NULL, 2);
+  CHECK(pthread_create(&thread, NULL, issue_and_rest, NULL) == 0);
+  for (int i = 0; i < times; ++i) {
+    pthread_barrier_wait(&meeting);
+    expect_quiet(i);
+    pthread_barrier_wait(&meeting);
+  }
+  pthread_join(thread, NULL);
+  shmem_barrier_all();
+  CHECK(pthread_create(&thread, NULL, issue_without_end, NULL) == 0);
+  for (int i = 0; i < times; ++i) expect_quiet(i);
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  pthread_join(thread, NULL);
+  shmem_barrier_all();
+  /* Without quiet: test completes, too. */
+  int status = -1;
+  issue(0, -1, &status);
+  while (!shmemx_kv_test(kv)) continue;
+  CHECK_EQ(status, SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_test(kv), 1);
+  /* What is left to shmem_finalize is completed there. */
+  issue(1, -2, &status);
+  shmem_finalize();
+  CHECK_EQ(status, SHMEMX_KV_OK);
+  return 0;
+}
