@@ -235,7 +235,7 @@ class kv_table {
   kv_status get_batch(const Keys& keys, Values&& values, int* status = nullptr) const {
     check<const Keys, std::remove_reference_t<Values>>();
     return kv_status(::shmemx_kv_get_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                           std::data(values), sizeof(Value), status));
+                                           std::data(values), sizeof(Value), nullptr, status));
   }
   template <class Keys>
   kv_status contains_batch(const Keys& keys, int* status = nullptr) const {

@@ -2,18 +2,19 @@
 /* shmemx_kv: a hash table that all PEs share.  Part of shmemx.h; <shmemx_kv.hpp> has it typed, for C++.
  *
  * An element is a key and a value, both strings of bytes.  The key's hash says which PE has it.  All PEs, and all
- * threads of them, may call everything here at any time, but for what is said to be collective; the PE that has an
- * element takes no part.
+ * threads that the thread level allows, may call everything here at any time, but for what is said to be collective;
+ * the PE that has an element takes no part.
  *
  * What is atomic.  Each call on one key is: it takes effect at one instant between call and return, and those on one
  * key are seen in one order by all PEs (linearizable).  So what a PE has put, every get that starts afterwards finds,
  * on whichever PE: "afterwards" as PEs can know it, by a barrier, a signal, or a message of any kind.  Calls on
  * different keys have no order between them, except that each is over when it returns.
  *
- * Nonblocking calls (_nbi) return at once, and batches (_batch) pack what goes to the same PE.  A nonblocking call is
- * complete after shmemx_kv_quiet: until then nothing it was passed may be touched but the key and the value of a put,
- * which are copied.  Those to one PE take effect in the order of their calls; shmemx_kv_fence makes what this thread
- * has issued take effect before whatever it issues next, on all PEs.
+ * Nonblocking calls (_nbi) return at once, but for values of more than 8 KiB that are stored on another node, and
+ * batches (_batch) pack what goes to the same PE.  A nonblocking call is complete after shmemx_kv_quiet on its table
+ * (or shmem_finalize; neither barriers nor shmem_quiet do): until then nothing it was passed may be touched but the key
+ * and the value of a put, which are copied.  Those to one PE take effect in the order of their calls; shmemx_kv_fence
+ * makes what this thread has issued take effect before whatever it issues next, on all PEs.
  *
  * What calls return.  Wrong arguments end the job with a line that says what is allowed; what a program has to expect
  * is one of enum shmemx_kv_status. */
@@ -52,8 +53,10 @@ typedef struct {
   size_t key_bytes;    /* longest key, 1 to 65536 */
   size_t value_bytes;  /* longest value, up to 1 GiB; 0: keys only */
   uint64_t capacity;   /* elements of all PEs together for which there must be room, at their longest; what PEs have more
-                          than others by chance is allowed for */
-  uint64_t (*hash)(const void* key, size_t key_bytes); /* the same on all PEs; NULL: a good one */
+                          than others by chance is allowed for, but not by a hash function that gives PEs unequal shares */
+  uint64_t (*hash)(const void* key, size_t key_bytes); /* the same on all PEs; NULL: a good one.  It is called by the
+                          threads that use the table and by the library's, on the key's PE as well, at the same time; it
+                          looks at the key's bytes only and calls nothing of SHMEM */
   int report_collisions; /* keys with the same hash: 0: both are kept; 1: the second is refused (_COLLISION) */
   const char* name;    /* NULL: the table ends with the job.  Else it is a named object of the NVM heap, opened if it is
                           there (shmemx_nvm_open), and durable by shmemx_kv_persist */
@@ -65,20 +68,21 @@ typedef struct {
   uint64_t slots;          /* places for elements that it has */
   uint64_t block_bytes;    /* memory for elements too long for their slot */
   uint64_t block_bytes_used;
-  uint64_t local_calls;    /* on keys of PEs that share memory with this one, this one included */
-  uint64_t remote_calls;   /* on keys of others */
-  uint64_t packets;        /* in which these travelled */
-  uint64_t longest_probe;  /* most groups of 14 slots that an element is away from where its hash says */
+  uint64_t local_calls;    /* on keys of PEs that share memory with this one, this one included; threads at once may */
+  uint64_t remote_calls;   /* on keys of others;                                                   lose some counts */
+  uint64_t packets;        /* messages in which these travelled */
+  uint64_t longest_probe;  /* most groups of 14 slots that an element was ever put away from where its hash says */
 } shmemx_kv_stats_t;
 
 /* Collective over the world, with the same arguments:
  *
  *   shmemx_kv_create    *kv gets a table; its memory comes from the symmetric heap.  Returns SHMEMX_KV_OK, or
- *                       SHMEMX_KV_FULL on all PEs if there is not enough, or the named object cannot be opened; a line on
- *                       stderr says why.
+ *                       SHMEMX_KV_FULL on all PEs, with NULL in *kv, if there is not enough, or the named object cannot be
+ *                       opened; a line on stderr says why.  A named table is opened with the options it was made with.
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
  *   shmemx_kv_resize    room for `capacity` elements; all elements stay.  No other call on the table meanwhile.
- *                       SHMEMX_KV_FULL: it is as it was.  Not for named tables.
+ *                       SHMEMX_KV_FULL: it is as it was.  Not for named tables: elements of one can be put into a larger
+ *                       one of another name (shmemx_kv_next_local).
  *   shmemx_kv_persist   the elements of a named table are durable as they are; no other call on it meanwhile.
  *
  * On one key.  `key` has `key_bytes` bytes, `val` has `value_bytes`:
@@ -94,20 +98,25 @@ typedef struct {
  *   accumulate     word = word op operand, of the word at `offset` of the value; *old, unless NULL, gets what it was
  *                                                                    OK, NOT_FOUND, TOO_LARGE (beyond the value's end)
  *   upsert         the same at offset 0, and where the key is not there it gets the operand as value (*old: zero)
- *                                                                    OK, FULL, COLLISION, TOO_LARGE
- *   compare_swap   if the `n` bytes at `offset` of the value are as `expected`, they become as `desired`; *old, unless NULL, gets what they
- *                  were                                              OK, NOT_FOUND, MISMATCH, TOO_LARGE
+ *                                                                    OK, FULL, COLLISION, TOO_LARGE (as accumulate)
+ *   compare_swap   if the `n` bytes at `offset` of the value are as `expected`, they become as `desired`; *old, unless
+ *                  NULL, gets what they were                         OK, NOT_FOUND, MISMATCH, TOO_LARGE (as accumulate)
  *
- * What get, get_wait and next_local give lies in the first bytes of the room; the others may be changed, too.
+ * What get, get_wait and next_local give lies in the first bytes of the room; the others may be changed, too, and all
+ * of them where OK is not returned.  Keys, operands and values may share memory with what a call gives.
  *
  * Nonblocking: *status, unless NULL, is SHMEMX_KV_PENDING, and what the call would have returned when it is complete.
- * `value_bytes` of get_nbi and `old` of accumulate_nbi and upsert_nbi are set then, too.
+ * `value_bytes` of get_nbi and `old` of accumulate_nbi and upsert_nbi are set then, too.  What get_nbi writes may share
+ * no memory with anything that is under way.
  *
- * Batches: `count` keys of key_bytes each, one after the other, and as many values of value_bytes each (of get: room for
- * that many each); operands and old values of upsert_batch likewise.  status[i], unless status is NULL, is what the call for key i would have returned; returned is the first that is
- * not SHMEMX_KV_OK.  Keys of one batch are taken in any order; the same key in it twice is served twice.
+ * Batches: `count` keys of key_bytes each, one after the other (so of one length: shorter ones are padded by the
+ * program), and as many values of value_bytes each; operands and old values of upsert_batch likewise.  get_batch has
+ * `room` for each value, and value_bytes[i], unless value_bytes is NULL, is what get gives for key i.  status[i],
+ * unless status is NULL, is what the call for key i would have returned; returned is the first that is not
+ * SHMEMX_KV_OK.  Keys of one batch are taken in any order; the same key in it twice is served twice.
  *
  *   quiet          completes what this PE has issued without waiting on the table
+ *   test           starts and takes in what it can of that; returns 1 if all is complete, else 0
  *   fence          what it issues after is done after what it has issued before
  *
  * About the table:
@@ -115,10 +124,11 @@ typedef struct {
  *   pe             the PE that has, or would have, the key
  *   count          elements of all PEs: exact if nobody changes the table meanwhile
  *   count_local    elements of this PE
- *   next_local     the next element of this PE after *cursor, which is 0 at first: its key goes to `key` (room: key_room), *key_bytes, unless
- *                  NULL, gets its length; the value likewise, unless val is NULL.  Returns OK, NOT_FOUND after the last one, or
- *                  TOO_LARGE, with *cursor as it was.  While others change the table, elements that are there all the time come
- *                  exactly once, others once or not at all.
+ *   next_local     the next element of this PE after *cursor, which is 0 at first: its key goes to `key` (room:
+ *                  key_room), *key_bytes, unless NULL, gets its length; the value likewise, unless val is NULL.
+ *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, with *cursor as it was.  While others
+ *                  change the table, elements that are there all the time come exactly once, others once or not at
+ *                  all.
  *   stats          what the table is like on this PE */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
@@ -166,8 +176,8 @@ typedef struct {
     (kv, count, keys, key_bytes, values, value_bytes, status)) \
   F(int, shmemx_kv_update_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values, size_t value_bytes, int* status), \
     (kv, count, keys, key_bytes, values, value_bytes, status)) \
-  F(int, shmemx_kv_get_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values, size_t value_bytes, int* status), \
-    (kv, count, keys, key_bytes, values, value_bytes, status)) \
+  F(int, shmemx_kv_get_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values, size_t room, size_t* value_bytes, int* status), \
+    (kv, count, keys, key_bytes, values, room, value_bytes, status)) \
   F(int, shmemx_kv_contains_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status), \
     (kv, count, keys, key_bytes, status)) \
   F(int, shmemx_kv_remove_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status), \

@@ -99,7 +99,7 @@ void store_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t ke
   if (overlap(key, key_bytes, value, room)) [[unlikely]]
     wanted.bytes = copied(own_key, key, key_bytes);
   const Status status = table.get(call, wanted, value, room, bytes);
-  if (n != nullptr && (status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE)) *n = bytes;
+  if (n != nullptr && has_length(status)) *n = bytes;
   return status;
 }
 

@@ -34,17 +34,18 @@ Status store_all(Call call, Op op, shmemx_kv_t kv, std::size_t count, const void
 }
 
 Status ask_all(Call call, Op op, shmemx_kv_t kv, std::size_t count, const void* keys, std::size_t key_bytes,
-               void* values, std::size_t value_bytes, int* status) {
+               void* values, std::size_t room, std::size_t* lengths, int* status) {
   Table& table = table_of(call, kv);
-  check_value(call, "values", values, value_bytes * count);
+  check_value(call, "values", values, room * count);
   Many many = many_of(call, table, count, keys, key_bytes, status);
   std::vector<std::byte> own_keys;
-  if (overlap(keys, key_bytes * count, values, value_bytes * count))
+  if (overlap(keys, key_bytes * count, values, room * count))
     many.keys = copied(own_keys, keys, key_bytes * count);
   many.like.op = op;
-  many.like.n = value_bytes;
+  many.like.n = room;
   many.results = static_cast<std::byte*>(values);
-  many.value_bytes = value_bytes;
+  many.lengths = lengths;
+  many.value_bytes = room;
   return execute_many(call, table, many, count);
 }
 
@@ -71,17 +72,17 @@ int pshmemx_kv_update_batch(shmemx_kv_t kv, size_t count, const void* keys, size
                             value_bytes, status);
 }
 int pshmemx_kv_get_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values,
-                         size_t value_bytes, int* status) {
-  return shm::kv::ask_all({"shmemx_kv_get_batch"}, Op::get, kv, count, keys, key_bytes, values, value_bytes,
-                          status);
+                         size_t room, size_t* value_bytes, int* status) {
+  return shm::kv::ask_all({"shmemx_kv_get_batch"}, Op::get, kv, count, keys, key_bytes, values, room,
+                          value_bytes, status);
 }
 int pshmemx_kv_contains_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status) {
   return shm::kv::ask_all({"shmemx_kv_contains_batch"}, Op::contains, kv, count, keys, key_bytes, nullptr, 0,
-                          status);
+                          nullptr, status);
 }
 int pshmemx_kv_remove_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status) {
   return shm::kv::ask_all({"shmemx_kv_remove_batch"}, Op::remove, kv, count, keys, key_bytes, nullptr, 0,
-                          status);
+                          nullptr, status);
 }
 
 int pshmemx_kv_upsert_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int type,

@@ -50,6 +50,7 @@ Status execute_many(Call call, Table& table, Many many, std::size_t count) {
     for (std::size_t i = 0; i < n && first == SHMEMX_KV_OK; ++i) first = status[i];
     if (many.status != nullptr) status += n;
     many.keys += n * many.key_bytes;
+    if (many.lengths != nullptr) many.lengths += n;
     if (many.values != nullptr) many.values += n * many.value_bytes;
     if (many.results != nullptr) many.results += n * many.value_bytes;
     count -= n;
@@ -92,6 +93,7 @@ void Batch::execute_here(std::size_t n) {
       }
       Result result{this->result(some + i), 0};
       table_.execute_here(pes[i], request(keys[i], some + i), result, many_.status[some + i]);
+      note_length(some + i, result.n);
     }
   }
 }
@@ -150,9 +152,11 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
     std::memcpy(&reply, at, sizeof reply);
     at += sizeof reply;
     const std::uint32_t number = sent.order[i];
+    const std::uint64_t bytes = bytes_of(reply, batch.many_.like.op);
     batch.many_.status[number] = reply.status;
-    if (reply.bytes != 0) std::memcpy(batch.result(number), at, reply.bytes);
-    at += padded(reply.bytes);
+    if (bytes != 0) std::memcpy(batch.result(number), at, bytes);
+    batch.note_length(number, reply.n);
+    at += padded(bytes);
   }
   batch.table_.client().answered(from, head.count);
   sent.left.fetch_sub(head.count, std::memory_order_release);  // the last use of it
@@ -173,6 +177,7 @@ void Batch::issue_each() const {
     }
     pending[i].status = &many_.status[number];
     pending[i].value = result(number);
+    pending[i].n = many_.lengths == nullptr ? nullptr : many_.lengths + number;
     pending[i].left = &left;
     left.fetch_add(1, std::memory_order_relaxed);
     table_.client().issue(call_, static_cast<int>(far_[i].pe), wanted, table_.reply_bytes(wanted),

@@ -18,6 +18,7 @@ struct Many {
   const std::byte* values = nullptr;  // to be stored, or operands; null: none
   std::byte* results = nullptr;       // null: none are wanted
   std::size_t value_bytes = 0;        // of each value, and of the room of each result
+  std::size_t* lengths = nullptr;     // of get, as it has them; null: they are not wanted
   int* status = nullptr;              // null: only the first that is not OK is wanted
 };
 
@@ -45,6 +46,10 @@ class Batch {
   Request request(const Key& key, std::size_t i) const;
   std::byte* result(std::size_t i) const {
     return many_.results == nullptr ? nullptr : many_.results + i * many_.value_bytes;
+  }
+  // After the status is there.
+  void note_length(std::size_t i, std::uint64_t n) const {
+    if (many_.lengths != nullptr && has_length(many_.status[i])) many_.lengths[i] = n;
   }
   void execute_here(std::size_t n);
   void send_all_runs(Sent& sent) const;

@@ -132,8 +132,7 @@ namespace {
 void finish(Pending& pending, Status status, std::uint64_t n) {
   std::atomic<std::uint64_t>* left = pending.left;
   pending.under_way->fetch_sub(pending.weight, std::memory_order_relaxed);
-  const bool has_length = status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE || status == kByRma;
-  if (pending.n != nullptr && has_length) *pending.n = n;
+  if (pending.n != nullptr && has_length(status)) *pending.n = n;
   if (pending.status != nullptr) __atomic_store_n(pending.status, status, __ATOMIC_RELEASE);
   if (pending.mine) delete &pending;
   left->fetch_sub(1, std::memory_order_release);

@@ -33,6 +33,11 @@ using Status = int;
 inline constexpr Status kBusy = -1;
 inline constexpr Status kByRma = -2;
 
+/// Whether a get with this status says how long the value is.
+constexpr bool has_length(Status status) {
+  return status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE || status == kByRma;
+}
+
 /// Where a value is in its PE's part; as long as the group has this version.
 struct Location {
   std::uint64_t at;

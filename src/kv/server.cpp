@@ -116,11 +116,10 @@ class Server::RunReplies {
 
   /// Where the result of the next request goes.
   void* room() { return bytes_ + used_ + sizeof(RunReply); }
-  /// With the `bytes` bytes that are in room().
-  void add(Status status, std::uint64_t bytes) {
-    const RunReply reply{status, static_cast<std::uint32_t>(bytes)};
+  /// With the value that is in room().
+  void add(const RunReply& reply, Op op) {
     std::memcpy(bytes_ + used_, &reply, sizeof reply);
-    used_ += sizeof reply + padded(bytes);
+    used_ += sizeof reply + padded(bytes_of(reply, op));
     ++head_.count;
   }
 
@@ -210,7 +209,9 @@ std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, 
       const Status status = part.execute(request, result, patience);
       if (status == kBusy) return done;
       note(request, status);
-      replies.add(status, bytes_given(run.like, status, result.n, most));
+      const std::uint64_t n =
+          request.op == Op::get ? result.n : bytes_given(run.like, status, result.n, most);
+      replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
     }
   }
   return run.count;

@@ -169,7 +169,7 @@ void Table::issue(Call call, const Request& request, void* value, Later later) {
     done = true;
   }
   if (done) {
-    if (later.n != nullptr) *later.n = result.n;
+    if (later.n != nullptr && has_length(status)) *later.n = result.n;
     if (later.status != nullptr) *later.status = status;
     return;
   }

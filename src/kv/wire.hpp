@@ -71,8 +71,12 @@ struct RunReplyHead {
 
 struct RunReply {
   std::int32_t status;
-  std::uint32_t bytes;  // of the value that follow
+  std::uint32_t n;  // of get Result::n; else the bytes of the value that follow
 };
+/// Bytes of the value that follow.
+constexpr std::uint64_t bytes_of(const RunReply& reply, Op op) {
+  return op == Op::get && reply.status != SHMEMX_KV_OK ? 0 : reply.n;
+}
 
 struct PieceHead {
   std::uint64_t offset, total;

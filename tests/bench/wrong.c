@@ -68,9 +68,9 @@ int shmemx_kv_update(shmemx_kv_t kv, const void* key, size_t key_bytes, const vo
 }
 
 int shmemx_kv_get_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values,
-                        size_t value_bytes, int* status) {
-  const int first = pshmemx_kv_get_batch(kv, count, keys, key_bytes, values, value_bytes, status);
-  if (wrong("kv_batch")) ((char*)values)[(count - 1) * value_bytes] ^= 1;
+                        size_t room, size_t* value_bytes, int* status) {
+  const int first = pshmemx_kv_get_batch(kv, count, keys, key_bytes, values, room, value_bytes, status);
+  if (wrong("kv_batch")) ((char*)values)[(count - 1) * room] ^= 1;
   return first;
 }
 

@@ -52,8 +52,9 @@ static void test_chase(void) {
   }
   for (int64_t i = 0; i < kRing; ++i) together[i] = i;
   for (int k = 1; k < 50; ++k) {
-    CHECK_EQ(shmemx_kv_get_batch(kv, kRing, together, sizeof *together, together, sizeof *together, NULL),
-             SHMEMX_KV_OK);
+    CHECK_EQ(
+        shmemx_kv_get_batch(kv, kRing, together, sizeof *together, together, sizeof *together, NULL, NULL),
+        SHMEMX_KV_OK);
     for (int64_t i = 0; i < kRing; ++i) CHECK_EQ(together[i], (i + k) % kRing);
   }
   shmemx_kv_destroy(kv);

@@ -70,7 +70,15 @@ ON_NO_TABLE(get_nbi, key, 3, value, 8, &bytes, &status)
 ON_NO_TABLE(remove_nbi, key, 3, &status)
 ON_NO_TABLE(upsert_nbi, key, 3, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status)
 ON_NO_TABLE(put_batch, 1, key, 3, value, 8, &status)
-ON_NO_TABLE(get_batch, 1, key, 3, value, 8, &status)
+ON_NO_TABLE(insert_nbi, key, 3, value, 8, &status)
+ON_NO_TABLE(update_nbi, key, 3, value, 8, &status)
+ON_NO_TABLE(accumulate_nbi, key, 3, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status)
+ON_NO_TABLE(insert_batch, 1, key, 3, value, 8, &status)
+ON_NO_TABLE(update_batch, 1, key, 3, value, 8, &status)
+ON_NO_TABLE(get_batch, 1, key, 3, value, 8, NULL, &status)
+ON_NO_TABLE(contains_batch, 1, key, 3, &status)
+ON_NO_TABLE(remove_batch, 1, key, 3, &status)
+ON_NO_TABLE(test)
 ON_NO_TABLE(upsert_batch, 1, key, 3, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status)
 ON_NO_TABLE(quiet)
 ON_NO_TABLE(fence)
@@ -107,10 +115,18 @@ ON_NO_KEY(accumulate_nbi, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &statu
 ON_NO_KEY(upsert_nbi, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status)
 ON_NO_KEY(pe)
 
-static void put_batch_key_0(void) { shmemx_kv_put_batch(kv, 2, key, 0, value, 8, &status); }
-static void put_batch_key_33(void) { shmemx_kv_put_batch(kv, 1, key, 33, value, 8, &status); }
-static void get_batch_keys_null(void) { shmemx_kv_get_batch(kv, 1, NULL, 3, value, 8, &status); }
-static void remove_batch_key_33(void) { shmemx_kv_remove_batch(kv, 1, key, 33, &status); }
+#define ON_NO_KEYS(CALL, ...)                                                          \
+  static void CALL##_key_0(void) { shmemx_kv_##CALL(kv, 2, key, 0, ##__VA_ARGS__); }   \
+  static void CALL##_key_33(void) { shmemx_kv_##CALL(kv, 1, key, 33, ##__VA_ARGS__); } \
+  static void CALL##_key_null(void) { shmemx_kv_##CALL(kv, 1, NULL, 3, ##__VA_ARGS__); }
+ON_NO_KEYS(put_batch, value, 8, &status)
+ON_NO_KEYS(insert_batch, value, 101, &status)
+ON_NO_KEYS(update_batch, value, 8, &status)
+ON_NO_KEYS(get_batch, value, 8, NULL, &status)
+ON_NO_KEYS(contains_batch, &status)
+ON_NO_KEYS(remove_batch, &status)
+ON_NO_KEYS(upsert_batch, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status)
+static void swap_too_much_key_null(void) { shmemx_kv_compare_swap(kv, NULL, 3, 0, 101, value, value, NULL); }
 
 /* ---- Values, operations and results */
 
@@ -118,6 +134,9 @@ static void put_val_null(void) { shmemx_kv_put(kv, key, 3, NULL, 8); }
 static void get_val_null(void) { shmemx_kv_get(kv, key, 3, NULL, 8, NULL); }
 static void get_nbi_val_null(void) { shmemx_kv_get_nbi(kv, key, 3, NULL, 8, NULL, NULL); }
 static void put_batch_val_null(void) { shmemx_kv_put_batch(kv, 1, key, 3, NULL, 8, NULL); }
+static void insert_batch_val_null(void) { shmemx_kv_insert_batch(kv, 1, key, 3, NULL, 8, NULL); }
+static void update_batch_val_null(void) { shmemx_kv_update_batch(kv, 1, key, 3, NULL, 8, NULL); }
+static void get_batch_val_null(void) { shmemx_kv_get_batch(kv, 1, key, 3, NULL, 8, NULL, NULL); }
 static void operand_null(void) {
   shmemx_kv_accumulate(kv, key, 3, 0, SHMEMX_KV_INT64, SHMEMX_KV_ADD, NULL, NULL);
 }
@@ -129,6 +148,9 @@ static void swap_desired_null(void) { shmemx_kv_compare_swap(kv, key, 3, 0, 8, v
 static void type_negative(void) { shmemx_kv_accumulate(kv, key, 3, 0, -1, SHMEMX_KV_ADD, &one, NULL); }
 static void type_6(void) { shmemx_kv_upsert(kv, key, 3, 6, SHMEMX_KV_ADD, &one, NULL); }
 static void type_6_nbi(void) { shmemx_kv_upsert_nbi(kv, key, 3, 6, SHMEMX_KV_ADD, &one, NULL, NULL); }
+static void type_99_empty_batch(void) {
+  shmemx_kv_upsert_batch(kv, 0, key, 3, 99, SHMEMX_KV_ADD, &one, NULL, NULL);
+}
 static void type_6_batch(void) { shmemx_kv_upsert_batch(kv, 1, key, 3, 6, SHMEMX_KV_ADD, &one, NULL, NULL); }
 static void op_negative(void) { shmemx_kv_upsert(kv, key, 3, SHMEMX_KV_INT64, -1, &one, NULL); }
 static void op_7(void) { shmemx_kv_accumulate(kv, key, 3, 0, SHMEMX_KV_INT64, 7, &one, NULL); }
@@ -149,6 +171,12 @@ static void stats_null_result(void) { shmemx_kv_stats(kv, NULL); }
   {"shmemx_kv_" #CALL, "key_bytes is 0. allowed are 1 to 32", CALL##_key_0},         \
       {"shmemx_kv_" #CALL, "key_bytes is 33. allowed are 1 to 32", CALL##_key_33}, { \
     "shmemx_kv_" #CALL, "key is NULL. allowed", CALL##_key_null                      \
+  }
+
+#define NO_KEYS(CALL)                                                                \
+  {"shmemx_kv_" #CALL, "key_bytes is 0. allowed are 1 to 32", CALL##_key_0},         \
+      {"shmemx_kv_" #CALL, "key_bytes is 33. allowed are 1 to 32", CALL##_key_33}, { \
+    "shmemx_kv_" #CALL, "keys is NULL. allowed", CALL##_key_null                     \
   }
 
 static const struct {
@@ -186,7 +214,15 @@ static const struct {
     NO_TABLE(remove_nbi),
     NO_TABLE(upsert_nbi),
     NO_TABLE(put_batch),
+    NO_TABLE(insert_nbi),
+    NO_TABLE(update_nbi),
+    NO_TABLE(accumulate_nbi),
+    NO_TABLE(insert_batch),
+    NO_TABLE(update_batch),
     NO_TABLE(get_batch),
+    NO_TABLE(contains_batch),
+    NO_TABLE(remove_batch),
+    NO_TABLE(test),
     NO_TABLE(upsert_batch),
     NO_TABLE(quiet),
     NO_TABLE(fence),
@@ -214,15 +250,22 @@ static const struct {
     NO_KEY(accumulate_nbi),
     NO_KEY(upsert_nbi),
     NO_KEY(pe),
-    {"shmemx_kv_put_batch", "key_bytes is 0. allowed are 1 to 32", put_batch_key_0},
-    {"shmemx_kv_put_batch", "key_bytes is 33. allowed are 1 to 32", put_batch_key_33},
-    {"shmemx_kv_remove_batch", "key_bytes is 33. allowed are 1 to 32", remove_batch_key_33},
-    {"shmemx_kv_get_batch", "keys? is NULL. allowed", get_batch_keys_null},
+    NO_KEYS(put_batch),
+    NO_KEYS(insert_batch),
+    NO_KEYS(update_batch),
+    NO_KEYS(get_batch),
+    NO_KEYS(contains_batch),
+    NO_KEYS(remove_batch),
+    NO_KEYS(upsert_batch),
+    {"shmemx_kv_compare_swap", "key is NULL. allowed", swap_too_much_key_null},
 
     {"shmemx_kv_put", "val is NULL.*allowed", put_val_null},
     {"shmemx_kv_get", "val is NULL.*allowed", get_val_null},
     {"shmemx_kv_get_nbi", "val is NULL.*allowed", get_nbi_val_null},
     {"shmemx_kv_put_batch", "values is NULL.*allowed", put_batch_val_null},
+    {"shmemx_kv_insert_batch", "values is NULL.*allowed", insert_batch_val_null},
+    {"shmemx_kv_update_batch", "values is NULL.*allowed", update_batch_val_null},
+    {"shmemx_kv_get_batch", "values is NULL.*allowed", get_batch_val_null},
     {"shmemx_kv_accumulate", "operand is NULL.*allowed", operand_null},
     {"shmemx_kv_upsert_batch", "operands? is NULL.*allowed", operands_null},
     {"shmemx_kv_compare_swap", "expected is NULL.*allowed", swap_expected_null},
@@ -231,6 +274,7 @@ static const struct {
     {"shmemx_kv_upsert", "type is 6. allowed are", type_6},
     {"shmemx_kv_upsert_nbi", "type is 6. allowed are", type_6_nbi},
     {"shmemx_kv_upsert_batch", "type is 6. allowed are", type_6_batch},
+    {"shmemx_kv_upsert_batch", "type is 99. allowed are", type_99_empty_batch},
     {"shmemx_kv_upsert", "op is -1. allowed are", op_negative},
     {"shmemx_kv_accumulate", "op is 7. allowed are", op_7},
     {"shmemx_kv_accumulate_nbi", "op is 7. allowed are", op_7_nbi},

@@ -7,6 +7,7 @@ enum { kMany = 1000, kKey = 12, kValue = 24 };
 static int me, npes;
 static unsigned char keys[kMany][kKey], values[kMany][kValue], reads[kMany][kValue];
 static int status[kMany];
+static size_t lengths[kMany];
 
 static void make(int pe, int first, size_t count, uint64_t salt) {
   for (size_t i = 0; i < count; ++i) {
@@ -30,7 +31,8 @@ static void expect(int returned, size_t count, int even, int odd) {
 static void expect_values(shmemx_kv_t kv, int pe, int first, size_t count, uint64_t salt) {
   make(pe, first, count, salt);
   memset(reads, 0, sizeof reads);
-  expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, status), count, 0, 0);
+  expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, lengths, status), count, 0, 0);
+  for (size_t i = 0; i < count; ++i) CHECK_EQ(lengths[i], kValue);
   CHECK(memcmp(reads, values, count * kValue) == 0);
 }
 
@@ -38,7 +40,7 @@ static void test_count(shmemx_kv_t kv, size_t count) {
   make(me, 0, count, 1);
   expect(shmemx_kv_contains_batch(kv, count, keys, kKey, status), count, 1, 1);
   expect(shmemx_kv_update_batch(kv, count, keys, kKey, values, kValue, status), count, 1, 1);
-  expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, status), count, 1, 1);
+  expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, NULL, status), count, 1, 1);
   expect(shmemx_kv_remove_batch(kv, count, keys, kKey, status), count, 1, 1);
   for (size_t i = 1; i < count; i += 2)
     CHECK_EQ(shmemx_kv_put(kv, keys[i], kKey, values[i], kValue), SHMEMX_KV_OK);
@@ -71,13 +73,16 @@ static void test_first_status(shmemx_kv_t kv) {
   CHECK_EQ(shmemx_kv_contains_batch(kv, kMany, keys, kKey, NULL), SHMEMX_KV_OK);
   CHECK_EQ(shmemx_kv_insert_batch(kv, kMany, keys, kKey, values, kValue, NULL), SHMEMX_KV_EXISTS);
   CHECK_EQ(shmemx_kv_remove(kv, keys[kMany - 1], kKey), SHMEMX_KV_OK);
-  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue, NULL), SHMEMX_KV_NOT_FOUND);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue, NULL, NULL), SHMEMX_KV_NOT_FOUND);
   /* Room for less than the values have: each says so, but for the one that is not there. */
-  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, status), SHMEMX_KV_TOO_LARGE);
-  for (int i = 0; i < kMany; ++i)
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, lengths, status),
+           SHMEMX_KV_TOO_LARGE);
+  for (int i = 0; i < kMany; ++i) {
     CHECK_EQ(status[i], i < kMany - 1 ? SHMEMX_KV_TOO_LARGE : SHMEMX_KV_NOT_FOUND);
+    if (i < kMany - 1) CHECK_EQ(lengths[i], kValue);
+  }
   CHECK_EQ(shmemx_kv_remove(kv, keys[0], kKey), SHMEMX_KV_OK);
-  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, NULL), SHMEMX_KV_NOT_FOUND);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, NULL, NULL), SHMEMX_KV_NOT_FOUND);
   CHECK_EQ(shmemx_kv_remove_batch(kv, kMany, keys, kKey, NULL), SHMEMX_KV_NOT_FOUND);
   CHECK_EQ(shmemx_kv_count(kv) <= (size_t)(kMany * npes), 1);
   shmem_barrier_all();
@@ -166,7 +171,7 @@ static void test_many(void) {
            SHMEMX_KV_OK);
   shmem_barrier_all();
   for (int i = 0; i < count; ++i) many[i][0] = right_pe();
-  CHECK_EQ(shmemx_kv_get_batch(kv, (size_t)count, many, sizeof *many, found, sizeof *found, NULL),
+  CHECK_EQ(shmemx_kv_get_batch(kv, (size_t)count, many, sizeof *many, found, sizeof *found, NULL, NULL),
            SHMEMX_KV_OK);
   for (int i = 0; i < count; ++i) CHECK_EQ(found[i], (int64_t)right_pe() * count + i);
   many[count - 2][0] = -1; /* the only one that is not there: far from the first */
@@ -197,10 +202,10 @@ static void test_lengths(void) {
         shmem_barrier_all();
         continue;
       }
-      CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, room, status), SHMEMX_KV_OK);
-      for (size_t i = 0; i < kFew; ++i) CHECK(memcmp(out + i * room, in + i * n, n) == 0);
-      CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, n - 1, status), SHMEMX_KV_TOO_LARGE);
-      for (size_t i = 0; i < kFew; ++i) CHECK_EQ(status[i], SHMEMX_KV_TOO_LARGE);
+      CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, room, lengths, status), SHMEMX_KV_OK);
+      for (size_t i = 0; i < kFew; ++i) CHECK(lengths[i] == n && memcmp(out + i * room, in + i * n, n) == 0);
+      CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, n - 1, lengths, status), SHMEMX_KV_TOO_LARGE);
+      for (size_t i = 0; i < kFew; ++i) CHECK(status[i] == SHMEMX_KV_TOO_LARGE && lengths[i] == n);
     }
     shmem_barrier_all();
     if (me == 0) {
@@ -267,7 +272,8 @@ static void test_large(void) {
   CHECK_EQ(shmemx_kv_put_batch(kv, kFew, keys, kKey, large, kBytes, status), SHMEMX_KV_OK);
   shmem_barrier_all();
   make(right_pe(), 0, kFew, 1);
-  CHECK_EQ(shmemx_kv_get_batch(kv, kFew, keys, kKey, read, kBytes, status), SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kFew, keys, kKey, read, kBytes, lengths, status), SHMEMX_KV_OK);
+  for (int i = 0; i < kFew; ++i) CHECK_EQ(lengths[i], kBytes);
   for (int i = 0; i < kFew; ++i) CHECK(bytes_are(read[i], kBytes, (uint64_t)(right_pe() * kFew + i)));
   shmemx_kv_destroy(kv);
   free(large);

@@ -55,7 +55,6 @@ struct Shape {
 int me, npes;
 shmemx_kv_t kv;
 std::size_t value_bytes;
-bool upserts;  // or batches of gets, which do not tell the lengths by which to know what upserts make
 unsigned char keys[kKeys][kKeyBytes];  // the same on all PEs
 Journal* journals;                     // [kThreads]
 
@@ -161,10 +160,7 @@ class Worker {
   }
 
   int random_key() { return static_cast<int>(random_below(&dice_, kKeys)); }
-  Kind random_kind() {
-    const auto kind = static_cast<Kind>(random_below(&dice_, shm::linear::kKinds));
-    return kind == Kind::upsert && !upserts ? Kind::add : kind;
-  }
+  Kind random_kind() { return static_cast<Kind>(random_below(&dice_, shm::linear::kKinds)); }
 
   void one() {
     const int key = random_key();
@@ -242,9 +238,9 @@ class Worker {
   void batch() {
     Kind kind = random_kind();
     if (kind == Kind::add || kind == Kind::compare_swap) kind = Kind::remove;
-    if (kind == Kind::get && upserts) kind = Kind::contains;
     const std::size_t first = journal_.count;
     int status[kKeys];
+    std::size_t lengths[kKeys] = {};
     unsigned char* const bytes = buffers_[0].data();
     std::uint64_t words[kKeys];
     std::size_t n = 0;
@@ -256,26 +252,26 @@ class Worker {
       if (kind <= Kind::update) n = encode(operation.argument, bytes + static_cast<std::size_t>(key) * n);
     }
     const std::uint64_t called = now();
-    call_batch(kind, bytes, n, words, status);
+    call_batch(kind, bytes, n, words, lengths, status);
     const std::uint64_t returned = now();
     const std::size_t step = kind == Kind::get ? value_bytes : 8;
     for (int key = 0; key < kKeys; ++key) {
       Operation& operation = journal_.records[first + static_cast<std::size_t>(key)].operation;
       operation.called = called, operation.returned = returned;
       const unsigned char* const result = bytes + static_cast<std::size_t>(key) * step;
-      std::uint64_t tag = 0;
-      if (kind == Kind::get) std::memcpy(&tag, result + 8, 8);
-      end(operation, key, status[key], result, length_of(tag));
+      end(operation, key, status[key], result, lengths[key]);
     }
   }
 
   static void call_batch(Kind kind, unsigned char* bytes, std::size_t n, const std::uint64_t* words,
-                         int* status) {
+                         std::size_t* lengths, int* status) {
     switch (kind) {
       case Kind::put: shmemx_kv_put_batch(kv, kKeys, keys, kKeyBytes, bytes, n, status); break;
       case Kind::insert: shmemx_kv_insert_batch(kv, kKeys, keys, kKeyBytes, bytes, n, status); break;
       case Kind::update: shmemx_kv_update_batch(kv, kKeys, keys, kKeyBytes, bytes, n, status); break;
-      case Kind::get: shmemx_kv_get_batch(kv, kKeys, keys, kKeyBytes, bytes, value_bytes, status); break;
+      case Kind::get:
+        shmemx_kv_get_batch(kv, kKeys, keys, kKeyBytes, bytes, value_bytes, lengths, status);
+        break;
       case Kind::contains: shmemx_kv_contains_batch(kv, kKeys, keys, kKeyBytes, status); break;
       case Kind::remove: shmemx_kv_remove_batch(kv, kKeys, keys, kKeyBytes, status); break;
       default:
@@ -371,7 +367,6 @@ void life(const Shape& shape, Random& dice, Random& common, std::size_t& judged)
   options.key_bytes = kKeyBytes;
   options.value_bytes = value_bytes = shape.value_bytes;
   options.hash = shape.hash;
-  upserts = random_below(&common, 2) == 0;
   options.capacity = elements * static_cast<std::uint64_t>(shape.hash != nullptr ? npes : 1);
   CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);
   fill_random(&common, keys, sizeof keys);

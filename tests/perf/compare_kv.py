@@ -79,8 +79,8 @@ def single(options, verdicts):
     off = [figures["get", "off node", n] for n in options.elements]
     trip = min(figures[what, "off node", 0] for what in TRIPS)
     verdicts.at_most(f"off node: a get of {last} elements / of {first}", [off[-1] / off[0]], 1.1, "linear")
-    verdicts.at_most("off node: a get / the network's quickest round trip", [time / trip for time in off], 1.25)
-    verdicts.at_most("on node: a get, ns", [figures["get", "on node", n] for n in options.elements], 150)
+    verdicts.at_most("off node: a get / the network's quickest round trip", [time / trip for time in off], 1.25, each=True)
+    verdicts.at_most("on node: a get, ns", [figures["get", "on node", n] for n in options.elements], 150, each=True)
     verdicts.at_most("on node: an insert, ns", [figures["insert", "on node"]], 300)
     curves = {f"{what}, {place}": {n: figures[what, place, n] for n in options.elements}
               for place in PLACES for what in ("get", "get, absent")}
@@ -144,10 +144,10 @@ def paper(options, verdicts):
             continue  # has the paper's curve
         of = "" if engine is None else f" ({engine})"
         verdicts.at_least(f"throughput of {max(wide)} elements / of {min(wide)}{of}",
-                          [figures[engine, pes, max(wide)] / figures[engine, pes, min(wide)] for pes in options.weak], 0.9, "drops")
+                          [figures[engine, pes, max(wide)] / figures[engine, pes, min(wide)] for pes in options.weak], 0.9, "drops", each=True)
         latency = {(value, n): figures[engine, "latency", value, n] for value in options.values for n in narrow}
         verdicts.at_most(f"latency of {max(narrow)} elements / of {min(narrow)}{of}",
-                         [latency[value, max(narrow)] / latency[value, min(narrow)] for value in options.values], 1.1, "linear")
+                         [latency[value, max(narrow)] / latency[value, min(narrow)] for value in options.values], 1.1, "linear", each=True)
     return panels, False
 
 

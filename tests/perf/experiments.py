@@ -28,18 +28,19 @@ class Figures:
 
 
 class Verdicts:
-    """Ratios beside targets.  What is judged of several is the geometric mean."""
+    """Ratios beside targets.  What is judged of several is the geometric mean or, if `each` is to meet the target, the
+    worst."""
 
     def __init__(self):
         self.rows = []
 
-    def at_least(self, what, ratios, target, paper=""):
+    def at_least(self, what, ratios, target, paper="", each=False):
         mean = statistics.geometric_mean(ratios)
-        self.rows.append((what, mean, ratios, f">= {target:g}", mean >= target, paper))
+        self.rows.append((what, mean, ratios, f">= {target:g}", (min(ratios) if each else mean) >= target, paper))
 
-    def at_most(self, what, ratios, target, paper=""):
+    def at_most(self, what, ratios, target, paper="", each=False):
         mean = statistics.geometric_mean(ratios)
-        self.rows.append((what, mean, ratios, f"<= {target:g}", mean <= target, paper))
+        self.rows.append((what, mean, ratios, f"<= {target:g}", (max(ratios) if each else mean) <= target, paper))
 
     def show(self):
         print(f"\n{'ratio':<54}{'measured':>10}{'least':>9}{'most':>9}{'target':>9}  {'':<8}paper")

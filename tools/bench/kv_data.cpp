@@ -100,7 +100,8 @@ bool Store::all_right(const Keys& keys, std::size_t count, Word stamp) const {
   for (std::size_t from = 0; from < count; from += chunk) {
     const std::size_t some = std::min(chunk, count - from);
     values.clear();
-    shmemx_kv_get_batch(kv_, some, keys.at(from), key_bytes_, values.at(0), value_bytes_, status.data());
+    shmemx_kv_get_batch(kv_, some, keys.at(from), key_bytes_, values.at(0), value_bytes_, nullptr,
+                        status.data());
     for (std::size_t i = 0; i < some; ++i) {
       const Word key = keys.word(from + i);
       if (status[i] == SHMEMX_KV_OK && values.all_right(i, key, stamp)) continue;

@@ -75,7 +75,7 @@ double Work::get(std::size_t count) {
   if (batch_ == 0) return get_one_by_one(count);
   return in_batches(count, [&](std::size_t at) {
     bool right = shmemx_kv_get_batch(store_.kv(), batch_, keys_.at(at), keys_.bytes(), values_.at(0),
-                                     values_.bytes(), nullptr) == SHMEMX_KV_OK;
+                                     values_.bytes(), nullptr, nullptr) == SHMEMX_KV_OK;
     for (std::size_t i = 0; i < batch_; ++i) right = values_.right(i, keys_.word(at + i), stamp_) && right;
     return right;
   });
