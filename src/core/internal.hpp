@@ -21,6 +21,15 @@ struct Allocation {
 };
 inline constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
 
+/// What a PE says of the collective call that it is in, to be compared with what others say
+/// (coll/check_same).  Two, likewise.
+struct Said {
+  static constexpr int kValues = 8;
+  std::uint64_t turn;
+  char call[48];
+  std::uint64_t values[kValues];
+};
+
 /// What a PE says to the other PEs of its node in one phase of a collective operation: that it has come to
 /// phase `number`, with a payload that rides along.  Two cache lines, which the CPU fetches as a pair.
 /// Written by its PE only; coll/group.hpp has the rules.
@@ -46,6 +55,7 @@ inline constexpr std::size_t kScratchBytes = std::size_t{2} << 20;
 struct InternalArea {
   alignas(kCacheLine) Allocation allocations[2];
   std::uint64_t failures[2];  // PEs that had no room for a block; of PE 0, in turn
+  Said said[2];
   Cell cells[kSlots][kCells];
   alignas(kCacheLine) std::atomic<std::uint64_t> mail_marks[kMailMarks];
   alignas(kCacheLine) std::byte scratch[kScratchBytes];

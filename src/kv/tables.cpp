@@ -4,9 +4,11 @@
 #include <cstring>
 #include <memory>
 #include <shared_mutex>
+#include <string_view>
 
 #include "base/fatal.hpp"
 #include "coll/barrier.hpp"
+#include "coll/check_same.hpp"
 #include "coll/memory.hpp"
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
@@ -126,6 +128,13 @@ Status move_elements(const From& from, const To& to, const Table& table) {
 }  // namespace
 
 Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open) {
+  const std::string_view name = options.name != nullptr ? options.name : "";
+  check_same(call, {{"key_bytes", options.key_bytes},
+                    {"value_bytes", options.value_bytes},
+                    {"capacity", options.capacity},
+                    {"hash", sign(options.hash), false},
+                    {"report_collisions", options.report_collisions != 0},
+                    {"name", hash_of(nullptr, name.data(), name.size()), false}});
   const Layout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
                                     options.report_collisions != 0);
   std::byte* memory = options.name != nullptr ? open_parts(call, layout, options, open)
@@ -149,7 +158,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
 
 void destroy_table(Call call, Table* table) {
   table->quiet(call);
-  sync_world(call);  // nobody asks any more
+  check_same(call, {{"kv", table->client().table(), false}});  // nobody asks any more
   close_entries(call, *table);
   release(call, table->memory());
   const std::unique_lock guard(mutex);
@@ -167,7 +176,7 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
   const Layout& old = table.layout();
   const Layout layout = make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
   table.quiet(call);
-  sync_world(call);
+  check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
   close_entries(call, table);
   std::byte* memory = make_parts(call, layout, table.hash());
   if (memory == nullptr) return keep(call, table);

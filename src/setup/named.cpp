@@ -5,11 +5,13 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fatal.hpp"
 #include "boot/boot.hpp"
 #include "coll/barrier.hpp"
+#include "coll/check_same.hpp"
 #include "coll/memory.hpp"
 #include "core/order.hpp"
 #include "core/remote.hpp"
@@ -23,7 +25,6 @@ namespace {
 // What a PE has found of its part, for PE 0.
 struct Report {
   nvm::Found found;
-  std::uint64_t size, name;  // that it was asked for
   bool failed;
 };
 
@@ -56,11 +57,11 @@ std::uint64_t random_id() {
 }
 
 Report report_of(Call call, const nvm::Identity& asked) {
-  Report report{
-      .found = {}, .size = asked.bytes, .name = std::hash<std::string>()(asked.name), .failed = false};
+  Report report{.found = {}, .failed = false};
   if (nvm::heap_of_job()->has_open(asked.name)) {
     if (rt.me == 0)
-      warn("%s: this job has '%s' open already; call shmem_free of it first", call.name, asked.name.c_str());
+      warn("%s: this job has '%s' open already; end it first: shmem_free, or shmemx_kv_destroy of a table",
+           call.name, asked.name.c_str());
     report.failed = true;
     return report;
   }
@@ -79,8 +80,6 @@ Decision decide(Call call, const nvm::Identity& asked, const Report* reports) {
   std::vector<nvm::Found> all;
   for (int pe = 0; pe < asked.npes; ++pe) {
     const Report& report = reports[pe];
-    if (report.size != reports[0].size || report.name != reports[0].name)
-      fatal("%s: PE %d passes another name or size than PE 0; all PEs must pass the same", call.name, pe);
     decision.failed |= report.failed;
     all.push_back(report.found);
   }
@@ -145,6 +144,7 @@ void* open_named(Call call, const char* name, std::size_t size) {
     if (rt.me == 0) warn("%s: %s", call.name, problem.c_str());
     return nullptr;
   }
+  check_same(call, {{"name", std::hash<std::string_view>()(name), false}, {"size", size}});
   const nvm::Identity asked = asked_object(name, size);
   const Decision decision = meet(call, asked);
   if (decision.failed) return nullptr;
@@ -172,7 +172,9 @@ void persist_named(Call call, void* object) {
     fatal("%s: object %p is no open object; allowed are pointers that shmemx_nvm_open returned", call.name,
           object);
   quiet(rt.world_context, call);
-  sync_world(call);
+  // Before anything is written: an epoch that some PEs have and others have not would make the object
+  // unusable.
+  check_same(call, {{"object", address - rt.paged->base(), false}});
   nvm::heap_of_job()->prepare_epoch(address);
   sync_world(call);  // all PEs have the epoch: it is the object's, whatever happens now
   nvm::heap_of_job()->settle_epoch(address);
