@@ -276,6 +276,7 @@ bool Entries::poll() {
   worked |= active_->poll([this](const Arrival& arrival) { take_active(arrival); });
   worked |= pending_->poll([this](const Arrival& arrival) { take_pending(arrival); });
   worked |= changes_.take(follow);
+  worked |= list_->catch_up();
   return worked;
 }
 
