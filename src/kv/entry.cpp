@@ -196,6 +196,7 @@ bool Entries::execute(Call call, int pe, const Request& request, void* value, st
   std::byte message[kMostRoom];
   write_message(message, head, request, rt.me);
   Matcher& list = may_add(request.op) ? *pending_ : *active_;
+  messages_.fetch_add(1, std::memory_order_relaxed);
   list.send(pe, tag_of(request.op, request.key.hash), message, message_bytes(head));
   wait_for([&] { return awaited.left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for its answer"); });

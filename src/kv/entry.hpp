@@ -24,7 +24,7 @@
 
 namespace shm::kv {
 
-/// Of one table.  Thread safety: execute() and changed() from any thread.
+/// Of one table.  Thread safety: execute(), changed() and messages() from any thread.
 class Entries {
  public:
   /// What it needs to know of the table, all as in Table.
@@ -47,6 +47,9 @@ class Entries {
 
   /// An operation on a PE of this node has succeeded, on whatever way.
   void changed(int pe, Op op, std::uint64_t hash) const;
+
+  /// Requests that this PE has sent, each a message of its own.
+  std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
  private:
   struct Board;    // what PEs show each other
@@ -78,6 +81,7 @@ class Entries {
   const std::size_t room_;
   Board* const board_;
   std::atomic<std::uint64_t> replies_{0};  // that were asked for
+  std::atomic<std::uint64_t> messages_{0};
   // Replies take no place of the pending list that its own entries need: one of these that found none would
   // be lost, and nobody else can take what is new.
   std::size_t most_awaited_ = 0;
