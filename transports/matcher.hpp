@@ -51,6 +51,11 @@ class Matcher {
 
   /// Appends to the list.  False: it is full; what the receive would have matched will be `unmatched`.
   virtual bool post(Receive& receive) = 0;
+  /// Receives that the list takes; each has its place from post() until poll() reports it, when the place is
+  /// anybody's.
+  virtual std::size_t most_receives() const = 0;
+  /// Whether post() may succeed now.
+  virtual bool has_room() = 0;
   /// Takes it out of the list; it is reported as cancelled, or as matched if that was first.
   virtual void cancel(Receive& receive) = 0;
 

@@ -319,7 +319,7 @@ void pshmemx_kv_stats(shmemx_kv_t kv, shmemx_kv_stats_t* stats) {
   stats->block_bytes = layout.chunks * layout.largest_block;
   stats->local_calls = table.local_calls();
   stats->remote_calls = table.remote_calls();
-  stats->packets = table.client().packets();
+  stats->packets = table.packets();
   table.with_mine([&](const auto& part) {
     stats->elements = part.elements();
     stats->block_bytes_used = part.block_bytes_used();

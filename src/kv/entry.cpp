@@ -60,7 +60,7 @@ Entries::Entries(const Of& table, Board* board)
                                     2 * padded(table.layout.value_bytes))),
       board_(board),
       changes_(changes_at(board, table.layout)),
-      free_room_(kPending) {}
+      free_room_(rt.env.kv_pending) {}
 
 Entries::~Entries() {
   if (rt.progress == nullptr) return;
@@ -77,7 +77,7 @@ shm::Status Entries::open_lists() {
   options.receives = table_.layout.groups * kSlots;
   shm::Result<std::unique_ptr<Matcher>> active = make_matcher(options);
   if (!active.ok()) return active.status();
-  options.receives = std::size_t{2} * kPending;
+  options.receives = free_room_.size() + kAwaited;
   options.reports_unmatched = false;
   shm::Result<std::unique_ptr<Matcher>> pending = make_matcher(options);
   if (!pending.ok()) return pending.status();
@@ -115,13 +115,14 @@ shm::Status Entries::connect(Call call) {
 // Nobody sends yet.
 void Entries::start() {
   list_ = std::make_unique<EntryList>(*active_, table_.memory, table_.layout, table_.hash, room_);
+  most_awaited_ = pending_->most_receives() - std::min(pending_->most_receives(), free_room_.size());
   for (Pending& pending : free_room_) {
     pending.bytes = std::make_unique_for_overwrite<std::byte[]>(room_);
     pending.tag = kAddition;
     pending.ignore = ~kClassBits;
     pending.room = pending.bytes.get();
     pending.room_bytes = room_;
-    pending_->post(pending);
+    post_pending(pending);
   }
   Progress::add_poller(poll_one, this);
   const auto may_block = [](void* matcher) { return static_cast<Matcher*>(matcher)->may_block(); };
@@ -173,6 +174,13 @@ bool Entries::takes(const RequestHead& head) const {
          sizeof(ReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
 }
 
+bool Entries::post_awaited(Awaited& awaited) {
+  if (awaited_.fetch_add(1, std::memory_order_acquire) < most_awaited_ && pending_->post(awaited))
+    return true;
+  awaited_.fetch_sub(1, std::memory_order_release);
+  return false;
+}
+
 bool Entries::execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n,
                       Status& status) {
   RequestHead head = head_of(request, 0, value != nullptr);
@@ -184,13 +192,15 @@ bool Entries::execute(Call call, int pe, const Request& request, void* value, st
   awaited.room = awaited.bytes;
   awaited.room_bytes = sizeof awaited.bytes;
   awaited.value = static_cast<std::byte*>(value);
-  if (!pending_->post(awaited)) return false;
+  if (!post_awaited(awaited)) return false;
   std::byte message[kMostRoom];
   write_message(message, head, request, rt.me);
   Matcher& list = may_add(request.op) ? *pending_ : *active_;
+  messages_.fetch_add(1, std::memory_order_relaxed);
   list.send(pe, tag_of(request.op, request.key.hash), message, message_bytes(head));
   wait_for([&] { return awaited.left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for its answer"); });
+  awaited_.fetch_sub(1, std::memory_order_release);  // the matcher has its place back since poll()
   if (n != nullptr) *n = awaited.n;
   status = awaited.status;
   return true;
@@ -225,6 +235,16 @@ Status Entries::serve(const std::byte* message, std::size_t n) {
   return status;
 }
 
+void Entries::post_pending(Pending& pending) {
+  if (!pending_->post(pending)) not_posted_.push_back(&pending);
+}
+
+bool Entries::post_again() {
+  const std::size_t before = not_posted_.size();
+  while (!not_posted_.empty() && pending_->post(*not_posted_.back())) not_posted_.pop_back();
+  return not_posted_.size() != before;
+}
+
 // Of a remove that waits the entry may go later, by Changes.
 bool Entries::retry() {
   if (waiting_.empty()) return false;
@@ -254,7 +274,7 @@ void Entries::take_pending(const Arrival& arrival) {
   if ((arrival.receive->tag & kClassBits) != kReply) {
     count(Stat::kv_added);
     serve(arrival.bytes, arrival.n);
-    pending_->post(*arrival.receive);
+    post_pending(static_cast<Pending&>(*arrival.receive));
     return;
   }
   auto& awaited = static_cast<Awaited&>(*arrival.receive);
@@ -273,9 +293,11 @@ bool Entries::poll() {
   const auto follow = [this](std::uint64_t home) { list_->follow(home); };
   bool worked = changes_.take(follow);
   worked |= retry();
+  worked |= post_again();
   worked |= active_->poll([this](const Arrival& arrival) { take_active(arrival); });
   worked |= pending_->poll([this](const Arrival& arrival) { take_pending(arrival); });
   worked |= changes_.take(follow);
+  worked |= list_->catch_up();
   return worked;
 }
 

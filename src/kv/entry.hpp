@@ -24,7 +24,7 @@
 
 namespace shm::kv {
 
-/// Of one table.  Thread safety: execute() and changed() from any thread.
+/// Of one table.  Thread safety: execute(), changed() and messages() from any thread.
 class Entries {
  public:
   /// What it needs to know of the table, all as in Table.
@@ -42,11 +42,14 @@ class Entries {
   ~Entries();
 
   /// Has `pe` of another node carry out the request.  `value` and `n` may be null.  False: that is not for
-  /// this engine, as it is too long.
+  /// this engine, as it is too long, or so many threads await replies that the list has no place for another.
   bool execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n, Status& status);
 
   /// An operation on a PE of this node has succeeded, on whatever way.
   void changed(int pe, Op op, std::uint64_t hash) const;
+
+  /// Requests that this PE has sent, each a message of its own.
+  std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
  private:
   struct Board;    // what PEs show each other
@@ -61,6 +64,9 @@ class Entries {
   void start();
   static bool poll_one(void* entries);
   bool poll();
+  bool post_awaited(Awaited& awaited);
+  void post_pending(Pending& pending);
+  bool post_again();
   bool retry();
   void take_active(const Arrival& arrival);
   void take_pending(const Arrival& arrival);
@@ -68,19 +74,25 @@ class Entries {
   bool takes(const RequestHead& head) const;
 
   static constexpr std::size_t kMostRoom = 1024;  // of an entry
-  static constexpr int kPending = 32;             // entries for what is new
+  static constexpr std::size_t kAwaited = 32;     // replies at a time, at least
 
   const Of table_;
   const Part<Mapped> part_;
   const std::size_t room_;
   Board* const board_;
   std::atomic<std::uint64_t> replies_{0};  // that were asked for
+  std::atomic<std::uint64_t> messages_{0};
+  // Replies take no place of the pending list that its own entries need: one of these that found none would
+  // be lost, and nobody else can take what is new.
+  std::size_t most_awaited_ = 0;
+  std::atomic<std::size_t> awaited_{0};
 
   std::mutex
       mutex_;  // of what follows, by the thread that polls; no other lock of the table is taken under it
   Changes changes_;
   std::deque<std::vector<std::byte>> waiting_;  // requests that found a lock taken
-  std::vector<Pending> free_room_;
+  std::vector<Pending> free_room_;              // SHMEM_KV_PENDING
+  std::vector<Pending*> not_posted_;            // of these, until the next poll: the network had no record
   std::unique_ptr<EntryList> list_;
   std::unique_ptr<Matcher> active_, pending_;  // end before what they have posted
 };

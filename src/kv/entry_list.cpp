@@ -16,7 +16,8 @@ EntryList::EntryList(Matcher& matcher, std::byte* memory, const Layout& layout, 
       hash_(hash),
       room_(room),
       key_(padded(layout.key_bytes)),
-      homes_(layout.groups) {}
+      homes_(layout.groups),
+      lacks_(layout.groups) {}
 
 // The hashes of elements with this home.
 void EntryList::collect(std::uint64_t home, std::vector<std::uint64_t>& hashes) {
@@ -39,6 +40,15 @@ void EntryList::collect(std::uint64_t home, std::vector<std::uint64_t>& hashes) 
   }
 }
 
+// No room: its home is told again, as only then is the element looked for.
+bool EntryList::post(Entry& entry) {
+  if (matcher_.post(entry)) return true;
+  const std::uint64_t home = home_of(entry);
+  if (!lacks_[home]) lacking_.push_back(home);
+  lacks_[home] = true;
+  return false;
+}
+
 void EntryList::add(std::uint64_t hash) {
   if (free_.empty()) {
     Entry& made = all_.emplace_back();
@@ -51,7 +61,7 @@ void EntryList::add(std::uint64_t hash) {
   entry.room_bytes = room_;
   entry.hash = hash;
   entry.leaving = false;
-  if (!matcher_.post(entry)) return;
+  if (!post(entry)) return;
   free_.pop_back();
   homes_[home_of(entry)].push_back(&entry);
   ++length_;
@@ -74,10 +84,23 @@ void EntryList::follow(std::uint64_t home) {
   for (const std::uint64_t hash : elements_) add(hash);
 }
 
+bool EntryList::catch_up() {
+  bool worked = false;
+  for (int some = kAtOnce; some != 0 && !lacking_.empty() && matcher_.has_room(); --some) {
+    const std::uint64_t home = lacking_.front();
+    lacking_.pop_front();
+    lacks_[home] = false;
+    follow(home);
+    if (lacks_[home]) break;  // that was all the room, or the network has no record in spite of it
+    worked = true;
+  }
+  return worked;
+}
+
 void EntryList::matched(Receive& receive, bool removed) {
   auto& entry = static_cast<Entry&>(receive);
   if (entry.leaving) return free_.push_back(&entry);
-  if (!removed && matcher_.post(entry)) return;
+  if (!removed && post(entry)) return;
   std::erase(homes_[home_of(entry)], &entry);
   --length_;
   free_.push_back(&entry);

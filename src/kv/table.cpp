@@ -24,6 +24,10 @@ void Table::set_entries(std::unique_ptr<Entries> entries) {
   server_.set_entries(entries_.get());
 }
 
+std::uint64_t Table::packets() const {
+  return client_.packets() + (entries_ != nullptr ? entries_->messages() : 0);
+}
+
 std::unique_ptr<Entries> Table::take_entries() {
   server_.set_entries(nullptr);
   return std::move(entries_);

@@ -103,6 +103,9 @@ class Table {
   void set_entries(std::unique_ptr<Entries> entries);
   std::unique_ptr<Entries> take_entries();
 
+  /// Messages in which remote calls travelled.
+  std::uint64_t packets() const;
+
   Client& client() { return client_; }
   Server& server() { return server_; }
 

@@ -179,6 +179,26 @@ static void stats_null_result(void) { shmemx_kv_stats(kv, NULL); }
     "shmemx_kv_" #CALL, "keys is NULL. allowed", CALL##_key_null                     \
   }
 
+#define NO_TABLES                                                                                            \
+  NO_TABLE(destroy), NO_TABLE(resize), NO_TABLE(persist), NO_TABLE(put), NO_TABLE(insert), NO_TABLE(update), \
+      NO_TABLE(get), NO_TABLE(get_wait), NO_TABLE(contains), NO_TABLE(remove), NO_TABLE(accumulate),         \
+      NO_TABLE(upsert), NO_TABLE(compare_swap), NO_TABLE(put_nbi), NO_TABLE(get_nbi), NO_TABLE(remove_nbi),  \
+      NO_TABLE(upsert_nbi), NO_TABLE(put_batch), NO_TABLE(insert_nbi), NO_TABLE(update_nbi),                 \
+      NO_TABLE(accumulate_nbi), NO_TABLE(insert_batch), NO_TABLE(update_batch), NO_TABLE(get_batch),         \
+      NO_TABLE(contains_batch), NO_TABLE(remove_batch), NO_TABLE(test), NO_TABLE(upsert_batch),              \
+      NO_TABLE(quiet), NO_TABLE(fence), NO_TABLE(pe), NO_TABLE(count), NO_TABLE(count_local),                \
+      NO_TABLE(next_local), NO_TABLE(stats)
+
+#define NO_KEY_OF_ONE                                                                                      \
+  NO_KEY(put), NO_KEY(insert), NO_KEY(update), NO_KEY(get), NO_KEY(get_wait), NO_KEY(contains),            \
+      NO_KEY(remove), NO_KEY(accumulate), NO_KEY(upsert), NO_KEY(compare_swap), NO_KEY(put_nbi),           \
+      NO_KEY(insert_nbi), NO_KEY(update_nbi), NO_KEY(get_nbi), NO_KEY(remove_nbi), NO_KEY(accumulate_nbi), \
+      NO_KEY(upsert_nbi), NO_KEY(pe)
+
+#define NO_KEY_OF_BATCHES                                                               \
+  NO_KEYS(put_batch), NO_KEYS(insert_batch), NO_KEYS(update_batch), NO_KEYS(get_batch), \
+      NO_KEYS(contains_batch), NO_KEYS(remove_batch), NO_KEYS(upsert_batch)
+
 static const struct {
   const char *name, *what;
   void (*call)(void);
@@ -196,67 +216,10 @@ static const struct {
     {"shmemx_kv_resize", "capacity is 18446744073709551615. allowed", resize_too_much},
     {"shmemx_kv_persist", "kv .*allowed are tables that were created with", persist_unnamed},
 
-    NO_TABLE(destroy),
-    NO_TABLE(resize),
-    NO_TABLE(persist),
-    NO_TABLE(put),
-    NO_TABLE(insert),
-    NO_TABLE(update),
-    NO_TABLE(get),
-    NO_TABLE(get_wait),
-    NO_TABLE(contains),
-    NO_TABLE(remove),
-    NO_TABLE(accumulate),
-    NO_TABLE(upsert),
-    NO_TABLE(compare_swap),
-    NO_TABLE(put_nbi),
-    NO_TABLE(get_nbi),
-    NO_TABLE(remove_nbi),
-    NO_TABLE(upsert_nbi),
-    NO_TABLE(put_batch),
-    NO_TABLE(insert_nbi),
-    NO_TABLE(update_nbi),
-    NO_TABLE(accumulate_nbi),
-    NO_TABLE(insert_batch),
-    NO_TABLE(update_batch),
-    NO_TABLE(get_batch),
-    NO_TABLE(contains_batch),
-    NO_TABLE(remove_batch),
-    NO_TABLE(test),
-    NO_TABLE(upsert_batch),
-    NO_TABLE(quiet),
-    NO_TABLE(fence),
-    NO_TABLE(pe),
-    NO_TABLE(count),
-    NO_TABLE(count_local),
-    NO_TABLE(next_local),
-    NO_TABLE(stats),
+    NO_TABLES,
 
-    NO_KEY(put),
-    NO_KEY(insert),
-    NO_KEY(update),
-    NO_KEY(get),
-    NO_KEY(get_wait),
-    NO_KEY(contains),
-    NO_KEY(remove),
-    NO_KEY(accumulate),
-    NO_KEY(upsert),
-    NO_KEY(compare_swap),
-    NO_KEY(put_nbi),
-    NO_KEY(insert_nbi),
-    NO_KEY(update_nbi),
-    NO_KEY(get_nbi),
-    NO_KEY(remove_nbi),
-    NO_KEY(accumulate_nbi),
-    NO_KEY(upsert_nbi),
-    NO_KEY(pe),
-    NO_KEYS(put_batch),
-    NO_KEYS(insert_batch),
-    NO_KEYS(update_batch),
-    NO_KEYS(get_batch),
-    NO_KEYS(contains_batch),
-    NO_KEYS(remove_batch),
-    NO_KEYS(upsert_batch),
+    NO_KEY_OF_ONE,
+    NO_KEY_OF_BATCHES,
     {"shmemx_kv_compare_swap", "key is NULL. allowed", swap_too_much_key_null},
 
     {"shmemx_kv_put", "val is NULL.*allowed", put_val_null},

@@ -58,6 +58,9 @@ static void test_what_came_one_by_one(void) {
   for (int i = 0; i < kKeys; ++i) CHECK_EQ(insert_long(kv, key_of(me, i), me * 1000 + i), SHMEMX_KV_OK);
   const Counts now = counts(kv);
   CHECK_EQ(now.added, matches ? now.remote : 0);
+  shmemx_kv_stats_t stats;
+  shmemx_kv_stats(kv, &stats);
+  CHECK_EQ(stats.packets, stats.remote_calls); /* by either engine */
   read_until_listed(kv, 0, kKeys, 1);
   for (int i = 0; i < kKeys; ++i) CHECK_EQ(insert_long(kv, key_of((me + 1) % npes, i), 0), SHMEMX_KV_EXISTS);
   read_until_listed(kv, 0, kKeys, 1);

@@ -57,6 +57,11 @@ bool TaggedMatcher::post(Receive& receive) {
   return true;
 }
 
+bool TaggedMatcher::has_room() {
+  const std::scoped_lock guard(lock_);
+  return posted_ < most_receives_;
+}
+
 // Not found: matched, and its completion is in the queue.
 void TaggedMatcher::cancel(Receive& receive) {
   const std::scoped_lock guard(lock_);

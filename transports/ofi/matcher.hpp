@@ -23,6 +23,8 @@ class TaggedMatcher final : public Matcher {
   Result<std::vector<std::byte>> address() override { return endpoint_->name(); }
   Status connect(int npes, const AddressLookup& lookup) override;
   bool post(Receive& receive) override;
+  std::size_t most_receives() const override { return most_receives_; }
+  bool has_room() override;
   void cancel(Receive& receive) override;
   void send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) override;
   bool poll(const ArrivalSink& sink) override;

@@ -22,7 +22,8 @@ class ListMatcher final : public Matcher {
   explicit ListMatcher(std::size_t most) : most_(most) {}
 
   bool post(Receive& receive) override {
-    if (list.size() == most_) return false;
+    ++posts;
+    if (refuses || list.size() == most_) return false;
     list.push_back(&receive);
     return true;
   }
@@ -39,6 +40,9 @@ class ListMatcher final : public Matcher {
     return found;
   }
 
+  std::size_t most_receives() const override { return most_; }
+  bool has_room() override { return list.size() < most_; }
+
   std::string describe() const override { return "list"; }
   shm::Result<std::vector<std::byte>> address() override { return std::vector<std::byte>(); }
   shm::Status connect(int, const AddressLookup&) override { return {}; }
@@ -49,6 +53,8 @@ class ListMatcher final : public Matcher {
 
   std::list<Receive*> list;
   std::vector<Receive*> cancelled;
+  int posts = 0;
+  bool refuses = false;  // though it has room
 
  private:
   const std::size_t most_;
@@ -81,6 +87,11 @@ struct Followed {
     }
     for (Receive* receive : matcher.cancelled) list.cancelled(*receive);
     matcher.cancelled.clear();
+  }
+  void remove_matched(const std::string& key) {
+    Receive* entry = matcher.match(tag_of(Op::remove, hash(key)));
+    ASSERT_EQ(store(Op::remove, key), SHMEMX_KV_OK);
+    if (entry != nullptr) list.matched(*entry, true);
   }
   std::multiset<std::uint64_t> tags() const {
     std::multiset<std::uint64_t> all;
@@ -145,6 +156,48 @@ TEST(EntryListTest, WhatHasNoRoomHasNoEntry) {
   table.follow();
   EXPECT_EQ(table.list.length(), 10U);
   EXPECT_EQ(table.one.part.elements(), 30U);
+}
+
+// Nothing happens to the home of what had no room: that there is some now is enough.
+TEST(EntryListTest, WhatFoundNoRoomHasAnEntryWhenThereIsSome) {
+  Followed table(8, 10);
+  for (int i = 0; i < 30; ++i) table.store(Op::insert, std::to_string(i));
+  table.follow();
+  const int posts = table.matcher.posts;
+  EXPECT_FALSE(table.list.catch_up());
+  EXPECT_EQ(table.matcher.posts, posts) << "a list that is full is left alone";
+  for (int i = 0; i < 25; ++i) {
+    table.remove_matched(std::to_string(i));
+    table.follow();
+    while (table.list.catch_up()) continue;
+    EXPECT_EQ(table.list.length(), std::min(10, 29 - i));
+  }
+  std::multiset<std::uint64_t> expected;
+  for (int i = 25; i < 30; ++i) expected.insert(tag_of(Op::get, table.hash(std::to_string(i))));
+  EXPECT_EQ(table.tags(), expected);
+}
+
+TEST(EntryListTest, WhatWasRefusedIsPostedLater) {
+  Followed table;
+  table.store(Op::insert, "one");
+  table.store(Op::insert, "two");
+  table.matcher.refuses = true;
+  table.follow();
+  const int posts = table.matcher.posts;
+  EXPECT_FALSE(table.list.catch_up());
+  EXPECT_EQ(table.matcher.posts, posts + 1) << "each poll tries once";
+  table.matcher.refuses = false;
+  while (table.list.catch_up()) continue;
+  EXPECT_EQ(table.list.length(), 2U);
+  Receive* entry = table.matcher.match(tag_of(Op::get, table.hash("two")));
+  ASSERT_NE(entry, nullptr);
+  table.matcher.refuses = true;
+  table.list.matched(*entry, false);
+  EXPECT_EQ(table.list.length(), 1U);
+  table.matcher.refuses = false;
+  EXPECT_TRUE(table.list.catch_up());
+  EXPECT_EQ(table.list.length(), 2U);
+  EXPECT_EQ(table.matcher.list.size(), 2U);
 }
 
 TEST(EntryListTest, ToldOfAllHomesItTakesWhatWasThere) {

@@ -141,11 +141,13 @@ TEST_F(MatcherTest, AListThatIsFullSaysSoAndStillReportsTheRest) {
   one.room_bytes = sizeof room;
   one.tag = kAny;
   for (bool posted = true; posted && n < 10000; n += posted ? 1 : 0) {
+    EXPECT_EQ(ends_[1]->has_room(), n < ends_[1]->most_receives());
     receives_.push_back(one);
     posted = ends_[1]->post(receives_.back());
   }
   EXPECT_GE(n, 100U);
   EXPECT_LT(n, 10000U);
+  EXPECT_EQ(n, ends_[1]->most_receives());
   send(7, "rest");
   expect(Arrival::unmatched, nullptr, "rest");
   send(kAny, "1");
