@@ -36,11 +36,13 @@ struct Batch::Sent {
 
 Status execute_many(Call call, Table& table, Many many, std::size_t count) {
   Status first = SHMEMX_KV_OK;
+  constexpr std::size_t kFew = 64;
+  int few[kFew];
   std::vector<int> statuses;
   int* status = many.status;
   if (status == nullptr) {
-    statuses.resize(std::min(count, kAtOnce));
-    status = statuses.data();
+    if (count > kFew) statuses.resize(std::min(count, kAtOnce));
+    status = count > kFew ? statuses.data() : few;
   }
   while (count > 0) {
     const std::size_t n = std::min(count, kAtOnce);
@@ -84,8 +86,9 @@ void Batch::execute_here(std::size_t n) {
     for (std::size_t i = 0; i < these; ++i) {
       keys[i] = table_.key(many_.keys + (some + i) * many_.key_bytes, many_.key_bytes);
       pes[i] = table_.pe_of_key(keys[i]);
-      table_.prefetch(keys[i], pes[i]);
+      table_.prefetch_home(keys[i], pes[i]);
     }
+    for (std::size_t i = 0; i < these; ++i) table_.prefetch_slot(keys[i], pes[i]);
     for (std::size_t i = 0; i < these; ++i) {
       if (!table_.is_here(pes[i])) {
         far_.push_back({static_cast<std::uint32_t>(some + i), static_cast<std::uint32_t>(pes[i])});

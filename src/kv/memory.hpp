@@ -7,7 +7,7 @@
 //   look_again                         between looks at what another thread is about to change, of which
 //                                      these were so many
 //   kReadsInOrder                      whether read() goes from the first byte to the last
-//   prefetch                           says that some bytes will be read soon
+//   prefetch                           says that the line there will be read soon
 //
 // Readers of what others may be changing get anything; they look at the version afterwards.
 #pragma once
@@ -44,9 +44,7 @@ class Mapped {
                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
 
-  void prefetch(std::uint64_t at, std::uint64_t n) const {
-    for (std::uint64_t line = 0; line < n; line += 64) __builtin_prefetch(part_ + at + line);
-  }
+  void prefetch(std::uint64_t at) const { __builtin_prefetch(part_ + at); }
 
   [[gnu::always_inline]] void read(std::uint64_t at, void* to, std::size_t n) const {
     if (n > kInWords) return read_bulk(at, to, n);

@@ -38,7 +38,7 @@ class Paged {
     return atomic(AtomicOp::compare_swap, at, desired, expected) == expected;
   }
 
-  void prefetch(std::uint64_t, std::uint64_t) const {}
+  void prefetch(std::uint64_t) const {}
   void read(std::uint64_t at, void* to, std::size_t n) const {
     if (n != 0) rt.paged->get(rt.world_context, to, part_ + at, n, pe_, false);
   }

@@ -7,7 +7,6 @@
 #include <emmintrin.h>
 #endif
 
-#include <algorithm>
 #include <optional>
 
 #include "kv/hash.hpp"
@@ -25,6 +24,22 @@ inline constexpr unsigned kUnlimited = ~0U;
 inline constexpr unsigned kFairLooks = 256;
 /// Copies in vain count as so many looks.
 constexpr unsigned cost_of(std::uint64_t bytes) { return static_cast<unsigned>(bytes >> 10); }
+
+namespace detail {
+
+/// Bit i: tags[i] == tag.
+[[gnu::always_inline]] inline unsigned matches(const std::uint8_t (&tags)[16], std::uint8_t tag) {
+#if defined(__SSE2__)
+  const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tags));
+  return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(static_cast<char>(tag)))));
+#else
+  unsigned bits = 0;
+  for (unsigned i = 0; i < 16; ++i) bits |= (tags[i] == tag ? 1U : 0U) << i;
+  return bits;
+#endif
+}
+
+}  // namespace detail
 
 /// Where Part::next() puts an element.
 struct Element {
@@ -56,10 +71,17 @@ class Part {
   /// The same for get and contains.  `value` may be null if `room` is 0.
   Status get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
 
-  /// The key's home will be asked for soon.
-  void prefetch(const Key& key) const {
-    memory_.prefetch(layout_.group_at(group_of(key.hash, layout_.groups)),
-                     std::min<std::uint64_t>(layout_.group_bytes, 256));
+  /// The key will be asked for soon: first for all such keys, then for each of them.
+  void prefetch_home(const Key& key) const {
+    memory_.prefetch(layout_.group_at(group_of(key.hash, layout_.groups)));
+  }
+  void prefetch_slot(const Key& key) const {
+    const std::uint64_t group = group_of(key.hash, layout_.groups);
+    std::uint8_t tags[16];
+    memory_.read(layout_.group_at(group) + offsetof(Group, tags), tags, sizeof tags);
+    constexpr unsigned kAll = (1U << kSlots) - 1;
+    if (const unsigned slots = detail::matches(tags, tag_of(key.hash)) & kAll; slots != 0)
+      memory_.prefetch(layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots))));
   }
 
   /// Where the key's value is.  kBusy as above.
@@ -134,22 +156,6 @@ extern template class Part<Mapped>;
 extern template class Part<Paged>;
 
 // ---- the fast path --------------------------------------------------------------------------------------
-
-namespace detail {
-
-/// Bit i: tags[i] == tag.
-[[gnu::always_inline]] inline unsigned matches(const std::uint8_t (&tags)[16], std::uint8_t tag) {
-#if defined(__SSE2__)
-  const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tags));
-  return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(static_cast<char>(tag)))));
-#else
-  unsigned bits = 0;
-  for (unsigned i = 0; i < 16; ++i) bits |= (tags[i] == tag ? 1U : 0U) << i;
-  return bits;
-#endif
-}
-
-}  // namespace detail
 
 template <class Memory>
 [[gnu::always_inline]] inline Group Part<Memory>::look(std::uint64_t group) const {

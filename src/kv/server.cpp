@@ -200,8 +200,9 @@ std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, 
     for (std::uint32_t i = 0; i < these; ++i) {
       const std::byte* key = bodies + (done + i) * body;
       hashes[i] = hash_of(hash_, key, run.like.key_bytes);
-      part.prefetch({hashes[i], key, run.like.key_bytes});
+      part.prefetch_home({hashes[i], key, run.like.key_bytes});
     }
+    for (std::uint32_t i = 0; i < these; ++i) part.prefetch_slot({hashes[i], nullptr, 0});
     for (std::uint32_t i = 0; i < these; ++i, ++done) {
       Request request = request_at(bodies + done * body, run.like);
       request.key.hash = hashes[i];

@@ -75,9 +75,15 @@ class Table {
 
   /// Whether this node can reach the part of the PE by itself.
   bool is_here(int pe) const { return paged_ || part(pe) != nullptr; }
-  /// Has the key's group come from memory, if that is this node's.
-  void prefetch(const Key& key, int pe) const {
-    if (std::byte* there = part(pe); there != nullptr) Part<Mapped>(Mapped(there), layout_).prefetch(key);
+  /// Has what keys need come from memory, if that is this node's: first for all such keys, then for each of
+  /// them.
+  void prefetch_home(const Key& key, int pe) const {
+    if (std::byte* there = part(pe); there != nullptr)
+      Part<Mapped>(Mapped(there), layout_).prefetch_home(key);
+  }
+  void prefetch_slot(const Key& key, int pe) const {
+    if (std::byte* there = part(pe); there != nullptr)
+      Part<Mapped>(Mapped(there), layout_).prefetch_slot(key);
   }
 
   /// Carries it out if that needs no help of another node.
