@@ -5,12 +5,14 @@
 // What is said in shmem/kv.h holds: what is atomic, in which order calls take effect, which of them are
 // collective, and what each can return.  Here is what types add:
 //
-//   * Keys are compared as bytes, so a Key has no padding and no two ways to write one value: integers,
-//   enums, arrays and
-//     structs of them, but no floating point.  Values may be any trivially copyable type.
-//   * Every element has a whole Key and a whole Value, so nothing is ever SHMEMX_KV_TOO_LARGE.
-//   * A batch takes contiguous ranges: std::vector, std::array, built-in arrays, and what else std::data
-//   takes.
+//   * Keys are compared as bytes: a Key has no padding, and one way to write each value.  Integers, enums,
+//     and arrays and structs of them are fine, floating point is not.  A Value is any trivially copyable
+//     type.
+//   * Every element has a whole Key and a whole Value, so nothing is ever SHMEMX_KV_TOO_LARGE.  What is put
+//     through handle() should have both: local() skips elements of other lengths, and of a value that is
+//     shorter the members below give its bytes and then undefined ones.
+//   * A batch takes contiguous ranges: std::vector, std::array, built-in arrays, whatever std::data and
+//     std::size take.
 //
 // This header is apart from shmemx.h because its members are words, such as get, that a C program may have as
 // macros.
@@ -273,8 +275,9 @@ class kv_table {
   kv_status resize(std::uint64_t capacity) { return status(::shmemx_kv_resize(kv_, capacity)); }
   void persist() { ::shmemx_kv_persist(kv_); }
 
-  /// Elements of this PE, once through: for (auto [key, value] : table.local()).  While others change the
-  /// table, elements that are there all the time come exactly once, others once or not at all.
+  /// Elements of this PE, once through (input iterators): for (auto [key, value] : table.local()).  While
+  /// others change the table, elements that are there all the time come exactly once, others once or not at
+  /// all.
   class local_range {
    public:
     class iterator {
@@ -293,12 +296,20 @@ class kv_table {
       reference operator*() const { return element_; }
       pointer operator->() const { return &element_; }
       iterator& operator++() {
-        if (::shmemx_kv_next_local(kv_, &cursor_, &element_.key, sizeof element_.key, nullptr,
-                                   &element_.value, sizeof element_.value, nullptr) != SHMEMX_KV_OK)
-          kv_ = nullptr;
+        std::size_t key_bytes = 0, value_bytes = 0;
+        do {
+          if (::shmemx_kv_next_local(kv_, &cursor_, &element_.key, sizeof(Key), &key_bytes, &element_.value,
+                                     sizeof(Value), &value_bytes) != SHMEMX_KV_OK)
+            kv_ = nullptr;
+        } while (kv_ != nullptr && (key_bytes != sizeof(Key) || value_bytes != sizeof(Value)));
         return *this;
       }
-      void operator++(int) { ++*this; }
+      /// *it++ lasts as long as what it++ returns.
+      iterator operator++(int) {
+        iterator before = *this;
+        ++*this;
+        return before;
+      }
       /// Only whether both are at the end, or neither is.
       friend bool operator==(const iterator& a, const iterator& b) { return a.kv_ == b.kv_; }
       friend bool operator!=(const iterator& a, const iterator& b) { return a.kv_ != b.kv_; }

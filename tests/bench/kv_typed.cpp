@@ -2,8 +2,11 @@
 // shmemx_kv.hpp: every member of shmemx::kv_table, on keys of all PEs.
 #include <shmemx_kv.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
+#include <numeric>
 #include <vector>
 
 namespace {
@@ -18,6 +21,12 @@ struct Account {
 };
 using Accounts = shmemx::kv_table<Key, Account>;
 using Numbers = shmemx::kv_table<std::uint64_t, std::int64_t>;
+
+using Iterator = Numbers::local_range::iterator;
+static_assert(std::is_same_v<decltype(*std::declval<Iterator&>()++), const Numbers::value_type&>);
+#if __cplusplus >= 202002L
+static_assert(std::input_iterator<Iterator> && std::sentinel_for<Iterator, Iterator>);
+#endif
 
 int wrong;
 
@@ -85,6 +94,38 @@ void nonblocking(Numbers& table) {
   table.quiet();
 }
 
+// Elements as algorithms take them, and those that are not of the types.
+void iterators(const Numbers& table) {
+  const auto local = table.local();
+  const std::vector<Numbers::value_type> all(local.begin(), local.end());
+  CHECK(all.size() == table.count_local());
+  const auto add = [](std::int64_t sum, const Numbers::value_type& one) { return sum + one.value; };
+  CHECK(std::accumulate(local.begin(), local.end(), std::int64_t{0}, add) ==
+        std::accumulate(all.begin(), all.end(), std::int64_t{0}, add));
+  auto it = local.begin();
+  for (const Numbers::value_type& expected : all) {
+    const Numbers::value_type one = *it++;
+    CHECK(one.key == expected.key && one.value == expected.value);
+  }
+  CHECK(it == local.end());
+  shmem_barrier_all();
+
+  const std::array<char, 3> short_key{'a', 'b', static_cast<char>(shmem_my_pe())};
+  const std::uint64_t other_key = ~std::uint64_t{0} - key(0);
+  const std::int64_t value = 1;
+  CHECK(shmemx_kv_put(table.handle(), &short_key, sizeof short_key, &value, sizeof value) == SHMEMX_KV_OK);
+  CHECK(shmemx_kv_put(table.handle(), &other_key, sizeof other_key, &value, 3) == SHMEMX_KV_OK);
+  shmem_barrier_all();
+  CHECK(table.count() == static_cast<std::uint64_t>(shmem_n_pes()) * (kEach + 2));
+  CHECK(static_cast<std::size_t>(std::distance(local.begin(), local.end())) == all.size());
+  CHECK(std::equal(local.begin(), local.end(), all.begin(),
+                   [](const auto& a, const auto& b) { return a.key == b.key && a.value == b.value; }));
+  shmem_barrier_all();
+  CHECK(shmemx_kv_remove(table.handle(), &short_key, sizeof short_key) == SHMEMX_KV_OK);
+  CHECK(shmemx_kv_remove(table.handle(), &other_key, sizeof other_key) == SHMEMX_KV_OK);
+  shmem_barrier_all();
+}
+
 // Collective: every PE has put i under key(i).
 void whole(Numbers& table) {
   shmem_barrier_all();
@@ -97,6 +138,7 @@ void whole(Numbers& table) {
   }
   CHECK(seen == table.count_local() && table.stats().elements == seen);
   shmem_barrier_all();
+  iterators(table);
   CHECK(table.resize(4 * pes * kEach) == SHMEMX_KV_OK && table.get(key(9)) == std::optional<std::int64_t>(9));
   Numbers moved(std::move(table));
   CHECK(!table && moved && moved.count() == pes * kEach);
