@@ -73,8 +73,10 @@ using as = typename identity<T>::type;
 }  // namespace kv_detail
 
 /// A handle of a table, and its only owner.  Making and ending one are collective over the world, with the
-/// same arguments; it ends before shmem_finalize.  Members may be called by any thread of any PE at any time
-/// unless said to be collective; those that change the handle itself (move, assignment) by one thread alone.
+/// same arguments.  A handle may outlive shmem_finalize, which ends all tables: there is nothing left to end
+/// then.  But it must have been closed, or destroyed, before shmem_init starts the library once more. Members
+/// may be called by any thread of any PE at any time unless said to be collective; those that change the
+/// handle itself (move, assignment, close) by one thread alone.
 template <class Key, class Value>
 class kv_table {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
@@ -110,8 +112,17 @@ class kv_table {
     return *this;
   }
 
-  /// Collective, unless the handle is of no table.
+  /// Does what close() does.
   ~kv_table() { close(); }
+
+  /// Collective, unless the handle is of no table or the library is not running: the table ends, and the
+  /// handle is of none.
+  void close() noexcept {
+    const ::shmemx_kv_t ended = std::exchange(kv_, nullptr);
+    int running = 0;
+    ::shmem_query_initialized(&running);
+    if (ended != nullptr && running != 0) ::shmemx_kv_destroy(ended);
+  }
 
   explicit operator bool() const { return kv_ != nullptr; }
 
@@ -343,10 +354,6 @@ class kv_table {
     options.key_bytes = sizeof(Key);
     options.value_bytes = sizeof(Value);
     if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
-  }
-
-  void close() {
-    if (kv_ != nullptr) ::shmemx_kv_destroy(std::exchange(kv_, nullptr));
   }
 
   template <class Word, class Class>

@@ -144,6 +144,10 @@ void whole(Numbers& table) {
   CHECK(!table && moved && moved.count() == pes * kEach);
   table = std::move(moved);
   CHECK(table && !moved && table.contains(key(9)));
+  shmem_barrier_all();
+  table.close();
+  table.close();  // of no table: does nothing
+  CHECK(!table);
 }
 
 void members() {
