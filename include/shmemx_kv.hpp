@@ -62,6 +62,11 @@ constexpr ::shmemx_kv_type type_of() {
 template <class Range>
 using element_of = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<Range&>()))>>;
 
+/// Whether compare_swap takes T, whose bytes it compares.  long double has padding.
+template <class T>
+inline constexpr bool comparable =
+    std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+
 /// Operands of arithmetic type are taken as T, whatever they are written as.
 template <class T>
 struct identity {
@@ -183,14 +188,19 @@ class kv_table {
   /// If the value is `expected` it becomes `desired`; *old, unless nullptr, gets what it was.  Values are
   /// compared as bytes, so a Value has no padding; of floating point, -0 is not 0 and a NaN may be itself.
   kv_status compare_swap(const Key& key, const Value& expected, const Value& desired, Value* old = nullptr) {
-    static_assert(std::has_unique_object_representations_v<Value> || std::is_floating_point_v<Value>,
-                  "shmemx::kv_table: compare_swap compares values as bytes: no padding");
-    return status(
-        ::shmemx_kv_compare_swap(kv_, &key, sizeof key, 0, sizeof(Value), &expected, &desired, old));
+    return compare_swap_at(key, 0, expected, desired, old);
+  }
+
+  /// The same with a member of the value: compare_swap(key, &Account::owner, nobody, me).
+  template <class Word, class Class>
+  kv_status compare_swap(const Key& key, Word Class::*member, const kv_detail::as<Word>& expected,
+                         const kv_detail::as<Word>& desired, kv_detail::as<Word>* old = nullptr) {
+    return compare_swap_at(key, offset_of(member), expected, desired, old);
   }
 
   // ---- Nonblocking: complete after quiet.  Keys and values are copied; what a pointer names is not to be
-  // touched until then.  *status, unless nullptr, is SHMEMX_KV_PENDING at first.
+  // touched until then.  *status, unless nullptr, is SHMEMX_KV_PENDING at first; what is got is undefined
+  // where it does not become SHMEMX_KV_OK.
 
   void put_nbi(const Key& key, const Value& value, int* status = nullptr) {
     ::shmemx_kv_put_nbi(kv_, &key, sizeof key, &value, sizeof value, status);
@@ -201,7 +211,7 @@ class kv_table {
   void update_nbi(const Key& key, const Value& value, int* status = nullptr) {
     ::shmemx_kv_update_nbi(kv_, &key, sizeof key, &value, sizeof value, status);
   }
-  void get_nbi(const Key& key, Value* value, int* status) const {
+  void get_nbi(const Key& key, Value* value, int* status = nullptr) const {
     ::shmemx_kv_get_nbi(kv_, &key, sizeof key, value, sizeof *value, nullptr, status);
   }
   void remove_nbi(const Key& key, int* status = nullptr) {
@@ -354,6 +364,15 @@ class kv_table {
     options.key_bytes = sizeof(Key);
     options.value_bytes = sizeof(Value);
     if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
+  }
+
+  template <class Word>
+  kv_status compare_swap_at(const Key& key, std::size_t offset, const Word& expected, const Word& desired,
+                            Word* old) {
+    static_assert(kv_detail::comparable<Word>,
+                  "shmemx::kv_table: compare_swap compares bytes: no padding, and no long double");
+    return status(
+        ::shmemx_kv_compare_swap(kv_, &key, sizeof key, offset, sizeof(Word), &expected, &desired, old));
   }
 
   template <class Word, class Class>

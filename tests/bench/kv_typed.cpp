@@ -17,7 +17,7 @@ struct Key {
 struct Account {
   double rate;
   std::int64_t balance;
-  char kind;
+  std::array<char, 3> kind;
 };
 using Accounts = shmemx::kv_table<Key, Account>;
 using Numbers = shmemx::kv_table<std::uint64_t, std::int64_t>;
@@ -76,7 +76,7 @@ void many(Numbers& table) {
 }
 
 void nonblocking(Numbers& table) {
-  std::int64_t found[3] = {-1, -1, -1}, old = -1;
+  std::int64_t found[2] = {-1, -1}, old = -1;
   int status[6];
   table.put_nbi(key(3), 30, &status[0]);
   table.update_nbi(key(3), 31, &status[1]);
@@ -91,7 +91,9 @@ void nonblocking(Numbers& table) {
   CHECK(old == 31 && found[0] == 32 && table.get(key(4)) == std::optional<std::int64_t>(42));
   table.put_nbi(key(3), 3);
   table.put_nbi(key(4), 4);
+  table.get_nbi(key(4), &found[1]);
   table.quiet();
+  CHECK(found[1] == 4);
 }
 
 // Elements as algorithms take them, and those that are not of the types.
@@ -154,7 +156,7 @@ void members() {
   shmemx_kv_options_t options{};
   options.capacity = 100;
   Accounts table(options);
-  if (shmem_my_pe() == 0) CHECK(table.put({1, -1}, {0.5, 10, 'a'}) == SHMEMX_KV_OK);
+  if (shmem_my_pe() == 0) CHECK(table.put({1, -1}, {0.5, 10, {'a', 'b', 'c'}}) == SHMEMX_KV_OK);
   shmem_barrier_all();
   CHECK(table.accumulate({1, -1}, &Account::balance, SHMEMX_KV_ADD, 5) == SHMEMX_KV_OK);
   CHECK(table.accumulate({1, 1}, &Account::rate, SHMEMX_KV_ADD, 5) == SHMEMX_KV_NOT_FOUND);
@@ -162,7 +164,31 @@ void members() {
   double old = 0;
   CHECK(table.accumulate({1, -1}, &Account::rate, SHMEMX_KV_MIN, 3, &old) == SHMEMX_KV_OK && old == 0.5);
   const auto found = table.get({1, -1});
-  CHECK(found && found->balance == 10 + 5 * shmem_n_pes() && found->kind == 'a');
+  CHECK(found && found->balance == 10 + 5 * shmem_n_pes() && found->kind[0] == 'a');
+  shmem_barrier_all();
+}
+
+// One PE after the other, each on what the one before has left.
+void swap_members() {
+  Accounts table(100);
+  const Key nobody{-1, -1};
+  if (shmem_my_pe() == 0) CHECK(table.put(nobody, {0, 0, {'a', 'b', 'c'}}) == SHMEMX_KV_OK);
+  shmem_barrier_all();
+  const int me = shmem_my_pe(), pes = shmem_n_pes();
+  while (table.compare_swap(nobody, &Account::balance, me, me + 1) == SHMEMX_KV_MISMATCH) continue;
+  std::int64_t balance = -1;
+  CHECK(table.compare_swap(nobody, &Account::balance, -1, 7, &balance) == SHMEMX_KV_MISMATCH && balance > me);
+  CHECK(table.compare_swap({5, 5}, &Account::balance, 0, 1) == SHMEMX_KV_NOT_FOUND);
+  shmem_barrier_all();
+  if (me == 0) {
+    std::array<char, 3> kind{};
+    CHECK(table.compare_swap(nobody, &Account::kind, {'a', 'b', 'c'}, {'x', 'y', 'z'}, &kind) ==
+              SHMEMX_KV_OK &&
+          kind[2] == 'c');
+    CHECK(table.compare_swap(nobody, &Account::rate, 0, 0.25) == SHMEMX_KV_OK);
+    const auto found = table.get(nobody);
+    CHECK(found && found->rate == 0.25 && found->balance == pes && found->kind[2] == 'z');
+  }
   shmem_barrier_all();
 }
 
@@ -178,6 +204,7 @@ int main() {
     nonblocking(table);
     whole(table);
     members();
+    swap_members();
   }
   shmem_finalize();
   return wrong == 0 ? 0 : 1;
