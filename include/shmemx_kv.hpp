@@ -12,7 +12,7 @@
 //     through handle() should have both: local() skips elements of other lengths, and of a value that is
 //     shorter the members below give its bytes and then undefined ones.
 //   * A batch takes contiguous ranges: std::vector, std::array, built-in arrays, whatever std::data and
-//     std::size take.
+//     std::size take.  Their sizes are compared; the job ends with a line if they differ.
 //
 // This header is apart from shmemx.h because its members are words, such as get, that a C program may have as
 // macros.
@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <type_traits>
@@ -74,6 +75,28 @@ struct identity {
 };
 template <class T>
 using as = typename identity<T>::type;
+
+/// Ends the job unless `size`, which is that of an argument of the batch, is the number of keys.
+inline void check_size(const char* call, const char* argument, std::size_t size, std::size_t keys) {
+  if (size == keys) return;
+  std::fprintf(stderr,
+               "atoll: PE %d of %d: shmemx::kv_table::%s: %s has %zu elements; allowed are as many as keys "
+               "has, which are %zu\n",
+               ::shmem_my_pe(), ::shmem_n_pes(), call, argument, size, keys);
+  ::shmem_global_exit(1);
+}
+
+/// Where results of a batch go: nullptr, a range of as many as there are keys, or a pointer to them, which
+/// nobody can check.
+template <class T, class Results>
+T* results(const char* call, const char* argument, Results& to, std::size_t keys) {
+  if constexpr (std::is_pointer_v<Results> || std::is_null_pointer_v<Results>) {
+    return to;
+  } else {
+    check_size(call, argument, std::size(to), keys);
+    return std::data(to);
+  }
+}
 
 }  // namespace kv_detail
 
@@ -233,51 +256,54 @@ class kv_table {
   void fence() const { ::shmemx_kv_fence(kv_); }
 
   // ---- Batches: one call for as many keys as `keys` has, with as many values.  Returned is the first status
-  // that is not SHMEMX_KV_OK; status[i], unless status is nullptr, is that of key i.
+  // that is not SHMEMX_KV_OK; status[i], unless status is nullptr, is that of key i.  Where results go,
+  // `olds` and `status`, is a range of as many, or a pointer to as many, of Value and int.
 
-  template <class Keys, class Values>
-  kv_status put_batch(const Keys& keys, const Values& values, int* status = nullptr) {
-    check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_put_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                           std::data(values), sizeof(Value), status));
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status put_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
+    return values_batch("put_batch", ::shmemx_kv_put_batch, keys, values, status);
   }
-  template <class Keys, class Values>
-  kv_status insert_batch(const Keys& keys, const Values& values, int* status = nullptr) {
-    check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_insert_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                              std::data(values), sizeof(Value), status));
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status insert_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
+    return values_batch("insert_batch", ::shmemx_kv_insert_batch, keys, values, status);
   }
-  template <class Keys, class Values>
-  kv_status update_batch(const Keys& keys, const Values& values, int* status = nullptr) {
-    check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_update_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                              std::data(values), sizeof(Value), status));
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status update_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
+    return values_batch("update_batch", ::shmemx_kv_update_batch, keys, values, status);
   }
-  /// Values of keys that are not there stay as they are.
-  template <class Keys, class Values>
-  kv_status get_batch(const Keys& keys, Values&& values, int* status = nullptr) const {
-    check<const Keys, std::remove_reference_t<Values>>();
-    return kv_status(::shmemx_kv_get_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                           std::data(values), sizeof(Value), status));
+  /// Values whose status is not SHMEMX_KV_OK are undefined.
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status get_batch(const Keys& keys, Values&& values, Status&& status = nullptr) const {
+    return values_batch("get_batch", ::shmemx_kv_get_batch, keys, values, status);
   }
-  template <class Keys>
-  kv_status contains_batch(const Keys& keys, int* status = nullptr) const {
+  template <class Keys, class Status = std::nullptr_t>
+  kv_status contains_batch(const Keys& keys, Status&& status = nullptr) const {
     check<const Keys>();
-    return kv_status(::shmemx_kv_contains_batch(kv_, std::size(keys), std::data(keys), sizeof(Key), status));
+    const std::size_t n = std::size(keys);
+    return kv_status(
+        ::shmemx_kv_contains_batch(kv_, n, std::data(keys), sizeof(Key),
+                                   kv_detail::results<int>("contains_batch", "status", status, n)));
   }
-  template <class Keys>
-  kv_status remove_batch(const Keys& keys, int* status = nullptr) {
+  template <class Keys, class Status = std::nullptr_t>
+  kv_status remove_batch(const Keys& keys, Status&& status = nullptr) {
     check<const Keys>();
-    return kv_status(::shmemx_kv_remove_batch(kv_, std::size(keys), std::data(keys), sizeof(Key), status));
+    const std::size_t n = std::size(keys);
+    return kv_status(::shmemx_kv_remove_batch(kv_, n, std::data(keys), sizeof(Key),
+                                              kv_detail::results<int>("remove_batch", "status", status, n)));
   }
-  /// olds, unless nullptr, gets as many values as there are keys: what each was.
-  template <class Keys, class Values>
-  kv_status upsert_batch(const Keys& keys, kv_op op, const Values& operands, Value* olds = nullptr,
-                         int* status = nullptr) {
+  /// olds[i], unless olds is nullptr, gets what the value of key i was; it is undefined where status[i] is
+  /// not SHMEMX_KV_OK.
+  template <class Keys, class Values, class Olds = std::nullptr_t, class Status = std::nullptr_t>
+  kv_status upsert_batch(const Keys& keys, kv_op op, const Values& operands, Olds&& olds = nullptr,
+                         Status&& status = nullptr) {
     check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_upsert_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                              kv_detail::type_of<Value>(), op, std::data(operands), olds,
-                                              status));
+    constexpr auto call = "upsert_batch";
+    const std::size_t n = std::size(keys);
+    kv_detail::check_size(call, "operands", std::size(operands), n);
+    return kv_status(::shmemx_kv_upsert_batch(kv_, n, std::data(keys), sizeof(Key),
+                                              kv_detail::type_of<Value>(), op, std::data(operands),
+                                              kv_detail::results<Value>(call, "olds", olds, n),
+                                              kv_detail::results<int>(call, "status", status, n)));
   }
 
   // ---- The table.
@@ -373,6 +399,17 @@ class kv_table {
                   "shmemx::kv_table: compare_swap compares bytes: no padding, and no long double");
     return status(
         ::shmemx_kv_compare_swap(kv_, &key, sizeof key, offset, sizeof(Word), &expected, &desired, old));
+  }
+
+  /// The batches that pass a value for each key: `function` is one of shmemx_kv_*_batch.
+  template <class Function, class Keys, class Values, class Status>
+  kv_status values_batch(const char* call, Function function, const Keys& keys, Values& values,
+                         Status& status) const {
+    check<const Keys, Values>();
+    const std::size_t n = std::size(keys);
+    kv_detail::check_size(call, "values", std::size(values), n);
+    return kv_status(function(kv_, n, std::data(keys), sizeof(Key), std::data(values), sizeof(Value),
+                              kv_detail::results<int>(call, "status", status, n)));
   }
 
   template <class Word, class Class>

@@ -73,6 +73,14 @@ void many(Numbers& table) {
   std::int64_t array[] = {0, 1};
   CHECK(table.put_batch(two, array) == SHMEMX_KV_OK && table.get_batch(two, array) == SHMEMX_KV_OK &&
         array[1] == 1);
+  // Results may go to ranges, too.
+  CHECK(table.upsert_batch(keys, SHMEMX_KV_ADD, std::vector<std::int64_t>(kEach), values, status) ==
+            SHMEMX_KV_OK &&
+        values == expected && status == std::vector<int>(kEach, SHMEMX_KV_OK));
+  int codes[2] = {-1, -1};
+  CHECK(table.contains_batch(two, codes) == SHMEMX_KV_OK && codes[1] == SHMEMX_KV_OK);
+  const std::vector<std::uint64_t> no_keys;
+  CHECK(table.put_batch(no_keys, std::vector<std::int64_t>(), nullptr) == SHMEMX_KV_OK);
 }
 
 void nonblocking(Numbers& table) {
