@@ -87,11 +87,12 @@ Four after(Word kmer) {
 
 // The only one of the four that comes often; kMask + 1: there is none, or several are.
 Word only(const Table& table, const Four& kmers) {
-  Four counts{};
-  table.get_batch(kmers, counts);
+  Four counts;
+  std::array<int, 4> status;
+  table.get_batch(kmers, counts, status);
   Word found = kMask + 1;
   for (std::size_t i = 0; i < 4; ++i) {
-    if (counts[i] < kOften) continue;
+    if (status[i] != SHMEMX_KV_OK || counts[i] < kOften) continue;
     if (found <= kMask) return kMask + 1;
     found = kmers[i];
   }
@@ -112,8 +113,8 @@ std::string walk(const Table& table, Word kmer) {
   return contig;
 }
 
-Word mine[4],
-    all[4];  // symmetric: contigs, their k-mers, k-mers that come often, contigs that are not in the genome
+// Symmetric: contigs, their k-mers, k-mers that come often, contigs that are not in the genome.
+Word mine[4], all[4];
 
 }  // namespace
 

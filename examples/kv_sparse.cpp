@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   if (shmem_my_pe() == 0)
     std::printf("%zu rows with %zu elements times a vector; %s\n", rows, std::size_t(all[1]),
                 all[0] == 0 ? "verified" : "WRONG");
-  matrix = Matrix();  // before shmem_finalize
+  matrix.close();
   shmem_free(y);
   shmem_free(mine);
   shmem_finalize();

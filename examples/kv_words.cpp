@@ -4,14 +4,16 @@
 // text is one that the program makes up.
 //
 //   oshc++ -O2 -std=c++17 kv_words.cpp -o kv_words && oshrun -n 4 ./kv_words [file...]
+//
+// A word is letters and digits of ASCII, large letters as small ones.
 #include <shmemx_kv.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,6 +37,25 @@ std::string made_up_text() {
     text += i % 11 == 10 ? ".\n" : " ";
   }
   return text;
+}
+
+// Appends the file's text.  False: it cannot be read, or is a directory.
+bool read_file(const char* name, std::string& text) {
+  std::ifstream file(name, std::ios::binary);
+  std::array<char, 65536> block;
+  while (file.read(block.data(), block.size()) || file.gcount() > 0)
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+  text += '\n';
+  return file.eof() && !file.bad();
+}
+
+// Collective: the texts of all files.  The number of the first that some PE cannot read; `count`: there is
+// none.
+int read_files(int count, char** names, std::string& text) {
+  static int good, all_good;  // how many at the beginning
+  for (good = 0; good < count && read_file(names[good], text);) ++good;
+  shmem_min_reduce(SHMEM_TEAM_WORLD, &all_good, &good, 1);
+  return all_good;
 }
 
 bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
@@ -65,7 +86,7 @@ bool count_words(Table& table, std::vector<Word> words) {
   Count capacity = kCapacity;
   while (true) {
     std::vector<int> status(words.size());
-    table.upsert_batch(words, SHMEMX_KV_ADD, std::vector<Count>(words.size(), 1), nullptr, status.data());
+    table.upsert_batch(words, SHMEMX_KV_ADD, std::vector<Count>(words.size(), 1), nullptr, status);
     std::vector<Word> left;  // for which the table was full
     for (std::size_t i = 0; i < words.size(); ++i)
       if (status[i] == SHMEMX_KV_FULL) left.push_back(words[i]);
@@ -94,11 +115,17 @@ Entry most_frequent() {
 
 int main(int argc, char** argv) {
   shmem_init();
+  const bool first_pe = shmem_my_pe() == 0;
+  if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
+    if (first_pe) std::puts("usage: kv_words [file...]");
+    shmem_finalize();
+    return 0;
+  }
   std::string text = argc > 1 ? "" : made_up_text();
-  for (int i = 1; i < argc; ++i) {
-    std::ifstream file(argv[i], std::ios::binary);
-    if (!file) std::fprintf(stderr, "kv_words: cannot read %s\n", argv[i]), shmem_global_exit(2);
-    text.append(std::istreambuf_iterator<char>(file), {}).append("\n");
+  if (const int unread = 1 + read_files(argc - 1, argv + 1, text); unread < argc) {
+    if (first_pe) std::fprintf(stderr, "kv_words: cannot read %s\n", argv[unread]);
+    shmem_finalize();
+    return 1;
   }
   Count wrong = 0;
   {
@@ -118,7 +145,7 @@ int main(int argc, char** argv) {
     }
     const Count different = table.count();
     wrong = total(wrong) + (different != alone.size());
-    if (me == 0) {
+    if (first_pe) {
       const Entry most = most_frequent();
       std::printf("%zu different words, '%s' %zu times; %s\n", std::size_t(different), most.word.data(),
                   std::size_t(most.count), wrong == 0 ? "verified" : "WRONG");

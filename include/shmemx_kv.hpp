@@ -5,12 +5,14 @@
 // What is said in shmem/kv.h holds: what is atomic, in which order calls take effect, which of them are
 // collective, and what each can return.  Here is what types add:
 //
-//   * Keys are compared as bytes, so a Key has no padding and no two ways to write one value: integers,
-//   enums, arrays and
-//     structs of them, but no floating point.  Values may be any trivially copyable type.
-//   * Every element has a whole Key and a whole Value, so nothing is ever SHMEMX_KV_TOO_LARGE.
-//   * A batch takes contiguous ranges: std::vector, std::array, built-in arrays, and what else std::data
-//   takes.
+//   * Keys are compared as bytes: a Key has no padding, and one way to write each value.  Integers, enums,
+//     and arrays and structs of them are fine, floating point is not.  A Value is any trivially copyable
+//     type.
+//   * Every element has a whole Key and a whole Value, so nothing is ever SHMEMX_KV_TOO_LARGE.  What is put
+//     through handle() should have both: local() skips elements of other lengths, and of a value that is
+//     shorter the members below give its bytes and then undefined ones.
+//   * A batch takes contiguous ranges: std::vector, std::array, built-in arrays, whatever std::data and
+//     std::size take.  Their sizes are compared; the job ends with a line if they differ.
 //
 // This header is apart from shmemx.h because its members are words, such as get, that a C program may have as
 // macros.
@@ -19,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <type_traits>
@@ -60,6 +63,11 @@ constexpr ::shmemx_kv_type type_of() {
 template <class Range>
 using element_of = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<Range&>()))>>;
 
+/// Whether compare_swap takes T, whose bytes it compares.  long double has padding.
+template <class T>
+inline constexpr bool comparable =
+    std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+
 /// Operands of arithmetic type are taken as T, whatever they are written as.
 template <class T>
 struct identity {
@@ -68,11 +76,35 @@ struct identity {
 template <class T>
 using as = typename identity<T>::type;
 
+/// Ends the job unless `size`, which is that of an argument of the batch, is the number of keys.
+inline void check_size(const char* call, const char* argument, std::size_t size, std::size_t keys) {
+  if (size == keys) return;
+  std::fprintf(stderr,
+               "atoll: PE %d of %d: shmemx::kv_table::%s: %s has %zu elements; allowed are as many as keys "
+               "has, which are %zu\n",
+               ::shmem_my_pe(), ::shmem_n_pes(), call, argument, size, keys);
+  ::shmem_global_exit(1);
+}
+
+/// Where results of a batch go: nullptr, a range of as many as there are keys, or a pointer to them, which
+/// nobody can check.
+template <class T, class Results>
+T* results(const char* call, const char* argument, Results& to, std::size_t keys) {
+  if constexpr (std::is_pointer_v<Results> || std::is_null_pointer_v<Results>) {
+    return to;
+  } else {
+    check_size(call, argument, std::size(to), keys);
+    return std::data(to);
+  }
+}
+
 }  // namespace kv_detail
 
 /// A handle of a table, and its only owner.  Making and ending one are collective over the world, with the
-/// same arguments; it ends before shmem_finalize.  Members may be called by any thread of any PE at any time
-/// unless said to be collective; those that change the handle itself (move, assignment) by one thread alone.
+/// same arguments.  A handle may outlive shmem_finalize, which ends all tables: there is nothing left to end
+/// then.  But it must have been closed, or destroyed, before shmem_init starts the library once more. Members
+/// may be called by any thread of any PE at any time unless said to be collective; those that change the
+/// handle itself (move, assignment, close) by one thread alone.
 template <class Key, class Value>
 class kv_table {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
@@ -108,8 +140,17 @@ class kv_table {
     return *this;
   }
 
-  /// Collective, unless the handle is of no table.
+  /// Does what close() does.
   ~kv_table() { close(); }
+
+  /// Collective, unless the handle is of no table or the library is not running: the table ends, and the
+  /// handle is of none.
+  void close() noexcept {
+    const ::shmemx_kv_t ended = std::exchange(kv_, nullptr);
+    int running = 0;
+    ::shmem_query_initialized(&running);
+    if (ended != nullptr && running != 0) ::shmemx_kv_destroy(ended);
+  }
 
   explicit operator bool() const { return kv_ != nullptr; }
 
@@ -170,14 +211,19 @@ class kv_table {
   /// If the value is `expected` it becomes `desired`; *old, unless nullptr, gets what it was.  Values are
   /// compared as bytes, so a Value has no padding; of floating point, -0 is not 0 and a NaN may be itself.
   kv_status compare_swap(const Key& key, const Value& expected, const Value& desired, Value* old = nullptr) {
-    static_assert(std::has_unique_object_representations_v<Value> || std::is_floating_point_v<Value>,
-                  "shmemx::kv_table: compare_swap compares values as bytes: no padding");
-    return status(
-        ::shmemx_kv_compare_swap(kv_, &key, sizeof key, 0, sizeof(Value), &expected, &desired, old));
+    return compare_swap_at(key, 0, expected, desired, old);
+  }
+
+  /// The same with a member of the value: compare_swap(key, &Account::owner, nobody, me).
+  template <class Word, class Class>
+  kv_status compare_swap(const Key& key, Word Class::*member, const kv_detail::as<Word>& expected,
+                         const kv_detail::as<Word>& desired, kv_detail::as<Word>* old = nullptr) {
+    return compare_swap_at(key, offset_of(member), expected, desired, old);
   }
 
   // ---- Nonblocking: complete after quiet.  Keys and values are copied; what a pointer names is not to be
-  // touched until then.  *status, unless nullptr, is SHMEMX_KV_PENDING at first.
+  // touched until then.  *status, unless nullptr, is SHMEMX_KV_PENDING at first; what is got is undefined
+  // where it does not become SHMEMX_KV_OK.
 
   void put_nbi(const Key& key, const Value& value, int* status = nullptr) {
     ::shmemx_kv_put_nbi(kv_, &key, sizeof key, &value, sizeof value, status);
@@ -188,7 +234,7 @@ class kv_table {
   void update_nbi(const Key& key, const Value& value, int* status = nullptr) {
     ::shmemx_kv_update_nbi(kv_, &key, sizeof key, &value, sizeof value, status);
   }
-  void get_nbi(const Key& key, Value* value, int* status) const {
+  void get_nbi(const Key& key, Value* value, int* status = nullptr) const {
     ::shmemx_kv_get_nbi(kv_, &key, sizeof key, value, sizeof *value, nullptr, status);
   }
   void remove_nbi(const Key& key, int* status = nullptr) {
@@ -206,55 +252,64 @@ class kv_table {
 
   /// Completes what this PE has issued.
   void quiet() const { ::shmemx_kv_quiet(kv_); }
+  /// Makes progress; whether quiet would not wait.
+  bool test() const { return ::shmemx_kv_test(kv_) != 0; }
   /// What this thread issues next takes effect after what it has issued.
   void fence() const { ::shmemx_kv_fence(kv_); }
 
   // ---- Batches: one call for as many keys as `keys` has, with as many values.  Returned is the first status
-  // that is not SHMEMX_KV_OK; status[i], unless status is nullptr, is that of key i.
+  // that is not SHMEMX_KV_OK; status[i], unless status is nullptr, is that of key i.  Where results go,
+  // `olds` and `status`, is a range of as many, or a pointer to as many, of Value and int.
 
-  template <class Keys, class Values>
-  kv_status put_batch(const Keys& keys, const Values& values, int* status = nullptr) {
-    check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_put_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                           std::data(values), sizeof(Value), status));
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status put_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
+    return values_batch("put_batch", ::shmemx_kv_put_batch, keys, values, status);
   }
-  template <class Keys, class Values>
-  kv_status insert_batch(const Keys& keys, const Values& values, int* status = nullptr) {
-    check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_insert_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                              std::data(values), sizeof(Value), status));
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status insert_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
+    return values_batch("insert_batch", ::shmemx_kv_insert_batch, keys, values, status);
   }
-  template <class Keys, class Values>
-  kv_status update_batch(const Keys& keys, const Values& values, int* status = nullptr) {
-    check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_update_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                              std::data(values), sizeof(Value), status));
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status update_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
+    return values_batch("update_batch", ::shmemx_kv_update_batch, keys, values, status);
   }
-  /// Values of keys that are not there stay as they are.
-  template <class Keys, class Values>
-  kv_status get_batch(const Keys& keys, Values&& values, int* status = nullptr) const {
-    check<const Keys, std::remove_reference_t<Values>>();
-    return kv_status(::shmemx_kv_get_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                           std::data(values), sizeof(Value), nullptr, status));
+  /// Values whose status is not SHMEMX_KV_OK are undefined.
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  kv_status get_batch(const Keys& keys, Values&& values, Status&& status = nullptr) const {
+    const auto get = [](::shmemx_kv_t kv, std::size_t n, const void* all_keys, std::size_t key_bytes,
+                        void* found, std::size_t room, int* codes) {
+      return ::shmemx_kv_get_batch(kv, n, all_keys, key_bytes, found, room, nullptr, codes);
+    };
+    return values_batch("get_batch", get, keys, values, status);
   }
-  template <class Keys>
-  kv_status contains_batch(const Keys& keys, int* status = nullptr) const {
+  template <class Keys, class Status = std::nullptr_t>
+  kv_status contains_batch(const Keys& keys, Status&& status = nullptr) const {
     check<const Keys>();
-    return kv_status(::shmemx_kv_contains_batch(kv_, std::size(keys), std::data(keys), sizeof(Key), status));
+    const std::size_t n = std::size(keys);
+    return kv_status(
+        ::shmemx_kv_contains_batch(kv_, n, std::data(keys), sizeof(Key),
+                                   kv_detail::results<int>("contains_batch", "status", status, n)));
   }
-  template <class Keys>
-  kv_status remove_batch(const Keys& keys, int* status = nullptr) {
+  template <class Keys, class Status = std::nullptr_t>
+  kv_status remove_batch(const Keys& keys, Status&& status = nullptr) {
     check<const Keys>();
-    return kv_status(::shmemx_kv_remove_batch(kv_, std::size(keys), std::data(keys), sizeof(Key), status));
+    const std::size_t n = std::size(keys);
+    return kv_status(::shmemx_kv_remove_batch(kv_, n, std::data(keys), sizeof(Key),
+                                              kv_detail::results<int>("remove_batch", "status", status, n)));
   }
-  /// olds, unless nullptr, gets as many values as there are keys: what each was.
-  template <class Keys, class Values>
-  kv_status upsert_batch(const Keys& keys, kv_op op, const Values& operands, Value* olds = nullptr,
-                         int* status = nullptr) {
+  /// olds[i], unless olds is nullptr, gets what the value of key i was; it is undefined where status[i] is
+  /// not SHMEMX_KV_OK.
+  template <class Keys, class Values, class Olds = std::nullptr_t, class Status = std::nullptr_t>
+  kv_status upsert_batch(const Keys& keys, kv_op op, const Values& operands, Olds&& olds = nullptr,
+                         Status&& status = nullptr) {
     check<const Keys, const Values>();
-    return kv_status(::shmemx_kv_upsert_batch(kv_, std::size(keys), std::data(keys), sizeof(Key),
-                                              kv_detail::type_of<Value>(), op, std::data(operands), olds,
-                                              status));
+    constexpr auto call = "upsert_batch";
+    const std::size_t n = std::size(keys);
+    kv_detail::check_size(call, "operands", std::size(operands), n);
+    return kv_status(::shmemx_kv_upsert_batch(kv_, n, std::data(keys), sizeof(Key),
+                                              kv_detail::type_of<Value>(), op, std::data(operands),
+                                              kv_detail::results<Value>(call, "olds", olds, n),
+                                              kv_detail::results<int>(call, "status", status, n)));
   }
 
   // ---- The table.
@@ -273,8 +328,9 @@ class kv_table {
   kv_status resize(std::uint64_t capacity) { return status(::shmemx_kv_resize(kv_, capacity)); }
   void persist() { ::shmemx_kv_persist(kv_); }
 
-  /// Elements of this PE, once through: for (auto [key, value] : table.local()).  While others change the
-  /// table, elements that are there all the time come exactly once, others once or not at all.
+  /// Elements of this PE, once through (input iterators): for (auto [key, value] : table.local()).  While
+  /// others change the table, elements that are there all the time come exactly once, others once or not at
+  /// all.
   class local_range {
    public:
     class iterator {
@@ -293,12 +349,20 @@ class kv_table {
       reference operator*() const { return element_; }
       pointer operator->() const { return &element_; }
       iterator& operator++() {
-        if (::shmemx_kv_next_local(kv_, &cursor_, &element_.key, sizeof element_.key, nullptr,
-                                   &element_.value, sizeof element_.value, nullptr) != SHMEMX_KV_OK)
-          kv_ = nullptr;
+        std::size_t key_bytes = 0, value_bytes = 0;
+        do {
+          if (::shmemx_kv_next_local(kv_, &cursor_, &element_.key, sizeof(Key), &key_bytes, &element_.value,
+                                     sizeof(Value), &value_bytes) != SHMEMX_KV_OK)
+            kv_ = nullptr;
+        } while (kv_ != nullptr && (key_bytes != sizeof(Key) || value_bytes != sizeof(Value)));
         return *this;
       }
-      void operator++(int) { ++*this; }
+      /// *it++ lasts as long as what it++ returns.
+      iterator operator++(int) {
+        iterator before = *this;
+        ++*this;
+        return before;
+      }
       /// Only whether both are at the end, or neither is.
       friend bool operator==(const iterator& a, const iterator& b) { return a.kv_ == b.kv_; }
       friend bool operator!=(const iterator& a, const iterator& b) { return a.kv_ != b.kv_; }
@@ -334,8 +398,24 @@ class kv_table {
     if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
   }
 
-  void close() {
-    if (kv_ != nullptr) ::shmemx_kv_destroy(std::exchange(kv_, nullptr));
+  template <class Word>
+  kv_status compare_swap_at(const Key& key, std::size_t offset, const Word& expected, const Word& desired,
+                            Word* old) {
+    static_assert(kv_detail::comparable<Word>,
+                  "shmemx::kv_table: compare_swap compares bytes: no padding, and no long double");
+    return status(
+        ::shmemx_kv_compare_swap(kv_, &key, sizeof key, offset, sizeof(Word), &expected, &desired, old));
+  }
+
+  /// The batches that pass a value for each key: `function` is one of shmemx_kv_*_batch.
+  template <class Function, class Keys, class Values, class Status>
+  kv_status values_batch(const char* call, Function function, const Keys& keys, Values& values,
+                         Status& status) const {
+    check<const Keys, Values>();
+    const std::size_t n = std::size(keys);
+    kv_detail::check_size(call, "values", std::size(values), n);
+    return kv_status(function(kv_, n, std::data(keys), sizeof(Key), std::data(values), sizeof(Value),
+                              kv_detail::results<int>(call, "status", status, n)));
   }
 
   template <class Word, class Class>

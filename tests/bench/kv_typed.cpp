@@ -2,8 +2,11 @@
 // shmemx_kv.hpp: every member of shmemx::kv_table, on keys of all PEs.
 #include <shmemx_kv.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
+#include <numeric>
 #include <vector>
 
 namespace {
@@ -14,10 +17,16 @@ struct Key {
 struct Account {
   double rate;
   std::int64_t balance;
-  char kind;
+  std::array<char, 3> kind;
 };
 using Accounts = shmemx::kv_table<Key, Account>;
 using Numbers = shmemx::kv_table<std::uint64_t, std::int64_t>;
+
+using Iterator = Numbers::local_range::iterator;
+static_assert(std::is_same_v<decltype(*std::declval<Iterator&>()++), const Numbers::value_type&>);
+#if __cplusplus >= 202002L
+static_assert(std::input_iterator<Iterator> && std::sentinel_for<Iterator, Iterator>);
+#endif
 
 int wrong;
 
@@ -64,10 +73,18 @@ void many(Numbers& table) {
   std::int64_t array[] = {0, 1};
   CHECK(table.put_batch(two, array) == SHMEMX_KV_OK && table.get_batch(two, array) == SHMEMX_KV_OK &&
         array[1] == 1);
+  // Results may go to ranges, too.
+  CHECK(table.upsert_batch(keys, SHMEMX_KV_ADD, std::vector<std::int64_t>(kEach), values, status) ==
+            SHMEMX_KV_OK &&
+        values == expected && status == std::vector<int>(kEach, SHMEMX_KV_OK));
+  int codes[2] = {-1, -1};
+  CHECK(table.contains_batch(two, codes) == SHMEMX_KV_OK && codes[1] == SHMEMX_KV_OK);
+  const std::vector<std::uint64_t> no_keys;
+  CHECK(table.put_batch(no_keys, std::vector<std::int64_t>(), nullptr) == SHMEMX_KV_OK);
 }
 
 void nonblocking(Numbers& table) {
-  std::int64_t found[3] = {-1, -1, -1}, old = -1;
+  std::int64_t found[2] = {-1, -1}, old = -1;
   int status[6];
   table.put_nbi(key(3), 30, &status[0]);
   table.update_nbi(key(3), 31, &status[1]);
@@ -77,12 +94,46 @@ void nonblocking(Numbers& table) {
   table.remove_nbi(key(4), &status[4]);
   table.insert_nbi(key(4), 40, &status[5]);
   table.upsert_nbi(key(4), SHMEMX_KV_ADD, 2);
-  table.quiet();
+  while (!table.test()) continue;
   for (const int one : status) CHECK(one == SHMEMX_KV_OK);
   CHECK(old == 31 && found[0] == 32 && table.get(key(4)) == std::optional<std::int64_t>(42));
   table.put_nbi(key(3), 3);
   table.put_nbi(key(4), 4);
+  table.get_nbi(key(4), &found[1]);
   table.quiet();
+  CHECK(found[1] == 4);
+}
+
+// Elements as algorithms take them, and those that are not of the types.
+void iterators(const Numbers& table) {
+  const auto local = table.local();
+  const std::vector<Numbers::value_type> all(local.begin(), local.end());
+  CHECK(all.size() == table.count_local());
+  const auto add = [](std::int64_t sum, const Numbers::value_type& one) { return sum + one.value; };
+  CHECK(std::accumulate(local.begin(), local.end(), std::int64_t{0}, add) ==
+        std::accumulate(all.begin(), all.end(), std::int64_t{0}, add));
+  auto it = local.begin();
+  for (const Numbers::value_type& expected : all) {
+    const Numbers::value_type one = *it++;
+    CHECK(one.key == expected.key && one.value == expected.value);
+  }
+  CHECK(it == local.end());
+  shmem_barrier_all();
+
+  const std::array<char, 3> short_key{'a', 'b', static_cast<char>(shmem_my_pe())};
+  const std::uint64_t other_key = ~std::uint64_t{0} - key(0);
+  const std::int64_t value = 1;
+  CHECK(shmemx_kv_put(table.handle(), &short_key, sizeof short_key, &value, sizeof value) == SHMEMX_KV_OK);
+  CHECK(shmemx_kv_put(table.handle(), &other_key, sizeof other_key, &value, 3) == SHMEMX_KV_OK);
+  shmem_barrier_all();
+  CHECK(table.count() == static_cast<std::uint64_t>(shmem_n_pes()) * (kEach + 2));
+  CHECK(static_cast<std::size_t>(std::distance(local.begin(), local.end())) == all.size());
+  CHECK(std::equal(local.begin(), local.end(), all.begin(),
+                   [](const auto& a, const auto& b) { return a.key == b.key && a.value == b.value; }));
+  shmem_barrier_all();
+  CHECK(shmemx_kv_remove(table.handle(), &short_key, sizeof short_key) == SHMEMX_KV_OK);
+  CHECK(shmemx_kv_remove(table.handle(), &other_key, sizeof other_key) == SHMEMX_KV_OK);
+  shmem_barrier_all();
 }
 
 // Collective: every PE has put i under key(i).
@@ -97,18 +148,23 @@ void whole(Numbers& table) {
   }
   CHECK(seen == table.count_local() && table.stats().elements == seen);
   shmem_barrier_all();
+  iterators(table);
   CHECK(table.resize(4 * pes * kEach) == SHMEMX_KV_OK && table.get(key(9)) == std::optional<std::int64_t>(9));
   Numbers moved(std::move(table));
   CHECK(!table && moved && moved.count() == pes * kEach);
   table = std::move(moved);
   CHECK(table && !moved && table.contains(key(9)));
+  shmem_barrier_all();
+  table.close();
+  table.close();  // of no table: does nothing
+  CHECK(!table);
 }
 
 void members() {
   shmemx_kv_options_t options{};
   options.capacity = 100;
   Accounts table(options);
-  if (shmem_my_pe() == 0) CHECK(table.put({1, -1}, {0.5, 10, 'a'}) == SHMEMX_KV_OK);
+  if (shmem_my_pe() == 0) CHECK(table.put({1, -1}, {0.5, 10, {'a', 'b', 'c'}}) == SHMEMX_KV_OK);
   shmem_barrier_all();
   CHECK(table.accumulate({1, -1}, &Account::balance, SHMEMX_KV_ADD, 5) == SHMEMX_KV_OK);
   CHECK(table.accumulate({1, 1}, &Account::rate, SHMEMX_KV_ADD, 5) == SHMEMX_KV_NOT_FOUND);
@@ -116,7 +172,31 @@ void members() {
   double old = 0;
   CHECK(table.accumulate({1, -1}, &Account::rate, SHMEMX_KV_MIN, 3, &old) == SHMEMX_KV_OK && old == 0.5);
   const auto found = table.get({1, -1});
-  CHECK(found && found->balance == 10 + 5 * shmem_n_pes() && found->kind == 'a');
+  CHECK(found && found->balance == 10 + 5 * shmem_n_pes() && found->kind[0] == 'a');
+  shmem_barrier_all();
+}
+
+// One PE after the other, each on what the one before has left.
+void swap_members() {
+  Accounts table(100);
+  const Key nobody{-1, -1};
+  if (shmem_my_pe() == 0) CHECK(table.put(nobody, {0, 0, {'a', 'b', 'c'}}) == SHMEMX_KV_OK);
+  shmem_barrier_all();
+  const int me = shmem_my_pe(), pes = shmem_n_pes();
+  while (table.compare_swap(nobody, &Account::balance, me, me + 1) == SHMEMX_KV_MISMATCH) continue;
+  std::int64_t balance = -1;
+  CHECK(table.compare_swap(nobody, &Account::balance, -1, 7, &balance) == SHMEMX_KV_MISMATCH && balance > me);
+  CHECK(table.compare_swap({5, 5}, &Account::balance, 0, 1) == SHMEMX_KV_NOT_FOUND);
+  shmem_barrier_all();
+  if (me == 0) {
+    std::array<char, 3> kind{};
+    CHECK(table.compare_swap(nobody, &Account::kind, {'a', 'b', 'c'}, {'x', 'y', 'z'}, &kind) ==
+              SHMEMX_KV_OK &&
+          kind[2] == 'c');
+    CHECK(table.compare_swap(nobody, &Account::rate, 0, 0.25) == SHMEMX_KV_OK);
+    const auto found = table.get(nobody);
+    CHECK(found && found->rate == 0.25 && found->balance == pes && found->kind[2] == 'z');
+  }
   shmem_barrier_all();
 }
 
@@ -132,6 +212,7 @@ int main() {
     nonblocking(table);
     whole(table);
     members();
+    swap_members();
   }
   shmem_finalize();
   return wrong == 0 ? 0 : 1;
