@@ -131,10 +131,12 @@ void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent
     run.count = std::min(most, end - run.first);
     std::memcpy(packet + sizeof head, &run, sizeof run);
     std::byte* to = packet + sizeof head + sizeof run;
+    Request request = many_.like;
     for (std::uint32_t i = 0; i < run.count; ++i, to += body) {
       const std::size_t number = sent.order[run.first + i];
-      const Key key{0, many_.keys + number * many_.key_bytes, run.like.key_bytes};
-      write_body(to, run.like, request(key, number));
+      request.key.bytes = many_.keys + number * many_.key_bytes;
+      if (many_.values != nullptr) request.value = many_.values + number * many_.value_bytes;
+      write_body(to, run.like, request);
     }
     // Release: the order, and all that the caller did, come before what a reply does.
     sent.left.fetch_add(run.count, std::memory_order_release);
@@ -157,7 +159,7 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
     const std::uint32_t number = sent.order[i];
     const std::uint64_t bytes = bytes_of(reply, batch.many_.like.op);
     batch.many_.status[number] = reply.status;
-    if (bytes != 0) std::memcpy(batch.result(number), at, bytes);
+    copy_often_a_word(batch.result(number), at, bytes);
     batch.note_length(number, reply.n);
     at += padded(bytes);
   }

@@ -191,9 +191,11 @@ void Server::note(const Request& request, Status status) const {
 std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies,
                                   bool again, RunReplies& replies) const {
   const unsigned patience = patience_of(run.like.op, again);
-  constexpr std::uint32_t kAhead = 16;  // requests whose groups come from memory at the same time
+  constexpr std::uint32_t kAhead = 32;  // requests whose groups come from memory at the same time
   const std::size_t body = body_bytes(run.like);
   const std::uint64_t most = reply_bytes(part.layout(), run.like);
+  const std::size_t value_at = padded(run.like.key_bytes);
+  Request request = request_at(bodies, run.like);
   for (std::uint32_t done = 0; done < run.count;) {
     const std::uint32_t these = std::min(kAhead, run.count - done);
     std::uint64_t hashes[kAhead];
@@ -204,8 +206,9 @@ std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, 
     }
     for (std::uint32_t i = 0; i < these; ++i) part.prefetch_slot({hashes[i], nullptr, 0});
     for (std::uint32_t i = 0; i < these; ++i, ++done) {
-      Request request = request_at(bodies + done * body, run.like);
-      request.key.hash = hashes[i];
+      const std::byte* key = bodies + done * body;
+      request.key = {hashes[i], key, run.like.key_bytes};
+      request.value = key + value_at;
       Result result{most == 0 ? nullptr : replies.room(), 0};
       const Status status = part.execute(request, result, patience);
       if (status == kBusy) return done;
