@@ -89,16 +89,24 @@ void store_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t ke
   if (status != nullptr) *status = SHMEMX_KV_TOO_LARGE;
 }
 
+// The same where the value may be written over the key, which is looked at again if the element changes
+// meanwhile.
+[[gnu::cold, gnu::noinline]] Status get_over_key(Call call, Table& table, Key key, void* value,
+                                                 std::size_t room, std::uint64_t& n) {
+  std::vector<std::byte> own;
+  key.bytes = copied(own, key.bytes, key.n);
+  return table.get(call, key, value, room, n);
+}
+
 [[gnu::always_inline]] inline Status get(Call call, shmemx_kv_t kv, const void* key, std::size_t key_bytes,
                                          void* value, std::size_t room, std::size_t* n) {
   Table& table = table_of(call, kv);
   check_value(call, "val", value, room);
   std::uint64_t bytes = 0;
-  Key wanted = key_of(call, table, key, key_bytes);
-  std::vector<std::byte> own_key;
-  if (overlap(key, key_bytes, value, room)) [[unlikely]]
-    wanted.bytes = copied(own_key, key, key_bytes);
-  const Status status = table.get(call, wanted, value, room, bytes);
+  const Key wanted = key_of(call, table, key, key_bytes);
+  const Status status = overlap(key, key_bytes, value, room)
+                            ? get_over_key(call, table, wanted, value, room, bytes)
+                            : table.get(call, wanted, value, room, bytes);
   if (n != nullptr && has_length(status)) *n = bytes;
   return status;
 }
