@@ -126,7 +126,8 @@ std::string mismatch(const Identity& found, const Identity& asked) {
            "; give the file its own name again";
   if (found.bytes != asked.bytes)
     return "it has " + std::to_string(found.bytes) + " bytes on each PE and " + std::to_string(asked.bytes) +
-           " are asked for; ask for as many, or remove the object (shmem_nvm remove)";
+           " are asked for; ask for as many (a table: with the options that it was made with), or remove the "
+           "object (shmem_nvm remove)";
   if (asked.id != 0 && found.id != asked.id)
     return "it is a part of another object of that name; restore the files of one and the same object, or "
            "remove it (shmem_nvm remove)";

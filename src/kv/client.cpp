@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/stats.hpp"
 #include "core/progress.hpp"
 #include "core/wait.hpp"
 
@@ -13,6 +14,11 @@ namespace {
 constexpr auto kRequests = static_cast<std::uint16_t>(MessageId::kv_request);
 
 }  // namespace
+
+void Client::count_packet() {
+  packets_.fetch_add(1, std::memory_order_relaxed);
+  count(Stat::kv_packets);
+}
 
 void Client::make_room(Call call, int pe, Target& target) {
   if (target.under_way.load(std::memory_order_relaxed) < kMostUnderWay) return;
@@ -30,7 +36,7 @@ void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n,
   const std::scoped_lock guard(target.mutex);
   send(pe, target);
   rt.progress->send(pe, kRequests, packet, n);
-  packets_.fetch_add(1, std::memory_order_relaxed);
+  count_packet();
 }
 
 void Client::issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes, Pending& pending) {
@@ -73,7 +79,7 @@ void Client::send(int pe, Target& target) {
   if (target.used == 0) return;
   rt.progress->send(pe, kRequests, target.packet.get(), target.used);
   target.used = 0;
-  packets_.fetch_add(1, std::memory_order_relaxed);
+  count_packet();
 }
 
 void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
@@ -86,7 +92,7 @@ void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
     std::memcpy(packet + sizeof head, &piece, sizeof piece);
     std::memcpy(packet + sizeof head + sizeof piece, request + offset, now);
     rt.progress->send(pe, kRequests, packet, sizeof head + sizeof piece + now);
-    packets_.fetch_add(1, std::memory_order_relaxed);
+    count_packet();
   }
 }
 

@@ -77,6 +77,7 @@ class Client {
   };
   void make_room(Call call, int pe, Target& target);
   void send(int pe, Target& target);
+  void count_packet();
   void send_pieces(int pe, const std::byte* request, std::size_t n);
 
   const std::uint32_t table_;

@@ -12,8 +12,6 @@ constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kLargestInlined = 128;  // a slot of two lines
 constexpr std::uint64_t kLargestLength = 255;   // what a byte of the group can say
 
-constexpr std::uint64_t kNoMemory = std::uint64_t{1} << 62;  // as many bytes as nobody has
-
 constexpr std::uint64_t lines(std::uint64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
 // Elements are spread over PEs by chance: six standard deviations more than the mean come on less than one PE

@@ -55,6 +55,9 @@ struct PartHeader {
 
 constexpr std::uint64_t padded(std::uint64_t n) { return (n + 7) & ~std::uint64_t{7}; }
 
+/// Bytes of a part that no machine has.
+inline constexpr std::uint64_t kNoMemory = std::uint64_t{1} << 62;
+
 /// Computed alike on all PEs.
 struct Layout {
   std::uint64_t key_bytes, value_bytes;  // longest

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/stats.hpp"
 #include "core/address.hpp"
 #include "core/region.hpp"
 #include "kv/client.hpp"
@@ -116,7 +117,10 @@ class Table {
   Server& server() { return server_; }
 
   void count_local(std::uint64_t n = 1) { bump(local_calls_, n); }
-  void count_remote(std::uint64_t n = 1) { bump(remote_calls_, n); }
+  void count_remote(std::uint64_t n = 1) {
+    bump(remote_calls_, n);
+    shm::count(Stat::kv_requests, n);
+  }
 
  private:
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;

@@ -69,11 +69,15 @@ std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
 std::byte* make_parts(Call call, const Layout& layout, UserHash hash) {
   auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
   if (memory == nullptr) {
-    if (rt.me == 0)
+    if (rt.me == 0 && layout.bytes == kNoMemory) {
+      warn("%s: the table would be larger than any memory; ask for less capacity, or shorter keys and values",
+           call.name);
+    } else if (rt.me == 0) {
       warn(
           "%s: the symmetric heap has no %zu bytes left, which each PE needs; set SHMEM_SYMMETRIC_SIZE to "
           "more",
           call.name, static_cast<std::size_t>(layout.bytes));
+    }
     return nullptr;
   }
   std::memset(memory, 0, layout.blocks_at);
