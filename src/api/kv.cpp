@@ -182,6 +182,9 @@ int pshmemx_kv_get(shmemx_kv_t kv, const void* key, size_t key_bytes, void* valu
 int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room,
                         size_t* n) {
   const Call call{"shmemx_kv_get_wait"};
+  (void)shm::kv::key_of(call, shm::kv::table_of(call, kv), key, key_bytes);
+  std::vector<std::byte> own_key;
+  if (shm::kv::overlap(key, key_bytes, value, room)) key = shm::kv::copied(own_key, key, key_bytes);
   int status;
   shm::wait_for(
       [&] {

@@ -96,6 +96,9 @@ int pshmemx_kv_upsert_batch(shmemx_kv_t kv, size_t count, const void* keys, size
   many.values = static_cast<const std::byte*>(operands);
   many.results = static_cast<std::byte*>(olds);
   many.value_bytes = shm::atomic_size(many.like.type);
+  std::vector<std::byte> own_keys;
+  if (shm::kv::overlap(keys, key_bytes * count, olds, many.value_bytes * count))
+    many.keys = shm::kv::copied(own_keys, keys, key_bytes * count);
   return shm::kv::execute_many(call, table, many, count);
 }
 
