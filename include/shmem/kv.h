@@ -103,7 +103,8 @@ typedef struct {
  *                  NULL, gets what they were                         OK, NOT_FOUND, MISMATCH, TOO_LARGE (as accumulate)
  *
  * What get, get_wait and next_local give lies in the first bytes of the room; the others may be changed, too, and all
- * of them where OK is not returned.  Keys, operands and values may share memory with what a call gives.
+ * of them where OK is not returned.  Keys, operands and values may share memory with what a call gives,
+ * but for value_bytes and status of batches.
  *
  * Nonblocking: *status, unless NULL, is SHMEMX_KV_PENDING, and what the call would have returned when it is complete.
  * `value_bytes` of get_nbi and `old` of accumulate_nbi and upsert_nbi are set then, too.  What get_nbi writes may share
@@ -126,7 +127,7 @@ typedef struct {
  *   count_local    elements of this PE
  *   next_local     the next element of this PE after *cursor, which is 0 at first: its key goes to `key` (room:
  *                  key_room), *key_bytes, unless NULL, gets its length; the value likewise, unless val is NULL.
- *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, with *cursor as it was.  While others
+ *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, after which it would be the same one again.  While others
  *                  change the table, elements that are there all the time come exactly once, others once or not at
  *                  all.
  *   stats          what the table is like on this PE */

@@ -312,8 +312,14 @@ int pshmemx_kv_next_local(shmemx_kv_t kv, uint64_t* cursor, void* key, size_t ke
   const shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::check_result(call, "cursor", cursor);
   shm::kv::check_value(call, "key", key, key_room);
-  shm::kv::Element element{key, key_room, 0, value, value_room, 0};
+  std::vector<std::byte> own_key, own_value;
+  if (shm::kv::may_fault(key, key_room)) own_key.resize(key_room);
+  if (shm::kv::may_fault(value, value_room)) own_value.resize(value_room);
+  shm::kv::Element element{own_key.empty() ? key : own_key.data(),       key_room,   0,
+                           own_value.empty() ? value : own_value.data(), value_room, 0};
   const int status = table.with_mine([&](const auto& part) { return part.next(*cursor, element); });
+  if (status == SHMEMX_KV_OK && !own_key.empty()) std::memcpy(key, own_key.data(), element.key_bytes);
+  if (status == SHMEMX_KV_OK && !own_value.empty()) std::memcpy(value, own_value.data(), element.value_bytes);
   if (status == SHMEMX_KV_NOT_FOUND) return status;
   if (key_bytes != nullptr) *key_bytes = element.key_bytes;
   if (value_bytes != nullptr) *value_bytes = element.value_bytes;

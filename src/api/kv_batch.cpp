@@ -99,6 +99,10 @@ int pshmemx_kv_upsert_batch(shmemx_kv_t kv, size_t count, const void* keys, size
   std::vector<std::byte> own_keys;
   if (shm::kv::overlap(keys, key_bytes * count, olds, many.value_bytes * count))
     many.keys = shm::kv::copied(own_keys, keys, key_bytes * count);
+  std::vector<std::byte> own_operands;
+  if (olds != operands &&
+      shm::kv::overlap(operands, many.value_bytes * count, olds, many.value_bytes * count))
+    many.values = shm::kv::copied(own_operands, operands, many.value_bytes * count);
   return shm::kv::execute_many(call, table, many, count);
 }
 

@@ -17,7 +17,8 @@ struct Argument {
 
 /// Collective over the world; a barrier.  Ends the job with a line on the argument where a PE passes another
 /// value than its neighbour, or is in another call or another barrier; so if it returns everywhere, all are
-/// alike. At most Said::kValues of them.
+/// alike; others may have returned from it when a PE finds a difference, which no barrier that follows lets
+/// go on. At most Said::kValues of them.
 void check_same(Call call, std::initializer_list<Argument> arguments);
 
 }  // namespace shm

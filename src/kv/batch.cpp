@@ -34,7 +34,34 @@ struct Batch::Sent {
   std::atomic<std::uint64_t> left{0};
 };
 
+// With room of its own for what lies in the heap on NVM (may_fault).
+static Status execute_many_aside(Call call, Table& table, const Many& many, std::size_t count) {
+  const std::size_t result_bytes = many.results == nullptr ? 0 : count * many.value_bytes;
+  Many safe = many;
+  std::vector<std::byte> results;
+  std::vector<std::size_t> lengths;
+  std::vector<int> status(count);
+  if (result_bytes != 0) {
+    results.assign(many.results, many.results + result_bytes);
+    safe.results = results.data();
+  }
+  if (many.lengths != nullptr) {
+    lengths.assign(many.lengths, many.lengths + count);
+    safe.lengths = lengths.data();
+  }
+  safe.status = status.data();
+  const Status first = execute_many(call, table, safe, count);
+  if (result_bytes != 0) std::memcpy(many.results, results.data(), result_bytes);
+  if (many.lengths != nullptr) std::copy(lengths.begin(), lengths.end(), many.lengths);
+  if (many.status != nullptr) std::copy(status.begin(), status.end(), many.status);
+  return first;
+}
+
 Status execute_many(Call call, Table& table, Many many, std::size_t count) {
+  if (may_fault(many.results, count * many.value_bytes) ||
+      may_fault(many.lengths, count * sizeof *many.lengths) ||
+      may_fault(many.status, count * sizeof *many.status))
+    return execute_many_aside(call, table, many, count);
   Status first = SHMEMX_KV_OK;
   constexpr std::size_t kFew = 64;
   int few[kFew];

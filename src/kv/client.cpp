@@ -22,11 +22,14 @@ void Client::count_packet() {
 
 void Client::make_room(Call call, int pe, Target& target) {
   if (target.under_way.load(std::memory_order_relaxed) < kMostUnderWay) return;
-  flush(pe);
-  wait_for([&] { return target.under_way.load(std::memory_order_relaxed) < kMostUnderWay / 2; },
-           [&](WaitRecord& record) {
-             describe_wait(record, call.name, pe, "for PE %d to answer earlier requests", pe);
-           });
+  // Again and again: part of what is under way may be what other threads have put into the packet since.
+  for (std::uint64_t seen; (seen = target.under_way.load(std::memory_order_relaxed)) >= kMostUnderWay / 2;) {
+    flush(pe);
+    wait_for([&] { return target.under_way.load(std::memory_order_relaxed) != seen; },
+             [&](WaitRecord& record) {
+               describe_wait(record, call.name, pe, "for PE %d to answer earlier requests", pe);
+             });
+  }
 }
 
 void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n, std::uint32_t count) {

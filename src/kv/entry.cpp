@@ -215,14 +215,15 @@ void Entries::changed(int pe, Op op, std::uint64_t hash) const {
 // ---- who is asked ---------------------------------------------------------------------------------------
 
 // What a lock holds up is kept, and kBusy returned.
-Status Entries::serve(const std::byte* message, std::size_t n) {
+Status Entries::serve(const std::byte* message, std::size_t n, bool again) {
   EntryHead entry;
   const Request request = read_message(message, entry);
   const RequestHead& head = entry.request;
   const std::uint64_t most = reply_bytes(table_.layout, head);
   alignas(8) std::byte reply[kMostMatched];
   Result result{most == 0 ? nullptr : reply + sizeof(ReplyHead), 0};
-  const Status status = part_.execute(request, result, kPatience);
+  const bool reads = request.op == Op::get || request.op == Op::contains;
+  const Status status = part_.execute(request, result, again && reads ? kFairLooks + kPatience : kPatience);
   if (status == kBusy) {
     waiting_.emplace_back(message, message + n);
     return status;
@@ -253,7 +254,8 @@ bool Entries::retry() {
   for (const auto& message : again) {
     EntryHead entry;
     const Request request = read_message(message.data(), entry);
-    if (serve(message.data(), message.size()) == SHMEMX_KV_OK) changed(rt.me, request.op, request.key.hash);
+    if (serve(message.data(), message.size(), true) == SHMEMX_KV_OK)
+      changed(rt.me, request.op, request.key.hash);
   }
   return true;
 }

@@ -70,7 +70,8 @@ class Entries {
   bool retry();
   void take_active(const Arrival& arrival);
   void take_pending(const Arrival& arrival);
-  Status serve(const std::byte* message, std::size_t n);
+  // `again`: a lock was taken before.
+  Status serve(const std::byte* message, std::size_t n, bool again = false);
   bool takes(const RequestHead& head) const;
 
   static constexpr std::size_t kMostRoom = 1024;  // of an entry

@@ -12,6 +12,12 @@
 
 namespace shm::kv {
 
+/// Whether the bytes lie in the heap on NVM, where a page may have to come first.  Nobody may wait for one
+/// who holds a lock of a part or handles a message: what drives the network for it may be waiting for him.
+inline bool may_fault(const void* bytes, std::size_t n) {
+  return rt.paged != nullptr && n != 0 && rt.paged->holds(reinterpret_cast<std::uintptr_t>(bytes), n);
+}
+
 class Paged {
  public:
   static constexpr bool kReadsInOrder = false;

@@ -54,12 +54,17 @@ typename Part<Memory>::Origin Part<Memory>::origin(std::uint64_t hash_sign) cons
 }
 
 template <class Memory>
-std::uint32_t Part<Memory>::lock_group(std::uint64_t group) const {
+bool Part<Memory>::try_lock_group(std::uint64_t group, std::uint32_t& version) const {
   const std::uint64_t at = layout_.group_at(group);
-  for (unsigned looks = 0;; memory_.look_again(++looks)) {
-    const auto version = memory_.template load<std::uint32_t>(at);
-    if (version % 2 == 0 && memory_.compare_swap(at, version, version + 1)) return version;
-  }
+  version = memory_.template load<std::uint32_t>(at);
+  return version % 2 == 0 && memory_.compare_swap(at, version, version + 1);
+}
+
+template <class Memory>
+std::uint32_t Part<Memory>::lock_group(std::uint64_t group) const {
+  std::uint32_t version;
+  for (unsigned looks = 0; !try_lock_group(group, version);) memory_.look_again(++looks);
+  return version;
 }
 
 template <class Memory>
@@ -71,8 +76,9 @@ Status Part<Memory>::execute(const Request& request, Result& result, unsigned pa
   }
   if (request.op == Op::reserve) return reserve(request.n, result);
   if (request.op == Op::confirm)
-    return unchanged(request.offset, static_cast<std::uint32_t>(request.n)) ? SHMEMX_KV_OK
-                                                                            : SHMEMX_KV_MISMATCH;
+    return request.n % 2 == 0 && unchanged(request.offset, static_cast<std::uint32_t>(request.n))
+               ? SHMEMX_KV_OK
+               : SHMEMX_KV_MISMATCH;
   if (request.op == Op::count) {
     result.n = elements();
     return SHMEMX_KV_OK;
@@ -324,7 +330,8 @@ Status Part<Memory>::modify(const Request& request, const Place& place, Result& 
   // What was there is given last: the caller may have the operands in the same place.
   if (request.op == Op::compare_swap) {
     const bool same = std::memcmp(here, request.expected, n) == 0;
-    const std::vector<std::byte> before(here, here + n);
+    std::vector<std::byte> before;
+    if (result.value != nullptr) before.assign(here, here + n);
     if (same) std::memcpy(here, request.value, n);
     if (result.value != nullptr) std::memcpy(result.value, before.data(), n);
     if (!same) return SHMEMX_KV_MISMATCH;
@@ -388,7 +395,7 @@ Status Part<Memory>::next(std::uint64_t& cursor, Element& element) const {
       }
       const bool whole = locked || unchanged(group, state.version);
       let_go();
-      looks += cost_of(bytes.value_bytes);
+      if (status == SHMEMX_KV_OK && element.value != nullptr) looks = after_copy(looks, bytes.value_bytes);
       if (!whole || status == kBusy) continue;
       if (status == SHMEMX_KV_OK) ++cursor;
       return status;

@@ -7,6 +7,7 @@
 #include <emmintrin.h>
 #endif
 
+#include <algorithm>
 #include <optional>
 
 #include "kv/hash.hpp"
@@ -19,11 +20,13 @@ namespace shm::kv {
 
 /// Patience that does not end.
 inline constexpr unsigned kUnlimited = ~0U;
-/// Looks at a group, all in vain, after which a reader takes the lock: writers have to wait for once.
-/// Patience for more finds what it looks for.
+/// Looks at a group, all in vain, after which a reader takes the lock as soon as it is free: writers have to
+/// wait for once.
 inline constexpr unsigned kFairLooks = 256;
-/// Copies in vain count as so many looks.
-constexpr unsigned cost_of(std::uint64_t bytes) { return static_cast<unsigned>(bytes >> 10); }
+/// Looks so far, with a copy in vain: not so many that nobody would try the lock.
+constexpr unsigned after_copy(unsigned looks, std::uint64_t bytes) {
+  return std::max(looks, static_cast<unsigned>(std::min<std::uint64_t>(looks + (bytes >> 10), kFairLooks)));
+}
 
 namespace detail {
 
@@ -143,6 +146,7 @@ class Part {
   std::uint64_t make_block(const Key& key, const void* value, std::uint64_t n) const;
   std::uint64_t take_block(std::uint64_t n) const;
   void free_block(std::uint64_t block) const;
+  bool try_lock_group(std::uint64_t group, std::uint32_t& version) const;
   std::uint32_t lock_group(std::uint64_t group) const;
   void unlock_group(std::uint64_t group, std::uint32_t version) const {
     memory_.store(layout_.group_at(group), version + 2);
@@ -232,9 +236,11 @@ template <class Visit>
     for (unsigned looks = 0;; memory_.look_again(++looks)) {
       if (looks > patience) return kBusy;
       const bool locked = looks > kFairLooks;
-      const std::uint32_t version = locked ? lock_group(group) : 0;
-      const Group state = look(group);
-      if (!locked && state.version % 2 != 0) continue;
+      std::uint32_t version = 0;
+      if (locked && !try_lock_group(group, version)) continue;
+      Group state = look(group);
+      if (locked) state.version = version;
+      if (state.version % 2 != 0) continue;
       const bool found = visit(state, group, distance, looks);
       if (locked)
         memory_.store(layout_.group_at(group), version);  // nothing has changed
@@ -260,7 +266,7 @@ template <class Memory>
             Bytes bytes;
             if (slot_of(state, group, key, bytes) < 0) return false;
             copied = copy_value(bytes, value, room, n);
-            looks += copied == SHMEMX_KV_OK ? cost_of(n) : 0;
+            if (copied == SHMEMX_KV_OK) looks = after_copy(looks, n);
             return true;
           });
   return status == SHMEMX_KV_OK ? copied : status;

@@ -15,10 +15,9 @@ namespace {
 constexpr unsigned kPatience = 50;           // looks at a lock, before the first yield
 constexpr std::uint64_t kShortReply = 1024;  // so much is kept free for it, whatever comes
 
-// Who only reads and has been put off once takes the lock of the group in the end, whose holders have only a
-// few stores to make; the lock of a home may be held for long.
+// Who only reads and has been put off once may take the lock of the group.
 unsigned patience_of(Op op, bool again) {
-  return again && (op == Op::get || op == Op::contains) ? kUnlimited : kPatience;
+  return again && (op == Op::get || op == Op::contains) ? kFairLooks + kPatience : kPatience;
 }
 constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
 

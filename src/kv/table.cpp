@@ -42,10 +42,38 @@ void Table::use(const Layout& layout, std::byte* memory) {
     parts_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
 }
 
+// `execute(request, result)`, with copies of what the program has in the heap on NVM (may_fault).
+template <class Execute>
+Status Table::aside(const Request& request, Result& result, Execute execute) const {
+  const auto safe = [](std::vector<std::byte>& own, const void* bytes, std::size_t n) {
+    if (!may_fault(bytes, n)) return bytes;
+    own.resize(n);
+    std::memcpy(own.data(), bytes, n);
+    return static_cast<const void*>(own.data());
+  };
+  const RequestHead head = head_of(request, 0, true);
+  std::vector<std::byte> key, value, expected, found;
+  Request safe_request = request;
+  safe_request.key.bytes = safe(key, request.key.bytes, request.key.n);
+  safe_request.value = safe(value, request.value, value_bytes(head));
+  safe_request.expected = safe(expected, request.expected, expected_bytes(head));
+  const std::uint64_t most = kv::reply_bytes(layout_, head);
+  const bool outside = result.value != nullptr && may_fault(result.value, most);
+  if (outside) found.resize(most);
+  Result safe_result{outside ? found.data() : result.value, 0};
+  const Status status = execute(safe_request, safe_result);
+  result.n = safe_result.n;
+  if (outside) std::memcpy(result.value, found.data(), bytes_given(head, status, result.n, most));
+  return status;
+}
+
 // Returns false if that needs the help of another node.
 bool Table::execute_here(int pe, const Request& request, Result& result, Status& status) {
   if (std::byte* there = part(pe); there != nullptr) {
-    status = Part<Mapped>(Mapped(there), layout_).execute(request, result, kUnlimited);
+    const auto execute = [&](const Request& safe, Result& found) {
+      return Part<Mapped>(Mapped(there), layout_).execute(safe, found, kUnlimited);
+    };
+    status = rt.paged == nullptr ? execute(request, result) : aside(request, result, execute);
     if (entries_ != nullptr && status == SHMEMX_KV_OK) entries_->changed(pe, request.op, request.key.hash);
   } else if (paged_) {
     status = Part<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
@@ -159,8 +187,11 @@ Status Table::ask(Call call, int pe, const Request& request, void* value, std::u
 Status Table::execute(Call call, const Request& request, Result& result) {
   const int pe = pe_of_key(request.key);
   Status status;
-  return execute_here(pe, request, result, status) ? status
-                                                   : await(call, pe, request, result.value, &result.n);
+  if (execute_here(pe, request, result, status)) return status;
+  const auto ask_there = [&](const Request& safe, Result& found) {
+    return await(call, pe, safe, found.value, &found.n);
+  };
+  return rt.paged == nullptr ? ask_there(request, result) : aside(request, result, ask_there);
 }
 
 void Table::issue(Call call, const Request& request, void* value, Later later) {
@@ -168,8 +199,10 @@ void Table::issue(Call call, const Request& request, void* value, Later later) {
   Result result{value, 0};
   Status status;
   bool done = execute_here(pe, request, result, status);
-  if (!done && travels_by_rma(request)) {
-    status = await(call, pe, request, value, &result.n);
+  const bool waits = travels_by_rma(request) || may_fault(later.status, sizeof *later.status) ||
+                     may_fault(later.n, sizeof *later.n) || may_fault(value, reply_bytes(request) + 1);
+  if (!done && waits) {
+    status = execute(call, request, result);
     done = true;
   }
   if (done) {

@@ -68,7 +68,7 @@ class Table {
   [[gnu::always_inline]] Status get(Call call, const Key& key, void* value, std::size_t room,
                                     std::uint64_t& n) {
     std::byte* there = part(pe_of_key(key));
-    if (there == nullptr) [[unlikely]]
+    if (there == nullptr || rt.paged != nullptr) [[unlikely]]
       return get_elsewhere(call, key, value, room, n);
     count_local();
     return Part<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
@@ -95,7 +95,8 @@ class Table {
   static bool travels_by_rma(const Request& request);
   /// Bytes of the value that the reply has at most.
   std::uint64_t reply_bytes(const Request& request) const {
-    return request.op == Op::get ? std::min(request.n, layout_.value_bytes) : 0;
+    if (request.op != Op::get) return 0;
+    return std::min({request.n, layout_.value_bytes, request.by_rma ? kLongestInPackets : request.n});
   }
 
   /// Waits for what issue() was called for before.
@@ -127,6 +128,8 @@ class Table {
   static bool on_nvm(const std::byte* memory) {
     return rt.paged != nullptr && rt.paged->holds(reinterpret_cast<std::uintptr_t>(memory), 1);
   }
+  template <class Execute>
+  Status aside(const Request& request, Result& result, Execute execute) const;
   Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
   Status await(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
   Status ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n);

@@ -172,8 +172,8 @@ void persist_named(Call call, void* object) {
     fatal("%s: object %p is no open object; allowed are pointers that shmemx_nvm_open returned", call.name,
           object);
   quiet(rt.world_context, call);
-  // Before anything is written: an epoch that some PEs have and others have not would make the object
-  // unusable.
+  // An epoch that some PEs have and others have not would make the object unusable: who finds a difference
+  // never comes to the barrier below.
   check_same(call, {{"object", address - rt.paged->base(), false}});
   nvm::heap_of_job()->prepare_epoch(address);
   sync_world(call);  // all PEs have the epoch: it is the object's, whatever happens now
