@@ -98,7 +98,7 @@ Status Part<Memory>::change_alone(const Request& request, Result& result, unsign
   if (!take<std::uint32_t>(memory_, home, patience)) return kBusy;
   const Status status = change(request, result);
   memory_.store(home, std::uint32_t{0});
-  if (request.block != 0 && status != SHMEMX_KV_OK && status != kBusy) free_block(request.block);
+  if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
   return status;
 }
 
@@ -361,45 +361,34 @@ void Part<Memory>::erase(const Place& place) const {
   if (block != 0) free_block(block);
 }
 
+// NOT_FOUND: the slot is free.  kBusy: what was read makes no sense, as it is being changed.
+template <class Memory>
+Status Part<Memory>::read(const Group& state, std::uint64_t group, unsigned slot, Element& element) const {
+  if (state.tags[slot] == 0) return SHMEMX_KV_NOT_FOUND;
+  Bytes bytes;
+  if (!bytes_of(state, group, slot, bytes)) return kBusy;
+  element.key_bytes = bytes.key_bytes;
+  element.value_bytes = bytes.value_bytes;
+  const bool key_fits = bytes.key_bytes <= element.key_room;
+  const bool value_fits = element.value == nullptr || bytes.value_bytes <= element.value_room;
+  if (key_fits) memory_.read(bytes.key_at, element.key, bytes.key_bytes);
+  if (value_fits && element.value != nullptr) memory_.read(bytes.value_at, element.value, bytes.value_bytes);
+  return key_fits && value_fits ? SHMEMX_KV_OK : SHMEMX_KV_TOO_LARGE;
+}
+
 template <class Memory>
 Status Part<Memory>::next(std::uint64_t& cursor, Element& element) const {
   for (; cursor / kSlots < layout_.groups; ++cursor) {
     const std::uint64_t group = cursor / kSlots;
     const auto slot = static_cast<unsigned>(cursor % kSlots);
-    for (unsigned looks = 0;; memory_.look_again(++looks)) {
-      const bool locked = looks > kFairLooks;
-      const std::uint32_t version = locked ? lock_group(group) : 0;
-      const auto let_go = [&] {
-        if (locked) memory_.store(layout_.group_at(group), version);  // nothing has changed
-      };
-      const Group state = look(group);
-      if (!locked && state.version % 2 != 0) continue;
-      if (state.tags[slot] == 0) {
-        let_go();
-        break;
-      }
-      Bytes bytes{};
-      Status status = kBusy;
-      if (bytes_of(state, group, slot, bytes)) {
-        status = SHMEMX_KV_OK;
-        element.key_bytes = bytes.key_bytes;
-        if (bytes.key_bytes > element.key_room)
-          status = SHMEMX_KV_TOO_LARGE;
-        else
-          memory_.read(bytes.key_at, element.key, bytes.key_bytes);
-        element.value_bytes = bytes.value_bytes;
-        if (element.value != nullptr && bytes.value_bytes > element.value_room)
-          status = SHMEMX_KV_TOO_LARGE;
-        else if (element.value != nullptr)
-          memory_.read(bytes.value_at, element.value, bytes.value_bytes);
-      }
-      const bool whole = locked || unchanged(group, state.version);
-      let_go();
-      if (status == SHMEMX_KV_OK && element.value != nullptr) looks = after_copy(looks, bytes.value_bytes);
-      if (!whole || status == kBusy) continue;
-      if (status == SHMEMX_KV_OK) ++cursor;
-      return status;
-    }
+    Status status = kBusy;
+    look_whole(group, kUnlimited, [&](const Group& state, unsigned& looks) {
+      status = read(state, group, slot, element);
+      if (status == SHMEMX_KV_OK && element.value != nullptr) looks = after_copy(looks, element.value_bytes);
+    });
+    if (status == SHMEMX_KV_NOT_FOUND) continue;
+    if (status == SHMEMX_KV_OK) ++cursor;
+    return status;
   }
   return SHMEMX_KV_NOT_FOUND;
 }

@@ -128,9 +128,12 @@ class Part {
   int slot_of(const Group& state, std::uint64_t group, const Key& key, Bytes& bytes) const;
   bool collides(const Key& key) const;
   template <class Visit>
+  bool look_whole(std::uint64_t group, unsigned patience, Visit visit) const;
+  template <class Visit>
   Status search(const Key& key, unsigned patience, Visit visit) const;
   Status copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
+  Status read(const Group& state, std::uint64_t group, unsigned slot, Element& element) const;
   Status change(const Request& request, Result& result) const;
   Status change_alone(const Request& request, Result& result, unsigned patience) const;
   Status store_long(const Request& request, unsigned patience) const;
@@ -224,32 +227,46 @@ template <class Memory>
   return -1;
 }
 
+// Has visit(state, looks) look at the group until nothing has changed meanwhile, in the end with the lock; it
+// adds to `looks` what it cost.  False: not within `patience`.
+template <class Memory>
+template <class Visit>
+[[gnu::always_inline]] inline bool Part<Memory>::look_whole(std::uint64_t group, unsigned patience,
+                                                            Visit visit) const {
+  for (unsigned looks = 0; looks <= patience; memory_.look_again(++looks)) {
+    const bool locked = looks > kFairLooks;
+    std::uint32_t version = 0;
+    if (locked && !try_lock_group(group, version)) continue;
+    Group state = look(group);
+    if (locked) state.version = version;
+    if (state.version % 2 != 0) continue;
+    visit(state, looks);
+    if (locked)
+      memory_.store(layout_.group_at(group), version);  // nothing has changed
+    else if (!unchanged(group, state.version))
+      continue;
+    return true;
+  }
+  return false;
+}
+
 // Walks the groups in which the key may be.  visit(state, group, distance from the home, looks) returns
-// whether it has found what it looks for; it is called again for a group that has changed meanwhile, and adds
-// to `looks` what it cost.  Returns OK if it has, else NOT_FOUND, or kBusy.
+// whether it has found what it looks for; otherwise as in look_whole().  Returns OK if it has, else
+// NOT_FOUND, or kBusy.
 template <class Memory>
 template <class Visit>
 [[gnu::always_inline]] inline Status Part<Memory>::search(const Key& key, unsigned patience,
                                                           Visit visit) const {
   std::uint64_t group = group_of(key.hash, layout_.groups);
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    for (unsigned looks = 0;; memory_.look_again(++looks)) {
-      if (looks > patience) return kBusy;
-      const bool locked = looks > kFairLooks;
-      std::uint32_t version = 0;
-      if (locked && !try_lock_group(group, version)) continue;
-      Group state = look(group);
-      if (locked) state.version = version;
-      if (state.version % 2 != 0) continue;
-      const bool found = visit(state, group, distance, looks);
-      if (locked)
-        memory_.store(layout_.group_at(group), version);  // nothing has changed
-      else if (!unchanged(group, state.version))
-        continue;
-      if (found) return SHMEMX_KV_OK;
-      if (state.passed == 0) return SHMEMX_KV_NOT_FOUND;
-      break;
-    }
+    bool found = false, goes_on = false;
+    const auto visit_this = [&](const Group& state, unsigned& looks) __attribute__((always_inline)) {
+      found = visit(state, group, distance, looks);
+      goes_on = state.passed != 0;
+    };
+    if (!look_whole(group, patience, visit_this)) return kBusy;
+    if (found) return SHMEMX_KV_OK;
+    if (!goes_on) return SHMEMX_KV_NOT_FOUND;
     if (++group == layout_.groups) group = 0;
   }
   return SHMEMX_KV_NOT_FOUND;
