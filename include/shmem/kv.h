@@ -127,9 +127,9 @@ typedef struct {
  *   count_local    elements of this PE
  *   next_local     the next element of this PE after *cursor, which is 0 at first: its key goes to `key` (room:
  *                  key_room), *key_bytes, unless NULL, gets its length; the value likewise, unless val is NULL.
- *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, after which it would be the same one again.  While others
- *                  change the table, elements that are there all the time come exactly once, others once or not at
- *                  all.
+ *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, after which it would be the same one again.
+ *                  While others change the table, elements that are there all the time come exactly once, others once or
+ *                  not at all; a key that is removed and inserted again is another element, and may come twice.
  *   stats          what the table is like on this PE */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \

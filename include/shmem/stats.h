@@ -17,10 +17,10 @@
   X(atomics,          "atomics issued")                                                                   \
   X(put_bytes,        "bytes of puts")                                                                    \
   X(get_bytes,        "bytes of gets")                                                                    \
-  X(packets,          "packets of operations sent")                                                       \
-  X(packed,           "operations that travelled in packets")                                             \
+  X(packets,          "packets of operations that this PE sent")                                          \
+  X(packed,           "of the operations issued, those that travelled in a packet, of this PE or of a peer") \
   X(combined,         "atomics that were added to one already in the packet")                             \
-  X(shared,           "atomics of node peers that travelled in packets of this PE")                       \
+  X(shared,           "atomics of node peers, or of other threads, in packets beside one of this PE")     \
   X(executed,         "atomics that the software NIC executed here for PEs of other nodes")               \
   X(lines,            "cache lines that it took hold of for them: misses of its MSHR file")               \
   X(merged,           "atomics that found their line held: hits")                                         \

@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "base/thread_annotations.hpp"
+
 namespace shm {
 
 /// Tells the CPU that this is a polling loop.
@@ -19,9 +21,9 @@ namespace shm {
 
 /// A lock that spins briefly and then yields, so that it stays usable with more threads than cores.
 /// Thread safety: any thread; not recursive.  Never held while waiting for another PE.
-class SpinLock {
+class CAPABILITY("mutex") SpinLock {
  public:
-  void lock() {
+  void lock() ACQUIRE() {
     for (int polls = 0; !try_lock();) {
       if (++polls < 64) {
         cpu_pause();
@@ -31,10 +33,10 @@ class SpinLock {
     }
   }
   // The acquire pairs with the release in unlock(): what the last holder wrote is seen by the next.
-  bool try_lock() {
+  bool try_lock() TRY_ACQUIRE(true) {
     return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
   }
-  void unlock() { held_.store(false, std::memory_order_release); }
+  void unlock() RELEASE() { held_.store(false, std::memory_order_release); }
 
  private:
   std::atomic<bool> held_{false};

@@ -2,6 +2,9 @@
 #include "base/stats.hpp"
 
 namespace shm {
+
+constinit std::array<std::atomic<std::uint64_t>, kStats> detail::stat_counters{};
+
 namespace {
 
 struct Row {

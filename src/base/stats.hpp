@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/inside.hpp"
 #include "shmem/stats.h"
 
 namespace shm {
@@ -26,7 +27,7 @@ inline constexpr std::size_t kStats = 0 SHMEMX_STATS(ATOLL_STAT_);
 using StatValues = std::array<std::uint64_t, kStats>;
 
 namespace detail {
-inline std::array<std::atomic<std::uint64_t>, kStats> stat_counters{};
+ATOLL_INSIDE extern std::array<std::atomic<std::uint64_t>, kStats> stat_counters;
 }
 
 /// Counts; any thread.  A few nanoseconds: for paths that lead to a network, once for each packet where

@@ -15,14 +15,16 @@ long number_in(const char* variable) {
 
 }  // namespace
 
-std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std::uint64_t virtual_nodes) {
+std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std::uint64_t virtual_nodes,
+                              bool cyclic) {
   const std::size_t count = host_ranks.size();
   const std::size_t nodes = std::clamp<std::size_t>(virtual_nodes, 1, count);
+  const auto node_of = [=](std::size_t place) { return cyclic ? place % nodes : place * nodes / count; };
   const auto place = std::find(host_ranks.begin(), host_ranks.end(), rank) - host_ranks.begin();
-  const std::size_t node = static_cast<std::size_t>(place) * nodes / count;
+  const std::size_t node = node_of(static_cast<std::size_t>(place));
   std::vector<int> members;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i * nodes / count == node) members.push_back(host_ranks[i]);
+    if (node_of(i) == node) members.push_back(host_ranks[i]);
   }
   return members;
 }

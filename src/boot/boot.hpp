@@ -57,8 +57,10 @@ Result<std::unique_ptr<Boot>> make_boot();
 std::unique_ptr<Boot> make_pmix_boot();
 std::unique_ptr<Boot> make_single_boot();
 
-/// Splits `host_ranks` into `virtual_nodes` blocks and returns the block that holds `rank`; 0 or 1 nodes:
-/// all.
-std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std::uint64_t virtual_nodes);
+/// Splits `host_ranks` into `virtual_nodes` parts and returns the one that holds `rank`; 0 or 1 nodes: all.
+/// A part is a block of neighbours, or if `cyclic` every virtual_nodes-th rank, as launchers place PEs in
+/// turn.
+std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std::uint64_t virtual_nodes,
+                              bool cyclic = false);
 
 }  // namespace shm

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -157,7 +158,8 @@ class PmixBoot final : public Boot {
       return Status::error("the PMIx server's list of PEs on this host (" + peers + ") lacks this PE, " +
                            std::to_string(job_.rank));
     }
-    job_.node_ranks = virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0));
+    job_.node_ranks =
+        virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0), env.virtual_order == "cyclic");
     return {};
   }
 
@@ -175,8 +177,10 @@ class PmixBoot final : public Boot {
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
     const pmix_status_t status = PMIx_Fence(nullptr, 0, info, 2);
     if (status == PMIX_SUCCESS) return {};
+    char limit[32];
+    std::snprintf(limit, sizeof limit, "%g", timeout_);
     return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) +
-                         " (SHMEM_INIT_TIMEOUT is " + std::to_string(seconds) + " seconds)");
+                         " (SHMEM_INIT_TIMEOUT is " + limit + " seconds)");
   }
 
   bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) {

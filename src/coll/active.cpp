@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
 #include "base/fatal.hpp"
+#include "base/mutex.hpp"
 #include "coll/barrier.hpp"
 #include "coll/slots.hpp"
 #include "coll/teams.hpp"
@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kKept = kSlots - 16;  // slots from here on serve one call
 
-std::mutex mutex;
-std::map<Triplet, std::unique_ptr<Group>> groups;  // guarded by mutex; groups themselves do not move
+Mutex mutex;
+std::map<Triplet, std::unique_ptr<Group>> groups GUARDED_BY(mutex);  // groups themselves do not move
 
 // ---- Agreement by way of pSync, which is all zeros before and after.
 
@@ -137,7 +137,7 @@ void check_psync(Call call, const long* psync) {
 }
 
 Group* find_group(const Triplet& set) {
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   const auto found = groups.find(set);
   return found == groups.end() ? nullptr : found->second.get();
 }
@@ -173,7 +173,7 @@ ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
     temporary_ = std::move(made);
     return;
   }
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   groups[set] = std::move(made);
 }
 
@@ -184,7 +184,7 @@ ActiveSet::~ActiveSet() {
 }
 
 void close_active_sets() {
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   groups.clear();
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// alltoall and alltoalls: each member has a block for each other.
 #include <deque>
 #include <memory>
 

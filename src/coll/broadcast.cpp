@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// broadcast: the root's block to all members.
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
 #include "coll/leaders.hpp"

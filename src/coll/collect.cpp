@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// fcollect and collect: the blocks of all members, one after the other, to all.
 #include <algorithm>
 #include <numeric>
 

@@ -2,9 +2,9 @@
 #include "coll/mail.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "coll/choose.hpp"
 #include "coll/slots.hpp"
@@ -50,9 +50,9 @@ struct Box {
 };
 
 SpinLock boxes_lock;
-std::unordered_map<Key, Box, Hash> boxes;  // guarded by boxes_lock; boxes themselves do not move
+std::unordered_map<Key, Box, Hash> boxes GUARDED_BY(boxes_lock);  // boxes themselves do not move
 
-Box& box_of(const Key& key) {
+Box& box_of(const Key& key) REQUIRES(boxes_lock) {
   Box& box = boxes[key];
   box.key = key;
   return box;
@@ -69,7 +69,7 @@ struct Ready {
 class Marks {
  public:
   std::atomic<std::uint64_t>* take() {
-    const std::lock_guard lock(lock_);
+    const LockGuard lock(lock_);
     if (used_ < kMailMarks) free_.push_back(used_++);
     if (free_.empty()) return nullptr;
     std::atomic<std::uint64_t>* mark = &internal_area().mail_marks[free_.back()];
@@ -78,14 +78,14 @@ class Marks {
     return mark;
   }
   void give_back(const std::atomic<std::uint64_t>* mark) {
-    const std::lock_guard lock(lock_);
+    const LockGuard lock(lock_);
     free_.push_back(static_cast<int>(mark - internal_area().mail_marks));
   }
 
  private:
   SpinLock lock_;
-  std::vector<int> free_;
-  int used_ = 0;  // those from here on have never been used
+  std::vector<int> free_ GUARDED_BY(lock_);
+  int used_ GUARDED_BY(lock_) = 0;  // those from here on have never been used
 } marks;
 
 MailCount count;
@@ -97,7 +97,7 @@ void arrive(void*, int, const std::byte* message, std::size_t n) {
   std::memcpy(&key, message, sizeof key);
   const std::byte* data = message + sizeof key;
   n -= sizeof key;
-  const std::lock_guard lock(boxes_lock);
+  const LockGuard lock(boxes_lock);
   Box& box = box_of(key);
   const std::size_t before = box.arrived.load(std::memory_order_relaxed);
   if (box.into != nullptr) {
@@ -109,7 +109,7 @@ void arrive(void*, int, const std::byte* message, std::size_t n) {
 }
 
 Box& open_box(const Key& key, void* into) {
-  const std::lock_guard lock(boxes_lock);
+  const LockGuard lock(boxes_lock);
   Box& box = box_of(key);
   box.into = static_cast<std::byte*>(into);
   if (!box.early.empty()) std::memcpy(into, box.early.data(), box.early.size());
@@ -123,7 +123,7 @@ void describe_sender(WaitRecord& record, const Box& box) {
 void close_box(Box& box, std::size_t n) {
   wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= n; },
            [&](WaitRecord& record) { describe_sender(record, box); });
-  const std::lock_guard lock(boxes_lock);
+  const LockGuard lock(boxes_lock);
   boxes.erase(Key(box.key));
 }
 

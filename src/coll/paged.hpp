@@ -12,12 +12,7 @@
 namespace shm {
 
 /// Whether one of the two lies in such memory.
-inline bool is_paged(const void* dest, const void* source) {
-  if (rt.regions == 0) [[likely]]
-    return false;
-  return find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr ||
-         find_region(reinterpret_cast<std::uintptr_t>(source), 1) != nullptr;
-}
+inline bool is_paged(const void* dest, const void* source) { return in_region(dest) || in_region(source); }
 
 void paged_broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root);
 void paged_collect(Group& g, Call call, void* dest, const void* source, std::size_t n);

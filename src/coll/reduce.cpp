@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reductions: the vectors of all members combined, to all.
 #include <algorithm>
 
 #include "coll/choose.hpp"

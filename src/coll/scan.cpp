@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Inclusive and exclusive scans: the vectors of the members before, combined.
 #include "coll/choose.hpp"
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"

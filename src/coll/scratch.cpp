@@ -2,8 +2,8 @@
 #include "coll/scratch.hpp"
 
 #include <bitset>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "core/internal.hpp"
 
@@ -14,10 +14,10 @@ constexpr std::size_t kBlocks = 32;
 constexpr std::size_t kBlock = kScratchBytes / kBlocks;
 
 SpinLock lock;
-std::bitset<kBlocks> used;  // guarded by lock
+std::bitset<kBlocks> used GUARDED_BY(lock);
 
-// Lock held.  The first of n free blocks in a row, or kBlocks.
-std::size_t find_free(std::size_t n) {
+// The first of n free blocks in a row, or kBlocks.
+std::size_t find_free(std::size_t n) REQUIRES(lock) {
   std::size_t run = 0;
   for (std::size_t i = 0; i < kBlocks; ++i) {
     run = used[i] ? 0 : run + 1;
@@ -31,7 +31,7 @@ std::size_t find_free(std::size_t n) {
 Scratch::Scratch(std::size_t n) {
   const std::size_t blocks = (n + kBlock - 1) / kBlock;
   if (n > 0 && blocks <= kBlocks) {
-    const std::lock_guard guard(lock);
+    const LockGuard guard(lock);
     first_ = find_free(blocks);
     if (first_ < kBlocks) blocks_ = blocks;
     for (std::size_t i = 0; i < blocks_; ++i) used.set(first_ + i);
@@ -41,7 +41,7 @@ Scratch::Scratch(std::size_t n) {
 }
 
 Scratch::~Scratch() {
-  const std::lock_guard guard(lock);
+  const LockGuard guard(lock);
   for (std::size_t i = 0; i < blocks_; ++i) used.reset(first_ + i);
 }
 

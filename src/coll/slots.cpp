@@ -2,9 +2,9 @@
 #include "coll/slots.hpp"
 
 #include <bit>
-#include <mutex>
 #include <set>
 
+#include "base/mutex.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
@@ -18,19 +18,19 @@ std::uint64_t counters[kSlots];
 // teams made at the same time cannot get the same slot.  Among waiting threads the one with the lowest
 // priority number goes first, on every PE: so that one is served everywhere, and nobody waits in a circle.
 struct Offers {
-  std::mutex mutex;
-  std::uint64_t free[kWords];  // guarded by mutex
-  bool held = false;           // guarded by mutex: somebody offers
-  std::multiset<int> waiting;  // guarded by mutex: priorities
+  Mutex mutex;
+  std::uint64_t free[kWords] GUARDED_BY(mutex);
+  bool held GUARDED_BY(mutex) = false;           // somebody offers
+  std::multiset<int> waiting GUARDED_BY(mutex);  // priorities
 } offers;
 
 void wait_to_offer(int priority) {
-  const std::lock_guard lock(offers.mutex);
+  const LockGuard lock(offers.mutex);
   offers.waiting.insert(priority);
 }
 
 bool try_offer(int priority, SlotWords& words) {
-  const std::lock_guard lock(offers.mutex);
+  const LockGuard lock(offers.mutex);
   words.fill(0);
   if (offers.held || priority > *offers.waiting.begin()) return false;
   offers.held = true;
@@ -40,7 +40,7 @@ bool try_offer(int priority, SlotWords& words) {
 }
 
 void end_offer(int priority, bool offered, bool served) {
-  const std::lock_guard lock(offers.mutex);
+  const LockGuard lock(offers.mutex);
   if (offered) offers.held = false;
   if (served) offers.waiting.erase(offers.waiting.find(priority));
 }
@@ -53,7 +53,7 @@ int first_of(const SlotWords& words) {
 }
 
 void mark(int slot, bool is_free) {
-  const std::lock_guard lock(offers.mutex);
+  const LockGuard lock(offers.mutex);
   const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
   std::uint64_t& word = offers.free[static_cast<std::size_t>(slot) / 64];
   word = is_free ? word | bit : word & ~bit;
@@ -86,7 +86,7 @@ int agree_on_slot(const SlotExchange& exchange, int priority, bool member) {
 void free_slot(int slot) { mark(slot, true); }
 
 void reset_slots() {
-  const std::lock_guard lock(offers.mutex);
+  const LockGuard lock(offers.mutex);
   for (std::uint64_t& word : offers.free) word = ~std::uint64_t{0};
   offers.free[0] &= ~((std::uint64_t{1} << kFirstSlot) - 1);
 }

@@ -84,15 +84,15 @@ Target resolve(Call call, const char* argument, const void* address, std::size_t
   check_pe(call, pe);
   const auto a = reinterpret_cast<std::uintptr_t>(address);
   Target target;
-  if (Region* region = find_region(a, n)) {
-    target.region = region;
-  } else if (rt.heap.holds(a, n)) {
+  if (rt.heap.holds(a, n)) {
     target.remote = {SegmentId::heap, a - rt.heap.origin};
     if (rt.heap.delta[pe] != kNoMapping) target.local = mapped(address, n, pe);
   } else if (rt.statics.holds(a, n)) {
     check_statics_of(call, argument, address, pe);
     target.remote = {SegmentId::statics, a - rt.statics.origin};
     if (rt.statics.delta[pe] != kNoMapping) target.local = mapped(address, n, pe);
+  } else if (Region* region = find_region(a, n)) {
+    target.region = region;
   } else {
     refuse(call, argument, a, n);
   }

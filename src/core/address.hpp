@@ -82,7 +82,7 @@ struct Target {
 /// longer than to look: false where only resolve() can tell.
 [[gnu::always_inline]] inline bool find_remote(const void* object, int pe, RemoteAddress& at) {
   const auto address = reinterpret_cast<std::uintptr_t>(object);
-  if (static_cast<unsigned>(pe) >= rt.npes || rt.regions != 0) [[unlikely]]
+  if (static_cast<unsigned>(pe) >= rt.npes) [[unlikely]]
     return false;
   if (rt.heap.starts(address)) {
     at = {SegmentId::heap, address - rt.heap.origin};

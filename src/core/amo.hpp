@@ -48,7 +48,8 @@ template <AtomicOp op, class T>
   check_aligned(call, target_name<op>(), at, sizeof(T));
   check_result(call, "fetch", fetch);
   Context& context = context_of(call, ctx);
-  if (RemoteAddress there; find_remote(at, pe, there)) [[likely]]
+  // The network must not store where a page may have to come first.
+  if (RemoteAddress there; !rt.regions.holds(fetch) && find_remote(at, pe, there)) [[likely]]
     return start_amo(context, there, op, atomic_type<T>(), &value, &compare, fetch, pe);
   remote_amo(call, target_name<op>(), context, op, atomic_type<T>(), const_cast<T*>(at), &value, &compare,
              fetch, pe, Blocking::no);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/context.hpp"
 
-#include <mutex>
 #include <vector>
 
 #include "base/fatal.hpp"
+#include "base/mutex.hpp"
 #include "core/address.hpp"
 #include "core/order.hpp"
 #include "core/team.hpp"
@@ -19,10 +19,10 @@ constexpr int kPlaceBits = 20;
 constexpr std::uintptr_t kFirstHandle = 16;  // the predefined ones lie below
 static_assert(kBlock * kBlocks + kFirstHandle < std::uintptr_t{1} << kPlaceBits);
 
-std::mutex mutex;                         // guards creation and destruction
-std::atomic<Context*> blocks[kBlocks];    // stored with the mutex held
-std::uintptr_t places = 0;                // ever used; guarded by mutex
-std::vector<std::uintptr_t> free_places;  // guarded by mutex
+Mutex mutex;                                  // guards creation and destruction
+std::atomic<Context*> blocks[kBlocks];        // stored with the mutex held
+std::uintptr_t places GUARDED_BY(mutex) = 0;  // ever used
+std::vector<std::uintptr_t> free_places GUARDED_BY(mutex);
 
 Context& at(std::uintptr_t place) {
   return blocks[place / kBlock].load(std::memory_order_acquire)[place % kBlock];
@@ -48,8 +48,8 @@ Context* find(shmem_ctx_t handle) {
       call.name, handle == SHMEM_CTX_INVALID ? "SHMEM_CTX_INVALID" : "not a context");
 }
 
-// With the mutex held.  Returns kBlock * kBlocks when there is no place.
-std::uintptr_t take_place() {
+// Returns kBlock * kBlocks when there is no place.
+std::uintptr_t take_place() REQUIRES(mutex) {
   if (!free_places.empty()) {
     const std::uintptr_t place = free_places.back();
     free_places.pop_back();
@@ -60,8 +60,7 @@ std::uintptr_t take_place() {
   return places++;
 }
 
-// With the mutex held.
-void end(std::uintptr_t place) {
+void end(std::uintptr_t place) REQUIRES(mutex) {
   Context& context = at(place);
   quiet(context);
   context.generation.fetch_add(1);
@@ -90,7 +89,7 @@ int world_pe(Call call, shmem_ctx_t handle, int pe) {
 shmem_ctx_t create_context(const Team& team, long options) {
   constexpr long kKnown = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
   if ((options & ~kKnown) != 0) return SHMEM_CTX_INVALID;
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   const std::uintptr_t place = take_place();
   if (place == kBlock * kBlocks) return SHMEM_CTX_INVALID;
   Context& context = at(place);
@@ -100,6 +99,7 @@ shmem_ctx_t create_context(const Team& team, long options) {
   context.team = &team;
   context.options = options;
   context.session = {};
+  context.uses_regions = false;
   const std::uint64_t generation = context.generation.fetch_add(1) + 1;
   return reinterpret_cast<shmem_ctx_t>(generation << kPlaceBits | (place + kFirstHandle));
 }
@@ -110,13 +110,13 @@ void destroy_context(Call call, shmem_ctx_t handle) {
     fatal("%s: ctx is SHMEM_CTX_DEFAULT, which lives as long as the library", call.name);
   if (find(handle) == nullptr) refuse(call, handle);
   quiet(context_of(call, handle));  // without the mutex: it may take long
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   if (find(handle) == nullptr) refuse(call, handle);
   end((reinterpret_cast<std::uintptr_t>(handle) & ((std::uintptr_t{1} << kPlaceBits) - 1)) - kFirstHandle);
 }
 
 void destroy_contexts(const Team* team) {
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   for (std::uintptr_t place = 0; place < places; ++place) {
     if (is_live(at(place)) && (team == nullptr || at(place).team == team)) end(place);
   }

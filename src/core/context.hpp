@@ -27,6 +27,7 @@ struct Context {
   const Team* team = nullptr;  // PE numbers of calls are relative to it
   long options = 0;
   Session session;
+  std::atomic<bool> uses_regions{false};     // has issued operations to a region (core/region)
   std::atomic<std::uint64_t> generation{0};  // odd: live
 };
 

@@ -43,14 +43,10 @@ int home_of(Call call, const long* lock) {
     return static_cast<int>((a - rt.heap.base) / sizeof *lock % rt.npes);
   if (rt.statics.holds(a, sizeof *lock))
     return static_cast<int>((a - rt.statics.base) / sizeof *lock % rt.npes);
-  if (rt.paged != nullptr && rt.paged->holds(a, sizeof *lock))
-    return static_cast<int>((a - rt.paged->base()) / sizeof *lock % rt.npes);
-  const Target target = resolve(call, "lock", lock, sizeof *lock, rt.me);
-  fatal(
-      "%s: lock %p is in %s; allowed are memory from shmem_malloc and the like, and global and static "
-      "variables",
-      call.name, static_cast<const void*>(lock),
-      target.region != nullptr ? target.region->name() : "odd memory");
+  if (const Region* region = find_region(a, sizeof *lock))
+    return static_cast<int>((a - region->base()) / sizeof *lock % rt.npes);
+  resolve(call, "lock", lock, sizeof *lock, rt.me);  // says what is wrong with it
+  return rt.me;
 }
 
 // Adds to a place in the queue, of another PE.  What waits for it elsewhere must not wait for a batch to
@@ -80,9 +76,8 @@ bool is_granted(long* lock) { return (place_now(lock) & kGranted) != 0; }
 // holder and to those who are next.  Else as any wait, which drives the network.
 template <class Describe>
 void wait_for_grant(long* lock, const Describe& describe) {
-  const bool paged =
-      rt.paged != nullptr && rt.paged->holds(reinterpret_cast<std::uintptr_t>(lock), sizeof *lock);
-  if (rt.progress != nullptr || paged) return wait_for([lock] { return is_granted(lock); }, describe);
+  if (rt.progress != nullptr || in_region(lock))
+    return wait_for([lock] { return is_granted(lock); }, describe);
   for (unsigned polls = 0; polls < rt.spin_polls; ++polls) {
     if (is_granted(lock)) return;
     cpu_pause();

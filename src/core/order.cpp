@@ -49,8 +49,8 @@ void fence_remote(Context& context) {
   fence_regions(context);
   Channel* channel = context.channel;
   if (channel == nullptr) return;
-  // Regions send messages, which no channel keeps behind its puts and atomics.
-  if (rt.regions != 0 || !channel->ops->fence(channel)) quiet_remote(context, {"shmem_fence"});
+  // Regions send messages, later ones too, which no channel keeps behind its puts and atomics.
+  if (rt.regions.size != 0 || !channel->ops->fence(channel)) quiet_remote(context, {"shmem_fence"});
 }
 
 }  // namespace shm

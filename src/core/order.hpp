@@ -20,7 +20,9 @@ inline int who_must_act(const Channel* channel, int pe) {
 [[gnu::cold]] void fence_remote(Context&);
 
 /// Whether anything but plain stores can be pending on a context.
-inline bool has_remote(const Context& context) { return context.channel != nullptr || rt.regions != 0; }
+inline bool has_remote(const Context& context) {
+  return context.channel != nullptr || context.uses_regions.load(std::memory_order_relaxed);
+}
 
 /// Completes all operations issued on the context: they are visible to every PE on return.  The full barrier
 /// drains this CPU's store buffer, so that what is read afterwards was read after the stores became visible.

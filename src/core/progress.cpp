@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 #include "base/fatal.hpp"
+#include "base/mutex.hpp"
 #include "base/service_thread.hpp"
 
 namespace shm {
@@ -31,14 +30,13 @@ struct PollerEntry {
   Poller run;
   void* argument;
 };
-std::vector<PollerEntry> pollers;
-std::shared_mutex pollers_mutex;
+SharedMutex pollers_mutex;
+std::vector<PollerEntry> pollers GUARDED_BY(pollers_mutex);
 std::atomic<bool> have_pollers{false};
 
-// How long the agent looks away while application threads wait inside the library, and while they post.  It
-// is also how long a peer's request may be left alone after the program has gone back to computing.
+// How long the agent looks away while application threads wait inside the library or post.  It is also how
+// long a peer's request may be left alone after the program has gone back to computing.
 constexpr auto kGatePause = std::chrono::microseconds(200);
-constexpr auto kPostPause = std::chrono::microseconds(50);
 
 // A thread that posts polls at most this often (ns): completions reaped together are cheaper.
 constexpr std::int64_t kPostPeriod = 100'000;
@@ -78,26 +76,26 @@ void Progress::set_handler(std::uint16_t id, MessageHandler handler, void* argum
 }
 
 void Progress::add_poller(Poller poller, void* argument) {
-  const std::unique_lock guard(pollers_mutex);
+  const LockGuard guard(pollers_mutex);
   pollers.push_back({poller, argument});
   have_pollers.store(true, std::memory_order_release);
 }
 
 void Progress::remove_poller(Poller poller, void* argument) {
-  const std::unique_lock guard(pollers_mutex);
+  const LockGuard guard(pollers_mutex);
   std::erase_if(pollers, [&](const PollerEntry& p) { return p.run == poller && p.argument == argument; });
   have_pollers.store(!pollers.empty(), std::memory_order_release);
 }
 
 void Progress::add_source(const WorkSource& source) {
-  const std::scoped_lock guard(sources_mutex_);
+  const LockGuard guard(sources_mutex_);
   sources_.push_back(source);
   have_sources_.store(true, std::memory_order_release);
   wake();
 }
 
 void Progress::remove_source(void* argument) {
-  const std::scoped_lock guard(sources_mutex_);
+  const LockGuard guard(sources_mutex_);
   std::erase_if(sources_, [&](const WorkSource& source) { return source.argument == argument; });
   have_sources_.store(!sources_.empty(), std::memory_order_release);
   wake();
@@ -106,7 +104,7 @@ void Progress::remove_source(void* argument) {
 bool Progress::may_block() {
   if (!network_.may_block()) return false;
   if (!have_sources_.load(std::memory_order_acquire)) return true;
-  const std::scoped_lock guard(sources_mutex_);
+  const LockGuard guard(sources_mutex_);
   return std::ranges::all_of(sources_,
                              [](const WorkSource& source) { return source.may_block(source.argument); });
 }
@@ -114,7 +112,7 @@ bool Progress::may_block() {
 // Returns how long to block at most.
 long Progress::add_sources(std::vector<pollfd>& events, long microseconds) {
   if (!have_sources_.load(std::memory_order_acquire)) return microseconds;
-  const std::scoped_lock guard(sources_mutex_);
+  const LockGuard guard(sources_mutex_);
   for (const WorkSource& source : sources_) {
     if (source.fd >= 0) events.push_back({source.fd, POLLIN, 0});
     microseconds = microseconds < 0 ? source.longest_us : std::min(microseconds, source.longest_us);
@@ -133,7 +131,7 @@ bool Progress::poll() {
   bool worked = network_.poll();
   rouse();
   if (!have_pollers.load(std::memory_order_acquire)) return worked;
-  const std::shared_lock guard(pollers_mutex);
+  const SharedLockGuard guard(pollers_mutex);
   for (const PollerEntry& poller : pollers) worked |= poller.run(poller.argument);
   return worked;
 }

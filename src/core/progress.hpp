@@ -15,10 +15,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "transports/net.hpp"
 
@@ -157,8 +157,8 @@ class Progress {
   const std::uint64_t spin_us_;
   std::thread agent_;
   int wake_event_;
-  std::mutex sources_mutex_;
-  std::vector<WorkSource> sources_;
+  Mutex sources_mutex_;
+  std::vector<WorkSource> sources_ GUARDED_BY(sources_mutex_);
   std::atomic<bool> have_sources_{false};
   std::uint64_t seen_ = 0;  // of entered_, by the agent
   long nap_ = 50;           // microseconds, of the agent

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Regions: address ranges with their own rules for put, get, atomics, waiting and pointers.
 //
-// The seam through which paged memory plugs in.  A region is found by the same range test that misses the
-// heap and the statics, so it costs nothing to programs that have none.  Addresses of a region are symmetric:
-// the range is the same size on all PEs, and an object has the same offset in it.
+// The seam through which paged memory plugs in.  A region is found by its addresses, where the heap and the
+// statics have been missed: what is in memory is as fast with regions as without.  Addresses of a region are
+// symmetric: the range is the same size on all PEs, and an object has the same offset in it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "core/context.hpp"
+#include "core/runtime.hpp"
 
 namespace shm {
 
@@ -63,12 +64,27 @@ class Region {
 
 /// Registered regions must not overlap one another, the heap or the statics; at most kMaxRegions.
 /// Thread safety: register and remove while no other thread is inside the library.
-inline constexpr int kMaxRegions = 16;
+inline constexpr int kMaxRegions = 4;
 void add_region(Region*);
 void remove_region(Region*);
 
-/// The region that holds all of [address, address + n), or null.
-Region* find_region(std::uintptr_t address, std::size_t n);
+/// The region that holds all of [address, address + n), or null.  The first form is for what is rarely in
+/// one.
+[[gnu::cold]] Region* look_for_region(std::uintptr_t address, std::size_t n);
+inline Region* find_region(std::uintptr_t address, std::size_t n) {
+  return rt.regions.holds(address) ? look_for_region(address, n) : nullptr;
+}
+inline Region* find_region(const void* address, std::size_t n) {
+  return find_region(reinterpret_cast<std::uintptr_t>(address), n);
+}
+inline bool in_region(const void* address) { return find_region(address, 1) != nullptr; }
+
+/// Before an operation of the context on the region, if there is one: quiet and fence of the context then ask
+/// the regions.  Returns the region.
+inline Region* enter_region(Context& context, Region* region) {
+  if (region != nullptr) context.uses_regions.store(true, std::memory_order_relaxed);
+  return region;
+}
 
 /// Region::quiet and Region::fence of all regions.
 void quiet_regions(Context&);

@@ -32,10 +32,6 @@ void wait_for_atomic(const Completion& completion, Call call, const Channel* cha
 // it: what goes by the network goes by a buffer there.
 constexpr std::size_t kBounce = 65536;
 
-bool needs_bounce(const void* local) {
-  return rt.regions != 0 && find_region(reinterpret_cast<std::uintptr_t>(local), 1) != nullptr;
-}
-
 void put_bounced(Call call, Channel* channel, RemoteAddress to, const void* source, std::size_t n, int pe) {
   const auto buffer = std::make_unique<std::byte[]>(std::min(n, kBounce));
   for (std::size_t done = 0; done < n;) {
@@ -62,13 +58,14 @@ void get_bounced(Call call, Channel* channel, void* dest, RemoteAddress from, st
 
 void put_to(Call call, Context& context, const Target& to, std::uintptr_t address, const void* source,
             std::size_t n, int pe, Blocking blocking) {
-  if (to.region != nullptr) return to.region->put(context, address, source, n, pe, blocking == Blocking::no);
+  if (Region* region = enter_region(context, to.region))
+    return region->put(context, address, source, n, pe, blocking == Blocking::no);
   if (to.local != nullptr) {
     std::memcpy(to.local, source, n);
     return;
   }
   Channel* channel = context.channel;
-  if (needs_bounce(source)) [[unlikely]]
+  if (in_region(source)) [[unlikely]]
     return put_bounced(call, channel, to.remote, source, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
@@ -84,12 +81,11 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
 
 void amo_at(Call call, Context& context, const Target& at, std::uintptr_t address, AtomicOp op,
             AtomicType type, const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
-  if (at.region != nullptr) {
-    return at.region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
-  }
+  if (Region* region = enter_region(context, at.region))
+    return region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
   Channel* channel = context.channel;
-  if (fetch != nullptr && needs_bounce(fetch)) [[unlikely]] {
+  if (fetch != nullptr && in_region(fetch)) [[unlikely]] {
     std::uint64_t old = 0;
     amo_at(call, context, at, address, op, type, value, compare, &old, pe, Blocking::yes);
     std::memcpy(fetch, &old, atomic_size(type));
@@ -102,20 +98,20 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
   rt.progress->posted();
 }
 
-// A call on the second heap that has nothing wrong with it: asked first, as a hit there takes no longer than
-// the questions of resolve().
-bool in_paged(const void* address, std::size_t n, int pe) {
-  return rt.paged != nullptr && n != 0 && static_cast<unsigned>(pe) < rt.npes &&
-         rt.paged->holds(reinterpret_cast<std::uintptr_t>(address), n);
+// The region of a call that has nothing wrong with it: asked first, as a hit there takes no longer than the
+// questions of resolve().
+Region* region_of(Context& context, const void* address, std::size_t n, int pe) {
+  if (n == 0 || static_cast<unsigned>(pe) >= rt.npes) return nullptr;
+  return enter_region(context, find_region(address, n));
 }
 
 }  // namespace
 
 void remote_put(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
-  if (in_paged(dest, n, pe)) {
+  if (Region* region = region_of(context, dest, n, pe)) {
     const auto to = reinterpret_cast<std::uintptr_t>(dest);
-    return rt.paged->put(context, to, source, n, pe, blocking == Blocking::no);
+    return region->put(context, to, source, n, pe, blocking == Blocking::no);
   }
   if (n == 0) return check_pe(call, pe);
   const Target to = resolve(call, "dest", dest, n, pe);
@@ -124,22 +120,18 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
-  if (in_paged(source, n, pe)) {
+  if (Region* region = region_of(context, source, n, pe)) {
     const auto from = reinterpret_cast<std::uintptr_t>(source);
-    return rt.paged->get(context, dest, from, n, pe, blocking == Blocking::no);
+    return region->get(context, dest, from, n, pe, blocking == Blocking::no);
   }
   if (n == 0) return check_pe(call, pe);
   const Target from = resolve(call, "source", source, n, pe);
-  if (from.region != nullptr) {
-    const auto address = reinterpret_cast<std::uintptr_t>(source);
-    return from.region->get(context, dest, address, n, pe, blocking == Blocking::no);
-  }
   if (from.local != nullptr) {
     std::memcpy(dest, from.local, n);
     return;
   }
   Channel* channel = context.channel;
-  if (needs_bounce(dest)) [[unlikely]]
+  if (in_region(dest)) [[unlikely]]
     return get_bounced(call, channel, dest, from.remote, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->get(channel, pe, dest, from.remote, n, nullptr);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/env.hpp"
+#include "base/inside.hpp"
 #include "core/context.hpp"
 
 namespace shm {
@@ -54,6 +55,15 @@ struct SymmetricSegment {
   }
 };
 
+/// [base, base + size).
+struct AddressRange {
+  std::uintptr_t base = 0;
+  std::size_t size = 0;
+
+  bool holds(std::uintptr_t address) const { return address - base < size; }
+  bool holds(const void* address) const { return holds(reinterpret_cast<std::uintptr_t>(address)); }
+};
+
 /// Thread safety: written by init and finalize only, while no other thread is inside the library.
 struct alignas(64) Runtime {
   // Read by every operation.
@@ -62,7 +72,7 @@ struct alignas(64) Runtime {
   SymmetricSegment heap;
   SymmetricSegment statics;
   Context world_context;     // SHMEM_CTX_DEFAULT
-  int regions = 0;           // registered with core/region
+  AddressRange regions;      // all that is registered with core/region, and what is between; empty: none
   bool same_statics = true;  // all PEs lay out their variables alike
 
   // Read off the fast path.
@@ -80,14 +90,14 @@ struct alignas(64) Runtime {
   Progress* progress = nullptr;        // null: nothing to drive
   HeapAllocator* allocator = nullptr;  // PE 0 only
 
-  // A second heap, with rules of its own (core/region).
+  // A second heap to allocate from, in a region (core/region).  What calls do is decided by the address.
   Region* paged = nullptr;                   // null: there is none
   HeapAllocator* paged_allocator = nullptr;  // PE 0 only
   bool paged_by_default = false;             // shmem_malloc takes from it
   std::string paged_text;                    // what it is, for SHMEM_INFO
 };
 
-[[gnu::visibility("hidden")]] extern Runtime rt;
+ATOLL_INSIDE extern Runtime rt;
 
 inline bool initialised() { return rt.npes != 0; }
 

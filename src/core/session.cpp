@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/session.hpp"
 
-#include <mutex>
-
+#include "base/mutex.hpp"
 #include "core/order.hpp"
 
 namespace shm {
 namespace {
 
 // Threads that share a context may start and stop its session at the same time.
-std::mutex mutex;
+Mutex mutex;
 
 void hint(Channel* channel, const BatchHint& what) {
   if (channel != nullptr && channel->ops->hint != nullptr) channel->ops->hint(channel, what);
@@ -21,7 +20,7 @@ void start_session(Context& context, long options, const shmem_ctx_session_confi
   // What is under way on the channel itself would keep later operations out of the packets, until it is
   // complete.
   if (context.channel != nullptr && !context.channel->ops->idle(context.channel)) quiet(context);
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   Session& session = context.session;
   session.started = true;
   session.options |= options;
@@ -30,7 +29,7 @@ void start_session(Context& context, long options, const shmem_ctx_session_confi
 }
 
 void stop_session(Context& context) {
-  const std::lock_guard lock(mutex);
+  const LockGuard lock(mutex);
   if (!context.session.started) return;
   context.session = {};
   hint(context.channel, {});

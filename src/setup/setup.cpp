@@ -9,10 +9,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/fatal.hpp"
+#include "base/mutex.hpp"
 #include "base/wait_report.hpp"
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
@@ -37,10 +38,10 @@ namespace {
 // Lives from the first init to the end of the process; what other threads may still use is never destroyed.
 World* world = nullptr;
 std::atomic<int> starts{0};  // inits not yet finalized
-std::mutex start_mutex;
-nvm::Heap* nvm_heap = nullptr;  // null: there is none
+Mutex start_mutex;
+nvm::Heap* nvm_heap GUARDED_BY(start_mutex) = nullptr;  // null: there is none
 
-std::vector<std::ptrdiff_t> heap_deltas, static_deltas;
+std::vector<std::ptrdiff_t> heap_deltas GUARDED_BY(start_mutex), static_deltas GUARDED_BY(start_mutex);
 
 pid_t owner = -1;         // the process that started the library: a forked child is not a PE
 std::thread::id starter;  // the thread that started it
@@ -48,14 +49,18 @@ std::thread::id starter;  // the thread that started it
 void stop_at_exit(int status, void*);
 
 // Flushes what the program has written, but does not wait for a thread that holds a stream's lock, such as
-// one that reads its standard input.
+// one that reads its standard input.  Where no thread can be made, as no memory is left, nothing is flushed.
 void flush_streams() {
-  auto flushed = std::make_shared<std::atomic<bool>>(false);
-  std::thread([flushed] {
-    fflush(nullptr);
-    flushed->store(true);
-  }).detach();
-  for (int i = 0; i < 200 && !flushed->load(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  static std::atomic<bool> flushed{false};
+  try {
+    std::thread([] {
+      fflush(nullptr);
+      flushed = true;
+    }).detach();
+  } catch (const std::exception&) {
+    return;
+  }
+  for (int i = 0; i < 200 && !flushed; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 [[noreturn]] void end_job(int code) {
@@ -75,7 +80,7 @@ void forget_in_child() {
 }
 
 // Where the segments of node peers are mapped, relative to this PE's.
-void fill_deltas() {
+void fill_deltas() REQUIRES(start_mutex) {
   const NodeMemory& memory = *world->memory;
   const Job& job = world->boot->job();
   const auto size = static_cast<std::size_t>(job.size);
@@ -96,7 +101,7 @@ void fill_deltas() {
 // Polls before a waiting PE yields: about 20 us when each PE of the host has a core, hardly any when not.
 unsigned default_spin(int pes) { return each_has_a_core(pes) ? 2000 : 20; }
 
-void fill_runtime() {
+void fill_runtime() REQUIRES(start_mutex) {
   const Job& job = world->boot->job();
   NodeMemory& memory = *world->memory;
   rt.me = job.rank;
@@ -137,7 +142,7 @@ Status open_services() {
 }
 
 // The pool is prepared by one PE of the node for all; none uses it before.
-Status open_nvm() {
+Status open_nvm() REQUIRES(start_mutex) {
   if (!world->nvm.wanted()) return {};
   Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(world->nvm);
   if (heap.ok()) nvm_heap = heap.value().release();
@@ -160,7 +165,7 @@ Status open_nvm() {
 }
 
 // No PE of the node uses the pool any more when this returns.
-Status close_nvm(Call call) {
+Status close_nvm(Call call) REQUIRES(start_mutex) {
   if (nvm_heap == nullptr) return {};
   nvm_heap->rest();
   sync_world(call);  // no pager sends anything any more
@@ -175,7 +180,7 @@ Status close_nvm(Call call) {
   return status;
 }
 
-Status join_world() {
+Status join_world() REQUIRES(start_mutex) {
   if (world != nullptr) return world->boot->join(rt.env);
   Result<std::unique_ptr<Boot>> boot = make_boot();
   if (!boot.ok()) return boot.status();
@@ -197,7 +202,7 @@ Status join_world() {
   return {};
 }
 
-Status start_first(int thread_level) {
+Status start_first(int thread_level) REQUIRES(start_mutex) {
   Result<Env> env = Env::read();
   if (!env.ok()) return env.status();
   rt.env = env.value();
@@ -246,7 +251,7 @@ void close_services(Call call) {
 }
 
 // Ends what start_first() began.  The world stays: other threads of the program may still use its variables.
-void stop_last(Call call) {
+void stop_last(Call call) REQUIRES(start_mutex) {
   destroy_contexts(nullptr);
   kv::quiet_tables(call);
   quiet(rt.world_context, call);
@@ -273,7 +278,7 @@ void stop_last(Call call) {
 }  // namespace
 
 Status start_library(int thread_level) {
-  const std::lock_guard lock(start_mutex);
+  const LockGuard lock(start_mutex);
   if (starts.load() == 0) {
     if (Status status = start_first(thread_level); !status.ok()) return status;
   }
@@ -282,7 +287,7 @@ Status start_library(int thread_level) {
 }
 
 void stop_library(Call call) {
-  const std::lock_guard lock(start_mutex);
+  const LockGuard lock(start_mutex);
   if (starts.load() > 1) {
     quiet(rt.world_context, call);
     sync_world(call);
