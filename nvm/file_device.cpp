@@ -126,13 +126,21 @@ Status grow(int fd, const std::string& path, std::uint64_t size) {
 }
 
 // The name of a new file is durable only when its directory is.
-void persist_name(const std::string& path) {
+Status persist_name(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);  // file systems that cannot need not
-  close(fd);
+  int why = fd < 0 ? errno : 0;
+  if (fd >= 0) {
+    do {
+      why = fsync(fd) == 0 ? 0 : errno;
+    } while (why == EINTR);
+    close(fd);
+    // File systems that cannot (EINVAL and the like) need not.
+    if (why != EIO && why != ENOSPC && why != EDQUOT) return {};
+  }
+  return Status::error("cannot make the name " + path + " (NVM heap) durable: " + std::strerror(why) +
+                       "; choose another folder, look at the system's log");
 }
 
 }  // namespace
@@ -283,11 +291,12 @@ Result<std::unique_ptr<Device>> open_device(const DeviceOptions& options) {
   if (!options.keep) unlink(options.path.c_str());
   // Nothing is removed here: whoever was faster with the lock may have begun to use the file that we made.
   if (Status claimed = claim(fd, options); !claimed.ok()) return claimed;
-  if (Status grown = options.to_read ? Status() : grow(fd, options.path, size); !grown.ok()) {
+  Status usable = options.to_read ? Status() : grow(fd, options.path, size);
+  if (usable.ok() && made && options.keep) usable = persist_name(options.path);
+  if (!usable.ok()) {
     if (made && options.keep) unlink(options.path.c_str());
-    return grown;
+    return usable;
   }
-  if (made && options.keep) persist_name(options.path);
   if (options.direct && size > 0) file.try_direct();
 
   std::string remark;

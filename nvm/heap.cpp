@@ -276,7 +276,7 @@ std::byte* Heap::pin_all(std::uintptr_t address, std::size_t n, int pe, const vo
   const std::uint64_t offset = address - base();
   const std::size_t within = offset % pool_.shape().page_bytes;
   if (within + n > pool_.shape().page_bytes ||
-      find_region(reinterpret_cast<std::uintptr_t>(other), 1) != nullptr)
+      in_region(other))
     return nullptr;
   page = pool_.number(pe, offset);
   std::byte* at = pin_here(page, access);
@@ -304,12 +304,12 @@ void Heap::get(Context& context, void* dest, std::uintptr_t from, std::size_t n,
 
 // Sends for the pages of a large get, which quiet() will do.  Returns false if it is to be done now.
 bool Heap::put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe) {
-  if (n <= kLargestOperation || find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr)
+  if (n <= kLargestOperation || in_region(dest))
     return false;
   for_pieces(from - base(), n, pe, n, [&](PageNumber page, std::size_t, std::size_t, std::size_t) {
     if (pool_.word(page).state() == PageState::invalid) tell_keeper({page, Inbox::What::bring});
   });
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   later_[&context].push_back({dest, from, n, pe});
   put_off_.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -319,7 +319,7 @@ void Heap::quiet(Context& context) {
   if (put_off_.load(std::memory_order_relaxed) == 0) return;
   std::vector<Later> gets;
   {
-    const std::scoped_lock guard(mutex_);
+    const LockGuard guard(mutex_);
     const auto found = later_.find(&context);
     if (found == later_.end()) return;
     gets = std::move(found->second);
@@ -331,7 +331,7 @@ void Heap::quiet(Context& context) {
 
 void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe) {
   const auto* from = static_cast<const std::byte*>(source);
-  const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(source), 1) != nullptr;
+  const bool bounce = in_region(source);
   std::byte buffer[kBounce];
   Awaiting awaiting;
   for_pieces(to - base(), n, pe, bounce ? kBounce : n,
@@ -350,7 +350,7 @@ void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int 
 
 void Heap::get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe) {
   auto* to = static_cast<std::byte*>(dest);
-  const bool bounce = find_region(reinterpret_cast<std::uintptr_t>(dest), 1) != nullptr;
+  const bool bounce = in_region(dest);
   std::byte buffer[kBounce];
   Awaiting awaiting;
   for_pieces(from - base(), n, pe, bounce ? kBounce : n,
@@ -500,7 +500,7 @@ bool Heap::hold(std::uintptr_t address, std::size_t n, Access access) {
     if (last - first > pool_.shape().frames || before + pages > pool_.shape().frames / 4) return false;
   } while (!held.compare_exchange_weak(before, before + pages, std::memory_order_relaxed));
   for (PageNumber page = first; page < last; ++page) ask_for_page(Request::Kind::hold, page, access);
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   held_.insert({{address, n}, access});
   return true;
 }
@@ -508,7 +508,7 @@ bool Heap::hold(std::uintptr_t address, std::size_t n, Access access) {
 bool Heap::unhold(std::uintptr_t address, std::size_t n) {
   Access access;
   {
-    const std::scoped_lock guard(mutex_);
+    const LockGuard guard(mutex_);
     const auto found = held_.find({address, n});
     if (found == held_.end()) return false;
     access = found->second;
@@ -524,7 +524,7 @@ bool Heap::unhold(std::uintptr_t address, std::size_t n) {
 
 // Whether any of it is, or, with `to_write`, is so to be written.
 bool Heap::is_held(std::uintptr_t address, std::size_t n, bool to_write) {
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   return std::ranges::any_of(held_, [&](const auto& one) {
     const auto& [range, access] = one;
     const bool overlap = range.first < address + n && address < range.first + range.second;

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "core/region.hpp"
 #include "core/runtime.hpp"
 #include "nvm/interest.hpp"
@@ -117,9 +117,10 @@ class Heap final : public Region, private Host {
     std::size_t n;
     int pe;
   };
-  std::mutex mutex_;                                                    // of what follows
-  std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> held_;  // by address and size
-  std::unordered_map<const Context*, std::vector<Later>> later_;
+  Mutex mutex_;  // of what follows
+  std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> held_
+      GUARDED_BY(mutex_);  // by address and size
+  std::unordered_map<const Context*, std::vector<Later>> later_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> put_off_{0};  // how many there are
   Channel* channel_ = nullptr;           // of pages
   struct Object {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nvm/policy.hpp"
 
-#include <mutex>
+#include "base/mutex.hpp"
 
 namespace shm::nvm {
 
@@ -16,7 +16,7 @@ FrameNumber Policy::take_free() {
 }
 
 FrameNumber Policy::pop_free() {
-  const std::scoped_lock guard(pool_.head().lock);
+  const LockGuard guard(pool_.head().lock);
   FrameQueue& free = pool_.head().free;
   const FrameNumber frame = free.first;
   if (frame == kNoFrame) return kNoFrame;
@@ -28,7 +28,7 @@ FrameNumber Policy::pop_free() {
 
 void Policy::give_free(FrameNumber frame) {
   frame_left();
-  const std::scoped_lock guard(pool_.head().lock);
+  const LockGuard guard(pool_.head().lock);
   FrameQueue& free = pool_.head().free;
   pool_.frame(frame).next = free.first;
   free.first = frame;
@@ -36,7 +36,7 @@ void Policy::give_free(FrameNumber frame) {
 }
 
 std::size_t Policy::free_frames() const {
-  const std::scoped_lock guard(pool_.head().lock);
+  const LockGuard guard(pool_.head().lock);
   return pool_.head().free.size;
 }
 
@@ -44,22 +44,22 @@ void Policy::enter(FrameNumber frame, PageNumber page) {
   Frame& entered = pool_.frame(frame);
   entered.page.store(page + 1, std::memory_order_relaxed);
   entered.touched.store(0, std::memory_order_relaxed);
-  const std::scoped_lock guard(pool_.head().lock);
+  const LockGuard guard(pool_.head().lock);
   push(belongs_to_lru(page) ? kLru : kFifo, frame);
 }
 
 // What has left is counted, and its page remembers the count.
 bool Policy::belongs_to_lru(PageNumber page) const {
   if (kind_ == PolicyKind::vgasnet) return true;
-  const PoolHead& head = pool_.head();
   const std::size_t frames = pool_.shape().frames;
-  if (head.lru.size + frames / 8 < frames && head.departures < frames) return true;  // it fills
+  const std::uint32_t departures = pool_.head().departures;
+  if (pool_.head().lru.size + frames / 8 < frames && departures < frames) return true;  // it fills
   const std::uint32_t left = pool_.word(page).departure();
-  return left != 0 && head.departures - left < frames;
+  return left != 0 && departures - left < frames;
 }
 
 void Policy::leave(FrameNumber frame) {
-  const std::scoped_lock guard(pool_.head().lock);
+  const LockGuard guard(pool_.head().lock);
   Frame& gone = pool_.frame(frame);
   if (gone.queue != kOut) unlink(frame);
   pool_.head().spared = 0;
@@ -68,7 +68,7 @@ void Policy::leave(FrameNumber frame) {
 }
 
 FrameNumber Policy::victim() {
-  const std::scoped_lock guard(pool_.head().lock);
+  const LockGuard guard(pool_.head().lock);
   FrameQueue& lru = pool_.head().lru;
   FrameQueue& fifo = pool_.head().fifo;
   // Each frame comes to the end of either queue once with a mark, and once without.
@@ -95,7 +95,7 @@ FrameNumber Policy::victim() {
 }
 
 void Policy::spare(FrameNumber frame, PageNumber page) {
-  const std::scoped_lock guard(pool_.head().lock);
+  const LockGuard guard(pool_.head().lock);
   const Frame& spared = pool_.frame(frame);
   if (spared.queue != kOut || spared.page.load(std::memory_order_relaxed) != page + 1) return;
   push(kLru, frame);

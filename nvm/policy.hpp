@@ -52,12 +52,14 @@ class Policy {
 
  private:
   enum : std::uint8_t { kOut, kLru, kFifo };
-  FrameQueue& queue(std::uint8_t which) const { return which == kLru ? pool_.head().lru : pool_.head().fifo; }
+  FrameQueue& queue(std::uint8_t which) const REQUIRES(pool_.head().lock) {
+    return which == kLru ? pool_.head().lru : pool_.head().fifo;
+  }
   FrameNumber pop_free();
-  void push(std::uint8_t which, FrameNumber frame);
-  void unlink(FrameNumber frame);
+  void push(std::uint8_t which, FrameNumber frame) REQUIRES(pool_.head().lock);
+  void unlink(FrameNumber frame) REQUIRES(pool_.head().lock);
   bool sole(FrameNumber frame) const;
-  bool belongs_to_lru(PageNumber page) const;
+  bool belongs_to_lru(PageNumber page) const REQUIRES(pool_.head().lock);
   // Above this size the FIFO's last page is a victim.
   std::size_t fifo_limit() const { return pool_.shape().frames / (kind_ == PolicyKind::vgasnet ? 2 : 8); }
 

@@ -11,6 +11,7 @@
 #include <bit>
 #include <ctime>
 
+#include "base/mutex.hpp"
 #include "heap/node_memory.hpp"
 
 namespace shm::nvm {
@@ -98,6 +99,7 @@ void Inbox::sleep(std::uint32_t mark, long microseconds) { futex_wait(bell_, mar
 
 void Pool::prepare() const {
   FrameQueue& free = head().free;
+  const LockGuard guard(head().lock);
   head().lru = head().fifo = {kNoFrame, kNoFrame, 0};
   const auto frames = static_cast<FrameNumber>(shape_.frames);
   free = {0, frames - 1, frames};

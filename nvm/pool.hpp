@@ -221,14 +221,14 @@ struct FrameQueue {
 };
 
 struct PoolHead {
-  SpinLock lock;                        // of the policy's queues; only pagers take it
-  std::atomic<std::uint32_t> starving;  // pages that wait for a frame
-  std::atomic<std::uint32_t> expected;  // frames that wait for a page that its home has been asked for
-  std::atomic<std::uint32_t> held;      // frames that programs have pinned
-  std::atomic<std::uint32_t> leaving;   // frames whose page has asked to leave
-  std::uint32_t departures;             // pages that have left
-  std::uint32_t spared;                 // victims that could not leave, since the last that did
-  FrameQueue free, lru, fifo;
+  SpinLock lock;                              // of the policy's queues; only pagers take it
+  std::atomic<std::uint32_t> starving;        // pages that wait for a frame
+  std::atomic<std::uint32_t> expected;        // frames that wait for a page that its home has been asked for
+  std::atomic<std::uint32_t> held;            // frames that programs have pinned
+  std::atomic<std::uint32_t> leaving;         // frames whose page has asked to leave
+  std::uint32_t departures GUARDED_BY(lock);  // pages that have left
+  std::uint32_t spared GUARDED_BY(lock);      // victims that could not leave, since the last that did
+  FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock);
 };
 
 /// Sizes; the same on all PEs of the job.

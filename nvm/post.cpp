@@ -27,8 +27,9 @@ void Post::send(Delivery delivery) {
 }
 
 void Post::put_page(int pe, Delivery delivery) {
-  sending_.emplace_back(pe, std::move(delivery));
-  Sending& sending = sending_.back();
+  Sending& sending = sending_.emplace_back();
+  sending.pe = pe;
+  sending.delivery = std::move(delivery);
   const Delivery& sent = sending.delivery;
   const std::byte* page = sent.buffer != nullptr ? sent.buffer.get() : pool_.bytes(sent.frame);
   wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, sending.done);
@@ -78,7 +79,7 @@ bool Post::receive(const std::byte* message, std::size_t n) {
   } else if (n > sizeof head) {
     delivery.operation = std::make_unique<Foreign>(Foreign{{message + sizeof head, message + n}});
   }
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   arrived_.push_back(std::move(delivery));
   return true;
 }
@@ -87,7 +88,7 @@ bool Post::receive(const std::byte* message, std::size_t n) {
 bool Post::take_piece(const PageMessage& head, const std::byte* piece, Delivery& delivery) {
   const std::size_t page_bytes = pool_.shape().page_bytes;
   // The home waits for one copy of a page at a time.
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   Arriving& arriving = arriving_[head.page];
   if (arriving.buffer == nullptr) arriving.buffer = make_page_buffer(page_bytes);
   std::memcpy(arriving.buffer.get() + head.offset, piece, head.n);
@@ -106,13 +107,13 @@ void Post::hand(const std::byte* operation, std::size_t n) {
   delivery.message.kind = access_of(head) == Access::read ? Event::ask_get : Event::ask_put;
   delivery.message.from = delivery.message.requester = nodes_.node_of(head.pe);
   delivery.message.to = nodes_.here;
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   arrived_.push_back(std::move(delivery));
 }
 
 bool Post::next(Delivery& delivery) {
   if (local_.empty()) {
-    const std::scoped_lock guard(mutex_);
+    const LockGuard guard(mutex_);
     local_.swap(arrived_);
   }
   if (local_.empty()) return false;
@@ -122,7 +123,7 @@ bool Post::next(Delivery& delivery) {
 }
 
 bool Post::empty() {
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   return local_.empty() && arrived_.empty();
 }
 

@@ -12,10 +12,10 @@
 #include <deque>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "nvm/buffer.hpp"
 #include "nvm/messages.hpp"
 #include "nvm/nodes.hpp"
@@ -105,9 +105,9 @@ class Post {
   const int me_;
   std::deque<Delivery> local_;
   std::list<Sending> sending_;
-  std::mutex mutex_;  // of what follows
-  std::deque<Delivery> arrived_;
-  std::unordered_map<PageNumber, Arriving> arriving_;  // sent home
+  Mutex mutex_;  // of what follows
+  std::deque<Delivery> arrived_ GUARDED_BY(mutex_);
+  std::unordered_map<PageNumber, Arriving> arriving_ GUARDED_BY(mutex_);  // sent home
 };
 
 }  // namespace shm::nvm

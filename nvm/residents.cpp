@@ -159,7 +159,7 @@ void Residents::grant(PageNumber number, Resident& page, Request& request) {
 
 void Residents::map(PageNumber number, Resident& page, Access access) {
   const bool writable = access == Access::write;
-  page.mapped_at = Clock::now();
+  page.mapped_at = host_.now();
   if (page.mapped == Mapped::to_write || (!writable && page.mapped == Mapped::to_read)) return;
   if (writable) {  // from now on the page counts as modified
     pool_.word(number).pin(Access::write);
@@ -256,7 +256,7 @@ bool Residents::stop(PageNumber number, Resident& page, Actions actions) {
   if (frame.held_to_write.load(std::memory_order_acquire) != 0) return false;
   if (all && frame.held_to_read.load(std::memory_order_acquire) != 0) return false;
   const bool changes = page.mapped == Mapped::to_write || (all && page.mapped == Mapped::to_read);
-  if (changes && Clock::now() - page.mapped_at < kShortestStay) return false;
+  if (changes && host_.now() - page.mapped_at < kShortestStay) return false;
   page.stopping = true;
   if (!pool_.word(number).close()) return false;
   if (!changes) return true;
@@ -403,7 +403,7 @@ bool Residents::needs_frame(const Resident& page) {
 }
 
 void Residents::ask_for_room() {
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = host_.now();
   // By index: a page that leaves at once may itself be wanted again, and starve.
   for (std::size_t i = 0; i < starving_.size(); ++i) {
     const bool lacks_frame = pages_.at(starving_[i].page)->load || !too_many_expected();

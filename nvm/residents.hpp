@@ -37,6 +37,8 @@ class Host : public Wire {
   virtual void unmap(std::byte* at, std::size_t n) = 0;
   /// Sends an answer to the PE, which may be on this node.
   virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
+  /// What the pager takes for the time.
+  virtual std::chrono::steady_clock::time_point now() const { return std::chrono::steady_clock::now(); }
 
  protected:
   ~Host() = default;

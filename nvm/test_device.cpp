@@ -14,7 +14,7 @@ TestDevice::TestDevice(const TestDeviceOptions& options)
     : options_(options), random_(options.seed), hold_(options.hold) {}
 
 Status TestDevice::reserve(std::uint64_t offset, std::uint64_t n) {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   if (!lies_within(options_.size, offset, n)) return Status::error("no such range of the test device");
   check_idle("reserve()", offset, n, false);
   if (occupy(offset, n)) return {};
@@ -24,7 +24,7 @@ Status TestDevice::reserve(std::uint64_t offset, std::uint64_t n) {
 }
 
 Status TestDevice::release(std::uint64_t offset, std::uint64_t n) {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   if (!lies_within(options_.size, offset, n)) return Status::error("no such range of the test device");
   check_idle("release()", offset, n, false);
   blocks_.erase(blocks_.lower_bound(offset), blocks_.lower_bound(offset + n));
@@ -55,7 +55,7 @@ void TestDevice::check_idle(const char* who, std::uint64_t offset, std::uint64_t
 }
 
 void TestDevice::start(Transfer& transfer) {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   if (!begin(transfer, options_.size)) {
     records_.push_back({transfer.kind, transfer.offset, transfer.n, transfer.error});
     ended_.push_back(&transfer);
@@ -75,7 +75,7 @@ void TestDevice::start(Transfer& transfer) {
 
 // Also in no order among those that have ended: finished() need not return them as they did.
 Transfer* TestDevice::finished() {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   if (options_.lazy_percent > 0 && pick(100) < static_cast<std::size_t>(options_.lazy_percent))
     return nullptr;
   if (!hold_ && !started_.empty()) end_one();
@@ -120,12 +120,12 @@ void TestDevice::move(Transfer& transfer, std::size_t n) {
 }
 
 std::size_t TestDevice::under_way() const {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   return started_.size() + ended_.size();
 }
 
 Status TestDevice::persist() {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   if (persist_fails_)
     return Status::error("cannot make the writes to the test device durable: as the test wanted");
   ++persists_;
@@ -133,50 +133,50 @@ Status TestDevice::persist() {
 }
 
 void TestDevice::fail(Transfer::Kind kind, std::uint64_t k, int error, std::size_t moved) {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   const auto which = static_cast<std::size_t>(kind);
   faults_.at(which)[counts_.at(which) + k] = {error, moved};
 }
 
 void TestDevice::limit_room(std::uint64_t bytes) {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   room_ = bytes;
 }
 
 void TestDevice::fail_persist() {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   persist_fails_ = true;
 }
 
 void TestDevice::hold(bool held) {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   hold_ = held;
 }
 
 std::size_t TestDevice::end(std::size_t n) {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   n = std::min(n, started_.size());
   for (std::size_t i = 0; i < n; ++i) end_one();
   return n;
 }
 
 std::vector<TestDevice::Record> TestDevice::records() const {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   return records_;
 }
 
 void TestDevice::clear_records() {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   records_.clear();
 }
 
 std::uint64_t TestDevice::bytes_occupied() const {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   return blocks_.size() * kBlock;
 }
 
 std::uint64_t TestDevice::persists() const {
-  std::scoped_lock guard(mutex_);
+  LockGuard guard(mutex_);
   return persists_;
 }
 

@@ -11,10 +11,10 @@
 
 #include <array>
 #include <map>
-#include <mutex>
 #include <random>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "nvm/device.hpp"
 
 namespace shm::nvm {
@@ -84,25 +84,25 @@ class TestDevice final : public Device {
     Fault fault;
   };
 
-  bool occupy(std::uint64_t offset, std::uint64_t n);
-  void check_idle(const char* who, std::uint64_t offset, std::uint64_t n, bool reads) const;
-  void end_one();
-  void move(Transfer& transfer, std::size_t n);
-  std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  bool occupy(std::uint64_t offset, std::uint64_t n) REQUIRES(mutex_);
+  void check_idle(const char* who, std::uint64_t offset, std::uint64_t n, bool reads) const REQUIRES(mutex_);
+  void end_one() REQUIRES(mutex_);
+  void move(Transfer& transfer, std::size_t n) REQUIRES(mutex_);
+  std::size_t pick(std::size_t n) REQUIRES(mutex_) { return static_cast<std::size_t>(random_() % n); }
 
   const TestDeviceOptions options_;
-  mutable std::mutex mutex_;  // guards all that follows
-  std::mt19937_64 random_;
-  bool hold_;
-  bool persist_fails_ = false;
-  std::uint64_t room_ = UINT64_MAX;
-  std::uint64_t persists_ = 0;
-  std::map<std::uint64_t, Block> blocks_;                 // those with room, by offset
-  std::array<std::uint64_t, 2> counts_{};                 // started, of each kind
-  std::array<std::map<std::uint64_t, Fault>, 2> faults_;  // of each kind, by count
-  std::vector<Started> started_;
-  std::vector<Transfer*> ended_;
-  std::vector<Record> records_;
+  mutable Mutex mutex_;  // guards all that follows
+  std::mt19937_64 random_ GUARDED_BY(mutex_);
+  bool hold_ GUARDED_BY(mutex_);
+  bool persist_fails_ GUARDED_BY(mutex_) = false;
+  std::uint64_t room_ GUARDED_BY(mutex_) = UINT64_MAX;
+  std::uint64_t persists_ GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, Block> blocks_ GUARDED_BY(mutex_);                 // those with room, by offset
+  std::array<std::uint64_t, 2> counts_ GUARDED_BY(mutex_){};                 // started, of each kind
+  std::array<std::map<std::uint64_t, Fault>, 2> faults_ GUARDED_BY(mutex_);  // of each kind, by count
+  std::vector<Started> started_ GUARDED_BY(mutex_);
+  std::vector<Transfer*> ended_ GUARDED_BY(mutex_);
+  std::vector<Record> records_ GUARDED_BY(mutex_);
 };
 
 }  // namespace shm::nvm
