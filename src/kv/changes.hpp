@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,7 +27,7 @@ class Changes {
 
   /// After the change.  Any thread.
   void tell(std::uint64_t home) const {
-    __atomic_store_n(told_ + home, std::byte{1}, __ATOMIC_RELEASE);
+    std::atomic_ref(told_[home]).store(std::byte{1}, std::memory_order_release);
     __atomic_fetch_add(count_, 1, __ATOMIC_RELEASE);
   }
 
@@ -60,7 +61,8 @@ class Changes {
     std::size_t n = 0;
     for (std::size_t i = 0; i < sizeof(std::uint64_t); ++i) {
       // Before f looks at the part: what changes after that is told again.
-      if (__atomic_exchange_n(bytes + i, std::byte{0}, __ATOMIC_ACQ_REL) == std::byte{0}) continue;
+      if (std::atomic_ref(bytes[i]).exchange(std::byte{0}, std::memory_order_acq_rel) == std::byte{0})
+        continue;
       f(word * sizeof(std::uint64_t) + i);
       ++n;
     }

@@ -36,7 +36,7 @@ void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n,
   Target& target = targets_[static_cast<std::size_t>(pe)];
   make_room(call, pe, target);
   target.under_way.fetch_add(count, std::memory_order_relaxed);
-  const std::scoped_lock guard(target.mutex);
+  const LockGuard guard(target.mutex);
   send(pe, target);
   rt.progress->send(pe, kRequests, packet, n);
   count_packet();
@@ -56,7 +56,7 @@ void Client::issue(Call call, int pe, const Request& request, std::uint64_t repl
     std::memcpy(to, &head, sizeof head);
     write_body(to + sizeof head, head, request);
   };
-  const std::scoped_lock guard(target.mutex);
+  const LockGuard guard(target.mutex);
   if (pending.left == nullptr) {
     pending.left = &unattended_[epoch_.load(std::memory_order_seq_cst) % 2];
     pending.left->fetch_add(1, std::memory_order_relaxed);
@@ -77,7 +77,6 @@ void Client::issue(Call call, int pe, const Request& request, std::uint64_t repl
   target.used += size;
 }
 
-// With the target's lock.
 void Client::send(int pe, Target& target) {
   if (target.used == 0) return;
   rt.progress->send(pe, kRequests, target.packet.get(), target.used);
@@ -101,7 +100,7 @@ void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
 
 void Client::flush(int pe) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
-  const std::scoped_lock guard(target.mutex);
+  const LockGuard guard(target.mutex);
   send(pe, target);
 }
 
@@ -113,7 +112,7 @@ void Client::flush() {
 
 void Client::quiet(Call call) {
   if (is_quiet()) return;
-  const std::scoped_lock guard(quiet_mutex_);
+  const LockGuard guard(quiet_mutex_);
   const unsigned before = epoch_.fetch_add(1, std::memory_order_seq_cst) % 2;
   flush();
   wait(call, unattended_[before], WaitRecord::kNobody);

@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "core/address.hpp"
 #include "kv/request.hpp"
 #include "kv/wire.hpp"
@@ -70,13 +70,13 @@ class Client {
   static constexpr std::uint64_t kMostUnderWay = 16384;
 
   struct Target {
-    std::mutex mutex;  // held while its packets are sent, so that they stay in order; no handler takes it
-    std::unique_ptr<std::byte[]> packet;
-    std::size_t used = 0;
+    Mutex mutex;  // held while its packets are sent, so that they stay in order; no handler takes it
+    std::unique_ptr<std::byte[]> packet GUARDED_BY(mutex);
+    std::size_t used GUARDED_BY(mutex) = 0;
     std::atomic<std::uint64_t> under_way{0};  // weights
   };
-  void make_room(Call call, int pe, Target& target);
-  void send(int pe, Target& target);
+  void make_room(Call call, int pe, Target& target) EXCLUDES(target.mutex);
+  void send(int pe, Target& target) REQUIRES(target.mutex);
   void count_packet();
   void send_pieces(int pe, const std::byte* request, std::size_t n);
 
@@ -86,7 +86,7 @@ class Client {
   // threads issue meanwhile does not keep it.
   std::atomic<std::uint64_t> unattended_[2]{};
   std::atomic<unsigned> epoch_{0};
-  std::mutex quiet_mutex_;  // an epoch lasts until all of the one before it is done
+  Mutex quiet_mutex_;  // an epoch lasts until all of the one before it is done
   std::atomic<std::uint64_t> packets_{0};
 };
 

@@ -60,7 +60,9 @@ Entries::Entries(const Of& table, Board* board)
                                     2 * padded(table.layout.value_bytes))),
       board_(board),
       changes_(changes_at(board, table.layout)),
-      free_room_(rt.env.kv_pending) {}
+      free_room_(rt.env.kv_pending) {
+  changes_.tell_all();
+}
 
 Entries::~Entries() {
   if (rt.progress == nullptr) return;
@@ -112,10 +114,9 @@ shm::Status Entries::connect(Call call) {
   return pending_->connect(npes, at(&Board::pending));
 }
 
-// Nobody sends yet.
-void Entries::start() {
+void Entries::fill_lists() {
+  const LockGuard guard(mutex_);
   list_ = std::make_unique<EntryList>(*active_, table_.memory, table_.layout, table_.hash, room_);
-  most_awaited_ = pending_->most_receives() - std::min(pending_->most_receives(), free_room_.size());
   for (Pending& pending : free_room_) {
     pending.bytes = std::make_unique_for_overwrite<std::byte[]>(room_);
     pending.tag = kAddition;
@@ -124,6 +125,12 @@ void Entries::start() {
     pending.room_bytes = room_;
     post_pending(pending);
   }
+}
+
+// Nobody sends yet.
+void Entries::start() {
+  most_awaited_ = pending_->most_receives() - std::min(pending_->most_receives(), free_room_.size());
+  fill_lists();
   Progress::add_poller(poll_one, this);
   const auto may_block = [](void* matcher) { return static_cast<Matcher*>(matcher)->may_block(); };
   for (Matcher* matcher : {active_.get(), pending_.get()})
@@ -141,7 +148,6 @@ std::unique_ptr<Entries> Entries::open(Call call, const Of& table) {
   }
   std::memset(static_cast<void*>(board), 0, bytes);
   std::unique_ptr<Entries> entries(new Entries(table, board));
-  entries->changes_.tell_all();
   shm::Status status = entries->open_lists();
   bool all = all_succeeded(call, !status.ok());
   if (all) {
@@ -290,14 +296,14 @@ void Entries::take_pending(const Arrival& arrival) {
 }
 
 bool Entries::poll() {
-  const std::unique_lock guard(mutex_, std::try_to_lock);
-  if (!guard.owns_lock()) return false;
-  const auto follow = [this](std::uint64_t home) { list_->follow(home); };
+  if (!mutex_.try_lock()) return false;
+  const LockGuard guard(mutex_, std::adopt_lock);
+  const auto follow = [list = list_.get()](std::uint64_t home) { list->follow(home); };
   bool worked = changes_.take(follow);
   worked |= retry();
   worked |= post_again();
-  worked |= active_->poll([this](const Arrival& arrival) { take_active(arrival); });
-  worked |= pending_->poll([this](const Arrival& arrival) { take_pending(arrival); });
+  worked |= active_->poll([this](const Arrival& arrival) REQUIRES(mutex_) { take_active(arrival); });
+  worked |= pending_->poll([this](const Arrival& arrival) REQUIRES(mutex_) { take_pending(arrival); });
   worked |= changes_.take(follow);
   worked |= list_->catch_up();
   return worked;

@@ -14,9 +14,9 @@
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "core/address.hpp"
 #include "kv/changes.hpp"
 #include "kv/entry_list.hpp"
@@ -62,16 +62,17 @@ class Entries {
   shm::Status open_lists();
   shm::Status connect(Call call);
   void start();
+  void fill_lists();
   static bool poll_one(void* entries);
   bool poll();
   bool post_awaited(Awaited& awaited);
-  void post_pending(Pending& pending);
-  bool post_again();
-  bool retry();
-  void take_active(const Arrival& arrival);
-  void take_pending(const Arrival& arrival);
+  void post_pending(Pending& pending) REQUIRES(mutex_);
+  bool post_again() REQUIRES(mutex_);
+  bool retry() REQUIRES(mutex_);
+  void take_active(const Arrival& arrival) REQUIRES(mutex_);
+  void take_pending(const Arrival& arrival) REQUIRES(mutex_);
   // `again`: a lock was taken before.
-  Status serve(const std::byte* message, std::size_t n, bool again = false);
+  Status serve(const std::byte* message, std::size_t n, bool again = false) REQUIRES(mutex_);
   bool takes(const RequestHead& head) const;
 
   static constexpr std::size_t kMostRoom = 1024;  // of an entry
@@ -88,13 +89,13 @@ class Entries {
   std::size_t most_awaited_ = 0;
   std::atomic<std::size_t> awaited_{0};
 
-  std::mutex
-      mutex_;  // of what follows, by the thread that polls; no other lock of the table is taken under it
-  Changes changes_;
-  std::deque<std::vector<std::byte>> waiting_;  // requests that found a lock taken
-  std::vector<Pending> free_room_;              // SHMEM_KV_PENDING
-  std::vector<Pending*> not_posted_;            // of these, until the next poll: the network had no record
-  std::unique_ptr<EntryList> list_;
+  Mutex mutex_;  // of what follows, by the thread that polls; no other lock of the table is taken under it
+  Changes changes_ GUARDED_BY(mutex_);
+  std::deque<std::vector<std::byte>> waiting_ GUARDED_BY(mutex_);  // requests that found a lock taken
+  std::vector<Pending> free_room_;                                 // SHMEM_KV_PENDING
+  std::vector<Pending*> not_posted_
+      GUARDED_BY(mutex_);  // of these, until the next poll: the network had no record
+  std::unique_ptr<EntryList> list_ GUARDED_BY(mutex_);
   std::unique_ptr<Matcher> active_, pending_;  // end before what they have posted
 };
 

@@ -183,7 +183,9 @@ std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* reque
 
 // The other engine hears of what has changed.
 void Server::note(const Request& request, Status status) const {
-  if (entries_ != nullptr && status == SHMEMX_KV_OK) entries_->changed(rt.me, request.op, request.key.hash);
+  if (status != SHMEMX_KV_OK) return;
+  if (const Entries* entries = entries_.load(std::memory_order_acquire))
+    entries->changed(rt.me, request.op, request.key.hash);
 }
 
 // Returns how many of the run's requests have been executed: all, or up to one that finds a lock taken.
@@ -252,7 +254,7 @@ void Server::take(const Part<Mapped>& part, int from, const std::byte* packet, s
   std::size_t left = n - sizeof(PacketHead);
   Replies replies(table_, from);
   {
-    const std::scoped_lock guard(mutex_);
+    const LockGuard guard(mutex_);
     Bytes whole;
     if (kind == PacketHead::request_piece) {
       take_piece(from, requests, left, whole);
@@ -270,7 +272,7 @@ void Server::take_run(const Part<Mapped>& part, int from, const std::byte* packe
   n -= sizeof(PacketHead);
   RunReplies replies(table_, from, run_at(run));
   {
-    const std::scoped_lock guard(mutex_);
+    const LockGuard guard(mutex_);
     Bytes rest = waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(part, run, n, false, replies);
     if (!rest.empty()) put_off(from, {true, std::move(rest)});
   }
@@ -288,8 +290,8 @@ bool Server::resume(const Part<Mapped>& part) {
   std::deque<Replies> all;
   std::deque<RunReplies> all_of_runs;
   {
-    const std::unique_lock guard(mutex_, std::try_to_lock);
-    if (!guard.owns_lock()) return true;
+    if (!mutex_.try_lock()) return true;
+    const LockGuard guard(mutex_, std::adopt_lock);
     for (auto queue = waiting_.begin(); queue != waiting_.end();) {
       Replies& replies = all.emplace_back(table_, queue->first);
       std::deque<Waiting>& packets = queue->second;

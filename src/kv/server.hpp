@@ -5,9 +5,9 @@
 #include <atomic>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "kv/part.hpp"
 #include "kv/wire.hpp"
 
@@ -22,8 +22,8 @@ class Server {
   /// `hash`: of the table's keys.
   Server(std::uint32_t table, UserHash hash) : table_(table), hash_(hash) {}
 
-  /// To be told what requests have changed; null: nobody.
-  void set_entries(const Entries* entries) { entries_ = entries; }
+  /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
+  void set_entries(const Entries* entries) { entries_.store(entries, std::memory_order_release); }
 
   /// A packet has come.  Runs in a handler: neither waits nor polls.
   void take(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n,
@@ -48,22 +48,22 @@ class Server {
   // `again`: it has been put off before.
   static Status execute(const Part<Mapped>& part, const Record& record, bool again, Replies& replies);
   std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n, bool again,
-                          Replies& replies);
+                          Replies& replies) REQUIRES(mutex_);
   std::uint32_t execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies, bool again,
-                            RunReplies& replies) const;
+                            RunReplies& replies) const REQUIRES(mutex_);
   Bytes go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n, bool again,
-                       RunReplies& replies) const;
+                       RunReplies& replies) const REQUIRES(mutex_);
   void note(const Request& request, Status status) const;
-  void put_off(int from, Waiting requests);
-  void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole);
+  void put_off(int from, Waiting requests) REQUIRES(mutex_);
+  void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole) REQUIRES(mutex_);
 
   const std::uint32_t table_;
   const UserHash hash_;
-  const Entries* entries_ = nullptr;
-  std::mutex mutex_;  // of what follows, and while requests are executed; never while sending
-  std::map<int, std::deque<Waiting>> waiting_;  // by PE
+  std::atomic<const Entries*> entries_{nullptr};
+  Mutex mutex_;  // of what follows, and while requests are executed; never while sending
+  std::map<int, std::deque<Waiting>> waiting_ GUARDED_BY(mutex_);  // by PE
   std::atomic<bool> any_waiting_{false};
-  std::map<int, Bytes> arriving_;  // a request that comes in pieces, by PE
+  std::map<int, Bytes> arriving_ GUARDED_BY(mutex_);  // a request that comes in pieces, by PE
 };
 
 }  // namespace shm::kv

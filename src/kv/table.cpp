@@ -42,7 +42,13 @@ void Table::use(const Layout& layout, std::byte* memory) {
     parts_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
 }
 
-// `execute(request, result)`, with copies of what the program has in the heap on NVM (may_fault).
+// Whether an argument of the program lies where a page may have to come first (may_fault).
+static bool any_may_fault(const Request& request, const Result& result) {
+  return rt.regions.size != 0 && (in_region(request.key.bytes) || in_region(request.value) ||
+                                  in_region(request.expected) || in_region(result.value));
+}
+
+// `execute(request, result)`, with copies of what lies there.
 template <class Execute>
 Status Table::aside(const Request& request, Result& result, Execute execute) const {
   const auto safe = [](std::vector<std::byte>& own, const void* bytes, std::size_t n) {
@@ -73,7 +79,7 @@ bool Table::execute_here(int pe, const Request& request, Result& result, Status&
     const auto execute = [&](const Request& safe, Result& found) {
       return Part<Mapped>(Mapped(there), layout_).execute(safe, found, kUnlimited);
     };
-    status = rt.paged == nullptr ? execute(request, result) : aside(request, result, execute);
+    status = any_may_fault(request, result) ? aside(request, result, execute) : execute(request, result);
     if (entries_ != nullptr && status == SHMEMX_KV_OK) entries_->changed(pe, request.op, request.key.hash);
   } else if (paged_) {
     status = Part<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
@@ -191,7 +197,7 @@ Status Table::execute(Call call, const Request& request, Result& result) {
   const auto ask_there = [&](const Request& safe, Result& found) {
     return await(call, pe, safe, found.value, &found.n);
   };
-  return rt.paged == nullptr ? ask_there(request, result) : aside(request, result, ask_there);
+  return any_may_fault(request, result) ? aside(request, result, ask_there) : ask_there(request, result);
 }
 
 void Table::issue(Call call, const Request& request, void* value, Later later) {

@@ -68,7 +68,7 @@ class Table {
   [[gnu::always_inline]] Status get(Call call, const Key& key, void* value, std::size_t room,
                                     std::uint64_t& n) {
     std::byte* there = part(pe_of_key(key));
-    if (there == nullptr || rt.paged != nullptr) [[unlikely]]
+    if (there == nullptr || rt.regions.holds(key.bytes) || rt.regions.holds(value)) [[unlikely]]
       return get_elsewhere(call, key, value, room, n);
     count_local();
     return Part<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
@@ -125,9 +125,7 @@ class Table {
 
  private:
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
-  static bool on_nvm(const std::byte* memory) {
-    return rt.paged != nullptr && rt.paged->holds(reinterpret_cast<std::uintptr_t>(memory), 1);
-  }
+  static bool on_nvm(const std::byte* memory) { return in_region(memory); }
   template <class Execute>
   Status aside(const Request& request, Result& result, Execute execute) const;
   Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);

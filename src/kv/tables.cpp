@@ -3,10 +3,10 @@
 
 #include <cstring>
 #include <memory>
-#include <shared_mutex>
 #include <string_view>
 
 #include "base/fatal.hpp"
+#include "base/mutex.hpp"
 #include "coll/barrier.hpp"
 #include "coll/check_same.hpp"
 #include "coll/memory.hpp"
@@ -17,15 +17,15 @@
 namespace shm::kv {
 namespace {
 
+SharedMutex mutex;
 // By number: how many were created before it.  Those that have ended stay, empty, so that their handles can
 // be told.
-std::vector<std::unique_ptr<Table>> tables;
-std::vector<Table*> live;  // those that have not ended
-std::shared_mutex mutex;   // of both
-bool serving = false;      // since the library was started
+std::vector<std::unique_ptr<Table>> tables GUARDED_BY(mutex);
+std::vector<Table*> live GUARDED_BY(mutex);  // those that have not ended
+bool serving = false;                        // since the library was started
 
 Table& find(std::uint32_t number) {
-  const std::shared_lock guard(mutex);
+  const SharedLockGuard guard(mutex);
   return *tables[number];
 }
 
@@ -49,7 +49,7 @@ void on_reply(void*, int from, const std::byte* message, std::size_t n) {
 
 bool resume(void*) {
   bool worked = false;
-  const std::shared_lock guard(mutex);
+  const SharedLockGuard guard(mutex);
   for (Table* table : live) worked |= table->server().resume(own_part(*table));
   return worked;
 }
@@ -148,7 +148,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   if (memory == nullptr) return nullptr;
   Table* table;
   {
-    const std::unique_lock guard(mutex);
+    const LockGuard guard(mutex);
     const auto number = static_cast<std::uint32_t>(tables.size());
     tables.push_back(std::make_unique<Table>(number, options.hash, options.name != nullptr));
     table = tables.back().get();
@@ -166,7 +166,7 @@ void destroy_table(Call call, Table* table) {
   check_same(call, {{"kv", table->client().table(), false}});  // nobody asks any more
   close_entries(call, *table);
   release(call, table->memory());
-  const std::unique_lock guard(mutex);
+  const LockGuard guard(mutex);
   std::erase(live, table);
   table->end();
 }
@@ -196,7 +196,7 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
   }
   std::byte* before = table.memory();
   {
-    const std::unique_lock guard(mutex);  // whoever polls looks at all tables
+    const LockGuard guard(mutex);  // whoever polls looks at all tables
     table.use(layout, memory);
   }
   open_entries(call, table);
@@ -205,17 +205,23 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
   return SHMEMX_KV_OK;
 }
 
+// A copy, for what polls: resume() takes the lock.
+static std::vector<Table*> live_now() {
+  const SharedLockGuard guard(mutex);
+  return live;
+}
+
 void quiet_tables(Call call) {
-  for (Table* table : live) table->quiet(call);
+  for (Table* table : live_now()) table->quiet(call);
 }
 
 void end_tables() {
   if (serving) Progress::remove_poller(resume, nullptr);
   serving = false;
   std::vector<std::unique_ptr<Entries>> entries;  // end not under the lock: they have pollers of their own
-  for (Table* table : live) entries.push_back(table->take_entries());
+  for (Table* table : live_now()) entries.push_back(table->take_entries());
   entries.clear();
-  const std::unique_lock guard(mutex);
+  const LockGuard guard(mutex);
   for (Table* table : live) table->end();
   live.clear();
 }
