@@ -7,8 +7,10 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <random>
+#include <utility>
+
+#include "base/mutex.hpp"
 
 namespace shm {
 namespace {
@@ -18,15 +20,29 @@ class FaultyNetwork;
 // An operation not yet started.  `start` calls the inner table; it owns the bytes that it must own.
 struct Held {
   int polls;
+  bool message;
   std::function<void()> start;
 };
 
-// Operations of a channel to one PE: first in, first out, which keeps the order that fence and send promise.
-// One that is being started counts as held, so that idle() is never true in between.
+// An operation may overtake so many others.
+constexpr std::size_t kReach = 8;
+
+// Operations of a channel to one PE.  Messages are started in their order, the others in any: while there are
+// any, no fence is granted, so none of them is behind one.  An operation that is being started counts as
+// held, so that idle() is never true in between.
 struct Queue {
   std::deque<Held> held;
   int starting = 0;
   bool empty() const { return held.empty() && starting == 0; }
+
+  // Calls `visit(index)` for all that may be started next.
+  template <class Visit>
+  void for_each_next(Visit visit) {
+    bool first_message = true;
+    for (std::size_t i = 0; i < std::min(held.size(), kReach); ++i) {
+      if (!held[i].message || std::exchange(first_message, false)) visit(i);
+    }
+  }
 };
 
 struct FaultyChannel : Channel {
@@ -54,7 +70,7 @@ class FaultyNetwork final : public Network {
   void close_channel(Channel* channel) override {
     auto* own = static_cast<FaultyChannel*>(channel);
     {
-      std::scoped_lock guard(mutex);
+      LockGuard guard(mutex);
       std::erase(channels_, own);
     }
     inner_->close_channel(own->inner);
@@ -64,7 +80,7 @@ class FaultyNetwork final : public Network {
   int wait_fd() const override { return inner_->wait_fd(); }
   bool may_block() override {
     {
-      std::scoped_lock guard(mutex);
+      LockGuard guard(mutex);
       for (const FaultyChannel* channel : channels_) {
         for (const auto& [pe, queue] : channel->to) {
           if (!queue.empty()) return false;
@@ -84,62 +100,70 @@ class FaultyNetwork final : public Network {
     return !refused && inner_->supports(op, type, fetching);
   }
 
-  void hold(FaultyChannel* channel, int pe, std::function<void()> start) {
-    std::scoped_lock guard(mutex);
-    channel->to[pe].held.push_back({roll(options_.max_hold), std::move(start)});
+  void hold(FaultyChannel* channel, int pe, std::function<void()> start, bool message = false) {
+    LockGuard guard(mutex);
+    channel->to[pe].held.push_back({roll(options_.max_hold), message, std::move(start)});
   }
-  bool grants_fence() { return roll(99) >= options_.refuse_fence_percent; }
+  bool grants_fence() REQUIRES(mutex) { return roll(99) >= options_.refuse_fence_percent; }
 
-  std::mutex mutex;  // not held while an operation is started: that may poll, and a handler may send
+  Mutex mutex;  // not held while an operation is started: that may poll, and a handler may send
 
  private:
-  // 0 to `highest`.  With the mutex.
-  int roll(int highest) { return static_cast<int>(random_() % static_cast<unsigned>(highest + 1)); }
-  bool start_one();
+  // 0 to `highest`.
+  int roll(int highest) REQUIRES(mutex) {
+    return static_cast<int>(random_() % static_cast<unsigned>(highest + 1));
+  }
+  bool start_one() REQUIRES(starter_) EXCLUDES(mutex);
 
   std::unique_ptr<Network> inner_;
   const FaultOptions options_;
-  std::mt19937_64 random_;
-  std::mutex starter_;  // held by the one thread that starts operations
-  std::vector<FaultyChannel*> channels_;
+  std::mt19937_64 random_ GUARDED_BY(mutex);
+  Mutex starter_ ACQUIRED_BEFORE(mutex);  // held by the one thread that starts operations
+  std::vector<FaultyChannel*> channels_ GUARDED_BY(mutex);
 };
 
-// Starts one operation that has waited long enough, of a random channel and PE.  With starter_.
+// Starts a random one of the operations that have waited long enough.
 bool FaultyNetwork::start_one() {
   std::function<void()> start;
   Queue* chosen = nullptr;
   {
-    std::scoped_lock guard(mutex);
-    std::vector<Queue*> ready;
+    LockGuard guard(mutex);
+    std::vector<std::pair<Queue*, std::size_t>> ready;
     for (FaultyChannel* channel : channels_) {
-      for (auto& [pe, queue] : channel->to) {
-        if (!queue.held.empty() && queue.held.front().polls <= 0) ready.push_back(&queue);
+      for (auto& entry : channel->to) {
+        Queue& queue = entry.second;
+        queue.for_each_next([&](std::size_t i) {
+          if (queue.held[i].polls <= 0) ready.emplace_back(&queue, i);
+        });
       }
     }
     if (ready.empty()) return false;
-    chosen = ready[static_cast<std::size_t>(roll(static_cast<int>(ready.size()) - 1))];
-    start = std::move(chosen->held.front().start);
-    chosen->held.pop_front();
+    const auto& [queue, index] = ready[static_cast<std::size_t>(roll(static_cast<int>(ready.size()) - 1))];
+    chosen = queue;
+    start = std::move(queue->held[index].start);
+    queue->held.erase(queue->held.begin() + static_cast<std::ptrdiff_t>(index));
     ++chosen->starting;
   }
   start();
-  std::scoped_lock guard(mutex);
+  LockGuard guard(mutex);
   --chosen->starting;
   return true;
 }
 
 bool FaultyNetwork::poll() {
   {
-    std::scoped_lock guard(mutex);
+    LockGuard guard(mutex);
     if (roll(99) < options_.lazy_poll_percent) return false;
     for (FaultyChannel* channel : channels_) {
-      for (auto& [pe, queue] : channel->to) {
-        if (!queue.held.empty()) --queue.held.front().polls;
+      for (auto& entry : channel->to) {
+        Queue& queue = entry.second;
+        queue.for_each_next([&queue](std::size_t i) { --queue.held[i].polls; });
       }
     }
   }
   bool worked = false;
-  if (std::unique_lock starting(starter_, std::try_to_lock); starting.owns_lock()) {
+  if (starter_.try_lock()) {
+    const LockGuard starting(starter_, std::adopt_lock);
     while (start_one()) worked = true;
   }
   return inner_->poll() || worked;
@@ -177,15 +201,16 @@ void amo(Channel* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType typ
 void send(Channel* channel, int pe, std::uint16_t id, const void* message, std::size_t n) {
   Channel* inner = own(channel)->inner;
   const auto* bytes = static_cast<const std::byte*>(message);
-  own(channel)->network.hold(own(channel), pe, [=, kept = std::vector<std::byte>(bytes, bytes + n)] {
+  const auto start = [=, kept = std::vector<std::byte>(bytes, bytes + n)] {
     inner->ops->send(inner, pe, id, kept.data(), kept.size());
-  });
+  };
+  own(channel)->network.hold(own(channel), pe, start, true);
 }
 
 // Only marks: starting may poll, which is not what the caller of flush expects.  The next poll starts them.
 void flush(Channel* channel) {
   {
-    std::scoped_lock guard(own(channel)->network.mutex);
+    LockGuard guard(own(channel)->network.mutex);
     for (auto& [pe, queue] : own(channel)->to) {
       for (Held& operation : queue.held) operation.polls = 0;
     }
@@ -193,27 +218,28 @@ void flush(Channel* channel) {
   own(channel)->inner->ops->flush(own(channel)->inner);
 }
 
-bool nothing_held(const FaultyChannel* channel) {
+bool nothing_held(const FaultyChannel* channel) REQUIRES(channel->network.mutex) {
   return std::ranges::all_of(channel->to, [](const auto& entry) { return entry.second.empty(); });
 }
 
 bool idle(const Channel* channel) {
   const auto* faulty = static_cast<const FaultyChannel*>(channel);
-  std::scoped_lock guard(faulty->network.mutex);
+  LockGuard guard(faulty->network.mutex);
   return nothing_held(faulty) && faulty->inner->ops->idle(faulty->inner);
 }
 
 bool idle_to(const Channel* channel, int pe) {
   const auto* faulty = static_cast<const FaultyChannel*>(channel);
-  std::scoped_lock guard(faulty->network.mutex);
+  LockGuard guard(faulty->network.mutex);
   const auto queue = faulty->to.find(pe);
   return (queue == faulty->to.end() || queue->second.empty()) &&
          faulty->inner->ops->idle_to(faulty->inner, pe);
 }
 
-// What is held has not reached the inner channel, whose fence would miss it.
+// What is held has not reached the inner channel, whose fence would miss it, and may be overtaken by what
+// follows.
 bool fence(Channel* channel) {
-  std::scoped_lock guard(own(channel)->network.mutex);
+  LockGuard guard(own(channel)->network.mutex);
   if (!nothing_held(own(channel)) || !own(channel)->network.grants_fence()) return false;
   return own(channel)->inner->ops->fence(own(channel)->inner);
 }
@@ -222,7 +248,7 @@ constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
 
 Channel* FaultyNetwork::open_channel(ChannelUse use) {
   auto* channel = new FaultyChannel(*this, &kOps, inner_->open_channel(use));
-  std::scoped_lock guard(mutex);
+  LockGuard guard(mutex);
   channels_.push_back(channel);
   return channel;
 }

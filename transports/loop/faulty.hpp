@@ -3,8 +3,8 @@
 // above the seam, and the smallest example of a NetOps that wraps another.
 //
 // What it does, decided by the seed: holds operations back for some polls and starts them in another order,
-// though never two of one channel to one PE; polls that do nothing; fences that say no; atomics that it
-// claims not to support; a tiny limit for copies.
+// but for messages of one channel to one PE, and for what a fence is between; polls that do nothing; fences
+// that say no; atomics that it claims not to support; a tiny limit for copies.
 #pragma once
 
 #include <cstddef>

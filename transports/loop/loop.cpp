@@ -5,9 +5,9 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <mutex>
 
 #include "base/fatal.hpp"
+#include "base/mutex.hpp"
 
 namespace shm {
 namespace {
@@ -39,8 +39,8 @@ struct Message {
 
 class LoopFabric {
  public:
-  std::mutex mutex;  // guards the list; the networks have their own
-  std::vector<LoopNetwork*> networks;
+  Mutex mutex;
+  std::vector<LoopNetwork*> networks GUARDED_BY(mutex);  // which have locks of their own
 };
 
 namespace {
@@ -48,7 +48,7 @@ namespace {
 class LoopNetwork final : public Network {
  public:
   explicit LoopNetwork(std::shared_ptr<LoopFabric> fabric) : fabric_(std::move(fabric)) {
-    std::scoped_lock guard(fabric_->mutex);
+    LockGuard guard(fabric_->mutex);
     index_ = fabric_->networks.size();
     fabric_->networks.push_back(this);
   }
@@ -66,7 +66,7 @@ class LoopNetwork final : public Network {
   Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) override {
     me_ = me;
     sink_ = sink;
-    std::scoped_lock guard(fabric_->mutex);
+    LockGuard guard(fabric_->mutex);
     for (int pe = 0; pe < npes; ++pe) {
       std::size_t index = 0;
       const std::span<const std::byte> bytes = lookup(pe);
@@ -99,13 +99,13 @@ class LoopNetwork final : public Network {
   void post(LoopChannel* channel, int pe, std::function<void()> apply, Completion* completion) {
     channel->outstanding.fetch_add(1);
     channel->to[static_cast<std::size_t>(pe)].fetch_add(1);
-    std::scoped_lock guard(mutex_);
+    LockGuard guard(mutex_);
     pending_.push_back({channel, pe, std::move(apply), completion});
   }
   void post_message(LoopChannel* channel, int pe, std::uint16_t id, const std::byte* bytes, std::size_t n) {
     LoopNetwork* target = peers_[static_cast<std::size_t>(pe)];
     auto deliver = [target, message = Message{me_, id, {bytes, bytes + n}}] {
-      std::scoped_lock guard(target->mutex_);
+      LockGuard guard(target->mutex_);
       target->inbox_.push_back(message);
     };
     post(channel, pe, std::move(deliver), nullptr);
@@ -118,19 +118,19 @@ class LoopNetwork final : public Network {
   MessageSink sink_ = nullptr;
   std::vector<LoopNetwork*> peers_;
   std::array<std::pair<std::byte*, std::size_t>, kSegments> segments_{};
-  std::mutex poller_;  // held by the thread in poll()
-  std::mutex mutex_;   // guards the two queues; taken after poller_
-  std::deque<Pending> pending_;
-  std::deque<Message> inbox_;
+  Mutex poller_ ACQUIRED_BEFORE(mutex_);  // held by the thread in poll()
+  Mutex mutex_;
+  std::deque<Pending> pending_ GUARDED_BY(mutex_);
+  std::deque<Message> inbox_ GUARDED_BY(mutex_);
 };
 
 bool LoopNetwork::poll() {
-  std::unique_lock polling(poller_, std::try_to_lock);
-  if (!polling.owns_lock()) return false;
+  if (!poller_.try_lock()) return false;
+  const LockGuard polling(poller_, std::adopt_lock);
   std::deque<Pending> pending;
   std::deque<Message> inbox;
   {
-    std::scoped_lock guard(mutex_);
+    LockGuard guard(mutex_);
     pending.swap(pending_);
     inbox.swap(inbox_);
   }

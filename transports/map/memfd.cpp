@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The mapper `memfd`: the leader's anonymous file, passed over an abstract Unix socket.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>

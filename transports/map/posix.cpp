@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The mapper `posix`: a file of shm_open, whose name is removed when all have attached.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -18,7 +18,7 @@ std::int64_t clock_now() {
 
 void Combiner::set_packing(Packing packing, std::size_t total_ops) {
   {
-    const std::scoped_lock guard(lock_);
+    const LockGuard guard(lock_);
     expected_ = total_ops;
   }
   packing_.store(packing, std::memory_order_release);
@@ -147,7 +147,7 @@ void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
     packet->clear();
     std::unique_ptr<Packet> next;
     {
-      const std::scoped_lock guard(lock_);
+      const LockGuard guard(lock_);
       spare_.push_back(std::move(packet));
       to.sending = false;
       next = take_ready(executor, to);
@@ -174,13 +174,13 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
   Lane& from = lane(executor);
   std::vector<Awaited> waiting;
   {
-    const std::scoped_lock guard(lock_);
+    const LockGuard guard(lock_);
     waiting.swap(from.results[from.acked % kWindow]);
   }
   settle(pe, waiting, results, n);
   std::unique_ptr<Packet> next;
   {
-    const std::scoped_lock guard(lock_);
+    const LockGuard guard(lock_);
     waiting.clear();
     waiting.swap(from.results[from.acked % kWindow]);  // its memory is used again
     ++from.acked;
@@ -237,13 +237,13 @@ void Combiner::wait_for_fenced(int pe) {
   Lane& to = lane(executor);
   std::uint64_t barrier;  // of the fences so far: other threads may go on with theirs
   {
-    const std::scoped_lock guard(lock_);
+    const LockGuard guard(lock_);
     note_fence(to);
     barrier = to.barrier;
   }
   for (WaitWatch watch;;) {
     {
-      const std::scoped_lock guard(lock_);
+      const LockGuard guard(lock_);
       if (to.acked >= barrier) return;
     }
     want(executor);
@@ -264,7 +264,7 @@ void Combiner::wait_for_direct() {
 // Among packets order is free.  Packets and direct operations are not ordered on the wire: what follows
 // direct operations across a fence must not go into a packet before they are complete.
 bool Combiner::fence() {
-  const std::scoped_lock guard(lock_);
+  const LockGuard guard(lock_);
   ++fences_;
   if (inner_->ops->idle(inner_)) return true;
   if (packing_.load(std::memory_order_relaxed) == Packing::all ||
@@ -276,7 +276,7 @@ bool Combiner::fence() {
 }
 
 bool Combiner::still_follows_direct() {
-  const std::scoped_lock guard(lock_);  // no fence in between
+  const LockGuard guard(lock_);  // no fence in between
   if (inner_->ops->idle(inner_)) direct_fenced_.store(false, std::memory_order_relaxed);
   return direct_fenced_.load(std::memory_order_relaxed);
 }

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "base/wait_report.hpp"
 #include "net.hpp"
@@ -110,7 +110,7 @@ class Combiner : public Channel, private Issuer {
 
   /// The PE that must act before what is pending towards the node of `pe` is complete.
   int waits_for(int pe) const {
-    const std::scoped_lock guard(lock_);
+    const LockGuard guard(lock_);
     const int detour = lane_to(pe).detour;
     return detour >= 0 ? detour : route(pe).executor;
   }
@@ -167,6 +167,7 @@ class Combiner : public Channel, private Issuer {
 
  private:
   // Packets are numbered from 0: [0, acked) are applied, [acked, closed) under way, `closed` is being filled.
+  // Guarded by lock_, all but `pending`.
   struct Lane {
     std::unique_ptr<Packet> open;  // null: nothing is held
     std::uint64_t closed = 0, acked = 0;
@@ -194,11 +195,11 @@ class Combiner : public Channel, private Issuer {
   void wait_for_fenced(int pe);
   void acknowledge(int pe, const std::byte* results, std::size_t n) override;
 
-  // With the lock.  make_room() drops it for a moment, end() for good.
+  // make_room() drops the lock for a moment, end() for good.
   //
   // begin() finds room for a record of `size` bytes in the open packet; it returns kOrderedBit if a fence was
   // between it and what the packet has.
-  std::uint64_t begin(int executor, Lane& to, std::size_t size) {
+  std::uint64_t begin(int executor, Lane& to, std::size_t size) REQUIRES(lock_) {
     if (to.open != nullptr && !to.open->has_room(size)) [[unlikely]]
       make_room(executor, to, size);
     const bool ordered = note_fence(to) && to.open != nullptr;
@@ -206,39 +207,38 @@ class Combiner : public Channel, private Issuer {
       open(to);
     return ordered ? kOrderedBit : 0;
   }
-  void end(int executor, Lane& to) {
+  void end(int executor, Lane& to) RELEASE(lock_) {
     const bool stays = to.watched && !to.wanted && !leaves_alone(to) && to.open->has_room(kSmallestRecord);
     if (!stays || expected_ != SIZE_MAX) [[unlikely]]
       return end_slowly(executor, to);
     lock_.unlock();
   }
   // Whether a packet that is not full leaves, as its node has answered all that came before it.
-  bool leaves_alone(const Lane& of) const {
+  bool leaves_alone(const Lane& of) const REQUIRES(lock_) {
     return of.closed == of.acked && packing_.load(std::memory_order_relaxed) != Packing::all;
   }
-  [[gnu::noinline]] void end_slowly(int executor, Lane& to);
-  void open(Lane& lane);
-  [[gnu::noinline]] void make_room(int executor, Lane& lane, std::size_t size);
-  void hold(int executor, Lane& lane);
-  std::unique_ptr<Packet> close(int executor, Lane& lane);
-  std::unique_ptr<Packet> take_ready(int executor, Lane& lane);
+  [[gnu::noinline]] void end_slowly(int executor, Lane& to) RELEASE(lock_);
+  void open(Lane& lane) REQUIRES(lock_);
+  [[gnu::noinline]] void make_room(int executor, Lane& lane, std::size_t size) REQUIRES(lock_);
+  void hold(int executor, Lane& lane) REQUIRES(lock_);
+  std::unique_ptr<Packet> close(int executor, Lane& lane) REQUIRES(lock_);
+  std::unique_ptr<Packet> take_ready(int executor, Lane& lane) REQUIRES(lock_);
   // The first time that a lane is used after a fence, all it has precedes the fence.  Returns whether it is.
-  bool note_fence(Lane& of) const {
+  bool note_fence(Lane& of) const REQUIRES(lock_) {
     if (of.fences == fences_) [[likely]]
       return false;
     of.fences = fences_;
     of.barrier = of.closed + (of.open != nullptr ? 1 : 0);
     return true;
   }
-  void set_deadline();
+  void set_deadline() REQUIRES(lock_);
 
-  // Without.
   static void count_packet(const Packet& packet);
   static void settle(int pe, const std::vector<Awaited>& waiting, const std::byte* results, std::size_t n);
-  void transmit(int executor, std::unique_ptr<Packet> packet);
-  void want(int executor);
-  void pause(int executor, WaitWatch& watch);
-  void pause(const WaitReason& reason, WaitWatch& watch);
+  void transmit(int executor, std::unique_ptr<Packet> packet) EXCLUDES(lock_);
+  void want(int executor) EXCLUDES(lock_);
+  void pause(int executor, WaitWatch& watch) EXCLUDES(lock_);
+  void pause(const WaitReason& reason, WaitWatch& watch) EXCLUDES(lock_);
 
   Carrier& carrier_;
   Channel* const inner_;
@@ -246,10 +246,10 @@ class Combiner : public Channel, private Issuer {
   const Route* const routes_;
   mutable SpinLock lock_;
   std::unique_ptr<Lane[]> lanes_;
-  std::vector<std::unique_ptr<Packet>> spare_;
-  std::deque<Held> held_;
-  std::size_t expected_ = SIZE_MAX;  // operations of the session still to come
-  std::uint64_t fences_ = 0;
+  std::vector<std::unique_ptr<Packet>> spare_ GUARDED_BY(lock_);
+  std::deque<Held> held_ GUARDED_BY(lock_);
+  std::size_t expected_ GUARDED_BY(lock_) = SIZE_MAX;  // operations of the session still to come
+  std::uint64_t fences_ GUARDED_BY(lock_) = 0;
   std::atomic<std::int64_t> deadline_{kNever};
   std::atomic<Packing> packing_;
   std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows

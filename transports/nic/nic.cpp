@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "base/stats.hpp"
 #include "nic/agent.hpp"
 #include "nic/combine.hpp"
@@ -116,8 +116,8 @@ class NicNetwork final : public Network, public Carrier {
   Channel* wire_ = nullptr;  // packets and replies of all channels
   int me_ = -1;
   int npes_ = 0;
-  mutable std::mutex channels_mutex_;  // held while held packets are sent, so that their channels stay
-  std::vector<Combiner*> channels_;
+  mutable Mutex channels_mutex_;  // held while held packets are sent, so that their channels stay
+  std::vector<Combiner*> channels_ GUARDED_BY(channels_mutex_);
   std::atomic<bool> hurry_{false};  // a thread waits: send_held() sends all
 
   // When the agent must look again: see holds() and max_block_us().
@@ -204,8 +204,8 @@ void NicNetwork::nudge_sleepers() {
 bool NicNetwork::send_held() {
   const std::int64_t now = clock_now();
   if (!hurry_.load(std::memory_order_relaxed) && alarm_.load(std::memory_order_relaxed) > now) return false;
-  const std::unique_lock guard(channels_mutex_, std::try_to_lock);
-  if (!guard.owns_lock()) return false;  // another thread is at it; who waits comes again
+  if (!channels_mutex_.try_lock()) return false;  // another thread is at it; who waits comes again
+  const LockGuard guard(channels_mutex_, std::adopt_lock);
   const bool all = hurry_.exchange(false, std::memory_order_relaxed);
   bool worked = false;
   for (Combiner* channel : channels_) {
@@ -217,8 +217,8 @@ bool NicNetwork::send_held() {
 }
 
 std::int64_t NicNetwork::earliest() const {
-  const std::unique_lock guard(channels_mutex_, std::try_to_lock);
-  if (!guard.owns_lock()) return 0;  // somebody is sending: look again
+  if (!channels_mutex_.try_lock()) return 0;  // somebody is sending: look again
+  const LockGuard guard(channels_mutex_, std::adopt_lock);
   std::int64_t time = kNever;
   for (const Combiner* channel : channels_) time = std::min(time, channel->next_deadline());
   return time;
@@ -379,7 +379,7 @@ constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence, hint,
 
 Channel* NicNetwork::open_channel(ChannelUse use) {
   auto* channel = new NicChannel(*this, &kOps, inner_->open_channel(use));
-  const std::scoped_lock guard(channels_mutex_);
+  const LockGuard guard(channels_mutex_);
   channels_.push_back(channel);
   return channel;
 }
@@ -387,7 +387,7 @@ Channel* NicNetwork::open_channel(ChannelUse use) {
 void NicNetwork::close_channel(Channel* base) {
   NicChannel* channel = own(base);
   {
-    const std::scoped_lock guard(channels_mutex_);
+    const LockGuard guard(channels_mutex_);
     std::erase(channels_, channel);
   }
   inner_->close_channel(channel->inner());

@@ -95,6 +95,7 @@ bool Share::advance() {
       const Awaited result = requests_[index].result;
       result.take(reinterpret_cast<const std::byte*>(&slot.old));
       count(Stat::atomics);
+      count(Stat::packed);  // in whose packet it travelled does not matter
       release(index);
       result.completion->set_done();  // last: the caller goes on
       worked = true;
@@ -164,7 +165,6 @@ bool Share::send(int node) {
   }
   packet.finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), packet.records);
   count(Stat::packets);
-  count(Stat::packed, packet.records);
   if (packet.records > 1) count(Stat::shared, packet.records - 1);
   // One alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   const Slot& first = *target(node).under_way.front();

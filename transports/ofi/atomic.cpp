@@ -36,9 +36,9 @@ fi_datatype wire_type(AtomicOp op, AtomicType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// Lock held.  Fills in what all three forms need, posts, drops the lock.
+// Fills in what all three forms need, posts, drops the lock.
 void post_atomic(Engine& engine, Op* record, std::uint64_t address, std::uint64_t key, AtomicOp op,
-                 AtomicType type) {
+                 AtomicType type) RELEASE(engine.lock()) {
   fi_ioc operand{record->value(), 1};
   fi_ioc compare{record->compare(), 1};
   fi_ioc result{record->result(), 1};

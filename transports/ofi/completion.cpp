@@ -118,7 +118,7 @@ void Engine::wait_room(Stall& stall) {
   }
   if ((stall.tries & 1023) == 0 && Clock::now() - stall.since > kConnectLimit) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
-    std::scoped_lock guard(lock_);
+    LockGuard guard(lock_);
     if (has_credit(peer, stall.kind) && ops_.in_use() < kBusy) {
       fatal(
           "%s PE %d: libfabric %s has had no connection for %d s: the PE has died or does not make progress",

@@ -70,7 +70,7 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
   return sink != nullptr ? post_receives() : Status();
 }
 
-// Lock held.  REQUIRES: credit, and a free record.
+// REQUIRES: credit, and a free record.
 Op* Engine::take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
   if (ops_.in_use() == 0) completed_then_ = ~completed_;  // watch() counts its time from now
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
@@ -129,7 +129,7 @@ bool Engine::poll() {
 
 bool Engine::may_block() {
   // Another thread that polls will take what there is, and the descriptor tells of what comes later.
-  std::scoped_lock guard(lock_);
+  LockGuard guard(lock_);
   if (ops_.in_use() != 0) watch();
   block_limit_us_.store(ops_.in_use() != 0 ? kWatchUs : -1, std::memory_order_relaxed);
   const bool idle = arrived_.empty() && to_self_.empty() && deferred_.empty() && unposted_.empty();

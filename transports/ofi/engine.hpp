@@ -17,9 +17,9 @@
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "base/stats.hpp"
 #include "base/wait_report.hpp"
@@ -48,7 +48,8 @@ class Engine {
 
   /// Inserts all addresses, registers the pools, and posts the receives unless there is no sink: messages go
   /// over the first engine.  Once, before any operation.
-  Status connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink);
+  Status connect(int me, int npes, Network::AddressLookup lookup,
+                 MessageSink sink) NO_THREAD_SAFETY_ANALYSIS;  // nobody else uses it yet
 
   /// What an operation needs to describe itself to the provider.  Calls on the endpoint need the lock.
   Endpoint& endpoint() { return *endpoint_; }
@@ -64,7 +65,10 @@ class Engine {
 
   /// As in Network.
   bool poll();
-  bool in_flight() const { return ops_.in_use() != 0; }
+  bool in_flight() const NO_THREAD_SAFETY_ANALYSIS { return ops_.in_use() != 0; }  // any thread: see Slab
+  std::size_t buffers_in_use() const NO_THREAD_SAFETY_ANALYSIS {                   // for tests; any thread
+    return small_.in_use() + large_.in_use();
+  }
   std::uint32_t polls() const { return polls_.load(std::memory_order_relaxed); }  // so far; wraps
   bool needs_poll() const { return backlog_.load(std::memory_order_relaxed); }
   bool may_block();
@@ -72,18 +76,18 @@ class Engine {
 
   /// A record for an operation to `pe`, counted as outstanding, and the lock.  Polls while the peer's credits
   /// or the records are used up.  Fill it in and pass it to post().
-  Op* begin(OfiChannel* channel, int pe, Kind kind, Completion* completion);
+  Op* begin(OfiChannel* channel, int pe, Kind kind, Completion* completion) ACQUIRE(lock_);
 
   /// Points the operation at a bounce buffer of at least n bytes.  Lock held; returns null if there is none.
-  void* take_buffer(Op* op, std::size_t n);
+  void* take_buffer(Op* op, std::size_t n) REQUIRES(lock_);
 
   /// As take_buffer(), but polls until there is one.
-  void* wait_buffer(Op* op, std::size_t n);
+  void* wait_buffer(Op* op, std::size_t n) REQUIRES(lock_);
 
   /// Calls `attempt`, which posts to the provider and returns its code, until it is accepted.  Drops the
   /// lock.
   template <class Attempt>
-  void post(Op* op, Attempt attempt) {
+  void post(Op* op, Attempt attempt) RELEASE(lock_) {
     long code = attempt();
     for (Stall stall{op->pe, op->kind}; code == -FI_EAGAIN; code = attempt()) wait_room(stall);
     lock_.unlock();
@@ -91,6 +95,9 @@ class Engine {
     if (code != 0) [[unlikely]]
       fail_post(*op, code);
   }
+
+  /// The lock that begin() takes, for annotations.
+  SpinLock& lock() RETURN_CAPABILITY(lock_) { return lock_; }
 
   /// message.cpp: as in NetOps.  Header and payload go as one message, copied.
   void send(OfiChannel* channel, int pe, std::uint16_t id, const void* message, std::size_t n);
@@ -118,10 +125,10 @@ class Engine {
   // Receives that are always posted: a sender's burst lands in them while a handler runs.
   // kMessageCredits of one PE leave buffers to the others when it stalls.
 
-  // completion.cpp.  All with lock_ held, except fail_*.  wait_room() drops it for a moment.
-  bool reap();
-  void complete(Op* op);
-  void release(Op* op);
+  // completion.cpp.  wait_room() drops the lock for a moment.
+  bool reap() REQUIRES(lock_);
+  void complete(Op* op) REQUIRES(lock_);
+  void release(Op* op) REQUIRES(lock_);
   struct Stall {
     int pe;
     Kind kind;
@@ -129,29 +136,30 @@ class Engine {
     std::chrono::steady_clock::time_point since{};
     WaitWatch watch{};
   };
-  void wait_room(Stall& stall);
-  void report_error();
+  void wait_room(Stall& stall) REQUIRES(lock_);
+  void report_error() REQUIRES(lock_);
   [[noreturn, gnu::cold]] void fail_post(const Op& op, long code) const;
   [[noreturn, gnu::cold]] void fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const;
 
-  // watch.cpp.  With lock_ held.  Called when operations are in flight and nothing happens.
-  void watch();
-  void probe(int pe);
+  // watch.cpp.  Called when operations are in flight and nothing happens.
+  void watch() REQUIRES(lock_);
+  void probe(int pe) REQUIRES(lock_);
 
-  // message.cpp.  deliver() with poller_ and without lock_, the others with lock_.
-  Status post_receives();
-  bool post_receive(Receive* receive);
-  bool deliver();
-  void deliver_ordinary(Receive* receive);
-  bool post_deferred();
-  bool try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n);
-  bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n);
-  void tell_grants();
+  // message.cpp.
+  Status post_receives() REQUIRES(lock_);
+  bool post_receive(Receive* receive) REQUIRES(lock_);
+  bool deliver() REQUIRES(poller_) EXCLUDES(lock_);
+  void deliver_ordinary(Receive* receive) REQUIRES(poller_) EXCLUDES(lock_);
+  bool post_deferred() REQUIRES(lock_);
+  bool try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n)
+      REQUIRES(lock_);
+  bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) REQUIRES(lock_);
+  void tell_grants() REQUIRES(poller_, lock_);
 
   bool has_credit(const Peer& peer, Kind kind) const {
     return peer.outstanding < credits_ && (kind != Kind::message || peer.messages < kMessageCredits);
   }
-  Op* take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion);
+  Op* take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion) REQUIRES(lock_);
 
   Engine* const first_;  // null: this is the first
 
@@ -159,7 +167,7 @@ class Engine {
   std::unique_ptr<Endpoint> endpoint_;
   Memory memory_;
   SpinLock lock_;
-  SpinLock poller_;
+  SpinLock poller_ ACQUIRED_BEFORE(lock_);
   std::uint32_t credits_;
   bool fence_is_free_;
   std::size_t max_transfer_;
@@ -167,29 +175,29 @@ class Engine {
   MessageSink sink_ = nullptr;
   std::vector<Peer> peers_;
 
-  Inbox inbox_;                          // open if the provider's row says so
-  std::vector<std::uint16_t> expected_;  // with poller_: sequence of the next message, by PE
-  Slab ops_;                             // Op
-  Slab small_;                           // bounce buffers of kCopyLimit
-  Slab large_;                           // bounce buffers of kMessageBuffer
-  Slab incoming_;                        // receive buffers
+  Inbox inbox_;                                              // open if the provider's row says so
+  std::vector<std::uint16_t> expected_ GUARDED_BY(poller_);  // sequence of the next message, by PE
+  Slab ops_ GUARDED_BY(lock_);                               // Op
+  Slab small_ GUARDED_BY(lock_);                             // bounce buffers of kCopyLimit
+  Slab large_ GUARDED_BY(lock_);                             // bounce buffers of kMessageBuffer
+  Slab incoming_ GUARDED_BY(lock_);                          // receive buffers
   std::vector<Receive> receives_;
-  std::vector<Receive*> arrived_;     // in order of arrival, handlers not yet run
-  std::vector<Receive*> unposted_;    // handlers run, provider had no room
-  std::deque<Deferred> deferred_;     // in order per PE
-  bool grants_owed_ = false;          // provider had no room for a grant
+  std::vector<Receive*> arrived_ GUARDED_BY(lock_);   // in order of arrival, handlers not yet run
+  std::vector<Receive*> unposted_ GUARDED_BY(lock_);  // handlers run, provider had no room
+  std::deque<Deferred> deferred_ GUARDED_BY(lock_);   // in order per PE
+  bool grants_owed_ GUARDED_BY(lock_) = false;        // provider had no room for a grant
   std::atomic<bool> backlog_{false};  // something waits for a poll; may say so a poll too long
-  std::deque<Deferred> to_self_;
-  std::uint32_t round_ = 0;
+  std::deque<Deferred> to_self_ GUARDED_BY(lock_);
+  std::uint32_t round_ GUARDED_BY(lock_) = 0;
   std::atomic<std::uint32_t> polls_{0};  // written with poller_
 
   // watch.cpp.
   std::atomic<long> block_limit_us_{-1};
-  std::uint64_t completed_ = 0;       // operations, ever
-  std::uint64_t completed_then_ = 0;  // at changed_
-  std::uint32_t empty_polls_ = 0;
-  std::chrono::steady_clock::time_point
-      changed_{};  // when the last completion was noticed, or the last probe
+  std::uint64_t completed_ GUARDED_BY(lock_) = 0;       // operations, ever
+  std::uint64_t completed_then_ GUARDED_BY(lock_) = 0;  // at changed_
+  std::uint32_t empty_polls_ GUARDED_BY(lock_) = 0;
+  std::chrono::steady_clock::time_point changed_
+      GUARDED_BY(lock_){};  // when the last completion was noticed, or the last probe
   std::unique_ptr<OfiChannel> probes_;
 };
 

@@ -69,7 +69,7 @@ Status Lanes::connect(int me, int npes, Network::AddressLookup lookup, MessageSi
 OfiChannel* Lanes::open_channel(ChannelUse use, const NetOps* table) {
   std::size_t chosen = 0;
   if (use == ChannelUse::parallel && lanes_.size() > 1) {
-    const std::scoped_lock guard(mutex_);
+    const LockGuard guard(mutex_);
     for (std::size_t i = 1; i < lanes_.size(); ++i) {
       if (lanes_[i].engine.load() == &first_) continue;  // refused
       if (chosen == 0 || lanes_[i].channels < lanes_[chosen].channels) chosen = i;
@@ -81,14 +81,14 @@ OfiChannel* Lanes::open_channel(ChannelUse use, const NetOps* table) {
 
 void Lanes::close_channel(OfiChannel* channel) {
   if (channel->lane != 0) {
-    const std::scoped_lock guard(mutex_);
+    const LockGuard guard(mutex_);
     --lanes_[static_cast<std::size_t>(channel->lane)].channels;
   }
   delete channel;
 }
 
 Engine& Lanes::open_lane(int number) {
-  const std::scoped_lock guard(mutex_);
+  const LockGuard guard(mutex_);
   Lane& lane = lanes_[static_cast<std::size_t>(number)];
   if (Engine* engine = lane.engine.load()) return *engine;
   // Where another endpoint is refused, contexts share: only speed is lost.

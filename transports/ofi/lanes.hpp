@@ -12,9 +12,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "net.hpp"
 #include "ofi/engine.hpp"
 #include "ofi/fabric.hpp"
@@ -58,7 +58,7 @@ class Lanes {
   struct Lane {
     std::atomic<Engine*> engine{nullptr};  // null: no operation yet; the first one's, if it cannot be opened
     std::unique_ptr<Engine> own;
-    int channels = 0;  // guarded by mutex_
+    int channels = 0;  // guarded by mutex_ of Lanes
     int wait_fd = -1;  // this lane's and the first one's descriptors together; before `engine`
     std::atomic<std::uint32_t> seen{0};  // its polls(), when others last looked
   };
@@ -75,7 +75,7 @@ class Lanes {
   int current() const { return here.lanes == this ? here.lane : kNone; }
   Engine* own_engine(std::size_t lane) const;
   [[gnu::cold]] Engine& open_lane(int number);
-  Status open_engine(Lane& lane);
+  Status open_engine(Lane& lane) REQUIRES(mutex_);
   bool look_at_others(int mine);
 
   Engine first_;
@@ -84,7 +84,7 @@ class Lanes {
   std::vector<Lane> lanes_;  // sized by connect(); [0] is first_
   std::atomic<int> open_lanes_{1};
   int all_fd_ = -1;                         // every lane's descriptor; -1: only lane 0 can be
-  std::mutex mutex_;                        // guards the number of channels, and opening
+  Mutex mutex_;                             // guards the number of channels, and opening
   std::atomic<std::int64_t> next_look_{0};  // ns
 };
 

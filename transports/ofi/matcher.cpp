@@ -36,7 +36,7 @@ std::string TaggedMatcher::describe() const {
 }
 
 Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
-  const std::scoped_lock guard(lock_);
+  const LockGuard guard(lock_);
   peers_.assign(static_cast<std::size_t>(npes), FI_ADDR_UNSPEC);
   for (int pe = 0; pe < npes; ++pe) {
     fi_addr_t& peer = peers_[static_cast<std::size_t>(pe)];
@@ -47,7 +47,7 @@ Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
 }
 
 bool TaggedMatcher::post(Receive& receive) {
-  const std::scoped_lock guard(lock_);
+  const LockGuard guard(lock_);
   if (posted_ == most_receives_) return false;
   const auto code = fi_trecv(endpoint_->ep(), receive.room, receive.room_bytes, nullptr, FI_ADDR_UNSPEC,
                              receive.tag, receive.ignore, context_of(receive));
@@ -58,13 +58,13 @@ bool TaggedMatcher::post(Receive& receive) {
 }
 
 bool TaggedMatcher::has_room() {
-  const std::scoped_lock guard(lock_);
+  const LockGuard guard(lock_);
   return posted_ < most_receives_;
 }
 
 // Not found: matched, and its completion is in the queue.
 void TaggedMatcher::cancel(Receive& receive) {
-  const std::scoped_lock guard(lock_);
+  const LockGuard guard(lock_);
   fi_cancel(&endpoint_->ep()->fid, context_of(receive));
 }
 
@@ -77,7 +77,7 @@ bool TaggedMatcher::inject(int pe, std::uint64_t tag, const void* bytes, std::si
 }
 
 void TaggedMatcher::send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) {
-  const std::scoped_lock guard(lock_);
+  const LockGuard guard(lock_);
   if (unsent_.empty() && inject(pe, tag, bytes, n)) return;
   const auto* first = static_cast<const std::byte*>(bytes);
   unsent_.push_back({pe, tag, {first, first + n}});
@@ -86,7 +86,7 @@ void TaggedMatcher::send(int pe, std::uint64_t tag, const void* bytes, std::size
 // A PE that is still being connected to holds up no other.
 void TaggedMatcher::send_held_back() {
   std::vector<int> refused;
-  std::erase_if(unsent_, [&](const Unsent& one) {
+  std::erase_if(unsent_, [&](const Unsent& one) REQUIRES(lock_) {
     if (std::ranges::find(refused, one.pe) != refused.end()) return false;
     const bool sent = inject(one.pe, one.tag, one.bytes.data(), one.bytes.size());
     if (!sent) refused.push_back(one.pe);
@@ -172,13 +172,13 @@ std::size_t TaggedMatcher::reap(Arrival (&arrivals)[kAtOnce]) {
 }
 
 bool TaggedMatcher::poll(const ArrivalSink& sink) {
-  const std::unique_lock polling(poller_, std::try_to_lock);
-  if (!polling.owns_lock()) return false;
+  if (!poller_.try_lock()) return false;
+  const LockGuard polling(poller_, std::adopt_lock);
   Arrival arrivals[kAtOnce];
   std::size_t n;
   bool worked;
   {
-    const std::scoped_lock guard(lock_);
+    const LockGuard guard(lock_);
     if (!unsent_.empty()) send_held_back();
     peek();
     n = reap(arrivals);
@@ -189,7 +189,7 @@ bool TaggedMatcher::poll(const ArrivalSink& sink) {
 }
 
 bool TaggedMatcher::may_block() {
-  const std::scoped_lock guard(lock_);
+  const LockGuard guard(lock_);
   return unsent_.empty() && peek_ != Peek::claimed && endpoint_->may_sleep();
 }
 

@@ -7,8 +7,8 @@
 
 #include <atomic>
 #include <deque>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "ofi/endpoint.hpp"
 #include "transports/matcher.hpp"
 
@@ -41,26 +41,25 @@ class TaggedMatcher final : public Matcher {
     std::vector<std::byte> bytes;
   };
 
-  // All with lock_.
-  bool inject(int pe, std::uint64_t tag, const void* bytes, std::size_t n);
-  void send_held_back();
-  void peek();
-  void claim(std::uint64_t tag);
-  std::size_t reap(Arrival (&arrivals)[kAtOnce]);
-  bool take_error(Arrival& arrival);
-  bool take(const fi_cq_tagged_entry& entry, Arrival& arrival);
+  bool inject(int pe, std::uint64_t tag, const void* bytes, std::size_t n) REQUIRES(lock_);
+  void send_held_back() REQUIRES(lock_);
+  void peek() REQUIRES(lock_);
+  void claim(std::uint64_t tag) REQUIRES(poller_, lock_);
+  std::size_t reap(Arrival (&arrivals)[kAtOnce]) REQUIRES(poller_, lock_);
+  bool take_error(Arrival& arrival) REQUIRES(lock_);
+  bool take(const fi_cq_tagged_entry& entry, Arrival& arrival) REQUIRES(poller_, lock_);
 
   const std::unique_ptr<Endpoint> endpoint_;
   const bool reports_unmatched_;
   const std::size_t most_receives_;
-  std::mutex poller_;  // held by the thread that polls, while its sink runs too; before lock_
-  std::mutex lock_;    // of the endpoint and what follows; for a call of the provider
-  std::vector<fi_addr_t> peers_;
-  std::deque<Unsent> unsent_;
-  std::size_t posted_ = 0;
-  enum class Peek : std::uint8_t { none, asked, claimed } peek_ = Peek::none;
-  fi_context2 peek_context_{};
-  std::vector<std::byte> unmatched_;  // what was claimed; used by the thread with poller_
+  Mutex poller_ ACQUIRED_BEFORE(lock_);  // held by the thread that polls, while its sink runs too
+  Mutex lock_;                           // of the endpoint and what follows; for a call of the provider
+  std::vector<fi_addr_t> peers_ GUARDED_BY(lock_);
+  std::deque<Unsent> unsent_ GUARDED_BY(lock_);
+  std::size_t posted_ GUARDED_BY(lock_) = 0;
+  enum class Peek : std::uint8_t { none, asked, claimed } peek_ GUARDED_BY(lock_) = Peek::none;
+  fi_context2 peek_context_ GUARDED_BY(lock_){};
+  std::vector<std::byte> unmatched_ GUARDED_BY(poller_);  // what was claimed
 };
 
 }  // namespace shm::ofi

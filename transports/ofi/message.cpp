@@ -46,7 +46,7 @@ bool Engine::post_receive(Receive* receive) {
   return code == 0;
 }
 
-// With poller_, without lock_.  Runs the handler of a message that came the ordinary way, and before it those
+// Runs the handler of a message that came the ordinary way, and before it those
 // of earlier ones that were written into the inbox: these are there, since the stream brought them first.
 void Engine::deliver_ordinary(Receive* receive) {
   MessageHeader header;
@@ -62,12 +62,11 @@ void Engine::deliver_ordinary(Receive* receive) {
         header.sequence, header.from_pe, expected, kMessageBuffer);
   ++expected;
   sink_(header.from_pe, header.id, receive->data + sizeof header, receive->length - sizeof header);
-  std::scoped_lock guard(lock_);
+  LockGuard guard(lock_);
   if (!post_receive(receive)) backlog(unposted_).push_back(receive);
   if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes) inbox_.welcome(header.from_pe);
 }
 
-// With poller_, without lock_.
 bool Engine::deliver() {
   const Engine* outer = handling;
   handling = this;
@@ -83,20 +82,20 @@ bool Engine::deliver() {
     for (const Deferred& message : own)
       sink_(me_, message.id, message.payload.data(), message.payload.size());
     for (Receive* receive : batch) deliver_ordinary(receive);
-    const bool written = inbox_.deliver_all(
-        [this](int pe) -> std::uint16_t& { return expected_[static_cast<std::size_t>(pe)]; },
-        run_handler(sink_));
+    std::uint16_t* expected = expected_.data();
+    const bool written =
+        inbox_.deliver_all([expected](int pe) -> std::uint16_t& { return expected[pe]; }, run_handler(sink_));
     if (batch.empty() && own.empty() && !written) break;
     worked = true;
     if (!inbox_.is_open()) continue;
-    std::scoped_lock guard(lock_);
+    LockGuard guard(lock_);
     tell_grants();
   }
   handling = outer;
   return worked;
 }
 
-// Both locks held.  What there is no room for goes with a later poll; the sender has the ordinary way until
+// What there is no room for goes with a later poll; the sender has the ordinary way until
 // then.
 void Engine::tell_grants() {
   grants_owed_ = !inbox_.tell([this](int pe, const Grant& grant) {
@@ -112,7 +111,7 @@ void Engine::tell_grants() {
   });
 }
 
-// Lock held.  Whether the message was written into the PE's inbox: it is short, and the PE has granted the
+// Whether the message was written into the PE's inbox: it is short, and the PE has granted the
 // room.
 bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) {
   if (!inbox_.is_open() || sizeof header + n > Entry::kLargestMessage) return false;
@@ -134,7 +133,7 @@ bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payloa
   return true;
 }
 
-// Lock held.  Posts one message if there is credit, a record, a buffer, and room at the provider.
+// Posts one message if there is credit, a record, a buffer, and room at the provider.
 bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const MessageHeader header{me_, id, peer.sequence};
@@ -167,7 +166,7 @@ bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void*
 
 void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* message, std::size_t n) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
-  std::unique_lock guard(lock_);
+  LockGuard guard(lock_);
   if (pe != me_) {
     for (Stall stall{pe, Kind::message};;) {
       // Behind what a handler could not send, so that messages to one PE stay in order.
@@ -189,7 +188,7 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
   backlog(deferred_).push_back(std::move(later));
 }
 
-// Lock held.  A PE that has no room is passed over, its later messages too.
+// A PE that has no room is passed over, its later messages too.
 bool Engine::post_deferred() {
   bool worked = false;
   while (!unposted_.empty() && post_receive(unposted_.back())) {
