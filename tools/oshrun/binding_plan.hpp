@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Which processors each PE gets: a pure function of what the machine allows. Thread safe.
 #pragma once
+
 #include <string>
 #include <vector>
 
 #include "options.hpp"
 
-// Which processors each PE gets: a pure function of what the machine allows. Thread safe.
 namespace oshrun {
 
 /// One core the launcher may use: the processors (hardware threads, operating system numbers) of it that the

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The PEs as processes. Each is forked early, while the launcher still is a small process with one thread,
+// waits for its PMIx variables on a pipe, and only then executes the program: forking runs side by side with
+// the start of the PMIx server, and no rule about fork in threaded programs applies. Main thread only.
 #pragma once
+
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -12,9 +16,6 @@
 #include "fd.hpp"
 #include "options.hpp"
 
-// The PEs as processes. Each is forked early, while the launcher still is a small process with one thread,
-// waits for its PMIx variables on a pipe, and only then executes the program: forking runs side by side with
-// the start of the PMIx server, and no rule about fork in threaded programs applies. Main thread only.
 namespace oshrun {
 
 /// What the launcher changes of itself and every PE gets back.

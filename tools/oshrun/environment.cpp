@@ -70,8 +70,10 @@ void prepare_environment(const Options& options, const std::string& job_id) {
   setenv("GLIBC_TUNABLES", with_static_tls(tunables != nullptr ? tunables : "").c_str(), 1);
   setenv("ATOLL_JOB_ID", job_id.c_str(), 1);
   setenv(kPmixLauncherMark, "0", 0);
-  if (options.virtual_nodes > 0)
+  if (options.virtual_nodes > 0) {
     setenv("SHMEM_VIRTUAL_NODES", std::to_string(options.virtual_nodes).c_str(), 1);
+    setenv("SHMEM_VIRTUAL_ORDER", options.cyclic ? "cyclic" : "block", 1);
+  }
 }
 
 void apply_settings(const std::vector<EnvSetting>& settings) {

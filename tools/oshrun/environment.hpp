@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The environment of the PEs, and where a program is found in it. These functions read and change the
+// environment of this process: main thread only, before any other thread exists.
 #pragma once
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,8 +10,6 @@
 
 #include "options.hpp"
 
-// The environment of the PEs, and where a program is found in it. These functions read and change the
-// environment of this process: main thread only, before any other thread exists.
 namespace oshrun {
 
 /// Prepares this process's environment for the PEs that will be forked from it: the job's own variables, and

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A file descriptor that closes itself.
 #pragma once
+
 #include <unistd.h>
 
 #include <utility>

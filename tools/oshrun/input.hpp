@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The terminal, on its way to PE 0. Pipes and files need none of this: PE 0 simply inherits them, and reads
+// just as much as it wants. A terminal cannot be inherited, because PE 0 is in a process group of its own,
+// which the terminal takes for a background job. Owned and used by the main loop: not thread safe.
 #pragma once
+
 #include <chrono>
 #include <optional>
 #include <string>
 
 #include "fd.hpp"
 
-// The terminal, on its way to PE 0. Pipes and files need none of this: PE 0 simply inherits them, and reads
-// just as much as it wants. A terminal cannot be inherited, because PE 0 is in a process group of its own,
-// which the terminal takes for a background job. Owned and used by the main loop: not thread safe.
 namespace oshrun {
 
 /// True when standard input must be forwarded instead of inherited.

@@ -68,7 +68,7 @@ bool Job::start() {
   for (const std::string& name : missing_settings(options_))
     output_.say("oshrun: -x " + name + ": there is no such variable to pass on; ignored");
   prepare_environment(options_, session_.job_id);
-  inquiry_.listen(session_.job_id, children_.size());
+  inquiry_.listen(session_.job_id, children_.size(), options_.answer_within);
   if (inquiry_.fd() >= 0) watch(inquiry_.fd(), token_of(kAnswers), EPOLLIN);
   if (!start_children()) return false;
   bind_children();
@@ -170,7 +170,7 @@ void Job::check_deadlines() {
   if (kill_at_ && *kill_at_ <= now) kill_now();
   if (timeout_at_ && *timeout_at_ <= now) {
     timeout_at_.reset();
-    give_up_output_at_ = now + 2 * kGrace;
+    give_up_output_at_ = now + 2 * options_.kill_after;
     if (running_ > 0) {
       char seconds[32];
       snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(*options_.timeout).count());
@@ -217,7 +217,8 @@ void Job::on_signal(int signal) {
     default: break;
   }
   ++interrupts_;
-  give_up_output_at_ = Clock::now() + (interrupts_ == 1 ? 2 * kGrace : kGrace * 0);
+  give_up_output_at_ = Clock::now();
+  if (interrupts_ == 1) *give_up_output_at_ += 2 * options_.kill_after;
   if (interrupts_ == 1 && !exit_code_) {
     fail_after_asking(128 + signal, "oshrun: caught " + describe_signal(signal) + "; the job ends",
                       Asking::kBeforeEnd);
@@ -229,8 +230,7 @@ void Job::on_signal(int signal) {
 void Job::stop_and_continue() {
   children_.signal_all(SIGSTOP);
   raise(SIGSTOP);
-  // Here somebody has sent SIGCONT.
-  children_.signal_all(SIGCONT);
+  // Here somebody has sent SIGCONT, which is passed on like any other signal (on_signal).
 }
 
 /// Everything there is to know about the PEs' lives. A PE's PMIx events are queued before it can exit, so
@@ -345,7 +345,7 @@ void Job::fail(int exit_code, const std::string& line) {
 void Job::end(int exit_code) {
   if (!exit_code_) exit_code_ = exit_code;
   if (kill_at_) return;
-  kill_at_ = Clock::now() + kGrace;
+  kill_at_ = Clock::now() + options_.kill_after;
   inquiry_.finish();
   look_at_.reset();
   // PMIx complains when PEs die in mid-message, which they are about to do.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A job of PEs, from the first fork to the last clean-up.
 #pragma once
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -30,9 +32,6 @@ class Job {
 
  private:
   using Clock = std::chrono::steady_clock;
-
-  /// Time between SIGTERM and SIGKILL.
-  static constexpr std::chrono::milliseconds kGrace{500};
 
   // Start: false means that the job is already ending.
   bool start();
@@ -111,7 +110,7 @@ class Job {
   WaitInquiry inquiry_;
   Asking asking_ = Asking::kOnRequest;
   std::optional<Clock::time_point> look_at_;  ///< when to look whether the PEs that remain are stuck
-  std::chrono::seconds look_period_{0};       ///< 0: no PE has gone yet
+  std::chrono::milliseconds look_period_{0};  ///< 0: no PE has gone yet
 };
 
 }  // namespace oshrun

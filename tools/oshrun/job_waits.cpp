@@ -10,11 +10,11 @@ namespace {
 
 /// What waits for less is not worth a word in a job that is merely interrupted.
 constexpr double kWorthTelling = 1.0;
-/// How long others may wait after a PE has gone before that is looked into; doubles each time.
-constexpr std::chrono::seconds kFirstLook{5};
-constexpr std::chrono::seconds kLastLook{80};
-/// All remaining PEs must have waited this long by then.
-constexpr double kStuck = 4.0;
+/// After a PE has gone it is looked into whether the others are stuck after --stuck-after, and again after
+/// times that double up to this many of it.
+constexpr int kLongestLook = 16;
+/// The part of --stuck-after that all remaining PEs must have waited by then.
+constexpr double kStuck = 0.8;
 
 }  // namespace
 
@@ -38,6 +38,7 @@ bool Job::ask(Asking purpose) {
     inquiry_.begin(std::move(states));
   }
   asking_ = purpose;
+  if (inquiry_.done()) conclude_inquiry();  // nobody listens
   return true;
 }
 
@@ -57,10 +58,10 @@ void Job::on_answers() {
 
 void Job::conclude_inquiry() {
   const std::vector<PeWaits> pes = inquiry_.finish();
-  const bool worth = asking_ != Asking::kWhetherStuck || all_wait(pes, kStuck);
+  const double stuck = kStuck * std::chrono::duration<double>(options_.stuck_after).count();
+  const bool worth = asking_ != Asking::kWhetherStuck || all_wait(pes, stuck);
   if (worth) {
-    const double at_least =
-        asking_ == Asking::kBeforeTimeout || asking_ == Asking::kOnRequest ? 0 : kWorthTelling;
+    const double at_least = asking_ == Asking::kBeforeEnd ? kWorthTelling : 0;
     std::vector<std::string> lines = summarize(pes, at_least);
     if (lines.empty() && at_least == 0) lines.push_back(nobody_waits(pes));
     for (const std::string& line : lines) output_.say("oshrun: " + line);
@@ -71,7 +72,7 @@ void Job::conclude_inquiry() {
     case Asking::kBeforeEnd: end(exit_code_.value_or(1)); break;
     case Asking::kWhetherStuck:
       if (worth) output_.say("oshrun: nothing can go on, because a PE has gone; end the job with ^C");
-      look_period_ = std::min(2 * look_period_, kLastLook);
+      look_period_ = std::min(2 * look_period_, kLongestLook * options_.stuck_after);
       if (!worth) look_at_ = Clock::now() + look_period_;
       break;
   }
@@ -80,7 +81,7 @@ void Job::conclude_inquiry() {
 /// A PE has gone, or is about to: others that wait for it would do so for ever.
 void Job::watch_the_rest() {
   if (look_period_.count() > 0 || exit_code_ || children_.size() == 1) return;
-  look_period_ = kFirstLook;
+  look_period_ = options_.stuck_after;
   look_at_ = Clock::now() + look_period_;
 }
 
@@ -88,7 +89,8 @@ void Job::check_waits(Clock::time_point now) {
   if (inquiry_.deadline() && *inquiry_.deadline() <= now) conclude_inquiry();
   if (look_at_ && *look_at_ <= now) {
     look_at_.reset();
-    if (!exit_code_ && !inquiry_.deadline() && !ask(Asking::kWhetherStuck)) look_period_ = kLastLook;
+    if (!exit_code_ && !inquiry_.deadline() && !ask(Asking::kWhetherStuck))
+      look_period_ = kLongestLook * options_.stuck_after;
   }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The command oshrun: options, messages about them, and the exit code.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -35,11 +35,15 @@ Where it runs
                        auto  an equal share of the cores for each PE (default)
                        With more PEs than cores nothing is bound; one PE is not bound by auto.
   --report-bindings    print where each PE was bound, or why none was
-  --virtual-nodes N    let the PEs act as if they were on N machines (1 <= N <= PEs): for testing
+  --virtual-nodes N    let the PEs act as if they were on N machines (1 <= N <= PEs): for testing.
+                       N:cyclic deals them out in turn; else neighbours share a machine
 
 Output and end
   --tag-output         begin every line with the number of its PE: '[2] ', on standard error '[2]<err> '
   --timeout SECONDS    end the job after this time, with exit code 124
+  --kill-after SECONDS    when the job ends early, PEs get SIGTERM, and SIGKILL this much later (default 0.5)
+  --answer-within SECONDS how long PEs may take to say what they wait for (default 1)
+  --stuck-after SECONDS   when a PE has ended, ask the others this much later whether they wait for it (default 5)
   -h, --help           this text
   -V, --version        versions of Atoll and of OpenSHMEM
 
@@ -104,7 +108,9 @@ void set_env(Parser& parser, App& app, const std::string& name, const std::strin
   app.env.push_back(std::move(setting));
 }
 
-void set_timeout(Parser& parser, const std::string& name, const std::string& value) {
+/// Leaves `time` as it is where the value is refused.
+template <class Time>
+void set_seconds(Parser& parser, Time& time, const std::string& name, const std::string& value) {
   char* end = nullptr;
   const double seconds = std::strtod(value.c_str(), &end);
   if (value.empty() || *end != '\0' || !std::isfinite(seconds) || seconds <= 0 || seconds > kMaxTimeout) {
@@ -112,7 +118,7 @@ void set_timeout(Parser& parser, const std::string& name, const std::string& val
                   std::to_string(kMaxTimeout));
     return;
   }
-  parser.options.timeout = std::chrono::milliseconds(std::max(1L, std::lround(seconds * 1000)));
+  time = std::chrono::milliseconds(std::max(1L, std::lround(seconds * 1000)));
 }
 
 void set_bind(Parser& parser, const std::string& name, const std::string& value) {
@@ -130,19 +136,29 @@ void set_bind(Parser& parser, const std::string& name, const std::string& value)
 }
 
 void set_virtual_nodes(Parser& parser, const std::string& name, const std::string& value) {
-  std::optional<int> number = whole_number(value);
+  static constexpr std::string_view kCyclic = ":cyclic";
+  std::string_view digits = value;
+  const bool cyclic = digits.ends_with(kCyclic);
+  if (cyclic) digits.remove_suffix(kCyclic.size());
+  std::optional<int> number = whole_number(digits);
   if (!number || *number < 1) {
-    parser.refuse(name + " " + quoted(value) + ": give a whole number from 1 to the number of PEs");
+    parser.refuse(name + " " + quoted(value) +
+                  ": give a whole number from 1 to the number of PEs, and ':cyclic' behind it if wanted");
     return;
   }
   parser.options.virtual_nodes = *number;
+  parser.options.cyclic = cyclic;
 }
 
 /// Options that take a value. True when `name` is one of them; the value is consumed.
 bool apply_valued(Parser& parser, App& app, const std::string& name,
                   const std::optional<std::string>& given) {
-  static constexpr std::string_view kValued[] = {"-n",     "-np",       "--np",   "-x",
-                                                 "--wdir", "--timeout", "--bind", "--virtual-nodes"};
+  static constexpr std::string_view kValued[] = {"-n",           "-np",
+                                                 "--np",         "-x",
+                                                 "--wdir",       "--timeout",
+                                                 "--bind",       "--virtual-nodes",
+                                                 "--kill-after", "--answer-within",
+                                                 "--stuck-after"};
   bool known = false;
   for (std::string_view candidate : kValued) known |= candidate == name;
   if (!known) return false;
@@ -157,7 +173,13 @@ bool apply_valued(Parser& parser, App& app, const std::string& name,
     app.wdir = value;
     if (value.empty()) parser.refuse("--wdir needs the name of a directory");
   } else if (name == "--timeout") {
-    set_timeout(parser, name, value);
+    set_seconds(parser, parser.options.timeout, name, value);
+  } else if (name == "--kill-after") {
+    set_seconds(parser, parser.options.kill_after, name, value);
+  } else if (name == "--answer-within") {
+    set_seconds(parser, parser.options.answer_within, name, value);
+  } else if (name == "--stuck-after") {
+    set_seconds(parser, parser.options.stuck_after, name, value);
   } else if (name == "--bind") {
     set_bind(parser, name, value);
   } else if (name == "--virtual-nodes") {

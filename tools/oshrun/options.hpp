@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The command line of oshrun. Pure: parsing reads the words and nothing else (no environment, no files), so
+// that it can be tested without starting anything. Values are owned copies; all functions are thread safe.
 #pragma once
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -7,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-// The command line of oshrun. Pure: parsing reads the words and nothing else (no environment, no files), so
-// that it can be tested without starting anything. Values are owned copies; all functions are thread safe.
 namespace oshrun {
 
 /// Where a PE may run. kAuto gives every PE an equal share of the allowed cores when there is at least one
@@ -39,7 +40,12 @@ struct Options {
   Bind bind = Bind::kAuto;
   bool report_bindings = false;
   std::optional<std::chrono::milliseconds> timeout;
+  std::chrono::milliseconds kill_after{500};      ///< from SIGTERM to SIGKILL
+  std::chrono::milliseconds answer_within{1000};  ///< from the question what a PE waits for to no answer
+  std::chrono::milliseconds stuck_after{
+      5000};              ///< from the end of a PE to the question whether others can go on
   int virtual_nodes = 0;  ///< 0: not asked for
+  bool cyclic = false;    ///< PEs go to the virtual nodes in turn
 
   /// Number of PEs of the whole job.
   int pes() const;
@@ -56,7 +62,7 @@ struct ParseResult {
 
 inline constexpr int kExitUsage = 2;            ///< the command line could not be understood
 inline constexpr int kMaxPes = 4096;            ///< of one job on one machine
-inline constexpr int kMaxTimeout = 31'536'000;  ///< seconds: one year
+inline constexpr int kMaxTimeout = 31'536'000;  ///< seconds of every option that takes some: one year
 
 /// Parses the words after the program's name.
 ParseResult parse_options(const std::vector<std::string>& words);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What the PEs print, on its way to the launcher's own output. Owned and used by the main loop: not thread
+// safe.
 #pragma once
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -10,8 +13,6 @@
 #include "options.hpp"
 #include "repeats.hpp"
 
-// What the PEs print, on its way to the launcher's own output. Owned and used by the main loop: not thread
-// safe.
 namespace oshrun {
 
 enum class Stream { kOut = 1, kErr = 2 };  ///< the values are the file descriptors

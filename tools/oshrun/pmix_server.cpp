@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "topology.hpp"
 
 namespace oshrun {
@@ -31,7 +31,7 @@ class EventQueue {
 
   void post(PmixEvent event) {
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      shm::LockGuard lock(mutex_);
       events_.push_back(std::move(event));
     }
     const uint64_t one = 1;
@@ -41,14 +41,14 @@ class EventQueue {
   std::vector<PmixEvent> take() {
     uint64_t count = 0;
     if (read(fd_, &count, sizeof count) < 0) count = 0;  // nothing new: the list is asked anyway
-    std::lock_guard<std::mutex> lock(mutex_);
+    shm::LockGuard lock(mutex_);
     return std::exchange(events_, {});
   }
 
  private:
   int fd_ = -1;
-  std::mutex mutex_;
-  std::vector<PmixEvent> events_;  // guarded by mutex_
+  shm::Mutex mutex_;
+  std::vector<PmixEvent> events_ GUARDED_BY(mutex_);
 };
 
 EventQueue queue;

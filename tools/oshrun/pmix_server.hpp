@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#pragma once
-#include <string>
-#include <vector>
-
 // The PMIx server inside the launcher: it tells the PEs who they are, and carries their fences and key/value
 // data. One for each process. PMIx runs two threads of its own; what happens there comes out as events on a
 // descriptor, and every function here belongs to the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
 namespace oshrun {
 
 struct PmixEvent {

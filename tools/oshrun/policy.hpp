@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Which failure ends the job, and with which exit code. Pure bookkeeping without system calls, so that every
+// order of events can be tested. Used by the main loop only: not thread safe.
 #pragma once
+
 #include <optional>
 #include <string>
 #include <vector>
 
-// Which failure ends the job, and with which exit code. Pure bookkeeping without system calls, so that every
-// order of events can be tested. Used by the main loop only: not thread safe.
 namespace oshrun {
 
 /// What the launcher knows of a PE. README.md has the diagram.

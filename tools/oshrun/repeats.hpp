@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A mistake in a setting or a call is often every PE's mistake: the library's line about it is worth reading
+// once. Used by the main loop only: not thread safe.
 #pragma once
+
 #include <chrono>
 #include <deque>
 #include <map>
@@ -9,8 +12,6 @@
 #include <string_view>
 #include <vector>
 
-// A mistake in a setting or a call is often every PE's mistake: the library's line about it is worth reading
-// once. Used by the main loop only: not thread safe.
 namespace oshrun {
 
 /// Passes on what PEs write to standard error, but for the library's lines ("atoll: ...") that another PE has

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What a job may leave on the machine, and how it goes away even when the launcher is killed with SIGKILL.
+// Main thread only.
 #pragma once
+
 #include <sys/types.h>
 
 #include <string>
@@ -7,8 +10,6 @@
 
 #include "fd.hpp"
 
-// What a job may leave on the machine, and how it goes away even when the launcher is killed with SIGKILL.
-// Main thread only.
 namespace oshrun {
 
 /// Everything of a job is named after its id, which nobody can guess: $TMPDIR/atoll.<id>.* and

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What hwloc tells about this machine; the only part of the launcher that uses it. Call from the main thread,
+// before the PMIx server starts (hwloc reads environment variables that are set here).
 #pragma once
+
 #include <vector>
 
 #include "binding_plan.hpp"
 
-// What hwloc tells about this machine; the only part of the launcher that uses it. Call from the main thread,
-// before the PMIx server starts (hwloc reads environment variables that are set here).
 namespace oshrun {
 
 /// The cores this process may use: its affinity mask and its cgroup are respected. Empty when discovery

@@ -33,9 +33,10 @@ bool receive(int fd, shm::WaitRecord& record, bool& ours) {
 
 }  // namespace
 
-void WaitInquiry::listen(const std::string& job_id, int pes) {
+void WaitInquiry::listen(const std::string& job_id, int pes, std::chrono::milliseconds patience) {
   left_early_.assign(static_cast<size_t>(pes), false);
   job_id_ = job_id;
+  patience_ = patience;
   sockaddr_un address;
   const socklen_t length = shm::wait_report_address(job_id.c_str(), address);
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -48,6 +49,7 @@ void WaitInquiry::listen(const std::string& job_id, int pes) {
 void WaitInquiry::begin(std::vector<PeWaits> states) {
   pes_ = std::move(states);
   expected_.assign(pes_.size(), -1);
+  heard_.assign(pes_.size(), false);
   finalized_.assign(pes_.size(), false);
   for (size_t pe = 0; pe < pes_.size(); ++pe) {
     if (pes_[pe].state == PeWaits::State::kEnded) continue;
@@ -56,11 +58,11 @@ void WaitInquiry::begin(std::vector<PeWaits> states) {
     sockaddr_un address;
     const socklen_t length = shm::wait_question_address(job_id_.c_str(), static_cast<int>(pe), address);
     const char question = '?';
-    const bool heard = sendto(socket_.get(), &question, sizeof question, MSG_NOSIGNAL,
-                              reinterpret_cast<const sockaddr*>(&address), length) == sizeof question;
-    if (heard) pes_[pe].state = PeWaits::State::kSilent;
+    heard_[pe] = sendto(socket_.get(), &question, sizeof question, MSG_NOSIGNAL,
+                        reinterpret_cast<const sockaddr*>(&address), length) == sizeof question;
+    if (heard_[pe]) pes_[pe].state = PeWaits::State::kSilent;
   }
-  deadline_ = Clock::now() + kPatience;
+  deadline_ = Clock::now() + patience_;
 }
 
 void WaitInquiry::take_answers() {
@@ -88,7 +90,7 @@ void WaitInquiry::take(const shm::WaitRecord& record) {
 
 bool WaitInquiry::done() const {
   for (size_t pe = 0; pe < pes_.size(); ++pe) {
-    if (pes_[pe].state == PeWaits::State::kSilent) return false;
+    if (heard_[pe] && pes_[pe].state == PeWaits::State::kSilent) return false;
     if (static_cast<int>(pes_[pe].waits.size()) < expected_[pe]) return false;
   }
   return true;

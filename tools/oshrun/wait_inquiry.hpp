@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Asks the PEs who waits for whom. Main loop only.
 #pragma once
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -8,7 +10,6 @@
 #include "fd.hpp"
 #include "wait_summary.hpp"
 
-// Asks the PEs who waits for whom. Main loop only.
 namespace oshrun {
 
 /// The socket that answers come to, and one question at a time: begin(), then take_answers() whenever the
@@ -16,11 +17,11 @@ namespace oshrun {
 class WaitInquiry {
  public:
   using Clock = std::chrono::steady_clock;
-  /// A thread that waits looks every few milliseconds; more time is for machines with more PEs than cores.
-  static constexpr std::chrono::milliseconds kPatience{1000};
 
-  /// Listens for the job. Without a socket (fd() < 0) nobody can be asked.
-  void listen(const std::string& job_id, int pes);
+  /// Listens for the job. Without a socket (fd() < 0) nobody can be asked. Answers are waited for as long as
+  /// `patience`: a thread that waits looks every few milliseconds; more time is for machines with more PEs
+  /// than cores.
+  void listen(const std::string& job_id, int pes, std::chrono::milliseconds patience);
   int fd() const { return socket_.get(); }
 
   /// Begins a question. `states` are those of all PEs: kSilent for those that shall answer, kFinalized for
@@ -29,7 +30,7 @@ class WaitInquiry {
   /// Reads what has come. Also at other times: PEs tell of themselves that they have left early.
   void take_answers();
   std::optional<Clock::time_point> deadline() const { return deadline_; }
-  /// Every PE that was asked has answered, for each of its threads.
+  /// Every PE that has heard the question has answered, for each of its threads.
   bool done() const;
   /// Ends the question.
   std::vector<PeWaits> finish();
@@ -41,8 +42,10 @@ class WaitInquiry {
 
   UniqueFd socket_;
   std::string job_id_;
+  std::chrono::milliseconds patience_{0};
   std::vector<PeWaits> pes_;
   std::vector<int> expected_;    ///< reports, by PE; -1: it has not said how many
+  std::vector<bool> heard_;      ///< it listens: a program that is not ours, or has not come so far, does not
   std::vector<bool> finalized_;  ///< PMIx says so
   std::vector<bool> left_early_;
   std::optional<Clock::time_point> deadline_;

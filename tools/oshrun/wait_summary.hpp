@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// From what the PEs say they wait for to lines that a person can act on. No system calls: not thread safe,
+// unit-tested.
 #pragma once
+
 #include <string>
 #include <vector>
 
 #include "base/wait_record.hpp"
 
-// From what the PEs say they wait for to lines that a person can act on. No system calls: not thread safe,
-// unit-tested.
 namespace oshrun {
 
 /// What is known of one PE when the question was asked.

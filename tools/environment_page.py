@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: tools/environment_page.py [--check]
+
+Writes docs/environment.md from src/base/env.def.  With --check it only says whether that page is what it would write."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/environment.md"
+HEAD = """# Environment variables
+
+This page is written by `tools/environment_page.py` from `src/base/env.def`. `shmem_info` prints the same, with the values in force
+on this machine. A value that is not allowed ends the program with a line that says what is. A flag is off for `0`, `off`, `no` and
+`false`, and on for anything else. Under `oshrun` set a variable in the environment, or with `-x NAME=VALUE`.
+"""
+ROW = re.compile(r'^ENV\((\w+), (\w+), \w+, "([^"]*)", "([^"]*)"\)$')
+
+
+def page():
+    lines = [HEAD]
+    for line in (ROOT / "src/base/env.def").read_text().splitlines():
+        if line.startswith("// ---- "):
+            lines.append(f"\n## {line[8:]}\n\n| variable | values | default | meaning |\n|---|---|---|---|\n")
+        elif row := ROW.match(line):
+            name, kind, default, text = row.groups()
+            values = {"Flag": "0 or 1", "Size": "bytes", "Count": "number", "Entries": "number", "Seconds": "seconds",
+                      "Text": "text", "Choice": ", ".join(f"`{word}`" for word in default.split("|"))}[kind]
+            text = text[0].upper() + text[1:]
+            said = re.search(r"; default: (.*)$", text)  # where it is not a word of the row
+            if said:
+                text, default = text[:said.start()], said[1]
+            else:
+                default = f"`{default.split('|')[0]}`"
+            lines.append(f"| `SHMEM_{name}` | {values} | {default} | {text} |\n".replace("<", "&lt;"))
+        elif line.startswith("ENV("):
+            sys.exit(f"tools/environment_page.py: cannot read the row {line}")
+    return "".join(lines)
+
+
+if sys.argv[1:] == ["--check"]:
+    if not PAGE.exists() or PAGE.read_text() != page():
+        sys.exit("docs/environment.md differs from src/base/env.def: run tools/environment_page.py")
+elif sys.argv[1:]:
+    sys.exit(__doc__)
+else:
+    PAGE.write_text(page())
