@@ -77,6 +77,8 @@ TEST_F(EnvRead, HasDefaults) {
   EXPECT_EQ(env.provider, "");
   EXPECT_EQ(env.init_timeout, 120);
   EXPECT_EQ(env.agent_spin_us, 50U);
+  EXPECT_EQ(env.nic_mshrs, 64U);
+  EXPECT_EQ(env.wait_report, 0U);
 }
 
 TEST_F(EnvRead, ReadsEachKind) {
@@ -111,6 +113,14 @@ TEST_F(EnvRead, KnowsTheOldNamesAndPrefersTheNew) {
   EXPECT_EQ(read().symmetric_size, m);
   environment.set("SHMEM_SYMMETRIC_SIZE", "2m");
   EXPECT_EQ(read().symmetric_size, 2 * m);
+  environment.set("SHMEM_SYMMETRIC_SIZE", "");  // counts as unset
+  EXPECT_EQ(read().symmetric_size, m);
+  environment.set("SMA_SYMMETRIC_SIZE", "");
+  EXPECT_EQ(read().symmetric_size, std::nullopt);
+  for (const char* nothing : {"SHMEM_INFO", "SMA_INFO"}) {  // and not for on, as any other word would
+    environment.set(nothing, "");
+    EXPECT_FALSE(read().info) << nothing;
+  }
   environment.set("SMA_MAPPER", "posix");  // not one of the four
   EXPECT_EQ(read().mapper, "auto");
 }
@@ -120,7 +130,9 @@ TEST_F(EnvRead, RefusesWithTheNameTheValueAndWhatIsAllowed) {
   EXPECT_THAT(refusal("SHMEM_MAPPER", "carrier-pigeon"), HasSubstr("auto|memfd|posix"));
   EXPECT_THAT(refusal("SHMEM_INIT_TIMEOUT", "0"), HasSubstr("above 0"));
   refusal("SHMEM_INIT_TIMEOUT", "soon");
-  for (const char* count : {"-1", "1.5", "many", "1e300", "nan"}) refusal("SHMEM_SPIN", count);
+  for (const char* count : {"-1", "1.5", "many", "1e300", "nan", "5x", "5 "}) refusal("SHMEM_SPIN", count);
+  for (const char* seconds : {"5x", "5s", "1.5.", ","}) refusal("SHMEM_INIT_TIMEOUT", seconds);
+  for (const char* choice : {"memf", "memfds", "auto|memfd", "|", "MEMFD"}) refusal("SHMEM_MAPPER", choice);
 }
 
 TEST_F(EnvRead, HasLimitsBeyondWhichNothingIsMeant) {
@@ -130,9 +142,29 @@ TEST_F(EnvRead, HasLimitsBeyondWhichNothingIsMeant) {
   for (const char* seconds : {"1e300", "2592001", "inf", "-1"}) {
     EXPECT_THAT(refusal("SHMEM_INIT_TIMEOUT", seconds), HasSubstr("at most 2592000"));
   }
+  for (const char* name : {"SHMEM_NIC_MSHRS", "SHMEM_NIC_SUBENTRIES", "SHMEM_KV_PENDING"}) {
+    for (const char* entries : {"0", "1025", "-1", "1.5", "5x", "auto"})
+      EXPECT_THAT(refusal(name, entries), HasSubstr("a whole number from 1 to 1024"));
+  }
+  environment.set("SHMEM_NIC_MSHRS", "1");
+  environment.set("SHMEM_NIC_SUBENTRIES", "1024");
+  EXPECT_EQ(read().nic_mshrs, 1U);
+  EXPECT_EQ(read().nic_subentries, 1024U);
   environment.set("SHMEM_INIT_TIMEOUT", "2592000");
   environment.set("SHMEM_SPIN", "1000000000");
   EXPECT_EQ(read().spin, 1000000000U);
+}
+
+TEST_F(EnvRead, TakesTheKvStoresVariablesUpToTheirBounds) {
+  for (const char* entries : {"1", "1024"}) {
+    environment.set("SHMEM_KV_PENDING", entries);
+    EXPECT_EQ(std::to_string(read().kv_pending), entries);
+  }
+  for (const char* match : {"bucket", "entry"}) {
+    environment.set("SHMEM_KV_MATCH", match);
+    EXPECT_EQ(read().kv_match, match);
+  }
+  for (const char* match : {"entries", "none", "1"}) refusal("SHMEM_KV_MATCH", match);
 }
 
 TEST_F(EnvRead, SuspectsWhatIsNearlyOneOfOurs) {
@@ -143,6 +175,20 @@ TEST_F(EnvRead, SuspectsWhatIsNearlyOneOfOurs) {
       misspelt_variables(),
       ::testing::UnorderedElementsAre("SHMEM_SYMETRIC_SIZE is not known here; is SHMEM_SYMMETRIC_SIZE meant?",
                                       "SHMEM_PROVDIER is not known here; is SHMEM_PROVIDER meant?"));
+}
+
+// Up to two letters that are missing, too many or others; of two names the nearer one.
+TEST_F(EnvRead, SuspectsUpToTwoTypingErrors) {
+  environment.set("SHMEM_SPON", "7");
+  environment.set("SHMEM_INIT_TIEMOUT", "7");
+  environment.set("SHMEM_NVM_SIXE", "1g");  // one letter from NVM_SIZE, more than two from all others
+  environment.set("SHMEM_PROVIDORS", "tcp");
+  environment.set("SHMEM_PRUVIDORS", "tcp");  // three
+  EXPECT_THAT(misspelt_variables(), ::testing::UnorderedElementsAre(
+                                        "SHMEM_SPON is not known here; is SHMEM_SPIN meant?",
+                                        "SHMEM_INIT_TIEMOUT is not known here; is SHMEM_INIT_TIMEOUT meant?",
+                                        "SHMEM_NVM_SIXE is not known here; is SHMEM_NVM_SIZE meant?",
+                                        "SHMEM_PROVIDORS is not known here; is SHMEM_PROVIDER meant?"));
 }
 
 TEST_F(EnvRead, SuspectsNothingElse) {

@@ -40,6 +40,7 @@ TEST(Warn, CutsALongLineAndEndsIt) {
   EXPECT_LE(line.size(), 1024U);
   EXPECT_GT(line.size(), 1000U);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
+  EXPECT_EQ(line.find('\0'), line.npos);
 }
 
 TEST(Debug, SaysNothingUnlessItIsOn) {

@@ -24,6 +24,16 @@ TEST(VirtualNode, SplitsIntoBlocks) {
   EXPECT_THAT(virtual_node(host, 9, 1000), ElementsAre(9)) << "not more nodes than PEs";
 }
 
+TEST(VirtualNode, TakesEveryNthInCyclicOrder) {
+  const std::vector<int> host = {3, 4, 8, 9, 12};
+  EXPECT_THAT(virtual_node(host, 8, 2, true), ElementsAre(3, 8, 12));
+  EXPECT_THAT(virtual_node(host, 9, 2, true), ElementsAre(4, 9));
+  EXPECT_THAT(virtual_node(host, 4, 3, true), ElementsAre(4, 12));
+  EXPECT_THAT(virtual_node(host, 8, 3, true), ElementsAre(8));
+  EXPECT_THAT(virtual_node(host, 8, 0, true), ElementsAre(3, 4, 8, 9, 12));
+  EXPECT_THAT(virtual_node(host, 12, 9, true), ElementsAre(12));
+}
+
 TEST(VirtualNode, IsTheSamePartitionForAll) {
   for (int size = 1; size <= 17; ++size) {
     std::vector<int> host(static_cast<std::size_t>(size));

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Only what needs no server; the rest is tested by every job that oshrun starts.
+// What servers may say, and what they may fail to do; a server that does its work is tested by every job that
+// oshrun starts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "boot/boot.hpp"
 #include "environment.hpp"
+#include "fake_pmix.hpp"
 #include "processes.hpp"
 
 namespace shm {
 namespace {
 
+using test::number_answer;
+using test::text_answer;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // In a process of its own: PMIx keeps what it has seen.
@@ -34,6 +42,198 @@ void expect_refusal(bool with_rank) {
 
 TEST(PmixBoot, SaysSoWhenItsServerIsGone) { expect_refusal(true); }
 TEST(PmixBoot, SaysSoWhenTheEnvironmentIsIncomplete) { expect_refusal(false); }
+
+/// PE 2 of a job of 5 PEs, of which this host has three.
+class PmixServer : public ::testing::Test {
+ protected:
+  PmixServer() {
+    server.rank = 2;
+    server.answers[{PMIX_RANK_WILDCARD, PMIX_JOB_SIZE}] = number_answer(std::uint32_t{5}, PMIX_UINT32);
+    server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("0,2,4");
+    server.answers[{2, PMIX_HOSTNAME}] = text_answer("island");
+    env.init_timeout = 7;
+    environment.unset("ATOLL_JOB_ID");
+  }
+  std::string join_error() {
+    const Status status = boot->join(env);
+    EXPECT_FALSE(status.ok());
+    return status.text();
+  }
+
+  test::ScopedEnvironment environment;
+  test::FakePmix server;
+  Env env;
+  const std::unique_ptr<Boot> boot = make_pmix_boot();
+};
+
+TEST_F(PmixServer, DescribesTheJob) {
+  ASSERT_TRUE(boot->join(env).ok());
+  const Job& job = boot->job();
+  EXPECT_EQ(job.rank, 2);
+  EXPECT_EQ(job.size, 5);
+  EXPECT_THAT(job.node_ranks, ElementsAre(0, 2, 4));
+  EXPECT_EQ(job.id, "job-1");
+  EXPECT_EQ(job.host, "island");
+  EXPECT_FALSE(job.one_host);
+}
+
+TEST_F(PmixServer, MayListPeersAsRangesAndInAnyOrder) {
+  server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("4,0-3");
+  ASSERT_TRUE(boot->join(env).ok());
+  EXPECT_THAT(boot->job().node_ranks, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_TRUE(boot->job().one_host);
+}
+
+TEST_F(PmixServer, IsDividedIntoVirtualNodes) {
+  server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("0-4");
+  env.virtual_nodes = 2;
+  ASSERT_TRUE(boot->join(env).ok());
+  EXPECT_THAT(boot->job().node_ranks, ElementsAre(0, 1, 2));
+  boot->leave();
+  boot->end();
+  env.virtual_order = "cyclic";
+  ASSERT_TRUE(boot->join(env).ok());
+  EXPECT_THAT(boot->job().node_ranks, ElementsAre(0, 2, 4));
+}
+
+TEST_F(PmixServer, MayUseAnyTypeOfInteger) {
+  const test::FakePmix::Answer sizes[] = {number_answer(std::uint32_t{5}, PMIX_UINT32),
+                                          number_answer(std::int32_t{5}, PMIX_INT32),
+                                          number_answer(5, PMIX_INT),
+                                          number_answer(5u, PMIX_UINT),
+                                          number_answer(std::uint16_t{5}, PMIX_UINT16),
+                                          number_answer(std::uint64_t{5}, PMIX_UINT64),
+                                          number_answer(std::size_t{5}, PMIX_SIZE),
+                                          number_answer(pmix_rank_t{5}, PMIX_PROC_RANK)};
+  for (const auto& size : sizes) {
+    server.answers[{PMIX_RANK_WILDCARD, PMIX_JOB_SIZE}] = size;
+    const std::unique_ptr<Boot> again = make_pmix_boot();
+    ASSERT_TRUE(again->join(env).ok());
+    EXPECT_EQ(again->job().size, 5);
+  }
+}
+
+TEST_F(PmixServer, IsNotBelievedWithoutTheSizeOfTheJob) {
+  server.answers[{PMIX_RANK_WILDCARD, PMIX_JOB_SIZE}] = text_answer("five");
+  EXPECT_THAT(join_error(), HasSubstr("how many PEs"));
+  server.answers.erase({PMIX_RANK_WILDCARD, PMIX_JOB_SIZE});
+  EXPECT_THAT(make_pmix_boot()->join(env).text(), HasSubstr("how many PEs"));
+}
+
+TEST_F(PmixServer, IsNotBelievedWithoutThePeersOfTheHost) {
+  server.answers.erase({PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS});
+  EXPECT_THAT(join_error(), HasSubstr("which PEs share this host"));
+  server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = number_answer(3, PMIX_INT);
+  EXPECT_THAT(make_pmix_boot()->join(env).text(), HasSubstr("which PEs share this host"));
+}
+
+TEST_F(PmixServer, IsNotBelievedIfThisPeIsNoPeerOfTheHost) {
+  server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("0,1,3");
+  EXPECT_THAT(join_error(), HasSubstr("(0,1,3) lacks this PE, 2"));
+}
+
+TEST_F(PmixServer, NeedNotKnowTheHostsName) {
+  server.answers.erase({2, PMIX_HOSTNAME});
+  ASSERT_TRUE(boot->join(env).ok());
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  EXPECT_EQ(boot->job().host, name);
+}
+
+TEST_F(PmixServer, GetsWhatIsExchangedAndCollectsIt) {
+  ASSERT_TRUE(boot->join(env).ok());
+  const std::vector<std::byte> mine = {std::byte{1}, std::byte{0}, std::byte{255}};
+  ASSERT_TRUE(boot->exchange(mine).ok());
+  EXPECT_EQ(server.put, mine);
+  EXPECT_THAT(server.calls, ElementsAre("PMIx_Init", "PMIx_Put", "PMIx_Commit", "PMIx_Fence"));
+  EXPECT_TRUE(server.collects) << "a fence that collects nothing is no barrier under Slurm";
+  EXPECT_EQ(server.seconds, 8) << "one more than SHMEM_INIT_TIMEOUT";
+}
+
+TEST_F(PmixServer, GetsNothingFromWhoHasNothingToSay) {
+  ASSERT_TRUE(boot->join(env).ok());
+  ASSERT_TRUE(boot->exchange({}).ok());
+  EXPECT_THAT(server.calls, ElementsAre("PMIx_Init", "PMIx_Commit", "PMIx_Fence"));
+}
+
+TEST_F(PmixServer, MayFailInEachStepOfAnExchange) {
+  ASSERT_TRUE(boot->join(env).ok());
+  for (const auto& [call, text] : {std::pair{"PMIx_Put", "PMIx_Put failed: "},
+                                   {"PMIx_Commit", "PMIx_Commit failed: "},
+                                   {"PMIx_Fence", "the exchange of addresses with the other PEs failed: "}}) {
+    server.failures = {{call, PMIX_ERR_TIMEOUT}};
+    server.calls.clear();
+    const Status status = boot->exchange({std::byte{1}});
+    EXPECT_THAT(status.text(), HasSubstr(std::string(text) + PMIx_Error_string(PMIX_ERR_TIMEOUT)));
+    EXPECT_EQ(server.calls.back(), call) << "nothing is tried after that";
+  }
+  EXPECT_THAT(boot->barrier().text(), HasSubstr("SHMEM_INIT_TIMEOUT is 7 seconds"));
+}
+
+TEST_F(PmixServer, BringsWhatOthersGave) {
+  ASSERT_TRUE(boot->join(env).ok());
+  std::string text = "abc";
+  server.answers[{4, "atoll.exchange"}] = [&](pmix_value_t& value) {
+    pmix_byte_object_t bytes{text.data(), text.size()};
+    PMIx_Value_load(&value, &bytes, PMIX_BYTE_OBJECT);
+  };
+  server.answers[{3, "atoll.exchange"}] = number_answer(5, PMIX_INT);
+  EXPECT_THAT(boot->fetch(4).value(), ElementsAre(std::byte{'a'}, std::byte{'b'}, std::byte{'c'}));
+  EXPECT_TRUE(boot->fetch(3).value().empty()) << "no bytes";
+  EXPECT_THAT(boot->fetch(1).status().text(), HasSubstr("PE 1's address failed"));
+}
+
+TEST_F(PmixServer, IsLeftAtOnceIfItIsOshruns) {
+  environment.set("ATOLL_JOB_ID", "job-1");
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_TRUE(boot->join(env).ok());
+    boot->leave();
+  }
+  boot->end();
+  EXPECT_THAT(server.calls, ElementsAre("PMIx_Init", "PMIx_Finalize", "PMIx_Init", "PMIx_Finalize",
+                                        "PMIx_Init", "PMIx_Finalize"));
+}
+
+TEST_F(PmixServer, IsLeftAtTheEndOfTheProcessIfItIsAnyOther) {
+  environment.set("ATOLL_JOB_ID", "job-2");
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_TRUE(boot->join(env).ok());
+    boot->end();
+    boot->leave();
+  }
+  EXPECT_THAT(server.calls, ElementsAre("PMIx_Init"));
+  boot->end();
+  boot->end();
+  EXPECT_THAT(server.calls, ElementsAre("PMIx_Init", "PMIx_Finalize"));
+}
+
+// Each PMIx_Init takes a key for thread-specific data, of which a process has 1024.
+TEST_F(PmixServer, IsNotLeftAndJoinedForEver) {
+  environment.set("ATOLL_JOB_ID", "job-1");
+  for (int life = 0; life < 2000; ++life) {
+    ASSERT_TRUE(boot->join(env).ok());
+    boot->leave();
+  }
+  EXPECT_LT(std::count(server.calls.begin(), server.calls.end(), "PMIx_Init"), 200);
+  boot->end();
+  EXPECT_EQ(server.calls.back(), "PMIx_Finalize");
+}
+
+TEST_F(PmixServer, IsToldToEndTheJobByWhoHasJoined) {
+  boot->abort(3);
+  EXPECT_EQ(server.abort_code, -1);
+  ASSERT_TRUE(boot->join(env).ok());
+  boot->abort(3);
+  EXPECT_EQ(server.abort_code, 3);
+}
+
+TEST_F(PmixServer, MayBeGone) {
+  server.failures = {{"PMIx_Init", PMIX_ERR_UNREACH}};
+  EXPECT_THAT(join_error(), HasSubstr("cannot be reached"));
+  boot->leave();
+  boot->end();
+  EXPECT_THAT(server.calls, ElementsAre("PMIx_Init"));
+}
 
 }  // namespace
 }  // namespace shm

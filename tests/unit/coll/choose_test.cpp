@@ -5,6 +5,7 @@
 
 #include "coll/chunks.hpp"
 #include "core/internal.hpp"
+#include "processes.hpp"
 
 namespace shm {
 namespace {
@@ -36,31 +37,69 @@ TEST(Choose, HasARuleForTheLargest) {
   EXPECT_EQ(choose(Collective::leaders_reduce, SIZE_MAX, 2, false), Algorithm::halving);
 }
 
+TEST(Choose, AlltoallsBetweenNodesGoTogetherWhileTheyAreShort) {
+  EXPECT_EQ(choose(Collective::alltoall, 4096, 8, false), Algorithm::leading);
+  EXPECT_EQ(choose(Collective::alltoall, 4097, 8, false), Algorithm::combined);
+  EXPECT_EQ(choose(Collective::alltoall, 1024, 64, false), Algorithm::leading);
+  EXPECT_EQ(choose(Collective::alltoall, 1025, 9, false), Algorithm::combined);
+  EXPECT_EQ(choose(Collective::alltoall, 16384, 9, false), Algorithm::combined);
+  EXPECT_EQ(choose(Collective::alltoall, 16385, 2, false), Algorithm::pairwise);
+}
+
+TEST(Choose, LongVectorsAreHalvedBetweenNodes) {
+  EXPECT_EQ(choose(Collective::leaders_reduce, 16384, 4, false), Algorithm::doubling);
+  EXPECT_EQ(choose(Collective::leaders_reduce, 16385, 4, false), Algorithm::halving);
+}
+
 TEST(Choose, ShortVectorsHaveOneLaneAndLongOnesAllThatThereAre) {
   EXPECT_EQ(lanes_for(1, 8), 1);
+  EXPECT_EQ(lanes_for(65536 - 1, 8), 1);
+  EXPECT_EQ(lanes_for(65536, 8), 2);
   EXPECT_EQ(lanes_for(std::size_t{1} << 30, 8), 8);
   EXPECT_EQ(lanes_for(std::size_t{1} << 30, 1), 1);
 }
 
-// Each in a process of its own, as the runner gives it: what is overruled stays so.
+// In processes of their own: what is overruled stays so, and other tests rely on the table.
 TEST(Overrule, HoldsWhereTheAlgorithmCanBeUsed) {
-  ASSERT_TRUE(overrule_choice("reduce=whole,alltoall=combined,eager=1000").ok());
-  EXPECT_EQ(choose(Collective::reduce, 8, 2, true), Algorithm::whole);
-  EXPECT_EQ(choose(Collective::reduce, kChunk, 2, true), Algorithm::whole);
-  EXPECT_EQ(choose(Collective::reduce, kChunk + 1, 2, true), Algorithm::shares);
-  EXPECT_EQ(choose(Collective::reduce, 8, 2, false), Algorithm::riding);  // is none between nodes
-  EXPECT_EQ(choose(Collective::alltoall, 8, 2, false), Algorithm::combined);
-  EXPECT_EQ(choose(Collective::alltoall, 1 << 20, 2, true), Algorithm::reading);
-  EXPECT_EQ(eager_limit(), 1000u);
+  test::run_process([] {
+    EXPECT_TRUE(overrule_choice("reduce=whole,alltoall=combined,eager=1000").ok());
+    EXPECT_EQ(choose(Collective::reduce, 8, 2, true), Algorithm::whole);
+    EXPECT_EQ(choose(Collective::reduce, kChunk, 2, true), Algorithm::whole);
+    EXPECT_EQ(choose(Collective::reduce, kChunk + 1, 2, true), Algorithm::shares);
+    EXPECT_EQ(choose(Collective::reduce, 8, 2, false), Algorithm::riding);  // is none between nodes
+    EXPECT_EQ(choose(Collective::alltoall, 8, 2, false), Algorithm::combined);
+    EXPECT_EQ(choose(Collective::alltoall, 1 << 20, 2, true), Algorithm::reading);
+    EXPECT_EQ(eager_limit(), 1000u);
+    return true;
+  });
+}
+
+TEST(Overrule, ForcesTheChainAndTheWayToCombineAnyLength) {
+  test::run_process([] {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{1} << 30}) {
+      EXPECT_TRUE(overrule_choice("leaders_broadcast=chain,leaders_reduce=halving").ok());
+      EXPECT_EQ(choose(Collective::leaders_broadcast, bytes, 3, false), Algorithm::chain);
+      EXPECT_EQ(choose(Collective::leaders_reduce, bytes, 3, false), Algorithm::halving);
+      EXPECT_TRUE(overrule_choice("leaders_broadcast=tree,leaders_reduce=doubling,lane=1").ok());
+      EXPECT_EQ(choose(Collective::leaders_broadcast, bytes, 3, false), Algorithm::tree);
+      EXPECT_EQ(choose(Collective::leaders_reduce, bytes, 3, false), Algorithm::doubling);
+    }
+    EXPECT_EQ(lanes_for(3, 8), 3);
+    return true;
+  });
 }
 
 TEST(Overrule, RefusesWhatItDoesNotKnow) {
-  for (const char* words : {"reduce", "reduce=", "reduce=quick", "sort=riding", "eager=", "lane=3x"}) {
-    const Status status = overrule_choice(words);
-    EXPECT_FALSE(status.ok()) << words;
-    EXPECT_NE(status.text().find(words), std::string::npos) << status.text();
-  }
-  EXPECT_TRUE(overrule_choice("").ok());
+  test::run_process([] {
+    for (const char* words :
+         {"reduce", "reduce=", "reduce=quick", "sort=riding", "eager=", "eager=0", "lane=3x"}) {
+      const Status status = overrule_choice(words);
+      EXPECT_FALSE(status.ok()) << words;
+      EXPECT_NE(status.text().find(words), std::string::npos) << status.text();
+    }
+    EXPECT_TRUE(overrule_choice("").ok());
+    return true;
+  });
 }
 
 }  // namespace

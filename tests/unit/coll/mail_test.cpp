@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/mail.hpp"
 
+#include <functional>
+
+#include "around_loop.hpp"
 #include "coll/choose.hpp"
 #include "one_pe.hpp"
 
@@ -27,6 +30,26 @@ class Mail : public test::OnePe {
     ++parcel_.phase;
   }
 
+  // A parcel of several pieces to this PE itself, the first of which is there.
+  struct Long {
+    static constexpr std::size_t n = 1000003;
+    const std::size_t piece = piece_of(n);
+    std::vector<std::byte> data = pattern(n, 3);
+    Expected expected;
+    Outgoing outgoing;
+
+    Long(const Parcel& parcel, std::byte* into) : outgoing(parcel, 0, data.data(), n) {
+      EXPECT_LT(piece * 2, n);
+      expected.expect(parcel, 0, into, n);
+      outgoing.send(piece);
+      expected.wait(piece);
+      EXPECT_TRUE(came(into, piece));
+    }
+    bool came(const std::byte* into, std::size_t bytes) const {
+      return std::memcmp(into, data.data(), bytes) == 0;
+    }
+  };
+
   Parcel parcel_{3, 100, 0};
 };
 
@@ -37,6 +60,19 @@ TEST_F(Mail, ArrivesWhateverItsLength) {
     exchange(here.data(), n);  // private memory: by messages
     exchange(heap(), n);
   }
+}
+
+// As many pieces as a mark has bits.
+TEST_F(Mail, EachOf64PiecesIsAwaited) {
+  const std::size_t n = 64 * piece_of(1);
+  const std::vector<std::byte> data = pattern(n, 5);
+  Expected expected;
+  expected.expect(parcel_, 0, heap(), n);
+  Outgoing outgoing(parcel_, 0, data.data(), n);
+  outgoing.send();
+  expected.wait();
+  EXPECT_EQ(std::memcmp(heap(), data.data(), n), 0);
+  outgoing.finish();
 }
 
 TEST_F(Mail, WaitsAtTheReceiverWhenItIsEarly) {
@@ -53,22 +89,17 @@ TEST_F(Mail, WaitsAtTheReceiverWhenItIsEarly) {
 }
 
 TEST_F(Mail, LongPiecesCanBePassedOnBeforeTheRest) {
-  const std::size_t n = 1000000, piece = piece_of(n);
-  ASSERT_LT(piece * 2, n);
-  std::vector<std::byte> data = pattern(n, 3);
-  Expected expected;
-  expected.expect(parcel_, 0, heap(), n);
-  Outgoing outgoing(parcel_, 0, data.data(), n);
-  outgoing.send(piece);
-  expected.wait(piece);
-  EXPECT_EQ(std::memcmp(heap(), data.data(), piece), 0);
-  EXPECT_EQ(heap()[piece], std::byte{0});
-  data[n - 1] = std::byte{77};  // not on its way yet
-  outgoing.send(2 * piece);
-  outgoing.send();
-  expected.wait();
-  outgoing.finish();
-  EXPECT_EQ(std::memcmp(heap(), data.data(), n), 0);
+  Long parcel(parcel_, heap());
+  EXPECT_EQ(heap()[parcel.piece], std::byte{0});
+  parcel.data.back() = std::byte{77};  // not on its way yet
+  parcel.outgoing.send(2 * parcel.piece);
+  parcel.expected.wait(2 * parcel.piece);  // now the network gets to it
+  EXPECT_TRUE(parcel.came(heap(), 2 * parcel.piece));
+  EXPECT_EQ(heap()[2 * parcel.piece], std::byte{0});
+  parcel.outgoing.send();
+  parcel.expected.wait();
+  parcel.outgoing.finish();
+  EXPECT_TRUE(parcel.came(heap(), Long::n));
 }
 
 TEST_F(Mail, SymmetricMemoryIsPutIntoAndCounted) {
@@ -79,6 +110,101 @@ TEST_F(Mail, SymmetricMemoryIsPutIntoAndCounted) {
   exchange(here.data(), here.size());
   EXPECT_EQ(mail_count().puts.load() - puts, 2u);
   EXPECT_EQ(mail_count().parcels.load() - parcels, 2u);
+}
+
+TEST_F(Mail, NeedsNoAnswerUpToTheLimit) {
+  const std::size_t fragment = kMaxMessage - 16;  // the name of the parcel goes with each
+  const std::uint64_t messages = mail_count().messages.load();
+  std::vector<std::byte> here(eager_limit());
+  exchange(here.data(), here.size());
+  EXPECT_EQ(mail_count().messages.load() - messages, (here.size() + fragment - 1) / fragment);
+}
+
+TEST_F(Mail, IsToldApartBySlotPhaseAndStep) {
+  const Parcel parcels[] = {{3, 7, 0}, {3, 7, 2}, {3, 7, Parcel::kSteps - 1},     {3, 8, 0},
+                            {4, 7, 0}, {3, 7, 1}, {3, std::uint64_t{1} << 60, 0}, {kSlots - 1, 7, 0}};
+  constexpr int kParcels = std::size(parcels);
+  for (int i = 0; i < kParcels; ++i) send_mail(parcels[i], 0, &i, sizeof i);
+  while (rt.progress->poll()) {
+  }
+  for (int i = kParcels - 1; i >= 0; --i) {
+    int got = -1;
+    receive_mail(parcels[i], 0, &got, sizeof got);
+    EXPECT_EQ(got, i);
+  }
+}
+
+TEST_F(Mail, MayBeChangedOnceItIsSent) {
+  for (const std::size_t n : {std::size_t{100}, eager_limit(), eager_limit() + 1, std::size_t{1000003}}) {
+    std::vector<std::byte> data = pattern(n, 5);
+    Expected expected;
+    expected.expect(parcel_, 0, heap(), n);
+    send_mail(parcel_, 0, data.data(), n);
+    std::fill(data.begin(), data.end(), std::byte{77});
+    expected.wait();
+    ASSERT_EQ(std::memcmp(heap(), pattern(n, 5).data(), n), 0) << n << " bytes";
+    ++parcel_.phase;
+  }
+}
+
+TEST_F(Mail, FindsAMarkThatSaysNothingOfTheParcelBefore) {
+  const std::size_t n = eager_limit() + 1;
+  const std::vector<std::byte> data = pattern(n, 6);
+  for (int i = 0; i < kMailMarks; ++i, ++parcel_.phase) {  // from then on marks are used again
+    Expected one;
+    one.expect(parcel_, 0, heap(), n);
+    send_mail(parcel_, 0, data.data(), n);
+    one.wait();
+  }
+  exchange(heap(), 1000003);  // of eight pieces
+  std::memset(heap(), 0, n);
+  const std::uint64_t puts = mail_count().puts.load();
+  Expected expected;
+  expected.expect(parcel_, 0, heap(), n);
+  Outgoing outgoing(parcel_, 0, data.data(), n);
+  outgoing.send();  // the network has it, but has not come to it
+  expected.wait();
+  EXPECT_EQ(std::memcmp(heap(), data.data(), n), 0);
+  outgoing.finish();
+  EXPECT_EQ(mail_count().puts.load() - puts, 2u) << "marks have been given back";
+}
+
+/// Starts puts one by one, the last first, and grants no fence.
+class UnorderedNetwork final : public test::AroundLoop {
+ public:
+  bool poll() override {
+    if (!held_.empty()) {
+      const std::function<void()> start = std::move(held_.back());
+      held_.pop_back();
+      start();
+    }
+    return AroundLoop::poll();
+  }
+
+ private:
+  void put(Channel* inner, const Put& put) override {
+    std::vector<std::byte> kept(put.source, put.source + (put.copy ? put.n : 0));
+    held_.push_back([this, inner, later = put, bytes = std::move(kept)]() mutable {
+      if (later.copy) later.source = bytes.data();
+      AroundLoop::put(inner, later);
+    });
+  }
+  bool holds() const override { return !held_.empty(); }
+  bool orders() const override { return false; }
+
+  std::vector<std::function<void()>> held_;
+};
+
+class UnorderedMail : public Mail {
+  std::unique_ptr<Network> make_network() override { return std::make_unique<UnorderedNetwork>(); }
+};
+
+TEST_F(UnorderedMail, IsMarkedWhenItIsThere) {
+  Long parcel(parcel_, heap());
+  parcel.outgoing.send();
+  parcel.expected.wait();
+  EXPECT_TRUE(parcel.came(heap(), Long::n));
+  parcel.outgoing.finish();
 }
 
 TEST_F(Mail, MoreThanThereAreMarksGoesByMessages) {

@@ -16,7 +16,7 @@ namespace shm::test {
 
 class OnePe : public ::testing::Test {
  protected:
-  static constexpr std::size_t kHeap = std::size_t{4} << 20;
+  static constexpr std::size_t kHeap = std::size_t{9} << 20;
 
   void SetUp() override {
     const std::size_t size = kInternalBytes + kHeap;
@@ -26,7 +26,7 @@ class OnePe : public ::testing::Test {
     rt.heap = SymmetricSegment(reinterpret_cast<std::uintptr_t>(memory_), size, &no_delta_, kInternalBytes);
     rt.me = 0;
     rt.spin_polls = 100;
-    network_ = open_loop(make_loop_fabric());
+    network_ = make_network();
     ASSERT_TRUE(network_->add_segment(SegmentId::heap, memory_, size).ok());
     address_ = network_->address().value();
     ASSERT_TRUE(network_
@@ -52,6 +52,9 @@ class OnePe : public ::testing::Test {
     rt.heap = SymmetricSegment();
     std::free(memory_);
   }
+
+  /// The network that leads back to this PE, or one around it.
+  virtual std::unique_ptr<Network> make_network() { return open_loop(make_loop_fabric()); }
 
   std::byte* heap() { return memory_ + kInternalBytes; }
 

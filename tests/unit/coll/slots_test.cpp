@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <future>
 #include <set>
 #include <thread>
 #include <vector>
@@ -47,6 +50,56 @@ TEST_F(Slots, NumbersGoOnFromTheLargestThatAnyMemberHasUsed) {
   const std::uint64_t before = slot_counter(slot);
   ASSERT_EQ(agree_on_slot(with_peer, 0, true), slot);
   EXPECT_EQ(slot_counter(slot), before + 1000);
+}
+
+// One thread comes while another has offered what is free, and has not heard yet what the other PEs say.
+TEST_F(Slots, WhatOneThreadOffersNoOtherDoes) {
+  std::promise<SlotWords> offered_by_second;
+  std::atomic<int> offers_of_second{0};
+  int slot_of_second = -1;
+  std::thread second;
+  const SlotExchange exchange_of_second{[&](SlotWords& words) {
+                                          if (offers_of_second++ == 0) offered_by_second.set_value(words);
+                                        },
+                                        [](std::uint64_t value) { return value; }};
+  const SlotExchange exchange_of_first{
+      [&](SlotWords&) {
+        second = std::thread([&] { slot_of_second = agree_on_slot(exchange_of_second, 0, true); });
+        EXPECT_EQ(offered_by_second.get_future().get(), SlotWords{}) << "nothing";
+      },
+      [](std::uint64_t value) { return value; }};
+  const int slot_of_first = agree_on_slot(exchange_of_first, 1, true);
+  second.join();
+  EXPECT_GE(slot_of_first, kFirstSlot);
+  EXPECT_GE(slot_of_second, kFirstSlot);
+  EXPECT_NE(slot_of_first, slot_of_second);
+}
+
+// Some threads want a slot; the other PEs let none have one before all have asked.
+TEST_F(Slots, TheLowestNumberGoesFirst) {
+  constexpr int kThreads = 4;
+  std::atomic<int> waiting{0};
+  std::vector<int> order;  // the lock of offers guards it, one at a time
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      int rounds = 0, since_all_asked = 0;
+      const SlotExchange exchange{[&](SlotWords& words) {
+                                    if (rounds++ == 0) ++waiting;
+                                    const bool all_asked = waiting == kThreads;
+                                    // What has been offered before they had is refused, too.
+                                    if (!all_asked || since_all_asked++ == 0) words.fill(0);
+                                  },
+                                  [&](std::uint64_t value) {
+                                    order.push_back(t);
+                                    return value;
+                                  }};
+      agree_on_slot(exchange, t, true);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(order.size(), std::size_t{kThreads});
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
 TEST_F(Slots, ThreadsThatAgreeAtTheSameTimeGetDifferentOnes) {

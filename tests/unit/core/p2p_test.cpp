@@ -7,6 +7,8 @@
 #include <set>
 #include <thread>
 
+#include "array_heap.hpp"
+
 namespace shm {
 namespace {
 
@@ -24,26 +26,16 @@ TEST(Compare, KnowsTheSixComparisons) {
   }
 }
 
-// Words in a heap that is this array.
-class P2pTest : public ::testing::Test {
+constexpr std::size_t kWords = 6;
+
+class P2pTest : public ArrayHeap<int, kWords> {
  protected:
-  static constexpr std::size_t kWords = 6;
-  void SetUp() override {
-    rt.npes = 1;
-    rt.me = 0;
-    rt.heap = {reinterpret_cast<std::uintptr_t>(words.data()), sizeof words, &no_delta};
-  }
-  void TearDown() override {
-    rt.npes = 0;
-    rt.heap = {};
-  }
   Elements<int> elements(const int* status) const {
     return {words.data(), kWords, status, SHMEM_CMP_GE, &threshold, 0};
   }
   Words<int> now() const { return {kCall, "ivars", words.data(), kWords, SHMEM_CMP_GE}; }
 
-  std::array<int, kWords> words{};
-  std::ptrdiff_t no_delta = 0;
+  std::array<int, kWords>& words = heap;
   int threshold = 1;
 };
 

@@ -102,6 +102,36 @@ TEST_F(HeapTest, RefusesSizesThatOverflow) {
   EXPECT_EQ(heap->size_at(*block), 100U);
 }
 
+TEST_F(HeapTest, GrowsInPlaceWhileTheLimitLetsIt) {
+  const auto block = heap->allocate(kLimit / 2, kPage);
+  ASSERT_TRUE(block.has_value());
+  EXPECT_FALSE(heap->resize(*block, kLimit + 1)) << "there is room behind it, but not that much is allowed";
+  EXPECT_EQ(heap->size_at(*block), kLimit / 2);
+  ASSERT_TRUE(heap->resize(*block, kLimit));
+  EXPECT_EQ(heap->bytes_in_use(), kLimit);
+  EXPECT_FALSE(heap->allocate(1, 16).has_value()) << "the limit counts what has grown";
+  ASSERT_TRUE(heap->resize(*block, kLimit - 100));
+  EXPECT_TRUE(heap->allocate(100, 16).has_value()) << "and what has shrunk";
+}
+
+// The range has no more than the block, what its alignment skips, and a page that the allocator adds: so it
+// is not cut out of more.
+TEST(HeapRange, IsCarvedAsAligned) {
+  constexpr std::size_t kAlignment = std::size_t{2} << 20;
+  void* at =
+      mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  const auto aligned = (reinterpret_cast<std::uintptr_t>(at) + kAlignment - 1) / kAlignment * kAlignment;
+  const std::uintptr_t start = aligned + 2 * kPage, end = aligned + 2 * kAlignment + kPage;
+  auto heap = HeapAllocator::create(reinterpret_cast<std::byte*>(start), end - start, end - start);
+  ASSERT_TRUE(heap.ok());
+  const auto block = heap.value()->allocate(kAlignment, kAlignment);
+  ASSERT_TRUE(block.has_value());
+  EXPECT_EQ(start + *block, aligned + kAlignment);
+  heap.value().reset();
+  munmap(at, kRange);
+}
+
 TEST_F(HeapTest, KnowsStartsOfBlocksOnly) {
   const auto block = heap->allocate(100, 16);
   EXPECT_EQ(heap->size_at(*block), 100U);

@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstring>
+#include <fstream>
 
 #include "processes.hpp"
 #include "transports/registry.hpp"
@@ -122,6 +126,127 @@ TEST_P(NodeMemoryTest, NamesThePeThatDoesNotCome) {
     EXPECT_FALSE(made.ok());
     EXPECT_THAT(made.status().text(), HasSubstr("PE 1"));
     EXPECT_THAT(made.status().text(), HasSubstr("SHMEM_INIT_TIMEOUT"));
+    return true;
+  });
+}
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+// What follows limits the address space, which sanitizers need for themselves.
+
+// From now on this process may map `more` bytes in addition to what it has.
+void limit_address_space(std::size_t more) {
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages = 0;
+  file >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + more;
+  const rlimit limit{bytes, bytes};
+  EXPECT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+// No file of this process may grow beyond that.
+void limit_files(std::size_t bytes) {
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{bytes, bytes};
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+// One PE of three is refused something.  It says what; the others do not wait for it until the time is over.
+void expect_failure_of_one(const char* mapper_name, const NodeShape& shape, int failing,
+                           const std::function<void()>& limit, const char* text) {
+  const std::string key = test::unique_key("node_memory");
+  test::run_processes(3, [&](int me) {
+    const std::unique_ptr<Mapper> mapper = make_mapper(mapper_name);
+    if (me == failing) limit();
+    constexpr double kFarTooLong = 600;
+    auto made = NodeMemory::create(*mapper, {key, me, 3, kFarTooLong}, shape);
+    if (me == failing) {
+      EXPECT_FALSE(made.ok());
+      EXPECT_THAT(made.status().text(), HasSubstr(text));
+      return true;
+    }
+    // It may have failed before the others needed it, or after: then they notice at their next step.
+    const Status status = made.ok() ? made.value()->wait_for_all() : made.status();
+    EXPECT_THAT(status.text(), HasSubstr("another PE of this node could not set up its memory"));
+    return true;
+  });
+}
+
+constexpr std::size_t kRoom = std::size_t{64} << 20;  // for stacks, heaps and what the C library maps
+
+TEST_P(NodeMemoryTest, TellsTheOthersThatHeapsCannotBeMapped) {
+  expect_failure_of_one(
+      GetParam(), {3, 3, std::size_t{1} << 30}, 1, [] { limit_address_space(std::size_t{1} << 30); },
+      "cannot map the symmetric heaps of this node (lower SHMEM_SYMMETRIC_SIZE?)");
+}
+
+TEST_P(NodeMemoryTest, TellsTheOthersThatThePeersVariablesCannotBeMapped) {
+  constexpr std::size_t kHeaps = kRoom + kLargestAlignment + 3 * kStride;
+  ASSERT_GT(3 * find_statics().size, kHeaps) << "the test needs large variables, which statics_test.cpp has";
+  expect_failure_of_one(
+      GetParam(), {3, 3, kStride}, 2, [] { limit_address_space(kHeaps); }, "cannot map the peers' variables");
+}
+
+TEST_P(NodeMemoryTest, TellsTheOthersThatThePoolCannotBeMapped) {
+  expect_failure_of_one(
+      GetParam(), {3, 3, kStride, std::size_t{4} << 30}, 1,
+      [] { limit_address_space(kRoom + kLargestAlignment + 3 * kStride + 3 * find_statics().size); },
+      "cannot map the pool of the NVM heap (lower SHMEM_NVM_CACHE?)");
+}
+
+TEST_P(NodeMemoryTest, TellsTheOthersThatTheFileCannotGrow) {
+  expect_failure_of_one(
+      GetParam(), {3, 3, std::size_t{1} << 30}, 0, [] { limit_files(std::size_t{1} << 30); },
+      "cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
+}
+
+TEST_P(NodeMemoryTest, SaysThatNotEvenTheControlBlockFits) {
+  const std::string key = test::unique_key("node_memory");
+  test::run_process([&] {
+    const std::unique_ptr<Mapper> mapper = make_mapper(GetParam());
+    limit_files(4096);
+    auto made = make_node(*mapper, key, 0, 1);
+    EXPECT_FALSE(made.ok());
+    EXPECT_THAT(made.status().text(), HasSubstr("cannot size the node's memory: "));
+    return true;
+  });
+}
+#endif
+
+TEST_P(NodeMemoryTest, RefusesDifferentPools) {
+  const std::string key = test::unique_key("node_memory");
+  test::run_processes(2, [&](int me) {
+    const std::unique_ptr<Mapper> mapper = make_mapper(GetParam());
+    auto made = NodeMemory::create(*mapper, {key, me, 2, 20}, {2, 2, kStride, me == 0 ? 0 : kStride});
+    EXPECT_FALSE(made.ok());
+    EXPECT_THAT(made.status().text(), HasSubstr("variables of the NVM heap differ"));
+    return true;
+  });
+}
+
+TEST_P(NodeMemoryTest, HasAPoolBehindTheHeapsThatCanBeMappedAgainAndDiscarded) {
+  const std::string key = test::unique_key("node_memory");
+  test::run_processes(2, [&](int me) {
+    constexpr std::size_t kPage = 4096;
+    const std::unique_ptr<Mapper> mapper = make_mapper(GetParam());
+    auto made = NodeMemory::create(*mapper, {key, me, 2, 20}, {2, 2, kStride, kStride});
+    if (!made.ok()) return false;
+    NodeMemory& node = *made.value();
+    if (me == 0) std::memset(node.pool(), 7, kStride);
+    if (!node.wait_for_all().ok()) return false;
+    EXPECT_EQ(node.pool()[kStride - 1], std::byte{7});
+    EXPECT_EQ(node.heap(1)[kStride - 1], std::byte{0}) << "they do not overlap";
+    auto* at = static_cast<std::byte*>(mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_TRUE(node.map_pool_also(kPage, kPage, at, false));
+    EXPECT_EQ(at[0], std::byte{7});
+    if (!node.wait_for_all().ok()) return false;
+    if (me == 1) node.pool()[kPage] = std::byte{8};
+    if (!node.wait_for_all().ok()) return false;
+    EXPECT_EQ(at[0], std::byte{8}) << "the same memory";
+    if (!node.wait_for_all().ok()) return false;
+    if (me == 0) node.discard_pool();
+    if (!node.wait_for_all().ok()) return false;
+    EXPECT_EQ(node.pool()[0], std::byte{0});
+    EXPECT_EQ(at[0], std::byte{0});
     return true;
   });
 }

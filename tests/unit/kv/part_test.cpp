@@ -44,10 +44,20 @@ TEST_P(PartTest, StoresAndFinds) {
 }
 
 TEST_P(PartTest, KeysDifferInLengthToo) {
-  EXPECT_EQ(table.put("ab", "1"), SHMEMX_KV_OK);
+  table.hash = always_the_same;
   EXPECT_EQ(table.put(std::string("ab\0", 3), "2"), SHMEMX_KV_OK);
+  EXPECT_EQ(table.get("ab", value), SHMEMX_KV_NOT_FOUND);
+  EXPECT_EQ(table.put("ab", "1"), SHMEMX_KV_OK);
   EXPECT_EQ(table.get("ab", value), SHMEMX_KV_OK);
   EXPECT_EQ(value, "1");
+  EXPECT_EQ(table.part.elements(), 2U);
+}
+
+TEST_P(PartTest, TheOneThatFindsItsHomeFullIsFoundBehindIt) {
+  table.hash = always_the_same;
+  for (unsigned i = 0; i <= kSlots; ++i) table.insert(std::to_string(i), "x");
+  EXPECT_EQ(table.get(std::to_string(kSlots), value), SHMEMX_KV_OK);
+  EXPECT_EQ(table.part.longest_probe(), 1U);
 }
 
 TEST_P(PartTest, ChangesPartsOfValues) {
@@ -157,19 +167,131 @@ TEST(PartCollisionTest, IsReportedWhereThatIsAskedFor) {
   EXPECT_EQ(table.put("b", "2"), SHMEMX_KV_OK);
 }
 
-TEST(PartPatienceTest, AServerThatFindsALockTakenDoesNothing) {
-  OnePart table(make_layout(8, 8, 10, 1, false));
-  table.put("a", "1");
-  const std::string text = "a";
+// What a caller that does not wait finds while somebody else is at work.
+class PartPatienceTest : public ::testing::Test {
+ protected:
+  template <class Word>
+  Word* word(std::size_t member) const {
+    const std::uint64_t group = group_of(key.hash, table.layout.groups);
+    return reinterpret_cast<Word*>(table.memory.get() + table.layout.group_at(group) + member);
+  }
+  Status execute(Request request) const {
+    Result result{room, 0};
+    request.key = key;
+    return table.part.execute(request, result, 50);
+  }
+
+  OnePart table{make_layout(8, 10000, 10, 1, false)};
+  const std::string text = "a", long_value = std::string(10000, 'x');
   const Key key = table.key(text);
-  auto* home = reinterpret_cast<std::uint32_t*>(
-      table.memory.get() + table.layout.group_at(group_of(key.hash, table.layout.groups)) +
-      offsetof(Group, home));
+  mutable char room[16];
+};
+
+TEST_F(PartPatienceTest, AServerThatFindsALockTakenDoesNothing) {
+  table.put("a", "1");
+  auto* home = word<std::uint32_t>(offsetof(Group, home));
   *home = 1;
-  Result result;
-  EXPECT_EQ(table.part.execute({.op = Op::remove, .key = key}, result, 50), kBusy);
+  EXPECT_EQ(execute({.op = Op::remove, .key = {}}), kBusy);
   *home = 0;
-  EXPECT_EQ(table.part.execute({.op = Op::remove, .key = key}, result, 50), SHMEMX_KV_OK);
+  EXPECT_EQ(execute({.op = Op::remove, .key = {}}), SHMEMX_KV_OK);
+}
+
+TEST_F(PartPatienceTest, AReaderGivesUpWhileTheGroupIsBeingChanged) {
+  table.put("a", "1");
+  *word<std::uint32_t>(0) += 1;
+  EXPECT_EQ(execute({.op = Op::get, .key = {}, .n = sizeof room}), kBusy);
+  EXPECT_EQ(execute({.op = Op::contains, .key = {}}), kBusy);
+  *word<std::uint32_t>(0) += 1;
+  EXPECT_EQ(execute({.op = Op::get, .key = {}, .n = sizeof room}), SHMEMX_KV_OK);
+}
+
+TEST_F(PartPatienceTest, ALongValueThatFindsALockTakenLeavesNoBlockBehind) {
+  auto* home = word<std::uint32_t>(offsetof(Group, home));
+  *home = 1;
+  const Request put{.op = Op::put, .key = {}, .value = long_value.data(), .n = long_value.size()};
+  EXPECT_EQ(execute(put), kBusy);
+  EXPECT_EQ(table.part.block_bytes_used(), 0U);
+  *home = 0;
+  EXPECT_EQ(execute(put), SHMEMX_KV_OK);
+}
+
+// Blocks that the caller has reserved and filled, as requests of other nodes do with long values.
+class PartBlocksTest : public ::testing::Test {
+ protected:
+  std::uint64_t reserve() const {
+    Result result;
+    EXPECT_EQ(table.part.execute({.op = Op::reserve, .key = {}, .n = 100}, result, ~0U), SHMEMX_KV_OK);
+    return result.n;
+  }
+  /// Of a value of three characters in a block of its own.
+  Status link(Op op, const std::string& key_text, const std::string& value) const {
+    const std::uint64_t block = reserve();
+    const Key key = table.key(key_text);
+    const Block head{key.n, 0, value.size()};
+    std::memcpy(table.memory.get() + block, &head, sizeof head);
+    std::memcpy(table.memory.get() + block + sizeof head, key.bytes, key.n);
+    std::memcpy(table.memory.get() + block + sizeof head + padded(key.n), value.data(), value.size());
+    Result result;
+    return table.part.execute({.op = op, .key = key, .n = value.size(), .block = block}, result, ~0U);
+  }
+  std::uint64_t used() const { return table.part.block_bytes_used(); }
+
+  OnePart table{make_layout(16, 3000, 20, 1, false)};
+  std::string value;
+};
+
+TEST_F(PartBlocksTest, TakeTheOldOnesPlace) {
+  const std::uint64_t nothing = used();
+  EXPECT_EQ(link(Op::insert, "a", "one"), SHMEMX_KV_OK);
+  const std::uint64_t one = used();
+  EXPECT_EQ(link(Op::put, "a", "two"), SHMEMX_KV_OK);
+  EXPECT_EQ(link(Op::update, "a", "six"), SHMEMX_KV_OK);
+  EXPECT_EQ(used(), one);
+  EXPECT_EQ(table.get("a", value), SHMEMX_KV_OK);
+  EXPECT_EQ(value, "six");
+  EXPECT_EQ(table.remove("a"), SHMEMX_KV_OK);
+  EXPECT_EQ(used(), nothing);
+}
+
+TEST_F(PartBlocksTest, AreFreeAgainWhereTheRequestIsRefused) {
+  EXPECT_EQ(link(Op::update, "a", "one"), SHMEMX_KV_NOT_FOUND);
+  EXPECT_EQ(used(), 0U);
+  table.put("a", "old");
+  const std::uint64_t one = used();
+  EXPECT_EQ(link(Op::insert, "a", "one"), SHMEMX_KV_EXISTS);
+  EXPECT_EQ(used(), one);
+  EXPECT_EQ(table.get("a", value), SHMEMX_KV_OK);
+  EXPECT_EQ(value, "old");
+}
+
+TEST_F(PartBlocksTest, AreFreedOnceWhereThereIsNoSlot) {
+  for (int i = 0; table.put(std::to_string(i), "x") == SHMEMX_KV_OK;) ++i;
+  const std::uint64_t all = used();
+  EXPECT_EQ(link(Op::put, "a", "one"), SHMEMX_KV_FULL);
+  EXPECT_EQ(used(), all);
+}
+
+// Where a value is, and whether it still is: how it is read without the server.
+TEST_F(PartBlocksTest, AreWhereTheyAreSaidToBeUntilTheyAreReplaced) {
+  table.put("a", "a value");
+  const std::string text = "a";
+  Location location;
+  std::uint64_t n = 0;
+  ASSERT_EQ(table.part.locate(table.key(text), location, n, ~0U), SHMEMX_KV_OK);
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(table.memory.get() + location.at), n), "a value");
+  const auto confirm = [&](std::uint64_t version) {
+    Result result;
+    return table.part.execute({.op = Op::confirm, .key = {}, .n = version, .offset = location.group}, result,
+                              ~0U);
+  };
+  EXPECT_EQ(confirm(location.version), SHMEMX_KV_OK);
+  auto* version =
+      reinterpret_cast<std::uint32_t*>(table.memory.get() + table.layout.group_at(location.group));
+  *version += 1;
+  EXPECT_EQ(confirm(*version), SHMEMX_KV_MISMATCH) << "while it is being changed";
+  *version -= 1;
+  table.put("a", "another");
+  EXPECT_EQ(confirm(location.version), SHMEMX_KV_MISMATCH);
 }
 
 }  // namespace

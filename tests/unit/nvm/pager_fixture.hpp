@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -42,6 +44,22 @@ inline std::uint64_t& word_in(const Pool& pool, FrameNumber frame, std::size_t w
 
 /// What the device has of a page when a test begins, in all its words.
 constexpr std::uint64_t original(PageNumber page) { return 1000 + page; }
+
+/// The time of a pager: that of the system until it is stopped.  Thread safety: any thread.
+class TestClock {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void stop() { stopped_ = std::chrono::steady_clock::now(); }
+  void advance(std::chrono::steady_clock::duration by) { stopped_ = stopped_.load() + by; }
+  Time now() const {
+    const Time stopped = stopped_;
+    return stopped == Time() ? std::chrono::steady_clock::now() : stopped;
+  }
+
+ private:
+  std::atomic<Time> stopped_{Time()};
+};
 
 /// Records what it is asked for.
 class FakeHost final : public Host {
@@ -92,6 +110,9 @@ class FakeHost final : public Host {
     ADD_FAILURE() << "a page to PE " << pe;
   }
   void drive() override {}
+  std::chrono::steady_clock::time_point now() const override { return clock.now(); }
+
+  TestClock clock;
 
   std::vector<Mapping> mappings() const {
     const std::scoped_lock guard(mutex_);

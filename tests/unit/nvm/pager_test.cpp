@@ -298,6 +298,23 @@ TEST_F(ForeignTest, OperationsWaitInOrderForThePage) {
   EXPECT_EQ(got, sum);
 }
 
+// Whether the page had better stay where it is: somebody else has used it since the last operation of that
+// node.
+TEST_F(ForeignTest, AnswersSayWhetherOthersUseThePage) {
+  add(3, 40, 1);  // the first
+  add(3, 40, 1);
+  EXPECT_EQ(pe.host.answers(2).at(1).answer.contended, 0U) << "nobody else";
+  load(3);
+  add(3, 40, 1);
+  EXPECT_EQ(pe.host.answers(3).at(2).answer.contended, 1U) << "a thread of this node";
+  add(3, 40, 1);
+  EXPECT_EQ(pe.host.answers(4).at(3).answer.contended, 0U);
+  Operation get = operation(Operation::Kind::get, 3, 40, 8);
+  get.pe = 0;
+  hand(get);
+  EXPECT_EQ(pe.host.answers(5).at(4).answer.contended, 1U) << "another node's operation";
+}
+
 class DropTest : public PagerTest {
  protected:
   Asked drop(PageNumber page, PageNumber last) const {

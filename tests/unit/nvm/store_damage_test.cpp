@@ -158,6 +158,17 @@ TEST_F(DamageTest, ABlockOfAnotherPlaceIsDamageToo) {
   EXPECT_THAT(check(), ElementsAre(HasSubstr("bytes 122880 to 131071")));
 }
 
+// The same bytes as a block of another object, of another level, or of another place.
+TEST_F(DamageTest, AChecksumIsOfOnePlace) {
+  Buffer block(kBlock);
+  std::memset(block.data(), 7, kBlock);
+  const std::uint32_t here = checksum_of(7, 1, 5, block.data(), kBlock);
+  EXPECT_EQ(here, checksum_of(7, 1, 5, block.data(), kBlock));
+  EXPECT_NE(here, checksum_of(8, 1, 5, block.data(), kBlock));
+  EXPECT_NE(here, checksum_of(7, 0, 5, block.data(), kBlock));
+  EXPECT_NE(here, checksum_of(7, 1, 6, block.data(), kBlock));
+}
+
 TEST_F(DamageTest, AnEpochWithADamagedTableIsRefusedAndTheOtherOneIsThere) {
   // The chunks of the last level: epochs 4 and 5 have one each.
   const Layout layout(kBlocks * kBlock, kBlock);

@@ -12,6 +12,7 @@
 
 #include "nvm/store_check.hpp"
 #include "store_fixture.hpp"
+#include "system_calls.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -244,6 +245,61 @@ TEST_F(StoreFilesTest, AnObjectThatCannotBeMadeLeavesNoFile) {
   if (const std::string why = refusal(object, true); !why.empty()) {
     EXPECT_TRUE(folder.empty()) << why;
   }
+}
+
+// ---- The system refuses, or is interrupted
+
+TEST_F(StoreFilesTest, ASignalWhileHeadersAreReadIsNoError) {
+  make_with_epoch(part(0, 1));
+  SystemCalls calls;
+  calls.next(Called::pread, {EINTR, SystemCalls::at_most(100), EINTR});
+  auto found = look(folder.path(), part(0, 1, 0));
+  ASSERT_TRUE(found.ok()) << found.status().text();
+  EXPECT_EQ(found.value().id, 5U);
+  EXPECT_EQ(found.value().epochs[0], 1U);
+}
+
+TEST_F(StoreFilesTest, HeadersThatCannotBeReadAreSaid) {
+  make_with_epoch(part(0, 1));
+  SystemCalls calls;
+  for (const SystemCalls::Outcome first : {SystemCalls::real, SystemCalls::Outcome{EIO}}) {
+    calls.next(Called::pread, {first, EIO});
+    const std::string said = look(folder.path(), part(0, 1, 0)).status().text();
+    EXPECT_EQ(said, "cannot read " + file(0) + ": Input/output error");
+  }
+  calls.next(Called::open, {EACCES});
+  EXPECT_EQ(look(folder.path(), part(0, 1, 0)).status().text(),
+            "cannot open " + file(0) + ": Permission denied");
+}
+
+TEST_F(StoreFilesTest, APartThatCannotBeMadeLeavesNoFile) {
+  SystemCalls calls;
+  calls.next(Called::fallocate, {ENOSPC});
+  EXPECT_THAT(refusal(part(0), true), HasSubstr("No space left on device"));
+  EXPECT_TRUE(folder.empty());
+  calls.next(Called::fdatasync, {EIO});
+  EXPECT_THAT(refusal(part(0), true), HasSubstr("Input/output error"));
+  EXPECT_TRUE(folder.empty());
+  EXPECT_EQ(refusal(part(0), true), "");
+}
+
+TEST_F(StoreFilesTest, AFileOfNoUseThatCannotBeRemovedIsSaid) {
+  make(part(0));
+  SystemCalls calls;
+  calls.next(Called::unlink, {EACCES});
+  EXPECT_EQ(refusal(part(0), true),
+            "cannot remove " + file(0) + ": Permission denied; it is of no use, remove it by hand");
+}
+
+TEST_F(StoreFilesTest, SaysWhichFilesOfAnObjectAreGoneIfOneCannotBeRemoved) {
+  for (int pe = 0; pe < 3; ++pe) make_with_epoch(part(pe, 3));
+  SystemCalls calls;
+  calls.next(Called::unlink, {SystemCalls::real, EPERM});
+  const Removal removal = remove_object(folder.path(), "field");
+  EXPECT_EQ(removal.status.text(), "cannot remove " + file(1) +
+                                       ": Operation not permitted; of the object's files 1 are gone, remove "
+                                       "the others");
+  EXPECT_THAT(removal.removed, ElementsAre(file(0), file(2))) << "the others go all the same";
 }
 
 }  // namespace

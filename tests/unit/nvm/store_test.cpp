@@ -10,6 +10,7 @@
 #include "nvm/store_files.hpp"
 #include "nvm/test_device.hpp"
 #include "store_fixture.hpp"
+#include "system_calls.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -79,6 +80,22 @@ TEST_F(StoreTest, AnEpochBeginsOnlyWhenTheLastOneIsSettled) {
   EXPECT_THAT(store->begin_at(0).text(), HasSubstr("does not hold that epoch"));
 }
 
+TEST_F(StoreTest, AnEpochHasAllThatWasStartedBeforeIt) {
+  auto store = make();
+  const Buffer buffer(kBlock);
+  fill_block(buffer.data(), 9);
+  Transfer transfer{Kind::write, 3 * kBlock, buffer.data(), kBlock};
+  store->start(transfer);
+  EXPECT_TRUE(store->prepare(1).ok());
+  EXPECT_EQ(store->finished(), &transfer) << "it is the caller's to take";
+  EXPECT_EQ(transfer.error, 0);
+  store = reopen();
+  ASSERT_TRUE(store->begin_at(1).ok());
+  Contents contents(kBlocks, 0);
+  contents[3] = 9;
+  EXPECT_TRUE(holds(*store, contents));
+}
+
 TEST_F(StoreTest, RefusesWorkBeforeItHasBegun) {
   make();
   auto store = reopen();
@@ -112,8 +129,10 @@ TEST_F(StoreTest, SaysWhatIsThereAndWhatWasAskedFor) {
   other.npes = 2;
   EXPECT_THAT(refusal(other), HasSubstr("made by a job of 4 PEs and this one has 2"));
   other = object;
-  other.pe = 1;
-  EXPECT_THAT(refusal(other), HasSubstr("the part of PE 2, not of PE 1"));
+  for (const int pe : {1, 3}) {
+    other.pe = pe;
+    EXPECT_THAT(refusal(other), HasSubstr("the part of PE 2, not of PE " + std::to_string(pe)));
+  }
   other = object;
   other.bytes += kBlock;
   EXPECT_THAT(refusal(other), HasSubstr("163840 bytes on each PE and 167936 are asked for"));
@@ -328,6 +347,20 @@ TEST_F(StoreTest, ReadsThatFailSaySo) {
   EXPECT_THAT(store->begin_at(1).text(), HasSubstr("Input/output error"));
   EXPECT_THAT(store->epochs(), ElementsAre(0, 1)) << "nothing has changed";
   EXPECT_TRUE(store->begin_at(1).ok());
+}
+
+TEST_F(StoreTest, ATableWithoutMemoryIsSaidAndChangesNothing) {
+  auto store = make();
+  EXPECT_EQ(write_block(*store, 3, 9), 0);
+  EXPECT_TRUE(store->prepare(1).ok());
+  SystemCalls calls;
+  calls.next(Called::mmap, {ENOMEM});
+  EXPECT_THAT(store->begin_at(1).text(), HasSubstr("no memory for its table; choose larger blocks"));
+  Contents contents(kBlocks, 0);
+  contents[3] = 9;
+  EXPECT_TRUE(holds(*store, contents));
+  EXPECT_TRUE(store->begin_at(1).ok());
+  EXPECT_TRUE(holds(*store, contents));
 }
 
 TEST_F(StoreTest, CanGoAwayWithTransfersUnderWay) {

@@ -34,6 +34,10 @@ TEST(Environment, OuterJobIsForgotten) {
   EXPECT_EQ(getenv("PMIX_SERVER_URI41"), nullptr);
   EXPECT_STREQ(getenv("PMIX_MCA_base_verbose"), "1");
   EXPECT_STREQ(getenv("SHMEM_VIRTUAL_NODES"), "2");
+  EXPECT_STREQ(getenv("SHMEM_VIRTUAL_ORDER"), "block");
+  options.cyclic = true;
+  prepare_environment(options, "atoll-1-x");
+  EXPECT_STREQ(getenv("SHMEM_VIRTUAL_ORDER"), "cyclic");
   EXPECT_STREQ(getenv("ATOLL_JOB_ID"), "atoll-1-x");
 }
 

@@ -47,6 +47,22 @@ TEST(Options, ValuesMayFollowAnEqualsSign) {
   EXPECT_EQ(options.apps[0].wdir, "/a=b");
 }
 
+TEST(Options, TimesHaveDefaults) {
+  const Options options = accepted({"prog"});
+  EXPECT_EQ(options.kill_after, std::chrono::milliseconds(500));
+  EXPECT_EQ(options.answer_within, std::chrono::milliseconds(1000));
+  EXPECT_EQ(options.stuck_after, std::chrono::milliseconds(5000));
+}
+
+TEST(Options, TimesAreSecondsAndParts) {
+  const Options options = accepted({"--timeout", "31536000", "--kill-after", "0.25", "--answer-within=3",
+                                    "--stuck-after", "0.0001", "prog"});
+  EXPECT_EQ(options.timeout, std::chrono::seconds(31'536'000));
+  EXPECT_EQ(options.kill_after, std::chrono::milliseconds(250));
+  EXPECT_EQ(options.answer_within, std::chrono::seconds(3));
+  EXPECT_EQ(options.stuck_after, std::chrono::milliseconds(1)) << "no time at all is not meant";
+}
+
 TEST(Options, Environment) {
   const Options options = accepted({"-x", "A", "-x", "B=", "-x", "C=1=2", "prog"});
   const auto& env = options.apps[0].env;
@@ -80,6 +96,10 @@ TEST(Options, AColonAmongTheArgumentsIsEscaped) {
 TEST(Options, VirtualNodes) {
   EXPECT_EQ(accepted({"-n", "4", "--virtual-nodes", "4", "prog"}).virtual_nodes, 4);
   EXPECT_EQ(accepted({"--virtual-nodes", "3", "-n", "2", "a", ":", "b"}).virtual_nodes, 3);
+  EXPECT_FALSE(accepted({"-n", "4", "--virtual-nodes", "4", "prog"}).cyclic);
+  const Options cyclic = accepted({"-n", "4", "--virtual-nodes=2:cyclic", "prog"});
+  EXPECT_EQ(cyclic.virtual_nodes, 2);
+  EXPECT_TRUE(cyclic.cyclic);
 }
 
 TEST(Options, HelpAndVersionWinOverEverythingBehindThem) {
@@ -112,9 +132,18 @@ TEST(Options, RefusesInOneLineThatNamesTheMistake) {
       {{"--timeout", "soon", "a"}, "seconds"},
       {{"--timeout", "nan", "a"}, "seconds"},
       {{"--timeout", "inf", "a"}, "seconds"},
+      {{"--timeout", "31536001", "a"}, "up to 31536000"},
+      {{"--timeout", "5x", "a"}, "seconds"},
+      {{"--timeout", "", "a"}, "seconds"},
+      {{"--kill-after", "0", "a"}, "--kill-after '0'"},
+      {{"--answer-within", "-1", "a"}, "--answer-within '-1'"},
+      {{"--stuck-after", "soon", "a"}, "--stuck-after 'soon'"},
       {{"--bind", "socket", "a"}, "none, core, numa or auto"},
       {{"--virtual-nodes", "0", "a"}, "--virtual-nodes '0'"},
+      {{"-n", "2", "--virtual-nodes", "2:random", "a"}, "--virtual-nodes '2:random'"},
+      {{"-n", "2", "--virtual-nodes", ":cyclic", "a"}, "':cyclic' behind it"},
       {{"--virtual-nodes", "2", "a"}, "only 1 PE;"},
+      {{"--virtual-nodes", "2:cyclic", "a"}, "only 1 PE;"},
       {{"-n", "2", "--virtual-nodes", "3", "a"}, "only 2 PEs;"},
   };
   for (const auto& [words, part] : cases) {

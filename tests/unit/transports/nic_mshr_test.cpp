@@ -12,8 +12,12 @@
 #include <set>
 #include <thread>
 
+#include "seed.hpp"
+
 namespace shm::nic {
 namespace {
+
+using test::seed_of_run;
 
 constexpr std::size_t kLines = 6;
 
@@ -88,7 +92,7 @@ class Program {
 };
 
 TEST(NicMshr, RandomAtomicsGiveWhatTheModelGives) {
-  const std::uint64_t first = std::random_device{}() % 100000;
+  const std::uint64_t first = seed_of_run();
   for (std::uint64_t seed = first; seed < first + 20; ++seed) {
     for (const MshrSize size : {MshrSize{64, 64}, {1, 1}, {2, 3}, {3, 1}, {1, 64}, {5, 1024}}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(size.entries) + " x " +
@@ -135,15 +139,43 @@ TEST(NicMshr, MixesWithOtherFilesAndWithCpus) {
   }
 }
 
-TEST(NicMshr, CountsHitsMissesAndStalls) {
-  Lines memory;
-  auto* words = reinterpret_cast<std::uint64_t*>(memory.bytes.data());
-  MshrFile file({2, 64});
-  const std::uint64_t one = 1;
-  const auto add = [&](std::size_t word) {
+// A file of two entries of 64 atomics, each of which adds 1 to a word.
+class NicMshrFull : public ::testing::Test {
+ protected:
+  void add(std::size_t word) {
     file.add(reinterpret_cast<std::byte*>(&words[word]), AtomicOp::add, AtomicType::u64,
-             reinterpret_cast<const std::byte*>(&one), nullptr);
-  };
+             reinterpret_cast<const std::byte*>(&one_), nullptr);
+  }
+
+ private:
+  Lines memory_;
+  const std::uint64_t one_ = 1;
+
+ protected:
+  std::uint64_t* const words = reinterpret_cast<std::uint64_t*>(memory_.bytes.data());
+  MshrFile file{{2, 64}};
+};
+
+// As many as an entry, and the file, has room for, and one more.
+TEST_F(NicMshrFull, RetiresAnEntryForTheAtomicThatFindsNoRoom) {
+  for (int i = 0; i < 64; ++i) add(0);
+  EXPECT_EQ(words[0], 0u) << "held";
+  EXPECT_EQ(file.counts().stalls, 0u);
+  add(0);
+  EXPECT_EQ(words[0], 64u);
+  EXPECT_EQ(file.counts().stalls, 1u);
+  EXPECT_EQ(file.counts().lines, 2u);
+  add(8);
+  EXPECT_EQ(file.counts().stalls, 1u);
+  add(16);
+  EXPECT_EQ(words[0], 65u) << "the oldest line makes room for a third";
+  EXPECT_EQ(words[8], 0u);
+  EXPECT_EQ(file.counts().stalls, 2u);
+  file.drain();
+  EXPECT_EQ(words[8] + words[16], 2u);
+}
+
+TEST_F(NicMshrFull, CountsHitsMissesAndStalls) {
   for (int i = 0; i < 640; ++i) add(0);  // an entry is full nine times
   file.drain();
   EXPECT_EQ(file.counts().lines, 10u);

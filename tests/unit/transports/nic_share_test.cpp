@@ -10,8 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/fatal.hpp"
 #include "base/stats.hpp"
 #include "nic_job.hpp"
+#include "page_access.hpp"
 
 namespace shm::test {
 namespace {
@@ -19,8 +21,7 @@ namespace {
 // All threads of all PEs of two nodes wait for one fetch-and-add after the other, on words of the other node.
 TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
   constexpr std::size_t kThreads = 2, kAdds = 500;
-  const std::uint64_t seed = std::random_device{}() % 100000;
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::uint64_t seed = seed_of_run();
   LoopJob job(kPes, 8, ignore, behind_nic(seed + 1));
   const Node nodes(job, 2);
   take_stats();
@@ -62,6 +63,25 @@ TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
   EXPECT_EQ(of(Stat::packets) + of(Stat::shared), of(Stat::packed));
 }
 
+// What finds no slot on the board goes the way of a PE that has nobody to share with.
+TEST(Nic, MoreRequestsThanABoardHasSlots) {
+  LoopJob job(kPes, 8, ignore, behind_nic(0));
+  const Node nodes(job, 2);
+  constexpr std::size_t kWaiting = nic::Board::kSlots + 3;
+  const std::uint64_t one = 1;
+  std::uint64_t old[kWaiting] = {};
+  Completion done[kWaiting];
+  LoopPe& pe = job.pes[0];
+  for (std::size_t i = 0; i < kWaiting; ++i)
+    pe.ops().amo(pe.channel, 2, LoopPe::word(3), AtomicOp::add, AtomicType::u64, &one, nullptr, &old[i],
+                 &done[i]);
+  for (const Completion& each : done) {
+    while (!each.done()) job.poll_all();
+  }
+  EXPECT_EQ(std::set<std::uint64_t>(std::begin(old), std::end(old)).size(), kWaiting);
+  EXPECT_EQ(load(job.pes[2].heap[3]), kWaiting);
+}
+
 // The first request leaves at once; the next two, of two PEs, are held until its answer is there, and leave
 // together.
 TEST(Nic, RequestsPostedWhileAPacketIsUnderWayShareTheNext) {
@@ -97,8 +117,7 @@ TEST(Nic, RequestsPostedWhileAPacketIsUnderWayShareTheNext) {
 // Requests for several nodes: slots are used again for other nodes while senders look at them.
 TEST(Nic, SharedPacketsForManyNodesLoseAndRepeatNothing) {
   constexpr std::size_t kAll = 8, kThreads = 2, kAdds = 400;
-  const std::uint64_t seed = std::random_device{}() % 100000;
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::uint64_t seed = seed_of_run();
   LoopJob job(kAll, 8, ignore, behind_nic(0));
   const Node nodes(job, 2);
   Agents agents(job);
@@ -193,6 +212,111 @@ TEST(Nic, APeThatSleepsIsWokenByItsNeighbour) {
   job.pes[0].net->poll();
   EXPECT_TRUE(job.pes[3].net->poll());
   EXPECT_EQ(job.pes[3].heap[0], 6u);
+}
+
+// PE 1 on one node with PE 0, which is left to the test; PE 2 and PE 3 on nodes of their own.  A page begins
+// where the slots of PE 0 do.
+class Boards {
+ public:
+  Boards(LoopJob& job, WatchedPages& pages) : boards_{pages.at(1) - offsetof(nic::Board, slots)} {
+    for (const std::size_t pe : {1, 2, 3}) boards_[pe] = pages.at(5 * pe);
+    NodeMap map;
+    map.members.resize(3);
+    for (const int node : {0, 0, 1, 2}) map.add(node);
+    for (const std::size_t pe : {1, 2, 3}) {
+      map.segments.clear();
+      map.boards.clear();
+      for (const int peer : map.members[pe - 1]) {
+        LoopPe& member = job.pes[static_cast<std::size_t>(peer)];
+        map.segments.push_back({NodeMap::Segment{member.bytes(), member.heap.size() * 8}, {}});
+        map.boards.push_back(boards_[static_cast<std::size_t>(peer)]);
+      }
+      job.pes[pe].net->join_node(map);
+    }
+  }
+  nic::Board& of(std::size_t pe) const { return *reinterpret_cast<nic::Board*>(boards_[pe]); }
+
+ private:
+  std::byte* boards_[4];
+};
+
+// PE 1 sends for node 1 what PE 0 has posted.  Between its looks PE 0 withdraws its request, and posts one
+// for node 2 in the same slot: PE 1 must put it back.
+TEST(Nic, ARequestThatTakesThePlaceOfAWithdrawnOneIsLeftToItsPe) {
+  LoopJob job(4, 8, ignore, behind_nic(0));
+  WatchedPages pages(20);
+  const Boards boards(job, pages);
+  LoopPe& pe = job.pes[1];
+  nic::Board& board = boards.of(0);
+  nic::Slot& slot = board.slots[0];
+  const auto post = [&](int node, int word) {
+    slot.node.store(node);
+    slot.word = nic::encode({static_cast<std::uint64_t>(word) * 8, 0, SegmentId::heap, AtomicType::u64,
+                             nic::code_of(AtomicOp::add), true, false});
+    slot.value = 1000;
+    slot.done.store(0);
+    board.posted.fetch_or(1);
+  };
+  post(1, 4);
+  pages.at_next_access(1, [&] {                    // PE 1 looks at the slot
+    pages.at_next_access(0, [&] { post(2, 5); });  // ... and then at the bit again
+  });
+  const std::uint64_t one = 1;
+  std::uint64_t old = 7;
+  Completion done;
+  pe.ops().amo(pe.channel, 2, LoopPe::word(3), AtomicOp::add, AtomicType::u64, &one, nullptr, &old, &done);
+  for (const std::size_t of : {0, 1, 2, 3}) job.pes[of].net->poll();
+  while (!done.done()) job.poll_all();
+  EXPECT_EQ(old, 0u);
+  EXPECT_EQ(slot.node.load(), 2);
+  EXPECT_EQ(board.posted.load(), 1u) << "PE 0 sends it";
+  EXPECT_EQ(slot.done.load(), 0u);
+  EXPECT_EQ(job.pes[2].heap[4] + job.pes[2].heap[5], 0u);
+}
+
+// What came last to a PE that has no software NIC.
+std::vector<std::byte> packet;
+void keep(int, std::uint16_t id, const std::byte* message, std::size_t n) {
+  if (id == nic::kPacketId) packet.assign(message, message + n);
+}
+
+// PE 2 answers with two results, whatever it is asked.
+class NicDeath : public ::testing::Test {
+ protected:
+  NicDeath()
+      : job(kPes, 8, keep,
+            [](std::unique_ptr<Network> inner, int pe) {
+              return pe < 2 ? make_nic(std::move(inner), {.share = true}) : std::move(inner);
+            }),
+        nodes(job, 2) {}
+
+  void answer_with_two() {
+    while (packet.empty()) job.poll_all();
+    std::uint64_t reply[3] = {};
+    std::memcpy(reply, packet.data() + offsetof(nic::PacketHead, issuer), 8);
+    job.pes[2].ops().send(job.pes[2].channel, 0, nic::kReplyId, reply, sizeof reply);
+    for (int i = 0; i < 100; ++i) job.poll_all();
+  }
+  void add(std::uint64_t* old, Completion* done) {
+    const std::uint64_t one = 1;
+    LoopPe& pe = job.pes[0];
+    pe.ops().amo(pe.channel, 2, LoopPe::word(3), AtomicOp::add, AtomicType::u64, &one, nullptr, old, done);
+  }
+
+  LoopJob job;
+  Node nodes;
+};
+
+TEST_F(NicDeath, AnAnswerOfAnotherLengthToASharedPacket) {
+  std::uint64_t old = 0;
+  Completion done;
+  EXPECT_EXIT(add(&old, &done); answer_with_two(), ::testing::ExitedWithCode(kErrorExit),
+                                "PE 2 answered 16 bytes to 1 atomics");
+}
+
+TEST_F(NicDeath, AnAnswerOfAnotherLengthToAPacket) {
+  EXPECT_EXIT(add(nullptr, nullptr); answer_with_two(), ::testing::ExitedWithCode(kErrorExit),
+                                     "PE 2 answered 16 bytes to a packet with 0 results");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "base/stats.hpp"
 #include "nic/combine.hpp"
 #include "nic_job.hpp"
+#include "page_access.hpp"
 
 namespace shm::test {
 namespace {
@@ -132,7 +133,7 @@ class Program {
 };
 
 void run_programs(bool faults, AmoMode mode) {
-  const std::uint64_t first = std::random_device{}() % 100000;
+  const std::uint64_t first = seed_of_run();
   for (std::uint64_t seed = first; seed < first + 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Program(seed, faults, mode).run(1500);
@@ -208,8 +209,7 @@ TEST(Nic, ALoneAtomicLeavesAtOnce) {
 // meanwhile.
 TEST(Nic, ThreadsShareAChannel) {
   constexpr std::size_t kThreads = 4, kOperations = 3000;
-  const std::uint64_t seed = std::random_device{}() % 100000;
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::uint64_t seed = seed_of_run();
   LoopJob job(2, kThreads + 1, ignore, behind_nic(seed + 1));
   Agents agents(job);
   LoopPe& pe = job.pes[0];
@@ -225,7 +225,9 @@ TEST(Nic, ThreadsShareAChannel) {
         if (random() % 16 == 0) hint(pe, random() % 4 != 0);
         if (!pe.ops().fence(pe.channel)) {
           pe.ops().flush(pe.channel);
-          while (!pe.ops().idle(pe.channel)) pe.net->poll();
+          while (!pe.ops().idle(pe.channel)) {
+            if (!pe.net->poll()) std::this_thread::yield();
+          }
         }
       }
     });
@@ -364,6 +366,65 @@ TEST(Nic, LeavesWhenAThreadWaitsAndWhenTheSessionHasSeenAll) {
   job.quiet(pe);
   EXPECT_EQ(sent(), 0u);
   for (std::size_t w = 0; w < 5; ++w) EXPECT_EQ(job.pes[1].heap[w], value);
+}
+
+// An add is not combined with an earlier one across a put, whose last bytes are where the operand would be.
+TEST(Nic, AddsAroundAPutStayApart) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t one = 1, value = 100;
+  const auto add = [&] {
+    pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+                 nullptr);
+  };
+  hint(pe, true);
+  add();
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+  add();
+  job.quiet(pe);
+  EXPECT_EQ(job.pes[1].heap[0], 2u);
+  EXPECT_EQ(job.pes[1].heap[1], value);
+}
+
+// A node that does not answer is sent as many packets as there is room for their results here, and no more.
+TEST(Nic, SendsNoMorePacketsThanItsWindow) {
+  constexpr std::size_t kFetches =
+      (kMaxMessage - sizeof(nic::PacketHead)) / 16;  // fetch-and-adds in a packet
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  std::vector<std::uint64_t> old(kFetches * (nic::kWindow + 1) - 1, ~std::uint64_t{0});
+  const std::uint64_t one = 1;
+  hint(pe, true);
+  take_stats();
+  for (std::uint64_t& word : old)
+    pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, &word,
+                 nullptr);
+  pe.ops().flush(pe.channel);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], nic::kWindow);
+  EXPECT_FALSE(pe.ops().idle(pe.channel));
+  job.quiet(pe);
+  for (std::size_t i = 0; i < old.size(); ++i) ASSERT_EQ(old[i], i) << "fetch " << i;
+  EXPECT_EQ(job.pes[1].heap[0], old.size());
+}
+
+// Who sees that nothing is outstanding any more may read the results: they are stored before that is said.
+TEST(Nic, ResultsAreThereBeforeTheChannelIsIdle) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  WatchedPages pages(1);
+  auto* old = reinterpret_cast<std::uint64_t*>(pages.at(0));
+  job.pes[1].heap[0] = 5;
+  bool idle = true, idle_to = true;
+  pages.at_next_access(0, [&] {
+    idle = pe.ops().idle(pe.channel);
+    idle_to = pe.ops().idle_to(pe.channel, 1);
+  });
+  pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::fetch, AtomicType::u64, nullptr, nullptr, old,
+               nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(*old, 5u);
+  EXPECT_FALSE(idle);
+  EXPECT_FALSE(idle_to);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Loading libfabric leaves the program's signal handlers alone, and the tuning environment to the user.
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,14 @@ TEST(OfiLoader, TheUsersEnvironmentWins) {
     ofi::set_environment();
     EXPECT_STREQ(getenv("FI_OFI_RXM_BUFFER_SIZE"), "32768");
     EXPECT_STREQ(getenv("FI_OFI_RXM_MSG_RX_SIZE"), "256");
+  });
+}
+
+TEST(OfiLoader, SleepsAreAsExactAfterwardsAsBefore) {
+  in_child([] {
+    ASSERT_EQ(prctl(PR_SET_TIMERSLACK, 70'000UL), 0);
+    EXPECT_TRUE(ofi::load_library().ok());
+    EXPECT_EQ(prctl(PR_GET_TIMERSLACK), 70'000);
   });
 }
 

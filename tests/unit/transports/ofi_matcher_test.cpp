@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists of tagged receives: two endpoints in this process.
 #include <gtest/gtest.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
 
 #include <array>
 #include <chrono>
@@ -10,10 +12,15 @@
 #include <random>
 #include <string>
 
+#include "base/fatal.hpp"
+#include "fabric_faults.hpp"
 #include "ofi/fabric.hpp"
 
 namespace shm {
 namespace {
+
+using test::FabricCall;
+using test::FabricFaults;
 
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
@@ -183,6 +190,121 @@ TEST_F(MatcherTest, DoesWhatAListDoes) {
       }
     }
   }
+}
+
+TEST_F(MatcherTest, ACancelledReceiveMakesRoomForAnother) {
+  open(100);
+  while (ends_[1]->has_room()) post(1);
+  ends_[1]->cancel(receives_.front());
+  expect(Arrival::cancelled, &receives_.front(), "");
+  EXPECT_TRUE(ends_[1]->has_room());
+  EXPECT_TRUE(ends_[1]->post(receives_.front()));
+  EXPECT_FALSE(ends_[1]->has_room());
+}
+
+// Where the provider has no room, or reports errors.
+class MatcherFaultsTest : public MatcherTest {
+ protected:
+  void SetUp() override {
+    open(64);
+    Receive& receive = post(kAny);  // both are connected when this has come
+    send(kAny, "connected");
+    expect(Arrival::matched, &receive, "connected");
+  }
+  void TearDown() override {
+    for (auto& end : ends_) end.reset();
+  }
+  static void nothing(const Arrival&) {}
+  static auto error() { return ::testing::ExitedWithCode(kErrorExit); }
+
+  FabricFaults faults_;
+};
+
+TEST_F(MatcherFaultsTest, AMessageStaysBehindOneThatHadNoRoom) {
+  faults_.fail(FabricCall::tagged_inject, -FI_EAGAIN);
+  send(1, "first");
+  EXPECT_FALSE(ends_[0]->may_block());
+  send(2, "second");
+  expect(Arrival::unmatched, nullptr, "first");
+  expect(Arrival::unmatched, nullptr, "second");
+  ends_[0]->poll(nothing);
+}
+
+TEST_F(MatcherFaultsTest, MessagesThatHadNoRoomKeepTheirOrder) {
+  faults_.fail(FabricCall::tagged_inject, -FI_EAGAIN, 2);
+  for (const char* text : {"first", "second", "third"}) send(1, text);
+  EXPECT_TRUE(ends_[0]->poll(nothing));  // the first is refused once more
+  for (const char* text : {"first", "second", "third"}) expect(Arrival::unmatched, nullptr, text);
+}
+
+TEST_F(MatcherFaultsTest, APeWithoutRoomHoldsUpNoOther) {
+  const auto send_to = [&](int pe, const char* text) { ends_[0]->send(pe, 3, text, std::strlen(text)); };
+  send_to(0, "to itself, which makes the connection");
+  while (!ends_[0]->poll(nothing)) {
+  }
+  faults_.fail(FabricCall::tagged_inject, -FI_EAGAIN, 2);
+  send_to(1, "first");
+  send_to(0, "to itself");
+  std::size_t own = 0;
+  while (own == 0) ends_[0]->poll([&](const Arrival& arrival) { own = arrival.n; });
+  EXPECT_EQ(own, std::strlen("to itself"));
+  expect(Arrival::unmatched, nullptr, "first");
+}
+
+TEST_F(MatcherFaultsTest, AReceiveWithoutRoomIsNotPosted) {
+  Receive receive;
+  std::byte room[8];
+  receive.room = room;
+  receive.room_bytes = sizeof room;
+  faults_.fail(FabricCall::tagged_recv, -FI_EAGAIN);
+  EXPECT_FALSE(ends_[1]->post(receive));
+  EXPECT_TRUE(ends_[1]->post(receive));
+}
+
+TEST_F(MatcherFaultsTest, AsksAgainIfThereWasNoRoomToAsk) {
+  faults_.fail(FabricCall::tagged_peek, -FI_EAGAIN, 5);
+  send(1, "found later");
+  expect(Arrival::unmatched, nullptr, "found later");
+}
+
+TEST_F(MatcherFaultsTest, AnErrorThatAnotherThreadHasTakenIsNone) {
+  faults_.fail(FabricCall::cq_read, -FI_EAVAIL);
+  faults_.fail(FabricCall::cq_readerr, -FI_EAGAIN);
+  EXPECT_FALSE(ends_[1]->poll(nothing));
+  send(1, "goes on");
+  expect(Arrival::unmatched, nullptr, "goes on");
+}
+
+TEST_F(MatcherFaultsTest, OtherErrorsEndTheJob) {
+  fi_cq_err_entry lost{};
+  lost.err = FI_ETRUNC;
+  lost.op_context = &receives_;
+  EXPECT_EXIT(faults_.report(lost); ends_[1]->poll(nothing), error(),
+                                    "libfabric tcp;ofi_rxm: a tagged message was lost: Truncation error");
+  EXPECT_EXIT(faults_.fail(FabricCall::cq_read, -FI_EIO);
+              ends_[1]->poll(nothing), error(), "fi_cq_read: Input");
+  EXPECT_EXIT(faults_.fail(FabricCall::tagged_peek, -FI_EIO);
+              ends_[1]->poll(nothing), error(), "fi_trecvmsg\\(FI_PEEK\\): Input");
+  EXPECT_EXIT(faults_.fail(FabricCall::tagged_recv, -FI_EIO); post(1), error(), "fi_trecv: Input");
+  EXPECT_EXIT(faults_.fail(FabricCall::tagged_inject, -FI_EIO);
+              send(1, "text"), error(), "fi_tinject of 4 bytes to PE 1: Input");
+}
+
+TEST_F(MatcherFaultsTest, AMessageThatCannotBeClaimedEndsTheJob) {
+  EXPECT_EXIT(faults_.fail(FabricCall::tagged_claim, -FI_EIO); send(1, "text");
+              while (faults_.count(FabricCall::tagged_claim) == 0) ends_[1]->poll(nothing), error(),
+              "fi_trecvmsg\\(FI_CLAIM\\): Input");
+}
+
+TEST_F(MatcherFaultsTest, SetUpThatFailsIsAnError) {
+  faults_.fail(FabricCall::av_insert, 0, 1, 1);
+  const std::vector<std::byte> name = ends_[0]->address().value();
+  const Status status = ends_[0]->connect(2, [&](int) { return std::span<const std::byte>(name); });
+  EXPECT_EQ(status.text(), "libfabric: the address of PE 1 was refused");
+  faults_.mr_mode = FI_MR_LOCAL;
+  const Result<std::unique_ptr<Matcher>> made = open_tagged({.provider = "tcp;ofi_rxm", .one_host = true});
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.status().text().find("is not known to find tagged messages"), std::string::npos);
 }
 
 }  // namespace

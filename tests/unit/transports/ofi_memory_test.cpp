@@ -2,9 +2,21 @@
 #include "ofi/memory.hpp"
 
 #include <gtest/gtest.h>
+#include <rdma/fi_errno.h>
+
+#include <array>
+
+#include "base/fatal.hpp"
+#include "fabric_faults.hpp"
+#include "fabric_job.hpp"
 
 namespace shm::ofi {
 namespace {
+
+using test::FabricCall;
+using test::FabricFaults;
+using test::FabricJob;
+using test::LoopPe;
 
 TEST(OfiAddress, SurvivesTheExchange) {
   std::vector<std::byte> name(28, std::byte{9});
@@ -33,6 +45,138 @@ TEST(OfiAddress, WhatIsNotOneIsRefused) {
   EXPECT_FALSE(decode_address(std::span(bytes).first(bytes.size() - 1)).ok());
   bytes[0] = std::byte{99};
   EXPECT_FALSE(decode_address(bytes).ok());
+}
+
+class OfiMemory : public ::testing::Test {
+ protected:
+  void open(std::uint64_t mr_mode) {
+    faults.mr_mode = mr_mode;
+    endpoint = std::move(Endpoint::open(test::loopback()).value());
+    memory.emplace(*endpoint);
+  }
+
+  FabricFaults faults;
+  std::unique_ptr<Endpoint> endpoint;
+  std::optional<Memory> memory;
+  std::array<std::byte, 4096> bytes{};
+};
+
+TEST_F(OfiMemory, SegmentsAreNamedByOffset) {
+  open(0);
+  ASSERT_TRUE(memory->add_segment(SegmentId::statics, bytes.data(), bytes.size()).ok());
+  const RemoteSegment& segment = memory->segments()[static_cast<std::size_t>(SegmentId::statics)];
+  EXPECT_EQ(segment.base, 0u);
+  EXPECT_EQ(segment.size, bytes.size());
+  EXPECT_EQ(memory->segments()[0].size, 0u);
+  EXPECT_EQ(memory->local({SegmentId::statics, 5}), bytes.data() + 5);
+  ASSERT_TRUE(memory->add_segment(SegmentId::heap, bytes.data(), 0).ok());
+  EXPECT_EQ(faults.count(FabricCall::mr_reg), 1);
+}
+
+TEST_F(OfiMemory, SegmentsAreNamedByAddressWhereTheProviderWantsThat) {
+  open(FI_MR_VIRT_ADDR);
+  EXPECT_EQ(memory->expose(bytes.data(), bytes.size()).value().base,
+            reinterpret_cast<std::uint64_t>(bytes.data()));
+}
+
+TEST_F(OfiMemory, EachRegistrationHasAKeyOfItsOwnAndIsClosed) {
+  open(0);
+  const std::uint64_t first = memory->expose(bytes.data(), 100).value().key;
+  EXPECT_NE(memory->expose(bytes.data(), 100).value().key, first);
+  memory.reset();
+  EXPECT_EQ(faults.count(FabricCall::mr_close), 2);
+}
+
+TEST_F(OfiMemory, RegistrationsAreBoundToTheEndpointWhereTheProviderWantsThat) {
+  open(FI_MR_ENDPOINT);
+  EXPECT_TRUE(memory->expose(bytes.data(), bytes.size()).ok());
+  EXPECT_EQ(faults.count(FabricCall::mr_bind), 1);
+  EXPECT_EQ(faults.count(FabricCall::mr_enable), 1);
+  for (const FabricCall call : {FabricCall::mr_reg, FabricCall::mr_bind, FabricCall::mr_enable}) {
+    faults.fail(call, -FI_ENOMEM);
+    EXPECT_EQ(memory->add_segment(SegmentId::heap, bytes.data(), bytes.size()).text(),
+              "libfabric: cannot register 4096 bytes: Cannot allocate memory (check ulimit -l)");
+  }
+}
+
+TEST_F(OfiMemory, LocalMemoryNeedsNoDescriptorUnlessTheProviderWantsOne) {
+  open(0);
+  fid_mr* temporary = nullptr;
+  EXPECT_TRUE(memory->add_pool(bytes.data(), bytes.size()).ok());
+  EXPECT_EQ(memory->descriptor(bytes.data(), 8, &temporary), nullptr);
+  EXPECT_EQ(temporary, nullptr);
+  EXPECT_EQ(faults.count(FabricCall::mr_reg), 0);
+}
+
+TEST_F(OfiMemory, WhatLiesInAPoolIsNotRegisteredAgain) {
+  open(FI_MR_LOCAL);
+  fid_mr* temporary = nullptr;
+  const auto registered = [&](const std::byte* at, std::size_t n) {
+    const long before = faults.count(FabricCall::mr_reg);
+    memory->descriptor(at, n, &temporary);
+    if (temporary != nullptr) fi_close(&std::exchange(temporary, nullptr)->fid);
+    return faults.count(FabricCall::mr_reg) - before;
+  };
+  ASSERT_TRUE(memory->add_pool(bytes.data() + 100, 1000).ok());
+  EXPECT_EQ(registered(bytes.data() + 100, 1000), 0);
+  EXPECT_EQ(registered(bytes.data() + 1099, 1), 0);
+  EXPECT_EQ(registered(bytes.data() + 99, 10), 1);
+  EXPECT_EQ(registered(bytes.data() + 1000, 101), 1);
+  faults.fail(FabricCall::mr_reg, -FI_ENOMEM);
+  EXPECT_FALSE(memory->add_pool(bytes.data(), 8).ok());
+}
+
+TEST_F(OfiMemory, AFurtherEndpointHasTheSameSegmentsAsLocalMemory) {
+  open(FI_MR_LOCAL);
+  const std::unique_ptr<Endpoint> another = std::move(endpoint->open_another().value());
+  Memory further(*another);
+  ASSERT_TRUE(memory->add_segment(SegmentId::heap, bytes.data(), bytes.size()).ok());
+  ASSERT_TRUE(further.share(*memory).ok());
+  EXPECT_EQ(further.local({SegmentId::heap, 3}), bytes.data() + 3);
+  fid_mr* temporary = nullptr;
+  EXPECT_NE(further.descriptor(bytes.data(), 8, &temporary), nullptr);
+  EXPECT_EQ(temporary, nullptr);
+  faults.fail(FabricCall::mr_reg, -FI_ENOMEM);
+  EXPECT_FALSE(Memory(*another).share(*memory).ok());
+}
+
+// A whole network over a provider that wants local memory registered.
+TEST(OfiLocalMemory, IsRegisteredForOneOperationAndThenClosed) {
+  FabricFaults faults;
+  faults.mr_mode = FI_MR_LOCAL;
+  FabricJob job(2, 64, [](int, std::uint16_t, const std::byte*, std::size_t) {});
+  job.meet();
+  LoopPe& pe = job.pes[0];
+  const long before = faults.count(FabricCall::mr_reg);
+  const std::uint64_t value = 7;
+  std::uint64_t got = 0;
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, false, nullptr);
+  job.quiet(pe);
+  pe.ops().get(pe.channel, 1, &got, LoopPe::word(1), 8, nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(got, 7u);
+  EXPECT_EQ(faults.count(FabricCall::mr_reg) - before, 2);
+  EXPECT_EQ(faults.count(FabricCall::mr_close), 2);
+  pe.ops().put(pe.channel, 1, LoopPe::word(2), pe.heap.data(), 8, false, nullptr);
+  pe.ops().put(pe.channel, 1, LoopPe::word(3), &value, 8, true, nullptr);
+  pe.ops().amo(pe.channel, 1, LoopPe::word(3), AtomicOp::add, AtomicType::u64, &value, nullptr, &got,
+               nullptr);
+  pe.ops().send(pe.channel, 1, 1, &value, 8);
+  job.quiet(pe);
+  EXPECT_EQ(faults.count(FabricCall::mr_reg) - before, 2)
+      << "heap, records and buffers are registered already";
+}
+
+TEST(OfiLocalMemoryDeath, CannotBeRegistered) {
+  FabricFaults faults;
+  faults.mr_mode = FI_MR_LOCAL;
+  FabricJob job(2, 64, [](int, std::uint16_t, const std::byte*, std::size_t) {});
+  job.meet();
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  EXPECT_EXIT(faults.fail(FabricCall::mr_reg, -FI_ENOMEM);
+              pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, false, nullptr),
+              ::testing::ExitedWithCode(kErrorExit), "cannot register 8 bytes");
 }
 
 }  // namespace

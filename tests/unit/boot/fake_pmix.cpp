@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fake_pmix.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+using shm::test::FakePmix;
+
+extern "C" {
+
+pmix_status_t PMIx_Init(pmix_proc_t* self, pmix_info_t info[], std::size_t n) {
+  FakePmix* server = FakePmix::current();
+  if (server == nullptr) {
+    using Init = pmix_status_t(pmix_proc_t*, pmix_info_t*, std::size_t);
+    return reinterpret_cast<Init*>(dlsym(RTLD_NEXT, "PMIx_Init"))(self, info, n);
+  }
+  std::memset(self, 0, sizeof *self);
+  std::strncpy(self->nspace, server->nspace.c_str(), sizeof self->nspace - 1);
+  self->rank = server->rank;
+  return server->called("PMIx_Init");
+}
+
+pmix_status_t PMIx_Finalize(const pmix_info_t*, std::size_t) {
+  return FakePmix::current()->called("PMIx_Finalize");
+}
+
+pmix_status_t PMIx_Abort(int code, const char*, pmix_proc_t*, std::size_t) {
+  FakePmix::current()->abort_code = code;
+  return FakePmix::current()->called("PMIx_Abort");
+}
+
+pmix_status_t PMIx_Put(pmix_scope_t, const char*, pmix_value_t* value) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(value->data.bo.bytes);
+  FakePmix::current()->put.assign(bytes, bytes + value->data.bo.size);
+  return FakePmix::current()->called("PMIx_Put");
+}
+
+pmix_status_t PMIx_Commit(void) { return FakePmix::current()->called("PMIx_Commit"); }
+
+pmix_status_t PMIx_Fence(const pmix_proc_t*, std::size_t, const pmix_info_t info[], std::size_t n) {
+  FakePmix* server = FakePmix::current();
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::strcmp(info[i].key, PMIX_COLLECT_DATA) == 0) server->collects = info[i].value.data.flag;
+    if (std::strcmp(info[i].key, PMIX_TIMEOUT) == 0) server->seconds = info[i].value.data.integer;
+  }
+  return server->called("PMIx_Fence");
+}
+
+pmix_status_t PMIx_Get(const pmix_proc_t* proc, const char* key, const pmix_info_t*, std::size_t,
+                       pmix_value_t** value) {
+  FakePmix* server = FakePmix::current();
+  const auto answer = server->answers.find({proc->rank, key});
+  if (answer == server->answers.end() || server->nspace != proc->nspace) return PMIX_ERR_NOT_FOUND;
+  PMIX_VALUE_CREATE(*value, 1);
+  answer->second(**value);
+  return PMIX_SUCCESS;
+}
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/context.hpp"
+
+#include "base/fatal.hpp"
+#include "core/address.hpp"
+#include "core/team.hpp"
+#include "two_pes.hpp"
+
+namespace shm::test {
+namespace {
+
+constexpr Call kDestroy{"shmem_ctx_destroy"};
+constexpr Call kPut{"shmem_ctx_put"};
+
+class ContextTest : public TwoPes {
+ protected:
+  ~ContextTest() override { destroy_contexts(nullptr); }
+
+  const Team team{0, 1, 2, 0}, other{0, 1, 2, 0};
+  const std::uint64_t value = 7;
+};
+
+TEST_F(ContextTest, EndsWhenWhatItHasIssuedIsComplete) {
+  const shmem_ctx_t context = create_context(team, 0);
+  put(find_context(kPut, context).channel, 3, value);
+  EXPECT_EQ(word(3), 0u);
+  destroy_context(kDestroy, context);
+  EXPECT_EQ(word(3), value);
+}
+
+// As by shmem_team_destroy, and by shmem_finalize: nobody has destroyed the context before.
+TEST_F(ContextTest, EndsWithItsTeamWhenWhatItHasIssuedIsComplete) {
+  put(find_context(kPut, create_context(team, 0)).channel, 3, value);
+  destroy_contexts(&team);
+  EXPECT_EQ(word(3), value);
+  put(find_context(kPut, create_context(team, 0)).channel, 4, value);
+  destroy_contexts(nullptr);
+  EXPECT_EQ(word(4), value);
+}
+
+TEST_F(ContextTest, StaysWhenAnotherTeamEnds) {
+  const shmem_ctx_t stays = create_context(other, 0);
+  const shmem_ctx_t ends = create_context(team, 0);
+  destroy_contexts(&team);
+  put(find_context(kPut, stays).channel, 3, value);
+  EXPECT_EXIT(find_context(kPut, ends), ::testing::ExitedWithCode(kErrorExit),
+              "shmem_ctx_put: ctx is not a context");
+  destroy_context(kDestroy, stays);
+  EXPECT_EQ(word(3), value);
+}
+
+TEST_F(ContextTest, IsNotTakenForTheNextOneInItsPlace) {
+  const shmem_ctx_t before = create_context(team, 0);
+  destroy_context(kDestroy, before);
+  const shmem_ctx_t after = create_context(team, SHMEM_CTX_SERIALIZED);
+  EXPECT_NE(before, after);
+  EXPECT_EQ(find_context(kPut, after).options, SHMEM_CTX_SERIALIZED);
+  EXPECT_EXIT(find_context(kPut, before), ::testing::ExitedWithCode(kErrorExit), "ctx is not a context");
+  EXPECT_EXIT(destroy_context(kDestroy, before), ::testing::ExitedWithCode(kErrorExit),
+              "ctx is not a context");
+}
+
+// More contexts than there are places, one after the other.
+TEST_F(ContextTest, PlacesAreTakenAgain) {
+  rt.network = nullptr;  // as on one node: nothing is opened
+  for (int i = 0; i < 300000; ++i) {
+    const shmem_ctx_t context = create_context(team, 0);
+    ASSERT_NE(context, SHMEM_CTX_INVALID) << i;
+    destroy_context(kDestroy, context);
+  }
+}
+
+TEST_F(ContextTest, StartsWithoutASession) {
+  const shmem_ctx_t before = create_context(team, 0);
+  find_context(kPut, before).session = {SHMEM_CTX_SESSION_BATCH, 5, true};
+  destroy_context(kDestroy, before);
+  EXPECT_FALSE(find_context(kPut, create_context(team, 0)).session.started);
+}
+
+TEST_F(ContextTest, CountsPesInItsTeam) {
+  const Team reversed{1, -1, 2, 1};
+  const shmem_ctx_t context = create_context(reversed, 0);
+  EXPECT_EQ(world_pe(kPut, context, 0), 1);
+  EXPECT_EQ(world_pe(kPut, context, 1), 0);
+  EXPECT_EXIT(world_pe(kPut, context, 2), ::testing::ExitedWithCode(kErrorExit),
+              "pe is 2; allowed in the context's team is 0 to 1");
+  EXPECT_EXIT(world_pe(kPut, context, -1), ::testing::ExitedWithCode(kErrorExit), "pe is -1");
+}
+
+TEST_F(ContextTest, WrongHandlesAreNamed) {
+  EXPECT_EQ(create_context(team, 1L << 30), SHMEM_CTX_INVALID);
+  destroy_context(kDestroy, SHMEM_CTX_INVALID);  // nothing
+  EXPECT_EXIT(destroy_context(kDestroy, SHMEM_CTX_DEFAULT), ::testing::ExitedWithCode(kErrorExit),
+              "ctx is SHMEM_CTX_DEFAULT");
+  EXPECT_EXIT(find_context(kPut, SHMEM_CTX_INVALID), ::testing::ExitedWithCode(kErrorExit),
+              "ctx is SHMEM_CTX_INVALID");
+}
+
+}  // namespace
+}  // namespace shm::test

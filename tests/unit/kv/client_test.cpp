@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/client.hpp"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include "far_table.hpp"
+
+namespace shm::kv {
+namespace {
+
+class ClientTest : public FarTable {
+ protected:
+  /// How many requests had been issued, and not answered, when one had to wait for room.
+  template <class Issue>
+  std::size_t under_way_at_most(int n, Issue issue) {
+    std::size_t most = 0;
+    std::vector<int> status(static_cast<std::size_t>(n), -1);
+    const auto under_way = [&] {
+      return static_cast<std::size_t>(std::ranges::count(status, int{SHMEMX_KV_PENDING}));
+    };
+    bool waited = false;
+    network.on_poll = [&] {
+      if (!waited) most = under_way();
+      waited = true;
+    };
+    for (int i = 0; i < n; ++i) issue(&status[static_cast<std::size_t>(i)]);
+    table->quiet(kCall);
+    EXPECT_EQ(std::ranges::count(status, int{SHMEMX_KV_OK}), n);
+    return most - 1;  // without the one that waits
+  }
+};
+
+// A PE that does not answer has no more to keep than this.
+TEST_F(ClientTest, SoManyRequestsAreUnderWayAndNoMore) {
+  begin(8, 8);
+  const std::string k = key(1);
+  EXPECT_EQ(under_way_at_most(20000, [&](int* status) { put_nbi(k, "x", status); }), 16384U);
+}
+
+TEST_F(ClientTest, LongAnswersCountByTheirLength) {
+  begin(8, 7168);
+  const std::string k = key(1);
+  put_nbi(k, std::string(7168, 'x'));
+  table->quiet(kCall);
+  std::string room(7168, '\0');
+  const auto get = [&](int* status) {
+    Request wanted = request(Op::get, k);
+    wanted.n = room.size();
+    table->issue(kCall, wanted, room.data(), {.status = status});
+  };
+  EXPECT_EQ(under_way_at_most(3000, get), 16384U / 8);
+  EXPECT_EQ(room, std::string(7168, 'x'));
+}
+
+TEST_F(ClientTest, BatchesWaitForRoomAndCountByTheirRequests) {
+  begin(8, 8);
+  const std::string k = key(1);
+  std::string keys;
+  constexpr std::size_t kBatch = 512;
+  for (std::size_t i = 0; i < kBatch; ++i) keys += k;
+  std::vector<int> status(kBatch);
+  for (int i = 0; i < 16384; ++i) put_nbi(k, "x");
+  // Whether the batch is on its way when it polls for the first time.
+  bool polled = false, sent = false;
+  network.on_poll = [&] {
+    if (!polled) {
+      sent = std::ranges::any_of(network.queue, [](const QueueNetwork::Message& message) {
+        return message.head().kind == PacketHead::run;
+      });
+    }
+    polled = true;
+  };
+  Many many{.like = {.op = Op::contains, .key = {}},
+            .keys = reinterpret_cast<const std::byte*>(keys.data()),
+            .key_bytes = 8};
+  many.status = status.data();
+  EXPECT_EQ(execute_many(kCall, *table, many, kBatch), SHMEMX_KV_OK);
+  EXPECT_TRUE(polled);
+  EXPECT_FALSE(sent) << "there was no room";
+  polled = false;
+  EXPECT_EQ(execute_many(kCall, *table, many, kBatch), SHMEMX_KV_OK);
+  EXPECT_TRUE(sent) << "the answers before have made room";
+  EXPECT_TRUE(table->test());
+  // All that was answered has been counted: as much may be under way as at first.
+  network.on_poll = nullptr;
+  EXPECT_EQ(under_way_at_most(20000, [&](int* one) { put_nbi(k, "x", one); }), 16384U);
+}
+
+// What awaits an answer is gone when that has come.
+TEST_F(ClientTest, AnswersLeaveNothingBehind) {
+  begin(8, 8);
+  const std::string k = key(1);
+  const auto many = [&] {
+    for (int i = 0; i < 10000; ++i) put_nbi(k, "x");
+    table->quiet(kCall);
+  };
+  many();
+  const std::size_t before = mallinfo2().uordblks;
+  many();
+  const std::size_t after = mallinfo2().uordblks;  // zeros where a sanitizer has an allocator of its own
+  EXPECT_LT(after, before + 10000 * sizeof(Pending) / 10);
+}
+
+TEST_F(ClientTest, RequestsAreGatheredUntilAPacketIsFull) {
+  begin(8, 8);
+  const std::string k = key(1);
+  constexpr std::size_t kRequest = sizeof(RequestHead) + 8 + 8;
+  constexpr std::size_t kInPacket = (kPacketBytes - sizeof(PacketHead)) / kRequest;
+  for (std::size_t i = 0; i < kInPacket; ++i) put_nbi(k, "x");
+  EXPECT_EQ(network.queue.size(), 0U);
+  put_nbi(k, "y");
+  ASSERT_EQ(network.queue.size(), 1U);
+  EXPECT_EQ(network.queue[0].bytes.size(), sizeof(PacketHead) + kInPacket * kRequest);
+  table->client().flush();
+  EXPECT_EQ(network.queue.size(), 2U);
+  EXPECT_EQ(table->packets(), 2U);
+  EXPECT_EQ(network.queue[1].bytes.size(), sizeof(PacketHead) + kRequest);
+  table->quiet(kCall);
+  EXPECT_EQ(stored(k), "y");
+}
+
+TEST_F(ClientTest, TestSendsWhatWasGathered) {
+  begin(8, 8);
+  int status = -1;
+  put_nbi(key(1), "x", &status);
+  EXPECT_EQ(status, SHMEMX_KV_PENDING);
+  EXPECT_FALSE(table->client().is_quiet());
+  int tries = 0;
+  while (!table->test()) ASSERT_LT(++tries, 10);
+  EXPECT_EQ(status, SHMEMX_KV_OK);
+}
+
+TEST_F(ClientTest, QuietDoesNotWaitForWhatIsIssuedMeanwhile) {
+  begin(8, 8);
+  int before = -1, others = 0;
+  put_nbi(key(1), "x", &before);
+  network.on_poll = [&] {  // another thread
+    if (before == SHMEMX_KV_OK || ++others > 1000) return;
+    put_nbi(key(2), "y");
+    table->client().flush();
+  };
+  table->quiet(kCall);
+  EXPECT_EQ(before, SHMEMX_KV_OK);
+  EXPECT_GT(others, 0);
+  EXPECT_LE(others, 1000);
+  EXPECT_FALSE(table->client().is_quiet()) << "they are under way";
+  network.on_poll = nullptr;
+  table->quiet(kCall);
+  table->quiet(kCall);
+  EXPECT_TRUE(table->client().is_quiet());
+}
+
+// A call that waits is no way past what was issued before it, nor is a batch.
+TEST_F(ClientTest, OrderIsThatOfTheCalls) {
+  begin(8, 8);
+  const std::string k = key(1);
+  put_nbi(k, "1");
+  EXPECT_EQ(get(k), "1");
+  put_nbi(k, "2");
+  const std::string value = "3";
+  Many many{.like = {.op = Op::put, .key = {}, .n = 1},
+            .keys = reinterpret_cast<const std::byte*>(k.data()),
+            .key_bytes = k.size()};
+  many.values = reinterpret_cast<const std::byte*>(value.data());
+  many.value_bytes = 1;
+  EXPECT_EQ(execute_many(kCall, *table, many, 1), SHMEMX_KV_OK);
+  deliver_all();
+  EXPECT_EQ(stored(k), "3");
+  EXPECT_TRUE(table->test());
+}
+
+// Of several pieces, with a request before and one after them in packets.
+TEST_F(ClientTest, LongKeysGoInPieces) {
+  begin(50000, 8, 10);
+  const std::string long_key = key(1, 50000);
+  put_nbi(key(2), "before");
+  put_nbi(long_key, "long");
+  put_nbi(key(3), "after");
+  table->client().flush();
+  EXPECT_EQ(network.queue.size(), 6U);
+  EXPECT_EQ(table->packets(), 6U);
+  table->quiet(kCall);
+  EXPECT_EQ(stored(key(2)) + stored(long_key) + stored(key(3)), "beforelongafter");
+}
+
+TEST_F(ClientTest, AnswersSayHowLongAValueIs) {
+  begin(8, 100);
+  put_nbi(key(1), std::string(50, 'x'));
+  table->quiet(kCall);
+  const auto ask = [&](const std::string& k, std::uint64_t room, std::size_t& n) {
+    static char value[100];
+    Request wanted = request(Op::get, k);
+    wanted.n = room;
+    int status = -1;
+    table->issue(kCall, wanted, value, {.status = &status, .n = &n});
+    table->quiet(kCall);
+    return status;
+  };
+  std::size_t n = 99;
+  EXPECT_EQ(ask(key(2), 100, n), SHMEMX_KV_NOT_FOUND);
+  EXPECT_EQ(n, 99U) << "nothing is said of what is not there";
+  EXPECT_EQ(ask(key(1), 49, n), SHMEMX_KV_TOO_LARGE);
+  EXPECT_EQ(n, 50U);
+  n = 99;
+  EXPECT_EQ(ask(key(1), 50, n), SHMEMX_KV_OK);
+  EXPECT_EQ(n, 50U);
+}
+
+}  // namespace
+}  // namespace shm::kv

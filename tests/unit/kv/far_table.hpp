@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table whose part is on "another node": this process is both ends, and what they send each other goes
+// through a queue, one message a poll.  So a test says when a message comes, and sees what is under way.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/progress.hpp"
+#include "kv/batch.hpp"
+#include "kv/entry.hpp"
+#include "kv/table.hpp"
+#include "part_fixture.hpp"
+
+namespace shm::kv {
+
+/// Remote memory is this process's, at its own addresses.  Only what Progress and kv use does anything.
+class QueueNetwork final : public Network {
+ public:
+  struct Message {
+    std::uint16_t id;
+    std::vector<std::byte> bytes;
+    PacketHead head() const {
+      PacketHead head;
+      std::memcpy(&head, bytes.data(), sizeof head);
+      return head;
+    }
+  };
+
+  QueueNetwork() { channel.ops = &kOps, channel.network = this; }
+
+  bool poll() override {
+    if (on_poll) on_poll();
+    if (queue.empty()) return false;
+    const Message message = std::move(queue.front());
+    queue.pop_front();
+    Progress::deliver(message.id == static_cast<std::uint16_t>(MessageId::kv_request) ? 0 : 1, message.id,
+                      message.bytes.data(), message.bytes.size());
+    return true;
+  }
+
+  std::string describe() const override { return "queue"; }
+  shm::Status add_segment(SegmentId, void*, std::size_t) override { return {}; }
+  shm::Result<std::vector<std::byte>> address() override { return std::vector<std::byte>(); }
+  shm::Status connect(int, int, AddressLookup, MessageSink) override { return {}; }
+  Channel* open_channel(ChannelUse) override { return &channel; }
+  void close_channel(Channel*) override {}
+  int wait_fd() const override { return -1; }
+  bool may_block() override { return false; }
+  std::size_t copy_limit() const override { return 0; }
+  bool supports(AtomicOp, AtomicType, bool) const override { return false; }
+
+  struct Ours : Channel {
+    QueueNetwork* network;
+  };
+  Ours channel;
+  std::deque<Message> queue;
+  std::function<void()> on_poll;
+  std::function<void()> in_get;  // when half of the bytes have been read
+
+ private:
+  static void put(Channel*, int, RemoteAddress to, const void* source, std::size_t n, bool,
+                  Completion* completion) {
+    std::memcpy(reinterpret_cast<void*>(to.offset), source, n);
+    if (completion != nullptr) completion->set_done();
+  }
+  static void get(Channel* channel, int, void* dest, RemoteAddress from, std::size_t n,
+                  Completion* completion) {
+    const auto* source = reinterpret_cast<const std::byte*>(from.offset);
+    std::memcpy(dest, source, n / 2);
+    if (const auto& in_get = static_cast<Ours*>(channel)->network->in_get) in_get();
+    std::memcpy(static_cast<std::byte*>(dest) + n / 2, source + n / 2, n - n / 2);
+    if (completion != nullptr) completion->set_done();
+  }
+  static void send(Channel* channel, int, std::uint16_t id, const void* message, std::size_t n) {
+    const auto* first = static_cast<const std::byte*>(message);
+    static_cast<Ours*>(channel)->network->queue.push_back({id, {first, first + n}});
+  }
+  static constexpr NetOps kOps = {
+      .put = put,
+      .get = get,
+      .amo = nullptr,
+      .send = send,
+      .flush = [](Channel*) {},
+      .idle = [](const Channel*) { return true; },
+      .idle_to = [](const Channel*, int) { return true; },
+      .fence = [](Channel*) { return true; },
+  };
+};
+
+/// Keys that are PE 1's; this is PE 0, and PE 1's part is here, too.
+class FarTable : public ::testing::Test {
+ protected:
+  static constexpr Call kCall{"a test"};
+
+  void SetUp() override {
+    rt.npes = 2;
+    rt.me = 0;
+    rt.spin_polls = 0;
+    rt.network = &network;
+    rt.progress = &progress;
+    rt.world_context.channel = &network.channel;
+    Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, this);
+    Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, this);
+    Progress::add_poller(resume, this);
+  }
+  void TearDown() override {
+    Progress::remove_poller(resume, this);
+    table.reset();
+    rt.npes = 0;
+    rt.me = -1;
+    rt.network = nullptr;
+    rt.progress = nullptr;
+    rt.world_context.channel = nullptr;
+  }
+
+  void begin(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity = 1000) {
+    layout = make_layout(key_bytes, value_bytes, capacity, 1, false);
+    memory = zeros(layout.bytes);
+    part = std::make_unique<Part<Mapped>>(Mapped(memory.get()), layout);
+    part->prepare(0);
+    table = std::make_unique<Table>(0, nullptr, false);
+    table->use(layout, memory.get());
+  }
+
+  /// The n-th key of some length, at least 8.
+  static std::string key(int n, std::size_t bytes = 8) {
+    for (int tries = 0;; ++tries) {
+      std::string text = std::to_string(n) + " ";
+      text += std::string(bytes - text.size(), static_cast<char>('a' + tries));
+      if (pe_of(hash_of(nullptr, text.data(), text.size()), 2) == 1) return text;
+    }
+  }
+
+  Request request(Op op, const std::string& key, const std::string& value = "") const {
+    return {.op = op, .key = table->key(key.data(), key.size()), .value = value.data(), .n = value.size()};
+  }
+  void put_nbi(const std::string& key, const std::string& value, int* status = nullptr) const {
+    table->issue(kCall, request(Op::put, key, value), nullptr, {.status = status});
+  }
+  Status execute(Op op, const std::string& key, const std::string& value = "") const {
+    shm::kv::Result result;
+    return table->execute(kCall, request(op, key, value), result);
+  }
+  /// By a call; "": it is not there.
+  std::string get(const std::string& key) const {
+    std::string room(layout.value_bytes, '\0');
+    std::uint64_t n = 0;
+    const Status status = table->get(kCall, table->key(key.data(), key.size()), room.data(), room.size(), n);
+    return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
+  }
+  /// What the part has, without a message.
+  std::string stored(const std::string& key) const {
+    std::string room(layout.value_bytes, '\0');
+    std::uint64_t n = 0;
+    const Key k = table->key(key.data(), key.size());
+    const Status status = part->get(k, room.data(), room.size(), n, kUnlimited);
+    return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
+  }
+
+  /// Somebody else holds, or not, the lock of the key's home, or has begun to change its group.
+  void lock_home(const std::string& key, bool locked) const {
+    *word(key, offsetof(Group, home)) = locked ? 1 : 0;
+  }
+  void begin_change(const std::string& key) const { *word(key, offsetof(Group, version)) += 1; }
+  void end_change(const std::string& key) const { *word(key, offsetof(Group, version)) += 1; }
+
+  /// Until no message is left.
+  void deliver_all() {
+    while (!network.queue.empty()) progress.poll();
+  }
+
+  QueueNetwork network;
+  Progress progress{network, &network.channel, 0};
+  Layout layout{};
+  Lines memory;
+  std::unique_ptr<Part<Mapped>> part;
+  std::unique_ptr<Table> table;
+
+ private:
+  std::uint32_t* word(const std::string& key, std::size_t member) const {
+    const std::uint64_t group = group_of(hash_of(nullptr, key.data(), key.size()), layout.groups);
+    return reinterpret_cast<std::uint32_t*>(memory.get() + layout.group_at(group) + member);
+  }
+  static void on_request(void* self, int from, const std::byte* message, std::size_t n) {
+    const auto& test = *static_cast<FarTable*>(self);
+    PacketHead head;
+    std::memcpy(&head, message, sizeof head);
+    if (head.kind == PacketHead::run) return test.table->server().take_run(*test.part, from, message, n);
+    test.table->server().take(*test.part, from, message, n, head.kind);
+  }
+  static void on_reply(void*, int from, const std::byte* message, std::size_t n) {
+    PacketHead head;
+    std::memcpy(&head, message, sizeof head);
+    if (head.kind == PacketHead::run_replies) return Batch::take_replies(from, message, n);
+    Client::take_replies(message, n, head.kind);
+  }
+  static bool resume(void* self) {
+    const auto& test = *static_cast<FarTable*>(self);
+    return test.table->server().resume(*test.part);
+  }
+};
+
+}  // namespace shm::kv
