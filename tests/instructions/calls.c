@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What limits.py counts: PE 0 makes each call of a job of this kind, under callgrind, which collects while
+ * counted() runs and writes a profile after it.  A line of output names the call and how often it was made.
+ *
+ * usage: oshrun -n 2 [--virtual-nodes 2] calls node|barrier|network */
+#include <shmem.h>
+#include <shmemx.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kCalls = 100, kTries = 20 };
+
+static long word, ready = 1;
+static long target = 1; /* the PE that does not count */
+static shmemx_kv_t table;
+
+typedef void (*Calls)(long n);
+
+/* Its name is what callgrind is told. */
+void counted(Calls calls, long n);
+__attribute__((noinline, noclone)) void counted(Calls calls, long n) {
+  calls(n);
+  __asm__ volatile(""); /* else it would jump, and not return here */
+}
+
+static void nothing(long n) {
+  for (long i = 0; i < n; i++) __asm__ volatile("");
+}
+static void p(long n) {
+  for (long i = 0; i < n; i++) shmem_long_p(&word, i, (int)target);
+}
+static void put(long n) {
+  static const long value = 7;
+  for (long i = 0; i < n; i++) shmem_long_put(&word, &value, 1, (int)target);
+}
+static void g(long n) {
+  for (long i = 0; i < n; i++) shmem_long_g(&word, (int)target);
+}
+static void get(long n) {
+  static long value;
+  for (long i = 0; i < n; i++) shmem_long_get(&value, &word, 1, (int)target);
+}
+static void fetch_add(long n) {
+  for (long i = 0; i < n; i++) shmem_long_atomic_fetch_add(&word, 1, (int)target);
+}
+static void add(long n) {
+  for (long i = 0; i < n; i++) shmem_long_atomic_add(&word, 1, (int)target);
+}
+static void wait_until(long n) {
+  for (long i = 0; i < n; i++) shmem_long_wait_until(&ready, SHMEM_CMP_EQ, 1);
+}
+static void fence(long n) {
+  for (long i = 0; i < n; i++) shmem_fence();
+}
+static void quiet(long n) {
+  for (long i = 0; i < n; i++) shmem_quiet();
+}
+static void barrier_all(long n) {
+  for (long i = 0; i < n; i++) shmem_barrier_all();
+}
+static void kv_get(long n) {
+  static const long key = 5;
+  long value;
+  size_t bytes;
+  for (long i = 0; i < n; i++) shmemx_kv_get(table, &key, sizeof key, &value, sizeof value, &bytes);
+}
+
+static void count(const char* name, Calls calls, long n) {
+  counted(calls, n);
+  printf("%s %ld\n", name, n);
+}
+
+/* The first one may still look up functions. */
+static void count_many(const char* name, Calls calls) {
+  calls(1);
+  count(name, calls, kCalls);
+  count(name, calls, 2 * kCalls);
+}
+
+/* Sometimes the library looks at the network as well, by the clock: the cheapest of several is what the call
+ * takes by itself.  What it has just done it need not do again at once. */
+static void count_single(const char* name, Calls calls) {
+  for (int i = 0; i < kTries; i++) {
+    calls(1);
+    count(name, calls, 1);
+    calls(1);
+    count(name, calls, 2);
+  }
+}
+
+/* Where the other PE has come before: what is counted is no waiting. */
+static void count_barriers(void) {
+  for (int i = 0; i < kTries; i++) {
+    if (shmem_my_pe() == 0) {
+      usleep(2000);
+      count("barrier_all", barrier_all, 0);
+      count("barrier_all", barrier_all, 1);
+    } else {
+      barrier_all(1);
+    }
+  }
+}
+
+static void count_on_node(void) {
+  count_many("nothing", nothing);
+  count_many("p", p);
+  count_many("put", put);
+  count_many("g", g);
+  count_many("get", get);
+  count_many("fetch_add", fetch_add);
+  count_many("wait_until", wait_until);
+  count_many("fence", fence);
+  count_many("quiet", quiet);
+  count_many("kv_get", kv_get);
+}
+
+int main(int argc, char** argv) {
+  shmem_init();
+  const char* kind = argc > 1 ? argv[1] : "";
+  if (strcmp(kind, "node") == 0) {
+    const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = 1000};
+    if (shmemx_kv_create(&options, &table) != SHMEMX_KV_OK) shmem_global_exit(1);
+    const long key = 5;
+    if (shmem_my_pe() == 0) shmemx_kv_put(table, &key, sizeof key, &key, sizeof key);
+    shmem_barrier_all();
+    if (shmem_my_pe() == 0) count_on_node();
+  } else if (strcmp(kind, "network") == 0) {
+    if (shmem_my_pe() == 0) count_single("remote_add", add);
+  } else if (strcmp(kind, "barrier") == 0) {
+    count_barriers();
+  }
+  shmem_finalize();
+  return 0;
+}

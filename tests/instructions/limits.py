@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fails where a call takes more instructions than LIMITS allows.
+
+callgrind counts what PE 0 executes in user mode while calls.c makes N calls and then more; the difference divided by
+that of the numbers is what one takes, with the loop around it.  Nothing of that depends on the machine, its load or its cores: the same library
+counts the same.  Another compiler, or other options, count otherwise: such builds are skipped.
+
+    tests/instructions/limits.py node --build "Release GNU 12" --oshrun build/release/bin/oshrun --calls CALLS
+"""
+import pathlib
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # nothing new in the clone
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "perf"))
+import arguments
+import callgrind
+
+BUILD = "Release GNU 12"  # without sanitizers
+
+# Instructions of each call when its line was last changed.  A call may take 2 % more, at least 1; who needs more changes
+# the line, and says in the commit what they are for; who needs fewer changes it too, so that they stay saved.
+LIMITS = {
+    "barrier": {"barrier_all": 110},  # of 2 PEs, the last to come
+    "node": {
+        "nothing": 3,
+        "p": 26,
+        "put": 45,
+        "g": 24,
+        "get": 52,
+        "fetch_add": 29,
+        "wait_until": 246,  # whose condition holds
+        "fence": 15,
+        "quiet": 17,
+        "kv_get": 387,
+    },
+    "network": {"remote_add": 279},  # into a packet
+}
+LIMITS["pool"] = LIMITS["node"]  # a heap on NVM costs nothing where data are in memory
+JOBS = {"barrier": ["-n", 2], "node": ["-n", 2], "network": ["-n", 2, "--virtual-nodes", 2],
+        "pool": ["-n", 2, "-x", "SHMEM_NVM_SIZE=16m", "-x", "SHMEM_NVM_CACHE=8m"]}
+KINDS = {"pool": "node"}  # what calls.c is to do, if it is not the job's name
+COLLECT = ["--toggle-collect=counted", "--dump-after=counted"]
+
+
+def count(options, work):
+    """Instructions of each call."""
+    profile = work / "profile"
+    preload = ["-x", f"LD_PRELOAD={options.preload}"] if options.preload else []
+    folder = ["-x", f"SHMEM_NVM_DIR={work}"] if options.job == "pool" else []
+    said = callgrind.run([options.oshrun, *JOBS[options.job], *folder, *preload],
+                         [options.calls, KINDS.get(options.job, options.job)], profile, COLLECT, 230)
+    found = {}
+    for number, line in enumerate(said.splitlines(), 1):
+        name, n = line.rsplit(" ", 1)
+        found.setdefault(name, {}).setdefault(int(n), []).append(callgrind.total(pathlib.Path(f"{profile}.{number}")))
+    counts = {}
+    for name, totals in found.items():
+        fewer, more = sorted(totals)
+        counts[name] = (min(totals[more]) - min(totals[fewer])) / (more - fewer)
+    return counts
+
+
+def main():
+    parser = arguments.Parser(__doc__)
+    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("--build", required=True, help=f"what built them; skipped (exit code 77) if not '{BUILD}'")
+    parser.add_argument("--oshrun", type=pathlib.Path, required=True)
+    parser.add_argument("--preload", default="", help="into all PEs (tests/no_hardware)")
+    parser.add_argument("--calls", type=pathlib.Path, required=True, help="calls.c, compiled")
+    options = parser.parse_args()
+    if options.build != BUILD:
+        print(f"limits.py: the limits are those of '{BUILD}', and this is '{options.build}'")
+        return 77
+    if callgrind.is_missing():
+        return 77
+    with tempfile.TemporaryDirectory(prefix="atoll-instructions.") as folder:
+        counts = count(options, pathlib.Path(folder))
+    limits = LIMITS[options.job]
+    failed = set(counts) != set(limits)
+    if failed:
+        print(f"counted were {', '.join(counts) or 'no calls'} instead of {', '.join(limits)}")
+    for name in sorted(set(counts) & set(limits)):
+        most = limits[name] + max(1, limits[name] // 50)
+        wrong = ": too many" if counts[name] > most else ": nothing was counted" if counts[name] < 1 else ""
+        print(f"{name:<12}{counts[name]:>8g} instructions, at most {most}{wrong}")
+        failed |= wrong != ""
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
