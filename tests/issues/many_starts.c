@@ -5,7 +5,7 @@
 int main(void) {
   for (int i = 0; i < 1300; ++i) {
     shmem_init();
-    CHECK(shmem_n_pes() >= 1);
+    CHECK_CMP(shmem_n_pes(), >=, 1);
     shmem_finalize();
   }
   return 0;

@@ -12,7 +12,7 @@ int main(void) {
   shmem_barrier_all();
   int different = 0;
   for (int pe = 0; pe < n; ++pe) different += places[pe] != places[me];
-  for (int pe = 0; pe < n; ++pe) CHECK_EQ(shmem_long_g(&variable, pe), 3);
+  for (int pe = 0; pe < n; ++pe) CHECK_OF_PE(pe, shmem_long_g(&variable, pe), 3);
   shmem_barrier_all();
   for (int pe = 0; pe < n; ++pe) shmem_long_atomic_add(&variable, 1, pe);
   shmem_barrier_all();

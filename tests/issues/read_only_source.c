@@ -19,7 +19,8 @@ int main(void) {
   Random random = {(uint64_t)shmem_my_pe()};
   fill_random(&random, written, kBytes);
   const int file = mkstemp(name);
-  CHECK(file >= 0 && write(file, written, kBytes) == kBytes);
+  CHECK_CMP(file, >=, 0);
+  CHECK_EQ(write(file, written, kBytes), kBytes);
   unlink(name);
   const char* source = mmap(NULL, kBytes, PROT_READ, MAP_PRIVATE, file, 0);
   CHECK(source != MAP_FAILED);
@@ -33,7 +34,7 @@ int main(void) {
     if (turn == 2) shmem_putmem_signal(block, source, kBytes, &signal_word, 1, SHMEM_SIGNAL_SET, right_pe());
     if (turn == 3) shmem_ibput8(block, source, 100000, 100000, 100000, kBytes / 100000, right_pe());
     shmem_barrier_all();
-    CHECK(memcmp(block, written, turn == 3 ? kBytes / 100000 * 100000 : kBytes) == 0);
+    CHECK_BYTES(block, written, turn == 3 ? kBytes / 100000 * 100000 : kBytes);
     shmem_barrier_all();
   }
   close(file);

@@ -29,10 +29,10 @@ static void try_pair(shmemx_kv_t kv, int type, int op, size_t size, const void* 
   CHECK_EQ(shmemx_kv_put(kv, key.text, key.n, value, bytes), SHMEMX_KV_OK);
   CHECK_EQ(shmemx_kv_accumulate(kv, key.text, key.n, at, type, op, operand, turn % 3 ? old : NULL),
            SHMEMX_KV_OK);
-  if ((turn % 3) != 0) CHECK(memcmp(old, word, size) == 0);
+  if ((turn % 3) != 0) CHECK_BYTES(old, word, size);
   memcpy(value + at, result, size);
   CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, read, sizeof read, NULL), SHMEMX_KV_OK);
-  CHECK(memcmp(read, value, bytes) == 0);
+  CHECK_BYTES(read, value, bytes);
 }
 
 #define INTEGER_OF(NAME, T, UNSIGNED)                            \
@@ -99,23 +99,25 @@ static void test_outcomes(shmemx_kv_t kv) {
   for (size_t n = 0; n <= 20; n += 4) {
     unsigned char value[20], read[20];
     make_bytes(value, sizeof value, n);
-    CHECK_EQ(shmemx_kv_put(kv, key.text, key.n, value, n), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_put(kv, key.text, key.n, value, n), SHMEMX_KV_OK);
     for (size_t offset = 0; offset <= 40; offset += 4) {
       if (offset % 8 == 0) {
-        CHECK_EQ(
+        CHECK_FOR(
+            offset,
             shmemx_kv_accumulate(kv, key.text, key.n, offset, SHMEMX_KV_UINT64, SHMEMX_KV_OR, &one, NULL),
             offset + 8 <= n ? SHMEMX_KV_OK : SHMEMX_KV_TOO_LARGE);
         if (offset + 8 <= n) value[offset] |= 1;
       }
-      CHECK_EQ(
+      CHECK_FOR(
+          offset,
           shmemx_kv_accumulate(kv, key.text, key.n, offset, SHMEMX_KV_UINT32, SHMEMX_KV_XOR, &small, NULL),
           offset + 4 <= n ? SHMEMX_KV_OK : SHMEMX_KV_TOO_LARGE);
       if (offset + 4 <= n) value[offset] ^= 1;
     }
     size_t told = 0;
-    CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, read, sizeof read, &told), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_get(kv, key.text, key.n, read, sizeof read, &told), SHMEMX_KV_OK);
     CHECK_EQ(told, n);
-    CHECK(memcmp(read, value, n) == 0);
+    CHECK_BYTES(read, value, n);
   }
   CHECK_EQ(shmemx_kv_accumulate(kv, key.text, key.n, (size_t)-8, SHMEMX_KV_UINT64, SHMEMX_KV_OR, &one, NULL),
            SHMEMX_KV_TOO_LARGE);
@@ -128,14 +130,16 @@ static void test_upsert(shmemx_kv_t kv) {
                             SHMEMX_KV_AND, SHMEMX_KV_OR,  SHMEMX_KV_XOR};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; ++i) {
     int64_t operand = -5, old = 77, value = 0;
-    CHECK_EQ(shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, ops[i], &operand, &old), SHMEMX_KV_OK);
+    CHECK_FOR(i, shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, ops[i], &operand, &old),
+              SHMEMX_KV_OK);
     CHECK_EQ(old, 0);
     size_t n = 0;
     CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, &value, 8, &n), SHMEMX_KV_OK);
     CHECK_EQ(n, 8);
     CHECK_EQ(value, -5); /* the operand, whatever the operation */
     operand = 3;
-    CHECK_EQ(shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, ops[i], &operand, &old), SHMEMX_KV_OK);
+    CHECK_FOR(i, shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, ops[i], &operand, &old),
+              SHMEMX_KV_OK);
     CHECK_EQ(old, -5);
     CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, &value, 8, NULL), SHMEMX_KV_OK);
     CHECK_EQ(value, int64_of(ops[i], -5, 3));
@@ -146,7 +150,8 @@ static void test_upsert(shmemx_kv_t kv) {
   CHECK_EQ(shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_FLOAT, SHMEMX_KV_ADD, &real, NULL), SHMEMX_KV_OK);
   CHECK_EQ(shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_FLOAT, SHMEMX_KV_ADD, &real, NULL), SHMEMX_KV_OK);
   CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, &real, 4, &n), SHMEMX_KV_OK);
-  CHECK(n == 4 && real == 3.0f);
+  CHECK_EQ(n, 4);
+  CHECK_EQ(real, 3.0f);
   const int64_t wide = 1; /* the value has 4 bytes */
   CHECK_EQ(shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, SHMEMX_KV_ADD, &wide, NULL),
            SHMEMX_KV_TOO_LARGE);
@@ -167,7 +172,7 @@ static void test_all_at_once(shmemx_kv_t kv) {
       int64_t old = -1;
       CHECK_EQ(shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, SHMEMX_KV_ADD, &one, &old),
                SHMEMX_KV_OK);
-      CHECK(old > last);
+      CHECK_CMP(old, >, last);
       seen[k] = last = old;
     }
     const long all = (long)times * shmem_n_pes();
@@ -185,7 +190,7 @@ static void test_all_at_once(shmemx_kv_t kv) {
     shmem_barrier_all();
     double total = 0;
     CHECK_EQ(shmemx_kv_get(kv, real.text, real.n, &total, sizeof total, NULL), SHMEMX_KV_OK);
-    CHECK(total == 0.5 * (double)all);
+    CHECK_EQ(total, 0.5 * (double)all);
     shmem_barrier_all();
   }
 }

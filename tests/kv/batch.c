@@ -22,7 +22,7 @@ static void make(int pe, int first, size_t count, uint64_t salt) {
 /* That status[i] is `even` for even keys, `odd` for others, and the batch has returned the first that is not
  * OK. */
 static void expect(int returned, size_t count, int even, int odd) {
-  for (size_t i = 0; i < count; ++i) CHECK_EQ(status[i], i % 2 ? odd : even);
+  for (size_t i = 0; i < count; ++i) CHECK_AT(status, i, i % 2 ? odd : even);
   const int first = even != SHMEMX_KV_OK ? even : count > 1 ? odd : SHMEMX_KV_OK;
   CHECK_EQ(returned, count == 0 ? SHMEMX_KV_OK : first);
   memset(status, -1, sizeof status);
@@ -32,8 +32,8 @@ static void expect_values(shmemx_kv_t kv, int pe, int first, size_t count, uint6
   make(pe, first, count, salt);
   memset(reads, 0, sizeof reads);
   expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, lengths, status), count, 0, 0);
-  for (size_t i = 0; i < count; ++i) CHECK_EQ(lengths[i], kValue);
-  CHECK(memcmp(reads, values, count * kValue) == 0);
+  for (size_t i = 0; i < count; ++i) CHECK_AT(lengths, i, kValue);
+  CHECK_BYTES(reads, values, count * kValue);
 }
 
 static void test_count(shmemx_kv_t kv, size_t count) {
@@ -43,7 +43,7 @@ static void test_count(shmemx_kv_t kv, size_t count) {
   expect(shmemx_kv_get_batch(kv, count, keys, kKey, reads, kValue, NULL, status), count, 1, 1);
   expect(shmemx_kv_remove_batch(kv, count, keys, kKey, status), count, 1, 1);
   for (size_t i = 1; i < count; i += 2)
-    CHECK_EQ(shmemx_kv_put(kv, keys[i], kKey, values[i], kValue), SHMEMX_KV_OK);
+    CHECK_FOR(i, shmemx_kv_put(kv, keys[i], kKey, values[i], kValue), SHMEMX_KV_OK);
   expect(shmemx_kv_contains_batch(kv, count, keys, kKey, status), count, 1, 0);
   expect(shmemx_kv_insert_batch(kv, count, keys, kKey, values, kValue, status), count, 0, SHMEMX_KV_EXISTS);
   shmem_barrier_all();
@@ -59,7 +59,7 @@ static void test_count(shmemx_kv_t kv, size_t count) {
   CHECK_EQ(shmemx_kv_count(kv), count * (size_t)npes);
   shmem_barrier_all();
   make(me, 0, count, 3);
-  for (size_t i = 0; i < count; i += 2) CHECK_EQ(shmemx_kv_remove(kv, keys[i], kKey), SHMEMX_KV_OK);
+  for (size_t i = 0; i < count; i += 2) CHECK_FOR(i, shmemx_kv_remove(kv, keys[i], kKey), SHMEMX_KV_OK);
   expect(shmemx_kv_remove_batch(kv, count, keys, kKey, status), count, 1, 0);
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), 0);
@@ -78,8 +78,8 @@ static void test_first_status(shmemx_kv_t kv) {
   CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, lengths, status),
            SHMEMX_KV_TOO_LARGE);
   for (int i = 0; i < kMany; ++i) {
-    CHECK_EQ(status[i], i < kMany - 1 ? SHMEMX_KV_TOO_LARGE : SHMEMX_KV_NOT_FOUND);
-    if (i < kMany - 1) CHECK_EQ(lengths[i], kValue);
+    CHECK_AT(status, i, i < kMany - 1 ? SHMEMX_KV_TOO_LARGE : SHMEMX_KV_NOT_FOUND);
+    if (i < kMany - 1) CHECK_AT(lengths, i, kValue);
   }
   CHECK_EQ(shmemx_kv_remove(kv, keys[0], kKey), SHMEMX_KV_OK);
   CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, reads, kValue - 1, NULL, NULL), SHMEMX_KV_NOT_FOUND);
@@ -87,6 +87,42 @@ static void test_first_status(shmemx_kv_t kv) {
   CHECK_EQ(shmemx_kv_count(kv) <= (size_t)(kMany * npes), 1);
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), 0);
+  shmem_barrier_all();
+}
+
+/* Values that are longer than the table's: each says so, and none is stored. */
+static void test_too_long(shmemx_kv_t kv) {
+  enum { kFew = 100 };
+  make(me, 0, kFew, 1);
+  memset(status, -1, sizeof status);
+  CHECK_EQ(shmemx_kv_put_batch(kv, 0, keys, kKey, values, kValue + 1, status), SHMEMX_KV_OK);
+  CHECK_AT(status, 0, -1);
+  CHECK_EQ(shmemx_kv_put_batch(kv, kFew, keys, kKey, values, kValue + 1, status), SHMEMX_KV_TOO_LARGE);
+  for (int i = 0; i <= kFew; ++i) CHECK_AT(status, i, i < kFew ? SHMEMX_KV_TOO_LARGE : -1);
+  CHECK_EQ(shmemx_kv_insert_batch(kv, kFew, keys, kKey, values, kValue + 1, NULL), SHMEMX_KV_TOO_LARGE);
+  shmem_barrier_all();
+  CHECK_EQ(shmemx_kv_count(kv), 0);
+  shmem_barrier_all();
+}
+
+/* What was there may be written over the operands, one element further on. */
+static void test_olds_over_operands(shmemx_kv_t kv) {
+  enum { kFew = 100 };
+  static int64_t words[kFew + 1];
+  make(me, 0, kFew, 1);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kFew; ++i) words[i] = i + 1;
+    CHECK_EQ(shmemx_kv_upsert_batch(kv, kFew, keys, kKey, SHMEMX_KV_INT64, SHMEMX_KV_ADD, words, words + 1,
+                                    status),
+             SHMEMX_KV_OK);
+    for (int i = 0; i < kFew; ++i) CHECK_AT(words, i + 1, round * (i + 1));
+  }
+  for (int i = 0; i < kFew; ++i) {
+    int64_t value = 0;
+    CHECK_FOR(i, shmemx_kv_get(kv, keys[i], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_EQ(value, 2 * (i + 1));
+  }
+  CHECK_EQ(shmemx_kv_remove_batch(kv, kFew, keys, kKey, NULL), SHMEMX_KV_OK);
   shmem_barrier_all();
 }
 
@@ -107,7 +143,7 @@ static void test_same_key(shmemx_kv_t kv) {
     const int64_t times = kMany / kDistinct;
     for (size_t i = k; i < kMany; i += kDistinct) sum += olds[i];
     CHECK_EQ(sum, times * (times - 1) / 2);
-    CHECK_EQ(shmemx_kv_get(kv, keys[k], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(k, shmemx_kv_get(kv, keys[k], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
     CHECK_EQ(value, times);
   }
   int done = 0;
@@ -136,7 +172,7 @@ static void test_all_at_once(shmemx_kv_t kv) {
   shmem_barrier_all();
   for (int i = 0; i < kMany; i += 7) {
     int64_t value = 0;
-    CHECK_EQ(shmemx_kv_get(kv, keys[i], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(i, shmemx_kv_get(kv, keys[i], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
     CHECK_EQ(value, (int64_t)i * times * npes);
   }
   shmem_barrier_all();
@@ -173,7 +209,7 @@ static void test_many(void) {
   for (int i = 0; i < count; ++i) many[i][0] = right_pe();
   CHECK_EQ(shmemx_kv_get_batch(kv, (size_t)count, many, sizeof *many, found, sizeof *found, NULL, NULL),
            SHMEMX_KV_OK);
-  for (int i = 0; i < count; ++i) CHECK_EQ(found[i], (int64_t)right_pe() * count + i);
+  for (int i = 0; i < count; ++i) CHECK_AT(found, i, (int64_t)right_pe() * count + i);
   many[count - 2][0] = -1; /* the only one that is not there: far from the first */
   CHECK_EQ(shmemx_kv_contains_batch(kv, (size_t)count, many, sizeof *many, NULL), SHMEMX_KV_NOT_FOUND);
   CHECK_EQ(shmemx_kv_count(kv), (uint64_t)(count * npes));
@@ -203,9 +239,15 @@ static void test_lengths(void) {
         continue;
       }
       CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, room, lengths, status), SHMEMX_KV_OK);
-      for (size_t i = 0; i < kFew; ++i) CHECK(lengths[i] == n && memcmp(out + i * room, in + i * n, n) == 0);
+      for (size_t i = 0; i < kFew; ++i) {
+        CHECK_AT(lengths, i, n);
+        CHECK_BYTES(out + i * room, in + i * n, n);
+      }
       CHECK_EQ(shmemx_kv_get_batch(kv, kFew, names, key_n, out, n - 1, lengths, status), SHMEMX_KV_TOO_LARGE);
-      for (size_t i = 0; i < kFew; ++i) CHECK(status[i] == SHMEMX_KV_TOO_LARGE && lengths[i] == n);
+      for (size_t i = 0; i < kFew; ++i) {
+        CHECK_AT(status, i, SHMEMX_KV_TOO_LARGE);
+        CHECK_AT(lengths, i, n);
+      }
     }
     shmem_barrier_all();
     if (me == 0) {
@@ -248,14 +290,17 @@ static void test_busy(void) {
       CHECK_EQ(shmemx_kv_upsert_batch(kv, (size_t)count, keys, kKey, SHMEMX_KV_INT64, SHMEMX_KV_ADD, operands,
                                       olds, status),
                SHMEMX_KV_OK);
-      for (int i = 0; i < count; ++i) CHECK(olds[i] % operands[i] == 0 && olds[i] >= k * operands[i]);
+      for (int i = 0; i < count; ++i) {
+        CHECK_FOR(i, olds[i] % operands[i], 0);
+        CHECK_CMP_AT(olds, i, >=, k * operands[i]);
+      }
     }
     shmem_int_atomic_inc(ended, 0);
   }
   shmem_barrier_all();
   for (int i = 0; i < count && npes > 1; ++i) {
     int64_t value = 0;
-    CHECK_EQ(shmemx_kv_get(kv, keys[i], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(i, shmemx_kv_get(kv, keys[i], kKey, &value, sizeof value, NULL), SHMEMX_KV_OK);
     CHECK_EQ(value, operands[i] * times * (npes - 1));
   }
   shmemx_kv_destroy(kv);
@@ -273,8 +318,8 @@ static void test_large(void) {
   shmem_barrier_all();
   make(right_pe(), 0, kFew, 1);
   CHECK_EQ(shmemx_kv_get_batch(kv, kFew, keys, kKey, read, kBytes, lengths, status), SHMEMX_KV_OK);
-  for (int i = 0; i < kFew; ++i) CHECK_EQ(lengths[i], kBytes);
-  for (int i = 0; i < kFew; ++i) CHECK(bytes_are(read[i], kBytes, (uint64_t)(right_pe() * kFew + i)));
+  for (int i = 0; i < kFew; ++i) CHECK_AT(lengths, i, kBytes);
+  for (int i = 0; i < kFew; ++i) CHECK_MADE(read[i], kBytes, (uint64_t)(right_pe() * kFew + i));
   shmemx_kv_destroy(kv);
   free(large);
   free(read);
@@ -287,9 +332,9 @@ static void test_full(void) {
   const int returned = shmemx_kv_insert_batch(kv, kMany, keys, kKey, values, kValue, status);
   CHECK_EQ(returned, SHMEMX_KV_FULL);
   for (int i = 0; i < kMany; ++i) {
-    CHECK(status[i] == SHMEMX_KV_OK || status[i] == SHMEMX_KV_FULL);
-    CHECK_EQ(shmemx_kv_contains(kv, keys[i], kKey),
-             status[i] == SHMEMX_KV_OK ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+    CHECK_EITHER(status[i], SHMEMX_KV_OK, SHMEMX_KV_FULL);
+    CHECK_FOR(i, shmemx_kv_contains(kv, keys[i], kKey),
+              status[i] == SHMEMX_KV_OK ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
   }
   shmemx_kv_destroy(kv);
 }
@@ -304,6 +349,8 @@ int main(void) {
   test_count(kv, 17);
   test_count(kv, kMany);
   test_first_status(kv);
+  test_too_long(kv);
+  test_olds_over_operands(kv);
   test_same_key(kv);
   test_all_at_once(kv);
   shmemx_kv_destroy(kv);

@@ -33,21 +33,21 @@ static shmemx_kv_t table(uint64_t (*hash)(const void*, size_t), int report, int 
 static void test_kept(uint64_t (*hash)(const void*, size_t), int keys) {
   shmemx_kv_t kv = table(hash, 0, keys);
   for (int i = 0; i < keys; ++i) {
-    CHECK_EQ(insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
-    CHECK_EQ(insert_long(kv, key_of(me, i), -1), SHMEMX_KV_EXISTS);
+    CHECK_FOR(i, insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
+    CHECK_FOR(i, insert_long(kv, key_of(me, i), -1), SHMEMX_KV_EXISTS);
   }
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), (uint64_t)(keys * npes));
-  for (int i = 0; i < keys; ++i) CHECK_EQ(long_at(kv, key_of(right_pe(), i)), i);
+  for (int i = 0; i < keys; ++i) CHECK_FOR(i, long_at(kv, key_of(right_pe(), i)), i);
   shmem_barrier_all();
-  for (int i = 0; i < keys; i += 2) CHECK_EQ(remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
+  for (int i = 0; i < keys; i += 2) CHECK_FOR(i, remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
   for (int i = 0; i < keys; ++i)
-    CHECK_EQ(contains_key(kv, key_of(me, i)), i % 2 ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
-  for (int i = 1; i < keys; i += 2) CHECK_EQ(update_long(kv, key_of(me, i), -i), SHMEMX_KV_OK);
-  for (int i = 0; i < keys; i += 4) CHECK_EQ(put_long(kv, key_of(me, i), 7), SHMEMX_KV_OK);
+    CHECK_FOR(i, contains_key(kv, key_of(me, i)), i % 2 ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+  for (int i = 1; i < keys; i += 2) CHECK_FOR(i, update_long(kv, key_of(me, i), -i), SHMEMX_KV_OK);
+  for (int i = 0; i < keys; i += 4) CHECK_FOR(i, put_long(kv, key_of(me, i), 7), SHMEMX_KV_OK);
   shmem_barrier_all();
-  for (int i = 1; i < keys; i += 2) CHECK_EQ(long_at(kv, key_of(left_pe(), i)), -i);
-  for (int i = 0; i < keys; i += 4) CHECK_EQ(long_at(kv, key_of(left_pe(), i)), 7);
+  for (int i = 1; i < keys; i += 2) CHECK_FOR(i, long_at(kv, key_of(left_pe(), i)), -i);
+  for (int i = 0; i < keys; i += 4) CHECK_FOR(i, long_at(kv, key_of(left_pe(), i)), 7);
   CHECK_EQ(shmemx_kv_count(kv), (uint64_t)((keys / 2 + (keys + 3) / 4) * npes));
   shmemx_kv_destroy(kv);
 }
@@ -61,33 +61,34 @@ static void test_reported(void) {
   for (size_t n = 1 + (size_t)me; n <= sizeof key; n += (size_t)npes) {
     long value = 1;
     memset(key, 'a', sizeof key);
-    CHECK_EQ(shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_OK);
-    CHECK_EQ(shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_EXISTS);
+    CHECK_FOR(n, shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_EXISTS);
     key[n - 1] = 'b';
-    CHECK_EQ(shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_COLLISION);
-    CHECK_EQ(shmemx_kv_put(kv, key, n, &value, 8), SHMEMX_KV_COLLISION);
-    CHECK_EQ(shmemx_kv_upsert(kv, key, n, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL), SHMEMX_KV_COLLISION);
-    CHECK_EQ(shmemx_kv_contains(kv, key, n), SHMEMX_KV_NOT_FOUND);
-    CHECK_EQ(shmemx_kv_get(kv, key, n, &value, 8, NULL), SHMEMX_KV_NOT_FOUND);
-    CHECK_EQ(shmemx_kv_update(kv, key, n, &value, 8), SHMEMX_KV_NOT_FOUND);
-    CHECK_EQ(shmemx_kv_remove(kv, key, n), SHMEMX_KV_NOT_FOUND);
+    CHECK_FOR(n, shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_COLLISION);
+    CHECK_FOR(n, shmemx_kv_put(kv, key, n, &value, 8), SHMEMX_KV_COLLISION);
+    CHECK_FOR(n, shmemx_kv_upsert(kv, key, n, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL),
+              SHMEMX_KV_COLLISION);
+    CHECK_FOR(n, shmemx_kv_contains(kv, key, n), SHMEMX_KV_NOT_FOUND);
+    CHECK_FOR(n, shmemx_kv_get(kv, key, n, &value, 8, NULL), SHMEMX_KV_NOT_FOUND);
+    CHECK_FOR(n, shmemx_kv_update(kv, key, n, &value, 8), SHMEMX_KV_NOT_FOUND);
+    CHECK_FOR(n, shmemx_kv_remove(kv, key, n), SHMEMX_KV_NOT_FOUND);
     int status = -1;
     shmemx_kv_put_nbi(kv, key, n, &value, 8, &status);
     shmemx_kv_quiet(kv);
     CHECK_EQ(status, SHMEMX_KV_COLLISION);
-    CHECK_EQ(shmemx_kv_put_batch(kv, 1, key, n, &value, 8, &status), SHMEMX_KV_COLLISION);
+    CHECK_FOR(n, shmemx_kv_put_batch(kv, 1, key, n, &value, 8, &status), SHMEMX_KV_COLLISION);
     CHECK_EQ(status, SHMEMX_KV_COLLISION);
     key[n - 1] = 'a'; /* the first is as it was, and can do all */
     value = 2;
-    CHECK_EQ(shmemx_kv_put(kv, key, n, &value, 8), SHMEMX_KV_OK);
-    CHECK_EQ(shmemx_kv_upsert(kv, key, n, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL), SHMEMX_KV_OK);
-    CHECK_EQ(shmemx_kv_get(kv, key, n, &value, 8, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_put(kv, key, n, &value, 8), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_upsert(kv, key, n, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_get(kv, key, n, &value, 8, NULL), SHMEMX_KV_OK);
     CHECK_EQ(value, 3);
-    CHECK_EQ(shmemx_kv_remove(kv, key, n), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_remove(kv, key, n), SHMEMX_KV_OK);
     key[n - 1] = 'b'; /* no key has this hash any more */
-    CHECK_EQ(shmemx_kv_put(kv, key, n, &value, 8), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_put(kv, key, n, &value, 8), SHMEMX_KV_OK);
     key[n - 1] = 'a';
-    CHECK_EQ(shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_COLLISION);
+    CHECK_FOR(n, shmemx_kv_insert(kv, key, n, &value, 8), SHMEMX_KV_COLLISION);
   }
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), sizeof key);
@@ -100,11 +101,12 @@ static void test_one_of_all(void) {
   for (int round = 0; round < rounds(200, 20); ++round) {
     shmem_barrier_all();
     const int status = insert_long(kv, key_of(me, round), me);
-    CHECK(status == SHMEMX_KV_OK || status == SHMEMX_KV_COLLISION);
+    CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_COLLISION);
     CHECK_EQ(sum_of_all(status == SHMEMX_KV_OK), 1);
     CHECK_EQ(shmemx_kv_count(kv), 1);
     shmem_barrier_all();
-    CHECK_EQ(remove_key(kv, key_of(me, round)), status == SHMEMX_KV_OK ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+    CHECK_FOR(round, remove_key(kv, key_of(me, round)),
+              status == SHMEMX_KV_OK ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
   }
   shmemx_kv_destroy(kv);
 }
@@ -112,9 +114,9 @@ static void test_one_of_all(void) {
 /* With a good hash nothing is reported, by the built-in function nor by one of the program. */
 static void test_none(uint64_t (*hash)(const void*, size_t)) {
   shmemx_kv_t kv = table(hash, 1, 500);
-  for (int i = 0; i < 500; ++i) CHECK_EQ(insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
+  for (int i = 0; i < 500; ++i) CHECK_FOR(i, insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
   shmem_barrier_all();
-  for (int i = 0; i < 500; ++i) CHECK_EQ(long_at(kv, key_of(right_pe(), i)), i);
+  for (int i = 0; i < 500; ++i) CHECK_FOR(i, long_at(kv, key_of(right_pe(), i)), i);
   shmemx_kv_destroy(kv);
 }
 

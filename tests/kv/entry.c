@@ -39,7 +39,7 @@ static void read_until_listed(shmemx_kv_t kv, int first, int last, int there) {
     counts(kv);
     for (int i = first; i < last; ++i) {
       long value = -1;
-      CHECK_EQ(get_long(kv, key_of(pe, i), &value), there ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+      CHECK_FOR(i, get_long(kv, key_of(pe, i), &value), there ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
       if (there) CHECK_EQ(value, pe * 1000 + i);
     }
     const Counts now = counts(kv);
@@ -55,18 +55,19 @@ static void read_until_listed(shmemx_kv_t kv, int first, int last, int there) {
 static void test_what_came_one_by_one(void) {
   shmemx_kv_t kv = table_of(48, 8, (uint64_t)(kKeys * npes));
   counts(kv);
-  for (int i = 0; i < kKeys; ++i) CHECK_EQ(insert_long(kv, key_of(me, i), me * 1000 + i), SHMEMX_KV_OK);
+  for (int i = 0; i < kKeys; ++i) CHECK_FOR(i, insert_long(kv, key_of(me, i), me * 1000 + i), SHMEMX_KV_OK);
   const Counts now = counts(kv);
   CHECK_EQ(now.added, matches ? now.remote : 0);
   shmemx_kv_stats_t stats;
   shmemx_kv_stats(kv, &stats);
   CHECK_EQ(stats.packets, stats.remote_calls); /* by either engine */
   read_until_listed(kv, 0, kKeys, 1);
-  for (int i = 0; i < kKeys; ++i) CHECK_EQ(insert_long(kv, key_of((me + 1) % npes, i), 0), SHMEMX_KV_EXISTS);
+  for (int i = 0; i < kKeys; ++i)
+    CHECK_FOR(i, insert_long(kv, key_of((me + 1) % npes, i), 0), SHMEMX_KV_EXISTS);
   read_until_listed(kv, 0, kKeys, 1);
-  for (int i = 0; i < kKeys; i += 1) CHECK_EQ(remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
+  for (int i = 0; i < kKeys; i += 1) CHECK_FOR(i, remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
   read_until_listed(kv, 0, kKeys, 0);
-  for (int i = 0; i < kKeys; ++i) CHECK_EQ(put_long(kv, key_of(me, i), me * 1000 + i), SHMEMX_KV_OK);
+  for (int i = 0; i < kKeys; ++i) CHECK_FOR(i, put_long(kv, key_of(me, i), me * 1000 + i), SHMEMX_KV_OK);
   read_until_listed(kv, 0, kKeys, 1);
   shmemx_kv_destroy(kv);
 }
@@ -116,7 +117,7 @@ static void test_words(void) {
     uint64_t old = ~one;
     CHECK_EQ(shmemx_kv_accumulate(kv, key.text, key.n, 8, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, &old),
              SHMEMX_KV_OK);
-    CHECK(old < (uint64_t)(100 * npes));
+    CHECK_CMP(old, <, (uint64_t)(100 * npes));
     for (uint64_t was = 0, next;; was = next) { /* a counter of its own, by compare_swap */
       const uint64_t more = was + 1;
       const int status = shmemx_kv_compare_swap(kv, key.text, key.n, 16, 8, &was, &more, &next);
@@ -159,15 +160,33 @@ static void test_collisions(int report) {
   memset(b, 'b', sizeof b);
   for (size_t n = 1 + (size_t)me; n <= sizeof a; n += (size_t)npes) {
     long value = (long)n;
-    CHECK_EQ(shmemx_kv_insert(kv, a, n, &value, 8), SHMEMX_KV_OK);
-    CHECK_EQ(shmemx_kv_get(kv, b, n, &value, 8, NULL), SHMEMX_KV_NOT_FOUND);
+    CHECK_FOR(n, shmemx_kv_insert(kv, a, n, &value, 8), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_get(kv, b, n, &value, 8, NULL), SHMEMX_KV_NOT_FOUND);
     value = -value;
-    CHECK_EQ(shmemx_kv_insert(kv, b, n, &value, 8), report ? SHMEMX_KV_COLLISION : SHMEMX_KV_OK);
-    CHECK_EQ(shmemx_kv_get(kv, a, n, &value, 8, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_insert(kv, b, n, &value, 8), report ? SHMEMX_KV_COLLISION : SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_get(kv, a, n, &value, 8, NULL), SHMEMX_KV_OK);
     CHECK_EQ(value, n);
-    CHECK_EQ(shmemx_kv_remove(kv, a, n), SHMEMX_KV_OK);
-    CHECK_EQ(shmemx_kv_get(kv, b, n, &value, 8, NULL), report ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_remove(kv, a, n), SHMEMX_KV_OK);
+    CHECK_FOR(n, shmemx_kv_get(kv, b, n, &value, 8, NULL), report ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_OK);
     if (!report) CHECK_EQ(value, -(long)n);
+  }
+  shmemx_kv_destroy(kv);
+}
+
+/* What is too long for an entry of the list goes the other way. */
+static void test_lengths(void) {
+  enum { kLongest = 1100 };
+  shmemx_kv_t kv = table_of(48, kLongest, (uint64_t)(100 * npes));
+  unsigned char value[kLongest];
+  for (size_t n = 868; n <= kLongest; n += 8) {
+    const Key key = key_of(me, (int)n);
+    size_t found = 0;
+    make_bytes(value, n, n);
+    CHECK_EQ(shmemx_kv_put(kv, key.text, key.n, value, n), SHMEMX_KV_OK);
+    memset(value, 0, sizeof value);
+    CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, value, sizeof value, &found), SHMEMX_KV_OK);
+    CHECK_EQ(found, n);
+    CHECK(bytes_are(value, n, n));
   }
   shmemx_kv_destroy(kv);
 }
@@ -175,16 +194,16 @@ static void test_collisions(int report) {
 /* An owner that computes, and another that waits for something else. */
 static void test_who_is_busy(void) {
   shmemx_kv_t kv = table_of(48, 8, (uint64_t)(kKeys * npes));
-  for (int i = 0; i < kKeys; ++i) CHECK_EQ(insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
+  for (int i = 0; i < kKeys; ++i) CHECK_FOR(i, insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
   shmem_barrier_all();
   const double start = now_seconds();
   if (me == 0) {
-    for (int i = 0; i < kKeys; ++i) CHECK_EQ(long_at(kv, key_of(npes - 1, i)), i);
+    for (int i = 0; i < kKeys; ++i) CHECK_FOR(i, long_at(kv, key_of(npes - 1, i)), i);
   } else if (me == npes - 1) {
     while (now_seconds() < start + 0.3) continue;
   }
   shmem_barrier_all();
-  CHECK(now_seconds() < start + 60);
+  CHECK_CMP(now_seconds(), <, start + 60);
   shmemx_kv_destroy(kv);
 }
 
@@ -199,6 +218,7 @@ int main(void) {
   test_words();
   test_collisions(0);
   test_collisions(1);
+  test_lengths();
   test_who_is_busy();
   /* Two at a time, and one that is left to shmem_finalize. */
   shmemx_kv_t first = table_of(48, 8, 100), second = table_of(48, 8, 100);

@@ -15,7 +15,7 @@ static void* work(void* argument) {
   const int mine = (int)(size_t)argument;
   for (int i = 0; i < calls; ++i) {
     const Key key = key_of(me * kThreads + mine, i % kKeys);
-    CHECK_EQ(put_long(kv, key, i), SHMEMX_KV_OK);
+    CHECK_FOR(i, put_long(kv, key, i), SHMEMX_KV_OK);
     if (i % 4 == 1) CHECK_EQ(long_at(kv, key), i);
     if (i % 4 == 2) CHECK_EQ(insert_long(kv, key, 0), SHMEMX_KV_EXISTS);
     if (i % 4 == 3) CHECK_EQ(remove_key(kv, key), SHMEMX_KV_OK);
@@ -39,10 +39,10 @@ static void expect_the_list_works(void) {
   shmemx_kv_stats_t before, after;
   added();
   shmemx_kv_stats(kv, &before);
-  for (int i = 0; i < 200; ++i) CHECK_EQ(put_long(kv, key_of(-1 - me, i), i), SHMEMX_KV_OK);
+  for (int i = 0; i < 200; ++i) CHECK_FOR(i, put_long(kv, key_of(-1 - me, i), i), SHMEMX_KV_OK);
   shmemx_kv_stats(kv, &after);
   const long remote = sum_of_all((long)(after.remote_calls - before.remote_calls));
-  CHECK(remote > 0);
+  CHECK_CMP(remote, >, 0);
   CHECK_EQ(added(), remote);
 }
 

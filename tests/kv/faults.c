@@ -11,7 +11,7 @@ static char* object; /* kPlaces pages and more, which come and go */
 /* Places far from each other, in turn. */
 static void* place(size_t n) {
   static size_t turn;
-  CHECK(n <= kStep);
+  CHECK_CMP(n, <=, kStep);
   return object + turn++ * 37 % kPlaces * kStep;
 }
 
@@ -27,12 +27,14 @@ static void test_one(shmemx_kv_t kv, int number, size_t length) {
   at = placed(key.text, key.n);
   unsigned char* found = place(kLong);
   CHECK_EQ(shmemx_kv_get(kv, at, key.n, found, kLong, n), SHMEMX_KV_OK);
-  CHECK(*n == length && bytes_are(found, length, (uint64_t)number));
+  CHECK_EQ(*n, length);
+  CHECK_MADE(found, length, (uint64_t)number);
   int* status = place(sizeof *status);
   found = place(kLong);
   shmemx_kv_get_nbi(kv, placed(key.text, key.n), key.n, found, kLong, n, status);
   shmemx_kv_quiet(kv);
-  CHECK(*status == SHMEMX_KV_OK && bytes_are(found, length, (uint64_t)number));
+  CHECK_EQ(*status, SHMEMX_KV_OK);
+  CHECK_MADE(found, length, (uint64_t)number);
   int64_t five = 5, first;
   memcpy(&first, bytes, sizeof first);
   int64_t* old = place(sizeof *old);
@@ -55,7 +57,11 @@ static void test_batch(shmemx_kv_t kv, int round) {
   CHECK_EQ(shmemx_kv_put_batch(kv, kFew, keys, 8, values, 8, status), SHMEMX_KV_OK);
   place(1), place(1);
   CHECK_EQ(shmemx_kv_get_batch(kv, kFew, keys, 8, found, 8, lengths, status), SHMEMX_KV_OK);
-  for (int i = 0; i < kFew; ++i) CHECK(found[i] == values[i] && lengths[i] == 8 && status[i] == SHMEMX_KV_OK);
+  for (int i = 0; i < kFew; ++i) {
+    CHECK_AT(found, i, values[i]);
+    CHECK_AT(lengths, i, 8);
+    CHECK_AT(status, i, SHMEMX_KV_OK);
+  }
 }
 
 static void test_iteration(shmemx_kv_t kv) {
@@ -64,7 +70,7 @@ static void test_iteration(shmemx_kv_t kv) {
   char* key = place(48);
   unsigned char* bytes = place(kLong);
   while (shmemx_kv_next_local(kv, &cursor, key, 48, &key_n, bytes, kLong, &n) == SHMEMX_KV_OK) {
-    if (n != 8) CHECK(bytes_are(bytes, n, (uint64_t)strtol(key, NULL, 10)));
+    if (n != 8) CHECK_MADE(bytes, n, (uint64_t)strtol(key, NULL, 10));
     ++count;
     key = place(48), bytes = place(kLong);
   }

@@ -22,7 +22,7 @@ static void expect(shmemx_kv_t kv, int pe, int i, size_t bytes) {
   size_t n = 0;
   CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, value, sizeof value, &n), SHMEMX_KV_OK);
   CHECK_EQ(n, bytes);
-  CHECK(bytes_are(value, n, seed_of(pe, i)));
+  CHECK_MADE(value, n, seed_of(pe, i));
 }
 
 /* Inserts until all PEs have refused one; returns how many keys have been tried. */
@@ -31,12 +31,12 @@ static int fill(shmemx_kv_t kv, size_t bytes) {
   unsigned char full[64] = {0};
   int tried = 0;
   for (; !all_full(full); ++tried) {
-    CHECK(tried < kMostTried);
+    CHECK_CMP(tried, <, kMostTried);
     const Key key = key_of(me, tried);
     make_bytes(value, bytes, seed_of(me, tried));
     const int status = tried % 2 ? shmemx_kv_insert(kv, key.text, key.n, value, bytes)
                                  : shmemx_kv_put(kv, key.text, key.n, value, bytes);
-    CHECK(status == SHMEMX_KV_OK || status == SHMEMX_KV_FULL);
+    CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_FULL);
     inserted[tried] = status == SHMEMX_KV_OK;
     if (!inserted[tried]) full[shmemx_kv_pe(kv, key.text, key.n)] = 1;
   }
@@ -50,7 +50,7 @@ static long check_all(shmemx_kv_t kv, int tried, size_t bytes) {
     if (inserted[i])
       expect(kv, me, i, bytes);
     else
-      CHECK_EQ(contains_key(kv, key_of(me, i)), SHMEMX_KV_NOT_FOUND);
+      CHECK_FOR(i, contains_key(kv, key_of(me, i)), SHMEMX_KV_NOT_FOUND);
   }
   return there;
 }
@@ -65,13 +65,13 @@ static void test_other_calls(shmemx_kv_t kv, int tried, size_t bytes) {
       CHECK_EQ(shmemx_kv_insert(kv, key.text, key.n, value, bytes), SHMEMX_KV_EXISTS);
       make_bytes(value, bytes, seed_of(me, i));
       const int put = shmemx_kv_put(kv, key.text, key.n, value, bytes);
-      CHECK(put == SHMEMX_KV_OK || put == SHMEMX_KV_FULL);
+      CHECK_EITHER(put, SHMEMX_KV_OK, SHMEMX_KV_FULL);
       const int update = shmemx_kv_update(kv, key.text, key.n, value, bytes);
-      CHECK(update == SHMEMX_KV_OK || update == SHMEMX_KV_FULL);
+      CHECK_EITHER(update, SHMEMX_KV_OK, SHMEMX_KV_FULL);
       expect(kv, me, i, bytes);
     } else {
       const int upsert = shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL);
-      CHECK(upsert == SHMEMX_KV_FULL || upsert == SHMEMX_KV_OK); /* small ones may have room */
+      CHECK_EITHER(upsert, SHMEMX_KV_FULL, SHMEMX_KV_OK); /* small ones may have room */
       if (upsert == SHMEMX_KV_OK) CHECK_EQ(remove_key(kv, key), SHMEMX_KV_OK);
       CHECK_EQ(shmemx_kv_update(kv, key.text, key.n, value, bytes), SHMEMX_KV_NOT_FOUND);
       CHECK_EQ(remove_key(kv, key), SHMEMX_KV_NOT_FOUND);
@@ -123,7 +123,7 @@ static void test(size_t longest, size_t bytes, uint64_t capacity) {
   const int tried = fill(kv, bytes);
   const long there = check_all(kv, tried, bytes);
   const long all = sum_of_all(there);
-  CHECK(all >= (long)capacity); /* there must be room for so many */
+  CHECK_CMP(all, >=, (long)capacity); /* there must be room for so many */
   CHECK_EQ(shmemx_kv_count(kv), all);
   CHECK_EQ(sum_of_all((long)shmemx_kv_count_local(kv)), all);
   shmem_barrier_all();
@@ -139,7 +139,7 @@ static void test(size_t longest, size_t bytes, uint64_t capacity) {
   CHECK_EQ(shmemx_kv_count(kv), all);
   shmem_barrier_all();
   for (int i = 0; i < tried; ++i)
-    if (inserted[i]) CHECK_EQ(remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
+    if (inserted[i]) CHECK_FOR(i, remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), 0);
   shmemx_kv_stats_t stats;

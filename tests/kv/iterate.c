@@ -10,7 +10,10 @@ static char come[64][kMost]; /* how often an element has come, by PE and number 
 static int number_of(const Key* key, int* pe) {
   int number = -1;
   CHECK_EQ(sscanf(key->text, "%d of PE %d", &number, pe), 2);
-  CHECK(number >= 0 && number < kMost && *pe >= 0 && *pe < npes);
+  CHECK_CMP(number, >=, 0);
+  CHECK_CMP(number, <, kMost);
+  CHECK_CMP(*pe, >=, 0);
+  CHECK_CMP(*pe, <, npes);
   return number;
 }
 
@@ -26,15 +29,17 @@ static uint64_t visit(shmemx_kv_t kv) {
     memset(&key, 0, sizeof key);
     status = shmemx_kv_next_local(kv, &cursor, key.text, sizeof key.text, &key.n, &value, sizeof value, &n);
     if (status != SHMEMX_KV_OK) break;
-    CHECK(key.n < sizeof key.text);
+    CHECK_CMP(key.n, <, sizeof key.text);
     key.text[key.n] = '\0'; /* behind the key anything may be */
     CHECK_EQ(n, sizeof value);
     const int number = number_of(&key, &pe);
     const Key wanted = key_of(pe, number);
-    CHECK(key.n == wanted.n && memcmp(key.text, wanted.text, key.n) == 0);
+    CHECK_EQ(key.n, wanted.n);
+    CHECK_BYTES(key.text, wanted.text, key.n);
     CHECK_EQ(shmemx_kv_pe(kv, key.text, key.n), me);
     CHECK_EQ(value % kMost, number);
-    CHECK(come[pe][number]++ == 0);
+    if (number < kStay) CHECK_FOR(number, come[pe][number], 0); /* others may go, and come to another slot */
+    come[pe][number]++;
   }
   CHECK_EQ(status, SHMEMX_KV_NOT_FOUND);
   CHECK_EQ(shmemx_kv_next_local(kv, &cursor, key.text, sizeof key.text, NULL, NULL, 0, NULL),
@@ -50,18 +55,18 @@ static int come_here(shmemx_kv_t kv, int pe, int number) {
 static void test_at_rest(shmemx_kv_t kv) {
   CHECK_EQ(visit(kv), 0);
   shmem_barrier_all();
-  for (int i = 0; i < kStay; ++i) CHECK_EQ(insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
+  for (int i = 0; i < kStay; ++i) CHECK_FOR(i, insert_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
   shmem_barrier_all();
   const uint64_t mine = visit(kv);
   CHECK_EQ(mine, shmemx_kv_count_local(kv));
   CHECK_EQ(sum_of_all((long)mine), (long)kStay * npes);
   CHECK_EQ(shmemx_kv_count(kv), (uint64_t)(kStay * npes));
   for (int pe = 0; pe < npes; ++pe)
-    for (int i = 0; i < kStay; ++i) CHECK_EQ(come[pe][i], come_here(kv, pe, i));
+    for (int i = 0; i < kStay; ++i) CHECK_AT(come[pe], i, come_here(kv, pe, i));
   shmemx_kv_stats_t stats;
   shmemx_kv_stats(kv, &stats);
   CHECK_EQ(stats.elements, mine);
-  CHECK(stats.slots >= mine);
+  CHECK_CMP(stats.slots, >=, mine);
   shmem_barrier_all();
 }
 
@@ -80,11 +85,12 @@ static void test_room(shmemx_kv_t kv) {
     CHECK_EQ(cursor, 0);
     CHECK_EQ(shmemx_kv_next_local(kv, &cursor, key.text, sizeof key.text, &key.n, NULL, 0, NULL),
              SHMEMX_KV_OK);
-    CHECK(cursor != 0);
+    CHECK_CMP(cursor, !=, 0);
     cursor = 0;
     CHECK_EQ(shmemx_kv_next_local(kv, &cursor, again.text, sizeof again.text, &again.n, &value, 8, &n),
              SHMEMX_KV_OK);
-    CHECK(again.n == key.n && memcmp(again.text, key.text, key.n) == 0);
+    CHECK_EQ(again.n, key.n);
+    CHECK_BYTES(again.text, key.text, key.n);
     CHECK_EQ(n, 8);
     CHECK_EQ(long_at(kv, again), value);
   }
@@ -100,18 +106,19 @@ static void test_while_others_change(shmemx_kv_t kv) {
       const Key key = key_of(me, kStay + (int)random_below(&dice, kGo));
       const long number = atol(key.text);
       if (random_below(&dice, 2)) {
-        CHECK_EQ(put_long(kv, key, number + kMost * round), SHMEMX_KV_OK);
+        CHECK_FOR(round, put_long(kv, key, number + kMost * round), SHMEMX_KV_OK);
       } else {
         const int status = remove_key(kv, key);
-        CHECK(status == SHMEMX_KV_OK || status == SHMEMX_KV_NOT_FOUND);
+        CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_NOT_FOUND);
       }
       const int stays = (int)random_below(&dice, kStay);
-      if (i % 4 == 0) CHECK_EQ(update_long(kv, key_of(me, stays), stays + kMost * round), SHMEMX_KV_OK);
+      if (i % 4 == 0)
+        CHECK_FOR(round, update_long(kv, key_of(me, stays), stays + kMost * round), SHMEMX_KV_OK);
     }
     if (round % 4 == me % 4) {
       visit(kv);
       for (int pe = 0; pe < npes; ++pe)
-        for (int i = 0; i < kStay; ++i) CHECK_EQ(come[pe][i], come_here(kv, pe, i));
+        for (int i = 0; i < kStay; ++i) CHECK_AT(come[pe], i, come_here(kv, pe, i));
     }
   }
   shmem_barrier_all();
@@ -132,7 +139,7 @@ static void test_remove_all(shmemx_kv_t kv) {
 int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
-  CHECK(npes <= 64);
+  CHECK_CMP(npes, <=, 64);
   shmemx_kv_t kv = table_of(48, 8, (uint64_t)((kStay + kGo) * npes));
   test_at_rest(kv);
   test_room(kv);

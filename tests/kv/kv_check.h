@@ -44,6 +44,17 @@ static inline int bytes_are(const void* bytes, size_t n, uint64_t seed) {
   return 1;
 }
 
+/* Checks that n bytes are those that belong to `seed`. */
+#define CHECK_MADE(BYTES, N, SEED) check_made(CHECK_PLACE(#BYTES, " of seed ", SEED), BYTES, N, SEED)
+
+static inline void check_made(CheckPlace place, const void* bytes, size_t n, uint64_t seed) {
+  if (bytes_are(bytes, n, seed)) return;
+  void* expected = malloc(n);
+  make_bytes(expected, n, seed);
+  check_bytes(place, bytes, expected, n);
+  check_fails(place, "bytes_are() and make_bytes() differ");
+}
+
 /* Collective. */
 static inline shmemx_kv_t table_of(size_t key_bytes, size_t value_bytes, uint64_t capacity) {
   const shmemx_kv_options_t options = {

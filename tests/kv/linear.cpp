@@ -89,7 +89,7 @@ Value decode(const unsigned char* bytes, std::size_t n) {
   std::memcpy(&value.word, bytes, 8);
   if (n > 8) std::memcpy(&value.tag, bytes + 8, 8);
   CHECK_EQ(n, length_of(value.tag));
-  if (n > 16) CHECK(bytes_are(bytes + 16, n - 16, value.tag));
+  if (n > 16) CHECK_MADE(bytes + 16, n - 16, value.tag);
   return value;
 }
 

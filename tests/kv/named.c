@@ -38,7 +38,7 @@ static void write_epoch(int t, long epoch) {
       CHECK_EQ(shmemx_kv_put(tables[t], key.text, key.n, value, n), SHMEMX_KV_OK);
     } else {
       const int status = remove_key(tables[t], key);
-      CHECK(status == SHMEMX_KV_OK || status == SHMEMX_KV_NOT_FOUND);
+      CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_NOT_FOUND);
     }
   }
   if (me == 0) CHECK_EQ(put_long(tables[t], key_of(-1, 0), epoch), SHMEMX_KV_OK);
@@ -49,7 +49,7 @@ static long check_table(int t) {
   static unsigned char value[kMostValue];
   long epoch = 0, there = 0;
   const int status = get_long(tables[t], key_of(-1, 0), &epoch);
-  CHECK(status == SHMEMX_KV_OK || status == SHMEMX_KV_NOT_FOUND);
+  CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_NOT_FOUND);
   for (int i = 0; i < kKeys; ++i) {
     const Key key = key_of(right_pe(), i);
     size_t n = 0;
@@ -58,7 +58,7 @@ static long check_table(int t) {
     there += got == SHMEMX_KV_OK;
     if (got != SHMEMX_KV_OK) continue;
     CHECK_EQ(n, length_of(t, epoch, i));
-    CHECK(bytes_are(value, n, (uint64_t)(epoch * 1000 + i)));
+    CHECK_MADE(value, n, (uint64_t)(epoch * 1000 + i));
   }
   const long all = sum_of_all(there) + (status == SHMEMX_KV_OK);
   CHECK_EQ(shmemx_kv_count(tables[t]), all);
@@ -77,7 +77,7 @@ static void persist_again_and_again(long n) {
       shmemx_kv_persist(tables[t]);
     }
   }
-  for (int t = 0; t < kTables; ++t) CHECK_EQ(check_table(t), epoch);
+  for (int t = 0; t < kTables; ++t) CHECK_FOR(t, check_table(t), epoch);
   /* What is not persisted is lost. */
   for (int t = 0; t < kTables; ++t) write_epoch(t, epoch + 1);
 }
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
   for (int t = 0; t < kTables; ++t) {
     const shmemx_kv_options_t options = options_of(t);
-    CHECK_EQ(shmemx_kv_create(&options, &tables[t]), SHMEMX_KV_OK);
+    CHECK_FOR(t, shmemx_kv_create(&options, &tables[t]), SHMEMX_KV_OK);
   }
   if (strcmp(argv[1], "refused") == 0) {
     test_refusals();

@@ -10,7 +10,7 @@ static long values[kMany];
 static size_t lengths[kMany];
 
 static void expect_all(int wanted) {
-  for (int i = 0; i < kMany; ++i) CHECK_EQ(status[i], wanted);
+  for (int i = 0; i < kMany; ++i) CHECK_AT(status, i, wanted);
   memset(status, -1, sizeof status);
 }
 
@@ -52,7 +52,7 @@ static void remove_nbi(shmemx_kv_t kv, int pe, int i) {
 static void test_all_kinds(shmemx_kv_t kv) {
   for (int i = 0; i < kMany; ++i) {
     put_nbi(kv, me, i, i);
-    CHECK(status[i] == SHMEMX_KV_PENDING || status[i] == SHMEMX_KV_OK);
+    CHECK_EITHER(status[i], SHMEMX_KV_PENDING, SHMEMX_KV_OK);
   }
   shmemx_kv_quiet(kv);
   expect_all(SHMEMX_KV_OK);
@@ -60,7 +60,10 @@ static void test_all_kinds(shmemx_kv_t kv) {
   for (int i = 0; i < kMany; ++i) read_nbi(kv, right_pe(), i);
   shmemx_kv_quiet(kv);
   expect_all(SHMEMX_KV_OK);
-  for (int i = 0; i < kMany; ++i) CHECK(values[i] == i && lengths[i] == sizeof(long));
+  for (int i = 0; i < kMany; ++i) {
+    CHECK_AT(values, i, i);
+    CHECK_AT(lengths, i, sizeof(long));
+  }
   shmem_barrier_all();
   for (int i = 0; i < kMany; ++i) write_kept(kv, me, i, -1, 1);
   shmemx_kv_quiet(kv);
@@ -68,7 +71,7 @@ static void test_all_kinds(shmemx_kv_t kv) {
   for (int i = 0; i < kMany; ++i) write_kept(kv, me, i, 2 * i, 0);
   shmemx_kv_quiet(kv);
   expect_all(SHMEMX_KV_OK);
-  for (int i = 0; i < kMany; ++i) CHECK_EQ(long_at(kv, key_of(me, i)), 2 * i);
+  for (int i = 0; i < kMany; ++i) CHECK_FOR(i, long_at(kv, key_of(me, i)), 2 * i);
   shmem_barrier_all();
   for (int i = 0; i < kMany; ++i) remove_nbi(kv, left_pe(), i);
   shmemx_kv_quiet(kv);
@@ -85,7 +88,7 @@ static void test_all_kinds(shmemx_kv_t kv) {
   for (int i = 0; i < kMany; ++i) read_nbi(kv, me, i);
   shmemx_kv_quiet(kv);
   expect_all(SHMEMX_KV_NOT_FOUND);
-  for (int i = 0; i < kMany; ++i) CHECK_EQ(values[i], -1);
+  for (int i = 0; i < kMany; ++i) CHECK_AT(values, i, -1);
   for (int i = 0; i < kMany; ++i) write_kept(kv, me, i, i, 1);
   shmemx_kv_quiet(kv);
   expect_all(SHMEMX_KV_OK);
@@ -104,8 +107,11 @@ static void test_accumulate(shmemx_kv_t kv) {
   }
   shmemx_kv_quiet(kv);
   expect_all(SHMEMX_KV_OK);
-  for (int i = 0; i < kMany; ++i) CHECK(olds[i] == i && sums[i] == i + 5);
-  for (int i = 0; i < kMany; ++i) CHECK_EQ(long_at(kv, key_of(me, i)), i + 10);
+  for (int i = 0; i < kMany; ++i) {
+    CHECK_AT(olds, i, i);
+    CHECK_AT(sums, i, i + 5);
+  }
+  for (int i = 0; i < kMany; ++i) CHECK_FOR(i, long_at(kv, key_of(me, i)), i + 10);
   for (int i = 0; i < kMany; ++i) {
     Key* key = &kept[0][i];
     *key = key_of(me, kMany + i);
@@ -149,8 +155,8 @@ static void test_order(shmemx_kv_t kv) {
     }
     shmemx_kv_quiet(kv);
     for (int i = 0; i < 100; ++i) {
-      if (i % 10 == 4) CHECK_EQ(status[i], SHMEMX_KV_OK);
-      if (i % 10 == 5) CHECK_EQ(values[i], i);
+      if (i % 10 == 4) CHECK_AT(status, i, SHMEMX_KV_OK);
+      if (i % 10 == 5) CHECK_AT(values, i, i);
     }
     CHECK_EQ(long_at(kv, key), 99);
   }
@@ -169,13 +175,13 @@ static void test_fence(shmemx_kv_t kv) {
     }
     shmemx_kv_fence(kv);
     if (epoch % 2) {
-      CHECK_EQ(put_long(kv, flag, epoch), SHMEMX_KV_OK);
+      CHECK_FOR(epoch, put_long(kv, flag, epoch), SHMEMX_KV_OK);
     } else {
       shmemx_kv_put_nbi(kv, flag.text, flag.n, &number, sizeof number, NULL);
       if (epoch % 4 == 0) shmemx_kv_quiet(kv);
     }
     const long seen = long_at(kv, theirs);
-    for (int i = 29; seen > 0 && i >= 0; --i) CHECK(long_at(kv, key_of(left_pe(), 6001 + i)) >= seen);
+    for (int i = 29; seen > 0 && i >= 0; --i) CHECK_CMP(long_at(kv, key_of(left_pe(), 6001 + i)), >=, seen);
   }
   shmemx_kv_quiet(kv);
   shmem_barrier_all();
@@ -188,11 +194,11 @@ static void test_nothing_under_way(shmemx_kv_t kv) {
   shmemx_kv_quiet(kv);
   for (int i = 0; i < 20; ++i) {
     put_nbi(kv, me, i, i);
-    CHECK_EQ(put_long(kv, key_of(me, 8000 + i), i), SHMEMX_KV_OK);
-    CHECK_EQ(long_at(kv, key_of(me, 8000 + i)), i);
+    CHECK_FOR(i, put_long(kv, key_of(me, 8000 + i), i), SHMEMX_KV_OK);
+    CHECK_FOR(i, long_at(kv, key_of(me, 8000 + i)), i);
   }
   shmemx_kv_fence(kv);
-  for (int i = 0; i < 20; ++i) CHECK_EQ(long_at(kv, key_of(me, i)), i);
+  for (int i = 0; i < 20; ++i) CHECK_FOR(i, long_at(kv, key_of(me, i)), i);
   shmemx_kv_quiet(kv);
 }
 
@@ -200,16 +206,31 @@ static void test_nothing_under_way(shmemx_kv_t kv) {
 static void test_flood(shmemx_kv_t kv) {
   static long number[20000];
   shmem_barrier_all();
-  const int times = rounds(20000, 5000);
+  enum { kKeys = 500 };
+  const int times = kKeys * rounds(40, 10);
   for (int i = 0; i < times; ++i) {
-    const Key key = key_of(me, i % 500);
+    const Key key = key_of(me, i % kKeys);
     number[i] = i;
     shmemx_kv_put_nbi(kv, key.text, key.n, &number[i], sizeof(long), NULL);
   }
   shmemx_kv_quiet(kv);
   shmem_barrier_all();
-  for (int i = 0; i < 500; ++i) CHECK_EQ(long_at(kv, key_of(left_pe(), i)), times - 500 + i);
+  for (int i = 0; i < kKeys; ++i) CHECK_FOR(i, long_at(kv, key_of(left_pe(), i)), times - kKeys + i);
   shmem_barrier_all();
+}
+
+/* More than the table's values have room for: the status says so at once, and nothing is stored. */
+static void test_too_long(shmemx_kv_t kv) {
+  const char value[9] = "too long";
+  const Key key = key_of(me, 9000);
+  int told[3] = {-1, -1, -1};
+  shmemx_kv_put_nbi(kv, key.text, key.n, value, sizeof value, &told[0]);
+  shmemx_kv_insert_nbi(kv, key.text, key.n, value, sizeof value, &told[1]);
+  shmemx_kv_update_nbi(kv, key.text, key.n, value, sizeof value, &told[2]);
+  for (int i = 0; i < 3; ++i) CHECK_AT(told, i, SHMEMX_KV_TOO_LARGE);
+  shmemx_kv_put_nbi(kv, key.text, key.n, value, sizeof value, NULL);
+  shmemx_kv_quiet(kv);
+  CHECK_EQ(contains_key(kv, key), SHMEMX_KV_NOT_FOUND);
 }
 
 int main(void) {
@@ -222,6 +243,7 @@ int main(void) {
   test_fence(kv);
   test_nothing_under_way(kv);
   test_flood(kv);
+  test_too_long(kv);
   /* What is under way when the table ends is completed. */
   int last = -1;
   const Key key = key_of(me, 1);

@@ -38,8 +38,8 @@ static void expect(shmemx_kv_t kv, int pe, size_t key_bytes, size_t value_bytes,
   value[value_bytes] = 'x';
   CHECK_EQ(shmemx_kv_get(kv, make_key(key_bytes, pe), key_bytes, value, value_bytes, &n), SHMEMX_KV_OK);
   CHECK_EQ(n, value_bytes);
-  CHECK(bytes_are(value, value_bytes, seed_of(pe, key_bytes, epoch)));
-  CHECK_EQ(value[value_bytes], 'x');
+  CHECK_MADE(value, value_bytes, seed_of(pe, key_bytes, epoch));
+  CHECK_AT(value, value_bytes, 'x');
 }
 
 /* Every key size, with values that grow and shrink. */
@@ -72,9 +72,10 @@ static void test_values(shmemx_kv_t kv, size_t most) {
     const size_t bytes = value_sizes[(i * 5) % kValueSizes];
     if (bytes > most) continue;
     make_bytes(value, bytes, seed_of(me, n, i));
-    CHECK_EQ(i % 3 == 0 ? shmemx_kv_put(kv, make_key(n, me), n, value, bytes)
-                        : shmemx_kv_update(kv, make_key(n, me), n, value, bytes),
-             SHMEMX_KV_OK);
+    CHECK_FOR(i,
+              i % 3 == 0 ? shmemx_kv_put(kv, make_key(n, me), n, value, bytes)
+                         : shmemx_kv_update(kv, make_key(n, me), n, value, bytes),
+              SHMEMX_KV_OK);
     expect(kv, me, n, bytes, i);
     shmem_barrier_all();
     expect(kv, right_pe(), n, bytes, i);
@@ -104,7 +105,7 @@ static void test_nonblocking(shmemx_kv_t kv, size_t most) {
   }
   shmemx_kv_quiet(kv);
   unsigned char* read = malloc(bytes * kMany);
-  for (int i = 0; i < kMany; ++i) CHECK_EQ(status[i], SHMEMX_KV_OK);
+  for (int i = 0; i < kMany; ++i) CHECK_AT(status, i, SHMEMX_KV_OK);
   unsigned char(*keys)[kMostKey] = malloc(kMany * sizeof *keys);
   for (int i = 0; i < kMany; ++i) {
     memcpy(keys[i], make_key(n + (size_t)i, me), n + (size_t)i);
@@ -112,10 +113,10 @@ static void test_nonblocking(shmemx_kv_t kv, size_t most) {
   }
   shmemx_kv_quiet(kv);
   for (int i = 0; i < kMany; ++i) {
-    CHECK_EQ(status[i], SHMEMX_KV_OK);
-    CHECK_EQ(told[i], bytes);
-    CHECK(bytes_are(read + (size_t)i * bytes, bytes, (uint64_t)(me * kMany + i)));
-    CHECK_EQ(shmemx_kv_remove(kv, keys[i], n + (size_t)i), SHMEMX_KV_OK);
+    CHECK_AT(status, i, SHMEMX_KV_OK);
+    CHECK_AT(told, i, bytes);
+    CHECK_MADE(read + (size_t)i * bytes, bytes, (uint64_t)(me * kMany + i));
+    CHECK_FOR(i, shmemx_kv_remove(kv, keys[i], n + (size_t)i), SHMEMX_KV_OK);
   }
   free(keys);
   free(read);

@@ -52,16 +52,16 @@ static size_t make_value(uint64_t number, unsigned char* value) {
 /* A value that was read of a key; nothing: status NOT_FOUND. */
 static void check(size_t i, int status, const unsigned char* value, size_t n) {
   uint64_t number = 0;
-  CHECK(status == SHMEMX_KV_OK || status == SHMEMX_KV_NOT_FOUND);
+  CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_NOT_FOUND);
   if (status == SHMEMX_KV_OK) {
     memcpy(&number, value, 8);
     CHECK_EQ(n, length_of(number));
-    CHECK(bytes_are(value + 8, n - 8, number));
+    CHECK_MADE(value + 8, n - 8, number);
   }
   if (i % (size_t)npes == (size_t)me) {
     CHECK_EQ(number, written[i]);
   } else if (number != 0) {
-    CHECK(number >= seen[i]);
+    CHECK_CMP(number, >=, seen[i]);
     seen[i] = number;
   }
 }
@@ -184,7 +184,7 @@ static void add(void) {
     int64_t old = -1;
     CHECK_EQ(shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, SHMEMX_KV_ADD, &operand, &old),
              SHMEMX_KV_OK);
-    CHECK(old >= last[i]);
+    CHECK_CMP(old, >=, last[i]);
     last[i] = old;
   } else {
     shmemx_kv_upsert_nbi(kv, key.text, key.n, SHMEMX_KV_INT64, SHMEMX_KV_ADD, &operand, NULL, NULL);
@@ -225,7 +225,7 @@ static void step(void) {
 static int64_t counted(const void* key, size_t n) {
   int64_t value = 0;
   const int status = shmemx_kv_get(kv, key, n, &value, sizeof value, NULL);
-  CHECK(status == SHMEMX_KV_OK || status == SHMEMX_KV_NOT_FOUND);
+  CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_NOT_FOUND);
   return value;
 }
 

@@ -13,23 +13,23 @@ static void test_several(void) {
     kv[t] = table_of(48 + 8 * (size_t)t, t == 2 ? 5000 : 8, (uint64_t)(2 * kKeys * npes));
   for (int i = 0; i < kKeys; ++i)
     for (int t = 0; t < kTables; ++t)
-      if (i % (t + 1) == 0) CHECK_EQ(insert_long(kv[t], key_of(me, i), 1000 * t + i), SHMEMX_KV_OK);
+      if (i % (t + 1) == 0) CHECK_FOR(t, insert_long(kv[t], key_of(me, i), 1000 * t + i), SHMEMX_KV_OK);
   shmem_barrier_all();
   for (int t = 0; t < kTables; ++t) {
-    CHECK_EQ(shmemx_kv_count(kv[t]), (uint64_t)((kKeys + t) / (t + 1) * npes));
+    CHECK_FOR(t, shmemx_kv_count(kv[t]), (uint64_t)((kKeys + t) / (t + 1) * npes));
     for (int i = 0; i < kKeys; ++i) {
       long value = -1;
-      CHECK_EQ(get_long(kv[t], key_of(right_pe(), i), &value),
-               i % (t + 1) ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_OK);
+      CHECK_FOR(i, get_long(kv[t], key_of(right_pe(), i), &value),
+                i % (t + 1) ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_OK);
       CHECK_EQ(value, i % (t + 1) ? -1 : 1000 * t + i);
     }
   }
   shmem_barrier_all();
   shmemx_kv_destroy(kv[1]); /* the others stay */
   shmemx_kv_destroy(kv[3]);
-  for (int i = 0; i < kKeys; i += 5) CHECK_EQ(long_at(kv[4], key_of(left_pe(), i)), 4000 + i);
+  for (int i = 0; i < kKeys; i += 5) CHECK_FOR(i, long_at(kv[4], key_of(left_pe(), i)), 4000 + i);
   kv[1] = table_of(48, 8, 100);
-  for (int i = 0; i < kKeys; ++i) CHECK_EQ(contains_key(kv[1], key_of(me, i)), SHMEMX_KV_NOT_FOUND);
+  for (int i = 0; i < kKeys; ++i) CHECK_FOR(i, contains_key(kv[1], key_of(me, i)), SHMEMX_KV_NOT_FOUND);
   for (int t = 0; t < kTables; ++t)
     if (t != 3) shmemx_kv_destroy(kv[t]);
 }
@@ -40,7 +40,7 @@ static void test_again_and_again(void) {
     shmemx_kv_t kv = table_of(48, (size_t)(i % 3) * 1000 + 8, 20000);
     CHECK_EQ(shmemx_kv_count(kv), 0);
     shmem_barrier_all();
-    for (int k = 0; k < 20; ++k) CHECK_EQ(insert_long(kv, key_of(me, k), i), SHMEMX_KV_OK);
+    for (int k = 0; k < 20; ++k) CHECK_FOR(k, insert_long(kv, key_of(me, k), i), SHMEMX_KV_OK);
     if (i % 2) shmem_barrier_all();
     if (i % 2) CHECK_EQ(long_at(kv, key_of(right_pe(), 19)), i);
     shmemx_kv_destroy(kv);
@@ -56,7 +56,7 @@ static void test_too_large(void) {
       {.key_bytes = 8, .value_bytes = 805306368, .capacity = 31678605480}};
   for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
     shmemx_kv_t kv = NULL;
-    CHECK_EQ(shmemx_kv_create(&options[i], &kv), SHMEMX_KV_FULL);
+    CHECK_FOR(i, shmemx_kv_create(&options[i], &kv), SHMEMX_KV_FULL);
   }
   test_several();
 }
@@ -66,7 +66,7 @@ static void fill(shmemx_kv_t kv, int from, int to) {
   for (int i = from; i < to; ++i) {
     const Key key = key_of(me, i);
     make_bytes(value, sizeof value, (uint64_t)i);
-    CHECK_EQ(shmemx_kv_insert(kv, key.text, key.n, value, (size_t)i % 100), SHMEMX_KV_OK);
+    CHECK_FOR(i, shmemx_kv_insert(kv, key.text, key.n, value, (size_t)i % 100), SHMEMX_KV_OK);
   }
   shmem_barrier_all();
 }
@@ -79,7 +79,7 @@ static void expect(shmemx_kv_t kv, int keys) {
     size_t n = 0;
     CHECK_EQ(shmemx_kv_get(kv, key.text, key.n, value, sizeof value, &n), SHMEMX_KV_OK);
     CHECK_EQ(n, i % 100);
-    CHECK(bytes_are(value, n - n % 8, (uint64_t)i));
+    CHECK_MADE(value, n - n % 8, (uint64_t)i);
   }
   shmem_barrier_all();
 }
@@ -96,15 +96,19 @@ static void test_resize(void) {
   expect(kv, 1000);
   CHECK_EQ(shmemx_kv_resize(kv, UINT64_C(1) << 40), SHMEMX_KV_FULL);
   expect(kv, 1000);
-  CHECK_EQ(shmemx_kv_resize(kv, 10), SHMEMX_KV_FULL); /* all elements stay, and these are more */
+  for (int i = 0; i < rounds(400, 3); ++i) /* all elements stay, and these are more */
+    CHECK_FOR(i, shmemx_kv_resize(kv, (i == 0 ? 10 : 250) * n), SHMEMX_KV_FULL);
   expect(kv, 1000);
-  for (int i = 100; i < 1000; ++i) CHECK_EQ(remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
+  for (int i = 0; i < rounds(40, 10); ++i) /* what was there before is given back */
+    CHECK_FOR(i, shmemx_kv_resize(kv, (20000 + 100 * (uint64_t)(i % 2)) * n), SHMEMX_KV_OK);
+  expect(kv, 1000);
+  for (int i = 100; i < 1000; ++i) CHECK_FOR(i, remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_resize(kv, 200 * n), SHMEMX_KV_OK);
   expect(kv, 100);
   fill(kv, 100, 150);
   expect(kv, 150);
-  for (int i = 0; i < 150; ++i) CHECK_EQ(contains_key(kv, key_of(me, 150 + i)), SHMEMX_KV_NOT_FOUND);
+  for (int i = 0; i < 150; ++i) CHECK_FOR(i, contains_key(kv, key_of(me, 150 + i)), SHMEMX_KV_NOT_FOUND);
   shmemx_kv_destroy(kv);
 }
 
@@ -114,7 +118,7 @@ static void test_stats(void) {
   shmemx_kv_stats(kv, &before);
   CHECK_EQ(before.elements, 0);
   CHECK_EQ(before.block_bytes_used, 0);
-  CHECK(before.block_bytes_used <= before.block_bytes);
+  CHECK_CMP(before.block_bytes_used, <=, before.block_bytes);
   shmem_barrier_all();
   static char value[2000];
   for (int i = 0; i < kKeys; ++i) {
@@ -126,8 +130,8 @@ static void test_stats(void) {
   shmem_barrier_all();
   shmemx_kv_stats(kv, &after);
   CHECK_EQ(after.elements, shmemx_kv_count_local(kv));
-  CHECK(after.elements <= after.slots);
-  CHECK(after.block_bytes_used <= after.block_bytes);
+  CHECK_CMP(after.elements, <=, after.slots);
+  CHECK_CMP(after.block_bytes_used, <=, after.block_bytes);
   if (getenv("SHMEM_VIRTUAL_NODES") == NULL || getenv("SHMEM_HEAP") != NULL) /* on NVM all is within reach */
     CHECK_EQ(after.remote_calls, 0);
   else

@@ -49,7 +49,7 @@ int main(void) {
   kv = table_of(48, sizeof(long), (uint64_t)(2 * kKeys * shmem_n_pes()));
   pthread_t thread;
   pthread_barrier_init(&meeting, NULL, 2);
-  CHECK(pthread_create(&thread, NULL, issue_and_rest, NULL) == 0);
+  CHECK_EQ(pthread_create(&thread, NULL, issue_and_rest, NULL), 0);
   for (int i = 0; i < times; ++i) {
     pthread_barrier_wait(&meeting);
     expect_quiet(i);
@@ -57,7 +57,7 @@ int main(void) {
   }
   pthread_join(thread, NULL);
   shmem_barrier_all();
-  CHECK(pthread_create(&thread, NULL, issue_without_end, NULL) == 0);
+  CHECK_EQ(pthread_create(&thread, NULL, issue_without_end, NULL), 0);
   for (int i = 0; i < times; ++i) expect_quiet(i);
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   pthread_join(thread, NULL);

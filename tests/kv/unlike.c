@@ -56,7 +56,7 @@ static void kept(void) {
   const shmemx_kv_t kv = create(8, 8, 100, "unlike");
   CHECK(kv != NULL);
   for (int64_t key = 0, value = 0; key < shmem_n_pes(); ++key) {
-    CHECK_EQ(shmemx_kv_get(kv, &key, sizeof key, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(key, shmemx_kv_get(kv, &key, sizeof key, &value, sizeof value, NULL), SHMEMX_KV_OK);
     CHECK_EQ(value, 5);
   }
 }

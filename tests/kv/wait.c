@@ -21,7 +21,7 @@ static void test_there(void) {
   CHECK_EQ(put_long(kv, key_of(me, 0), me), SHMEMX_KV_OK);
   CHECK_EQ(wait_long(key_of(me, 0)), me);
   shmem_barrier_all();
-  for (int pe = 0; pe < npes; ++pe) CHECK_EQ(wait_long(key_of(pe, 0)), pe);
+  for (int pe = 0; pe < npes; ++pe) CHECK_OF_PE(pe, wait_long(key_of(pe, 0)), pe);
   shmem_barrier_all();
 }
 
@@ -35,8 +35,8 @@ static void test_ring(void) {
       CHECK_EQ(remove_key(kv, from), SHMEMX_KV_OK);
     }
     const Key mine = key_of(me, 1000 + lap);
-    if (lap % 3 == 0) CHECK_EQ(insert_long(kv, mine, lap), SHMEMX_KV_OK);
-    if (lap % 3 == 1) CHECK_EQ(put_long(kv, mine, lap), SHMEMX_KV_OK);
+    if (lap % 3 == 0) CHECK_FOR(lap, insert_long(kv, mine, lap), SHMEMX_KV_OK);
+    if (lap % 3 == 1) CHECK_FOR(lap, put_long(kv, mine, lap), SHMEMX_KV_OK);
     if (lap % 3 == 2) {
       const int64_t value = lap;
       CHECK_EQ(shmemx_kv_upsert(kv, mine.text, mine.n, SHMEMX_KV_INT64, SHMEMX_KV_ADD, &value, NULL),
@@ -53,7 +53,7 @@ static void test_all_wait_for_one(void) {
     const Key key = key_of(-1, round);
     if (me == npes - 1) {
       usleep(30000);
-      for (int i = 0; i < 20; ++i) CHECK_EQ(put_long(kv, key_of(-2, i), i), SHMEMX_KV_OK);
+      for (int i = 0; i < 20; ++i) CHECK_FOR(i, put_long(kv, key_of(-2, i), i), SHMEMX_KV_OK);
       if (round == 2) {
         int status = -1;
         const long value = round;
@@ -61,7 +61,7 @@ static void test_all_wait_for_one(void) {
         shmemx_kv_quiet(kv);
         CHECK_EQ(status, SHMEMX_KV_OK);
       } else {
-        CHECK_EQ(put_long(kv, key, round), SHMEMX_KV_OK);
+        CHECK_FOR(round, put_long(kv, key, round), SHMEMX_KV_OK);
       }
     } else {
       CHECK_EQ(wait_long(key), round);
@@ -96,9 +96,9 @@ static void test_threads(void) {
     numbers[i] = i;
     CHECK_EQ(pthread_create(&threads[i], NULL, waiter, &numbers[i]), 0);
   }
-  for (int i = 0; i < 100; ++i) CHECK_EQ(put_long(kv, key_of(me, 7000 + i), i), SHMEMX_KV_OK);
-  for (int i = kThreads - 1; i >= 0; --i) CHECK_EQ(put_long(kv, key_of(me, 6000 + i), i), SHMEMX_KV_OK);
-  for (int i = 0; i < kThreads; ++i) CHECK_EQ(put_long(kv, key_of(me, 5000 + i), i), SHMEMX_KV_OK);
+  for (int i = 0; i < 100; ++i) CHECK_FOR(i, put_long(kv, key_of(me, 7000 + i), i), SHMEMX_KV_OK);
+  for (int i = kThreads - 1; i >= 0; --i) CHECK_FOR(i, put_long(kv, key_of(me, 6000 + i), i), SHMEMX_KV_OK);
+  for (int i = 0; i < kThreads; ++i) CHECK_FOR(i, put_long(kv, key_of(me, 5000 + i), i), SHMEMX_KV_OK);
   for (int i = 0; i < kThreads; ++i) CHECK_EQ(pthread_join(threads[i], NULL), 0);
   shmem_barrier_all();
 }

@@ -26,7 +26,7 @@ static void* contend(void* argument) {
         const int k = place(thread, i, round);
         const int status =
             removes ? remove_key(kv, key_of(-1, k)) : insert_long(kv, key_of(-1, k), me * 10 + thread);
-        CHECK(status == SHMEMX_KV_OK || status == (removes ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_EXISTS));
+        CHECK_EITHER(status, SHMEMX_KV_OK, (removes ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_EXISTS));
         won[removes][thread][k] = status == SHMEMX_KV_OK;
       }
       pthread_barrier_wait(&together);
@@ -35,7 +35,7 @@ static void* contend(void* argument) {
         long mine = 0;
         for (int t = 0; t < kThreads; ++t) {
           mine += won[removes][t][k];
-          if (!removes && won[0][t][k]) CHECK_EQ(long_at(kv, key_of(-1, k)), me * 10 + t);
+          if (!removes && won[0][t][k]) CHECK_FOR(k, long_at(kv, key_of(-1, k)), me * 10 + t);
         }
         CHECK_EQ(sum_of_all(mine), 1);
       }
@@ -60,8 +60,8 @@ static void test_balance(void) {
   }
   for (int k = 0; k < kKeys; ++k) {
     const long there = sum_of_all(balance[k]);
-    CHECK(there == 0 || there == 1);
-    CHECK_EQ(contains_key(kv, key_of(-1, k)), there ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+    CHECK_EITHER(there, 0, 1);
+    CHECK_FOR(k, contains_key(kv, key_of(-1, k)), there ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
   }
 }
 

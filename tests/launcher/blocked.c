@@ -117,16 +117,41 @@ static void leave_before_a_barrier(void) {
   shmem_barrier_all();
 }
 
+/* The last PE leaves and the first waits, but the one between them sees to it that the job ends. */
+static void leave_and_compute(void) {
+  if (me == np - 1) exit(0);
+  if (me == 0) shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
+  if (me == 0) return;
+  usleep(300000); /* time enough for the launcher to be wrong */
+  shmem_long_p(&word, 1, 0);
+}
+
+/* The same, but in the end it waits as well. */
+static void leave_and_get_stuck(void) {
+  if (me == np - 1) exit(0);
+  if (me == 1) usleep(300000);
+  shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
-} cases[] = {{"barrier", barrier}, {"reduce", reduce},
-             {"malloc", allocate}, {"word", word_never_set},
-             {"threads", threads}, {"lock", lock},
-             {"circle", circle},   {"mismatch", mismatch},
-             {"stopped", stopped}, {"session", session},
-             {"leave", leave},     {"leave_before_a_barrier", leave_before_a_barrier},
-             {"compute", compute}, {"nap", nap}};
+} cases[] = {{"barrier", barrier},
+             {"reduce", reduce},
+             {"malloc", allocate},
+             {"word", word_never_set},
+             {"threads", threads},
+             {"lock", lock},
+             {"circle", circle},
+             {"mismatch", mismatch},
+             {"stopped", stopped},
+             {"session", session},
+             {"leave", leave},
+             {"leave_before_a_barrier", leave_before_a_barrier},
+             {"compute", compute},
+             {"nap", nap},
+             {"leave_and_compute", leave_and_compute},
+             {"leave_and_get_stuck", leave_and_get_stuck}};
 
 int main(int argc, char** argv) {
   int provided;

@@ -97,6 +97,7 @@ void die_by_signal(Run& run) {
 void call_abort(Run& run) {
   init(run);
   if (run.chosen()) {
+    signal(SIGTERM, SIG_IGN);  // it ends by itself, when it has its answer
     PMIx_Abort(run.number, run.text, nullptr, 0);
     _exit(run.number);
   }
@@ -126,15 +127,64 @@ void wait_stubborn(Run& run) {
   wait_ready(run);
 }
 
+/// Every PE registers for an event, PE 0 sends it, and all end when they have seen it.
+void send_an_event(Run& run) {
+  constexpr pmix_status_t kCode = PMIX_EXTERNAL_ERR_BASE - 7;
+  static int seen[2];
+  require(pipe(seen) == 0 ? PMIX_SUCCESS : PMIX_ERROR, "pipe");
+  init(run);
+  pmix_status_t codes[] = {kCode,
+                           PMIX_EVENT_NODE_DOWN};  // the server asks the launcher for what only that can see
+  const pmix_status_t handler = PMIx_Register_event_handler(
+      codes, 2, nullptr, 0,
+      [](size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*, size_t, pmix_info_t*, size_t,
+         pmix_event_notification_cbfunc_fn_t done, void* data) {
+        if (write(seen[1], "", 1) != 1) abort();
+        done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, data);
+      },
+      nullptr, nullptr);
+  if (handler < 0) require(handler, "PMIx_Register_event_handler");
+  fence();
+  if (run.self.rank == 0) {
+    const pmix_status_t sent =
+        PMIx_Notify_event(kCode, &run.self, PMIX_RANGE_NAMESPACE, nullptr, 0, nullptr, nullptr);
+    require(sent == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : sent, "PMIx_Notify_event");
+  }
+  char byte;
+  require(read(seen[0], &byte, 1) == 1 ? PMIX_SUCCESS : PMIX_ERROR, "read");
+  printf("PE %u has seen it\n", run.self.rank);
+  const pmix_status_t end = PMIx_Deregister_event_handler(static_cast<size_t>(handler), nullptr, nullptr);
+  require(end == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : end, "PMIx_Deregister_event_handler");
+  finalize();
+}
+
+/// Asks for data of a job that the server does not know.
+void ask_for_strangers(Run& run) {
+  init(run);
+  pmix_proc_t stranger;
+  PMIX_LOAD_PROCID(&stranger, "stranger", 0);
+  pmix_value_t* value = nullptr;
+  const pmix_status_t status = PMIx_Get(&stranger, "hello.name", nullptr, 0, &value);
+  puts(status == PMIX_ERR_NOT_FOUND ? "no such data" : PMIx_Error_string(status));
+  finalize();
+}
+
 struct Mode {
   const char* name;
   void (*run)(Run&);
 };
 
 constexpr Mode kModes[] = {
-    {"hello", hello},          {"exit", leave_with_code},   {"finalize-exit", finalize_then_code},
-    {"signal", die_by_signal}, {"abort", call_abort},       {"never-connect", never_connect},
-    {"wait", wait_ready},      {"stubborn", wait_stubborn},
+    {"hello", hello},
+    {"exit", leave_with_code},
+    {"finalize-exit", finalize_then_code},
+    {"signal", die_by_signal},
+    {"abort", call_abort},
+    {"never-connect", never_connect},
+    {"wait", wait_ready},
+    {"stubborn", wait_stubborn},
+    {"events", send_an_event},
+    {"strangers", ask_for_strangers},
 };
 
 }  // namespace

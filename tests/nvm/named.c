@@ -22,8 +22,8 @@ static int is_put(size_t word) { return word / 100 % 3 == 0; }
 static long check_object(const long* words) {
   const long epoch = words[0];
   for (size_t i = 0; i < kWords; ++i)
-    CHECK_EQ(words[i], epoch == 0 ? 0 : epoch + (i == 0 ? 0 : (long)i * 1000));
-  for (int pe = 0; pe < npes; ++pe) CHECK_EQ(shmem_long_g(&words[0], pe), epoch);
+    CHECK_AT(words, i, epoch == 0 ? 0 : epoch + (i == 0 ? 0 : (long)i * 1000));
+  for (int pe = 0; pe < npes; ++pe) CHECK_OF_PE(pe, shmem_long_g(&words[0], pe), epoch);
   shmem_barrier_all();
   return epoch;
 }
@@ -58,13 +58,13 @@ static void persist_again_and_again(long* words, long n) {
 }
 
 static void test_refusals(void) {
-  CHECK(shmemx_nvm_open("object", kWords * sizeof(long) + 8) == NULL);
-  CHECK(shmemx_nvm_open("a/b", 100) == NULL);
-  CHECK(shmemx_nvm_open("", 100) == NULL);
+  CHECK_EQ(shmemx_nvm_open("object", kWords * sizeof(long) + 8), NULL);
+  CHECK_EQ(shmemx_nvm_open("a/b", 100), NULL);
+  CHECK_EQ(shmemx_nvm_open("", 100), NULL);
   long* twice = shmemx_nvm_open("object", kWords * sizeof(long));
   CHECK(twice != NULL);
-  CHECK(shmemx_nvm_open("object", kWords * sizeof(long)) == NULL);
-  CHECK(shmem_realloc(twice, 2 * kWords * sizeof(long)) == NULL);
+  CHECK_EQ(shmemx_nvm_open("object", kWords * sizeof(long)), NULL);
+  CHECK_EQ(shmem_realloc(twice, 2 * kWords * sizeof(long)), NULL);
   check_object(twice);
   shmemx_nvm_persist(twice); /* it is an object still */
   shmem_free(twice);
@@ -89,7 +89,7 @@ static void test_pins(long* words) {
     for (size_t i = 6100; i < kWords; i += 64) words[i] = round; /* has all others leave */
     CHECK_EQ(write(ends[1], words + 5000, size), (long)size);
     CHECK_EQ(read(ends[0], words + 5000, size), (long)size);
-    for (size_t i = 5000; i < 6000; ++i) CHECK_EQ(words[i], (long)i + round);
+    for (size_t i = 5000; i < 6000; ++i) CHECK_AT(words, i, (long)i + round);
     close(ends[0]), close(ends[1]);
     shmemx_nvm_unpin(words + 5000, size);
     shmem_barrier_all();
@@ -106,12 +106,12 @@ static void test_pins_that_others_want(long* words) {
   for (int mode = SHMEMX_NVM_READ; mode <= SHMEMX_NVM_WRITE; ++mode) {
     words[mine] = -1;
     shmem_barrier_all();
-    CHECK_EQ(shmemx_nvm_pin(&words[9000], 8000, mode), 0);
+    CHECK_FOR(mode, shmemx_nvm_pin(&words[9000], 8000, mode), 0);
     shmem_barrier_all();
     if (mode == SHMEMX_NVM_READ) CHECK_EQ(shmem_long_g(&words[10000 + next], next), -1);
     shmem_barrier_all();
     if (mode == SHMEMX_NVM_READ || me % 2 == 0) {
-      CHECK_EQ(shmemx_nvm_pin(&words[9500], 800, mode), 0);
+      CHECK_FOR(mode, shmemx_nvm_pin(&words[9500], 800, mode), 0);
       for (int i = 0; i < 100; ++i) {
         const long seen = shmem_long_g(&words[mine], me);
         CHECK(seen == -1 || (seen == 7 && me % 2 != 0)); /* small operations of its node wait for nobody */
@@ -124,7 +124,7 @@ static void test_pins_that_others_want(long* words) {
     if (mode == SHMEMX_NVM_WRITE && me % 2 == 0) shmemx_nvm_unpin(&words[9000], 8000);
     if (mode == SHMEMX_NVM_READ) shmemx_nvm_unpin(&words[9000], 8000);
     shmem_barrier_all();
-    if (me % 2 != 0) CHECK_EQ(words[mine], 7);
+    if (me % 2 != 0) CHECK_AT(words, mine, 7);
     shmem_barrier_all();
   }
 }
@@ -136,7 +136,7 @@ static void test_pins_and_small_operations(long* words) {
   for (int mode = SHMEMX_NVM_READ; mode <= SHMEMX_NVM_WRITE; ++mode) {
     mine[0] = mine[1] = 1;
     shmem_barrier_all();
-    if (pins) CHECK_EQ(shmemx_nvm_pin(&words[9500], 80, mode), 0);
+    if (pins) CHECK_FOR(mode, shmemx_nvm_pin(&words[9500], 80, mode), 0);
     shmem_barrier_all();
     if (!pins) {
       if (mode == SHMEMX_NVM_READ) CHECK_EQ(shmem_long_g(&words[9500], peer), 1);
@@ -153,19 +153,23 @@ static void test_pins_and_small_operations(long* words) {
       shmem_barrier_all();
       if (mode == SHMEMX_NVM_READ) {
         usleep(50000);
-        CHECK(mine[0] == 1 && mine[1] == 1);
+        CHECK_EQ(mine[0], 1);
+        CHECK_EQ(mine[1], 1);
         CHECK_EQ(shmem_long_g(&words[9501], me), 1);
         shmemx_nvm_unpin(&words[9500], 80);
       }
     }
     shmem_barrier_all();
-    if (pins) CHECK(mine[0] == 7 && mine[1] == 7);
+    if (pins) {
+      CHECK_EQ(mine[0], 7);
+      CHECK_EQ(mine[1], 7);
+    }
     shmem_barrier_all();
   }
 }
 
 int main(int argc, char** argv) {
-  CHECK(argc == 2);
+  CHECK_EQ(argc, 2);
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
   printf("pid %d\n", (int)getpid());

@@ -11,13 +11,16 @@ int main(void) {
   char* first = shmem_malloc(small);
   CHECK(first != NULL);
   memset(first, 1, small);
-  CHECK(shmem_malloc((size_t)512 << 20) == NULL);
+  CHECK_EQ(shmem_malloc((size_t)512 << 20), NULL);
   char* second = shmem_malloc(small);
   CHECK(second != NULL);
   memset(second, 2, small);
-  CHECK(shmem_realloc(second, (size_t)512 << 20) == NULL);
+  CHECK_EQ(shmem_realloc(second, (size_t)512 << 20), NULL);
   shmem_barrier_all();
-  for (size_t i = 0; i < small; ++i) CHECK(first[i] == 1 && second[i] == 2);
+  for (size_t i = 0; i < small; ++i) {
+    CHECK_AT(first, i, 1);
+    CHECK_AT(second, i, 2);
+  }
   shmem_free(second);
   for (int i = 0; i < 50; ++i) { /* what is freed is given back */
     second = shmem_malloc(small);

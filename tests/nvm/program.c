@@ -24,7 +24,7 @@ static void fill(void) {
 }
 
 static void check_words(void) {
-  for (size_t i = 0; i < kWords; ++i) CHECK_EQ(words[i], value_of(i));
+  for (size_t i = 0; i < kWords; ++i) CHECK_AT(words, i, value_of(i));
 }
 
 /* A child that runs another program does not disturb; one that touches the heap ends, alone. */
@@ -48,7 +48,8 @@ static void test_fork(void) {
   }
   int status = 0;
   CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  CHECK(WIFSIGNALED(status));
+  CHECK_EQ(WTERMSIG(status), SIGSEGV);
   check_words();
 }
 
@@ -76,14 +77,14 @@ static void test_signals(void) {
     shmem_long_put(words, buffer, kWords / 4, me);
   }
   CHECK_EQ(setitimer(ITIMER_REAL, &off, NULL), 0);
-  CHECK(taken >= 50);
+  CHECK_CMP(taken, >=, 50);
 }
 
 static void* use(void* argument) {
   const size_t first = (size_t)(argument != NULL ? *(int*)argument : 0);
   for (int round = 0; round < 5; ++round) {
     for (size_t i = first; i < kWords; i += kThreads) {
-      CHECK_EQ(words[i], value_of(i));
+      CHECK_AT(words, i, value_of(i));
       words[i] = value_of(i);
     }
   }
@@ -108,16 +109,17 @@ static void test_objects(void) {
   uint64_t* signals = shmem_malloc_with_hints(2 * sizeof *signals, SHMEM_MALLOC_SIGNAL_REMOTE);
   long* data = shmem_malloc_with_hints(kWords * sizeof *data, SHMEMX_MALLOC_NVM);
   signals[0] = signals[1] = 0;
-  CHECK(shmem_ptr(signals, me) == signals);
-  CHECK(shmem_ptr(data, to) == NULL && shmem_ptr(data, me) == data);
+  CHECK_EQ(shmem_ptr(signals, me), signals);
+  CHECK_OF_PE(to, shmem_ptr(data, to), NULL);
+  CHECK_EQ(shmem_ptr(data, me), data);
   shmem_barrier_all();
   shmem_long_put_signal(data, words, kWords, &signals[0], 1, SHMEM_SIGNAL_SET, to); /* both on NVM */
   shmem_signal_wait_until(&signals[0], SHMEM_CMP_EQ, 1);
-  for (size_t i = 0; i < kWords; ++i) CHECK_EQ(data[i], (long)i * 1000 + from);
+  for (size_t i = 0; i < kWords; ++i) CHECK_AT(data, i, (long)i * 1000 + from);
   shmem_barrier_all();
   data = shmem_realloc(data, 2 * kWords * sizeof *data);
-  CHECK(shmem_ptr(data, to) == NULL);
-  for (size_t i = 0; i < kWords; ++i) CHECK_EQ(data[i], (long)i * 1000 + from);
+  CHECK_OF_PE(to, shmem_ptr(data, to), NULL);
+  for (size_t i = 0; i < kWords; ++i) CHECK_AT(data, i, (long)i * 1000 + from);
   shmem_free(data);
   shmem_free(signals);
 }
@@ -135,7 +137,7 @@ static void test_order(void) {
     shmem_fence();
     shmem_uint64_p(flag, round, to);
     shmem_uint64_wait_until(flag, SHMEM_CMP_GE, round);
-    CHECK(shmem_uint64_atomic_fetch(sum, me) >= round * kAdds);
+    CHECK_CMP(shmem_uint64_atomic_fetch(sum, me), >=, round * kAdds);
   }
   shmem_barrier_all();
   shmem_free(flag);
@@ -144,7 +146,7 @@ static void test_order(void) {
 
 /* Nonblocking gets are complete after quiet, the end of their context, or a barrier. */
 static void check_peer(const long* got, size_t first, size_t n, int pe) {
-  for (size_t i = 0; i < n; ++i) CHECK_EQ(got[i], (long)(first + i) * 1000 + pe);
+  for (size_t i = 0; i < n; ++i) CHECK_AT(got, i, (long)(first + i) * 1000 + pe);
 }
 
 static void test_nonblocking(void) {
@@ -178,10 +180,10 @@ static void test_counters(void) {
   shmem_barrier_all();
   shmemx_stats_reset();
   for (int i = 0; i < kCalls; ++i)
-    CHECK_EQ(shmem_long_g(&words[i * kApart], there), i * kApart * 1000L + there);
+    CHECK_FOR(i, shmem_long_g(&words[i * kApart], there), i * kApart * 1000L + there);
   shmemx_stats_read(&stats);
   CHECK_EQ(calls(&stats), kCalls);
-  if (shmem_ptr(&words, there) == NULL) CHECK(stats.page_sent > 0);
+  if (shmem_ptr(&words, there) == NULL) CHECK_CMP(stats.page_sent, >, 0);
   shmemx_stats_reset();
   for (int i = 0; i < kCalls; ++i) shmem_long_p(&words[i * kApart], value_of((size_t)i * kApart), me);
   shmemx_stats_read(&stats);
@@ -205,7 +207,7 @@ static void realloc_pinned(void) {
 }
 
 /* By a line alone. */
-static void test_alignment(void) { CHECK(shmem_align((size_t)128 << 20, 8) == NULL); }
+static void test_alignment(void) { CHECK_EQ(shmem_align((size_t)128 << 20, 8), NULL); }
 
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);

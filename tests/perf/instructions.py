@@ -14,49 +14,27 @@ A round takes 1.5 minutes or more; standard error has what is counted at the mom
 
     tests/perf/instructions.py --bin build/release/bin [--rounds 3]
 """
-import os
 import pathlib
-import re
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # nothing new in the clone
 import arguments
+import callgrind
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("native", "offload", "session")  # session: offload, within a session with SHMEM_CTX_SESSION_BATCH
 KINDS = {"add": 50000, "fetch_add_nbi": 50000, "fetch_add": 500}
 
-# $1: file for the profile.  valgrind runs one thread at a time; fair, else a polling one starves the others.
-WRAPPER = """file=$1; shift
-[ "$PMIX_RANK" = 0 ] || exec "$@"
-exec valgrind --tool=callgrind --fair-sched=yes --callgrind-out-file="$file" --separate-threads=yes \
-  --log-file="$file.log" "$@"
-"""
-
 
 def count(options, work, mode, kind, n):
     """(instructions of all threads of PE 0, those of the thread with most)"""
-    for old in work.glob("profile*"):
-        old.unlink()
     profile = work / "profile"
-    command = [options.bin / "oshrun", "-n", 2, "--virtual-nodes", 2, "--timeout", options.timeout, "sh", "-c", WRAPPER,
-               "sh", profile, work / "instructions", kind, n] + (["session"] if mode == "session" else [])
-    amo = "native" if mode == "native" else "offload"
-    result = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env=dict(os.environ, SHMEM_AMO=amo), timeout=options.timeout + 30, check=False)
-    if result.returncode != 0:
-        log = work / "profile.log"
-        said = result.stderr + (log.read_text(encoding="utf-8") if log.exists() else "")
-        sys.exit(f"instructions.py: {kind}, {mode}: exit code {result.returncode}:\n{said}")
-    threads = []
-    for path in work.glob("profile-*"):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        totals = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
-        threads.append(int(totals.group(1)) if totals else 0)
+    callgrind.run([options.bin / "oshrun", "-n", 2, "--virtual-nodes", 2],
+                  [work / "instructions", kind, n] + (["session"] if mode == "session" else []), profile,
+                  ["--separate-threads=yes"], options.timeout, SHMEM_AMO="native" if mode == "native" else "offload")
+    threads = [callgrind.total(path) for path in work.glob("profile-*")]
     if not any(threads):
         sys.exit(f"valgrind counted nothing: {sorted(path.name for path in work.iterdir())}")
     return sum(threads), max(threads)
@@ -82,8 +60,7 @@ def main():
     parser.add_argument("--scale", type=arguments.whole, default=1, help="times as many atomics (default 1)")
     parser.add_argument("--timeout", type=arguments.whole, default=120, help="seconds for a run (default 120)")
     options = parser.parse_args()
-    if shutil.which("valgrind") is None:
-        print("instructions.py: needs valgrind (Debian: valgrind)", file=sys.stderr)
+    if callgrind.is_missing():
         return 77
     print("instructions of PE 0 in user mode for each remote atomic: all threads (the busiest thread)")
     print(f"{'':<16}" + "".join(f"{mode:>24}" for mode in MODES) + "".join(f"{mode + '/native':>16}" for mode in MODES[1:]))

@@ -26,23 +26,23 @@ class FileRegion final : public shm::Region {
       : Region("the toy region", reinterpret_cast<std::uintptr_t>(base), kSize), files_(std::move(files)) {}
 
   void put(shm::Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool) override {
-    CHECK(pwrite(file(pe), source, n, offset(to)) == static_cast<ssize_t>(n));
+    CHECK_EQ(pwrite(file(pe), source, n, offset(to)), n);
   }
   void get(shm::Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool) override {
-    CHECK(pread(file(pe), dest, n, offset(from)) == static_cast<ssize_t>(n));
+    CHECK_EQ(pread(file(pe), dest, n, offset(from)), n);
   }
   void amo(shm::Context&, std::uintptr_t at, shm::AtomicOp op, shm::AtomicType type, const void* value,
            const void* compare, void* fetch, int pe, bool) override {
     const std::size_t size = shm::atomic_size(type);
     alignas(8) std::byte word[8];
     flock(file(pe), LOCK_EX);  // each process has its own open file description, so this excludes
-    CHECK(pread(file(pe), word, size, offset(at)) == static_cast<ssize_t>(size));
+    CHECK_EQ(pread(file(pe), word, size, offset(at)), size);
     shm::atomic_apply(op, type, word, value, compare, fetch);
-    CHECK(pwrite(file(pe), word, size, offset(at)) == static_cast<ssize_t>(size));
+    CHECK_EQ(pwrite(file(pe), word, size, offset(at)), size);
     flock(file(pe), LOCK_UN);
   }
   void load(std::uintptr_t address, void* value, std::size_t n) override {
-    CHECK(pread(file(shmem_my_pe()), value, n, offset(address)) == static_cast<ssize_t>(n));
+    CHECK_EQ(pread(file(shmem_my_pe()), value, n, offset(address)), n);
   }
   void* ptr(std::uintptr_t, int) override { return nullptr; }
   void quiet(shm::Context&) override { ++quiets; }
@@ -65,7 +65,8 @@ std::string file_name(int pe) {
 
 std::vector<int> open_files(int me, int pes) {
   const int own = open(file_name(me).c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
-  CHECK(own >= 0 && ftruncate(own, kSize) == 0);
+  CHECK_CMP(own, >=, 0);
+  CHECK_EQ(ftruncate(own, kSize), 0);
   shmem_barrier_all();
   std::vector<int> files;
   for (int pe = 0; pe < pes; ++pe) files.push_back(pe == me ? own : open(file_name(pe).c_str(), O_RDWR));
@@ -82,13 +83,13 @@ void test_put_get_and_pointers(long* words, int me, int pes) {
   shmem_putmem(words + 8, block, sizeof block, next);
   shmem_long_iput(words + 64, block, 2, 1, 8, next);
   shmem_barrier_all();
-  CHECK(shmem_long_g(words, me) == 100 + previous);
+  CHECK_EQ(shmem_long_g(words, me), 100 + previous);
   shmem_long_get_nbi(back, words + 8, 16, next);
   shmem_quiet();
-  CHECK(std::memcmp(back, block, sizeof block) == 0);
-  CHECK(shmem_long_g(words + 64 + 2 * 7, me) == previous * 16 + 7);
-  CHECK(shmem_ptr(words, next) == nullptr);
-  CHECK(shmem_addr_accessible(words, next) == 1);
+  CHECK_BYTES(back, block, sizeof block);
+  CHECK_EQ(shmem_long_g(words + 64 + 2 * 7, me), previous * 16 + 7);
+  CHECK_EQ(shmem_ptr(words, next), nullptr);
+  CHECK_EQ(shmem_addr_accessible(words, next), 1);
 }
 
 void test_atomics_and_waits(long* words, int me, int pes) {
@@ -97,12 +98,12 @@ void test_atomics_and_waits(long* words, int me, int pes) {
     shmem_long_atomic_fetch_inc(words + 129, 0);
   }
   shmem_barrier_all();
-  CHECK(shmem_long_atomic_fetch(words + 128, 0) == 20L * pes);
-  CHECK(shmem_long_g(words + 129, 0) == 20L * pes);
+  CHECK_EQ(shmem_long_atomic_fetch(words + 128, 0), 20L * pes);
+  CHECK_EQ(shmem_long_g(words + 129, 0), 20L * pes);
   auto* signal = reinterpret_cast<std::uint64_t*>(words + 200);
   shmem_putmem_signal(words + 208, &me, sizeof me, signal, 7, SHMEM_SIGNAL_SET, (me + 1) % pes);
-  CHECK(shmem_signal_wait_until(signal, SHMEM_CMP_EQ, 7) == 7);
-  CHECK(shmem_int_g(reinterpret_cast<int*>(words + 208), me) == (me + pes - 1) % pes);
+  CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_EQ, 7), 7);
+  CHECK_EQ(shmem_int_g(reinterpret_cast<int*>(words + 208), me), (me + pes - 1) % pes);
 }
 
 }  // namespace
@@ -113,13 +114,14 @@ int main() {
   void* base = mmap(nullptr, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CHECK(base != MAP_FAILED);
   FileRegion region(base, open_files(me, pes));
-  CHECK(shmem_addr_accessible(base, me) == 0);
+  CHECK_EQ(shmem_addr_accessible(base, me), 0);
   shm::add_region(&region);
   shmem_barrier_all();
   test_put_get_and_pointers(static_cast<long*>(base), me, pes);
   test_atomics_and_waits(static_cast<long*>(base), me, pes);
   shmem_fence();
-  CHECK(region.quiets > 0 && region.fences > 0);
+  CHECK_CMP(region.quiets, >, 0);
+  CHECK_CMP(region.fences, >, 0);
   shmem_barrier_all();
   shm::remove_region(&region);
   shmem_finalize();

@@ -25,7 +25,7 @@ std::atomic<int> polled{0};
 
 void answer(void*, int from_pe, const std::byte* message, std::size_t n) {
   long amount;
-  CHECK(n == sizeof amount);
+  CHECK_EQ(n, sizeof amount);
   std::memcpy(&amount, message, sizeof amount);
   const long old = counter.fetch_add(amount);
   rt.progress->send(from_pe, kReply, &old, sizeof old);
@@ -69,13 +69,13 @@ int main() {
     }  // computes; the library is not called
   } else {
     for (int i = 0; i < kRounds; ++i) {
-      CHECK(remote_add(me + half, 3) == 3L * i);
+      CHECK_EQ(remote_add(me + half, 3), 3L * i);
     }
     shmem_long_p(&done, 1, me + half);
   }
   shmem_barrier_all();
-  if (me >= half) CHECK(counter.load() == 3L * kRounds);
-  CHECK(polled.load() > 0);
+  if (me >= half) CHECK_EQ(counter.load(), 3L * kRounds);
+  CHECK_CMP(polled.load(), >, 0);
   shmem_finalize();
   return 0;
 }

@@ -117,8 +117,8 @@ static void verify_tickets(int p) {
     const size_t drawn = tickets[p][pe].drawn;
     memset(tickets[p][pe].came, 0, drawn);
     for (size_t i = 0; i < drawn; ++i) {
-      CHECK(tickets[p][pe].numbers[i] < drawn);
-      CHECK_EQ(tickets[p][pe].came[tickets[p][pe].numbers[i]]++, 0);
+      CHECK_CMP_AT(tickets[p][pe].numbers, i, <, drawn);
+      CHECK_FOR(i, tickets[p][pe].came[tickets[p][pe].numbers[i]]++, 0);
     }
     tickets[p][pe].drawn = 0;
   }
@@ -143,7 +143,7 @@ static void verify(void) {
 int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
-  CHECK(npes <= kMostPes);
+  CHECK_CMP(npes, <=, kMostPes);
   seed_dice(&dice);
   places[0] = &variable, places[1] = shmem_calloc(1, sizeof(Words));
   contexts[0] = SHMEM_CTX_DEFAULT;

@@ -51,6 +51,7 @@ static void step(Lane* lane) {
   const uint64_t seed = next_random(&lane->common);
   Random dice = {seed};
   ++lane->steps;
+  check_context("lane %d, step %ld", lane->number, lane->steps);
   if (random_below(&dice, 12) == 0) return split(lane, &dice);
   const int in_child = lane->has_child && random_below(&dice, 2);
   const size_t kind = random_below(&dice, lane->number == 0 && !in_child ? kKinds : kForAll);
@@ -67,9 +68,9 @@ static void* run(void* argument) {
 /* Lane 0 runs on the thread that has started the library. */
 static void round_of_steps(void) {
   pthread_t threads[kLanes];
-  for (int i = 1; i < lane_count; ++i) CHECK(pthread_create(&threads[i], NULL, run, &lanes[i]) == 0);
+  for (int i = 1; i < lane_count; ++i) CHECK_EQ(pthread_create(&threads[i], NULL, run, &lanes[i]), 0);
   run(&lanes[0]);
-  for (int i = 1; i < lane_count; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+  for (int i = 1; i < lane_count; ++i) CHECK_EQ(pthread_join(threads[i], NULL), 0);
   shmem_barrier_all();
   verify_locks();
 }
@@ -84,7 +85,8 @@ static void open_lanes(void) {
     if (i == 0)
       lanes[i].base = SHMEM_TEAM_WORLD;
     else
-      CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &lanes[i].base), 0);
+      CHECK_FOR(i, shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &lanes[i].base),
+                0);
   }
 }
 
@@ -98,8 +100,9 @@ static void close_lanes(void) {
 
 static void start(void) {
   int provided = -1;
-  CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0 && provided == SHMEM_THREAD_MULTIPLE);
-  CHECK(shmem_n_pes() <= kMostPes);
+  CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
+  CHECK_EQ(provided, SHMEM_THREAD_MULTIPLE);
+  CHECK_CMP(shmem_n_pes(), <=, kMostPes);
 }
 
 static void seed_lanes(void) {
@@ -117,7 +120,8 @@ static void seed_lanes(void) {
 int main(void) {
   const char *seconds = getenv("ATOLL_STRESS_SECONDS"), *threads = getenv("ATOLL_STRESS_LANES");
   if (threads != NULL) lane_count = atoi(threads);
-  CHECK(lane_count >= 1 && lane_count <= kLanes);
+  CHECK_CMP(lane_count, >=, 1);
+  CHECK_CMP(lane_count, <=, kLanes);
   steps_of_a_round = rounds(60, 20);
   start();
   seed_lanes();

@@ -58,13 +58,4 @@ static inline long datum(uint64_t seed, int pe, size_t i) {
   return (long)(seed * 31 + (uint64_t)pe * 1000003u + (uint64_t)i * 7919u);
 }
 
-#define CHECK_DATUM(LANE, VALUE, EXPECTED) \
-  ((VALUE) == (EXPECTED) ? (void)0 : wrong_datum(LANE, __func__, __LINE__, VALUE, EXPECTED))
-
-static inline void wrong_datum(const Lane* lane, const char* step, int line, long value, long expected) {
-  fprintf(stderr, "lane %d, step %ld, %s:%d: %lx, should be %lx\n", lane->number, lane->steps, step, line,
-          value, expected);
-  check_ends_job(step, line);
-}
-
 #endif

@@ -18,7 +18,7 @@ static void broadcast(Lane* lane, const Team* team, Random* dice, uint64_t seed)
   const int root = (int)random_below(dice, (size_t)team->n);
   prepare(lane, team, seed, n);
   CHECK_EQ(shmem_long_broadcast(team->handle, lane->memory->dest, lane->memory->source, n, root), 0);
-  for (size_t i = 0; i < n; ++i) CHECK_DATUM(lane, lane->memory->dest[i], datum(seed, root, i));
+  for (size_t i = 0; i < n; ++i) CHECK_AT(lane->memory->dest, i, datum(seed, root, i));
 }
 
 static void fcollect(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
@@ -26,8 +26,7 @@ static void fcollect(Lane* lane, const Team* team, Random* dice, uint64_t seed) 
   prepare(lane, team, seed, n);
   CHECK_EQ(shmem_long_fcollect(team->handle, lane->memory->dest, lane->memory->source, n), 0);
   for (int pe = 0; pe < team->n; ++pe)
-    for (size_t i = 0; i < n; ++i)
-      CHECK_DATUM(lane, lane->memory->dest[(size_t)pe * n + i], datum(seed, pe, i));
+    for (size_t i = 0; i < n; ++i) CHECK_AT(lane->memory->dest, (size_t)pe * n + i, datum(seed, pe, i));
 }
 
 static void collect(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
@@ -35,9 +34,9 @@ static void collect(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
   for (int pe = 0; pe < team->n; ++pe) lengths[pe] = random_length(dice);
   prepare(lane, team, seed, lengths[team->me]);
   CHECK_EQ(shmem_long_collect(team->handle, lane->memory->dest, lane->memory->source, lengths[team->me]), 0);
-  const long* at = lane->memory->dest;
+  size_t at = 0;
   for (int pe = 0; pe < team->n; ++pe)
-    for (size_t i = 0; i < lengths[pe]; ++i) CHECK_DATUM(lane, *at++, datum(seed, pe, i));
+    for (size_t i = 0; i < lengths[pe]; ++i, ++at) CHECK_AT(lane->memory->dest, at, datum(seed, pe, i));
 }
 
 static void alltoall(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
@@ -52,8 +51,7 @@ static void alltoall(Lane* lane, const Team* team, Random* dice, uint64_t seed) 
              0);
   for (int pe = 0; pe < team->n; ++pe)
     for (size_t i = 0; i < n; ++i)
-      CHECK_DATUM(lane, m->dest[stride * ((size_t)pe * n + i)],
-                  datum(seed, pe, stride * ((size_t)team->me * n + i)));
+      CHECK_AT(m->dest, stride * ((size_t)pe * n + i), datum(seed, pe, stride * ((size_t)team->me * n + i)));
 }
 
 void move_in_team(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
@@ -92,8 +90,7 @@ void reduce_in_team(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
     default: CHECK_EQ(shmem_long_sum_exscan(team->handle, dest, m->source, n), 0);
   }
   const int last = kind == kInclusive ? team->me : kind == kExclusive ? team->me - 1 : team->n - 1;
-  for (size_t i = 0; i < n; ++i)
-    CHECK_DATUM(lane, dest[i], combined(seed, 0, last, i, kind > kXor ? kSum : kind));
+  for (size_t i = 0; i < n; ++i) CHECK_AT(dest, i, combined(seed, 0, last, i, kind > kXor ? kSum : kind));
 }
 
 /* The world's lane only: triplets may coincide with those of no other thread. */
@@ -116,13 +113,13 @@ void use_active_set(Lane* lane, const Team* world, Random* dice, uint64_t seed) 
     if (kind == 3) shmem_long_sum_to_all(dest, m->source, (int)n, start, log_stride, size, m->work, psync);
     for (int pe = 0; kind == 1 && pe < size; ++pe)
       for (size_t i = 0; i < n; ++i)
-        CHECK_DATUM(lane, dest[(size_t)pe * n + i], datum(seed, start + (pe << log_stride), i));
+        CHECK_AT(dest, (size_t)pe * n + i, datum(seed, start + (pe << log_stride), i));
     for (size_t i = 0; kind == 2 && ordinal != root && i < n; ++i)
-      CHECK_DATUM(lane, dest[i], datum(seed, start + (root << log_stride), i));
+      CHECK_AT(dest, i, datum(seed, start + (root << log_stride), i));
     for (size_t i = 0; kind == 3 && i < n; ++i) {
       uint64_t sum = 0;
       for (int pe = 0; pe < size; ++pe) sum += (uint64_t)datum(seed, start + (pe << log_stride), i);
-      CHECK_DATUM(lane, dest[i], (long)sum);
+      CHECK_AT(dest, i, (long)sum);
     }
   }
   shmem_sync_all(); /* pSync may be used by another set */

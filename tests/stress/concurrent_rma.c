@@ -66,7 +66,7 @@ void put_and_get(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
       shmem_ctx_long_get_nbi(stream.handle, got, region + at, n, pe);
       shmem_ctx_quiet(stream.handle);
     }
-    for (size_t i = 0; i < n; ++i) CHECK_DATUM(lane, got[i], sent[i]);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(got, i, sent[i]);
   }
   close_stream(stream, own);
 }
@@ -110,7 +110,7 @@ void count_together(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
   for (int c = 0; c < kCounters; ++c) {
     long sum = before[c];
     for (int member = 0; member < team->n; ++member) sum += m->shares[member][c];
-    CHECK_DATUM(lane, m->counters[c], sum);
+    CHECK_AT(m->counters, c, sum);
   }
   shmem_team_sync(team->handle);
   close_stream(stream, own);
@@ -130,7 +130,7 @@ static void await_mail(Memory* m, const Team* team, uint64_t value, int kind) {
     left -= found;
   }
   for (size_t i = 0; kind == 3 && i < n; ++i)
-    CHECK_EQ(shmem_signal_wait_until(&signals[i], SHMEM_CMP_EQ, value), value);
+    CHECK_FOR(i, shmem_signal_wait_until(&signals[i], SHMEM_CMP_EQ, value), value);
   for (size_t i = 0; kind == 4 && i < n; ++i)
     while (!shmem_uint64_test(&signals[i], SHMEM_CMP_EQ, value)) {
     }
@@ -158,25 +158,25 @@ void exchange_mail(Lane* lane, const Team* team, Random* dice, uint64_t seed) {
   shmem_ctx_quiet(stream.handle);
   await_mail(m, team, value, (int)random_below(dice, 5));
   for (int from = 0; from < team->n; ++from)
-    for (size_t i = 0; i < kMail; ++i)
-      CHECK_DATUM(lane, m->mail[from][i], datum(seed, from * kMostPes + team->me, i));
+    for (size_t i = 0; i < kMail; ++i) CHECK_AT(m->mail[from], i, datum(seed, from * kMostPes + team->me, i));
   shmem_team_sync(team->handle);
   close_stream(stream, &lane->own);
 }
 
 /* The world's lane only. */
 void allocate(Lane* lane, const Team* world, Random* dice, uint64_t seed) {
+  (void)lane;
   const size_t n = 1 + random_below(dice, 20000), grown = 1 + random_below(dice, 30000);
   const int right = (world->me + 1) % world->n, left = (world->me + world->n - 1) % world->n;
   long* block = random_below(dice, 2) ? shmem_malloc(n * sizeof(long)) : shmem_calloc(n, sizeof(long));
   CHECK(block != NULL);
   for (size_t i = 0; i < n; i += 997) shmem_long_p(&block[i], datum(seed, world->me, i), right);
   shmem_barrier_all();
-  for (size_t i = 0; i < n; i += 997) CHECK_DATUM(lane, block[i], datum(seed, left, i));
+  for (size_t i = 0; i < n; i += 997) CHECK_AT(block, i, datum(seed, left, i));
   if (random_below(dice, 2)) {
     block = shmem_realloc(block, grown * sizeof(long));
     CHECK(block != NULL);
-    for (size_t i = 0; i < n && i < grown; i += 997) CHECK_DATUM(lane, block[i], datum(seed, left, i));
+    for (size_t i = 0; i < n && i < grown; i += 997) CHECK_AT(block, i, datum(seed, left, i));
   }
   shmem_free(block);
 }
@@ -212,7 +212,7 @@ void verify_locks(void) {
   memcpy(mine, taken, sizeof mine);
   CHECK_EQ(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, sums, mine, kLocks), 0);
   for (int i = 0; i < kLocks; ++i) {
-    CHECK_EQ(locks[i], 0);
-    if (shmem_my_pe() == i % shmem_n_pes()) CHECK_EQ(guarded[i], sums[i]);
+    CHECK_AT(locks, i, 0);
+    if (shmem_my_pe() == i % shmem_n_pes()) CHECK_AT(guarded, i, sums[i]);
   }
 }

@@ -102,7 +102,7 @@ static void get(int p, int pe) {
     shmem_long_get_nbi(back, source, count, pe);
     shmem_quiet();
   }
-  CHECK(memcmp(back, &known[p].region[pe][at], count * sizeof(long)) == 0);
+  for (size_t i = 0; i < count; ++i) CHECK_AT(back, i, known[p].region[pe][at + i]);
 }
 
 static void add(int p, int pe) {
@@ -154,7 +154,7 @@ static void receive(int p, int from, uint64_t until) {
     const uint64_t number = known[p].received[from];
     shmem_signal_wait_until(&here->signals[from], SHMEM_CMP_GT, number);
     for (int i = 0; i < kMessage; ++i)
-      CHECK_EQ(here->slots[from][number % kSlots][i], number * 100 + (uint64_t)(i + from));
+      CHECK_FOR(i, here->slots[from][number % kSlots][i], number * 100 + (uint64_t)(i + from));
   }
 }
 
@@ -188,8 +188,8 @@ static void verify_counters(int p) {
     long sum = 0;
     unsigned bits = 0;
     for (int pe = 0; pe < shmem_n_pes(); ++pe) sum += here->shares[pe][c], bits ^= here->toggled[pe][c];
-    CHECK_EQ(here->sums[c], sum);
-    CHECK_EQ(here->toggles[c], bits);
+    CHECK_AT(here->sums, c, sum);
+    CHECK_AT(here->toggles, c, bits);
   }
 }
 
@@ -197,9 +197,9 @@ static void verify(int p) {
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
     long back[kWords];
     shmem_long_get(back, places[p]->region[shmem_my_pe()], kWords, pe);
-    CHECK(memcmp(back, known[p].region[pe], sizeof back) == 0);
+    for (size_t i = 0; i < kWords; ++i) CHECK_AT(back, i, known[p].region[pe][i]);
     receive(p, pe, shmem_signal_fetch(&places[p]->signals[pe]));
-    CHECK_EQ(shmem_uint64_g(&places[p]->signals[shmem_my_pe()], pe), known[p].sent[pe]);
+    CHECK_OF_PE(pe, shmem_uint64_g(&places[p]->signals[shmem_my_pe()], pe), known[p].sent[pe]);
   }
   verify_counters(p);
 }
@@ -207,7 +207,7 @@ static void verify(int p) {
 int main(void) {
   const char* seconds = getenv("ATOLL_STRESS_SECONDS");
   shmem_init();
-  CHECK(shmem_n_pes() <= kMostPes);
+  CHECK_CMP(shmem_n_pes(), <=, kMostPes);
   static long seed;
   seed = (long)time(NULL);
   shmem_barrier_all();

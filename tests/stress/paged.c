@@ -33,7 +33,7 @@ static void check(int pe, size_t word, long value) {
   if (writer(word) == me) {
     CHECK_EQ(value, written[pe][word]);
   } else {
-    CHECK(value >= seen[pe][word]);
+    CHECK_CMP(value, >=, seen[pe][word]);
     seen[pe][word] = value;
   }
 }
@@ -50,7 +50,7 @@ static void write_one(int pe) {
     case 0: shmem_long_p(&words[word], number, pe); break;
     case 1: shmem_long_put(&words[word], &number, 1, pe); break;
     case 2: shmem_long_atomic_set(&words[word], number, pe); break;
-    case 3: CHECK_EQ(shmem_long_atomic_swap(&words[word], number, pe), written[pe][word]); break;
+    case 3: CHECK_OF_PE(pe, shmem_long_atomic_swap(&words[word], number, pe), written[pe][word]); break;
     default: __atomic_store_n(&words[word], number, __ATOMIC_RELAXED); break;
   }
   written[pe][word] = number;
@@ -104,7 +104,7 @@ static void* look(void* unused) {
   size_t word = 0;
   while (!atomic_load(&stop)) {
     const long value = __atomic_load_n(&words[word], __ATOMIC_RELAXED);
-    CHECK(value >= last[word]);
+    CHECK_CMP(value, >=, last[word]);
     last[word] = value;
     word = (word + 61) % kWords;
   }
@@ -116,7 +116,7 @@ static void check_all(void) {
   shmem_barrier_all();
   for (int pe = 0; pe < npes; ++pe) {
     for (size_t word = (size_t)me; word < kWords; word += (size_t)npes * 37)
-      CHECK_EQ(shmem_long_g(&words[word], pe), written[pe][word]);
+      CHECK_FOR(word, shmem_long_g(&words[word], pe), written[pe][word]);
   }
   memcpy(source, added, sizeof source);
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, total, source, (size_t)npes);
@@ -130,11 +130,12 @@ int main(void) {
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe(), npes = shmem_n_pes();
-  CHECK(npes <= kMostPes);
+  CHECK_CMP(npes, <=, kMostPes);
   seed_dice(&dice);
   words = shmem_calloc(kWords, sizeof *words);
   sums = shmem_calloc(kSums, sizeof *sums);
-  CHECK(words != NULL && sums != NULL);
+  CHECK(words != NULL);
+  CHECK(sums != NULL);
   for (int pe = 0; pe < npes; ++pe) {
     written[pe] = calloc(kWords, sizeof(long));
     seen[pe] = calloc(kWords, sizeof(long));

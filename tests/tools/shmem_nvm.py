@@ -97,6 +97,7 @@ def main():
     # PE 1 has bytes 7 of block 5, in epoch 2 alone.
     flip(part("grid", 1), find(part("grid", 1), 7) + 99)
     expect(["check", folder, "grid"], 1, r"grid.pe1.atoll: epoch 2: bytes 20480 to 24575 of the object do not match", lines=1)
+    expect(["check", folder], 1, "grid.pe1.atoll: epoch 2: ", r"^new: whole \(files: 1\)$", lines=2)
     flip(part("grid", 1), find(part("grid", 2), 7) + 99)
     expect(["check", folder, "grid"], 0)
     flip(part("grid", 0), 65536 + 24)

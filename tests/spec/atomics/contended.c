@@ -18,12 +18,13 @@ static void test_tickets(long* word, int times) {
   shmem_barrier_all();
   for (int i = 0; i < times; ++i) {
     const long ticket = shmem_long_atomic_fetch_inc(word, i % shmem_n_pes());
-    CHECK(ticket >= 0 && ticket < kMost);
+    CHECK_CMP(ticket, >=, 0);
+    CHECK_CMP(ticket, <, kMost);
     shmem_uchar_p(&drawn[ticket], 1, (i % shmem_n_pes()));
   }
   shmem_barrier_all();
   const long all = *word;
-  for (long ticket = 0; ticket < all; ++ticket) CHECK_EQ(drawn[ticket], 1);
+  for (long ticket = 0; ticket < all; ++ticket) CHECK_AT(drawn, ticket, 1);
   shmem_barrier_all();
 }
 
@@ -60,13 +61,14 @@ static void test_lost_updates(int times) {
 static void test_bits(int times) {
   const unsigned mine = 1u << shmem_my_pe();
   for (int i = 0; i < times; ++i) {
-    CHECK((shmem_uint_atomic_fetch_or(&bits32, mine, 0) & mine) == 0);
-    CHECK((shmem_uint_atomic_fetch_xor(&bits32, mine, 0) & mine) != 0);
+    CHECK_EQ(shmem_uint_atomic_fetch_or(&bits32, mine, 0) & mine, 0);
+    CHECK_CMP(shmem_uint_atomic_fetch_xor(&bits32, mine, 0) & mine, !=, 0);
     shmem_uint64_atomic_or(&bits64, (uint64_t)mine << 32, 0);
-    CHECK((shmem_uint64_atomic_fetch_and(&bits64, ~((uint64_t)mine << 32), 0) >> 32 & mine) != 0);
+    CHECK_CMP(shmem_uint64_atomic_fetch_and(&bits64, ~((uint64_t)mine << 32), 0) >> 32 & mine, !=, 0);
   }
   shmem_barrier_all();
-  CHECK(shmem_uint_g(&bits32, 0) == 0 && shmem_uint64_g(&bits64, 0) == 0);
+  CHECK_EQ(shmem_uint_g(&bits32, 0), 0);
+  CHECK_EQ(shmem_uint64_g(&bits64, 0), 0);
   shmem_barrier_all();
 }
 
@@ -81,7 +83,7 @@ static void test_swapped_tokens(int times) {
   if (shmem_my_pe() != 0) return;
   float sum = real_token;
   for (int pe = 0; pe < shmem_n_pes(); ++pe) sum += sum_of_hands[pe];
-  CHECK(sum == (float)(shmem_n_pes() * (shmem_n_pes() + 1) / 2));
+  CHECK_EQ(sum, (float)(shmem_n_pes() * (shmem_n_pes() + 1) / 2));
 }
 
 /* The target updates its own word by the same calls while others do (semantics 79), and reads it by a test.

@@ -85,7 +85,7 @@ T finish(Test<T>& test) {
   for (const shmem_ctx_t ctx : contexts) shmem_ctx_quiet(ctx);
   test.old.insert(test.old.end(), test.later, test.later + test.awaited);
   const Number incremented = over_all(test.incremented);
-  CHECK_EQ(shmem_g(test.neighbour, test.target), incremented);
+  CHECK_OF_PE(test.target, shmem_g(test.neighbour, test.target), incremented);
   const T last = shmem_g(test.word, test.target);
   shmem_barrier_all();
   return last;
@@ -96,7 +96,7 @@ Number marked_once(Number limit) {
   shmem_sum_reduce(SHMEM_TEAM_WORLD, all_marks, marks, kMarks);
   Number found = 0;
   for (Number i = 0; i < kMarks; ++i) {
-    CHECK(all_marks[i] <= (i < limit ? 1 : 0));
+    CHECK_CMP_AT(all_marks, i, <=, i < limit ? 1 : 0);
     found += all_marks[i];
   }
   return found;
@@ -123,13 +123,13 @@ void test_adds(Line* line) {
       case 5: shmem_atomic_inc(ctx, test.word, test.target); break;
       case 6: shmem_atomic_add(ctx, test.word, T(high + 1), test.target); break;
       default:
-        CHECK((Number(shmem_atomic_fetch(ctx, test.word, test.target)) & 0xffff) <= Number(npes * times));
+        CHECK_CMP(Number(shmem_atomic_fetch(ctx, test.word, test.target)) & 0xffff, <=, Number(npes * times));
     }
   }
   for (; test.hammers(); added += Number{1} << 16) shmem_atomic_add(test.word, T(1 << 16), test.target);
   const T last = finish(test);
   const Number told = over_all(test.old.size()), tickets = told + over_all(silent);
-  CHECK(last == T(tickets + over_all(added)));
+  CHECK_EQ(last, T(tickets + over_all(added)));
   for (const T old : test.old) ++marks[Number(old) & 0xffff];
   CHECK_EQ(marked_once(tickets), told);
 }
@@ -197,12 +197,13 @@ void test_bits(Line* line) {
     shmem_ctx_fence(ctx);
   }
   for (const int shift = 4 * me; test.hammers(); mine[0] ^= 1)
-    CHECK_EQ(Number(shmem_atomic_fetch_xor(test.word, T(Number{1} << shift), test.target)) >> shift & 3,
-             mine[0]);
+    CHECK_FOR(shift,
+              Number(shmem_atomic_fetch_xor(test.word, T(Number{1} << shift), test.target)) >> shift & 3,
+              mine[0]);
   const T last = finish(test);
   for (std::size_t i = 0; i < expected.size(); ++i)
-    CHECK_EQ(Number(test.later[i]) >> shifts[i] & 3, expected[i]);
-  CHECK(last == T(over_all((mine[0] | mine[1] << 2) << (4 * me))));
+    CHECK_FOR(i, Number(test.later[i]) >> shifts[i] & 3, expected[i]);
+  CHECK_EQ(last, T(over_all((mine[0] | mine[1] << 2) << (4 * me))));
 }
 
 // A value that shows whether it is whole.
@@ -215,7 +216,7 @@ T value_of(Number id) {
 template <class T>
 Number id_of(T value) {
   const Number id = std::is_integral_v<T> ? Number(value) & 0xffff : Number(value);
-  CHECK(value == value_of<T>(id));
+  CHECK_EQ(value, (value_of<T>(id)));
   return id;
 }
 
@@ -244,11 +245,11 @@ void test_swaps(Line* line, bool sets) {
   while (test.hammers()) hand = shmem_atomic_swap(test.word, hand, test.target);
   test.old.back() = hand;
   const T last = finish(test);
-  for (const T value : read) CHECK(id_of(value) <= Number(npes * (times + 1)));
+  for (const T value : read) CHECK_CMP(id_of(value), <=, Number(npes * (times + 1)));
   for (const T value : test.old) ++marks[id_of(value)];
   if (me == 0) ++marks[id_of(last)];
   CHECK_EQ(marked_once(Number(npes * (times + 1) + 1)), over_all(test.old.size()) + 1);
-  for (const Number id : not_stored) CHECK_EQ(all_marks[id], 0);
+  for (const Number id : not_stored) CHECK_AT(all_marks, id, 0);
   shmem_barrier_all();  // all have looked at the marks
 }
 
@@ -266,7 +267,7 @@ void test_all_types(Line* line) {
 int main() {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
-  CHECK(npes <= kMostPes);
+  CHECK_CMP(npes, <=, kMostPes);
   times = rounds(kMostTimes, 48);
   contexts[0] = SHMEM_CTX_DEFAULT;
   CHECK_EQ(shmem_ctx_create(0, &contexts[1]), 0);
@@ -276,7 +277,8 @@ int main() {
   const char* nodes = std::getenv("SHMEM_VIRTUAL_NODES");
   if (nodes != nullptr && std::strcmp(nodes, "2") == 0 &&
       npes == 4) {  // each word is changed from both nodes
-    CHECK(shmem_ptr(in_memory, me ^ 1) != nullptr && shmem_ptr(in_memory, me ^ 2) == nullptr);
+    CHECK(shmem_ptr(in_memory, me ^ 1) != nullptr);
+    CHECK_EQ(shmem_ptr(in_memory, me ^ 2), nullptr);
   }
   for (int session = 0; session < 3; ++session) {  // of nobody; of every other PE; on one context of all PEs
     for (int c = 0; c < 2; ++c) {

@@ -27,40 +27,40 @@ static shmem_ctx_t ctx;
 #define HOLDS(NAME, T, VALUE) \
   shmem_quiet();              \
   shmem_ctx_quiet(ctx);       \
-  CHECK(shmem_##NAME##_atomic_fetch(word, pe) == AS(T, VALUE))
+  CHECK_OF_PE(pe, shmem_##NAME##_atomic_fetch(word, pe), AS(T, VALUE))
 
 /* ---- Names with a type */
 
-#define TEST_TYPED(NAME, T, UNUSED)                                            \
-  static void test_typed_##NAME(int pe) {                                      \
-    T* word = WORD(T);                                                         \
-    shmem_##NAME##_atomic_set(word, AS(T, 50), pe);                            \
-    shmem_quiet();                                                             \
-    CHECK(shmemx_##NAME##_atomic_fetch_max(word, AS(T, 40), pe) == AS(T, 50)); \
-    CHECK(shmemx_##NAME##_atomic_fetch_max(word, AS(T, 60), pe) == AS(T, 50)); \
-    CHECK(shmemx_##NAME##_atomic_fetch_min(word, AS(T, 70), pe) == AS(T, 60)); \
-    CHECK(shmemx_##NAME##_atomic_fetch_min(word, AS(T, 30), pe) == AS(T, 60)); \
-    HOLDS(NAME, T, 30);                                                        \
-    shmemx_##NAME##_atomic_max(word, AS(T, 35), pe);                           \
-    HOLDS(NAME, T, 35);                                                        \
-    shmemx_##NAME##_atomic_max(word, AS(T, 34), pe);                           \
-    shmemx_##NAME##_atomic_min(word, AS(T, 36), pe);                           \
-    HOLDS(NAME, T, 35);                                                        \
-    shmemx_##NAME##_atomic_min(word, AS(T, 20), pe);                           \
-    HOLDS(NAME, T, 20);                                                        \
+#define TEST_TYPED(NAME, T, UNUSED)                                                    \
+  static void test_typed_##NAME(int pe) {                                              \
+    T* word = WORD(T);                                                                 \
+    shmem_##NAME##_atomic_set(word, AS(T, 50), pe);                                    \
+    shmem_quiet();                                                                     \
+    CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_max(word, AS(T, 40), pe), AS(T, 50)); \
+    CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_max(word, AS(T, 60), pe), AS(T, 50)); \
+    CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_min(word, AS(T, 70), pe), AS(T, 60)); \
+    CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_min(word, AS(T, 30), pe), AS(T, 60)); \
+    HOLDS(NAME, T, 30);                                                                \
+    shmemx_##NAME##_atomic_max(word, AS(T, 35), pe);                                   \
+    HOLDS(NAME, T, 35);                                                                \
+    shmemx_##NAME##_atomic_max(word, AS(T, 34), pe);                                   \
+    shmemx_##NAME##_atomic_min(word, AS(T, 36), pe);                                   \
+    HOLDS(NAME, T, 35);                                                                \
+    shmemx_##NAME##_atomic_min(word, AS(T, 20), pe);                                   \
+    HOLDS(NAME, T, 20);                                                                \
   }
 
-#define TEST_CONTEXT(NAME, T, UNUSED)                                                   \
-  static void test_context_##NAME(int pe) {                                             \
-    T* word = WORD(T);                                                                  \
-    shmem_##NAME##_atomic_set(word, AS(T, 50), pe);                                     \
-    shmem_quiet();                                                                      \
-    CHECK(shmemx_ctx_##NAME##_atomic_fetch_max(ctx, word, AS(T, 60), pe) == AS(T, 50)); \
-    CHECK(shmemx_ctx_##NAME##_atomic_fetch_min(ctx, word, AS(T, 40), pe) == AS(T, 60)); \
-    shmemx_ctx_##NAME##_atomic_max(ctx, word, AS(T, 45), pe);                           \
-    HOLDS(NAME, T, 45);                                                                 \
-    shmemx_ctx_##NAME##_atomic_min(ctx, word, AS(T, 44), pe);                           \
-    HOLDS(NAME, T, 44);                                                                 \
+#define TEST_CONTEXT(NAME, T, UNUSED)                                                           \
+  static void test_context_##NAME(int pe) {                                                     \
+    T* word = WORD(T);                                                                          \
+    shmem_##NAME##_atomic_set(word, AS(T, 50), pe);                                             \
+    shmem_quiet();                                                                              \
+    CHECK_OF_PE(pe, shmemx_ctx_##NAME##_atomic_fetch_max(ctx, word, AS(T, 60), pe), AS(T, 50)); \
+    CHECK_OF_PE(pe, shmemx_ctx_##NAME##_atomic_fetch_min(ctx, word, AS(T, 40), pe), AS(T, 60)); \
+    shmemx_ctx_##NAME##_atomic_max(ctx, word, AS(T, 45), pe);                                   \
+    HOLDS(NAME, T, 45);                                                                         \
+    shmemx_ctx_##NAME##_atomic_min(ctx, word, AS(T, 44), pe);                                   \
+    HOLDS(NAME, T, 44);                                                                         \
   }
 
 #define TEST_LATER(NAME, T, UNUSED)                                              \
@@ -76,41 +76,43 @@ static shmem_ctx_t ctx;
     shmem_ctx_fence(ctx);                                                        \
     shmemx_ctx_##NAME##_atomic_fetch_min_nbi(ctx, &old[3], word, AS(T, 39), pe); \
     HOLDS(NAME, T, 39);                                                          \
-    CHECK(old[0] == AS(T, 50) && old[1] == AS(T, 60));                           \
-    CHECK(old[2] == AS(T, 40) && old[3] == AS(T, 41));                           \
+    CHECK_EQ(old[0], AS(T, 50));                                                 \
+    CHECK_EQ(old[1], AS(T, 60));                                                 \
+    CHECK_EQ(old[2], AS(T, 40));                                                 \
+    CHECK_EQ(old[3], AS(T, 41));                                                 \
   }
 
 /* -1 is the least of a signed type's three, and the greatest of an unsigned one's. */
-#define TEST_SIGN(NAME, T, UNUSED)                                            \
-  static void test_sign_##NAME(int pe) {                                      \
-    T *word = WORD(T), least = AS(T, -1) < AS(T, 7) ? AS(T, -1) : AS(T, 0);   \
-    const T greatest = AS(T, -1) < AS(T, 7) ? AS(T, 7) : AS(T, -1);           \
-    shmem_##NAME##_atomic_set(word, AS(T, 7), pe);                            \
-    shmem_quiet();                                                            \
-    CHECK(shmemx_##NAME##_atomic_fetch_max(word, AS(T, -1), pe) == AS(T, 7)); \
-    CHECK(shmemx_##NAME##_atomic_fetch_max(word, AS(T, 0), pe) == greatest);  \
-    CHECK(shmemx_##NAME##_atomic_fetch_min(word, AS(T, -1), pe) == greatest); \
-    shmemx_##NAME##_atomic_min(word, AS(T, 0), pe);                           \
-    HOLDS(NAME, T, least);                                                    \
+#define TEST_SIGN(NAME, T, UNUSED)                                                    \
+  static void test_sign_##NAME(int pe) {                                              \
+    T *word = WORD(T), least = AS(T, -1) < AS(T, 7) ? AS(T, -1) : AS(T, 0);           \
+    const T greatest = AS(T, -1) < AS(T, 7) ? AS(T, 7) : AS(T, -1);                   \
+    shmem_##NAME##_atomic_set(word, AS(T, 7), pe);                                    \
+    shmem_quiet();                                                                    \
+    CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_max(word, AS(T, -1), pe), AS(T, 7)); \
+    CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_max(word, AS(T, 0), pe), greatest);  \
+    CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_min(word, AS(T, -1), pe), greatest); \
+    shmemx_##NAME##_atomic_min(word, AS(T, 0), pe);                                   \
+    HOLDS(NAME, T, least);                                                            \
   }
 
 /* ---- Names without one: their types from a table of the tests, as a generic expands those of shmem/types.h
  */
 
-#define TEST_GENERIC(NAME, T)                                              \
-  static void test_generic_##NAME(int pe) {                                \
-    T *word = WORD(T), old[4] = {0};                                       \
-    shmem_atomic_set(word, AS(T, 50), pe);                                 \
-    shmem_quiet();                                                         \
-    CHECK(shmemx_atomic_fetch_max(word, AS(T, 60), pe) == AS(T, 50));      \
-    CHECK(shmemx_atomic_fetch_min(ctx, word, AS(T, 40), pe) == AS(T, 60)); \
-    CHECK(shmemx_atomic_fetch_max(ctx, word, AS(T, 41), pe) == AS(T, 40)); \
-    CHECK(shmemx_atomic_fetch_min(word, AS(T, 30), pe) == AS(T, 41));      \
-    shmemx_atomic_max(word, AS(T, 31), pe);                                \
-    HOLDS(NAME, T, 31);                                                    \
-    shmemx_atomic_min(ctx, word, AS(T, 21), pe);                           \
-    HOLDS(NAME, T, 21);                                                    \
-    TEST_GENERIC_LATER(NAME, T)                                            \
+#define TEST_GENERIC(NAME, T)                                                      \
+  static void test_generic_##NAME(int pe) {                                        \
+    T *word = WORD(T), old[4] = {0};                                               \
+    shmem_atomic_set(word, AS(T, 50), pe);                                         \
+    shmem_quiet();                                                                 \
+    CHECK_OF_PE(pe, shmemx_atomic_fetch_max(word, AS(T, 60), pe), AS(T, 50));      \
+    CHECK_OF_PE(pe, shmemx_atomic_fetch_min(ctx, word, AS(T, 40), pe), AS(T, 60)); \
+    CHECK_OF_PE(pe, shmemx_atomic_fetch_max(ctx, word, AS(T, 41), pe), AS(T, 40)); \
+    CHECK_OF_PE(pe, shmemx_atomic_fetch_min(word, AS(T, 30), pe), AS(T, 41));      \
+    shmemx_atomic_max(word, AS(T, 31), pe);                                        \
+    HOLDS(NAME, T, 31);                                                            \
+    shmemx_atomic_min(ctx, word, AS(T, 21), pe);                                   \
+    HOLDS(NAME, T, 21);                                                            \
+    TEST_GENERIC_LATER(NAME, T)                                                    \
   }
 
 #define TEST_GENERIC_LATER(NAME, T)                               \
@@ -126,30 +128,35 @@ static shmem_ctx_t ctx;
   shmem_ctx_fence(ctx);                                           \
   shmemx_atomic_fetch_min_nbi(ctx, &old[3], word, AS(T, 10), pe); \
   HOLDS(NAME, T, 10);                                             \
-  CHECK(old[0] == AS(T, 12) && old[1] == AS(T, 13));              \
-  CHECK(old[2] == AS(T, 11) && old[3] == AS(T, 14));
+  CHECK_EQ(old[0], AS(T, 12));                                    \
+  CHECK_EQ(old[1], AS(T, 13));                                    \
+  CHECK_EQ(old[2], AS(T, 11));                                    \
+  CHECK_EQ(old[3], AS(T, 14));
 
 /* ---- Floating-point numbers that have no order */
 
 /* Bit for bit: a NaN equals itself, and zeros of different sign differ. */
-#define SAME(LEFT, RIGHT) (memcmp(&(LEFT), &(RIGHT), sizeof(LEFT)) == 0)
+#define CHECK_SAME(GOT, EXPECTED) CHECK_BYTES(&(GOT), &(EXPECTED), sizeof(GOT))
 
 /* Both operations, in each form, on a word that holds `start`: it still does, and `start` comes back. */
-#define TEST_NO_CHANGE(NAME, T)                                            \
-  static void leave_##NAME(T start, T val, int pe) {                       \
-    T *word = WORD(T), old[4] = {0}, now;                                  \
-    shmem_##NAME##_atomic_set(word, start, pe);                            \
-    shmem_quiet();                                                         \
-    old[0] = shmemx_##NAME##_atomic_fetch_max(word, val, pe);              \
-    old[1] = shmemx_##NAME##_atomic_fetch_min(word, val, pe);              \
-    shmemx_##NAME##_atomic_max(word, val, pe);                             \
-    shmemx_##NAME##_atomic_min(word, val, pe);                             \
-    shmemx_##NAME##_atomic_fetch_max_nbi(&old[2], word, val, pe);          \
-    shmemx_##NAME##_atomic_fetch_min_nbi(&old[3], word, val, pe);          \
-    shmem_quiet();                                                         \
-    now = shmem_##NAME##_atomic_fetch(word, pe);                           \
-    CHECK(SAME(now, start) && SAME(old[0], start) && SAME(old[1], start)); \
-    CHECK(SAME(old[2], start) && SAME(old[3], start));                     \
+#define TEST_NO_CHANGE(NAME, T)                                   \
+  static void leave_##NAME(T start, T val, int pe) {              \
+    T *word = WORD(T), old[4] = {0}, now;                         \
+    shmem_##NAME##_atomic_set(word, start, pe);                   \
+    shmem_quiet();                                                \
+    old[0] = shmemx_##NAME##_atomic_fetch_max(word, val, pe);     \
+    old[1] = shmemx_##NAME##_atomic_fetch_min(word, val, pe);     \
+    shmemx_##NAME##_atomic_max(word, val, pe);                    \
+    shmemx_##NAME##_atomic_min(word, val, pe);                    \
+    shmemx_##NAME##_atomic_fetch_max_nbi(&old[2], word, val, pe); \
+    shmemx_##NAME##_atomic_fetch_min_nbi(&old[3], word, val, pe); \
+    shmem_quiet();                                                \
+    now = shmem_##NAME##_atomic_fetch(word, pe);                  \
+    CHECK_SAME(now, start);                                       \
+    CHECK_SAME(old[0], start);                                    \
+    CHECK_SAME(old[1], start);                                    \
+    CHECK_SAME(old[2], start);                                    \
+    CHECK_SAME(old[3], start);                                    \
   }
 
 #define TEST_REAL(NAME, T)                                                                       \
@@ -166,14 +173,14 @@ static shmem_ctx_t ctx;
     TEST_INFINITE(NAME, T)                                                                       \
   }
 
-#define TEST_INFINITE(NAME, T)                                                               \
-  shmem_##NAME##_atomic_set(WORD(T), AS(T, -2.5), pe);                                       \
-  shmem_quiet();                                                                             \
-  CHECK(shmemx_##NAME##_atomic_fetch_max(WORD(T), AS(T, INFINITY), pe) == AS(T, -2.5));      \
-  CHECK(shmemx_##NAME##_atomic_fetch_min(WORD(T), AS(T, -INFINITY), pe) == AS(T, INFINITY)); \
-  CHECK(shmemx_##NAME##_atomic_fetch_min(WORD(T), AS(T, 1), pe) == AS(T, -INFINITY));        \
-  CHECK(shmemx_##NAME##_atomic_fetch_max(WORD(T), AS(T, 1e-30), pe) == AS(T, -INFINITY));    \
-  CHECK(shmem_##NAME##_atomic_fetch(WORD(T), pe) == AS(T, 1e-30));
+#define TEST_INFINITE(NAME, T)                                                                       \
+  shmem_##NAME##_atomic_set(WORD(T), AS(T, -2.5), pe);                                               \
+  shmem_quiet();                                                                                     \
+  CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_max(WORD(T), AS(T, INFINITY), pe), AS(T, -2.5));      \
+  CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_min(WORD(T), AS(T, -INFINITY), pe), AS(T, INFINITY)); \
+  CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_min(WORD(T), AS(T, 1), pe), AS(T, -INFINITY));        \
+  CHECK_OF_PE(pe, shmemx_##NAME##_atomic_fetch_max(WORD(T), AS(T, 1e-30), pe), AS(T, -INFINITY));    \
+  CHECK_OF_PE(pe, shmem_##NAME##_atomic_fetch(WORD(T), pe), AS(T, 1e-30));
 
 /* Several in a row, which may become one on the way: a NaN among them takes nothing along. */
 #define TEST_ROW(NAME, T)                                                      \

@@ -29,36 +29,40 @@ static void begin(void) {
  */
 static void check_chain(const long* old, int times) {
   for (int i = 0; i < times; ++i) {
-    CHECK(old[i] >= 0 && old[i] <= kMost);
+    CHECK_CMP_AT(old, i, >=, 0);
+    CHECK_CMP_AT(old, i, <=, kMost);
     if (old[i] >= number_of(i)) continue;
-    CHECK_EQ(shmem_int_atomic_fetch_inc(&was_replaced[old[i]], 0), 0);
+    CHECK_FOR(i, shmem_int_atomic_fetch_inc(&was_replaced[old[i]], 0), 0);
     shmem_int_atomic_inc(&was_stored[number_of(i)], 0);
   }
   shmem_barrier_all();
   const long last = (long)times * shmem_n_pes();
   for (long number = 0; number <= last && shmem_my_pe() == 0; ++number) {
-    CHECK_EQ(was_replaced[number], number != last && (number == 0 || was_stored[number]));
+    CHECK_AT(was_replaced, number, number != last && (number == 0 || was_stored[number]));
   }
-  CHECK(shmem_my_pe() != 0 || was_stored[last] == 1);
+  if (shmem_my_pe() == 0) CHECK_AT(was_stored, last, 1);
   shmem_barrier_all();
 }
 
-#define TEST_CHAIN(NAME, T)                                                                      \
-  static T word_##NAME;                                                                          \
-  static void test_chain_##NAME(int up, enum Form form, int times) {                             \
-    static T fetched[kMost];                                                                     \
-    static long old[kMost];                                                                      \
-    word_##NAME = (T)mirrored(0, up);                                                            \
-    begin();                                                                                     \
-    for (int i = 0; i < times; ++i) CHANGE(NAME, T)                                              \
-    shmem_quiet();                                                                               \
-    for (int i = 0; i < times; ++i) {                                                            \
-      old[i] = mirrored((long)fetched[i], up);                                                   \
-      if (form == kBlocking && i > 0) CHECK(old[i] >= old[i - 1] && old[i] >= number_of(i - 1)); \
-    }                                                                                            \
-    check_chain(old, times);                                                                     \
-    CHECK(shmem_##NAME##_g(&word_##NAME, 0) == (T)mirrored((long)times * shmem_n_pes(), up));    \
-    shmem_barrier_all();                                                                         \
+#define TEST_CHAIN(NAME, T)                                                                    \
+  static T word_##NAME;                                                                        \
+  static void test_chain_##NAME(int up, enum Form form, int times) {                           \
+    static T fetched[kMost];                                                                   \
+    static long old[kMost];                                                                    \
+    word_##NAME = (T)mirrored(0, up);                                                          \
+    begin();                                                                                   \
+    for (int i = 0; i < times; ++i) CHANGE(NAME, T)                                            \
+    shmem_quiet();                                                                             \
+    for (int i = 0; i < times; ++i) {                                                          \
+      old[i] = mirrored((long)fetched[i], up);                                                 \
+      if (form == kBlocking && i > 0) {                                                        \
+        CHECK_CMP_AT(old, i, >=, old[i - 1]);                                                  \
+        CHECK_CMP_AT(old, i, >=, number_of(i - 1));                                            \
+      }                                                                                        \
+    }                                                                                          \
+    check_chain(old, times);                                                                   \
+    CHECK_EQ(shmem_##NAME##_g(&word_##NAME, 0), (T)mirrored(shmem_n_pes() * (long)times, up)); \
+    shmem_barrier_all();                                                                       \
   }
 
 #define CHANGE(NAME, T)                                                                                  \
@@ -97,7 +101,7 @@ static void test_quietly(int times) {
   shmem_barrier_all();
   CHECK_EQ(most, times + n);
   CHECK_EQ(least, -times - n);
-  CHECK(real == (double)(times + n - 1));
+  CHECK_EQ(real, (double)(times + n - 1));
   shmem_barrier_all();
 }
 
@@ -109,7 +113,7 @@ static void test_beside_additions(int times) {
   for (int i = 0; i < times; ++i) {
     shmem_long_atomic_inc(&sum, 0);
     shmemx_long_atomic_max(&sum, -1, 0);
-    CHECK(shmemx_long_atomic_fetch_min(&sum, kMost * 64L, 0) >= 0);
+    CHECK_CMP(shmemx_long_atomic_fetch_min(&sum, kMost * 64L, 0), >=, 0);
   }
   shmem_barrier_all();
   CHECK_EQ(shmem_long_g(&sum, 0), (long)times * shmem_n_pes());

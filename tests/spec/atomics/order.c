@@ -13,7 +13,7 @@ static void test_put_then_atomic(int times) {
     if (i % 2 == 0) shmem_long_atomic_inc(&flag, right_pe());
     if (i % 2 != 0) shmem_long_atomic_set(&flag, i, right_pe());
     shmem_long_wait_until(&flag, SHMEM_CMP_GE, i);
-    for (int k = 0; k < 64; k += 9) CHECK_EQ(data[k], i + k);
+    for (int k = 0; k < 64; k += 9) CHECK_AT(data, k, i + k);
     shmem_long_atomic_inc(&acknowledged, left_pe());
     shmem_long_wait_until(&acknowledged, SHMEM_CMP_GE, i);
   }
@@ -59,9 +59,9 @@ static void test_owner_spins(int times) {
   const double begin = now_seconds();
   for (int i = 1; i <= times; ++i) {
     shmem_long_atomic_set(&ping, i, right_pe());
-    while (*(volatile long*)&ping != i) CHECK(now_seconds() - begin < 50);
+    while (*(volatile long*)&ping != i) CHECK_CMP(now_seconds() - begin, <, 50);
     shmem_long_atomic_add(&pong, 1, left_pe());
-    while (shmem_long_atomic_fetch(&pong, shmem_my_pe()) != i) CHECK(now_seconds() - begin < 50);
+    while (shmem_long_atomic_fetch(&pong, shmem_my_pe()) != i) CHECK_CMP(now_seconds() - begin, <, 50);
   }
   shmem_barrier_all();
 }

@@ -71,7 +71,7 @@ static void write_stream(uint64_t times) {
       shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
   }
   shmem_quiet();
-  for (uint64_t i = 1; i <= times; i += 2) CHECK_EQ(old[i], i - 1);
+  for (uint64_t i = 1; i <= times; i += 2) CHECK_AT(old, i, i - 1);
 }
 
 /* Never a flag without its data. The flag of `pe`, which may be me, is read first. Returns it. */
@@ -79,8 +79,8 @@ static uint64_t observe(int pe) {
   uint64_t seen;
   if (pe != me) {
     seen = shmem_uint64_atomic_fetch(&flag.at, pe);
-    CHECK(shmem_uint64_atomic_fetch(&data_in_variable.at, pe) >= seen);
-    CHECK(shmem_uint64_atomic_fetch(&data_in_heap->at, pe) >= seen);
+    CHECK_CMP(shmem_uint64_atomic_fetch(&data_in_variable.at, pe), >=, seen);
+    CHECK_CMP(shmem_uint64_atomic_fetch(&data_in_heap->at, pe), >=, seen);
     return seen;
   }
   switch (random_below(&dice, 3)) {
@@ -88,8 +88,8 @@ static uint64_t observe(int pe) {
     case 1: seen = shmem_signal_fetch(&flag.at); break;
     default: seen = __atomic_load_n(&flag.at, __ATOMIC_ACQUIRE); /* in none of the library's calls */
   }
-  CHECK(__atomic_load_n(&data_in_heap->at, __ATOMIC_RELAXED) >= seen);
-  CHECK(__atomic_load_n(&data_in_variable.at, __ATOMIC_RELAXED) >= seen);
+  CHECK_CMP(__atomic_load_n(&data_in_heap->at, __ATOMIC_RELAXED), >=, seen);
+  CHECK_CMP(__atomic_load_n(&data_in_variable.at, __ATOMIC_RELAXED), >=, seen);
   return seen;
 }
 
@@ -129,7 +129,7 @@ static void test_payload(void) {
     }
     if (i % 2 == 0) shmem_uint64_wait_until(&flag.at, SHMEM_CMP_GE, i);
     while (i % 2 != 0 && !shmem_uint64_test(&flag.at, SHMEM_CMP_GE, i)) continue;
-    for (size_t k = 0; k < counters[0].at; ++k) CHECK_EQ(row[k], i * 1000 + k);
+    for (size_t k = 0; k < counters[0].at; ++k) CHECK_AT(row, k, i * 1000 + k);
     burst(contexts[1], from);
     shmem_uint64_atomic_inc(&answer.at, from);
     shmem_uint64_wait_until(&answer.at, SHMEM_CMP_GE, i);
@@ -167,14 +167,14 @@ static void test_completion(void) {
     }
     complete(c);
     for (int pe = 0; pe < npes; ++pe) {
-      CHECK_EQ(fetched[pe], added[pe]);
+      CHECK_AT(fetched, pe, added[pe]);
       added[pe] += i + 1;
-      CHECK_EQ(shmem_uint64_g(&counters[me].at, pe), added[pe]);
+      CHECK_OF_PE(pe, shmem_uint64_g(&counters[me].at, pe), added[pe]);
     }
     shmem_fence(); /* after the last note */
     shmem_uint64_p(&notes[me].at, added[0], right);
     shmem_uint64_wait_until(&notes[teller].at, SHMEM_CMP_GE, added[0]); /* the teller's numbers are mine */
-    for (int pe = 0; pe < npes; ++pe) CHECK(shmem_uint64_g(&counters[teller].at, pe) >= added[0]);
+    for (int pe = 0; pe < npes; ++pe) CHECK_CMP(shmem_uint64_g(&counters[teller].at, pe), >=, added[0]);
   }
   settle();
 }
@@ -191,9 +191,10 @@ static void test_barrier(void) {
     }
     added += i;
     shmem_barrier_all();
-    for (int pe = 0; pe < npes; ++pe) CHECK(pe == me || fetched[pe] == added - i);
-    for (int pe = 0; pe < npes; ++pe)
-      CHECK_EQ(counters[pe].at, pe == me ? added * (uint64_t)(npes + 1) : added);
+    for (int pe = 0; pe < npes; ++pe) {
+      if (pe != me) CHECK_AT(fetched, pe, added - i);
+      CHECK_FOR(pe, counters[pe].at, pe == me ? added * (uint64_t)(npes + 1) : added);
+    }
     shmem_barrier_all();
   }
   settle();
@@ -224,11 +225,11 @@ static void test_bounded_time(uint64_t before, int target_waits) {
     for (uint64_t i = 0; i < before; ++i) shmem_uint64_atomic_add(&scratch[i % kScratch], 1, across);
     shmem_uint64_atomic_add(&flag.at, 1, across);
     sent[across] += before;
-    while (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) == 0) CHECK(now_seconds() < end);
+    while (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) == 0) CHECK_CMP(now_seconds(), <, end);
   } else if (me == npes / 2) { /* across */
     if (target_waits) shmem_uint64_wait_until(&flag.at, SHMEM_CMP_EQ, 1);
-    while (__atomic_load_n(&flag.at, __ATOMIC_ACQUIRE) != 1) CHECK(now_seconds() < end);
-    while (sum_of_scratch() != before) CHECK(now_seconds() < end);
+    while (__atomic_load_n(&flag.at, __ATOMIC_ACQUIRE) != 1) CHECK_CMP(now_seconds(), <, end);
+    while (sum_of_scratch() != before) CHECK_CMP(now_seconds(), <, end);
     shmem_uint64_atomic_inc(&seen, 0);
   }
   settle();
@@ -237,7 +238,7 @@ static void test_bounded_time(uint64_t before, int target_waits) {
 int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes(), across = (me + npes / 2) % npes;
-  CHECK(npes <= kMostPes);
+  CHECK_CMP(npes, <=, kMostPes);
   sent[0] = (uint64_t)time(NULL);
   shmem_barrier_all();
   dice.state = seed_of_run(shmem_uint64_g(sent, 0)) * 100 + (uint64_t)me;

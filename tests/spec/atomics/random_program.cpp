@@ -265,7 +265,7 @@ void end_phase(int phase) {
     for (int i = me; i < npes * kOwned; i += npes) {
       with_type(words[std::size_t(i)].type, [&](auto zero) {
         using T = decltype(zero);
-        CHECK_EQ(bits_of(shmem_g(reinterpret_cast<T*>(words[std::size_t(i)].at), pe)), model[pe][i]);
+        CHECK_FOR(i, bits_of(shmem_g(reinterpret_cast<T*>(words[std::size_t(i)].at), pe)), model[pe][i]);
       });
     }
   }
@@ -340,7 +340,7 @@ void write(const char* path) {
 int main(int argc, char** argv) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
-  CHECK(npes <= kMostPes);
+  CHECK_CMP(npes, <=, kMostPes);
   signals = Number(time(NULL));
   shmem_barrier_all();
   common_seed = seed_of_run(shmem_g(&signals, 0));
@@ -357,7 +357,7 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i] != without[i])
       std::fprintf(stderr, "%s, and %s\n", without[i].first.c_str(), found[i].first.c_str());
-    CHECK_EQ(found[i].second, without[i].second);
+    CHECK_FOR(i, found[i].second, without[i].second);
   }
   if (argc > 1) write(argv[1]);
   shmem_ctx_destroy(contexts[1]);

@@ -13,8 +13,7 @@ static long* next_sync(void) { return sync_[used++ % kSets]; }
 
 static void check_restored(void) {
   for (int s = 0; s < kSets; ++s)
-    for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; ++i)
-      CHECK(sync_[s][i] == SHMEM_SYNC_VALUE, "pSync %d %d", s, i);
+    for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; ++i) CHECK_AT(sync_[s], i, SHMEM_SYNC_VALUE);
 }
 
 /* A barrier on a pSync of its own before buffers are used again. */
@@ -28,8 +27,7 @@ static void test_set(int start, int log, int size, size_t n) {
     for (size_t i = 0; i < n; ++i) source[i] = mine * 100 + (long)i, dest[i] = -1;
     settle(start, log, size);
     shmem_broadcast64(dest, source, n, root, start, log, size, next_sync());
-    for (size_t i = 0; i < n; ++i)
-      CHECK(dest[i] == (mine == root ? -1 : root * 100 + (long)i), "broadcast %d %d %d", start, log, size);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest, i, mine == root ? -1 : root * 100 + (long)i);
   }
   int *source32 = (int*)source, *dest32 = (int*)dest;
   settle(start, log, size);
@@ -37,24 +35,24 @@ static void test_set(int start, int log, int size, size_t n) {
   settle(start, log, size);
   shmem_alltoall32(dest32, source32, n, start, log, size, next_sync());
   for (int k = 0; k < size; ++k)
-    for (size_t i = 0; i < n; ++i) CHECK(dest32[(size_t)k * n + i] == k * 100 + (int)((size_t)mine * n + i));
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest32, (size_t)k * n + i, k * 100 + (int)((size_t)mine * n + i));
   settle(start, log, size);
   shmem_fcollect32(dest32, source32, n, start, log, size, next_sync());
   for (int k = 0; k < size; ++k)
-    for (size_t i = 0; i < n; ++i) CHECK(dest32[(size_t)k * n + i] == k * 100 + (int)i);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest32, (size_t)k * n + i, k * 100 + (int)i);
   settle(start, log, size);
   for (size_t i = 0; i < n + (size_t)mine; ++i) source[i] = mine * 100 + (long)i;
   shmem_collect64(dest, source, n + (size_t)mine, start, log, size, next_sync());
   size_t at = 0;
   for (int k = 0; k < size; ++k)
-    for (size_t i = 0; i < n + (size_t)k; ++i, ++at) CHECK(dest[at] == k * 100 + (long)i, "collect");
+    for (size_t i = 0; i < n + (size_t)k; ++i, ++at) CHECK_AT(dest, at, k * 100 + (long)i);
   settle(start, log, size);
   for (size_t i = 0; i < n * 2 * (size_t)size; ++i) source[i] = mine * 100 + (long)i, dest[i] = -1;
   settle(start, log, size);
   shmem_alltoalls64(dest, source, 2, 1, n, start, log, size, next_sync());
   for (size_t i = 0; i < n * (size_t)size; ++i) {
-    CHECK(dest[2 * i] == (long)(i / n) * 100 + (long)((size_t)mine * n + i % n), "alltoalls");
-    CHECK(dest[2 * i + 1] == -1, "alltoalls");
+    CHECK_AT(dest, 2 * i, (long)(i / n) * 100 + (long)((size_t)mine * n + i % n));
+    CHECK_AT(dest, 2 * i + 1, -1);
   }
   settle(start, log, size);
 }
@@ -66,7 +64,7 @@ static void test_other_sizes(int start, int log, int size, size_t n) {
   for (size_t i = 0; i < n; ++i) source32[i] = mine * 100 + (int)i, dest32[i] = -1;
   settle(start, log, size);
   shmem_broadcast32(dest32, source32, n, size - 1, start, log, size, next_sync());
-  for (size_t i = 0; i < n; ++i) CHECK(dest32[i] == (mine == size - 1 ? -1 : (size - 1) * 100 + (int)i));
+  for (size_t i = 0; i < n; ++i) CHECK_AT(dest32, i, mine == size - 1 ? -1 : (size - 1) * 100 + (int)i);
   settle(start, log, size);
   const size_t own = n + (size_t)mine; /* Semantics 117: not the same for all */
   for (size_t i = 0; i < own; ++i) source32[i] = mine * 100 + (int)i;
@@ -74,39 +72,39 @@ static void test_other_sizes(int start, int log, int size, size_t n) {
   shmem_collect32(dest32, source32, own, start, log, size, next_sync());
   size_t at = 0;
   for (int k = 0; k < size; ++k)
-    for (size_t i = 0; i < n + (size_t)k; ++i, ++at) CHECK(dest32[at] == k * 100 + (int)i, "collect32");
+    for (size_t i = 0; i < n + (size_t)k; ++i, ++at) CHECK_AT(dest32, at, k * 100 + (int)i);
   settle(start, log, size);
   for (size_t i = 0; i < 2 * n * (size_t)size; ++i) source32[i] = mine * 1000 + (int)i, dest32[i] = -1;
   settle(start, log, size);
   shmem_alltoalls32(dest32, source32, 1, 2, n, start, log, size, next_sync());
   for (size_t i = 0; i < n * (size_t)size; ++i)
-    CHECK(dest32[i] == (int)(i / n) * 1000 + 2 * (int)((size_t)mine * n + i % n), "alltoalls32");
+    CHECK_AT(dest32, i, (int)(i / n) * 1000 + 2 * (int)((size_t)mine * n + i % n));
   settle(start, log, size);
   for (size_t i = 0; i < n * (size_t)size; ++i) source[i] = mine * 1000 + (long)i;
   settle(start, log, size);
   shmem_fcollect64(dest, source, n, start, log, size, next_sync());
-  for (size_t i = 0; i < n * (size_t)size; ++i)
-    CHECK(dest[i] == (long)(i / n) * 1000 + (long)(i % n), "fcollect64");
+  for (size_t i = 0; i < n * (size_t)size; ++i) CHECK_AT(dest, i, (long)(i / n) * 1000 + (long)(i % n));
   settle(start, log, size);
   shmem_alltoall64(dest, source, n, start, log, size, next_sync());
   for (size_t i = 0; i < n * (size_t)size; ++i)
-    CHECK(dest[i] == (long)(i / n) * 1000 + (long)((size_t)mine * n + i % n), "alltoall64");
+    CHECK_AT(dest, i, (long)(i / n) * 1000 + (long)((size_t)mine * n + i % n));
   settle(start, log, size);
 }
 
-#define REDUCE(T, NAME, OP, WANT)                                                               \
-  do {                                                                                          \
-    static T in[7], out[7], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];                                \
-    for (int i = 0; i < 7; ++i) in[i] = (T)(mine + i + 1);                                      \
-    settle(start, log, size);                                                                   \
-    shmem_##NAME##_##OP##_to_all(out, in, 7, start, log, size, work, next_sync());              \
-    shmem_##NAME##_##OP##_to_all(in, in, 7, start, log, size, work, next_sync());               \
-    for (int i = 0; i < 7; ++i) {                                                               \
-      const T first = (T)(i + 1), last = (T)(size + i);                                         \
-      (void)first, (void)last;                                                                  \
-      CHECK(out[i] == (T)(WANT) && in[i] == (T)(WANT), #NAME " " #OP " i %d size %d", i, size); \
-    }                                                                                           \
-    settle(start, log, size);                                                                   \
+#define REDUCE(T, NAME, OP, WANT)                                                  \
+  do {                                                                             \
+    static T in[7], out[7], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];                   \
+    for (int i = 0; i < 7; ++i) in[i] = (T)(mine + i + 1);                         \
+    settle(start, log, size);                                                      \
+    shmem_##NAME##_##OP##_to_all(out, in, 7, start, log, size, work, next_sync()); \
+    shmem_##NAME##_##OP##_to_all(in, in, 7, start, log, size, work, next_sync());  \
+    for (int i = 0; i < 7; ++i) {                                                  \
+      const T first = (T)(i + 1), last = (T)(size + i);                            \
+      (void)first, (void)last;                                                     \
+      CHECK_AT(out, i, (T)(WANT));                                                 \
+      CHECK_AT(in, i, (T)(WANT));                                                  \
+    }                                                                              \
+    settle(start, log, size);                                                      \
   } while (0)
 
 static long bits(int op, int i, int size) {
@@ -159,7 +157,7 @@ static void test_barrier(int start, int log, int size) {
   for (long turn = 1; turn < 20; ++turn) {
     shmem_long_p(&word, turn, to);
     shmem_barrier(start, log, size, barrier_sync);
-    CHECK(word == turn, "word %ld turn %ld", word, turn);
+    CHECK_EQ(word, turn);
     shmem_sync(start, log, size, barrier_sync);
   }
 }
@@ -178,6 +176,7 @@ int main(void) {
         used = 0; /* members of a set pass the same array */
         if (member) {
           test_barrier(start, log, size);
+          check_context("active set %d, %d, %d", start, log, size);
           test_set(start, log, size, 0);
           test_set(start, log, size, 1);
           test_set(start, log, size, 17);

@@ -23,8 +23,7 @@ static void broadcasts(shmem_team_t team, size_t n) {
     }
     for (int r = 0; r < kRounds; ++r)
       for (size_t i = 0; i < n; ++i)
-        CHECK(dest[r * n + i] == (fixed ? 0 : r % np) * 1000 + (long)(r * n + i), "round %d i %zu n %zu", r,
-              i, n);
+        CHECK_AT(dest, r * n + i, (fixed ? 0 : r % np) * 1000 + (long)(r * n + i));
     shmem_team_sync(team);
   }
 }
@@ -52,18 +51,16 @@ static void mixed(shmem_team_t team, size_t n) {
     for (size_t i = 0; i < n; ++i) {
       const long base = (long)(at + i);
       switch (r % 6) {
-        case 0: CHECK(many[at + i] == np * base + 7L * np * (np - 1) / 2, "sum, round %d", r); break;
+        case 0: CHECK_AT(many, at + i, np * base + 7L * np * (np - 1) / 2); break;
         case 1:
         case 3:
-          for (int pe = 0; pe < np; ++pe)
-            CHECK(many[at + pe * n + i] == base + pe * 7, "collect, round %d", r);
+          for (int pe = 0; pe < np; ++pe) CHECK_AT(many, at + pe * n + i, base + pe * 7);
           break;
         case 2:
-          for (int pe = 0; pe < np; ++pe)
-            CHECK(many[at + pe * n + i] == base + (long)(me * n) + pe * 7, "alltoall, round %d", r);
+          for (int pe = 0; pe < np; ++pe) CHECK_AT(many, at + pe * n + i, base + (long)(me * n) + pe * 7);
           break;
-        case 4: CHECK(many[at + i] == (me + 1) * base + 7L * me * (me + 1) / 2, "scan, round %d", r); break;
-        default: CHECK(many[at + i] == base + r % np * 7, "broadcast, round %d", r); break;
+        case 4: CHECK_AT(many, at + i, (me + 1) * base + 7L * me * (me + 1) / 2); break;
+        default: CHECK_AT(many, at + i, base + r % np * 7); break;
       }
     }
   }
@@ -77,12 +74,15 @@ int main(void) {
   source = shmem_malloc(bytes);
   dest = shmem_malloc(bytes);
   many = shmem_malloc(bytes);
-  CHECK(source != NULL && dest != NULL && many != NULL);
+  CHECK(source != NULL);
+  CHECK(dest != NULL);
+  CHECK(many != NULL);
   shmem_team_t teams[kTeams];
   const int count = make_teams(teams);
   static const size_t sizes[] = {1, 14, 15, 300, kWords};
   for (int t = 0; t < count; ++t) {
     for (int s = 0; teams[t] != SHMEM_TEAM_INVALID && s < 5; ++s) {
+      check_context("team %d, %zu words", t, sizes[s]);
       broadcasts(teams[t], sizes[s]);
       mixed(teams[t], sizes[s]);
     }

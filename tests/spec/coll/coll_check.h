@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the tests of collectives: a check that says where it failed, the teams to try, patterns of data.
- */
+/* Shared by the tests of collectives: the teams to try, patterns of data. */
 #ifndef COLL_CHECK_H
 #define COLL_CHECK_H
 
-#include <shmem.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-/* Ends the job; the rest is as for printf, or empty. */
-static inline void fail_at(const char* file, int line, const char* condition, const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  fprintf(stderr, "PE %d: %s:%d: %s: %s\n", shmem_my_pe(), file, line, condition, text);
-  shmem_global_exit(1);
-}
-
-#define CHECK(condition, ...) \
-  ((condition) ? (void)0 : fail_at(__FILE__, __LINE__, #condition, "" __VA_ARGS__))
+#include "check.h"
 
 /* A test that hangs ends: SIGALRM kills it. */
 static inline void bound_time(unsigned seconds) { alarm(seconds); }
@@ -41,7 +23,7 @@ enum { kTeams = 8 };
 /* Splits off a team and returns this PE's handle, or `other` where it is not a member. */
 static inline shmem_team_t split(int start, int stride, int size, shmem_team_t other) {
   shmem_team_t team;
-  CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, size, NULL, 0, &team) == 0);
+  CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, size, NULL, 0, &team), 0);
   return team != SHMEM_TEAM_INVALID ? team : other;
 }
 
@@ -55,7 +37,7 @@ static inline int make_teams(shmem_team_t teams[kTeams]) {
   if (np > 1) teams[n] = split(1, 2, np / 2, teams[n]);
   ++n;
   teams[n++] = split(np - 1, -1, np, SHMEM_TEAM_INVALID);
-  CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &teams[n], NULL, 0, &teams[n + 1]) == 0);
+  CHECK_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &teams[n], NULL, 0, &teams[n + 1]), 0);
   n += 2;
   teams[n] = SHMEM_TEAM_INVALID;
   for (int pe = 0; pe < np; ++pe) teams[n] = split(pe, 0, 1, teams[n]);

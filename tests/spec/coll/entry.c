@@ -32,9 +32,9 @@ static void expect(int kind, int round, size_t n, int root) {
     if (kind == 0) sum = at(round, root, i);
     for (int pe = 0; pe < np && kind >= 1 && kind <= 3; ++pe) {
       const long want = kind == 3 ? at(round, pe, (size_t)me * n + i) : at(round, pe, i);
-      CHECK(dest[(size_t)pe * n + i] == want, "kind %d round %d PE %d i %zu", kind, round, pe, i);
+      CHECK_AT(dest, (size_t)pe * n + i, want);
     }
-    if (kind == 0 || kind > 3) CHECK(dest[i] == sum, "kind %d round %d i %zu", kind, round, i);
+    if (kind == 0 || kind > 3) CHECK_AT(dest, i, sum);
   }
 }
 
@@ -45,6 +45,7 @@ static void late_entry(int kind, shmem_team_t team, size_t n) {
     shmem_team_sync(team); /* dest is ready everywhere; source is not */
     if ((round + kind) % np == me) usleep(300);
     for (size_t i = 0; i < all; ++i) source[i] = at(round, me, i);
+    check_context("kind %d, round %d, %zu words", kind, round, n);
     call(kind, team, n, (round / 2) % np);
     for (size_t i = 0; i < all; ++i) source[i] = -2;
     expect(kind, round, n, (round / 2) % np);
@@ -60,10 +61,10 @@ static void nothing(shmem_team_t team) {
     call(kind, team, 0, 0);
     source = kept_source, dest = kept_dest;
   }
-  CHECK(shmem_long_alltoalls(team, NULL, NULL, 1, 1, 0) == 0);
-  CHECK(shmem_broadcastmem(team, NULL, NULL, 0, np - 1) == 0);
-  CHECK(shmem_ulong_xor_reduce(team, NULL, NULL, 0) == 0);
-  CHECK(shmem_team_sync(team) == 0);
+  CHECK_EQ(shmem_long_alltoalls(team, NULL, NULL, 1, 1, 0), 0);
+  CHECK_EQ(shmem_broadcastmem(team, NULL, NULL, 0, np - 1), 0);
+  CHECK_EQ(shmem_ulong_xor_reduce(team, NULL, NULL, 0), 0);
+  CHECK_EQ(shmem_team_sync(team), 0);
 }
 
 int main(void) {

@@ -17,18 +17,15 @@ static void fill(size_t n) {
   for (size_t i = 0; i < n; ++i) dest[i] = -1;
 }
 
-#define EXPECT(got, want) \
-  CHECK((got) == (want), "team of %d, %zu words, word %zu: %ld, not %ld", np, n, i, (long)(got), (long)(want))
-
 static void reductions(size_t n) {
   for (int in_place = 0; in_place < 2; ++in_place) {
     fill(n);
     long* to = in_place ? source : dest;
-    CHECK(shmem_long_sum_reduce(team, to, source, n) == 0);
+    CHECK_EQ(shmem_long_sum_reduce(team, to, source, n), 0);
     for (size_t i = 0; i < n; ++i) {
       long want = 0;
       for (int pe = 0; pe < np; ++pe) want += at(pe, i);
-      EXPECT(to[i], want);
+      CHECK_AT(to, i, want);
     }
   }
 }
@@ -46,7 +43,7 @@ static void scans(size_t n) {
     for (size_t i = 0; i < n; ++i) {
       long want = 0;
       for (int pe = 0; pe < me + (inclusive != 0); ++pe) want += at(pe, i);
-      EXPECT(to[i], want);
+      CHECK_AT(to, i, want);
     }
   }
 }
@@ -54,38 +51,38 @@ static void scans(size_t n) {
 static void broadcasts(size_t n) {
   for (int root = 0; root<np; root += np> 2 ? np - 1 : 1) {
     fill(n);
-    CHECK(shmem_long_broadcast(team, dest, source, n, root) == 0);
-    for (size_t i = 0; i < n; ++i) EXPECT(dest[i], at(root, i));
+    CHECK_OF_PE(root, shmem_long_broadcast(team, dest, source, n, root), 0);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest, i, at(root, i));
   }
 }
 
 static void collections(size_t n) {
   fill(n);
-  CHECK(shmem_long_fcollect(team, dest, source, n) == 0);
+  CHECK_EQ(shmem_long_fcollect(team, dest, source, n), 0);
   for (int pe = 0; pe < np; ++pe) {
-    for (size_t i = 0; i < n; ++i) EXPECT(dest[(size_t)pe * n + i], at(pe, i));
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest, (size_t)pe * n + i, at(pe, i));
   }
   fill(n);
-  const long* p = dest;
-  CHECK(shmem_long_collect(team, dest, source, n - (size_t)me) == 0);
+  size_t k = 0;
+  CHECK_EQ(shmem_long_collect(team, dest, source, n - (size_t)me), 0);
   for (int pe = 0; pe < np; ++pe) {
-    for (size_t i = 0; i < n - (size_t)pe; ++i) EXPECT(*p++, at(pe, i));
+    for (size_t i = 0; i < n - (size_t)pe; ++i, ++k) CHECK_AT(dest, k, at(pe, i));
   }
 }
 
 static void exchanges(size_t n) {
   const size_t each = n / (size_t)np;
   fill(n);
-  CHECK(shmem_long_alltoall(team, dest, source, each) == 0);
+  CHECK_EQ(shmem_long_alltoall(team, dest, source, each), 0);
   for (int pe = 0; pe < np; ++pe) {
-    for (size_t i = 0; i < each; ++i) EXPECT(dest[(size_t)pe * each + i], at(pe, (size_t)me * each + i));
+    for (size_t i = 0; i < each; ++i) CHECK_AT(dest, (size_t)pe * each + i, at(pe, (size_t)me * each + i));
   }
   const size_t half = each / 2;
   fill(n);
-  CHECK(shmem_long_alltoalls(team, dest, source, 1, 2, half) == 0);
+  CHECK_EQ(shmem_long_alltoalls(team, dest, source, 1, 2, half), 0);
   for (int pe = 0; pe < np; ++pe) {
     for (size_t i = 0; i < half; ++i)
-      EXPECT(dest[(size_t)pe * half + i], at(pe, ((size_t)me * half + i) * 2));
+      CHECK_AT(dest, (size_t)pe * half + i, at(pe, ((size_t)me * half + i) * 2));
   }
 }
 
@@ -96,7 +93,8 @@ int main(void) {
   const size_t all = (size_t)shmem_n_pes();
   source = shmem_malloc(kMost * sizeof(long));
   dest = shmem_malloc(kMost * sizeof(long) * all);
-  CHECK(source != NULL && dest != NULL);
+  CHECK(source != NULL);
+  CHECK(dest != NULL);
   shmem_team_t teams[kTeams];
   const int count = make_teams(teams);
   for (int t = 0; t < count; ++t) {
@@ -104,6 +102,7 @@ int main(void) {
     me = shmem_team_my_pe(team);
     np = shmem_team_n_pes(team);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+      check_context("team of %d, %zu words", np, sizes[s]);
       reductions(sizes[s]);
       scans(sizes[s]);
       broadcasts(sizes[s]);

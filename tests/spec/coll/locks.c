@@ -24,8 +24,8 @@ static void test_exclusion(long* lock, int rounds) {
     shmem_clear_lock(lock);
   }
   shmem_barrier_all();
-  CHECK(me != 0 || counter == (long)rounds * np, "counter %ld", counter);
-  CHECK(*lock == 0, "a lock that nobody has is %lx", *lock);
+  if (me == 0) CHECK_EQ(counter, (long)rounds * np);
+  CHECK_EQ(*lock, 0); /* nobody has it */
   shmem_barrier_all();
 }
 
@@ -51,16 +51,16 @@ static void test_order(long* lock) {
       while (last_in_queue(lock) != pe + 1) {
       }
     }
-    CHECK(shmem_test_lock(&static_lock) == 0); /* another lock is free */
+    CHECK_EQ(shmem_test_lock(&static_lock), 0); /* another lock is free */
     shmem_clear_lock(&static_lock);
     shmem_clear_lock(lock);
   } else {
     shmem_long_wait_until(&ticket, SHMEM_CMP_EQ, 1);
-    CHECK(shmem_test_lock(lock) == 1); /* Semantics 130: held elsewhere, no waiting */
+    CHECK_EQ(shmem_test_lock(lock), 1); /* Semantics 130: held elsewhere, no waiting */
     shmem_set_lock(lock);
     served[0] = shmem_long_atomic_fetch_inc(&turns, 0) + 1;
     shmem_clear_lock(lock);
-    CHECK(served[0] == me, "PE %d came %ldth", me, served[0]);
+    CHECK_EQ(served[0], me);
   }
   shmem_barrier_all();
 }

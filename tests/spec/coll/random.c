@@ -18,10 +18,6 @@ static long at(int pe, size_t i) {
   return (long)((unsigned)(pe * 7919 + (int)i * 31 + (int)step * 17) % 1009);
 }
 
-#define EXPECT(got, want)                                                                           \
-  CHECK((got) == (want), "seed %lu step %lu team of %d: %ld, not %ld", seed, step, np, (long)(got), \
-        (long)(want))
-
 static size_t draw_size(unsigned long* state) {
   static const size_t typical[] = {0, 1, 2, 13, 14, 15, 16, 100, 128, 129, 512, 1000, 4096};
   const unsigned long r = draw(state);
@@ -36,7 +32,7 @@ static void check_reduction(int op, size_t n, const long* result) {
       const long v = at(pe, i);
       want = op == 1 ? (v > want ? v : want) : op == 2 ? want ^ v : want + v;
     }
-    EXPECT(result[i], want);
+    CHECK_AT(result, i, want);
   }
 }
 
@@ -57,24 +53,25 @@ static void data(int op, size_t n, int root) {
   switch (op) {
     case 0:
       shmem_long_broadcast(team, dest, source, n, root);
-      for (size_t i = 0; i < n; ++i) EXPECT(dest[i], at(root, i));
+      for (size_t i = 0; i < n; ++i) CHECK_AT(dest, i, at(root, i));
       break;
     case 1:
       shmem_long_fcollect(team, dest, source, n);
       for (int pe = 0; pe < np; ++pe)
-        for (size_t i = 0; i < n; ++i) EXPECT(dest[(size_t)pe * n + i], at(pe, i));
+        for (size_t i = 0; i < n; ++i) CHECK_AT(dest, (size_t)pe * n + i, at(pe, i));
       break;
     case 2: {
       shmem_long_collect(team, dest, source, (n * (size_t)(me + 1)) / (size_t)np);
-      const long* p = dest;
+      size_t k = 0;
       for (int pe = 0; pe < np; ++pe)
-        for (size_t i = 0; i < (n * (size_t)(pe + 1)) / (size_t)np; ++i) EXPECT(*p++, at(pe, i));
+        for (size_t i = 0; i < (n * (size_t)(pe + 1)) / (size_t)np; ++i, ++k) CHECK_AT(dest, k, at(pe, i));
       break;
     }
     case 3:
       shmem_long_alltoall(team, dest, source, each);
       for (int pe = 0; pe < np; ++pe)
-        for (size_t i = 0; i < each; ++i) EXPECT(dest[(size_t)pe * each + i], at(pe, (size_t)me * each + i));
+        for (size_t i = 0; i < each; ++i)
+          CHECK_AT(dest, (size_t)pe * each + i, at(pe, (size_t)me * each + i));
       break;
     default: shmem_team_sync(team); break;
   }
@@ -85,7 +82,7 @@ int main(int argc, char** argv) {
   shmem_init();
   static unsigned long chosen;
   chosen = argc > 1 ? strtoul(argv[1], NULL, 0) : (unsigned long)time(NULL);
-  CHECK(shmem_ulong_broadcast(SHMEM_TEAM_WORLD, &seed, &chosen, 1, 0) == 0);
+  CHECK_EQ(shmem_ulong_broadcast(SHMEM_TEAM_WORLD, &seed, &chosen, 1, 0), 0);
   const int all = shmem_n_pes();
   unsigned long state = seed * 2654435761u + 88172645463325252u;
   source = shmem_malloc(kMax * sizeof(long));
@@ -105,6 +102,7 @@ int main(int argc, char** argv) {
     if (team == SHMEM_TEAM_INVALID) continue;
     me = shmem_team_my_pe(team);
     np = shmem_team_n_pes(team);
+    check_context("seed %lu, step %lu, team of %d, %zu words", seed, step, np, n);
     for (unsigned long k = 0; k < calls; ++k) {
       for (size_t i = 0; i < kMax; ++i) source[i] = at(me, i);
       shmem_team_sync(team);

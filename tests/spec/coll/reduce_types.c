@@ -41,35 +41,35 @@ static int value(int pe, size_t i, int product) {
   return product ? 1 + ((pe + (int)i) % 4 == 0) : pattern(pe, i, 4);
 }
 
-#define REDUCTION(NAME, T, OP, APPLY, PRODUCT)                                          \
-  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {                  \
-    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                   \
-    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                 \
-    for (size_t i = 0; i < n; ++i) source[i] = (T)value(me, i, PRODUCT);                \
-    shmem_team_sync(team);                                                              \
-    CHECK(shmem_##NAME##_##OP##_reduce(team, dest, source, n) == 0);                    \
-    if (!in_place) memset(source, 1, n * sizeof(T));                                    \
-    for (size_t i = 0; i < n; ++i) {                                                    \
-      T want = (T)value(0, i, PRODUCT);                                                 \
-      for (int pe = 1; pe < np; ++pe) want = (T)APPLY(want, (T)value(pe, i, PRODUCT));  \
-      CHECK(dest[i] == want, #NAME " " #OP " n %zu i %zu in place %d", n, i, in_place); \
-    }                                                                                   \
-    shmem_team_sync(team);                                                              \
+#define REDUCTION(NAME, T, OP, APPLY, PRODUCT)                                         \
+  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {                 \
+    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                  \
+    const int me = shmem_team_my_pe(team), np = shmem_team_n_pes(team);                \
+    for (size_t i = 0; i < n; ++i) source[i] = (T)value(me, i, PRODUCT);               \
+    shmem_team_sync(team);                                                             \
+    CHECK_EQ(shmem_##NAME##_##OP##_reduce(team, dest, source, n), 0);                  \
+    if (!in_place) memset(source, 1, n * sizeof(T));                                   \
+    for (size_t i = 0; i < n; ++i) {                                                   \
+      T want = (T)value(0, i, PRODUCT);                                                \
+      for (int pe = 1; pe < np; ++pe) want = (T)APPLY(want, (T)value(pe, i, PRODUCT)); \
+      CHECK_AT(dest, i, want);                                                         \
+    }                                                                                  \
+    shmem_team_sync(team);                                                             \
   }
 
-#define SCAN(NAME, T, OP, OWN)                                                          \
-  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {                  \
-    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                   \
-    const int me = shmem_team_my_pe(team);                                              \
-    for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, 5);                    \
-    shmem_team_sync(team);                                                              \
-    CHECK(shmem_##NAME##_##OP(team, dest, source, n) == 0);                             \
-    for (size_t i = 0; i < n; ++i) {                                                    \
-      T want = 0;                                                                       \
-      for (int pe = 0; pe < me + OWN; ++pe) want = (T)(want + (T)pattern(pe, i, 5));    \
-      CHECK(dest[i] == want, #NAME " " #OP " n %zu i %zu in place %d", n, i, in_place); \
-    }                                                                                   \
-    shmem_team_sync(team);                                                              \
+#define SCAN(NAME, T, OP, OWN)                                                       \
+  static void OP##_##NAME(shmem_team_t team, size_t n, int in_place) {               \
+    T *source = sym_source, *dest = in_place ? sym_source : sym_dest;                \
+    const int me = shmem_team_my_pe(team);                                           \
+    for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, 5);                 \
+    shmem_team_sync(team);                                                           \
+    CHECK_EQ(shmem_##NAME##_##OP(team, dest, source, n), 0);                         \
+    for (size_t i = 0; i < n; ++i) {                                                 \
+      T want = 0;                                                                    \
+      for (int pe = 0; pe < me + OWN; ++pe) want = (T)(want + (T)pattern(pe, i, 5)); \
+      CHECK_AT(dest, i, want);                                                       \
+    }                                                                                \
+    shmem_team_sync(team);                                                           \
   }
 
 #define ARITH(NAME, T)                  \
@@ -103,6 +103,7 @@ BIT_TYPES(BITS)
   xor_##NAME(team, n, in_place);
 
 static void run(shmem_team_t team, size_t n, int in_place) {
+  check_context("team of %d, %zu elements, %s place", shmem_team_n_pes(team), n, in_place ? "in" : "not in");
   ARITH_TYPES(RUN_ARITH)
   COMPLEX_TYPES(RUN_ARITH)
   ARITH_TYPES(RUN_ORDER)
@@ -115,26 +116,29 @@ static void test_wrap(void) {
   source = 0x7fffffff;
   shmem_sync_all();
   shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &dest, &source, 1);
-  CHECK((unsigned)dest == 0x7fffffffu * (unsigned)shmem_n_pes(), "sum that wraps is %d", dest);
+  CHECK_EQ((unsigned)dest, 0x7fffffffu * (unsigned)shmem_n_pes());
   shmem_sync_all();
 }
 
 /* All PEs get the same maximum and minimum, whoever has a NaN, or a zero of the other sign. */
-#define SPECIAL_VALUES(NAME, T)                                                                     \
-  for (int who = 0; who < np; ++who) {                                                              \
-    T *source = sym_source, *dest = sym_dest;                                                       \
-    source[0] = me == who ? (T)NAN : (T)me;                                                         \
-    source[1] = me == who ? (T)-0.0 : (T)0.0;                                                       \
-    source[2] = me == who ? (T)0.0 : (T)-0.0;                                                       \
-    shmem_sync_all();                                                                               \
-    shmem_##NAME##_max_reduce(SHMEM_TEAM_WORLD, dest, source, 3);                                   \
-    CHECK(isnan(dest[0]), #NAME " max of numbers and a NaN is %g", (double)dest[0]);                \
-    CHECK(!!signbit(dest[1]) == (np == 1) && !signbit(dest[2]), #NAME " max of zeros, PE %d", who); \
-    shmem_sync_all();                                                                               \
-    shmem_##NAME##_min_reduce(SHMEM_TEAM_WORLD, dest, source, 3);                                   \
-    CHECK(isnan(dest[0]), #NAME " min of numbers and a NaN is %g", (double)dest[0]);                \
-    CHECK(signbit(dest[1]) && !!signbit(dest[2]) == (np > 1), #NAME " min of zeros, PE %d", who);   \
-    shmem_sync_all();                                                                               \
+#define SPECIAL_VALUES(NAME, T)                                   \
+  for (int who = 0; who < np; ++who) {                            \
+    check_context(#NAME ", PE %d is special", who);               \
+    T *source = sym_source, *dest = sym_dest;                     \
+    source[0] = me == who ? (T)NAN : (T)me;                       \
+    source[1] = me == who ? (T)-0.0 : (T)0.0;                     \
+    source[2] = me == who ? (T)0.0 : (T)-0.0;                     \
+    shmem_sync_all();                                             \
+    shmem_##NAME##_max_reduce(SHMEM_TEAM_WORLD, dest, source, 3); \
+    CHECK_EQ(dest[0], NAN);                                       \
+    CHECK_EQ(signbit(dest[1]) != 0, np == 1);                     \
+    CHECK_EQ(signbit(dest[2]), 0);                                \
+    shmem_sync_all();                                             \
+    shmem_##NAME##_min_reduce(SHMEM_TEAM_WORLD, dest, source, 3); \
+    CHECK_EQ(dest[0], NAN);                                       \
+    CHECK_CMP(signbit(dest[1]), !=, 0);                           \
+    CHECK_EQ(signbit(dest[2]) != 0, np > 1);                      \
+    shmem_sync_all();                                             \
   }
 
 static void test_special_values(void) {
@@ -149,7 +153,8 @@ int main(void) {
   shmem_init();
   sym_source = shmem_malloc(kLarge * sizeof(double complex));
   sym_dest = shmem_malloc(kLarge * sizeof(double complex));
-  CHECK(sym_source != NULL && sym_dest != NULL);
+  CHECK(sym_source != NULL);
+  CHECK(sym_dest != NULL);
   test_wrap();
   test_special_values();
   shmem_team_t teams[kTeams];

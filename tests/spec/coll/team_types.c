@@ -106,7 +106,8 @@ int main(void) {
   const size_t room = (size_t)(kLarge + 64) * (size_t)shmem_n_pes() * sizeof(long double);
   sym_source = shmem_malloc(room);
   sym_dest = shmem_malloc(room);
-  CHECK(sym_source != NULL && sym_dest != NULL);
+  CHECK(sym_source != NULL);
+  CHECK(sym_dest != NULL);
   shmem_team_t teams[kTeams];
   const int count = make_teams(teams);
   for (int t = 0; t < count; ++t) {

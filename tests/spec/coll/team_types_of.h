@@ -4,9 +4,6 @@
 #define PASTE(a, b) PASTE_(a, b)
 #define OWN(what) PASTE(what, NAME)                /* a function of ours */
 #define CALL(what) PASTE(PASTE(shmem, NAME), what) /* the function under test */
-#define TEXT_(name) #name
-#define TEXT(name) TEXT_(name)
-#define NAMED(text) TEXT(NAME) " " text
 
 static void OWN(broadcast)(shmem_team_t team, size_t n) {
   T *source = sym_source, *dest = sym_dest;
@@ -14,9 +11,8 @@ static void OWN(broadcast)(shmem_team_t team, size_t n) {
   for (int root = 0; root < np; ++root) {
     for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, root), dest[i] = (T)99;
     shmem_team_sync(team);
-    CHECK(CALL(broadcast)(team, dest, source, n, root) == 0);
-    for (size_t i = 0; i < n; ++i)
-      CHECK(dest[i] == (T)pattern(root, i, root), NAMED("broadcast n %zu root %d i %zu"), n, root, i);
+    CHECK_EQ(CALL(broadcast)(team, dest, source, n, root), 0);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest, i, (T)pattern(root, i, root));
     shmem_team_sync(team);
   }
 }
@@ -27,11 +23,10 @@ static void OWN(fcollect)(shmem_team_t team, size_t n) {
   for (size_t i = 0; i < n; ++i) source[i] = (T)pattern(me, i, 1);
   for (size_t i = 0; i < n * (size_t)np; ++i) dest[i] = (T)99;
   shmem_team_sync(team);
-  CHECK(CALL(fcollect)(team, dest, source, n) == 0);
+  CHECK_EQ(CALL(fcollect)(team, dest, source, n), 0);
   for (size_t i = 0; i < n; ++i) source[i] = (T)77; /* Semantics 114: reusable */
   for (int pe = 0; pe < np; ++pe)
-    for (size_t i = 0; i < n; ++i)
-      CHECK(dest[(size_t)pe * n + i] == (T)pattern(pe, i, 1), NAMED("fcollect n %zu pe %d i %zu"), n, pe, i);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest, (size_t)pe * n + i, (T)pattern(pe, i, 1));
   shmem_team_sync(team);
 }
 
@@ -42,12 +37,12 @@ static void OWN(collect)(shmem_team_t team, size_t n) {
     const size_t mine = me % 3 == zero ? 0 : n + (size_t)me;
     for (size_t i = 0; i < mine; ++i) source[i] = (T)pattern(me, i, 2);
     shmem_team_sync(team);
-    CHECK(CALL(collect)(team, dest, source, mine) == 0);
+    CHECK_EQ(CALL(collect)(team, dest, source, mine), 0);
     for (size_t i = 0; i < mine; ++i) source[i] = (T)77;
     size_t at = 0;
     for (int pe = 0; pe < np; ++pe)
       for (size_t i = 0, end = pe % 3 == zero ? 0 : n + (size_t)pe; i < end; ++i, ++at)
-        CHECK(dest[at] == (T)pattern(pe, i, 2), NAMED("collect n %zu pe %d i %zu"), n, pe, i);
+        CHECK_AT(dest, at, (T)pattern(pe, i, 2));
     shmem_team_sync(team);
   }
 }
@@ -58,11 +53,10 @@ static void OWN(alltoall)(shmem_team_t team, size_t n) {
   for (int k = 0; k < np; ++k)
     for (size_t i = 0; i < n; ++i) source[(size_t)k * n + i] = (T)pattern(me, i, k);
   shmem_team_sync(team);
-  CHECK(CALL(alltoall)(team, dest, source, n) == 0);
+  CHECK_EQ(CALL(alltoall)(team, dest, source, n), 0);
   for (size_t i = 0; i < n * (size_t)np; ++i) source[i] = (T)77;
   for (int pe = 0; pe < np; ++pe)
-    for (size_t i = 0; i < n; ++i)
-      CHECK(dest[(size_t)pe * n + i] == (T)pattern(pe, i, me), NAMED("alltoall n %zu pe %d i %zu"), n, pe, i);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(dest, (size_t)pe * n + i, (T)pattern(pe, i, me));
   shmem_team_sync(team);
 }
 
@@ -73,16 +67,17 @@ static void OWN(alltoalls)(shmem_team_t team, size_t n, ptrdiff_t dst, ptrdiff_t
   for (size_t i = 0; i < all * (size_t)dst; ++i) dest[i] = (T)99;
   for (size_t i = 0; i < all; ++i) source[i * (size_t)sst] = (T)pattern(me, i, 3);
   shmem_team_sync(team);
-  CHECK(CALL(alltoalls)(team, dest, source, dst, sst, n) == 0);
+  CHECK_EQ(CALL(alltoalls)(team, dest, source, dst, sst, n), 0);
   for (size_t i = 0; i < all * (size_t)dst; ++i) {
     const size_t k = i / (size_t)dst;
     const T want = i % (size_t)dst != 0 ? (T)99 : (T)pattern((int)(k / n), (size_t)me * n + k % n, 3);
-    CHECK(dest[i] == want, NAMED("alltoalls n %zu dst %td sst %td i %zu"), n, dst, sst, i);
+    CHECK_AT(dest, i, want);
   }
   shmem_team_sync(team);
 }
 
 static void OWN(all)(shmem_team_t team, size_t n) {
+  check_context("team of %d, %zu elements", shmem_team_n_pes(team), n);
   OWN(broadcast)(team, n);
   OWN(fcollect)(team, n);
   OWN(collect)(team, n);
@@ -92,9 +87,6 @@ static void OWN(all)(shmem_team_t team, size_t n) {
   OWN(alltoalls)(team, n / 4, 1, 3);
 }
 
-#undef NAMED
-#undef TEXT
-#undef TEXT_
 #undef CALL
 #undef OWN
 #undef PASTE

@@ -12,18 +12,21 @@ static void test_invalid(void) {
   shmem_team_t a = SHMEM_TEAM_WORLD, b = SHMEM_TEAM_WORLD;
   shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
   static int object;
-  CHECK(shmem_team_my_pe(SHMEM_TEAM_INVALID) == -1);
-  CHECK(shmem_team_n_pes(SHMEM_TEAM_INVALID) == -1);
-  CHECK(shmem_team_translate_pe(SHMEM_TEAM_INVALID, 0, SHMEM_TEAM_WORLD) == -1);
-  CHECK(shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, SHMEM_TEAM_INVALID) == -1);
-  CHECK(shmem_team_get_config(SHMEM_TEAM_INVALID, SHMEM_TEAM_NUM_CONTEXTS, &config) != 0 &&
-        config.num_contexts == 12345);
-  CHECK(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &a) != 0 && a == SHMEM_TEAM_INVALID);
+  CHECK_EQ(shmem_team_my_pe(SHMEM_TEAM_INVALID), -1);
+  CHECK_EQ(shmem_team_n_pes(SHMEM_TEAM_INVALID), -1);
+  CHECK_EQ(shmem_team_translate_pe(SHMEM_TEAM_INVALID, 0, SHMEM_TEAM_WORLD), -1);
+  CHECK_EQ(shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, SHMEM_TEAM_INVALID), -1);
+  CHECK_CMP(shmem_team_get_config(SHMEM_TEAM_INVALID, SHMEM_TEAM_NUM_CONTEXTS, &config), !=, 0);
+  CHECK_EQ(config.num_contexts, 12345);
+  CHECK_CMP(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &a), !=, 0);
+  CHECK_EQ(a, SHMEM_TEAM_INVALID);
   a = SHMEM_TEAM_WORLD;
-  CHECK(shmem_team_split_2d(SHMEM_TEAM_INVALID, 1, NULL, 0, &a, NULL, 0, &b) != 0);
-  CHECK(a == SHMEM_TEAM_INVALID && b == SHMEM_TEAM_INVALID);
-  CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx) != 0 && ctx == SHMEM_CTX_INVALID);
-  CHECK(shmem_team_ptr(SHMEM_TEAM_INVALID, &object, 0) == NULL); /* Semantics 19 */
+  CHECK_CMP(shmem_team_split_2d(SHMEM_TEAM_INVALID, 1, NULL, 0, &a, NULL, 0, &b), !=, 0);
+  CHECK_EQ(a, SHMEM_TEAM_INVALID);
+  CHECK_EQ(b, SHMEM_TEAM_INVALID);
+  CHECK_CMP(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx), !=, 0);
+  CHECK_EQ(ctx, SHMEM_CTX_INVALID);
+  CHECK_EQ(shmem_team_ptr(SHMEM_TEAM_INVALID, &object, 0), NULL); /* Semantics 19 */
   shmem_team_destroy(SHMEM_TEAM_INVALID);
 }
 
@@ -34,27 +37,29 @@ static void test_bad_triplets(void) {
       {0, 0, 2},  {np - 1, 1, 2}, {0, np, 2}, {0, 0x7fffffff, 3}, {np - 1, -0x7fffffff, 3}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
     shmem_team_t team = SHMEM_TEAM_WORLD;
-    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, bad[i][0], bad[i][1], bad[i][2], NULL, 0, &team) != 0,
-          "row %zu", i);
-    CHECK(team == SHMEM_TEAM_INVALID, "row %zu", i);
+    CHECK_CMP(shmem_team_split_strided(SHMEM_TEAM_WORLD, bad[i][0], bad[i][1], bad[i][2], NULL, 0, &team), !=,
+              0);
+    CHECK_FOR(i, team, SHMEM_TEAM_INVALID);
   }
   shmem_team_t wrapped = SHMEM_TEAM_WORLD; /* no wrapping round the end, of 8 PEs or of any number */
-  if (np == 8) CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 3, 3, 3, NULL, 0, &wrapped) != 0);
-  if (np == 8) CHECK(wrapped == SHMEM_TEAM_INVALID);
+  if (np == 8) CHECK_CMP(shmem_team_split_strided(SHMEM_TEAM_WORLD, 3, 3, 3, NULL, 0, &wrapped), !=, 0);
+  if (np == 8) CHECK_EQ(wrapped, SHMEM_TEAM_INVALID);
   shmem_team_t x = SHMEM_TEAM_WORLD, y = SHMEM_TEAM_WORLD;
-  CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, -3, NULL, 0, &x, NULL, 0, &y) != 0);
-  CHECK(x == SHMEM_TEAM_INVALID && y == SHMEM_TEAM_INVALID);
+  CHECK_CMP(shmem_team_split_2d(SHMEM_TEAM_WORLD, -3, NULL, 0, &x, NULL, 0, &y), !=, 0);
+  CHECK_EQ(x, SHMEM_TEAM_INVALID);
+  CHECK_EQ(y, SHMEM_TEAM_INVALID);
   x = y = SHMEM_TEAM_WORLD;
-  CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, 0, NULL, 0, &x, NULL, 0, &y) != 0);
-  CHECK(x == SHMEM_TEAM_INVALID && y == SHMEM_TEAM_INVALID);
+  CHECK_CMP(shmem_team_split_2d(SHMEM_TEAM_WORLD, 0, NULL, 0, &x, NULL, 0, &y), !=, 0);
+  CHECK_EQ(x, SHMEM_TEAM_INVALID);
+  CHECK_EQ(y, SHMEM_TEAM_INVALID);
 }
 
 /* Whether the team works: all members see the same sum of world numbers. */
 static void use(shmem_team_t team, long expected) {
   static long source, dest;
   source = me;
-  CHECK(shmem_long_sum_reduce(team, &dest, &source, 1) == 0);
-  CHECK(dest == expected, "sum is %ld, not %ld", dest, expected);
+  CHECK_EQ(shmem_long_sum_reduce(team, &dest, &source, 1), 0);
+  CHECK_EQ(dest, expected);
 }
 
 /* Semantics 42, 44, 46, 52: every triplet of the parent, members and numbers, with immediate use. */
@@ -66,7 +71,8 @@ static void test_triplets(shmem_team_t parent) {
         const int last = start + (n - 1) * stride;
         if (last < 0 || last >= size) continue;
         shmem_team_t team;
-        CHECK(shmem_team_split_strided(parent, start, stride, n, NULL, 0, &team) == 0);
+        check_context("start %d, stride %d, size %d", start, stride, n);
+        CHECK_EQ(shmem_team_split_strided(parent, start, stride, n, NULL, 0, &team), 0);
         int number = -1;
         long sum = 0;
         for (int i = 0; i < n; ++i) {
@@ -74,12 +80,14 @@ static void test_triplets(shmem_team_t parent) {
           if (in_parent == shmem_team_my_pe(parent)) number = i;
           sum += shmem_team_translate_pe(parent, in_parent, SHMEM_TEAM_WORLD);
         }
-        CHECK((number < 0) == (team == SHMEM_TEAM_INVALID));
+        CHECK_EQ(number < 0, team == SHMEM_TEAM_INVALID);
         if (number < 0) continue;
-        CHECK(shmem_team_my_pe(team) == number && shmem_team_n_pes(team) == n);
-        for (int i = 0; i < n; ++i) CHECK(shmem_team_translate_pe(team, i, parent) == start + i * stride);
-        CHECK(shmem_team_translate_pe(team, n, parent) == -1 &&
-              shmem_team_translate_pe(team, -1, parent) == -1);
+        CHECK_EQ(shmem_team_my_pe(team), number);
+        CHECK_EQ(shmem_team_n_pes(team), n);
+        for (int i = 0; i < n; ++i)
+          CHECK_FOR(i, shmem_team_translate_pe(team, i, parent), start + i * stride);
+        CHECK_EQ(shmem_team_translate_pe(team, n, parent), -1);
+        CHECK_EQ(shmem_team_translate_pe(team, -1, parent), -1);
         use(team, sum);
         shmem_team_destroy(team);
       }
@@ -95,21 +103,23 @@ static void test_grid(shmem_team_t parent, int xrange) {
   /* Semantics 48: equal within each new team, different between them. */
   shmem_team_config_t config = {3 + mine / width}, of_column = {1 + mine % width};
   const long asks = mine % width == 0 ? 0 : SHMEM_TEAM_NUM_CONTEXTS;
-  CHECK(shmem_team_split_2d(parent, xrange, &config, SHMEM_TEAM_NUM_CONTEXTS, &x, asks ? &of_column : NULL,
-                            asks, &y) == 0);
-  CHECK(shmem_team_my_pe(x) == mine % width && shmem_team_my_pe(y) == mine / width);
+  CHECK_EQ(shmem_team_split_2d(parent, xrange, &config, SHMEM_TEAM_NUM_CONTEXTS, &x, asks ? &of_column : NULL,
+                               asks, &y),
+           0);
+  CHECK_EQ(shmem_team_my_pe(x), mine % width);
+  CHECK_EQ(shmem_team_my_pe(y), mine / width);
   for (int i = 0; i < shmem_team_n_pes(x); ++i)
-    CHECK(shmem_team_translate_pe(x, i, parent) == mine / width * width + i);
+    CHECK_FOR(i, shmem_team_translate_pe(x, i, parent), mine / width * width + i);
   for (int i = 0; i < shmem_team_n_pes(y); ++i)
-    CHECK(shmem_team_translate_pe(y, i, parent) == mine % width + i * width);
+    CHECK_FOR(i, shmem_team_translate_pe(y, i, parent), mine % width + i * width);
   const int row = mine / width, last_row = (size - 1) / width;
-  CHECK(shmem_team_n_pes(x) == (row < last_row ? width : size - last_row * width));
-  CHECK(shmem_team_n_pes(y) == (size - mine % width + width - 1) / width);
+  CHECK_EQ(shmem_team_n_pes(x), row < last_row ? width : size - last_row * width);
+  CHECK_EQ(shmem_team_n_pes(y), (size - mine % width + width - 1) / width);
   config.num_contexts = 0;
-  CHECK(shmem_team_get_config(x, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0);
-  CHECK(config.num_contexts == 3 + mine / width);
-  CHECK(shmem_team_get_config(y, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0);
-  CHECK(config.num_contexts == (asks ? 1 + mine % width : 0));
+  CHECK_EQ(shmem_team_get_config(x, SHMEM_TEAM_NUM_CONTEXTS, &config), 0);
+  CHECK_EQ(config.num_contexts, 3 + mine / width);
+  CHECK_EQ(shmem_team_get_config(y, SHMEM_TEAM_NUM_CONTEXTS, &config), 0);
+  CHECK_EQ(config.num_contexts, asks ? 1 + mine % width : 0);
   shmem_team_sync(x);
   shmem_team_sync(y);
   shmem_team_destroy(y);
@@ -122,13 +132,13 @@ static void test_shared(void) {
   int reached = 0;
   for (int pe = 0; pe < np; ++pe) {
     const int number = shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED);
-    CHECK((number >= 0) == (shmem_ptr(object, pe) != NULL));
+    CHECK_EQ(number >= 0, shmem_ptr(object, pe) != NULL);
     if (number < 0) continue;
     ++reached;
-    CHECK(shmem_team_ptr(SHMEM_TEAM_SHARED, object, number) == shmem_ptr(object, pe)); /* Semantics 19 */
+    CHECK_EQ(shmem_team_ptr(SHMEM_TEAM_SHARED, object, number), shmem_ptr(object, pe)); /* Semantics 19 */
   }
-  CHECK(reached == shmem_team_n_pes(SHMEM_TEAM_SHARED));
-  CHECK(shmem_team_ptr(SHMEM_TEAM_WORLD, object, me) == shmem_ptr(object, me));
+  CHECK_EQ(reached, shmem_team_n_pes(SHMEM_TEAM_SHARED));
+  CHECK_EQ(shmem_team_ptr(SHMEM_TEAM_WORLD, object, me), shmem_ptr(object, me));
   shmem_free(object);
   test_triplets(SHMEM_TEAM_SHARED);
 }
@@ -140,8 +150,8 @@ static void test_many(void) {
   int made = 0;
   while (made < kTry && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, &teams[made]) == 0)
     ++made;
-  CHECK(made >= 64, "only %d teams", made);
-  if (made < kTry) CHECK(teams[made] == SHMEM_TEAM_INVALID);
+  CHECK_CMP(made, >=, 64);
+  if (made < kTry) CHECK_AT(teams, made, SHMEM_TEAM_INVALID);
   for (int i = 0; i < made; ++i) use(teams[i], (long)np * (np - 1) / 2);
   for (int i = 0; i < made; ++i) shmem_team_destroy(teams[i]);
   use(SHMEM_TEAM_WORLD, (long)np * (np - 1) / 2);
@@ -153,17 +163,17 @@ static void test_huge_strides(void) {
   static const int strides[] = {INT_MAX, INT_MIN, -1, 1 << 30};
   for (size_t i = 0; i < sizeof strides / sizeof *strides; ++i) {
     shmem_team_t one, again;
-    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, strides[i], 1, NULL, 0, &one) == 0);
-    CHECK((one == SHMEM_TEAM_INVALID) == (me != np - 1));
+    CHECK_FOR(i, shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, strides[i], 1, NULL, 0, &one), 0);
+    CHECK_EQ(one == SHMEM_TEAM_INVALID, me != np - 1);
     if (one == SHMEM_TEAM_INVALID) continue;
-    CHECK(shmem_team_split_strided(one, 0, strides[i], 1, NULL, 0, &again) == 0);
-    CHECK(shmem_team_translate_pe(again, 0, SHMEM_TEAM_WORLD) == me);
+    CHECK_FOR(i, shmem_team_split_strided(one, 0, strides[i], 1, NULL, 0, &again), 0);
+    CHECK_EQ(shmem_team_translate_pe(again, 0, SHMEM_TEAM_WORLD), me);
     use(again, me);
     shmem_team_destroy(again);
     shmem_team_destroy(one);
   }
   shmem_team_t none;
-  if (np > 1) CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, INT_MAX, np, NULL, 0, &none) != 0);
+  if (np > 1) CHECK_CMP(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, INT_MAX, np, NULL, 0, &none), !=, 0);
 }
 
 int main(void) {
@@ -172,15 +182,15 @@ int main(void) {
   shmem_init();
   me = shmem_my_pe();
   np = shmem_n_pes();
-  CHECK(initialised == SHMEM_TEAM_SHARED);
-  CHECK(shmem_team_my_pe(SHMEM_TEAM_WORLD) == me &&
-        shmem_team_n_pes(SHMEM_TEAM_WORLD) == np);              /* Semantics 13 */
-  CHECK(shmem_team_get_config(SHMEM_TEAM_WORLD, 0, NULL) == 0); /* Semantics 50 */
+  CHECK_EQ(initialised, SHMEM_TEAM_SHARED);
+  CHECK_EQ(shmem_team_my_pe(SHMEM_TEAM_WORLD), me);
+  CHECK_EQ(shmem_team_n_pes(SHMEM_TEAM_WORLD), np);              /* Semantics 13 */
+  CHECK_EQ(shmem_team_get_config(SHMEM_TEAM_WORLD, 0, NULL), 0); /* Semantics 50 */
   test_invalid();
   test_bad_triplets();
   test_triplets(SHMEM_TEAM_WORLD);
   shmem_team_t reversed;
-  CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, -1, np, NULL, 0, &reversed) == 0);
+  CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, np - 1, -1, np, NULL, 0, &reversed), 0);
   test_triplets(reversed);
   for (int xrange = 1; xrange <= np + 1; ++xrange) test_grid(reversed, xrange);
   shmem_team_destroy(reversed);

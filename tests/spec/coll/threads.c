@@ -21,15 +21,15 @@ static void round_of(struct Worker* w, shmem_team_t team, int round, size_t n) {
   const long base = w->number * 100000 + round * 100;
   for (size_t i = 0; i < n; ++i) w->source[i] = base + mine + (long)i;
   shmem_team_sync(team);
-  CHECK(shmem_long_sum_reduce(team, w->dest, w->source, n) == 0);
-  for (size_t i = 0; i < n; ++i) CHECK(w->dest[i] == size * (base + (long)i) + (long)size * (size - 1) / 2);
+  CHECK_EQ(shmem_long_sum_reduce(team, w->dest, w->source, n), 0);
+  for (size_t i = 0; i < n; ++i) CHECK_AT(w->dest, i, size * (base + (long)i) + (long)size * (size - 1) / 2);
   shmem_team_sync(team);
-  CHECK(shmem_long_fcollect(team, w->dest, w->source, n) == 0);
+  CHECK_EQ(shmem_long_fcollect(team, w->dest, w->source, n), 0);
   for (int k = 0; k < size; ++k)
-    for (size_t i = 0; i < n; ++i) CHECK(w->dest[(size_t)k * n + i] == base + k + (long)i);
+    for (size_t i = 0; i < n; ++i) CHECK_AT(w->dest, (size_t)k * n + i, base + k + (long)i);
   shmem_team_sync(team);
-  CHECK(shmem_long_broadcast(team, w->dest, w->source, n, round % size) == 0);
-  for (size_t i = 0; i < n; ++i) CHECK(w->dest[i] == base + round % size + (long)i);
+  CHECK_EQ(shmem_long_broadcast(team, w->dest, w->source, n, round % size), 0);
+  for (size_t i = 0; i < n; ++i) CHECK_AT(w->dest, i, base + round % size + (long)i);
 }
 
 static void* work(void* argument) {
@@ -39,10 +39,10 @@ static void* work(void* argument) {
     if (round % 25 != 0) continue;
     /* Threads split at the same time, from different parents. */
     shmem_team_t child;
-    CHECK(shmem_team_split_strided(w->team, np - 1, -1, np, NULL, 0, &child) == 0);
+    CHECK_EQ(shmem_team_split_strided(w->team, np - 1, -1, np, NULL, 0, &child), 0);
     round_of(w, child, round, 9);
     shmem_ctx_t ctx;
-    CHECK(shmem_team_create_ctx(child, SHMEM_CTX_PRIVATE, &ctx) == 0);
+    CHECK_EQ(shmem_team_create_ctx(child, SHMEM_CTX_PRIVATE, &ctx), 0);
     shmem_ctx_long_p(ctx, w->dest, 1, shmem_team_my_pe(child));
     shmem_ctx_destroy(ctx);
     shmem_team_destroy(child);
@@ -53,7 +53,7 @@ static void* work(void* argument) {
 int main(void) {
   bound_time(120);
   int provided;
-  CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0);
+  CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
   if (provided != SHMEM_THREAD_MULTIPLE) return 77;
   np = shmem_n_pes();
   struct Worker workers[kThreads];
@@ -61,9 +61,9 @@ int main(void) {
     workers[i].number = i;
     workers[i].source = shmem_malloc(kWords * sizeof(long));
     workers[i].dest = shmem_malloc(kWords * sizeof(long) * (size_t)np);
-    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, &workers[i].team) == 0);
+    CHECK_FOR(i, shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, &workers[i].team), 0);
   }
-  for (int i = 0; i < kThreads; ++i) CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
+  for (int i = 0; i < kThreads; ++i) CHECK_EQ(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
   for (int i = 0; i < kThreads; ++i) pthread_join(workers[i].thread, NULL);
   for (int i = 0; i < kThreads; ++i) shmem_team_destroy(workers[i].team);
   shmem_finalize();

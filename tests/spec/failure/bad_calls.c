@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wrong calls, by name: `bad_calls <name>`.  PE 0 makes one, the other PEs wait in a barrier.  Here is what
- * may go another way between PEs, on a node or across; the rest is in bad_addresses.c and its neighbours. */
+/* Wrong calls of a job: those that may go another way between PEs, on a node or across; the rest is in
+ * bad_addresses.c and its neighbours.  PE 0 makes them all, each in a copy of itself; `bad_calls <name>`
+ * makes one that ends the job. */
 #include <shmemx.h>
-#include <string.h>
 
 #include "check.h"
+#include "refused.h"
 
 static long variable[4];
 static uint64_t signal_word;
@@ -107,73 +108,80 @@ static void to_all_to_private(void) {
 static void fcollect64_to_private(void) { shmem_fcollect64(no_block, big, 1, 0, 0, shmem_n_pes(), psync); }
 static void not_a_member(void) { shmem_barrier(1, 0, 1, psync); }
 
-#define CASE(NAME) \
-  { #NAME, NAME }
+#define RANGE "allowed is 0 to 1$"
+#define NOT_SYMMETRIC "0x[0-9a-f]+ is not a symmetric address; allowed are memory from shmem_malloc"
+#define PAST_END "0x[0-9a-f]+ and the [0-9]+ bytes from there reach past the end of the"
+#define MISALIGNED "0x[0-9a-f]+ is not aligned to"
+
+static const struct {
+  const char *name, *what;
+  void (*call)(void);
+} cases[] = {
+    {"shmem_long_put", "pe is -1; " RANGE, put_negative},
+    {"shmem_long_put", "pe is 2; " RANGE, put_too_high},
+    {"shmem_long_get", "pe is -1; " RANGE, get_negative},
+    {"shmem_long_atomic_add", "pe is -1; " RANGE, add_negative},
+    {"shmemx_long_atomic_max", "pe is -1; " RANGE, max_negative},
+    {"shmem_long_put_signal", "pe is 2; " RANGE, put_signal_too_high},
+    {"shmem_long_put", "dest " NOT_SYMMETRIC, put_to_stack},
+    {"shmem_putmem", "dest " NOT_SYMMETRIC, put_to_private},
+    {"shmem_long_get", "source " NOT_SYMMETRIC, get_from_stack},
+    {"shmem_long_atomic_add", "dest " NOT_SYMMETRIC, add_to_private},
+    {"shmem_long_iput", "dest " NOT_SYMMETRIC, iput_to_private},
+    {"shmem_long_put_signal", "sig_addr " NOT_SYMMETRIC, signal_in_private},
+    {"shmem_long_wait_until", "ivar " NOT_SYMMETRIC, wait_on_private},
+    {"shmem_putmem", "dest " PAST_END " symmetric heap", put_past_heap},
+    {"shmem_getmem", "source " PAST_END " symmetric heap", get_past_heap},
+    {"shmem_long_iput", "dest " PAST_END " symmetric heap", iput_past_heap},
+    {"shmem_long_put", "dest " PAST_END " symmetric heap", put_wraps},
+    {"shmem_long_iput", "dest " PAST_END " symmetric heap", iput_wraps},
+    {"shmem_long_p", "dest 0x[0-9a-f]+ is not a symmetric address", put_below_heap},
+    {"shmem_putmem", "dest " PAST_END " program's variables", put_past_statics},
+    {"shmem_long_put_signal", "sig_op is 5; allowed are SHMEM_SIGNAL_SET", sig_op_wrong},
+    {"shmem_long_iput", ".*dst.*; allowed is at least", stride_0},
+    {"shmem_long_atomic_add", "dest " MISALIGNED " 8 bytes$", add_misaligned},
+    {"shmem_long_atomic_fetch", "source " MISALIGNED " 8 bytes$", fetch_misaligned},
+    {"shmem_long_atomic_fetch_add_nbi", "dest " MISALIGNED " 8 bytes$", fetch_add_nbi_misaligned},
+    {"shmemx_long_atomic_fetch_min", "dest " MISALIGNED " 8 bytes$", fetch_min_misaligned},
+    {"shmem_signal_add", "sig_addr " MISALIGNED " 8 bytes$", signal_add_misaligned},
+    {"shmem_long_atomic_fetch_add_nbi", "fetch is NULL; allowed is the address", fetch_add_nbi_to_null},
+    {"shmemx_long_atomic_fetch_max_nbi", "fetch is NULL; allowed is the address", fetch_max_nbi_to_null},
+    {"shmem_long_atomic_fetch_nbi", "fetch is NULL; allowed is the address", fetch_nbi_to_null},
+    {"shmem_long_atomic_compare_swap_nbi", "fetch is NULL; allowed is the address", cswap_nbi_to_null},
+    {"shmem_long_sum_reduce", "dest " NOT_SYMMETRIC, reduce_to_private},
+    {"shmem_long_sum_reduce", "source " NOT_SYMMETRIC, reduce_from_private},
+    {"shmem_long_broadcast", "dest " NOT_SYMMETRIC, broadcast_to_private},
+    {"shmem_long_collect", "source " NOT_SYMMETRIC, collect_from_private},
+    {"shmem_long_fcollect", "dest " NOT_SYMMETRIC, fcollect_to_private},
+    {"shmem_long_alltoall", "source " NOT_SYMMETRIC, alltoall_from_private},
+    {"shmem_long_alltoalls", "dest " NOT_SYMMETRIC, alltoalls_to_private},
+    {"shmem_long_sum_inscan", "source " NOT_SYMMETRIC, scan_from_private},
+    {"shmem_long_sum_reduce", "dest " NOT_SYMMETRIC, reduce_to_private_large},
+    {"shmem_long_sum_reduce", "source " NOT_SYMMETRIC, reduce_from_private_large},
+    {"shmem_long_broadcast", "dest " NOT_SYMMETRIC, broadcast_to_private_large},
+    {"shmem_long_collect", "source " NOT_SYMMETRIC, collect_from_private_large},
+    {"shmem_long_fcollect", "dest " NOT_SYMMETRIC, fcollect_to_private_large},
+    {"shmem_long_alltoall", "source " NOT_SYMMETRIC, alltoall_from_private_large},
+    {"shmem_long_alltoalls", "dest " NOT_SYMMETRIC, alltoalls_to_private_large},
+    {"shmem_long_sum_inscan", "source " NOT_SYMMETRIC, scan_from_private_large},
+    {"shmem_broadcast64", "source " NOT_SYMMETRIC, broadcast64_from_private},
+    {"shmem_long_sum_to_all", "dest " NOT_SYMMETRIC, to_all_to_private},
+    {"shmem_fcollect64", "dest " NOT_SYMMETRIC, fcollect64_to_private},
+    {"shmem_barrier", "PE_start 1, logPE_stride 0 and PE_size 1 do not include this PE", not_a_member},
+};
+
+/* One of them, and what needs all PEs: these end the job. */
 static const struct {
   const char* name;
   void (*call)(void);
-} cases[] = {
-    CASE(put_negative),
-    CASE(put_too_high),
-    CASE(get_negative),
-    CASE(add_negative),
-    CASE(max_negative),
-    CASE(put_signal_too_high),
-    CASE(put_to_stack),
-    CASE(put_to_private),
-    CASE(get_from_stack),
-    CASE(add_to_private),
-    CASE(iput_to_private),
-    CASE(signal_in_private),
-    CASE(wait_on_private),
-    CASE(put_past_heap),
-    CASE(get_past_heap),
-    CASE(iput_past_heap),
-    CASE(put_past_statics),
-    CASE(free_twice),
-    CASE(different_sizes),
-    CASE(sig_op_wrong),
-    CASE(stride_0),
-    CASE(add_misaligned),
-    CASE(fetch_misaligned),
-    CASE(fetch_add_nbi_misaligned),
-    CASE(fetch_min_misaligned),
-    CASE(signal_add_misaligned),
-    CASE(put_wraps),
-    CASE(iput_wraps),
-    CASE(put_below_heap),
-    CASE(fetch_add_nbi_to_null),
-    CASE(fetch_max_nbi_to_null),
-    CASE(fetch_nbi_to_null),
-    CASE(cswap_nbi_to_null),
-    CASE(reduce_to_private),
-    CASE(reduce_from_private),
-    CASE(broadcast_to_private),
-    CASE(collect_from_private),
-    CASE(fcollect_to_private),
-    CASE(alltoall_from_private),
-    CASE(alltoalls_to_private),
-    CASE(scan_from_private),
-    CASE(reduce_to_private_large),
-    CASE(reduce_from_private_large),
-    CASE(broadcast_to_private_large),
-    CASE(collect_from_private_large),
-    CASE(fcollect_to_private_large),
-    CASE(alltoall_from_private_large),
-    CASE(alltoalls_to_private_large),
-    CASE(scan_from_private_large),
-    CASE(broadcast64_from_private),
-    CASE(to_all_to_private),
-    CASE(fcollect64_to_private),
-    CASE(not_a_member),
-};
+  int by_all;
+} ends[] = {{"put_negative", put_negative, 0},
+            {"free_twice", free_twice, 1},
+            {"different_sizes", different_sizes, 1}};
 
-/* These are collective. */
-static int everybody_calls(const char* name) {
-  static const char* const names[] = {"free_twice", "different_sizes"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-    if (strcmp(name, names[i]) == 0) return 1;
-  return 0;
+static void end_job(const char* name) {
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i)
+    if (strcmp(ends[i].name, name) == 0 && (ends[i].by_all || shmem_my_pe() == 0)) ends[i].call();
 }
 
 int main(int count, char** arguments) {
@@ -181,12 +189,11 @@ int main(int count, char** arguments) {
   block = shmem_calloc(4, sizeof *block);
   heap_end = (size_t)1 << 40;
   no_block = calloc(4, sizeof *no_block);
-  for (size_t i = 0; count == 2 && i < sizeof cases / sizeof *cases; ++i) {
-    if (strcmp(cases[i].name, arguments[1]) != 0) continue;
-    if (shmem_my_pe() == 0 || everybody_calls(arguments[1])) cases[i].call();
-    shmem_barrier_all();
-    break;
-  }
+  if (count == 2) end_job(arguments[1]);
+  for (size_t i = 0; count == 1 && shmem_my_pe() == 0 && i < sizeof cases / sizeof *cases; ++i)
+    expect_refusal_in_job(cases[i].name, cases[i].what, cases[i].call);
+  const int failed = cases_made > 0 && report_cases();
+  shmem_barrier_all();
   shmem_finalize();
-  return 0; /* which the test takes for a failure */
+  return failed;
 }

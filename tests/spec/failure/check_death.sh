@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # check_death.sh CODE PATTERN LAUNCHER ARGUMENTS...: runs a job one of whose PEs dies (dying.c), and checks that it
-# ends within two seconds of that with CODE and one line that matches PATTERN, and leaves nothing behind.
+# ends by itself with CODE and one line that matches PATTERN, and leaves nothing behind.
 code=$1 pattern=$2
 shift 2
 directory=$(mktemp -d)
@@ -15,16 +15,11 @@ give_up() {
 
 "$@" >"$directory/out" 2>"$directory/err"
 status=$?
-ended=$(date +%s.%N)
 
 [ $status -eq "$code" ] || give_up "the exit code is $status and should be $code"
 said=$(grep -cE '^(oshrun|atoll):' "$directory/err")
 [ "$said" -eq 1 ] || give_up "one line should have been said, not $said"
 grep -E '^(oshrun|atoll):' "$directory/err" | grep -qE "$pattern" || give_up "the line should match: $pattern"
-
-died=$(sed -n 's/^died //p' "$directory/out")
-echo "$died $ended" | awk '{ printf "ended %.3f s after the death\n", $2 - $1; exit !($2 - $1 < 2) }' ||
-  give_up "the job took longer than two seconds to end"
 
 job=$(sed -n 's/^job //p' "$directory/out")
 [ -n "$job" ] || give_up "the job did not say its name"

@@ -5,16 +5,16 @@
 
 #include "check.h"
 
-static int is_aligned(const void* address, size_t alignment) { return (uintptr_t)address % alignment == 0; }
+static size_t misalignment(const void* address, size_t alignment) { return (uintptr_t)address % alignment; }
 
 /* Semantics 27, 28: these return at once, so that one PE alone may call them. */
 static void test_nothing_is_no_barrier(void) {
   if (shmem_my_pe() != 0) return;
-  CHECK(shmem_malloc(0) == NULL);
-  CHECK(shmem_align(64, 0) == NULL);
-  CHECK(shmem_calloc(0, 8) == NULL);
-  CHECK(shmem_calloc(8, 0) == NULL);
-  CHECK(shmem_malloc_with_hints(0, SHMEM_MALLOC_ATOMICS_REMOTE) == NULL);
+  CHECK_EQ(shmem_malloc(0), NULL);
+  CHECK_EQ(shmem_align(64, 0), NULL);
+  CHECK_EQ(shmem_calloc(0, 8), NULL);
+  CHECK_EQ(shmem_calloc(8, 0), NULL);
+  CHECK_EQ(shmem_malloc_with_hints(0, SHMEM_MALLOC_ATOMICS_REMOTE), NULL);
   shmem_free(NULL);
 }
 
@@ -23,20 +23,21 @@ static void test_alignment(void) { /* Semantics 31 */
   int count = 0;
   for (size_t alignment = sizeof(void*); alignment <= (size_t)2 << 20; alignment *= 2) {
     blocks[count] = shmem_align(alignment, 3 * alignment / 2);
-    CHECK(blocks[count] != NULL && is_aligned(blocks[count], alignment));
+    CHECK(blocks[count] != NULL);
+    CHECK_FOR(alignment, misalignment(blocks[count], alignment), 0);
     memset(blocks[count++], 1, 3 * alignment / 2);
   }
   for (size_t size = 1; size <= 100; size += 9) {
     blocks[count] = shmem_malloc(size);
-    CHECK(is_aligned(blocks[count++], _Alignof(max_align_t)));
+    CHECK_FOR(size, misalignment(blocks[count++], _Alignof(max_align_t)), 0);
   }
   blocks[count] = shmem_calloc(3, 5);
-  CHECK(is_aligned(blocks[count++], _Alignof(max_align_t)));
+  CHECK_EQ(misalignment(blocks[count++], _Alignof(max_align_t)), 0);
   while (count > 0) shmem_free(blocks[--count]);
   /* More than the heap offers: aligned on every PE, or NULL on every PE. */
   static int nulls;
   void* block = shmem_align((size_t)1 << 30, 8);
-  CHECK(block == NULL || is_aligned(block, (size_t)1 << 30));
+  CHECK_EQ(misalignment(block, (size_t)1 << 30), 0);
   shmem_int_atomic_add(&nulls, block == NULL, 0);
   shmem_barrier_all();
   CHECK_EQ(shmem_int_g(&nulls, 0), block == NULL ? shmem_n_pes() : 0);
@@ -46,7 +47,8 @@ static void test_alignment(void) { /* Semantics 31 */
 static void test_large_blocks(void) {
   for (size_t size = (size_t)1 << 20; size <= (size_t)16 << 20; size *= 2) {
     char* block = shmem_malloc(size);
-    CHECK(block != NULL && is_aligned(block, 4096));
+    CHECK(block != NULL);
+    CHECK_EQ(misalignment(block, 4096), 0);
     block[0] = block[size - 1] = 1;
     shmem_free(block);
   }
@@ -68,7 +70,7 @@ static void test_calloc_is_zero_everywhere(void) {
     shmem_long_p(&block[0], turn + 1, right_pe());
     shmem_barrier_all();
     CHECK_EQ(block[0], turn + 1);
-    for (size_t i = 1; i < count; ++i) CHECK_EQ(block[i], 0);
+    for (size_t i = 1; i < count; ++i) CHECK_AT(block, i, 0);
     shmem_free(block);
   }
 }
@@ -78,15 +80,18 @@ static void test_hints(void) { /* Semantics 35 */
                         SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE};
   for (size_t i = 0; i < 4; ++i) {
     uint64_t* block = shmem_malloc_with_hints(2 * sizeof *block, hints[i]);
-    CHECK(block != NULL && is_aligned(block, _Alignof(max_align_t)));
+    CHECK(block != NULL);
+    CHECK_EQ(misalignment(block, _Alignof(max_align_t)), 0);
     block[0] = block[1] = 0;
     shmem_barrier_all();
     shmem_uint64_atomic_add(&block[0], 7, right_pe());
     shmem_signal_add(&block[1], 8, right_pe());
     shmem_barrier_all();
-    CHECK(block[0] == 7 && block[1] == 8);
+    CHECK_EQ(block[0], 7);
+    CHECK_EQ(block[1], 8);
     block = shmem_realloc(block, 4000); /* Semantics 30 */
-    CHECK(block != NULL && block[0] == 7);
+    CHECK(block != NULL);
+    CHECK_EQ(block[0], 7);
     shmem_free(block);
   }
 }
@@ -100,7 +105,7 @@ static void test_offsets_are_equal(void) {
     const uint64_t offset = (uint64_t)(block - (char*)first);
     for (int pe = 0; pe < shmem_n_pes(); ++pe) shmem_uint64_p(&seen[shmem_my_pe()], offset, pe);
     shmem_barrier_all();
-    for (int pe = 0; pe < shmem_n_pes(); ++pe) CHECK_EQ(seen[pe], offset);
+    for (int pe = 0; pe < shmem_n_pes(); ++pe) CHECK_AT(seen, pe, offset);
     if (i % 3 != 0) shmem_free(block);
     shmem_barrier_all();
   }
@@ -148,7 +153,7 @@ static void test_other_contexts_go_on(void) {
     shmem_free(block);
     shmem_ctx_quiet(ctx);
     shmem_sync_all();
-    for (int k = 0; k < 100; ++k) CHECK_EQ(words[k], i * 100 + k);
+    for (int k = 0; k < 100; ++k) CHECK_AT(words, k, i * 100 + k);
     shmem_sync_all();
   }
   shmem_ctx_destroy(ctx);

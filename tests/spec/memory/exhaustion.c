@@ -18,7 +18,7 @@ static void same_everywhere(const void* answer) {
   shmem_int_atomic_add(&nulls, answer == NULL, 0);
   shmem_barrier_all();
   const int all = shmem_int_g(&nulls, 0);
-  CHECK(all == 0 || all == shmem_n_pes());
+  CHECK_EITHER(all, 0, shmem_n_pes());
   shmem_barrier_all();
   nulls = 0;
   shmem_barrier_all();
@@ -40,22 +40,24 @@ int main(void) {
   shmem_init();
   const size_t impossible[] = {(size_t)1 << 40, SIZE_MAX / 2, SIZE_MAX - 4096, SIZE_MAX};
   for (size_t i = 0; i < 4; ++i) {
-    CHECK(shmem_malloc(impossible[i]) == NULL);
-    CHECK(shmem_align(4096, impossible[i]) == NULL);
-    CHECK(shmem_calloc(impossible[i], 1) == NULL);
-    CHECK(shmem_calloc(impossible[i], 16) == NULL); /* more than a size_t holds */
+    CHECK_FOR(i, shmem_malloc(impossible[i]), NULL);
+    CHECK_FOR(i, shmem_align(4096, impossible[i]), NULL);
+    CHECK_FOR(i, shmem_calloc(impossible[i], 1), NULL);
+    CHECK_FOR(i, shmem_calloc(impossible[i], 16), NULL); /* more than a size_t holds */
     works();
   }
+  CHECK(shmem_calloc(SIZE_MAX / 16 + 2, 16) == NULL); /* 16 bytes, if the product wrapped around */
   int first = 0;
   for (int again = 0; again < 5; ++again) {
     const int count = fill_up(blocks);
     if (again == 0) first = count;
-    CHECK(count > 80 && count == first); /* 16 MiB are asked for; nothing leaks */
+    CHECK_CMP(count, >, 80);
+    CHECK_EQ(count, first); /* 16 MiB are asked for; nothing leaks */
     works();
     shmem_free(blocks[count / 2]);
     blocks[count / 2] = shmem_malloc(kBlock);
     CHECK(blocks[count / 2] != NULL);
-    CHECK(shmem_realloc(blocks[0], 4 * kBlock) == NULL);
+    CHECK_EQ(shmem_realloc(blocks[0], 4 * kBlock), NULL);
     CHECK_EQ(blocks[0][kBlock - 1], 1);
     for (int i = 0; i < count; ++i) shmem_free(blocks[i]);
   }

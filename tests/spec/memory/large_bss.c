@@ -27,15 +27,17 @@ int main(void) {
   large[kBytes / 3] = 'x';
   const long before = resident_kilobytes();
   shmem_init();
-  CHECK(resident_kilobytes() - before < 64 << 10);
+  CHECK_CMP(resident_kilobytes() - before, <, 64 << 10);
   CHECK_EQ(large[kBytes / 3], 'x');
   CHECK_EQ(large[kBytes / 2], 0);
   shmem_char_p(&large[kBytes - 1], 'z', right_pe());
   shmem_char_p(&large[0], 'a', right_pe());
   shmem_barrier_all();
-  CHECK(large[0] == 'a' && large[kBytes - 1] == 'z' && after_it == 7);
+  CHECK_EQ(large[0], 'a');
+  CHECK_EQ(large[kBytes - 1], 'z');
+  CHECK_EQ(after_it, 7);
   CHECK_EQ(shmem_char_g(&large[kBytes / 3], left_pe()), 'x');
-  CHECK(resident_kilobytes() - before < 64 << 10);
+  CHECK_CMP(resident_kilobytes() - before, <, 64 << 10);
   shmem_finalize();
   return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-enum { kSlots = 64 };
+enum { kSlots = 64, kLargest = 1 << 17 };
 
 static struct {
   unsigned char* at;
@@ -21,8 +21,9 @@ static void fill(int s, unsigned char first) {
 }
 
 static void check_slot(int s, size_t size) {
-  for (size_t i = 0; i < size; ++i)
-    if (slots[s].at[i] != (unsigned char)(slots[s].first + i)) CHECK_EQ(i, -1);
+  static unsigned char expected[kLargest];
+  for (size_t i = 0; i < size; ++i) expected[i] = (unsigned char)(slots[s].first + i);
+  CHECK_BYTES(slots[s].at, expected, size);
 }
 
 static size_t random_size(Random* random) {
@@ -76,7 +77,8 @@ int main(void) {
   }
   digest_of_addresses = digest;
   shmem_barrier_all();
-  for (int pe = 0; pe < shmem_n_pes(); ++pe) CHECK_EQ(shmem_uint64_g(&digest_of_addresses, pe), digest);
+  for (int pe = 0; pe < shmem_n_pes(); ++pe)
+    CHECK_OF_PE(pe, shmem_uint64_g(&digest_of_addresses, pe), digest);
   shmem_finalize();
   return 0;
 }

@@ -10,15 +10,15 @@ static void fill(unsigned char* block, size_t size, unsigned salt) {
 
 static void expect(const unsigned char* block, size_t size, unsigned salt) {
   for (size_t i = 0; i < size; ++i)
-    CHECK_EQ(block[i], (unsigned char)(i * 7 + salt + (unsigned)shmem_my_pe()));
+    CHECK_AT(block, i, (unsigned char)(i * 7 + salt + (unsigned)shmem_my_pe()));
 }
 
 static void test_null_and_zero(void) {
   unsigned char* block = shmem_realloc(NULL, 100);
   CHECK(block != NULL);
   fill(block, 100, 1);
-  CHECK(shmem_realloc(block, 0) == NULL);
-  if (shmem_my_pe() == 0) CHECK(shmem_realloc(NULL, 0) == NULL);
+  CHECK_EQ(shmem_realloc(block, 0), NULL);
+  if (shmem_my_pe() == 0) CHECK_EQ(shmem_realloc(NULL, 0), NULL);
 }
 
 static void test_sizes(void) {
@@ -70,9 +70,9 @@ static void test_puts_before_it_arrive(void) {
 static void test_failure_keeps_the_block(void) {
   unsigned char* block = shmem_malloc(3000);
   fill(block, 3000, 9);
-  CHECK(shmem_realloc(block, (size_t)1 << 44) == NULL);
-  CHECK(shmem_realloc(block, SIZE_MAX / 2) == NULL);
-  CHECK(shmem_realloc(block, SIZE_MAX) == NULL);
+  CHECK_EQ(shmem_realloc(block, (size_t)1 << 44), NULL);
+  CHECK_EQ(shmem_realloc(block, SIZE_MAX / 2), NULL);
+  CHECK_EQ(shmem_realloc(block, SIZE_MAX), NULL);
   expect(block, 3000, 9);
   block = shmem_realloc(block, 6000);
   expect(block, 3000, 9);

@@ -12,8 +12,8 @@ int main(int count, char** arguments) {
   shmem_init();
   if (count > 1 && shmem_my_pe() == 0) shmem_long_p(theirs, 1, right_pe());
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
-    CHECK_EQ(shmem_addr_accessible(theirs, pe), 0);
-    CHECK(shmem_ptr(theirs, pe) == NULL);
+    CHECK_OF_PE(pe, shmem_addr_accessible(theirs, pe), 0);
+    CHECK_OF_PE(pe, shmem_ptr(theirs, pe), NULL);
   }
   CHECK_EQ(*theirs, 17);
   *theirs = 100 + shmem_my_pe();

@@ -11,8 +11,11 @@ static double reals[3] = {1.5, 2.5, 3.5};
 static const long constant = 11;
 
 static void test_values_survive_init(void) {
-  CHECK(in_data == 5 && in_bss == 0 && strcmp(text, "begin") == 0 && strcmp(before, "ab") == 0);
-  CHECK(reals[2] == 3.5);
+  CHECK_EQ(in_data, 5);
+  CHECK_EQ(in_bss, 0);
+  CHECK_STR(text, "begin");
+  CHECK_STR(before, "ab");
+  CHECK_EQ(reals[2], 3.5);
 }
 
 static long* static_of_a_function(void) {
@@ -23,9 +26,9 @@ static long* static_of_a_function(void) {
 static void test_put_and_get(void) {
   const int me = shmem_my_pe();
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
-    CHECK_EQ(shmem_long_g(&in_data, pe), 5);
-    CHECK_EQ(shmem_long_g(static_of_a_function(), pe), 3);
-    if (shmem_ptr(&in_data, pe) != NULL) CHECK_EQ(*(long*)shmem_ptr(&in_data, pe), 5);
+    CHECK_OF_PE(pe, shmem_long_g(&in_data, pe), 5);
+    CHECK_OF_PE(pe, shmem_long_g(static_of_a_function(), pe), 3);
+    if (shmem_ptr(&in_data, pe) != NULL) CHECK_OF_PE(pe, *(long*)shmem_ptr(&in_data, pe), 5);
   }
   shmem_barrier_all();
   shmem_long_p(&in_data, 100 + me, right_pe());
@@ -37,8 +40,11 @@ static void test_put_and_get(void) {
   CHECK_EQ(in_data, 100 + left_pe());
   CHECK_EQ(in_bss, 200 + left_pe());
   CHECK_EQ(*static_of_a_function(), 300 + left_pe());
-  CHECK(reals[0] == 1.5 && reals[1] == 0.25 && reals[2] == 3.5);
-  CHECK(strcmp(&text[99990], "the end") == 0 && strcmp(text, "begin") == 0);
+  CHECK_EQ(reals[0], 1.5);
+  CHECK_EQ(reals[1], 0.25);
+  CHECK_EQ(reals[2], 3.5);
+  CHECK_STR(&text[99990], "the end");
+  CHECK_STR(text, "begin");
 }
 
 static void test_atomics(void) { /* Semantics 86 */
@@ -47,9 +53,9 @@ static void test_atomics(void) { /* Semantics 86 */
   for (int pe = 0; pe < shmem_n_pes(); ++pe) shmem_long_atomic_fetch_add(&counter, shmem_my_pe() + 1, pe);
   shmem_barrier_all();
   CHECK_EQ(counter, shmem_n_pes() * (shmem_n_pes() + 1) / 2);
-  CHECK(shmem_float_atomic_swap(&real, 2, right_pe()) == 1);
+  CHECK_EQ(shmem_float_atomic_swap(&real, 2, right_pe()), 1);
   shmem_barrier_all();
-  CHECK(real == 2);
+  CHECK_EQ(real, 2);
 }
 
 static void test_waiting(void) {

@@ -47,15 +47,19 @@ static void end(void) {
   shmem_ctx_##NAME##_put_signal(ctx, at + 5 * kPlace, source, 4, &signal_word, 1, SHMEM_SIGNAL_ADD, to); \
   shmem_ctx_##NAME##_put_signal_nbi(ctx, at + 6 * kPlace, source, 4, &signal_word, 1, SHMEM_SIGNAL_ADD, to);
 
-#define EXPECT_PUTS(NAME, T)                                                                       \
-  for (int i = 0; i < 4; ++i) {                                                                    \
-    const T value = VALUE(T, from, i);                                                             \
-    CHECK(at[i] == value && at[kPlace + i] == value && at[2 * kPlace + i] == value);               \
-    CHECK(at[5 * kPlace + i] == value && at[6 * kPlace + i] == value);                             \
-    CHECK(at[3 * kPlace + i] == (i == 0 ? VALUE(T, from, 0) : i == 3 ? VALUE(T, from, 2) : (T)0)); \
-    CHECK(at[4 * kPlace + i + (i > 1)] == value);                                                  \
-  }                                                                                                \
-  CHECK(at[4 * kPlace + 2] == (T)0 && signal_word == 2);
+#define EXPECT_PUTS(NAME, T)                                                                      \
+  for (int i = 0; i < 4; ++i) {                                                                   \
+    const T value = VALUE(T, from, i);                                                            \
+    CHECK_AT(at, i, value);                                                                       \
+    CHECK_AT(at, kPlace + i, value);                                                              \
+    CHECK_AT(at, 2 * kPlace + i, value);                                                          \
+    CHECK_AT(at, 5 * kPlace + i, value);                                                          \
+    CHECK_AT(at, 6 * kPlace + i, value);                                                          \
+    CHECK_AT(at, 3 * kPlace + i, i == 0 ? VALUE(T, from, 0) : i == 3 ? VALUE(T, from, 2) : (T)0); \
+    CHECK_AT(at, 4 * kPlace + i + (i > 1), value);                                                \
+  }                                                                                               \
+  CHECK_EQ(at[4 * kPlace + 2], (T)0);                                                             \
+  CHECK_EQ(signal_word, 2);
 
 #define GET(NAME, T, UNUSED)                                               \
   static void get_##NAME(void) {                                           \
@@ -67,17 +71,22 @@ static void end(void) {
     shmem_ctx_##NAME##_get(ctx, back, (const T*)at, 4, to);                \
     GET_SPREAD(NAME, T)                                                    \
     end();                                                                 \
-    for (int i = 0; i < 4; ++i) CHECK(later[i] == VALUE(T, to, i));        \
+    for (int i = 0; i < 4; ++i) CHECK_AT(later, i, VALUE(T, to, i));       \
   }
 
-#define GET_SPREAD(NAME, T)                                                                      \
-  for (int i = 0; i < 4; ++i) CHECK(back[i] == VALUE(T, to, i));                                 \
-  CHECK(shmem_ctx_##NAME##_g(ctx, (const T*)at + 3, to) == VALUE(T, to, 3));                     \
-  shmem_ctx_##NAME##_iget(ctx, back, (const T*)at, 2, 5, 2, to);                                 \
-  CHECK(back[0] == VALUE(T, to, 0) && back[1] == VALUE(T, to, 1) && back[2] == VALUE(T, to, 5)); \
-  shmem_ctx_##NAME##_ibget(ctx, wide, (const T*)at, 3, 4, 2, 2, to);                             \
-  CHECK(wide[0] == VALUE(T, to, 0) && wide[1] == VALUE(T, to, 1) && wide[2] == (T)0);            \
-  CHECK(wide[3] == VALUE(T, to, 4) && wide[4] == VALUE(T, to, 5));
+#define GET_SPREAD(NAME, T)                                                          \
+  for (int i = 0; i < 4; ++i) CHECK_AT(back, i, VALUE(T, to, i));                    \
+  CHECK_OF_PE(to, shmem_ctx_##NAME##_g(ctx, (const T*)at + 3, to), VALUE(T, to, 3)); \
+  shmem_ctx_##NAME##_iget(ctx, back, (const T*)at, 2, 5, 2, to);                     \
+  CHECK_EQ(back[0], VALUE(T, to, 0));                                                \
+  CHECK_EQ(back[1], VALUE(T, to, 1));                                                \
+  CHECK_EQ(back[2], VALUE(T, to, 5));                                                \
+  shmem_ctx_##NAME##_ibget(ctx, wide, (const T*)at, 3, 4, 2, 2, to);                 \
+  CHECK_EQ(wide[0], VALUE(T, to, 0));                                                \
+  CHECK_EQ(wide[1], VALUE(T, to, 1));                                                \
+  CHECK_EQ(wide[2], (T)0);                                                           \
+  CHECK_EQ(wide[3], VALUE(T, to, 4));                                                \
+  CHECK_EQ(wide[4], VALUE(T, to, 5));
 
 SHMEM_TYPES_RMA(PUT, 0)
 SHMEM_TYPES_RMA(GET, 0)
@@ -92,7 +101,7 @@ static void fill(int member, char bytes[4 * 16]) {
 static void expect_bytes(const char* at, int member, size_t n) {
   char expected[4 * 16];
   fill(member, expected);
-  CHECK(memcmp(at, expected, n) == 0);
+  CHECK_BYTES(at, expected, n);
 }
 
 #define SIZED(BITS, BYTES, UNUSED)                                                                     \
@@ -125,16 +134,16 @@ static void expect_bytes(const char* at, int member, size_t n) {
     SPREAD_BACK(BITS, BYTES)                                     \
   }
 
-#define SPREAD_BACK(BITS, BYTES)                                          \
-  char expected[4 * 16];                                                  \
-  fill(from, expected);                                                   \
-  CHECK(memcmp(area, expected, BYTES) == 0);                              \
-  CHECK(memcmp(area + 2 * BYTES, expected + BYTES, BYTES) == 0);          \
-  CHECK(memcmp(area + 64 + 2 * BYTES, expected + 3 * BYTES, BYTES) == 0); \
-  shmem_ctx_iget##BITS(ctx, received, area, 1, 2, 2, to);                 \
-  expect_bytes(received, mine, 2 * BYTES);                                \
-  shmem_ctx_ibget##BITS(ctx, received, area, 2, 2, 1, 2, to);             \
-  expect_bytes(received, mine, BYTES);                                    \
+#define SPREAD_BACK(BITS, BYTES)                                   \
+  char expected[4 * 16];                                           \
+  fill(from, expected);                                            \
+  CHECK_BYTES(area, expected, BYTES);                              \
+  CHECK_BYTES(area + 2 * BYTES, expected + BYTES, BYTES);          \
+  CHECK_BYTES(area + 64 + 2 * BYTES, expected + 3 * BYTES, BYTES); \
+  shmem_ctx_iget##BITS(ctx, received, area, 1, 2, 2, to);          \
+  expect_bytes(received, mine, 2 * BYTES);                         \
+  shmem_ctx_ibget##BITS(ctx, received, area, 2, 2, 1, 2, to);      \
+  expect_bytes(received, mine, BYTES);                             \
   end();
 
 /* Each member has a word at its neighbour, which nobody else uses. */
@@ -143,58 +152,65 @@ static void expect_bytes(const char* at, int member, size_t n) {
     T *word = (T*)(void*)area, seen[2] = {0};                                   \
     begin();                                                                    \
     shmem_ctx_##NAME##_atomic_set(ctx, word, (T)5, to);                         \
-    CHECK(shmem_ctx_##NAME##_atomic_swap(ctx, word, (T)6, to) == (T)5);         \
+    CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_swap(ctx, word, (T)6, to), (T)5); \
     shmem_ctx_##NAME##_atomic_swap_nbi(ctx, &seen[0], word, (T)(7 + mine), to); \
     shmem_ctx_fence(ctx);                                                       \
     MOVE_BACK(NAME, T)                                                          \
   }
 
-#define MOVE_BACK(NAME, T)                                                          \
-  shmem_ctx_##NAME##_atomic_fetch_nbi(ctx, &seen[1], (const T*)word, to);           \
-  shmem_ctx_quiet(ctx);                                                             \
-  CHECK(seen[0] == (T)6 && seen[1] == (T)(7 + mine));                               \
-  CHECK(shmem_ctx_##NAME##_atomic_fetch(ctx, (const T*)word, to) == (T)(7 + mine)); \
-  end();                                                                            \
-  CHECK(*word == (T)(7 + from));
+#define MOVE_BACK(NAME, T)                                                                  \
+  shmem_ctx_##NAME##_atomic_fetch_nbi(ctx, &seen[1], (const T*)word, to);                   \
+  shmem_ctx_quiet(ctx);                                                                     \
+  CHECK_EQ(seen[0], (T)6);                                                                  \
+  CHECK_EQ(seen[1], (T)(7 + mine));                                                         \
+  CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_fetch(ctx, (const T*)word, to), (T)(7 + mine)); \
+  end();                                                                                    \
+  CHECK_EQ(*word, (T)(7 + from));
 
-#define AMO_ARITH(NAME, T, UNUSED)                                           \
-  static void arith_##NAME(void) {                                           \
-    T *word = (T*)(void*)area, seen[3] = {0};                                \
-    begin();                                                                 \
-    shmem_ctx_##NAME##_atomic_inc(ctx, word, to);                            \
-    shmem_ctx_##NAME##_atomic_add(ctx, word, (T)4, to);                      \
-    CHECK(shmem_ctx_##NAME##_atomic_fetch_inc(ctx, word, to) == (T)5);       \
-    CHECK(shmem_ctx_##NAME##_atomic_fetch_add(ctx, word, (T)2, to) == (T)6); \
-    ARITH_BACK(NAME, T)                                                      \
+#define AMO_ARITH(NAME, T, UNUSED)                                                   \
+  static void arith_##NAME(void) {                                                   \
+    T *word = (T*)(void*)area, seen[3] = {0};                                        \
+    begin();                                                                         \
+    shmem_ctx_##NAME##_atomic_inc(ctx, word, to);                                    \
+    shmem_ctx_##NAME##_atomic_add(ctx, word, (T)4, to);                              \
+    CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_fetch_inc(ctx, word, to), (T)5);       \
+    CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_fetch_add(ctx, word, (T)2, to), (T)6); \
+    ARITH_BACK(NAME, T)                                                              \
   }
 
 #define ARITH_BACK(NAME, T)                                                                     \
-  CHECK(shmem_ctx_##NAME##_atomic_compare_swap(ctx, word, (T)8, (T)20, to) == (T)8);            \
+  CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_compare_swap(ctx, word, (T)8, (T)20, to), (T)8);    \
   shmem_ctx_##NAME##_atomic_fetch_inc_nbi(ctx, &seen[0], word, to), shmem_ctx_quiet(ctx);       \
   shmem_ctx_##NAME##_atomic_fetch_add_nbi(ctx, &seen[1], word, (T)3, to), shmem_ctx_quiet(ctx); \
   shmem_ctx_##NAME##_atomic_compare_swap_nbi(ctx, &seen[2], word, (T)24, (T)(30 + mine), to);   \
   end();                                                                                        \
-  CHECK(seen[0] == (T)20 && seen[1] == (T)21 && seen[2] == (T)24 && *word == (T)(30 + from));
+  CHECK_EQ(seen[0], (T)20);                                                                     \
+  CHECK_EQ(seen[1], (T)21);                                                                     \
+  CHECK_EQ(seen[2], (T)24);                                                                     \
+  CHECK_EQ(*word, (T)(30 + from));
 
-#define AMO_BITS(NAME, T, UNUSED)                                                 \
-  static void bits_##NAME(void) {                                                 \
-    T *word = (T*)(void*)area, seen[3] = {0};                                     \
-    begin();                                                                      \
-    shmem_ctx_##NAME##_atomic_or(ctx, word, (T)0xff, to);                         \
-    shmem_ctx_##NAME##_atomic_and(ctx, word, (T)0x3f, to);                        \
-    shmem_ctx_##NAME##_atomic_xor(ctx, word, (T)0x01, to);                        \
-    CHECK(shmem_ctx_##NAME##_atomic_fetch_or(ctx, word, (T)0x40, to) == (T)0x3e); \
-    BITS_BACK(NAME, T)                                                            \
+#define AMO_BITS(NAME, T, UNUSED)                                                         \
+  static void bits_##NAME(void) {                                                         \
+    T *word = (T*)(void*)area, seen[3] = {0};                                             \
+    begin();                                                                              \
+    shmem_ctx_##NAME##_atomic_or(ctx, word, (T)0xff, to);                                 \
+    shmem_ctx_##NAME##_atomic_and(ctx, word, (T)0x3f, to);                                \
+    shmem_ctx_##NAME##_atomic_xor(ctx, word, (T)0x01, to);                                \
+    CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_fetch_or(ctx, word, (T)0x40, to), (T)0x3e); \
+    BITS_BACK(NAME, T)                                                                    \
   }
 
 #define BITS_BACK(NAME, T)                                                                         \
-  CHECK(shmem_ctx_##NAME##_atomic_fetch_and(ctx, word, (T)0x60, to) == (T)0x7e);                   \
-  CHECK(shmem_ctx_##NAME##_atomic_fetch_xor(ctx, word, (T)0x20, to) == (T)0x60);                   \
+  CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_fetch_and(ctx, word, (T)0x60, to), (T)0x7e);           \
+  CHECK_OF_PE(to, shmem_ctx_##NAME##_atomic_fetch_xor(ctx, word, (T)0x20, to), (T)0x60);           \
   shmem_ctx_##NAME##_atomic_fetch_or_nbi(ctx, &seen[0], word, (T)0x0f, to), shmem_ctx_quiet(ctx);  \
   shmem_ctx_##NAME##_atomic_fetch_and_nbi(ctx, &seen[1], word, (T)0x47, to), shmem_ctx_quiet(ctx); \
   shmem_ctx_##NAME##_atomic_fetch_xor_nbi(ctx, &seen[2], word, (T)0x03, to);                       \
   end();                                                                                           \
-  CHECK(seen[0] == (T)0x40 && seen[1] == (T)0x4f && seen[2] == (T)0x47 && *word == (T)0x44);
+  CHECK_EQ(seen[0], (T)0x40);                                                                      \
+  CHECK_EQ(seen[1], (T)0x4f);                                                                      \
+  CHECK_EQ(seen[2], (T)0x47);                                                                      \
+  CHECK_EQ(*word, (T)0x44);
 
 SHMEM_UNITS_BITS(SIZED, 0)
 SHMEM_UNITS_MEM(SIZED, 0)

@@ -16,20 +16,26 @@ static void test_transfers(void) {
   shmem_p(SHMEM_CTX_DEFAULT, &words[7], 7L, pe);
   shmem_iput(reals, ((const double[]){1, 2, 3}), 1, 2, 2, pe);
   shmem_barrier_all();
-  for (int i = 0; i < 4; ++i) CHECK_EQ(words[i], i + 1);
-  CHECK(words[4] == 1 && words[5] == 2 && words[6] == 6 && words[7] == 7);
-  CHECK(reals[0] == 1 && reals[1] == 3 && reals[2] == 0);
+  for (int i = 0; i < 4; ++i) CHECK_AT(words, i, i + 1);
+  CHECK_EQ(words[4], 1);
+  CHECK_EQ(words[5], 2);
+  CHECK_EQ(words[6], 6);
+  CHECK_EQ(words[7], 7);
+  CHECK_EQ(reals[0], 1);
+  CHECK_EQ(reals[1], 3);
+  CHECK_EQ(reals[2], 0);
   long back[4] = {0};
   shmem_get(back, words, 4, pe);
-  CHECK(back[3] == 4);
+  CHECK_EQ(back[3], 4);
   shmem_get(SHMEM_CTX_DEFAULT, back, (const long*)words, 2, pe);
   shmem_get_nbi(back, &words[6], 2, pe);
   shmem_quiet();
-  CHECK(back[0] == 6 && back[1] == 7);
+  CHECK_EQ(back[0], 6);
+  CHECK_EQ(back[1], 7);
   const long* constant = words;
-  CHECK_EQ(shmem_g(constant, pe), 1);
-  CHECK_EQ(shmem_g(SHMEM_CTX_DEFAULT, constant, pe), 1);
-  CHECK(shmem_g(reals, pe) == 1.0);
+  CHECK_OF_PE(pe, shmem_g(constant, pe), 1);
+  CHECK_OF_PE(pe, shmem_g(SHMEM_CTX_DEFAULT, constant, pe), 1);
+  CHECK_OF_PE(pe, shmem_g(reals, pe), 1.0);
   shmem_barrier_all();
 }
 

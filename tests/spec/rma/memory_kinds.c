@@ -16,7 +16,7 @@ static void fill(long* at, long salt) {
 }
 
 static void expect(const long* at, long salt) {
-  for (int i = 0; i < kCount; ++i) CHECK_EQ(at[i], salt * 1000 + i);
+  for (int i = 0; i < kCount; ++i) CHECK_AT(at, i, salt * 1000 + i);
 }
 
 /* Puts from `source` to `dest` of the right PE and gets it back to `local`. */
@@ -70,8 +70,9 @@ static void test_constants_as_source(void) { /* Semantics 78 */
   shmem_long_put(block, constants, 4, right_pe());
   shmem_putmem(variable, "a string literal", 17, right_pe());
   shmem_barrier_all();
-  CHECK(block[0] == 1 && block[3] == 4);
-  CHECK(strcmp((char*)variable, "a string literal") == 0);
+  CHECK_EQ(block[0], 1);
+  CHECK_EQ(block[3], 4);
+  CHECK_STR((char*)variable, "a string literal");
 }
 
 static void test_nothing(void) { /* Semantics 72 */
@@ -101,7 +102,10 @@ static void test_ends_of_objects(
   shmem_long_p(block, 66, right_pe());
   shmem_long_put(block + 50, (const long[]){55}, 1, right_pe());
   shmem_barrier_all();
-  CHECK(block[0] == 66 && block[50] == 55 && block[kCount - 1] == 77 && block[1] == 1);
+  CHECK_EQ(block[0], 66);
+  CHECK_EQ(block[50], 55);
+  CHECK_EQ(block[kCount - 1], 77);
+  CHECK_EQ(block[1], 1);
 }
 
 int main(void) {

@@ -46,7 +46,7 @@ static void check_all(uint64_t salt, size_t stride, int count, unsigned char* ex
     fill_random(&random, expected, stride);
     for (int i = 0; i < count; ++i) {
       if ((from + i) % shmem_n_pes() != shmem_my_pe()) continue;
-      CHECK(memcmp(area + (size_t)from * stride + starts[i], expected + starts[i], sizes[i]) == 0);
+      CHECK_BYTES(area + (size_t)from * stride + starts[i], expected + starts[i], sizes[i]);
     }
   }
 }
@@ -58,7 +58,7 @@ static void get_back(size_t stride, int count, unsigned char* back) {
     shmem_getmem_nbi(back + starts[i], area + (size_t)shmem_my_pe() * stride + starts[i], sizes[i], pe);
   }
   shmem_quiet();
-  CHECK(memcmp(back, sources, stride) == 0);
+  CHECK_BYTES(back, sources, stride);
 }
 
 int main(void) {
@@ -72,7 +72,7 @@ int main(void) {
   for (int turn = 0; turn < turns; ++turn) {
     const int count = 1 + (int)random_below(&random, kMost);
     const size_t stride = lay_out(&random, count);
-    CHECK(stride <= largest);
+    CHECK_CMP(stride, <=, largest);
     Random bytes = {(uint64_t)turn * 100 + (uint64_t)shmem_my_pe()};
     fill_random(&bytes, sources, stride);
     shmem_barrier_all();

@@ -15,13 +15,13 @@ void round_trip(T* symmetric, T value) {
   shmem_barrier_all();
   shmem_put(symmetric, &value, 1, right_pe());
   shmem_barrier_all();
-  CHECK(*symmetric == value);
+  CHECK_EQ(*symmetric, value);
   T back{};
   const T* constant = symmetric;
   shmem_get(SHMEM_CTX_DEFAULT, &back, constant, 1, right_pe());
-  CHECK(back == value);
+  CHECK_EQ(back, value);
   static_assert(std::is_same_v<decltype(shmem_g(constant, 0)), T>);
-  CHECK(shmem_g(constant, right_pe()) == value);
+  CHECK_EQ(shmem_g(constant, right_pe()), value);
 }
 
 }  // namespace

@@ -16,15 +16,15 @@ static void use_target(int target) {
   for (int i = 1; i <= times; ++i) {
     shmem_long_p(&big[me], i, target);
     shmem_quiet();
-    CHECK_EQ(shmem_long_g(&big[me], target), i);
+    CHECK_OF_PE(target, shmem_long_g(&big[me], target), i);
     shmem_long_atomic_fetch_add(&counter, 1, target);
-    CHECK(shmem_long_atomic_compare_swap(&number, -1, 5, target) == 0);
+    CHECK_OF_PE(target, shmem_long_atomic_compare_swap(&number, -1, 5, target), 0);
     if (i % 50 != 0) continue;
     shmem_long_put(big + 100 * me, copy, 100, target);
     shmem_long_get(copy, big, 20000, target);
     shmem_long_put_signal(&big[10000 + me], &(const long){i}, 1, &signal_word, 1, SHMEM_SIGNAL_ADD, target);
     shmem_quiet();
-    CHECK_EQ(shmem_long_g(&big[10000 + me], target), i);
+    CHECK_OF_PE(target, shmem_long_g(&big[10000 + me], target), i);
   }
   shmem_long_atomic_inc((long*)&all_done, target);
   shmem_quiet();
@@ -38,7 +38,7 @@ int main(void) {
     use_target(0);
   } else {
     const double begin = now_seconds();
-    while (all_done != others) CHECK(now_seconds() - begin < 50);
+    while (all_done != others) CHECK_CMP(now_seconds() - begin, <, 50);
     CHECK_EQ(counter, others * times);
     CHECK_EQ(signal_word, others * (times / 50));
   }

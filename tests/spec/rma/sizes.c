@@ -22,12 +22,15 @@ static void expect_from(int pe, const unsigned char* at, size_t n, size_t whole)
   Random random = {whole * 64 + (uint64_t)pe};
   unsigned char* expected = malloc(whole + kGuard);
   fill_random(&random, expected, whole + kGuard);
-  CHECK(memcmp(at, expected, n) == 0);
+  CHECK_BYTES(at, expected, n);
   free(expected);
 }
 
 static void expect_guards(const unsigned char* at, size_t n) {
-  for (int i = 1; i <= kGuard / 2; ++i) CHECK(at[-i] == 0xee && at[n + (size_t)i - 1] == 0xee);
+  for (int i = 1; i <= kGuard / 2; ++i) {
+    CHECK_AT(at, -i, 0xee);
+    CHECK_AT(at, n + (size_t)i - 1, 0xee);
+  }
 }
 
 #define TEST_BITS(BITS, BYTES, UNUSED)                         \

@@ -49,7 +49,7 @@ static void check_put(uint64_t turn, Shape s, size_t element) {
   contents_of(shmem_my_pe(), turn, model, sent);
   contents_of(left_pe(), turn, lefts, sent);
   copy_in_model(model, sent, s, element);
-  CHECK(memcmp(mine, model, kBytes) == 0);
+  CHECK_BYTES(mine, model, kBytes);
   shmem_barrier_all();
 }
 
@@ -59,7 +59,7 @@ static void check_get(uint64_t turn, Shape s, size_t element) {
   contents_of(right_pe(), turn, rights, unused);
   memset(model, 0x11, kBytes);
   copy_in_model(model, rights, s, element);
-  CHECK(memcmp(copy, model, kBytes) == 0);
+  CHECK_BYTES(copy, model, kBytes);
   shmem_barrier_all();
 }
 
@@ -108,14 +108,14 @@ static void expect_puts(size_t element) {
   contents_of(shmem_my_pe(), 5, model, unused);
   copy_in_model(model, from, (Shape){3, 2, 1, 5}, element);
   copy_in_model(model + 20 * element, from, (Shape){4, 3, 2, 3}, element);
-  CHECK(memcmp(mine, model, kBytes) == 0);
+  CHECK_BYTES(mine, model, kBytes);
 }
 
 static void expect_copies(size_t element) {
   memset(model, 0x11, kBytes);
   copy_in_model(model, mine, (Shape){2, 3, 1, 4}, element);
   copy_in_model(model + 20 * element, mine, (Shape){3, 5, 2, 2}, element);
-  CHECK(memcmp(copy, model, kBytes) == 0);
+  CHECK_BYTES(copy, model, kBytes);
   shmem_barrier_all();
 }
 

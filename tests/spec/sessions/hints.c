@@ -44,7 +44,7 @@ static void operate(shmem_ctx_t ctx, Random* random, size_t w, int pe) {
     case 2: shmem_ctx_uint64_atomic_add(ctx, &words[w], value, pe), model[w] += value; break;
     case 3: shmem_ctx_uint64_atomic_xor(ctx, &words[w], value, pe), model[w] ^= value; break;
     case 4:
-      CHECK_EQ(shmem_ctx_uint64_atomic_swap(ctx, &words[w], value, pe), model[w]), model[w] = value;
+      CHECK_OF_PE(pe, shmem_ctx_uint64_atomic_swap(ctx, &words[w], value, pe), model[w]), model[w] = value;
       break;
     case 5: fetch_later(ctx, random, w, pe); break;
     case 6: /* both halves of a word, and the source is used again at once */
@@ -80,7 +80,7 @@ static void random_operations(shmem_ctx_t ctx, Random* random) {
     operate(ctx, random, w, pe);
     if (random_below(random, 100) == 0) {
       shmem_ctx_pe_quiet(ctx, &pe, 1);
-      CHECK_EQ(shmem_uint64_g(&words[w], pe), model[w]);
+      CHECK_OF_PE(pe, shmem_uint64_g(&words[w], pe), model[w]);
     }
     if (random_below(random, 50) == 0) { /* too long to be packed */
       uint64_t many[kRow];
@@ -92,9 +92,9 @@ static void random_operations(shmem_ctx_t ctx, Random* random) {
     }
   }
   shmem_ctx_quiet(ctx);
-  for (int i = 0; i < fetches; ++i) CHECK_EQ(fetched[i], expected[i]);
+  for (int i = 0; i < fetches; ++i) CHECK_AT(fetched, i, expected[i]);
   fetches = 0;
-  for (int i = 0; i < kWords; ++i) CHECK_EQ(shmem_uint64_g(&words[i], pe), model[i]);
+  for (int i = 0; i < kWords; ++i) CHECK_FOR(i, shmem_uint64_g(&words[i], pe), model[i]);
 }
 
 /* The order of a flag after its data, and its arrival although nobody flushes, in both directions. */
@@ -116,7 +116,7 @@ static void ping_pong(shmem_ctx_t ctx, uint64_t round) {
       } else {
         while (!shmem_uint64_test(&flag, SHMEM_CMP_EQ, i + 1)) continue;
       }
-      CHECK_EQ(row[i % kRow], i);
+      CHECK_AT(row, i % kRow, i);
       shmem_ctx_uint64_atomic_inc(ctx, &answer, peer);
     }
   }
@@ -155,7 +155,7 @@ int main(void) {
   const long options[] = {0, SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE};
   for (uint64_t i = 0; i < 3; ++i) {
     shmem_ctx_t ctx;
-    CHECK_EQ(shmem_ctx_create(options[i], &ctx), 0);
+    CHECK_FOR(i, shmem_ctx_create(options[i], &ctx), 0);
     exercise(ctx, &random, i + 1);
     /* One that is destroyed, or finalized, within a session completes first. */
     shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);

@@ -37,17 +37,24 @@ int main(void) {
   shmem_init();
   CHECK_EQ(number_of(SHMEM_CMP_GE) + number_of(_SHMEM_CMP_LE), 10);
   CHECK_EQ(number_of_signal(SHMEM_SIGNAL_SET) + number_of_signal(SHMEM_SIGNAL_ADD), 3);
-  CHECK(kMajor == 1 && kMinor == 6 && sizeof vendor <= kLength && strlen(vendor) < sizeof vendor);
-  CHECK(sizeof sync_array >= sizeof(long) * SHMEM_BARRIER_SYNC_SIZE);
+  CHECK_EQ(kMajor, 1);
+  CHECK_EQ(kMinor, 6);
+  CHECK_CMP(sizeof vendor, <=, kLength);
+  CHECK_CMP(strlen(vendor), <, sizeof vendor);
+  CHECK_CMP(sizeof sync_array, >=, sizeof(long) * SHMEM_BARRIER_SYNC_SIZE);
   for (int i = 0; i < SHMEM_SYNC_SIZE; ++i) sync_array[i] = SHMEM_SYNC_VALUE;
-  CHECK(sync_array[SHMEM_SYNC_SIZE - 1] == SHMEM_SYNC_VALUE);
+  CHECK_AT(sync_array, SHMEM_SYNC_SIZE - 1, SHMEM_SYNC_VALUE);
   /* Semantics 25: comparable and assignable */
   shmem_team_t team = teams[0];
   shmem_ctx_t context = contexts[0];
-  CHECK(team == SHMEM_TEAM_WORLD && team != SHMEM_TEAM_INVALID && teams[1] == SHMEM_TEAM_SHARED);
-  CHECK(context == SHMEM_CTX_DEFAULT && context != contexts[1] && contexts[1] == SHMEM_CTX_INVALID);
+  CHECK_EQ(team, SHMEM_TEAM_WORLD);
+  CHECK_CMP(team, !=, SHMEM_TEAM_INVALID);
+  CHECK_EQ(teams[1], SHMEM_TEAM_SHARED);
+  CHECK_EQ(context, SHMEM_CTX_DEFAULT);
+  CHECK_CMP(context, !=, contexts[1]);
+  CHECK_EQ(contexts[1], SHMEM_CTX_INVALID);
   context = SHMEM_CTX_INVALID;
-  CHECK(context == SHMEM_CTX_INVALID);
+  CHECK_EQ(context, SHMEM_CTX_INVALID);
   /* Semantics 57: nothing to order or to complete */
   shmem_ctx_fence(SHMEM_CTX_INVALID);
   shmem_ctx_quiet(SHMEM_CTX_INVALID);

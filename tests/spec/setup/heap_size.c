@@ -13,7 +13,7 @@ int main(void) {
     if (least > 0) all[0] = all[least - 1] = 1;
     shmem_free(all);
   }
-  CHECK(shmem_malloc(4 * least + ((size_t)64 << 20)) == NULL); /* not some default instead */
+  CHECK_EQ(shmem_malloc(4 * least + ((size_t)64 << 20)), NULL); /* not some default instead */
   shmem_finalize();
   return 0;
 }

@@ -25,19 +25,20 @@ static void* keep_asking(void* stop) {
 }
 
 static void test_levels_rise(void) { /* Semantics 10 */
-  CHECK(SHMEM_THREAD_SINGLE < SHMEM_THREAD_FUNNELED);
-  CHECK(SHMEM_THREAD_FUNNELED < SHMEM_THREAD_SERIALIZED);
-  CHECK(SHMEM_THREAD_SERIALIZED < SHMEM_THREAD_MULTIPLE);
+  CHECK_CMP(SHMEM_THREAD_SINGLE, <, SHMEM_THREAD_FUNNELED);
+  CHECK_CMP(SHMEM_THREAD_FUNNELED, <, SHMEM_THREAD_SERIALIZED);
+  CHECK_CMP(SHMEM_THREAD_SERIALIZED, <, SHMEM_THREAD_MULTIPLE);
 }
 
 static void test_each_level(void) { /* Semantics 8, 10, 11: this thread begins and ends */
   for (int level = SHMEM_THREAD_SINGLE; level <= SHMEM_THREAD_MULTIPLE; ++level) {
     int provided = -1, queried = -1;
-    CHECK_EQ(shmem_init_thread(level, &provided), 0);
-    CHECK(provided >= level && provided <= SHMEM_THREAD_MULTIPLE);
+    CHECK_FOR(level, shmem_init_thread(level, &provided), 0);
+    CHECK_CMP(provided, >=, level);
+    CHECK_CMP(provided, <=, SHMEM_THREAD_MULTIPLE);
     shmem_query_thread(&queried);
     CHECK_EQ(queried, provided);
-    CHECK(answer_of_a_thread() != 0);
+    CHECK_CMP(answer_of_a_thread(), !=, 0);
     int again = -1;
     CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &again), 0);
     shmem_query_thread(&queried);
@@ -52,7 +53,8 @@ static void test_plain_init_has_a_level(void) {
   int level = -1;
   shmem_init();
   shmem_query_thread(&level);
-  CHECK(level >= SHMEM_THREAD_SINGLE && level <= SHMEM_THREAD_MULTIPLE);
+  CHECK_CMP(level, >=, SHMEM_THREAD_SINGLE);
+  CHECK_CMP(level, <=, SHMEM_THREAD_MULTIPLE);
   shmem_finalize();
 }
 

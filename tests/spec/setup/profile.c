@@ -30,7 +30,9 @@ int main(void) {
   CHECK_EQ(block[0], left_pe());
   CHECK_EQ(block[1], 17);
   CHECK_EQ(shmem_long_g(block, right_pe()), shmem_my_pe());
-  CHECK(puts_seen == 2 && mallocs_seen == 1 && barriers_seen == 1);
+  CHECK_EQ(puts_seen, 2);
+  CHECK_EQ(mallocs_seen, 1);
+  CHECK_EQ(barriers_seen, 1);
   CHECK_EQ(pshmem_my_pe(), shmem_my_pe());
   CHECK_EQ(p_num_pes(), shmem_n_pes());
   shmem_finalize();

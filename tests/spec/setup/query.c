@@ -8,7 +8,8 @@ static long variable;
 
 static void test_numbers(void) { /* Semantics 13 */
   static int seen;
-  CHECK(shmem_my_pe() >= 0 && shmem_my_pe() < shmem_n_pes());
+  CHECK_CMP(shmem_my_pe(), >=, 0);
+  CHECK_CMP(shmem_my_pe(), <, shmem_n_pes());
   CHECK_EQ(_my_pe(), shmem_my_pe());
   CHECK_EQ(_num_pes(), shmem_n_pes());
   for (int pe = 0; pe < shmem_n_pes(); ++pe) shmem_int_atomic_inc(&seen, shmem_my_pe());
@@ -28,9 +29,10 @@ static void test_library(void) { /* Semantics 14 */
   shmem_info_get_name(name);
   CHECK_EQ(major, SHMEM_MAJOR_VERSION);
   CHECK_EQ(minor, SHMEM_MINOR_VERSION);
-  CHECK(major == 1 && minor == 6);
+  CHECK_EQ(major, 1);
+  CHECK_EQ(minor, 6);
   CHECK(memchr(name, '\0', sizeof name) != NULL);
-  CHECK(strcmp(name, SHMEM_VENDOR_STRING) == 0);
+  CHECK_STR(name, SHMEM_VENDOR_STRING);
 }
 
 static void test_reach(void) { /* Semantics 15 */
@@ -39,19 +41,19 @@ static void test_reach(void) { /* Semantics 15 */
   static long function_static;
   long local = 0;
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
-    CHECK_EQ(shmem_pe_accessible(pe), 1);
-    CHECK_EQ(shmem_addr_accessible(block, pe), 1);
-    CHECK_EQ(shmem_addr_accessible(block + 1, pe), 1);
-    CHECK_EQ(shmem_addr_accessible(&variable, pe), 1);
-    CHECK_EQ(shmem_addr_accessible(&function_static, pe), 1);
-    CHECK_EQ(shmem_addr_accessible(&local, pe), 0);
-    CHECK_EQ(shmem_addr_accessible(private_block, pe), 0);
-    CHECK_EQ(shmem_addr_accessible(NULL, pe), 0);
+    CHECK_OF_PE(pe, shmem_pe_accessible(pe), 1);
+    CHECK_OF_PE(pe, shmem_addr_accessible(block, pe), 1);
+    CHECK_OF_PE(pe, shmem_addr_accessible(block + 1, pe), 1);
+    CHECK_OF_PE(pe, shmem_addr_accessible(&variable, pe), 1);
+    CHECK_OF_PE(pe, shmem_addr_accessible(&function_static, pe), 1);
+    CHECK_OF_PE(pe, shmem_addr_accessible(&local, pe), 0);
+    CHECK_OF_PE(pe, shmem_addr_accessible(private_block, pe), 0);
+    CHECK_OF_PE(pe, shmem_addr_accessible(NULL, pe), 0);
   }
   const int no_pes[] = {-1, shmem_n_pes(), 1 << 30};
   for (size_t i = 0; i < 3; ++i) {
-    CHECK_EQ(shmem_pe_accessible(no_pes[i]), 0);
-    CHECK_EQ(shmem_addr_accessible(block, no_pes[i]), 0);
+    CHECK_FOR(i, shmem_pe_accessible(no_pes[i]), 0);
+    CHECK_FOR(i, shmem_addr_accessible(block, no_pes[i]), 0);
   }
   free(private_block);
   shmem_free(block);
@@ -60,17 +62,17 @@ static void test_reach(void) { /* Semantics 15 */
 static void test_pointers(void) { /* Semantics 17 */
   long* block = shmem_malloc(64 * sizeof *block);
   long local = 0;
-  CHECK(shmem_ptr(block, shmem_my_pe()) == block);
-  CHECK(shmem_ptr(&variable, shmem_my_pe()) == &variable);
-  CHECK(shmem_ptr(&local, shmem_my_pe()) == NULL);
-  CHECK(shmem_ptr(block, -1) == NULL);
-  CHECK(shmem_ptr(block, shmem_n_pes()) == NULL);
+  CHECK_EQ(shmem_ptr(block, shmem_my_pe()), block);
+  CHECK_EQ(shmem_ptr(&variable, shmem_my_pe()), &variable);
+  CHECK_EQ(shmem_ptr(&local, shmem_my_pe()), NULL);
+  CHECK_EQ(shmem_ptr(block, -1), NULL);
+  CHECK_EQ(shmem_ptr(block, shmem_n_pes()), NULL);
   for (int i = 0; i < 64; ++i) block[i] = shmem_my_pe() * 100 + i;
   shmem_barrier_all();
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
     const long* theirs = (const long*)shmem_ptr(block, pe);
     if (theirs == NULL) continue; /* another node */
-    for (int i = 0; i < 64; ++i) CHECK_EQ(theirs[i], pe * 100 + i);
+    for (int i = 0; i < 64; ++i) CHECK_AT(theirs, i, pe * 100 + i);
   }
   shmem_barrier_all();
   /* Stores through the pointer are the owner's after a barrier. */
@@ -88,7 +90,7 @@ static void test_pointers(void) { /* Semantics 17 */
     if (i % 2 != 0) shmem_quiet();
     shmem_long_atomic_set(&told, i, right_pe());
     shmem_long_wait_until(&told, SHMEM_CMP_GE, i);
-    CHECK(block[6] >= i);
+    CHECK_CMP(block[6], >=, i);
   }
   shmem_barrier_all();
   shmem_free(block);
@@ -102,8 +104,8 @@ static void test_pointers_follow_the_nodes(void) {
   long* block = shmem_malloc_with_hints(sizeof *block, SHMEM_MALLOC_ATOMICS_REMOTE); /* in memory */
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
     const int same_node = pe * nodes / shmem_n_pes() == my_node;
-    CHECK_EQ(shmem_ptr(block, pe) != NULL, same_node);
-    CHECK_EQ(shmem_ptr(&variable, pe) != NULL, same_node);
+    CHECK_OF_PE(pe, shmem_ptr(block, pe) != NULL, same_node);
+    CHECK_OF_PE(pe, shmem_ptr(&variable, pe) != NULL, same_node);
   }
   shmem_free(block);
 }

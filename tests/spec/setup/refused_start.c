@@ -7,7 +7,7 @@ int main(int count, char** arguments) {
   int provided = -1, running = -1;
   CHECK_EQ(count, 3);
   setenv("SHMEM_SYMMETRIC_SIZE", arguments[2], 1);
-  CHECK(shmem_init_thread(atoi(arguments[1]), &provided) != 0);
+  CHECK_CMP(shmem_init_thread(atoi(arguments[1]), &provided), !=, 0);
   shmem_query_initialized(&running);
   CHECK_EQ(running, 0);
   setenv("SHMEM_SYMMETRIC_SIZE", "16m", 1);

@@ -20,9 +20,9 @@ static void test_nested(void) { /* Semantics 1, 2, 5 */
   shmem_init();
   int provided = -1;
   CHECK_EQ(shmem_init_thread(SHMEM_THREAD_SINGLE, &provided), 0);
-  CHECK(running() != 0);
+  CHECK_CMP(running(), !=, 0);
   shmem_finalize();
-  CHECK(running() != 0);
+  CHECK_CMP(running(), !=, 0);
   /* A finalize that is not the last is a barrier, and leaves the heap, teams and contexts alone. */
   shmem_team_t team;
   shmem_ctx_t ctx;
@@ -30,12 +30,13 @@ static void test_nested(void) { /* Semantics 1, 2, 5 */
   CHECK_EQ(shmem_team_create_ctx(team, 0, &ctx), 0);
   shmem_long_p(block, me + 1, right_pe());
   shmem_finalize();
-  CHECK(running() != 0);
+  CHECK_CMP(running(), !=, 0);
   CHECK_EQ(shmem_team_my_pe(team), n - 1 - me);
   CHECK_EQ(shmem_ctx_long_g(ctx, block, shmem_team_my_pe(team)), left_pe() + 1);
   CHECK_EQ(shmem_team_sync(team), 0);
   CHECK_EQ(*block, left_pe() + 1);
-  CHECK(me == shmem_my_pe() && n == shmem_n_pes());
+  CHECK_EQ(me, shmem_my_pe());
+  CHECK_EQ(n, shmem_n_pes());
   shmem_free(block);
   shmem_finalize();
   CHECK_EQ(running(), 0);
@@ -60,7 +61,7 @@ static void test_heap_is_fresh(void) { /* Semantics 4: no page of an earlier lif
   for (int life = 0; life < 4; ++life) {
     shmem_init();
     unsigned char* block = shmem_malloc(kWords);
-    for (int i = 0; i < kWords; ++i) CHECK_EQ(block[i], 0);
+    for (int i = 0; i < kWords; ++i) CHECK_AT(block, i, 0);
     memset(block, 0xff, kWords);
     shmem_finalize();
   }

@@ -18,7 +18,7 @@ int main(void) {
   start_pes(0); /* Semantics 9 */
   start_pes(17);
   start_pes(shmem_n_pes());
-  CHECK(_num_pes() >= 1);
+  CHECK_CMP(_num_pes(), >=, 1);
   left = left_pe();
   long* block = (long*)shmalloc(sizeof *block);
   *block = 0;

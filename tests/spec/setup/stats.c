@@ -28,7 +28,7 @@ static shmemx_stats_t now(void) {
   memset(&stats, 0xff, sizeof stats);
   shmemx_stats_read(&stats);
   const double rate = stats.executed == 0 ? 0 : (double)stats.lines / (double)stats.executed;
-  CHECK(stats.mshr_miss_rate == rate);
+  CHECK_EQ(stats.mshr_miss_rate, rate);
   CHECK(stats.lines + stats.merged == 0 || stats.executed > 0);
   return stats;
 }
@@ -43,8 +43,14 @@ static void begin(void) {
   shmem_barrier_all();
   shmemx_stats_reset();
   const shmemx_stats_t stats = now();
-  CHECK(stats.puts == 0 && stats.gets == 0 && stats.atomics == 0 && stats.put_bytes == 0);
-  CHECK(stats.get_bytes == 0 && stats.packets == 0 && stats.packed == 0 && stats.combined == 0);
+  CHECK_EQ(stats.puts, 0);
+  CHECK_EQ(stats.gets, 0);
+  CHECK_EQ(stats.atomics, 0);
+  CHECK_EQ(stats.put_bytes, 0);
+  CHECK_EQ(stats.get_bytes, 0);
+  CHECK_EQ(stats.packets, 0);
+  CHECK_EQ(stats.packed, 0);
+  CHECK_EQ(stats.combined, 0);
 }
 
 /* Between PEs of a node nothing is counted. */
@@ -57,7 +63,9 @@ static void test_own_node(void) {
   }
   shmem_quiet();
   const shmemx_stats_t stats = now();
-  CHECK(stats.puts == 0 && stats.gets == 0 && stats.atomics == 0);
+  CHECK_EQ(stats.puts, 0);
+  CHECK_EQ(stats.gets, 0);
+  CHECK_EQ(stats.atomics, 0);
 }
 
 static void test_one_by_one(int pe) {
@@ -70,12 +78,15 @@ static void test_one_by_one(int pe) {
     for (int i = 0; i < kTimes / 4; ++i) shmemx_long_atomic_fetch_min(&words[1], i, pe);
     shmem_quiet();
     const shmemx_stats_t stats = now();
-    CHECK(stats.puts == kTimes && stats.put_bytes == kTimes * sizeof(long));
-    CHECK(stats.gets == kTimes / 2 && stats.get_bytes == kTimes * sizeof(long));
+    CHECK_EQ(stats.puts, kTimes);
+    CHECK_EQ(stats.put_bytes, kTimes * sizeof(long));
+    CHECK_EQ(stats.gets, kTimes / 2);
+    CHECK_EQ(stats.get_bytes, kTimes * sizeof(long));
     CHECK_EQ(stats.atomics, kTimes / 2);
     CHECK_EQ(stats.packed, native() ? 0 : kTimes / 2);
-    CHECK(stats.packets <= stats.packed && stats.combined < kTimes / 4);
-    CHECK(stats.posts >= stats.puts + stats.gets + (native() ? stats.atomics : stats.packets));
+    CHECK_CMP(stats.packets, <=, stats.packed);
+    CHECK_CMP(stats.combined, <, kTimes / 4);
+    CHECK_CMP(stats.posts, >=, stats.puts + stats.gets + (native() ? stats.atomics : stats.packets));
     CHECK_EQ(now().puts, kTimes); /* reading has not changed it */
   }
 }
@@ -88,7 +99,7 @@ static void test_in_packets(int pe) {
     shmem_quiet();
     CHECK_EQ(now().puts, kTimes);
     CHECK_EQ(now().packed, native() ? 0 : kTimes);
-    CHECK(now().packets < kTimes);
+    CHECK_CMP(now().packets, <, kTimes);
     for (int i = 0; i < kTimes; ++i) shmem_long_atomic_inc(&words[1], pe);
     shmem_quiet();
     CHECK_EQ(now().atomics, kTimes);
@@ -97,13 +108,31 @@ static void test_in_packets(int pe) {
   }
 }
 
+/* All PEs wait for one atomic after the other.  Where PEs outnumber cores those of a node share packets: each
+ * PE still counts its own atomics, whoever sent them, and only the packets that it sent. */
+static void test_each_counts_its_own(int pe) {
+  static long sent, travelled;
+  begin();
+  for (int i = 0; i < kTimes && pe >= 0; ++i) shmem_long_atomic_fetch_inc(&words[2], pe);
+  const shmemx_stats_t stats = now();
+  CHECK_EQ(stats.atomics, pe >= 0 ? kTimes : 0);
+  CHECK_EQ(stats.packed, pe >= 0 && !native() ? kTimes : 0);
+  CHECK_CMP(stats.packets, <=, stats.packed);
+  sent = (long)(stats.packets + stats.shared);
+  travelled = (long)stats.packed;
+  shmem_barrier_all();
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &sent, &sent, 1);
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &travelled, &travelled, 1);
+  CHECK_EQ(sent, travelled);
+}
+
 static atomic_int reading;
 
 static void* read_often(void* unused) {
   uint64_t last = 0;
   while (reading) {
     const uint64_t puts = now().puts;
-    CHECK(puts >= last);
+    CHECK_CMP(puts, >=, last);
     last = puts;
   }
   return unused;
@@ -127,7 +156,10 @@ static void test_again(void) {
   shmem_finalize();
   shmem_init();
   const shmemx_stats_t stats = now();
-  CHECK(stats.puts == 0 && stats.gets == 0 && stats.atomics == 0 && stats.packed == 0);
+  CHECK_EQ(stats.puts, 0);
+  CHECK_EQ(stats.gets, 0);
+  CHECK_EQ(stats.atomics, 0);
+  CHECK_EQ(stats.packed, 0);
 }
 
 static void put(int times, int pe) {
@@ -157,6 +189,7 @@ int main(int argc, char** argv) {
     test_own_node();
     test_one_by_one(pe);
     test_in_packets(pe);
+    test_each_counts_its_own(pe);
     test_threads(pe);
     test_again();
   }

@@ -16,7 +16,7 @@ static void send(long i, int size) {
 
 static void receive(long i, int size) {
   shmem_long_wait_until(&flag, SHMEM_CMP_GE, i);
-  for (int k = 0; k < size; ++k) CHECK_EQ(payload[k], i * 1000 + k);
+  for (int k = 0; k < size; ++k) CHECK_AT(payload, k, i * 1000 + k);
   shmem_long_p(&answer, i, left_pe());
   shmem_long_wait_until(&answer, SHMEM_CMP_GE, i);
 }
@@ -48,7 +48,7 @@ static void test_quiet_is_seen_by_all(void) {
     shmem_quiet();
     shmem_long_p(&note[me], i, third); /* tells the third that the second has it */
     shmem_long_wait_until(&note[teller], SHMEM_CMP_GE, i);
-    CHECK(shmem_long_g(&data[teller], owner) >= i);
+    CHECK_CMP(shmem_long_g(&data[teller], owner), >=, i);
   }
   shmem_barrier_all();
 }
@@ -63,15 +63,15 @@ static void test_pe_quiet(void) { /* Semantics 108 */
     long back[64];
     for (int pe = 0; pe < n; ++pe) shmem_long_p(&data[me], i, pe);
     shmem_pe_quiet(pes, 2 * (size_t)n);
-    for (int pe = 0; pe < n; ++pe) CHECK_EQ(shmem_long_g(&data[me], pe), i);
+    for (int pe = 0; pe < n; ++pe) CHECK_OF_PE(pe, shmem_long_g(&data[me], pe), i);
     for (int pe = 0; pe < n; ++pe) shmem_long_get_nbi(&back[pe], &data[me], 1, pe);
     shmem_pe_quiet(pes, (size_t)n);
-    for (int pe = 0; pe < n; ++pe) CHECK_EQ(back[pe], i);
+    for (int pe = 0; pe < n; ++pe) CHECK_AT(back, pe, i);
     /* what nonblocking atomics fetch is there, too */
     for (int pe = 0; pe < n; ++pe) shmem_long_atomic_fetch_add_nbi(&back[pe], &data[me], 1, pe);
     shmem_pe_quiet(pes, (size_t)n);
-    for (int pe = 0; pe < n; ++pe) CHECK_EQ(back[pe], i);
-    for (int pe = 0; pe < n; ++pe) CHECK_EQ(shmem_long_g(&data[me], pe), i + 1);
+    for (int pe = 0; pe < n; ++pe) CHECK_AT(back, pe, i);
+    for (int pe = 0; pe < n; ++pe) CHECK_OF_PE(pe, shmem_long_g(&data[me], pe), i + 1);
     for (int pe = 0; pe < n; ++pe) shmem_long_atomic_set(&data[me], i, pe);
     shmem_pe_quiet(pes, (size_t)n);
     const int one = (int)(i % n);
@@ -93,7 +93,7 @@ static void test_barriers(void) { /* Semantics 110 */
       shmem_quiet();
       shmem_sync_all();
     }
-    for (int pe = 0; pe < n; ++pe) CHECK_EQ(words[pe], i);
+    for (int pe = 0; pe < n; ++pe) CHECK_AT(words, pe, i);
     shmem_sync_all();
   }
   /* sync alone: plain stores to my own memory are there for those who come out of it */
@@ -118,7 +118,7 @@ static void test_store_buffering(void) {
       seen = shmem_long_g(&mine[0], shmem_my_pe());
     }
     shmem_barrier_all();
-    if (shmem_my_pe() == 0) CHECK(seen + shmem_long_g(&seen, 1) >= 1);
+    if (shmem_my_pe() == 0) CHECK_CMP(seen + shmem_long_g(&seen, 1), >=, 1);
     shmem_barrier_all();
   }
 }

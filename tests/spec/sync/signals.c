@@ -15,7 +15,7 @@ static void fill(long* at, long salt) {
   for (int i = 0; i < kCount; ++i) at[i] = salt * 1000 + i;
 }
 static void expect(const long* at, long salt, int count) {
-  for (int i = 0; i < count; ++i) CHECK_EQ(at[i], salt * 1000 + i);
+  for (int i = 0; i < count; ++i) CHECK_AT(at, i, salt * 1000 + i);
 }
 
 /* Semantics 87, 94: once the signal is there so is the payload, of any length, in heap or variable. */
@@ -32,7 +32,7 @@ static void test_payload_before_signal(long* dest, uint64_t* signal, int nbi) {
       shmem_long_put_signal_nbi(dest, source, (size_t)count, signal, (uint64_t)i, SHMEM_SIGNAL_SET,
                                 right_pe());
     if (!nbi) shmem_long_put_signal(dest, source, (size_t)count, signal, 1, SHMEM_SIGNAL_ADD, right_pe());
-    CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)i), i); /* Semantics 93 */
+    CHECK_FOR(i, shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)i), i); /* Semantics 93 */
     expect(dest, i, count);
     shmem_signal_add(&may_overwrite, 1, left_pe());
     shmem_signal_wait_until(&may_overwrite, SHMEM_CMP_GE, (uint64_t)i);
@@ -113,7 +113,8 @@ static void test_many_setters(void) {
     const long word = i;
     shmem_long_put_signal(&variable[shmem_my_pe()], &word, 1, block_signal, mine, SHMEM_SIGNAL_SET, 0);
     const uint64_t seen = shmem_my_pe() == 0 ? shmem_signal_fetch(block_signal) : mine;
-    CHECK(seen % 0x0101010101010101u == 0 && seen / 0x0101010101010101u <= (uint64_t)shmem_n_pes());
+    CHECK_EQ(seen % 0x0101010101010101u, 0);
+    CHECK_CMP(seen / 0x0101010101010101u, <=, (uint64_t)shmem_n_pes());
   }
   shmem_barrier_all();
 }
@@ -140,7 +141,8 @@ static void test_fence_orders_signals(void) { /* Semantics 88 */
     shmem_##NAME##_put_signal(dest, &value, 1, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe());         \
     shmem_##NAME##_put_signal_nbi(dest + 1, &value, 1, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe()); \
     shmem_signal_wait_until(block_signal, SHMEM_CMP_EQ, 2);                                            \
-    CHECK(dest[0] == (T)17 && dest[1] == (T)17);                                                       \
+    CHECK_EQ(dest[0], (T)17);                                                                          \
+    CHECK_EQ(dest[1], (T)17);                                                                          \
     reset();                                                                                           \
   }
 
@@ -150,7 +152,8 @@ static void test_fence_orders_signals(void) { /* Semantics 88 */
     shmem_put##BITS##_signal(block, source, 16, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe());          \
     shmem_put##BITS##_signal_nbi(block + 64, source, 16, block_signal, 1, SHMEM_SIGNAL_ADD, right_pe()); \
     shmem_signal_wait_until(block_signal, SHMEM_CMP_EQ, 2);                                              \
-    CHECK(memcmp(block, source, 16 * BYTES) == 0 && memcmp(block + 64, source, 16 * BYTES) == 0);        \
+    CHECK_BYTES(block, source, 16 * BYTES);                                                              \
+    CHECK_BYTES(block + 64, source, 16 * BYTES);                                                         \
     reset();                                                                                             \
   }
 

@@ -32,13 +32,13 @@ static void use(shmem_ctx_t ctx, long t, long step) {
   shmem_ctx_long_atomic_inc(ctx, &counter, 0);
   shmem_ctx_long_atomic_fetch_inc_nbi(ctx, &old, &counter, 0);
   shmem_ctx_quiet(ctx);
-  CHECK(old >= 0);
+  CHECK_CMP(old, >=, 0);
   memset(back, 0, sizeof back);
   shmem_ctx_long_get(ctx, back, boxes[t], kWords / 2, right_pe());
   shmem_ctx_long_get_nbi(ctx, back + kWords / 2, boxes[t] + kWords / 2, kWords / 2, right_pe());
   shmem_ctx_quiet(ctx);
-  CHECK(memcmp(source, back, sizeof back) == 0);
-  CHECK(shmem_ctx_long_atomic_fetch(ctx, &counter, 0) > old);
+  for (int k = 0; k < kWords; ++k) CHECK_AT(back, k, source[k]);
+  CHECK_CMP(shmem_ctx_long_atomic_fetch(ctx, &counter, 0), >, old);
 }
 
 static void expect_uses(long uses) {
@@ -60,7 +60,7 @@ static void* use_shared(void* number) {
 static void* use_many(void* number) {
   const long t = (long)number;
   shmem_ctx_t ctx[kMany / kThreads];
-  for (int c = 0; c < kMany / kThreads; ++c) CHECK_EQ(shmem_ctx_create(kinds[(t + c) % 4], &ctx[c]), 0);
+  for (int c = 0; c < kMany / kThreads; ++c) CHECK_FOR(c, shmem_ctx_create(kinds[(t + c) % 4], &ctx[c]), 0);
   for (int i = 0; i < steps; ++i) use(ctx[i % (kMany / kThreads)], t, i);
   /* 59: each completes its own, in any order; 58: destroying completes too. */
   long* source = malloc(sizeof long_boxes[t]);
@@ -70,7 +70,7 @@ static void* use_many(void* number) {
   for (int c = kMany / kThreads - 1; c >= 0; --c) shmem_ctx_destroy(ctx[c]);
   long* back = calloc(kLong, sizeof *back);
   shmem_long_get(back, long_boxes[t], kMany / kThreads * 1000, right_pe());
-  CHECK(memcmp(source, back, sizeof *back * (kMany / kThreads) * 1000) == 0);
+  for (int k = 0; k < kMany / kThreads * 1000; ++k) CHECK_AT(back, k, source[k]);
   free(source);
   free(back);
   return NULL;
@@ -156,14 +156,14 @@ static void test_come_and_go(void) {
       resident = resident_kib();
     }
     shmem_ctx_t ctx;
-    CHECK_EQ(shmem_ctx_create(kinds[i % 4], &ctx), 0);
+    CHECK_FOR(i, shmem_ctx_create(kinds[i % 4], &ctx), 0);
     shmem_ctx_long_atomic_inc(ctx, &counter, right_pe());
     shmem_ctx_destroy(ctx);
   }
   shmem_barrier_all();
   CHECK_EQ(counter, kTimes);
   CHECK_EQ(descriptors(), open);
-  CHECK(resident_kib() < resident + kSlackKib);
+  CHECK_CMP(resident_kib(), <, resident + kSlackKib);
   shmem_barrier_all();
 }
 
@@ -172,7 +172,7 @@ int main(void) {
   CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
   CHECK_EQ(provided, SHMEM_THREAD_MULTIPLE);
   steps = rounds(400, 40);
-  for (int c = 0; c < kShared; ++c) CHECK_EQ(shmem_ctx_create(0, &shared_contexts[c]), 0);
+  for (int c = 0; c < kShared; ++c) CHECK_FOR(c, shmem_ctx_create(0, &shared_contexts[c]), 0);
   run(kThreads, use_shared);
   expect_uses((long)kThreads * steps);
   run(kThreads, use_many);

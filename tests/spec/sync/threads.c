@@ -26,12 +26,12 @@ static void* add_put_and_get(void* number) {
     shmem_long_put(boxes[t], source, kWords, right_pe());
     shmem_quiet();
     shmem_long_get(back, boxes[t], kWords, right_pe());
-    CHECK(memcmp(source, back, sizeof back) == 0);
+    for (int k = 0; k < kWords; ++k) CHECK_AT(back, k, source[k]);
     shmem_long_atomic_inc(&counter, 0);
     long fetched = -1;
     shmem_long_atomic_fetch_inc_nbi(&fetched, &counter, 0);
     shmem_quiet();
-    CHECK(fetched >= 0);
+    CHECK_CMP(fetched, >=, 0);
   }
   return NULL;
 }
@@ -43,13 +43,13 @@ static shmem_ctx_t shared_context;
 static void* use_shared_context(void* number) {
   const long t = (long)number;
   for (long i = 1; i <= rounds(500, 40); ++i) {
-    long fetched[kWords], back[kWords];
-    for (int k = 0; k < kWords; ++k) fetched[k] = i * 10000 + t * 100 + k;
-    shmem_ctx_long_put_nbi(shared_context, boxes[t], fetched, kWords, right_pe());
+    long source[kWords], back[kWords];
+    for (int k = 0; k < kWords; ++k) source[k] = i * 10000 + t * 100 + k;
+    shmem_ctx_long_put_nbi(shared_context, boxes[t], source, kWords, right_pe());
     shmem_ctx_quiet(shared_context);
     shmem_ctx_long_get_nbi(shared_context, back, boxes[t], kWords, right_pe());
     shmem_ctx_quiet(shared_context);
-    CHECK(memcmp(fetched, back, sizeof back) == 0);
+    for (int k = 0; k < kWords; ++k) CHECK_AT(back, k, source[k]);
     shmem_ctx_long_atomic_add(shared_context, &counter, 1, 0);
   }
   return NULL;

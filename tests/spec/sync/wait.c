@@ -7,14 +7,14 @@
 static long area[4]; /* a symmetric word for every type */
 
 /* Every comparison against a smaller, an equal and a larger value. */
-#define TEST(NAME, T, UNUSED)                                                                             \
-  static void test_##NAME(void) {                                                                         \
-    static const int expected[6][3] = {{0, 1, 0}, {1, 0, 1}, {1, 0, 0}, {0, 1, 1}, {0, 0, 1}, {1, 1, 0}}; \
-    T* word = (T*)(void*)area;                                                                            \
-    *word = (T)20;                                                                                        \
-    for (int k = 0; k < 18; ++k)                                                                          \
-      CHECK_EQ(shmem_##NAME##_test(word, comparisons[k / 3], (T)(19 + k % 3)), expected[k / 3][k % 3]);   \
-    WAIT_TESTS(NAME, T)                                                                                   \
+#define TEST(NAME, T, UNUSED)                                                                               \
+  static void test_##NAME(void) {                                                                           \
+    static const int expected[6][3] = {{0, 1, 0}, {1, 0, 1}, {1, 0, 0}, {0, 1, 1}, {0, 0, 1}, {1, 1, 0}};   \
+    T* word = (T*)(void*)area;                                                                              \
+    *word = (T)20;                                                                                          \
+    for (int k = 0; k < 18; ++k)                                                                            \
+      CHECK_FOR(k, shmem_##NAME##_test(word, comparisons[k / 3], (T)(19 + k % 3)), expected[k / 3][k % 3]); \
+    WAIT_TESTS(NAME, T)                                                                                     \
   }
 
 /* -1 is the smallest of three for a signed type and the largest for an unsigned one. */

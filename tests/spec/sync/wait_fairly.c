@@ -13,11 +13,11 @@ static void test_any_is_fair(void) {
   int seen[kCount] = {0};
   for (int i = 0; i < kCount; ++i) words[i] = 1;
   for (int i = 0; i < 20 * kCount; ++i) ++seen[shmem_long_test_any(words, kCount, NULL, SHMEM_CMP_EQ, 1)];
-  for (int i = 0; i < kCount; ++i) CHECK(seen[i] > 0);
+  for (int i = 0; i < kCount; ++i) CHECK_CMP_AT(seen, i, >, 0);
   memset(seen, 0, sizeof seen);
   for (int i = 0; i < 20 * kCount; ++i)
     ++seen[shmem_long_wait_until_any(words, kCount, NULL, SHMEM_CMP_EQ, 1)];
-  for (int i = 0; i < kCount; ++i) CHECK(seen[i] > 0);
+  for (int i = 0; i < kCount; ++i) CHECK_CMP_AT(seen, i, >, 0);
 }
 
 static void test_some_are_unique(void) {
@@ -26,7 +26,10 @@ static void test_some_are_unique(void) {
   for (int i = 0; i < kCount; ++i) words[i] = i % 3;
   const size_t count = shmem_long_test_some(words, kCount, found, NULL, SHMEM_CMP_EQ, 1);
   CHECK_EQ(count, 21);
-  for (size_t i = 0; i < count; ++i) CHECK(words[found[i]] == 1 && !seen[found[i]]++);
+  for (size_t i = 0; i < count; ++i) {
+    CHECK_AT(words, found[i], 1);
+    CHECK_FOR(i, seen[found[i]]++, 0);
+  }
 }
 
 /* The usual loop: take what has come, mask it, go on until all have come. */
@@ -45,8 +48,8 @@ static void test_all_senders_are_heard(int some) {
     if (some) count = shmem_long_wait_until_some(boxes, kCount, found, status, SHMEM_CMP_NE, 0);
     if (!some) found[0] = shmem_long_wait_until_any(boxes, kCount, status, SHMEM_CMP_NE, 0);
     for (size_t i = 0; i < count; ++i) {
-      CHECK_EQ(status[found[i]]++, 0);
-      CHECK_EQ(boxes[found[i]], (long)found[i] / per_pe + 1);
+      CHECK_FOR(i, status[found[i]]++, 0);
+      CHECK_AT(boxes, found[i], (long)found[i] / per_pe + 1);
     }
     left -= (int)count;
   }

@@ -88,14 +88,14 @@ static const int some_masked[kCount] = {0, 1, 0, 7, 0};
     for (int i = 0; i < kCount; ++i) words[i] = 0;                                                 \
     shmem_barrier_all();                                                                           \
     for (int i = 0; i < kCount; ++i) shmem_##NAME##_atomic_set(&words[i], (T)(i + 1), right_pe()); \
-    CHECK(shmem_##NAME##_wait_until_any(words, kCount, NULL, SHMEM_CMP_NE, 0) < kCount);           \
-    CHECK(shmem_##NAME##_wait_until_some(words, kCount, found, NULL, SHMEM_CMP_NE, 0) >= 1);       \
+    CHECK_CMP(shmem_##NAME##_wait_until_any(words, kCount, NULL, SHMEM_CMP_NE, 0), <, kCount);     \
+    CHECK_CMP(shmem_##NAME##_wait_until_some(words, kCount, found, NULL, SHMEM_CMP_NE, 0), >=, 1); \
     EXPECT_ALL(NAME, T)                                                                            \
   }
 
 #define EXPECT_ALL(NAME, T)                                                                      \
   shmem_##NAME##_wait_until_all(words, kCount, NULL, SHMEM_CMP_GT, 0);                           \
-  for (int i = 0; i < kCount; ++i) CHECK(words[i] == (T)(i + 1));                                \
+  for (int i = 0; i < kCount; ++i) CHECK_AT(words, i, (T)(i + 1));                               \
   CHECK_EQ(shmem_##NAME##_wait_until_some(words, kCount, found, NULL, SHMEM_CMP_NE, 0), kCount); \
   shmem_barrier_all();
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The system refuses what the NVM heap of PE 1 needs: the job ends with one line, or goes on, and never
+ * hangs. The argument says what it refuses: a call of this name, which is then this program's and not the C
+ * library's, or `map`: any more mappings. */
+#include <errno.h>
+#include <fcntl.h>
+#include <shmemx.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kBytes = 2 << 20 };
+static const char* volatile refused = "";
+static int me;
+
+static int refuses(const char* call, int error) {
+  if (strcmp(call, refused) != 0) return 0;
+  errno = error;
+  return 1;
+}
+
+int fdatasync(int fd) { return refuses("fdatasync", EIO) ? -1 : (int)syscall(SYS_fdatasync, fd); }
+int fallocate(int fd, int mode, off_t offset, off_t n) {
+  const int makes_room = mode == 0;
+  return makes_room && refuses("fallocate", ENOSPC) ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, n);
+}
+int fsync(int fd) { return refuses("fsync", EIO) ? -1 : (int)syscall(SYS_fsync, fd); }
+ssize_t pread(int fd, void* to, size_t n, off_t offset) {
+  return refuses("pread", EIO) ? -1 : syscall(SYS_pread64, fd, to, n, offset);
+}
+ssize_t pwrite(int fd, const void* from, size_t n, off_t offset) {
+  return refuses("pwrite", ENOSPC) ? -1 : syscall(SYS_pwrite64, fd, from, n, offset);
+}
+
+/* Pages whose neighbours have other rights are mappings of their own. */
+static void use_up_mappings(void) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (size_t)1 << 24;
+  char* range = mmap(NULL, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(range != MAP_FAILED);
+  size_t at = 0;
+  while (at < pages && mprotect(range + at * page, page, PROT_READ) == 0) at += 2;
+  CHECK(at < pages);
+}
+
+static void refuse(const char* what) {
+  if (me == 1) refused = what;
+  if (me == 1 && strcmp(what, "map") == 0) use_up_mappings();
+}
+
+/* More than there is room for in memory: pages are mapped, written and read. */
+static void use_heap(const char* what) {
+  char* bytes = shmem_malloc(kBytes);
+  CHECK(bytes != NULL);
+  shmem_barrier_all();
+  refuse(what);
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < kBytes; i += 4096) CHECK_EQ(bytes[i]++, round);
+  }
+  shmem_barrier_all();
+  shmem_free(bytes);
+}
+
+static void persist(const char* what) {
+  char* object = shmemx_nvm_open("object", kBytes);
+  CHECK(object != NULL);
+  object[me] = 1;
+  shmem_barrier_all();
+  refuse(what);
+  shmemx_nvm_persist(object);
+  printf("persisted on PE %d\n", me);
+}
+
+/* What another run has left. */
+static void remove_object(void) {
+  char file[4096];
+  snprintf(file, sizeof file, "%s/object.pe%d.atoll", getenv("SHMEM_HEAP") + strlen("nvm:"), me);
+  CHECK(unlink(file) == 0 || errno == ENOENT);
+}
+
+/* NULL on all PEs; there is nothing wrong with the next one. */
+static void open_object(const char* what) {
+  refuse(what);
+  CHECK(shmemx_nvm_open("object", kBytes) == NULL);
+  refused = "";
+  char* object = shmemx_nvm_open("object", kBytes);
+  CHECK(object != NULL);
+  for (size_t i = 0; i < kBytes; i += 4096) CHECK_EQ(object[i], 0);
+  shmemx_nvm_persist(object);
+  shmem_free(object);
+  remove_object();
+}
+
+int main(int argc, char** argv) {
+  CHECK_EQ(argc, 3);
+  shmem_init();
+  me = shmem_my_pe();
+  remove_object();
+  if (strcmp(argv[1], "use") == 0) use_heap(argv[2]);
+  if (strcmp(argv[1], "persist") == 0) persist(argv[2]);
+  if (strcmp(argv[1], "open") == 0) open_object(argv[2]);
+  shmem_finalize();
+  return 0;
+}
