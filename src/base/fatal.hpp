@@ -13,12 +13,24 @@ inline constexpr int kErrorExit = 1;
 /// Thread safety: call before other threads exist.
 void set_identity(int pe, int npes, const std::string& host);
 
-/// Ends the whole job, not only this process; never returns.  Installed by boot; until then fatal() exits.
-using AbortHook = void (*)(int code);
+/// How the message of PMIx_Abort begins that holds the line of a lost_peer(), for oshrun.
+inline constexpr char kSuspicion[] = "suspicion: ";
+
+/// Ends the whole job, not only this process; never returns.  `suspicion` is the line of lost_peer(), which
+/// the hook says or hands to the launcher; null: all has been said.  Installed by setup; until then fatal()
+/// exits.
+using AbortHook = void (*)(int code, const char* suspicion);
 void set_abort_hook(AbortHook hook);
 
 /// Prints `atoll: PE p of n on h: <text>` as one write and ends the job.  `format` as for printf.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void fatal(const char* format, ...);
+
+/// Ends the job because another PE cannot be reached, which the end of that PE may explain better: the
+/// launcher says the line only if no PE turns out to have died (Boot::abort).  `format` as for fatal().
+[[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void lost_peer(const char* format, ...);
+
+/// Prints `line`, which ends with a newline, on standard error.
+void print_line(const std::string& line);
 
 /// Prints the same kind of line and returns.
 [[gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void warn(const char* format, ...);

@@ -47,7 +47,9 @@ class Boot {
   virtual void end() {}
 
   /// Ends all PEs of the job with `code`; returns if that takes a moment, or there is no launcher.
-  virtual void abort(int code) = 0;
+  /// `suspicion`, if not null, is a line that matters only if no other PE has died: oshrun waits for that and
+  /// says it, elsewhere it is printed at once.
+  virtual void abort(int code, const char* suspicion) = 0;
 };
 
 /// Chooses by what the environment shows: a PMIx server; nothing (a job of one PE); or a launcher that cannot

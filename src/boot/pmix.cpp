@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "boot/boot.hpp"
 
@@ -120,8 +121,7 @@ class PmixBoot final : public Boot {
   // an MPI_Init after shmem_finalize found no data of the job, or hung.  There it leaves as it ends.
   void leave() override {
     if (!joined_) return;
-    const char* ours = std::getenv("ATOLL_JOB_ID");
-    const bool may_return = ours != nullptr && job_.id == ours && ++leaves_ < kRealLeaves;
+    const bool may_return = started_by_oshrun() && ++leaves_ < kRealLeaves;
     if (may_return) return finalize();
     parked_ = true;
   }
@@ -130,11 +130,21 @@ class PmixBoot final : public Boot {
     if (parked_) finalize();
   }
 
-  void abort(int code) override {
-    if (joined_) PMIx_Abort(code, "", nullptr, 0);
+  void abort(int code, const char* suspicion) override {
+    if (suspicion != nullptr && !started_by_oshrun()) {
+      print_line(suspicion);
+      suspicion = nullptr;
+    }
+    const std::string message = suspicion != nullptr ? kSuspicion + std::string(suspicion) : "";
+    if (joined_) PMIx_Abort(code, message.c_str(), nullptr, 0);
   }
 
  private:
+  bool started_by_oshrun() const {
+    const char* ours = std::getenv("ATOLL_JOB_ID");
+    return joined_ && ours != nullptr && job_.id == ours;
+  }
+
   Status describe_job(const Env& env) {
     timeout_ = env.init_timeout;
     std::uint64_t size = 0;

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/fatal.hpp"
 #include "boot/boot.hpp"
 
 namespace shm {
@@ -27,7 +28,9 @@ class SingleBoot final : public Boot {
   Result<std::vector<std::byte>> fetch(int) override { return mine_; }
   Status barrier() override { return {}; }
   void leave() override {}
-  void abort(int) override {}
+  void abort(int, const char* suspicion) override {
+    if (suspicion != nullptr) print_line(suspicion);
+  }
 
  private:
   Job job_;

@@ -63,10 +63,10 @@ void flush_streams() {
   for (int i = 0; i < 200 && !flushed; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-[[noreturn]] void end_job(int code) {
+[[noreturn]] void end_job(int code, const char* suspicion) {
   if (getpid() == owner) {
     flush_streams();
-    world->boot->abort(code);
+    world->boot->abort(code, suspicion);
   }
   _exit(code);
 }
@@ -191,7 +191,7 @@ Status join_world() REQUIRES(start_mutex) {
   Result<std::unique_ptr<World>> made = make_world(*joined, rt.env);
   if (!made.ok()) {  // other PEs may be waiting for this one
     warn("%s", made.status().text().c_str());
-    joined->abort(kErrorExit);
+    joined->abort(kErrorExit, nullptr);
     _exit(kErrorExit);
   }
   world = made.value().release();
@@ -314,7 +314,7 @@ void stop_at_exit(int status, void*) {
 }  // namespace
 
 void exit_job(int status) {
-  if (world != nullptr) end_job(status);
+  if (world != nullptr) end_job(status, nullptr);
   flush_streams();
   _exit(status);
 }

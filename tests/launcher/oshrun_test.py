@@ -164,6 +164,10 @@ class Failures(Launcher):
         self.failing(0, r"^$", "-n", 3, HELLO, "abort", 2, 0, "")
         self.failing(1, r"^$", "-n", 3, HELLO, "abort", 2, 256, "")
 
+    def test_a_pe_that_lost_another_is_believed_if_none_has_died(self):
+        self.failing(1, r"^atoll: PE 2 of 3 on n1: put to PE 1 failed$",
+                     "-n", 3, HELLO, "abort", 2, 1, "suspicion: atoll: PE 2 of 3 on n1: put to PE 1 failed")
+
     def test_exit_without_finalize(self):
         self.failing(1, r"PE 1 .* without having called shmem_finalize", "-n", 3, HELLO, "exit", 1, 0)
         self.run_job(0, HELLO, "exit", 0, 0)

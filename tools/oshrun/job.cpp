@@ -29,6 +29,9 @@ constexpr uint64_t token_of(Token kind, int pe = 0) {
 
 constexpr std::array<Stream, 2> kStreams{Stream::kOut, Stream::kErr};
 
+/// Between a connection that breaks and the end of the process that had it, with a wide margin.
+constexpr std::chrono::milliseconds kDeathAfterItsConnections{1000};
+
 /// More than a pipe holds, so that a PE's last words are read at once, but not the flood of a living process.
 constexpr int kReadsAtEnd = 32;
 
@@ -155,7 +158,7 @@ void Job::wait_for_events() {
 int Job::wait_limit() const {
   std::optional<Clock::time_point> next;
   for (const auto& at : {timeout_at_, kill_at_, give_up_output_at_, output_.deadline(), input_.deadline(),
-                         inquiry_.deadline(), look_at_})
+                         inquiry_.deadline(), look_at_, trust_suspicion_at_})
     if (at && (!next || *at < *next)) next = at;
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -167,6 +170,11 @@ void Job::check_deadlines() {
   output_.on_time(now);
   if (input_.deadline() && *input_.deadline() <= now) input_.retry();
   check_waits(now);
+  if (trust_suspicion_at_ && *trust_suspicion_at_ <= now) {
+    on_children();  // a death that has not been looked at yet comes first
+    policy_.trust_suspicion();
+    on_children();
+  }
   if (kill_at_ && *kill_at_ <= now) kill_now();
   if (timeout_at_ && *timeout_at_ <= now) {
     timeout_at_.reset();
@@ -245,6 +253,8 @@ void Job::on_children() {
     policy_.exited(exit.pe, exit.wait_status);
     watch_the_rest();
   }
+  if (policy_.suspects() && !trust_suspicion_at_ && !exit_code_)
+    trust_suspicion_at_ = Clock::now() + kDeathAfterItsConnections;
   if (std::optional<Verdict> verdict = policy_.judge()) {
     if (!exit_code_) report(*verdict);
     end(verdict->exit_code);
@@ -331,6 +341,7 @@ void Job::report(const Verdict& verdict) {
         failure->in_wdir ? "go to the directory '" + child.app->wdir : "execute '" + child.app->argv[0];
     return output_.say("oshrun: cannot " + what + "': " + reason(failure->error));
   }
+  if (!verdict.line.empty()) return output_.say(verdict.line);
   if (verdict.what.empty()) return;
   output_.say("oshrun: PE " + std::to_string(verdict.pe) + " (pid " + std::to_string(child.pid) + ", host " +
               host_ + ") " + verdict.what + "; the job ends");
@@ -344,6 +355,7 @@ void Job::fail(int exit_code, const std::string& line) {
 /// The first reason decides the exit code; the PEs get SIGTERM once, and SIGKILL after a short while.
 void Job::end(int exit_code) {
   if (!exit_code_) exit_code_ = exit_code;
+  trust_suspicion_at_.reset();
   if (kill_at_) return;
   kill_at_ = Clock::now() + options_.kill_after;
   inquiry_.finish();
@@ -370,6 +382,7 @@ void Job::drain() {
   output_.finish_all();
   timeout_at_.reset();
   kill_at_.reset();
+  trust_suspicion_at_.reset();
   inquiry_.finish();
   look_at_.reset();
 }

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "base/fatal.hpp"
+
 namespace oshrun {
 namespace {
 
@@ -46,6 +48,12 @@ void Policy::finalized(int pe) {
 void Policy::aborted(int pe, int status, const std::string& message) {
   at(pe).aborted = true;
   Verdict verdict{pe, process_exit_code(status), {}};
+  if (message.starts_with(shm::kSuspicion)) {
+    verdict.line = message.substr(std::strlen(shm::kSuspicion));
+    if (verdict.line.ends_with('\n')) verdict.line.pop_back();
+    if (!suspicion_) suspicion_ = std::move(verdict);
+    return;
+  }
   if (!message.empty() && !message.starts_with("quiet:"))
     verdict.what = "ended the job with code " + std::to_string(status) + ": " + message;
   blame(kAbort, std::move(verdict));
@@ -80,7 +88,12 @@ void Policy::exited_with_zero(int pe, PeState before) {
   }
 }
 
+void Policy::trust_suspicion() {
+  if (suspects()) cause_ = Cause{kMisbehaved, *suspicion_};
+}
+
 std::optional<Verdict> Policy::judge() {
+  if (alive_ == 0) trust_suspicion();
   if (judged_ || !cause_) return std::nullopt;
   judged_ = true;
   return cause_->verdict;

@@ -18,30 +18,39 @@ enum class PeState {
 };
 
 /// The reason the job ends. `what` completes "PE 2 (pid 7, host h) ..."; empty when the PE has spoken for
-/// itself.
+/// itself, or left `line` to be said as it is.
 struct Verdict {
   int pe = 0;
   int exit_code = 0;
   std::string what;
+  std::string line = {};
 };
 
 /// The PMIx server's news (on its thread) and SIGCHLD race with each other. Report everything that is known,
 /// events first, then ask judge(): of causes that arrive together it takes the one that explains the others.
 /// A signal beats an abort of another PE (which may have noticed the death), an abort beats an exit code, an
-/// exit code beats a missing PMIx_Finalize; among equals the first reported one wins.
+/// exit code beats a missing PMIx_Finalize; among equals the first reported one wins. A PE that lost its
+/// connection to another one only suspects: a connection breaks some moments before its process can be
+/// reaped.
 class Policy {
  public:
   explicit Policy(int pes);
 
   void connected(int pe);
   void finalized(int pe);
-  /// PMIx_Abort: `message` empty or beginning with "quiet:" means that the PE has reported the reason itself.
+  /// PMIx_Abort: `message` empty or beginning with "quiet:" means that the PE has reported the reason itself;
+  /// one that begins with kSuspicion (base/fatal.hpp) is the line to say if no PE turns out to have died.
   void aborted(int pe, int status, const std::string& message);
   /// `wait_status` as waitpid gives it.
   void exited(int pe, int wait_status);
 
-  /// The verdict, given once in the life of a job; nothing while all is well.
+  /// The verdict, given once in the life of a job; nothing while all is well, or while there is only a
+  /// suspicion.
   std::optional<Verdict> judge();
+  /// Whether there is nothing but a suspicion, which a death may still explain.
+  bool suspects() const { return suspicion_ && !cause_; }
+  /// No death has come in time: judge() counts the suspicion from now on.
+  void trust_suspicion();
 
   PeState state(int pe) const { return pes_[static_cast<size_t>(pe)].state; }
   int alive() const { return alive_; }
@@ -67,6 +76,7 @@ class Policy {
   bool judged_ = false;
   std::optional<int> never_connected_;  ///< first PE that exited with 0 and had not connected
   std::optional<Cause> cause_;
+  std::optional<Verdict> suspicion_;  ///< of the first PE that has one
 };
 
 /// "killed by signal 11 (SIGSEGV, Segmentation fault)" and the like, from a signal's number.

@@ -120,7 +120,7 @@ void Engine::wait_room(Stall& stall) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
     LockGuard guard(lock_);
     if (has_credit(peer, stall.kind) && ops_.in_use() < kBusy) {
-      fatal(
+      lost_peer(
           "%s PE %d: libfabric %s has had no connection for %d s: the PE has died or does not make progress",
           name(stall.kind), pe, endpoint_->provider().c_str(), static_cast<int>(kConnectLimit.count()));
     }
@@ -142,8 +142,8 @@ void Engine::report_error() {
   const auto* record = static_cast<const std::byte*>(entry.op_context);
   if (record >= ops_.base() && record < ops_.base() + ops_.bytes()) {
     const Op* op = static_cast<const Op*>(entry.op_context);
-    fatal("%s PE %d failed: %s (libfabric %s: %s): the PE has probably died", name(op->kind), op->pe, reason,
-          provider.c_str(), text != nullptr ? text : "");
+    lost_peer("%s PE %d failed: %s (libfabric %s: %s): the PE has probably died", name(op->kind), op->pe,
+              reason, provider.c_str(), text != nullptr ? text : "");
   }
   // rxm reports the atomics that a broken connection took along only once, and does not say which.
   std::string victims;
@@ -151,13 +151,13 @@ void Engine::report_error() {
     if (peers_[pe].outstanding != 0) victims += (victims.empty() ? "" : ", ") + std::to_string(pe);
   }
   if (victims.empty()) return;  // a peer that had nothing of ours has left
-  fatal("an operation on PE %s failed: %s (libfabric %s: %s): the PE has probably died", victims.c_str(),
-        reason, provider.c_str(), text != nullptr ? text : "");
+  lost_peer("an operation on PE %s failed: %s (libfabric %s: %s): the PE has probably died", victims.c_str(),
+            reason, provider.c_str(), text != nullptr ? text : "");
 }
 
 void Engine::fail_post(const Op& op, long code) const {
-  fatal("%s PE %d failed: libfabric %s: %s", name(op.kind), op.pe, endpoint_->provider().c_str(),
-        endpoint_->library().error(code));
+  lost_peer("%s PE %d failed: libfabric %s: %s", name(op.kind), op.pe, endpoint_->provider().c_str(),
+            endpoint_->library().error(code));
 }
 
 void Engine::fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const {

@@ -72,7 +72,7 @@ bool TaggedMatcher::inject(int pe, std::uint64_t tag, const void* bytes, std::si
   const auto code = fi_tinject(endpoint_->ep(), bytes, n, peers_[static_cast<std::size_t>(pe)], tag);
   if (code == 0) return true;
   if (code != -FI_EAGAIN)
-    fatal("libfabric: fi_tinject of %zu bytes to PE %d: %s", n, pe, endpoint_->library().error(code));
+    lost_peer("libfabric: fi_tinject of %zu bytes to PE %d: %s", n, pe, endpoint_->library().error(code));
   return false;
 }
 
@@ -128,8 +128,8 @@ bool TaggedMatcher::take_error(Arrival& arrival) {
     return false;
   }
   if (error.err != FI_ECANCELED || error.op_context == nullptr || error.op_context == &peek_context_)
-    fatal("libfabric %s: a tagged message was lost: %s", endpoint_->provider().c_str(),
-          endpoint_->library().error(error.err));
+    lost_peer("libfabric %s: a tagged message was lost: %s", endpoint_->provider().c_str(),
+              endpoint_->library().error(error.err));
   --posted_;
   arrival = {Arrival::cancelled, receive_of(error.op_context), nullptr, 0};
   return true;

@@ -105,8 +105,8 @@ void Engine::tell_grants() {
                                       peer.inbox.base + Inbox::grant_offset(me_), peer.inbox.key);
     if (code == 0) count(Stat::posts);
     if (code != 0 && code != -FI_EAGAIN)
-      fatal("message to PE %d failed: libfabric %s: %s", pe, endpoint_->provider().c_str(),
-            endpoint_->library().error(code));
+      lost_peer("message to PE %d failed: libfabric %s: %s", pe, endpoint_->provider().c_str(),
+                endpoint_->library().error(code));
     return code == 0;
   });
 }

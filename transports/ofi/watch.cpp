@@ -59,7 +59,7 @@ void Engine::probe(int pe) {
   }
   release(op);
   if (++peer.refused < kRefusals) return;
-  fatal(
+  lost_peer(
       "%u operations on PE %d were lost: libfabric %s has no connection to it any more: the PE has probably "
       "died",
       peer.outstanding, pe, endpoint_->provider().c_str());

@@ -27,10 +27,23 @@ TEST(FatalDeathTest, NamesThePeOnceItIsKnown) {
 TEST(FatalDeathTest, AsksTheLauncherToEndTheJob) {
   EXPECT_EXIT(
       {
-        set_abort_hook([](int code) { _exit(40 + code); });
+        set_abort_hook([](int code, const char* suspicion) { _exit(suspicion == nullptr ? 40 + code : 0); });
         fatal("text");
       },
-      ExitedWithCode(40 + kErrorExit), "text");
+      ExitedWithCode(40 + kErrorExit), "^atoll: text\n$");
+}
+
+TEST(FatalDeathTest, LeavesTheLineOfALostPeerToTheLauncher) {
+  EXPECT_EXIT(
+      {
+        set_abort_hook([](int code, const char* suspicion) {
+          _exit(std::string(suspicion) == "atoll: put to PE 7 failed\n" ? 40 + code : 0);
+        });
+        lost_peer("put to PE %d failed", 7);
+      },
+      ExitedWithCode(40 + kErrorExit), "^$");
+  EXPECT_EXIT(lost_peer("put to PE %d failed", 7), ExitedWithCode(kErrorExit),
+              "^atoll: put to PE 7 failed\n$");
 }
 
 TEST(Warn, CutsALongLineAndEndsIt) {

@@ -25,8 +25,9 @@ pmix_status_t PMIx_Finalize(const pmix_info_t*, std::size_t) {
   return FakePmix::current()->called("PMIx_Finalize");
 }
 
-pmix_status_t PMIx_Abort(int code, const char*, pmix_proc_t*, std::size_t) {
+pmix_status_t PMIx_Abort(int code, const char* message, pmix_proc_t*, std::size_t) {
   FakePmix::current()->abort_code = code;
+  FakePmix::current()->abort_message = message;
   return FakePmix::current()->called("PMIx_Abort");
 }
 

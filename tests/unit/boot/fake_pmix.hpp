@@ -27,6 +27,7 @@ struct FakePmix {
   bool collects = false;           ///< what was asked of the last PMIx_Fence
   int seconds = 0;
   int abort_code = -1;
+  std::string abort_message;
 
   FakePmix() { current() = this; }
   ~FakePmix() { current() = nullptr; }

@@ -220,11 +220,26 @@ TEST_F(PmixServer, IsNotLeftAndJoinedForEver) {
 }
 
 TEST_F(PmixServer, IsToldToEndTheJobByWhoHasJoined) {
-  boot->abort(3);
+  boot->abort(3, nullptr);
   EXPECT_EQ(server.abort_code, -1);
   ASSERT_TRUE(boot->join(env).ok());
-  boot->abort(3);
+  boot->abort(3, nullptr);
   EXPECT_EQ(server.abort_code, 3);
+  EXPECT_EQ(server.abort_message, "");
+}
+
+// oshrun says it if no PE has died; who knows nothing of that would not.
+TEST_F(PmixServer, HearsASuspicionIfItIsOshrun) {
+  ASSERT_TRUE(boot->join(env).ok());
+  ::testing::internal::CaptureStderr();
+  boot->abort(1, "PE 2 is lost\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "PE 2 is lost\n");
+  EXPECT_EQ(server.abort_message, "");
+  environment.set("ATOLL_JOB_ID", "job-1");
+  ::testing::internal::CaptureStderr();
+  boot->abort(1, "PE 2 is lost\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(server.abort_message, "suspicion: PE 2 is lost\n");
 }
 
 TEST_F(PmixServer, MayBeGone) {

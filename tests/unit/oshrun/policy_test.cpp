@@ -75,6 +75,37 @@ TEST(Policy, Aborts) {
   expect_verdict(negative, 0, 255, "");
 }
 
+// A connection breaks before the process that had it can be reaped.
+TEST(Policy, ASuspicionWaitsForWhatExplainsIt) {
+  Policy policy(3);
+  EXPECT_FALSE(policy.suspects());
+  policy.aborted(2, 1, "suspicion: atoll: PE 2: put to PE 1 failed\n");
+  EXPECT_TRUE(policy.suspects());
+  EXPECT_FALSE(policy.judge());
+  policy.exited(1, code(3));
+  EXPECT_FALSE(policy.suspects());
+  expect_verdict(policy, 1, 3, "code 3");
+}
+
+TEST(Policy, ASuspicionThatNothingExplainsIsSaid) {
+  Policy late(3);
+  late.aborted(2, 1, "suspicion: atoll: PE 2: put to PE 1 failed\n");
+  late.aborted(0, 1, "suspicion: atoll: PE 0: the second\n");
+  late.trust_suspicion();
+  std::optional<Verdict> verdict = late.judge();
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->pe, 2);
+  EXPECT_EQ(verdict->exit_code, 1);
+  EXPECT_EQ(verdict->line, "atoll: PE 2: put to PE 1 failed");
+
+  Policy gone(1);
+  gone.aborted(0, 1, "suspicion: atoll: PE 0: alone\n");
+  gone.exited(0, code(1));
+  verdict = gone.judge();
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->line, "atoll: PE 0: alone");
+}
+
 TEST(Policy, TheExitAfterAnAbortAddsNothing) {
   Policy policy(2);
   policy.connected(0);

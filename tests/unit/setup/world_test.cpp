@@ -50,7 +50,7 @@ class TwoNodes final : public Boot {
   Result<Blob> fetch(int rank) override { return rank == 0 ? mine_ : other_(mine_); }
   Status barrier() override { return {}; }
   void leave() override {}
-  void abort(int) override {}
+  void abort(int, const char*) override {}
 
  private:
   std::function<Result<Blob>(Blob)> other_;
