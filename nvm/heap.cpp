@@ -17,8 +17,8 @@
 #include "core/progress.hpp"
 #include "core/wait.hpp"
 #include "heap/node_memory.hpp"
-#include "nvm/copy.hpp"
-#include "nvm/fault.hpp"
+#include "pages/copy.hpp"
+#include "pages/fault.hpp"
 
 namespace shm::nvm {
 
@@ -81,7 +81,7 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   if (rt.node_index == 0) heap->pool_.prepare();
   heap->pager_ = std::make_unique<Pager>(
       static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
-      Pager::Place{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.policy});
+      Pager::Settings{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.policy});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_page, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
@@ -170,7 +170,7 @@ void Heap::on_answer(void* heap, int, const std::byte* message, std::size_t) {
   // With the release of send(): what the sender did comes before what is done here.  The message says so too,
   // but by way of other processes.
   (void)awaiting.left.load(std::memory_order_acquire);
-  static_cast<Heap*>(heap)->interest_.learn(answer.page, answer.contended != 0);
+  static_cast<Heap*>(heap)->migration_.learn(answer.page, answer.contended != 0);
   if (answer.n != 0) copy_in(answer.dest, message + sizeof answer, answer.n);
   // The last use of it: release, so that who sees 0 sees the data.
   awaiting.left.fetch_sub(1, std::memory_order_release);
@@ -201,34 +201,34 @@ void Heap::wait(const Awaiting& awaiting, int pe) const {
 
 // Pages that are here, or come here.
 
-// Where the page is, until unpin().  Null: it is not here, or not in the right state.
-std::byte* Heap::pin_here(PageNumber page, Access access) {
-  const FrameNumber frame = pool_.word(page).pin(access);
+// Where the page is, until unlatch().  Null: it is not here, or not in the right state.
+std::byte* Heap::latch_here(PageNumber page, Access access) {
+  const FrameNumber frame = pool_.word(page).latch(access);
   if (frame == kNoFrame) return nullptr;
   Frame& meta = pool_.frame(frame);
   if (const std::uint8_t touched = meta.touched.load(std::memory_order_relaxed); touched != kTouched) {
     meta.touched.store(kTouched, std::memory_order_relaxed);
     if (touched == kAhead) [[unlikely]]
-      tell_keeper({page, Inbox::What::used});
+      send_hint({page, RequestQueue::What::used});
   }
   count_roughly(Stat::page_hits);
   return pool_.bytes(frame);
 }
 
-// If there is no room for the note nothing is lost but time.
-void Heap::tell_keeper(const Inbox::Note& note) {
-  const int keeper = nodes_.keeper(pool_.pe_of(note.page), nodes_.here);
-  pool_.part(nodes_.place_of(keeper)).inbox.post_note(note);
+// If there is no room for the hint nothing is lost but time.
+void Heap::send_hint(const RequestQueue::Hint& hint) {
+  const int to = nodes_.caching_pe(pool_.pe_of(hint.page), nodes_.here);
+  pool_.requests_of(nodes_.node_rank_of(to)).queue.post_hint(hint);
 }
 
-std::byte* Heap::pin(PageNumber page, Access access) {
-  std::byte* at = pin_here(page, access);
-  return at != nullptr ? at : ask_to_pin(page, access);
+std::byte* Heap::latch(PageNumber page, Access access) {
+  std::byte* at = latch_here(page, access);
+  return at != nullptr ? at : ask_to_latch(page, access);
 }
 
-std::byte* Heap::ask_to_pin(PageNumber page, Access access) {
+std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
   count(Stat::page_misses);
-  return pool_.bytes(ask_for_page(Request::Kind::pin, page, access));
+  return pool_.bytes(ask_for_page(Request::Kind::latch, page, access));
 }
 
 FrameNumber Heap::ask_for_page(Request::Kind kind, PageNumber page, Access access) {
@@ -238,7 +238,7 @@ FrameNumber Heap::ask_for_page(Request::Kind kind, PageNumber page, Access acces
   request.access = access;
   request.page = page;
   const int pe = pool_.pe_of(page);
-  ticket.post(nodes_.place_of(nodes_.keeper(pe, nodes_.here)));
+  ticket.post(nodes_.node_rank_of(nodes_.caching_pe(pe, nodes_.here)));
   wait_for([&] { return ticket.done(); },
            [&](WaitRecord& record) {
              describe_wait(record, "an operation on the NVM heap", pe, "for a page of PE %d to be loaded",
@@ -253,7 +253,7 @@ FrameNumber Heap::ask_for_page(Request::Kind kind, PageNumber page, Access acces
 // Whether an operation on a page that is not here goes to where it is, rather than the page comes here.
 bool Heap::goes_there(PageNumber page, std::size_t n) {
   return options_.cooperative && rt.progress != nullptr && n <= kLargestOperation &&
-         !interest_.grows_with(page, n, pool_.shape().page_bytes);
+         !migration_.charge_operation(page, n, pool_.shape().page_bytes);
 }
 
 // Calls piece(page, offset in the page, done so far, n) for each part of a range within a page.
@@ -271,43 +271,40 @@ void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t l
 // The straight path: all of [address, address + n) of PE `pe` lies in one page that is here, and no page of
 // the heap is needed for what it is copied from or to.  Pins the page, and returns where the bytes are; else
 // null.
-std::byte* Heap::pin_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
-                         PageNumber& page) {
+std::byte* Heap::latch_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
+                           PageNumber& page) {
   const std::uint64_t offset = address - base();
   const std::size_t within = offset % pool_.shape().page_bytes;
-  if (within + n > pool_.shape().page_bytes ||
-      in_region(other))
-    return nullptr;
+  if (within + n > pool_.shape().page_bytes || in_region(other)) return nullptr;
   page = pool_.number(pe, offset);
-  std::byte* at = pin_here(page, access);
+  std::byte* at = latch_here(page, access);
   return at != nullptr ? at + within : nullptr;
 }
 
 void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool) {
   PageNumber page;
-  std::byte* at = pin_all(to, n, pe, source, Access::write, page);
+  std::byte* at = latch_all(to, n, pe, source, Access::write, page);
   if (at == nullptr) return put_slowly(to, source, n, pe);
   copy_in(at, source, n);
-  pool_.word(page).unpin();
+  pool_.word(page).unlatch();
 }
 
 void Heap::get(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) {
   PageNumber page;
-  const std::byte* at = pin_all(from, n, pe, dest, Access::read, page);
+  const std::byte* at = latch_all(from, n, pe, dest, Access::read, page);
   if (at == nullptr) {
     if (!nbi || !put_off(context, dest, from, n, pe)) get_slowly(dest, from, n, pe);
     return;
   }
   copy_out(dest, at, n);
-  pool_.word(page).unpin();
+  pool_.word(page).unlatch();
 }
 
 // Sends for the pages of a large get, which quiet() will do.  Returns false if it is to be done now.
 bool Heap::put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe) {
-  if (n <= kLargestOperation || in_region(dest))
-    return false;
+  if (n <= kLargestOperation || in_region(dest)) return false;
   for_pieces(from - base(), n, pe, n, [&](PageNumber page, std::size_t, std::size_t, std::size_t) {
-    if (pool_.word(page).state() == PageState::invalid) tell_keeper({page, Inbox::What::bring});
+    if (pool_.word(page).state() == PageState::invalid) send_hint({page, RequestQueue::What::bring});
   });
   const LockGuard guard(mutex_);
   later_[&context].push_back({dest, from, n, pe});
@@ -338,12 +335,12 @@ void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int 
              [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
                const std::byte* data = from + done;
                if (bounce) data = static_cast<std::byte*>(std::memcpy(buffer, data, part));
-               std::byte* at = pin_here(page, Access::write);
+               std::byte* at = latch_here(page, Access::write);
                if (at == nullptr && goes_there(page, part))
                  return send(operation_on(Operation::Kind::put, page, within, part), data, pe, awaiting);
-               if (at == nullptr) at = ask_to_pin(page, Access::write);
+               if (at == nullptr) at = ask_to_latch(page, Access::write);
                copy_in(at + within, data, part);
-               pool_.word(page).unpin();
+               pool_.word(page).unlatch();
              });
   wait(awaiting, pe);
 }
@@ -356,16 +353,16 @@ void Heap::get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe) {
   for_pieces(from - base(), n, pe, bounce ? kBounce : n,
              [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
                std::byte* data = bounce ? buffer : to + done;
-               const std::byte* at = pin_here(page, Access::read);
+               const std::byte* at = latch_here(page, Access::read);
                if (at == nullptr && goes_there(page, part)) {
                  Operation operation = operation_on(Operation::Kind::get, page, within, part);
                  operation.dest = data;
                  send(operation, nullptr, pe, awaiting);
                  if (bounce) wait(awaiting, pe);
                } else {
-                 if (at == nullptr) at = ask_to_pin(page, Access::read);
+                 if (at == nullptr) at = ask_to_latch(page, Access::read);
                  copy_out(data, at + within, part);
-                 pool_.word(page).unpin();
+                 pool_.word(page).unlatch();
                }
                if (bounce) std::memcpy(to + done, buffer, part);
              });
@@ -384,16 +381,16 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
   if (op != AtomicOp::fetch) std::memcpy(&operation.value, value, atomic_size(type));
   if (op == AtomicOp::compare_swap) std::memcpy(&operation.compare, compare, atomic_size(type));
   std::uint64_t old = 0;
-  std::byte* frame = pin_here(page, access_of(operation));
+  std::byte* frame = latch_here(page, access_of(operation));
   if (frame == nullptr && goes_there(page, operation.n)) {
     Awaiting awaiting;
     operation.dest = reinterpret_cast<std::byte*>(&old);
     send(operation, nullptr, pe, awaiting);
     wait(awaiting, pe);
   } else {
-    if (frame == nullptr) frame = ask_to_pin(page, access_of(operation));
+    if (frame == nullptr) frame = ask_to_latch(page, access_of(operation));
     atomic_apply(op, type, frame + within, &operation.value, &operation.compare, &old);
-    pool_.word(page).unpin();
+    pool_.word(page).unlatch();
   }
   if (fetch != nullptr) std::memcpy(fetch, &old, atomic_size(type));
 }
@@ -402,8 +399,8 @@ void Heap::amo(Context&, std::uintptr_t at, AtomicOp op, AtomicType type, const 
 void Heap::load(std::uintptr_t address, void* value, std::size_t n) {
   const std::uint64_t offset = address - base();
   const PageNumber page = pool_.number(rt.me, offset);
-  copy_out(value, pin(page, Access::read) + offset % pool_.shape().page_bytes, n);
-  pool_.word(page).unpin();
+  copy_out(value, latch(page, Access::read) + offset % pool_.shape().page_bytes, n);
+  pool_.word(page).unlatch();
   // What precedes the update is to be seen.
   std::atomic_thread_fence(std::memory_order_acquire);
 }
@@ -445,7 +442,7 @@ bool Heap::reserve(std::uintptr_t address, std::size_t n) {
 
 void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
   epochs_.erase(address);
-  if (is_held(address, n, false)) {
+  if (is_pinned(address, n, false)) {
     fatal("%s: pages of the block at %p are pinned; call shmemx_nvm_unpin first", call.name,
           reinterpret_cast<void*>(address));
   }
@@ -477,7 +474,7 @@ std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
 
 void Heap::prepare_epoch(std::uintptr_t address) {
   Object& object = epochs_.at(address);
-  if (is_held(address, object.n, true)) {
+  if (is_pinned(address, object.n, true)) {
     fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
           reinterpret_cast<void*>(address));
   }
@@ -491,41 +488,41 @@ void Heap::settle_epoch(std::uintptr_t address) {
 
 // Pinned pages.
 
-bool Heap::hold(std::uintptr_t address, std::size_t n, Access access) {
+bool Heap::pin(std::uintptr_t address, std::size_t n, Access access) {
   const auto [first, last] = pages_of(address, n);
   const auto pages = static_cast<std::uint32_t>(last - first);
-  std::atomic<std::uint32_t>& held = pool_.head().held;
-  std::uint32_t before = held.load(std::memory_order_relaxed);
+  std::atomic<std::uint32_t>& pinned = pool_.head().pinned;
+  std::uint32_t before = pinned.load(std::memory_order_relaxed);
   do {
     if (last - first > pool_.shape().frames || before + pages > pool_.shape().frames / 4) return false;
-  } while (!held.compare_exchange_weak(before, before + pages, std::memory_order_relaxed));
-  for (PageNumber page = first; page < last; ++page) ask_for_page(Request::Kind::hold, page, access);
+  } while (!pinned.compare_exchange_weak(before, before + pages, std::memory_order_relaxed));
+  for (PageNumber page = first; page < last; ++page) ask_for_page(Request::Kind::pin, page, access);
   const LockGuard guard(mutex_);
-  held_.insert({{address, n}, access});
+  pins_.insert({{address, n}, access});
   return true;
 }
 
-bool Heap::unhold(std::uintptr_t address, std::size_t n) {
+bool Heap::unpin(std::uintptr_t address, std::size_t n) {
   Access access;
   {
     const LockGuard guard(mutex_);
-    const auto found = held_.find({address, n});
-    if (found == held_.end()) return false;
+    const auto found = pins_.find({address, n});
+    if (found == pins_.end()) return false;
     access = found->second;
-    held_.erase(found);
+    pins_.erase(found);
   }
   const auto [first, last] = pages_of(address, n);
   for (PageNumber page = first; page < last; ++page)
-    pool_.frame(pool_.word(page).frame()).holds(access).fetch_sub(1, std::memory_order_release);
-  pool_.head().held.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);
-  pool_.part(rt.node_index).inbox.ring();
+    pool_.frame(pool_.word(page).frame()).pins(access).fetch_sub(1, std::memory_order_release);
+  pool_.head().pinned.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);
+  pool_.requests_of(rt.node_index).queue.ring();
   return true;
 }
 
 // Whether any of it is, or, with `to_write`, is so to be written.
-bool Heap::is_held(std::uintptr_t address, std::size_t n, bool to_write) {
+bool Heap::is_pinned(std::uintptr_t address, std::size_t n, bool to_write) {
   const LockGuard guard(mutex_);
-  return std::ranges::any_of(held_, [&](const auto& one) {
+  return std::ranges::any_of(pins_, [&](const auto& one) {
     const auto& [range, access] = one;
     const bool overlap = range.first < address + n && address < range.first + range.second;
     return overlap && (!to_write || access == Access::write);

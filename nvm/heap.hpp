@@ -13,10 +13,12 @@
 #include "base/mutex.hpp"
 #include "core/region.hpp"
 #include "core/runtime.hpp"
-#include "nvm/interest.hpp"
+#include "nvm/coherence/migration.hpp"
 #include "nvm/options.hpp"
 #include "nvm/pager.hpp"
-#include "nvm/pool.hpp"
+#include "nvm/pages.hpp"
+#include "nvm/storage/open_device.hpp"
+#include "pages/pool.hpp"
 
 namespace shm::nvm {
 
@@ -48,11 +50,11 @@ class Heap final : public Region, private Host {
   void prepare_epoch(std::uintptr_t address);
   void settle_epoch(std::uintptr_t address);
 
-  /// Makes [address, address + n) of this PE's segment resident where it is mapped, until unhold().  Returns
-  /// false if that is more than a quarter of the node's pages, with those held already.
-  bool hold(std::uintptr_t address, std::size_t n, Access access);
-  /// Returns false if that range has not been held.
-  bool unhold(std::uintptr_t address, std::size_t n);
+  /// Makes [address, address + n) of this PE's segment resident where it is mapped, until unpin().  Returns
+  /// false if that is more than a quarter of the node's pages, with those pinned already.
+  bool pin(std::uintptr_t address, std::size_t n, Access access);
+  /// Returns false if that range has not been pinned.
+  bool unpin(std::uintptr_t address, std::size_t n);
 
   std::size_t page_bytes() const { return pool_.shape().page_bytes; }
   const std::string& folder() const { return options_.folder; }
@@ -72,15 +74,15 @@ class Heap final : public Region, private Host {
 
  private:
   Heap(const Options& options, const PoolShape& shape, std::byte* segment);
-  std::byte* pin_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
-                     PageNumber& page);
+  std::byte* latch_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
+                       PageNumber& page);
   [[gnu::noinline]] void put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe);
   [[gnu::noinline]] void get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe);
-  std::byte* pin(PageNumber page, Access access);
-  std::byte* pin_here(PageNumber page, Access access);
-  std::byte* ask_to_pin(PageNumber page, Access access);
-  void tell_keeper(const Inbox::Note& note);
-  bool is_held(std::uintptr_t address, std::size_t n, bool to_write);
+  std::byte* latch(PageNumber page, Access access);
+  std::byte* latch_here(PageNumber page, Access access);
+  std::byte* ask_to_latch(PageNumber page, Access access);
+  void send_hint(const RequestQueue::Hint& hint);
+  bool is_pinned(std::uintptr_t address, std::size_t n, bool to_write);
   bool put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
   struct Pages {
@@ -108,7 +110,7 @@ class Heap final : public Region, private Host {
   const Pool pool_;
   const Options options_;
   const Nodes nodes_;
-  Interest interest_;
+  MigrationPolicy migration_;
 
   // Nonblocking gets whose pages are on their way, by context.  They are copied by quiet().
   struct Later {
@@ -118,7 +120,7 @@ class Heap final : public Region, private Host {
     int pe;
   };
   Mutex mutex_;  // of what follows
-  std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> held_
+  std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> pins_
       GUARDED_BY(mutex_);  // by address and size
   std::unordered_map<const Context*, std::vector<Later>> later_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> put_off_{0};  // how many there are

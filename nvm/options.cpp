@@ -82,7 +82,7 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   options.engine = env.nvm_engine == "uring"  ? Engine::uring
                    : env.nvm_engine == "sync" ? Engine::sync
                                               : Engine::automatic;
-  options.policy = env.nvm_policy == "vgasnet" ? PolicyKind::vgasnet : PolicyKind::two_queues;
+  options.policy = env.nvm_policy == "vgasnet" ? ReplacementKind::vgasnet : ReplacementKind::two_queues;
   options.cooperative = env.nvm_cooperative;
   options.most_ahead = env.nvm_ahead;
   return options;

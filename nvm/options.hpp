@@ -5,9 +5,10 @@
 #include <string>
 
 #include "base/env.hpp"
-#include "nvm/device.hpp"
-#include "nvm/policy.hpp"
-#include "nvm/pool.hpp"
+#include "nvm/pages.hpp"
+#include "nvm/storage/open_device.hpp"
+#include "pages/pool.hpp"
+#include "pages/replacement.hpp"
 
 namespace shm::nvm {
 
@@ -19,7 +20,7 @@ struct Options {
   bool cache_asked = false;     // by the program's user
   Engine engine = Engine::automatic;
   Env::Count most_ahead;  // pages that are brought before they are needed
-  PolicyKind policy = PolicyKind::two_queues;
+  ReplacementKind policy = ReplacementKind::two_queues;
   bool cooperative = true;  // nodes get pages from each other
   bool is_default = false;  // the symmetric heap lies here, not only what is asked for by hint
 

@@ -16,12 +16,12 @@ constexpr int kBusyRounds = 20;
 }  // namespace
 
 Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<Device> device,
-             const Place& place)
+             const Settings& settings)
     : pool_(pool),
-      inbox_(pool.part(nodes.place_of(place.me)).inbox),
-      post_(host, pool, nodes, place.me),
-      residents_(host, pool, nodes, post_, place.me, place.segment, place.ahead, place.policy),
-      originals_(pool, post_, residents_, std::move(device), place.me, {nodes.here, place.cooperative}) {}
+      queue_(pool.requests_of(nodes.node_rank_of(settings.me)).queue),
+      channel_(host, pool, nodes, settings.me),
+      cache_(host, pool, nodes, channel_, settings.me, settings.segment, settings.ahead, settings.policy),
+      home_(pool, channel_, cache_, std::move(device), settings.me, {nodes.here, settings.cooperative}) {}
 
 void Pager::start() {
   thread_ = start_service_thread("atoll-pager", [this] { run(); });
@@ -30,7 +30,7 @@ void Pager::start() {
 void Pager::stop() {
   if (!thread_.joinable()) return;
   stop_.store(true, std::memory_order_release);
-  inbox_.ring();
+  queue_.ring();
   thread_.join();
   // A thread that still waits here gets on, and finds no heap any more.
   const auto end = [](Request& request) {
@@ -39,16 +39,16 @@ void Pager::stop() {
   };
   for (Request* request : taken_requests()) end(*request);
   for (Request* request : ranges_) end(*request);
-  residents_.for_waiting(end);
+  cache_.for_waiting(end);
 }
 
 void Pager::receive(const std::byte* message, std::size_t n) {
-  if (post_.receive(message, n)) inbox_.ring();
+  if (channel_.receive(message, n)) queue_.ring();
 }
 
 void Pager::hand(const std::byte* operation, std::size_t n) {
-  post_.hand(operation, n);
-  inbox_.ring();
+  channel_.hand(operation, n);
+  queue_.ring();
 }
 
 void Pager::run() {
@@ -56,7 +56,7 @@ void Pager::run() {
   while (!stop_.load(std::memory_order_acquire)) {
     if (work()) {
       rounds = 0;
-    } else if (post_.drive() || ++rounds < kBusyRounds) {
+    } else if (channel_.drive() || ++rounds < kBusyRounds) {
       sched_yield();
     } else {
       idle();
@@ -65,29 +65,29 @@ void Pager::run() {
 }
 
 bool Pager::work() {
-  bool worked = take_notes();
+  bool worked = take_hints();
   worked |= take_messages();
   worked |= finish_sends();
-  worked |= originals_.finish_transfers();
-  worked |= residents_.work();
+  worked |= home_.finish_transfers();
+  worked |= cache_.work();
   worked |= work_on_ranges();
   return worked;
 }
 
 void Pager::idle() {
-  const std::uint32_t mark = inbox_.listen();
-  const bool soon = originals_.transfers() != 0 || residents_.waits() || !ranges_.empty();
-  if (inbox_.empty() && post_.empty() && !stop_.load(std::memory_order_acquire))
-    inbox_.sleep(mark, soon ? kShortNap : -1);
-  inbox_.hear();
+  const std::uint32_t mark = queue_.listen();
+  const bool soon = home_.transfers() != 0 || cache_.waits() || !ranges_.empty();
+  if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
+    queue_.sleep(mark, soon ? kShortNap : -1);
+  queue_.hear();
 }
 
-bool Pager::take_notes() {
+bool Pager::take_hints() {
   bool any = false;
-  for (Inbox::Note note; inbox_.take_note(note); any = true) residents_.heed(note);
+  for (RequestQueue::Hint hint; queue_.take_hint(hint); any = true) cache_.on_hint(hint);
   for (Request* request : taken_requests()) {
     if (request->kind <= Request::Kind::own) {  // of one page
-      residents_.want(*request);
+      cache_.request_page(*request);
     } else {
       ranges_.push_back(request);
     }
@@ -99,8 +99,8 @@ bool Pager::take_notes() {
 // In the order of coming.
 std::vector<Request*> Pager::taken_requests() {
   std::vector<Request*> requests;
-  for (RequestId id = inbox_.take_requests(); id != 0;) {
-    Request& request = pool_.part(place_of(id)).slots[slot_of(id)];
+  for (RequestId id = queue_.take_requests(); id != 0;) {
+    Request& request = pool_.requests_of(node_rank_of(id)).slots[slot_of(id)];
     id = request.next;
     requests.push_back(&request);
   }
@@ -110,11 +110,11 @@ std::vector<Request*> Pager::taken_requests() {
 
 bool Pager::take_messages() {
   bool any = false;
-  for (Delivery delivery; post_.next(delivery); any = true) {
+  for (Delivery delivery; channel_.next(delivery); any = true) {
     if (part_for(delivery.message.kind) == Part::cache) {
-      residents_.take(std::move(delivery));
+      cache_.take(std::move(delivery));
     } else {
-      originals_.take(std::move(delivery));
+      home_.take(std::move(delivery));
     }
   }
   return any;
@@ -122,8 +122,8 @@ bool Pager::take_messages() {
 
 bool Pager::finish_sends() {
   bool any = false;
-  for (Delivery sent; post_.next_sent(sent); any = true) {
-    if (sent.frees) residents_.free(sent.frame);
+  for (Delivery sent; channel_.next_sent(sent); any = true) {
+    if (sent.frees) cache_.free(sent.frame);
   }
   return any;
 }
@@ -138,14 +138,15 @@ bool Pager::work_on_ranges() {
 
 bool Pager::work_on(Request& request) {
   switch (request.kind) {
-    case Request::Kind::room: return originals_.make_room(request.page, request.last, request.failed);
-    case Request::Kind::drop: return originals_.drop(request.page, request.last);
-    case Request::Kind::attach: return originals_.attach(request.page, request.last, request.object);
-    case Request::Kind::persist: return originals_.persist(request.page, request.epoch);
-    case Request::Kind::settle: return originals_.settle(request.page, request.epoch);
+    case Request::Kind::room: return home_.make_room(request.page, request.last, request.failed);
+    case Request::Kind::drop: return home_.drop(request.page, request.last);
+    case Request::Kind::attach:
+      return home_.attach(request.page, request.last, static_cast<Store*>(request.object));
+    case Request::Kind::persist: return home_.persist(request.page, request.epoch);
+    case Request::Kind::settle: return home_.settle(request.page, request.epoch);
     default:  // rest
-      residents_.rest();
-      return residents_.idle() && originals_.idle() && post_.idle();
+      cache_.rest();
+      return cache_.idle() && home_.idle() && channel_.idle();
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The thread behind a PE's pages: home of those of its own segment (originals.hpp), and keeper, for its node,
-// of these and of some of other nodes' (residents.hpp).
+// The thread behind a PE's pages: home of those of its own segment (home_agent.hpp), and caching agent, for
+// its node, of these and of some of other nodes' (page_cache.hpp).
 //
-//   inbox: requests of threads, evictions ----> Residents <---- messages ----> other pagers
-//                                                    ^            (post.hpp)      |
-//                                                    +--- messages ---> Originals-+
+//   inbox: requests of threads, evictions ----> PageCache <---- messages ----> other pagers
+//                                                    ^            (page_channel)  |
+//                                                    +--- messages ---> HomeAgent-+
 //
 // Nothing here waits but for something to do.
 #pragma once
@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "nvm/originals.hpp"
-#include "nvm/post.hpp"
-#include "nvm/residents.hpp"
+#include "nvm/coherence/home_agent.hpp"
+#include "nvm/coherence/page_cache.hpp"
+#include "nvm/coherence/page_channel.hpp"
 
 namespace shm::nvm {
 
@@ -25,15 +25,16 @@ namespace shm::nvm {
 /// thread.
 class Pager {
  public:
-  struct Place {
+  struct Settings {
     int me;              // the PE
     std::byte* segment;  // where its segment begins in this process
     bool cooperative;
-    std::size_t ahead;  // most pages that are brought before they are needed; 0: none, and none leave early
-    PolicyKind policy;
+    std::size_t ahead;  // read-ahead window in pages; 0: none, and no page leaves before its frame is needed
+    ReplacementKind policy;
   };
   /// `nodes` stays where it is.
-  Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<Device> device, const Place& place);
+  Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<Device> device,
+        const Settings& settings);
   ~Pager() { stop(); }
 
   void start();
@@ -46,13 +47,13 @@ class Pager {
   void hand(const std::byte* operation, std::size_t n);
 
   /// "io_uring, O_DIRECT".
-  std::string describe() const { return originals_.describe(); }
+  std::string describe() const { return home_.describe(); }
 
  private:
   void run();
   bool work();
   void idle();
-  bool take_notes();
+  bool take_hints();
   bool take_messages();
   bool finish_sends();
   std::vector<Request*> taken_requests();
@@ -60,10 +61,10 @@ class Pager {
   bool work_on(Request& request);
 
   const Pool pool_;
-  Inbox& inbox_;
-  Post post_;
-  Residents residents_;
-  Originals originals_;
+  RequestQueue& queue_;
+  PageChannel channel_;
+  PageCache cache_;
+  HomeAgent home_;
   std::vector<Request*> ranges_;  // that are not done: of all kinds that are not for one page, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -4,8 +4,8 @@
 
 Checks who includes whom against the two tables below, which are the architecture:
 
-    base  <-  boot, transports/{mapper,matcher,net}.hpp  <-  heap  <-  core  <-  coll, nvm  <-  kv, setup  <-  api
-              transports/{map,ofi,nic,loop} know only transports/*.hpp and base
+    base  <-  boot, transports/{mapper,matcher,net}.hpp  <-  heap  <-  core  <-  coll, pages  <-  nvm, kv  <-  setup  <-  api
+              transports/{map,ofi,nic,faulty} know only transports/*.hpp and base
 
 Exit code 0 if all is well; otherwise one line for each include that breaks a rule.
 """
@@ -14,8 +14,8 @@ import re
 import sys
 
 # folder -> what its files may include beside their own folder's files.  "transports/seam" stands for
-# transports/{mapper,matcher,net}.hpp, "transports/registry" for the one file that knows all transports, "include/stats" for
-# include/shmem/stats.h.
+# transports/{mapper,matcher,net}.hpp, "transports/registry" for the one file that knows all transports, "nvm/names" for
+# nvm/pages.hpp, "include/stats" for include/shmem/stats.h.
 BELOW_CORE = ["src/base", "src/boot", "src/heap", "transports/seam", "transports/registry"]
 ABOVE_CORE = BELOW_CORE + ["src/core", "include"]
 MAY_INCLUDE = {
@@ -23,18 +23,22 @@ MAY_INCLUDE = {
     "src/boot": ["src/base"],
     "transports/seam": ["src/base"],
     "transports/registry": ["src/base", "transports/seam", "transports/map", "transports/ofi", "transports/nic",
-                            "transports/loop"],
+                            "transports/faulty"],
     "transports/map": ["src/base", "transports/seam"],
     "transports/ofi": ["src/base", "transports/seam"],
     "transports/nic": ["src/base", "transports/seam"],
-    "transports/loop": ["src/base", "transports/seam"],
+    "transports/faulty": ["src/base", "transports/seam"],
     "src/heap": ["src/base", "src/boot", "transports/seam"],
     "src/core": BELOW_CORE + ["include"],  # include/: handles and constants of the specification
     "src/coll": ABOVE_CORE,
     "src/kv": ABOVE_CORE + ["src/coll"],  # tables are made together
-    "nvm": ABOVE_CORE,
-    "src/setup": ABOVE_CORE + ["src/coll", "src/kv", "nvm"],
-    "src/api": ABOVE_CORE + ["src/setup", "src/coll", "src/kv", "nvm"],
+    "src/pages": ABOVE_CORE,
+    "nvm/names": [],
+    "nvm/storage": ["src/base", "src/pages", "nvm/names"],
+    "nvm/coherence": ["src/base", "src/pages", "transports/seam", "nvm/names", "nvm/storage"],
+    "nvm": ABOVE_CORE + ["src/pages", "nvm/names", "nvm/storage", "nvm/coherence"],
+    "src/setup": ABOVE_CORE + ["src/coll", "src/kv", "nvm", "nvm/storage"],
+    "src/api": ABOVE_CORE + ["src/setup", "src/coll", "src/kv", "nvm", "nvm/names"],
     "include": ["include/stats"],
     "include/stats": [],
     "examples": ["include"],
@@ -42,7 +46,7 @@ MAY_INCLUDE = {
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
-    "tools/shmem_nvm": ["src/base", "nvm"],
+    "tools/shmem_nvm": ["src/base", "nvm/storage"],
 }
 
 # Headers of dependencies -> the only places that may include them.
@@ -67,6 +71,8 @@ def layer_of(path):
         return "transports/seam"
     if path == "include/shmem/stats.h":
         return "include/stats"
+    if path == "nvm/pages.hpp":
+        return "nvm/names"
     if re.fullmatch(r"transports/registry\.[a-z]+", path):
         return "transports/registry"
     tool = re.fullmatch(r"(tools/shmem_(?:info|nvm))\.[a-z]+", path)

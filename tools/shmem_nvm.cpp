@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/human.hpp"
-#include "nvm/store_check.hpp"
-#include "nvm/store_files.hpp"
+#include "nvm/storage/store_check.hpp"
+#include "nvm/storage/store_files.hpp"
 
 namespace {
 

@@ -17,7 +17,7 @@ namespace shm {
 struct NodeGroup {
   std::string
       key;    ///< unique on the machine: job, user and (virtual) node; letters, digits, '.', '-' and '_'
-  int index;  ///< this PE's place in the node, 0 .. size-1; 0 is the leader
+  int index;  ///< this PE's rank in the node, 0 .. size-1; 0 is the leader
   int size;
   double timeout;  ///< seconds to wait for the others
 };

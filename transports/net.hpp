@@ -113,14 +113,14 @@ enum class ChannelUse : std::uint8_t {
   parallel,  // a stream that a thread drives while other threads drive theirs
 };
 
-/// Which PEs share memory.  A PE's place is its index among the PEs of its node.
+/// Which PEs share memory.  A PE's node rank is its index among the PEs of its node.
 struct Placement {
   struct Peer {
     int node;
-    unsigned place;
+    unsigned node_rank;
   };
   std::vector<Peer> peers;                // of all PEs of the job
-  std::vector<std::vector<int>> members;  // PEs of each node, by place
+  std::vector<std::vector<int>> members;  // PEs of each node, by node rank
 
   /// The next PE is on `node`.  REQUIRES: members has an entry for it.
   void add(int node) {
@@ -139,10 +139,11 @@ struct NodeMap : Placement {
   };
   using Segments = std::array<Segment, kSegments>;  // indexed by SegmentId
 
-  std::vector<Segments> segments;  // of the PEs of this node, by place, as mapped in this process
-  std::vector<std::byte*> boards;  // of these PEs: kBoardBytes each, of zeros, which all of them map
+  std::vector<Segments> segments;  // of the PEs of this node, by node rank, as mapped in this process
+  std::vector<std::byte*>
+      shared_slots;  // of these PEs: kSharedSlotsBytes each, of zeros, which all of them map
 };
-inline constexpr std::size_t kBoardBytes = 16384;
+inline constexpr std::size_t kSharedSlotsBytes = 16384;
 
 /// Largest payload of a message: 16 KiB and what the sender writes before it.
 inline constexpr std::size_t kMaxMessage = 16512;

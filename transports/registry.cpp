@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transports/registry.hpp"
 
-#include "transports/loop/faulty.hpp"
+#include "faulty/faulty.hpp"
 #include "transports/map/mappers.hpp"
 #include "transports/nic/nic.hpp"
 #include "transports/ofi/fabric.hpp"
@@ -28,7 +28,7 @@ Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options) {
     network = make_faulty(std::move(network.value()), faults);
   }
   return make_nic(std::move(network.value()),
-                  {.mode = mode, .mshrs = {options.mshrs, options.subentries}, .share = options.crowded});
+                  {.mode = mode, .mshrs = {options.mshrs, options.subentries}, .batch = options.crowded});
 }
 
 Result<std::unique_ptr<Matcher>> make_matcher(const MatcherOptions& options) { return open_tagged(options); }

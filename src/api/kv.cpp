@@ -4,7 +4,7 @@
 #include "base/fatal.hpp"
 #include "core/wait.hpp"
 #include "kv/tables.hpp"
-#include "setup/named.hpp"
+#include "setup/named_objects.hpp"
 
 namespace shm::kv {
 
@@ -77,7 +77,7 @@ Status store(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_
   Table& table = table_of(call, kv);
   const Request request = store_request(call, op, table, key, key_bytes, value, n);
   if (n > table.layout().value_bytes) return SHMEMX_KV_TOO_LARGE;
-  Result result;
+  Output result;
   return table.execute(call, request, result);
 }
 
@@ -115,7 +115,7 @@ Status word(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_b
             int type, int operation, const void* operand, void* old) {
   Table& table = table_of(call, kv);
   const Key where = key_of(call, table, key, key_bytes);
-  Result result{old, 0};
+  Output result{old, 0};
   return table.execute(call, word_request(call, op, where, offset, type, operation, operand), result);
 }
 
@@ -201,7 +201,7 @@ int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
 int pshmemx_kv_contains(shmemx_kv_t kv, const void* key, size_t key_bytes) {
   const Call call{"shmemx_kv_contains"};
   shm::kv::Table& table = shm::kv::table_of(call, kv);
-  shm::kv::Result result;
+  shm::kv::Output result;
   return table.execute(call, {.op = Op::contains, .key = shm::kv::key_of(call, table, key, key_bytes)},
                        result);
 }
@@ -234,7 +234,7 @@ int pshmemx_kv_compare_swap(shmemx_kv_t kv, const void* key, size_t key_bytes, s
   request.expected = expected;
   request.n = n;
   request.offset = offset;
-  shm::kv::Result result{old, 0};
+  shm::kv::Output result{old, 0};
   return table.execute(call, request, result);
 }
 
@@ -301,8 +301,8 @@ uint64_t pshmemx_kv_count(shmemx_kv_t kv) {
 }
 
 uint64_t pshmemx_kv_count_local(shmemx_kv_t kv) {
-  return shm::kv::table_of({"shmemx_kv_count_local"}, kv).with_mine([](const auto& part) {
-    return part.elements();
+  return shm::kv::table_of({"shmemx_kv_count_local"}, kv).with_mine([](const auto& shard) {
+    return shard.elements();
   });
 }
 
@@ -317,7 +317,7 @@ int pshmemx_kv_next_local(shmemx_kv_t kv, uint64_t* cursor, void* key, size_t ke
   if (shm::kv::may_fault(value, value_room)) own_value.resize(value_room);
   shm::kv::Element element{own_key.empty() ? key : own_key.data(),       key_room,   0,
                            own_value.empty() ? value : own_value.data(), value_room, 0};
-  const int status = table.with_mine([&](const auto& part) { return part.next(*cursor, element); });
+  const int status = table.with_mine([&](const auto& shard) { return shard.next(*cursor, element); });
   if (status == SHMEMX_KV_OK && !own_key.empty()) std::memcpy(key, own_key.data(), element.key_bytes);
   if (status == SHMEMX_KV_OK && !own_value.empty()) std::memcpy(value, own_value.data(), element.value_bytes);
   if (status == SHMEMX_KV_NOT_FOUND) return status;
@@ -337,10 +337,10 @@ void pshmemx_kv_stats(shmemx_kv_t kv, shmemx_kv_stats_t* stats) {
   stats->local_calls = table.local_calls();
   stats->remote_calls = table.remote_calls();
   stats->packets = table.packets();
-  table.with_mine([&](const auto& part) {
-    stats->elements = part.elements();
-    stats->block_bytes_used = part.block_bytes_used();
-    stats->longest_probe = part.longest_probe();
+  table.with_mine([&](const auto& shard) {
+    stats->elements = shard.elements();
+    stats->block_bytes_used = shard.block_bytes_used();
+    stats->longest_probe = shard.longest_probe();
   });
 }
 

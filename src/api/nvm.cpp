@@ -5,7 +5,7 @@
 #include "core/region.hpp"
 #include "core/runtime.hpp"
 #include "nvm/heap.hpp"
-#include "setup/named.hpp"
+#include "setup/named_objects.hpp"
 
 namespace shm {
 namespace {
@@ -42,13 +42,13 @@ int pshmemx_nvm_pin(const void* ptr, size_t size, int mode) {
   shm::nvm::Heap* heap = shm::heap_of(call, ptr, size);
   if (heap == nullptr) return 0;  // what is not on NVM stays where it is
   const auto access = mode == SHMEMX_NVM_WRITE ? shm::nvm::Access::write : shm::nvm::Access::read;
-  return heap->hold(reinterpret_cast<std::uintptr_t>(ptr), size, access) ? 0 : 1;
+  return heap->pin(reinterpret_cast<std::uintptr_t>(ptr), size, access) ? 0 : 1;
 }
 
 void pshmemx_nvm_unpin(const void* ptr, size_t size) {
   const shm::Call call{"shmemx_nvm_unpin"};
   shm::nvm::Heap* heap = shm::heap_of(call, ptr, size);
-  if (heap != nullptr && !heap->unhold(reinterpret_cast<std::uintptr_t>(ptr), size))
+  if (heap != nullptr && !heap->unpin(reinterpret_cast<std::uintptr_t>(ptr), size))
     shm::fatal("%s: ptr %p, %zu bytes: not pinned; allowed is what shmemx_nvm_pin was called with", call.name,
                ptr, size);
 }

@@ -19,9 +19,9 @@ std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std:
                               bool cyclic) {
   const std::size_t count = host_ranks.size();
   const std::size_t nodes = std::clamp<std::size_t>(virtual_nodes, 1, count);
-  const auto node_of = [=](std::size_t place) { return cyclic ? place % nodes : place * nodes / count; };
-  const auto place = std::find(host_ranks.begin(), host_ranks.end(), rank) - host_ranks.begin();
-  const std::size_t node = node_of(static_cast<std::size_t>(place));
+  const auto node_of = [=](std::size_t index) { return cyclic ? index % nodes : index * nodes / count; };
+  const auto index = std::find(host_ranks.begin(), host_ranks.end(), rank) - host_ranks.begin();
+  const std::size_t node = node_of(static_cast<std::size_t>(index));
   std::vector<int> members;
   for (std::size_t i = 0; i < count; ++i) {
     if (node_of(i) == node) members.push_back(host_ranks[i]);

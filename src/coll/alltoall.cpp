@@ -5,9 +5,9 @@
 
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
-#include "coll/leaders.hpp"
-#include "coll/mail.hpp"
+#include "coll/internode.hpp"
 #include "coll/paged.hpp"
+#include "coll/rendezvous.hpp"
 
 namespace shm {
 namespace {
@@ -34,8 +34,8 @@ void copy_block(std::byte* to, std::size_t to_step, const std::byte* from, std::
   }
 }
 
-// Phase 1: my source rides along, all blocks of it.
-void alltoall_riding(Group& g, const Blocks& dest, const Blocks& source) {
+// Phase 1: my source is inline, all blocks of it.
+void alltoall_inline(Group& g, const Blocks& dest, const Blocks& source) {
   const std::uint64_t phase = take_phases(g, 1);
   std::byte packed[Cell::kPayload];
   const std::size_t n = source.bytes();
@@ -144,7 +144,7 @@ class Combined {
     for (Other& other : others_) {
       other.outgoing.resize(bytes_with(other.node));
       pack(other);
-      send_mail(parcel_, pe_of(other.node), other.outgoing.data(), other.outgoing.size());
+      send_parcel(parcel_, pe_of(other.node), other.outgoing.data(), other.outgoing.size());
     }
   }
 
@@ -168,7 +168,7 @@ class Combined {
     return members(node).size() * g_.locals().size() * source_.bytes();
   }
   // The one over there that sees to this node.
-  int pe_of(int node) const { return lane_pe(g_, node, g_.node % static_cast<int>(members(node).size())); }
+  int pe_of(int node) const { return stripe_pe(g_, node, g_.node % static_cast<int>(members(node).size())); }
 
   void pack(Other& other) {
     std::byte* to = other.outgoing.data();
@@ -250,7 +250,7 @@ void pack_sources(const Group& g, Call call, const Blocks& source, std::byte* pa
     Blocks theirs = source;
     theirs.base = at_member(g, call, "source", source.base, source.extent(g.size()), member);
     std::byte* to =
-        packed + g.place_of[static_cast<std::size_t>(member)] * n * static_cast<std::size_t>(g.size());
+        packed + g.position_of[static_cast<std::size_t>(member)] * n * static_cast<std::size_t>(g.size());
     for (int i = 0; i < g.size(); ++i, to += n)
       copy_block(to, source.element, theirs.block(i), source.step, source);
   }
@@ -272,12 +272,12 @@ void alltoall_leading(Group& g, Call call, const Blocks& dest, const Blocks& sou
   pack_sources(g, call, source, packed.data());
   std::vector<std::size_t> sizes;
   for (const NodePart& node : g.nodes) sizes.push_back(node.members.size() * each);
-  leaders_gather(g, phase, packed.data(), sizes);
+  internode_gather(g, phase, packed.data(), sizes);
   for (const int member : g.locals()) {
     Blocks theirs = dest;
     theirs.base = at_member(g, call, "dest", dest.base, dest.extent(g.size()), member);
     for (int from = 0; from < g.size(); ++from) {
-      const std::byte* block = packed.data() + g.place_of[static_cast<std::size_t>(from)] * each;
+      const std::byte* block = packed.data() + g.position_of[static_cast<std::size_t>(from)] * each;
       copy_block(theirs.block(from), dest.step, block + static_cast<std::size_t>(member) * n, dest.element,
                  dest);
     }
@@ -293,7 +293,7 @@ void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source) {
   if (is_paged(dest.base, source.base)) return paged_alltoall(g, call, dest, source);
   const std::size_t bytes = source.bytes() * static_cast<std::size_t>(g.size());
   switch (choose(Collective::alltoall, bytes, g.size(), g.one_node())) {
-    case Algorithm::riding: return alltoall_riding(g, dest, source);
+    case Algorithm::inlined: return alltoall_inline(g, dest, source);
     case Algorithm::leading: return alltoall_leading(g, call, dest, source);
     case Algorithm::combined: return alltoall_combined(g, call, dest, source);
     default: return alltoall_reading(g, call, dest, source);

@@ -2,7 +2,7 @@
 #include "coll/barrier.hpp"
 
 #include "coll/group.hpp"
-#include "coll/leaders.hpp"
+#include "coll/internode.hpp"
 #include "coll/slots.hpp"
 #include "coll/teams.hpp"
 
@@ -22,7 +22,7 @@ void sync_tree(Group& g, std::uint64_t phase) {
   }
   publish(g, phase);
   if (g.leads()) {
-    if (!g.one_node()) leaders_sync(g, phase);
+    if (!g.one_node()) internode_sync(g, phase);
     publish(g, phase + 1);
   } else {
     await(g, 0, phase + 1);

@@ -2,7 +2,7 @@
 // broadcast: the root's block to all members.
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
-#include "coll/leaders.hpp"
+#include "coll/internode.hpp"
 #include "coll/paged.hpp"
 
 namespace shm {
@@ -15,7 +15,7 @@ class Broadcast {
   Broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root)
       : g_(g), call_(call), dest_(dest), source_(source), n_(n), root_(root) {
     at_root_node_ = g.node_of[static_cast<std::size_t>(root)] == g.node;
-    rides_ = choose(Collective::broadcast, n, g.size(), g.one_node()) == Algorithm::riding;
+    inline_ = choose(Collective::broadcast, n, g.size(), g.one_node()) == Algorithm::inlined;
     phase_ = take_phases(g, 2);
   }
 
@@ -32,11 +32,11 @@ class Broadcast {
   void speak() {
     const bool is_root = g_.me() == root_;
     void* data = is_root ? const_cast<void*>(source_) : dest_;
-    if (is_root && !rides_) at_member(g_, call_, "source", source_, n_, root_);  // others will read it
-    if (!is_root) leaders_broadcast(g_, phase_, root_, data, n_);
-    publish(g_, phase_, data, rides_ ? n_ : 0);
-    if (is_root && !g_.one_node()) leaders_broadcast(g_, phase_, root_, data, n_);
-    if (rides_) return;
+    if (is_root && !inline_) at_member(g_, call_, "source", source_, n_, root_);  // others will read it
+    if (!is_root) internode_broadcast(g_, phase_, root_, data, n_);
+    publish(g_, phase_, data, inline_ ? n_ : 0);
+    if (is_root && !g_.one_node()) internode_broadcast(g_, phase_, root_, data, n_);
+    if (inline_) return;
     for (int i = 0; i < g_.local_size(); ++i) {
       if (i != g_.local) await(g_, i, phase_ + 1);
     }
@@ -44,8 +44,8 @@ class Broadcast {
 
   void listen() {
     const int speaker = at_root_node_ ? root_ : g_.locals().front();
-    const Cell& cell = await(g_, place_of(speaker), phase_);
-    if (rides_) {
+    const Cell& cell = await(g_, position_of(speaker), phase_);
+    if (inline_) {
       std::memcpy(dest_, cell.payload, n_);
       return;
     }
@@ -55,12 +55,12 @@ class Broadcast {
     publish(g_, phase_ + 1);
   }
 
-  int place_of(int member) const {
+  int position_of(int member) const {
     if (g_.one_node()) return member;
     const std::vector<int>& locals = g_.locals();
-    int place = 0;
-    while (locals[static_cast<std::size_t>(place)] != member) ++place;
-    return place;
+    int position = 0;
+    while (locals[static_cast<std::size_t>(position)] != member) ++position;
+    return position;
   }
 
   Group& g_;
@@ -70,7 +70,7 @@ class Broadcast {
   const std::size_t n_;
   const int root_;
   bool at_root_node_;
-  bool rides_;
+  bool inline_;
   std::uint64_t phase_;
 };
 

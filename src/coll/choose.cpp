@@ -20,7 +20,7 @@ struct Rule {
   Algorithm algorithm;
 };
 
-constexpr std::size_t kRides = Cell::kPayload;
+constexpr std::size_t kInlineBytes = Cell::kPayload;
 constexpr std::size_t kAny = SIZE_MAX;
 constexpr int kAll = 1 << 30;
 
@@ -28,49 +28,49 @@ constexpr int kAll = 1 << 30;
 //   tests/perf/sweep_collectives.py --bin build/release/bin -n 4              (also -n 2, 3, 8)
 //   tests/perf/sweep_collectives.py --bin build/release/bin -n 4 --nodes 4    (also --nodes 2)
 constexpr Rule kRules[] = {
-    {Collective::broadcast, true, kRides, kAll, Algorithm::riding},
+    {Collective::broadcast, true, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::broadcast, true, kAny, kAll, Algorithm::reading},
-    {Collective::broadcast, false, kRides, kAll, Algorithm::riding},
+    {Collective::broadcast, false, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::broadcast, false, kAny, kAll, Algorithm::reading},
-    {Collective::collect, true, kRides, kAll, Algorithm::riding},
+    {Collective::collect, true, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::collect, true, kAny, kAll, Algorithm::reading},
     {Collective::collect, false, kAny, kAll, Algorithm::leading},
-    {Collective::alltoall, true, kRides, kAll, Algorithm::riding},
+    {Collective::alltoall, true, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::alltoall, true, kAny, kAll, Algorithm::reading},
     {Collective::alltoall, false, 4096, 8, Algorithm::leading},
     {Collective::alltoall, false, 1024, 64, Algorithm::leading},
     {Collective::alltoall, false, 16384, kAll, Algorithm::combined},
     {Collective::alltoall, false, kAny, kAll, Algorithm::pairwise},
-    {Collective::reduce, true, kRides, kAll, Algorithm::riding},
+    {Collective::reduce, true, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::reduce, true, 2048, 2, Algorithm::whole},
     {Collective::reduce, true, 512, kAll, Algorithm::whole},
     {Collective::reduce, true, kAny, kAll, Algorithm::shares},
-    {Collective::reduce, false, kRides, kAll, Algorithm::riding},
+    {Collective::reduce, false, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::reduce, false, kAny, kAll, Algorithm::leading},
-    {Collective::scan, true, kRides, kAll, Algorithm::riding},
+    {Collective::scan, true, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::scan, true, kAny, kAll, Algorithm::shares},
-    {Collective::scan, false, kRides, kAll, Algorithm::riding},
+    {Collective::scan, false, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::scan, false, kAny, kAll, Algorithm::shares},
-    {Collective::leaders_broadcast, false, kAny, kAll, Algorithm::tree},
-    {Collective::leaders_reduce, false, 16384, kAll, Algorithm::doubling},
-    {Collective::leaders_reduce, false, kAny, kAll, Algorithm::halving},
+    {Collective::internode_broadcast, false, kAny, kAll, Algorithm::tree},
+    {Collective::internode_reduce, false, 16384, kAll, Algorithm::doubling},
+    {Collective::internode_reduce, false, kAny, kAll, Algorithm::halving},
 };
 
-constexpr const char* kCollectives[] = {"broadcast", "collect",           "alltoall",      "reduce",
-                                        "scan",      "leaders_broadcast", "leaders_reduce"};
-constexpr const char* kAlgorithms[] = {"riding",   "reading", "whole", "shares",   "leading", "pairwise",
+constexpr const char* kCollectives[] = {
+    "broadcast", "collect", "alltoall", "reduce", "scan", "internode_broadcast", "internode_reduce"};
+constexpr const char* kAlgorithms[] = {"inline",   "reading", "whole", "shares",   "leading", "pairwise",
                                        "combined", "tree",    "chain", "doubling", "halving"};
 
-std::size_t lane_bytes = 32768;  // a lane that has less than this to send is not worth its messages
+std::size_t stripe_bytes = 32768;  // a stripe that has less than this to send is not worth its messages
 std::size_t eager_bytes = 32768;
 
 std::optional<Algorithm> overruled[std::size(kCollectives)];
 
 // Whether somebody wrote the algorithm for that: a rule of the table has it.
 bool can_use(Collective what, std::size_t bytes, bool one_node, Algorithm algorithm) {
-  if (algorithm == Algorithm::riding && bytes > kRides) return false;
+  if (algorithm == Algorithm::inlined && bytes > kInlineBytes) return false;
   if (algorithm == Algorithm::whole && bytes > kChunk) return false;
-  if (what == Collective::leaders_broadcast) {
+  if (what == Collective::internode_broadcast) {
     return algorithm == Algorithm::tree || algorithm == Algorithm::chain;
   }
   return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
@@ -85,8 +85,8 @@ int index_of(const char* const (&names)[n], std::string_view name) {
 }
 
 bool overrule(std::string_view name, std::string_view value) {
-  if (name == "lane" || name == "eager") {
-    std::size_t& limit = name == "lane" ? lane_bytes : eager_bytes;
+  if (name == "stripe" || name == "eager") {
+    std::size_t& limit = name == "stripe" ? stripe_bytes : eager_bytes;
     const auto result = std::from_chars(value.data(), value.data() + value.size(), limit);
     return result.ec == std::errc{} && result.ptr == value.data() + value.size() && limit > 0;
   }
@@ -98,8 +98,9 @@ bool overrule(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-int lanes_for(std::size_t bytes, int lanes) {
-  return static_cast<int>(std::clamp<std::size_t>(bytes / lane_bytes, 1, static_cast<std::size_t>(lanes)));
+int stripes_for(std::size_t bytes, int stripes) {
+  return static_cast<int>(
+      std::clamp<std::size_t>(bytes / stripe_bytes, 1, static_cast<std::size_t>(stripes)));
 }
 
 std::size_t eager_limit() { return eager_bytes; }
@@ -112,7 +113,7 @@ Status overrule_choice(std::string_view words) {
     if (equals == word.npos || !overrule(word.substr(0, equals), word.substr(equals + 1))) {
       return Status::error(
           "SHMEM_ALGORITHMS: \"" + std::string(word) +
-          "\" is not collective=algorithm, lane=bytes or eager=bytes; names: src/coll/choose.hpp");
+          "\" is not collective=algorithm, stripe=bytes or eager=bytes; names: src/coll/choose.hpp");
     }
   }
   return {};

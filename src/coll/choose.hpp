@@ -16,12 +16,12 @@ enum class Collective : std::uint8_t {
   alltoall,
   reduce,
   scan,
-  leaders_broadcast,  // between nodes; `pes` are nodes
-  leaders_reduce,
+  internode_broadcast,  // between nodes; `pes` are nodes
+  internode_reduce,
 };
 
 enum class Algorithm : std::uint8_t {
-  riding,    // payloads ride in the cells of the phase
+  inlined,   // "inline": payloads lie in the cells of the phase
   reading,   // each PE reads what it needs straight from the others' sources
   whole,     // reductions: each PE combines the whole vectors
   shares,    // reductions, scans: each PE does one part of the vector, for everybody
@@ -39,13 +39,13 @@ enum class Algorithm : std::uint8_t {
 Algorithm choose(Collective what, std::size_t bytes, int pes, bool one_node);
 
 /// How many PEs of a node work between nodes, each on its part of a vector of `bytes`, if every node has
-/// `lanes`.
-int lanes_for(std::size_t bytes, int lanes);
+/// `stripes`.
+int stripes_for(std::size_t bytes, int stripes);
 
 /// Longer parcels wait until their receiver says where it wants them.
 std::size_t eager_limit();
 
-/// For measurements: words "collective=algorithm", by the names above, "lane=bytes" and "eager=bytes", with
+/// For measurements: words "collective=algorithm", by the names above, "stripe=bytes" and "eager=bytes", with
 /// commas, overrule the table wherever the algorithm can be used.  Once, before other threads call.
 Status overrule_choice(std::string_view words);
 

@@ -5,7 +5,7 @@
 
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
-#include "coll/leaders.hpp"
+#include "coll/internode.hpp"
 #include "coll/paged.hpp"
 
 namespace shm {
@@ -15,46 +15,46 @@ using Sizes = std::vector<std::size_t>;
 
 // ---- One node
 
-// Phase 1: my source is ready (or rides along).  Phase 2, unless all rode: I have copied all.
+// Phase 1: my source is ready (or inline).  Phase 2, unless all were: I have copied all.
 void fcollect_here(Group& g, Call call, std::byte* dest, const void* source, std::size_t n) {
-  const bool rides = choose(Collective::collect, n, g.size(), true) == Algorithm::riding;
-  const std::uint64_t phase = take_phases(g, rides ? 1 : 2);
-  publish(g, phase, source, rides ? n : 0);
+  const bool inlined = choose(Collective::collect, n, g.size(), true) == Algorithm::inlined;
+  const std::uint64_t phase = take_phases(g, inlined ? 1 : 2);
+  publish(g, phase, source, inlined ? n : 0);
   for (int k = 0; k < g.size(); ++k) {
     const int i = g.me() + k < g.size() ? g.me() + k : g.me() + k - g.size();  // not all at the same peer
     const Cell& cell = await(g, i, phase);
-    const void* from = rides         ? cell.payload
+    const void* from = inlined       ? cell.payload
                        : i == g.me() ? source
                                      : at_member(g, call, "source", source, n, i);
     std::memcpy(dest + static_cast<std::size_t>(i) * n, from, n);
   }
   settle(g, phase);
-  if (rides) return;
+  if (inlined) return;
   publish(g, phase + 1);
   await_all(g, phase + 1);
 }
 
-// Whether data ride is decided for each member by its own size, which its cell tells.
+// Whether data are inline is decided for each member by its own size, which its cell tells.
 void collect_here(Group& g, Call call, std::byte* dest, const void* source, std::size_t n) {
-  const auto rides = [&](std::size_t size) {
-    return choose(Collective::collect, size, g.size(), true) == Algorithm::riding;
+  const auto inlined = [&](std::size_t size) {
+    return choose(Collective::collect, size, g.size(), true) == Algorithm::inlined;
   };
   const std::uint64_t phase = take_phases(g, 2);
-  publish(g, phase, source, rides(n) ? n : 0, n);
-  bool all_ride = true;
+  publish(g, phase, source, inlined(n) ? n : 0, n);
+  bool all_inline = true;
   for (int i = 0; i < g.size(); ++i) {
     const Cell& cell = await(g, i, phase);
     const std::size_t size = cell.size;
-    if (rides(size)) {
+    if (inlined(size)) {
       if (size > 0) std::memcpy(dest, cell.payload, size);
     } else {
-      all_ride = false;
+      all_inline = false;
       std::memcpy(dest, i == g.me() ? source : at_member(g, call, "source", source, size, i), size);
     }
     dest += size;
   }
   settle(g, phase);
-  if (all_ride) return;
+  if (all_inline) return;
   publish(g, phase + 1);
   await_all(g, phase + 1);
 }
@@ -82,7 +82,7 @@ Sizes gather_sizes(Group& g, std::uint64_t phase) {
       packed.push_back(node == g.node ? await(g, static_cast<int>(i), phase).size : 0);
     }
   }
-  leaders_gather(g, phase, reinterpret_cast<std::byte*>(packed.data()), of_node);
+  internode_gather(g, phase, reinterpret_cast<std::byte*>(packed.data()), of_node);
   Sizes sizes(packed.size());
   std::size_t next = 0;
   for (const NodePart& node : g.nodes) {
@@ -106,7 +106,7 @@ void lead(Group& g, Call call, std::uint64_t phase, std::byte* dest, const void*
     std::memcpy(mine, member == g.me() ? source : at_member(g, call, "source", source, size, member), size);
     mine += size;
   }
-  leaders_gather(g, phase + 1, blocks, of_node);
+  internode_gather(g, phase + 1, blocks, of_node);
   if (direct) return;
   Sizes start(sizes.size() + 1, 0);
   std::partial_sum(sizes.begin(), sizes.end(), start.begin() + 1);

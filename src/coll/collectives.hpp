@@ -40,7 +40,7 @@ void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source);
 void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count);
 
 /// The same for vectors that fit into a cell (Cell::kPayload), in any memory, whatever SHMEM_ALGORITHMS says.
-void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count);
+void reduce_inline(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count);
 
 /// Element-wise over the members before this one, and with `inclusive` this one.  `op` is a sum: zero is
 /// neutral.

@@ -42,14 +42,14 @@ std::unique_ptr<Group> make_group(const Team& team, int slot) {
   g->settled = *g->seq;
   std::vector<int> node_leaders;
   for (int member = 0; member < team.size; ++member) add_member(*g, node_leaders, member);
-  g->place_of.resize(g->node_of.size());
-  std::size_t place = 0;
-  g->lanes = team.size;
+  g->position_of.resize(g->node_of.size());
+  std::size_t position = 0;
+  g->stripes = team.size;
   for (const NodePart& node : g->nodes) {
-    g->lanes = std::min(g->lanes, static_cast<int>(node.members.size()));
+    g->stripes = std::min(g->stripes, static_cast<int>(node.members.size()));
     for (const int member : node.members) {
-      g->in_order = g->in_order && static_cast<std::size_t>(member) == place;
-      g->place_of[static_cast<std::size_t>(member)] = place++;
+      g->in_order = g->in_order && static_cast<std::size_t>(member) == position;
+      g->position_of[static_cast<std::size_t>(member)] = position++;
     }
   }
   for (const int member : g->locals()) {

@@ -39,14 +39,14 @@ struct Group {
   int slot = 0;
   std::uint64_t* seq = nullptr;  // phases taken so far
   std::uint64_t settled = 0;
-  std::vector<NodePart> nodes;        // in the order of their first members
-  int node = 0;                       // mine
-  int local = 0;                      // my place among my node's members
-  std::vector<Cell*> rings;           // the cells of my node's members, as mapped here
-  std::vector<int> node_of;           // [member]
-  std::vector<std::size_t> place_of;  // [member]: where all members stand, node by node
-  bool in_order = true;               // that is team order
-  int lanes = 0;                      // members that every node has: as many can work between nodes
+  std::vector<NodePart> nodes;           // in the order of their first members
+  int node = 0;                          // mine
+  int local = 0;                         // my place among my node's members
+  std::vector<Cell*> rings;              // the cells of my node's members, as mapped here
+  std::vector<int> node_of;              // [member]
+  std::vector<std::size_t> position_of;  // [member]: where all members stand, node by node
+  bool in_order = true;                  // that is team order
+  int stripes = 0;                       // members that every node has: as many can work between nodes
 
   int size() const { return team.size; }
   int me() const { return team.me; }
@@ -56,9 +56,9 @@ struct Group {
   int local_size() const { return static_cast<int>(rings.size()); }
 };
 
-/// World PE of the member that works for `node` in `lane`; the leader's is lane 0.
-inline int lane_pe(const Group& g, int node, int lane = 0) {
-  return g.team.world_pe(g.nodes[static_cast<std::size_t>(node)].members[static_cast<std::size_t>(lane)]);
+/// World PE of the member that works for `node` in `stripe`; the leader's is stripe 0.
+inline int stripe_pe(const Group& g, int node, int stripe = 0) {
+  return g.team.world_pe(g.nodes[static_cast<std::size_t>(node)].members[static_cast<std::size_t>(stripe)]);
 }
 
 /// The group of `team` on `slot`.  Its members must agree on slot and on the phase number to begin with,

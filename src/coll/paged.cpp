@@ -22,7 +22,7 @@ void fetch(const Group& g, Call call, void* to, const void* from, std::size_t n,
   }
 }
 
-// What each member gives, in any memory: as many to a vector as ride along in a barrier.
+// What each member gives, in any memory: as many to a vector as a barrier carries inline.
 std::vector<std::uint64_t> exchange(Group& g, std::uint64_t mine) {
   constexpr std::size_t kWords = Cell::kPayload / sizeof(std::uint64_t);
   std::vector<std::uint64_t> all(static_cast<std::size_t>(g.size()));
@@ -31,7 +31,7 @@ std::vector<std::uint64_t> exchange(Group& g, std::uint64_t mine) {
     const std::size_t n = std::min(kWords, all.size() - first);
     std::uint64_t part[kWords] = {};
     if (me >= first && me < first + n) part[me - first] = mine;
-    reduce_riding(g, kReduction<ReduceOp::sum, std::uint64_t>, all.data() + first, part, n);
+    reduce_inline(g, kReduction<ReduceOp::sum, std::uint64_t>, all.data() + first, part, n);
   }
   return all;
 }

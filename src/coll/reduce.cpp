@@ -5,13 +5,13 @@
 #include "coll/choose.hpp"
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
-#include "coll/leaders.hpp"
+#include "coll/internode.hpp"
 #include "coll/paged.hpp"
 
 namespace shm {
 namespace {
 
-// Combines what rides in the cells of all PEs of this node into `result`.
+// Combines what lies in the cells of all PEs of this node into `result`.
 void combine_cells(const Group& g, const Reduction& op, std::uint64_t phase, void* result,
                    std::size_t count) {
   std::memcpy(result, await(g, 0, phase).payload, count * op.element);
@@ -73,44 +73,45 @@ void reduce_shares(Group& g, Call call, const Reduction& op, void* dest, const v
   settle(g, phase + 1);
 }
 
-// The vector is divided into lanes, each of which one PE of each node carries between nodes.
-// Phase 1: my source is ready.  Phase 2: my share of the node's result is in the dest of the PE of its lane.
-// Phase 3, of the PEs of lanes: there is the result of all nodes.  Phase 4: I have copied it.
+// The vector is divided into stripes, each of which one PE of each node carries between nodes.
+// Phase 1: my source is ready.  Phase 2: my share of the node's result is in the dest of the PE of its
+// stripe. Phase 3, of the PEs of stripes: there is the result of all nodes.  Phase 4: I have copied it.
 void reduce_leading(Group& g, Call call, const Reduction& op, void* dest, const void* source,
                     std::size_t count) {
   const std::uint64_t phase = take_phases(g, 4);
   publish(g, phase);
   await_all(g, phase);
-  const int lanes = lanes_for(count * op.element, g.lanes);
-  const auto lane = [&](int i) { return share_of(count, op.element, i, lanes); };
+  const int stripes = stripes_for(count * op.element, g.stripes);
+  const auto stripe = [&](int i) { return share_of(count, op.element, i, stripes); };
   const Vectors v(g, call, dest, source, count * op.element);
   const Share mine = share_of(count, op.element, g.local, g.local_size());
-  for (int i = 0; i < lanes; ++i) {
-    combine_share(g, op, v, {std::max(mine.begin, lane(i).begin), std::min(mine.end, lane(i).end)}, i, i + 1);
+  for (int i = 0; i < stripes; ++i) {
+    combine_share(g, op, v, {std::max(mine.begin, stripe(i).begin), std::min(mine.end, stripe(i).end)}, i,
+                  i + 1);
   }
   publish(g, phase + 1);
-  if (g.local < lanes) {
+  if (g.local < stripes) {
     await_all(g, phase + 1);
-    const Share own = lane(g.local);
-    leaders_reduce(g, phase, op, v.to[g.local] + own.begin * op.element, own.end - own.begin, g.local);
+    const Share own = stripe(g.local);
+    internode_reduce(g, phase, op, v.to[g.local] + own.begin * op.element, own.end - own.begin, g.local);
     publish(g, phase + 2);
   }
-  for (int i = 0; i < lanes; ++i) {
+  for (int i = 0; i < stripes; ++i) {
     await(g, i, phase + 2);
     if (i == g.local) continue;
-    const std::size_t offset = lane(i).begin * op.element;
-    std::memcpy(v.to[g.local] + offset, v.to[i] + offset, (lane(i).end - lane(i).begin) * op.element);
+    const std::size_t offset = stripe(i).begin * op.element;
+    std::memcpy(v.to[g.local] + offset, v.to[i] + offset, (stripe(i).end - stripe(i).begin) * op.element);
   }
   publish(g, phase + 3);
-  if (g.local < lanes) await_all(g, phase + 3);
+  if (g.local < stripes) await_all(g, phase + 3);
   settle(g, phase + 1);
 }
 
 }  // namespace
 
-// Phase 1: my vector rides along; on one node everybody combines all.
-// Phase 2, on several nodes, of the leaders: the result rides along.
-void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count) {
+// Phase 1: my vector is inline; on one node everybody combines all.
+// Phase 2, on several nodes, of the leaders: the result is inline.
+void reduce_inline(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count) {
   const std::size_t n = count * op.element;
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase, source, n);
@@ -118,7 +119,7 @@ void reduce_riding(Group& g, const Reduction& op, void* dest, const void* source
     combine_cells(g, op, phase, dest, count);
   } else if (g.leads()) {
     combine_cells(g, op, phase, dest, count);
-    leaders_reduce(g, phase, op, dest, count);
+    internode_reduce(g, phase, op, dest, count);
     publish(g, phase + 1, dest, n);
   } else {
     std::memcpy(dest, await(g, 0, phase + 1).payload, n);
@@ -135,7 +136,7 @@ void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* so
   }
   if (is_paged(dest, source)) return paged_reduce(g, call, op, dest, source, count);
   switch (choose(Collective::reduce, n, g.size(), g.one_node())) {
-    case Algorithm::riding: return reduce_riding(g, op, dest, source, count);
+    case Algorithm::inlined: return reduce_inline(g, op, dest, source, count);
     case Algorithm::whole: return reduce_whole(g, call, op, dest, source, count);
     case Algorithm::leading: return reduce_leading(g, call, op, dest, source, count);
     default: return reduce_shares(g, call, op, dest, source, count);

@@ -3,14 +3,14 @@
 #include "coll/choose.hpp"
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
-#include "coll/leaders.hpp"
+#include "coll/internode.hpp"
 #include "coll/paged.hpp"
 
 namespace shm {
 namespace {
 
-// Phase 1: my vector rides along.  Phase 2, on several nodes, of the leader: the sum of the nodes before.
-void scan_riding(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count,
+// Phase 1: my vector is inline.  Phase 2, on several nodes, of the leader: the sum of the nodes before.
+void scan_inline(Group& g, const Reduction& op, void* dest, const void* source, std::size_t count,
                  bool inclusive) {
   const std::size_t n = count * op.element;
   const std::uint64_t phase = take_phases(g, g.one_node() ? 1 : 2);
@@ -21,7 +21,7 @@ void scan_riding(Group& g, const Reduction& op, void* dest, const void* source, 
     alignas(kCacheLine) std::byte sum[Cell::kPayload];
     std::memset(sum, 0, n);
     for (int i = 0; i < g.local_size(); ++i) op.into(sum, await(g, i, phase).payload, count);
-    leaders_exscan(g, phase, op, sum, count);
+    internode_exscan(g, phase, op, sum, count);
     publish(g, phase + 1, sum, n);
     std::memcpy(dest, sum, n);
   } else {
@@ -66,7 +66,7 @@ void scan_share(const Group& g, const Reduction& op, const Pointers& to, const P
 }
 
 // Phase 1: my source and dest are ready.  Phase 2: I have done my share for everybody.  Between nodes shares
-// are lanes: the sum of a node's vectors goes to the nodes behind it.
+// are stripes: the sum of a node's vectors goes to the nodes behind it.
 void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
                  bool inclusive) {
   const std::size_t n = count * op.element;
@@ -75,7 +75,7 @@ void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const voi
   await_all(g, phase);
   const Pointers from(g, call, "source", source, n);
   const Pointers to(g, call, "dest", dest, n);
-  const int shares = g.one_node() ? g.size() : lanes_for(n, g.lanes);
+  const int shares = g.one_node() ? g.size() : stripes_for(n, g.stripes);
   if (g.local < shares) {
     const Share share = share_of(count, op.element, g.local, shares);
     const std::size_t elements = share.end - share.begin;
@@ -85,7 +85,7 @@ void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const voi
       for (int i = 0; i < g.local_size(); ++i) {
         op.into(sum.data(), from[i] + share.begin * op.element, elements);
       }
-      leaders_exscan(g, phase, op, sum.data(), elements, g.local);
+      internode_exscan(g, phase, op, sum.data(), elements, g.local);
     }
     scan_share(g, op, to, from, share, sum.empty() ? nullptr : sum.data(), inclusive);
   }
@@ -104,7 +104,7 @@ class LeadingScan {
         count_(count),
         from_(g, call, "source", source, count * op.element),
         to_(g, call, "dest", dest, count * op.element),
-        place_(g.place_of) {
+        position_(g.position_of) {
     local_.resize(static_cast<std::size_t>(g.size()), -1);
     for (int i = 0; i < g.local_size(); ++i)
       local_[static_cast<std::size_t>(g.locals()[static_cast<std::size_t>(i)])] = i;
@@ -121,22 +121,22 @@ class LeadingScan {
  private:
   void gather(std::uint64_t phase, int turn, std::size_t at, std::size_t part) {
     const std::size_t n = part * op_.element;
-    blocks_.resize(place_.size() * n);
+    blocks_.resize(position_.size() * n);
     for (int i = 0; i < g_.local_size(); ++i) {
       const auto member = static_cast<std::size_t>(g_.locals()[static_cast<std::size_t>(i)]);
-      std::memcpy(blocks_.data() + place_[member] * n, from_[i] + at * op_.element, n);
+      std::memcpy(blocks_.data() + position_[member] * n, from_[i] + at * op_.element, n);
     }
     std::vector<std::size_t> sizes;
     for (const NodePart& node : g_.nodes) sizes.push_back(node.members.size() * n);
-    leaders_gather(g_, phase, blocks_.data(), sizes, turn);
+    internode_gather(g_, phase, blocks_.data(), sizes, turn);
   }
 
   void sum_up(std::size_t at, std::size_t part, bool inclusive) {
     const std::size_t n = part * op_.element;
     alignas(kCacheLine) std::byte sum[kChunk];
     std::memset(sum, 0, n);
-    for (std::size_t member = 0; member < place_.size(); ++member) {
-      const std::byte* own = blocks_.data() + place_[member] * n;
+    for (std::size_t member = 0; member < position_.size(); ++member) {
+      const std::byte* own = blocks_.data() + position_[member] * n;
       if (!inclusive && local_[member] >= 0) std::memcpy(to_[local_[member]] + at * op_.element, sum, n);
       op_.into(sum, own, part);
       if (inclusive && local_[member] >= 0) std::memcpy(to_[local_[member]] + at * op_.element, sum, n);
@@ -147,7 +147,7 @@ class LeadingScan {
   const Reduction& op_;
   const std::size_t count_;
   const Pointers from_, to_;
-  const std::vector<std::size_t>& place_;
+  const std::vector<std::size_t>& position_;
   std::vector<int> local_;  // [member]: place on this node, -1: elsewhere
   std::vector<std::byte> blocks_;
 };
@@ -183,8 +183,8 @@ void scan(Group& g, Call call, const Reduction& op, void* dest, const void* sour
   }
   if (is_paged(dest, source)) return paged_scan(g, call, op, dest, source, count, inclusive);
   if (!g.in_order) return scan_leading(g, call, op, dest, source, count, inclusive);
-  if (choose(Collective::scan, n, g.size(), g.one_node()) == Algorithm::riding) {
-    return scan_riding(g, op, dest, source, count, inclusive);
+  if (choose(Collective::scan, n, g.size(), g.one_node()) == Algorithm::inlined) {
+    return scan_inline(g, op, dest, source, count, inclusive);
   }
   scan_shares(g, call, op, dest, source, count, inclusive);
 }

@@ -9,7 +9,7 @@ namespace shm {
 
 /// n bytes, aligned for every type, for as long as this lives.  They are symmetric memory, which peers can
 /// put into, unless n is larger than kScratchBytes or other threads use too much at the moment: then private
-/// memory, which mail reaches by messages.  Thread safety: any thread.
+/// memory, which parcels reach by messages.  Thread safety: any thread.
 class Scratch {
  public:
   explicit Scratch(std::size_t n);

@@ -82,11 +82,11 @@ bool valid(const Team& parent, const TeamSplit& split) {
 
 SlotExchange exchange_over(Group& g) {
   return {[&g](SlotWords& words) {
-            reduce_riding(g, kReduction<ReduceOp::bit_and, std::uint64_t>, words.data(), words.data(),
+            reduce_inline(g, kReduction<ReduceOp::bit_and, std::uint64_t>, words.data(), words.data(),
                           words.size());
           },
           [&g](std::uint64_t value) {
-            reduce_riding(g, kReduction<ReduceOp::max, std::uint64_t>, &value, &value, 1);
+            reduce_inline(g, kReduction<ReduceOp::max, std::uint64_t>, &value, &value, 1);
             return value;
           }};
 }

@@ -13,31 +13,31 @@ namespace shm {
 namespace {
 
 // Contexts live in blocks that never move nor go away, so that a handle can be checked without a lock.  A
-// handle is place and generation, so one that was destroyed is not taken for the next context there.
+// handle is index and generation, so one that was destroyed is not taken for the next context there.
 constexpr std::uintptr_t kBlock = 256, kBlocks = 1024;
-constexpr int kPlaceBits = 20;
+constexpr int kIndexBits = 20;
 constexpr std::uintptr_t kFirstHandle = 16;  // the predefined ones lie below
-static_assert(kBlock * kBlocks + kFirstHandle < std::uintptr_t{1} << kPlaceBits);
+static_assert(kBlock * kBlocks + kFirstHandle < std::uintptr_t{1} << kIndexBits);
 
-Mutex mutex;                                  // guards creation and destruction
-std::atomic<Context*> blocks[kBlocks];        // stored with the mutex held
-std::uintptr_t places GUARDED_BY(mutex) = 0;  // ever used
-std::vector<std::uintptr_t> free_places GUARDED_BY(mutex);
+Mutex mutex;                                   // guards creation and destruction
+std::atomic<Context*> blocks[kBlocks];         // stored with the mutex held
+std::uintptr_t indices GUARDED_BY(mutex) = 0;  // ever used
+std::vector<std::uintptr_t> free_indices GUARDED_BY(mutex);
 
-Context& at(std::uintptr_t place) {
-  return blocks[place / kBlock].load(std::memory_order_acquire)[place % kBlock];
+Context& at(std::uintptr_t index) {
+  return blocks[index / kBlock].load(std::memory_order_acquire)[index % kBlock];
 }
 
 bool is_live(const Context& context) { return context.generation.load(std::memory_order_acquire) % 2 == 1; }
 
 Context* find(shmem_ctx_t handle) {
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
-  const std::uintptr_t place = (value & ((std::uintptr_t{1} << kPlaceBits) - 1)) - kFirstHandle;
-  if (place >= kBlock * kBlocks || blocks[place / kBlock].load(std::memory_order_acquire) == nullptr)
+  const std::uintptr_t index = (value & ((std::uintptr_t{1} << kIndexBits) - 1)) - kFirstHandle;
+  if (index >= kBlock * kBlocks || blocks[index / kBlock].load(std::memory_order_acquire) == nullptr)
     return nullptr;
-  Context& context = at(place);
+  Context& context = at(index);
   const std::uint64_t generation = context.generation.load(std::memory_order_acquire);
-  return generation == value >> kPlaceBits && generation % 2 == 1 ? &context : nullptr;
+  return generation == value >> kIndexBits && generation % 2 == 1 ? &context : nullptr;
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(Call call, shmem_ctx_t handle) {
@@ -48,26 +48,26 @@ Context* find(shmem_ctx_t handle) {
       call.name, handle == SHMEM_CTX_INVALID ? "SHMEM_CTX_INVALID" : "not a context");
 }
 
-// Returns kBlock * kBlocks when there is no place.
-std::uintptr_t take_place() REQUIRES(mutex) {
-  if (!free_places.empty()) {
-    const std::uintptr_t place = free_places.back();
-    free_places.pop_back();
-    return place;
+// Returns kBlock * kBlocks when there is no index.
+std::uintptr_t take_index() REQUIRES(mutex) {
+  if (!free_indices.empty()) {
+    const std::uintptr_t index = free_indices.back();
+    free_indices.pop_back();
+    return index;
   }
-  if (places == kBlock * kBlocks) return places;
-  if (places % kBlock == 0) blocks[places / kBlock].store(new Context[kBlock], std::memory_order_release);
-  return places++;
+  if (indices == kBlock * kBlocks) return indices;
+  if (indices % kBlock == 0) blocks[indices / kBlock].store(new Context[kBlock], std::memory_order_release);
+  return indices++;
 }
 
-void end(std::uintptr_t place) REQUIRES(mutex) {
-  Context& context = at(place);
+void end(std::uintptr_t index) REQUIRES(mutex) {
+  Context& context = at(index);
   quiet(context);
   context.generation.fetch_add(1);
   if (context.channel != nullptr) rt.network->close_channel(context.channel);
   context.channel = nullptr;
   context.team = nullptr;
-  free_places.push_back(place);
+  free_indices.push_back(index);
 }
 
 }  // namespace
@@ -90,9 +90,9 @@ shmem_ctx_t create_context(const Team& team, long options) {
   constexpr long kKnown = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
   if ((options & ~kKnown) != 0) return SHMEM_CTX_INVALID;
   const LockGuard lock(mutex);
-  const std::uintptr_t place = take_place();
-  if (place == kBlock * kBlocks) return SHMEM_CTX_INVALID;
-  Context& context = at(place);
+  const std::uintptr_t index = take_index();
+  if (index == kBlock * kBlocks) return SHMEM_CTX_INVALID;
+  Context& context = at(index);
   const bool parallel = rt.thread_level == SHMEM_THREAD_MULTIPLE;
   const ChannelUse use = parallel ? ChannelUse::parallel : ChannelUse::common;
   context.channel = rt.network != nullptr ? rt.network->open_channel(use) : nullptr;
@@ -101,7 +101,7 @@ shmem_ctx_t create_context(const Team& team, long options) {
   context.session = {};
   context.uses_regions = false;
   const std::uint64_t generation = context.generation.fetch_add(1) + 1;
-  return reinterpret_cast<shmem_ctx_t>(generation << kPlaceBits | (place + kFirstHandle));
+  return reinterpret_cast<shmem_ctx_t>(generation << kIndexBits | (index + kFirstHandle));
 }
 
 void destroy_context(Call call, shmem_ctx_t handle) {
@@ -112,13 +112,13 @@ void destroy_context(Call call, shmem_ctx_t handle) {
   quiet(context_of(call, handle));  // without the mutex: it may take long
   const LockGuard lock(mutex);
   if (find(handle) == nullptr) refuse(call, handle);
-  end((reinterpret_cast<std::uintptr_t>(handle) & ((std::uintptr_t{1} << kPlaceBits) - 1)) - kFirstHandle);
+  end((reinterpret_cast<std::uintptr_t>(handle) & ((std::uintptr_t{1} << kIndexBits) - 1)) - kFirstHandle);
 }
 
 void destroy_contexts(const Team* team) {
   const LockGuard lock(mutex);
-  for (std::uintptr_t place = 0; place < places; ++place) {
-    if (is_live(at(place)) && (team == nullptr || at(place).team == team)) end(place);
+  for (std::uintptr_t index = 0; index < indices; ++index) {
+    if (is_live(at(index)) && (team == nullptr || at(index).team == team)) end(index);
   }
 }
 

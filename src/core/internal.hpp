@@ -45,9 +45,9 @@ static_assert(sizeof(Cell) == 128);
 inline constexpr int kSlots = 512;
 inline constexpr int kCells = 16;  // phases that a PE may be ahead of the slowest, plus one
 
-/// What PEs of other nodes write when they have put data here (coll/mail): a bit for each piece that is
+/// What PEs of other nodes write when they have put data here (coll/rendezvous): a bit for each piece that is
 /// there.
-inline constexpr int kMailMarks = 4096;
+inline constexpr int kParcelMarks = 4096;
 
 /// Where operands from other nodes arrive (coll/scratch).
 inline constexpr std::size_t kScratchBytes = std::size_t{2} << 20;
@@ -57,9 +57,9 @@ struct InternalArea {
   std::uint64_t failures[2];  // PEs that had no room for a block; of PE 0, in turn
   Said said[2];
   Cell cells[kSlots][kCells];
-  alignas(kCacheLine) std::atomic<std::uint64_t> mail_marks[kMailMarks];
+  alignas(kCacheLine) std::atomic<std::uint64_t> parcel_marks[kParcelMarks];
   alignas(kCacheLine) std::byte scratch[kScratchBytes];
-  alignas(kCacheLine) std::byte board[kBoardBytes];  // of the software NIC (NodeMap)
+  alignas(kCacheLine) std::byte shared_slots[kSharedSlotsBytes];  // of the software NIC (NodeMap)
 };
 
 inline constexpr std::size_t kInternalBytes = std::size_t{4} << 20;

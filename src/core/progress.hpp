@@ -79,7 +79,8 @@ class Progress {
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);
 
-  /// Has the agent look soon: something is left that only a poll can finish, and whoever polls now may not come again.
+  /// Has the agent look soon: something is left that only a poll can finish, and whoever polls now may not
+  /// come again.
   void wake();
 
   /// While at least one thread insists, the agent drives the network whoever else does: for a thread that

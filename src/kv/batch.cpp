@@ -35,7 +35,7 @@ struct Batch::Sent {
 };
 
 // With room of its own for what lies in the heap on NVM (may_fault).
-static Status execute_many_aside(Call call, Table& table, const Many& many, std::size_t count) {
+static Status execute_many_with_copies(Call call, Table& table, const Many& many, std::size_t count) {
   const std::size_t result_bytes = many.results == nullptr ? 0 : count * many.value_bytes;
   Many safe = many;
   std::vector<std::byte> results;
@@ -61,7 +61,7 @@ Status execute_many(Call call, Table& table, Many many, std::size_t count) {
   if (may_fault(many.results, count * many.value_bytes) ||
       may_fault(many.lengths, count * sizeof *many.lengths) ||
       may_fault(many.status, count * sizeof *many.status))
-    return execute_many_aside(call, table, many, count);
+    return execute_many_with_copies(call, table, many, count);
   Status first = SHMEMX_KV_OK;
   constexpr std::size_t kFew = 64;
   int few[kFew];
@@ -95,7 +95,7 @@ Request Batch::request(const Key& key, std::size_t i) const {
 }
 
 void Batch::execute(std::size_t n) {
-  execute_here(n);
+  try_local(n);
   if (far_.empty()) return;
   table_.count_remote(far_.size());
   if (std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun) return issue_each();
@@ -105,7 +105,7 @@ void Batch::execute(std::size_t n) {
 }
 
 // All requests that need no other node.
-void Batch::execute_here(std::size_t n) {
+void Batch::try_local(std::size_t n) {
   for (std::size_t some = 0; some < n; some += kAhead) {
     const std::size_t these = std::min(kAhead, n - some);
     Key keys[kAhead];
@@ -121,8 +121,8 @@ void Batch::execute_here(std::size_t n) {
         far_.push_back({static_cast<std::uint32_t>(some + i), static_cast<std::uint32_t>(pes[i])});
         continue;
       }
-      Result result{this->result(some + i), 0};
-      table_.execute_here(pes[i], request(keys[i], some + i), result, many_.status[some + i]);
+      Output result{this->result(some + i), 0};
+      table_.try_local(pes[i], request(keys[i], some + i), result, many_.status[some + i]);
       note_length(some + i, result.n);
     }
   }
@@ -196,14 +196,14 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
 
 // Keys or values that are long.
 void Batch::issue_each() const {
-  std::vector<Pending> pending(far_.size());
+  std::vector<Outstanding> pending(far_.size());
   std::atomic<std::uint64_t> left{0};
   for (std::size_t i = 0; i < far_.size(); ++i) {
     const std::size_t number = far_[i].request;
     const Key key = table_.key(many_.keys + number * many_.key_bytes, many_.key_bytes);
     const Request wanted = request(key, number);
     if (Table::travels_by_rma(wanted)) {
-      Result none;
+      Output none;
       many_.status[number] = table_.execute(call_, wanted, none);
       continue;
     }

@@ -51,7 +51,7 @@ class Batch {
   void note_length(std::size_t i, std::uint64_t n) const {
     if (many_.lengths != nullptr && has_length(many_.status[i])) many_.lengths[i] = n;
   }
-  void execute_here(std::size_t n);
+  void try_local(std::size_t n);
   void send_all_runs(Sent& sent) const;
   void send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent) const;
   void issue_each() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which homes of a part have got or lost elements: told by all who change the part, on any PE of the node,
+// Which homes of a shard have got or lost elements: told by all who change the shard, on any PE of the node,
 // and looked at by the PE that has it.
 //
 //   count | a byte for each group, padded to 8
@@ -60,7 +60,7 @@ class Changes {
     if (__atomic_load_n(reinterpret_cast<std::uint64_t*>(bytes), __ATOMIC_RELAXED) == 0) return 0;
     std::size_t n = 0;
     for (std::size_t i = 0; i < sizeof(std::uint64_t); ++i) {
-      // Before f looks at the part: what changes after that is told again.
+      // Before f looks at the shard: what changes after that is told again.
       if (std::atomic_ref(bytes[i]).exchange(std::byte{0}, std::memory_order_acq_rel) == std::byte{0})
         continue;
       f(word * sizeof(std::uint64_t) + i);

@@ -42,7 +42,8 @@ void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n,
   count_packet();
 }
 
-void Client::issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes, Pending& pending) {
+void Client::issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes,
+                   Outstanding& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
   make_room(call, pe, target);
   pending.weight = 1 + reply_bytes / 1024;
@@ -137,7 +138,7 @@ void Client::wait(Call call, const std::atomic<std::uint64_t>& left, int pe) {
 
 namespace {
 
-void finish(Pending& pending, Status status, std::uint64_t n) {
+void finish(Outstanding& pending, Status status, std::uint64_t n) {
   std::atomic<std::uint64_t>* left = pending.left;
   pending.under_way->fetch_sub(pending.weight, std::memory_order_relaxed);
   if (pending.n != nullptr && has_length(status)) *pending.n = n;
@@ -159,7 +160,7 @@ void Client::take_replies(const std::byte* packet, std::size_t n, PacketHead::Ki
     ReplyHead head;
     std::memcpy(&head, packet + at, sizeof head);
     at += sizeof head;
-    auto& pending = *reinterpret_cast<Pending*>(head.token);
+    auto& pending = *reinterpret_cast<Outstanding*>(head.token);
     if (pending.value != nullptr && head.bytes != 0)
       std::memcpy(static_cast<std::byte*>(pending.value) + piece.offset, packet + at, head.bytes);
     at += padded(head.bytes);

@@ -14,7 +14,7 @@
 namespace shm::kv {
 
 /// What awaits a reply, and where its result goes.  Lives until done() or, if `mine`, until the reply comes.
-struct Pending {
+struct Outstanding {
   int* status = nullptr;  // may be null, as the two that follow
   void* value = nullptr;
   std::size_t* n = nullptr;                         // set where the status is OK, or one that tells a length
@@ -31,7 +31,7 @@ class Client {
 
   /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
   /// `reply_bytes`: of the reply's value at most.
-  void issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes, Pending& pending);
+  void issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes, Outstanding& pending);
   /// Sends a packet of `count` requests of its own, behind what has been gathered for `pe`.  May wait for
   /// room.
   void send_run(Call call, int pe, const std::byte* packet, std::size_t n, std::uint32_t count);

@@ -7,10 +7,10 @@
 //   version | home | passed | - | tags[16] | key_bytes[14] | value_bytes[14] | - |  slots[14]
 //    4 bytes   4       4     4     16          14              14             4
 //
-//   Slot, inlined:  key | value, each padded to 8          else:  hash | where its block is, from the part's
+//   Slot, inlined:  key | value, each padded to 8          else:  hash | where its block is, from the shard's
 //   start Block:          key_bytes (4) | - (4) | value_bytes (8) | key, padded to 8 | value
 //
-// All offsets count from the part's start, so parts may be mapped anywhere.  All words are aligned.
+// All offsets count from the shard's start, so shards may be mapped anywhere.  All words are aligned.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct PartHeader {
 
 constexpr std::uint64_t padded(std::uint64_t n) { return (n + 7) & ~std::uint64_t{7}; }
 
-/// Bytes of a part that no machine has.
+/// Bytes of a shard that no machine has.
 inline constexpr std::uint64_t kNoMemory = std::uint64_t{1} << 62;
 
 /// Computed alike on all PEs.

@@ -21,13 +21,13 @@ void Mapped::look_again(unsigned looks) const {
 
 // The fences keep the copy between the looks at the version.
 void Mapped::read_bulk(std::uint64_t at, void* to, std::size_t n) const {
-  std::memcpy(to, part_ + at, n);
+  std::memcpy(to, shard_ + at, n);
   std::atomic_thread_fence(std::memory_order_acquire);
 }
 
 void Mapped::write_bulk(std::uint64_t at, const void* from, std::size_t n) const {
   std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(part_ + at, from, n);
+  std::memcpy(shard_ + at, from, n);
 }
 
 #else

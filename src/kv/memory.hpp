@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a part is reached.  A memory has these members, with offsets from the part's start:
+// How a shard is reached.  A memory has these members, with offsets from the shard's start:
 //
 //   load, store, add, compare_swap     words of 4 or 8 bytes; loads acquire, stores release
 //   read, write                        bytes at a multiple of 8; what they touch is padded to 8
@@ -19,32 +19,32 @@
 
 namespace shm::kv {
 
-/// A part that is mapped here.
+/// A shard that is mapped here.
 class Mapped {
  public:
   static constexpr bool kReadsInOrder = true;
 
-  explicit Mapped(std::byte* part) : part_(part) {}
+  explicit Mapped(std::byte* shard) : shard_(shard) {}
 
   template <class T>
   T load(std::uint64_t at) const {
-    return __atomic_load_n(reinterpret_cast<const T*>(part_ + at), __ATOMIC_ACQUIRE);
+    return __atomic_load_n(reinterpret_cast<const T*>(shard_ + at), __ATOMIC_ACQUIRE);
   }
   template <class T>
   void store(std::uint64_t at, T word) const {
-    __atomic_store_n(reinterpret_cast<T*>(part_ + at), word, __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<T*>(shard_ + at), word, __ATOMIC_RELEASE);
   }
   template <class T>
   T add(std::uint64_t at, T more) const {
-    return __atomic_fetch_add(reinterpret_cast<T*>(part_ + at), more, __ATOMIC_ACQ_REL);
+    return __atomic_fetch_add(reinterpret_cast<T*>(shard_ + at), more, __ATOMIC_ACQ_REL);
   }
   template <class T>
   bool compare_swap(std::uint64_t at, T expected, T desired) const {
-    return __atomic_compare_exchange_n(reinterpret_cast<T*>(part_ + at), &expected, desired, false,
+    return __atomic_compare_exchange_n(reinterpret_cast<T*>(shard_ + at), &expected, desired, false,
                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
 
-  void prefetch(std::uint64_t at) const { __builtin_prefetch(part_ + at); }
+  void prefetch(std::uint64_t at) const { __builtin_prefetch(shard_ + at); }
 
   [[gnu::always_inline]] void read(std::uint64_t at, void* to, std::size_t n) const {
     if (n > kInWords) return read_bulk(at, to, n);
@@ -97,7 +97,7 @@ class Mapped {
   void read_bulk(std::uint64_t at, void* to, std::size_t n) const;
   void write_bulk(std::uint64_t at, const void* from, std::size_t n) const;
 
-  std::byte* part_;
+  std::byte* shard_;
 };
 
 }  // namespace shm::kv

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A part in the heap on NVM: of any PE, reached through the pages that this node has in memory, or where they
-// are.  The same members as Mapped's (kv/memory.hpp).  A store is done when it returns, and that heap is
+// A shard in the heap on NVM: of any PE, reached through the pages that this node has in memory, or where
+// they are.  The same members as Mapped's (kv/memory.hpp).  A store is done when it returns, and that heap is
 // coherent, so what Mapped orders by release and acquire is in order here.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace shm::kv {
 
 /// Whether the bytes lie in a region such as the heap on NVM, where a page may have to come first.  Nobody
-/// may wait for one who holds a lock of a part or handles a message: what drives the network for it may be
+/// may wait for one who holds a lock of a shard or handles a message: what drives the network for it may be
 /// waiting for him.
 inline bool may_fault(const void* bytes, std::size_t n) { return n != 0 && in_region(bytes); }
 
@@ -21,19 +21,19 @@ class Paged {
  public:
   static constexpr bool kReadsInOrder = false;
 
-  /// Of PE `pe`, whose part is at the same place of the heap as `part` is of this PE's.
-  Paged(const std::byte* part, int pe)
-      : region_(find_region(part, 1)), part_(reinterpret_cast<std::uintptr_t>(part)), pe_(pe) {}
+  /// Of PE `pe`, whose shard is at the same place of the heap as `shard` is of this PE's.
+  Paged(const std::byte* shard, int pe)
+      : region_(find_region(shard, 1)), shard_(reinterpret_cast<std::uintptr_t>(shard)), pe_(pe) {}
 
   template <class T>
   T load(std::uint64_t at) const {
     T word;
-    region_->get(rt.world_context, &word, part_ + at, sizeof word, pe_, false);
+    region_->get(rt.world_context, &word, shard_ + at, sizeof word, pe_, false);
     return word;
   }
   template <class T>
   void store(std::uint64_t at, T word) const {
-    region_->put(rt.world_context, part_ + at, &word, sizeof word, pe_, false);
+    region_->put(rt.world_context, shard_ + at, &word, sizeof word, pe_, false);
   }
   template <class T>
   T add(std::uint64_t at, T more) const {
@@ -46,10 +46,10 @@ class Paged {
 
   void prefetch(std::uint64_t) const {}
   void read(std::uint64_t at, void* to, std::size_t n) const {
-    if (n != 0) region_->get(rt.world_context, to, part_ + at, n, pe_, false);
+    if (n != 0) region_->get(rt.world_context, to, shard_ + at, n, pe_, false);
   }
   void write(std::uint64_t at, const void* from, std::size_t n) const {
-    if (n != 0) region_->put(rt.world_context, part_ + at, from, n, pe_, false);
+    if (n != 0) region_->put(rt.world_context, shard_ + at, from, n, pe_, false);
   }
   bool is(std::uint64_t at, const void* bytes, std::size_t n) const {
     std::byte some[256];
@@ -68,12 +68,12 @@ class Paged {
   template <class T>
   T atomic(AtomicOp op, std::uint64_t at, T value, T compare) const {
     T old;
-    region_->amo(rt.world_context, part_ + at, op, atomic_type<T>(), &value, &compare, &old, pe_, false);
+    region_->amo(rt.world_context, shard_ + at, op, atomic_type<T>(), &value, &compare, &old, pe_, false);
     return old;
   }
 
   Region* region_;
-  std::uintptr_t part_;
+  std::uintptr_t shard_;
   int pe_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An operation on a key, and its result, as part and network have them.
+// An operation on a key, and its result, as shard and network have them.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ constexpr bool has_length(Status status) {
   return status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE || status == kByRma;
 }
 
-/// Where a value is in its PE's part; as long as the group has this version.
+/// Where a value is in its PE's shard; as long as the group has this version.
 struct Location {
   std::uint64_t at;
   std::uint64_t group;
@@ -65,7 +65,7 @@ struct Request {
 };
 
 /// What an operation gives beside its status.
-struct Result {
+struct Output {
   void* value = nullptr;  // get: at least Request::n bytes; accumulate, upsert, compare_swap: what was there;
                           // may be null but for get
   std::uint64_t n = 0;    // get: bytes of the value; count: elements

@@ -6,8 +6,8 @@
 
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
-#include "kv/entry.hpp"
 #include "kv/layout.hpp"
+#include "kv/matched.hpp"
 
 namespace shm::kv {
 namespace {
@@ -138,42 +138,43 @@ class Server::RunReplies {
 };
 
 // A get whose caller has much room: the value, or where it is.
-Status Server::get_long(const Part<Mapped>& part, const Record& record, unsigned patience, Replies& replies) {
+Status Server::get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience,
+                        Replies& replies) {
   Location location{};
   std::uint64_t n = 0;
-  Status status = part.locate(record.request.key, location, n, patience);
+  Status status = shard.locate(record.request.key, location, n, patience);
   if (status == SHMEMX_KV_OK && n > record.head.n) status = SHMEMX_KV_TOO_LARGE;
   if (status == SHMEMX_KV_OK && n > kLongestInPackets && (record.head.wants & kWantsLocation) != 0) {
     std::memcpy(replies.room(sizeof location), &location, sizeof location);
     replies.add(record.head, kByRma, n, sizeof location);
     return kByRma;
   }
-  if (status == SHMEMX_KV_OK) status = part.get(record.request.key, replies.room(n), n, n, patience);
+  if (status == SHMEMX_KV_OK) status = shard.get(record.request.key, replies.room(n), n, n, patience);
   // It may have become longer meanwhile.
   if (status == SHMEMX_KV_TOO_LARGE && n <= record.head.n) return kBusy;
   if (status != kBusy) replies.add(record.head, status, n, status == SHMEMX_KV_OK ? n : 0);
   return status;
 }
 
-Status Server::execute(const Part<Mapped>& part, const Record& record, bool again, Replies& replies) {
+Status Server::execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies) {
   const RequestHead& head = record.head;
   const unsigned patience = patience_of(head.op, again);
-  const std::uint64_t most = reply_bytes(part.layout(), head);
-  if (head.op == Op::get && most > kShortReply) return get_long(part, record, patience, replies);
+  const std::uint64_t most = reply_bytes(shard.layout(), head);
+  if (head.op == Op::get && most > kShortReply) return get_long(shard, record, patience, replies);
   void* value = replies.room(most);
-  Result result{most == 0 ? nullptr : value, 0};
-  const Status status = part.execute(record.request, result, patience);
+  Output result{most == 0 ? nullptr : value, 0};
+  const Status status = shard.execute(record.request, result, patience);
   if (status != kBusy) replies.add(head, status, result.n, bytes_given(head, status, result.n, most));
   return status;
 }
 
 // Returns how many bytes of the requests have been executed: all, or up to one that finds a lock taken.
-std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n,
+std::size_t Server::execute_all(const Shard<Mapped>& shard, const std::byte* requests, std::size_t n,
                                 bool again, Replies& replies) {
   std::size_t at = 0;
   while (at < n) {
     const Record record = record_at(requests + at);
-    const Status status = execute(part, record, again, replies);
+    const Status status = execute(shard, record, again, replies);
     if (status == kBusy) break;
     note(record.request, status);
     at += record.bytes;
@@ -184,17 +185,17 @@ std::size_t Server::execute_all(const Part<Mapped>& part, const std::byte* reque
 // The other engine hears of what has changed.
 void Server::note(const Request& request, Status status) const {
   if (status != SHMEMX_KV_OK) return;
-  if (const Entries* entries = entries_.load(std::memory_order_acquire))
+  if (const MatchedEngine* entries = matched_.load(std::memory_order_acquire))
     entries->changed(rt.me, request.op, request.key.hash);
 }
 
 // Returns how many of the run's requests have been executed: all, or up to one that finds a lock taken.
-std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies,
+std::uint32_t Server::execute_run(const Shard<Mapped>& shard, const RunHead& run, const std::byte* bodies,
                                   bool again, RunReplies& replies) const {
   const unsigned patience = patience_of(run.like.op, again);
   constexpr std::uint32_t kAhead = 32;  // requests whose groups come from memory at the same time
   const std::size_t body = body_bytes(run.like);
-  const std::uint64_t most = reply_bytes(part.layout(), run.like);
+  const std::uint64_t most = reply_bytes(shard.layout(), run.like);
   const std::size_t value_at = padded(run.like.key_bytes);
   Request request = request_at(bodies, run.like);
   for (std::uint32_t done = 0; done < run.count;) {
@@ -203,15 +204,15 @@ std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, 
     for (std::uint32_t i = 0; i < these; ++i) {
       const std::byte* key = bodies + (done + i) * body;
       hashes[i] = hash_of(hash_, key, run.like.key_bytes);
-      part.prefetch_home({hashes[i], key, run.like.key_bytes});
+      shard.prefetch_home({hashes[i], key, run.like.key_bytes});
     }
-    for (std::uint32_t i = 0; i < these; ++i) part.prefetch_slot({hashes[i], nullptr, 0});
+    for (std::uint32_t i = 0; i < these; ++i) shard.prefetch_slot({hashes[i], nullptr, 0});
     for (std::uint32_t i = 0; i < these; ++i, ++done) {
       const std::byte* key = bodies + done * body;
       request.key = {hashes[i], key, run.like.key_bytes};
       request.value = key + value_at;
-      Result result{most == 0 ? nullptr : replies.room(), 0};
-      const Status status = part.execute(request, result, patience);
+      Output result{most == 0 ? nullptr : replies.room(), 0};
+      const Status status = shard.execute(request, result, patience);
       if (status == kBusy) return done;
       note(request, status);
       const std::uint64_t n =
@@ -223,10 +224,10 @@ std::uint32_t Server::execute_run(const Part<Mapped>& part, const RunHead& run, 
 }
 
 // A run of `n` bytes: what is left of it, or nothing.
-Server::Bytes Server::go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n,
+Server::Bytes Server::go_on_with_run(const Shard<Mapped>& shard, const std::byte* run, std::size_t n,
                                      bool again, RunReplies& replies) const {
   RunHead head = run_at(run);
-  const std::uint32_t done = execute_run(part, head, run + sizeof head, again, replies);
+  const std::uint32_t done = execute_run(shard, head, run + sizeof head, again, replies);
   if (done == head.count) return {};
   head.first += done;
   head.count -= done;
@@ -248,7 +249,7 @@ void Server::take_piece(int from, const std::byte* piece, std::size_t n, Bytes& 
   arriving_.erase(from);
 }
 
-void Server::take(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n,
+void Server::take(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n,
                   PacketHead::Kind kind) {
   const std::byte* requests = packet + sizeof(PacketHead);
   std::size_t left = n - sizeof(PacketHead);
@@ -261,19 +262,20 @@ void Server::take(const Part<Mapped>& part, int from, const std::byte* packet, s
       requests = whole.data();
       left = whole.size();
     }
-    const std::size_t done = waiting_.contains(from) ? 0 : execute_all(part, requests, left, false, replies);
+    const std::size_t done = waiting_.contains(from) ? 0 : execute_all(shard, requests, left, false, replies);
     if (done < left) put_off(from, {false, Bytes(requests + done, requests + left)});
   }
   replies.send();
 }
 
-void Server::take_run(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n) {
+void Server::take_run(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n) {
   const std::byte* run = packet + sizeof(PacketHead);
   n -= sizeof(PacketHead);
   RunReplies replies(table_, from, run_at(run));
   {
     const LockGuard guard(mutex_);
-    Bytes rest = waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(part, run, n, false, replies);
+    Bytes rest =
+        waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(shard, run, n, false, replies);
     if (!rest.empty()) put_off(from, {true, std::move(rest)});
   }
   replies.send();
@@ -285,7 +287,7 @@ void Server::put_off(int from, Waiting requests) {
   rt.progress->wake();
 }
 
-bool Server::resume(const Part<Mapped>& part) {
+bool Server::resume(const Shard<Mapped>& shard) {
   if (!any_waiting_.load(std::memory_order_acquire)) return false;
   std::deque<Replies> all;
   std::deque<RunReplies> all_of_runs;
@@ -299,9 +301,9 @@ bool Server::resume(const Part<Mapped>& part) {
         auto& [is_run, bytes] = packets.front();
         if (is_run) {
           RunReplies& run_replies = all_of_runs.emplace_back(table_, queue->first, run_at(bytes.data()));
-          bytes = go_on_with_run(part, bytes.data(), bytes.size(), true, run_replies);
+          bytes = go_on_with_run(shard, bytes.data(), bytes.size(), true, run_replies);
         } else {
-          const std::size_t done = execute_all(part, bytes.data(), bytes.size(), true, replies);
+          const std::size_t done = execute_all(shard, bytes.data(), bytes.size(), true, replies);
           bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(done));
         }
         if (!bytes.empty()) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests of other nodes to this PE: executed on its part, by whoever polls the network.
+// Requests of other nodes to this PE: executed on its shard, by whoever polls the network.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "kv/part.hpp"
+#include "kv/shard.hpp"
 #include "kv/wire.hpp"
 
 namespace shm::kv {
 
-class Entries;
+class MatchedEngine;
 
-/// Packets of one PE are executed in order.  Where a lock of the part is not free soon, the rest of the
+/// Packets of one PE are executed in order.  Where a lock of the shard is not free soon, the rest of the
 /// packet and what comes after it from that PE wait for the next poll.
 class Server {
  public:
@@ -23,15 +23,15 @@ class Server {
   Server(std::uint32_t table, UserHash hash) : table_(table), hash_(hash) {}
 
   /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
-  void set_entries(const Entries* entries) { entries_.store(entries, std::memory_order_release); }
+  void set_matched(const MatchedEngine* entries) { matched_.store(entries, std::memory_order_release); }
 
   /// A packet has come.  Runs in a handler: neither waits nor polls.
-  void take(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n,
+  void take(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n,
             PacketHead::Kind kind);
   /// The same with a run.
-  void take_run(const Part<Mapped>& part, int from, const std::byte* packet, std::size_t n);
+  void take_run(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n);
   /// Goes on with what waits; returns whether anything does.
-  bool resume(const Part<Mapped>& part);
+  bool resume(const Shard<Mapped>& shard);
 
  private:
   class Replies;
@@ -44,14 +44,15 @@ class Server {
   };
 
   static Record record_at(const std::byte* at);
-  static Status get_long(const Part<Mapped>& part, const Record& record, unsigned patience, Replies& replies);
+  static Status get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience,
+                         Replies& replies);
   // `again`: it has been put off before.
-  static Status execute(const Part<Mapped>& part, const Record& record, bool again, Replies& replies);
-  std::size_t execute_all(const Part<Mapped>& part, const std::byte* requests, std::size_t n, bool again,
+  static Status execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies);
+  std::size_t execute_all(const Shard<Mapped>& shard, const std::byte* requests, std::size_t n, bool again,
                           Replies& replies) REQUIRES(mutex_);
-  std::uint32_t execute_run(const Part<Mapped>& part, const RunHead& run, const std::byte* bodies, bool again,
-                            RunReplies& replies) const REQUIRES(mutex_);
-  Bytes go_on_with_run(const Part<Mapped>& part, const std::byte* run, std::size_t n, bool again,
+  std::uint32_t execute_run(const Shard<Mapped>& shard, const RunHead& run, const std::byte* bodies,
+                            bool again, RunReplies& replies) const REQUIRES(mutex_);
+  Bytes go_on_with_run(const Shard<Mapped>& shard, const std::byte* run, std::size_t n, bool again,
                        RunReplies& replies) const REQUIRES(mutex_);
   void note(const Request& request, Status status) const;
   void put_off(int from, Waiting requests) REQUIRES(mutex_);
@@ -59,7 +60,7 @@ class Server {
 
   const std::uint32_t table_;
   const UserHash hash_;
-  std::atomic<const Entries*> entries_{nullptr};
+  std::atomic<const MatchedEngine*> matched_{nullptr};
   Mutex mutex_;  // of what follows, and while requests are executed; never while sending
   std::map<int, std::deque<Waiting>> waiting_ GUARDED_BY(mutex_);  // by PE
   std::atomic<bool> any_waiting_{false};

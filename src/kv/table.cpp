@@ -4,33 +4,37 @@
 #include <cstring>
 
 #include "core/wait.hpp"
-#include "kv/entry.hpp"
+#include "kv/matched.hpp"
 
 namespace shm::kv {
 
 Table::Table(std::uint32_t number, UserHash hash, bool named)
-    : hash_(hash), named_(named), parts_(rt.npes, nullptr), client_(number, rt.npes), server_(number, hash) {}
+    : hash_(hash),
+      named_(named),
+      shards_(rt.npes, nullptr),
+      client_(number, rt.npes),
+      server_(number, hash) {}
 
 Table::~Table() { magic_ = 0; }
 
 void Table::end() {
   magic_ = 0;
   client_.end();
-  std::vector<std::byte*>().swap(parts_);
+  std::vector<std::byte*>().swap(shards_);
 }
 
-void Table::set_entries(std::unique_ptr<Entries> entries) {
-  entries_ = std::move(entries);
-  server_.set_entries(entries_.get());
+void Table::set_matched(std::unique_ptr<MatchedEngine> entries) {
+  matched_ = std::move(entries);
+  server_.set_matched(matched_.get());
 }
 
 std::uint64_t Table::packets() const {
-  return client_.packets() + (entries_ != nullptr ? entries_->messages() : 0);
+  return client_.packets() + (matched_ != nullptr ? matched_->messages() : 0);
 }
 
-std::unique_ptr<Entries> Table::take_entries() {
-  server_.set_entries(nullptr);
-  return std::move(entries_);
+std::unique_ptr<MatchedEngine> Table::take_matched() {
+  server_.set_matched(nullptr);
+  return std::move(matched_);
 }
 
 void Table::use(const Layout& layout, std::byte* memory) {
@@ -39,18 +43,18 @@ void Table::use(const Layout& layout, std::byte* memory) {
   paged_ = on_nvm(memory);
   if (paged_) return;
   for (const int pe : rt.node_ranks)
-    parts_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
+    shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
 }
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).
-static bool any_may_fault(const Request& request, const Result& result) {
+static bool any_may_fault(const Request& request, const Output& result) {
   return rt.regions.size != 0 && (in_region(request.key.bytes) || in_region(request.value) ||
                                   in_region(request.expected) || in_region(result.value));
 }
 
 // `execute(request, result)`, with copies of what lies there.
 template <class Execute>
-Status Table::aside(const Request& request, Result& result, Execute execute) const {
+Status Table::with_copies(const Request& request, Output& result, Execute execute) const {
   const auto safe = [](std::vector<std::byte>& own, const void* bytes, std::size_t n) {
     if (!may_fault(bytes, n)) return bytes;
     own.resize(n);
@@ -66,7 +70,7 @@ Status Table::aside(const Request& request, Result& result, Execute execute) con
   const std::uint64_t most = kv::reply_bytes(layout_, head);
   const bool outside = result.value != nullptr && may_fault(result.value, most);
   if (outside) found.resize(most);
-  Result safe_result{outside ? found.data() : result.value, 0};
+  Output safe_result{outside ? found.data() : result.value, 0};
   const Status status = execute(safe_request, safe_result);
   result.n = safe_result.n;
   if (outside) std::memcpy(result.value, found.data(), bytes_given(head, status, result.n, most));
@@ -74,15 +78,16 @@ Status Table::aside(const Request& request, Result& result, Execute execute) con
 }
 
 // Returns false if that needs the help of another node.
-bool Table::execute_here(int pe, const Request& request, Result& result, Status& status) {
-  if (std::byte* there = part(pe); there != nullptr) {
-    const auto execute = [&](const Request& safe, Result& found) {
-      return Part<Mapped>(Mapped(there), layout_).execute(safe, found, kUnlimited);
+bool Table::try_local(int pe, const Request& request, Output& result, Status& status) {
+  if (std::byte* there = shard(pe); there != nullptr) {
+    const auto execute = [&](const Request& safe, Output& found) {
+      return Shard<Mapped>(Mapped(there), layout_).execute(safe, found, kUnlimited);
     };
-    status = any_may_fault(request, result) ? aside(request, result, execute) : execute(request, result);
-    if (entries_ != nullptr && status == SHMEMX_KV_OK) entries_->changed(pe, request.op, request.key.hash);
+    status =
+        any_may_fault(request, result) ? with_copies(request, result, execute) : execute(request, result);
+    if (matched_ != nullptr && status == SHMEMX_KV_OK) matched_->changed(pe, request.op, request.key.hash);
   } else if (paged_) {
-    status = Part<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
+    status = Shard<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
   } else {
     return false;
   }
@@ -90,14 +95,14 @@ bool Table::execute_here(int pe, const Request& request, Result& result, Status&
   return true;
 }
 
-Status Table::get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
-  Result result{value, 0};
+Status Table::get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
+  Output result{value, 0};
   const Status status = execute(call, {.op = Op::get, .key = key, .n = room}, result);
   n = result.n;
   return status;
 }
 
-// Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's place.  A
+// Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's position. A
 // get: the server says where the value is; read it; `confirm` that it was there all the time.
 
 bool Table::travels_by_rma(const Request& request) {
@@ -109,29 +114,30 @@ bool Table::travels_by_rma(const Request& request) {
   }
 }
 
-RemoteAddress Table::place(std::uint64_t offset) const {
+RemoteAddress Table::remote_at(std::uint64_t offset) const {
   return {SegmentId::heap, reinterpret_cast<std::uintptr_t>(memory_) - rt.heap.origin + offset};
 }
 
 Status Table::store_by_rma(Call call, int pe, const Request& request) {
   // A value that will not be stored needs no block: there may be none, and it need not travel.
   if (request.op != Op::put) {
-    const Status found = ask(call, pe, {.op = Op::contains, .key = request.key}, nullptr, nullptr);
+    const Status found = round_trip(call, pe, {.op = Op::contains, .key = request.key}, nullptr, nullptr);
     if (request.op == Op::insert && found == SHMEMX_KV_OK) return SHMEMX_KV_EXISTS;
     if (request.op == Op::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
   }
   const std::uint64_t key_bytes = sizeof(Block) + padded(request.key.n);
   std::uint64_t block = 0;
   const Request reserve{.op = Op::reserve, .key = {}, .n = key_bytes + padded(request.n)};
-  if (const Status status = ask(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK) return status;
+  if (const Status status = round_trip(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK)
+    return status;
   const Block head{request.key.n, 0, request.n};
   std::vector<std::byte> front(key_bytes);
   std::memcpy(front.data(), &head, sizeof head);
   std::memcpy(front.data() + sizeof head, request.key.bytes, request.key.n);
   Channel* channel = rt.world_context.channel;
   Completion key_there, value_there;
-  channel->ops->put(channel, pe, place(block), front.data(), front.size(), false, &key_there);
-  channel->ops->put(channel, pe, place(block + key_bytes), request.value, request.n, false, &value_there);
+  channel->ops->put(channel, pe, remote_at(block), front.data(), front.size(), false, &key_there);
+  channel->ops->put(channel, pe, remote_at(block + key_bytes), request.value, request.n, false, &value_there);
   wait_for([&] { return key_there.done() && value_there.done(); },
            [&](WaitRecord& record) {
              describe_wait(record, call.name, pe, "for PE %d to have a value of %zu bytes", pe,
@@ -139,7 +145,7 @@ Status Table::store_by_rma(Call call, int pe, const Request& request) {
            });
   Request with_block = request;
   with_block.block = block;
-  return ask(call, pe, with_block, nullptr, nullptr);
+  return round_trip(call, pe, with_block, nullptr, nullptr);
 }
 
 Status Table::get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n) {
@@ -147,39 +153,39 @@ Status Table::get_by_rma(Call call, int pe, Request request, void* value, std::u
   for (int tries = 0;; ++tries) {
     std::uint64_t bytes = 0;
     request.by_rma = tries < kTries;
-    const Status status = ask(call, pe, request, value, &bytes);
+    const Status status = round_trip(call, pe, request, value, &bytes);
     if (n != nullptr) *n = bytes;
     if (status != kByRma) return status;
     Location location;
     std::memcpy(&location, value, sizeof location);
     Channel* channel = rt.world_context.channel;
     Completion here;
-    channel->ops->get(channel, pe, value, place(location.at), bytes, &here);
+    channel->ops->get(channel, pe, value, remote_at(location.at), bytes, &here);
     wait_for([&] { return here.done(); },
              [&](WaitRecord& record) {
                describe_wait(record, call.name, pe, "for a value of %zu bytes of PE %d",
                              static_cast<std::size_t>(bytes), pe);
              });
     const Request confirm{.op = Op::confirm, .key = {}, .n = location.version, .offset = location.group};
-    if (ask(call, pe, confirm, nullptr, nullptr) == SHMEMX_KV_OK) return SHMEMX_KV_OK;
+    if (round_trip(call, pe, confirm, nullptr, nullptr) == SHMEMX_KV_OK) return SHMEMX_KV_OK;
   }
 }
 
 // One operation on another node, there and back.
-Status Table::await(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
+Status Table::call_remote(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
   count_remote();
   if (travels_by_rma(request)) return store_by_rma(call, pe, request);
   const bool long_get = request.op == Op::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
-  return long_get ? get_by_rma(call, pe, request, value, n) : ask(call, pe, request, value, n);
+  return long_get ? get_by_rma(call, pe, request, value, n) : round_trip(call, pe, request, value, n);
 }
 
-Status Table::ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
+Status Table::round_trip(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
   Status status = SHMEMX_KV_PENDING;
   // Not past what this PE has issued before: that takes the other way.
-  if (entries_ != nullptr && client_.is_quiet() && entries_->execute(call, pe, request, value, n, status))
+  if (matched_ != nullptr && client_.is_quiet() && matched_->execute(call, pe, request, value, n, status))
     return status;
   std::atomic<std::uint64_t> left{1};
-  Pending pending;
+  Outstanding pending;
   pending.status = &status;
   pending.value = value;
   pending.n = n;
@@ -190,21 +196,21 @@ Status Table::ask(Call call, int pe, const Request& request, void* value, std::u
   return status;
 }
 
-Status Table::execute(Call call, const Request& request, Result& result) {
+Status Table::execute(Call call, const Request& request, Output& result) {
   const int pe = pe_of_key(request.key);
   Status status;
-  if (execute_here(pe, request, result, status)) return status;
-  const auto ask_there = [&](const Request& safe, Result& found) {
-    return await(call, pe, safe, found.value, &found.n);
+  if (try_local(pe, request, result, status)) return status;
+  const auto remotely = [&](const Request& safe, Output& found) {
+    return call_remote(call, pe, safe, found.value, &found.n);
   };
-  return any_may_fault(request, result) ? aside(request, result, ask_there) : ask_there(request, result);
+  return any_may_fault(request, result) ? with_copies(request, result, remotely) : remotely(request, result);
 }
 
 void Table::issue(Call call, const Request& request, void* value, Later later) {
   const int pe = pe_of_key(request.key);
-  Result result{value, 0};
+  Output result{value, 0};
   Status status;
-  bool done = execute_here(pe, request, result, status);
+  bool done = try_local(pe, request, result, status);
   const bool waits = travels_by_rma(request) || may_fault(later.status, sizeof *later.status) ||
                      may_fault(later.n, sizeof *later.n) || may_fault(value, reply_bytes(request) + 1);
   if (!done && waits) {
@@ -217,7 +223,7 @@ void Table::issue(Call call, const Request& request, void* value, Later later) {
     return;
   }
   count_remote();
-  auto* pending = new Pending;
+  auto* pending = new Outstanding;
   pending->status = later.status;
   pending->value = value;
   pending->n = later.n;
@@ -229,12 +235,12 @@ void Table::issue(Call call, const Request& request, void* value, Later later) {
 std::uint64_t Table::count(Call call) {
   std::uint64_t total = 0;
   std::vector<std::uint64_t> others(rt.npes, 0);
-  std::vector<Pending> pending(rt.npes);
+  std::vector<Outstanding> pending(rt.npes);
   std::atomic<std::uint64_t> left{0};
   for (unsigned pe = 0; pe < rt.npes; ++pe) {
-    Result result;
+    Output result;
     Status status;
-    if (execute_here(static_cast<int>(pe), {.op = Op::count, .key = {}}, result, status)) {
+    if (try_local(static_cast<int>(pe), {.op = Op::count, .key = {}}, result, status)) {
       total += result.n;
       continue;
     }

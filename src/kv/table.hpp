@@ -12,12 +12,12 @@
 #include "core/region.hpp"
 #include "kv/client.hpp"
 #include "kv/hash.hpp"
-#include "kv/part.hpp"
 #include "kv/server.hpp"
+#include "kv/shard.hpp"
 
 namespace shm::kv {
 
-class Entries;
+class MatchedEngine;
 
 /// Where results of a nonblocking operation go; each may be null.
 struct Later {
@@ -35,7 +35,7 @@ class Table {
   /// It is no table any more.
   void end();
 
-  /// From now on PEs have their parts in the symmetric block `memory` of layout.bytes.
+  /// From now on PEs have their shards in the symmetric block `memory` of layout.bytes.
   void use(const Layout& layout, std::byte* memory);
 
   const Layout& layout() const { return layout_; }
@@ -50,46 +50,46 @@ class Table {
   int pe_of_key(const Key& key) const { return pe_of(key.hash, rt.npes); }
 
   /// The part of a PE of this node, in memory; null: of another, or on NVM.
-  std::byte* part(int pe) const { return parts_[static_cast<std::size_t>(pe)]; }
+  std::byte* shard(int pe) const { return shards_[static_cast<std::size_t>(pe)]; }
   bool is_paged() const { return paged_; }
 
-  /// f(part) of this PE.
+  /// f(shard) of this PE.
   template <class F>
   auto with_mine(F f) const {
-    return with_part(layout_, memory_, f);
+    return with_shard(layout_, memory_, f);
   }
-  /// The same for a part that is not in use yet.
+  /// The same for a shard that is not in use yet.
   template <class F>
-  static auto with_part(const Layout& layout, std::byte* memory, F f) {
-    if (on_nvm(memory)) return f(Part<Paged>(Paged(memory, rt.me), layout));
-    return f(Part<Mapped>(Mapped(memory), layout));
+  static auto with_shard(const Layout& layout, std::byte* memory, F f) {
+    if (on_nvm(memory)) return f(Shard<Paged>(Paged(memory, rt.me), layout));
+    return f(Shard<Mapped>(Mapped(memory), layout));
   }
 
   [[gnu::always_inline]] Status get(Call call, const Key& key, void* value, std::size_t room,
                                     std::uint64_t& n) {
-    std::byte* there = part(pe_of_key(key));
+    std::byte* there = shard(pe_of_key(key));
     if (there == nullptr || rt.regions.holds(key.bytes) || rt.regions.holds(value)) [[unlikely]]
-      return get_elsewhere(call, key, value, room, n);
+      return get_slow(call, key, value, room, n);
     count_local();
-    return Part<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
+    return Shard<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
   }
 
   /// Whether this node can reach the part of the PE by itself.
-  bool is_here(int pe) const { return paged_ || part(pe) != nullptr; }
+  bool is_here(int pe) const { return paged_ || shard(pe) != nullptr; }
   /// Has what keys need come from memory, if that is this node's: first for all such keys, then for each of
   /// them.
   void prefetch_home(const Key& key, int pe) const {
-    if (std::byte* there = part(pe); there != nullptr)
-      Part<Mapped>(Mapped(there), layout_).prefetch_home(key);
+    if (std::byte* there = shard(pe); there != nullptr)
+      Shard<Mapped>(Mapped(there), layout_).prefetch_home(key);
   }
   void prefetch_slot(const Key& key, int pe) const {
-    if (std::byte* there = part(pe); there != nullptr)
-      Part<Mapped>(Mapped(there), layout_).prefetch_slot(key);
+    if (std::byte* there = shard(pe); there != nullptr)
+      Shard<Mapped>(Mapped(there), layout_).prefetch_slot(key);
   }
 
   /// Carries it out if that needs no help of another node.
-  bool execute_here(int pe, const Request& request, Result& result, Status& status);
-  Status execute(Call call, const Request& request, Result& result);
+  bool try_local(int pe, const Request& request, Output& result, Status& status);
+  Status execute(Call call, const Request& request, Output& result);
   void issue(Call call, const Request& request, void* value, Later later);
   /// Whether the value is too long for packets, so that only execute() can store it on another node.
   static bool travels_by_rma(const Request& request);
@@ -108,8 +108,8 @@ class Table {
   std::uint64_t local_calls() const { return local_calls_.load(std::memory_order_relaxed); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
   /// The engine of the second kind (entry), if there is one.  While nobody uses the table.
-  void set_entries(std::unique_ptr<Entries> entries);
-  std::unique_ptr<Entries> take_entries();
+  void set_matched(std::unique_ptr<MatchedEngine> entries);
+  std::unique_ptr<MatchedEngine> take_matched();
 
   /// Messages in which remote calls travelled.
   std::uint64_t packets() const;
@@ -127,13 +127,13 @@ class Table {
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
   static bool on_nvm(const std::byte* memory) { return in_region(memory); }
   template <class Execute>
-  Status aside(const Request& request, Result& result, Execute execute) const;
-  Status get_elsewhere(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
-  Status await(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
-  Status ask(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
+  Status with_copies(const Request& request, Output& result, Execute execute) const;
+  Status get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
+  Status call_remote(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
+  Status round_trip(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
   Status store_by_rma(Call call, int pe, const Request& request);
   Status get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n);
-  RemoteAddress place(std::uint64_t offset) const;
+  RemoteAddress remote_at(std::uint64_t offset) const;
   // Counts of threads that meet here may be lost.
   static void bump(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -143,12 +143,12 @@ class Table {
   const UserHash hash_;
   const bool named_;
   Layout layout_{};
-  std::vector<std::byte*> parts_;  // of all PEs
+  std::vector<std::byte*> shards_;  // of all PEs
   std::byte* memory_ = nullptr;
-  bool paged_ = false;  // all parts are on NVM
+  bool paged_ = false;  // all shards are on NVM
   Client client_;
   Server server_;
-  std::unique_ptr<Entries> entries_;
+  std::unique_ptr<MatchedEngine> matched_;
   alignas(64) std::atomic<std::uint64_t> local_calls_{0};
   std::atomic<std::uint64_t> remote_calls_{0};
 };

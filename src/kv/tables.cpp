@@ -12,7 +12,7 @@
 #include "coll/memory.hpp"
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
-#include "kv/entry.hpp"
+#include "kv/matched.hpp"
 
 namespace shm::kv {
 namespace {
@@ -30,7 +30,7 @@ Table& find(std::uint32_t number) {
 }
 
 // Of a table in memory: those on NVM are never served.
-Part<Mapped> own_part(const Table& table) { return Part<Mapped>(Mapped(table.memory()), table.layout()); }
+Shard<Mapped> own_part(const Table& table) { return Shard<Mapped>(Mapped(table.memory()), table.layout()); }
 
 void on_request(void*, int from, const std::byte* message, std::size_t n) {
   PacketHead head;
@@ -65,7 +65,7 @@ void serve() {
 // What tells one hash function from another.
 std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
 
-// Memory for all parts, empty; null everywhere if there is not enough.
+// Memory for all shards, empty; null everywhere if there is not enough.
 std::byte* make_parts(Call call, const Layout& layout, UserHash hash) {
   auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
   if (memory == nullptr) {
@@ -81,18 +81,18 @@ std::byte* make_parts(Call call, const Layout& layout, UserHash hash) {
     return nullptr;
   }
   std::memset(memory, 0, layout.blocks_at);
-  Table::with_part(layout, memory, [&](const auto& part) { part.prepare(sign(hash)); });
+  Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash)); });
   return memory;
 }
 
-// The parts of a named table, made or as they were left; null everywhere: a line has said why.
+// The shards of a named table, made or as they were left; null everywhere: a line has said why.
 std::byte* open_parts(Call call, const Layout& layout, const shmemx_kv_options_t& options, OpenNamed open) {
   auto* memory = static_cast<std::byte*>(open(call, options.name, layout.bytes));
   if (memory == nullptr) return nullptr;
-  const bool failed = Table::with_part(layout, memory, [&](const auto& part) {
-    using Origin = typename std::decay_t<decltype(part)>::Origin;
-    const Origin origin = part.origin(sign(options.hash));
-    if (origin == Origin::empty) part.prepare(sign(options.hash));
+  const bool failed = Table::with_shard(layout, memory, [&](const auto& shard) {
+    using Origin = typename std::decay_t<decltype(shard)>::Origin;
+    const Origin origin = shard.origin(sign(options.hash));
+    if (origin == Origin::empty) shard.prepare(sign(options.hash));
     return origin == Origin::other;
   });
   if (failed)
@@ -107,21 +107,22 @@ std::byte* open_parts(Call call, const Layout& layout, const shmemx_kv_options_t
 
 void open_entries(Call call, Table& table) {
   if (rt.env.kv_match != "entry" || rt.network == nullptr || table.is_paged()) return;
-  table.set_entries(Entries::open(call, {table.layout(), table.memory(), table.hash()}));
+  table.set_matched(MatchedEngine::open(call, {table.layout(), table.memory(), table.hash()}));
 }
 
 void close_entries(Call call, Table& table) {
-  if (std::unique_ptr<Entries> entries = table.take_entries()) Entries::close(call, std::move(entries));
+  if (std::unique_ptr<MatchedEngine> entries = table.take_matched())
+    MatchedEngine::close(call, std::move(entries));
 }
 
-// All elements of this PE, into the new part.
+// All elements of this PE, into the new shard.
 template <class From, class To>
 Status move_elements(const From& from, const To& to, const Table& table) {
   const Layout& layout = table.layout();
   std::vector<std::byte> key(padded(layout.key_bytes)), value(padded(layout.value_bytes) + 1);
   Element element{key.data(), key.size(), 0, value.data(), value.size(), 0};
   for (std::uint64_t cursor = 0; from.next(cursor, element) == SHMEMX_KV_OK;) {
-    Result result;
+    Output result;
     const Request request{.op = Op::put,
                           .key = table.key(key.data(), element.key_bytes),
                           .value = value.data(),
@@ -187,8 +188,8 @@ Status resize_table(Call call, Table& table, std::uint64_t capacity) {
   std::byte* memory = make_parts(call, layout, table.hash());
   if (memory == nullptr) return keep(call, table);
   const bool failed = table.with_mine([&](const auto& from) {
-    return Table::with_part(layout, memory,
-                            [&](const auto& to) { return move_elements(from, to, table) != SHMEMX_KV_OK; });
+    return Table::with_shard(layout, memory,
+                             [&](const auto& to) { return move_elements(from, to, table) != SHMEMX_KV_OK; });
   });
   if (!all_succeeded(call, failed)) {
     release(call, memory);
@@ -218,8 +219,9 @@ void quiet_tables(Call call) {
 void end_tables() {
   if (serving) Progress::remove_poller(resume, nullptr);
   serving = false;
-  std::vector<std::unique_ptr<Entries>> entries;  // end not under the lock: they have pollers of their own
-  for (Table* table : live_now()) entries.push_back(table->take_entries());
+  std::vector<std::unique_ptr<MatchedEngine>>
+      entries;  // end not under the lock: they have pollers of their own
+  for (Table* table : live_now()) entries.push_back(table->take_matched());
   entries.clear();
   const LockGuard guard(mutex);
   for (Table* table : live) table->end();

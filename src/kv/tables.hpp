@@ -6,7 +6,7 @@
 
 namespace shm::kv {
 
-/// Opens a named symmetric object (setup/named).
+/// Opens a named symmetric object (setup/named_objects).
 using OpenNamed = void* (*)(Call, const char* name, std::size_t size);
 
 /// Collective over the world, with the same arguments.  Null on all PEs: no memory, or a named object that

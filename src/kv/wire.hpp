@@ -47,7 +47,7 @@ inline constexpr std::uint8_t kWantsLocation = 2;  // get: of a long value
 
 struct ReplyHead {
   std::uint64_t token;
-  std::uint64_t n;  // Result::n
+  std::uint64_t n;  // Output::n
   std::int32_t status;
   std::uint32_t bytes;  // of the value that follow
 };
@@ -71,7 +71,7 @@ struct RunReplyHead {
 
 struct RunReply {
   std::int32_t status;
-  std::uint32_t n;  // of get Result::n; else the bytes of the value that follow
+  std::uint32_t n;  // of get Output::n; else the bytes of the value that follow
 };
 /// Bytes of the value that follow.
 constexpr std::uint64_t bytes_of(const RunReply& reply, Op op) {
@@ -166,7 +166,7 @@ inline std::uint64_t reply_bytes(const Layout& layout, const RequestHead& head) 
   if (head.op == Op::compare_swap) return head.n;
   return head.op == Op::accumulate || head.op == Op::upsert ? atomic_size(head.type) : 0;
 }
-/// How many of them come with this status; `n`: Result::n.
+/// How many of them come with this status; `n`: Output::n.
 constexpr std::uint64_t bytes_given(const RequestHead& head, Status status, std::uint64_t n,
                                     std::uint64_t most) {
   if (head.op == Op::get) return status == SHMEMX_KV_OK ? n : 0;

@@ -8,7 +8,7 @@
 
 #include "base/human.hpp"
 #include "core/runtime.hpp"
-#include "setup/world.hpp"
+#include "setup/process_state.hpp"
 #include "shmem.h"
 
 namespace shm {
@@ -28,30 +28,30 @@ std::string list(const std::vector<int>& ranks) {
 }
 
 // Which path reaches which PE, and why.
-std::string paths(const World& world) {
+std::string paths(const ProcessState& state) {
   std::string text = "  PEs " + list(rt.node_ranks) + ": loads and stores on shared memory (mapper " +
-                     world.mapper + "), because they share this node\n";
+                     state.mapper + "), because they share this node\n";
   if (rt.network == nullptr) return text;
   std::vector<int> others;
   for (int pe = 0; pe < static_cast<int>(rt.npes); ++pe) {
     if (rt.heap.delta[pe] == kNoMapping) others.push_back(pe);
   }
   const bool pretended = rt.env.virtual_nodes.value_or(0) > 1;
-  text += "  PEs " + list(others) + ": " + world.network->describe() + ", because they are on " +
+  text += "  PEs " + list(others) + ": " + state.network->describe() + ", because they are on " +
           (pretended ? "other virtual nodes (SHMEM_VIRTUAL_NODES)" : "other nodes") + "\n";
   return text;
 }
 
 }  // namespace
 
-void print_start_information(const World& world) {
+void print_start_information(const ProcessState& state) {
   if (rt.me != 0) return;
   if (rt.env.version || rt.env.info) {
     std::printf("%s %s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, ATOLL_VERSION, SHMEM_MAJOR_VERSION,
                 SHMEM_MINOR_VERSION);
   }
   if (!rt.env.info) return fflush(stdout), void();
-  std::printf("PE 0 of %u on %s, %zu node(s)\n", rt.npes, world.boot->job().host.c_str(), rt.leaders.size());
+  std::printf("PE 0 of %u on %s, %zu node(s)\n", rt.npes, state.boot->job().host.c_str(), rt.leaders.size());
   std::printf("%s: %s per PE at %p; variables: %s at %p\n",
               rt.paged_by_default ? "Side heap in memory" : "Symmetric heap",
               human_bytes(static_cast<double>(rt.user_heap)).c_str(), reinterpret_cast<void*>(rt.heap.base),
@@ -61,7 +61,7 @@ void print_start_information(const World& world) {
     std::printf("%s: %s\n", rt.paged_by_default ? "Symmetric heap on NVM" : "NVM heap",
                 rt.paged_text.c_str());
   std::printf("Atomics are executed by CPUs on the target's memory, on every path\n");
-  std::printf("Paths from PE 0:\n%s", paths(world).c_str());
+  std::printf("Paths from PE 0:\n%s", paths(state).c_str());
   std::printf("Environment variables:\n%s", rt.env.describe().c_str());
   std::fflush(stdout);
 }

@@ -4,9 +4,9 @@
 
 namespace shm {
 
-struct World;
+struct ProcessState;
 
 /// PE 0 prints what the environment asks for, on stdout.
-void print_start_information(const World&);
+void print_start_information(const ProcessState&);
 
 }  // namespace shm

@@ -18,7 +18,7 @@
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
 #include "coll/choose.hpp"
-#include "coll/mail.hpp"
+#include "coll/rendezvous.hpp"
 #include "coll/teams.hpp"
 #include "core/internal.hpp"
 #include "core/order.hpp"
@@ -28,15 +28,15 @@
 #include "kv/tables.hpp"
 #include "nvm/heap.hpp"
 #include "setup/info.hpp"
+#include "setup/process_state.hpp"
 #include "setup/statistics.hpp"
-#include "setup/world.hpp"
 #include "shmem.h"
 
 namespace shm {
 namespace {
 
 // Lives from the first init to the end of the process; what other threads may still use is never destroyed.
-World* world = nullptr;
+ProcessState* state = nullptr;
 std::atomic<int> starts{0};  // inits not yet finalized
 Mutex start_mutex;
 nvm::Heap* nvm_heap GUARDED_BY(start_mutex) = nullptr;  // null: there is none
@@ -66,7 +66,7 @@ void flush_streams() {
 [[noreturn]] void end_job(int code, const char* suspicion) {
   if (getpid() == owner) {
     flush_streams();
-    world->boot->abort(code, suspicion);
+    state->boot->abort(code, suspicion);
   }
   _exit(code);
 }
@@ -81,8 +81,8 @@ void forget_in_child() {
 
 // Where the segments of node peers are mapped, relative to this PE's.
 void fill_deltas() REQUIRES(start_mutex) {
-  const NodeMemory& memory = *world->memory;
-  const Job& job = world->boot->job();
+  const NodeMemory& memory = *state->memory;
+  const Job& job = state->boot->job();
   const auto size = static_cast<std::size_t>(job.size);
   heap_deltas.assign(size, kNoMapping);
   static_deltas.assign(size, kNoMapping);
@@ -102,19 +102,19 @@ void fill_deltas() REQUIRES(start_mutex) {
 unsigned default_spin(int pes) { return each_has_a_core(pes) ? 2000 : 20; }
 
 void fill_runtime() REQUIRES(start_mutex) {
-  const Job& job = world->boot->job();
-  NodeMemory& memory = *world->memory;
+  const Job& job = state->boot->job();
+  NodeMemory& memory = *state->memory;
   rt.me = job.rank;
   rt.node_ranks = job.node_ranks;
   rt.node_index =
       static_cast<int>(std::find(rt.node_ranks.begin(), rt.node_ranks.end(), rt.me) - rt.node_ranks.begin());
-  rt.leaders = world->leaders;
+  rt.leaders = state->leaders;
   rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_ranks.front()) -
                                     rt.leaders.begin());
-  rt.user_heap = world->user_heap;
+  rt.user_heap = state->user_heap;
   rt.memory = &memory;
-  rt.boot = world->boot;
-  rt.network = world->network.get();
+  rt.boot = state->boot;
+  rt.network = state->network.get();
   rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(pes_of_host(job))));
   fill_deltas();
   std::size_t heap_size = memory.heap_stride();
@@ -128,7 +128,7 @@ void fill_runtime() REQUIRES(start_mutex) {
 Status open_services() {
   if (Status status = overrule_choice(rt.env.algorithms); !status.ok()) return status;
   if (rt.network != nullptr) {
-    set_mail_handler();
+    set_parcel_handler();
     rt.world_context.channel = rt.network->open_channel();
     rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));
     rt.progress->start();
@@ -143,22 +143,22 @@ Status open_services() {
 
 // The pool is prepared by one PE of the node for all; none uses it before.
 Status open_nvm() REQUIRES(start_mutex) {
-  if (!world->nvm.wanted()) return {};
-  Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(world->nvm);
+  if (!state->nvm.wanted()) return {};
+  Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(state->nvm);
   if (heap.ok()) nvm_heap = heap.value().release();
-  if (!heap.ok()) world->memory->block().failed.store(1);
-  if (Status status = world->memory->wait_for_all(); !heap.ok() || !status.ok())
+  if (!heap.ok()) state->memory->block().failed.store(1);
+  if (Status status = state->memory->wait_for_all(); !heap.ok() || !status.ok())
     return heap.ok() ? status : heap.status();
   nvm_heap->start();
   rt.paged = nvm_heap;
-  rt.paged_by_default = world->nvm.is_default;
+  rt.paged_by_default = state->nvm.is_default;
   rt.paged_text = nvm_heap->describe();
   if (rt.me != 0) return {};
   const nvm::PoolShape shape =
-      world->nvm.shape(static_cast<int>(rt.node_ranks.size()), world->boot->job().size);
-  if (const std::string other = world->nvm.other_size(shape); !other.empty()) warn("%s", other.c_str());
+      state->nvm.shape(static_cast<int>(rt.node_ranks.size()), state->boot->job().size);
+  if (const std::string other = state->nvm.other_size(shape); !other.empty()) warn("%s", other.c_str());
   auto allocator = HeapAllocator::create(reinterpret_cast<std::byte*>(nvm_heap->base()), nvm_heap->size(),
-                                         world->nvm.user_bytes);
+                                         state->nvm.user_bytes);
   if (!allocator.ok()) return allocator.status();
   rt.paged_allocator = allocator.value().release();
   return {};
@@ -175,26 +175,26 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   rt.paged = nullptr;
   delete nvm_heap;
   nvm_heap = nullptr;
-  Status status = world->memory->wait_for_all();
-  if (rt.node_index == 0) world->memory->discard_pool();
+  Status status = state->memory->wait_for_all();
+  if (rt.node_index == 0) state->memory->discard_pool();
   return status;
 }
 
 Status join_world() REQUIRES(start_mutex) {
-  if (world != nullptr) return world->boot->join(rt.env);
+  if (state != nullptr) return state->boot->join(rt.env);
   Result<std::unique_ptr<Boot>> boot = make_boot();
   if (!boot.ok()) return boot.status();
   if (Status status = boot.value()->join(rt.env); !status.ok()) return status;
   Boot* joined = boot.value().release();  // lives as long as the process
   const Job& job = joined->job();
   set_identity(job.rank, job.size, job.host);
-  Result<std::unique_ptr<World>> made = make_world(*joined, rt.env);
+  Result<std::unique_ptr<ProcessState>> made = make_process_state(*joined, rt.env);
   if (!made.ok()) {  // other PEs may be waiting for this one
     warn("%s", made.status().text().c_str());
     joined->abort(kErrorExit, nullptr);
     _exit(kErrorExit);
   }
-  world = made.value().release();
+  state = made.value().release();
   owner = getpid();
   set_abort_hook(end_job);
   pthread_atfork(nullptr, nullptr, forget_in_child);
@@ -214,7 +214,7 @@ Status start_first(int thread_level) REQUIRES(start_mutex) {
   rt.thread_level = thread_level;
   if (Status status = open_services(); !status.ok()) return status;
   if (Status status = open_nvm(); !status.ok()) return status;
-  rt.npes = static_cast<unsigned>(world->boot->job().size);  // last: operations are possible from here on
+  rt.npes = static_cast<unsigned>(state->boot->job().size);  // last: operations are possible from here on
   open_teams();
   answer_wait_questions(rt.me, static_cast<int>(rt.npes),
                         static_cast<double>(rt.env.wait_report.value_or(0)));
@@ -222,10 +222,10 @@ Status start_first(int thread_level) REQUIRES(start_mutex) {
   if (rt.me == 0) {
     for (const std::string& sentence : misspelt_variables()) warn("%s", sentence.c_str());
   }
-  debug("process %d, node %d of %zu, place %d on it; heap of %zu bytes at %#zx, variables at %#zx; %s",
+  debug("process %d, node %d of %zu, rank %d on it; heap of %zu bytes at %#zx, variables at %#zx; %s",
         getpid(), rt.node_number, rt.leaders.size(), rt.node_index, rt.user_heap, rt.heap.base,
         rt.statics.base, rt.network != nullptr ? rt.network->describe().c_str() : "no network");
-  print_start_information(*world);
+  print_start_information(*state);
   return {};
 }
 
@@ -250,7 +250,8 @@ void close_services(Call call) {
   rt.allocator = nullptr;
 }
 
-// Ends what start_first() began.  The world stays: other threads of the program may still use its variables.
+// Ends what start_first() began.  The process state stays: other threads of the program may still use its
+// variables.
 void stop_last(Call call) REQUIRES(start_mutex) {
   destroy_contexts(nullptr);
   kv::quiet_tables(call);
@@ -267,11 +268,11 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   close_teams();
   rt.npes = 0;
   rt.heap = rt.statics = {};
-  world->boot->leave();
+  state->boot->leave();
   // A PE of this node that went on to MPI_Init before a peer has left would have its fence, which the node's
   // PMIx server counts, completed without that peer.
   const OutsideWait wait(call.name, kForOthersToEnd);
-  if (Status status = world->memory->wait_for_all(); !status.ok())
+  if (Status status = state->memory->wait_for_all(); !status.ok())
     warn("shmem_finalize: %s", status.text().c_str());
 }
 
@@ -308,13 +309,13 @@ void stop_at_exit(int status, void*) {
   if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) return;
   if (library_started()) announce_implied_end();
   while (library_started()) stop_library({"the implied shmem_finalize"});
-  world->boot->end();
+  state->boot->end();
 }
 
 }  // namespace
 
 void exit_job(int status) {
-  if (world != nullptr) end_job(status, nullptr);
+  if (state != nullptr) end_job(status, nullptr);
   flush_streams();
   _exit(status);
 }

@@ -62,14 +62,14 @@ void Model::moves(std::vector<Move>& out) const {
   out.clear();
   for (std::uint8_t i = 0; i < s_.note_count; ++i) {
     const bool first =
-        i == 0 || s_.notes[i].to != s_.notes[i - 1].to || s_.notes[i].from != s_.notes[i - 1].from;
+        i == 0 || s_.hints[i].to != s_.hints[i - 1].to || s_.hints[i].from != s_.hints[i - 1].from;
     if (first || !options_.ordered) out.push_back({.type = Move::Type::deliver, .place = i});
   }
   for (std::uint8_t page = 0; page < options_.pages; ++page) {
     for (std::uint8_t node = 0; node < options_.nodes; ++node) {
       const PackedPage& at = s_.at[page][node];
       for (const Event event : {Event::local_read, Event::local_write}) {
-        const bool holds = step(static_cast<State>(at.state), event).actions & nvm::action::hold;
+        const bool holds = step(static_cast<State>(at.state), event).actions & nvm::action::defer;
         if ((at.holding & bit(event)) && !holds)
           out.push_back({Move::Type::retry, 0, page, node, event, false});
       }
@@ -83,7 +83,7 @@ void Model::moves(std::vector<Move>& out) const {
         if (options_.kinds.find(letter.letter) == std::string::npos) continue;
         if (letter.event <= Event::local_evict) {
           const nvm::Actions actions = step(static_cast<State>(at.state), letter.event).actions;
-          const bool asks = actions != 0 && !(actions & (nvm::action::hold | nvm::action::proceed));
+          const bool asks = actions != 0 && !(actions & (nvm::action::defer | nvm::action::proceed));
           if ((letter.event == Event::local_evict || letter.ahead) && !asks) continue;
           if (!letter.ahead && (at.holding & bit(letter.event))) continue;
         }
@@ -96,11 +96,11 @@ void Model::moves(std::vector<Move>& out) const {
 std::string Model::make(const Move& move) {
   violation_.clear();
   if (move.type == Move::Type::deliver) {
-    const Note note = s_.notes[move.place];
-    std::move(s_.notes + move.place + 1, s_.notes + s_.note_count, s_.notes + move.place);
-    s_.notes[--s_.note_count] = {};
-    deliver(note);
-    check(static_cast<int>(note.page));
+    const Hint hint = s_.hints[move.place];
+    std::move(s_.hints + move.place + 1, s_.hints + s_.note_count, s_.hints + move.place);
+    s_.hints[--s_.note_count] = {};
+    deliver(hint);
+    check(static_cast<int>(hint.page));
   } else {
     local(move);
     check(move.page);
@@ -155,40 +155,40 @@ void Model::write(int page, int node) {
   if (!s_.at[page][node].newest) fail("a write is lost: the next one does not start from it");
   for (PackedPage& at : s_.at[page]) at.newest = 0;
   for (int i = 0; i < s_.note_count; ++i) {
-    if (static_cast<int>(s_.notes[i].page) == page) s_.notes[i].newest = 0;
+    if (static_cast<int>(s_.hints[i].page) == page) s_.hints[i].newest = 0;
   }
   s_.home[page].device_newest = 0;
   s_.at[page][node].newest = 1;
 }
 
-void Model::deliver(const Note& note) {
-  switch (nvm::part_for(static_cast<Event>(note.kind))) {
-    case nvm::Part::cache: return to_node(note);
-    case nvm::Part::home: return to_home(note);
-    case nvm::Part::device: return to_device(note);
-    case nvm::Part::requester: --s_.at[note.page][unpack_node(note.to)].operating;
+void Model::deliver(const Hint& hint) {
+  switch (nvm::part_for(static_cast<Event>(hint.kind))) {
+    case nvm::Part::cache: return to_node(hint);
+    case nvm::Part::home: return to_home(hint);
+    case nvm::Part::device: return to_device(hint);
+    case nvm::Part::requester: --s_.at[hint.page][unpack_node(hint.to)].operating;
   }
 }
 
-void Model::to_device(const Note& note) {
-  PackedDirectory& home = s_.home[note.page];
-  nvm::Message answer = unpack(note);
+void Model::to_device(const Hint& hint) {
+  PackedDirectory& home = s_.home[hint.page];
+  nvm::Message answer = unpack(hint);
   std::swap(answer.from, answer.to);
   if (answer.kind == Event::store) {
-    if (!faulty(Fault::lose_write_back)) home.device_newest = note.newest;
+    if (!faulty(Fault::lose_write_back)) home.device_newest = hint.newest;
     answer.kind = Event::stored;
     answer.data = false;
   } else {
     answer.kind = Event::loaded;
     answer.data = true;
   }
-  send(answer, static_cast<int>(note.page), home.device_newest);
+  send(answer, static_cast<int>(hint.page), home.device_newest);
 }
 
-void Model::to_home(const Note& note) {
-  const int page = static_cast<int>(note.page);
+void Model::to_home(const Hint& hint) {
+  const int page = static_cast<int>(hint.page);
   const nvm::Home home = {.node = home_of(page), .cooperative = options_.cooperative};
-  const nvm::Message message = unpack(note);
+  const nvm::Message message = unpack(hint);
   if (faulty(Fault::do_not_wait) && message.kind == Event::done && !s_.home[page].awaited_count) return;
   unpack_directory(page);
   out_.clear();
@@ -201,36 +201,36 @@ void Model::to_home(const Note& note) {
   for (nvm::Message& out : out_) {
     if (out.kind == Event::result && !s_.home[page].device_newest) fail("ask_clean leaves the device old");
     out.version = out.version < directory_.version ? kNow - 1 : kNow;
-    send(out, page, note.newest);
+    send(out, page, hint.newest);
   }
 }
 
 // Faults of nodes and of the network.
-void Model::spoil(const Note& note, nvm::Page before, nvm::Page& page) {
-  const auto kind = static_cast<Event>(note.kind);
+void Model::spoil(const Hint& hint, nvm::Page before, nvm::Page& page) {
+  const auto kind = static_cast<Event>(hint.kind);
   if ((faulty(Fault::skip_invalidation) && kind == Event::invalidate) ||
       (faulty(Fault::keep_writing) && kind == Event::forward_read) ||
       (faulty(Fault::keep_copy) && kind == Event::forward_write)) {
     page.state = before.state;
   }
   const bool repeats = faulty(Fault::repeat) || faulty(Fault::repeat_unchecked);
-  const bool forwarded = unpack_node(note.from) != home_of(static_cast<int>(note.page));
+  const bool forwarded = unpack_node(hint.from) != home_of(static_cast<int>(hint.page));
   if (repeats && is_grant(kind) && forwarded && !s_.repeated) {
     s_.repeated = 1;
-    send(unpack(note), static_cast<int>(note.page), note.newest);
+    send(unpack(hint), static_cast<int>(hint.page), hint.newest);
   }
 }
 
-void Model::to_node(const Note& note) {
-  const int page = static_cast<int>(note.page), node = unpack_node(note.to);
+void Model::to_node(const Hint& hint) {
+  const int page = static_cast<int>(hint.page), node = unpack_node(hint.to);
   PackedPage& at = s_.at[page][node];
-  const nvm::Message message = unpack(note);
+  const nvm::Message message = unpack(hint);
   const nvm::Page before = {static_cast<State>(at.state),
                             faulty(Fault::repeat_unchecked) ? 0 : kNow - at.old};
   nvm::Page known = before;
   nvm::Outcome outcome = on_message(known, message, home_of(page));
   use(before.state, message.kind);
-  spoil(note, before, known);
+  spoil(hint, before, known);
   if (outcome.actions == 0) {
     if (faulty(Fault::repeat_unchecked)) return;
     const bool late = message.version <= before.version;
@@ -239,7 +239,7 @@ void Model::to_node(const Note& note) {
   }
   at.state = static_cast<std::uint8_t>(known.state);
   at.old = known.version < kNow;
-  if (outcome.actions & nvm::action::take_data) at.newest = note.newest;
+  if (outcome.actions & nvm::action::take_data) at.newest = hint.newest;
   if (outcome.actions & nvm::action::execute) {
     message.kind == Event::get ? read(page, node) : write(page, node);
   }
@@ -316,8 +316,8 @@ std::string Model::check_end() const {
 
 std::string Model::describe(const Move& move) const {
   if (move.type == Move::Type::deliver) {
-    const Note& note = s_.notes[move.place];
-    return "page " + std::to_string(note.page) + ": " + words(unpack(note));
+    const Hint& hint = s_.hints[move.place];
+    return "page " + std::to_string(hint.page) + ": " + words(unpack(hint));
   }
   return "page " + std::to_string(move.page) + ": node " + std::to_string(move.node) + " " +
          name(move.event) +

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nvm/directory.hpp"
+#include "nvm/coherence/directory.hpp"
 #include "state.hpp"
 
 namespace shm::model {
@@ -80,11 +80,11 @@ class Model {
 
   void local(const Move& move);
   void access(int page, int node, nvm::Event event, bool ahead);
-  void deliver(const Note& note);
-  void to_node(const Note& note);
-  void to_home(const Note& note);
-  void to_device(const Note& note);
-  void spoil(const Note& note, nvm::Page before, nvm::Page& page);
+  void deliver(const Hint& hint);
+  void to_node(const Hint& hint);
+  void to_home(const Hint& hint);
+  void to_device(const Hint& hint);
+  void spoil(const Hint& hint, nvm::Page before, nvm::Page& page);
   void read(int page, int node);
   void write(int page, int node);
   void check(int page);
@@ -95,8 +95,8 @@ class Model {
 
   // pack.cpp
   void send(const nvm::Message& message, int page, bool newest);
-  nvm::Message unpack(const Note& note) const;
-  Note pack(const nvm::Message& message, int page, bool newest) const;
+  nvm::Message unpack(const Hint& hint) const;
+  Hint pack(const nvm::Message& message, int page, bool newest) const;
   void unpack_directory(int page);
   void pack_directory(int page);
 

@@ -21,29 +21,29 @@ void require(bool room) {
 
 }  // namespace
 
-Note Model::pack(const nvm::Message& message, int page, bool newest) const {
-  Note note = {};
-  note.to = pack_node(message.to) & 7u;
-  note.from = pack_node(message.from) & 7u;
-  note.kind = static_cast<unsigned>(message.kind) & 31u;
-  note.requester = pack_node(message.requester) & 7u;
-  note.page = static_cast<unsigned>(page) & 1u;
-  note.data = message.data;
-  note.dirty = message.dirty;
-  note.newest = newest;
-  note.old = !is_request(message.kind) && message.kind != Event::result && message.version < kNow;
-  return note;
+Hint Model::pack(const nvm::Message& message, int page, bool newest) const {
+  Hint hint = {};
+  hint.to = pack_node(message.to) & 7u;
+  hint.from = pack_node(message.from) & 7u;
+  hint.kind = static_cast<unsigned>(message.kind) & 31u;
+  hint.requester = pack_node(message.requester) & 7u;
+  hint.page = static_cast<unsigned>(page) & 1u;
+  hint.data = message.data;
+  hint.dirty = message.dirty;
+  hint.newest = newest;
+  hint.old = !is_request(message.kind) && message.kind != Event::result && message.version < kNow;
+  return hint;
 }
 
-nvm::Message Model::unpack(const Note& note) const {
-  const auto kind = static_cast<Event>(note.kind);
+nvm::Message Model::unpack(const Hint& hint) const {
+  const auto kind = static_cast<Event>(hint.kind);
   return {.kind = kind,
-          .data = note.data != 0,
-          .dirty = note.dirty != 0,
-          .from = unpack_node(note.from),
-          .to = unpack_node(note.to),
-          .requester = unpack_node(note.requester),
-          .version = is_request(kind) ? 0 : kNow - note.old};
+          .data = hint.data != 0,
+          .dirty = hint.dirty != 0,
+          .from = unpack_node(hint.from),
+          .to = unpack_node(hint.to),
+          .requester = unpack_node(hint.requester),
+          .version = is_request(kind) ? 0 : kNow - hint.old};
 }
 
 void Model::unpack_directory(int page) {
@@ -66,9 +66,9 @@ void Model::pack_directory(int page) {
   if (directory_.version != kNow) {
     for (PackedPage& at : s_.at[page]) at.old = &at - s_.at[page] < options_.nodes;
     for (int i = 0; i < s_.note_count; ++i) {
-      const auto kind = static_cast<Event>(s_.notes[i].kind);
-      if (static_cast<int>(s_.notes[i].page) == page)
-        s_.notes[i].old = !is_request(kind) && kind != Event::result;
+      const auto kind = static_cast<Event>(s_.hints[i].kind);
+      if (static_cast<int>(s_.hints[i].page) == page)
+        s_.hints[i].old = !is_request(kind) && kind != Event::result;
     }
   }
   PackedDirectory p = {};
@@ -91,17 +91,17 @@ void Model::pack_directory(int page) {
 
 void Model::send(const nvm::Message& message, int page, bool newest) {
   require(s_.note_count < kMostNotes);
-  const Note note = pack(message, page, message.data && newest);
-  const auto before = [&](const Note& a, const Note& b) {
+  const Hint hint = pack(message, page, message.data && newest);
+  const auto before = [&](const Hint& a, const Hint& b) {
     if (a.to != b.to) return a.to < b.to;
     if (a.from != b.from) return a.from < b.from;
     if (options_.ordered) return false;
     return a.kind != b.kind ? a.kind < b.kind : a.page < b.page;
   };
-  Note* const end = s_.notes + s_.note_count++;
-  Note* const place = std::upper_bound(s_.notes, end, note, before);
+  Hint* const end = s_.hints + s_.note_count++;
+  Hint* const place = std::upper_bound(s_.hints, end, hint, before);
   std::move_backward(place, end, end + 1);
-  *place = note;
+  *place = hint;
 }
 
 }  // namespace shm::model

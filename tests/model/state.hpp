@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "nvm/moesif.hpp"
+#include "nvm/coherence/moesif.hpp"
 
 namespace shm::model {
 
@@ -22,13 +22,13 @@ inline nvm::NodeId unpack_node(unsigned packed) { return static_cast<nvm::NodeId
 inline constexpr std::uint64_t kNow = 10;  // the home's version in every state
 
 /// A message.
-struct Note {
+struct Hint {
   std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1;
   std::uint32_t newest : 1;  // its data contain the last completed write
   std::uint32_t old : 1;     // its version
   std::uint32_t spare : 13;
 
-  bool operator==(const Note&) const = default;
+  bool operator==(const Hint&) const = default;
 };
 
 /// A page at a node.
@@ -40,10 +40,10 @@ struct PackedPage {
   std::uint8_t operating;  // small operations without a result
 };
 
-/// What the home has of a page; nodes as in a Note.
+/// What the home has of a page; nodes as in a Hint.
 struct PackedDirectory {
-  Note request;
-  Note waiting[kMostWaiting];
+  Hint request;
+  Hint waiting[kMostWaiting];
   std::uint8_t holders[kMostNodes];
   std::uint8_t awaited[kMostNodes];
   std::uint8_t waiting_count, holder_count, awaited_count;
@@ -55,7 +55,7 @@ struct PackedDirectory {
 struct SystemState {
   PackedPage at[kMostPages][kMostNodes];
   PackedDirectory home[kMostPages];
-  Note notes[kMostNotes];
+  Hint hints[kMostNotes];
   std::uint8_t budget[kMostNodes];  // local events that are still to come
   std::uint8_t note_count;
   std::uint8_t repeated;  // a message has been delivered twice

@@ -4,7 +4,7 @@
 were chosen by.  Best of several rounds, in turn; * marks the best, and what the table of choose.cpp takes is the
 first column.
 
-    tests/perf/sweep_collectives.py --bin build/release/bin [-n 4] [--nodes 2] [--only leaders_reduce,alltoall]
+    tests/perf/sweep_collectives.py --bin build/release/bin [-n 4] [--nodes 2] [--only internode_reduce,alltoall]
 """
 import argparse
 import os
@@ -17,14 +17,14 @@ from compare import HERE, merge, run
 
 # what: (the operation that shows it, candidates on one node, candidates between nodes)
 SWEEPS = {
-    "broadcast": ("broadcast", ["riding", "reading"], []),
-    "collect": ("fcollect", ["riding", "reading"], []),
-    "alltoall": ("alltoall", ["riding", "reading"], ["leading", "combined", "pairwise"]),
-    "reduce": ("sum_double", ["riding", "whole", "shares"], []),
-    "scan": ("inscan", ["riding", "shares"], ["riding", "shares"]),
-    "leaders_broadcast": ("broadcast", [], ["tree", "chain"]),
-    "leaders_reduce": ("sum_double", [], ["doubling", "halving"]),
-    "lane": ("sum_double", [], ["8192", "16384", "32768", "65536", "131072"]),
+    "broadcast": ("broadcast", ["inline", "reading"], []),
+    "collect": ("fcollect", ["inline", "reading"], []),
+    "alltoall": ("alltoall", ["inline", "reading"], ["leading", "combined", "pairwise"]),
+    "reduce": ("sum_double", ["inline", "whole", "shares"], []),
+    "scan": ("inscan", ["inline", "shares"], ["inline", "shares"]),
+    "internode_broadcast": ("broadcast", [], ["tree", "chain"]),
+    "internode_reduce": ("sum_double", [], ["doubling", "halving"]),
+    "stripe": ("sum_double", [], ["8192", "16384", "32768", "65536", "131072"]),
     "eager": ("fcollect", [], ["8192", "16384", "32768", "65536", "131072"]),
 }
 

@@ -40,7 +40,7 @@ int get(const std::string& k, long& value) {
 }
 int remove(const std::string& k) { return shmemx_kv_remove(kv, k.data(), k.size()); }
 
-/// PE 1 takes or gives up the locks of all homes of its part, which all changes need.
+/// PE 1 takes or gives up the locks of all homes of its shard, which all changes need.
 void hold(bool held) {
   const auto& table = *reinterpret_cast<const shm::kv::Table*>(kv);
   for (std::uint64_t group = 0; group < table.layout().groups; ++group) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nvm/store_files.hpp"
+#include "nvm/storage/store_files.hpp"
 
 namespace {
 

@@ -65,15 +65,15 @@ struct Agent::Reader {
 };
 
 std::byte* Agent::reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) {
-  if (record.place != kReceiver && record.place >= places_.size()) [[unlikely]]
+  if (record.node_rank != kReceiver && record.node_rank >= node_.size()) [[unlikely]]
     refuse(from_pe, "for a PE that is not on this node");
-  const NodeMap::Segments& segments = record.place == kReceiver ? own_ : places_[record.place];
+  const NodeMap::Segments& segments = record.node_rank == kReceiver ? own_ : node_[record.node_rank];
   const auto& [base, size] = segments[static_cast<std::size_t>(record.segment)];
   if (n > size || offset > size - n) [[unlikely]]
     refuse(from_pe, "outside the memory of its target");
-  if (record.place != kReceiver && touched_in_[record.place] != packets_) {
-    touched_in_[record.place] = packets_;
-    touched_.push_back(record.place);
+  if (record.node_rank != kReceiver && touched_in_[record.node_rank] != packets_) {
+    touched_in_[record.node_rank] = packets_;
+    touched_.push_back(record.node_rank);
   }
   return base + offset;
 }

@@ -15,13 +15,13 @@ class Agent {
  public:
   explicit Agent(MshrSize size) : mshrs_(size) {}
 
-  /// This PE's memory, and later that of the PEs of its node, by their place: as mapped in this process.
+  /// This PE's memory, and later that of the PEs of its node, by their node rank: as mapped in this process.
   void add_segment(SegmentId id, void* base, std::size_t size) {
     own_[static_cast<std::size_t>(id)] = {static_cast<std::byte*>(base), size};
   }
-  void add_node(std::vector<NodeMap::Segments> places) {
-    places_ = std::move(places);
-    touched_in_.assign(places_.size(), 0);
+  void add_node(std::vector<NodeMap::Segments> node) {
+    node_ = std::move(node);
+    touched_in_.assign(node_.size(), 0);
   }
 
   /// Places of node peers in whose memory the last packet has had something stored.
@@ -40,12 +40,12 @@ class Agent {
   void count_mshrs();
 
   NodeMap::Segments own_{};
-  std::vector<NodeMap::Segments> places_;
+  std::vector<NodeMap::Segments> node_;
   MshrFile mshrs_;
   MshrCounts counted_;  // of mshrs_, that the statistics have
   std::vector<std::byte> reply_;
   std::uint64_t packets_ = 0;
-  std::vector<std::uint64_t> touched_in_;  // by place: the number of the last packet that has
+  std::vector<std::uint64_t> touched_in_;  // by node rank: the number of the last packet that has
   std::vector<unsigned> touched_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
+#include "nic/nic_network.hpp"
 
 namespace shm::nic {
 
@@ -14,6 +15,19 @@ std::int64_t clock_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+Combiner::Combiner(NicNetwork& nic, const NetOps* table, Channel* inner, Packing packing)
+    : Channel{table},
+      nic_(nic),
+      inner_(inner),
+      me_(nic.me()),
+      routes_(nic.routes()),
+      flows_(std::make_unique<Flow[]>(nic.flows())),
+      packing_(packing) {}
+
+Combiner::~Combiner() {
+  for (std::size_t i = 0; i < held_.size(); ++i) nic_.forgotten();
 }
 
 void Combiner::set_packing(Packing packing, std::size_t total_ops) {
@@ -27,8 +41,8 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
 
 void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) {
   const Route& way = route(pe);
-  Lane& to = lanes_[way.lane];
-  const std::uint64_t word = encode({at.offset, way.place, at.segment, {}, kPutCode, false, false});
+  Flow& to = flows_[way.flow];
+  const std::uint64_t word = encode({at.offset, way.node_rank, at.segment, {}, kPutCode, false, false});
   lock_.lock();
   const std::uint64_t ordered = begin(way.executor, to, put_record(n));
   to.open->add_put(word | ordered, at.offset, source, n);
@@ -44,7 +58,7 @@ void Combiner::fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicTy
 }
 
 // Ends an operation: what must leave leaves, what stays is watched.
-void Combiner::end_slowly(int executor, Lane& to) {
+void Combiner::end_slowly(int executor, Flow& to) {
   std::unique_ptr<Packet> packet = take_ready(executor, to);
   if (to.open != nullptr && !to.watched) hold(executor, to);
   const bool last = expected_ != SIZE_MAX && --expected_ == 0;
@@ -54,7 +68,7 @@ void Combiner::end_slowly(int executor, Lane& to) {
   if (last) flush(kNever);
 }
 
-void Combiner::open(Lane& to) {
+void Combiner::open(Flow& to) {
   if (spare_.empty()) {
     to.open = std::make_unique<Packet>();
   } else {
@@ -65,22 +79,22 @@ void Combiner::open(Lane& to) {
   pending_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Combiner::hold(int executor, Lane& to) {
+void Combiner::hold(int executor, Flow& to) {
   to.watched = true;
   const std::int64_t now = clock_now();
   held_.push_back({executor, to.closed, now});
   if (held_.size() == 1) set_deadline();
-  carrier_.holds(now + kLongestHold);
+  nic_.holds(now + kLongestHold);
 }
 
-// Takes the open packet out of the lane, if it may leave now; pass it to transmit().
-std::unique_ptr<Packet> Combiner::close(int executor, Lane& of) {
+// Takes the open packet out of the flow, if it may leave now; pass it to transmit().
+std::unique_ptr<Packet> Combiner::close(int executor, Flow& of) {
   if (of.open == nullptr || of.sending || of.detour >= 0 || of.closed - of.acked == kWindow) return nullptr;
   of.sending = true;
   // One that is alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   // What follows it waits for the answer: two PEs that execute keep no order.
   const bool alone = of.open->records == 1 && of.closed == of.acked;
-  of.open->destination = alone ? carrier_.at_place(executor, of.open->first_place()) : executor;
+  of.open->destination = alone ? nic_.at_node_rank(executor, of.open->first_node_rank()) : executor;
   if (of.open->destination != executor) of.detour = of.open->destination;
   of.wanted = of.watched = false;
   of.open->finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), of.open->results.size());
@@ -91,13 +105,13 @@ std::unique_ptr<Packet> Combiner::close(int executor, Lane& of) {
 }
 
 // The same, if it should: somebody waits, it is full, or the node has answered all that came before it.
-std::unique_ptr<Packet> Combiner::take_ready(int executor, Lane& of) {
+std::unique_ptr<Packet> Combiner::take_ready(int executor, Flow& of) {
   if (of.open == nullptr) return nullptr;
   return of.wanted || leaves_alone(of) || !of.open->has_room(kSmallestRecord) ? close(executor, of) : nullptr;
 }
 
 // Sends the open packet, or waits for others to be answered, until there is none or it has room.
-void Combiner::make_room(int executor, Lane& to, std::size_t size) {
+void Combiner::make_room(int executor, Flow& to, std::size_t size) {
   for (WaitWatch watch; to.open != nullptr && !to.open->has_room(size);) {
     std::unique_ptr<Packet> packet = close(executor, to);
     if (packet == nullptr) to.wanted = true;
@@ -112,7 +126,7 @@ void Combiner::make_room(int executor, Lane& to, std::size_t size) {
 }
 
 void Combiner::pause(const WaitReason& reason, WaitWatch& watch) {
-  if (carrier_.progress()) return;
+  if (nic_.poll()) return;
   watch.look(reason);
   sched_yield();
 }
@@ -140,9 +154,9 @@ void Combiner::count_packet(const Packet& packet) {
 }
 
 void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
-  Lane& to = lane(executor);
+  Flow& to = flow(executor);
   while (packet != nullptr) {
-    carrier_.carry(packet->destination, packet->bytes.data(), packet->size);
+    nic_.carry(packet->destination, packet->bytes.data(), packet->size);
     count_packet(*packet);
     packet->clear();
     std::unique_ptr<Packet> next;
@@ -171,7 +185,7 @@ void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::by
 
 void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
   const int executor = route(pe).executor;
-  Lane& from = lane(executor);
+  Flow& from = flow(executor);
   std::vector<Awaited> waiting;
   {
     const LockGuard guard(lock_);
@@ -195,13 +209,13 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
 
 void Combiner::flush_to(int pe) {
   const int executor = route(pe).executor;
-  if (lane(executor).pending.load(std::memory_order_relaxed) != 0) want(executor);
+  if (flow(executor).pending.load(std::memory_order_relaxed) != 0) want(executor);
 }
 
 // Sends the open packet now, or has it sent by whoever ends what is in its way.
 void Combiner::want(int executor) {
   lock_.lock();
-  Lane& to = lane(executor);
+  Flow& to = flow(executor);
   to.wanted = to.open != nullptr;
   std::unique_ptr<Packet> packet = take_ready(executor, to);
   lock_.unlock();
@@ -216,9 +230,9 @@ void Combiner::flush(std::int64_t limit) {
     if (held_.empty() || held_.front().since > limit) break;
     const Held oldest = held_.front();
     held_.pop_front();
-    carrier_.forgotten();
+    nic_.forgotten();
     set_deadline();
-    Lane& to = lane(oldest.executor);
+    Flow& to = flow(oldest.executor);
     const bool valid = to.open != nullptr && to.closed == oldest.number;
     to.wanted |= valid;
     std::unique_ptr<Packet> packet = valid ? close(oldest.executor, to) : nullptr;
@@ -234,7 +248,7 @@ void Combiner::set_deadline() {
 
 void Combiner::wait_for_fenced(int pe) {
   const int executor = route(pe).executor;
-  Lane& to = lane(executor);
+  Flow& to = flow(executor);
   std::uint64_t barrier;  // of the fences so far: other threads may go on with theirs
   {
     const LockGuard guard(lock_);
@@ -254,7 +268,7 @@ void Combiner::wait_for_fenced(int pe) {
 void Combiner::wait_for_direct() {
   const auto describe = [this](WaitRecord& record) {
     int pe = 0;
-    while (pe < carrier_.npes() - 1 && inner_->ops->idle_to(inner_, pe)) ++pe;
+    while (pe < nic_.npes() - 1 && inner_->ops->idle_to(inner_, pe)) ++pe;
     describe_wait(record, "an operation on another node", pe,
                   "for PE %d to complete what precedes the last fence", pe);
   };

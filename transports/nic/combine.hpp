@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The initiator's end: a channel that packs small operations, one lane per node that it packs for.
+// The initiator's end: a channel that packs small operations, one flow per node that it packs for.
 //
-// Thread safety: any thread, unless it says otherwise.  lock_ guards the lanes; it is held for a copy into a
+// Thread safety: any thread, unless it says otherwise.  lock_ guards the flows; it is held for a copy into a
 // packet and never while the inner network posts or polls, so handlers may take it.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace shm::nic {
 
-/// Packets of a lane that may be under way or not yet acknowledged.
+/// Packets of a flow that may be under way or not yet acknowledged.
 inline constexpr std::uint64_t kWindow = 8;
 
 /// A packet that is held for longer is sent by whoever polls (nanoseconds).
@@ -30,12 +30,15 @@ inline constexpr std::int64_t kNever = INT64_MAX;
 /// Nanoseconds of the steady clock.
 std::int64_t clock_now();
 
-/// Where the packets for a PE go: to the PE that executes them, with the place of their target on its node.
+/// Where the packets for a PE go: to the PE that executes them, with the node rank of their target on its
+/// node.
 struct Route {
   int executor;
-  unsigned place;
-  unsigned lane;  // one for each executor
+  unsigned node_rank;
+  unsigned flow;  // one for each executor
 };
+
+class NicNetwork;
 
 /// Who the reply to a packet is for.
 class Issuer {
@@ -48,29 +51,6 @@ class Issuer {
   ~Issuer() = default;
 };
 
-/// What a channel needs from the network it belongs to.
-class Carrier {
- public:
-  /// Sends a packet; may poll the inner network while there is no room.
-  virtual void carry(int pe, const std::byte* packet, std::size_t n) = 0;
-  /// Makes progress; returns whether there was any.
-  virtual bool progress() = 0;
-  /// A packet that leaves at `deadline` at the latest is held, or is not to be watched any more.
-  virtual void holds(std::int64_t deadline) = 0;
-  virtual void forgotten() = 0;
-  virtual int me() const = 0;
-  virtual int npes() const = 0;
-  /// By PE; the array stays where it is.
-  virtual const Route* routes() const = 0;
-  /// The PE at `place` of the node of `executor`; kReceiver: the executor.
-  virtual int at_place(int executor, unsigned place) const = 0;
-  /// How many lanes there are.
-  virtual std::size_t lanes() const = 0;
-
- protected:
-  ~Carrier() = default;
-};
-
 /// What a channel packs.
 enum class Packing : std::uint8_t {
   nothing,  // but what the inner network does not support
@@ -78,21 +58,12 @@ enum class Packing : std::uint8_t {
   all,      // a session: puts and atomics, and packets leave when they are full
 };
 
-class Combiner : public Channel, private Issuer {
+class Combiner final : public Channel, private Issuer {
  public:
-  Combiner(Carrier& carrier, const NetOps* table, Channel* inner, Packing packing)
-      : Channel{table},
-        carrier_(carrier),
-        inner_(inner),
-        me_(carrier.me()),
-        routes_(carrier.routes()),
-        lanes_(std::make_unique<Lane[]>(carrier.lanes())),
-        packing_(packing) {}
+  Combiner(NicNetwork& nic, const NetOps* table, Channel* inner, Packing packing);
+  ~Combiner();
 
-  ~Combiner() {
-    for (std::size_t i = 0; i < held_.size(); ++i) carrier_.forgotten();
-  }
-
+  NicNetwork& nic() const { return nic_; }
   Channel* inner() const { return inner_; }
 
   /// Changes what is packed, with this many operations expected; what is held by then leaves.
@@ -106,12 +77,12 @@ class Combiner : public Channel, private Issuer {
     return packing_.load(std::memory_order_acquire) != Packing::nothing && pe != me_ && !follows_direct();
   }
   /// Whether nothing that a packet to `pe` would have to stay behind is under way.
-  bool fresh(int pe) const { return lane_to(pe).pending.load(std::memory_order_acquire) == 0; }
+  bool fresh(int pe) const { return flow_to(pe).pending.load(std::memory_order_acquire) == 0; }
 
   /// The PE that must act before what is pending towards the node of `pe` is complete.
   int waits_for(int pe) const {
     const LockGuard guard(lock_);
-    const int detour = lane_to(pe).detour;
+    const int detour = flow_to(pe).detour;
     return detour >= 0 ? detour : route(pe).executor;
   }
 
@@ -121,8 +92,8 @@ class Combiner : public Channel, private Issuer {
   [[gnu::always_inline]] void fetch(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {
     const Route& way = route(pe);
-    Lane& to = lanes_[way.lane];
-    const std::uint64_t word = encode({at.offset, way.place, at.segment, type, code_of(op), true, false});
+    Flow& to = flows_[way.flow];
+    const std::uint64_t word = encode({at.offset, way.node_rank, at.segment, type, code_of(op), true, false});
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, atomic_record(op));
     to.open->add_fetch(word | ordered, op, value, compare);
@@ -136,8 +107,9 @@ class Combiner : public Channel, private Issuer {
   [[gnu::always_inline]] void update(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                      std::uint64_t value) {
     const Route& way = route(pe);
-    Lane& to = lanes_[way.lane];
-    const std::uint64_t word = encode({at.offset, way.place, at.segment, type, code_of(op), false, false});
+    Flow& to = flows_[way.flow];
+    const std::uint64_t word =
+        encode({at.offset, way.node_rank, at.segment, type, code_of(op), false, false});
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, kSmallestRecord);
     if (ordered != 0 || !to.open->combine(word, op, value)) to.open->add_update(word | ordered, value);
@@ -168,7 +140,7 @@ class Combiner : public Channel, private Issuer {
  private:
   // Packets are numbered from 0: [0, acked) are applied, [acked, closed) under way, `closed` is being filled.
   // Guarded by lock_, all but `pending`.
-  struct Lane {
+  struct Flow {
     std::unique_ptr<Packet> open;  // null: nothing is held
     std::uint64_t closed = 0, acked = 0;
     std::uint64_t barrier = 0;  // packets below precede the last fence
@@ -187,9 +159,9 @@ class Combiner : public Channel, private Issuer {
     std::int64_t since;
   };
 
-  Lane& lane(int executor) const { return lanes_[route(executor).lane]; }
+  Flow& flow(int executor) const { return flows_[route(executor).flow]; }
   const Route& route(int pe) const { return routes_[pe]; }
-  Lane& lane_to(int pe) const { return lanes_[route(pe).lane]; }
+  Flow& flow_to(int pe) const { return flows_[route(pe).flow]; }
   bool follows_direct() { return direct_fenced_.load(std::memory_order_relaxed) && still_follows_direct(); }
   bool still_follows_direct();
   void wait_for_fenced(int pe);
@@ -199,7 +171,7 @@ class Combiner : public Channel, private Issuer {
   //
   // begin() finds room for a record of `size` bytes in the open packet; it returns kOrderedBit if a fence was
   // between it and what the packet has.
-  std::uint64_t begin(int executor, Lane& to, std::size_t size) REQUIRES(lock_) {
+  std::uint64_t begin(int executor, Flow& to, std::size_t size) REQUIRES(lock_) {
     if (to.open != nullptr && !to.open->has_room(size)) [[unlikely]]
       make_room(executor, to, size);
     const bool ordered = note_fence(to) && to.open != nullptr;
@@ -207,24 +179,24 @@ class Combiner : public Channel, private Issuer {
       open(to);
     return ordered ? kOrderedBit : 0;
   }
-  void end(int executor, Lane& to) RELEASE(lock_) {
+  void end(int executor, Flow& to) RELEASE(lock_) {
     const bool stays = to.watched && !to.wanted && !leaves_alone(to) && to.open->has_room(kSmallestRecord);
     if (!stays || expected_ != SIZE_MAX) [[unlikely]]
       return end_slowly(executor, to);
     lock_.unlock();
   }
   // Whether a packet that is not full leaves, as its node has answered all that came before it.
-  bool leaves_alone(const Lane& of) const REQUIRES(lock_) {
+  bool leaves_alone(const Flow& of) const REQUIRES(lock_) {
     return of.closed == of.acked && packing_.load(std::memory_order_relaxed) != Packing::all;
   }
-  [[gnu::noinline]] void end_slowly(int executor, Lane& to) RELEASE(lock_);
-  void open(Lane& lane) REQUIRES(lock_);
-  [[gnu::noinline]] void make_room(int executor, Lane& lane, std::size_t size) REQUIRES(lock_);
-  void hold(int executor, Lane& lane) REQUIRES(lock_);
-  std::unique_ptr<Packet> close(int executor, Lane& lane) REQUIRES(lock_);
-  std::unique_ptr<Packet> take_ready(int executor, Lane& lane) REQUIRES(lock_);
-  // The first time that a lane is used after a fence, all it has precedes the fence.  Returns whether it is.
-  bool note_fence(Lane& of) const REQUIRES(lock_) {
+  [[gnu::noinline]] void end_slowly(int executor, Flow& to) RELEASE(lock_);
+  void open(Flow& flow) REQUIRES(lock_);
+  [[gnu::noinline]] void make_room(int executor, Flow& flow, std::size_t size) REQUIRES(lock_);
+  void hold(int executor, Flow& flow) REQUIRES(lock_);
+  std::unique_ptr<Packet> close(int executor, Flow& flow) REQUIRES(lock_);
+  std::unique_ptr<Packet> take_ready(int executor, Flow& flow) REQUIRES(lock_);
+  // The first time that a flow is used after a fence, all it has precedes the fence.  Returns whether it is.
+  bool note_fence(Flow& of) const REQUIRES(lock_) {
     if (of.fences == fences_) [[likely]]
       return false;
     of.fences = fences_;
@@ -240,12 +212,12 @@ class Combiner : public Channel, private Issuer {
   void pause(int executor, WaitWatch& watch) EXCLUDES(lock_);
   void pause(const WaitReason& reason, WaitWatch& watch) EXCLUDES(lock_);
 
-  Carrier& carrier_;
+  NicNetwork& nic_;
   Channel* const inner_;
   const int me_;
   const Route* const routes_;
   mutable SpinLock lock_;
-  std::unique_ptr<Lane[]> lanes_;
+  std::unique_ptr<Flow[]> flows_;
   std::vector<std::unique_ptr<Packet>> spare_ GUARDED_BY(lock_);
   std::deque<Held> held_ GUARDED_BY(lock_);
   std::size_t expected_ GUARDED_BY(lock_) = SIZE_MAX;  // operations of the session still to come

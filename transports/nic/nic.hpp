@@ -20,7 +20,7 @@ enum class AmoMode : std::uint8_t {
 struct NicOptions {
   AmoMode mode = AmoMode::offload;
   nic::MshrSize mshrs;
-  bool share = false;  // PEs of a node send their blocking atomics together: pays where they outnumber cores
+  bool batch = false;  // PEs of a node send their blocking atomics together: pays where they outnumber cores
 };
 
 /// Owns `inner`.  Contracts: Network; thread safety as the inner network's.  What the inner network does not

@@ -17,12 +17,12 @@
 //
 //   word     63                       20 19        10  9   8   7   6    4 3    0
 //            +--------------------------+------------+---+---+---+------+------+
-//            | offset / 4               | place      |seg|ord|res| type | op   |
+//            | offset / 4               | node rank  |seg|ord|res| type | op   |
 //            +--------------------------+------------+---+---+---+------+------+
 //            op     0: a put, else 1 + AtomicOp: four bits, as in the MSHRs of RAE (section III-D)
 //            res    the old value goes into the reply
 //            ord    all records before it in the packet are to be visible before it: a fence was between
-//            place  of the target PE among those of its node; kReceiver: the PE that receives the packet
+//            node rank of the target PE among those of its node; kReceiver: the PE that receives the packet
 //            low    the two low bits of a put's offset, in bits 32 and 33 above its length in bytes
 //
 //   reply    0        8        16
@@ -68,7 +68,7 @@ inline constexpr std::uint8_t kPutCode = 0;
 /// The first word of a record, in its parts.
 struct Record {
   std::uint64_t offset;  // from the base of the segment; a multiple of 4
-  unsigned place;
+  unsigned node_rank;
   SegmentId segment;
   AtomicType type;
   std::uint8_t code;
@@ -76,7 +76,8 @@ struct Record {
 };
 static_assert(1 + kAtomicOps <= 16, "an operation takes four bits");
 static_assert(kAtomicTypes <= 8, "a type takes three bits");
-static_assert(static_cast<int>(SegmentId::statics) <= 1, "a segment takes one bit; nobody packs for the pool");
+static_assert(static_cast<int>(SegmentId::statics) <= 1,
+              "a segment takes one bit; nobody packs for the pool");
 
 inline constexpr std::uint64_t kResultBit = 1 << 7;
 inline constexpr std::uint64_t kOrderedBit = 1 << 8;
@@ -85,14 +86,14 @@ constexpr std::uint8_t code_of(AtomicOp op) { return static_cast<std::uint8_t>(1
 constexpr AtomicOp op_of(std::uint8_t code) { return static_cast<AtomicOp>(code - 1); }
 
 constexpr std::uint64_t encode(const Record& record) {
-  return record.offset >> 2 << 20 | std::uint64_t{record.place} << 10 |
+  return record.offset >> 2 << 20 | std::uint64_t{record.node_rank} << 10 |
          static_cast<std::uint64_t>(record.segment) << 9 | (record.ordered ? kOrderedBit : 0) |
          (record.result ? kResultBit : 0) | static_cast<std::uint64_t>(record.type) << 4 | record.code;
 }
 
 constexpr Record decode(std::uint64_t word) {
   return {.offset = word >> 20 << 2,
-          .place = static_cast<unsigned>(word >> 10) & kReceiver,
+          .node_rank = static_cast<unsigned>(word >> 10) & kReceiver,
           .segment = static_cast<SegmentId>(word >> 9 & 1),
           .type = static_cast<AtomicType>(word >> 4 & 7),
           .code = static_cast<std::uint8_t>(word & 15),
@@ -203,11 +204,11 @@ struct Packet {
     last = 0;
   }
 
-  /// Place of the target of the first record.
-  unsigned first_place() const {
+  /// Node rank of the target of the first record.
+  unsigned first_node_rank() const {
     std::uint64_t word;
     std::memcpy(&word, bytes.data() + sizeof(PacketHead), sizeof word);
-    return decode(word).place;
+    return decode(word).node_rank;
   }
 
   /// Writes the head: the packet is ready to leave.

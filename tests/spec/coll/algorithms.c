@@ -95,15 +95,15 @@ static void scans(size_t n) {
 
 /* What a word has overruled holds in the lives after it, so each row says all that it depends on. */
 #define LONG_WAY \
-  "broadcast=reading,collect=leading,alltoall=pairwise,reduce=leading,scan=shares,lane=4096,eager=1000"
+  "broadcast=reading,collect=leading,alltoall=pairwise,reduce=leading,scan=shares,stripe=4096,eager=1000"
 static const char* const lives[] = {
-    "broadcast=riding,collect=riding,alltoall=riding,reduce=riding,scan=riding",
-    "broadcast=reading,leaders_broadcast=tree,collect=reading,alltoall=reading,reduce=whole,scan=shares",
-    "leaders_broadcast=chain,collect=leading,alltoall=leading,reduce=shares",
-    "alltoall=combined,reduce=leading,leaders_reduce=doubling",
-    "alltoall=pairwise,leaders_reduce=halving",
-    LONG_WAY ",leaders_broadcast=tree,leaders_reduce=doubling",
-    LONG_WAY ",leaders_broadcast=chain,leaders_reduce=halving",
+    "broadcast=inline,collect=inline,alltoall=inline,reduce=inline,scan=inline",
+    "broadcast=reading,internode_broadcast=tree,collect=reading,alltoall=reading,reduce=whole,scan=shares",
+    "internode_broadcast=chain,collect=leading,alltoall=leading,reduce=shares",
+    "alltoall=combined,reduce=leading,internode_reduce=doubling",
+    "alltoall=pairwise,internode_reduce=halving",
+    LONG_WAY ",internode_broadcast=tree,internode_reduce=doubling",
+    LONG_WAY ",internode_broadcast=chain,internode_reduce=halving",
 };
 
 static void on_team(shmem_team_t with) {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "loop/loop.hpp"
+#include "../transports/loop.hpp"
 
 namespace shm::test {
 

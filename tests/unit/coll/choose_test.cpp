@@ -15,9 +15,9 @@ constexpr Collective kOnNode[] = {Collective::broadcast, Collective::collect, Co
 
 TEST(Choose, PayloadsRideOnlyIfTheyFitACell) {
   for (const Collective what : kOnNode) {
-    EXPECT_EQ(choose(what, Cell::kPayload, 4, true), Algorithm::riding);
-    EXPECT_NE(choose(what, Cell::kPayload + 1, 4, true), Algorithm::riding);
-    EXPECT_NE(choose(what, Cell::kPayload + 1, 4, false), Algorithm::riding);
+    EXPECT_EQ(choose(what, Cell::kPayload, 4, true), Algorithm::inlined);
+    EXPECT_NE(choose(what, Cell::kPayload + 1, 4, true), Algorithm::inlined);
+    EXPECT_NE(choose(what, Cell::kPayload + 1, 4, false), Algorithm::inlined);
   }
 }
 
@@ -34,7 +34,7 @@ TEST(Choose, HasARuleForTheLargest) {
   EXPECT_EQ(choose(Collective::reduce, SIZE_MAX, 1 << 20, false), Algorithm::leading);
   EXPECT_EQ(choose(Collective::scan, SIZE_MAX, 1 << 20, false), Algorithm::shares);
   EXPECT_EQ(choose(Collective::alltoall, SIZE_MAX, 1 << 20, false), Algorithm::pairwise);
-  EXPECT_EQ(choose(Collective::leaders_reduce, SIZE_MAX, 2, false), Algorithm::halving);
+  EXPECT_EQ(choose(Collective::internode_reduce, SIZE_MAX, 2, false), Algorithm::halving);
 }
 
 TEST(Choose, AlltoallsBetweenNodesGoTogetherWhileTheyAreShort) {
@@ -47,16 +47,16 @@ TEST(Choose, AlltoallsBetweenNodesGoTogetherWhileTheyAreShort) {
 }
 
 TEST(Choose, LongVectorsAreHalvedBetweenNodes) {
-  EXPECT_EQ(choose(Collective::leaders_reduce, 16384, 4, false), Algorithm::doubling);
-  EXPECT_EQ(choose(Collective::leaders_reduce, 16385, 4, false), Algorithm::halving);
+  EXPECT_EQ(choose(Collective::internode_reduce, 16384, 4, false), Algorithm::doubling);
+  EXPECT_EQ(choose(Collective::internode_reduce, 16385, 4, false), Algorithm::halving);
 }
 
 TEST(Choose, ShortVectorsHaveOneLaneAndLongOnesAllThatThereAre) {
-  EXPECT_EQ(lanes_for(1, 8), 1);
-  EXPECT_EQ(lanes_for(65536 - 1, 8), 1);
-  EXPECT_EQ(lanes_for(65536, 8), 2);
-  EXPECT_EQ(lanes_for(std::size_t{1} << 30, 8), 8);
-  EXPECT_EQ(lanes_for(std::size_t{1} << 30, 1), 1);
+  EXPECT_EQ(stripes_for(1, 8), 1);
+  EXPECT_EQ(stripes_for(65536 - 1, 8), 1);
+  EXPECT_EQ(stripes_for(65536, 8), 2);
+  EXPECT_EQ(stripes_for(std::size_t{1} << 30, 8), 8);
+  EXPECT_EQ(stripes_for(std::size_t{1} << 30, 1), 1);
 }
 
 // In processes of their own: what is overruled stays so, and other tests rely on the table.
@@ -66,7 +66,7 @@ TEST(Overrule, HoldsWhereTheAlgorithmCanBeUsed) {
     EXPECT_EQ(choose(Collective::reduce, 8, 2, true), Algorithm::whole);
     EXPECT_EQ(choose(Collective::reduce, kChunk, 2, true), Algorithm::whole);
     EXPECT_EQ(choose(Collective::reduce, kChunk + 1, 2, true), Algorithm::shares);
-    EXPECT_EQ(choose(Collective::reduce, 8, 2, false), Algorithm::riding);  // is none between nodes
+    EXPECT_EQ(choose(Collective::reduce, 8, 2, false), Algorithm::inlined);  // is none between nodes
     EXPECT_EQ(choose(Collective::alltoall, 8, 2, false), Algorithm::combined);
     EXPECT_EQ(choose(Collective::alltoall, 1 << 20, 2, true), Algorithm::reading);
     EXPECT_EQ(eager_limit(), 1000u);
@@ -77,14 +77,14 @@ TEST(Overrule, HoldsWhereTheAlgorithmCanBeUsed) {
 TEST(Overrule, ForcesTheChainAndTheWayToCombineAnyLength) {
   test::run_process([] {
     for (const std::size_t bytes : {std::size_t{1}, std::size_t{1} << 30}) {
-      EXPECT_TRUE(overrule_choice("leaders_broadcast=chain,leaders_reduce=halving").ok());
-      EXPECT_EQ(choose(Collective::leaders_broadcast, bytes, 3, false), Algorithm::chain);
-      EXPECT_EQ(choose(Collective::leaders_reduce, bytes, 3, false), Algorithm::halving);
-      EXPECT_TRUE(overrule_choice("leaders_broadcast=tree,leaders_reduce=doubling,lane=1").ok());
-      EXPECT_EQ(choose(Collective::leaders_broadcast, bytes, 3, false), Algorithm::tree);
-      EXPECT_EQ(choose(Collective::leaders_reduce, bytes, 3, false), Algorithm::doubling);
+      EXPECT_TRUE(overrule_choice("internode_broadcast=chain,internode_reduce=halving").ok());
+      EXPECT_EQ(choose(Collective::internode_broadcast, bytes, 3, false), Algorithm::chain);
+      EXPECT_EQ(choose(Collective::internode_reduce, bytes, 3, false), Algorithm::halving);
+      EXPECT_TRUE(overrule_choice("internode_broadcast=tree,internode_reduce=doubling,stripe=1").ok());
+      EXPECT_EQ(choose(Collective::internode_broadcast, bytes, 3, false), Algorithm::tree);
+      EXPECT_EQ(choose(Collective::internode_reduce, bytes, 3, false), Algorithm::doubling);
     }
-    EXPECT_EQ(lanes_for(3, 8), 3);
+    EXPECT_EQ(stripes_for(3, 8), 3);
     return true;
   });
 }
@@ -92,7 +92,7 @@ TEST(Overrule, ForcesTheChainAndTheWayToCombineAnyLength) {
 TEST(Overrule, RefusesWhatItDoesNotKnow) {
   test::run_process([] {
     for (const char* words :
-         {"reduce", "reduce=", "reduce=quick", "sort=riding", "eager=", "eager=0", "lane=3x"}) {
+         {"reduce", "reduce=", "reduce=quick", "sort=inline", "eager=", "eager=0", "stripe=3x"}) {
       const Status status = overrule_choice(words);
       EXPECT_FALSE(status.ok()) << words;
       EXPECT_NE(status.text().find(words), std::string::npos) << status.text();

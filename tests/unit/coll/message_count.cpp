@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "coll/mail.hpp"
+#include "coll/rendezvous.hpp"
 #include "shmem.h"
 
 namespace {
@@ -46,9 +46,9 @@ void expect_at_most(const char* name, int limit, const Result& expected, const s
   shmem_barrier_all();
   std::fill(std::begin(dest), std::end(dest), -1);
   shmem_barrier_all();
-  const std::uint64_t before = shm::mail_count().parcels.load();
+  const std::uint64_t before = shm::parcel_count().parcels.load();
   call();
-  mine = static_cast<long>(shm::mail_count().parcels.load() - before);
+  mine = static_cast<long>(shm::parcel_count().parcels.load() - before);
   check(name, expected);
   shmem_barrier_all();
   shmem_long_max_reduce(SHMEM_TEAM_WORLD, &most_of_all, &mine, 1);

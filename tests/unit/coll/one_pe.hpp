@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <memory>
 
-#include "coll/mail.hpp"
+#include "../transports/loop.hpp"
+#include "coll/rendezvous.hpp"
 #include "core/internal.hpp"
 #include "core/progress.hpp"
-#include "loop/loop.hpp"
 
 namespace shm::test {
 
@@ -36,7 +36,7 @@ class OnePe : public ::testing::Test {
     rt.network = network_.get();
     rt.world_context.channel = network_->open_channel();
     rt.progress = new Progress(*network_, rt.world_context.channel, 50);
-    set_mail_handler();
+    set_parcel_handler();
     rt.npes = 1;
   }
 

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "part_fixture.hpp"
+#include "shard_fixture.hpp"
 
 namespace shm::kv {
 namespace {

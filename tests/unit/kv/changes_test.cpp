@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "part_fixture.hpp"
+#include "shard_fixture.hpp"
 
 namespace shm::kv {
 namespace {
@@ -48,7 +48,7 @@ TEST(ChangesTest, AllAreTakenInTurns) {
   EXPECT_EQ(first + taken(taker).size(), told.layout.groups);
 }
 
-// Whoever looks at the part while it changes has not seen the change: it is told of it again.
+// Whoever looks at the shard while it changes has not seen the change: it is told of it again.
 TEST(ChangesTest, WhatChangesWhileItIsLookedAtIsTakenAgain) {
   Told told;
   Changes teller = told.changes(), taker = told.changes();

@@ -99,7 +99,7 @@ TEST_F(ClientTest, AnswersLeaveNothingBehind) {
   const std::size_t before = mallinfo2().uordblks;
   many();
   const std::size_t after = mallinfo2().uordblks;  // zeros where a sanitizer has an allocator of its own
-  EXPECT_LT(after, before + 10000 * sizeof(Pending) / 10);
+  EXPECT_LT(after, before + 10000 * sizeof(Outstanding) / 10);
 }
 
 TEST_F(ClientTest, RequestsAreGatheredUntilAPacketIsFull) {

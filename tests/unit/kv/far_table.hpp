@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table whose part is on "another node": this process is both ends, and what they send each other goes
+// A table whose shard is on "another node": this process is both ends, and what they send each other goes
 // through a queue, one message a poll.  So a test says when a message comes, and sees what is under way.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
-#include "kv/entry.hpp"
+#include "kv/matched.hpp"
 #include "kv/table.hpp"
-#include "part_fixture.hpp"
+#include "shard_fixture.hpp"
 
 namespace shm::kv {
 
@@ -93,7 +93,7 @@ class QueueNetwork final : public Network {
   };
 };
 
-/// Keys that are PE 1's; this is PE 0, and PE 1's part is here, too.
+/// Keys that are PE 1's; this is PE 0, and PE 1's shard is here, too.
 class FarTable : public ::testing::Test {
  protected:
   static constexpr Call kCall{"a test"};
@@ -122,8 +122,8 @@ class FarTable : public ::testing::Test {
   void begin(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity = 1000) {
     layout = make_layout(key_bytes, value_bytes, capacity, 1, false);
     memory = zeros(layout.bytes);
-    part = std::make_unique<Part<Mapped>>(Mapped(memory.get()), layout);
-    part->prepare(0);
+    shard = std::make_unique<Shard<Mapped>>(Mapped(memory.get()), layout);
+    shard->prepare(0);
     table = std::make_unique<Table>(0, nullptr, false);
     table->use(layout, memory.get());
   }
@@ -144,7 +144,7 @@ class FarTable : public ::testing::Test {
     table->issue(kCall, request(Op::put, key, value), nullptr, {.status = status});
   }
   Status execute(Op op, const std::string& key, const std::string& value = "") const {
-    shm::kv::Result result;
+    shm::kv::Output result;
     return table->execute(kCall, request(op, key, value), result);
   }
   /// By a call; "": it is not there.
@@ -154,12 +154,12 @@ class FarTable : public ::testing::Test {
     const Status status = table->get(kCall, table->key(key.data(), key.size()), room.data(), room.size(), n);
     return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
   }
-  /// What the part has, without a message.
+  /// What the shard has, without a message.
   std::string stored(const std::string& key) const {
     std::string room(layout.value_bytes, '\0');
     std::uint64_t n = 0;
     const Key k = table->key(key.data(), key.size());
-    const Status status = part->get(k, room.data(), room.size(), n, kUnlimited);
+    const Status status = shard->get(k, room.data(), room.size(), n, kUnlimited);
     return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
   }
 
@@ -179,7 +179,7 @@ class FarTable : public ::testing::Test {
   Progress progress{network, &network.channel, 0};
   Layout layout{};
   Lines memory;
-  std::unique_ptr<Part<Mapped>> part;
+  std::unique_ptr<Shard<Mapped>> shard;
   std::unique_ptr<Table> table;
 
  private:
@@ -191,8 +191,8 @@ class FarTable : public ::testing::Test {
     const auto& test = *static_cast<FarTable*>(self);
     PacketHead head;
     std::memcpy(&head, message, sizeof head);
-    if (head.kind == PacketHead::run) return test.table->server().take_run(*test.part, from, message, n);
-    test.table->server().take(*test.part, from, message, n, head.kind);
+    if (head.kind == PacketHead::run) return test.table->server().take_run(*test.shard, from, message, n);
+    test.table->server().take(*test.shard, from, message, n, head.kind);
   }
   static void on_reply(void*, int from, const std::byte* message, std::size_t n) {
     PacketHead head;
@@ -202,7 +202,7 @@ class FarTable : public ::testing::Test {
   }
   static bool resume(void* self) {
     const auto& test = *static_cast<FarTable*>(self);
-    return test.table->server().resume(*test.part);
+    return test.table->server().resume(*test.shard);
   }
 };
 

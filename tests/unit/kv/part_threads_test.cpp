@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many threads on one part: what PEs of a node do to each other's parts.
+// Many threads on one shard: what PEs of a node do to each other's shards.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
-#include "part_fixture.hpp"
+#include "shard_fixture.hpp"
 
 namespace shm::kv {
 namespace {
 
-class PartThreadsTest : public ::testing::TestWithParam<std::uint64_t> {
+class ShardThreadsTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
   static constexpr int kThreads = 4;
   template <class Work>
@@ -22,10 +22,10 @@ class PartThreadsTest : public ::testing::TestWithParam<std::uint64_t> {
   }
   OnePart table{make_layout(16, GetParam(), 200, 1, false)};
 };
-INSTANTIATE_TEST_SUITE_P(All, PartThreadsTest, ::testing::Values(32, 600));
+INSTANTIATE_TEST_SUITE_P(All, ShardThreadsTest, ::testing::Values(32, 600));
 
 // A value that is torn shows: all its characters are the same.
-TEST_P(PartThreadsTest, ReadersSeeWholeValues) {
+TEST_P(ShardThreadsTest, ReadersSeeWholeValues) {
   std::atomic<bool> stop{false};
   table.put("k", std::string(8, 'a'));
   std::thread writer([&] {
@@ -42,7 +42,7 @@ TEST_P(PartThreadsTest, ReadersSeeWholeValues) {
   writer.join();
 }
 
-TEST_P(PartThreadsTest, NoAdditionIsLost) {
+TEST_P(ShardThreadsTest, NoAdditionIsLost) {
   run([&](int) {
     std::uint64_t old;
     for (int i = 0; i < 5000; ++i) table.add(Op::upsert, std::to_string(i % 3), 1, old);
@@ -53,7 +53,7 @@ TEST_P(PartThreadsTest, NoAdditionIsLost) {
 }
 
 // Each successful insert is followed by exactly one successful removal, and the table ends empty.
-TEST_P(PartThreadsTest, OneInsertsAndOneRemoves) {
+TEST_P(ShardThreadsTest, OneInsertsAndOneRemoves) {
   std::array<std::atomic<int>, 20> present{};
   std::atomic<int> wrong{0};
   run([&](int thread) {
@@ -77,12 +77,12 @@ TEST_P(PartThreadsTest, OneInsertsAndOneRemoves) {
     EXPECT_EQ(table.remove(std::to_string(k)), present[k] == 1 ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
     there += static_cast<std::uint64_t>(present[k]);
   }
-  EXPECT_EQ(table.part.elements(), 0u) << there;
-  EXPECT_EQ(table.part.block_bytes_used(), 0u);
+  EXPECT_EQ(table.shard.elements(), 0u) << there;
+  EXPECT_EQ(table.shard.block_bytes_used(), 0u);
 }
 
 // All keys on one way, which is crowded: they pass each other, and get in each other's way for slots.
-TEST_P(PartThreadsTest, CollidingKeysAreAllKept) {
+TEST_P(ShardThreadsTest, CollidingKeysAreAllKept) {
   table.hash = [](const void*, std::size_t) { return std::uint64_t{77} << 32; };
   run([&](int thread) {
     for (int round = 0; round < 30; ++round) {
@@ -94,7 +94,7 @@ TEST_P(PartThreadsTest, CollidingKeysAreAllKept) {
       for (int i = 0; i < 20; ++i) ASSERT_EQ(table.remove(std::to_string(thread * 100 + i)), SHMEMX_KV_OK);
     }
   });
-  EXPECT_EQ(table.part.elements(), 0u);
+  EXPECT_EQ(table.shard.elements(), 0u);
   for (std::uint64_t group = 0; group < table.layout.groups; ++group) {
     Group state;
     std::memcpy(&state, table.memory.get() + table.layout.group_at(group), sizeof state);

@@ -76,7 +76,7 @@ TEST_F(ServerTest, RequestsOfOtherPesDoNotWait) {
   flush();
   const QueueNetwork::Message message = network.queue.front();
   network.queue.clear();
-  table->server().take(*part, 7, message.bytes.data(), message.bytes.size(), message.head().kind);
+  table->server().take(*shard, 7, message.bytes.data(), message.bytes.size(), message.head().kind);
   EXPECT_EQ(stored(key(2)), "2");
   lock_home(key(1), false);
   table->quiet(kCall);
@@ -213,7 +213,7 @@ TEST_F(ServerTest, PiecesOfSeveralPesMayComeInTurn) {
   for (std::size_t piece = 0; piece < 4; ++piece) {
     for (int i = 0; i < 2; ++i) {
       const auto& bytes = sent[i][piece].bytes;
-      table->server().take(*part, i == 0 ? 3 : 7, bytes.data(), bytes.size(), PacketHead::request_piece);
+      table->server().take(*shard, i == 0 ? 3 : 7, bytes.data(), bytes.size(), PacketHead::request_piece);
     }
   }
   EXPECT_EQ(stored(key(0, 50000)) + stored(key(1, 50000)), "of 3of 7");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A part's memory that stops before each access, where a test may have something else happen: what threads do
-// to each other by chance, at each place where they can, and the same way each time.
+// A shard's memory that stops before each access, where a test may have something else happen: what threads
+// do to each other by chance, at each place where they can, and the same way each time.
 #pragma once
 
 #include <cstring>
 #include <functional>
 
-#include "kv/part_operations.hpp"
+#include "kv/shard_operations.hpp"
 
 namespace shm::kv {
 
@@ -16,7 +16,7 @@ class Stepped {
   static constexpr bool kReadsInOrder = true;
 
   /// `step` is called before each access; it must not access the memory through this object.
-  Stepped(std::byte* part, const std::function<void()>& step) : memory_(part), step_(&step) {}
+  Stepped(std::byte* shard, const std::function<void()>& step) : memory_(shard), step_(&step) {}
 
   template <class T>
   T load(std::uint64_t at) const {

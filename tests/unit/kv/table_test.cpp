@@ -19,9 +19,9 @@ class LongValueTest : public FarTable {
   }
   /// Nobody else does it.
   void put_there(const std::string& value) const {
-    shm::kv::Result result;
+    shm::kv::Output result;
     const std::string k = key(1);
-    EXPECT_EQ(part->execute(request(Op::put, k, value), result, kUnlimited), SHMEMX_KV_OK);
+    EXPECT_EQ(shard->execute(request(Op::put, k, value), result, kUnlimited), SHMEMX_KV_OK);
   }
   const std::string a = std::string(kLong, 'a'), b = std::string(kLong, 'b');
 };
@@ -29,7 +29,7 @@ class LongValueTest : public FarTable {
 TEST_F(LongValueTest, AreWrittenAndReadWithoutTheServersHelp) {
   EXPECT_EQ(execute(Op::insert, key(1), a), SHMEMX_KV_OK);
   EXPECT_EQ(stored(key(1)), a);
-  const std::uint64_t one = part->block_bytes_used();
+  const std::uint64_t one = shard->block_bytes_used();
   int gets = 0;
   network.in_get = [&] { ++gets; };
   EXPECT_EQ(get(key(1)), a);
@@ -37,16 +37,16 @@ TEST_F(LongValueTest, AreWrittenAndReadWithoutTheServersHelp) {
   EXPECT_EQ(execute(Op::put, key(1), b), SHMEMX_KV_OK);
   EXPECT_EQ(execute(Op::update, key(1), b), SHMEMX_KV_OK);
   EXPECT_EQ(get(key(1)), b);
-  EXPECT_EQ(part->block_bytes_used(), one);
+  EXPECT_EQ(shard->block_bytes_used(), one);
 }
 
 TEST_F(LongValueTest, TakeNoBlockWhereTheyAreRefused) {
   EXPECT_EQ(execute(Op::update, key(1), a), SHMEMX_KV_NOT_FOUND);
-  EXPECT_EQ(part->block_bytes_used(), 0U);
+  EXPECT_EQ(shard->block_bytes_used(), 0U);
   put_there("short");
-  const std::uint64_t one = part->block_bytes_used();
+  const std::uint64_t one = shard->block_bytes_used();
   EXPECT_EQ(execute(Op::insert, key(1), a), SHMEMX_KV_EXISTS);
-  EXPECT_EQ(part->block_bytes_used(), one);
+  EXPECT_EQ(shard->block_bytes_used(), one);
   EXPECT_EQ(stored(key(1)), "short");
 }
 
@@ -84,16 +84,16 @@ TEST_F(LongValueTest, NeedARoomThatIsAsLong) {
 
 TEST_F(LongValueTest, LeaveNothingWhereThePartIsFull) {
   for (int i = 10; execute(Op::put, key(i), "x") == SHMEMX_KV_OK;) ++i;
-  const std::uint64_t before = part->block_bytes_used();
+  const std::uint64_t before = shard->block_bytes_used();
   EXPECT_EQ(execute(Op::put, key(1), a), SHMEMX_KV_FULL);
-  EXPECT_EQ(part->block_bytes_used(), before);
+  EXPECT_EQ(shard->block_bytes_used(), before);
 }
 
 TEST_F(FarTable, CountsTheElementsOfAllPes) {
   begin(8, 8);
   for (int i = 0; i < 10; ++i) put_nbi(key(i), "x");
   table->quiet(kCall);
-  EXPECT_EQ(table->count(kCall), 20U) << "either PE's part is this one";
+  EXPECT_EQ(table->count(kCall), 20U) << "either PE's shard is this one";
   EXPECT_EQ(table->remote_calls(), 10U);
   EXPECT_EQ(table->local_calls(), 0U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nvm/crc32c.hpp"
+#include "nvm/storage/crc32c.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All kinds of devices against one model.
-#include "nvm/device.hpp"
+#include "nvm/storage/open_device.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "nvm/test_device.hpp"
+#include "test_device.hpp"
 #include "transfers.hpp"
 
 namespace shm::nvm {

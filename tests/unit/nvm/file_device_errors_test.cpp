@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "nvm/file_device.hpp"
+#include "nvm/storage/file_device.hpp"
 #include "system_calls.hpp"
 #include "transfers.hpp"
 

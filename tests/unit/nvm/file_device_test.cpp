@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is particular to devices on files.
-#include "nvm/file_device.hpp"
+#include "nvm/storage/file_device.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each row of the protocol of nvm/README.md; all interleavings of them are explored by tests/model.
-#include "nvm/moesif.hpp"
+#include "nvm/coherence/moesif.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "nvm/directory.hpp"
+#include "nvm/coherence/directory.hpp"
 
 namespace shm::nvm {
 namespace {

@@ -20,7 +20,7 @@ class Worker {
   Worker(const Pool& pool, int place, std::size_t word, std::uint64_t seed)
       : pool_(pool), place_(place), word_(word), random_(seed + word) {
     const auto pages = kSegmentPages * static_cast<std::uint64_t>(pool.shape().node_size);
-    for (PageNumber page = 0; page < pages; ++page) expected_.push_back(original(page));
+    for (PageNumber page = 0; page < pages; ++page) expected_.push_back(page_of(page));
   }
 
   // Returns how much was found that should not be there.
@@ -28,11 +28,11 @@ class Worker {
     for (int i = 0; i < accesses && wrong_ == 0; ++i) {
       const PageNumber page = random_() % expected_.size(), other = random_() % expected_.size();
       const bool writes = random_() % 3 == 0;
-      const Pin pin(pool_, place_, page, writes ? Access::write : Access::read);
-      check(page, pin);
-      if (writes) pin[word_] = ++expected_[page];
-      if (random_() % 4 == 0 && other != page) check(other, Pin(pool_, place_, other, Access::read));
-      check(page, pin);
+      const Latch latch(pool_, place_, page, writes ? Access::write : Access::read);
+      check(page, latch);
+      if (writes) latch[word_] = ++expected_[page];
+      if (random_() % 4 == 0 && other != page) check(other, Latch(pool_, place_, other, Access::read));
+      check(page, latch);
     }
     return wrong_;
   }
@@ -40,13 +40,13 @@ class Worker {
   // All pages, once more.
   int check_all() {
     for (PageNumber page = 0; page < expected_.size(); ++page)
-      check(page, Pin(pool_, place_, page, Access::read));
+      check(page, Latch(pool_, place_, page, Access::read));
     return wrong_;
   }
 
  private:
-  void check(PageNumber page, const Pin& pin) {
-    if (pin[0] != original(page) || pin[word_] != expected_[page]) ++wrong_;
+  void check(PageNumber page, const Latch& latch) {
+    if (latch[0] != page_of(page) || latch[word_] != expected_[page]) ++wrong_;
   }
 
   const Pool& pool_;
@@ -116,7 +116,7 @@ class Crowd {
   }
   void check_what_came_from_far() const {
     for (PageNumber page = 0; page < added_.size(); ++page)
-      EXPECT_EQ(Pin(memory_.pool, 0, page, Access::read)[1], original(page) + added_[page]) << page;
+      EXPECT_EQ(Latch(memory_.pool, 0, page, Access::read)[1], page_of(page) + added_[page]) << page;
   }
 
   PoolMemory memory_;
@@ -133,14 +133,14 @@ TEST(PagerPair, APagerGetsTheFramesOfAnother) {
   const PoolMemory memory(shape_of(2));
   const Pool& pool = memory.pool;
   const Pe first(pool, 0), second(pool, 1);
-  for (PageNumber page = 0; page < kPoolFrames; ++page) Pin(pool, 0, page, Access::write)[1] = page;
+  for (PageNumber page = 0; page < kPoolFrames; ++page) Latch(pool, 0, page, Access::write)[1] = page;
   EXPECT_EQ(pool.head().free.size, 0U);
   for (std::uint64_t i = 0; i < kPoolFrames; ++i)
-    EXPECT_EQ(Pin(pool, 0, second.number(i), Access::read)[1], original(second.number(i)));
+    EXPECT_EQ(Latch(pool, 0, second.number(i), Access::read)[1], page_of(second.number(i)));
   EXPECT_GT(first.count(Kind::write), 0);
   EXPECT_EQ(second.count(Kind::write), 0);
   for (PageNumber page = 0; page < kPoolFrames; ++page)
-    EXPECT_EQ(Pin(pool, 1, page, Access::read)[1], page) << "asked for by the other PE";
+    EXPECT_EQ(Latch(pool, 1, page, Access::read)[1], page) << "asked for by the other PE";
 }
 
 // As in a job: waits must end across processes too.

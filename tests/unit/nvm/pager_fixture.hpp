@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "../pages/pool_fixture.hpp"
 #include "nvm/pager.hpp"
-#include "nvm/test_device.hpp"
-#include "pool_fixture.hpp"
+#include "test_device.hpp"
 #include "transfers.hpp"
 
 namespace shm::nvm {
@@ -43,7 +43,7 @@ inline std::uint64_t& word_in(const Pool& pool, FrameNumber frame, std::size_t w
 }
 
 /// What the device has of a page when a test begins, in all its words.
-constexpr std::uint64_t original(PageNumber page) { return 1000 + page; }
+constexpr std::uint64_t page_of(PageNumber page) { return 1000 + page; }
 
 /// The time of a pager: that of the system until it is stopped.  Thread safety: any thread.
 class TestClock {
@@ -92,11 +92,11 @@ class FakeHost final : public Host {
     const auto frame = static_cast<FrameNumber>((offset - pool_.offset(0)) / kPageBytes);
     EXPECT_EQ(n, kPageBytes);
     EXPECT_EQ(offset, pool_.offset(frame));
-    note({writable ? Mapping::to_write : Mapping::to_read, page_at(at), frame, word_in(pool_, frame, 0)});
+    record({writable ? Mapping::to_write : Mapping::to_read, page_at(at), frame, word_in(pool_, frame, 0)});
   }
   void unmap(std::byte* at, std::size_t n) override {
     EXPECT_EQ(n, kPageBytes);
-    note({Mapping::none, page_at(at), kNoFrame, 0});
+    record({Mapping::none, page_at(at), kNoFrame, 0});
   }
   void answer(int pe, const std::byte* message, std::size_t n) override {
     Sent sent{pe, {}, {}};
@@ -136,7 +136,7 @@ class FakeHost final : public Host {
   PageNumber page_at(const std::byte* at) const {
     return pool_.number(me_, static_cast<std::uint64_t>(at - segment()));
   }
-  void note(const Mapping& mapping) {
+  void record(const Mapping& mapping) {
     const std::scoped_lock guard(mutex_);
     mappings_.push_back(mapping);
   }
@@ -183,12 +183,13 @@ class Pe {
     device = made.get();
     const Buffer page(kPageBytes);
     for (std::uint64_t at = 0; at < kSegmentPages; ++at) {
-      std::fill_n(reinterpret_cast<std::uint64_t*>(page.data()), kPageBytes / 8, original(number(at)));
+      std::fill_n(reinterpret_cast<std::uint64_t*>(page.data()), kPageBytes / 8, page_of(number(at)));
       EXPECT_EQ(write(*device, at * kPageBytes, page, kPageBytes), 0);
     }
     device->clear_records();
-    pager = std::make_unique<Pager>(host, pool, nodes_, std::move(made),
-                                    Pager::Place{me, host.segment(), true, ahead, PolicyKind::vgasnet});
+    pager =
+        std::make_unique<Pager>(host, pool, nodes_, std::move(made),
+                                Pager::Settings{me, host.segment(), true, ahead, ReplacementKind::vgasnet});
     pager->start();
   }
 
@@ -212,7 +213,9 @@ class Pe {
     });
     ping();
   }
-  void tell_to_evict(PageNumber page) const { pool_.part(me_).inbox.post_note({page, Inbox::What::evict}); }
+  void tell_to_evict(PageNumber page) const {
+    pool_.requests_of(me_).queue.post_hint({page, RequestQueue::What::evict});
+  }
 
   /// Transfers of that kind of a page that have ended.
   long count(Kind kind, PageNumber page) const {
@@ -254,17 +257,17 @@ inline pid_t pager_thread() {
 }
 
 /// A pin, as nvm/heap takes it: by the word if the page is here, else from its pager.
-class Pin {
+class Latch {
  public:
-  Pin(const Pool& pool, int place, PageNumber page, Access access) : pool_(pool), page_(page) {
-    frame_ = pool.word(page).pin(access);
+  Latch(const Pool& pool, int place, PageNumber page, Access access) : pool_(pool), page_(page) {
+    frame_ = pool.word(page).latch(access);
     if (frame_ == kNoFrame)
-      frame_ = Asked(pool, place, pool.pe_of(page), Request::Kind::pin, access, page).wait().frame;
+      frame_ = Asked(pool, place, pool.pe_of(page), Request::Kind::latch, access, page).wait().frame;
     pool.frame(frame_).touched.store(1, std::memory_order_relaxed);
   }
-  ~Pin() { pool_.word(page_).unpin(); }
-  Pin(const Pin&) = delete;
-  Pin& operator=(const Pin&) = delete;
+  ~Latch() { pool_.word(page_).unlatch(); }
+  Latch(const Latch&) = delete;
+  Latch& operator=(const Latch&) = delete;
 
   FrameNumber frame() const { return frame_; }
   std::uint64_t& operator[](std::size_t word) const { return word_in(pool_, frame_, word); }

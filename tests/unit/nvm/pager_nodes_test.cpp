@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "nvm/interest.hpp"
+#include "nvm/coherence/migration.hpp"
 #include "pager_fixture.hpp"
 
 namespace shm::nvm {
@@ -103,8 +103,8 @@ class Member final : public Host {
         TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30});
     pager = std::make_unique<Pager>(
         *this, pool, nodes, std::move(device),
-        Pager::Place{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative, 3,
-                     seed % 2 == 0 ? PolicyKind::vgasnet : PolicyKind::two_queues});
+        Pager::Settings{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative, 3,
+                        seed % 2 == 0 ? ReplacementKind::vgasnet : ReplacementKind::two_queues});
     pager->start();
   }
 
@@ -170,15 +170,15 @@ class Cluster {
   const Pool& pool_of(int pe) const {
     return memories_[static_cast<std::size_t>(layouts_[0].node_of(pe))]->pool;
   }
-  int place(int pe) const { return layouts_[0].place_of(pe); }
+  int place(int pe) const { return layouts_[0].node_rank_of(pe); }
 
   // A pin for a thread of PE `pe`.
-  FrameNumber pin(int pe, PageNumber page, Access access) const {
+  FrameNumber latch(int pe, PageNumber page, Access access) const {
     const Pool& pool = pool_of(pe);
-    const FrameNumber frame = pool.word(page).pin(access);
+    const FrameNumber frame = pool.word(page).latch(access);
     if (frame != kNoFrame) return frame;
-    const int keeper = nodes_of(pe).keeper(pool.pe_of(page), nodes_of(pe).here);
-    return Asked(pool, place(pe), place(keeper), Request::Kind::pin, access, page).wait().frame;
+    const int agent = nodes_of(pe).caching_pe(pool.pe_of(page), nodes_of(pe).here);
+    return Asked(pool, place(pe), place(agent), Request::Kind::latch, access, page).wait().frame;
   }
 
   // An operation of a thread of PE `pe` on a word of a page: executed where the page is.
@@ -232,15 +232,15 @@ class Worker {
   std::uint64_t& word(FrameNumber frame, std::size_t n) const {
     return word_in(cluster_.pool_of(pe_), frame, n);
   }
-  void unpin(PageNumber page) const { cluster_.pool_of(pe_).word(page).unpin(); }
+  void unpin(PageNumber page) const { cluster_.pool_of(pe_).word(page).unlatch(); }
 
   void read(PageNumber page) {
-    const FrameNumber frame = cluster_.pin(pe_, page, Access::read);
+    const FrameNumber frame = cluster_.latch(pe_, page, Access::read);
     check(page, word(frame, word_));
     unpin(page);
   }
   void write(PageNumber page) {
-    const FrameNumber frame = cluster_.pin(pe_, page, Access::write);
+    const FrameNumber frame = cluster_.latch(pe_, page, Access::write);
     check(page, word(frame, word_));
     word(frame, word_) = ++expected_[page];
     std::atomic_ref(word(frame, 0)).fetch_add(1);
@@ -307,9 +307,9 @@ TEST_P(PagerNodes, SeeTheSamePages) {
   for (PageNumber page = 0; page < workers.front().added().size(); ++page) {
     std::uint64_t sum = 0;
     for (const Worker& worker : workers) sum += worker.added()[page];
-    const FrameNumber frame = cluster.pin(0, page, Access::read);
+    const FrameNumber frame = cluster.latch(0, page, Access::read);
     EXPECT_EQ(word_in(cluster.pool_of(0), frame, 0), sum) << "page " << page;
-    cluster.pool_of(0).word(page).unpin();
+    cluster.pool_of(0).word(page).unlatch();
   }
 }
 
@@ -327,19 +327,19 @@ INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
 // What waits, and what is reserved for it, on nodes of few frames.
 class WaitingPages : public ::testing::Test {
  protected:
-  int keeper(int pe, PageNumber page) const {
+  int caching_pe(int pe, PageNumber page) const {
     return cluster.place(
-        cluster.nodes_of(pe).keeper(static_cast<int>(page / kPages), cluster.nodes_of(pe).here));
+        cluster.nodes_of(pe).caching_pe(static_cast<int>(page / kPages), cluster.nodes_of(pe).here));
   }
   Asked ask(int pe, PageNumber page) const {
-    return Asked(cluster.pool_of(pe), cluster.place(pe), keeper(pe, page), Request::Kind::pin, Access::read,
-                 page);
+    return Asked(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), Request::Kind::latch,
+                 Access::read, page);
   }
   void ask_also(std::deque<Asked>& asked, int pe, PageNumber page) const {
-    asked.emplace_back(cluster.pool_of(pe), cluster.place(pe), keeper(pe, page), Request::Kind::pin,
+    asked.emplace_back(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), Request::Kind::latch,
                        Access::read, page);
   }
-  void unpin(int pe, PageNumber page) const { cluster.pool_of(pe).word(page).unpin(); }
+  void unpin(int pe, PageNumber page) const { cluster.pool_of(pe).word(page).unlatch(); }
   PoolHead& head() const { return cluster.pool_of(0).head(); }
   std::uint64_t fetch(int pe, PageNumber page) const {
     Operation get{};
@@ -367,7 +367,7 @@ class WaitingPages : public ::testing::Test {
     const Asked rested(cluster.pool_of(0), 0, 0, Request::Kind::rest, Access::read, 0);
     rested.wait();
     EXPECT_EQ(head().expected.load(), 0U);
-    EXPECT_EQ(head().starving.load(), 0U);
+    EXPECT_EQ(head().frame_waiters.load(), 0U);
     EXPECT_EQ(head().lru.size + head().fifo.size + head().free.size, kFrames);
   }
 
@@ -378,16 +378,16 @@ class WaitingPages : public ::testing::Test {
 TEST_F(WaitingPages, GiveBackWhatTheyNeedNoMore) {
   constexpr PageNumber kFar = 2 * kPages;  // PE 2's, on the other node
   std::deque<Asked> far, near;
-  for (PageNumber i = 0; i < kFrames / 2; ++i) cluster.pin(2, kFar + i, Access::write);
+  for (PageNumber i = 0; i < kFrames / 2; ++i) cluster.latch(2, kFar + i, Access::write);
   for (PageNumber i = 0; i < kFrames / 2; ++i) ask_also(far, 0, kFar + i);
   await("half of the frames", [&] { return head().expected.load() == kFrames / 2; });
   for (PageNumber page = 0; page < 6; ++page) ask_also(near, 0, page);
-  await("starving pages", [&] { return head().starving.load() >= 6; });
+  await("starving pages", [&] { return head().frame_waiters.load() >= 6; });
   for (PageNumber page = 0; page < 6; ++page) EXPECT_EQ(fetch(2, page), 0U);
   for (const Asked& asked : near) asked.wait();
   for (PageNumber page = 0; page < 6; ++page) {
     unpin(0, page);
-    cluster.pin(2, page, Access::write);  // it is taken away
+    cluster.latch(2, page, Access::write);  // it is taken away
     unpin(2, page);
   }
   for (PageNumber i = 0; i < kFrames / 2; ++i) unpin(2, kFar + i);
@@ -396,15 +396,15 @@ TEST_F(WaitingPages, GiveBackWhatTheyNeedNoMore) {
   expect_whole();
 }
 
-// A note to evict that comes when the page has gone and has been asked for again.
+// A hint to evict that comes when the page has gone and has been asked for again.
 TEST_F(WaitingPages, AreNotSparedForThePageTheyHadBefore) {
   constexpr PageNumber kFar = 2 * kPages;
-  cluster.pin(2, kFar, Access::write);
+  cluster.latch(2, kFar, Access::write);
   const Asked asked = ask(0, kFar);
   await("the request", [&] { return head().expected.load() == 1; });
-  cluster.pool_of(0).part(keeper(0, kFar)).inbox.post_note({kFar, Inbox::What::evict});
+  cluster.pool_of(0).requests_of(caching_pe(0, kFar)).queue.post_hint({kFar, RequestQueue::What::evict});
   // Notes are taken before requests.
-  Asked(cluster.pool_of(0), 0, keeper(0, kFar), Request::Kind::room, Access::read, 0, 0).wait();
+  Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), Request::Kind::room, Access::read, 0, 0).wait();
   unpin(2, kFar);
   asked.wait();
   unpin(0, kFar);
@@ -418,7 +418,7 @@ TEST_F(WaitingPages, MakeOperationsOfOtherNodesWaitWhileTheyArePinned) {
   for (const Access access : {Access::read, Access::write}) {
     const Pool& pool = cluster.pool_of(0);
     const std::uint64_t before = fetch(0, kPage);
-    const FrameNumber frame = Asked(pool, 0, 0, Request::Kind::hold, access, kPage).wait().frame;
+    const FrameNumber frame = Asked(pool, 0, 0, Request::Kind::pin, access, kPage).wait().frame;
     add(1, kPage, 1);
     if (access == Access::read) {
       EXPECT_EQ(fetch(2, kPage), before + 1);
@@ -433,8 +433,8 @@ TEST_F(WaitingPages, MakeOperationsOfOtherNodesWaitWhileTheyArePinned) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(done);
     EXPECT_EQ(word_in(pool, frame, 0), before + 1);
-    pool.frame(frame).holds(access).fetch_sub(1);
-    pool.part(0).inbox.ring();
+    pool.frame(frame).pins(access).fetch_sub(1);
+    pool.requests_of(0).queue.ring();
     other.join();
     EXPECT_EQ(fetch(0, kPage), before + (access == Access::read ? 11 : 1));
     if (access == Access::write) {
@@ -445,19 +445,19 @@ TEST_F(WaitingPages, MakeOperationsOfOtherNodesWaitWhileTheyArePinned) {
 }
 
 // Operations until the page should come, each a moment after the last.
-int sent_before(Interest& interest, std::chrono::microseconds pause, bool contended) {
-  Interest::Clock::time_point now = Interest::Clock::now();
+int sent_before(MigrationPolicy& interest, std::chrono::microseconds pause, bool contended) {
+  MigrationPolicy::Clock::time_point now = MigrationPolicy::Clock::now();
   for (int sent = 0; sent < 1000; ++sent, now += pause) {
-    if (interest.grows_with(7, 8, 262144, now)) return sent;
+    if (interest.charge_operation(7, 8, 262144, now)) return sent;
     interest.learn(7, contended, now);
   }
   return -1;
 }
 
-TEST(Interest, APageComesWhenItsOperationsHaveCostAsMuch) {
+TEST(MigrationPolicy, APageComesWhenItsOperationsHaveCostAsMuch) {
   using std::chrono::microseconds;
-  Interest interest;
-  EXPECT_TRUE(interest.grows_with(7, 4096, 4096)) << "small pages come at once";
+  MigrationPolicy interest;
+  EXPECT_TRUE(interest.charge_operation(7, 4096, 4096)) << "small pages come at once";
   const int sent = sent_before(interest, microseconds(100), false);
   EXPECT_GT(sent, 4);
   EXPECT_LT(sent, 100);

@@ -50,12 +50,12 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
     auto made = std::make_unique<NudgingDevice>();
     device = made.get();
     pager = std::make_unique<Pager>(host, memory.pool, nodes, std::move(made),
-                                    Pager::Place{0, host.segment(), true, 0, PolicyKind::vgasnet});
+                                    Pager::Settings{0, host.segment(), true, 0, ReplacementKind::vgasnet});
     pager->start();
   }
   void wake_for_nothing() {
     await("sleep", [] { return sleeps(pager_thread()); });
-    memory.pool.part(0).inbox.ring();
+    memory.pool.requests_of(0).queue.ring();
   }
 
   PoolMemory memory{shape_of(1)};

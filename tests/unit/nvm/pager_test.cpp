@@ -18,9 +18,9 @@ using ::testing::ElementsAre;
 
 class PagerTest : public ::testing::Test {
  protected:
-  Pin pin(PageNumber page, Access access = Access::read) const { return Pin(pool, 0, page, access); }
-  void store(PageNumber page, std::uint64_t value) const { pin(page, Access::write)[5] = value; }
-  std::uint64_t load(PageNumber page) const { return pin(page)[5]; }
+  Latch latch(PageNumber page, Access access = Access::read) const { return Latch(pool, 0, page, access); }
+  void store(PageNumber page, std::uint64_t value) const { latch(page, Access::write)[5] = value; }
+  std::uint64_t load(PageNumber page) const { return latch(page)[5]; }
   PageState state(PageNumber page) const { return pool.word(page).state(); }
 
   PoolMemory memory{shape_of(1)};
@@ -29,37 +29,37 @@ class PagerTest : public ::testing::Test {
 };
 
 TEST_F(PagerTest, APinBringsThePageFromTheDevice) {
-  const Pin here = pin(3);
-  for (std::size_t word = 0; word < kPageBytes / 8; ++word) ASSERT_EQ(here[word], original(3)) << word;
+  const Latch here = latch(3);
+  for (std::size_t word = 0; word < kPageBytes / 8; ++word) ASSERT_EQ(here[word], page_of(3)) << word;
   EXPECT_EQ(state(3), exclusive);
-  EXPECT_TRUE(pool.word(3).pinned());
+  EXPECT_TRUE(pool.word(3).latched());
   EXPECT_EQ(state(4), invalid);
-  EXPECT_EQ(pool.word(3).pin(Access::write), here.frame()) << "the next is a hit";
-  pool.word(3).unpin();
+  EXPECT_EQ(pool.word(3).latch(Access::write), here.frame()) << "the next is a hit";
+  pool.word(3).unlatch();
   EXPECT_EQ(pe.count(Kind::read, 3), 1);
   EXPECT_EQ(pe.device->records().size(), 1U);
   EXPECT_TRUE(pe.host.mappings().empty());
 }
 
 TEST_F(PagerTest, APinToWriteMakesThePageModified) {
-  const Request& request = Asked(pool, 0, 0, Request::Kind::pin, Access::write, 3).wait();
+  const Request& request = Asked(pool, 0, 0, Request::Kind::latch, Access::write, 3).wait();
   EXPECT_NE(request.frame, kNoFrame);
   EXPECT_EQ(state(3), modified);
-  EXPECT_TRUE(pool.word(3).pinned());
-  pool.word(3).unpin();
+  EXPECT_TRUE(pool.word(3).latched());
+  pool.word(3).unlatch();
 }
 
 TEST_F(PagerTest, WritesSurviveEvictionAndReload) {
   for (PageNumber page = 0; page < kSegmentPages; ++page) store(page, page * 3);
   for (PageNumber page = 0; page < kSegmentPages; ++page) {
     EXPECT_EQ(load(page), page * 3);
-    EXPECT_EQ(pin(page)[6], original(page)) << "the word beside it";
+    EXPECT_EQ(latch(page)[6], page_of(page)) << "the word beside it";
   }
   EXPECT_GE(pe.count(Kind::write), static_cast<long>(kSegmentPages - kPoolFrames));
 }
 
 TEST_F(PagerTest, CleanPagesAreNotWrittenBack) {
-  for (PageNumber page = 0; page < kSegmentPages; ++page) EXPECT_EQ(load(page), original(page));
+  for (PageNumber page = 0; page < kSegmentPages; ++page) EXPECT_EQ(load(page), page_of(page));
   EXPECT_EQ(pe.count(Kind::write), 0);
   EXPECT_EQ(pe.count(Kind::read), static_cast<long>(kSegmentPages));
 }
@@ -77,59 +77,59 @@ TEST_F(PagerTest, DirtyPagesAreWrittenOnce) {
 }
 
 TEST_F(PagerTest, PinnedPagesAreNotEvicted) {
-  std::deque<Pin> pinned;
+  std::deque<Latch> pinned;
   for (PageNumber page = 0; page < kPoolFrames - 2; ++page)
     pinned.emplace_back(pool, 0, page, Access::write)[5] = page;
-  for (PageNumber page = kPoolFrames; page < kSegmentPages; ++page) EXPECT_EQ(load(page), original(page));
+  for (PageNumber page = kPoolFrames; page < kSegmentPages; ++page) EXPECT_EQ(load(page), page_of(page));
   for (PageNumber page = 0; page < pinned.size(); ++page) {
     pe.tell_to_evict(page);
     pe.ping();
     EXPECT_EQ(pool.word(page).frame(), pinned[page].frame());
     EXPECT_EQ(pinned[page][5], page);
-    EXPECT_EQ(pool.word(page).pin(Access::read), pinned[page].frame()) << "it stays open";
-    pool.word(page).unpin();
+    EXPECT_EQ(pool.word(page).latch(Access::read), pinned[page].frame()) << "it stays open";
+    pool.word(page).unlatch();
   }
   EXPECT_EQ(pe.count(Kind::write), 0);
 }
 
 TEST_F(PagerTest, WhoFindsAllFramesPinnedWaitsForOne) {
-  std::deque<Pin> pinned;
+  std::deque<Latch> pinned;
   for (PageNumber page = 0; page < kPoolFrames; ++page)
     pinned.emplace_back(pool, 0, page, Access::write)[5] = page;
-  const Asked asked = pe.ask(Request::Kind::pin, 40);
-  await("a pager without frames", [&] { return pool.head().starving.load() == 1; });
+  const Asked asked = pe.ask(Request::Kind::latch, 40);
+  await("a pager without frames", [&] { return pool.head().frame_waiters.load() == 1; });
   for (int i = 0; i < 200; ++i) pe.ping();
   EXPECT_FALSE(asked.done());
   const FrameNumber first = pinned.front().frame();
   pinned.pop_front();
   EXPECT_EQ(asked.wait().frame, first);
-  EXPECT_EQ(word_in(pool, first, 5), original(40));
-  pool.word(40).unpin();
+  EXPECT_EQ(word_in(pool, first, 5), page_of(40));
+  pool.word(40).unlatch();
   for (PageNumber page = 1; page < kPoolFrames; ++page) {
     EXPECT_EQ(pool.word(page).frame(), pinned[page - 1].frame());
     EXPECT_EQ(pinned[page - 1][5], page);
   }
   EXPECT_EQ(pe.count(Kind::write, 0), 1);
   EXPECT_EQ(pe.count(Kind::write), 1);
-  EXPECT_EQ(pool.head().starving.load(), 0U);
+  EXPECT_EQ(pool.head().frame_waiters.load(), 0U);
 }
 
 TEST_F(PagerTest, APageIsLoadedOnceForAllWhoWait) {
   pe.device->hold(true);
   std::deque<Asked> asked;
   for (int i = 0; i < 20; ++i)
-    asked.emplace_back(pool, 0, 0, Request::Kind::pin, i % 2 == 0 ? Access::read : Access::write, 3);
+    asked.emplace_back(pool, 0, 0, Request::Kind::latch, i % 2 == 0 ? Access::read : Access::write, 3);
   pe.ping();
   for (const Asked& one : asked) EXPECT_FALSE(one.done());
-  EXPECT_EQ(pool.word(3).pin(Access::read), kNoFrame) << "half a page";
+  EXPECT_EQ(pool.word(3).latch(Access::read), kNoFrame) << "half a page";
   pe.end_one();
   for (const Asked& one : asked) EXPECT_EQ(one.wait().frame, asked.front().wait().frame);
   EXPECT_EQ(pe.count(Kind::read), 1);
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    EXPECT_TRUE(pool.word(3).pinned()) << "a pin for each";
-    pool.word(3).unpin();
+    EXPECT_TRUE(pool.word(3).latched()) << "a pin for each";
+    pool.word(3).unlatch();
   }
-  EXPECT_FALSE(pool.word(3).pinned());
+  EXPECT_FALSE(pool.word(3).latched());
 }
 
 TEST_F(PagerTest, AWishForAPageThatIsBeingWrittenIsServedAfterwards) {
@@ -137,8 +137,8 @@ TEST_F(PagerTest, AWishForAPageThatIsBeingWrittenIsServedAfterwards) {
   pe.device->hold(true);
   pe.tell_to_evict(3);
   await("the write", [&] { return pe.device->under_way() == 1; });
-  EXPECT_EQ(pool.word(3).pin(Access::read), kNoFrame);
-  const Asked asked = pe.ask(Request::Kind::pin, 3, Access::write);
+  EXPECT_EQ(pool.word(3).latch(Access::read), kNoFrame);
+  const Asked asked = pe.ask(Request::Kind::latch, 3, Access::write);
   pe.tell_to_evict(3);
   pe.ping();
   EXPECT_FALSE(asked.done());
@@ -149,7 +149,7 @@ TEST_F(PagerTest, AWishForAPageThatIsBeingWrittenIsServedAfterwards) {
   const FrameNumber frame = asked.wait().frame;
   EXPECT_EQ(word_in(pool, frame, 5), 77U);
   EXPECT_EQ(pool.word(3).frame(), frame);
-  pool.word(3).unpin();
+  pool.word(3).unlatch();
   pe.device->hold(false);
   pe.evict(3);
   EXPECT_EQ(load(3), 77U);
@@ -158,28 +158,28 @@ TEST_F(PagerTest, AWishForAPageThatIsBeingWrittenIsServedAfterwards) {
 TEST_F(PagerTest, AnEvictionThatComesTooLateIsNothing) {
   pe.tell_to_evict(50);
   pe.ping();
-  EXPECT_EQ(load(50), original(50));
+  EXPECT_EQ(load(50), page_of(50));
   pe.device->hold(true);
-  const Asked asked = pe.ask(Request::Kind::pin, 51);
+  const Asked asked = pe.ask(Request::Kind::latch, 51);
   pe.tell_to_evict(51);
   pe.ping();
   pe.end_one();
-  EXPECT_EQ(word_in(pool, asked.wait().frame, 0), original(51));
-  pool.word(51).unpin();
+  EXPECT_EQ(word_in(pool, asked.wait().frame, 0), page_of(51));
+  pool.word(51).unlatch();
 }
 
 TEST_F(PagerTest, MapsAFilledFrameToReadUntilItIsWritten) {
   pe.ask(Request::Kind::map, 3).wait();
   const FrameNumber frame = pool.word(3).frame();
   EXPECT_EQ(state(3), exclusive);
-  EXPECT_FALSE(pool.word(3).pinned());
+  EXPECT_FALSE(pool.word(3).latched());
   EXPECT_EQ(pool.frame(frame).touched.load(), 1) << "it is used";
   pe.ask(Request::Kind::map, 3).wait();
   pe.ask(Request::Kind::map, 3, Access::write).wait();
   EXPECT_EQ(state(3), modified);
   pe.ask(Request::Kind::map, 3).wait();
-  const Mapping to_read{Mapping::to_read, 3, frame, original(3)};
-  const Mapping to_write{Mapping::to_write, 3, frame, original(3)};
+  const Mapping to_read{Mapping::to_read, 3, frame, page_of(3)};
+  const Mapping to_write{Mapping::to_write, 3, frame, page_of(3)};
   EXPECT_THAT(pe.host.mappings(), ElementsAre(to_read, to_write));
   word_in(pool, frame, 0) = 11;  // a store of the program
   pe.device->hold(true);
@@ -194,12 +194,12 @@ TEST_F(PagerTest, MapsAFilledFrameToReadUntilItIsWritten) {
 }
 
 TEST_F(PagerTest, UnmapsOnlyWhatIsMapped) {
-  EXPECT_EQ(load(3), original(3));
+  EXPECT_EQ(load(3), page_of(3));
   pe.evict(3);
   EXPECT_TRUE(pe.host.mappings().empty());
   pe.ask(Request::Kind::map, 3).wait();
   {
-    const Pin here = pin(3);
+    const Latch here = latch(3);
     pe.tell_to_evict(3);
     pe.ping();
     EXPECT_EQ(pe.host.mappings().size(), 1U) << "a page that cannot leave stays mapped";
@@ -246,7 +246,7 @@ TEST_F(ForeignTest, PutsAndGetsAreAppliedAndAnswered) {
   EXPECT_EQ(put.answer.n, 0U);
   EXPECT_TRUE(put.data.empty());
   EXPECT_EQ(state(3), modified);
-  EXPECT_FALSE(pool.word(3).pinned());
+  EXPECT_FALSE(pool.word(3).latched());
   pe.evict(3);
   hand(operation(Operation::Kind::get, 3, 16, 1003));
   const auto get = pe.host.answers(2).at(1);
@@ -254,11 +254,11 @@ TEST_F(ForeignTest, PutsAndGetsAreAppliedAndAnswered) {
   EXPECT_EQ(get.answer.dest, reinterpret_cast<std::byte*>(std::uintptr_t{64} * 3));
   EXPECT_EQ(get.answer.n, 1003U);
   ASSERT_EQ(get.data.size(), 1003U);
-  EXPECT_EQ(get.data.front(), std::byte{original(3) & 0xff});
+  EXPECT_EQ(get.data.front(), std::byte{page_of(3) & 0xff});
   EXPECT_TRUE(std::equal(data.begin(), data.end(), get.data.begin() + 1));
   EXPECT_NE(get.data.back(), std::byte{0x5a});
   EXPECT_EQ(state(3), shared) << "a get writes nothing";
-  EXPECT_EQ(pin(3)[1], original(3));
+  EXPECT_EQ(latch(3)[1], page_of(3));
 }
 
 TEST_F(ForeignTest, AtomicsAnswerTheOldValue) {
@@ -267,17 +267,17 @@ TEST_F(ForeignTest, AtomicsAnswerTheOldValue) {
   Operation swap = operation(Operation::Kind::amo, 3, 40, 0);
   swap.op = AtomicOp::compare_swap;
   swap.type = AtomicType::u64;
-  swap.compare = original(3) + 11;
+  swap.compare = page_of(3) + 11;
   swap.value = 1;
   hand(swap);
   const auto answers = pe.host.answers(3);
-  EXPECT_EQ(answers[0].old(), original(3));
-  EXPECT_EQ(answers[1].old(), original(3) + 5);
-  EXPECT_EQ(answers[2].old(), original(3) + 11);
+  EXPECT_EQ(answers[0].old(), page_of(3));
+  EXPECT_EQ(answers[1].old(), page_of(3) + 5);
+  EXPECT_EQ(answers[2].old(), page_of(3) + 11);
   EXPECT_EQ(answers[2].answer.n, 8U);
   EXPECT_EQ(load(3), 1U);
   EXPECT_EQ(state(3), modified);
-  EXPECT_FALSE(pool.word(3).pinned());
+  EXPECT_FALSE(pool.word(3).latched());
 }
 
 TEST_F(ForeignTest, OperationsWaitInOrderForThePage) {
@@ -342,14 +342,14 @@ TEST_F(DropTest, ForgetsWithoutWriting) {
 TEST_F(DropTest, WaitsForWhoIsCopying) {
   for (PageNumber page = 3; page < 6; ++page) store(page, 70);
   {
-    const Pin here = pin(4);
+    const Latch here = latch(4);
     const Asked asked = drop(3, 6);
     for (int i = 0; i < 100; ++i) pe.ping();
     EXPECT_FALSE(asked.done());
     EXPECT_EQ(here[5], 70U);
     EXPECT_EQ(pool.word(4).frame(), here.frame());
     await("sleep", [] { return sleeps(pager_thread()); });  // nobody tells it of the end of a copy
-    pool.word(4).unpin();
+    pool.word(4).unlatch();
     asked.wait();
     pool.word(4).open(exclusive, here.frame(), 1);  // for the end of `here`
   }
@@ -363,13 +363,13 @@ TEST_F(DropTest, WaitsForWhatIsUnderWay) {
   pe.device->hold(true);
   pe.tell_to_evict(3);
   await("the write", [&] { return pe.device->under_way() == 1; });
-  const Asked loading = pe.ask(Request::Kind::pin, 4);
+  const Asked loading = pe.ask(Request::Kind::latch, 4);
   const Asked asked = drop(3, 6);
   for (int i = 0; i < 100; ++i) pe.ping();
   EXPECT_FALSE(asked.done());
   pe.device->hold(false);
-  EXPECT_EQ(word_in(pool, loading.wait().frame, 5), original(4));
-  pool.word(4).unpin();
+  EXPECT_EQ(word_in(pool, loading.wait().frame, 5), page_of(4));
+  pool.word(4).unlatch();
   asked.wait();
   EXPECT_EQ(load(3), 0U);
   EXPECT_EQ(load(4), 0U);
@@ -394,7 +394,7 @@ TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
   store(3, 70);
   pe.device->hold(true);
   pe.tell_to_evict(3);
-  const Asked asked = pe.ask(Request::Kind::pin, 4);
+  const Asked asked = pe.ask(Request::Kind::latch, 4);
   await("both transfers", [&] { return pe.device->under_way() == 2; });
   pe.pager->stop();
   pe.pager->stop();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Files of objects: names, what PEs find and agree on, and what tools do.
-#include "nvm/store_files.hpp"
+#include "nvm/storage/store_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <future>
 #include <thread>
 
-#include "nvm/store_check.hpp"
+#include "nvm/storage/store_check.hpp"
 #include "store_fixture.hpp"
 #include "system_calls.hpp"
 
@@ -94,7 +94,7 @@ TEST_F(StoreFilesTest, WhatIsNotThereIsMadeAndFoundAgain) {
   EXPECT_EQ(store->identity().id, 5U);
   EXPECT_GT(store->identity().made, 0);
   ASSERT_TRUE(store->begin_at(1).ok());
-  EXPECT_TRUE(holds(*store, {0, 0, 9, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(pins(*store, {0, 0, 9, 0, 0, 0, 0, 0}));
 }
 
 TEST_F(StoreFilesTest, TheNewestEpochThatAllHoldCounts) {

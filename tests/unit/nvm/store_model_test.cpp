@@ -8,10 +8,10 @@
 #include <ostream>
 #include <random>
 
-#include "nvm/store.hpp"
-#include "nvm/store_files.hpp"
-#include "nvm/test_device.hpp"
+#include "nvm/storage/store.hpp"
+#include "nvm/storage/store_files.hpp"
 #include "store_fixture.hpp"
+#include "test_device.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -179,7 +179,7 @@ TEST_P(StoreModelTest, HoldsWhatWasWrittenAndItsEpochs) {
     next_epoch(model, store, [&] { open(false); });
     if (model.pick(8) == 0) {
       model.end_all(*store);
-      EXPECT_TRUE(holds(*store, model.work));
+      EXPECT_TRUE(pins(*store, model.work));
     }
   }
   store.reset();  // before the memory of what is under way

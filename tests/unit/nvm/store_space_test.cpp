@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nvm/store_space.hpp"
+#include "nvm/storage/store_space.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

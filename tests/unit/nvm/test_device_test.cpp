@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nvm/test_device.hpp"
+#include "test_device.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "nvm/device.hpp"
+#include "nvm/storage/open_device.hpp"
 #include "processes.hpp"
 
 namespace shm::nvm {

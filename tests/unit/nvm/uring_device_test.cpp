@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "nvm/file_device.hpp"
+#include "nvm/storage/file_device.hpp"
 #include "system_calls.hpp"
 #include "transfers.hpp"
 

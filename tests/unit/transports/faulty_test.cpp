@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random programs on the faulty network against a sequential model, and the same seam around libfabric.
-#include "loop/faulty.hpp"
+#include "faulty/faulty.hpp"
 
 #include <map>
 #include <random>

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "loop/loop.hpp"
+#include "loop.hpp"
 #include "net.hpp"
 #include "seed.hpp"
 

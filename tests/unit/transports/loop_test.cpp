@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "loop/loop.hpp"
+#include "loop.hpp"
 
 #include "loop_job.hpp"
 

@@ -16,8 +16,8 @@ struct Memory {
 };
 
 std::uint64_t word_of(std::uint64_t offset, std::uint8_t code, AtomicType type = {}, bool result = false,
-                      SegmentId segment = SegmentId::heap, unsigned place = kReceiver) {
-  return encode({offset, place, segment, type, code, result, false});
+                      SegmentId segment = SegmentId::heap, unsigned node_rank = kReceiver) {
+  return encode({offset, node_rank, segment, type, code, result, false});
 }
 
 std::span<const std::byte> send(Memory& to, Packet& packet) {
@@ -82,34 +82,35 @@ TEST(NicAgent, RecordsOfOneWordAreExecutedInOrder) {
 
 TEST(NicAgent, RecordsForNodePeersGoToTheirMemory) {
   std::array<Memory, 3> node;
-  std::vector<NodeMap::Segments> places;
+  std::vector<NodeMap::Segments> segments;
   for (Memory& memory : node)
-    places.push_back(
+    segments.push_back(
         {NodeMap::Segment{memory.bytes.data(), 128}, NodeMap::Segment{memory.bytes.data() + 128, 128}});
-  node[1].agent.add_node(places);
+  node[1].agent.add_node(segments);
   Packet packet;
-  for (unsigned place = 0; place < 3; ++place) {
-    packet.add_update(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::heap, place),
-                      place + 1);
-    packet.add_update(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::statics, place),
-                      place + 10);
+  for (unsigned node_rank = 0; node_rank < 3; ++node_rank) {
+    packet.add_update(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::heap, node_rank),
+                      node_rank + 1);
+    packet.add_update(
+        word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::statics, node_rank),
+        node_rank + 10);
   }
   send(node[1], packet);
-  for (unsigned place = 0; place < 3; ++place) {
+  for (unsigned node_rank = 0; node_rank < 3; ++node_rank) {
     std::uint64_t words[2];
-    std::memcpy(&words[0], node[place].bytes.data() + 8, 8);
-    std::memcpy(&words[1], node[place].bytes.data() + 136, 8);
-    EXPECT_EQ(words[0], place + 1);
-    EXPECT_EQ(words[1], place + 10);
+    std::memcpy(&words[0], node[node_rank].bytes.data() + 8, 8);
+    std::memcpy(&words[1], node[node_rank].bytes.data() + 136, 8);
+    EXPECT_EQ(words[0], node_rank + 1);
+    EXPECT_EQ(words[1], node_rank + 10);
   }
 }
 
 TEST(NicPacket, WordsKeepAllTheirParts) {
   for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{4}, (std::uint64_t{1} << 46) - 4}) {
-    for (const unsigned place : {0u, 5u, kReceiver}) {
+    for (const unsigned node_rank : {0u, 5u, kReceiver}) {
       for (int flags = 0; flags < 8; ++flags) {
         const Record in{offset,
-                        place,
+                        node_rank,
                         static_cast<SegmentId>(flags & 1),
                         AtomicType::f64,
                         code_of(AtomicOp::max),
@@ -117,7 +118,7 @@ TEST(NicPacket, WordsKeepAllTheirParts) {
                         (flags & 4) != 0};
         const Record out = decode(encode(in));
         EXPECT_EQ(out.offset, in.offset);
-        EXPECT_EQ(out.place, in.place);
+        EXPECT_EQ(out.node_rank, in.node_rank);
         EXPECT_EQ(out.segment, in.segment);
         EXPECT_EQ(out.type, in.type);
         EXPECT_EQ(out.code, in.code);
@@ -154,9 +155,9 @@ TEST(NicPacket, CombinesWhatFollowsItself) {
 TEST(NicAgentDeath, PacketsThatMakeNoSenseEndTheJob) {
   Memory memory;
   const auto put = [&](std::uint64_t offset, SegmentId segment = SegmentId::heap,
-                       unsigned place = kReceiver) {
+                       unsigned node_rank = kReceiver) {
     Packet packet;
-    packet.add_put(word_of(offset, kPutCode, {}, false, segment, place), offset, &memory, 8);
+    packet.add_put(word_of(offset, kPutCode, {}, false, segment, node_rank), offset, &memory, 8);
     send(memory, packet);
   };
   const auto atomic = [&](std::uint64_t offset, std::uint8_t code, AtomicType type, bool result = false) {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "loop/faulty.hpp"
+#include "faulty/faulty.hpp"
 #include "loop_job.hpp"
 #include "nic/nic.hpp"
 
@@ -23,7 +23,7 @@ inline LoopJob::Wrap behind_nic(std::uint64_t seed, AmoMode mode = AmoMode::offl
       FaultOptions options{.seed = seed * 10 + static_cast<unsigned>(pe)};
       inner = make_faulty(std::move(inner), options);
     }
-    return make_nic(std::move(inner), {.mode = mode, .mshrs = {3, 5}, .share = true});
+    return make_nic(std::move(inner), {.mode = mode, .mshrs = {3, 5}, .batch = true});
   };
 }
 
@@ -31,7 +31,7 @@ inline LoopJob::Wrap behind_nic(std::uint64_t seed, AmoMode mode = AmoMode::offl
 class Node {
  public:
   Node(LoopJob& job, std::size_t per_node) {
-    boards_ = std::vector<Board>(job.pes.size());
+    slots_of_ = std::vector<SharedSlots>(job.pes.size());
     NodeMap map;
     for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
       if (pe % per_node == 0) map.members.emplace_back();
@@ -39,21 +39,21 @@ class Node {
     }
     for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
       map.segments.clear();
-      map.boards.clear();
+      map.shared_slots.clear();
       for (const int peer : map.members[pe / per_node]) {
         LoopPe& member = job.pes[static_cast<std::size_t>(peer)];
         map.segments.push_back({NodeMap::Segment{member.bytes(), member.heap.size() * 8}, {}});
-        map.boards.push_back(boards_[static_cast<std::size_t>(peer)].bytes);
+        map.shared_slots.push_back(slots_of_[static_cast<std::size_t>(peer)].bytes);
       }
       job.pes[pe].net->join_node(map);
     }
   }
 
  private:
-  struct Board {
-    alignas(64) std::byte bytes[kBoardBytes] = {};
+  struct SharedSlots {
+    alignas(64) std::byte bytes[kSharedSlotsBytes] = {};
   };
-  inline static std::vector<Board> boards_;  // until the next job: a job polls until it is gone
+  inline static std::vector<SharedSlots> slots_of_;  // until the next job: a job polls until it is gone
 };
 
 // What the agents of a job do.

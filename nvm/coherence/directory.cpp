@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/coherence/directory.hpp"
+
+#include <algorithm>
+
+namespace shm::nvm {
+namespace {
+
+/// One call of serve().
+class Service {
+ public:
+  Service(Directory& directory, const Home& home, std::vector<Message>& out)
+      : d_(directory), home_(home), out_(out) {}
+
+  void start(const Message& request);
+  bool answered(const Message& answer);
+  void start_waiting();
+
+ private:
+  void send(Event kind, NodeId to, bool data = false);
+  void await(Event kind, NodeId from, bool data = false) {
+    send(kind, from, data);
+    d_.awaited.push_back(from);
+  }
+  NodeId executor();
+  void gather_all_but_actor();
+  void gather_newest();
+  bool gathered(const Message& answer);
+  void act();
+  void finish(bool data);
+  bool conclude(const Message& answer);
+  void enter(NodeId node) {
+    if (!d_.holders.contains(node)) d_.holders.push(node);
+  }
+
+  Directory& d_;
+  const Home& home_;
+  std::vector<Message>& out_;
+};
+
+void Service::send(Event kind, NodeId to, bool data) {
+  out_.push_back({.kind = kind,
+                  .data = data,
+                  .from = home_.node,
+                  .to = to,
+                  .requester = d_.request.requester,
+                  .version = d_.version,
+                  .tag = d_.request.tag});
+}
+
+// The node that executes a small operation.
+NodeId Service::executor() {
+  if (!home_.cooperative || d_.holders.empty() || d_.holders.contains(home_.node)) return home_.node;
+  return d_.owner != kNobody ? d_.owner : d_.holders.access();
+}
+
+void Service::start(const Message& request) {
+  ++d_.version;
+  d_.request = request;
+  d_.phase = Phase::gather;
+  d_.actor = request.requester;
+  const bool forwarded = home_.cooperative && !d_.holders.empty() && !d_.holders.contains(d_.actor);
+  switch (request.kind) {
+    case Event::ask_read:
+      if (forwarded) d_.actor = d_.holders.access();
+      if (!home_.cooperative && d_.holders.contains(home_.node)) d_.actor = home_.node;
+      if (!home_.cooperative) gather_newest();
+      break;
+    case Event::ask_write:
+      if (forwarded) d_.actor = d_.holders.access();
+      gather_all_but_actor();
+      break;
+    case Event::ask_get:
+      d_.actor = executor();
+      if (!home_.cooperative) gather_newest();
+      break;
+    case Event::ask_put:
+      d_.actor = executor();
+      gather_all_but_actor();
+      break;
+    case Event::ask_evict: await(Event::leave, d_.actor); break;
+    default:  // ask_clean
+      d_.actor = kNobody;
+      gather_newest();
+  }
+  if (d_.awaited.empty()) act();
+}
+
+// A put and a write end all other copies.  Nobody needs the data of a dirty one if the actor has the page
+// too.
+void Service::gather_all_but_actor() {
+  for (const NodeId node : d_.holders.nodes()) {
+    if (node == d_.actor) continue;
+    await(home_.cooperative || node != d_.owner ? Event::invalidate : Event::recall_write, node);
+  }
+}
+
+// The device becomes as new as any copy, and nobody may write without asking.
+void Service::gather_newest() {
+  if (d_.owner != kNobody && d_.owner != d_.actor) await(Event::recall_read, d_.owner);
+}
+
+bool Service::answered(const Message& answer) {
+  const auto found = std::find(d_.awaited.begin(), d_.awaited.end(), answer.from);
+  const bool by_device = answer.kind == Event::loaded || answer.kind == Event::stored;
+  if (found == d_.awaited.end() || answer.version != d_.version) return false;
+  if (by_device != (answer.from == kDevice)) return false;
+  d_.awaited.erase(found);
+  switch (d_.phase) {
+    case Phase::gather: return gathered(answer);
+    case Phase::loading:
+      if (answer.kind != Event::loaded) return false;
+      finish(true);
+      return true;
+    case Phase::finish: return answer.kind == Event::done && conclude(answer);
+    default: return false;
+  }
+}
+
+bool Service::gathered(const Message& answer) {
+  if (answer.kind == Event::done) {
+    const Event kind = d_.request.kind;
+    const bool kept = kind == Event::ask_read || kind == Event::ask_get || kind == Event::ask_clean;
+    if (answer.data && answer.from != d_.owner) return false;
+    if (answer.from == d_.owner) d_.owner = kNobody;
+    if (!kept) d_.holders.remove(answer.from);
+    if (answer.data) await(Event::store, kDevice, true);
+  } else if (answer.kind != Event::stored) {
+    return false;
+  }
+  if (d_.awaited.empty()) act();
+  return true;
+}
+
+// All that had to be taken away is here.
+void Service::act() {
+  if (d_.request.kind == Event::ask_clean) send(Event::result, d_.request.requester);
+  if (d_.request.kind == Event::ask_clean || d_.request.kind == Event::ask_evict) {
+    d_.phase = Phase::idle;
+  } else if (d_.holders.contains(d_.actor)) {
+    finish(false);
+  } else {
+    d_.phase = Phase::loading;
+    await(Event::load, kDevice);
+  }
+}
+
+// The last message; `data`: the page comes from the device, and the actor is who gets it.
+void Service::finish(bool data) {
+  d_.phase = Phase::finish;
+  const NodeId requester = d_.request.requester;
+  const bool forward = d_.actor != requester;
+  const auto& nodes = d_.holders.nodes();
+  const bool alone = std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) { return node == requester; });
+  Event kind = Event::put;
+  NodeId answers = d_.actor;
+  switch (d_.request.kind) {
+    case Event::ask_read:
+      kind = forward ? Event::forward_read : alone ? Event::grant_exclusive : Event::grant_shared;
+      answers = requester;
+      break;
+    case Event::ask_write:
+      kind = forward ? Event::forward_write : Event::grant_modified;
+      answers = requester;
+      break;
+    case Event::ask_get: kind = Event::get; break;
+    default: break;
+  }
+  send(kind, d_.actor, data);
+  d_.awaited.push_back(answers);
+}
+
+bool Service::conclude(const Message& answer) {
+  const NodeId requester = d_.request.requester;
+  const bool forward = d_.actor != requester;
+  if (answer.data || (answer.dirty && d_.actor != d_.owner)) return false;
+  switch (d_.request.kind) {
+    case Event::ask_read:
+      if (forward && d_.actor == d_.owner && !answer.dirty) d_.owner = kNobody;
+      enter(requester);
+      if (d_.holders.nodes().size() == 1) d_.owner = requester;
+      break;
+    case Event::ask_write:
+      if (forward) d_.holders.remove(d_.actor);
+      enter(requester);
+      d_.owner = requester;
+      break;
+    case Event::ask_put:
+      enter(d_.actor);
+      d_.owner = d_.actor;
+      break;
+    default:  // ask_get
+      enter(d_.actor);
+  }
+  d_.phase = Phase::idle;
+  return true;
+}
+
+void Service::start_waiting() {
+  while (!d_.busy() && !d_.waiting.empty()) {
+    const Message next = d_.waiting.front();
+    d_.waiting.erase(d_.waiting.begin());
+    start(next);
+  }
+}
+
+}  // namespace
+
+NodeId ForwarderStack::access() {
+  std::rotate(nodes_.begin(), nodes_.end() - 1, nodes_.end());
+  return nodes_.front();
+}
+
+void ForwarderStack::remove(NodeId node) { std::erase(nodes_, node); }
+
+bool ForwarderStack::contains(NodeId node) const {
+  return std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end();
+}
+
+bool serve(Directory& directory, const Message& message, const Home& home, std::vector<Message>& out) {
+  Service service(directory, home, out);
+  if (is_request(message.kind)) {
+    directory.waiting.push_back(message);
+  } else if (!service.answered(message)) {
+    return false;
+  }
+  service.start_waiting();
+  return true;
+}
+
+}  // namespace shm::nvm

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The protocol between nodes, MOESI-F, as seen by the home of a page: who has it, whose turn it is, and what
+// is to be sent.  Pure, like moesif.hpp, which has the nodes' part and the kinds of messages.
+//
+// The home serves one request for a page after the other:
+//
+//   idle --request--> gather --all there--> [loading] --loaded--> finish --done--> idle
+//                     invalidate,           load: the page        grant, forward,
+//                     recall, leave         must come from        get or put
+//                     (and store)           the device
+//
+//   request    gather                                   then
+//   ask_read   -                                        forward_read; nobody has it: load, grant
+//   ask_write  invalidate all but forwarder, requester  has it: grant; else forward_write, or load, grant
+//   ask_get    -                                        get, to the executor
+//   ask_put    invalidate all but the executor          put, to the executor
+//   ask_evict  leave                                    -
+//   ask_clean  recall_read from the owner               result
+//
+// Who is told to invalidate, to leave, or recalled says done; if it comes with data, they are stored before
+// anything else is done.  After a grant or forward the requester says done, after a get or put the executor.
+//
+// The executor of a small operation is the home's node if it has the page, else who has it alone or dirty,
+// else the forwarder; if nobody has it, the home's node, which gets the page from the device with the
+// operation.
+//
+// Not cooperative: data come from the home only, from its device or its node's copy, for comparison.  Who has
+// the page alone is recalled (which stores it if dirty) instead of being a forwarder, and the executor is the
+// home's node.
+//
+// The driver (the pager that is home of the page) gives every request, `done`, `loaded` and `stored` to
+// serve() and sends what comes out, in order; what goes to its own node is delivered like the rest, after
+// serve() has returned; what goes to kDevice it starts, and gives back as loaded or stored, with the same
+// version, when that has ended.  Messages with data that come out carry the data of the message given to this
+// call: `store` those of a `done`, all others those of `loaded`.  Requests that wait are kept here; what
+// belongs to their tags the driver keeps.  An error of the device ends the job: there is no state for it.
+#pragma once
+
+#include <vector>
+
+#include "nvm/coherence/moesif.hpp"
+
+namespace shm::nvm {
+
+/// The nodes that have a page, as vGASNet keeps them: the top is the Forward copy.
+class ForwarderStack {
+ public:
+  /// A node got a copy: it is the top.
+  void push(NodeId node) { nodes_.push_back(node); }
+  /// The node that answers the next request; it moves to the bottom.  REQUIRES: not empty.
+  NodeId access();
+  /// A node has lost its copy; nothing if it had none.
+  void remove(NodeId node);
+  bool contains(NodeId node) const;
+  bool empty() const { return nodes_.empty(); }
+  /// From the bottom to the top.
+  const std::vector<NodeId>& nodes() const { return nodes_; }
+
+ private:
+  std::vector<NodeId> nodes_;
+};
+
+enum class Phase : std::uint8_t { idle, gather, loading, finish };
+
+/// What the home knows of a page.  Invariants while idle: `holders` are the nodes that have a copy; `owner`
+/// is among them if it is not kNobody; all others are `shared`, and so are all if owner is kNobody, when the
+/// device has the newest data.
+struct Directory {
+  ForwarderStack holders;
+  NodeId owner = kNobody;     // has it exclusive, modified or owned: the device may be stale
+  std::uint64_t version = 0;  // requests served, this one included
+
+  // The request that is being served.
+  Phase phase = Phase::idle;
+  Message request;
+  NodeId actor = kNobody;       // who sends the page or executes the operation; the requester: no forwarder
+  std::vector<NodeId> awaited;  // whose answer is to come; kDevice is one of them
+
+  std::vector<Message> waiting;  // requests, first come first served
+
+  bool busy() const { return phase != Phase::idle; }
+};
+
+/// The home's place in the job.
+struct Home {
+  NodeId node = 0;  // its own
+  bool cooperative = true;
+};
+
+/// Takes a message to the home and appends what is to be sent.  False: it was not expected, from this node,
+/// in this phase or with this version; the protocol is broken and the job must end.
+[[nodiscard]] bool serve(Directory& directory, const Message& message, const Home& home,
+                         std::vector<Message>& out);
+
+}  // namespace shm::nvm

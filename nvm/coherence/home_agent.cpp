@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/coherence/home_agent.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "base/stats.hpp"
+
+namespace shm::nvm {
+
+void HomeAgent::take(Delivery delivery) {
+  if (part_for(delivery.message.kind) == Part::device) return start(std::move(delivery));
+  if (delivery.operation != nullptr) {
+    delivery.message.tag = ++tags_;
+    entry_of(delivery.page).operations[tags_] = std::move(delivery.operation);
+  }
+  serve(delivery);
+}
+
+// Versions go on where the page's last directory was forgotten, as nodes may remember them longer.
+HomeAgent::DirectoryEntry& HomeAgent::entry_of(PageNumber page) {
+  const auto [found, is_new] = directory_.try_emplace(page);
+  if (is_new) found->second.directory.version = last_version_;
+  return found->second;
+}
+
+void HomeAgent::forget(PageNumber page) {
+  const auto found = directory_.find(page);
+  last_version_ = std::max(last_version_, found->second.directory.version);
+  directory_.erase(found);
+}
+
+void HomeAgent::serve(Delivery& delivery) {
+  DirectoryEntry& entry = this->entry_of(delivery.page);
+  const bool was_busy = entry.directory.busy();
+  out_.clear();
+  if (!nvm::serve(entry.directory, delivery.message, home_, out_)) {
+    fatal("internal error: PE %d, home of page %llu, did not expect %s from node %d", me_,
+          static_cast<unsigned long long>(delivery.page), name(delivery.message.kind), delivery.message.from);
+  }
+  busy_ += static_cast<std::size_t>(entry.directory.busy()) - static_cast<std::size_t>(was_busy);
+  for (const Message& message : out_) route(entry, message, delivery);
+  if (!entry.directory.busy() && entry.directory.holders.empty()) forget(delivery.page);
+}
+
+// `cause` is what came in, and has the data of what goes out.
+void HomeAgent::route(DirectoryEntry& entry, const Message& message, Delivery& cause) {
+  Delivery out{.page = cause.page, .message = message};
+  if (message.kind == Event::result) {
+    --unclean_;
+    return;
+  }
+  if (message.kind == Event::store) {
+    out.buffer = std::move(cause.buffer);
+    out.frame = cause.frame;
+    out.frees = cause.frees;
+    return start(std::move(out));
+  }
+  if (message.kind == Event::load) {
+    // A page that this node takes is read into its frame.
+    if (entry.directory.actor == home_.node) return cache_.give_frame(std::move(out));
+    out.buffer = make_page_buffer(pool_.shape().page_bytes);
+    return start(std::move(out));
+  }
+  if (message.kind == Event::get || message.kind == Event::put) {
+    const auto operation = entry.operations.find(message.tag);
+    out.operation = std::move(operation->second);
+    entry.operations.erase(operation);
+  }
+  if (message.data) out.buffer = std::move(cause.buffer);
+  channel_.send(std::move(out));
+}
+
+void HomeAgent::start(Delivery delivery) {
+  const bool reads = delivery.message.kind == Event::load;
+  count(reads ? Stat::page_loads : Stat::page_writes);
+  auto move = std::make_unique<Move>();
+  std::byte* data = delivery.buffer != nullptr ? delivery.buffer.get() : pool_.bytes(delivery.frame);
+  const std::size_t page_bytes = pool_.shape().page_bytes;
+  const Object* object = object_at(delivery.page);
+  const std::uint64_t offset =
+      pool_.offset_of(delivery.page) - (object != nullptr ? pool_.offset_of(object->first) : 0);
+  // An object may end within its last page.
+  const std::size_t n =
+      object != nullptr ? std::min<std::uint64_t>(page_bytes, object->store->size() - offset) : page_bytes;
+  if (reads) std::memset(data + n, 0, page_bytes - n);
+  move->transfer = {reads ? Transfer::Kind::read : Transfer::Kind::write, offset, data, n, 0};
+  move->delivery = std::move(delivery);
+  Transfer& transfer = move->transfer;
+  moves_[&transfer] = std::move(move);
+  (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
+}
+
+std::size_t HomeAgent::transfers() const {
+  std::size_t all = device_->under_way();
+  for (const Object& object : objects_) all += object.store->under_way();
+  return all;
+}
+
+bool HomeAgent::finish_transfers() {
+  bool any = false;
+  for (const Transfer* done; (done = device_->finished()) != nullptr; any = true) finish(*done, nullptr);
+  for (Object& object : objects_) {
+    for (const Transfer* done; (done = object.store->finished()) != nullptr; any = true)
+      finish(*done, &object);
+  }
+  return any;
+}
+
+void HomeAgent::finish(const Transfer& done, const Object* object) {
+  const auto found = moves_.find(&done);
+  Delivery delivery = std::move(found->second->delivery);
+  const bool reads = done.kind == Transfer::Kind::read;
+  if (done.error != 0 && object != nullptr && !object->store->damage().empty())
+    fatal("%s", object->store->damage().c_str());
+  if (done.error != 0) {
+    fatal("the NVM heap cannot %s %zu bytes at offset %llu of PE %d's %s: %s", reads ? "read" : "write",
+          done.n, static_cast<unsigned long long>(done.offset), me_,
+          object != nullptr ? object->store->identity().name.c_str() : "file", std::strerror(done.error));
+  }
+  moves_.erase(found);
+  std::swap(delivery.message.from, delivery.message.to);
+  delivery.message.kind = reads ? Event::loaded : Event::stored;
+  delivery.message.data = reads;
+  if (delivery.frees) cache_.free(delivery.frame);
+  serve(delivery);
+}
+
+bool HomeAgent::busy(PageNumber page) const {
+  const auto found = directory_.find(page);
+  return found != directory_.end() && found->second.directory.busy();
+}
+
+// The first and the last page may be in use already, by other blocks.
+bool HomeAgent::make_room(PageNumber first, PageNumber last, bool& failed) {
+  if (first < last && (busy(first) || busy(last - 1))) return false;
+  const Status status = device_->reserve(pool_.offset_of(first), (last - first) * pool_.shape().page_bytes);
+  if (!status.ok()) warn("%s", status.text().c_str());
+  failed = !status.ok();
+  return true;
+}
+
+bool HomeAgent::drop(PageNumber first, PageNumber last) {
+  bool all = true;
+  for (PageNumber page = first; page < last; ++page) all &= drop(page);
+  if (!all) return false;
+  const std::size_t objects = std::erase_if(
+      objects_, [&](const Object& object) { return object.first >= first && object.last <= last; });
+  if (objects != 0) return true;
+  const std::uint64_t n = (last - first) * pool_.shape().page_bytes;
+  if (const Status status = device_->release(pool_.offset_of(first), n); !status.ok())
+    warn("%s", status.text().c_str());
+  return true;
+}
+
+// Returns false as long as another node has the page, or it is on its way.
+bool HomeAgent::drop(PageNumber page) {
+  const auto found = directory_.find(page);
+  if (found == directory_.end()) return true;
+  const Directory& directory = found->second.directory;
+  if (directory.busy()) return false;
+  const auto& nodes = directory.holders.nodes();
+  if (std::ranges::any_of(nodes, [this](NodeId node) { return node != home_.node; })) {
+    cache_.call_back(page);
+    return false;
+  }
+  if (!cache_.drop(page)) return false;
+  forget(page);
+  return true;
+}
+
+// Named objects.
+
+HomeAgent::Object* HomeAgent::object_at(PageNumber page) {
+  const auto found = std::ranges::find_if(
+      objects_, [page](const Object& object) { return page >= object.first && page < object.last; });
+  return found == objects_.end() ? nullptr : &*found;
+}
+
+HomeAgent::Object& HomeAgent::persistent(PageNumber page) {
+  Object* object = object_at(page);
+  if (object == nullptr)
+    fatal("internal error: page %llu is no named object's", static_cast<unsigned long long>(page));
+  return *object;
+}
+
+bool HomeAgent::attach(PageNumber first, PageNumber last, Store* object) {
+  if (!drop(first, last)) return false;
+  objects_.push_back({first, last, std::unique_ptr<Store>(object)});
+  return true;
+}
+
+// A page whose owner is unknown is as new in the file as anywhere.
+void HomeAgent::ask_to_clean(const Object& object) {
+  for (PageNumber page = object.first; page < object.last; ++page) {
+    const auto found = directory_.find(page);
+    if (found == directory_.end()) continue;
+    const Directory& directory = found->second.directory;
+    if (!directory.busy() && directory.owner == kNobody) continue;
+    ++unclean_;
+    Delivery ask{.page = page, .message = {.kind = Event::ask_clean}};
+    ask.message.from = ask.message.to = ask.message.requester = home_.node;
+    channel_.keep(std::move(ask));
+  }
+}
+
+bool HomeAgent::persist(PageNumber first, std::uint64_t epoch) {
+  const Object& object = persistent(first);
+  if (!cleaning_) ask_to_clean(object);
+  cleaning_ = unclean_ != 0;
+  if (cleaning_) return false;
+  if (const Status status = object.store->prepare(epoch); !status.ok()) fatal("%s", status.text().c_str());
+  return true;
+}
+
+bool HomeAgent::settle(PageNumber first, std::uint64_t epoch) {
+  if (const Status status = persistent(first).store->settle(epoch); !status.ok())
+    fatal("%s", status.text().c_str());
+  return true;
+}
+
+}  // namespace shm::nvm

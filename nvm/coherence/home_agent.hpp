@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The home agent of a pager: the directory of its PE's pages, and the device that they lie on.
+//
+//   request, done -> take() -> serve() (directory.hpp) -> messages to nodes
+//                                                      -> load, store -> device -> loaded, stored -> serve()
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "nvm/coherence/directory.hpp"
+#include "nvm/coherence/page_cache.hpp"
+#include "nvm/coherence/page_channel.hpp"
+#include "nvm/pages.hpp"
+#include "nvm/storage/store.hpp"
+#include "pages/device.hpp"
+
+namespace shm::nvm {
+
+/// Thread safety: one thread, the pager's.
+class HomeAgent {
+ public:
+  /// Of PE `me`.
+  HomeAgent(const Pool& pool, PageChannel& channel, PageCache& page_cache, std::unique_ptr<Device> device,
+            int me, const Home& home)
+      : pool_(pool),
+        channel_(channel),
+        cache_(page_cache),
+        device_(std::move(device)),
+        me_(me),
+        home_(home) {}
+
+  /// A message to the home, or to its device.
+  void take(Delivery delivery);
+  /// Takes what the device has done.  Returns whether there was anything.
+  bool finish_transfers();
+
+  /// Requests of threads of this PE about pages [first, last).  False: pages are on their way, ask again.
+  /// make_room() says in `failed` whether there is no room, and has said why.
+  bool make_room(PageNumber first, PageNumber last, bool& failed);
+  /// They lose their contents on all nodes, and are no named object's any more.
+  bool drop(PageNumber first, PageNumber last);
+
+  // Named objects, which lie in files of their own.  Each of these three is asked again as long as it returns
+  // false.
+
+  /// The pages have the contents of the object.
+  bool attach(PageNumber first, PageNumber last, Store* object);
+  /// Writes back what is newer anywhere than in the object's file, and prepares the epoch.
+  /// REQUIRES: nobody writes to the object; one call at a time.
+  bool persist(PageNumber first, std::uint64_t epoch);
+  bool settle(PageNumber first, std::uint64_t epoch);
+
+  std::size_t transfers() const;
+  /// Nothing is served.
+  bool idle() const { return busy_ == 0 && moves_.empty(); }
+  std::string describe() const { return device_->describe(); }
+
+ private:
+  struct DirectoryEntry {
+    Directory directory;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Foreign>> operations;  // that wait, by tag
+  };
+  // A load or store that the device works on.
+  struct Move {
+    Transfer transfer;
+    Delivery delivery;
+  };
+
+  DirectoryEntry& entry_of(PageNumber page);
+  void forget(PageNumber page);
+  struct Object {
+    PageNumber first, last;
+    std::unique_ptr<Store> store;
+  };
+
+  void serve(Delivery& delivery);
+  void route(DirectoryEntry& entry, const Message& message, Delivery& cause);
+  void start(Delivery delivery);
+  void finish(const Transfer& done, const Object* object);
+  Object* object_at(PageNumber page);
+  Object& persistent(PageNumber page);
+  void ask_to_clean(const Object& object);
+  bool busy(PageNumber page) const;
+  bool drop(PageNumber page);
+
+  const Pool pool_;
+  PageChannel& channel_;
+  PageCache& cache_;
+  const std::unique_ptr<Device> device_;
+  const int me_;
+  const Home home_;
+  std::unordered_map<PageNumber, DirectoryEntry> directory_;  // of pages that somebody has or wants
+  std::unordered_map<const Transfer*, std::unique_ptr<Move>> moves_;
+  std::vector<Message> out_;
+  std::uint64_t tags_ = 0;
+  std::uint64_t last_version_ = 0;  // of pages that nobody has any more
+  std::size_t busy_ = 0;
+  std::vector<Object> objects_;
+  bool cleaning_ = false;    // for persist()
+  std::size_t unclean_ = 0;  // pages that are still to be written back for it
+};
+
+}  // namespace shm::nvm

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What nodes send each other about the NVM heap.
+//
+//   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type | operands |
+//                n bytes of a put
+//                from the thread that waits to the home of the page
+//   Answer       token | dest | page | n | contended | n bytes: of a get, or the 8 of what an atomic
+//                operation found
+//                to that thread, from where the operation was executed
+//   PageMessage  page | message of the protocol | offset | n | n bytes of the page, or an Operation
+//                between pagers
+//
+// An operation lies within one page and carries kLargestOperation bytes at most.  A page that goes home
+// travels in pieces of kLargestPiece bytes, each with the whole message before it, and the last to come is
+// the message; one that was asked for is put into its frame before the message is sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic_op.hpp"
+#include "nvm/coherence/moesif.hpp"
+#include "nvm/pages.hpp"
+#include "pages/pool.hpp"
+#include "transports/net.hpp"
+
+namespace shm::nvm {
+
+inline constexpr std::size_t kLargestOperation = 4096;
+inline constexpr std::size_t kLargestPiece = 16384;
+
+struct Operation {
+  enum class Kind : std::uint8_t { put, get, amo };
+
+  std::uint64_t token;  // of who waits for the answer
+  std::byte* dest;      // of what the answer brings, at who waits; unused by a put
+  PageNumber page;
+  std::uint32_t offset, n;
+  std::int32_t pe;  // who waits
+  Kind kind;
+  AtomicOp op;
+  AtomicType type;
+  std::uint64_t value, compare;
+};
+
+/// What it needs its page for.
+inline Access access_of(const Operation& operation) {
+  const bool reads = operation.kind == Operation::Kind::get ||
+                     (operation.kind == Operation::Kind::amo && operation.op == AtomicOp::fetch);
+  return reads ? Access::read : Access::write;
+}
+
+struct Answer {
+  std::uint64_t token;
+  std::byte* dest;
+  PageNumber page;
+  std::uint32_t n;
+  std::uint32_t contended;  // 1: others use the page too
+};
+
+/// In a request for a page `message.tag` is where in its node's pool the page is to be put.
+struct PageMessage {
+  PageNumber page;
+  Message message;
+  std::uint32_t offset, n;  // of the piece; n == 0: none
+};
+
+static_assert(sizeof(PageMessage) + kLargestPiece <= kMaxMessage);
+static_assert(sizeof(PageMessage) + sizeof(Operation) + kLargestOperation <= kMaxMessage);
+static_assert(sizeof(Answer) + kLargestOperation <= kMaxMessage);
+
+}  // namespace shm::nvm

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When a page that is elsewhere should come here: when the small operations that were sent after it have cost
+// about as much as bringing it would have.  Not while other nodes use it too, unless this one does nothing
+// else: who puts a byte now and then had better leave it where it is, who puts one after the other gains by
+// every moment that the page is here.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "nvm/pages.hpp"
+#include "pages/pool.hpp"
+
+namespace shm::nvm {
+
+/// Thread safety: any thread; threads that meet in a row may lose a charge.
+class MigrationPolicy {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Charges an operation of n bytes on a page that is not here.  Returns whether the page should come.
+  bool charge_operation(PageNumber page, std::size_t n, std::size_t page_bytes,
+                        Clock::time_point now = Clock::now()) {
+    Row& row = rows_[page % kRows];
+    if (row.page.load(std::memory_order_relaxed) != page) {
+      row.page.store(page, std::memory_order_relaxed);
+      row.charge.store(0, std::memory_order_relaxed);
+      row.contended.store({}, std::memory_order_relaxed);
+    }
+    const Clock::time_point contended = row.contended.load(std::memory_order_relaxed);
+    const bool rests = contended != Clock::time_point() && now - contended > kPause;
+    const std::uint32_t before = rests ? 0 : row.charge.load(std::memory_order_relaxed);
+    const std::uint32_t charge = before + static_cast<std::uint32_t>(n) + kOverhead;
+    const bool pays = charge >= page_bytes + kOverhead;
+    row.charge.store(pays ? 0 : charge, std::memory_order_relaxed);
+    return pays;
+  }
+
+  /// The last operation has been applied, and others use the page too, or not.
+  void learn(PageNumber page, bool contended, Clock::time_point now = Clock::now()) {
+    Row& row = rows_[page % kRows];
+    if (row.page.load(std::memory_order_relaxed) == page)
+      row.contended.store(contended ? now : Clock::time_point(), std::memory_order_relaxed);
+  }
+
+ private:
+  // What a message costs beside its bytes, in bytes of a page that travels: 20 us beside 1 GB/s.
+  static constexpr std::uint32_t kOverhead = 16384;
+  static constexpr std::size_t kRows = 512;
+  static constexpr auto kPause =
+      std::chrono::microseconds(5);  // without operations: the program does other things
+  struct Row {
+    std::atomic<PageNumber> page;
+    std::atomic<std::uint32_t> charge;
+    std::atomic<Clock::time_point> contended;  // when the last answer said so; 0: it did not
+  };
+  std::array<Row, kRows> rows_{};
+};
+
+}  // namespace shm::nvm

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nvm/coherence/page_cache.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "base/stats.hpp"
+#include "pages/copy.hpp"
+
+namespace shm::nvm {
+namespace {
+
+constexpr auto kAskAgain = std::chrono::milliseconds(1);
+// A thread that has faulted gets so long to try its access again: else two that want a page could take it
+// from each other and never use it.
+constexpr auto kShortestStay = std::chrono::microseconds(50);
+
+bool is_asking(State state) { return state >= State::asking; }
+
+// What threads may do with a page in this state without asking.
+PageState open_as(State state) {
+  switch (state) {
+    case State::shared:
+    case State::asking_clean: return PageState::shared;
+    case State::owned:
+    case State::asking_dirty: return PageState::owned;
+    case State::exclusive: return PageState::exclusive;
+    case State::modified: return PageState::modified;
+    default: return PageState::invalid;
+  }
+}
+
+Event event_for(Access access) { return access == Access::read ? Event::local_read : Event::local_write; }
+
+bool is_grant(Event kind) { return kind >= Event::grant_shared && kind <= Event::grant_modified; }
+
+}  // namespace
+
+PageCache::CachedPage& PageCache::page_of(PageNumber number) {
+  std::unique_ptr<CachedPage>& page = pages_[number];
+  if (page == nullptr) page = std::make_unique<CachedPage>();
+  return *page;
+}
+
+void PageCache::request_page(Request& request) {
+  const PageNumber number = request.page;
+  add_pending(request);  // it may be gone now
+  look_ahead(number);
+}
+
+void PageCache::add_pending(Request& request) {
+  CachedPage& page = page_of(request.page);
+  page.pending.push_back(&request);
+  advance(request.page, page);
+}
+
+void PageCache::on_hint(const RequestQueue::Hint& hint) {
+  if (resting_) return;
+  if (hint.what == RequestQueue::What::evict) evict(hint.page);
+  if (hint.what == RequestQueue::What::used) look_ahead(hint.page);
+  if (hint.what == RequestQueue::What::bring) bring(hint.page);
+}
+
+void PageCache::take(Delivery delivery) {
+  const PageNumber number = delivery.page;
+  CachedPage& page = page_of(number);
+  page.messages.push_back(std::move(delivery));
+  advance(number, page);
+  if (const auto found = pages_.find(number); found != pages_.end() && !found->second->messages.empty())
+    stopped_.push_back(number);
+}
+
+bool PageCache::work() {
+  bool worked = false;
+  for (std::size_t i = 0; i < stopped_.size();) {
+    const PageNumber number = stopped_[i];
+    const auto found = pages_.find(number);
+    if (found != pages_.end()) advance(number, *found->second);
+    const auto after = pages_.find(number);
+    if (after != pages_.end() && !after->second->messages.empty()) {
+      ++i;
+      continue;
+    }
+    worked = true;
+    stopped_[i] = stopped_.back();
+    stopped_.pop_back();
+  }
+  worked |= serve_frame_waiters();
+  keep_spare_frames();
+  return worked;
+}
+
+// All that can happen to the page now.
+void PageCache::advance(PageNumber number, CachedPage& page) {
+  while (!page.messages.empty() && handle(number, page, page.messages.front())) page.messages.pop_front();
+  serve_pending(number, page);
+  give_back(page);
+  forget_if_unused(number);
+}
+
+// What has been reserved for pending that were served otherwise.
+void PageCache::give_back(CachedPage& page) {
+  if (!page.pending.empty() || page.awaits_frame || is_asking(page.known.state)) return;
+  expect(page, false);
+  if (page.known.state != State::invalid || page.frame == kNoFrame || page.loading || page.load) return;
+  free(page.frame);
+  page.frame = kNoFrame;
+}
+
+void PageCache::forget_if_unused(PageNumber number) {
+  const auto found = pages_.find(number);
+  const CachedPage& page = *found->second;
+  if (page.known.state == State::invalid && page.messages.empty() && page.pending.empty() && !page.load &&
+      !page.awaits_frame && page.frame == kNoFrame)
+    pages_.erase(found);
+}
+
+// Accesses.
+
+void PageCache::serve_pending(PageNumber number, CachedPage& page) {
+  if (page.stopping) return;
+  std::erase_if(page.pending, [&](Request* request) { return serve_access(number, page, *request); });
+}
+
+// Returns whether the request is answered; else it has been asked for, or something it needs.
+bool PageCache::serve_access(PageNumber number, CachedPage& page, Request& request) {
+  const Event event = event_for(request.access);
+  learn(number, page);
+  const Actions actions = step(page.known.state, event).actions;
+  if (actions & action::proceed) {
+    grant(number, page, request);
+    return true;
+  }
+  if (actions & action::defer || page.awaits_frame || !reserve(number, page)) return false;
+  ask(number, page, event);
+  return false;
+}
+
+void PageCache::ask(PageNumber number, CachedPage& page, Event event) {
+  const Outcome outcome = on_local(page.known, event, nodes_.here, home_of(number), pool_.offset(page.frame));
+  ++asking_;
+  channel_.send({.page = number, .message = outcome.messages[0]});
+}
+
+// The word is open, and only this thread closes it: it can be latched.
+void PageCache::grant(PageNumber number, CachedPage& page, Request& request) {
+  pool_.frame(page.frame).touched.store(kTouched, std::memory_order_relaxed);
+  const Request::Kind kind = request.kind;
+  if (kind == Request::Kind::map) count(Stat::page_faults);
+  if (kind == Request::Kind::map || kind == Request::Kind::pin) map(number, page, request.access);
+  if (kind == Request::Kind::latch) request.frame = pool_.word(number).latch(request.access);
+  if (kind == Request::Kind::pin) {
+    request.frame = page.frame;
+    pool_.frame(page.frame).pins(request.access).fetch_add(1, std::memory_order_relaxed);
+  }
+  complete(request);
+}
+
+void PageCache::map(PageNumber number, CachedPage& page, Access access) {
+  const bool writable = access == Access::write;
+  page.mapped_at = host_.now();
+  if (page.mapped == Mapped::to_write || (!writable && page.mapped == Mapped::to_read)) return;
+  if (writable) {  // from now on the page counts as modified
+    pool_.word(number).latch(Access::write);
+    pool_.word(number).unlatch();
+  }
+  host_.map(address(number), pool_.offset(page.frame), pool_.shape().page_bytes, writable);
+  page.mapped = writable ? Mapped::to_write : Mapped::to_read;
+}
+
+// Messages.
+
+// Returns false if it has to wait: for threads that copy, or have just got the page by a fault, or for a
+// program that has pinned it.
+bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) {
+  const Message& message = delivery.message;
+  if (is_pinned_against(page, delivery)) return false;
+  constexpr Actions kStops = action::stop_access | action::stop_writes;
+  if (const Actions stops = step(page.known.state, message.kind).actions & kStops;
+      stops != 0 && !stop(number, page, stops))
+    return false;
+  learn(number, page);
+  const State before = page.known.state;
+  const Outcome outcome = on_message(page.known, message, home_of(number));
+  if (outcome.actions == 0) {
+    fatal("internal error: page %llu, which is %s here, cannot take %s from node %d",
+          static_cast<unsigned long long>(number), name(before), name(message.kind), message.from);
+  }
+  const bool granted = is_grant(message.kind);
+  if (is_asking(before) && !is_asking(page.known.state)) --asking_;
+  if (outcome.actions & action::take_data) replacement_.enter(page.frame, number);
+  if (message.kind == Event::get || message.kind == Event::put) page.loading = false;
+  if (outcome.actions & action::execute) {
+    static_cast<void>(pool_.word(number).state());  // acquire: what threads have copied in is seen
+    apply(page, *delivery.operation);
+  }
+  if (message.kind == Event::invalidate) count(Stat::page_invalidations);
+  if (granted && message.data && message.from != home_of(number)) count(Stat::page_fetches);
+  publish(number, page);
+  if (granted) {
+    expect(page, false);
+    if (page.pending.empty()) pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
+    serve_pending(number, page);  // before `done` is sent
+  }
+  send_all(number, page, outcome);
+  if (has_copy(before) && page.known.state == State::asking) replacement_.leave(page.frame);
+  return true;
+}
+
+// Whether an operation would change what a program has pinned, or see it while it is written to.  What comes
+// from this node is the program's own, which would wait for itself.
+bool PageCache::is_pinned_against(const CachedPage& page, const Delivery& delivery) const {
+  const Event kind = delivery.message.kind;
+  if ((kind != Event::get && kind != Event::put) || !has_copy(page.known.state)) return false;
+  if (nodes_.node_of(delivery.operation->head().pe) == nodes_.here) return false;
+  const Frame& frame = pool_.frame(page.frame);
+  return frame.pinned_to_write.load(std::memory_order_acquire) != 0 ||
+         (kind == Event::put && frame.pinned_to_read.load(std::memory_order_acquire) != 0);
+}
+
+// What follows from a message; then the frame is free, if the page has gone.
+void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& outcome) {
+  const bool leaves = outcome.actions & action::give_up;
+  bool lent = false;  // the frame, until it is stored or sent
+  for (std::size_t i = 0; i < outcome.count; ++i) {
+    const Message& out = outcome.messages[i];
+    if (out.kind == Event::result) continue;  // apply() has answered
+    const bool copied = out.kind == Event::done && pool_.pe_of(number) != me_;
+    const bool lends = leaves && out.data && !copied;
+    send(number, page, out, lends);
+    lent |= lends;
+  }
+  if (!leaves) return;
+  replacement_.leave(page.frame);
+  if (!lent) free(page.frame);
+  expect(page, false);
+  page.frame = kNoFrame;
+}
+
+void PageCache::send(PageNumber number, CachedPage& page, const Message& message, bool leaves) {
+  Delivery out{.page = number, .message = message};
+  if (message.data) {
+    out.frame = page.frame;
+    out.frees = leaves;
+    if (message.kind != Event::done) count(Stat::page_forwards);
+  }
+  channel_.send(std::move(out));
+}
+
+// From here on nobody writes to the page, or reaches it.  Returns false if it is too early.
+bool PageCache::stop(PageNumber number, CachedPage& page, Actions actions) {
+  const bool all = actions & action::stop_access;
+  // What programs have pinned stays, and is open to them meanwhile.
+  const Frame& frame = pool_.frame(page.frame);
+  if (frame.pinned_to_write.load(std::memory_order_acquire) != 0) return false;
+  if (all && frame.pinned_to_read.load(std::memory_order_acquire) != 0) return false;
+  const bool changes = page.mapped == Mapped::to_write || (all && page.mapped == Mapped::to_read);
+  if (changes && host_.now() - page.mapped_at < kShortestStay) return false;
+  page.stopping = true;
+  if (!pool_.word(number).close()) return false;
+  if (!changes) return true;
+  const std::size_t page_bytes = pool_.shape().page_bytes;
+  if (all) {
+    host_.unmap(address(number), page_bytes);
+  } else {
+    host_.map(address(number), pool_.offset(page.frame), page_bytes, false);
+  }
+  page.mapped = all ? Mapped::no : Mapped::to_read;
+  return true;
+}
+
+// The same, but not later: if it is too early all is as before.
+bool PageCache::stop_at_once(PageNumber number, CachedPage& page) {
+  if (stop(number, page, action::stop_access)) return true;
+  if (page.stopping) pool_.word(number).reopen();
+  page.stopping = false;
+  return false;
+}
+
+// Lets threads see what the page is now.
+void PageCache::publish(PageNumber number, CachedPage& page) const {
+  PageWord& word = pool_.word(number);
+  const PageState state = open_as(page.known.state);
+  if (state == PageState::invalid) {
+    if (page.stopping || word.state() != PageState::invalid) word.clear();  // else it remembers when it left
+  } else if (page.stopping || word.state() == PageState::invalid) {
+    word.open(state, page.frame);
+  } else {
+    word.become(state);
+  }
+  page.stopping = false;
+}
+
+// Threads make an exclusive page modified without telling.
+void PageCache::learn(PageNumber number, CachedPage& page) const {
+  if (page.known.state == State::exclusive && pool_.word(number).state() == PageState::modified)
+    page.known.state = State::modified;
+}
+
+// Of the node's frames that programs have not pinned about half are reserved for pages to come at most: so
+// who executes an operation on a page that nobody has, while others wait for that page, finds one that can
+// leave.
+void PageCache::expect(CachedPage& page, bool expected) {
+  if (page.expected == expected) return;
+  page.expected = expected;
+  pool_.head().expected.fetch_add(expected ? 1U : ~0U, std::memory_order_relaxed);
+}
+
+void PageCache::apply(CachedPage& page, Foreign& operation) {
+  count(Stat::page_operations);
+  const Operation& head = operation.head();
+  std::byte message[sizeof(Answer) + kLargestOperation];
+  // Contended: a thread of this node has had the page since the last operation, or that was another node's.
+  std::atomic<std::uint8_t>& touched = pool_.frame(page.frame).touched;
+  const NodeId by = nodes_.node_of(head.pe);
+  const bool contended =
+      touched.exchange(kOperated, std::memory_order_relaxed) == kTouched || page.operated_by != by;
+  page.operated_by = by;
+  Answer answer{head.token, head.dest, head.page, 0, contended};
+  std::byte* at = pool_.bytes(page.frame) + head.offset;
+  if (head.kind == Operation::Kind::put) {
+    copy_in(at, operation.data(), head.n);
+  } else if (head.kind == Operation::Kind::get) {
+    answer.n = head.n;
+    copy_out(message + sizeof answer, at, head.n);
+  } else {
+    std::uint64_t old = 0;
+    atomic_apply(head.op, head.type, at, &head.value, &head.compare, &old);
+    answer.n = sizeof old;
+    std::memcpy(message + sizeof answer, &old, sizeof old);
+  }
+  std::memcpy(message, &answer, sizeof answer);
+  host_.answer(head.pe, message, sizeof answer + answer.n);
+}
+
+// Frames.
+
+// What the page needs to be asked for, or to be loaded: behind those that came before, here and in other
+// pagers.
+bool PageCache::reserve(PageNumber number, CachedPage& page) {
+  if (page.frame != kNoFrame && (page.load || page.expected)) return true;
+  if (pool_.head().frame_waiters.load(std::memory_order_relaxed) == 0 && take_frame(page)) return true;
+  page.awaits_frame = true;
+  frame_waiters_.push_back({number, {}});
+  pool_.head().frame_waiters.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+bool PageCache::take_frame(CachedPage& page) {
+  if (!page.load && too_many_expected()) return false;  // it would wait for others, not for a frame
+  if (page.frame == kNoFrame) page.frame = replacement_.take_free();
+  if (page.frame == kNoFrame) return false;
+  if (!page.load) expect(page, true);
+  taken_ = true;
+  return true;
+}
+
+bool PageCache::too_many_expected() const {
+  const PoolHead& head = pool_.head();
+  const std::size_t pinned = head.pinned.load(std::memory_order_relaxed);
+  return head.expected.load(std::memory_order_relaxed) >= (pool_.shape().frames - pinned) / 2;
+}
+
+void PageCache::give_frame(Delivery load) {
+  const PageNumber number = load.page;
+  CachedPage& page = page_of(number);
+  page.load = std::move(load);
+  if (page.awaits_frame || !reserve(number, page)) return;
+  page.load->frame = page.frame;
+  page.loading = true;
+  channel_.keep(std::move(*page.load));
+  page.load.reset();
+}
+
+// Pages that want a frame, in the order of coming.  For each that goes without, one page is asked to leave,
+// and another one if that has not brought a frame for a while.
+bool PageCache::serve_frame_waiters() {
+  bool any = false;
+  for (std::size_t i = 0; i < frame_waiters_.size();) {
+    const PageNumber number = frame_waiters_[i].page;
+    CachedPage& page = *pages_.at(number);
+    if (needs_frame(page) && !take_frame(page)) {
+      ++i;
+      continue;
+    }
+    frame_waiters_.erase(frame_waiters_.begin() + static_cast<std::ptrdiff_t>(i));
+    page.awaits_frame = false;
+    pool_.head().frame_waiters.fetch_sub(1, std::memory_order_relaxed);
+    if (page.load) give_frame(std::move(*page.load));
+    advance(number, page);
+    any = true;
+  }
+  if (!frame_waiters_.empty()) ask_for_room();
+  return any;
+}
+
+// Not if the page has come meanwhile, for an operation of another node.
+bool PageCache::needs_frame(const CachedPage& page) {
+  return page.load || std::ranges::any_of(page.pending, [&](const Request* request) {
+           return (step(page.known.state, event_for(request->access)).actions & action::ask) != 0;
+         });
+}
+
+void PageCache::ask_for_room() {
+  const Clock::time_point now = host_.now();
+  // By index: a page that leaves at once may itself be asked for again, and lack a frame.
+  for (std::size_t i = 0; i < frame_waiters_.size(); ++i) {
+    const bool lacks_frame = pages_.at(frame_waiters_[i].page)->load || !too_many_expected();
+    if (lacks_frame && now >= frame_waiters_[i].ask_again && ask_to_leave())
+      frame_waiters_[i].ask_again = now + kAskAgain;
+  }
+}
+
+// Write-behind: where frames have been taken and few are free, a page leaves, one in each round.
+void PageCache::keep_spare_frames() {
+  if (!taken_ || resting_) return;
+  const std::size_t leaving = pool_.head().leaving.load(std::memory_order_relaxed);
+  taken_ = replacement_.free_frames() + leaving < spare_frames_ && ask_to_leave();
+}
+
+// A page is used: what follows it may be brought.
+void PageCache::look_ahead(PageNumber page) {
+  if (resting_) return;
+  ReadAhead::Range range = read_ahead_.use(page);
+  const std::uint64_t pages = pool_.shape().segment_pages;
+  range.last = std::min(range.last, (page / pages + 1) * pages);
+  for (PageNumber number = range.first; number < range.last && bring(number); ++number) {
+  }
+}
+
+// Asks for a page that nobody waits for, to be read.  Returns false if there is no frame to spare.
+bool PageCache::bring(PageNumber number) {
+  if (pages_.contains(number)) return true;
+  if (pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) return false;
+  CachedPage& page = page_of(number);
+  if (!take_frame(page)) {
+    forget_if_unused(number);
+    return false;
+  }
+  ask(number, page, Event::local_read);
+  count(Stat::page_ahead);
+  return true;
+}
+
+// Returns whether a page has been asked to leave.
+bool PageCache::ask_to_leave() {
+  const FrameNumber victim = replacement_.victim();
+  if (victim == kNoFrame) return false;
+  const std::uint64_t page = pool_.frame(victim).page.load(std::memory_order_relaxed);
+  if (page == 0) return false;  // just gone
+  const int agent = nodes_.caching_pe(pool_.pe_of(page - 1), nodes_.here);
+  if (agent == me_) return evict(page - 1);
+  if (pool_.requests_of(nodes_.node_rank_of(agent)).queue.post_hint({page - 1, RequestQueue::What::evict}))
+    return true;
+  replacement_.spare(victim, page - 1);
+  return false;
+}
+
+// Returns whether the page is about to leave.
+bool PageCache::evict(PageNumber number) {
+  const auto found = pages_.find(number);
+  if (found == pages_.end() || found->second->frame == kNoFrame) return false;  // asked for too late
+  CachedPage& page = *found->second;
+  learn(number, page);
+  const Actions actions = step(page.known.state, Event::local_evict).actions;
+  const bool can = actions & action::ask && page.messages.empty();
+  // All access is stopped, as a page that is in use stays.
+  if (!can || !stop_at_once(number, page)) {
+    replacement_.spare(page.frame, number);
+    return false;
+  }
+  learn(number, page);
+  count(Stat::page_evictions);
+  ask(number, page, Event::local_evict);
+  publish(number, page);
+  pool_.frame(page.frame).leaving = true;
+  pool_.head().leaving.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void PageCache::free(FrameNumber frame) {
+  if (pool_.frame(frame).leaving) pool_.head().leaving.fetch_sub(1, std::memory_order_relaxed);
+  pool_.frame(frame).leaving = false;
+  replacement_.give_free(frame);
+  if (pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) ring_others();
+}
+
+void PageCache::ring_others() const {
+  const int mine = nodes_.node_rank_of(me_);
+  for (int node_rank = 0; node_rank < pool_.shape().node_size; ++node_rank) {
+    if (node_rank != mine) pool_.requests_of(node_rank).queue.ring();
+  }
+}
+
+// By a request of this pager's own, one for a page.
+void PageCache::call_back(PageNumber number) {
+  if (!page_of(number).pending.empty()) return;
+  std::erase_if(own_requests_, [](const auto& one) { return one->state.load() == Request::kDone; });
+  Request& request = *own_requests_.emplace_back(std::make_unique<Request>());
+  request.kind = Request::Kind::own;
+  request.access = Access::write;
+  request.page = number;
+  add_pending(request);
+}
+
+bool PageCache::drop(PageNumber number) {
+  const auto found = pages_.find(number);
+  if (found == pages_.end()) return true;
+  CachedPage& page = *found->second;
+  if (page.frame == kNoFrame) return true;
+  if (is_asking(page.known.state) || !page.messages.empty() || !stop_at_once(number, page)) return false;
+  page.known = {};
+  publish(number, page);
+  replacement_.leave(page.frame);
+  free(page.frame);
+  expect(page, false);
+  page.frame = kNoFrame;
+  advance(number, page);
+  return true;
+}
+
+}  // namespace shm::nvm

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The page cache of a pager: the pages that it caches for its node, its own PE's and some of other nodes'. It
+// drives moesif.hpp, which has the rules.
+//
+//   request_page()  a thread of the node needs a page: a hit; or a frame, a request to the home, a grant
+//   take()          a message of the home, or of a node that has the page: what is to be done with it
+//   on_hint()       somebody needs a frame, or will need a page
+//
+// Pages of a sequence are brought before they are needed; and pages leave, which writes them if they are
+// dirty, before their frames are needed.
+//
+// What cannot be done at once waits in the page and is tried again by work(): messages for threads that copy,
+// accesses for the page, pages for a frame.  Nothing here waits.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "nvm/coherence/page_channel.hpp"
+#include "nvm/pages.hpp"
+#include "pages/pool.hpp"
+#include "pages/read_ahead.hpp"
+#include "pages/replacement.hpp"
+
+namespace shm::nvm {
+
+/// What a pager needs of the runtime.
+class Host : public Wire {
+ public:
+  /// Maps the pool's bytes at `offset` over [at, at + n) of this process; `writable` or to be read only.
+  virtual void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) = 0;
+  /// Nothing is mapped there any more: an access is a fault.
+  virtual void unmap(std::byte* at, std::size_t n) = 0;
+  /// Sends an answer to the PE, which may be on this node.
+  virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
+  /// What the pager takes for the time.
+  virtual std::chrono::steady_clock::time_point now() const { return std::chrono::steady_clock::now(); }
+
+ protected:
+  ~Host() = default;
+};
+
+/// Thread safety: one thread, the pager's.
+class PageCache {
+ public:
+  /// Kept by PE `me`, whose segment begins at `segment` in this process.
+  /// `ahead`: read-ahead window in pages; 0: none.
+  PageCache(Host& host, const Pool& pool, const Nodes& nodes, PageChannel& channel, int me,
+            std::byte* segment, std::size_t ahead, ReplacementKind replacement)
+      : host_(host),
+        pool_(pool),
+        replacement_(pool, replacement),
+        nodes_(nodes),
+        channel_(channel),
+        me_(me),
+        segment_(segment),
+        spare_frames_(std::min(4 * ahead, pool.shape().frames / 16)),
+        read_ahead_(ahead) {}
+
+  /// A request for one page.
+  void request_page(Request& request);
+  void on_hint(const RequestQueue::Hint& hint);
+  void take(Delivery delivery);
+  /// Tries again what waits.  Returns whether anything got on.
+  bool work();
+
+  /// For a page that nobody has: the load gets a frame, when there is one, and goes on to the home.
+  void give_frame(Delivery load);
+  /// A frame whose contents have been stored.
+  void free(FrameNumber frame);
+  /// Begins to take a page away from other nodes.
+  void call_back(PageNumber page);
+  /// Forgets a page that no other node has.  Returns false if somebody copies.
+  bool drop(PageNumber page);
+
+  /// Whether something waits that time alone will bring on.
+  bool waits() const { return !frame_waiters_.empty() || !stopped_.empty(); }
+  /// From now on no page leaves early, and none is brought ahead: hints are not heeded.
+  void rest() { resting_ = true; }
+  /// Nothing has been asked for, nor is to be done.
+  bool idle() const { return asking_ == 0 && !waits(); }
+  /// Calls visit(request) for all who wait.
+  template <class Visit>
+  void for_waiting(Visit visit) {
+    for (const auto& [number, page] : pages_) {
+      for (Request* request : page->pending) visit(*request);
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Mapped : std::uint8_t { no, to_read, to_write };
+  // A page that is here, or on its way.
+  struct CachedPage {
+    Page known;
+    FrameNumber frame = kNoFrame;
+    Mapped mapped = Mapped::no;
+    bool stopping = false;  // the word is closed, and a message waits for the last latch
+    bool awaits_frame = false;
+    bool loading = false;   // the home reads it into the frame, for an operation that it will have executed
+    bool expected = false;  // the frame is reserved for a page that has been asked for
+    NodeId operated_by = kNobody;  // the last operation executed here
+    Clock::time_point mapped_at;
+    std::optional<Delivery> load;  // waits for the frame
+    std::deque<Delivery> messages;
+    std::deque<Request*> pending;
+  };
+  struct FrameWaiter {
+    PageNumber page;
+    Clock::time_point ask_again;
+  };
+
+  CachedPage& page_of(PageNumber number);
+  void add_pending(Request& request);
+  void advance(PageNumber number, CachedPage& page);
+  void give_back(CachedPage& page);
+  void serve_pending(PageNumber number, CachedPage& page);
+  static bool needs_frame(const CachedPage& page);
+  bool serve_access(PageNumber number, CachedPage& page, Request& request);
+  void ask(PageNumber number, CachedPage& page, Event event);
+  bool handle(PageNumber number, CachedPage& page, Delivery& delivery);
+  bool is_pinned_against(const CachedPage& page, const Delivery& delivery) const;
+  void send_all(PageNumber number, CachedPage& page, const Outcome& outcome);
+  void send(PageNumber number, CachedPage& page, const Message& message, bool leaves);
+  bool stop(PageNumber number, CachedPage& page, Actions actions);
+  bool stop_at_once(PageNumber number, CachedPage& page);
+  void publish(PageNumber number, CachedPage& page) const;
+  void learn(PageNumber number, CachedPage& page) const;
+  void expect(CachedPage& page, bool expected);
+  void grant(PageNumber number, CachedPage& page, Request& request);
+  void map(PageNumber number, CachedPage& page, Access access);
+  void apply(CachedPage& page, Foreign& operation);
+  bool reserve(PageNumber number, CachedPage& page);
+  bool take_frame(CachedPage& page);
+  bool too_many_expected() const;
+  bool serve_frame_waiters();
+  void ask_for_room();
+  bool ask_to_leave();
+  void keep_spare_frames();
+  bool evict(PageNumber number);
+  void look_ahead(PageNumber page);
+  bool bring(PageNumber number);
+  void forget_if_unused(PageNumber number);
+  void ring_others() const;
+  std::byte* address(PageNumber number) const { return segment_ + pool_.offset_of(number); }
+  NodeId home_of(PageNumber number) const { return nodes_.node_of(pool_.pe_of(number)); }
+
+  Host& host_;
+  const Pool pool_;
+  Replacement replacement_;
+  const Nodes& nodes_;
+  PageChannel& channel_;
+  const int me_;
+  std::byte* const segment_;
+  const std::size_t spare_frames_;  // of the node, that pages leave for in time
+  ReadAhead read_ahead_;
+  std::unordered_map<PageNumber, std::unique_ptr<CachedPage>> pages_;
+  std::vector<std::unique_ptr<Request>> own_requests_;
+  std::deque<FrameWaiter> frame_waiters_;
+  std::vector<PageNumber> stopped_;  // have messages that wait
+  bool taken_ = false;               // a frame, since as many as wanted were free
+  bool resting_ = false;
+  std::size_t asking_ = 0;  // pages that have asked their home for something
+};
+
+}  // namespace shm::nvm

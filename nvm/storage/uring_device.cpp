@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Transfers by io_uring.  At most kDepth are in the ring at a time; the others wait in a queue of ours.
+#include <liburing.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+
+#include "base/fatal.hpp"
+#include "nvm/storage/file_device.hpp"
+
+namespace shm::nvm {
+namespace {
+
+constexpr unsigned kDepth = 64;
+
+class UringDevice final : public FileDevice {
+ public:
+  UringDevice(OpenFile file, const io_uring& ring) : FileDevice(std::move(file), "io_uring"), ring_(ring) {}
+
+  ~UringDevice() override {
+    // The system writes to the memory of a read until that has ended.
+    while (in_ring_ > 0) {
+      enter(1);
+      drain(false);
+    }
+    io_uring_queue_exit(&ring_);
+  }
+
+  void start(Transfer& transfer) override {
+    ++under_way_;
+    if (begin(transfer, file().size())) {
+      waiting_.push_back(&transfer);
+      fill();
+    } else {
+      ended_.push_back(&transfer);
+    }
+  }
+
+  Transfer* finished() override {
+    if (under_way_ == 0) return nullptr;
+    drain(true);
+    fill();
+    if (ended_.empty()) return nullptr;
+    Transfer* first = ended_.front();
+    ended_.pop_front();
+    --under_way_;
+    return first;
+  }
+
+  std::size_t under_way() const override { return under_way_; }
+
+ private:
+  // Moves from the queue to the ring what finds room there, and tells the system of it.
+  void fill() {
+    while (!waiting_.empty() && in_ring_ < kDepth) {
+      io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+      if (entry == nullptr) break;
+      prepare(entry, *waiting_.front());
+      waiting_.pop_front();
+      ++in_ring_;
+    }
+    if (io_uring_sq_ready(&ring_) > 0) enter(0);
+  }
+
+  void prepare(io_uring_sqe* entry, Transfer& transfer) const {
+    std::byte* at = transfer.data + transfer.done;
+    const std::uint64_t offset = transfer.offset + transfer.done;
+    const auto n = static_cast<unsigned>(next_piece(transfer));
+    if (transfer.kind == Transfer::Kind::read)
+      io_uring_prep_read(entry, file().fd(), at, n, offset);
+    else
+      io_uring_prep_write(entry, file().fd(), at, n, offset);
+    io_uring_sqe_set_data(entry, &transfer);
+  }
+
+  void enter(unsigned wait_for) {
+    const int result = io_uring_submit_and_wait(&ring_, wait_for);
+    if (result >= 0) return;
+    // For now only: the entries stay in the ring and go with the next call.
+    if (result == -EAGAIN || result == -EBUSY || result == -EINTR || result == -ENOMEM) return;
+    fatal("io_uring_enter for %s (NVM heap): %s", file().path().c_str(), std::strerror(-result));
+  }
+
+  // Takes what the system is done with out of the ring.  What has not ended goes to the head of the queue;
+  // fill() takes it on, once a call, so that a transfer that cannot get on now does not keep the caller here.
+  void drain(bool retry) {
+    io_uring_cqe* entry = nullptr;
+    while (in_ring_ > 0 && io_uring_peek_cqe(&ring_, &entry) == 0) {
+      auto* transfer = static_cast<Transfer*>(io_uring_cqe_get_data(entry));
+      const long result = entry->res;
+      io_uring_cqe_seen(&ring_, entry);
+      --in_ring_;
+      if (!retry) continue;
+      if (account(*transfer, result))
+        ended_.push_back(transfer);
+      else
+        waiting_.push_front(transfer);
+    }
+  }
+
+  io_uring ring_;
+  unsigned in_ring_ = 0;
+  std::size_t under_way_ = 0;
+  std::deque<Transfer*> waiting_;  // for room in the ring
+  std::deque<Transfer*> ended_;
+};
+
+// Rings are older than transfers without a vector (Linux 5.1 and 5.6).
+bool can_transfer(io_uring& ring) {
+  io_uring_probe* probe = io_uring_get_probe_ring(&ring);
+  if (probe == nullptr) return false;
+  const bool can = io_uring_opcode_supported(probe, IORING_OP_READ) != 0 &&
+                   io_uring_opcode_supported(probe, IORING_OP_WRITE) != 0;
+  io_uring_free_probe(probe);
+  return can;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_uring_device(OpenFile& file) {
+  io_uring ring{};
+  int result = io_uring_queue_init(kDepth, &ring, 0);
+  if (result == 0 && !can_transfer(ring)) {
+    io_uring_queue_exit(&ring);
+    result = -ENOSYS;
+  }
+  if (result != 0) return Status::error(std::string("no io_uring here: ") + std::strerror(-result));
+  return std::unique_ptr<Device>(std::make_unique<UringDevice>(std::move(file), ring));
+}
+
+}  // namespace shm::nvm

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/rendezvous.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/mutex.hpp"
+#include "base/spin.hpp"
+#include "coll/choose.hpp"
+#include "coll/slots.hpp"
+#include "core/internal.hpp"
+#include "core/wait.hpp"
+
+namespace shm {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{128} << 10;  // at least; what a PE passes on at a time
+
+enum Kind : std::uint64_t { kData, kReady };
+
+struct Key {
+  std::uint64_t phase;
+  std::uint64_t rest;  // slot, kind, step, sender: 12 + 2 + 26 + 24 bits
+  bool operator==(const Key&) const = default;
+};
+
+Key key_of(const Parcel& parcel, Kind kind, int from) {
+  const auto slot = static_cast<std::uint64_t>(parcel.slot);
+  const auto step = static_cast<std::uint64_t>(parcel.step);
+  return {parcel.phase,
+          slot << 52 | static_cast<std::uint64_t>(kind) << 50 | step << 24 | static_cast<unsigned>(from)};
+}
+
+int slot_of(const Key& key) { return static_cast<int>(key.rest >> 52); }
+int sender_of(const Key& key) { return static_cast<int>(key.rest & 0xffffff); }
+
+struct Hash {
+  std::size_t operator()(const Key& key) const {
+    return (key.phase * 0x9e3779b97f4a7c15u) ^ (key.rest * 0xc2b2ae3d27d4eb4fu);
+  }
+};
+
+/// What has arrived of one parcel.  Made by whoever comes first, the data or the one that expects them; the
+/// latter takes it away.
+struct Box {
+  Key key;
+  std::byte* into = nullptr;     // null: not yet expected
+  std::vector<std::byte> early;  // arrived before that
+  std::atomic<std::size_t> arrived{0};
+};
+
+SpinLock boxes_lock;
+std::unordered_map<Key, Box, Hash> boxes GUARDED_BY(boxes_lock);  // boxes themselves do not move
+
+Box& box_of(const Key& key) REQUIRES(boxes_lock) {
+  Box& box = boxes[key];
+  box.key = key;
+  return box;
+}
+
+// Where the receiver wants a long parcel, and where it looks how much of it is there.  A mark has a bit for
+// each piece: whatever bytes of a put of it are visible first, its lowest ones are pieces that are there.
+struct Ready {
+  bool direct;
+  RemoteAddress at, mark;
+};
+
+// Marks that are in use, as many as parcels are expected as puts; who gets none is sent messages.
+class Marks {
+ public:
+  std::atomic<std::uint64_t>* take() {
+    const LockGuard lock(lock_);
+    if (used_ < kParcelMarks) free_.push_back(used_++);
+    if (free_.empty()) return nullptr;
+    std::atomic<std::uint64_t>* mark = &internal_area().parcel_marks[free_.back()];
+    free_.pop_back();
+    mark->store(0, std::memory_order_relaxed);
+    return mark;
+  }
+  void give_back(const std::atomic<std::uint64_t>* mark) {
+    const LockGuard lock(lock_);
+    free_.push_back(static_cast<int>(mark - internal_area().parcel_marks));
+  }
+
+ private:
+  SpinLock lock_;
+  std::vector<int> free_ GUARDED_BY(lock_);
+  int used_ GUARDED_BY(lock_) = 0;  // those from here on have never been used
+} marks;
+
+ParcelCount count;
+
+// Fragments of one parcel arrive in the order in which they were sent.  The release makes the copy visible to
+// the acquire in wait().
+void arrive(void*, int, const std::byte* message, std::size_t n) {
+  Key key;
+  std::memcpy(&key, message, sizeof key);
+  const std::byte* data = message + sizeof key;
+  n -= sizeof key;
+  const LockGuard lock(boxes_lock);
+  Box& box = box_of(key);
+  const std::size_t before = box.arrived.load(std::memory_order_relaxed);
+  if (box.into != nullptr) {
+    std::memcpy(box.into + before, data, n);
+  } else {
+    box.early.insert(box.early.end(), data, data + n);
+  }
+  box.arrived.store(before + n, std::memory_order_release);
+}
+
+Box& open_box(const Key& key, void* into) {
+  const LockGuard lock(boxes_lock);
+  Box& box = box_of(key);
+  box.into = static_cast<std::byte*>(into);
+  if (!box.early.empty()) std::memcpy(into, box.early.data(), box.early.size());
+  return box;
+}
+
+void describe_sender(WaitRecord& record, const Box& box) {
+  describe_behind(record, slot_of(box.key), sender_of(box.key));
+}
+
+void close_box(Box& box, std::size_t n) {
+  wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= n; },
+           [&](WaitRecord& record) { describe_sender(record, box); });
+  const LockGuard lock(boxes_lock);
+  boxes.erase(Key(box.key));
+}
+
+void post(const Key& key, int pe, const void* data, std::size_t n) {
+  constexpr std::size_t kFragment = kMaxMessage - sizeof(Key);
+  alignas(16) std::byte message[kMaxMessage];
+  std::memcpy(message, &key, sizeof key);
+  const auto* from = static_cast<const std::byte*>(data);
+  for (std::size_t sent = 0; sent < n;) {
+    const std::size_t part = std::min(n - sent, kFragment);
+    count.messages.fetch_add(1, std::memory_order_relaxed);
+    std::memcpy(message + sizeof key, from + sent, part);
+    rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::collective), message, sizeof key + part);
+    sent += part;
+  }
+}
+
+std::uint64_t mark_of(std::size_t part, std::size_t n) {
+  const std::size_t pieces = (part + piece_of(n) - 1) / piece_of(n);
+  return pieces >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << pieces) - 1;
+}
+
+// The hidden beginning of a segment, where scratch memory is, included.
+bool is_in(const SymmetricSegment& segment, std::uintptr_t address, std::size_t n) {
+  const std::size_t size = segment.size == 0 ? 0 : segment.base - segment.origin + segment.size;
+  const std::uintptr_t offset = address - segment.origin;
+  return offset < size && n <= size - offset;
+}
+
+bool find_place(const void* object, std::size_t n, RemoteAddress& at) {
+  const auto a = reinterpret_cast<std::uintptr_t>(object);
+  if (is_in(rt.heap, a, n)) {
+    at = {SegmentId::heap, a - rt.heap.origin};
+  } else if (is_in(rt.statics, a, n)) {
+    at = {SegmentId::statics, a - rt.statics.origin};
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void take_small(const Key& key, void* into, std::size_t n) { close_box(open_box(key, into), n); }
+
+}  // namespace
+
+std::size_t piece_of(std::size_t n) {
+  constexpr std::size_t kPieces = 64;
+  return std::max(kPiece, round_up((n + kPieces - 1) / kPieces, kCacheLine));
+}
+
+void Expected::expect(const Parcel& parcel, int pe, void* into, std::size_t n) {
+  n_ = n;
+  slot_ = parcel.slot;
+  pe_ = pe;
+  box_ = nullptr;
+  mark_ = nullptr;
+  if (n == 0) return;
+  Ready ready{};
+  if (n > eager_limit() && find_place(into, n, ready.at)) mark_ = marks.take();
+  if (mark_ == nullptr) box_ = &open_box(key_of(parcel, kData, pe), into);
+  if (n <= eager_limit()) return;
+  ready.direct = mark_ != nullptr;
+  // Marks lie in the segment of the heap, below it.
+  if (ready.direct) ready.mark = {SegmentId::heap, reinterpret_cast<std::uintptr_t>(mark_) - rt.heap.origin};
+  post(key_of(parcel, kReady, rt.me), pe, &ready, sizeof ready);
+}
+
+void Expected::wait(std::size_t part) {
+  if (mark_ != nullptr) {
+    // What was put before the mark is visible after it.
+    const std::uint64_t pieces = mark_of(part, n_);
+    wait_for([&] { return (mark_->load(std::memory_order_acquire) & pieces) == pieces; },
+             [&](WaitRecord& record) {
+               describe_wait(record, slot_call(slot_), pe_, "for PE %d, which has not sent all", pe_);
+             });
+    if (part == n_) marks.give_back(mark_);
+  } else if (box_ != nullptr) {
+    Box& box = *static_cast<Box*>(box_);
+    if (part == n_) return close_box(box, n_);
+    wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= part; },
+             [&](WaitRecord& record) { describe_sender(record, box); });
+  }
+}
+
+Outgoing::Outgoing(const Parcel& parcel, int pe, const void* data, std::size_t n)
+    : parcel_(parcel), pe_(pe), data_(static_cast<const std::byte*>(data)), n_(n) {
+  if (n > 0) count.parcels.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Outgoing::send(std::size_t part) {
+  if (n_ > eager_limit() && !placed_) {
+    Ready ready;
+    take_small(key_of(parcel_, kReady, pe_), &ready, sizeof ready);
+    placed_ = true;
+    direct_ = ready.direct;
+    at_ = ready.at;
+    mark_ = ready.mark;
+  }
+  if (part > sent_) {
+    if (direct_) {
+      put(part);
+    } else {
+      post(key_of(parcel_, kData, rt.me), pe_, data_ + sent_, part - sent_);
+    }
+  }
+  sent_ = part;
+}
+
+// The mark must not overtake the data, nor the mark before it, which the next parcel of that mark would take
+// for its own: where the network does not order them it waits for their completion.
+void Outgoing::put(std::size_t part) {
+  Channel* channel = rt.world_context.channel;
+  const auto completion = [this] { return puts_.emplace_back(std::make_unique<Completion>()).get(); };
+  const RemoteAddress to{at_.segment, at_.offset + sent_};
+  channel->ops->put(channel, pe_, to, data_ + sent_, part - sent_, false, completion());
+  const bool ordered = channel->ops->fence(channel);
+  if (!ordered) {
+    channel->ops->flush(channel);
+    finish();
+  }
+  const std::uint64_t there = mark_of(part, n_);
+  channel->ops->put(channel, pe_, mark_, &there, sizeof there, true, ordered ? nullptr : completion());
+  channel->ops->flush(channel);
+  count.puts.fetch_add(2, std::memory_order_relaxed);
+}
+
+void Outgoing::wait_to_take(const Completion& completion) const {
+  wait_for([&] { return completion.done(); },
+           [&](WaitRecord& record) {
+             describe_wait(record, slot_call(parcel_.slot), pe_, "for PE %d to take %zu bytes", pe_, n_);
+           });
+}
+
+void Outgoing::finish() {
+  for (const auto& completion : puts_) wait_to_take(*completion);
+  puts_.clear();
+}
+
+void send_parcel(const Parcel& parcel, int pe, const void* data, std::size_t n) {
+  Outgoing outgoing(parcel, pe, data, n);
+  outgoing.send();
+  outgoing.finish();
+}
+
+void receive_parcel(const Parcel& parcel, int pe, void* into, std::size_t n) {
+  Expected expected;
+  expected.expect(parcel, pe, into, n);
+  expected.wait();
+}
+
+ParcelCount& parcel_count() { return count; }
+
+void set_parcel_handler() {
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::collective), arrive, nullptr);
+}
+
+}  // namespace shm

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kv/matched.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "base/stats.hpp"
+#include "boot/boot.hpp"
+#include "coll/barrier.hpp"
+#include "coll/memory.hpp"
+#include "core/progress.hpp"
+#include "core/rma.hpp"
+#include "core/wait.hpp"
+#include "kv/match_message.hpp"
+#include "transports/registry.hpp"
+
+namespace shm::kv {
+namespace {
+
+constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
+
+// What comes between a look at the lists and a thread's sleep may not wake it (Matcher).
+constexpr long kLongestSleep = 5000;
+
+}  // namespace
+
+struct MatchedEngine::Shared {
+  struct Address {
+    std::uint64_t n;
+    std::byte bytes[kMaxMatcherAddress];
+  };
+  Address active, pending;
+};
+
+struct MatchedEngine::Awaited : Receive {
+  std::byte* value;  // may be null
+  std::uint64_t n = 0;
+  Status status = SHMEMX_KV_PENDING;
+  std::atomic<std::uint64_t> left{1};
+  alignas(8) std::byte bytes[kMostMatched];
+};
+
+struct MatchedEngine::PendingReceive : Receive {
+  std::unique_ptr<std::byte[]> bytes;
+};
+
+// ---- set-up ---------------------------------------------------------------------------------------------
+
+std::size_t MatchedEngine::shared_bytes(const Layout& layout) {
+  return sizeof(Shared) + Changes::bytes(layout);
+}
+
+Changes MatchedEngine::changes_at(Shared* shared, const Layout& layout) {
+  return {reinterpret_cast<std::byte*>(shared + 1), layout};
+}
+
+MatchedEngine::MatchedEngine(const Of& table, Shared* shared)
+    : table_(table),
+      shard_(Mapped(table.memory), table.layout),
+      room_(std::min(kMostRoom, sizeof(EntryHead) + padded(table.layout.key_bytes) +
+                                    2 * padded(table.layout.value_bytes))),
+      shared_(shared),
+      changes_(changes_at(shared, table.layout)),
+      free_room_(rt.env.kv_pending) {
+  changes_.tell_all();
+}
+
+MatchedEngine::~MatchedEngine() {
+  if (rt.progress == nullptr) return;
+  Progress::remove_poller(poll_one, this);
+  rt.progress->remove_source(active_.get());
+  rt.progress->remove_source(pending_.get());
+}
+
+bool MatchedEngine::poll_one(void* entries) { return static_cast<MatchedEngine*>(entries)->poll(); }
+
+// Opens both lists, and writes how they are reached.
+shm::Status MatchedEngine::open_lists() {
+  MatcherOptions options{.provider = rt.env.provider, .one_host = rt.boot->job().one_host};
+  options.receives = table_.layout.groups * kSlots;
+  shm::Result<std::unique_ptr<Matcher>> active = make_matcher(options);
+  if (!active.ok()) return active.status();
+  options.receives = free_room_.size() + kAwaited;
+  options.reports_unmatched = false;
+  shm::Result<std::unique_ptr<Matcher>> pending = make_matcher(options);
+  if (!pending.ok()) return pending.status();
+  active_ = std::move(active.value());
+  pending_ = std::move(pending.value());
+  const auto show = [](Matcher& matcher, Shared::Address& address) -> shm::Status {
+    shm::Result<std::vector<std::byte>> bytes = matcher.address();
+    if (!bytes.ok()) return bytes.status();
+    address.n = bytes.value().size();
+    if (address.n > sizeof address.bytes) return shm::Status::error("an address is too long");
+    std::memcpy(address.bytes, bytes.value().data(), address.n);
+    return {};
+  };
+  if (shm::Status status = show(*active_, shared_->active); !status.ok()) return status;
+  return show(*pending_, shared_->pending);
+}
+
+// After all PEs have opened theirs.
+shm::Status MatchedEngine::connect(Call call) {
+  std::vector<Shared> boards(rt.npes);
+  for (unsigned pe = 0; pe < rt.npes; ++pe)
+    get_bytes(call, SHMEM_CTX_DEFAULT, &boards[pe], shared_, sizeof(Shared), static_cast<int>(pe),
+              Blocking::yes);
+  const auto npes = static_cast<int>(rt.npes);
+  const auto at = [&](Shared::Address Shared::*which) {
+    return [&boards, which](int pe) {
+      const Shared::Address& address = boards[static_cast<std::size_t>(pe)].*which;
+      return std::span<const std::byte>(address.bytes, address.n);
+    };
+  };
+  if (shm::Status status = active_->connect(npes, at(&Shared::active)); !status.ok()) return status;
+  return pending_->connect(npes, at(&Shared::pending));
+}
+
+void MatchedEngine::fill_lists() {
+  const LockGuard guard(mutex_);
+  list_ = std::make_unique<MatchList>(*active_, table_.memory, table_.layout, table_.hash, room_);
+  for (PendingReceive& pending : free_room_) {
+    pending.bytes = std::make_unique_for_overwrite<std::byte[]>(room_);
+    pending.tag = kAddition;
+    pending.ignore = ~kClassBits;
+    pending.room = pending.bytes.get();
+    pending.room_bytes = room_;
+    post_pending(pending);
+  }
+}
+
+// Nobody sends yet.
+void MatchedEngine::start() {
+  most_awaited_ = pending_->most_receives() - std::min(pending_->most_receives(), free_room_.size());
+  fill_lists();
+  Progress::add_poller(poll_one, this);
+  const auto may_block = [](void* matcher) { return static_cast<Matcher*>(matcher)->may_block(); };
+  for (Matcher* matcher : {active_.get(), pending_.get()})
+    rt.progress->add_source({matcher->wait_fd(), may_block, matcher, kLongestSleep});
+}
+
+std::unique_ptr<MatchedEngine> MatchedEngine::open(Call call, const Of& table) {
+  const std::size_t bytes = shared_bytes(table.layout);
+  auto* shared = static_cast<Shared*>(allocate(call, bytes, 64, false));
+  if (shared == nullptr) {
+    if (rt.me == 0)
+      warn("%s: the symmetric heap has no %zu bytes left for SHMEM_KV_MATCH=entry; using bucket", call.name,
+           bytes);
+    return nullptr;
+  }
+  std::memset(static_cast<void*>(shared), 0, bytes);
+  std::unique_ptr<MatchedEngine> entries(new MatchedEngine(table, shared));
+  shm::Status status = entries->open_lists();
+  bool all = all_succeeded(call, !status.ok());
+  if (all) {
+    status = entries->connect(call);
+    all = all_succeeded(call, !status.ok());
+  }
+  if (!status.ok())
+    warn("%s: SHMEM_KV_MATCH=entry is not available here; using bucket: %s", call.name,
+         status.text().c_str());
+  if (all) {
+    entries->start();
+    return entries;
+  }
+  entries.reset();
+  release(call, shared);
+  return nullptr;
+}
+
+void MatchedEngine::close(Call call, std::unique_ptr<MatchedEngine> entries) {
+  Shared* shared = entries->shared_;
+  sync_world(call);
+  entries.reset();
+  release(call, shared);
+}
+
+// ---- who asks -------------------------------------------------------------------------------------------
+
+bool MatchedEngine::takes(const RequestHead& head) const {
+  const bool of_a_key = head.op != Op::count && head.op != Op::reserve && head.op != Op::confirm;
+  return of_a_key && (head.wants & kWantsLocation) == 0 && head.block == 0 && message_bytes(head) <= room_ &&
+         sizeof(ReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
+}
+
+bool MatchedEngine::post_awaited(Awaited& awaited) {
+  if (awaited_.fetch_add(1, std::memory_order_acquire) < most_awaited_ && pending_->post(awaited))
+    return true;
+  awaited_.fetch_sub(1, std::memory_order_release);
+  return false;
+}
+
+bool MatchedEngine::execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n,
+                            Status& status) {
+  RequestHead head = head_of(request, 0, value != nullptr);
+  if (!takes(head)) return false;
+  Awaited awaited;
+  const std::uint64_t number = replies_.fetch_add(1, std::memory_order_relaxed) & ~kClassBits;
+  head.token = number;
+  awaited.tag = kReply | number;
+  awaited.room = awaited.bytes;
+  awaited.room_bytes = sizeof awaited.bytes;
+  awaited.value = static_cast<std::byte*>(value);
+  if (!post_awaited(awaited)) return false;
+  std::byte message[kMostRoom];
+  write_message(message, head, request, rt.me);
+  Matcher& list = may_add(request.op) ? *pending_ : *active_;
+  messages_.fetch_add(1, std::memory_order_relaxed);
+  list.send(pe, tag_of(request.op, request.key.hash), message, message_bytes(head));
+  wait_for([&] { return awaited.left.load(std::memory_order_acquire) == 0; },
+           [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for its answer"); });
+  awaited_.fetch_sub(1, std::memory_order_release);  // the matcher has its place back since poll()
+  if (n != nullptr) *n = awaited.n;
+  status = awaited.status;
+  return true;
+}
+
+void MatchedEngine::changed(int pe, Op op, std::uint64_t hash) const {
+  if (!changes_elements(op)) return;
+  auto* shared = reinterpret_cast<Shared*>(at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(shared_), pe));
+  changes_at(shared, table_.layout).tell(group_of(hash, table_.layout.groups));
+}
+
+// ---- who is asked ---------------------------------------------------------------------------------------
+
+// What a lock holds up is kept, and kBusy returned.
+Status MatchedEngine::serve(const std::byte* message, std::size_t n, bool again) {
+  EntryHead entry;
+  const Request request = read_message(message, entry);
+  const RequestHead& head = entry.request;
+  const std::uint64_t most = reply_bytes(table_.layout, head);
+  alignas(8) std::byte reply[kMostMatched];
+  Output result{most == 0 ? nullptr : reply + sizeof(ReplyHead), 0};
+  const bool reads = request.op == Op::get || request.op == Op::contains;
+  const Status status = shard_.execute(request, result, again && reads ? kFairLooks + kPatience : kPatience);
+  if (status == kBusy) {
+    waiting_.emplace_back(message, message + n);
+    return status;
+  }
+  if (status == SHMEMX_KV_OK && may_add(request.op)) changes_.tell(group_of(head.hash, table_.layout.groups));
+  const std::uint64_t bytes = bytes_given(head, status, result.n, most);
+  const ReplyHead answer{head.token, result.n, status, static_cast<std::uint32_t>(bytes)};
+  std::memcpy(reply, &answer, sizeof answer);
+  pending_->send(entry.from, kReply | head.token, reply, sizeof answer + bytes);
+  return status;
+}
+
+void MatchedEngine::post_pending(PendingReceive& pending) {
+  if (!pending_->post(pending)) not_posted_.push_back(&pending);
+}
+
+bool MatchedEngine::post_again() {
+  const std::size_t before = not_posted_.size();
+  while (!not_posted_.empty() && pending_->post(*not_posted_.back())) not_posted_.pop_back();
+  return not_posted_.size() != before;
+}
+
+// Of a remove that waits the entry may go later, by Changes.
+bool MatchedEngine::retry() {
+  if (waiting_.empty()) return false;
+  std::deque<std::vector<std::byte>> again = std::move(waiting_);
+  waiting_.clear();
+  for (const auto& message : again) {
+    EntryHead entry;
+    const Request request = read_message(message.data(), entry);
+    if (serve(message.data(), message.size(), true) == SHMEMX_KV_OK)
+      changed(rt.me, request.op, request.key.hash);
+  }
+  return true;
+}
+
+void MatchedEngine::take_active(const Arrival& arrival) {
+  if (arrival.kind == Arrival::cancelled) return list_->cancelled(*arrival.receive);
+  const bool matched = arrival.kind == Arrival::matched;
+  count(matched ? Stat::kv_matched : Stat::kv_unmatched);
+  const Status status = serve(arrival.bytes, arrival.n);
+  EntryHead entry;
+  const Op op = read_message(arrival.bytes, entry).op;
+  const bool removed = op == Op::remove && status == SHMEMX_KV_OK;
+  if (matched) return list_->matched(*arrival.receive, removed);
+  if (removed) changed(rt.me, op, entry.request.hash);  // it may have an entry by now
+}
+
+void MatchedEngine::take_pending(const Arrival& arrival) {
+  if ((arrival.receive->tag & kClassBits) != kReply) {
+    count(Stat::kv_added);
+    serve(arrival.bytes, arrival.n);
+    post_pending(static_cast<PendingReceive&>(*arrival.receive));
+    return;
+  }
+  auto& awaited = static_cast<Awaited&>(*arrival.receive);
+  ReplyHead head;
+  std::memcpy(&head, arrival.bytes, sizeof head);
+  if (awaited.value != nullptr && head.bytes != 0)
+    std::memcpy(awaited.value, arrival.bytes + sizeof head, head.bytes);
+  awaited.n = head.n;
+  awaited.status = head.status;
+  awaited.left.store(0, std::memory_order_release);
+}
+
+bool MatchedEngine::poll() {
+  if (!mutex_.try_lock()) return false;
+  const LockGuard guard(mutex_, std::adopt_lock);
+  const auto follow = [list = list_.get()](std::uint64_t home) { list->follow(home); };
+  bool worked = changes_.take(follow);
+  worked |= retry();
+  worked |= post_again();
+  worked |= active_->poll([this](const Arrival& arrival) REQUIRES(mutex_) { take_active(arrival); });
+  worked |= pending_->poll([this](const Arrival& arrival) REQUIRES(mutex_) { take_pending(arrival); });
+  worked |= changes_.take(follow);
+  worked |= list_->catch_up();
+  return worked;
+}
+
+}  // namespace shm::kv

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What Shard does beside the fast path.  The library has it compiled for its memories in shard.cpp and needs
+// shard.hpp only; a test includes this for a memory of its own, which stops between one access and the next.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "kv/blocks.hpp"
+#include "kv/hash.hpp"
+#include "kv/shard.hpp"
+
+namespace shm::kv {
+namespace detail {
+
+// A lock of 0 and 1.
+template <class Word, class Memory>
+bool take(const Memory& memory, std::uint64_t at, unsigned patience) {
+  for (unsigned looks = 0;;) {
+    if (memory.template load<Word>(at) == 0 && memory.compare_swap(at, Word{0}, Word{1})) return true;
+    if (++looks > patience) return false;
+    memory.look_again(looks);
+  }
+}
+
+inline void shape_of(const Layout& layout, std::uint64_t hash_sign, std::uint64_t (&shape)[7]) {
+  const std::uint64_t words[] = {layout.key_bytes, layout.value_bytes,   layout.report_collisions,
+                                 layout.groups,    layout.largest_block, layout.bytes,
+                                 hash_sign};
+  static_assert(sizeof words == sizeof shape);
+  std::memcpy(shape, words, sizeof words);
+}
+
+// Of an operation with a word of a value.
+inline std::size_t operand_bytes(const Request& request) {
+  return request.op == Op::compare_swap ? request.n : atomic_size(request.type);
+}
+
+}  // namespace detail
+
+template <class Memory>
+void Shard<Memory>::prepare(std::uint64_t hash_sign) const {
+  PartHeader header{};
+  header.magic = kMagic;
+  detail::shape_of(layout_, hash_sign, header.shape);
+  memory_.write(0, &header, sizeof header);
+}
+
+template <class Memory>
+typename Shard<Memory>::Origin Shard<Memory>::origin(std::uint64_t hash_sign) const {
+  PartHeader header{}, mine{};
+  memory_.read(0, &header, sizeof header);
+  detail::shape_of(layout_, hash_sign, mine.shape);
+  if (header.magic == 0) return Origin::empty;
+  const bool same = header.magic == kMagic && std::memcmp(header.shape, mine.shape, sizeof mine.shape) == 0;
+  return same ? Origin::same : Origin::other;
+}
+
+template <class Memory>
+bool Shard<Memory>::try_lock_group(std::uint64_t group, std::uint32_t& version) const {
+  const std::uint64_t at = layout_.group_at(group);
+  version = memory_.template load<std::uint32_t>(at);
+  return version % 2 == 0 && memory_.compare_swap(at, version, version + 1);
+}
+
+template <class Memory>
+std::uint32_t Shard<Memory>::lock_group(std::uint64_t group) const {
+  std::uint32_t version;
+  for (unsigned looks = 0; !try_lock_group(group, version);) memory_.look_again(++looks);
+  return version;
+}
+
+template <class Memory>
+Status Shard<Memory>::execute(const Request& request, Output& result, unsigned patience) const {
+  if (request.op == Op::get) return get(request.key, result.value, request.n, result.n, patience);
+  if (request.op == Op::contains) {
+    const Status status = get(request.key, nullptr, 0, result.n, patience);
+    return status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : status;
+  }
+  if (request.op == Op::reserve) return reserve(request.n, result);
+  if (request.op == Op::confirm)
+    return request.n % 2 == 0 && unchanged(request.offset, static_cast<std::uint32_t>(request.n))
+               ? SHMEMX_KV_OK
+               : SHMEMX_KV_MISMATCH;
+  if (request.op == Op::count) {
+    result.n = elements();
+    return SHMEMX_KV_OK;
+  }
+  constexpr std::uint64_t kLong = 8192;
+  const bool is_store = request.op == Op::put || request.op == Op::insert || request.op == Op::update;
+  if (is_store && request.n > kLong && request.n <= layout_.value_bytes && request.block == 0)
+    return store_long(request, patience);
+  return change_alone(request, result, patience);
+}
+
+// With the lock of the key's home.
+template <class Memory>
+Status Shard<Memory>::change_alone(const Request& request, Output& result, unsigned patience) const {
+  const std::uint64_t home =
+      layout_.group_at(group_of(request.key.hash, layout_.groups)) + offsetof(Group, home);
+  if (!detail::take<std::uint32_t>(memory_, home, patience)) return kBusy;
+  const Status status = change(request, result);
+  memory_.store(home, std::uint32_t{0});
+  if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
+  return status;
+}
+
+// A value whose copying takes long is copied before the lock is taken.
+template <class Memory>
+Status Shard<Memory>::store_long(const Request& request, unsigned patience) const {
+  std::uint64_t n = 0;
+  const Status found = get(request.key, nullptr, 0, n, patience);
+  if (found == kBusy) return kBusy;
+  if (request.op == Op::insert && found != SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_EXISTS;
+  if (request.op == Op::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
+  Request with_block = request;
+  with_block.block = make_block(request.key, request.value, request.n);
+  if (with_block.block == 0) return SHMEMX_KV_FULL;
+  Output none;
+  const Status status = change_alone(with_block, none, patience);
+  if (status == kBusy) free_block(with_block.block);
+  return status;
+}
+
+// With the lock of the key's home: nobody else changes what its element is.
+template <class Memory>
+Status Shard<Memory>::change(const Request& request, Output& result) const {
+  if (const std::optional<Position> position = find(request.key)) {
+    switch (request.op) {
+      case Op::insert: return SHMEMX_KV_EXISTS;
+      case Op::put:
+      case Op::update: return replace(request, *position);
+      case Op::remove: erase(*position); return SHMEMX_KV_OK;
+      default: return modify(request, *position, result);
+    }
+  }
+  if (request.op != Op::put && request.op != Op::insert && request.op != Op::upsert)
+    return SHMEMX_KV_NOT_FOUND;
+  if (layout_.report_collisions && collides(request.key)) return SHMEMX_KV_COLLISION;
+  if (request.op != Op::upsert) return add(request, request.value, request.n);
+  const std::size_t n = atomic_size(request.type);
+  if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
+  const Status status = add(request, request.value, n);
+  if (result.value != nullptr) std::memset(result.value, 0, n);
+  return status;
+}
+
+// The lock of its home makes sure that the key does not come and go; what else is in the groups does.
+template <class Memory>
+std::optional<typename Shard<Memory>::Position> Shard<Memory>::find(const Key& key) const {
+  std::optional<Position> position;
+  search(key, kUnlimited, [&](const Group& state, std::uint64_t group, std::uint64_t distance, unsigned&) {
+    Bytes bytes;
+    const int slot = slot_of(state, group, key, bytes);
+    position.reset();
+    if (slot >= 0) position = {group, static_cast<unsigned>(slot), distance};
+    return slot >= 0;
+  });
+  return position;
+}
+
+// Whether another key has this hash, and so this home, whose lock is held.
+template <class Memory>
+bool Shard<Memory>::collides(const Key& key) const {
+  const auto has_hash = [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned&) {
+    for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
+      const std::uint64_t slot = layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots)));
+      if (memory_.template load<std::uint64_t>(slot) == key.hash) return true;
+    }
+    return false;
+  };
+  return search(key, kUnlimited, has_hash) == SHMEMX_KV_OK;
+}
+
+// The first slot on the key's way that is free.  It may be taken before the caller comes to it.
+template <class Memory>
+std::optional<typename Shard<Memory>::Position> Shard<Memory>::free_position(std::uint64_t home) const {
+  constexpr unsigned kAll = (1U << kSlots) - 1;
+  if (elements() == layout_.groups * kSlots) return std::nullopt;  // without a walk through all of it
+  std::uint64_t group = home;
+  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
+    const unsigned free = detail::matches(look(group).tags, 0) & kAll;
+    if (free != 0) return Position{group, static_cast<unsigned>(__builtin_ctz(free)), distance};
+    if (++group == layout_.groups) group = 0;
+  }
+  return std::nullopt;
+}
+
+// Counts an element at all groups between its home and its position.
+template <class Memory>
+void Shard<Memory>::pass(const Position& position, std::uint32_t more) const {
+  std::uint64_t group = position.group;
+  for (std::uint64_t i = 0; i < position.distance; ++i) {
+    group = group == 0 ? layout_.groups - 1 : group - 1;
+    memory_.add(layout_.group_at(group) + offsetof(Group, passed), more);
+  }
+}
+
+// 0: there is none.
+template <class Memory>
+std::uint64_t Shard<Memory>::take_block(std::uint64_t n) const {
+  const std::uint64_t lock = offsetof(PartHeader, lock);
+  detail::take<std::uint64_t>(memory_, lock, kUnlimited);
+  const std::uint64_t block = Blocks(memory_, layout_).take(n);
+  memory_.store(lock, std::uint64_t{0});
+  return block;
+}
+
+template <class Memory>
+std::uint64_t Shard<Memory>::make_block(const Key& key, const void* value, std::uint64_t n) const {
+  const std::uint64_t block = take_block(sizeof(Block) + padded(key.n) + padded(n));
+  if (block == 0) return 0;
+  const Block head{key.n, 0, n};
+  memory_.write(block, &head, sizeof head);
+  memory_.write(block + sizeof head, key.bytes, key.n);
+  memory_.write(block + sizeof head + padded(key.n), value, n);
+  return block;
+}
+
+// With the key and the value.  0: there is no room.
+template <class Memory>
+std::uint64_t Shard<Memory>::block_for(const Request& request, const void* value, std::uint64_t n) const {
+  return request.block != 0 ? request.block : make_block(request.key, value, n);
+}
+
+// A block that the caller will fill, and pass with a request.
+template <class Memory>
+Status Shard<Memory>::reserve(std::uint64_t n, Output& result) const {
+  result.n = take_block(n);
+  return result.n == 0 ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
+}
+
+template <class Memory>
+Status Shard<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
+  return search(key, patience, [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned&) {
+    Bytes bytes;
+    if (slot_of(state, group, key, bytes) < 0) return false;
+    location = {bytes.value_at, group, state.version};
+    n = bytes.value_bytes;
+    return true;
+  });
+}
+
+template <class Memory>
+void Shard<Memory>::free_block(std::uint64_t block) const {
+  const std::uint64_t lock = offsetof(PartHeader, lock);
+  detail::take<std::uint64_t>(memory_, lock, kUnlimited);
+  Blocks(memory_, layout_).give_back(block);
+  memory_.store(lock, std::uint64_t{0});
+}
+
+template <class Memory>
+Status Shard<Memory>::add(const Request& request, const void* value, std::uint64_t n) const {
+  if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
+  const Key& key = request.key;
+  const std::uint64_t block = layout_.inlined ? 0 : block_for(request, value, n);
+  if (!layout_.inlined && block == 0) return SHMEMX_KV_FULL;
+  for (;;) {
+    const std::optional<Position> position = free_position(group_of(key.hash, layout_.groups));
+    if (!position) {
+      if (block != request.block) free_block(block);
+      return SHMEMX_KV_FULL;
+    }
+    pass(*position, 1);  // before anybody can have seen the element
+    const std::uint32_t version = lock_group(position->group);
+    const std::uint64_t group_at = layout_.group_at(position->group);
+    const std::uint64_t tag_at = group_at + offsetof(Group, tags) + position->slot;
+    const bool is_free = memory_.template load<std::uint8_t>(tag_at) == 0;
+    if (is_free) {
+      const std::uint64_t slot = layout_.slot_at(position->group, position->slot);
+      if (layout_.inlined) {
+        memory_.write(slot, key.bytes, key.n);
+        memory_.write(layout_.value_at(slot), value, n);
+        memory_.store(group_at + offsetof(Group, key_bytes) + position->slot,
+                      static_cast<std::uint8_t>(key.n));
+        memory_.store(group_at + offsetof(Group, value_bytes) + position->slot, static_cast<std::uint8_t>(n));
+      } else {
+        memory_.store(slot, key.hash);
+        memory_.store(slot + 8, block);
+      }
+      memory_.store(tag_at, tag_of(key.hash));
+    }
+    unlock_group(position->group, version);
+    if (!is_free) {
+      pass(*position, ~std::uint32_t{0});
+      continue;
+    }
+    memory_.add(offsetof(PartHeader, elements), std::uint64_t{1});
+    if (position->distance > longest_probe())
+      memory_.store(offsetof(PartHeader, longest_probe), position->distance);
+    return SHMEMX_KV_OK;
+  }
+}
+
+template <class Memory>
+Status Shard<Memory>::replace(const Request& request, const Position& position) const {
+  if (request.n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
+  const std::uint64_t slot = layout_.slot_at(position.group, position.slot);
+  if (layout_.inlined) {
+    const std::uint32_t version = lock_group(position.group);
+    memory_.write(layout_.value_at(slot), request.value, request.n);
+    memory_.store(layout_.group_at(position.group) + offsetof(Group, value_bytes) + position.slot,
+                  static_cast<std::uint8_t>(request.n));
+    unlock_group(position.group, version);
+    return SHMEMX_KV_OK;
+  }
+  const std::uint64_t block = block_for(request, request.value, request.n);
+  if (block == 0) return SHMEMX_KV_FULL;
+  const auto old = memory_.template load<std::uint64_t>(slot + 8);
+  const std::uint32_t version = lock_group(position.group);
+  memory_.store(slot + 8, block);
+  unlock_group(position.group, version);
+  free_block(old);
+  return SHMEMX_KV_OK;
+}
+
+// Of a part of the value, in position.
+template <class Memory>
+Status Shard<Memory>::modify(const Request& request, const Position& position, Output& result) const {
+  Bytes bytes{};
+  bytes_of(look(position.group), position.group, position.slot, bytes);  // nobody else changes it
+  const std::uint64_t n = detail::operand_bytes(request);
+  if (request.offset > bytes.value_bytes || n > bytes.value_bytes - request.offset)
+    return SHMEMX_KV_TOO_LARGE;
+  // In whole words, which is how readers read.
+  const std::uint64_t skip = request.offset % 8;
+  const std::uint64_t at = bytes.value_at + request.offset - skip;
+  std::vector<std::byte> long_words;
+  std::byte few_words[64];
+  if (padded(skip + n) > sizeof few_words) long_words.resize(padded(skip + n));
+  std::byte* words = long_words.empty() ? few_words : long_words.data();
+  memory_.read(at, words, padded(skip + n));
+  std::byte* here = words + skip;
+  // What was there is given last: the caller may have the operands in the same position.
+  if (request.op == Op::compare_swap) {
+    const bool same = std::memcmp(here, request.expected, n) == 0;
+    std::vector<std::byte> before;
+    if (result.value != nullptr) before.assign(here, here + n);
+    if (same) std::memcpy(here, request.value, n);
+    if (result.value != nullptr) std::memcpy(result.value, before.data(), n);
+    if (!same) return SHMEMX_KV_MISMATCH;
+  } else {
+    alignas(8) std::byte word[8], before[8];
+    std::memcpy(word, here, n);
+    std::memcpy(before, here, n);
+    atomic_apply(request.atomic, request.type, word, request.value, nullptr, nullptr);
+    std::memcpy(here, word, n);
+    if (result.value != nullptr) std::memcpy(result.value, before, n);
+  }
+  const std::uint32_t version = lock_group(position.group);
+  memory_.write(at, words, padded(skip + n));
+  unlock_group(position.group, version);
+  return SHMEMX_KV_OK;
+}
+
+template <class Memory>
+void Shard<Memory>::erase(const Position& position) const {
+  const std::uint64_t slot = layout_.slot_at(position.group, position.slot);
+  const std::uint64_t block = layout_.inlined ? 0 : memory_.template load<std::uint64_t>(slot + 8);
+  const std::uint32_t version = lock_group(position.group);
+  memory_.store(layout_.group_at(position.group) + offsetof(Group, tags) + position.slot, std::uint8_t{0});
+  unlock_group(position.group, version);
+  pass(position, ~std::uint32_t{0});
+  memory_.add(offsetof(PartHeader, elements), ~std::uint64_t{0});
+  if (block != 0) free_block(block);
+}
+
+// NOT_FOUND: the slot is free.  kBusy: what was read makes no sense, as it is being changed.
+template <class Memory>
+Status Shard<Memory>::read(const Group& state, std::uint64_t group, unsigned slot, Element& element) const {
+  if (state.tags[slot] == 0) return SHMEMX_KV_NOT_FOUND;
+  Bytes bytes;
+  if (!bytes_of(state, group, slot, bytes)) return kBusy;
+  element.key_bytes = bytes.key_bytes;
+  element.value_bytes = bytes.value_bytes;
+  const bool key_fits = bytes.key_bytes <= element.key_room;
+  const bool value_fits = element.value == nullptr || bytes.value_bytes <= element.value_room;
+  if (key_fits) memory_.read(bytes.key_at, element.key, bytes.key_bytes);
+  if (value_fits && element.value != nullptr) memory_.read(bytes.value_at, element.value, bytes.value_bytes);
+  return key_fits && value_fits ? SHMEMX_KV_OK : SHMEMX_KV_TOO_LARGE;
+}
+
+template <class Memory>
+Status Shard<Memory>::next(std::uint64_t& cursor, Element& element) const {
+  for (; cursor / kSlots < layout_.groups; ++cursor) {
+    const std::uint64_t group = cursor / kSlots;
+    const auto slot = static_cast<unsigned>(cursor % kSlots);
+    Status status = kBusy;
+    look_whole(group, kUnlimited, [&](const Group& state, unsigned& looks) {
+      status = read(state, group, slot, element);
+      if (status == SHMEMX_KV_OK && element.value != nullptr) looks = after_copy(looks, element.value_bytes);
+    });
+    if (status == SHMEMX_KV_NOT_FOUND) continue;
+    if (status == SHMEMX_KV_OK) ++cursor;
+    return status;
+  }
+  return SHMEMX_KV_NOT_FOUND;
+}
+
+}  // namespace shm::kv

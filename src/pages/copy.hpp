@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies to and from a page, where an aligned word is copied as one: so that wait_until may watch it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace shm::pages {
+
+namespace detail {
+
+template <class Word>
+bool copy_word(void* to, const void* from, std::size_t n, const void* shared) {
+  if (n != sizeof(Word) || reinterpret_cast<std::uintptr_t>(shared) % sizeof(Word) != 0) return false;
+  Word word;
+  if (shared == to) {
+    std::memcpy(&word, from, sizeof word);
+    __atomic_store_n(static_cast<Word*>(to), word, __ATOMIC_RELAXED);
+  } else {
+    word = __atomic_load_n(static_cast<const Word*>(from), __ATOMIC_RELAXED);
+    std::memcpy(to, &word, sizeof word);
+  }
+  return true;
+}
+
+#if defined(__SANITIZE_THREAD__)
+// For ThreadSanitizer: what PEs do to the same words of a page at the same time is the program's affair, also
+// where one of them is on another node and a pager does it. Words stay whole, as they do without it.
+inline void copy_bulk(void* to, const void* from, std::size_t n, const void* shared) {
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+  const auto* page = static_cast<const std::byte*>(shared);
+  while (n > 0) {
+    const std::size_t word = sizeof(std::uint64_t);
+    const std::size_t now = n >= word && copy_word<std::uint64_t>(out, in, word, page) ? word : 1;
+    if (now == 1) copy_word<std::uint8_t>(out, in, now, page);
+    out += now, in += now, page += now, n -= now;
+  }
+}
+#else
+inline void copy_bulk(void* to, const void* from, std::size_t n, const void*) { std::memcpy(to, from, n); }
+#endif
+
+inline void copy(void* to, const void* from, std::size_t n, const void* shared) {
+  if (copy_word<std::uint64_t>(to, from, n, shared) || copy_word<std::uint32_t>(to, from, n, shared) ||
+      copy_word<std::uint16_t>(to, from, n, shared))
+    return;
+  copy_bulk(to, from, n, shared);
+}
+
+}  // namespace detail
+
+/// To a page, or from one.
+inline void copy_in(std::byte* page, const void* from, std::size_t n) { detail::copy(page, from, n, page); }
+inline void copy_out(void* to, const std::byte* page, std::size_t n) { detail::copy(to, page, n, page); }
+
+}  // namespace shm::pages

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where pages are when no node has them: a range of bytes, moved by transfers that end in any order.  What
+// was never written reads as zeros.  nvm/storage has those on files.
+//
+// Thread safety: one thread uses a device, and that thread lives as long as it has transfers under way.
+// Whoever destroys a device does so after that thread has stopped using it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace shm::pages {
+
+/// Offsets, sizes and addresses of transfers are multiples of this: all that O_DIRECT may ask for.
+inline constexpr std::size_t kBlock = 4096;
+
+/// Bytes to be moved between memory and the device.  The caller owns it and its data and leaves both alone
+/// from start() until finished() returns it; then it may be started again.
+struct Transfer {
+  enum class Kind : std::uint8_t { read, write };
+
+  Kind kind = Kind::read;
+  std::uint64_t offset = 0;  // in the device
+  std::byte* data = nullptr;
+  std::size_t n = 0;
+  int error = 0;  // once it has ended: 0 if all n bytes were moved, else errno; then any part may have been
+
+  // The device's own, while it is under way.
+  std::size_t done = 0;  // bytes moved so far
+  int stalls = 0;        // attempts in a row that moved nothing
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// For people: "io_uring, O_DIRECT".
+  virtual std::string describe() const = 0;
+
+  /// Makes room for [offset, offset + n), so that no later write there fails for want of it.  What was
+  /// written there stays; the rest reads as zeros.  After an error part of the room may have been made:
+  /// release() what is not used. REQUIRES: multiples of kBlock, no transfer of that range under way.
+  virtual Status reserve(std::uint64_t offset, std::uint64_t n) = 0;
+
+  /// Gives the room of [offset, offset + n) back; it reads as zeros afterwards.  REQUIRES: as for reserve().
+  virtual Status release(std::uint64_t offset, std::uint64_t n) = 0;
+
+  /// Starts a transfer; any number may be under way, in no order among them.
+  /// REQUIRES: overlaps none that is under way, unless both read.
+  virtual void start(Transfer& transfer) = 0;
+
+  /// The next transfer that has ended, well or not, or null.  Does not wait.  What the device could not take
+  /// on yet gets on in these calls only, so call it as long as under_way() is not 0.
+  virtual Transfer* finished() = 0;
+
+  /// Transfers started that finished() has not returned yet.
+  virtual std::size_t under_way() const = 0;
+
+  /// Makes durable whatever was written by transfers that finished() has returned.  Once it has failed it
+  /// fails for good, since nobody knows which bytes were lost.
+  virtual Status persist() = 0;
+};
+
+}  // namespace shm::pages

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The pool: frames of memory that hold a node's pages, with the words of the pages and the requests of the
+// PEs.
+//
+// All of it lies in memory that every PE of the node maps, at the same offsets, and begins as zeros.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/spin.hpp"
+#include "pages/page_word.hpp"
+#include "pages/requests.hpp"
+
+namespace shm::pages {
+
+/// Of a frame; links and queue are Replacement's.
+struct Frame {
+  std::atomic<std::uint64_t> page;                             // number plus one; 0: free
+  std::atomic<std::uint8_t> touched;                           // since Replacement has looked; one of k...
+  std::atomic<std::uint32_t> pinned_to_read, pinned_to_write;  // times that programs have pinned the page
+  std::atomic<std::uint32_t>& pins(Access access) {
+    return access == Access::read ? pinned_to_read : pinned_to_write;
+  }
+  bool leaving;  // its page has asked to
+  std::uint8_t queue;
+  bool used;  // at any time; who takes the frame owns it
+  FrameNumber prev, next;
+};
+
+/// By a thread of the node; not at all, but brought ahead of its use; by an operation of another node.
+inline constexpr std::uint8_t kTouched = 1, kAhead = 2, kOperated = 3;
+
+/// Head of a queue of frames: linked by `next` and `prev`.
+struct FrameQueue {
+  FrameNumber first, last, size;
+};
+
+struct PoolHead {
+  SpinLock lock;                              // of the queues of frames; only pagers take it
+  std::atomic<std::uint32_t> frame_waiters;   // pages that wait for a frame
+  std::atomic<std::uint32_t> expected;        // frames that wait for a page that its home has been asked for
+  std::atomic<std::uint32_t> pinned;          // frames that programs have pinned
+  std::atomic<std::uint32_t> leaving;         // frames whose page has asked to leave
+  std::uint32_t departures GUARDED_BY(lock);  // pages that have left
+  std::uint32_t spared GUARDED_BY(lock);      // victims that could not leave, since the last that did
+  FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock);
+};
+
+/// Sizes; the same on all PEs of the job.
+struct PoolShape {
+  std::size_t page_bytes;  // a power of two
+  std::size_t frames;
+  std::uint64_t segment_pages;  // of each PE
+  int job_size;
+  int node_size;
+
+  std::size_t requests_at() const;
+  std::size_t frame_table_at() const;
+  std::size_t words_at() const;
+  std::size_t frames_at() const;
+  /// All of it.
+  std::size_t bytes() const;
+};
+
+/// Where all this is mapped in this process.
+class Pool {
+ public:
+  Pool(std::byte* base, const PoolShape& shape)
+      : base_(base),
+        table_(reinterpret_cast<Frame*>(base + shape.frame_table_at())),
+        words_(reinterpret_cast<PageWord*>(base + shape.words_at())),
+        frames_(base + shape.frames_at()),
+        page_shift_(static_cast<unsigned>(std::countr_zero(shape.page_bytes))),
+        shape_(shape) {}
+
+  const PoolShape& shape() const { return shape_; }
+  PoolHead& head() const { return *reinterpret_cast<PoolHead*>(base_); }
+  PeRequests& requests_of(int node_rank) const {
+    return reinterpret_cast<PeRequests*>(base_ + shape_.requests_at())[static_cast<std::size_t>(node_rank)];
+  }
+  Frame& frame(FrameNumber n) const { return table_[n]; }
+  PageWord& word(PageNumber page) const { return words_[page]; }
+  std::byte* bytes(FrameNumber n) const { return frames_ + (std::size_t{n} << page_shift_); }
+  /// Where the frame begins, from the start of the pool.
+  std::size_t offset(FrameNumber n) const { return static_cast<std::size_t>(bytes(n) - base_); }
+
+  PageNumber number(int pe, std::uint64_t offset) const {
+    return static_cast<std::uint64_t>(pe) * shape_.segment_pages + (offset >> page_shift_);
+  }
+  int pe_of(PageNumber page) const { return static_cast<int>(page / shape_.segment_pages); }
+  std::uint64_t offset_of(PageNumber page) const { return page % shape_.segment_pages * shape_.page_bytes; }
+
+  /// By the node's first PE, before any other uses the pool: all frames are free.
+  void prepare() const;
+
+  /// Puts huge pages below a frame that was never used, and those behind it, if the system has some.  What
+  /// is in them stays.
+  void lay_out(FrameNumber n) const;
+
+ private:
+  // What every operation needs is worked out once.
+  std::byte* base_;
+  Frame* table_;
+  PageWord* words_;
+  std::byte* frames_;
+  unsigned page_shift_;
+  PoolShape shape_;
+};
+
+}  // namespace shm::pages

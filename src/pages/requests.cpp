@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pages/requests.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+#include <ctime>
+
+#include "pages/pool.hpp"
+
+namespace shm::pages {
+namespace {
+
+constexpr int kPollsBeforeSleep = 200;
+
+// Not private: PEs are processes.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, long microseconds) {
+  const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, microseconds < 0 ? nullptr : &limit, nullptr, 0);
+}
+void futex_wake(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+void RequestQueue::post(Request& request, RequestId id) {
+  request.next = requests_.load(std::memory_order_relaxed);
+  // Release: who takes the request sees what it asks for.  All are taken at once, so none comes back in
+  // between.
+  while (!requests_.compare_exchange_weak(request.next, id, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+  ring();
+}
+
+bool RequestQueue::post_hint(const Hint& hint) {
+  std::uint64_t at = tail_.load(std::memory_order_relaxed);
+  for (;;) {
+    Cell& cell = cells_[at % kHints];
+    const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
+    if (turn != at / kHints * 2) {
+      if (turn < at / kHints * 2) return false;  // not emptied yet
+      at = tail_.load(std::memory_order_relaxed);
+    } else if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+      cell.hint = hint;
+      cell.turn.store(turn + 1, std::memory_order_release);
+      break;
+    }
+  }
+  ring();
+  return true;
+}
+
+bool RequestQueue::take_hint(Hint& hint) {
+  Cell& cell = cells_[head_ % kHints];
+  if (cell.turn.load(std::memory_order_acquire) != head_ / kHints * 2 + 1) return false;
+  hint = cell.hint;
+  cell.turn.store((head_ / kHints + 1) * 2, std::memory_order_release);
+  ++head_;
+  return true;
+}
+
+bool RequestQueue::empty() const {
+  return requests_.load(std::memory_order_acquire) == 0 &&
+         cells_[head_ % kHints].turn.load(std::memory_order_acquire) != head_ / kHints * 2 + 1;
+}
+
+void RequestQueue::ring() {
+  bell_.fetch_add(1, std::memory_order_seq_cst);  // before the look: pairs with sleep()
+  if (asleep_.load(std::memory_order_seq_cst) != 0) futex_wake(bell_);
+}
+
+std::uint32_t RequestQueue::listen() {
+  asleep_.store(1, std::memory_order_seq_cst);
+  return bell_.load(std::memory_order_seq_cst);
+}
+
+void RequestQueue::sleep(std::uint32_t mark, long microseconds) { futex_wait(bell_, mark, microseconds); }
+
+Ticket::Ticket(const Pool& pool, int place) : pool_(pool), part_(pool.requests_of(place)), place_(place) {
+  std::uint64_t used = part_.used.load(std::memory_order_relaxed);
+  for (;;) {
+    slot_ = static_cast<unsigned>(std::countr_one(used));
+    if (slot_ >= PeRequests::kSlots) {
+      sched_yield();
+      used = part_.used.load(std::memory_order_relaxed);
+    } else if (part_.used.compare_exchange_weak(used, used | std::uint64_t{1} << slot_,
+                                                std::memory_order_acquire)) {
+      return;
+    }
+  }
+}
+
+Ticket::~Ticket() {
+  request().state.store(Request::kFree, std::memory_order_relaxed);
+  part_.used.fetch_and(~(std::uint64_t{1} << slot_), std::memory_order_release);
+}
+
+void Ticket::post(int to) const {
+  request().state.store(Request::kPosted, std::memory_order_relaxed);
+  pool_.requests_of(to).queue.post(request(), request_id(place_, slot_));
+}
+
+bool Ticket::poll() const {
+  for (int polls = 0; polls < kPollsBeforeSleep && !done(); ++polls) sched_yield();
+  return done();
+}
+
+void Ticket::wait() const {
+  poll();
+  while (!done()) futex_wait(request().state, Request::kPosted, -1);
+}
+
+void complete(Request& request) {
+  request.state.store(Request::kDone, std::memory_order_release);
+  futex_wake(request.state);
+}
+
+}  // namespace shm::pages

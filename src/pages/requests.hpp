@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How threads of a node ask its pagers for pages, through memory that all its PEs share.
+//
+//   Ticket -> slot of the thread's PE -> RequestQueue of a pager -> complete() wakes the thread
+//   hint   ---------------------------> RequestQueue, and nobody waits
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "pages/page_word.hpp"
+
+namespace shm::pages {
+
+class Device;
+class Pool;
+
+/// What a thread asks a pager for, and waits for.
+struct alignas(64) Request {
+  enum class Kind : std::uint8_t {
+    latch,    // the page, latched for the requester
+    map,      // the page in the address space of its PE
+    pin,      // both, and the page stays until the program unpins it
+    own,      // the page, with the right to write, at this node: other nodes lose it
+    room,     // for the pages [page, last) on the device
+    drop,     // the pages [page, last) lose their contents, and the object that lies there
+    attach,   // the pages [page, last) are a named object's from now on: `object`
+    persist,  // what lies at `page` becomes durable as epoch `epoch`
+    settle,   // the epoch before it may be forgotten
+    rest,     // no more evictions; answered when nothing of the pager's is under way
+  };
+  enum State : std::uint32_t { kFree, kPosted, kDone };
+
+  std::atomic<std::uint32_t> state;  // a futex
+  std::uint32_t next;                // in a RequestQueue: RequestId
+  Kind kind;
+  Access access;
+  FrameNumber frame;  // the answer to `latch` and `pin`
+  PageNumber page, last;
+  Device* object;  // in the process of the pager, which then owns it
+  std::uint64_t epoch;
+  bool failed;  // the answer to `room`; the pager has said why
+};
+
+/// Which slot of which PE, plus one; 0: none.
+using RequestId = std::uint32_t;
+constexpr RequestId request_id(int place, unsigned slot) {
+  return (static_cast<unsigned>(place) << 8 | slot) + 1;
+}
+constexpr int node_rank_of(RequestId id) { return static_cast<int>((id - 1) >> 8); }
+constexpr unsigned slot_of(RequestId id) { return (id - 1) & 0xff; }
+
+/// What a pager has been asked for: requests of any thread of the node, and hints.
+class RequestQueue {
+ public:
+  static constexpr std::size_t kHints = 8192;
+
+  /// Hands a request over, and wakes the pager.  Async-signal-safe: a thread that is interrupted at any point
+  /// of it holds up nobody, not even its own handler.
+  void post(Request& request, RequestId id);
+  /// By the pager: takes all, the newest first, linked by Request::next; 0: none.
+  RequestId take_requests() { return requests_.exchange(0, std::memory_order_acquire); }
+
+  /// What a pager is told of a page, without waiting for it.
+  enum class What : std::uint8_t {
+    evict,  // by another pager: it is to leave
+    used,   // by any thread: it was brought ahead of its use, and is used now
+    bring,  // by any thread: it will be used
+  };
+  struct Hint {
+    PageNumber page;
+    What what;
+  };
+  /// Returns false if there is no room.
+  bool post_hint(const Hint& hint);
+  /// By the pager: the next one.  Returns false if there is none.
+  bool take_hint(Hint& hint);
+
+  bool empty() const;
+  /// By the pager, which sleeps so:  mark = listen(); if (nothing to do) sleep(mark, limit); hear();
+  /// It wakes when somebody has rung since listen(), or after `microseconds` (negative: no limit).
+  std::uint32_t listen();
+  void sleep(std::uint32_t mark, long microseconds);
+  void hear() { asleep_.store(0, std::memory_order_relaxed); }
+  /// Wakes the pager.
+  void ring();
+
+ private:
+  // A bounded queue with one reader (Vyukov's).
+  struct Cell {
+    std::atomic<std::uint64_t> turn;  // times that it was filled and emptied
+    Hint hint;
+  };
+  alignas(64) std::atomic<RequestId> requests_;
+  alignas(64) std::atomic<std::uint64_t> tail_;
+  alignas(64) std::uint64_t head_;
+  std::atomic<std::uint32_t> bell_, asleep_;
+  Cell cells_[kHints];
+};
+
+/// What a PE has in the pool's memory: slots for its threads' requests, and the queue of its pager.
+struct PeRequests {
+  static constexpr unsigned kSlots = 64;  // threads of a PE that wait
+  std::atomic<std::uint64_t> used;        // a bit for each slot
+  Request slots[kSlots];
+  RequestQueue queue;
+};
+
+/// A slot of a PE, held while a thread waits.  Async-signal-safe.
+class Ticket {
+ public:
+  /// Waits for a slot to get free where all are taken.
+  Ticket(const Pool& pool, int place);
+  ~Ticket();
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+
+  Request& request() const { return part_.slots[slot_]; }
+  /// Hands the request to the pager at `to`.
+  void post(int to) const;
+  bool done() const { return request().state.load(std::memory_order_acquire) == Request::kDone; }
+  /// Polls for a little; returns whether it is done.
+  bool poll() const;
+  /// Polls for a little, then sleeps until done.
+  void wait() const;
+
+ private:
+  const Pool& pool_;
+  PeRequests& part_;
+  int place_;
+  unsigned slot_;
+};
+
+/// By a pager: the answer is there.
+void complete(Request& request);
+
+}  // namespace shm::pages

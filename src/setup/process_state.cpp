@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "setup/process_state.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "core/internal.hpp"
+#include "core/progress.hpp"
+#include "transports/registry.hpp"
+
+namespace shm {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
+
+// What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
+// size classes and fragmentation.  Address space only: nothing is committed before it is touched.
+std::size_t heap_stride(std::size_t user) {
+  return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
+}
+
+// Memory limits of containers (cgroup version 2, then 1).
+std::size_t container_limit() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    std::size_t limit = 0;
+    if (file >> limit && limit > 0) return limit;
+  }
+  return SIZE_MAX;
+}
+
+// One blob per node: a head and the records of its PEs with their ranks.  Both ends run the same library.
+struct NodeHead {
+  std::uint64_t user_heap;
+  std::uint64_t nvm_bytes, nvm_page;  // nvm::Options; 0: none
+  std::int32_t members;
+};
+
+std::vector<std::byte> pack_node(const ProcessState& state) {
+  const std::vector<int>& ranks = state.boot->job().node_ranks;
+  const NodeHead head{state.user_heap, state.nvm.user_bytes, state.nvm.page_bytes,
+                      static_cast<std::int32_t>(ranks.size())};
+  std::vector<std::byte> blob(sizeof head + ranks.size() * (sizeof(std::int32_t) + sizeof(PeRecord)));
+  std::byte* at = blob.data();
+  std::memcpy(at, &head, sizeof head);
+  at += sizeof head;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::memcpy(at, &ranks[i], sizeof(std::int32_t));
+    std::memcpy(at + sizeof(std::int32_t), &state.memory->slot(static_cast<int>(i)).record, sizeof(PeRecord));
+    at += sizeof(std::int32_t) + sizeof(PeRecord);
+  }
+  return blob;
+}
+
+// Leader: enters the PEs of another node into the node's table.  Returns false if the blob is not what it
+// should be.
+bool unpack_node(const ProcessState& state, const std::vector<std::byte>& blob, NodeHead& common) {
+  NodeHead head{};
+  if (blob.size() < sizeof head) return false;
+  std::memcpy(&head, blob.data(), sizeof head);
+  constexpr std::size_t kEntry = sizeof(std::int32_t) + sizeof(PeRecord);
+  if (blob.size() != sizeof head + static_cast<std::size_t>(head.members) * kEntry) return false;
+  common.user_heap = std::min(common.user_heap, head.user_heap);
+  common.nvm_bytes = std::min(common.nvm_bytes, head.nvm_bytes);
+  common.nvm_page = head.nvm_page;
+  const std::byte* at = blob.data() + sizeof head;
+  for (int i = 0; i < head.members; ++i, at += kEntry) {
+    std::int32_t rank = -1;
+    std::memcpy(&rank, at, sizeof rank);
+    if (rank < 0 || rank >= state.boot->job().size) return false;
+    std::memcpy(&state.memory->record(rank), at + sizeof rank, sizeof(PeRecord));
+  }
+  return true;
+}
+
+// A record's leader is stored plus one until the table is complete, so that 0 means "not known yet".
+bool known(const ProcessState& state, int rank) { return state.memory->record(rank).leader != 0; }
+
+// Leader: fetches one blob per node.  The lowest rank not yet known is always the leader of its node.
+Status collect_nodes(ProcessState& state) {
+  const int size = state.boot->job().size;
+  NodeHead common{state.user_heap, state.nvm.user_bytes, state.nvm.page_bytes, 0};
+  for (int rank = 0; rank < size; ++rank) {
+    if (known(state, rank)) continue;
+    Result<std::vector<std::byte>> blob = state.boot->fetch(rank);
+    if (!blob.ok()) return blob.status();
+    if (!unpack_node(state, blob.value(), common) || !known(state, rank)) {
+      return Status::error("PE " + std::to_string(rank) +
+                           " sent addresses that make no sense; do all PEs run the same version?");
+    }
+    if (common.nvm_page != state.nvm.page_bytes) {
+      return Status::error(
+          "the NVM heap has pages of " + std::to_string(state.nvm.page_bytes) + " bytes here and of " +
+          std::to_string(common.nvm_page) + " on the node of PE " + std::to_string(rank) +
+          " (0: none); set SHMEM_HEAP, SHMEM_NVM_DIR and SHMEM_NVM_PAGE to the same on all nodes");
+    }
+  }
+  state.memory->block().common_heap = common.user_heap;
+  state.memory->block().common_nvm = common.nvm_bytes;
+  return {};
+}
+
+// Endpoints for contexts of threads: as many as cores can drive at once, but each costs 37 MiB.  Measured:
+// see transports/ofi/README.md.
+std::uint64_t default_context_endpoints() {
+  constexpr int kMost = 4;
+  cpu_set_t cpus;
+  const int cores = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+  return cores > 1 ? static_cast<std::uint64_t>(std::min(cores, kMost)) : 0;
+}
+
+Status open_network(ProcessState& state, const Env& env, const NodeGroup& group) {
+  const NetworkOptions options{
+      .provider = env.provider,
+      .one_host = state.boot->job().one_host,
+      .context_endpoints = env.context_endpoints.value_or(default_context_endpoints()),
+      .faults = env.faults.value_or(0),
+      .amo = env.amo,
+      .mshrs = static_cast<unsigned>(env.nic_mshrs),
+      .subentries = static_cast<unsigned>(env.nic_subentries),
+      .crowded = !each_has_a_core(pes_of_host(state.boot->job()))};
+  Result<std::unique_ptr<Network>> network = make_network(options);
+  if (!network.ok()) return network.status();
+  state.network = std::move(network.value());
+  NodeMemory& memory = *state.memory;
+  const StaticRange& statics = memory.own_statics();
+  Status status = state.network->add_segment(SegmentId::heap, memory.heap(group.index), memory.heap_stride());
+  if (status.ok() && statics.size > 0) {
+    status =
+        state.network->add_segment(SegmentId::statics, reinterpret_cast<void*>(statics.base), statics.size);
+  }
+  if (status.ok() && memory.pool() != nullptr)
+    status = state.network->add_segment(SegmentId::pool, memory.pool(), memory.pool_bytes());
+  if (!status.ok()) return status;
+  Result<std::vector<std::byte>> address = state.network->address();
+  if (!address.ok()) return address.status();
+  PeRecord& record = memory.slot(group.index).record;
+  record.address_size = static_cast<std::uint32_t>(address.value().size());
+  std::memcpy(record.address, address.value().data(), address.value().size());
+  return {};
+}
+
+// All nodes learn of each other: one PE a node publishes, one PE a node fetches.
+Status exchange_nodes(ProcessState& state, const NodeGroup& group) {
+  const Job& job = state.boot->job();
+  const bool leader = group.index == 0;
+  Status status = state.boot->exchange(leader ? pack_node(state) : std::vector<std::byte>());
+  if (status.ok() && leader) status = collect_nodes(state);
+  if (!status.ok()) {
+    state.memory->block().failed.store(1);
+    return status;
+  }
+  if (status = state.memory->wait_for_all(); !status.ok()) return status;
+  state.user_heap = state.memory->block().common_heap;
+  state.nvm.user_bytes = state.memory->block().common_nvm;
+  static const NodeMemory* table = nullptr;
+  table = state.memory.get();
+  return state.network->connect(
+      job.rank, job.size,
+      [](int pe) {
+        const PeRecord& record = table->record(pe);
+        return std::span<const std::byte>(record.address, record.address_size);
+      },
+      Progress::deliver);
+}
+
+void find_leaders(ProcessState& state) {
+  for (int rank = 0; rank < state.boot->job().size; ++rank) {
+    if (state.memory->record(rank).leader == rank + 1) state.leaders.push_back(rank);
+  }
+}
+
+// Who shares memory with whom, and where this node's memory is mapped here.
+NodeMap node_map(const ProcessState& state) {
+  const Job& job = state.boot->job();
+  const NodeMemory& memory = *state.memory;
+  NodeMap map{memory.placement(state.leaders), {}, {}};
+  for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
+    const auto node_rank = static_cast<int>(i);
+    const bool own = job.node_ranks[i] == job.rank;
+    std::byte* statics =
+        own ? reinterpret_cast<std::byte*>(memory.own_statics().base) : memory.statics(node_rank);
+    map.segments.push_back({NodeMap::Segment{memory.heap(node_rank), memory.heap_stride()},
+                            NodeMap::Segment{statics, memory.record(job.node_ranks[i]).static_size}});
+    map.shared_slots.push_back(memory.heap(node_rank) + offsetof(InternalArea, shared_slots));
+  }
+  return map;
+}
+
+// One node: the table is filled from the slots, no exchange.
+void fill_table(const ProcessState& state) {
+  const std::vector<int>& ranks = state.boot->job().node_ranks;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    state.memory->record(ranks[i]) = state.memory->slot(static_cast<int>(i)).record;
+  }
+  state.memory->block().common_heap = state.user_heap;
+  state.memory->block().common_nvm = state.nvm.user_bytes;
+}
+
+NodeGroup group_of(const Job& job, const Env& env) {
+  const auto node_rank =
+      std::find(job.node_ranks.begin(), job.node_ranks.end(), job.rank) - job.node_ranks.begin();
+  std::string key = job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_ranks.front());
+  for (char& c : key) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
+  }
+  return {key, static_cast<int>(node_rank), static_cast<int>(job.node_ranks.size()), env.init_timeout};
+}
+
+}  // namespace
+
+std::size_t default_heap(int pes_on_host) {
+  const auto pages = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES));
+  const std::size_t memory =
+      std::min(pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), container_limit());
+  const std::size_t share = memory / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));
+  return std::min(share / kHugePage * kHugePage, kLargestDefault);
+}
+
+int pes_of_host(const Job& job) { return job.one_host ? job.size : static_cast<int>(job.node_ranks.size()); }
+
+bool each_has_a_core(int pes) {
+  cpu_set_t cpus;
+  const bool known = sched_getaffinity(0, sizeof cpus, &cpus) == 0;
+  // A bound PE sees only its own cores: then the launcher found enough for all.
+  const long cores = known && CPU_COUNT(&cpus) > 1 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
+  return pes <= cores;
+}
+
+Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& env) {
+  auto state = std::make_unique<ProcessState>();
+  state->boot = &boot;
+  const Job& job = state->boot->job();
+  const NodeGroup group = group_of(job, env);
+  const std::size_t in_memory = default_heap(pes_of_host(job));
+  Result<nvm::Options> nvm = nvm::Options::read(env, in_memory);
+  if (!nvm.ok()) return nvm.status();
+  state->nvm = std::move(nvm.value());
+  state->user_heap = state->nvm.is_default ? in_memory : env.symmetric_size.value_or(in_memory);
+  const std::size_t pool_bytes = state->nvm.wanted() ? state->nvm.shape(group.size, job.size).bytes() : 0;
+  if (state->user_heap > (std::size_t{1} << 45)) {
+    return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(state->user_heap) +
+                         " bytes; allowed is up to 32t");
+  }
+  const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
+  state->mapper = mapper->name();
+  Result<std::unique_ptr<NodeMemory>> memory =
+      NodeMemory::create(*mapper, group, {group.size, job.size, heap_stride(state->user_heap), pool_bytes});
+  if (!memory.ok()) return memory.status();
+  state->memory = std::move(memory.value());
+  state->memory->slot(group.index).record.leader = job.node_ranks.front() + 1;
+  Status status;
+  const bool one_node = group.size == job.size;
+  if (!one_node) status = open_network(*state, env, group);
+  if (!status.ok()) state->memory->block().failed.store(1);
+  if (status.ok()) status = state->memory->wait_for_all();
+  if (!status.ok()) return status;
+  if (one_node) {
+    if (group.index == 0) fill_table(*state);
+    if (status = state->memory->wait_for_all(); !status.ok()) return status;
+  } else if (status = exchange_nodes(*state, group); !status.ok()) {
+    return status;
+  }
+  find_leaders(*state);
+  if (!one_node) state->network->join_node(node_map(*state));
+  return state;
+}
+
+}  // namespace shm

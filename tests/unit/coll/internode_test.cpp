@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/internode.hpp"
+
+#include <deque>
+#include <numeric>
+
+#include "around_loop.hpp"
+#include "coll/choose.hpp"
+#include "one_pe.hpp"
+#include "processes.hpp"
+
+namespace shm {
+namespace {
+
+/// Says that a put is complete only some polls after its data have arrived, and fails the test if its source
+/// has changed by then: a network may read it, and send it once more, as long as it is not complete.
+class StrictNetwork final : public test::AroundLoop {
+ public:
+  bool poll() override {
+    const bool worked = AroundLoop::poll();
+    for (Pending& put : pending_) --put.polls;
+    while (!pending_.empty() && pending_.front().polls <= 0) {
+      const Pending& put = pending_.front();
+      EXPECT_EQ(std::memcmp(put.source, put.bytes.data(), put.bytes.size()), 0)
+          << put.bytes.size() << " bytes were changed while they were sent";
+      put.completion->set_done();
+      pending_.pop_front();
+    }
+    return worked;
+  }
+
+ private:
+  struct Pending {
+    int polls;
+    const std::byte* source;
+    std::vector<std::byte> bytes;
+    Completion* completion;
+  };
+
+  void put(Channel* inner, const Put& put) override {
+    Put at_once = put;
+    if (put.completion != nullptr && !put.copy) {
+      pending_.push_back({5, put.source, {put.source, put.source + put.n}, put.completion});
+      at_once.completion = nullptr;
+    }
+    AroundLoop::put(inner, at_once);
+  }
+  bool holds() const override { return !pending_.empty(); }
+  bool orders() const override { return true; }
+
+  std::deque<Pending> pending_;
+};
+
+/// A group on two nodes, both of whose leaders are this PE: what it sends to the other comes to itself.
+class Leaders : public test::OnePe {
+ protected:
+  Leaders() {
+    group.team = {0, 0, 2, 0, nullptr, 0};
+    group.slot = 5;
+    group.nodes = {{{0}, 0}, {{1}, 0}};
+    group.node_of = {0, 1};
+    group.stripes = 1;
+  }
+  std::unique_ptr<Network> make_network() override { return std::make_unique<StrictNetwork>(); }
+
+  Group group;
+};
+
+TEST_F(Leaders, DoNotChangeWhatTheySend) {
+  test::run_process([this] {  // what is overruled stays so
+    EXPECT_TRUE(overrule_choice("internode_reduce=doubling").ok());
+    constexpr std::size_t kWords = 50000;  // four pieces
+    std::vector<long> words(kWords);
+    std::iota(words.begin(), words.end(), 1000);
+    internode_reduce(group, 1, kReduction<ReduceOp::sum, long>, words.data(), kWords);
+    Channel* channel = rt.world_context.channel;
+    while (!channel->ops->idle(channel)) rt.network->poll();  // it looks at the sources until the end
+    for (std::size_t i = 0; i < kWords; ++i) {
+      if (words[i] == 2 * (1000 + static_cast<long>(i))) continue;
+      ADD_FAILURE() << "word " << i << " is " << words[i];
+      break;
+    }
+    return true;
+  });
+}
+
+}  // namespace
+}  // namespace shm

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The node's part of a pager, step by step: with a clock that stands, and a test that plays the other node.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "pager_fixture.hpp"
+#include "system_calls.hpp"
+
+namespace shm::nvm {
+namespace {
+
+using enum PageState;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// What a pager does to the world outside, in order.
+struct Step {
+  enum What { map, unmap, put, send } what;
+  PageMessage message{};  // of a send
+  bool pinned = false;    // the page, at that moment
+  bool writable = false;  // of a mapping
+};
+
+// The host of PE 0, alone on node 0.  PE 1, on node 1, is the test.
+class OneOfTwo final : public Host {
+ public:
+  explicit OneOfTwo(const Pool& pool) : pool_(pool) {}
+
+  void map(std::byte*, std::size_t, std::size_t, bool writable) override {
+    hint({.what = Step::map, .writable = writable});
+  }
+  void unmap(std::byte*, std::size_t) override { hint({Step::unmap}); }
+  void answer(int, const std::byte*, std::size_t) override { ADD_FAILURE() << "an answer"; }
+  void send(int pe, const std::byte* message, std::size_t) override {
+    EXPECT_EQ(pe, 1);
+    Step step{Step::send};
+    std::memcpy(&step.message, message, sizeof step.message);
+    step.pinned = pool_.word(step.message.page).latched();
+    hint(step);
+  }
+  void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion& done) override {
+    EXPECT_EQ(pe, 1);
+    hint({Step::put});
+    done.set_done();
+  }
+  void drive() override {}
+  std::chrono::steady_clock::time_point now() const override { return clock.now(); }
+
+  std::vector<Step> steps() const {
+    const std::scoped_lock guard(mutex_);
+    return steps_;
+  }
+  /// The n-th of them, from 0, once it has happened.
+  Step step(std::size_t n) const {
+    await("step " + std::to_string(n), [&] { return steps().size() > n; });
+    return steps().at(n);
+  }
+
+  TestClock clock;
+
+ private:
+  void hint(const Step& step) {
+    const std::scoped_lock guard(mutex_);
+    steps_.push_back(step);
+  }
+
+  const Pool& pool_;
+  mutable std::mutex mutex_;
+  std::vector<Step> steps_;
+};
+
+class PageCacheTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kAhead = 4;
+  static constexpr PageNumber kOwn = 3, kFar = kSegmentPages + 3;  // pages of PE 0 and of PE 1
+
+  PageCacheTest() {
+    nodes.members.resize(2);
+    nodes.add(0);
+    nodes.add(1);
+    auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = kSegmentPages * kPageBytes});
+    device = made.get();
+    pager = std::make_unique<Pager>(host, pool, nodes, std::move(made),
+                                    Pager::Settings{0, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40),
+                                                    true, kAhead, ReplacementKind::vgasnet});
+    pager->start();
+  }
+  Asked ask(Request::Kind kind, PageNumber page, Access access = Access::read) const {
+    return Asked(pool, 0, 0, kind, access, page, page + 1);
+  }
+  /// What was sent before has been taken, and what waits has been tried again, some times.
+  void ping() const {
+    for (int i = 0; i < 10; ++i) ask(Request::Kind::room, 0).wait();
+  }
+  /// From node 1.
+  void send(PageNumber page, Message message) const {
+    message.from = 1;
+    const PageMessage sent{page, message, 0, 0};
+    pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
+  }
+  /// Node 1 puts the page where it is wanted, and says so.
+  void grant(PageNumber page, Event kind, const Message& request, std::uint64_t version) const {
+    std::byte* frame = pool.bytes(0) - pool.offset(0) + request.tag;
+    std::memset(frame, 7, kPageBytes);
+    send(page, {.kind = kind, .data = true, .to = 0, .requester = 0, .version = version, .tag = request.tag});
+  }
+  /// A page that a thread has faulted in, to write to it, long ago.
+  void map_long_ago(PageNumber page) {
+    host.clock.stop();
+    ask(Request::Kind::map, page, Access::write).wait();
+    host.clock.advance(milliseconds(1));
+  }
+  void use(PageNumber page) const { static_cast<void>(Latch(pool, 0, page, Access::read).frame()); }
+
+  PoolMemory memory{PoolShape{kPageBytes, kPoolFrames, kSegmentPages, 2, 1}};
+  const Pool& pool = memory.pool;
+  Nodes nodes;
+  OneOfTwo host{pool};
+  TestDevice* device;
+  std::unique_ptr<Pager> pager;
+};
+
+// Once the home has heard of it, it may have the page taken away: who waits would never use it.
+TEST_F(PageCacheTest, WhoWaitsForAPageHasItBeforeTheHomeHearsThatItCame) {
+  const Asked first = ask(Request::Kind::latch, kFar), second = ask(Request::Kind::latch, kFar);
+  const Message request = host.step(0).message.message;
+  EXPECT_EQ(request.kind, Event::ask_read);
+  grant(kFar, Event::grant_exclusive, request, 1);
+  const Step answer = host.step(1);
+  EXPECT_EQ(answer.message.message.kind, Event::done);
+  EXPECT_TRUE(answer.pinned);
+  for (const Asked* asked : {&first, &second}) {
+    EXPECT_EQ(word_in(pool, asked->wait().frame, 0), 0x0707070707070707U);
+    pool.word(kFar).unlatch();
+  }
+  EXPECT_FALSE(pool.word(kFar).latched()) << "a pin for each";
+}
+
+// A thread that has faulted tries its access again, and must find the page where it was put: else two nodes
+// that want it could take it from each other and never use it.
+TEST_F(PageCacheTest, APageThatHasJustBeenMappedStaysForAWhile) {
+  host.clock.stop();
+  ask(Request::Kind::map, kOwn, Access::write).wait();
+  EXPECT_EQ(host.step(0).what, Step::map);
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  host.clock.advance(microseconds(20));
+  ping();
+  pool.requests_of(0).queue.post_hint({kOwn, RequestQueue::What::evict});
+  ping();
+  EXPECT_EQ(host.steps().size(), 1U) << "it is taken away too early";
+  EXPECT_EQ(pool.word(kOwn).state(), modified);
+  EXPECT_NE(pool.word(kOwn).latch(Access::write), kNoFrame) << "it stays open";
+  pool.word(kOwn).unlatch();
+  host.clock.advance(milliseconds(1));
+  EXPECT_EQ(host.step(1).what, Step::unmap);
+  EXPECT_EQ(host.step(2).what, Step::put) << "when nobody writes to it any more";
+  EXPECT_EQ(host.step(3).message.message.kind, Event::grant_modified);
+  EXPECT_EQ(pool.word(kOwn).state(), invalid);
+}
+
+// A page that was mapped long ago need not wait, nor one that stays mapped.
+TEST_F(PageCacheTest, APageThatIsReadStaysMappedToBeRead) {
+  host.clock.stop();
+  ask(Request::Kind::map, kOwn).wait();
+  send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
+  EXPECT_EQ(host.step(1).what, Step::put);
+  EXPECT_EQ(host.step(2).message.message.kind, Event::grant_shared);
+  EXPECT_EQ(pool.word(kOwn).state(), shared);
+  EXPECT_EQ(host.steps().size(), 3U);
+}
+
+TEST_F(PageCacheTest, APageThatOthersReadIsMappedAnewToBeReadOnly) {
+  map_long_ago(kOwn);
+  send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
+  const Step mapped = host.step(1);
+  EXPECT_EQ(mapped.what, Step::map);
+  EXPECT_FALSE(mapped.writable);
+  EXPECT_EQ(host.step(2).what, Step::put) << "when nobody writes to it any more";
+  EXPECT_EQ(pool.word(kOwn).state(), owned);
+}
+
+// Threads write to a page that nobody else has without telling the pager.
+TEST_F(PageCacheTest, APageThatWasWrittenToGoesOutAsDirty) {
+  use(kOwn);
+  EXPECT_EQ(pool.word(kOwn).state(), exclusive);
+  Latch(pool, 0, kOwn, Access::write)[0] = 1;
+  send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
+  EXPECT_EQ(host.step(0).what, Step::put);
+  EXPECT_TRUE(host.step(1).message.message.dirty);
+  EXPECT_EQ(pool.word(kOwn).state(), owned);
+}
+
+// What a program has pinned stays, however long others wait for it.
+TEST_F(PageCacheTest, APinnedPageIsNotTakenAway) {
+  for (const Access access : {Access::read, Access::write}) {
+    const PageNumber page = access == Access::read ? kOwn : kOwn + 1;
+    host.clock.stop();
+    const FrameNumber frame = ask(Request::Kind::pin, page, access).wait().frame;
+    host.clock.advance(milliseconds(1));
+    const std::size_t before = host.steps().size();
+    send(page, {.kind = Event::ask_write, .to = 0, .requester = 1});
+    ping();
+    EXPECT_EQ(host.steps().size(), before);
+    EXPECT_NE(pool.word(page).latch(access), kNoFrame) << "it stays open";
+    pool.word(page).unlatch();
+    pool.frame(frame).pins(access).fetch_sub(1);
+    pool.requests_of(0).queue.ring();
+    EXPECT_EQ(host.step(before + 2).message.message.kind, Event::grant_modified);
+  }
+}
+
+// A page whose block is freed is taken from who has it before its contents go.
+TEST_F(PageCacheTest, APageThatAnotherNodeHasIsCalledBackBeforeItIsDropped) {
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  const Message granted = host.step(1).message.message;
+  EXPECT_EQ(granted.kind, Event::grant_modified);
+  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+  const Asked drop(pool, 0, 0, Request::Kind::drop, Access::read, kOwn, kOwn + 1);
+  const Message request = host.step(2).message.message;
+  EXPECT_EQ(request.kind, Event::forward_write);
+  ping();
+  EXPECT_FALSE(drop.done());
+  grant(kOwn, Event::grant_modified, request, request.version);
+  drop.wait();
+  EXPECT_EQ(pool.word(kOwn).state(), invalid);
+}
+
+TEST_F(PageCacheTest, BringsThePagesOfASequenceButNotThoseOfAnotherSegment) {
+  for (PageNumber page = 10; page < 12; ++page) use(page);
+  await("the page after them", [&] { return pool.word(12).state() == exclusive; });
+  for (PageNumber page = kSegmentPages - 3; page < kSegmentPages; ++page) use(page);
+  ping();
+  EXPECT_TRUE(host.steps().empty()) << "PE 1 has been asked for a page";
+}
+
+TEST_F(PageCacheTest, BringsNothingMoreWhenItRests) {
+  ask(Request::Kind::rest, 0).wait();
+  for (PageNumber page = 10; page < 12; ++page) use(page);
+  ping();
+  EXPECT_EQ(device->records().size(), 2U);
+}
+
+// In a process that ends, with a pager of its own.
+class NoMemory final : public PageCacheTest {
+ public:
+  void TestBody() override {
+    SystemCalls calls;
+    calls.always(Called::aligned_alloc, ENOMEM);
+    send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
+    await("death", [] { return false; });
+  }
+};
+
+// A page for another node is read into memory of its own.
+TEST(PageCacheDeathTest, NoMemoryForAPageEndsTheJobWithALine) {
+  EXPECT_EXIT(NoMemory().TestBody(), ::testing::ExitedWithCode(1),
+              "^atoll: out of memory: 4096 bytes for a page of the NVM heap\n$");
+}
+
+// Pages that leave are written, which takes a while: not all of them go because one is wanted.
+TEST(PageCacheRoomTest, AnotherPageIsAskedToLeaveOnlyIfTheFirstTakesTooLong) {
+  const PoolMemory memory(shape_of(1));
+  const Pool& pool = memory.pool;
+  Pe pe(pool);
+  for (PageNumber page = 0; page < kPoolFrames; ++page) Latch(pool, 0, page, Access::write)[5] = page;
+  pe.host.clock.stop();
+  pe.device->hold(true);
+  const Asked asked = pe.ask(Request::Kind::latch, 40);
+  const auto expect_writes = [&](std::size_t n) {
+    await("writes", [&] { return pe.device->under_way() >= n; });
+    for (int i = 0; i < 10; ++i) pe.ping();
+    EXPECT_EQ(pe.device->under_way(), n);
+  };
+  expect_writes(1);
+  pe.host.clock.advance(milliseconds(10));
+  expect_writes(2);
+  pe.device->hold(false);
+  asked.wait();
+  pool.word(40).unlatch();
+}
+
+}  // namespace
+}  // namespace shm::nvm

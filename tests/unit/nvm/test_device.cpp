@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test_device.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/fatal.hpp"
+#include "nvm/storage/file_device.hpp"
+
+namespace shm::nvm {
+
+TestDevice::TestDevice(const TestDeviceOptions& options)
+    : options_(options), random_(options.seed), hold_(options.hold) {}
+
+Status TestDevice::reserve(std::uint64_t offset, std::uint64_t n) {
+  LockGuard guard(mutex_);
+  if (!lies_within(options_.size, offset, n)) return Status::error("no such range of the test device");
+  check_idle("reserve()", offset, n, false);
+  if (occupy(offset, n)) return {};
+  return Status::error("cannot make room for " + std::to_string(n) + " bytes at offset " +
+                       std::to_string(offset) + " of the test device: " + std::strerror(ENOSPC) +
+                       "; ask for less");
+}
+
+Status TestDevice::release(std::uint64_t offset, std::uint64_t n) {
+  LockGuard guard(mutex_);
+  if (!lies_within(options_.size, offset, n)) return Status::error("no such range of the test device");
+  check_idle("release()", offset, n, false);
+  blocks_.erase(blocks_.lower_bound(offset), blocks_.lower_bound(offset + n));
+  return {};
+}
+
+// As a file system does it: what there is room for is occupied even if that is not all.
+bool TestDevice::occupy(std::uint64_t offset, std::uint64_t n) {
+  for (std::uint64_t at = offset; at < offset + n; at += kBlock) {
+    if (blocks_.contains(at)) continue;
+    if ((blocks_.size() + 1) * kBlock > room_) return false;
+    blocks_[at].fill(std::byte{0});
+  }
+  return true;
+}
+
+// Ends the program if the range overlaps what is under way and not both read.
+void TestDevice::check_idle(const char* who, std::uint64_t offset, std::uint64_t n, bool reads) const {
+  const auto check = [&](const Transfer& other) {
+    if (other.offset >= offset + n || offset >= other.offset + other.n) return;
+    if (reads && other.kind == Transfer::Kind::read) return;
+    fatal("test device: %s of %llu bytes at %llu, where a transfer of %zu bytes at %llu is under way", who,
+          static_cast<unsigned long long>(n), static_cast<unsigned long long>(offset), other.n,
+          static_cast<unsigned long long>(other.offset));
+  };
+  for (const Started& started : started_) check(*started.transfer);
+  for (const Transfer* transfer : ended_) check(*transfer);
+}
+
+void TestDevice::start(Transfer& transfer) {
+  LockGuard guard(mutex_);
+  if (!begin(transfer, options_.size)) {
+    records_.push_back({transfer.kind, transfer.offset, transfer.n, transfer.error});
+    ended_.push_back(&transfer);
+    return;
+  }
+  const auto kind = static_cast<std::size_t>(transfer.kind);
+  const bool reads = transfer.kind == Transfer::Kind::read;
+  check_idle(reads ? "a read" : "a write", transfer.offset, transfer.n, reads);
+  Started started{&transfer, {}};
+  const auto fault = faults_.at(kind).find(++counts_.at(kind));
+  if (fault != faults_.at(kind).end()) {
+    started.fault = fault->second;
+    faults_.at(kind).erase(fault);
+  }
+  started_.push_back(started);
+}
+
+// Also in no order among those that have ended: finished() need not return them as they did.
+Transfer* TestDevice::finished() {
+  LockGuard guard(mutex_);
+  if (options_.lazy_percent > 0 && pick(100) < static_cast<std::size_t>(options_.lazy_percent))
+    return nullptr;
+  if (!hold_ && !started_.empty()) end_one();
+  if (ended_.empty()) return nullptr;
+  std::swap(ended_[pick(ended_.size())], ended_.back());
+  Transfer* transfer = ended_.back();
+  ended_.pop_back();
+  return transfer;
+}
+
+// One, whichever the seed says.  REQUIRES: there is one.
+void TestDevice::end_one() {
+  std::swap(started_[pick(started_.size())], started_.back());
+  const Started started = started_.back();
+  started_.pop_back();
+  Transfer& transfer = *started.transfer;
+  const bool fails = started.fault.error != 0;
+  move(transfer, fails ? std::min(started.fault.moved, transfer.n) : transfer.n);
+  if (fails) transfer.error = started.fault.error;
+  records_.push_back({transfer.kind, transfer.offset, transfer.n, transfer.error});
+  ended_.push_back(&transfer);
+}
+
+void TestDevice::move(Transfer& transfer, std::size_t n) {
+  while (transfer.done < n) {
+    const std::uint64_t at = transfer.offset + transfer.done;
+    const std::size_t now = std::min(kBlock, n - transfer.done);
+    std::byte* data = transfer.data + transfer.done;
+    if (transfer.kind == Transfer::Kind::write) {
+      if (!occupy(at, kBlock)) {
+        transfer.error = ENOSPC;
+        return;
+      }
+      std::memcpy(blocks_[at].data(), data, now);
+    } else if (const auto block = blocks_.find(at); block != blocks_.end()) {
+      std::memcpy(data, block->second.data(), now);
+    } else {
+      std::memset(data, 0, now);
+    }
+    transfer.done += now;
+  }
+}
+
+std::size_t TestDevice::under_way() const {
+  LockGuard guard(mutex_);
+  return started_.size() + ended_.size();
+}
+
+Status TestDevice::persist() {
+  LockGuard guard(mutex_);
+  if (persist_fails_)
+    return Status::error("cannot make the writes to the test device durable: as the test wanted");
+  ++persists_;
+  return {};
+}
+
+void TestDevice::fail(Transfer::Kind kind, std::uint64_t k, int error, std::size_t moved) {
+  LockGuard guard(mutex_);
+  const auto which = static_cast<std::size_t>(kind);
+  faults_.at(which)[counts_.at(which) + k] = {error, moved};
+}
+
+void TestDevice::limit_room(std::uint64_t bytes) {
+  LockGuard guard(mutex_);
+  room_ = bytes;
+}
+
+void TestDevice::fail_persist() {
+  LockGuard guard(mutex_);
+  persist_fails_ = true;
+}
+
+void TestDevice::hold(bool held) {
+  LockGuard guard(mutex_);
+  hold_ = held;
+}
+
+std::size_t TestDevice::end(std::size_t n) {
+  LockGuard guard(mutex_);
+  n = std::min(n, started_.size());
+  for (std::size_t i = 0; i < n; ++i) end_one();
+  return n;
+}
+
+std::vector<TestDevice::Record> TestDevice::records() const {
+  LockGuard guard(mutex_);
+  return records_;
+}
+
+void TestDevice::clear_records() {
+  LockGuard guard(mutex_);
+  records_.clear();
+}
+
+std::uint64_t TestDevice::bytes_occupied() const {
+  LockGuard guard(mutex_);
+  return blocks_.size() * kBlock;
+}
+
+std::uint64_t TestDevice::persists() const {
+  LockGuard guard(mutex_);
+  return persists_;
+}
+
+}  // namespace shm::nvm

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A device in memory that does as a test tells it: transfers that fail, or end late and in any order, and no
+// room.
+//
+// It is strict where a file is not: overlapping transfers, and reserve() or release() of what is being moved,
+// end the program with a message.  A transfer moves its bytes when it ends, not when it starts.
+//
+// Thread safety: the Device part belongs to one thread, as everywhere; what a test calls may come from any
+// thread.
+#pragma once
+
+#include <array>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "nvm/storage/open_device.hpp"
+
+namespace shm::nvm {
+
+struct TestDeviceOptions {
+  std::uint64_t size = 0;
+  std::uint64_t seed = 1;  // of the order in which transfers end
+  int lazy_percent = 0;  // of the calls of finished() that return null though something has ended; below 100
+  bool hold = false;     // transfers end only by end()
+};
+
+class TestDevice final : public Device {
+ public:
+  /// A transfer that has ended.
+  struct Record {
+    Transfer::Kind kind;
+    std::uint64_t offset;
+    std::size_t n;
+    int error;
+  };
+
+  explicit TestDevice(const TestDeviceOptions& options);
+
+  std::string describe() const override { return "memory, for tests"; }
+  Status reserve(std::uint64_t offset, std::uint64_t n) override;
+  Status release(std::uint64_t offset, std::uint64_t n) override;
+  void start(Transfer& transfer) override;
+  Transfer* finished() override;
+  std::size_t under_way() const override;
+  Status persist() override;
+
+  // The script.
+
+  /// The k-th transfer of this kind to be started from now on (1: the next) ends with `error`, after `moved`
+  /// bytes of it, which may end within a block: a read or write that was cut short.
+  void fail(Transfer::Kind kind, std::uint64_t k, int error, std::size_t moved = 0);
+
+  /// At most `bytes` can be occupied, by reserve() or by writing: what goes beyond it gets ENOSPC.
+  void limit_room(std::uint64_t bytes);
+
+  /// persist() fails from now on.
+  void fail_persist();
+
+  /// true: what is started from now on ends only by end(); false: all ends by itself again, what was held
+  /// included.
+  void hold(bool held);
+
+  /// Lets up to n transfers end, in an order that the seed decides; returns how many there were.
+  std::size_t end(std::size_t n = SIZE_MAX);
+
+  // What happened.
+
+  /// Transfers in the order in which they ended, since the last clear_records().
+  std::vector<Record> records() const;
+  void clear_records();
+  std::uint64_t bytes_occupied() const;
+  std::uint64_t persists() const;
+
+ private:
+  using Block = std::array<std::byte, kBlock>;
+  struct Fault {
+    int error = 0;
+    std::size_t moved = 0;
+  };
+  struct Started {
+    Transfer* transfer;
+    Fault fault;
+  };
+
+  bool occupy(std::uint64_t offset, std::uint64_t n) REQUIRES(mutex_);
+  void check_idle(const char* who, std::uint64_t offset, std::uint64_t n, bool reads) const REQUIRES(mutex_);
+  void end_one() REQUIRES(mutex_);
+  void move(Transfer& transfer, std::size_t n) REQUIRES(mutex_);
+  std::size_t pick(std::size_t n) REQUIRES(mutex_) { return static_cast<std::size_t>(random_() % n); }
+
+  const TestDeviceOptions options_;
+  mutable Mutex mutex_;  // guards all that follows
+  std::mt19937_64 random_ GUARDED_BY(mutex_);
+  bool hold_ GUARDED_BY(mutex_);
+  bool persist_fails_ GUARDED_BY(mutex_) = false;
+  std::uint64_t room_ GUARDED_BY(mutex_) = UINT64_MAX;
+  std::uint64_t persists_ GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, Block> blocks_ GUARDED_BY(mutex_);                 // those with room, by offset
+  std::array<std::uint64_t, 2> counts_ GUARDED_BY(mutex_){};                 // started, of each kind
+  std::array<std::map<std::uint64_t, Fault>, 2> faults_ GUARDED_BY(mutex_);  // of each kind, by count
+  std::vector<Started> started_ GUARDED_BY(mutex_);
+  std::vector<Transfer*> ended_ GUARDED_BY(mutex_);
+  std::vector<Record> records_ GUARDED_BY(mutex_);
+};
+
+}  // namespace shm::nvm

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "setup/process_state.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+
+#include "processes.hpp"
+
+namespace shm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Blob = std::vector<std::byte>;
+
+TEST(DefaultHeap, IsAShareOfTheNodesMemory) {
+  const auto memory =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::size_t last = SIZE_MAX;
+  for (int pes : {1, 2, 4, 64, 512}) {
+    const std::size_t heap = default_heap(pes);
+    EXPECT_LE(heap * static_cast<std::size_t>(pes), memory / 2);
+    EXPECT_EQ(heap % (std::size_t{2} << 20), 0U) << "whole huge pages";
+    EXPECT_LE(heap, last);
+    last = heap;
+  }
+  EXPECT_EQ(default_heap(0), default_heap(1));
+}
+
+/// PE 0 of a job of two nodes with a PE each.  What the other one gives is made by `other` of what this one
+/// gave.
+class TwoNodes final : public Boot {
+ public:
+  explicit TwoNodes(std::function<Result<Blob>(Blob)> other) : other_(std::move(other)) {
+    job_.size = 2;
+    job_.node_ranks = {0};
+    job_.id = test::unique_key("world");
+    job_.host = "here";
+  }
+  Status join(const Env&) override { return {}; }
+  const Job& job() const override { return job_; }
+  Status exchange(const Blob& mine) override {
+    mine_ = mine;
+    return {};
+  }
+  Result<Blob> fetch(int rank) override { return rank == 0 ? mine_ : other_(mine_); }
+  Status barrier() override { return {}; }
+  void leave() override {}
+  void abort(int, const char*) override {}
+
+ private:
+  std::function<Result<Blob>(Blob)> other_;
+  Job job_;
+  Blob mine_;
+};
+
+// What a node gives, in the order of state.cpp.
+constexpr std::size_t kHeapAt = 0, kPageAt = 16, kMembersAt = 24, kRankAt = 32, kLeaderAt = 36;
+
+template <class T>
+void set(Blob& blob, std::size_t at, T value) {
+  std::memcpy(blob.data() + at, &value, sizeof value);
+}
+
+// The other node's, which has PE 1.
+Blob of_other(Blob blob) {
+  set(blob, kRankAt, std::int32_t{1});
+  set(blob, kLeaderAt, std::int32_t{2});
+  return blob;
+}
+
+constexpr std::size_t kHeap = std::size_t{16} << 20;
+
+// In a process of its own: its variables become shared memory.
+void in_process(const std::function<void()>& body) {
+  test::run_process([&] {
+    setenv("SHMEM_SYMMETRIC_SIZE", "16m", 1);
+    setenv("FI_PROVIDER", "tcp,ofi_rxm", 1);  // libfabric need not look for others
+    body();
+    return true;
+  });
+}
+
+Result<std::unique_ptr<ProcessState>> world_with(std::function<Result<Blob>(Blob)> other) {
+  static std::vector<std::unique_ptr<Boot>> boots;  // they outlive their worlds
+  boots.push_back(std::make_unique<TwoNodes>(std::move(other)));
+  return make_process_state(*boots.back(), Env::read().value());
+}
+
+template <class T>
+std::function<Blob(Blob)> other_with(std::size_t at, T value) {
+  return [=](Blob blob) {
+    blob = of_other(std::move(blob));
+    set(blob, at, value);
+    return blob;
+  };
+}
+
+TEST(MakeProcessState, KnowsAllNodesAndTheSmallestHeap) {
+  in_process([] {
+    for (const auto& [theirs, smallest] : {std::pair{kHeap / 2, kHeap / 2}, std::pair{kHeap * 2, kHeap}}) {
+      auto made = world_with(other_with(kHeapAt, std::uint64_t{theirs}));
+      ASSERT_TRUE(made.ok()) << made.status().text();
+      const ProcessState& state = *made.value();
+      EXPECT_THAT(state.leaders, ElementsAre(0, 1));
+      EXPECT_EQ(state.user_heap, smallest);
+      EXPECT_EQ(state.memory->record(1).leader, 2);
+    }
+  });
+}
+
+TEST(MakeProcessState, RefusesWhatMakesNoSense) {
+  in_process([] {
+    const auto expect_refusal = [](std::function<Result<Blob>(Blob)> other, const char* text) {
+      const auto made = world_with(std::move(other));
+      EXPECT_FALSE(made.ok());
+      EXPECT_THAT(made.status().text(), HasSubstr(text));
+    };
+    constexpr const char* kText = "PE 1 sent addresses that make no sense; do all PEs run the same version?";
+    expect_refusal([](const Blob&) { return Blob(); }, kText);
+    expect_refusal([](Blob blob) { return blob.resize(blob.size() - 1), of_other(std::move(blob)); }, kText);
+    expect_refusal(other_with(kMembersAt, std::int32_t{2}), kText);
+    expect_refusal(other_with(kRankAt, std::int32_t{2}), kText);
+    expect_refusal(other_with(kRankAt, std::int32_t{-1}), kText);
+    expect_refusal(other_with(kRankAt, std::int32_t{0}), kText);  // not the one that was asked
+    expect_refusal(other_with(kPageAt, std::uint64_t{65536}),
+                   "the NVM heap has pages of 0 bytes here and of 65536 on the node of PE 1");
+    expect_refusal([](const Blob&) { return Status::error("the cable is cut"); }, "the cable is cut");
+  });
+}
+
+TEST(MakeProcessState, RefusesHeapsThatNoMachineHas) {
+  test::run_process([] {
+    setenv("SHMEM_SYMMETRIC_SIZE", "33t", 1);
+    TwoNodes boot(of_other);
+    auto made = make_process_state(boot, Env::read().value());
+    EXPECT_FALSE(made.ok());
+    EXPECT_THAT(made.status().text(), HasSubstr("allowed is up to 32t"));
+    return true;
+  });
+}
+
+}  // namespace
+}  // namespace shm
