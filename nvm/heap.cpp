@@ -102,7 +102,7 @@ void Heap::start() {
   add_region(this);
 }
 
-void Heap::rest() { ask(Request::Kind::rest, {0, 1}); }
+void Heap::rest() { ask(PageRequest::Kind::rest, {0, 1}); }
 
 void Heap::stop() {
   remove_region(this);
@@ -228,12 +228,12 @@ std::byte* Heap::latch(PageNumber page, Access access) {
 
 std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
   count(Stat::page_misses);
-  return pool_.bytes(ask_for_page(Request::Kind::latch, page, access));
+  return pool_.bytes(ask_for_page(PageRequest::Kind::latch, page, access));
 }
 
-FrameNumber Heap::ask_for_page(Request::Kind kind, PageNumber page, Access access) {
+FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access) {
   const Ticket ticket(pool_, rt.node_index);
-  Request& request = ticket.request();
+  PageRequest& request = ticket.request();
   request.kind = kind;
   request.access = access;
   request.page = page;
@@ -314,7 +314,7 @@ bool Heap::put_off(Context& context, void* dest, std::uintptr_t from, std::size_
 
 void Heap::quiet(Context& context) {
   if (put_off_.load(std::memory_order_relaxed) == 0) return;
-  std::vector<Later> gets;
+  std::vector<DeferredGet> gets;
   {
     const LockGuard guard(mutex_);
     const auto found = later_.find(&context);
@@ -322,7 +322,7 @@ void Heap::quiet(Context& context) {
     gets = std::move(found->second);
     later_.erase(found);
   }
-  for (const Later& get : gets) get_slowly(get.dest, get.from, get.n, get.pe);
+  for (const DeferredGet& get : gets) get_slowly(get.dest, get.from, get.n, get.pe);
   put_off_.fetch_sub(gets.size(), std::memory_order_relaxed);
 }
 
@@ -417,10 +417,10 @@ Heap::Pages Heap::pages_of(std::uintptr_t address, std::size_t n) const {
 
 // Rooms are whole pages: the first and last may be other blocks' too, and stay.
 
-bool Heap::ask(Request::Kind kind, const Pages& pages, Store* object, std::uint64_t epoch) {
+bool Heap::ask(PageRequest::Kind kind, const Pages& pages, Store* object, std::uint64_t epoch) {
   if (pages.first >= pages.last) return true;
   const Ticket ticket(pool_, rt.node_index);
-  Request& request = ticket.request();
+  PageRequest& request = ticket.request();
   request.kind = kind;
   request.page = pages.first;
   request.last = pages.last;
@@ -437,7 +437,7 @@ bool Heap::ask(Request::Kind kind, const Pages& pages, Store* object, std::uint6
 }
 
 bool Heap::reserve(std::uintptr_t address, std::size_t n) {
-  return ask(Request::Kind::room, pages_of(address, n));
+  return ask(PageRequest::Kind::room, pages_of(address, n));
 }
 
 void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
@@ -447,86 +447,8 @@ void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
           reinterpret_cast<void*>(address));
   }
   const std::uint64_t offset = address - base();
-  ask(Request::Kind::drop, {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
-}
-
-// Named objects.
-
-const char* Heap::keeps_size(std::uintptr_t address) const {
-  return epochs_.contains(address)
-             ? "is a named object, which keeps its size; open one of another name, and copy"
-             : nullptr;
-}
-
-bool Heap::has_open(const std::string& name) const {
-  return std::ranges::any_of(epochs_, [&](const auto& one) { return one.second.name == name; });
-}
-
-void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
-  epochs_[address] = {object->identity().name, epoch, n};
-  ask(Request::Kind::attach, pages_of(address, n), object.release());
-}
-
-std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
-  const auto found = epochs_.find(address);
-  return found == epochs_.end() ? std::nullopt : std::optional(found->second.epoch);
-}
-
-void Heap::prepare_epoch(std::uintptr_t address) {
-  Object& object = epochs_.at(address);
-  if (is_pinned(address, object.n, true)) {
-    fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
-          reinterpret_cast<void*>(address));
-  }
-  ask(Request::Kind::persist, pages_of(address, object.n), nullptr, ++object.epoch);
-}
-
-void Heap::settle_epoch(std::uintptr_t address) {
-  const Object& object = epochs_.at(address);
-  ask(Request::Kind::settle, pages_of(address, object.n), nullptr, object.epoch);
-}
-
-// Pinned pages.
-
-bool Heap::pin(std::uintptr_t address, std::size_t n, Access access) {
-  const auto [first, last] = pages_of(address, n);
-  const auto pages = static_cast<std::uint32_t>(last - first);
-  std::atomic<std::uint32_t>& pinned = pool_.head().pinned;
-  std::uint32_t before = pinned.load(std::memory_order_relaxed);
-  do {
-    if (last - first > pool_.shape().frames || before + pages > pool_.shape().frames / 4) return false;
-  } while (!pinned.compare_exchange_weak(before, before + pages, std::memory_order_relaxed));
-  for (PageNumber page = first; page < last; ++page) ask_for_page(Request::Kind::pin, page, access);
-  const LockGuard guard(mutex_);
-  pins_.insert({{address, n}, access});
-  return true;
-}
-
-bool Heap::unpin(std::uintptr_t address, std::size_t n) {
-  Access access;
-  {
-    const LockGuard guard(mutex_);
-    const auto found = pins_.find({address, n});
-    if (found == pins_.end()) return false;
-    access = found->second;
-    pins_.erase(found);
-  }
-  const auto [first, last] = pages_of(address, n);
-  for (PageNumber page = first; page < last; ++page)
-    pool_.frame(pool_.word(page).frame()).pins(access).fetch_sub(1, std::memory_order_release);
-  pool_.head().pinned.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);
-  pool_.requests_of(rt.node_index).queue.ring();
-  return true;
-}
-
-// Whether any of it is, or, with `to_write`, is so to be written.
-bool Heap::is_pinned(std::uintptr_t address, std::size_t n, bool to_write) {
-  const LockGuard guard(mutex_);
-  return std::ranges::any_of(pins_, [&](const auto& one) {
-    const auto& [range, access] = one;
-    const bool overlap = range.first < address + n && address < range.first + range.second;
-    return overlap && (!to_write || access == Access::write);
-  });
+  ask(PageRequest::Kind::drop,
+      {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
 }
 
 }  // namespace shm::nvm

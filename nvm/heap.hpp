@@ -58,7 +58,7 @@ class Heap final : public Region, private Host {
 
   std::size_t page_bytes() const { return pool_.shape().page_bytes; }
   const std::string& folder() const { return options_.folder; }
-  Engine engine() const { return options_.engine; }
+  IoEngine engine() const { return options_.engine; }
 
   void put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) override;
   void get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) override;
@@ -89,8 +89,8 @@ class Heap final : public Region, private Host {
     PageNumber first, last;  // without `last`
   };
   Pages pages_of(std::uintptr_t address, std::size_t n) const;
-  bool ask(Request::Kind kind, const Pages& pages, Store* object = nullptr, std::uint64_t epoch = 0);
-  FrameNumber ask_for_page(Request::Kind kind, PageNumber page, Access access);
+  bool ask(PageRequest::Kind kind, const Pages& pages, Store* object = nullptr, std::uint64_t epoch = 0);
+  FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);
   void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);
@@ -113,7 +113,7 @@ class Heap final : public Region, private Host {
   MigrationPolicy migration_;
 
   // Nonblocking gets whose pages are on their way, by context.  They are copied by quiet().
-  struct Later {
+  struct DeferredGet {
     void* dest;
     std::uintptr_t from;
     std::size_t n;
@@ -122,15 +122,15 @@ class Heap final : public Region, private Host {
   Mutex mutex_;  // of what follows
   std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> pins_
       GUARDED_BY(mutex_);  // by address and size
-  std::unordered_map<const Context*, std::vector<Later>> later_ GUARDED_BY(mutex_);
+  std::unordered_map<const Context*, std::vector<DeferredGet>> later_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> put_off_{0};  // how many there are
   Channel* channel_ = nullptr;           // of pages
-  struct Object {
+  struct OpenObject {
     std::string name;
     std::uint64_t epoch;
     std::size_t n;
   };
-  std::map<std::uintptr_t, Object> epochs_;  // of named objects, by address; by who calls collectives
+  std::map<std::uintptr_t, OpenObject> epochs_;  // of named objects, by address; by who calls collectives
   std::unique_ptr<Pager> pager_;
 };
 

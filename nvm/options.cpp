@@ -79,9 +79,9 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   }
   options.user_bytes = options.is_default ? env.symmetric_size.value_or(4 * default_heap)
                                           : env.nvm_size.value_or(4 * default_heap);
-  options.engine = env.nvm_engine == "uring"  ? Engine::uring
-                   : env.nvm_engine == "sync" ? Engine::sync
-                                              : Engine::automatic;
+  options.engine = env.nvm_engine == "uring"  ? IoEngine::uring
+                   : env.nvm_engine == "sync" ? IoEngine::sync
+                                              : IoEngine::automatic;
   options.policy = env.nvm_policy == "vgasnet" ? ReplacementKind::vgasnet : ReplacementKind::two_queues;
   options.cooperative = env.nvm_cooperative;
   options.most_ahead = env.nvm_ahead;

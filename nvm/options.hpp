@@ -18,7 +18,7 @@ struct Options {
   std::size_t page_bytes = 0;   // a power of two
   std::size_t cache_bytes = 0;  // of the node's pool
   bool cache_asked = false;     // by the program's user
-  Engine engine = Engine::automatic;
+  IoEngine engine = IoEngine::automatic;
   Env::Count most_ahead;  // pages that are brought before they are needed
   ReplacementKind policy = ReplacementKind::two_queues;
   bool cooperative = true;  // nodes get pages from each other

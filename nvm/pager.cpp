@@ -33,12 +33,12 @@ void Pager::stop() {
   queue_.ring();
   thread_.join();
   // A thread that still waits here gets on, and finds no heap any more.
-  const auto end = [](Request& request) {
+  const auto end = [](PageRequest& request) {
     request.frame = kNoFrame;
     complete(request);
   };
-  for (Request* request : taken_requests()) end(*request);
-  for (Request* request : ranges_) end(*request);
+  for (PageRequest* request : taken_requests()) end(*request);
+  for (PageRequest* request : ranges_) end(*request);
   cache_.for_waiting(end);
 }
 
@@ -85,8 +85,8 @@ void Pager::idle() {
 bool Pager::take_hints() {
   bool any = false;
   for (RequestQueue::Hint hint; queue_.take_hint(hint); any = true) cache_.on_hint(hint);
-  for (Request* request : taken_requests()) {
-    if (request->kind <= Request::Kind::own) {  // of one page
+  for (PageRequest* request : taken_requests()) {
+    if (request->kind <= PageRequest::Kind::own) {  // of one page
       cache_.request_page(*request);
     } else {
       ranges_.push_back(request);
@@ -97,10 +97,10 @@ bool Pager::take_hints() {
 }
 
 // In the order of coming.
-std::vector<Request*> Pager::taken_requests() {
-  std::vector<Request*> requests;
+std::vector<PageRequest*> Pager::taken_requests() {
+  std::vector<PageRequest*> requests;
   for (RequestId id = queue_.take_requests(); id != 0;) {
-    Request& request = pool_.requests_of(node_rank_of(id)).slots[slot_of(id)];
+    PageRequest& request = pool_.requests_of(node_rank_of(id)).slots[slot_of(id)];
     id = request.next;
     requests.push_back(&request);
   }
@@ -129,21 +129,21 @@ bool Pager::finish_sends() {
 }
 
 bool Pager::work_on_ranges() {
-  return std::erase_if(ranges_, [this](Request* request) {
+  return std::erase_if(ranges_, [this](PageRequest* request) {
            if (!work_on(*request)) return false;
            complete(*request);
            return true;
          }) != 0;
 }
 
-bool Pager::work_on(Request& request) {
+bool Pager::work_on(PageRequest& request) {
   switch (request.kind) {
-    case Request::Kind::room: return home_.make_room(request.page, request.last, request.failed);
-    case Request::Kind::drop: return home_.drop(request.page, request.last);
-    case Request::Kind::attach:
+    case PageRequest::Kind::room: return home_.make_room(request.page, request.last, request.failed);
+    case PageRequest::Kind::drop: return home_.drop(request.page, request.last);
+    case PageRequest::Kind::attach:
       return home_.attach(request.page, request.last, static_cast<Store*>(request.object));
-    case Request::Kind::persist: return home_.persist(request.page, request.epoch);
-    case Request::Kind::settle: return home_.settle(request.page, request.epoch);
+    case PageRequest::Kind::persist: return home_.persist(request.page, request.epoch);
+    case PageRequest::Kind::settle: return home_.settle(request.page, request.epoch);
     default:  // rest
       cache_.rest();
       return cache_.idle() && home_.idle() && channel_.idle();

@@ -56,16 +56,16 @@ class Pager {
   bool take_hints();
   bool take_messages();
   bool finish_sends();
-  std::vector<Request*> taken_requests();
+  std::vector<PageRequest*> taken_requests();
   bool work_on_ranges();
-  bool work_on(Request& request);
+  bool work_on(PageRequest& request);
 
   const Pool pool_;
   RequestQueue& queue_;
   PageChannel channel_;
   PageCache cache_;
   HomeAgent home_;
-  std::vector<Request*> ranges_;  // that are not done: of all kinds that are not for one page, and rest
+  std::vector<PageRequest*> ranges_;  // that are not done: of all kinds that are not for one page, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

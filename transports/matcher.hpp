@@ -18,7 +18,7 @@
 namespace shm {
 
 /// A receive, use-once.  The caller's: it stays as it is from post() until poll() has reported it.
-struct Receive {
+struct TaggedReceive {
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0;  // bits of the tag that may be others
   std::byte* room = nullptr;
@@ -26,12 +26,12 @@ struct Receive {
   alignas(16) std::byte provider[64];  // of the network, meanwhile
 };
 
-/// What poll() reports.  The bytes are there during the call or, in a Receive, as long as the caller leaves
-/// them.
+/// What poll() reports.  The bytes are there during the call or, in a TaggedReceive, as long as the caller
+/// leaves them.
 struct Arrival {
   enum Kind : std::uint8_t { matched, unmatched, cancelled };
   Kind kind;
-  Receive* receive;  // null: unmatched
+  TaggedReceive* receive;  // null: unmatched
   const std::byte* bytes;
   std::size_t n;
 };
@@ -50,14 +50,14 @@ class Matcher {
   virtual Status connect(int npes, const AddressLookup& lookup) = 0;
 
   /// Appends to the list.  False: it is full; what the receive would have matched will be `unmatched`.
-  virtual bool post(Receive& receive) = 0;
+  virtual bool post(TaggedReceive& receive) = 0;
   /// Receives that the list takes; each has its place from post() until poll() reports it, when the place is
   /// anybody's.
   virtual std::size_t most_receives() const = 0;
   /// Whether post() may succeed now.
   virtual bool has_room() = 0;
   /// Takes it out of the list; it is reported as cancelled, or as matched if that was first.
-  virtual void cancel(Receive& receive) = 0;
+  virtual void cancel(TaggedReceive& receive) = 0;
 
   /// Sends a copy of n bytes, at most kMostMatched; a later poll() goes on with it where there is no room.
   virtual void send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) = 0;

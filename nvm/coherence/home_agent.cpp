@@ -78,7 +78,7 @@ void HomeAgent::start(Delivery delivery) {
   auto move = std::make_unique<Move>();
   std::byte* data = delivery.buffer != nullptr ? delivery.buffer.get() : pool_.bytes(delivery.frame);
   const std::size_t page_bytes = pool_.shape().page_bytes;
-  const Object* object = object_at(delivery.page);
+  const StoredObject* object = object_at(delivery.page);
   const std::uint64_t offset =
       pool_.offset_of(delivery.page) - (object != nullptr ? pool_.offset_of(object->first) : 0);
   // An object may end within its last page.
@@ -94,21 +94,21 @@ void HomeAgent::start(Delivery delivery) {
 
 std::size_t HomeAgent::transfers() const {
   std::size_t all = device_->under_way();
-  for (const Object& object : objects_) all += object.store->under_way();
+  for (const StoredObject& object : objects_) all += object.store->under_way();
   return all;
 }
 
 bool HomeAgent::finish_transfers() {
   bool any = false;
   for (const Transfer* done; (done = device_->finished()) != nullptr; any = true) finish(*done, nullptr);
-  for (Object& object : objects_) {
+  for (StoredObject& object : objects_) {
     for (const Transfer* done; (done = object.store->finished()) != nullptr; any = true)
       finish(*done, &object);
   }
   return any;
 }
 
-void HomeAgent::finish(const Transfer& done, const Object* object) {
+void HomeAgent::finish(const Transfer& done, const StoredObject* object) {
   const auto found = moves_.find(&done);
   Delivery delivery = std::move(found->second->delivery);
   const bool reads = done.kind == Transfer::Kind::read;
@@ -146,7 +146,7 @@ bool HomeAgent::drop(PageNumber first, PageNumber last) {
   for (PageNumber page = first; page < last; ++page) all &= drop(page);
   if (!all) return false;
   const std::size_t objects = std::erase_if(
-      objects_, [&](const Object& object) { return object.first >= first && object.last <= last; });
+      objects_, [&](const StoredObject& object) { return object.first >= first && object.last <= last; });
   if (objects != 0) return true;
   const std::uint64_t n = (last - first) * pool_.shape().page_bytes;
   if (const Status status = device_->release(pool_.offset_of(first), n); !status.ok())
@@ -172,14 +172,14 @@ bool HomeAgent::drop(PageNumber page) {
 
 // Named objects.
 
-HomeAgent::Object* HomeAgent::object_at(PageNumber page) {
+HomeAgent::StoredObject* HomeAgent::object_at(PageNumber page) {
   const auto found = std::ranges::find_if(
-      objects_, [page](const Object& object) { return page >= object.first && page < object.last; });
+      objects_, [page](const StoredObject& object) { return page >= object.first && page < object.last; });
   return found == objects_.end() ? nullptr : &*found;
 }
 
-HomeAgent::Object& HomeAgent::persistent(PageNumber page) {
-  Object* object = object_at(page);
+HomeAgent::StoredObject& HomeAgent::persistent(PageNumber page) {
+  StoredObject* object = object_at(page);
   if (object == nullptr)
     fatal("internal error: page %llu is no named object's", static_cast<unsigned long long>(page));
   return *object;
@@ -192,7 +192,7 @@ bool HomeAgent::attach(PageNumber first, PageNumber last, Store* object) {
 }
 
 // A page whose owner is unknown is as new in the file as anywhere.
-void HomeAgent::ask_to_clean(const Object& object) {
+void HomeAgent::ask_to_clean(const StoredObject& object) {
   for (PageNumber page = object.first; page < object.last; ++page) {
     const auto found = directory_.find(page);
     if (found == directory_.end()) continue;
@@ -206,7 +206,7 @@ void HomeAgent::ask_to_clean(const Object& object) {
 }
 
 bool HomeAgent::persist(PageNumber first, std::uint64_t epoch) {
-  const Object& object = persistent(first);
+  const StoredObject& object = persistent(first);
   if (!cleaning_) ask_to_clean(object);
   cleaning_ = unclean_ != 0;
   if (cleaning_) return false;

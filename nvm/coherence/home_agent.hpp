@@ -70,7 +70,7 @@ class HomeAgent {
 
   DirectoryEntry& entry_of(PageNumber page);
   void forget(PageNumber page);
-  struct Object {
+  struct StoredObject {
     PageNumber first, last;
     std::unique_ptr<Store> store;
   };
@@ -78,10 +78,10 @@ class HomeAgent {
   void serve(Delivery& delivery);
   void route(DirectoryEntry& entry, const Message& message, Delivery& cause);
   void start(Delivery delivery);
-  void finish(const Transfer& done, const Object* object);
-  Object* object_at(PageNumber page);
-  Object& persistent(PageNumber page);
-  void ask_to_clean(const Object& object);
+  void finish(const Transfer& done, const StoredObject* object);
+  StoredObject* object_at(PageNumber page);
+  StoredObject& persistent(PageNumber page);
+  void ask_to_clean(const StoredObject& object);
   bool busy(PageNumber page) const;
   bool drop(PageNumber page);
 
@@ -97,7 +97,7 @@ class HomeAgent {
   std::uint64_t tags_ = 0;
   std::uint64_t last_version_ = 0;  // of pages that nobody has any more
   std::size_t busy_ = 0;
-  std::vector<Object> objects_;
+  std::vector<StoredObject> objects_;
   bool cleaning_ = false;    // for persist()
   std::size_t unclean_ = 0;  // pages that are still to be written back for it
 };

@@ -6,7 +6,7 @@
 namespace shm::nvm {
 namespace {
 
-struct Row {
+struct Transition {
   State state;
   Event event;
   State next;
@@ -19,7 +19,7 @@ using namespace action;
 
 // A pair that is not here cannot happen.
 // clang-format off
-constexpr Row kRows[] = {
+constexpr Transition kRows[] = {
   {invalid,      local_read,      asking,       ask},
   {shared,       local_read,      shared,       proceed},
   {owned,        local_read,      owned,        proceed},
@@ -111,16 +111,16 @@ constexpr Row kRows[] = {
 };
 // clang-format on
 
-using Table = std::array<std::array<Step, kNodeEvents>, kStates>;
+using TransitionTable = std::array<std::array<Step, kNodeEvents>, kStates>;
 
-constexpr Table make_table() {
-  Table table = {};
-  for (const Row& row : kRows) {
+constexpr TransitionTable make_table() {
+  TransitionTable table = {};
+  for (const Transition& row : kRows) {
     table[static_cast<std::size_t>(row.state)][static_cast<std::size_t>(row.event)] = {row.next, row.actions};
   }
   return table;
 }
-constexpr Table kTable = make_table();
+constexpr TransitionTable kTable = make_table();
 
 Event request_for(Event event) {
   return event == local_read ? ask_read : event == local_write ? ask_write : ask_evict;

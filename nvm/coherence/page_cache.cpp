@@ -43,13 +43,13 @@ PageCache::CachedPage& PageCache::page_of(PageNumber number) {
   return *page;
 }
 
-void PageCache::request_page(Request& request) {
+void PageCache::request_page(PageRequest& request) {
   const PageNumber number = request.page;
   add_pending(request);  // it may be gone now
   look_ahead(number);
 }
 
-void PageCache::add_pending(Request& request) {
+void PageCache::add_pending(PageRequest& request) {
   CachedPage& page = page_of(request.page);
   page.pending.push_back(&request);
   advance(request.page, page);
@@ -120,11 +120,11 @@ void PageCache::forget_if_unused(PageNumber number) {
 
 void PageCache::serve_pending(PageNumber number, CachedPage& page) {
   if (page.stopping) return;
-  std::erase_if(page.pending, [&](Request* request) { return serve_access(number, page, *request); });
+  std::erase_if(page.pending, [&](PageRequest* request) { return serve_access(number, page, *request); });
 }
 
 // Returns whether the request is answered; else it has been asked for, or something it needs.
-bool PageCache::serve_access(PageNumber number, CachedPage& page, Request& request) {
+bool PageCache::serve_access(PageNumber number, CachedPage& page, PageRequest& request) {
   const Event event = event_for(request.access);
   learn(number, page);
   const Actions actions = step(page.known.state, event).actions;
@@ -144,13 +144,13 @@ void PageCache::ask(PageNumber number, CachedPage& page, Event event) {
 }
 
 // The word is open, and only this thread closes it: it can be latched.
-void PageCache::grant(PageNumber number, CachedPage& page, Request& request) {
+void PageCache::grant(PageNumber number, CachedPage& page, PageRequest& request) {
   pool_.frame(page.frame).touched.store(kTouched, std::memory_order_relaxed);
-  const Request::Kind kind = request.kind;
-  if (kind == Request::Kind::map) count(Stat::page_faults);
-  if (kind == Request::Kind::map || kind == Request::Kind::pin) map(number, page, request.access);
-  if (kind == Request::Kind::latch) request.frame = pool_.word(number).latch(request.access);
-  if (kind == Request::Kind::pin) {
+  const PageRequest::Kind kind = request.kind;
+  if (kind == PageRequest::Kind::map) count(Stat::page_faults);
+  if (kind == PageRequest::Kind::map || kind == PageRequest::Kind::pin) map(number, page, request.access);
+  if (kind == PageRequest::Kind::latch) request.frame = pool_.word(number).latch(request.access);
+  if (kind == PageRequest::Kind::pin) {
     request.frame = page.frame;
     pool_.frame(page.frame).pins(request.access).fetch_add(1, std::memory_order_relaxed);
   }
@@ -160,13 +160,13 @@ void PageCache::grant(PageNumber number, CachedPage& page, Request& request) {
 void PageCache::map(PageNumber number, CachedPage& page, Access access) {
   const bool writable = access == Access::write;
   page.mapped_at = host_.now();
-  if (page.mapped == Mapped::to_write || (!writable && page.mapped == Mapped::to_read)) return;
+  if (page.mapped == MapState::to_write || (!writable && page.mapped == MapState::to_read)) return;
   if (writable) {  // from now on the page counts as modified
     pool_.word(number).latch(Access::write);
     pool_.word(number).unlatch();
   }
   host_.map(address(number), pool_.offset(page.frame), pool_.shape().page_bytes, writable);
-  page.mapped = writable ? Mapped::to_write : Mapped::to_read;
+  page.mapped = writable ? MapState::to_write : MapState::to_read;
 }
 
 // Messages.
@@ -255,7 +255,7 @@ bool PageCache::stop(PageNumber number, CachedPage& page, Actions actions) {
   const Frame& frame = pool_.frame(page.frame);
   if (frame.pinned_to_write.load(std::memory_order_acquire) != 0) return false;
   if (all && frame.pinned_to_read.load(std::memory_order_acquire) != 0) return false;
-  const bool changes = page.mapped == Mapped::to_write || (all && page.mapped == Mapped::to_read);
+  const bool changes = page.mapped == MapState::to_write || (all && page.mapped == MapState::to_read);
   if (changes && host_.now() - page.mapped_at < kShortestStay) return false;
   page.stopping = true;
   if (!pool_.word(number).close()) return false;
@@ -266,7 +266,7 @@ bool PageCache::stop(PageNumber number, CachedPage& page, Actions actions) {
   } else {
     host_.map(address(number), pool_.offset(page.frame), page_bytes, false);
   }
-  page.mapped = all ? Mapped::no : Mapped::to_read;
+  page.mapped = all ? MapState::no : MapState::to_read;
   return true;
 }
 
@@ -397,7 +397,7 @@ bool PageCache::serve_frame_waiters() {
 
 // Not if the page has come meanwhile, for an operation of another node.
 bool PageCache::needs_frame(const CachedPage& page) {
-  return page.load || std::ranges::any_of(page.pending, [&](const Request* request) {
+  return page.load || std::ranges::any_of(page.pending, [&](const PageRequest* request) {
            return (step(page.known.state, event_for(request->access)).actions & action::ask) != 0;
          });
 }
@@ -496,9 +496,9 @@ void PageCache::ring_others() const {
 // By a request of this pager's own, one for a page.
 void PageCache::call_back(PageNumber number) {
   if (!page_of(number).pending.empty()) return;
-  std::erase_if(own_requests_, [](const auto& one) { return one->state.load() == Request::kDone; });
-  Request& request = *own_requests_.emplace_back(std::make_unique<Request>());
-  request.kind = Request::Kind::own;
+  std::erase_if(own_requests_, [](const auto& one) { return one->state.load() == PageRequest::kDone; });
+  PageRequest& request = *own_requests_.emplace_back(std::make_unique<PageRequest>());
+  request.kind = PageRequest::Kind::own;
   request.access = Access::write;
   request.page = number;
   add_pending(request);

@@ -63,7 +63,7 @@ class PageCache {
         read_ahead_(ahead) {}
 
   /// A request for one page.
-  void request_page(Request& request);
+  void request_page(PageRequest& request);
   void on_hint(const RequestQueue::Hint& hint);
   void take(Delivery delivery);
   /// Tries again what waits.  Returns whether anything got on.
@@ -88,18 +88,18 @@ class PageCache {
   template <class Visit>
   void for_waiting(Visit visit) {
     for (const auto& [number, page] : pages_) {
-      for (Request* request : page->pending) visit(*request);
+      for (PageRequest* request : page->pending) visit(*request);
     }
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum class Mapped : std::uint8_t { no, to_read, to_write };
+  enum class MapState : std::uint8_t { no, to_read, to_write };
   // A page that is here, or on its way.
   struct CachedPage {
     Page known;
     FrameNumber frame = kNoFrame;
-    Mapped mapped = Mapped::no;
+    MapState mapped = MapState::no;
     bool stopping = false;  // the word is closed, and a message waits for the last latch
     bool awaits_frame = false;
     bool loading = false;   // the home reads it into the frame, for an operation that it will have executed
@@ -108,7 +108,7 @@ class PageCache {
     Clock::time_point mapped_at;
     std::optional<Delivery> load;  // waits for the frame
     std::deque<Delivery> messages;
-    std::deque<Request*> pending;
+    std::deque<PageRequest*> pending;
   };
   struct FrameWaiter {
     PageNumber page;
@@ -116,12 +116,12 @@ class PageCache {
   };
 
   CachedPage& page_of(PageNumber number);
-  void add_pending(Request& request);
+  void add_pending(PageRequest& request);
   void advance(PageNumber number, CachedPage& page);
   void give_back(CachedPage& page);
   void serve_pending(PageNumber number, CachedPage& page);
   static bool needs_frame(const CachedPage& page);
-  bool serve_access(PageNumber number, CachedPage& page, Request& request);
+  bool serve_access(PageNumber number, CachedPage& page, PageRequest& request);
   void ask(PageNumber number, CachedPage& page, Event event);
   bool handle(PageNumber number, CachedPage& page, Delivery& delivery);
   bool is_pinned_against(const CachedPage& page, const Delivery& delivery) const;
@@ -132,7 +132,7 @@ class PageCache {
   void publish(PageNumber number, CachedPage& page) const;
   void learn(PageNumber number, CachedPage& page) const;
   void expect(CachedPage& page, bool expected);
-  void grant(PageNumber number, CachedPage& page, Request& request);
+  void grant(PageNumber number, CachedPage& page, PageRequest& request);
   void map(PageNumber number, CachedPage& page, Access access);
   void apply(CachedPage& page, Foreign& operation);
   bool reserve(PageNumber number, CachedPage& page);
@@ -160,7 +160,7 @@ class PageCache {
   const std::size_t spare_frames_;  // of the node, that pages leave for in time
   ReadAhead read_ahead_;
   std::unordered_map<PageNumber, std::unique_ptr<CachedPage>> pages_;
-  std::vector<std::unique_ptr<Request>> own_requests_;
+  std::vector<std::unique_ptr<PageRequest>> own_requests_;
   std::deque<FrameWaiter> frame_waiters_;
   std::vector<PageNumber> stopped_;  // have messages that wait
   bool taken_ = false;               // a frame, since as many as wanted were free

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kLanes = 4;
 constexpr std::uint32_t kPolynomial = 0x82f63b78;  // Castagnoli's, the lowest bit first
 
-using Lanes = std::array<std::uint32_t, kLanes>;
+using CrcLanes = std::array<std::uint32_t, kLanes>;
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 // tables[k][b]: what byte b does to the CRC when k bytes follow it in the word.
@@ -56,8 +56,8 @@ std::uint32_t portable(std::uint32_t crc, const std::byte* at, std::size_t n) {
   return crc;
 }
 
-Lanes portable_lanes(const std::byte* at, std::size_t quarter) {
-  Lanes lanes{};
+CrcLanes portable_lanes(const std::byte* at, std::size_t quarter) {
+  CrcLanes lanes{};
   for (std::size_t lane = 0; lane < kLanes; ++lane)
     lanes[lane] = ~portable(~std::uint32_t{0}, at + lane * quarter, quarter);
   return lanes;
@@ -65,7 +65,7 @@ Lanes portable_lanes(const std::byte* at, std::size_t quarter) {
 
 struct Ways {
   std::uint32_t (*crc)(std::uint32_t crc, const std::byte* at, std::size_t n) = portable;
-  Lanes (*lanes)(const std::byte* at, std::size_t quarter) = portable_lanes;
+  CrcLanes (*lanes)(const std::byte* at, std::size_t quarter) = portable_lanes;
 };
 
 #if defined(CRC_TARGET)
@@ -95,7 +95,7 @@ bool has_instruction() { return (getauxval(AT_HWCAP) & (1UL << 7)) != 0; }  // H
   return crc;
 }
 
-[[gnu::target(CRC_TARGET)]] Lanes lanes_by_instruction(const std::byte* at, std::size_t quarter) {
+[[gnu::target(CRC_TARGET)]] CrcLanes lanes_by_instruction(const std::byte* at, std::size_t quarter) {
   std::uint32_t a = ~std::uint32_t{0}, b = a, c = a, d = a;
   for (std::size_t i = 0; i < quarter; i += 8) {
     a = step(a, word_at(at + i));
@@ -130,7 +130,7 @@ std::uint32_t portable_crc32c(std::uint32_t crc, const void* data, std::size_t n
 }
 
 std::uint32_t block_checksum(std::uint32_t seed, const std::byte* data, std::size_t n) {
-  const Lanes lanes = ways().lanes(data, n / kLanes);
+  const CrcLanes lanes = ways().lanes(data, n / kLanes);
   return crc32c(seed, lanes.data(), sizeof lanes);
 }
 

@@ -300,9 +300,9 @@ Result<std::unique_ptr<Device>> open_device(const DeviceOptions& options) {
   if (options.direct && size > 0) file.try_direct();
 
   std::string remark;
-  if (options.engine != Engine::sync) {
+  if (options.engine != IoEngine::sync) {
     auto uring = make_uring_device(file);
-    if (uring.ok() || options.engine == Engine::uring) return uring;
+    if (uring.ok() || options.engine == IoEngine::uring) return uring;
     remark = " (" + uring.status().text() + ")";
   }
   return std::unique_ptr<Device>(std::make_unique<SyncDevice>(std::move(file), remark));

@@ -13,7 +13,7 @@
 namespace shm::nvm {
 
 /// How transfers are carried out.
-enum class Engine {
+enum class IoEngine {
   automatic,  // io_uring if the system permits it, else sync
   uring,      // io_uring or an error
   sync,       // pread and pwrite in start()
@@ -23,7 +23,7 @@ struct DeviceOptions {
   std::string path;        // of the file
   std::uint64_t size = 0;  // no offset lies beyond it; takes no room by itself
   bool keep = false;       // see open_device()
-  Engine engine = Engine::automatic;
+  IoEngine engine = IoEngine::automatic;
   bool direct = true;    // past the page cache (O_DIRECT) where the file system permits it
   bool to_read = false;  // see open_device()
 };

@@ -23,7 +23,7 @@ Status Store::cannot(const std::string& what, const std::string& why) const {
 Result<std::unique_ptr<Store>> Store::make(std::unique_ptr<Device> device, const std::string& file,
                                            const Identity& object) {
   std::string why = name_problem(object.name);
-  if (why.empty()) why = Layout::problem(object.bytes, object.block);
+  if (why.empty()) why = FileLayout::problem(object.bytes, object.block);
   if (!why.empty()) return Status::error("cannot make an NVM object in " + file + ": " + why);
   std::unique_ptr<Store> store(new Store(std::move(device), file, object));
   const Header header = first_header(object);
@@ -43,7 +43,7 @@ Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<Device> device, const
   Transfer reads[kSlots];
   for (int slot = 0; slot < kSlots; ++slot) {
     auto* data = reinterpret_cast<std::byte*>(&blocks[slot]);
-    reads[slot] = {Transfer::Kind::read, Layout::slot(slot), data, sizeof(SlotBlock)};
+    reads[slot] = {Transfer::Kind::read, FileLayout::slot(slot), data, sizeof(SlotBlock)};
   }
   if (const int error = carry_out_all(*device, reads); error != 0) return refused(std::strerror(error));
   const Slots slots = read_slots(blocks);
@@ -60,7 +60,7 @@ Status Store::write_slot(int slot, const Header& header) {
   slot_block_ = make_slot(header);
   slots_.whole[slot] = false;  // until it is
   auto* data = reinterpret_cast<std::byte*>(&slot_block_);
-  Transfer write{Transfer::Kind::write, Layout::slot(slot), data, sizeof(SlotBlock)};
+  Transfer write{Transfer::Kind::write, FileLayout::slot(slot), data, sizeof(SlotBlock)};
   if (const int error = carry_out_all(*device_, {&write, 1}); error != 0)
     return cannot("write a header of", std::strerror(error));
   if (Status status = device_->persist(); !status.ok()) return status;
@@ -87,7 +87,7 @@ Status Store::begin_at(std::uint64_t epoch) {
 // Takes over what the header vouches for; if that is damaged nothing changes.
 Status Store::load(const Header& header) {
   const std::string what = "load epoch " + std::to_string(header.epoch) + " of";
-  auto table = std::make_unique<Table>(layout_, identity_.id);
+  auto table = std::make_unique<BlockTable>(layout_, identity_.id);
   if (!table->good()) return cannot(what, "no memory for its table; choose larger blocks");
   auto space = std::make_unique<Space>(layout_.places());
   Defects defects;
@@ -193,7 +193,7 @@ Status Store::reserve(std::uint64_t offset, std::uint64_t n) {
 Status Store::release(std::uint64_t offset, std::uint64_t n) {
   if (!is_range(offset, n)) return cannot("give room back in", std::strerror(EINVAL));
   for (std::uint64_t block = block_of(offset); block < block_of(offset + n); ++block) {
-    const Entry old = table_->entry(block);
+    const TableEntry old = table_->entry(block);
     if (old.place != 0) {
       space_->drop(old.place - 1);
       table_->set(block, {});
@@ -248,7 +248,7 @@ void Store::start(Transfer& transfer) {
 bool Store::find_places(Job& job) {
   std::vector<std::size_t> homeless;
   for (std::size_t i = 0; i < job.entries.size(); ++i) {
-    const Entry old = table_->entry(job.first + i);
+    const TableEntry old = table_->entry(job.first + i);
     const std::byte* data = job.transfer->data + i * layout_.block();
     job.entries[i].checksum = checksum_of(identity_.id, kDataLevel, job.first + i, data, layout_.block());
     if (old.place != 0 && space_->fresh(old.place - 1))
@@ -334,7 +334,7 @@ bool Store::verify(std::uint64_t block, const std::byte* data) {
 void Store::complete_write(Job& job) {
   for (std::size_t i = 0; i < job.entries.size(); ++i) {
     const std::uint64_t block = job.first + i;
-    const Entry old = table_->entry(block), now = job.entries[i];
+    const TableEntry old = table_->entry(block), now = job.entries[i];
     const bool moved = old.place != now.place;
     if (job.transfer->error == 0) {
       if (moved && old.place != 0) space_->drop(old.place - 1);

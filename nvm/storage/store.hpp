@@ -69,7 +69,7 @@ namespace shm::nvm {
 class Store final : public Device {
  public:
   /// Makes an object of zeros, which holds epoch 0, on a device that reads as zeros and is at least
-  /// Layout::file_bytes() long.  `file` is its name for people.
+  /// FileLayout::file_bytes() long.  `file` is its name for people.
   static Result<std::unique_ptr<Store>> make(std::unique_ptr<Device> device, const std::string& file,
                                              const Identity& object);
   /// The object that is there, which must be this one: same name, bytes, PEs, and id unless that is 0.
@@ -99,8 +99,8 @@ class Store final : public Device {
   /// The first block that was found damaged, in one line for people; empty: none was.
   const std::string& damage() const { return damage_; }
 
-  // The Device: of Layout::blocks() blocks.  Offsets and sizes are multiples of identity().block.  A transfer
-  // that fails has moved nothing, or its range is damaged until it is written again.
+  // The Device: of FileLayout::blocks() blocks.  Offsets and sizes are multiples of identity().block.  A
+  // transfer that fails has moved nothing, or its range is damaged until it is written again.
 
   std::string describe() const override { return "named object, " + device_->describe(); }
   /// Two blocks of room for each block of the range.
@@ -123,10 +123,10 @@ class Store final : public Device {
   struct Job {
     Transfer* transfer = nullptr;
     std::list<Job>::iterator self;
-    std::uint64_t first = 0;     // block
-    std::vector<Piece> pieces;   // not moved while they are under way
-    std::size_t left = 0;        // pieces that have not ended
-    std::vector<Entry> entries;  // of a write: the new ones
+    std::uint64_t first = 0;          // block
+    std::vector<Piece> pieces;        // not moved while they are under way
+    std::size_t left = 0;             // pieces that have not ended
+    std::vector<TableEntry> entries;  // of a write: the new ones
   };
 
   Store(std::unique_ptr<Device> device, const std::string& file, const Identity& object);
@@ -150,7 +150,7 @@ class Store final : public Device {
 
   const std::string file_;
   const Identity identity_;
-  const Layout layout_;
+  const FileLayout layout_;
   SlotBlock slot_block_{};  // for write_slot()
   Slots slots_;
   Header current_{};  // of the newest epoch
@@ -158,7 +158,7 @@ class Store final : public Device {
   bool settled_ = true;    // the file holds one epoch
   bool released_ = false;  // settle() is to give room back
   Status broken_;          // why no epoch can be made any more
-  std::unique_ptr<Table> table_;
+  std::unique_ptr<BlockTable> table_;
   std::unique_ptr<Space> space_;
   std::vector<bool> reserved_;  // each block; empty if none is
   std::uint64_t reserved_count_ = 0;

@@ -15,14 +15,14 @@ constexpr std::size_t kPieces = 8;  // read at a time
 // Reads all data of an epoch and gathers what does not match.
 class DataCheck {
  public:
-  DataCheck(Device& device, const Layout& layout, std::uint64_t id, const Table& table)
+  DataCheck(Device& device, const FileLayout& layout, std::uint64_t id, const BlockTable& table)
       : device_(device), layout_(layout), id_(id), table_(table), memory_(kPieces * piece_bytes()) {}
 
   /// `before`: blocks that this table, checked already, has too are passed over.
-  Defects run(const Table* before) {
+  Defects run(const BlockTable* before) {
     if (memory_.data() == nullptr) return {"no memory to read it"};
     for (std::uint64_t block = 0; block < layout_.blocks(); ++block) {
-      const Entry entry = table_.entry(block);
+      const TableEntry entry = table_.entry(block);
       if (entry.place != 0 && (before == nullptr || before->entry(block) != entry)) add(block, entry);
     }
     flush();
@@ -36,7 +36,7 @@ class DataCheck {
   };
   std::uint64_t piece_bytes() const { return std::max(kPiece, layout_.block()); }
 
-  void add(std::uint64_t block, Entry entry) {
+  void add(std::uint64_t block, TableEntry entry) {
     const std::uint64_t offset = layout_.place(entry.place - 1);
     if (!reads_.empty()) {
       Transfer& last = reads_.back();
@@ -92,9 +92,9 @@ class DataCheck {
   }
 
   Device& device_;
-  const Layout& layout_;
+  const FileLayout& layout_;
   const std::uint64_t id_;
-  const Table& table_;
+  const BlockTable& table_;
   ZeroPages memory_;
   std::vector<Transfer> reads_;
   std::vector<Piece> pieces_;
@@ -130,7 +130,7 @@ Defects check_part(const PartFile& part, Slots& slots, std::chrono::milliseconds
   if (!found.ok()) return {found.status().text()};
   slots = found.value();
   if (const std::string why = unusable(slots); !why.empty()) return {part.path + ": " + why};
-  const Layout layout(slots.any().bytes, slots.any().block);
+  const FileLayout layout(slots.any().bytes, slots.any().block);
   struct stat file {};
   if (stat(part.path.c_str(), &file) != 0 || static_cast<std::uint64_t>(file.st_size) < layout.file_bytes())
     return {part.path + ": it has " + std::to_string(file.st_size) + " of its " +
@@ -151,7 +151,7 @@ Defects check_device(Device& device, const std::string& file, Slots& slots) {
   Transfer reads[kSlots];
   for (int slot = 0; slot < kSlots; ++slot) {
     auto* data = reinterpret_cast<std::byte*>(&blocks[slot]);
-    reads[slot] = {Transfer::Kind::read, Layout::slot(slot), data, sizeof(SlotBlock)};
+    reads[slot] = {Transfer::Kind::read, FileLayout::slot(slot), data, sizeof(SlotBlock)};
   }
   if (const int error = carry_out_all(device, reads); error != 0)
     return {file + ": its headers cannot be read: " + std::strerror(error)};
@@ -162,10 +162,10 @@ Defects check_device(Device& device, const std::string& file, Slots& slots) {
   };
   add("", check_slots(slots));
   if (slots.state != Slots::State::object) return defects;
-  const Layout layout(slots.any().bytes, slots.any().block);
-  std::unique_ptr<Table> before;
+  const FileLayout layout(slots.any().bytes, slots.any().block);
+  std::unique_ptr<BlockTable> before;
   for (const std::uint64_t epoch : slots.epochs()) {
-    auto table = std::make_unique<Table>(layout, slots.any().id);
+    auto table = std::make_unique<BlockTable>(layout, slots.any().id);
     Space space(layout.places());
     Defects found;
     if (table->good()) {

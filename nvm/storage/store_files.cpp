@@ -63,7 +63,7 @@ Result<Slots> read_file(const OpenFile& file) {
     return cannot("read", file.path(), "it is not a regular file; give the object another name");
   SlotBlock blocks[kSlots] = {};
   for (int slot = 0; slot < kSlots; ++slot) {
-    const int error = read_block(file.fd(), Layout::slot(slot), blocks[slot]);
+    const int error = read_block(file.fd(), FileLayout::slot(slot), blocks[slot]);
     if (error != 0) return cannot("read", file.path(), std::strerror(error));
   }
   return read_slots(blocks);
@@ -108,11 +108,11 @@ Status remove_useless(const std::string& path, const Identity& object) {
 
 Result<std::unique_ptr<Store>> make_store(const StoreOptions& options, const std::string& path) {
   Identity object = options.object;
-  if (const std::string why = Layout::problem(object.bytes, object.block); !why.empty())
+  if (const std::string why = FileLayout::problem(object.bytes, object.block); !why.empty())
     return Status::error("cannot make the NVM object '" + object.name + "': " + why);
   if (Status status = remove_useless(path, object); !status.ok()) return status;
   object.made = std::time(nullptr);
-  const Layout layout(object.bytes, object.block);
+  const FileLayout layout(object.bytes, object.block);
   auto device = open_device({path, layout.file_bytes(), true, options.engine, options.direct});
   if (!device.ok()) return device.status();
   auto store = Store::make(std::move(device.value()), path, object);
@@ -204,7 +204,7 @@ Result<std::unique_ptr<Store>> open_store(const StoreOptions& options) {
   if (why.empty()) why = mismatch(identity_of(slots.value().any()), object);
   if (!why.empty()) return cannot("open", path, why);
   if (Status unused = wait_until_unused(path); !unused.ok()) return unused;
-  const Layout layout(object.bytes, slots.value().any().block);
+  const FileLayout layout(object.bytes, slots.value().any().block);
   auto device = open_device({path, layout.file_bytes(), true, options.engine, options.direct});
   if (!device.ok()) return device.status();
   return Store::open(std::move(device.value()), path, object);

@@ -50,7 +50,7 @@ struct StoreOptions {
   std::string folder;
   Identity object;    // make: with an id, which all PEs share; else `id` 0 means any, and `block` is ignored
   bool make = false;  // as in Plan
-  Engine engine = Engine::automatic;
+  IoEngine engine = IoEngine::automatic;
   bool direct = true;
 };
 

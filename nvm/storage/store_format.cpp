@@ -35,7 +35,7 @@ std::uint32_t checksum_of_slot(const SlotBlock& block) {
 // The checksum is right; this keeps what follows from being led astray by a file that somebody made up.
 bool makes_sense(const Header& header) {
   return header.name[kMaxObjectName] == '\0' && header.pe < header.npes &&
-         Layout::problem(header.bytes, header.block).empty();
+         FileLayout::problem(header.bytes, header.block).empty();
 }
 
 bool same_object(const Header& a, const Header& b) {
@@ -158,7 +158,7 @@ Identity identity_of(const Header& header) {
           .made = header.made};
 }
 
-std::string Layout::problem(std::uint64_t bytes, std::uint64_t block) {
+std::string FileLayout::problem(std::uint64_t bytes, std::uint64_t block) {
   if (!std::has_single_bit(block) || block < kBlock || block > kMaxStoreBlock)
     return "blocks of " + std::to_string(block) + " bytes; allowed are powers of two from " +
            std::to_string(kBlock) + " to " + std::to_string(kMaxStoreBlock);
@@ -170,7 +170,7 @@ std::string Layout::problem(std::uint64_t bytes, std::uint64_t block) {
   return {};
 }
 
-Layout::Layout(std::uint64_t bytes, std::uint64_t block)
+FileLayout::FileLayout(std::uint64_t bytes, std::uint64_t block)
     : block_(block), blocks_((bytes + block - 1) / block) {
   std::uint64_t entries = blocks_;
   do {

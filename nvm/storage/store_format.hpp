@@ -55,12 +55,12 @@ struct Identity {
 
 /// Where something lies and its checksum; place 0: it was never written.  Of data blocks the place counts
 /// from 1; of a chunk it is its home, also from 1.
-struct Entry {
+struct TableEntry {
   std::uint32_t place = 0;
   std::uint32_t checksum = 0;
-  friend bool operator==(const Entry&, const Entry&) = default;
+  friend bool operator==(const TableEntry&, const TableEntry&) = default;
 };
-static_assert(sizeof(Entry) == 8 && std::is_trivially_copyable_v<Entry>);
+static_assert(sizeof(TableEntry) == 8 && std::is_trivially_copyable_v<TableEntry>);
 
 /// What a slot holds; the rest of its block is zeros.  All of it is within the first 512 bytes, which most
 /// devices write as a whole.  A later format keeps `magic`, `format` and `checksum` where they are.
@@ -75,7 +75,7 @@ struct Header {
   std::uint64_t block;
   std::uint64_t epoch;
   std::int64_t written;  // when the epoch was: seconds since 1970
-  Entry root;            // the entry of the last level's chunk
+  TableEntry root;       // the entry of the last level's chunk
   char name[kMaxObjectName + 8];
 };
 static_assert(offsetof(Header, checksum) == 12 && offsetof(Header, id) == 16 && offsetof(Header, root) == 72);
@@ -128,7 +128,7 @@ Header first_header(const Identity& object);
 Identity identity_of(const Header& header);
 
 /// Where things are in the file of an object.
-class Layout {
+class FileLayout {
  public:
   struct Level {
     std::uint64_t entries;
@@ -137,13 +137,13 @@ class Layout {
   };
 
   /// REQUIRES: problem(bytes, block) is empty.
-  Layout(std::uint64_t bytes, std::uint64_t block);
+  FileLayout(std::uint64_t bytes, std::uint64_t block);
   /// Why there can be no such object; empty if there can.
   static std::string problem(std::uint64_t bytes, std::uint64_t block);
 
   std::uint64_t block() const { return block_; }
   std::uint64_t blocks() const { return blocks_; }
-  std::uint64_t fanout() const { return block_ / sizeof(Entry); }  // entries of a chunk
+  std::uint64_t fanout() const { return block_ / sizeof(TableEntry); }  // entries of a chunk
   const std::vector<Level>& levels() const { return levels_; }
   std::uint64_t places() const { return 3 * blocks_; }
 

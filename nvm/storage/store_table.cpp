@@ -54,31 +54,31 @@ int carry_out_all(Device& device, std::span<Transfer> transfers) {
   return error;
 }
 
-Table::Table(const Layout& layout, std::uint64_t id) : layout_(layout), id_(id) {
+BlockTable::BlockTable(const FileLayout& layout, std::uint64_t id) : layout_(layout), id_(id) {
   levels_.reserve(layout.levels().size());
-  for (const Layout::Level& level : layout.levels()) {
+  for (const FileLayout::Level& level : layout.levels()) {
     // Of what was never written no epoch has anything: any home will do.
     levels_.push_back({ZeroPages(level.chunks * layout.block()), std::vector<unsigned char>(level.chunks, 1),
                        std::vector<unsigned char>(level.chunks, 0)});
   }
 }
 
-bool Table::good() const {
+bool BlockTable::good() const {
   return std::ranges::all_of(levels_, [](const Level& level) { return level.memory.data() != nullptr; });
 }
 
-void Table::set(std::uint64_t block, Entry entry) {
+void BlockTable::set(std::uint64_t block, TableEntry entry) {
   levels_[0].entries()[block] = entry;
   levels_[0].dirty[block / layout_.fanout()] = 1;
 }
 
-std::uint32_t Table::checksum(std::size_t level, std::uint64_t index) const {
+std::uint32_t BlockTable::checksum(std::size_t level, std::uint64_t index) const {
   return checksum_of(id_, kDataLevel + 1 + level, index, chunk(level, index), layout_.block());
 }
 
 // Goes on with the last transfer if the chunk follows what that moves.
-void Table::add(std::vector<Transfer>& transfers, Transfer::Kind kind, std::size_t level, std::uint64_t index,
-                int home) const {
+void BlockTable::add(std::vector<Transfer>& transfers, Transfer::Kind kind, std::size_t level,
+                     std::uint64_t index, int home) const {
   const std::uint64_t offset = layout_.chunk(level, index, home);
   std::byte* data = chunk(level, index);
   if (!transfers.empty()) {
@@ -91,9 +91,9 @@ void Table::add(std::vector<Transfer>& transfers, Transfer::Kind kind, std::size
   transfers.push_back({kind, offset, data, layout_.block()});
 }
 
-void Table::load(Device& device, Entry root, Defects& defects) {
+void BlockTable::load(Device& device, TableEntry root, Defects& defects) {
   for (std::size_t level = levels_.size(); level-- > 0;) {
-    const Entry* parents = level + 1 == levels_.size() ? &root : levels_[level + 1].entries();
+    const TableEntry* parents = level + 1 == levels_.size() ? &root : levels_[level + 1].entries();
     std::vector<Transfer> reads = reads_of(level, parents, defects);
     if (const int error = carry_out_all(device, reads); error != 0)
       defects.push_back("level " + std::to_string(level) +
@@ -106,7 +106,7 @@ void Table::load(Device& device, Entry root, Defects& defects) {
   }
 }
 
-std::vector<Transfer> Table::reads_of(std::size_t level, const Entry* parents, Defects& defects) {
+std::vector<Transfer> BlockTable::reads_of(std::size_t level, const TableEntry* parents, Defects& defects) {
   std::vector<Transfer> reads;
   for (std::uint64_t index = 0; index < layout_.levels()[level].chunks; ++index) {
     const std::uint32_t place = parents[index].place;
@@ -118,22 +118,22 @@ std::vector<Transfer> Table::reads_of(std::size_t level, const Entry* parents, D
   return reads;
 }
 
-bool Table::whole(std::size_t level, std::uint64_t index, Entry parent) const {
+bool BlockTable::whole(std::size_t level, std::uint64_t index, TableEntry parent) const {
   if (parent.place == 0) return parent.checksum == 0;
   return parent.place > kHomes || checksum(level, index) == parent.checksum;
 }
 
-void Table::check_places(Space& space, Defects& defects) const {
+void BlockTable::check_places(Space& space, Defects& defects) const {
   for (std::uint64_t block = 0; block < layout_.blocks(); ++block) {
-    const Entry found = entry(block);
-    if (found == Entry{}) continue;
+    const TableEntry found = entry(block);
+    if (found == TableEntry{}) continue;
     const bool exists = found.place != 0 && found.place <= layout_.places();
     if (!exists || !space.take_this(found.place - 1))
       defects.push_back("the table has a place for block " + std::to_string(block) + " that it cannot have");
   }
 }
 
-int Table::write(Device& device, Entry& root) {
+int BlockTable::write(Device& device, TableEntry& root) {
   std::vector<Transfer> writes;
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     const bool last = level + 1 == levels_.size();
@@ -142,7 +142,7 @@ int Table::write(Device& device, Entry& root) {
   return carry_out_all(device, writes);
 }
 
-void Table::write_level(std::size_t level, Entry* parents, std::vector<Transfer>& writes) {
+void BlockTable::write_level(std::size_t level, TableEntry* parents, std::vector<Transfer>& writes) {
   const Level& here = levels_[level];
   for (std::uint64_t index = 0; index < here.dirty.size(); ++index) {
     if (here.dirty[index] == 0) continue;
@@ -153,7 +153,7 @@ void Table::write_level(std::size_t level, Entry* parents, std::vector<Transfer>
   }
 }
 
-void Table::written() {
+void BlockTable::written() {
   for (Level& level : levels_) {
     for (std::size_t index = 0; index < level.dirty.size(); ++index) {
       level.home[index] ^= level.dirty[index];

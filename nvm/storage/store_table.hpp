@@ -37,24 +37,24 @@ int carry_out_all(Device& device, std::span<Transfer> transfers);
 /// What is wrong with a table, each in words: "the table's chunk 3 of level 0 does not match its checksum".
 using Defects = std::vector<std::string>;
 
-class Table {
+class BlockTable {
  public:
-  Table(const Layout& layout, std::uint64_t id);
+  BlockTable(const FileLayout& layout, std::uint64_t id);
   /// False: there was no memory for it.
   bool good() const;
 
-  Entry entry(std::uint64_t block) const { return levels_[0].entries()[block]; }
-  void set(std::uint64_t block, Entry entry);
+  TableEntry entry(std::uint64_t block) const { return levels_[0].entries()[block]; }
+  void set(std::uint64_t block, TableEntry entry);
 
   /// Reads the table that begins at `root`.  What is wrong is added to `defects` and reads as never written.
   /// REQUIRES: newly made.
-  void load(Device& device, Entry root, Defects& defects);
+  void load(Device& device, TableEntry root, Defects& defects);
 
   /// Takes all places of data that it names from `space`, and finds those that cannot be.
   void check_places(Space& space, Defects& defects) const;
 
   /// Writes what has changed since written(), where the last epoch has nothing; sets `root`.  Returns errno.
-  int write(Device& device, Entry& root);
+  int write(Device& device, TableEntry& root);
   /// What write() wrote is an epoch's now.
   void written();
 
@@ -63,20 +63,20 @@ class Table {
     ZeroPages memory;
     std::vector<unsigned char> home;   // of each chunk: where the last epoch has it
     std::vector<unsigned char> dirty;  // each chunk: differs from the last epoch's
-    Entry* entries() const { return reinterpret_cast<Entry*>(memory.data()); }
+    TableEntry* entries() const { return reinterpret_cast<TableEntry*>(memory.data()); }
   };
 
   std::byte* chunk(std::size_t level, std::uint64_t index) const {
     return levels_[level].memory.data() + index * layout_.block();
   }
   std::uint32_t checksum(std::size_t level, std::uint64_t index) const;
-  std::vector<Transfer> reads_of(std::size_t level, const Entry* parents, Defects& defects);
-  bool whole(std::size_t level, std::uint64_t index, Entry parent) const;
-  void write_level(std::size_t level, Entry* parents, std::vector<Transfer>& writes);
+  std::vector<Transfer> reads_of(std::size_t level, const TableEntry* parents, Defects& defects);
+  bool whole(std::size_t level, std::uint64_t index, TableEntry parent) const;
+  void write_level(std::size_t level, TableEntry* parents, std::vector<Transfer>& writes);
   void add(std::vector<Transfer>& transfers, Transfer::Kind kind, std::size_t level, std::uint64_t index,
            int home) const;
 
-  const Layout layout_;
+  const FileLayout layout_;
   const std::uint64_t id_;
   std::vector<Level> levels_;
 };

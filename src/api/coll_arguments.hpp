@@ -47,9 +47,9 @@ struct SideNames {
 inline constexpr SideNames kDestSide{"dest", "dst"}, kSourceSide{"source", "sst"};
 
 /// One side of an alltoall; `stride` in elements.
-inline Blocks blocks_of(Call call, SideNames names, const void* base, std::ptrdiff_t stride,
-                        std::size_t element, std::size_t count, int pes) {
-  Blocks blocks{static_cast<std::byte*>(const_cast<void*>(base)), element, count, element};
+inline StridedBlocks blocks_of(Call call, SideNames names, const void* base, std::ptrdiff_t stride,
+                               std::size_t element, std::size_t count, int pes) {
+  StridedBlocks blocks{static_cast<std::byte*>(const_cast<void*>(base)), element, count, element};
   if (count == 0) return blocks;
   if (stride < 1) fatal("%s: %s is %td; allowed is 1 and more", call.name, names.stride, stride);
   if (__builtin_mul_overflow(static_cast<std::size_t>(stride), element, &blocks.step) ||

@@ -25,8 +25,8 @@ void refuse_value(Call call, const char* argument) {
   fatal("%s: %s is NULL, and its length is not 0; allowed is where so many bytes are", call.name, argument);
 }
 
-Request word_request(Call call, Op op, const Key& key, std::size_t offset, int type, int operation,
-                     const void* operand) {
+KvRequest word_request(Call call, KvOp op, const Key& key, std::size_t offset, int type, int operation,
+                       const void* operand) {
   static constexpr AtomicType kTypes[] = {AtomicType::i32, AtomicType::i64, AtomicType::u32,
                                           AtomicType::u64, AtomicType::f32, AtomicType::f64};
   static constexpr AtomicOp kOps[] = {AtomicOp::set,     AtomicOp::add,    AtomicOp::min,    AtomicOp::max,
@@ -36,7 +36,7 @@ Request word_request(Call call, Op op, const Key& key, std::size_t offset, int t
   if (operation < SHMEMX_KV_SET || operation > SHMEMX_KV_XOR)
     fatal("%s: op is %d; allowed are SHMEMX_KV_SET to SHMEMX_KV_XOR", call.name, operation);
   if (operand == nullptr) fatal("%s: operand is NULL; allowed is where a word of the type is", call.name);
-  Request request{.op = op, .key = key, .value = operand, .offset = offset};
+  KvRequest request{.op = op, .key = key, .value = operand, .offset = offset};
   request.type = kTypes[type];
   request.atomic = kOps[operation];
   if (!is_defined(request.atomic, request.type))
@@ -66,60 +66,60 @@ void check_options(Call call, const shmemx_kv_options_t* options) {
   check_capacity(call, options->capacity);
 }
 
-Request store_request(Call call, Op op, const Table& table, const void* key, std::size_t key_bytes,
-                      const void* value, std::size_t n) {
+KvRequest store_request(Call call, KvOp op, const Table& table, const void* key, std::size_t key_bytes,
+                        const void* value, std::size_t n) {
   check_value(call, "val", value, n);
   return {.op = op, .key = key_of(call, table, key, key_bytes), .value = value, .n = n};
 }
 
-Status store(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
-             std::size_t n) {
+Code store(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
+           std::size_t n) {
   Table& table = table_of(call, kv);
-  const Request request = store_request(call, op, table, key, key_bytes, value, n);
+  const KvRequest request = store_request(call, op, table, key, key_bytes, value, n);
   if (n > table.layout().value_bytes) return SHMEMX_KV_TOO_LARGE;
-  Output result;
+  ValueRoom result;
   return table.execute(call, request, result);
 }
 
-void store_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
+void store_nbi(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
                std::size_t n, int* status) {
   Table& table = table_of(call, kv);
-  const Request request = store_request(call, op, table, key, key_bytes, value, n);
+  const KvRequest request = store_request(call, op, table, key, key_bytes, value, n);
   if (n <= table.layout().value_bytes) return table.issue(call, request, nullptr, {.status = status});
   if (status != nullptr) *status = SHMEMX_KV_TOO_LARGE;
 }
 
 // The same where the value may be written over the key, which is looked at again if the element changes
 // meanwhile.
-[[gnu::cold, gnu::noinline]] Status get_over_key(Call call, Table& table, Key key, void* value,
-                                                 std::size_t room, std::uint64_t& n) {
+[[gnu::cold, gnu::noinline]] Code get_over_key(Call call, Table& table, Key key, void* value,
+                                               std::size_t room, std::uint64_t& n) {
   std::vector<std::byte> own;
   key.bytes = copied(own, key.bytes, key.n);
   return table.get(call, key, value, room, n);
 }
 
-[[gnu::always_inline]] inline Status get(Call call, shmemx_kv_t kv, const void* key, std::size_t key_bytes,
-                                         void* value, std::size_t room, std::size_t* n) {
+[[gnu::always_inline]] inline Code get(Call call, shmemx_kv_t kv, const void* key, std::size_t key_bytes,
+                                       void* value, std::size_t room, std::size_t* n) {
   Table& table = table_of(call, kv);
   check_value(call, "val", value, room);
   std::uint64_t bytes = 0;
   const Key wanted = key_of(call, table, key, key_bytes);
-  const Status status = overlap(key, key_bytes, value, room)
-                            ? get_over_key(call, table, wanted, value, room, bytes)
-                            : table.get(call, wanted, value, room, bytes);
+  const Code status = overlap(key, key_bytes, value, room)
+                          ? get_over_key(call, table, wanted, value, room, bytes)
+                          : table.get(call, wanted, value, room, bytes);
   if (n != nullptr && has_length(status)) *n = bytes;
   return status;
 }
 
-Status word(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
-            int type, int operation, const void* operand, void* old) {
+Code word(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
+          int type, int operation, const void* operand, void* old) {
   Table& table = table_of(call, kv);
   const Key where = key_of(call, table, key, key_bytes);
-  Output result{old, 0};
+  ValueRoom result{old, 0};
   return table.execute(call, word_request(call, op, where, offset, type, operation, operand), result);
 }
 
-void word_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
+void word_nbi(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
               int type, int operation, const void* operand, void* old, int* status) {
   Table& table = table_of(call, kv);
   const Key where = key_of(call, table, key, key_bytes);
@@ -130,7 +130,7 @@ void word_nbi(Call call, Op op, shmemx_kv_t kv, const void* key, std::size_t key
 }  // namespace shm::kv
 
 using shm::Call;
-using shm::kv::Op;
+using shm::kv::KvOp;
 
 extern "C" {
 
@@ -166,13 +166,13 @@ void pshmemx_kv_persist(shmemx_kv_t kv) {
 }
 
 int pshmemx_kv_put(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
-  return shm::kv::store({"shmemx_kv_put"}, Op::put, kv, key, key_bytes, value, n);
+  return shm::kv::store({"shmemx_kv_put"}, KvOp::put, kv, key, key_bytes, value, n);
 }
 int pshmemx_kv_insert(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
-  return shm::kv::store({"shmemx_kv_insert"}, Op::insert, kv, key, key_bytes, value, n);
+  return shm::kv::store({"shmemx_kv_insert"}, KvOp::insert, kv, key, key_bytes, value, n);
 }
 int pshmemx_kv_update(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
-  return shm::kv::store({"shmemx_kv_update"}, Op::update, kv, key, key_bytes, value, n);
+  return shm::kv::store({"shmemx_kv_update"}, KvOp::update, kv, key, key_bytes, value, n);
 }
 
 int pshmemx_kv_get(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room, size_t* n) {
@@ -201,23 +201,23 @@ int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
 int pshmemx_kv_contains(shmemx_kv_t kv, const void* key, size_t key_bytes) {
   const Call call{"shmemx_kv_contains"};
   shm::kv::Table& table = shm::kv::table_of(call, kv);
-  shm::kv::Output result;
-  return table.execute(call, {.op = Op::contains, .key = shm::kv::key_of(call, table, key, key_bytes)},
+  shm::kv::ValueRoom result;
+  return table.execute(call, {.op = KvOp::contains, .key = shm::kv::key_of(call, table, key, key_bytes)},
                        result);
 }
 
 int pshmemx_kv_remove(shmemx_kv_t kv, const void* key, size_t key_bytes) {
-  return shm::kv::store({"shmemx_kv_remove"}, Op::remove, kv, key, key_bytes, nullptr, 0);
+  return shm::kv::store({"shmemx_kv_remove"}, KvOp::remove, kv, key, key_bytes, nullptr, 0);
 }
 
 int pshmemx_kv_accumulate(shmemx_kv_t kv, const void* key, size_t key_bytes, size_t offset, int type, int op,
                           const void* operand, void* old) {
-  return shm::kv::word({"shmemx_kv_accumulate"}, Op::accumulate, kv, key, key_bytes, offset, type, op,
+  return shm::kv::word({"shmemx_kv_accumulate"}, KvOp::accumulate, kv, key, key_bytes, offset, type, op,
                        operand, old);
 }
 int pshmemx_kv_upsert(shmemx_kv_t kv, const void* key, size_t key_bytes, int type, int op,
                       const void* operand, void* old) {
-  return shm::kv::word({"shmemx_kv_upsert"}, Op::upsert, kv, key, key_bytes, 0, type, op, operand, old);
+  return shm::kv::word({"shmemx_kv_upsert"}, KvOp::upsert, kv, key, key_bytes, 0, type, op, operand, old);
 }
 
 int pshmemx_kv_compare_swap(shmemx_kv_t kv, const void* key, size_t key_bytes, size_t offset, size_t n,
@@ -226,7 +226,7 @@ int pshmemx_kv_compare_swap(shmemx_kv_t kv, const void* key, size_t key_bytes, s
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::kv::check_value(call, "expected", expected, n);
   shm::kv::check_value(call, "desired", desired, n);
-  shm::kv::Request request{.op = Op::compare_swap, .key = shm::kv::key_of(call, table, key, key_bytes)};
+  shm::kv::KvRequest request{.op = KvOp::compare_swap, .key = shm::kv::key_of(call, table, key, key_bytes)};
   if (n > table.layout().value_bytes)
     return pshmemx_kv_contains(kv, key, key_bytes) == SHMEMX_KV_OK ? SHMEMX_KV_TOO_LARGE
                                                                    : SHMEMX_KV_NOT_FOUND;
@@ -234,24 +234,24 @@ int pshmemx_kv_compare_swap(shmemx_kv_t kv, const void* key, size_t key_bytes, s
   request.expected = expected;
   request.n = n;
   request.offset = offset;
-  shm::kv::Output result{old, 0};
+  shm::kv::ValueRoom result{old, 0};
   return table.execute(call, request, result);
 }
 
 void pshmemx_kv_put_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n,
                         int* status) {
-  shm::kv::store_nbi({"shmemx_kv_put_nbi"}, Op::put, kv, key, key_bytes, value, n, status);
+  shm::kv::store_nbi({"shmemx_kv_put_nbi"}, KvOp::put, kv, key, key_bytes, value, n, status);
 }
 void pshmemx_kv_insert_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n,
                            int* status) {
-  shm::kv::store_nbi({"shmemx_kv_insert_nbi"}, Op::insert, kv, key, key_bytes, value, n, status);
+  shm::kv::store_nbi({"shmemx_kv_insert_nbi"}, KvOp::insert, kv, key, key_bytes, value, n, status);
 }
 void pshmemx_kv_update_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n,
                            int* status) {
-  shm::kv::store_nbi({"shmemx_kv_update_nbi"}, Op::update, kv, key, key_bytes, value, n, status);
+  shm::kv::store_nbi({"shmemx_kv_update_nbi"}, KvOp::update, kv, key, key_bytes, value, n, status);
 }
 void pshmemx_kv_remove_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, int* status) {
-  shm::kv::store_nbi({"shmemx_kv_remove_nbi"}, Op::remove, kv, key, key_bytes, nullptr, 0, status);
+  shm::kv::store_nbi({"shmemx_kv_remove_nbi"}, KvOp::remove, kv, key, key_bytes, nullptr, 0, status);
 }
 
 void pshmemx_kv_get_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room,
@@ -259,19 +259,19 @@ void pshmemx_kv_get_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
   const Call call{"shmemx_kv_get_nbi"};
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::kv::check_value(call, "val", value, room);
-  const shm::kv::Request request{
-      .op = Op::get, .key = shm::kv::key_of(call, table, key, key_bytes), .n = room};
+  const shm::kv::KvRequest request{
+      .op = KvOp::get, .key = shm::kv::key_of(call, table, key, key_bytes), .n = room};
   table.issue(call, request, value, {.status = status, .n = n});
 }
 
 void pshmemx_kv_accumulate_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, size_t offset, int type,
                                int op, const void* operand, void* old, int* status) {
-  shm::kv::word_nbi({"shmemx_kv_accumulate_nbi"}, Op::accumulate, kv, key, key_bytes, offset, type, op,
+  shm::kv::word_nbi({"shmemx_kv_accumulate_nbi"}, KvOp::accumulate, kv, key, key_bytes, offset, type, op,
                     operand, old, status);
 }
 void pshmemx_kv_upsert_nbi(shmemx_kv_t kv, const void* key, size_t key_bytes, int type, int op,
                            const void* operand, void* old, int* status) {
-  shm::kv::word_nbi({"shmemx_kv_upsert_nbi"}, Op::upsert, kv, key, key_bytes, 0, type, op, operand, old,
+  shm::kv::word_nbi({"shmemx_kv_upsert_nbi"}, KvOp::upsert, kv, key, key_bytes, 0, type, op, operand, old,
                     status);
 }
 
@@ -330,7 +330,7 @@ void pshmemx_kv_stats(shmemx_kv_t kv, shmemx_kv_stats_t* stats) {
   const Call call{"shmemx_kv_stats"};
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   shm::check_result(call, "stats", stats);
-  const shm::kv::Layout& layout = table.layout();
+  const shm::kv::ShardLayout& layout = table.layout();
   *stats = {};
   stats->slots = layout.groups * shm::kv::kSlots;
   stats->block_bytes = layout.chunks * layout.largest_block;

@@ -45,7 +45,7 @@ inline void check_value(Call call, const char* argument, const void* value, std:
 }
 
 /// The request of an accumulate or upsert.
-Request word_request(Call call, Op op, const Key& key, std::size_t offset, int type, int operation,
-                     const void* operand);
+KvRequest word_request(Call call, KvOp op, const Key& key, std::size_t offset, int type, int operation,
+                       const void* operand);
 
 }  // namespace shm::kv

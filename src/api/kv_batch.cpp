@@ -17,8 +17,8 @@ Many many_of(Call call, const Table& table, std::size_t count, const void* keys,
   return many;
 }
 
-Status store_all(Call call, Op op, shmemx_kv_t kv, std::size_t count, const void* keys, std::size_t key_bytes,
-                 const void* values, std::size_t value_bytes, int* status) {
+Code store_all(Call call, KvOp op, shmemx_kv_t kv, std::size_t count, const void* keys, std::size_t key_bytes,
+               const void* values, std::size_t value_bytes, int* status) {
   Table& table = table_of(call, kv);
   check_value(call, "values", values, value_bytes * count);
   Many many = many_of(call, table, count, keys, key_bytes, status);
@@ -33,8 +33,8 @@ Status store_all(Call call, Op op, shmemx_kv_t kv, std::size_t count, const void
   return execute_many(call, table, many, count);
 }
 
-Status ask_all(Call call, Op op, shmemx_kv_t kv, std::size_t count, const void* keys, std::size_t key_bytes,
-               void* values, std::size_t room, std::size_t* lengths, int* status) {
+Code ask_all(Call call, KvOp op, shmemx_kv_t kv, std::size_t count, const void* keys, std::size_t key_bytes,
+             void* values, std::size_t room, std::size_t* lengths, int* status) {
   Table& table = table_of(call, kv);
   check_value(call, "values", values, room * count);
   Many many = many_of(call, table, count, keys, key_bytes, status);
@@ -52,36 +52,36 @@ Status ask_all(Call call, Op op, shmemx_kv_t kv, std::size_t count, const void* 
 }  // namespace
 }  // namespace shm::kv
 
-using shm::kv::Op;
+using shm::kv::KvOp;
 
 extern "C" {
 
 int pshmemx_kv_put_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, const void* values,
                          size_t value_bytes, int* status) {
-  return shm::kv::store_all({"shmemx_kv_put_batch"}, Op::put, kv, count, keys, key_bytes, values, value_bytes,
-                            status);
+  return shm::kv::store_all({"shmemx_kv_put_batch"}, KvOp::put, kv, count, keys, key_bytes, values,
+                            value_bytes, status);
 }
 int pshmemx_kv_insert_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes,
                             const void* values, size_t value_bytes, int* status) {
-  return shm::kv::store_all({"shmemx_kv_insert_batch"}, Op::insert, kv, count, keys, key_bytes, values,
+  return shm::kv::store_all({"shmemx_kv_insert_batch"}, KvOp::insert, kv, count, keys, key_bytes, values,
                             value_bytes, status);
 }
 int pshmemx_kv_update_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes,
                             const void* values, size_t value_bytes, int* status) {
-  return shm::kv::store_all({"shmemx_kv_update_batch"}, Op::update, kv, count, keys, key_bytes, values,
+  return shm::kv::store_all({"shmemx_kv_update_batch"}, KvOp::update, kv, count, keys, key_bytes, values,
                             value_bytes, status);
 }
 int pshmemx_kv_get_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values,
                          size_t room, size_t* value_bytes, int* status) {
-  return shm::kv::ask_all({"shmemx_kv_get_batch"}, Op::get, kv, count, keys, key_bytes, values, room,
+  return shm::kv::ask_all({"shmemx_kv_get_batch"}, KvOp::get, kv, count, keys, key_bytes, values, room,
                           value_bytes, status);
 }
 int pshmemx_kv_contains_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status) {
-  return shm::kv::ask_all({"shmemx_kv_contains_batch"}, Op::contains, kv, count, keys, key_bytes, nullptr, 0,
-                          nullptr, status);
+  return shm::kv::ask_all({"shmemx_kv_contains_batch"}, KvOp::contains, kv, count, keys, key_bytes, nullptr,
+                          0, nullptr, status);
 }
 int pshmemx_kv_remove_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int* status) {
-  return shm::kv::ask_all({"shmemx_kv_remove_batch"}, Op::remove, kv, count, keys, key_bytes, nullptr, 0,
+  return shm::kv::ask_all({"shmemx_kv_remove_batch"}, KvOp::remove, kv, count, keys, key_bytes, nullptr, 0,
                           nullptr, status);
 }
 
@@ -92,7 +92,7 @@ int pshmemx_kv_upsert_batch(shmemx_kv_t kv, size_t count, const void* keys, size
   shm::check_array(call, "operands", operands, count);
   shm::kv::Many many = shm::kv::many_of(call, table, count, keys, key_bytes, status);
   const std::uint64_t none = 0;
-  many.like = shm::kv::word_request(call, Op::upsert, {}, 0, type, op, count == 0 ? &none : operands);
+  many.like = shm::kv::word_request(call, KvOp::upsert, {}, 0, type, op, count == 0 ? &none : operands);
   many.values = static_cast<const std::byte*>(operands);
   many.results = static_cast<std::byte*>(olds);
   many.value_bytes = shm::atomic_size(many.like.type);

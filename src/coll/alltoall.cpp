@@ -20,7 +20,7 @@ void copy_elements(std::byte* to, std::size_t to_step, const std::byte* from, st
 
 // One block between layouts of equal shape.
 void copy_block(std::byte* to, std::size_t to_step, const std::byte* from, std::size_t from_step,
-                const Blocks& shape) {
+                const StridedBlocks& shape) {
   if (to_step == shape.element && from_step == shape.element) {
     std::memcpy(to, from, shape.bytes());
     return;
@@ -35,7 +35,7 @@ void copy_block(std::byte* to, std::size_t to_step, const std::byte* from, std::
 }
 
 // Phase 1: my source is inline, all blocks of it.
-void alltoall_inline(Group& g, const Blocks& dest, const Blocks& source) {
+void alltoall_inline(Group& g, const StridedBlocks& dest, const StridedBlocks& source) {
   const std::uint64_t phase = take_phases(g, 1);
   std::byte packed[Cell::kPayload];
   const std::size_t n = source.bytes();
@@ -52,8 +52,8 @@ void alltoall_inline(Group& g, const Blocks& dest, const Blocks& source) {
 }
 
 // Block of a local member's source that is for me, to its place.
-void read_block(Group& g, Call call, const Blocks& dest, const Blocks& source, int member) {
-  Blocks theirs = source;
+void read_block(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source, int member) {
+  StridedBlocks theirs = source;
   if (member != g.me())
     theirs.base = at_member(g, call, "source", source.base, source.extent(g.size()), member);
   copy_block(dest.block(member), dest.step, theirs.block(g.me()), theirs.step, dest);
@@ -62,7 +62,7 @@ void read_block(Group& g, Call call, const Blocks& dest, const Blocks& source, i
 // The blocks that cross nodes, as one parcel each.
 class Crossing {
  public:
-  Crossing(Group& g, const Blocks& dest, const Blocks& source, std::uint64_t phase)
+  Crossing(Group& g, const StridedBlocks& dest, const StridedBlocks& source, std::uint64_t phase)
       : g_(g), dest_(dest), source_(source), parcel_{g.slot, phase, 0} {
     const auto others = static_cast<std::size_t>(g.size() - g.local_size());
     expected_ = std::make_unique<Expected[]>(others);
@@ -115,19 +115,19 @@ class Crossing {
   }
 
   Group& g_;
-  const Blocks& dest_;
-  const Blocks& source_;
+  const StridedBlocks& dest_;
+  const StridedBlocks& source_;
   const Parcel parcel_;
   std::unique_ptr<Expected[]> expected_;
   std::deque<Outgoing> sent_;
   std::vector<std::byte> incoming_, outgoing_;
 };
 
-/// The blocks between this node and the others that this PE sees to, as one parcel for each node.  Blocks lie
-/// in it by sender, then by receiver.
+/// The blocks between this node and the others that this PE sees to, as one parcel for each node.
+/// StridedBlocks lie in it by sender, then by receiver.
 class Combined {
  public:
-  Combined(Group& g, Call call, const Blocks& dest, const Blocks& source, std::uint64_t phase)
+  Combined(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source, std::uint64_t phase)
       : g_(g), call_(call), dest_(dest), source_(source), parcel_{g.slot, phase, 0} {
     for (int i = 1; i < node_count(); ++i) {
       const int to = (g.node + i) % node_count();
@@ -173,7 +173,7 @@ class Combined {
   void pack(Other& other) {
     std::byte* to = other.outgoing.data();
     for (const int member : g_.locals()) {
-      Blocks theirs = source_;
+      StridedBlocks theirs = source_;
       theirs.base = at_member(g_, call_, "source", source_.base, source_.extent(g_.size()), member);
       for (const int receiver : members(other.node)) {
         copy_block(to, source_.element, theirs.block(receiver), source_.step, source_);
@@ -186,7 +186,7 @@ class Combined {
     const std::byte* from = other.incoming.data();
     const std::size_t sender_step = g_.locals().size() * dest_.bytes();
     for (const int member : g_.locals()) {
-      Blocks theirs = dest_;
+      StridedBlocks theirs = dest_;
       theirs.base = at_member(g_, call_, "dest", dest_.base, dest_.extent(g_.size()), member);
       const std::byte* block = from;
       for (const int sender : members(other.node)) {
@@ -199,13 +199,14 @@ class Combined {
 
   Group& g_;
   const Call call_;
-  const Blocks& dest_;
-  const Blocks& source_;
+  const StridedBlocks& dest_;
+  const StridedBlocks& source_;
   const Parcel parcel_;
   std::deque<Other> others_;
 };
 
-void read_local_blocks(Group& g, Call call, std::uint64_t phase, const Blocks& dest, const Blocks& source) {
+void read_local_blocks(Group& g, Call call, std::uint64_t phase, const StridedBlocks& dest,
+                       const StridedBlocks& source) {
   for (int k = 0; k < g.local_size(); ++k) {
     const int i = (g.local + k) % g.local_size();  // not all at the same peer
     await(g, i, phase);
@@ -214,7 +215,7 @@ void read_local_blocks(Group& g, Call call, std::uint64_t phase, const Blocks& d
 }
 
 // Phase 1: my source is ready.  Phase 2: I have copied all that I need of this node.
-void alltoall_reading(Group& g, Call call, const Blocks& dest, const Blocks& source) {
+void alltoall_reading(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source) {
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase);
   std::unique_ptr<Crossing> crossing;
@@ -230,7 +231,7 @@ void alltoall_reading(Group& g, Call call, const Blocks& dest, const Blocks& sou
 }
 
 // Phase 1: my source and dest are ready.  Phase 2: so are the blocks of all nodes that I see to.
-void alltoall_combined(Group& g, Call call, const Blocks& dest, const Blocks& source) {
+void alltoall_combined(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source) {
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase);
   await_all(g, phase);
@@ -244,10 +245,10 @@ void alltoall_combined(Group& g, Call call, const Blocks& dest, const Blocks& so
 }
 
 // All sources of this node, packed, to their place among those of all nodes.
-void pack_sources(const Group& g, Call call, const Blocks& source, std::byte* packed) {
+void pack_sources(const Group& g, Call call, const StridedBlocks& source, std::byte* packed) {
   const std::size_t n = source.bytes();
   for (const int member : g.locals()) {
-    Blocks theirs = source;
+    StridedBlocks theirs = source;
     theirs.base = at_member(g, call, "source", source.base, source.extent(g.size()), member);
     std::byte* to =
         packed + g.position_of[static_cast<std::size_t>(member)] * n * static_cast<std::size_t>(g.size());
@@ -258,7 +259,7 @@ void pack_sources(const Group& g, Call call, const Blocks& source, std::byte* pa
 
 // Phase 1: my source and dest are ready.  Phase 2, of the leader: your dest is complete.  The leaders
 // exchange all that there is, in few parcels.
-void alltoall_leading(Group& g, Call call, const Blocks& dest, const Blocks& source) {
+void alltoall_leading(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source) {
   const std::uint64_t phase = take_phases(g, 2);
   publish(g, phase);
   settle(g, phase);
@@ -274,7 +275,7 @@ void alltoall_leading(Group& g, Call call, const Blocks& dest, const Blocks& sou
   for (const NodePart& node : g.nodes) sizes.push_back(node.members.size() * each);
   internode_gather(g, phase, packed.data(), sizes);
   for (const int member : g.locals()) {
-    Blocks theirs = dest;
+    StridedBlocks theirs = dest;
     theirs.base = at_member(g, call, "dest", dest.base, dest.extent(g.size()), member);
     for (int from = 0; from < g.size(); ++from) {
       const std::byte* block = packed.data() + g.position_of[static_cast<std::size_t>(from)] * each;
@@ -287,7 +288,7 @@ void alltoall_leading(Group& g, Call call, const Blocks& dest, const Blocks& sou
 
 }  // namespace
 
-void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source) {
+void alltoall(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source) {
   if (source.count == 0) return;
   if (g.size() == 1) return copy_block(dest.base, dest.step, source.base, source.step, source);
   if (is_paged(dest.base, source.base)) return paged_alltoall(g, call, dest, source);

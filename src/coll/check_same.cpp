@@ -5,7 +5,7 @@
 
 #include "base/fatal.hpp"
 #include "coll/barrier.hpp"
-#include "core/internal.hpp"
+#include "coll/internal.hpp"
 #include "core/remote.hpp"
 
 namespace shm {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "coll/chunks.hpp"
-#include "core/internal.hpp"
+#include "coll/internal.hpp"
 
 namespace shm {
 namespace {

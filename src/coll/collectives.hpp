@@ -20,7 +20,7 @@ void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n
 void collect(Group& g, Call call, void* dest, const void* source, std::size_t n);
 
 /// Where the blocks of an alltoall lie: element j of block b starts at base + (b * count + j) * step bytes.
-struct Blocks {
+struct StridedBlocks {
   std::byte* base;
   std::size_t element;  // bytes
   std::size_t count;    // elements of a block
@@ -34,7 +34,7 @@ struct Blocks {
 };
 
 /// Block l of source at member k goes to block k of dest at member l.
-void alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source);
+void alltoall(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source);
 
 /// Element-wise over all members; dest equals source or does not overlap it.
 void reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count);

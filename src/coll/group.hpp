@@ -2,7 +2,7 @@
 // A group: what the members of a team or active set need for collective operations.  README.md has the
 // protocols.
 //
-// PEs of one node talk through cells in shared memory (core/internal.hpp).  Each collective call takes the
+// PEs of one node talk through cells in shared memory (coll/internal.hpp).  Each collective call takes the
 // next one or more phase numbers of the group; all members make the same calls, so all know which phase means
 // what.  In phase n a PE writes its cell n % kCells, payload first, then the number.
 //
@@ -22,8 +22,8 @@
 #include <memory>
 #include <vector>
 
+#include "coll/internal.hpp"
 #include "core/address.hpp"
-#include "core/internal.hpp"
 #include "core/team.hpp"
 
 namespace shm {

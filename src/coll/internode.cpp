@@ -37,14 +37,14 @@ void internode_sync(Group& g, std::uint64_t phase) {
 namespace {
 
 /// The nodes of a broadcast, numbered from the root's: who brings the data to whom.
-struct Route {
+struct BroadcastRoute {
   int parent = -1;
   std::vector<int> children;  // the one with most nodes behind it first
 };
 
 // Tree: binomial, each node is at most log2(nodes) steps from the root.  Chain: each node sends once.
-Route route_of(Algorithm algorithm, int position, int nodes) {
-  Route route;
+BroadcastRoute route_of(Algorithm algorithm, int position, int nodes) {
+  BroadcastRoute route;
   if (algorithm == Algorithm::chain) {
     route.parent = position - 1;
     if (position + 1 < nodes) route.children.push_back(position + 1);
@@ -68,8 +68,8 @@ void internode_broadcast(Group& g, std::uint64_t phase, int root, void* data, st
   const auto speaker = [&](int position) {
     return position == 0 ? g.team.world_pe(root) : stripe_pe(g, (position + root_node) % nodes);
   };
-  const Route route = route_of(choose(Collective::internode_broadcast, n, nodes, false),
-                               (g.node + nodes - root_node) % nodes, nodes);
+  const BroadcastRoute route = route_of(choose(Collective::internode_broadcast, n, nodes, false),
+                                        (g.node + nodes - root_node) % nodes, nodes);
   const Parcel parcel{g.slot, phase, 0};
   Expected expected;
   if (route.parent >= 0) expected.expect(parcel, speaker(route.parent), data, n);
@@ -103,8 +103,8 @@ class Gathering {
   }
 
   // Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
-  // following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that are
-  // next to each other, up to the wrap-around, travel as one parcel.
+  // following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  StridedBlocks that
+  // are next to each other, up to the wrap-around, travel as one parcel.
   void dissemination() {
     const int nodes = node_count(g_);
     for (int distance = 1; distance < nodes; distance *= 2, step_ += 2) {
@@ -122,7 +122,7 @@ class Gathering {
 
   std::size_t at(int node) const { return start_[static_cast<std::size_t>(node)]; }
 
-  // Blocks first ... first + count - 1, cut in two where they wrap around.
+  // StridedBlocks first ... first + count - 1, cut in two where they wrap around.
   Bytes before_wrap(int first, int count) const {
     return {at(first), at(std::min(first + count, node_count(g_)))};
   }

@@ -7,7 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "coll/barrier.hpp"
-#include "core/internal.hpp"
+#include "coll/internal.hpp"
 #include "core/order.hpp"
 #include "core/region.hpp"
 #include "core/remote.hpp"

@@ -74,7 +74,7 @@ void paged_collect(Group& g, Call call, void* dest, const void* source, std::siz
   sync_group(g);
 }
 
-void paged_alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source) {
+void paged_alltoall(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source) {
   sync_group(g);
   const std::size_t extent = source.extent(1);
   const auto block = std::make_unique<std::byte[]>(extent);

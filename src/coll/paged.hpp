@@ -16,7 +16,7 @@ inline bool is_paged(const void* dest, const void* source) { return in_region(de
 
 void paged_broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root);
 void paged_collect(Group& g, Call call, void* dest, const void* source, std::size_t n);
-void paged_alltoall(Group& g, Call call, const Blocks& dest, const Blocks& source);
+void paged_alltoall(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source);
 void paged_reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source,
                   std::size_t count);
 void paged_scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,

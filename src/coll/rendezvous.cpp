@@ -7,8 +7,8 @@
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "coll/choose.hpp"
+#include "coll/internal.hpp"
 #include "coll/slots.hpp"
-#include "core/internal.hpp"
 #include "core/wait.hpp"
 
 namespace shm {
@@ -16,26 +16,26 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{128} << 10;  // at least; what a PE passes on at a time
 
-enum Kind : std::uint64_t { kData, kReady };
+enum ParcelKind : std::uint64_t { kData, kReady };
 
-struct Key {
+struct ParcelKey {
   std::uint64_t phase;
   std::uint64_t rest;  // slot, kind, step, sender: 12 + 2 + 26 + 24 bits
-  bool operator==(const Key&) const = default;
+  bool operator==(const ParcelKey&) const = default;
 };
 
-Key key_of(const Parcel& parcel, Kind kind, int from) {
+ParcelKey key_of(const Parcel& parcel, ParcelKind kind, int from) {
   const auto slot = static_cast<std::uint64_t>(parcel.slot);
   const auto step = static_cast<std::uint64_t>(parcel.step);
   return {parcel.phase,
           slot << 52 | static_cast<std::uint64_t>(kind) << 50 | step << 24 | static_cast<unsigned>(from)};
 }
 
-int slot_of(const Key& key) { return static_cast<int>(key.rest >> 52); }
-int sender_of(const Key& key) { return static_cast<int>(key.rest & 0xffffff); }
+int slot_of(const ParcelKey& key) { return static_cast<int>(key.rest >> 52); }
+int sender_of(const ParcelKey& key) { return static_cast<int>(key.rest & 0xffffff); }
 
 struct Hash {
-  std::size_t operator()(const Key& key) const {
+  std::size_t operator()(const ParcelKey& key) const {
     return (key.phase * 0x9e3779b97f4a7c15u) ^ (key.rest * 0xc2b2ae3d27d4eb4fu);
   }
 };
@@ -43,16 +43,16 @@ struct Hash {
 /// What has arrived of one parcel.  Made by whoever comes first, the data or the one that expects them; the
 /// latter takes it away.
 struct Box {
-  Key key;
+  ParcelKey key;
   std::byte* into = nullptr;     // null: not yet expected
   std::vector<std::byte> early;  // arrived before that
   std::atomic<std::size_t> arrived{0};
 };
 
 SpinLock boxes_lock;
-std::unordered_map<Key, Box, Hash> boxes GUARDED_BY(boxes_lock);  // boxes themselves do not move
+std::unordered_map<ParcelKey, Box, Hash> boxes GUARDED_BY(boxes_lock);  // boxes themselves do not move
 
-Box& box_of(const Key& key) REQUIRES(boxes_lock) {
+Box& box_of(const ParcelKey& key) REQUIRES(boxes_lock) {
   Box& box = boxes[key];
   box.key = key;
   return box;
@@ -93,7 +93,7 @@ ParcelCount count;
 // Fragments of one parcel arrive in the order in which they were sent.  The release makes the copy visible to
 // the acquire in wait().
 void arrive(void*, int, const std::byte* message, std::size_t n) {
-  Key key;
+  ParcelKey key;
   std::memcpy(&key, message, sizeof key);
   const std::byte* data = message + sizeof key;
   n -= sizeof key;
@@ -108,7 +108,7 @@ void arrive(void*, int, const std::byte* message, std::size_t n) {
   box.arrived.store(before + n, std::memory_order_release);
 }
 
-Box& open_box(const Key& key, void* into) {
+Box& open_box(const ParcelKey& key, void* into) {
   const LockGuard lock(boxes_lock);
   Box& box = box_of(key);
   box.into = static_cast<std::byte*>(into);
@@ -124,11 +124,11 @@ void close_box(Box& box, std::size_t n) {
   wait_for([&] { return box.arrived.load(std::memory_order_acquire) >= n; },
            [&](WaitRecord& record) { describe_sender(record, box); });
   const LockGuard lock(boxes_lock);
-  boxes.erase(Key(box.key));
+  boxes.erase(ParcelKey(box.key));
 }
 
-void post(const Key& key, int pe, const void* data, std::size_t n) {
-  constexpr std::size_t kFragment = kMaxMessage - sizeof(Key);
+void post(const ParcelKey& key, int pe, const void* data, std::size_t n) {
+  constexpr std::size_t kFragment = kMaxMessage - sizeof(ParcelKey);
   alignas(16) std::byte message[kMaxMessage];
   std::memcpy(message, &key, sizeof key);
   const auto* from = static_cast<const std::byte*>(data);
@@ -165,7 +165,7 @@ bool find_place(const void* object, std::size_t n, RemoteAddress& at) {
   return true;
 }
 
-void take_small(const Key& key, void* into, std::size_t n) { close_box(open_box(key, into), n); }
+void take_small(const ParcelKey& key, void* into, std::size_t n) { close_box(open_box(key, into), n); }
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
-#include "core/internal.hpp"
+#include "coll/internal.hpp"
 
 namespace shm {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "base/wait_report.hpp"
-#include "core/internal.hpp"
+#include "coll/internal.hpp"
 
 namespace shm {
 

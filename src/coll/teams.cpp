@@ -17,7 +17,7 @@ namespace {
 
 /// A live team: on each member in the same slot.  Handles carry slot and generation, so that one that was
 /// destroyed is not taken for the next team there.
-struct Entry {
+struct TeamEntry {
   Team team;
   std::unique_ptr<Group> group;
   int num_contexts = 0;
@@ -25,13 +25,13 @@ struct Entry {
   std::atomic<bool> live{false};
 };
 
-Entry entries[kSlots];
+TeamEntry entries[kSlots];
 
 constexpr int kSlotBits = 12;
 constexpr std::uintptr_t kFirstHandle = 16;  // the predefined ones lie below
 
 void open_team(int slot, const Team& team, int num_contexts) {
-  Entry& entry = entries[slot];
+  TeamEntry& entry = entries[slot];
   entry.team = team;
   entry.num_contexts = num_contexts;
   entry.group = make_group(team, slot);
@@ -44,21 +44,21 @@ void close_team(int slot) {
   entries[slot].group.reset();
 }
 
-Entry* entry_of(shmem_team_t handle) {
+TeamEntry* entry_of(shmem_team_t handle) {
   if (handle == SHMEM_TEAM_WORLD) return &entries[kWorldSlot];
   if (handle == SHMEM_TEAM_SHARED) return &entries[kSharedSlot];
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
   const std::uintptr_t slot = (value & ((std::uintptr_t{1} << kSlotBits) - 1)) - kFirstHandle;
   if (slot < kFirstSlot || slot >= kSlots) return nullptr;
-  Entry& entry = entries[slot];
+  TeamEntry& entry = entries[slot];
   const bool match =
       entry.live.load(std::memory_order_acquire) && entry.generation.load() == value >> kSlotBits;
   return match ? &entry : nullptr;
 }
 
-Entry& checked(Call call, const char* argument, shmem_team_t handle) {
+TeamEntry& checked(Call call, const char* argument, shmem_team_t handle) {
   check_started(call);
-  if (Entry* entry = entry_of(handle)) [[likely]]
+  if (TeamEntry* entry = entry_of(handle)) [[likely]]
     return *entry;
   fatal(
       "%s: %s is %s; allowed are SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and teams that this PE got from a split "
@@ -68,9 +68,9 @@ Entry& checked(Call call, const char* argument, shmem_team_t handle) {
 }
 
 int slot_of(const Team& team) {
-  // Every Team that leaves this file is the first member of an Entry.
-  static_assert(offsetof(Entry, team) == 0);
-  return static_cast<int>(reinterpret_cast<const Entry*>(&team) - entries);
+  // Every Team that leaves this file is the first member of an TeamEntry.
+  static_assert(offsetof(TeamEntry, team) == 0);
+  return static_cast<int>(reinterpret_cast<const TeamEntry*>(&team) - entries);
 }
 
 bool valid(const Team& parent, const TeamSplit& split) {
@@ -148,7 +148,7 @@ int split_team(Call call, shmem_team_t parent_handle, const TeamSplit& split, in
 }
 
 void destroy_team(Call call, shmem_team_t handle) {
-  Entry& entry = checked(call, "team", handle);
+  TeamEntry& entry = checked(call, "team", handle);
   const int slot = slot_of(entry.team);
   if (slot < kFirstSlot) fatal("%s: team is predefined; allowed are teams that a split made", call.name);
   destroy_contexts(&entry.team);

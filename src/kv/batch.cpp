@@ -18,7 +18,7 @@ constexpr std::uint32_t kMostInRun =
     512;  // so that who asks, who answers and the network work at the same time
 
 // How many requests like this one a packet has, and one of their replies.
-std::uint32_t most_in_run(const Layout& layout, const RequestHead& like) {
+std::uint32_t most_in_run(const ShardLayout& layout, const RequestHead& like) {
   const std::size_t request = body_bytes(like);
   const std::size_t reply = sizeof(RunReply) + padded(reply_bytes(layout, like));
   return std::min<std::uint32_t>(kMostInRun,
@@ -35,7 +35,7 @@ struct Batch::Sent {
 };
 
 // With room of its own for what lies in the heap on NVM (may_fault).
-static Status execute_many_with_copies(Call call, Table& table, const Many& many, std::size_t count) {
+static Code execute_many_with_copies(Call call, Table& table, const Many& many, std::size_t count) {
   const std::size_t result_bytes = many.results == nullptr ? 0 : count * many.value_bytes;
   Many safe = many;
   std::vector<std::byte> results;
@@ -50,19 +50,19 @@ static Status execute_many_with_copies(Call call, Table& table, const Many& many
     safe.lengths = lengths.data();
   }
   safe.status = status.data();
-  const Status first = execute_many(call, table, safe, count);
+  const Code first = execute_many(call, table, safe, count);
   if (result_bytes != 0) std::memcpy(many.results, results.data(), result_bytes);
   if (many.lengths != nullptr) std::copy(lengths.begin(), lengths.end(), many.lengths);
   if (many.status != nullptr) std::copy(status.begin(), status.end(), many.status);
   return first;
 }
 
-Status execute_many(Call call, Table& table, Many many, std::size_t count) {
+Code execute_many(Call call, Table& table, Many many, std::size_t count) {
   if (may_fault(many.results, count * many.value_bytes) ||
       may_fault(many.lengths, count * sizeof *many.lengths) ||
       may_fault(many.status, count * sizeof *many.status))
     return execute_many_with_copies(call, table, many, count);
-  Status first = SHMEMX_KV_OK;
+  Code first = SHMEMX_KV_OK;
   constexpr std::size_t kFew = 64;
   int few[kFew];
   std::vector<int> statuses;
@@ -87,8 +87,8 @@ Status execute_many(Call call, Table& table, Many many, std::size_t count) {
   return first;
 }
 
-Request Batch::request(const Key& key, std::size_t i) const {
-  Request request = many_.like;
+KvRequest Batch::request(const Key& key, std::size_t i) const {
+  KvRequest request = many_.like;
   request.key = key;
   if (many_.values != nullptr) request.value = many_.values + i * many_.value_bytes;
   return request;
@@ -121,7 +121,7 @@ void Batch::try_local(std::size_t n) {
         far_.push_back({static_cast<std::uint32_t>(some + i), static_cast<std::uint32_t>(pes[i])});
         continue;
       }
-      Output result{this->result(some + i), 0};
+      ValueRoom result{this->result(some + i), 0};
       table_.try_local(pes[i], request(keys[i], some + i), result, many_.status[some + i]);
       note_length(some + i, result.n);
     }
@@ -151,14 +151,14 @@ void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent
   run.like.key_bytes = static_cast<std::uint32_t>(many_.key_bytes);
   const std::uint32_t most = most_in_run(table_.layout(), run.like);
   const std::size_t body = body_bytes(run.like);
-  const PacketHead head{client.table(), PacketHead::run};
+  const KvPacketHead head{client.table(), KvPacketHead::run};
   alignas(8) std::byte packet[kPacketBytes];
   std::memcpy(packet, &head, sizeof head);
   for (; run.first < end; run.first += run.count) {
     run.count = std::min(most, end - run.first);
     std::memcpy(packet + sizeof head, &run, sizeof run);
     std::byte* to = packet + sizeof head + sizeof run;
-    Request request = many_.like;
+    KvRequest request = many_.like;
     for (std::uint32_t i = 0; i < run.count; ++i, to += body) {
       const std::size_t number = sent.order[run.first + i];
       request.key.bytes = many_.keys + number * many_.key_bytes;
@@ -173,7 +173,7 @@ void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent
 
 void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
   RunReplyHead head;
-  const std::byte* at = packet + sizeof(PacketHead);
+  const std::byte* at = packet + sizeof(KvPacketHead);
   std::memcpy(&head, at, sizeof head);
   auto& sent = *reinterpret_cast<Sent*>(head.token);
   (void)sent.left.load(std::memory_order_acquire);
@@ -201,9 +201,9 @@ void Batch::issue_each() const {
   for (std::size_t i = 0; i < far_.size(); ++i) {
     const std::size_t number = far_[i].request;
     const Key key = table_.key(many_.keys + number * many_.key_bytes, many_.key_bytes);
-    const Request wanted = request(key, number);
+    const KvRequest wanted = request(key, number);
     if (Table::travels_by_rma(wanted)) {
-      Output none;
+      ValueRoom none;
       many_.status[number] = table_.execute(call_, wanted, none);
       continue;
     }

@@ -12,7 +12,7 @@ namespace shm::kv {
 /// Requests that are alike but for key i, value i and what result i is: each is one of an array, without
 /// gaps.
 struct Many {
-  Request like;
+  KvRequest like;
   const std::byte* keys;
   std::size_t key_bytes;              // as the table allows
   const std::byte* values = nullptr;  // to be stored, or operands; null: none
@@ -23,7 +23,7 @@ struct Many {
 };
 
 /// Executes requests 0 to count - 1; returns the first status that is not OK.
-Status execute_many(Call call, Table& table, Many many, std::size_t count);
+Code execute_many(Call call, Table& table, Many many, std::size_t count);
 
 /// Some of them.  Of one thread, but for take_replies().
 class Batch {
@@ -43,7 +43,7 @@ class Batch {
   };
   struct Sent;
 
-  Request request(const Key& key, std::size_t i) const;
+  KvRequest request(const Key& key, std::size_t i) const;
   std::byte* result(std::size_t i) const {
     return many_.results == nullptr ? nullptr : many_.results + i * many_.value_bytes;
   }

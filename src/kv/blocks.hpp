@@ -15,9 +15,9 @@ namespace shm::kv {
 
 /// Thread safety: the caller holds PartHeader::lock.
 template <class Memory>
-class Blocks {
+class BlockAllocator {
  public:
-  Blocks(const Memory& memory, const Layout& layout) : memory_(memory), layout_(layout) {}
+  BlockAllocator(const Memory& memory, const ShardLayout& layout) : memory_(memory), layout_(layout) {}
 
   /// The offset of a block of at least n bytes; 0: there is none.  REQUIRES: n <= layout.largest_block.
   std::uint64_t take(std::uint64_t n) {
@@ -101,7 +101,7 @@ class Blocks {
   }
 
   const Memory& memory_;
-  const Layout& layout_;
+  const ShardLayout& layout_;
 };
 
 }  // namespace shm::kv

@@ -16,10 +16,12 @@ namespace shm::kv {
 
 class Changes {
  public:
-  static std::size_t bytes(const Layout& layout) { return sizeof(std::uint64_t) + padded(layout.groups); }
+  static std::size_t bytes(const ShardLayout& layout) {
+    return sizeof(std::uint64_t) + padded(layout.groups);
+  }
 
   /// `memory`: bytes() of zeros at first.
-  Changes(std::byte* memory, const Layout& layout)
+  Changes(std::byte* memory, const ShardLayout& layout)
       : count_(reinterpret_cast<std::uint64_t*>(memory)),
         told_(memory + sizeof(std::uint64_t)),
         homes_(layout.groups),

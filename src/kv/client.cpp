@@ -42,7 +42,7 @@ void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n,
   count_packet();
 }
 
-void Client::issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes,
+void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t reply_bytes,
                    Outstanding& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
   make_room(call, pe, target);
@@ -63,14 +63,14 @@ void Client::issue(Call call, int pe, const Request& request, std::uint64_t repl
     pending.left->fetch_add(1, std::memory_order_relaxed);
   }
   if (target.used + size > kPacketBytes) send(pe, target);
-  if (sizeof(PacketHead) + size > kPacketBytes) {
+  if (sizeof(KvPacketHead) + size > kPacketBytes) {
     const auto whole = std::make_unique_for_overwrite<std::byte[]>(size);
     write(whole.get());
     return send_pieces(pe, whole.get(), size);
   }
   if (target.packet == nullptr) target.packet = std::make_unique_for_overwrite<std::byte[]>(kPacketBytes);
   if (target.used == 0) {
-    const PacketHead packet{table_, PacketHead::requests};
+    const KvPacketHead packet{table_, KvPacketHead::requests};
     std::memcpy(target.packet.get(), &packet, sizeof packet);
     target.used = sizeof packet;
   }
@@ -89,7 +89,7 @@ void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
   std::byte packet[kPacketBytes];
   for (std::size_t offset = 0; offset < n; offset += kPieceBytes) {
     const std::size_t now = std::min(kPieceBytes, n - offset);
-    const PacketHead head{table_, PacketHead::request_piece};
+    const KvPacketHead head{table_, KvPacketHead::request_piece};
     const PieceHead piece{offset, n};
     std::memcpy(packet, &head, sizeof head);
     std::memcpy(packet + sizeof head, &piece, sizeof piece);
@@ -138,7 +138,7 @@ void Client::wait(Call call, const std::atomic<std::uint64_t>& left, int pe) {
 
 namespace {
 
-void finish(Outstanding& pending, Status status, std::uint64_t n) {
+void finish(Outstanding& pending, Code status, std::uint64_t n) {
   std::atomic<std::uint64_t>* left = pending.left;
   pending.under_way->fetch_sub(pending.weight, std::memory_order_relaxed);
   if (pending.n != nullptr && has_length(status)) *pending.n = n;
@@ -149,15 +149,15 @@ void finish(Outstanding& pending, Status status, std::uint64_t n) {
 
 }  // namespace
 
-void Client::take_replies(const std::byte* packet, std::size_t n, PacketHead::Kind kind) {
-  std::size_t at = sizeof(PacketHead);
+void Client::take_replies(const std::byte* packet, std::size_t n, KvPacketHead::Kind kind) {
+  std::size_t at = sizeof(KvPacketHead);
   PieceHead piece{};
-  if (kind == PacketHead::reply_piece) {
+  if (kind == KvPacketHead::reply_piece) {
     std::memcpy(&piece, packet + at, sizeof piece);
     at += sizeof piece;
   }
   while (at < n) {
-    ReplyHead head;
+    KvReplyHead head;
     std::memcpy(&head, packet + at, sizeof head);
     at += sizeof head;
     auto& pending = *reinterpret_cast<Outstanding*>(head.token);

@@ -31,7 +31,7 @@ class Client {
 
   /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
   /// `reply_bytes`: of the reply's value at most.
-  void issue(Call call, int pe, const Request& request, std::uint64_t reply_bytes, Outstanding& pending);
+  void issue(Call call, int pe, const KvRequest& request, std::uint64_t reply_bytes, Outstanding& pending);
   /// Sends a packet of `count` requests of its own, behind what has been gathered for `pe`.  May wait for
   /// room.
   void send_run(Call call, int pe, const std::byte* packet, std::size_t n, std::uint32_t count);
@@ -62,7 +62,7 @@ class Client {
   std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
 
   /// A packet of replies has come.  Runs in a handler.
-  static void take_replies(const std::byte* packet, std::size_t n, PacketHead::Kind kind);
+  static void take_replies(const std::byte* packet, std::size_t n, KvPacketHead::Kind kind);
 
  private:
   /// What is under way to one PE, in requests and KiB of their replies: bounds what waits there and here for

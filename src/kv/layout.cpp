@@ -23,9 +23,9 @@ std::uint64_t share(std::uint64_t capacity, unsigned npes) {
   return std::min(most, capacity);
 }
 
-// Blocks are the largest one halved again and again, so that neighbours can be joined: a size with as many
-// factors of two as cost at most an eighth of it.
-void lay_out_blocks(Layout& layout) {
+// BlockAllocator are the largest one halved again and again, so that neighbours can be joined: a size with as
+// many factors of two as cost at most an eighth of it.
+void lay_out_blocks(ShardLayout& layout) {
   const std::uint64_t longest = lines(sizeof(Block) + padded(layout.key_bytes) + padded(layout.value_bytes));
   const std::uint64_t unit = std::max(kLine, std::bit_floor(longest / 8));
   layout.largest_block = (longest + unit - 1) / unit * unit;
@@ -41,9 +41,9 @@ void lay_out_blocks(Layout& layout) {
 
 }  // namespace
 
-Layout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity, unsigned npes,
-                   bool report_collisions) {
-  Layout layout{};
+ShardLayout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity,
+                        unsigned npes, bool report_collisions) {
+  ShardLayout layout{};
   layout.key_bytes = key_bytes;
   layout.value_bytes = value_bytes;
   layout.report_collisions = report_collisions;
@@ -51,7 +51,7 @@ Layout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint
   layout.inlined = !report_collisions && key_bytes <= kLargestLength && value_bytes <= kLargestLength &&
                    padded(key_bytes) + padded(value_bytes) <= kLargestInlined;
   layout.slot_bytes = layout.inlined ? padded(key_bytes) + padded(value_bytes) : 16;
-  layout.group_bytes = lines(sizeof(Group) + kSlots * layout.slot_bytes);
+  layout.group_bytes = lines(sizeof(SlotGroup) + kSlots * layout.slot_bytes);
   // A third more slots than elements: few keys then pass their home.
   const std::uint64_t slots = share(capacity, npes) / 3 * 4 + kSlots;
   layout.groups = (slots + kSlots - 1) / kSlots;

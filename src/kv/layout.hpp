@@ -3,7 +3,7 @@
 //
 //   PartHeader | groups | orders of the blocks, a byte each | blocks
 //
-//   Group, of a multiple of 64 bytes:
+//   SlotGroup, of a multiple of 64 bytes:
 //   version | home | passed | - | tags[16] | key_bytes[14] | value_bytes[14] | - |  slots[14]
 //    4 bytes   4       4     4     16          14              14             4
 //
@@ -20,7 +20,7 @@ namespace shm::kv {
 
 inline constexpr unsigned kSlots = 14;  // of a group
 
-struct Group {
+struct SlotGroup {
   std::uint32_t version;  // odd: being changed
   std::uint32_t home;     // 1: a key whose home this is is being changed
   std::uint32_t passed;   // elements that are in a later group because this one was full
@@ -30,7 +30,7 @@ struct Group {
   std::uint8_t value_bytes[kSlots];  // likewise
   std::uint32_t unused_too;
 };
-static_assert(sizeof(Group) == 64);
+static_assert(sizeof(SlotGroup) == 64);
 
 struct Block {
   std::uint32_t key_bytes;
@@ -59,7 +59,7 @@ constexpr std::uint64_t padded(std::uint64_t n) { return (n + 7) & ~std::uint64_
 inline constexpr std::uint64_t kNoMemory = std::uint64_t{1} << 62;
 
 /// Computed alike on all PEs.
-struct Layout {
+struct ShardLayout {
   std::uint64_t key_bytes, value_bytes;  // longest
   bool inlined;
   bool report_collisions;
@@ -70,14 +70,14 @@ struct Layout {
 
   std::uint64_t group_at(std::uint64_t group) const { return groups_at + group * group_bytes; }
   std::uint64_t slot_at(std::uint64_t group, unsigned slot) const {
-    return group_at(group) + sizeof(Group) + slot * slot_bytes;
+    return group_at(group) + sizeof(SlotGroup) + slot * slot_bytes;
   }
   std::uint64_t value_at(std::uint64_t slot) const { return slot + padded(key_bytes); }  // inlined
 };
 
 /// REQUIRES: lengths and capacity that shmemx_kv_create allows; `bytes` may be more than any machine has.
 /// Room for `capacity` elements of all PEs: for each PE its share, and what it may have more by chance.
-Layout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity, unsigned npes,
-                   bool report_collisions);
+ShardLayout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity,
+                        unsigned npes, bool report_collisions);
 
 }  // namespace shm::kv

@@ -7,7 +7,7 @@
 
 namespace shm::kv {
 
-MatchList::MatchList(Matcher& matcher, std::byte* memory, const Layout& layout, UserHash hash,
+MatchList::MatchList(Matcher& matcher, std::byte* memory, const ShardLayout& layout, UserHash hash,
                      std::size_t room)
     : matcher_(matcher),
       memory_(memory),
@@ -25,7 +25,7 @@ void MatchList::collect(std::uint64_t home, std::vector<std::uint64_t>& hashes) 
   Element element{key_.data(), key_.size(), 0, nullptr, 0, 0};
   std::uint64_t group = home;
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    Group state;
+    SlotGroup state;
     memory_.read(layout_.group_at(group), &state, sizeof state);
     for (unsigned slot = 0; slot < kSlots; ++slot) {
       if (state.tags[slot] == 0) continue;
@@ -98,7 +98,7 @@ bool MatchList::catch_up() {
   return worked;
 }
 
-void MatchList::matched(Receive& receive, bool removed) {
+void MatchList::matched(TaggedReceive& receive, bool removed) {
   auto& entry = static_cast<Entry&>(receive);
   if (entry.leaving) return free_.push_back(&entry);
   if (!removed && post(entry)) return;
@@ -107,6 +107,6 @@ void MatchList::matched(Receive& receive, bool removed) {
   free_.push_back(&entry);
 }
 
-void MatchList::cancelled(Receive& receive) { free_.push_back(&static_cast<Entry&>(receive)); }
+void MatchList::cancelled(TaggedReceive& receive) { free_.push_back(&static_cast<Entry&>(receive)); }
 
 }  // namespace shm::kv

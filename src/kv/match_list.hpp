@@ -23,7 +23,7 @@ namespace shm::kv {
 class MatchList {
  public:
   /// Of the shard at `memory`.  Each entry has `room` bytes for a message.
-  MatchList(Matcher& matcher, std::byte* memory, const Layout& layout, UserHash hash, std::size_t room);
+  MatchList(Matcher& matcher, std::byte* memory, const ShardLayout& layout, UserHash hash, std::size_t room);
 
   /// Has entries for exactly those elements whose home the group is.  Where the matcher's list is full, some
   /// have none, until catch_up().
@@ -34,13 +34,13 @@ class MatchList {
   bool catch_up();
 
   /// The receive is an entry of this; its message has been dealt with.  `removed`: the element is gone.
-  void matched(Receive& receive, bool removed);
-  void cancelled(Receive& receive);
+  void matched(TaggedReceive& receive, bool removed);
+  void cancelled(TaggedReceive& receive);
 
   std::size_t length() const { return length_; }
 
  private:
-  struct Entry : Receive {
+  struct Entry : TaggedReceive {
     std::uint64_t hash;
     bool leaving;  // cancelled, but not reported yet
     std::unique_ptr<std::byte[]> bytes;
@@ -55,7 +55,7 @@ class MatchList {
 
   Matcher& matcher_;
   const Mapped memory_;
-  const Layout& layout_;
+  const ShardLayout& layout_;
   const Shard<Mapped> shard_;
   const UserHash hash_;
   const std::size_t room_;

@@ -2,7 +2,7 @@
 // What goes to a list of receives, and its tags.
 //
 //   request   EntryHead | key | value | expected       each padded to 8
-//   reply     ReplyHead | value
+//   reply     KvReplyHead | value
 #pragma once
 
 #include <cstring>
@@ -26,25 +26,25 @@ struct EntryHead {
 static_assert(sizeof(EntryHead) % 8 == 0);
 
 /// The list that a request goes to: that of the elements, or the one of free room.
-constexpr bool may_add(Op op) { return op == Op::put || op == Op::insert || op == Op::upsert; }
-constexpr std::uint64_t tag_of(Op op, std::uint64_t hash) {
+constexpr bool may_add(KvOp op) { return op == KvOp::put || op == KvOp::insert || op == KvOp::upsert; }
+constexpr std::uint64_t tag_of(KvOp op, std::uint64_t hash) {
   return (may_add(op) ? kAddition : kElement) | (hash & ~kClassBits);
 }
 
 /// Whether a request that succeeds may change which elements there are.
-constexpr bool changes_elements(Op op) { return may_add(op) || op == Op::remove; }
+constexpr bool changes_elements(KvOp op) { return may_add(op) || op == KvOp::remove; }
 
 inline std::size_t message_bytes(const RequestHead& head) { return sizeof(EntryHead) + body_bytes(head); }
 
 /// `to` has room for message_bytes().
-inline void write_message(std::byte* to, const RequestHead& head, const Request& request, int from) {
+inline void write_message(std::byte* to, const RequestHead& head, const KvRequest& request, int from) {
   const EntryHead entry{.request = head, .from = from, .unused = 0};
   std::memcpy(to, &entry, sizeof entry);
   write_body(to + sizeof entry, head, request);
 }
 
 /// The request refers to the message.
-inline Request read_message(const std::byte* message, EntryHead& entry) {
+inline KvRequest read_message(const std::byte* message, EntryHead& entry) {
   std::memcpy(&entry, message, sizeof entry);
   return request_at(message + sizeof entry, entry.request);
 }

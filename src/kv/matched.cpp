@@ -33,25 +33,25 @@ struct MatchedEngine::Shared {
   Address active, pending;
 };
 
-struct MatchedEngine::Awaited : Receive {
+struct MatchedEngine::Awaited : TaggedReceive {
   std::byte* value;  // may be null
   std::uint64_t n = 0;
-  Status status = SHMEMX_KV_PENDING;
+  Code status = SHMEMX_KV_PENDING;
   std::atomic<std::uint64_t> left{1};
   alignas(8) std::byte bytes[kMostMatched];
 };
 
-struct MatchedEngine::PendingReceive : Receive {
+struct MatchedEngine::PendingReceive : TaggedReceive {
   std::unique_ptr<std::byte[]> bytes;
 };
 
 // ---- set-up ---------------------------------------------------------------------------------------------
 
-std::size_t MatchedEngine::shared_bytes(const Layout& layout) {
+std::size_t MatchedEngine::shared_bytes(const ShardLayout& layout) {
   return sizeof(Shared) + Changes::bytes(layout);
 }
 
-Changes MatchedEngine::changes_at(Shared* shared, const Layout& layout) {
+Changes MatchedEngine::changes_at(Shared* shared, const ShardLayout& layout) {
   return {reinterpret_cast<std::byte*>(shared + 1), layout};
 }
 
@@ -178,9 +178,9 @@ void MatchedEngine::close(Call call, std::unique_ptr<MatchedEngine> entries) {
 // ---- who asks -------------------------------------------------------------------------------------------
 
 bool MatchedEngine::takes(const RequestHead& head) const {
-  const bool of_a_key = head.op != Op::count && head.op != Op::reserve && head.op != Op::confirm;
+  const bool of_a_key = head.op != KvOp::count && head.op != KvOp::reserve && head.op != KvOp::confirm;
   return of_a_key && (head.wants & kWantsLocation) == 0 && head.block == 0 && message_bytes(head) <= room_ &&
-         sizeof(ReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
+         sizeof(KvReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
 }
 
 bool MatchedEngine::post_awaited(Awaited& awaited) {
@@ -190,8 +190,8 @@ bool MatchedEngine::post_awaited(Awaited& awaited) {
   return false;
 }
 
-bool MatchedEngine::execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n,
-                            Status& status) {
+bool MatchedEngine::execute(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n,
+                            Code& status) {
   RequestHead head = head_of(request, 0, value != nullptr);
   if (!takes(head)) return false;
   Awaited awaited;
@@ -215,7 +215,7 @@ bool MatchedEngine::execute(Call call, int pe, const Request& request, void* val
   return true;
 }
 
-void MatchedEngine::changed(int pe, Op op, std::uint64_t hash) const {
+void MatchedEngine::changed(int pe, KvOp op, std::uint64_t hash) const {
   if (!changes_elements(op)) return;
   auto* shared = reinterpret_cast<Shared*>(at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(shared_), pe));
   changes_at(shared, table_.layout).tell(group_of(hash, table_.layout.groups));
@@ -224,22 +224,22 @@ void MatchedEngine::changed(int pe, Op op, std::uint64_t hash) const {
 // ---- who is asked ---------------------------------------------------------------------------------------
 
 // What a lock holds up is kept, and kBusy returned.
-Status MatchedEngine::serve(const std::byte* message, std::size_t n, bool again) {
+Code MatchedEngine::serve(const std::byte* message, std::size_t n, bool again) {
   EntryHead entry;
-  const Request request = read_message(message, entry);
+  const KvRequest request = read_message(message, entry);
   const RequestHead& head = entry.request;
   const std::uint64_t most = reply_bytes(table_.layout, head);
   alignas(8) std::byte reply[kMostMatched];
-  Output result{most == 0 ? nullptr : reply + sizeof(ReplyHead), 0};
-  const bool reads = request.op == Op::get || request.op == Op::contains;
-  const Status status = shard_.execute(request, result, again && reads ? kFairLooks + kPatience : kPatience);
+  ValueRoom result{most == 0 ? nullptr : reply + sizeof(KvReplyHead), 0};
+  const bool reads = request.op == KvOp::get || request.op == KvOp::contains;
+  const Code status = shard_.execute(request, result, again && reads ? kFairLooks + kPatience : kPatience);
   if (status == kBusy) {
     waiting_.emplace_back(message, message + n);
     return status;
   }
   if (status == SHMEMX_KV_OK && may_add(request.op)) changes_.tell(group_of(head.hash, table_.layout.groups));
   const std::uint64_t bytes = bytes_given(head, status, result.n, most);
-  const ReplyHead answer{head.token, result.n, status, static_cast<std::uint32_t>(bytes)};
+  const KvReplyHead answer{head.token, result.n, status, static_cast<std::uint32_t>(bytes)};
   std::memcpy(reply, &answer, sizeof answer);
   pending_->send(entry.from, kReply | head.token, reply, sizeof answer + bytes);
   return status;
@@ -262,7 +262,7 @@ bool MatchedEngine::retry() {
   waiting_.clear();
   for (const auto& message : again) {
     EntryHead entry;
-    const Request request = read_message(message.data(), entry);
+    const KvRequest request = read_message(message.data(), entry);
     if (serve(message.data(), message.size(), true) == SHMEMX_KV_OK)
       changed(rt.me, request.op, request.key.hash);
   }
@@ -273,10 +273,10 @@ void MatchedEngine::take_active(const Arrival& arrival) {
   if (arrival.kind == Arrival::cancelled) return list_->cancelled(*arrival.receive);
   const bool matched = arrival.kind == Arrival::matched;
   count(matched ? Stat::kv_matched : Stat::kv_unmatched);
-  const Status status = serve(arrival.bytes, arrival.n);
+  const Code status = serve(arrival.bytes, arrival.n);
   EntryHead entry;
-  const Op op = read_message(arrival.bytes, entry).op;
-  const bool removed = op == Op::remove && status == SHMEMX_KV_OK;
+  const KvOp op = read_message(arrival.bytes, entry).op;
+  const bool removed = op == KvOp::remove && status == SHMEMX_KV_OK;
   if (matched) return list_->matched(*arrival.receive, removed);
   if (removed) changed(rt.me, op, entry.request.hash);  // it may have an entry by now
 }
@@ -289,7 +289,7 @@ void MatchedEngine::take_pending(const Arrival& arrival) {
     return;
   }
   auto& awaited = static_cast<Awaited&>(*arrival.receive);
-  ReplyHead head;
+  KvReplyHead head;
   std::memcpy(&head, arrival.bytes, sizeof head);
   if (awaited.value != nullptr && head.bytes != 0)
     std::memcpy(awaited.value, arrival.bytes + sizeof head, head.bytes);

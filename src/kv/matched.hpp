@@ -29,7 +29,7 @@ class MatchedEngine {
  public:
   /// What it needs to know of the table, all as in Table.
   struct Of {
-    const Layout& layout;
+    const ShardLayout& layout;
     std::byte* memory;
     UserHash hash;
   };
@@ -43,10 +43,10 @@ class MatchedEngine {
 
   /// Has `pe` of another node carry out the request.  `value` and `n` may be null.  False: that is not for
   /// this engine, as it is too long, or so many threads await replies that the list has no place for another.
-  bool execute(Call call, int pe, const Request& request, void* value, std::uint64_t* n, Status& status);
+  bool execute(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n, Code& status);
 
   /// An operation on a PE of this node has succeeded, on whatever way.
-  void changed(int pe, Op op, std::uint64_t hash) const;
+  void changed(int pe, KvOp op, std::uint64_t hash) const;
 
   /// Requests that this PE has sent, each a message of its own.
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
@@ -57,8 +57,8 @@ class MatchedEngine {
   struct PendingReceive;  // an entry of the pending list
 
   MatchedEngine(const Of& table, Shared* shared);
-  static std::size_t shared_bytes(const Layout& layout);
-  static Changes changes_at(Shared* shared, const Layout& layout);
+  static std::size_t shared_bytes(const ShardLayout& layout);
+  static Changes changes_at(Shared* shared, const ShardLayout& layout);
   shm::Status open_lists();
   shm::Status connect(Call call);
   void start();
@@ -72,7 +72,7 @@ class MatchedEngine {
   void take_active(const Arrival& arrival) REQUIRES(mutex_);
   void take_pending(const Arrival& arrival) REQUIRES(mutex_);
   // `again`: a lock was taken before.
-  Status serve(const std::byte* message, std::size_t n, bool again = false) REQUIRES(mutex_);
+  Code serve(const std::byte* message, std::size_t n, bool again = false) REQUIRES(mutex_);
   bool takes(const RequestHead& head) const;
 
   static constexpr std::size_t kMostRoom = 1024;  // of an entry

@@ -12,7 +12,7 @@ namespace shm::kv {
 
 /// Values go over the wire between PEs of one job.
 /// `reserve` and `confirm` are steps of operations on values that travel by RMA (kv/table.hpp).
-enum class Op : std::uint8_t {
+enum class KvOp : std::uint8_t {
   put,
   insert,
   update,
@@ -29,12 +29,12 @@ enum class Op : std::uint8_t {
 
 /// One of enum shmemx_kv_status.  No program sees kBusy: a lock was not free soon, nothing is done; and
 /// kByRma: the result of a get is a Location.
-using Status = int;
-inline constexpr Status kBusy = -1;
-inline constexpr Status kByRma = -2;
+using Code = int;
+inline constexpr Code kBusy = -1;
+inline constexpr Code kByRma = -2;
 
 /// Whether a get with this status says how long the value is.
-constexpr bool has_length(Status status) {
+constexpr bool has_length(Code status) {
   return status == SHMEMX_KV_OK || status == SHMEMX_KV_TOO_LARGE || status == kByRma;
 }
 
@@ -51,8 +51,8 @@ struct Key {
   std::uint32_t n;
 };
 
-struct Request {
-  Op op;
+struct KvRequest {
+  KvOp op;
   AtomicOp atomic = AtomicOp::fetch;  // accumulate, upsert
   AtomicType type = AtomicType::u64;  // likewise
   Key key;
@@ -65,10 +65,10 @@ struct Request {
 };
 
 /// What an operation gives beside its status.
-struct Output {
-  void* value = nullptr;  // get: at least Request::n bytes; accumulate, upsert, compare_swap: what was there;
-                          // may be null but for get
-  std::uint64_t n = 0;    // get: bytes of the value; count: elements
+struct ValueRoom {
+  void* value = nullptr;  // get: at least KvRequest::n bytes; accumulate, upsert, compare_swap: what was
+                          // there; may be null but for get
+  std::uint64_t n = 0;  // get: bytes of the value; count: elements
 };
 
 }  // namespace shm::kv

@@ -16,8 +16,8 @@ constexpr unsigned kPatience = 50;           // looks at a lock, before the firs
 constexpr std::uint64_t kShortReply = 1024;  // so much is kept free for it, whatever comes
 
 // Who only reads and has been put off once may take the lock of the group.
-unsigned patience_of(Op op, bool again) {
-  return again && (op == Op::get || op == Op::contains) ? kFairLooks + kPatience : kPatience;
+unsigned patience_of(KvOp op, bool again) {
+  return again && (op == KvOp::get || op == KvOp::contains) ? kFairLooks + kPatience : kPatience;
 }
 constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
 
@@ -25,7 +25,7 @@ constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
 
 struct Server::Record {
   RequestHead head;
-  Request request;
+  KvRequest request;
   std::size_t bytes;  // that it takes
 };
 
@@ -44,19 +44,19 @@ class Server::Replies {
 
   /// Where the result of the next request goes, if it is of at most n bytes.
   void* room(std::uint64_t n) {
-    if (sizeof(PacketHead) + sizeof(ReplyHead) + padded(n) > kPacketBytes) {
+    if (sizeof(KvPacketHead) + sizeof(KvReplyHead) + padded(n) > kPacketBytes) {
       long_value_.resize(n);
       return long_value_.data();
     }
     long_value_.clear();
-    if (used_ + sizeof(ReplyHead) + padded(n) > kPacketBytes) close();
-    return packet_ + used_ + sizeof(ReplyHead);
+    if (used_ + sizeof(KvReplyHead) + padded(n) > kPacketBytes) close();
+    return packet_ + used_ + sizeof(KvReplyHead);
   }
 
   /// With the `bytes` bytes that are in room(n).
-  void add(const RequestHead& head, Status status, std::uint64_t n, std::uint64_t bytes) {
-    const ReplyHead reply{head.token, n, status, static_cast<std::uint32_t>(bytes)};
-    if (!long_value_.empty() && sizeof(PacketHead) + sizeof reply + padded(bytes) > kPacketBytes)
+  void add(const RequestHead& head, Code status, std::uint64_t n, std::uint64_t bytes) {
+    const KvReplyHead reply{head.token, n, status, static_cast<std::uint32_t>(bytes)};
+    if (!long_value_.empty() && sizeof(KvPacketHead) + sizeof reply + padded(bytes) > kPacketBytes)
       return add_pieces(reply, bytes);
     if (used_ + sizeof reply + padded(bytes) > kPacketBytes) close();
     if (!long_value_.empty()) std::memcpy(packet_ + used_ + sizeof reply, long_value_.data(), bytes);
@@ -67,25 +67,25 @@ class Server::Replies {
 
   void send() {
     for (const Bytes& packet : closed_) rt.progress->send(to_, kReplies, packet.data(), packet.size());
-    if (used_ == sizeof(PacketHead)) return;
+    if (used_ == sizeof(KvPacketHead)) return;
     begin();
     rt.progress->send(to_, kReplies, packet_, used_);
   }
 
  private:
   void begin() {
-    const PacketHead head{table_, PacketHead::replies};
+    const KvPacketHead head{table_, KvPacketHead::replies};
     std::memcpy(packet_, &head, sizeof head);
   }
   void close() {
     begin();
     closed_.emplace_back(packet_, packet_ + used_);
-    used_ = sizeof(PacketHead);
+    used_ = sizeof(KvPacketHead);
   }
-  void add_pieces(ReplyHead reply, std::uint64_t total) {
+  void add_pieces(KvReplyHead reply, std::uint64_t total) {
     for (std::uint64_t offset = 0; offset < total; offset += kPieceBytes) {
       const std::uint64_t now = std::min<std::uint64_t>(kPieceBytes, total - offset);
-      const PacketHead head{table_, PacketHead::reply_piece};
+      const KvPacketHead head{table_, KvPacketHead::reply_piece};
       const PieceHead piece{offset, total};
       reply.bytes = static_cast<std::uint32_t>(now);
       Bytes packet(sizeof head + sizeof piece + sizeof reply + padded(now));
@@ -101,7 +101,7 @@ class Server::Replies {
 
   const std::uint32_t table_;
   const int to_;
-  std::size_t used_ = sizeof(PacketHead);
+  std::size_t used_ = sizeof(KvPacketHead);
   std::vector<Bytes> closed_;
   Bytes long_value_;
   alignas(8) std::byte packet_[kPacketBytes];
@@ -111,12 +111,12 @@ class Server::Replies {
 class Server::RunReplies {
  public:
   RunReplies(std::uint32_t table, int to, const RunHead& run)
-      : to_(to), packet_{table, PacketHead::run_replies}, head_{run.like.token, run.first, 0} {}
+      : to_(to), packet_{table, KvPacketHead::run_replies}, head_{run.like.token, run.first, 0} {}
 
   /// Where the result of the next request goes.
   void* room() { return bytes_ + used_ + sizeof(RunReply); }
   /// With the value that is in room().
-  void add(const RunReply& reply, Op op) {
+  void add(const RunReply& reply, KvOp op) {
     std::memcpy(bytes_ + used_, &reply, sizeof reply);
     used_ += sizeof reply + padded(bytes_of(reply, op));
     ++head_.count;
@@ -131,18 +131,17 @@ class Server::RunReplies {
 
  private:
   const int to_;
-  const PacketHead packet_;
+  const KvPacketHead packet_;
   RunReplyHead head_;
-  std::size_t used_ = sizeof(PacketHead) + sizeof(RunReplyHead);
+  std::size_t used_ = sizeof(KvPacketHead) + sizeof(RunReplyHead);
   alignas(8) std::byte bytes_[kPacketBytes];
 };
 
 // A get whose caller has much room: the value, or where it is.
-Status Server::get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience,
-                        Replies& replies) {
+Code Server::get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience, Replies& replies) {
   Location location{};
   std::uint64_t n = 0;
-  Status status = shard.locate(record.request.key, location, n, patience);
+  Code status = shard.locate(record.request.key, location, n, patience);
   if (status == SHMEMX_KV_OK && n > record.head.n) status = SHMEMX_KV_TOO_LARGE;
   if (status == SHMEMX_KV_OK && n > kLongestInPackets && (record.head.wants & kWantsLocation) != 0) {
     std::memcpy(replies.room(sizeof location), &location, sizeof location);
@@ -156,14 +155,14 @@ Status Server::get_long(const Shard<Mapped>& shard, const Record& record, unsign
   return status;
 }
 
-Status Server::execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies) {
+Code Server::execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies) {
   const RequestHead& head = record.head;
   const unsigned patience = patience_of(head.op, again);
   const std::uint64_t most = reply_bytes(shard.layout(), head);
-  if (head.op == Op::get && most > kShortReply) return get_long(shard, record, patience, replies);
+  if (head.op == KvOp::get && most > kShortReply) return get_long(shard, record, patience, replies);
   void* value = replies.room(most);
-  Output result{most == 0 ? nullptr : value, 0};
-  const Status status = shard.execute(record.request, result, patience);
+  ValueRoom result{most == 0 ? nullptr : value, 0};
+  const Code status = shard.execute(record.request, result, patience);
   if (status != kBusy) replies.add(head, status, result.n, bytes_given(head, status, result.n, most));
   return status;
 }
@@ -174,7 +173,7 @@ std::size_t Server::execute_all(const Shard<Mapped>& shard, const std::byte* req
   std::size_t at = 0;
   while (at < n) {
     const Record record = record_at(requests + at);
-    const Status status = execute(shard, record, again, replies);
+    const Code status = execute(shard, record, again, replies);
     if (status == kBusy) break;
     note(record.request, status);
     at += record.bytes;
@@ -183,7 +182,7 @@ std::size_t Server::execute_all(const Shard<Mapped>& shard, const std::byte* req
 }
 
 // The other engine hears of what has changed.
-void Server::note(const Request& request, Status status) const {
+void Server::note(const KvRequest& request, Code status) const {
   if (status != SHMEMX_KV_OK) return;
   if (const MatchedEngine* entries = matched_.load(std::memory_order_acquire))
     entries->changed(rt.me, request.op, request.key.hash);
@@ -197,7 +196,7 @@ std::uint32_t Server::execute_run(const Shard<Mapped>& shard, const RunHead& run
   const std::size_t body = body_bytes(run.like);
   const std::uint64_t most = reply_bytes(shard.layout(), run.like);
   const std::size_t value_at = padded(run.like.key_bytes);
-  Request request = request_at(bodies, run.like);
+  KvRequest request = request_at(bodies, run.like);
   for (std::uint32_t done = 0; done < run.count;) {
     const std::uint32_t these = std::min(kAhead, run.count - done);
     std::uint64_t hashes[kAhead];
@@ -211,12 +210,12 @@ std::uint32_t Server::execute_run(const Shard<Mapped>& shard, const RunHead& run
       const std::byte* key = bodies + done * body;
       request.key = {hashes[i], key, run.like.key_bytes};
       request.value = key + value_at;
-      Output result{most == 0 ? nullptr : replies.room(), 0};
-      const Status status = shard.execute(request, result, patience);
+      ValueRoom result{most == 0 ? nullptr : replies.room(), 0};
+      const Code status = shard.execute(request, result, patience);
       if (status == kBusy) return done;
       note(request, status);
       const std::uint64_t n =
-          request.op == Op::get ? result.n : bytes_given(run.like, status, result.n, most);
+          request.op == KvOp::get ? result.n : bytes_given(run.like, status, result.n, most);
       replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
     }
   }
@@ -250,14 +249,14 @@ void Server::take_piece(int from, const std::byte* piece, std::size_t n, Bytes& 
 }
 
 void Server::take(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n,
-                  PacketHead::Kind kind) {
-  const std::byte* requests = packet + sizeof(PacketHead);
-  std::size_t left = n - sizeof(PacketHead);
+                  KvPacketHead::Kind kind) {
+  const std::byte* requests = packet + sizeof(KvPacketHead);
+  std::size_t left = n - sizeof(KvPacketHead);
   Replies replies(table_, from);
   {
     const LockGuard guard(mutex_);
     Bytes whole;
-    if (kind == PacketHead::request_piece) {
+    if (kind == KvPacketHead::request_piece) {
       take_piece(from, requests, left, whole);
       requests = whole.data();
       left = whole.size();
@@ -269,8 +268,8 @@ void Server::take(const Shard<Mapped>& shard, int from, const std::byte* packet,
 }
 
 void Server::take_run(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n) {
-  const std::byte* run = packet + sizeof(PacketHead);
-  n -= sizeof(PacketHead);
+  const std::byte* run = packet + sizeof(KvPacketHead);
+  n -= sizeof(KvPacketHead);
   RunReplies replies(table_, from, run_at(run));
   {
     const LockGuard guard(mutex_);

@@ -27,7 +27,7 @@ class Server {
 
   /// A packet has come.  Runs in a handler: neither waits nor polls.
   void take(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n,
-            PacketHead::Kind kind);
+            KvPacketHead::Kind kind);
   /// The same with a run.
   void take_run(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n);
   /// Goes on with what waits; returns whether anything does.
@@ -44,17 +44,16 @@ class Server {
   };
 
   static Record record_at(const std::byte* at);
-  static Status get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience,
-                         Replies& replies);
+  static Code get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience, Replies& replies);
   // `again`: it has been put off before.
-  static Status execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies);
+  static Code execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies);
   std::size_t execute_all(const Shard<Mapped>& shard, const std::byte* requests, std::size_t n, bool again,
                           Replies& replies) REQUIRES(mutex_);
   std::uint32_t execute_run(const Shard<Mapped>& shard, const RunHead& run, const std::byte* bodies,
                             bool again, RunReplies& replies) const REQUIRES(mutex_);
   Bytes go_on_with_run(const Shard<Mapped>& shard, const std::byte* run, std::size_t n, bool again,
                        RunReplies& replies) const REQUIRES(mutex_);
-  void note(const Request& request, Status status) const;
+  void note(const KvRequest& request, Code status) const;
   void put_off(int from, Waiting requests) REQUIRES(mutex_);
   void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole) REQUIRES(mutex_);
 

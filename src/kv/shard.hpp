@@ -57,9 +57,9 @@ struct Element {
 template <class Memory>
 class Shard {
  public:
-  Shard(Memory memory, const Layout& layout) : memory_(memory), layout_(layout) {}
+  Shard(Memory memory, const ShardLayout& layout) : memory_(memory), layout_(layout) {}
 
-  const Layout& layout() const { return layout_; }
+  const ShardLayout& layout() const { return layout_; }
 
   /// Makes an empty shard of zeros.  `hash_sign`: what the table's hash function makes of some key.
   void prepare(std::uint64_t hash_sign) const;
@@ -69,10 +69,10 @@ class Shard {
 
   /// kBusy only where `patience`, in looks at a lock, is not unlimited.  REQUIRES: lengths that the layout
   /// allows, but for values that are to be stored.
-  Status execute(const Request& request, Output& result, unsigned patience) const;
+  Code execute(const KvRequest& request, ValueRoom& result, unsigned patience) const;
 
   /// The same for get and contains.  `value` may be null if `room` is 0.
-  Status get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
+  Code get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
 
   /// The key will be asked for soon: first for all such keys, then for each of them.
   void prefetch_home(const Key& key) const {
@@ -81,18 +81,18 @@ class Shard {
   void prefetch_slot(const Key& key) const {
     const std::uint64_t group = group_of(key.hash, layout_.groups);
     std::uint8_t tags[16];
-    memory_.read(layout_.group_at(group) + offsetof(Group, tags), tags, sizeof tags);
+    memory_.read(layout_.group_at(group) + offsetof(SlotGroup, tags), tags, sizeof tags);
     constexpr unsigned kAll = (1U << kSlots) - 1;
     if (const unsigned slots = detail::matches(tags, tag_of(key.hash)) & kAll; slots != 0)
       memory_.prefetch(layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots))));
   }
 
   /// Where the key's value is.  kBusy as above.
-  Status locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const;
+  Code locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const;
 
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
   /// TOO_LARGE: `cursor` stays.
-  Status next(std::uint64_t& cursor, Element& element) const;
+  Code next(std::uint64_t& cursor, Element& element) const;
 
   std::uint64_t elements() const {
     return memory_.template load<std::uint64_t>(offsetof(PartHeader, elements));
@@ -118,30 +118,30 @@ class Shard {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
   };
 
-  Group look(std::uint64_t group) const;
+  SlotGroup look(std::uint64_t group) const;
   bool unchanged(std::uint64_t group, std::uint32_t version) const {
     return memory_.template load<std::uint32_t>(layout_.group_at(group)) == version;
   }
-  bool bytes_of(const Group& state, std::uint64_t group, unsigned slot, Bytes& bytes) const;
-  bool holds(const Group& state, std::uint64_t group, unsigned slot, const Key& key, Bytes& bytes) const;
+  bool bytes_of(const SlotGroup& state, std::uint64_t group, unsigned slot, Bytes& bytes) const;
+  bool holds(const SlotGroup& state, std::uint64_t group, unsigned slot, const Key& key, Bytes& bytes) const;
   std::optional<Position> find(const Key& key) const;
-  int slot_of(const Group& state, std::uint64_t group, const Key& key, Bytes& bytes) const;
+  int slot_of(const SlotGroup& state, std::uint64_t group, const Key& key, Bytes& bytes) const;
   bool collides(const Key& key) const;
   template <class Visit>
   bool look_whole(std::uint64_t group, unsigned patience, Visit visit) const;
   template <class Visit>
-  Status search(const Key& key, unsigned patience, Visit visit) const;
-  Status copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
+  Code search(const Key& key, unsigned patience, Visit visit) const;
+  Code copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
-  Status read(const Group& state, std::uint64_t group, unsigned slot, Element& element) const;
-  Status change(const Request& request, Output& result) const;
-  Status change_alone(const Request& request, Output& result, unsigned patience) const;
-  Status store_long(const Request& request, unsigned patience) const;
-  Status reserve(std::uint64_t n, Output& result) const;
-  std::uint64_t block_for(const Request& request, const void* value, std::uint64_t n) const;
-  Status add(const Request& request, const void* value, std::uint64_t n) const;
-  Status replace(const Request& request, const Position& position) const;
-  Status modify(const Request& request, const Position& position, Output& result) const;
+  Code read(const SlotGroup& state, std::uint64_t group, unsigned slot, Element& element) const;
+  Code change(const KvRequest& request, ValueRoom& result) const;
+  Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;
+  Code store_long(const KvRequest& request, unsigned patience) const;
+  Code reserve(std::uint64_t n, ValueRoom& result) const;
+  std::uint64_t block_for(const KvRequest& request, const void* value, std::uint64_t n) const;
+  Code add(const KvRequest& request, const void* value, std::uint64_t n) const;
+  Code replace(const KvRequest& request, const Position& position) const;
+  Code modify(const KvRequest& request, const Position& position, ValueRoom& result) const;
   void erase(const Position& position) const;
 
   std::optional<Position> free_position(std::uint64_t home) const;
@@ -156,7 +156,7 @@ class Shard {
   }
 
   Memory memory_;
-  const Layout& layout_;
+  const ShardLayout& layout_;
 };
 
 extern template class Shard<Mapped>;
@@ -165,8 +165,8 @@ extern template class Shard<Paged>;
 // ---- the fast path --------------------------------------------------------------------------------------
 
 template <class Memory>
-[[gnu::always_inline]] inline Group Shard<Memory>::look(std::uint64_t group) const {
-  Group state;
+[[gnu::always_inline]] inline SlotGroup Shard<Memory>::look(std::uint64_t group) const {
+  SlotGroup state;
   const std::uint64_t at = layout_.group_at(group);
   if constexpr (Memory::kReadsInOrder) {
     memory_.read(at, &state, sizeof state);
@@ -180,7 +180,7 @@ template <class Memory>
 
 // False: what was read makes no sense, as it is being changed.
 template <class Memory>
-[[gnu::always_inline]] inline bool Shard<Memory>::bytes_of(const Group& state, std::uint64_t group,
+[[gnu::always_inline]] inline bool Shard<Memory>::bytes_of(const SlotGroup& state, std::uint64_t group,
                                                            unsigned slot, Bytes& bytes) const {
   const std::uint64_t at = layout_.slot_at(group, slot);
   if (layout_.inlined) [[likely]] {
@@ -199,7 +199,7 @@ template <class Memory>
 
 // Whether the slot has the key, as far as can be told before the version is looked at again.
 template <class Memory>
-[[gnu::always_inline]] inline bool Shard<Memory>::holds(const Group& state, std::uint64_t group,
+[[gnu::always_inline]] inline bool Shard<Memory>::holds(const SlotGroup& state, std::uint64_t group,
                                                         unsigned slot, const Key& key, Bytes& bytes) const {
   if (!layout_.inlined && memory_.template load<std::uint64_t>(layout_.slot_at(group, slot)) != key.hash)
     return false;
@@ -208,8 +208,8 @@ template <class Memory>
 }
 
 template <class Memory>
-[[gnu::always_inline]] inline Status Shard<Memory>::copy_value(const Bytes& bytes, void* value,
-                                                               std::uint64_t room, std::uint64_t& n) const {
+[[gnu::always_inline]] inline Code Shard<Memory>::copy_value(const Bytes& bytes, void* value,
+                                                             std::uint64_t room, std::uint64_t& n) const {
   n = bytes.value_bytes;
   if (n > room) return SHMEMX_KV_TOO_LARGE;
   memory_.read(bytes.value_at, value, n);
@@ -218,7 +218,7 @@ template <class Memory>
 
 // Which slot of the group has the key, likewise; negative: none.
 template <class Memory>
-[[gnu::always_inline]] inline int Shard<Memory>::slot_of(const Group& state, std::uint64_t group,
+[[gnu::always_inline]] inline int Shard<Memory>::slot_of(const SlotGroup& state, std::uint64_t group,
                                                          const Key& key, Bytes& bytes) const {
   for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
     const int slot = __builtin_ctz(slots);
@@ -237,7 +237,7 @@ template <class Visit>
     const bool locked = looks > kFairLooks;
     std::uint32_t version = 0;
     if (locked && !try_lock_group(group, version)) continue;
-    Group state = look(group);
+    SlotGroup state = look(group);
     if (locked) state.version = version;
     if (state.version % 2 != 0) continue;
     visit(state, looks);
@@ -255,12 +255,12 @@ template <class Visit>
 // NOT_FOUND, or kBusy.
 template <class Memory>
 template <class Visit>
-[[gnu::always_inline]] inline Status Shard<Memory>::search(const Key& key, unsigned patience,
-                                                           Visit visit) const {
+[[gnu::always_inline]] inline Code Shard<Memory>::search(const Key& key, unsigned patience,
+                                                         Visit visit) const {
   std::uint64_t group = group_of(key.hash, layout_.groups);
   for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
     bool found = false, goes_on = false;
-    const auto visit_this = [&](const Group& state, unsigned& looks) __attribute__((always_inline)) {
+    const auto visit_this = [&](const SlotGroup& state, unsigned& looks) __attribute__((always_inline)) {
       found = visit(state, group, distance, looks);
       goes_on = state.passed != 0;
     };
@@ -273,12 +273,12 @@ template <class Visit>
 }
 
 template <class Memory>
-[[gnu::always_inline]] inline Status Shard<Memory>::get(const Key& key, void* value, std::uint64_t room,
-                                                        std::uint64_t& n, unsigned patience) const {
-  Status copied = SHMEMX_KV_OK;
-  const Status status = search(
+[[gnu::always_inline]] inline Code Shard<Memory>::get(const Key& key, void* value, std::uint64_t room,
+                                                      std::uint64_t& n, unsigned patience) const {
+  Code copied = SHMEMX_KV_OK;
+  const Code status = search(
       key, patience,
-      [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned& looks)
+      [&](const SlotGroup& state, std::uint64_t group, std::uint64_t, unsigned& looks)
           __attribute__((always_inline)) {
             Bytes bytes;
             if (slot_of(state, group, key, bytes) < 0) return false;

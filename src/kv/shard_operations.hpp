@@ -23,7 +23,7 @@ bool take(const Memory& memory, std::uint64_t at, unsigned patience) {
   }
 }
 
-inline void shape_of(const Layout& layout, std::uint64_t hash_sign, std::uint64_t (&shape)[7]) {
+inline void shape_of(const ShardLayout& layout, std::uint64_t hash_sign, std::uint64_t (&shape)[7]) {
   const std::uint64_t words[] = {layout.key_bytes, layout.value_bytes,   layout.report_collisions,
                                  layout.groups,    layout.largest_block, layout.bytes,
                                  hash_sign};
@@ -32,8 +32,8 @@ inline void shape_of(const Layout& layout, std::uint64_t hash_sign, std::uint64_
 }
 
 // Of an operation with a word of a value.
-inline std::size_t operand_bytes(const Request& request) {
-  return request.op == Op::compare_swap ? request.n : atomic_size(request.type);
+inline std::size_t operand_bytes(const KvRequest& request) {
+  return request.op == KvOp::compare_swap ? request.n : atomic_size(request.type);
 }
 
 }  // namespace detail
@@ -71,23 +71,23 @@ std::uint32_t Shard<Memory>::lock_group(std::uint64_t group) const {
 }
 
 template <class Memory>
-Status Shard<Memory>::execute(const Request& request, Output& result, unsigned patience) const {
-  if (request.op == Op::get) return get(request.key, result.value, request.n, result.n, patience);
-  if (request.op == Op::contains) {
-    const Status status = get(request.key, nullptr, 0, result.n, patience);
+Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigned patience) const {
+  if (request.op == KvOp::get) return get(request.key, result.value, request.n, result.n, patience);
+  if (request.op == KvOp::contains) {
+    const Code status = get(request.key, nullptr, 0, result.n, patience);
     return status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : status;
   }
-  if (request.op == Op::reserve) return reserve(request.n, result);
-  if (request.op == Op::confirm)
+  if (request.op == KvOp::reserve) return reserve(request.n, result);
+  if (request.op == KvOp::confirm)
     return request.n % 2 == 0 && unchanged(request.offset, static_cast<std::uint32_t>(request.n))
                ? SHMEMX_KV_OK
                : SHMEMX_KV_MISMATCH;
-  if (request.op == Op::count) {
+  if (request.op == KvOp::count) {
     result.n = elements();
     return SHMEMX_KV_OK;
   }
   constexpr std::uint64_t kLong = 8192;
-  const bool is_store = request.op == Op::put || request.op == Op::insert || request.op == Op::update;
+  const bool is_store = request.op == KvOp::put || request.op == KvOp::insert || request.op == KvOp::update;
   if (is_store && request.n > kLong && request.n <= layout_.value_bytes && request.block == 0)
     return store_long(request, patience);
   return change_alone(request, result, patience);
@@ -95,11 +95,11 @@ Status Shard<Memory>::execute(const Request& request, Output& result, unsigned p
 
 // With the lock of the key's home.
 template <class Memory>
-Status Shard<Memory>::change_alone(const Request& request, Output& result, unsigned patience) const {
+Code Shard<Memory>::change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const {
   const std::uint64_t home =
-      layout_.group_at(group_of(request.key.hash, layout_.groups)) + offsetof(Group, home);
+      layout_.group_at(group_of(request.key.hash, layout_.groups)) + offsetof(SlotGroup, home);
   if (!detail::take<std::uint32_t>(memory_, home, patience)) return kBusy;
-  const Status status = change(request, result);
+  const Code status = change(request, result);
   memory_.store(home, std::uint32_t{0});
   if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
   return status;
@@ -107,40 +107,40 @@ Status Shard<Memory>::change_alone(const Request& request, Output& result, unsig
 
 // A value whose copying takes long is copied before the lock is taken.
 template <class Memory>
-Status Shard<Memory>::store_long(const Request& request, unsigned patience) const {
+Code Shard<Memory>::store_long(const KvRequest& request, unsigned patience) const {
   std::uint64_t n = 0;
-  const Status found = get(request.key, nullptr, 0, n, patience);
+  const Code found = get(request.key, nullptr, 0, n, patience);
   if (found == kBusy) return kBusy;
-  if (request.op == Op::insert && found != SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_EXISTS;
-  if (request.op == Op::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
-  Request with_block = request;
+  if (request.op == KvOp::insert && found != SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_EXISTS;
+  if (request.op == KvOp::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
+  KvRequest with_block = request;
   with_block.block = make_block(request.key, request.value, request.n);
   if (with_block.block == 0) return SHMEMX_KV_FULL;
-  Output none;
-  const Status status = change_alone(with_block, none, patience);
+  ValueRoom none;
+  const Code status = change_alone(with_block, none, patience);
   if (status == kBusy) free_block(with_block.block);
   return status;
 }
 
 // With the lock of the key's home: nobody else changes what its element is.
 template <class Memory>
-Status Shard<Memory>::change(const Request& request, Output& result) const {
+Code Shard<Memory>::change(const KvRequest& request, ValueRoom& result) const {
   if (const std::optional<Position> position = find(request.key)) {
     switch (request.op) {
-      case Op::insert: return SHMEMX_KV_EXISTS;
-      case Op::put:
-      case Op::update: return replace(request, *position);
-      case Op::remove: erase(*position); return SHMEMX_KV_OK;
+      case KvOp::insert: return SHMEMX_KV_EXISTS;
+      case KvOp::put:
+      case KvOp::update: return replace(request, *position);
+      case KvOp::remove: erase(*position); return SHMEMX_KV_OK;
       default: return modify(request, *position, result);
     }
   }
-  if (request.op != Op::put && request.op != Op::insert && request.op != Op::upsert)
+  if (request.op != KvOp::put && request.op != KvOp::insert && request.op != KvOp::upsert)
     return SHMEMX_KV_NOT_FOUND;
   if (layout_.report_collisions && collides(request.key)) return SHMEMX_KV_COLLISION;
-  if (request.op != Op::upsert) return add(request, request.value, request.n);
+  if (request.op != KvOp::upsert) return add(request, request.value, request.n);
   const std::size_t n = atomic_size(request.type);
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
-  const Status status = add(request, request.value, n);
+  const Code status = add(request, request.value, n);
   if (result.value != nullptr) std::memset(result.value, 0, n);
   return status;
 }
@@ -149,20 +149,21 @@ Status Shard<Memory>::change(const Request& request, Output& result) const {
 template <class Memory>
 std::optional<typename Shard<Memory>::Position> Shard<Memory>::find(const Key& key) const {
   std::optional<Position> position;
-  search(key, kUnlimited, [&](const Group& state, std::uint64_t group, std::uint64_t distance, unsigned&) {
-    Bytes bytes;
-    const int slot = slot_of(state, group, key, bytes);
-    position.reset();
-    if (slot >= 0) position = {group, static_cast<unsigned>(slot), distance};
-    return slot >= 0;
-  });
+  search(key, kUnlimited,
+         [&](const SlotGroup& state, std::uint64_t group, std::uint64_t distance, unsigned&) {
+           Bytes bytes;
+           const int slot = slot_of(state, group, key, bytes);
+           position.reset();
+           if (slot >= 0) position = {group, static_cast<unsigned>(slot), distance};
+           return slot >= 0;
+         });
   return position;
 }
 
 // Whether another key has this hash, and so this home, whose lock is held.
 template <class Memory>
 bool Shard<Memory>::collides(const Key& key) const {
-  const auto has_hash = [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned&) {
+  const auto has_hash = [&](const SlotGroup& state, std::uint64_t group, std::uint64_t, unsigned&) {
     for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
       const std::uint64_t slot = layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots)));
       if (memory_.template load<std::uint64_t>(slot) == key.hash) return true;
@@ -192,7 +193,7 @@ void Shard<Memory>::pass(const Position& position, std::uint32_t more) const {
   std::uint64_t group = position.group;
   for (std::uint64_t i = 0; i < position.distance; ++i) {
     group = group == 0 ? layout_.groups - 1 : group - 1;
-    memory_.add(layout_.group_at(group) + offsetof(Group, passed), more);
+    memory_.add(layout_.group_at(group) + offsetof(SlotGroup, passed), more);
   }
 }
 
@@ -201,7 +202,7 @@ template <class Memory>
 std::uint64_t Shard<Memory>::take_block(std::uint64_t n) const {
   const std::uint64_t lock = offsetof(PartHeader, lock);
   detail::take<std::uint64_t>(memory_, lock, kUnlimited);
-  const std::uint64_t block = Blocks(memory_, layout_).take(n);
+  const std::uint64_t block = BlockAllocator(memory_, layout_).take(n);
   memory_.store(lock, std::uint64_t{0});
   return block;
 }
@@ -219,20 +220,20 @@ std::uint64_t Shard<Memory>::make_block(const Key& key, const void* value, std::
 
 // With the key and the value.  0: there is no room.
 template <class Memory>
-std::uint64_t Shard<Memory>::block_for(const Request& request, const void* value, std::uint64_t n) const {
+std::uint64_t Shard<Memory>::block_for(const KvRequest& request, const void* value, std::uint64_t n) const {
   return request.block != 0 ? request.block : make_block(request.key, value, n);
 }
 
 // A block that the caller will fill, and pass with a request.
 template <class Memory>
-Status Shard<Memory>::reserve(std::uint64_t n, Output& result) const {
+Code Shard<Memory>::reserve(std::uint64_t n, ValueRoom& result) const {
   result.n = take_block(n);
   return result.n == 0 ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
 }
 
 template <class Memory>
-Status Shard<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
-  return search(key, patience, [&](const Group& state, std::uint64_t group, std::uint64_t, unsigned&) {
+Code Shard<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
+  return search(key, patience, [&](const SlotGroup& state, std::uint64_t group, std::uint64_t, unsigned&) {
     Bytes bytes;
     if (slot_of(state, group, key, bytes) < 0) return false;
     location = {bytes.value_at, group, state.version};
@@ -245,12 +246,12 @@ template <class Memory>
 void Shard<Memory>::free_block(std::uint64_t block) const {
   const std::uint64_t lock = offsetof(PartHeader, lock);
   detail::take<std::uint64_t>(memory_, lock, kUnlimited);
-  Blocks(memory_, layout_).give_back(block);
+  BlockAllocator(memory_, layout_).give_back(block);
   memory_.store(lock, std::uint64_t{0});
 }
 
 template <class Memory>
-Status Shard<Memory>::add(const Request& request, const void* value, std::uint64_t n) const {
+Code Shard<Memory>::add(const KvRequest& request, const void* value, std::uint64_t n) const {
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
   const Key& key = request.key;
   const std::uint64_t block = layout_.inlined ? 0 : block_for(request, value, n);
@@ -264,16 +265,17 @@ Status Shard<Memory>::add(const Request& request, const void* value, std::uint64
     pass(*position, 1);  // before anybody can have seen the element
     const std::uint32_t version = lock_group(position->group);
     const std::uint64_t group_at = layout_.group_at(position->group);
-    const std::uint64_t tag_at = group_at + offsetof(Group, tags) + position->slot;
+    const std::uint64_t tag_at = group_at + offsetof(SlotGroup, tags) + position->slot;
     const bool is_free = memory_.template load<std::uint8_t>(tag_at) == 0;
     if (is_free) {
       const std::uint64_t slot = layout_.slot_at(position->group, position->slot);
       if (layout_.inlined) {
         memory_.write(slot, key.bytes, key.n);
         memory_.write(layout_.value_at(slot), value, n);
-        memory_.store(group_at + offsetof(Group, key_bytes) + position->slot,
+        memory_.store(group_at + offsetof(SlotGroup, key_bytes) + position->slot,
                       static_cast<std::uint8_t>(key.n));
-        memory_.store(group_at + offsetof(Group, value_bytes) + position->slot, static_cast<std::uint8_t>(n));
+        memory_.store(group_at + offsetof(SlotGroup, value_bytes) + position->slot,
+                      static_cast<std::uint8_t>(n));
       } else {
         memory_.store(slot, key.hash);
         memory_.store(slot + 8, block);
@@ -293,13 +295,13 @@ Status Shard<Memory>::add(const Request& request, const void* value, std::uint64
 }
 
 template <class Memory>
-Status Shard<Memory>::replace(const Request& request, const Position& position) const {
+Code Shard<Memory>::replace(const KvRequest& request, const Position& position) const {
   if (request.n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
   const std::uint64_t slot = layout_.slot_at(position.group, position.slot);
   if (layout_.inlined) {
     const std::uint32_t version = lock_group(position.group);
     memory_.write(layout_.value_at(slot), request.value, request.n);
-    memory_.store(layout_.group_at(position.group) + offsetof(Group, value_bytes) + position.slot,
+    memory_.store(layout_.group_at(position.group) + offsetof(SlotGroup, value_bytes) + position.slot,
                   static_cast<std::uint8_t>(request.n));
     unlock_group(position.group, version);
     return SHMEMX_KV_OK;
@@ -316,7 +318,7 @@ Status Shard<Memory>::replace(const Request& request, const Position& position) 
 
 // Of a part of the value, in position.
 template <class Memory>
-Status Shard<Memory>::modify(const Request& request, const Position& position, Output& result) const {
+Code Shard<Memory>::modify(const KvRequest& request, const Position& position, ValueRoom& result) const {
   Bytes bytes{};
   bytes_of(look(position.group), position.group, position.slot, bytes);  // nobody else changes it
   const std::uint64_t n = detail::operand_bytes(request);
@@ -332,7 +334,7 @@ Status Shard<Memory>::modify(const Request& request, const Position& position, O
   memory_.read(at, words, padded(skip + n));
   std::byte* here = words + skip;
   // What was there is given last: the caller may have the operands in the same position.
-  if (request.op == Op::compare_swap) {
+  if (request.op == KvOp::compare_swap) {
     const bool same = std::memcmp(here, request.expected, n) == 0;
     std::vector<std::byte> before;
     if (result.value != nullptr) before.assign(here, here + n);
@@ -358,7 +360,8 @@ void Shard<Memory>::erase(const Position& position) const {
   const std::uint64_t slot = layout_.slot_at(position.group, position.slot);
   const std::uint64_t block = layout_.inlined ? 0 : memory_.template load<std::uint64_t>(slot + 8);
   const std::uint32_t version = lock_group(position.group);
-  memory_.store(layout_.group_at(position.group) + offsetof(Group, tags) + position.slot, std::uint8_t{0});
+  memory_.store(layout_.group_at(position.group) + offsetof(SlotGroup, tags) + position.slot,
+                std::uint8_t{0});
   unlock_group(position.group, version);
   pass(position, ~std::uint32_t{0});
   memory_.add(offsetof(PartHeader, elements), ~std::uint64_t{0});
@@ -367,7 +370,7 @@ void Shard<Memory>::erase(const Position& position) const {
 
 // NOT_FOUND: the slot is free.  kBusy: what was read makes no sense, as it is being changed.
 template <class Memory>
-Status Shard<Memory>::read(const Group& state, std::uint64_t group, unsigned slot, Element& element) const {
+Code Shard<Memory>::read(const SlotGroup& state, std::uint64_t group, unsigned slot, Element& element) const {
   if (state.tags[slot] == 0) return SHMEMX_KV_NOT_FOUND;
   Bytes bytes;
   if (!bytes_of(state, group, slot, bytes)) return kBusy;
@@ -381,12 +384,12 @@ Status Shard<Memory>::read(const Group& state, std::uint64_t group, unsigned slo
 }
 
 template <class Memory>
-Status Shard<Memory>::next(std::uint64_t& cursor, Element& element) const {
+Code Shard<Memory>::next(std::uint64_t& cursor, Element& element) const {
   for (; cursor / kSlots < layout_.groups; ++cursor) {
     const std::uint64_t group = cursor / kSlots;
     const auto slot = static_cast<unsigned>(cursor % kSlots);
-    Status status = kBusy;
-    look_whole(group, kUnlimited, [&](const Group& state, unsigned& looks) {
+    Code status = kBusy;
+    look_whole(group, kUnlimited, [&](const SlotGroup& state, unsigned& looks) {
       status = read(state, group, slot, element);
       if (status == SHMEMX_KV_OK && element.value != nullptr) looks = after_copy(looks, element.value_bytes);
     });

@@ -37,7 +37,7 @@ std::unique_ptr<MatchedEngine> Table::take_matched() {
   return std::move(matched_);
 }
 
-void Table::use(const Layout& layout, std::byte* memory) {
+void Table::use(const ShardLayout& layout, std::byte* memory) {
   layout_ = layout;
   memory_ = memory;
   paged_ = on_nvm(memory);
@@ -47,14 +47,14 @@ void Table::use(const Layout& layout, std::byte* memory) {
 }
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).
-static bool any_may_fault(const Request& request, const Output& result) {
+static bool any_may_fault(const KvRequest& request, const ValueRoom& result) {
   return rt.regions.size != 0 && (in_region(request.key.bytes) || in_region(request.value) ||
                                   in_region(request.expected) || in_region(result.value));
 }
 
 // `execute(request, result)`, with copies of what lies there.
 template <class Execute>
-Status Table::with_copies(const Request& request, Output& result, Execute execute) const {
+Code Table::with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const {
   const auto safe = [](std::vector<std::byte>& own, const void* bytes, std::size_t n) {
     if (!may_fault(bytes, n)) return bytes;
     own.resize(n);
@@ -63,24 +63,24 @@ Status Table::with_copies(const Request& request, Output& result, Execute execut
   };
   const RequestHead head = head_of(request, 0, true);
   std::vector<std::byte> key, value, expected, found;
-  Request safe_request = request;
+  KvRequest safe_request = request;
   safe_request.key.bytes = safe(key, request.key.bytes, request.key.n);
   safe_request.value = safe(value, request.value, value_bytes(head));
   safe_request.expected = safe(expected, request.expected, expected_bytes(head));
   const std::uint64_t most = kv::reply_bytes(layout_, head);
   const bool outside = result.value != nullptr && may_fault(result.value, most);
   if (outside) found.resize(most);
-  Output safe_result{outside ? found.data() : result.value, 0};
-  const Status status = execute(safe_request, safe_result);
+  ValueRoom safe_result{outside ? found.data() : result.value, 0};
+  const Code status = execute(safe_request, safe_result);
   result.n = safe_result.n;
   if (outside) std::memcpy(result.value, found.data(), bytes_given(head, status, result.n, most));
   return status;
 }
 
 // Returns false if that needs the help of another node.
-bool Table::try_local(int pe, const Request& request, Output& result, Status& status) {
+bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code& status) {
   if (std::byte* there = shard(pe); there != nullptr) {
-    const auto execute = [&](const Request& safe, Output& found) {
+    const auto execute = [&](const KvRequest& safe, ValueRoom& found) {
       return Shard<Mapped>(Mapped(there), layout_).execute(safe, found, kUnlimited);
     };
     status =
@@ -95,9 +95,9 @@ bool Table::try_local(int pe, const Request& request, Output& result, Status& st
   return true;
 }
 
-Status Table::get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
-  Output result{value, 0};
-  const Status status = execute(call, {.op = Op::get, .key = key, .n = room}, result);
+Code Table::get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
+  ValueRoom result{value, 0};
+  const Code status = execute(call, {.op = KvOp::get, .key = key, .n = room}, result);
   n = result.n;
   return status;
 }
@@ -105,11 +105,11 @@ Status Table::get_slow(Call call, const Key& key, void* value, std::size_t room,
 // Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's position. A
 // get: the server says where the value is; read it; `confirm` that it was there all the time.
 
-bool Table::travels_by_rma(const Request& request) {
+bool Table::travels_by_rma(const KvRequest& request) {
   switch (request.op) {
-    case Op::put:
-    case Op::insert:
-    case Op::update: return request.n > kLongestInPackets;
+    case KvOp::put:
+    case KvOp::insert:
+    case KvOp::update: return request.n > kLongestInPackets;
     default: return false;
   }
 }
@@ -118,17 +118,17 @@ RemoteAddress Table::remote_at(std::uint64_t offset) const {
   return {SegmentId::heap, reinterpret_cast<std::uintptr_t>(memory_) - rt.heap.origin + offset};
 }
 
-Status Table::store_by_rma(Call call, int pe, const Request& request) {
+Code Table::store_by_rma(Call call, int pe, const KvRequest& request) {
   // A value that will not be stored needs no block: there may be none, and it need not travel.
-  if (request.op != Op::put) {
-    const Status found = round_trip(call, pe, {.op = Op::contains, .key = request.key}, nullptr, nullptr);
-    if (request.op == Op::insert && found == SHMEMX_KV_OK) return SHMEMX_KV_EXISTS;
-    if (request.op == Op::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
+  if (request.op != KvOp::put) {
+    const Code found = round_trip(call, pe, {.op = KvOp::contains, .key = request.key}, nullptr, nullptr);
+    if (request.op == KvOp::insert && found == SHMEMX_KV_OK) return SHMEMX_KV_EXISTS;
+    if (request.op == KvOp::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
   }
   const std::uint64_t key_bytes = sizeof(Block) + padded(request.key.n);
   std::uint64_t block = 0;
-  const Request reserve{.op = Op::reserve, .key = {}, .n = key_bytes + padded(request.n)};
-  if (const Status status = round_trip(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK)
+  const KvRequest reserve{.op = KvOp::reserve, .key = {}, .n = key_bytes + padded(request.n)};
+  if (const Code status = round_trip(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK)
     return status;
   const Block head{request.key.n, 0, request.n};
   std::vector<std::byte> front(key_bytes);
@@ -143,17 +143,17 @@ Status Table::store_by_rma(Call call, int pe, const Request& request) {
              describe_wait(record, call.name, pe, "for PE %d to have a value of %zu bytes", pe,
                            static_cast<std::size_t>(request.n));
            });
-  Request with_block = request;
+  KvRequest with_block = request;
   with_block.block = block;
   return round_trip(call, pe, with_block, nullptr, nullptr);
 }
 
-Status Table::get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n) {
+Code Table::get_by_rma(Call call, int pe, KvRequest request, void* value, std::uint64_t* n) {
   constexpr int kTries = 8;  // then the server copies it
   for (int tries = 0;; ++tries) {
     std::uint64_t bytes = 0;
     request.by_rma = tries < kTries;
-    const Status status = round_trip(call, pe, request, value, &bytes);
+    const Code status = round_trip(call, pe, request, value, &bytes);
     if (n != nullptr) *n = bytes;
     if (status != kByRma) return status;
     Location location;
@@ -166,21 +166,22 @@ Status Table::get_by_rma(Call call, int pe, Request request, void* value, std::u
                describe_wait(record, call.name, pe, "for a value of %zu bytes of PE %d",
                              static_cast<std::size_t>(bytes), pe);
              });
-    const Request confirm{.op = Op::confirm, .key = {}, .n = location.version, .offset = location.group};
+    const KvRequest confirm{.op = KvOp::confirm, .key = {}, .n = location.version, .offset = location.group};
     if (round_trip(call, pe, confirm, nullptr, nullptr) == SHMEMX_KV_OK) return SHMEMX_KV_OK;
   }
 }
 
 // One operation on another node, there and back.
-Status Table::call_remote(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
+Code Table::call_remote(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n) {
   count_remote();
   if (travels_by_rma(request)) return store_by_rma(call, pe, request);
-  const bool long_get = request.op == Op::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
+  const bool long_get =
+      request.op == KvOp::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
   return long_get ? get_by_rma(call, pe, request, value, n) : round_trip(call, pe, request, value, n);
 }
 
-Status Table::round_trip(Call call, int pe, const Request& request, void* value, std::uint64_t* n) {
-  Status status = SHMEMX_KV_PENDING;
+Code Table::round_trip(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n) {
+  Code status = SHMEMX_KV_PENDING;
   // Not past what this PE has issued before: that takes the other way.
   if (matched_ != nullptr && client_.is_quiet() && matched_->execute(call, pe, request, value, n, status))
     return status;
@@ -196,20 +197,20 @@ Status Table::round_trip(Call call, int pe, const Request& request, void* value,
   return status;
 }
 
-Status Table::execute(Call call, const Request& request, Output& result) {
+Code Table::execute(Call call, const KvRequest& request, ValueRoom& result) {
   const int pe = pe_of_key(request.key);
-  Status status;
+  Code status;
   if (try_local(pe, request, result, status)) return status;
-  const auto remotely = [&](const Request& safe, Output& found) {
+  const auto remotely = [&](const KvRequest& safe, ValueRoom& found) {
     return call_remote(call, pe, safe, found.value, &found.n);
   };
   return any_may_fault(request, result) ? with_copies(request, result, remotely) : remotely(request, result);
 }
 
-void Table::issue(Call call, const Request& request, void* value, Later later) {
+void Table::issue(Call call, const KvRequest& request, void* value, ResultsTo later) {
   const int pe = pe_of_key(request.key);
-  Output result{value, 0};
-  Status status;
+  ValueRoom result{value, 0};
+  Code status;
   bool done = try_local(pe, request, result, status);
   const bool waits = travels_by_rma(request) || may_fault(later.status, sizeof *later.status) ||
                      may_fault(later.n, sizeof *later.n) || may_fault(value, reply_bytes(request) + 1);
@@ -238,16 +239,16 @@ std::uint64_t Table::count(Call call) {
   std::vector<Outstanding> pending(rt.npes);
   std::atomic<std::uint64_t> left{0};
   for (unsigned pe = 0; pe < rt.npes; ++pe) {
-    Output result;
-    Status status;
-    if (try_local(static_cast<int>(pe), {.op = Op::count, .key = {}}, result, status)) {
+    ValueRoom result;
+    Code status;
+    if (try_local(static_cast<int>(pe), {.op = KvOp::count, .key = {}}, result, status)) {
       total += result.n;
       continue;
     }
     pending[pe].n = &others[pe];
     pending[pe].left = &left;
     left.fetch_add(1, std::memory_order_relaxed);
-    client_.issue(call, static_cast<int>(pe), {.op = Op::count, .key = {}}, 0, pending[pe]);
+    client_.issue(call, static_cast<int>(pe), {.op = KvOp::count, .key = {}}, 0, pending[pe]);
     client_.flush(static_cast<int>(pe));
   }
   Client::wait(call, left, WaitRecord::kNobody);

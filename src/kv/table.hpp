@@ -20,7 +20,7 @@ namespace shm::kv {
 class MatchedEngine;
 
 /// Where results of a nonblocking operation go; each may be null.
-struct Later {
+struct ResultsTo {
   int* status = nullptr;
   std::size_t* n = nullptr;
 };
@@ -36,9 +36,9 @@ class Table {
   void end();
 
   /// From now on PEs have their shards in the symmetric block `memory` of layout.bytes.
-  void use(const Layout& layout, std::byte* memory);
+  void use(const ShardLayout& layout, std::byte* memory);
 
-  const Layout& layout() const { return layout_; }
+  const ShardLayout& layout() const { return layout_; }
   std::byte* memory() const { return memory_; }
   bool is_table() const { return magic_ == kMagic; }
   bool is_named() const { return named_; }
@@ -60,13 +60,13 @@ class Table {
   }
   /// The same for a shard that is not in use yet.
   template <class F>
-  static auto with_shard(const Layout& layout, std::byte* memory, F f) {
+  static auto with_shard(const ShardLayout& layout, std::byte* memory, F f) {
     if (on_nvm(memory)) return f(Shard<Paged>(Paged(memory, rt.me), layout));
     return f(Shard<Mapped>(Mapped(memory), layout));
   }
 
-  [[gnu::always_inline]] Status get(Call call, const Key& key, void* value, std::size_t room,
-                                    std::uint64_t& n) {
+  [[gnu::always_inline]] Code get(Call call, const Key& key, void* value, std::size_t room,
+                                  std::uint64_t& n) {
     std::byte* there = shard(pe_of_key(key));
     if (there == nullptr || rt.regions.holds(key.bytes) || rt.regions.holds(value)) [[unlikely]]
       return get_slow(call, key, value, room, n);
@@ -88,14 +88,14 @@ class Table {
   }
 
   /// Carries it out if that needs no help of another node.
-  bool try_local(int pe, const Request& request, Output& result, Status& status);
-  Status execute(Call call, const Request& request, Output& result);
-  void issue(Call call, const Request& request, void* value, Later later);
+  bool try_local(int pe, const KvRequest& request, ValueRoom& result, Code& status);
+  Code execute(Call call, const KvRequest& request, ValueRoom& result);
+  void issue(Call call, const KvRequest& request, void* value, ResultsTo later);
   /// Whether the value is too long for packets, so that only execute() can store it on another node.
-  static bool travels_by_rma(const Request& request);
+  static bool travels_by_rma(const KvRequest& request);
   /// Bytes of the value that the reply has at most.
-  std::uint64_t reply_bytes(const Request& request) const {
-    if (request.op != Op::get) return 0;
+  std::uint64_t reply_bytes(const KvRequest& request) const {
+    if (request.op != KvOp::get) return 0;
     return std::min({request.n, layout_.value_bytes, request.by_rma ? kLongestInPackets : request.n});
   }
 
@@ -127,12 +127,12 @@ class Table {
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
   static bool on_nvm(const std::byte* memory) { return in_region(memory); }
   template <class Execute>
-  Status with_copies(const Request& request, Output& result, Execute execute) const;
-  Status get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
-  Status call_remote(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
-  Status round_trip(Call call, int pe, const Request& request, void* value, std::uint64_t* n);
-  Status store_by_rma(Call call, int pe, const Request& request);
-  Status get_by_rma(Call call, int pe, Request request, void* value, std::uint64_t* n);
+  Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
+  Code get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
+  Code call_remote(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n);
+  Code round_trip(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n);
+  Code store_by_rma(Call call, int pe, const KvRequest& request);
+  Code get_by_rma(Call call, int pe, KvRequest request, void* value, std::uint64_t* n);
   RemoteAddress remote_at(std::uint64_t offset) const;
   // Counts of threads that meet here may be lost.
   static void bump(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
@@ -142,7 +142,7 @@ class Table {
   std::uint64_t magic_ = kMagic;
   const UserHash hash_;
   const bool named_;
-  Layout layout_{};
+  ShardLayout layout_{};
   std::vector<std::byte*> shards_;  // of all PEs
   std::byte* memory_ = nullptr;
   bool paged_ = false;  // all shards are on NVM

@@ -33,17 +33,17 @@ Table& find(std::uint32_t number) {
 Shard<Mapped> own_part(const Table& table) { return Shard<Mapped>(Mapped(table.memory()), table.layout()); }
 
 void on_request(void*, int from, const std::byte* message, std::size_t n) {
-  PacketHead head;
+  KvPacketHead head;
   std::memcpy(&head, message, sizeof head);
   Table& table = find(head.table);
-  if (head.kind == PacketHead::run) return table.server().take_run(own_part(table), from, message, n);
+  if (head.kind == KvPacketHead::run) return table.server().take_run(own_part(table), from, message, n);
   table.server().take(own_part(table), from, message, n, head.kind);
 }
 
 void on_reply(void*, int from, const std::byte* message, std::size_t n) {
-  PacketHead head;
+  KvPacketHead head;
   std::memcpy(&head, message, sizeof head);
-  if (head.kind == PacketHead::run_replies) return Batch::take_replies(from, message, n);
+  if (head.kind == KvPacketHead::run_replies) return Batch::take_replies(from, message, n);
   Client::take_replies(message, n, head.kind);
 }
 
@@ -66,7 +66,7 @@ void serve() {
 std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
 
 // Memory for all shards, empty; null everywhere if there is not enough.
-std::byte* make_parts(Call call, const Layout& layout, UserHash hash) {
+std::byte* make_parts(Call call, const ShardLayout& layout, UserHash hash) {
   auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
   if (memory == nullptr) {
     if (rt.me == 0 && layout.bytes == kNoMemory) {
@@ -86,7 +86,8 @@ std::byte* make_parts(Call call, const Layout& layout, UserHash hash) {
 }
 
 // The shards of a named table, made or as they were left; null everywhere: a line has said why.
-std::byte* open_parts(Call call, const Layout& layout, const shmemx_kv_options_t& options, OpenNamed open) {
+std::byte* open_parts(Call call, const ShardLayout& layout, const shmemx_kv_options_t& options,
+                      OpenNamed open) {
   auto* memory = static_cast<std::byte*>(open(call, options.name, layout.bytes));
   if (memory == nullptr) return nullptr;
   const bool failed = Table::with_shard(layout, memory, [&](const auto& shard) {
@@ -117,17 +118,17 @@ void close_entries(Call call, Table& table) {
 
 // All elements of this PE, into the new shard.
 template <class From, class To>
-Status move_elements(const From& from, const To& to, const Table& table) {
-  const Layout& layout = table.layout();
+Code move_elements(const From& from, const To& to, const Table& table) {
+  const ShardLayout& layout = table.layout();
   std::vector<std::byte> key(padded(layout.key_bytes)), value(padded(layout.value_bytes) + 1);
   Element element{key.data(), key.size(), 0, value.data(), value.size(), 0};
   for (std::uint64_t cursor = 0; from.next(cursor, element) == SHMEMX_KV_OK;) {
-    Output result;
-    const Request request{.op = Op::put,
-                          .key = table.key(key.data(), element.key_bytes),
-                          .value = value.data(),
-                          .n = element.value_bytes};
-    if (const Status status = to.execute(request, result, kUnlimited); status != SHMEMX_KV_OK) return status;
+    ValueRoom result;
+    const KvRequest request{.op = KvOp::put,
+                            .key = table.key(key.data(), element.key_bytes),
+                            .value = value.data(),
+                            .n = element.value_bytes};
+    if (const Code status = to.execute(request, result, kUnlimited); status != SHMEMX_KV_OK) return status;
   }
   return SHMEMX_KV_OK;
 }
@@ -142,8 +143,8 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
                     {"hash", sign(options.hash), false},
                     {"report_collisions", options.report_collisions != 0},
                     {"name", hash_of(nullptr, name.data(), name.size()), false}});
-  const Layout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
-                                    options.report_collisions != 0);
+  const ShardLayout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
+                                         options.report_collisions != 0);
   std::byte* memory = options.name != nullptr ? open_parts(call, layout, options, open)
                                               : make_parts(call, layout, options.hash);
   if (memory == nullptr) return nullptr;
@@ -173,15 +174,16 @@ void destroy_table(Call call, Table* table) {
 }
 
 // A table that cannot be resized.
-static Status keep(Call call, Table& table) {
+static Code keep(Call call, Table& table) {
   open_entries(call, table);
   sync_world(call);
   return SHMEMX_KV_FULL;
 }
 
-Status resize_table(Call call, Table& table, std::uint64_t capacity) {
-  const Layout& old = table.layout();
-  const Layout layout = make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
+Code resize_table(Call call, Table& table, std::uint64_t capacity) {
+  const ShardLayout& old = table.layout();
+  const ShardLayout layout =
+      make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
   table.quiet(call);
   check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
   close_entries(call, table);

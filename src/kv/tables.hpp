@@ -14,7 +14,7 @@ using OpenNamed = void* (*)(Call, const char* name, std::size_t size);
 Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open);
 void destroy_table(Call call, Table* table);
 /// FULL: as it was.
-Status resize_table(Call call, Table& table, std::uint64_t capacity);
+Code resize_table(Call call, Table& table, std::uint64_t capacity);
 
 /// Completes what this PE has issued on those that the program has left to shmem_finalize.
 void quiet_tables(Call call);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How requests and replies travel: many in a packet, each followed by its bytes, padded to 8.
 //
-//   requests      PacketHead | { RequestHead | key | value | expected } ...
-//   replies       PacketHead | { ReplyHead | value } ...
-//   run           PacketHead | RunHead | { key | value } ...             requests that are alike otherwise
-//   run_replies   PacketHead | RunReplyHead | { RunReply | value } ...   in the order of the run
-//   piece         PacketHead | PieceHead | bytes of one request, or of one reply's value, too long for a
+//   requests      KvPacketHead | { RequestHead | key | value | expected } ...
+//   replies       KvPacketHead | { KvReplyHead | value } ...
+//   run           KvPacketHead | RunHead | { key | value } ...             requests that are alike otherwise
+//   run_replies   KvPacketHead | RunReplyHead | { RunReply | value } ...   in the order of the run
+//   piece         KvPacketHead | PieceHead | bytes of one request, or of one reply's value, too long for a
 //   packet
 //
 // The value of a request is what is to be stored, or the operand.  The replies to a run fit a packet.  The
@@ -23,7 +23,7 @@
 
 namespace shm::kv {
 
-struct PacketHead {
+struct KvPacketHead {
   enum Kind : std::uint32_t { requests, request_piece, run, replies, reply_piece, run_replies };
   std::uint32_t table;
   Kind kind;
@@ -32,11 +32,11 @@ struct PacketHead {
 struct RequestHead {
   std::uint64_t token;  // of who waits
   std::uint64_t hash;
-  std::uint64_t n;  // Request::n
+  std::uint64_t n;  // KvRequest::n
   std::uint64_t offset;
   std::uint64_t block;
   std::uint32_t key_bytes;
-  Op op;
+  KvOp op;
   AtomicOp atomic;
   AtomicType type;
   std::uint8_t wants;  // bits of the two below
@@ -45,13 +45,13 @@ static_assert(sizeof(RequestHead) == 48);
 inline constexpr std::uint8_t kWantsOld = 1;       // accumulate, upsert, compare_swap: what was there
 inline constexpr std::uint8_t kWantsLocation = 2;  // get: of a long value
 
-struct ReplyHead {
+struct KvReplyHead {
   std::uint64_t token;
-  std::uint64_t n;  // Output::n
+  std::uint64_t n;  // ValueRoom::n
   std::int32_t status;
   std::uint32_t bytes;  // of the value that follow
 };
-static_assert(sizeof(ReplyHead) == 24);
+static_assert(sizeof(KvReplyHead) == 24);
 
 struct RunHead {
   RequestHead like;            // without hash
@@ -71,11 +71,11 @@ struct RunReplyHead {
 
 struct RunReply {
   std::int32_t status;
-  std::uint32_t n;  // of get Output::n; else the bytes of the value that follow
+  std::uint32_t n;  // of get ValueRoom::n; else the bytes of the value that follow
 };
 /// Bytes of the value that follow.
-constexpr std::uint64_t bytes_of(const RunReply& reply, Op op) {
-  return op == Op::get && reply.status != SHMEMX_KV_OK ? 0 : reply.n;
+constexpr std::uint64_t bytes_of(const RunReply& reply, KvOp op) {
+  return op == KvOp::get && reply.status != SHMEMX_KV_OK ? 0 : reply.n;
 }
 
 struct PieceHead {
@@ -83,32 +83,32 @@ struct PieceHead {
 };
 
 inline constexpr std::size_t kPacketBytes = kMaxMessage / 8 * 8;
-inline constexpr std::size_t kRunBytes = kPacketBytes - sizeof(PacketHead) - sizeof(RunHead);
+inline constexpr std::size_t kRunBytes = kPacketBytes - sizeof(KvPacketHead) - sizeof(RunHead);
 static_assert(sizeof(RunReplyHead) <= sizeof(RunHead));
 /// Longer values travel by RMA.
 inline constexpr std::uint64_t kLongestInPackets = 8192;
 
 inline constexpr std::size_t kPieceBytes =
-    kPacketBytes - sizeof(PacketHead) - sizeof(PieceHead) - sizeof(ReplyHead);
+    kPacketBytes - sizeof(KvPacketHead) - sizeof(PieceHead) - sizeof(KvReplyHead);
 
 /// Bytes of the request's `value` and `expected` that travel.
 constexpr std::uint64_t value_bytes(const RequestHead& head) {
   if (head.block != 0) return 0;
   switch (head.op) {
-    case Op::put:
-    case Op::insert:
-    case Op::update:
-    case Op::compare_swap: return head.n;
-    case Op::accumulate:
-    case Op::upsert: return atomic_size(head.type);
+    case KvOp::put:
+    case KvOp::insert:
+    case KvOp::update:
+    case KvOp::compare_swap: return head.n;
+    case KvOp::accumulate:
+    case KvOp::upsert: return atomic_size(head.type);
     default: return 0;
   }
 }
 constexpr std::uint64_t expected_bytes(const RequestHead& head) {
-  return head.op == Op::compare_swap ? head.n : 0;
+  return head.op == KvOp::compare_swap ? head.n : 0;
 }
 
-inline RequestHead head_of(const Request& request, std::uint64_t token, bool wants_old) {
+inline RequestHead head_of(const KvRequest& request, std::uint64_t token, bool wants_old) {
   return {.token = token,
           .hash = request.key.hash,
           .n = request.n,
@@ -135,7 +135,7 @@ inline void copy_often_a_word(void* to, const void* from, std::size_t n) {
 constexpr std::size_t body_bytes(const RequestHead& head) {
   return padded(head.key_bytes) + padded(value_bytes(head)) + padded(expected_bytes(head));
 }
-inline void write_body(std::byte* to, const RequestHead& head, const Request& request) {
+inline void write_body(std::byte* to, const RequestHead& head, const KvRequest& request) {
   const auto append = [&to](const void* bytes, std::size_t n) {
     copy_often_a_word(to, bytes, n);
     to += padded(n);
@@ -145,7 +145,7 @@ inline void write_body(std::byte* to, const RequestHead& head, const Request& re
   append(request.expected, expected_bytes(head));
 }
 /// The request refers to the body.
-inline Request request_at(const std::byte* body, const RequestHead& head) {
+inline KvRequest request_at(const std::byte* body, const RequestHead& head) {
   const std::byte* value = body + padded(head.key_bytes);
   return {.op = head.op,
           .atomic = head.atomic,
@@ -160,16 +160,16 @@ inline Request request_at(const std::byte* body, const RequestHead& head) {
 
 /// Bytes of the value that the reply to a request has at most: what get finds, or what was there, if that is
 /// wanted.
-inline std::uint64_t reply_bytes(const Layout& layout, const RequestHead& head) {
-  if (head.op == Op::get) return std::min(head.n, layout.value_bytes);
+inline std::uint64_t reply_bytes(const ShardLayout& layout, const RequestHead& head) {
+  if (head.op == KvOp::get) return std::min(head.n, layout.value_bytes);
   if ((head.wants & kWantsOld) == 0) return 0;
-  if (head.op == Op::compare_swap) return head.n;
-  return head.op == Op::accumulate || head.op == Op::upsert ? atomic_size(head.type) : 0;
+  if (head.op == KvOp::compare_swap) return head.n;
+  return head.op == KvOp::accumulate || head.op == KvOp::upsert ? atomic_size(head.type) : 0;
 }
-/// How many of them come with this status; `n`: Output::n.
-constexpr std::uint64_t bytes_given(const RequestHead& head, Status status, std::uint64_t n,
+/// How many of them come with this status; `n`: ValueRoom::n.
+constexpr std::uint64_t bytes_given(const RequestHead& head, Code status, std::uint64_t n,
                                     std::uint64_t most) {
-  if (head.op == Op::get) return status == SHMEMX_KV_OK ? n : 0;
+  if (head.op == KvOp::get) return status == SHMEMX_KV_OK ? n : 0;
   return status == SHMEMX_KV_OK || status == SHMEMX_KV_MISMATCH ? most : 0;
 }
 

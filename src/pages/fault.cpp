@@ -55,8 +55,8 @@ void on_fault(int number, siginfo_t* info, void* context) {
   const int saved = errno;
   {
     const Ticket ticket(*watched.pool, watched.node_rank);
-    Request& request = ticket.request();
-    request.kind = Request::Kind::map;
+    PageRequest& request = ticket.request();
+    request.kind = PageRequest::Kind::map;
     request.access = fault == Fault::store ? Access::write : Access::read;
     request.page = watched.pool->number(watched.pe, static_cast<std::uint64_t>(at - watched.base));
     ticket.post(watched.node_rank);

@@ -27,7 +27,7 @@ void futex_wake(std::atomic<std::uint32_t>& word) {
 
 }  // namespace
 
-void RequestQueue::post(Request& request, RequestId id) {
+void RequestQueue::post(PageRequest& request, RequestId id) {
   request.next = requests_.load(std::memory_order_relaxed);
   // Release: who takes the request sees what it asks for.  All are taken at once, so none comes back in
   // between.
@@ -40,7 +40,7 @@ void RequestQueue::post(Request& request, RequestId id) {
 bool RequestQueue::post_hint(const Hint& hint) {
   std::uint64_t at = tail_.load(std::memory_order_relaxed);
   for (;;) {
-    Cell& cell = cells_[at % kHints];
+    HintCell& cell = cells_[at % kHints];
     const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
     if (turn != at / kHints * 2) {
       if (turn < at / kHints * 2) return false;  // not emptied yet
@@ -56,7 +56,7 @@ bool RequestQueue::post_hint(const Hint& hint) {
 }
 
 bool RequestQueue::take_hint(Hint& hint) {
-  Cell& cell = cells_[head_ % kHints];
+  HintCell& cell = cells_[head_ % kHints];
   if (cell.turn.load(std::memory_order_acquire) != head_ / kHints * 2 + 1) return false;
   hint = cell.hint;
   cell.turn.store((head_ / kHints + 1) * 2, std::memory_order_release);
@@ -96,12 +96,12 @@ Ticket::Ticket(const Pool& pool, int place) : pool_(pool), part_(pool.requests_o
 }
 
 Ticket::~Ticket() {
-  request().state.store(Request::kFree, std::memory_order_relaxed);
+  request().state.store(PageRequest::kFree, std::memory_order_relaxed);
   part_.used.fetch_and(~(std::uint64_t{1} << slot_), std::memory_order_release);
 }
 
 void Ticket::post(int to) const {
-  request().state.store(Request::kPosted, std::memory_order_relaxed);
+  request().state.store(PageRequest::kPosted, std::memory_order_relaxed);
   pool_.requests_of(to).queue.post(request(), request_id(place_, slot_));
 }
 
@@ -112,11 +112,11 @@ bool Ticket::poll() const {
 
 void Ticket::wait() const {
   poll();
-  while (!done()) futex_wait(request().state, Request::kPosted, -1);
+  while (!done()) futex_wait(request().state, PageRequest::kPosted, -1);
 }
 
-void complete(Request& request) {
-  request.state.store(Request::kDone, std::memory_order_release);
+void complete(PageRequest& request) {
+  request.state.store(PageRequest::kDone, std::memory_order_release);
   futex_wake(request.state);
 }
 

@@ -17,7 +17,7 @@ class Device;
 class Pool;
 
 /// What a thread asks a pager for, and waits for.
-struct alignas(64) Request {
+struct alignas(64) PageRequest {
   enum class Kind : std::uint8_t {
     latch,    // the page, latched for the requester
     map,      // the page in the address space of its PE
@@ -58,8 +58,8 @@ class RequestQueue {
 
   /// Hands a request over, and wakes the pager.  Async-signal-safe: a thread that is interrupted at any point
   /// of it holds up nobody, not even its own handler.
-  void post(Request& request, RequestId id);
-  /// By the pager: takes all, the newest first, linked by Request::next; 0: none.
+  void post(PageRequest& request, RequestId id);
+  /// By the pager: takes all, the newest first, linked by PageRequest::next; 0: none.
   RequestId take_requests() { return requests_.exchange(0, std::memory_order_acquire); }
 
   /// What a pager is told of a page, without waiting for it.
@@ -88,7 +88,7 @@ class RequestQueue {
 
  private:
   // A bounded queue with one reader (Vyukov's).
-  struct Cell {
+  struct HintCell {
     std::atomic<std::uint64_t> turn;  // times that it was filled and emptied
     Hint hint;
   };
@@ -96,14 +96,14 @@ class RequestQueue {
   alignas(64) std::atomic<std::uint64_t> tail_;
   alignas(64) std::uint64_t head_;
   std::atomic<std::uint32_t> bell_, asleep_;
-  Cell cells_[kHints];
+  HintCell cells_[kHints];
 };
 
 /// What a PE has in the pool's memory: slots for its threads' requests, and the queue of its pager.
 struct PeRequests {
   static constexpr unsigned kSlots = 64;  // threads of a PE that wait
   std::atomic<std::uint64_t> used;        // a bit for each slot
-  Request slots[kSlots];
+  PageRequest slots[kSlots];
   RequestQueue queue;
 };
 
@@ -116,10 +116,10 @@ class Ticket {
   Ticket(const Ticket&) = delete;
   Ticket& operator=(const Ticket&) = delete;
 
-  Request& request() const { return part_.slots[slot_]; }
+  PageRequest& request() const { return part_.slots[slot_]; }
   /// Hands the request to the pager at `to`.
   void post(int to) const;
-  bool done() const { return request().state.load(std::memory_order_acquire) == Request::kDone; }
+  bool done() const { return request().state.load(std::memory_order_acquire) == PageRequest::kDone; }
   /// Polls for a little; returns whether it is done.
   bool poll() const;
   /// Polls for a little, then sleeps until done.
@@ -133,6 +133,6 @@ class Ticket {
 };
 
 /// By a pager: the answer is there.
-void complete(Request& request);
+void complete(PageRequest& request);
 
 }  // namespace shm::pages

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/internal.hpp"
 #include "core/progress.hpp"
+#include "setup/internal_layout.hpp"
 #include "transports/registry.hpp"
 
 namespace shm {
@@ -187,7 +187,7 @@ NodeMap node_map(const ProcessState& state) {
         own ? reinterpret_cast<std::byte*>(memory.own_statics().base) : memory.statics(node_rank);
     map.segments.push_back({NodeMap::Segment{memory.heap(node_rank), memory.heap_stride()},
                             NodeMap::Segment{statics, memory.record(job.node_ranks[i]).static_size}});
-    map.shared_slots.push_back(memory.heap(node_rank) + offsetof(InternalArea, shared_slots));
+    map.shared_slots.push_back(memory.heap(node_rank) + kSharedSlotsAt);
   }
   return map;
 }

@@ -44,7 +44,7 @@ int remove(const std::string& k) { return shmemx_kv_remove(kv, k.data(), k.size(
 void hold(bool held) {
   const auto& table = *reinterpret_cast<const shm::kv::Table*>(kv);
   for (std::uint64_t group = 0; group < table.layout().groups; ++group) {
-    const std::uint64_t at = table.layout().group_at(group) + offsetof(shm::kv::Group, home);
+    const std::uint64_t at = table.layout().group_at(group) + offsetof(shm::kv::SlotGroup, home);
     __atomic_store_n(reinterpret_cast<std::uint32_t*>(table.memory() + at), held ? 1 : 0, __ATOMIC_RELEASE);
   }
 }

@@ -6,9 +6,10 @@
 namespace oshrun {
 namespace {
 
-std::vector<int> cpus_of_range(const std::vector<Core>& cores, size_t first, size_t last) {
+std::vector<int> cpus_of_range(const std::vector<Core>& cores, std::size_t first, std::size_t last) {
   std::vector<int> cpus;
-  for (size_t i = first; i < last; ++i) cpus.insert(cpus.end(), cores[i].cpus.begin(), cores[i].cpus.end());
+  for (std::size_t i = first; i < last; ++i)
+    cpus.insert(cpus.end(), cores[i].cpus.begin(), cores[i].cpus.end());
   std::sort(cpus.begin(), cpus.end());
   return cpus;
 }
@@ -26,8 +27,8 @@ bool needs_topology(Bind bind, int pes) { return bind != Bind::kNone && !(bind =
 
 BindingPlan plan_binding(Bind bind, int pes, const std::vector<Core>& all_cores) {
   BindingPlan plan;
-  const size_t count = all_cores.size();
-  const auto wanted = static_cast<size_t>(pes);
+  const std::size_t count = all_cores.size();
+  const auto wanted = static_cast<std::size_t>(pes);
   if (bind == Bind::kNone) plan.why_none = "--bind none";
   if (bind == Bind::kAuto && pes == 1)
     plan.why_none = "a single PE may use all processors (--bind core binds it)";
@@ -38,9 +39,9 @@ BindingPlan plan_binding(Bind bind, int pes, const std::vector<Core>& all_cores)
   // Neighbouring PEs belong on one NUMA node, whatever order the machine numbers its cores in.
   std::vector<Core> cores = all_cores;
   std::stable_sort(cores.begin(), cores.end(), [](const Core& a, const Core& b) { return a.numa < b.numa; });
-  for (size_t pe = 0; pe < wanted; ++pe) {
-    const size_t first = pe * count / wanted;
-    const size_t last = (pe + 1) * count / wanted;
+  for (std::size_t pe = 0; pe < wanted; ++pe) {
+    const std::size_t first = pe * count / wanted;
+    const std::size_t last = (pe + 1) * count / wanted;
     if (bind == Bind::kCore) plan.cpus_of.push_back(cpus_of_range(cores, pe, pe + 1));
     if (bind == Bind::kNuma) plan.cpus_of.push_back(cpus_of_numa(cores, cores[first].numa));
     if (bind == Bind::kAuto) plan.cpus_of.push_back(cpus_of_range(cores, first, last));
@@ -50,8 +51,8 @@ BindingPlan plan_binding(Bind bind, int pes, const std::vector<Core>& all_cores)
 
 std::string cpu_list(const std::vector<int>& cpus) {
   std::string text;
-  for (size_t i = 0; i < cpus.size();) {
-    size_t end = i;
+  for (std::size_t i = 0; i < cpus.size();) {
+    std::size_t end = i;
     while (end + 1 < cpus.size() && cpus[end + 1] == cpus[end] + 1) ++end;
     if (!text.empty()) text += ',';
     text += std::to_string(cpus[i]);

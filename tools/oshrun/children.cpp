@@ -43,12 +43,12 @@ bool receive_settings(int go) {
     size = read(go, buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return false;
-    text.append(buffer.data(), static_cast<size_t>(size));
+    text.append(buffer.data(), static_cast<std::size_t>(size));
   }
-  for (size_t start = 0; start + 1 < text.size();) {
-    const size_t end = text.find('\0', start);
+  for (std::size_t start = 0; start + 1 < text.size();) {
+    const std::size_t end = text.find('\0', start);
     const std::string setting = text.substr(start, end - start);
-    const size_t equals = setting.find('=');
+    const std::size_t equals = setting.find('=');
     if (equals != std::string::npos)
       setenv(setting.substr(0, equals).c_str(), setting.c_str() + equals + 1, 1);
     start = end + 1;
@@ -125,7 +125,7 @@ int Children::fork_all(const std::vector<std::string>& programs, bool pipe_stdin
     stdin_ = std::move(input.out);
     set_non_blocking(stdin_);
   }
-  size_t program = 0;
+  std::size_t program = 0;
   for (int pe = 0; pe < size(); ++pe) {
     if (pe > 0 && at(pe).app != at(pe - 1).app) ++program;
     if (int error = fork_one(pe, programs[program])) return error;
@@ -191,11 +191,11 @@ int Children::release(int pe, const std::vector<std::string>& settings) {
 }
 
 int Children::bind(int pe, const std::vector<int>& cpus) {
-  const size_t count = static_cast<size_t>(*std::max_element(cpus.begin(), cpus.end())) + 1;
+  const std::size_t count = static_cast<std::size_t>(*std::max_element(cpus.begin(), cpus.end())) + 1;
   cpu_set_t* set = CPU_ALLOC(count);
-  const size_t size = CPU_ALLOC_SIZE(count);
+  const std::size_t size = CPU_ALLOC_SIZE(count);
   CPU_ZERO_S(size, set);
-  for (int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), size, set);
+  for (int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size, set);
   const int error = sched_setaffinity(at(pe).pid, size, set) == 0 ? 0 : errno;
   CPU_FREE(set);
   return error;

@@ -51,8 +51,8 @@ class Children {
   struct Child {
     pid_t pid = -1;
     const App* app = nullptr;
-    UniqueFd go;   ///< the PE waits at the other end for release()
-    UniqueFd out;  ///< non-blocking read ends of what the PE prints
+    UniqueFd go;   // the PE waits at the other end for release()
+    UniqueFd out;  // non-blocking read ends of what the PE prints
     UniqueFd err;
     bool reaped = false;
   };
@@ -78,7 +78,7 @@ class Children {
   void signal_all(int signal);
   void signal(int pe, int signal);
 
-  Child& at(int pe) { return children_[static_cast<size_t>(pe)]; }
+  Child& at(int pe) { return children_[static_cast<std::size_t>(pe)]; }
   int size() const { return static_cast<int>(children_.size()); }
   /// The non-blocking write end of PE 0's standard input.
   UniqueFd take_stdin() { return std::move(stdin_); }
@@ -94,7 +94,7 @@ class Children {
   std::vector<Child> children_;
   std::unordered_map<pid_t, int> pe_of_;
   std::vector<ExecFailure> failures_;
-  UniqueFd failure_in_;  ///< records of ExecFailure, each written at once
+  UniqueFd failure_in_;  // records of ExecFailure, each written at once
   UniqueFd failure_out_;
   UniqueFd null_;
   UniqueFd stdin_;

@@ -94,8 +94,8 @@ ProgramPath find_program(const App& app) {
   if (name.find('/') != std::string::npos) return {name, executable_error(from_wdir(app, name))};
   ProgramPath best{name, ENOENT};
   const std::string path = search_path(app);
-  for (size_t start = 0; start <= path.size();) {
-    size_t end = path.find(':', start);
+  for (std::size_t start = 0; start <= path.size();) {
+    std::size_t end = path.find(':', start);
     if (end == std::string::npos) end = path.size();
     const std::string directory = end == start ? "." : path.substr(start, end - start);
     const std::string candidate = directory + "/" + name;

@@ -28,7 +28,7 @@ void Input::on_readable() {
     to_pe_.reset();
     return;
   }
-  waiting_.assign(buffer.data(), static_cast<size_t>(size));
+  waiting_.assign(buffer.data(), static_cast<std::size_t>(size));
   on_writable();
 }
 
@@ -37,7 +37,7 @@ void Input::on_writable() {
     const ssize_t size = write(to_pe_.get(), waiting_.data(), waiting_.size());
     if (size < 0 && errno == EAGAIN) return;
     if (size < 0 && errno != EINTR) return close();
-    if (size > 0) waiting_.erase(0, static_cast<size_t>(size));
+    if (size > 0) waiting_.erase(0, static_cast<std::size_t>(size));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstring>
 
 #include "binding_plan.hpp"
@@ -21,10 +22,20 @@ namespace oshrun {
 namespace {
 
 // What a ready descriptor is: kind in the upper half of the token, PE in the lower.
-enum Token : uint64_t { kSignals, kPmix, kPeOut, kPeErr, kSinkOut, kSinkErr, kTerminal, kPeInput, kAnswers };
+enum Token : std::uint64_t {
+  kSignals,
+  kPmix,
+  kPeOut,
+  kPeErr,
+  kSinkOut,
+  kSinkErr,
+  kTerminal,
+  kPeInput,
+  kAnswers
+};
 
-constexpr uint64_t token_of(Token kind, int pe = 0) {
-  return uint64_t{kind} << 32 | static_cast<uint32_t>(pe);
+constexpr std::uint64_t token_of(Token kind, int pe = 0) {
+  return std::uint64_t{kind} << 32 | static_cast<std::uint32_t>(pe);
 }
 
 constexpr std::array<Stream, 2> kStreams{Stream::kOut, Stream::kErr};
@@ -109,7 +120,7 @@ void Job::bind_children() {
   const bool wished = options_.bind == Bind::kCore || options_.bind == Bind::kNuma;
   if (plan.cpus_of.empty() && (wished || options_.report_bindings))
     output_.say("oshrun: no PE is bound: " + plan.why_none);
-  for (size_t i = 0; i < plan.cpus_of.size(); ++i) {
+  for (std::size_t i = 0; i < plan.cpus_of.size(); ++i) {
     const int pe = static_cast<int>(i);
     const int error = children_.bind(pe, plan.cpus_of[i]);
     const std::string text = "oshrun: PE " + std::to_string(pe);
@@ -121,8 +132,8 @@ void Job::bind_children() {
 
 bool Job::start_server() {
   PmixConfig config{session_.job_id, host_, session_.dir, {}};
-  for (size_t app = 0; app < options_.apps.size(); ++app)
-    config.app_of.insert(config.app_of.end(), static_cast<size_t>(options_.apps[app].pes),
+  for (std::size_t app = 0; app < options_.apps.size(); ++app)
+    config.app_of.insert(config.app_of.end(), static_cast<std::size_t>(options_.apps[app].pes),
                          static_cast<int>(app));
   const std::string error = server_.start(config);
   if (!error.empty()) {
@@ -151,7 +162,7 @@ void Job::wait_for_events() {
   std::array<epoll_event, 64> events;
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_limit());
   check_deadlines();
-  for (int i = 0; i < count; ++i) dispatch(events[static_cast<size_t>(i)].data.u64);
+  for (int i = 0; i < count; ++i) dispatch(events[static_cast<std::size_t>(i)].data.u64);
 }
 
 /// Milliseconds until the next deadline, -1 if there is none.
@@ -193,7 +204,7 @@ void Job::check_deadlines() {
   }
 }
 
-void Job::dispatch(uint64_t token) {
+void Job::dispatch(std::uint64_t token) {
   const int pe = static_cast<int>(token & 0xffffffffu);
   switch (static_cast<Token>(token >> 32)) {
     case kSignals: return on_signals();
@@ -280,7 +291,7 @@ void Job::read_output(int pe, Stream stream, bool everything) {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return;
     if (size <= 0) return close_output(pe, stream);
-    output_.feed(pe, stream, {buffer.data(), static_cast<size_t>(size)});
+    output_.feed(pe, stream, {buffer.data(), static_cast<std::size_t>(size)});
   }
 }
 
@@ -392,7 +403,7 @@ void Job::clean_up() {
   janitor_.stop();
 }
 
-void Job::watch(int fd, uint64_t token, uint32_t events) {
+void Job::watch(int fd, std::uint64_t token, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = token;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +45,7 @@ class Job {
   void wait_for_events();
   int wait_limit() const;
   void check_deadlines();
-  void dispatch(uint64_t token);
+  void dispatch(std::uint64_t token);
   void on_signals();
   void on_signal(int signal);
   void stop_and_continue();
@@ -60,7 +61,7 @@ class Job {
     kBeforeTimeout,
     kBeforeEnd,
     kWhetherStuck
-  };  ///< what happens with the answers
+  };  // what happens with the answers
   bool ask(Asking purpose);
   void fail_after_asking(int exit_code, const std::string& line, Asking purpose);
   void on_answers();
@@ -76,7 +77,7 @@ class Job {
   void drain();
   void clean_up();
 
-  void watch(int fd, uint64_t token, uint32_t events);
+  void watch(int fd, std::uint64_t token, std::uint32_t events);
   void unwatch(int fd);
 
   const Options& options_;
@@ -95,23 +96,23 @@ class Job {
   bool reading_input_ = false;
   bool writing_input_ = false;
   struct SinkInterest {
-    bool watched = false;  ///< waits in epoll for room
-    bool paused = false;   ///< the PEs' pipes for it are not read
+    bool watched = false;  // waits in epoll for room
+    bool paused = false;   // the PEs' pipes for it are not read
   };
   SinkInterest interest_[2];
 
-  int running_ = 0;  ///< PEs that were forked and not yet reaped
+  int running_ = 0;  // PEs that were forked and not yet reaped
   std::optional<int> exit_code_;
   std::optional<Clock::time_point> timeout_at_;
   std::optional<Clock::time_point> kill_at_;
-  std::optional<Clock::time_point> trust_suspicion_at_;  ///< when no death can explain it any more
+  std::optional<Clock::time_point> trust_suspicion_at_;  // when no death can explain it any more
   std::optional<Clock::time_point> give_up_output_at_;
   int interrupts_ = 0;
 
   WaitInquiry inquiry_;
   Asking asking_ = Asking::kOnRequest;
-  std::optional<Clock::time_point> look_at_;  ///< when to look whether the PEs that remain are stuck
-  std::chrono::milliseconds look_period_{0};  ///< 0: no PE has gone yet
+  std::optional<Clock::time_point> look_at_;  // when to look whether the PEs that remain are stuck
+  std::chrono::milliseconds look_period_{0};  // 0: no PE has gone yet
 };
 
 }  // namespace oshrun

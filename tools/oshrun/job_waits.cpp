@@ -22,10 +22,10 @@ constexpr double kStuck = 0.8;
 bool Job::ask(Asking purpose) {
   if (!inquiry_.deadline()) {
     take_pmix_events();
-    std::vector<PeWaits> states(static_cast<size_t>(children_.size()));
+    std::vector<PeWaits> states(static_cast<std::size_t>(children_.size()));
     bool anybody = false;
     for (int pe = 0; pe < children_.size(); ++pe) {
-      PeWaits::State& state = states[static_cast<size_t>(pe)].state;
+      PeWaits::State& state = states[static_cast<std::size_t>(pe)].state;
       const bool member = policy_.state(pe) == PeState::kConnected;
       if (children_.at(pe).reaped || policy_.state(pe) == PeState::kExited) {
         state = PeWaits::State::kEnded;

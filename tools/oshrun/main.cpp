@@ -21,7 +21,7 @@ void print(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t done = write(fd, text.data(), text.size());
     if (done < 0 && errno != EINTR) return;
-    if (done > 0) text.remove_prefix(static_cast<size_t>(done));
+    if (done > 0) text.remove_prefix(static_cast<std::size_t>(done));
   }
 }
 

@@ -66,7 +66,7 @@ examples:
 /// A walk over the words; `error` set means stop.
 struct Parser {
   const std::vector<std::string>& words;
-  size_t next = 0;
+  std::size_t next = 0;
   Options options;
   std::string error;
   std::string show;
@@ -98,7 +98,7 @@ void set_pes(Parser& parser, App& app, const std::string& name, const std::strin
 }
 
 void set_env(Parser& parser, App& app, const std::string& name, const std::string& value) {
-  const size_t equals = value.find('=');
+  const std::size_t equals = value.find('=');
   EnvSetting setting{value.substr(0, equals), std::nullopt};
   if (setting.name.empty()) {
     parser.refuse(name + " " + quoted(value) + ": give NAME or NAME=VALUE");
@@ -208,7 +208,7 @@ bool apply_flag(Parser& parser, const std::string& name) {
 
 /// "-n4" and "-np4" are read as if the number were a word of its own.
 void split_attached_number(std::string& name, std::optional<std::string>& value) {
-  const size_t digit = name.find_first_of("0123456789");
+  const std::size_t digit = name.find_first_of("0123456789");
   if (digit == std::string::npos) return;
   if (const std::string option = name.substr(0, digit); option != "-n" && option != "-np") return;
   value = name.substr(digit);
@@ -220,7 +220,7 @@ void parse_option(Parser& parser, App& app) {
   if (apply_flag(parser, name)) return;
   std::optional<std::string> value;
   split_attached_number(name, value);
-  const size_t equals = name.find('=');
+  const std::size_t equals = name.find('=');
   if (name.starts_with("--") && equals != std::string::npos) {
     value = name.substr(equals + 1);
     name.resize(equals);

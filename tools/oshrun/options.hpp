@@ -29,9 +29,9 @@ struct EnvSetting {
 /// programs.
 struct App {
   int pes = 1;
-  std::string wdir;  ///< empty: where oshrun was started
+  std::string wdir;  // empty: where oshrun was started
   std::vector<EnvSetting> env;
-  std::vector<std::string> argv;  ///< never empty after a successful parse
+  std::vector<std::string> argv;  // never empty after a successful parse
 };
 
 struct Options {
@@ -40,12 +40,12 @@ struct Options {
   Bind bind = Bind::kAuto;
   bool report_bindings = false;
   std::optional<std::chrono::milliseconds> timeout;
-  std::chrono::milliseconds kill_after{500};      ///< from SIGTERM to SIGKILL
-  std::chrono::milliseconds answer_within{1000};  ///< from the question what a PE waits for to no answer
+  std::chrono::milliseconds kill_after{500};      // from SIGTERM to SIGKILL
+  std::chrono::milliseconds answer_within{1000};  // from the question what a PE waits for to no answer
   std::chrono::milliseconds stuck_after{
-      5000};              ///< from the end of a PE to the question whether others can go on
-  int virtual_nodes = 0;  ///< 0: not asked for
-  bool cyclic = false;    ///< PEs go to the virtual nodes in turn
+      5000};              // from the end of a PE to the question whether others can go on
+  int virtual_nodes = 0;  // 0: not asked for
+  bool cyclic = false;    // PEs go to the virtual nodes in turn
 
   /// Number of PEs of the whole job.
   int pes() const;
@@ -60,9 +60,9 @@ struct ParseResult {
   std::string text;
 };
 
-inline constexpr int kExitUsage = 2;            ///< the command line could not be understood
-inline constexpr int kMaxPes = 4096;            ///< of one job on one machine
-inline constexpr int kMaxTimeout = 31'536'000;  ///< seconds of every option that takes some: one year
+inline constexpr int kExitUsage = 2;            // the command line could not be understood
+inline constexpr int kMaxPes = 4096;            // of one job on one machine
+inline constexpr int kMaxTimeout = 31'536'000;  // seconds of every option that takes some: one year
 
 /// Parses the words after the program's name.
 ParseResult parse_options(const std::vector<std::string>& words);

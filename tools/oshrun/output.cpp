@@ -13,7 +13,7 @@ namespace oshrun {
 
 void LineAssembler::feed(std::string_view bytes, std::string& ready) {
   if (!prefix_.empty()) return feed_tagged(bytes, ready);
-  const size_t last_end = bytes.rfind('\n');
+  const std::size_t last_end = bytes.rfind('\n');
   if (last_end != std::string_view::npos) {
     ready += partial_;
     ready += bytes.substr(0, last_end + 1);
@@ -25,7 +25,7 @@ void LineAssembler::feed(std::string_view bytes, std::string& ready) {
 }
 
 void LineAssembler::feed_tagged(std::string_view bytes, std::string& ready) {
-  size_t end;
+  std::size_t end;
   while ((end = bytes.find('\n')) != std::string_view::npos) {
     ready += prefix_;
     ready += partial_;
@@ -63,10 +63,10 @@ void Sink::flush() {
   while (!empty() && !broken_) {
     pollfd ready{fd_, POLLOUT, 0};
     if (poll(&ready, 1, 0) <= 0) break;
-    const size_t size = std::min<size_t>(waiting_.size() - written_, PIPE_BUF);
+    const std::size_t size = std::min<std::size_t>(waiting_.size() - written_, PIPE_BUF);
     const ssize_t done = ::write(fd_, waiting_.data() + written_, size);
     if (done > 0) {
-      written_ += static_cast<size_t>(done);
+      written_ += static_cast<std::size_t>(done);
     } else if (errno == EAGAIN) {
       break;
     } else if (errno != EINTR) {
@@ -85,7 +85,7 @@ Output::Output(int pes, Tag tag)
       err_(err_fd_.get()),
       one_pe_(pes == 1),
       tagged_(tag == Tag::kRank) {
-  lines_.reserve(2 * static_cast<size_t>(pes));
+  lines_.reserve(2 * static_cast<std::size_t>(pes));
   for (int pe = 0; pe < pes; ++pe) {
     const std::string rank = std::string("[").append(std::to_string(pe)).append("]");
     lines_.emplace_back(tag == Tag::kRank ? rank + " " : "");
@@ -94,7 +94,7 @@ Output::Output(int pes, Tag tag)
 }
 
 LineAssembler& Output::assembler(int pe, Stream stream) {
-  return lines_[2 * static_cast<size_t>(pe) + (stream == Stream::kErr ? 1 : 0)];
+  return lines_[2 * static_cast<std::size_t>(pe) + (stream == Stream::kErr ? 1 : 0)];
 }
 
 void Output::feed(int pe, Stream stream, std::string_view bytes) {

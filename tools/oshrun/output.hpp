@@ -15,16 +15,16 @@
 
 namespace oshrun {
 
-enum class Stream { kOut = 1, kErr = 2 };  ///< the values are the file descriptors
+enum class Stream { kOut = 1, kErr = 2 };  // the values are the file descriptors
 
 /// Puts the bytes of one PE and stream together to lines, so that the lines of several PEs do not mix.
 /// Without a prefix the bytes leave unchanged: only their grouping changes. With a prefix every line gets it,
 /// a last line without an end gets one, and a line above kMaxTagged is cut.
 class LineAssembler {
  public:
-  static constexpr size_t kMaxPlain = 64
-                                      << 10;  ///< an unfinished line longer than this is passed on as it is
-  static constexpr size_t kMaxTagged = 1 << 20;
+  static constexpr std::size_t kMaxPlain =
+      64 << 10;  // an unfinished line longer than this is passed on as it is
+  static constexpr std::size_t kMaxTagged = 1 << 20;
 
   explicit LineAssembler(std::string prefix) : prefix_(std::move(prefix)) {}
 
@@ -48,7 +48,7 @@ class LineAssembler {
 /// ready.
 class Sink {
  public:
-  static constexpr size_t kHighWater = 1 << 20;  ///< above this, the PEs' pipes should not be read
+  static constexpr std::size_t kHighWater = 1 << 20;  // above this, the PEs' pipes should not be read
 
   explicit Sink(int fd) : fd_(fd) {}
 
@@ -70,7 +70,7 @@ class Sink {
  private:
   int fd_;
   std::string waiting_;
-  size_t written_ = 0;
+  std::size_t written_ = 0;
   bool broken_ = false;
   bool ends_line_ = true;
 };
@@ -109,12 +109,12 @@ class Output {
   void release_partial();
   void summarize_repeats(Clock::time_point until);
 
-  UniqueFd err_fd_;  ///< a second descriptor for standard error
+  UniqueFd err_fd_;  // a second descriptor for standard error
   Sink out_;
   Sink err_;
   bool one_pe_;
   bool tagged_;
-  std::vector<LineAssembler> lines_;  ///< two for each PE
+  std::vector<LineAssembler> lines_;  // two for each PE
   std::optional<Clock::time_point> release_at_;
   Repeats repeats_;
 };

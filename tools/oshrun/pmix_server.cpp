@@ -20,7 +20,7 @@ namespace {
 /// Up to this many PEs the server keeps its data in plain memory: a client's start takes 2 ms instead of 12
 /// ms, and there are no files. Beyond it, sharing the data by mapped files saves more memory and look-ups
 /// than it costs.
-constexpr size_t kMaxPesInMemory = 64;
+constexpr std::size_t kMaxPesInMemory = 64;
 
 /// The way from PMIx's thread to the main loop. PMIx has one server for each process, so there is one of
 /// these.
@@ -34,12 +34,12 @@ class EventQueue {
       shm::LockGuard lock(mutex_);
       events_.push_back(std::move(event));
     }
-    const uint64_t one = 1;
+    const std::uint64_t one = 1;
     if (write(fd_, &one, sizeof one) < 0) std::abort();  // an eventfd takes 2^64-2 of these
   }
 
   std::vector<PmixEvent> take() {
-    uint64_t count = 0;
+    std::uint64_t count = 0;
     if (read(fd_, &count, sizeof count) < 0) count = 0;  // nothing new: the list is asked anyway
     shm::LockGuard lock(mutex_);
     return std::exchange(events_, {});
@@ -53,7 +53,7 @@ class EventQueue {
 
 EventQueue queue;
 std::string job_namespace;  // written before the server's threads exist
-size_t job_size = 0;        // likewise
+std::size_t job_size = 0;   // likewise
 
 // Upcalls: PMIx's thread. They post and return; PMIX_OPERATION_SUCCEEDED says "done, no callback will come".
 
@@ -62,7 +62,7 @@ void post(PmixEvent::Kind kind, const pmix_proc_t* proc, int status = 0, const c
   queue.post({kind, static_cast<int>(proc->rank), status, message != nullptr ? message : ""});
 }
 
-pmix_status_t client_connected(const pmix_proc_t* proc, void*, pmix_info_t[], size_t, pmix_op_cbfunc_t,
+pmix_status_t client_connected(const pmix_proc_t* proc, void*, pmix_info_t[], std::size_t, pmix_op_cbfunc_t,
                                void*) {
   post(PmixEvent::Kind::kConnected, proc);
   return PMIX_OPERATION_SUCCEEDED;
@@ -74,7 +74,7 @@ pmix_status_t client_finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t,
 }
 
 pmix_status_t client_abort(const pmix_proc_t* proc, void*, int status, const char message[], pmix_proc_t[],
-                           size_t, pmix_op_cbfunc_t done, void* data) {
+                           std::size_t, pmix_op_cbfunc_t done, void* data) {
   post(PmixEvent::Kind::kAborted, proc, status, message);
   // Answered here, on the thread that owns the connection; the caller exits by itself when it has the answer.
   if (done != nullptr) done(PMIX_SUCCESS, data);
@@ -83,27 +83,28 @@ pmix_status_t client_abort(const pmix_proc_t* proc, void*, int status, const cha
 
 /// With all PEs on one machine the library completes fences itself; it asks us only if a participant has
 /// died.
-pmix_status_t fence(const pmix_proc_t[], size_t, const pmix_info_t[], size_t, char* blob, size_t size,
-                    pmix_modex_cbfunc_t done, void* data) {
+pmix_status_t fence(const pmix_proc_t[], std::size_t, const pmix_info_t[], std::size_t, char* blob,
+                    std::size_t size, pmix_modex_cbfunc_t done, void* data) {
   if (done != nullptr)
     done(
         PMIX_SUCCESS, blob, size, data, [](void* memory) { free(memory); }, blob);
   return PMIX_SUCCESS;
 }
 
-pmix_status_t direct_modex(const pmix_proc_t*, const pmix_info_t[], size_t, pmix_modex_cbfunc_t, void*) {
+pmix_status_t direct_modex(const pmix_proc_t*, const pmix_info_t[], std::size_t, pmix_modex_cbfunc_t, void*) {
   return PMIX_ERR_NOT_FOUND;
 }
 
-pmix_status_t register_events(pmix_status_t*, size_t, const pmix_info_t[], size_t, pmix_op_cbfunc_t, void*) {
+pmix_status_t register_events(pmix_status_t*, std::size_t, const pmix_info_t[], std::size_t, pmix_op_cbfunc_t,
+                              void*) {
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-pmix_status_t deregister_events(pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) {
+pmix_status_t deregister_events(pmix_status_t*, std::size_t, pmix_op_cbfunc_t, void*) {
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-pmix_status_t notify_event(pmix_status_t, const pmix_proc_t*, pmix_data_range_t, pmix_info_t[], size_t,
+pmix_status_t notify_event(pmix_status_t, const pmix_proc_t*, pmix_data_range_t, pmix_info_t[], std::size_t,
                            pmix_op_cbfunc_t, void*) {
   return PMIX_OPERATION_SUCCEEDED;
 }
@@ -125,11 +126,11 @@ pmix_server_module_t* server_module() {
 /// long as this process.
 class Infos {
  public:
-  explicit Infos(size_t capacity) { PMIX_INFO_CREATE(infos_, capacity); }
+  explicit Infos(std::size_t capacity) { PMIX_INFO_CREATE(infos_, capacity); }
   void text(const char* key, const std::string& value) { add(key, value.c_str(), PMIX_STRING); }
   void flag(const char* key, bool value) { add(key, &value, PMIX_BOOL); }
-  void number(const char* key, uint32_t value) { add(key, &value, PMIX_UINT32); }
-  void small(const char* key, uint16_t value) { add(key, &value, PMIX_UINT16); }
+  void number(const char* key, std::uint32_t value) { add(key, &value, PMIX_UINT32); }
+  void small(const char* key, std::uint16_t value) { add(key, &value, PMIX_UINT16); }
   void rank(const char* key, pmix_rank_t value) { add(key, &value, PMIX_PROC_RANK); }
   void add(const char* key, const void* value, pmix_data_type_t type) {
     PMIX_INFO_LOAD(&infos_[count_], key, value, type);
@@ -143,11 +144,11 @@ class Infos {
     info.value.data.topo = value;
   }
   pmix_info_t* data() { return infos_; }
-  size_t size() const { return count_; }
+  std::size_t size() const { return count_; }
 
  private:
   pmix_info_t* infos_ = nullptr;
-  size_t count_ = 0;
+  std::size_t count_ = 0;
 };
 
 std::string failed(const char* what, pmix_status_t status) {
@@ -173,14 +174,14 @@ std::string start_server(const PmixConfig& config) {
 }
 
 /// What PMIx tells about one PE. PMIX_RANK must come first.
-void add_pe(Infos& job, const PmixConfig& config, size_t pe, pmix_rank_t rank_in_app) {
+void add_pe(Infos& job, const PmixConfig& config, std::size_t pe, pmix_rank_t rank_in_app) {
   pmix_data_array_t array;
   PMIX_DATA_ARRAY_CONSTRUCT(&array, 9, PMIX_INFO);
   auto* info = static_cast<pmix_info_t*>(array.array);
   const auto rank = static_cast<pmix_rank_t>(pe);
-  const auto local = static_cast<uint16_t>(pe);
-  const auto app = static_cast<uint32_t>(config.app_of[pe]);
-  const uint32_t zero = 0;
+  const auto local = static_cast<std::uint16_t>(pe);
+  const auto app = static_cast<std::uint32_t>(config.app_of[pe]);
+  const std::uint32_t zero = 0;
   PMIX_INFO_LOAD(&info[0], PMIX_RANK, &rank, PMIX_PROC_RANK);
   PMIX_INFO_LOAD(&info[1], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
   PMIX_INFO_LOAD(&info[2], PMIX_NODE_RANK, &local, PMIX_UINT16);
@@ -208,9 +209,9 @@ std::string PmixServer::start(const PmixConfig& config) {
 }
 
 std::string PmixServer::register_job(const PmixConfig& config) {
-  const auto count = static_cast<uint32_t>(config.app_of.size());
+  const auto count = static_cast<std::uint32_t>(config.app_of.size());
   std::string peers;
-  for (uint32_t pe = 0; pe < count; ++pe) peers.append(pe > 0 ? "," : "").append(std::to_string(pe));
+  for (std::uint32_t pe = 0; pe < count; ++pe) peers.append(pe > 0 ? "," : "").append(std::to_string(pe));
   char* nodes = nullptr;
   char* procs = nullptr;
   if (!good(PMIx_generate_regex(config.host.c_str(), &nodes)) ||
@@ -222,7 +223,7 @@ std::string PmixServer::register_job(const PmixConfig& config) {
        {PMIX_JOB_SIZE, PMIX_UNIV_SIZE, PMIX_MAX_PROCS, PMIX_APP_SIZE, PMIX_LOCAL_SIZE, PMIX_NODE_SIZE})
     job.number(key, count);
   job.number(PMIX_NUM_NODES, 1);
-  job.number(PMIX_JOB_NUM_APPS, static_cast<uint32_t>(config.app_of.back()) + 1);
+  job.number(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(config.app_of.back()) + 1);
   job.text(PMIX_JOBID, config.job_id);
   job.flag(PMIX_SPAWNED, false);
   job.text(PMIX_LOCAL_PEERS, peers);
@@ -234,7 +235,7 @@ std::string PmixServer::register_job(const PmixConfig& config) {
   job.text(PMIX_TMPDIR, config.dir);
   job.text(PMIX_NSDIR, config.dir);
   pmix_rank_t rank_in_app = 0;
-  for (size_t pe = 0; pe < config.app_of.size(); ++pe) {
+  for (std::size_t pe = 0; pe < config.app_of.size(); ++pe) {
     rank_in_app = pe > 0 && config.app_of[pe] == config.app_of[pe - 1] ? rank_in_app + 1 : 0;
     add_pe(job, config, pe, rank_in_app);
   }
@@ -245,7 +246,7 @@ std::string PmixServer::register_job(const PmixConfig& config) {
 
 std::string PmixServer::register_pes(const PmixConfig& config) {
   settings_.resize(config.app_of.size());
-  for (size_t pe = 0; pe < config.app_of.size(); ++pe) {
+  for (std::size_t pe = 0; pe < config.app_of.size(); ++pe) {
     pmix_proc_t proc;
     PMIX_LOAD_PROCID(&proc, config.job_id.c_str(), static_cast<pmix_rank_t>(pe));
     pmix_status_t status =
@@ -261,7 +262,9 @@ std::string PmixServer::register_pes(const PmixConfig& config) {
   return {};
 }
 
-std::vector<std::string> PmixServer::settings_of(int pe) const { return settings_[static_cast<size_t>(pe)]; }
+std::vector<std::string> PmixServer::settings_of(int pe) const {
+  return settings_[static_cast<std::size_t>(pe)];
+}
 
 int PmixServer::event_fd() const { return queue.fd(); }
 

@@ -13,15 +13,15 @@ struct PmixEvent {
   enum class Kind { kConnected, kFinalized, kAborted };
   Kind kind;
   int pe;
-  int status = 0;       ///< of PMIx_Abort
-  std::string message;  ///< of PMIx_Abort
+  int status = 0;       // of PMIx_Abort
+  std::string message;  // of PMIx_Abort
 };
 
 struct PmixConfig {
-  std::string job_id;  ///< the PMIx namespace
+  std::string job_id;  // the PMIx namespace
   std::string host;
-  std::string dir;          ///< an existing directory for the server's files
-  std::vector<int> app_of;  ///< for each PE the index of its program
+  std::string dir;          // an existing directory for the server's files
+  std::vector<int> app_of;  // for each PE the index of its program
 };
 
 class PmixServer {

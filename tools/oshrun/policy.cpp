@@ -29,7 +29,7 @@ std::string describe_signal(int signal) {
   return result;
 }
 
-Policy::Policy(int pes) : pes_(static_cast<size_t>(pes)), alive_(pes) {}
+Policy::Policy(int pes) : pes_(static_cast<std::size_t>(pes)), alive_(pes) {}
 
 void Policy::blame(Rank rank, Verdict verdict) {
   if (!cause_ || rank < cause_->rank) cause_ = Cause{rank, std::move(verdict)};

@@ -11,9 +11,9 @@ namespace oshrun {
 
 /// What the launcher knows of a PE. README.md has the diagram.
 enum class PeState {
-  kStarted,    ///< runs, and has not connected to the PMIx server (a plain program never does)
-  kConnected,  ///< between PMIx_Init and PMIx_Finalize
-  kFinalized,  ///< after PMIx_Finalize; a second program in the same PE may connect again
+  kStarted,    // runs, and has not connected to the PMIx server (a plain program never does)
+  kConnected,  // between PMIx_Init and PMIx_Finalize
+  kFinalized,  // after PMIx_Finalize; a second program in the same PE may connect again
   kExited,
 };
 
@@ -52,7 +52,7 @@ class Policy {
   /// No death has come in time: judge() counts the suspicion from now on.
   void trust_suspicion();
 
-  PeState state(int pe) const { return pes_[static_cast<size_t>(pe)].state; }
+  PeState state(int pe) const { return pes_[static_cast<std::size_t>(pe)].state; }
   int alive() const { return alive_; }
 
  private:
@@ -66,7 +66,7 @@ class Policy {
     Verdict verdict;
   };
 
-  Pe& at(int pe) { return pes_[static_cast<size_t>(pe)]; }
+  Pe& at(int pe) { return pes_[static_cast<std::size_t>(pe)]; }
   void blame(Rank rank, Verdict verdict);
   void exited_with_zero(int pe, PeState before);
 
@@ -74,9 +74,9 @@ class Policy {
   int alive_;
   bool any_connected_ = false;
   bool judged_ = false;
-  std::optional<int> never_connected_;  ///< first PE that exited with 0 and had not connected
+  std::optional<int> never_connected_;  // first PE that exited with 0 and had not connected
   std::optional<Cause> cause_;
-  std::optional<Verdict> suspicion_;  ///< of the first PE that has one
+  std::optional<Verdict> suspicion_;  // of the first PE that has one
 };
 
 /// "killed by signal 11 (SIGSEGV, Segmentation fault)" and the like, from a signal's number.

@@ -14,7 +14,7 @@ constexpr std::string_view kHead = "atoll: ";
 /// shmem_init knows.
 std::string_view text_of(std::string_view line) {
   line.remove_prefix(kHead.size());
-  const size_t end = line.find(": ");
+  const std::size_t end = line.find(": ");
   const bool named =
       line.starts_with("PE ") && end != line.npos && line.substr(0, end).find(" of ") != line.npos;
   return named ? line.substr(end + 2) : line;

@@ -36,11 +36,11 @@ class Repeats {
     std::set<int> others;
     Clock::time_point forget_at;
   };
-  using Texts = std::map<std::string, Said, std::less<>>;  ///< by text without the PE's name
+  using Texts = std::map<std::string, Said, std::less<>>;  // by text without the PE's name
   bool repeats(int pe, std::string_view line, Clock::time_point now);
 
   Texts said_;
-  std::deque<Texts::iterator> in_order_;  ///< of time
+  std::deque<Texts::iterator> in_order_;  // of time
 };
 
 }  // namespace oshrun

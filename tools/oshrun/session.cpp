@@ -23,9 +23,9 @@ namespace oshrun {
 namespace {
 
 std::string random_hex() {
-  uint64_t number = 0;
+  std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number)
-    number = static_cast<uint64_t>(time(nullptr)) * 0x9e3779b97f4a7c15u;
+    number = static_cast<std::uint64_t>(time(nullptr)) * 0x9e3779b97f4a7c15u;
   char text[17];
   snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
   return text;

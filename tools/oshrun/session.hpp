@@ -15,9 +15,9 @@ namespace oshrun {
 /// Everything of a job is named after its id, which nobody can guess: $TMPDIR/atoll.<id>.* and
 /// /dev/shm/atoll.<id>.*
 struct Session {
-  std::string job_id;  ///< atoll-<pid>-<random>, also the PMIx namespace and ATOLL_JOB_ID
-  std::string tmpdir;  ///< $TMPDIR, or /tmp
-  std::string dir;     ///< the PMIx server's directory, below tmpdir
+  std::string job_id;  // atoll-<pid>-<random>, also the PMIx namespace and ATOLL_JOB_ID
+  std::string tmpdir;  // $TMPDIR, or /tmp
+  std::string dir;     // the PMIx server's directory, below tmpdir
 };
 
 Session new_session();

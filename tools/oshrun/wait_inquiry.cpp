@@ -34,7 +34,7 @@ bool receive(int fd, shm::WaitRecord& record, bool& ours) {
 }  // namespace
 
 void WaitInquiry::listen(const std::string& job_id, int pes, std::chrono::milliseconds patience) {
-  left_early_.assign(static_cast<size_t>(pes), false);
+  left_early_.assign(static_cast<std::size_t>(pes), false);
   job_id_ = job_id;
   patience_ = patience;
   sockaddr_un address;
@@ -51,7 +51,7 @@ void WaitInquiry::begin(std::vector<PeWaits> states) {
   expected_.assign(pes_.size(), -1);
   heard_.assign(pes_.size(), false);
   finalized_.assign(pes_.size(), false);
-  for (size_t pe = 0; pe < pes_.size(); ++pe) {
+  for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
     if (pes_[pe].state == PeWaits::State::kEnded) continue;
     finalized_[pe] = pes_[pe].state == PeWaits::State::kFinalized;
     // A PE that does not hear it stays silent, or what it is.
@@ -69,11 +69,11 @@ void WaitInquiry::take_answers() {
   shm::WaitRecord record;
   bool ours = false;
   while (socket_ && receive(socket_.get(), record, ours))
-    if (ours && record.pe >= 0 && static_cast<size_t>(record.pe) < left_early_.size()) take(record);
+    if (ours && record.pe >= 0 && static_cast<std::size_t>(record.pe) < left_early_.size()) take(record);
 }
 
 void WaitInquiry::take(const shm::WaitRecord& record) {
-  const auto pe = static_cast<size_t>(record.pe);
+  const auto pe = static_cast<std::size_t>(record.pe);
   if (record.news == shm::WaitRecord::News::leaves) left_early_[pe] = true;
   if (!deadline_) return;
   if (record.news == shm::WaitRecord::News::present) {
@@ -89,7 +89,7 @@ void WaitInquiry::take(const shm::WaitRecord& record) {
 }
 
 bool WaitInquiry::done() const {
-  for (size_t pe = 0; pe < pes_.size(); ++pe) {
+  for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
     if (heard_[pe] && pes_[pe].state == PeWaits::State::kSilent) return false;
     if (static_cast<int>(pes_[pe].waits.size()) < expected_[pe]) return false;
   }
@@ -98,7 +98,7 @@ bool WaitInquiry::done() const {
 
 std::vector<PeWaits> WaitInquiry::finish() {
   deadline_.reset();
-  for (size_t pe = 0; pe < pes_.size(); ++pe) {
+  for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
     pes_[pe].left_early = left_early_[pe];
     std::sort(pes_[pe].waits.begin(), pes_[pe].waits.end(),
               [](const auto& a, const auto& b) { return a.seconds > b.seconds; });

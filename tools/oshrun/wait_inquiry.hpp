@@ -44,9 +44,9 @@ class WaitInquiry {
   std::string job_id_;
   std::chrono::milliseconds patience_{0};
   std::vector<PeWaits> pes_;
-  std::vector<int> expected_;    ///< reports, by PE; -1: it has not said how many
-  std::vector<bool> heard_;      ///< it listens: a program that is not ours, or has not come so far, does not
-  std::vector<bool> finalized_;  ///< PMIx says so
+  std::vector<int> expected_;    // reports, by PE; -1: it has not said how many
+  std::vector<bool> heard_;      // it listens: a program that is not ours, or has not come so far, does not
+  std::vector<bool> finalized_;  // PMIx says so
   std::vector<bool> left_early_;
   std::optional<Clock::time_point> deadline_;
 };

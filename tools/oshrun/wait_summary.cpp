@@ -16,7 +16,7 @@ using shm::WaitRecord;
 /// Two PEs that are asked at slightly different times may seem to wait for each other; not for this long (s).
 constexpr double kSurely = 0.5;
 
-constexpr size_t kMostLines = 40;  ///< of groups: more say nothing to a person
+constexpr std::size_t kMostLines = 40;  // of groups: more say nothing to a person
 
 std::string seconds_text(double seconds) {
   char text[32];
@@ -25,9 +25,9 @@ std::string seconds_text(double seconds) {
 }
 
 bool known(const std::vector<PeWaits>& pes, int pe) {
-  return pe >= 0 && static_cast<size_t>(pe) < pes.size();
+  return pe >= 0 && static_cast<std::size_t>(pe) < pes.size();
 }
-const PeWaits& at(const std::vector<PeWaits>& pes, int pe) { return pes[static_cast<size_t>(pe)]; }
+const PeWaits& at(const std::vector<PeWaits>& pes, int pe) { return pes[static_cast<std::size_t>(pe)]; }
 
 /// The wait of `pe` in `call`, or null.
 const WaitRecord* wait_in(const std::vector<PeWaits>& pes, int pe, const std::string& call) {
@@ -57,7 +57,7 @@ std::vector<std::string> group_lines(const std::vector<PeWaits>& pes, double at_
   };
   std::map<std::string, Group> groups;
   std::vector<std::string> order;
-  for (size_t pe = 0; pe < pes.size(); ++pe) {
+  for (std::size_t pe = 0; pe < pes.size(); ++pe) {
     for (const WaitRecord& wait : pes[pe].waits) {
       if (wait.seconds < at_least) continue;
       const std::string text = std::string(wait.call) + " waits " + wait.what;
@@ -125,7 +125,7 @@ std::string state_text(const PeWaits& pe) {
 /// "PE 0-2 are computing; PE 3 is silent", of the PEs in which no thread waits.
 std::string others_text(const std::vector<PeWaits>& pes) {
   std::map<std::string, std::vector<int>> others;
-  for (size_t pe = 0; pe < pes.size(); ++pe) {
+  for (std::size_t pe = 0; pe < pes.size(); ++pe) {
     if (pes[pe].waits.empty()) others[state_text(pes[pe])].push_back(static_cast<int>(pe));
   }
   std::string text;
@@ -138,7 +138,7 @@ std::string others_text(const std::vector<PeWaits>& pes) {
 /// "PE 0-2 wait in shmem_barrier_all for PE 3; PE 3 is computing".
 std::string last_line(const std::vector<PeWaits>& pes, double at_least) {
   std::map<std::pair<std::string, int>, std::vector<int>> waiting;  // (call, for whom) -> PEs
-  for (size_t pe = 0; pe < pes.size(); ++pe) {
+  for (std::size_t pe = 0; pe < pes.size(); ++pe) {
     for (const WaitRecord& wait : pes[pe].waits) {
       if (wait.seconds < at_least) continue;
       std::vector<int>& members = waiting[{wait.call, last_of_chain(pes, wait)}];
@@ -153,7 +153,7 @@ std::string last_line(const std::vector<PeWaits>& pes, double at_least) {
   }
   if (const std::string others = others_text(pes); !others.empty()) line += "; " + others;
   std::vector<int> early;
-  for (size_t pe = 0; pe < pes.size(); ++pe) {
+  for (std::size_t pe = 0; pe < pes.size(); ++pe) {
     if (pes[pe].left_early) early.push_back(static_cast<int>(pe));
   }
   if (!early.empty()) line += "; PE " + pe_list(early) + " returned from main without shmem_finalize";
@@ -164,8 +164,8 @@ std::string last_line(const std::vector<PeWaits>& pes, double at_least) {
 
 std::string pe_list(const std::vector<int>& pes) {
   std::string text;
-  for (size_t i = 0; i < pes.size();) {
-    size_t last = i;
+  for (std::size_t i = 0; i < pes.size();) {
+    std::size_t last = i;
     while (last + 1 < pes.size() && pes[last + 1] == pes[last] + 1) ++last;
     text += (text.empty() ? "" : ", ") + std::to_string(pes[i]);
     if (last > i) text += (last == i + 1 ? ", " : "-") + std::to_string(pes[last]);

@@ -13,13 +13,13 @@ namespace oshrun {
 /// What is known of one PE when the question was asked.
 struct PeWaits {
   enum class State {
-    kSilent,     ///< has not answered: it is stopped, or the program handles the signal itself
-    kPresent,    ///< has answered; it computes if it has no waits
-    kFinalized,  ///< runs, and is no member of the job any more, or not yet
-    kEnded,      ///< its process has ended
+    kSilent,     // has not answered: it is stopped, or the program handles the signal itself
+    kPresent,    // has answered; it computes if it has no waits
+    kFinalized,  // runs, and is no member of the job any more, or not yet
+    kEnded,      // its process has ended
   };
   State state = State::kSilent;
-  bool left_early = false;  ///< has returned from main without shmem_finalize
+  bool left_early = false;  // has returned from main without shmem_finalize
   std::vector<shm::WaitRecord> waits;
 };
 

@@ -18,7 +18,7 @@ namespace {
 class FaultyNetwork;
 
 // An operation not yet started.  `start` calls the inner table; it owns the bytes that it must own.
-struct Held {
+struct HeldOperation {
   int polls;
   bool message;
   std::function<void()> start;
@@ -31,7 +31,7 @@ constexpr std::size_t kReach = 8;
 // any, no fence is granted, so none of them is behind one.  An operation that is being started counts as
 // held, so that idle() is never true in between.
 struct Queue {
-  std::deque<Held> held;
+  std::deque<HeldOperation> held;
   int starting = 0;
   bool empty() const { return held.empty() && starting == 0; }
 
@@ -212,7 +212,7 @@ void flush(Channel* channel) {
   {
     LockGuard guard(own(channel)->network.mutex);
     for (auto& [pe, queue] : own(channel)->to) {
-      for (Held& operation : queue.held) operation.polls = 0;
+      for (HeldOperation& operation : queue.held) operation.polls = 0;
     }
   }
   own(channel)->inner->ops->flush(own(channel)->inner);

@@ -2,11 +2,11 @@
 // Packets that the PEs of a node share: for atomics whose callers wait for the old value, one at a time, so
 // that a PE alone has never two to put into a packet.
 //
-// A PE posts its request on its shared, in memory that the whole node maps.  Who finds the right to send to
-// the target node free takes it, collects what all PEs of the node have posted for that node, sends one
-// packet, and keeps it until the reply is there; what is posted meanwhile goes with the next packet.
-// For each pair of nodes one PE on either side is the deputy: it executes the other node's packets, and as
-// long as it has requests of its own for that node it is the sender, since it polls the network anyway.
+// A PE posts its request in a slot of its own, in memory that the whole node maps.  Who finds the right to
+// send to the target node free takes it, collects what all PEs of the node have posted for that node, sends
+// one packet, and keeps it until the reply is there; what is posted meanwhile goes with the next packet. For
+// each pair of nodes one PE on either side is the deputy: it executes the other node's packets, and as long
+// as it has requests of its own for that node it is the sender, since it polls the network anyway.
 //
 // clang-format off
 //   request (PE that waits)     sender (one of them)                       executor (the target node's deputy,

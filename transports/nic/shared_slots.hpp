@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the PEs of a node tell each other: one shared for each PE, in memory that all of them map.
+// What the PEs of a node tell each other: slots of each PE, in memory that all of them map.
 #pragma once
 
 #include <atomic>

@@ -81,7 +81,7 @@ void amo(Channel* base, int pe, RemoteAddress at, AtomicOp op, AtomicType type, 
     if (completion != nullptr) completion->set_done();
     return;
   }
-  Op* record = engine.begin(channel, pe, Kind::atomic, completion);
+  Op* record = engine.begin(channel, pe, OpKind::atomic, completion);
   record->width = static_cast<std::uint8_t>(width);
   record->fetch = fetch;
   if (value != nullptr) std::memcpy(record->value(), value, width);

@@ -21,13 +21,13 @@ constexpr std::chrono::seconds kConnectLimit{120};
 // With fewer operations than this in flight, a provider without room is one without a connection.
 constexpr std::size_t kBusy = 512;
 
-const char* name(Kind kind) {
+const char* name(OpKind kind) {
   switch (kind) {
-    case Kind::put: return "put to";
-    case Kind::get: return "get from";
-    case Kind::atomic: return "atomic on";
-    case Kind::message: return "message to";
-    case Kind::receive: return "receive from";
+    case OpKind::put: return "put to";
+    case OpKind::get: return "get from";
+    case OpKind::atomic: return "atomic on";
+    case OpKind::message: return "message to";
+    case OpKind::receive: return "receive from";
   }
   return "operation on";
 }
@@ -46,7 +46,7 @@ bool Engine::reap() {
     Op* op = static_cast<Op*>(entries[i].op_context);
     if (op == nullptr) [[unlikely]]
       continue;
-    if (op->kind == Kind::receive) {
+    if (op->kind == OpKind::receive) {
       Receive* receive = reinterpret_cast<Receive*>(op);
       receive->length = entries[i].len;
       arrived_.push_back(receive);
@@ -63,7 +63,7 @@ void Engine::complete(Op* op) {
   ++completed_;
   if (op->channel == probes_.get()) [[unlikely]]
     peer.probing = false;
-  if (op->kind == Kind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
+  if (op->kind == OpKind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
   release(op);
 }
 
@@ -82,11 +82,11 @@ void Engine::release(Op* op) {
   if (op->temporary != nullptr) fi_close(&op->temporary->fid);
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   --peer.outstanding;
-  if (op->kind == Kind::message) --peer.messages;
+  if (op->kind == OpKind::message) --peer.messages;
 
   OfiChannel* channel = op->channel;
   const auto pe = static_cast<std::size_t>(op->pe);
-  const bool atomic = op->kind == Kind::atomic;
+  const bool atomic = op->kind == OpKind::atomic;
   ops_.give(op);
   if (completion != nullptr) completion->set_done();
   if (atomic) channel->atomics.fetch_sub(1, std::memory_order_release);

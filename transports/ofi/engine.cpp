@@ -71,15 +71,15 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
 }
 
 // REQUIRES: credit, and a free record.
-Op* Engine::take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
+Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* completion) {
   if (ops_.in_use() == 0) completed_then_ = ~completed_;  // watch() counts its time from now
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   ++peer.outstanding;
-  if (kind == Kind::message) ++peer.messages;
+  if (kind == OpKind::message) ++peer.messages;
   // Relaxed: whoever must see these is this thread, or was told by it.
   channel->outstanding.fetch_add(1, std::memory_order_relaxed);
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
-  if (kind == Kind::atomic) channel->atomics.fetch_add(1, std::memory_order_relaxed);
+  if (kind == OpKind::atomic) channel->atomics.fetch_add(1, std::memory_order_relaxed);
   Op* op = static_cast<Op*>(ops_.take());
   op->channel = channel;
   op->completion = completion;
@@ -92,7 +92,7 @@ Op* Engine::take_op(OfiChannel* channel, int pe, Kind kind, Completion* completi
   return op;
 }
 
-Op* Engine::begin(OfiChannel* channel, int pe, Kind kind, Completion* completion) {
+Op* Engine::begin(OfiChannel* channel, int pe, OpKind kind, Completion* completion) {
   lock_.lock();
   const Peer& peer = peers_[static_cast<std::size_t>(pe)];
   for (Stall stall{pe, kind}; !has_credit(peer, kind) || ops_.exhausted();) wait_room(stall);

@@ -76,7 +76,7 @@ class Engine {
 
   /// A record for an operation to `pe`, counted as outstanding, and the lock.  Polls while the peer's credits
   /// or the records are used up.  Fill it in and pass it to post().
-  Op* begin(OfiChannel* channel, int pe, Kind kind, Completion* completion) ACQUIRE(lock_);
+  Op* begin(OfiChannel* channel, int pe, OpKind kind, Completion* completion) ACQUIRE(lock_);
 
   /// Points the operation at a bounce buffer of at least n bytes.  Lock held; returns null if there is none.
   void* take_buffer(Op* op, std::size_t n) REQUIRES(lock_);
@@ -131,7 +131,7 @@ class Engine {
   void release(Op* op) REQUIRES(lock_);
   struct Stall {
     int pe;
-    Kind kind;
+    OpKind kind;
     int tries = 0;
     std::chrono::steady_clock::time_point since{};
     WaitWatch watch{};
@@ -156,10 +156,10 @@ class Engine {
   bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) REQUIRES(lock_);
   void tell_grants() REQUIRES(poller_, lock_);
 
-  bool has_credit(const Peer& peer, Kind kind) const {
-    return peer.outstanding < credits_ && (kind != Kind::message || peer.messages < kMessageCredits);
+  bool has_credit(const Peer& peer, OpKind kind) const {
+    return peer.outstanding < credits_ && (kind != OpKind::message || peer.messages < kMessageCredits);
   }
-  Op* take_op(OfiChannel* channel, int pe, Kind kind, Completion* completion) REQUIRES(lock_);
+  Op* take_op(OfiChannel* channel, int pe, OpKind kind, Completion* completion) REQUIRES(lock_);
 
   Engine* const first_;  // null: this is the first
 

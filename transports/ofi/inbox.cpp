@@ -26,9 +26,9 @@ bool Inbox::survey() {
       std::uint64_t message = 0;
       std::memcpy(&message, entry, sizeof message);
       // A head that is stored in part gives a size that is too small, and nothing is stored behind it yet.
-      if (message == 0 || message > Entry::kLargestMessage) break;
-      const std::size_t size = Entry::size(message);
-      if (entry[size - 1] != Entry::kEnd) break;
+      if (message == 0 || message > InboxEntry::kLargestMessage) break;
+      const std::size_t size = InboxEntry::size(message);
+      if (entry[size - 1] != InboxEntry::kEnd) break;
       ring.seen.advance(size);
     }
     waiting |= ring.seen.passed() != ring.taken;

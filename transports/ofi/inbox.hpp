@@ -30,7 +30,7 @@
 namespace shm::ofi {
 
 /// An entry: the size of the message, the message with its header, padding, and a last byte that is not 0.
-struct Entry {
+struct InboxEntry {
   static constexpr std::size_t kHead = sizeof(std::uint64_t);
   static constexpr std::byte kEnd{1};
   static constexpr std::size_t size(std::size_t message) {
@@ -49,7 +49,7 @@ struct Entry {
     to[all - 1] = kEnd;
   }
 };
-static_assert(Entry::size(Entry::kLargestMessage) == RingCursor::kLargestEntry);
+static_assert(InboxEntry::size(InboxEntry::kLargestMessage) == RingCursor::kLargestEntry);
 
 class Inbox {
  public:
@@ -152,11 +152,11 @@ class Inbox {
       std::uint64_t message = 0;
       std::memcpy(&message, entry, sizeof message);
       MessageHeader header;
-      std::memcpy(&header, entry + Entry::kHead, sizeof header);
+      std::memcpy(&header, entry + InboxEntry::kHead, sizeof header);
       if (header.sequence != sequence) break;  // a message that came the ordinary way is due first
       ++sequence;
-      handle(header, entry + Entry::kHead + sizeof header, message - sizeof header);
-      const std::size_t size = Entry::size(message);
+      handle(header, entry + InboxEntry::kHead + sizeof header, message - sizeof header);
+      const std::size_t size = InboxEntry::size(message);
       std::memset(entry, 0, size);
       ring.read.advance(size);
       any = true;

@@ -13,11 +13,12 @@ namespace shm {
 namespace ofi {
 namespace {
 
-static_assert(sizeof(fi_context2) <= sizeof(Receive::provider));
+static_assert(sizeof(fi_context2) <= sizeof(TaggedReceive::provider));
 
-void* context_of(Receive& receive) { return receive.provider; }
-Receive* receive_of(void* context) {
-  return reinterpret_cast<Receive*>(static_cast<std::byte*>(context) - offsetof(Receive, provider));
+void* context_of(TaggedReceive& receive) { return receive.provider; }
+TaggedReceive* receive_of(void* context) {
+  return reinterpret_cast<TaggedReceive*>(static_cast<std::byte*>(context) -
+                                          offsetof(TaggedReceive, provider));
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
   return {};
 }
 
-bool TaggedMatcher::post(Receive& receive) {
+bool TaggedMatcher::post(TaggedReceive& receive) {
   const LockGuard guard(lock_);
   if (posted_ == most_receives_) return false;
   const auto code = fi_trecv(endpoint_->ep(), receive.room, receive.room_bytes, nullptr, FI_ADDR_UNSPEC,
@@ -63,7 +64,7 @@ bool TaggedMatcher::has_room() {
 }
 
 // Not found: matched, and its completion is in the queue.
-void TaggedMatcher::cancel(Receive& receive) {
+void TaggedMatcher::cancel(TaggedReceive& receive) {
   const LockGuard guard(lock_);
   fi_cancel(&endpoint_->ep()->fid, context_of(receive));
 }
@@ -139,7 +140,7 @@ bool TaggedMatcher::take_error(Arrival& arrival) {
 bool TaggedMatcher::take(const fi_cq_tagged_entry& entry, Arrival& arrival) {
   if (entry.op_context != &peek_context_) {
     --posted_;
-    Receive* receive = receive_of(entry.op_context);
+    TaggedReceive* receive = receive_of(entry.op_context);
     arrival = {Arrival::matched, receive, receive->room, entry.len};
     return true;
   }

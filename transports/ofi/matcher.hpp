@@ -22,10 +22,10 @@ class TaggedMatcher final : public Matcher {
   std::string describe() const override;
   Result<std::vector<std::byte>> address() override { return endpoint_->name(); }
   Status connect(int npes, const AddressLookup& lookup) override;
-  bool post(Receive& receive) override;
+  bool post(TaggedReceive& receive) override;
   std::size_t most_receives() const override { return most_receives_; }
   bool has_room() override;
-  void cancel(Receive& receive) override;
+  void cancel(TaggedReceive& receive) override;
   void send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) override;
   bool poll(const ArrivalSink& sink) override;
   int wait_fd() const override { return endpoint_->wait_fd(); }

@@ -25,7 +25,7 @@ auto run_handler(const MessageSink& sink) {
 
 Status Engine::post_receives() {
   for (Receive& receive : receives_) {
-    receive.op.kind = Kind::receive;
+    receive.op.kind = OpKind::receive;
     receive.op.temporary = nullptr;
     receive.op.pe = -1;
     receive.data = static_cast<std::byte*>(incoming_.take());
@@ -114,13 +114,13 @@ void Engine::tell_grants() {
 // Whether the message was written into the PE's inbox: it is short, and the PE has granted the
 // room.
 bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) {
-  if (!inbox_.is_open() || sizeof header + n > Entry::kLargestMessage) return false;
-  const std::size_t size = Entry::size(sizeof header + n);
+  if (!inbox_.is_open() || sizeof header + n > InboxEntry::kLargestMessage) return false;
+  const std::size_t size = InboxEntry::size(sizeof header + n);
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const Grant grant = inbox_.granted_by(pe);
   if (grant.ring == 0 || !peer.ring.has_room(size, grant.cleared)) return false;
   alignas(8) std::byte entry[RingCursor::kLargestEntry];
-  Entry::write(entry, header, payload, n);
+  InboxEntry::write(entry, header, payload, n);
   const std::uint64_t to = peer.inbox.base + Inbox::ring_offset(grant.ring) + peer.ring.offset();
   const auto code = fi_inject_write(endpoint_->ep(), entry, size, peer.address, to, peer.inbox.key);
   if (code != 0) {
@@ -143,12 +143,12 @@ bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void*
     count(Stat::written_messages);
     return true;
   }
-  if (!has_credit(peer, Kind::message) || ops_.exhausted()) return false;
+  if (!has_credit(peer, OpKind::message) || ops_.exhausted()) return false;
   const std::size_t size = sizeof header + n;
   Slab& pool = size <= kCopyLimit ? small_ : large_;
   if (size > Op::kInline && pool.exhausted()) return false;
 
-  Op* op = take_op(channel, pe, Kind::message, nullptr);
+  Op* op = take_op(channel, pe, OpKind::message, nullptr);
   std::byte* bytes = size <= Op::kInline ? op->inlined : static_cast<std::byte*>(take_buffer(op, size));
   std::memcpy(bytes, &header, sizeof header);
   if (n != 0) std::memcpy(bytes + sizeof header, payload, n);
@@ -168,7 +168,7 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   LockGuard guard(lock_);
   if (pe != me_) {
-    for (Stall stall{pe, Kind::message};;) {
+    for (Stall stall{pe, OpKind::message};;) {
       // Behind what a handler could not send, so that messages to one PE stay in order.
       if (peer.deferred == 0 && try_send(channel, pe, id, message, n)) return;
       if (handling == this) break;

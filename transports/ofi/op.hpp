@@ -54,7 +54,7 @@ struct Peer {
   std::uint8_t refused = 0;       // probes that the provider had no connection for, in a row
 };
 
-enum class Kind : std::uint8_t { put, get, atomic, message, receive };
+enum class OpKind : std::uint8_t { put, get, atomic, message, receive };
 
 /// A transfer longer than the provider takes at once: shared by its parts, freed with the last.
 struct Split {
@@ -74,7 +74,7 @@ struct Op {
   Slab* pool;              // ... to this pool
   fid_mr* temporary;       // registration to close, or null
   std::int32_t pe;
-  Kind kind;
+  OpKind kind;
   std::uint8_t width;  // of the atomic's operands
 
   /// Operands and result of an atomic, or the bytes of a short copied put.  In a registered pool if need be.

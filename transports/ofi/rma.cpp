@@ -12,7 +12,7 @@
 namespace shm::ofi {
 namespace {
 
-struct Transfer {
+struct RmaTransfer {
   Engine& engine;
   OfiChannel* channel;
   int pe;
@@ -22,7 +22,7 @@ struct Transfer {
   Completion* completion;
 };
 
-void post_part(const Transfer& transfer, Kind kind, bool copy, Split* split) {
+void post_part(const RmaTransfer& transfer, OpKind kind, bool copy, Split* split) {
   const auto& [engine, channel, pe, at, local, n, completion] = transfer;
   const RemoteSegment& segment = engine.peer(pe).segments[static_cast<std::size_t>(at.segment)];
   Op* op = engine.begin(channel, pe, kind, completion);
@@ -44,14 +44,14 @@ void post_part(const Transfer& transfer, Kind kind, bool copy, Split* split) {
   message.rma_iov_count = 1;
   message.context = op;
   fid_ep* ep = engine.endpoint().ep();
-  if (kind == Kind::put) {
+  if (kind == OpKind::put) {
     engine.post(op, [&] { return fi_writemsg(ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
   } else {
     engine.post(op, [&] { return fi_readmsg(ep, &message, FI_COMPLETION); });
   }
 }
 
-[[gnu::cold]] void post_split(Transfer transfer, Kind kind) {
+[[gnu::cold]] void post_split(RmaTransfer transfer, OpKind kind) {
   const std::size_t part = transfer.engine.max_transfer();
   auto* split = new Split{(transfer.n + part - 1) / part, transfer.completion};
   std::size_t left = transfer.n;
@@ -76,11 +76,11 @@ void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_
     if (completion != nullptr) completion->set_done();
     return;
   }
-  const Transfer transfer{engine, channel,   pe, to, static_cast<std::byte*>(const_cast<void*>(source)),
-                          n,      completion};
+  const RmaTransfer transfer{engine, channel,   pe, to, static_cast<std::byte*>(const_cast<void*>(source)),
+                             n,      completion};
   if (n > engine.max_transfer()) [[unlikely]]
-    return post_split(transfer, Kind::put);
-  post_part(transfer, Kind::put, copy, nullptr);
+    return post_split(transfer, OpKind::put);
+  post_part(transfer, OpKind::put, copy, nullptr);
 }
 
 void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
@@ -92,10 +92,10 @@ void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, C
     if (completion != nullptr) completion->set_done();
     return;
   }
-  const Transfer transfer{engine, channel, pe, from, static_cast<std::byte*>(dest), n, completion};
+  const RmaTransfer transfer{engine, channel, pe, from, static_cast<std::byte*>(dest), n, completion};
   if (n > engine.max_transfer()) [[unlikely]]
-    return post_split(transfer, Kind::get);
-  post_part(transfer, Kind::get, false, nullptr);
+    return post_split(transfer, OpKind::get);
+  post_part(transfer, OpKind::get, false, nullptr);
 }
 
 }  // namespace shm::ofi

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "coll/chunks.hpp"
-#include "core/internal.hpp"
+#include "coll/internal.hpp"
 #include "processes.hpp"
 
 namespace shm {

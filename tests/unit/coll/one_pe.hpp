@@ -9,8 +9,8 @@
 
 #include "../transports/loop.hpp"
 #include "coll/rendezvous.hpp"
-#include "core/internal.hpp"
 #include "core/progress.hpp"
+#include "setup/internal_layout.hpp"
 
 namespace shm::test {
 

@@ -13,10 +13,10 @@ namespace {
 class BlocksTest : public ::testing::Test {
  protected:
   // One group: 14 blocks of 8 KiB and a bit.
-  const Layout layout = make_layout(8, 8192, 1, 1, false);
+  const ShardLayout layout = make_layout(8, 8192, 1, 1, false);
   const Lines memory = zeros(layout.bytes);
   const Mapped mapped{memory.get()};
-  Blocks<Mapped> blocks{mapped, layout};
+  BlockAllocator<Mapped> blocks{mapped, layout};
 };
 
 TEST_F(BlocksTest, ThereIsOneOfTheLargestForEachSlot) {

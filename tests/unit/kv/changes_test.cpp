@@ -15,7 +15,7 @@ struct Told {
       : layout(make_layout(8, 8, 1000, 1, false)), memory(Changes::bytes(layout) / sizeof(std::uint64_t)) {}
   Changes changes() { return {reinterpret_cast<std::byte*>(memory.data()), layout}; }
 
-  const Layout layout;
+  const ShardLayout layout;
   std::vector<std::uint64_t> memory;
 };
 

@@ -45,7 +45,7 @@ TEST_F(ClientTest, LongAnswersCountByTheirLength) {
   table->quiet(kCall);
   std::string room(7168, '\0');
   const auto get = [&](int* status) {
-    Request wanted = request(Op::get, k);
+    KvRequest wanted = request(KvOp::get, k);
     wanted.n = room.size();
     table->issue(kCall, wanted, room.data(), {.status = status});
   };
@@ -66,12 +66,12 @@ TEST_F(ClientTest, BatchesWaitForRoomAndCountByTheirRequests) {
   network.on_poll = [&] {
     if (!polled) {
       sent = std::ranges::any_of(network.queue, [](const QueueNetwork::Message& message) {
-        return message.head().kind == PacketHead::run;
+        return message.head().kind == KvPacketHead::run;
       });
     }
     polled = true;
   };
-  Many many{.like = {.op = Op::contains, .key = {}},
+  Many many{.like = {.op = KvOp::contains, .key = {}},
             .keys = reinterpret_cast<const std::byte*>(keys.data()),
             .key_bytes = 8};
   many.status = status.data();
@@ -106,16 +106,16 @@ TEST_F(ClientTest, RequestsAreGatheredUntilAPacketIsFull) {
   begin(8, 8);
   const std::string k = key(1);
   constexpr std::size_t kRequest = sizeof(RequestHead) + 8 + 8;
-  constexpr std::size_t kInPacket = (kPacketBytes - sizeof(PacketHead)) / kRequest;
+  constexpr std::size_t kInPacket = (kPacketBytes - sizeof(KvPacketHead)) / kRequest;
   for (std::size_t i = 0; i < kInPacket; ++i) put_nbi(k, "x");
   EXPECT_EQ(network.queue.size(), 0U);
   put_nbi(k, "y");
   ASSERT_EQ(network.queue.size(), 1U);
-  EXPECT_EQ(network.queue[0].bytes.size(), sizeof(PacketHead) + kInPacket * kRequest);
+  EXPECT_EQ(network.queue[0].bytes.size(), sizeof(KvPacketHead) + kInPacket * kRequest);
   table->client().flush();
   EXPECT_EQ(network.queue.size(), 2U);
   EXPECT_EQ(table->packets(), 2U);
-  EXPECT_EQ(network.queue[1].bytes.size(), sizeof(PacketHead) + kRequest);
+  EXPECT_EQ(network.queue[1].bytes.size(), sizeof(KvPacketHead) + kRequest);
   table->quiet(kCall);
   EXPECT_EQ(stored(k), "y");
 }
@@ -159,7 +159,7 @@ TEST_F(ClientTest, OrderIsThatOfTheCalls) {
   EXPECT_EQ(get(k), "1");
   put_nbi(k, "2");
   const std::string value = "3";
-  Many many{.like = {.op = Op::put, .key = {}, .n = 1},
+  Many many{.like = {.op = KvOp::put, .key = {}, .n = 1},
             .keys = reinterpret_cast<const std::byte*>(k.data()),
             .key_bytes = k.size()};
   many.values = reinterpret_cast<const std::byte*>(value.data());
@@ -190,7 +190,7 @@ TEST_F(ClientTest, AnswersSayHowLongAValueIs) {
   table->quiet(kCall);
   const auto ask = [&](const std::string& k, std::uint64_t room, std::size_t& n) {
     static char value[100];
-    Request wanted = request(Op::get, k);
+    KvRequest wanted = request(KvOp::get, k);
     wanted.n = room;
     int status = -1;
     table->issue(kCall, wanted, value, {.status = &status, .n = &n});

@@ -25,8 +25,8 @@ class QueueNetwork final : public Network {
   struct Message {
     std::uint16_t id;
     std::vector<std::byte> bytes;
-    PacketHead head() const {
-      PacketHead head;
+    KvPacketHead head() const {
+      KvPacketHead head;
       std::memcpy(&head, bytes.data(), sizeof head);
       return head;
     }
@@ -137,21 +137,21 @@ class FarTable : public ::testing::Test {
     }
   }
 
-  Request request(Op op, const std::string& key, const std::string& value = "") const {
+  KvRequest request(KvOp op, const std::string& key, const std::string& value = "") const {
     return {.op = op, .key = table->key(key.data(), key.size()), .value = value.data(), .n = value.size()};
   }
   void put_nbi(const std::string& key, const std::string& value, int* status = nullptr) const {
-    table->issue(kCall, request(Op::put, key, value), nullptr, {.status = status});
+    table->issue(kCall, request(KvOp::put, key, value), nullptr, {.status = status});
   }
-  Status execute(Op op, const std::string& key, const std::string& value = "") const {
-    shm::kv::Output result;
+  Code execute(KvOp op, const std::string& key, const std::string& value = "") const {
+    shm::kv::ValueRoom result;
     return table->execute(kCall, request(op, key, value), result);
   }
   /// By a call; "": it is not there.
   std::string get(const std::string& key) const {
     std::string room(layout.value_bytes, '\0');
     std::uint64_t n = 0;
-    const Status status = table->get(kCall, table->key(key.data(), key.size()), room.data(), room.size(), n);
+    const Code status = table->get(kCall, table->key(key.data(), key.size()), room.data(), room.size(), n);
     return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
   }
   /// What the shard has, without a message.
@@ -159,16 +159,16 @@ class FarTable : public ::testing::Test {
     std::string room(layout.value_bytes, '\0');
     std::uint64_t n = 0;
     const Key k = table->key(key.data(), key.size());
-    const Status status = shard->get(k, room.data(), room.size(), n, kUnlimited);
+    const Code status = shard->get(k, room.data(), room.size(), n, kUnlimited);
     return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
   }
 
   /// Somebody else holds, or not, the lock of the key's home, or has begun to change its group.
   void lock_home(const std::string& key, bool locked) const {
-    *word(key, offsetof(Group, home)) = locked ? 1 : 0;
+    *word(key, offsetof(SlotGroup, home)) = locked ? 1 : 0;
   }
-  void begin_change(const std::string& key) const { *word(key, offsetof(Group, version)) += 1; }
-  void end_change(const std::string& key) const { *word(key, offsetof(Group, version)) += 1; }
+  void begin_change(const std::string& key) const { *word(key, offsetof(SlotGroup, version)) += 1; }
+  void end_change(const std::string& key) const { *word(key, offsetof(SlotGroup, version)) += 1; }
 
   /// Until no message is left.
   void deliver_all() {
@@ -177,7 +177,7 @@ class FarTable : public ::testing::Test {
 
   QueueNetwork network;
   Progress progress{network, &network.channel, 0};
-  Layout layout{};
+  ShardLayout layout{};
   Lines memory;
   std::unique_ptr<Shard<Mapped>> shard;
   std::unique_ptr<Table> table;
@@ -189,15 +189,15 @@ class FarTable : public ::testing::Test {
   }
   static void on_request(void* self, int from, const std::byte* message, std::size_t n) {
     const auto& test = *static_cast<FarTable*>(self);
-    PacketHead head;
+    KvPacketHead head;
     std::memcpy(&head, message, sizeof head);
-    if (head.kind == PacketHead::run) return test.table->server().take_run(*test.shard, from, message, n);
+    if (head.kind == KvPacketHead::run) return test.table->server().take_run(*test.shard, from, message, n);
     test.table->server().take(*test.shard, from, message, n, head.kind);
   }
   static void on_reply(void*, int from, const std::byte* message, std::size_t n) {
-    PacketHead head;
+    KvPacketHead head;
     std::memcpy(&head, message, sizeof head);
-    if (head.kind == PacketHead::run_replies) return Batch::take_replies(from, message, n);
+    if (head.kind == KvPacketHead::run_replies) return Batch::take_replies(from, message, n);
     Client::take_replies(message, n, head.kind);
   }
   static bool resume(void* self) {

@@ -7,7 +7,7 @@ namespace shm::kv {
 namespace {
 
 TEST(LayoutTest, ShortElementsLieInTheirSlots) {
-  const Layout layout = make_layout(8, 8, 1000, 1, false);
+  const ShardLayout layout = make_layout(8, 8, 1000, 1, false);
   EXPECT_TRUE(layout.inlined);
   EXPECT_EQ(layout.slot_bytes, 16u);
   EXPECT_EQ(layout.group_bytes, 320u) << "a line and 14 slots";
@@ -20,7 +20,7 @@ TEST(LayoutTest, ShortElementsLieInTheirSlots) {
 TEST(LayoutTest, HasRoomForWhatWasAskedFor) {
   for (const std::uint64_t capacity : {1, 2, 13, 14, 15, 1000, 1000000}) {
     for (const unsigned npes : {1u, 2u, 7u, 1000u}) {
-      const Layout layout = make_layout(8, 8, capacity, npes, false);
+      const ShardLayout layout = make_layout(8, 8, capacity, npes, false);
       EXPECT_GE(layout.groups * kSlots * npes, capacity) << capacity << " elements, " << npes << " PEs";
     }
   }
@@ -29,7 +29,7 @@ TEST(LayoutTest, HasRoomForWhatWasAskedFor) {
 TEST(LayoutTest, PartsFollowOneAnother) {
   for (const std::uint64_t key : {1, 8, 13, 255, 256, 65536}) {
     for (const std::uint64_t value : {0, 1, 8, 100, 255, 256, 1000, 4096, 1 << 20}) {
-      const Layout layout = make_layout(key, value, 100, 2, false);
+      const ShardLayout layout = make_layout(key, value, 100, 2, false);
       EXPECT_GE(layout.groups_at, sizeof(PartHeader));
       EXPECT_EQ(layout.group_bytes % 64, 0u);
       EXPECT_LE(layout.slot_at(0, kSlots), layout.group_at(1));

@@ -21,21 +21,21 @@ class ListMatcher final : public Matcher {
  public:
   explicit ListMatcher(std::size_t most) : most_(most) {}
 
-  bool post(Receive& receive) override {
+  bool post(TaggedReceive& receive) override {
     ++posts;
     if (refuses || list.size() == most_) return false;
     list.push_back(&receive);
     return true;
   }
-  void cancel(Receive& receive) override {
+  void cancel(TaggedReceive& receive) override {
     if (std::erase(list, &receive) != 0) cancelled.push_back(&receive);
   }
   /// Takes the first that fits; null: there is none.
-  Receive* match(std::uint64_t tag) {
+  TaggedReceive* match(std::uint64_t tag) {
     const auto at = std::ranges::find_if(
-        list, [&](const Receive* r) { return (r->tag & ~r->ignore) == (tag & ~r->ignore); });
+        list, [&](const TaggedReceive* r) { return (r->tag & ~r->ignore) == (tag & ~r->ignore); });
     if (at == list.end()) return nullptr;
-    Receive* found = *at;
+    TaggedReceive* found = *at;
     list.erase(at);
     return found;
   }
@@ -51,8 +51,8 @@ class ListMatcher final : public Matcher {
   int wait_fd() const override { return -1; }
   bool may_block() override { return true; }
 
-  std::list<Receive*> list;
-  std::vector<Receive*> cancelled;
+  std::list<TaggedReceive*> list;
+  std::vector<TaggedReceive*> cancelled;
   int posts = 0;
   bool refuses = false;  // though it has room
 
@@ -75,27 +75,27 @@ struct Followed {
         list(matcher, one.memory.get(), one.layout, hash, 64) {}
 
   std::uint64_t hash(const std::string& key) const { return hash_of(user, key.data(), key.size()); }
-  Status store(Op op, const std::string& key) {
-    Output result;
+  Code store(KvOp op, const std::string& key) {
+    ValueRoom result;
     const Key k{hash(key), key.data(), static_cast<std::uint32_t>(key.size())};
-    const Status status = one.shard.execute({.op = op, .key = k, .value = "x", .n = 1}, result, ~0U);
+    const Code status = one.shard.execute({.op = op, .key = k, .value = "x", .n = 1}, result, ~0U);
     if (status == SHMEMX_KV_OK) changes.tell(group_of(k.hash, one.layout.groups));
     return status;
   }
   void follow() {
     while (changes.take([this](std::uint64_t home) { list.follow(home); })) {
     }
-    for (Receive* receive : matcher.cancelled) list.cancelled(*receive);
+    for (TaggedReceive* receive : matcher.cancelled) list.cancelled(*receive);
     matcher.cancelled.clear();
   }
   void remove_matched(const std::string& key) {
-    Receive* entry = matcher.match(tag_of(Op::remove, hash(key)));
-    ASSERT_EQ(store(Op::remove, key), SHMEMX_KV_OK);
+    TaggedReceive* entry = matcher.match(tag_of(KvOp::remove, hash(key)));
+    ASSERT_EQ(store(KvOp::remove, key), SHMEMX_KV_OK);
     if (entry != nullptr) list.matched(*entry, true);
   }
   std::multiset<std::uint64_t> tags() const {
     std::multiset<std::uint64_t> all;
-    for (const Receive* receive : matcher.list) all.insert(receive->tag);
+    for (const TaggedReceive* receive : matcher.list) all.insert(receive->tag);
     return all;
   }
 
@@ -109,27 +109,27 @@ struct Followed {
 
 TEST(MatchListTest, HasAnEntryForEachElement) {
   Followed table;
-  table.store(Op::insert, "one");
-  table.store(Op::insert, "two");
+  table.store(KvOp::insert, "one");
+  table.store(KvOp::insert, "two");
   EXPECT_TRUE(table.matcher.list.empty());
   table.follow();
   EXPECT_EQ(table.list.length(), 2U);
-  EXPECT_NE(table.matcher.match(tag_of(Op::get, table.hash("two"))), nullptr);
-  EXPECT_EQ(table.matcher.match(tag_of(Op::get, table.hash("two"))), nullptr) << "until it is posted again";
-  EXPECT_EQ(table.matcher.match(tag_of(Op::insert, table.hash("one"))), nullptr) << "of another class";
+  EXPECT_NE(table.matcher.match(tag_of(KvOp::get, table.hash("two"))), nullptr);
+  EXPECT_EQ(table.matcher.match(tag_of(KvOp::get, table.hash("two"))), nullptr) << "until it is posted again";
+  EXPECT_EQ(table.matcher.match(tag_of(KvOp::insert, table.hash("one"))), nullptr) << "of another class";
 }
 
 TEST(MatchListTest, PostsAgainWhatWasMatched) {
   Followed table;
-  table.store(Op::insert, "one");
+  table.store(KvOp::insert, "one");
   table.follow();
   for (int i = 0; i < 3; ++i) {
-    Receive* entry = table.matcher.match(tag_of(Op::get, table.hash("one")));
+    TaggedReceive* entry = table.matcher.match(tag_of(KvOp::get, table.hash("one")));
     ASSERT_NE(entry, nullptr);
     table.list.matched(*entry, false);
   }
-  Receive* entry = table.matcher.match(tag_of(Op::remove, table.hash("one")));
-  table.store(Op::remove, "one");
+  TaggedReceive* entry = table.matcher.match(tag_of(KvOp::remove, table.hash("one")));
+  table.store(KvOp::remove, "one");
   table.list.matched(*entry, true);
   table.follow();
   EXPECT_EQ(table.list.length(), 0U);
@@ -138,21 +138,21 @@ TEST(MatchListTest, PostsAgainWhatWasMatched) {
 
 TEST(MatchListTest, ALateMatchOfALeavingEntryEndsIt) {
   Followed table;
-  table.store(Op::insert, "one");
+  table.store(KvOp::insert, "one");
   table.follow();
-  Receive* entry = table.matcher.match(tag_of(Op::get, table.hash("one")));
-  table.store(Op::remove, "one");
+  TaggedReceive* entry = table.matcher.match(tag_of(KvOp::get, table.hash("one")));
+  table.store(KvOp::remove, "one");
   table.follow();  // it is cancelled, too late
   table.list.matched(*entry, false);
   EXPECT_TRUE(table.matcher.list.empty());
-  table.store(Op::insert, "one");
+  table.store(KvOp::insert, "one");
   table.follow();
   EXPECT_EQ(table.list.length(), 1U);
 }
 
 TEST(MatchListTest, WhatHasNoRoomHasNoEntry) {
   Followed table(8, 10);
-  for (int i = 0; i < 30; ++i) table.store(Op::insert, std::to_string(i));
+  for (int i = 0; i < 30; ++i) table.store(KvOp::insert, std::to_string(i));
   table.follow();
   EXPECT_EQ(table.list.length(), 10U);
   EXPECT_EQ(table.one.shard.elements(), 30U);
@@ -161,7 +161,7 @@ TEST(MatchListTest, WhatHasNoRoomHasNoEntry) {
 // Nothing happens to the home of what had no room: that there is some now is enough.
 TEST(MatchListTest, WhatFoundNoRoomHasAnEntryWhenThereIsSome) {
   Followed table(8, 10);
-  for (int i = 0; i < 30; ++i) table.store(Op::insert, std::to_string(i));
+  for (int i = 0; i < 30; ++i) table.store(KvOp::insert, std::to_string(i));
   table.follow();
   const int posts = table.matcher.posts;
   EXPECT_FALSE(table.list.catch_up());
@@ -173,14 +173,14 @@ TEST(MatchListTest, WhatFoundNoRoomHasAnEntryWhenThereIsSome) {
     EXPECT_EQ(table.list.length(), std::min(10, 29 - i));
   }
   std::multiset<std::uint64_t> expected;
-  for (int i = 25; i < 30; ++i) expected.insert(tag_of(Op::get, table.hash(std::to_string(i))));
+  for (int i = 25; i < 30; ++i) expected.insert(tag_of(KvOp::get, table.hash(std::to_string(i))));
   EXPECT_EQ(table.tags(), expected);
 }
 
 TEST(MatchListTest, WhatWasRefusedIsPostedLater) {
   Followed table;
-  table.store(Op::insert, "one");
-  table.store(Op::insert, "two");
+  table.store(KvOp::insert, "one");
+  table.store(KvOp::insert, "two");
   table.matcher.refuses = true;
   table.follow();
   const int posts = table.matcher.posts;
@@ -189,7 +189,7 @@ TEST(MatchListTest, WhatWasRefusedIsPostedLater) {
   table.matcher.refuses = false;
   while (table.list.catch_up()) continue;
   EXPECT_EQ(table.list.length(), 2U);
-  Receive* entry = table.matcher.match(tag_of(Op::get, table.hash("two")));
+  TaggedReceive* entry = table.matcher.match(tag_of(KvOp::get, table.hash("two")));
   ASSERT_NE(entry, nullptr);
   table.matcher.refuses = true;
   table.list.matched(*entry, false);
@@ -202,7 +202,7 @@ TEST(MatchListTest, WhatWasRefusedIsPostedLater) {
 
 TEST(MatchListTest, ToldOfAllHomesItTakesWhatWasThere) {
   Followed table;
-  for (int i = 0; i < 500; ++i) table.store(Op::insert, std::to_string(i));
+  for (int i = 0; i < 500; ++i) table.store(KvOp::insert, std::to_string(i));
   std::memset(table.memory.get(), 0, Changes::bytes(table.one.layout));
   table.follow();
   table.changes.tell_all();
@@ -220,19 +220,20 @@ TEST(MatchListTest, IsWhatThePartIsWheneverItHasFollowed) {
     std::set<std::string> keys;
     for (int i = 0; i < 20000; ++i) {
       const std::string key = std::to_string(random() % 1500);
-      Receive* entry = random() % 2 == 0 ? table.matcher.match(tag_of(Op::remove, table.hash(key))) : nullptr;
+      TaggedReceive* entry =
+          random() % 2 == 0 ? table.matcher.match(tag_of(KvOp::remove, table.hash(key))) : nullptr;
       bool removed = false;
       if (random() % 2 == 0) {
-        if (table.store(Op::put, key) == SHMEMX_KV_OK) keys.insert(key);
+        if (table.store(KvOp::put, key) == SHMEMX_KV_OK) keys.insert(key);
       } else {
-        removed = table.store(Op::remove, key) == SHMEMX_KV_OK;
+        removed = table.store(KvOp::remove, key) == SHMEMX_KV_OK;
         if (removed) keys.erase(key);
       }
       if (entry != nullptr) table.list.matched(*entry, removed);
       if (random() % 200 != 0) continue;
       table.follow();
       std::multiset<std::uint64_t> expected;
-      for (const std::string& each : keys) expected.insert(tag_of(Op::get, table.hash(each)));
+      for (const std::string& each : keys) expected.insert(tag_of(KvOp::get, table.hash(each)));
       ASSERT_EQ(table.tags(), expected);
       ASSERT_EQ(table.list.length(), expected.size());
     }
@@ -250,7 +251,7 @@ TEST(MatchListTest, FollowsThreads) {
     threads.emplace_back([&table, t] {
       for (int i = 0; i < 3000; ++i) {
         const std::string key = std::to_string(t) + "/" + std::to_string(i % 300);
-        table.store(i / 300 % 2 == 0 ? Op::insert : Op::remove, key);
+        table.store(i / 300 % 2 == 0 ? KvOp::insert : KvOp::remove, key);
       }
     });
   }
@@ -265,10 +266,10 @@ TEST(MatchListTest, FollowsThreads) {
 
 TEST(EntryMessageTest, RequestsArriveAsTheyWere) {
   const std::string key = "a key", value = "twelve bytes", expected = "other twelve";
-  Request request{.op = Op::compare_swap,
-                  .key = {77, key.data(), static_cast<std::uint32_t>(key.size())},
-                  .value = value.data(),
-                  .n = value.size()};
+  KvRequest request{.op = KvOp::compare_swap,
+                    .key = {77, key.data(), static_cast<std::uint32_t>(key.size())},
+                    .value = value.data(),
+                    .n = value.size()};
   request.expected = expected.data();
   request.offset = 5;
   alignas(8) std::byte message[256];
@@ -276,11 +277,11 @@ TEST(EntryMessageTest, RequestsArriveAsTheyWere) {
   ASSERT_LE(message_bytes(sent), sizeof message);
   write_message(message, sent, request, 3);
   EntryHead head;
-  const Request got = read_message(message, head);
+  const KvRequest got = read_message(message, head);
   EXPECT_EQ(head.from, 3);
   EXPECT_EQ(head.request.token, 99U);
   EXPECT_EQ(head.request.wants, kWantsOld);
-  EXPECT_EQ(got.op, Op::compare_swap);
+  EXPECT_EQ(got.op, KvOp::compare_swap);
   EXPECT_EQ(got.key.hash, 77U);
   EXPECT_EQ(got.offset, 5U);
   EXPECT_EQ(std::string(static_cast<const char*>(got.key.bytes), got.key.n), key);

@@ -45,10 +45,10 @@ TEST_P(ShardThreadsTest, ReadersSeeWholeValues) {
 TEST_P(ShardThreadsTest, NoAdditionIsLost) {
   run([&](int) {
     std::uint64_t old;
-    for (int i = 0; i < 5000; ++i) table.add(Op::upsert, std::to_string(i % 3), 1, old);
+    for (int i = 0; i < 5000; ++i) table.add(KvOp::upsert, std::to_string(i % 3), 1, old);
   });
   std::uint64_t total = 0, old = 0;
-  for (int i = 0; i < 3; ++i) table.add(Op::accumulate, std::to_string(i), 0, old), total += old;
+  for (int i = 0; i < 3; ++i) table.add(KvOp::accumulate, std::to_string(i), 0, old), total += old;
   EXPECT_EQ(total, 5000u * kThreads);
 }
 
@@ -96,7 +96,7 @@ TEST_P(ShardThreadsTest, CollidingKeysAreAllKept) {
   });
   EXPECT_EQ(table.shard.elements(), 0u);
   for (std::uint64_t group = 0; group < table.layout.groups; ++group) {
-    Group state;
+    SlotGroup state;
     std::memcpy(&state, table.memory.get() + table.layout.group_at(group), sizeof state);
     EXPECT_EQ(state.passed, 0u);
     EXPECT_EQ(state.home, 0u);

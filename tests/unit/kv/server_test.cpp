@@ -88,7 +88,7 @@ TEST_F(ServerTest, AReaderWaitsForAGroupThatIsBeingChanged) {
   table->quiet(kCall);
   char value[16] = "";
   int status = -1;
-  Request wanted = request(Op::get, key(1));
+  KvRequest wanted = request(KvOp::get, key(1));
   const std::string k = key(1);
   wanted.key = table->key(k.data(), k.size());
   wanted.n = sizeof value;
@@ -113,11 +113,11 @@ class RunTest : public ServerTest {
     for (int i = 0; i < kKeys; ++i) keys += key(i);
     for (int i = 0; i < kKeys; ++i) values += "value " + std::to_string(100 + i);
   }
-  Many many(Op op) {
+  Many many(KvOp op) {
     Many many{.like = {.op = op, .key = {}, .n = kValue},
               .keys = reinterpret_cast<const std::byte*>(keys.data()),
               .key_bytes = 8};
-    if (op == Op::get) {
+    if (op == KvOp::get) {
       many.results = reinterpret_cast<std::byte*>(values.data());
       many.lengths = lengths;
     } else {
@@ -142,7 +142,7 @@ TEST_F(RunTest, StopsAtALockAndGoesOnWhenItIsFree) {
     EXPECT_EQ(stored(key(41)), "");
     lock_home(key(40), false);
   };
-  EXPECT_EQ(execute_many(kCall, *table, many(Op::insert), kKeys), SHMEMX_KV_OK);
+  EXPECT_EQ(execute_many(kCall, *table, many(KvOp::insert), kKeys), SHMEMX_KV_OK);
   EXPECT_GE(polls, 5);
   for (int i = 0; i < kKeys; ++i) EXPECT_EQ(stored(key(i)), "value " + std::to_string(100 + i));
   EXPECT_TRUE(table->test());
@@ -152,7 +152,7 @@ TEST_F(RunTest, StopsAtALockAndGoesOnWhenItIsFree) {
   network.on_poll = [&] {
     if (++polls == 5) end_change(key(70));
   };
-  EXPECT_EQ(execute_many(kCall, *table, many(Op::get), kKeys), SHMEMX_KV_OK);
+  EXPECT_EQ(execute_many(kCall, *table, many(KvOp::get), kKeys), SHMEMX_KV_OK);
   for (int i = 0; i < kKeys; ++i) {
     EXPECT_EQ(values.substr(static_cast<std::size_t>(i) * kValue, kValue),
               "value " + std::to_string(100 + i));
@@ -166,7 +166,7 @@ TEST_F(RunTest, WaitsBehindWhatWaits) {
   flush();
   poll();
   network.on_poll = [&] { lock_home(key(1), false); };
-  EXPECT_EQ(execute_many(kCall, *table, many(Op::put), kKeys), SHMEMX_KV_OK);
+  EXPECT_EQ(execute_many(kCall, *table, many(KvOp::put), kKeys), SHMEMX_KV_OK);
   EXPECT_EQ(stored(key(1)), "value 101");
   EXPECT_TRUE(table->test());
 }
@@ -180,7 +180,7 @@ TEST_F(RunTest, WhatComesLaterWaitsBehindIt) {
     flush();
     lock_home(key(1), false);
   };
-  EXPECT_EQ(execute_many(kCall, *table, many(Op::put), kKeys), SHMEMX_KV_OK);
+  EXPECT_EQ(execute_many(kCall, *table, many(KvOp::put), kKeys), SHMEMX_KV_OK);
   table->quiet(kCall);
   EXPECT_EQ(stored(key(1)), "later");
 }
@@ -213,7 +213,7 @@ TEST_F(ServerTest, PiecesOfSeveralPesMayComeInTurn) {
   for (std::size_t piece = 0; piece < 4; ++piece) {
     for (int i = 0; i < 2; ++i) {
       const auto& bytes = sent[i][piece].bytes;
-      table->server().take(*shard, i == 0 ? 3 : 7, bytes.data(), bytes.size(), PacketHead::request_piece);
+      table->server().take(*shard, i == 0 ? 3 : 7, bytes.data(), bytes.size(), KvPacketHead::request_piece);
     }
   }
   EXPECT_EQ(stored(key(0, 50000)) + stored(key(1, 50000)), "of 3of 7");
@@ -239,14 +239,14 @@ TEST_F(ServerTest, AnswersOfAnyLengthArriveWhole) {
   int n = 0;
   for (const std::size_t length : lengths) {
     const std::string value(length, static_cast<char>('a' + n));
-    EXPECT_EQ(execute(Op::put, key(n++), value), SHMEMX_KV_OK);
+    EXPECT_EQ(execute(KvOp::put, key(n++), value), SHMEMX_KV_OK);
   }
   std::vector<std::string> rooms(std::size(lengths), std::string(40000, '?'));
   std::vector<std::size_t> found(std::size(lengths), 99);
   for (int i = 0; i < n; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::string k = key(i);
-    Request wanted{.op = Op::get, .key = table->key(k.data(), k.size()), .n = 40000};
+    KvRequest wanted{.op = KvOp::get, .key = table->key(k.data(), k.size()), .n = 40000};
     table->issue(kCall, wanted, rooms[at].data(), {.n = &found[at]});
   }
   table->quiet(kCall);
@@ -265,7 +265,7 @@ TEST_F(ServerTest, ManyAnswersTakeManyPackets) {
   std::vector<std::string> rooms(100, std::string(1024, '?'));
   for (int i = 0; i < 100; ++i) {
     const std::string k = key(i);
-    Request wanted{.op = Op::get, .key = table->key(k.data(), k.size()), .n = 1024};
+    KvRequest wanted{.op = KvOp::get, .key = table->key(k.data(), k.size()), .n = 1024};
     table->issue(kCall, wanted, rooms[static_cast<std::size_t>(i)].data(), {});
   }
   flush();

@@ -37,7 +37,7 @@ inline Lines zeros(std::size_t n) {
 /// One PE's, which is all there are.
 class OnePart {
  public:
-  explicit OnePart(const Layout& made)
+  explicit OnePart(const ShardLayout& made)
       : layout(made), memory(zeros(made.bytes)), shard(Mapped(memory.get()), layout) {
     shard.prepare(0);
   }
@@ -46,41 +46,41 @@ class OnePart {
   Key key(const std::string& text) const {
     return {hash(text.data(), text.size()), text.data(), static_cast<std::uint32_t>(text.size())};
   }
-  Status store(Op op, const std::string& key_text, const std::string& value) const {
-    Output result;
+  Code store(KvOp op, const std::string& key_text, const std::string& value) const {
+    ValueRoom result;
     return shard.execute({.op = op, .key = key(key_text), .value = value.data(), .n = value.size()}, result,
                          ~0U);
   }
-  Status put(const std::string& k, const std::string& v) const { return store(Op::put, k, v); }
-  Status insert(const std::string& k, const std::string& v) const { return store(Op::insert, k, v); }
-  Status update(const std::string& k, const std::string& v) const { return store(Op::update, k, v); }
-  Status remove(const std::string& k) const { return store(Op::remove, k, ""); }
-  Status get(const std::string& k, std::string& v) const {
+  Code put(const std::string& k, const std::string& v) const { return store(KvOp::put, k, v); }
+  Code insert(const std::string& k, const std::string& v) const { return store(KvOp::insert, k, v); }
+  Code update(const std::string& k, const std::string& v) const { return store(KvOp::update, k, v); }
+  Code remove(const std::string& k) const { return store(KvOp::remove, k, ""); }
+  Code get(const std::string& k, std::string& v) const {
     std::string room(layout.value_bytes, '\0');
     std::uint64_t n = 0;
-    const Status status = shard.get(key(k), room.data(), room.size(), n, ~0U);
+    const Code status = shard.get(key(k), room.data(), room.size(), n, ~0U);
     if (status == SHMEMX_KV_OK) v = room.substr(0, n);
     return status;
   }
-  Status compare_swap(const std::string& k, std::size_t offset, const std::string& expected,
-                      const std::string& desired) const {
-    Request request{.op = Op::compare_swap, .key = key(k), .value = desired.data(), .n = desired.size()};
+  Code compare_swap(const std::string& k, std::size_t offset, const std::string& expected,
+                    const std::string& desired) const {
+    KvRequest request{.op = KvOp::compare_swap, .key = key(k), .value = desired.data(), .n = desired.size()};
     request.expected = expected.data();
     request.offset = offset;
-    Output result;
+    ValueRoom result;
     return shard.execute(request, result, ~0U);
   }
-  Status add(Op op, const std::string& k, std::uint64_t more, std::uint64_t& old) const {
-    Request request{
+  Code add(KvOp op, const std::string& k, std::uint64_t more, std::uint64_t& old) const {
+    KvRequest request{
         .op = op, .atomic = AtomicOp::add, .type = AtomicType::u64, .key = key(k), .value = &more};
-    Output result{&old, 0};
+    ValueRoom result{&old, 0};
     return shard.execute(request, result, ~0U);
   }
 
   std::uint64_t (*hash)(const void*, std::size_t) = [](const void* bytes, std::size_t n) {
     return hash_of(nullptr, bytes, n);
   };
-  const Layout layout;
+  const ShardLayout layout;
   const Lines memory;
   const Shard<Mapped> shard;
 };

@@ -21,7 +21,7 @@ std::uint64_t hash_by_home(const void* key, std::size_t n) {
 }
 
 struct Do {
-  Op op;
+  KvOp op;
   std::string key, value;
 };
 
@@ -30,7 +30,7 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
   static constexpr unsigned kSoon = 20;  // looks
 
   void SetUp() override { begin(); }
-  /// Group 0 is full, so that what has its home there is in group 1, which has elements of its own.
+  /// SlotGroup 0 is full, so that what has its home there is in group 1, which has elements of its own.
   void begin() {
     table = std::make_unique<OnePart>(make_layout(16, GetParam(), 30, 1, false));
     ASSERT_EQ(table->layout.groups, kGroups);
@@ -39,37 +39,38 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
     for (const char* key : {"0 passes", "0 passes too", "1 home"}) table->put(key, first);
   }
 
-  Request request(const Do& what) const {
-    Request request{.op = what.op, .key = table->key(what.key), .value = what.value.data()};
+  KvRequest request(const Do& what) const {
+    KvRequest request{.op = what.op, .key = table->key(what.key), .value = what.value.data()};
     request.n = what.value.size();
-    if (what.op == Op::compare_swap) request.expected = first.data();
-    if (what.op == Op::accumulate || what.op == Op::upsert) request.atomic = AtomicOp::set;
+    if (what.op == KvOp::compare_swap) request.expected = first.data();
+    if (what.op == KvOp::accumulate || what.op == KvOp::upsert) request.atomic = AtomicOp::set;
     return request;
   }
-  Status execute(const Do& what) const {
-    Output result;
+  Code execute(const Do& what) const {
+    ValueRoom result;
     return table->shard.execute(request(what), result, kUnlimited);
   }
   /// The operation; `between(n)` is called before the n-th access.
   template <class Between>
-  Status execute_in_steps(const Request& what, Between between) const {
+  Code execute_in_steps(const KvRequest& what, Between between) const {
     int n = 0;
     const std::function<void()> step = [&] { between(n++); };
-    Output result;
+    ValueRoom result;
     return Shard<Stepped>(Stepped(table->memory.get(), step), table->layout)
         .execute(what, result, kUnlimited);
   }
   template <class Between>
-  Status execute_in_steps(const Do& what, Between between) const {
+  Code execute_in_steps(const Do& what, Between between) const {
     return execute_in_steps(request(what), between);
   }
 
   /// All that changes elements: of keys whose home is `home`.  Groups 0 and 1 have them in group 1.
   std::vector<Do> changes(const std::string& home) const {
     const std::string fresh = home + " new", there = home == "0" ? "0 passes" : "1 home";
-    return {{Op::insert, fresh, second},     {Op::put, fresh, second},          {Op::upsert, fresh, second},
-            {Op::put, there, second},        {Op::update, there, second},       {Op::upsert, there, second},
-            {Op::accumulate, there, second}, {Op::compare_swap, there, second}, {Op::remove, there, ""}};
+    return {
+        {KvOp::insert, fresh, second},     {KvOp::put, fresh, second},          {KvOp::upsert, fresh, second},
+        {KvOp::put, there, second},        {KvOp::update, there, second},       {KvOp::upsert, there, second},
+        {KvOp::accumulate, there, second}, {KvOp::compare_swap, there, second}, {KvOp::remove, there, ""}};
   }
   static std::string describe(const Do& what) {
     return "operation " + std::to_string(static_cast<int>(what.op)) + " on '" + what.key + "'";
@@ -79,7 +80,7 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
   std::string look(const std::string& key, unsigned patience = kSoon) const {
     std::string room(table->layout.value_bytes, '\0');
     std::uint64_t n = 0;
-    const Status status = table->shard.get(table->key(key), room.data(), room.size(), n, patience);
+    const Code status = table->shard.get(table->key(key), room.data(), room.size(), n, patience);
     if (status == kBusy) return "?";
     return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
   }
@@ -91,12 +92,12 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
     const Shard<Stepped> shard(Stepped(table->memory.get(), step), table->layout);
     std::string room(table->layout.value_bytes, '\0');
     std::uint64_t bytes = 0;
-    const Status status = shard.get(table->key(key), room.data(), room.size(), bytes, kUnlimited);
+    const Code status = shard.get(table->key(key), room.data(), room.size(), bytes, kUnlimited);
     return status == SHMEMX_KV_OK ? room.substr(0, bytes) : "";
   }
 
-  Group group(std::uint64_t number) const {
-    Group state;
+  SlotGroup group(std::uint64_t number) const {
+    SlotGroup state;
     std::memcpy(&state, table->memory.get() + table->layout.group_at(number), sizeof state);
     return state;
   }
@@ -145,9 +146,9 @@ TEST_P(ShardStepsTest, ASlotThatWasTakenMeanwhileIsNotTakenAgain) {
     const bool is_about_to_store = group(0).passed == 3;  // it has seen a free slot in group 1
     if (raced || !is_about_to_store || is_locked()) return;
     raced = true;
-    EXPECT_EQ(execute({Op::insert, "1 overtakes", second}), SHMEMX_KV_OK);
+    EXPECT_EQ(execute({KvOp::insert, "1 overtakes", second}), SHMEMX_KV_OK);
   };
-  EXPECT_EQ(execute_in_steps({Op::insert, "0 overtaken", first}, between), SHMEMX_KV_OK);
+  EXPECT_EQ(execute_in_steps({KvOp::insert, "0 overtaken", first}, between), SHMEMX_KV_OK);
   EXPECT_TRUE(raced);
   EXPECT_EQ(look("1 overtakes"), second);
   EXPECT_EQ(look("0 overtaken"), first);
@@ -163,9 +164,9 @@ TEST_P(ShardStepsTest, WhereAllSlotsWereTakenMeanwhileThePartIsFull) {
   const auto between = [&](int) {
     if (raced || group(0).passed == before || is_locked()) return;
     raced = true;
-    EXPECT_EQ(execute({Op::insert, "1 overtakes", second}), SHMEMX_KV_OK);
+    EXPECT_EQ(execute({KvOp::insert, "1 overtakes", second}), SHMEMX_KV_OK);
   };
-  EXPECT_EQ(execute_in_steps({Op::insert, "0 overtaken", first}, between), SHMEMX_KV_FULL);
+  EXPECT_EQ(execute_in_steps({KvOp::insert, "0 overtaken", first}, between), SHMEMX_KV_FULL);
   EXPECT_EQ(look("1 overtakes"), second);
   EXPECT_EQ(look("0 overtaken"), "");
   expect_sound();
@@ -236,7 +237,7 @@ TEST_P(ShardStepsTest, AllThatAnOperationChangesChangesAtOnce) {
     const std::string seen = look(key);
     EXPECT_TRUE(seen == old || seen == now || seen == "?") << seen;
   };
-  Request swap{.op = Op::compare_swap, .key = table->key(key), .value = now.data(), .n = now.size()};
+  KvRequest swap{.op = KvOp::compare_swap, .key = table->key(key), .value = now.data(), .n = now.size()};
   swap.expected = old.data();
   ASSERT_EQ(execute_in_steps(swap, between), SHMEMX_KV_OK);
   EXPECT_EQ(look(key), now);
@@ -244,7 +245,7 @@ TEST_P(ShardStepsTest, AllThatAnOperationChangesChangesAtOnce) {
 
 // What is freed is somebody else's at once: no reader may take it for what it was.
 TEST_P(ShardStepsTest, WhatBecomesFreeIsSeenByNobodyAnyMore) {
-  for (const Do& one : {Do{Op::put, "0 passes", second}, Do{Op::remove, "0 passes", ""}}) {
+  for (const Do& one : {Do{KvOp::put, "0 passes", second}, Do{KvOp::remove, "0 passes", ""}}) {
     begin();
     const auto between = [&](int) {
       if (!is_locked()) {
@@ -275,7 +276,7 @@ TEST_P(ShardStepsTest, AReaderThatIsOvertakenSeesTheOldOrTheNew) {
         goes_on = true;
         EXPECT_EQ(execute(one), SHMEMX_KV_OK);
         // In its place, if it has left one.
-        if (one.op == Op::remove) table->insert("1 takes it", "third...");
+        if (one.op == KvOp::remove) table->insert("1 takes it", "third...");
       };
       const std::string seen = get_in_steps(one.key, between);
       ASSERT_TRUE(seen == old || seen == one.value)
@@ -290,7 +291,7 @@ TEST_P(ShardStepsTest, AReaderThatIsOvertakenAgainAndAgainTakesTheLock) {
   const auto between = [&](int step) {  // so often that no look is whole; that it takes the lock is possible
     if (step % 5 != 0 || is_locked() || changes == 100000) return;
     const std::string& value = ++changes % 2 == 0 ? first : second;
-    EXPECT_EQ(execute({Op::put, "1 home", value}), SHMEMX_KV_OK);
+    EXPECT_EQ(execute({KvOp::put, "1 home", value}), SHMEMX_KV_OK);
     version = group(1).version;
   };
   const std::string seen = get_in_steps("1 home", between);
@@ -312,7 +313,7 @@ TEST_P(ShardStepsTest, IterationSeesEachElementWholeWhileItIsChanged) {
     const std::function<void()> between = [&] {
       if (step++ != n) return;
       goes_on = true;
-      EXPECT_EQ(execute({Op::put, "1 home", "a longer value"}), SHMEMX_KV_OK);
+      EXPECT_EQ(execute({KvOp::put, "1 home", "a longer value"}), SHMEMX_KV_OK);
     };
     const Shard<Stepped> shard(Stepped(table->memory.get(), between), table->layout);
     std::uint64_t cursor = kSlots + 2;  // group 1 has it behind the two that passed
@@ -331,7 +332,7 @@ TEST(ShardLongStepsTest, ALongValueIsCopiedInVainAFewTimesOnly) {
   table.put(key, old);
   int steps = 0, changes = 0;
   const std::function<void()> between = [&] {
-    Group state;
+    SlotGroup state;
     std::memcpy(&state, table.memory.get() + table.layout.group_at(0), sizeof state);
     if (++steps % 1000 == 0 && state.version % 2 == 0) table.put(key, ++changes % 2 == 0 ? old : now);
   };

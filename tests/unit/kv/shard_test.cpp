@@ -70,15 +70,15 @@ TEST_P(ShardTest, ChangesPartsOfValues) {
   table.get("k", value);
   EXPECT_EQ(value, "abcdeFGHijklmnop");
   std::uint64_t old = 1;
-  EXPECT_EQ(table.add(Op::accumulate, "n", 5, old), SHMEMX_KV_NOT_FOUND);
-  EXPECT_EQ(table.add(Op::upsert, "n", 5, old), SHMEMX_KV_OK);
+  EXPECT_EQ(table.add(KvOp::accumulate, "n", 5, old), SHMEMX_KV_NOT_FOUND);
+  EXPECT_EQ(table.add(KvOp::upsert, "n", 5, old), SHMEMX_KV_OK);
   EXPECT_EQ(old, 0u);
-  EXPECT_EQ(table.add(Op::upsert, "n", 7, old), SHMEMX_KV_OK);
+  EXPECT_EQ(table.add(KvOp::upsert, "n", 7, old), SHMEMX_KV_OK);
   EXPECT_EQ(old, 5u);
-  EXPECT_EQ(table.add(Op::accumulate, "n", 1, old), SHMEMX_KV_OK);
+  EXPECT_EQ(table.add(KvOp::accumulate, "n", 1, old), SHMEMX_KV_OK);
   EXPECT_EQ(old, 12u);
   table.put("short", "abc");
-  EXPECT_EQ(table.add(Op::accumulate, "short", 1, old), SHMEMX_KV_TOO_LARGE);
+  EXPECT_EQ(table.add(KvOp::accumulate, "short", 1, old), SHMEMX_KV_TOO_LARGE);
 }
 
 // Nothing is lost when it is full, and all slots can be filled, whatever the keys' hashes.
@@ -175,8 +175,8 @@ class ShardPatienceTest : public ::testing::Test {
     const std::uint64_t group = group_of(key.hash, table.layout.groups);
     return reinterpret_cast<Word*>(table.memory.get() + table.layout.group_at(group) + member);
   }
-  Status execute(Request request) const {
-    Output result{room, 0};
+  Code execute(KvRequest request) const {
+    ValueRoom result{room, 0};
     request.key = key;
     return table.shard.execute(request, result, 50);
   }
@@ -189,49 +189,49 @@ class ShardPatienceTest : public ::testing::Test {
 
 TEST_F(ShardPatienceTest, AServerThatFindsALockTakenDoesNothing) {
   table.put("a", "1");
-  auto* home = word<std::uint32_t>(offsetof(Group, home));
+  auto* home = word<std::uint32_t>(offsetof(SlotGroup, home));
   *home = 1;
-  EXPECT_EQ(execute({.op = Op::remove, .key = {}}), kBusy);
+  EXPECT_EQ(execute({.op = KvOp::remove, .key = {}}), kBusy);
   *home = 0;
-  EXPECT_EQ(execute({.op = Op::remove, .key = {}}), SHMEMX_KV_OK);
+  EXPECT_EQ(execute({.op = KvOp::remove, .key = {}}), SHMEMX_KV_OK);
 }
 
 TEST_F(ShardPatienceTest, AReaderGivesUpWhileTheGroupIsBeingChanged) {
   table.put("a", "1");
   *word<std::uint32_t>(0) += 1;
-  EXPECT_EQ(execute({.op = Op::get, .key = {}, .n = sizeof room}), kBusy);
-  EXPECT_EQ(execute({.op = Op::contains, .key = {}}), kBusy);
+  EXPECT_EQ(execute({.op = KvOp::get, .key = {}, .n = sizeof room}), kBusy);
+  EXPECT_EQ(execute({.op = KvOp::contains, .key = {}}), kBusy);
   *word<std::uint32_t>(0) += 1;
-  EXPECT_EQ(execute({.op = Op::get, .key = {}, .n = sizeof room}), SHMEMX_KV_OK);
+  EXPECT_EQ(execute({.op = KvOp::get, .key = {}, .n = sizeof room}), SHMEMX_KV_OK);
 }
 
 TEST_F(ShardPatienceTest, ALongValueThatFindsALockTakenLeavesNoBlockBehind) {
-  auto* home = word<std::uint32_t>(offsetof(Group, home));
+  auto* home = word<std::uint32_t>(offsetof(SlotGroup, home));
   *home = 1;
-  const Request put{.op = Op::put, .key = {}, .value = long_value.data(), .n = long_value.size()};
+  const KvRequest put{.op = KvOp::put, .key = {}, .value = long_value.data(), .n = long_value.size()};
   EXPECT_EQ(execute(put), kBusy);
   EXPECT_EQ(table.shard.block_bytes_used(), 0U);
   *home = 0;
   EXPECT_EQ(execute(put), SHMEMX_KV_OK);
 }
 
-// Blocks that the caller has reserved and filled, as requests of other nodes do with long values.
+// BlockAllocator that the caller has reserved and filled, as requests of other nodes do with long values.
 class ShardBlocksTest : public ::testing::Test {
  protected:
   std::uint64_t reserve() const {
-    Output result;
-    EXPECT_EQ(table.shard.execute({.op = Op::reserve, .key = {}, .n = 100}, result, ~0U), SHMEMX_KV_OK);
+    ValueRoom result;
+    EXPECT_EQ(table.shard.execute({.op = KvOp::reserve, .key = {}, .n = 100}, result, ~0U), SHMEMX_KV_OK);
     return result.n;
   }
   /// Of a value of three characters in a block of its own.
-  Status link(Op op, const std::string& key_text, const std::string& value) const {
+  Code link(KvOp op, const std::string& key_text, const std::string& value) const {
     const std::uint64_t block = reserve();
     const Key key = table.key(key_text);
     const Block head{key.n, 0, value.size()};
     std::memcpy(table.memory.get() + block, &head, sizeof head);
     std::memcpy(table.memory.get() + block + sizeof head, key.bytes, key.n);
     std::memcpy(table.memory.get() + block + sizeof head + padded(key.n), value.data(), value.size());
-    Output result;
+    ValueRoom result;
     return table.shard.execute({.op = op, .key = key, .n = value.size(), .block = block}, result, ~0U);
   }
   std::uint64_t used() const { return table.shard.block_bytes_used(); }
@@ -242,10 +242,10 @@ class ShardBlocksTest : public ::testing::Test {
 
 TEST_F(ShardBlocksTest, TakeTheOldOnesPlace) {
   const std::uint64_t nothing = used();
-  EXPECT_EQ(link(Op::insert, "a", "one"), SHMEMX_KV_OK);
+  EXPECT_EQ(link(KvOp::insert, "a", "one"), SHMEMX_KV_OK);
   const std::uint64_t one = used();
-  EXPECT_EQ(link(Op::put, "a", "two"), SHMEMX_KV_OK);
-  EXPECT_EQ(link(Op::update, "a", "six"), SHMEMX_KV_OK);
+  EXPECT_EQ(link(KvOp::put, "a", "two"), SHMEMX_KV_OK);
+  EXPECT_EQ(link(KvOp::update, "a", "six"), SHMEMX_KV_OK);
   EXPECT_EQ(used(), one);
   EXPECT_EQ(table.get("a", value), SHMEMX_KV_OK);
   EXPECT_EQ(value, "six");
@@ -254,11 +254,11 @@ TEST_F(ShardBlocksTest, TakeTheOldOnesPlace) {
 }
 
 TEST_F(ShardBlocksTest, AreFreeAgainWhereTheRequestIsRefused) {
-  EXPECT_EQ(link(Op::update, "a", "one"), SHMEMX_KV_NOT_FOUND);
+  EXPECT_EQ(link(KvOp::update, "a", "one"), SHMEMX_KV_NOT_FOUND);
   EXPECT_EQ(used(), 0U);
   table.put("a", "old");
   const std::uint64_t one = used();
-  EXPECT_EQ(link(Op::insert, "a", "one"), SHMEMX_KV_EXISTS);
+  EXPECT_EQ(link(KvOp::insert, "a", "one"), SHMEMX_KV_EXISTS);
   EXPECT_EQ(used(), one);
   EXPECT_EQ(table.get("a", value), SHMEMX_KV_OK);
   EXPECT_EQ(value, "old");
@@ -267,7 +267,7 @@ TEST_F(ShardBlocksTest, AreFreeAgainWhereTheRequestIsRefused) {
 TEST_F(ShardBlocksTest, AreFreedOnceWhereThereIsNoSlot) {
   for (int i = 0; table.put(std::to_string(i), "x") == SHMEMX_KV_OK;) ++i;
   const std::uint64_t all = used();
-  EXPECT_EQ(link(Op::put, "a", "one"), SHMEMX_KV_FULL);
+  EXPECT_EQ(link(KvOp::put, "a", "one"), SHMEMX_KV_FULL);
   EXPECT_EQ(used(), all);
 }
 
@@ -280,9 +280,9 @@ TEST_F(ShardBlocksTest, AreWhereTheyAreSaidToBeUntilTheyAreReplaced) {
   ASSERT_EQ(table.shard.locate(table.key(text), location, n, ~0U), SHMEMX_KV_OK);
   EXPECT_EQ(std::string(reinterpret_cast<char*>(table.memory.get() + location.at), n), "a value");
   const auto confirm = [&](std::uint64_t version) {
-    Output result;
-    return table.shard.execute({.op = Op::confirm, .key = {}, .n = version, .offset = location.group}, result,
-                               ~0U);
+    ValueRoom result;
+    return table.shard.execute({.op = KvOp::confirm, .key = {}, .n = version, .offset = location.group},
+                               result, ~0U);
   };
   EXPECT_EQ(confirm(location.version), SHMEMX_KV_OK);
   auto* version =

@@ -19,33 +19,33 @@ class LongValueTest : public FarTable {
   }
   /// Nobody else does it.
   void put_there(const std::string& value) const {
-    shm::kv::Output result;
+    shm::kv::ValueRoom result;
     const std::string k = key(1);
-    EXPECT_EQ(shard->execute(request(Op::put, k, value), result, kUnlimited), SHMEMX_KV_OK);
+    EXPECT_EQ(shard->execute(request(KvOp::put, k, value), result, kUnlimited), SHMEMX_KV_OK);
   }
   const std::string a = std::string(kLong, 'a'), b = std::string(kLong, 'b');
 };
 
 TEST_F(LongValueTest, AreWrittenAndReadWithoutTheServersHelp) {
-  EXPECT_EQ(execute(Op::insert, key(1), a), SHMEMX_KV_OK);
+  EXPECT_EQ(execute(KvOp::insert, key(1), a), SHMEMX_KV_OK);
   EXPECT_EQ(stored(key(1)), a);
   const std::uint64_t one = shard->block_bytes_used();
   int gets = 0;
   network.in_get = [&] { ++gets; };
   EXPECT_EQ(get(key(1)), a);
   EXPECT_EQ(gets, 1);
-  EXPECT_EQ(execute(Op::put, key(1), b), SHMEMX_KV_OK);
-  EXPECT_EQ(execute(Op::update, key(1), b), SHMEMX_KV_OK);
+  EXPECT_EQ(execute(KvOp::put, key(1), b), SHMEMX_KV_OK);
+  EXPECT_EQ(execute(KvOp::update, key(1), b), SHMEMX_KV_OK);
   EXPECT_EQ(get(key(1)), b);
   EXPECT_EQ(shard->block_bytes_used(), one);
 }
 
 TEST_F(LongValueTest, TakeNoBlockWhereTheyAreRefused) {
-  EXPECT_EQ(execute(Op::update, key(1), a), SHMEMX_KV_NOT_FOUND);
+  EXPECT_EQ(execute(KvOp::update, key(1), a), SHMEMX_KV_NOT_FOUND);
   EXPECT_EQ(shard->block_bytes_used(), 0U);
   put_there("short");
   const std::uint64_t one = shard->block_bytes_used();
-  EXPECT_EQ(execute(Op::insert, key(1), a), SHMEMX_KV_EXISTS);
+  EXPECT_EQ(execute(KvOp::insert, key(1), a), SHMEMX_KV_EXISTS);
   EXPECT_EQ(shard->block_bytes_used(), one);
   EXPECT_EQ(stored(key(1)), "short");
 }
@@ -83,9 +83,9 @@ TEST_F(LongValueTest, NeedARoomThatIsAsLong) {
 }
 
 TEST_F(LongValueTest, LeaveNothingWhereThePartIsFull) {
-  for (int i = 10; execute(Op::put, key(i), "x") == SHMEMX_KV_OK;) ++i;
+  for (int i = 10; execute(KvOp::put, key(i), "x") == SHMEMX_KV_OK;) ++i;
   const std::uint64_t before = shard->block_bytes_used();
-  EXPECT_EQ(execute(Op::put, key(1), a), SHMEMX_KV_FULL);
+  EXPECT_EQ(execute(KvOp::put, key(1), a), SHMEMX_KV_FULL);
   EXPECT_EQ(shard->block_bytes_used(), before);
 }
 

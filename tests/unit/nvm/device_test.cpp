@@ -20,7 +20,7 @@ namespace {
 
 struct Variant {
   const char* name;
-  Engine engine;
+  IoEngine engine;
   bool direct;
   bool memory = false;
 };
@@ -37,7 +37,7 @@ class DeviceTest : public ::testing::TestWithParam<Variant> {
       return;
     }
     auto made = open_device({folder.file(), size, false, variant.engine, variant.direct});
-    if (!made.ok() && variant.engine == Engine::uring) GTEST_SKIP() << made.status().text();
+    if (!made.ok() && variant.engine == IoEngine::uring) GTEST_SKIP() << made.status().text();
     ASSERT_TRUE(made.ok()) << made.status().text();
     device = std::move(made.value());
     if (variant.direct && device->describe().find("O_DIRECT") == std::string::npos)
@@ -49,11 +49,11 @@ class DeviceTest : public ::testing::TestWithParam<Variant> {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceTest,
-                         ::testing::Values(Variant{"uring_direct", Engine::uring, true},
-                                           Variant{"uring_cached", Engine::uring, false},
-                                           Variant{"sync_direct", Engine::sync, true},
-                                           Variant{"sync_cached", Engine::sync, false},
-                                           Variant{"memory", Engine::sync, false, true}),
+                         ::testing::Values(Variant{"uring_direct", IoEngine::uring, true},
+                                           Variant{"uring_cached", IoEngine::uring, false},
+                                           Variant{"sync_direct", IoEngine::sync, true},
+                                           Variant{"sync_cached", IoEngine::sync, false},
+                                           Variant{"memory", IoEngine::sync, false, true}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Random transfers, none of which touches a block that another writes, and a byte for each block that should

@@ -27,7 +27,7 @@ constexpr auto real = SystemCalls::real;
 
 class FileErrorsTest : public ::testing::Test {
  protected:
-  DeviceOptions kept(Engine engine = Engine::sync) const {
+  DeviceOptions kept(IoEngine engine = IoEngine::sync) const {
     return {.path = folder.file(), .size = 4 * kMiB, .keep = true, .engine = engine, .direct = false};
   }
   static std::unique_ptr<Device> make(const DeviceOptions& options) {
@@ -49,7 +49,7 @@ class FileErrorsTest : public ::testing::Test {
 // ---- Being durable
 
 TEST_F(FileErrorsTest, PersistFlushesTheFile) {
-  for (const Engine engine : {Engine::sync, Engine::automatic}) {
+  for (const IoEngine engine : {IoEngine::sync, IoEngine::automatic}) {
     const auto device = make(kept(engine));
     calls.clear();
     EXPECT_TRUE(device->persist().ok());

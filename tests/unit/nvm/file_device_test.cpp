@@ -105,7 +105,7 @@ TEST_F(FileTest, WritesToNothingThatIsOnlyRead) {
   EXPECT_EQ(write(*open(options), 0, ones, kBlock), 0);
   options.to_read = true;
   options.size = 2 * kMiB;
-  for (const Engine engine : {Engine::automatic, Engine::sync}) {
+  for (const IoEngine engine : {IoEngine::automatic, IoEngine::sync}) {
     options.engine = engine;
     const auto device = open(options);
     ASSERT_NE(device, nullptr);
@@ -119,7 +119,7 @@ TEST_F(FileTest, WritesToNothingThatIsOnlyRead) {
 
 TEST_F(FileTest, TakesNoRoomBeforeItIsReserved) {
   const auto device =
-      open({.path = folder.file(), .size = std::uint64_t{1} << 38, .keep = true, .engine = Engine::sync});
+      open({.path = folder.file(), .size = std::uint64_t{1} << 38, .keep = true, .engine = IoEngine::sync});
   ASSERT_NE(device, nullptr);
   struct stat found {};
   const auto occupied = [&] {
@@ -134,8 +134,9 @@ TEST_F(FileTest, TakesNoRoomBeforeItIsReserved) {
 }
 
 TEST_F(FileTest, SaysHowItWorks) {
-  EXPECT_EQ(open({.path = folder.file(), .size = kMiB, .engine = Engine::sync, .direct = false})->describe(),
-            "pread and pwrite, page cache");
+  EXPECT_EQ(
+      open({.path = folder.file(), .size = kMiB, .engine = IoEngine::sync, .direct = false})->describe(),
+      "pread and pwrite, page cache");
   const std::string automatic = open({.path = folder.file(), .size = kMiB})->describe();
   EXPECT_THAT(automatic, ::testing::AnyOf(HasSubstr("io_uring, "), HasSubstr("(no io_uring here: ")));
   RecordProperty("automatic", automatic);
@@ -155,7 +156,7 @@ void forbid_io_uring() {
 TEST_F(FileTest, WorksWhereIoUringIsForbidden) {
   test::run_process([&] {
     forbid_io_uring();
-    EXPECT_THAT(refusal({.path = folder.file(), .size = kMiB, .engine = Engine::uring}),
+    EXPECT_THAT(refusal({.path = folder.file(), .size = kMiB, .engine = IoEngine::uring}),
                 HasSubstr("no io_uring here: Operation not permitted"));
     const auto device = open({.path = folder.file(), .size = kMiB});
     EXPECT_THAT(device->describe(),
@@ -238,7 +239,7 @@ void fill_small_file_system(const DeviceOptions& options) {
 
 TEST_F(FileTest, SaysThatTheFileSystemIsFull) {
   const bool ran = with_file_system(folder, "tmpfs", "size=4m", [&] {
-    for (const Engine engine : {Engine::sync, Engine::automatic})
+    for (const IoEngine engine : {IoEngine::sync, IoEngine::automatic})
       fill_small_file_system({.path = folder.file(), .size = 16 * kMiB, .engine = engine});
   });
   if (!ran) GTEST_SKIP() << kNoMount;
@@ -266,7 +267,7 @@ TEST_F(FileTest, WorksWhereRoomCannotBeReserved) {
 TEST_F(FileTest, EndsAReadBeyondTheEndOfTheFileWithZeros) {
   // Past the page cache some systems write zeros there of their own accord.
   for (const bool direct : {true, false}) {
-    const Engine engine = direct ? Engine::automatic : Engine::sync;
+    const IoEngine engine = direct ? IoEngine::automatic : IoEngine::sync;
     const auto device =
         open({.path = folder.file(), .size = kMiB, .keep = true, .engine = engine, .direct = direct});
     ASSERT_NE(device, nullptr);

@@ -89,12 +89,12 @@ class PageCacheTest : public ::testing::Test {
                                                     true, kAhead, ReplacementKind::vgasnet});
     pager->start();
   }
-  Asked ask(Request::Kind kind, PageNumber page, Access access = Access::read) const {
+  Asked ask(PageRequest::Kind kind, PageNumber page, Access access = Access::read) const {
     return Asked(pool, 0, 0, kind, access, page, page + 1);
   }
   /// What was sent before has been taken, and what waits has been tried again, some times.
   void ping() const {
-    for (int i = 0; i < 10; ++i) ask(Request::Kind::room, 0).wait();
+    for (int i = 0; i < 10; ++i) ask(PageRequest::Kind::room, 0).wait();
   }
   /// From node 1.
   void send(PageNumber page, Message message) const {
@@ -111,7 +111,7 @@ class PageCacheTest : public ::testing::Test {
   /// A page that a thread has faulted in, to write to it, long ago.
   void map_long_ago(PageNumber page) {
     host.clock.stop();
-    ask(Request::Kind::map, page, Access::write).wait();
+    ask(PageRequest::Kind::map, page, Access::write).wait();
     host.clock.advance(milliseconds(1));
   }
   void use(PageNumber page) const { static_cast<void>(Latch(pool, 0, page, Access::read).frame()); }
@@ -126,7 +126,7 @@ class PageCacheTest : public ::testing::Test {
 
 // Once the home has heard of it, it may have the page taken away: who waits would never use it.
 TEST_F(PageCacheTest, WhoWaitsForAPageHasItBeforeTheHomeHearsThatItCame) {
-  const Asked first = ask(Request::Kind::latch, kFar), second = ask(Request::Kind::latch, kFar);
+  const Asked first = ask(PageRequest::Kind::latch, kFar), second = ask(PageRequest::Kind::latch, kFar);
   const Message request = host.step(0).message.message;
   EXPECT_EQ(request.kind, Event::ask_read);
   grant(kFar, Event::grant_exclusive, request, 1);
@@ -144,7 +144,7 @@ TEST_F(PageCacheTest, WhoWaitsForAPageHasItBeforeTheHomeHearsThatItCame) {
 // that want it could take it from each other and never use it.
 TEST_F(PageCacheTest, APageThatHasJustBeenMappedStaysForAWhile) {
   host.clock.stop();
-  ask(Request::Kind::map, kOwn, Access::write).wait();
+  ask(PageRequest::Kind::map, kOwn, Access::write).wait();
   EXPECT_EQ(host.step(0).what, Step::map);
   send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
   host.clock.advance(microseconds(20));
@@ -165,7 +165,7 @@ TEST_F(PageCacheTest, APageThatHasJustBeenMappedStaysForAWhile) {
 // A page that was mapped long ago need not wait, nor one that stays mapped.
 TEST_F(PageCacheTest, APageThatIsReadStaysMappedToBeRead) {
   host.clock.stop();
-  ask(Request::Kind::map, kOwn).wait();
+  ask(PageRequest::Kind::map, kOwn).wait();
   send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
   EXPECT_EQ(host.step(1).what, Step::put);
   EXPECT_EQ(host.step(2).message.message.kind, Event::grant_shared);
@@ -199,7 +199,7 @@ TEST_F(PageCacheTest, APinnedPageIsNotTakenAway) {
   for (const Access access : {Access::read, Access::write}) {
     const PageNumber page = access == Access::read ? kOwn : kOwn + 1;
     host.clock.stop();
-    const FrameNumber frame = ask(Request::Kind::pin, page, access).wait().frame;
+    const FrameNumber frame = ask(PageRequest::Kind::pin, page, access).wait().frame;
     host.clock.advance(milliseconds(1));
     const std::size_t before = host.steps().size();
     send(page, {.kind = Event::ask_write, .to = 0, .requester = 1});
@@ -219,7 +219,7 @@ TEST_F(PageCacheTest, APageThatAnotherNodeHasIsCalledBackBeforeItIsDropped) {
   const Message granted = host.step(1).message.message;
   EXPECT_EQ(granted.kind, Event::grant_modified);
   send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
-  const Asked drop(pool, 0, 0, Request::Kind::drop, Access::read, kOwn, kOwn + 1);
+  const Asked drop(pool, 0, 0, PageRequest::Kind::drop, Access::read, kOwn, kOwn + 1);
   const Message request = host.step(2).message.message;
   EXPECT_EQ(request.kind, Event::forward_write);
   ping();
@@ -238,7 +238,7 @@ TEST_F(PageCacheTest, BringsThePagesOfASequenceButNotThoseOfAnotherSegment) {
 }
 
 TEST_F(PageCacheTest, BringsNothingMoreWhenItRests) {
-  ask(Request::Kind::rest, 0).wait();
+  ask(PageRequest::Kind::rest, 0).wait();
   for (PageNumber page = 10; page < 12; ++page) use(page);
   ping();
   EXPECT_EQ(device->records().size(), 2U);
@@ -269,7 +269,7 @@ TEST(PageCacheRoomTest, AnotherPageIsAskedToLeaveOnlyIfTheFirstTakesTooLong) {
   for (PageNumber page = 0; page < kPoolFrames; ++page) Latch(pool, 0, page, Access::write)[5] = page;
   pe.host.clock.stop();
   pe.device->hold(true);
-  const Asked asked = pe.ask(Request::Kind::latch, 40);
+  const Asked asked = pe.ask(PageRequest::Kind::latch, 40);
   const auto expect_writes = [&](std::size_t n) {
     await("writes", [&] { return pe.device->under_way() >= n; });
     for (int i = 0; i < 10; ++i) pe.ping();

@@ -24,8 +24,8 @@ TEST(PagerDeathTest, AnErrorOfAReadEndsTheJob) {
   EXPECT_EXIT(
       run_until_death([](const Pool&, const Pe& pe) {
         pe.device->fail(Kind::read, 2, EIO, 100);
-        pe.ask(Request::Kind::latch, 2).wait();
-        pe.ask(Request::Kind::latch, 5).wait();
+        pe.ask(PageRequest::Kind::latch, 2).wait();
+        pe.ask(PageRequest::Kind::latch, 5).wait();
       }),
       ExitedWithCode(1),
       "^atoll: the NVM heap cannot read 4096 bytes at offset 20480 of PE 0's file: Input/output error\n$");
@@ -44,7 +44,7 @@ TEST(PagerDeathTest, AnErrorOfAWriteEndsTheJob) {
 
 TEST(PagerDeathTest, AFullDeviceEndsTheJob) {
   EXPECT_EXIT(run_until_death([](const Pool& pool, const Pe& pe) {
-                Asked(pool, 0, 0, Request::Kind::drop, Access::read, 0, kSegmentPages).wait();
+                Asked(pool, 0, 0, PageRequest::Kind::drop, Access::read, 0, kSegmentPages).wait();
                 pe.device->limit_room(0);
                 Latch(pool, 0, 3, Access::write)[1] = 1;
                 pe.tell_to_evict(3);

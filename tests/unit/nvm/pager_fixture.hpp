@@ -151,10 +151,10 @@ class FakeHost final : public Host {
 /// A request on its way to the pager of PE `to`.
 class Asked {
  public:
-  Asked(const Pool& pool, int place, int to, Request::Kind kind, Access access, PageNumber page,
+  Asked(const Pool& pool, int place, int to, PageRequest::Kind kind, Access access, PageNumber page,
         PageNumber last = 0)
       : ticket_(pool, place) {
-    Request& request = ticket_.request();
+    PageRequest& request = ticket_.request();
     request.kind = kind;
     request.access = access;
     request.page = page;
@@ -164,7 +164,7 @@ class Asked {
     ticket_.post(to);
   }
   bool done() const { return ticket_.done(); }
-  const Request& wait() const {
+  const PageRequest& wait() const {
     await("a pager", [this] { return done(); });
     return ticket_.request();
   }
@@ -195,11 +195,11 @@ class Pe {
 
   PageNumber number(std::uint64_t page) const { return pool_.number(me_, page * kPageBytes); }
 
-  Asked ask(Request::Kind kind, PageNumber page, Access access = Access::read) const {
+  Asked ask(PageRequest::Kind kind, PageNumber page, Access access = Access::read) const {
     return Asked(pool_, me_, me_, kind, access, page, page + 1);
   }
   bool room(PageNumber page, PageNumber last) const {
-    return !Asked(pool_, me_, me_, Request::Kind::room, Access::read, page, last).wait().failed;
+    return !Asked(pool_, me_, me_, PageRequest::Kind::room, Access::read, page, last).wait().failed;
   }
   /// Whatever was posted before has been received.
   void ping() const { room(number(0), number(0)); }
@@ -262,7 +262,7 @@ class Latch {
   Latch(const Pool& pool, int place, PageNumber page, Access access) : pool_(pool), page_(page) {
     frame_ = pool.word(page).latch(access);
     if (frame_ == kNoFrame)
-      frame_ = Asked(pool, place, pool.pe_of(page), Request::Kind::latch, access, page).wait().frame;
+      frame_ = Asked(pool, place, pool.pe_of(page), PageRequest::Kind::latch, access, page).wait().frame;
     pool.frame(frame_).touched.store(1, std::memory_order_relaxed);
   }
   ~Latch() { pool_.word(page_).unlatch(); }

@@ -59,7 +59,7 @@ class Carrier {
     std::vector<std::byte> message;
     std::function<void()> put;
   };
-  using Lanes = std::map<std::pair<int, int>, std::deque<Load>>;
+  using CrcLanes = std::map<std::pair<int, int>, std::deque<Load>>;
 
   void run() {
     std::unique_lock guard(mutex_);
@@ -81,7 +81,7 @@ class Carrier {
   const Sink sink_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Lanes lanes_;
+  CrcLanes lanes_;
   bool stop_ = false;
   std::thread thread_;
 };
@@ -159,7 +159,7 @@ class Cluster {
   }
   ~Cluster() {
     for (int pe = 0; pe < pes(); ++pe)
-      Asked(pool_of(pe), place(pe), place(pe), Request::Kind::rest, Access::read, 0).wait();
+      Asked(pool_of(pe), place(pe), place(pe), PageRequest::Kind::rest, Access::read, 0).wait();
     carrier_.stop();
     for (int pe = 0; pe < pes(); ++pe) members_[static_cast<std::size_t>(pe)]->pager->stop();
   }
@@ -178,7 +178,7 @@ class Cluster {
     const FrameNumber frame = pool.word(page).latch(access);
     if (frame != kNoFrame) return frame;
     const int agent = nodes_of(pe).caching_pe(pool.pe_of(page), nodes_of(pe).here);
-    return Asked(pool, place(pe), place(agent), Request::Kind::latch, access, page).wait().frame;
+    return Asked(pool, place(pe), place(agent), PageRequest::Kind::latch, access, page).wait().frame;
   }
 
   // An operation of a thread of PE `pe` on a word of a page: executed where the page is.
@@ -251,7 +251,8 @@ class Worker {
   void map(PageNumber page) {
     if (static_cast<int>(page / kPages) != pe_) return;
     const Access access = random_() % 2 == 0 ? Access::read : Access::write;
-    Asked(cluster_.pool_of(pe_), cluster_.place(pe_), cluster_.place(pe_), Request::Kind::map, access, page)
+    Asked(cluster_.pool_of(pe_), cluster_.place(pe_), cluster_.place(pe_), PageRequest::Kind::map, access,
+          page)
         .wait();
   }
   void add(PageNumber page) {
@@ -332,11 +333,11 @@ class WaitingPages : public ::testing::Test {
         cluster.nodes_of(pe).caching_pe(static_cast<int>(page / kPages), cluster.nodes_of(pe).here));
   }
   Asked ask(int pe, PageNumber page) const {
-    return Asked(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), Request::Kind::latch,
+    return Asked(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), PageRequest::Kind::latch,
                  Access::read, page);
   }
   void ask_also(std::deque<Asked>& asked, int pe, PageNumber page) const {
-    asked.emplace_back(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), Request::Kind::latch,
+    asked.emplace_back(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), PageRequest::Kind::latch,
                        Access::read, page);
   }
   void unpin(int pe, PageNumber page) const { cluster.pool_of(pe).word(page).unlatch(); }
@@ -364,7 +365,7 @@ class WaitingPages : public ::testing::Test {
       ask(0, page).wait();
       unpin(0, page);
     }
-    const Asked rested(cluster.pool_of(0), 0, 0, Request::Kind::rest, Access::read, 0);
+    const Asked rested(cluster.pool_of(0), 0, 0, PageRequest::Kind::rest, Access::read, 0);
     rested.wait();
     EXPECT_EQ(head().expected.load(), 0U);
     EXPECT_EQ(head().frame_waiters.load(), 0U);
@@ -404,7 +405,7 @@ TEST_F(WaitingPages, AreNotSparedForThePageTheyHadBefore) {
   await("the request", [&] { return head().expected.load() == 1; });
   cluster.pool_of(0).requests_of(caching_pe(0, kFar)).queue.post_hint({kFar, RequestQueue::What::evict});
   // Notes are taken before requests.
-  Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), Request::Kind::room, Access::read, 0, 0).wait();
+  Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), PageRequest::Kind::room, Access::read, 0, 0).wait();
   unpin(2, kFar);
   asked.wait();
   unpin(0, kFar);
@@ -418,7 +419,7 @@ TEST_F(WaitingPages, MakeOperationsOfOtherNodesWaitWhileTheyArePinned) {
   for (const Access access : {Access::read, Access::write}) {
     const Pool& pool = cluster.pool_of(0);
     const std::uint64_t before = fetch(0, kPage);
-    const FrameNumber frame = Asked(pool, 0, 0, Request::Kind::pin, access, kPage).wait().frame;
+    const FrameNumber frame = Asked(pool, 0, 0, PageRequest::Kind::pin, access, kPage).wait().frame;
     add(1, kPage, 1);
     if (access == Access::read) {
       EXPECT_EQ(fetch(2, kPage), before + 1);

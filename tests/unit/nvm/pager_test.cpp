@@ -42,7 +42,7 @@ TEST_F(PagerTest, APinBringsThePageFromTheDevice) {
 }
 
 TEST_F(PagerTest, APinToWriteMakesThePageModified) {
-  const Request& request = Asked(pool, 0, 0, Request::Kind::latch, Access::write, 3).wait();
+  const PageRequest& request = Asked(pool, 0, 0, PageRequest::Kind::latch, Access::write, 3).wait();
   EXPECT_NE(request.frame, kNoFrame);
   EXPECT_EQ(state(3), modified);
   EXPECT_TRUE(pool.word(3).latched());
@@ -96,7 +96,7 @@ TEST_F(PagerTest, WhoFindsAllFramesPinnedWaitsForOne) {
   std::deque<Latch> pinned;
   for (PageNumber page = 0; page < kPoolFrames; ++page)
     pinned.emplace_back(pool, 0, page, Access::write)[5] = page;
-  const Asked asked = pe.ask(Request::Kind::latch, 40);
+  const Asked asked = pe.ask(PageRequest::Kind::latch, 40);
   await("a pager without frames", [&] { return pool.head().frame_waiters.load() == 1; });
   for (int i = 0; i < 200; ++i) pe.ping();
   EXPECT_FALSE(asked.done());
@@ -118,7 +118,7 @@ TEST_F(PagerTest, APageIsLoadedOnceForAllWhoWait) {
   pe.device->hold(true);
   std::deque<Asked> asked;
   for (int i = 0; i < 20; ++i)
-    asked.emplace_back(pool, 0, 0, Request::Kind::latch, i % 2 == 0 ? Access::read : Access::write, 3);
+    asked.emplace_back(pool, 0, 0, PageRequest::Kind::latch, i % 2 == 0 ? Access::read : Access::write, 3);
   pe.ping();
   for (const Asked& one : asked) EXPECT_FALSE(one.done());
   EXPECT_EQ(pool.word(3).latch(Access::read), kNoFrame) << "half a page";
@@ -138,7 +138,7 @@ TEST_F(PagerTest, AWishForAPageThatIsBeingWrittenIsServedAfterwards) {
   pe.tell_to_evict(3);
   await("the write", [&] { return pe.device->under_way() == 1; });
   EXPECT_EQ(pool.word(3).latch(Access::read), kNoFrame);
-  const Asked asked = pe.ask(Request::Kind::latch, 3, Access::write);
+  const Asked asked = pe.ask(PageRequest::Kind::latch, 3, Access::write);
   pe.tell_to_evict(3);
   pe.ping();
   EXPECT_FALSE(asked.done());
@@ -160,7 +160,7 @@ TEST_F(PagerTest, AnEvictionThatComesTooLateIsNothing) {
   pe.ping();
   EXPECT_EQ(load(50), page_of(50));
   pe.device->hold(true);
-  const Asked asked = pe.ask(Request::Kind::latch, 51);
+  const Asked asked = pe.ask(PageRequest::Kind::latch, 51);
   pe.tell_to_evict(51);
   pe.ping();
   pe.end_one();
@@ -169,15 +169,15 @@ TEST_F(PagerTest, AnEvictionThatComesTooLateIsNothing) {
 }
 
 TEST_F(PagerTest, MapsAFilledFrameToReadUntilItIsWritten) {
-  pe.ask(Request::Kind::map, 3).wait();
+  pe.ask(PageRequest::Kind::map, 3).wait();
   const FrameNumber frame = pool.word(3).frame();
   EXPECT_EQ(state(3), exclusive);
   EXPECT_FALSE(pool.word(3).latched());
   EXPECT_EQ(pool.frame(frame).touched.load(), 1) << "it is used";
-  pe.ask(Request::Kind::map, 3).wait();
-  pe.ask(Request::Kind::map, 3, Access::write).wait();
+  pe.ask(PageRequest::Kind::map, 3).wait();
+  pe.ask(PageRequest::Kind::map, 3, Access::write).wait();
   EXPECT_EQ(state(3), modified);
-  pe.ask(Request::Kind::map, 3).wait();
+  pe.ask(PageRequest::Kind::map, 3).wait();
   const Mapping to_read{Mapping::to_read, 3, frame, page_of(3)};
   const Mapping to_write{Mapping::to_write, 3, frame, page_of(3)};
   EXPECT_THAT(pe.host.mappings(), ElementsAre(to_read, to_write));
@@ -188,7 +188,7 @@ TEST_F(PagerTest, MapsAFilledFrameToReadUntilItIsWritten) {
   EXPECT_THAT(pe.host.mappings(), ElementsAre(to_read, to_write, Mapping{Mapping::none, 3, kNoFrame, 0}))
       << "before it is written";
   pe.device->hold(false);
-  pe.ask(Request::Kind::map, 3, Access::write).wait();
+  pe.ask(PageRequest::Kind::map, 3, Access::write).wait();
   EXPECT_EQ(pe.host.mappings().size(), 4U);
   EXPECT_EQ(pe.host.mappings().back(), (Mapping{Mapping::to_write, 3, pool.word(3).frame(), 11}));
 }
@@ -197,7 +197,7 @@ TEST_F(PagerTest, UnmapsOnlyWhatIsMapped) {
   EXPECT_EQ(load(3), page_of(3));
   pe.evict(3);
   EXPECT_TRUE(pe.host.mappings().empty());
-  pe.ask(Request::Kind::map, 3).wait();
+  pe.ask(PageRequest::Kind::map, 3).wait();
   {
     const Latch here = latch(3);
     pe.tell_to_evict(3);
@@ -318,13 +318,13 @@ TEST_F(ForeignTest, AnswersSayWhetherOthersUseThePage) {
 class DropTest : public PagerTest {
  protected:
   Asked drop(PageNumber page, PageNumber last) const {
-    return Asked(pool, 0, 0, Request::Kind::drop, Access::read, page, last);
+    return Asked(pool, 0, 0, PageRequest::Kind::drop, Access::read, page, last);
   }
 };
 
 TEST_F(DropTest, ForgetsWithoutWriting) {
   for (PageNumber page = 2; page <= 6; ++page) store(page, 70);
-  pe.ask(Request::Kind::map, 4, Access::write).wait();
+  pe.ask(PageRequest::Kind::map, 4, Access::write).wait();
   const std::uint64_t occupied = pe.device->bytes_occupied();
   drop(3, 6).wait();
   EXPECT_EQ(pe.count(Kind::write), 0);
@@ -363,7 +363,7 @@ TEST_F(DropTest, WaitsForWhatIsUnderWay) {
   pe.device->hold(true);
   pe.tell_to_evict(3);
   await("the write", [&] { return pe.device->under_way() == 1; });
-  const Asked loading = pe.ask(Request::Kind::latch, 4);
+  const Asked loading = pe.ask(PageRequest::Kind::latch, 4);
   const Asked asked = drop(3, 6);
   for (int i = 0; i < 100; ++i) pe.ping();
   EXPECT_FALSE(asked.done());
@@ -376,7 +376,7 @@ TEST_F(DropTest, WaitsForWhatIsUnderWay) {
 }
 
 TEST_F(PagerTest, SaysWhetherThereIsRoom) {
-  Asked(pool, 0, 0, Request::Kind::drop, Access::read, 8, kSegmentPages).wait();
+  Asked(pool, 0, 0, PageRequest::Kind::drop, Access::read, 8, kSegmentPages).wait();
   EXPECT_EQ(pe.device->bytes_occupied(), 8 * kPageBytes);
   pe.device->limit_room(12 * kPageBytes);
   EXPECT_TRUE(pe.room(8, 12));
@@ -394,7 +394,7 @@ TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
   store(3, 70);
   pe.device->hold(true);
   pe.tell_to_evict(3);
-  const Asked asked = pe.ask(Request::Kind::latch, 4);
+  const Asked asked = pe.ask(PageRequest::Kind::latch, 4);
   await("both transfers", [&] { return pe.device->under_way() == 2; });
   pe.pager->stop();
   pe.pager->stop();

@@ -222,7 +222,7 @@ struct Parts {
 };
 
 // As the PEs of a job do it.
-Parts open_parts(const Folder& folder, std::uint64_t id, Engine engine, bool direct) {
+Parts open_parts(const Folder& folder, std::uint64_t id, IoEngine engine, bool direct) {
   Parts parts;
   std::vector<Found> found;
   for (int pe = 0; pe < kPes; ++pe) {
@@ -273,7 +273,7 @@ TEST(StoreCrashTest, AJobThatIsKilledAtAnyInstantLosesNoCompleteEpoch) {
   for (std::uint64_t kill_number = 0; kill_number < kKills && !::testing::Test::HasFailure(); ++kill_number) {
     const std::uint64_t seed = random() >> 8;
     const bool direct = pick(random, 2) == 0;
-    const Engine engine = pick(random, 2) == 0 ? Engine::sync : Engine::automatic;
+    const IoEngine engine = pick(random, 2) == 0 ? IoEngine::sync : IoEngine::automatic;
     progress.prepared = epoch;
     const pid_t child = fork();
     if (child == 0) {
@@ -292,7 +292,7 @@ TEST(StoreCrashTest, AJobThatIsKilledAtAnyInstantLosesNoCompleteEpoch) {
     waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the job has failed";
 
-    Parts parts = open_parts(folder, seed + 2, Engine::sync, false);
+    Parts parts = open_parts(folder, seed + 2, IoEngine::sync, false);
     ASSERT_EQ(parts.error, "");
     const std::uint64_t found = parts.plan.epoch;
     ASSERT_GE(found, progress.prepared.load()) << "kill " << kill_number;

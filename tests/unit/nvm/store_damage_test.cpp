@@ -109,19 +109,19 @@ TEST_F(DamageTest, EveryFlippedBitThatMattersIsFound) {
 TEST_F(DamageTest, EveryBitOfAHeaderMatters) {
   for (int slot = 0; slot < kSlots; ++slot) {
     for (std::uint64_t bit = 0; bit < 8 * sizeof(Header); bit += 3) {
-      flip(8 * Layout::slot(slot) + bit);
+      flip(8 * FileLayout::slot(slot) + bit);
       EXPECT_THAT(check(), ElementsAre(HasSubstr("header " + std::to_string(slot) + " is damaged"))) << bit;
-      flip(8 * Layout::slot(slot) + bit);
+      flip(8 * FileLayout::slot(slot) + bit);
     }
-    flip(8 * Layout::slot(slot) + 8 * kBlock - 1);
+    flip(8 * FileLayout::slot(slot) + 8 * kBlock - 1);
     EXPECT_EQ(check().size(), 1U) << "the last bit";
-    flip(8 * Layout::slot(slot) + 8 * kBlock - 1);
+    flip(8 * FileLayout::slot(slot) + 8 * kBlock - 1);
   }
 }
 
 TEST_F(DamageTest, BothHeadersDamagedIsTheEndOfTheObject) {
   flip(100);
-  flip(8 * Layout::slot(1) + 900);
+  flip(8 * FileLayout::slot(1) + 900);
   EXPECT_THAT(check(), ElementsAre(AllOf(HasSubstr("here: "), HasSubstr("both its headers are damaged"))));
   const auto opened = Store::open(std::make_unique<Borrowed>(device), "here", test_object(kBlocks));
   EXPECT_THAT(opened.status().text(), HasSubstr("both its headers are damaged"));
@@ -171,7 +171,7 @@ TEST_F(DamageTest, AChecksumIsOfOnePlace) {
 
 TEST_F(DamageTest, AnEpochWithADamagedTableIsRefusedAndTheOtherOneIsThere) {
   // The chunks of the last level: epochs 4 and 5 have one each.
-  const Layout layout(kBlocks * kBlock, kBlock);
+  const FileLayout layout(kBlocks * kBlock, kBlock);
   Slots slots;
   check_device(device, "here", slots);
   const int home = static_cast<int>(slots.header[slots.slot_of(5)].root.place) - 1;

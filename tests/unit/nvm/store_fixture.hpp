@@ -103,7 +103,7 @@ inline Identity test_object(std::uint64_t blocks, std::uint64_t block = kBlock) 
 }
 
 inline std::uint64_t file_bytes(const Identity& object) {
-  return Layout(object.bytes, object.block).file_bytes();
+  return FileLayout(object.bytes, object.block).file_bytes();
 }
 
 /// A store that was made or opened; a failed test and null if it could not be.

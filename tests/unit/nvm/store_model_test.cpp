@@ -18,7 +18,7 @@ namespace {
 
 struct Variant {
   const char* name;
-  Engine engine;
+  IoEngine engine;
   bool direct;
   std::uint64_t block = kBlock;
   bool memory = false;
@@ -42,7 +42,7 @@ class StoreModelTest : public ::testing::TestWithParam<Variant> {
       return;
     }
     auto opened = open_store({folder.path(), object, make, variant.engine, variant.direct});
-    if (!opened.ok() && variant.engine == Engine::uring && make) GTEST_SKIP() << opened.status().text();
+    if (!opened.ok() && variant.engine == IoEngine::uring && make) GTEST_SKIP() << opened.status().text();
     store = expect_store(std::move(opened));
   }
 
@@ -52,12 +52,12 @@ class StoreModelTest : public ::testing::TestWithParam<Variant> {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, StoreModelTest,
-                         ::testing::Values(Variant{"uring_direct", Engine::uring, true},
-                                           Variant{"uring_cached", Engine::uring, false},
-                                           Variant{"sync_direct", Engine::sync, true},
-                                           Variant{"sync_cached", Engine::sync, false},
-                                           Variant{"large_blocks", Engine::automatic, true, 16384},
-                                           Variant{"memory", Engine::sync, false, kBlock, true}),
+                         ::testing::Values(Variant{"uring_direct", IoEngine::uring, true},
+                                           Variant{"uring_cached", IoEngine::uring, false},
+                                           Variant{"sync_direct", IoEngine::sync, true},
+                                           Variant{"sync_cached", IoEngine::sync, false},
+                                           Variant{"large_blocks", IoEngine::automatic, true, 16384},
+                                           Variant{"memory", IoEngine::sync, false, kBlock, true}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // What a store ought to hold, and transfers of it of which none overlap unless they read.

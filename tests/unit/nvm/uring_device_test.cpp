@@ -23,7 +23,7 @@ class UringTest : public ::testing::TestWithParam<bool> {
   UringTest() {
     if (GetParam()) calls.fake_rings();
   }
-  DeviceOptions options(Engine engine = Engine::uring) const {
+  DeviceOptions options(IoEngine engine = IoEngine::uring) const {
     return {.path = folder.file(), .size = 4 * kMiB, .engine = engine, .direct = false};
   }
   // May skip the test: check device.
@@ -56,7 +56,7 @@ TEST_P(UringTest, WhereItIsRefusedTheOtherEngineWorks) {
     const std::string why = std::string("no io_uring here: ") + std::strerror(error);
     calls.next(uring_init, {error, error});
     EXPECT_EQ(open_device(options()).status().text(), why);
-    auto made = open_device(options(Engine::automatic));
+    auto made = open_device(options(IoEngine::automatic));
     ASSERT_TRUE(made.ok()) << made.status().text();
     EXPECT_THAT(made.value()->describe(), StartsWith("pread and pwrite (" + why + ")"));
     const Buffer ones(kBlock, 1), memory(kBlock);

@@ -56,7 +56,7 @@ TEST(BindingPlan, AutoIsADisjointCover) {
         EXPECT_FALSE(cpus.empty());
         used.insert(cpus.begin(), cpus.end());
       }
-      EXPECT_EQ(used.size(), static_cast<size_t>(cores));
+      EXPECT_EQ(used.size(), static_cast<std::size_t>(cores));
       EXPECT_EQ(std::set<int>(used.begin(), used.end()).size(), used.size());
     }
   }

@@ -87,13 +87,13 @@ class SinkTest : public testing::Test {
     if (ends_[0] >= 0) close(ends_[0]);
     close(ends_[1]);
   }
-  std::string read_all(size_t size) {
+  std::string read_all(std::size_t size) {
     std::string text(size, '\0');
-    size_t have = 0;
+    std::size_t have = 0;
     while (have < size) {
       const ssize_t got = read(ends_[0], text.data() + have, size - have);
       if (got <= 0) break;
-      have += static_cast<size_t>(got);
+      have += static_cast<std::size_t>(got);
     }
     text.resize(have);
     return text;
@@ -110,7 +110,7 @@ TEST_F(SinkTest, NeverBlocksAndKeepsTheOrder) {
   EXPECT_TRUE(sink.full());
   std::string got;
   while (got.size() < text.size()) {
-    got += read_all(std::min<size_t>(4096, text.size() - got.size()));
+    got += read_all(std::min<std::size_t>(4096, text.size() - got.size()));
     sink.flush();
   }
   EXPECT_EQ(got, text);

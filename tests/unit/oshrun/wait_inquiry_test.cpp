@@ -38,7 +38,7 @@ class Inquiry : public ::testing::Test {
     return count;
   }
 
-  void says(const void* bytes, size_t size) {
+  void says(const void* bytes, std::size_t size) {
     sockaddr_un address;
     const socklen_t length = shm::wait_report_address(id_.c_str(), address);
     UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM, 0));
@@ -82,7 +82,7 @@ TEST_F(Inquiry, IsDoneWhenAllHaveAnsweredForAllTheirThreads) {
   EXPECT_TRUE(inquiry_.done());
   const std::vector<PeWaits> pes = inquiry_.finish();
   EXPECT_FALSE(inquiry_.deadline());
-  for (int pe : {0, 1, 2}) EXPECT_EQ(pes[static_cast<size_t>(pe)].state, State::kPresent) << pe;
+  for (int pe : {0, 1, 2}) EXPECT_EQ(pes[static_cast<std::size_t>(pe)].state, State::kPresent) << pe;
   ASSERT_EQ(pes[1].waits.size(), 2u);
   EXPECT_EQ(pes[1].waits[0].seconds, 7) << "the longest first";
 }

@@ -165,14 +165,14 @@ TEST_F(RequestQueueTest, ASleepEndsByItself) {
 class TicketTest : public ::testing::Test {
  protected:
   // What a pager does: answers the request of each hint with its own numbers.
-  static void answer(Request& request) {
-    EXPECT_EQ(request.state.load(), Request::kPosted);
+  static void answer(PageRequest& request) {
+    EXPECT_EQ(request.state.load(), PageRequest::kPosted);
     request.frame = static_cast<FrameNumber>(request.page) + 1;
     complete(request);
   }
   // The next request that the PE at `place` has been handed.
-  bool take(int place, Request*& request) {
-    std::deque<Request*>& taken = taken_[static_cast<std::size_t>(place)];
+  bool take(int place, PageRequest*& request) {
+    std::deque<PageRequest*>& taken = taken_[static_cast<std::size_t>(place)];
     if (taken.empty()) {
       for (RequestId id = memory.pool.requests_of(place).queue.take_requests(); id != 0;
            id = taken.front()->next)
@@ -187,12 +187,12 @@ class TicketTest : public ::testing::Test {
   PoolMemory memory{small_shape(2)};
 
  private:
-  std::array<std::deque<Request*>, 2> taken_;
+  std::array<std::deque<PageRequest*>, 2> taken_;
 };
 
 TEST_F(TicketTest, BringsARequestToAnotherPeAndItsAnswerBack) {
   std::thread pager([&] {
-    Request* request = nullptr;
+    PageRequest* request = nullptr;
     await("a request", [&] { return take(1, request); });
     EXPECT_EQ(request->page, 41U);
     answer(*request);
@@ -223,7 +223,7 @@ TEST_F(TicketTest, AThreadThatSleepsIsWoken) {
     ticket.wait();
     woken.store(true);
   });
-  Request* request = nullptr;
+  PageRequest* request = nullptr;
   await("a request", [&] { return take(0, request); });
   await("sleep", [&] { return id.load() != 0 && sleeps(id.load()); });
   EXPECT_FALSE(woken.load());
@@ -233,13 +233,13 @@ TEST_F(TicketTest, AThreadThatSleepsIsWoken) {
 }
 
 TEST_F(TicketTest, GivesEachWaitingThreadASlotOfItsOwn) {
-  std::set<Request*> requests;
+  std::set<PageRequest*> requests;
   std::deque<Ticket> tickets;
   for (unsigned i = 0; i < PeRequests::kSlots; ++i)
     requests.insert(&tickets.emplace_back(memory.pool, 0).request());
   EXPECT_EQ(requests.size(), PeRequests::kSlots);
   EXPECT_EQ(memory.pool.requests_of(0).used.load(), ~std::uint64_t{0});
-  Request* first = &tickets.front().request();
+  PageRequest* first = &tickets.front().request();
   tickets.pop_front();
   EXPECT_EQ(&Ticket(memory.pool, 0).request(), first);
 }
@@ -261,13 +261,13 @@ TEST_F(TicketTest, MoreThreadsThanSlotsAllGetTheirAnswers) {
       }
     });
   }
-  std::vector<Request*> first(PeRequests::kSlots);
-  for (Request*& request : first) await("all slots", [&] { return take(0, request); });
+  std::vector<PageRequest*> first(PeRequests::kSlots);
+  for (PageRequest*& request : first) await("all slots", [&] { return take(0, request); });
   EXPECT_EQ(made.load(), PeRequests::kSlots);
   EXPECT_TRUE(memory.pool.requests_of(0).queue.empty());
-  for (Request* request : first) answer(*request);
+  for (PageRequest* request : first) answer(*request);
   for (unsigned i = PeRequests::kSlots; i < kThreads * kRounds; ++i) {
-    Request* request = nullptr;
+    PageRequest* request = nullptr;
     await("a request", [&] { return take(0, request); });
     answer(*request);
   }

@@ -33,11 +33,11 @@ class Writer {
 
   // Whether the message fitted.
   bool write(std::size_t n) {
-    const std::size_t size = Entry::size(sizeof(MessageHeader) + n);
+    const std::size_t size = InboxEntry::size(sizeof(MessageHeader) + n);
     if (grant_.ring == 0 || !cursor_.has_room(size, grant_.cleared)) return false;
     const std::vector<std::byte> payload(n, static_cast<std::byte>(sequence_));
     Piece piece{Inbox::ring_offset(grant_.ring) + cursor_.offset(), std::vector<std::byte>(size)};
-    Entry::write(piece.bytes.data(), {pe_, 7, sequence_++}, payload.data(), n);
+    InboxEntry::write(piece.bytes.data(), {pe_, 7, sequence_++}, payload.data(), n);
     cursor_.advance(size);
     stream_.push_back(std::move(piece));
     return true;
@@ -106,7 +106,7 @@ TEST(OfiInbox, DeliversEachEntryOnceInOrderAndWhole) {
   std::uint64_t full = 0;
   for (int step = 0; step < 200'000; ++step) {
     Writer& writer = writers[random() % kWriters];
-    const std::size_t longest = random() % 2 == 0 ? 64 : Entry::kLargestMessage - sizeof(MessageHeader);
+    const std::size_t longest = random() % 2 == 0 ? 64 : InboxEntry::kLargestMessage - sizeof(MessageHeader);
     if (!writer.write(random() % (longest + 1))) ++full;
     writers[random() % kWriters].store(random() % 800);
     if (random() % 8 != 0) continue;

@@ -26,7 +26,7 @@ constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
 struct Event {
   Arrival::Kind kind;
-  Receive* receive;
+  TaggedReceive* receive;
   std::string text;
 };
 
@@ -48,8 +48,8 @@ class MatcherTest : public ::testing::Test {
     }
   }
 
-  Receive& post(std::uint64_t tag, std::uint64_t ignore = 0) {
-    Receive& receive = receives_.emplace_back();
+  TaggedReceive& post(std::uint64_t tag, std::uint64_t ignore = 0) {
+    TaggedReceive& receive = receives_.emplace_back();
     rooms_.emplace_back(kMostMatched);
     receive.tag = tag;
     receive.ignore = ignore;
@@ -72,14 +72,14 @@ class MatcherTest : public ::testing::Test {
     }
     ASSERT_EQ(events_.size(), n);
   }
-  void expect(Arrival::Kind kind, const Receive* receive, const std::string& text) {
+  void expect(Arrival::Kind kind, const TaggedReceive* receive, const std::string& text) {
     await(1);
     EXPECT_EQ(events_.back().kind, kind);
     EXPECT_EQ(events_.back().receive, receive);
     EXPECT_EQ(events_.back().text, text);
   }
 
-  std::deque<Receive> receives_;
+  std::deque<TaggedReceive> receives_;
   std::deque<std::vector<std::byte>> rooms_;
   std::vector<Event> events_;
   std::array<std::unique_ptr<Matcher>, 2> ends_;
@@ -87,7 +87,7 @@ class MatcherTest : public ::testing::Test {
 
 TEST_F(MatcherTest, FindsTheReceiveOfATag) {
   open(64);
-  std::array<Receive*, 20> receives{};
+  std::array<TaggedReceive*, 20> receives{};
   for (std::size_t i = 0; i < receives.size(); ++i) receives[i] = &post(i);
   for (const std::size_t i : {7U, 0U, 19U}) {
     send(i, "for " + std::to_string(i));
@@ -97,10 +97,10 @@ TEST_F(MatcherTest, FindsTheReceiveOfATag) {
 
 TEST_F(MatcherTest, TakesTheFirstThatFits) {
   open(64);
-  Receive& wild = post(5U << 8, 0xff);
-  Receive& exact = post((5U << 8) + 1);
-  Receive& again = post((5U << 8) + 1);
-  for (Receive* receive : {&wild, &exact, &again}) {
+  TaggedReceive& wild = post(5U << 8, 0xff);
+  TaggedReceive& exact = post((5U << 8) + 1);
+  TaggedReceive& again = post((5U << 8) + 1);
+  for (TaggedReceive* receive : {&wild, &exact, &again}) {
     send((5U << 8) + 1, "x");
     expect(Arrival::matched, receive, "x");
   }
@@ -108,7 +108,7 @@ TEST_F(MatcherTest, TakesTheFirstThatFits) {
 
 TEST_F(MatcherTest, ReportsWhatNoReceiveFits) {
   open(64);
-  Receive& other = post(1);
+  TaggedReceive& other = post(1);
   for (int i = 0; i < 50; ++i) send(2, std::to_string(i));
   for (int i = 0; i < 50; ++i) expect(Arrival::unmatched, nullptr, std::to_string(i));
   send(1, "late");
@@ -128,8 +128,8 @@ TEST_F(MatcherTest, KeepsItUntilAReceiveFitsIfToldSo) {
 
 TEST_F(MatcherTest, ReportsWhatWasCancelled) {
   open(64);
-  Receive& receive = post(1);
-  Receive& stays = post(1);
+  TaggedReceive& receive = post(1);
+  TaggedReceive& stays = post(1);
   ends_[1]->cancel(receive);
   expect(Arrival::cancelled, &receive, "");
   send(1, "x");
@@ -142,7 +142,7 @@ TEST_F(MatcherTest, ReportsWhatWasCancelled) {
 TEST_F(MatcherTest, AListThatIsFullSaysSoAndStillReportsTheRest) {
   open(100);
   std::size_t n = 0;
-  Receive one;
+  TaggedReceive one;
   std::byte room[8];
   one.room = room;
   one.room_bytes = sizeof room;
@@ -168,7 +168,7 @@ TEST_F(MatcherTest, AListThatIsFullSaysSoAndStillReportsTheRest) {
 TEST_F(MatcherTest, DoesWhatAListDoes) {
   open(4096);
   std::mt19937_64 random(9);
-  std::multimap<std::uint64_t, Receive*> list;  // by tag; equal ones in order
+  std::multimap<std::uint64_t, TaggedReceive*> list;  // by tag; equal ones in order
   for (int i = 0; i < 2000; ++i) {
     const std::uint64_t tag = random() % 50;
     switch (random() % 3) {
@@ -207,7 +207,7 @@ class MatcherFaultsTest : public MatcherTest {
  protected:
   void SetUp() override {
     open(64);
-    Receive& receive = post(kAny);  // both are connected when this has come
+    TaggedReceive& receive = post(kAny);  // both are connected when this has come
     send(kAny, "connected");
     expect(Arrival::matched, &receive, "connected");
   }
@@ -252,7 +252,7 @@ TEST_F(MatcherFaultsTest, APeWithoutRoomHoldsUpNoOther) {
 }
 
 TEST_F(MatcherFaultsTest, AReceiveWithoutRoomIsNotPosted) {
-  Receive receive;
+  TaggedReceive receive;
   std::byte room[8];
   receive.room = room;
   receive.room_bytes = sizeof room;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The runtime's own symmetric memory: the first bytes of every PE's heap segment, below what users allocate.
+// Symmetric memory of collective calls: the first bytes of every PE's heap segment
+// (setup/internal_layout.hpp).
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,7 @@ struct Said {
 };
 
 /// What a PE says to the other PEs of its node in one phase of a collective operation: that it has come to
-/// phase `number`, with a payload that rides along.  Two cache lines, which the CPU fetches as a pair.
+/// phase `number`, with a payload inline.  Two cache lines, which the CPU fetches as a pair.
 /// Written by its PE only; coll/group.hpp has the rules.
 struct alignas(128) Cell {
   static constexpr std::size_t kPayload = 112;
@@ -59,11 +60,7 @@ struct InternalArea {
   Cell cells[kSlots][kCells];
   alignas(kCacheLine) std::atomic<std::uint64_t> parcel_marks[kParcelMarks];
   alignas(kCacheLine) std::byte scratch[kScratchBytes];
-  alignas(kCacheLine) std::byte shared_slots[kSharedSlotsBytes];  // of the software NIC (NodeMap)
 };
-
-inline constexpr std::size_t kInternalBytes = std::size_t{4} << 20;
-static_assert(sizeof(InternalArea) <= kInternalBytes);
 
 inline InternalArea& internal_area() { return *reinterpret_cast<InternalArea*>(rt.heap.origin); }
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What programs do to blocks of the heap as a whole: named objects and their epochs, pinned pages.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/fatal.hpp"
+#include "base/mutex.hpp"
+#include "nvm/heap.hpp"
+
+namespace shm::nvm {
+
+// Named objects.
+
+const char* Heap::keeps_size(std::uintptr_t address) const {
+  return epochs_.contains(address)
+             ? "is a named object, which keeps its size; open one of another name, and copy"
+             : nullptr;
+}
+
+bool Heap::has_open(const std::string& name) const {
+  return std::ranges::any_of(epochs_, [&](const auto& one) { return one.second.name == name; });
+}
+
+void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
+  epochs_[address] = {object->identity().name, epoch, n};
+  ask(PageRequest::Kind::attach, pages_of(address, n), object.release());
+}
+
+std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
+  const auto found = epochs_.find(address);
+  return found == epochs_.end() ? std::nullopt : std::optional(found->second.epoch);
+}
+
+void Heap::prepare_epoch(std::uintptr_t address) {
+  OpenObject& object = epochs_.at(address);
+  if (is_pinned(address, object.n, true)) {
+    fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
+          reinterpret_cast<void*>(address));
+  }
+  ask(PageRequest::Kind::persist, pages_of(address, object.n), nullptr, ++object.epoch);
+}
+
+void Heap::settle_epoch(std::uintptr_t address) {
+  const OpenObject& object = epochs_.at(address);
+  ask(PageRequest::Kind::settle, pages_of(address, object.n), nullptr, object.epoch);
+}
+
+// Pinned pages.
+
+bool Heap::pin(std::uintptr_t address, std::size_t n, Access access) {
+  const auto [first, last] = pages_of(address, n);
+  const auto pages = static_cast<std::uint32_t>(last - first);
+  std::atomic<std::uint32_t>& pinned = pool_.head().pinned;
+  std::uint32_t before = pinned.load(std::memory_order_relaxed);
+  do {
+    if (last - first > pool_.shape().frames || before + pages > pool_.shape().frames / 4) return false;
+  } while (!pinned.compare_exchange_weak(before, before + pages, std::memory_order_relaxed));
+  for (PageNumber page = first; page < last; ++page) ask_for_page(PageRequest::Kind::pin, page, access);
+  const LockGuard guard(mutex_);
+  pins_.insert({{address, n}, access});
+  return true;
+}
+
+bool Heap::unpin(std::uintptr_t address, std::size_t n) {
+  Access access;
+  {
+    const LockGuard guard(mutex_);
+    const auto found = pins_.find({address, n});
+    if (found == pins_.end()) return false;
+    access = found->second;
+    pins_.erase(found);
+  }
+  const auto [first, last] = pages_of(address, n);
+  for (PageNumber page = first; page < last; ++page)
+    pool_.frame(pool_.word(page).frame()).pins(access).fetch_sub(1, std::memory_order_release);
+  pool_.head().pinned.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);
+  pool_.requests_of(rt.node_index).queue.ring();
+  return true;
+}
+
+// Whether any of it is, or, with `to_write`, is so to be written.
+bool Heap::is_pinned(std::uintptr_t address, std::size_t n, bool to_write) {
+  const LockGuard guard(mutex_);
+  return std::ranges::any_of(pins_, [&](const auto& one) {
+    const auto& [range, access] = one;
+    const bool overlap = range.first < address + n && address < range.first + range.second;
+    return overlap && (!to_write || access == Access::write);
+  });
+}
+
+}  // namespace shm::nvm
