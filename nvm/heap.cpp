@@ -81,7 +81,7 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   if (rt.node_index == 0) heap->pool_.prepare();
   heap->pager_ = std::make_unique<Pager>(
       static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
-      Pager::Settings{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.policy});
+      Pager::Settings{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.replacement});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_page, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
@@ -269,8 +269,8 @@ void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t l
 }
 
 // The straight path: all of [address, address + n) of PE `pe` lies in one page that is here, and no page of
-// the heap is needed for what it is copied from or to.  Pins the page, and returns where the bytes are; else
-// null.
+// the heap is needed for what it is copied from or to.  Latches the page, and returns where the bytes are;
+// else null.
 std::byte* Heap::latch_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
                            PageNumber& page) {
   const std::uint64_t offset = address - base();
@@ -424,7 +424,7 @@ bool Heap::ask(PageRequest::Kind kind, const Pages& pages, Store* object, std::u
   request.kind = kind;
   request.page = pages.first;
   request.last = pages.last;
-  request.object = object;
+  request.device = object;
   request.epoch = epoch;
   request.failed = false;
   ticket.post(rt.node_index);

@@ -82,7 +82,7 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   options.engine = env.nvm_engine == "uring"  ? IoEngine::uring
                    : env.nvm_engine == "sync" ? IoEngine::sync
                                               : IoEngine::automatic;
-  options.policy = env.nvm_policy == "vgasnet" ? ReplacementKind::vgasnet : ReplacementKind::two_queues;
+  options.replacement = env.nvm_policy == "vgasnet" ? ReplacementKind::vgasnet : ReplacementKind::two_queues;
   options.cooperative = env.nvm_cooperative;
   options.most_ahead = env.nvm_ahead;
   return options;

@@ -20,7 +20,7 @@ struct Options {
   bool cache_asked = false;     // by the program's user
   IoEngine engine = IoEngine::automatic;
   Env::Count most_ahead;  // pages that are brought before they are needed
-  ReplacementKind policy = ReplacementKind::two_queues;
+  ReplacementKind replacement = ReplacementKind::two_queues;
   bool cooperative = true;  // nodes get pages from each other
   bool is_default = false;  // the symmetric heap lies here, not only what is asked for by hint
 

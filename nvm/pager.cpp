@@ -20,7 +20,8 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
     : pool_(pool),
       queue_(pool.requests_of(nodes.node_rank_of(settings.me)).queue),
       channel_(host, pool, nodes, settings.me),
-      cache_(host, pool, nodes, channel_, settings.me, settings.segment, settings.ahead, settings.policy),
+      cache_(host, pool, nodes, channel_, settings.me, settings.segment, settings.ahead,
+             settings.replacement),
       home_(pool, channel_, cache_, std::move(device), settings.me, {nodes.here, settings.cooperative}) {}
 
 void Pager::start() {
@@ -65,7 +66,7 @@ void Pager::run() {
 }
 
 bool Pager::work() {
-  bool worked = take_hints();
+  bool worked = take_queue();
   worked |= take_messages();
   worked |= finish_sends();
   worked |= home_.finish_transfers();
@@ -82,7 +83,7 @@ void Pager::idle() {
   queue_.hear();
 }
 
-bool Pager::take_hints() {
+bool Pager::take_queue() {
   bool any = false;
   for (RequestQueue::Hint hint; queue_.take_hint(hint); any = true) cache_.on_hint(hint);
   for (PageRequest* request : taken_requests()) {
@@ -141,7 +142,7 @@ bool Pager::work_on(PageRequest& request) {
     case PageRequest::Kind::room: return home_.make_room(request.page, request.last, request.failed);
     case PageRequest::Kind::drop: return home_.drop(request.page, request.last);
     case PageRequest::Kind::attach:
-      return home_.attach(request.page, request.last, static_cast<Store*>(request.object));
+      return home_.attach(request.page, request.last, static_cast<Store*>(request.device));
     case PageRequest::Kind::persist: return home_.persist(request.page, request.epoch);
     case PageRequest::Kind::settle: return home_.settle(request.page, request.epoch);
     default:  // rest

@@ -2,7 +2,7 @@
 // The thread behind a PE's pages: home of those of its own segment (home_agent.hpp), and caching agent, for
 // its node, of these and of some of other nodes' (page_cache.hpp).
 //
-//   inbox: requests of threads, evictions ----> PageCache <---- messages ----> other pagers
+//   queue: requests, hints of threads ----> PageCache <---- messages ----> other pagers
 //                                                    ^            (page_channel)  |
 //                                                    +--- messages ---> HomeAgent-+
 //
@@ -30,7 +30,7 @@ class Pager {
     std::byte* segment;  // where its segment begins in this process
     bool cooperative;
     std::size_t ahead;  // read-ahead window in pages; 0: none, and no page leaves before its frame is needed
-    ReplacementKind policy;
+    ReplacementKind replacement;
   };
   /// `nodes` stays where it is.
   Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<Device> device,
@@ -53,7 +53,7 @@ class Pager {
   void run();
   bool work();
   void idle();
-  bool take_hints();
+  bool take_queue();
   bool take_messages();
   bool finish_sends();
   std::vector<PageRequest*> taken_requests();

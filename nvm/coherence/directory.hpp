@@ -81,7 +81,7 @@ struct Directory {
   bool busy() const { return phase != Phase::idle; }
 };
 
-/// The home's place in the job.
+/// Where the home is, and how it serves.
 struct Home {
   NodeId node = 0;  // its own
   bool cooperative = true;

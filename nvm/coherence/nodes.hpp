@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which PE speaks for a page on which node.
+// Which PE is the caching agent of a page on which node.
 #pragma once
 
 #include <vector>

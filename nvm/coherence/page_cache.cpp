@@ -99,7 +99,7 @@ void PageCache::advance(PageNumber number, CachedPage& page) {
   forget_if_unused(number);
 }
 
-// What has been reserved for pending that were served otherwise.
+// What has been reserved for requests that were served otherwise.
 void PageCache::give_back(CachedPage& page) {
   if (!page.pending.empty() || page.awaits_frame || is_asking(page.known.state)) return;
   expect(page, false);

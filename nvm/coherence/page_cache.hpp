@@ -48,7 +48,7 @@ class Host : public Wire {
 /// Thread safety: one thread, the pager's.
 class PageCache {
  public:
-  /// Kept by PE `me`, whose segment begins at `segment` in this process.
+  /// Of the pager of PE `me`, whose segment begins at `segment` in this process.
   /// `ahead`: read-ahead window in pages; 0: none.
   PageCache(Host& host, const Pool& pool, const Nodes& nodes, PageChannel& channel, int me,
             std::byte* segment, std::size_t ahead, ReplacementKind replacement)

@@ -63,8 +63,8 @@ class PageChannel {
   PageChannel(Wire& wire, const Pool& pool, const Nodes& nodes, int me)
       : wire_(wire), pool_(pool), nodes_(nodes), me_(me) {}
 
-  /// To the home of the page, or to who keeps it on node message.to.  Data are in the delivery's buffer or
-  /// frame, which stay unchanged until next_sent() has returned it, or, with a message to the home, until
+  /// To the home of the page, or to its caching agent on node message.to.  Data are in the delivery's buffer
+  /// or frame, which stay unchanged until next_sent() has returned it, or, with a message to the home, until
   /// this returns.
   void send(Delivery delivery);
   /// Takes a page that has arrived at another node, and tells its pager.  Returns false if there is none.

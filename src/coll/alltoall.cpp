@@ -124,7 +124,7 @@ class Crossing {
 };
 
 /// The blocks between this node and the others that this PE sees to, as one parcel for each node.
-/// StridedBlocks lie in it by sender, then by receiver.
+/// Blocks lie in it by sender, then by receiver.
 class Combined {
  public:
   Combined(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source, std::uint64_t phase)

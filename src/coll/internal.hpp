@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symmetric memory of collective calls: the first bytes of every PE's heap segment
-// (setup/internal_layout.hpp).
+// Symmetric memory that collective calls share (allocations, cells, marks, scratch): the first bytes of every
+// PE's heap segment (setup/internal_layout.hpp).
 #pragma once
 
 #include <atomic>

@@ -103,7 +103,7 @@ class Gathering {
   }
 
   // Dissemination (Bruck): before the step with distance d a leader has the blocks of its own and the d - 1
-  // following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  StridedBlocks that
+  // following nodes, and gets those of the next min(d, rest) from the leader d nodes on.  Blocks that
   // are next to each other, up to the wrap-around, travel as one parcel.
   void dissemination() {
     const int nodes = node_count(g_);
@@ -122,7 +122,7 @@ class Gathering {
 
   std::size_t at(int node) const { return start_[static_cast<std::size_t>(node)]; }
 
-  // StridedBlocks first ... first + count - 1, cut in two where they wrap around.
+  // Blocks first ... first + count - 1, cut in two where they wrap around.
   Bytes before_wrap(int first, int count) const {
     return {at(first), at(std::min(first + count, node_count(g_)))};
   }

@@ -22,7 +22,7 @@ void* allocate_addresses(Call call, std::size_t size, std::size_t alignment);
 /// Whether no PE has failed in what all have just tried.  Collective; all tries are over.
 bool all_succeeded(Call call, bool failed);
 
-/// StridedBlocks allocated and not looked at by map_filled_blocks() yet.
+/// Blocks allocated and not looked at by map_filled_blocks() yet.
 extern bool have_new_blocks;
 void map_filled_blocks();
 

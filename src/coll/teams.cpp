@@ -68,7 +68,7 @@ TeamEntry& checked(Call call, const char* argument, shmem_team_t handle) {
 }
 
 int slot_of(const Team& team) {
-  // Every Team that leaves this file is the first member of an TeamEntry.
+  // Every Team that leaves this file is the first member of a TeamEntry.
   static_assert(offsetof(TeamEntry, team) == 0);
   return static_cast<int>(reinterpret_cast<const TeamEntry*>(&team) - entries);
 }

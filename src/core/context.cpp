@@ -13,7 +13,7 @@ namespace shm {
 namespace {
 
 // Contexts live in blocks that never move nor go away, so that a handle can be checked without a lock.  A
-// handle is index and generation, so one that was destroyed is not taken for the next context there.
+// handle is index and generation, so one that was destroyed is not taken for the next context of that index.
 constexpr std::uintptr_t kBlock = 256, kBlocks = 1024;
 constexpr int kIndexBits = 20;
 constexpr std::uintptr_t kFirstHandle = 16;  // the predefined ones lie below
@@ -48,7 +48,7 @@ Context* find(shmem_ctx_t handle) {
       call.name, handle == SHMEM_CTX_INVALID ? "SHMEM_CTX_INVALID" : "not a context");
 }
 
-// Returns kBlock * kBlocks when there is no index.
+// Returns kBlock * kBlocks when none is left.
 std::uintptr_t take_index() REQUIRES(mutex) {
   if (!free_indices.empty()) {
     const std::uintptr_t index = free_indices.back();

@@ -25,7 +25,7 @@ enum class Blocking : bool { no, yes };
                                      std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe,
                                      Blocking);
 
-/// The same for the runtime's own memory (core/internal), which is on another node.
+/// The same for the runtime's own memory (setup/internal_layout), which is on another node.
 void get_internal(Call call, void* dest, const void* source, std::size_t n, int pe);
 /// Adds to a word of it, which may be on this node as well; returns when it is done.
 void add_internal(Call call, std::uint64_t* at, std::uint64_t value, int pe);

@@ -13,7 +13,7 @@
 
 namespace shm::kv {
 
-/// Thread safety: the caller holds PartHeader::lock.
+/// Thread safety: the caller holds ShardHeader::lock.
 template <class Memory>
 class BlockAllocator {
  public:
@@ -36,13 +36,13 @@ class BlockAllocator {
     }
     for (; from < order; ++from) link(block + size(from + 1), from + 1);
     note(block, order, false);
-    memory_.store(offsetof(PartHeader, used), used() + size(order));
+    memory_.store(offsetof(ShardHeader, used), used() + size(order));
     return block;
   }
 
   void give_back(std::uint64_t block) {
     int order = memory_.template load<std::uint8_t>(note_at(block)) & kOrder;
-    memory_.store(offsetof(PartHeader, used), used() - size(order));
+    memory_.store(offsetof(ShardHeader, used), used() - size(order));
     for (; order > 0; --order) {
       const std::uint64_t buddy = buddy_of(block, order);
       if (memory_.template load<std::uint8_t>(note_at(buddy)) != (order | kFree)) break;
@@ -52,7 +52,7 @@ class BlockAllocator {
     link(block, order);
   }
 
-  std::uint64_t used() const { return memory_.template load<std::uint64_t>(offsetof(PartHeader, used)); }
+  std::uint64_t used() const { return memory_.template load<std::uint64_t>(offsetof(ShardHeader, used)); }
 
  private:
   static constexpr int kOrder = 63;
@@ -60,7 +60,7 @@ class BlockAllocator {
 
   std::uint64_t size(int order) const { return layout_.largest_block >> order; }
   static std::uint64_t head_at(int order) {
-    return offsetof(PartHeader, free_blocks) + static_cast<unsigned>(order) * sizeof(std::uint64_t);
+    return offsetof(ShardHeader, free_blocks) + static_cast<unsigned>(order) * sizeof(std::uint64_t);
   }
   std::uint64_t head(int order) const { return memory_.template load<std::uint64_t>(head_at(order)); }
 
@@ -78,9 +78,9 @@ class BlockAllocator {
   }
 
   std::uint64_t fresh() {
-    const auto n = memory_.template load<std::uint64_t>(offsetof(PartHeader, fresh));
+    const auto n = memory_.template load<std::uint64_t>(offsetof(ShardHeader, fresh));
     if (n == layout_.chunks) return 0;
-    memory_.store(offsetof(PartHeader, fresh), n + 1);
+    memory_.store(offsetof(ShardHeader, fresh), n + 1);
     return layout_.blocks_at + n * layout_.largest_block;
   }
 

@@ -23,7 +23,7 @@ std::uint64_t share(std::uint64_t capacity, unsigned npes) {
   return std::min(most, capacity);
 }
 
-// BlockAllocator are the largest one halved again and again, so that neighbours can be joined: a size with as
+// Blocks are the largest one halved again and again, so that neighbours can be joined: a size with as
 // many factors of two as cost at most an eighth of it.
 void lay_out_blocks(ShardLayout& layout) {
   const std::uint64_t longest = lines(sizeof(Block) + padded(layout.key_bytes) + padded(layout.value_bytes));
@@ -56,7 +56,7 @@ ShardLayout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std:
   const std::uint64_t slots = share(capacity, npes) / 3 * 4 + kSlots;
   layout.groups = (slots + kSlots - 1) / kSlots;
   if (!layout.inlined) lay_out_blocks(layout);
-  layout.groups_at = lines(sizeof(PartHeader));
+  layout.groups_at = lines(sizeof(ShardHeader));
   layout.orders_at = layout.groups_at + layout.groups * layout.group_bytes;
   const std::uint64_t smallest =
       layout.inlined ? 0 : layout.chunks * (layout.largest_block / layout.smallest_block);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one PE's part of a table looks like.
+// What a shard looks like.
 //
-//   PartHeader | groups | orders of the blocks, a byte each | blocks
+//   ShardHeader | groups | orders of the blocks, a byte each | blocks
 //
 //   SlotGroup, of a multiple of 64 bytes:
 //   version | home | passed | - | tags[16] | key_bytes[14] | value_bytes[14] | - |  slots[14]
@@ -41,7 +41,7 @@ static_assert(sizeof(Block) == 16);
 
 inline constexpr int kMostOrders = 32;  // sizes of blocks: the largest, its half, and so on
 
-struct PartHeader {
+struct ShardHeader {
   std::uint64_t magic;
   std::uint64_t shape[7];  // what it was made for, compared when it is opened again
   std::uint64_t elements;  // a line of its own: all who insert count here

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What goes to a list of receives, and its tags.
 //
-//   request   EntryHead | key | value | expected       each padded to 8
+//   request   MatchHead | key | value | expected       each padded to 8
 //   reply     KvReplyHead | value
 #pragma once
 
@@ -18,12 +18,12 @@ inline constexpr std::uint64_t kElement = std::uint64_t{1} << 62;   // about an 
 inline constexpr std::uint64_t kAddition = std::uint64_t{2} << 62;  // of what may be new, likewise
 inline constexpr std::uint64_t kReply = std::uint64_t{3} << 62;     // and its number
 
-struct EntryHead {
+struct MatchHead {
   RequestHead request;  // token: number of the reply
   std::int32_t from;
   std::uint32_t unused;
 };
-static_assert(sizeof(EntryHead) % 8 == 0);
+static_assert(sizeof(MatchHead) % 8 == 0);
 
 /// The list that a request goes to: that of the elements, or the one of free room.
 constexpr bool may_add(KvOp op) { return op == KvOp::put || op == KvOp::insert || op == KvOp::upsert; }
@@ -34,17 +34,17 @@ constexpr std::uint64_t tag_of(KvOp op, std::uint64_t hash) {
 /// Whether a request that succeeds may change which elements there are.
 constexpr bool changes_elements(KvOp op) { return may_add(op) || op == KvOp::remove; }
 
-inline std::size_t message_bytes(const RequestHead& head) { return sizeof(EntryHead) + body_bytes(head); }
+inline std::size_t message_bytes(const RequestHead& head) { return sizeof(MatchHead) + body_bytes(head); }
 
 /// `to` has room for message_bytes().
 inline void write_message(std::byte* to, const RequestHead& head, const KvRequest& request, int from) {
-  const EntryHead entry{.request = head, .from = from, .unused = 0};
+  const MatchHead entry{.request = head, .from = from, .unused = 0};
   std::memcpy(to, &entry, sizeof entry);
   write_body(to + sizeof entry, head, request);
 }
 
 /// The request refers to the message.
-inline KvRequest read_message(const std::byte* message, EntryHead& entry) {
+inline KvRequest read_message(const std::byte* message, MatchHead& entry) {
   std::memcpy(&entry, message, sizeof entry);
   return request_at(message + sizeof entry, entry.request);
 }

@@ -58,7 +58,7 @@ Changes MatchedEngine::changes_at(Shared* shared, const ShardLayout& layout) {
 MatchedEngine::MatchedEngine(const Of& table, Shared* shared)
     : table_(table),
       shard_(Mapped(table.memory), table.layout),
-      room_(std::min(kMostRoom, sizeof(EntryHead) + padded(table.layout.key_bytes) +
+      room_(std::min(kMostRoom, sizeof(MatchHead) + padded(table.layout.key_bytes) +
                                     2 * padded(table.layout.value_bytes))),
       shared_(shared),
       changes_(changes_at(shared, table.layout)),
@@ -225,7 +225,7 @@ void MatchedEngine::changed(int pe, KvOp op, std::uint64_t hash) const {
 
 // What a lock holds up is kept, and kBusy returned.
 Code MatchedEngine::serve(const std::byte* message, std::size_t n, bool again) {
-  EntryHead entry;
+  MatchHead entry;
   const KvRequest request = read_message(message, entry);
   const RequestHead& head = entry.request;
   const std::uint64_t most = reply_bytes(table_.layout, head);
@@ -261,7 +261,7 @@ bool MatchedEngine::retry() {
   std::deque<std::vector<std::byte>> again = std::move(waiting_);
   waiting_.clear();
   for (const auto& message : again) {
-    EntryHead entry;
+    MatchHead entry;
     const KvRequest request = read_message(message.data(), entry);
     if (serve(message.data(), message.size(), true) == SHMEMX_KV_OK)
       changed(rt.me, request.op, request.key.hash);
@@ -274,7 +274,7 @@ void MatchedEngine::take_active(const Arrival& arrival) {
   const bool matched = arrival.kind == Arrival::matched;
   count(matched ? Stat::kv_matched : Stat::kv_unmatched);
   const Code status = serve(arrival.bytes, arrival.n);
-  EntryHead entry;
+  MatchHead entry;
   const KvOp op = read_message(arrival.bytes, entry).op;
   const bool removed = op == KvOp::remove && status == SHMEMX_KV_OK;
   if (matched) return list_->matched(*arrival.receive, removed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operations on one PE's part of a table.  README.md has the rules of its locks, and why readers need
+// The operations on one shard.  README.md has the rules of its locks, and why readers need
 // none.
 #pragma once
 
@@ -95,13 +95,13 @@ class Shard {
   Code next(std::uint64_t& cursor, Element& element) const;
 
   std::uint64_t elements() const {
-    return memory_.template load<std::uint64_t>(offsetof(PartHeader, elements));
+    return memory_.template load<std::uint64_t>(offsetof(ShardHeader, elements));
   }
   std::uint64_t longest_probe() const {
-    return memory_.template load<std::uint64_t>(offsetof(PartHeader, longest_probe));
+    return memory_.template load<std::uint64_t>(offsetof(ShardHeader, longest_probe));
   }
   std::uint64_t block_bytes_used() const {
-    return memory_.template load<std::uint64_t>(offsetof(PartHeader, used));
+    return memory_.template load<std::uint64_t>(offsetof(ShardHeader, used));
   }
 
  private:

@@ -40,7 +40,7 @@ inline std::size_t operand_bytes(const KvRequest& request) {
 
 template <class Memory>
 void Shard<Memory>::prepare(std::uint64_t hash_sign) const {
-  PartHeader header{};
+  ShardHeader header{};
   header.magic = kMagic;
   detail::shape_of(layout_, hash_sign, header.shape);
   memory_.write(0, &header, sizeof header);
@@ -48,7 +48,7 @@ void Shard<Memory>::prepare(std::uint64_t hash_sign) const {
 
 template <class Memory>
 typename Shard<Memory>::Origin Shard<Memory>::origin(std::uint64_t hash_sign) const {
-  PartHeader header{}, mine{};
+  ShardHeader header{}, mine{};
   memory_.read(0, &header, sizeof header);
   detail::shape_of(layout_, hash_sign, mine.shape);
   if (header.magic == 0) return Origin::empty;
@@ -200,7 +200,7 @@ void Shard<Memory>::pass(const Position& position, std::uint32_t more) const {
 // 0: there is none.
 template <class Memory>
 std::uint64_t Shard<Memory>::take_block(std::uint64_t n) const {
-  const std::uint64_t lock = offsetof(PartHeader, lock);
+  const std::uint64_t lock = offsetof(ShardHeader, lock);
   detail::take<std::uint64_t>(memory_, lock, kUnlimited);
   const std::uint64_t block = BlockAllocator(memory_, layout_).take(n);
   memory_.store(lock, std::uint64_t{0});
@@ -244,7 +244,7 @@ Code Shard<Memory>::locate(const Key& key, Location& location, std::uint64_t& n,
 
 template <class Memory>
 void Shard<Memory>::free_block(std::uint64_t block) const {
-  const std::uint64_t lock = offsetof(PartHeader, lock);
+  const std::uint64_t lock = offsetof(ShardHeader, lock);
   detail::take<std::uint64_t>(memory_, lock, kUnlimited);
   BlockAllocator(memory_, layout_).give_back(block);
   memory_.store(lock, std::uint64_t{0});
@@ -287,9 +287,9 @@ Code Shard<Memory>::add(const KvRequest& request, const void* value, std::uint64
       pass(*position, ~std::uint32_t{0});
       continue;
     }
-    memory_.add(offsetof(PartHeader, elements), std::uint64_t{1});
+    memory_.add(offsetof(ShardHeader, elements), std::uint64_t{1});
     if (position->distance > longest_probe())
-      memory_.store(offsetof(PartHeader, longest_probe), position->distance);
+      memory_.store(offsetof(ShardHeader, longest_probe), position->distance);
     return SHMEMX_KV_OK;
   }
 }
@@ -316,7 +316,7 @@ Code Shard<Memory>::replace(const KvRequest& request, const Position& position) 
   return SHMEMX_KV_OK;
 }
 
-// Of a part of the value, in position.
+// Of a part of the value, in place.
 template <class Memory>
 Code Shard<Memory>::modify(const KvRequest& request, const Position& position, ValueRoom& result) const {
   Bytes bytes{};
@@ -333,7 +333,7 @@ Code Shard<Memory>::modify(const KvRequest& request, const Position& position, V
   std::byte* words = long_words.empty() ? few_words : long_words.data();
   memory_.read(at, words, padded(skip + n));
   std::byte* here = words + skip;
-  // What was there is given last: the caller may have the operands in the same position.
+  // What was there is given last: the caller may have the operands in the same place.
   if (request.op == KvOp::compare_swap) {
     const bool same = std::memcmp(here, request.expected, n) == 0;
     std::vector<std::byte> before;
@@ -364,7 +364,7 @@ void Shard<Memory>::erase(const Position& position) const {
                 std::uint8_t{0});
   unlock_group(position.group, version);
   pass(position, ~std::uint32_t{0});
-  memory_.add(offsetof(PartHeader, elements), ~std::uint64_t{0});
+  memory_.add(offsetof(ShardHeader, elements), ~std::uint64_t{0});
   if (block != 0) free_block(block);
 }
 

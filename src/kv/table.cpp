@@ -102,7 +102,7 @@ Code Table::get_slow(Call call, const Key& key, void* value, std::size_t room, s
   return status;
 }
 
-// Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's position. A
+// Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's place. A
 // get: the server says where the value is; read it; `confirm` that it was there all the time.
 
 bool Table::travels_by_rma(const KvRequest& request) {

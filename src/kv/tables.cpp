@@ -30,14 +30,14 @@ Table& find(std::uint32_t number) {
 }
 
 // Of a table in memory: those on NVM are never served.
-Shard<Mapped> own_part(const Table& table) { return Shard<Mapped>(Mapped(table.memory()), table.layout()); }
+Shard<Mapped> own_shard(const Table& table) { return Shard<Mapped>(Mapped(table.memory()), table.layout()); }
 
 void on_request(void*, int from, const std::byte* message, std::size_t n) {
   KvPacketHead head;
   std::memcpy(&head, message, sizeof head);
   Table& table = find(head.table);
-  if (head.kind == KvPacketHead::run) return table.server().take_run(own_part(table), from, message, n);
-  table.server().take(own_part(table), from, message, n, head.kind);
+  if (head.kind == KvPacketHead::run) return table.server().take_run(own_shard(table), from, message, n);
+  table.server().take(own_shard(table), from, message, n, head.kind);
 }
 
 void on_reply(void*, int from, const std::byte* message, std::size_t n) {
@@ -50,7 +50,7 @@ void on_reply(void*, int from, const std::byte* message, std::size_t n) {
 bool resume(void*) {
   bool worked = false;
   const SharedLockGuard guard(mutex);
-  for (Table* table : live) worked |= table->server().resume(own_part(*table));
+  for (Table* table : live) worked |= table->server().resume(own_shard(*table));
   return worked;
 }
 
@@ -66,7 +66,7 @@ void serve() {
 std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
 
 // Memory for all shards, empty; null everywhere if there is not enough.
-std::byte* make_parts(Call call, const ShardLayout& layout, UserHash hash) {
+std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
   auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
   if (memory == nullptr) {
     if (rt.me == 0 && layout.bytes == kNoMemory) {
@@ -86,8 +86,8 @@ std::byte* make_parts(Call call, const ShardLayout& layout, UserHash hash) {
 }
 
 // The shards of a named table, made or as they were left; null everywhere: a line has said why.
-std::byte* open_parts(Call call, const ShardLayout& layout, const shmemx_kv_options_t& options,
-                      OpenNamed open) {
+std::byte* open_shards(Call call, const ShardLayout& layout, const shmemx_kv_options_t& options,
+                       OpenNamed open) {
   auto* memory = static_cast<std::byte*>(open(call, options.name, layout.bytes));
   if (memory == nullptr) return nullptr;
   const bool failed = Table::with_shard(layout, memory, [&](const auto& shard) {
@@ -106,12 +106,12 @@ std::byte* open_parts(Call call, const ShardLayout& layout, const shmemx_kv_opti
   return nullptr;
 }
 
-void open_entries(Call call, Table& table) {
+void open_matched(Call call, Table& table) {
   if (rt.env.kv_match != "entry" || rt.network == nullptr || table.is_paged()) return;
   table.set_matched(MatchedEngine::open(call, {table.layout(), table.memory(), table.hash()}));
 }
 
-void close_entries(Call call, Table& table) {
+void close_matched(Call call, Table& table) {
   if (std::unique_ptr<MatchedEngine> entries = table.take_matched())
     MatchedEngine::close(call, std::move(entries));
 }
@@ -145,8 +145,8 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
                     {"name", hash_of(nullptr, name.data(), name.size()), false}});
   const ShardLayout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
                                          options.report_collisions != 0);
-  std::byte* memory = options.name != nullptr ? open_parts(call, layout, options, open)
-                                              : make_parts(call, layout, options.hash);
+  std::byte* memory = options.name != nullptr ? open_shards(call, layout, options, open)
+                                              : make_shards(call, layout, options.hash);
   if (memory == nullptr) return nullptr;
   Table* table;
   {
@@ -158,7 +158,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
     live.push_back(table);
   }
   serve();
-  open_entries(call, *table);
+  open_matched(call, *table);
   sync_world(call);
   return table;
 }
@@ -166,7 +166,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
 void destroy_table(Call call, Table* table) {
   table->quiet(call);
   check_same(call, {{"kv", table->client().table(), false}});  // nobody asks any more
-  close_entries(call, *table);
+  close_matched(call, *table);
   release(call, table->memory());
   const LockGuard guard(mutex);
   std::erase(live, table);
@@ -175,7 +175,7 @@ void destroy_table(Call call, Table* table) {
 
 // A table that cannot be resized.
 static Code keep(Call call, Table& table) {
-  open_entries(call, table);
+  open_matched(call, table);
   sync_world(call);
   return SHMEMX_KV_FULL;
 }
@@ -186,8 +186,8 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
       make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
   table.quiet(call);
   check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
-  close_entries(call, table);
-  std::byte* memory = make_parts(call, layout, table.hash());
+  close_matched(call, table);
+  std::byte* memory = make_shards(call, layout, table.hash());
   if (memory == nullptr) return keep(call, table);
   const bool failed = table.with_mine([&](const auto& from) {
     return Table::with_shard(layout, memory,
@@ -202,7 +202,7 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
     const LockGuard guard(mutex);  // whoever polls looks at all tables
     table.use(layout, memory);
   }
-  open_entries(call, table);
+  open_matched(call, table);
   sync_world(call);
   release(call, before);
   return SHMEMX_KV_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The word of a page: what a node has of it, in which frame, and how many threads have it latched, that is, copy to or
-// from it.  In memory that all PEs of the node share; a zero word is a page that is not here.
+// The word of a page: what a node has of it, in which frame, and how many threads have it latched, that is,
+// copy to or from it.  In memory that all PEs of the node share; a zero word is a page that is not here.
 #pragma once
 
 #include <atomic>
@@ -27,12 +27,12 @@ constexpr bool permits(PageState state, Access access) {
 }
 
 /// The state of a page on a node, its frame, and how many threads are copying to or from it.
-/// Thread safety: latch() and unlatch() by any thread of any PE of the node, signal handlers included; the rest
-/// by the page's pager.
+/// Thread safety: latch() and unlatch() by any thread of any PE of the node, signal handlers included; the
+/// rest by the pager that caches the page.
 class PageWord {
  public:
-  /// Latches the page, if the state permits the access; a write makes the page modified.  Returns the frame, which
-  /// stays where it is until unlatch(), or kNoFrame.
+  /// Latches the page, if the state permits the access; a write makes the page modified.  Returns the frame,
+  /// which stays where it is until unlatch(), or kNoFrame.
   FrameNumber latch(Access access) {
     std::uint64_t seen = word_.load(std::memory_order_acquire);
     for (;;) {
@@ -57,7 +57,8 @@ class PageWord {
 
   /// The page is in `frame`, filled, latched `latches` times for those who wait for it.
   void open(PageState state, FrameNumber frame, unsigned latches = 0) {
-    word_.store(bits(state) | kLatch * latches | std::uint64_t{frame} << kFrameShift, std::memory_order_release);
+    word_.store(bits(state) | kLatch * latches | std::uint64_t{frame} << kFrameShift,
+                std::memory_order_release);
   }
   /// Another state; latches stay.  REQUIRES: both states are valid.
   void become(PageState state) {

@@ -30,7 +30,7 @@ struct Frame {
   FrameNumber prev, next;
 };
 
-/// By a thread of the node; not at all, but brought ahead of its use; by an operation of another node.
+/// By a thread of the node; not at all, but brought ahead of its use; by its pager, for others.
 inline constexpr std::uint8_t kTouched = 1, kAhead = 2, kOperated = 3;
 
 /// Head of a queue of frames: linked by `next` and `prev`.

@@ -21,28 +21,28 @@ class ReadAhead {
 
   /// Page `page` is used.  Returns the pages to be brought now; each is returned once for a sequence.
   Range use(PageNumber page) {
-    for (Stream& stream : read_ahead_) {
-      if (stream.next == 0 || page < stream.next || page > stream.asked) continue;
-      stream.depth = std::min(most_ahead_, std::max<std::uint64_t>(1, stream.depth * 2));
-      stream.next = page + 1;
-      const Range range{std::max(stream.asked, stream.next), stream.next + stream.depth};
-      stream.asked = std::max(range.first, range.last);
-      stream.used = ++clock_;
+    for (Sequence& sequence : sequences_) {
+      if (sequence.next == 0 || page < sequence.next || page > sequence.asked) continue;
+      sequence.depth = std::min(most_ahead_, std::max<std::uint64_t>(1, sequence.depth * 2));
+      sequence.next = page + 1;
+      const Range range{std::max(sequence.asked, sequence.next), sequence.next + sequence.depth};
+      sequence.asked = std::max(range.first, range.last);
+      sequence.used = ++clock_;
       return range.first < range.last ? range : Range{};
     }
-    Stream& oldest = *std::ranges::min_element(read_ahead_, {}, &Stream::used);
+    Sequence& oldest = *std::ranges::min_element(sequences_, {}, &Sequence::used);
     oldest = {page + 1, page + 1, 0, ++clock_};
     return {};
   }
 
  private:
-  struct Stream {
+  struct Sequence {
     PageNumber next = 0;   // expected; 0: none
     PageNumber asked = 0;  // the first that has not been asked for
     std::uint64_t depth = 0;
     std::uint64_t used = 0;  // when
   };
-  std::array<Stream, 8> read_ahead_;
+  std::array<Sequence, 8> sequences_;
   const std::uint64_t most_ahead_;
   std::uint64_t clock_ = 0;
 };

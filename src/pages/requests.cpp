@@ -81,14 +81,15 @@ std::uint32_t RequestQueue::listen() {
 
 void RequestQueue::sleep(std::uint32_t mark, long microseconds) { futex_wait(bell_, mark, microseconds); }
 
-Ticket::Ticket(const Pool& pool, int place) : pool_(pool), part_(pool.requests_of(place)), place_(place) {
-  std::uint64_t used = part_.used.load(std::memory_order_relaxed);
+Ticket::Ticket(const Pool& pool, int node_rank)
+    : pool_(pool), mine_(pool.requests_of(node_rank)), node_rank_(node_rank) {
+  std::uint64_t used = mine_.used.load(std::memory_order_relaxed);
   for (;;) {
     slot_ = static_cast<unsigned>(std::countr_one(used));
     if (slot_ >= PeRequests::kSlots) {
       sched_yield();
-      used = part_.used.load(std::memory_order_relaxed);
-    } else if (part_.used.compare_exchange_weak(used, used | std::uint64_t{1} << slot_,
+      used = mine_.used.load(std::memory_order_relaxed);
+    } else if (mine_.used.compare_exchange_weak(used, used | std::uint64_t{1} << slot_,
                                                 std::memory_order_acquire)) {
       return;
     }
@@ -97,12 +98,12 @@ Ticket::Ticket(const Pool& pool, int place) : pool_(pool), part_(pool.requests_o
 
 Ticket::~Ticket() {
   request().state.store(PageRequest::kFree, std::memory_order_relaxed);
-  part_.used.fetch_and(~(std::uint64_t{1} << slot_), std::memory_order_release);
+  mine_.used.fetch_and(~(std::uint64_t{1} << slot_), std::memory_order_release);
 }
 
 void Ticket::post(int to) const {
   request().state.store(PageRequest::kPosted, std::memory_order_relaxed);
-  pool_.requests_of(to).queue.post(request(), request_id(place_, slot_));
+  pool_.requests_of(to).queue.post(request(), request_id(node_rank_, slot_));
 }
 
 bool Ticket::poll() const {

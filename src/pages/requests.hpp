@@ -22,10 +22,10 @@ struct alignas(64) PageRequest {
     latch,    // the page, latched for the requester
     map,      // the page in the address space of its PE
     pin,      // both, and the page stays until the program unpins it
-    own,      // the page, with the right to write, at this node: other nodes lose it
+    own,      // the page, with the right to write
     room,     // for the pages [page, last) on the device
-    drop,     // the pages [page, last) lose their contents, and the object that lies there
-    attach,   // the pages [page, last) are a named object's from now on: `object`
+    drop,     // the pages [page, last) lose their contents, and the device they lie on
+    attach,   // the pages [page, last) lie on `device` from now on
     persist,  // what lies at `page` becomes durable as epoch `epoch`
     settle,   // the epoch before it may be forgotten
     rest,     // no more evictions; answered when nothing of the pager's is under way
@@ -38,15 +38,15 @@ struct alignas(64) PageRequest {
   Access access;
   FrameNumber frame;  // the answer to `latch` and `pin`
   PageNumber page, last;
-  Device* object;  // in the process of the pager, which then owns it
+  Device* device;  // in the process of the pager, which then owns it
   std::uint64_t epoch;
   bool failed;  // the answer to `room`; the pager has said why
 };
 
 /// Which slot of which PE, plus one; 0: none.
 using RequestId = std::uint32_t;
-constexpr RequestId request_id(int place, unsigned slot) {
-  return (static_cast<unsigned>(place) << 8 | slot) + 1;
+constexpr RequestId request_id(int node_rank, unsigned slot) {
+  return (static_cast<unsigned>(node_rank) << 8 | slot) + 1;
 }
 constexpr int node_rank_of(RequestId id) { return static_cast<int>((id - 1) >> 8); }
 constexpr unsigned slot_of(RequestId id) { return (id - 1) & 0xff; }
@@ -111,12 +111,12 @@ struct PeRequests {
 class Ticket {
  public:
   /// Waits for a slot to get free where all are taken.
-  Ticket(const Pool& pool, int place);
+  Ticket(const Pool& pool, int node_rank);
   ~Ticket();
   Ticket(const Ticket&) = delete;
   Ticket& operator=(const Ticket&) = delete;
 
-  PageRequest& request() const { return part_.slots[slot_]; }
+  PageRequest& request() const { return mine_.slots[slot_]; }
   /// Hands the request to the pager at `to`.
   void post(int to) const;
   bool done() const { return request().state.load(std::memory_order_acquire) == PageRequest::kDone; }
@@ -127,8 +127,8 @@ class Ticket {
 
  private:
   const Pool& pool_;
-  PeRequests& part_;
-  int place_;
+  PeRequests& mine_;
+  int node_rank_;
   unsigned slot_;
 };
 

@@ -60,9 +60,9 @@ Model::Model(const Options& options) : options_(options) {
 
 void Model::moves(std::vector<Move>& out) const {
   out.clear();
-  for (std::uint8_t i = 0; i < s_.note_count; ++i) {
-    const bool first =
-        i == 0 || s_.hints[i].to != s_.hints[i - 1].to || s_.hints[i].from != s_.hints[i - 1].from;
+  for (std::uint8_t i = 0; i < s_.message_count; ++i) {
+    const bool first = i == 0 || s_.messages[i].to != s_.messages[i - 1].to ||
+                       s_.messages[i].from != s_.messages[i - 1].from;
     if (first || !options_.ordered) out.push_back({.type = Move::Type::deliver, .place = i});
   }
   for (std::uint8_t page = 0; page < options_.pages; ++page) {
@@ -96,9 +96,9 @@ void Model::moves(std::vector<Move>& out) const {
 std::string Model::make(const Move& move) {
   violation_.clear();
   if (move.type == Move::Type::deliver) {
-    const Hint hint = s_.hints[move.place];
-    std::move(s_.hints + move.place + 1, s_.hints + s_.note_count, s_.hints + move.place);
-    s_.hints[--s_.note_count] = {};
+    const PackedMessage hint = s_.messages[move.place];
+    std::move(s_.messages + move.place + 1, s_.messages + s_.message_count, s_.messages + move.place);
+    s_.messages[--s_.message_count] = {};
     deliver(hint);
     check(static_cast<int>(hint.page));
   } else {
@@ -154,14 +154,14 @@ void Model::read(int page, int node) {
 void Model::write(int page, int node) {
   if (!s_.at[page][node].newest) fail("a write is lost: the next one does not start from it");
   for (PackedPage& at : s_.at[page]) at.newest = 0;
-  for (int i = 0; i < s_.note_count; ++i) {
-    if (static_cast<int>(s_.hints[i].page) == page) s_.hints[i].newest = 0;
+  for (int i = 0; i < s_.message_count; ++i) {
+    if (static_cast<int>(s_.messages[i].page) == page) s_.messages[i].newest = 0;
   }
   s_.home[page].device_newest = 0;
   s_.at[page][node].newest = 1;
 }
 
-void Model::deliver(const Hint& hint) {
+void Model::deliver(const PackedMessage& hint) {
   switch (nvm::part_for(static_cast<Event>(hint.kind))) {
     case nvm::Part::cache: return to_node(hint);
     case nvm::Part::home: return to_home(hint);
@@ -170,7 +170,7 @@ void Model::deliver(const Hint& hint) {
   }
 }
 
-void Model::to_device(const Hint& hint) {
+void Model::to_device(const PackedMessage& hint) {
   PackedDirectory& home = s_.home[hint.page];
   nvm::Message answer = unpack(hint);
   std::swap(answer.from, answer.to);
@@ -185,7 +185,7 @@ void Model::to_device(const Hint& hint) {
   send(answer, static_cast<int>(hint.page), home.device_newest);
 }
 
-void Model::to_home(const Hint& hint) {
+void Model::to_home(const PackedMessage& hint) {
   const int page = static_cast<int>(hint.page);
   const nvm::Home home = {.node = home_of(page), .cooperative = options_.cooperative};
   const nvm::Message message = unpack(hint);
@@ -206,7 +206,7 @@ void Model::to_home(const Hint& hint) {
 }
 
 // Faults of nodes and of the network.
-void Model::spoil(const Hint& hint, nvm::Page before, nvm::Page& page) {
+void Model::spoil(const PackedMessage& hint, nvm::Page before, nvm::Page& page) {
   const auto kind = static_cast<Event>(hint.kind);
   if ((faulty(Fault::skip_invalidation) && kind == Event::invalidate) ||
       (faulty(Fault::keep_writing) && kind == Event::forward_read) ||
@@ -221,7 +221,7 @@ void Model::spoil(const Hint& hint, nvm::Page before, nvm::Page& page) {
   }
 }
 
-void Model::to_node(const Hint& hint) {
+void Model::to_node(const PackedMessage& hint) {
   const int page = static_cast<int>(hint.page), node = unpack_node(hint.to);
   PackedPage& at = s_.at[page][node];
   const nvm::Message message = unpack(hint);
@@ -316,7 +316,7 @@ std::string Model::check_end() const {
 
 std::string Model::describe(const Move& move) const {
   if (move.type == Move::Type::deliver) {
-    const Hint& hint = s_.hints[move.place];
+    const PackedMessage& hint = s_.messages[move.place];
     return "page " + std::to_string(hint.page) + ": " + words(unpack(hint));
   }
   return "page " + std::to_string(move.page) + ": node " + std::to_string(move.node) + " " +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The system that is explored: nodes, pages whose homes are the first of them, channels, devices.  All that
-// concerns the protocol is decided by nvm/moesif and nvm/directory, as in the product; here are what
-// surrounds them (who waits, what travels) and what must always hold.
+// concerns the protocol is decided by nvm/coherence/moesif and nvm/coherence/directory, as in the product;
+// here are what surrounds them (who waits, what travels) and what must always hold.
 #pragma once
 
 #include <cstdint>
@@ -80,11 +80,11 @@ class Model {
 
   void local(const Move& move);
   void access(int page, int node, nvm::Event event, bool ahead);
-  void deliver(const Hint& hint);
-  void to_node(const Hint& hint);
-  void to_home(const Hint& hint);
-  void to_device(const Hint& hint);
-  void spoil(const Hint& hint, nvm::Page before, nvm::Page& page);
+  void deliver(const PackedMessage& hint);
+  void to_node(const PackedMessage& hint);
+  void to_home(const PackedMessage& hint);
+  void to_device(const PackedMessage& hint);
+  void spoil(const PackedMessage& hint, nvm::Page before, nvm::Page& page);
   void read(int page, int node);
   void write(int page, int node);
   void check(int page);
@@ -95,8 +95,8 @@ class Model {
 
   // pack.cpp
   void send(const nvm::Message& message, int page, bool newest);
-  nvm::Message unpack(const Hint& hint) const;
-  Hint pack(const nvm::Message& message, int page, bool newest) const;
+  nvm::Message unpack(const PackedMessage& hint) const;
+  PackedMessage pack(const nvm::Message& message, int page, bool newest) const;
   void unpack_directory(int page);
   void pack_directory(int page);
 

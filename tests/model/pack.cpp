@@ -21,8 +21,8 @@ void require(bool room) {
 
 }  // namespace
 
-Hint Model::pack(const nvm::Message& message, int page, bool newest) const {
-  Hint hint = {};
+PackedMessage Model::pack(const nvm::Message& message, int page, bool newest) const {
+  PackedMessage hint = {};
   hint.to = pack_node(message.to) & 7u;
   hint.from = pack_node(message.from) & 7u;
   hint.kind = static_cast<unsigned>(message.kind) & 31u;
@@ -35,7 +35,7 @@ Hint Model::pack(const nvm::Message& message, int page, bool newest) const {
   return hint;
 }
 
-nvm::Message Model::unpack(const Hint& hint) const {
+nvm::Message Model::unpack(const PackedMessage& hint) const {
   const auto kind = static_cast<Event>(hint.kind);
   return {.kind = kind,
           .data = hint.data != 0,
@@ -65,10 +65,10 @@ void Model::unpack_directory(int page) {
 void Model::pack_directory(int page) {
   if (directory_.version != kNow) {
     for (PackedPage& at : s_.at[page]) at.old = &at - s_.at[page] < options_.nodes;
-    for (int i = 0; i < s_.note_count; ++i) {
-      const auto kind = static_cast<Event>(s_.hints[i].kind);
-      if (static_cast<int>(s_.hints[i].page) == page)
-        s_.hints[i].old = !is_request(kind) && kind != Event::result;
+    for (int i = 0; i < s_.message_count; ++i) {
+      const auto kind = static_cast<Event>(s_.messages[i].kind);
+      if (static_cast<int>(s_.messages[i].page) == page)
+        s_.messages[i].old = !is_request(kind) && kind != Event::result;
     }
   }
   PackedDirectory p = {};
@@ -90,16 +90,16 @@ void Model::pack_directory(int page) {
 }
 
 void Model::send(const nvm::Message& message, int page, bool newest) {
-  require(s_.note_count < kMostNotes);
-  const Hint hint = pack(message, page, message.data && newest);
-  const auto before = [&](const Hint& a, const Hint& b) {
+  require(s_.message_count < kMostMessages);
+  const PackedMessage hint = pack(message, page, message.data && newest);
+  const auto before = [&](const PackedMessage& a, const PackedMessage& b) {
     if (a.to != b.to) return a.to < b.to;
     if (a.from != b.from) return a.from < b.from;
     if (options_.ordered) return false;
     return a.kind != b.kind ? a.kind < b.kind : a.page < b.page;
   };
-  Hint* const end = s_.hints + s_.note_count++;
-  Hint* const place = std::upper_bound(s_.hints, end, hint, before);
+  PackedMessage* const end = s_.messages + s_.message_count++;
+  PackedMessage* const place = std::upper_bound(s_.messages, end, hint, before);
   std::move_backward(place, end, end + 1);
   *place = hint;
 }

@@ -13,7 +13,7 @@
 
 namespace shm::model {
 
-inline constexpr int kMostNodes = 4, kMostPages = 2, kMostNotes = 24, kMostWaiting = 10;
+inline constexpr int kMostNodes = 4, kMostPages = 2, kMostMessages = 24, kMostWaiting = 10;
 
 /// Nodes are counted from 2, so that kDevice is 0 and kNobody 1.
 inline std::uint8_t pack_node(nvm::NodeId node) { return static_cast<std::uint8_t>(node + 2); }
@@ -22,13 +22,13 @@ inline nvm::NodeId unpack_node(unsigned packed) { return static_cast<nvm::NodeId
 inline constexpr std::uint64_t kNow = 10;  // the home's version in every state
 
 /// A message.
-struct Hint {
+struct PackedMessage {
   std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1;
   std::uint32_t newest : 1;  // its data contain the last completed write
   std::uint32_t old : 1;     // its version
   std::uint32_t spare : 13;
 
-  bool operator==(const Hint&) const = default;
+  bool operator==(const PackedMessage&) const = default;
 };
 
 /// A page at a node.
@@ -40,10 +40,10 @@ struct PackedPage {
   std::uint8_t operating;  // small operations without a result
 };
 
-/// What the home has of a page; nodes as in a Hint.
+/// What the home has of a page; nodes as in a PackedMessage.
 struct PackedDirectory {
-  Hint request;
-  Hint waiting[kMostWaiting];
+  PackedMessage request;
+  PackedMessage waiting[kMostWaiting];
   std::uint8_t holders[kMostNodes];
   std::uint8_t awaited[kMostNodes];
   std::uint8_t waiting_count, holder_count, awaited_count;
@@ -55,9 +55,9 @@ struct PackedDirectory {
 struct SystemState {
   PackedPage at[kMostPages][kMostNodes];
   PackedDirectory home[kMostPages];
-  Hint hints[kMostNotes];
+  PackedMessage messages[kMostMessages];
   std::uint8_t budget[kMostNodes];  // local events that are still to come
-  std::uint8_t note_count;
+  std::uint8_t message_count;
   std::uint8_t repeated;  // a message has been delivered twice
   std::uint8_t spare[2];
 };

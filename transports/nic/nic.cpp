@@ -50,11 +50,11 @@ void NicNetwork::join_node(const NodeMap& map) {
   }
   if (fit) flows_ = map.members.size();
   agent_.add_node(map.segments);
-  for (std::byte* shared : map.shared_slots) slots_of_.push_back(reinterpret_cast<SharedSlots*>(shared));
-  own_slots_ = slots_of_[node_rank];
+  for (std::byte* shared : map.shared_slots) all_slots_.push_back(reinterpret_cast<SharedSlots*>(shared));
+  own_slots_ = all_slots_[node_rank];
   peers_here_ = map_.members[static_cast<std::size_t>(my_node)].data();
-  if (fit && may_batch_ && mode_ == AmoMode::offload && slots_of_.size() > 1)
-    batch_.join_node(map_, slots_of_);
+  if (fit && may_batch_ && mode_ == AmoMode::offload && all_slots_.size() > 1)
+    batch_.join_node(map_, all_slots_);
 }
 
 void NicNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
@@ -77,7 +77,7 @@ void NicNetwork::nudge_sleepers() {
   // Pairs with the one in begin_sleep(): either this sees that the PE sleeps, or it sees what was stored.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const unsigned node_rank : agent_.touched()) {
-    SharedSlots& shared = *slots_of_[node_rank];
+    SharedSlots& shared = *all_slots_[node_rank];
     // Once for each sleep: a PE that is stopped would be sent one for each packet.
     if (&shared != own_slots_ && shared.sleepers.load(std::memory_order_relaxed) != 0 &&
         shared.nudged.exchange(1, std::memory_order_relaxed) == 0)

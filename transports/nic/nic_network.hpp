@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network with the software NIC: another network, behind channels that pack small operations (combine.hpp), a batch
-// of the node's blocking atomics (node_batch.hpp), and an agent that executes what comes in (agent.hpp).
+// The network with the software NIC: another network, behind channels that pack small operations
+// (combine.hpp), a batch of the node's blocking atomics (node_batch.hpp), and an agent that executes what
+// comes in (agent.hpp).
 //
 // Thread safety: as Network.
 #pragma once
@@ -94,7 +95,8 @@ class NicNetwork final : public Network {
   /// The PE of this node rank on the node of `executor`; kReceiver: the executor.
   int at_node_rank(int executor, unsigned node_rank) const {
     if (node_rank == kReceiver) return executor;
-    return map_.members[static_cast<std::size_t>(map_.peers[static_cast<std::size_t>(executor)].node)][node_rank];
+    return map_
+        .members[static_cast<std::size_t>(map_.peers[static_cast<std::size_t>(executor)].node)][node_rank];
   }
 
   // For the table.
@@ -123,7 +125,7 @@ class NicNetwork final : public Network {
   NodeMap map_;
   std::vector<Route> routes_;  // by PE
   std::size_t flows_ = 0;
-  AllSharedSlots slots_of_;  // of this node; empty before join_node()
+  AllSharedSlots all_slots_;  // of this node; empty before join_node()
   SharedSlots* own_slots_ = nullptr;
   const int* peers_here_ = nullptr;  // PEs of this node, by node rank
   MessageSink sink_;

@@ -13,16 +13,16 @@ namespace shm::nic {
 
 void NodeBatch::join_node(const NodeMap& map, const AllSharedSlots& slots) {
   map_ = &map;
-  slots_of_ = slots;
+  all_slots_ = slots;
   const NodeMap::Peer& me = peer(nic_.me());
   node_ = me.node;
-  own_ = slots_of_[me.node_rank];
+  own_ = all_slots_[me.node_rank];
   targets_ = std::make_unique<Target[]>(map.members.size());
 }
 
 Sender& NodeBatch::sender_for(int node) const {
   const auto number = static_cast<std::size_t>(node);
-  return slots_of_[number % slots_of_.size()]->senders[number / slots_of_.size() % SharedSlots::kSenders];
+  return all_slots_[number % all_slots_.size()]->senders[number / all_slots_.size() % SharedSlots::kSenders];
 }
 
 // The deputy of `node` for ours.
@@ -45,7 +45,7 @@ int NodeBatch::target_of(int node, std::uint64_t word) const { return members(no
 
 // Whether our deputy for `node` is about to send, or has under way, something of its own there.
 bool NodeBatch::left_to_deputy(int node) const {
-  const SharedSlots& deputy = *slots_of_[deputy_for(node)];
+  const SharedSlots& deputy = *all_slots_[deputy_for(node)];
   if (&deputy == own_) return false;
   for (std::uint32_t left = deputy.waiting.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
     const Slot& slot = deputy.slots[std::countr_zero(left)];
@@ -182,7 +182,7 @@ bool NodeBatch::collect(int node, Packet& packet) {
   taken.clear();
   take_from(*own_, node, packet, taken);
   if (taken.empty()) return false;
-  for (SharedSlots* shared : slots_of_) {
+  for (SharedSlots* shared : all_slots_) {
     if (shared != own_) take_from(*shared, node, packet, taken);
   }
   return true;

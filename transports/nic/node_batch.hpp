@@ -45,7 +45,7 @@ class NodeBatch final : private Issuer {
   void join_node(const NodeMap& map, const AllSharedSlots& slots);
 
   /// Whether there is a PE to share with.
-  bool active() const { return slots_of_.size() > 1; }
+  bool active() const { return all_slots_.size() > 1; }
 
   /// Posts an atomic on `pe` whose old value `result` awaits.  Returns false if it is to go another way: too
   /// many threads of this PE wait, or requests to that node have been left lying.  What nobody takes for
@@ -88,7 +88,7 @@ class NodeBatch final : private Issuer {
   Target& target(int node) { return targets_[static_cast<std::size_t>(node)]; }
   int executor_on(int node) const;
   int target_of(int node, std::uint64_t word) const;
-  std::size_t deputy_for(int node) const { return static_cast<std::size_t>(node) % slots_of_.size(); }
+  std::size_t deputy_for(int node) const { return static_cast<std::size_t>(node) % all_slots_.size(); }
   bool left_to_deputy(int node) const;
   bool send(int node);
   void release(unsigned index);
@@ -101,7 +101,7 @@ class NodeBatch final : private Issuer {
   NicNetwork& nic_;
   const NodeMap* map_ = nullptr;
   int node_ = 0;  // of this PE
-  AllSharedSlots slots_of_;
+  AllSharedSlots all_slots_;
   SharedSlots* own_ = nullptr;
   SpinLock taking_;                                      // held by the thread that takes results
   std::atomic<std::uint32_t> used_{0};                   // slots of this PE

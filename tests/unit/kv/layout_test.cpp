@@ -30,7 +30,7 @@ TEST(LayoutTest, PartsFollowOneAnother) {
   for (const std::uint64_t key : {1, 8, 13, 255, 256, 65536}) {
     for (const std::uint64_t value : {0, 1, 8, 100, 255, 256, 1000, 4096, 1 << 20}) {
       const ShardLayout layout = make_layout(key, value, 100, 2, false);
-      EXPECT_GE(layout.groups_at, sizeof(PartHeader));
+      EXPECT_GE(layout.groups_at, sizeof(ShardHeader));
       EXPECT_EQ(layout.group_bytes % 64, 0u);
       EXPECT_LE(layout.slot_at(0, kSlots), layout.group_at(1));
       EXPECT_LE(layout.group_at(layout.groups), layout.orders_at);

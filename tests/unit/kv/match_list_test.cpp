@@ -99,7 +99,7 @@ struct Followed {
     return all;
   }
 
-  OnePart one;
+  OneShard one;
   ListMatcher matcher;
   Lines memory;
   Changes changes;
@@ -276,7 +276,7 @@ TEST(EntryMessageTest, RequestsArriveAsTheyWere) {
   const RequestHead sent = head_of(request, 99, true);
   ASSERT_LE(message_bytes(sent), sizeof message);
   write_message(message, sent, request, 3);
-  EntryHead head;
+  MatchHead head;
   const KvRequest got = read_message(message, head);
   EXPECT_EQ(head.from, 3);
   EXPECT_EQ(head.request.token, 99U);

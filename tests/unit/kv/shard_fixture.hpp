@@ -35,9 +35,9 @@ inline Lines zeros(std::size_t n) {
 }
 
 /// One PE's, which is all there are.
-class OnePart {
+class OneShard {
  public:
-  explicit OnePart(const ShardLayout& made)
+  explicit OneShard(const ShardLayout& made)
       : layout(made), memory(zeros(made.bytes)), shard(Mapped(memory.get()), layout) {
     shard.prepare(0);
   }

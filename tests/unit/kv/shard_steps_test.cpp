@@ -30,9 +30,9 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
   static constexpr unsigned kSoon = 20;  // looks
 
   void SetUp() override { begin(); }
-  /// SlotGroup 0 is full, so that what has its home there is in group 1, which has elements of its own.
+  /// Group 0 is full, so that what has its home there is in group 1, which has elements of its own.
   void begin() {
-    table = std::make_unique<OnePart>(make_layout(16, GetParam(), 30, 1, false));
+    table = std::make_unique<OneShard>(make_layout(16, GetParam(), 30, 1, false));
     ASSERT_EQ(table->layout.groups, kGroups);
     table->hash = hash_by_home;
     for (unsigned i = 0; i < kSlots; ++i) table->put("0 full " + std::to_string(i), "x");
@@ -103,7 +103,7 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
   }
   /// Whether some lock is held that others spin for without end.
   bool is_locked() const {
-    PartHeader header;
+    ShardHeader header;
     std::memcpy(&header, table->memory.get(), sizeof header);
     bool locked = header.lock != 0;
     for (std::uint64_t i = 0; i < kGroups; ++i) locked |= group(i).version % 2 != 0;
@@ -129,13 +129,13 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
   }
   /// Of each element here: all are short.
   std::uint64_t block_bytes() const {
-    OnePart other(table->layout);
+    OneShard other(table->layout);
     other.put("0", first);
     return other.shard.block_bytes_used();
   }
 
   const std::string first = "a value.", second = "another!";
-  std::unique_ptr<OnePart> table;
+  std::unique_ptr<OneShard> table;
 };
 INSTANTIATE_TEST_SUITE_P(All, ShardStepsTest, ::testing::Values(24, 600));
 
@@ -327,7 +327,7 @@ TEST_P(ShardStepsTest, IterationSeesEachElementWholeWhileItIsChanged) {
 // Each copy in vain counts by its length.
 TEST(ShardLongStepsTest, ALongValueIsCopiedInVainAFewTimesOnly) {
   constexpr std::uint64_t kLong = 65536;
-  OnePart table(make_layout(8, kLong, 1, 1, false));
+  OneShard table(make_layout(8, kLong, 1, 1, false));
   const std::string key = "key", old(kLong, 'a'), now(kLong, 'b');
   table.put(key, old);
   int steps = 0, changes = 0;

@@ -16,7 +16,7 @@ std::uint64_t always_the_same(const void*, std::size_t) { return 0x123456789abcd
 // Inlined and in blocks.
 class ShardTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
-  OnePart table{make_layout(16, GetParam(), 100, 1, false)};
+  OneShard table{make_layout(16, GetParam(), 100, 1, false)};
   std::string value;
 };
 INSTANTIATE_TEST_SUITE_P(All, ShardTest, ::testing::Values(24, 3000));
@@ -84,7 +84,7 @@ TEST_P(ShardTest, ChangesPartsOfValues) {
 // Nothing is lost when it is full, and all slots can be filled, whatever the keys' hashes.
 TEST_P(ShardTest, FillsUpAndSaysSo) {
   for (const bool collide : {false, true}) {
-    OnePart full(make_layout(16, GetParam(), 50, 1, false));
+    OneShard full(make_layout(16, GetParam(), 50, 1, false));
     if (collide) full.hash = always_the_same;
     const std::uint64_t slots = full.layout.groups * kSlots;
     std::uint64_t stored = 0;
@@ -158,7 +158,7 @@ TEST_P(ShardTest, GivesElementsOnlyWhereTheyHaveRoom) {
 }
 
 TEST(ShardCollisionTest, IsReportedWhereThatIsAskedFor) {
-  OnePart table(make_layout(8, 8, 10, 1, true));
+  OneShard table(make_layout(8, 8, 10, 1, true));
   table.hash = always_the_same;
   EXPECT_EQ(table.insert("a", "1"), SHMEMX_KV_OK);
   EXPECT_EQ(table.insert("b", "2"), SHMEMX_KV_COLLISION);
@@ -181,7 +181,7 @@ class ShardPatienceTest : public ::testing::Test {
     return table.shard.execute(request, result, 50);
   }
 
-  OnePart table{make_layout(8, 10000, 10, 1, false)};
+  OneShard table{make_layout(8, 10000, 10, 1, false)};
   const std::string text = "a", long_value = std::string(10000, 'x');
   const Key key = table.key(text);
   mutable char room[16];
@@ -215,7 +215,7 @@ TEST_F(ShardPatienceTest, ALongValueThatFindsALockTakenLeavesNoBlockBehind) {
   EXPECT_EQ(execute(put), SHMEMX_KV_OK);
 }
 
-// BlockAllocator that the caller has reserved and filled, as requests of other nodes do with long values.
+// Blocks that the caller has reserved and filled, as requests of other nodes do with long values.
 class ShardBlocksTest : public ::testing::Test {
  protected:
   std::uint64_t reserve() const {
@@ -236,7 +236,7 @@ class ShardBlocksTest : public ::testing::Test {
   }
   std::uint64_t used() const { return table.shard.block_bytes_used(); }
 
-  OnePart table{make_layout(16, 3000, 20, 1, false)};
+  OneShard table{make_layout(16, 3000, 20, 1, false)};
   std::string value;
 };
 

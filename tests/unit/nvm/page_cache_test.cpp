@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The node's part of a pager, step by step: with a clock that stands, and a test that plays the other node.
+// The page cache of a pager, step by step: with a clock that stands, and a test that plays the other node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,20 +31,20 @@ class OneOfTwo final : public Host {
   explicit OneOfTwo(const Pool& pool) : pool_(pool) {}
 
   void map(std::byte*, std::size_t, std::size_t, bool writable) override {
-    hint({.what = Step::map, .writable = writable});
+    record({.what = Step::map, .writable = writable});
   }
-  void unmap(std::byte*, std::size_t) override { hint({Step::unmap}); }
+  void unmap(std::byte*, std::size_t) override { record({Step::unmap}); }
   void answer(int, const std::byte*, std::size_t) override { ADD_FAILURE() << "an answer"; }
   void send(int pe, const std::byte* message, std::size_t) override {
     EXPECT_EQ(pe, 1);
     Step step{Step::send};
     std::memcpy(&step.message, message, sizeof step.message);
     step.pinned = pool_.word(step.message.page).latched();
-    hint(step);
+    record(step);
   }
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion& done) override {
     EXPECT_EQ(pe, 1);
-    hint({Step::put});
+    record({Step::put});
     done.set_done();
   }
   void drive() override {}
@@ -63,7 +63,7 @@ class OneOfTwo final : public Host {
   TestClock clock;
 
  private:
-  void hint(const Step& step) {
+  void record(const Step& step) {
     const std::scoped_lock guard(mutex_);
     steps_.push_back(step);
   }

@@ -44,13 +44,13 @@ class Carrier {
 
   void carry(int from, int to, const std::byte* message, std::size_t n) {
     const std::scoped_lock guard(mutex_);
-    lanes_[{from, to}].push_back({{message, message + n}, {}});
+    links_[{from, to}].push_back({{message, message + n}, {}});
     changed_.notify_one();
   }
-  // Puts have lanes of their own: they overtake messages.
+  // Puts have links of their own: they overtake messages.
   void put(int from, int to, std::function<void()> put) {
     const std::scoped_lock guard(mutex_);
-    lanes_[{from, -1 - to}].push_back({{}, std::move(put)});
+    links_[{from, -1 - to}].push_back({{}, std::move(put)});
     changed_.notify_one();
   }
 
@@ -59,18 +59,18 @@ class Carrier {
     std::vector<std::byte> message;
     std::function<void()> put;
   };
-  using CrcLanes = std::map<std::pair<int, int>, std::deque<Load>>;
+  using Links = std::map<std::pair<int, int>, std::deque<Load>>;
 
   void run() {
     std::unique_lock guard(mutex_);
     for (;;) {
-      changed_.wait(guard, [this] { return stop_ || !lanes_.empty(); });
-      if (lanes_.empty()) return;
-      auto lane = std::next(lanes_.begin(), static_cast<std::ptrdiff_t>(random_() % lanes_.size()));
-      const int to = lane->first.second;
-      const Load load = std::move(lane->second.front());
-      lane->second.pop_front();
-      if (lane->second.empty()) lanes_.erase(lane);
+      changed_.wait(guard, [this] { return stop_ || !links_.empty(); });
+      if (links_.empty()) return;
+      auto link = std::next(links_.begin(), static_cast<std::ptrdiff_t>(random_() % links_.size()));
+      const int to = link->first.second;
+      const Load load = std::move(link->second.front());
+      link->second.pop_front();
+      if (link->second.empty()) links_.erase(link);
       guard.unlock();
       load.put ? load.put() : sink_(to, load.message);
       guard.lock();
@@ -81,7 +81,7 @@ class Carrier {
   const Sink sink_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  CrcLanes lanes_;
+  Links links_;
   bool stop_ = false;
   std::thread thread_;
 };
@@ -383,7 +383,7 @@ TEST_F(WaitingPages, GiveBackWhatTheyNeedNoMore) {
   for (PageNumber i = 0; i < kFrames / 2; ++i) ask_also(far, 0, kFar + i);
   await("half of the frames", [&] { return head().expected.load() == kFrames / 2; });
   for (PageNumber page = 0; page < 6; ++page) ask_also(near, 0, page);
-  await("starving pages", [&] { return head().frame_waiters.load() >= 6; });
+  await("pages that wait for frames", [&] { return head().frame_waiters.load() >= 6; });
   for (PageNumber page = 0; page < 6; ++page) EXPECT_EQ(fetch(2, page), 0U);
   for (const Asked& asked : near) asked.wait();
   for (PageNumber page = 0; page < 6; ++page) {
@@ -404,7 +404,7 @@ TEST_F(WaitingPages, AreNotSparedForThePageTheyHadBefore) {
   const Asked asked = ask(0, kFar);
   await("the request", [&] { return head().expected.load() == 1; });
   cluster.pool_of(0).requests_of(caching_pe(0, kFar)).queue.post_hint({kFar, RequestQueue::What::evict});
-  // Notes are taken before requests.
+  // Hints are taken before requests.
   Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), PageRequest::Kind::room, Access::read, 0, 0).wait();
   unpin(2, kFar);
   asked.wait();
@@ -446,26 +446,26 @@ TEST_F(WaitingPages, MakeOperationsOfOtherNodesWaitWhileTheyArePinned) {
 }
 
 // Operations until the page should come, each a moment after the last.
-int sent_before(MigrationPolicy& interest, std::chrono::microseconds pause, bool contended) {
+int sent_before(MigrationPolicy& migration, std::chrono::microseconds pause, bool contended) {
   MigrationPolicy::Clock::time_point now = MigrationPolicy::Clock::now();
   for (int sent = 0; sent < 1000; ++sent, now += pause) {
-    if (interest.charge_operation(7, 8, 262144, now)) return sent;
-    interest.learn(7, contended, now);
+    if (migration.charge_operation(7, 8, 262144, now)) return sent;
+    migration.learn(7, contended, now);
   }
   return -1;
 }
 
 TEST(MigrationPolicy, APageComesWhenItsOperationsHaveCostAsMuch) {
   using std::chrono::microseconds;
-  MigrationPolicy interest;
-  EXPECT_TRUE(interest.charge_operation(7, 4096, 4096)) << "small pages come at once";
-  const int sent = sent_before(interest, microseconds(100), false);
+  MigrationPolicy migration;
+  EXPECT_TRUE(migration.charge_operation(7, 4096, 4096)) << "small pages come at once";
+  const int sent = sent_before(migration, microseconds(100), false);
   EXPECT_GT(sent, 4);
   EXPECT_LT(sent, 100);
-  EXPECT_EQ(sent_before(interest, microseconds(100), false), sent) << "and it begins anew";
-  EXPECT_EQ(sent_before(interest, microseconds(1), true), sent) << "this PE does nothing else";
-  EXPECT_EQ(sent_before(interest, microseconds(100), true), -1) << "it would not stay";
-  EXPECT_NEAR(sent_before(interest, microseconds(100), false), sent, 1) << "the others have gone";
+  EXPECT_EQ(sent_before(migration, microseconds(100), false), sent) << "and it begins anew";
+  EXPECT_EQ(sent_before(migration, microseconds(1), true), sent) << "this PE does nothing else";
+  EXPECT_EQ(sent_before(migration, microseconds(100), true), -1) << "it would not stay";
+  EXPECT_NEAR(sent_before(migration, microseconds(100), false), sent, 1) << "the others have gone";
 }
 
 }  // namespace

@@ -155,10 +155,10 @@ void expect_epochs(const std::vector<std::byte>& image, const Moment& moment) {
     auto store = expect_store(open_image(image));
     const Status begun = store->begin_at(epoch);
     ASSERT_TRUE(begun.ok()) << begun.text();
-    EXPECT_TRUE(pins(*store, contents)) << "epoch " << epoch;
+    EXPECT_TRUE(holds(*store, contents)) << "epoch " << epoch;
     EXPECT_EQ(write_block(*store, 7, contents[7] = 1000000), 0);
     EXPECT_TRUE(store->prepare(epoch + 1).ok() && store->settle(epoch + 1).ok());
-    EXPECT_TRUE(pins(*store, contents));
+    EXPECT_TRUE(holds(*store, contents));
   }
 }
 
@@ -301,7 +301,7 @@ TEST(StoreCrashTest, AJobThatIsKilledAtAnyInstantLosesNoCompleteEpoch) {
       for (int pe = 0; pe < kPes; ++pe) apply_epoch(contents[pe], seed + epoch + 1, pe);
     }
     for (int pe = 0; pe < kPes; ++pe)
-      EXPECT_TRUE(pins(*parts.stores[pe], contents[pe])) << "kill " << kill_number << ", PE " << pe;
+      EXPECT_TRUE(holds(*parts.stores[pe], contents[pe])) << "kill " << kill_number << ", PE " << pe;
   }
   RecordProperty("epochs", static_cast<int>(epoch));
   EXPECT_GE(epoch, kKills / 2) << "the jobs were killed before they got anything done";

@@ -182,7 +182,7 @@ TEST_F(DamageTest, AnEpochWithADamagedTableIsRefusedAndTheOtherOneIsThere) {
   EXPECT_THAT(opened->begin_at(5).text(), HasSubstr("chunk 0 of level 1 of the table does not match"));
   EXPECT_THAT(opened->epochs(), ElementsAre(4, 5));
   ASSERT_TRUE(opened->begin_at(4).ok());
-  EXPECT_TRUE(pins(*opened, epochs.at(4)));
+  EXPECT_TRUE(holds(*opened, epochs.at(4)));
 }
 
 }  // namespace

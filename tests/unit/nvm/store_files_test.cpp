@@ -94,7 +94,7 @@ TEST_F(StoreFilesTest, WhatIsNotThereIsMadeAndFoundAgain) {
   EXPECT_EQ(store->identity().id, 5U);
   EXPECT_GT(store->identity().made, 0);
   ASSERT_TRUE(store->begin_at(1).ok());
-  EXPECT_TRUE(pins(*store, {0, 0, 9, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(holds(*store, {0, 0, 9, 0, 0, 0, 0, 0}));
 }
 
 TEST_F(StoreFilesTest, TheNewestEpochThatAllHoldCounts) {

@@ -121,7 +121,7 @@ inline int write_block(Store& store, std::uint64_t block, std::uint32_t value) {
 }
 
 /// All blocks are as expected, read in one transfer.
-inline ::testing::AssertionResult pins(Store& store, const Contents& expected) {
+inline ::testing::AssertionResult holds(Store& store, const Contents& expected) {
   const std::uint64_t size = store.identity().block;
   const Buffer all(expected.size() * size, 0xee);
   const int error = read(store, 0, all, expected.size() * size);

@@ -179,7 +179,7 @@ TEST_P(StoreModelTest, HoldsWhatWasWrittenAndItsEpochs) {
     next_epoch(model, store, [&] { open(false); });
     if (model.pick(8) == 0) {
       model.end_all(*store);
-      EXPECT_TRUE(pins(*store, model.work));
+      EXPECT_TRUE(holds(*store, model.work));
     }
   }
   store.reset();  // before the memory of what is under way

@@ -93,7 +93,7 @@ TEST_F(StoreTest, AnEpochHasAllThatWasStartedBeforeIt) {
   ASSERT_TRUE(store->begin_at(1).ok());
   Contents contents(kBlocks, 0);
   contents[3] = 9;
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
 }
 
 TEST_F(StoreTest, RefusesWorkBeforeItHasBegun) {
@@ -206,11 +206,11 @@ TEST_F(StoreTest, AThirdCopyNeedsRoomOfItsOwnUntilTheEpochIsSettled) {
     }
   }
   EXPECT_EQ(write_block(*store, 5, 99), ENOSPC);
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
   EXPECT_TRUE(store->settle(2).ok());
   EXPECT_EQ(write_block(*store, 5, contents[5] = 99), 0);
   EXPECT_TRUE(store->prepare(3).ok());
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
 }
 
 TEST_F(StoreTest, GivesRoomBack) {
@@ -222,7 +222,7 @@ TEST_F(StoreTest, GivesRoomBack) {
   EXPECT_TRUE(store->prepare(1).ok());
   EXPECT_TRUE(store->settle(1).ok());
   ASSERT_TRUE(store->release(0, kBlocks * kBlock).ok());
-  EXPECT_TRUE(pins(*store, Contents(kBlocks, 0)));
+  EXPECT_TRUE(holds(*store, Contents(kBlocks, 0)));
   EXPECT_TRUE(store->prepare(2).ok());
   EXPECT_GE(device.bytes_occupied(), before + kBlocks * kBlock) << "epoch 1 is still there";
   EXPECT_TRUE(store->settle(2).ok());
@@ -238,12 +238,12 @@ TEST_F(StoreTest, AWriteWithoutRoomLeavesWhatWasThereAndHoldsTheEpochBack) {
   EXPECT_EQ(write_block(*store, 3, 2), ENOSPC);
   Contents contents(kBlocks, 0);
   contents[3] = 1;
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
   EXPECT_THAT(store->prepare(2).text(), HasSubstr("a write at offset 12288 has failed"));
   device.limit_room(UINT64_MAX);
   EXPECT_EQ(write_block(*store, 3, contents[3] = 2), 0);
   EXPECT_TRUE(store->prepare(2).ok());
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
 }
 
 TEST_F(StoreTest, AnObjectWithoutRoomForItsTablesIsNotMade) {
@@ -287,7 +287,7 @@ TEST_F(StoreTest, AFailedPrepareLosesNothing) {
       fails.fail_persist();
     const Status first = store->prepare(2);
     EXPECT_FALSE(first.ok());
-    EXPECT_TRUE(pins(*store, contents));
+    EXPECT_TRUE(holds(*store, contents));
     EXPECT_EQ(store->epochs().front(), 1U);
     const bool works = store->prepare(2).ok();
     // Two chunks of level 0 and one above; the header comes after them.
@@ -296,9 +296,9 @@ TEST_F(StoreTest, AFailedPrepareLosesNothing) {
     EXPECT_EQ(store->epochs().front(), 1U);
     if (works) {
       EXPECT_EQ(store->epochs().back(), 2U);
-      EXPECT_TRUE(store->begin_at(2).ok() && pins(*store, contents));
+      EXPECT_TRUE(store->begin_at(2).ok() && holds(*store, contents));
     } else {
-      EXPECT_TRUE(store->begin_at(1).ok() && pins(*store, before));
+      EXPECT_TRUE(store->begin_at(1).ok() && holds(*store, before));
     }
   }
 }
@@ -317,7 +317,7 @@ TEST_F(StoreTest, AFailedSettleLosesNothing) {
   ASSERT_TRUE(store->begin_at(1).ok());
   Contents contents(kBlocks, 0);
   contents[0] = 9;
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
   EXPECT_TRUE(store->prepare(2).ok()) << "the header that was damaged has been repaired";
 }
 
@@ -328,7 +328,7 @@ TEST_F(StoreTest, GoingBackMendsAHeaderThatCouldNotBeWritten) {
   EXPECT_THAT(store->prepare(1).text(), HasSubstr("cannot write a header"));
   EXPECT_THAT(store->prepare(1).text(), HasSubstr("cannot write a header")) << "refused";
   ASSERT_TRUE(store->begin_at(0).ok());
-  EXPECT_TRUE(pins(*store, Contents(kBlocks, 0)));
+  EXPECT_TRUE(holds(*store, Contents(kBlocks, 0)));
   EXPECT_TRUE(store->prepare(1).ok());
 }
 
@@ -358,9 +358,9 @@ TEST_F(StoreTest, ATableWithoutMemoryIsSaidAndChangesNothing) {
   EXPECT_THAT(store->begin_at(1).text(), HasSubstr("no memory for its table; choose larger blocks"));
   Contents contents(kBlocks, 0);
   contents[3] = 9;
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
   EXPECT_TRUE(store->begin_at(1).ok());
-  EXPECT_TRUE(pins(*store, contents));
+  EXPECT_TRUE(holds(*store, contents));
 }
 
 TEST_F(StoreTest, CanGoAwayWithTransfersUnderWay) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of the pool, its policy and its pagers share: memory for a pool, waits with an end, seeds.
+// What the tests of the pool, replacement and pagers share: memory for a pool, waits with an end, seeds.
 #pragma once
 
 #include <gtest/gtest.h>

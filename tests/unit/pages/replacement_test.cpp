@@ -173,7 +173,7 @@ TEST_F(ReplacementTest, APageInheritsNoMarksFromTheOneBefore) {
   EXPECT_EQ(policy.victim(), frame);
 }
 
-// The picture of policy.hpp, with frames in plain lists.
+// The picture of replacement.hpp, with frames in plain lists.
 class Model {
  public:
   std::deque<FrameNumber> lru, fifo;  // the last is at the back

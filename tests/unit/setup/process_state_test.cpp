@@ -38,7 +38,7 @@ class TwoNodes final : public Boot {
   explicit TwoNodes(std::function<Result<Blob>(Blob)> other) : other_(std::move(other)) {
     job_.size = 2;
     job_.node_ranks = {0};
-    job_.id = test::unique_key("world");
+    job_.id = test::unique_key("process_state");
     job_.host = "here";
   }
   Status join(const Env&) override { return {}; }
@@ -58,7 +58,7 @@ class TwoNodes final : public Boot {
   Blob mine_;
 };
 
-// What a node gives, in the order of state.cpp.
+// What a node gives, in the order of process_state.cpp.
 constexpr std::size_t kHeapAt = 0, kPageAt = 16, kMembersAt = 24, kRankAt = 32, kLeaderAt = 36;
 
 template <class T>
@@ -85,7 +85,7 @@ void in_process(const std::function<void()>& body) {
   });
 }
 
-Result<std::unique_ptr<ProcessState>> world_with(std::function<Result<Blob>(Blob)> other) {
+Result<std::unique_ptr<ProcessState>> state_with(std::function<Result<Blob>(Blob)> other) {
   static std::vector<std::unique_ptr<Boot>> boots;  // they outlive their worlds
   boots.push_back(std::make_unique<TwoNodes>(std::move(other)));
   return make_process_state(*boots.back(), Env::read().value());
@@ -103,7 +103,7 @@ std::function<Blob(Blob)> other_with(std::size_t at, T value) {
 TEST(MakeProcessState, KnowsAllNodesAndTheSmallestHeap) {
   in_process([] {
     for (const auto& [theirs, smallest] : {std::pair{kHeap / 2, kHeap / 2}, std::pair{kHeap * 2, kHeap}}) {
-      auto made = world_with(other_with(kHeapAt, std::uint64_t{theirs}));
+      auto made = state_with(other_with(kHeapAt, std::uint64_t{theirs}));
       ASSERT_TRUE(made.ok()) << made.status().text();
       const ProcessState& state = *made.value();
       EXPECT_THAT(state.leaders, ElementsAre(0, 1));
@@ -116,7 +116,7 @@ TEST(MakeProcessState, KnowsAllNodesAndTheSmallestHeap) {
 TEST(MakeProcessState, RefusesWhatMakesNoSense) {
   in_process([] {
     const auto expect_refusal = [](std::function<Result<Blob>(Blob)> other, const char* text) {
-      const auto made = world_with(std::move(other));
+      const auto made = state_with(std::move(other));
       EXPECT_FALSE(made.ok());
       EXPECT_THAT(made.status().text(), HasSubstr(text));
     };

@@ -31,7 +31,7 @@ inline LoopJob::Wrap behind_nic(std::uint64_t seed, AmoMode mode = AmoMode::offl
 class Node {
  public:
   Node(LoopJob& job, std::size_t per_node) {
-    slots_of_ = std::vector<SharedSlots>(job.pes.size());
+    all_slots_ = std::vector<SharedSlots>(job.pes.size());
     NodeMap map;
     for (std::size_t pe = 0; pe < job.pes.size(); ++pe) {
       if (pe % per_node == 0) map.members.emplace_back();
@@ -43,7 +43,7 @@ class Node {
       for (const int peer : map.members[pe / per_node]) {
         LoopPe& member = job.pes[static_cast<std::size_t>(peer)];
         map.segments.push_back({NodeMap::Segment{member.bytes(), member.heap.size() * 8}, {}});
-        map.shared_slots.push_back(slots_of_[static_cast<std::size_t>(peer)].bytes);
+        map.shared_slots.push_back(all_slots_[static_cast<std::size_t>(peer)].bytes);
       }
       job.pes[pe].net->join_node(map);
     }
@@ -53,7 +53,7 @@ class Node {
   struct SharedSlots {
     alignas(64) std::byte bytes[kSharedSlotsBytes] = {};
   };
-  inline static std::vector<SharedSlots> slots_of_;  // until the next job: a job polls until it is gone
+  inline static std::vector<SharedSlots> all_slots_;  // until the next job: a job polls until it is gone
 };
 
 // What the agents of a job do.

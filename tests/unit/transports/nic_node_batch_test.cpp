@@ -63,7 +63,7 @@ TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
   EXPECT_EQ(of(Stat::packets) + of(Stat::shared), of(Stat::packed));
 }
 
-// What finds no slot on the shared goes the way of a PE that has nobody to share with.
+// What finds none of its PE's slots free goes the way of a PE that has nobody to share with.
 TEST(Nic, MoreRequestsThanABoardHasSlots) {
   LoopJob job(kPes, 8, ignore, behind_nic(0));
   const Node nodes(job, 2);
@@ -219,8 +219,8 @@ TEST(Nic, APeThatSleepsIsWokenByItsNeighbour) {
 class AllSharedSlots {
  public:
   AllSharedSlots(LoopJob& job, WatchedPages& pages)
-      : slots_of_{pages.at(1) - offsetof(nic::SharedSlots, slots)} {
-    for (const std::size_t pe : {1, 2, 3}) slots_of_[pe] = pages.at(5 * pe);
+      : all_slots_{pages.at(1) - offsetof(nic::SharedSlots, slots)} {
+    for (const std::size_t pe : {1, 2, 3}) all_slots_[pe] = pages.at(5 * pe);
     NodeMap map;
     map.members.resize(3);
     for (const int node : {0, 0, 1, 2}) map.add(node);
@@ -230,15 +230,15 @@ class AllSharedSlots {
       for (const int peer : map.members[pe - 1]) {
         LoopPe& member = job.pes[static_cast<std::size_t>(peer)];
         map.segments.push_back({NodeMap::Segment{member.bytes(), member.heap.size() * 8}, {}});
-        map.shared_slots.push_back(slots_of_[static_cast<std::size_t>(peer)]);
+        map.shared_slots.push_back(all_slots_[static_cast<std::size_t>(peer)]);
       }
       job.pes[pe].net->join_node(map);
     }
   }
-  nic::SharedSlots& of(std::size_t pe) const { return *reinterpret_cast<nic::SharedSlots*>(slots_of_[pe]); }
+  nic::SharedSlots& of(std::size_t pe) const { return *reinterpret_cast<nic::SharedSlots*>(all_slots_[pe]); }
 
  private:
-  std::byte* slots_of_[4];
+  std::byte* all_slots_[4];
 };
 
 // PE 1 sends for node 1 what PE 0 has posted.  Between its looks PE 0 withdraws its request, and posts one

@@ -20,7 +20,7 @@ class ShardThreadsTest : public ::testing::TestWithParam<std::uint64_t> {
     for (int i = 0; i < kThreads; ++i) threads.emplace_back(work, i);
     for (std::thread& thread : threads) thread.join();
   }
-  OnePart table{make_layout(16, GetParam(), 200, 1, false)};
+  OneShard table{make_layout(16, GetParam(), 200, 1, false)};
 };
 INSTANTIATE_TEST_SUITE_P(All, ShardThreadsTest, ::testing::Values(32, 600));
 
