@@ -6,11 +6,12 @@
 #include <cstddef>
 
 #include "coll/internal.hpp"
+#include "heap/node_memory.hpp"
 #include "transports/net.hpp"
 
 namespace shm {
 
-inline constexpr std::size_t kSharedSlotsAt = (sizeof(InternalArea) + kCacheLine - 1) / kCacheLine * kCacheLine;
+inline constexpr std::size_t kSharedSlotsAt = round_up(sizeof(InternalArea), kCacheLine);
 inline constexpr std::size_t kInternalBytes = std::size_t{4} << 20;
 static_assert(kSharedSlotsAt + kSharedSlotsBytes <= kInternalBytes);
 

@@ -184,7 +184,7 @@ void Job::check_deadlines() {
   if (trust_suspicion_at_ && *trust_suspicion_at_ <= now) {
     on_children();  // a death that has not been looked at yet comes first
     policy_.trust_suspicion();
-    on_children();
+    judge();
   }
   if (kill_at_ && *kill_at_ <= now) kill_now();
   if (timeout_at_ && *timeout_at_ <= now) {
@@ -266,6 +266,10 @@ void Job::on_children() {
   }
   if (policy_.suspects() && !trust_suspicion_at_ && !exit_code_)
     trust_suspicion_at_ = Clock::now() + kDeathAfterItsConnections;
+  judge();
+}
+
+void Job::judge() {
   if (std::optional<Verdict> verdict = policy_.judge()) {
     if (!exit_code_) report(*verdict);
     end(verdict->exit_code);

@@ -50,6 +50,7 @@ class Job {
   void on_signal(int signal);
   void stop_and_continue();
   void on_children();
+  void judge();
   void take_pmix_events();
   void read_output(int pe, Stream stream, bool everything);
   void close_output(int pe, Stream stream);
