@@ -68,7 +68,7 @@ struct KvRequest {
 struct ValueRoom {
   void* value = nullptr;  // get: at least KvRequest::n bytes; accumulate, upsert, compare_swap: what was
                           // there; may be null but for get
-  std::uint64_t n = 0;  // get: bytes of the value; count: elements
+  std::uint64_t n = 0;    // get: bytes of the value; count: elements
 };
 
 }  // namespace shm::kv

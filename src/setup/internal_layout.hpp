@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The runtime's own symmetric memory, below what users allocate in every PE's heap segment: the area of collective
-// calls, then what the software NIC of each PE shows its node.
+// The runtime's own symmetric memory, below what users allocate in every PE's heap segment: the area of
+// collective calls, then what the software NIC of each PE shows its node.
 #pragma once
 
 #include <cstddef>
