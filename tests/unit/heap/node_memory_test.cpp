@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "processes.hpp"
+#include "sanitized.hpp"
 #include "transports/registry.hpp"
 
 namespace shm {
@@ -72,11 +73,7 @@ TEST_P(NodeMemoryTest, DiscardsAHeapFromAnOffsetOn) {
   });
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kCountsFaults = false;  // others than those of the sanitizer's own memory
-#else
-constexpr bool kCountsFaults = true;
-#endif
+constexpr bool kCountsFaults = !test::kSanitized;  // whose faults are those of its own memory, too
 
 long page_faults() {
   rusage usage;

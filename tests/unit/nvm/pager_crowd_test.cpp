@@ -15,9 +15,9 @@ namespace {
 
 // A thread's accesses to random pages of all PEs of the pool, each checked.  Word 0 of a page stays
 // original; of the others each worker has one.
-class Worker {
+class CrowdWorker {
  public:
-  Worker(const Pool& pool, int place, std::size_t word, std::uint64_t seed)
+  CrowdWorker(const Pool& pool, int place, std::size_t word, std::uint64_t seed)
       : pool_(pool), place_(place), word_(word), random_(seed + word) {
     const auto pages = kSegmentPages * static_cast<std::uint64_t>(pool.shape().node_size);
     for (PageNumber page = 0; page < pages; ++page) expected_.push_back(page_of(page));
@@ -70,14 +70,14 @@ class Crowd {
   void run(std::size_t threads) {
     std::atomic<int> wrong{0};
     std::vector<std::thread> running;
-    std::vector<Worker> workers;
+    std::vector<CrowdWorker> workers;
     for (std::size_t t = 0; t < threads; ++t)
       workers.emplace_back(memory_.pool, static_cast<int>(t % pes_.size()), t + 2, seed_);
-    for (Worker& worker : workers) running.emplace_back([&] { wrong += worker.run(kAccesses); });
+    for (CrowdWorker& worker : workers) running.emplace_back([&] { wrong += worker.run(kAccesses); });
     add_from_far();
     for (std::thread& thread : running) thread.join();
     EXPECT_EQ(wrong.load(), 0);
-    for (Worker& worker : workers) EXPECT_EQ(worker.check_all(), 0);
+    for (CrowdWorker& worker : workers) EXPECT_EQ(worker.check_all(), 0);
     check_what_came_from_far();
     for (const Pe& pe : pes_) EXPECT_GT(pe.count(Kind::write), 0);
     // What is read ahead, or leaves, still has one.
@@ -155,7 +155,7 @@ TEST(PagerPair, InProcessesOfTheirOwn) {
       2,
       [&](int me) {
         const Pe pe(memory.pool, me);
-        Worker worker(memory.pool, me, static_cast<std::size_t>(me) + 1, seed);
+        CrowdWorker worker(memory.pool, me, static_cast<std::size_t>(me) + 1, seed);
         ++meeting.started;
         await("the other PE", [&] { return meeting.started.load() == 2; });
         EXPECT_EQ(worker.run(kAccesses), 0);

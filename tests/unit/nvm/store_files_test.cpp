@@ -23,12 +23,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::uint64_t kBlocks = 8;
+constexpr std::uint64_t kObjectBlocks = 8;
 
 class StoreFilesTest : public ::testing::Test {
  protected:
   static Identity part(int pe, int npes = 2, std::uint64_t id = 5) {
-    Identity object = test_object(kBlocks);
+    Identity object = test_object(kObjectBlocks);
     object.npes = npes;
     object.pe = pe;
     object.id = id;

@@ -6,15 +6,15 @@
 namespace shm::test {
 namespace {
 
-std::vector<std::pair<int, std::uint64_t>> received;
-void record(int from, std::uint16_t, const std::byte* message, std::size_t n) {
+std::vector<std::pair<int, std::uint64_t>> arrived;
+void record_arrival(int from, std::uint16_t, const std::byte* message, std::size_t n) {
   std::uint64_t value = 0;
   std::memcpy(&value, message, std::min<std::size_t>(n, 8));
-  received.emplace_back(from, value);
+  arrived.emplace_back(from, value);
 }
 
 TEST(Loop, NothingHappensBeforeThePoll) {
-  LoopJob job(2, 16, record);
+  LoopJob job(2, 16, record_arrival);
   LoopPe& a = job.pes[0];
   std::uint64_t value = 5;
   Completion done;
@@ -33,7 +33,7 @@ TEST(Loop, NothingHappensBeforeThePoll) {
 }
 
 TEST(Loop, GetsAndAtomicsSeeWhatWasIssuedBefore) {
-  LoopJob job(2, 16, record);
+  LoopJob job(2, 16, record_arrival);
   LoopPe& a = job.pes[0];
   const std::uint64_t five = 5, three = 3;
   std::uint64_t old = 0, now = 0;
@@ -47,13 +47,13 @@ TEST(Loop, GetsAndAtomicsSeeWhatWasIssuedBefore) {
 }
 
 TEST(Loop, MessagesArriveInOrderWhenTheTargetPolls) {
-  LoopJob job(3, 16, record);
-  received.clear();
+  LoopJob job(3, 16, record_arrival);
+  arrived.clear();
   for (std::uint64_t i = 0; i < 5; ++i) job.pes[0].ops().send(job.pes[0].channel, 2, 1, &i, 8);
   job.quiet(job.pes[0]);
   job.pes[2].net->poll();
-  ASSERT_EQ(received.size(), 5u);
-  for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(received[i], (std::pair<int, std::uint64_t>(0, i)));
+  ASSERT_EQ(arrived.size(), 5u);
+  for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(arrived[i], (std::pair<int, std::uint64_t>(0, i)));
 }
 
 }  // namespace

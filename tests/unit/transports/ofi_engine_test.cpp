@@ -15,7 +15,7 @@
 namespace shm::test {
 namespace {
 
-constexpr std::size_t kWords = 4096;
+constexpr std::size_t kHeapWords = 4096;
 constexpr std::uint16_t kRequest = 1, kAnswer = 2;
 
 // Handlers of all PEs of the job.  A request carries what its receiver is to send, and to whom.
@@ -52,7 +52,7 @@ class OfiEngine : public ::testing::Test {
   }
 
   void open(int npes, const FabricOptions& options = loopback()) {
-    job.emplace(npes, kWords, handle, options);
+    job.emplace(npes, kHeapWords, handle, options);
     job->meet();
   }
   LoopPe& pe(std::size_t number) { return job->pes[number]; }
