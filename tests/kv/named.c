@@ -8,7 +8,7 @@
  * What is there at the beginning must be one epoch, and none of what came after it. */
 #include "kv_check.h"
 
-enum { kTables = 2, kKeys = 150, kMostValue = 3000 };
+enum { kTables = 2, kKeys = 75, kMostValue = 3000 };
 
 static shmemx_kv_t tables[kTables];
 static int me, npes;

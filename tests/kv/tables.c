@@ -36,7 +36,7 @@ static void test_several(void) {
 
 /* Tables give back their memory. */
 static void test_again_and_again(void) {
-  for (int i = 0; i < rounds(60, 20); ++i) {
+  for (int i = 0; i < rounds(60, 6); ++i) {
     shmemx_kv_t kv = table_of(48, (size_t)(i % 3) * 1000 + 8, 20000);
     CHECK_EQ(shmemx_kv_count(kv), 0);
     shmem_barrier_all();
@@ -99,7 +99,7 @@ static void test_resize(void) {
   for (int i = 0; i < rounds(400, 3); ++i) /* all elements stay, and these are more */
     CHECK_FOR(i, shmemx_kv_resize(kv, (i == 0 ? 10 : 250) * n), SHMEMX_KV_FULL);
   expect(kv, 1000);
-  for (int i = 0; i < rounds(40, 10); ++i) /* what was there before is given back */
+  for (int i = 0; i < rounds(40, 4); ++i) /* what was there before is given back */
     CHECK_FOR(i, shmemx_kv_resize(kv, (20000 + 100 * (uint64_t)(i % 2)) * n), SHMEMX_KV_OK);
   expect(kv, 1000);
   for (int i = 100; i < 1000; ++i) CHECK_FOR(i, remove_key(kv, key_of(me, i)), SHMEMX_KV_OK);

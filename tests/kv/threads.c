@@ -45,7 +45,7 @@ int main(void) {
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   CHECK_EQ(provided, SHMEM_THREAD_MULTIPLE);
   me = shmem_my_pe();
-  times = rounds(2000, 150);
+  times = rounds(2000, 60);
   kv = table_of(48, sizeof(long), (uint64_t)(2 * kKeys * shmem_n_pes()));
   pthread_t thread;
   pthread_barrier_init(&meeting, NULL, 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every reduction and scan, for every type that it has, in place and not, over every kind of team (semantics
- * 119-124). */
+/* Every reduction and scan, for every type that it has, in place and not: of all sizes over all PEs, and of two over
+ * every kind of team (semantics 119-124). */
 #include <complex.h>
 #include <math.h>
 
@@ -9,7 +9,7 @@
 enum { kLarge = 20001 };
 
 static void *sym_source, *sym_dest;
-static size_t sizes[] = {0, 1, 2, 7, 15, 129, 1025, kLarge};
+static const size_t sizes[] = {0, 1, 2, 7, 15, 129, 1025, kLarge};
 
 #define ARITH_TYPES(X)                                                                            \
   X(char, char)                                                                                   \
@@ -159,10 +159,14 @@ int main(void) {
   test_special_values();
   shmem_team_t teams[kTeams];
   const int count = make_teams(teams);
-  for (int t = 0; t < count; ++t) {
-    for (size_t s = 0; teams[t] != SHMEM_TEAM_INVALID && s < sizeof sizes / sizeof *sizes; ++s) {
-      run(teams[t], sizes[s], 0);
-      run(teams[t], sizes[s], 1);
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+    run(SHMEM_TEAM_WORLD, sizes[s], 0);
+    run(SHMEM_TEAM_WORLD, sizes[s], 1);
+  }
+  for (int t = 1; t < count; ++t) { /* of other sizes random.c and large.c, whatever the type */
+    if (teams[t] != SHMEM_TEAM_INVALID) {
+      run(teams[t], 1, 0);
+      run(teams[t], 129, 1);
     }
     shmem_sync_all();
   }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every team collective that moves data, for every type, over every kind of team: sizes from none to large,
- * one after the other without synchronization (semantics 112-118, 122-124). */
+/* Every team collective that moves data, for every type: of sizes from none to large over all PEs, and of some over
+ * every kind of team (semantics 112-118, 122-124). */
 #include "coll_check.h"
 
 enum { kLarge = 9001 };
 
 static void *sym_source, *sym_dest;
-static size_t sizes[] = {0, 1, 3, 14, 15, 129, 1000, kLarge};
+static const size_t sizes[] = {0, 1, 3, 14, 15, 129, 1000, kLarge};
+static const size_t team_sizes[] = {3, 129}; /* of others random.c and large.c, whatever the type */
 
 #define shmem_mem_broadcast shmem_broadcastmem
 #define shmem_mem_collect shmem_collectmem
@@ -100,6 +101,13 @@ static size_t sizes[] = {0, 1, 3, 14, 15, 129, 1000, kLarge};
 
 #define RUN(NAME) all_##NAME(team, n);
 
+static void run(shmem_team_t team, const size_t* counts, size_t how_many) {
+  for (size_t s = 0; s < how_many; ++s) {
+    const size_t n = counts[s];
+    EACH_NAME(RUN)
+  }
+}
+
 int main(void) {
   bound_time(240);
   shmem_init();
@@ -110,12 +118,9 @@ int main(void) {
   CHECK(sym_dest != NULL);
   shmem_team_t teams[kTeams];
   const int count = make_teams(teams);
-  for (int t = 0; t < count; ++t) {
-    shmem_team_t team = teams[t];
-    for (size_t s = 0; team != SHMEM_TEAM_INVALID && s < sizeof sizes / sizeof *sizes; ++s) {
-      const size_t n = sizes[s];
-      EACH_NAME(RUN)
-    }
+  run(SHMEM_TEAM_WORLD, sizes, sizeof sizes / sizeof *sizes);
+  for (int t = 1; t < count; ++t) {
+    if (teams[t] != SHMEM_TEAM_INVALID) run(teams[t], team_sizes, sizeof team_sizes / sizeof *team_sizes);
     shmem_sync_all();
   }
   destroy_teams(teams, count);
