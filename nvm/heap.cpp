@@ -67,7 +67,7 @@ std::string file_of(const std::string& folder) {
 }  // namespace
 
 Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
-  const PoolShape shape = options.shape(static_cast<int>(rt.node_ranks.size()), rt.boot->job().size);
+  const PoolShape shape = options.shape(static_cast<int>(rt.node_pes.size()), rt.boot->job().size);
   const std::size_t bytes = options.segment_bytes();
   std::byte* segment = reserve_aligned(bytes);
   if (segment == nullptr)
@@ -78,7 +78,7 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
       open_device({file_of(options.folder), bytes, false, options.engine, true});
   if (!device.ok()) return device.status();
   std::unique_ptr<Heap> heap(new Heap(options, shape, segment));
-  if (rt.node_index == 0) heap->pool_.prepare();
+  if (rt.node_rank == 0) heap->pool_.prepare();
   heap->pager_ = std::make_unique<Pager>(
       static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
       Pager::Settings{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.replacement});
@@ -98,11 +98,15 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
 void Heap::start() {
   if (rt.network != nullptr) channel_ = rt.network->open_channel();
   pager_->start();
-  watch_faults({segment_, size(), &pool_, rt.me, rt.node_index, rt.progress});
+  watch_faults({segment_, size(), &pool_, rt.me, rt.node_rank, rt.progress});
   add_region(this);
 }
 
-void Heap::rest() { ask(PageRequest::Kind::rest, {0, 1}); }
+void Heap::rest() {
+  const Ticket ticket(pool_, rt.node_rank);
+  ticket.request().kind = PageRequest::Kind::rest;
+  await_pager(ticket);
+}
 
 void Heap::stop() {
   remove_region(this);
@@ -232,7 +236,7 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
 }
 
 FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access) {
-  const Ticket ticket(pool_, rt.node_index);
+  const Ticket ticket(pool_, rt.node_rank);
   PageRequest& request = ticket.request();
   request.kind = kind;
   request.access = access;
@@ -417,27 +421,32 @@ Heap::Pages Heap::pages_of(std::uintptr_t address, std::size_t n) const {
 
 // Rooms are whole pages: the first and last may be other blocks' too, and stay.
 
-bool Heap::ask(PageRequest::Kind kind, const Pages& pages, Store* object, std::uint64_t epoch) {
+bool Heap::order(RangeOrder order, const Pages& pages, Store* object, std::uint64_t number) {
   if (pages.first >= pages.last) return true;
-  const Ticket ticket(pool_, rt.node_index);
+  const Ticket ticket(pool_, rt.node_rank);
   PageRequest& request = ticket.request();
-  request.kind = kind;
+  request.kind = PageRequest::Kind::range;
+  request.order = static_cast<std::uint8_t>(order);
   request.page = pages.first;
   request.last = pages.last;
-  request.device = object;
-  request.epoch = epoch;
+  request.object = object;
+  request.number = number;
   request.failed = false;
-  ticket.post(rt.node_index);
-  // The network has to be driven: pages may be on their way.
+  await_pager(ticket);
+  return !request.failed;
+}
+
+// Hands the request to this PE's pager.  The network has to be driven: pages may be on their way.
+void Heap::await_pager(const Ticket& ticket) {
+  ticket.post(rt.node_rank);
   wait_for([&] { return ticket.done(); },
            [](WaitRecord& record) {
              describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");
            });
-  return !request.failed;
 }
 
 bool Heap::reserve(std::uintptr_t address, std::size_t n) {
-  return ask(PageRequest::Kind::room, pages_of(address, n));
+  return order(RangeOrder::room, pages_of(address, n));
 }
 
 void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
@@ -447,8 +456,7 @@ void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
           reinterpret_cast<void*>(address));
   }
   const std::uint64_t offset = address - base();
-  ask(PageRequest::Kind::drop,
-      {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
+  order(RangeOrder::drop, {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
 }
 
 }  // namespace shm::nvm

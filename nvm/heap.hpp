@@ -89,7 +89,8 @@ class Heap final : public Region, private Host {
     PageNumber first, last;  // without `last`
   };
   Pages pages_of(std::uintptr_t address, std::size_t n) const;
-  bool ask(PageRequest::Kind kind, const Pages& pages, Store* object = nullptr, std::uint64_t epoch = 0);
+  bool order(RangeOrder order, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
+  static void await_pager(const Ticket& ticket);
   FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);

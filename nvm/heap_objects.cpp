@@ -27,7 +27,7 @@ bool Heap::has_open(const std::string& name) const {
 
 void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
   epochs_[address] = {object->identity().name, epoch, n};
-  ask(PageRequest::Kind::attach, pages_of(address, n), object.release());
+  order(RangeOrder::attach, pages_of(address, n), object.release());
 }
 
 std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
@@ -41,12 +41,12 @@ void Heap::prepare_epoch(std::uintptr_t address) {
     fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
           reinterpret_cast<void*>(address));
   }
-  ask(PageRequest::Kind::persist, pages_of(address, object.n), nullptr, ++object.epoch);
+  order(RangeOrder::persist, pages_of(address, object.n), nullptr, ++object.epoch);
 }
 
 void Heap::settle_epoch(std::uintptr_t address) {
   const OpenObject& object = epochs_.at(address);
-  ask(PageRequest::Kind::settle, pages_of(address, object.n), nullptr, object.epoch);
+  order(RangeOrder::settle, pages_of(address, object.n), nullptr, object.epoch);
 }
 
 // Pinned pages.
@@ -78,7 +78,7 @@ bool Heap::unpin(std::uintptr_t address, std::size_t n) {
   for (PageNumber page = first; page < last; ++page)
     pool_.frame(pool_.word(page).frame()).pins(access).fetch_sub(1, std::memory_order_release);
   pool_.head().pinned.fetch_sub(static_cast<std::uint32_t>(last - first), std::memory_order_relaxed);
-  pool_.requests_of(rt.node_index).queue.ring();
+  pool_.requests_of(rt.node_rank).queue.ring();
   return true;
 }
 

@@ -138,17 +138,21 @@ bool Pager::work_on_ranges() {
 }
 
 bool Pager::work_on(PageRequest& request) {
-  switch (request.kind) {
-    case PageRequest::Kind::room: return home_.make_room(request.page, request.last, request.failed);
-    case PageRequest::Kind::drop: return home_.drop(request.page, request.last);
-    case PageRequest::Kind::attach:
-      return home_.attach(request.page, request.last, static_cast<Store*>(request.device));
-    case PageRequest::Kind::persist: return home_.persist(request.page, request.epoch);
-    case PageRequest::Kind::settle: return home_.settle(request.page, request.epoch);
-    default:  // rest
-      cache_.rest();
-      return cache_.idle() && home_.idle() && channel_.idle();
+  if (request.kind == PageRequest::Kind::range) return carry_out(request);
+  cache_.rest();
+  return cache_.idle() && home_.idle() && channel_.idle();
+}
+
+bool Pager::carry_out(PageRequest& request) {
+  switch (static_cast<RangeOrder>(request.order)) {
+    case RangeOrder::room: return home_.make_room(request.page, request.last, request.failed);
+    case RangeOrder::drop: return home_.drop(request.page, request.last);
+    case RangeOrder::attach:
+      return home_.attach(request.page, request.last, static_cast<Store*>(request.object));
+    case RangeOrder::persist: return home_.persist(request.page, request.number);
+    case RangeOrder::settle: return home_.settle(request.page, request.number);
   }
+  __builtin_unreachable();
 }
 
 }  // namespace shm::nvm

@@ -21,6 +21,15 @@
 
 namespace shm::nvm {
 
+/// What a pager does with a range of pages (PageRequest::order).
+enum class RangeOrder : std::uint8_t {
+  room,     // for them on the device; may fail
+  drop,     // they lose their contents, and the device they lie on
+  attach,   // they lie on `object`, a Store, from now on: the pager owns it
+  persist,  // what lies at `page` becomes durable as epoch `number`
+  settle,   // the epoch before that may be forgotten
+};
+
 /// Thread safety: start() and stop() by one thread; receive() and hand() by any; the rest is the pager's
 /// thread.
 class Pager {
@@ -59,13 +68,14 @@ class Pager {
   std::vector<PageRequest*> taken_requests();
   bool work_on_ranges();
   bool work_on(PageRequest& request);
+  bool carry_out(PageRequest& request);
 
   const Pool pool_;
   RequestQueue& queue_;
   PageChannel channel_;
   PageCache cache_;
   HomeAgent home_;
-  std::vector<PageRequest*> ranges_;  // that are not done: of all kinds that are not for one page, and rest
+  std::vector<PageRequest*> ranges_;  // that are not done: orders, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -107,7 +107,7 @@ bool read_Seconds(double& out, std::string_view t, const char* d, std::string& r
   return parse(out, t, d, r);
 }
 bool read_Choice(std::string& out, std::string_view t, const char* d, std::string& r) {
-  return parse_choice(out, t == d ? std::string_view() : t, d, r);
+  return parse_choice(out, t.data() == d ? std::string_view() : t, d, r);  // unset: the first
 }
 bool read_Text(std::string& out, std::string_view t, const char*, std::string&) {
   out = t;

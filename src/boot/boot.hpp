@@ -16,8 +16,8 @@ namespace shm {
 struct Job {
   int rank = 0;
   int size = 1;
-  std::vector<int> node_ranks;  ///< ranks on this (virtual) node, ascending, this one included
-  std::string id;               ///< unique on every host that the job touches
+  std::vector<int> node_pes;  ///< ranks on this (virtual) node, ascending, this one included
+  std::string id;             ///< unique on every host that the job touches
   std::string host;
   bool one_host = true;  ///< all PEs run on this host (they may still be on several virtual nodes)
 };

@@ -168,7 +168,7 @@ class PmixBoot final : public Boot {
       return Status::error("the PMIx server's list of PEs on this host (" + peers + ") lacks this PE, " +
                            std::to_string(job_.rank));
     }
-    job_.node_ranks =
+    job_.node_pes =
         virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0), env.virtual_order == "cyclic");
     return {};
   }

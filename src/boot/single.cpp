@@ -16,7 +16,7 @@ class SingleBoot final : public Boot {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     job_.host = host;
-    job_.node_ranks = {0};
+    job_.node_pes = {0};
     job_.id = "single-" + std::to_string(getpid()) + "-" + std::to_string(std::random_device{}());
     return {};
   }

@@ -108,8 +108,8 @@ std::size_t offset_in(const Arena& arena, const void* block) {
 }
 
 void note_new_block(const std::byte* block, std::size_t size) {
-  if (rt.node_ranks.size() < 2 || size < kSmallestAhead) return;
-  const auto offset = static_cast<std::size_t>(block - rt.memory->heap(rt.node_index));
+  if (rt.node_pes.size() < 2 || size < kSmallestAhead) return;
+  const auto offset = static_cast<std::size_t>(block - rt.memory->heap(rt.node_rank));
   new_blocks.push_back({offset, size, kBarriersToFill});
   have_new_blocks = true;
 }
@@ -222,7 +222,7 @@ void release(Call call, void* block) {
 bool have_new_blocks = false;
 
 void map_filled_blocks() {
-  const std::size_t peers = rt.node_ranks.size() - 1;
+  const std::size_t peers = rt.node_pes.size() - 1;
   std::erase_if(new_blocks, [peers](NewBlock& block) {
     return rt.memory->map_touched(block.offset, block.size, kLargestAhead) >=
                std::min(block.size * peers, kLargestAhead) ||

@@ -95,9 +95,9 @@ SlotExchange exchange_over(Group& g) {
 
 void open_teams() {
   reset_slots();
-  const auto node_size = static_cast<int>(rt.node_ranks.size());
+  const auto node_size = static_cast<int>(rt.node_pes.size());
   open_team(kWorldSlot, {0, 1, static_cast<int>(rt.npes), rt.me, nullptr, 0}, 0);
-  open_team(kSharedSlot, {0, 1, node_size, rt.node_index, rt.node_ranks.data(), node_size}, 0);
+  open_team(kSharedSlot, {0, 1, node_size, rt.node_rank, rt.node_pes.data(), node_size}, 0);
   rt.world_context.team = &entries[kWorldSlot].team;
   rt.world_context.session = {};
 }

@@ -25,7 +25,7 @@ constexpr long kLongestSleep = 5000;
 
 }  // namespace
 
-struct MatchedEngine::Shared {
+struct MatchedEngine::ListAddresses {
   struct Address {
     std::uint64_t n;
     std::byte bytes[kMaxMatcherAddress];
@@ -48,20 +48,20 @@ struct MatchedEngine::PendingReceive : TaggedReceive {
 // ---- set-up ---------------------------------------------------------------------------------------------
 
 std::size_t MatchedEngine::shared_bytes(const ShardLayout& layout) {
-  return sizeof(Shared) + Changes::bytes(layout);
+  return sizeof(ListAddresses) + Changes::bytes(layout);
 }
 
-Changes MatchedEngine::changes_at(Shared* shared, const ShardLayout& layout) {
-  return {reinterpret_cast<std::byte*>(shared + 1), layout};
+Changes MatchedEngine::changes_at(ListAddresses* addresses, const ShardLayout& layout) {
+  return {reinterpret_cast<std::byte*>(addresses + 1), layout};
 }
 
-MatchedEngine::MatchedEngine(const Of& table, Shared* shared)
+MatchedEngine::MatchedEngine(const Of& table, ListAddresses* addresses)
     : table_(table),
       shard_(Mapped(table.memory), table.layout),
       room_(std::min(kMostRoom, sizeof(MatchHead) + padded(table.layout.key_bytes) +
                                     2 * padded(table.layout.value_bytes))),
-      shared_(shared),
-      changes_(changes_at(shared, table.layout)),
+      addresses_(addresses),
+      changes_(changes_at(addresses, table.layout)),
       free_room_(rt.env.kv_pending) {
   changes_.tell_all();
 }
@@ -73,7 +73,7 @@ MatchedEngine::~MatchedEngine() {
   rt.progress->remove_source(pending_.get());
 }
 
-bool MatchedEngine::poll_one(void* entries) { return static_cast<MatchedEngine*>(entries)->poll(); }
+bool MatchedEngine::poll_one(void* engine) { return static_cast<MatchedEngine*>(engine)->poll(); }
 
 // Opens both lists, and writes how they are reached.
 shm::Status MatchedEngine::open_lists() {
@@ -87,7 +87,7 @@ shm::Status MatchedEngine::open_lists() {
   if (!pending.ok()) return pending.status();
   active_ = std::move(active.value());
   pending_ = std::move(pending.value());
-  const auto show = [](Matcher& matcher, Shared::Address& address) -> shm::Status {
+  const auto show = [](Matcher& matcher, ListAddresses::Address& address) -> shm::Status {
     shm::Result<std::vector<std::byte>> bytes = matcher.address();
     if (!bytes.ok()) return bytes.status();
     address.n = bytes.value().size();
@@ -95,25 +95,25 @@ shm::Status MatchedEngine::open_lists() {
     std::memcpy(address.bytes, bytes.value().data(), address.n);
     return {};
   };
-  if (shm::Status status = show(*active_, shared_->active); !status.ok()) return status;
-  return show(*pending_, shared_->pending);
+  if (shm::Status status = show(*active_, addresses_->active); !status.ok()) return status;
+  return show(*pending_, addresses_->pending);
 }
 
 // After all PEs have opened theirs.
 shm::Status MatchedEngine::connect(Call call) {
-  std::vector<Shared> boards(rt.npes);
+  std::vector<ListAddresses> boards(rt.npes);
   for (unsigned pe = 0; pe < rt.npes; ++pe)
-    get_bytes(call, SHMEM_CTX_DEFAULT, &boards[pe], shared_, sizeof(Shared), static_cast<int>(pe),
+    get_bytes(call, SHMEM_CTX_DEFAULT, &boards[pe], addresses_, sizeof(ListAddresses), static_cast<int>(pe),
               Blocking::yes);
   const auto npes = static_cast<int>(rt.npes);
-  const auto at = [&](Shared::Address Shared::*which) {
+  const auto at = [&](ListAddresses::Address ListAddresses::*which) {
     return [&boards, which](int pe) {
-      const Shared::Address& address = boards[static_cast<std::size_t>(pe)].*which;
+      const ListAddresses::Address& address = boards[static_cast<std::size_t>(pe)].*which;
       return std::span<const std::byte>(address.bytes, address.n);
     };
   };
-  if (shm::Status status = active_->connect(npes, at(&Shared::active)); !status.ok()) return status;
-  return pending_->connect(npes, at(&Shared::pending));
+  if (shm::Status status = active_->connect(npes, at(&ListAddresses::active)); !status.ok()) return status;
+  return pending_->connect(npes, at(&ListAddresses::pending));
 }
 
 void MatchedEngine::fill_lists() {
@@ -141,38 +141,38 @@ void MatchedEngine::start() {
 
 std::unique_ptr<MatchedEngine> MatchedEngine::open(Call call, const Of& table) {
   const std::size_t bytes = shared_bytes(table.layout);
-  auto* shared = static_cast<Shared*>(allocate(call, bytes, 64, false));
-  if (shared == nullptr) {
+  auto* addresses = static_cast<ListAddresses*>(allocate(call, bytes, 64, false));
+  if (addresses == nullptr) {
     if (rt.me == 0)
       warn("%s: the symmetric heap has no %zu bytes left for SHMEM_KV_MATCH=entry; using bucket", call.name,
            bytes);
     return nullptr;
   }
-  std::memset(static_cast<void*>(shared), 0, bytes);
-  std::unique_ptr<MatchedEngine> entries(new MatchedEngine(table, shared));
-  shm::Status status = entries->open_lists();
+  std::memset(static_cast<void*>(addresses), 0, bytes);
+  std::unique_ptr<MatchedEngine> engine(new MatchedEngine(table, addresses));
+  shm::Status status = engine->open_lists();
   bool all = all_succeeded(call, !status.ok());
   if (all) {
-    status = entries->connect(call);
+    status = engine->connect(call);
     all = all_succeeded(call, !status.ok());
   }
   if (!status.ok())
     warn("%s: SHMEM_KV_MATCH=entry is not available here; using bucket: %s", call.name,
          status.text().c_str());
   if (all) {
-    entries->start();
-    return entries;
+    engine->start();
+    return engine;
   }
-  entries.reset();
-  release(call, shared);
+  engine.reset();
+  release(call, addresses);
   return nullptr;
 }
 
-void MatchedEngine::close(Call call, std::unique_ptr<MatchedEngine> entries) {
-  Shared* shared = entries->shared_;
+void MatchedEngine::close(Call call, std::unique_ptr<MatchedEngine> engine) {
+  ListAddresses* addresses = engine->addresses_;
   sync_world(call);
-  entries.reset();
-  release(call, shared);
+  engine.reset();
+  release(call, addresses);
 }
 
 // ---- who asks -------------------------------------------------------------------------------------------
@@ -217,8 +217,9 @@ bool MatchedEngine::execute(Call call, int pe, const KvRequest& request, void* v
 
 void MatchedEngine::changed(int pe, KvOp op, std::uint64_t hash) const {
   if (!changes_elements(op)) return;
-  auto* shared = reinterpret_cast<Shared*>(at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(shared_), pe));
-  changes_at(shared, table_.layout).tell(group_of(hash, table_.layout.groups));
+  auto* addresses =
+      reinterpret_cast<ListAddresses*>(at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(addresses_), pe));
+  changes_at(addresses, table_.layout).tell(group_of(hash, table_.layout.groups));
 }
 
 // ---- who is asked ---------------------------------------------------------------------------------------

@@ -52,18 +52,18 @@ class MatchedEngine {
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
  private:
-  struct Shared;          // what PEs show each other
+  struct ListAddresses;   // what PEs show each other
   struct Awaited;         // a reply
   struct PendingReceive;  // an entry of the pending list
 
-  MatchedEngine(const Of& table, Shared* shared);
+  MatchedEngine(const Of& table, ListAddresses* addresses);
   static std::size_t shared_bytes(const ShardLayout& layout);
-  static Changes changes_at(Shared* shared, const ShardLayout& layout);
+  static Changes changes_at(ListAddresses* addresses, const ShardLayout& layout);
   shm::Status open_lists();
   shm::Status connect(Call call);
   void start();
   void fill_lists();
-  static bool poll_one(void* entries);
+  static bool poll_one(void* engine);
   bool poll();
   bool post_awaited(Awaited& awaited);
   void post_pending(PendingReceive& pending) REQUIRES(mutex_);
@@ -81,7 +81,7 @@ class MatchedEngine {
   const Of table_;
   const Shard<Mapped> shard_;
   const std::size_t room_;
-  Shared* const shared_;
+  ListAddresses* const addresses_;
   std::atomic<std::uint64_t> replies_{0};  // that were asked for
   std::atomic<std::uint64_t> messages_{0};
   // Replies take no place of the pending list that its own entries need: one of these that found none would

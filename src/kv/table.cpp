@@ -42,7 +42,7 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
   memory_ = memory;
   paged_ = on_nvm(memory);
   if (paged_) return;
-  for (const int pe : rt.node_ranks)
+  for (const int pe : rt.node_pes)
     shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
 }
 

@@ -13,22 +13,17 @@
 
 namespace shm::pages {
 
-class Device;
 class Pool;
 
 /// What a thread asks a pager for, and waits for.
 struct alignas(64) PageRequest {
   enum class Kind : std::uint8_t {
-    latch,    // the page, latched for the requester
-    map,      // the page in the address space of its PE
-    pin,      // both, and the page stays until the program unpins it
-    own,      // the page, with the right to write
-    room,     // for the pages [page, last) on the device
-    drop,     // the pages [page, last) lose their contents, and the device they lie on
-    attach,   // the pages [page, last) lie on `device` from now on
-    persist,  // what lies at `page` becomes durable as epoch `epoch`
-    settle,   // the epoch before it may be forgotten
-    rest,     // no more evictions; answered when nothing of the pager's is under way
+    latch,  // the page, latched for the requester
+    map,    // the page in the address space of its PE
+    pin,    // both, and the page stays until the program unpins it
+    own,    // the page, with the right to write
+    range,  // what `order` says, of the pages [page, last)
+    rest,   // no more evictions; answered when nothing of the pager's is under way
   };
   enum State : std::uint32_t { kFree, kPosted, kDone };
 
@@ -36,11 +31,12 @@ struct alignas(64) PageRequest {
   std::uint32_t next;                // in a RequestQueue: RequestId
   Kind kind;
   Access access;
-  FrameNumber frame;  // the answer to `latch` and `pin`
+  std::uint8_t order;  // of `range`: one of those that this kind of pager knows
+  FrameNumber frame;   // the answer to `latch` and `pin`
   PageNumber page, last;
-  Device* device;  // in the process of the pager, which then owns it
-  std::uint64_t epoch;
-  bool failed;  // the answer to `room`; the pager has said why
+  void* object;          // that the order is about, in the process of the pager
+  std::uint64_t number;  // that the order is about
+  bool failed;           // the answer to an order; the pager has said why
 };
 
 /// Which slot of which PE, plus one; 0: none.

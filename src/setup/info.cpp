@@ -29,7 +29,7 @@ std::string list(const std::vector<int>& ranks) {
 
 // Which path reaches which PE, and why.
 std::string paths(const ProcessState& state) {
-  std::string text = "  PEs " + list(rt.node_ranks) + ": loads and stores on shared memory (mapper " +
+  std::string text = "  PEs " + list(rt.node_pes) + ": loads and stores on shared memory (mapper " +
                      state.mapper + "), because they share this node\n";
   if (rt.network == nullptr) return text;
   std::vector<int> others;

@@ -42,7 +42,7 @@ struct NodeHead {
 };
 
 std::vector<std::byte> pack_node(const ProcessState& state) {
-  const std::vector<int>& ranks = state.boot->job().node_ranks;
+  const std::vector<int>& ranks = state.boot->job().node_pes;
   const NodeHead head{state.user_heap, state.nvm.user_bytes, state.nvm.page_bytes,
                       static_cast<std::int32_t>(ranks.size())};
   std::vector<std::byte> blob(sizeof head + ranks.size() * (sizeof(std::int32_t) + sizeof(PeRecord)));
@@ -180,13 +180,13 @@ NodeMap node_map(const ProcessState& state) {
   const Job& job = state.boot->job();
   const NodeMemory& memory = *state.memory;
   NodeMap map{memory.placement(state.leaders), {}, {}};
-  for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
+  for (std::size_t i = 0; i < job.node_pes.size(); ++i) {
     const auto node_rank = static_cast<int>(i);
-    const bool own = job.node_ranks[i] == job.rank;
+    const bool own = job.node_pes[i] == job.rank;
     std::byte* statics =
         own ? reinterpret_cast<std::byte*>(memory.own_statics().base) : memory.statics(node_rank);
     map.segments.push_back({NodeMap::Segment{memory.heap(node_rank), memory.heap_stride()},
-                            NodeMap::Segment{statics, memory.record(job.node_ranks[i]).static_size}});
+                            NodeMap::Segment{statics, memory.record(job.node_pes[i]).static_size}});
     map.shared_slots.push_back(memory.heap(node_rank) + kSharedSlotsAt);
   }
   return map;
@@ -194,7 +194,7 @@ NodeMap node_map(const ProcessState& state) {
 
 // One node: the table is filled from the slots, no exchange.
 void fill_table(const ProcessState& state) {
-  const std::vector<int>& ranks = state.boot->job().node_ranks;
+  const std::vector<int>& ranks = state.boot->job().node_pes;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     state.memory->record(ranks[i]) = state.memory->slot(static_cast<int>(i)).record;
   }
@@ -203,13 +203,12 @@ void fill_table(const ProcessState& state) {
 }
 
 NodeGroup group_of(const Job& job, const Env& env) {
-  const auto node_rank =
-      std::find(job.node_ranks.begin(), job.node_ranks.end(), job.rank) - job.node_ranks.begin();
-  std::string key = job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_ranks.front());
+  const auto node_rank = std::find(job.node_pes.begin(), job.node_pes.end(), job.rank) - job.node_pes.begin();
+  std::string key = job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_pes.front());
   for (char& c : key) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
   }
-  return {key, static_cast<int>(node_rank), static_cast<int>(job.node_ranks.size()), env.init_timeout};
+  return {key, static_cast<int>(node_rank), static_cast<int>(job.node_pes.size()), env.init_timeout};
 }
 
 }  // namespace
@@ -222,7 +221,7 @@ std::size_t default_heap(int pes_on_host) {
   return std::min(share / kHugePage * kHugePage, kLargestDefault);
 }
 
-int pes_of_host(const Job& job) { return job.one_host ? job.size : static_cast<int>(job.node_ranks.size()); }
+int pes_of_host(const Job& job) { return job.one_host ? job.size : static_cast<int>(job.node_pes.size()); }
 
 bool each_has_a_core(int pes) {
   cpu_set_t cpus;
@@ -253,7 +252,7 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
       NodeMemory::create(*mapper, group, {group.size, job.size, heap_stride(state->user_heap), pool_bytes});
   if (!memory.ok()) return memory.status();
   state->memory = std::move(memory.value());
-  state->memory->slot(group.index).record.leader = job.node_ranks.front() + 1;
+  state->memory->slot(group.index).record.leader = job.node_pes.front() + 1;
   Status status;
   const bool one_node = group.size == job.size;
   if (!one_node) status = open_network(*state, env, group);

@@ -88,11 +88,11 @@ void fill_deltas() REQUIRES(start_mutex) {
   static_deltas.assign(size, kNoMapping);
   const PeRecord& mine = memory.record(job.rank);
   for (int pe = 0; pe < job.size; ++pe) rt.same_statics &= same_statics(memory.record(pe), mine);
-  for (std::size_t i = 0; i < job.node_ranks.size(); ++i) {
+  for (std::size_t i = 0; i < job.node_pes.size(); ++i) {
     const auto index = static_cast<int>(i);
-    const auto rank = static_cast<std::size_t>(job.node_ranks[i]);
-    heap_deltas[rank] = memory.heap(index) - memory.heap(rt.node_index);
-    if (!same_statics(memory.record(job.node_ranks[i]), mine)) continue;
+    const auto rank = static_cast<std::size_t>(job.node_pes[i]);
+    heap_deltas[rank] = memory.heap(index) - memory.heap(rt.node_rank);
+    if (!same_statics(memory.record(job.node_pes[i]), mine)) continue;
     static_deltas[rank] = memory.statics(index) - reinterpret_cast<std::byte*>(memory.own_statics().base);
   }
   static_deltas[static_cast<std::size_t>(job.rank)] = 0;
@@ -105,11 +105,11 @@ void fill_runtime() REQUIRES(start_mutex) {
   const Job& job = state->boot->job();
   NodeMemory& memory = *state->memory;
   rt.me = job.rank;
-  rt.node_ranks = job.node_ranks;
-  rt.node_index =
-      static_cast<int>(std::find(rt.node_ranks.begin(), rt.node_ranks.end(), rt.me) - rt.node_ranks.begin());
+  rt.node_pes = job.node_pes;
+  rt.node_rank =
+      static_cast<int>(std::find(rt.node_pes.begin(), rt.node_pes.end(), rt.me) - rt.node_pes.begin());
   rt.leaders = state->leaders;
-  rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_ranks.front()) -
+  rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_pes.front()) -
                                     rt.leaders.begin());
   rt.user_heap = state->user_heap;
   rt.memory = &memory;
@@ -120,7 +120,7 @@ void fill_runtime() REQUIRES(start_mutex) {
   std::size_t heap_size = memory.heap_stride();
   for (int pe = 0; pe < job.size; ++pe)
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
-  rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_index)), heap_size, heap_deltas.data(),
+  rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_rank)), heap_size, heap_deltas.data(),
              kInternalBytes};
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data(), 0};
 }
@@ -155,7 +155,7 @@ Status open_nvm() REQUIRES(start_mutex) {
   rt.paged_text = nvm_heap->describe();
   if (rt.me != 0) return {};
   const nvm::PoolShape shape =
-      state->nvm.shape(static_cast<int>(rt.node_ranks.size()), state->boot->job().size);
+      state->nvm.shape(static_cast<int>(rt.node_pes.size()), state->boot->job().size);
   if (const std::string other = state->nvm.other_size(shape); !other.empty()) warn("%s", other.c_str());
   auto allocator = HeapAllocator::create(reinterpret_cast<std::byte*>(nvm_heap->base()), nvm_heap->size(),
                                          state->nvm.user_bytes);
@@ -176,7 +176,7 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   delete nvm_heap;
   nvm_heap = nullptr;
   Status status = state->memory->wait_for_all();
-  if (rt.node_index == 0) state->memory->discard_pool();
+  if (rt.node_rank == 0) state->memory->discard_pool();
   return status;
 }
 
@@ -223,7 +223,7 @@ Status start_first(int thread_level) REQUIRES(start_mutex) {
     for (const std::string& sentence : misspelt_variables()) warn("%s", sentence.c_str());
   }
   debug("process %d, node %d of %zu, rank %d on it; heap of %zu bytes at %#zx, variables at %#zx; %s",
-        getpid(), rt.node_number, rt.leaders.size(), rt.node_index, rt.user_heap, rt.heap.base,
+        getpid(), rt.node_number, rt.leaders.size(), rt.node_rank, rt.user_heap, rt.heap.base,
         rt.statics.base, rt.network != nullptr ? rt.network->describe().c_str() : "no network");
   print_start_information(*state);
   return {};

@@ -164,7 +164,7 @@ TEST_F(EnvRead, TakesTheKvStoresVariablesUpToTheirBounds) {
     environment.set("SHMEM_KV_MATCH", match);
     EXPECT_EQ(read().kv_match, match);
   }
-  for (const char* match : {"entries", "none", "1"}) refusal("SHMEM_KV_MATCH", match);
+  for (const char* match : {"entries", "none", "1", "bucket|entry"}) refusal("SHMEM_KV_MATCH", match);
 }
 
 TEST_F(EnvRead, SuspectsWhatIsNearlyOneOfOurs) {

@@ -71,7 +71,7 @@ TEST_F(PmixServer, DescribesTheJob) {
   const Job& job = boot->job();
   EXPECT_EQ(job.rank, 2);
   EXPECT_EQ(job.size, 5);
-  EXPECT_THAT(job.node_ranks, ElementsAre(0, 2, 4));
+  EXPECT_THAT(job.node_pes, ElementsAre(0, 2, 4));
   EXPECT_EQ(job.id, "job-1");
   EXPECT_EQ(job.host, "island");
   EXPECT_FALSE(job.one_host);
@@ -80,7 +80,7 @@ TEST_F(PmixServer, DescribesTheJob) {
 TEST_F(PmixServer, MayListPeersAsRangesAndInAnyOrder) {
   server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("4,0-3");
   ASSERT_TRUE(boot->join(env).ok());
-  EXPECT_THAT(boot->job().node_ranks, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(boot->job().node_pes, ElementsAre(0, 1, 2, 3, 4));
   EXPECT_TRUE(boot->job().one_host);
 }
 
@@ -88,12 +88,12 @@ TEST_F(PmixServer, IsDividedIntoVirtualNodes) {
   server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("0-4");
   env.virtual_nodes = 2;
   ASSERT_TRUE(boot->join(env).ok());
-  EXPECT_THAT(boot->job().node_ranks, ElementsAre(0, 1, 2));
+  EXPECT_THAT(boot->job().node_pes, ElementsAre(0, 1, 2));
   boot->leave();
   boot->end();
   env.virtual_order = "cyclic";
   ASSERT_TRUE(boot->join(env).ok());
-  EXPECT_THAT(boot->job().node_ranks, ElementsAre(0, 2, 4));
+  EXPECT_THAT(boot->job().node_pes, ElementsAre(0, 2, 4));
 }
 
 TEST_F(PmixServer, MayUseAnyTypeOfInteger) {

@@ -13,7 +13,7 @@ TEST(SingleBoot, IsAJobOfOne) {
   const Job& job = boot->job();
   EXPECT_EQ(job.rank, 0);
   EXPECT_EQ(job.size, 1);
-  EXPECT_THAT(job.node_ranks, ::testing::ElementsAre(0));
+  EXPECT_THAT(job.node_pes, ::testing::ElementsAre(0));
   EXPECT_TRUE(job.one_host);
   EXPECT_FALSE(job.host.empty());
   EXPECT_TRUE(boot->barrier().ok());

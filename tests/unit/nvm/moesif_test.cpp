@@ -34,13 +34,13 @@ class Job {
   void ask(NodeId node, Event event) {
     const Outcome outcome = on_local(nodes[node], event, node, kHome);
     EXPECT_NE(outcome.actions, 0);
-    for (std::size_t i = 0; i < outcome.count; ++i) mail_.push_back(outcome.messages[i]);
+    for (std::size_t i = 0; i < outcome.count; ++i) in_flight_.push_back(outcome.messages[i]);
   }
   void ask_home(NodeId node, Event kind) {
-    mail_.push_back({.kind = kind, .from = node, .to = kHome, .requester = node});
+    in_flight_.push_back({.kind = kind, .from = node, .to = kHome, .requester = node});
   }
   void deliver(std::size_t most = 1000) {
-    for (; most > 0 && !mail_.empty(); --most) deliver_one();
+    for (; most > 0 && !in_flight_.empty(); --most) deliver_one();
   }
   void run(NodeId node, Event event) {
     log.clear();
@@ -54,8 +54,8 @@ class Job {
 
  private:
   void deliver_one() {
-    const Message message = mail_.front();
-    mail_.pop_front();
+    const Message message = in_flight_.front();
+    in_flight_.pop_front();
     const std::string place = message.to == kDevice ? "device" : std::to_string(message.to);
     log.push_back(std::string(name(message.kind)) + " " + place + (message.data ? "+" : ""));
     if (part_for(message.kind) == Part::device) {
@@ -63,20 +63,20 @@ class Job {
       answer.kind = message.kind == load ? loaded : stored;
       answer.data = message.kind == load;
       std::swap(answer.from, answer.to);
-      mail_.push_back(answer);
+      in_flight_.push_back(answer);
     } else if (part_for(message.kind) == Part::home) {
       std::vector<Message> out;
       ASSERT_TRUE(serve(directory, message, home_, out)) << log.back();
-      mail_.insert(mail_.end(), out.begin(), out.end());
+      in_flight_.insert(in_flight_.end(), out.begin(), out.end());
     } else if (part_for(message.kind) == Part::cache) {
       const Outcome outcome = on_message(nodes[message.to], message, kHome);
       ASSERT_NE(outcome.actions, 0) << log.back();
-      for (std::size_t i = 0; i < outcome.count; ++i) mail_.push_back(outcome.messages[i]);
+      for (std::size_t i = 0; i < outcome.count; ++i) in_flight_.push_back(outcome.messages[i]);
     }
   }
 
   const Home home_;
-  std::deque<Message> mail_;
+  std::deque<Message> in_flight_;
 };
 
 // ---- the forwarder stack

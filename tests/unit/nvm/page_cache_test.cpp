@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 struct Step {
   enum What { map, unmap, put, send } what;
   PageMessage message{};  // of a send
-  bool pinned = false;    // the page, at that moment
+  bool latched = false;   // the page, at that moment
   bool writable = false;  // of a mapping
 };
 
@@ -39,7 +39,7 @@ class OneOfTwo final : public Host {
     EXPECT_EQ(pe, 1);
     Step step{Step::send};
     std::memcpy(&step.message, message, sizeof step.message);
-    step.pinned = pool_.word(step.message.page).latched();
+    step.latched = pool_.word(step.message.page).latched();
     record(step);
   }
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion& done) override {
@@ -90,11 +90,11 @@ class PageCacheTest : public ::testing::Test {
     pager->start();
   }
   Asked ask(PageRequest::Kind kind, PageNumber page, Access access = Access::read) const {
-    return Asked(pool, 0, 0, kind, access, page, page + 1);
+    return Asked(pool, 0, 0, kind, access, page);
   }
   /// What was sent before has been taken, and what waits has been tried again, some times.
   void ping() const {
-    for (int i = 0; i < 10; ++i) ask(PageRequest::Kind::room, 0).wait();
+    for (int i = 0; i < 10; ++i) Asked(pool, 0, 0, RangeOrder::room, 0, 0).wait();
   }
   /// From node 1.
   void send(PageNumber page, Message message) const {
@@ -132,12 +132,12 @@ TEST_F(PageCacheTest, WhoWaitsForAPageHasItBeforeTheHomeHearsThatItCame) {
   grant(kFar, Event::grant_exclusive, request, 1);
   const Step answer = host.step(1);
   EXPECT_EQ(answer.message.message.kind, Event::done);
-  EXPECT_TRUE(answer.pinned);
+  EXPECT_TRUE(answer.latched);
   for (const Asked* asked : {&first, &second}) {
     EXPECT_EQ(word_in(pool, asked->wait().frame, 0), 0x0707070707070707U);
     pool.word(kFar).unlatch();
   }
-  EXPECT_FALSE(pool.word(kFar).latched()) << "a pin for each";
+  EXPECT_FALSE(pool.word(kFar).latched()) << "a latch for each";
 }
 
 // A thread that has faulted tries its access again, and must find the page where it was put: else two nodes
@@ -219,7 +219,7 @@ TEST_F(PageCacheTest, APageThatAnotherNodeHasIsCalledBackBeforeItIsDropped) {
   const Message granted = host.step(1).message.message;
   EXPECT_EQ(granted.kind, Event::grant_modified);
   send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
-  const Asked drop(pool, 0, 0, PageRequest::Kind::drop, Access::read, kOwn, kOwn + 1);
+  const Asked drop(pool, 0, 0, RangeOrder::drop, kOwn, kOwn + 1);
   const Message request = host.step(2).message.message;
   EXPECT_EQ(request.kind, Event::forward_write);
   ping();

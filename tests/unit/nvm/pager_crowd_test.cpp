@@ -17,8 +17,8 @@ namespace {
 // original; of the others each worker has one.
 class CrowdWorker {
  public:
-  CrowdWorker(const Pool& pool, int place, std::size_t word, std::uint64_t seed)
-      : pool_(pool), place_(place), word_(word), random_(seed + word) {
+  CrowdWorker(const Pool& pool, int node_rank, std::size_t word, std::uint64_t seed)
+      : pool_(pool), node_rank_(node_rank), word_(word), random_(seed + word) {
     const auto pages = kSegmentPages * static_cast<std::uint64_t>(pool.shape().node_size);
     for (PageNumber page = 0; page < pages; ++page) expected_.push_back(page_of(page));
   }
@@ -28,10 +28,10 @@ class CrowdWorker {
     for (int i = 0; i < accesses && wrong_ == 0; ++i) {
       const PageNumber page = random_() % expected_.size(), other = random_() % expected_.size();
       const bool writes = random_() % 3 == 0;
-      const Latch latch(pool_, place_, page, writes ? Access::write : Access::read);
+      const Latch latch(pool_, node_rank_, page, writes ? Access::write : Access::read);
       check(page, latch);
       if (writes) latch[word_] = ++expected_[page];
-      if (random_() % 4 == 0 && other != page) check(other, Latch(pool_, place_, other, Access::read));
+      if (random_() % 4 == 0 && other != page) check(other, Latch(pool_, node_rank_, other, Access::read));
       check(page, latch);
     }
     return wrong_;
@@ -40,7 +40,7 @@ class CrowdWorker {
   // All pages, once more.
   int check_all() {
     for (PageNumber page = 0; page < expected_.size(); ++page)
-      check(page, Latch(pool_, place_, page, Access::read));
+      check(page, Latch(pool_, node_rank_, page, Access::read));
     return wrong_;
   }
 
@@ -50,7 +50,7 @@ class CrowdWorker {
   }
 
   const Pool& pool_;
-  const int place_;
+  const int node_rank_;
   const std::size_t word_;
   std::mt19937_64 random_;
   std::vector<std::uint64_t> expected_;  // in the word of this worker

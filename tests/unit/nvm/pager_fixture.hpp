@@ -151,15 +151,24 @@ class FakeHost final : public Host {
 /// A request on its way to the pager of PE `to`.
 class Asked {
  public:
-  Asked(const Pool& pool, int place, int to, PageRequest::Kind kind, Access access, PageNumber page,
-        PageNumber last = 0)
-      : ticket_(pool, place) {
+  Asked(const Pool& pool, int node_rank, int to, PageRequest::Kind kind, Access access, PageNumber page)
+      : ticket_(pool, node_rank) {
     PageRequest& request = ticket_.request();
     request.kind = kind;
     request.access = access;
     request.page = page;
-    request.last = last;
     request.frame = kNoFrame;
+    request.failed = false;
+    ticket_.post(to);
+  }
+  /// An order to the PE's own pager.
+  Asked(const Pool& pool, int node_rank, int to, RangeOrder order, PageNumber page, PageNumber last)
+      : ticket_(pool, node_rank) {
+    PageRequest& request = ticket_.request();
+    request.kind = PageRequest::Kind::range;
+    request.order = static_cast<std::uint8_t>(order);
+    request.page = page;
+    request.last = last;
     request.failed = false;
     ticket_.post(to);
   }
@@ -196,10 +205,10 @@ class Pe {
   PageNumber number(std::uint64_t page) const { return pool_.number(me_, page * kPageBytes); }
 
   Asked ask(PageRequest::Kind kind, PageNumber page, Access access = Access::read) const {
-    return Asked(pool_, me_, me_, kind, access, page, page + 1);
+    return Asked(pool_, me_, me_, kind, access, page);
   }
   bool room(PageNumber page, PageNumber last) const {
-    return !Asked(pool_, me_, me_, PageRequest::Kind::room, Access::read, page, last).wait().failed;
+    return !Asked(pool_, me_, me_, RangeOrder::room, page, last).wait().failed;
   }
   /// Whatever was posted before has been received.
   void ping() const { room(number(0), number(0)); }
@@ -256,13 +265,13 @@ inline pid_t pager_thread() {
   throw std::runtime_error("there is no pager");
 }
 
-/// A pin, as nvm/heap takes it: by the word if the page is here, else from its pager.
+/// A latch, as nvm/heap takes it: by the word if the page is here, else from its pager.
 class Latch {
  public:
-  Latch(const Pool& pool, int place, PageNumber page, Access access) : pool_(pool), page_(page) {
+  Latch(const Pool& pool, int node_rank, PageNumber page, Access access) : pool_(pool), page_(page) {
     frame_ = pool.word(page).latch(access);
     if (frame_ == kNoFrame)
-      frame_ = Asked(pool, place, pool.pe_of(page), PageRequest::Kind::latch, access, page).wait().frame;
+      frame_ = Asked(pool, node_rank, pool.pe_of(page), PageRequest::Kind::latch, access, page).wait().frame;
     pool.frame(frame_).touched.store(1, std::memory_order_relaxed);
   }
   ~Latch() { pool_.word(page_).unlatch(); }

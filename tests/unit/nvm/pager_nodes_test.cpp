@@ -159,7 +159,7 @@ class Cluster {
   }
   ~Cluster() {
     for (int pe = 0; pe < pes(); ++pe)
-      Asked(pool_of(pe), place(pe), place(pe), PageRequest::Kind::rest, Access::read, 0).wait();
+      Asked(pool_of(pe), node_rank(pe), node_rank(pe), PageRequest::Kind::rest, Access::read, 0).wait();
     carrier_.stop();
     for (int pe = 0; pe < pes(); ++pe) members_[static_cast<std::size_t>(pe)]->pager->stop();
   }
@@ -170,15 +170,15 @@ class Cluster {
   const Pool& pool_of(int pe) const {
     return memories_[static_cast<std::size_t>(layouts_[0].node_of(pe))]->pool;
   }
-  int place(int pe) const { return layouts_[0].node_rank_of(pe); }
+  int node_rank(int pe) const { return layouts_[0].node_rank_of(pe); }
 
-  // A pin for a thread of PE `pe`.
+  // A latch for a thread of PE `pe`.
   FrameNumber latch(int pe, PageNumber page, Access access) const {
     const Pool& pool = pool_of(pe);
     const FrameNumber frame = pool.word(page).latch(access);
     if (frame != kNoFrame) return frame;
     const int agent = nodes_of(pe).caching_pe(pool.pe_of(page), nodes_of(pe).here);
-    return Asked(pool, place(pe), place(agent), PageRequest::Kind::latch, access, page).wait().frame;
+    return Asked(pool, node_rank(pe), node_rank(agent), PageRequest::Kind::latch, access, page).wait().frame;
   }
 
   // An operation of a thread of PE `pe` on a word of a page: executed where the page is.
@@ -251,8 +251,8 @@ class Worker {
   void map(PageNumber page) {
     if (static_cast<int>(page / kPages) != pe_) return;
     const Access access = random_() % 2 == 0 ? Access::read : Access::write;
-    Asked(cluster_.pool_of(pe_), cluster_.place(pe_), cluster_.place(pe_), PageRequest::Kind::map, access,
-          page)
+    Asked(cluster_.pool_of(pe_), cluster_.node_rank(pe_), cluster_.node_rank(pe_), PageRequest::Kind::map,
+          access, page)
         .wait();
   }
   void add(PageNumber page) {
@@ -329,16 +329,16 @@ INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
 class WaitingPages : public ::testing::Test {
  protected:
   int caching_pe(int pe, PageNumber page) const {
-    return cluster.place(
+    return cluster.node_rank(
         cluster.nodes_of(pe).caching_pe(static_cast<int>(page / kPages), cluster.nodes_of(pe).here));
   }
   Asked ask(int pe, PageNumber page) const {
-    return Asked(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), PageRequest::Kind::latch,
+    return Asked(cluster.pool_of(pe), cluster.node_rank(pe), caching_pe(pe, page), PageRequest::Kind::latch,
                  Access::read, page);
   }
   void ask_also(std::deque<Asked>& asked, int pe, PageNumber page) const {
-    asked.emplace_back(cluster.pool_of(pe), cluster.place(pe), caching_pe(pe, page), PageRequest::Kind::latch,
-                       Access::read, page);
+    asked.emplace_back(cluster.pool_of(pe), cluster.node_rank(pe), caching_pe(pe, page),
+                       PageRequest::Kind::latch, Access::read, page);
   }
   void unpin(int pe, PageNumber page) const { cluster.pool_of(pe).word(page).unlatch(); }
   PoolHead& head() const { return cluster.pool_of(0).head(); }
@@ -405,7 +405,7 @@ TEST_F(WaitingPages, AreNotSparedForThePageTheyHadBefore) {
   await("the request", [&] { return head().expected.load() == 1; });
   cluster.pool_of(0).requests_of(caching_pe(0, kFar)).queue.post_hint({kFar, RequestQueue::What::evict});
   // Hints are taken before requests.
-  Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), PageRequest::Kind::room, Access::read, 0, 0).wait();
+  Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), RangeOrder::room, 0, 0).wait();
   unpin(2, kFar);
   asked.wait();
   unpin(0, kFar);

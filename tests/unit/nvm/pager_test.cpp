@@ -76,38 +76,38 @@ TEST_F(PagerTest, DirtyPagesAreWrittenOnce) {
   EXPECT_EQ(pe.count(Kind::write), 4) << "and no others";
 }
 
-TEST_F(PagerTest, PinnedPagesAreNotEvicted) {
-  std::deque<Latch> pinned;
+TEST_F(PagerTest, LatchedPagesAreNotEvicted) {
+  std::deque<Latch> latched;
   for (PageNumber page = 0; page < kPoolFrames - 2; ++page)
-    pinned.emplace_back(pool, 0, page, Access::write)[5] = page;
+    latched.emplace_back(pool, 0, page, Access::write)[5] = page;
   for (PageNumber page = kPoolFrames; page < kSegmentPages; ++page) EXPECT_EQ(load(page), page_of(page));
-  for (PageNumber page = 0; page < pinned.size(); ++page) {
+  for (PageNumber page = 0; page < latched.size(); ++page) {
     pe.tell_to_evict(page);
     pe.ping();
-    EXPECT_EQ(pool.word(page).frame(), pinned[page].frame());
-    EXPECT_EQ(pinned[page][5], page);
-    EXPECT_EQ(pool.word(page).latch(Access::read), pinned[page].frame()) << "it stays open";
+    EXPECT_EQ(pool.word(page).frame(), latched[page].frame());
+    EXPECT_EQ(latched[page][5], page);
+    EXPECT_EQ(pool.word(page).latch(Access::read), latched[page].frame()) << "it stays open";
     pool.word(page).unlatch();
   }
   EXPECT_EQ(pe.count(Kind::write), 0);
 }
 
 TEST_F(PagerTest, WhoFindsAllFramesPinnedWaitsForOne) {
-  std::deque<Latch> pinned;
+  std::deque<Latch> latched;
   for (PageNumber page = 0; page < kPoolFrames; ++page)
-    pinned.emplace_back(pool, 0, page, Access::write)[5] = page;
+    latched.emplace_back(pool, 0, page, Access::write)[5] = page;
   const Asked asked = pe.ask(PageRequest::Kind::latch, 40);
   await("a pager without frames", [&] { return pool.head().frame_waiters.load() == 1; });
   for (int i = 0; i < 200; ++i) pe.ping();
   EXPECT_FALSE(asked.done());
-  const FrameNumber first = pinned.front().frame();
-  pinned.pop_front();
+  const FrameNumber first = latched.front().frame();
+  latched.pop_front();
   EXPECT_EQ(asked.wait().frame, first);
   EXPECT_EQ(word_in(pool, first, 5), page_of(40));
   pool.word(40).unlatch();
   for (PageNumber page = 1; page < kPoolFrames; ++page) {
-    EXPECT_EQ(pool.word(page).frame(), pinned[page - 1].frame());
-    EXPECT_EQ(pinned[page - 1][5], page);
+    EXPECT_EQ(pool.word(page).frame(), latched[page - 1].frame());
+    EXPECT_EQ(latched[page - 1][5], page);
   }
   EXPECT_EQ(pe.count(Kind::write, 0), 1);
   EXPECT_EQ(pe.count(Kind::write), 1);
@@ -126,7 +126,7 @@ TEST_F(PagerTest, APageIsLoadedOnceForAllWhoWait) {
   for (const Asked& one : asked) EXPECT_EQ(one.wait().frame, asked.front().wait().frame);
   EXPECT_EQ(pe.count(Kind::read), 1);
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    EXPECT_TRUE(pool.word(3).latched()) << "a pin for each";
+    EXPECT_TRUE(pool.word(3).latched()) << "a latch for each";
     pool.word(3).unlatch();
   }
   EXPECT_FALSE(pool.word(3).latched());
@@ -318,7 +318,7 @@ TEST_F(ForeignTest, AnswersSayWhetherOthersUseThePage) {
 class DropTest : public PagerTest {
  protected:
   Asked drop(PageNumber page, PageNumber last) const {
-    return Asked(pool, 0, 0, PageRequest::Kind::drop, Access::read, page, last);
+    return Asked(pool, 0, 0, RangeOrder::drop, page, last);
   }
 };
 
@@ -376,7 +376,7 @@ TEST_F(DropTest, WaitsForWhatIsUnderWay) {
 }
 
 TEST_F(PagerTest, SaysWhetherThereIsRoom) {
-  Asked(pool, 0, 0, PageRequest::Kind::drop, Access::read, 8, kSegmentPages).wait();
+  Asked(pool, 0, 0, RangeOrder::drop, 8, kSegmentPages).wait();
   EXPECT_EQ(pe.device->bytes_occupied(), 8 * kPageBytes);
   pe.device->limit_room(12 * kPageBytes);
   EXPECT_TRUE(pe.room(8, 12));

@@ -37,7 +37,7 @@ class TwoNodes final : public Boot {
  public:
   explicit TwoNodes(std::function<Result<Blob>(Blob)> other) : other_(std::move(other)) {
     job_.size = 2;
-    job_.node_ranks = {0};
+    job_.node_pes = {0};
     job_.id = test::unique_key("process_state");
     job_.host = "here";
   }
