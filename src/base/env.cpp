@@ -107,7 +107,7 @@ bool read_Seconds(double& out, std::string_view t, const char* d, std::string& r
   return parse(out, t, d, r);
 }
 bool read_Choice(std::string& out, std::string_view t, const char* d, std::string& r) {
-  return parse_choice(out, t.data() == d ? std::string_view() : t, d, r);  // unset: the first
+  return parse_choice(out, t.data() == d ? std::string_view() : t, d, r);  // the default text: unset
 }
 bool read_Text(std::string& out, std::string_view t, const char*, std::string&) {
   out = t;
@@ -197,8 +197,9 @@ Result<Env> Env::read() {
   std::string rule;
 #define ENV(NAME, KIND, member, def, help)                                                                \
   {                                                                                                       \
-    const char* text = text_of(#NAME);                                                                    \
-    if (!read_##KIND(env.member, text != nullptr ? text : def, def, rule))                                \
+    const char* const text = text_of(#NAME);                                                              \
+    const char* const standard = def;                                                                     \
+    if (!read_##KIND(env.member, text != nullptr ? text : standard, standard, rule))                      \
       return Status::error("SHMEM_" #NAME "=" + std::string(text) + " is not valid: allowed is " + rule); \
   }
 #include "base/env.def"
