@@ -25,7 +25,7 @@ static shmemx_kv_options_t options_of(int t) {
 /* Whether a key is there in an epoch, and the length of its value. */
 static int is_there(long epoch, int pe, int i) { return epoch > 0 && (epoch + pe + i) % 4 != 0; }
 static size_t length_of(int t, long epoch, int i) {
-  return 8 + (size_t)(epoch * 37 + i * 11) % (t == 0 ? 9 : kMostValue - 7);
+  return 8 + (size_t)(epoch * 37 + i * 22) % (t == 0 ? 9 : kMostValue - 7);
 }
 
 static void write_epoch(int t, long epoch) {

@@ -36,7 +36,7 @@ static void test_several(void) {
 
 /* Tables give back their memory. */
 static void test_again_and_again(void) {
-  for (int i = 0; i < rounds(60, 6); ++i) {
+  for (int i = 0; i < rounds(60, 12); ++i) {
     shmemx_kv_t kv = table_of(48, (size_t)(i % 3) * 1000 + 8, 20000);
     CHECK_EQ(shmemx_kv_count(kv), 0);
     shmem_barrier_all();

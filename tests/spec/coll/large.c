@@ -17,11 +17,17 @@ static void fill(size_t n) {
   for (size_t i = 0; i < n; ++i) dest[i] = -1;
 }
 
+/* On return from a call the caller's source is the caller's (semantics 114). */
+static void overwrite(size_t n) {
+  for (size_t i = 0; i < n; ++i) source[i] = -2;
+}
+
 static void reductions(size_t n) {
   for (int in_place = 0; in_place < 2; ++in_place) {
     fill(n);
     long* to = in_place ? source : dest;
     CHECK_EQ(shmem_long_sum_reduce(team, to, source, n), 0);
+    if (!in_place) overwrite(n);
     for (size_t i = 0; i < n; ++i) {
       long want = 0;
       for (int pe = 0; pe < np; ++pe) want += at(pe, i);
@@ -40,6 +46,7 @@ static void scans(size_t n) {
     } else {
       shmem_long_sum_exscan(team, to, source, n);
     }
+    if (to != source) overwrite(n);
     for (size_t i = 0; i < n; ++i) {
       long want = 0;
       for (int pe = 0; pe < me + (inclusive != 0); ++pe) want += at(pe, i);
@@ -52,6 +59,7 @@ static void broadcasts(size_t n) {
   for (int root = 0; root<np; root += np> 2 ? np - 1 : 1) {
     fill(n);
     CHECK_OF_PE(root, shmem_long_broadcast(team, dest, source, n, root), 0);
+    overwrite(n);
     for (size_t i = 0; i < n; ++i) CHECK_AT(dest, i, at(root, i));
   }
 }
@@ -59,12 +67,14 @@ static void broadcasts(size_t n) {
 static void collections(size_t n) {
   fill(n);
   CHECK_EQ(shmem_long_fcollect(team, dest, source, n), 0);
+  overwrite(n);
   for (int pe = 0; pe < np; ++pe) {
     for (size_t i = 0; i < n; ++i) CHECK_AT(dest, (size_t)pe * n + i, at(pe, i));
   }
   fill(n);
   size_t k = 0;
   CHECK_EQ(shmem_long_collect(team, dest, source, n - (size_t)me), 0);
+  overwrite(n);
   for (int pe = 0; pe < np; ++pe) {
     for (size_t i = 0; i < n - (size_t)pe; ++i, ++k) CHECK_AT(dest, k, at(pe, i));
   }
@@ -74,12 +84,14 @@ static void exchanges(size_t n) {
   const size_t each = n / (size_t)np;
   fill(n);
   CHECK_EQ(shmem_long_alltoall(team, dest, source, each), 0);
+  overwrite(n);
   for (int pe = 0; pe < np; ++pe) {
     for (size_t i = 0; i < each; ++i) CHECK_AT(dest, (size_t)pe * each + i, at(pe, (size_t)me * each + i));
   }
   const size_t half = each / 2;
   fill(n);
   CHECK_EQ(shmem_long_alltoalls(team, dest, source, 1, 2, half), 0);
+  overwrite(n);
   for (int pe = 0; pe < np; ++pe) {
     for (size_t i = 0; i < half; ++i)
       CHECK_AT(dest, (size_t)pe * half + i, at(pe, ((size_t)me * half + i) * 2));

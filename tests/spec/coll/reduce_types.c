@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every reduction and scan, for every type that it has, in place and not: of all sizes over all PEs, and of two over
- * every kind of team (semantics 119-124). */
+/* Every reduction and scan, for every type that it has, in place and not: of all sizes over all PEs, and of
+ * two over every kind of team (semantics 119-124). */
 #include <complex.h>
 #include <math.h>
 
@@ -11,22 +11,23 @@ enum { kLarge = 20001 };
 static void *sym_source, *sym_dest;
 static const size_t sizes[] = {0, 1, 2, 7, 15, 129, 1025, kLarge};
 
-#define ARITH_TYPES(X)                                                                            \
-  X(char, char)                                                                                   \
-  X(schar, signed char)                                                                           \
-  X(short, short) X(int, int) X(long, long) X(longlong, long long) X(ptrdiff, ptrdiff_t)          \
-      X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) \
-          X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t) X(int32, int32_t)    \
-              X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t)         \
-                  X(uint64, uint64_t) X(size, size_t) X(float, float) X(double, double)           \
-                      X(longdouble, long double)
+#define ARITH_TYPES(X)                                                                                     \
+  X(char, char)                                                                                            \
+  X(schar, signed char)                                                                                    \
+  X(short, short)                                                                                          \
+  X(int, int) X(long, long) X(longlong, long long) X(ptrdiff, ptrdiff_t) X(uchar, unsigned char)           \
+      X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) \
+          X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t)          \
+              X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(float, float)  \
+                  X(double, double) X(longdouble, long double)
 #define COMPLEX_TYPES(X) X(complexd, double complex) X(complexf, float complex)
-#define BIT_TYPES(X)                                                                              \
-  X(uchar, unsigned char)                                                                         \
-  X(ushort, unsigned short)                                                                       \
-  X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t)      \
-      X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) \
-          X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)
+#define BIT_TYPES(X)                                                                                \
+  X(uchar, unsigned char)                                                                           \
+  X(ushort, unsigned short)                                                                         \
+  X(uint, unsigned)                                                                                 \
+  X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t)        \
+      X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) \
+          X(uint64, uint64_t) X(size, size_t)
 
 #define ADD(a, b) ((a) + (b))
 #define MULTIPLY(a, b) ((a) * (b))
@@ -163,11 +164,11 @@ int main(void) {
     run(SHMEM_TEAM_WORLD, sizes[s], 0);
     run(SHMEM_TEAM_WORLD, sizes[s], 1);
   }
-  for (int t = 1; t < count; ++t) { /* of other sizes random.c and large.c, whatever the type */
-    if (teams[t] != SHMEM_TEAM_INVALID) {
-      run(teams[t], 1, 0);
-      run(teams[t], 129, 1);
-    }
+  /* The sizes take turns with the teams, the first of which is the world.  Of others random.c and large.c,
+   * for long. */
+  static const size_t pairs[][2] = {{0, 129}, {7, 1025}, {1, 15}};
+  for (int t = 1; t < count; ++t) {
+    for (int i = 0; i < 2 && teams[t] != SHMEM_TEAM_INVALID; ++i) run(teams[t], pairs[t % 3][i], (t + i) % 2);
     shmem_sync_all();
   }
   destroy_teams(teams, count);

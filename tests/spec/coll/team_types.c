@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every team collective that moves data, for every type: of sizes from none to large over all PEs, and of some over
- * every kind of team (semantics 112-118, 122-124). */
+/* Every team collective that moves data, for every type: of sizes from none to large over all PEs, and of
+ * some over every kind of team (semantics 112-118, 122-124). */
 #include "coll_check.h"
 
 enum { kLarge = 9001 };
 
 static void *sym_source, *sym_dest;
 static const size_t sizes[] = {0, 1, 3, 14, 15, 129, 1000, kLarge};
-static const size_t team_sizes[] = {3, 129}; /* of others random.c and large.c, whatever the type */
+/* Of other teams, which take turns.  Of other sizes random.c and large.c, for long. */
+static const size_t pairs[][2] = {{0, 129}, {7, 1000}, {3, 15}};
 
 #define shmem_mem_broadcast shmem_broadcastmem
 #define shmem_mem_collect shmem_collectmem
@@ -93,11 +94,12 @@ static const size_t team_sizes[] = {3, 129}; /* of others random.c and large.c, 
 #define T unsigned char
 #include "team_types_of.h"
 
-#define EACH_NAME(X)                                                                                      \
-  X(float)                                                                                                \
-  X(double) X(longdouble) X(char) X(schar) X(short) X(int) X(long) X(longlong) X(uchar) X(ushort) X(uint) \
-      X(ulong) X(ulonglong) X(int8) X(int16) X(int32) X(int64) X(uint8) X(uint16) X(uint32) X(uint64)     \
-          X(size) X(ptrdiff) X(mem)
+#define EACH_NAME(X)                                                                                     \
+  X(float)                                                                                               \
+  X(double)                                                                                              \
+  X(longdouble) X(char) X(schar) X(short) X(int) X(long) X(longlong) X(uchar) X(ushort) X(uint) X(ulong) \
+      X(ulonglong) X(int8) X(int16) X(int32) X(int64) X(uint8) X(uint16) X(uint32) X(uint64) X(size)     \
+          X(ptrdiff) X(mem)
 
 #define RUN(NAME) all_##NAME(team, n);
 
@@ -120,7 +122,7 @@ int main(void) {
   const int count = make_teams(teams);
   run(SHMEM_TEAM_WORLD, sizes, sizeof sizes / sizeof *sizes);
   for (int t = 1; t < count; ++t) {
-    if (teams[t] != SHMEM_TEAM_INVALID) run(teams[t], team_sizes, sizeof team_sizes / sizeof *team_sizes);
+    if (teams[t] != SHMEM_TEAM_INVALID) run(teams[t], pairs[t % 3], 2);
     shmem_sync_all();
   }
   destroy_teams(teams, count);

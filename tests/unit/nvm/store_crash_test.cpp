@@ -172,13 +172,14 @@ TEST(StoreCrashTest, APowerCutAtAnyInstantLosesNoCompleteEpoch) {
   std::size_t begin = 0, moment = 0;
   for (std::size_t end = 0; end <= log.size() && !::testing::Test::HasFailure(); ++end) {
     while (moment + 1 < run.moments.size() && run.moments[moment + 1].step < end) ++moment;
+    // A call that has just returned keeps its promise already.
+    const bool returned = moment + 1 < run.moments.size() && run.moments[moment + 1].step == end;
+    Random choices(seed + end);  // the same with and without a sanitizer, which tries fewer steps
     for (const Cut cut : kCuts) {
-      if (test::kSanitized && end % 5 != 0) break;
+      if (test::kSanitized && end % 5 != 0 && !returned) break;
       SCOPED_TRACE("step " + std::to_string(end) + ", cut " + std::to_string(static_cast<int>(cut)));
-      expect_epochs(after_cut(synced, log, begin, end, cut, random), run.moments[moment]);
-      // A call that has just returned keeps its promise already.
-      if (moment + 1 < run.moments.size() && run.moments[moment + 1].step == end)
-        expect_epochs(after_cut(synced, log, begin, end, cut, random), run.moments[moment + 1]);
+      expect_epochs(after_cut(synced, log, begin, end, cut, choices), run.moments[moment]);
+      if (returned) expect_epochs(after_cut(synced, log, begin, end, cut, choices), run.moments[moment + 1]);
     }
     if (end < log.size() && log[end].kind == LogDevice::Step::Kind::persist) {
       for (; begin < end; ++begin) apply(synced, log[begin], 0, log[begin].data.size());
