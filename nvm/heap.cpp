@@ -83,7 +83,7 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
       static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
       Pager::Settings{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.replacement});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
-  Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_page, heap.get());
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_pager_message, heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
   return heap;
 }
@@ -163,7 +163,7 @@ void Heap::on_operation(void* heap, int, const std::byte* message, std::size_t n
   static_cast<Heap*>(heap)->pager_->hand(message, n);
 }
 
-void Heap::on_page(void* heap, int, const std::byte* message, std::size_t n) {
+void Heap::on_pager_message(void* heap, int, const std::byte* message, std::size_t n) {
   static_cast<Heap*>(heap)->pager_->receive(message, n);
 }
 
@@ -275,8 +275,8 @@ void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t l
 // The straight path: all of [address, address + n) of PE `pe` lies in one page that is here, and no page of
 // the heap is needed for what it is copied from or to.  Latches the page, and returns where the bytes are;
 // else null.
-std::byte* Heap::latch_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
-                           PageNumber& page) {
+std::byte* Heap::latch_whole_here(std::uintptr_t address, std::size_t n, int pe, const void* other,
+                                  Access access, PageNumber& page) {
   const std::uint64_t offset = address - base();
   const std::size_t within = offset % pool_.shape().page_bytes;
   if (within + n > pool_.shape().page_bytes || in_region(other)) return nullptr;
@@ -287,7 +287,7 @@ std::byte* Heap::latch_all(std::uintptr_t address, std::size_t n, int pe, const 
 
 void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool) {
   PageNumber page;
-  std::byte* at = latch_all(to, n, pe, source, Access::write, page);
+  std::byte* at = latch_whole_here(to, n, pe, source, Access::write, page);
   if (at == nullptr) return put_slowly(to, source, n, pe);
   copy_in(at, source, n);
   pool_.word(page).unlatch();
@@ -295,9 +295,9 @@ void Heap::put(Context&, std::uintptr_t to, const void* source, std::size_t n, i
 
 void Heap::get(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) {
   PageNumber page;
-  const std::byte* at = latch_all(from, n, pe, dest, Access::read, page);
+  const std::byte* at = latch_whole_here(from, n, pe, dest, Access::read, page);
   if (at == nullptr) {
-    if (!nbi || !put_off(context, dest, from, n, pe)) get_slowly(dest, from, n, pe);
+    if (!nbi || !defer_get(context, dest, from, n, pe)) get_slowly(dest, from, n, pe);
     return;
   }
   copy_out(dest, at, n);
@@ -305,29 +305,29 @@ void Heap::get(Context& context, void* dest, std::uintptr_t from, std::size_t n,
 }
 
 // Sends for the pages of a large get, which quiet() will do.  Returns false if it is to be done now.
-bool Heap::put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe) {
+bool Heap::defer_get(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe) {
   if (n <= kLargestOperation || in_region(dest)) return false;
   for_pieces(from - base(), n, pe, n, [&](PageNumber page, std::size_t, std::size_t, std::size_t) {
     if (pool_.word(page).state() == PageState::invalid) send_hint({page, RequestQueue::What::bring});
   });
   const LockGuard guard(mutex_);
-  later_[&context].push_back({dest, from, n, pe});
-  put_off_.fetch_add(1, std::memory_order_relaxed);
+  deferred_[&context].push_back({dest, from, n, pe});
+  deferred_count_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 void Heap::quiet(Context& context) {
-  if (put_off_.load(std::memory_order_relaxed) == 0) return;
+  if (deferred_count_.load(std::memory_order_relaxed) == 0) return;
   std::vector<DeferredGet> gets;
   {
     const LockGuard guard(mutex_);
-    const auto found = later_.find(&context);
-    if (found == later_.end()) return;
+    const auto found = deferred_.find(&context);
+    if (found == deferred_.end()) return;
     gets = std::move(found->second);
-    later_.erase(found);
+    deferred_.erase(found);
   }
   for (const DeferredGet& get : gets) get_slowly(get.dest, get.from, get.n, get.pe);
-  put_off_.fetch_sub(gets.size(), std::memory_order_relaxed);
+  deferred_count_.fetch_sub(gets.size(), std::memory_order_relaxed);
 }
 
 void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe) {
@@ -419,14 +419,12 @@ Heap::Pages Heap::pages_of(std::uintptr_t address, std::size_t n) const {
   return {pool_.number(rt.me, offset), pool_.number(rt.me, offset + n - 1) + 1};
 }
 
-// Rooms are whole pages: the first and last may be other blocks' too, and stay.
-
-bool Heap::order(RangeOrder order, const Pages& pages, Store* object, std::uint64_t number) {
+bool Heap::command(RangeCommand command, const Pages& pages, Store* object, std::uint64_t number) {
   if (pages.first >= pages.last) return true;
   const Ticket ticket(pool_, rt.node_rank);
   PageRequest& request = ticket.request();
   request.kind = PageRequest::Kind::range;
-  request.order = static_cast<std::uint8_t>(order);
+  request.command = static_cast<std::uint8_t>(command);
   request.page = pages.first;
   request.last = pages.last;
   request.object = object;
@@ -446,17 +444,19 @@ void Heap::await_pager(const Ticket& ticket) {
 }
 
 bool Heap::reserve(std::uintptr_t address, std::size_t n) {
-  return order(RangeOrder::room, pages_of(address, n));
+  return command(RangeCommand::room, pages_of(address, n));
 }
 
 void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
-  epochs_.erase(address);
+  open_objects_.erase(address);
   if (is_pinned(address, n, false)) {
     fatal("%s: pages of the block at %p are pinned; call shmemx_nvm_unpin first", call.name,
           reinterpret_cast<void*>(address));
   }
+  // The first and the last page may be other blocks' too, and stay.
   const std::uint64_t offset = address - base();
-  order(RangeOrder::drop, {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
+  command(RangeCommand::drop,
+          {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
 }
 
 }  // namespace shm::nvm

@@ -22,13 +22,13 @@
 
 namespace shm::nvm {
 
-/// Thread safety: as Region; open() and close() while no other thread is inside the library.
+/// Thread safety: as Region; open(), start() and stop() while no other thread is inside the library.
 class Heap final : public Region, private Host {
  public:
   static Result<std::unique_ptr<Heap>> open(const Options& options);
   ~Heap() override;
 
-  /// After all PEs of the node have opened it, and before the first closes it.
+  /// After all PEs of the node have opened it, and before the first stops it.
   void start();
   /// First step of the end: nothing of this PE's is under way any more, and pages no longer leave.  When all
   /// PEs of the job have taken it, nobody sends anything any more: then stop().
@@ -74,8 +74,8 @@ class Heap final : public Region, private Host {
 
  private:
   Heap(const Options& options, const PoolShape& shape, std::byte* segment);
-  std::byte* latch_all(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
-                       PageNumber& page);
+  std::byte* latch_whole_here(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
+                              PageNumber& page);
   [[gnu::noinline]] void put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe);
   [[gnu::noinline]] void get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe);
   std::byte* latch(PageNumber page, Access access);
@@ -83,13 +83,13 @@ class Heap final : public Region, private Host {
   std::byte* ask_to_latch(PageNumber page, Access access);
   void send_hint(const RequestQueue::Hint& hint);
   bool is_pinned(std::uintptr_t address, std::size_t n, bool to_write);
-  bool put_off(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
+  bool defer_get(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
   struct Pages {
     PageNumber first, last;  // without `last`
   };
   Pages pages_of(std::uintptr_t address, std::size_t n) const;
-  bool order(RangeOrder order, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
+  bool command(RangeCommand command, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
   static void await_pager(const Ticket& ticket);
   FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
   template <class Piece>
@@ -97,9 +97,10 @@ class Heap final : public Region, private Host {
   void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);
   void wait(const struct Awaiting& awaiting, int pe) const;
   static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
-  static void on_page(void* heap, int from_pe, const std::byte* message, std::size_t n);
+  static void on_pager_message(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
 
+  // Host, for the pager.
   void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
   void unmap(std::byte* at, std::size_t n) override;
   void answer(int pe, const std::byte* message, std::size_t n) override;
@@ -123,15 +124,15 @@ class Heap final : public Region, private Host {
   Mutex mutex_;  // of what follows
   std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> pins_
       GUARDED_BY(mutex_);  // by address and size
-  std::unordered_map<const Context*, std::vector<DeferredGet>> later_ GUARDED_BY(mutex_);
-  std::atomic<std::size_t> put_off_{0};  // how many there are
-  Channel* channel_ = nullptr;           // of pages
+  std::unordered_map<const Context*, std::vector<DeferredGet>> deferred_ GUARDED_BY(mutex_);
+  std::atomic<std::size_t> deferred_count_{0};  // how many there are
+  Channel* channel_ = nullptr;                  // of pages
   struct OpenObject {
     std::string name;
     std::uint64_t epoch;
     std::size_t n;
   };
-  std::map<std::uintptr_t, OpenObject> epochs_;  // of named objects, by address; by who calls collectives
+  std::map<std::uintptr_t, OpenObject> open_objects_;  // named ones, by address; only inside collective calls
   std::unique_ptr<Pager> pager_;
 };
 

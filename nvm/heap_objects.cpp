@@ -16,37 +16,37 @@ namespace shm::nvm {
 // Named objects.
 
 const char* Heap::keeps_size(std::uintptr_t address) const {
-  return epochs_.contains(address)
+  return open_objects_.contains(address)
              ? "is a named object, which keeps its size; open one of another name, and copy"
              : nullptr;
 }
 
 bool Heap::has_open(const std::string& name) const {
-  return std::ranges::any_of(epochs_, [&](const auto& one) { return one.second.name == name; });
+  return std::ranges::any_of(open_objects_, [&](const auto& one) { return one.second.name == name; });
 }
 
 void Heap::attach(std::uintptr_t address, std::size_t n, std::unique_ptr<Store> object, std::uint64_t epoch) {
-  epochs_[address] = {object->identity().name, epoch, n};
-  order(RangeOrder::attach, pages_of(address, n), object.release());
+  open_objects_[address] = {object->identity().name, epoch, n};
+  command(RangeCommand::attach, pages_of(address, n), object.release());
 }
 
 std::optional<std::uint64_t> Heap::epoch_of(std::uintptr_t address) const {
-  const auto found = epochs_.find(address);
-  return found == epochs_.end() ? std::nullopt : std::optional(found->second.epoch);
+  const auto found = open_objects_.find(address);
+  return found == open_objects_.end() ? std::nullopt : std::optional(found->second.epoch);
 }
 
 void Heap::prepare_epoch(std::uintptr_t address) {
-  OpenObject& object = epochs_.at(address);
+  OpenObject& object = open_objects_.at(address);
   if (is_pinned(address, object.n, true)) {
     fatal("shmemx_nvm_persist: pages of object %p are pinned to be written; unpin them first",
           reinterpret_cast<void*>(address));
   }
-  order(RangeOrder::persist, pages_of(address, object.n), nullptr, ++object.epoch);
+  command(RangeCommand::persist, pages_of(address, object.n), nullptr, ++object.epoch);
 }
 
 void Heap::settle_epoch(std::uintptr_t address) {
-  const OpenObject& object = epochs_.at(address);
-  order(RangeOrder::settle, pages_of(address, object.n), nullptr, object.epoch);
+  const OpenObject& object = open_objects_.at(address);
+  command(RangeCommand::settle, pages_of(address, object.n), nullptr, object.epoch);
 }
 
 // Pinned pages.

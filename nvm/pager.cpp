@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 
 namespace shm::nvm {
@@ -60,7 +61,7 @@ void Pager::run() {
     } else if (channel_.drive() || ++rounds < kBusyRounds) {
       sched_yield();
     } else {
-      idle();
+      sleep();
     }
   }
 }
@@ -75,7 +76,7 @@ bool Pager::work() {
   return worked;
 }
 
-void Pager::idle() {
+void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
   const bool soon = home_.transfers() != 0 || cache_.waits() || !ranges_.empty();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
@@ -144,15 +145,15 @@ bool Pager::work_on(PageRequest& request) {
 }
 
 bool Pager::carry_out(PageRequest& request) {
-  switch (static_cast<RangeOrder>(request.order)) {
-    case RangeOrder::room: return home_.make_room(request.page, request.last, request.failed);
-    case RangeOrder::drop: return home_.drop(request.page, request.last);
-    case RangeOrder::attach:
+  switch (static_cast<RangeCommand>(request.command)) {
+    case RangeCommand::room: return home_.make_room(request.page, request.last, request.failed);
+    case RangeCommand::drop: return home_.drop(request.page, request.last);
+    case RangeCommand::attach:
       return home_.attach(request.page, request.last, static_cast<Store*>(request.object));
-    case RangeOrder::persist: return home_.persist(request.page, request.number);
-    case RangeOrder::settle: return home_.settle(request.page, request.number);
+    case RangeCommand::persist: return home_.persist(request.page, request.number);
+    case RangeCommand::settle: return home_.settle(request.page, request.number);
   }
-  __builtin_unreachable();
+  fatal("the NVM heap: a request with command %d, which is none", request.command);
 }
 
 }  // namespace shm::nvm

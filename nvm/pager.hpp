@@ -3,8 +3,9 @@
 // its node, of these and of some of other nodes' (page_cache.hpp).
 //
 //   queue: requests, hints of threads ----> PageCache <---- messages ----> other pagers
-//                                                    ^            (page_channel)  |
-//                                                    +--- messages ---> HomeAgent-+
+//                |                                   ^            (page_channel)  |
+//                |                                   +--- messages ---> HomeAgent-+
+//                +- commands for ranges of pages -----------------------^
 //
 // Nothing here waits but for something to do.
 #pragma once
@@ -21,13 +22,13 @@
 
 namespace shm::nvm {
 
-/// What a pager does with a range of pages (PageRequest::order).
-enum class RangeOrder : std::uint8_t {
+/// What a pager does with a range of pages (PageRequest::command).
+enum class RangeCommand : std::uint8_t {
   room,     // for them on the device; may fail
   drop,     // they lose their contents, and the device they lie on
   attach,   // they lie on `object`, a Store, from now on: the pager owns it
-  persist,  // what lies at `page` becomes durable as epoch `number`
-  settle,   // the epoch before that may be forgotten
+  persist,  // the object that begins at `page` becomes durable as epoch `number`
+  settle,   // its epoch before `number` may be forgotten
 };
 
 /// Thread safety: start() and stop() by one thread; receive() and hand() by any; the rest is the pager's
@@ -52,7 +53,7 @@ class Pager {
 
   /// A message of another node's pager.
   void receive(const std::byte* message, std::size_t n);
-  /// An operation of a thread on another node, to be answered when it is applied.
+  /// An operation of a thread of any PE, this one too, to be answered when it is applied.
   void hand(const std::byte* operation, std::size_t n);
 
   /// "io_uring, O_DIRECT".
@@ -61,7 +62,7 @@ class Pager {
  private:
   void run();
   bool work();
-  void idle();
+  void sleep();
   bool take_queue();
   bool take_messages();
   bool finish_sends();
@@ -75,7 +76,7 @@ class Pager {
   PageChannel channel_;
   PageCache cache_;
   HomeAgent home_;
-  std::vector<PageRequest*> ranges_;  // that are not done: orders, and rest
+  std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -37,7 +37,7 @@ class MatchedEngine {
   /// Collective.  Null on all PEs: cannot be, and a line has said so.
   static std::unique_ptr<MatchedEngine> open(Call call, const Of& table);
   /// Collective; no request of any PE is under way.
-  static void close(Call call, std::unique_ptr<MatchedEngine> entries);
+  static void close(Call call, std::unique_ptr<MatchedEngine> engine);
   /// Nothing is under way; the symmetric memory is left.
   ~MatchedEngine();
 

@@ -184,8 +184,8 @@ std::size_t Server::execute_all(const Shard<Mapped>& shard, const std::byte* req
 // The other engine hears of what has changed.
 void Server::note(const KvRequest& request, Code status) const {
   if (status != SHMEMX_KV_OK) return;
-  if (const MatchedEngine* entries = matched_.load(std::memory_order_acquire))
-    entries->changed(rt.me, request.op, request.key.hash);
+  if (const MatchedEngine* engine = matched_.load(std::memory_order_acquire))
+    engine->changed(rt.me, request.op, request.key.hash);
 }
 
 // Returns how many of the run's requests have been executed: all, or up to one that finds a lock taken.

@@ -23,7 +23,7 @@ class Server {
   Server(std::uint32_t table, UserHash hash) : table_(table), hash_(hash) {}
 
   /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
-  void set_matched(const MatchedEngine* entries) { matched_.store(entries, std::memory_order_release); }
+  void set_matched(const MatchedEngine* engine) { matched_.store(engine, std::memory_order_release); }
 
   /// A packet has come.  Runs in a handler: neither waits nor polls.
   void take(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n,

@@ -23,8 +23,8 @@ void Table::end() {
   std::vector<std::byte*>().swap(shards_);
 }
 
-void Table::set_matched(std::unique_ptr<MatchedEngine> entries) {
-  matched_ = std::move(entries);
+void Table::set_matched(std::unique_ptr<MatchedEngine> engine) {
+  matched_ = std::move(engine);
   server_.set_matched(matched_.get());
 }
 

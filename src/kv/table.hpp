@@ -108,7 +108,7 @@ class Table {
   std::uint64_t local_calls() const { return local_calls_.load(std::memory_order_relaxed); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
   /// The engine of the second kind (entry), if there is one.  While nobody uses the table.
-  void set_matched(std::unique_ptr<MatchedEngine> entries);
+  void set_matched(std::unique_ptr<MatchedEngine> engine);
   std::unique_ptr<MatchedEngine> take_matched();
 
   /// Messages in which remote calls travelled.

@@ -112,8 +112,8 @@ void open_matched(Call call, Table& table) {
 }
 
 void close_matched(Call call, Table& table) {
-  if (std::unique_ptr<MatchedEngine> entries = table.take_matched())
-    MatchedEngine::close(call, std::move(entries));
+  if (std::unique_ptr<MatchedEngine> engine = table.take_matched())
+    MatchedEngine::close(call, std::move(engine));
 }
 
 // All elements of this PE, into the new shard.
@@ -222,9 +222,9 @@ void end_tables() {
   if (serving) Progress::remove_poller(resume, nullptr);
   serving = false;
   std::vector<std::unique_ptr<MatchedEngine>>
-      entries;  // end not under the lock: they have pollers of their own
-  for (Table* table : live_now()) entries.push_back(table->take_matched());
-  entries.clear();
+      engines;  // end not under the lock: they have pollers of their own
+  for (Table* table : live_now()) engines.push_back(table->take_matched());
+  engines.clear();
   const LockGuard guard(mutex);
   for (Table* table : live) table->end();
   live.clear();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies to and from a page, where an aligned word is copied as one: so that wait_until may watch it.
+// Copies to and from a page.  A copy of one aligned word is one store or load, so that wait_until may watch
+// the word; longer copies promise nothing of the kind.  `shared`: that side of the copy which is in the page.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The word of a page: what a node has of it, in which frame, and how many threads have it latched, that is,
-// copy to or from it.  In memory that all PEs of the node share; a zero word is a page that is not here.
+// copy to or from it.  In memory that all PEs of the node share.  From the lowest bit: 3 bits of state, 1
+// closed, 20 of latches; from bit 32 on the frame, or, of a page that is not here, its departure.
 #pragma once
 
 #include <atomic>
@@ -52,6 +53,7 @@ class PageWord {
   }
 
   PageState state() const { return state_of(word_.load(std::memory_order_acquire)); }
+  /// REQUIRES: the page is here.
   FrameNumber frame() const { return frame_of(word_.load(std::memory_order_relaxed)); }
   bool latched() const { return latches_of(word_.load(std::memory_order_acquire)) != 0; }
 
@@ -60,7 +62,7 @@ class PageWord {
     word_.store(bits(state) | kLatch * latches | std::uint64_t{frame} << kFrameShift,
                 std::memory_order_release);
   }
-  /// Another state; latches stay.  REQUIRES: both states are valid.
+  /// Another state; latches stay.  REQUIRES: the page is here, and stays.
   void become(PageState state) {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     // An exclusive page that has just been written to is modified, and stays so.

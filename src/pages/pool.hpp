@@ -18,7 +18,7 @@ namespace shm::pages {
 
 /// Of a frame; links and queue are Replacement's.
 struct Frame {
-  std::atomic<std::uint64_t> page;                             // number plus one; 0: free
+  std::atomic<std::uint64_t> page;                             // number plus one; 0: none has entered
   std::atomic<std::uint8_t> touched;                           // since Replacement has looked; one of k...
   std::atomic<std::uint32_t> pinned_to_read, pinned_to_write;  // times that programs have pinned the page
   std::atomic<std::uint32_t>& pins(Access access) {
@@ -26,7 +26,7 @@ struct Frame {
   }
   bool leaving;  // its page has asked to
   std::uint8_t queue;
-  bool used;  // at any time; who takes the frame owns it
+  bool used;  // ever; read and set by who has the frame
   FrameNumber prev, next;
 };
 
@@ -49,7 +49,7 @@ struct PoolHead {
   FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock);
 };
 
-/// Sizes; the same on all PEs of the job.
+/// Sizes; the same on all PEs of the node.
 struct PoolShape {
   std::size_t page_bytes;  // a power of two
   std::size_t frames;
@@ -65,7 +65,7 @@ struct PoolShape {
   std::size_t bytes() const;
 };
 
-/// Where all this is mapped in this process.
+/// Where all this is mapped in this process.  A view: copies are of the same pool.
 class Pool {
  public:
   Pool(std::byte* base, const PoolShape& shape)

@@ -20,9 +20,9 @@ struct alignas(64) PageRequest {
   enum class Kind : std::uint8_t {
     latch,  // the page, latched for the requester
     map,    // the page in the address space of its PE
-    pin,    // both, and the page stays until the program unpins it
-    own,    // the page, with the right to write
-    range,  // what `order` says, of the pages [page, last)
+    pin,    // as map, and the page stays until the program unpins it; not latched
+    own,    // the page, with the right to write, by its pager itself; the last of those for one page
+    range,  // what `command` says, of the pages [page, last)
     rest,   // no more evictions; answered when nothing of the pager's is under way
   };
   enum State : std::uint32_t { kFree, kPosted, kDone };
@@ -31,12 +31,12 @@ struct alignas(64) PageRequest {
   std::uint32_t next;                // in a RequestQueue: RequestId
   Kind kind;
   Access access;
-  std::uint8_t order;  // of `range`: one of those that this kind of pager knows
-  FrameNumber frame;   // the answer to `latch` and `pin`
+  std::uint8_t command;  // of `range`: one of those that this kind of pager knows
+  FrameNumber frame;     // the answer to `latch` and `pin`
   PageNumber page, last;
-  void* object;          // that the order is about, in the process of the pager
-  std::uint64_t number;  // that the order is about
-  bool failed;           // the answer to an order; the pager has said why
+  void* object;          // that the command is about, in the process of the pager
+  std::uint64_t number;  // that the command is about
+  bool failed;           // the answer to a command; the pager has said why
 };
 
 /// Which slot of which PE, plus one; 0: none.

@@ -94,7 +94,7 @@ class PageCacheTest : public ::testing::Test {
   }
   /// What was sent before has been taken, and what waits has been tried again, some times.
   void ping() const {
-    for (int i = 0; i < 10; ++i) Asked(pool, 0, 0, RangeOrder::room, 0, 0).wait();
+    for (int i = 0; i < 10; ++i) Asked(pool, 0, 0, RangeCommand::room, 0, 0).wait();
   }
   /// From node 1.
   void send(PageNumber page, Message message) const {
@@ -219,7 +219,7 @@ TEST_F(PageCacheTest, APageThatAnotherNodeHasIsCalledBackBeforeItIsDropped) {
   const Message granted = host.step(1).message.message;
   EXPECT_EQ(granted.kind, Event::grant_modified);
   send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
-  const Asked drop(pool, 0, 0, RangeOrder::drop, kOwn, kOwn + 1);
+  const Asked drop(pool, 0, 0, RangeCommand::drop, kOwn, kOwn + 1);
   const Message request = host.step(2).message.message;
   EXPECT_EQ(request.kind, Event::forward_write);
   ping();

@@ -44,7 +44,7 @@ TEST(PagerDeathTest, AnErrorOfAWriteEndsTheJob) {
 
 TEST(PagerDeathTest, AFullDeviceEndsTheJob) {
   EXPECT_EXIT(run_until_death([](const Pool& pool, const Pe& pe) {
-                Asked(pool, 0, 0, RangeOrder::drop, 0, kSegmentPages).wait();
+                Asked(pool, 0, 0, RangeCommand::drop, 0, kSegmentPages).wait();
                 pe.device->limit_room(0);
                 Latch(pool, 0, 3, Access::write)[1] = 1;
                 pe.tell_to_evict(3);

@@ -161,12 +161,12 @@ class Asked {
     request.failed = false;
     ticket_.post(to);
   }
-  /// An order to the PE's own pager.
-  Asked(const Pool& pool, int node_rank, int to, RangeOrder order, PageNumber page, PageNumber last)
+  /// A command to the pager at `to`.
+  Asked(const Pool& pool, int node_rank, int to, RangeCommand command, PageNumber page, PageNumber last)
       : ticket_(pool, node_rank) {
     PageRequest& request = ticket_.request();
     request.kind = PageRequest::Kind::range;
-    request.order = static_cast<std::uint8_t>(order);
+    request.command = static_cast<std::uint8_t>(command);
     request.page = page;
     request.last = last;
     request.failed = false;
@@ -208,7 +208,7 @@ class Pe {
     return Asked(pool_, me_, me_, kind, access, page);
   }
   bool room(PageNumber page, PageNumber last) const {
-    return !Asked(pool_, me_, me_, RangeOrder::room, page, last).wait().failed;
+    return !Asked(pool_, me_, me_, RangeCommand::room, page, last).wait().failed;
   }
   /// Whatever was posted before has been received.
   void ping() const { room(number(0), number(0)); }

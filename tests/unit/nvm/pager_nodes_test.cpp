@@ -232,12 +232,12 @@ class Worker {
   std::uint64_t& word(FrameNumber frame, std::size_t n) const {
     return word_in(cluster_.pool_of(pe_), frame, n);
   }
-  void unpin(PageNumber page) const { cluster_.pool_of(pe_).word(page).unlatch(); }
+  void unlatch(PageNumber page) const { cluster_.pool_of(pe_).word(page).unlatch(); }
 
   void read(PageNumber page) {
     const FrameNumber frame = cluster_.latch(pe_, page, Access::read);
     check(page, word(frame, word_));
-    unpin(page);
+    unlatch(page);
   }
   void write(PageNumber page) {
     const FrameNumber frame = cluster_.latch(pe_, page, Access::write);
@@ -245,7 +245,7 @@ class Worker {
     word(frame, word_) = ++expected_[page];
     std::atomic_ref(word(frame, 0)).fetch_add(1);
     ++added_[page];
-    unpin(page);
+    unlatch(page);
   }
   // The owner's loads and stores by address need the page mapped.
   void map(PageNumber page) {
@@ -340,7 +340,7 @@ class WaitingPages : public ::testing::Test {
     asked.emplace_back(cluster.pool_of(pe), cluster.node_rank(pe), caching_pe(pe, page),
                        PageRequest::Kind::latch, Access::read, page);
   }
-  void unpin(int pe, PageNumber page) const { cluster.pool_of(pe).word(page).unlatch(); }
+  void unlatch(int pe, PageNumber page) const { cluster.pool_of(pe).word(page).unlatch(); }
   PoolHead& head() const { return cluster.pool_of(0).head(); }
   std::uint64_t fetch(int pe, PageNumber page) const {
     Operation get{};
@@ -363,7 +363,7 @@ class WaitingPages : public ::testing::Test {
   void expect_whole() const {
     for (PageNumber page = 0; page < kPages; ++page) {
       ask(0, page).wait();
-      unpin(0, page);
+      unlatch(0, page);
     }
     const Asked rested(cluster.pool_of(0), 0, 0, PageRequest::Kind::rest, Access::read, 0);
     rested.wait();
@@ -387,13 +387,13 @@ TEST_F(WaitingPages, GiveBackWhatTheyNeedNoMore) {
   for (PageNumber page = 0; page < 6; ++page) EXPECT_EQ(fetch(2, page), 0U);
   for (const Asked& asked : near) asked.wait();
   for (PageNumber page = 0; page < 6; ++page) {
-    unpin(0, page);
+    unlatch(0, page);
     cluster.latch(2, page, Access::write);  // it is taken away
-    unpin(2, page);
+    unlatch(2, page);
   }
-  for (PageNumber i = 0; i < kFrames / 2; ++i) unpin(2, kFar + i);
+  for (PageNumber i = 0; i < kFrames / 2; ++i) unlatch(2, kFar + i);
   for (const Asked& asked : far) asked.wait();
-  for (PageNumber i = 0; i < kFrames / 2; ++i) unpin(0, kFar + i);
+  for (PageNumber i = 0; i < kFrames / 2; ++i) unlatch(0, kFar + i);
   expect_whole();
 }
 
@@ -405,10 +405,10 @@ TEST_F(WaitingPages, AreNotSparedForThePageTheyHadBefore) {
   await("the request", [&] { return head().expected.load() == 1; });
   cluster.pool_of(0).requests_of(caching_pe(0, kFar)).queue.post_hint({kFar, RequestQueue::What::evict});
   // Hints are taken before requests.
-  Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), RangeOrder::room, 0, 0).wait();
-  unpin(2, kFar);
+  Asked(cluster.pool_of(0), 0, caching_pe(0, kFar), RangeCommand::room, 0, 0).wait();
+  unlatch(2, kFar);
   asked.wait();
-  unpin(0, kFar);
+  unlatch(0, kFar);
   expect_whole();
 }
 

@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, PagerSleepTest, ::testing::Values(1, 2));
 TEST_P(PagerSleepTest, NoRequestIsLost) {
   const Ticket ticket(memory.pool, 0);
   ticket.request().kind = PageRequest::Kind::range;
-  ticket.request().order = static_cast<std::uint8_t>(RangeOrder::room);
+  ticket.request().command = static_cast<std::uint8_t>(RangeCommand::room);
   await("sleep", [] { return sleeps(pager_thread()); });
   device->arm(GetParam(), [&] { ticket.post(0); });
   wake_for_nothing();

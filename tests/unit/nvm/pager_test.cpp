@@ -92,7 +92,7 @@ TEST_F(PagerTest, LatchedPagesAreNotEvicted) {
   EXPECT_EQ(pe.count(Kind::write), 0);
 }
 
-TEST_F(PagerTest, WhoFindsAllFramesPinnedWaitsForOne) {
+TEST_F(PagerTest, WhoFindsAllFramesLatchedWaitsForOne) {
   std::deque<Latch> latched;
   for (PageNumber page = 0; page < kPoolFrames; ++page)
     latched.emplace_back(pool, 0, page, Access::write)[5] = page;
@@ -318,7 +318,7 @@ TEST_F(ForeignTest, AnswersSayWhetherOthersUseThePage) {
 class DropTest : public PagerTest {
  protected:
   Asked drop(PageNumber page, PageNumber last) const {
-    return Asked(pool, 0, 0, RangeOrder::drop, page, last);
+    return Asked(pool, 0, 0, RangeCommand::drop, page, last);
   }
 };
 
@@ -376,7 +376,7 @@ TEST_F(DropTest, WaitsForWhatIsUnderWay) {
 }
 
 TEST_F(PagerTest, SaysWhetherThereIsRoom) {
-  Asked(pool, 0, 0, RangeOrder::drop, 8, kSegmentPages).wait();
+  Asked(pool, 0, 0, RangeCommand::drop, 8, kSegmentPages).wait();
   EXPECT_EQ(pe.device->bytes_occupied(), 8 * kPageBytes);
   pe.device->limit_room(12 * kPageBytes);
   EXPECT_TRUE(pe.room(8, 12));

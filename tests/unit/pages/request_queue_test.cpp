@@ -170,11 +170,11 @@ class TicketTest : public ::testing::Test {
     request.frame = static_cast<FrameNumber>(request.page) + 1;
     complete(request);
   }
-  // The next request that the PE at `place` has been handed.
-  bool take(int place, PageRequest*& request) {
-    std::deque<PageRequest*>& taken = taken_[static_cast<std::size_t>(place)];
+  // The next request that the PE at `node_rank` has been handed.
+  bool take(int node_rank, PageRequest*& request) {
+    std::deque<PageRequest*>& taken = taken_[static_cast<std::size_t>(node_rank)];
     if (taken.empty()) {
-      for (RequestId id = memory.pool.requests_of(place).queue.take_requests(); id != 0;
+      for (RequestId id = memory.pool.requests_of(node_rank).queue.take_requests(); id != 0;
            id = taken.front()->next)
         taken.push_front(&memory.pool.requests_of(node_rank_of(id)).slots[slot_of(id)]);
     }
