@@ -121,6 +121,9 @@ int main() {
   test_atomics_and_waits(static_cast<long*>(base), me, pes);
   shmem_fence();
   CHECK_CMP(region.quiets, >, 0);
+  const int quiets = region.quiets, next = (me + 1) % pes;
+  shmem_pe_quiet(&next, 1);
+  CHECK_EQ(region.quiets, quiets + 1);
   CHECK_CMP(region.fences, >, 0);
   shmem_barrier_all();
   shm::remove_region(&region);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One job of two executables, made from this file with different layouts (EXTRA): the heap works between
- * them. With an argument PE 0 puts to a variable of the other program, which is refused. */
+ * them. With an argument PE 0 puts or adds to a variable of the other program, which is refused. */
 #include "check.h"
 
 char extra[EXTRA] = "x";
 long variable;
 
 int main(int count, char** arguments) {
-  (void)arguments;
   shmem_init();
   long* block = shmem_calloc(2, sizeof *block);
   shmem_long_p(block, shmem_my_pe() + 1, right_pe());
@@ -18,7 +17,10 @@ int main(int count, char** arguments) {
   CHECK_EQ(block[1], 5);
   shmem_long_p(&variable, 3, shmem_my_pe()); /* the own one is no problem */
   CHECK_EQ(variable, 3);
-  if (count > 1 && shmem_my_pe() == 0) shmem_long_p(&variable, 4, 1);
+  if (count > 1 && shmem_my_pe() == 0) {
+    if (strcmp(arguments[1], "put") == 0) shmem_long_p(&variable, 4, 1);
+    if (strcmp(arguments[1], "add") == 0) shmem_long_atomic_add(&variable, 4, 1);
+  }
   shmem_finalize();
   return 0;
 }

@@ -92,9 +92,11 @@ TEST_P(NodeMemoryTest, MapsWhatPeersHaveTouched) {
     EXPECT_EQ(node.map_touched(0, kStride, kStride), 0u);
     if (!node.wait_for_all().ok()) return false;
     std::memset(node.heap(me) + kPage, 1, kTouched);
+    std::memset(node.heap(me) + kTouched + 4 * kPage, 1, 2 * kPage);
     if (!node.wait_for_all().ok()) return false;
     EXPECT_EQ(node.map_touched(0, kTouched, kPage), kPage) << "no more than the limit";
-    EXPECT_EQ(node.map_touched(0, kStride, kStride), kTouched) << "nothing but what is touched";
+    EXPECT_EQ(node.map_touched(0, kStride, kTouched + kPage), kTouched + kPage) << "of both ranges together";
+    EXPECT_EQ(node.map_touched(0, kStride, kStride), kTouched + 2 * kPage) << "nothing but what is touched";
     const long before = page_faults();
     for (std::size_t at = kPage; at < kPage + kTouched; at += kPage) node.heap(1 - me)[at] = std::byte{2};
     if (kCountsFaults) {

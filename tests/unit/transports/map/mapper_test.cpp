@@ -49,6 +49,19 @@ ino_t inode_of(int file) {
   return info.st_ino;
 }
 
+// Under the name of a job may lie what somebody else has put there.
+TEST(PosixMapper, RefusesAFileThatIsThereAlready) {
+  const std::string key = test::unique_key("mapper"), name = "/atoll." + key;
+  const int strange = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
+  ASSERT_GE(strange, 0);
+  const std::unique_ptr<Mapper> mapper = make_mapper("posix");
+  const Result<int> file = mapper->open({key, 0, 1, 20});
+  EXPECT_FALSE(file.ok());
+  EXPECT_THAT(file.status().text(), HasSubstr("File exists"));
+  close(strange);
+  shm_unlink(name.c_str());
+}
+
 TEST_P(MapperTest, GivesAllTheSameFile) {
   constexpr int kProcesses = 5;
   const std::string key = test::unique_key("mapper");
