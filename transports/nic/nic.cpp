@@ -49,7 +49,7 @@ void NicNetwork::join_node(const NodeMap& map) {
                                              static_cast<unsigned>(peer.node)};
   }
   if (fit) flows_ = map.members.size();
-  agent_.add_node(map.segments);
+  executor_.add_node(map.segments);
   for (std::byte* shared : map.shared_slots) all_slots_.push_back(reinterpret_cast<SharedSlots*>(shared));
   own_slots_ = all_slots_[node_rank];
   peers_here_ = map_.members[static_cast<std::size_t>(my_node)].data();
@@ -59,7 +59,7 @@ void NicNetwork::join_node(const NodeMap& map) {
 
 void NicNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n) {
   if (id == kPacketId) {
-    const std::span<const std::byte> reply = agent_.execute(from_pe, message, n);
+    const std::span<const std::byte> reply = executor_.execute(from_pe, message, n);
     wire_->ops->send(wire_, from_pe, kReplyId, reply.data(), reply.size());
     nudge_sleepers();
   } else if (id == kReplyId) {
@@ -73,10 +73,10 @@ void NicNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message
 
 // Wakes PEs of this node that sleep and may wait for what has been stored in their memory here.
 void NicNetwork::nudge_sleepers() {
-  if (agent_.touched().empty()) return;
+  if (executor_.touched().empty()) return;
   // Pairs with the one in begin_sleep(): either this sees that the PE sleeps, or it sees what was stored.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (const unsigned node_rank : agent_.touched()) {
+  for (const unsigned node_rank : executor_.touched()) {
     SharedSlots& shared = *all_slots_[node_rank];
     // Once for each sleep: a PE that is stopped would be sent one for each packet.
     if (&shared != own_slots_ && shared.sleepers.load(std::memory_order_relaxed) != 0 &&

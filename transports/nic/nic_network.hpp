@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The network with the software NIC: another network, behind channels that pack small operations
-// (combine.hpp), a batch of the node's blocking atomics (node_batch.hpp), and an agent that executes what
-// comes in (agent.hpp).
+// (combine.hpp), a batch of the node's blocking atomics (node_batch.hpp), and an executor of what
+// comes in (executor.hpp).
 //
 // Thread safety: as Network.
 #pragma once
@@ -15,8 +15,8 @@
 
 #include "base/mutex.hpp"
 #include "net.hpp"
-#include "nic/agent.hpp"
 #include "nic/combine.hpp"
+#include "nic/executor.hpp"
 #include "nic/nic.hpp"
 #include "nic/node_batch.hpp"
 #include "nic/shared_slots.hpp"
@@ -29,13 +29,13 @@ class NicNetwork final : public Network {
       : inner_(std::move(inner)),
         mode_(options.mode),
         may_batch_(options.batch),
-        agent_(options.mshrs),
+        executor_(options.mshrs),
         batch_(*this) {}
   ~NicNetwork() override;
 
   std::string describe() const override;
   Status add_segment(SegmentId id, void* base, std::size_t size) override {
-    agent_.add_segment(id, base, size);
+    executor_.add_segment(id, base, size);
     return inner_->add_segment(id, base, size);
   }
   Result<std::vector<std::byte>> address() override { return inner_->address(); }
@@ -120,7 +120,7 @@ class NicNetwork final : public Network {
   std::unique_ptr<Network> inner_;
   const AmoMode mode_;
   const bool may_batch_;
-  Agent agent_;
+  Executor executor_;
   NodeBatch batch_;
   NodeMap map_;
   std::vector<Route> routes_;  // by PE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets against their records applied one by one, and packets that make no sense.
-#include "nic/agent.hpp"
+#include "nic/executor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ namespace {
 
 struct Memory {
   alignas(16) std::array<std::byte, 256> bytes{};
-  Agent agent{{}};
-  Memory() { agent.add_segment(SegmentId::heap, bytes.data(), bytes.size()); }
+  Executor executor{{}};
+  Memory() { executor.add_segment(SegmentId::heap, bytes.data(), bytes.size()); }
 };
 
 std::uint64_t word_of(std::uint64_t offset, std::uint8_t code, AtomicType type = {}, bool result = false,
@@ -22,10 +22,10 @@ std::uint64_t word_of(std::uint64_t offset, std::uint8_t code, AtomicType type =
 
 std::span<const std::byte> send(Memory& to, Packet& packet) {
   packet.finish(42, packet.results.size());
-  return to.agent.execute(1, packet.bytes.data(), packet.size);
+  return to.executor.execute(1, packet.bytes.data(), packet.size);
 }
 
-TEST(NicAgent, PutsOfAllSizesAtAllPlaces) {
+TEST(NicExecutor, PutsOfAllSizesAtAllPlaces) {
   std::array<std::byte, 64> source;
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i + 1);
   for (std::uint32_t n = 1; n <= 40; ++n) {
@@ -41,7 +41,7 @@ TEST(NicAgent, PutsOfAllSizesAtAllPlaces) {
   }
 }
 
-TEST(NicAgent, EveryAtomicGivesWhatItGivesHere) {
+TEST(NicExecutor, EveryAtomicGivesWhatItGivesHere) {
   for (int o = 0; o < kAtomicOps; ++o) {
     for (int t = 0; t < kAtomicTypes; ++t) {
       const auto op = static_cast<AtomicOp>(o);
@@ -65,7 +65,7 @@ TEST(NicAgent, EveryAtomicGivesWhatItGivesHere) {
   }
 }
 
-TEST(NicAgent, RecordsOfOneWordAreExecutedInOrder) {
+TEST(NicExecutor, RecordsOfOneWordAreExecutedInOrder) {
   Memory memory;
   Packet packet;
   for (std::uint64_t i = 0; packet.has_room(kSmallestRecord); ++i) {
@@ -80,13 +80,13 @@ TEST(NicAgent, RecordsOfOneWordAreExecutedInOrder) {
   EXPECT_EQ(word, last % 2 ? 2 * last - 1 : last);
 }
 
-TEST(NicAgent, RecordsForNodePeersGoToTheirMemory) {
+TEST(NicExecutor, RecordsForNodePeersGoToTheirMemory) {
   std::array<Memory, 3> node;
   std::vector<NodeMap::Segments> segments;
   for (Memory& memory : node)
     segments.push_back(
         {NodeMap::Segment{memory.bytes.data(), 128}, NodeMap::Segment{memory.bytes.data() + 128, 128}});
-  node[1].agent.add_node(segments);
+  node[1].executor.add_node(segments);
   Packet packet;
   for (unsigned node_rank = 0; node_rank < 3; ++node_rank) {
     packet.add_update(word_of(8, code_of(AtomicOp::add), AtomicType::u64, false, SegmentId::heap, node_rank),
@@ -152,7 +152,7 @@ TEST(NicPacket, CombinesWhatFollowsItself) {
   EXPECT_EQ(words[1], 0u);
 }
 
-TEST(NicAgentDeath, PacketsThatMakeNoSenseEndTheJob) {
+TEST(NicExecutorDeath, PacketsThatMakeNoSenseEndTheJob) {
   Memory memory;
   const auto put = [&](std::uint64_t offset, SegmentId segment = SegmentId::heap,
                        unsigned node_rank = kReceiver) {
@@ -178,9 +178,9 @@ TEST(NicAgentDeath, PacketsThatMakeNoSenseEndTheJob) {
   Packet packet;
   packet.add_put(word_of(0, kPutCode), 0, &memory, 8);
   packet.finish(0, 0);
-  EXPECT_DEATH(memory.agent.execute(1, packet.bytes.data(), packet.size - 1), "cut off");
-  EXPECT_DEATH(memory.agent.execute(1, packet.bytes.data(), 20), "cut off");
-  EXPECT_DEATH(memory.agent.execute(1, packet.bytes.data(), 3), "without a head");
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size - 1), "cut off");
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 20), "cut off");
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 3), "without a head");
 }
 
 }  // namespace

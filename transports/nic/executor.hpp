@@ -11,9 +11,9 @@
 namespace shm::nic {
 
 /// Thread safety: set-up before the first packet; execute() from the thread that runs handlers.
-class Agent {
+class Executor {
  public:
-  explicit Agent(MshrSize size) : mshrs_(size) {}
+  explicit Executor(MshrSize size) : mshrs_(size) {}
 
   /// This PE's memory, and later that of the PEs of its node, by their node rank: as mapped in this process.
   void add_segment(SegmentId id, void* base, std::size_t size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nic/agent.hpp"
+#include "nic/executor.hpp"
 
 #include <atomic>
 
@@ -36,7 +36,7 @@ void store(std::byte* to, const std::byte* from, std::size_t n) {
 }  // namespace
 
 // Where the next record is, and where the next result goes.
-struct Agent::Reader {
+struct Executor::Reader {
   const int from_pe;
   const std::byte* at;
   const std::byte* const end;
@@ -64,7 +64,7 @@ struct Agent::Reader {
   }
 };
 
-std::byte* Agent::reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) {
+std::byte* Executor::reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n) {
   if (record.node_rank != kReceiver && record.node_rank >= node_.size()) [[unlikely]]
     refuse(from_pe, "for a PE that is not on this node");
   const NodeMap::Segments& segments = record.node_rank == kReceiver ? own_ : node_[record.node_rank];
@@ -78,14 +78,14 @@ std::byte* Agent::reach(int from_pe, const Record& record, std::uint64_t offset,
   return base + offset;
 }
 
-void Agent::put(Reader& reader, const Record& record) {
+void Executor::put(Reader& reader, const Record& record) {
   const std::uint64_t word = reader.take_word();
   const std::size_t n = word & 0xffffffff;
   const std::byte* bytes = reader.take((n + 7) / 8 * 8);
   store(reach(reader.from_pe, record, record.offset | (word >> 32 & 3), n), bytes, n);
 }
 
-void Agent::atomic(Reader& reader, const Record& record) {
+void Executor::atomic(Reader& reader, const Record& record) {
   const AtomicOp op = op_of(record.code);
   if (static_cast<int>(op) >= kAtomicOps || static_cast<int>(record.type) >= kAtomicTypes ||
       !is_defined(op, record.type)) [[unlikely]]
@@ -98,7 +98,7 @@ void Agent::atomic(Reader& reader, const Record& record) {
   mshrs_.add(word, op, record.type, operands, record.result ? reader.take_result() : nullptr);
 }
 
-std::span<const std::byte> Agent::execute(int from_pe, const std::byte* packet, std::size_t n) {
+std::span<const std::byte> Executor::execute(int from_pe, const std::byte* packet, std::size_t n) {
   const PeerStores in_the_name_of_a_peer;
   ++packets_;
   touched_.clear();
@@ -124,7 +124,7 @@ std::span<const std::byte> Agent::execute(int from_pe, const std::byte* packet, 
   return reply_;
 }
 
-void Agent::count_mshrs() {
+void Executor::count_mshrs() {
   const MshrCounts& now = mshrs_.counts();
   count(Stat::executed, now.executed - counted_.executed);
   count(Stat::lines, now.lines - counted_.lines);
