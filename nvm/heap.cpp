@@ -422,16 +422,9 @@ Heap::Pages Heap::pages_of(std::uintptr_t address, std::size_t n) const {
 bool Heap::command(RangeCommand command, const Pages& pages, Store* object, std::uint64_t number) {
   if (pages.first >= pages.last) return true;
   const Ticket ticket(pool_, rt.node_rank);
-  PageRequest& request = ticket.request();
-  request.kind = PageRequest::Kind::range;
-  request.command = static_cast<std::uint8_t>(command);
-  request.page = pages.first;
-  request.last = pages.last;
-  request.object = object;
-  request.number = number;
-  request.failed = false;
+  fill_in(ticket.request(), command, pages.first, pages.last, object, number);
   await_pager(ticket);
-  return !request.failed;
+  return !ticket.request().failed;
 }
 
 // Hands the request to this PE's pager.  The network has to be driven: pages may be on their way.

@@ -31,6 +31,18 @@ enum class RangeCommand : std::uint8_t {
   settle,   // its epoch before `number` may be forgotten
 };
 
+/// Makes `request` one for the pages [first, last).
+inline void fill_in(PageRequest& request, RangeCommand command, PageNumber first, PageNumber last,
+                    Store* object = nullptr, std::uint64_t number = 0) {
+  request.kind = PageRequest::Kind::range;
+  request.command = static_cast<std::uint8_t>(command);
+  request.page = first;
+  request.last = last;
+  request.object = object;
+  request.number = number;
+  request.failed = false;
+}
+
 /// Thread safety: start() and stop() by one thread; receive() and hand() by any; the rest is the pager's
 /// thread.
 class Pager {

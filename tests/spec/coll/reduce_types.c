@@ -11,23 +11,22 @@ enum { kLarge = 20001 };
 static void *sym_source, *sym_dest;
 static const size_t sizes[] = {0, 1, 2, 7, 15, 129, 1025, kLarge};
 
-#define ARITH_TYPES(X)                                                                                     \
-  X(char, char)                                                                                            \
-  X(schar, signed char)                                                                                    \
-  X(short, short)                                                                                          \
-  X(int, int) X(long, long) X(longlong, long long) X(ptrdiff, ptrdiff_t) X(uchar, unsigned char)           \
-      X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) \
-          X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t)          \
-              X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(float, float)  \
-                  X(double, double) X(longdouble, long double)
+#define ARITH_TYPES(X)                                                                            \
+  X(char, char)                                                                                   \
+  X(schar, signed char)                                                                           \
+  X(short, short) X(int, int) X(long, long) X(longlong, long long) X(ptrdiff, ptrdiff_t)          \
+      X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) \
+          X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t) X(int32, int32_t)    \
+              X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t)         \
+                  X(uint64, uint64_t) X(size, size_t) X(float, float) X(double, double)           \
+                      X(longdouble, long double)
 #define COMPLEX_TYPES(X) X(complexd, double complex) X(complexf, float complex)
-#define BIT_TYPES(X)                                                                                \
-  X(uchar, unsigned char)                                                                           \
-  X(ushort, unsigned short)                                                                         \
-  X(uint, unsigned)                                                                                 \
-  X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t)        \
-      X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) \
-          X(uint64, uint64_t) X(size, size_t)
+#define BIT_TYPES(X)                                                                              \
+  X(uchar, unsigned char)                                                                         \
+  X(ushort, unsigned short)                                                                       \
+  X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t)      \
+      X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) \
+          X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)
 
 #define ADD(a, b) ((a) + (b))
 #define MULTIPLY(a, b) ((a) * (b))

@@ -94,12 +94,11 @@ static const size_t pairs[][2] = {{0, 129}, {7, 1000}, {3, 15}};
 #define T unsigned char
 #include "team_types_of.h"
 
-#define EACH_NAME(X)                                                                                     \
-  X(float)                                                                                               \
-  X(double)                                                                                              \
-  X(longdouble) X(char) X(schar) X(short) X(int) X(long) X(longlong) X(uchar) X(ushort) X(uint) X(ulong) \
-      X(ulonglong) X(int8) X(int16) X(int32) X(int64) X(uint8) X(uint16) X(uint32) X(uint64) X(size)     \
-          X(ptrdiff) X(mem)
+#define EACH_NAME(X)                                                                                      \
+  X(float)                                                                                                \
+  X(double) X(longdouble) X(char) X(schar) X(short) X(int) X(long) X(longlong) X(uchar) X(ushort) X(uint) \
+      X(ulong) X(ulonglong) X(int8) X(int16) X(int32) X(int64) X(uint8) X(uint16) X(uint32) X(uint64)     \
+          X(size) X(ptrdiff) X(mem)
 
 #define RUN(NAME) all_##NAME(team, n);
 

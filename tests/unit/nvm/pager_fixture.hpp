@@ -164,12 +164,7 @@ class Asked {
   /// A command to the pager at `to`.
   Asked(const Pool& pool, int node_rank, int to, RangeCommand command, PageNumber page, PageNumber last)
       : ticket_(pool, node_rank) {
-    PageRequest& request = ticket_.request();
-    request.kind = PageRequest::Kind::range;
-    request.command = static_cast<std::uint8_t>(command);
-    request.page = page;
-    request.last = last;
-    request.failed = false;
+    fill_in(ticket_.request(), command, page, last);
     ticket_.post(to);
   }
   bool done() const { return ticket_.done(); }

@@ -69,8 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, PagerSleepTest, ::testing::Values(1, 2));
 
 TEST_P(PagerSleepTest, NoRequestIsLost) {
   const Ticket ticket(memory.pool, 0);
-  ticket.request().kind = PageRequest::Kind::range;
-  ticket.request().command = static_cast<std::uint8_t>(RangeCommand::room);
+  fill_in(ticket.request(), RangeCommand::room, 0, 0);
   await("sleep", [] { return sleeps(pager_thread()); });
   device->arm(GetParam(), [&] { ticket.post(0); });
   wake_for_nothing();
