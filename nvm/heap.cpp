@@ -50,6 +50,15 @@ std::byte* reserve_aligned(std::size_t n) {
   return around + before;
 }
 
+// Each page that is mapped, and each gap between such pages, is a mapping of the system's.
+[[noreturn]] void cannot(const char* do_what) {
+  fatal(
+      "a page of the NVM heap cannot be %s: %s; if there are too many mappings, raise SHMEM_NVM_PAGE or "
+      "lower "
+      "SHMEM_NVM_CACHE",
+      do_what, std::strerror(errno));
+}
+
 Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within, std::size_t n) {
   Operation operation{};
   operation.kind = kind;
@@ -126,19 +135,12 @@ std::string Heap::describe() const {
 // The pager's host.
 
 void Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
-  if (!rt.memory->map_pool_also(offset, n, at, writable)) {
-    fatal(
-        "a page of the NVM heap cannot be mapped: %s; if there are too many mappings, raise SHMEM_NVM_PAGE "
-        "or lower "
-        "SHMEM_NVM_CACHE",
-        std::strerror(errno));
-  }
+  if (!rt.memory->map_pool_also(offset, n, at, writable)) cannot("mapped");
   madvise(at, n, MADV_DONTFORK);
 }
 
 void Heap::unmap(std::byte* at, std::size_t n) {
-  if (reserve_addresses(at, n) == nullptr)
-    fatal("a page of the NVM heap cannot be unmapped: %s", std::strerror(errno));
+  if (reserve_addresses(at, n) == nullptr) cannot("unmapped");
   madvise(at, n, MADV_DONTFORK);
 }
 

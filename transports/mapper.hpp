@@ -13,12 +13,12 @@
 
 namespace shm {
 
-/// The PEs of one node, as far as a mapper needs to know them.
-struct NodeGroup {
+/// This PE as a member of its node.
+struct NodeMember {
   std::string
-      key;    ///< unique on the machine: job, user and (virtual) node; letters, digits, '.', '-' and '_'
-  int index;  ///< this PE's rank in the node, 0 .. size-1; 0 is the leader
-  int size;
+      key;        ///< unique on the machine: job, user and (virtual) node; letters, digits, '.', '-' and '_'
+  int node_rank;  ///< 0 .. node_size - 1; 0 is the leader
+  int node_size;
   double timeout;  ///< seconds to wait for the others
 };
 
@@ -29,7 +29,7 @@ class Mapper {
 
   /// Collective over the node: the leader creates an empty file, the others attach to it.  The caller owns
   /// the descriptor.  Waits for the leader, and (in the leader) for nobody.
-  virtual Result<int> open(const NodeGroup& group) = 0;
+  virtual Result<int> open(const NodeMember& member) = 0;
 
   /// Leader, after every member has attached: removes whatever name the file had, so that nothing is left
   /// behind however the processes end.

@@ -28,13 +28,13 @@ const char* text_of(const char* name) {
 
 // parse() overloads: false when `text` is not allowed; `rule` receives what is.
 
-bool parse(bool& out, std::string_view text, const char*, std::string& rule) {
+bool parse(bool& out, std::string_view text, std::string& rule) {
   rule = "0, off, no or false for off, anything else for on";
   out = !(text == "0" || text == "off" || text == "no" || text == "false");
   return true;
 }
 
-bool parse(std::optional<std::size_t>& out, std::string_view text, const char*, std::string& rule) {
+bool parse(std::optional<std::size_t>& out, std::string_view text, std::string& rule) {
   rule = "a non-negative number with at most one suffix of k, m, g, t (powers of 1024), such as 512m or 1.5g";
   if (text.empty()) return true;
   out = parse_size(text);
@@ -71,7 +71,7 @@ bool parse_entries(std::uint64_t& out, std::string_view text, std::string& rule)
   return true;
 }
 
-bool parse(double& out, std::string_view text, const char*, std::string& rule) {
+bool parse(double& out, std::string_view text, std::string& rule) {
   rule = "a number of seconds above 0, at most 2592000 (30 days)";
   return parse_number(text, out) && out > 0 && out <= kLongestSeconds;
 }
@@ -92,25 +92,25 @@ bool parse_choice(std::string& out, std::string_view text, std::string_view word
 }
 
 // Which parser a kind uses.  Size and Count, Choice and Text are the same C++ types, hence names and not
-// types.
-bool read_Flag(bool& out, std::string_view t, const char* d, std::string& r) { return parse(out, t, d, r); }
-bool read_Size(Env::Size& out, std::string_view t, const char* d, std::string& r) {
-  return parse(out, t, d, r);
+// types.  `t`: what the environment says, null if nothing; `d`: the default text, of a Choice all its words.
+bool read_Flag(bool& out, const char* t, const char* d, std::string& r) { return parse(out, t ? t : d, r); }
+bool read_Size(Env::Size& out, const char* t, const char* d, std::string& r) {
+  return parse(out, t ? t : d, r);
 }
-bool read_Count(Env::Count& out, std::string_view t, const char*, std::string& r) {
-  return parse_count(out, t, r);
+bool read_Count(Env::Count& out, const char* t, const char* d, std::string& r) {
+  return parse_count(out, t ? t : d, r);
 }
-bool read_Entries(std::uint64_t& out, std::string_view t, const char* d, std::string& r) {
-  return parse_entries(out, t.empty() ? std::string_view(d) : t, r);
+bool read_Entries(std::uint64_t& out, const char* t, const char* d, std::string& r) {
+  return parse_entries(out, t ? t : d, r);
 }
-bool read_Seconds(double& out, std::string_view t, const char* d, std::string& r) {
-  return parse(out, t, d, r);
+bool read_Seconds(double& out, const char* t, const char* d, std::string& r) {
+  return parse(out, t ? t : d, r);
 }
-bool read_Choice(std::string& out, std::string_view t, const char* d, std::string& r) {
-  return parse_choice(out, t.data() == d ? std::string_view() : t, d, r);  // the default text: unset
+bool read_Choice(std::string& out, const char* t, const char* d, std::string& r) {
+  return parse_choice(out, t ? t : "", d, r);
 }
-bool read_Text(std::string& out, std::string_view t, const char*, std::string&) {
-  out = t;
+bool read_Text(std::string& out, const char* t, const char* d, std::string&) {
+  out = t ? t : d;
   return true;
 }
 
@@ -198,8 +198,7 @@ Result<Env> Env::read() {
 #define ENV(NAME, KIND, member, def, help)                                                                \
   {                                                                                                       \
     const char* const text = text_of(#NAME);                                                              \
-    const char* const standard = def;                                                                     \
-    if (!read_##KIND(env.member, text != nullptr ? text : standard, standard, rule))                      \
+    if (!read_##KIND(env.member, text, def, rule))                                                        \
       return Status::error("SHMEM_" #NAME "=" + std::string(text) + " is not valid: allowed is " + rule); \
   }
 #include "base/env.def"

@@ -2,6 +2,7 @@
 // What the runtime needs from whatever started the job: who am I, who shares my node, exchange, abort.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -16,10 +17,15 @@ namespace shm {
 struct Job {
   int rank = 0;
   int size = 1;
-  std::vector<int> node_pes;  ///< ranks on this (virtual) node, ascending, this one included
+  std::vector<int> node_pes;  ///< the PEs of this (virtual) node, ascending, this one included
   std::string id;             ///< unique on every host that the job touches
   std::string host;
   bool one_host = true;  ///< all PEs run on this host (they may still be on several virtual nodes)
+
+  /// The index of this PE in node_pes.
+  int node_rank() const {
+    return static_cast<int>(std::find(node_pes.begin(), node_pes.end(), rank) - node_pes.begin());
+  }
 };
 
 /// Thread safety: one thread at a time, except abort().

@@ -34,7 +34,6 @@ constexpr Rule kRules[] = {
     {Collective::broadcast, false, kAny, kAll, Algorithm::reading},
     {Collective::collect, true, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::collect, true, kAny, kAll, Algorithm::reading},
-    {Collective::collect, false, kAny, kAll, Algorithm::leading},
     {Collective::alltoall, true, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::alltoall, true, kAny, kAll, Algorithm::reading},
     {Collective::alltoall, false, 4096, 8, Algorithm::leading},

@@ -66,14 +66,14 @@ std::byte* map_shared_aligned(int file, std::size_t size, std::size_t offset) {
 }  // namespace
 
 std::size_t NodeMemory::control_bytes() const {
-  const std::size_t slots = sizeof(PeSlot) * static_cast<std::size_t>(shape_.node_size);
+  const std::size_t controls = sizeof(PeControl) * static_cast<std::size_t>(shape_.node_size);
   const std::size_t records = sizeof(PeRecord) * static_cast<std::size_t>(shape_.job_size);
-  return round_up(sizeof(NodeBlock) + slots + records, kHugePage);
+  return round_up(sizeof(NodeBlock) + controls + records, kHugePage);
 }
 
 PeRecord& NodeMemory::record(int rank) const {
   std::byte* records =
-      control_ + sizeof(NodeBlock) + sizeof(PeSlot) * static_cast<std::size_t>(shape_.node_size);
+      control_ + sizeof(NodeBlock) + sizeof(PeControl) * static_cast<std::size_t>(shape_.node_size);
   return reinterpret_cast<PeRecord*>(records)[rank];
 }
 
@@ -87,9 +87,9 @@ Placement NodeMemory::placement(std::span<const int> leaders) const {
   return placement;
 }
 
-Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Mapper& mapper, const NodeGroup& group,
+Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Mapper& mapper, const NodeMember& member,
                                                        const NodeShape& shape) {
-  std::unique_ptr<NodeMemory> memory(new NodeMemory(group, shape));
+  std::unique_ptr<NodeMemory> memory(new NodeMemory(member, shape));
   if (Status status = memory->map_control(mapper); !status.ok()) return status;
   Status status = memory->map_heaps_and_statics();
   if (!status.ok()) {
@@ -100,13 +100,13 @@ Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Mapper& mapper, const Nod
 }
 
 Status NodeMemory::map_control(Mapper& mapper) {
-  Result<int> file = mapper.open(group_);
+  Result<int> file = mapper.open(member_);
   if (!file.ok()) return file.status();
   file_ = file.value();
   const std::size_t size = control_bytes();
-  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(size)) != 0)
+  if (member_.node_rank == 0 && ftruncate(file_, static_cast<off_t>(size)) != 0)
     return failed("cannot size the node's memory");
-  const bool sized = wait_until(group_.timeout, [&] {
+  const bool sized = wait_until(member_.timeout, [&] {
     struct stat info {};
     return fstat(file_, &info) == 0 && static_cast<std::size_t>(info.st_size) >= size;
   });
@@ -115,7 +115,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   control_ = map_shared(file_, size, 0);
   if (control_ == nullptr) return failed("cannot map the node's control block");
   own_statics_ = find_statics();
-  PeSlot& mine = slot(group_.index);
+  PeControl& mine = control(member_.node_rank);
   mine.pid = getpid();
   mine.requested_heap = shape_.heap_stride;
   mine.requested_pool = shape_.pool_bytes;
@@ -129,23 +129,23 @@ Status NodeMemory::map_control(Mapper& mapper) {
 
 Status NodeMemory::map_heaps_and_statics() {
   std::size_t statics_total = 0;
-  for (int i = 0; i < group_.size; ++i) {
-    if (slot(i).requested_heap != shape_.heap_stride) {
+  for (int i = 0; i < member_.node_size; ++i) {
+    if (control(i).requested_heap != shape_.heap_stride) {
       return Status::error(
           "SHMEM_SYMMETRIC_SIZE differs between PEs of this node; it must be the same for all PEs");
     }
-    if (slot(i).requested_pool != shape_.pool_bytes) {
+    if (control(i).requested_pool != shape_.pool_bytes) {
       return Status::error(
           "the variables of the NVM heap differ between PEs of this node; they must be the same for all PEs");
     }
     static_offsets_.push_back(statics_total);
-    statics_total += round_up(slot(i).record.static_size, kPage);
+    statics_total += round_up(control(i).record.static_size, kPage);
   }
   const std::size_t heaps_at = control_bytes();
-  const std::size_t heaps_total = shape_.heap_stride * static_cast<std::size_t>(group_.size);
+  const std::size_t heaps_total = shape_.heap_stride * static_cast<std::size_t>(member_.node_size);
   const std::size_t statics_at = heaps_at + heaps_total;
   pool_at_ = round_up(statics_at + statics_total, kHugePage);
-  if (group_.index == 0 && ftruncate(file_, static_cast<off_t>(pool_at_ + shape_.pool_bytes)) != 0) {
+  if (member_.node_rank == 0 && ftruncate(file_, static_cast<off_t>(pool_at_ + shape_.pool_bytes)) != 0) {
     return failed("cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
   }
   if (Status status = wait_for_all(); !status.ok()) return status;
@@ -161,18 +161,18 @@ Status NodeMemory::map_heaps_and_statics() {
     if (pool_ == nullptr) return failed("cannot map the pool of the NVM heap (lower SHMEM_NVM_CACHE?)");
   }
   return share_statics(own_statics_, file_,
-                       statics_at + static_offsets_[static_cast<std::size_t>(group_.index)]);
+                       statics_at + static_offsets_[static_cast<std::size_t>(member_.node_rank)]);
 }
 
 Status NodeMemory::wait_for_all() {
   ++steps_;
   // The release pairs with the others' acquire below: they see what this PE wrote before it came here.
-  slot(group_.index).set_up.store(steps_, std::memory_order_release);
+  control(member_.node_rank).set_up.store(steps_, std::memory_order_release);
   int missing = -1;
-  const bool all = wait_until(group_.timeout, [&] {
+  const bool all = wait_until(member_.timeout, [&] {
     missing = -1;
-    for (int i = 0; i < group_.size && missing < 0; ++i) {
-      if (slot(i).set_up.load(std::memory_order_acquire) < steps_) missing = i;
+    for (int i = 0; i < member_.node_size && missing < 0; ++i) {
+      if (control(i).set_up.load(std::memory_order_acquire) < steps_) missing = i;
     }
     return missing < 0 || block().failed.load(std::memory_order_acquire) != 0;
   });
@@ -182,14 +182,14 @@ Status NodeMemory::wait_for_all() {
                        std::to_string(steps_) + " within SHMEM_INIT_TIMEOUT");
 }
 
-std::size_t NodeMemory::heap_at(int index) const {
-  return control_bytes() + shape_.heap_stride * static_cast<std::size_t>(index);
+std::size_t NodeMemory::heap_at(int node_rank) const {
+  return control_bytes() + shape_.heap_stride * static_cast<std::size_t>(node_rank);
 }
 
 std::size_t NodeMemory::map_touched(std::size_t offset, std::size_t size, std::size_t limit) const {
   std::size_t mapped = 0;
-  for (int i = 0; i < group_.size; ++i) {
-    if (i == group_.index) continue;
+  for (int i = 0; i < member_.node_size; ++i) {
+    if (i == member_.node_rank) continue;
     const std::size_t heap = heap_at(i);
     const std::size_t end = heap + offset + size;
     std::size_t at = heap + offset;
@@ -224,7 +224,8 @@ void NodeMemory::discard_pool() const {
 
 void NodeMemory::discard_heap(std::size_t from) const {
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-            static_cast<off_t>(heap_at(group_.index) + from), static_cast<off_t>(shape_.heap_stride - from));
+            static_cast<off_t>(heap_at(member_.node_rank) + from),
+            static_cast<off_t>(shape_.heap_stride - from));
 }
 
 }  // namespace shm

@@ -39,9 +39,9 @@ inline bool same_statics(const PeRecord& a, const PeRecord& b) {
   return a.static_size == b.static_size && a.static_layout == b.static_layout;
 }
 
-/// A PE's own part of the control block.  The flags lie on lines of their own: each is written by one PE and
-/// polled by others.
-struct alignas(kCacheLine) PeSlot {
+/// A PE's own part of the control block, the head of the file.  The flags lie on lines of their own: each is
+/// written by one PE and polled by others.
+struct alignas(kCacheLine) PeControl {
   std::atomic<std::uint64_t> arrived;                     ///< barriers that this PE has entered
   alignas(kCacheLine) std::atomic<std::uint64_t> set_up;  ///< set-up steps that this PE has finished
   std::int32_t pid;
@@ -50,7 +50,7 @@ struct alignas(kCacheLine) PeSlot {
   PeRecord record;
 };
 
-/// Head of the shared file; PeSlot[node size] and PeRecord[job size] follow.
+/// Head of the shared file; PeControl[node size] and PeRecord[job size] follow.
 struct alignas(kCacheLine) NodeBlock {
   std::atomic<std::uint64_t> released;            ///< barriers that all have entered (large nodes)
   alignas(kCacheLine) std::uint64_t common_heap;  ///< smallest heap segment of the job
@@ -72,19 +72,25 @@ class NodeMemory {
  public:
   /// Collective over the node: attaches, agrees on the layout, maps all heaps and statics.
   /// The error says which step failed here, or that another PE's set-up did.
-  static Result<std::unique_ptr<NodeMemory>> create(Mapper& mapper, const NodeGroup& group,
+  static Result<std::unique_ptr<NodeMemory>> create(Mapper& mapper, const NodeMember& member,
                                                     const NodeShape& shape);
 
   NodeBlock& block() const { return *reinterpret_cast<NodeBlock*>(control_); }
-  PeSlot& slot(int index) const { return reinterpret_cast<PeSlot*>(control_ + sizeof(NodeBlock))[index]; }
+  PeControl& control(int node_rank) const {
+    return reinterpret_cast<PeControl*>(control_ + sizeof(NodeBlock))[node_rank];
+  }
   PeRecord& record(int rank) const;
   /// All PEs of the job, from their records.  `leaders`: of the nodes, ascending.
   Placement placement(std::span<const int> leaders) const;
 
-  std::byte* heap(int index) const { return heaps_ + shape_.heap_stride * static_cast<std::size_t>(index); }
+  std::byte* heap(int node_rank) const {
+    return heaps_ + shape_.heap_stride * static_cast<std::size_t>(node_rank);
+  }
   std::size_t heap_stride() const { return shape_.heap_stride; }
   /// Where the statics of a peer are mapped here; own statics lie where the program has them.
-  std::byte* statics(int index) const { return statics_ + static_offsets_[static_cast<std::size_t>(index)]; }
+  std::byte* statics(int node_rank) const {
+    return statics_ + static_offsets_[static_cast<std::size_t>(node_rank)];
+  }
   const StaticRange& own_statics() const { return own_statics_; }
 
   /// Collective over the node, for set-up and its end only (polls and sleeps): waits until all have come to
@@ -108,16 +114,16 @@ class NodeMemory {
   void discard_heap(std::size_t from) const;
 
  private:
-  NodeMemory(const NodeGroup& group, const NodeShape& shape) : group_(group), shape_(shape) {}
+  NodeMemory(const NodeMember& member, const NodeShape& shape) : member_(member), shape_(shape) {}
   Status map_control(Mapper& mapper);
   Status map_heaps_and_statics();
   std::size_t control_bytes() const;
-  std::size_t heap_at(int index) const;  // where in the file
+  std::size_t heap_at(int node_rank) const;  // where in the file
 
-  NodeGroup group_;
+  NodeMember member_;
   NodeShape shape_;
   StaticRange own_statics_;
-  std::vector<std::size_t> static_offsets_;  // from statics_, by index
+  std::vector<std::size_t> static_offsets_;  // from statics_, by node rank
   int file_ = -1;
   std::byte* control_ = nullptr;
   std::byte* heaps_ = nullptr;

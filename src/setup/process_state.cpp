@@ -42,16 +42,17 @@ struct NodeHead {
 };
 
 std::vector<std::byte> pack_node(const ProcessState& state) {
-  const std::vector<int>& ranks = state.boot->job().node_pes;
+  const std::vector<int>& node_pes = state.boot->job().node_pes;
   const NodeHead head{state.user_heap, state.nvm.user_bytes, state.nvm.page_bytes,
-                      static_cast<std::int32_t>(ranks.size())};
-  std::vector<std::byte> blob(sizeof head + ranks.size() * (sizeof(std::int32_t) + sizeof(PeRecord)));
+                      static_cast<std::int32_t>(node_pes.size())};
+  std::vector<std::byte> blob(sizeof head + node_pes.size() * (sizeof(std::int32_t) + sizeof(PeRecord)));
   std::byte* at = blob.data();
   std::memcpy(at, &head, sizeof head);
   at += sizeof head;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    std::memcpy(at, &ranks[i], sizeof(std::int32_t));
-    std::memcpy(at + sizeof(std::int32_t), &state.memory->slot(static_cast<int>(i)).record, sizeof(PeRecord));
+  for (std::size_t i = 0; i < node_pes.size(); ++i) {
+    std::memcpy(at, &node_pes[i], sizeof(std::int32_t));
+    std::memcpy(at + sizeof(std::int32_t), &state.memory->control(static_cast<int>(i)).record,
+                sizeof(PeRecord));
     at += sizeof(std::int32_t) + sizeof(PeRecord);
   }
   return blob;
@@ -114,7 +115,7 @@ std::uint64_t default_context_endpoints() {
   return cores > 1 ? static_cast<std::uint64_t>(std::min(cores, kMost)) : 0;
 }
 
-Status open_network(ProcessState& state, const Env& env, const NodeGroup& group) {
+Status open_network(ProcessState& state, const Env& env, const NodeMember& member) {
   const NetworkOptions options{
       .provider = env.provider,
       .one_host = state.boot->job().one_host,
@@ -129,7 +130,8 @@ Status open_network(ProcessState& state, const Env& env, const NodeGroup& group)
   state.network = std::move(network.value());
   NodeMemory& memory = *state.memory;
   const StaticRange& statics = memory.own_statics();
-  Status status = state.network->add_segment(SegmentId::heap, memory.heap(group.index), memory.heap_stride());
+  Status status =
+      state.network->add_segment(SegmentId::heap, memory.heap(member.node_rank), memory.heap_stride());
   if (status.ok() && statics.size > 0) {
     status =
         state.network->add_segment(SegmentId::statics, reinterpret_cast<void*>(statics.base), statics.size);
@@ -139,16 +141,16 @@ Status open_network(ProcessState& state, const Env& env, const NodeGroup& group)
   if (!status.ok()) return status;
   Result<std::vector<std::byte>> address = state.network->address();
   if (!address.ok()) return address.status();
-  PeRecord& record = memory.slot(group.index).record;
+  PeRecord& record = memory.control(member.node_rank).record;
   record.address_size = static_cast<std::uint32_t>(address.value().size());
   std::memcpy(record.address, address.value().data(), address.value().size());
   return {};
 }
 
 // All nodes learn of each other: one PE a node publishes, one PE a node fetches.
-Status exchange_nodes(ProcessState& state, const NodeGroup& group) {
+Status exchange_nodes(ProcessState& state, const NodeMember& member) {
   const Job& job = state.boot->job();
-  const bool leader = group.index == 0;
+  const bool leader = member.node_rank == 0;
   Status status = state.boot->exchange(leader ? pack_node(state) : std::vector<std::byte>());
   if (status.ok() && leader) status = collect_nodes(state);
   if (!status.ok()) {
@@ -194,21 +196,20 @@ NodeMap node_map(const ProcessState& state) {
 
 // One node: the table is filled from the slots, no exchange.
 void fill_table(const ProcessState& state) {
-  const std::vector<int>& ranks = state.boot->job().node_pes;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    state.memory->record(ranks[i]) = state.memory->slot(static_cast<int>(i)).record;
+  const std::vector<int>& node_pes = state.boot->job().node_pes;
+  for (std::size_t i = 0; i < node_pes.size(); ++i) {
+    state.memory->record(node_pes[i]) = state.memory->control(static_cast<int>(i)).record;
   }
   state.memory->block().common_heap = state.user_heap;
   state.memory->block().common_nvm = state.nvm.user_bytes;
 }
 
-NodeGroup group_of(const Job& job, const Env& env) {
-  const auto node_rank = std::find(job.node_pes.begin(), job.node_pes.end(), job.rank) - job.node_pes.begin();
+NodeMember member_of(const Job& job, const Env& env) {
   std::string key = job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_pes.front());
   for (char& c : key) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
   }
-  return {key, static_cast<int>(node_rank), static_cast<int>(job.node_pes.size()), env.init_timeout};
+  return {key, job.node_rank(), static_cast<int>(job.node_pes.size()), env.init_timeout};
 }
 
 }  // namespace
@@ -235,34 +236,35 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   auto state = std::make_unique<ProcessState>();
   state->boot = &boot;
   const Job& job = state->boot->job();
-  const NodeGroup group = group_of(job, env);
+  const NodeMember member = member_of(job, env);
   const std::size_t in_memory = default_heap(pes_of_host(job));
   Result<nvm::Options> nvm = nvm::Options::read(env, in_memory);
   if (!nvm.ok()) return nvm.status();
   state->nvm = std::move(nvm.value());
   state->user_heap = state->nvm.is_default ? in_memory : env.symmetric_size.value_or(in_memory);
-  const std::size_t pool_bytes = state->nvm.wanted() ? state->nvm.shape(group.size, job.size).bytes() : 0;
+  const std::size_t pool_bytes =
+      state->nvm.wanted() ? state->nvm.shape(member.node_size, job.size).bytes() : 0;
   if (state->user_heap > (std::size_t{1} << 45)) {
     return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(state->user_heap) +
                          " bytes; allowed is up to 32t");
   }
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   state->mapper = mapper->name();
-  Result<std::unique_ptr<NodeMemory>> memory =
-      NodeMemory::create(*mapper, group, {group.size, job.size, heap_stride(state->user_heap), pool_bytes});
+  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
+      *mapper, member, {member.node_size, job.size, heap_stride(state->user_heap), pool_bytes});
   if (!memory.ok()) return memory.status();
   state->memory = std::move(memory.value());
-  state->memory->slot(group.index).record.leader = job.node_pes.front() + 1;
+  state->memory->control(member.node_rank).record.leader = job.node_pes.front() + 1;
   Status status;
-  const bool one_node = group.size == job.size;
-  if (!one_node) status = open_network(*state, env, group);
+  const bool one_node = member.node_size == job.size;
+  if (!one_node) status = open_network(*state, env, member);
   if (!status.ok()) state->memory->block().failed.store(1);
   if (status.ok()) status = state->memory->wait_for_all();
   if (!status.ok()) return status;
   if (one_node) {
-    if (group.index == 0) fill_table(*state);
+    if (member.node_rank == 0) fill_table(*state);
     if (status = state->memory->wait_for_all(); !status.ok()) return status;
-  } else if (status = exchange_nodes(*state, group); !status.ok()) {
+  } else if (status = exchange_nodes(*state, member); !status.ok()) {
     return status;
   }
   find_leaders(*state);

@@ -89,11 +89,11 @@ void fill_deltas() REQUIRES(start_mutex) {
   const PeRecord& mine = memory.record(job.rank);
   for (int pe = 0; pe < job.size; ++pe) rt.same_statics &= same_statics(memory.record(pe), mine);
   for (std::size_t i = 0; i < job.node_pes.size(); ++i) {
-    const auto index = static_cast<int>(i);
-    const auto rank = static_cast<std::size_t>(job.node_pes[i]);
-    heap_deltas[rank] = memory.heap(index) - memory.heap(rt.node_rank);
+    const auto node_rank = static_cast<int>(i);
+    const auto pe = static_cast<std::size_t>(job.node_pes[i]);
+    heap_deltas[pe] = memory.heap(node_rank) - memory.heap(rt.node_rank);
     if (!same_statics(memory.record(job.node_pes[i]), mine)) continue;
-    static_deltas[rank] = memory.statics(index) - reinterpret_cast<std::byte*>(memory.own_statics().base);
+    static_deltas[pe] = memory.statics(node_rank) - reinterpret_cast<std::byte*>(memory.own_statics().base);
   }
   static_deltas[static_cast<std::size_t>(job.rank)] = 0;
 }
@@ -106,8 +106,7 @@ void fill_runtime() REQUIRES(start_mutex) {
   NodeMemory& memory = *state->memory;
   rt.me = job.rank;
   rt.node_pes = job.node_pes;
-  rt.node_rank =
-      static_cast<int>(std::find(rt.node_pes.begin(), rt.node_pes.end(), rt.me) - rt.node_pes.begin());
+  rt.node_rank = job.node_rank();
   rt.leaders = state->leaders;
   rt.node_number = static_cast<int>(std::find(rt.leaders.begin(), rt.leaders.end(), rt.node_pes.front()) -
                                     rt.leaders.begin());

@@ -84,23 +84,23 @@ class MemfdMapper final : public Mapper {
   ~MemfdMapper() override { stop_serving(); }
   const char* name() const override { return "memfd"; }
 
-  Result<int> open(const NodeGroup& group) override {
-    return group.index == 0 ? create(group) : attach(group);
+  Result<int> open(const NodeMember& member) override {
+    return member.node_rank == 0 ? create(member) : attach(member);
   }
 
   void all_attached() override { stop_serving(); }
 
  private:
-  Result<int> create(const NodeGroup& group) {
+  Result<int> create(const NodeMember& member) {
     const int file = memfd_create("atoll", MFD_CLOEXEC);
     if (file < 0)
       return Status::error(std::string("memfd_create: ") + std::strerror(errno) + "; try SHMEM_MAPPER=posix");
-    if (group.size == 1) return file;
+    if (member.node_size == 1) return file;
     listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     sockaddr_un address;
-    const socklen_t length = abstract_address(group.key, address);
+    const socklen_t length = abstract_address(member.key, address);
     if (listener_ < 0 || bind(listener_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        listen(listener_, group.size) != 0) {
+        listen(listener_, member.node_size) != 0) {
       const int why = errno;
       close(file);
       return Status::error(std::string("cannot offer the node's memory on a Unix socket: ") +
@@ -138,11 +138,11 @@ class MemfdMapper final : public Mapper {
     listener_ = -1;
   }
 
-  static Result<int> attach(const NodeGroup& group) {
+  static Result<int> attach(const NodeMember& member) {
     sockaddr_un address;
-    const socklen_t length = abstract_address(group.key, address);
+    const socklen_t length = abstract_address(member.key, address);
     const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                             std::chrono::duration<double>(group.timeout));
+                                             std::chrono::duration<double>(member.timeout));
     auto pause = std::chrono::microseconds(100);
     while (true) {  // until the leader listens
       const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -160,7 +160,7 @@ class MemfdMapper final : public Mapper {
       pause = std::min(pause * 2, std::chrono::microseconds(2000));
     }
     return Status::error("the first PE of this node did not offer its memory within SHMEM_INIT_TIMEOUT=" +
-                         std::to_string(static_cast<long>(group.timeout)) + " seconds");
+                         std::to_string(static_cast<long>(member.timeout)) + " seconds");
   }
 
   int listener_ = -1;

@@ -24,9 +24,9 @@ class PosixMapper final : public Mapper {
   ~PosixMapper() override { all_attached(); }
   const char* name() const override { return "posix"; }
 
-  Result<int> open(const NodeGroup& group) override {
-    const std::string name = short_name("/atoll.", group.key, NAME_MAX);
-    if (group.index != 0) return attach(name, group.timeout);
+  Result<int> open(const NodeMember& member) override {
+    const std::string name = short_name("/atoll.", member.key, NAME_MAX);
+    if (member.node_rank != 0) return attach(name, member.timeout);
     const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return Status::error("shm_open(" + name + "): " + std::strerror(errno));
     name_ = name;

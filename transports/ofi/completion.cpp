@@ -18,9 +18,6 @@ using Clock = std::chrono::steady_clock;
 // A PE that polls accepts a connection within milliseconds, even if it only polls now and then.
 constexpr std::chrono::seconds kConnectLimit{120};
 
-// With fewer operations than this in flight, a provider without room is one without a connection.
-constexpr std::size_t kBusy = 512;
-
 const char* name(OpKind kind) {
   switch (kind) {
     case OpKind::put: return "put to";
@@ -119,7 +116,7 @@ void Engine::wait_room(Stall& stall) {
   if ((stall.tries & 1023) == 0 && Clock::now() - stall.since > kConnectLimit) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
     LockGuard guard(lock_);
-    if (has_credit(peer, stall.kind) && ops_.in_use() < kBusy) {
+    if (has_credit(peer, stall.kind) && !busy()) {
       lost_peer(
           "%s PE %d: libfabric %s has had no connection for %d s: the PE has died or does not make progress",
           name(stall.kind), pe, endpoint_->provider().c_str(), static_cast<int>(kConnectLimit.count()));

@@ -160,6 +160,8 @@ class Engine {
     return peer.outstanding < credits_ && (kind != OpKind::message || peer.messages < kMessageCredits);
   }
   Op* take_op(OfiChannel* channel, int pe, OpKind kind, Completion* completion) REQUIRES(lock_);
+  // With fewer operations than this in flight, a provider without room is one without a connection.
+  bool busy() const REQUIRES(lock_) { return ops_.in_use() >= 512; }
 
   Engine* const first_;  // null: this is the first
 

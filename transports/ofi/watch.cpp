@@ -16,9 +16,6 @@ constexpr std::chrono::milliseconds kQuietTime{500};
 // Refusals in a row, kQuietTime apart: a connection that is just being made is there by then.
 constexpr int kRefusals = 4;
 
-// With more in flight, "no room" may mean just that.
-constexpr std::size_t kBusy = 512;
-
 }  // namespace
 
 void Engine::watch() {
@@ -28,7 +25,7 @@ void Engine::watch() {
     changed_ = now;
     return;
   }
-  if (now - changed_ < kQuietTime || ops_.in_use() > kBusy) return;
+  if (now - changed_ < kQuietTime || busy()) return;
   changed_ = now;
   for (int pe = 0; pe < npes(); ++pe) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];

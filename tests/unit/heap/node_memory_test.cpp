@@ -47,8 +47,8 @@ TEST_P(NodeMemoryTest, SharesHeapsAndVariables) {
     EXPECT_EQ(node.heap(me)[kStride - 1], std::byte(static_cast<unsigned char>('a' + (me + 2) % 3)));
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(&variable) - node.own_statics().base;
     EXPECT_EQ(*reinterpret_cast<volatile long*>(node.statics(next) + offset), 10 + next);
-    EXPECT_EQ(node.slot(next).record.static_layout, node.own_statics().layout);
-    EXPECT_NE(node.slot(next).pid, getpid());
+    EXPECT_EQ(node.control(next).record.static_layout, node.own_statics().layout);
+    EXPECT_NE(node.control(next).pid, getpid());
     EXPECT_EQ(node.record(5).leader, 0) << "records of the whole job start as zeros";
     return node.wait_for_all().ok();
   });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fatal.hpp"
+#include "fabric_faults.hpp"
 #include "pair.hpp"
 
 namespace shm::test {
@@ -68,6 +69,38 @@ TEST(OfiFailure, ADeadPeEndsAtomics) {
     const std::uint64_t one = 1;
     for (int i = 0; i < 200; ++i) {
       pe.ops().amo(pe.channel, 1, Pe::at(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr, nullptr);
+    }
+  });
+}
+
+// watch.cpp's probe: a read of one byte, sent once for each time that a PE owes answers for long.
+TEST(OfiFailure, APeThatIsSilentIsProbedAgainTheNextTime) {
+  FabricFaults calls;  // counts those of each process
+  run_job({}, [&](Pe& pe) {
+    std::atomic<std::int64_t>&may_answer = shared->words[0], &served = shared->words[1];
+    const auto add = [&] {
+      const std::uint64_t one = 1;
+      pe.ops().amo(pe.channel, 1, Pe::at(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr, nullptr);
+    };
+    if (pe.me == 0) {  // connected before the first silence
+      add();
+      pe.quiet();
+    }
+    pe.barrier();
+    for (int silence = 1; silence <= 2; ++silence) {
+      if (pe.me == 0) {
+        add();
+        pe.ops().flush(pe.channel);
+        pe.until([&] { return calls.count(FabricCall::read) == silence; });
+        may_answer = silence;
+        pe.quiet();
+        add();  // its answer comes after the probe's
+        pe.quiet();
+        served = silence;
+      } else {
+        while (may_answer < silence) usleep(1000);  // without progress
+        pe.until([&] { return served >= silence; });
+      }
     }
   });
 }
