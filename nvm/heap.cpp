@@ -68,6 +68,15 @@ Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within
   return operation;
 }
 
+// Whose pager gets messages.  What needs no answer (Event::last_copy) may come when the heap has gone.
+SpinLock receiver_lock;
+Heap* receiver GUARDED_BY(receiver_lock) = nullptr;
+
+void set_receiver(Heap* heap) {
+  const LockGuard guard(receiver_lock);
+  receiver = heap;
+}
+
 std::string file_of(const std::string& folder) {
   return folder + "/atoll." + rt.boot->job().id + "." + std::to_string(getpid()) + ".pe" +
          std::to_string(rt.me) + ".nvm";
@@ -92,7 +101,8 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
       static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
       Pager::Settings{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.replacement});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
-  Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_pager_message, heap.get());
+  set_receiver(heap.get());
+  Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_pager_message, nullptr);
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_answer), on_answer, heap.get());
   return heap;
 }
@@ -124,7 +134,10 @@ void Heap::stop() {
   if (channel_ != nullptr) rt.network->close_channel(channel_);
 }
 
-Heap::~Heap() { munmap(segment_, size()); }
+Heap::~Heap() {
+  set_receiver(nullptr);
+  munmap(segment_, size());
+}
 
 std::string Heap::describe() const {
   return human_bytes(static_cast<double>(options_.user_bytes)) + " per PE in files (" + pager_->describe() +
@@ -157,6 +170,10 @@ void Heap::put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t
   channel_->ops->put(channel_, pe, {SegmentId::pool, offset}, bytes, n, false, &done);
 }
 
+void Heap::get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) {
+  channel_->ops->get(channel_, pe, bytes, {SegmentId::pool, offset}, n, &done);
+}
+
 void Heap::drive() { rt.progress->poll(); }
 
 // Other nodes.
@@ -165,8 +182,9 @@ void Heap::on_operation(void* heap, int, const std::byte* message, std::size_t n
   static_cast<Heap*>(heap)->pager_->hand(message, n);
 }
 
-void Heap::on_pager_message(void* heap, int, const std::byte* message, std::size_t n) {
-  static_cast<Heap*>(heap)->pager_->receive(message, n);
+void Heap::on_pager_message(void*, int, const std::byte* message, std::size_t n) {
+  const LockGuard guard(receiver_lock);
+  if (receiver != nullptr) receiver->pager_->receive(message, n);
 }
 
 void Heap::on_answer(void* heap, int, const std::byte* message, std::size_t) {

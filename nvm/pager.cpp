@@ -20,10 +20,12 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
              const Settings& settings)
     : pool_(pool),
       queue_(pool.requests_of(nodes.node_rank_of(settings.me)).queue),
+      buffers_(pool.shape().page_bytes),
       channel_(host, pool, nodes, settings.me),
       cache_(host, pool, nodes, channel_, settings.me, settings.segment, settings.ahead,
              settings.replacement),
-      home_(pool, channel_, cache_, std::move(device), settings.me, {nodes.here, settings.cooperative}) {}
+      home_(pool, channel_, cache_, buffers_, std::move(device), settings.me,
+            {nodes.here, settings.cooperative}) {}
 
 void Pager::start() {
   thread_ = start_service_thread("atoll-pager", [this] { run(); });
@@ -45,7 +47,8 @@ void Pager::stop() {
 }
 
 void Pager::receive(const std::byte* message, std::size_t n) {
-  if (channel_.receive(message, n)) queue_.ring();
+  channel_.receive(message, n);
+  queue_.ring();
 }
 
 void Pager::hand(const std::byte* operation, std::size_t n) {
@@ -70,7 +73,7 @@ bool Pager::work() {
   bool worked = take_queue();
   worked |= take_messages();
   worked |= finish_sends();
-  worked |= home_.finish_transfers();
+  worked |= home_.work();
   worked |= cache_.work();
   worked |= work_on_ranges();
   return worked;

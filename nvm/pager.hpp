@@ -85,6 +85,7 @@ class Pager {
 
   const Pool pool_;
   RequestQueue& queue_;
+  PageBuffers buffers_;
   PageChannel channel_;
   PageCache cache_;
   HomeAgent home_;

@@ -11,6 +11,7 @@ namespace shm::nvm {
 
 void HomeAgent::take(Delivery delivery) {
   if (part_for(delivery.message.kind) == Part::device) return start(std::move(delivery));
+  if (delivery.away) return await_buffer(std::move(delivery));
   if (delivery.operation != nullptr) {
     delivery.message.tag = ++tags_;
     entry_of(delivery.page).operations[tags_] = std::move(delivery.operation);
@@ -34,6 +35,7 @@ void HomeAgent::forget(PageNumber page) {
 void HomeAgent::serve(Delivery& delivery) {
   DirectoryEntry& entry = this->entry_of(delivery.page);
   const bool was_busy = entry.directory.busy();
+  const std::size_t had_it = entry.directory.holders.nodes().size();
   out_.clear();
   if (!nvm::serve(entry.directory, delivery.message, home_, out_)) {
     fatal("internal error: PE %d, home of page %llu, did not expect %s from node %d", me_,
@@ -41,7 +43,16 @@ void HomeAgent::serve(Delivery& delivery) {
   }
   busy_ += static_cast<std::size_t>(entry.directory.busy()) - static_cast<std::size_t>(was_busy);
   for (const Message& message : out_) route(entry, message, delivery);
+  if (!entry.directory.busy() && had_it > 1) tell_last_holder(delivery.page, entry.directory);
   if (!entry.directory.busy() && entry.directory.holders.empty()) forget(delivery.page);
+}
+
+// Who has a page exclusive or modified knows that it is alone.
+void HomeAgent::tell_last_holder(PageNumber page, const Directory& directory) {
+  if (directory.request.kind != Event::ask_evict || directory.holders.nodes().size() != 1) return;
+  Delivery out{.page = page, .message = {.kind = Event::last_copy, .from = home_.node}};
+  out.message.to = directory.holders.nodes().front();
+  channel_.send(std::move(out));
 }
 
 // `cause` is what came in, and has the data of what goes out.
@@ -60,8 +71,7 @@ void HomeAgent::route(DirectoryEntry& entry, const Message& message, Delivery& c
   if (message.kind == Event::load) {
     // A page that this node takes is read into its frame.
     if (entry.directory.actor == home_.node) return cache_.give_frame(std::move(out));
-    out.buffer = make_page_buffer(pool_.shape().page_bytes);
-    return start(std::move(out));
+    return await_buffer(std::move(out));
   }
   if (message.kind == Event::get || message.kind == Event::put) {
     const auto operation = entry.operations.find(message.tag);
@@ -70,6 +80,42 @@ void HomeAgent::route(DirectoryEntry& entry, const Message& message, Delivery& c
   }
   if (message.data) out.buffer = std::move(cause.buffer);
   channel_.send(std::move(out));
+}
+
+void HomeAgent::await_buffer(Delivery delivery) {
+  await_buffer_.push_back(std::move(delivery));
+  give_buffers();
+}
+
+bool HomeAgent::give_buffers() {
+  bool any = false;
+  while (!await_buffer_.empty()) {
+    PageBuffer buffer = buffers_.take();
+    if (buffer == nullptr) break;
+    Delivery delivery = std::move(await_buffer_.front());
+    await_buffer_.pop_front();
+    delivery.buffer = std::move(buffer);
+    any = true;
+    if (delivery.away) {
+      channel_.fetch(std::move(delivery));
+    } else {
+      start(std::move(delivery));
+    }
+  }
+  return any;
+}
+
+bool HomeAgent::work() {
+  bool worked = finish_transfers();
+  worked |= finish_fetches();
+  worked |= give_buffers();
+  return worked;
+}
+
+bool HomeAgent::finish_fetches() {
+  bool any = false;
+  for (Delivery fetched; channel_.next_fetched(fetched); any = true) serve(fetched);
+  return any;
 }
 
 void HomeAgent::start(Delivery delivery) {

@@ -3,8 +3,13 @@
 //
 //   request, done -> take() -> serve() (directory.hpp) -> messages to nodes
 //                                                      -> load, store -> device -> loaded, stored -> serve()
+//
+// A page that goes from the device to another node, or from there to the device, takes a buffer.  Where all
+// are in use it waits: a `done` with a page in its sender's frame.  Who has a buffer waits for nothing but
+// the device or the network, so there will be another one.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -22,19 +27,21 @@ namespace shm::nvm {
 class HomeAgent {
  public:
   /// Of PE `me`.
-  HomeAgent(const Pool& pool, PageChannel& channel, PageCache& page_cache, std::unique_ptr<Device> device,
-            int me, const Home& home)
+  HomeAgent(const Pool& pool, PageChannel& channel, PageCache& page_cache, PageBuffers& buffers,
+            std::unique_ptr<Device> device, int me, const Home& home)
       : pool_(pool),
         channel_(channel),
         cache_(page_cache),
+        buffers_(buffers),
         device_(std::move(device)),
         me_(me),
         home_(home) {}
 
   /// A message to the home, or to its device.
   void take(Delivery delivery);
-  /// Takes what the device has done.  Returns whether there was anything.
-  bool finish_transfers();
+  /// Takes what the device has done and what other nodes' pages have come, and goes on with what waits for a
+  /// buffer.  Returns whether there was anything.
+  bool work();
 
   /// Requests of threads of this PE about pages [first, last).  False: pages are on their way, ask again.
   /// make_room() says in `failed` whether there is no room, and has said why.
@@ -76,7 +83,12 @@ class HomeAgent {
   };
 
   void serve(Delivery& delivery);
+  void tell_last_holder(PageNumber page, const Directory& directory);
   void route(DirectoryEntry& entry, const Message& message, Delivery& cause);
+  void await_buffer(Delivery delivery);
+  bool give_buffers();
+  bool finish_fetches();
+  bool finish_transfers();
   void start(Delivery delivery);
   void finish(const Transfer& done, const StoredObject* object);
   StoredObject* object_at(PageNumber page);
@@ -88,11 +100,13 @@ class HomeAgent {
   const Pool pool_;
   PageChannel& channel_;
   PageCache& cache_;
+  PageBuffers& buffers_;
   const std::unique_ptr<Device> device_;
   const int me_;
   const Home home_;
   std::unordered_map<PageNumber, DirectoryEntry> directory_;  // of pages that somebody has or wants
   std::unordered_map<const Transfer*, std::unique_ptr<Move>> moves_;
+  std::deque<Delivery> await_buffer_;  // loads for other nodes, and pages that these send home
   std::vector<Message> out_;
   std::uint64_t tags_ = 0;
   std::uint64_t last_version_ = 0;  // of pages that nobody has any more

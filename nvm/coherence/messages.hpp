@@ -7,12 +7,12 @@
 //   Answer       token | dest | page | n | contended | n bytes: of a get, or the 8 of what an atomic
 //                operation found
 //                to that thread, from where the operation was executed
-//   PageMessage  page | message of the protocol | offset | n | n bytes of the page, or an Operation
+//   PageMessage  page | message of the protocol | frame | lent | an Operation
 //                between pagers
 //
-// An operation lies within one page and carries kLargestOperation bytes at most.  A page that goes home
-// travels in pieces of kLargestPiece bytes, each with the whole message before it, and the last to come is
-// the message; one that was asked for is put into its frame before the message is sent.
+// An operation lies within one page and carries kLargestOperation bytes at most.  A page that was asked for
+// is put into its frame before the message is sent; one that goes home the home gets from the frame that the
+// message names, when it has a buffer for it.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,6 @@
 namespace shm::nvm {
 
 inline constexpr std::size_t kLargestOperation = 4096;
-inline constexpr std::size_t kLargestPiece = 16384;
 
 struct Operation {
   enum class Kind : std::uint8_t { put, get, amo };
@@ -62,10 +61,10 @@ struct Answer {
 struct PageMessage {
   PageNumber page;
   Message message;
-  std::uint32_t offset, n;  // of the piece; n == 0: none
+  std::uint64_t frame;  // of a page for the home: where in the sender's pool it is, until the home has got it
+  std::uint64_t lent;   // 1: then the sender wants to hear `fetched`, and has no other use for the frame
 };
 
-static_assert(sizeof(PageMessage) + kLargestPiece <= kMaxMessage);
 static_assert(sizeof(PageMessage) + sizeof(Operation) + kLargestOperation <= kMaxMessage);
 static_assert(sizeof(Answer) + kLargestOperation <= kMaxMessage);
 

@@ -131,7 +131,7 @@ Event request_for(Event event) {
 bool is_request(Event kind) { return kind >= ask_read && kind <= ask_clean; }
 
 Part part_for(Event kind) {
-  if (kind <= put) return Part::cache;
+  if (kind <= put || kind >= last_copy) return Part::cache;
   if (kind == load || kind == store) return Part::device;
   return kind == result ? Part::requester : Part::home;
 }
@@ -204,7 +204,7 @@ const char* name(Event event) {
       "recall_write",   "leave",        "get",           "put",          "ask_read",
       "ask_write",      "ask_evict",    "ask_get",       "ask_put",      "ask_clean",
       "done",           "result",       "load",          "store",        "loaded",
-      "stored"};
+      "stored",         "last_copy",    "fetched"};
   static_assert(std::size(kNames) == kEvents);
   return kNames[static_cast<std::size_t>(event)];
 }

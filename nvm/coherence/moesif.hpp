@@ -104,15 +104,18 @@ enum class Event : std::uint8_t {
   store,
   loaded,
   stored,
+  // From the home, outside the protocol: it may come late.
+  last_copy,  // to the last node that has the page
+  fetched,    // to a node that has sent the page home and forgotten it: its frame is free
 };
 inline constexpr std::size_t kNodeEvents = static_cast<std::size_t>(Event::put) + 1;
-inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::stored) + 1;
+inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::fetched) + 1;
 
 bool is_request(Event kind);
 
 /// Who takes a message of this kind at the node it is sent to.
 enum class Part : std::uint8_t {
-  cache,      // on_message()
+  cache,      // on_message(), but for last_copy and fetched
   home,       // serve(), in directory.hpp
   device,     // of the home
   requester,  // the thread whose small operation or ask_clean has ended

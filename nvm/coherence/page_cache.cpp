@@ -64,11 +64,22 @@ void PageCache::on_hint(const RequestQueue::Hint& hint) {
 
 void PageCache::take(Delivery delivery) {
   const PageNumber number = delivery.page;
+  if (delivery.message.kind == Event::last_copy) return keep(number);
+  if (delivery.message.kind == Event::fetched) {
+    channel_.take_back();
+    return free(pool_.frame_at(delivery.message.tag));
+  }
   CachedPage& page = page_of(number);
   page.messages.push_back(std::move(delivery));
   advance(number, page);
   if (const auto found = pages_.find(number); found != pages_.end() && !found->second->messages.empty())
     stopped_.push_back(number);
+}
+
+// The page may have gone meanwhile.
+void PageCache::keep(PageNumber number) {
+  const auto found = pages_.find(number);
+  if (found != pages_.end() && has_copy(found->second->known.state)) replacement_.keep(found->second->frame);
 }
 
 bool PageCache::work() {
@@ -181,6 +192,7 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
       stops != 0 && !stop(number, page, stops))
     return false;
   learn(number, page);
+  if (message.kind == Event::forward_read) replacement_.lend(page.frame);
   const State before = page.known.state;
   const Outcome outcome = on_message(page.known, message, home_of(number));
   if (outcome.actions == 0) {
@@ -226,8 +238,7 @@ void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& out
   for (std::size_t i = 0; i < outcome.count; ++i) {
     const Message& out = outcome.messages[i];
     if (out.kind == Event::result) continue;  // apply() has answered
-    const bool copied = out.kind == Event::done && pool_.pe_of(number) != me_;
-    const bool lends = leaves && out.data && !copied;
+    const bool lends = leaves && out.data;
     send(number, page, out, lends);
     lent |= lends;
   }

@@ -117,6 +117,7 @@ class PageCache {
 
   CachedPage& page_of(PageNumber number);
   void add_pending(PageRequest& request);
+  void keep(PageNumber number);
   void advance(PageNumber number, CachedPage& page);
   void give_back(CachedPage& page);
   void serve_pending(PageNumber number, CachedPage& page);

@@ -4,63 +4,79 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/fatal.hpp"
-
 namespace shm::nvm {
-
-PageBuffer make_page_buffer(std::size_t n) {
-  PageBuffer buffer = aligned_buffer(n);
-  if (buffer == nullptr) fatal("out of memory: %zu bytes for a page of the NVM heap", n);
-  return buffer;
-}
 
 void PageChannel::send(Delivery delivery) {
   const int home = pool_.pe_of(delivery.page);
   const bool to_home = part_for(delivery.message.kind) == Part::home;
   const int pe = to_home ? home : nodes_.caching_pe(home, delivery.message.to);
   if (pe == me_) return local_.push_back(std::move(delivery));
-  const PageMessage head{delivery.page, delivery.message, 0, 0};
+  PageMessage head{delivery.page, delivery.message, 0, 0};
   if (delivery.operation != nullptr) return send_operation(pe, head, *delivery.operation);
-  if (!delivery.message.data) return wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
-  if (to_home) return send_home(pe, head, pool_.bytes(delivery.frame));
-  put_page(pe, std::move(delivery));
+  if (delivery.message.data && !to_home) return put_page(pe, std::move(delivery));
+  if (delivery.message.data) {
+    head.frame = pool_.offset(delivery.frame);
+    head.lent = delivery.frees ? 1 : 0;
+    lent_ += head.lent;
+  }
+  wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+}
+
+PageChannel::Move& PageChannel::begin_move(int pe, bool fetched, Delivery delivery) {
+  Move& move = moving_.emplace_back();
+  move.pe = pe;
+  move.fetched = fetched;
+  move.delivery = std::move(delivery);
+  return move;
 }
 
 void PageChannel::put_page(int pe, Delivery delivery) {
-  Sending& sending = sending_.emplace_back();
-  sending.pe = pe;
-  sending.delivery = std::move(delivery);
-  const Delivery& sent = sending.delivery;
+  Move& move = begin_move(pe, false, std::move(delivery));
+  const Delivery& sent = move.delivery;
   const std::byte* page = sent.buffer != nullptr ? sent.buffer.get() : pool_.bytes(sent.frame);
-  wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, sending.done);
+  wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, move.done);
+}
+
+void PageChannel::fetch(Delivery delivery) {
+  const int pe = nodes_.caching_pe(me_, delivery.message.from);
+  Move& move = begin_move(pe, true, std::move(delivery));
+  wire_.get(pe, move.delivery.away_at, move.delivery.buffer.get(), pool_.shape().page_bytes, move.done);
 }
 
 bool PageChannel::next_sent(Delivery& sent) {
-  const auto found = std::ranges::find_if(sending_, [](const Sending& one) { return one.done.done(); });
-  if (found == sending_.end()) return false;
+  const auto found = next_moved(false);
+  if (found == moving_.end()) return false;
   const PageMessage head{found->delivery.page, found->delivery.message, 0, 0};
   wire_.send(found->pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
   sent = std::move(found->delivery);
-  sending_.erase(found);
+  moving_.erase(found);
   return true;
+}
+
+bool PageChannel::next_fetched(Delivery& fetched) {
+  const auto found = next_moved(true);
+  if (found == moving_.end()) return false;
+  fetched = std::move(found->delivery);
+  fetched.away = false;
+  if (fetched.lent) {
+    PageMessage told{fetched.page, {.kind = Event::fetched, .from = nodes_.here}, 0, 0};
+    told.message.to = fetched.message.from;
+    told.message.tag = fetched.away_at;
+    wire_.send(found->pe, reinterpret_cast<const std::byte*>(&told), sizeof told);
+  }
+  moving_.erase(found);
+  return true;
+}
+
+std::list<PageChannel::Move>::iterator PageChannel::next_moved(bool fetched) {
+  return std::ranges::find_if(moving_,
+                              [&](const Move& move) { return move.fetched == fetched && move.done.done(); });
 }
 
 bool PageChannel::drive() {
-  if (sending_.empty()) return false;
+  if (moving_.empty()) return false;
   wire_.drive();
   return true;
-}
-
-void PageChannel::send_home(int pe, PageMessage head, const std::byte* page) {
-  std::byte message[sizeof head + kLargestPiece];
-  const std::size_t page_bytes = pool_.shape().page_bytes;
-  for (std::size_t at = 0; at < page_bytes; at += head.n) {
-    head.offset = static_cast<std::uint32_t>(at);
-    head.n = static_cast<std::uint32_t>(std::min(kLargestPiece, page_bytes - at));
-    std::memcpy(message, &head, sizeof head);
-    std::memcpy(message + sizeof head, page + at, head.n);
-    wire_.send(pe, message, sizeof head + head.n);
-  }
 }
 
 void PageChannel::send_operation(int pe, const PageMessage& head, const Foreign& operation) {
@@ -70,33 +86,19 @@ void PageChannel::send_operation(int pe, const PageMessage& head, const Foreign&
   wire_.send(pe, message, sizeof head + operation.message.size());
 }
 
-bool PageChannel::receive(const std::byte* message, std::size_t n) {
+void PageChannel::receive(const std::byte* message, std::size_t n) {
   PageMessage head;
   std::memcpy(&head, message, sizeof head);
   Delivery delivery{.page = head.page, .message = head.message};
-  if (head.n != 0) {
-    if (!take_piece(head, message + sizeof head, delivery)) return false;
-  } else if (n > sizeof head) {
-    delivery.operation = std::make_unique<Foreign>(Foreign{{message + sizeof head, message + n}});
+  if (head.message.data && part_for(head.message.kind) == Part::home) {
+    delivery.away = true;
+    delivery.lent = head.lent != 0;
+    delivery.away_at = head.frame;
   }
+  if (n > sizeof head)
+    delivery.operation = std::make_unique<Foreign>(Foreign{{message + sizeof head, message + n}});
   const LockGuard guard(mutex_);
   arrived_.push_back(std::move(delivery));
-  return true;
-}
-
-// Returns whether the page is complete.
-bool PageChannel::take_piece(const PageMessage& head, const std::byte* piece, Delivery& delivery) {
-  const std::size_t page_bytes = pool_.shape().page_bytes;
-  // The home waits for one copy of a page at a time.
-  const LockGuard guard(mutex_);
-  Arriving& arriving = arriving_[head.page];
-  if (arriving.buffer == nullptr) arriving.buffer = make_page_buffer(page_bytes);
-  std::memcpy(arriving.buffer.get() + head.offset, piece, head.n);
-  arriving.n += head.n;
-  if (arriving.n < page_bytes) return false;
-  delivery.buffer = std::move(arriving.buffer);
-  arriving_.erase(head.page);
-  return true;
 }
 
 void PageChannel::hand(const std::byte* operation, std::size_t n) {

@@ -27,8 +27,8 @@ constexpr std::uint64_t kMinRoom = std::uint64_t{1} << 20;
 constexpr int kMaxStalls = 1'000'000;  // about a second of EAGAIN
 
 // Zeros, or nothing if there is no memory.
-PageBuffer aligned_blocks(std::size_t n) {
-  PageBuffer blocks = aligned_buffer(n);
+AlignedBuffer aligned_blocks(std::size_t n) {
+  AlignedBuffer blocks = aligned_buffer(n);
   if (blocks) std::memset(blocks.get(), 0, n);
   return blocks;
 }
@@ -159,7 +159,7 @@ void OpenFile::try_direct() {
   const int flags = fcntl(fd_, F_GETFL);
   if (flags < 0 || fcntl(fd_, F_SETFL, flags | O_DIRECT) != 0) return;
   // Some take the flag and refuse the transfers.
-  const PageBuffer block = aligned_blocks(kBlock);
+  const AlignedBuffer block = aligned_blocks(kBlock);
   Transfer probe{Transfer::Kind::read, 0, block.get(), kBlock};
   if (block) carry_out(fd_, probe);
   direct_ = block && probe.error == 0;
@@ -207,7 +207,7 @@ int FileDevice::occupy(std::uint64_t offset, std::uint64_t n) {
 }
 
 int FileDevice::rewrite(std::uint64_t offset, std::uint64_t n, bool as_it_is) {
-  const PageBuffer blocks = aligned_blocks(kMinRoom);
+  const AlignedBuffer blocks = aligned_blocks(kMinRoom);
   if (!blocks) return ENOMEM;
   while (n > 0) {
     const std::uint64_t now = std::min(n, kMinRoom);

@@ -13,11 +13,11 @@ namespace shm::pages {
 struct FreeBuffer {
   void operator()(std::byte* buffer) const { std::free(buffer); }
 };
-using PageBuffer = std::unique_ptr<std::byte[], FreeBuffer>;
+using AlignedBuffer = std::unique_ptr<std::byte[], FreeBuffer>;
 
 /// n bytes, a multiple of kBlock, of any contents; null if there is no memory.
-inline PageBuffer aligned_buffer(std::size_t n) {
-  return PageBuffer(static_cast<std::byte*>(std::aligned_alloc(kBlock, n)));
+inline AlignedBuffer aligned_buffer(std::size_t n) {
+  return AlignedBuffer(static_cast<std::byte*>(std::aligned_alloc(kBlock, n)));
 }
 
 }  // namespace shm::pages

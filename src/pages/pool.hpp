@@ -24,7 +24,8 @@ struct Frame {
   std::atomic<std::uint32_t>& pins(Access access) {
     return access == Access::read ? pinned_to_read : pinned_to_write;
   }
-  bool leaving;  // its page has asked to
+  std::atomic<bool> last_copy;  // no other node has the page, as far as its home has told
+  bool leaving;                 // its page has asked to
   std::uint8_t queue;
   bool used;  // ever; read and set by who has the frame
   FrameNumber prev, next;
@@ -46,7 +47,8 @@ struct PoolHead {
   std::atomic<std::uint32_t> leaving;         // frames whose page has asked to leave
   std::uint32_t departures GUARDED_BY(lock);  // pages that have left
   std::uint32_t spared GUARDED_BY(lock);      // victims that could not leave, since the last that did
-  FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock);
+  std::uint32_t kept_share GUARDED_BY(lock);  // frames that `kept` may have
+  FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock), kept GUARDED_BY(lock);
 };
 
 /// Sizes; the same on all PEs of the node.
@@ -86,6 +88,9 @@ class Pool {
   std::byte* bytes(FrameNumber n) const { return frames_ + (std::size_t{n} << page_shift_); }
   /// Where the frame begins, from the start of the pool.
   std::size_t offset(FrameNumber n) const { return static_cast<std::size_t>(bytes(n) - base_); }
+  FrameNumber frame_at(std::size_t offset) const {
+    return static_cast<FrameNumber>((offset - shape_.frames_at()) >> page_shift_);
+  }
 
   PageNumber number(int pe, std::uint64_t offset) const {
     return static_cast<std::uint64_t>(pe) * shape_.segment_pages + (offset >> page_shift_);

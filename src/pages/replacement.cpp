@@ -44,18 +44,29 @@ void Replacement::enter(FrameNumber frame, PageNumber page) {
   Frame& entered = pool_.frame(frame);
   entered.page.store(page + 1, std::memory_order_relaxed);
   entered.touched.store(0, std::memory_order_relaxed);
+  entered.last_copy.store(false, std::memory_order_relaxed);
   const LockGuard guard(pool_.head().lock);
-  push(belongs_to_lru(page) ? kLru : kFifo, frame);
+  const bool again = left_lately(page);
+  if (again && pool_.head().kept_share != 0) --pool_.head().kept_share;
+  push(kind_ == ReplacementKind::vgasnet || again || fills() ? kLru : kFifo, frame);
+}
+
+bool Replacement::fills() const {
+  const std::size_t frames = pool_.shape().frames;
+  return pool_.head().departures < frames && pool_.head().lru.size + fifo_share() < frames;
 }
 
 // What has left is counted, and its page remembers the count.
-bool Replacement::belongs_to_lru(PageNumber page) const {
-  if (kind_ == ReplacementKind::vgasnet) return true;
-  const std::size_t frames = pool_.shape().frames;
-  const std::uint32_t departures = pool_.head().departures;
-  if (pool_.head().lru.size + frames / 8 < frames && departures < frames) return true;  // it fills
+bool Replacement::left_lately(PageNumber page) const {
   const std::uint32_t left = pool_.word(page).departure();
-  return left != 0 && departures - left < frames;
+  return left != 0 && pool_.head().departures - left < pool_.shape().frames;
+}
+
+void Replacement::lend(FrameNumber frame) {
+  if (!sole(frame)) return;
+  pool_.frame(frame).last_copy.store(false, std::memory_order_relaxed);
+  const LockGuard guard(pool_.head().lock);
+  if (pool_.head().kept_share + fifo_share() < pool_.shape().frames) ++pool_.head().kept_share;
 }
 
 void Replacement::leave(FrameNumber frame) {
@@ -69,29 +80,32 @@ void Replacement::leave(FrameNumber frame) {
 
 FrameNumber Replacement::victim() {
   const LockGuard guard(pool_.head().lock);
-  FrameQueue& lru = pool_.head().lru;
-  FrameQueue& fifo = pool_.head().fifo;
-  // Each frame comes to the end of either queue once with a mark, and once without.
-  for (std::size_t looks = 4 * pool_.shape().frames; looks > 0; --looks) {
-    // Where none of the LRU's pages could leave the others have to.
-    const bool stuck = pool_.head().spared > lru.size && fifo.size != 0;
-    const bool from_fifo = fifo.size > fifo_limit() || lru.size == 0 || stuck;
-    const FrameNumber last = from_fifo ? fifo.last : lru.last;
+  // Each frame comes to the end of each queue once with a mark, and once without.
+  for (std::size_t looks = 6 * pool_.shape().frames; looks > 0; --looks) {
+    const Queue from = queue_to_shorten();
+    const FrameNumber last = queue(from).last;
     if (last == kNoFrame) return kNoFrame;
     unlink(last);
     const std::uint8_t mark = pool_.frame(last).touched.exchange(0, std::memory_order_relaxed);
-    if (kind_ == ReplacementKind::two_queues && from_fifo) {
-      if (mark != kAhead) return last;
+    if (from == kFifo && mark == kAhead) {
       push(kFifo, last);  // its use is still to come
-    } else if (mark != 0) {
+    } else if (from != kFifo && mark != 0) {
       push(kLru, last);
-    } else if (kind_ == ReplacementKind::vgasnet && !from_fifo && sole(last)) {
-      push(kFifo, last);
+    } else if (from != kKept && sole(last)) {
+      push(kKept, last);
     } else {
       return last;
     }
   }
   return kNoFrame;
+}
+
+Replacement::Queue Replacement::queue_to_shorten() const {
+  const std::size_t lru = pool_.head().lru.size, fifo = pool_.head().fifo.size, kept = pool_.head().kept.size;
+  // Where none of the LRU's pages could leave the others have to.
+  const bool lru_stays = lru == 0 || pool_.head().spared > lru;
+  if (kept > kept_share() || (lru_stays && fifo == 0 && kept != 0)) return kKept;
+  return fifo > fifo_share() || (lru_stays && fifo != 0) ? kFifo : kLru;
 }
 
 void Replacement::spare(FrameNumber frame, PageNumber page) {
@@ -102,8 +116,9 @@ void Replacement::spare(FrameNumber frame, PageNumber page) {
   ++pool_.head().spared;
 }
 
-// Whether no other node has the page.
+// Whether no other node has the page, as far as is known.
 bool Replacement::sole(FrameNumber frame) const {
+  if (pool_.frame(frame).last_copy.load(std::memory_order_relaxed)) return true;
   const std::uint64_t page = pool_.frame(frame).page.load(std::memory_order_relaxed);
   return page != 0 && permits(pool_.word(page - 1).state(), Access::write);
 }

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which page leaves when a frame is needed, for the whole node.
 //
-// vgasnet: the two queues of vGASNet.
+// A copy that other nodes have too leaves first: they can give it back.  One that no other node has is kept
+// for them, in a queue of its own:
 //
-//   new, or used again --> LRU --last, others have a copy--------------------------------> victim
-//                           |                                                                ^
-//                           +--last, nobody else has it --> FIFO --last, and FIFO > 1/2 pool-+
-//                           ^                                 |
-//                           +------------ used -------------- +
+//   LRU, FIFO --last, others have a copy-----------------------------------> victim
+//       |                                                                      ^
+//       +-------last, nobody else has it --> kept --last, and kept > its share-+
+//
+// vgasnet: the two queues of vGASNet.  All pages enter the LRU; the share of `kept` is half the pool.
 //
 // two_queues: resists scans (Johnson and Shasha, "2Q").  What is used once passes through a FIFO of 1/8 of
-// the pool and is a victim at its end, so pages in long use stay; what comes back soon after it has left goes
-// to the LRU.  A page's word remembers when it left.
+// the pool, so pages in long use stay; what comes back soon after it has left goes to the LRU.  A page's word
+// remembers when it left.
 //
-//   new ----------------------------> FIFO --last, and FIFO > 1/8 pool--> victim
-//   new, and left not long ago -----> LRU --last--> victim
-//   new, while the pool fills -------> ^  +--used--> LRU
+//   new ----------------------------> FIFO, of which the last goes as above while FIFO > 1/8 pool
+//   new, and left not long ago -----> LRU
+//   new, while the pool fills ------> LRU
 //
-// A use sets a mark on the frame and costs no lock: a page that is marked when it comes to the end of a queue
-// (of two_queues: of the LRU) goes to the front of the LRU instead (second chance).  A page that has been
-// brought ahead of its use passes through the FIFO once more.
+// The share of `kept` is what it brings.  It begins with nothing; each copy that another node takes of a page
+// that was here alone adds a frame, and each page that comes back soon after it has left takes one away.  So
+// a node whose pages nobody else uses behaves as if there were no such queue.
+//
+// A use sets a mark on the frame and costs no lock: a page that is marked when it comes to the end of LRU or
+// `kept` goes to the front of the LRU instead (second chance).  A page that has been brought ahead of its use
+// passes through the FIFO once more.
 #pragma once
 
 #include "pages/pool.hpp"
@@ -42,6 +47,10 @@ class Replacement {
 
   /// `frame` has got `page`.
   void enter(FrameNumber frame, PageNumber page);
+  /// No other node has its page any more.
+  void keep(FrameNumber frame) { pool_.frame(frame).last_copy.store(true, std::memory_order_relaxed); }
+  /// Another node is about to get a copy of its page.
+  void lend(FrameNumber frame);
   /// Its page is gone: REQUIRES entered.  The frame is the caller's.
   void leave(FrameNumber frame);
 
@@ -51,18 +60,20 @@ class Replacement {
   void spare(FrameNumber frame, PageNumber page);
 
  private:
-  enum : std::uint8_t { kOut, kLru, kFifo };
+  enum Queue : std::uint8_t { kOut, kLru, kFifo, kKept };
   FrameQueue& queue(std::uint8_t which) const REQUIRES(pool_.head().lock) {
-    return which == kLru ? pool_.head().lru : pool_.head().fifo;
+    return which == kLru ? pool_.head().lru : which == kFifo ? pool_.head().fifo : pool_.head().kept;
   }
   FrameNumber pop_free();
   void push(std::uint8_t which, FrameNumber frame) REQUIRES(pool_.head().lock);
   void unlink(FrameNumber frame) REQUIRES(pool_.head().lock);
   bool sole(FrameNumber frame) const;
-  bool belongs_to_lru(PageNumber page) const REQUIRES(pool_.head().lock);
-  // Above this size the FIFO's last page is a victim.
-  std::size_t fifo_limit() const {
-    return pool_.shape().frames / (kind_ == ReplacementKind::vgasnet ? 2 : 8);
+  bool fills() const REQUIRES(pool_.head().lock);
+  bool left_lately(PageNumber page) const REQUIRES(pool_.head().lock);
+  Queue queue_to_shorten() const REQUIRES(pool_.head().lock);
+  std::size_t fifo_share() const { return pool_.shape().frames / 8; }
+  std::size_t kept_share() const REQUIRES(pool_.head().lock) {
+    return kind_ == ReplacementKind::vgasnet ? pool_.shape().frames / 2 : pool_.head().kept_share;
   }
 
   Pool pool_;

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 // What a pager does to the world outside, in order.
 struct Step {
-  enum What { map, unmap, put, send } what;
+  enum What { map, unmap, put, get, send } what;
   PageMessage message{};  // of a send
   bool latched = false;   // the page, at that moment
   bool writable = false;  // of a mapping
@@ -47,6 +47,15 @@ class OneOfTwo final : public Host {
     record({Step::put});
     done.set_done();
   }
+  void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override {
+    EXPECT_EQ(pe, 1);
+    std::memset(bytes, static_cast<int>(offset), n);
+    record({Step::get});
+    if (gets_end) return done.set_done();
+    held_ = &done;
+  }
+  /// The one that did not end when it was begun.
+  void end_get() { held_.load()->set_done(); }
   void drive() override {}
   std::chrono::steady_clock::time_point now() const override { return clock.now(); }
 
@@ -61,6 +70,7 @@ class OneOfTwo final : public Host {
   }
 
   TestClock clock;
+  std::atomic<bool> gets_end{true};
 
  private:
   void record(const Step& step) {
@@ -69,6 +79,7 @@ class OneOfTwo final : public Host {
   }
 
   const Pool& pool_;
+  std::atomic<Completion*> held_{nullptr};
   mutable std::mutex mutex_;
   std::vector<Step> steps_;
 };
@@ -213,6 +224,62 @@ TEST_F(PageCacheTest, APinnedPageIsNotTakenAway) {
   }
 }
 
+// A dirty page stays in its frame on the other node until the home has got it.
+TEST_F(PageCacheTest, APageThatComesHomeIsFetchedAndItsFrameGivenBack) {
+  constexpr std::uint64_t kThere = 42;  // in the pool of node 1
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  const Message granted = host.step(1).message.message;
+  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+  send(kOwn, {.kind = Event::ask_evict, .to = 0, .requester = 1});
+  const Message leave = host.step(2).message.message;
+  EXPECT_EQ(leave.kind, Event::leave);
+  host.gets_end = false;
+  PageMessage sent{kOwn, leave, kThere, 1};
+  sent.message.kind = Event::done;
+  sent.message.data = true;
+  std::swap(sent.message.from, sent.message.to);
+  pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
+  EXPECT_EQ(host.step(3).what, Step::get);
+  const Asked asked = ask(PageRequest::Kind::latch, kOwn);
+  ping();
+  EXPECT_EQ(host.steps().size(), 4U) << "the frame is given back before the page has come";
+  EXPECT_FALSE(asked.done());
+  host.end_get();
+  EXPECT_EQ(host.step(4).message.message.kind, Event::fetched);
+  EXPECT_EQ(host.step(4).message.message.tag, kThere);
+  EXPECT_EQ(word_in(pool, asked.wait().frame, 0), 0x2a2a2a2a2a2a2a2aU);
+  pool.word(kOwn).unlatch();
+}
+
+// Whose copy is the only one that is left is told, as nobody else can give the page.
+TEST_F(PageCacheTest, TheLastHolderOfAPageIsTold) {
+  use(kOwn);
+  send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
+  const Message granted = host.step(1).message.message;
+  EXPECT_EQ(granted.kind, Event::grant_shared);
+  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+  await("an eviction", [&] {
+    pool.requests_of(0).queue.post_hint({kOwn, RequestQueue::What::evict});
+    return pool.word(kOwn).state() == PageState::invalid;
+  });
+  EXPECT_EQ(host.step(2).message.message.kind, Event::last_copy);
+  EXPECT_EQ(host.step(2).message.message.to, 1);
+}
+
+TEST_F(PageCacheTest, ACopyThatIsTheLastIsKept) {
+  const Asked asked = ask(PageRequest::Kind::latch, kFar);
+  const Message request = host.step(0).message.message;
+  grant(kFar, Event::grant_shared, request, 1);
+  const FrameNumber frame = asked.wait().frame;
+  pool.word(kFar).unlatch();
+  EXPECT_FALSE(pool.frame(frame).last_copy.load());
+  send(kFar, {.kind = Event::last_copy, .to = 0});
+  send(kFar + 1, {.kind = Event::last_copy, .to = 0});  // which has left meanwhile
+  await("the word of it", [&] { return pool.frame(frame).last_copy.load(); });
+  send(kFar, {.kind = Event::forward_read, .to = 0, .requester = 1, .version = 2});
+  await("a copy for another node", [&] { return !pool.frame(frame).last_copy.load(); });
+}
+
 // A page whose block is freed is taken from who has it before its contents go.
 TEST_F(PageCacheTest, APageThatAnotherNodeHasIsCalledBackBeforeItIsDropped) {
   send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
@@ -249,7 +316,7 @@ class NoMemory final : public PageCacheTest {
  public:
   void TestBody() override {
     SystemCalls calls;
-    calls.always(Called::aligned_alloc, ENOMEM);
+    calls.always(Called::mmap, ENOMEM);
     send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
     await("death", [] { return false; });
   }
@@ -258,7 +325,8 @@ class NoMemory final : public PageCacheTest {
 // A page for another node is read into memory of its own.
 TEST(PageCacheDeathTest, NoMemoryForAPageEndsTheJobWithALine) {
   EXPECT_EXIT(NoMemory().TestBody(), ::testing::ExitedWithCode(1),
-              "^atoll: out of memory: 4096 bytes for a page of the NVM heap\n$");
+              "^atoll: out of memory: [0-9]+ bytes for 64 pages on their way from and to files: Cannot "
+              "allocate memory\n$");
 }
 
 // Pages that leave are written, which takes a while: not all of them go because one is wanted.

@@ -84,7 +84,7 @@ class Crowd {
     await("all frames to be in a queue, or free", [&] {
       PoolHead& head = memory_.pool.head();
       const std::scoped_lock guard(head.lock);
-      return head.lru.size + head.fifo.size + head.free.size == kPoolFrames;
+      return head.lru.size + head.fifo.size + head.kept.size + head.free.size == kPoolFrames;
     });
   }
 

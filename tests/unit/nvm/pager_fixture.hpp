@@ -109,6 +109,9 @@ class FakeHost final : public Host {
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion&) override {
     ADD_FAILURE() << "a page to PE " << pe;
   }
+  void get(int pe, std::uint64_t, std::byte*, std::size_t, Completion&) override {
+    ADD_FAILURE() << "a page from PE " << pe;
+  }
   void drive() override {}
   std::chrono::steady_clock::time_point now() const override { return clock.now(); }
 

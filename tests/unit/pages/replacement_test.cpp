@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <random>
+#include <ranges>
 #include <set>
 #include <thread>
 #include <vector>
@@ -57,7 +59,7 @@ class ReplacementTest : public ::testing::Test {
     return frames;
   }
   std::vector<FrameNumber> lru() const { return listed(pool.head().lru); }
-  std::vector<FrameNumber> fifo() const { return listed(pool.head().fifo); }
+  std::vector<FrameNumber> kept() const { return listed(pool.head().kept); }
   std::vector<FrameNumber> victims(std::size_t n) {
     std::vector<FrameNumber> all;
     while (all.size() < n) all.push_back(policy.victim());
@@ -90,7 +92,7 @@ TEST_F(ReplacementTest, SharedPagesLeaveAtOnceInTheOrderOfComing) {
   fill(shared);
   for (FrameNumber n = 0; n < kFrames; ++n) EXPECT_EQ(policy.victim(), n);
   EXPECT_EQ(policy.victim(), kNoFrame) << "all are leaving";
-  EXPECT_TRUE(fifo().empty());
+  EXPECT_TRUE(kept().empty());
 }
 
 TEST_F(ReplacementTest, AUsedPageGetsASecondChance) {
@@ -115,18 +117,18 @@ TEST_F(ReplacementTest, AVictimIsNotOfferedTwiceUnlessItIsSpared) {
   EXPECT_EQ(policy.victim(), kNoFrame);
 }
 
-TEST_F(ReplacementTest, SolePagesQueueInTheFifoUntilItIsHalfThePool) {
+TEST_F(ReplacementTest, SolePagesAreKeptUntilTheyAreHalfThePool) {
   fill(exclusive);
   pool.word(3).open(modified, 3);
   EXPECT_EQ(policy.victim(), 0U);
-  EXPECT_THAT(fifo(), ElementsAre(8, 7, 6, 5, 4, 3, 2, 1));
+  EXPECT_THAT(kept(), ElementsAre(8, 7, 6, 5, 4, 3, 2, 1));
   EXPECT_THAT(lru(), ElementsAre(15, 14, 13, 12, 11, 10, 9));
   leave(0);
-  EXPECT_EQ(fifo().size(), kFrames / 2) << "not too large any more";
+  EXPECT_EQ(kept().size(), kFrames / 2) << "not too large any more";
   EXPECT_EQ(policy.victim(), 1U);
-  EXPECT_THAT(fifo(), ElementsAre(9, 8, 7, 6, 5, 4, 3, 2));
+  EXPECT_THAT(kept(), ElementsAre(9, 8, 7, 6, 5, 4, 3, 2));
   EXPECT_EQ(policy.victim(), 2U);
-  EXPECT_THAT(fifo(), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
+  EXPECT_THAT(kept(), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
 }
 
 TEST_F(ReplacementTest, PagesThatOthersHaveLeaveBeforeSoleOnes) {
@@ -134,21 +136,21 @@ TEST_F(ReplacementTest, PagesThatOthersHaveLeaveBeforeSoleOnes) {
   pool.word(5).open(shared, 5);
   pool.word(7).open(owned, 7);
   EXPECT_EQ(policy.victim(), 5U);
-  EXPECT_THAT(fifo(), ElementsAre(4, 3, 2, 1, 0));
+  EXPECT_THAT(kept(), ElementsAre(4, 3, 2, 1, 0));
   EXPECT_EQ(policy.victim(), 7U);
-  EXPECT_THAT(fifo(), ElementsAre(6, 4, 3, 2, 1, 0));
+  EXPECT_THAT(kept(), ElementsAre(6, 4, 3, 2, 1, 0));
 }
 
-TEST_F(ReplacementTest, AUsedPageLeavesTheFifo) {
+TEST_F(ReplacementTest, AUsedPageLeavesTheQueueOfThoseThatAreKept) {
   fill(exclusive);
   EXPECT_EQ(policy.victim(), 0U);
   leave(0);
   touch(1);
   touch(3);
-  // 1 goes to the LRU, which makes room in the FIFO for 9, and so on.
+  // 1 goes to the LRU, which makes room there for 9, and so on.
   EXPECT_EQ(policy.victim(), 2U);
   EXPECT_EQ(lru().front(), 1U);
-  EXPECT_THAT(fifo(), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
+  EXPECT_THAT(kept(), ElementsAre(10, 9, 8, 7, 6, 5, 4, 3));
 }
 
 TEST_F(ReplacementTest, AFewSolePagesLeaveToo) {
@@ -176,7 +178,7 @@ TEST_F(ReplacementTest, APageInheritsNoMarksFromTheOneBefore) {
 // The picture of replacement.hpp, with frames in plain lists.
 class Model {
  public:
-  std::deque<FrameNumber> lru, fifo;  // the last is at the back
+  std::deque<FrameNumber> lru, kept;  // the last is at the back
   std::deque<FrameNumber> leaving;
   std::vector<bool> sole, touched;
   std::size_t spared = 0;
@@ -191,7 +193,7 @@ class Model {
   void leave(FrameNumber frame) {
     spared = 0;
     std::erase(lru, frame);
-    std::erase(fifo, frame);
+    std::erase(kept, frame);
     std::erase(leaving, frame);
   }
   void spare(FrameNumber frame) {
@@ -201,17 +203,17 @@ class Model {
     ++spared;
   }
   std::optional<FrameNumber> victim() {
-    for (std::size_t looks = 4 * kFrames; looks > 0 && !(lru.empty() && fifo.empty()); --looks) {
-      const bool from_fifo =
-          lru.empty() || fifo.size() > kFrames / 2 || (spared > lru.size() && !fifo.empty());
-      std::deque<FrameNumber>& queue = from_fifo ? fifo : lru;
+    for (std::size_t looks = 4 * kFrames; looks > 0 && !(lru.empty() && kept.empty()); --looks) {
+      const bool from_kept =
+          lru.empty() || kept.size() > kFrames / 2 || (spared > lru.size() && !kept.empty());
+      std::deque<FrameNumber>& queue = from_kept ? kept : lru;
       const FrameNumber last = queue.back();
       queue.pop_back();
-      if (!touched[last] && (from_fifo || !sole[last])) {
+      if (!touched[last] && (from_kept || !sole[last])) {
         leaving.push_back(last);
         return last;
       }
-      (touched[last] ? lru : fifo).push_front(last);
+      (touched[last] ? lru : kept).push_front(last);
       touched[last] = false;
     }
     return std::nullopt;
@@ -243,15 +245,15 @@ class ReplacementAgainstModel : public ReplacementTest {
 
   void compare() {
     EXPECT_THAT(lru(), ElementsAreArray(model_.lru));
-    EXPECT_THAT(fifo(), ElementsAreArray(model_.fifo));
-    EXPECT_EQ(pool.head().free.size + model_.lru.size() + model_.fifo.size() + model_.leaving.size(),
+    EXPECT_THAT(kept(), ElementsAreArray(model_.kept));
+    EXPECT_EQ(pool.head().free.size + model_.lru.size() + model_.kept.size() + model_.leaving.size(),
               kFrames);
   }
 
  private:
   std::vector<FrameNumber> page_of() const {
     std::vector<FrameNumber> all(model_.lru.begin(), model_.lru.end());
-    all.insert(all.end(), model_.fifo.begin(), model_.fifo.end());
+    all.insert(all.end(), model_.kept.begin(), model_.kept.end());
     all.insert(all.end(), model_.leaving.begin(), model_.leaving.end());
     return all;
   }
@@ -340,6 +342,154 @@ TEST_F(TwoQueuesTest, WhatWasBroughtAheadPassesOnceMore) {
   EXPECT_EQ(pool.head().fifo.first, last);
 }
 
+// What another node takes a copy of makes room for what nobody else has.
+TEST_F(TwoQueuesTest, CopiesThatOthersTakeAddToTheShareOfSolePages) {
+  for (PageNumber page = 0; page < kFrames; ++page) bring(page);
+  EXPECT_EQ(pool.head().kept_share, 0U);
+  for (FrameNumber n = 0; n < 3; ++n) two.lend(n);
+  EXPECT_EQ(pool.head().kept_share, 3U);
+  for (FrameNumber n = 0; n < 3; ++n) pool.word(n).open(PageState::shared, n);
+  two.lend(0);
+  EXPECT_EQ(pool.head().kept_share, 3U) << "others had it before";
+  two.keep(0);
+  two.lend(0);
+  EXPECT_EQ(pool.head().kept_share, 4U) << "it was the last copy again";
+  EXPECT_EQ(two.victim(), 0U) << "copies that others have leave first";
+  EXPECT_EQ(two.victim(), 1U);
+  EXPECT_EQ(two.victim(), 2U);
+  EXPECT_TRUE(kept().empty());
+  EXPECT_NE(two.victim(), kNoFrame);
+  EXPECT_EQ(kept().size(), 4U);
+}
+
+TEST_F(TwoQueuesTest, TheShareOfSolePagesIsNeverAllOfThePool) {
+  bring(0);
+  for (FrameNumber n = 0; n < 2 * kFrames; ++n) two.lend(0);
+  EXPECT_EQ(pool.head().kept_share, kFrames - kFrames / 8);
+}
+
+TEST_F(TwoQueuesTest, APageThatComesBackSoonTakesAFrameFromSolePages) {
+  for (PageNumber page = 0; page < kFrames; ++page) bring(page);
+  two.lend(0);
+  two.lend(1);
+  bring(kFrames);
+  const auto gone =
+      std::ranges::find_if(std::views::iota(PageNumber{0}, PageNumber{kFrames}),
+                           [&](PageNumber page) { return pool.word(page).state() == PageState::invalid; });
+  bring(*gone);
+  EXPECT_EQ(pool.head().kept_share, 1U);
+}
+
+// Nodes that read pages of one home: what nobody has comes from its device, all else from each other.
+class Cluster {
+ public:
+  explicit Cluster(int nodes) {
+    for (int n = 0; n < nodes; ++n) nodes_.push_back(std::make_unique<Node>());
+  }
+  void get(int n, PageNumber page) {
+    Node& node = *nodes_[static_cast<std::size_t>(n)];
+    PageWord& word = node.pool.word(page);
+    ++gets_;
+    if (word.state() != PageState::invalid) {
+      node.pool.frame(word.frame()).touched.store(kTouched);
+      return;
+    }
+    const std::vector<int> holders = holders_of(page);
+    reads_ += holders.empty();
+    for (const int holder : holders) {
+      Node& other = *nodes_[static_cast<std::size_t>(holder)];
+      const FrameNumber frame = other.pool.word(page).frame();
+      other.policy.lend(frame);
+      other.pool.word(page).open(PageState::shared, frame);
+    }
+    const FrameNumber frame = free_frame(n);
+    node.policy.enter(frame, page);
+    word.open(holders.empty() ? PageState::exclusive : PageState::shared, frame);
+  }
+  /// From the device, of all gets so far.
+  double reads_per_get() const { return static_cast<double>(reads_) / gets_; }
+  void reset() { reads_ = gets_ = 0; }
+
+ private:
+  struct Node {
+    PoolMemory memory{{kPageBytes, kClusterFrames, kClusterPages, 1, 1}};
+    const Pool& pool = memory.pool;
+    Replacement policy{pool, ReplacementKind::two_queues};
+  };
+  std::vector<int> holders_of(PageNumber page) const {
+    std::vector<int> all;
+    for (int n = 0; n < static_cast<int>(nodes_.size()); ++n) {
+      if (nodes_[static_cast<std::size_t>(n)]->pool.word(page).state() != PageState::invalid)
+        all.push_back(n);
+    }
+    return all;
+  }
+  FrameNumber free_frame(int n) {
+    Node& node = *nodes_[static_cast<std::size_t>(n)];
+    FrameNumber frame = node.policy.take_free();
+    if (frame != kNoFrame) return frame;
+    frame = node.policy.victim();
+    const PageNumber page = node.pool.frame(frame).page.load() - 1;
+    node.pool.word(page).clear();
+    node.policy.leave(frame);
+    if (const std::vector<int> left = holders_of(page); left.size() == 1) {
+      Node& last = *nodes_[static_cast<std::size_t>(left.front())];
+      last.policy.keep(last.pool.word(page).frame());
+    }
+    return frame;
+  }
+
+ public:
+  static constexpr FrameNumber kClusterFrames = 64;
+  static constexpr PageNumber kClusterPages = std::uint64_t{16} * kClusterFrames;
+
+ private:
+  std::vector<std::unique_ptr<Node>> nodes_;
+  int reads_ = 0, gets_ = 0;
+};
+
+// Each reads 4 times what it has memory for, in an order of its own; again and again.
+double reads_per_random_get(int readers, int passes) {
+  Cluster cluster(readers);
+  std::mt19937_64 random(seed_of_run());
+  for (int pass = 0; pass < passes; ++pass) {
+    std::vector<std::vector<PageNumber>> orders(static_cast<std::size_t>(readers));
+    for (std::vector<PageNumber>& order : orders) {
+      for (PageNumber page = 0; page < 4 * Cluster::kClusterFrames; ++page) order.push_back(page);
+      std::ranges::shuffle(order, random);
+    }
+    cluster.reset();
+    for (std::size_t i = 0; i < orders[0].size(); ++i) {
+      for (int n = 0; n < readers; ++n) cluster.get(n, orders[static_cast<std::size_t>(n)][i]);
+    }
+  }
+  return cluster.reads_per_get();
+}
+
+// Each page has to be read once: 1 / readers of the gets in the first pass.
+TEST(TwoQueuesOfSeveralNodes, ReadFromTheDeviceOnlyWhatFitsNowhere) {
+  EXPECT_LT(reads_per_random_get(2, 1), 0.80);
+  EXPECT_LT(reads_per_random_get(4, 1), 0.36);
+  EXPECT_LT(reads_per_random_get(8, 1), 0.14);
+  EXPECT_LT(reads_per_random_get(2, 3), 0.70);
+  EXPECT_LT(reads_per_random_get(4, 3), 0.20);
+  EXPECT_LT(reads_per_random_get(8, 3), 0.02);
+}
+
+// A node that reads much that nobody else wants keeps what it has in long use.
+TEST(TwoQueuesOfSeveralNodes, ResistScans) {
+  Cluster cluster(2);
+  std::mt19937_64 random(seed_of_run());
+  constexpr PageNumber kHot = Cluster::kClusterFrames / 2, kScanned = 8 * Cluster::kClusterFrames;
+  for (PageNumber i = 0; i < 4 * kScanned; ++i) {
+    cluster.get(0, random() % kHot);
+    cluster.get(0, kHot + i % kScanned);
+  }
+  cluster.reset();
+  for (PageNumber page = 0; page < kHot; ++page) cluster.get(0, page);
+  EXPECT_LT(cluster.reads_per_get(), 0.1) << "a third would have left as least recently used";
+}
+
 // Pagers share the queues: a frame has one user at a time, and none gets lost.
 TEST_F(ReplacementTest, FramesHaveOneUserAtATime) {
   constexpr unsigned kThreads = 4;
@@ -372,7 +522,7 @@ TEST_F(ReplacementTest, FramesHaveOneUserAtATime) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(broken.load(), 0);
   EXPECT_GT(evicted.load(), 0);
-  EXPECT_EQ(lru().size() + fifo().size() + pool.head().free.size, kFrames);
+  EXPECT_EQ(lru().size() + kept().size() + pool.head().free.size, kFrames);
 }
 
 }  // namespace
