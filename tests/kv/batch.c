@@ -105,6 +105,23 @@ static void test_too_long(shmemx_kv_t kv) {
   shmem_barrier_all();
 }
 
+/* So many that the answers of one PE fill a message. */
+static void test_longer_values(void) {
+  enum { kBytes = 40 };
+  static unsigned char long_values[kMany][kBytes], long_reads[kMany][kBytes];
+  shmemx_kv_t kv = table_of(kKey, kBytes, (uint64_t)kMany * (uint64_t)npes);
+  make(me, 0, kMany, 1);
+  make_bytes(long_values, sizeof long_values, (uint64_t)me);
+  CHECK_EQ(shmemx_kv_put_batch(kv, kMany, keys, kKey, long_values, kBytes, NULL), SHMEMX_KV_OK);
+  shmem_barrier_all();
+  make(right_pe(), 0, kMany, 1);
+  make_bytes(long_values, sizeof long_values, (uint64_t)right_pe());
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, kKey, long_reads, kBytes, NULL, NULL), SHMEMX_KV_OK);
+  for (int i = 0; i < kMany; ++i) CHECK_BYTES(long_reads[i], long_values[i], kBytes);
+  shmem_barrier_all();
+  shmemx_kv_destroy(kv);
+}
+
 /* What was there may be written over the operands, one element further on. */
 static void test_olds_over_operands(shmemx_kv_t kv) {
   enum { kFew = 100 };
@@ -350,6 +367,7 @@ int main(void) {
   test_count(kv, kMany);
   test_first_status(kv);
   test_too_long(kv);
+  test_longer_values();
   test_olds_over_operands(kv);
   test_same_key(kv);
   test_all_at_once(kv);

@@ -77,15 +77,18 @@ static void test_room(shmemx_kv_t kv) {
   long value = 0;
   size_t n = 0;
   if (shmemx_kv_count_local(kv) > 0) {
-    CHECK_EQ(shmemx_kv_next_local(kv, &cursor, key.text, 3, &key.n, &value, sizeof value, &n),
+    size_t long_key = 0, long_value = 0;
+    CHECK_EQ(shmemx_kv_next_local(kv, &cursor, key.text, 3, &long_key, &value, sizeof value, &n),
              SHMEMX_KV_TOO_LARGE);
     CHECK_EQ(cursor, 0);
-    CHECK_EQ(shmemx_kv_next_local(kv, &cursor, key.text, sizeof key.text, &key.n, &value, 7, &n),
+    CHECK_EQ(shmemx_kv_next_local(kv, &cursor, key.text, sizeof key.text, &key.n, &value, 7, &long_value),
              SHMEMX_KV_TOO_LARGE);
     CHECK_EQ(cursor, 0);
     CHECK_EQ(shmemx_kv_next_local(kv, &cursor, key.text, sizeof key.text, &key.n, NULL, 0, NULL),
              SHMEMX_KV_OK);
     CHECK_CMP(cursor, !=, 0);
+    CHECK_EQ(long_key, key.n); /* how much room it wants */
+    CHECK_EQ(long_value, sizeof value);
     cursor = 0;
     CHECK_EQ(shmemx_kv_next_local(kv, &cursor, again.text, sizeof again.text, &again.n, &value, 8, &n),
              SHMEMX_KV_OK);

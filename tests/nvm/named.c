@@ -74,6 +74,28 @@ static void test_refusals(void) {
   shmem_free(again);
 }
 
+/* Bytes of the largest block in memory that there is room for, about. */
+static long largest_block(void) {
+  long fits = 0, too_large = 1L << 32;
+  while (too_large - fits > 4096) {
+    const long n = (fits + too_large) / 2;
+    void* block = shmem_malloc_with_hints((size_t)n, SHMEM_MALLOC_ATOMICS_REMOTE);
+    *(block != NULL ? &fits : &too_large) = n;
+    shmem_free(block);
+  }
+  return fits;
+}
+
+static void test_opening_takes_no_room_for_good(void) {
+  const long before = largest_block();
+  for (int i = 0; i < 300; ++i) {
+    long* object = shmemx_nvm_open("object", kWords * sizeof(long));
+    CHECK(object != NULL);
+    shmem_free(object);
+  }
+  CHECK_CMP(before - largest_block(), <, 65536);
+}
+
 static void test_pins(long* words) {
   const size_t size = 1000 * sizeof(long);
   long* memory = shmem_malloc_with_hints(64, SHMEM_MALLOC_ATOMICS_REMOTE);
@@ -176,6 +198,7 @@ int main(int argc, char** argv) {
   fflush(stdout);
   if (strcmp(argv[1], "refused") == 0) {
     test_refusals();
+    test_opening_takes_no_room_for_good();
   } else {
     long* words = shmemx_nvm_open(strcmp(argv[1], "pin") == 0 ? "pinned" : "object", kWords * sizeof(long));
     CHECK(words != NULL);

@@ -201,6 +201,10 @@ static void unpin_past_end(void) {
   if (me == 0) shmemx_nvm_unpin((char*)words - ((size_t)1 << 40), (size_t)1 << 41);
 }
 
+static void put_too_high(void) {
+  if (me == 0) shmem_long_p(words, 1, shmem_n_pes());
+}
+
 static void realloc_pinned(void) {
   if (me == 0) CHECK_EQ(shmemx_nvm_pin(words, 8, SHMEMX_NVM_READ), 0);
   words = shmem_realloc(words, 2 * kWords * sizeof *words);
@@ -228,6 +232,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "alignment") == 0) test_alignment();
   if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
   if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
+  if (strcmp(argv[1], "put_too_high") == 0) put_too_high();
   if (strcmp(argv[1], "realloc_pinned") == 0) realloc_pinned();
   check_words();
   if (strcmp(argv[1], "leave") == 0) return 0;

@@ -29,6 +29,8 @@ REFUSED = [
 SAID = [
     (["SHMEM_NVM_PAGE=64m", "SHMEM_NVM_CACHE=64m"],
      r"SHMEM_NVM_CACHE is 64 MiB, but 1 GiB of memory .*: 16 pages of 64 MiB, the fewest .* lower SHMEM_NVM_PAGE"),
+    (["SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=64k"], None, 2),
+    (["SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=64k"], r": 32 pages of 4 KiB, the fewest", 4),
     (["SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=64g"],
      r"SHMEM_NVM_CACHE is 64 GiB, but \S+ MiB of memory .*: \d+ pages of 4 KiB, .*max_map_count\); raise SHMEM_NVM_PAGE"),
     (["SHMEM_NVM_PAGE=16k", "SHMEM_NVM_CACHE=260k"], None),  # whole pages
@@ -42,9 +44,9 @@ INFO = [
 ]
 
 
-def run(settings, what="leave"):
+def run(settings, what="leave", pes=2):
     arguments = [part for setting in settings for part in ("-x", setting)]
-    return subprocess.run([oshrun, "-n", "2", *arguments, program, what], capture_output=True, text=True, timeout=30)
+    return subprocess.run([oshrun, "-n", str(pes), *arguments, program, what], capture_output=True, text=True, timeout=30)
 
 
 def lines(text, pattern):
@@ -56,8 +58,8 @@ def main():
         done = run(settings)
         if done.returncode != 1 or len(lines(done.stderr, r"^atoll: .*" + re.escape(expected) + ".*$")) != 1:
             sys.exit(f"{settings}: exit code {done.returncode}\n{done.stderr}")
-    for settings, expected in SAID:
-        done = run([NVM, *settings])
+    for settings, expected, *pes in SAID:
+        done = run([NVM, *settings], "leave", *pes)
         said = lines(done.stderr, "^atoll: .*$")
         if done.returncode != 0 or len(said) != (expected is not None) or (expected and not re.search(expected, said[0])):
             sys.exit(f"{settings}: exit code {done.returncode}\n{done.stderr}")

@@ -99,6 +99,28 @@ static void test_a_child_is_no_pe(void) {
   CHECK_EQ(code_of(child), 1);
 }
 
+/* KiB of addresses of this process. */
+static long addresses(void) {
+  long kib = -1;
+  char line[256];
+  FILE* status = fopen("/proc/self/status", "r");
+  CHECK(status != NULL);
+  while (kib < 0 && fgets(line, sizeof line, status) != NULL) sscanf(line, "VmSize: %ld", &kib);
+  fclose(status);
+  return kib;
+}
+
+static void test_forks_leave_nothing_behind(void) {
+  enum { kForks = 20 };
+  const long before = addresses();
+  for (int i = 0; i < kForks; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    CHECK_EQ(code_of(child), 0);
+  }
+  CHECK_CMP(addresses() - before, <, kForks / 2 * (long)(sizeof large / 1024)); /* each has a copy of `large` */
+}
+
 static void test_commands(void) {
   CHECK_EQ(system("exit 3"), 3 << 8);
   FILE* output = popen("echo 17", "r");
@@ -115,6 +137,7 @@ int main(void) {
   test_writes_of_the_parent_stay_in_the_parent();
   test_a_child_may_exit();
   test_a_child_is_no_pe();
+  test_forks_leave_nothing_behind();
   test_commands();
   shmem_barrier_all();
   /* The parent's variables are still what its peers reach. */

@@ -246,6 +246,16 @@ TEST_F(StoreTest, AWriteWithoutRoomLeavesWhatWasThereAndHoldsTheEpochBack) {
   EXPECT_TRUE(holds(*store, contents));
 }
 
+TEST_F(StoreTest, AWriteWithoutRoomIsForgottenWithItsBlock) {
+  auto store = make();
+  device.limit_room(device.bytes_occupied());
+  EXPECT_EQ(write_block(*store, 3, 2), ENOSPC);
+  EXPECT_FALSE(store->prepare(1).ok());
+  device.limit_room(UINT64_MAX);
+  EXPECT_TRUE(store->release(3 * kBlock, kBlock).ok());
+  EXPECT_TRUE(store->prepare(1).ok());
+}
+
 TEST_F(StoreTest, AnObjectWithoutRoomForItsTablesIsNotMade) {
   device.limit_room(kBlock);
   auto store = Store::make(std::make_unique<Borrowed>(device), "here", test_object(kBlocks));

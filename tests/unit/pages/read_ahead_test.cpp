@@ -33,6 +33,16 @@ TEST(ReadAhead, APageThatWasSkippedEndsNoSequence) {
   EXPECT_EQ(use(streams, 13), kNothing) << "it has gone by";
 }
 
+TEST(ReadAhead, ASequenceThatGoesOnIsNotForgottenForPagesHereAndThere) {
+  ReadAhead streams(1);
+  use(streams, 10);
+  PageNumber elsewhere = 1000;
+  for (PageNumber page = 11; page < 30; ++page) {
+    EXPECT_EQ(use(streams, page), std::pair(page + 1, page + 2)) << page;
+    for (int i = 0; i < 5; ++i) use(streams, elsewhere += 10);
+  }
+}
+
 TEST(ReadAhead, PagesFarApartAreNoSequence) {
   ReadAhead streams(4);
   for (PageNumber page = 100; page < 200; page += 2) EXPECT_EQ(use(streams, page), kNothing) << page;
