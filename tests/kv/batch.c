@@ -107,7 +107,7 @@ static void test_too_long(shmemx_kv_t kv) {
 
 /* So many that the answers of one PE fill a message. */
 static void test_longer_values(void) {
-  enum { kBytes = 40 };
+  enum { kBytes = 100 };
   static unsigned char long_values[kMany][kBytes], long_reads[kMany][kBytes];
   shmemx_kv_t kv = table_of(kKey, kBytes, (uint64_t)kMany * (uint64_t)npes);
   make(me, 0, kMany, 1);
