@@ -210,6 +210,14 @@ Result<std::unique_ptr<Store>> open_store(const StoreOptions& options) {
   return Store::open(std::move(device.value()), path, object);
 }
 
+void remove_unused_part(const std::string& folder, const Identity& part) {
+  const std::string path = object_file(folder, part.name, part.pe);
+  const OpenFile locked = open_to_read(path);
+  if (locked.fd() < 0 || !lock_soon(locked)) return;
+  Result<Slots> slots = read_file(locked);
+  if (slots.ok() && !kept_anything(slots.value())) unlink(path.c_str());
+}
+
 Result<std::vector<PartFile>> find_parts(const std::string& folder) {
   std::vector<PartFile> parts;
   std::error_code error;

@@ -57,6 +57,9 @@ struct StoreOptions {
 /// Makes or opens a part.  make: a part that holds an epoch beyond 0 is refused; what else is there goes.
 Result<std::unique_ptr<Store>> open_store(const StoreOptions& options);
 
+/// Removes a part that holds no epoch beyond 0, and that nobody uses: where other parts could not be made.
+void remove_unused_part(const std::string& folder, const Identity& part);
+
 /// A file in a folder whose name is that of a part.
 struct PartFile {
   std::string name;

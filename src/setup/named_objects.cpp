@@ -162,6 +162,7 @@ void* open_named(Call call, const char* name, std::size_t size) {
                                decision.plan.epoch);
   if (all_succeeded(call, failed)) return object;
   release(call, object);
+  if (decision.plan.make) nvm::remove_unused_part(nvm::heap_of_job()->folder(), asked);
   return nullptr;
 }
 
@@ -178,6 +179,8 @@ void persist_named(Call call, void* object) {
   nvm::heap_of_job()->prepare_epoch(address);
   sync_world(call);  // all PEs have the epoch: it is the object's, whatever happens now
   nvm::heap_of_job()->settle_epoch(address);
+  // A file has room for two epochs.  What is written from now on is a third one to a PE that has not settled.
+  sync_world(call);
 }
 
 }  // namespace shm

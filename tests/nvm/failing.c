@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The system refuses what the NVM heap of PE 1 needs: the job ends with one line, or goes on, and never
  * hangs. The argument says what it refuses: a call of this name, which is then this program's and not the C
- * library's, or `map`: any more mappings. */
+ * library's, or `map`: any more mappings.  `persist_slowly`: it refuses nothing, but is slow. */
 #include <errno.h>
 #include <fcntl.h>
 #include <shmemx.h>
@@ -15,6 +15,7 @@
 enum { kBytes = 2 << 20 };
 static const char* volatile refused = "";
 static int me;
+static long syncs; /* calls of fdatasync that have ended */
 
 static int refuses(const char* call, int error) {
   if (strcmp(call, refused) != 0) return 0;
@@ -22,7 +23,12 @@ static int refuses(const char* call, int error) {
   return 1;
 }
 
-int fdatasync(int fd) { return refuses("fdatasync", EIO) ? -1 : (int)syscall(SYS_fdatasync, fd); }
+int fdatasync(int fd) {
+  if (strcmp(refused, "quick syncs") == 0) usleep(100000);
+  const int result = refuses("fdatasync", EIO) ? -1 : (int)syscall(SYS_fdatasync, fd);
+  ++syncs;
+  return result;
+}
 int fallocate(int fd, int mode, off_t offset, off_t n) {
   const int makes_room = mode == 0;
   return makes_room && refuses("fallocate", ENOSPC) ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, n);
@@ -73,17 +79,36 @@ static void persist(const char* what) {
   printf("persisted on PE %d\n", me);
 }
 
-/* What another run has left. */
-static void remove_object(void) {
-  char file[4096];
-  snprintf(file, sizeof file, "%s/object.pe%d.atoll", getenv("SHMEM_HEAP") + strlen("nvm:"), me);
-  CHECK(unlink(file) == 0 || errno == ENOENT);
+/* Nobody goes on before all have room for a new epoch. */
+static void persist_slowly(const char* what) {
+  char* object = shmemx_nvm_open("object", kBytes);
+  CHECK(object != NULL);
+  refuse(what);
+  const long before = syncs;
+  shmem_barrier_all();
+  shmemx_nvm_persist(object);
+  const long there = shmem_long_g(&syncs, 1 - me);
+  shmem_barrier_all();
+  if (me == 0) CHECK_EQ(there, shmem_long_g(&syncs, 1));
+  CHECK_CMP(syncs, >, before);
+  shmem_barrier_all();
+  shmem_free(object);
 }
 
-/* NULL on all PEs; there is nothing wrong with the next one. */
+static const char* file_of_object(void) {
+  static char file[4096];
+  snprintf(file, sizeof file, "%s/object.pe%d.atoll", getenv("SHMEM_HEAP") + strlen("nvm:"), me);
+  return file;
+}
+
+/* What another run has left. */
+static void remove_object(void) { CHECK(unlink(file_of_object()) == 0 || errno == ENOENT); }
+
+/* NULL on all PEs, which leaves no files behind; there is nothing wrong with the next one. */
 static void open_object(const char* what) {
   refuse(what);
   CHECK(shmemx_nvm_open("object", kBytes) == NULL);
+  CHECK_EQ(access(file_of_object(), F_OK), -1);
   refused = "";
   char* object = shmemx_nvm_open("object", kBytes);
   CHECK(object != NULL);
@@ -94,12 +119,13 @@ static void open_object(const char* what) {
 }
 
 int main(int argc, char** argv) {
-  CHECK_EQ(argc, 3);
+  CHECK_CMP(argc, >=, 2);
   shmem_init();
   me = shmem_my_pe();
   remove_object();
   if (strcmp(argv[1], "use") == 0) use_heap(argv[2]);
   if (strcmp(argv[1], "persist") == 0) persist(argv[2]);
+  if (strcmp(argv[1], "persist_slowly") == 0) persist_slowly("quick syncs");
   if (strcmp(argv[1], "open") == 0) open_object(argv[2]);
   shmem_finalize();
   return 0;
