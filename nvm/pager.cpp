@@ -2,6 +2,8 @@
 #include "nvm/pager.hpp"
 
 #include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -11,7 +13,9 @@
 namespace shm::nvm {
 namespace {
 
-constexpr long kShortNap = 50;  // microseconds, while the device works or a page waits for what rings no bell
+constexpr long kShortNap = 50;  // microseconds, while something waits for what rings no bell
+// While transfers are under way: the system may end one without a look at who listens (see Device::listen()).
+constexpr long kLongNap = 2000;
 constexpr int kBusyRounds = 20;
 
 }  // namespace
@@ -28,6 +32,8 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
             {nodes.here, settings.cooperative}) {}
 
 void Pager::start() {
+  ended_ = eventfd(0, EFD_CLOEXEC);
+  if (ended_ >= 0) waker_ = start_service_thread("atoll-pager-io", [this] { wake_when_transfers_end(); });
   thread_ = start_service_thread("atoll-pager", [this] { run(); });
 }
 
@@ -36,6 +42,11 @@ void Pager::stop() {
   stop_.store(true, std::memory_order_release);
   queue_.ring();
   thread_.join();
+  if (waker_.joinable()) {
+    eventfd_write(ended_, 1);
+    waker_.join();
+  }
+  if (ended_ >= 0) close(ended_);
   // A thread that still waits here gets on, and finds no heap any more.
   const auto end = [](PageRequest& request) {
     request.frame = kNoFrame;
@@ -81,10 +92,18 @@ bool Pager::work() {
 
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
-  const bool soon = home_.transfers() != 0 || cache_.waits() || !ranges_.empty();
+  const bool soon = !home_.listen(ended_) || cache_.waits() || !ranges_.empty();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
-    queue_.sleep(mark, soon ? kShortNap : -1);
+    queue_.sleep(mark, soon ? kShortNap : home_.idle() ? -1 : kLongNap);
   queue_.hear();
+  home_.hear();
+}
+
+// Devices tell of transfers by a descriptor, threads by the queue's bell: this thread turns the one into the
+// other.
+void Pager::wake_when_transfers_end() {
+  eventfd_t count;
+  while (eventfd_read(ended_, &count) == 0 && !stop_.load(std::memory_order_acquire)) queue_.ring();
 }
 
 bool Pager::take_queue() {

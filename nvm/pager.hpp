@@ -75,6 +75,7 @@ class Pager {
   void run();
   bool work();
   void sleep();
+  void wake_when_transfers_end();
   bool take_queue();
   bool take_messages();
   bool finish_sends();
@@ -92,6 +93,9 @@ class Pager {
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
+  int ended_ =
+      -1;  // an eventfd: a transfer has ended; -1: there is none, and the pager looks again and again
+  std::thread waker_;
 };
 
 }  // namespace shm::nvm

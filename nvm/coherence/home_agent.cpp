@@ -138,10 +138,15 @@ void HomeAgent::start(Delivery delivery) {
   (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
 }
 
-std::size_t HomeAgent::transfers() const {
-  std::size_t all = device_->under_way();
-  for (const StoredObject& object : objects_) all += object.store->under_way();
+bool HomeAgent::listen(int eventfd) {
+  bool all = device_->listen(eventfd);
+  for (const StoredObject& object : objects_) all &= object.store->listen(eventfd);
   return all;
+}
+
+void HomeAgent::hear() {
+  device_->hear();
+  for (const StoredObject& object : objects_) object.store->hear();
 }
 
 bool HomeAgent::finish_transfers() {

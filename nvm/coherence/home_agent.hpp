@@ -59,7 +59,9 @@ class HomeAgent {
   bool persist(PageNumber first, std::uint64_t epoch);
   bool settle(PageNumber first, std::uint64_t epoch);
 
-  std::size_t transfers() const;
+  /// As of devices: before the pager sleeps, and after.
+  bool listen(int eventfd);
+  void hear();
   /// Nothing is served.
   bool idle() const { return busy_ == 0 && moves_.empty(); }
   std::string describe() const { return device_->describe(); }

@@ -110,6 +110,11 @@ class Store final : public Device {
   void start(Transfer& transfer) override;
   Transfer* finished() override;
   std::size_t under_way() const override { return jobs_.size() + ended_.size(); }
+  bool listen(int eventfd) override {
+    if (under_way() == 0) return true;
+    return ended_.empty() && device_->under_way() != 0 && device_->listen(eventfd);
+  }
+  void hear() override { device_->hear(); }
   /// What was written is in the file, but only prepare() makes it findable.
   Status persist() override { return device_->persist(); }
 

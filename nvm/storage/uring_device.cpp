@@ -2,6 +2,7 @@
 // Transfers by io_uring.  At most kDepth are in the ring at a time; the others wait in a queue of ours.
 #include <liburing.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -50,7 +51,25 @@ class UringDevice final : public FileDevice {
 
   std::size_t under_way() const override { return under_way_; }
 
+  bool listen(int eventfd) override {
+    if (under_way_ == 0) return true;
+    const bool gets_on = in_ring_ != 0 && (waiting_.empty() || in_ring_ == kDepth);
+    if (!ended_.empty() || !gets_on || !registers(eventfd)) return false;
+    io_uring_cq_eventfd_toggle(&ring_, true);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return io_uring_cq_ready(&ring_) == 0;
+  }
+
+  void hear() override {
+    if (registered_) io_uring_cq_eventfd_toggle(&ring_, false);
+  }
+
  private:
+  bool registers(int eventfd) {
+    if (!registered_) registered_ = eventfd >= 0 && io_uring_register_eventfd(&ring_, eventfd) == 0;
+    return registered_;
+  }
+
   // Moves from the queue to the ring what finds room there, and tells the system of it.
   void fill() {
     while (!waiting_.empty() && in_ring_ < kDepth) {
@@ -100,6 +119,7 @@ class UringDevice final : public FileDevice {
   }
 
   io_uring ring_;
+  bool registered_ = false;  // an eventfd
   unsigned in_ring_ = 0;
   std::size_t under_way_ = 0;
   std::deque<Transfer*> waiting_;  // for room in the ring

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/fatal.hpp"
@@ -122,6 +123,15 @@ const char* keeps_size(const Arena& arena, const void* block) {
                                  : nullptr;
 }
 
+// PE 0: an offset for a block, aligned as its heap likes it best if there is room for that.
+std::optional<std::size_t> find_room(const Arena& arena, std::size_t size, std::size_t alignment) {
+  const std::size_t best = arena.region != nullptr ? arena.region->alignment_for(size) : 1;
+  if (best > alignment) {
+    if (const auto offset = arena.allocator->allocate(size, best)) return offset;
+  }
+  return arena.allocator->allocate(size, alignment);
+}
+
 // After all have come: nobody uses the block any more.
 void give_up(Call call, const Arena& arena, void* block, std::size_t size) {
   if (arena.region != nullptr) arena.region->discard(call, reinterpret_cast<std::uintptr_t>(block), size);
@@ -142,8 +152,7 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
            kLargestAlignment);
       return Allocation{size, kNoBlock, 0};
     }
-    const auto offset = arena.allocator->allocate(size, alignment);
-    return Allocation{size, offset.value_or(kNoBlock), 0};
+    return Allocation{size, find_room(arena, size, alignment).value_or(kNoBlock), 0};
   });
   void* block = block_at(arena, decided.offset);
   if (block == nullptr || !make_room(call, arena, decided.offset, size)) return nullptr;
@@ -194,8 +203,7 @@ void* reallocate(Call call, void* block, std::size_t size) {
     if (!old_size || why != nullptr) return Allocation{size, kNoBlock, 0};
     if (arena.region == nullptr && arena.allocator->resize(old_offset, size))
       return Allocation{size, old_offset, 0};
-    const auto offset = arena.allocator->allocate(size, kNaturalAlignment);
-    return Allocation{size, offset.value_or(kNoBlock), *old_size};
+    return Allocation{size, find_room(arena, size, kNaturalAlignment).value_or(kNoBlock), *old_size};
   });
   void* moved = block_at(arena, decided.offset);
   if (moved == nullptr || decided.moved == 0) return moved;

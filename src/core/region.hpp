@@ -44,6 +44,8 @@ class Region {
   /// Load/store address of the object on `pe`, or null.
   virtual void* ptr(std::uintptr_t address, int pe) = 0;
 
+  /// What a block of n bytes is best aligned to.
+  virtual std::size_t alignment_for(std::size_t /*n*/) const { return 1; }
   /// Makes sure that this PE's [address, address + n) can hold what is written there, or gives it up.  A
   /// failure is said in a line on stderr.
   virtual bool reserve(std::uintptr_t /*address*/, std::size_t /*n*/) { return true; }

@@ -59,6 +59,12 @@ class Device {
   /// Transfers started that finished() has not returned yet.
   virtual std::size_t under_way() const = 0;
 
+  /// Before the thread sleeps: whether a transfer that ends from now on makes `eventfd`, always the same one,
+  /// readable, until hear().  False: ask finished() again soon instead, as something has ended already, or
+  /// the device cannot do so.
+  virtual bool listen(int /*eventfd*/) { return under_way() == 0; }
+  virtual void hear() {}
+
   /// Makes durable whatever was written by transfers that finished() has returned.  Once it has failed it
   /// fails for good, since nobody knows which bytes were lost.
   virtual Status persist() = 0;
