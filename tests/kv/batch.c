@@ -143,6 +143,20 @@ static void test_olds_over_operands(shmemx_kv_t kv) {
   shmem_barrier_all();
 }
 
+/* Values may be read over the keys, which they overtake: all but the first few here. */
+static void test_values_over_keys(shmemx_kv_t kv) {
+  enum { kFew = 100 };
+  static unsigned char area[kFew * kValue];
+  unsigned char* moved = area + 10 * kValue;
+  make(me, 0, kFew, 1);
+  CHECK_EQ(shmemx_kv_put_batch(kv, kFew, keys, kKey, values, kValue, NULL), SHMEMX_KV_OK);
+  memcpy(moved, keys, (size_t)kFew * kKey);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kFew, moved, kKey, area, kValue, NULL, NULL), SHMEMX_KV_OK);
+  CHECK_BYTES(area, values, (size_t)kFew * kValue);
+  CHECK_EQ(shmemx_kv_remove_batch(kv, kFew, keys, kKey, NULL), SHMEMX_KV_OK);
+  shmem_barrier_all();
+}
+
 /* The same key several times in one batch is served as often. */
 static void test_same_key(shmemx_kv_t kv) {
   enum { kDistinct = 10 };
@@ -224,9 +238,14 @@ static void test_many(void) {
            SHMEMX_KV_OK);
   shmem_barrier_all();
   for (int i = 0; i < count; ++i) many[i][0] = right_pe();
-  CHECK_EQ(shmemx_kv_get_batch(kv, (size_t)count, many, sizeof *many, found, sizeof *found, NULL, NULL),
+  size_t* told = malloc((size_t)count * sizeof *told);
+  CHECK_EQ(shmemx_kv_get_batch(kv, (size_t)count, many, sizeof *many, found, sizeof *found, told, NULL),
            SHMEMX_KV_OK);
-  for (int i = 0; i < count; ++i) CHECK_AT(found, i, (int64_t)right_pe() * count + i);
+  for (int i = 0; i < count; ++i) {
+    CHECK_AT(found, i, (int64_t)right_pe() * count + i);
+    CHECK_AT(told, i, sizeof *found);
+  }
+  free(told);
   many[count - 2][0] = -1; /* the only one that is not there: far from the first */
   CHECK_EQ(shmemx_kv_contains_batch(kv, (size_t)count, many, sizeof *many, NULL), SHMEMX_KV_NOT_FOUND);
   CHECK_EQ(shmemx_kv_count(kv), (uint64_t)(count * npes));
@@ -369,6 +388,7 @@ int main(void) {
   test_too_long(kv);
   test_longer_values();
   test_olds_over_operands(kv);
+  test_values_over_keys(kv);
   test_same_key(kv);
   test_all_at_once(kv);
   shmemx_kv_destroy(kv);

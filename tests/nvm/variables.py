@@ -53,6 +53,16 @@ def lines(text, pattern):
     return re.findall(pattern, text, re.MULTILINE)
 
 
+def sizes_of_nodes():
+    """The heap has the same size on all nodes: the smallest that one of them asks for."""
+    parts = [["-n", "1", "-x", NVM, "-x", "SHMEM_NVM_PAGE=4k", "-x", f"SHMEM_SYMMETRIC_SIZE={size}", "-x", "SHMEM_INFO=1",
+              program, "leave"] for size in ("64m", "48m")]
+    for first, second in (parts, parts[::-1]):
+        done = subprocess.run([oshrun, "--virtual-nodes", "2", *first, ":", *second], capture_output=True, text=True, timeout=30)
+        if done.returncode != 0 or len(lines(done.stdout, "^Symmetric heap on NVM: 48 MiB per PE")) != 1:
+            sys.exit(f"nodes with heaps of different sizes: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+
 def main():
     for settings, expected in REFUSED:
         done = run(settings)
@@ -67,6 +77,7 @@ def main():
         done = run([*settings, "SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=128k", "SHMEM_INFO=1"])
         if done.returncode != 0 or len(lines(done.stdout, expected)) != 1:
             sys.exit(f"{settings}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    sizes_of_nodes()
     done = run([NVM, "SHMEM_NVM_PAGE=64k"], "alignment")
     if done.returncode != 0 or len(lines(done.stderr, "^atoll: .*shmem_align: alignment is 134217728; allowed are")) != 1:
         sys.exit(f"alignment: exit code {done.returncode}\n{done.stderr}")
