@@ -118,6 +118,7 @@ static void test_objects(void) {
   long* data = shmem_malloc_with_hints(kWords * sizeof *data, SHMEMX_MALLOC_NVM);
   signals[0] = signals[1] = 0;
   CHECK_EQ(shmem_ptr(signals, me), signals);
+  CHECK_EQ(shmem_ptr(signals, to) == NULL, shmem_ptr(&words, to) == NULL); /* in memory, like the variable */
   CHECK_OF_PE(to, shmem_ptr(data, to), NULL);
   CHECK_EQ(shmem_ptr(data, me), data);
   shmem_barrier_all();

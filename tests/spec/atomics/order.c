@@ -37,6 +37,28 @@ static void test_atomic_then_atomic(int times) {
   shmem_barrier_all();
 }
 
+/* Updates of one word that follow each other may travel as one: it does what they would have done. */
+static void test_updates_of_one_word(int times) {
+  static uint64_t words[4];
+  const int to = right_pe();
+  for (int session = 0; session < 2; ++session) {
+    if (session) shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    for (int i = 0; i < times; ++i) {
+      for (int k = 0; k < 4; ++k) shmem_uint64_atomic_set(&words[k], 0xf0, to);
+      shmem_quiet();
+      for (uint64_t k = 0; k < 2; ++k) shmem_uint64_atomic_add(&words[0], 7 + k, to);
+      for (uint64_t k = 0; k < 2; ++k) shmem_uint64_atomic_and(&words[1], k ? 0x3c : 0x78, to);
+      for (uint64_t k = 0; k < 2; ++k) shmem_uint64_atomic_or(&words[2], k ? 0x06 : 0x03, to);
+      for (uint64_t k = 0; k < 2; ++k) shmem_uint64_atomic_xor(&words[3], k ? 0x06 : 0x03, to);
+      shmem_quiet();
+      const uint64_t expected[] = {0xff, 0x30, 0xf7, 0xf5};
+      for (int k = 0; k < 4; ++k) CHECK_FOR(k, shmem_uint64_g(&words[k], to), expected[k]);
+    }
+    if (session) shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+  }
+  shmem_barrier_all();
+}
+
 static void test_quiet_completes(int times) {
   long fetched[8];
   number = 0;
@@ -70,6 +92,7 @@ int main(void) {
   shmem_init();
   test_put_then_atomic(rounds(5000, 200));
   test_atomic_then_atomic(rounds(2000, 100));
+  test_updates_of_one_word(rounds(500, 30));
   test_quiet_completes(rounds(2000, 100));
   test_owner_spins(rounds(500, 50));
   shmem_finalize();

@@ -52,6 +52,11 @@ static void test_atomics_and_waits(void) {
   shmem_signal_add(&signal_word, 3, pe);
   shmem_signal_add(SHMEM_CTX_DEFAULT, &signal_word, 4, pe);
   CHECK_EQ(shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 9), 9);
+  shmem_barrier_all();
+  shmem_signal_set(SHMEM_CTX_DEFAULT, &signal_word, 9, pe);
+  shmem_quiet();
+  shmem_barrier_all();
+  CHECK_EQ(signal_word, 9);
   CHECK_EQ(words[0], 44);
   shmem_barrier_all();
 }

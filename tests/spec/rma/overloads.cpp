@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Semantics 135: in C++ overloads take the place of C11's generic names.
+#include <cstdint>
 #include <type_traits>
 
 #include "check.h"
@@ -9,6 +10,7 @@ namespace {
 long words[8];
 unsigned char bytes[8];
 std::size_t count;
+std::uint64_t signal_word;
 
 template <class T>
 void round_trip(T* symmetric, T value) {
@@ -39,5 +41,12 @@ int main() {
   shmem_atomic_add(&count, std::size_t{3}, right_pe());
   shmem_wait_until(&count, SHMEM_CMP_EQ, std::size_t{3});
   CHECK_EQ(shmem_test(&count, SHMEM_CMP_GT, std::size_t{2}), 1);
+  for (int i = 0; i < 2; ++i) shmem_signal_set(SHMEM_CTX_DEFAULT, &signal_word, 9, right_pe());
+  shmem_quiet();
+  shmem_barrier_all();
+  CHECK_EQ(signal_word, 9U);
+  shmem_barrier_all();
+  shmem_signal_add(SHMEM_CTX_DEFAULT, &signal_word, 2, right_pe());
+  shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 11);
   shmem_finalize();
 }
