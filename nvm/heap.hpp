@@ -68,7 +68,7 @@ class Heap final : public Region, private Host {
   void* ptr(std::uintptr_t address, int pe) override;
   void quiet(Context&) override;
   void fence(Context&) override {}
-  /// A block of several pages begins at one, so that no more are moved for it than it has.
+  /// A block of four pages or more begins at a page, so that it lies in no more pages than it needs.
   std::size_t alignment_for(std::size_t n) const override { return n >= 4 * page_bytes() ? page_bytes() : 1; }
   bool reserve(std::uintptr_t address, std::size_t n) override;
   void discard(const Call&, std::uintptr_t address, std::size_t n) override;

@@ -7,7 +7,10 @@
 //                |                                   +--- messages ---> HomeAgent-+
 //                +- commands for ranges of pages -----------------------^
 //
-// Nothing here waits but for something to do.
+//   device: a transfer has ended --> eventfd --> waker_ --> ring() of the queue
+//
+// It waits for its own device at most (persisting, making room, the engine `sync`), never for another pager
+// or for a latch.
 #pragma once
 
 #include <atomic>

@@ -3,8 +3,8 @@
  * own counters (src/base/stats) and the columns that SHMEM_STATS prints.  To add a counter, add its row.
  *
  * Counted are what goes between nodes, by the PE that does it: issued, sent and posted at the origin, executed at
- * the target; what becomes of the pages of the NVM heap, by the PE that keeps them for its node; and requests on
- * elements of hash tables, at the target.  Of what is called on the NVM heap each page is a hit, a miss, or sent,
+ * the target; what becomes of the pages of the NVM heap, by the PE that caches them for its node, but what is read
+ * from and written to files by the PE whose file it is; and requests on elements of hash tables, at the target.  Of what is called on the NVM heap each page is a hit, a miss, or sent,
  * counted by the PE that calls. */
 #ifndef SHMEMX_STATS_H
 #define SHMEMX_STATS_H

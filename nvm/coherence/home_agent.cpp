@@ -47,7 +47,7 @@ void HomeAgent::serve(Delivery& delivery) {
   if (!entry.directory.busy() && entry.directory.holders.empty()) forget(delivery.page);
 }
 
-// Who has a page exclusive or modified knows that it is alone.
+// Only evictions leave a node alone without its knowledge: after a write it has the page modified.
 void HomeAgent::tell_last_holder(PageNumber page, const Directory& directory) {
   if (directory.request.kind != Event::ask_evict || directory.holders.nodes().size() != 1) return;
   Delivery out{.page = page, .message = {.kind = Event::last_copy, .from = home_.node}};
@@ -121,7 +121,7 @@ bool HomeAgent::finish_fetches() {
 void HomeAgent::start(Delivery delivery) {
   const bool reads = delivery.message.kind == Event::load;
   count(reads ? Stat::page_loads : Stat::page_writes);
-  auto move = std::make_unique<Move>();
+  auto move = std::make_unique<DeviceMove>();
   std::byte* data = delivery.buffer != nullptr ? delivery.buffer.get() : pool_.bytes(delivery.frame);
   const std::size_t page_bytes = pool_.shape().page_bytes;
   const StoredObject* object = object_at(delivery.page);
@@ -252,7 +252,7 @@ void HomeAgent::ask_to_clean(const StoredObject& object) {
     ++unclean_;
     Delivery ask{.page = page, .message = {.kind = Event::ask_clean}};
     ask.message.from = ask.message.to = ask.message.requester = home_.node;
-    channel_.keep(std::move(ask));
+    channel_.deliver_here(std::move(ask));
   }
 }
 

@@ -3,10 +3,11 @@
 //
 //   request, done -> take() -> serve() (directory.hpp) -> messages to nodes
 //                                                      -> load, store -> device -> loaded, stored -> serve()
+//   done, with a page on another node -> await_buffer() -> PageChannel::fetch() -> serve()
 //
 // A page that goes from the device to another node, or from there to the device, takes a buffer.  Where all
-// are in use it waits: a `done` with a page in its sender's frame.  Who has a buffer waits for nothing but
-// the device or the network, so there will be another one.
+// are in use it waits; a page that comes home waits in its sender's frame.  Who has a buffer waits for
+// nothing but the device or the network, so there will be another one.
 #pragma once
 
 #include <deque>
@@ -72,7 +73,7 @@ class HomeAgent {
     std::unordered_map<std::uint64_t, std::unique_ptr<Foreign>> operations;  // that wait, by tag
   };
   // A load or store that the device works on.
-  struct Move {
+  struct DeviceMove {
     Transfer transfer;
     Delivery delivery;
   };
@@ -107,7 +108,7 @@ class HomeAgent {
   const int me_;
   const Home home_;
   std::unordered_map<PageNumber, DirectoryEntry> directory_;  // of pages that somebody has or wants
-  std::unordered_map<const Transfer*, std::unique_ptr<Move>> moves_;
+  std::unordered_map<const Transfer*, std::unique_ptr<DeviceMove>> moves_;
   std::deque<Delivery> await_buffer_;  // loads for other nodes, and pages that these send home
   std::vector<Message> out_;
   std::uint64_t tags_ = 0;

@@ -7,7 +7,7 @@
 //   Answer       token | dest | page | n | contended | n bytes: of a get, or the 8 of what an atomic
 //                operation found
 //                to that thread, from where the operation was executed
-//   PageMessage  page | message of the protocol | frame | lent | an Operation
+//   PageMessage  page | message of the protocol | frame | given_up | an Operation
 //                between pagers
 //
 // An operation lies within one page and carries kLargestOperation bytes at most.  A page that was asked for
@@ -62,7 +62,7 @@ struct PageMessage {
   PageNumber page;
   Message message;
   std::uint64_t frame;  // of a page for the home: where in the sender's pool it is, until the home has got it
-  std::uint64_t lent;   // 1: then the sender wants to hear `fetched`, and has no other use for the frame
+  std::uint64_t given_up;  // 1: the sender has; it wants to hear `fetched`, as its frame is free then
 };
 
 static_assert(sizeof(PageMessage) + sizeof(Operation) + kLargestOperation <= kMaxMessage);

@@ -95,7 +95,7 @@ enum class Event : std::uint8_t {
   ask_evict,
   ask_get,    // small operations: executed where the page is
   ask_put,    //
-  ask_clean,  // the device gets the newest data, whoever has the page keeps it: write-behind, persistence
+  ask_clean,  // the device gets the newest data, whoever has the page keeps it: persistence
   done,
   // To the requester of a small operation from where it was executed; of ask_clean from the home.
   result,
@@ -104,9 +104,9 @@ enum class Event : std::uint8_t {
   store,
   loaded,
   stored,
-  // From the home, outside the protocol: it may come late.
-  last_copy,  // to the last node that has the page
-  fetched,    // to a node that has sent the page home and forgotten it: its frame is free
+  // From the home, for the driver alone: they change no state.
+  last_copy,  // to the last node that has the page: a hint, which may come late
+  fetched,    // to a node that has given the page up: its frame, at `tag`, is free
 };
 inline constexpr std::size_t kNodeEvents = static_cast<std::size_t>(Event::put) + 1;
 inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::fetched) + 1;

@@ -64,9 +64,9 @@ void PageCache::on_hint(const RequestQueue::Hint& hint) {
 
 void PageCache::take(Delivery delivery) {
   const PageNumber number = delivery.page;
-  if (delivery.message.kind == Event::last_copy) return keep(number);
+  if (delivery.message.kind == Event::last_copy) return on_last_copy(number);
   if (delivery.message.kind == Event::fetched) {
-    channel_.take_back();
+    channel_.fetched_one();
     return free(pool_.frame_at(delivery.message.tag));
   }
   CachedPage& page = page_of(number);
@@ -77,9 +77,10 @@ void PageCache::take(Delivery delivery) {
 }
 
 // The page may have gone meanwhile.
-void PageCache::keep(PageNumber number) {
+void PageCache::on_last_copy(PageNumber number) {
   const auto found = pages_.find(number);
-  if (found != pages_.end() && has_copy(found->second->known.state)) replacement_.keep(found->second->frame);
+  if (found != pages_.end() && has_copy(found->second->known.state))
+    replacement_.mark_last_copy(found->second->frame);
 }
 
 bool PageCache::work() {
@@ -192,7 +193,7 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
       stops != 0 && !stop(number, page, stops))
     return false;
   learn(number, page);
-  if (message.kind == Event::forward_read) replacement_.lend(page.frame);
+  if (message.kind == Event::forward_read) replacement_.share(page.frame);
   const State before = page.known.state;
   const Outcome outcome = on_message(page.known, message, home_of(number));
   if (outcome.actions == 0) {
@@ -234,17 +235,17 @@ bool PageCache::is_pinned_against(const CachedPage& page, const Delivery& delive
 // What follows from a message; then the frame is free, if the page has gone.
 void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& outcome) {
   const bool leaves = outcome.actions & action::give_up;
-  bool lent = false;  // the frame, until it is stored or sent
+  bool sent = false;  // from the frame, which is freed when that has ended
   for (std::size_t i = 0; i < outcome.count; ++i) {
     const Message& out = outcome.messages[i];
     if (out.kind == Event::result) continue;  // apply() has answered
-    const bool lends = leaves && out.data;
-    send(number, page, out, lends);
-    lent |= lends;
+    const bool from_frame = leaves && out.data;
+    send(number, page, out, from_frame);
+    sent |= from_frame;
   }
   if (!leaves) return;
   replacement_.leave(page.frame);
-  if (!lent) free(page.frame);
+  if (!sent) free(page.frame);
   expect(page, false);
   page.frame = kNoFrame;
 }
@@ -380,7 +381,7 @@ void PageCache::give_frame(Delivery load) {
   if (page.awaits_frame || !reserve(number, page)) return;
   page.load->frame = page.frame;
   page.loading = true;
-  channel_.keep(std::move(*page.load));
+  channel_.deliver_here(std::move(*page.load));
   page.load.reset();
 }
 

@@ -71,11 +71,11 @@ class PageCache {
 
   /// For a page that nobody has: the load gets a frame, when there is one, and goes on to the home.
   void give_frame(Delivery load);
-  /// A frame whose contents have been stored.
+  /// A frame that holds nothing that is needed any more.
   void free(FrameNumber frame);
   /// Begins to take a page away from other nodes.
   void call_back(PageNumber page);
-  /// Forgets a page that no other node has.  Returns false if somebody copies.
+  /// Forgets a page that no other node has.  Returns false if somebody copies, or it is on its way.
   bool drop(PageNumber page);
 
   /// Whether something waits that time alone will bring on.
@@ -117,7 +117,7 @@ class PageCache {
 
   CachedPage& page_of(PageNumber number);
   void add_pending(PageRequest& request);
-  void keep(PageNumber number);
+  void on_last_copy(PageNumber number);
   void advance(PageNumber number, CachedPage& page);
   void give_back(CachedPage& page);
   void serve_pending(PageNumber number, CachedPage& page);
@@ -158,7 +158,7 @@ class PageCache {
   PageChannel& channel_;
   const int me_;
   std::byte* const segment_;
-  const std::size_t spare_frames_;  // of the node, that pages leave for in time
+  const std::size_t spare_frames_;  // of the node: as many are to be free
   ReadAhead read_ahead_;
   std::unordered_map<PageNumber, std::unique_ptr<CachedPage>> pages_;
   std::vector<std::unique_ptr<PageRequest>> own_requests_;

@@ -16,8 +16,8 @@ void PageChannel::send(Delivery delivery) {
   if (delivery.message.data && !to_home) return put_page(pe, std::move(delivery));
   if (delivery.message.data) {
     head.frame = pool_.offset(delivery.frame);
-    head.lent = delivery.frees ? 1 : 0;
-    lent_ += head.lent;
+    head.given_up = delivery.frees ? 1 : 0;
+    to_be_fetched_ += head.given_up;
   }
   wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
 }
@@ -58,7 +58,7 @@ bool PageChannel::next_fetched(Delivery& fetched) {
   if (found == moving_.end()) return false;
   fetched = std::move(found->delivery);
   fetched.away = false;
-  if (fetched.lent) {
+  if (fetched.given_up) {
     PageMessage told{fetched.page, {.kind = Event::fetched, .from = nodes_.here}, 0, 0};
     told.message.to = fetched.message.from;
     told.message.tag = fetched.away_at;
@@ -92,7 +92,7 @@ void PageChannel::receive(const std::byte* message, std::size_t n) {
   Delivery delivery{.page = head.page, .message = head.message};
   if (head.message.data && part_for(head.message.kind) == Part::home) {
     delivery.away = true;
-    delivery.lent = head.lent != 0;
+    delivery.given_up = head.given_up != 0;
     delivery.away_at = head.frame;
   }
   if (n > sizeof head)

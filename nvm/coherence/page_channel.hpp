@@ -39,11 +39,11 @@ struct Delivery {
   FrameNumber frame = kNoFrame;        // data that have
   bool frees = false;                  // `frame` is nobody's once they are stored or sent
   bool away = false;                   // the data are in a frame of the sender, still to be fetched
-  bool lent = false;                   // that is nobody's once they are fetched
+  bool given_up = false;               // the sender has given the page up: that frame is free then
   std::uint64_t away_at = 0;           // where in the sender's pool
 };
 
-/// What messages and pages leave by.
+/// What messages and pages leave and come by.
 class Wire {
  public:
   /// Has the pager of PE `pe`, on another node, receive the message, which is copied.
@@ -67,20 +67,21 @@ class PageChannel {
 
   /// To the home of the page, or to its caching agent on node message.to.  Data are in the delivery's buffer
   /// or frame, which stay unchanged until next_sent() has returned it.  With a message to the home they are
-  /// in a frame, unchanged until the home has stored the page; if that frame is nobody's then, take_back()
-  /// must be told of `fetched`.
+  /// in a frame, unchanged until the home has fetched them (the home's own frame: stored them); if the frame
+  /// is nobody's afterwards, fetched_one() must be called when `fetched` comes.
   void send(Delivery delivery);
-  void take_back() { --lent_; }
+  void fetched_one() { --to_be_fetched_; }
   /// Takes a page that has arrived at another node, and tells its pager.  Returns false if there is none.
   bool next_sent(Delivery& sent);
   /// Gets the data of a message for the home into its buffer.
   void fetch(Delivery delivery);
-  /// Takes a message whose data are there, and tells who has lent the frame.  Returns false if there is none.
+  /// Takes a message whose data are there, and tells who has given the page up.  Returns false if there is
+  /// none.
   bool next_fetched(Delivery& fetched);
   /// Whether pages are on their way; then drives them.
   bool drive();
   /// To this pager, whoever it is for.
-  void keep(Delivery delivery) { local_.push_back(std::move(delivery)); }
+  void deliver_here(Delivery delivery) { local_.push_back(std::move(delivery)); }
 
   /// A message of another node's pager.
   void receive(const std::byte* message, std::size_t n);
@@ -91,7 +92,7 @@ class PageChannel {
   bool next(Delivery& delivery);
   bool empty();
   /// Nothing is on its way, nor waits here.
-  bool idle() { return moving_.empty() && lent_ == 0 && empty(); }
+  bool idle() { return moving_.empty() && to_be_fetched_ == 0 && empty(); }
 
  private:
   // A page on its way to or from the node of a PE.
@@ -112,8 +113,8 @@ class PageChannel {
   const int me_;
   std::deque<Delivery> local_;
   std::list<Move> moving_;
-  std::size_t lent_ = 0;  // frames that homes have still to fetch
-  Mutex mutex_;           // of what follows
+  std::size_t to_be_fetched_ = 0;  // frames that homes have still to fetch, and that are free then
+  Mutex mutex_;                    // of what follows
   std::deque<Delivery> arrived_ GUARDED_BY(mutex_);
 };
 

@@ -22,7 +22,7 @@ using PageBuffer = std::unique_ptr<std::byte[], GiveBuffer>;
 /// Thread safety: one thread.
 class PageBuffers {
  public:
-  /// Memory is taken at the first take(); no more than this, or kFewest pages.
+  /// Memory is taken at the first take(): about this, but kFewest pages at least and kMost at most.
   static constexpr std::size_t kBytes = std::size_t{8} << 20;
   static constexpr std::size_t kFewest = 4, kMost = 64;
 

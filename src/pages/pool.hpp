@@ -19,7 +19,7 @@ namespace shm::pages {
 /// Of a frame; links and queue are Replacement's.
 struct Frame {
   std::atomic<std::uint64_t> page;                             // number plus one; 0: none has entered
-  std::atomic<std::uint8_t> touched;                           // since Replacement has looked; one of k...
+  std::atomic<std::uint8_t> touched;                           // since Replacement has looked
   std::atomic<std::uint32_t> pinned_to_read, pinned_to_write;  // times that programs have pinned the page
   std::atomic<std::uint32_t>& pins(Access access) {
     return access == Access::read ? pinned_to_read : pinned_to_write;
@@ -31,8 +31,10 @@ struct Frame {
   FrameNumber prev, next;
 };
 
-/// By a thread of the node; not at all, but brought ahead of its use; by its pager, for others.
-inline constexpr std::uint8_t kTouched = 1, kAhead = 2, kOperated = 3;
+/// How a frame has been used (Frame::touched).
+inline constexpr std::uint8_t kTouched = 1;   // by a thread of the node
+inline constexpr std::uint8_t kAhead = 2;     // not yet: its page was brought ahead of its use
+inline constexpr std::uint8_t kOperated = 3;  // by the pager, for other nodes
 
 /// Head of a queue of frames: linked by `next` and `prev`.
 struct FrameQueue {

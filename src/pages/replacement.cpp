@@ -62,7 +62,7 @@ bool Replacement::left_lately(PageNumber page) const {
   return left != 0 && pool_.head().departures - left < pool_.shape().frames;
 }
 
-void Replacement::lend(FrameNumber frame) {
+void Replacement::share(FrameNumber frame) {
   if (!sole(frame)) return;
   pool_.frame(frame).last_copy.store(false, std::memory_order_relaxed);
   const LockGuard guard(pool_.head().lock);

@@ -48,9 +48,11 @@ class Replacement {
   /// `frame` has got `page`.
   void enter(FrameNumber frame, PageNumber page);
   /// No other node has its page any more.
-  void keep(FrameNumber frame) { pool_.frame(frame).last_copy.store(true, std::memory_order_relaxed); }
+  void mark_last_copy(FrameNumber frame) {
+    pool_.frame(frame).last_copy.store(true, std::memory_order_relaxed);
+  }
   /// Another node is about to get a copy of its page.
-  void lend(FrameNumber frame);
+  void share(FrameNumber frame);
   /// Its page is gone: REQUIRES entered.  The frame is the caller's.
   void leave(FrameNumber frame);
 

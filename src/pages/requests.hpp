@@ -21,7 +21,7 @@ struct alignas(64) PageRequest {
     latch,  // the page, latched for the requester
     map,    // the page in the address space of its PE
     pin,    // as map, and the page stays until the program unpins it; not latched
-    own,    // the page, with the right to write, by its pager itself; the last of those for one page
+    own,    // the page, with the right to write, by its pager itself; kinds up to this one are for one page
     range,  // what `command` says, of the pages [page, last)
     rest,   // no more evictions; answered when nothing of the pager's is under way
   };

@@ -61,8 +61,8 @@ struct ReplyHead {
 };
 static_assert(sizeof(ReplyHead) == 8);
 
-inline constexpr unsigned kPlaceBits = 10;
-inline constexpr unsigned kReceiver = (1u << kPlaceBits) - 1;
+inline constexpr unsigned kNodeRankBits = 10;
+inline constexpr unsigned kReceiver = (1u << kNodeRankBits) - 1;
 inline constexpr std::uint8_t kPutCode = 0;
 
 /// The first word of a record, in its parts.

@@ -27,10 +27,10 @@ TEST(PageWord, BeginsAsNothing) {
   EXPECT_FALSE(word.latched());
   EXPECT_EQ(word.latch(Access::read), kNoFrame);
   EXPECT_EQ(word.latch(Access::write), kNoFrame);
-  EXPECT_FALSE(word.latched()) << "a pin that was not given counts";
+  EXPECT_FALSE(word.latched()) << "a latch that was not given counts";
 }
 
-TEST(PageWord, GivesPinsAsTheStatePermits) {
+TEST(PageWord, GivesLatchesAsTheStatePermits) {
   for (const PageState state : kStates) {
     SCOPED_TRACE(static_cast<int>(state));
     PageWord word{};
@@ -51,7 +51,7 @@ TEST(PageWord, GivesPinsAsTheStatePermits) {
   }
 }
 
-TEST(PageWord, GivesNoPinsWhileItIsClosed) {
+TEST(PageWord, GivesNoLatchesWhileItIsClosed) {
   for (const PageState state : kStates) {
     SCOPED_TRACE(static_cast<int>(state));
     PageWord word{};
@@ -68,7 +68,7 @@ TEST(PageWord, GivesNoPinsWhileItIsClosed) {
   }
 }
 
-TEST(PageWord, KeepsItsPinsWhileItIsClosed) {
+TEST(PageWord, KeepsItsLatchesWhileItIsClosed) {
   PageWord word{};
   word.open(exclusive, kFrame);
   EXPECT_EQ(word.latch(Access::read), kFrame);
@@ -84,7 +84,7 @@ TEST(PageWord, KeepsItsPinsWhileItIsClosed) {
   EXPECT_FALSE(word.close());
   word.unlatch();
   EXPECT_FALSE(word.latched());
-  EXPECT_TRUE(word.close()) << "all pins are gone";
+  EXPECT_TRUE(word.close()) << "all latches are gone";
   EXPECT_EQ(word.state(), modified);
   EXPECT_EQ(word.frame(), kFrame);
 }
@@ -101,7 +101,7 @@ TEST(PageWord, ForgetsAllWhenItIsCleared) {
   EXPECT_EQ(word.latch(Access::read), 3U) << "it is not closed any more";
 }
 
-TEST(PageWord, OpensWithPinsForThoseWhoWait) {
+TEST(PageWord, OpensWithLatchesForThoseWhoWait) {
   PageWord word{};
   word.open(exclusive, 5, 3);
   for (int left = 3; left > 0; --left) {
@@ -112,7 +112,7 @@ TEST(PageWord, OpensWithPinsForThoseWhoWait) {
   EXPECT_TRUE(word.close());
 }
 
-TEST(PageWord, HoldsAnyFrameAndManyPins) {
+TEST(PageWord, HoldsAnyFrameAndManyLatches) {
   PageWord word{};
   word.open(exclusive, kNoFrame - 1);
   constexpr int kMany = 100000;
@@ -131,7 +131,7 @@ TEST(PageWord, HoldsAnyFrameAndManyPins) {
 class Eviction {
  public:
   static constexpr unsigned kThreads = 3, kPages = 4, kFrames = 6;
-  static constexpr int kPins = 20000;  // of each thread
+  static constexpr int kLatches = 20000;  // of each thread
 
   Eviction() {
     for (auto& frame : frames_) poison(frame);
@@ -149,7 +149,7 @@ class Eviction {
       if (Clock::now() > limit) stop_.store(true);
     }
     for (std::thread& thread : threads) thread.join();
-    EXPECT_FALSE(broken_.load()) << "a pinned frame was taken away";
+    EXPECT_FALSE(broken_.load()) << "a latched frame was taken away";
     EXPECT_GT(evictions_, 0);
     for (unsigned page = 0; page < kPages; ++page) {
       EXPECT_FALSE(words_[page].latched()) << page;
@@ -195,7 +195,7 @@ class Eviction {
   void use(unsigned t) {
     std::minstd_rand random(t + 1);
     started_.fetch_add(1);
-    for (int pins = 0; pins < kPins && !stop_.load(std::memory_order_relaxed); ++pins) {
+    for (int latches = 0; latches < kLatches && !stop_.load(std::memory_order_relaxed); ++latches) {
       const auto page = static_cast<unsigned>(random() / 16 % kPages);
       const bool writes = random() / 16 % 4 == 0;
       const FrameNumber frame = words_[page].latch(writes ? Access::write : Access::read);
@@ -223,7 +223,7 @@ class Eviction {
   std::atomic<bool> stop_{false}, broken_{false};
 };
 
-TEST(PageWord, NoFrameIsTakenFromThoseWhoHaveItPinned) { Eviction().run(); }
+TEST(PageWord, NoFrameIsTakenFromThoseWhoHaveItLatched) { Eviction().run(); }
 
 TEST(Pool, ItsPartsDoNotOverlap) {
   const PoolShape shape{std::size_t{64} << 10, 37, 1001, 6, 3};
