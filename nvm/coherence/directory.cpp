@@ -28,6 +28,7 @@ class Service {
   bool gathered(const Message& answer);
   void act();
   void finish(bool data);
+  void refuse();
   bool conclude(const Message& answer);
   void enter(NodeId node) {
     if (!d_.holders.contains(node)) d_.holders.push(node);
@@ -41,6 +42,7 @@ class Service {
 void Service::send(Event kind, NodeId to, bool data) {
   out_.push_back({.kind = kind,
                   .data = data,
+                  .ahead = d_.request.ahead,
                   .from = home_.node,
                   .to = to,
                   .requester = d_.request.requester,
@@ -102,15 +104,20 @@ void Service::gather_newest() {
 
 bool Service::answered(const Message& answer) {
   const auto found = std::find(d_.awaited.begin(), d_.awaited.end(), answer.from);
-  const bool by_device = answer.kind == Event::loaded || answer.kind == Event::stored;
+  const bool by_device = answer.kind >= Event::loaded && answer.kind <= Event::stored;
   if (found == d_.awaited.end() || answer.version != d_.version) return false;
   if (by_device != (answer.from == kDevice)) return false;
   d_.awaited.erase(found);
   switch (d_.phase) {
     case Phase::gather: return gathered(answer);
     case Phase::loading:
-      if (answer.kind != Event::loaded) return false;
-      finish(true);
+      if (answer.kind == Event::loaded) {
+        finish(true);
+      } else if (answer.kind == Event::failed && d_.request.ahead) {
+        refuse();
+      } else {
+        return false;
+      }
       return true;
     case Phase::finish: return answer.kind == Event::done && conclude(answer);
     default: return false;
@@ -170,10 +177,18 @@ void Service::finish(bool data) {
   d_.awaited.push_back(answers);
 }
 
+void Service::refuse() {
+  d_.phase = Phase::finish;
+  d_.actor = kNobody;
+  await(Event::refuse, d_.request.requester);
+}
+
 bool Service::conclude(const Message& answer) {
   const NodeId requester = d_.request.requester;
   const bool forward = d_.actor != requester;
   if (answer.data || (answer.dirty && d_.actor != d_.owner)) return false;
+  d_.phase = Phase::idle;
+  if (d_.actor == kNobody) return true;
   switch (d_.request.kind) {
     case Event::ask_read:
       if (forward && d_.actor == d_.owner && !answer.dirty) d_.owner = kNobody;
@@ -192,7 +207,6 @@ bool Service::conclude(const Message& answer) {
     default:  // ask_get
       enter(d_.actor);
   }
-  d_.phase = Phase::idle;
   return true;
 }
 

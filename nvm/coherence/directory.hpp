@@ -28,12 +28,16 @@
 // the page alone is recalled (which stores it if dirty) instead of being a forwarder, and the executor is the
 // home's node.
 //
-// The driver (the pager that is home of the page) gives every request, `done`, `loaded` and `stored` to
-// serve() and sends what comes out, in order; what goes to its own node is delivered like the rest, after
-// serve() has returned; what goes to kDevice it starts, and gives back as loaded or stored, with the same
-// version, when that has ended.  Messages with data that come out carry the data of the message given to this
-// call: `store` those of a `done`, all others those of `loaded`.  Requests that wait are kept here; what
-// belongs to their tags the driver keeps.  An error of the device ends the job: there is no state for it.
+// A page that was asked for ahead of need and that the device cannot read (`failed`) is refused: the
+// requester says done, and nobody has it.
+//
+// The driver (the pager that is home of the page) gives every request, `done`, `loaded`, `failed` and
+// `stored` to serve() and sends what comes out, in order; what goes to its own node is delivered like the
+// rest, after serve() has returned; what goes to kDevice it starts, and gives back as loaded, failed or
+// stored, with the same version, when that has ended.  Messages with data that come out carry the data of the
+// message given to this call: `store` those of a `done`, all others those of `loaded`.  Requests that wait
+// are kept here; what belongs to their tags the driver keeps.  Any other error of the device ends the job:
+// there is no state for it.
 #pragma once
 
 #include <vector>
@@ -73,7 +77,8 @@ struct Directory {
   // The request that is being served.
   Phase phase = Phase::idle;
   Message request;
-  NodeId actor = kNobody;       // who sends the page or executes the operation; the requester: no forwarder
+  NodeId actor = kNobody;       // who sends the page or executes the operation; the requester: no forwarder;
+                                // nobody: it is refused
   std::vector<NodeId> awaited;  // whose answer is to come; kDevice is one of them
 
   std::vector<Message> waiting;  // requests, first come first served

@@ -2,6 +2,7 @@
 #include "nvm/coherence/home_agent.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/fatal.hpp"
@@ -163,19 +164,23 @@ void HomeAgent::finish(const Transfer& done, const StoredObject* object) {
   const auto found = moves_.find(&done);
   Delivery delivery = std::move(found->second->delivery);
   const bool reads = done.kind == Transfer::Kind::read;
-  if (done.error != 0 && object != nullptr && !object->store->damage().empty())
-    fatal("%s", object->store->damage().c_str());
-  if (done.error != 0) {
-    fatal("the NVM heap cannot %s %zu bytes at offset %llu of PE %d's %s: %s", reads ? "read" : "write",
-          done.n, static_cast<unsigned long long>(done.offset), me_,
-          object != nullptr ? object->store->identity().name.c_str() : "file", std::strerror(done.error));
-  }
+  const bool refused = done.error != 0 && reads && delivery.message.ahead;
+  if (done.error != 0 && !refused) end_job(done, object);
   moves_.erase(found);
   std::swap(delivery.message.from, delivery.message.to);
-  delivery.message.kind = reads ? Event::loaded : Event::stored;
-  delivery.message.data = reads;
+  delivery.message.kind = refused ? Event::failed : reads ? Event::loaded : Event::stored;
+  delivery.message.data = reads && !refused;
   if (delivery.frees) cache_.free(delivery.frame);
   serve(delivery);
+}
+
+void HomeAgent::end_job(const Transfer& failed, const StoredObject* object) const {
+  if (object != nullptr && failed.error == EBADMSG)
+    fatal("%s", object->store->damage(failed.offset, failed.n).c_str());
+  fatal("the NVM heap cannot %s %zu bytes at offset %llu of PE %d's %s: %s",
+        failed.kind == Transfer::Kind::read ? "read" : "write", failed.n,
+        static_cast<unsigned long long>(failed.offset), me_,
+        object != nullptr ? object->store->identity().name.c_str() : "file", std::strerror(failed.error));
 }
 
 bool HomeAgent::busy(PageNumber page) const {

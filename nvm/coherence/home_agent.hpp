@@ -94,6 +94,7 @@ class HomeAgent {
   bool finish_transfers();
   void start(Delivery delivery);
   void finish(const Transfer& done, const StoredObject* object);
+  [[noreturn]] void end_job(const Transfer& failed, const StoredObject* object) const;
   StoredObject* object_at(PageNumber page);
   StoredObject& persistent(PageNumber page);
   void ask_to_clean(const StoredObject& object);

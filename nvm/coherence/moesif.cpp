@@ -91,6 +91,8 @@ constexpr Transition kRows[] = {
   {asking_clean, leave,           invalid,      stop_access | reply | give_up},
   {asking_dirty, leave,           invalid,      stop_access | reply | write_back | give_up},
 
+  {asking,       refuse,          invalid,      reply | give_up},
+
   {invalid,      get,             shared,       take_data | execute | reply},
   {shared,       get,             shared,       execute | reply},
   {owned,        get,             owned,        execute | reply},
@@ -145,13 +147,13 @@ bool has_copy(State state) { return state != invalid && state != asking; }
 
 bool is_dirty(State state) { return state == owned || state == modified || state == asking_dirty; }
 
-Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag) {
+Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag, bool ahead) {
   const Step row = step(page.state, event);
   Outcome outcome{.actions = row.actions};
   if (row.actions == 0) return outcome;
   if (row.actions & ask) {
     outcome.messages[outcome.count++] = {
-        .kind = request_for(event), .from = self, .to = home, .requester = self, .tag = tag};
+        .kind = request_for(event), .ahead = ahead, .from = self, .to = home, .requester = self, .tag = tag};
   }
   page.state = row.next;
   return outcome;
@@ -199,12 +201,11 @@ const char* name(State state) {
 
 const char* name(Event event) {
   static constexpr const char* kNames[] = {
-      "local_read",     "local_write",  "local_evict",   "grant_shared", "grant_exclusive",
-      "grant_modified", "forward_read", "forward_write", "invalidate",   "recall_read",
-      "recall_write",   "leave",        "get",           "put",          "ask_read",
-      "ask_write",      "ask_evict",    "ask_get",       "ask_put",      "ask_clean",
-      "done",           "result",       "load",          "store",        "loaded",
-      "stored",         "last_copy",    "fetched"};
+      "local_read",   "local_write",   "local_evict", "grant_shared", "grant_exclusive", "grant_modified",
+      "forward_read", "forward_write", "invalidate",  "recall_read",  "recall_write",    "leave",
+      "refuse",       "get",           "put",         "ask_read",     "ask_write",       "ask_evict",
+      "ask_get",      "ask_put",       "ask_clean",   "done",         "result",          "load",
+      "store",        "loaded",        "failed",      "stored",       "last_copy",       "fetched"};
   static_assert(std::size(kNames) == kEvents);
   return kNames[static_cast<std::size_t>(event)];
 }

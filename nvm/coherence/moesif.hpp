@@ -26,8 +26,9 @@
 //      asking_dirty   has a dirty copy      <- owned + local_write; owned, modified + local_evict
 //
 //   A grant ends the wait for a read or write: asking_dirty + grant_shared is owned, + grant_exclusive
-//   modified. `leave` ends the wait for an eviction.  So a node has one request for a page under way at most.
-//   Small operations (ask_get, ask_put) and ask_clean are no such requests: any number of them, in any state.
+//   modified. `leave` ends the wait for an eviction, `refuse` that for a page that cannot be read.  So a node
+//   has one request for a page under way at most. Small operations (ask_get, ask_put) and ask_clean are no
+//   such requests: any number of them, in any state.
 //
 // The driver (the pager of a node), for each event on a page:
 //   1. step(page.state, event) without actions: the protocol is broken, end the job.
@@ -87,6 +88,7 @@ enum class Event : std::uint8_t {
   recall_read,    // send it home if dirty, keep it as shared
   recall_write,   // send it home if dirty, forget it
   leave,          // answer to ask_evict: send it home if dirty, forget it
+  refuse,         // answer to a request ahead of need: the device cannot read the page
   get,            // execute the requester's operation, which only reads
   put,            // execute the requester's operation, which writes: nobody else has the page any more
   // To the home: requests, and the answer to all of the above but the two forwards.
@@ -103,6 +105,7 @@ enum class Event : std::uint8_t {
   load,
   store,
   loaded,
+  failed,  // to load what was asked for ahead of need
   stored,
   // From the home, for the driver alone: they change no state.
   last_copy,  // to the last node that has the page: a hint, which may come late
@@ -157,6 +160,7 @@ struct Message {
   Event kind = Event::done;
   bool data = false;   // carries the page
   bool dirty = false;  // grant_shared, and the `done` for it: the forwarder keeps the page as owned
+  bool ahead = false;  // a request for a page, and what follows from it: nobody has needed the page yet
   NodeId from = kNobody;
   NodeId to = kNobody;
   NodeId requester = kNobody;  // who asked first
@@ -178,8 +182,10 @@ struct Outcome {
   std::array<Message, 2> messages = {};  // to be sent in this order
 };
 
-/// An access or eviction of node `self`.  REQUIRES: event is one of local_*.
-Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag = 0);
+/// An access or eviction of node `self`; `ahead`: nobody needs the page yet.  REQUIRES: event is one of
+/// local_*.
+Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag = 0,
+                 bool ahead = false);
 
 /// A message to a node.  One that is not newer than the last one obeyed is late and cannot happen either, nor
 /// can one of a kind that is not for nodes, or with data where none are needed, or without.

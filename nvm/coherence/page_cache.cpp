@@ -149,8 +149,9 @@ bool PageCache::serve_access(PageNumber number, CachedPage& page, PageRequest& r
   return false;
 }
 
-void PageCache::ask(PageNumber number, CachedPage& page, Event event) {
-  const Outcome outcome = on_local(page.known, event, nodes_.here, home_of(number), pool_.offset(page.frame));
+void PageCache::ask(PageNumber number, CachedPage& page, Event event, bool ahead) {
+  const Outcome outcome =
+      on_local(page.known, event, nodes_.here, home_of(number), pool_.offset(page.frame), ahead);
   ++asking_;
   channel_.send({.page = number, .message = outcome.messages[0]});
 }
@@ -203,7 +204,7 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
   const bool granted = is_grant(message.kind);
   if (is_asking(before) && !is_asking(page.known.state)) --asking_;
   if (outcome.actions & action::take_data) replacement_.enter(page.frame, number);
-  if (message.kind == Event::get || message.kind == Event::put) page.loading = false;
+  if (granted || message.kind >= Event::refuse) page.loading = false;  // what the load was for
   if (outcome.actions & action::execute) {
     static_cast<void>(pool_.word(number).state());  // acquire: what threads have copied in is seen
     apply(page, *delivery.operation);
@@ -450,7 +451,7 @@ bool PageCache::bring(PageNumber number) {
     forget_if_unused(number);
     return false;
   }
-  ask(number, page, Event::local_read);
+  ask(number, page, Event::local_read, true);
   count(Stat::page_ahead);
   return true;
 }

@@ -123,7 +123,7 @@ class PageCache {
   void serve_pending(PageNumber number, CachedPage& page);
   static bool needs_frame(const CachedPage& page);
   bool serve_access(PageNumber number, CachedPage& page, PageRequest& request);
-  void ask(PageNumber number, CachedPage& page, Event event);
+  void ask(PageNumber number, CachedPage& page, Event event, bool ahead = false);
   bool handle(PageNumber number, CachedPage& page, Delivery& delivery);
   bool is_pinned_against(const CachedPage& page, const Delivery& delivery) const;
   void send_all(PageNumber number, CachedPage& page, const Outcome& outcome);

@@ -105,6 +105,7 @@ Status Store::load(const Header& header) {
   room_ = reserved_count_ = 0;
   reserved_.clear();
   failed_.clear();
+  damaged_.clear();
   return {};
 }
 
@@ -203,6 +204,7 @@ Status Store::release(std::uint64_t offset, std::uint64_t n) {
       --reserved_count_;
     }
     failed_.erase(block);
+    damaged_.erase(block);
   }
   if (room_ > room_wanted()) give_back(space_->free_runs(room_wanted(), room_));
   room_ = std::min(room_, room_wanted());
@@ -324,11 +326,16 @@ void Store::complete_read(Job& job) {
 bool Store::verify(std::uint64_t block, const std::byte* data) {
   const std::uint32_t found = checksum_of(identity_.id, kDataLevel, block, data, layout_.block());
   if (found == table_->entry(block).checksum) return true;
-  if (damage_.empty())
-    damage_ = "the NVM object '" + identity_.name + "' in " + file_ + " is damaged at offset " +
-              std::to_string(block * layout_.block()) +
-              ": a block does not match its checksum; restore the file from a copy, or see shmem_nvm check";
+  damaged_.insert(block);
   return false;
+}
+
+std::string Store::damage(std::uint64_t offset, std::uint64_t n) const {
+  const auto first = damaged_.lower_bound(offset / layout_.block());
+  if (first == damaged_.end() || *first * layout_.block() >= offset + n) return "";
+  return "the NVM object '" + identity_.name + "' in " + file_ + " is damaged at offset " +
+         std::to_string(*first * layout_.block()) +
+         ": a block does not match its checksum; restore the file from a copy, or see shmem_nvm check";
 }
 
 void Store::complete_write(Job& job) {
@@ -340,6 +347,7 @@ void Store::complete_write(Job& job) {
       if (moved && old.place != 0) space_->drop(old.place - 1);
       table_->set(block, now);
       failed_.erase(block);
+      damaged_.erase(block);
     } else {
       if (moved && now.place != 0) space_->drop(now.place - 1);
       failed_.insert(block);

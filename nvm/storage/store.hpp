@@ -96,8 +96,8 @@ class Store final : public Device {
   /// Lets go of the epoch before.  REQUIRES: all PEs have prepared `epoch`.  May be called again.
   Status settle(std::uint64_t epoch);
 
-  /// The first block that was found damaged, in one line for people; empty: none was.
-  const std::string& damage() const { return damage_; }
+  /// The first block of [offset, offset + n) that was found damaged, in one line for people; empty: none was.
+  std::string damage(std::uint64_t offset, std::uint64_t n) const;
 
   // The Device: of FileLayout::blocks() blocks.  Offsets and sizes are multiples of identity().block.  A
   // transfer that fails has moved nothing, or its range is damaged until it is written again.
@@ -167,9 +167,9 @@ class Store final : public Device {
   std::unique_ptr<Space> space_;
   std::vector<bool> reserved_;  // each block; empty if none is
   std::uint64_t reserved_count_ = 0;
-  std::uint64_t room_ = 0;          // places below it have room in the file
-  std::set<std::uint64_t> failed_;  // blocks whose last write failed
-  std::string damage_;
+  std::uint64_t room_ = 0;           // places below it have room in the file
+  std::set<std::uint64_t> failed_;   // blocks whose last write failed
+  std::set<std::uint64_t> damaged_;  // blocks, as far as they have been read
   std::list<Job> jobs_;
   std::deque<Transfer*> ended_;
   std::unique_ptr<Device> device_;  // goes first: what is under way there uses the jobs

@@ -12,6 +12,9 @@ using nvm::NodeId;
 using nvm::State;
 
 std::uint8_t bit(Event event) { return static_cast<std::uint8_t>(1 << static_cast<int>(event)); }
+bool takes_message(const Move& move) {
+  return move.type == Move::Type::deliver || move.type == Move::Type::fail;
+}
 bool is_grant(Event kind) { return kind >= Event::grant_shared && kind <= Event::grant_modified; }
 
 struct Letter {
@@ -63,7 +66,10 @@ void Model::moves(std::vector<Move>& out) const {
   for (std::uint8_t i = 0; i < s_.message_count; ++i) {
     const bool first = i == 0 || s_.messages[i].to != s_.messages[i - 1].to ||
                        s_.messages[i].from != s_.messages[i - 1].from;
-    if (first || !options_.ordered) out.push_back({.type = Move::Type::deliver, .place = i});
+    if (!first && options_.ordered) continue;
+    out.push_back({.type = Move::Type::deliver, .place = i});
+    const bool may_fail = static_cast<Event>(s_.messages[i].kind) == Event::load && s_.messages[i].ahead;
+    if (may_fail) out.push_back({.type = Move::Type::fail, .place = i});
   }
   for (std::uint8_t page = 0; page < options_.pages; ++page) {
     for (std::uint8_t node = 0; node < options_.nodes; ++node) {
@@ -95,11 +101,11 @@ void Model::moves(std::vector<Move>& out) const {
 
 std::string Model::make(const Move& move) {
   violation_.clear();
-  if (move.type == Move::Type::deliver) {
+  if (takes_message(move)) {
     const PackedMessage hint = s_.messages[move.place];
     std::move(s_.messages + move.place + 1, s_.messages + s_.message_count, s_.messages + move.place);
     s_.messages[--s_.message_count] = {};
-    deliver(hint);
+    deliver(hint, move.type == Move::Type::fail);
     check(static_cast<int>(hint.page));
   } else {
     local(move);
@@ -132,7 +138,7 @@ void Model::access(int page, int node, Event event, bool ahead) {
   PackedPage& at = s_.at[page][node];
   nvm::Page known = {static_cast<State>(at.state), kNow - at.old};
   use(known.state, event);
-  const nvm::Outcome outcome = on_local(known, event, node, home_of(page));
+  const nvm::Outcome outcome = on_local(known, event, node, home_of(page), 0, ahead);
   at.state = static_cast<std::uint8_t>(known.state);
   if (outcome.actions == 0) fail(std::string(name(event)) + " cannot happen in this state");
   for (std::size_t i = 0; i < outcome.count; ++i) send(outcome.messages[i], page, false);
@@ -161,16 +167,16 @@ void Model::write(int page, int node) {
   s_.at[page][node].newest = 1;
 }
 
-void Model::deliver(const PackedMessage& hint) {
+void Model::deliver(const PackedMessage& hint, bool fails) {
   switch (nvm::part_for(static_cast<Event>(hint.kind))) {
     case nvm::Part::cache: return to_node(hint);
     case nvm::Part::home: return to_home(hint);
-    case nvm::Part::device: return to_device(hint);
+    case nvm::Part::device: return to_device(hint, fails);
     case nvm::Part::requester: --s_.at[hint.page][unpack_node(hint.to)].operating;
   }
 }
 
-void Model::to_device(const PackedMessage& hint) {
+void Model::to_device(const PackedMessage& hint, bool fails) {
   PackedDirectory& home = s_.home[hint.page];
   nvm::Message answer = unpack(hint);
   std::swap(answer.from, answer.to);
@@ -179,8 +185,8 @@ void Model::to_device(const PackedMessage& hint) {
     answer.kind = Event::stored;
     answer.data = false;
   } else {
-    answer.kind = Event::loaded;
-    answer.data = true;
+    answer.kind = fails ? Event::failed : Event::loaded;
+    answer.data = !fails;
   }
   send(answer, static_cast<int>(hint.page), home.device_newest);
 }
@@ -315,9 +321,10 @@ std::string Model::check_end() const {
 // ---- in words
 
 std::string Model::describe(const Move& move) const {
-  if (move.type == Move::Type::deliver) {
+  if (takes_message(move)) {
     const PackedMessage& hint = s_.messages[move.place];
-    return "page " + std::to_string(hint.page) + ": " + words(unpack(hint));
+    return "page " + std::to_string(hint.page) + ": " + words(unpack(hint)) +
+           (move.type == Move::Type::fail ? ", fails" : "");
   }
   return "page " + std::to_string(move.page) + ": node " + std::to_string(move.node) + " " +
          name(move.event) +

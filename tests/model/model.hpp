@@ -41,9 +41,9 @@ struct Options {
 };
 
 struct Move {
-  enum class Type : std::uint8_t { local, retry, deliver };
+  enum class Type : std::uint8_t { local, retry, deliver, fail };  // fail: the device cannot load
   Type type;
-  std::uint8_t place;       // of the message
+  std::uint8_t place;       // of the message that is delivered, or fails
   std::uint8_t page, node;  // of the event
   nvm::Event event;         // local_*, or a request that a node may send at any time
   bool ahead;               // local_read, local_write: asks for the page, but no access waits for it
@@ -80,10 +80,10 @@ class Model {
 
   void local(const Move& move);
   void access(int page, int node, nvm::Event event, bool ahead);
-  void deliver(const PackedMessage& hint);
+  void deliver(const PackedMessage& hint, bool fails);
   void to_node(const PackedMessage& hint);
   void to_home(const PackedMessage& hint);
-  void to_device(const PackedMessage& hint);
+  void to_device(const PackedMessage& hint, bool fails);
   void spoil(const PackedMessage& hint, nvm::Page before, nvm::Page& page);
   void read(int page, int node);
   void write(int page, int node);

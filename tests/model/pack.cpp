@@ -30,6 +30,7 @@ PackedMessage Model::pack(const nvm::Message& message, int page, bool newest) co
   hint.page = static_cast<unsigned>(page) & 1u;
   hint.data = message.data;
   hint.dirty = message.dirty;
+  hint.ahead = message.ahead;
   hint.newest = newest;
   hint.old = !is_request(message.kind) && message.kind != Event::result && message.version < kNow;
   return hint;
@@ -40,6 +41,7 @@ nvm::Message Model::unpack(const PackedMessage& hint) const {
   return {.kind = kind,
           .data = hint.data != 0,
           .dirty = hint.dirty != 0,
+          .ahead = hint.ahead != 0,
           .from = unpack_node(hint.from),
           .to = unpack_node(hint.to),
           .requester = unpack_node(hint.requester),

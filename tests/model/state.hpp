@@ -23,10 +23,10 @@ inline constexpr std::uint64_t kNow = 10;  // the home's version in every state
 
 /// A message.
 struct PackedMessage {
-  std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1;
+  std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1, ahead : 1;
   std::uint32_t newest : 1;  // its data contain the last completed write
   std::uint32_t old : 1;     // its version
-  std::uint32_t spare : 13;
+  std::uint32_t spare : 12;
 
   bool operator==(const PackedMessage&) const = default;
 };

@@ -311,6 +311,30 @@ TEST_F(PageCacheTest, BringsNothingMoreWhenItRests) {
   EXPECT_EQ(device->records().size(), 2U);
 }
 
+// Its home could not read it.
+TEST_F(PageCacheTest, APageThatIsRefusedIsAskedForAgainOnlyIfSomebodyWaits) {
+  pool.requests_of(0).queue.post_hint({kFar, RequestQueue::What::bring});
+  const Message first = host.step(0).message.message;
+  EXPECT_TRUE(first.ahead);
+  send(kFar, {.kind = Event::refuse, .ahead = true, .to = 0, .requester = 0, .version = 1, .tag = first.tag});
+  EXPECT_EQ(host.step(1).message.message.kind, Event::done);
+  ping();
+  EXPECT_EQ(host.steps().size(), 2U);
+  pool.requests_of(0).queue.post_hint({kFar, RequestQueue::What::bring});
+  const Message second = host.step(2).message.message;
+  const Asked asked = ask(PageRequest::Kind::latch, kFar);
+  ping();
+  send(kFar,
+       {.kind = Event::refuse, .ahead = true, .to = 0, .requester = 0, .version = 2, .tag = second.tag});
+  EXPECT_EQ(host.step(3).message.message.kind, Event::done);
+  const Message third = host.step(4).message.message;
+  EXPECT_EQ(third.kind, Event::ask_read);
+  EXPECT_FALSE(third.ahead) << "it is needed now";
+  grant(kFar, Event::grant_exclusive, third, 3);
+  EXPECT_EQ(word_in(pool, asked.wait().frame, 0), 0x0707070707070707U);
+  pool.word(kFar).unlatch();
+}
+
 // In a process that ends, with a pager of its own.
 class NoMemory final : public PageCacheTest {
  public:

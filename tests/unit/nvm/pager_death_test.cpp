@@ -31,6 +31,17 @@ TEST(PagerDeathTest, AnErrorOfAReadEndsTheJob) {
       "^atoll: the NVM heap cannot read 4096 bytes at offset 20480 of PE 0's file: Input/output error\n$");
 }
 
+TEST(PagerDeathTest, AnErrorOfAReadThatCameTooEarlyEndsTheJobWhenThePageIsNeeded) {
+  EXPECT_EXIT(
+      run_until_death([](const Pool& pool, const Pe& pe) {
+        for (std::uint64_t read = 1; read <= 2; ++read) pe.device->fail(Kind::read, read, EIO, 100);
+        pool.requests_of(0).queue.post_hint({5, RequestQueue::What::bring});
+        pe.ask(PageRequest::Kind::latch, 5).wait();
+      }),
+      ExitedWithCode(1),
+      "^atoll: the NVM heap cannot read 4096 bytes at offset 20480 of PE 0's file: Input/output error\n$");
+}
+
 TEST(PagerDeathTest, AnErrorOfAWriteEndsTheJob) {
   EXPECT_EXIT(
       run_until_death([](const Pool& pool, const Pe& pe) {

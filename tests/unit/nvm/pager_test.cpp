@@ -390,6 +390,42 @@ TEST_F(PagerTest, SaysWhetherThereIsRoom) {
   EXPECT_EQ(load(20), 0U) << "it goes on";
 }
 
+// Pages that are asked for before anybody needs them.
+class AheadTest : public PagerTest {
+ protected:
+  void bring(PageNumber page) const {
+    pool.requests_of(0).queue.post_hint({page, RequestQueue::What::bring});
+  }
+  FrameNumber free_frames() const {
+    const LockGuard guard(pool.head().lock);
+    return pool.head().free.size;
+  }
+};
+
+TEST_F(AheadTest, APageThatCannotBeReadIsLeftUntilItIsNeeded) {
+  for (int round = 0; round < 2 * static_cast<int>(kPoolFrames); ++round) {
+    pe.device->fail(Kind::read, 1, EIO, 100);
+    bring(5);
+    await("the read that fails", [&] { return pe.count(Kind::read) == round + 1; });
+    await("its frame", [&] { return free_frames() == kPoolFrames; });
+  }
+  EXPECT_EQ(state(5), invalid);
+  EXPECT_EQ(load(5), page_of(5));
+}
+
+TEST_F(AheadTest, WhoNeedsThePageMeanwhileHasItReadAgain) {
+  pe.device->hold(true);
+  pe.device->fail(Kind::read, 1, EIO, 100);
+  bring(5);
+  await("the read that fails", [&] { return pe.device->under_way() == 1; });
+  const Asked asked = pe.ask(PageRequest::Kind::latch, 5);
+  pe.ping();
+  pe.device->hold(false);
+  EXPECT_EQ(word_in(pool, asked.wait().frame, 5), page_of(5));
+  pool.word(5).unlatch();
+  EXPECT_EQ(free_frames(), kPoolFrames - 1);
+}
+
 TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
   store(3, 70);
   pe.device->hold(true);

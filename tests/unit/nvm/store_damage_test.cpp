@@ -143,7 +143,7 @@ TEST_F(DamageTest, SaysWhichBytesAreDamaged) {
   ASSERT_TRUE(opened->begin_at(5).ok());
   const Buffer block(kBlock);
   EXPECT_EQ(read(*opened, 30 * kBlock, block, kBlock), EBADMSG);
-  EXPECT_THAT(opened->damage(), AllOf(HasSubstr("'field' in here is damaged at offset 122880")));
+  EXPECT_THAT(opened->damage(0, 122881), AllOf(HasSubstr("'field' in here is damaged at offset 122880")));
   EXPECT_EQ(read(*opened, 32 * kBlock, block, kBlock), 0) << "the rest can be read";
 }
 

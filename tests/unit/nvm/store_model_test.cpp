@@ -97,7 +97,7 @@ class Model {
     const Transfer* ended = wait_for_one(store);
     const auto job = std::ranges::find_if(jobs_, [&](auto& j) { return &j->transfer == ended; });
     ASSERT_NE(job, jobs_.end());
-    EXPECT_EQ(ended->error, 0) << std::strerror(ended->error) << " " << store.damage();
+    EXPECT_EQ(ended->error, 0) << std::strerror(ended->error) << " " << store.damage(0, store.size());
     for (std::size_t b = 0; b < (*job)->expected.size(); ++b) {
       users_[ended->offset / block_ + b] -= ended->kind == Kind::write ? -1 : 1;
       EXPECT_TRUE(block_holds(ended->data + b * block_, (*job)->expected[b], block_))

@@ -271,9 +271,12 @@ TEST_F(StoreTest, AWriteInPlaceThatIsCutShortIsNotReadAsData) {
   EXPECT_EQ(write_block(*store, 1, 2), EIO);
   const Buffer memory(kBlock);
   EXPECT_EQ(read(*store, kBlock, memory, kBlock), EBADMSG);
-  EXPECT_THAT(store->damage(), HasSubstr("damaged at offset 4096"));
+  EXPECT_THAT(store->damage(kBlock, kBlock), HasSubstr("damaged at offset 4096"));
+  EXPECT_EQ(store->damage(0, kBlock), "");
+  EXPECT_EQ(store->damage(2 * kBlock, kBlock), "");
   EXPECT_FALSE(store->prepare(1).ok());
   EXPECT_EQ(write_block(*store, 1, 3), 0);
+  EXPECT_EQ(store->damage(kBlock, kBlock), "") << "it has been written again";
   EXPECT_TRUE(store->prepare(1).ok());
 }
 
