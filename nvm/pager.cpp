@@ -29,7 +29,7 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
       cache_(host, pool, nodes, channel_, settings.me, settings.segment, settings.ahead,
              settings.replacement),
       home_(pool, channel_, cache_, buffers_, std::move(device), settings.me,
-            {nodes.here, settings.cooperative}) {}
+            {nodes.here, settings.cooperative}, [this] { queue_.ring(); }) {}
 
 void Pager::start() {
   ended_ = eventfd(0, EFD_CLOEXEC);
@@ -92,9 +92,9 @@ bool Pager::work() {
 
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
-  const bool soon = !home_.listen(ended_) || cache_.waits() || !ranges_.empty();
+  const bool soon = !home_.listen(ended_) || cache_.waits() || ranges_.size() > home_.slow_calls();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
-    queue_.sleep(mark, soon ? kShortNap : home_.idle() ? -1 : kLongNap);
+    queue_.sleep(mark, soon ? kShortNap : home_.transfers() ? kLongNap : -1);
   queue_.hear();
   home_.hear();
 }
@@ -168,12 +168,12 @@ bool Pager::work_on(PageRequest& request) {
 
 bool Pager::carry_out(PageRequest& request) {
   switch (static_cast<RangeCommand>(request.command)) {
-    case RangeCommand::room: return home_.make_room(request.page, request.last, request.failed);
-    case RangeCommand::drop: return home_.drop(request.page, request.last);
+    case RangeCommand::room: return home_.make_room(&request, request.page, request.last, request.failed);
+    case RangeCommand::drop: return home_.drop(&request, request.page, request.last);
     case RangeCommand::attach:
-      return home_.attach(request.page, request.last, static_cast<Store*>(request.object));
-    case RangeCommand::persist: return home_.persist(request.page, request.number);
-    case RangeCommand::settle: return home_.settle(request.page, request.number);
+      return home_.attach(&request, request.page, request.last, static_cast<Store*>(request.object));
+    case RangeCommand::persist: return home_.persist(&request, request.page, request.number);
+    case RangeCommand::settle: return home_.settle(&request, request.page, request.number);
   }
   fatal("the NVM heap: a request with command %d, which is none", request.command);
 }

@@ -120,6 +120,10 @@ bool HomeAgent::finish_fetches() {
 }
 
 void HomeAgent::start(Delivery delivery) {
+  if (HeldRange* held = held_at(delivery.page); held != nullptr) {
+    held->waiting.push_back(std::move(delivery));
+    return;
+  }
   const bool reads = delivery.message.kind == Event::load;
   count(reads ? Stat::page_loads : Stat::page_writes);
   auto move = std::make_unique<DeviceMove>();
@@ -141,19 +145,23 @@ void HomeAgent::start(Delivery delivery) {
 
 bool HomeAgent::listen(int eventfd) {
   bool all = device_->listen(eventfd);
-  for (const StoredObject& object : objects_) all &= object.store->listen(eventfd);
+  for (const StoredObject& object : objects_)
+    all &= held_at(object.first) != nullptr || object.store->listen(eventfd);
   return all;
 }
 
 void HomeAgent::hear() {
   device_->hear();
-  for (const StoredObject& object : objects_) object.store->hear();
+  for (const StoredObject& object : objects_) {
+    if (held_at(object.first) == nullptr) object.store->hear();
+  }
 }
 
 bool HomeAgent::finish_transfers() {
   bool any = false;
   for (const Transfer* done; (done = device_->finished()) != nullptr; any = true) finish(*done, nullptr);
   for (StoredObject& object : objects_) {
+    if (held_at(object.first) != nullptr) continue;  // another thread uses the store
     for (const Transfer* done; (done = object.store->finished()) != nullptr; any = true)
       finish(*done, &object);
   }
@@ -188,30 +196,56 @@ bool HomeAgent::busy(PageNumber page) const {
   return found != directory_.end() && found->second.directory.busy();
 }
 
+// Has the system work on where the pages lie, in another thread.  Returns nothing as long as it does.
+std::optional<Status> HomeAgent::make_slowly(const void* caller, PageNumber first, PageNumber last,
+                                             std::function<Status()> call) {
+  const auto [found, begins] = held_.try_emplace(caller, HeldRange{first, last, {}});
+  if (begins) slow_calls_.begin(caller, std::move(call));
+  std::optional<Status> status = slow_calls_.result(caller);
+  if (!status) return status;
+  std::vector<Delivery> waiting = std::move(found->second.waiting);
+  held_.erase(found);
+  for (Delivery& delivery : waiting) start(std::move(delivery));
+  return status;
+}
+
+HomeAgent::HeldRange* HomeAgent::held_at(PageNumber page) {
+  for (auto& [caller, held] : held_) {
+    if (page >= held.first && page < held.last) return &held;
+  }
+  return nullptr;
+}
+
 // The first and the last page may be in use already, by other blocks.
-bool HomeAgent::make_room(PageNumber first, PageNumber last, bool& failed) {
-  if (first < last && (busy(first) || busy(last - 1))) return false;
-  const Status status = device_->reserve(pool_.offset_of(first), (last - first) * pool_.shape().page_bytes);
-  if (!status.ok()) warn("%s", status.text().c_str());
-  failed = !status.ok();
+bool HomeAgent::make_room(const void* caller, PageNumber first, PageNumber last, bool& failed) {
+  if (first >= last) return true;
+  if (!held_.contains(caller) && (busy(first) || busy(last - 1))) return false;
+  const std::uint64_t at = pool_.offset_of(first), n = (last - first) * pool_.shape().page_bytes;
+  const auto status = make_slowly(caller, first, last, [this, at, n] { return device_->reserve(at, n); });
+  if (!status) return false;
+  failed = !status->ok();
+  if (failed) warn("%s", status->text().c_str());
   return true;
 }
 
-bool HomeAgent::drop(PageNumber first, PageNumber last) {
-  bool all = true;
-  for (PageNumber page = first; page < last; ++page) all &= drop(page);
-  if (!all) return false;
-  const std::size_t objects = std::erase_if(
-      objects_, [&](const StoredObject& object) { return object.first >= first && object.last <= last; });
-  if (objects != 0) return true;
-  const std::uint64_t n = (last - first) * pool_.shape().page_bytes;
-  if (const Status status = device_->release(pool_.offset_of(first), n); !status.ok())
-    warn("%s", status.text().c_str());
+bool HomeAgent::drop(const void* caller, PageNumber first, PageNumber last) {
+  if (!held_.contains(caller)) {
+    bool all = true;
+    for (PageNumber page = first; page < last; ++page) all &= drop_page(page);
+    if (!all) return false;
+    const std::size_t objects = std::erase_if(
+        objects_, [&](const StoredObject& object) { return object.first >= first && object.last <= last; });
+    if (objects != 0) return true;
+  }
+  const std::uint64_t at = pool_.offset_of(first), n = (last - first) * pool_.shape().page_bytes;
+  const auto status = make_slowly(caller, first, last, [this, at, n] { return device_->release(at, n); });
+  if (!status) return false;
+  if (!status->ok()) warn("%s", status->text().c_str());
   return true;
 }
 
 // Returns false as long as another node has the page, or it is on its way.
-bool HomeAgent::drop(PageNumber page) {
+bool HomeAgent::drop_page(PageNumber page) {
   const auto found = directory_.find(page);
   if (found == directory_.end()) return true;
   const Directory& directory = found->second.directory;
@@ -241,8 +275,8 @@ HomeAgent::StoredObject& HomeAgent::persistent(PageNumber page) {
   return *object;
 }
 
-bool HomeAgent::attach(PageNumber first, PageNumber last, Store* object) {
-  if (!drop(first, last)) return false;
+bool HomeAgent::attach(const void* caller, PageNumber first, PageNumber last, Store* object) {
+  if (!drop(caller, first, last)) return false;
   objects_.push_back({first, last, std::unique_ptr<Store>(object)});
   return true;
 }
@@ -261,19 +295,27 @@ void HomeAgent::ask_to_clean(const StoredObject& object) {
   }
 }
 
-bool HomeAgent::persist(PageNumber first, std::uint64_t epoch) {
+bool HomeAgent::persist(const void* caller, PageNumber first, std::uint64_t epoch) {
   const StoredObject& object = persistent(first);
-  if (!cleaning_) ask_to_clean(object);
-  cleaning_ = unclean_ != 0;
-  if (cleaning_) return false;
-  if (const Status status = object.store->prepare(epoch); !status.ok()) fatal("%s", status.text().c_str());
-  return true;
+  if (!held_.contains(caller)) {
+    if (!cleaning_) ask_to_clean(object);
+    cleaning_ = unclean_ != 0;
+    if (cleaning_) return false;
+  }
+  Store& store = *object.store;
+  const auto status =
+      make_slowly(caller, object.first, object.last, [&store, epoch] { return store.prepare(epoch); });
+  if (status && !status->ok()) fatal("%s", status->text().c_str());
+  return status.has_value();
 }
 
-bool HomeAgent::settle(PageNumber first, std::uint64_t epoch) {
-  if (const Status status = persistent(first).store->settle(epoch); !status.ok())
-    fatal("%s", status.text().c_str());
-  return true;
+bool HomeAgent::settle(const void* caller, PageNumber first, std::uint64_t epoch) {
+  const StoredObject& object = persistent(first);
+  Store& store = *object.store;
+  const auto status =
+      make_slowly(caller, object.first, object.last, [&store, epoch] { return store.settle(epoch); });
+  if (status && !status->ok()) fatal("%s", status->text().c_str());
+  return status.has_value();
 }
 
 }  // namespace shm::nvm

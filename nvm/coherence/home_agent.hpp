@@ -11,7 +11,10 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "nvm/coherence/page_cache.hpp"
 #include "nvm/coherence/page_channel.hpp"
 #include "nvm/pages.hpp"
+#include "nvm/storage/slow_calls.hpp"
 #include "nvm/storage/store.hpp"
 #include "pages/device.hpp"
 
@@ -27,16 +31,17 @@ namespace shm::nvm {
 /// Thread safety: one thread, the pager's.
 class HomeAgent {
  public:
-  /// Of PE `me`.
+  /// Of PE `me`.  `ring` wakes the pager; any thread may call it.
   HomeAgent(const Pool& pool, PageChannel& channel, PageCache& page_cache, PageBuffers& buffers,
-            std::unique_ptr<Device> device, int me, const Home& home)
+            std::unique_ptr<Device> device, int me, const Home& home, std::function<void()> ring)
       : pool_(pool),
         channel_(channel),
         cache_(page_cache),
         buffers_(buffers),
         device_(std::move(device)),
         me_(me),
-        home_(home) {}
+        home_(home),
+        slow_calls_(std::move(ring)) {}
 
   /// A message to the home, or to its device.
   void take(Delivery delivery);
@@ -44,27 +49,32 @@ class HomeAgent {
   /// buffer.  Returns whether there was anything.
   bool work();
 
-  /// Requests of threads of this PE about pages [first, last).  False: pages are on their way, ask again.
-  /// make_room() says in `failed` whether there is no room, and has said why.
-  bool make_room(PageNumber first, PageNumber last, bool& failed);
-  /// They lose their contents on all nodes, and are no named object's any more.
-  bool drop(PageNumber first, PageNumber last);
+  // What threads of this PE ask for.  False: pages are on their way, or the system is at work; the caller
+  // asks again, with the same `caller`, until it is done.
 
-  // Named objects, which lie in files of their own.  Each of these three is asked again as long as it returns
-  // false.
+  /// Room for the pages [first, last).  Says in `failed` whether there is none, and has said why.
+  bool make_room(const void* caller, PageNumber first, PageNumber last, bool& failed);
+  /// They lose their contents on all nodes, and are no named object's any more.
+  bool drop(const void* caller, PageNumber first, PageNumber last);
+
+  // Named objects, which lie in files of their own.
 
   /// The pages have the contents of the object.
-  bool attach(PageNumber first, PageNumber last, Store* object);
+  bool attach(const void* caller, PageNumber first, PageNumber last, Store* object);
   /// Writes back what is newer anywhere than in the object's file, and prepares the epoch.
   /// REQUIRES: nobody writes to the object; one call at a time.
-  bool persist(PageNumber first, std::uint64_t epoch);
-  bool settle(PageNumber first, std::uint64_t epoch);
+  bool persist(const void* caller, PageNumber first, std::uint64_t epoch);
+  bool settle(const void* caller, PageNumber first, std::uint64_t epoch);
+  /// Callers for whom the system is at work: the pager is woken when that has ended.
+  std::size_t slow_calls() const { return held_.size(); }
 
   /// As of devices: before the pager sleeps, and after.
   bool listen(int eventfd);
   void hear();
+  /// Whether the device has been asked for something.
+  bool transfers() const { return !moves_.empty(); }
   /// Nothing is served.
-  bool idle() const { return busy_ == 0 && moves_.empty(); }
+  bool idle() const { return busy_ == 0 && moves_.empty() && held_.empty(); }
   std::string describe() const { return device_->describe(); }
 
  private:
@@ -85,6 +95,12 @@ class HomeAgent {
     std::unique_ptr<Store> store;
   };
 
+  // Pages whose transfers wait until a slow call is done with the place where they lie.
+  struct HeldRange {
+    PageNumber first, last;
+    std::vector<Delivery> waiting;
+  };
+
   void serve(Delivery& delivery);
   void tell_last_holder(PageNumber page, const Directory& directory);
   void route(DirectoryEntry& entry, const Message& message, Delivery& cause);
@@ -99,7 +115,10 @@ class HomeAgent {
   StoredObject& persistent(PageNumber page);
   void ask_to_clean(const StoredObject& object);
   bool busy(PageNumber page) const;
-  bool drop(PageNumber page);
+  bool drop_page(PageNumber page);
+  std::optional<Status> make_slowly(const void* caller, PageNumber first, PageNumber last,
+                                    std::function<Status()> call);
+  HeldRange* held_at(PageNumber page);
 
   const Pool pool_;
   PageChannel& channel_;
@@ -116,8 +135,10 @@ class HomeAgent {
   std::uint64_t last_version_ = 0;  // of pages that nobody has any more
   std::size_t busy_ = 0;
   std::vector<StoredObject> objects_;
-  bool cleaning_ = false;    // for persist()
-  std::size_t unclean_ = 0;  // pages that are still to be written back for it
+  bool cleaning_ = false;                  // for persist()
+  std::size_t unclean_ = 0;                // pages that are still to be written back for it
+  std::map<const void*, HeldRange> held_;  // by caller
+  SlowCalls slow_calls_;                   // last: it uses the devices
 };
 
 }  // namespace shm::nvm

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -162,6 +163,12 @@ class Asked {
     request.page = page;
     request.frame = kNoFrame;
     request.failed = false;
+    ticket_.post(to);
+  }
+  /// What fill(request) says.
+  template <std::invocable<PageRequest&> Fill>
+  Asked(const Pool& pool, int node_rank, int to, Fill fill) : ticket_(pool, node_rank) {
+    fill(ticket_.request());
     ticket_.post(to);
   }
   /// A command to the pager at `to`.

@@ -125,7 +125,8 @@ inline ::testing::AssertionResult holds(Store& store, const Contents& expected) 
   const std::uint64_t size = store.identity().block;
   const Buffer all(expected.size() * size, 0xee);
   const int error = read(store, 0, all, expected.size() * size);
-  if (error != 0) return ::testing::AssertionFailure() << std::strerror(error) << " " << store.damage(0, store.size());
+  if (error != 0)
+    return ::testing::AssertionFailure() << std::strerror(error) << " " << store.damage(0, store.size());
   for (std::size_t b = 0; b < expected.size(); ++b) {
     if (!block_holds(all.data() + b * size, expected[b], size))
       return ::testing::AssertionFailure() << "block " << b << " is not " << expected[b];

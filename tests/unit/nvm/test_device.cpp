@@ -13,7 +13,14 @@ namespace shm::nvm {
 TestDevice::TestDevice(const TestDeviceOptions& options)
     : options_(options), random_(options.seed), hold_(options.hold) {}
 
+void TestDevice::await_call() {
+  ++calls_waiting_;
+  hold_calls_.wait(true);
+  --calls_waiting_;
+}
+
 Status TestDevice::reserve(std::uint64_t offset, std::uint64_t n) {
+  await_call();
   LockGuard guard(mutex_);
   if (!lies_within(options_.size, offset, n)) return Status::error("no such range of the test device");
   check_idle("reserve()", offset, n, false);
@@ -24,6 +31,7 @@ Status TestDevice::reserve(std::uint64_t offset, std::uint64_t n) {
 }
 
 Status TestDevice::release(std::uint64_t offset, std::uint64_t n) {
+  await_call();
   LockGuard guard(mutex_);
   if (!lies_within(options_.size, offset, n)) return Status::error("no such range of the test device");
   check_idle("release()", offset, n, false);
@@ -125,6 +133,7 @@ std::size_t TestDevice::under_way() const {
 }
 
 Status TestDevice::persist() {
+  await_call();
   LockGuard guard(mutex_);
   if (persist_fails_)
     return Status::error("cannot make the writes to the test device durable: as the test wanted");
@@ -151,6 +160,11 @@ void TestDevice::fail_persist() {
 void TestDevice::hold(bool held) {
   LockGuard guard(mutex_);
   hold_ = held;
+}
+
+void TestDevice::hold_calls(bool held) {
+  hold_calls_ = held;
+  hold_calls_.notify_all();
 }
 
 std::size_t TestDevice::end(std::size_t n) {

@@ -5,11 +5,11 @@
 // It is strict where a file is not: overlapping transfers, and reserve() or release() of what is being moved,
 // end the program with a message.  A transfer moves its bytes when it ends, not when it starts.
 //
-// Thread safety: the Device part belongs to one thread, as everywhere; what a test calls may come from any
-// thread.
+// Thread safety: the Device part as everywhere; what a test calls may come from any thread.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <random>
 #include <vector>
@@ -62,6 +62,11 @@ class TestDevice final : public Device {
   /// included.
   void hold(bool held);
 
+  /// true: reserve(), release() and persist() wait until it is false again.
+  void hold_calls(bool held);
+  /// How many of them wait.
+  int calls_held() const { return calls_waiting_; }
+
   /// Lets up to n transfers end, in an order that the seed decides; returns how many there were.
   std::size_t end(std::size_t n = SIZE_MAX);
 
@@ -90,7 +95,11 @@ class TestDevice final : public Device {
   void move(Transfer& transfer, std::size_t n) REQUIRES(mutex_);
   std::size_t pick(std::size_t n) REQUIRES(mutex_) { return static_cast<std::size_t>(random_() % n); }
 
+  void await_call();
+
   const TestDeviceOptions options_;
+  std::atomic<bool> hold_calls_{false};
+  std::atomic<int> calls_waiting_{0};
   mutable Mutex mutex_;  // guards all that follows
   std::mt19937_64 random_ GUARDED_BY(mutex_);
   bool hold_ GUARDED_BY(mutex_);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pages move while the system is at work on files: making room, giving it back, making an object durable.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "pager_fixture.hpp"
+#include "store_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+class PagerCallsTest : public ::testing::Test {
+ protected:
+  static constexpr PageNumber kFirst = 20, kLast = 24;  // of a named object, and of ranges
+
+  ~PagerCallsTest() override {
+    pe.device->hold_calls(false);
+    if (file != nullptr) file->hold_calls(false);
+  }
+  Asked command(RangeCommand command, Store* object = nullptr, std::uint64_t number = 0) const {
+    return Asked(pool, 0, 0,
+                 [&](PageRequest& request) { fill_in(request, command, kFirst, kLast, object, number); });
+  }
+  Asked ask(PageNumber page, Access access = Access::read) const {
+    return pe.ask(PageRequest::Kind::latch, page, access);
+  }
+  std::uint64_t load(PageNumber page) const { return Latch(pool, 0, page, Access::read)[5]; }
+  void store(PageNumber page, std::uint64_t value) const { Latch(pool, 0, page, Access::write)[5] = value; }
+  /// A new object, in which all is zero.
+  void attach() {
+    const Identity object = test_object(kLast - kFirst);
+    auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = file_bytes(object)});
+    file = made.get();
+    auto store = expect_store(Store::make(std::move(made), "here", object));
+    EXPECT_TRUE(store->begin_at(0).ok());
+    command(RangeCommand::attach, store.release()).wait();
+  }
+  /// `asked` waits for a call of the device, and the page comes meanwhile.
+  void expect_others_get_on(const TestDevice& device, const Asked& asked, PageNumber page) const {
+    await("the call", [&] { return device.calls_held() == 1; });
+    EXPECT_EQ(load(page), page_of(page));
+    EXPECT_FALSE(asked.done());
+  }
+
+  PoolMemory memory{shape_of(1)};
+  const Pool& pool = memory.pool;
+  Pe pe{pool};
+  TestDevice* file = nullptr;  // of the object
+};
+
+TEST_F(PagerCallsTest, WhileRoomIsMade) {
+  pe.device->hold_calls(true);
+  const Asked room = command(RangeCommand::room);
+  expect_others_get_on(*pe.device, room, 3);
+  const Asked within = ask(kLast - 1);
+  expect_others_get_on(*pe.device, room, 4);
+  EXPECT_FALSE(within.done()) << "the file is being changed there";
+  EXPECT_EQ(pe.device->under_way(), 0U);
+  pe.device->hold_calls(false);
+  EXPECT_FALSE(room.wait().failed);
+  EXPECT_EQ(word_in(pool, within.wait().frame, 5), page_of(kLast - 1));
+  pool.word(kLast - 1).unlatch();
+}
+
+TEST_F(PagerCallsTest, WhileRoomIsGivenBack) {
+  store(kFirst, 7);
+  pe.device->hold_calls(true);
+  const Asked drop = command(RangeCommand::drop);
+  expect_others_get_on(*pe.device, drop, 3);
+  pe.device->hold_calls(false);
+  drop.wait();
+  EXPECT_EQ(load(kFirst), 0U);
+}
+
+TEST_F(PagerCallsTest, WhileAnObjectIsMadeDurable) {
+  attach();
+  for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    store(kFirst, 100 + epoch);
+    file->hold_calls(true);
+    const Asked persist = command(RangeCommand::persist, nullptr, epoch);
+    expect_others_get_on(*file, persist, 2 * epoch);
+    const Asked within = ask(kFirst + 1);
+    expect_others_get_on(*file, persist, 2 * epoch + 1);
+    EXPECT_EQ(load(kFirst), 100 + epoch) << "it is in memory";
+    file->hold_calls(false);
+    persist.wait();
+    EXPECT_EQ(word_in(pool, within.wait().frame, 5), 0U);
+    pool.word(kFirst + 1).unlatch();
+    pe.evict(kFirst + 1);
+
+    file->hold_calls(true);
+    const Asked settle = command(RangeCommand::settle, nullptr, epoch);
+    expect_others_get_on(*file, settle, 30 + epoch);
+    file->hold_calls(false);
+    settle.wait();
+  }
+}
+
+// Of several callers each hears of his own call.
+TEST_F(PagerCallsTest, OneCallAfterTheOther) {
+  Asked(pool, 0, 0, RangeCommand::drop, 40, 42).wait();
+  pe.device->limit_room(0);
+  pe.device->hold_calls(true);
+  const Asked none(pool, 0, 0, RangeCommand::room, 40, 42), some = command(RangeCommand::room);
+  await("the call", [&] { return pe.device->calls_held() == 1; });
+  ::testing::internal::CaptureStderr();
+  pe.device->hold_calls(false);
+  EXPECT_TRUE(none.wait().failed);
+  EXPECT_FALSE(some.wait().failed);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::StartsWith("atoll: cannot make room"));
+}
+
+long naps_of(pid_t thread) {
+  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+  long naps = -1;
+  for (std::string word; status >> word;) {
+    if (word == "voluntary_ctxt_switches:") status >> naps;
+  }
+  return naps;
+}
+
+// It is told of the end of the call, and need not look.
+TEST_F(PagerCallsTest, ThePagerSleepsMeanwhile) {
+  pe.device->hold_calls(true);
+  const Asked room = command(RangeCommand::room);
+  await("the call", [&] { return pe.device->calls_held() == 1; });
+  const pid_t thread = pager_thread();
+  await("sleep", [&] { return sleeps(thread); });
+  const long before = naps_of(thread);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_LE(naps_of(thread), before + 2);
+  pe.device->hold_calls(false);
+  room.wait();
+}
+
+TEST_F(PagerCallsTest, TheEndOfThePagerWaitsForTheCallThatIsBeingMade) {
+  pe.device->hold_calls(true);
+  const Asked room = command(RangeCommand::room), drop(pool, 0, 0, RangeCommand::drop, 40, 42);
+  await("the call", [&] { return pe.device->calls_held() == 1; });
+  pe.pager->stop();
+  EXPECT_TRUE(room.done() && drop.done()) << "nobody waits for ever";
+  EXPECT_EQ(pe.device->calls_held(), 1);
+  std::thread later([&] { pe.device->hold_calls(false); });
+  pe.pager.reset();
+  later.join();
+}
+
+}  // namespace
+}  // namespace shm::nvm
