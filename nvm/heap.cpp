@@ -50,15 +50,6 @@ std::byte* reserve_aligned(std::size_t n) {
   return around + before;
 }
 
-// Each page that is mapped, and each gap between such pages, is a mapping of the system's.
-[[noreturn]] void cannot(const char* do_what) {
-  fatal(
-      "a page of the NVM heap cannot be %s: %s; if there are too many mappings, raise SHMEM_NVM_PAGE or "
-      "lower "
-      "SHMEM_NVM_CACHE",
-      do_what, std::strerror(errno));
-}
-
 Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within, std::size_t n) {
   Operation operation{};
   operation.kind = kind;
@@ -147,14 +138,26 @@ std::string Heap::describe() const {
 
 // The pager's host.
 
-void Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
-  if (!rt.memory->map_pool_also(offset, n, at, writable)) cannot("mapped");
+// Each page that is mapped, and each gap between such pages, is a mapping of the system's.
+
+bool Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
+  if (!rt.memory->map_pool_also(offset, n, at, writable)) return false;
   madvise(at, n, MADV_DONTFORK);
+  spare_mappings_.make();
+  return true;
 }
 
-void Heap::unmap(std::byte* at, std::size_t n) {
-  if (reserve_addresses(at, n) == nullptr) cannot("unmapped");
-  madvise(at, n, MADV_DONTFORK);
+bool Heap::protect(std::byte* at, std::size_t n, bool writable) {
+  return mprotect(at, n, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
+}
+
+bool Heap::unmap(std::byte* at, std::size_t n) {
+  bool unmapped;
+  do {
+    unmapped = reserve_addresses(at, n) != nullptr;
+  } while (!unmapped && spare_mappings_.give_up());
+  if (unmapped) madvise(at, n, MADV_DONTFORK);
+  return unmapped;
 }
 
 void Heap::answer(int pe, const std::byte* message, std::size_t n) {

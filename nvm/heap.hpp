@@ -17,6 +17,7 @@
 #include "nvm/options.hpp"
 #include "nvm/pager.hpp"
 #include "nvm/pages.hpp"
+#include "nvm/spare_mappings.hpp"
 #include "nvm/storage/open_device.hpp"
 #include "pages/pool.hpp"
 
@@ -103,8 +104,9 @@ class Heap final : public Region, private Host {
   static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
 
   // Host, for the pager.
-  void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
-  void unmap(std::byte* at, std::size_t n) override;
+  bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
+  bool protect(std::byte* at, std::size_t n, bool writable) override;
+  bool unmap(std::byte* at, std::size_t n) override;
   void answer(int pe, const std::byte* message, std::size_t n) override;
   void send(int pe, const std::byte* message, std::size_t n) override;
   void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override;
@@ -136,6 +138,7 @@ class Heap final : public Region, private Host {
     std::size_t n;
   };
   std::map<std::uintptr_t, OpenObject> open_objects_;  // named ones, by address; only inside collective calls
+  SpareMappings spare_mappings_;                       // the pager's
   std::unique_ptr<Pager> pager_;
 };
 

@@ -32,10 +32,16 @@ namespace shm::nvm {
 /// What a pager needs of the runtime.
 class Host : public Wire {
  public:
+  // Each of these three returns false and sets errno where the system has no room for more mappings; then
+  // all is as before.
+
   /// Maps the pool's bytes at `offset` over [at, at + n) of this process; `writable` or to be read only.
-  virtual void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) = 0;
+  virtual bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) = 0;
+  /// What is mapped there may be written to from now on, or only read.
+  virtual bool protect(std::byte* at, std::size_t n, bool writable) = 0;
   /// Nothing is mapped there any more: an access is a fault.
-  virtual void unmap(std::byte* at, std::size_t n) = 0;
+  virtual bool unmap(std::byte* at, std::size_t n) = 0;
+
   /// Sends an answer to the PE, which may be on this node.
   virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
   /// What the pager takes for the time.
@@ -135,6 +141,9 @@ class PageCache {
   void expect(CachedPage& page, bool expected);
   void grant(PageNumber number, CachedPage& page, PageRequest& request);
   void map(PageNumber number, CachedPage& page, Access access);
+  void set_mapping(PageNumber number, CachedPage& page, MapState wanted);
+  bool try_mapping(PageNumber number, const CachedPage& page, MapState wanted);
+  bool unmap_others(PageNumber number);
   void apply(CachedPage& page, Foreign& operation);
   bool reserve(PageNumber number, CachedPage& page);
   bool take_frame(CachedPage& page);

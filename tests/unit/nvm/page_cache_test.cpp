@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 // What a pager does to the world outside, in order.
 struct Step {
-  enum What { map, unmap, put, get, send } what;
+  enum What { map, protect, unmap, put, get, send } what;
   PageMessage message{};  // of a send
   bool latched = false;   // the page, at that moment
   bool writable = false;  // of a mapping
@@ -30,10 +30,18 @@ class OneOfTwo final : public Host {
  public:
   explicit OneOfTwo(const Pool& pool) : pool_(pool) {}
 
-  void map(std::byte*, std::size_t, std::size_t, bool writable) override {
+  bool map(std::byte*, std::size_t, std::size_t, bool writable) override {
     record({.what = Step::map, .writable = writable});
+    return true;
   }
-  void unmap(std::byte*, std::size_t) override { record({Step::unmap}); }
+  bool protect(std::byte*, std::size_t, bool writable) override {
+    record({.what = Step::protect, .writable = writable});
+    return true;
+  }
+  bool unmap(std::byte*, std::size_t) override {
+    record({Step::unmap});
+    return true;
+  }
   void answer(int, const std::byte*, std::size_t) override { ADD_FAILURE() << "an answer"; }
   void send(int pe, const std::byte* message, std::size_t) override {
     EXPECT_EQ(pe, 1);
@@ -188,7 +196,7 @@ TEST_F(PageCacheTest, APageThatOthersReadIsMappedAnewToBeReadOnly) {
   map_long_ago(kOwn);
   send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
   const Step mapped = host.step(1);
-  EXPECT_EQ(mapped.what, Step::map);
+  EXPECT_EQ(mapped.what, Step::protect);
   EXPECT_FALSE(mapped.writable);
   EXPECT_EQ(host.step(2).what, Step::put) << "when nobody writes to it any more";
   EXPECT_EQ(pool.word(kOwn).state(), owned);

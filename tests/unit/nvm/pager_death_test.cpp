@@ -15,7 +15,7 @@ using ::testing::ExitedWithCode;
 template <class Script>
 void run_until_death(Script script) {
   const PoolMemory memory(shape_of(1));
-  const Pe pe(memory.pool);
+  Pe pe(memory.pool);
   script(memory.pool, pe);
   await("death", [] { return false; });
 }
@@ -51,6 +51,15 @@ TEST(PagerDeathTest, AnErrorOfAWriteEndsTheJob) {
       }),
       ExitedWithCode(1),
       "^atoll: the NVM heap cannot write 4096 bytes at offset 12288 of PE 0's file: Input/output error\n$");
+}
+
+TEST(PagerDeathTest, NoMappingsAtAllEndTheJob) {
+  EXPECT_EXIT(run_until_death([](const Pool&, Pe& pe) {
+                pe.host.most_mapped = 0;
+                pe.ask(PageRequest::Kind::map, 2).wait();
+              }),
+              ExitedWithCode(1),
+              "^atoll: a page of the NVM heap cannot be mapped: Cannot allocate memory; .*\n$");
 }
 
 TEST(PagerDeathTest, AFullDeviceEndsTheJob) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <concepts>
 #include <cstring>
@@ -89,16 +90,31 @@ class FakeHost final : public Host {
 
   std::byte* segment() const { return reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40); }
 
-  void map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override {
+  bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override {
+    if (!has_room()) return false;
     const auto frame = static_cast<FrameNumber>((offset - pool_.offset(0)) / kPageBytes);
     EXPECT_EQ(n, kPageBytes);
     EXPECT_EQ(offset, pool_.offset(frame));
     record({writable ? Mapping::to_write : Mapping::to_read, page_at(at), frame, word_in(pool_, frame, 0)});
+    ++mapped;
+    return true;
   }
-  void unmap(std::byte* at, std::size_t n) override {
+  /// Recorded as another mapping of the frame.
+  bool protect(std::byte* at, std::size_t n, bool writable) override {
+    EXPECT_EQ(n, kPageBytes);
+    const FrameNumber frame = pool_.word(page_at(at)).frame();
+    record({writable ? Mapping::to_write : Mapping::to_read, page_at(at), frame, word_in(pool_, frame, 0)});
+    return true;
+  }
+  bool unmap(std::byte* at, std::size_t n) override {
     EXPECT_EQ(n, kPageBytes);
     record({Mapping::none, page_at(at), kNoFrame, 0});
+    --mapped;
+    return true;
   }
+  /// So many pages can be mapped at a time.
+  std::atomic<int> most_mapped{1 << 20};
+  std::atomic<int> mapped{0};
   void answer(int pe, const std::byte* message, std::size_t n) override {
     Sent sent{pe, {}, {}};
     std::memcpy(&sent.answer, message, sizeof sent.answer);
@@ -137,6 +153,10 @@ class FakeHost final : public Host {
   }
 
  private:
+  bool has_room() const {
+    errno = ENOMEM;
+    return mapped < most_mapped;
+  }
   PageNumber page_at(const std::byte* at) const {
     return pool_.number(me_, static_cast<std::uint64_t>(at - segment()));
   }

@@ -108,8 +108,9 @@ class Member final : public Host {
     pager->start();
   }
 
-  void map(std::byte*, std::size_t, std::size_t, bool) override {}
-  void unmap(std::byte*, std::size_t) override {}
+  bool map(std::byte*, std::size_t, std::size_t, bool) override { return true; }
+  bool protect(std::byte*, std::size_t, bool) override { return true; }
+  bool unmap(std::byte*, std::size_t) override { return true; }
   void answer(int, const std::byte* message, std::size_t n) override {
     Answer answer;
     std::memcpy(&answer, message, sizeof answer);

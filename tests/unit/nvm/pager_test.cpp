@@ -193,6 +193,27 @@ TEST_F(PagerTest, MapsAFilledFrameToReadUntilItIsWritten) {
   EXPECT_EQ(pe.host.mappings().back(), (Mapping{Mapping::to_write, 3, pool.word(3).frame(), 11}));
 }
 
+// The oldest mappings go; the pages stay.
+TEST_F(PagerTest, UnmapsOtherPagesWhereThereAreTooManyMappings) {
+  pe.host.most_mapped = 4;
+  pe.ask(PageRequest::Kind::pin, 1, Access::write).wait();
+  for (PageNumber page = 3; page < 12; ++page) {
+    pe.ask(PageRequest::Kind::map, page, Access::write).wait();
+    word_in(pool, pool.word(page).frame(), 5) = page * 3;
+    EXPECT_LE(pe.host.mapped, 4);
+    EXPECT_EQ(pe.host.mappings().back().page, page);
+  }
+  EXPECT_TRUE(std::ranges::none_of(pe.host.mappings(), [](const Mapping& mapping) {
+    return mapping.what == Mapping::none && mapping.page == 1;
+  })) << "a page that is pinned";
+  for (PageNumber page = 3; page < 12; ++page) {
+    EXPECT_EQ(state(page), modified);
+    pe.ask(PageRequest::Kind::map, page, Access::write).wait();
+    EXPECT_EQ(load(page), page * 3);
+  }
+  EXPECT_EQ(pe.count(Kind::write), 0);
+}
+
 TEST_F(PagerTest, UnmapsOnlyWhatIsMapped) {
   EXPECT_EQ(load(3), page_of(3));
   pe.evict(3);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Mappings that nobody needs, kept so that they can be given up: where the system has no room for more, not
+// even a page that is mapped can be unmapped, as that is a mapping too.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+namespace shm::nvm {
+
+/// Thread safety: one thread.
+class SpareMappings {
+ public:
+  SpareMappings() { make(); }
+  ~SpareMappings() { give_up(); }
+  SpareMappings(const SpareMappings&) = delete;
+  SpareMappings& operator=(const SpareMappings&) = delete;
+
+  /// Makes as many as there is room for, unless there are some.
+  void make() {
+    if (at_ != nullptr) return;
+    const std::size_t page = page_bytes();
+    void* at = mmap(nullptr, kMappings * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return;
+    at_ = static_cast<std::byte*>(at);
+    // Pages whose neighbours have other rights are mappings of their own.
+    for (std::size_t n = 1; n < kMappings && mprotect(at_ + n * page, page, PROT_READ) == 0; n += 2) {
+    }
+  }
+  /// Returns whether there were any.
+  bool give_up() {
+    if (at_ == nullptr) return false;
+    munmap(at_, kMappings * page_bytes());
+    at_ = nullptr;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMappings = 32;
+  static std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+  std::byte* at_ = nullptr;
+};
+
+}  // namespace shm::nvm
