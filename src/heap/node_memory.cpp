@@ -14,12 +14,13 @@
 #include <functional>
 #include <thread>
 
+#include "base/huge_pages.hpp"
+
 namespace shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 Status failed(const char* what) { return Status::error(std::string(what) + ": " + std::strerror(errno)); }
 

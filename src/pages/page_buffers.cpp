@@ -9,13 +9,10 @@
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "base/huge_pages.hpp"
 
 namespace shm::pages {
-namespace {
-
-constexpr std::size_t kHuge = std::size_t{2} << 20;
-
-}  // namespace
+namespace {}  // namespace
 
 PageBuffers::PageBuffers(std::size_t page_bytes)
     : page_bytes_(page_bytes), count_(std::clamp(kBytes / page_bytes, kFewest, kMost)) {}
@@ -33,7 +30,7 @@ PageBuffer PageBuffers::take() {
 }
 
 void PageBuffers::make() {
-  bytes_ = count_ * page_bytes_ + kHuge;  // room to begin at a huge page
+  bytes_ = count_ * page_bytes_ + kHugePage;  // room to begin at a huge page
   memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory_ == MAP_FAILED) {
     fatal("out of memory: %zu bytes for %zu pages on their way from and to files: %s", bytes_, count_,
@@ -42,7 +39,7 @@ void PageBuffers::make() {
   madvise(memory_, bytes_, MADV_HUGEPAGE);
   madvise(memory_, bytes_, MADV_DONTFORK);
   auto* first = static_cast<std::byte*>(memory_);
-  first += (0 - reinterpret_cast<std::uintptr_t>(first)) % kHuge;
+  first += (0 - reinterpret_cast<std::uintptr_t>(first)) % kHugePage;
   for (std::size_t n = count_; n-- > 0;) free_.push_back(first + n * page_bytes_);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/pool.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 
+#include "base/huge_pages.hpp"
 #include "base/mutex.hpp"
 #include "heap/node_memory.hpp"
 
@@ -13,7 +12,6 @@ namespace shm::pages {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kHuge = std::size_t{2} << 20;
 constexpr std::size_t kLaidOut = std::size_t{32} << 20;
 
 }  // namespace
@@ -24,9 +22,10 @@ std::size_t PoolShape::frame_table_at() const {
 }
 std::size_t PoolShape::words_at() const { return round_up(frame_table_at() + sizeof(Frame) * frames, kLine); }
 std::size_t PoolShape::frames_at() const {
-  return round_up(words_at() + sizeof(PageWord) * segment_pages * static_cast<std::size_t>(job_size), kHuge);
+  return round_up(words_at() + sizeof(PageWord) * segment_pages * static_cast<std::size_t>(job_size),
+                  kHugePage);
 }
-std::size_t PoolShape::bytes() const { return round_up(frames_at() + frames * page_bytes, kHuge); }
+std::size_t PoolShape::bytes() const { return round_up(frames_at() + frames * page_bytes, kHugePage); }
 
 void Pool::prepare() const {
   FrameQueue& free = head().free;
@@ -40,19 +39,13 @@ void Pool::prepare() const {
   }
 }
 
-// Devices move few large pieces of memory faster than many of 4 KiB.  This advice works whatever the system's
-// setting for shared memory is, where there is something already; Linux has it since 6.1.  It waits for all
-// cores, however much it is for, so it is given for some dozen megabytes at a time.
+// Devices move few large pieces of memory faster than many of 4 KiB.  Some dozen megabytes at a time, as it
+// waits for all cores.
 void Pool::lay_out(FrameNumber n) const {
-#ifndef MADV_COLLAPSE
-  constexpr int MADV_COLLAPSE = 25;
-#endif
   const std::size_t first = n * shape_.page_bytes, group = std::max(kLaidOut, shape_.page_bytes);
   if (first % group >= shape_.page_bytes) return;
   const std::size_t end = std::min(first + group, shape_.frames * shape_.page_bytes);
-  for (std::size_t at = first; at < end; at += kHuge)
-    madvise(bytes(n) + (at - first), kHuge / 512, MADV_POPULATE_WRITE);
-  madvise(bytes(n), round_up(end - first, kHuge), MADV_COLLAPSE);
+  lay_out_on_huge_pages(bytes(n), end - first);
 }
 
 }  // namespace shm::pages

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/huge_pages.hpp"
 #include "core/progress.hpp"
 #include "setup/internal_layout.hpp"
 #include "transports/registry.hpp"
@@ -15,7 +16,6 @@
 namespace shm {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 
 // What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's

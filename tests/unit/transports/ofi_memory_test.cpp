@@ -3,10 +3,17 @@
 
 #include <gtest/gtest.h>
 #include <rdma/fi_errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "base/fatal.hpp"
+#include "base/huge_pages.hpp"
 #include "fabric_faults.hpp"
 #include "fabric_job.hpp"
 
@@ -71,6 +78,67 @@ TEST_F(OfiMemory, SegmentsAreNamedByOffset) {
   EXPECT_EQ(memory->local({SegmentId::statics, 5}), bytes.data() + 5);
   ASSERT_TRUE(memory->add_segment(SegmentId::heap, bytes.data(), 0).ok());
   EXPECT_EQ(faults.count(FabricCall::mr_reg), 1);
+}
+
+// Memory that processes share, at a huge page, and how much of it lies on such.
+class SharedPages {
+ public:
+  static constexpr std::size_t kBytes = 2 * kHugePage;
+
+  SharedPages() {
+    EXPECT_EQ(ftruncate(file_, kBytes), 0);
+    around_ = mmap(nullptr, kBytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const auto start = reinterpret_cast<std::uintptr_t>(around_);
+    at_ = static_cast<std::byte*>(around_) + (kHugePage - start % kHugePage) % kHugePage;
+    EXPECT_EQ(mmap(at_, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_, 0), at_);
+  }
+  ~SharedPages() {
+    munmap(around_, kBytes + kHugePage);
+    close(file_);
+  }
+  SharedPages(const SharedPages&) = delete;
+  SharedPages& operator=(const SharedPages&) = delete;
+
+  std::byte* at() const { return at_; }
+  std::size_t huge_bytes() const {
+    std::ifstream maps("/proc/self/smaps");
+    std::ostringstream first;
+    first << std::hex << reinterpret_cast<std::uintptr_t>(at_) << '-';
+    bool here = false;
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find('-') < 17) here = line.starts_with(first.str());
+      if (here && line.starts_with("ShmemPmdMapped:")) return std::stoul(line.substr(15)) * 1024;
+    }
+    return 0;
+  }
+
+ private:
+  const int file_ = memfd_create("pages", MFD_CLOEXEC);
+  void* around_;
+  std::byte* at_;
+};
+
+// Where registering pins the pool, it is on huge pages before.
+TEST_F(OfiMemory, ThePoolIsLaidOutBeforeItIsPinned) {
+  const SharedPages as_it_is, pool, heap;
+  lay_out_on_huge_pages(as_it_is.at(), SharedPages::kBytes);
+  if (as_it_is.huge_bytes() == 0) GTEST_SKIP() << "this system has no huge pages for shared memory";
+  EXPECT_EQ(as_it_is.huge_bytes(), SharedPages::kBytes);
+  open(FI_MR_ALLOCATED);
+  ASSERT_TRUE(memory->add_segment(SegmentId::pool, pool.at(), SharedPages::kBytes).ok());
+  ASSERT_TRUE(memory->add_segment(SegmentId::heap, heap.at(), SharedPages::kBytes).ok());
+  EXPECT_EQ(pool.huge_bytes(), SharedPages::kBytes);
+  EXPECT_EQ(heap.huge_bytes(), 0U);
+}
+
+// Elsewhere it takes up no memory that is not used.
+TEST_F(OfiMemory, ThePoolIsLeftAsItIsWhereItIsNotPinned) {
+  const SharedPages pool;
+  open(0);
+  ASSERT_TRUE(memory->add_segment(SegmentId::pool, pool.at(), SharedPages::kBytes).ok());
+  std::vector<unsigned char> resident(SharedPages::kBytes / 4096);
+  ASSERT_EQ(mincore(pool.at(), SharedPages::kBytes, resident.data()), 0);
+  EXPECT_EQ(std::ranges::count(resident, 0), static_cast<long>(resident.size()));
 }
 
 TEST_F(OfiMemory, SegmentsAreNamedByAddressWhereTheProviderWantsThat) {
