@@ -119,14 +119,35 @@ typedef struct {
  *                        Returns 0, or 1 if more than a quarter of the node's pages would be pinned.  Memory that is
  *                        not on NVM is always resident: 0; a range of which only a part is on NVM ends the job.
  *                        Local; any thread.  An object with pages that are pinned to be written cannot be persisted.
- *   shmemx_nvm_unpin     ends it, once for each shmemx_nvm_pin, with the same arguments. */
+ *   shmemx_nvm_unpin     ends it, once for each shmemx_nvm_pin, with the same arguments.
+ *
+ *   shmemx_nvm_advise    says what this PE is about to do with the `bytes` bytes at `ptr` of its own part, so that
+ *                        pages are not moved in vain, or moved before they are needed:
+ *                        SHMEMX_NVM_OVERWRITE   all of it will be written before it is read: pages that have to
+ *                                               come are not read from the device.  What was there is lost, be
+ *                                               it that somebody reads it before; PEs of other nodes that use it
+ *                                               meanwhile are as in a race.  What an object's last persist made
+ *                                               durable stays so.
+ *                        SHMEMX_NVM_SEQUENTIAL  it will be used from its beginning on: its first pages come now,
+ *                                               the others ahead of their use.
+ *                        SHMEMX_NVM_WILLNEED    it will be used soon: as many of its pages come as there is room
+ *                                               for.
+ *                        SHMEMX_NVM_DONTNEED    it will not be used for a while: its pages leave, and are written
+ *                                               if they have changed.
+ *                        The first does so at once; the others may do nothing.  Memory that is not on NVM needs no
+ *                        advice; a range of which only a part is on NVM ends the job.  Local; any thread. */
 #define SHMEMX_NVM_READ 0
 #define SHMEMX_NVM_WRITE 1
+#define SHMEMX_NVM_OVERWRITE 0
+#define SHMEMX_NVM_SEQUENTIAL 1
+#define SHMEMX_NVM_WILLNEED 2
+#define SHMEMX_NVM_DONTNEED 3
 #define SHMEMX_NVM_FUNCS(F)                                                                  \
   F(void*, shmemx_nvm_open, (const char* name, size_t bytes), (name, bytes))                  \
   F(void, shmemx_nvm_persist, (void* object), (object))                                     \
   F(int, shmemx_nvm_pin, (const void* ptr, size_t bytes, int mode), (ptr, bytes, mode))       \
-  F(void, shmemx_nvm_unpin, (const void* ptr, size_t bytes), (ptr, bytes))
+  F(void, shmemx_nvm_unpin, (const void* ptr, size_t bytes), (ptr, bytes))                   \
+  F(void, shmemx_nvm_advise, (const void* ptr, size_t bytes, int advice), (ptr, bytes, advice))
 
 /* ---- The key/value store: shmem/kv.h ------------------------------------------------------------------- */
 

@@ -88,9 +88,10 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
   if (!device.ok()) return device.status();
   std::unique_ptr<Heap> heap(new Heap(options, shape, segment));
   if (rt.node_rank == 0) heap->pool_.prepare();
-  heap->pager_ = std::make_unique<Pager>(
-      static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
-      Pager::Settings{rt.me, segment, options.cooperative, options.ahead(shape.frames), options.replacement});
+  heap->pager_ =
+      std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
+                              Pager::Settings{rt.me, segment, true, options.cooperative,
+                                              options.ahead(shape.frames), options.replacement});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
   set_receiver(heap.get());
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_page), on_pager_message, nullptr);
@@ -442,6 +443,12 @@ Heap::Pages Heap::pages_of(std::uintptr_t address, std::size_t n) const {
   return {pool_.number(rt.me, offset), pool_.number(rt.me, offset + n - 1) + 1};
 }
 
+// Those that lie in it from their beginning to their end.
+Heap::Pages Heap::whole_pages_of(std::uintptr_t address, std::size_t n) const {
+  const std::uint64_t offset = address - base();
+  return {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)};
+}
+
 bool Heap::command(RangeCommand command, const Pages& pages, Store* object, std::uint64_t number) {
   if (pages.first >= pages.last) return true;
   const Ticket ticket(pool_, rt.node_rank);
@@ -470,9 +477,7 @@ void Heap::discard(const Call& call, std::uintptr_t address, std::size_t n) {
           reinterpret_cast<void*>(address));
   }
   // The first and the last page may be other blocks' too, and stay.
-  const std::uint64_t offset = address - base();
-  command(RangeCommand::drop,
-          {pool_.number(rt.me, offset + page_bytes() - 1), pool_.number(rt.me, offset + n)});
+  command(RangeCommand::drop, whole_pages_of(address, n));
 }
 
 }  // namespace shm::nvm

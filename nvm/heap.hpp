@@ -57,6 +57,16 @@ class Heap final : public Region, private Host {
   /// Returns false if that range has not been pinned.
   bool unpin(std::uintptr_t address, std::size_t n);
 
+  /// What the program says of [address, address + n) of this PE's segment; only pages that lie in it wholly
+  /// count.
+  enum class Advice : std::uint8_t {
+    overwrite,   // it will be written before it is read: what it holds is lost
+    sequential,  // it will be used from its beginning to its end
+    soon,        // it will be used
+    later,       // it will not be used for a while
+  };
+  void advise(std::uintptr_t address, std::size_t n, Advice advice);
+
   std::size_t page_bytes() const { return pool_.shape().page_bytes; }
   const std::string& folder() const { return options_.folder; }
   IoEngine engine() const { return options_.engine; }
@@ -92,6 +102,7 @@ class Heap final : public Region, private Host {
     PageNumber first, last;  // without `last`
   };
   Pages pages_of(std::uintptr_t address, std::size_t n) const;
+  Pages whole_pages_of(std::uintptr_t address, std::size_t n) const;
   bool command(RangeCommand command, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
   static void await_pager(const Ticket& ticket);
   FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);

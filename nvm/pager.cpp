@@ -17,6 +17,7 @@ constexpr long kShortNap = 50;  // microseconds, while something waits for what 
 // While transfers are under way: the system may end one without a look at who listens (see Device::listen()).
 constexpr long kLongNap = 2000;
 constexpr int kBusyRounds = 20;
+constexpr int kHintsAtOnce = 64;  // threads may give them faster than they are taken
 
 }  // namespace
 
@@ -28,7 +29,7 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
       channel_(host, pool, nodes, settings.me),
       cache_(host, pool, nodes, channel_, settings.me, settings.segment, settings.ahead,
              settings.replacement),
-      home_(pool, channel_, cache_, buffers_, std::move(device), settings.me,
+      home_(pool, channel_, cache_, buffers_, std::move(device), settings.blank, settings.me,
             {nodes.here, settings.cooperative}, [this] { queue_.ring(); }) {}
 
 void Pager::start() {
@@ -108,7 +109,9 @@ void Pager::wake_when_transfers_end() {
 
 bool Pager::take_queue() {
   bool any = false;
-  for (RequestQueue::Hint hint; queue_.take_hint(hint); any = true) cache_.on_hint(hint);
+  RequestQueue::Hint hint;
+  for (int taken = 0; taken < kHintsAtOnce && queue_.take_hint(hint); ++taken, any = true)
+    cache_.on_hint(hint);
   for (PageRequest* request : taken_requests()) {
     if (request->kind <= PageRequest::Kind::own) {  // of one page
       cache_.request_page(*request);
@@ -173,6 +176,7 @@ bool Pager::carry_out(PageRequest& request) {
     case RangeCommand::attach:
       return home_.attach(&request, request.page, request.last, static_cast<Store*>(request.object));
     case RangeCommand::persist: return home_.persist(&request, request.page, request.number);
+    case RangeCommand::overwrite: return home_.overwrite(request.page, request.last), true;
     case RangeCommand::settle: return home_.settle(&request, request.page, request.number);
   }
   fatal("the NVM heap: a request with command %d, which is none", request.command);

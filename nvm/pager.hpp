@@ -27,11 +27,12 @@ namespace shm::nvm {
 
 /// What a pager does with a range of pages (PageRequest::command).
 enum class RangeCommand : std::uint8_t {
-  room,     // for them on the device; may fail
-  drop,     // they lose their contents, and the device they lie on
-  attach,   // they lie on `object`, a Store, from now on: the pager owns it
-  persist,  // the object that begins at `page` becomes durable as epoch `number`
-  settle,   // its epoch before `number` may be forgotten
+  room,       // for them on the device; may fail
+  drop,       // they lose their contents, and the device they lie on
+  attach,     // they lie on `object`, a Store, from now on: the pager owns it
+  persist,    // the object that begins at `page` becomes durable as epoch `number`
+  settle,     // its epoch before `number` may be forgotten
+  overwrite,  // what they hold is not needed any more
 };
 
 /// Makes `request` one for the pages [first, last).
@@ -53,6 +54,7 @@ class Pager {
   struct Settings {
     int me;              // the PE
     std::byte* segment;  // where its segment begins in this process
+    bool blank;          // nothing has been written to the device
     bool cooperative;
     std::size_t ahead;  // read-ahead window in pages; 0: none, and no page leaves before its frame is needed
     ReplacementKind replacement;

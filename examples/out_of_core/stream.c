@@ -7,7 +7,7 @@
  *   oshrun -n 4 ./stream 1000 1 --mmap /mnt/ssd 256      plain files; 256 MiB of page cache for each PE */
 #include "mapped_file.h" /* first: it asks for more of the system's headers */
 
-#include <shmem.h>
+#include <shmemx.h>
 #include <time.h>
 
 typedef struct {
@@ -19,19 +19,28 @@ typedef struct {
 
 static double at_first(size_t i) { return (double)(1 + i % 1021); } /* small: all that follows is exact */
 
+/* All of an array is about to be written, so what it holds need not be read from its file. */
+static void will_overwrite(const Arrays* s, const double* array) {
+  shmemx_nvm_advise(array, s->n * sizeof *array, SHMEMX_NVM_OVERWRITE);
+}
+
 static size_t copy(Arrays* s) {
+  will_overwrite(s, s->c);
   for (size_t i = 0; i < s->n; ++i) s->c[i] = s->a[i];
   return 2;
 }
 static size_t scale(Arrays* s) {
+  will_overwrite(s, s->b);
   for (size_t i = 0; i < s->n; ++i) s->b[i] = 3 * s->c[i];
   return 2;
 }
 static size_t add(Arrays* s) {
+  will_overwrite(s, s->c);
   for (size_t i = 0; i < s->n; ++i) s->c[i] = s->a[i] + s->b[i];
   return 3;
 }
 static size_t triad(Arrays* s) {
+  will_overwrite(s, s->a);
   for (size_t i = 0; i < s->n; ++i) s->a[i] = s->b[i] + 3 * s->c[i];
   s->before = s->now;
   s->now *= 15;

@@ -9,6 +9,16 @@
 #include "base/stats.hpp"
 
 namespace shm::nvm {
+namespace {
+
+// A message to the device, the device's answer.
+void become_answer(Message& message, Event kind) {
+  std::swap(message.from, message.to);
+  message.kind = kind;
+  message.data = kind == Event::loaded;
+}
+
+}  // namespace
 
 void HomeAgent::take(Delivery delivery) {
   if (part_for(delivery.message.kind) == Part::device) return start(std::move(delivery));
@@ -125,10 +135,16 @@ void HomeAgent::start(Delivery delivery) {
     return;
   }
   const bool reads = delivery.message.kind == Event::load;
-  count(reads ? Stat::page_loads : Stat::page_writes);
-  auto move = std::make_unique<DeviceMove>();
   std::byte* data = delivery.buffer != nullptr ? delivery.buffer.get() : pool_.bytes(delivery.frame);
   const std::size_t page_bytes = pool_.shape().page_bytes;
+  if (reads && blank(delivery.page)) {
+    std::memset(data, 0, page_bytes);
+    become_answer(delivery.message, Event::loaded);
+    return channel_.deliver_here(std::move(delivery));
+  }
+  count(reads ? Stat::page_loads : Stat::page_writes);
+  if (!reads) blank(delivery.page) = false;
+  auto move = std::make_unique<DeviceMove>();
   const StoredObject* object = object_at(delivery.page);
   const std::uint64_t offset =
       pool_.offset_of(delivery.page) - (object != nullptr ? pool_.offset_of(object->first) : 0);
@@ -145,6 +161,7 @@ void HomeAgent::start(Delivery delivery) {
 
 bool HomeAgent::listen(int eventfd) {
   bool all = device_->listen(eventfd);
+  if (slow_calls_.any_result()) all = false;  // it ended just before the pager listened
   for (const StoredObject& object : objects_)
     all &= held_at(object.first) != nullptr || object.store->listen(eventfd);
   return all;
@@ -175,9 +192,7 @@ void HomeAgent::finish(const Transfer& done, const StoredObject* object) {
   const bool refused = done.error != 0 && reads && delivery.message.ahead;
   if (done.error != 0 && !refused) end_job(done, object);
   moves_.erase(found);
-  std::swap(delivery.message.from, delivery.message.to);
-  delivery.message.kind = refused ? Event::failed : reads ? Event::loaded : Event::stored;
-  delivery.message.data = reads && !refused;
+  become_answer(delivery.message, refused ? Event::failed : reads ? Event::loaded : Event::stored);
   if (delivery.frees) cache_.free(delivery.frame);
   serve(delivery);
 }
@@ -235,6 +250,7 @@ bool HomeAgent::drop(const void* caller, PageNumber first, PageNumber last) {
     if (!all) return false;
     const std::size_t objects = std::erase_if(
         objects_, [&](const StoredObject& object) { return object.first >= first && object.last <= last; });
+    for (PageNumber page = first; page < last; ++page) blank(page) = true;
     if (objects != 0) return true;
   }
   const std::uint64_t at = pool_.offset_of(first), n = (last - first) * pool_.shape().page_bytes;
@@ -242,6 +258,12 @@ bool HomeAgent::drop(const void* caller, PageNumber first, PageNumber last) {
   if (!status) return false;
   if (!status->ok()) warn("%s", status->text().c_str());
   return true;
+}
+
+void HomeAgent::overwrite(PageNumber first, PageNumber last) {
+  for (PageNumber page = first; page < last; ++page) {
+    if (!directory_.contains(page)) blank(page) = true;
+  }
 }
 
 // Returns false as long as another node has the page, or it is on its way.
@@ -278,6 +300,7 @@ HomeAgent::StoredObject& HomeAgent::persistent(PageNumber page) {
 bool HomeAgent::attach(const void* caller, PageNumber first, PageNumber last, Store* object) {
   if (!drop(caller, first, last)) return false;
   objects_.push_back({first, last, std::unique_ptr<Store>(object)});
+  for (PageNumber page = first; page < last; ++page) blank(page) = false;
   return true;
 }
 

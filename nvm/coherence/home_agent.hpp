@@ -31,14 +31,16 @@ namespace shm::nvm {
 /// Thread safety: one thread, the pager's.
 class HomeAgent {
  public:
-  /// Of PE `me`.  `ring` wakes the pager; any thread may call it.
+  /// Of PE `me`.  `blank`: nothing has been written to the device.  `ring` wakes the pager; any thread may
+  /// call it.
   HomeAgent(const Pool& pool, PageChannel& channel, PageCache& page_cache, PageBuffers& buffers,
-            std::unique_ptr<Device> device, int me, const Home& home, std::function<void()> ring)
+            std::unique_ptr<Device> device, bool blank, int me, const Home& home, std::function<void()> ring)
       : pool_(pool),
         channel_(channel),
         cache_(page_cache),
         buffers_(buffers),
         device_(std::move(device)),
+        blank_(pool.shape().segment_pages, blank),
         me_(me),
         home_(home),
         slow_calls_(std::move(ring)) {}
@@ -56,6 +58,9 @@ class HomeAgent {
   bool make_room(const void* caller, PageNumber first, PageNumber last, bool& failed);
   /// They lose their contents on all nodes, and are no named object's any more.
   bool drop(const void* caller, PageNumber first, PageNumber last);
+
+  /// What the pages hold is not needed any more: those that nobody has are not read from the device.
+  void overwrite(PageNumber first, PageNumber last);
 
   // Named objects, which lie in files of their own.
 
@@ -115,6 +120,7 @@ class HomeAgent {
   StoredObject& persistent(PageNumber page);
   void ask_to_clean(const StoredObject& object);
   bool busy(PageNumber page) const;
+  std::vector<bool>::reference blank(PageNumber page) { return blank_[page % pool_.shape().segment_pages]; }
   bool drop_page(PageNumber page);
   std::optional<Status> make_slowly(const void* caller, PageNumber first, PageNumber last,
                                     std::function<Status()> call);
@@ -125,6 +131,7 @@ class HomeAgent {
   PageCache& cache_;
   PageBuffers& buffers_;
   const std::unique_ptr<Device> device_;
+  std::vector<bool> blank_;  // pages of the segment whose contents the device need not be asked for: zeros
   const int me_;
   const Home home_;
   std::unordered_map<PageNumber, DirectoryEntry> directory_;  // of pages that somebody has or wants

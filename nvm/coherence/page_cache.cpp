@@ -62,6 +62,7 @@ void PageCache::on_hint(const RequestQueue::Hint& hint) {
   if (hint.what == RequestQueue::What::evict) evict(hint.page);
   if (hint.what == RequestQueue::What::used) look_ahead(hint.page);
   if (hint.what == RequestQueue::What::bring) bring(hint.page);
+  if (hint.what == RequestQueue::What::begin) bring(hint.page, read_ahead_.begin(hint.page));
 }
 
 void PageCache::take(Delivery delivery) {
@@ -470,8 +471,11 @@ void PageCache::keep_spare_frames() {
 
 // A page is used: what follows it may be brought.
 void PageCache::look_ahead(PageNumber page) {
-  if (resting_) return;
-  ReadAhead::Range range = read_ahead_.use(page);
+  if (!resting_) bring(page, read_ahead_.use(page));
+}
+
+// Pages ahead of `page`, as far as its segment goes and there are frames.
+void PageCache::bring(PageNumber page, ReadAhead::Range range) {
   const std::uint64_t pages = pool_.shape().segment_pages;
   range.last = std::min(range.last, (page / pages + 1) * pages);
   for (PageNumber number = range.first; number < range.last && bring(number); ++number) {
@@ -484,6 +488,7 @@ bool PageCache::bring(PageNumber number) {
   if (pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) return false;
   CachedPage& page = page_of(number);
   if (!take_frame(page)) {
+    taken_ = true;  // so that there is one the next time
     forget_if_unused(number);
     return false;
   }

@@ -154,6 +154,7 @@ class PageCache {
   void keep_spare_frames();
   bool evict(PageNumber number);
   void look_ahead(PageNumber page);
+  void bring(PageNumber page, ReadAhead::Range range);
   bool bring(PageNumber number);
   void forget_if_unused(PageNumber number);
   void ring_others() const;

@@ -40,6 +40,11 @@ std::optional<Status> SlowCalls::result(const void* caller) {
   return status;
 }
 
+bool SlowCalls::any_result() {
+  const LockGuard guard(mutex_);
+  return !ended_.empty();
+}
+
 void SlowCalls::run() {
   for (;;) {
     work_.acquire();

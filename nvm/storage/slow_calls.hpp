@@ -29,6 +29,8 @@ class SlowCalls {
   void begin(const void* caller, std::function<Status()> make);
   /// Takes the result of the caller's call; nothing: it has not ended.
   std::optional<Status> result(const void* caller);
+  /// Whether there is a result to be taken.
+  bool any_result();
 
  private:
   struct Call {

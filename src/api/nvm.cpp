@@ -53,6 +53,20 @@ void pshmemx_nvm_unpin(const void* ptr, size_t size) {
                ptr, size);
 }
 
+void pshmemx_nvm_advise(const void* ptr, size_t size, int advice) {
+  using Advice = shm::nvm::Heap::Advice;
+  const shm::Call call{"shmemx_nvm_advise"};
+  if (advice < SHMEMX_NVM_OVERWRITE || advice > SHMEMX_NVM_DONTNEED)
+    shm::fatal(
+        "%s: advice is %d; allowed are SHMEMX_NVM_OVERWRITE, SHMEMX_NVM_SEQUENTIAL, SHMEMX_NVM_WILLNEED and "
+        "SHMEMX_NVM_DONTNEED",
+        call.name, advice);
+  shm::nvm::Heap* heap = shm::heap_of(call, ptr, size);
+  if (heap == nullptr) return;  // there is nothing to gain
+  constexpr Advice kAdvice[] = {Advice::overwrite, Advice::sequential, Advice::soon, Advice::later};
+  heap->advise(reinterpret_cast<std::uintptr_t>(ptr), size, kAdvice[advice]);
+}
+
 SHMEMX_NVM_FUNCS(ATOLL_ALIAS_)
 
 }  // extern "C"

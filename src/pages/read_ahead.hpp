@@ -19,6 +19,13 @@ class ReadAhead {
 
   explicit ReadAhead(std::uint64_t most_ahead) : most_ahead_(most_ahead) {}
 
+  /// A sequence begins with page `page`.  Returns the pages to be brought now.
+  Range begin(PageNumber page) {
+    Sequence& oldest = *std::ranges::min_element(sequences_, {}, &Sequence::used);
+    oldest = {page, page + most_ahead_, most_ahead_, ++clock_};
+    return {page, page + most_ahead_};
+  }
+
   /// Page `page` is used.  Returns the pages to be brought now; each is returned once for a sequence.
   Range use(PageNumber page) {
     for (Sequence& sequence : sequences_) {

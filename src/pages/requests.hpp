@@ -63,6 +63,7 @@ class RequestQueue {
     evict,  // by another pager: it is to leave
     used,   // by any thread: it was brought ahead of its use, and is used now
     bring,  // by any thread: it will be used
+    begin,  // by any thread: it will be used, and then those behind it
   };
   struct Hint {
     PageNumber page;

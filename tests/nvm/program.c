@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
- * threads, has objects in both heaps, gets without waiting, reads its counters, or leaves without
- * shmem_finalize; and what is refused. The argument says which. */
+ * threads, has objects in both heaps, gets without waiting, reads its counters, says what it will do, or leaves
+ * without shmem_finalize; and what is refused. The argument says which. */
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -200,6 +201,63 @@ static void test_counters(void) {
   shmem_barrier_all();
 }
 
+static uint64_t counter(size_t offset) {
+  shmemx_stats_t stats;
+  shmemx_stats_read(&stats);
+  return *(const uint64_t*)((const char*)&stats + offset);
+}
+#define COUNTER(NAME) counter(offsetof(shmemx_stats_t, NAME))
+
+/* 64 pages of 16 KiB, of which 16 are in memory. */
+static void test_advice(void) {
+  enum { kPages = 64, kInMemory = 16, kPageWords = 16384 / sizeof(long), kAll = kPages * kPageWords };
+  const size_t bytes = kAll * sizeof(long);
+  long* block = shmem_malloc(bytes);
+  uint64_t loads = COUNTER(page_loads);
+  for (size_t i = 0; i < kAll; ++i) block[i] = 1;
+  CHECK_CMP(COUNTER(page_loads) - loads, <=, kInMemory); /* what has never been written need not be read */
+
+  loads = COUNTER(page_loads);
+  for (size_t i = 0; i < kAll; ++i) block[i] = 2;
+  CHECK_CMP(COUNTER(page_loads) - loads, >=, kPages - kInMemory);
+
+  for (long round = 3; round < 6; ++round) {
+    shmemx_nvm_advise(block, bytes, SHMEMX_NVM_OVERWRITE);
+    loads = COUNTER(page_loads);
+    for (size_t i = 0; i < kAll; ++i) block[i] = round;
+    CHECK_CMP(COUNTER(page_loads) - loads, <=, kInMemory);
+    for (size_t i = 0; i < kAll; ++i) CHECK_AT(block, i, round);
+  }
+
+  /* Only whole pages lose what they hold. */
+  shmemx_nvm_advise(block + 1, bytes - 2 * sizeof(long), SHMEMX_NVM_OVERWRITE);
+  for (size_t i = 0; i < kPageWords; ++i) CHECK_AT(block, i, 5);
+  for (size_t i = kAll - kPageWords; i < kAll; ++i) CHECK_AT(block, i, 5);
+  for (size_t i = 0; i < kAll; ++i) block[i] = 6;
+
+  /* Pages leave, and come back before they are used, if nobody else has taken their room. */
+  shmem_barrier_all();
+  if (me == 0) {
+    for (size_t i = 0; i < kAll; ++i) CHECK_AT(block, i, 6);
+    const uint64_t evictions = COUNTER(page_evictions), ahead = COUNTER(page_ahead);
+    const double end = now_seconds() + 20;
+    while (COUNTER(page_evictions) == evictions && now_seconds() < end)
+      shmemx_nvm_advise(block, bytes, SHMEMX_NVM_DONTNEED);
+    CHECK_CMP(COUNTER(page_evictions), >, evictions);
+    while (COUNTER(page_ahead) == ahead && now_seconds() < end)
+      shmemx_nvm_advise(block, bytes, SHMEMX_NVM_WILLNEED);
+    CHECK_CMP(COUNTER(page_ahead), >, ahead);
+  }
+  shmem_barrier_all();
+  shmemx_nvm_advise(block, bytes, SHMEMX_NVM_SEQUENTIAL);
+  for (size_t i = 0; i < kAll; ++i) CHECK_AT(block, i, 6);
+
+  shmemx_nvm_advise(&words, sizeof words, SHMEMX_NVM_OVERWRITE); /* in memory: nothing happens */
+  shmemx_nvm_advise(block, 0, SHMEMX_NVM_OVERWRITE);
+  for (size_t i = 0; i < kAll; ++i) CHECK_AT(block, i, 6);
+  shmem_free(block);
+}
+
 /* ---- What is refused: by a line, and the end of the job */
 
 static void pin_past_end(void) {
@@ -208,6 +266,14 @@ static void pin_past_end(void) {
 
 static void unpin_past_end(void) {
   if (me == 0) shmemx_nvm_unpin((char*)words - ((size_t)1 << 40), (size_t)1 << 41);
+}
+
+static void advise_past_end(void) {
+  if (me == 0) shmemx_nvm_advise(words, (size_t)1 << 40, SHMEMX_NVM_WILLNEED);
+}
+
+static void advise_unknown(void) {
+  if (me == 0) shmemx_nvm_advise(words, 8, SHMEMX_NVM_DONTNEED + 1);
 }
 
 static void put_too_high(void) {
@@ -249,7 +315,10 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "nonblocking") == 0) test_nonblocking();
   if (strcmp(argv[1], "counters") == 0) test_counters();
   if (strcmp(argv[1], "alignment") == 0) test_alignment();
+  if (strcmp(argv[1], "advice") == 0) test_advice();
   if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
+  if (strcmp(argv[1], "advise_past_end") == 0) advise_past_end();
+  if (strcmp(argv[1], "advise_unknown") == 0) advise_unknown();
   if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
   if (strcmp(argv[1], "put_too_high") == 0) put_too_high();
   if (strcmp(argv[1], "realloc_pinned") == 0) realloc_pinned();

@@ -105,7 +105,7 @@ class PageCacheTest : public ::testing::Test {
     device = made.get();
     pager = std::make_unique<Pager>(host, pool, nodes, std::move(made),
                                     Pager::Settings{0, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40),
-                                                    true, kAhead, ReplacementKind::vgasnet});
+                                                    false, true, kAhead, ReplacementKind::vgasnet});
     pager->start();
   }
   Asked ask(PageRequest::Kind kind, PageNumber page, Access access = Access::read) const {
@@ -310,6 +310,16 @@ TEST_F(PageCacheTest, BringsThePagesOfASequenceButNotThoseOfAnotherSegment) {
   for (PageNumber page = kSegmentPages - 3; page < kSegmentPages; ++page) use(page);
   ping();
   EXPECT_TRUE(host.steps().empty()) << "PE 1 has been asked for a page";
+}
+
+TEST_F(PageCacheTest, BringsTheBeginningOfASequenceThatItIsToldOf) {
+  pool.requests_of(0).queue.post_hint({20, RequestQueue::What::begin});
+  for (PageNumber page = 20; page < 20 + kAhead; ++page)
+    await("a page ahead", [&] { return pool.word(page).state() == exclusive; });
+  ping();
+  EXPECT_EQ(device->records().size(), kAhead);
+  pool.requests_of(0).queue.post_hint({20, RequestQueue::What::used});
+  await("the next one", [&] { return pool.word(20 + kAhead).state() == exclusive; });
 }
 
 TEST_F(PageCacheTest, BringsNothingMoreWhenItRests) {

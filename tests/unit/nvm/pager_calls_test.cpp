@@ -136,6 +136,14 @@ TEST_F(PagerCallsTest, ThePagerSleepsMeanwhile) {
   room.wait();
 }
 
+// A call may end at any moment, also while the pager falls asleep.
+TEST_F(PagerCallsTest, NoEndOfACallIsMissed) {
+  for (int round = 0; round < 5000; ++round) {
+    pe.device->slow_down_calls(std::chrono::nanoseconds(round * 10));
+    command(RangeCommand::room).wait();
+  }
+}
+
 TEST_F(PagerCallsTest, TheEndOfThePagerWaitsForTheCallThatIsBeingMade) {
   pe.device->hold_calls(true);
   const Asked room = command(RangeCommand::room), drop(pool, 0, 0, RangeCommand::drop, 40, 42);

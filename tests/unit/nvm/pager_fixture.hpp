@@ -221,9 +221,9 @@ class Pe {
       EXPECT_EQ(write(*device, at * kPageBytes, page, kPageBytes), 0);
     }
     device->clear_records();
-    pager =
-        std::make_unique<Pager>(host, pool, nodes_, std::move(made),
-                                Pager::Settings{me, host.segment(), true, ahead, ReplacementKind::vgasnet});
+    pager = std::make_unique<Pager>(
+        host, pool, nodes_, std::move(made),
+        Pager::Settings{me, host.segment(), false, true, ahead, ReplacementKind::vgasnet});
     pager->start();
   }
 

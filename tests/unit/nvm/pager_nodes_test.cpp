@@ -103,8 +103,8 @@ class Member final : public Host {
         TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30});
     pager = std::make_unique<Pager>(
         *this, pool, nodes, std::move(device),
-        Pager::Settings{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), cooperative, 3,
-                        seed % 2 == 0 ? ReplacementKind::vgasnet : ReplacementKind::two_queues});
+        Pager::Settings{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), seed % 4 < 2, cooperative,
+                        3, seed % 2 == 0 ? ReplacementKind::vgasnet : ReplacementKind::two_queues});
     pager->start();
   }
 

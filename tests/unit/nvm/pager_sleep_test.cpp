@@ -49,8 +49,9 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
   PagerSleepTest() {
     auto made = std::make_unique<NudgingDevice>();
     device = made.get();
-    pager = std::make_unique<Pager>(host, memory.pool, nodes, std::move(made),
-                                    Pager::Settings{0, host.segment(), true, 0, ReplacementKind::vgasnet});
+    pager =
+        std::make_unique<Pager>(host, memory.pool, nodes, std::move(made),
+                                Pager::Settings{0, host.segment(), false, true, 0, ReplacementKind::vgasnet});
     pager->start();
   }
   void wake_for_nothing() {

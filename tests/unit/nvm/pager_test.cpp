@@ -336,6 +336,38 @@ TEST_F(ForeignTest, AnswersSayWhetherOthersUseThePage) {
   EXPECT_EQ(pe.host.answers(5).at(4).answer.contended, 1U) << "another node's operation";
 }
 
+class OverwriteTest : public PagerTest {
+ protected:
+  void overwrite(PageNumber page, PageNumber last) const {
+    Asked(pool, 0, 0, RangeCommand::overwrite, page, last).wait();
+  }
+};
+
+TEST_F(OverwriteTest, WhatNobodyHasIsNotRead) {
+  overwrite(3, 5);
+  store(3, 70);
+  EXPECT_EQ(latch(3)[6], 0U) << "nor what was there before";
+  EXPECT_EQ(load(4), 0U);
+  EXPECT_EQ(pe.count(Kind::read), 0);
+  EXPECT_EQ(load(2), page_of(2));
+  EXPECT_EQ(load(5), page_of(5));
+  pe.evict(4);
+  EXPECT_EQ(load(4), 0U) << "it is as it was seen";
+  pe.evict(3);
+  EXPECT_EQ(load(3), 70U) << "it has been written since";
+  EXPECT_EQ(pe.count(Kind::read, 3), 1);
+}
+
+TEST_F(OverwriteTest, WhatIsInMemoryStays) {
+  store(3, 70);
+  EXPECT_EQ(load(4), page_of(4));
+  overwrite(3, 5);
+  EXPECT_EQ(load(3), 70U);
+  EXPECT_EQ(load(4), page_of(4));
+  pe.evict(3);
+  EXPECT_EQ(load(3), 70U);
+}
+
 class DropTest : public PagerTest {
  protected:
   Asked drop(PageNumber page, PageNumber last) const {

@@ -16,6 +16,9 @@ TestDevice::TestDevice(const TestDeviceOptions& options)
 void TestDevice::await_call() {
   ++calls_waiting_;
   hold_calls_.wait(true);
+  const auto end = std::chrono::steady_clock::now() + slow_calls_.load();
+  while (std::chrono::steady_clock::now() < end) {
+  }
   --calls_waiting_;
 }
 

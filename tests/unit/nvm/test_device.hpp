@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <random>
 #include <vector>
@@ -64,6 +65,8 @@ class TestDevice final : public Device {
 
   /// true: reserve(), release() and persist() wait until it is false again.
   void hold_calls(bool held);
+  /// They take so long.
+  void slow_down_calls(std::chrono::nanoseconds by) { slow_calls_ = by; }
   /// How many of them wait.
   int calls_held() const { return calls_waiting_; }
 
@@ -99,6 +102,7 @@ class TestDevice final : public Device {
 
   const TestDeviceOptions options_;
   std::atomic<bool> hold_calls_{false};
+  std::atomic<std::chrono::nanoseconds> slow_calls_{};
   std::atomic<int> calls_waiting_{0};
   mutable Mutex mutex_;  // guards all that follows
   std::mt19937_64 random_ GUARDED_BY(mutex_);
