@@ -31,6 +31,16 @@ TEST(DefaultHeap, IsAShareOfTheNodesMemory) {
   EXPECT_EQ(default_heap(0), default_heap(1));
 }
 
+TEST(PesOfHost, CountsThoseOfAllVirtualNodes) {
+  Job job;
+  job.size = 4;
+  job.node_pes = {0, 1};
+  job.one_host = true;
+  EXPECT_EQ(pes_of_host(job), 4);
+  job.one_host = false;
+  EXPECT_EQ(pes_of_host(job), 2);
+}
+
 /// PE 0 of a job of two nodes with a PE each.  What the other one gives is made by `other` of what this one
 /// gave.
 class TwoNodes final : public Boot {
