@@ -153,7 +153,7 @@ std::string_view meant_by(std::string_view name) {
 std::string show(bool value) { return value ? "1" : "0"; }
 std::string show(std::uint64_t value) { return std::to_string(value); }
 std::string show(const std::optional<std::size_t>& value) { return value ? std::to_string(*value) : "auto"; }
-std::string show(const std::string& value) { return value.empty() ? "(default)" : value; }
+std::string show(const std::string& value) { return value; }
 std::string show(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);

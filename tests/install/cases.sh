@@ -94,7 +94,7 @@ case_cmake_with_wrappers() {
 case_show() {
   local line option
   cp "$here/hello.c" "my hello.c"
-  for option in -show --showme; do
+  for option in -show --show -showme --showme; do
     line=$("$oshcc" "$option" -DNAME="\"it's\"" "my hello.c" -o "my hello")
     [ "$(wc -l <<<"$line")" -eq 1 ] || fail "not one line: $line"
     [ ! -e "my hello" ] || fail "$option compiled"
@@ -103,6 +103,7 @@ case_show() {
     run "./my hello" C
     rm "my hello"
   done
+  expect "$("$oshcc" -show -DEMPTY "" hello.c)" " '' hello.c "
 }
 
 case_showme() {
@@ -192,7 +193,7 @@ case_compile_then_link() {
 
 case_stops_before_linking() {
   local stop
-  for stop in -c -S -E -M -MM -fsyntax-only; do
+  for stop in -c -S -E -M -MM -r -fsyntax-only; do
     refute "$("$oshcc" -show "$stop" "$here/hello.c")" "-latoll"
   done
   expect "$("$oshcc" -E "$here/hello.c")" "shmem_init"
@@ -208,6 +209,9 @@ case_spaces_in_paths() {
   ln -s "$oshcc" "linked oshcc" # finds its tree through a link
   "./linked oshcc" "some folder/my program.c" -o linked
   run ./linked C
+  ln -s "$(command -v cc)" "some folder/my compiler"
+  OSHCC_CC="$out/some folder/my compiler" "$oshcc" "some folder/my program.c" -o compiled
+  run ./compiled C
 }
 
 case_compiler_options() {
@@ -238,7 +242,13 @@ case_shmem_info() {
   expect "$said" "cores"
   if SHMEM_MAPPER=nonsense "$prefix/bin/shmem_info" >said; then fail "a wrong variable goes unnoticed"; fi
   expect "$(cat said)" "SHMEM_MAPPER=nonsense"
+  refute "$said" "NOT FOUND"
+  refute "$said" "opens here"
   if "$prefix/bin/shmem_info" --nonsense 2>/dev/null; then fail "a wrong option goes unnoticed"; fi
+  said=$("$prefix/bin/shmem_info" --help)
+  expect "$said" "usage: shmem_info [--providers]"
+  said=$(FI_PROVIDER=tcp,ofi_rxm "$prefix/bin/shmem_info" --providers)
+  expect "$said" "opens here, as "
 }
 
 # Runs with the library beside it.

@@ -83,6 +83,29 @@ static void mismatch(void) {
     shmem_barrier_all();
 }
 
+static long sync_of_all[SHMEM_BARRIER_SYNC_SIZE], sync_of_some[SHMEM_BARRIER_SYNC_SIZE];
+
+/* The same PEs have done something else before. */
+static void active_set_of_all(void) {
+  shmem_sync_all();
+  if (me == np - 1) compute();
+  shmem_barrier(0, 0, np, sync_of_all);
+}
+
+static void active_set(void) {
+  if (me < np - 1) shmem_sync(0, 0, np - 1, sync_of_some);
+  if (me < np - 2) shmem_barrier(0, 0, np - 1, sync_of_some);
+  compute();
+}
+
+static void destroy(void) {
+  shmem_team_t team;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, &team);
+  shmem_team_sync(team);
+  if (me == np - 1) compute();
+  shmem_team_destroy(team);
+}
+
 /* The last PE does not even poll, so what goes to another node is not answered. */
 static void stopped(void) {
   static long got;
@@ -144,6 +167,9 @@ static const struct {
              {"lock", lock},
              {"circle", circle},
              {"mismatch", mismatch},
+             {"active_set_of_all", active_set_of_all},
+             {"active_set", active_set},
+             {"destroy", destroy},
              {"stopped", stopped},
              {"session", session},
              {"leave", leave},

@@ -3,6 +3,7 @@
 """What oshrun does when a call that it needs fails. FAILING_CALLS names the library that makes it fail; arguments choose
 classes."""
 import os
+import shutil
 import signal
 import unittest
 
@@ -61,10 +62,10 @@ class Faults(Launcher):
         process.send_signal(signal.SIGINT)
         self.assertRegex(self.finish(process, 130)[1], r"^oshrun: caught [^\n]*; the job ends\n$")
 
-    def started_so_far(self, pes):
+    def started_so_far(self, pes, *words):
         """A launcher that has forked its PEs, and waits; the janitor and the PEs in order."""
         self.env["STOP_CALL"] = "PMIx_server_init:1"
-        process = self.start(*NEVER_KILL, "-n", pes, "echo", "started")
+        process = self.start(*NEVER_KILL, "-n", pes, *(words or ("echo", "started")))
         poll_until(lambda: stopped(process.pid), "the launcher has forked its PEs")
         return process, children(process.pid)
 
@@ -74,6 +75,20 @@ class Faults(Launcher):
         process.send_signal(signal.SIGCONT)
         err = self.finish(process, 137)[1]
         self.assertRegex(err, r"^oshrun: PE 1 \(pid %d, host [^)]+\) was killed by signal 9[^\n]*\n$" % pids[2])
+
+    def test_what_a_pe_needs_goes_before_it_is_let_go(self):
+        place = os.path.join(self.tmp.name, "place")
+        for code, what, words in ((126, "go to the directory", ("--wdir", place, "echo")),
+                                  (127, "execute", (place + "/program",))):
+            with self.subTest(what):
+                os.mkdir(place)
+                os.symlink("/bin/true", place + "/program")
+                process, _ = self.started_so_far(2, *words)
+                shutil.rmtree(place)
+                process.send_signal(signal.SIGCONT)
+                name = words[1] if code == 126 else words[0]
+                self.assertEqual(self.finish(process, code)[1],
+                                 "oshrun: cannot %s '%s': No such file or directory\n" % (what, name))
 
     def test_a_launcher_that_is_killed_before_it_lets_pes_go(self):
         process, pids = self.started_so_far(3)

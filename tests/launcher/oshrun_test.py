@@ -77,6 +77,9 @@ class Jobs(Launcher):
         out, _ = self.run_job(0, "--tag-output", "-n", 1, "-x", "A=1", "sh", "-c", "echo $A", ":", "-x", "A=2", "sh",
                               "-c", "echo $A")
         self.assertEqual(sorted(out.splitlines()), ["[0] 1", "[1] 2"])
+        out, _ = self.run_job(0, HELLO, "program", ":", "-n", 2, HELLO, "program")
+        self.assertEqual(sorted(out.splitlines()), ["PE 0 is 0 of program 0 of 2", "PE 1 is 0 of program 1 of 2",
+                                                    "PE 2 is 1 of program 1 of 2"])
 
     def test_environment(self):
         self.env["GLIBC_TUNABLES"] = "glibc.malloc.check=0"
@@ -94,6 +97,11 @@ class Jobs(Launcher):
         self.assertRegex(out, r"(?m)^ATOLL_JOB_ID=atoll-\d+-[0-9a-f]{16}$")
         self.assertNotIn("outer", out)
         self.assertNotIn("HWLOC_", out)
+
+    def test_a_variable_to_pass_on_that_is_not_there(self):
+        out, err = self.run_job(0, "-n", 2, "-x", "NOT_THERE", "echo", "started")
+        self.assertEqual((out, err), ("started\n" * 2,
+                                      "oshrun: -x NOT_THERE: there is no such variable to pass on; ignored\n"))
 
     def test_wdir(self):
         self.assertEqual(self.run_job(0, "--wdir", "/usr/bin", "pwd", "-P")[0],
@@ -337,6 +345,8 @@ class Streams(Launcher):
         self.assertEqual(sorted(named), list("0123"))
         _, err = self.run_job(0, "-n", 4, "--tag-output", "sh", "-c", script)
         self.assertEqual(len(re.findall("no such thing", err)), 4)
+        # Standard output is data.
+        self.assertEqual(self.run_job(0, "-n", 4, "echo", "atoll: no such thing"), ("atoll: no such thing\n" * 4, ""))
 
     def test_lines_do_not_mix(self):
         # All but PE 0, whose unfinished lines may be prompts, write their lines in two pieces.
@@ -350,11 +360,12 @@ class Streams(Launcher):
                                   if not re.fullmatch(r"(\[(\d)\] )?PE (\d) line \d+", line)], [])
 
     def test_prompt_is_shown(self):
-        for stream, redirection in (("stdout", ""), ("stderr", ">&2")):
-            script = "[ $PMIX_RANK = 1 ] || { printf 'name? ' %s; read x; echo $x; }" % redirection
-            process = self.start("-n", 2, "sh", "-c", script, stdin=subprocess.PIPE)
-            self.assertEqual(getattr(process, stream).read(6), "name? ")
-            self.assertEqual(self.finish(process, 0, input="me\n")[0], "me\n")
+        for pes in (1, 2):
+            for stream, redirection in (("stdout", ""), ("stderr", ">&2")):
+                script = "[ $PMIX_RANK = 1 ] || { printf 'name? ' %s; read x; echo $x; }" % redirection
+                process = self.start("-n", pes, "sh", "-c", script, stdin=subprocess.PIPE)
+                self.assertEqual(getattr(process, stream).read(6), "name? ")
+                self.assertEqual(self.finish(process, 0, input="me\n")[0], "me\n")
 
     def test_slow_reader_loses_nothing(self):
         process = self.start("-n", 2, "sh", "-c", "head -c 5000000 /dev/zero | tr '\\0' x; echo")
@@ -399,6 +410,11 @@ class Streams(Launcher):
         poll_until(lambda: process.poll() is not None, "the end without a reader")
         self.assertEqual(process.returncode, 130)
 
+    def test_timeout_while_nobody_reads(self):
+        process = self.start("--kill-after", 0.1, "--timeout", 0.2, "-n", 2, "yes")
+        poll_until(lambda: process.poll() is not None, "the end without a reader")
+        self.assertEqual(process.returncode, 124)
+
     def test_reader_that_leaves(self):
         process = self.start("yes")
         self.assertEqual(process.stdout.readline(), "y\n")
@@ -427,7 +443,8 @@ class Streams(Launcher):
         status = poll_until(lambda: wait_status(pid), "the end of input")
         self.assertEqual(os.waitstatus_to_exitcode(status[0]), 0)
 
-    def test_typing_is_left_to_the_shell_when_pe_0_has_ended(self):
+    def a_terminal(self):
+        """Where one types, and what a shell reads; and what makes it the terminal of a new process."""
         terminal, shells = pty.openpty()
         self.addCleanup(os.close, terminal)
         self.addCleanup(os.close, shells)
@@ -436,6 +453,18 @@ class Streams(Launcher):
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
+        return terminal, shells, in_the_foreground
+
+    def test_typing_is_left_to_the_shell_by_a_job_in_the_background(self):
+        terminal, shells, in_the_foreground = self.a_terminal()
+        os.write(terminal, b"typed\n")
+        script = "set -m; \"$0\" -n 2 echo done & wait $!; read line; echo left: $line"
+        with subprocess.Popen(["sh", "-c", script, OSHRUN], env=self.env, stdin=shells, stdout=subprocess.PIPE,
+                              text=True, preexec_fn=in_the_foreground) as process:
+            self.assertEqual(process.communicate(timeout=LIMIT)[0], "done\ndone\nleft: typed\n")
+
+    def test_typing_is_left_to_the_shell_when_pe_0_has_ended(self):
+        terminal, shells, in_the_foreground = self.a_terminal()
         process = self.start("-n", 2, "sh", "-c", "echo $PMIX_RANK $$; [ $PMIX_RANK = 0 ] || sleep 1000", stdin=shells,
                              preexec_fn=in_the_foreground)
         pids = self.pids_by_pe(process, 2)
@@ -475,6 +504,14 @@ class Cleanup(Launcher):
         poll_until(lambda: not any(name.startswith(mine) for name in job_files(self.tmp.name)), "files gone")
         self.assertEqual(process.wait(LIMIT), -signal.SIGKILL)
 
+    def test_killed_launcher_leaves_nothing_where_a_relative_tmpdir_was(self):
+        self.env["TMPDIR"] = "."
+        process = self.start("sh", "-c", "echo ready $$; exec sleep 300", cwd=self.tmp.name)
+        self.addCleanup(end, *self.ready_pids(process, 1))
+        self.assertEqual(len(os.listdir(self.tmp.name)), 1)
+        process.kill()
+        poll_until(lambda: not os.listdir(self.tmp.name), "files gone")
+
     def test_a_launcher_killed_after_its_janitor_takes_its_pes_along(self):
         process = self.start("-n", 2, "sh", "-c", "echo ready $$; exec sleep 300")
         pids = self.ready_pids(process, 2)
@@ -509,6 +546,13 @@ class Cleanup(Launcher):
             self.assertEqual(process.wait(LIMIT), 0)
             with self.assertRaises(ProcessLookupError):
                 os.killpg(process.pid, 0)
+
+    def test_tmp_is_the_place_without_tmpdir(self):
+        look = ("sh", "-c", "[ -d /tmp/atoll.$ATOLL_JOB_ID.pmix ]")
+        self.env["TMPDIR"] = ""
+        self.run_job(0, *look)
+        del self.env["TMPDIR"]
+        self.run_job(0, *look)
 
     def test_unusable_tmpdir(self):
         self.env["TMPDIR"] = "/nonexistent"

@@ -40,6 +40,16 @@ void fence() {
   require(PMIx_Fence(nullptr, 0, &info, 1), "PMIx_Fence");
 }
 
+std::uint32_t number(const Run& run, pmix_rank_t rank, const char* key) {
+  pmix_proc_t peer = run.self;
+  peer.rank = rank;
+  pmix_value_t* value = nullptr;
+  require(PMIx_Get(&peer, key, nullptr, 0, &value), key);
+  const std::uint32_t result = value->type == PMIX_PROC_RANK ? value->data.rank : value->data.uint32;
+  PMIX_VALUE_RELEASE(value);
+  return result;
+}
+
 std::string key_value(const Run& run, unsigned rank) {
   pmix_proc_t peer = run.self;
   peer.rank = rank;
@@ -52,12 +62,7 @@ std::string key_value(const Run& run, unsigned rank) {
 
 void init(Run& run) {
   require(PMIx_Init(&run.self, nullptr, 0), "PMIx_Init");
-  pmix_proc_t all = run.self;
-  all.rank = PMIX_RANK_WILDCARD;
-  pmix_value_t* value = nullptr;
-  require(PMIx_Get(&all, PMIX_JOB_SIZE, nullptr, 0, &value), "PMIX_JOB_SIZE");
-  run.pes = value->data.uint32;
-  PMIX_VALUE_RELEASE(value);
+  run.pes = number(run, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
   pmix_value_t name;
   const std::string text = "PE " + std::to_string(run.self.rank);
   PMIX_VALUE_LOAD(&name, text.c_str(), PMIX_STRING);
@@ -73,6 +78,14 @@ void hello(Run& run) {
   init(run);
   printf("PE %u of %u after %s\n", run.self.rank, run.pes,
          key_value(run, (run.self.rank + 1) % run.pes).c_str());
+  finalize();
+}
+
+/// Of several programs in one job.
+void tell_program(Run& run) {
+  init(run);
+  printf("PE %u is %u of program %u of %u\n", run.self.rank, number(run, run.self.rank, PMIX_APP_RANK),
+         number(run, run.self.rank, PMIX_APPNUM), number(run, PMIX_RANK_WILDCARD, PMIX_JOB_NUM_APPS));
   finalize();
 }
 
@@ -176,6 +189,7 @@ struct Mode {
 
 constexpr Mode kModes[] = {
     {"hello", hello},
+    {"program", tell_program},
     {"exit", leave_with_code},
     {"finalize-exit", finalize_then_code},
     {"signal", die_by_signal},

@@ -100,10 +100,9 @@ class OnBothPlaces(unittest.TestCase):
         for place in self.places:
             with self.subTest(place=place):
                 job = Job(case, pes, *place, *words, **options)
-                try:
-                    yield job
-                finally:
-                    job.end()
+                self.addCleanup(job.end)  # of a test that fails
+                yield job
+                job.end()
 
 
 class Waits(OnBothPlaces):
@@ -125,6 +124,18 @@ class Waits(OnBothPlaces):
     def test_one_pe_misses_an_allocation(self):
         for job in self.jobs("malloc"):
             job.ask_until(r"^oshrun: PE 0, 2, 3 wait in shmem_malloc for PE 1; PE 1 is computing")
+
+    def test_one_pe_misses_a_barrier_of_an_active_set_of_all(self):
+        for job in self.jobs("active_set_of_all"):
+            job.ask_until(r"^oshrun: PE 0-2 wait in shmem_barrier for PE 3; PE 3 is computing")
+
+    def test_one_pe_misses_a_barrier_of_some(self):
+        for job in self.jobs("active_set"):
+            job.ask_until(r"^oshrun: PE 0, 1 wait in shmem_barrier for PE 2; PE 2, 3 are computing")
+
+    def test_one_pe_misses_the_end_of_a_team(self):
+        for job in self.jobs("destroy"):
+            job.ask_until(r"^oshrun: PE 0-2 wait in shmem_team_destroy for PE 3; PE 3 is computing")
 
     def test_a_word_that_nobody_sets(self):
         for job in self.jobs("word", 2):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
  * threads, has objects in both heaps, gets without waiting, reads its counters, says what it will do, or leaves
- * without shmem_finalize; and what is refused. The argument says which. */
+ * without shmem_finalize; what is refused; and hints where there is no such heap. The argument says which. */
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -298,6 +298,15 @@ static void test_alignment(void) {
   CHECK_EQ(shmem_align((size_t)128 << 20, 8), NULL);
 }
 
+/* Where there is no NVM heap, blocks for it are in memory. */
+static void test_hints(void) {
+  for (int i = 0; i < 2; ++i) {
+    long* block = shmem_malloc_with_hints(sizeof *block, SHMEMX_MALLOC_NVM);
+    CHECK_EQ(shmem_ptr(block, me), block);
+    shmem_free(block);
+  }
+}
+
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
   int provided;
@@ -316,6 +325,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "counters") == 0) test_counters();
   if (strcmp(argv[1], "alignment") == 0) test_alignment();
   if (strcmp(argv[1], "advice") == 0) test_advice();
+  if (strcmp(argv[1], "hints") == 0) test_hints();
   if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
   if (strcmp(argv[1], "advise_past_end") == 0) advise_past_end();
   if (strcmp(argv[1], "advise_unknown") == 0) advise_unknown();

@@ -81,6 +81,10 @@ def main():
     done = run([NVM, "SHMEM_NVM_PAGE=64k"], "alignment")
     if done.returncode != 0 or len(lines(done.stderr, "^atoll: .*shmem_align: alignment is 134217728; allowed are")) != 1:
         sys.exit(f"alignment: exit code {done.returncode}\n{done.stderr}")
+    done = run([], "hints")  # said once
+    said = lines(done.stderr, "^atoll: .*$")
+    if done.returncode != 0 or len(said) != 1 or "there is no NVM heap, the block is in memory; set SHMEM_NVM_DIR" not in said[0]:
+        sys.exit(f"hints: exit code {done.returncode}\n{done.stderr}")
 
 
 try:

@@ -35,6 +35,12 @@ def total(parts, pes=1):
     return sums
 
 
+def check_times(calls, seconds, slowest, mean, pes):
+    """They have 6 digits behind the point, and the mean, which is in microseconds, 3."""
+    assert 0 <= slowest <= seconds <= pes * (slowest + 1e-6), (seconds, slowest, pes)
+    assert abs(mean * calls - seconds * 1e6) <= 1 + calls * 0.001, (calls, seconds, mean)
+
+
 def parse(text):
     """[(title, {function: (calls, bytes)})] of all tables."""
     tables = []
@@ -42,11 +48,15 @@ def parse(text):
         words = line.split()
         if line.startswith("shmem_profile: "):
             tables.append((line[len("shmem_profile: "):], {}))
+            pes = 1 if words[1] == "PE" else int(words[1])  # in one table
+            before = float("inf")
         elif words and words[0] != "function":
             assert tables and len(words) == 6, line
             name, calls, size, seconds, slowest, mean = words
             assert name not in tables[-1][1], line
-            assert 0 <= float(slowest) <= float(seconds) and float(mean) >= 0, line
+            check_times(int(calls), float(seconds), float(slowest), float(mean), pes)
+            assert float(seconds) <= before, line  # what took most time comes first
+            before = float(seconds)
             tables[-1][1][name] = (int(calls), int(size))
     return tables
 

@@ -65,7 +65,7 @@ def expect_whole_where_nothing_can_be_written(name):
 
 def main():
     expect(["--help"], 0, "^usage: shmem_nvm list <folder>$")
-    for wrong in ([], ["list"], ["list", folder, "x"], ["check"], ["remove", folder], ["remove", folder, "a", "b"],
+    for wrong in ([], ["list"], ["list", folder, "x"], ["check"], ["check", folder, "a", "b"], ["remove", folder], ["remove", folder, "a", "b"],
                   ["look", folder], ["list", "--some", folder], ["list", "--all", folder], ["check", ""]):
         expect(wrong, 2, "^usage: shmem_nvm list")
     expect(["list", folder], 0, "^no NVM objects in ", lines=1)

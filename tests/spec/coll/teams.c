@@ -88,6 +88,9 @@ static void test_triplets(shmem_team_t parent) {
           CHECK_FOR(i, shmem_team_translate_pe(team, i, parent), start + i * stride);
         CHECK_EQ(shmem_team_translate_pe(team, n, parent), -1);
         CHECK_EQ(shmem_team_translate_pe(team, -1, parent), -1);
+        CHECK_EQ(shmem_team_ptr(team, &me, n), NULL);
+        CHECK_EQ(shmem_team_ptr(team, &me, -1), NULL);
+        CHECK_EQ(shmem_team_ptr(team, &me, number), &me);
         use(team, sum);
         shmem_team_destroy(team);
       }
@@ -143,6 +146,16 @@ static void test_shared(void) {
   test_triplets(SHMEM_TEAM_SHARED);
 }
 
+/* Where there is room for one team more, a grid takes none. */
+static void test_half_a_grid(shmem_team_t* last) {
+  shmem_team_t x = SHMEM_TEAM_WORLD, y = SHMEM_TEAM_WORLD;
+  shmem_team_destroy(*last);
+  CHECK_CMP(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &x, NULL, 0, &y), !=, 0);
+  CHECK_EQ(x, SHMEM_TEAM_INVALID);
+  CHECK_EQ(y, SHMEM_TEAM_INVALID);
+  CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, np, NULL, 0, last), 0);
+}
+
 /* Many at once, then too many: the same answer everywhere, and everything still works. */
 static void test_many(void) {
   enum { kTry = 2000 };
@@ -152,6 +165,7 @@ static void test_many(void) {
     ++made;
   CHECK_CMP(made, >=, 64);
   if (made < kTry) CHECK_AT(teams, made, SHMEM_TEAM_INVALID);
+  if (made < kTry) test_half_a_grid(&teams[made - 1]);
   for (int i = 0; i < made; ++i) use(teams[i], (long)np * (np - 1) / 2);
   for (int i = 0; i < made; ++i) shmem_team_destroy(teams[i]);
   use(SHMEM_TEAM_WORLD, (long)np * (np - 1) / 2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PE 1 dies in the middle of puts: `dying segv|kill|exit|abort`.  Tells check_death.sh who was there. */
+/* PE 1 dies in the middle of puts: `dying segv|kill|exit|abort|thread`.  Tells check_death.sh who was there. */
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +9,20 @@
 
 enum { kBytes = 1 << 20 };
 
+static void* leave(void* unused) {
+  (void)unused;
+  exit(0);
+}
+
+/* Not the thread that has called shmem_init: it cannot finalize. */
+static void exit_in_a_thread(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, leave, NULL);
+  pthread_join(thread, NULL);
+}
+
 static void die(const char* how) {
+  if (strcmp(how, "thread") == 0) exit_in_a_thread();
   if (strcmp(how, "segv") == 0) raise(SIGSEGV);
   if (strcmp(how, "abort") == 0) abort();
   if (strcmp(how, "exit") == 0) _exit(3);

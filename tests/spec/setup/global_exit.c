@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Semantics 12: one PE ends the job, whatever the others do: `global_exit <status> [<PE>]`, by default the
  * last PE.  All others are in the middle of something, each of something else.  With `-1` as the PE all of
- * them call it at once, and PE p passes status + p. */
+ * them call it at once, and PE p passes status + p; with `before` it is called before shmem_init. */
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -54,6 +55,7 @@ static void end_the_job(int status) {
 
 int main(int count, char** arguments) {
   int provided = -1;
+  if (count > 2 && strcmp(arguments[2], "before") == 0) end_the_job(atoi(arguments[1]));
   if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 99;
   const int status = atoi(arguments[1]), last = shmem_n_pes() - 1;
   const int one = count > 2 ? atoi(arguments[2]) : last, me = shmem_my_pe();

@@ -210,7 +210,9 @@ TEST_F(EnvRead, DescribesEveryVariable) {
 #include "base/env.def"
 #undef ENV
   EXPECT_THAT(text, HasSubstr("SHMEM_MAPPER=posix\n"));
-  EXPECT_THAT(text, HasSubstr("SHMEM_CHECKS=1 (default)"));
+  EXPECT_THAT(text, HasSubstr("SHMEM_CHECKS=1 (default)\n"));
+  EXPECT_THAT(text, HasSubstr("SHMEM_SPIN=auto (default)\n"));
+  EXPECT_THAT(text, HasSubstr("SHMEM_PROVIDER= (default)\n"));
 }
 
 }  // namespace

@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "processes.hpp"
 
@@ -115,6 +119,30 @@ TEST_F(WaitReport, AQuestionLeavesErrnoAlone) {
   raise(kAskSignal);
   EXPECT_EQ(errno, ENOTTY);
   next();
+}
+
+// The kernel's letter for what a thread does: S when it sleeps in a call.
+char state_of(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  return line.at(line.rfind(')') + 2);
+}
+
+TEST_F(WaitReport, AQuestionInterruptsNoCallOfTheProgram) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pthread_t reader = pthread_self();
+  std::thread asker([&, thread = gettid()] {
+    while (state_of(thread) != 'S') std::this_thread::yield();
+    pthread_kill(reader, kAskSignal);
+    next();
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+  });
+  char byte = '\0';
+  EXPECT_EQ(read(ends[0], &byte, 1), 1) << strerror(errno);
+  asker.join();
+  for (const int end : ends) close(end);
 }
 
 TEST_F(WaitReport, AThreadThatWaitsSaysWhatForOnceForEachQuestion) {

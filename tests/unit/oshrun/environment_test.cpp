@@ -54,6 +54,23 @@ TEST(Environment, ProgramsAreFoundAsByAShell) {
   app = app_of("passwd");
   app.env.push_back({"PATH", "/nonexistent:/etc"});
   EXPECT_EQ(find_program(app).error, EACCES);
+  app = app_of("sh");
+  app.wdir = "/bin";
+  app.env = {{"PATH", "/nonexistent:"}};  // an empty part is the directory that one is in
+  EXPECT_EQ(find_program(app).error, 0);
+  EXPECT_EQ(find_program(app).path, "./sh");
+  app.env = {{"PATH", std::nullopt}};  // passed on as it is
+  EXPECT_EQ(find_program(app).error, 0);
+  EXPECT_NE(find_program(app).path, "./sh");
+}
+
+TEST(Environment, KnowsWhichVariablesToPassOnAreNotThere) {
+  setenv("OSHRUN_TEST_EMPTY", "", 1);
+  Options options;
+  options.apps = {app_of("a"), app_of("b")};
+  options.apps[0].env = {{"OSHRUN_TEST_EMPTY", std::nullopt}, {"OSHRUN_TEST_NONE", std::nullopt}};
+  options.apps[1].env = {{"OSHRUN_TEST_GIVEN", "1"}, {"OSHRUN_TEST_NEITHER", std::nullopt}};
+  EXPECT_EQ(missing_settings(options), (std::vector<std::string>{"OSHRUN_TEST_NONE", "OSHRUN_TEST_NEITHER"}));
 }
 
 TEST(Environment, ExitCodesOfShells) {

@@ -105,16 +105,16 @@ TEST(Options, VirtualNodes) {
 TEST(Options, HelpAndVersionWinOverEverythingBehindThem) {
   EXPECT_EQ(parse_options({"--help", "--nope"}).kind, Kind::kShow);
   EXPECT_EQ(parse_options({"-h"}).text, help_text());
-  EXPECT_EQ(parse_options({"--version"}).text, version_text());
+  for (const char* word : {"--version", "-V"}) EXPECT_EQ(parse_options({word}).text, version_text()) << word;
 }
 
 TEST(Options, RefusesInOneLineThatNamesTheMistake) {
   const std::vector<std::pair<Words, std::string>> cases = {
-      {{}, "no program"},
-      {{"-n", "2"}, "no program"},
-      {{""}, "no program"},
-      {{"a", ":"}, "no program"},
-      {{":", "a"}, "no program"},
+      {{}, "no program to start"},
+      {{"-n", "2"}, "no program to start"},
+      {{""}, "no program to start"},
+      {{"a", ":"}, "no program after ':'"},
+      {{":", "a"}, "no program to start"},
       {{"-n"}, "-n needs a value"},
       {{"-n", "0", "a"}, "-n '0'"},
       {{"-n", "-3", "a"}, "-n '-3'"},

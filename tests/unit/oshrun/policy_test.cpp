@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 namespace oshrun {
 namespace {
@@ -45,6 +46,20 @@ TEST(Policy, ExitCodesAndSignals) {
   Policy b(2);
   b.exited(0, killed(SIGSEGV));
   expect_verdict(b, 0, 139, "signal 11 (SIGSEGV, Segmentation fault)");
+}
+
+TEST(Policy, SaysWhetherThereIsACore) {
+  const std::string killed_by = "was killed by signal 11 (SIGSEGV, Segmentation fault)";
+  Policy without(1), with(1);
+  without.exited(0, killed(SIGSEGV));
+  EXPECT_EQ(without.judge()->what, killed_by);
+  with.exited(0, killed(SIGSEGV) | WCOREFLAG);
+  EXPECT_EQ(with.judge()->what, killed_by + ", core dumped");
+}
+
+TEST(DescribeSignal, NamesThoseThatHaveNames) {
+  EXPECT_EQ(describe_signal(SIGINT), "signal 2 (SIGINT, Interrupt)");
+  EXPECT_EQ(describe_signal(SIGRTMAX - 1), "signal " + std::to_string(SIGRTMAX - 1));
 }
 
 TEST(Policy, AnExitCodeCountsAfterFinalizeToo) {

@@ -40,6 +40,20 @@ TEST(Summary, GroupsThoseThatWaitForTheSame) {
                    "PE 0, 1 wait in barrier for PE 2; PE 2 is computing (in no waiting call)"}));
 }
 
+TEST(Summary, TellsTheLongestWaitOfAGroup) {
+  const Lines lines =
+      summarize({waiting("barrier", 2, 3), waiting("barrier", 2, 7), waiting("barrier", 2, 5)}, 0);
+  EXPECT_EQ(lines.front(), "PE 0-2: barrier waits for PE 2 (7.0 s)");
+}
+
+TEST(Summary, NamesAPeOnceHoweverManyOfItsThreadsWait) {
+  PeWaits two = waiting("barrier", 1);
+  two.waits.push_back(wait("barrier", 1));
+  EXPECT_EQ(summarize({two, computing}, 0),
+            (Lines{"PE 0: barrier waits for PE 1 (2.0 s)",
+                   "PE 0 waits in barrier for PE 1; PE 1 is computing (in no waiting call)"}));
+}
+
 TEST(Summary, FollowsATreeToItsLast) {
   const Lines lines =
       summarize({waiting("barrier", 1), waiting("barrier", 3), waiting("barrier", 0), computing}, 0);
@@ -77,6 +91,11 @@ TEST(Summary, AMomentaryCircleIsNoDeadlock) {
   for (const std::string& line : summarize({one, two}, 0)) EXPECT_FALSE(line.starts_with("a deadlock"));
 }
 
+TEST(Summary, WhoWaitsForItselfIsInNoCircle) {
+  EXPECT_EQ(summarize({waiting("get", 0)}, 0),
+            (Lines{"PE 0: get waits for PE 0 (2.0 s)", "PE 0 waits in get for PE 0"}));
+}
+
 TEST(Summary, SaysWhatPesDoThatDoNotWait) {
   EXPECT_EQ(nobody_waits({computing, computing}),
             "no PE waits in a call of the library; PE 0, 1 are computing (in no waiting call)");
@@ -108,7 +127,10 @@ TEST(Summary, TellsOfPesThatDoNotWait) {
 TEST(Summary, BoundsItsLength) {
   std::vector<PeWaits> pes;
   for (int pe = 0; pe < 500; ++pe) pes.push_back(waiting(("call" + std::to_string(pe)).c_str(), -1));
-  EXPECT_LT(summarize(pes, 0).size(), 50U);
+  const Lines lines = summarize(pes, 0);
+  ASSERT_EQ(lines.size(), 42U);
+  EXPECT_EQ(lines[39].rfind("PE 39: call39 waits", 0), 0U) << lines[39];
+  EXPECT_EQ(lines[40], "... and 460 more");
 }
 
 TEST(Summary, TakesPesThatDoNotExist) {

@@ -31,14 +31,25 @@ TEST(DefaultHeap, IsAShareOfTheNodesMemory) {
   EXPECT_EQ(default_heap(0), default_heap(1));
 }
 
+TEST(PesOfHost, CountsThoseOfAllVirtualNodes) {
+  Job job;
+  job.size = 4;
+  job.node_pes = {0, 1};
+  job.one_host = true;
+  EXPECT_EQ(pes_of_host(job), 4);
+  job.one_host = false;
+  EXPECT_EQ(pes_of_host(job), 2);
+}
+
 /// PE 0 of a job of two nodes with a PE each.  What the other one gives is made by `other` of what this one
 /// gave.
 class TwoNodes final : public Boot {
  public:
-  explicit TwoNodes(std::function<Result<Blob>(Blob)> other) : other_(std::move(other)) {
+  explicit TwoNodes(std::function<Result<Blob>(Blob)> other, const std::string& name = "process_state")
+      : other_(std::move(other)) {
     job_.size = 2;
     job_.node_pes = {0};
-    job_.id = test::unique_key("process_state");
+    job_.id = test::unique_key(name);
     job_.host = "here";
   }
   Status join(const Env&) override { return {}; }
@@ -85,9 +96,10 @@ void in_process(const std::function<void()>& body) {
   });
 }
 
-Result<std::unique_ptr<ProcessState>> state_with(std::function<Result<Blob>(Blob)> other) {
+Result<std::unique_ptr<ProcessState>> state_with(std::function<Result<Blob>(Blob)> other,
+                                                 const std::string& name = "process_state") {
   static std::vector<std::unique_ptr<Boot>> boots;  // they outlive their worlds
-  boots.push_back(std::make_unique<TwoNodes>(std::move(other)));
+  boots.push_back(std::make_unique<TwoNodes>(std::move(other), name));
   return make_process_state(*boots.back(), Env::read().value());
 }
 
@@ -110,6 +122,15 @@ TEST(MakeProcessState, KnowsAllNodesAndTheSmallestHeap) {
       EXPECT_EQ(state.user_heap, smallest);
       EXPECT_EQ(state.memory->record(1).leader, 2);
     }
+  });
+}
+
+// It becomes part of the name of a file.
+TEST(MakeProcessState, TakesAnyNameThatALauncherGivesTheJob) {
+  in_process([] {
+    setenv("SHMEM_MAPPER", "posix", 1);
+    const auto made = state_with(of_other, "of a user/prterun-1@7");
+    EXPECT_TRUE(made.ok()) << made.status().text();
   });
 }
 

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: information.py <oshrun> <program>
+
+What a job prints of itself when it starts: SHMEM_VERSION, SHMEM_INFO and SHMEM_DEBUG, also under their old names, and
+names of variables that are nearly those of Atoll."""
+import os
+import re
+import subprocess
+import sys
+
+oshrun, program = sys.argv[1:3]
+VERSION = r"Atoll OpenSHMEM [0-9.]+, OpenSHMEM 1\.6"
+HERE = r"  PEs %s: loads and stores on shared memory \(mapper memfd\), because they share this node"
+THERE = r"  PEs %s: .*, because they are on other virtual nodes \(SHMEM_VIRTUAL_NODES\)"
+PLAIN = {key: value for key, value in os.environ.items() if not key.startswith(("SHMEM_", "SMA_"))}
+
+
+def run(pes, *words, **variables):
+    done = subprocess.run([oshrun, "-n", str(pes), "--timeout", "50", *words, program], env={**PLAIN, **variables},
+                          capture_output=True, text=True, timeout=55, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{words} {variables}: {done}")
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def expect(lines, *patterns):
+    """Exactly these lines, in this order."""
+    if len(lines) != len(patterns) or not all(map(re.fullmatch, patterns, lines)):
+        sys.exit("\n".join(["expected:", *patterns, "found:", *lines]))
+
+
+def expect_paths(pes, words, *paths):
+    out, err = run(pes, *words, SHMEM_INFO="1", SHMEM_MAPPER="memfd")
+    expect(err)
+    first, last = out.index("Paths from PE 0:") + 1, out.index("Environment variables:")
+    expect(out[:1], VERSION)
+    expect(out[1:2], r"PE 0 of %d on \S+, %d node\(s\)" % (pes, len(paths)))
+    expect(out[first:last], *paths)
+    for line in ("  SHMEM_INFO=1", "  SHMEM_MAPPER=memfd", "  SHMEM_CHECKS=1 (default)"):
+        assert out[last:].count(line) == 1, (line, out)
+
+
+def main():
+    expect(sum(run(2), []))
+    for name in ("SHMEM_VERSION", "SMA_VERSION"):
+        expect(sum(run(2, **{name: "1"}), []), VERSION)
+    expect_paths(3, (), HERE % "0-2")
+    expect_paths(3, ("--virtual-nodes", "2"), HERE % "0-1", THERE % "2")
+    expect_paths(5, ("--virtual-nodes", "2:cyclic"), HERE % "0, 2, 4", THERE % "1, 3")
+    assert "Paths from PE 0:" in run(1, SMA_INFO="1")[0]
+
+    for name in ("SHMEM_DEBUG", "SMA_DEBUG"):
+        out, err = run(2, **{name: "1"})
+        expect(out)
+        expect(sorted(err), *(fr"atoll: PE {pe} of 2 on \S+: process \d+, node 0 of 1, rank {pe} on it; heap of \d+ bytes at "
+                              r"0x[0-9a-f]+, variables at 0x[0-9a-f]+; no network" for pe in range(2)))
+
+    out, err = run(2, SHMEM_SYMETRIC_SIZE="16m")  # said once
+    expect(out)
+    expect(err, r"atoll: PE 0 of 2 on \S+: SHMEM_SYMETRIC_SIZE is not known here; is SHMEM_SYMMETRIC_SIZE meant\?")
+
+
+main()
