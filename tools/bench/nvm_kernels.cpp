@@ -87,7 +87,7 @@ class Miss {
     if (from == From::home && me == 0) get_all();
     if (from == From::third && me == third_) get_all();
     shmem_barrier_all();
-    if (from == From::third && me == 0) pages_.empty_my_pool();
+    if (from == From::third && me == 0) pages_.leave_my_pool();
     shmem_barrier_all();
   }
 

@@ -80,10 +80,8 @@ Pages::Pages(const NvmOptions& options, std::size_t count)
   shmem_barrier_all();
 }
 
-// Each page that comes takes the place of one.  Pages that are used once only may leave before those that
-// were there (SHMEM_NVM_POLICY), and a page may be passed over while it is among the last ones used, or in a
-// second queue.  So as many others as there is room for come again and again, and then as many once more.
-void Pages::empty_my_pool() const {
+// Nothing to read: the next pages that come take the places of these.
+void Pages::fill_my_pool() const {
   const std::size_t part = other_.bytes() / 2;
   for (int pass = 0; pass < 8; ++pass) {
     for (std::size_t at = 0; at < part; at += page_)
@@ -91,9 +89,29 @@ void Pages::empty_my_pool() const {
   }
 }
 
+// A page that is in use just then stays, so they are told several times.  The other advice is taken in turn,
+// at once: then what was told before has begun, and who wants a page comes after that.
+void Pages::leave_my_pool() const {
+  if (other_.bytes() == 0) return;
+  for (int pass = 0; pass < 4; ++pass) {
+    shmemx_nvm_advise(data_.begin(), count_ * page_, SHMEMX_NVM_DONTNEED);
+    for (std::size_t page = 0; page <= count_; page += 32)
+      shmemx_nvm_advise(other_.begin(), page_, SHMEMX_NVM_OVERWRITE);
+  }
+}
+
 void Pages::empty_pools() const {
   shmem_barrier_all();
-  if (shmem_team_my_pe(SHMEM_TEAM_SHARED) == 0) empty_my_pool();
+  if (shmem_my_pe() == 0) {  // who writes to a page takes it from all others
+    for (std::size_t n = 0; n < count_; ++n) {
+      auto* const word = reinterpret_cast<Word*>((*this)[n]);
+      shmem_uint64_p(word, shmem_uint64_g(word, 0), 0);
+    }
+    shmem_quiet();
+    leave_my_pool();
+  }
+  shmem_barrier_all();
+  if (shmem_team_my_pe(SHMEM_TEAM_SHARED) == 0) fill_my_pool();
   shmem_barrier_all();
 }
 

@@ -53,10 +53,10 @@ class Pages {
   std::size_t page() const { return page_; }
   std::byte* operator[](std::size_t n) const { return data_.begin() + n * page_; }
 
-  /// Collective: what a node has of the data in memory has to leave.
+  /// Collective: no node has any of the data in memory, but other pages.
   void empty_pools() const;
-  /// The same for the node of this PE, by this PE alone.
-  void empty_my_pool() const;
+  /// By PE 0: what its node has of the data leaves.
+  void leave_my_pool() const;
 
   /// Gets page `n` of PE 0 into memory of this PE's own.
   void get(std::size_t n);
@@ -64,6 +64,8 @@ class Pages {
   bool right(bool quickly) const;
 
  private:
+  void fill_my_pool() const;
+
   const std::size_t page_, count_;
   const Block data_, other_;
   std::vector<std::uint64_t> got_;
