@@ -168,6 +168,18 @@ TEST(ShardCollisionTest, IsReportedWhereThatIsAskedFor) {
 }
 
 // What a caller that does not wait finds while somebody else is at work.
+// Elements of one group, whose tags are the same and whose hashes are not.
+TEST(ShardCollisionsTest, AreFoundBehindOthersOfTheSameTag) {
+  OneShard table(make_layout(8, 8, 100, 1, true));
+  table.hash = [](const void* key, std::size_t) {
+    return static_cast<std::uint64_t>(*static_cast<const unsigned char*>(key)) << 40;
+  };
+  for (const char* key : {"a", "b", "c"}) EXPECT_EQ(table.insert(key, "1"), SHMEMX_KV_OK);
+  for (const char* key : {"aa", "bb", "cc"}) EXPECT_EQ(table.insert(key, "2"), SHMEMX_KV_COLLISION) << key;
+  EXPECT_EQ(table.insert("dd", "2"), SHMEMX_KV_OK);
+  EXPECT_EQ(table.shard.elements(), 4U);
+}
+
 class ShardPatienceTest : public ::testing::Test {
  protected:
   template <class Word>
