@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
- * threads, has objects in both heaps, gets without waiting, reads its counters, or leaves without
+ * a handler of faults of its own, pins pages, has threads, has objects in both heaps, gets without waiting, reads its counters, or leaves without
  * shmem_finalize; and what is refused. The argument says which. */
 #include <pthread.h>
+#include <setjmp.h>
 #include <shmemx.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +59,36 @@ static void test_fork(void) {
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK(WIFSIGNALED(status));
     CHECK_EQ(WTERMSIG(status), SIGSEGV);
+    check_words();
+  }
+}
+
+/* A handler that the program had before shmem_init gets what is not of the heap, as it was installed, and as
+ * often as there is something. */
+static sigjmp_buf back;
+static char* fenced; /* where every access is a fault */
+
+static void on_plain_fault(int number) { siglongjmp(back, number); }
+static void on_fault(int number, siginfo_t* info, void* context) {
+  siglongjmp(back, info->si_addr == fenced + 5 && context != NULL ? number : -1);
+}
+
+static void install(const char* kind) {
+  struct sigaction action = {0};
+  if (strcmp(kind, "plain_handler") == 0) action.sa_handler = on_plain_fault;
+  if (strcmp(kind, "full_handler") == 0) action.sa_sigaction = on_fault, action.sa_flags = SA_SIGINFO;
+  if (action.sa_handler == NULL) return;
+  fenced = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(fenced != MAP_FAILED);
+  CHECK_EQ(sigaction(SIGSEGV, &action, NULL), 0);
+}
+
+static void test_handler(void) {
+  for (volatile int i = 0; i < 3; ++i) {
+    const int number = sigsetjmp(back, 1);
+    if (number == 0) *(volatile char*)(fenced + 5) = 1;
+    CHECK_FOR(i, number, SIGSEGV);
+    fill();
     check_words();
   }
 }
@@ -219,6 +251,50 @@ static void realloc_pinned(void) {
   words = shmem_realloc(words, 2 * kWords * sizeof *words);
 }
 
+static void unpin_twice(void) {
+  if (me == 0) CHECK_EQ(shmemx_nvm_pin(words, 8, SHMEMX_NVM_READ), 0);
+  if (me == 0) shmemx_nvm_unpin(words, 8);
+  if (me == 0) shmemx_nvm_unpin(words, 8);
+}
+
+static void pin_mode(void) {
+  if (me == 0) shmemx_nvm_pin(words, 8, SHMEMX_NVM_WRITE + 1);
+}
+
+static void persist_block(void) {
+  if (me == 0) shmemx_nvm_persist(words);
+}
+
+static void open_nothing(void) {
+  if (me == 0) shmemx_nvm_open("object", 0);
+}
+
+static void open_nameless(void) {
+  if (me == 0) shmemx_nvm_open(NULL, 8);
+}
+
+/* NULL on all PEs, and a line: more than the whole heap. */
+static void open_too_large(void) { CHECK_EQ(shmemx_nvm_open("object", (size_t)1 << 40), NULL); }
+
+/* A pin holds its own pages: the blocks before and behind it may go. No bytes need none. */
+static void test_pins(void) {
+  enum { kBlocks = 9, kPinned = 4, kBytes = 4096 };
+  char* blocks[kBlocks];
+  CHECK_EQ(shmemx_nvm_pin(words, 0, SHMEMX_NVM_WRITE), 0);
+  shmemx_nvm_unpin(words, 0);
+  for (int i = 0; i < kBlocks; ++i) CHECK((blocks[i] = shmem_malloc(kBytes)) != NULL);
+  if (me == 0) CHECK_EQ(shmemx_nvm_pin(blocks[kPinned], kBytes, SHMEMX_NVM_READ), 0);
+  int before = 0, behind = 0;
+  for (int i = 0; i < kBlocks; ++i) {
+    before += blocks[i] + kBytes == blocks[kPinned];
+    behind += blocks[kPinned] + kBytes == blocks[i];
+    if (i != kPinned) shmem_free(blocks[i]);
+  }
+  CHECK_EQ(before + behind, 2);
+  if (me == 0) shmemx_nvm_unpin(blocks[kPinned], kBytes);
+  shmem_free(blocks[kPinned]);
+}
+
 /* A block of several pages, of 64 KiB here, begins at one; what is asked for too much is refused by a line. */
 static void test_alignment(void) {
   const size_t page = 65536;
@@ -234,6 +310,7 @@ static void test_alignment(void) {
 
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
+  install(argv[1]);
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe();
@@ -249,10 +326,18 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "nonblocking") == 0) test_nonblocking();
   if (strcmp(argv[1], "counters") == 0) test_counters();
   if (strcmp(argv[1], "alignment") == 0) test_alignment();
+  if (strcmp(argv[1], "pins") == 0) test_pins();
+  if (strcmp(argv[1], "plain_handler") == 0 || strcmp(argv[1], "full_handler") == 0) test_handler();
   if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
   if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
   if (strcmp(argv[1], "put_too_high") == 0) put_too_high();
   if (strcmp(argv[1], "realloc_pinned") == 0) realloc_pinned();
+  if (strcmp(argv[1], "unpin_twice") == 0) unpin_twice();
+  if (strcmp(argv[1], "pin_mode") == 0) pin_mode();
+  if (strcmp(argv[1], "persist_block") == 0) persist_block();
+  if (strcmp(argv[1], "open_nothing") == 0) open_nothing();
+  if (strcmp(argv[1], "open_nameless") == 0) open_nameless();
+  if (strcmp(argv[1], "open_too_large") == 0) open_too_large();
   check_words();
   if (strcmp(argv[1], "leave") == 0) return 0;
   shmem_free(words);
