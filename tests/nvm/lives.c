@@ -14,7 +14,7 @@ enum { kSanitized = 0 };
 #endif
 
 enum { kBytes = 2 << 20, kKeys = 20, kFirst = 3, kLives = 13 };
-static const long kMostPages = 2500; /* of addresses that a life takes for good: 10 MB. jemalloc keeps 4 MiB */
+static const long kMostPages = 1500; /* of addresses that a life takes for good: 6 MB. jemalloc keeps 4 MiB */
 
 static long open_descriptors(void) {
   long n = 0;

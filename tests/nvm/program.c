@@ -3,7 +3,6 @@
  * a handler of faults of its own, pins pages, has threads, has objects in both heaps, gets without waiting, reads its counters, or leaves without
  * shmem_finalize; and what is refused. The argument says which. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <shmemx.h>
 #include <signal.h>
 #include <string.h>
@@ -65,29 +64,33 @@ static void test_fork(void) {
 
 /* A handler that the program had before shmem_init gets what is not of the heap, as it was installed, and as
  * often as there is something. */
-static sigjmp_buf back;
-static char* fenced; /* where every access is a fault */
+static char* fence; /* where every access is a fault, until the handler opens it */
+static volatile sig_atomic_t opened;
 
-static void on_plain_fault(int number) { siglongjmp(back, number); }
+static void on_plain_fault(int number) {
+  if (number != SIGSEGV || mprotect(fence, 4096, PROT_READ | PROT_WRITE) != 0 || ++opened > 100) _exit(3);
+}
+
 static void on_fault(int number, siginfo_t* info, void* context) {
-  siglongjmp(back, info->si_addr == fenced + 5 && context != NULL ? number : -1);
+  if (info == NULL || info->si_addr != fence + 5 || context == NULL) _exit(4);
+  on_plain_fault(number);
 }
 
 static void install(const char* kind) {
   struct sigaction action = {0};
   if (strcmp(kind, "plain_handler") == 0) action.sa_handler = on_plain_fault;
   if (strcmp(kind, "full_handler") == 0) action.sa_sigaction = on_fault, action.sa_flags = SA_SIGINFO;
-  if (action.sa_handler == NULL) return;
-  fenced = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  CHECK(fenced != MAP_FAILED);
-  CHECK_EQ(sigaction(SIGSEGV, &action, NULL), 0);
+  if (action.sa_handler != NULL) CHECK_EQ(sigaction(SIGSEGV, &action, NULL), 0);
 }
 
 static void test_handler(void) {
-  for (volatile int i = 0; i < 3; ++i) {
-    const int number = sigsetjmp(back, 1);
-    if (number == 0) *(volatile char*)(fenced + 5) = 1;
-    CHECK_FOR(i, number, SIGSEGV);
+  fence = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(fence != MAP_FAILED);
+  for (int round = 1; round <= 3; ++round) {
+    CHECK_EQ(mprotect(fence, 4096, PROT_NONE), 0);
+    ((volatile char*)fence)[5] = (char)round;
+    CHECK_EQ(opened, round);
+    CHECK_AT(fence, 5, round);
     fill();
     check_words();
   }
@@ -261,6 +264,20 @@ static void pin_mode(void) {
   if (me == 0) shmemx_nvm_pin(words, 8, SHMEMX_NVM_WRITE + 1);
 }
 
+static void persist_pinned(void) {
+  long* object = shmemx_nvm_open("pinned", 8);
+  if (me == 0) CHECK_EQ(shmemx_nvm_pin(object, 8, SHMEMX_NVM_WRITE), 0);
+  shmemx_nvm_persist(object);
+}
+
+/* PEs that differ in a collective call. */
+static void unlike_size(void) { shmemx_nvm_open("object", 8 + 8 * (size_t)me); }
+static void unlike_name(void) { shmemx_nvm_open(me == 0 ? "object" : "another", 8); }
+static void unlike_object(void) {
+  long *object = shmemx_nvm_open("object", 8), *another = shmemx_nvm_open("another", 8);
+  shmemx_nvm_persist(me == 0 ? object : another);
+}
+
 static void persist_block(void) {
   if (me == 0) shmemx_nvm_persist(words);
 }
@@ -335,6 +352,10 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "unpin_twice") == 0) unpin_twice();
   if (strcmp(argv[1], "pin_mode") == 0) pin_mode();
   if (strcmp(argv[1], "persist_block") == 0) persist_block();
+  if (strcmp(argv[1], "persist_pinned") == 0) persist_pinned();
+  if (strcmp(argv[1], "unlike_size") == 0) unlike_size();
+  if (strcmp(argv[1], "unlike_name") == 0) unlike_name();
+  if (strcmp(argv[1], "unlike_object") == 0) unlike_object();
   if (strcmp(argv[1], "open_nothing") == 0) open_nothing();
   if (strcmp(argv[1], "open_nameless") == 0) open_nameless();
   if (strcmp(argv[1], "open_too_large") == 0) open_too_large();
