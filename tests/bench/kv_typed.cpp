@@ -146,6 +146,20 @@ void iterators(const Numbers& table) {
   shmem_barrier_all();
 }
 
+// Each type of words has operations of its own: the largest of an unsigned type has all bits, and so on.
+template <class T>
+void words(T more, T largest, T sum) {
+  shmemx::kv_table<std::uint64_t, T> table(100);
+  T old = 7;
+  CHECK_EQ(table.upsert(key(0), SHMEMX_KV_ADD, 1), SHMEMX_KV_OK);
+  CHECK_EQ(table.accumulate(key(0), SHMEMX_KV_ADD, more, &old), SHMEMX_KV_OK);
+  CHECK(old == 1);
+  CHECK(table.get(key(0)) == sum);
+  CHECK_EQ(table.put(key(0), 1), SHMEMX_KV_OK);
+  CHECK_EQ(table.accumulate(key(0), SHMEMX_KV_MAX, T(-1)), SHMEMX_KV_OK);
+  CHECK(table.get(key(0)) == largest);
+}
+
 // Collective: every PE has put i under key(i).
 void whole(Numbers& table) {
   shmem_barrier_all();
@@ -170,6 +184,10 @@ void whole(Numbers& table) {
   table = std::move(moved);
   CHECK(table);
   CHECK(!moved);
+  CHECK(table.contains(key(9)));
+  Numbers& same = table;
+  table = std::move(same);  // it is what it was
+  CHECK(table);
   CHECK(table.contains(key(9)));
   shmem_barrier_all();
   table.close();
@@ -247,6 +265,12 @@ int main() {
     many(table);
     nonblocking(table);
     whole(table);
+    words<std::int32_t>(INT32_MAX, 1, INT32_MIN);
+    words<std::uint32_t>(7, UINT32_MAX, 8);
+    words<std::int64_t>(INT64_MAX, 1, INT64_MIN);
+    words<std::uint64_t>(7, UINT64_MAX, 8);
+    words<float>(0.25F, 1, 1.25F);
+    words<double>(0.25, 1, 1.25);
     members();
     swap_members();
     assignment();

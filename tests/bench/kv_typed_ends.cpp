@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// shmemx_kv.hpp: tables that end late, and batches that end the job.  usage: kv_typed_ends <case>
+// shmemx_kv.hpp: tables that end late, or never, and batches that end the job.  usage: kv_typed_ends <case>
 #include <shmemx_kv.hpp>
 
 #include <array>
@@ -32,11 +32,30 @@ void batches(const char* name) {
   if (is("remove")) table.remove_batch(keys, status);
 }
 
+// Named, with the heap on NVM: as it was persisted last.
+bool kept() {
+  const auto key = static_cast<std::uint64_t>(shmem_my_pe());
+  Numbers table(100, "numbers");
+  if (!table || table.contains(key)) return false;
+  table.put(key, 1);
+  table.persist();
+  table.put(key, 2);
+  shmem_barrier_all();
+  table.close();
+  table = Numbers(100, "numbers");
+  return table && table.get(key) == 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   shmem_init();
+  if (std::strcmp(argv[1], "never") == 0) {
+    const bool right = kept();
+    shmem_finalize();
+    return right ? 0 : 1;
+  }
   if (std::strcmp(argv[1], "late") != 0) {
     batches(argv[1]);
     shmem_finalize();

@@ -40,6 +40,7 @@ static void create_long_value(void) { create(8, ((size_t)1 << 30) + 1, 100); }
 static void create_wrapped_value(void) { create(8, SIZE_MAX, 100); }
 static void create_no_room(void) { create(8, 8, 0); }
 static void create_too_much(void) { create(8, 8, UINT64_MAX); }
+static void create_one_too_many(void) { create(8, 8, (UINT64_C(1) << 40) + 1); }
 static void resize_to_0(void) { shmemx_kv_resize(kv, 0); }
 static void resize_too_much(void) { shmemx_kv_resize(kv, UINT64_MAX); }
 static void persist_unnamed(void) { shmemx_kv_persist(kv); }
@@ -212,6 +213,7 @@ static const struct {
     {"shmemx_kv_create", "value_bytes is 18446744073709551615. allowed", create_wrapped_value},
     {"shmemx_kv_create", "capacity is 0. allowed", create_no_room},
     {"shmemx_kv_create", "capacity is 18446744073709551615. allowed", create_too_much},
+    {"shmemx_kv_create", "capacity is 1099511627777. allowed are 1 to 2.40 elements", create_one_too_many},
     {"shmemx_kv_resize", "capacity is 0. allowed", resize_to_0},
     {"shmemx_kv_resize", "capacity is 18446744073709551615. allowed", resize_too_much},
     {"shmemx_kv_persist", "kv .*allowed are tables that were created with", persist_unnamed},

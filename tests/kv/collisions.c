@@ -92,6 +92,13 @@ static void test_reported(void) {
   }
   shmem_barrier_all();
   CHECK_EQ(shmemx_kv_count(kv), sizeof key);
+  CHECK_EQ(shmemx_kv_resize(kv, (uint64_t)(100 * npes * npes)), SHMEMX_KV_OK); /* reports them, too */
+  for (size_t n = 1 + (size_t)me; n <= sizeof key; n += (size_t)npes) {
+    memset(key, 'a', sizeof key);
+    CHECK_FOR(n, shmemx_kv_insert(kv, key, n, &one, 8), SHMEMX_KV_COLLISION);
+  }
+  shmem_barrier_all();
+  CHECK_EQ(shmemx_kv_count(kv), sizeof key);
   shmemx_kv_destroy(kv);
 }
 

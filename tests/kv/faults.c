@@ -62,6 +62,12 @@ static void test_batch(shmemx_kv_t kv, int round) {
     CHECK_AT(lengths, i, 8);
     CHECK_AT(status, i, SHMEMX_KV_OK);
   }
+  for (int i = 0; i < kFew; ++i) keys[i] = -1 - me * 1000 - i, lengths[i] = (size_t)i;
+  CHECK_EQ(shmemx_kv_get_batch(kv, kFew, keys, 8, found, 8, lengths, status), SHMEMX_KV_NOT_FOUND);
+  for (int i = 0; i < kFew; ++i) {
+    CHECK_AT(lengths, i, i); /* nothing is said of what is not there */
+    CHECK_AT(status, i, SHMEMX_KV_NOT_FOUND);
+  }
 }
 
 static void test_iteration(shmemx_kv_t kv) {

@@ -115,6 +115,9 @@ static void test_again(void) {
   const long epoch = check_table(1);
   const shmemx_kv_options_t options = options_of(1);
   shmemx_kv_destroy(tables[1]);
+  shmemx_kv_options_t other = options_of(1);
+  other.report_collisions = 1; /* of the same size */
+  expect_refusal(other);
   CHECK_EQ(shmemx_kv_create(&options, &tables[1]), SHMEMX_KV_OK);
   CHECK_EQ(check_table(1), epoch);
 }

@@ -140,6 +140,64 @@ static void test_stats(void) {
   shmemx_kv_destroy(kv);
 }
 
+/* Calls since the last time: on keys that this node has, and on others. */
+static void expect_calls(shmemx_kv_t kv, uint64_t local, uint64_t remote) {
+  static shmemx_kv_stats_t last;
+  shmemx_kv_stats_t now;
+  shmemx_kv_stats(kv, &now);
+  if (local + remote != 0) {
+    CHECK_EQ(now.local_calls - last.local_calls, local);
+    CHECK_EQ(now.remote_calls - last.remote_calls, remote);
+  }
+  last = now;
+}
+
+/* Each key of a call is counted, those of a batch as well. */
+static void test_calls(void) {
+  static int keys[kKeys][2];
+  static long values[kKeys];
+  shmemx_kv_t kv = table_of(8, sizeof(long), (uint64_t)(kKeys * npes));
+  uint64_t local = 0;
+  const int on_nvm = getenv("SHMEM_HEAP") != NULL; /* all is within reach */
+  int* word = shmem_malloc(sizeof *word);
+  for (int i = 0; i < kKeys; ++i) {
+    keys[i][0] = me, keys[i][1] = i;
+    local += on_nvm || shmem_ptr(word, shmemx_kv_pe(kv, keys[i], 8)) != NULL;
+  }
+  shmem_free(word);
+  shmemx_stats_t before, after;
+  shmemx_stats_read(&before);
+  expect_calls(kv, 0, 0);
+  CHECK_EQ(shmemx_kv_put_batch(kv, kKeys, keys, 8, values, sizeof *values, NULL), SHMEMX_KV_OK);
+  expect_calls(kv, local, kKeys - local);
+  for (int i = 0; i < kKeys; ++i)
+    CHECK_FOR(i, shmemx_kv_get(kv, keys[i], 8, &values[i], sizeof values[i], NULL), SHMEMX_KV_OK);
+  expect_calls(kv, local, kKeys - local);
+  for (int i = 0; i < kKeys; ++i) shmemx_kv_remove_nbi(kv, keys[i], 8, NULL);
+  shmemx_kv_quiet(kv);
+  expect_calls(kv, local, kKeys - local);
+  shmemx_stats_read(&after);
+  CHECK_EQ(after.kv_requests - before.kv_requests, 3 * (kKeys - local));
+  shmemx_kv_destroy(kv);
+}
+
+static uint64_t one_home(const void* key, size_t n) { return (void)key, (void)n, 7; }
+
+/* Elements in their slots need no blocks. Of 30 with one home, 14 are there, and the last are two groups on. */
+static void test_shape(void) {
+  const shmemx_kv_options_t options = {
+      .key_bytes = 48, .value_bytes = 8, .capacity = (uint64_t)(100 * npes), .hash = one_home};
+  shmemx_kv_t kv = NULL;
+  shmemx_kv_stats_t stats;
+  CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);
+  for (int i = 0; me == 0 && i < 30; ++i) CHECK_FOR(i, insert_long(kv, key_of(0, i), i), SHMEMX_KV_OK);
+  shmem_barrier_all();
+  shmemx_kv_stats(kv, &stats);
+  CHECK_EQ(stats.block_bytes, 0);
+  CHECK_EQ(stats.longest_probe, shmemx_kv_pe(kv, "", 1) == me ? 2 : 0);
+  shmemx_kv_destroy(kv);
+}
+
 int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
@@ -147,6 +205,8 @@ int main(void) {
   test_again_and_again();
   test_resize();
   test_stats();
+  test_calls();
+  test_shape();
   test_too_large();
   shmem_finalize();
   return 0;

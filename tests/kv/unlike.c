@@ -19,11 +19,18 @@ static shmemx_kv_t create(size_t key_bytes, size_t value_bytes, uint64_t capacit
 }
 
 static void key_bytes(void) { create(first ? 8 : 120, first ? 120 : 8, 100, NULL); }
+static void value_bytes(void) { create(8, first ? 8 : 16, 100, NULL); }
 static void capacity(void) { create(8, 8, first ? 1000 : 1001, NULL); }
 static void name(void) { create(8, 8, 100, first ? "table" : NULL); }
 static void hash(void) {
   const shmemx_kv_options_t options = {
       .key_bytes = 8, .value_bytes = 8, .capacity = 100, .hash = first ? my_hash : NULL};
+  shmemx_kv_t kv = NULL;
+  shmemx_kv_create(&options, &kv);
+}
+static void report(void) {
+  const shmemx_kv_options_t options = {
+      .key_bytes = 8, .value_bytes = 8, .capacity = 100, .report_collisions = first};
   shmemx_kv_t kv = NULL;
   shmemx_kv_create(&options, &kv);
 }
@@ -67,8 +74,9 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*call)(void);
-  } cases[] = {CASE(key_bytes), CASE(capacity), CASE(name),    CASE(hash),    CASE(resize),
-               CASE(destroy),   CASE(missing),  CASE(another), CASE(persist), CASE(kept)};
+  } cases[] = {CASE(key_bytes), CASE(value_bytes), CASE(capacity), CASE(name),
+               CASE(hash),      CASE(report),      CASE(resize),   CASE(destroy),
+               CASE(missing),   CASE(another),     CASE(persist),  CASE(kept)};
   shmem_init();
   first = shmem_my_pe() == 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)

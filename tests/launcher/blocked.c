@@ -2,7 +2,7 @@
 /* Programs that never end by themselves, each in its own way: what they wait for is told by who asks
  * (waits_test.py). */
 #include <pthread.h>
-#include <shmem.h>
+#include <shmemx.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +156,16 @@ static void leave_and_get_stuck(void) {
   shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
 }
 
+/* A key that nobody inserts, on the last PE. */
+static void key(void) {
+  const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = 100};
+  shmemx_kv_t kv;
+  if (shmemx_kv_create(&options, &kv) != SHMEMX_KV_OK) exit(1);
+  long wanted = 0, value;
+  while (shmemx_kv_pe(kv, &wanted, 5) != np - 1) ++wanted;
+  shmemx_kv_get_wait(kv, &wanted, 5, &value, sizeof value, NULL);
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
@@ -176,6 +186,7 @@ static const struct {
              {"leave_before_a_barrier", leave_before_a_barrier},
              {"compute", compute},
              {"nap", nap},
+             {"key", key},
              {"leave_and_compute", leave_and_compute},
              {"leave_and_get_stuck", leave_and_get_stuck}};
 

@@ -162,6 +162,11 @@ class Waits(OnBothPlaces):
             job.ask_until(r"^oshrun: a deadlock: PE 0 in shmem_team_sync waits for PE 1 in shmem_barrier_all waits for PE 0: "
                        r"they have called different collective operations, or in different orders$")
 
+    def test_a_key_that_nobody_inserts(self):
+        for job in self.jobs("key"):
+            job.ask_until(r"^oshrun: PE .*3: shmemx_kv_get_wait waits for a key of 5 bytes to be inserted on PE 3 ",
+                       r"^oshrun: PE 0-3 wait in shmemx_kv_get_wait for PE 3$")
+
     def test_a_stopped_pe_is_silent(self):
         for job in self.jobs("stopped"):
             job.ask_until(r"; PE 3 is silent")

@@ -119,6 +119,32 @@ static void open_object(const char* what) {
   remove_object();
 }
 
+/* Who comes to a block that has been changed in the file is told where it is. */
+static void use_damaged(void) {
+  enum { kBlock = 4096 };
+  unsigned char* object = shmemx_nvm_open("object", kBytes);
+  CHECK(object != NULL);
+  memset(object, 0xa5, kBytes);
+  shmemx_nvm_persist(object);
+  shmem_free(object);
+  shmem_barrier_all();
+  FILE* file = fopen(file_of_object(), "r+");
+  unsigned char block[kBlock];
+  long last = -1;
+  CHECK(file != NULL);
+  for (long at = 0; fread(block, kBlock, 1, file) == 1; at += kBlock)
+    if (block[0] == 0xa5 && block[kBlock - 1] == 0xa5) last = at;
+  CHECK_CMP(last, >, 0);
+  if (me == 1) CHECK_EQ(fseek(file, last, SEEK_SET), 0), CHECK_EQ(fputc('?', file), '?');
+  fclose(file);
+  object = shmemx_nvm_open("object", kBytes);
+  CHECK(object != NULL);
+  long sum = 0;
+  for (size_t i = 0; me == 1 && i < kBytes; i += kBlock) sum += object[i];
+  printf("read %ld on PE %d\n", sum, me);
+  shmem_barrier_all();
+}
+
 int main(int argc, char** argv) {
   CHECK_CMP(argc, >=, 2);
   shmem_init();
@@ -128,6 +154,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "persist") == 0) persist(argv[2]);
   if (strcmp(argv[1], "persist_slowly") == 0) persist_slowly("quick syncs");
   if (strcmp(argv[1], "open") == 0) open_object(argv[2]);
+  if (strcmp(argv[1], "use_damaged") == 0) use_damaged();
   shmem_finalize();
   return 0;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
- * threads, has objects in both heaps, gets without waiting, reads its counters, says what it will do, or leaves
- * without shmem_finalize; what is refused; and hints where there is no such heap. The argument says which. */
+ * a handler of faults of its own, pins pages, has threads, has objects in both heaps, gets without waiting, reads its
+ * counters, says what it will do, or leaves without shmem_finalize; what is refused; and hints where there is no such
+ * heap. The argument says which. */
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +60,40 @@ static void test_fork(void) {
     CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK(WIFSIGNALED(status));
     CHECK_EQ(WTERMSIG(status), SIGSEGV);
+    check_words();
+  }
+}
+
+/* A handler that the program had before shmem_init gets what is not of the heap, as it was installed, and as
+ * often as there is something. */
+static char* fence; /* where every access is a fault, until the handler opens it */
+static volatile sig_atomic_t opened;
+
+static void on_plain_fault(int number) {
+  if (number != SIGSEGV || mprotect(fence, 4096, PROT_READ | PROT_WRITE) != 0 || ++opened > 100) _exit(3);
+}
+
+static void on_fault(int number, siginfo_t* info, void* context) {
+  if (info == NULL || info->si_addr != fence + 5 || context == NULL) _exit(4);
+  on_plain_fault(number);
+}
+
+static void install(const char* kind) {
+  struct sigaction action = {0};
+  if (strcmp(kind, "plain_handler") == 0) action.sa_handler = on_plain_fault;
+  if (strcmp(kind, "full_handler") == 0) action.sa_sigaction = on_fault, action.sa_flags = SA_SIGINFO;
+  if (action.sa_handler != NULL) CHECK_EQ(sigaction(SIGSEGV, &action, NULL), 0);
+}
+
+static void test_handler(void) {
+  fence = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(fence != MAP_FAILED);
+  for (int round = 1; round <= 3; ++round) {
+    CHECK_EQ(mprotect(fence, 4096, PROT_NONE), 0);
+    ((volatile char*)fence)[5] = (char)round;
+    CHECK_EQ(opened, round);
+    CHECK_AT(fence, 5, round);
+    fill();
     check_words();
   }
 }
@@ -285,6 +321,64 @@ static void realloc_pinned(void) {
   words = shmem_realloc(words, 2 * kWords * sizeof *words);
 }
 
+static void unpin_twice(void) {
+  if (me == 0) CHECK_EQ(shmemx_nvm_pin(words, 8, SHMEMX_NVM_READ), 0);
+  if (me == 0) shmemx_nvm_unpin(words, 8);
+  if (me == 0) shmemx_nvm_unpin(words, 8);
+}
+
+static void pin_mode(void) {
+  if (me == 0) shmemx_nvm_pin(words, 8, SHMEMX_NVM_WRITE + 1);
+}
+
+static void persist_pinned(void) {
+  long* object = shmemx_nvm_open("pinned", 8);
+  if (me == 0) CHECK_EQ(shmemx_nvm_pin(object, 8, SHMEMX_NVM_WRITE), 0);
+  shmemx_nvm_persist(object);
+}
+
+/* PEs that differ in a collective call. */
+static void unlike_size(void) { shmemx_nvm_open("object", 8 + 8 * (size_t)me); }
+static void unlike_name(void) { shmemx_nvm_open(me == 0 ? "object" : "another", 8); }
+static void unlike_object(void) {
+  long *object = shmemx_nvm_open("object", 8), *another = shmemx_nvm_open("another", 8);
+  shmemx_nvm_persist(me == 0 ? object : another);
+}
+
+static void persist_block(void) {
+  if (me == 0) shmemx_nvm_persist(words);
+}
+
+static void open_nothing(void) {
+  if (me == 0) shmemx_nvm_open("object", 0);
+}
+
+static void open_nameless(void) {
+  if (me == 0) shmemx_nvm_open(NULL, 8);
+}
+
+/* NULL on all PEs, and a line: more than the whole heap. */
+static void open_too_large(void) { CHECK_EQ(shmemx_nvm_open("object", (size_t)1 << 40), NULL); }
+
+/* A pin holds its own pages: the blocks before and behind it may go. No bytes need none. */
+static void test_pins(void) {
+  enum { kBlocks = 9, kPinned = 4, kBytes = 4096 };
+  char* blocks[kBlocks];
+  CHECK_EQ(shmemx_nvm_pin(words, 0, SHMEMX_NVM_WRITE), 0);
+  shmemx_nvm_unpin(words, 0);
+  for (int i = 0; i < kBlocks; ++i) CHECK((blocks[i] = shmem_malloc(kBytes)) != NULL);
+  if (me == 0) CHECK_EQ(shmemx_nvm_pin(blocks[kPinned], kBytes, SHMEMX_NVM_READ), 0);
+  int before = 0, behind = 0;
+  for (int i = 0; i < kBlocks; ++i) {
+    before += blocks[i] + kBytes == blocks[kPinned];
+    behind += blocks[kPinned] + kBytes == blocks[i];
+    if (i != kPinned) shmem_free(blocks[i]);
+  }
+  CHECK_EQ(before + behind, 2);
+  if (me == 0) shmemx_nvm_unpin(blocks[kPinned], kBytes);
+  shmem_free(blocks[kPinned]);
+}
+
 /* A block of several pages, of 64 KiB here, begins at one; what is asked for too much is refused by a line. */
 static void test_alignment(void) {
   const size_t page = 65536;
@@ -309,6 +403,7 @@ static void test_hints(void) {
 
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2);
+  install(argv[1]);
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe();
@@ -326,12 +421,24 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "alignment") == 0) test_alignment();
   if (strcmp(argv[1], "advice") == 0) test_advice();
   if (strcmp(argv[1], "hints") == 0) test_hints();
+  if (strcmp(argv[1], "pins") == 0) test_pins();
+  if (strcmp(argv[1], "plain_handler") == 0 || strcmp(argv[1], "full_handler") == 0) test_handler();
   if (strcmp(argv[1], "pin_past_end") == 0) pin_past_end();
   if (strcmp(argv[1], "advise_past_end") == 0) advise_past_end();
   if (strcmp(argv[1], "advise_unknown") == 0) advise_unknown();
   if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
   if (strcmp(argv[1], "put_too_high") == 0) put_too_high();
   if (strcmp(argv[1], "realloc_pinned") == 0) realloc_pinned();
+  if (strcmp(argv[1], "unpin_twice") == 0) unpin_twice();
+  if (strcmp(argv[1], "pin_mode") == 0) pin_mode();
+  if (strcmp(argv[1], "persist_block") == 0) persist_block();
+  if (strcmp(argv[1], "persist_pinned") == 0) persist_pinned();
+  if (strcmp(argv[1], "unlike_size") == 0) unlike_size();
+  if (strcmp(argv[1], "unlike_name") == 0) unlike_name();
+  if (strcmp(argv[1], "unlike_object") == 0) unlike_object();
+  if (strcmp(argv[1], "open_nothing") == 0) open_nothing();
+  if (strcmp(argv[1], "open_nameless") == 0) open_nameless();
+  if (strcmp(argv[1], "open_too_large") == 0) open_too_large();
   check_words();
   if (strcmp(argv[1], "leave") == 0) return 0;
   shmem_free(words);

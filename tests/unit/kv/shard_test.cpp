@@ -168,6 +168,35 @@ TEST(ShardCollisionTest, IsReportedWhereThatIsAskedFor) {
 }
 
 // What a caller that does not wait finds while somebody else is at work.
+// Elements of one group, whose tags are the same and whose hashes are not.
+TEST(ShardCollisionsTest, AreFoundBehindOthersOfTheSameTag) {
+  OneShard table(make_layout(8, 8, 100, 1, true));
+  table.hash = [](const void* key, std::size_t) {
+    return static_cast<std::uint64_t>(*static_cast<const unsigned char*>(key)) << 40;
+  };
+  for (const char* key : {"a", "b", "c"}) EXPECT_EQ(table.insert(key, "1"), SHMEMX_KV_OK);
+  for (const char* key : {"aa", "bb", "cc"}) EXPECT_EQ(table.insert(key, "2"), SHMEMX_KV_COLLISION) << key;
+  EXPECT_EQ(table.insert("dd", "2"), SHMEMX_KV_OK);
+  EXPECT_EQ(table.shard.elements(), 4U);
+}
+
+// What a named object of the right size holds, which some program has made.
+TEST(ShardOriginTest, TellsATableFromOthersAndFromOtherThings) {
+  const auto made = [](std::uint64_t value_bytes, bool report) {
+    return OneShard(make_layout(8, value_bytes, 100, 1, report));
+  };
+  using Origin = Shard<Mapped>::Origin;
+  const OneShard table = made(3000, false);
+  EXPECT_EQ(table.shard.origin(0), Origin::same);
+  EXPECT_EQ(table.shard.origin(1), Origin::other) << "another hash function";
+  const OneShard reporting = made(3000, true);
+  EXPECT_EQ(Shard<Mapped>(Mapped(table.memory.get()), reporting.layout).origin(0), Origin::other);
+  std::memset(table.memory.get(), 0, sizeof(ShardHeader));
+  EXPECT_EQ(table.shard.origin(0), Origin::empty);
+  std::memset(table.memory.get(), 'x', sizeof(ShardHeader));
+  EXPECT_EQ(table.shard.origin(0), Origin::other) << "no table at all";
+}
+
 class ShardPatienceTest : public ::testing::Test {
  protected:
   template <class Word>

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/stats.hpp"
 #include "pager_fixture.hpp"
 #include "system_calls.hpp"
 
@@ -286,6 +287,31 @@ TEST_F(PageCacheTest, ACopyThatIsTheLastIsKept) {
   await("the word of it", [&] { return pool.frame(frame).last_copy.load(); });
   send(kFar, {.kind = Event::forward_read, .to = 0, .requester = 1, .version = 2});
   await("a copy for another node", [&] { return !pool.frame(frame).last_copy.load(); });
+}
+
+// The counters of shmemx_stats_t: pages that come from their home, and from another node.
+TEST_F(PageCacheTest, CountsPagesThatOthersSendAndTake) {
+  const auto counted = [](Stat stat) { return read_stats()[static_cast<std::size_t>(stat)]; };
+  static_cast<void>(take_stats());
+  const Asked far = ask(PageRequest::Kind::latch, kFar);
+  grant(kFar, Event::grant_shared, host.step(0).message.message, 1);
+  far.wait();
+  pool.word(kFar).unlatch();
+  EXPECT_EQ(counted(Stat::page_fetches), 0U) << "it came from its home";
+  send(kFar, {.kind = Event::invalidate, .to = 0, .version = 2});
+  await("the loss of the page", [&] { return pool.word(kFar).state() == invalid; });
+  EXPECT_EQ(counted(Stat::page_invalidations), 1U);
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  const Message granted = host.step(4).message.message;
+  EXPECT_EQ(granted.kind, Event::grant_modified);
+  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+  const Asked own = ask(PageRequest::Kind::latch, kOwn);
+  const Message forward = host.step(5).message.message;
+  EXPECT_EQ(forward.kind, Event::forward_read);
+  grant(kOwn, Event::grant_shared, forward, forward.version);
+  own.wait();
+  pool.word(kOwn).unlatch();
+  EXPECT_EQ(counted(Stat::page_fetches), 1U) << "from a node that is not its home";
 }
 
 // A page whose block is freed is taken from who has it before its contents go.

@@ -7,6 +7,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/stats.hpp"
 #include "pager_fixture.hpp"
 
 namespace shm::nvm {
@@ -22,6 +23,7 @@ class PagerTest : public ::testing::Test {
   void store(PageNumber page, std::uint64_t value) const { latch(page, Access::write)[5] = value; }
   std::uint64_t load(PageNumber page) const { return latch(page)[5]; }
   PageState state(PageNumber page) const { return pool.word(page).state(); }
+  static std::uint64_t counted(Stat stat) { return read_stats()[static_cast<std::size_t>(stat)]; }
 
   PoolMemory memory{shape_of(1)};
   const Pool& pool = memory.pool;
@@ -230,6 +232,22 @@ TEST_F(PagerTest, UnmapsOnlyWhatIsMapped) {
   EXPECT_EQ(pe.count(Kind::write), 0) << "it was mapped to be read";
 }
 
+// The counters of shmemx_stats_t.
+TEST_F(PagerTest, CountsWhatItDoes) {
+  static_cast<void>(take_stats());
+  pe.ask(PageRequest::Kind::map, 3).wait();
+  store(4, 7);
+  store(5, 7);
+  EXPECT_EQ(counted(Stat::page_faults), 1U) << "of loads and stores";
+  EXPECT_EQ(counted(Stat::page_loads), 3U);
+  EXPECT_EQ(counted(Stat::page_evictions) + counted(Stat::page_writes), 0U);
+  for (PageNumber page = 3; page <= 5; ++page) pe.evict(page);
+  EXPECT_EQ(counted(Stat::page_evictions), 3U);
+  EXPECT_EQ(counted(Stat::page_writes), 2U) << "those with changes";
+  EXPECT_EQ(counted(Stat::page_loads), 3U);
+  EXPECT_EQ(counted(Stat::page_faults), 1U);
+}
+
 class ForeignTest : public PagerTest {
  protected:
   static Operation operation(Operation::Kind kind, PageNumber page, std::uint32_t offset, std::uint32_t n) {
@@ -260,6 +278,7 @@ class ForeignTest : public PagerTest {
 
 TEST_F(ForeignTest, PutsAndGetsAreAppliedAndAnswered) {
   const std::vector<std::byte> data(1001, std::byte{0x5a});
+  static_cast<void>(take_stats());
   hand(operation(Operation::Kind::put, 3, 17, 1001), data);
   const auto put = pe.host.answers(1).at(0);
   EXPECT_EQ(put.pe, kStranger);
@@ -279,6 +298,7 @@ TEST_F(ForeignTest, PutsAndGetsAreAppliedAndAnswered) {
   EXPECT_TRUE(std::equal(data.begin(), data.end(), get.data.begin() + 1));
   EXPECT_NE(get.data.back(), std::byte{0x5a});
   EXPECT_EQ(state(3), shared) << "a get writes nothing";
+  EXPECT_EQ(counted(Stat::page_operations), 2U);
   EXPECT_EQ(latch(3)[1], page_of(3));
 }
 

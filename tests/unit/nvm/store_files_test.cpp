@@ -231,6 +231,21 @@ TEST_F(StoreFilesTest, FindsFilesThatWereCutShort) {
   EXPECT_THAT(check(), ElementsAre(AllOf(HasSubstr("it has "), HasSubstr("of its"), HasSubstr("bytes"))));
 }
 
+TEST_F(StoreFilesTest, FindsFilesThatHaveAnotherObjectsName) {
+  make_with_epoch(part(0, 1));
+  std::filesystem::rename(file(0), object_file(folder.path(), "meadow", 0));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("it holds the object 'field'; give the file its own name")));
+}
+
+// The job that made it was killed between the two headers.
+TEST_F(StoreFilesTest, AnObjectThatIsBeingMadeHasNoDefect) {
+  make(part(0, 1));
+  std::fstream(file(0), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(FileLayout::slot(1)))
+      .write(std::string(kBlock, '\0').data(), kBlock);
+  EXPECT_THAT(check(), IsEmpty());
+}
+
 TEST_F(StoreFilesTest, FindsPartsWithoutACommonEpoch) {
   make_with_epoch(part(0));
   make(part(1));

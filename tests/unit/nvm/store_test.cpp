@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <vector>
 
 #include "nvm/storage/store_files.hpp"
@@ -162,12 +163,59 @@ TEST_F(StoreTest, RefusesFilesThatItCannotRead) {
   EXPECT_THAT(refused(newer), HasSubstr("a later version of Atoll (this one reads format 1)"));
 }
 
+// Headers whose checksums are right, and which cannot be those of one object all the same.
+TEST_F(StoreTest, RefusesHeadersThatSomebodyMadeUp) {
+  const Header good = first_header(test_object(kBlocks));
+  const auto state = [](const Header& first, const Header& second) {
+    const SlotBlock blocks[] = {make_slot(first), make_slot(second)};
+    return read_slots(blocks).state;
+  };
+  EXPECT_EQ(state(good, good), Slots::State::object);
+  Header other = good;
+  ++other.id;
+  EXPECT_EQ(state(good, other), Slots::State::other) << "of two objects";
+  other = good;
+  other.pe = other.npes;
+  EXPECT_EQ(state(other, other), Slots::State::other) << "of a PE that the job had not";
+  EXPECT_EQ(state(other, good), Slots::State::object) << "the other one will do";
+  other = good;
+  other.block = 2 * kMaxStoreBlock;
+  EXPECT_EQ(state(other, other), Slots::State::other) << "of blocks that are too large";
+  other = good;
+  std::memset(other.name, 'x', sizeof other.name);
+  EXPECT_EQ(state(other, other), Slots::State::other) << "with a name that does not end";
+}
+
+// A power cut while the first header is written.
+TEST_F(StoreTest, AHeaderThatWasWrittenInPartIsOfAnObjectThatWasNotMade) {
+  for (const std::size_t written : {std::size_t{3}, std::size_t{8}, std::size_t{81}, kBlock}) {
+    SlotBlock blocks[kSlots] = {};
+    const SlotBlock whole = make_slot(first_header(test_object(kBlocks)));
+    std::memcpy(static_cast<void*>(&blocks[0]), &whole, written);
+    const bool is_whole = written == kBlock;
+    EXPECT_EQ(read_slots(blocks).state, is_whole ? Slots::State::object : Slots::State::nothing) << written;
+  }
+}
+
+TEST_F(StoreTest, EpochsKnowWhenTheyWereWritten) {
+  auto store = make();  // of an object that was made in 1970
+  EXPECT_TRUE(store->prepare(1).ok());
+  SlotBlock block{};
+  Transfer read{Kind::read, FileLayout::slot(1), reinterpret_cast<std::byte*>(&block), sizeof block};
+  EXPECT_EQ(carry_out_all(device, {&read, 1}), 0);
+  EXPECT_EQ(block.header.epoch, 1U);
+  EXPECT_EQ(block.header.made, 0);
+  EXPECT_NEAR(static_cast<double>(block.header.written), static_cast<double>(std::time(nullptr)), 60);
+}
+
 TEST_F(StoreTest, RefusesObjectsThatCannotBe) {
   const auto refused = [&](const Identity& object) {
     return Store::make(std::make_unique<Borrowed>(device), "here", object).status().text();
   };
   EXPECT_THAT(refused(test_object(0)), HasSubstr("0 bytes"));
-  EXPECT_THAT(refused(test_object(4, 5000)), HasSubstr("blocks of 5000 bytes; allowed are powers of two"));
+  for (const std::uint64_t block : {std::uint64_t{5000}, kBlock / 2, 2 * kMaxStoreBlock})
+    EXPECT_THAT(refused(test_object(4, block)),
+                HasSubstr("blocks of " + std::to_string(block) + " bytes; allowed are powers of two"));
   EXPECT_THAT(refused(test_object(std::uint64_t{1} << 31)), HasSubstr("or more with larger blocks"));
   Identity object = test_object(4);
   object.name = "a/b";
@@ -244,6 +292,30 @@ TEST_F(StoreTest, AWriteWithoutRoomLeavesWhatWasThereAndHoldsTheEpochBack) {
   EXPECT_EQ(write_block(*store, 3, contents[3] = 2), 0);
   EXPECT_TRUE(store->prepare(2).ok());
   EXPECT_TRUE(holds(*store, contents));
+}
+
+TEST_F(StoreTest, GoingBackForgetsWhatHasFailedAndWhatWasReserved) {
+  auto store = make();
+  ASSERT_TRUE(store->reserve(0, 8 * kBlock).ok());
+  device.limit_room(device.bytes_occupied());
+  for (std::uint32_t b = 0; b < kBlocks; ++b) static_cast<void>(write_block(*store, b, 1 + b));
+  EXPECT_FALSE(store->prepare(1).ok()) << "most have failed";
+  ASSERT_TRUE(store->begin_at(0).ok());
+  EXPECT_TRUE(holds(*store, Contents(kBlocks, 0)));
+  device.limit_room(UINT64_MAX);
+  const std::uint64_t before = device.bytes_occupied();
+  ASSERT_TRUE(store->reserve(0, kBlocks * kBlock).ok());
+  EXPECT_EQ(device.bytes_occupied(), before + 2 * (kBlocks - 8) * kBlock) << "in addition to what has it";
+  EXPECT_TRUE(store->prepare(1).ok());
+}
+
+TEST_F(StoreTest, RoomThatIsRefusedIsGivenBack) {
+  auto store = make();
+  const std::uint64_t before = device.bytes_occupied();
+  device.limit_room(before + 10 * kBlock);
+  EXPECT_FALSE(store->reserve(0, 8 * kBlock).ok());
+  EXPECT_EQ(device.bytes_occupied(), before);
+  EXPECT_TRUE(store->reserve(0, 5 * kBlock).ok());
 }
 
 TEST_F(StoreTest, AWriteWithoutRoomIsForgottenWithItsBlock) {
