@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "processes.hpp"
 
@@ -55,6 +60,12 @@ class WaitReport : public ::testing::Test {
   static inline int listener = -1;
   static inline std::string id;
 };
+
+bool sleeps(pid_t thread) {
+  std::string line;
+  std::getline(std::ifstream("/proc/self/task/" + std::to_string(thread) + "/stat"), line);
+  return line.find(") S ") != line.npos;
+}
 
 const auto describe = [](WaitRecord& record) { describe_wait(record, "some_call", 4, "for PE %d", 4); };
 
@@ -115,6 +126,26 @@ TEST_F(WaitReport, AQuestionLeavesErrnoAlone) {
   raise(kAskSignal);
   EXPECT_EQ(errno, ENOTTY);
   next();
+}
+
+// Wherever the signal finds a thread of the program: it goes on as if there had been none.
+TEST_F(WaitReport, AQuestionCutsNoSystemCallShort) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::atomic<pid_t> reading{0};
+  ssize_t got = -1;
+  std::thread reader([&] {
+    char byte;
+    reading.store(gettid());
+    got = read(ends[0], &byte, 1);
+  });
+  while (reading.load() == 0 || !sleeps(reading.load())) std::this_thread::yield();
+  pthread_kill(reader.native_handle(), kAskSignal);
+  next();
+  EXPECT_EQ(write(ends[1], "!", 1), 1);
+  reader.join();
+  EXPECT_EQ(got, 1);
+  for (const int end : ends) close(end);
 }
 
 TEST_F(WaitReport, AThreadThatWaitsSaysWhatForOnceForEachQuestion) {
