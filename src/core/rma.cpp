@@ -74,7 +74,7 @@ void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
   for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) {
     remote_get(call, context, to, from, s.block, pe, first.region != nullptr ? Blocking::yes : Blocking::no);
   }
-  quiet_to(context, pe);
+  quiet_to(context, pe, call);
 }
 
 void put_signal(Call call, shmem_ctx_t ctx, void* dest, const void* source, std::size_t n,

@@ -42,6 +42,13 @@ static void word_never_set(void) {
   shmem_long_wait_until(&on_heap[me], SHMEM_CMP_EQ, 1 + me);
 }
 
+/* The first waits for each word's own value, of which one is there; the second for any of them. */
+static void words_never_set(void) {
+  static long words[3] = {7, 0, 0};
+  if (me == 0) shmem_long_wait_until_all_vector(words, 3, NULL, SHMEM_CMP_GE, (const long[]){7, 8, 9});
+  shmem_long_wait_until_any(words, 3, NULL, SHMEM_CMP_LT, 0);
+}
+
 static void* wait_for_other_word(void* unused) {
   shmem_long_wait_until(&other_word, SHMEM_CMP_LT, -5);
   return unused;
@@ -173,6 +180,7 @@ static const struct {
              {"reduce", reduce},
              {"malloc", allocate},
              {"word", word_never_set},
+             {"words", words_never_set},
              {"threads", threads},
              {"lock", lock},
              {"circle", circle},

@@ -8,6 +8,7 @@ to get stuck.
 """
 import os
 import re
+import select
 import signal
 import subprocess
 import tempfile
@@ -143,6 +144,11 @@ class Waits(OnBothPlaces):
                        r"^oshrun: PE 1: shmem_long_wait_until waits until ivar at heap\+0x8 is == 2; it is 0 ",
                        r"^oshrun: PE 0, 1 wait in shmem_long_wait_until$")
 
+    def test_words_of_which_one_is_there(self):
+        for job in self.jobs("words", 2):
+            job.ask_until(r"^oshrun: PE 0: shmem_long_wait_until_all_vector waits until ivars at variables\+0x\w+ is >= 8; it is 0 ",
+                       r"^oshrun: PE 1: shmem_long_wait_until_any waits until one of 3 words at variables\+0x\w+ compares as asked ")
+
     def test_each_thread_is_heard(self):
         for job in self.jobs("threads", 2):
             job.ask_until(r"^oshrun: PE 0, 1: shmem_long_wait_until .* is > 7; it is 0 ",
@@ -248,11 +254,27 @@ class Ends(OnBothPlaces):
         while len(waits) < 2 and time.monotonic() < deadline:
             process.send_signal(signal.SIGURG)
             line = process.stderr.readline()
-            if "no thread waits" not in line:
+            if "no thread waits" in line:
+                self.assertEqual(waits, set(), "threads that wait went unnoticed")
+            else:
                 waits.add(re.search(r"shmem_long_wait_until waits until ivar at \S+ is (.) ", line).group(1))
+        for _ in range(8):
+            process.send_signal(signal.SIGURG)
+            self.assertNotIn("no thread waits", process.stderr.readline())
         process.kill()
         process.communicate()
         self.assertEqual(waits, {"<", ">"})
+
+    def test_without_oshrun_a_pe_that_computes_says_so(self):
+        process = subprocess.Popen([BLOCKED, "compute"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=environment(tempfile.gettempdir()), text=True, preexec_fn=end_with_the_test)
+        self.addCleanup(Launcher.stop, process)
+        self.assertEqual(process.stdout.readline(), "started\n")
+        process.send_signal(signal.SIGURG)
+        self.assertTrue(select.select([process.stderr], [], [], LIMIT)[0], "no answer")
+        self.assertEqual(process.stderr.readline(), "atoll: PE 0 of 1: no thread waits in a call\n")
+        process.kill()
+        process.communicate()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,11 @@
 #include "check.h"
 
 char extra[EXTRA] = "x";
-long variable;
+#ifdef SWAPPED
+long other, variable;
+#else
+long variable, other;
+#endif
 
 int main(int count, char** arguments) {
   shmem_init();

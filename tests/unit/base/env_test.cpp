@@ -121,6 +121,10 @@ TEST_F(EnvRead, KnowsTheOldNamesAndPrefersTheNew) {
     environment.set(nothing, "");
     EXPECT_FALSE(read().info) << nothing;
   }
+  for (const char* name : {"SMA_VERSION", "SMA_INFO", "SMA_DEBUG"}) environment.set(name, "1");
+  EXPECT_TRUE(read().version);
+  EXPECT_TRUE(read().info);
+  EXPECT_TRUE(read().debug);
   environment.set("SMA_MAPPER", "posix");  // not one of the four
   EXPECT_EQ(read().mapper, "auto");
 }
@@ -197,12 +201,14 @@ TEST_F(EnvRead, SuspectsNothingElse) {
   environment.set("SHMEM_OFI_STX_MAX", "4");  // another library's
   environment.set("SHMEM_BARRIER_ALGORITHM", "tree");
   environment.set("SHMEM_LOG", "1");
+  environment.set("SHMEM_FOO", "1");  // of SHMEM_AMO no more than a letter is left
   environment.set("SMA_DEBUGG", "1");
   EXPECT_THAT(misspelt_variables(), ::testing::IsEmpty());
 }
 
 TEST_F(EnvRead, DescribesEveryVariable) {
   environment.set("SHMEM_MAPPER", "posix");
+  environment.set("SHMEM_INIT_TIMEOUT", "2.5");
   const std::string text = read().describe();
 #define ENV(NAME, KIND, member, def, help)          \
   EXPECT_THAT(text, HasSubstr("SHMEM_" #NAME "=")); \
@@ -213,6 +219,7 @@ TEST_F(EnvRead, DescribesEveryVariable) {
   EXPECT_THAT(text, HasSubstr("SHMEM_CHECKS=1 (default)\n"));
   EXPECT_THAT(text, HasSubstr("SHMEM_SPIN=auto (default)\n"));
   EXPECT_THAT(text, HasSubstr("SHMEM_PROVIDER= (default)\n"));
+  EXPECT_THAT(text, HasSubstr("SHMEM_INIT_TIMEOUT=2.5\n"));
 }
 
 }  // namespace

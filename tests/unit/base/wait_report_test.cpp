@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -59,6 +61,12 @@ class WaitReport : public ::testing::Test {
   static inline int listener = -1;
   static inline std::string id;
 };
+
+bool sleeps(pid_t thread) {
+  std::string line;
+  std::getline(std::ifstream("/proc/self/task/" + std::to_string(thread) + "/stat"), line);
+  return line.find(") S ") != line.npos;
+}
 
 const auto describe = [](WaitRecord& record) { describe_wait(record, "some_call", 4, "for PE %d", 4); };
 
@@ -121,20 +129,12 @@ TEST_F(WaitReport, AQuestionLeavesErrnoAlone) {
   next();
 }
 
-// The kernel's letter for what a thread does: S when it sleeps in a call.
-char state_of(pid_t thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  return line.at(line.rfind(')') + 2);
-}
-
 TEST_F(WaitReport, AQuestionInterruptsNoCallOfTheProgram) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pthread_t reader = pthread_self();
   std::thread asker([&, thread = gettid()] {
-    while (state_of(thread) != 'S') std::this_thread::yield();
+    while (!sleeps(thread)) std::this_thread::yield();
     pthread_kill(reader, kAskSignal);
     next();
     EXPECT_EQ(write(ends[1], "x", 1), 1);

@@ -70,6 +70,20 @@ TEST_F(ContextTest, PlacesAreTakenAgain) {
   }
 }
 
+// All at once, one does not fit any more; it does when one of them has gone.
+TEST_F(ContextTest, TooManyAreRefusedAndHarmNoOther) {
+  constexpr int kMost = 256 * 1024;
+  rt.network = nullptr;
+  const shmem_ctx_t first = create_context(team, 0);
+  int count = 1;
+  while (count <= kMost && create_context(team, 0) != SHMEM_CTX_INVALID) ++count;
+  EXPECT_EQ(count, kMost);
+  destroy_context(kDestroy, first);
+  const shmem_ctx_t next = create_context(other, 0);
+  EXPECT_EQ(find_context(kPut, next).team, &other);
+  EXPECT_EQ(create_context(team, 0), SHMEM_CTX_INVALID);
+}
+
 TEST_F(ContextTest, StartsWithoutASession) {
   const shmem_ctx_t before = create_context(team, 0);
   find_context(kPut, before).session = {SHMEM_CTX_SESSION_BATCH, 5, true};

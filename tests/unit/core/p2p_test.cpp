@@ -5,6 +5,7 @@
 
 #include <array>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "array_heap.hpp"
@@ -92,6 +93,17 @@ TEST_F(P2pTest, WaitReturnsWhenAnotherThreadWrites) {
   });
   EXPECT_EQ(wait_until(kCall, "ivar", &words[2], SHMEM_CMP_NE, 0), 7);
   writer.join();
+}
+
+TEST_F(P2pTest, AWaitIsDescribedAsItWasAskedFor) {
+  const char* const symbols[] = {"==", "!=", ">", "<=", "<", ">="};
+  const int cmps[] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT, SHMEM_CMP_LE, SHMEM_CMP_LT, SHMEM_CMP_GE};
+  for (std::size_t i = 0; i < 6; ++i) {
+    WaitRecord record;
+    describe_word(record, {"shmem_int_wait_until"}, "ivar", &words[2], cmps[i], -7, 5);
+    EXPECT_STREQ(record.call, "shmem_int_wait_until");
+    EXPECT_EQ(record.what, std::string("until ivar at heap+0x8 is ") + symbols[i] + " -7; it is 5");
+  }
 }
 
 using P2pDeathTest = P2pTest;

@@ -4,27 +4,43 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "core/amo.hpp"
 #include "core/rma.hpp"
 #include "two_pes.hpp"
+#include "wait_line.hpp"
 
 namespace shm::test {
 namespace {
 
 using ::testing::ElementsAre;
 
-/// Notes what is asked of another channel.
+/// Notes what is asked of another channel, and may keep gets and atomics from it for a while.
 class NotedChannel : public Channel {
  public:
   explicit NotedChannel(Channel* channel) : Channel{&kOps}, inner(channel) {}
 
   Channel* const inner;
   bool orders = true;  // what fence() says
+  int actor = -1;      // what waits_for() says; -1: the PE
   std::vector<std::string> notes;
 
+  /// Lets go what it has been keeping since hold().
+  void hold() { holding_.store(true); }
+  void release() {
+    for (const std::function<void()>& operation : held_) operation();
+    holding_.store(false);
+  }
+
  private:
+  void start(const std::function<void()>& operation) {
+    if (holding_.load()) return held_.push_back(operation);
+    operation();
+  }
   static NotedChannel& own(Channel* channel) { return *static_cast<NotedChannel*>(channel); }
   static const NotedChannel& own(const Channel* channel) {
     return *static_cast<const NotedChannel*>(channel);
@@ -39,25 +55,39 @@ class NotedChannel : public Channel {
                   const void* compare, void* fetch, Completion* completion) {
     Channel* inner = own(channel).inner;
     own(channel).notes.emplace_back(inner->ops->idle(inner) ? "atomic, when all is complete" : "atomic");
-    inner->ops->amo(inner, pe, at, op, type, value, compare, fetch, completion);
+    own(channel).start([=] { inner->ops->amo(inner, pe, at, op, type, value, compare, fetch, completion); });
+  }
+  static void get(Channel* channel, int pe, void* dest, RemoteAddress from, std::size_t n,
+                  Completion* completion) {
+    Channel* inner = own(channel).inner;
+    own(channel).start([=] { inner->ops->get(inner, pe, dest, from, n, completion); });
   }
   static void flush(Channel* channel) { own(channel).inner->ops->flush(own(channel).inner); }
-  static bool idle(const Channel* channel) { return own(channel).inner->ops->idle(own(channel).inner); }
+  static bool idle(const Channel* channel) {
+    return !own(channel).holding_.load() && own(channel).inner->ops->idle(own(channel).inner);
+  }
   static bool idle_to(const Channel* channel, int pe) {
-    return own(channel).inner->ops->idle_to(own(channel).inner, pe);
+    return !own(channel).holding_.load() && own(channel).inner->ops->idle_to(own(channel).inner, pe);
   }
   static bool fence(Channel* channel) {
     own(channel).notes.emplace_back("fence");
     return own(channel).orders;
   }
+  static int waits_for(const Channel* channel, int pe) {
+    return own(channel).actor < 0 ? pe : own(channel).actor;
+  }
   static constexpr NetOps kOps = {.put = put,
-                                  .get = nullptr,
+                                  .get = get,
                                   .amo = amo,
                                   .send = nullptr,
                                   .flush = flush,
                                   .idle = idle,
                                   .idle_to = idle_to,
-                                  .fence = fence};
+                                  .fence = fence,
+                                  .waits_for = waits_for};
+
+  std::vector<std::function<void()>> held_;
+  std::atomic<bool> holding_{false};
 };
 
 class RemoteTest : public TwoPes {
@@ -83,6 +113,13 @@ class RemoteTest : public TwoPes {
     job.quiet(job.pes[0]);
     EXPECT_EQ(word(0), 7u);
     EXPECT_EQ(word(1), payload[0]);
+  }
+
+  /// What is said of a call that PE 1 is slow to answer.
+  void expect(const std::string& text, const std::function<void()>& call) {
+    channel.hold();
+    expect_wait_line(text, call, [this] { channel.release(); });
+    channel.release();
   }
 
   NotedChannel channel;
@@ -121,6 +158,35 @@ TEST_F(RemoteTest, WhereThereIsNoFenceASignalWaitsForItsPayload) {
 TEST_F(RemoteTest, ASignalWithoutAPayloadNeedsNoFence) {
   put_signal_after(0, Blocking::yes);
   EXPECT_THAT(channel.notes, ElementsAre("atomic, when all is complete"));
+}
+
+TEST_F(RemoteTest, AWaitNamesTheCallAndWhoMustAct) {
+  auto* heap = reinterpret_cast<long*>(job.pes[0].heap.data());
+  long got[2] = {};
+  expect("shmem_long_get waits for PE 1 to answer; since",
+         [&] { get_bytes({"shmem_long_get"}, SHMEM_CTX_DEFAULT, got, heap, 16, 1, Blocking::yes); });
+  expect("shmem_long_iget waits for PE 1 to apply operations; since", [&] {
+    get_strided({"shmem_long_iget"}, SHMEM_CTX_DEFAULT, got, heap, {2, 8, 8, 16}, 1);
+  });
+  const auto fetch = [&] {
+    EXPECT_EQ(amo_fetch<AtomicOp::add>({"shmem_long_atomic_fetch_inc"}, SHMEM_CTX_DEFAULT, heap, 1L, 0L, 1),
+              0);
+  };
+  expect("shmem_long_atomic_fetch_inc waits for PE 1 to answer; since", fetch);
+  channel.actor = 0;
+  expect("shmem_long_atomic_fetch_inc waits for PE 0, on which the atomic on PE 1 depends; since", fetch);
+}
+
+// The one comparison of the fast path misses the last bytes of a segment; all operations reach them.
+TEST_F(RemoteTest, TheLastElementIsReachedOnThisNodeToo) {
+  long* last = reinterpret_cast<long*>(&job.pes[0].heap.back());
+  EXPECT_EQ(mapped(last, 0), nullptr);
+  put_element({"shmem_long_p"}, SHMEM_CTX_DEFAULT, last, 7L, 0);
+  EXPECT_EQ(*last, 7);
+  EXPECT_EQ(get_element({"shmem_long_g"}, SHMEM_CTX_DEFAULT, last, 0), 7);
+  EXPECT_EQ(amo_fetch<AtomicOp::add>({"shmem_long_atomic_fetch_add"}, SHMEM_CTX_DEFAULT, last, 3L, 0L, 0), 7);
+  EXPECT_EQ(*last, 10);
+  EXPECT_THAT(channel.notes, ElementsAre());
 }
 
 }  // namespace

@@ -80,6 +80,14 @@ TEST_F(SessionTest, ConfigurationThatTheMaskDoesNotNameIsNotLookedAt) {
   put_one();
   put_one();
   EXPECT_EQ(packed(), 0u);
+  start_session(context, SHMEM_CTX_SESSION_BATCH, nullptr, SHMEM_CTX_SESSION_TOTAL_OPS);  // there is none
+  EXPECT_EQ(context.session.total_ops, SIZE_MAX);
+}
+
+TEST_F(SessionTest, OfASingleOperationChangesNothing) {
+  start(1, SHMEM_CTX_SESSION_TOTAL_OPS);
+  put_one();
+  EXPECT_EQ(packed_when_quiet(), 0u);
 }
 
 TEST_F(SessionTest, WhatIsUnderWayAtTheStartKeepsNothingOutOfThePackets) {

@@ -140,6 +140,17 @@ TEST_F(HeapTest, KnowsStartsOfBlocksOnly) {
   EXPECT_FALSE(heap->size_at(*block).has_value());
 }
 
+// One after the other, as programs do that start the library again and again: none takes anything along.
+TEST_F(HeapTest, ComesAndGoesMoreOftenThanThereAreArenas) {
+  for (int i = 0; i < 5000; ++i) {
+    heap.reset();
+    auto made = HeapAllocator::create(base, kRange, kLimit);
+    ASSERT_TRUE(made.ok()) << i << ": " << made.status().text();
+    heap = std::move(made.value());
+  }
+  EXPECT_TRUE(heap->allocate(100, 16).has_value());
+}
+
 TEST_F(HeapTest, TwoHeapsDoNotMix) {
   void* at =
       mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -179,6 +179,9 @@ TEST(NicExecutorDeath, PacketsThatMakeNoSenseEndTheJob) {
   packet.add_put(word_of(0, kPutCode), 0, &memory, 8);
   packet.finish(0, 0);
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size - 1), "cut off");
+  packet.finish(0, 2);
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size), "too many results");
+  packet.finish(0, 0);
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 20), "cut off");
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 3), "without a head");
 }

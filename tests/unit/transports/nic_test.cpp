@@ -368,6 +368,23 @@ TEST(Nic, LeavesWhenAThreadWaitsAndWhenTheSessionHasSeenAll) {
   for (std::size_t w = 0; w < 5; ++w) EXPECT_EQ(job.pes[1].heap[w], value);
 }
 
+// Puts of up to 1 KiB are packed, and counted as those that are not, with each packet anew.
+TEST(Nic, ShortPutsArePackedAndCounted) {
+  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::vector<std::byte> source(nic::kLargestPut + 1, std::byte{1});
+  hint(pe, true);
+  for (const std::size_t n : {std::size_t{1}, std::size_t{9}, nic::kLargestPut, nic::kLargestPut + 1}) {
+    take_stats();
+    pe.ops().put(pe.channel, 1, LoopPe::word(0), source.data(), n, false, nullptr);
+    job.quiet(pe);
+    const StatValues stats = take_stats();
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 1024 ? 1u : 0u) << n << " bytes";
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 1u);
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::put_bytes)], n);
+  }
+}
+
 // An add is not combined with an earlier one across a put, whose last bytes are where the operand would be.
 TEST(Nic, AddsAroundAPutStayApart) {
   LoopJob job(2, 8, ignore, behind_nic(0));

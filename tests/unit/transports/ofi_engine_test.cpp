@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "base/fatal.hpp"
@@ -144,6 +145,48 @@ TEST_F(OfiEngine, PostsNoMoreToOnePeThanItsCredits) {
   while (outstanding() != 0) pe(0).net->poll();
   other.join();
   EXPECT_EQ(seen, credits);
+}
+
+// And fewer messages than other operations, so that they leave buffers for messages to others.
+TEST_F(OfiEngine, SendsNoMoreMessagesToOnePeThanTheirCredits) {
+  constexpr std::uint64_t kCredits = 32, kMessages = kCredits + 10;
+  open(2);
+  const auto outstanding = [&] { return static_cast<ofi::OfiChannel*>(pe(0).channel)->outstanding.load(); };
+  faults.fail_always(FabricCall::cq_read, -FI_EAGAIN);  // none of them seems to be complete
+  std::atomic<bool> all_sent{false};
+  std::uint64_t seen = 0;
+  std::thread other([&] {
+    while (outstanding() < kCredits) std::this_thread::yield();
+    // PE 0 waits for room by now, or sends ever more.
+    const long reads = faults.count(FabricCall::cq_read);
+    while (faults.count(FabricCall::cq_read) < reads + 50 && !all_sent.load()) std::this_thread::yield();
+    seen = outstanding();
+    faults.pass(FabricCall::cq_read);
+  });
+  for (std::uint64_t i = 0; i < kMessages; ++i) answer(1, i);
+  all_sent.store(true);
+  other.join();
+  EXPECT_EQ(seen, kCredits);
+  await_answers(kMessages);
+  job->quiet(pe(0));
+}
+
+// Each message is a post, whichever way it takes, and so is the grant that opens the second one.
+TEST_F(OfiEngine, CountsWhatItPosts) {
+  open(2);
+  answer_bytes = 100;
+  take_stats();
+  const auto calls = [&] { return faults.count(FabricCall::send) + faults.count(FabricCall::inject_write); };
+  const long before = calls();
+  StatValues stats{};
+  const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+  std::uint64_t sent = 0;
+  for (; of(Stat::written_messages) < 3; stats = read_stats()) {
+    answer(1, sent);
+    await_answers(++sent);
+  }
+  EXPECT_EQ(of(Stat::posts), sent + 1);
+  EXPECT_EQ(of(Stat::posts), static_cast<std::uint64_t>(calls() - before));
 }
 
 TEST_F(OfiEngine, AMessageStaysBehindThoseThatAHandlerCouldNotSend) {

@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "fabric_job.hpp"
 #include "ofi/network.hpp"
 #include "pair.hpp"
 
@@ -73,6 +74,23 @@ TEST(OfiLanes, ChannelsThatComeAndGoTakeOverWhatIsOpen) {
     pe.barrier();
     EXPECT_EQ(word(pe, 0), 1000U);
   });
+}
+
+TEST(OfiLanes, EndWithoutADescriptorLeft) {
+  int open[3] = {};
+  for (int& now : open) {
+    {
+      FabricJob job(2, 8, nullptr,
+                    {.provider = "tcp;ofi_rxm", .loopback_only = true, .context_endpoints = 2});
+      LoopPe& pe = job.pes[0];
+      Channel* channel = pe.net->open_channel(ChannelUse::parallel);
+      add_one(channel, 0, 0);
+      EXPECT_EQ(static_cast<ofi::FabricNetwork&>(*pe.net).lanes().engines(), 2);
+      pe.net->close_channel(channel);
+    }
+    now = descriptors();
+  }
+  EXPECT_EQ(open[2], open[1]);  // the first has loaded libfabric
 }
 
 TEST(OfiLanes, ShareTheFirstEndpointWhereNoOtherCanBeOpened) {

@@ -132,6 +132,9 @@ void all_atomics(Pe& pe) {
                 Pe::at(static_cast<std::uint64_t>(4096 + (o * kAtomicTypes + t) * 32 + fetching * 16));
             pe.ops().amo(pe.channel, 1, at, op, type, value, compare, fetching ? old : nullptr, &done);
             pe.until([&] { return done.done(); });
+            EXPECT_EQ(
+                std::memcmp(old + atomic_size(type), expected + atomic_size(type), 8 - atomic_size(type)), 0)
+                << "what lies behind the old value, op " << o << " type " << t;
             if (fetching && op != AtomicOp::set) {
               EXPECT_EQ(std::memcmp(old, expected, atomic_size(type)), 0) << "op " << o << " type " << t;
             }

@@ -15,6 +15,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 #include "processes.hpp"
 #include "transports/registry.hpp"
@@ -99,6 +101,26 @@ TEST_P(MapperTest, LeavesNoNameBehindWhenSetUpFails) {
     close(file.value());
   }
   EXPECT_FALSE(name_exists(key));
+}
+
+int descriptors() {
+  const std::filesystem::directory_iterator open("/proc/self/fd");
+  return static_cast<int>(std::distance(begin(open), end(open)));
+}
+
+TEST_P(MapperTest, LeavesNoDescriptorBehind) {
+  const std::string key = test::unique_key("mapper");
+  const int before = descriptors();
+  {
+    const std::unique_ptr<Mapper> leader = make(), member = make();
+    Result<int> file = leader->open({key, 0, 2, 5}), same = member->open({key, 1, 2, 5});
+    ASSERT_TRUE(file.ok() && same.ok()) << file.status().text() << same.status().text();
+    leader->all_attached();
+    member->all_attached();
+    close(file.value());
+    close(same.value());
+  }
+  EXPECT_EQ(descriptors(), before);
 }
 
 TEST_P(MapperTest, WorksForAPeAlone) {
@@ -189,6 +211,16 @@ TEST(Posix, RefusesAnObjectThatOthersCanOpen) {
   EXPECT_THAT(refused.status().text(), HasSubstr("does not belong to this user alone"));
   shm_unlink(name.c_str());
   close(file);
+}
+
+// What cannot be opened now will not get better by waiting.
+TEST(Posix, SaysAtOnceWhatIsInTheWay) {
+  const std::string key = test::unique_key("mapper"), folder = "/dev/shm/atoll." + key;
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  const Result<int> refused = make_mapper("posix")->open({key, 1, 2, 1});
+  EXPECT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().text(), HasSubstr("shm_open(/atoll." + key + "): "));
+  rmdir(folder.c_str());
 }
 
 TEST(Registry, KnowsTheMappers) {

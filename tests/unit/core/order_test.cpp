@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is said of PEs that do not answer.
+#include "core/order.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+#include "wait_line.hpp"
+
+namespace shm::test {
+namespace {
+
+/// Outstanding towards some PEs, one of which waits for the PE before it, until it is told to end.
+struct SlowChannel : Channel {
+  explicit SlowChannel(std::set<int> towards) : Channel{&kOps}, pes(std::move(towards)) {}
+
+  const std::set<int> pes;
+  std::atomic<bool> over{false};
+
+ private:
+  static const SlowChannel& own(const Channel* channel) { return *static_cast<const SlowChannel*>(channel); }
+  static bool idle(const Channel* channel) { return own(channel).over.load(); }
+  static bool idle_to(const Channel* channel, int pe) {
+    return own(channel).over.load() || !own(channel).pes.contains(pe);
+  }
+  static constexpr NetOps kOps = {.put = nullptr,
+                                  .get = nullptr,
+                                  .amo = nullptr,
+                                  .send = nullptr,
+                                  .flush = [](Channel*) {},
+                                  .idle = idle,
+                                  .idle_to = idle_to,
+                                  .fence = [](Channel* channel) { return idle(channel); },
+                                  .waits_for = [](const Channel*, int pe) { return pe == 5 ? 4 : pe; }};
+};
+
+class OrderTest : public ::testing::Test {
+ protected:
+  OrderTest() { rt.npes = 8; }
+  ~OrderTest() override { rt.npes = 0; }
+
+  static void expect(const std::string& text, const std::set<int>& pes,
+                     const std::function<void(Context&)>& wait) {
+    SlowChannel channel(pes);
+    Context context;
+    context.channel = &channel;
+    expect_wait_line(
+        text, [&] { wait(context); }, [&] { channel.over.store(true); });
+  }
+};
+
+TEST_F(OrderTest, AQuietNamesWhoMustActAndCountsOthers) {
+  const auto wait = [](Context& context) { quiet(context, {"shmem_ctx_quiet"}); };
+  expect("shmem_ctx_quiet waits for PE 3 to apply operations; since", {3}, wait);
+  expect("shmem_ctx_quiet waits for PE 4 to apply operations; since", {4, 5}, wait);
+  expect("shmem_ctx_quiet waits for PE 2 and 3 other PEs to apply operations; since", {2, 3, 5, 6}, wait);
+}
+
+TEST_F(OrderTest, AQuietTowardsAPeNamesItsCall) {
+  const auto wait = [](Context& context) { quiet_to(context, 5, {"shmem_ctx_pe_quiet"}); };
+  expect("shmem_ctx_pe_quiet waits for PE 4 to apply operations; since", {5, 6}, wait);
+}
+
+TEST_F(OrderTest, AFenceThatHasToWaitIsNamed) {
+  expect("shmem_fence waits for PE 6 to apply operations; since", {6},
+         [](Context& context) { fence(context); });
+}
+
+}  // namespace
+}  // namespace shm::test
