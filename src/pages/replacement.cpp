@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/replacement.hpp"
 
+#include <algorithm>
+
 #include "base/mutex.hpp"
 
 namespace shm::pages {
+namespace {
+
+constexpr std::size_t kFramesForACopy = 8;  // that another node takes: the share of `kept` grows by so many
+
+}  // namespace
 
 FrameNumber Replacement::take_free() {
   const FrameNumber frame = pop_free();
@@ -66,7 +73,9 @@ void Replacement::share(FrameNumber frame) {
   if (!sole(frame)) return;
   pool_.frame(frame).last_copy.store(false, std::memory_order_relaxed);
   const LockGuard guard(pool_.head().lock);
-  if (pool_.head().kept_share + fifo_share() < pool_.shape().frames) ++pool_.head().kept_share;
+  const std::size_t most = pool_.shape().frames - fifo_share();
+  pool_.head().kept_share =
+      static_cast<std::uint32_t>(std::min(pool_.head().kept_share + kFramesForACopy, most));
 }
 
 void Replacement::leave(FrameNumber frame) {

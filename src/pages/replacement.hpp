@@ -19,7 +19,7 @@
 //   new, while the pool fills ------> LRU
 //
 // The share of `kept` is what it brings.  It begins with nothing; each copy that another node takes of a page
-// that was here alone adds a frame, and each page that comes back soon after it has left takes one away.  So
+// that was here alone adds eight frames, and each page that comes back soon after it has left takes one away.  So
 // a node whose pages nobody else uses behaves as if there were no such queue.
 //
 // A use sets a mark on the frame and costs no lock: a page that is marked when it comes to the end of LRU or

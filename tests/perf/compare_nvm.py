@@ -82,15 +82,18 @@ def gets(options, verdicts):
                     for row in run(options, mode, readers + 1, options.page, options.pool, "--kernel", "gets", "--pages",
                                    data // options.page, data=data):
                         figures.note((size, row["what"], mode, readers), row["rate"])
+                        figures.note((size, row["what"], mode, readers, "read"), row.get("nvm_reads", 0))
     panels = []
+    orders = ("sequential", "sequential, again", "random", "random, again")
     for size, data in sizes.items():
         print(f"\nGets of one PE's {plots.label(data)}, {plots.label(options.pool)} of memory on each node: MB a second of "
-              f"all readers\n{'':<20}{'readers':>8}" + "".join(f"{mode:>13}" for mode in MODES) + f"{'ratio':>8}")
-        orders = ("sequential", "sequential, again", "random", "random, again")
+              f"all readers; pages read from NVM for each\n{'':<20}{'readers':>8}" +
+              "".join(f"{mode:>13}" for mode in MODES) + f"{'ratio':>8}{'read':>8}{'without':>9}")
         for what in orders:
             for readers in options.readers:
                 rates = [figures[size, what, mode, readers] for mode in MODES]
-                print(f"{what:<20}{readers:>8}" + "".join(f"{rate:>13.4g}" for rate in rates) + f"{rates[0] / rates[1]:>8.2f}")
+                print(f"{what:<20}{readers:>8}" + "".join(f"{rate:>13.4g}" for rate in rates) + f"{rates[0] / rates[1]:>8.2f}" +
+                      "".join(f"{figures[size, what, mode, readers, 'read']:>{width}.2f}" for mode, width in zip(MODES, (8, 9))))
         curves = {f"{what}, {mode}": {readers: figures[size, what, mode, readers] for readers in options.readers}
                   for what in ("sequential", "random") for mode in MODES[:2]}
         panels.append(plots.Panel(f"{size} the pool", "readers", "MB/s of all", curves))
@@ -99,6 +102,9 @@ def gets(options, verdicts):
         verdicts.at_least(f"{what} gets above the pool, cooperation / without",
                           [figures["above", what, "cooperation", n] / figures["above", what, "without", n] for n in several],
                           1.9, paper)
+    if 4 in options.readers:
+        verdicts.at_most("NVM reads a get, random, 4 readers, above the pool",
+                         [figures["above", what, "cooperation", 4, "read"] for what in orders[2:]], 0.35)
     return panels, False
 
 
