@@ -280,7 +280,7 @@ FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access a
 
 // Whether an operation on a page that is not here goes to where it is, rather than the page comes here.
 bool Heap::goes_there(PageNumber page, std::size_t n) {
-  return options_.cooperative && rt.progress != nullptr && n <= kLargestOperation &&
+  return options_.remote_ops && rt.progress != nullptr && n <= kLargestOperation &&
          !migration_.charge_operation(page, n, pool_.shape().page_bytes);
 }
 

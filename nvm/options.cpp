@@ -84,6 +84,7 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
                                               : IoEngine::automatic;
   options.replacement = env.nvm_policy == "vgasnet" ? ReplacementKind::vgasnet : ReplacementKind::two_queues;
   options.cooperative = env.nvm_cooperative;
+  options.remote_ops = env.nvm_remote_ops;
   options.most_ahead = env.nvm_ahead;
   return options;
 }

@@ -22,6 +22,7 @@ struct Options {
   Env::Count most_ahead;  // pages that are brought before they are needed
   ReplacementKind replacement = ReplacementKind::two_queues;
   bool cooperative = true;  // nodes get pages from each other
+  bool remote_ops = true;   // small operations go to pages that are elsewhere
   bool is_default = false;  // the symmetric heap lies here, not only what is asked for by hint
 
   /// The error names the variable and says what is allowed.  `default_heap` is what a PE's heap in memory has

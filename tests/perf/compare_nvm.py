@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints what the heap on NVM takes beside what it is compared with: the figures of `shmem_bench nvm` with cooperation
-between nodes (SHMEM_NVM_COOPERATIVE=1), without (0), and with everything in memory.  All of them run in turn, several
-rounds; a figure is the median of the rounds.  At the end stands each figure beside its target, and beside that of the
+between nodes (SHMEM_NVM_COOPERATIVE and SHMEM_NVM_REMOTE_OPS 1), without (both 0), and with everything in memory; of
+shared pages also with either alone.  All of them run in turn, several rounds; a figure is the median of the rounds.  At the end stands each figure beside its target, and beside that of the
 paper on vGASNet.
 
     tests/perf/compare_nvm.py --bin build/release/bin [--only pages,gets,sharing,cached] [--dir /var/tmp] [--out nvm]
@@ -26,6 +26,7 @@ import plots
 from experiments import Figures
 
 MODES = ("cooperation", "without", "memory")
+ALONE = ("pages", "operations")  # of what cooperation does
 PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
 KI, MI = 1 << 10, 1 << 20
 
@@ -34,9 +35,13 @@ def run(options, mode, pes, page, pool, *more, data=0):
     """Rows of a run of `pes` PEs, each on a node of its own with `pool` bytes for pages of `page`; `data` bytes of a PE
     are measured."""
     variables = {"SHMEM_NVM_DIR": options.folder, "SHMEM_NVM_PAGE": str(page), "SHMEM_NVM_CACHE": str(pool),
-                 "SHMEM_NVM_SIZE": str(data + 2 * pool + 16 * page + 8 * MI), "SHMEM_NVM_COOPERATIVE": "1",
+                 "SHMEM_NVM_SIZE": str(data + 2 * pool + 16 * page + 8 * MI),
                  "SHMEM_SYMMETRIC_SIZE": str(data + 4 * page + 64 * MI)}
     if mode == "without":
+        variables |= {"SHMEM_NVM_COOPERATIVE": "0", "SHMEM_NVM_REMOTE_OPS": "0"}
+    if mode == "pages":
+        variables["SHMEM_NVM_REMOTE_OPS"] = "0"
+    if mode == "operations":
         variables["SHMEM_NVM_COOPERATIVE"] = "0"
     command = [options.bin / "oshrun", "-n", pes, "--virtual-nodes", pes, "--timeout", 300,
                options.bin / "shmem_bench", "nvm", "--json", "--rounds", options.inner, "--seconds", options.seconds, *more]
@@ -112,17 +117,19 @@ def sharing(options, verdicts):
     figures = Figures()
     for _ in range(options.rounds):
         for pes in options.sharers:
-            for mode in MODES:
+            for mode in MODES + ALONE:
                 for row in run(options, mode, pes, options.page, options.pool, "--kernel", "sharing"):
                     figures.note((row["what"], mode, pes), row["rate"])
     kinds = ("put, barrier", "put, quiet", "puts")
     print(f"\nFalse sharing, thousand puts a second of all PEs\n{'':<14}{'PEs':>5}" +
-          "".join(f"{mode:>13}" for mode in MODES) + f"{'/ without':>11}{'memory /':>11}")
+          "".join(f"{mode:>13}" for mode in MODES) + f"{'/ without':>11}{'memory /':>11}" +
+          "".join(f"{mode + ' / w.':>16}" for mode in ALONE))
     for what in kinds:
         for pes in options.sharers:
             rates = [figures[what, mode, pes] for mode in MODES]
+            alone = [figures[what, mode, pes] / rates[1] for mode in ALONE]
             print(f"{what:<14}{pes:>5}" + "".join(f"{rate:>13.4g}" for rate in rates) +
-                  f"{rates[0] / rates[1]:>11.2f}{rates[2] / rates[0]:>11.2f}")
+                  f"{rates[0] / rates[1]:>11.2f}{rates[2] / rates[0]:>11.2f}" + "".join(f"{each:>16.2f}" for each in alone))
     for what in kinds:
         faster = [figures[what, "cooperation", n] / figures[what, "without", n] for n in options.sharers]
         slower = [figures[what, "memory", n] / figures[what, "cooperation", n] for n in options.sharers]

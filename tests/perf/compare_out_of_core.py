@@ -79,7 +79,7 @@ class Bench:
 
     def summa_alone(self):
         rows, cache = 2 * self.options.rows, self.summa_cache()
-        return self.summa(rows, cache=cache), self.summa(rows, cache=cache, SHMEM_NVM_COOPERATIVE="0")
+        return self.summa(rows, cache=cache), self.summa(rows, cache=cache, SHMEM_NVM_COOPERATIVE="0", SHMEM_NVM_REMOTE_OPS="0")
 
 
 def options_of_this_run():

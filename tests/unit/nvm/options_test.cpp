@@ -20,6 +20,7 @@ class OptionsTest : public ::testing::Test {
   OptionsTest() {
     env.nvm_dir = folder.path();
     env.nvm_cooperative = true;
+    env.nvm_remote_ops = true;
   }
   Options read() const {
     auto options = Options::read(env, kHeap);
@@ -47,6 +48,7 @@ TEST_F(OptionsTest, WhereNothingIsSet) {
   EXPECT_EQ(options.engine, IoEngine::automatic);
   EXPECT_EQ(options.replacement, ReplacementKind::two_queues);
   EXPECT_TRUE(options.cooperative);
+  EXPECT_TRUE(options.remote_ops);
   EXPECT_EQ(options.shape(4, 8).frames, 400U);
   EXPECT_EQ(options.other_size(options.shape(64, 64)), "") << "of a cache that nobody asked for";
   env.nvm_dir.clear();
@@ -70,10 +72,13 @@ TEST_F(OptionsTest, AreThoseThatAreSet) {
   EXPECT_EQ(options.engine, IoEngine::sync);
   EXPECT_EQ(options.replacement, ReplacementKind::vgasnet);
   EXPECT_FALSE(options.cooperative);
+  EXPECT_TRUE(options.remote_ops) << "each is set alone";
   EXPECT_EQ(options.ahead(1000), 3U);
   env.heap = "nvm:" + folder.path().string();
   env.nvm_engine = "uring";
+  env.nvm_remote_ops = false;
   options = read();
+  EXPECT_FALSE(options.remote_ops);
   EXPECT_TRUE(options.is_default);
   EXPECT_EQ(options.user_bytes, 7 * kMiB);
   EXPECT_EQ(options.engine, IoEngine::uring);
