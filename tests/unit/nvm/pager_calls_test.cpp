@@ -17,7 +17,7 @@ class PagerCallsTest : public ::testing::Test {
   static constexpr PageNumber kFirst = 20, kLast = 24;  // of a named object, and of ranges
 
   ~PagerCallsTest() override {
-    pe.device->hold_calls(false);
+    if (pe.pager != nullptr) pe.device->hold_calls(false);
     if (file != nullptr) file->hold_calls(false);
   }
   Asked command(RangeCommand command, Store* object = nullptr, std::uint64_t number = 0) const {
