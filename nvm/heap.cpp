@@ -139,12 +139,11 @@ std::string Heap::describe() const {
 
 // The pager's host.
 
-// Each page that is mapped, and each gap between such pages, is a mapping of the system's.
-
+// Each page that is mapped is a mapping of the system's, and so is each gap between such pages.
 bool Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
   if (!rt.memory->map_pool_also(offset, n, at, writable)) return false;
   madvise(at, n, MADV_DONTFORK);
-  spare_mappings_.make();
+  spare_mappings_.on_mapping();
   return true;
 }
 
@@ -158,8 +157,11 @@ bool Heap::unmap(std::byte* at, std::size_t n) {
     unmapped = reserve_addresses(at, n) != nullptr;
   } while (!unmapped && spare_mappings_.give_up());
   if (unmapped) madvise(at, n, MADV_DONTFORK);
-  return unmapped;
+  // The next map() takes away what is still there.
+  return unmapped || mprotect(at, n, PROT_NONE) == 0;
 }
+
+bool Heap::give_up_spares() { return spare_mappings_.give_up(); }
 
 void Heap::answer(int pe, const std::byte* message, std::size_t n) {
   if (pe == rt.me) return on_answer(this, pe, message, n);

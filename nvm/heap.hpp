@@ -118,6 +118,7 @@ class Heap final : public Region, private Host {
   bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
   bool protect(std::byte* at, std::size_t n, bool writable) override;
   bool unmap(std::byte* at, std::size_t n) override;
+  bool give_up_spares() override;
   void answer(int pe, const std::byte* message, std::size_t n) override;
   void send(int pe, const std::byte* message, std::size_t n) override;
   void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override;

@@ -101,6 +101,11 @@ void HomeAgent::await_buffer(Delivery delivery) {
 bool HomeAgent::give_buffers() {
   bool any = false;
   while (!await_buffer_.empty()) {
+    if (HeldRange* held = held_at(await_buffer_.front().page); held != nullptr) {  // without a buffer
+      held->waiting.push_back(std::move(await_buffer_.front()));
+      await_buffer_.pop_front();
+      continue;
+    }
     PageBuffer buffer = buffers_.take();
     if (buffer == nullptr) break;
     Delivery delivery = std::move(await_buffer_.front());
@@ -198,17 +203,12 @@ void HomeAgent::finish(const Transfer& done, const StoredObject* object) {
 }
 
 void HomeAgent::end_job(const Transfer& failed, const StoredObject* object) const {
-  if (object != nullptr && failed.error == EBADMSG)
-    fatal("%s", object->store->damage(failed.offset, failed.n).c_str());
+  const std::string damage = object != nullptr ? object->store->damage(failed.offset, failed.n) : "";
+  if (failed.error == EBADMSG && !damage.empty()) fatal("%s", damage.c_str());
   fatal("the NVM heap cannot %s %zu bytes at offset %llu of PE %d's %s: %s",
         failed.kind == Transfer::Kind::read ? "read" : "write", failed.n,
         static_cast<unsigned long long>(failed.offset), me_,
         object != nullptr ? object->store->identity().name.c_str() : "file", std::strerror(failed.error));
-}
-
-bool HomeAgent::busy(PageNumber page) const {
-  const auto found = directory_.find(page);
-  return found != directory_.end() && found->second.directory.busy();
 }
 
 // Has the system work on where the pages lie, in another thread.  Returns nothing as long as it does.
@@ -220,7 +220,10 @@ std::optional<Status> HomeAgent::make_slowly(const void* caller, PageNumber firs
   if (!status) return status;
   std::vector<Delivery> waiting = std::move(found->second.waiting);
   held_.erase(found);
-  for (Delivery& delivery : waiting) start(std::move(delivery));
+  for (Delivery& delivery : waiting) {
+    const bool needs_buffer = delivery.buffer == nullptr && delivery.frame == kNoFrame;
+    needs_buffer ? await_buffer(std::move(delivery)) : start(std::move(delivery));
+  }
   return status;
 }
 
@@ -231,10 +234,14 @@ HomeAgent::HeldRange* HomeAgent::held_at(PageNumber page) {
   return nullptr;
 }
 
-// The first and the last page may be in use already, by other blocks.
+// The first and the last page may be in use already, by other blocks, and others on their way since they
+// were.
 bool HomeAgent::make_room(const void* caller, PageNumber first, PageNumber last, bool& failed) {
   if (first >= last) return true;
-  if (!held_.contains(caller) && (busy(first) || busy(last - 1))) return false;
+  const auto on_its_way = [&](const auto& entry) {
+    return entry.first >= first && entry.first < last && entry.second.directory.busy();
+  };
+  if (!held_.contains(caller) && std::ranges::any_of(directory_, on_its_way)) return false;
   const std::uint64_t at = pool_.offset_of(first), n = (last - first) * pool_.shape().page_bytes;
   const auto status = make_slowly(caller, first, last, [this, at, n] { return device_->reserve(at, n); });
   if (!status) return false;
@@ -245,19 +252,31 @@ bool HomeAgent::make_room(const void* caller, PageNumber first, PageNumber last,
 
 bool HomeAgent::drop(const void* caller, PageNumber first, PageNumber last) {
   if (!held_.contains(caller)) {
-    bool all = true;
-    for (PageNumber page = first; page < last; ++page) all &= drop_page(page);
-    if (!all) return false;
+    if (!drop_pages(first, last)) return false;
     const std::size_t objects = std::erase_if(
         objects_, [&](const StoredObject& object) { return object.first >= first && object.last <= last; });
-    for (PageNumber page = first; page < last; ++page) blank(page) = true;
     if (objects != 0) return true;
   }
+  return give_room_back(caller, first, last);
+}
+
+// Returns false, and is to be called again, as long as one cannot be dropped.
+bool HomeAgent::drop_pages(PageNumber first, PageNumber last) {
+  const auto overlaps = [&](const auto& held) {
+    return held.second.first < last && first < held.second.last;
+  };
+  if (std::ranges::any_of(held_, overlaps)) return false;  // the system is at work on what they lie on
+  bool all = true;
+  for (PageNumber page = first; page < last; ++page) all &= drop_page(page);
+  for (PageNumber page = first; all && page < last; ++page) blank(page) = true;
+  return all;
+}
+
+bool HomeAgent::give_room_back(const void* caller, PageNumber first, PageNumber last) {
   const std::uint64_t at = pool_.offset_of(first), n = (last - first) * pool_.shape().page_bytes;
   const auto status = make_slowly(caller, first, last, [this, at, n] { return device_->release(at, n); });
-  if (!status) return false;
-  if (!status->ok()) warn("%s", status->text().c_str());
-  return true;
+  if (status && !status->ok()) warn("%s", status->text().c_str());
+  return status.has_value();
 }
 
 void HomeAgent::overwrite(PageNumber first, PageNumber last) {
@@ -297,11 +316,14 @@ HomeAgent::StoredObject& HomeAgent::persistent(PageNumber page) {
   return *object;
 }
 
+// Who wants one of the pages while the room that they had is given back waits, and gets it from the object.
 bool HomeAgent::attach(const void* caller, PageNumber first, PageNumber last, Store* object) {
-  if (!drop(caller, first, last)) return false;
-  objects_.push_back({first, last, std::unique_ptr<Store>(object)});
-  for (PageNumber page = first; page < last; ++page) blank(page) = false;
-  return true;
+  if (!held_.contains(caller)) {
+    if (!drop_pages(first, last)) return false;
+    objects_.push_back({first, last, std::unique_ptr<Store>(object)});
+    for (PageNumber page = first; page < last; ++page) blank(page) = false;
+  }
+  return give_room_back(caller, first, last);
 }
 
 // A page whose owner is unknown is as new in the file as anywhere.

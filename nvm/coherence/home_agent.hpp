@@ -119,9 +119,10 @@ class HomeAgent {
   StoredObject* object_at(PageNumber page);
   StoredObject& persistent(PageNumber page);
   void ask_to_clean(const StoredObject& object);
-  bool busy(PageNumber page) const;
   std::vector<bool>::reference blank(PageNumber page) { return blank_[page % pool_.shape().segment_pages]; }
   bool drop_page(PageNumber page);
+  bool drop_pages(PageNumber first, PageNumber last);
+  bool give_room_back(const void* caller, PageNumber first, PageNumber last);
   std::optional<Status> make_slowly(const void* caller, PageNumber first, PageNumber last,
                                     std::function<Status()> call);
   HeldRange* held_at(PageNumber page);

@@ -188,7 +188,7 @@ void PageCache::map(PageNumber number, CachedPage& page, Access access) {
 void PageCache::set_mapping(PageNumber number, CachedPage& page, MapState wanted) {
   while (!try_mapping(number, page, wanted)) {
     const int why = errno;
-    if (unmap_others(number)) continue;
+    if (unmap_others(number) || host_.give_up_spares()) continue;
     fatal(
         "a page of the NVM heap cannot be %smapped: %s; if there are too many mappings, raise SHMEM_NVM_PAGE "
         "or lower SHMEM_NVM_CACHE",
@@ -205,9 +205,11 @@ bool PageCache::try_mapping(PageNumber number, const CachedPage& page, MapState 
   return host_.map(address(number), pool_.offset(page.frame), n, writable);
 }
 
-// Those that have been mapped for longest; they stay in their frames.  Returns whether there was one.
+// Those that have been mapped for longest, but for some that an instruction may be about to use; they stay in
+// their frames.  Returns whether there was one.
 bool PageCache::unmap_others(PageNumber number) {
   constexpr int kAtOnce = 16;
+  constexpr std::size_t kOfAnInstruction = 4;  // pages
   std::vector<std::pair<PageNumber, CachedPage*>> mapped;
   for (const auto& [other, page] : pages_) {
     if (other == number || page->mapped == MapState::no) continue;
@@ -216,6 +218,7 @@ bool PageCache::unmap_others(PageNumber number) {
       mapped.emplace_back(other, page.get());
   }
   std::ranges::sort(mapped, {}, [](const auto& each) { return each.second->mapped_at; });
+  mapped.resize(mapped.size() - std::min(mapped.size(), kOfAnInstruction));
   int unmapped = 0;
   for (const auto& [other, page] : mapped) {
     if (!try_mapping(other, *page, MapState::no)) continue;  // part of a mapping that would have to be cut
@@ -488,7 +491,6 @@ bool PageCache::bring(PageNumber number) {
   if (pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) return false;
   CachedPage& page = page_of(number);
   if (!take_frame(page)) {
-    taken_ = true;  // so that there is one the next time
     forget_if_unused(number);
     return false;
   }

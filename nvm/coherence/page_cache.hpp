@@ -33,7 +33,7 @@ namespace shm::nvm {
 class Host : public Wire {
  public:
   // Each of these three returns false and sets errno where the system has no room for more mappings; then
-  // all is as before.
+  // what was mapped there still is.
 
   /// Maps the pool's bytes at `offset` over [at, at + n) of this process; `writable` or to be read only.
   virtual bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) = 0;
@@ -41,6 +41,8 @@ class Host : public Wire {
   virtual bool protect(std::byte* at, std::size_t n, bool writable) = 0;
   /// Nothing is mapped there any more: an access is a fault.
   virtual bool unmap(std::byte* at, std::size_t n) = 0;
+  /// Makes room for some mappings.  Returns false if it cannot.
+  virtual bool give_up_spares() = 0;
 
   /// Sends an answer to the PE, which may be on this node.
   virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;

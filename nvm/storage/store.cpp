@@ -325,9 +325,9 @@ void Store::complete_read(Job& job) {
 
 bool Store::verify(std::uint64_t block, const std::byte* data) {
   const std::uint32_t found = checksum_of(identity_.id, kDataLevel, block, data, layout_.block());
-  if (found == table_->entry(block).checksum) return true;
-  damaged_.insert(block);
-  return false;
+  const bool good = found == table_->entry(block).checksum;
+  good ? void(damaged_.erase(block)) : void(damaged_.insert(block));
+  return good;
 }
 
 std::string Store::damage(std::uint64_t offset, std::uint64_t n) const {

@@ -29,7 +29,7 @@ class ReadAhead {
   /// Page `page` is used.  Returns the pages to be brought now; each is returned once for a sequence.
   Range use(PageNumber page) {
     for (Sequence& sequence : sequences_) {
-      if (sequence.next == 0 || page < sequence.next || page > sequence.asked) continue;
+      if (sequence.used == 0 || page < sequence.next || page > sequence.asked) continue;
       sequence.depth = std::min(most_ahead_, std::max<std::uint64_t>(1, sequence.depth * 2));
       sequence.next = page + 1;
       const Range range{std::max(sequence.asked, sequence.next), sequence.next + sequence.depth};
@@ -44,10 +44,10 @@ class ReadAhead {
 
  private:
   struct Sequence {
-    PageNumber next = 0;   // expected; 0: none
+    PageNumber next = 0;   // expected
     PageNumber asked = 0;  // the first that has not been asked for
     std::uint64_t depth = 0;
-    std::uint64_t used = 0;  // when
+    std::uint64_t used = 0;  // when; 0: never
   };
   std::array<Sequence, 8> sequences_;
   const std::uint64_t most_ahead_;

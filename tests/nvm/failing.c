@@ -59,8 +59,8 @@ static void refuse(const char* what) {
 
 /* More than there is room for in memory: pages are mapped, written and read. */
 static void use_heap(const char* what) {
-  char* bytes = shmem_malloc(kBytes);
-  CHECK(bytes != NULL);
+  char *below = shmem_malloc(kBytes), *bytes = shmem_malloc(kBytes);
+  CHECK(below != NULL && bytes != NULL);
   shmem_barrier_all();
   refuse(what);
   for (int round = 0; round < 3; ++round) {
@@ -68,6 +68,7 @@ static void use_heap(const char* what) {
   }
   shmem_barrier_all();
   shmem_free(bytes);
+  shmem_free(below);
 }
 
 static void persist(const char* what) {

@@ -43,6 +43,7 @@ class OneOfTwo final : public Host {
     record({Step::unmap});
     return true;
   }
+  bool give_up_spares() override { return false; }
   void answer(int, const std::byte*, std::size_t) override { ADD_FAILURE() << "an answer"; }
   void send(int pe, const std::byte* message, std::size_t) override {
     EXPECT_EQ(pe, 1);
@@ -339,13 +340,16 @@ TEST_F(PageCacheTest, BringsThePagesOfASequenceButNotThoseOfAnotherSegment) {
 }
 
 TEST_F(PageCacheTest, BringsTheBeginningOfASequenceThatItIsToldOf) {
-  pool.requests_of(0).queue.post_hint({20, RequestQueue::What::begin});
-  for (PageNumber page = 20; page < 20 + kAhead; ++page)
-    await("a page ahead", [&] { return pool.word(page).state() == exclusive; });
-  ping();
-  EXPECT_EQ(device->records().size(), kAhead);
-  pool.requests_of(0).queue.post_hint({20, RequestQueue::What::used});
-  await("the next one", [&] { return pool.word(20 + kAhead).state() == exclusive; });
+  for (const PageNumber first : {PageNumber{20}, PageNumber{0}}) {
+    device->clear_records();
+    pool.requests_of(0).queue.post_hint({first, RequestQueue::What::begin});
+    for (PageNumber page = first; page < first + kAhead; ++page)
+      await("a page ahead", [&] { return pool.word(page).state() == exclusive; });
+    ping();
+    EXPECT_EQ(device->records().size(), kAhead);
+    pool.requests_of(0).queue.post_hint({first, RequestQueue::What::used});
+    await("the next one", [&] { return pool.word(first + kAhead).state() == exclusive; });
+  }
 }
 
 TEST_F(PageCacheTest, BringsNothingMoreWhenItRests) {

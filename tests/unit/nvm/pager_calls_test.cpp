@@ -29,14 +29,17 @@ class PagerCallsTest : public ::testing::Test {
   }
   std::uint64_t load(PageNumber page) const { return Latch(pool, 0, page, Access::read)[5]; }
   void store(PageNumber page, std::uint64_t value) const { Latch(pool, 0, page, Access::write)[5] = value; }
-  /// A new object, in which all is zero.
-  void attach() {
+  /// A new object, in which all is zero but page `marked`.
+  Store* make_object(PageNumber marked = 0) {
     const Identity object = test_object(kLast - kFirst);
     auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = file_bytes(object)});
     file = made.get();
     auto store = expect_store(Store::make(std::move(made), "here", object));
     EXPECT_TRUE(store->begin_at(0).ok());
-    command(RangeCommand::attach, store.release()).wait();
+    if (marked != 0) {
+      EXPECT_EQ(write_block(*store, marked - kFirst, 7), 0);
+    }
+    return store.release();
   }
   /// `asked` waits for a call of the device, and the page comes meanwhile.
   void expect_others_get_on(const TestDevice& device, const Asked& asked, PageNumber page) const {
@@ -75,8 +78,24 @@ TEST_F(PagerCallsTest, WhileRoomIsGivenBack) {
   EXPECT_EQ(load(kFirst), 0U);
 }
 
+// Who comes while the pages become the object's sees the object.
+TEST_F(PagerCallsTest, WhileAnObjectTakesThePlace) {
+  store(kFirst + 1, 7);
+  Store* object = make_object(kFirst + 1);
+  pe.device->hold_calls(true);
+  const Asked attach = command(RangeCommand::attach, object);
+  expect_others_get_on(*pe.device, attach, 3);
+  const Asked within = ask(kFirst + 1);
+  expect_others_get_on(*pe.device, attach, 4);
+  EXPECT_FALSE(within.done());
+  pe.device->hold_calls(false);
+  attach.wait();
+  EXPECT_TRUE(block_holds(pool.bytes(within.wait().frame), 7));
+  pool.word(kFirst + 1).unlatch();
+}
+
 TEST_F(PagerCallsTest, WhileAnObjectIsMadeDurable) {
-  attach();
+  command(RangeCommand::attach, make_object()).wait();
   for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
     store(kFirst, 100 + epoch);
     file->hold_calls(true);
