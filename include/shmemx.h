@@ -123,18 +123,20 @@ typedef struct {
  *
  *   shmemx_nvm_advise    says what this PE is about to do with the `bytes` bytes at `ptr` of its own part, so that
  *                        pages are not moved in vain, or moved before they are needed:
- *                        SHMEMX_NVM_OVERWRITE   all of it will be written before it is read: pages that have to
- *                                               come are not read from the device.  What was there is lost, be
- *                                               it that somebody reads it before; PEs of other nodes that use it
- *                                               meanwhile are as in a race.  What an object's last persist made
- *                                               durable stays so.
+ *                        SHMEMX_NVM_OVERWRITE   all of it will be written before it is read: pages that no node
+ *                                               has in memory need not be read from the device.  What was there
+ *                                               is undefined until it is written; PEs of other nodes that use it
+ *                                               meanwhile are as in a race.  What of a named object is not
+ *                                               written may be, when the object is opened again, what an
+ *                                               earlier persist has left.
  *                        SHMEMX_NVM_SEQUENTIAL  it will be used from its beginning on: its first pages come now,
  *                                               the others ahead of their use.
  *                        SHMEMX_NVM_WILLNEED    it will be used soon: as many of its pages come as there is room
  *                                               for.
- *                        SHMEMX_NVM_DONTNEED    it will not be used for a while: its pages leave, and are written
- *                                               if they have changed.
- *                        The first does so at once; the others may do nothing.  Memory that is not on NVM needs no
+ *                        SHMEMX_NVM_DONTNEED    it will not be used for a while: its pages leave this node's
+ *                                               memory, and are written if they have changed.
+ *                        Pages of which only a part is meant are left alone by OVERWRITE and DONTNEED.  The first
+ *                        does so at once; the others may do nothing.  Memory that is not on NVM needs no
  *                        advice; a range of which only a part is on NVM ends the job.  Local; any thread. */
 #define SHMEMX_NVM_READ 0
 #define SHMEMX_NVM_WRITE 1

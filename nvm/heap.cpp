@@ -143,7 +143,7 @@ std::string Heap::describe() const {
 bool Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
   if (!rt.memory->map_pool_also(offset, n, at, writable)) return false;
   madvise(at, n, MADV_DONTFORK);
-  spare_mappings_.on_mapping();
+  spare_mappings_.make();  // where they had to be given up
   return true;
 }
 

@@ -9,8 +9,8 @@
 //
 //   device: a transfer has ended --> eventfd --> waker_ --> ring() of the queue
 //
-// It waits for transfers of its own device at most, and only with the engine `sync`, never for another pager
-// or for a latch.  What else the system may take long for a third thread does (storage/slow_calls).
+// It waits for its own device at most, with the engine `sync`, never for another pager or for a latch.  What
+// else the system may take long for a third thread does (storage/slow_calls).
 #pragma once
 
 #include <atomic>

@@ -18,10 +18,16 @@ class SpareMappings {
   SpareMappings(const SpareMappings&) = delete;
   SpareMappings& operator=(const SpareMappings&) = delete;
 
-  /// Something has been mapped.  Where they have been given up they are made again after a while: at once
-  /// they would take the room that they have made.
-  void on_mapping() {
-    if (at_ == nullptr && ++mappings_ % kAWhile == 0) make();
+  /// Makes as many as there is room for, unless there are some.
+  void make() {
+    if (at_ != nullptr) return;
+    const std::size_t page = page_bytes();
+    void* at = mmap(nullptr, kMappings * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return;
+    at_ = static_cast<std::byte*>(at);
+    // Pages whose neighbours have other rights are mappings of their own.
+    for (std::size_t n = 1; n < kMappings && mprotect(at_ + n * page, page, PROT_READ) == 0; n += 2) {
+    }
   }
   /// Returns whether there were any.
   bool give_up() {
@@ -33,22 +39,9 @@ class SpareMappings {
 
  private:
   static constexpr std::size_t kMappings = 32;
-  static constexpr std::size_t kAWhile = 1024;  // mappings
   static std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-  // As many as there is room for.
-  void make() {
-    const std::size_t page = page_bytes();
-    void* at = mmap(nullptr, kMappings * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return;
-    at_ = static_cast<std::byte*>(at);
-    // Pages whose neighbours have other rights are mappings of their own.
-    for (std::size_t n = 1; n < kMappings && mprotect(at_ + n * page, page, PROT_READ) == 0; n += 2) {
-    }
-  }
-
   std::byte* at_ = nullptr;
-  std::size_t mappings_ = 0;  // since the start
 };
 
 }  // namespace shm::nvm

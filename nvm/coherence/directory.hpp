@@ -18,7 +18,7 @@
 //   ask_clean  recall_read from the owner               result
 //
 // Who is told to invalidate, to leave, or recalled says done; if it comes with data, they are stored before
-// anything else is done.  After a grant or forward the requester says done, after a get or put the executor.
+// anything else is done.  After a grant, forward or refusal the requester says done, after a get or put the executor.
 //
 // The executor of a small operation is the home's node if it has the page, else who has it alone or dirty,
 // else the forwarder; if nobody has it, the home's node, which gets the page from the device with the

@@ -12,7 +12,6 @@
 #include "base/huge_pages.hpp"
 
 namespace shm::pages {
-namespace {}  // namespace
 
 PageBuffers::PageBuffers(std::size_t page_bytes)
     : page_bytes_(page_bytes), count_(std::clamp(kBytes / page_bytes, kFewest, kMost)) {}
