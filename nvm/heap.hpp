@@ -57,13 +57,13 @@ class Heap final : public Region, private Host {
   /// Returns false if that range has not been pinned.
   bool unpin(std::uintptr_t address, std::size_t n);
 
-  /// What the program says of [address, address + n) of this PE's segment; only pages that lie in it wholly
-  /// count.
+  /// What the program says of [address, address + n) of this PE's segment; (*): of pages that lie in it
+  /// wholly.
   enum class Advice : std::uint8_t {
-    overwrite,   // it will be written before it is read: what it holds is lost
+    overwrite,   // (*) it will be written before it is read: what it holds is lost
     sequential,  // it will be used from its beginning to its end
     soon,        // it will be used
-    later,       // it will not be used for a while
+    later,       // (*) it will not be used for a while
   };
   void advise(std::uintptr_t address, std::size_t n, Advice advice);
 

@@ -52,14 +52,13 @@ void Heap::settle_epoch(std::uintptr_t address) {
 // Advice.
 
 void Heap::advise(std::uintptr_t address, std::size_t n, Advice advice) {
-  const Pages whole = whole_pages_of(address, n);
   if (advice == Advice::overwrite) {
-    command(RangeCommand::overwrite, whole);
+    command(RangeCommand::overwrite, whole_pages_of(address, n));
     return;
   }
   if (advice == Advice::sequential) return send_hint({pages_of(address, n).first, RequestQueue::What::begin});
   const bool soon = advice == Advice::soon;
-  const auto [first, last] = soon ? pages_of(address, n) : whole;
+  const auto [first, last] = soon ? pages_of(address, n) : whole_pages_of(address, n);
   for (PageNumber page = first; page < last; ++page) {
     const bool here = pool_.word(page).state() != PageState::invalid;
     if (here != soon) send_hint({page, soon ? RequestQueue::What::bring : RequestQueue::What::evict});

@@ -221,8 +221,11 @@ std::optional<Status> HomeAgent::make_slowly(const void* caller, PageNumber firs
   std::vector<Delivery> waiting = std::move(found->second.waiting);
   held_.erase(found);
   for (Delivery& delivery : waiting) {
-    const bool needs_buffer = delivery.buffer == nullptr && delivery.frame == kNoFrame;
-    needs_buffer ? await_buffer(std::move(delivery)) : start(std::move(delivery));
+    if (delivery.buffer == nullptr && delivery.frame == kNoFrame) {
+      await_buffer(std::move(delivery));
+    } else {
+      start(std::move(delivery));
+    }
   }
   return status;
 }
@@ -347,18 +350,17 @@ bool HomeAgent::persist(const void* caller, PageNumber first, std::uint64_t epoc
     cleaning_ = unclean_ != 0;
     if (cleaning_) return false;
   }
-  Store& store = *object.store;
-  const auto status =
-      make_slowly(caller, object.first, object.last, [&store, epoch] { return store.prepare(epoch); });
-  if (status && !status->ok()) fatal("%s", status->text().c_str());
-  return status.has_value();
+  return change_epoch(caller, object, &Store::prepare, epoch);
 }
 
 bool HomeAgent::settle(const void* caller, PageNumber first, std::uint64_t epoch) {
-  const StoredObject& object = persistent(first);
-  Store& store = *object.store;
-  const auto status =
-      make_slowly(caller, object.first, object.last, [&store, epoch] { return store.settle(epoch); });
+  return change_epoch(caller, persistent(first), &Store::settle, epoch);
+}
+
+bool HomeAgent::change_epoch(const void* caller, const StoredObject& object,
+                             Status (Store::*change)(std::uint64_t), std::uint64_t epoch) {
+  Store* store = object.store.get();
+  const auto status = make_slowly(caller, object.first, object.last, [=] { return (store->*change)(epoch); });
   if (status && !status->ok()) fatal("%s", status->text().c_str());
   return status.has_value();
 }

@@ -70,12 +70,12 @@ class HomeAgent {
   /// REQUIRES: nobody writes to the object; one call at a time.
   bool persist(const void* caller, PageNumber first, std::uint64_t epoch);
   bool settle(const void* caller, PageNumber first, std::uint64_t epoch);
-  /// Callers for whom the system is at work: the pager is woken when that has ended.
-  std::size_t slow_calls() const { return held_.size(); }
 
   /// As of devices: before the pager sleeps, and after.
   bool listen(int eventfd);
   void hear();
+  /// Callers for whom the system is at work: the pager is woken when that has ended.
+  std::size_t slow_calls() const { return held_.size(); }
   /// Whether the device has been asked for something.
   bool transfers() const { return !moves_.empty(); }
   /// Nothing is served.
@@ -122,6 +122,8 @@ class HomeAgent {
   std::vector<bool>::reference blank(PageNumber page) { return blank_[page % pool_.shape().segment_pages]; }
   bool drop_page(PageNumber page);
   bool drop_pages(PageNumber first, PageNumber last);
+  bool change_epoch(const void* caller, const StoredObject& object, Status (Store::*change)(std::uint64_t),
+                    std::uint64_t epoch);
   bool give_room_back(const void* caller, PageNumber first, PageNumber last);
   std::optional<Status> make_slowly(const void* caller, PageNumber first, PageNumber last,
                                     std::function<Status()> call);

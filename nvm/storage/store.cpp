@@ -326,7 +326,11 @@ void Store::complete_read(Job& job) {
 bool Store::verify(std::uint64_t block, const std::byte* data) {
   const std::uint32_t found = checksum_of(identity_.id, kDataLevel, block, data, layout_.block());
   const bool good = found == table_->entry(block).checksum;
-  good ? void(damaged_.erase(block)) : void(damaged_.insert(block));
+  if (good) {
+    damaged_.erase(block);
+  } else {
+    damaged_.insert(block);
+  }
   return good;
 }
 

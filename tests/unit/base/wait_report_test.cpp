@@ -13,11 +13,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <thread>
 
 #include "processes.hpp"
+#include "thread_state.hpp"
 
 namespace shm {
 namespace {
@@ -61,12 +61,6 @@ class WaitReport : public ::testing::Test {
   static inline int listener = -1;
   static inline std::string id;
 };
-
-bool sleeps(pid_t thread) {
-  std::string line;
-  std::getline(std::ifstream("/proc/self/task/" + std::to_string(thread) + "/stat"), line);
-  return line.find(") S ") != line.npos;
-}
 
 const auto describe = [](WaitRecord& record) { describe_wait(record, "some_call", 4, "for PE %d", 4); };
 
@@ -137,7 +131,7 @@ TEST_F(WaitReport, AQuestionInterruptsNoCallOfTheProgram) {
   ASSERT_EQ(pipe(ends), 0);
   const pthread_t reader = pthread_self();
   std::thread asker([&, thread = gettid()] {
-    while (!sleeps(thread)) std::this_thread::yield();
+    while (!test::sleeps(thread)) std::this_thread::yield();
     pthread_kill(reader, kAskSignal);
     next();
     EXPECT_EQ(write(ends[1], "x", 1), 1);

@@ -5,19 +5,20 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/types.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <string>
 
 #include "pages/pool.hpp"
+#include "thread_state.hpp"
 
 namespace shm::pages {
+
+using test::sleeps;
 
 inline constexpr std::size_t kPageBytes = 4096;
 
@@ -41,15 +42,6 @@ void await(const std::string& what, Condition condition) {
     if (std::chrono::steady_clock::now() > limit) throw std::runtime_error("in vain: waiting for " + what);
     sched_yield();
   }
-}
-
-/// Whether a thread of this process sleeps in the system.
-inline bool sleeps(pid_t thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t name_end = text.rfind(')');
-  return name_end + 2 < text.size() && text[name_end + 2] == 'S';
 }
 
 /// A pool of its own, all frames free; processes forked later share it.

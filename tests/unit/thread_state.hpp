@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the system says of a thread of this process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <fstream>
+#include <string>
+
+namespace shm::test {
+
+/// Whether it sleeps in the system.
+inline bool sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');
+  return name_end + 2 < text.size() && text[name_end + 2] == 'S';
+}
+
+}  // namespace shm::test
