@@ -240,6 +240,8 @@ case_shmem_info() {
   expect "$said" "OpenSHMEM 1.6"
   expect "$said" "SHMEM_SYMMETRIC_SIZE"
   expect "$said" "cores"
+  said=$(ulimit -Sn 200 && ulimit -Hn 300 && "$prefix/bin/shmem_info")
+  expect "$said" "200, at most 300"
   if SHMEM_MAPPER=nonsense "$prefix/bin/shmem_info" >said; then fail "a wrong variable goes unnoticed"; fi
   expect "$(cat said)" "SHMEM_MAPPER=nonsense"
   refute "$said" "NOT FOUND"

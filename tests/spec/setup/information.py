@@ -12,7 +12,7 @@ import sys
 oshrun, program = sys.argv[1:3]
 VERSION = r"Atoll OpenSHMEM [0-9.]+, OpenSHMEM 1\.6"
 HERE = r"  PEs %s: loads and stores on shared memory \(mapper memfd\), because they share this node"
-THERE = r"  PEs %s: .*, because they are on other virtual nodes \(SHMEM_VIRTUAL_NODES\)"
+THERE = r"  PEs %s: .*, %s, because they are on other virtual nodes \(SHMEM_VIRTUAL_NODES\)"
 PLAIN = {key: value for key, value in os.environ.items() if not key.startswith(("SHMEM_", "SMA_"))}
 
 
@@ -30,8 +30,8 @@ def expect(lines, *patterns):
         sys.exit("\n".join(["expected:", *patterns, "found:", *lines]))
 
 
-def expect_paths(pes, words, *paths):
-    out, err = run(pes, *words, SHMEM_INFO="1", SHMEM_MAPPER="memfd")
+def expect_paths(pes, words, *paths, **variables):
+    out, err = run(pes, *words, SHMEM_INFO="1", SHMEM_MAPPER="memfd", **variables)
     expect(err)
     first, last = out.index("Paths from PE 0:") + 1, out.index("Environment variables:")
     expect(out[:1], VERSION)
@@ -46,8 +46,8 @@ def main():
     for name in ("SHMEM_VERSION", "SMA_VERSION"):
         expect(sum(run(2, **{name: "1"}), []), VERSION)
     expect_paths(3, (), HERE % "0-2")
-    expect_paths(3, ("--virtual-nodes", "2"), HERE % "0-1", THERE % "2")
-    expect_paths(5, ("--virtual-nodes", "2:cyclic"), HERE % "0, 2, 4", THERE % "1, 3")
+    expect_paths(3, ("--virtual-nodes", "2"), HERE % "0-1", THERE % ("2", "native atomics"), SHMEM_AMO="native")
+    expect_paths(5, ("--virtual-nodes", "2:cyclic"), HERE % "0, 2, 4", THERE % ("1, 3", "atomics offloaded"), SHMEM_AMO="offload")
     assert "Paths from PE 0:" in run(1, SMA_INFO="1")[0]
 
     for name in ("SHMEM_DEBUG", "SMA_DEBUG"):

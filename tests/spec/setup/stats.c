@@ -126,6 +126,37 @@ static void test_each_counts_its_own(int pe) {
   CHECK_EQ(sent, travelled);
 }
 
+static uint64_t number_of(const char* setting) {
+  const char* text = getenv(setting);
+  return text != NULL ? strtoull(text, NULL, 10) : 64;
+}
+
+/* Sends fetching atomics in packets, in turn to words of as many lines; how many the PE that executes them
+ * found held already. */
+static void test_merged(int pe, int lines, int merges) {
+  static long block[32];
+  static long old[kTimes];
+  begin();
+  shmem_barrier_all(); /* no atomic arrives before the counters are 0 */
+  if (pe >= 0) {
+    shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    for (int i = 0; i < kTimes; ++i) shmem_long_atomic_fetch_inc_nbi(&old[i], &block[i % lines * 16], pe);
+    shmem_quiet();
+    shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+  }
+  shmem_barrier_all();
+  const shmemx_stats_t stats = now();
+  CHECK_EQ(stats.executed, stats.lines + stats.merged);
+  if (stats.executed >= kTimes) CHECK_EQ(stats.merged > 0, merges);
+}
+
+/* An entry holds as many atomics of its line as it has subentries; two lines stay only in two entries. */
+static void test_lines_and_subentries(int pe) {
+  const int entries = (int)number_of("SHMEM_NIC_MSHRS"), subentries = (int)number_of("SHMEM_NIC_SUBENTRIES");
+  test_merged(pe, 1, subentries > 1);
+  test_merged(pe, 2, entries > 1 && subentries > 1);
+}
+
 static atomic_int reading;
 
 static void* read_often(void* unused) {
@@ -190,6 +221,7 @@ int main(int argc, char** argv) {
     test_one_by_one(pe);
     test_in_packets(pe);
     test_each_counts_its_own(pe);
+    test_lines_and_subentries(pe);
     test_threads(pe);
     test_again();
   }

@@ -54,6 +54,9 @@ TEST(Environment, ProgramsAreFoundAsByAShell) {
   app = app_of("passwd");
   app.env.push_back({"PATH", "/nonexistent:/etc"});
   EXPECT_EQ(find_program(app).error, EACCES);
+  app = app_of("bin");
+  app.env = {{"PATH", "/"}};  // a folder of that name is no program
+  EXPECT_EQ(find_program(app).error, ENOENT);
   app = app_of("sh");
   app.wdir = "/bin";
   app.env = {{"PATH", "/nonexistent:"}};  // an empty part is the directory that one is in
