@@ -286,6 +286,27 @@ bool Heap::goes_there(PageNumber page, std::size_t n) {
          !migration_.charge_operation(page, n, pool_.shape().page_bytes);
 }
 
+void Heap::bring(std::uintptr_t address, int pe, bool writes) {
+  const PageNumber page = pool_.number(pe, address - base());
+  const Access access = writes ? Access::write : Access::read;
+  if (permits(pool_.word(page).state(), access)) return;
+  ask_to_latch(page, access);
+  pool_.word(page).unlatch();
+}
+
+bool Heap::better_there(std::uintptr_t address, int pe, bool writes) {
+  const PageNumber page = pool_.number(pe, address - base());
+  const Access access = writes ? Access::write : Access::read;
+  if (permits(pool_.word(page).state(), access)) {
+    delegation_.note_use(page);
+    return false;
+  }
+  if (!options_.remote_ops || rt.progress == nullptr) return false;
+  if (!delegation_.should_bring(page, pool_.shape().page_bytes)) return true;
+  bring(address, pe, writes);
+  return false;
+}
+
 // Calls piece(page, offset in the page, done so far, n) for each part of a range within a page.
 template <class Piece>
 void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece) {

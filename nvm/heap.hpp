@@ -13,6 +13,7 @@
 #include "base/mutex.hpp"
 #include "core/region.hpp"
 #include "core/runtime.hpp"
+#include "nvm/coherence/delegation.hpp"
 #include "nvm/coherence/migration.hpp"
 #include "nvm/options.hpp"
 #include "nvm/pager.hpp"
@@ -76,6 +77,8 @@ class Heap final : public Region, private Host {
   void amo(Context&, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
            void* fetch, int pe, bool nbi) override;
   void load(std::uintptr_t address, void* value, std::size_t n) override;
+  void bring(std::uintptr_t address, int pe, bool writes) override;
+  bool better_there(std::uintptr_t address, int pe, bool writes) override;
   void* ptr(std::uintptr_t address, int pe) override;
   void quiet(Context&) override;
   void fence(Context&) override {}
@@ -130,6 +133,7 @@ class Heap final : public Region, private Host {
   const Options options_;
   const Nodes nodes_;
   MigrationPolicy migration_;
+  DelegationPolicy delegation_;
 
   // Nonblocking gets whose pages are on their way, by context.  They are copied by quiet().
   struct DeferredGet {

@@ -68,8 +68,8 @@ typedef struct {
   uint64_t slots;          /* places for elements that it has */
   uint64_t block_bytes;    /* memory for elements too long for their slot */
   uint64_t block_bytes_used;
-  uint64_t local_calls;    /* on keys of PEs that share memory with this one, this one included; threads at once may */
-  uint64_t remote_calls;   /* on keys of others;                                                   lose some counts */
+  uint64_t local_calls;    /* on keys whose elements this PE reached by itself; threads at once may lose some counts */
+  uint64_t remote_calls;   /* on keys whose PE was asked; likewise */
   uint64_t packets;        /* messages in which these travelled */
   uint64_t longest_probe;  /* most groups of 14 slots that an element was ever put away from where its hash says */
 } shmemx_kv_stats_t;

@@ -41,6 +41,11 @@ class Region {
   /// a PE has completed is returned sooner or later, and what preceded it in order is then visible to loads.
   virtual void load(std::uintptr_t address, void* value, std::size_t n) = 0;
 
+  /// Before several steps in the memory around `address` of `pe`.  bring() makes them quick where it can.
+  /// better_there(): whether that PE had better take them; if not, it is as after bring().
+  virtual void bring(std::uintptr_t /*address*/, int /*pe*/, bool /*writes*/) {}
+  virtual bool better_there(std::uintptr_t /*address*/, int /*pe*/, bool /*writes*/) { return false; }
+
   /// Load/store address of the object on `pe`, or null.
   virtual void* ptr(std::uintptr_t address, int pe) = 0;
 

@@ -117,15 +117,22 @@ void Batch::try_local(std::size_t n) {
     }
     for (std::size_t i = 0; i < these; ++i) table_.prefetch_slot(keys[i], pes[i]);
     for (std::size_t i = 0; i < these; ++i) {
-      if (!table_.is_here(pes[i])) {
-        far_.push_back({static_cast<std::uint32_t>(some + i), static_cast<std::uint32_t>(pes[i])});
+      ValueRoom result{this->result(some + i), 0};
+      if (!table_.is_here(pes[i]) || goes_after_others(pes[i]) ||
+          !table_.try_local(pes[i], request(keys[i], some + i), result, many_.status[some + i])) {
+        send_later(some + i, pes[i]);
         continue;
       }
-      ValueRoom result{this->result(some + i), 0};
-      table_.try_local(pes[i], request(keys[i], some + i), result, many_.status[some + i]);
       note_length(some + i, result.n);
     }
   }
+}
+
+void Batch::send_later(std::size_t i, int pe) {
+  far_.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(pe)});
+  if (!table_.is_paged()) return;
+  far_pes_.resize(rt.npes);
+  far_pes_[static_cast<std::size_t>(pe)] = true;
 }
 
 void Batch::send_all_runs(Sent& sent) const {
@@ -202,7 +209,7 @@ void Batch::issue_each() const {
     const std::size_t number = far_[i].request;
     const Key key = table_.key(many_.keys + number * many_.key_bytes, many_.key_bytes);
     const KvRequest wanted = request(key, number);
-    if (Table::travels_by_rma(wanted)) {
+    if (table_.travels_by_rma(wanted)) {
       ValueRoom none;
       many_.status[number] = table_.execute(call_, wanted, none);
       continue;

@@ -52,6 +52,9 @@ class Batch {
     if (many_.lengths != nullptr && has_length(many_.status[i])) many_.lengths[i] = n;
   }
   void try_local(std::size_t n);
+  void send_later(std::size_t i, int pe);
+  // Whether earlier ones will be sent to `pe`, though this node could reach its part.
+  bool goes_after_others(int pe) const { return !far_pes_.empty() && far_pes_[static_cast<std::size_t>(pe)]; }
   void send_all_runs(Sent& sent) const;
   void send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent) const;
   void issue_each() const;
@@ -59,7 +62,8 @@ class Batch {
   const Call call_;
   Table& table_;
   const Many many_;
-  std::vector<Far> far_;  // requests to other nodes
+  std::vector<Far> far_;       // requests to other nodes
+  std::vector<bool> far_pes_;  // of a table on NVM: which of them; empty: none
 };
 
 }  // namespace shm::kv

@@ -8,6 +8,7 @@
 //                                      these were so many
 //   kReadsInOrder                      whether read() goes from the first byte to the last
 //   prefetch                           says that the line there will be read soon
+//   expect                             says that several steps follow around there, which write or only read
 //
 // Readers of what others may be changing get anything; they look at the version afterwards.
 #pragma once
@@ -45,6 +46,7 @@ class Mapped {
   }
 
   void prefetch(std::uint64_t at) const { __builtin_prefetch(shard_ + at); }
+  void expect(std::uint64_t, bool) const {}
 
   [[gnu::always_inline]] void read(std::uint64_t at, void* to, std::size_t n) const {
     if (n > kInWords) return read_bulk(at, to, n);

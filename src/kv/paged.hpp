@@ -45,6 +45,10 @@ class Paged {
   }
 
   void prefetch(std::uint64_t) const {}
+  /// For a shard of this node, whose pages had better be here.  From other nodes Table has chosen.
+  void expect(std::uint64_t at, bool writes) const {
+    if (rt.heap.delta[pe_] != kNoMapping) region_->bring(shard_ + at, pe_, writes);
+  }
   void read(std::uint64_t at, void* to, std::size_t n) const {
     if (n != 0) region_->get(rt.world_context, to, shard_ + at, n, pe_, false);
   }

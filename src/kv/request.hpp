@@ -27,6 +27,9 @@ enum class KvOp : std::uint8_t {
   confirm
 };
 
+/// Whether the operation may change an element.
+constexpr bool may_change(KvOp op) { return op != KvOp::get && op != KvOp::contains && op != KvOp::count; }
+
 /// One of enum shmemx_kv_status.  No program sees kBusy: a lock was not free soon, nothing is done; and
 /// kByRma: the result of a get is a Location.
 using Code = int;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
@@ -15,8 +16,10 @@ namespace {
 constexpr unsigned kPatience = 50;           // looks at a lock, before the first yield
 constexpr std::uint64_t kShortReply = 1024;  // so much is kept free for it, whatever comes
 
-// Who only reads and has been put off once may take the lock of the group.
+// In looks at a lock.  Who only reads and has been put off once may take the lock of the group.
+template <class Memory>
 unsigned patience_of(KvOp op, bool again) {
+  if constexpr (std::is_same_v<Memory, Paged>) return kUnlimited;
   return again && (op == KvOp::get || op == KvOp::contains) ? kFairLooks + kPatience : kPatience;
 }
 constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
@@ -138,7 +141,8 @@ class Server::RunReplies {
 };
 
 // A get whose caller has much room: the value, or where it is.
-Code Server::get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience, Replies& replies) {
+template <class Memory>
+Code Server::get_long(const Shard<Memory>& shard, const Record& record, unsigned patience, Replies& replies) {
   Location location{};
   std::uint64_t n = 0;
   Code status = shard.locate(record.request.key, location, n, patience);
@@ -155,9 +159,10 @@ Code Server::get_long(const Shard<Mapped>& shard, const Record& record, unsigned
   return status;
 }
 
-Code Server::execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies) {
+template <class Memory>
+Code Server::execute(const Shard<Memory>& shard, const Record& record, bool again, Replies& replies) {
   const RequestHead& head = record.head;
-  const unsigned patience = patience_of(head.op, again);
+  const unsigned patience = patience_of<Memory>(head.op, again);
   const std::uint64_t most = reply_bytes(shard.layout(), head);
   if (head.op == KvOp::get && most > kShortReply) return get_long(shard, record, patience, replies);
   void* value = replies.room(most);
@@ -168,7 +173,8 @@ Code Server::execute(const Shard<Mapped>& shard, const Record& record, bool agai
 }
 
 // Returns how many bytes of the requests have been executed: all, or up to one that finds a lock taken.
-std::size_t Server::execute_all(const Shard<Mapped>& shard, const std::byte* requests, std::size_t n,
+template <class Memory>
+std::size_t Server::execute_all(const Shard<Memory>& shard, const std::byte* requests, std::size_t n,
                                 bool again, Replies& replies) {
   std::size_t at = 0;
   while (at < n) {
@@ -189,9 +195,10 @@ void Server::note(const KvRequest& request, Code status) const {
 }
 
 // Returns how many of the run's requests have been executed: all, or up to one that finds a lock taken.
-std::uint32_t Server::execute_run(const Shard<Mapped>& shard, const RunHead& run, const std::byte* bodies,
+template <class Memory>
+std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies,
                                   bool again, RunReplies& replies) const {
-  const unsigned patience = patience_of(run.like.op, again);
+  const unsigned patience = patience_of<Memory>(run.like.op, again);
   constexpr std::uint32_t kAhead = 32;  // requests whose groups come from memory at the same time
   const std::size_t body = body_bytes(run.like);
   const std::uint64_t most = reply_bytes(shard.layout(), run.like);
@@ -223,7 +230,8 @@ std::uint32_t Server::execute_run(const Shard<Mapped>& shard, const RunHead& run
 }
 
 // A run of `n` bytes: what is left of it, or nothing.
-Server::Bytes Server::go_on_with_run(const Shard<Mapped>& shard, const std::byte* run, std::size_t n,
+template <class Memory>
+Server::Bytes Server::go_on_with_run(const Shard<Memory>& shard, const std::byte* run, std::size_t n,
                                      bool again, RunReplies& replies) const {
   RunHead head = run_at(run);
   const std::uint32_t done = execute_run(shard, head, run + sizeof head, again, replies);
@@ -248,7 +256,8 @@ void Server::take_piece(int from, const std::byte* piece, std::size_t n, Bytes& 
   arriving_.erase(from);
 }
 
-void Server::take(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n,
+template <class Memory>
+void Server::take(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n,
                   KvPacketHead::Kind kind) {
   const std::byte* requests = packet + sizeof(KvPacketHead);
   std::size_t left = n - sizeof(KvPacketHead);
@@ -267,7 +276,8 @@ void Server::take(const Shard<Mapped>& shard, int from, const std::byte* packet,
   replies.send();
 }
 
-void Server::take_run(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n) {
+template <class Memory>
+void Server::take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n) {
   const std::byte* run = packet + sizeof(KvPacketHead);
   n -= sizeof(KvPacketHead);
   RunReplies replies(table_, from, run_at(run));
@@ -315,5 +325,10 @@ bool Server::resume(const Shard<Mapped>& shard) {
   for (RunReplies& replies : all_of_runs) replies.send();
   return true;
 }
+
+template void Server::take(const Shard<Mapped>&, int, const std::byte*, std::size_t, KvPacketHead::Kind);
+template void Server::take(const Shard<Paged>&, int, const std::byte*, std::size_t, KvPacketHead::Kind);
+template void Server::take_run(const Shard<Mapped>&, int, const std::byte*, std::size_t);
+template void Server::take_run(const Shard<Paged>&, int, const std::byte*, std::size_t);
 
 }  // namespace shm::kv

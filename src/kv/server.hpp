@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests of other nodes to this PE: executed on its shard, by whoever polls the network.
+// Requests of other nodes to this PE: executed on its shard, by whoever polls the network, or, if the shard
+// is on NVM, by the executor's thread.
 #pragma once
 
 #include <atomic>
@@ -25,11 +26,14 @@ class Server {
   /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
   void set_matched(const MatchedEngine* engine) { matched_.store(engine, std::memory_order_release); }
 
-  /// A packet has come.  Runs in a handler: neither waits nor polls.
-  void take(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n,
+  /// A packet has come.  With a shard in memory it runs in a handler: neither waits nor polls.  With one on
+  /// NVM it waits for locks and pages, and executes all of it.
+  template <class Memory>
+  void take(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n,
             KvPacketHead::Kind kind);
   /// The same with a run.
-  void take_run(const Shard<Mapped>& shard, int from, const std::byte* packet, std::size_t n);
+  template <class Memory>
+  void take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n);
   /// Goes on with what waits; returns whether anything does.
   bool resume(const Shard<Mapped>& shard);
 
@@ -44,14 +48,19 @@ class Server {
   };
 
   static Record record_at(const std::byte* at);
-  static Code get_long(const Shard<Mapped>& shard, const Record& record, unsigned patience, Replies& replies);
+  template <class Memory>
+  static Code get_long(const Shard<Memory>& shard, const Record& record, unsigned patience, Replies& replies);
   // `again`: it has been put off before.
-  static Code execute(const Shard<Mapped>& shard, const Record& record, bool again, Replies& replies);
-  std::size_t execute_all(const Shard<Mapped>& shard, const std::byte* requests, std::size_t n, bool again,
+  template <class Memory>
+  static Code execute(const Shard<Memory>& shard, const Record& record, bool again, Replies& replies);
+  template <class Memory>
+  std::size_t execute_all(const Shard<Memory>& shard, const std::byte* requests, std::size_t n, bool again,
                           Replies& replies) REQUIRES(mutex_);
-  std::uint32_t execute_run(const Shard<Mapped>& shard, const RunHead& run, const std::byte* bodies,
+  template <class Memory>
+  std::uint32_t execute_run(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies,
                             bool again, RunReplies& replies) const REQUIRES(mutex_);
-  Bytes go_on_with_run(const Shard<Mapped>& shard, const std::byte* run, std::size_t n, bool again,
+  template <class Memory>
+  Bytes go_on_with_run(const Shard<Memory>& shard, const std::byte* run, std::size_t n, bool again,
                        RunReplies& replies) const REQUIRES(mutex_);
   void note(const KvRequest& request, Code status) const;
   void put_off(int from, Waiting requests) REQUIRES(mutex_);

@@ -134,6 +134,7 @@ class Shard {
   Code copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
   Code read(const SlotGroup& state, std::uint64_t group, unsigned slot, Element& element) const;
+  void expect(const KvRequest& request) const;
   Code change(const KvRequest& request, ValueRoom& result) const;
   Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;
   Code store_long(const KvRequest& request, unsigned patience) const;

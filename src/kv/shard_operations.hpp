@@ -72,6 +72,7 @@ std::uint32_t Shard<Memory>::lock_group(std::uint64_t group) const {
 
 template <class Memory>
 Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigned patience) const {
+  expect(request);
   if (request.op == KvOp::get) return get(request.key, result.value, request.n, result.n, patience);
   if (request.op == KvOp::contains) {
     const Code status = get(request.key, nullptr, 0, result.n, patience);
@@ -91,6 +92,12 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
   if (is_store && request.n > kLong && request.n <= layout_.value_bytes && request.block == 0)
     return store_long(request, patience);
   return change_alone(request, result, patience);
+}
+
+template <class Memory>
+void Shard<Memory>::expect(const KvRequest& request) const {
+  if (request.op == KvOp::count || request.op == KvOp::reserve || request.op == KvOp::confirm) return;
+  memory_.expect(layout_.group_at(group_of(request.key.hash, layout_.groups)), may_change(request.op));
 }
 
 // With the lock of the key's home.

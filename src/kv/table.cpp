@@ -40,7 +40,8 @@ std::unique_ptr<MatchedEngine> Table::take_matched() {
 void Table::use(const ShardLayout& layout, std::byte* memory) {
   layout_ = layout;
   memory_ = memory;
-  paged_ = on_nvm(memory);
+  region_ = find_region(memory, 1);
+  paged_ = region_ != nullptr;
   if (paged_) return;
   for (const int pe : rt.node_pes)
     shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
@@ -77,7 +78,19 @@ Code Table::with_copies(const KvRequest& request, ValueRoom& result, Execute exe
   return status;
 }
 
-// Returns false if that needs the help of another node.
+// Whether PE `pe`, whose shard is on NVM, is to carry it out: so that pages in which several nodes change
+// elements stay where they are.  Not with long values: these are most of what would travel.
+bool Table::better_there(int pe, const KvRequest& request) const {
+  if (rt.heap.delta[pe] != kNoMapping) return false;
+  if (!client_.is_quiet()) return true;  // not past what this PE has issued before
+  if (request.op == KvOp::count) return false;
+  const bool gets = request.op == KvOp::get;
+  const std::uint64_t bytes = gets ? std::min(request.n, layout_.value_bytes) : request.n;
+  if (bytes > kLongestInPackets) return false;
+  const std::uint64_t group = layout_.group_at(group_of(request.key.hash, layout_.groups));
+  return region_->better_there(reinterpret_cast<std::uintptr_t>(memory_) + group, pe, may_change(request.op));
+}
+
 bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code& status) {
   if (std::byte* there = shard(pe); there != nullptr) {
     const auto execute = [&](const KvRequest& safe, ValueRoom& found) {
@@ -87,6 +100,7 @@ bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code&
         any_may_fault(request, result) ? with_copies(request, result, execute) : execute(request, result);
     if (matched_ != nullptr && status == SHMEMX_KV_OK) matched_->changed(pe, request.op, request.key.hash);
   } else if (paged_) {
+    if (better_there(pe, request)) return false;
     status = Shard<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
   } else {
     return false;
@@ -105,7 +119,8 @@ Code Table::get_slow(Call call, const Key& key, void* value, std::size_t room, s
 // Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's place. A
 // get: the server says where the value is; read it; `confirm` that it was there all the time.
 
-bool Table::travels_by_rma(const KvRequest& request) {
+bool Table::travels_by_rma(const KvRequest& request) const {
+  if (paged_) return false;
   switch (request.op) {
     case KvOp::put:
     case KvOp::insert:
@@ -176,7 +191,7 @@ Code Table::call_remote(Call call, int pe, const KvRequest& request, void* value
   count_remote();
   if (travels_by_rma(request)) return store_by_rma(call, pe, request);
   const bool long_get =
-      request.op == KvOp::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
+      !paged_ && request.op == KvOp::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
   return long_get ? get_by_rma(call, pe, request, value, n) : round_trip(call, pe, request, value, n);
 }
 

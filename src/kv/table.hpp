@@ -74,7 +74,7 @@ class Table {
     return Shard<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
   }
 
-  /// Whether this node can reach the part of the PE by itself.
+  /// Whether this node can reach the part of the PE by itself, though it may be better to ask the PE.
   bool is_here(int pe) const { return paged_ || shard(pe) != nullptr; }
   /// Has what keys need come from memory, if that is this node's: first for all such keys, then for each of
   /// them.
@@ -87,12 +87,13 @@ class Table {
       Shard<Mapped>(Mapped(there), layout_).prefetch_slot(key);
   }
 
-  /// Carries it out if that needs no help of another node.
+  /// Carries it out unless another node had better do it, or must.
   bool try_local(int pe, const KvRequest& request, ValueRoom& result, Code& status);
   Code execute(Call call, const KvRequest& request, ValueRoom& result);
   void issue(Call call, const KvRequest& request, void* value, ResultsTo later);
-  /// Whether the value is too long for packets, so that only execute() can store it on another node.
-  static bool travels_by_rma(const KvRequest& request);
+  /// Whether the value is too long for packets, so that only execute() can store it on another node.  Not
+  /// where shards are on NVM: there it goes in pieces.
+  bool travels_by_rma(const KvRequest& request) const;
   /// Bytes of the value that the reply has at most.
   std::uint64_t reply_bytes(const KvRequest& request) const {
     if (request.op != KvOp::get) return 0;
@@ -126,6 +127,7 @@ class Table {
  private:
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
   static bool on_nvm(const std::byte* memory) { return in_region(memory); }
+  bool better_there(int pe, const KvRequest& request) const;
   template <class Execute>
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
   Code get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
@@ -145,7 +147,8 @@ class Table {
   ShardLayout layout_{};
   std::vector<std::byte*> shards_;  // of all PEs
   std::byte* memory_ = nullptr;
-  bool paged_ = false;  // all shards are on NVM
+  bool paged_ = false;        // all shards are on NVM
+  Region* region_ = nullptr;  // in which they lie
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;

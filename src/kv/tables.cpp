@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <system_error>
 
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
@@ -12,6 +13,7 @@
 #include "coll/memory.hpp"
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
+#include "kv/executor.hpp"
 #include "kv/matched.hpp"
 
 namespace shm::kv {
@@ -23,26 +25,43 @@ SharedMutex mutex;
 std::vector<std::unique_ptr<Table>> tables GUARDED_BY(mutex);
 std::vector<Table*> live GUARDED_BY(mutex);  // those that have not ended
 bool serving = false;                        // since the library was started
+std::unique_ptr<Executor> executor;          // from the first table on NVM that other nodes share, on
 
 Table& find(std::uint32_t number) {
   const SharedLockGuard guard(mutex);
   return *tables[number];
 }
 
-// Of a table in memory: those on NVM are never served.
+// Of a table in memory.
 Shard<Mapped> own_shard(const Table& table) { return Shard<Mapped>(Mapped(table.memory()), table.layout()); }
 
-void on_request(void*, int from, const std::byte* message, std::size_t n) {
+KvPacketHead packet_head(const std::byte* message) {
   KvPacketHead head;
   std::memcpy(&head, message, sizeof head);
-  Table& table = find(head.table);
-  if (head.kind == KvPacketHead::run) return table.server().take_run(own_shard(table), from, message, n);
-  table.server().take(own_shard(table), from, message, n, head.kind);
+  return head;
+}
+
+template <class Memory>
+void carry_out(Table& table, const Shard<Memory>& shard, int from, const std::byte* message, std::size_t n) {
+  const KvPacketHead head = packet_head(message);
+  if (head.kind == KvPacketHead::run) return table.server().take_run(shard, from, message, n);
+  table.server().take(shard, from, message, n, head.kind);
+}
+
+void on_request(void*, int from, const std::byte* message, std::size_t n) {
+  Table& table = find(packet_head(message).table);
+  if (table.is_paged()) return executor->add(from, message, n);
+  carry_out(table, own_shard(table), from, message, n);
+}
+
+// In the executor's thread.
+void on_paged_request(int from, const std::byte* message, std::size_t n) {
+  Table& table = find(packet_head(message).table);
+  table.with_mine([&](const auto& shard) { carry_out(table, shard, from, message, n); });
 }
 
 void on_reply(void*, int from, const std::byte* message, std::size_t n) {
-  KvPacketHead head;
-  std::memcpy(&head, message, sizeof head);
+  const KvPacketHead head = packet_head(message);
   if (head.kind == KvPacketHead::run_replies) return Batch::take_replies(from, message, n);
   Client::take_replies(message, n, head.kind);
 }
@@ -60,6 +79,24 @@ void serve() {
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, nullptr);
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, nullptr);
   Progress::add_poller(resume, nullptr);
+}
+
+// Who carries out requests on tables on NVM.  Collective; false everywhere if one PE has no thread for it.
+bool start_executor(Call call) {
+  if (rt.progress == nullptr) return true;
+  bool failed = false;
+  try {
+    if (executor == nullptr) executor = std::make_unique<Executor>(on_paged_request);
+  } catch (const std::system_error& error) {
+    failed = true;
+    warn("%s: a table on NVM needs a thread: %s", call.name, error.what());
+  }
+  return all_succeeded(call, failed);
+}
+
+// Waits until nobody carries anything out.
+void rest_executor() {
+  if (executor != nullptr) executor->rest();
 }
 
 // What tells one hash function from another.
@@ -148,6 +185,10 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   std::byte* memory = options.name != nullptr ? open_shards(call, layout, options, open)
                                               : make_shards(call, layout, options.hash);
   if (memory == nullptr) return nullptr;
+  if (in_region(memory) && !start_executor(call)) {
+    release(call, memory);
+    return nullptr;
+  }
   Table* table;
   {
     const LockGuard guard(mutex);
@@ -166,6 +207,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
 void destroy_table(Call call, Table* table) {
   table->quiet(call);
   check_same(call, {{"kv", table->client().table(), false}});  // nobody asks any more
+  rest_executor();
   close_matched(call, *table);
   release(call, table->memory());
   const LockGuard guard(mutex);
@@ -186,6 +228,7 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
       make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
   table.quiet(call);
   check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
+  rest_executor();
   close_matched(call, table);
   std::byte* memory = make_shards(call, layout, table.hash());
   if (memory == nullptr) return keep(call, table);
@@ -225,6 +268,8 @@ void end_tables() {
       engines;  // end not under the lock: they have pollers of their own
   for (Table* table : live_now()) engines.push_back(table->take_matched());
   engines.clear();
+  rest_executor();
+  executor.reset();
   const LockGuard guard(mutex);
   for (Table* table : live) table->end();
   live.clear();

@@ -194,7 +194,7 @@ quick_kv=(--seconds 0.001 --rounds 1 --elements 500 --batch 1,16)
 case_kv_usage() {
   bench 0 kv --help
   expect "--kernel"
-  refused "--kernel must be pingpong, get, insert, update, batch, scale, throughput, latency, several" kv --kernel x
+  refused "--kernel must be pingpong, get, insert, update, mixed, batch, scale, throughput, latency, several" kv --kernel x
   refused "--elements must be a number from 100 to 100000000, or several with commas, not '1000,50'" kv --elements 1000,50
   refused "--value must be a multiple of 8 from 8 to 1048576, not '12'" kv --value 12
   refused "--key must be a multiple of 8 from 8 to 65536, not '0'" kv --key 0
@@ -218,7 +218,7 @@ import collections, json
 rows = [json.loads(line) for line in open("said", encoding="utf-8")]
 assert all(row["right"] and row["pes"] == 4 and row["nodes"] == 2 and row["ns"] > 0 for row in rows), rows
 found = collections.Counter((row["kernel"], row["where"]) for row in rows)
-expected = {("throughput", "off node"): 1, ("scale", "on node"): 2}
+expected = {("throughput", "off node"): 1, ("mixed", "off node"): 1, ("scale", "on node"): 2}
 for where in ("on node", "off node"):
     expected |= {(kernel, where): count for kernel, count in
                  (("pingpong", 3), ("get", 2), ("insert", 1), ("update", 1), ("batch", 6), ("latency", 2))}
@@ -245,6 +245,7 @@ case_kv_wrong() {
   wrong_kv kv_found get "a key was found that nobody has put"
   wrong_kv kv_lost insert "an insert left a wrong value"
   wrong_kv kv_stale update "an update left a wrong value"
+  wrong_kv kv_stale mixed "changes left a wrong value"
   wrong_kv kv_batch batch "a batch had a wrong status or value"
   wrong_kv kv_short batch "an insert left a wrong value"
 }

@@ -185,6 +185,9 @@ static void test_same_key(shmemx_kv_t kv) {
   done = 0;
   for (int i = 0; i < kMany; ++i) done += status[i] == SHMEMX_KV_OK;
   CHECK_EQ(done, kDistinct);
+  CHECK_EQ(shmemx_kv_put_batch(kv, kMany, keys, kKey, values, kValue, NULL), SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_get_batch(kv, kDistinct, keys, kKey, reads, kValue, NULL, NULL), SHMEMX_KV_OK);
+  CHECK_BYTES(reads, values[kMany - kDistinct], kDistinct * kValue); /* the last of each */
   CHECK_EQ(shmemx_kv_remove_batch(kv, kDistinct, keys, kKey, NULL), SHMEMX_KV_OK);
   shmem_barrier_all();
 }

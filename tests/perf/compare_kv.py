@@ -4,11 +4,12 @@
 beside its target, and with --redis those of a Redis server of your own (package redis-server).  All of them run in turn,
 several rounds; a figure is the median of the rounds.
 
-    tests/perf/compare_kv.py --bin build/release/bin [--only single,batch,scale,paper] [--redis] [--out kv]
+    tests/perf/compare_kv.py --bin build/release/bin [--only single,batch,scale,nvm,paper] [--redis] [--out kv]
 
   single   gets by the number of elements, inserts and updates, on node and off node, beside a round trip of the network
   batch    gets and inserts by the number of keys of a call
   scale    gets by 1 to all PEs of a node
+  nvm      changes by all PEs of two nodes at once, and by one, of a table on NVM beside the same in memory
   paper    what Figures 3 and 4 of the paper on PDHT show: gets by all PEs, and by the size of the value, by the number of
            elements of each PE; with --engines each matching engine (SHMEM_KV_MATCH)
   redis    single gets of PE 0 on node, and batches to another node, beside redis-benchmark with the same sizes of keys
@@ -40,9 +41,11 @@ PIPELINE = 64
 CLIENTS = (1, 8)
 
 
-def run(options, pes, nodes, *more, engine=None):
-    """Rows of a run of `pes` PEs on `nodes` virtual nodes."""
+def run(options, pes, nodes, *more, engine=None, folder=None):
+    """Rows of a run of `pes` PEs on `nodes` virtual nodes; the heap is on NVM if there is a folder."""
     variables = {"SHMEM_SYMMETRIC_SIZE": str(options.heap)}
+    if folder is not None:
+        variables["SHMEM_HEAP"] = f"nvm:{folder}"
     if engine is not None:
         variables["SHMEM_KV_MATCH"] = engine
     command = [options.bin / "oshrun", "-n", pes, "--timeout", 600]
@@ -122,6 +125,24 @@ def scale(options, verdicts):
                       [figures[readers[-1]] / (readers[-1] * figures[readers[0]])], 0.9, "linear")
     return [plots.Panel("gets on node", "readers", "million/s",
                         {"measured": {n: figures[n] for n in readers}, "linear": {n: n * figures[1] for n in readers}})], False
+
+
+def nvm(options, verdicts):
+    """All changes of all PEs are on the same pages; those of one PE are on the other node's."""
+    figures = Figures()
+    counts = [10000, 100000]
+    with tempfile.TemporaryDirectory(prefix="atoll-kv.", dir=options.dir) as folder:
+        for _ in range(options.rounds):
+            for where in (None, folder):
+                for row in run(options, 2, 2, "--kernel", "mixed,insert,update", "--elements", listed(counts), folder=where):
+                    if row["where"] == "off node":
+                        figures.note((row["what"], where is not None, row["elements"]), row["ns"])
+    print(f"\nTables on NVM and in memory, 2 nodes, ns of a change\n{'':<26}" + "".join(f"{n:>10}" for n in counts))
+    for what, said in (("changes", "by both PEs at once"), ("insert", "inserts by one"), ("update", "updates by one")):
+        for on_nvm in (False, True):
+            print(f"{said + (', on NVM' if on_nvm else ''):<26}" + "".join(f"{figures[what, on_nvm, n]:>10.4g}" for n in counts))
+    verdicts.at_most("changes by both nodes at once, on NVM / in memory",
+                     [figures["changes", True, n] / figures["changes", False, n] for n in counts], 3, each=True)
 
 
 def paper(options, verdicts):
@@ -249,7 +270,7 @@ def redis(options, verdicts):
         verdicts.at_least(f"off node: batches of {n} / Redis by {PIPELINE}, its quickest", [figures["batch", n] / piped], 10)
 
 
-EXPERIMENTS = {"single": single, "batch": batch, "scale": scale, "paper": paper, "redis": redis}
+EXPERIMENTS = {"single": single, "batch": batch, "scale": scale, "nvm": nvm, "paper": paper, "redis": redis}
 
 
 def parse():
@@ -257,6 +278,7 @@ def parse():
     parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
                         help="folder of oshrun and shmem_bench")
     experiments.add_options(parser, EXPERIMENTS, [name for name in EXPERIMENTS if name != "redis"])
+    parser.add_argument("--dir", default="/var/tmp", help="where nvm makes its files (default /var/tmp)")
     parser.add_argument("--redis", action="store_true", help="compare with a Redis server, too")
     parser.add_argument("--inner", type=arguments.whole, default=5, help="rounds within a run (default 5)")
     parser.add_argument("--seconds", type=arguments.seconds, default=0.05, help="length of a round (default 0.05)")

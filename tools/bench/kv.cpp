@@ -21,10 +21,11 @@ struct Kernel {
 };
 
 constexpr Kernel kKernels[] = {
-    {"pingpong", "", measure_pingpong},       {"get", "", measure_get},
-    {"insert", "", measure_insert},           {"update", "", measure_update},
-    {"batch", "times single", measure_batch}, {"scale", "of linear", measure_scale},
-    {"throughput", "", measure_throughput},   {"latency", "", measure_latency},
+    {"pingpong", "", measure_pingpong},    {"get", "", measure_get},
+    {"insert", "", measure_insert},        {"update", "", measure_update},
+    {"mixed", "", measure_mixed},          {"batch", "times single", measure_batch},
+    {"scale", "of linear", measure_scale}, {"throughput", "", measure_throughput},
+    {"latency", "", measure_latency},
 };
 
 const char* engine() {

@@ -93,6 +93,16 @@ Keys Store::of_numbers(std::size_t first, std::size_t count, int pe, std::size_t
   return found;
 }
 
+Keys Store::shared_out(std::size_t most) const {
+  Keys found(key_bytes_);
+  const auto all = static_cast<std::size_t>(shmem_n_pes());
+  for (auto number = static_cast<std::size_t>(shmem_my_pe()); number < elements_ && found.size() < most;
+       number += all)
+    found.add(number);
+  found.shuffle(static_cast<Word>(shmem_my_pe()));
+  return found;
+}
+
 bool Store::all_right(const Keys& keys, std::size_t count, Word stamp) const {
   const std::size_t chunk = chunk_of(value_bytes_);
   Values values(chunk, value_bytes_);

@@ -75,6 +75,9 @@ class Store {
     return of_numbers(elements_ + spare_, elements_ + spare_, pe, most);
   }
 
+  /// This PE's share of those that are there, whichever PE has them: no other PE's.
+  Keys shared_out(std::size_t most) const;
+
   std::size_t elements() const { return elements_; }
 
   /// Whether the first `count` keys have whole values with this stamp; says what is wrong.

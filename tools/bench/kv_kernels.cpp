@@ -225,6 +225,18 @@ bool measure_update(const KvOptions& options, const KvReport& report) {
   return true;
 }
 
+bool measure_mixed(const KvOptions& options, const KvReport& report) {
+  for (const std::size_t elements : options.elements_or({kUsualElements})) {
+    const Store store(options, elements, options.value);
+    if (!store.valid()) return false;
+    Work work(store, store.shared_out(elements), true);
+    KvRow row = single("mixed", "changes", places().back().where, store, work, &Work::change, options);
+    row.readers = static_cast<std::size_t>(shmem_n_pes());
+    report(row);
+  }
+  return true;
+}
+
 bool measure_batch(const KvOptions& options, const KvReport& report) {
   const std::size_t largest_batch = *std::max_element(options.batches.begin(), options.batches.end());
   const std::size_t inserted = std::max(most_inserted(options), 2 * largest_batch);

@@ -31,6 +31,7 @@ bool measure_pingpong(const KvOptions& options, const KvReport& report);
 bool measure_get(const KvOptions& options, const KvReport& report);
 bool measure_insert(const KvOptions& options, const KvReport& report);
 bool measure_update(const KvOptions& options, const KvReport& report);
+bool measure_mixed(const KvOptions& options, const KvReport& report);
 bool measure_batch(const KvOptions& options, const KvReport& report);
 bool measure_scale(const KvOptions& options, const KvReport& report);
 bool measure_throughput(const KvOptions& options, const KvReport& report);

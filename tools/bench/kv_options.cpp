@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-constexpr std::string_view kKernels[] = {"pingpong", "get",   "insert",     "update",
+constexpr std::string_view kKernels[] = {"pingpong", "get",   "insert",     "update", "mixed",
                                          "batch",    "scale", "throughput", "latency"};
 constexpr std::size_t kMostElements = 100000000, kMostValue = std::size_t{1} << 20, kMostKey = 65536;
 constexpr std::size_t kMostBatch = 1000000;
@@ -38,7 +38,7 @@ bool words_of_8(const std::string& text, std::size_t most, std::size_t& value) {
 
 constexpr Option<KvOptions> kOptions[] = {
     {"--kernel",
-     "pingpong, get, insert, update, batch, scale, throughput, latency, several with commas, or all",
+     "pingpong, get, insert, update, mixed, batch, scale, throughput, latency, several with commas, or all",
      [](const std::string& value, KvOptions& o) {
        return value == "all" || split(value, kKernels, o.kernels);
      }},
@@ -78,6 +78,7 @@ const char kKvUsage[] =
     "                    get         single gets, of keys that are there and of keys that are not\n"
     "                    insert      of new keys\n"
     "                    update      of keys that are there\n"
+    "                    mixed       all PEs remove, insert and update elements of all PEs at once\n"
     "                    batch       gets and inserts, by the number of keys of a call\n"
     "                    scale       gets by 1, 2, 4, ... and all PEs of a node at once\n"
     "                    throughput  all PEs get the elements of the next node's, or of the next, PE\n"

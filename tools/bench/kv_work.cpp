@@ -150,6 +150,31 @@ double Work::insert(std::size_t count) {
   return took;
 }
 
+double Work::change(std::size_t count) {
+  ++stamp_;
+  const std::size_t most = count / 3 + (count % 3 != 0 ? 1 : 0);
+  const double took = timed([&] {
+    bool right = true;
+    for (std::size_t i = 0, at = 0; i < most; ++i) {
+      const void* key = keys_.at(at);
+      right = shmemx_kv_remove(store_.kv(), key, keys_.bytes()) == SHMEMX_KV_OK && right;
+      values_.fill(0, keys_.word(at), ~stamp_);
+      right =
+          shmemx_kv_insert(store_.kv(), key, keys_.bytes(), values_.at(0), values_.bytes()) == SHMEMX_KV_OK &&
+          right;
+      values_.fill(0, keys_.word(at), stamp_);
+      right =
+          shmemx_kv_update(store_.kv(), key, keys_.bytes(), values_.at(0), values_.bytes()) == SHMEMX_KV_OK &&
+          right;
+      if (++at == keys_.size()) at = 0;
+    }
+    expect(right, "a change had a wrong status");
+  });
+  if (works_)
+    expect(store_.all_right(keys_, std::min(most, keys_.size()), stamp_), "changes left a wrong value");
+  return took;
+}
+
 double Work::measure(Kind kind, const KvOptions& options) {
   const std::size_t unit = std::max<std::size_t>(batch_, 1);
   const std::size_t most = kind == &Work::insert ? most_ / unit * unit : kMostNumber * unit;

@@ -25,6 +25,9 @@ class Work {
   /// Of keys that are not there, and are not there afterwards; at most as many as there are keys.
   double insert(std::size_t count);
 
+  /// Removes, inserts and updates one key after the other.  Other PEs may do it with other keys.
+  double change(std::size_t count);
+
   /// The median of rounds: seconds of an operation.
   double measure(Kind kind, const KvOptions& options);
   /// Whether all was right, on this PE.

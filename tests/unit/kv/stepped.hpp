@@ -40,6 +40,7 @@ class Stepped {
   }
 
   void prefetch(std::uint64_t) const {}
+  void expect(std::uint64_t, bool) const {}
   void read(std::uint64_t at, void* to, std::size_t n) const {
     auto* out = static_cast<std::byte*>(to);
     for (std::size_t done = 0; done < n; done += 8) {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "nvm/coherence/delegation.hpp"
 #include "nvm/coherence/migration.hpp"
 #include "pager_fixture.hpp"
 
@@ -475,6 +476,38 @@ TEST(MigrationPolicy, APageComesWhenItsOperationsHaveCostAsMuch) {
   EXPECT_EQ(sent_before(migration, microseconds(1), true), sent) << "this PE does nothing else";
   EXPECT_EQ(sent_before(migration, microseconds(100), true), -1) << "it would not stay";
   EXPECT_NEAR(sent_before(migration, microseconds(100), false), sent, 1) << "the others have gone";
+}
+
+// How many pieces of work with the page are sent to its owner before it comes.
+int asked_before(DelegationPolicy& delegation, PageNumber page) {
+  for (int asked = 0; asked < 10000; ++asked) {
+    if (delegation.should_bring(page, 262144)) return asked;
+  }
+  return -1;
+}
+
+TEST(DelegationPolicy, APageComesWhenRequestsHaveCostAsMuch) {
+  DelegationPolicy delegation;
+  EXPECT_EQ(asked_before(delegation, 7), 16);
+  EXPECT_EQ(asked_before(delegation, 8), 16) << "each page has its own count";
+}
+
+TEST(DelegationPolicy, APageThatWasNeededElsewhereTakesTwiceAsMany) {
+  DelegationPolicy delegation;
+  int expected = 17;
+  for (int times = 0; times < 4; ++times, expected *= 2) EXPECT_EQ(asked_before(delegation, 7), expected - 1);
+  EXPECT_EQ(asked_before(delegation, 7), 16 * 17 - 1);
+  EXPECT_EQ(asked_before(delegation, 7), 16 * 17 - 1) << "and no more than that";
+}
+
+TEST(DelegationPolicy, APageThatWasWorthItComesAsSoonAsAtFirst) {
+  DelegationPolicy delegation;
+  EXPECT_EQ(asked_before(delegation, 7), 16);
+  for (int works = 0; works < 16; ++works) delegation.note_use(7);
+  EXPECT_EQ(asked_before(delegation, 7), 33) << "one piece of work too few";
+  for (int works = 0; works < 34; ++works) delegation.note_use(7);
+  delegation.note_use(8);
+  EXPECT_EQ(asked_before(delegation, 7), 16);
 }
 
 }  // namespace

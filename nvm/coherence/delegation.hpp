@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When a page that is elsewhere should come here for work that its owner could do as well: work of several
+// steps, such as an operation on a table of shmemx_kv.
+//
+// At first when the requests that were sent to the owner have cost about as much as bringing the page would
+// have.  A page that had to leave again before so much work was done with it here is in use elsewhere: the
+// next time it takes twice as many requests.  So who alone works with a page soon has it, and those who work
+// with it in turn leave it where it is.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "nvm/pages.hpp"
+#include "pages/pool.hpp"
+
+namespace shm::nvm {
+
+/// Thread safety: any thread; threads that meet in a row may lose a count.
+class DelegationPolicy {
+ public:
+  /// Another piece of work with a page that is not here.  Returns whether the page should come.
+  bool should_bring(PageNumber page, std::size_t page_bytes) {
+    const auto least = static_cast<std::uint32_t>(page_bytes / kRequestBytes + 1);
+    Row& row = rows_[page % kRows];
+    if (row.page.load(std::memory_order_relaxed) != page) {
+      row.page.store(page, std::memory_order_relaxed);
+      row.limit.store(least, std::memory_order_relaxed);
+      row.begin(false);
+    }
+    std::uint32_t limit = row.limit.load(std::memory_order_relaxed);
+    if (row.here.load(std::memory_order_relaxed)) {  // it was, and has left
+      const bool paid = row.works.load(std::memory_order_relaxed) >= limit;
+      limit = paid ? least : std::min(2 * limit, kMostTimes * least);
+      row.limit.store(limit, std::memory_order_relaxed);
+      row.begin(false);
+    }
+    if (bump(row.works) < limit) return false;
+    row.begin(true);
+    return true;
+  }
+
+  /// A piece of work with a page that is here.
+  void note_use(PageNumber page) {
+    Row& row = rows_[page % kRows];
+    if (row.page.load(std::memory_order_relaxed) == page) bump(row.works);
+  }
+
+ private:
+  // What a request costs, in bytes of a page that travels: 20 us beside 1 GB/s.
+  static constexpr std::size_t kRequestBytes = 16384;
+  static constexpr std::uint32_t kMostTimes = 16;
+  static constexpr std::size_t kRows = 512;
+
+  static std::uint32_t bump(std::atomic<std::uint32_t>& works) {
+    const std::uint32_t now = works.load(std::memory_order_relaxed) + 1;
+    works.store(now, std::memory_order_relaxed);
+    return now;
+  }
+
+  struct Row {
+    std::atomic<PageNumber> page;
+    std::atomic<std::uint32_t> works;  // pieces of work since the page came, or since it left
+    std::atomic<std::uint32_t> limit;  // as many bring the page, and pay for it
+    std::atomic<bool> here;            // it has been brought, and nobody has missed it since
+    void begin(bool is_here) {
+      works.store(0, std::memory_order_relaxed);
+      here.store(is_here, std::memory_order_relaxed);
+    }
+  };
+  std::array<Row, kRows> rows_{};
+};
+
+}  // namespace shm::nvm
