@@ -24,7 +24,7 @@ std::atomic<std::int32_t> waiting{0};  // threads that answer them
 char job_id[80];
 pid_t owner = -1;
 int self = WaitRecord::kNobody;
-char idle_line[160];
+char line_head[64];  // "atoll: PE 3 of 5: "
 
 double report_after = 0;  // seconds
 
@@ -43,6 +43,17 @@ bool tell_launcher(const WaitRecord& record) {
   return sent;
 }
 
+// Prints the parts as one line.  Safe in a signal handler.
+void say(std::initializer_list<const char*> parts) {
+  char line[sizeof line_head + sizeof WaitRecord::call + sizeof WaitRecord::what + 16];
+  std::size_t length = 0;
+  for (const char* part : parts) {
+    for (; *part != '\0' && length < sizeof line - 1; ++part) line[length++] = *part;
+  }
+  line[length++] = '\n';
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, length);
+}
+
 // The wait of an OutsideWait.  Written before outside_call, which says whether there is one.
 std::atomic<const char*> outside_call{nullptr};
 std::atomic<const char*> outside_what{nullptr};
@@ -58,9 +69,7 @@ void answer() {
   // Before they hear of the question.
   record.waiting = waiting.load(std::memory_order_relaxed) + (call != nullptr ? 1 : 0);
   asked.fetch_add(1, std::memory_order_relaxed);
-  if (!tell_launcher(record) && record.waiting == 0) {
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, idle_line, std::strlen(idle_line));
-  }
+  if (!tell_launcher(record) && record.waiting == 0) say({line_head, "no thread waits in a call"});
   if (call == nullptr) return;
   record.news = WaitRecord::News::waits;
   record.thread = outside_thread;
@@ -68,7 +77,7 @@ void answer() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - outside_since.load()).count();
   std::strncpy(record.call, call, sizeof record.call - 1);
   std::strncpy(record.what, outside_what.load(), sizeof record.what - 1);
-  tell_launcher(record);
+  if (!tell_launcher(record)) say({line_head, record.call, " waits ", record.what});
 }
 
 void on_question(int) {
@@ -162,7 +171,7 @@ void answer_wait_questions(int pe, int npes, double limit) {
   owner = getpid();
   self = pe;
   report_after = limit;
-  std::snprintf(idle_line, sizeof idle_line, "atoll: PE %d of %d: no thread waits in a call\n", pe, npes);
+  std::snprintf(line_head, sizeof line_head, "atoll: PE %d of %d: ", pe, npes);
   if (job_id[0] != '\0') listen_to_launcher();
   struct sigaction now {};
   sigaction(kAskSignal, nullptr, &now);

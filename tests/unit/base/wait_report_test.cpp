@@ -29,11 +29,14 @@ class WaitReport : public ::testing::Test {
   static void SetUpTestSuite() {
     id = "wait-report-test-" + std::to_string(getpid());
     setenv("ATOLL_JOB_ID", id.c_str(), 1);
+    listen();
+    answer_wait_questions(3, 5, kLimit);
+  }
+  static void listen() {
     sockaddr_un address;
     const socklen_t length = wait_report_address(id.c_str(), address);
     listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
-    answer_wait_questions(3, 5, kLimit);
   }
   static void TearDownTestSuite() { close(listener); }
 
@@ -103,10 +106,35 @@ TEST_F(WaitReport, AWaitOfAnotherLibraryIsAnsweredFor) {
     EXPECT_STREQ(record.what, "for other PEs");
     EXPECT_EQ(record.thread, gettid());
     EXPECT_GE(record.seconds, 0);
-    EXPECT_LE(record.seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
+    EXPECT_LE(record.seconds,
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
   }
   raise(kAskSignal);
   EXPECT_EQ(next().waiting, 0);
+}
+
+// Asked by a signal, where no launcher of ours is there or listens.
+TEST_F(WaitReport, WithoutAListenerAnswersAreOnStandardError) {
+  close(listener);
+  const auto said = [](const auto& answer) {
+    ::testing::internal::CaptureStderr();
+    raise(kAskSignal);
+    answer();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said([] {}), "atoll: PE 3 of 5: no thread waits in a call\n");
+  {
+    const OutsideWait wait("shmem_finalize", "for other PEs");
+    EXPECT_EQ(said([] {}), "atoll: PE 3 of 5: shmem_finalize waits for other PEs\n");
+  }
+  {
+    WaitWatch watch;
+    watch.look(WaitReason(describe));
+    EXPECT_EQ(said([] {}), "");
+    EXPECT_EQ(said([&] { watch.look(WaitReason(describe)); }).find("atoll: some_call waits for PE 4; since "),
+              0U);
+  }
+  listen();
 }
 
 // A child of the program is no PE.
