@@ -16,11 +16,22 @@ constexpr std::size_t k = 1024, m = k * 1024, g = m * 1024, t = g * 1024;
 
 TEST(ParseSize, ReadsWhatTheSpecificationAllows) {
   const std::pair<const char*, std::size_t> cases[] = {
-      {"0", 0},        {"123", 123},        {"20k", 20 * k},
-      {"20K", 20 * k}, {"3m", 3 * m},       {"4G", 4 * g},
-      {"2t", 2 * t},   {"20kk", 20 * k},    {"1mb", m},
-      {".5m", m / 2},  {"1.5g", g + g / 2}, {"3.1M", 3250586},
-      {"0.0001k", 1},  {"7.", 7},           {"9007199254740993", 9007199254740993},
+      {"0", 0},
+      {"123", 123},
+      {"20k", 20 * k},
+      {"20K", 20 * k},
+      {"3m", 3 * m},
+      {"4G", 4 * g},
+      {"2t", 2 * t},
+      {"20kk", 20 * k},
+      {"1mb", m},
+      {".5m", m / 2},
+      {"1.5g", g + g / 2},
+      {"3.1M", 3250586},
+      {"0.0001k", 1},
+      {"7.", 7},
+      {"9007199254740993", 9007199254740993},
+      {"4194304t", std::size_t{1} << 62},  // the largest
   };
   for (const auto& [text, bytes] : cases) {
     const auto size = parse_size(text);
@@ -30,8 +41,8 @@ TEST(ParseSize, ReadsWhatTheSpecificationAllows) {
 }
 
 TEST(ParseSize, RefusesTheRest) {
-  for (const char* text :
-       {"", "k", ".", ".k", "-1", "+1", "abc", "1..5", "1e3", "12x", "1 m", " 1", "99999999t"}) {
+  for (const char* text : {"", "k", ".", ".k", "-1", "+1", "abc", "1..5", "1e3", "12x", "1 m", " 1",
+                           "99999999t", "4611686018427387905"}) {
     EXPECT_FALSE(parse_size(text).has_value()) << '"' << text << '"';
   }
 }
@@ -79,6 +90,17 @@ TEST_F(EnvRead, HasDefaults) {
   EXPECT_EQ(env.agent_spin_us, 50U);
   EXPECT_EQ(env.nic_mshrs, 64U);
   EXPECT_EQ(env.wait_report, 0U);
+}
+
+// Or one variable would have another one's value.
+TEST_F(EnvRead, PutsEachVariableIntoTheMemberOfItsName) {
+  const auto lower = [](std::string name) {
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return name;
+  };
+#define ENV(NAME, KIND, member, def, help) EXPECT_EQ(lower(#NAME), #member);
+#include "base/env.def"
+#undef ENV
 }
 
 TEST_F(EnvRead, ReadsEachKind) {

@@ -69,6 +69,7 @@ TEST_F(MakeBoot, StartsASingletonWhereNoLauncherIsInSight) { EXPECT_TRUE(make_bo
 
 TEST_F(MakeBoot, RefusesLaunchersThatSpeakPmi1) {
   environment.set("PMI_FD", "5");
+  EXPECT_THAT(make_boot().status().text(), HasSubstr("a PMI-1 launcher"));
   EXPECT_THAT(make_boot().status().text(), HasSubstr("oshrun"));
   environment.unset("PMI_FD");
   environment.set("PMI_SIZE", "2");
@@ -80,9 +81,23 @@ TEST_F(MakeBoot, RefusesLaunchersThatSpeakPmi1) {
 TEST_F(MakeBoot, RefusesSlurmStepsWithoutPmix) {
   environment.set("SLURM_STEP_ID", "0");
   environment.set("SLURM_STEP_NUM_TASKS", "4");
+  EXPECT_THAT(make_boot().status().text(), HasSubstr("one of several tasks of a Slurm step"));
   EXPECT_THAT(make_boot().status().text(), HasSubstr("srun --mpi=pmix"));
   environment.set("SLURM_STEP_NUM_TASKS", "1");
   EXPECT_TRUE(make_boot().ok());
+  environment.set("SLURM_STEP_NUM_TASKS", "4");
+  environment.unset("SLURM_STEP_ID");  // no step: what is left of an allocation's environment
+  EXPECT_TRUE(make_boot().ok());
+}
+
+// Some launchers speak both.
+TEST_F(MakeBoot, TakesAPmixServerWhateverElseIsThere) {
+  environment.set("PMIX_NAMESPACE", "job");
+  environment.set("PMI_FD", "5");
+  environment.set("PMI_SIZE", "2");
+  environment.set("SLURM_STEP_ID", "0");
+  environment.set("SLURM_STEP_NUM_TASKS", "4");
+  EXPECT_TRUE(make_boot().ok()) << make_boot().status().text();
 }
 
 }  // namespace

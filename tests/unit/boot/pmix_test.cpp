@@ -164,9 +164,11 @@ TEST_F(PmixServer, MayFailInEachStepOfAnExchange) {
     server.failures = {{call, PMIX_ERR_TIMEOUT}};
     server.calls.clear();
     const Status status = boot->exchange({std::byte{1}});
-    EXPECT_THAT(status.text(), HasSubstr(std::string(text) + PMIx_Error_string(PMIX_ERR_TIMEOUT)));
+    EXPECT_THAT(status.text(), HasSubstr(std::string(text) + PMIx_Error_string(PMIX_ERR_TIMEOUT) + " (" +
+                                         std::to_string(PMIX_ERR_TIMEOUT) + ")"));
     EXPECT_EQ(server.calls.back(), call) << "nothing is tried after that";
   }
+  EXPECT_THAT(boot->barrier().text(), HasSubstr("the last barrier with the other PEs failed: "));
   EXPECT_THAT(boot->barrier().text(), HasSubstr("SHMEM_INIT_TIMEOUT is 7 seconds"));
 }
 

@@ -28,6 +28,16 @@ TEST(SingleBoot, ReadsWhatItPublished) {
   EXPECT_EQ(boot->fetch(0).value(), mine);
 }
 
+// Nobody else would say it.
+TEST(SingleBoot, SaysASuspicionAtOnce) {
+  const std::unique_ptr<Boot> boot = make_single_boot();
+  ASSERT_TRUE(boot->join(Env()).ok());
+  ::testing::internal::CaptureStderr();
+  boot->abort(1, "it is lost\n");
+  boot->abort(1, nullptr);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "it is lost\n");
+}
+
 TEST(SingleBoot, HasAJobIdOfItsOwn) {
   const std::unique_ptr<Boot> one = make_single_boot(), other = make_single_boot();
   ASSERT_TRUE(one->join(Env()).ok());

@@ -123,8 +123,22 @@ TEST_P(NodeMemoryTest, NamesThePeThatDoesNotCome) {
     const std::unique_ptr<Mapper> mapper = make_mapper(GetParam());
     auto made = make_node(*mapper, key, 0, 2, kStride, 0.3);
     EXPECT_FALSE(made.ok());
-    EXPECT_THAT(made.status().text(), HasSubstr("PE 1"));
-    EXPECT_THAT(made.status().text(), HasSubstr("SHMEM_INIT_TIMEOUT"));
+    EXPECT_THAT(made.status().text(),
+                HasSubstr("PE 1 of this node did not come to set-up step 1 within SHMEM_INIT_TIMEOUT"));
+    return true;
+  });
+}
+
+// It has given the others the file, and then died.
+TEST_P(NodeMemoryTest, NamesTheFirstPeThatDoesNotSizeTheFile) {
+  const std::string key = test::unique_key("node_memory");
+  test::run_process([&] {
+    const std::unique_ptr<Mapper> first = make_mapper(GetParam()), second = make_mapper(GetParam());
+    if (!first->open({key, 0, 2, 20}).ok()) return false;
+    auto made = make_node(*second, key, 1, 2, kStride, 0.3);
+    EXPECT_FALSE(made.ok());
+    EXPECT_THAT(made.status().text(),
+                HasSubstr("the first PE of this node did not size its memory within SHMEM_INIT_TIMEOUT"));
     return true;
   });
 }

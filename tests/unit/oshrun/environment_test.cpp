@@ -67,6 +67,23 @@ TEST(Environment, ProgramsAreFoundAsByAShell) {
   EXPECT_NE(find_program(app).path, "./sh");
 }
 
+TEST(Environment, ThereIsAPathWithoutPath) {
+  const std::string path = getenv("PATH");
+  unsetenv("PATH");
+  EXPECT_EQ(find_program(app_of("sh")).error, 0);
+  setenv("PATH", path.c_str(), 1);
+}
+
+// By it Open MPI knows a launcher of its own liking.
+TEST(Environment, AMarkThatIsThereStays) {
+  setenv("JSM_JSRUN_PORT", "17", 1);
+  prepare_environment(Options(), "atoll-1-x");
+  EXPECT_STREQ(getenv("JSM_JSRUN_PORT"), "17");
+  unsetenv("JSM_JSRUN_PORT");
+  prepare_environment(Options(), "atoll-1-x");
+  EXPECT_STREQ(getenv("JSM_JSRUN_PORT"), "0");
+}
+
 TEST(Environment, KnowsWhichVariablesToPassOnAreNotThere) {
   setenv("OSHRUN_TEST_EMPTY", "", 1);
   Options options;

@@ -40,6 +40,18 @@ TEST(Options, WhatFollowsTheProgramBelongsToIt) {
 
 TEST(Options, TwoDashesEndTheOptions) { EXPECT_EQ(accepted({"--", "-prog"}).apps[0].argv, Words{"-prog"}); }
 
+TEST(Options, ADashAloneIsAProgram) { EXPECT_EQ(accepted({"-", "x"}).apps[0].argv, (Words{"-", "x"})); }
+
+TEST(Options, EachKindOfBindingHasItsWord) {
+  const std::pair<const char*, Bind> kinds[] = {
+      {"none", Bind::kNone}, {"core", Bind::kCore}, {"numa", Bind::kNuma}, {"auto", Bind::kAuto}};
+  for (const auto& [word, kind] : kinds) {
+    EXPECT_EQ(accepted({"--bind", "none", "--bind", word, "prog"}).bind, kind)
+        << word;  // the last one counts
+    EXPECT_EQ(accepted({"--bind", "core", "--bind", word, "prog"}).bind, kind) << word;
+  }
+}
+
 TEST(Options, ValuesMayFollowAnEqualsSign) {
   const Options options = accepted({"--timeout=2.5", "--bind=numa", "--wdir=/a=b", "prog"});
   EXPECT_EQ(options.timeout, std::chrono::milliseconds(2500));

@@ -143,6 +143,11 @@ TEST(Policy, OfCausesThatArriveTogetherTheDeepestCounts) {
   c.exited(2, code(6));
   c.exited(1, code(5));
   expect_verdict(c, 2, 6, "code 6");
+  Policy d(3);  // it left as PE 2 had failed
+  for (int pe : {0, 1, 2}) d.connected(pe);
+  d.exited(1, code(0));
+  d.exited(2, code(5));
+  expect_verdict(d, 2, 5, "code 5");
 }
 
 TEST(Policy, ALaterCauseChangesNothing) {

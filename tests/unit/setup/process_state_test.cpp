@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <functional>
 
 #include "processes.hpp"
@@ -29,6 +31,23 @@ TEST(DefaultHeap, IsAShareOfTheNodesMemory) {
     last = heap;
   }
   EXPECT_EQ(default_heap(0), default_heap(1));
+}
+
+TEST(DefaultHeap, OfAllPesIsHalfOfWhatTheContainerMayUse) {
+  auto memory =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::size_t limit = 0;
+    if (!(std::ifstream(path) >> limit) || limit == 0) continue;  // "max": none
+    memory = std::min(memory, limit);
+    break;
+  }
+  constexpr std::size_t kMost = std::size_t{64} << 30, kUnit = std::size_t{2} << 20;  // for one PE
+  for (std::size_t pes : {1, 3}) {
+    const std::size_t share = memory / 2 / pes;
+    EXPECT_LE(default_heap(static_cast<int>(pes)), std::min(share, kMost));
+    EXPECT_GT(default_heap(static_cast<int>(pes)) + kUnit, std::min(share, kMost));
+  }
 }
 
 TEST(PesOfHost, CountsThoseOfAllVirtualNodes) {
