@@ -12,7 +12,8 @@ int main(int count, char** arguments) {
   if (is(way, "never_init")) return 0;
   shmem_init();
   const int me = shmem_my_pe();
-  if (is(way, "return")) return 0; /* as after start_pes */
+  if (is(way, "return")) return 0;                      /* as after start_pes */
+  if (is(way, "return_of_two")) return shmem_init(), 0; /* each start is ended */
   if (is(way, "exit")) exit(0);
   if (is(way, "late_exit")) {
     usleep(me == 0 ? 200000 : 0);

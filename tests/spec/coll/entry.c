@@ -62,6 +62,7 @@ static void nothing(shmem_team_t team) {
     source = kept_source, dest = kept_dest;
   }
   CHECK_EQ(shmem_long_alltoalls(team, NULL, NULL, 1, 1, 0), 0);
+  CHECK_EQ(shmem_long_alltoalls(team, NULL, NULL, 0, -1, 0), 0); /* no elements, no strides */
   CHECK_EQ(shmem_broadcastmem(team, NULL, NULL, 0, np - 1), 0);
   CHECK_EQ(shmem_ulong_xor_reduce(team, NULL, NULL, 0), 0);
   CHECK_EQ(shmem_team_sync(team), 0);

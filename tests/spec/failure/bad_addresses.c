@@ -39,8 +39,11 @@ static void iget_from_private(void) { shmem_long_iget(local, no_block, 1, 1, 1, 
 static void payload_in_private(void) {
   shmem_long_put_signal(no_block, local, 1, &signal_word, 1, SHMEM_SIGNAL_SET, 0);
 }
+static void signal_set_negative(void) { shmem_signal_set(&signal_word, 1, -1); }
 static void test_on_private(void) { shmem_long_test(no_block, SHMEM_CMP_EQ, 0); }
 static void wait_all_on_private(void) { shmem_long_wait_until_all(no_block, 2, NULL, SHMEM_CMP_EQ, 0); }
+static void plain_wait_on_private(void) { (shmem_wait)(no_block, 0); }
+static void plain_wait_until_on_private(void) { (shmem_wait_until)(no_block, SHMEM_CMP_EQ, 0); }
 static void signal_wait_on_private(void) { shmem_signal_wait_until((uint64_t*)no_block, SHMEM_CMP_EQ, 0); }
 
 /* ---- Ranges */
@@ -59,6 +62,8 @@ static void free_middle(void) { shmem_free(block + 1); }
 static void free_private(void) { shmem_free(no_block); }
 static void free_variable(void) { shmem_free(variable); }
 static void realloc_private(void) { shmem_realloc(no_block, 100); }
+static void old_free_private(void) { shfree(no_block); }
+static void old_realloc_private(void) { shrealloc(no_block, 100); }
 
 /* What fails with a return value says so, too; this is what a program does that looks at the value. */
 static void stop_without(const void* result) {
@@ -72,6 +77,7 @@ static void realloc_freed(void) {
 static void align_3(void) { stop_without(shmem_align(3, 8)); }
 static void align_24(void) { stop_without(shmem_align(24, 8)); }
 static void align_0(void) { stop_without(shmem_align(0, 8)); }
+static void old_align_0(void) { stop_without(shmemalign(0, 8)); }
 
 /* ---- Comparisons and strides */
 
@@ -105,10 +111,14 @@ static void ctx_create_null(void) { shmem_ctx_create(0, NULL); }
 static void team_create_ctx_null(void) { shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, NULL); }
 static void ctx_get_team_null(void) { shmem_ctx_get_team(SHMEM_CTX_DEFAULT, NULL); }
 static void split_null(void) { shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, NULL); }
+static void split_2d_x_null(void) {
+  shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, NULL, NULL, 0, &(shmem_team_t){0});
+}
 static void split_2d_null(void) {
   shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &(shmem_team_t){0}, NULL, 0, NULL);
 }
 static void get_name_null(void) { shmem_info_get_name(NULL); }
+static void get_version_major_null(void) { shmem_info_get_version(NULL, &(int){0}); }
 static void get_version_null(void) { shmem_info_get_version(&(int){0}, NULL); }
 static void query_thread_null(void) { shmem_query_thread(NULL); }
 static void query_initialized_null(void) { shmem_query_initialized(NULL); }
@@ -132,6 +142,7 @@ static const struct {
     {"shmem_long_iput", "pe is 1; allowed is 0 to 0$", iput_too_high},
     {"shmem_long_iget", "pe is -1; allowed is 0 to 0$", iget_negative},
     {"shmem_signal_add", "pe is -1; allowed is 0 to 0$", signal_add_negative},
+    {"shmem_signal_set", "pe is -1; allowed is 0 to 0$", signal_set_negative},
     {"shmem_pe_quiet", "pe is 1; allowed is 0 to 0$", pe_quiet_too_high},
 
     {"shmem_long_put", "dest " IS_NULL, put_to_null},
@@ -143,6 +154,8 @@ static const struct {
     {"shmem_long_put_signal", "dest " NOT_SYMMETRIC, payload_in_private},
     {"shmem_long_test", "ivar " NOT_SYMMETRIC, test_on_private},
     {"shmem_long_wait_until_all", "ivars " NOT_SYMMETRIC, wait_all_on_private},
+    {"shmem_wait", "ivar " NOT_SYMMETRIC, plain_wait_on_private},
+    {"shmem_wait_until", "ivar " NOT_SYMMETRIC, plain_wait_until_on_private},
     {"shmem_signal_wait_until", "sig_addr " NOT_SYMMETRIC, signal_wait_on_private},
 
     {"shmem_put64_nbi", "dest " PAST_END "symmetric heap", put64_nbi_wraps},
@@ -155,10 +168,13 @@ static const struct {
     {"shmem_free", NO_BLOCK, free_private},
     {"shmem_free", NO_BLOCK, free_variable},
     {"shmem_realloc", NO_BLOCK, realloc_private},
+    {"shfree", NO_BLOCK, old_free_private},
+    {"shrealloc", NO_BLOCK, old_realloc_private},
     {"shmem_realloc", "ptr 0x[0-9a-f]+ is not the start of an allocated block", realloc_freed},
     {"shmem_align", "alignment is 3; allowed are powers of two", align_3},
     {"shmem_align", "alignment is 24; allowed are powers of two", align_24},
     {"shmem_align", "alignment is 0; allowed are powers of two", align_0},
+    {"shmemalign", "alignment is 0; allowed are powers of two", old_align_0},
 
     {"shmem_long_wait_until", "cmp is 77; allowed are the SHMEM_CMP_ constants", cmp_wrong},
     {"shmem_int_test", "cmp is -1; allowed are the SHMEM_CMP_ constants", cmp_negative},
@@ -181,8 +197,10 @@ static const struct {
     {"shmem_team_create_ctx", "ctx is NULL; allowed is the address", team_create_ctx_null},
     {"shmem_ctx_get_team", "team is NULL; allowed is the address", ctx_get_team_null},
     {"shmem_team_split_strided", "new_team is NULL; allowed is the address", split_null},
+    {"shmem_team_split_2d", "xaxis_team is NULL; allowed is the address", split_2d_x_null},
     {"shmem_team_split_2d", "yaxis_team is NULL; allowed is the address", split_2d_null},
     {"shmem_info_get_name", "name is NULL; allowed is the address", get_name_null},
+    {"shmem_info_get_version", "major is NULL; allowed is the address", get_version_major_null},
     {"shmem_info_get_version", "minor is NULL; allowed is the address", get_version_null},
     {"shmem_query_thread", "provided is NULL; allowed is the address", query_thread_null},
     {"shmem_query_initialized", "initialized is NULL; allowed is the address", query_initialized_null},

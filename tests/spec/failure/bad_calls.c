@@ -106,6 +106,20 @@ static void to_all_to_private(void) {
   shmem_long_sum_to_all(no_block, big, 1, 0, 0, shmem_n_pes(), NULL, psync);
 }
 static void fcollect64_to_private(void) { shmem_fcollect64(no_block, big, 1, 0, 0, shmem_n_pes(), psync); }
+/* There is room for one PE's part, but not for both. */
+enum { kPart = 40 << 20 };
+static void fcollect_to_one_part(void) { shmem_fcollectmem(SHMEM_TEAM_WORLD, block, no_block, kPart); }
+static void alltoalls_to_one_part(void) { shmem_alltoallsmem(SHMEM_TEAM_WORLD, block, big, kPart, 1, 2); }
+static void alltoalls_from_one_part(void) { shmem_alltoallsmem(SHMEM_TEAM_WORLD, big, block, 1, kPart, 2); }
+static void fcollect64_to_one_part(void) {
+  shmem_fcollect64(block, no_block, kPart / 8, 0, 0, shmem_n_pes(), psync);
+}
+static void alltoalls64_to_one_part(void) {
+  shmem_alltoalls64(block, big, kPart / 8, 1, 2, 0, 0, shmem_n_pes(), psync);
+}
+static void alltoalls64_from_one_part(void) {
+  shmem_alltoalls64(big, block, 1, kPart / 8, 2, 0, 0, shmem_n_pes(), psync);
+}
 static void not_a_member(void) { shmem_barrier(1, 0, 1, psync); }
 
 #define RANGE "allowed is 0 to 1$"
@@ -167,6 +181,12 @@ static const struct {
     {"shmem_broadcast64", "source " NOT_SYMMETRIC, broadcast64_from_private},
     {"shmem_long_sum_to_all", "dest " NOT_SYMMETRIC, to_all_to_private},
     {"shmem_fcollect64", "dest " NOT_SYMMETRIC, fcollect64_to_private},
+    {"shmem_fcollectmem", "dest " PAST_END " symmetric heap", fcollect_to_one_part},
+    {"shmem_alltoallsmem", "dest " PAST_END " symmetric heap", alltoalls_to_one_part},
+    {"shmem_alltoallsmem", "source " PAST_END " symmetric heap", alltoalls_from_one_part},
+    {"shmem_fcollect64", "dest " PAST_END " symmetric heap", fcollect64_to_one_part},
+    {"shmem_alltoalls64", "dest " PAST_END " symmetric heap", alltoalls64_to_one_part},
+    {"shmem_alltoalls64", "source " PAST_END " symmetric heap", alltoalls64_from_one_part},
     {"shmem_barrier", "PE_start 1, logPE_stride 0 and PE_size 1 do not include this PE", not_a_member},
 };
 

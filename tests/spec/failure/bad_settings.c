@@ -24,6 +24,7 @@ static const struct {
 static size_t setting;
 
 static void set(void) { setenv(settings[setting].name, settings[setting].value, 1); }
+static void start(void) { start_pes(0); }
 
 /* ---- SHMEM_CHECKS=0: without the checks that cost more than a comparison */
 
@@ -67,6 +68,9 @@ int main(void) {
              settings[setting].value);
     expect_end(fork, &(struct wrong_call){"shmem_init", what, set, shmem_init, NOT_STARTED, kRefused});
   }
+  setting = 0;
+  expect_end(fork, &(struct wrong_call){"start_pes", "SHMEM_SYMMETRIC_SIZE=abc is not valid: allowed is ",
+                                        set, start, NOT_STARTED, kRefused});
   expect_acceptance("shmem_long_iput with a stride of 0", stride_0);
   expect_acceptance("shmem_barrier with a pSync in use", psync_in_use);
   expect_end(fork, &(struct wrong_call){"shmem_long_p", "pe is 1; allowed is 0 to 0$", without_checks,
