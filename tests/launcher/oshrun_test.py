@@ -5,8 +5,10 @@ import fcntl
 import os
 import pty
 import re
+import resource
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import termios
@@ -34,10 +36,23 @@ class CommandLine(Launcher):
                 self.assertRegex(err, r"^oshrun: [^\n]+\n$")
 
     def test_program_that_cannot_run(self):
-        self.assertRegex(self.run_job(127, "no-such-program")[1], r"^oshrun: cannot execute [^\n]+\n$")
-        self.run_job(127, "-n", 2, "./no-such-program")
-        self.run_job(126, "/etc/passwd")
-        self.run_job(126, "/")
+        for code, words, reason in (
+                (127, ["no"], "'no': No such file or directory in PATH; write ./no for a program in this directory"),
+                (127, ["-n", 2, "./no"], "'./no': No such file or directory"),
+                (127, ["true", ":", "no/program"], "'no/program': No such file or directory"),
+                (127, ["/etc/passwd/no"], "'/etc/passwd/no': Not a directory"),
+                (126, ["/etc/passwd"], "'/etc/passwd': Permission denied"),
+                (126, ["/"], "'/': Is a directory")):
+            with self.subTest(words):
+                self.assertEqual(self.run_job(code, *words), ("", "oshrun: cannot execute %s\n" % reason))
+
+    def test_directory_that_cannot_be_entered(self):
+        for words, reason in ((["--wdir", "/no", "true"], "'/no': No such file or directory"),
+                              (["true", ":", "--wdir", "/no", "true"], "'/no': No such file or directory"),
+                              (["--wdir", OSHRUN, "true"], "'%s': Not a directory" % OSHRUN)):
+            with self.subTest(words):
+                self.assertEqual(self.run_job(2, *words),
+                                 ("", "oshrun: --wdir %s; give a directory that you may enter\n" % reason))
 
     def test_script_without_interpreter_line_runs_like_in_a_shell(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -131,10 +146,20 @@ class Jobs(Launcher):
         self.assertEqual(self.run_job(0, "-n", count + 1, "true")[1], "")
 
     def test_limits_come_back(self):
-        import resource
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         low = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))}
         self.assertEqual(self.run_job(0, "-n", 2, "sh", "-c", "ulimit -n", **low)[0], "100\n100\n")
+
+    def test_a_job_has_more_pipes_than_a_process_may_have_files(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        low = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, hard))}
+        self.assertEqual(self.run_job(0, "-n", 32, "sh", "-c", "ulimit -Sn", **low)[0], "32\n" * 32)
+
+    def test_what_a_pmix_client_is_told(self):
+        out, _ = self.run_job(0, HELLO, "place", ":", "-n", 2, HELLO, "place")
+        self.assertEqual(sorted(out.splitlines()),
+                         ["PE %d: local %d, on node %d, global %d, of %d here, of 3, at most 3, node 0 of 1, leader 0, host %s"
+                          % (pe, pe, pe, pe, 3, socket.gethostname()) for pe in range(3)])
 
     def test_pes_inherit_no_descriptors(self):
         extra = os.open("/dev/null", os.O_RDONLY)  # as a library leaves one open in the launcher
@@ -155,8 +180,8 @@ class Failures(Launcher):
         return out
 
     def test_exit_code(self):
-        self.failing(3, r"^oshrun: PE 2 \(pid \d+, host [^)]+\) exited with code 3; the job ends$",
-                     "-n", 4, HELLO, "exit", 2, 3)
+        self.failing(3, r"^oshrun: PE 2 \(pid \d+, host %s\) exited with code 3; the job ends$" %
+                     re.escape(socket.gethostname()), "-n", 4, HELLO, "exit", 2, 3)
         self.failing(9, r"PE 1 .* exited with code 9", "-n", 2, HELLO, "finalize-exit", 1, 9)
         self.failing(5, r"PE 0 .* exited with code 5", "sh", "-c", "exit 5")
 
@@ -284,6 +309,10 @@ class Signals(Launcher):
         ignore = {"preexec_fn": lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN)}
         self.assertEqual(blocked_and_ignored(**ignore), [0, bit(signal.SIGPIPE)])
 
+    def test_exit_codes_are_known_where_the_caller_ignores_the_ends_of_children(self):
+        ignore = {"preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
+        self.run_job(3, "sh", "-c", "exit 3", **ignore)
+
     def test_nohup(self):
         ignore = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
         process = self.start("sh", "-c", "echo up; read x; exit 3", stdin=subprocess.PIPE, **ignore)
@@ -292,11 +321,15 @@ class Signals(Launcher):
         self.finish(process, 3, input="go\n")
 
     def test_user_signals_reach_every_pe(self):
-        process = self.start("-n", 2, "sh", "-c", "trap 'echo got; exit 0' USR1; echo up; while :; do sleep 0.01; done")
+        script = "trap 'echo got 1' USR1; trap 'echo got 2; exit 0' USR2; echo up; while :; do sleep 0.01; done"
+        process = self.start("-n", 2, "sh", "-c", script)
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), "up\n")
         process.send_signal(signal.SIGUSR1)
-        self.assertEqual(self.finish(process, 0)[0], "got\n" * 2)
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), "got 1\n")
+        process.send_signal(signal.SIGUSR2)
+        self.assertEqual(self.finish(process, 0)[0], "got 2\n" * 2)
 
     def test_stop_and_continue(self):
         process = self.start("-n", 2, HELLO, "wait")
@@ -553,6 +586,10 @@ class Cleanup(Launcher):
         self.run_job(0, *look)
         del self.env["TMPDIR"]
         self.run_job(0, *look)
+
+    def test_what_the_server_writes_is_for_nobody_else(self):
+        out, _ = self.run_job(0, "sh", "-c", "stat -c %a \"$TMPDIR/atoll.$ATOLL_JOB_ID.pmix\"", preexec_fn=lambda: os.umask(0))
+        self.assertEqual(out, "700\n")
 
     def test_unusable_tmpdir(self):
         self.env["TMPDIR"] = "/nonexistent"

@@ -45,16 +45,18 @@ std::uint32_t number(const Run& run, pmix_rank_t rank, const char* key) {
   peer.rank = rank;
   pmix_value_t* value = nullptr;
   require(PMIx_Get(&peer, key, nullptr, 0, &value), key);
-  const std::uint32_t result = value->type == PMIX_PROC_RANK ? value->data.rank : value->data.uint32;
+  const std::uint32_t result = value->type == PMIX_PROC_RANK ? value->data.rank
+                               : value->type == PMIX_UINT16  ? value->data.uint16
+                                                             : value->data.uint32;
   PMIX_VALUE_RELEASE(value);
   return result;
 }
 
-std::string key_value(const Run& run, unsigned rank) {
+std::string key_value(const Run& run, unsigned rank, const char* key = "hello.name") {
   pmix_proc_t peer = run.self;
   peer.rank = rank;
   pmix_value_t* value = nullptr;
-  require(PMIx_Get(&peer, "hello.name", nullptr, 0, &value), "PMIx_Get");
+  require(PMIx_Get(&peer, key, nullptr, 0, &value), "PMIx_Get");
   std::string result = value->data.string;
   PMIX_VALUE_RELEASE(value);
   return result;
@@ -86,6 +88,20 @@ void tell_program(Run& run) {
   init(run);
   printf("PE %u is %u of program %u of %u\n", run.self.rank, number(run, run.self.rank, PMIX_APP_RANK),
          number(run, run.self.rank, PMIX_APPNUM), number(run, PMIX_RANK_WILDCARD, PMIX_JOB_NUM_APPS));
+  finalize();
+}
+
+/// What any library that speaks PMIx may ask of a PE and of its job.
+void tell_place(Run& run) {
+  init(run);
+  const auto mine = [&](const char* key) { return number(run, run.self.rank, key); };
+  const auto ours = [&](const char* key) { return number(run, PMIX_RANK_WILDCARD, key); };
+  printf(
+      "PE %u: local %u, on node %u, global %u, of %u here, of %u, at most %u, node %u of %u, leader %u, host "
+      "%s\n",
+      run.self.rank, mine(PMIX_LOCAL_RANK), mine(PMIX_NODE_RANK), mine(PMIX_GLOBAL_RANK),
+      ours(PMIX_LOCAL_SIZE), ours(PMIX_UNIV_SIZE), ours(PMIX_MAX_PROCS), mine(PMIX_NODEID),
+      ours(PMIX_NUM_NODES), ours(PMIX_LOCALLDR), key_value(run, run.self.rank, PMIX_HOSTNAME).c_str());
   finalize();
 }
 
@@ -190,6 +206,7 @@ struct Mode {
 constexpr Mode kModes[] = {
     {"hello", hello},
     {"program", tell_program},
+    {"place", tell_place},
     {"exit", leave_with_code},
     {"finalize-exit", finalize_then_code},
     {"signal", die_by_signal},
