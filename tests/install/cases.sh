@@ -20,6 +20,12 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 expect() { [[ $1 == *"$2"* ]] || fail "expected '$2' in: $1"; }
 refute() { [[ $1 != *"$2"* ]] || fail "did not expect '$2' in: $1"; }
 
+# human_bytes NUMBER: as the tools print it
+human_bytes() {
+  awk -v n="$1" 'BEGIN { split("bytes KiB MiB GiB TiB", units); u = 1; while (n >= 1024 && u < 5) { n /= 1024; ++u }
+    printf "%.4g %s", n, units[u] }'
+}
+
 # Runs a program on 2 PEs and expects both to answer as LANGUAGE.
 run() {
   local said
@@ -117,11 +123,20 @@ case_showme() {
   eval "cc $compile -c \"$here/hello.c\" -o hello.o"
   eval "cc hello.o -o hello $link"
   run ./hello C
-  [ "$("$oshcc" --showme:command)" = cc ] || fail "--showme:command"
-  expect "$("$oshcc" --showme:version)" "OpenSHMEM 1.6"
-  expect "$("$oshcc" --help)" "usage: oshcc"
-  expect "$("$oshcxx" --help)" "OSHCC_CXX"
-  if "$oshcc" >/dev/null 2>&1; then fail "oshcc without arguments succeeds"; fi
+  [ "$("$oshcc" -showme:compile)" = "$compile" ] || fail "-showme:compile"
+  [ "$("$oshcc" -showme:link)" = "$link" ] || fail "-showme:link"
+  for dashes in - --; do
+    [ "$("$oshcc" ${dashes}showme:command)" = cc ] || fail "${dashes}showme:command"
+    [ "$("$oshcxx" ${dashes}showme:command)" = c++ ] || fail "${dashes}showme:command of oshc++"
+    expect "$("$oshcc" ${dashes}showme:version)" "OpenSHMEM 1.6"
+  done
+  for option in --help --showme:help; do
+    expect "$("$oshcc" $option)" "usage: oshcc"
+    expect "$("$oshcxx" $option)" "OSHCC_CXX"
+  done
+  if "$oshcc" >said 2>told; then fail "oshcc without arguments succeeds"; fi
+  expect "$(cat told)" "usage: oshcc"
+  [ ! -s said ] || fail "wrong usage is told on standard output"
 }
 
 case_other_compiler() {
@@ -242,11 +257,26 @@ case_shmem_info() {
   expect "$said" "cores"
   said=$(ulimit -Sn 200 && ulimit -Hn 300 && "$prefix/bin/shmem_info")
   expect "$said" "200, at most 300"
+  # The limits are those that the shell has set, the sizes those that the system tells.
+  local room
+  room=$(df -B 1 --output=size /dev/shm | tail -n 1)
+  fallocate -l $((room / 256)) /dev/shm/atoll.test.$$ # or as much would be free as there is
+  trap 'rm -rf "$out" /dev/shm/atoll.test.$$' EXIT
+  said=$(ulimit -l 16 && ulimit -v 8388608 && "$prefix/bin/shmem_info")
+  expect "$said" "  locked memory          16 KiB ("
+  expect "$said" "  address space          8 GiB"
+  expect "$said" "  cores                  $(getconf _NPROCESSORS_ONLN)"
+  expect "$said" "  memory                 $(human_bytes $(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE))))"
+  expect "$said" " free of $(human_bytes "$room") (used by"
   if SHMEM_MAPPER=nonsense "$prefix/bin/shmem_info" >said; then fail "a wrong variable goes unnoticed"; fi
   expect "$(cat said)" "SHMEM_MAPPER=nonsense"
   refute "$said" "NOT FOUND"
   refute "$said" "opens here"
-  if "$prefix/bin/shmem_info" --nonsense 2>/dev/null; then fail "a wrong option goes unnoticed"; fi
+  local code=0
+  "$prefix/bin/shmem_info" --nonsense >said 2>told || code=$?
+  [ "$code" -eq 2 ] || fail "a wrong option has exit code $code"
+  expect "$(cat told)" "usage: shmem_info"
+  [ ! -s said ] || fail "wrong usage is told on standard output"
   said=$("$prefix/bin/shmem_info" --help)
   expect "$said" "usage: shmem_info [--providers]"
   said=$(FI_PROVIDER=tcp,ofi_rxm "$prefix/bin/shmem_info" --providers)

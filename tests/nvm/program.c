@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain loads and stores of a heap on NVM with few pages in memory, while a program forks, takes signals, has
- * a handler of faults of its own, pins pages, has threads, has objects in both heaps, gets without waiting, reads its
- * counters, says what it will do, or leaves without shmem_finalize; what is refused; and hints where there is no such
- * heap. The argument says which. */
+ * a handler of faults of its own, pins pages, has threads, has objects in both heaps, gets without waiting,
+ * reads its counters, says what it will do, or leaves without shmem_finalize; what is refused; and hints
+ * where there is no such heap. The argument says which. */
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -379,7 +379,8 @@ static void test_pins(void) {
   shmem_free(blocks[kPinned]);
 }
 
-/* A block of several pages, of 64 KiB here, begins at one; what is asked for too much is refused by a line. */
+/* A block of several pages, of 64 KiB here, begins at one; what is asked for too much is refused by a line.
+ */
 static void test_alignment(void) {
   const size_t page = 65536;
   char* small = shmem_malloc(100);
@@ -397,6 +398,9 @@ static void test_hints(void) {
   for (int i = 0; i < 2; ++i) {
     long* block = shmem_malloc_with_hints(sizeof *block, SHMEMX_MALLOC_NVM);
     CHECK_EQ(shmem_ptr(block, me), block);
+    CHECK_EQ(shmemx_nvm_pin(block, sizeof *block, SHMEMX_NVM_WRITE), 0);
+    shmemx_nvm_advise(block, sizeof *block, SHMEMX_NVM_OVERWRITE);
+    shmemx_nvm_unpin(block, sizeof *block);
     shmem_free(block);
   }
 }

@@ -34,6 +34,14 @@ def make(*arguments):
     subprocess.run([make_object, folder, *arguments], check=True, timeout=30)
 
 
+def human_bytes(number):
+    for unit in ("bytes", "KiB", "MiB"):
+        if number < 1024:
+            break
+        number /= 1024
+    return "%.4g %s" % (number, unit)
+
+
 def part(name, pe):
     return os.path.join(folder, f"{name}.pe{pe}.atoll")
 
@@ -76,8 +84,9 @@ def main():
 
     make("grid", "3", "8", "2")
     make("new", "1", "1", "0")
-    expect(["list", folder], 0, r"^grid +32 KiB +3 of 3 +\S+ [KM]iB +2  20\d\d-", r"^new +4 KiB +1 of 1 .* 0  never$",
-           lines=3)
+    on_disk = human_bytes(sum(512 * os.stat(part("grid", pe)).st_blocks for pe in range(3)))
+    expect(["list", folder], 0, r"^object +bytes of a PE +files +on disk +epoch +persisted$",
+           r"^grid +32 KiB +3 of 3 +%s +2  20\d\d-" % re.escape(on_disk), r"^new +4 KiB +1 of 1 .* 0  never$", lines=3)
     expect(["check", folder], 0, r"^grid: whole \(files: 3\)$", r"^new: whole \(files: 1\)$", lines=2)
     expect(["check", folder, "new"], 0, "^new: whole", lines=1)
 
@@ -104,7 +113,7 @@ def main():
     expect(["check", folder, "grid"], 1, "grid.pe0.atoll: header 1 is damaged, or its writing was interrupted", lines=1)
     flip(part("grid", 0), 24)
     expect(["check", folder, "grid"], 1, "grid.pe0.atoll: it is not an NVM object, or both its headers are damaged")
-    expect(["list", folder], 1, r"^grid +\? .* see shmem_nvm check$", "^shmem_nvm: .*grid.pe0.atoll: it is not", "^new ")
+    expect(["list", folder], 1, r"^grid +\? +3 +\d\S* [KM]iB +\?  see shmem_nvm check$", "^shmem_nvm: .*grid.pe0.atoll: it is not", "^new ")
     flip(part("grid", 0), 65536 + 24)
     flip(part("grid", 0), 24)
 

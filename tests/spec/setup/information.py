@@ -41,6 +41,15 @@ def expect_paths(pes, words, *paths, **variables):
         assert out[last:].count(line) == 1, (line, out)
 
 
+def expect_memory():
+    """What the heap is said to be by SHMEM_INFO is what it is by SHMEM_DEBUG; so are the variables."""
+    out, err = run(2, SHMEM_INFO="1", SHMEM_DEBUG="1", SHMEM_SYMMETRIC_SIZE="24m")
+    where = r"PE 0 of 2 .*; heap of 25165824 bytes at (0x[0-9a-f]+), variables at (0x[0-9a-f]+);"
+    heap, variables = next(found.groups() for found in map(lambda line: re.search(where, line), err) if found)
+    [said] = [line for line in out if line.startswith("Symmetric heap: ")]
+    expect([said], rf"Symmetric heap: 24 MiB per PE at {heap}; variables: [0-9.]+ KiB at {variables}")
+
+
 def main():
     expect(sum(run(2), []))
     for name in ("SHMEM_VERSION", "SMA_VERSION"):
@@ -55,6 +64,12 @@ def main():
         expect(out)
         expect(sorted(err), *(fr"atoll: PE {pe} of 2 on \S+: process \d+, node 0 of 1, rank {pe} on it; heap of \d+ bytes at "
                               r"0x[0-9a-f]+, variables at 0x[0-9a-f]+; no network" for pe in range(2)))
+
+    out, err = run(3, "--virtual-nodes", "2", SHMEM_DEBUG="1")
+    expect(out)
+    expect(sorted(err), *(fr"atoll: PE {pe} of 3 on \S+: process \d+, node {pe // 2} of 2, rank {pe % 2} on it; heap of .*; "
+                          r"(?!no network).*atomics.*" for pe in range(3)))
+    expect_memory()
 
     out, err = run(2, SHMEM_SYMETRIC_SIZE="16m")  # said once
     expect(out)
