@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: calls MODE
  * Makes calls that table.py knows the numbers of.  MODE is finalize; exit: end without shmem_finalize;
- * global_exit: end with it; control: count only a part. */
+ * global_exit: end with it; control: count only a part; no_room: finalize with a heap that is full. */
 #include <pthread.h>
 #include <shmem.h>
 #include <stdlib.h>
@@ -47,6 +47,38 @@ static void known_calls(void) {
   shmem_sync_all();
 }
 
+/* One of each other shape, with elements of 4 bytes where there is a choice. */
+static void other_shapes(void) {
+  const int me = shmem_my_pe(), np = shmem_n_pes();
+  static int ints[2], more[16], result;
+  static long sync[4][SHMEM_REDUCE_SYNC_SIZE], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+  (void)shmem_int_g(ints, me);
+  shmem_int_atomic_set(ints, 1, me);
+  (void)shmem_int_atomic_fetch_inc(ints, me);
+  shmem_int_atomic_inc(ints, me);
+  (void)shmem_int_atomic_compare_swap(ints, 3, 4, me);
+  shmem_int_atomic_fetch_nbi(&result, ints, me);
+  shmem_int_atomic_swap_nbi(&result, ints, 5, me);
+  shmem_int_atomic_compare_swap_nbi(&result, ints, 5, 6, me);
+  shmem_int_atomic_fetch_inc_nbi(&result, ints, me);
+  shmem_quiet();
+  shmem_int_wait_until_all(ints, 2, NULL, SHMEM_CMP_GE, 0);
+  (void)shmem_int_test_any(ints, 2, NULL, SHMEM_CMP_GE, 0);
+  shmem_int_alltoalls(SHMEM_TEAM_WORLD, more, (const int*)source, 1, 1, 2);
+  shmem_broadcast32(dest, source, 3, 0, 0, 0, np, sync[0]);
+  shmem_fcollect32(dest, source, 2, 0, 0, np, sync[1]);
+  shmem_alltoalls32(dest, source, 1, 1, 2, 0, 0, np, sync[2]);
+  shmem_int_sum_to_all(more, (const int*)source, 3, 0, 0, np, (int*)work, sync[3]);
+}
+
+/* What is left is too little for a number of each function. */
+static void fill_the_heap(void) {
+  shmem_pcontrol(0);
+  for (size_t size = (size_t)1 << 36; size >= 1 << 16; size /= 2) {
+    while (shmem_malloc(size) != NULL) continue;
+  }
+}
+
 int main(int argc, char** argv) {
   const char* const mode = argc > 1 ? argv[1] : "";
   int provided;
@@ -59,8 +91,11 @@ int main(int argc, char** argv) {
     shmem_fence();
     shmem_pcontrol(2);
     shmem_fence();
+  } else if (strcmp(mode, "no_room") == 0) {
+    fill_the_heap();
   } else {
     known_calls();
+    other_shapes();
     put_from_threads();
   }
   shmem_finalize();

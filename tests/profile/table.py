@@ -20,9 +20,17 @@ KNOWN = {
     "shmem_long_wait_until": (1, 0), "shmem_long_atomic_fetch_add": (1, 8), "shmem_long_broadcast": (1, 6 * 8),
     "shmem_complexd_sum_reduce": (1, 16), "shmem_sync_all": (1, 0),
 }
+SHAPES = {
+    "shmem_my_pe": (1, 0), "shmem_n_pes": (1, 0), "shmem_quiet": (1, 0), "shmem_int_g": (1, 4), "shmem_int_atomic_set": (1, 4),
+    "shmem_int_atomic_fetch_inc": (1, 4), "shmem_int_atomic_inc": (1, 4), "shmem_int_atomic_compare_swap": (1, 4),
+    "shmem_int_atomic_fetch_nbi": (1, 4), "shmem_int_atomic_swap_nbi": (1, 4), "shmem_int_atomic_compare_swap_nbi": (1, 4),
+    "shmem_int_atomic_fetch_inc_nbi": (1, 4), "shmem_int_wait_until_all": (1, 0), "shmem_int_test_any": (1, 0),
+    "shmem_int_alltoalls": (1, 2 * 4), "shmem_broadcast32": (1, 3 * 4), "shmem_fcollect32": (1, 2 * 4),
+    "shmem_alltoalls32": (1, 2 * 4), "shmem_int_sum_to_all": (1, 3 * 4),
+}
 THREADED = {"shmem_my_pe": (THREADS, 0), "shmem_n_pes": (THREADS, 0), "shmem_long_p": (THREADS * PUTS, THREADS * PUTS * 8)}
 END = {"shmem_finalize": (1, 0), "shmem_barrier_all": (1, 0)}  # the last finalize prints, and is not in it
-ALL = [START, KNOWN, THREADED, END]
+ALL = [START, KNOWN, SHAPES, THREADED, END]
 
 
 def total(parts, pes=1):
@@ -50,7 +58,9 @@ def parse(text):
             tables.append((line[len("shmem_profile: "):], {}))
             pes = 1 if words[1] == "PE" else int(words[1])  # in one table
             before = float("inf")
-        elif words and words[0] != "function":
+        elif words and words[0] == "function":
+            assert words == "function calls bytes seconds slowest PE us/call".split(), line
+        elif words:
             assert tables and len(words) == 6, line
             name, calls, size, seconds, slowest, mean = words
             assert name not in tables[-1][1], line
@@ -95,6 +105,10 @@ def main():
     same(run(arguments, "finalize"), {summed: total(ALL, pes)}, "finalize")
     same(run(arguments, "exit"),
          {r"PE %d of %d, which ended without shmem_finalize" % (pe, pes): total(ALL) for pe in range(pes)}, "exit")
+
+    # Then each PE has a table of its own.
+    same(run(arguments, "no_room"), {r"PE %d of %d, the symmetric heap has no room to sum over the PEs" % (pe, pes): START
+                                     for pe in range(pes)}, "no_room")
 
     # PE 0 prints before it ends the others.
     tables = run(arguments, "global_exit")
