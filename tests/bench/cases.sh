@@ -47,6 +47,7 @@ case_usage() {
   refused "--form must be blocking, nonfetching, nbi, or several with commas, not 'all'" atomics --form all
   refused "--rounds must be a number from 1 to 1000000000, not '0'" atomics --rounds 0
   refused "--seconds must be more than 0 and at most 3600, such as 0.02, not '1x'" atomics --seconds=1x
+  refused "at most 3600, such as 0.02, not '3601'" atomics --seconds 3601
   refused "--json takes no value" atomics --json=1
   local memory
   for memory in -1 8x m 0 99999999t; do
@@ -69,8 +70,12 @@ case_together() {
 # What is said beside the rows fits what runs.
 case_words() {
   bench 0 atomics --memory 1M --iterations 2048 --count 100 --rounds 1 --pattern RAND --form blocking
-  expect "2 PEs on 1 node; --memory 1048576 "
+  expect "2 PEs on 1 node; --memory 1048576 --iterations 2048 --stride 9 --distance 1"
   expect "median of 1 round"
+  expect "kernel        form             all PEs        GAMS        best  slowest PE quickest PE"
+  bench 0 atomics --count 10 --pattern CENTRAL --kind add --form blocking --session --distance 0 # and the usage's defaults
+  expect "2 PEs on 1 node, in a session; --memory 8388608 --iterations 65536 --stride 9 --distance 0"
+  expect "median of 3 rounds"
   if grep -q -e PTRCHASE -e "1 rounds" said; then fail "says too much: $(cat said)"; fi
   bench 0 atomics "${quick[@]}" --count 100 --pattern RAND
   expect "--kind cas has no --form nonfetching"
@@ -92,14 +97,18 @@ case_words() {
 case_rows() {
   bench 0 atomics "${quick[@]}" --count 3000
   [ "$(grep -cE '^[A-Z0-9]+_(ADD|CAS) ' said)" -eq 37 ] || fail "not 37 rows: $(cat said)"
-  bench 0 atomics "${quick[@]}" --count 3000 --json --pattern=SG,PTRCHASE --kind=add
+  bench 0 atomics "${quick[@]}" --count 3000 --rounds 3 --json --pattern=SG,PTRCHASE --kind=add
   [ "$(wc -l <said)" -eq 4 ] || fail "not 4 lines: $(cat said)"
   python3 - <<'END'
 import json
 rows = [json.loads(line) for line in open("said", encoding="utf-8")]
 assert [row["form"] for row in rows] == ["blocking", "blocking", "nonfetching", "nbi"], rows
 assert [row["atomics"] for row in rows] == [6000, 24000, 24000, 24000], rows
-assert all(row["right"] and row["pes"] == 2 and row["mamos"] > 0 for row in rows), rows
+assert all(row["right"] and row["pes"] == 2 and row["mamos"] > 0 and not row["session"] for row in rows), rows
+for row in rows:
+    assert abs(row["gams"] * 1000 - row["mamos"]) <= 1e-5 * row["mamos"], row
+    assert row["mamos"] <= row["best_mamos"] and row["slowest_pe_mamos"] <= row["quickest_pe_mamos"], row
+    assert row["mamos"] <= 2.00001 * row["slowest_pe_mamos"], row  # of both PEs, with the barrier
 END
 }
 
@@ -153,7 +162,10 @@ case_nvm_rows() {
   on_nvm -n 3 --virtual-nodes 3
   bench 0 nvm "${quick_nvm[@]}"
   expect "3 PEs on 3 nodes, on NVM; pages of 16384 bytes, 16 of a node in memory; median of 2 rounds"
-  expect "gets, 8 pages"
+  expect "$(printf '%-36s %12s %12s %12s' "miss, 4 pages" MB/s us/page "NVM reads")"
+  expect "$(printf '%-36s %12s %12s %12s' "gets, 8 pages" MB/s us/page "NVM reads")"
+  expect "$(printf '%-36s %12s %12s' "sharing, 1 page" "1000 puts/s" us/put)"
+  expect "$(printf '%-36s %12s %12s %12s' "cached, 2 pages" MB/s ns "in memory ns")"
   bench 0 nvm "${quick_nvm[@]}" --json --kernel=all
   python3 - <<'END'
 import json
@@ -164,6 +176,7 @@ assert rows["miss", "from NVM"]["nvm_reads"] > 0.9, rows
 assert rows["miss", "from home's memory"]["nvm_reads"] < 0.5, rows
 assert rows["gets", "sequential"]["nvm_reads"] > 0, rows
 assert all(row["beside"] > 0 for row in rows.values() if row["kernel"] == "cached"), rows
+assert all(row["page"] == 16384 and row["pool"] == 16 for row in rows.values()), rows
 END
   on_nvm
   bench 0 nvm "${quick_nvm[@]}" --kernel miss
@@ -211,12 +224,17 @@ case_kv_rows() {
   expect "2 PEs on 1 node; keys of 8 bytes, values of 8; median of 1 round"
   expect "get, absent, on node"
   if grep -q "off node" said; then fail "there is one node: $(cat said)"; fi
+  bench 0 kv "${quick_kv[@]}" --kernel update --key 16 --value 24 --rounds 2
+  expect "keys of 16 bytes, values of 24; median of 2 rounds"
+  expect "update                      elements   value  batch  readers      ns each    million/s"
   environment=(-n 4 --virtual-nodes 2)
   bench 0 kv "${quick_kv[@]}" --key 16 --value 24 --values 8,512 --json
   python3 - <<'END'
 import collections, json
 rows = [json.loads(line) for line in open("said", encoding="utf-8")]
 assert all(row["right"] and row["pes"] == 4 and row["nodes"] == 2 and row["ns"] > 0 for row in rows), rows
+assert all(row["key"] == 16 and row["elements"] == 500 for row in rows if row["kernel"] not in ("pingpong",)), rows
+assert all(abs(row["rate"] * row["ns"] - 1000 * row["readers"]) <= 0.1 for row in rows), rows
 found = collections.Counter((row["kernel"], row["where"]) for row in rows)
 expected = {("throughput", "off node"): 1, ("mixed", "off node"): 1, ("scale", "on node"): 2}
 for where in ("on node", "off node"):
