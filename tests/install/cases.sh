@@ -277,8 +277,9 @@ case_shmem_info() {
   [ "$code" -eq 2 ] || fail "a wrong option has exit code $code"
   expect "$(cat told)" "usage: shmem_info"
   [ ! -s said ] || fail "wrong usage is told on standard output"
-  said=$("$prefix/bin/shmem_info" --help)
-  expect "$said" "usage: shmem_info [--providers]"
+  for option in -h --help; do
+    expect "$("$prefix/bin/shmem_info" $option)" "usage: shmem_info [--providers]"
+  done
   said=$(FI_PROVIDER=tcp,ofi_rxm "$prefix/bin/shmem_info" --providers)
   expect "$said" "opens here, as "
 }

@@ -125,6 +125,40 @@ static void stopped(void) {
   shmem_barrier_all();
 }
 
+/* Stops the process, and waits until it has. */
+static void stop(int pid) {
+  char name[32], text[256];
+  snprintf(name, sizeof name, "/proc/%d/stat", pid);
+  kill(pid, SIGSTOP);
+  for (const char* state = NULL; state == NULL || state[2] != 'T';) {
+    FILE* file = fopen(name, "r");
+    if (file == NULL || fgets(text, sizeof text, file) == NULL) abort();
+    fclose(file);
+    state = strrchr(text, ')');
+  }
+}
+
+/* Each of the first four completes what it has put to the last, which is stopped, by another call. */
+static void quiets(void) {
+  static int pid;
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  pid = getpid();
+  shmem_barrier_all();
+  const int last = shmem_int_g(&pid, np - 1);
+  if (me != 0) ctx = SHMEM_CTX_DEFAULT;
+  shmem_ctx_long_p(ctx, &word, 1, np - 1); /* they are connected */
+  shmem_ctx_quiet(ctx);
+  shmem_barrier_all();
+  if (me == np - 1) compute();
+  stop(last);
+  shmem_ctx_long_p(ctx, &word, 1, np - 1);
+  if (me == 0) shmem_ctx_quiet(ctx);
+  if (me == 1) shmem_barrier_all();
+  if (me == 2) shmem_barrier(0, 0, np, sync_of_all);
+  if (me == 3) shmem_pe_quiet(&(int){np - 1}, 1);
+}
+
 /* As before, and what goes there waits in packets. */
 static void session(void) {
   shmem_barrier_all();
@@ -189,6 +223,7 @@ static const struct {
              {"active_set", active_set},
              {"destroy", destroy},
              {"stopped", stopped},
+             {"quiets", quiets},
              {"session", session},
              {"leave", leave},
              {"leave_before_a_barrier", leave_before_a_barrier},

@@ -24,7 +24,7 @@ class CommandLine(Launcher):
         self.assertIn("--virtual-nodes", out)
         self.assertIn("examples:", out)
         self.assertEqual(err, "")
-        self.assertIn("OpenSHMEM 1.6", self.run_job(0, "--version")[0])
+        self.assertRegex(self.run_job(0, "--version")[0], r"^oshrun \(Atoll \d+\.\d+[^)]*\), OpenSHMEM 1\.6\n$")
 
     def test_wrong_usage_is_one_line_and_code_2(self):
         for words in (["-n", "0", "true"], ["-n", "x", "true"], ["-n"], [], ["--nope", "true"], ["-n", "2"],
@@ -132,6 +132,19 @@ class Jobs(Launcher):
         self.assertEqual(out.split()[1], str(allowed[0]))
         out, _ = self.run_job(0, "-n", 2, "--bind", "none", "sh", "-c", show)
         self.assertEqual(len(set(out.splitlines())), 1)
+
+    def test_bindings_are_those_that_are_reported(self):
+        count = len(os.sched_getaffinity(0))
+        for kind in ("core", "numa", "auto"):
+            with self.subTest(kind):
+                out, err = self.run_job(0, "-n", count, "--bind", kind, "--report-bindings", "--tag-output", "grep",
+                                        "Cpus_allowed_list", "/proc/self/status")
+                bound = dict(re.findall(r"^\[(\d+)\] Cpus_allowed_list:\s*(\S+)$", out, re.M))
+                if count == 1 and kind == "auto":
+                    self.assertIn("no PE is bound", err)
+                    continue
+                self.assertEqual(err, "".join("oshrun: PE %d is bound to processors %s\n" % (pe, bound[str(pe)])
+                                              for pe in range(count)))
 
     def test_bindings_are_reported_in_one_wording(self):
         count = len(os.sched_getaffinity(0))
@@ -356,6 +369,11 @@ class Streams(Launcher):
         out, _ = self.run_job(0, "-n", 2, "wc", "-c", preexec_fn=lambda: os.close(0), stdin=None)
         self.assertEqual(out, "0\n0\n")
 
+    def test_closed_output(self):
+        self.assertEqual(self.run_job(0, "-n", 2, "echo", "lost", preexec_fn=lambda: os.close(1)), ("", ""))
+        out, err = self.run_job(0, "-n", 2, "sh", "-c", "echo lost >&2; echo out", preexec_fn=lambda: os.close(2))
+        self.assertEqual((out, err), ("out\n" * 2, ""))
+
     def test_tags(self):
         out, err = self.run_job(0, "-n", 3, "--tag-output", "sh", "-c",
                                 "echo a $PMIX_RANK; printf end; echo b $PMIX_RANK >&2")
@@ -573,6 +591,16 @@ class Cleanup(Launcher):
         self.run_job(3, "sh", "-c", "touch \"$TMPDIR\"/atoll.$ATOLL_JOB_ID.x /dev/shm/atoll.$ATOLL_JOB_ID.x; exit 3")
         self.assertEqual([n for n in os.listdir("/dev/shm") if n.endswith(".x") and "atoll." in n], [])
 
+    def test_files_of_other_jobs_stay(self):
+        names = [os.path.join(folder, "atoll.atoll-1-%s.x" % os.path.basename(self.tmp.name))
+                 for folder in (self.tmp.name, "/dev/shm")]
+        for name in names:
+            open(name, "w").close()
+            self.addCleanup(lambda name=name: os.path.exists(name) and os.unlink(name))
+        process = self.start("true")
+        self.assertEqual(process.wait(LIMIT), 0)
+        self.assertTrue(all(map(os.path.exists, names)))
+
     def test_no_process_of_the_launcher_stays(self):
         with subprocess.Popen([OSHRUN, "-n", "2", "true"], env=self.env, stdin=subprocess.DEVNULL,
                               start_new_session=True) as process:
@@ -595,7 +623,8 @@ class Cleanup(Launcher):
         self.env["TMPDIR"] = "/nonexistent"
         err = subprocess.run([OSHRUN, "true"], env=self.env, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
         self.assertEqual(err.returncode, 1)
-        self.assertRegex(err.stderr, r"^oshrun: cannot make the directory .*TMPDIR[^\n]*\n$")
+        self.assertRegex(err.stderr, r"^oshrun: cannot make the directory /nonexistent/\S+: No such file or directory; "
+                                     r"let TMPDIR name a directory that you may write to\n$")
 
 
 if __name__ == "__main__":

@@ -183,6 +183,12 @@ class Waits(OnBothPlaces):
         job.ask_until(r"^oshrun: PE 0.*: shmem_long_get waits for PE 3 to answer|^oshrun: PE .* for room to send to PE 3",
                    r"^oshrun: PE .*1: shmem_quiet waits for PE 3 to apply operations|^oshrun: PE .*1: .* for room to send to PE 3")
 
+    def test_what_completes_operations_towards_a_stopped_pe(self):
+        job = Job("quiets", 5, "--virtual-nodes", "5")
+        self.addCleanup(job.end)
+        calls = ("shmem_ctx_quiet", "shmem_barrier_all", "shmem_barrier", "shmem_pe_quiet")
+        job.ask_until(*(r"^oshrun: PE %d: %s waits for PE 4 to apply operations " % row for row in enumerate(calls)))
+
     def test_a_session_towards_a_stopped_pe(self):
         job = Job("session", 2, "--virtual-nodes", "2")
         self.addCleanup(job.end)

@@ -74,6 +74,14 @@ TEST(Environment, ThereIsAPathWithoutPath) {
   setenv("PATH", path.c_str(), 1);
 }
 
+TEST(Environment, VirtualNodesThatOshrunIsNotAskedForAreThoseOfTheEnvironment) {
+  setenv("SHMEM_VIRTUAL_NODES", "3", 1);
+  setenv("SHMEM_VIRTUAL_ORDER", "cyclic", 1);
+  prepare_environment(Options(), "atoll-1-x");
+  EXPECT_STREQ(getenv("SHMEM_VIRTUAL_NODES"), "3");
+  EXPECT_STREQ(getenv("SHMEM_VIRTUAL_ORDER"), "cyclic");
+}
+
 // By it Open MPI knows a launcher of its own liking.
 TEST(Environment, AMarkThatIsThereStays) {
   setenv("JSM_JSRUN_PORT", "17", 1);
