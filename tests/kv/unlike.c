@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PEs that differ in a collective call: usage kv_unlike <case>.  The job ends with a line that says in what.
- */
+ * In `resize_named` they do not. */
 #include <shmemx.h>
 #include <string.h>
 
@@ -35,6 +35,7 @@ static void report(void) {
   shmemx_kv_create(&options, &kv);
 }
 static void resize(void) { shmemx_kv_resize(create(8, 8, 100, NULL), first ? 1000 : 6000); }
+static void resize_named(void) { shmemx_kv_resize(create(8, 8, 100, "resized"), 200); }
 static void destroy(void) {
   const shmemx_kv_t one = create(8, 8, 100, NULL), other = create(8, 8, 100, NULL);
   shmemx_kv_destroy(first ? one : other);
@@ -74,9 +75,9 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*call)(void);
-  } cases[] = {CASE(key_bytes), CASE(value_bytes), CASE(capacity), CASE(name),
-               CASE(hash),      CASE(report),      CASE(resize),   CASE(destroy),
-               CASE(missing),   CASE(another),     CASE(persist),  CASE(kept)};
+  } cases[] = {CASE(key_bytes), CASE(value_bytes), CASE(capacity),    CASE(name),    CASE(hash),
+               CASE(report),    CASE(resize),      CASE(destroy),     CASE(missing), CASE(another),
+               CASE(persist),   CASE(kept),        CASE(resize_named)};
   shmem_init();
   first = shmem_my_pe() == 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
