@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <string>
+
 #include "core/region.hpp"
 #include "core/team.hpp"
 
@@ -32,6 +35,17 @@ class AddressTest : public ::testing::Test {
 };
 using AddressDeathTest = AddressTest;
 
+TEST_F(AddressTest, PlacesAreNamedByWhatTheyAreIn) {
+  alignas(64) std::byte variables[64];
+  rt.statics = {reinterpret_cast<std::uintptr_t>(variables), sizeof variables, deltas_};
+  EXPECT_STREQ(PlaceName(mine).text, "heap+0");
+  EXPECT_STREQ(PlaceName(mine + kSize - 1).text, "heap+0xfff");
+  EXPECT_STREQ(PlaceName(variables + 16).text, "variables+0x10");
+  EXPECT_STREQ(PlaceName(nullptr).text, "NULL");
+  EXPECT_STREQ(PlaceName(reinterpret_cast<void*>(0x10)).text, "0x10");
+  rt.statics = {};
+}
+
 constexpr Call kCall{"shmem_long_put"};
 
 TEST(SymmetricSegment, HoldsExactlyItsRange) {
@@ -42,6 +56,20 @@ TEST(SymmetricSegment, HoldsExactlyItsRange) {
   EXPECT_FALSE(segment.holds(999, 1));
   EXPECT_FALSE(segment.holds(1001, SIZE_MAX));
   EXPECT_FALSE(SymmetricSegment().holds(0, 1)) << "before init nothing is symmetric";
+}
+
+// The first bytes may be the library's: the program's begin behind them, and offsets count from the first.
+TEST(SymmetricSegment, HoldsNothingThatIsHidden) {
+  const SymmetricSegment segment{1000, 100, nullptr, 40};
+  EXPECT_EQ(segment.origin, 1000u);
+  EXPECT_TRUE(segment.holds(1040, 60));
+  EXPECT_FALSE(segment.holds(1039, 1));
+  EXPECT_FALSE(segment.holds(1040, 61));
+  EXPECT_TRUE(segment.starts(1040));
+  EXPECT_FALSE(segment.starts(1039));
+  EXPECT_TRUE(segment.starts(1083));
+  EXPECT_FALSE(segment.starts(1085)) << "a large element would end behind it";
+  EXPECT_FALSE(SymmetricSegment(1000, 10, nullptr).starts(1000)) << "no large element has room";
 }
 
 TEST_F(AddressTest, MapsOwnAndNodePeersMemory) {
@@ -89,7 +117,13 @@ TEST_F(AddressDeathTest, MistakesAreNamed) {
   EXPECT_DEATH(resolve(kCall, "dest", mine, 8, 3), "shmem_long_put: pe is 3; allowed is 0 to 2");
   EXPECT_DEATH(resolve(kCall, "dest", mine, 8, -1), "shmem_long_put: pe is -1; allowed is 0 to 2");
   EXPECT_DEATH(resolve(kCall, "dest", peer, 8, 1), "dest 0x[0-9a-f]+ is not a symmetric address");
-  EXPECT_DEATH(resolve(kCall, "source", mine + 4090, 8, 1), "source .* past the end of the symmetric heap");
+  char end[32];
+  std::snprintf(end, sizeof end, "%p\n", static_cast<void*>(mine + kSize));
+  EXPECT_DEATH(
+      resolve(kCall, "source", mine + 4090, 8, 1),
+      std::string("source 0x[0-9a-f]+ and the 8 bytes .* past the end of the symmetric heap at ") + end);
+  EXPECT_DEATH(check_array(kCall, "indices", nullptr, 5),
+               "shmem_long_put: indices is NULL; allowed is the address of an array of 5\n");
   EXPECT_DEATH(check_aligned(kCall, "dest", mine + 4, 8),
                "shmem_long_put: dest 0x.* is not aligned to 8 bytes");
   EXPECT_DEATH(check_result(kCall, "fetch", nullptr), "shmem_long_put: fetch is NULL");

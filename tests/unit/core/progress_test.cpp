@@ -246,6 +246,11 @@ TEST_F(AgentTest, RunsPollers) {
   Progress::add_poller(poller, &calls);
   EXPECT_FALSE(progress.poll());
   EXPECT_EQ(calls.load(), 1);
+  const Poller busy = [](void*) { return true; };
+  Progress::add_poller(busy, &calls);
+  EXPECT_TRUE(progress.poll()) << "one of them has done something";
+  Progress::remove_poller(busy, &calls);
+  calls.store(1);
   Progress::remove_poller(poller, &calls);
   progress.poll();
   EXPECT_EQ(calls.load(), 1);
@@ -323,7 +328,8 @@ TEST_F(AgentTest, StartsAndStopsAgain) {
 
 TEST(ProgressDeathTest, MistakesAreNamed) {
   EXPECT_DEATH(Progress::deliver(4, kMaxHandlers - 2, nullptr, 0), "PE 4 sent a message for handler 30");
-  EXPECT_DEATH(Progress::set_handler(kMaxHandlers, nullptr, nullptr), "message handler 32 cannot be set");
+  EXPECT_DEATH(Progress::set_handler(kMaxHandlers, nullptr, nullptr),
+               "message handler 32 cannot be set: there are 32\n");
 }
 
 }  // namespace

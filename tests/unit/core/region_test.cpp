@@ -6,25 +6,15 @@
 #include <memory>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/order.hpp"
 #include "core/runtime.hpp"
+#include "counting_region.hpp"
 
 namespace shm {
 namespace {
 
-class CountingRegion final : public Region {
- public:
-  using Region::Region;
-  void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool) override {}
-  void get(Context&, void*, std::uintptr_t, std::size_t, int, bool) override {}
-  void amo(Context&, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
-           bool) override {}
-  void load(std::uintptr_t, void*, std::size_t) override {}
-  void* ptr(std::uintptr_t, int) override { return nullptr; }
-  void quiet(Context&) override { ++quiets; }
-  void fence(Context&) override { ++fences; }
-  int quiets = 0, fences = 0;
-};
+using test::CountingRegion;
 
 TEST(Region, HoldsExactlyItsRange) {
   const CountingRegion region("toy", 1000, 100);
@@ -89,6 +79,17 @@ TEST(Region, IsAskedByContextsThatHaveUsedIt) {
   fence(context);
   EXPECT_EQ(region.quiets, 1);
   EXPECT_EQ(region.fences, 1);
+  remove_region(&region);
+}
+
+TEST(RegionDeathTest, WhatReachesPastItsEndIsNamed) {
+  CountingRegion region("the toy region", 4096, 4096);
+  add_region(&region);
+  rt.npes = 1;
+  EXPECT_DEATH(resolve({"shmem_put"}, "dest", reinterpret_cast<void*>(8100), 100, 0),
+               "shmem_put: dest 0x1fa4 and the 100 bytes from there reach past the end of the toy region at "
+               "0x2000");
+  rt.npes = 0;
   remove_region(&region);
 }
 

@@ -6,11 +6,14 @@
 
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/amo.hpp"
 #include "core/rma.hpp"
+#include "counting_region.hpp"
 #include "two_pes.hpp"
 #include "wait_line.hpp"
 
@@ -131,11 +134,25 @@ class RemoteTest : public TwoPes {
 
 // Before the network has read it.
 TEST_F(RemoteTest, TheSourceOfABlockingPutMayBeUsedAgain) {
+  std::uint64_t* heap = job.pes[0].heap.data();
   std::uint64_t source = 7;
-  remote_put({"shmem_put"}, rt.world_context, &job.pes[0].heap[1], &source, 8, 1, Blocking::yes);
-  source = 9;
-  job.quiet(job.pes[0]);
-  EXPECT_EQ(word(1), 7u);
+  const std::function<void()> puts[] = {
+      [&] { remote_put({"shmem_put"}, rt.world_context, heap + 1, &source, 8, 1, Blocking::yes); },
+      [&] { put_element({"shmem_p"}, SHMEM_CTX_DEFAULT, heap + 1, source, 1); },
+      [&] {
+        put_strided({"shmem_iput"}, SHMEM_CTX_DEFAULT, heap + 1, &source, {1, 8, 8, 8}, 1);
+      },
+      [&] {
+        put_signal({"shmem_put_signal"}, SHMEM_CTX_DEFAULT, heap + 1, &source, 8, heap, 1, SHMEM_SIGNAL_SET,
+                   1, Blocking::yes);
+      }};
+  for (std::size_t i = 0; i < std::size(puts); ++i) {
+    source = 7;
+    puts[i]();
+    source = 9;
+    job.quiet(job.pes[0]);
+    EXPECT_EQ(std::exchange(word(1), 0), 7u) << "put " << i;
+  }
 }
 
 TEST_F(RemoteTest, AFenceKeepsASignalBehindItsPayload) {
@@ -153,6 +170,16 @@ TEST_F(RemoteTest, WhereThereIsNoFenceASignalWaitsForItsPayload) {
     EXPECT_THAT(channel.notes, ElementsAre("put", "fence", "atomic, when all is complete"));
     quiet();
   }
+}
+
+// Regions send messages, which the fence of a channel does not order.
+TEST_F(RemoteTest, WhereThereIsARegionASignalWaitsForItsPayload) {
+  CountingRegion region("toy", 4096, 4096);
+  add_region(&region);
+  put_signal_after(3, Blocking::yes);
+  EXPECT_THAT(channel.notes, ElementsAre("put", "atomic, when all is complete"));
+  remove_region(&region);
+  quiet();
 }
 
 TEST_F(RemoteTest, ASignalWithoutAPayloadNeedsNoFence) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <numeric>
+#include <string>
 
 #include "array_heap.hpp"
 #include "base/fatal.hpp"
@@ -99,7 +100,7 @@ TEST_F(RmaDeathTest, ExtentsThatCannotBeCountedAreRefused) {
 
 TEST_F(RmaDeathTest, StridesBelowABlockAreRefusedWhileArgumentsAreChecked) {
   EXPECT_EXIT(put(0, words(2, 0, 1)), error(),
-              "the strides dst and sst are 0 and 8 bytes; allowed is at least one block");
+              "the strides dst and sst are 0 and 8 bytes; allowed is at least one block, 8 bytes\n");
   EXPECT_EXIT(get(0, words(2, 1, 0)), error(), "the strides dst and sst are 8 and 0 bytes");
   rt.env.checks = false;
   put(0, words(2, 0, 1));
@@ -112,7 +113,9 @@ TEST_F(RmaDeathTest, WrongPesAndSignalsAreNamed) {
               "pe is 1; allowed is 0 to 0");
   EXPECT_EXIT(
       put_signal(kPut, SHMEM_CTX_DEFAULT, heap.data() + 1, local.data(), 8, signal, 1, 77, 0, Blocking::yes),
-      error(), "sig_op is 77");
+      error(),
+      "sig_op is 77; allowed are SHMEM_SIGNAL_SET \\(" + std::to_string(SHMEM_SIGNAL_SET) +
+          "\\) and SHMEM_SIGNAL_ADD \\(" + std::to_string(SHMEM_SIGNAL_ADD) + "\\)\n");
   const auto put_with = [&](int op) {
     put_signal(kPut, SHMEM_CTX_DEFAULT, heap.data() + 1, local.data(), 8, signal, 5, op, 0, Blocking::yes);
   };

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <thread>
 
+#include "wait_line.hpp"
+
 namespace shm {
 namespace {
 
@@ -35,6 +37,14 @@ TEST_P(WaitTest, SeesAnotherThread) {
     wait_for([&] { return set.load(); });
     other.join();
   }
+}
+
+// What a call of the library waits for that says nothing else.
+TEST(Wait, SaysThatItIsTheLibrarys) {
+  std::atomic<bool> over{false};
+  test::expect_wait_line(
+      "the library waits for other PEs; since", [&] { wait_for([&] { return over.load(); }); },
+      [&] { over.store(true); });
 }
 
 // Polls, then yields for a millisecond, then sleeps: how often it yields, the machine decides, but after that
