@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include <cstdio>
+
 #include "transports/mapper.hpp"
 
 namespace shm {
@@ -13,5 +15,13 @@ std::unique_ptr<Mapper> make_memfd_mapper();
 
 /// A POSIX shared memory object, named for the time of set-up only.
 std::unique_ptr<Mapper> make_posix_mapper();
+
+/// The error of a member whose leader has not done `what` in so many seconds.
+inline Status late_leader(const std::string& what, double timeout) {
+  char limit[32];
+  std::snprintf(limit, sizeof limit, "%g", timeout);
+  return Status::error("the first PE of this node did not " + what + " within SHMEM_INIT_TIMEOUT=" + limit +
+                       " seconds");
+}
 
 }  // namespace shm

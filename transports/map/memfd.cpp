@@ -159,8 +159,7 @@ class MemfdMapper final : public Mapper {
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, std::chrono::microseconds(2000));
     }
-    return Status::error("the first PE of this node did not offer its memory within SHMEM_INIT_TIMEOUT=" +
-                         std::to_string(static_cast<long>(member.timeout)) + " seconds");
+    return late_leader("offer its memory", member.timeout);
   }
 
   int listener_ = -1;

@@ -57,8 +57,7 @@ class PosixMapper final : public Mapper {
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, std::chrono::microseconds(2000));
     }
-    return Status::error("the first PE of this node did not make " + name + " within SHMEM_INIT_TIMEOUT=" +
-                         std::to_string(static_cast<long>(timeout)) + " seconds");
+    return late_leader("make " + name, timeout);
   }
 
   std::string name_;  // leader only, while the name exists

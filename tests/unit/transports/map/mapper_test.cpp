@@ -24,6 +24,7 @@
 namespace shm {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
@@ -123,6 +124,24 @@ TEST_P(MapperTest, LeavesNoDescriptorBehind) {
   EXPECT_EQ(descriptors(), before);
 }
 
+TEST_P(MapperTest, OfTwoLeadersOneIsRefusedAndLeavesNoDescriptorBehind) {
+  const std::string key = test::unique_key("mapper");
+  const std::unique_ptr<Mapper> leader = make();
+  Result<int> file = leader->open({key, 0, 2, 5});
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  const int before = descriptors();
+  const Result<int> refused = make()->open({key, 0, 2, 5});
+  EXPECT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().text(), AnyOf(HasSubstr("on a Unix socket: Address already in use"),
+                                             HasSubstr("shm_open(/atoll." + key + "): File exists")));
+  EXPECT_EQ(descriptors(), before);
+  Result<int> same = make()->open({key, 1, 2, 5});
+  ASSERT_TRUE(same.ok()) << "the first one goes on: " << same.status().text();
+  EXPECT_EQ(inode_of(same.value()), inode_of(file.value()));
+  close(same.value());
+  close(file.value());
+}
+
 TEST_P(MapperTest, WorksForAPeAlone) {
   const std::unique_ptr<Mapper> mapper = make();
   Result<int> file = mapper->open({test::unique_key("mapper"), 0, 1, 1});
@@ -137,7 +156,7 @@ TEST_P(MapperTest, GivesUpOnALeaderThatDoesNotCome) {
   const std::unique_ptr<Mapper> mapper = make();
   const Result<int> file = mapper->open({test::unique_key("mapper"), 1, 2, 0.2});
   EXPECT_FALSE(file.ok());
-  EXPECT_THAT(file.status().text(), HasSubstr("SHMEM_INIT_TIMEOUT"));
+  EXPECT_THAT(file.status().text(), HasSubstr("within SHMEM_INIT_TIMEOUT=0.2 seconds"));
   EXPECT_GE(Clock::now() - start, std::chrono::milliseconds(200));
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
 }
@@ -206,9 +225,12 @@ TEST(Posix, RefusesAnObjectThatOthersCanOpen) {
   const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   ASSERT_GE(file, 0);
   ASSERT_EQ(fchmod(file, 0666), 0);
+  const int before = descriptors();
   const Result<int> refused = make_mapper("posix")->open({key, 1, 2, 5});
   EXPECT_FALSE(refused.ok());
-  EXPECT_THAT(refused.status().text(), HasSubstr("does not belong to this user alone"));
+  EXPECT_EQ(refused.status().text(),
+            "/dev/shm/atoll." + key + " does not belong to this user alone; who made it?");
+  EXPECT_EQ(descriptors(), before);
   shm_unlink(name.c_str());
   close(file);
 }
