@@ -6,6 +6,8 @@
 
 #include <numeric>
 
+#include "base/stats.hpp"
+
 namespace shm::nic {
 namespace {
 
@@ -102,6 +104,29 @@ TEST(NicExecutor, RecordsForNodePeersGoToTheirMemory) {
     std::memcpy(&words[1], node[node_rank].bytes.data() + 136, 8);
     EXPECT_EQ(words[0], node_rank + 1);
     EXPECT_EQ(words[1], node_rank + 10);
+  }
+}
+
+// With room for one line and three atomics on it, what retires when, and what is counted, is known.  Each row
+// of the statistics has a number of its own.
+TEST(NicExecutor, CountsWhatItsRegistersDo) {
+  alignas(64) std::array<std::byte, 128> bytes{};
+  Executor executor({1, 3});
+  executor.add_segment(SegmentId::heap, bytes.data(), bytes.size());
+  Packet packet;
+  for (const std::uint64_t offset : {0, 8, 0, 0, 0, 0, 64, 64})
+    packet.add_update(word_of(offset, code_of(AtomicOp::add), AtomicType::u64), 1);
+  packet.finish(42, 0);
+  take_stats();
+  for (std::uint64_t times = 1; times <= 2; ++times) {
+    executor.execute(1, packet.bytes.data(), packet.size);
+    const StatValues stats = read_stats();
+    const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+    EXPECT_EQ(of(Stat::executed), 8 * times);
+    EXPECT_EQ(of(Stat::lines), 3 * times);
+    EXPECT_EQ(of(Stat::merged), 5 * times);
+    EXPECT_EQ(of(Stat::updates), 4 * times) << "the words of each line, once each time that it retires";
+    EXPECT_EQ(of(Stat::stalls), 2 * times) << "the first line is full once, and makes room for the second";
   }
 }
 

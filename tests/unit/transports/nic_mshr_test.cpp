@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "base/fatal.hpp"
 #include "seed.hpp"
 
 namespace shm::nic {
@@ -146,10 +147,15 @@ class NicMshrFull : public ::testing::Test {
     file.add(reinterpret_cast<std::byte*>(&words[word]), AtomicOp::add, AtomicType::u64,
              reinterpret_cast<const std::byte*>(&one_), nullptr);
   }
+  void fetch(std::size_t word) {
+    file.add(reinterpret_cast<std::byte*>(&words[word]), AtomicOp::fetch, AtomicType::u64, nullptr,
+             reinterpret_cast<std::byte*>(&old_));
+  }
 
  private:
   Lines memory_;
   const std::uint64_t one_ = 1;
+  std::uint64_t old_ = 0;
 
  protected:
   std::uint64_t* const words = reinterpret_cast<std::uint64_t*>(memory_.bytes.data());
@@ -187,6 +193,28 @@ TEST_F(NicMshrFull, CountsHitsMissesAndStalls) {
   EXPECT_EQ(file.counts().lines, 14u);
   EXPECT_EQ(file.counts().stalls, 11u);
   EXPECT_EQ(words[0], 641u);
+}
+
+// Several atomics on a line access each of its words once, whether or not one of them writes.
+TEST_F(NicMshrFull, CountsEachWordOfALineOnce) {
+  for (const std::size_t word : {0, 1, 1, 2}) fetch(word);
+  file.drain();
+  EXPECT_EQ(file.counts().updates, 3u);
+  for (const std::size_t word : {0, 1, 1}) add(word);
+  file.drain();
+  EXPECT_EQ(file.counts().updates, 5u);
+  fetch(7);
+  file.drain();
+  EXPECT_EQ(file.counts().updates, 6u);
+}
+
+TEST(NicMshrDeath, SizesAreOneToTheMost) {
+  const auto error = ::testing::ExitedWithCode(kErrorExit);
+  EXPECT_EXIT(MshrFile({0, 5}), error, "an MSHR file of 0 entries of 5\n");
+  EXPECT_EXIT(MshrFile({5, 0}), error, "an MSHR file of 5 entries of 0\n");
+  EXPECT_EXIT(MshrFile({kMostMshrs + 1, 5}), error, "of 1025 entries of 5\n");
+  EXPECT_EXIT(MshrFile({5, kMostMshrs + 1}), error, "of 5 entries of 1025\n");
+  MshrFile({kMostMshrs, kMostMshrs});
 }
 
 }  // namespace

@@ -177,7 +177,10 @@ TEST(Nic, NobodyWaitsLongForAStoppedSender) {
 // A PE that sleeps gets a message when a node peer has executed an atomic on its memory; one alone comes to
 // it.
 TEST(Nic, APeThatSleepsIsWokenByItsNeighbour) {
-  LoopJob job(4, 8, ignore, behind_nic(0));
+  const auto no_message = [](int, std::uint16_t id, const std::byte*, std::size_t) {
+    ADD_FAILURE() << "a handler is to run for " << id;
+  };
+  LoopJob job(4, 8, no_message, behind_nic(0));
   const Node nodes(job, 2);
   const std::uint64_t one = 1;
   const auto add = [&](int to) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "../core/wait_line.hpp"
 #include "base/stats.hpp"
 #include "nic/combine.hpp"
 #include "nic_job.hpp"
@@ -366,6 +367,71 @@ TEST(Nic, LeavesWhenAThreadWaitsAndWhenTheSessionHasSeenAll) {
   job.quiet(pe);
   EXPECT_EQ(sent(), 0u);
   for (std::size_t w = 0; w < 5; ++w) EXPECT_EQ(job.pes[1].heap[w], value);
+}
+
+// Who waits for a get may mean to read what it has put.
+TEST(Nic, AGetThatIsWaitedForSendsWhatIsHeld) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  std::uint64_t got = 0;
+  Completion done;
+  hint(pe, true);
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+  take_stats();
+  pe.ops().get(pe.channel, 1, &got, LoopPe::word(1), 8, nullptr);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], 0u);
+  pe.ops().get(pe.channel, 1, &got, LoopPe::word(1), 8, &done);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], 1u);
+  job.quiet(pe);
+}
+
+// Packets complete puts by their number only.
+TEST(Nic, APutThatIsWaitedForIsNotPacked) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  Completion done;
+  hint(pe, true);
+  take_stats();
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, &done);
+  job.quiet(pe);
+  EXPECT_TRUE(done.done());
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 0u);
+}
+
+TEST(Nic, SaysWhoExecutesAtomics) {
+  const auto description = [](AmoMode mode) {
+    return make_nic(open_loop(make_loop_fabric()), {.mode = mode})->describe();
+  };
+  EXPECT_EQ(description(AmoMode::offload), "loop, atomics offloaded");
+  EXPECT_EQ(description(AmoMode::native), "loop, native atomics");
+  EXPECT_EQ(description(AmoMode::by_session), "loop, native atomics");
+}
+
+// An atomic that the wire lacks must be packed, and stays behind what a fence has put ahead of it on the
+// wire.
+TEST(Nic, AWaitForWhatPrecedesAFenceNamesThePe) {
+  LoopJob job(3, 8, ignore, [](std::unique_ptr<Network> inner, int) {
+    return make_nic(make_faulty(std::move(inner), {.max_hold = 1000, .refuse_atomic_percent = 100}),
+                    {.mode = AmoMode::native});
+  });
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  rt.me = 0;
+  rt.npes = 3;
+  expect_wait_line(
+      "an operation on another node waits for PE 1 to complete what precedes the last fence; since",
+      [&] {
+        pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+        EXPECT_FALSE(pe.ops().fence(pe.channel));
+        pe.ops().amo(pe.channel, 2, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &value, nullptr, nullptr,
+                     nullptr);
+        EXPECT_EQ(job.pes[1].heap[0], value);
+      },
+      [] {});
+  rt.me = -1;
+  rt.npes = 0;
 }
 
 // Puts of up to 1 KiB are packed, and counted as those that are not, with each packet anew.

@@ -355,6 +355,22 @@ TEST_F(OfiEngineDeath, AnOperationThatEndsWithAnErrorIsNamed) {
   }
 }
 
+TEST_F(OfiEngineDeath, AnOperationOutsideASegmentIsNamed) {
+  open(2);
+  std::uint64_t word = 0;
+  const RemoteAddress end = LoopPe::word(kHeapWords), variable{SegmentId::statics, 16},
+                      page{SegmentId::pool, 0};
+  EXPECT_EXIT(pe(0).ops().put(pe(0).channel, 1, end, &word, 8, true, nullptr), error(),
+              "put to PE 1: 8 bytes at offset 0x8000 are outside its symmetric heap of 0x8000 bytes\n");
+  EXPECT_EXIT(pe(0).ops().get(pe(0).channel, 1, &word, variable, 4, nullptr), error(),
+              "get from PE 1: 4 bytes at offset 0x10 are outside its static data of 0 bytes\n");
+  EXPECT_EXIT(pe(0).ops().put(pe(0).channel, 0, page, &word, 8, true, nullptr), error(),
+              "put to PE 0: 8 bytes at offset 0 are outside its pool of pages of 0 bytes\n");
+  EXPECT_EXIT(pe(0).ops().amo(pe(0).channel, 1, variable, AtomicOp::add, AtomicType::u32, &word, nullptr,
+                              nullptr, nullptr),
+              error(), "atomic on PE 1: 4 bytes at offset 0x10 are outside its static data of 0 bytes\n");
+}
+
 // rxm does not say which atomics a broken connection took along.
 TEST_F(OfiEngineDeath, AnErrorWithoutAnOperationNamesThePesThatOweSomething) {
   open(4);

@@ -93,6 +93,23 @@ TEST(OfiLanes, EndWithoutADescriptorLeft) {
   EXPECT_EQ(open[2], open[1]);  // the first has loaded libfabric
 }
 
+TEST(OfiLanes, ThatCannotBeWatchedAreAnError) {
+  Result<std::unique_ptr<Network>> net =
+      open_fabric({.provider = "tcp;ofi_rxm", .loopback_only = true, .context_endpoints = 1});
+  ASSERT_TRUE(net.ok()) << net.status().text();
+  static std::vector<std::byte> address;
+  address = net.value()->address().value();
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const int next = dup(STDERR_FILENO);
+  close(next);
+  const rlimit none{static_cast<rlim_t>(next), limit.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const auto lookup = +[](int) { return std::span<const std::byte>(address); };
+  EXPECT_EQ(net.value()->connect(0, 1, lookup, nullptr).text(), "no descriptors are left: check ulimit -n");
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 TEST(OfiLanes, ShareTheFirstEndpointWhereNoOtherCanBeOpened) {
   run_job({.context_endpoints = 4}, [](Pe& pe) {
     add_one(pe.channel, 1 - pe.me, 8);  // connects

@@ -12,6 +12,7 @@
 
 #include "ofi/fabric.hpp"
 #include "ofi/loader.hpp"
+#include "ofi/op.hpp"
 #include "ofi/quirks.hpp"
 
 namespace shm::test {
@@ -72,6 +73,22 @@ TEST(OfiLoader, TheUsersEnvironmentWins) {
   });
 }
 
+// What the user has not set, and what is not the user's to set.
+TEST(OfiLoader, SetsWhatAtollNeedsOfProviders) {
+  in_child([] {
+    static constexpr const char* kSettings[][2] = {{"FI_OFI_RXM_BUFFER_SIZE", "16640"},
+                                                   {"FI_OFI_RXM_MSG_RX_SIZE", "256"},
+                                                   {"FI_OFI_RXM_CM_PROGRESS_INTERVAL", "100"},
+                                                   {"FI_MR_CACHE_MONITOR", "disabled"},
+                                                   {"IPATH_NO_BACKTRACE", "1"}};
+    for (const auto& [name, value] : kSettings) unsetenv(name);
+    setenv("IPATH_NO_BACKTRACE", "0", 1);
+    ofi::set_environment();
+    for (const auto& [name, value] : kSettings) EXPECT_STREQ(getenv(name), value) << name;
+    EXPECT_GE(std::strtoul(kSettings[0][1], nullptr, 10), ofi::kMessageBuffer) << "no rendezvous";
+  });
+}
+
 TEST(OfiLoader, SleepsAreAsExactAfterwardsAsBefore) {
   in_child([] {
     ASSERT_EQ(prctl(PR_SET_TIMERSLACK, 70'000UL), 0);
@@ -99,9 +116,33 @@ TEST(OfiQuirks, RowsAreFoundAndOnlyTestedOnesAreChosen) {
     EXPECT_GT(row.credits, 0u);
   }
   const ofi::Quirk unknown = ofi::find_quirk("unheard-of");
+  EXPECT_EQ(unknown.name, "unheard-of");
+  EXPECT_EQ(unknown.rank, 0);
   EXPECT_EQ(unknown.order, ofi::Order::none);
   EXPECT_EQ(unknown.atomics, ofi::Atomics::none);
   EXPECT_EQ(unknown.wait, ofi::Wait::none);
+  EXPECT_EQ(unknown.amo, ofi::Amo::offload);
+  EXPECT_TRUE(unknown.local_mr) << "may be asked for";
+  EXPECT_FALSE(unknown.warm || unknown.inbox || unknown.peeks || unknown.tested);
+}
+
+// Rows in which each column differs from its neighbour in one of them.
+TEST(OfiQuirks, ColumnsAreInTheirOrder) {
+  const ofi::Quirk tcp = ofi::find_quirk("tcp;ofi_rxm"), verbs = ofi::find_quirk("verbs;ofi_rxm"),
+                   sockets = ofi::find_quirk("sockets"), cxi = ofi::find_quirk("cxi");
+  EXPECT_EQ(tcp.rank, 1);
+  EXPECT_TRUE(!tcp.local_mr && tcp.warm && tcp.inbox && tcp.peeks && tcp.tested);
+  EXPECT_TRUE(verbs.local_mr && verbs.warm && !verbs.inbox && !verbs.peeks && !verbs.tested);
+  EXPECT_TRUE(!sockets.local_mr && !sockets.warm && !sockets.inbox && sockets.peeks && !sockets.tested);
+  EXPECT_EQ(tcp.order, ofi::Order::puts);
+  EXPECT_EQ(verbs.order, ofi::Order::none);
+  EXPECT_EQ(verbs.wait, ofi::Wait::fd);
+  EXPECT_EQ(sockets.wait, ofi::Wait::none);
+  EXPECT_EQ(verbs.atomics, ofi::Atomics::cpu);
+  EXPECT_EQ(cxi.atomics, ofi::Atomics::own);
+  EXPECT_EQ(cxi.amo, ofi::Amo::offload);
+  EXPECT_EQ(sockets.amo, ofi::Amo::native);
+  EXPECT_EQ(sockets.credits, 128u);
 }
 
 }  // namespace

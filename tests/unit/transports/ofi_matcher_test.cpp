@@ -87,6 +87,8 @@ class MatcherTest : public ::testing::Test {
 
 TEST_F(MatcherTest, FindsTheReceiveOfATag) {
   open(64);
+  EXPECT_EQ(ends_[1]->describe(),
+            "libfabric tcp;ofi_rxm, " + std::to_string(ends_[1]->most_receives()) + " tagged receives");
   std::array<TaggedReceive*, 20> receives{};
   for (std::size_t i = 0; i < receives.size(); ++i) receives[i] = &post(i);
   for (const std::size_t i : {7U, 0U, 19U}) {

@@ -27,7 +27,7 @@ using test::LoopPe;
 
 TEST(OfiAddress, SurvivesTheExchange) {
   std::vector<std::byte> name(28, std::byte{9});
-  PeerAddress address{name, {}};
+  PeerAddress address{name, {}, {0x2000, 5, 99}};
   address.segments[0] = {0x1000, 77, 1u << 30};
   address.segments[1] = {0, ~0ull, 8};
   Result<std::vector<std::byte>> bytes = encode_address(address);
@@ -41,17 +41,29 @@ TEST(OfiAddress, SurvivesTheExchange) {
     EXPECT_EQ(back.value().segments[i].key, address.segments[i].key);
     EXPECT_EQ(back.value().segments[i].size, address.segments[i].size);
   }
+  EXPECT_EQ(back.value().inbox.base, 0x2000u);
+  EXPECT_EQ(back.value().inbox.key, 5u);
+  EXPECT_EQ(back.value().inbox.size, 99u);
 }
 
 TEST(OfiAddress, WhatIsNotOneIsRefused) {
-  std::vector<std::byte> name(kMaxAddress, std::byte{1});
-  EXPECT_FALSE(encode_address({name, {}}).ok());
+  constexpr std::size_t kHead = 104, kLongest = kMaxAddress - kHead;
+  std::vector<std::byte> name(kLongest + 1, std::byte{1});
+  EXPECT_EQ(encode_address({name, {}, {}}).status().text(),
+            "libfabric: the provider's endpoint name of 89 bytes is longer than Atoll can exchange");
+  name.resize(kLongest);
+  EXPECT_EQ(encode_address({name, {}, {}}).value().size(), kMaxAddress);
+  name.clear();
+  std::vector<std::byte> bytes = std::move(encode_address({name, {}, {}}).value());
+  EXPECT_TRUE(decode_address(bytes).ok());
+  EXPECT_EQ(decode_address(std::span(bytes).first(kHead - 1)).status().text(),
+            "libfabric: the peer's address is too short");
   name.resize(16);
-  std::vector<std::byte> bytes = std::move(encode_address({name, {}}).value());
-  EXPECT_FALSE(decode_address(std::span(bytes).first(10)).ok());
-  EXPECT_FALSE(decode_address(std::span(bytes).first(bytes.size() - 1)).ok());
+  bytes = std::move(encode_address({name, {}, {}}).value());
+  EXPECT_EQ(decode_address(std::span(bytes).first(bytes.size() - 1)).status().text(),
+            "libfabric: the peer's address is cut");
   bytes[0] = std::byte{99};
-  EXPECT_FALSE(decode_address(bytes).ok());
+  EXPECT_EQ(decode_address(bytes).status().text(), "libfabric: the peer runs another version of Atoll");
 }
 
 class OfiMemory : public ::testing::Test {
