@@ -162,11 +162,18 @@ static void test_barrier(int start, int log, int size) {
   }
 }
 
+/* A set of one has no use for its stride, up to the longest. */
+static void test_longest_stride(void) {
+  shmem_sync(me, 30, 1, barrier_sync);
+  shmem_barrier(me, 30, 1, barrier_sync);
+}
+
 int main(void) {
   bound_time(120);
   shmem_init();
   me = shmem_my_pe();
   np = shmem_n_pes();
+  test_longest_stride();
   source = shmem_malloc(sizeof(long) * 2 * (kWords + 64) * (size_t)np);
   dest = shmem_malloc(sizeof(long) * 2 * (kWords + 64) * (size_t)np);
   for (int start = 0; start < np; ++start) {

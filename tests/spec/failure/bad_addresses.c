@@ -79,6 +79,8 @@ static void align_24(void) { stop_without(shmem_align(24, 8)); }
 static void align_0(void) { stop_without(shmem_align(0, 8)); }
 static void old_align_0(void) { stop_without(shmemalign(0, 8)); }
 
+static void align_128m(void) { stop_without(shmem_align((size_t)128 << 20, 8)); }
+
 /* ---- Comparisons and strides */
 
 static void cmp_wrong(void) { shmem_long_wait_until(block, 77, 0); }
@@ -175,6 +177,8 @@ static const struct {
     {"shmem_align", "alignment is 24; allowed are powers of two", align_24},
     {"shmem_align", "alignment is 0; allowed are powers of two", align_0},
     {"shmemalign", "alignment is 0; allowed are powers of two", old_align_0},
+
+    {"shmem_align", "alignment is 134217728; allowed are powers of two up to 67108864$", align_128m},
 
     {"shmem_long_wait_until", "cmp is 77; allowed are the SHMEM_CMP_ constants", cmp_wrong},
     {"shmem_int_test", "cmp is -1; allowed are the SHMEM_CMP_ constants", cmp_negative},

@@ -87,6 +87,7 @@ static void root_of(void) { shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, block_o
 static void old_root_of(void) { shmem_broadcast64(heap, block_of_8, 1, (int)argument, 0, 0, 1, sync_); }
 static void start_of(void) { shmem_barrier((int)argument, 0, 1, sync_); }
 static void log_stride_of(void) { shmem_sync(0, (int)argument, 1, sync_); }
+static void stride_of_two(void) { shmem_sync(0, (int)argument, 2, sync_); }
 static void size_of(void) { shmem_fcollect32(heap, block_of_8, 1, 0, 0, (int)argument, sync_); }
 
 /* ---- pSync (semantics 127) */
@@ -96,6 +97,16 @@ static void psync_private(void) { shmem_broadcast64(heap, block_of_8, 1, 0, 0, 0
 static void psync_misaligned(void) { shmem_sync(0, 0, 1, (long*)(void*)((char*)sync_ + 4)); }
 static void psync_with(void) {
   sync_[argument] = 42;
+  shmem_fcollect64(heap, block_of_8, 1, 0, 0, 1, sync_);
+}
+
+/* The first two words count PEs that are here already. */
+static void psync_arrived(void) {
+  sync_[0] = argument;
+  shmem_fcollect64(heap, block_of_8, 1, 0, 0, 1, sync_);
+}
+static void psync_released(void) {
+  sync_[1] = argument;
   shmem_fcollect64(heap, block_of_8, 1, 0, 0, 1, sync_);
 }
 
@@ -199,6 +210,9 @@ static const struct {
     {"shmem_barrier", "PE_start 1,", start_of, 1},
     {"shmem_sync", "logPE_stride is -1; allowed is 0 to 30", log_stride_of, -1},
     {"shmem_sync", "logPE_stride is 31; allowed is 0 to 30", log_stride_of, 31},
+    {"shmem_sync", "PE_start 0, logPE_stride 1 and PE_size 2 name PEs up to 2; allowed are PEs 0 to 0",
+     stride_of_two, 1},
+    {"shmem_sync", "logPE_stride 30 and PE_size 2 name PEs up to 1073741824;", stride_of_two, 30},
     {"shmem_fcollect32", " and PE_size 0 name PEs up to -1; allowed are PEs 0 to 0", size_of, 0},
     {"shmem_fcollect32", " and PE_size -5 name PEs", size_of, -5},
     {"shmem_fcollect32", " and PE_size 2 name PEs up to 1; allowed are PEs 0 to 0", size_of, 2},
@@ -212,6 +226,10 @@ static const struct {
     {"shmem_fcollect64", "pSync\\[2\\] is 42; every element must be SHMEM_SYNC_VALUE \\(0\\)", psync_with, 2},
     {"shmem_fcollect64", "pSync\\[15\\] is 42; every element must be SHMEM_SYNC_VALUE \\(0\\)", psync_with,
      15},
+    {"shmem_fcollect64", "pSync\\[0\\] is 1; every element must be SHMEM_SYNC_VALUE", psync_arrived, 1},
+    {"shmem_fcollect64", "pSync\\[0\\] is -1; every element must be SHMEM_SYNC_VALUE", psync_arrived, -1},
+    {"shmem_fcollect64", "pSync\\[1\\] is 2; every element must be SHMEM_SYNC_VALUE", psync_released, 2},
+    {"shmem_fcollect64", "pSync\\[1\\] is -1; every element must be SHMEM_SYNC_VALUE", psync_released, -1},
 
     {"shmem_long_wait_until_some", "indices is NULL; allowed is", wait_some_null, 2},
     {"shmem_long_test_some", "indices is NULL; allowed is", test_some_null, 2},

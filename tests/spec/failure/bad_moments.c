@@ -29,6 +29,24 @@ static void stats_print(void) { shmemx_stats_print(); }
 static void my_pe(void) { printf("%d\n", shmem_my_pe()); }
 static void n_pes(void) { printf("%d\n", shmem_n_pes()); }
 static void iput(void) { shmem_long_iput(&word, &word, 1, 1, 1, 0); }
+static void iget(void) { shmem_long_iget(&word, &word, 1, 1, 1, 0); }
+static void get_nbi(void) { shmem_long_get_nbi(&word, &word, 1, 0); }
+static void fetch_add(void) { shmem_long_atomic_fetch_add(&word, 1, 0); }
+static void fetch_add_nbi(void) { shmem_long_atomic_fetch_add_nbi(&word, &word, 1, 0); }
+static void signal_fetch(void) { shmem_signal_fetch((uint64_t*)&word); }
+static void set_lock(void) { shmem_set_lock(&word); }
+static void test_lock(void) { shmem_test_lock(&word); }
+static void clear_lock(void) { shmem_clear_lock(&word); }
+static void free_it(void) { shmem_free(&word); }
+static void reallocate(void) { shmem_realloc(&word, 8); }
+static void ctx_create(void) { shmem_ctx_create(0, &(shmem_ctx_t){0}); }
+static void ctx_p(void) { shmem_ctx_long_p((shmem_ctx_t)0x100010, &word, 1, 0); }
+static void team_my_pe(void) { shmem_team_my_pe(SHMEM_TEAM_WORLD); }
+static void team_sync(void) { shmem_team_sync(SHMEM_TEAM_WORLD); }
+static void team_destroy(void) { shmem_team_destroy(SHMEM_TEAM_SHARED); }
+static void split(void) { shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &(shmem_team_t){0}); }
+static void broadcast(void) { shmem_long_broadcast(SHMEM_TEAM_WORLD, &word, &word, 1, 0); }
+static void old_barrier(void) { shmem_barrier(0, 0, 1, &word); }
 
 /* shmem_finalize only says so, and returns. */
 static const struct {
@@ -47,6 +65,24 @@ static const struct {
     {"shmem_long_wait_until", wait_for_it, kRefused},
     {"shmem_long_put_signal", put_signal, kRefused},
     {"shmem_long_iput", iput, kRefused},
+    {"shmem_long_iget", iget, kRefused},
+    {"shmem_long_get_nbi", get_nbi, kRefused},
+    {"shmem_long_atomic_fetch_add", fetch_add, kRefused},
+    {"shmem_long_atomic_fetch_add_nbi", fetch_add_nbi, kRefused},
+    {"shmem_signal_fetch", signal_fetch, kRefused},
+    {"shmem_set_lock", set_lock, kRefused},
+    {"shmem_test_lock", test_lock, kRefused},
+    {"shmem_clear_lock", clear_lock, kRefused},
+    {"shmem_free", free_it, kRefused},
+    {"shmem_realloc", reallocate, kRefused},
+    {"shmem_ctx_create", ctx_create, kRefused},
+    {"shmem_ctx_long_p", ctx_p, kRefused},
+    {"shmem_team_my_pe", team_my_pe, kRefused},
+    {"shmem_team_sync", team_sync, kRefused},
+    {"shmem_team_destroy", team_destroy, kRefused},
+    {"shmem_team_split_strided", split, kRefused},
+    {"shmem_long_broadcast", broadcast, kRefused},
+    {"shmem_barrier", old_barrier, kRefused},
     {"shmem_pe_quiet", pe_quiet, kRefused},
     {"shmem_quiet", quiet, kRefused},
     {"shmem_fence", fence, kRefused},

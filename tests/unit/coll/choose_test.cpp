@@ -89,6 +89,40 @@ TEST(Overrule, ForcesTheChainAndTheWayToCombineAnyLength) {
   });
 }
 
+struct Forced {
+  const char* words;
+  Collective what;
+  std::size_t bytes;
+  bool one_node;
+  Algorithm algorithm;  // which is another one by the table
+};
+
+TEST(Overrule, KnowsCollectivesAndAlgorithmsByTheirNames) {
+  constexpr std::size_t kShort = 8, kLong = 1 << 20;
+  static constexpr Forced kForced[] = {
+      {"broadcast=reading", Collective::broadcast, kShort, true, Algorithm::reading},
+      {"collect=reading", Collective::collect, kShort, true, Algorithm::reading},
+      {"alltoall=reading", Collective::alltoall, kShort, true, Algorithm::reading},
+      {"alltoall=leading", Collective::alltoall, kLong, false, Algorithm::leading},
+      {"alltoall=combined", Collective::alltoall, kLong, false, Algorithm::combined},
+      {"alltoall=pairwise", Collective::alltoall, kShort, false, Algorithm::pairwise},
+      {"reduce=whole", Collective::reduce, kShort, true, Algorithm::whole},
+      {"reduce=shares", Collective::reduce, kShort, true, Algorithm::shares},
+      {"reduce=leading", Collective::reduce, kShort, false, Algorithm::leading},
+      {"scan=shares", Collective::scan, kShort, true, Algorithm::shares},
+      {"internode_broadcast=chain", Collective::internode_broadcast, kShort, false, Algorithm::chain},
+      {"internode_reduce=halving", Collective::internode_reduce, kShort, false, Algorithm::halving},
+      {"internode_reduce=doubling", Collective::internode_reduce, kLong, false, Algorithm::doubling},
+  };
+  test::run_process([] {
+    for (const Forced& forced : kForced) {
+      EXPECT_TRUE(overrule_choice(forced.words).ok()) << forced.words;
+      EXPECT_EQ(choose(forced.what, forced.bytes, 4, forced.one_node), forced.algorithm) << forced.words;
+    }
+    return true;
+  });
+}
+
 TEST(Overrule, RefusesWhatItDoesNotKnow) {
   test::run_process([] {
     for (const char* words :

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/rendezvous.hpp"
 
+#include <atomic>
+#include <deque>
 #include <functional>
+#include <string>
 
+#include "../core/wait_line.hpp"
 #include "around_loop.hpp"
 #include "coll/choose.hpp"
 #include "one_pe.hpp"
@@ -205,6 +209,84 @@ TEST_F(UnorderedMail, IsMarkedWhenItIsThere) {
   parcel.expected.wait();
   EXPECT_TRUE(parcel.came(heap(), Long::n));
   parcel.outgoing.finish();
+}
+
+/// Makes puts when it is told to.
+class SlowNetwork final : public test::AroundLoop {
+ public:
+  bool poll() override {
+    while (go_.load() && !held_.empty()) {
+      const std::function<void()> start = std::move(held_.front());
+      held_.pop_front();
+      start();
+    }
+    return AroundLoop::poll();
+  }
+  void go() { go_.store(true); }
+
+ private:
+  void put(Channel* inner, const Put& put) override {
+    std::vector<std::byte> kept(put.source, put.source + (put.copy ? put.n : 0));
+    held_.push_back([this, inner, later = put, bytes = std::move(kept)]() mutable {
+      if (later.copy) later.source = bytes.data();
+      AroundLoop::put(inner, later);
+    });
+  }
+  bool holds() const override { return !held_.empty(); }
+  bool orders() const override { return true; }
+
+  std::atomic<bool> go_{false};
+  std::deque<std::function<void()>> held_;
+};
+
+class SlowMail : public Mail {
+ protected:
+  std::unique_ptr<Network> make_network() override {
+    auto made = std::make_unique<SlowNetwork>();
+    network_ = made.get();
+    return made;
+  }
+  // What is said of a wait that ends with the puts.
+  void expect(const std::string& text, const std::function<void()>& wait) {
+    test::expect_wait_line(text, wait, [this] { network_->go(); });
+    network_->go();
+  }
+
+  SlowNetwork* network_ = nullptr;
+};
+
+TEST_F(SlowMail, AWaitForALongParcelNamesItsSender) {
+  const std::vector<std::byte> data = pattern(40000, 1);
+  expect(" waits for PE 0, which has not sent all; since", [&] {
+    Expected expected;
+    expected.expect(parcel_, 0, heap(), data.size());
+    Outgoing outgoing(parcel_, 0, data.data(), data.size());
+    outgoing.send();
+    expected.wait();
+    outgoing.finish();
+  });
+}
+
+TEST_F(SlowMail, AWaitForItsReceiverSaysHowMuchThatIs) {
+  const std::vector<std::byte> data = pattern(40000, 1);
+  expect(" waits for PE 0 to take 40000 bytes; since", [&] {
+    Expected expected;
+    expected.expect(parcel_, 0, heap(), data.size());
+    send_parcel(parcel_, 0, data.data(), data.size());
+    expected.wait();
+  });
+}
+
+TEST_F(SlowMail, AWaitForAParcelThatNobodyHasSentSaysSo) {
+  const int sent = 7;
+  int got = 0;
+  test::expect_wait_line(
+      " waits for PE 0, which has not come as far; since",
+      [&] {
+        receive_parcel(parcel_, 0, &got, sizeof got);
+        EXPECT_EQ(got, sent);
+      },
+      [&] { send_parcel(parcel_, 0, &sent, sizeof sent); });
 }
 
 TEST_F(Mail, MoreThanThereAreMarksGoesByMessages) {
