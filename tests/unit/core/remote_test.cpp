@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "core/amo.hpp"
 #include "core/rma.hpp"
 #include "counting_region.hpp"
+#include "shmem.h"
 #include "two_pes.hpp"
 #include "wait_line.hpp"
 
@@ -132,26 +134,30 @@ class RemoteTest : public TwoPes {
   static constexpr std::ptrdiff_t kDeltas[] = {0, kNoMapping};
 };
 
-// Before the network has read it.
+// Before the network has read it: of each blocking put of the API, short or longer than the network copies.
 TEST_F(RemoteTest, TheSourceOfABlockingPutMayBeUsedAgain) {
-  std::uint64_t* heap = job.pes[0].heap.data();
-  std::uint64_t source = 7;
-  const std::function<void()> puts[] = {
-      [&] { remote_put({"shmem_put"}, rt.world_context, heap + 1, &source, 8, 1, Blocking::yes); },
-      [&] { put_element({"shmem_p"}, SHMEM_CTX_DEFAULT, heap + 1, source, 1); },
-      [&] {
-        put_strided({"shmem_iput"}, SHMEM_CTX_DEFAULT, heap + 1, &source, {1, 8, 8, 8}, 1);
-      },
-      [&] {
-        put_signal({"shmem_put_signal"}, SHMEM_CTX_DEFAULT, heap + 1, &source, 8, heap, 1, SHMEM_SIGNAL_SET,
-                   1, Blocking::yes);
-      }};
+  static constexpr std::size_t kMany = 200;  // words
+  EXPECT_GT(kMany * 8, rt.network->copy_limit());
+  std::uint64_t *heap = job.pes[0].heap.data(), *to = heap + 1;
+  std::vector<std::uint64_t> source(kMany);
+  const std::uint64_t* from = source.data();
+  const std::function<void(std::size_t)> puts[] = {
+      [=](std::size_t n) { shmem_uint64_put(to, from, n, 1); },
+      [=](std::size_t n) { shmem_put64(to, from, n, 1); },
+      [=](std::size_t n) { shmem_putmem(to, from, n * 8, 1); },
+      [=](std::size_t) { shmem_uint64_p(to, *from, 1); },
+      [=](std::size_t n) { shmem_uint64_iput(to, from, 1, 1, n, 1); },
+      [=](std::size_t n) { shmem_uint64_ibput(to, from, static_cast<std::ptrdiff_t>(n), kMany, n, 1, 1); },
+      [=](std::size_t n) { shmem_uint64_put_signal(to, from, n, heap, 1, SHMEM_SIGNAL_SET, 1); },
+      [=](std::size_t n) { shmem_put64_signal(to, from, n, heap, 1, SHMEM_SIGNAL_SET, 1); }};
   for (std::size_t i = 0; i < std::size(puts); ++i) {
-    source = 7;
-    puts[i]();
-    source = 9;
-    job.quiet(job.pes[0]);
-    EXPECT_EQ(std::exchange(word(1), 0), 7u) << "put " << i;
+    for (const std::size_t n : {std::size_t{1}, kMany}) {
+      std::ranges::fill(source, 7);
+      puts[i](n);
+      std::ranges::fill(source, 9);
+      job.quiet(job.pes[0]);
+      EXPECT_EQ(std::exchange(word(1), 0), 7u) << "put " << i << " of " << n << " words";
+    }
   }
 }
 

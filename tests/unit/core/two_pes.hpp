@@ -11,7 +11,7 @@ namespace shm::test {
 class TwoPes : public ::testing::Test {
  protected:
   explicit TwoPes(const LoopJob::Wrap& wrap = nullptr)
-      : job(2, 64, ignore, wrap), progress(*job.pes[0].net, job.pes[0].channel, 0) {
+      : job(2, 256, ignore, wrap), progress(*job.pes[0].net, job.pes[0].channel, 0) {
     rt.npes = 2;
     rt.me = 0;
     rt.network = job.pes[0].net.get();
