@@ -327,7 +327,8 @@ TEST_F(AgentTest, StartsAndStopsAgain) {
 }
 
 TEST(ProgressDeathTest, MistakesAreNamed) {
-  EXPECT_DEATH(Progress::deliver(4, kMaxHandlers - 2, nullptr, 0), "PE 4 sent a message for handler 30");
+  EXPECT_DEATH(Progress::deliver(4, kMaxHandlers - 2, nullptr, 0),
+               "PE 4 sent a message for handler 30, which this PE does not have\n");
   EXPECT_DEATH(Progress::set_handler(kMaxHandlers, nullptr, nullptr),
                "message handler 32 cannot be set: there are 32\n");
 }

@@ -415,7 +415,8 @@ TEST_F(OfiEngineDeath, AMessageThatOvertakesAnother) {
   open(2);
   const ofi::MessageHeader late{0, kAnswer, 5};
   EXPECT_EXIT(send_raw(&late, sizeof late);
-              poll_on(), error(), "message 5 from PE 0 came before message 0: FI_OFI_RXM_BUFFER_SIZE");
+              poll_on(), error(),
+              "message 5 from PE 0 came before message 0: FI_OFI_RXM_BUFFER_SIZE must be at least 16640\n");
 }
 
 TEST_F(OfiEngineDeath, AChannelThatIsClosedTooEarly) {
