@@ -33,6 +33,7 @@ class NotedChannel : public Channel {
   bool orders = true;  // what fence() says
   int actor = -1;      // what waits_for() says; -1: the PE
   std::vector<std::string> notes;
+  void* fetched_to = nullptr;  // by the last atomic
 
   /// Lets go what it has been keeping since hold().
   void hold() { holding_.store(true); }
@@ -59,6 +60,7 @@ class NotedChannel : public Channel {
   static void amo(Channel* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
                   const void* compare, void* fetch, Completion* completion) {
     Channel* inner = own(channel).inner;
+    own(channel).fetched_to = fetch;
     own(channel).notes.emplace_back(inner->ops->idle(inner) ? "atomic, when all is complete" : "atomic");
     own(channel).start([=] { inner->ops->amo(inner, pe, at, op, type, value, compare, fetch, completion); });
   }
@@ -191,6 +193,22 @@ TEST_F(RemoteTest, WhereThereIsARegionASignalWaitsForItsPayload) {
 TEST_F(RemoteTest, ASignalWithoutAPayloadNeedsNoFence) {
   put_signal_after(0, Blocking::yes);
   EXPECT_THAT(channel.notes, ElementsAre("atomic, when all is complete"));
+}
+
+// What is fetched to a region does not go there by the network: a page may have to come first.
+TEST_F(RemoteTest, TheNetworkStoresNothingInARegion) {
+  std::uint64_t *heap = job.pes[0].heap.data(), in_memory = 0, in_region = 0;
+  CountingRegion region("toy", reinterpret_cast<std::uintptr_t>(&in_region), sizeof in_region);
+  word(1) = 5;
+  add_region(&region);
+  shmem_uint64_atomic_fetch_add_nbi(&in_region, heap + 1, 1, 1);
+  EXPECT_EQ(in_region, 5u);
+  EXPECT_NE(channel.fetched_to, &in_region);
+  shmem_uint64_atomic_fetch_add_nbi(&in_memory, heap + 1, 1, 1);
+  EXPECT_EQ(channel.fetched_to, &in_memory);
+  job.quiet(job.pes[0]);
+  EXPECT_EQ(in_memory, 6u);
+  remove_region(&region);
 }
 
 TEST_F(RemoteTest, AWaitNamesTheCallAndWhoMustAct) {

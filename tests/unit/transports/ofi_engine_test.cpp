@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "../core/wait_line.hpp"
 #include "base/fatal.hpp"
 #include "fabric_faults.hpp"
 #include "fabric_job.hpp"
@@ -125,6 +126,21 @@ TEST_F(OfiEngine, WaitsForRoomAtTheProvider) {
   await_answers(1);
   EXPECT_EQ(pe(1).heap[2], 14u);
   EXPECT_EQ(answers, std::vector<std::uint64_t>{9});
+}
+
+TEST_F(OfiEngine, AWaitForRoomNamesThePe) {
+  open(3);
+  rt.me = 0;
+  rt.npes = 3;
+  expect_wait_line(
+      "an operation waits for room to send to PE 2; since",
+      [&] {
+        faults.fail_always(FabricCall::write, -FI_EAGAIN);
+        put_one(2);
+      },
+      [&] { faults.pass(FabricCall::write); });
+  rt.me = -1;
+  rt.npes = 0;
 }
 
 // A PE that does not answer is owed no more than its credits: others shall have records, too.
