@@ -38,7 +38,7 @@ void pshmem_quiet(void) {
 
 // On SHMEM_CTX_INVALID these do nothing.
 void pshmem_ctx_fence(shmem_ctx_t ctx) {
-  if (ctx != SHMEM_CTX_INVALID) shm::fence(shm::context_of({"shmem_ctx_fence"}, ctx));
+  if (ctx != SHMEM_CTX_INVALID) shm::fence(shm::context_of({"shmem_ctx_fence"}, ctx), {"shmem_ctx_fence"});
 }
 void pshmem_ctx_quiet(shmem_ctx_t ctx) {
   if (ctx != SHMEM_CTX_INVALID) shm::quiet(shm::context_of({"shmem_ctx_quiet"}, ctx), {"shmem_ctx_quiet"});

@@ -45,12 +45,12 @@ void quiet_remote_to(Context& context, int pe, Call call) {
            });
 }
 
-void fence_remote(Context& context) {
+void fence_remote(Context& context, Call call) {
   fence_regions(context);
   Channel* channel = context.channel;
   if (channel == nullptr) return;
   // Regions send messages, later ones too, which no channel keeps behind its puts and atomics.
-  if (rt.regions.size != 0 || !channel->ops->fence(channel)) quiet_remote(context, {"shmem_fence"});
+  if (rt.regions.size != 0 || !channel->ops->fence(channel)) quiet_remote(context, call);
 }
 
 }  // namespace shm

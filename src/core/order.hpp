@@ -17,7 +17,7 @@ inline int who_must_act(const Channel* channel, int pe) {
 
 [[gnu::cold]] void quiet_remote(Context&, Call);
 [[gnu::cold]] void quiet_remote_to(Context&, int pe, Call);
-[[gnu::cold]] void fence_remote(Context&);
+[[gnu::cold]] void fence_remote(Context&, Call);
 
 /// Whether anything but plain stores can be pending on a context.
 inline bool has_remote(const Context& context) {
@@ -41,10 +41,10 @@ inline void quiet_to(Context& context, int pe, Call call = {"shmem_pe_quiet"}) {
 }
 
 /// Orders the deliveries to each PE: stores issued before it are seen before those issued after it.
-inline void fence(Context& context) {
+inline void fence(Context& context, Call call = {"shmem_fence"}) {
   std::atomic_thread_fence(std::memory_order_release);
   if (has_remote(context)) [[unlikely]]
-    fence_remote(context);
+    fence_remote(context, call);
 }
 
 }  // namespace shm

@@ -155,7 +155,7 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
   if (n > 0) {
     const Target to = resolve(call, "dest", dest, n, pe);
     put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
-    fence(context);
+    fence(context, call);
   }
   amo_at(call, context, word, reinterpret_cast<std::uintptr_t>(signal), op, AtomicType::u64, &value, nullptr,
          nullptr, pe, Blocking::no);

@@ -63,6 +63,7 @@ TEST(Region, OfEveryKindIsQuietedAndFenced) {
   EXPECT_EQ(one.quiets, 2);
   EXPECT_EQ(other.quiets, 3);
   EXPECT_EQ(one.fences, 1);
+  EXPECT_EQ(other.fences, 1);
 }
 
 // Others complete without a call.

@@ -219,6 +219,12 @@ TEST_F(RemoteTest, AWaitNamesTheCallAndWhoMustAct) {
   expect("shmem_long_iget waits for PE 1 to apply operations; since", [&] {
     get_strided({"shmem_long_iget"}, SHMEM_CTX_DEFAULT, got, heap, {2, 8, 8, 16}, 1);
   });
+  channel.orders = false;
+  expect("shmem_ctx_fence waits for PE 0 and 1 other PEs to apply operations; since",
+         [] { shmem_ctx_fence(SHMEM_CTX_DEFAULT); });
+  expect("shmem_putmem_signal waits for PE 0 and 1 other PEs to apply operations; since", [&] {
+    shmem_putmem_signal(heap + 1, got, 8, reinterpret_cast<std::uint64_t*>(heap), 1, SHMEM_SIGNAL_SET, 1);
+  });
   const auto fetch = [&] {
     EXPECT_EQ(amo_fetch<AtomicOp::add>({"shmem_long_atomic_fetch_inc"}, SHMEM_CTX_DEFAULT, heap, 1L, 0L, 1),
               0);

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
+#include <string>
 #include <thread>
 
+#include "array_heap.hpp"
+#include "shmem.h"
 #include "wait_line.hpp"
 
 namespace shm {
@@ -45,6 +49,34 @@ TEST(Wait, SaysThatItIsTheLibrarys) {
   test::expect_wait_line(
       "the library waits for other PEs; since", [&] { wait_for([&] { return over.load(); }); },
       [&] { over.store(true); });
+}
+
+class WaitForWords : public ArrayHeap<long, 8> {
+ protected:
+  // What is said of a call that the word at 0x10 ends.
+  void expect(const std::string& text, const std::function<void()>& wait) {
+    heap = {5, 5, 3};
+    test::expect_wait_line(text, wait, [this] { std::atomic_ref(heap[2]).store(5); });
+  }
+};
+
+TEST_F(WaitForWords, SaysWhichAndWhatFor) {
+  const long values[] = {5, 5, 5};
+  std::size_t found[3];
+  expect("shmem_long_wait_until waits until ivar at heap+0x10 is == 5; it is 3; since",
+         [&] { shmem_long_wait_until(&heap[2], SHMEM_CMP_EQ, 5); });
+  expect("shmem_long_wait_until_all waits until ivars at heap+0x10 is > 4; it is 3; since",
+         [&] { shmem_long_wait_until_all(heap.data(), 3, nullptr, SHMEM_CMP_GT, 4); });
+  expect("shmem_long_wait_until_all_vector waits until ivars at heap+0x10 is >= 5; it is 3; since",
+         [&] { shmem_long_wait_until_all_vector(heap.data(), 3, nullptr, SHMEM_CMP_GE, values); });
+  expect("shmem_long_wait_until_any waits until one of 2 words at heap+0x8 compares as asked; since", [&] {
+    const int status[] = {1, 0};
+    shmem_long_wait_until_any(&heap[1], 2, status, SHMEM_CMP_EQ, 5);
+  });
+  expect("shmem_long_wait_until_some waits until one of 1 words at heap+0x10 compares as asked; since",
+         [&] { shmem_long_wait_until_some(&heap[2], 1, found, nullptr, SHMEM_CMP_NE, 3); });
+  expect("shmem_signal_wait_until waits until sig_addr at heap+0x10 is != 3; it is 3; since",
+         [&] { shmem_signal_wait_until(reinterpret_cast<std::uint64_t*>(&heap[2]), SHMEM_CMP_NE, 3); });
 }
 
 // Polls, then yields for a millisecond, then sleeps: how often it yields, the machine decides, but after that
