@@ -95,6 +95,7 @@ void initiate(const std::string& prefix, Side& side) {
   latency("put_8", [&] { side.put(0, &one, 8); });
   latency("get_8", [&] { side.get(&old, 0, 8); });
   latency("fetch_add", [&] { side.add(0, &one, &old); });
+  latency("get_256k_alone", [&] { side.get(buffer.data(), 4096, std::size_t{256} << 10); });
   stream("put_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.put(0, &one, 8); });
   stream("get_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.get(&old, 0, 8); });
   stream("add_stream", 5000, 64, 1e-6, "M/s", [&] { side.add(0, &one, nullptr); });

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the system takes to read pages of a file past its page cache, in random order, one by one, into memory
+// on a huge page: the yardstick for a page that comes from NVM.
+//
+//   bare_read FOLDER PAGE_BYTES
+//
+// Output: a line "read <median us>".
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kFile = std::size_t{64} << 20;
+constexpr int kPasses = 3;
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t page = argc == 3 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  if (page < 4096 || page > kFile || page % 4096 != 0) {
+    std::fprintf(stderr, "usage: bare_read FOLDER PAGE_BYTES\n");
+    return 2;
+  }
+  const std::string path = std::string(argv[1]) + "/bare_read." + std::to_string(getpid());
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600);
+  if (fd < 0) fail(path.c_str());
+  unlink(path.c_str());
+  const std::size_t room = (page + kHugePage - 1) / kHugePage * kHugePage;
+  auto* buffer = static_cast<unsigned char*>(std::aligned_alloc(kHugePage, room));
+  if (buffer == nullptr) fail("memory");
+  madvise(buffer, room, MADV_HUGEPAGE);
+  std::mt19937_64 random(1);
+  for (std::size_t at = 0; at < kFile; at += page) {
+    for (std::size_t i = 0; i < page; i += sizeof(std::uint64_t)) {
+      const std::uint64_t word = random();
+      std::copy_n(reinterpret_cast<const unsigned char*>(&word), sizeof word, buffer + i);
+    }
+    if (pwrite(fd, buffer, page, static_cast<off_t>(at)) != static_cast<ssize_t>(page)) fail("pwrite");
+  }
+  fsync(fd);
+  std::vector<std::size_t> numbers(kFile / page);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::vector<double> times;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    std::shuffle(numbers.begin(), numbers.end(), random);
+    for (const std::size_t number : numbers) {
+      const auto start = std::chrono::steady_clock::now();
+      if (pread(fd, buffer, page, static_cast<off_t>(number * page)) != static_cast<ssize_t>(page))
+        fail("pread");
+      times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  std::printf("read %.3f\n", times[times.size() / 2] * 1e6);
+}
