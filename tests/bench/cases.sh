@@ -55,6 +55,30 @@ case_usage() {
   done
 }
 
+# The first and the last value of each option, and those beyond; what follows is looked at only when these are allowed.
+case_limits() {
+  local all="there is no option '--end'"
+  refused "$all" atomics --memory 1024t --iterations 1000000000 --stride 1000000000 --distance 1000000000 --count 1 \
+    --rounds 1000000000 --seconds 3600 --end
+  refused "--memory must be" atomics --memory 1025t
+  refused "--iterations must be" atomics --iterations 1000000001
+  refused "--seconds must be" atomics --seconds 3600.1
+  refused "--seconds must be" atomics --seconds 0
+  refused "--seconds must be" atomics --seconds ""
+  refused "$all" kv --elements 100,100000000 --key 65536 --value 1048576 --values 8,1048576 --batch 1,1000000 --end
+  refused "--elements must be" kv --elements 99
+  refused "--elements must be" kv --elements 100000001
+  refused "--key must be" kv --key 65544
+  refused "--value must be" kv --value 1048584
+  refused "--values must be" kv --values 8,1048584
+  refused "--values must be multiples of 8 from 8 to 1048576, with commas, not '8,12'" kv --values 8,12
+  refused "--batch must be a number from 1 to 1000000, or several with commas, not '1000001'" kv --batch 1000001
+  refused "$all" nvm --pages 1000000000 --pool 1000000000 --page 4096 --size 8 --memory 4k --end
+  refused "--pool must be a number from 1 to 1000000000, not '1000000001'" nvm --pool 1000000001
+  environment=(-x SHMEM_NVM_DIR="$out")
+  refused "--page must be a power of two from 4096" nvm --page 2k
+}
+
 # Options that are right one by one and do not fit together.
 case_together() {
   refused "2048 iterations with a stride of 9 words need 147392 bytes" atomics --memory 147391 --iterations 2048
@@ -118,6 +142,7 @@ wrong() {
   bench 1 atomics "${quick[@]}" --count 2000 --pattern "$2" --kind "$3" --form "$4"
   expect "$5"
   expect WRONG
+  expect "shmem_bench: 1 results are wrong"
 }
 
 case_wrong() {
@@ -145,7 +170,11 @@ case_nvm_usage() {
   refused "must know how many pages fit into memory: set SHMEM_NVM_CACHE" nvm --kernel miss
   bench 0 nvm --kernel sharing "${quick_nvm[@]}"
   environment=(-x SHMEM_NVM_DIR="$out" -x SHMEM_NVM_CACHE=1.5g)
-  refused "SHMEM_NVM_CACHE is '1.5g', but what is measured must know it" nvm
+  refused "SHMEM_NVM_CACHE is '1.5g', but what is measured must know it: write it as a number of bytes such as 8388608, \
+8192k, 8m or 1g, or add --pool" nvm
+  environment=(-x SHMEM_NVM_DIR="$out" -x SHMEM_NVM_PAGE=0.25m)
+  refused "SHMEM_NVM_PAGE is '0.25m', but what is measured must know it" nvm
+  expect "or add --page"
   on_nvm
   refused "--pages 9 is too many for miss: half of the pool, 8 pages, at most" nvm --pages 9
   refused "--page must be a power of two from 4096" nvm --page 10k
@@ -215,7 +244,7 @@ case_kv_usage() {
   refused "--batch must be a number from 1 to 1000000" kv --batch 0
   environment=(-x SHMEM_SYMMETRIC_SIZE=4m)
   bench 1 kv --kernel get --elements 1000000
-  expect "there is no table with so many elements"
+  expect "there is no table with so many elements, with keys of 8 bytes;"
 }
 
 # The rows that each job has, as a table and as JSON.

@@ -67,12 +67,16 @@ void print_json(const Row& row, const NvmOptions& options, int node_count) {
   std::printf("\"right\": %s}\n", row.right ? "true" : "false");
 }
 
-void refuse_room(const NvmOptions& options) {
+void refuse_room(const NvmOptions& options, const std::string& kernel) {
   if (shmem_my_pe() != 0) return;
-  std::fprintf(stderr,
-               "shmem_bench nvm: the symmetric heap has no room for %zu pages of %zu bytes, and twice the "
-               "pool of %zu; take fewer, or set SHMEM_NVM_SIZE or SHMEM_SYMMETRIC_SIZE to more\n",
-               options.pages_of_gets(), options.page, options.pool);
+  const std::size_t pages = data_pages(options, kernel);
+  const bool emptied = !options.dram && (kernel == "miss" || kernel == "gets");
+  const std::string pool = emptied ? ", and twice the pool of " + std::to_string(options.pool) : "";
+  std::fprintf(
+      stderr,
+      "shmem_bench nvm: the symmetric heap has no room for %zu page%s of %zu bytes%s; take fewer, or "
+      "set SHMEM_NVM_SIZE or SHMEM_SYMMETRIC_SIZE to more\n",
+      pages, plural(pages), options.page, pool.c_str());
 }
 
 /// Collective; the exit code.
@@ -91,7 +95,7 @@ int run_all(const NvmOptions& options) {
       options.json ? print_json(row, options, node_count) : print_row(row);
       std::fflush(stdout);
     });
-    if (!room) refuse_room(options);
+    if (!room) refuse_room(options, kernel.name);
     if (!room) return 1;
     if (prints && !options.json && kernel.name == std::string("miss") && node_count < 3 && !options.dram)
       std::puts("  from a third node's memory: needs 3 nodes");
