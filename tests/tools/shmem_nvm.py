@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 tool, make_object = sys.argv[1:3]
 folder = tempfile.mkdtemp(prefix="shmem_nvm.", dir=".")
@@ -30,16 +31,24 @@ def expect(arguments, code, *patterns, lines=None):
         sys.exit(f"{arguments}: expected {lines} lines\n{text}")
 
 
+def expect_errors_only(*arguments):
+    """What has failed, or was wrong, is said on stderr."""
+    done = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=30)
+    if done.stdout != "" or done.stderr == "":
+        sys.exit(f"{arguments}: on stdout\n{done.stdout}on stderr\n{done.stderr}")
+
+
+def on_disk(*paths):
+    """As the tool has it."""
+    number = 512.0 * sum(os.stat(path).st_blocks for path in paths)
+    for unit in ("bytes", "KiB", "MiB"):
+        if number < 1024 or unit == "MiB":
+            return f"{number:.4g} {unit}"
+        number /= 1024
+
+
 def make(*arguments):
     subprocess.run([make_object, folder, *arguments], check=True, timeout=30)
-
-
-def human_bytes(number):
-    for unit in ("bytes", "KiB", "MiB"):
-        if number < 1024:
-            break
-        number /= 1024
-    return "%.4g %s" % (number, unit)
 
 
 def part(name, pe):
@@ -72,21 +81,28 @@ def expect_whole_where_nothing_can_be_written(name):
 
 
 def main():
-    expect(["--help"], 0, "^usage: shmem_nvm list <folder>$")
+    for word in ("--help", "-h"):
+        expect([word], 0, "^usage: shmem_nvm list <folder>$")
     for wrong in ([], ["list"], ["list", folder, "x"], ["check"], ["check", folder, "a", "b"], ["remove", folder], ["remove", folder, "a", "b"],
                   ["look", folder], ["list", "--some", folder], ["list", "--all", folder], ["check", ""]):
         expect(wrong, 2, "^usage: shmem_nvm list")
+        expect_errors_only(*wrong)
     expect(["list", folder], 0, "^no NVM objects in ", lines=1)
     expect(["check", folder], 0, "^no NVM objects in ", lines=1)
     expect(["list", folder + "/none"], 1, "^shmem_nvm: cannot read the folder .*/none: No such file", lines=1)
     expect(["check", folder, "grid"], 1, "^shmem_nvm: there is no NVM object 'grid' in ", lines=1)
     expect(["remove", folder, "grid"], 1, "^shmem_nvm: there is no NVM object 'grid' in ", lines=1)
+    expect_errors_only("list", folder + "/none")
+    expect_errors_only("remove", folder, "grid")
 
     make("grid", "3", "8", "2")
     make("new", "1", "1", "0")
-    on_disk = human_bytes(sum(512 * os.stat(part("grid", pe)).st_blocks for pe in range(3)))
+    grid = [part("grid", pe) for pe in range(3)]
+    written = os.stat(grid[2]).st_mtime
+    days = "|".join(time.strftime("%Y-%m-%d", time.localtime(written - ago)) for ago in (0, 60))  # it may be midnight
     expect(["list", folder], 0, r"^object +bytes of a PE +files +on disk +epoch +persisted$",
-           r"^grid +32 KiB +3 of 3 +%s +2  20\d\d-" % re.escape(on_disk), r"^new +4 KiB +1 of 1 .* 0  never$", lines=3)
+           rf"^grid +32 KiB +3 of 3 +{on_disk(*grid)} +2  ({days}) \d\d:\d\d:\d\d$",
+           rf"^new +4 KiB +1 of 1 +{on_disk(part('new', 0))} +0  never$", lines=3)
     expect(["check", folder], 0, r"^grid: whole \(files: 3\)$", r"^new: whole \(files: 1\)$", lines=2)
     expect(["check", folder, "new"], 0, "^new: whole", lines=1)
 
@@ -113,7 +129,7 @@ def main():
     expect(["check", folder, "grid"], 1, "grid.pe0.atoll: header 1 is damaged, or its writing was interrupted", lines=1)
     flip(part("grid", 0), 24)
     expect(["check", folder, "grid"], 1, "grid.pe0.atoll: it is not an NVM object, or both its headers are damaged")
-    expect(["list", folder], 1, r"^grid +\? +3 +\d\S* [KM]iB +\?  see shmem_nvm check$", "^shmem_nvm: .*grid.pe0.atoll: it is not", "^new ")
+    expect(["list", folder], 1, rf"^grid +\? +3 +{on_disk(*grid)} +\?  see shmem_nvm check$", "^shmem_nvm: .*grid.pe0.atoll: it is not", "^new ")
     flip(part("grid", 0), 65536 + 24)
     flip(part("grid", 0), 24)
 
