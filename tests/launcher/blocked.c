@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs that never end by themselves, each in its own way: what they wait for is told by who asks
  * (waits_test.py). */
+#include <dirent.h>
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -207,6 +208,50 @@ static void key(void) {
   shmemx_kv_get_wait(kv, &wanted, 5, &value, sizeof value, NULL);
 }
 
+/* Whether no thread of the process runs. */
+static int has_stopped(int pid) {
+  char name[300];
+  snprintf(name, sizeof name, "/proc/%d/task", pid);
+  DIR* threads = opendir(name);
+  int all = threads != NULL;
+  for (struct dirent* one; all && (one = readdir(threads)) != NULL;) {
+    char state = 'T';
+    snprintf(name, sizeof name, "/proc/%d/task/%s/stat", pid, one->d_name);
+    FILE* stat = one->d_name[0] == '.' ? NULL : fopen(name, "r");
+    if (stat != NULL && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) state = '?';
+    if (stat != NULL) fclose(stat);
+    all = state == 'T';
+  }
+  if (threads != NULL) closedir(threads);
+  return all;
+}
+
+/* Elements and pages of the last PE, which is stopped in a barrier. */
+static void far_away(void) {
+  enum { kWords = 8192 };
+  static long got[kWords];
+  static int pid;
+  const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = 100};
+  shmemx_kv_t kv;
+  long* words = shmem_malloc_with_hints(sizeof got, SHMEMX_MALLOC_NVM);
+  if (shmemx_kv_create(&options, &kv) != SHMEMX_KV_OK || words == NULL) exit(1);
+  long wanted = 0;
+  while (shmemx_kv_pe(kv, &wanted, 5) != np - 1) ++wanted;
+  pid = getpid();
+  shmem_barrier_all();
+  const int last = shmem_int_g(&pid, np - 1);
+  if (me < np - 1) shmem_sync(0, 0, np - 1, sync_of_some);
+  if (me == 0) kill(last, SIGSTOP);
+  while (me == 0 && !has_stopped(last)) usleep(1000);
+  if (me < np - 1) shmem_sync(0, 0, np - 1, sync_of_some);
+  if (me == 0) shmemx_kv_get(kv, &wanted, 5, got, sizeof *got, NULL);
+  for (int i = 0; me == 1 && i < 3; ++i) shmemx_kv_put_nbi(kv, &wanted, 5, got, sizeof *got, NULL);
+  if (me == 1) shmemx_kv_quiet(kv);
+  if (me == 2) shmem_long_get(got, words, kWords, np - 1);
+  if (me == 3) shmem_long_g(words, np - 1);
+  shmem_barrier_all();
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
@@ -230,6 +275,7 @@ static const struct {
              {"compute", compute},
              {"nap", nap},
              {"key", key},
+             {"far_away", far_away},
              {"leave_and_compute", leave_and_compute},
              {"leave_and_get_stuck", leave_and_get_stuck}};
 

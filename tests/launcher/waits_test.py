@@ -194,6 +194,18 @@ class Waits(OnBothPlaces):
         self.addCleanup(job.end)
         job.ask_until(r"^oshrun: PE 0: .* waits for PE 1 to apply what was sent before")
 
+    def test_elements_and_pages_of_a_stopped_pe(self):
+        with tempfile.TemporaryDirectory(prefix="waits-test.") as folder:
+            job = Job("far_away", 5, "--virtual-nodes", "5", env={"SHMEM_NVM_DIR": folder, "SHMEM_NVM_SIZE": "16m",
+                                                                  "SHMEM_NVM_PAGE": "16k", "SHMEM_NVM_CACHE": "1m"})
+            self.addCleanup(job.end)
+            job.ask_until(r"^oshrun: PE 0: shmemx_kv_get waits for an answer ",
+                          r"^oshrun: PE 1: shmemx_kv_quiet waits for 3 answers ",
+                          r"^oshrun: PE 2: an operation on the NVM heap waits for a page of PE 4 to be loaded ",
+                          r"^oshrun: PE 3: an operation on the NVM heap waits for PE 4 to have it applied ",
+                          r"^oshrun: PE 2, 3 wait in an operation on the NVM heap for PE 4; PE 0 waits in shmemx_kv_get for PE 4; "
+                          r"PE 1 waits in shmemx_kv_quiet; PE 4 is silent")
+
 
 class Ends(OnBothPlaces):
     def test_a_pe_that_returns_from_main(self):

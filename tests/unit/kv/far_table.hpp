@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/progress.hpp"
@@ -36,6 +37,8 @@ class QueueNetwork final : public Network {
 
   bool poll() override {
     if (on_poll) on_poll();
+    if (silent) return false;
+    for (Completion* late : std::exchange(under_way, {})) late->set_done();
     if (queue.empty()) return false;
     const Message message = std::move(queue.front());
     queue.pop_front();
@@ -62,12 +65,21 @@ class QueueNetwork final : public Network {
   std::deque<Message> queue;
   std::function<void()> on_poll;
   std::function<void()> in_get;  // when half of the bytes have been read
+  bool silent = false;           // nothing comes, and nothing ends
+  bool slow = false;             // reads and writes end when it is no longer silent, which they make it
 
  private:
-  static void put(Channel*, int, RemoteAddress to, const void* source, std::size_t n, bool,
+  void end(Completion* completion) {
+    if (completion == nullptr) return;
+    if (!slow) return completion->set_done();
+    silent = true;
+    under_way.push_back(completion);
+  }
+  std::vector<Completion*> under_way;
+  static void put(Channel* channel, int, RemoteAddress to, const void* source, std::size_t n, bool,
                   Completion* completion) {
     std::memcpy(reinterpret_cast<void*>(to.offset), source, n);
-    if (completion != nullptr) completion->set_done();
+    static_cast<Ours*>(channel)->network->end(completion);
   }
   static void get(Channel* channel, int, void* dest, RemoteAddress from, std::size_t n,
                   Completion* completion) {
@@ -75,7 +87,7 @@ class QueueNetwork final : public Network {
     std::memcpy(dest, source, n / 2);
     if (const auto& in_get = static_cast<Ours*>(channel)->network->in_get) in_get();
     std::memcpy(static_cast<std::byte*>(dest) + n / 2, source + n / 2, n - n / 2);
-    if (completion != nullptr) completion->set_done();
+    static_cast<Ours*>(channel)->network->end(completion);
   }
   static void send(Channel* channel, int, std::uint16_t id, const void* message, std::size_t n) {
     const auto* first = static_cast<const std::byte*>(message);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kv/table.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include "base/wait_report.hpp"
 #include "far_table.hpp"
 
 namespace shm::kv {
@@ -87,6 +90,52 @@ TEST_F(LongValueTest, LeaveNothingWhereThePartIsFull) {
   const std::uint64_t before = shard->block_bytes_used();
   EXPECT_EQ(execute(KvOp::put, key(1), a), SHMEMX_KV_FULL);
   EXPECT_EQ(shard->block_bytes_used(), before);
+}
+
+// What calls that wait say to who asks.
+class TableWaitTest : public FarTable {
+ protected:
+  static void SetUpTestSuite() { answer_wait_questions(0, 2, 0); }
+
+  /// Asked while the network is silent, which it is for a while, once it has become so.
+  template <class F>
+  std::string said_by(F call) {
+    constexpr int kAsked = 100, kEnds = 150;
+    int polls = 0;
+    network.on_poll = [&] {
+      if (network.silent && ++polls == kAsked) raise(kAskSignal);
+      if (polls == kEnds) network.silent = false;
+    };
+    ::testing::internal::CaptureStderr();
+    call();
+    network.on_poll = nullptr;
+    return ::testing::internal::GetCapturedStderr();
+  }
+  const std::string value = std::string(kLong, 'a');
+};
+
+TEST_F(TableWaitTest, SaysWhatIsUnderWay) {
+  begin(8, kLong, 10);
+  network.slow = true;
+  EXPECT_THAT(said_by([&] { EXPECT_EQ(execute(KvOp::put, key(1), value), SHMEMX_KV_OK); }),
+              ::testing::HasSubstr("a test waits for PE 1 to have a value of 20000 bytes; since "));
+  EXPECT_THAT(said_by([&] { EXPECT_EQ(get(key(1)), value); }),
+              ::testing::HasSubstr("a test waits for a value of 20000 bytes of PE 1; since "));
+  network.slow = false;
+  network.silent = true;
+  EXPECT_THAT(said_by([&] { EXPECT_EQ(execute(KvOp::contains, key(1)), SHMEMX_KV_OK); }),
+              ::testing::HasSubstr("a test waits for an answer; since "));
+}
+
+TEST_F(TableWaitTest, SaysThatThereIsNoRoomForARequest) {
+  begin(8, 8);
+  const std::string k = key(1);
+  for (int i = 0; i < 16384; ++i) put_nbi(k, "x");
+  network.silent = true;
+  EXPECT_THAT(said_by([&] { put_nbi(k, "y"); }),
+              ::testing::HasSubstr("a test waits for PE 1 to answer earlier requests; since "));
+  table->quiet(kCall);
+  EXPECT_EQ(stored(k), "y");
 }
 
 TEST_F(FarTable, CountsTheElementsOfAllPes) {
