@@ -164,9 +164,9 @@ static void cursor_null(void) { shmemx_kv_next_local(kv, NULL, key, 64, NULL, NU
 static void next_key_null(void) { shmemx_kv_next_local(kv, &cursor, NULL, 64, NULL, NULL, 0, NULL); }
 static void stats_null_result(void) { shmemx_kv_stats(kv, NULL); }
 
-#define NO_TABLE(CALL)                                                             \
-  {"shmemx_kv_" #CALL, "kv is .*allowed is what shmemx_kv_create", CALL##_null}, { \
-    "shmemx_kv_" #CALL, "kv is .*allowed is what shmemx_kv_create", CALL##_ended   \
+#define NO_TABLE(CALL)                                                                   \
+  {"shmemx_kv_" #CALL, "kv is NULL. allowed is what shmemx_kv_create", CALL##_null}, {   \
+    "shmemx_kv_" #CALL, "kv is no table. allowed is what shmemx_kv_create", CALL##_ended \
   }
 #define NO_KEY(CALL)                                                                 \
   {"shmemx_kv_" #CALL, "key_bytes is 0. allowed are 1 to 32", CALL##_key_0},         \
@@ -209,14 +209,14 @@ static const struct {
     {"shmemx_kv_create", "key_bytes is 0. allowed are 1 to 65536", create_no_key},
     {"shmemx_kv_create", "key_bytes is 65537. allowed are 1 to 65536", create_long_key},
     {"shmemx_kv_create", "key_bytes is 18446744073709551615. allowed are 1 to 65536", create_wrapped_key},
-    {"shmemx_kv_create", "value_bytes is 1073741825. allowed", create_long_value},
+    {"shmemx_kv_create", "value_bytes is 1073741825. allowed are 0 to 2.30", create_long_value},
     {"shmemx_kv_create", "value_bytes is 18446744073709551615. allowed", create_wrapped_value},
     {"shmemx_kv_create", "capacity is 0. allowed", create_no_room},
     {"shmemx_kv_create", "capacity is 18446744073709551615. allowed", create_too_much},
     {"shmemx_kv_create", "capacity is 1099511627777. allowed are 1 to 2.40 elements", create_one_too_many},
-    {"shmemx_kv_resize", "capacity is 0. allowed", resize_to_0},
+    {"shmemx_kv_resize", "capacity is 0. allowed are 1 to 2.40 elements", resize_to_0},
     {"shmemx_kv_resize", "capacity is 18446744073709551615. allowed", resize_too_much},
-    {"shmemx_kv_persist", "kv .*allowed are tables that were created with", persist_unnamed},
+    {"shmemx_kv_persist", "kv has no name. allowed are tables that were created with", persist_unnamed},
 
     NO_TABLES,
 
@@ -235,16 +235,16 @@ static const struct {
     {"shmemx_kv_upsert_batch", "operands? is NULL.*allowed", operands_null},
     {"shmemx_kv_compare_swap", "expected is NULL.*allowed", swap_expected_null},
     {"shmemx_kv_compare_swap", "desired is NULL.*allowed", swap_desired_null},
-    {"shmemx_kv_accumulate", "type is -1. allowed are", type_negative},
+    {"shmemx_kv_accumulate", "type is -1. allowed are SHMEMX_KV_INT32 to SHMEMX_KV_DOUBLE", type_negative},
     {"shmemx_kv_upsert", "type is 6. allowed are", type_6},
     {"shmemx_kv_upsert_nbi", "type is 6. allowed are", type_6_nbi},
     {"shmemx_kv_upsert_batch", "type is 6. allowed are", type_6_batch},
     {"shmemx_kv_upsert_batch", "type is 99. allowed are", type_99_empty_batch},
-    {"shmemx_kv_upsert", "op is -1. allowed are", op_negative},
+    {"shmemx_kv_upsert", "op is -1. allowed are SHMEMX_KV_SET to SHMEMX_KV_XOR", op_negative},
     {"shmemx_kv_accumulate", "op is 7. allowed are", op_7},
     {"shmemx_kv_accumulate_nbi", "op is 7. allowed are", op_7_nbi},
-    {"shmemx_kv_accumulate", "op is .*allowed are", xor_of_double},
-    {"shmemx_kv_upsert", "op is .*allowed are", and_of_float},
+    {"shmemx_kv_accumulate", "op is a bitwise one, .*allowed are SET, ADD, MIN and MAX", xor_of_double},
+    {"shmemx_kv_upsert", "op is a bitwise one, .*allowed are SET, ADD, MIN and MAX", and_of_float},
     {"shmemx_kv_next_local", "cursor is NULL. allowed", cursor_null},
     {"shmemx_kv_next_local", "key is NULL.*allowed", next_key_null},
     {"shmemx_kv_stats", "stats is NULL. allowed", stats_null_result},

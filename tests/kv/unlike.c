@@ -50,6 +50,8 @@ static void another(void) {
   else
     shmemx_kv_destroy(kv);
 }
+/* All alike, but of a table that cannot get another size. */
+static void resize_named(void) { shmemx_kv_resize(create(8, 8, 100, "resized"), 1000); }
 /* What was durable before is afterwards, which `kept` looks at. */
 static void persist(void) {
   const shmemx_kv_t kv = create(8, 8, 100, "unlike");

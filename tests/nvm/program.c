@@ -235,6 +235,13 @@ static void test_counters(void) {
   shmemx_stats_read(&stats);
   CHECK_EQ(calls(&stats), kCalls);
   shmem_barrier_all();
+  words[0] = value_of(0); /* the page is here, and stays */
+  shmemx_stats_reset();
+  for (int i = 0; i < kCalls; ++i) shmem_long_p(&words[0], value_of(0), me);
+  shmemx_stats_read(&stats);
+  CHECK_EQ(stats.page_hits, kCalls);
+  CHECK_EQ(stats.page_misses + stats.page_sent, 0);
+  shmem_barrier_all();
 }
 
 static uint64_t counter(size_t offset) {
@@ -360,6 +367,25 @@ static void open_nameless(void) {
 /* NULL on all PEs, and a line: more than the whole heap. */
 static void open_too_large(void) { CHECK_EQ(shmemx_nvm_open("object", (size_t)1 << 40), NULL); }
 
+/* A quarter of the node's 16 pages may be pinned, and no more, in one piece or in several. */
+static void test_most_pinned(void) {
+  enum { kPage = 16384, kMost = 4 };
+  char* block = shmem_malloc((kMost + 1) * kPage); /* begins at a page */
+  shmem_barrier_all();
+  for (int round = 0; me == 0 && round < 3; ++round) {
+    CHECK_EQ(shmemx_nvm_pin(block, (kMost + 1) * kPage, SHMEMX_NVM_READ), 1);
+    CHECK_EQ(shmemx_nvm_pin(block, kMost * kPage, SHMEMX_NVM_READ), 0);
+    CHECK_EQ(shmemx_nvm_pin(block + kMost * kPage, 1, SHMEMX_NVM_READ), 1);
+    shmemx_nvm_unpin(block, kMost * kPage);
+    CHECK_EQ(shmemx_nvm_pin(block, (kMost - 1) * kPage, SHMEMX_NVM_WRITE), 0);
+    CHECK_EQ(shmemx_nvm_pin(block + kMost * kPage, 1, SHMEMX_NVM_WRITE), 0);
+    shmemx_nvm_unpin(block + kMost * kPage, 1);
+    shmemx_nvm_unpin(block, (kMost - 1) * kPage);
+  }
+  shmem_barrier_all();
+  shmem_free(block);
+}
+
 /* A pin holds its own pages: the blocks before and behind it may go. No bytes need none. */
 static void test_pins(void) {
   enum { kBlocks = 9, kPinned = 4, kBytes = 4096 };
@@ -377,6 +403,7 @@ static void test_pins(void) {
   CHECK_EQ(before + behind, 2);
   if (me == 0) shmemx_nvm_unpin(blocks[kPinned], kBytes);
   shmem_free(blocks[kPinned]);
+  test_most_pinned();
 }
 
 /* A block of several pages, of 64 KiB here, begins at one; what is asked for too much is refused by a line.
@@ -403,6 +430,7 @@ static void test_hints(void) {
     shmemx_nvm_unpin(block, sizeof *block);
     shmem_free(block);
   }
+  CHECK_EQ(shmemx_nvm_open("object", 8), NULL); /* it would not outlive the job */
 }
 
 int main(int argc, char** argv) {

@@ -38,6 +38,7 @@ SAID = [
 ]
 INFO = [
     ([NVM, "SHMEM_SYMMETRIC_SIZE=64m"], r"^Symmetric heap on NVM: 64 MiB per PE in files \(.*\), 32 pages of 4 KiB in memory$"),
+    ([NVM, "SHMEM_SYMMETRIC_SIZE=64m", "SHMEM_NVM_ENGINE=sync"], r" in files \(pread and pwrite, (O_DIRECT|page cache)\), "),
     ([NVM, "SHMEM_SYMMETRIC_SIZE=64m"], r"^Side heap in memory: "),
     ([f"SHMEM_NVM_DIR={folder}", "SHMEM_NVM_SIZE=48m"], r"^NVM heap: 48 MiB per PE in files "),
     ([f"SHMEM_NVM_DIR={folder}", "SHMEM_SYMMETRIC_SIZE=16m"], r"^Symmetric heap: 16 MiB per PE"),
@@ -83,7 +84,9 @@ def main():
         sys.exit(f"alignment: exit code {done.returncode}\n{done.stderr}")
     done = run([], "hints")  # said once
     said = lines(done.stderr, "^atoll: .*$")
-    if done.returncode != 0 or len(said) != 1 or "there is no NVM heap, the block is in memory; set SHMEM_NVM_DIR" not in said[0]:
+    if (done.returncode != 0 or len(said) != 2
+            or "shmem_malloc_with_hints: there is no NVM heap, the block is in memory; set SHMEM_NVM_DIR" not in said[0]
+            or not said[1].endswith("shmemx_nvm_open: there is no NVM heap; set SHMEM_HEAP=nvm:<folder>, or SHMEM_NVM_DIR to a folder")):
         sys.exit(f"hints: exit code {done.returncode}\n{done.stderr}")
 
 

@@ -14,6 +14,7 @@ TEST(LayoutTest, ShortElementsLieInTheirSlots) {
   EXPECT_EQ(layout.chunks, 0u);
   EXPECT_FALSE(make_layout(8, 8, 1000, 1, true).inlined) << "collisions are told by hashes in slots";
   EXPECT_FALSE(make_layout(8, 121, 1000, 1, false).inlined);
+  EXPECT_TRUE(make_layout(8, 120, 1000, 1, false).inlined) << "two lines";
   EXPECT_TRUE(make_layout(1, 0, 1000, 1, false).inlined);
 }
 
@@ -24,6 +25,15 @@ TEST(LayoutTest, HasRoomForWhatWasAskedFor) {
       EXPECT_GE(layout.groups * kSlots * npes, capacity) << capacity << " elements, " << npes << " PEs";
     }
   }
+}
+
+// A third more slots than elements, and for what PEs get by chance six standard deviations more than the
+// mean.
+TEST(LayoutTest, HasRoomForKeysThatPassTheirHome) {
+  const auto groups_for = [](std::uint64_t elements) { return (elements / 3 * 4 + 14 + 13) / 14; };
+  EXPECT_EQ(make_layout(8, 8, 3000, 1, false).groups, groups_for(3000));
+  EXPECT_EQ(make_layout(8, 8, 10000, 4, false).groups, groups_for(2500 + 6 * 50 + 1));
+  EXPECT_EQ(make_layout(8, 8, 10, 4, false).groups, groups_for(10)) << "no more than all";
 }
 
 TEST(LayoutTest, PartsFollowOneAnother) {

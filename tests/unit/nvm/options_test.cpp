@@ -51,6 +51,11 @@ TEST_F(OptionsTest, WhereNothingIsSet) {
   EXPECT_TRUE(options.remote_ops);
   EXPECT_EQ(options.shape(4, 8).frames, 400U);
   EXPECT_EQ(options.other_size(options.shape(64, 64)), "") << "of a cache that nobody asked for";
+  EXPECT_EQ(options.segment_bytes(), 4 * kHeap + 2 * kHeap + 8 * kMiB);
+  env.nvm_size = 3 * kMiB;
+  env.heap = "nvm:" + folder.path().string();
+  EXPECT_EQ(read().user_bytes, 4 * kHeap) << "that of the other kind of heap";
+  env.heap.clear();
   env.nvm_dir.clear();
   EXPECT_FALSE(read().wanted());
 }
@@ -104,6 +109,28 @@ TEST_F(OptionsTest, PagesArePowersOfTwoOf64MiBAtMost) {
     env.nvm_page = bad;
     EXPECT_THAT(Options::read(env, kHeap).status().text(),
                 HasSubstr("SHMEM_NVM_PAGE is " + std::to_string(bad) + " bytes; allowed are powers of two"));
+  }
+}
+
+// What a segment spans and how its pages are numbered.
+TEST_F(OptionsTest, SegmentsAreWholePagesAndMore) {
+  env.nvm_size = 5 * kMiB + 1;
+  env.nvm_page = 4 * kKiB;
+  EXPECT_EQ(read().segment_bytes(), 16 * kMiB) << "half as much again, 8 MiB, and 2 MiB pages of the machine";
+  EXPECT_EQ(read().shape(4, 8).segment_pages, 16 * kMiB / (4 * kKiB));
+  EXPECT_EQ(read().shape(4, 8).node_size, 4);
+  EXPECT_EQ(read().shape(4, 8).job_size, 8);
+  env.nvm_page = 64 * kMiB;
+  EXPECT_EQ(read().segment_bytes(), 64 * kMiB);
+}
+
+TEST_F(OptionsTest, FoldersThatAreOfNoUse) {
+  env.nvm_dir = "/nowhere";
+  EXPECT_EQ(Options::read(env, kHeap).status().text(), "SHMEM_NVM_DIR: /nowhere: No such file or directory");
+  env.heap = "nvm:/";
+  if (geteuid() != 0) {  // that one may make files everywhere
+    EXPECT_EQ(Options::read(env, kHeap).status().text(),
+              "SHMEM_HEAP: no files can be made in /: Permission denied");
   }
 }
 

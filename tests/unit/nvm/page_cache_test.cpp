@@ -313,6 +313,13 @@ TEST_F(PageCacheTest, CountsPagesThatOthersSendAndTake) {
   own.wait();
   pool.word(kOwn).unlatch();
   EXPECT_EQ(counted(Stat::page_fetches), 1U) << "from a node that is not its home";
+  EXPECT_EQ(counted(Stat::page_forwards), 0U);
+  const Asked other = ask(PageRequest::Kind::latch, kFar + 1);
+  grant(kFar + 1, Event::grant_shared, host.step(7).message.message, 1);
+  other.wait();
+  pool.word(kFar + 1).unlatch();
+  send(kFar + 1, {.kind = Event::forward_read, .to = 0, .requester = 1, .version = 2});
+  await("a copy for another node", [&] { return counted(Stat::page_forwards) == 1; });
 }
 
 // A page whose block is freed is taken from who has it before its contents go.
