@@ -186,27 +186,29 @@ Defects check_object(const std::vector<PartFile>& parts, bool all_here) {
   Defects defects;
   std::vector<Found> found;
   Identity first;
+  const PartFile* with = nullptr;  // whose `first` is
   std::chrono::milliseconds patience = kDying;
   for (const PartFile& part : parts) {
     Slots slots;
     const Defects in_part = check_part(part, slots, patience);
     defects.insert(defects.end(), in_part.begin(), in_part.end());
     if (slots.state != Slots::State::object) continue;
-    if (first.name.empty()) {
+    if (with == nullptr) {
+      with = &part;
       first = identity_of(slots.any());
       first.name = part.name;
     }
     Identity wanted = first;
     wanted.pe = part.pe;
     if (const std::string why = mismatch(identity_of(slots.any()), wanted); !why.empty()) {
-      defects.push_back(part.path + ": it does not go with " + parts.front().path + ": " + why);
+      defects.push_back(part.path + ": it does not go with " + with->path + ": " + why);
       continue;
     }
     Found here{.pe = part.pe, .id = first.id};
     for (const std::uint64_t epoch : slots.epochs()) here.epochs[here.count++] = epoch;
     found.push_back(here);
   }
-  const std::vector<std::int64_t> missing = missing_pes(parts, first.name.empty() ? 0 : first.npes);
+  const std::vector<std::int64_t> missing = missing_pes(parts, with == nullptr ? 0 : first.npes);
   for (const std::int64_t pe : all_here ? missing : std::vector<std::int64_t>())
     defects.push_back("the part of PE " + std::to_string(pe) + " of '" + first.name + "' is missing");
   if (found.size() > 1) {

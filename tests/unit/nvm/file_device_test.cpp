@@ -99,7 +99,9 @@ TEST_F(FileTest, TwoDevicesDoNotKeepOneFile) {
 
 TEST_F(FileTest, WritesToNothingThatIsOnlyRead) {
   DeviceOptions options{.path = folder.file(), .size = kMiB, .keep = true, .to_read = true};
-  EXPECT_THAT(refusal(options), HasSubstr("No such file"));
+  EXPECT_EQ(refusal(options),
+            "cannot read " + folder.file() +
+                " for the NVM heap: No such file or directory; this user must be able to read it");
   const Buffer ones(kBlock, 1), memory(kBlock);
   options.to_read = false;
   EXPECT_EQ(write(*open(options), 0, ones, kBlock), 0);
@@ -180,9 +182,12 @@ TEST_F(FileTest, SaysWhatToDoIfItCannotBeOpened) {
 
 TEST_F(FileTest, RespectsTheLimitOfFileSizes) {
   test::run_process([&] {
-    const rlimit limit{kMiB, kMiB};
+    const rlimit limit{kMiB, 4 * kMiB};
     setrlimit(RLIMIT_FSIZE, &limit);
-    EXPECT_THAT(refusal({.path = folder.file(), .size = 2 * kMiB, .keep = true}), HasSubstr("ulimit -f"));
+    EXPECT_THAT(
+        refusal({.path = folder.file(), .size = 2 * kMiB, .keep = true}),
+        HasSubstr(
+            " the 2097152 bytes of the NVM heap: the limit of file sizes is 1048576; raise it (ulimit -f)"));
     EXPECT_EQ(refusal({.path = folder.file(), .size = kMiB}), "");
     return true;
   });

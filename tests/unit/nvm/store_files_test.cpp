@@ -130,8 +130,16 @@ TEST_F(StoreFilesTest, PartsOfTwoObjectsAreNotMixed) {
   make_with_epoch(part(1, 2, 6));
   EXPECT_THAT(agree("field", look_at_all()).status().text(),
               HasSubstr("the parts of PE 0 and PE 1 are not of the same object"));
-  EXPECT_THAT(check(), ElementsAre(AllOf(HasSubstr("pe1.atoll: it does not go with "),
-                                         HasSubstr("it is a part of another object of that name"))));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("pe1.atoll: it does not go with " + file(0) +
+                                             ": it is a part of another object of that name")));
+}
+
+TEST_F(StoreFilesTest, PartsAreHeldAgainstTheFirstThatCanBeRead) {
+  std::ofstream(file(0)) << "no object";
+  make_with_epoch(part(1, 3));
+  make_with_epoch(part(2, 3, 6));
+  EXPECT_THAT(check(), ElementsAre(HasSubstr("pe0.atoll: it is not an NVM object"),
+                                   HasSubstr("pe2.atoll: it does not go with " + file(1) + ": ")));
 }
 
 TEST(AgreeTest, FindsTheEpochThatAllHave) {
@@ -228,7 +236,9 @@ TEST_F(StoreFilesTest, RemovesAllPartsOfAnObjectAndNothingElse) {
 TEST_F(StoreFilesTest, FindsFilesThatWereCutShort) {
   make_with_epoch(part(0, 1));
   std::filesystem::resize_file(file(0), file_bytes(part(0)) - 1);
-  EXPECT_THAT(check(), ElementsAre(AllOf(HasSubstr("it has "), HasSubstr("of its"), HasSubstr("bytes"))));
+  const std::uint64_t bytes = file_bytes(part(0));
+  EXPECT_THAT(check(), ElementsAre(file(0) + ": it has " + std::to_string(bytes - 1) + " of its " +
+                                   std::to_string(bytes) + " bytes; restore it from a copy"));
 }
 
 TEST_F(StoreFilesTest, FindsFilesThatHaveAnotherObjectsName) {

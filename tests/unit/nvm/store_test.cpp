@@ -215,14 +215,32 @@ TEST_F(StoreTest, RefusesObjectsThatCannotBe) {
   EXPECT_THAT(refused(test_object(0)), HasSubstr("0 bytes"));
   for (const std::uint64_t block : {std::uint64_t{5000}, kBlock / 2, 2 * kMaxStoreBlock})
     EXPECT_THAT(refused(test_object(4, block)),
-                HasSubstr("blocks of " + std::to_string(block) + " bytes; allowed are powers of two"));
+                HasSubstr("blocks of " + std::to_string(block) +
+                          " bytes; allowed are powers of two from 4096 to 1048576"));
   EXPECT_THAT(refused(test_object(std::uint64_t{1} << 31)), HasSubstr("or more with larger blocks"));
   Identity object = test_object(4);
   object.name = "a/b";
   EXPECT_THAT(refused(object), HasSubstr("the name is 'a/b'; allowed are letters"));
 }
 
+TEST_F(StoreTest, ObjectsAreAsLargeAsPlacesHaveNumbers) {
+  for (const std::uint64_t block : {kBlock, kMaxStoreBlock}) {
+    const std::uint64_t most = (UINT32_MAX - 1) / 3 * block;
+    EXPECT_EQ(FileLayout::problem(1, block), "");
+    EXPECT_EQ(FileLayout::problem(most, block), "");
+    EXPECT_EQ(FileLayout::problem(most + 1, block),
+              std::to_string(most + 1) + " bytes in blocks of " + std::to_string(block) + "; at most " +
+                  std::to_string(most) + ", or more with larger blocks");
+  }
+}
+
 // ---- Room
+
+TEST_F(StoreTest, RoomIsThatOfWholeBlocks) {
+  auto store = make();
+  EXPECT_THAT(store->reserve(1, kBlock).text(), HasSubstr("cannot make room in "));
+  EXPECT_THAT(store->release(0, kBlock + 1).text(), HasSubstr("cannot give room back in "));
+}
 
 TEST_F(StoreTest, WhatIsReservedCanBeWrittenInEveryEpoch) {
   auto store = make();
