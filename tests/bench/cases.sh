@@ -213,6 +213,8 @@ END
   environment=()
   bench 0 nvm "${quick_nvm[@]}" --dram --json
   [ "$(wc -l <said)" -eq 12 ] || fail "not 12 lines: $(cat said)"
+  bench 0 nvm "${quick_nvm[@]}" --dram --kernel miss
+  if grep -q "third node" said; then fail "says too much: $(cat said)"; fi
 }
 
 # wrong_nvm WHAT KERNEL WORDS
@@ -281,6 +283,7 @@ wrong_kv() {
   bench 1 kv "${quick_kv[@]}" --kernel "$2"
   expect "$3"
   expect WRONG
+  [ "$(grep -cF "PE 0: $3" said)" -le "$(grep -c WRONG said)" ] || fail "says it more than once: $(cat said)"
 }
 
 case_kv_wrong() {

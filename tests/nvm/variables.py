@@ -25,6 +25,8 @@ REFUSED = [
     (["SHMEM_NVM_AHEAD=-1"], "SHMEM_NVM_AHEAD=-1 is not valid: allowed is"),
     (["SHMEM_NVM_SIZE=1x"], "SHMEM_NVM_SIZE=1x is not valid: allowed is"),
 ]
+with open("/proc/sys/vm/max_map_count", encoding="ascii") as limit:  # two mappings for a page, and some for the program
+    MOST_PAGES = (int(limit.read()) - 8192) // 2
 # Bytes of a pool that are not those that were asked for.
 SAID = [
     (["SHMEM_NVM_PAGE=64m", "SHMEM_NVM_CACHE=64m"],
@@ -32,7 +34,7 @@ SAID = [
     (["SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=64k"], None, 2),
     (["SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=64k"], r": 32 pages of 4 KiB, the fewest", 4),
     (["SHMEM_NVM_PAGE=4k", "SHMEM_NVM_CACHE=64g"],
-     r"SHMEM_NVM_CACHE is 64 GiB, but \S+ MiB of memory .*: \d+ pages of 4 KiB, .*max_map_count\); raise SHMEM_NVM_PAGE"),
+     rf"SHMEM_NVM_CACHE is 64 GiB, but \S+ [KMG]iB of memory .*: {MOST_PAGES} pages of 4 KiB, .*max_map_count\); raise SHMEM_NVM_PAGE"),
     (["SHMEM_NVM_PAGE=16k", "SHMEM_NVM_CACHE=260k"], None),  # whole pages
     (["SHMEM_NVM_PAGE=4k"], None),
 ]
