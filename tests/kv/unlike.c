@@ -35,7 +35,6 @@ static void report(void) {
   shmemx_kv_create(&options, &kv);
 }
 static void resize(void) { shmemx_kv_resize(create(8, 8, 100, NULL), first ? 1000 : 6000); }
-static void resize_named(void) { shmemx_kv_resize(create(8, 8, 100, "resized"), 200); }
 static void destroy(void) {
   const shmemx_kv_t one = create(8, 8, 100, NULL), other = create(8, 8, 100, NULL);
   shmemx_kv_destroy(first ? one : other);
