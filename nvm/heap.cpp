@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nvm/heap.hpp"
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 
 #include "base/fatal.hpp"
 #include "base/human.hpp"
+#include "base/service_thread.hpp"
 #include "base/stats.hpp"
 #include "boot/boot.hpp"
 #include "core/address.hpp"
@@ -245,10 +247,10 @@ std::byte* Heap::latch_here(PageNumber page, Access access) {
   return pool_.bytes(frame);
 }
 
-// If there is no room for the hint nothing is lost but time.
-void Heap::send_hint(const RequestQueue::Hint& hint) {
+// Returns false if there is no room for the hint: of most nothing is lost but time.
+bool Heap::send_hint(const RequestQueue::Hint& hint) {
   const int to = nodes_.caching_pe(pool_.pe_of(hint.page), nodes_.here);
-  pool_.requests_of(nodes_.node_rank_of(to)).queue.post_hint(hint);
+  return pool_.requests_of(nodes_.node_rank_of(to)).queue.post_hint(hint);
 }
 
 std::byte* Heap::latch(PageNumber page, Access access) {
@@ -261,7 +263,20 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
   return pool_.bytes(ask_for_page(PageRequest::Kind::latch, page, access));
 }
 
-FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access) {
+// Writes all of a page that is not here, which then need not be read.  Whoever wants it waits until it is
+// filled, a signal handler of this thread too: none runs meanwhile.
+void Heap::put_whole_page(PageNumber page, const std::byte* data) {
+  count(Stat::page_misses);
+  bool unfilled = false;
+  const FrameNumber frame = ask_for_page(PageRequest::Kind::fill, page, Access::write, &unfilled);
+  const SignalsBlocked blocked;
+  copy_in(pool_.bytes(frame), data, pool_.shape().page_bytes);
+  if (!unfilled) return pool_.word(page).unlatch();
+  frame_left();
+  while (!send_hint({page, RequestQueue::What::filled})) sched_yield();
+}
+
+FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access, bool* unfilled) {
   const Ticket ticket(pool_, rt.node_rank);
   PageRequest& request = ticket.request();
   request.kind = kind;
@@ -277,6 +292,7 @@ FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access a
   if (request.frame == kNoFrame)
     fatal("an operation on the NVM heap is still under way while another thread finalizes");
   frame_taken();
+  if (unfilled != nullptr) *unfilled = request.unfilled;
   return request.frame;
 }
 
@@ -389,6 +405,7 @@ void Heap::put_slowly(std::uintptr_t to, const void* source, std::size_t n, int 
                std::byte* at = latch_here(page, Access::write);
                if (at == nullptr && goes_there(page, part))
                  return send(operation_on(Operation::Kind::put, page, within, part), data, pe, awaiting);
+               if (at == nullptr && part == page_bytes()) return put_whole_page(page, data);
                if (at == nullptr) at = ask_to_latch(page, Access::write);
                copy_in(at + within, data, part);
                pool_.word(page).unlatch();

@@ -97,7 +97,8 @@ class Heap final : public Region, private Host {
   std::byte* latch(PageNumber page, Access access);
   std::byte* latch_here(PageNumber page, Access access);
   std::byte* ask_to_latch(PageNumber page, Access access);
-  void send_hint(const RequestQueue::Hint& hint);
+  void put_whole_page(PageNumber page, const std::byte* data);
+  bool send_hint(const RequestQueue::Hint& hint);
   bool is_pinned(std::uintptr_t address, std::size_t n, bool to_write);
   bool defer_get(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
@@ -108,7 +109,7 @@ class Heap final : public Region, private Host {
   Pages whole_pages_of(std::uintptr_t address, std::size_t n) const;
   bool command(RangeCommand command, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
   static void await_pager(const Ticket& ticket);
-  FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
+  FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access, bool* unfilled = nullptr);
   template <class Piece>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);
   void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);

@@ -56,7 +56,10 @@ void Heap::advise(std::uintptr_t address, std::size_t n, Advice advice) {
     command(RangeCommand::overwrite, whole_pages_of(address, n));
     return;
   }
-  if (advice == Advice::sequential) return send_hint({pages_of(address, n).first, RequestQueue::What::begin});
+  if (advice == Advice::sequential) {
+    send_hint({pages_of(address, n).first, RequestQueue::What::begin});
+    return;
+  }
   const bool soon = advice == Advice::soon;
   const auto [first, last] = soon ? pages_of(address, n) : whole_pages_of(address, n);
   for (PageNumber page = first; page < last; ++page) {

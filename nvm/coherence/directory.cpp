@@ -43,6 +43,7 @@ void Service::send(Event kind, NodeId to, bool data) {
   out_.push_back({.kind = kind,
                   .data = data,
                   .ahead = d_.request.ahead,
+                  .whole = d_.request.whole,
                   .from = home_.node,
                   .to = to,
                   .requester = d_.request.requester,
@@ -69,7 +70,7 @@ void Service::start(const Message& request) {
       if (!home_.cooperative) gather_newest();
       break;
     case Event::ask_write:
-      if (forwarded) d_.actor = d_.holders.access();
+      if (forwarded && !request.whole) d_.actor = d_.holders.access();
       gather_all_but_actor();
       break;
     case Event::ask_get:
@@ -89,7 +90,7 @@ void Service::start(const Message& request) {
 }
 
 // A put and a write end all other copies.  Nobody needs the data of a dirty one if the actor has the page
-// too.
+// too, or will write all of it.
 void Service::gather_all_but_actor() {
   for (const NodeId node : d_.holders.nodes()) {
     if (node == d_.actor) continue;
@@ -144,7 +145,7 @@ void Service::act() {
   if (d_.request.kind == Event::ask_clean) send(Event::result, d_.request.requester);
   if (d_.request.kind == Event::ask_clean || d_.request.kind == Event::ask_evict) {
     d_.phase = Phase::idle;
-  } else if (d_.holders.contains(d_.actor)) {
+  } else if (d_.holders.contains(d_.actor) || d_.request.whole) {
     finish(false);
   } else {
     d_.phase = Phase::loading;

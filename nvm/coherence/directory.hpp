@@ -12,13 +12,15 @@
 //   request    gather                                   then
 //   ask_read   -                                        forward_read; nobody has it: load, grant
 //   ask_write  invalidate all but forwarder, requester  has it: grant; else forward_write, or load, grant
+//      whole   invalidate all but requester             grant, without data
 //   ask_get    -                                        get, to the executor
 //   ask_put    invalidate all but the executor          put, to the executor
 //   ask_evict  leave                                    -
 //   ask_clean  recall_read from the owner               result
 //
 // Who is told to invalidate, to leave, or recalled says done; if it comes with data, they are stored before
-// anything else is done.  After a grant, forward or refusal the requester says done, after a get or put the executor.
+// anything else is done.  After a grant, forward or refusal the requester says done, after a get or put the
+// executor.
 //
 // The executor of a small operation is the home's node if it has the page, else who has it alone or dirty,
 // else the forwarder; if nobody has it, the home's node, which gets the page from the device with the

@@ -72,6 +72,8 @@ constexpr Transition kRows[] = {
 
   {shared,       invalidate,      invalid,      stop_access | reply | give_up},
   {owned,        invalidate,      invalid,      stop_access | reply | give_up},
+  {exclusive,    invalidate,      invalid,      stop_access | reply | give_up},
+  {modified,     invalidate,      invalid,      stop_access | reply | give_up},
   {asking_clean, invalidate,      asking,       stop_access | reply},
   {asking_dirty, invalidate,      asking,       stop_access | reply},
 
@@ -147,13 +149,19 @@ bool has_copy(State state) { return state != invalid && state != asking; }
 
 bool is_dirty(State state) { return state == owned || state == modified || state == asking_dirty; }
 
-Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag, bool ahead) {
+Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag, bool ahead,
+                 bool whole) {
   const Step row = step(page.state, event);
   Outcome outcome{.actions = row.actions};
   if (row.actions == 0) return outcome;
   if (row.actions & ask) {
-    outcome.messages[outcome.count++] = {
-        .kind = request_for(event), .ahead = ahead, .from = self, .to = home, .requester = self, .tag = tag};
+    outcome.messages[outcome.count++] = {.kind = request_for(event),
+                                         .ahead = ahead,
+                                         .whole = whole,
+                                         .from = self,
+                                         .to = home,
+                                         .requester = self,
+                                         .tag = tag};
   }
   page.state = row.next;
   return outcome;
@@ -162,7 +170,8 @@ Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_
 Outcome on_message(Page& page, const Message& message, NodeId home) {
   const Step row = step(page.state, message.kind);
   Outcome outcome{.actions = row.actions};
-  const bool wants_data = row.actions & take_data;
+  const bool wants_data =
+      (row.actions & take_data) != 0 && !(message.kind == grant_modified && message.whole);
   if (row.actions == 0 || message.kind <= local_evict) return {};
   if (message.data != wants_data || message.version <= page.version) return {};
   Message out = message;  // version, requester and tag go on

@@ -37,6 +37,8 @@
 //   3. take_data: the data of the message go into the frame.  execute: execute the operation there.
 //   4. on_local() or on_message() changes the page and gives the messages to be sent.  Those with data carry
 //      the frame as it is now; a result carries what the operation has read.
+//      A grant without data to a node that has none (Message::whole) is one for a write of the whole page:
+//      that goes into the frame before any other access to the page.
 //   5. After a grant: the accesses that waited for it get their latches *before* `done` is sent, as the home
 //      takes the page away only after that.  Else two writers could take it from each other forever.
 //   6. give_up: the frame is free.  A frame that is still being sent is neither freed nor filled.
@@ -161,6 +163,7 @@ struct Message {
   bool data = false;   // carries the page
   bool dirty = false;  // grant_shared, and the `done` for it: the forwarder keeps the page as owned
   bool ahead = false;  // a request for a page, and what follows from it: nobody has needed the page yet
+  bool whole = false;  // likewise: all of the page will be written before it is read, so no data are needed
   NodeId from = kNobody;
   NodeId to = kNobody;
   NodeId requester = kNobody;  // who asked first
@@ -182,10 +185,11 @@ struct Outcome {
   std::array<Message, 2> messages = {};  // to be sent in this order
 };
 
-/// An access or eviction of node `self`; `ahead`: nobody needs the page yet.  REQUIRES: event is one of
+/// An access or eviction of node `self`.  `ahead`: nobody needs the page yet; `whole`: a write of all of it,
+/// which begins with the grant, before anything else is done with the page.  REQUIRES: event is one of
 /// local_*.
-Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag = 0,
-                 bool ahead = false);
+Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag = 0, bool ahead = false,
+                 bool whole = false);
 
 /// A message to a node.  One that is not newer than the last one obeyed is late and cannot happen either, nor
 /// can one of a kind that is not for nodes, or with data where none are needed, or without.

@@ -2,7 +2,6 @@
 #include "nvm/coherence/page_cache.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -47,8 +46,9 @@ PageCache::CachedPage& PageCache::page_of(PageNumber number) {
 
 void PageCache::request_page(PageRequest& request) {
   const PageNumber number = request.page;
-  add_pending(request);  // it may be gone now
-  look_ahead(number);
+  const bool reads_on = request.kind != PageRequest::Kind::fill;  // who writes whole pages wants none read
+  add_pending(request);                                           // it may be gone now
+  if (reads_on) look_ahead(number);
 }
 
 void PageCache::add_pending(PageRequest& request) {
@@ -58,6 +58,7 @@ void PageCache::add_pending(PageRequest& request) {
 }
 
 void PageCache::on_hint(const RequestQueue::Hint& hint) {
+  if (hint.what == RequestQueue::What::filled) return on_filled(hint.page);
   if (resting_) return;
   if (hint.what == RequestQueue::What::evict) evict(hint.page);
   if (hint.what == RequestQueue::What::used) look_ahead(hint.page);
@@ -134,7 +135,7 @@ void PageCache::forget_if_unused(PageNumber number) {
 // Accesses.
 
 void PageCache::serve_pending(PageNumber number, CachedPage& page) {
-  if (page.stopping) return;
+  if (page.stopping || page.filling) return;
   std::erase_if(page.pending, [&](PageRequest* request) { return serve_access(number, page, *request); });
 }
 
@@ -148,13 +149,13 @@ bool PageCache::serve_access(PageNumber number, CachedPage& page, PageRequest& r
     return true;
   }
   if (actions & action::defer || page.awaits_frame || !reserve(number, page)) return false;
-  ask(number, page, event);
+  ask(number, page, event, request.kind == PageRequest::Kind::fill ? Need::whole : Need::now);
   return false;
 }
 
-void PageCache::ask(PageNumber number, CachedPage& page, Event event, bool ahead) {
-  const Outcome outcome =
-      on_local(page.known, event, nodes_.here, home_of(number), pool_.offset(page.frame), ahead);
+void PageCache::ask(PageNumber number, CachedPage& page, Event event, Need need) {
+  const Outcome outcome = on_local(page.known, event, nodes_.here, home_of(number), pool_.offset(page.frame),
+                                   need == Need::ahead, need == Need::whole);
   ++asking_;
   channel_.send({.page = number, .message = outcome.messages[0]});
 }
@@ -165,7 +166,9 @@ void PageCache::grant(PageNumber number, CachedPage& page, PageRequest& request)
   const PageRequest::Kind kind = request.kind;
   if (kind == PageRequest::Kind::map) count(Stat::page_faults);
   if (kind == PageRequest::Kind::map || kind == PageRequest::Kind::pin) map(number, page, request.access);
-  if (kind == PageRequest::Kind::latch) request.frame = pool_.word(number).latch(request.access);
+  request.unfilled = false;
+  if (kind == PageRequest::Kind::latch || kind == PageRequest::Kind::fill)
+    request.frame = pool_.word(number).latch(request.access);
   if (kind == PageRequest::Kind::pin) {
     request.frame = page.frame;
     pool_.frame(page.frame).pins(request.access).fetch_add(1, std::memory_order_relaxed);
@@ -173,59 +176,26 @@ void PageCache::grant(PageNumber number, CachedPage& page, PageRequest& request)
   complete(request);
 }
 
-void PageCache::map(PageNumber number, CachedPage& page, Access access) {
-  const bool writable = access == Access::write;
-  page.mapped_at = host_.now();
-  if (page.mapped == MapState::to_write || (!writable && page.mapped == MapState::to_read)) return;
-  if (writable) {  // from now on the page counts as modified
-    pool_.word(number).latch(Access::write);
-    pool_.word(number).unlatch();
-  }
-  set_mapping(number, page, writable ? MapState::to_write : MapState::to_read);
+// The page has been granted without data to a thread that will write all of it, and is not published before
+// it has: so nobody sees what was in the frame.
+void PageCache::have_filled(PageNumber number, CachedPage& page) {
+  const auto found = std::ranges::find(page.pending, PageRequest::Kind::fill, &PageRequest::kind);
+  if (found == page.pending.end())
+    fatal("internal error: nobody wants to fill page %llu", static_cast<unsigned long long>(number));
+  PageRequest& request = **found;
+  page.pending.erase(found);
+  page.filling = true;
+  pool_.frame(page.frame).touched.store(kTouched, std::memory_order_relaxed);
+  request.frame = page.frame;
+  request.unfilled = true;
+  complete(request);
 }
 
-// Where the system has no room for more mappings, other pages lose theirs.
-void PageCache::set_mapping(PageNumber number, CachedPage& page, MapState wanted) {
-  while (!try_mapping(number, page, wanted)) {
-    const int why = errno;
-    if (unmap_others(number) || host_.give_up_spares()) continue;
-    fatal(
-        "a page of the NVM heap cannot be %smapped: %s; if there are too many mappings, raise SHMEM_NVM_PAGE "
-        "or lower SHMEM_NVM_CACHE",
-        wanted == MapState::no ? "un" : "", std::strerror(why));
-  }
-  page.mapped = wanted;
-}
-
-bool PageCache::try_mapping(PageNumber number, const CachedPage& page, MapState wanted) {
-  const std::size_t n = pool_.shape().page_bytes;
-  if (wanted == MapState::no) return host_.unmap(address(number), n);
-  const bool writable = wanted == MapState::to_write;
-  if (page.mapped != MapState::no) return host_.protect(address(number), n, writable);
-  return host_.map(address(number), pool_.offset(page.frame), n, writable);
-}
-
-// Those that have been mapped for longest, but for some that an instruction may be about to use; they stay in
-// their frames.  Returns whether there was one.
-bool PageCache::unmap_others(PageNumber number) {
-  constexpr int kAtOnce = 16;
-  constexpr std::size_t kOfAnInstruction = 4;  // pages
-  std::vector<std::pair<PageNumber, CachedPage*>> mapped;
-  for (const auto& [other, page] : pages_) {
-    if (other == number || page->mapped == MapState::no) continue;
-    Frame& frame = pool_.frame(page->frame);
-    if (frame.pins(Access::read) == 0 && frame.pins(Access::write) == 0)
-      mapped.emplace_back(other, page.get());
-  }
-  std::ranges::sort(mapped, {}, [](const auto& each) { return each.second->mapped_at; });
-  mapped.resize(mapped.size() - std::min(mapped.size(), kOfAnInstruction));
-  int unmapped = 0;
-  for (const auto& [other, page] : mapped) {
-    if (!try_mapping(other, *page, MapState::no)) continue;  // part of a mapping that would have to be cut
-    page->mapped = MapState::no;
-    if (++unmapped == kAtOnce) break;
-  }
-  return unmapped != 0;
+void PageCache::on_filled(PageNumber number) {
+  CachedPage& page = *pages_.at(number);
+  page.filling = false;
+  publish(number, page);
+  advance(number, page);
 }
 
 // Messages.
@@ -234,7 +204,7 @@ bool PageCache::unmap_others(PageNumber number) {
 // program that has pinned it.
 bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) {
   const Message& message = delivery.message;
-  if (is_pinned_against(page, delivery)) return false;
+  if (page.filling || is_pinned_against(page, delivery)) return false;
   constexpr Actions kStops = action::stop_access | action::stop_writes;
   if (const Actions stops = step(page.known.state, message.kind).actions & kStops;
       stops != 0 && !stop(number, page, stops))
@@ -257,8 +227,12 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
   }
   if (message.kind == Event::invalidate) count(Stat::page_invalidations);
   if (granted && message.data && message.from != home_of(number)) count(Stat::page_fetches);
-  publish(number, page);
-  if (granted) {
+  const bool unfilled = granted && message.whole && before == State::asking;
+  if (!unfilled) publish(number, page);
+  if (unfilled) {
+    expect(page, false);
+    have_filled(number, page);
+  } else if (granted) {
     expect(page, false);
     if (page.pending.empty()) pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
     serve_pending(number, page);  // before `done` is sent
@@ -494,7 +468,7 @@ bool PageCache::bring(PageNumber number) {
     forget_if_unused(number);
     return false;
   }
-  ask(number, page, Event::local_read, true);
+  ask(number, page, Event::local_read, Need::ahead);
   count(Stat::page_ahead);
   return true;
 }
@@ -520,7 +494,7 @@ bool PageCache::evict(PageNumber number) {
   CachedPage& page = *found->second;
   learn(number, page);
   const Actions actions = step(page.known.state, Event::local_evict).actions;
-  const bool can = actions & action::ask && page.messages.empty();
+  const bool can = actions & action::ask && page.messages.empty() && !page.filling;
   // All access is stopped, as a page that is in use stays.
   if (!can || !stop_at_once(number, page)) {
     replacement_.spare(page.frame, number);
@@ -565,7 +539,8 @@ bool PageCache::drop(PageNumber number) {
   if (found == pages_.end()) return true;
   CachedPage& page = *found->second;
   if (page.frame == kNoFrame) return true;
-  if (is_asking(page.known.state) || !page.messages.empty() || !stop_at_once(number, page)) return false;
+  const bool busy = is_asking(page.known.state) || page.filling || !page.messages.empty();
+  if (busy || !stop_at_once(number, page)) return false;
   page.known = {};
   publish(number, page);
   replacement_.leave(page.frame);

@@ -112,6 +112,7 @@ class PageCache {
     bool awaits_frame = false;
     bool loading = false;   // the home reads it into the frame, for an operation that it will have executed
     bool expected = false;  // the frame is reserved for a page that has been asked for
+    bool filling = false;   // a thread writes all of it; nothing else is done with the page meanwhile
     NodeId operated_by = kNobody;  // the last operation executed here
     Clock::time_point mapped_at;
     std::optional<Delivery> load;  // waits for the frame
@@ -131,7 +132,10 @@ class PageCache {
   void serve_pending(PageNumber number, CachedPage& page);
   static bool needs_frame(const CachedPage& page);
   bool serve_access(PageNumber number, CachedPage& page, PageRequest& request);
-  void ask(PageNumber number, CachedPage& page, Event event, bool ahead = false);
+  enum class Need : std::uint8_t { now, ahead, whole };
+  void ask(PageNumber number, CachedPage& page, Event event, Need need = Need::now);
+  void have_filled(PageNumber number, CachedPage& page);
+  void on_filled(PageNumber number);
   bool handle(PageNumber number, CachedPage& page, Delivery& delivery);
   bool is_pinned_against(const CachedPage& page, const Delivery& delivery) const;
   void send_all(PageNumber number, CachedPage& page, const Outcome& outcome);

@@ -19,6 +19,8 @@ class Pool;
 struct alignas(64) PageRequest {
   enum class Kind : std::uint8_t {
     latch,  // the page, latched for the requester
+    fill,   // as latch, to write all of the page; or, if it is not here, its frame, and the page is closed to
+            // all others until the requester has filled that and said so (What::filled)
     map,    // the page in the address space of its PE
     pin,    // as map, and the page stays until the program unpins it; not latched
     own,    // the page, with the right to write, by its pager itself; kinds up to this one are for one page
@@ -32,7 +34,8 @@ struct alignas(64) PageRequest {
   Kind kind;
   Access access;
   std::uint8_t command;  // of `range`: one of those that this kind of pager knows
-  FrameNumber frame;     // the answer to `latch` and `pin`
+  FrameNumber frame;     // the answer to `latch`, `fill` and `pin`
+  bool unfilled;         // the answer to `fill`: it is to be filled, and is not latched
   PageNumber page, last;
   void* object;          // that the command is about, in the process of the pager
   std::uint64_t number;  // that the command is about
@@ -60,10 +63,11 @@ class RequestQueue {
 
   /// What a pager is told of a page, without waiting for it.
   enum class What : std::uint8_t {
-    evict,  // by another pager: it is to leave
-    used,   // by any thread: it was brought ahead of its use, and is used now
-    bring,  // by any thread: it will be used
-    begin,  // by any thread: it will be used, and then those behind it
+    evict,   // by another pager: it is to leave
+    used,    // by any thread: it was brought ahead of its use, and is used now
+    bring,   // by any thread: it will be used
+    begin,   // by any thread: it will be used, and then those behind it
+    filled,  // by who was told to fill it
   };
   struct Hint {
     PageNumber page;

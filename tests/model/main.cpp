@@ -40,7 +40,7 @@ void set_option(Options& options, const char* argument) {
     options.pages = number(argument, value, 1, kMostPages);
   } else if (key == "events") {
     options.events = number(argument, value, 0, 9);
-  } else if (key == "kinds" && value.find_first_not_of("rwegpcRW") == std::string::npos) {
+  } else if (key == "kinds" && value.find_first_not_of("rwegpcRWf") == std::string::npos) {
     options.kinds = value;
   } else if (key == "cooperative") {
     options.cooperative = number(argument, value, 0, 1) == 1;

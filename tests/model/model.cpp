@@ -11,7 +11,16 @@ using nvm::Event;
 using nvm::NodeId;
 using nvm::State;
 
-std::uint8_t bit(Event event) { return static_cast<std::uint8_t>(1 << static_cast<int>(event)); }
+// Of an access that waits.
+struct Access {
+  Event event;
+  bool whole;
+};
+constexpr Access kAccesses[] = {
+    {Event::local_write, true}, {Event::local_read, false}, {Event::local_write, false}};
+std::uint8_t bit(Event event, bool whole) {
+  return static_cast<std::uint8_t>(1 << (whole ? 2 : static_cast<int>(event)));
+}
 bool takes_message(const Move& move) {
   return move.type == Move::Type::deliver || move.type == Move::Type::fail;
 }
@@ -21,11 +30,12 @@ struct Letter {
   char letter;
   Event event;
   bool ahead = false;
+  bool whole = false;
 };
-constexpr Letter kLetters[] = {{'r', Event::local_read},       {'w', Event::local_write},
-                               {'e', Event::local_evict},      {'g', Event::ask_get},
-                               {'p', Event::ask_put},          {'c', Event::ask_clean},
-                               {'R', Event::local_read, true}, {'W', Event::local_write, true}};
+constexpr Letter kLetters[] = {
+    {'r', Event::local_read},       {'w', Event::local_write},       {'e', Event::local_evict},
+    {'g', Event::ask_get},          {'p', Event::ask_put},           {'c', Event::ask_clean},
+    {'R', Event::local_read, true}, {'W', Event::local_write, true}, {'f', Event::local_write, false, true}};
 
 std::string words(const nvm::Message& message) {
   const auto place = [](NodeId node) {
@@ -74,10 +84,10 @@ void Model::moves(std::vector<Move>& out) const {
   for (std::uint8_t page = 0; page < options_.pages; ++page) {
     for (std::uint8_t node = 0; node < options_.nodes; ++node) {
       const PackedPage& at = s_.at[page][node];
-      for (const Event event : {Event::local_read, Event::local_write}) {
+      for (const auto& [event, whole] : kAccesses) {
         const bool holds = step(static_cast<State>(at.state), event).actions & nvm::action::defer;
-        if ((at.holding & bit(event)) && !holds)
-          out.push_back({Move::Type::retry, 0, page, node, event, false});
+        if ((at.holding & bit(event, whole)) && !holds)
+          out.push_back({Move::Type::retry, 0, page, node, event, false, whole});
       }
     }
   }
@@ -91,9 +101,9 @@ void Model::moves(std::vector<Move>& out) const {
           const nvm::Actions actions = step(static_cast<State>(at.state), letter.event).actions;
           const bool asks = actions != 0 && !(actions & (nvm::action::defer | nvm::action::proceed));
           if ((letter.event == Event::local_evict || letter.ahead) && !asks) continue;
-          if (!letter.ahead && (at.holding & bit(letter.event))) continue;
+          if (!letter.ahead && (at.holding & bit(letter.event, letter.whole))) continue;
         }
-        out.push_back({Move::Type::local, 0, page, node, letter.event, letter.ahead});
+        out.push_back({Move::Type::local, 0, page, node, letter.event, letter.ahead, letter.whole});
       }
     }
   }
@@ -118,12 +128,12 @@ void Model::local(const Move& move) {
   const int page = move.page, node = move.node;
   PackedPage& at = s_.at[page][node];
   if (move.type == Move::Type::retry) {
-    at.holding &= static_cast<std::uint8_t>(~bit(move.event));
+    at.holding &= static_cast<std::uint8_t>(~bit(move.event, move.whole));
   } else {
     --s_.budget[node];
   }
   if (move.event <= Event::local_evict) {
-    access(page, node, move.event, move.ahead);
+    access(page, node, move.event, move.ahead, move.whole);
     if (move.event == Event::local_evict && faulty(Fault::leave_at_once)) {
       at.state = static_cast<std::uint8_t>(State::invalid);
       at.newest = 0;
@@ -134,21 +144,21 @@ void Model::local(const Move& move) {
   }
 }
 
-void Model::access(int page, int node, Event event, bool ahead) {
+void Model::access(int page, int node, Event event, bool ahead, bool whole) {
   PackedPage& at = s_.at[page][node];
   nvm::Page known = {static_cast<State>(at.state), kNow - at.old};
   use(known.state, event);
-  const nvm::Outcome outcome = on_local(known, event, node, home_of(page), 0, ahead);
+  const nvm::Outcome outcome = on_local(known, event, node, home_of(page), 0, ahead, whole);
   at.state = static_cast<std::uint8_t>(known.state);
   if (outcome.actions == 0) fail(std::string(name(event)) + " cannot happen in this state");
   for (std::size_t i = 0; i < outcome.count; ++i) send(outcome.messages[i], page, false);
   if (event == Event::local_evict || ahead) return;
   if (!(outcome.actions & nvm::action::proceed)) {
-    at.holding |= bit(event);
+    at.holding |= bit(event, whole);
   } else if (event == Event::local_read) {
     read(page, node);
   } else {
-    write(page, node);
+    write(page, node, whole);
   }
 }
 
@@ -157,8 +167,8 @@ void Model::read(int page, int node) {
 }
 
 // Completes at once, as nobody else has the page: all that others have of it becomes old.
-void Model::write(int page, int node) {
-  if (!s_.at[page][node].newest) fail("a write is lost: the next one does not start from it");
+void Model::write(int page, int node, bool whole) {
+  if (!whole && !s_.at[page][node].newest) fail("a write is lost: the next one does not start from it");
   for (PackedPage& at : s_.at[page]) at.newest = 0;
   for (int i = 0; i < s_.message_count; ++i) {
     if (static_cast<int>(s_.messages[i].page) == page) s_.messages[i].newest = 0;
@@ -245,15 +255,16 @@ void Model::to_node(const PackedMessage& hint) {
   }
   at.state = static_cast<std::uint8_t>(known.state);
   at.old = known.version < kNow;
-  if (outcome.actions & nvm::action::take_data) at.newest = hint.newest;
+  if (outcome.actions & nvm::action::take_data) at.newest = hint.newest;  // 0 without data
   if (outcome.actions & nvm::action::execute) {
     message.kind == Event::get ? read(page, node) : write(page, node);
   }
-  if (is_grant(message.kind)) {  // before `done` is sent
-    for (const Event event : {Event::local_read, Event::local_write}) {
-      if (!(at.holding & bit(event)) || step(known.state, event).actions != nvm::action::proceed) continue;
-      at.holding &= static_cast<std::uint8_t>(~bit(event));
-      access(page, node, event, false);
+  if (is_grant(message.kind)) {                     // before `done` is sent
+    for (const auto& [event, whole] : kAccesses) {  // a fill before all others
+      if (!(at.holding & bit(event, whole)) || step(known.state, event).actions != nvm::action::proceed)
+        continue;
+      at.holding &= static_cast<std::uint8_t>(~bit(event, whole));
+      access(page, node, event, false, whole);
     }
   }
   for (std::size_t i = 0; i < outcome.count; ++i) {
@@ -330,6 +341,7 @@ std::string Model::describe(const Move& move) const {
          name(move.event) +
          (move.type == Move::Type::retry ? ", again"
           : move.ahead                   ? ", ahead"
+          : move.whole                   ? ", all of it"
                                          : "");
 }
 

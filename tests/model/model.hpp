@@ -33,7 +33,7 @@ struct Options {
   int nodes = 3;
   int pages = 2;
   int events = 2;             // of each node
-  std::string kinds = "rwe";  // of them: read, write, evict, get, put, clean, Read ahead, Write ahead
+  std::string kinds = "rwe";  // of them: read, write, evict, get, put, clean, Read ahead, Write ahead, fill
   bool cooperative = true;
   bool ordered = true;    // messages from one node to another arrive in order
   bool agreement = true;  // check that the home knows who has the page; without it a fault goes on to do harm
@@ -47,6 +47,7 @@ struct Move {
   std::uint8_t page, node;  // of the event
   nvm::Event event;         // local_*, or a request that a node may send at any time
   bool ahead;               // local_read, local_write: asks for the page, but no access waits for it
+  bool whole = false;       // local_write: writes all of the page
 };
 
 /// One state of the system, and its moves.  Sentences say what is violated; empty: nothing.
@@ -79,14 +80,14 @@ class Model {
   bool faulty(Fault fault) const { return options_.fault == fault; }
 
   void local(const Move& move);
-  void access(int page, int node, nvm::Event event, bool ahead);
+  void access(int page, int node, nvm::Event event, bool ahead, bool whole);
   void deliver(const PackedMessage& hint, bool fails);
   void to_node(const PackedMessage& hint);
   void to_home(const PackedMessage& hint);
   void to_device(const PackedMessage& hint, bool fails);
   void spoil(const PackedMessage& hint, nvm::Page before, nvm::Page& page);
   void read(int page, int node);
-  void write(int page, int node);
+  void write(int page, int node, bool whole = false);
   void check(int page);
   void check_idle(int page);
   void fail(const std::string& what) {

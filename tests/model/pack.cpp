@@ -31,6 +31,7 @@ PackedMessage Model::pack(const nvm::Message& message, int page, bool newest) co
   hint.data = message.data;
   hint.dirty = message.dirty;
   hint.ahead = message.ahead;
+  hint.whole = message.whole;
   hint.newest = newest;
   hint.old = !is_request(message.kind) && message.kind != Event::result && message.version < kNow;
   return hint;
@@ -42,6 +43,7 @@ nvm::Message Model::unpack(const PackedMessage& hint) const {
           .data = hint.data != 0,
           .dirty = hint.dirty != 0,
           .ahead = hint.ahead != 0,
+          .whole = hint.whole != 0,
           .from = unpack_node(hint.from),
           .to = unpack_node(hint.to),
           .requester = unpack_node(hint.requester),

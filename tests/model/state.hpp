@@ -23,10 +23,11 @@ inline constexpr std::uint64_t kNow = 10;  // the home's version in every state
 
 /// A message.
 struct PackedMessage {
-  std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1, ahead : 1;
+  std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1, ahead : 1,
+      whole : 1;
   std::uint32_t newest : 1;  // its data contain the last completed write
   std::uint32_t old : 1;     // its version
-  std::uint32_t spare : 12;
+  std::uint32_t spare : 11;
 
   bool operator==(const PackedMessage&) const = default;
 };
@@ -34,9 +35,9 @@ struct PackedMessage {
 /// A page at a node.
 struct PackedPage {
   std::uint8_t state;
-  std::uint8_t newest;     // its copy
-  std::uint8_t old;        // its version
-  std::uint8_t holding;    // local accesses that wait: 1 << local_read, 1 << local_write
+  std::uint8_t newest;   // its copy
+  std::uint8_t old;      // its version
+  std::uint8_t holding;  // local accesses that wait: 1 << local_read, 1 << local_write, 4: of all of the page
   std::uint8_t operating;  // small operations without a result
 };
 

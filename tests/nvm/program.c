@@ -420,6 +420,31 @@ static void test_alignment(void) {
   CHECK_EQ(shmem_align((size_t)128 << 20, 8), NULL);
 }
 
+/* Whole pages that are put are not read first, whoever has them; parts of pages are. */
+static void test_whole_pages(void) {
+  enum { kPages = 64, kPage = 16384, kPiece = 4 * kPage, kBytes = kPages * kPage };
+  static unsigned char piece[kPiece];
+  unsigned char* block = shmem_malloc(kBytes);
+  const int npes = shmem_n_pes(), to = (me + 1) % npes, from = (me + npes - 1) % npes;
+  for (int round = 1; round <= 3; ++round) {
+    memset(piece, 16 * round + me, sizeof piece);
+    shmem_barrier_all();
+    const uint64_t loads = COUNTER(page_loads);
+    for (size_t at = 0; at < kBytes; at += kPiece) shmem_putmem(block + at, piece, kPiece, to);
+    shmem_barrier_all();
+    CHECK_CMP(COUNTER(page_loads) - loads, <=, 2); /* of what else the test has there */
+    for (size_t i = 0; i < kBytes; ++i) CHECK_AT(block, i, 16 * round + from);
+  }
+  shmem_barrier_all();
+  const uint64_t loads = COUNTER(page_loads);
+  for (size_t at = 0; at < kBytes; at += kPage) shmem_putmem(block + at, piece, kPage - 1, to);
+  shmem_barrier_all();
+  CHECK_CMP(COUNTER(page_loads) - loads, >=, kPages / 4);
+  for (size_t i = kPage - 1; i < kBytes; i += kPage) CHECK_AT(block, i, 48 + from);
+  shmem_barrier_all();
+  shmem_free(block);
+}
+
 /* Where there is no NVM heap, blocks for it are in memory. */
 static void test_hints(void) {
   for (int i = 0; i < 2; ++i) {
@@ -452,6 +477,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "counters") == 0) test_counters();
   if (strcmp(argv[1], "alignment") == 0) test_alignment();
   if (strcmp(argv[1], "advice") == 0) test_advice();
+  if (strcmp(argv[1], "whole") == 0) test_whole_pages();
   if (strcmp(argv[1], "hints") == 0) test_hints();
   if (strcmp(argv[1], "pins") == 0) test_pins();
   if (strcmp(argv[1], "plain_handler") == 0 || strcmp(argv[1], "full_handler") == 0) test_handler();

@@ -161,6 +161,56 @@ TEST_F(PageCacheTest, WhoWaitsForAPageHasItBeforeTheHomeHearsThatItCame) {
   EXPECT_FALSE(pool.word(kFar).latched()) << "a latch for each";
 }
 
+// Nobody sees what was in the frame before, nor is the page taken away meanwhile.
+TEST_F(PageCacheTest, APageThatIsWrittenWholeComesWithoutDataAndIsSeenWhenItIsFilled) {
+  const Asked writer = ask(PageRequest::Kind::fill, kFar, Access::write);
+  const Message request = host.step(0).message.message;
+  EXPECT_EQ(request.kind, Event::ask_write);
+  EXPECT_TRUE(request.whole);
+  const Asked reader = ask(PageRequest::Kind::latch, kFar);
+  send(kFar, {.kind = Event::grant_modified, .whole = true, .to = 0, .requester = 0, .version = 1});
+  const FrameNumber frame = writer.wait().frame;
+  EXPECT_TRUE(writer.wait().unfilled);
+  EXPECT_EQ(host.step(1).message.message.kind, Event::done);
+  send(kFar, {.kind = Event::forward_read, .to = 0, .requester = 1, .version = 2});
+  pool.requests_of(0).queue.post_hint({kFar, RequestQueue::What::evict});
+  ping();
+  EXPECT_FALSE(reader.done());
+  EXPECT_EQ(pool.word(kFar).state(), invalid);
+  EXPECT_EQ(host.steps().size(), 2U) << "others get it before it is filled";
+  std::memset(pool.bytes(frame), 9, kPageBytes);
+  pool.requests_of(0).queue.post_hint({kFar, RequestQueue::What::filled});
+  EXPECT_EQ(host.step(2).what, Step::put);
+  EXPECT_EQ(host.step(3).message.message.kind, Event::grant_shared);
+  EXPECT_EQ(word_in(pool, reader.wait().frame, 0), 0x0909090909090909U);
+  pool.word(kFar).unlatch();
+}
+
+TEST_F(PageCacheTest, APageThatIsWrittenWholeIsNotReadFromTheDevice) {
+  const std::uint64_t before = read_stats()[static_cast<std::size_t>(Stat::page_loads)];
+  const Asked writer = ask(PageRequest::Kind::fill, kOwn, Access::write);
+  ASSERT_TRUE(writer.wait().unfilled);
+  const Asked reader = ask(PageRequest::Kind::latch, kOwn);
+  std::memset(pool.bytes(writer.wait().frame), 9, kPageBytes);
+  pool.requests_of(0).queue.post_hint({kOwn, RequestQueue::What::filled});
+  EXPECT_EQ(word_in(pool, reader.wait().frame, 0), 0x0909090909090909U);
+  pool.word(kOwn).unlatch();
+  EXPECT_EQ(pool.word(kOwn).state(), modified);
+  EXPECT_EQ(read_stats()[static_cast<std::size_t>(Stat::page_loads)], before);
+}
+
+TEST_F(PageCacheTest, APageThatIsHereIsWrittenWholeUnderALatch) {
+  use(kOwn + 1);
+  const Asked writer = ask(PageRequest::Kind::fill, kOwn, Access::write);
+  const FrameNumber frame = writer.wait().frame;
+  pool.requests_of(0).queue.post_hint({kOwn, RequestQueue::What::filled});
+  const Asked other = ask(PageRequest::Kind::fill, kOwn, Access::write);
+  EXPECT_FALSE(other.wait().unfilled);
+  EXPECT_EQ(other.wait().frame, frame);
+  EXPECT_TRUE(pool.word(kOwn).latched());
+  pool.word(kOwn).unlatch();
+}
+
 // A thread that has faulted tries its access again, and must find the page where it was put: else two nodes
 // that want it could take it from each other and never use it.
 TEST_F(PageCacheTest, APageThatHasJustBeenMappedStaysForAWhile) {

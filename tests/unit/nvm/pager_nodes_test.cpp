@@ -324,6 +324,74 @@ TEST_P(PagerNodes, SeeTheSamePages) {
   }
 }
 
+// Of each of its pages one thread writes all; what others see of it is what that has written, and never goes
+// back.
+class WholePages {
+ public:
+  static constexpr PageNumber kOfAThread = 4;
+
+  WholePages(const Cluster& cluster, int pe, std::size_t number, std::size_t threads)
+      : cluster_(cluster), pe_(pe), number_(number), random_(cluster.seed() * 77 + number) {
+    seen_.resize(threads * kOfAThread);
+  }
+
+  int run(int accesses) {
+    for (int i = 0; i < accesses && wrong_ == 0; ++i) {
+      const PageNumber page = random_() % seen_.size();
+      page / kOfAThread == number_&& random_() % 2 == 0 ? fill(page) : read(page);
+    }
+    return wrong_;
+  }
+
+ private:
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 40;  // times the page plus one
+
+  void fill(PageNumber page) {
+    const Pool& pool = cluster_.pool_of(pe_);
+    const int agent =
+        cluster_.node_rank(cluster_.nodes_of(pe_).caching_pe(pool.pe_of(page), cluster_.nodes_of(pe_).here));
+    const Asked asked(pool, cluster_.node_rank(pe_), agent, PageRequest::Kind::fill, Access::write, page);
+    const PageRequest& got = asked.wait();
+    ++seen_[page];
+    for (std::size_t n = 0; n < kBytes / 8; ++n)
+      std::atomic_ref(word_in(pool, got.frame, n)).store(kMark * (page + 1) + seen_[page]);
+    if (!got.unfilled) return pool.word(page).unlatch();
+    frame_left();
+    pool.requests_of(agent).queue.post_hint({page, RequestQueue::What::filled});
+  }
+  void read(PageNumber page) {
+    const FrameNumber frame = cluster_.latch(pe_, page, Access::read);
+    const Pool& pool = cluster_.pool_of(pe_);
+    const std::uint64_t now = std::atomic_ref(word_in(pool, frame, number_ % (kBytes / 8))).load();
+    pool.word(page).unlatch();
+    const bool mine = page / kOfAThread == number_;
+    const std::uint64_t times = now == 0 ? 0 : now - kMark * (page + 1);
+    if (times < seen_[page] || times >= kMark || (mine && times != seen_[page])) ++wrong_;
+    seen_[page] = times;
+  }
+
+  const Cluster& cluster_;
+  const int pe_;
+  const std::size_t number_;
+  std::mt19937_64 random_;
+  std::vector<std::uint64_t> seen_;  // how often each page has been written, as far as this thread knows
+  int wrong_ = 0;
+};
+
+TEST_P(PagerNodes, SeeWholePagesAsTheyWereFilled) {
+  const Shape& shape = GetParam();
+  const Cluster cluster(shape.nodes, shape.pes_a_node, shape.cooperative);
+  const auto count = static_cast<std::size_t>(cluster.pes() * shape.threads_a_pe);
+  std::deque<WholePages> workers;
+  for (std::size_t t = 0; t < count; ++t)
+    workers.emplace_back(cluster, static_cast<int>(t) % cluster.pes(), t, count);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (WholePages& worker : workers) threads.emplace_back([&] { wrong += worker.run(1000); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
                          ::testing::Values(Shape{2, 1, 2, true}, Shape{3, 1, 1, true}, Shape{2, 2, 1, true},
                                            Shape{4, 2, 1, true}, Shape{2, 1, 2, false},
