@@ -49,6 +49,25 @@ static void test_one(shmemx_kv_t kv, int number, size_t length) {
   CHECK_EQ(*old, five);
 }
 
+/* What a nonblocking call fills lies there one by one, the rest in memory. */
+static void test_one_by_one(shmemx_kv_t kv, int number) {
+  const Key key = key_of(me, number);
+  for (int which = 0; which < 3; ++which) {
+    unsigned char bytes[64];
+    size_t length = 0;
+    int status = -1;
+    unsigned char* found = which == 0 ? place(sizeof bytes) : bytes;
+    size_t* n = which == 1 ? place(sizeof *n) : &length;
+    int* told = which == 2 ? place(sizeof *told) : &status;
+    place(1), place(1);
+    shmemx_kv_get_nbi(kv, key.text, key.n, found, sizeof bytes, n, told);
+    shmemx_kv_quiet(kv);
+    CHECK_FOR(which, *told, SHMEMX_KV_OK);
+    CHECK_EQ(*n, 16 + (size_t)number);
+    CHECK_MADE(found, 16 + (size_t)number, (uint64_t)number);
+  }
+}
+
 static void test_batch(shmemx_kv_t kv, int round) {
   int64_t *keys = place(kStep), *values = keys + kFew, *found = values + kFew;
   size_t* lengths = (size_t*)(found + kFew);
@@ -94,6 +113,7 @@ int main(void) {
   for (int i = 0; i < times; ++i) {
     for (int number = 0; number < 30; ++number) test_one(shorts, number, 16 + (size_t)number);
     for (int number = 0; number < 10; ++number) test_one(longs, number, 1100 * (size_t)(number + 1));
+    for (int number = 0; number < 30; ++number) test_one_by_one(shorts, number);
     test_batch(shorts, i);
   }
   shmem_barrier_all();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/amo.hpp"
+#include "core/lock.hpp"
 #include "core/rma.hpp"
 #include "counting_region.hpp"
 #include "shmem.h"
@@ -137,6 +138,18 @@ class RemoteTest : public TwoPes {
 };
 
 // Before the network has read it: of each blocking put of the API, short or longer than the network copies.
+// Who gets the lock next sees all that was done under it.
+TEST_F(RemoteTest, ALockIsPassedOnWhenAllBeforeIsComplete) {
+  start_agent();
+  auto* lock = reinterpret_cast<long*>(job.pes[0].heap.data() + 2);  // at home here
+  const std::uint64_t value = 7;
+  set_lock({"shmem_set_lock"}, lock);
+  put(&channel, 5, value);
+  clear_lock({"shmem_clear_lock"}, lock);
+  EXPECT_TRUE(channel.ops->idle(&channel));
+  EXPECT_EQ(word(5), 7U);
+}
+
 TEST_F(RemoteTest, TheSourceOfABlockingPutMayBeUsedAgain) {
   static constexpr std::size_t kMany = 200;  // words
   EXPECT_GT(kMany * 8, rt.network->copy_limit());

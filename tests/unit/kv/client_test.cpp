@@ -168,6 +168,7 @@ TEST_F(ClientTest, OrderIsThatOfTheCalls) {
   deliver_all();
   EXPECT_EQ(stored(k), "3");
   EXPECT_TRUE(table->test());
+  EXPECT_EQ(table->packets(), 3U) << "the call that waited, what was issued before the batch, and the batch";
 }
 
 // Of several pieces, with a request before and one after them in packets.

@@ -224,12 +224,14 @@ TEST(Posix, RefusesAnObjectThatOthersCanOpen) {
   const std::string key = test::unique_key("mapper"), name = "/atoll." + key;
   const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   ASSERT_GE(file, 0);
-  ASSERT_EQ(fchmod(file, 0666), 0);
   const int before = descriptors();
-  const Result<int> refused = make_mapper("posix")->open({key, 1, 2, 5});
-  EXPECT_FALSE(refused.ok());
-  EXPECT_EQ(refused.status().text(),
-            "/dev/shm/atoll." + key + " does not belong to this user alone; who made it?");
+  for (const mode_t mode : {0660U, 0610U, 0604U, 0602U, 0666U}) {
+    ASSERT_EQ(fchmod(file, mode), 0);
+    const Result<int> refused = make_mapper("posix")->open({key, 1, 2, 5});
+    EXPECT_FALSE(refused.ok()) << mode;
+    EXPECT_EQ(refused.status().text(),
+              "/dev/shm/atoll." + key + " does not belong to this user alone; who made it?");
+  }
   EXPECT_EQ(descriptors(), before);
   shm_unlink(name.c_str());
   close(file);
