@@ -264,12 +264,12 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
 }
 
 // Writes all of a page that is not here, which then need not be read.  Whoever wants it waits until it is
-// filled, a signal handler of this thread too: none runs meanwhile.
+// filled.  So would a signal handler that interrupted this thread: signals wait, but for those that end it.
 void Heap::put_whole_page(PageNumber page, const std::byte* data) {
+  const SignalsPutOff signals;
   count(Stat::page_misses);
   bool unfilled = false;
   const FrameNumber frame = ask_for_page(PageRequest::Kind::fill, page, Access::write, &unfilled);
-  const SignalsBlocked blocked;
   copy_in(pool_.bytes(frame), data, pool_.shape().page_bytes);
   if (!unfilled) return pool_.word(page).unlatch();
   frame_left();
@@ -320,6 +320,7 @@ bool Heap::better_there(std::uintptr_t address, int pe, bool writes) {
   if (!options_.remote_ops || rt.progress == nullptr) return false;
   if (!delegation_.should_bring(page, pool_.shape().page_bytes)) return true;
   bring(address, pe, writes);
+  delegation_.note_arrival(page);
   return false;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nvm/pager.hpp"
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -32,9 +33,17 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
       home_(pool, channel_, cache_, buffers_, std::move(device), settings.blank, settings.me,
             {nodes.here, settings.cooperative}, [this] { queue_.ring(); }) {}
 
+Pager::~Pager() {
+  stop();
+  queue_.remove_doorbell();
+  if (events_ >= 0) close(events_);  // until now messages may have come
+}
+
 void Pager::start() {
-  ended_ = eventfd(0, EFD_CLOEXEC);
-  if (ended_ >= 0) waker_ = start_service_thread("atoll-pager-io", [this] { wake_when_transfers_end(); });
+  if (events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_ >= 0) {
+    queue_.set_doorbell(events_);
+    ear_ = start_service_thread("atoll-pager-ear", [this] { hear_other_processes(); });
+  }
   thread_ = start_service_thread("atoll-pager", [this] { run(); });
 }
 
@@ -43,11 +52,10 @@ void Pager::stop() {
   stop_.store(true, std::memory_order_release);
   queue_.ring();
   thread_.join();
-  if (waker_.joinable()) {
-    eventfd_write(ended_, 1);
-    waker_.join();
+  if (ear_.joinable()) {
+    queue_.wake_sleeper();
+    ear_.join();
   }
-  if (ended_ >= 0) close(ended_);
   // A thread that still waits here gets on, and finds no heap any more.
   const auto end = [](PageRequest& request) {
     request.frame = kNoFrame;
@@ -93,18 +101,30 @@ bool Pager::work() {
 
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
-  const bool soon = !home_.listen(ended_) || cache_.waits() || ranges_.size() > home_.slow_calls();
+  const bool soon = !home_.listen(events_) || cache_.waits() || ranges_.size() > home_.slow_calls();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
-    queue_.sleep(mark, soon ? kShortNap : home_.transfers() ? kLongNap : -1);
+    await_event(mark, soon ? kShortNap : home_.transfers() ? kLongNap : -1);
   queue_.hear();
   home_.hear();
 }
 
-// Devices tell of transfers by a descriptor, threads by the queue's bell: this thread turns the one into the
-// other.
-void Pager::wake_when_transfers_end() {
+// A transfer has ended, or somebody has rung since listen().
+void Pager::await_event(std::uint32_t mark, long microseconds) {
+  if (events_ < 0) return queue_.sleep(mark, microseconds);
+  pollfd event{events_, POLLIN, 0};
+  const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+  ppoll(&event, 1, microseconds < 0 ? nullptr : &limit, nullptr);
   eventfd_t count;
-  while (eventfd_read(ended_, &count) == 0 && !stop_.load(std::memory_order_acquire)) queue_.ring();
+  eventfd_read(events_, &count);
+}
+
+// Other processes cannot write to the descriptor.
+void Pager::hear_other_processes() {
+  for (std::uint32_t heard = queue_.rings(); !stop_.load(std::memory_order_acquire);) {
+    queue_.sleep(heard, -1);
+    heard = queue_.rings();
+    eventfd_write(events_, 1);
+  }
 }
 
 bool Pager::take_queue() {

@@ -7,7 +7,9 @@
 //                |                                   +--- messages ---> HomeAgent-+
 //                +- commands for ranges of pages -----------------------^
 //
-//   device: a transfer has ended --> eventfd --> waker_ --> ring() of the queue
+//   device: a transfer has ended        ---> eventfd: what the pager sleeps on
+//   threads and messages: ring()        --->    ^
+//   of other processes: ring() --> ear_ --------+
 //
 // It waits for its own device at most, with the engine `sync`, never for another pager or for a latch.  What
 // else the system may take long for a third thread does (storage/slow_calls).
@@ -62,7 +64,7 @@ class Pager {
   /// `nodes` stays where it is.
   Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<Device> device,
         const Settings& settings);
-  ~Pager() { stop(); }
+  ~Pager();
 
   void start();
   /// Ends the thread.  What is not on the device stays in the pool.
@@ -80,7 +82,8 @@ class Pager {
   void run();
   bool work();
   void sleep();
-  void wake_when_transfers_end();
+  void await_event(std::uint32_t mark, long microseconds);
+  void hear_other_processes();
   bool take_queue();
   bool take_messages();
   bool finish_sends();
@@ -98,9 +101,8 @@ class Pager {
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
-  int ended_ =
-      -1;  // an eventfd: a transfer has ended; -1: there is none, and the pager looks again and again
-  std::thread waker_;
+  int events_ = -1;  // an eventfd; -1: there is none, and the pager looks again and again
+  std::thread ear_;
 };
 
 }  // namespace shm::nvm

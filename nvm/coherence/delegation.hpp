@@ -22,38 +22,48 @@ namespace shm::nvm {
 /// Thread safety: any thread; threads that meet in a row may lose a count.
 class DelegationPolicy {
  public:
-  /// Another piece of work with a page that is not here.  Returns whether the page should come.
+  /// Another piece of work with a page that is not here.  Returns whether the page should come: then the
+  /// caller brings it, and says so.
   bool should_bring(PageNumber page, std::size_t page_bytes) {
     const auto least = static_cast<std::uint32_t>(page_bytes / kRequestBytes + 1);
-    Row& row = rows_[page % kRows];
+    Row& row = row_of(page);
     if (row.page.load(std::memory_order_relaxed) != page) {
       row.page.store(page, std::memory_order_relaxed);
       row.limit.store(least, std::memory_order_relaxed);
-      row.begin(false);
+      row.enter(Place::elsewhere);
     }
     std::uint32_t limit = row.limit.load(std::memory_order_relaxed);
-    if (row.here.load(std::memory_order_relaxed)) {  // it was, and has left
+    const Place place = row.place.load(std::memory_order_relaxed);
+    if (place == Place::coming) return false;
+    if (place == Place::here) {  // it was, and has left
       const bool paid = row.works.load(std::memory_order_relaxed) >= limit;
       limit = paid ? least : std::min(2 * limit, kMostTimes * least);
       row.limit.store(limit, std::memory_order_relaxed);
-      row.begin(false);
+      row.enter(Place::elsewhere);
     }
     if (bump(row.works) < limit) return false;
-    row.begin(true);
+    row.enter(Place::coming);
     return true;
   }
+  /// It has come.
+  void note_arrival(PageNumber page) {
+    Row& row = row_of(page);
+    if (row.page.load(std::memory_order_relaxed) == page) row.enter(Place::here);
+  }
 
-  /// A piece of work with a page that is here.
+  /// A piece of work with a page that is here, for whatever reason.
   void note_use(PageNumber page) {
-    Row& row = rows_[page % kRows];
-    if (row.page.load(std::memory_order_relaxed) == page) bump(row.works);
+    Row& row = row_of(page);
+    if (row.page.load(std::memory_order_relaxed) == page &&
+        row.place.load(std::memory_order_relaxed) == Place::here)
+      bump(row.works);
   }
 
  private:
   // What a request costs, in bytes of a page that travels: 20 us beside 1 GB/s.
   static constexpr std::size_t kRequestBytes = 16384;
   static constexpr std::uint32_t kMostTimes = 16;
-  static constexpr std::size_t kRows = 512;
+  static constexpr unsigned kRowBits = 12;
 
   static std::uint32_t bump(std::atomic<std::uint32_t>& works) {
     const std::uint32_t now = works.load(std::memory_order_relaxed) + 1;
@@ -61,17 +71,21 @@ class DelegationPolicy {
     return now;
   }
 
+  enum class Place : std::uint8_t { elsewhere, coming, here };
   struct Row {
-    std::atomic<PageNumber> page;
-    std::atomic<std::uint32_t> works;  // pieces of work since the page came, or since it left
-    std::atomic<std::uint32_t> limit;  // as many bring the page, and pay for it
-    std::atomic<bool> here;            // it has been brought, and nobody has missed it since
-    void begin(bool is_here) {
+    std::atomic<PageNumber> page{~PageNumber{0}};
+    std::atomic<std::uint32_t> works{0};         // pieces of work since the page came, or since it left
+    std::atomic<std::uint32_t> limit{0};         // as many bring the page, and pay for it
+    std::atomic<Place> place{Place::elsewhere};  // here: it has been brought, and nobody has missed it since
+    void enter(Place now) {
       works.store(0, std::memory_order_relaxed);
-      here.store(is_here, std::memory_order_relaxed);
+      place.store(now, std::memory_order_relaxed);
     }
   };
-  std::array<Row, kRows> rows_{};
+  // Pages of segments lie at multiples of large powers of two.
+  Row& row_of(PageNumber page) { return rows_[page * 0x9e3779b97f4a7c15U >> (64 - kRowBits)]; }
+
+  std::array<Row, std::size_t{1} << kRowBits> rows_;
 };
 
 }  // namespace shm::nvm

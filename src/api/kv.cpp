@@ -162,6 +162,7 @@ void pshmemx_kv_persist(shmemx_kv_t kv) {
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   if (!table.is_named())
     shm::fatal("%s: kv has no name; allowed are tables that were created with one", call.name);
+  table.quiet(call);  // and so has everybody when it begins: nobody changes an element meanwhile
   shm::persist_named(call, table.memory());
 }
 

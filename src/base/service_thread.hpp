@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads of the library's own.
+// Threads of the library's own, and which signals threads take.
 #pragma once
 
 #include <pthread.h>
@@ -21,6 +21,26 @@ class SignalsBlocked {
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+/// While this lives the calling thread takes no signals but those of its own faults and those that ask the
+/// process to end.
+class SignalsPutOff {
+ public:
+  SignalsPutOff() {
+    sigset_t most;
+    sigfillset(&most);
+    for (const int other :
+         {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGTERM, SIGINT, SIGHUP, SIGQUIT})
+      sigdelset(&most, other);
+    pthread_sigmask(SIG_BLOCK, &most, &before_);
+  }
+  ~SignalsPutOff() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsPutOff(const SignalsPutOff&) = delete;
+  SignalsPutOff& operator=(const SignalsPutOff&) = delete;
 
  private:
   sigset_t before_;

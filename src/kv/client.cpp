@@ -46,13 +46,13 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
                    Outstanding& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
   make_room(call, pe, target);
-  pending.weight = 1 + reply_bytes / 1024;
-  // With the order of quiet(), it sees that something is under way here, or this sees its new epoch.
-  target.under_way.fetch_add(pending.weight, std::memory_order_seq_cst);
-  pending.under_way = &target.under_way;
   const RequestHead head =
       head_of(request, reinterpret_cast<std::uintptr_t>(&pending), pending.value != nullptr);
   const std::size_t size = sizeof head + body_bytes(head);
+  pending.weight = 1 + (reply_bytes + size) / 1024;
+  // With the order of quiet(), it sees that something is under way here, or this sees its new epoch.
+  target.under_way.fetch_add(pending.weight, std::memory_order_seq_cst);
+  pending.under_way = &target.under_way;
   const auto write = [&](std::byte* to) {
     std::memcpy(to, &head, sizeof head);
     write_body(to + sizeof head, head, request);

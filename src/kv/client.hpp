@@ -65,8 +65,8 @@ class Client {
   static void take_replies(const std::byte* packet, std::size_t n, KvPacketHead::Kind kind);
 
  private:
-  /// What is under way to one PE, in requests and KiB of their replies: bounds what waits there and here for
-  /// room.
+  /// What is under way to one PE, in requests and KiB of them and their replies: bounds what waits there and
+  /// here for room.
   static constexpr std::uint64_t kMostUnderWay = 16384;
 
   struct Target {

@@ -33,18 +33,23 @@ void Executor::rest() {
 }
 
 void Executor::run() {
-  mutex_.lock();
   for (;;) {
-    while (packets_.empty() && !ends_) changed_.wait(mutex_);
-    if (packets_.empty()) break;
-    const Packet& packet = packets_.front();  // stays where it is while others are added
-    mutex_.unlock();
-    carry_out_(packet.from, packet.bytes.data(), packet.bytes.size());
-    mutex_.lock();
-    packets_.pop_front();
-    if (packets_.empty()) changed_.notify_all();
+    const Packet* packet;
+    {
+      const LockGuard guard(mutex_);
+      while (packets_.empty() && !ends_) changed_.wait(mutex_);
+      if (packets_.empty()) return;
+      packet = &packets_.front();  // stays where it is while others are added
+    }
+    carry_out_(packet->from, packet->bytes.data(), packet->bytes.size());
+    Packet done;  // freed without the lock, which a handler may want
+    {
+      const LockGuard guard(mutex_);
+      done = std::move(packets_.front());
+      packets_.pop_front();
+      if (packets_.empty()) changed_.notify_all();
+    }
   }
-  mutex_.unlock();
 }
 
 }  // namespace shm::kv

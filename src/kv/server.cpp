@@ -154,7 +154,8 @@ Code Server::get_long(const Shard<Memory>& shard, const Record& record, unsigned
   }
   if (status == SHMEMX_KV_OK) status = shard.get(record.request.key, replies.room(n), n, n, patience);
   // It may have become longer meanwhile.
-  if (status == SHMEMX_KV_TOO_LARGE && n <= record.head.n) return kBusy;
+  if (status == SHMEMX_KV_TOO_LARGE && n <= record.head.n)
+    return patience == kUnlimited ? get_long(shard, record, patience, replies) : kBusy;
   if (status != kBusy) replies.add(record.head, status, n, status == SHMEMX_KV_OK ? n : 0);
   return status;
 }

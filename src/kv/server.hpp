@@ -69,7 +69,7 @@ class Server {
   const std::uint32_t table_;
   const UserHash hash_;
   std::atomic<const MatchedEngine*> matched_{nullptr};
-  Mutex mutex_;  // of what follows, and while requests are executed; never while sending
+  Mutex mutex_;  // of what follows, and while requests are executed; never while replies are sent
   std::map<int, std::deque<Waiting>> waiting_ GUARDED_BY(mutex_);  // by PE
   std::atomic<bool> any_waiting_{false};
   std::map<int, Bytes> arriving_ GUARDED_BY(mutex_);  // a request that comes in pieces, by PE

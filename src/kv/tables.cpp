@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
@@ -25,7 +26,7 @@ SharedMutex mutex;
 std::vector<std::unique_ptr<Table>> tables GUARDED_BY(mutex);
 std::vector<Table*> live GUARDED_BY(mutex);  // those that have not ended
 bool serving = false;                        // since the library was started
-std::unique_ptr<Executor> executor;          // from the first table on NVM that other nodes share, on
+Executor* executor = nullptr;  // from the first table on NVM that other nodes share, to end_tables()
 
 Table& find(std::uint32_t number) {
   const SharedLockGuard guard(mutex);
@@ -69,7 +70,7 @@ void on_reply(void*, int from, const std::byte* message, std::size_t n) {
 bool resume(void*) {
   bool worked = false;
   const SharedLockGuard guard(mutex);
-  for (Table* table : live) worked |= table->server().resume(own_shard(*table));
+  for (Table* table : live) worked |= !table->is_paged() && table->server().resume(own_shard(*table));
   return worked;
 }
 
@@ -86,7 +87,7 @@ bool start_executor(Call call) {
   if (rt.progress == nullptr) return true;
   bool failed = false;
   try {
-    if (executor == nullptr) executor = std::make_unique<Executor>(on_paged_request);
+    if (executor == nullptr) executor = new Executor(on_paged_request);
   } catch (const std::system_error& error) {
     failed = true;
     warn("%s: a table on NVM needs a thread: %s", call.name, error.what());
@@ -269,7 +270,7 @@ void end_tables() {
   for (Table* table : live_now()) engines.push_back(table->take_matched());
   engines.clear();
   rest_executor();
-  executor.reset();
+  delete std::exchange(executor, nullptr);
   const LockGuard guard(mutex);
   for (Table* table : live) table->end();
   live.clear();

@@ -3,6 +3,7 @@
 
 #include <linux/futex.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +24,20 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, long micr
 }
 void futex_wake(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
+}
+
+// The queues of this process's pagers that have a descriptor.  Read in signal handlers.
+struct Doorbell {
+  std::atomic<const RequestQueue*> queue;
+  std::atomic<int> eventfd;
+};
+constinit Doorbell doorbells[16];
+
+const Doorbell* doorbell_of(const RequestQueue* queue) {
+  for (const Doorbell& doorbell : doorbells) {
+    if (doorbell.queue.load(std::memory_order_acquire) == queue) return &doorbell;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -71,7 +86,35 @@ bool RequestQueue::empty() const {
 
 void RequestQueue::ring() {
   bell_.fetch_add(1, std::memory_order_seq_cst);  // before the look: pairs with sleep()
-  if (asleep_.load(std::memory_order_seq_cst) != 0) futex_wake(bell_);
+  if (asleep_.load(std::memory_order_seq_cst) == 0) return;
+  if (const Doorbell* doorbell = doorbell_of(this)) {
+    eventfd_write(doorbell->eventfd.load(std::memory_order_relaxed), 1);
+  } else {
+    futex_wake(bell_);
+  }
+}
+
+bool RequestQueue::set_doorbell(int eventfd) {
+  for (Doorbell& doorbell : doorbells) {
+    const RequestQueue* none = nullptr;
+    const auto* taken = reinterpret_cast<const RequestQueue*>(doorbells);  // no queue: not to be found yet
+    if (!doorbell.queue.compare_exchange_strong(none, taken)) continue;
+    doorbell.eventfd.store(eventfd, std::memory_order_relaxed);
+    doorbell.queue.store(this, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+void RequestQueue::remove_doorbell() {
+  for (Doorbell& doorbell : doorbells) {
+    if (doorbell.queue.load(std::memory_order_relaxed) == this) doorbell.queue.store(nullptr);
+  }
+}
+
+void RequestQueue::wake_sleeper() {
+  bell_.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(bell_);
 }
 
 std::uint32_t RequestQueue::listen() {

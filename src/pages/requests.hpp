@@ -87,6 +87,16 @@ class RequestQueue {
   /// Wakes the pager.
   void ring();
 
+  /// Where the pager sleeps on a descriptor instead, an eventfd, as it waits for other things too: between
+  /// listen() and hear() threads of its process write to it, and those of other processes wake who is in
+  /// sleep() (a thread of the pager's own, which may sleep at any time).  Returns false if there are too many
+  /// pagers in this process: then all do the latter.
+  bool set_doorbell(int eventfd);
+  void remove_doorbell();
+  /// Wakes who is in sleep(), whatever the pager does.
+  void wake_sleeper();
+  std::uint32_t rings() const { return bell_.load(std::memory_order_seq_cst); }
+
  private:
   // A bounded queue with one reader (Vyukov's).
   struct HintCell {

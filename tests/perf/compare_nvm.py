@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints what the heap on NVM takes beside what it is compared with: the figures of `shmem_bench nvm` with cooperation
 between nodes (SHMEM_NVM_COOPERATIVE and SHMEM_NVM_REMOTE_OPS 1), without (both 0), and with everything in memory; of
-shared pages also with either alone.  All of them run in turn, several rounds; a figure is the median of the rounds.  At the end stands each figure beside its target, and beside that of the
-paper on vGASNet.
+shared pages also with either alone.  All of them run in turn, several rounds; a figure is the median of the rounds.
+At the end stands each figure beside its target, and beside that of the paper on vGASNet.
 
-    tests/perf/compare_nvm.py --bin build/release/bin [--only pages,gets,sharing,cached] [--dir /var/tmp] [--out nvm]
+    tests/perf/compare_nvm.py --bin build/release/bin [--bare build/release/tests/bin] [--only pages,gets,sharing,cached]
+                              [--dir /var/tmp] [--out nvm]
 
-  pages    a page that is not there, from NVM, from home's memory and from a third node's, by size of the page
+  pages    a page that is not there, from NVM, from home's memory and from a third node's, by size of the page; with
+           --bare also one of 256 KiB beside a bare read of a file, and beside a bare get by libfabric
   gets     one PE's pages, got by several others, less and more than a node has memory for
   sharing  all PEs put a byte of their own into one page
   cached   4 KiB that are in memory, loads and stores, beside the heap in memory
@@ -73,8 +75,39 @@ def pages(options, verdicts):
     for name in names[1:-1]:
         ratios = [figures[name, page] / figures[names[0], page] for page in options.pages]
         verdicts.at_least(f"a miss {name} / from NVM", ratios, 1)
+    if options.bare:
+        beside_bare(options, verdicts)
     curves = {name: {page: figures[name, page] for page in options.pages} for name in names}
     return [plots.Panel("a page that is not there", "bytes of a page", "MB/s", curves)], True
+
+
+def beside_bare(options, verdicts):
+    """A page of 256 KiB that its own PE has read, and one that another node's memory has, in microseconds."""
+    page, data = 256 * KI, 16 * MI
+    figures = Figures()
+    for _ in range(options.rounds):
+        for name, pes in (("from NVM", 1), ("from home's memory", 2)):
+            for row in run(options, "cooperation", pes, page, data, "--kernel", "miss", "--pages", 16, data=data):
+                if row["what"] == name:
+                    figures.note(name, row["each"])
+        figures.note("read", bare_figure(options.bare / "bare_read", "read", options.folder, page))
+        for who in ("poll", "agent"):
+            figures.note(("get", who), bare_figure(options.bare / "bare_fabric", f"{who}_get_256k_alone", who))
+    own, other = figures["from NVM"], figures["from home's memory"]
+    print(f"\nA page of 256 KiB, us: from NVM at home {own:.4g}, a bare read past the page cache {figures['read']:.4g}; from "
+          f"home's memory {other:.4g}, a bare get {figures['get', 'poll']:.4g} from who polls, {figures['get', 'agent']:.4g} "
+          "from who is woken")
+    verdicts.at_most("a page from NVM at home / a bare read", [own / figures["read"]], 1.3)
+    verdicts.at_most("a page from home's memory / a bare get, of who is woken",
+                     [other / figures["get", "agent"]], 1.5)
+
+
+def bare_figure(program, name, *arguments_of_it):
+    """The number in the line `name number unit` that a program prints."""
+    for line in arguments.output([program, *arguments_of_it], 120).splitlines():
+        if line.split()[0] == name:
+            return float(line.split()[1])
+    sys.exit(f"compare_nvm.py: {program} says nothing of {name}")
 
 
 def gets(options, verdicts):
@@ -175,6 +208,8 @@ def parse():
     parser = arguments.Parser(__doc__)
     parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
                         help="folder of oshrun and shmem_bench")
+    parser.add_argument("--bare", type=arguments.folder("bare_read", "bare_fabric"),
+                        help="folder of bare_read and bare_fabric, to compare with them")
     experiments.add_options(parser, EXPERIMENTS)
     parser.add_argument("--dir", type=disk, default="/var/tmp", help="folder on NVM or a disk (default /var/tmp)")
     parser.add_argument("--inner", type=arguments.whole, default=3, help="rounds within a run (default 3)")

@@ -549,7 +549,10 @@ TEST(MigrationPolicy, APageComesWhenItsOperationsHaveCostAsMuch) {
 // How many pieces of work with the page are sent to its owner before it comes.
 int asked_before(DelegationPolicy& delegation, PageNumber page) {
   for (int asked = 0; asked < 10000; ++asked) {
-    if (delegation.should_bring(page, 262144)) return asked;
+    if (!delegation.should_bring(page, 262144)) continue;
+    EXPECT_FALSE(delegation.should_bring(page, 262144)) << "it is on its way";
+    delegation.note_arrival(page);
+    return asked;
   }
   return -1;
 }
@@ -558,6 +561,7 @@ TEST(DelegationPolicy, APageComesWhenRequestsHaveCostAsMuch) {
   DelegationPolicy delegation;
   EXPECT_EQ(asked_before(delegation, 7), 16);
   EXPECT_EQ(asked_before(delegation, 8), 16) << "each page has its own count";
+  EXPECT_EQ(asked_before(delegation, 0), 16);
 }
 
 TEST(DelegationPolicy, APageThatWasNeededElsewhereTakesTwiceAsMany) {
@@ -566,6 +570,23 @@ TEST(DelegationPolicy, APageThatWasNeededElsewhereTakesTwiceAsMany) {
   for (int times = 0; times < 4; ++times, expected *= 2) EXPECT_EQ(asked_before(delegation, 7), expected - 1);
   EXPECT_EQ(asked_before(delegation, 7), 16 * 17 - 1);
   EXPECT_EQ(asked_before(delegation, 7), 16 * 17 - 1) << "and no more than that";
+}
+
+TEST(DelegationPolicy, PagesAtLargePowersOfTwoDoNotDisturbEachOther) {
+  DelegationPolicy delegation;
+  for (int asked = 0; asked < 16; ++asked) {
+    for (const PageNumber page : {5, 512 + 5, 4096 + 5, 65536 + 5})
+      EXPECT_FALSE(delegation.should_bring(page, 262144)) << asked;
+  }
+  for (const PageNumber page : {5, 512 + 5, 4096 + 5, 65536 + 5})
+    EXPECT_TRUE(delegation.should_bring(page, 262144));
+}
+
+TEST(DelegationPolicy, UseOfAPageThatHasComeOtherwiseDoesNotCount) {
+  DelegationPolicy delegation;
+  EXPECT_FALSE(delegation.should_bring(7, 262144));
+  for (int works = 0; works < 100; ++works) delegation.note_use(7);
+  EXPECT_EQ(asked_before(delegation, 7), 15);
 }
 
 TEST(DelegationPolicy, APageThatWasWorthItComesAsSoonAsAtFirst) {

@@ -77,6 +77,17 @@ TEST_P(PagerSleepTest, NoRequestIsLost) {
   await("the answer", [&] { return ticket.done(); });
 }
 
+// They ring otherwise.
+TEST_P(PagerSleepTest, NoRequestOfAnotherProcessIsLost) {
+  memory.pool.requests_of(0).queue.remove_doorbell();
+  const Ticket ticket(memory.pool, 0);
+  fill_in(ticket.request(), RangeCommand::room, 0, 0);
+  await("sleep", [] { return sleeps(pager_thread()); });
+  device->arm(GetParam(), [&] { ticket.post(0); });
+  wake_for_nothing();
+  await("the answer", [&] { return ticket.done(); });
+}
+
 TEST_P(PagerSleepTest, NoOperationIsLost) {
   Operation get{};
   get.pe = kStranger;

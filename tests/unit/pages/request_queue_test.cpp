@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How threads ask a pager, and how it learns of that: queues, hints and tickets of pages/requests.
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -160,6 +161,35 @@ TEST_F(RequestQueueTest, ASleepEndsByItself) {
     inbox.hear();
   }
   EXPECT_LT(Clock::now() - start, std::chrono::microseconds(kVeryLong));
+}
+
+// Of a pager that sleeps on it.
+TEST_F(RequestQueueTest, ADoorbellIsRungWhileThePagerListens) {
+  const int door = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ASSERT_TRUE(inbox.set_doorbell(door));
+  eventfd_t rung = 0;
+  inbox.ring();
+  EXPECT_NE(eventfd_read(door, &rung), 0) << "the pager is awake";
+  static_cast<void>(inbox.listen());
+  inbox.ring();
+  EXPECT_EQ(eventfd_read(door, &rung), 0);
+  inbox.hear();
+  inbox.remove_doorbell();
+  static_cast<void>(inbox.listen());
+  inbox.ring();
+  EXPECT_NE(eventfd_read(door, &rung), 0) << "it has gone";
+  inbox.hear();
+  close(door);
+}
+
+TEST_F(RequestQueueTest, ThereAreDoorbellsForSixteenPagersOfAProcess) {
+  std::deque<PoolMemory> others;
+  for (int i = 0; i < 16; ++i)
+    EXPECT_TRUE(others.emplace_back(small_shape()).pool.requests_of(0).queue.set_doorbell(99));
+  EXPECT_FALSE(inbox.set_doorbell(99));
+  for (PoolMemory& other : others) other.pool.requests_of(0).queue.remove_doorbell();
+  EXPECT_TRUE(inbox.set_doorbell(99));
+  inbox.remove_doorbell();
 }
 
 class TicketTest : public ::testing::Test {
