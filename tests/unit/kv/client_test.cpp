@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include "core/region.hpp"
 #include "far_table.hpp"
 
 namespace shm::kv {
@@ -206,6 +207,107 @@ TEST_F(ClientTest, AnswersSayHowLongAValueIs) {
   n = 99;
   EXPECT_EQ(ask(key(1), 50, n), SHMEMX_KV_OK);
   EXPECT_EQ(n, 50U);
+}
+
+// Too long for runs: one by one, in pieces, or by the network's own writes.
+TEST_F(ClientTest, BatchesOfLongKeysAndOfLongValues) {
+  for (const auto& [key_bytes, value_bytes] :
+       {std::pair<std::size_t, std::size_t>{50000, 8}, {8, 2000}, {8, 20000}}) {
+    begin(key_bytes, value_bytes, 10);
+    int polls = 0;
+    network.on_poll = [&] {
+      if (++polls % 50 != 0) return;
+      ADD_FAILURE() << "nothing is sent";
+      table->client().flush();
+    };
+    const std::string keys = key(1, key_bytes) + key(2, key_bytes);
+    std::string values = std::string(value_bytes, 'x') + std::string(value_bytes, 'y');
+    Many many{.like = {.op = KvOp::put, .key = {}, .n = value_bytes},
+              .keys = reinterpret_cast<const std::byte*>(keys.data()),
+              .key_bytes = key_bytes};
+    many.values = reinterpret_cast<const std::byte*>(values.data());
+    many.value_bytes = value_bytes;
+    EXPECT_EQ(execute_many(kCall, *table, many, 2), SHMEMX_KV_OK);
+    EXPECT_EQ(stored(key(1, key_bytes)) + stored(key(2, key_bytes)), values);
+    const std::string expected = std::exchange(values, std::string(2 * value_bytes, '?'));
+    std::size_t lengths[2] = {};
+    many.like.op = KvOp::get;
+    many.values = nullptr;
+    many.results = reinterpret_cast<std::byte*>(values.data());
+    many.lengths = lengths;
+    EXPECT_EQ(execute_many(kCall, *table, many, 2), SHMEMX_KV_OK);
+    EXPECT_EQ(values, expected);
+    EXPECT_EQ(lengths[0], value_bytes);
+    EXPECT_EQ(lengths[1], value_bytes);
+    EXPECT_TRUE(table->test());
+  }
+}
+
+// Memory whose pages may have to come first.
+class Paging final : public Region {
+ public:
+  explicit Paging(std::size_t n) : Paging(std::make_unique_for_overwrite<std::byte[]>(n), n) {
+    std::memset(bytes_.get(), '?', n);
+    add_region(this);
+  }
+  ~Paging() override { remove_region(this); }
+  Paging(const Paging&) = delete;
+  Paging& operator=(const Paging&) = delete;
+  template <class T>
+  T* at() const {
+    return reinterpret_cast<T*>(bytes_.get());
+  }
+  bool untouched() const {
+    return std::all_of(bytes_.get(), bytes_.get() + size(), [](std::byte b) { return b == std::byte{'?'}; });
+  }
+
+  void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool) override {}
+  void get(Context&, void*, std::uintptr_t, std::size_t, int, bool) override {}
+  void amo(Context&, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
+           bool) override {}
+  void load(std::uintptr_t, void*, std::size_t) override {}
+  void* ptr(std::uintptr_t, int) override { return nullptr; }
+  void quiet(Context&) override {}
+  void fence(Context&) override {}
+
+ private:
+  Paging(std::unique_ptr<std::byte[]> bytes, std::size_t n)
+      : Region("paging memory", reinterpret_cast<std::uintptr_t>(bytes.get()), n), bytes_(std::move(bytes)) {}
+  const std::unique_ptr<std::byte[]> bytes_;
+};
+
+// Who takes answers must not wait for a page: the call itself writes what goes to such memory.  Each of the
+// three alone.
+TEST_F(ClientTest, AnswersToABatchAreNotWrittenWhereAPageMayHaveToCome) {
+  begin(8, 8);
+  constexpr std::size_t kMany = 600;  // two runs: the first has been answered before the call ends
+  std::string keys;
+  for (std::size_t i = 0; i < kMany; ++i) keys += key(1);
+  put_nbi(key(1), "8 bytes.");
+  table->quiet(kCall);
+  const Paging memory(kMany * sizeof(std::size_t));
+  for (int which = 0; which < 3; ++which) {
+    std::memset(memory.at<std::byte>(), '?', memory.size());
+    std::vector<std::byte> results(8 * kMany);
+    std::vector<std::size_t> lengths(kMany);
+    std::vector<int> status(kMany, -1);
+    Many many{.like = {.op = KvOp::get, .key = {}, .n = 8},
+              .keys = reinterpret_cast<const std::byte*>(keys.data()),
+              .key_bytes = 8};
+    many.results = which == 0 ? memory.at<std::byte>() : results.data();
+    many.value_bytes = 8;
+    many.lengths = which == 1 ? memory.at<std::size_t>() : lengths.data();
+    many.status = which == 2 ? memory.at<int>() : status.data();
+    bool written = false;
+    network.on_poll = [&] { written |= !memory.untouched(); };
+    EXPECT_EQ(execute_many(kCall, *table, many, kMany), SHMEMX_KV_OK);
+    EXPECT_FALSE(written) << which;
+    for (const std::size_t i : {std::size_t{0}, kMany - 1}) {
+      EXPECT_EQ(std::memcmp(many.results + 8 * i, "8 bytes.", 8), 0) << which;
+      EXPECT_EQ(many.lengths[i], 8U) << which;
+      EXPECT_EQ(many.status[i], SHMEMX_KV_OK) << which;
+    }
+  }
 }
 
 }  // namespace

@@ -240,6 +240,27 @@ TEST(MatchListTest, IsWhatThePartIsWheneverItHasFollowed) {
   }
 }
 
+std::uint64_t last_group(const void* key, std::size_t n) {
+  std::uint64_t guess = hash_of(nullptr, key, n);
+  while (group_of(hash_of([](const void* at, std::size_t) { return *static_cast<const std::uint64_t*>(at); },
+                          &guess, sizeof guess),
+                  make_layout(16, 8, 2000, 1, false).groups) != make_layout(16, 8, 2000, 1, false).groups - 1)
+    ++guess;
+  return guess;
+}
+
+// What finds no room in the last group lies in the first one.
+TEST(MatchListTest, FollowsElementsAroundTheEndOfThePart) {
+  Followed table(8, 100000, last_group);
+  for (unsigned i = 0; i < 2 * kSlots; ++i)
+    ASSERT_EQ(table.store(KvOp::insert, std::to_string(i)), SHMEMX_KV_OK);
+  table.follow();
+  EXPECT_EQ(table.list.length(), 2 * kSlots);
+  for (unsigned i = 0; i < 2 * kSlots; ++i) table.store(KvOp::remove, std::to_string(i));
+  table.follow();
+  EXPECT_EQ(table.list.length(), 0U);
+}
+
 TEST(MatchListTest, FollowsThreads) {
   Followed table;
   std::atomic<bool> over{false};

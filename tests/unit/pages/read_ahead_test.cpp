@@ -60,6 +60,17 @@ TEST(ReadAhead, FollowSeveralSequencesAtATimeAndForgetTheOneUsedLongestAgo) {
   EXPECT_EQ(use(streams, 2), kNothing);
 }
 
+TEST(ReadAhead, ASequenceThatIsAnnouncedGoesOnAtFullDepth) {
+  ReadAhead streams(4);
+  for (PageNumber s = 0; s < 8; ++s) use(streams, 1000 * s);
+  const ReadAhead::Range first = streams.begin(500);
+  EXPECT_EQ(first.first, 500U);
+  EXPECT_EQ(first.last, 504U);
+  for (PageNumber s = 9; s < 16; ++s) use(streams, 1000 * s);  // in place of all but the newest
+  EXPECT_EQ(use(streams, 500), std::pair(504UL, 505UL)) << "those before have been asked for";
+  EXPECT_EQ(use(streams, 502), std::pair(505UL, 507UL));
+}
+
 TEST(ReadAhead, BringNothingWhereNothingIsToBeBrought) {
   ReadAhead streams(0);
   for (PageNumber page = 0; page < 10; ++page) EXPECT_EQ(use(streams, page), kNothing);

@@ -342,6 +342,19 @@ TEST_F(TwoQueuesTest, WhatWasBroughtAheadPassesOnceMore) {
   EXPECT_EQ(pool.head().fifo.first, last);
 }
 
+// Whether it was used once or often while it was new: only what comes back stays.
+TEST_F(TwoQueuesTest, WhatIsUsedOnlyWhileItIsNewPassesThrough) {
+  for (PageNumber page = 0; page < 2 * kFrames; ++page) bring(page);
+  for (const std::uint8_t how : {kTouched, kOperated}) {
+    const FrameNumber last = pool.head().fifo.last;
+    pool.word(pool.frame(last).page.load() - 1).open(PageState::shared, last);
+    pool.frame(last).touched.store(how);
+    EXPECT_EQ(two.victim(), last);
+    two.spare(last, pool.frame(last).page.load() - 1);
+    bring(2 * kFrames + how);  // another new one in its place
+  }
+}
+
 // What another node takes a copy of makes room for what nobody else has.
 TEST_F(TwoQueuesTest, CopiesThatOthersTakeAddToTheShareOfSolePages) {
   for (PageNumber page = 0; page < kFrames; ++page) bring(page);
