@@ -14,8 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "nvm/coherence/delegation.hpp"
-#include "nvm/coherence/migration.hpp"
 #include "pager_fixture.hpp"
 
 namespace shm::nvm {
@@ -521,82 +519,6 @@ TEST_F(WaitingPages, MakeOperationsOfOtherNodesWaitWhileTheyArePinned) {
     }
   }
   expect_whole();
-}
-
-// Operations until the page should come, each a moment after the last.
-int sent_before(MigrationPolicy& migration, std::chrono::microseconds pause, bool contended) {
-  MigrationPolicy::Clock::time_point now = MigrationPolicy::Clock::now();
-  for (int sent = 0; sent < 1000; ++sent, now += pause) {
-    if (migration.charge_operation(7, 8, 262144, now)) return sent;
-    migration.learn(7, contended, now);
-  }
-  return -1;
-}
-
-TEST(MigrationPolicy, APageComesWhenItsOperationsHaveCostAsMuch) {
-  using std::chrono::microseconds;
-  MigrationPolicy migration;
-  EXPECT_TRUE(migration.charge_operation(7, 4096, 4096)) << "small pages come at once";
-  const int sent = sent_before(migration, microseconds(100), false);
-  EXPECT_GT(sent, 4);
-  EXPECT_LT(sent, 100);
-  EXPECT_EQ(sent_before(migration, microseconds(100), false), sent) << "and it begins anew";
-  EXPECT_EQ(sent_before(migration, microseconds(1), true), sent) << "this PE does nothing else";
-  EXPECT_EQ(sent_before(migration, microseconds(100), true), -1) << "it would not stay";
-  EXPECT_NEAR(sent_before(migration, microseconds(100), false), sent, 1) << "the others have gone";
-}
-
-// How many pieces of work with the page are sent to its owner before it comes.
-int asked_before(DelegationPolicy& delegation, PageNumber page) {
-  for (int asked = 0; asked < 10000; ++asked) {
-    if (!delegation.should_bring(page, 262144)) continue;
-    EXPECT_FALSE(delegation.should_bring(page, 262144)) << "it is on its way";
-    delegation.note_arrival(page);
-    return asked;
-  }
-  return -1;
-}
-
-TEST(DelegationPolicy, APageComesWhenRequestsHaveCostAsMuch) {
-  DelegationPolicy delegation;
-  EXPECT_EQ(asked_before(delegation, 7), 16);
-  EXPECT_EQ(asked_before(delegation, 8), 16) << "each page has its own count";
-  EXPECT_EQ(asked_before(delegation, 0), 16);
-}
-
-TEST(DelegationPolicy, APageThatWasNeededElsewhereTakesTwiceAsMany) {
-  DelegationPolicy delegation;
-  int expected = 17;
-  for (int times = 0; times < 4; ++times, expected *= 2) EXPECT_EQ(asked_before(delegation, 7), expected - 1);
-  EXPECT_EQ(asked_before(delegation, 7), 16 * 17 - 1);
-  EXPECT_EQ(asked_before(delegation, 7), 16 * 17 - 1) << "and no more than that";
-}
-
-TEST(DelegationPolicy, PagesAtLargePowersOfTwoDoNotDisturbEachOther) {
-  DelegationPolicy delegation;
-  for (int asked = 0; asked < 16; ++asked) {
-    for (const PageNumber page : {5, 512 + 5, 4096 + 5, 65536 + 5})
-      EXPECT_FALSE(delegation.should_bring(page, 262144)) << asked;
-  }
-  for (const PageNumber page : {5, 512 + 5, 4096 + 5, 65536 + 5})
-    EXPECT_TRUE(delegation.should_bring(page, 262144));
-}
-
-TEST(DelegationPolicy, UseOfAPageThatHasComeOtherwiseDoesNotCount) {
-  DelegationPolicy delegation;
-  EXPECT_FALSE(delegation.should_bring(7, 262144));
-  for (int works = 0; works < 100; ++works) delegation.note_use(7);
-  EXPECT_EQ(asked_before(delegation, 7), 15);
-}
-
-TEST(DelegationPolicy, APageThatWasWorthItComesAsSoonAsAtFirst) {
-  DelegationPolicy delegation;
-  EXPECT_EQ(asked_before(delegation, 7), 16);
-  for (int works = 0; works < 16; ++works) delegation.note_use(7);
-  EXPECT_EQ(asked_before(delegation, 7), 33) << "one piece of work too few";
-  for (int works = 0; works < 34; ++works) delegation.note_use(7);
-  delegation.note_use(8);
-  EXPECT_EQ(asked_before(delegation, 7), 16);
 }
 
 }  // namespace
