@@ -106,6 +106,10 @@ TEST_F(FileErrorsTest, AFileWhoseNameIsNotDurableIsNotUsed) {
   calls.next(fsync, {EINTR, EIO});
   EXPECT_THAT(refusal(kept()), MatchesRegex("cannot make the name .*/segment \\(NVM heap\\) durable: "
                                             "Input/output error; choose another folder, .*"));
+  for (const int error : {ENOSPC, EDQUOT}) {
+    calls.next(fsync, {error});
+    EXPECT_THAT(refusal(kept()), HasSubstr(std::strerror(error)));
+  }
   EXPECT_TRUE(folder.empty());
   calls.next(fsync, {EINVAL});
   EXPECT_EQ(refusal(kept()), "") << "file systems that cannot need not";

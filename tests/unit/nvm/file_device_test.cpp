@@ -2,6 +2,7 @@
 // What is particular to devices on files.
 #include "nvm/storage/file_device.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -95,6 +96,35 @@ TEST_F(FileTest, TwoDevicesDoNotKeepOneFile) {
   EXPECT_THAT(refusal(options), HasSubstr("another job or PE has it open"));
   device.reset();
   EXPECT_EQ(refusal(options), "");
+}
+
+// The process's descriptors of files in `folder`.
+std::vector<int> descriptors_in(const Folder& folder) {
+  std::vector<int> found;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    const std::string to = std::filesystem::read_symlink(fd.path(), ignored);
+    if (to.starts_with(folder.path().string())) found.push_back(std::stoi(fd.path().filename()));
+  }
+  return found;
+}
+
+// Nobody else reads what a job keeps, no program that it starts has it open, and nothing stays open.
+TEST_F(FileTest, IsItsOwnersAlone) {
+  DeviceOptions options{.path = folder.file(), .size = kMiB, .keep = true};
+  for (const bool to_read : {false, false, true}) {  // made, found, and only read
+    options.to_read = to_read;
+    const auto device = open(options);
+    ASSERT_NE(device, nullptr);
+    const auto permissions = std::filesystem::status(folder.file()).permissions();
+    EXPECT_EQ(static_cast<unsigned>(permissions), 0600U);
+    const std::vector<int> open_now = descriptors_in(folder);
+    ASSERT_EQ(open_now.size(), 1U) << "its folder is not open any more";
+    EXPECT_EQ(fcntl(open_now[0], F_GETFD), FD_CLOEXEC);
+    EXPECT_NE(refusal(options), "");
+    EXPECT_EQ(descriptors_in(folder).size(), 1U) << "who is refused leaves nothing open";
+  }
+  EXPECT_TRUE(descriptors_in(folder).empty());
 }
 
 TEST_F(FileTest, WritesToNothingThatIsOnlyRead) {
@@ -295,7 +325,11 @@ TEST(AccountTest, GoesOnAfterShortTransfers) {
     EXPECT_EQ(next_piece(transfer), 3 * kBlock - 512);
     EXPECT_FALSE(account(transfer, -EINTR));
     EXPECT_FALSE(account(transfer, -EAGAIN));
-    EXPECT_TRUE(account(transfer, 3 * kBlock - 512));
+    EXPECT_EQ(transfer.stalls, 2);
+    EXPECT_FALSE(account(transfer, 512));
+    EXPECT_EQ(transfer.stalls, 0) << "it gets on";
+    EXPECT_FALSE(account(transfer, -EAGAIN));
+    EXPECT_TRUE(account(transfer, 3 * kBlock - 1024));
     EXPECT_EQ(transfer.error, 0);
   }
 }
@@ -305,10 +339,12 @@ TEST(AccountTest, EndsWithTheErrorOfAnyPiece) {
   Transfer transfer{Kind::write, 0, memory.data(), 2 * kBlock};
   ASSERT_TRUE(begin(transfer, kMiB));
   EXPECT_FALSE(account(transfer, kBlock));
+  EXPECT_FALSE(account(transfer, -EAGAIN));
   EXPECT_TRUE(account(transfer, -EIO));
   EXPECT_EQ(transfer.error, EIO);
   ASSERT_TRUE(begin(transfer, kMiB)) << "it can be started again";
   EXPECT_EQ(transfer.error, 0);
+  EXPECT_EQ(transfer.stalls, 0);
   EXPECT_EQ(next_piece(transfer), 2 * kBlock);
   EXPECT_TRUE(account(transfer, 0));
   EXPECT_EQ(transfer.error, EIO) << "a write that moves nothing";

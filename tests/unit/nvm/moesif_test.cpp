@@ -311,6 +311,16 @@ TEST(Moesif, ASmallOperationIsPassedOnToWhoHasThePageModified) {
   EXPECT_THAT(job.states(), ElementsAre(invalid, owned, invalid, shared));
 }
 
+// Not passed on to who got a copy last.
+TEST(Moesif, ASmallOperationIsExecutedAtHomeIfThePageIsThere) {
+  Job job;
+  for (const NodeId node : {0, 1}) job.run(node, local_read);
+  job.run(2, ask_get);
+  EXPECT_THAT(job.log, ElementsAre("ask_get 0", "get 0", "result 2", "done 0"));
+  job.run(2, ask_put);
+  EXPECT_THAT(job.log, ElementsAre("ask_put 0", "invalidate 1", "done 0", "put 0", "result 2", "done 0"));
+}
+
 TEST(Moesif, APutInvalidatesSharersAndStaysWhereThePageIs) {
   Job job;
   for (const NodeId node : {1, 2}) job.run(node, local_read);
@@ -358,6 +368,25 @@ TEST(Moesif, WithoutCooperationDataComeFromTheHomeOnly) {
                                    "load device", "loaded 0+", "put 0+", "result 1", "done 0"));
 }
 
+TEST(Moesif, WithoutCooperationTheHomeGivesItsCopy) {
+  Job job(false);
+  job.run(0, local_write);
+  job.run(1, local_read);
+  EXPECT_THAT(job.log, ElementsAre("ask_read 0", "forward_read 0", "grant_shared 1+", "done 0"));
+  EXPECT_THAT(job.states(), ElementsAre(owned, shared, invalid, invalid));
+  job.run(2, local_read);
+  EXPECT_THAT(job.log, ElementsAre("ask_read 0", "forward_read 0", "grant_shared 2+", "done 0"));
+}
+
+TEST(Moesif, WithoutCooperationAGetIsExecutedAtHomeOnTheNewestData) {
+  Job job(false);
+  job.run(1, local_write);
+  job.run(2, ask_get);
+  EXPECT_THAT(job.log, ElementsAre("ask_get 0", "recall_read 1", "done 0+", "store device+", "stored 0",
+                                   "load device", "loaded 0+", "get 0+", "result 2", "done 0"));
+  EXPECT_THAT(job.states(), ElementsAre(shared, shared, invalid, invalid));
+}
+
 // ---- the home
 
 TEST(Directory, RequestsAreServedOneAfterTheOther) {
@@ -384,6 +413,8 @@ TEST(Directory, AnAnswerThatIsNotExpectedIsRecognised) {
   EXPECT_TRUE(accepted(loaded, kDevice, 1));
   EXPECT_FALSE(accepted(loaded, kDevice, 0)) << "late";
   EXPECT_FALSE(accepted(stored, kDevice, 1)) << "not asked for";
+  EXPECT_FALSE(accepted(failed, kDevice, 1)) << "of what is needed the device must have it";
+  EXPECT_FALSE(accepted(done, kDevice, 1)) << "devices say something else";
   EXPECT_FALSE(accepted(done, 2, 1)) << "from somebody else";
   job.deliver();
   EXPECT_FALSE(accepted(done, 1, 1)) << "again";

@@ -388,6 +388,124 @@ TEST_F(PageCacheTest, APageThatAnotherNodeHasIsCalledBackBeforeItIsDropped) {
   EXPECT_EQ(pool.word(kOwn).state(), invalid);
 }
 
+// A node may know the version of a page for longer than the page's home keeps a directory of it.
+TEST_F(PageCacheTest, VersionsGoOnWhereTheDirectoryWasForgotten) {
+  std::size_t steps = 0;
+  // Node 1 takes the page, and gives it back; returns the version of the answer.
+  const auto take = [&](PageNumber page) {
+    send(page, {.kind = Event::ask_write, .to = 0, .requester = 1});
+    const Message granted = host.step(steps + 1).message.message;
+    EXPECT_EQ(granted.kind, Event::grant_modified);
+    send(page, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+    steps += 2;
+    return granted.version;
+  };
+  const auto give_back = [&](PageNumber page) {
+    send(page, {.kind = Event::ask_evict, .to = 0, .requester = 1});
+    const Message leave = host.step(steps).message.message;
+    EXPECT_EQ(leave.kind, Event::leave);
+    send(page, {.kind = Event::done, .to = 0, .requester = 1, .version = leave.version});
+    steps += 1;
+    return leave.version;
+  };
+  take(kOwn + 1);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_GT(take(kOwn), last);
+    last = give_back(kOwn);
+  }
+  EXPECT_LT(give_back(kOwn + 1), last) << "one that was begun before";
+  EXPECT_GT(take(kOwn), last);
+}
+
+// Pages far from each other, so that none is brought ahead.
+constexpr PageNumber apart(PageNumber n) { return n * 7 % kSegmentPages; }
+
+// Write-behind: one page leaves for one that comes, and no second one while that is being written.
+TEST_F(PageCacheTest, KeepsAFrameFreeForThePageToCome) {
+  const auto free_frames = [&] {
+    const LockGuard guard(pool.head().lock);
+    return pool.head().free.size;
+  };
+  PageNumber n = 0;
+  const auto write = [&] { Latch(pool, 0, apart(n++), Access::write)[0] = 1; };
+  while (n < kPoolFrames - 1) write();
+  ping();
+  EXPECT_EQ(device->records().size(), kPoolFrames - 1) << "there is one";
+  for (int round = 0; round < 3; ++round) {
+    device->hold(true);
+    const Asked asked = ask(PageRequest::Kind::latch, apart(n++), Access::write);
+    await("a read and a write", [&] { return device->under_way() == 2; });
+    ping();
+    EXPECT_EQ(device->under_way(), 2U);
+    device->hold(false);
+    asked.wait();
+    pool.word(apart(n - 1)).unlatch();
+    await("a free frame", [&] { return free_frames() == 1; });
+    ping();
+    EXPECT_EQ(free_frames(), 1U);
+    EXPECT_EQ(pool.head().leaving.load(), 0U);
+  }
+  ask(PageRequest::Kind::rest, 0).wait();
+  Asked(pool, 0, 0, RangeCommand::drop, 0, kSegmentPages).wait();
+  EXPECT_EQ(pool.head().leaving.load(), 0U) << "pages that go in another way";
+  for (n = 0; n < kPoolFrames;) write();
+  ping();
+  EXPECT_EQ(free_frames(), 0U) << "no more of that when it rests";
+}
+
+// At most half of the frames that are not pinned wait for pages of other nodes.
+TEST_F(PageCacheTest, AsksForNoMorePagesAtATimeThanHalfOfTheFramesThatCanBeHad) {
+  pool.head().pinned = kPoolFrames / 2;
+  std::deque<Asked> asked;
+  for (PageNumber n = 0; n < kPoolFrames / 4 + 2; ++n)
+    asked.emplace_back(pool, 0, 0, PageRequest::Kind::latch, Access::read, kSegmentPages + apart(n));
+  ping();
+  EXPECT_EQ(host.steps().size(), kPoolFrames / 4);
+  EXPECT_EQ(pool.head().expected.load(), kPoolFrames / 4);
+  EXPECT_EQ(pool.head().frame_waiters.load(), 2U);
+  const Step first = host.step(0);
+  grant(first.message.page, Event::grant_exclusive, first.message.message, 1);
+  EXPECT_EQ(host.step(kPoolFrames / 4).message.message.kind, Event::done);
+  ping();
+  EXPECT_EQ(host.steps().size(), kPoolFrames / 4 + 2) << "one has come, another is asked for";
+  EXPECT_EQ(pool.head().frame_waiters.load(), 1U);
+  pool.head().pinned = 0;
+  EXPECT_EQ(host.step(kPoolFrames / 4 + 2).message.message.kind, Event::ask_read);
+  pool.word(first.message.page).unlatch();
+}
+
+TEST_F(PageCacheTest, APageThatFoundNoFrameCanBeBroughtLater) {
+  const auto bring = [&] { pool.requests_of(0).queue.post_hint({kOwn, RequestQueue::What::bring}); };
+  std::deque<Latch> latched;
+  for (PageNumber n = 0; latched.size() < kPoolFrames; ++n) {
+    if (apart(n) != kOwn) latched.emplace_back(pool, 0, apart(n), Access::read);
+  }
+  bring();
+  ping();
+  EXPECT_EQ(device->records().size(), kPoolFrames);
+  latched.clear();
+  await("an eviction", [&] {
+    pool.requests_of(0).queue.post_hint({apart(0), RequestQueue::What::evict});
+    return pool.word(apart(0)).state() == invalid;
+  });
+  await("the page", [&] {
+    bring();
+    return pool.word(kOwn).state() == exclusive;
+  });
+}
+
+// Who writes whole pages, one after the other, wants none of them read.
+TEST_F(PageCacheTest, PagesThatAreWrittenWholeAreNoSequenceToBeRead) {
+  for (PageNumber page = 20; page < 24; ++page) {
+    ASSERT_TRUE(ask(PageRequest::Kind::fill, page, Access::write).wait().unfilled);
+    pool.requests_of(0).queue.post_hint({page, RequestQueue::What::filled});
+  }
+  ping();
+  EXPECT_TRUE(device->records().empty());
+  EXPECT_EQ(pool.word(24).state(), invalid);
+}
+
 TEST_F(PageCacheTest, BringsThePagesOfASequenceButNotThoseOfAnotherSegment) {
   for (PageNumber page = 10; page < 12; ++page) use(page);
   await("the page after them", [&] { return pool.word(12).state() == exclusive; });
@@ -414,6 +532,12 @@ TEST_F(PageCacheTest, BringsNothingMoreWhenItRests) {
   for (PageNumber page = 10; page < 12; ++page) use(page);
   ping();
   EXPECT_EQ(device->records().size(), 2U);
+  for (const auto what : {RequestQueue::What::evict, RequestQueue::What::begin})
+    pool.requests_of(0).queue.post_hint({10, what});
+  pool.requests_of(0).queue.post_hint({40, RequestQueue::What::bring});
+  ping();
+  EXPECT_EQ(device->records().size(), 2U);
+  EXPECT_EQ(pool.word(10).state(), exclusive) << "nor does anything leave";
 }
 
 // Its home could not read it.
@@ -456,28 +580,6 @@ TEST(PageCacheDeathTest, NoMemoryForAPageEndsTheJobWithALine) {
   EXPECT_EXIT(NoMemory().TestBody(), ::testing::ExitedWithCode(1),
               "^atoll: out of memory: [0-9]+ bytes for 64 pages on their way from and to files: Cannot "
               "allocate memory\n$");
-}
-
-// Pages that leave are written, which takes a while: not all of them go because one is wanted.
-TEST(PageCacheRoomTest, AnotherPageIsAskedToLeaveOnlyIfTheFirstTakesTooLong) {
-  const PoolMemory memory(shape_of(1));
-  const Pool& pool = memory.pool;
-  Pe pe(pool);
-  for (PageNumber page = 0; page < kPoolFrames; ++page) Latch(pool, 0, page, Access::write)[5] = page;
-  pe.host.clock.stop();
-  pe.device->hold(true);
-  const Asked asked = pe.ask(PageRequest::Kind::latch, 40);
-  const auto expect_writes = [&](std::size_t n) {
-    await("writes", [&] { return pe.device->under_way() >= n; });
-    for (int i = 0; i < 10; ++i) pe.ping();
-    EXPECT_EQ(pe.device->under_way(), n);
-  };
-  expect_writes(1);
-  pe.host.clock.advance(milliseconds(10));
-  expect_writes(2);
-  pe.device->hold(false);
-  asked.wait();
-  pool.word(40).unlatch();
 }
 
 }  // namespace

@@ -78,6 +78,25 @@ TEST_F(PagerCallsTest, WhileRoomIsGivenBack) {
   EXPECT_EQ(load(kFirst), 0U);
 }
 
+// Pages beside those where the system is at work need not wait for it to lose their contents.
+TEST_F(PagerCallsTest, OnlyPagesThereAreDroppedLater) {
+  for (const PageNumber page : {kFirst - 1, kFirst, kLast - 1, kLast}) store(page, 7);
+  pe.device->hold_calls(true);
+  const Asked room = command(RangeCommand::room);
+  await("the call", [&] { return pe.device->calls_held() == 1; });
+  std::deque<Asked> drops;
+  const PageNumber starts[] = {kFirst - 1, kLast - 1, kFirst - 2, kLast};
+  for (const PageNumber first : starts) drops.emplace_back(pool, 0, 0, RangeCommand::drop, first, first + 2);
+  for (const PageNumber page : {kFirst - 1, kLast})
+    await("the end of a page", [&] { return pool.word(page).state() == PageState::invalid; });
+  for (int i = 0; i < 10; ++i) pe.ping();
+  for (const PageNumber page : {kFirst, kLast - 1}) EXPECT_EQ(pool.word(page).state(), PageState::modified);
+  pe.device->hold_calls(false);
+  EXPECT_FALSE(room.wait().failed);
+  for (const Asked& drop : drops) drop.wait();
+  for (const PageNumber page : {kFirst, kLast - 1}) EXPECT_EQ(load(page), 0U);
+}
+
 // Who comes while the pages become the object's sees the object.
 TEST_F(PagerCallsTest, WhileAnObjectTakesThePlace) {
   store(kFirst + 1, 7);

@@ -199,6 +199,7 @@ TEST_F(PagerTest, MapsAFilledFrameToReadUntilItIsWritten) {
 TEST_F(PagerTest, UnmapsOtherPagesWhereThereAreTooManyMappings) {
   pe.host.most_mapped = 8;
   pe.ask(PageRequest::Kind::pin, 1, Access::write).wait();
+  pe.ask(PageRequest::Kind::pin, 2, Access::read).wait();
   for (PageNumber page = 3; page < 12; ++page) {
     pe.ask(PageRequest::Kind::map, page, Access::write).wait();
     word_in(pool, pool.word(page).frame(), 5) = page * 3;
@@ -206,7 +207,7 @@ TEST_F(PagerTest, UnmapsOtherPagesWhereThereAreTooManyMappings) {
     EXPECT_EQ(pe.host.mappings().back().page, page);
   }
   EXPECT_TRUE(std::ranges::none_of(pe.host.mappings(), [](const Mapping& mapping) {
-    return mapping.what == Mapping::none && mapping.page == 1;
+    return mapping.what == Mapping::none && mapping.page < 3;
   })) << "a page that is pinned";
   for (PageNumber page = 3; page < 12; ++page) {
     EXPECT_EQ(state(page), modified);
@@ -482,6 +483,22 @@ TEST_F(PagerTest, SaysWhetherThereIsRoom) {
   EXPECT_EQ(load(20), 0U) << "it goes on";
 }
 
+// What is under way elsewhere holds nothing up.
+TEST_F(PagerTest, RoomIsMadeWhenNoneOfItsPagesIsUnderWay) {
+  pe.device->hold(true);
+  const Asked loading = pe.ask(PageRequest::Kind::latch, 5);
+  await("the read", [&] { return pe.device->under_way() == 1; });
+  EXPECT_TRUE(pe.room(0, 5));
+  EXPECT_TRUE(pe.room(6, 9));
+  const Asked room(pool, 0, 0, RangeCommand::room, 5, 6);
+  for (int i = 0; i < 100; ++i) pe.ping();
+  EXPECT_FALSE(room.done());
+  pe.device->hold(false);
+  EXPECT_FALSE(room.wait().failed);
+  loading.wait();
+  pool.word(5).unlatch();
+}
+
 // Pages that are asked for before anybody needs them.
 class AheadTest : public PagerTest {
  protected:
@@ -527,6 +544,28 @@ TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
   pe.pager->stop();
   pe.pager->stop();
   EXPECT_TRUE(asked.done()) << "nobody waits for ever";
+}
+
+// Pages that leave are written, which takes a while: not all of them go because one is wanted.
+TEST(PageCacheRoomTest, AnotherPageIsAskedToLeaveOnlyIfTheFirstTakesTooLong) {
+  const PoolMemory memory(shape_of(1));
+  const Pool& pool = memory.pool;
+  Pe pe(pool);
+  for (PageNumber page = 0; page < kPoolFrames; ++page) Latch(pool, 0, page, Access::write)[5] = page;
+  pe.host.clock.stop();
+  pe.device->hold(true);
+  const Asked asked = pe.ask(PageRequest::Kind::latch, 40);
+  const auto expect_writes = [&](std::size_t n) {
+    await("writes", [&] { return pe.device->under_way() >= n; });
+    for (int i = 0; i < 10; ++i) pe.ping();
+    EXPECT_EQ(pe.device->under_way(), n);
+  };
+  expect_writes(1);
+  pe.host.clock.advance(std::chrono::milliseconds(10));
+  expect_writes(2);
+  pe.device->hold(false);
+  asked.wait();
+  pool.word(40).unlatch();
 }
 
 }  // namespace

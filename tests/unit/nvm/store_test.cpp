@@ -8,6 +8,7 @@
 #include <ctime>
 #include <vector>
 
+#include "nvm/storage/store_check.hpp"
 #include "nvm/storage/store_files.hpp"
 #include "store_fixture.hpp"
 #include "system_calls.hpp"
@@ -368,6 +369,38 @@ TEST_F(StoreTest, AWriteInPlaceThatIsCutShortIsNotReadAsData) {
   EXPECT_EQ(write_block(*store, 1, 3), 0);
   EXPECT_EQ(store->damage(kBlock, kBlock), "") << "it has been written again";
   EXPECT_TRUE(store->prepare(1).ok());
+}
+
+TEST_F(StoreTest, DamageIsForgottenWithTheBlockAndByGoingBack) {
+  auto store = make();
+  const Buffer memory(kBlock);
+  for (const bool goes_back : {false, true}) {
+    EXPECT_EQ(write_block(*store, 1, 1), 0);
+    device.fail(Kind::write, 1, EIO, 100);
+    EXPECT_EQ(write_block(*store, 1, 2), EIO);
+    EXPECT_EQ(read(*store, kBlock, memory, kBlock), EBADMSG);
+    EXPECT_NE(store->damage(kBlock, kBlock), "");
+    EXPECT_TRUE(goes_back ? store->begin_at(0).ok() : store->release(kBlock, kBlock).ok());
+    EXPECT_EQ(store->damage(kBlock, kBlock), "");
+    EXPECT_TRUE(holds(*store, Contents(kBlocks, 0)));
+  }
+}
+
+// Though it still says which epoch it was of.
+TEST_F(StoreTest, ADamagedHeaderIsWrittenAnew) {
+  auto store = make();
+  EXPECT_TRUE(store->prepare(1).ok() && store->settle(1).ok());
+  for (int slot = 0; slot < kSlots; ++slot) {
+    const Buffer block(sizeof(SlotBlock));
+    EXPECT_EQ(read(device, FileLayout::slot(slot), block, sizeof(SlotBlock)), 0);
+    block.data()[sizeof(SlotBlock) - 1] ^= std::byte{1};
+    EXPECT_EQ(write(device, FileLayout::slot(slot), block, sizeof(SlotBlock)), 0);
+    store = reopen();
+    EXPECT_THAT(store->epochs(), ElementsAre(1));
+    ASSERT_TRUE(store->begin_at(1).ok());
+    Slots slots;
+    ASSERT_TRUE(check_device(device, "here", slots).empty()) << slot;
+  }
 }
 
 // Whatever fails while an epoch is made: the one before is there, and another attempt either works or is
