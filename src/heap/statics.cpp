@@ -96,7 +96,7 @@ bool write_pages(int file, std::uintptr_t from, std::size_t n, std::uint64_t off
   return true;
 }
 
-// What the fork handlers need; set once.
+// What the fork handlers need; set once, and empty in a child, whose variables are its own.
 struct SharedStatics {
   StaticRange range;
   int file = -1;
@@ -127,6 +127,7 @@ bool read_statics(char* to) {
 // Before a fork: the copy must be made here, as the parent may write on before the child runs for the first
 // time.
 void copy_for_child() {
+  if (shared.range.size == 0) return;
   void* copy = mmap(nullptr, shared.range.size, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy == MAP_FAILED) return;
@@ -144,11 +145,13 @@ void drop_childs_copy() {
 // In the child: the private copy takes the place of the shared pages.  Async-signal-safe calls only.
 void make_private() {
   const std::size_t size = shared.range.size;
+  if (size == 0) return;
   void* copy = childs_copy;
   auto* place = reinterpret_cast<void*>(shared.range.base);
   if (copy == nullptr || mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
     _exit(127);
   childs_copy = nullptr;
+  shared.range.size = 0;
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 #include "processes.hpp"
 
@@ -113,6 +115,43 @@ TEST(ShareStatics, GivesChildrenACopy) {
     });
     EXPECT_EQ(in_bss, 5);
     EXPECT_EQ(large_bss[100], 0);
+    return true;
+  });
+}
+
+// It has nothing to do with the variables of the PE any more.
+TEST(ShareStatics, GivesChildrenOfChildrenWhatTheChildHas) {
+  test::run_process([] {
+    Shared shared;
+    if (!shared.share()) return false;
+    in_bss = 5;
+    test::run_process([&] {
+      in_bss = 6;
+      large_bss[100] = 'y';
+      test::run_process([&] {
+        EXPECT_EQ(in_bss, 6);
+        EXPECT_EQ(large_bss[100], 'y');
+        in_bss = 7;
+        return shared.peer(in_bss) == 5;
+      });
+      EXPECT_EQ(in_bss, 6);
+      return true;
+    });
+    EXPECT_EQ(in_bss, 5);
+    return true;
+  });
+}
+
+TEST(ShareStatics, LeavesNoDescriptorBehind) {
+  test::run_process([] {
+    const auto descriptors = [] {
+      const std::filesystem::directory_iterator open("/proc/self/fd");
+      return std::distance(begin(open), end(open));
+    };
+    Shared shared;
+    const auto before = descriptors();
+    if (!shared.share()) return false;
+    EXPECT_EQ(descriptors(), before);
     return true;
   });
 }
