@@ -132,6 +132,25 @@ TEST(HeapRange, IsCarvedAsAligned) {
   munmap(at, kRange);
 }
 
+// What is aligned may begin behind the end of the range.
+TEST(HeapRange, HasNoRoomBehindItsEnd) {
+  constexpr std::size_t kAlignment = std::size_t{2} << 20;
+  void* at =
+      mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  const auto aligned = (reinterpret_cast<std::uintptr_t>(at) + kAlignment - 1) / kAlignment * kAlignment;
+  const std::uintptr_t start = aligned + kPage, end = aligned + kAlignment / 2;
+  auto heap = HeapAllocator::create(reinterpret_cast<std::byte*>(start), end - start, end - start);
+  ASSERT_TRUE(heap.ok());
+  EXPECT_FALSE(heap.value()->allocate(2 * kPage, kAlignment).has_value());
+  EXPECT_EQ(heap.value()->bytes_in_use(), 0U);
+  const auto block = heap.value()->allocate(2 * kPage, kPage);
+  ASSERT_TRUE(block.has_value());
+  EXPECT_LE(start + *block + 2 * kPage, end);
+  heap.value().reset();
+  munmap(at, kRange);
+}
+
 TEST_F(HeapTest, KnowsStartsOfBlocksOnly) {
   const auto block = heap->allocate(100, 16);
   EXPECT_EQ(heap->size_at(*block), 100U);

@@ -97,6 +97,9 @@ TEST_P(NodeMemoryTest, MapsWhatPeersHaveTouched) {
     EXPECT_EQ(node.map_touched(0, kTouched, kPage), kPage) << "no more than the limit";
     EXPECT_EQ(node.map_touched(0, kStride, kTouched + kPage), kTouched + kPage) << "of both ranges together";
     EXPECT_EQ(node.map_touched(0, kStride, kStride), kTouched + 2 * kPage) << "nothing but what is touched";
+    EXPECT_EQ(node.map_touched(kTouched + kPage, kPage, kStride), 0u) << "what is touched comes later";
+    EXPECT_EQ(node.map_touched(kTouched + 3 * kPage, 2 * kPage, kStride), kPage) << "and goes on further";
+    EXPECT_EQ(node.map_touched(kTouched + 5 * kPage, kStride / 4, kStride), kPage) << "it began before";
     const long before = page_faults();
     for (std::size_t at = kPage; at < kPage + kTouched; at += kPage) node.heap(1 - me)[at] = std::byte{2};
     if (kCountsFaults) {
