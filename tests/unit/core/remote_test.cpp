@@ -137,7 +137,6 @@ class RemoteTest : public TwoPes {
   static constexpr std::ptrdiff_t kDeltas[] = {0, kNoMapping};
 };
 
-// Before the network has read it: of each blocking put of the API, short or longer than the network copies.
 // Who gets the lock next sees all that was done under it.
 TEST_F(RemoteTest, ALockIsPassedOnWhenAllBeforeIsComplete) {
   start_agent();
@@ -150,6 +149,7 @@ TEST_F(RemoteTest, ALockIsPassedOnWhenAllBeforeIsComplete) {
   EXPECT_EQ(word(5), 7U);
 }
 
+// Before the network has read it: of each blocking put of the API, short or longer than the network copies.
 TEST_F(RemoteTest, TheSourceOfABlockingPutMayBeUsedAgain) {
   static constexpr std::size_t kMany = 200;  // words
   EXPECT_GT(kMany * 8, rt.network->copy_limit());
