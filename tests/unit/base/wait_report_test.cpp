@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -78,10 +80,31 @@ TEST_F(WaitReport, APeThatComputesIsPresent) {
 TEST_F(WaitReport, TheLauncherAsksWithoutASignal) {
   WaitWatch watch;
   watch.look(WaitReason(describe));
-  ask();
-  EXPECT_EQ(next().waiting, 1);
-  watch.look(WaitReason(describe));
-  EXPECT_EQ(next().news, WaitRecord::News::waits);
+  for (int question = 0; question < 2; ++question) {
+    ask();
+    EXPECT_EQ(next().waiting, 1);
+    watch.look(WaitReason(describe));
+    EXPECT_EQ(next().news, WaitRecord::News::waits);
+  }
+}
+
+// Whether the launcher listens or not.
+TEST_F(WaitReport, AnAnswerLeavesNoDescriptorBehind) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator open("/proc/self/fd");
+    return std::distance(begin(open), end(open));
+  };
+  const auto before = descriptors();
+  raise(kAskSignal);
+  next();
+  EXPECT_EQ(descriptors(), before);
+  close(listener);
+  ::testing::internal::CaptureStderr();
+  const auto without = descriptors();
+  raise(kAskSignal);
+  EXPECT_EQ(descriptors(), without);
+  ::testing::internal::GetCapturedStderr();
+  listen();
 }
 
 TEST_F(WaitReport, AThreadThatHasWaitedIsNotMeantAnyMore) {

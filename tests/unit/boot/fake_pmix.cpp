@@ -18,6 +18,7 @@ pmix_status_t PMIx_Init(pmix_proc_t* self, pmix_info_t info[], std::size_t n) {
   std::memset(self, 0, sizeof *self);
   std::strncpy(self->nspace, server->nspace.c_str(), sizeof self->nspace - 1);
   self->rank = server->rank;
+  pthread_sigmask(SIG_SETMASK, nullptr, &server->blocked_at_init);
   return server->called("PMIx_Init");
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <pmix.h>
+#include <signal.h>
 
 #include <functional>
 #include <map>
@@ -22,6 +23,7 @@ struct FakePmix {
   /// What calls return, by name: "PMIx_Put".  Those that are not here succeed.
   std::map<std::string, pmix_status_t> failures;
 
+  sigset_t blocked_at_init;        ///< the signals that threads of PMIx do not take
   std::vector<std::string> calls;  ///< their names, but for PMIx_Get
   std::vector<std::byte> put;      ///< what was given to the last PMIx_Put
   bool collects = false;           ///< what was asked of the last PMIx_Fence

@@ -3,6 +3,8 @@
 // oshrun starts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,6 +77,18 @@ TEST_F(PmixServer, DescribesTheJob) {
   EXPECT_EQ(job.id, "job-1");
   EXPECT_EQ(job.host, "island");
   EXPECT_FALSE(job.one_host);
+}
+
+// The threads that it starts have the mask of this one.
+TEST_F(PmixServer, LeavesSignalsToTheThreadsOfTheProgram) {
+  sigset_t before, after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  ASSERT_TRUE(boot->join(env).ok());
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGURG, SIGUSR1, SIGCHLD}) {
+    EXPECT_EQ(sigismember(&server.blocked_at_init, signal), 1) << signal;
+    EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
+  }
 }
 
 TEST_F(PmixServer, MayListPeersAsRangesAndInAnyOrder) {

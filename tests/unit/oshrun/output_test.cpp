@@ -140,5 +140,104 @@ TEST_F(SinkTest, BreaksWhenTheReaderLeaves) {
   EXPECT_TRUE(sink.empty());
 }
 
+/// Standard output and standard error of this process lead into pipes.
+class OutputTest : public testing::Test {
+ protected:
+  OutputTest() {
+    for (int i : {0, 1}) {
+      EXPECT_EQ(pipe2(pipes_[i], O_CLOEXEC | O_NONBLOCK), 0);
+      before_[i] = fcntl(i + 1, F_DUPFD_CLOEXEC, 3);
+      dup2(pipes_[i][1], i + 1);
+    }
+  }
+  ~OutputTest() override {
+    const std::string rest = written(Stream::kOut);  // what GoogleTest has said
+    for (int i : {0, 1}) {
+      dup2(before_[i], i + 1);
+      for (int fd : {before_[i], pipes_[i][0], pipes_[i][1]}) close(fd);
+    }
+    EXPECT_EQ(write(STDOUT_FILENO, rest.data(), rest.size()), static_cast<ssize_t>(rest.size()));
+  }
+  std::string written(Stream stream) {
+    char text[4096];
+    const ssize_t got = read(pipes_[stream == Stream::kOut ? 0 : 1][0], text, sizeof text);
+    return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : "";
+  }
+
+ private:
+  int pipes_[2][2], before_[2];
+};
+
+// Only PE 0 can read an answer.
+TEST_F(OutputTest, APromptOfPe0IsShownInTime) {
+  Output output(2, Tag::kNone);
+  output.feed(1, Stream::kOut, "name of 1? ");
+  EXPECT_FALSE(output.deadline());
+  output.feed(0, Stream::kOut, "begun\nname? ");
+  EXPECT_EQ(written(Stream::kOut), "begun\n");
+  const auto deadline = output.deadline();
+  ASSERT_TRUE(deadline);
+  output.feed(0, Stream::kErr, "password? ");
+  EXPECT_EQ(output.deadline(), deadline) << "what waits longest says when";
+  output.on_time(*deadline - std::chrono::milliseconds(1));
+  EXPECT_EQ(written(Stream::kOut), "");
+  output.on_time(*deadline);
+  EXPECT_EQ(written(Stream::kOut), "name? ");
+  EXPECT_EQ(written(Stream::kErr), "password? ");
+  EXPECT_FALSE(output.deadline()) << "once";
+  output.finish(1, Stream::kOut);
+  EXPECT_EQ(written(Stream::kOut), "name of 1? ");
+}
+
+// A tag stands before a whole line.
+TEST_F(OutputTest, WithTagsAPromptWaitsForItsEnd) {
+  Output output(2, Tag::kRank);
+  output.feed(0, Stream::kErr, "name? ");
+  EXPECT_FALSE(output.deadline());
+  output.finish(0, Stream::kErr);
+  EXPECT_EQ(written(Stream::kErr), "[0]<err> name? \n");
+}
+
+TEST_F(OutputTest, WhoSaidTheSameIsToldInTime) {
+  Output output(3, Tag::kNone);
+  for (int pe : {0, 1, 2}) output.feed(pe, Stream::kErr, "atoll: no room\n");
+  EXPECT_EQ(written(Stream::kErr), "atoll: no room\n");
+  const auto summary = output.deadline();
+  ASSERT_TRUE(summary);
+  output.feed(0, Stream::kOut, "name? ");
+  const auto prompt = output.deadline();
+  ASSERT_TRUE(prompt);
+  EXPECT_LT(*prompt, *summary) << "the earlier of the two";
+  output.on_time(*prompt);
+  EXPECT_EQ(written(Stream::kOut), "name? ");
+  EXPECT_EQ(written(Stream::kErr), "");
+  EXPECT_EQ(output.deadline(), summary);
+  output.on_time(*summary);
+  EXPECT_EQ(written(Stream::kErr), "oshrun: PE 1, 2 said the same as PE 0\n");
+  EXPECT_FALSE(output.deadline());
+}
+
+// What the launcher says has a line of its own, whatever a PE has begun.
+TEST_F(OutputTest, AtTheEndNothingIsKept) {
+  Output output(2, Tag::kNone);
+  for (int pe : {0, 1}) output.feed(pe, Stream::kErr, "atoll: no room\nwait");
+  output.finish(1, Stream::kErr);
+  EXPECT_EQ(written(Stream::kErr), "atoll: no room\nwait");
+  output.finish_all();
+  EXPECT_EQ(written(Stream::kErr), "\noshrun: PE 1 said the same as PE 0\n");
+  output.say("oshrun: the end");
+  EXPECT_EQ(written(Stream::kErr), "oshrun: the end\n");
+}
+
+TEST_F(SinkTest, WhatIsDroppedIsGone) {
+  Sink sink(ends_[1]);
+  sink.write(std::string(std::size_t{3} << 20, 'x'));
+  EXPECT_TRUE(sink.full());
+  sink.drop();
+  EXPECT_TRUE(sink.empty());
+  EXPECT_FALSE(sink.full());
+  EXPECT_FALSE(sink.broken());
+}
+
 }  // namespace
 }  // namespace oshrun

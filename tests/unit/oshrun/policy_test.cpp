@@ -121,6 +121,17 @@ TEST(Policy, ASuspicionThatNothingExplainsIsSaid) {
   EXPECT_EQ(verdict->line, "atoll: PE 0: alone");
 }
 
+// All have gone before anybody asks.
+TEST(Policy, ASuspicionThatIsExplainedIsNeverSaid) {
+  Policy policy(3);
+  policy.aborted(2, 1, "suspicion: atoll: PE 2: put to PE 1 failed\n");
+  policy.exited(2, code(1));
+  policy.exited(1, code(3));
+  policy.exited(0, killed(SIGTERM));
+  policy.trust_suspicion();
+  expect_verdict(policy, 0, 143, "SIGTERM");
+}
+
 TEST(Policy, TheExitAfterAnAbortAddsNothing) {
   Policy policy(2);
   policy.connected(0);
@@ -181,6 +192,13 @@ TEST(Policy, MissingInitInEitherOrder) {
   EXPECT_FALSE(after.judge());
   after.exited(1, code(0));
   expect_verdict(after, 1, 1, "shmem_init");
+}
+
+TEST(Policy, OfThoseThatNeverCameTheFirstToLeaveIsNamed) {
+  Policy policy(4);
+  for (int pe : {2, 1, 3}) policy.exited(pe, code(0));
+  policy.connected(0);
+  expect_verdict(policy, 2, 1, "shmem_init");
 }
 
 TEST(Policy, AProgramAfterAnother) {

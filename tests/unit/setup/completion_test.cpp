@@ -24,9 +24,11 @@ struct AskedChannel : Channel {
   static AskedChannel& own(const Channel* channel) {
     return *static_cast<AskedChannel*>(const_cast<Channel*>(channel));
   }
-  static bool idle(const Channel* channel) { return own(channel).completed = own(channel).flushed; }
+  // Who has not flushed does not wait for ever.
+  bool asked(bool& of_what) { return (of_what = flushed) || ++asks_ > 1000; }
+  static bool idle(const Channel* channel) { return own(channel).asked(own(channel).completed); }
   static bool idle_to(const Channel* channel, int) {
-    return own(channel).completed_to_pe = own(channel).flushed;
+    return own(channel).asked(own(channel).completed_to_pe);
   }
   static bool fence(Channel* channel) { return own(channel).fenced = true; }
   static constexpr NetOps kOps = {.put = nullptr,
@@ -37,6 +39,8 @@ struct AskedChannel : Channel {
                                   .idle = idle,
                                   .idle_to = idle_to,
                                   .fence = fence};
+
+  int asks_ = 0;
 };
 
 long sync_[SHMEM_SYNC_SIZE];
