@@ -84,6 +84,9 @@ int main(int argc, char** argv) {
   int provided;
   if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 1;
   shmem_init(); /* once more: the table comes with the last finalize */
+  /* These start nothing, so no finalize is for them. */
+  start_pes(0);
+  if (shmem_init_thread(-1, &provided) == 0) return 1;
   if (strcmp(mode, "control") == 0) {
     shmem_pcontrol(0);
     known_calls();

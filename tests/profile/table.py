@@ -12,7 +12,7 @@ import subprocess
 THREADS, PUTS = 4, 1000
 
 # One PE's calls from init_thread to the last finalize, as (calls, bytes).
-START = {"shmem_init_thread": (1, 0), "shmem_init": (1, 0)}
+START = {"shmem_init_thread": (2, 0), "shmem_init": (1, 0), "start_pes": (1, 0)}
 KNOWN = {
     "shmem_my_pe": (1, 0), "shmem_ctx_create": (1, 0), "shmem_ctx_destroy": (1, 0), "shmem_ctx_quiet": (1, 0),
     "shmem_ctx_long_put": (3, 3 * 5 * 8), "shmem_long_iput": (4, 4 * 3 * 8), "shmem_long_ibput": (1, 2 * 3 * 8),
@@ -58,6 +58,8 @@ def parse(text):
             tables.append((line[len("shmem_profile: "):], {}))
             pes = 1 if words[1] == "PE" else int(words[1])  # in one table
             before = float("inf")
+        elif line.startswith(("atoll: ", "oshrun: ")):
+            assert "requested is -1" in line or "said the same" in line, line
         elif words and words[0] == "function":
             assert words == "function calls bytes seconds slowest PE us/call".split(), line
         elif words:

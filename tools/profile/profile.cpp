@@ -127,8 +127,10 @@ class Call {
 /// What the tool itself does before a call.
 template <Function function, class... Arguments>
 void before([[maybe_unused]] Arguments... arguments) {
-  if constexpr (function == k_shmem_init || function == k_shmem_init_thread || function == k_start_pes) {
-    starts();
+  if constexpr (function == k_shmem_init || function == k_shmem_init_thread) {
+    starts(arguments...);
+  } else if constexpr (function == k_start_pes) {
+    starts_once();
   } else if constexpr (function == k_shmem_finalize) {
     ends();
   } else if constexpr (function == k_shmem_pcontrol) {

@@ -142,6 +142,14 @@ void starts() {
   open = true;
 }
 
+void starts(int level, const int*) {
+  if (level >= SHMEM_THREAD_SINGLE && level <= SHMEM_THREAD_MULTIPLE) starts();
+}
+
+void starts_once() {
+  if (!alive()) starts();
+}
+
 void ends() {
   if (!alive() || --depth > 0) return;
   open = false;

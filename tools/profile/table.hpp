@@ -19,9 +19,12 @@ bool counting();
 /// shmem_pcontrol: 0 stops counting, 1 goes on, 2 goes on and prints what this PE has counted so far.
 void control(int level);
 
-/// An initialization began; a finalization begins.  The one that ends the last initialization prints one
+/// An initialization begins; with a level that is none it will be refused, and start_pes does nothing where
+/// the library has been started; a finalization begins.  The one that ends the last initialization prints one
 /// table over all PEs, from PE 0, and counts anew.  Collective, as the functions that call it are.
 void starts();
+void starts(int level, const int* provided);
+void starts_once();
 void ends();
 
 /// This PE's own table, if anything has been counted: for a program that ends without shmem_finalize.
