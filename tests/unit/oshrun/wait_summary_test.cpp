@@ -83,6 +83,9 @@ TEST(Summary, SaysWhatACircleOfCollectivesMeans) {
       lines[2],
       "a deadlock: PE 0 in barrier waits for PE 1 in broadcast waits for PE 0: they have called different "
       "collective operations, or in different orders");
+  std::strcpy(two.waits.front().what, "for the lock");
+  EXPECT_EQ(summarize({one, two}, 0)[2],
+            "a deadlock: PE 0 in barrier waits for PE 1 in broadcast waits for PE 0");
 }
 
 TEST(Summary, AMomentaryCircleIsNoDeadlock) {
