@@ -2,6 +2,7 @@
 #include "nvm/heap.hpp"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,6 +34,10 @@ namespace {
 
 constexpr const char* kName = "the NVM heap";
 constexpr std::size_t kBounce = 16384;
+// Signals that a thread takes which writes a whole page: those of its own faults, and those that ask the
+// process to end.
+constexpr std::initializer_list<int> kOfFaultsAndEnds = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL, SIGTRAP, SIGABRT,
+                                                         SIGSYS,  SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 
 // Addresses where every access is a fault.  A system call of our own, as ThreadSanitizer takes mmap for a
 // write of the range, and the program's threads may be about to access it.
@@ -266,7 +271,7 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
 // Writes all of a page that is not here, which then need not be read.  Whoever wants it waits until it is
 // filled.  So would a signal handler that interrupted this thread: signals wait, but for those that end it.
 void Heap::put_whole_page(PageNumber page, const std::byte* data) {
-  const SignalsPutOff signals;
+  const SignalsBlocked blocked(kOfFaultsAndEnds);
   count(Stat::page_misses);
   bool unfilled = false;
   const FrameNumber frame = ask_for_page(PageRequest::Kind::fill, page, Access::write, &unfilled);

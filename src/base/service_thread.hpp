@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
 #include <thread>
 #include <utility>
 
@@ -13,34 +14,16 @@ namespace shm {
 /// While this lives the calling thread takes no signals, and threads that it starts never do.
 class SignalsBlocked {
  public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  /// `but`: with these nothing changes.
+  SignalsBlocked(std::initializer_list<int> but = {}) {
+    sigset_t others;
+    sigfillset(&others);
+    for (const int signal : but) sigdelset(&others, signal);
+    pthread_sigmask(SIG_BLOCK, &others, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-/// While this lives the calling thread takes no signals but those of its own faults and those that ask the
-/// process to end.
-class SignalsPutOff {
- public:
-  SignalsPutOff() {
-    sigset_t most;
-    sigfillset(&most);
-    for (const int other :
-         {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGTERM, SIGINT, SIGHUP, SIGQUIT})
-      sigdelset(&most, other);
-    pthread_sigmask(SIG_BLOCK, &most, &before_);
-  }
-  ~SignalsPutOff() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsPutOff(const SignalsPutOff&) = delete;
-  SignalsPutOff& operator=(const SignalsPutOff&) = delete;
 
  private:
   sigset_t before_;
