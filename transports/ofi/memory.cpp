@@ -54,6 +54,7 @@ Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t
     if (code == 0) code = fi_mr_enable(mr);
   }
   if (code == 0) return mr;
+  if (mr != nullptr) fi_close(&mr->fid);
   return Status::error("libfabric: cannot register " + std::to_string(size) +
                        " bytes: " + endpoint_.library().error(code) + " (check ulimit -l)");
 }

@@ -177,6 +177,7 @@ TEST_F(OfiMemory, RegistrationsAreBoundToTheEndpointWhereTheProviderWantsThat) {
     EXPECT_EQ(memory->add_segment(SegmentId::heap, bytes.data(), bytes.size()).text(),
               "libfabric: cannot register 4096 bytes: Cannot allocate memory (check ulimit -l)");
   }
+  EXPECT_EQ(faults.count(FabricCall::mr_close), 2) << "what cannot be used is closed";
 }
 
 TEST_F(OfiMemory, LocalMemoryNeedsNoDescriptorUnlessTheProviderWantsOne) {
@@ -211,7 +212,9 @@ TEST_F(OfiMemory, AFurtherEndpointHasTheSameSegmentsAsLocalMemory) {
   const std::unique_ptr<Endpoint> another = std::move(endpoint->open_another().value());
   Memory further(*another);
   ASSERT_TRUE(memory->add_segment(SegmentId::heap, bytes.data(), bytes.size()).ok());
+  const long before = faults.count(FabricCall::mr_reg);
   ASSERT_TRUE(further.share(*memory).ok());
+  EXPECT_EQ(faults.count(FabricCall::mr_reg) - before, 1) << "segments that there are";
   EXPECT_EQ(further.local({SegmentId::heap, 3}), bytes.data() + 3);
   fid_mr* temporary = nullptr;
   EXPECT_NE(further.descriptor(bytes.data(), 8, &temporary), nullptr);
