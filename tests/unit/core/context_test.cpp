@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/context.hpp"
 
+#include <vector>
+
 #include "base/fatal.hpp"
 #include "core/address.hpp"
+#include "core/order.hpp"
 #include "core/team.hpp"
+#include "counting_region.hpp"
+#include "transports/counted_channels.hpp"
 #include "two_pes.hpp"
 
 namespace shm::test {
@@ -89,6 +94,52 @@ TEST_F(ContextTest, StartsWithoutASession) {
   find_context(kPut, before).session = {SHMEM_CTX_SESSION_BATCH, 5, true};
   destroy_context(kDestroy, before);
   EXPECT_FALSE(find_context(kPut, create_context(team, 0)).session.started);
+}
+
+TEST_F(ContextTest, ClosesItsChannelWhenItEnds) {
+  int open = 0;
+  CountedChannels network(open);
+  rt.network = &network;
+  const shmem_ctx_t one = create_context(team, 0);
+  create_context(team, 0);
+  create_context(other, 0);
+  EXPECT_EQ(open, 3);
+  destroy_context(kDestroy, one);
+  EXPECT_EQ(open, 2);
+  destroy_contexts(&team);
+  EXPECT_EQ(open, 1);
+  destroy_contexts(nullptr);
+  EXPECT_EQ(open, 0);
+}
+
+// Where threads may call at the same time, contexts are to keep them apart.
+TEST_F(ContextTest, HasAChannelOfItsOwnWhereThreadsMayCallAtOnce) {
+  int open = 0;
+  CountedChannels network(open);
+  rt.network = &network;
+  const int levels[] = {SHMEM_THREAD_SINGLE, SHMEM_THREAD_FUNNELED, SHMEM_THREAD_SERIALIZED,
+                        SHMEM_THREAD_MULTIPLE};
+  for (const int level : levels) {
+    rt.thread_level = level;
+    create_context(team, 0);
+    EXPECT_EQ(network.uses.back() == ChannelUse::parallel, level == SHMEM_THREAD_MULTIPLE) << level;
+  }
+  rt.thread_level = 0;
+  destroy_contexts(nullptr);
+}
+
+TEST_F(ContextTest, StartsWithoutTheRegionsOfTheOneBeforeIt) {
+  CountingRegion region("toy", 4096, 4096);
+  add_region(&region);
+  const shmem_ctx_t before = create_context(team, 0);
+  enter_region(find_context(kPut, before), &region);
+  destroy_context(kDestroy, before);
+  EXPECT_GT(region.quiets, 0);
+  region.quiets = 0;
+  rt.network = nullptr;  // as on one node: regions are all there is to wait for
+  quiet(find_context(kPut, create_context(team, 0)));
+  EXPECT_EQ(region.quiets, 0);
+  remove_region(&region);
 }
 
 TEST_F(ContextTest, CountsPesInItsTeam) {

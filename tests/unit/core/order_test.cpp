@@ -17,6 +17,7 @@ struct SlowChannel : Channel {
 
   const std::set<int> pes;
   std::atomic<bool> over{false};
+  int flushes = 0;
 
  private:
   static const SlowChannel& own(const Channel* channel) { return *static_cast<const SlowChannel*>(channel); }
@@ -24,15 +25,16 @@ struct SlowChannel : Channel {
   static bool idle_to(const Channel* channel, int pe) {
     return own(channel).over.load() || !own(channel).pes.contains(pe);
   }
-  static constexpr NetOps kOps = {.put = nullptr,
-                                  .get = nullptr,
-                                  .amo = nullptr,
-                                  .send = nullptr,
-                                  .flush = [](Channel*) {},
-                                  .idle = idle,
-                                  .idle_to = idle_to,
-                                  .fence = [](Channel* channel) { return idle(channel); },
-                                  .waits_for = [](const Channel*, int pe) { return pe == 5 ? 4 : pe; }};
+  static constexpr NetOps kOps = {
+      .put = nullptr,
+      .get = nullptr,
+      .amo = nullptr,
+      .send = nullptr,
+      .flush = [](Channel* channel) { ++static_cast<SlowChannel*>(channel)->flushes; },
+      .idle = idle,
+      .idle_to = idle_to,
+      .fence = [](Channel* channel) { return idle(channel); },
+      .waits_for = [](const Channel*, int pe) { return pe == 5 ? 4 : pe; }};
 };
 
 class OrderTest : public ::testing::Test {
@@ -60,6 +62,20 @@ TEST_F(OrderTest, AQuietNamesWhoMustActAndCountsOthers) {
 TEST_F(OrderTest, AQuietTowardsAPeNamesItsCall) {
   const auto wait = [](Context& context) { quiet_to(context, 5, {"shmem_ctx_pe_quiet"}); };
   expect("shmem_ctx_pe_quiet waits for PE 4 to apply operations; since", {5, 6}, wait);
+}
+
+// What is waited for may be held back until somebody asks for it.
+TEST_F(OrderTest, WhoWaitsSendsWhatIsHeld) {
+  SlowChannel channel({});
+  Context context;
+  context.channel = &channel;
+  quiet_to(context, 1);
+  EXPECT_EQ(channel.flushes, 1);
+  channel.over.store(true);
+  fence(context);
+  EXPECT_EQ(channel.flushes, 1) << "a fence that is free sends nothing";
+  quiet(context);
+  EXPECT_EQ(channel.flushes, 2);
 }
 
 TEST_F(OrderTest, AFenceThatHasToWaitIsNamed) {

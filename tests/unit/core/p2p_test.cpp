@@ -86,6 +86,47 @@ TEST_F(P2pTest, VectorFormsCompareEachWithItsOwn) {
   EXPECT_FALSE(all_satisfied(each, now()));
 }
 
+/// A network on which nothing happens but what a poller does.
+class IdleNetwork final : public Network {
+ public:
+  std::string describe() const override { return "idle"; }
+  Status add_segment(SegmentId, void*, std::size_t) override { return {}; }
+  Result<std::vector<std::byte>> address() override { return std::vector<std::byte>(); }
+  Status connect(int, int, AddressLookup, MessageSink) override { return {}; }
+  Channel* open_channel(ChannelUse) override { return nullptr; }
+  void close_channel(Channel*) override {}
+  bool poll() override { return false; }
+  int wait_fd() const override { return -1; }
+  bool may_block() override { return false; }
+  std::size_t copy_limit() const override { return 0; }
+  bool supports(AtomicOp, AtomicType, bool) const override { return false; }
+};
+
+// A program may do nothing but test: each test makes progress, and sees at once what that has brought.
+TEST_F(P2pTest, ATestSeesWhatItsOwnPollBrings) {
+  IdleNetwork network;
+  Progress progress(network, nullptr, 0);
+  rt.network = &network;
+  rt.progress = &progress;
+  const Poller arrive = [](void* all) {
+    static_cast<std::array<int, kWords>*>(all)->fill(5);
+    return true;
+  };
+  Progress::add_poller(arrive, &words);
+  std::size_t indices[kWords] = {};
+  const Elements<int> every = elements(nullptr);
+  EXPECT_TRUE(shm::test(kCall, &words[2], SHMEM_CMP_EQ, 5));
+  words.fill(0);
+  EXPECT_TRUE(test_all(kCall, every));
+  words.fill(0);
+  EXPECT_LT(test_any(kCall, every), kWords);
+  words.fill(0);
+  EXPECT_EQ(test_some(kCall, every, indices), kWords);
+  Progress::remove_poller(arrive, &words);
+  rt.network = nullptr;
+  rt.progress = nullptr;
+}
+
 TEST_F(P2pTest, WaitReturnsWhenAnotherThreadWrites) {
   std::thread writer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -6,8 +6,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <deque>
+#include <filesystem>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -256,6 +259,85 @@ TEST_F(AgentTest, RunsPollers) {
   EXPECT_EQ(calls.load(), 1);
 }
 
+// One function may poll for several, and several functions for one.
+TEST_F(AgentTest, APollerThatGoesLeavesThoseLikeIt) {
+  std::array<int, 2> calls{};
+  const Poller one = [](void* count) {
+    *static_cast<int*>(count) += 1;
+    return false;
+  };
+  const Poller ten = [](void* count) {
+    *static_cast<int*>(count) += 10;
+    return false;
+  };
+  Progress::add_poller(one, &calls[0]);
+  Progress::add_poller(one, &calls[1]);
+  Progress::add_poller(ten, &calls[0]);
+  Progress::remove_poller(one, &calls[0]);
+  progress.poll();
+  EXPECT_EQ(calls, (std::array<int, 2>{10, 1}));
+  Progress::remove_poller(one, &calls[1]);
+  Progress::remove_poller(ten, &calls[0]);
+}
+
+// Whoever polls or sends may leave behind what only another poll can finish.
+TEST_F(AgentTest, IsRousedForWhatAPollOrAMessageLeaves) {
+  static constexpr NetOps kOps = {.put = nullptr,
+                                  .get = nullptr,
+                                  .amo = nullptr,
+                                  .send = [](Channel*, int, std::uint16_t, const void*, std::size_t) {},
+                                  .flush = nullptr,
+                                  .idle = nullptr,
+                                  .idle_to = nullptr,
+                                  .fence = nullptr};
+  Channel channel{&kOps};
+  Progress with_channel(network, &channel, 0);
+  const std::function<void()> calls[] = {[&] { with_channel.poll(); },
+                                         [&] { with_channel.send(0, kId, nullptr, 0); }};
+  with_channel.start();
+  EXPECT_TRUE(soon([&] { return network.blocks.load() > 0; }));
+  for (const std::function<void()>& call : calls) {
+    const long blocks = network.blocks.load();
+    network.waits_for_poll.store(true);
+    call();
+    EXPECT_TRUE(soon([&] { return network.blocks.load() > blocks; })) << "it has looked, and sleeps again";
+    network.waits_for_poll.store(false);
+  }
+}
+
+TEST_F(AgentTest, LeavesNoDescriptorBehind) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator open("/proc/self/fd");
+    return std::distance(begin(open), end(open));
+  };
+  const auto before = descriptors();
+  { const Progress another(network, nullptr, 0); }
+  EXPECT_EQ(descriptors(), before);
+}
+
+// Each has its say: whether there is work, and for how long to sleep.
+TEST_F(AgentTest, AGateAsksEverySource) {
+  std::array<bool, 2> idle{true, true};
+  const auto may_block = [](void* is_idle) { return *static_cast<bool*>(is_idle); };
+  progress.add_source({-1, may_block, &idle[0], 1000});
+  progress.add_source({-1, may_block, &idle[1], 20'000'000});
+  Progress::Gate gate(progress);
+  EXPECT_TRUE(gate.arm());
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(gate.block(3'600'000'000));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << "the first is asked again";
+  for (bool& one : idle) {
+    one = false;
+    EXPECT_FALSE(gate.arm());
+    one = true;
+  }
+  idle[1] = false;
+  progress.remove_source(&idle[0]);
+  EXPECT_FALSE(gate.arm()) << "the other one stays";
+  progress.remove_source(&idle[1]);
+  EXPECT_TRUE(gate.arm());
+}
+
 TEST_F(AgentTest, SleepsOnWhatPollersWaitForToo) {
   struct Source {
     int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -329,6 +411,8 @@ TEST_F(AgentTest, StartsAndStopsAgain) {
 TEST(ProgressDeathTest, MistakesAreNamed) {
   EXPECT_DEATH(Progress::deliver(4, kMaxHandlers - 2, nullptr, 0),
                "PE 4 sent a message for handler 30, which this PE does not have\n");
+  EXPECT_DEATH(Progress::deliver(4, kMaxHandlers, nullptr, 0), "PE 4 sent a message for handler 32, which");
+  EXPECT_DEATH(Progress::deliver(4, UINT16_MAX, nullptr, 0), "PE 4 sent a message for handler 65535, which");
   EXPECT_DEATH(Progress::set_handler(kMaxHandlers, nullptr, nullptr),
                "message handler 32 cannot be set: there are 32\n");
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ class NotedChannel : public Channel {
   int actor = -1;      // what waits_for() says; -1: the PE
   std::vector<std::string> notes;
   void* fetched_to = nullptr;  // by the last atomic
+  int flushes = 0;
 
   /// Lets go what it has been keeping since hold().
   void hold() { holding_.store(true); }
@@ -70,7 +72,10 @@ class NotedChannel : public Channel {
     Channel* inner = own(channel).inner;
     own(channel).start([=] { inner->ops->get(inner, pe, dest, from, n, completion); });
   }
-  static void flush(Channel* channel) { own(channel).inner->ops->flush(own(channel).inner); }
+  static void flush(Channel* channel) {
+    ++own(channel).flushes;
+    own(channel).inner->ops->flush(own(channel).inner);
+  }
   static bool idle(const Channel* channel) {
     return !own(channel).holding_.load() && own(channel).inner->ops->idle(own(channel).inner);
   }
@@ -147,6 +152,97 @@ TEST_F(RemoteTest, ALockIsPassedOnWhenAllBeforeIsComplete) {
   clear_lock({"shmem_clear_lock"}, lock);
   EXPECT_TRUE(channel.ops->idle(&channel));
   EXPECT_EQ(word(5), 7U);
+}
+
+// What the next PE waits for must not wait for others to come into its packet.
+TEST_F(RemoteTest, ALockIsPassedOnAtOnce) {
+  std::uint64_t& words = job.pes[0].heap[2];
+  auto* lock = reinterpret_cast<long*>(&words);  // at home here
+  set_lock({"shmem_set_lock"}, lock);
+  words = std::uint64_t{2} << 32 | 2;  // PE 1 has come, and has said so
+  const int before = channel.flushes;
+  clear_lock({"shmem_clear_lock"}, lock);
+  EXPECT_THAT(channel.notes, ElementsAre("atomic, when all is complete"));
+  EXPECT_EQ(channel.flushes - before, 2) << "of what was done under the lock, and of the lock itself";
+  job.quiet(job.pes[0]);
+  EXPECT_EQ(word(2), std::uint64_t{1} << 63);
+}
+
+/// Notes what it is asked, and whether the call may return before.
+class NotedRegion final : public Region {
+ public:
+  using Region::Region;
+  std::vector<std::string> notes;
+
+  void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool nbi) override { note("put", nbi); }
+  void get(Context&, void*, std::uintptr_t, std::size_t, int, bool nbi) override { note("get", nbi); }
+  void amo(Context&, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
+           bool nbi) override {
+    note("amo", nbi);
+  }
+  void load(std::uintptr_t, void*, std::size_t) override {}
+  void* ptr(std::uintptr_t, int) override { return nullptr; }
+  void quiet(Context&) override { notes.emplace_back("quiet"); }
+  void fence(Context&) override { notes.emplace_back("fence"); }
+
+ private:
+  void note(const std::string& what, bool nbi) { notes.push_back(what + (nbi ? ", later" : "")); }
+};
+
+TEST_F(RemoteTest, ARegionIsToldWhatMayBeCompletedLater) {
+  std::uint64_t at[4] = {}, mine[2] = {};
+  NotedRegion region("toy", reinterpret_cast<std::uintptr_t>(at), sizeof at);
+  add_region(&region);
+  shmem_uint64_put(at, mine, 2, 1);
+  shmem_uint64_put_nbi(at, mine, 2, 1);
+  shmem_uint64_get(mine, at, 2, 1);
+  shmem_uint64_get_nbi(mine, at, 2, 1);
+  shmem_uint64_atomic_add(at, 1, 1);
+  shmem_uint64_atomic_fetch(at, 1);
+  shmem_uint64_atomic_fetch_nbi(mine, at, 1);
+  EXPECT_THAT(region.notes,
+              ElementsAre("put", "put, later", "get", "get, later", "amo, later", "amo", "amo, later"));
+  region.notes.clear();
+  shmem_uint64_put_signal(at, mine, 2, at + 3, 1, SHMEM_SIGNAL_SET, 1);
+  EXPECT_THAT(region.notes, ::testing::Contains("put"));
+  region.notes.clear();
+  shmem_uint64_put_signal_nbi(at, mine, 2, at + 3, 1, SHMEM_SIGNAL_SET, 1);
+  EXPECT_THAT(region.notes, ::testing::Contains("put, later"));
+  shmem_quiet();
+  remove_region(&region);
+}
+
+// Local memory of a region, and what goes to and comes from the network by a buffer that is shorter.
+TEST(LongTransfers, OfMemoryInARegionGoPartByPart) {
+  constexpr std::size_t kMany = 20000;  // words, more than two buffers
+  LoopJob job(2, kMany, [](int, std::uint16_t, const std::byte*, std::size_t) {});
+  Progress progress(*job.pes[0].net, job.pes[0].channel, 0);
+  static constexpr std::ptrdiff_t kDeltas[] = {0, kNoMapping};
+  std::vector<std::uint64_t>& heap = job.pes[0].heap;
+  std::vector<std::uint64_t> there(kMany), back(kMany);
+  std::iota(there.begin(), there.end(), 1);
+  CountingRegion out("out", reinterpret_cast<std::uintptr_t>(there.data()), kMany * 8);
+  CountingRegion in("in", reinterpret_cast<std::uintptr_t>(back.data()), kMany * 8);
+  add_region(&out);
+  add_region(&in);
+  rt.npes = 2;
+  rt.me = 0;
+  rt.network = job.pes[0].net.get();
+  rt.progress = &progress;
+  rt.heap = {reinterpret_cast<std::uintptr_t>(heap.data()), kMany * 8, kDeltas};
+  rt.world_context.channel = job.pes[0].channel;
+  shmem_uint64_put(heap.data(), there.data(), kMany, 1);
+  EXPECT_EQ(job.pes[1].heap, there);
+  shmem_uint64_get(back.data(), heap.data(), kMany, 1);
+  EXPECT_EQ(back, there);
+  rt.world_context.channel = nullptr;
+  rt.heap = {};
+  rt.progress = nullptr;
+  rt.network = nullptr;
+  rt.npes = 0;
+  rt.me = -1;
+  remove_region(&out);
+  remove_region(&in);
 }
 
 // Before the network has read it: of each blocking put of the API, short or longer than the network copies.

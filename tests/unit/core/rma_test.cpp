@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <numeric>
 #include <string>
 
@@ -96,6 +97,9 @@ TEST_F(RmaDeathTest, ABlockPastTheEndIsRefusedIfItIsTheLastAlone) {
 TEST_F(RmaDeathTest, ExtentsThatCannotBeCountedAreRefused) {
   EXPECT_EXIT(put(0, words(SIZE_MAX / 8, 2, 1)), error(), "shmem_long_iput: dest");
   EXPECT_EXIT(get(0, words(SIZE_MAX / 16 + 2, 1, 2)), error(), "shmem_long_iget: source");
+  const Strides last_block{3, 8, PTRDIFF_MAX, 8};  // the strides can be counted, what follows them cannot
+  EXPECT_EXIT(put_strided(kPut, SHMEM_CTX_DEFAULT, heap.data(), local.data(), last_block, 0), error(),
+              "shmem_long_iput: dest");
 }
 
 TEST_F(RmaDeathTest, StridesBelowABlockAreRefusedWhileArgumentsAreChecked) {
