@@ -195,10 +195,13 @@ TEST(NicExecutorDeath, PacketsThatMakeNoSenseEndTheJob) {
   EXPECT_DEATH(put((std::uint64_t{1} << 46) - 4), "outside the memory");
   EXPECT_DEATH(put(0, SegmentId::statics), "outside the memory");
   EXPECT_DEATH(put(0, SegmentId::heap, 3), "not on this node");
+  EXPECT_DEATH(put(0, SegmentId::heap, 0), "not on this node") << "there is no node";
   EXPECT_DEATH(atomic(0, add, AtomicType::u64, true), "too many results");
   EXPECT_DEATH(atomic(0, 15, AtomicType::u64), "unknown operation");
   EXPECT_DEATH(atomic(0, code_of(AtomicOp::bit_and), AtomicType::f64), "unknown operation");
   EXPECT_DEATH(atomic(0, add, static_cast<AtomicType>(7)), "unknown operation");
+  EXPECT_DEATH(atomic(0, add, static_cast<AtomicType>(kAtomicTypes)), "unknown operation");
+  EXPECT_DEATH(atomic(0, code_of(static_cast<AtomicOp>(kAtomicOps)), AtomicType::u64), "unknown operation");
   EXPECT_DEATH(atomic(4, add, AtomicType::u64), "not aligned");
   Packet packet;
   packet.add_put(word_of(0, kPutCode), 0, &memory, 8);

@@ -105,6 +105,7 @@ TEST(Nic, RequestsPostedWhileAPacketIsUnderWayShareTheNext) {
     const StatValues stats = take_stats();
     const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
     EXPECT_EQ(of(Stat::packed), 3u);
+    EXPECT_EQ(of(Stat::atomics), 3u);
     EXPECT_EQ(load(job.pes[2].heap[3]), 3u);
     if (in_time) {
       EXPECT_EQ(of(Stat::shared), 1u);

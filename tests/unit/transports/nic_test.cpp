@@ -12,6 +12,7 @@
 
 #include "../core/wait_line.hpp"
 #include "base/stats.hpp"
+#include "counted_channels.hpp"
 #include "nic/combine.hpp"
 #include "nic_job.hpp"
 #include "page_access.hpp"
@@ -448,6 +449,104 @@ TEST(Nic, ShortPutsArePackedAndCounted) {
     EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 1024 ? 1u : 0u) << n << " bytes";
     EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 1u);
     EXPECT_EQ(stats[static_cast<std::size_t>(Stat::put_bytes)], n);
+  }
+}
+
+// A packet is used again for other operations.
+TEST(Nic, EachPacketIsCountedByItself) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t one = 1, value = 7;
+  hint(pe, true);
+  take_stats();
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+    for (int i = 0; i < 2; ++i)
+      pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+                   nullptr);
+    job.quiet(pe);
+    const StatValues stats = take_stats();
+    const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+    EXPECT_EQ(of(Stat::packets), 1u);
+    EXPECT_EQ(of(Stat::packed), 3u);
+    EXPECT_EQ(of(Stat::combined), 1u);
+    EXPECT_EQ(of(Stat::atomics), 2u);
+    EXPECT_EQ(of(Stat::puts), 1u);
+    EXPECT_EQ(of(Stat::put_bytes), 8u);
+    EXPECT_EQ(job.pes[1].heap[0], 2 * round);
+  }
+}
+
+// Who packs what, in a session and without.
+TEST(Nic, PacksWhatItsModeSays) {
+  struct Packed {
+    AmoMode mode;
+    bool session;
+    std::uint64_t puts, atomics;
+  };
+  for (const Packed& expected : {Packed{AmoMode::native, false, 0, 0},
+                                 {AmoMode::native, true, 0, 0},
+                                 {AmoMode::by_session, false, 0, 0},
+                                 {AmoMode::by_session, true, 1, 1},
+                                 {AmoMode::offload, false, 0, 1},
+                                 {AmoMode::offload, true, 1, 1}}) {
+    SCOPED_TRACE(static_cast<int>(expected.mode) * 10 + expected.session);
+    LoopJob job(2, 8, ignore, behind_nic(0, expected.mode));
+    LoopPe& pe = job.pes[0];
+    const std::uint64_t value = 7;
+    const auto packed = [&] {
+      job.quiet(pe);
+      return take_stats()[static_cast<std::size_t>(Stat::packed)];
+    };
+    hint(pe, expected.session);
+    take_stats();
+    pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+    EXPECT_EQ(packed(), expected.puts);
+    pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &value, nullptr, nullptr,
+                 nullptr);
+    EXPECT_EQ(packed(), expected.atomics);
+  }
+}
+
+TEST(Nic, ClosesTheChannelsBelowItsOwn) {
+  int open = 0;
+  {
+    LoopJob job(1, 8, ignore, [&](const std::unique_ptr<Network>&, int) {
+      return make_nic(std::make_unique<CountedChannels>(open), {});
+    });
+    EXPECT_EQ(open, 2) << "the job's, and one for packets";
+    Channel* another = job.pes[0].net->open_channel();
+    EXPECT_EQ(open, 3);
+    job.pes[0].net->close_channel(another);
+    EXPECT_EQ(open, 2);
+  }
+  EXPECT_EQ(open, 0);
+}
+
+// A record has a number for each PE of a node but the last; of a larger node each PE executes its own.
+TEST(Nic, APeOfANodeExecutesForTheOthersWhileRecordsTellThemApart) {
+  for (const unsigned size : {nic::kReceiver - 1, nic::kReceiver}) {
+    alignas(64) std::byte slots[kSharedSlotsBytes] = {};
+    std::uint64_t heap[8] = {};
+    const std::unique_ptr<Network> net =
+        make_nic(open_loop(make_loop_fabric()), {.mode = AmoMode::offload, .batch = true});
+    ASSERT_TRUE(net->add_segment(SegmentId::heap, heap, sizeof heap).ok());
+    static std::vector<std::byte> address;
+    address = net->address().value();
+    const auto lookup = +[](int) { return std::span<const std::byte>(address); };
+    ASSERT_TRUE(net->connect(0, static_cast<int>(size) + 1, lookup, ignore).ok());
+    NodeMap map;
+    map.members.resize(2);
+    for (unsigned pe = 0; pe <= size; ++pe) map.add(pe == 0 ? 0 : 1);
+    map.segments.push_back({NodeMap::Segment{reinterpret_cast<std::byte*>(heap), sizeof heap}, {}});
+    map.shared_slots.push_back(slots);
+    net->join_node(map);
+    Channel* channel = net->open_channel();
+    channel->ops->hint(channel, {true, SIZE_MAX});
+    const std::uint64_t value = 7;
+    channel->ops->put(channel, 5, LoopPe::word(0), &value, 8, true, nullptr);
+    EXPECT_EQ(channel->ops->waits_for(channel, 5), size < nic::kReceiver ? 1 : 5);
+    net->close_channel(channel);  // with what it holds, for which there is nobody
   }
 }
 

@@ -3,11 +3,16 @@
 #include "ofi/engine.hpp"
 
 #include <gtest/gtest.h>
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "../core/wait_line.hpp"
 #include "base/fatal.hpp"
@@ -103,6 +108,94 @@ TEST_F(OfiEngine, BounceBuffersComeBack) {
   job->quiet(pe(0));
   EXPECT_EQ(job->engine(0).buffers_in_use(), 0u);
   EXPECT_FALSE(job->engine(0).in_flight());
+}
+
+// What is nothing, or stays here, is complete on return, and no business of the provider's.
+TEST_F(OfiEngine, NothingAndWhatIsItsOwnAreCompleteAtOnce) {
+  open(2);
+  const long writes = faults.count(FabricCall::write), reads = faults.count(FabricCall::read);
+  for (const auto& [to, n] : {std::pair(1, 0), {0, 8}, {0, 0}}) {
+    const std::uint64_t value = 7;
+    std::uint64_t got = 5;
+    Completion stored, fetched;
+    pe(0).ops().put(pe(0).channel, to, LoopPe::word(2), &value, n, false, &stored);
+    EXPECT_TRUE(stored.done()) << n << " bytes to PE " << to;
+    pe(0).ops().get(pe(0).channel, to, &got, LoopPe::word(2), n, &fetched);
+    EXPECT_TRUE(fetched.done()) << n << " bytes from PE " << to;
+    EXPECT_EQ(got, n == 0 ? 5u : 7u);
+  }
+  EXPECT_EQ(faults.count(FabricCall::write), writes);
+  EXPECT_EQ(faults.count(FabricCall::read), reads);
+  EXPECT_EQ(pe(0).heap[2], 7u);
+  EXPECT_EQ(pe(1).heap[2], 0u);
+}
+
+// Messages that no descriptor tells of: to this PE itself, and those that could not be sent.
+TEST_F(OfiEngine, DoesNotSleepOverMessagesThatWaitForAPoll) {
+  open(2);
+  answer(0, 3);
+  EXPECT_FALSE(pe(0).net->may_block());
+  await_answers(1);
+  ask({{1, 10}});
+  faults.fail_always(FabricCall::send, -FI_EAGAIN);
+  const long before = faults.count(FabricCall::send);
+  while (faults.count(FabricCall::send) == before) pe(0).net->poll();
+  for (int i = 0; i < 100; ++i) pe(0).net->poll();  // nothing else is left to do
+  EXPECT_FALSE(pe(0).net->may_block());
+  faults.pass(FabricCall::send);
+  await_answers(2);
+  job->quiet(pe(0));
+}
+
+// With operations in flight a sleeper looks for lost connections now and then.
+TEST_F(OfiEngine, SleepsForLongOnlyIfNothingIsInFlight) {
+  open(2);
+  pe(0).net->may_block();
+  EXPECT_EQ(pe(0).net->max_block_us(), -1);
+  put_one();
+  pe(0).net->may_block();
+  EXPECT_EQ(pe(0).net->max_block_us(), 100000);
+  job->quiet(pe(0));
+  pe(0).net->may_block();
+  EXPECT_EQ(pe(0).net->max_block_us(), -1);
+}
+
+TEST_F(OfiEngine, SupportsTheAtomicsThatAreDefinedIfTheProviderHasAny) {
+  const auto expect = [](bool any) {
+    const std::unique_ptr<Network> net = std::move(open_fabric(loopback()).value());
+    for (int o = 0; o < kAtomicOps; ++o) {
+      for (int t = 0; t < kAtomicTypes; ++t) {
+        const auto op = static_cast<AtomicOp>(o);
+        const auto type = static_cast<AtomicType>(t);
+        for (const bool fetching : {true, false})
+          EXPECT_EQ(net->supports(op, type, fetching), any && is_defined(op, type)) << o << " " << t;
+      }
+    }
+  };
+  expect(true);
+  faults.edit_infos = [](fi_info*& list) {
+    for (fi_info* info = list; info != nullptr; info = info->next) info->caps &= ~std::uint64_t{FI_ATOMIC};
+  };
+  expect(false);
+}
+
+// Entries of an inbox are single writes, which the provider stores when this PE polls.
+TEST_F(OfiEngine, HasNoInboxWhereTheProviderIsNotAsItsRowSays) {
+  const auto inbox_bytes = [] {
+    const std::unique_ptr<Network> net = std::move(open_fabric(loopback()).value());
+    const std::vector<std::byte> address = net->address().value();
+    return ofi::decode_address(address).value().inbox.size;
+  };
+  const auto edit = [&](const std::function<void(fi_info&)>& one) {
+    faults.edit_infos = [one](fi_info*& list) {
+      for (fi_info* info = list; info != nullptr; info = info->next) one(*info);
+    };
+  };
+  EXPECT_EQ(inbox_bytes(), ofi::Inbox::bytes());
+  edit([](fi_info& info) { info.tx_attr->inject_size = ofi::RingCursor::kLargestEntry - 1; });
+  EXPECT_EQ(inbox_bytes(), 0u);
+  edit([](fi_info& info) { info.domain_attr->data_progress = FI_PROGRESS_AUTO; });
+  EXPECT_EQ(inbox_bytes(), 0u);
 }
 
 TEST_F(OfiEngine, WaitsForRoomAtTheProvider) {

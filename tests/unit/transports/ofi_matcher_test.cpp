@@ -283,6 +283,11 @@ TEST_F(MatcherFaultsTest, OtherErrorsEndTheJob) {
   lost.op_context = &receives_;
   EXPECT_EXIT(faults_.report(lost); ends_[1]->poll(nothing), error(),
                                     "libfabric tcp;ofi_rxm: a tagged message was lost: Truncation error");
+  lost.err = FI_ENOMSG;  // says something to a question only
+  EXPECT_EXIT(faults_.report(lost); ends_[1]->poll(nothing), error(), "a tagged message was lost: ");
+  lost.err = FI_ECANCELED;
+  lost.op_context = nullptr;
+  EXPECT_EXIT(faults_.report(lost); ends_[1]->poll(nothing), error(), "a tagged message was lost: ");
   EXPECT_EXIT(faults_.fail(FabricCall::cq_read, -FI_EIO);
               ends_[1]->poll(nothing), error(), "fi_cq_read: Input");
   EXPECT_EXIT(faults_.fail(FabricCall::tagged_peek, -FI_EIO);

@@ -17,8 +17,11 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "processes.hpp"
+#include "transports/map/short_name.hpp"
 #include "transports/registry.hpp"
 
 namespace shm {
@@ -124,6 +127,30 @@ TEST_P(MapperTest, LeavesNoDescriptorBehind) {
   EXPECT_EQ(descriptors(), before);
 }
 
+// When all have attached, what the mapper had may belong to somebody else.
+TEST_P(MapperTest, ThatIsDoneTouchesNothingMore) {
+  const std::string key = test::unique_key("mapper");
+  std::unique_ptr<Mapper> done = make(), next = make();
+  Result<int> file = done->open({key, 0, 2, 5});
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  const int before = descriptors();
+  done->all_attached();
+  std::vector<int> others;
+  for (int i = 0; i < 8; ++i) others.push_back(dup(STDERR_FILENO));
+  Result<int> of_next = next->open({key, 0, 2, 5});
+  ASSERT_TRUE(of_next.ok()) << of_next.status().text();
+  done->all_attached();
+  done.reset();
+  for (const int other : others) EXPECT_NE(fcntl(other, F_GETFD), -1);
+  Result<int> same = make()->open({key, 1, 2, 5});
+  ASSERT_TRUE(same.ok()) << same.status().text();
+  EXPECT_EQ(inode_of(same.value()), inode_of(of_next.value()));
+  others.insert(others.end(), {file.value(), of_next.value(), same.value()});
+  for (const int other : others) close(other);
+  next.reset();
+  EXPECT_LT(descriptors(), before);
+}
+
 TEST_P(MapperTest, OfTwoLeadersOneIsRefusedAndLeavesNoDescriptorBehind) {
   const std::string key = test::unique_key("mapper");
   const std::unique_ptr<Mapper> leader = make();
@@ -154,7 +181,9 @@ TEST_P(MapperTest, WorksForAPeAlone) {
 TEST_P(MapperTest, GivesUpOnALeaderThatDoesNotCome) {
   const auto start = Clock::now();
   const std::unique_ptr<Mapper> mapper = make();
+  const int before = descriptors();
   const Result<int> file = mapper->open({test::unique_key("mapper"), 1, 2, 0.2});
+  EXPECT_EQ(descriptors(), before);
   EXPECT_FALSE(file.ok());
   EXPECT_THAT(file.status().text(), HasSubstr("within SHMEM_INIT_TIMEOUT=0.2 seconds"));
   EXPECT_GE(Clock::now() - start, std::chrono::milliseconds(200));
@@ -202,22 +231,59 @@ TEST_P(MapperTest, SomebodyElseWhoAsksTakesNoMembersPlace) {
 INSTANTIATE_TEST_SUITE_P(All, MapperTest, ::testing::Values("memfd", "posix"),
                          [](const auto& info) { return std::string(info.param); });
 
+// The abstract address of the leader's socket.
+socklen_t address_of(const std::string& key, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const std::string name = "atoll." + key;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
 // A leader that listens and never answers, stopped for instance.
 TEST(Memfd, GivesUpOnALeaderThatIsStuck) {
   const std::string key = test::unique_key("mapper");
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = "atoll." + key;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  sockaddr_un address;
+  const socklen_t length = address_of(key, address);
   ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
   ASSERT_EQ(listen(listener, 1), 0);
+  const int before = descriptors();
   const auto start = Clock::now();
   const Result<int> file = make_mapper("memfd")->open({key, 1, 2, 0.3});
   EXPECT_FALSE(file.ok());
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
+  EXPECT_EQ(descriptors(), before);
   close(listener);
+}
+
+// Somebody who asks and goes before the answer is not the end of the leader.
+TEST(Memfd, OutlivesAMemberThatGoesAtOnce) {
+  const std::string key = test::unique_key("mapper");
+  const std::unique_ptr<Mapper> leader = make_mapper("memfd");
+  Result<int> file = leader->open({key, 0, 2, 5});
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  sockaddr_un address;
+  const socklen_t length = address_of(key, address);
+  for (int i = 0; i < 200; ++i) {
+    const int member = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(connect(member, reinterpret_cast<sockaddr*>(&address), length), 0);
+    close(member);
+  }
+  Result<int> same = make_mapper("memfd")->open({key, 1, 2, 5});
+  ASSERT_TRUE(same.ok()) << same.status().text();
+  close(same.value());
+  close(file.value());
+}
+
+TEST(ShortName, IsTheKeyWhileThatFits) {
+  const std::string key(40, 'k'), other_end = key.substr(1) + "x", other_start = "x" + key.substr(1);
+  EXPECT_EQ(short_name("p.", key, 42), "p." + key);
+  const std::string cut = short_name("p.", key, 41);
+  EXPECT_EQ(cut.size(), 34U);
+  EXPECT_TRUE(cut.starts_with("p."));
+  EXPECT_NE(cut, short_name("p.", other_end, 41));
+  EXPECT_NE(cut, short_name("p.", other_start, 41));
 }
 
 TEST(Posix, RefusesAnObjectThatOthersCanOpen) {
