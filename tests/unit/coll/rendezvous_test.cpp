@@ -116,6 +116,17 @@ TEST_F(Mail, SymmetricMemoryIsPutIntoAndCounted) {
   EXPECT_EQ(parcel_count().parcels.load() - parcels, 2u);
 }
 
+TEST_F(Mail, VariablesArePutIntoToo) {
+  std::vector<std::byte> variables(eager_limit() + 100);
+  const std::ptrdiff_t no_delta = 0;
+  rt.statics = {reinterpret_cast<std::uintptr_t>(variables.data()), variables.size(), &no_delta};
+  ASSERT_TRUE(rt.network->add_segment(SegmentId::statics, variables.data(), variables.size()).ok());
+  const std::uint64_t puts = parcel_count().puts.load();
+  exchange(variables.data() + 99, eager_limit() + 1);  // to their end
+  EXPECT_EQ(parcel_count().puts.load() - puts, 2u);
+  rt.statics = {};
+}
+
 TEST_F(Mail, NeedsNoAnswerUpToTheLimit) {
   const std::size_t fragment = kMaxMessage - 16;  // the name of the parcel goes with each
   const std::uint64_t messages = parcel_count().messages.load();
