@@ -324,7 +324,7 @@ TEST_F(AgentTest, AGateAsksEverySource) {
   Progress::Gate gate(progress);
   EXPECT_TRUE(gate.arm());
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_FALSE(gate.block(3'600'000'000));
+  EXPECT_FALSE(gate.block(20'000'000));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << "the first is asked again";
   for (bool& one : idle) {
     one = false;
@@ -412,7 +412,6 @@ TEST(ProgressDeathTest, MistakesAreNamed) {
   EXPECT_DEATH(Progress::deliver(4, kMaxHandlers - 2, nullptr, 0),
                "PE 4 sent a message for handler 30, which this PE does not have\n");
   EXPECT_DEATH(Progress::deliver(4, kMaxHandlers, nullptr, 0), "PE 4 sent a message for handler 32, which");
-  EXPECT_DEATH(Progress::deliver(4, UINT16_MAX, nullptr, 0), "PE 4 sent a message for handler 65535, which");
   EXPECT_DEATH(Progress::set_handler(kMaxHandlers, nullptr, nullptr),
                "message handler 32 cannot be set: there are 32\n");
 }
