@@ -194,8 +194,6 @@ TEST_F(OfiEngine, HasNoInboxWhereTheProviderIsNotAsItsRowSays) {
   EXPECT_EQ(inbox_bytes(), ofi::Inbox::bytes());
   edit([](fi_info& info) { info.tx_attr->inject_size = ofi::RingCursor::kLargestEntry - 1; });
   EXPECT_EQ(inbox_bytes(), 0u);
-  edit([](fi_info& info) { info.domain_attr->data_progress = FI_PROGRESS_AUTO; });
-  EXPECT_EQ(inbox_bytes(), 0u);
 }
 
 TEST_F(OfiEngine, WaitsForRoomAtTheProvider) {
