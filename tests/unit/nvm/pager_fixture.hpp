@@ -247,9 +247,9 @@ class Pe {
   void evict(PageNumber page) const {
     await("an eviction", [&] {
       tell_to_evict(page);
+      ping();  // none of these is left over for when the page has come again
       return pool_.word(page).state() == PageState::invalid;
     });
-    ping();
   }
   void tell_to_evict(PageNumber page) const {
     pool_.requests_of(me_).queue.post_hint({page, RequestQueue::What::evict});
