@@ -277,7 +277,9 @@ TEST(Memfd, OutlivesAMemberThatGoesAtOnce) {
 }
 
 TEST(ShortName, IsTheKeyWhileThatFits) {
-  const std::string key(40, 'k'), other_end = key.substr(1) + "x", other_start = "x" + key.substr(1);
+  const std::string key(40, 'k');
+  std::string other_end = key, other_start = key;
+  other_end.back() = other_start.front() = 'x';
   EXPECT_EQ(short_name("p.", key, 42), "p." + key);
   const std::string cut = short_name("p.", key, 41);
   EXPECT_EQ(cut.size(), 34U);
