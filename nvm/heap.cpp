@@ -310,7 +310,10 @@ bool Heap::goes_there(PageNumber page, std::size_t n) {
 void Heap::bring(std::uintptr_t address, int pe, bool writes) {
   const PageNumber page = pool_.number(pe, address - base());
   const Access access = writes ? Access::write : Access::read;
-  if (permits(pool_.word(page).state(), access)) return;
+  if (!permits(pool_.word(page).state(), access)) bring(page, access);
+}
+
+void Heap::bring(PageNumber page, Access access) {
   ask_to_latch(page, access);
   pool_.word(page).unlatch();
 }
@@ -324,7 +327,7 @@ bool Heap::better_there(std::uintptr_t address, int pe, bool writes) {
   }
   if (!options_.remote_ops || rt.progress == nullptr) return false;
   if (!delegation_.should_bring(page, pool_.shape().page_bytes)) return true;
-  bring(address, pe, writes);
+  bring(page, access);
   delegation_.note_arrival(page);
   return false;
 }

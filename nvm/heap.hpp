@@ -97,6 +97,7 @@ class Heap final : public Region, private Host {
   std::byte* latch(PageNumber page, Access access);
   std::byte* latch_here(PageNumber page, Access access);
   std::byte* ask_to_latch(PageNumber page, Access access);
+  void bring(PageNumber page, Access access);
   void put_whole_page(PageNumber page, const std::byte* data);
   bool send_hint(const RequestQueue::Hint& hint);
   bool is_pinned(std::uintptr_t address, std::size_t n, bool to_write);

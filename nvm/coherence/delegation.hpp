@@ -14,8 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "nvm/coherence/migration.hpp"
 #include "nvm/pages.hpp"
-#include "pages/pool.hpp"
+#include "pages/page_word.hpp"
 
 namespace shm::nvm {
 
@@ -25,7 +26,7 @@ class DelegationPolicy {
   /// Another piece of work with a page that is not here.  Returns whether the page should come: then the
   /// caller brings it, and says so.
   bool should_bring(PageNumber page, std::size_t page_bytes) {
-    const auto least = static_cast<std::uint32_t>(page_bytes / kRequestBytes + 1);
+    const auto least = static_cast<std::uint32_t>(page_bytes / kMessageCost + 1);
     Row& row = row_of(page);
     if (row.page.load(std::memory_order_relaxed) != page) {
       row.page.store(page, std::memory_order_relaxed);
@@ -60,8 +61,6 @@ class DelegationPolicy {
   }
 
  private:
-  // What a request costs, in bytes of a page that travels: 20 us beside 1 GB/s.
-  static constexpr std::size_t kRequestBytes = 16384;
   static constexpr std::uint32_t kMostTimes = 16;
   static constexpr unsigned kRowBits = 12;
 

@@ -16,6 +16,9 @@
 
 namespace shm::nvm {
 
+/// What a message costs beside its bytes, in bytes of a page that travels: 20 us beside 1 GB/s.
+inline constexpr std::uint32_t kMessageCost = 16384;
+
 /// Thread safety: any thread; threads that meet in a row may lose a charge.
 class MigrationPolicy {
  public:
@@ -33,8 +36,8 @@ class MigrationPolicy {
     const Clock::time_point contended = row.contended.load(std::memory_order_relaxed);
     const bool rests = contended != Clock::time_point() && now - contended > kPause;
     const std::uint32_t before = rests ? 0 : row.charge.load(std::memory_order_relaxed);
-    const std::uint32_t charge = before + static_cast<std::uint32_t>(n) + kOverhead;
-    const bool pays = charge >= page_bytes + kOverhead;
+    const std::uint32_t charge = before + static_cast<std::uint32_t>(n) + kMessageCost;
+    const bool pays = charge >= page_bytes + kMessageCost;
     row.charge.store(pays ? 0 : charge, std::memory_order_relaxed);
     return pays;
   }
@@ -47,8 +50,6 @@ class MigrationPolicy {
   }
 
  private:
-  // What a message costs beside its bytes, in bytes of a page that travels: 20 us beside 1 GB/s.
-  static constexpr std::uint32_t kOverhead = 16384;
   static constexpr std::size_t kRows = 512;
   static constexpr auto kPause =
       std::chrono::microseconds(5);  // without operations: the program does other things

@@ -227,13 +227,13 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
   }
   if (message.kind == Event::invalidate) count(Stat::page_invalidations);
   if (granted && message.data && message.from != home_of(number)) count(Stat::page_fetches);
-  const bool unfilled = granted && message.whole && before == State::asking;
-  if (!unfilled) publish(number, page);
-  if (unfilled) {
-    expect(page, false);
+  if (granted) expect(page, false);
+  if (granted && message.whole && before == State::asking) {
     have_filled(number, page);
-  } else if (granted) {
-    expect(page, false);
+  } else {
+    publish(number, page);
+  }
+  if (granted && !page.filling) {
     if (page.pending.empty()) pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
     serve_pending(number, page);  // before `done` is sent
   }

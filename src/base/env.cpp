@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/human.hpp"
+
 extern char** environ;
 
 namespace shm {
@@ -154,11 +156,7 @@ std::string show(bool value) { return value ? "1" : "0"; }
 std::string show(std::uint64_t value) { return std::to_string(value); }
 std::string show(const std::optional<std::size_t>& value) { return value ? std::to_string(*value) : "auto"; }
 std::string show(const std::string& value) { return value; }
-std::string show(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
+std::string show(double value) { return plain_number(value); }
 
 }  // namespace
 

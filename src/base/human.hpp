@@ -17,4 +17,11 @@ inline std::string human_bytes(double bytes) {
   return text;
 }
 
+/// "0.5", "120": as it would be written in a variable.
+inline std::string plain_number(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
+
 }  // namespace shm

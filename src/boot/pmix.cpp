@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/fatal.hpp"
+#include "base/human.hpp"
 #include "base/service_thread.hpp"
 #include "boot/boot.hpp"
 
@@ -187,10 +187,8 @@ class PmixBoot final : public Boot {
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
     const pmix_status_t status = PMIx_Fence(nullptr, 0, info, 2);
     if (status == PMIX_SUCCESS) return {};
-    char limit[32];
-    std::snprintf(limit, sizeof limit, "%g", timeout_);
     return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) +
-                         " (SHMEM_INIT_TIMEOUT is " + limit + " seconds)");
+                         " (SHMEM_INIT_TIMEOUT is " + plain_number(timeout_) + " seconds)");
   }
 
   bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) {

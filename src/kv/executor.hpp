@@ -3,7 +3,6 @@
 // wait for the pages that this needs.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>

@@ -41,8 +41,7 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
   layout_ = layout;
   memory_ = memory;
   region_ = find_region(memory, 1);
-  paged_ = region_ != nullptr;
-  if (paged_) return;
+  if (is_paged()) return;
   for (const int pe : rt.node_pes)
     shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
 }
@@ -99,7 +98,7 @@ bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code&
     status =
         any_may_fault(request, result) ? with_copies(request, result, execute) : execute(request, result);
     if (matched_ != nullptr && status == SHMEMX_KV_OK) matched_->changed(pe, request.op, request.key.hash);
-  } else if (paged_) {
+  } else if (is_paged()) {
     if (better_there(pe, request)) return false;
     status = Shard<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
   } else {
@@ -120,7 +119,7 @@ Code Table::get_slow(Call call, const Key& key, void* value, std::size_t room, s
 // get: the server says where the value is; read it; `confirm` that it was there all the time.
 
 bool Table::travels_by_rma(const KvRequest& request) const {
-  if (paged_) return false;
+  if (is_paged()) return false;
   switch (request.op) {
     case KvOp::put:
     case KvOp::insert:
@@ -191,7 +190,7 @@ Code Table::call_remote(Call call, int pe, const KvRequest& request, void* value
   count_remote();
   if (travels_by_rma(request)) return store_by_rma(call, pe, request);
   const bool long_get =
-      !paged_ && request.op == KvOp::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
+      !is_paged() && request.op == KvOp::get && std::min(request.n, layout_.value_bytes) > kLongestInPackets;
   return long_get ? get_by_rma(call, pe, request, value, n) : round_trip(call, pe, request, value, n);
 }
 

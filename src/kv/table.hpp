@@ -51,7 +51,7 @@ class Table {
 
   /// The part of a PE of this node, in memory; null: of another, or on NVM.
   std::byte* shard(int pe) const { return shards_[static_cast<std::size_t>(pe)]; }
-  bool is_paged() const { return paged_; }
+  bool is_paged() const { return region_ != nullptr; }
 
   /// f(shard) of this PE.
   template <class F>
@@ -61,7 +61,7 @@ class Table {
   /// The same for a shard that is not in use yet.
   template <class F>
   static auto with_shard(const ShardLayout& layout, std::byte* memory, F f) {
-    if (on_nvm(memory)) return f(Shard<Paged>(Paged(memory, rt.me), layout));
+    if (in_region(memory)) return f(Shard<Paged>(Paged(memory, rt.me), layout));
     return f(Shard<Mapped>(Mapped(memory), layout));
   }
 
@@ -75,7 +75,7 @@ class Table {
   }
 
   /// Whether this node can reach the part of the PE by itself, though it may be better to ask the PE.
-  bool is_here(int pe) const { return paged_ || shard(pe) != nullptr; }
+  bool is_here(int pe) const { return is_paged() || shard(pe) != nullptr; }
   /// Has what keys need come from memory, if that is this node's: first for all such keys, then for each of
   /// them.
   void prefetch_home(const Key& key, int pe) const {
@@ -126,7 +126,6 @@ class Table {
 
  private:
   static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
-  static bool on_nvm(const std::byte* memory) { return in_region(memory); }
   bool better_there(int pe, const KvRequest& request) const;
   template <class Execute>
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
@@ -147,8 +146,7 @@ class Table {
   ShardLayout layout_{};
   std::vector<std::byte*> shards_;  // of all PEs
   std::byte* memory_ = nullptr;
-  bool paged_ = false;        // all shards are on NVM
-  Region* region_ = nullptr;  // in which they lie
+  Region* region_ = nullptr;  // in which all shards lie; null: they are in memory
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;

@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <string>
@@ -42,15 +44,12 @@ int main(int argc, char** argv) {
   if (fd < 0) fail(path.c_str());
   unlink(path.c_str());
   const std::size_t room = (page + kHugePage - 1) / kHugePage * kHugePage;
-  auto* buffer = static_cast<unsigned char*>(std::aligned_alloc(kHugePage, room));
+  auto* buffer = static_cast<std::uint64_t*>(std::aligned_alloc(kHugePage, room));
   if (buffer == nullptr) fail("memory");
   madvise(buffer, room, MADV_HUGEPAGE);
   std::mt19937_64 random(1);
   for (std::size_t at = 0; at < kFile; at += page) {
-    for (std::size_t i = 0; i < page; i += sizeof(std::uint64_t)) {
-      const std::uint64_t word = random();
-      std::copy_n(reinterpret_cast<const unsigned char*>(&word), sizeof word, buffer + i);
-    }
+    std::generate_n(buffer, page / sizeof *buffer, std::ref(random));
     if (pwrite(fd, buffer, page, static_cast<off_t>(at)) != static_cast<ssize_t>(page)) fail("pwrite");
   }
   fsync(fd);

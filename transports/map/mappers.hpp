@@ -3,9 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
-#include <cstdio>
-
+#include "base/human.hpp"
 #include "transports/mapper.hpp"
 
 namespace shm {
@@ -18,10 +18,8 @@ std::unique_ptr<Mapper> make_posix_mapper();
 
 /// The error of a member whose leader has not done `what` in so many seconds.
 inline Status late_leader(const std::string& what, double timeout) {
-  char limit[32];
-  std::snprintf(limit, sizeof limit, "%g", timeout);
-  return Status::error("the first PE of this node did not " + what + " within SHMEM_INIT_TIMEOUT=" + limit +
-                       " seconds");
+  return Status::error("the first PE of this node did not " + what +
+                       " within SHMEM_INIT_TIMEOUT=" + plain_number(timeout) + " seconds");
 }
 
 }  // namespace shm

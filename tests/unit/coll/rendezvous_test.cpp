@@ -184,19 +184,23 @@ TEST_F(Mail, FindsAMarkThatSaysNothingOfTheParcelBefore) {
   EXPECT_EQ(parcel_count().puts.load() - puts, 2u) << "marks have been given back";
 }
 
-/// Starts puts one by one, the last first, and grants no fence.
-class UnorderedNetwork final : public test::AroundLoop {
- public:
-  bool poll() override {
-    if (!held_.empty()) {
-      const std::function<void()> start = std::move(held_.back());
-      held_.pop_back();
-      start();
-    }
-    return AroundLoop::poll();
-  }
+/// Keeps puts until it is told to start them.
+class HoldingNetwork : public test::AroundLoop {
+ protected:
+  bool start_first() { return start(held_.begin()); }
+  bool start_last() { return !held_.empty() && start(held_.end() - 1); }
 
  private:
+  using Held = std::deque<std::function<void()>>;
+
+  // Returns false if there is none.
+  bool start(Held::iterator at) {
+    if (held_.empty()) return false;
+    const std::function<void()> put = std::move(*at);
+    held_.erase(at);
+    put();
+    return true;
+  }
   void put(Channel* inner, const Put& put) override {
     std::vector<std::byte> kept(put.source, put.source + (put.copy ? put.n : 0));
     held_.push_back([this, inner, later = put, bytes = std::move(kept)]() mutable {
@@ -205,9 +209,20 @@ class UnorderedNetwork final : public test::AroundLoop {
     });
   }
   bool holds() const override { return !held_.empty(); }
-  bool orders() const override { return false; }
 
-  std::vector<std::function<void()>> held_;
+  Held held_;
+};
+
+/// Starts puts one by one, the last first, and grants no fence.
+class UnorderedNetwork final : public HoldingNetwork {
+ public:
+  bool poll() override {
+    start_last();
+    return AroundLoop::poll();
+  }
+
+ private:
+  bool orders() const override { return false; }
 };
 
 class UnorderedMail : public Mail {
@@ -223,31 +238,19 @@ TEST_F(UnorderedMail, IsMarkedWhenItIsThere) {
 }
 
 /// Makes puts when it is told to.
-class SlowNetwork final : public test::AroundLoop {
+class SlowNetwork final : public HoldingNetwork {
  public:
   bool poll() override {
-    while (go_.load() && !held_.empty()) {
-      const std::function<void()> start = std::move(held_.front());
-      held_.pop_front();
-      start();
+    while (go_.load() && start_first()) {
     }
     return AroundLoop::poll();
   }
   void go() { go_.store(true); }
 
  private:
-  void put(Channel* inner, const Put& put) override {
-    std::vector<std::byte> kept(put.source, put.source + (put.copy ? put.n : 0));
-    held_.push_back([this, inner, later = put, bytes = std::move(kept)]() mutable {
-      if (later.copy) later.source = bytes.data();
-      AroundLoop::put(inner, later);
-    });
-  }
-  bool holds() const override { return !held_.empty(); }
   bool orders() const override { return true; }
 
   std::atomic<bool> go_{false};
-  std::deque<std::function<void()>> held_;
 };
 
 class SlowMail : public Mail {

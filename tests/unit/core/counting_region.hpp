@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A region that holds nothing, and counts what it is asked.
+// Regions for tests: one that holds nothing, and one that counts what it is asked.
 #pragma once
 
 #include "core/region.hpp"
 
 namespace shm::test {
 
-class CountingRegion final : public Region {
+class EmptyRegion : public Region {
  public:
   using Region::Region;
   void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool) override {}
@@ -15,6 +15,13 @@ class CountingRegion final : public Region {
            bool) override {}
   void load(std::uintptr_t, void*, std::size_t) override {}
   void* ptr(std::uintptr_t, int) override { return nullptr; }
+  void quiet(Context&) override {}
+  void fence(Context&) override {}
+};
+
+class CountingRegion final : public EmptyRegion {
+ public:
+  using EmptyRegion::EmptyRegion;
   void quiet(Context&) override { ++quiets; }
   void fence(Context&) override { ++fences; }
   int quiets = 0, fences = 0;

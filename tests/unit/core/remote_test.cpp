@@ -169,9 +169,9 @@ TEST_F(RemoteTest, ALockIsPassedOnAtOnce) {
 }
 
 /// Notes what it is asked, and whether the call may return before.
-class NotedRegion final : public Region {
+class NotedRegion final : public EmptyRegion {
  public:
-  using Region::Region;
+  using EmptyRegion::EmptyRegion;
   std::vector<std::string> notes;
 
   void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool nbi) override { note("put", nbi); }
@@ -180,8 +180,6 @@ class NotedRegion final : public Region {
            bool nbi) override {
     note("amo", nbi);
   }
-  void load(std::uintptr_t, void*, std::size_t) override {}
-  void* ptr(std::uintptr_t, int) override { return nullptr; }
   void quiet(Context&) override { notes.emplace_back("quiet"); }
   void fence(Context&) override { notes.emplace_back("fence"); }
 

@@ -114,41 +114,52 @@ TEST_F(HeapTest, GrowsInPlaceWhileTheLimitLetsIt) {
   EXPECT_TRUE(heap->allocate(100, 16).has_value()) << "and what has shrunk";
 }
 
+// Addresses of which some are aligned, to be a heap's range.
+class HeapRange : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kAlignment = std::size_t{2} << 20;
+
+  void SetUp() override {
+    at_ = mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ASSERT_NE(at_, MAP_FAILED);
+    aligned = (reinterpret_cast<std::uintptr_t>(at_) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  ~HeapRange() override {
+    heap.reset();
+    munmap(at_, kRange);
+  }
+  void create(std::uintptr_t start, std::uintptr_t end) {
+    auto made = HeapAllocator::create(reinterpret_cast<std::byte*>(start), end - start, end - start);
+    ASSERT_TRUE(made.ok());
+    heap = std::move(made.value());
+  }
+
+  std::uintptr_t aligned = 0;
+  std::unique_ptr<HeapAllocator> heap;
+
+ private:
+  void* at_ = nullptr;
+};
+
 // The range has no more than the block, what its alignment skips, and a page that the allocator adds: so it
 // is not cut out of more.
-TEST(HeapRange, IsCarvedAsAligned) {
-  constexpr std::size_t kAlignment = std::size_t{2} << 20;
-  void* at =
-      mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  ASSERT_NE(at, MAP_FAILED);
-  const auto aligned = (reinterpret_cast<std::uintptr_t>(at) + kAlignment - 1) / kAlignment * kAlignment;
+TEST_F(HeapRange, IsCarvedAsAligned) {
   const std::uintptr_t start = aligned + 2 * kPage, end = aligned + 2 * kAlignment + kPage;
-  auto heap = HeapAllocator::create(reinterpret_cast<std::byte*>(start), end - start, end - start);
-  ASSERT_TRUE(heap.ok());
-  const auto block = heap.value()->allocate(kAlignment, kAlignment);
+  ASSERT_NO_FATAL_FAILURE(create(start, end));
+  const auto block = heap->allocate(kAlignment, kAlignment);
   ASSERT_TRUE(block.has_value());
   EXPECT_EQ(start + *block, aligned + kAlignment);
-  heap.value().reset();
-  munmap(at, kRange);
 }
 
 // What is aligned may begin behind the end of the range.
-TEST(HeapRange, HasNoRoomBehindItsEnd) {
-  constexpr std::size_t kAlignment = std::size_t{2} << 20;
-  void* at =
-      mmap(nullptr, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  ASSERT_NE(at, MAP_FAILED);
-  const auto aligned = (reinterpret_cast<std::uintptr_t>(at) + kAlignment - 1) / kAlignment * kAlignment;
+TEST_F(HeapRange, HasNoRoomBehindItsEnd) {
   const std::uintptr_t start = aligned + kPage, end = aligned + kAlignment / 2;
-  auto heap = HeapAllocator::create(reinterpret_cast<std::byte*>(start), end - start, end - start);
-  ASSERT_TRUE(heap.ok());
-  EXPECT_FALSE(heap.value()->allocate(2 * kPage, kAlignment).has_value());
-  EXPECT_EQ(heap.value()->bytes_in_use(), 0U);
-  const auto block = heap.value()->allocate(2 * kPage, kPage);
+  ASSERT_NO_FATAL_FAILURE(create(start, end));
+  EXPECT_FALSE(heap->allocate(2 * kPage, kAlignment).has_value());
+  EXPECT_EQ(heap->bytes_in_use(), 0U);
+  const auto block = heap->allocate(2 * kPage, kPage);
   ASSERT_TRUE(block.has_value());
   EXPECT_LE(start + *block + 2 * kPage, end);
-  heap.value().reset();
-  munmap(at, kRange);
 }
 
 TEST_F(HeapTest, KnowsStartsOfBlocksOnly) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include "core/region.hpp"
+#include "core/counting_region.hpp"
 #include "far_table.hpp"
 
 namespace shm::kv {
@@ -244,7 +244,7 @@ TEST_F(ClientTest, BatchesOfLongKeysAndOfLongValues) {
 }
 
 // Memory whose pages may have to come first.
-class Paging final : public Region {
+class Paging final : public test::EmptyRegion {
  public:
   explicit Paging(std::size_t n) : Paging(std::make_unique_for_overwrite<std::byte[]>(n), n) {
     std::memset(bytes_.get(), '?', n);
@@ -261,18 +261,10 @@ class Paging final : public Region {
     return std::all_of(bytes_.get(), bytes_.get() + size(), [](std::byte b) { return b == std::byte{'?'}; });
   }
 
-  void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool) override {}
-  void get(Context&, void*, std::uintptr_t, std::size_t, int, bool) override {}
-  void amo(Context&, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
-           bool) override {}
-  void load(std::uintptr_t, void*, std::size_t) override {}
-  void* ptr(std::uintptr_t, int) override { return nullptr; }
-  void quiet(Context&) override {}
-  void fence(Context&) override {}
-
  private:
   Paging(std::unique_ptr<std::byte[]> bytes, std::size_t n)
-      : Region("paging memory", reinterpret_cast<std::uintptr_t>(bytes.get()), n), bytes_(std::move(bytes)) {}
+      : EmptyRegion("paging memory", reinterpret_cast<std::uintptr_t>(bytes.get()), n),
+        bytes_(std::move(bytes)) {}
   const std::unique_ptr<std::byte[]> bytes_;
 };
 

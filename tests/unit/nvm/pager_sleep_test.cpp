@@ -58,6 +58,14 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
     await("sleep", [] { return sleeps(pager_thread()); });
     memory.pool.requests_of(0).queue.ring();
   }
+  void expect_answer() {
+    const Ticket ticket(memory.pool, 0);
+    fill_in(ticket.request(), RangeCommand::room, 0, 0);
+    await("sleep", [] { return sleeps(pager_thread()); });
+    device->arm(GetParam(), [&] { ticket.post(0); });
+    wake_for_nothing();
+    await("the answer", [&] { return ticket.done(); });
+  }
 
   PoolMemory memory{shape_of(1)};
   const Nodes nodes = nodes_of(1);
@@ -68,24 +76,12 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
 
 INSTANTIATE_TEST_SUITE_P(Calls, PagerSleepTest, ::testing::Values(1, 2));
 
-TEST_P(PagerSleepTest, NoRequestIsLost) {
-  const Ticket ticket(memory.pool, 0);
-  fill_in(ticket.request(), RangeCommand::room, 0, 0);
-  await("sleep", [] { return sleeps(pager_thread()); });
-  device->arm(GetParam(), [&] { ticket.post(0); });
-  wake_for_nothing();
-  await("the answer", [&] { return ticket.done(); });
-}
+TEST_P(PagerSleepTest, NoRequestIsLost) { expect_answer(); }
 
 // They ring otherwise.
 TEST_P(PagerSleepTest, NoRequestOfAnotherProcessIsLost) {
   memory.pool.requests_of(0).queue.remove_doorbell();
-  const Ticket ticket(memory.pool, 0);
-  fill_in(ticket.request(), RangeCommand::room, 0, 0);
-  await("sleep", [] { return sleeps(pager_thread()); });
-  device->arm(GetParam(), [&] { ticket.post(0); });
-  wake_for_nothing();
-  await("the answer", [&] { return ticket.done(); });
+  expect_answer();
 }
 
 TEST_P(PagerSleepTest, NoOperationIsLost) {
