@@ -451,12 +451,11 @@ void PageCache::look_ahead(PageNumber page) {
   if (!resting_) bring(page, read_ahead_.use(page));
 }
 
-// Pages ahead of `page`, as far as its segment goes and there are frames.
+// Pages of the sequence of `page`, as far as its segment goes and there are frames.
 void PageCache::bring(PageNumber page, ReadAhead::Range range) {
   const std::uint64_t pages = pool_.shape().segment_pages;
-  range.last = std::min(range.last, (page / pages + 1) * pages);
-  for (PageNumber number = range.first; number < range.last && bring(number); ++number) {
-  }
+  for (; range.count > 0 && range.first / pages == page / pages && bring(range.first); --range.count)
+    range.first += static_cast<PageNumber>(range.step);
 }
 
 // Asks for a page that nobody waits for, to be read.  Returns false if there is no frame to spare.

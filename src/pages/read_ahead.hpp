@@ -10,46 +10,97 @@
 
 namespace shm::pages {
 
-/// Finds sequences of pages, several at a time, and looks the further ahead the longer they go on.  Pure.
+/// Finds sequences of pages, several at a time, and looks the further ahead the longer they go on.  Two pages
+/// one behind the other begin a sequence; so do four with another distance between them, backward too, as
+/// less is chance wherever pages of a small range are used at random.  Pure.
 class ReadAhead {
  public:
+  /// `count` pages: first, first + step, ...; the last may lie outside of all memory.
   struct Range {
-    PageNumber first = 0, last = 0;  // without `last`
+    PageNumber first = 0;
+    std::int64_t step = 1;
+    std::uint64_t count = 0;
   };
 
   explicit ReadAhead(std::uint64_t most_ahead) : most_ahead_(most_ahead) {}
 
   /// A sequence begins with page `page`.  Returns the pages to be brought now.
   Range begin(PageNumber page) {
-    Sequence& oldest = *std::ranges::min_element(sequences_, {}, &Sequence::used);
-    oldest = {page, page + most_ahead_, most_ahead_, ++clock_};
-    return {page, page + most_ahead_};
+    oldest() = {page, 1, most_ahead_, most_ahead_, ++clock_};
+    return {page, 1, most_ahead_};
   }
 
   /// Page `page` is used.  Returns the pages to be brought now; each is returned once for a sequence.
   Range use(PageNumber page) {
     for (Sequence& sequence : sequences_) {
-      if (sequence.used == 0 || page < sequence.next || page > sequence.asked) continue;
-      sequence.depth = std::min(most_ahead_, std::max<std::uint64_t>(1, sequence.depth * 2));
-      sequence.next = page + 1;
-      const Range range{std::max(sequence.asked, sequence.next), sequence.next + sequence.depth};
-      sequence.asked = std::max(range.first, range.last);
-      sequence.used = ++clock_;
-      return range.first < range.last ? range : Range{};
+      if (sequence.used != 0 && goes_on(sequence, page)) return look_further(sequence);
     }
-    Sequence& oldest = *std::ranges::min_element(sequences_, {}, &Sequence::used);
-    oldest = {page + 1, page + 1, 0, ++clock_};
+    const std::int64_t stride = stride_to(page);
+    recent_[recent_count_++ % recent_.size()] = page;
+    if (stride != 0) return look_further(oldest() = {at(page, stride), stride, 0, 0, 0});
+    oldest() = {page + 1, 1, 0, 0, ++clock_};
     return {};
   }
 
  private:
   struct Sequence {
-    PageNumber next = 0;   // expected
-    PageNumber asked = 0;  // the first that has not been asked for
+    PageNumber next = 0;  // expected
+    std::int64_t step = 1;
+    std::uint64_t asked = 0;  // how many from `next` on have been asked for
     std::uint64_t depth = 0;
     std::uint64_t used = 0;  // when; 0: never
   };
+  static constexpr std::int64_t kLongestStride = 64;
+
+  // Far from all pages.
+  static constexpr std::array<PageNumber, 12> nowhere() {
+    std::array<PageNumber, 12> pages{};
+    pages.fill(~PageNumber{0} / 2);
+    return pages;
+  }
+
+  static PageNumber at(PageNumber page, std::int64_t distance) {
+    return page + static_cast<PageNumber>(distance);
+  }
+
+  Sequence& oldest() { return *std::ranges::min_element(sequences_, {}, &Sequence::used); }
+
+  // Whether `page` is the next one, or one of those asked for, or the first behind these.
+  static bool goes_on(Sequence& sequence, PageNumber page) {
+    const auto distance = static_cast<std::int64_t>(page - sequence.next);
+    if (distance % sequence.step != 0 || distance / sequence.step < 0) return false;
+    const auto passed = static_cast<std::uint64_t>(distance / sequence.step);
+    if (passed > sequence.asked) return false;
+    sequence.next = at(page, sequence.step);
+    sequence.asked -= std::min(sequence.asked, passed + 1);
+    return true;
+  }
+
+  Range look_further(Sequence& sequence) {
+    sequence.used = ++clock_;
+    sequence.depth = std::min(most_ahead_, std::max<std::uint64_t>(1, sequence.depth * 2));
+    const std::uint64_t before = sequence.asked;
+    sequence.asked = std::max(before, sequence.depth);
+    const PageNumber first = at(sequence.next, static_cast<std::int64_t>(before) * sequence.step);
+    return {first, sequence.step, sequence.asked - before};
+  }
+
+  // With which step three recent pages lead to this one; 0: with none.
+  std::int64_t stride_to(PageNumber page) const {
+    const auto is_recent = [&](PageNumber other) {
+      return std::ranges::find(recent_, other) != recent_.end();
+    };
+    for (const PageNumber before : recent_) {
+      const auto step = static_cast<std::int64_t>(page - before);
+      if (step == 0 || step > kLongestStride || step < -kLongestStride) continue;
+      if (is_recent(at(before, -step)) && is_recent(at(before, -2 * step))) return step;
+    }
+    return 0;
+  }
+
   std::array<Sequence, 8> sequences_;
+  std::array<PageNumber, 12> recent_ = nowhere();  // pages that no sequence awaited
+  std::uint64_t recent_count_ = 0;
   const std::uint64_t most_ahead_;
   std::uint64_t clock_ = 0;
 };
