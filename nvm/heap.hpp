@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -72,16 +73,17 @@ class Heap final : public Region, private Host {
   const std::string& folder() const { return options_.folder; }
   IoEngine engine() const { return options_.engine; }
 
-  void put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) override;
-  void get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) override;
-  void amo(Context&, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
+  void put(Context*, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) override;
+  void get(Context*, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) override;
+  void amo(Context*, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
            void* fetch, int pe, bool nbi) override;
   void load(std::uintptr_t address, void* value, std::size_t n) override;
   void bring(std::uintptr_t address, int pe, bool writes) override;
   bool better_there(std::uintptr_t address, int pe, bool writes) override;
   void* ptr(std::uintptr_t address, int pe) override;
   void quiet(Context&) override;
-  void fence(Context&) override {}
+  /// Messages may meet pages on their way: what is behind a fence begins when all before it is complete.
+  void fence(Context& context) override { quiet(context); }
   /// A block of four pages or more begins at a page, so that it lies in no more pages than it needs.
   std::size_t alignment_for(std::size_t n) const override { return n >= 4 * page_bytes() ? page_bytes() : 1; }
   bool reserve(std::uintptr_t address, std::size_t n) override;
@@ -90,18 +92,37 @@ class Heap final : public Region, private Host {
 
  private:
   Heap(const Options& options, const PoolShape& shape, std::byte* segment);
-  std::byte* latch_whole_here(std::uintptr_t address, std::size_t n, int pe, const void* other, Access access,
-                              PageNumber& page);
-  [[gnu::noinline]] void put_slowly(std::uintptr_t to, const void* source, std::size_t n, int pe);
-  [[gnu::noinline]] void get_slowly(void* dest, std::uintptr_t from, std::size_t n, int pe);
+  std::byte* latch_whole_here(const Context* context, std::uintptr_t address, std::size_t n, int pe,
+                              const void* other, Access access, PageNumber& page);
+  static bool is_behind(const Context* context, PageNumber page);
+  // A part of a put or get that lies in one page: `n` bytes at `within` of it, and at `memory`.
+  struct Piece {
+    PageNumber page;
+    std::size_t within, n;
+    std::byte* memory;
+    Access access;
+  };
+  // Operations that were sent and are not answered.
+  using Unanswered = std::atomic<std::uint32_t>;
+  struct PageAsked;
+  [[gnu::noinline]] void move(Context* context, std::uintptr_t address, std::byte* memory, std::size_t n,
+                              int pe, Access access, bool nbi);
+  static Operation operation_for(const Piece& piece);
+  void copy(std::byte* page, const Piece& piece) const;
+  bool copy_if_here(const Piece& piece);
+  void bring_and_copy(std::span<const Piece> pieces);
+  void finish(const PageAsked& asked);
+  bool writes_whole_page(const Piece& piece) const {
+    return piece.access == Access::write && piece.n == page_bytes();
+  }
+  void copy_later(const Context& context, std::span<const Piece> pieces);
+  void copy_deferred(const Context& context);
   std::byte* latch(PageNumber page, Access access);
   std::byte* latch_here(PageNumber page, Access access);
   std::byte* ask_to_latch(PageNumber page, Access access);
   void bring(PageNumber page, Access access);
-  void put_whole_page(PageNumber page, const std::byte* data);
   bool send_hint(const RequestQueue::Hint& hint);
   bool is_pinned(std::uintptr_t address, std::size_t n, bool to_write);
-  bool defer_get(Context& context, void* dest, std::uintptr_t from, std::size_t n, int pe);
   bool goes_there(PageNumber page, std::size_t n);
   struct Pages {
     PageNumber first, last;  // without `last`
@@ -110,11 +131,14 @@ class Heap final : public Region, private Host {
   Pages whole_pages_of(std::uintptr_t address, std::size_t n) const;
   bool command(RangeCommand command, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
   static void await_pager(const Ticket& ticket);
-  FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access, bool* unfilled = nullptr);
-  template <class Piece>
-  void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Piece piece);
-  void send(Operation operation, const std::byte* data, int pe, struct Awaiting& awaiting);
-  void wait(const struct Awaiting& awaiting, int pe) const;
+  FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
+  void ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access);
+  static FrameNumber answer_to(const Ticket& ticket);
+  template <class Visit>
+  void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Visit visit);
+  void send(Operation operation, const std::byte* data, int pe, Unanswered& unanswered);
+  void send_later(const Operation& operation, const std::byte* data, int pe, Context& context);
+  static void wait_for_answers(const Unanswered& unanswered, std::uint32_t most_left, int pe);
   static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_pager_message(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
@@ -137,18 +161,16 @@ class Heap final : public Region, private Host {
   MigrationPolicy migration_;
   DelegationPolicy delegation_;
 
-  // Nonblocking gets whose pages are on their way, by context.  They are copied by quiet().
-  struct DeferredGet {
-    void* dest;
-    std::uintptr_t from;
-    std::size_t n;
-    int pe;
-  };
   Mutex mutex_;  // of what follows
   std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> pins_
       GUARDED_BY(mutex_);  // by address and size
-  std::unordered_map<const Context*, std::vector<DeferredGet>> deferred_ GUARDED_BY(mutex_);
-  std::atomic<std::size_t> deferred_count_{0};  // how many there are
+  // Of nonblocking puts and gets, whose pages are on their way, by context.  They are copied by quiet().
+  struct Deferred {
+    std::vector<Piece> pieces;
+    std::size_t being_copied = 0;  // that are no longer in `pieces`
+  };
+  std::unordered_map<const Context*, Deferred> deferred_ GUARDED_BY(mutex_);
+  std::atomic<std::size_t> deferred_count_{0};  // of all, with those that are being copied
   Channel* channel_ = nullptr;                  // of pages
   struct OpenObject {
     std::string name;

@@ -4,8 +4,8 @@
 //   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type | operands |
 //                n bytes of a put
 //                from the thread that waits to the home of the page
-//   Answer       token | dest | page | n | contended | n bytes: of a get, or the 8 of what an atomic
-//                operation found
+//   Answer       token | dest | page | n | contended | n bytes: of a get, or of what an atomic operation
+//                found, if its dest is not null
 //                to that thread, from where the operation was executed
 //   PageMessage  page | message of the protocol | frame | given_up | an Operation
 //                between pagers
@@ -32,7 +32,7 @@ struct Operation {
   enum class Kind : std::uint8_t { put, get, amo };
 
   std::uint64_t token;  // of who waits for the answer
-  std::byte* dest;      // of what the answer brings, at who waits; unused by a put
+  std::byte* dest;      // of what the answer brings, at who waits; null: it brings nothing
   PageNumber page;
   std::uint32_t offset, n;
   std::int32_t pe;  // who waits

@@ -354,8 +354,8 @@ void PageCache::apply(CachedPage& page, Foreign& operation) {
   } else {
     std::uint64_t old = 0;
     atomic_apply(head.op, head.type, at, &head.value, &head.compare, &old);
-    answer.n = sizeof old;
-    std::memcpy(message + sizeof answer, &old, sizeof old);
+    if (head.dest != nullptr) answer.n = static_cast<std::uint32_t>(atomic_size(head.type));
+    std::memcpy(message + sizeof answer, &old, answer.n);
   }
   std::memcpy(message, &answer, sizeof answer);
   host_.answer(head.pe, message, sizeof answer + answer.n);

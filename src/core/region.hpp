@@ -29,12 +29,14 @@ class Region {
     return address - base_ < size_ && n <= size_ - (address - base_);
   }
 
+  // Operations of a context are complete when its quiet() returns; those of none (null) when their call does.
+
   /// Returns when `source` may be reused, or, with `nbi`, at any time before quiet.
-  virtual void put(Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) = 0;
+  virtual void put(Context*, std::uintptr_t to, const void* source, std::size_t n, int pe, bool nbi) = 0;
   /// Returns when the data are in `dest`, or, with `nbi`, at any time before quiet.
-  virtual void get(Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) = 0;
+  virtual void get(Context*, void* dest, std::uintptr_t from, std::size_t n, int pe, bool nbi) = 0;
   /// `fetch` is null for operations that return nothing.
-  virtual void amo(Context&, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
+  virtual void amo(Context*, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
                    void* fetch, int pe, bool nbi) = 0;
 
   /// Current value of this PE's own n <= 8 bytes at `address`, as wait_until and test see it: an update that

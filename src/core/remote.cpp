@@ -59,7 +59,7 @@ void get_bounced(Call call, Channel* channel, void* dest, RemoteAddress from, st
 void put_to(Call call, Context& context, const Target& to, std::uintptr_t address, const void* source,
             std::size_t n, int pe, Blocking blocking) {
   if (Region* region = enter_region(context, to.region))
-    return region->put(context, address, source, n, pe, blocking == Blocking::no);
+    return region->put(&context, address, source, n, pe, blocking == Blocking::no);
   if (to.local != nullptr) {
     std::memcpy(to.local, source, n);
     return;
@@ -82,7 +82,7 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
 void amo_at(Call call, Context& context, const Target& at, std::uintptr_t address, AtomicOp op,
             AtomicType type, const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
   if (Region* region = enter_region(context, at.region))
-    return region->amo(context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
+    return region->amo(&context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
   Channel* channel = context.channel;
   if (fetch != nullptr && in_region(fetch)) [[unlikely]] {
@@ -111,7 +111,7 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
                 Blocking blocking) {
   if (Region* region = region_of(context, dest, n, pe)) {
     const auto to = reinterpret_cast<std::uintptr_t>(dest);
-    return region->put(context, to, source, n, pe, blocking == Blocking::no);
+    return region->put(&context, to, source, n, pe, blocking == Blocking::no);
   }
   if (n == 0) return check_pe(call, pe);
   const Target to = resolve(call, "dest", dest, n, pe);
@@ -122,7 +122,7 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
                 Blocking blocking) {
   if (Region* region = region_of(context, source, n, pe)) {
     const auto from = reinterpret_cast<std::uintptr_t>(source);
-    return region->get(context, dest, from, n, pe, blocking == Blocking::no);
+    return region->get(&context, dest, from, n, pe, blocking == Blocking::no);
   }
   if (n == 0) return check_pe(call, pe);
   const Target from = resolve(call, "source", source, n, pe);

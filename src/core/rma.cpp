@@ -67,12 +67,12 @@ void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
   check_strides(call, s);
   auto* to = static_cast<std::byte*>(dest);
   if (const std::byte* from = mapped(source, extent(s, s.from_step), pe)) return copy_blocks(to, from, s);
-  const Target first = resolve(call, "source", source, extent(s, s.from_step), pe);
+  resolve(call, "source", source, extent(s, s.from_step), pe);
   Context& context = context_of(call, ctx);
   const auto* from = static_cast<const std::byte*>(source);
   // All blocks are on their way before the first is waited for.
   for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) {
-    remote_get(call, context, to, from, s.block, pe, first.region != nullptr ? Blocking::yes : Blocking::no);
+    remote_get(call, context, to, from, s.block, pe, Blocking::no);
   }
   quiet_to(context, pe, call);
 }

@@ -28,12 +28,12 @@ class Paged {
   template <class T>
   T load(std::uint64_t at) const {
     T word;
-    region_->get(rt.world_context, &word, shard_ + at, sizeof word, pe_, false);
+    region_->get(nullptr, &word, shard_ + at, sizeof word, pe_, false);
     return word;
   }
   template <class T>
   void store(std::uint64_t at, T word) const {
-    region_->put(rt.world_context, shard_ + at, &word, sizeof word, pe_, false);
+    region_->put(nullptr, shard_ + at, &word, sizeof word, pe_, false);
   }
   template <class T>
   T add(std::uint64_t at, T more) const {
@@ -50,10 +50,10 @@ class Paged {
     if (rt.heap.delta[pe_] != kNoMapping) region_->bring(shard_ + at, pe_, writes);
   }
   void read(std::uint64_t at, void* to, std::size_t n) const {
-    if (n != 0) region_->get(rt.world_context, to, shard_ + at, n, pe_, false);
+    if (n != 0) region_->get(nullptr, to, shard_ + at, n, pe_, false);
   }
   void write(std::uint64_t at, const void* from, std::size_t n) const {
-    if (n != 0) region_->put(rt.world_context, shard_ + at, from, n, pe_, false);
+    if (n != 0) region_->put(nullptr, shard_ + at, from, n, pe_, false);
   }
   bool is(std::uint64_t at, const void* bytes, std::size_t n) const {
     std::byte some[256];
@@ -72,7 +72,7 @@ class Paged {
   template <class T>
   T atomic(AtomicOp op, std::uint64_t at, T value, T compare) const {
     T old;
-    region_->amo(rt.world_context, shard_ + at, op, atomic_type<T>(), &value, &compare, &old, pe_, false);
+    region_->amo(nullptr, shard_ + at, op, atomic_type<T>(), &value, &compare, &old, pe_, false);
     return old;
   }
 

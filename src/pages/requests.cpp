@@ -124,12 +124,13 @@ std::uint32_t RequestQueue::listen() {
 
 void RequestQueue::sleep(std::uint32_t mark, long microseconds) { futex_wait(bell_, mark, microseconds); }
 
-Ticket::Ticket(const Pool& pool, int node_rank)
+Ticket::Ticket(const Pool& pool, int node_rank, IfNone if_none)
     : pool_(pool), mine_(pool.requests_of(node_rank)), node_rank_(node_rank) {
   std::uint64_t used = mine_.used.load(std::memory_order_relaxed);
   for (;;) {
     slot_ = static_cast<unsigned>(std::countr_one(used));
     if (slot_ >= PeRequests::kSlots) {
+      if (if_none == IfNone::give_up) return;
       sched_yield();
       used = mine_.used.load(std::memory_order_relaxed);
     } else if (mine_.used.compare_exchange_weak(used, used | std::uint64_t{1} << slot_,
@@ -140,6 +141,7 @@ Ticket::Ticket(const Pool& pool, int node_rank)
 }
 
 Ticket::~Ticket() {
+  if (!valid()) return;
   request().state.store(PageRequest::kFree, std::memory_order_relaxed);
   mine_.used.fetch_and(~(std::uint64_t{1} << slot_), std::memory_order_release);
 }

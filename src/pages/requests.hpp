@@ -121,12 +121,15 @@ struct PeRequests {
 /// A slot of a PE, held while a thread waits.  Async-signal-safe.
 class Ticket {
  public:
-  /// Waits for a slot to get free where all are taken.
-  Ticket(const Pool& pool, int node_rank);
+  /// What to do where all slots are taken.  Who has tickets already must not wait for one more.
+  enum class IfNone : std::uint8_t { wait, give_up };
+  explicit Ticket(const Pool& pool, int node_rank, IfNone if_none = IfNone::wait);
   ~Ticket();
   Ticket(const Ticket&) = delete;
   Ticket& operator=(const Ticket&) = delete;
 
+  /// Whether there is one: REQUIRED of all that follow.
+  bool valid() const { return slot_ < PeRequests::kSlots; }
   PageRequest& request() const { return mine_.slots[slot_]; }
   /// Hands the request to the pager at `to`.
   void post(int to) const;

@@ -25,13 +25,13 @@ class FileRegion final : public shm::Region {
   FileRegion(void* base, std::vector<int> files)
       : Region("the toy region", reinterpret_cast<std::uintptr_t>(base), kSize), files_(std::move(files)) {}
 
-  void put(shm::Context&, std::uintptr_t to, const void* source, std::size_t n, int pe, bool) override {
+  void put(shm::Context*, std::uintptr_t to, const void* source, std::size_t n, int pe, bool) override {
     CHECK_EQ(pwrite(file(pe), source, n, offset(to)), n);
   }
-  void get(shm::Context&, void* dest, std::uintptr_t from, std::size_t n, int pe, bool) override {
+  void get(shm::Context*, void* dest, std::uintptr_t from, std::size_t n, int pe, bool) override {
     CHECK_EQ(pread(file(pe), dest, n, offset(from)), n);
   }
-  void amo(shm::Context&, std::uintptr_t at, shm::AtomicOp op, shm::AtomicType type, const void* value,
+  void amo(shm::Context*, std::uintptr_t at, shm::AtomicOp op, shm::AtomicType type, const void* value,
            const void* compare, void* fetch, int pe, bool) override {
     const std::size_t size = shm::atomic_size(type);
     alignas(8) std::byte word[8];

@@ -9,9 +9,9 @@ namespace shm::test {
 class EmptyRegion : public Region {
  public:
   using Region::Region;
-  void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool) override {}
-  void get(Context&, void*, std::uintptr_t, std::size_t, int, bool) override {}
-  void amo(Context&, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
+  void put(Context*, std::uintptr_t, const void*, std::size_t, int, bool) override {}
+  void get(Context*, void*, std::uintptr_t, std::size_t, int, bool) override {}
+  void amo(Context*, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
            bool) override {}
   void load(std::uintptr_t, void*, std::size_t) override {}
   void* ptr(std::uintptr_t, int) override { return nullptr; }

@@ -174,9 +174,9 @@ class NotedRegion final : public EmptyRegion {
   using EmptyRegion::EmptyRegion;
   std::vector<std::string> notes;
 
-  void put(Context&, std::uintptr_t, const void*, std::size_t, int, bool nbi) override { note("put", nbi); }
-  void get(Context&, void*, std::uintptr_t, std::size_t, int, bool nbi) override { note("get", nbi); }
-  void amo(Context&, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
+  void put(Context*, std::uintptr_t, const void*, std::size_t, int, bool nbi) override { note("put", nbi); }
+  void get(Context*, void*, std::uintptr_t, std::size_t, int, bool nbi) override { note("get", nbi); }
+  void amo(Context*, std::uintptr_t, AtomicOp, AtomicType, const void*, const void*, void*, int,
            bool nbi) override {
     note("amo", nbi);
   }
