@@ -42,7 +42,9 @@ Pager::~Pager() {
 void Pager::start() {
   if (events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_ >= 0) {
     queue_.set_doorbell(events_);
-    ear_ = start_service_thread("atoll-pager-ear", [this] { hear_other_processes(); });
+    // As of now: the pager may be asleep, and somebody have rung, before the ear's first instruction.
+    ear_ = start_service_thread("atoll-pager-ear",
+                                [this, heard = queue_.rings()] { hear_other_processes(heard); });
   }
   thread_ = start_service_thread("atoll-pager", [this] { run(); });
 }
@@ -119,8 +121,8 @@ void Pager::await_event(std::uint32_t mark, long microseconds) {
 }
 
 // Other processes cannot write to the descriptor.
-void Pager::hear_other_processes() {
-  for (std::uint32_t heard = queue_.rings(); !stop_.load(std::memory_order_acquire);) {
+void Pager::hear_other_processes(std::uint32_t heard) {
+  while (!stop_.load(std::memory_order_acquire)) {
     queue_.sleep(heard, -1);
     heard = queue_.rings();
     eventfd_write(events_, 1);

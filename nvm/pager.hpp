@@ -83,7 +83,7 @@ class Pager {
   bool work();
   void sleep();
   void await_event(std::uint32_t mark, long microseconds);
-  void hear_other_processes();
+  void hear_other_processes(std::uint32_t heard);
   bool take_queue();
   bool take_messages();
   bool finish_sends();
