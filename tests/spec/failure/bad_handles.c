@@ -4,8 +4,8 @@
  * specification defines an answer for an invalid handle, coll/teams.c and coll/contexts.c look at it. */
 #include "refused.h"
 
-enum { kInvalid, kFreed, kEarlier, kForeign, kSmall, kKinds };
-static const char* const kind_names[kKinds] = {"INVALID", "freed", "earlier", "foreign", "small"};
+enum { kInvalid, kFreed, kTeamFreed, kEarlier, kForeign, kSmall, kKinds };
+static const char* const kind_names[kKinds] = {"INVALID", "freed", "of a freed team", "earlier", "foreign", "small"};
 
 static shmem_team_t team;
 static shmem_ctx_t ctx;
@@ -25,6 +25,7 @@ static void prepare(void) {
   make();
   switch (kind) {
     case kInvalid: team = SHMEM_TEAM_INVALID, ctx = SHMEM_CTX_INVALID; break;
+    case kTeamFreed: shmem_team_create_ctx(team, 0, &ctx); break;
     case kForeign: team = (shmem_team_t)&word, ctx = (shmem_ctx_t)&word; break;
     case kSmall: team = (shmem_team_t)9, ctx = (shmem_ctx_t)9; break;
     default: break;
@@ -32,6 +33,7 @@ static void prepare(void) {
   const shmem_team_t wrong_team = team;
   const shmem_ctx_t wrong_ctx = ctx;
   if (kind == kFreed) shmem_team_destroy(team), shmem_ctx_destroy(ctx);
+  if (kind == kTeamFreed) shmem_team_destroy(team); /* which destroys its contexts */
   if (kind == kEarlier) shmem_finalize(), shmem_init();
   make();
   team = wrong_team;

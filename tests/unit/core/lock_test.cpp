@@ -2,8 +2,16 @@
 // Locks of two PEs of a node, of which this process is PE 0, and what is said of those who wait.
 #include "core/lock.hpp"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <fstream>
+#include <string>
+#include <thread>
 
 #include "wait_line.hpp"
 
@@ -61,6 +69,33 @@ TEST_F(LockTest, WhoWaitsNamesThePeBeforeIt) {
         EXPECT_EQ(words(0, 1).place, 0u);
       },
       [&] { std::atomic_ref(words(0, 1).place).fetch_add(kPassedOn); });
+}
+
+// Whether the thread is in a system call that waits.
+bool sleeps(pid_t thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  return text.find(") S ") != std::string::npos;
+}
+
+TEST_F(LockTest, WhoSleepsIsWokenWhenItIsPassedOn) {
+  constexpr std::uint32_t kAsleep = std::uint32_t{1} << 30;
+  constexpr timespec kLimit{20, 0};
+  set_lock({"shmem_set_lock"}, lock(0));
+  words(0, 0) = {.tail = 2, .place = 2};  // PE 1 is next, and sleeps
+  store(words(1, 0).place, kAsleep);
+  std::atomic<pid_t> sleeper{0};
+  long woken = -1;
+  std::thread pe1([&] {
+    sleeper = gettid();
+    woken = syscall(SYS_futex, &words(1, 0).place, FUTEX_WAIT, kAsleep, &kLimit, nullptr, 0);
+  });
+  while (sleeper == 0 || !sleeps(sleeper)) std::this_thread::yield();
+  clear_lock({"shmem_clear_lock"}, lock(0));
+  pe1.join();
+  EXPECT_EQ(woken, 0) << "not by the time limit";
+  EXPECT_EQ(words(1, 0).place, kPassedOn | kAsleep) << "which it takes away itself";
 }
 
 // It has come, and has not said so yet.

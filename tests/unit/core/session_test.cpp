@@ -111,6 +111,15 @@ TEST_F(SessionTest, ATestSendsWhatIsHeld) {
   EXPECT_EQ(packed(), 1u);
 }
 
+TEST_F(SessionTest, PromisesEndWithIt) {
+  start(2, SHMEM_CTX_SESSION_TOTAL_OPS);
+  stop_session(context);
+  start(0);
+  EXPECT_EQ(context.session.total_ops, SIZE_MAX);
+  put_one();
+  EXPECT_EQ(packed_when_quiet(), 0u) << "this one is not to pack";
+}
+
 TEST_F(SessionTest, StopWithoutStartDoesNothing) {
   stop_session(context);
   EXPECT_FALSE(context.session.started);

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <vector>
 
 #include "base/stats.hpp"
 #include "pager_fixture.hpp"
+#include "store_fixture.hpp"
 #include "system_calls.hpp"
 
 namespace shm::nvm {
@@ -309,6 +311,31 @@ TEST_F(PageCacheTest, APageThatComesHomeIsFetchedAndItsFrameGivenBack) {
   EXPECT_EQ(host.step(4).message.message.tag, kThere);
   EXPECT_EQ(word_in(pool, asked.wait().frame, 0), 0x2a2a2a2a2a2a2a2aU);
   pool.word(kOwn).unlatch();
+}
+
+// An epoch has what a page holds that is on its way to somebody.
+TEST_F(PageCacheTest, APageOnItsWayIsPersistedWhenItHasCome) {
+  const Identity object = test_object(1);
+  auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = file_bytes(object)});
+  const TestDevice& file = *made;
+  auto store = expect_store(Store::make(std::move(made), "here", object));
+  ASSERT_TRUE(store->begin_at(0).ok());
+  const auto command = [&](RangeCommand command, Store* attached, std::uint64_t epoch) {
+    return Asked(pool, 0, 0,
+                 [&](PageRequest& request) { fill_in(request, command, kOwn, kOwn + 1, attached, epoch); });
+  };
+  command(RangeCommand::attach, store.release(), 0).wait();
+  Latch(pool, 0, kOwn, Access::write)[0] = 1;
+  send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
+  const Message granted = host.step(1).message.message;
+  const std::size_t before = file.records().size();
+  const Asked persist = command(RangeCommand::persist, nullptr, 1);
+  ping();
+  EXPECT_FALSE(persist.done());
+  EXPECT_EQ(file.records().size(), before) << "neither the page nor anything of the epoch is written";
+  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+  persist.wait();
+  EXPECT_GT(file.records().size(), before);
 }
 
 // Whose copy is the only one that is left is told, as nobody else can give the page.
