@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page cache of a pager, step by step: with a clock that stands, and a test that plays the other node.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <deque>
-#include <mutex>
-#include <vector>
 
 #include "base/stats.hpp"
-#include "pager_fixture.hpp"
+#include "page_cache_fixture.hpp"
 #include "store_fixture.hpp"
 #include "system_calls.hpp"
 
@@ -20,140 +16,13 @@ using enum PageState;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// What a pager does to the world outside, in order.
-struct Step {
-  enum What { map, protect, unmap, put, get, send } what;
-  PageMessage message{};  // of a send
-  bool latched = false;   // the page, at that moment
-  bool writable = false;  // of a mapping
-};
-
-// The host of PE 0, alone on node 0.  PE 1, on node 1, is the test.
-class OneOfTwo final : public Host {
- public:
-  explicit OneOfTwo(const Pool& pool) : pool_(pool) {}
-
-  bool map(std::byte*, std::size_t, std::size_t, bool writable) override {
-    record({.what = Step::map, .writable = writable});
-    return true;
-  }
-  bool protect(std::byte*, std::size_t, bool writable) override {
-    record({.what = Step::protect, .writable = writable});
-    return true;
-  }
-  bool unmap(std::byte*, std::size_t) override {
-    record({Step::unmap});
-    return true;
-  }
-  bool give_up_spares() override { return false; }
-  void answer(int, const std::byte*, std::size_t) override { ADD_FAILURE() << "an answer"; }
-  void send(int pe, const std::byte* message, std::size_t) override {
-    EXPECT_EQ(pe, 1);
-    Step step{Step::send};
-    std::memcpy(&step.message, message, sizeof step.message);
-    step.latched = pool_.word(step.message.page).latched();
-    record(step);
-  }
-  void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion& done) override {
-    EXPECT_EQ(pe, 1);
-    record({Step::put});
-    done.set_done();
-  }
-  void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override {
-    EXPECT_EQ(pe, 1);
-    std::memset(bytes, static_cast<int>(offset), n);
-    record({Step::get});
-    if (gets_end) return done.set_done();
-    held_ = &done;
-  }
-  /// The one that did not end when it was begun.
-  void end_get() { held_.load()->set_done(); }
-  void drive() override {}
-  std::chrono::steady_clock::time_point now() const override { return clock.now(); }
-
-  std::vector<Step> steps() const {
-    const std::scoped_lock guard(mutex_);
-    return steps_;
-  }
-  /// The n-th of them, from 0, once it has happened.
-  Step step(std::size_t n) const {
-    await("step " + std::to_string(n), [&] { return steps().size() > n; });
-    return steps().at(n);
-  }
-
-  TestClock clock;
-  std::atomic<bool> gets_end{true};
-
- private:
-  void record(const Step& step) {
-    const std::scoped_lock guard(mutex_);
-    steps_.push_back(step);
-  }
-
-  const Pool& pool_;
-  std::atomic<Completion*> held_{nullptr};
-  mutable std::mutex mutex_;
-  std::vector<Step> steps_;
-};
-
-class PageCacheTest : public ::testing::Test {
- protected:
-  static constexpr std::size_t kAhead = 4;
-  static constexpr PageNumber kOwn = 3, kFar = kSegmentPages + 3;  // pages of PE 0 and of PE 1
-
-  PageCacheTest() {
-    nodes.members.resize(2);
-    nodes.add(0);
-    nodes.add(1);
-    auto made = std::make_unique<TestDevice>(TestDeviceOptions{.size = kSegmentPages * kPageBytes});
-    device = made.get();
-    pager = std::make_unique<Pager>(host, pool, nodes, std::move(made),
-                                    Pager::Settings{0, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40),
-                                                    false, true, kAhead, ReplacementKind::vgasnet});
-    pager->start();
-  }
-  Asked ask(PageRequest::Kind kind, PageNumber page, Access access = Access::read) const {
-    return Asked(pool, 0, 0, kind, access, page);
-  }
-  /// What was sent before has been taken, and what waits has been tried again, some times.
-  void ping() const {
-    for (int i = 0; i < 10; ++i) Asked(pool, 0, 0, RangeCommand::room, 0, 0).wait();
-  }
-  /// From node 1.
-  void send(PageNumber page, Message message) const {
-    message.from = 1;
-    const PageMessage sent{page, message, 0, 0};
-    pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
-  }
-  /// Node 1 puts the page where it is wanted, and says so.
-  void grant(PageNumber page, Event kind, const Message& request, std::uint64_t version) const {
-    std::byte* frame = pool.bytes(0) - pool.offset(0) + request.tag;
-    std::memset(frame, 7, kPageBytes);
-    send(page, {.kind = kind, .data = true, .to = 0, .requester = 0, .version = version, .tag = request.tag});
-  }
-  /// A page that a thread has faulted in, to write to it, long ago.
-  void map_long_ago(PageNumber page) {
-    host.clock.stop();
-    ask(PageRequest::Kind::map, page, Access::write).wait();
-    host.clock.advance(milliseconds(1));
-  }
-  void use(PageNumber page) const { static_cast<void>(Latch(pool, 0, page, Access::read).frame()); }
-
-  PoolMemory memory{PoolShape{kPageBytes, kPoolFrames, kSegmentPages, 2, 1}};
-  const Pool& pool = memory.pool;
-  Nodes nodes;
-  OneOfTwo host{pool};
-  TestDevice* device;
-  std::unique_ptr<Pager> pager;
-};
-
 // Once the home has heard of it, it may have the page taken away: who waits would never use it.
 TEST_F(PageCacheTest, WhoWaitsForAPageHasItBeforeTheHomeHearsThatItCame) {
   const Asked first = ask(PageRequest::Kind::latch, kFar), second = ask(PageRequest::Kind::latch, kFar);
   const Message request = host.step(0).message.message;
   EXPECT_EQ(request.kind, Event::ask_read);
   grant(kFar, Event::grant_exclusive, request, 1);
-  const Step answer = host.step(1);
+  const HostStep answer = host.step(1);
   EXPECT_EQ(answer.message.message.kind, Event::done);
   EXPECT_TRUE(answer.latched);
   for (const Asked* asked : {&first, &second}) {
@@ -182,7 +51,7 @@ TEST_F(PageCacheTest, APageThatIsWrittenWholeComesWithoutDataAndIsSeenWhenItIsFi
   EXPECT_EQ(host.steps().size(), 2U) << "others get it before it is filled";
   std::memset(pool.bytes(frame), 9, kPageBytes);
   pool.requests_of(0).queue.post_hint({kFar, RequestQueue::What::filled});
-  EXPECT_EQ(host.step(2).what, Step::put);
+  EXPECT_EQ(host.step(2).what, HostStep::put);
   EXPECT_EQ(host.step(3).message.message.kind, Event::grant_shared);
   EXPECT_EQ(word_in(pool, reader.wait().frame, 0), 0x0909090909090909U);
   pool.word(kFar).unlatch();
@@ -218,7 +87,7 @@ TEST_F(PageCacheTest, APageThatIsHereIsWrittenWholeUnderALatch) {
 TEST_F(PageCacheTest, APageThatHasJustBeenMappedStaysForAWhile) {
   host.clock.stop();
   ask(PageRequest::Kind::map, kOwn, Access::write).wait();
-  EXPECT_EQ(host.step(0).what, Step::map);
+  EXPECT_EQ(host.step(0).what, HostStep::map);
   send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
   host.clock.advance(microseconds(20));
   ping();
@@ -229,8 +98,8 @@ TEST_F(PageCacheTest, APageThatHasJustBeenMappedStaysForAWhile) {
   EXPECT_NE(pool.word(kOwn).latch(Access::write), kNoFrame) << "it stays open";
   pool.word(kOwn).unlatch();
   host.clock.advance(milliseconds(1));
-  EXPECT_EQ(host.step(1).what, Step::unmap);
-  EXPECT_EQ(host.step(2).what, Step::put) << "when nobody writes to it any more";
+  EXPECT_EQ(host.step(1).what, HostStep::unmap);
+  EXPECT_EQ(host.step(2).what, HostStep::put) << "when nobody writes to it any more";
   EXPECT_EQ(host.step(3).message.message.kind, Event::grant_modified);
   EXPECT_EQ(pool.word(kOwn).state(), invalid);
 }
@@ -240,7 +109,7 @@ TEST_F(PageCacheTest, APageThatIsReadStaysMappedToBeRead) {
   host.clock.stop();
   ask(PageRequest::Kind::map, kOwn).wait();
   send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
-  EXPECT_EQ(host.step(1).what, Step::put);
+  EXPECT_EQ(host.step(1).what, HostStep::put);
   EXPECT_EQ(host.step(2).message.message.kind, Event::grant_shared);
   EXPECT_EQ(pool.word(kOwn).state(), shared);
   EXPECT_EQ(host.steps().size(), 3U);
@@ -249,10 +118,10 @@ TEST_F(PageCacheTest, APageThatIsReadStaysMappedToBeRead) {
 TEST_F(PageCacheTest, APageThatOthersReadIsMappedAnewToBeReadOnly) {
   map_long_ago(kOwn);
   send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
-  const Step mapped = host.step(1);
-  EXPECT_EQ(mapped.what, Step::protect);
+  const HostStep mapped = host.step(1);
+  EXPECT_EQ(mapped.what, HostStep::protect);
   EXPECT_FALSE(mapped.writable);
-  EXPECT_EQ(host.step(2).what, Step::put) << "when nobody writes to it any more";
+  EXPECT_EQ(host.step(2).what, HostStep::put) << "when nobody writes to it any more";
   EXPECT_EQ(pool.word(kOwn).state(), owned);
 }
 
@@ -262,7 +131,7 @@ TEST_F(PageCacheTest, APageThatWasWrittenToGoesOutAsDirty) {
   EXPECT_EQ(pool.word(kOwn).state(), exclusive);
   Latch(pool, 0, kOwn, Access::write)[0] = 1;
   send(kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1});
-  EXPECT_EQ(host.step(0).what, Step::put);
+  EXPECT_EQ(host.step(0).what, HostStep::put);
   EXPECT_TRUE(host.step(1).message.message.dirty);
   EXPECT_EQ(pool.word(kOwn).state(), owned);
 }
@@ -301,7 +170,7 @@ TEST_F(PageCacheTest, APageThatComesHomeIsFetchedAndItsFrameGivenBack) {
   sent.message.data = true;
   std::swap(sent.message.from, sent.message.to);
   pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
-  EXPECT_EQ(host.step(3).what, Step::get);
+  EXPECT_EQ(host.step(3).what, HostStep::get);
   const Asked asked = ask(PageRequest::Kind::latch, kOwn);
   ping();
   EXPECT_EQ(host.steps().size(), 4U) << "the frame is given back before the page has come";
@@ -491,7 +360,7 @@ TEST_F(PageCacheTest, AsksForNoMorePagesAtATimeThanHalfOfTheFramesThatCanBeHad) 
   EXPECT_EQ(host.steps().size(), kPoolFrames / 4);
   EXPECT_EQ(pool.head().expected.load(), kPoolFrames / 4);
   EXPECT_EQ(pool.head().frame_waiters.load(), 2U);
-  const Step first = host.step(0);
+  const HostStep first = host.step(0);
   grant(first.message.page, Event::grant_exclusive, first.message.message, 1);
   EXPECT_EQ(host.step(kPoolFrames / 4).message.message.kind, Event::done);
   ping();
