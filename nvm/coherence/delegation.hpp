@@ -27,7 +27,7 @@ class DelegationPolicy {
   /// caller brings it, and says so.
   bool should_bring(PageNumber page, std::size_t page_bytes) {
     const auto least = static_cast<std::uint32_t>(page_bytes / kMessageCost + 1);
-    Row& row = row_of(page);
+    Row& row = row_for(page);
     if (row.page.load(std::memory_order_relaxed) != page) {
       row.page.store(page, std::memory_order_relaxed);
       row.limit.store(least, std::memory_order_relaxed);
@@ -48,13 +48,13 @@ class DelegationPolicy {
   }
   /// It has come.
   void note_arrival(PageNumber page) {
-    Row& row = row_of(page);
+    Row& row = row_for(page);
     if (row.page.load(std::memory_order_relaxed) == page) row.enter(Place::here);
   }
 
   /// A piece of work with a page that is here, for whatever reason.
   void note_use(PageNumber page) {
-    Row& row = row_of(page);
+    Row& row = row_for(page);
     if (row.page.load(std::memory_order_relaxed) == page &&
         row.place.load(std::memory_order_relaxed) == Place::here)
       bump(row.works);
@@ -81,8 +81,7 @@ class DelegationPolicy {
       place.store(now, std::memory_order_relaxed);
     }
   };
-  // Pages of segments lie at multiples of large powers of two.
-  Row& row_of(PageNumber page) { return rows_[page * 0x9e3779b97f4a7c15U >> (64 - kRowBits)]; }
+  Row& row_for(PageNumber page) { return rows_[row_of(page, kRowBits)]; }
 
   std::array<Row, std::size_t{1} << kRowBits> rows_;
 };

@@ -16,6 +16,12 @@
 
 namespace shm::nvm {
 
+/// The row of a page in a table of 2^bits: pages at the same place of several segments, which lie at
+/// multiples of large powers of two, have different ones.
+constexpr std::size_t row_of(PageNumber page, unsigned bits) {
+  return page * 0x9e3779b97f4a7c15U >> (64 - bits);
+}
+
 /// What a message costs beside its bytes, in bytes of a page that travels: 20 us beside 1 GB/s.
 inline constexpr std::uint32_t kMessageCost = 16384;
 
@@ -23,11 +29,12 @@ inline constexpr std::uint32_t kMessageCost = 16384;
 class MigrationPolicy {
  public:
   using Clock = std::chrono::steady_clock;
+  static constexpr unsigned kRowBits = 9;
 
   /// Charges an operation of n bytes on a page that is not here.  Returns whether the page should come.
   bool charge_operation(PageNumber page, std::size_t n, std::size_t page_bytes,
                         Clock::time_point now = Clock::now()) {
-    Row& row = rows_[page % kRows];
+    Row& row = rows_[row_of(page, kRowBits)];
     if (row.page.load(std::memory_order_relaxed) != page) {
       row.page.store(page, std::memory_order_relaxed);
       row.charge.store(0, std::memory_order_relaxed);
@@ -44,13 +51,12 @@ class MigrationPolicy {
 
   /// The last operation has been applied, and others use the page too, or not.
   void learn(PageNumber page, bool contended, Clock::time_point now = Clock::now()) {
-    Row& row = rows_[page % kRows];
+    Row& row = rows_[row_of(page, kRowBits)];
     if (row.page.load(std::memory_order_relaxed) == page)
       row.contended.store(contended ? now : Clock::time_point(), std::memory_order_relaxed);
   }
 
  private:
-  static constexpr std::size_t kRows = 512;
   static constexpr auto kPause =
       std::chrono::microseconds(5);  // without operations: the program does other things
   struct Row {
@@ -58,7 +64,7 @@ class MigrationPolicy {
     std::atomic<std::uint32_t> charge;
     std::atomic<Clock::time_point> contended;  // when the last answer said so; 0: it did not
   };
-  std::array<Row, kRows> rows_{};
+  std::array<Row, std::size_t{1} << kRowBits> rows_{};
 };
 
 }  // namespace shm::nvm
