@@ -166,8 +166,27 @@ void Heap::drive() { rt.progress->poll(); }
 
 // Other nodes.
 
+// Most pages that several nodes use by small operations are at their homes, in use by nobody: then the pager
+// need not be woken for one.
 void Heap::on_operation(void* heap, int, const std::byte* message, std::size_t n) {
-  static_cast<Heap*>(heap)->pager_->hand(message, n);
+  Heap& self = *static_cast<Heap*>(heap);
+  Operation operation;
+  std::memcpy(&operation, message, sizeof operation);
+  if (operation.stays_behind || !self.execute_at_once(operation, message + sizeof operation))
+    self.pager_->hand(message, n);
+}
+
+// Returns false if the page is not here, or not in the right state, or pinned.
+bool Heap::execute_at_once(const Operation& operation, const std::byte* data) {
+  const FrameNumber frame = pool_.word(operation.page).latch(access_of(operation));
+  if (frame == kNoFrame) return false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with that of pin()
+  std::byte message[sizeof(Answer) + kLargestOperation];
+  const bool pinned = is_pinned_against(pool_.frame(frame), operation, nodes_);
+  const std::size_t n = pinned ? 0 : execute(operation, data, pool_, frame, nodes_, message);
+  pool_.word(operation.page).unlatch();
+  if (!pinned) answer(operation.pe, message, n);
+  return !pinned;
 }
 
 void Heap::on_pager_message(void*, int, const std::byte* message, std::size_t n) {

@@ -94,7 +94,7 @@ class Heap final : public Region, private Host {
   Heap(const Options& options, const PoolShape& shape, std::byte* segment);
   std::byte* latch_whole_here(const Context* context, std::uintptr_t address, std::size_t n, int pe,
                               const void* other, Access access, PageNumber& page);
-  static bool is_behind(const Context* context, PageNumber page);
+  static bool is_behind(const Context* context, PageNumber page, int pe);
   // A part of a put or get that lies in one page: `n` bytes at `within` of it, and at `memory`.
   struct Piece {
     PageNumber page;
@@ -102,8 +102,11 @@ class Heap final : public Region, private Host {
     std::byte* memory;
     Access access;
   };
-  // Operations that were sent and are not answered.
-  using Unanswered = std::atomic<std::uint32_t>;
+  // Operations that were sent and are not answered: how many, and above kUnansweredCount a bit for some of
+  // the pages that they change.
+  using Unanswered = std::atomic<std::uint64_t>;
+  static constexpr std::uint64_t kUnansweredCount = 0xffff;
+  static std::uint64_t bit_of(PageNumber page);
   struct PageAsked;
   [[gnu::noinline]] void move(Context* context, std::uintptr_t address, std::byte* memory, std::size_t n,
                               int pe, Access access, bool nbi);
@@ -137,8 +140,8 @@ class Heap final : public Region, private Host {
   template <class Visit>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Visit visit);
   void send(Operation operation, const std::byte* data, int pe, Unanswered& unanswered);
-  void send_later(const Operation& operation, const std::byte* data, int pe, Context& context);
-  static void wait_for_answers(const Unanswered& unanswered, std::uint32_t most_left, int pe);
+  static void wait_for_answers(const Unanswered& unanswered, std::uint64_t most_left, int pe);
+  bool execute_at_once(const Operation& operation, const std::byte* data);
   static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_pager_message(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
@@ -164,7 +167,8 @@ class Heap final : public Region, private Host {
   Mutex mutex_;  // of what follows
   std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> pins_
       GUARDED_BY(mutex_);  // by address and size
-  // Of nonblocking puts and gets, whose pages are on their way, by context.  They are copied by quiet().
+  // Of long nonblocking puts and gets, whose pages are on their way if they have to be read, by context.
+  // They are copied by quiet().
   struct Deferred {
     std::vector<Piece> pieces;
     std::size_t being_copied = 0;  // that are no longer in `pieces`

@@ -45,46 +45,50 @@ Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within
 
 }  // namespace
 
-// Sends an operation to the home of its page, which has it executed where the page is.
+std::uint64_t Heap::bit_of(PageNumber page) { return std::uint64_t{1} << (16 + row_of(page, 32) % 48); }
+
+// Sends an operation to the home of its page, which has it executed where the page is.  `unanswered` is the
+// context's, whose quiet() then waits for it and behind which it comes, or that of a caller who waits.
 void Heap::send(Operation operation, const std::byte* data, int pe, Unanswered& unanswered) {
-  wait_for_answers(unanswered, kMostUnanswered - 1, pe);
   std::byte message[sizeof operation + kLargestOperation];
   const std::size_t n = data != nullptr ? operation.n : 0;
   operation.token = reinterpret_cast<std::uintptr_t>(&unanswered);
   operation.pe = rt.me;
   std::memcpy(message, &operation, sizeof operation);
   if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
-  unanswered.fetch_add(1, std::memory_order_release);
+  const std::uint64_t bit = access_of(operation) == Access::write ? bit_of(operation.page) : 0;
+  std::uint64_t before;
+  do {
+    wait_for_answers(unanswered, kMostUnanswered - 1, pe);
+    before = unanswered.load(std::memory_order_relaxed);
+  } while (!unanswered.compare_exchange_weak(before,
+                                             ((before & kUnansweredCount) == 0 ? bit : before | bit) + 1,
+                                             std::memory_order_release, std::memory_order_relaxed));
   count(Stat::page_sent);
   if (pe == rt.me) return pager_->hand(message, sizeof operation + n);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
 }
 
-// Has it answered later: quiet() waits for that, and what this context does with the page comes behind it.
-void Heap::send_later(const Operation& operation, const std::byte* data, int pe, Context& context) {
-  if (context.unanswered.load(std::memory_order_relaxed) == 0)
-    context.unanswered_pages.store(0, std::memory_order_relaxed);
-  context.unanswered_pages.fetch_or(std::uint64_t{1} << operation.page % 64, std::memory_order_relaxed);
-  send(operation, data, pe, context.unanswered);
-}
-
-// Whether the context may have sent operations on the page that are not applied yet.  One that is sent too
-// stays behind them; one that is carried out here must wait for them.  OpenSHMEM orders neither, but nobody
-// expects a PE's own atomics on a word to overtake each other.
-bool Heap::is_behind(const Context* context, PageNumber page) {
-  return context != nullptr && context->unanswered.load(std::memory_order_acquire) != 0 &&
-         (context->unanswered_pages.load(std::memory_order_relaxed) >> page % 64 & 1) != 0;
+// Whether the context may have sent operations that change the page and are not applied yet.  One that is
+// sent too stays behind them; one that is carried out here must wait for them.  OpenSHMEM orders neither, but
+// nobody expects a PE's own atomics on a word to overtake each other.
+bool Heap::is_behind(const Context* context, PageNumber page, int pe) {
+  if (context == nullptr || pe == rt.me) return false;
+  const std::uint64_t now = context->unanswered.load(std::memory_order_acquire);
+  return (now & kUnansweredCount) != 0 && (now & bit_of(page)) != 0;
 }
 
 // Until all but `most_left` of what was sent, to `pe` among others, is applied.
-void Heap::wait_for_answers(const Unanswered& unanswered, std::uint32_t most_left, int pe) {
-  if (unanswered.load(std::memory_order_acquire) <= most_left) return;
-  wait_for([&] { return unanswered.load(std::memory_order_acquire) <= most_left; },
-           [&](WaitRecord& record) {
-             if (pe == WaitRecord::kNobody)
-               return describe_wait(record, "completing NVM heap operations", pe, "for PEs to apply them");
-             describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to have it applied", pe);
-           });
+void Heap::wait_for_answers(const Unanswered& unanswered, std::uint64_t most_left, int pe) {
+  const auto few = [&] {
+    return (unanswered.load(std::memory_order_acquire) & kUnansweredCount) <= most_left;
+  };
+  if (few()) return;
+  wait_for(few, [&](WaitRecord& record) {
+    if (pe == WaitRecord::kNobody)
+      return describe_wait(record, "completing NVM heap operations", pe, "for PEs to apply them");
+    describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to have it applied", pe);
+  });
 }
 
 // Pages that are here, or come here.
@@ -127,7 +131,7 @@ FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access a
 }
 
 void Heap::ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access) {
-  count(Stat::page_misses);
+  if (kind != PageRequest::Kind::pin) count(Stat::page_misses);
   PageRequest& request = ticket.request();
   request.kind = kind;
   request.access = access;
@@ -194,7 +198,7 @@ std::byte* Heap::latch_whole_here(const Context* context, std::uintptr_t address
   const std::size_t within = offset % pool_.shape().page_bytes;
   if (within + n > pool_.shape().page_bytes || in_region(other)) return nullptr;
   page = pool_.number(pe, offset);
-  if (is_behind(context, page)) [[unlikely]]
+  if (is_behind(context, page, pe)) [[unlikely]]
     return nullptr;
   std::byte* at = latch_here(page, access);
   return at != nullptr ? at + within : nullptr;
@@ -220,13 +224,15 @@ void Heap::get(Context* context, void* dest, std::uintptr_t from, std::size_t n,
 }
 
 // Puts or gets n bytes, part by part: copied where its page is here, else sent to where it is, else the page
-// comes.  Of a nonblocking call the last is waited for by quiet(), as are answers of the second kind, but for
-// those that the call itself returns or that come to this PE's own memory.
+// comes.  quiet() waits for answers of the second kind, but for those that the call itself returns or that
+// come from this PE's own memory, and for pages of long nonblocking calls.  Short ones wait for a page that
+// has to come: it does so for many of them.
 void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std::size_t n, int pe,
                 Access access, bool nbi) {
   const bool bounce = in_region(memory);
   const bool writes = access == Access::write;
   const bool later = context != nullptr && pe != rt.me && !bounce;
+  const bool by_quiet = nbi && later && n > kLargestOperation;
   std::byte buffer[kBounce];
   Unanswered own{0};
   std::vector<Piece> absent;
@@ -234,25 +240,22 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
              [&](PageNumber page, std::size_t within, std::size_t done, std::size_t part) {
                const Piece piece{page, within, part, bounce ? buffer : memory + done, access};
                if (bounce && writes) std::memcpy(buffer, memory + done, part);
-               const bool behind = is_behind(context, page);
+               const bool behind = is_behind(context, page, pe);
                if (!behind && copy_if_here(piece)) {
                } else if (goes_there(page, part)) {
-                 const Operation operation = operation_for(piece);
+                 Operation operation = operation_for(piece);
+                 operation.stays_behind = behind;
                  const std::byte* data = writes ? piece.memory : nullptr;
-                 if (later && (writes || nbi)) {
-                   send_later(operation, data, pe, *context);
-                 } else {
-                   send(operation, data, pe, own);
-                 }
+                 send(operation, data, pe, later && (writes || nbi) ? context->unanswered : own);
                  if (bounce) wait_for_answers(own, 0, pe);
                } else {
-                 if (behind && !(nbi && later)) wait_for_answers(context->unanswered, 0, pe);
+                 if (behind && !by_quiet) wait_for_answers(context->unanswered, 0, pe);
                  absent.push_back(piece);
                  if (bounce) bring_and_copy(std::exchange(absent, {}));
                }
                if (bounce && !writes) std::memcpy(memory + done, buffer, part);
              });
-  if (nbi && later) {
+  if (by_quiet) {
     copy_later(*context, absent);
   } else {
     bring_and_copy(absent);
@@ -351,7 +354,7 @@ void Heap::finish(const PageAsked& asked) {
   while (!send_hint({page, RequestQueue::What::filled})) sched_yield();
 }
 
-// By quiet().  Pages that are to be read are sent for.
+// By quiet().  Pages that are to be read are sent for; those that are written wholly it asks for itself.
 void Heap::copy_later(const Context& context, std::span<const Piece> pieces) {
   if (pieces.empty()) return;
   for (const Piece& piece : pieces) {
@@ -379,7 +382,7 @@ void Heap::copy_deferred(const Context& context) {
     const auto found = deferred_.find(&context);
     if (found == deferred_.end()) return true;
     found->second.being_copied -= pieces.size();
-    deferred_count_.fetch_sub(pieces.size(), std::memory_order_relaxed);
+    deferred_count_.fetch_sub(pieces.size(), std::memory_order_release);
     pieces.clear();
     if (found->second.being_copied != 0) return false;
     if (found->second.pieces.empty()) deferred_.erase(found);
@@ -392,8 +395,8 @@ void Heap::copy_deferred(const Context& context) {
 }
 
 void Heap::quiet(Context& context) {
-  if (deferred_count_.load(std::memory_order_relaxed) != 0) copy_deferred(context);
-  wait_for_answers(context.unanswered, 0, WaitRecord::kNobody);
+  wait_for_answers(context.unanswered, 0, WaitRecord::kNobody);  // first: what is deferred came behind
+  if (deferred_count_.load(std::memory_order_acquire) != 0) copy_deferred(context);
 }
 
 void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type, const void* value,
@@ -409,12 +412,13 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
   if (op == AtomicOp::compare_swap) std::memcpy(&operation.compare, compare, atomic_size(type));
   std::uint64_t old = 0;
   const Access access = access_of(operation);
-  const bool behind = is_behind(context, page);
+  const bool behind = is_behind(context, page, pe);
   std::byte* frame = behind ? nullptr : latch_here(page, access);
   if (frame == nullptr && goes_there(page, operation.n)) {
+    operation.stays_behind = behind;
     if (context != nullptr && pe != rt.me && nbi && (fetch == nullptr || !in_region(fetch))) {
       operation.dest = static_cast<std::byte*>(fetch);
-      return send_later(operation, nullptr, pe, *context);
+      return send(operation, nullptr, pe, context->unanswered);
     }
     Unanswered own{0};
     operation.dest = reinterpret_cast<std::byte*>(&old);

@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
+#include "core/wait.hpp"
 #include "nvm/heap.hpp"
 
 namespace shm::nvm {
@@ -79,6 +80,16 @@ bool Heap::pin(std::uintptr_t address, std::size_t n, Access access) {
     if (last - first > pool_.shape().frames || before + pages > pool_.shape().frames / 4) return false;
   } while (!pinned.compare_exchange_weak(before, before + pages, std::memory_order_relaxed));
   for (PageNumber page = first; page < last; ++page) ask_for_page(PageRequest::Kind::pin, page, access);
+  // Who executes an operation of another node (execute_at_once) has latched the page before, and is waited
+  // for, or sees that it is pinned.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (PageNumber page = first; page < last; ++page) {
+    wait_for([&] { return !pool_.word(page).latched(); },
+             [](WaitRecord& record) {
+               describe_wait(record, "shmemx_nvm_pin", WaitRecord::kNobody,
+                             "for operations on the pages to end");
+             });
+  }
   const LockGuard guard(mutex_);
   pins_.insert({{address, n}, access});
   return true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What nodes send each other about the NVM heap.
 //
-//   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type | operands |
+//   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type, order |
+//   operands |
 //                n bytes of a put
 //                from the thread that waits to the home of the page
 //   Answer       token | dest | page | n | contended | n bytes: of a get, or of what an atomic operation
@@ -39,6 +40,8 @@ struct Operation {
   Kind kind;
   AtomicOp op;
   AtomicType type;
+  bool stays_behind;  // those that its context has sent before may be on their way: the pager keeps their
+                      // order
   std::uint64_t value, compare;
 };
 

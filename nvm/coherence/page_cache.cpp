@@ -219,7 +219,10 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
   }
   const bool granted = is_grant(message.kind);
   if (is_asking(before) && !is_asking(page.known.state)) --asking_;
-  if (outcome.actions & action::take_data) replacement_.enter(page.frame, number);
+  if (outcome.actions & action::take_data) {
+    replacement_.enter(page.frame, number);
+    pool_.frame(page.frame).operated_by.store(kNobody, std::memory_order_relaxed);
+  }
   if (granted || message.kind >= Event::refuse) page.loading = false;  // what the load was for
   if (outcome.actions & action::execute) {
     static_cast<void>(pool_.word(number).state());  // acquire: what threads have copied in is seen
@@ -242,15 +245,10 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
   return true;
 }
 
-// Whether an operation would change what a program has pinned, or see it while it is written to.  What comes
-// from this node is the program's own, which would wait for itself.
 bool PageCache::is_pinned_against(const CachedPage& page, const Delivery& delivery) const {
   const Event kind = delivery.message.kind;
-  if ((kind != Event::get && kind != Event::put) || !has_copy(page.known.state)) return false;
-  if (nodes_.node_of(delivery.operation->head().pe) == nodes_.here) return false;
-  const Frame& frame = pool_.frame(page.frame);
-  return frame.pinned_to_write.load(std::memory_order_acquire) != 0 ||
-         (kind == Event::put && frame.pinned_to_read.load(std::memory_order_acquire) != 0);
+  return (kind == Event::get || kind == Event::put) && has_copy(page.known.state) &&
+         nvm::is_pinned_against(pool_.frame(page.frame), delivery.operation->head(), nodes_);
 }
 
 // What follows from a message; then the frame is free, if the page has gone.
@@ -334,31 +332,10 @@ void PageCache::expect(CachedPage& page, bool expected) {
   pool_.head().expected.fetch_add(expected ? 1U : ~0U, std::memory_order_relaxed);
 }
 
-void PageCache::apply(CachedPage& page, Foreign& operation) {
-  count(Stat::page_operations);
-  const Operation& head = operation.head();
+void PageCache::apply(const CachedPage& page, Foreign& operation) {
   std::byte message[sizeof(Answer) + kLargestOperation];
-  // Contended: a thread of this node has had the page since the last operation, or that was another node's.
-  std::atomic<std::uint8_t>& touched = pool_.frame(page.frame).touched;
-  const NodeId by = nodes_.node_of(head.pe);
-  const bool contended =
-      touched.exchange(kOperated, std::memory_order_relaxed) == kTouched || page.operated_by != by;
-  page.operated_by = by;
-  Answer answer{head.token, head.dest, head.page, 0, contended};
-  std::byte* at = pool_.bytes(page.frame) + head.offset;
-  if (head.kind == Operation::Kind::put) {
-    copy_in(at, operation.data(), head.n);
-  } else if (head.kind == Operation::Kind::get) {
-    answer.n = head.n;
-    copy_out(message + sizeof answer, at, head.n);
-  } else {
-    std::uint64_t old = 0;
-    atomic_apply(head.op, head.type, at, &head.value, &head.compare, &old);
-    if (head.dest != nullptr) answer.n = static_cast<std::uint32_t>(atomic_size(head.type));
-    std::memcpy(message + sizeof answer, &old, answer.n);
-  }
-  std::memcpy(message, &answer, sizeof answer);
-  host_.answer(head.pe, message, sizeof answer + answer.n);
+  const std::size_t n = execute(operation.head(), operation.data(), pool_, page.frame, nodes_, message);
+  host_.answer(operation.head().pe, message, n);
 }
 
 // Frames.

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "nvm/coherence/operations.hpp"
 #include "nvm/coherence/page_channel.hpp"
 #include "nvm/pages.hpp"
 #include "pages/pool.hpp"
@@ -113,7 +114,6 @@ class PageCache {
     bool loading = false;   // the home reads it into the frame, for an operation that it will have executed
     bool expected = false;  // the frame is reserved for a page that has been asked for
     bool filling = false;   // a thread writes all of it; nothing else is done with the page meanwhile
-    NodeId operated_by = kNobody;  // the last operation executed here
     Clock::time_point mapped_at;
     std::optional<Delivery> load;  // waits for the frame
     std::deque<Delivery> messages;
@@ -150,7 +150,7 @@ class PageCache {
   void set_mapping(PageNumber number, CachedPage& page, MapState wanted);
   bool try_mapping(PageNumber number, const CachedPage& page, MapState wanted);
   bool unmap_others(PageNumber number);
-  void apply(CachedPage& page, Foreign& operation);
+  void apply(const CachedPage& page, Foreign& operation);
   bool reserve(PageNumber number, CachedPage& page);
   bool take_frame(CachedPage& page);
   bool too_many_expected() const;

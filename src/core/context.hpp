@@ -28,10 +28,7 @@ struct Context {
   long options = 0;
   Session session;
   std::atomic<bool> uses_regions{false};     // has issued operations to a region (core/region)
-  // Operations that a region has sent to other PEs and that are not answered; and on which pages, a bit for
-  // each page number % 64, so that others on these stay behind them.
-  std::atomic<std::uint32_t> unanswered{0};
-  std::atomic<std::uint64_t> unanswered_pages{0};
+  std::atomic<std::uint64_t> unanswered{0};  // a region's: what it has sent to other PEs
   std::atomic<std::uint64_t> generation{0};  // odd: live
 };
 

@@ -24,8 +24,9 @@ struct Frame {
   std::atomic<std::uint32_t>& pins(Access access) {
     return access == Access::read ? pinned_to_read : pinned_to_write;
   }
-  std::atomic<bool> last_copy;  // no other node has the page, as far as its home has told
-  bool leaving;                 // its page has asked to
+  std::atomic<std::int32_t> operated_by;  // for which node its page was operated on last (kOperated)
+  std::atomic<bool> last_copy;            // no other node has the page, as far as its home has told
+  bool leaving;                           // its page has asked to
   std::uint8_t queue;
   bool used;  // ever; read and set by who has the frame
   FrameNumber prev, next;
@@ -34,7 +35,7 @@ struct Frame {
 /// How a frame has been used (Frame::touched).
 inline constexpr std::uint8_t kTouched = 1;   // by a thread of the node
 inline constexpr std::uint8_t kAhead = 2;     // not yet: its page was brought ahead of its use
-inline constexpr std::uint8_t kOperated = 3;  // by the pager, for other nodes
+inline constexpr std::uint8_t kOperated = 3;  // for other nodes
 
 /// Head of a queue of frames: linked by `next` and `prev`.
 struct FrameQueue {

@@ -2,6 +2,7 @@
 /* Operations on another node's pages that are completed later: while that node stands still nonblocking ones return, and
  * those that bring nothing back.  What they did is there after quiet, and a fence keeps them in order.  Threads may
  * complete each other's. */
+#include <dirent.h>
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -161,7 +162,60 @@ static void test_threads(void) {
   shmem_barrier_all();
 }
 
-int main(void) {
+/* How often the pager of this PE has been given a core. */
+static long turns_of_pager(void) {
+  DIR* tasks = opendir("/proc/self/task");
+  CHECK(tasks != NULL);
+  long turns = -1;
+  for (const struct dirent* task; turns < 0 && (task = readdir(tasks)) != NULL;) {
+    char name[300], text[64] = "";
+    snprintf(name, sizeof name, "/proc/self/task/%s/comm", task->d_name);
+    FILE* file = fopen(name, "r");
+    if (file == NULL) continue;
+    const int read = fscanf(file, "%63s", text);
+    fclose(file);
+    if (read != 1 || strcmp(text, "atoll-pager") != 0) continue;
+    snprintf(name, sizeof name, "/proc/self/task/%s/schedstat", task->d_name);
+    file = fopen(name, "r");
+    CHECK(file != NULL);
+    CHECK_EQ(fscanf(file, "%*d %*d %ld", &turns), 1);
+    fclose(file);
+  }
+  closedir(tasks);
+  return turns;
+}
+
+/* Operations on a page that its home has are carried out by who receives them: its pager sleeps on. The page is so
+ * large that it does not come for them. */
+static void test_at_once(long* said) {
+  enum { kAdds = 200, kLooks = 1000 };
+  static const long other = 9;
+  words[0] = 5;
+  shmem_barrier_all();
+  const long before = turns_of_pager();
+  shmem_barrier_all();
+  for (int i = 0; i < kAdds && me == 0; ++i) CHECK_EQ(shmem_long_atomic_fetch_add(words, 1, 1), 5 + i);
+  shmem_barrier_all();
+  if (me == 1) CHECK_CMP(turns_of_pager() - before, <, kAdds / 4);
+  if (me == 1) CHECK_EQ(words[0], 5 + kAdds);
+  /* What a program has pinned is not written to. */
+  *said = 0;
+  if (me == 1) CHECK_EQ(shmemx_nvm_pin(words, sizeof *words, SHMEMX_NVM_WRITE), 0);
+  shmem_barrier_all();
+  if (me == 0) shmem_long_put_nbi(words, &other, 1, 1);
+  if (me == 0) shmem_long_p(said, 1, 1);
+  if (me == 1) {
+    shmem_long_wait_until(said, SHMEM_CMP_EQ, 1);
+    for (int i = 0; i < kLooks; ++i) CHECK_EQ(shmem_long_test(said, SHMEM_CMP_EQ, 2), 0); /* messages are taken */
+    CHECK_EQ(words[0], 5 + kAdds);
+    shmemx_nvm_unpin(words, sizeof *words);
+  }
+  shmem_barrier_all();
+  if (me == 1) CHECK_EQ(words[0], other);
+  shmem_barrier_all();
+}
+
+int main(int argc, char** argv) {
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   CHECK_EQ(provided, SHMEM_THREAD_MULTIPLE);
@@ -169,10 +223,14 @@ int main(void) {
   words = shmem_malloc(kPages * kPage);
   long* process = shmem_malloc_with_hints(sizeof *process, SHMEM_MALLOC_SIGNAL_REMOTE); /* in memory */
   CHECK(words != NULL && process != NULL);
-  test_while_the_other_stands_still(process);
-  test_pages_come_together(process);
-  test_many();
-  test_threads();
+  if (argc > 1 && strcmp(argv[1], "at_once") == 0) {
+    test_at_once(process);
+  } else {
+    test_while_the_other_stands_still(process);
+    test_pages_come_together(process);
+    test_many();
+    test_threads();
+  }
   shmem_free(process);
   shmem_free(words);
   shmem_finalize();
