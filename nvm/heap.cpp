@@ -15,6 +15,7 @@
 #include "core/progress.hpp"
 #include "core/wait.hpp"
 #include "heap/node_memory.hpp"
+#include "nvm/coherence/operations.hpp"
 #include "pages/copy.hpp"
 #include "pages/fault.hpp"
 

@@ -2,8 +2,7 @@
 // What nodes send each other about the NVM heap.
 //
 //   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type, order |
-//   operands |
-//                n bytes of a put
+//                operands | n bytes of a put
 //                from the thread that waits to the home of the page
 //   Answer       token | dest | page | n | contended | n bytes: of a get, or of what an atomic operation
 //                found, if its dest is not null
@@ -40,8 +39,7 @@ struct Operation {
   Kind kind;
   AtomicOp op;
   AtomicType type;
-  bool stays_behind;  // those that its context has sent before may be on their way: the pager keeps their
-                      // order
+  bool stays_behind;  // others of its context may be on their way before it: the pager keeps their order
   std::uint64_t value, compare;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
+#include "nvm/coherence/operations.hpp"
 #include "pages/copy.hpp"
 
 namespace shm::nvm {

@@ -21,7 +21,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "nvm/coherence/operations.hpp"
 #include "nvm/coherence/page_channel.hpp"
 #include "nvm/pages.hpp"
 #include "pages/pool.hpp"

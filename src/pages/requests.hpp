@@ -123,7 +123,7 @@ class Ticket {
  public:
   /// What to do where all slots are taken.  Who has tickets already must not wait for one more.
   enum class IfNone : std::uint8_t { wait, give_up };
-  explicit Ticket(const Pool& pool, int node_rank, IfNone if_none = IfNone::wait);
+  Ticket(const Pool& pool, int node_rank, IfNone if_none = IfNone::wait);
   ~Ticket();
   Ticket(const Ticket&) = delete;
   Ticket& operator=(const Ticket&) = delete;

@@ -27,6 +27,14 @@ static char state_of(pid_t process) {
   return state;
 }
 
+/* Stops PE 1, and returns its process. */
+static pid_t stop_other(const long* process) {
+  const pid_t other = (pid_t)shmem_long_g(process, 1);
+  CHECK_EQ(kill(other, SIGSTOP), 0);
+  while (state_of(other) != 'T') usleep(1000);
+  return other;
+}
+
 /* PE 0 puts and gets while PE 1, which has all of its pages, is stopped. */
 static void test_while_the_other_stands_still(long* process) {
   static long many[kMany / sizeof(long)], back[kMany / sizeof(long)];
@@ -36,9 +44,7 @@ static void test_while_the_other_stands_still(long* process) {
   *process = getpid();
   shmem_barrier_all();
   if (me == 0) {
-    const pid_t other = (pid_t)shmem_long_g(process, 1);
-    CHECK_EQ(kill(other, SIGSTOP), 0);
-    while (state_of(other) != 'T') usleep(1000);
+    const pid_t other = stop_other(process);
     shmem_long_put_nbi(page(0), &source, 1, 1);
     shmem_long_get_nbi(&got, page(1) + 5, 1, 1);
     shmem_long_p(page(2), 9, 1);
@@ -87,10 +93,8 @@ static void test_pages_come_together(const long* process) {
   for (size_t i = 0; i < kPages * kWords; ++i) words[i] = (long)i;
   shmem_barrier_all();
   if (me == 0) {
-    const pid_t other = (pid_t)shmem_long_g(process, 1);
     pthread_t thread;
-    CHECK_EQ(kill(other, SIGSTOP), 0);
-    while (state_of(other) != 'T') usleep(1000);
+    const pid_t other = stop_other(process);
     const uint64_t before = misses();
     CHECK_EQ(pthread_create(&thread, NULL, get_three_pages, back), 0);
     while (misses() - before < 3) usleep(1000);

@@ -9,10 +9,9 @@
 
 #include <array>
 #include <atomic>
-#include <fstream>
-#include <string>
 #include <thread>
 
+#include "thread_state.hpp"
 #include "wait_line.hpp"
 
 namespace shm::test {
@@ -69,14 +68,6 @@ TEST_F(LockTest, WhoWaitsNamesThePeBeforeIt) {
         EXPECT_EQ(words(0, 1).place, 0u);
       },
       [&] { std::atomic_ref(words(0, 1).place).fetch_add(kPassedOn); });
-}
-
-// Whether the thread is in a system call that waits.
-bool sleeps(pid_t thread) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string text;
-  std::getline(stat, text);
-  return text.find(") S ") != std::string::npos;
 }
 
 TEST_F(LockTest, WhoSleepsIsWokenWhenItIsPassedOn) {
