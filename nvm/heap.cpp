@@ -163,6 +163,10 @@ void Heap::get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Co
   channel_->ops->get(channel_, pe, bytes, {SegmentId::pool, offset}, n, &done);
 }
 
+bool Heap::messages_follow_puts() const {
+  return channel_->ops->messages_follow_puts != nullptr && channel_->ops->messages_follow_puts(channel_);
+}
+
 void Heap::drive() { rt.progress->poll(); }
 
 // Other nodes.

@@ -154,6 +154,7 @@ class Heap final : public Region, private Host {
   void answer(int pe, const std::byte* message, std::size_t n) override;
   void send(int pe, const std::byte* message, std::size_t n) override;
   void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override;
+  bool messages_follow_puts() const override;
   void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override;
   void drive() override;
 

@@ -103,7 +103,8 @@ bool Pager::work() {
 
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
-  const bool soon = !home_.listen(events_) || cache_.waits() || ranges_.size() > home_.slow_calls();
+  const bool soon =
+      !home_.listen(events_) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
     await_event(mark, soon ? kShortNap : home_.transfers() ? kLongNap : -1);
   queue_.hear();

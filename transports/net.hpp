@@ -77,7 +77,8 @@ struct NetOps {
               const void* compare, void* fetch, Completion*);
 
   /// Has handler `id` (core/progress) run at `pe` with a copy of n bytes.  Messages of one channel to one PE
-  /// are delivered in order, and are not ordered with puts or atomics.  Complete when `message` may be
+  /// are delivered in order, and are not ordered with atomics, nor with puts but as
+  /// messages_follow_puts() says.  Complete when `message` may be
   /// changed and the network delivers it as long as this process makes progress: who needs to know that it
   /// has arrived awaits an answer. REQUIRES: n <= kMaxMessage.
   void (*send)(Channel*, int pe, std::uint16_t id, const void* message, std::size_t n);
@@ -96,6 +97,10 @@ struct NetOps {
   /// Tells what the program is going to do, until the next hint.  Changes speed only.  Null: hints are of no
   /// use.
   void (*hint)(Channel*, const BatchHint&) = nullptr;
+
+  /// Whether a message that is sent from now on is delivered after the data of all puts issued before.  Null:
+  /// the wire gives no such promise.
+  bool (*messages_follow_puts)(const Channel*) = nullptr;
 
   /// The PE that must act before what is outstanding towards `pe` is complete, for reports of waits.  Null:
   /// `pe`.

@@ -35,6 +35,15 @@ void PageChannel::put_page(int pe, Delivery delivery) {
   const Delivery& sent = move.delivery;
   const std::byte* page = sent.buffer != nullptr ? sent.buffer.get() : pool_.bytes(sent.frame);
   wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, move.done);
+  if (wire_.messages_follow_puts()) {
+    tell(move);
+    move.told = true;
+  }
+}
+
+void PageChannel::tell(const Move& move) {
+  const PageMessage head{move.delivery.page, move.delivery.message, 0, 0};
+  wire_.send(move.pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
 }
 
 void PageChannel::fetch(Delivery delivery) {
@@ -46,8 +55,7 @@ void PageChannel::fetch(Delivery delivery) {
 bool PageChannel::next_sent(Delivery& sent) {
   const auto found = next_moved(false);
   if (found == moving_.end()) return false;
-  const PageMessage head{found->delivery.page, found->delivery.message, 0, 0};
-  wire_.send(found->pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+  if (!found->told) tell(*found);
   sent = std::move(found->delivery);
   moving_.erase(found);
   return true;
@@ -76,7 +84,7 @@ std::list<PageChannel::Move>::iterator PageChannel::next_moved(bool fetched) {
 bool PageChannel::drive() {
   if (moving_.empty()) return false;
   wire_.drive();
-  return true;
+  return std::ranges::any_of(moving_, [](const Move& move) { return !move.told; });
 }
 
 void PageChannel::send_operation(int pe, const PageMessage& head, const Foreign& operation) {

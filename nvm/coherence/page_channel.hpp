@@ -50,6 +50,8 @@ class Wire {
   virtual void send(int pe, const std::byte* message, std::size_t n) = 0;
   /// Copies n bytes to `offset` of the pool of the node of PE `pe`; they stay unchanged until `done`.
   virtual void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) = 0;
+  /// Whether a message that is sent now is delivered after what all puts before have copied.
+  virtual bool messages_follow_puts() const = 0;
   /// Copies n bytes from there to `bytes`.
   virtual void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) = 0;
   /// Drives what put() and get() have begun.
@@ -71,15 +73,17 @@ class PageChannel {
   /// is nobody's afterwards, fetched_one() must be called when `fetched` comes.
   void send(Delivery delivery);
   void fetched_one() { --to_be_fetched_; }
-  /// Takes a page that has arrived at another node, and tells its pager.  Returns false if there is none.
+  /// Takes a page that has arrived at another node, and tells its pager, if the wire did not keep the order
+  /// of both. Returns false if there is none.
   bool next_sent(Delivery& sent);
   /// Gets the data of a message for the home into its buffer.
   void fetch(Delivery delivery);
   /// Takes a message whose data are there, and tells who has given the page up.  Returns false if there is
   /// none.
   bool next_fetched(Delivery& fetched);
-  /// Whether pages are on their way; then drives them.
+  /// Drives pages that are on their way.  Returns whether somebody waits for one to be told of.
   bool drive();
+  bool moves() const { return !moving_.empty(); }
   /// To this pager, whoever it is for.
   void deliver_here(Delivery delivery) { local_.push_back(std::move(delivery)); }
 
@@ -99,10 +103,12 @@ class PageChannel {
   struct Move {
     int pe;
     bool fetched;
+    bool told = false;  // the message is under way behind the page
     Delivery delivery;
     Completion done;
   };
   void put_page(int pe, Delivery delivery);
+  void tell(const Move& move);
   Move& begin_move(int pe, bool fetched, Delivery delivery);
   std::list<Move>::iterator next_moved(bool fetched);
   void send_operation(int pe, const PageMessage& head, const Foreign& operation);

@@ -76,6 +76,8 @@ class Combiner final : public Channel, private Issuer {
   bool packs_atomics(int pe) {
     return packing_.load(std::memory_order_acquire) != Packing::nothing && pe != me_ && !follows_direct();
   }
+  /// Whether puts may be in packets now.
+  bool packs_all() const { return packing_.load(std::memory_order_acquire) == Packing::all; }
   /// Whether nothing that a packet to `pe` would have to stay behind is under way.
   bool fresh(int pe) const { return flow_to(pe).pending.load(std::memory_order_acquire) == 0; }
 

@@ -249,9 +249,17 @@ void hint(Channel* base, const BatchHint& hint) {
   if (inner->ops->hint != nullptr) inner->ops->hint(inner, hint);
 }
 
+// Puts that are packed go by messages, and are stored by who executes them.
+bool messages_follow_puts(const Channel* channel) {
+  const Channel* inner = own(channel)->inner();
+  return !own(channel)->packs_all() && inner->ops->messages_follow_puts != nullptr &&
+         inner->ops->messages_follow_puts(inner);
+}
+
 int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits_for(*own(channel), pe); }
 
-constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence, hint, waits_for};
+constexpr NetOps kOps = {put,      get, amo, send, flush, idle, idle_to, fence, hint, messages_follow_puts,
+                         waits_for};
 
 }  // namespace
 

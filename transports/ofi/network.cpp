@@ -32,7 +32,12 @@ bool fence(Channel* channel) {
          own(channel)->atomics.load(std::memory_order_acquire) == 0;
 }
 
-constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
+// They take the first lane.
+bool messages_follow_puts(const Channel* channel) {
+  return own(channel)->lane == 0 && own(channel)->lanes->first().fence_is_free();
+}
+
+constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence, nullptr, messages_follow_puts};
 
 }  // namespace
 

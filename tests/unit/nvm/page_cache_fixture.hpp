@@ -53,8 +53,10 @@ class OneOfTwo final : public Host {
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion& done) override {
     EXPECT_EQ(pe, 1);
     record({HostStep::put});
-    done.set_done();
+    if (!keeps_order) return done.set_done();
+    held_ = &done;
   }
+  bool messages_follow_puts() const override { return keeps_order; }
   void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override {
     EXPECT_EQ(pe, 1);
     std::memset(bytes, static_cast<int>(offset), n);
@@ -63,6 +65,7 @@ class OneOfTwo final : public Host {
     held_ = &done;
   }
   /// The one that did not end when it was begun.
+  void end_put() { held_.load()->set_done(); }
   void end_get() { held_.load()->set_done(); }
   void drive() override {}
   std::chrono::steady_clock::time_point now() const override { return clock.now(); }
@@ -79,6 +82,8 @@ class OneOfTwo final : public Host {
 
   TestClock clock;
   std::atomic<bool> gets_end{true};
+  /// Whether messages follow puts; these then end when end_put() is called.
+  std::atomic<bool> keeps_order{false};
 
  private:
   void record(const HostStep& step) {

@@ -182,6 +182,29 @@ TEST_F(PageCacheTest, APageThatComesHomeIsFetchedAndItsFrameGivenBack) {
   pool.word(kOwn).unlatch();
 }
 
+// Where the wire keeps the order of both, nobody waits until the page has arrived to say so; but its frame is
+// not another's before.
+TEST_F(PageCacheTest, AMessageFollowsItsPageAtOnceAndTheFrameIsFreeWhenThatHasArrived) {
+  use(kOwn);
+  const auto free_frames = [&] {
+    const LockGuard guard(pool.head().lock);
+    return pool.head().free.size;
+  };
+  const auto before = free_frames();
+  host.keeps_order = true;
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  EXPECT_EQ(host.step(0).what, HostStep::put);
+  const Message granted = host.step(1).message.message;
+  EXPECT_EQ(granted.kind, Event::grant_modified);
+  send(kOwn, {.kind = Event::done, .to = 0, .requester = 1, .version = granted.version});
+  ping();
+  EXPECT_EQ(free_frames(), before);
+  host.end_put();
+  ping();
+  EXPECT_EQ(free_frames(), before + 1);
+  EXPECT_EQ(host.steps().size(), 2U) << "the message goes once";
+}
+
 // An epoch has what a page holds that is on its way to somebody.
 TEST_F(PageCacheTest, APageOnItsWayIsPersistedWhenItHasCome) {
   const Identity object = test_object(1);

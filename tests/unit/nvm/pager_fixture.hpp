@@ -130,6 +130,7 @@ class FakeHost final : public Host {
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion&) override {
     ADD_FAILURE() << "a page to PE " << pe;
   }
+  bool messages_follow_puts() const override { return false; }
   void get(int pe, std::uint64_t, std::byte*, std::size_t, Completion&) override {
     ADD_FAILURE() << "a page from PE " << pe;
   }
