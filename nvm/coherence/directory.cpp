@@ -23,6 +23,7 @@ class Service {
     d_.awaited.push_back(from);
   }
   NodeId executor();
+  NodeId owner_or_forwarder();
   void gather_all_but_actor();
   void gather_newest();
   bool gathered(const Message& answer);
@@ -30,6 +31,9 @@ class Service {
   void finish(bool data);
   void refuse();
   bool conclude(const Message& answer);
+  bool retry(const Message& answer);
+  void forget_dropped(NodeId node);
+  void on_dropped(NodeId node);
   void enter(NodeId node) {
     if (!d_.holders.contains(node)) d_.holders.push(node);
   }
@@ -54,12 +58,16 @@ void Service::send(Event kind, NodeId to, bool data) {
 // The node that executes a small operation.
 NodeId Service::executor() {
   if (!home_.cooperative || d_.holders.empty() || d_.holders.contains(home_.node)) return home_.node;
-  return d_.owner != kNobody ? d_.owner : d_.holders.access();
+  return owner_or_forwarder();
 }
+
+// Who acts while all others lose their copies: who has a dirty one cannot have dropped it.
+NodeId Service::owner_or_forwarder() { return d_.owner != kNobody ? d_.owner : d_.holders.access(); }
 
 void Service::start(const Message& request) {
   ++d_.version;
   d_.request = request;
+  if (request.absent) forget_dropped(request.requester);
   d_.phase = Phase::gather;
   d_.actor = request.requester;
   const bool forwarded = home_.cooperative && !d_.holders.empty() && !d_.holders.contains(d_.actor);
@@ -70,7 +78,7 @@ void Service::start(const Message& request) {
       if (!home_.cooperative) gather_newest();
       break;
     case Event::ask_write:
-      if (forwarded && !request.whole) d_.actor = d_.holders.access();
+      if (forwarded && !request.whole) d_.actor = owner_or_forwarder();
       gather_all_but_actor();
       break;
     case Event::ask_get:
@@ -103,7 +111,35 @@ void Service::gather_newest() {
   if (d_.owner != kNobody && d_.owner != d_.actor) await(Event::recall_read, d_.owner);
 }
 
+// The node has no copy.  If the home took it to have one, its `dropped` is still to come.
+void Service::forget_dropped(NodeId node) {
+  if (!d_.holders.contains(node)) return;
+  d_.holders.remove(node);
+  if (d_.owner == node) d_.owner = kNobody;
+  d_.to_drop.push_back(node);
+}
+
+void Service::on_dropped(NodeId node) {
+  const auto known = std::find(d_.to_drop.begin(), d_.to_drop.end(), node);
+  if (known != d_.to_drop.end()) {
+    d_.to_drop.erase(known);
+    return;
+  }
+  d_.holders.remove(node);
+  if (d_.owner == node) d_.owner = kNobody;
+}
+
+// The actor has no copy any more: another one is asked, or the device.
+bool Service::retry(const Message& answer) {
+  if (d_.phase != Phase::finish || answer.from != d_.actor || answer.version != d_.version) return false;
+  d_.awaited.clear();
+  forget_dropped(d_.actor);
+  start(Message(d_.request));
+  return true;
+}
+
 bool Service::answered(const Message& answer) {
+  if (answer.kind == Event::absent) return retry(answer);
   const auto found = std::find(d_.awaited.begin(), d_.awaited.end(), answer.from);
   const bool by_device = answer.kind >= Event::loaded && answer.kind <= Event::stored;
   if (found == d_.awaited.end() || answer.version != d_.version) return false;
@@ -130,8 +166,12 @@ bool Service::gathered(const Message& answer) {
     const Event kind = d_.request.kind;
     const bool kept = kind == Event::ask_read || kind == Event::ask_get || kind == Event::ask_clean;
     if (answer.data && answer.from != d_.owner) return false;
-    if (answer.from == d_.owner) d_.owner = kNobody;
-    if (!kept) d_.holders.remove(answer.from);
+    if (answer.absent) {
+      forget_dropped(answer.from);
+    } else {
+      if (answer.from == d_.owner) d_.owner = kNobody;
+      if (!kept) d_.holders.remove(answer.from);
+    }
     if (answer.data) await(Event::store, kDevice, true);
   } else if (answer.kind != Event::stored) {
     return false;
@@ -215,7 +255,11 @@ void Service::start_waiting() {
   while (!d_.busy() && !d_.waiting.empty()) {
     const Message next = d_.waiting.front();
     d_.waiting.erase(d_.waiting.begin());
-    start(next);
+    if (next.kind == Event::dropped) {
+      on_dropped(next.from);
+    } else {
+      start(next);
+    }
   }
 }
 
@@ -236,6 +280,8 @@ bool serve(Directory& directory, const Message& message, const Home& home, std::
   Service service(directory, home, out);
   if (is_request(message.kind)) {
     directory.waiting.push_back(message);
+  } else if (message.kind == Event::dropped) {
+    directory.waiting.insert(directory.waiting.begin(), message);
   } else if (!service.answered(message)) {
     return false;
   }

@@ -33,6 +33,12 @@
 // A page that was asked for ahead of need and that the device cannot read (`failed`) is refused: the
 // requester says done, and nobody has it.
 //
+// A node that has a clean copy may drop it, and what the home sends may cross its `dropped`.  So `holders`
+// may name nodes that have dropped theirs.  One that says so before its `dropped` comes is taken off, and is
+// in `to_drop` until then: what comes then is not about a copy that it has got since.  If it was the actor
+// the request is served again, by another one.  A `dropped` that comes while the page is busy waits, ahead of
+// requests.
+//
 // The driver (the pager that is home of the page) gives every request, `done`, `loaded`, `failed` and
 // `stored` to serve() and sends what comes out, in order; what goes to its own node is delivered like the
 // rest, after serve() has returned; what goes to kDevice it starts, and gives back as loaded, failed or
@@ -68,12 +74,14 @@ class ForwarderStack {
 
 enum class Phase : std::uint8_t { idle, gather, loading, finish };
 
-/// What the home knows of a page.  Invariants while idle: `holders` are the nodes that have a copy; `owner`
-/// is among them if it is not kNobody; all others are `shared`, and so are all if owner is kNobody, when the
-/// device has the newest data.
+/// What the home knows of a page.  Invariants while idle: `holders` are the nodes that have a copy, or have
+/// dropped it and not said so; of each node as many `dropped` are on their way as it is in `to_drop`, and one
+/// more if it is in `holders` and has no copy.  `owner` is among the holders if it is not kNobody; all others
+/// are `shared`, and so are all if owner is kNobody, when the device has the newest data.
 struct Directory {
   ForwarderStack holders;
-  NodeId owner = kNobody;     // has it exclusive, modified or owned: the device may be stale
+  NodeId owner = kNobody;  // has it exclusive, modified or owned: the device may be stale
+  std::vector<NodeId> to_drop;
   std::uint64_t version = 0;  // requests served, this one included
 
   // The request that is being served.
@@ -86,6 +94,8 @@ struct Directory {
   std::vector<Message> waiting;  // requests, first come first served
 
   bool busy() const { return phase != Phase::idle; }
+  /// Nobody has the page, nor will say anything about it.
+  bool blank() const { return !busy() && holders.empty() && to_drop.empty(); }
 };
 
 /// Where the home is, and how it serves.

@@ -24,8 +24,8 @@ void HomeAgent::take(Delivery delivery) {
   if (part_for(delivery.message.kind) == Part::device) return start(std::move(delivery));
   if (delivery.away) return await_buffer(std::move(delivery));
   if (delivery.operation != nullptr) {
-    delivery.message.tag = ++tags_;
-    entry_of(delivery.page).operations[tags_] = std::move(delivery.operation);
+    if (delivery.message.kind != Event::absent) delivery.message.tag = ++tags_;
+    entry_of(delivery.page).operations[delivery.message.tag] = std::move(delivery.operation);
   }
   serve(delivery);
 }
@@ -55,12 +55,13 @@ void HomeAgent::serve(Delivery& delivery) {
   busy_ += static_cast<std::size_t>(entry.directory.busy()) - static_cast<std::size_t>(was_busy);
   for (const Message& message : out_) route(entry, message, delivery);
   if (!entry.directory.busy() && had_it > 1) tell_last_holder(delivery.page, entry.directory);
-  if (!entry.directory.busy() && entry.directory.holders.empty()) forget(delivery.page);
+  if (entry.directory.blank()) forget(delivery.page);
 }
 
-// Only evictions leave a node alone without its knowledge: after a write it has the page modified.
+// Who has written, or executed a put, knows: it has the page modified.
 void HomeAgent::tell_last_holder(PageNumber page, const Directory& directory) {
-  if (directory.request.kind != Event::ask_evict || directory.holders.nodes().size() != 1) return;
+  const Event last = directory.request.kind;
+  if (last == Event::ask_write || last == Event::ask_put || directory.holders.nodes().size() != 1) return;
   Delivery out{.page = page, .message = {.kind = Event::last_copy, .from = home_.node}};
   out.message.to = directory.holders.nodes().front();
   channel_.send(std::move(out));
@@ -299,7 +300,7 @@ bool HomeAgent::drop_page(PageNumber page) {
     cache_.call_back(page);
     return false;
   }
-  if (!cache_.drop(page)) return false;
+  if (!directory.to_drop.empty() || !cache_.drop(page)) return false;
   forget(page);
   return true;
 }

@@ -46,6 +46,9 @@ constexpr Transition kRows[] = {
   {asking_clean, local_evict,     asking_clean, defer},
   {asking_dirty, local_evict,     asking_dirty, defer},
 
+  {shared,       local_drop,      invalid,      stop_access | tell | give_up},
+  {exclusive,    local_drop,      invalid,      stop_access | tell | give_up},
+
   {asking,       grant_shared,    shared,       take_data | reply},
   {asking_clean, grant_shared,    shared,       reply},
   {asking_dirty, grant_shared,    owned,        reply},
@@ -62,6 +65,8 @@ constexpr Transition kRows[] = {
   {modified,     forward_read,    owned,        stop_writes | send_data},
   {asking_clean, forward_read,    asking_clean, send_data},
   {asking_dirty, forward_read,    asking_dirty, send_data},
+  {invalid,      forward_read,    invalid,      decline},
+  {asking,       forward_read,    asking,       decline},
 
   {shared,       forward_write,   invalid,      stop_access | send_data | give_up},
   {owned,        forward_write,   invalid,      stop_access | send_data | give_up},
@@ -69,6 +74,8 @@ constexpr Transition kRows[] = {
   {modified,     forward_write,   invalid,      stop_access | send_data | give_up},
   {asking_clean, forward_write,   asking,       stop_access | send_data},
   {asking_dirty, forward_write,   asking,       stop_access | send_data},
+  {invalid,      forward_write,   invalid,      decline},
+  {asking,       forward_write,   asking,       decline},
 
   {shared,       invalidate,      invalid,      stop_access | reply | give_up},
   {owned,        invalidate,      invalid,      stop_access | reply | give_up},
@@ -76,18 +83,24 @@ constexpr Transition kRows[] = {
   {modified,     invalidate,      invalid,      stop_access | reply | give_up},
   {asking_clean, invalidate,      asking,       stop_access | reply},
   {asking_dirty, invalidate,      asking,       stop_access | reply},
+  {invalid,      invalidate,      invalid,      reply},
+  {asking,       invalidate,      asking,       reply},
 
   {owned,        recall_read,     shared,       reply | write_back},
   {exclusive,    recall_read,     shared,       stop_writes | reply},
   {modified,     recall_read,     shared,       stop_writes | reply | write_back},
   {asking_clean, recall_read,     asking_clean, reply},
   {asking_dirty, recall_read,     asking_clean, reply | write_back},
+  {invalid,      recall_read,     invalid,      reply},
+  {asking,       recall_read,     asking,       reply},
 
   {owned,        recall_write,    invalid,      stop_access | reply | write_back | give_up},
   {exclusive,    recall_write,    invalid,      stop_access | reply | give_up},
   {modified,     recall_write,    invalid,      stop_access | reply | write_back | give_up},
   {asking_clean, recall_write,    asking,       stop_access | reply},
   {asking_dirty, recall_write,    asking,       stop_access | reply | write_back},
+  {invalid,      recall_write,    invalid,      reply},
+  {asking,       recall_write,    asking,       reply},
 
   {asking,       leave,           invalid,      reply | give_up},
   {asking_clean, leave,           invalid,      stop_access | reply | give_up},
@@ -130,6 +143,14 @@ Event request_for(Event event) {
   return event == local_read ? ask_read : event == local_write ? ask_write : ask_evict;
 }
 
+// Whether a message is for a copy that has been dropped.
+bool is_stale(State state, const Message& message) {
+  const bool wants_copy = message.kind == get || message.kind == put;
+  return wants_copy && !message.data && !has_copy(state);
+}
+
+bool takes_away(Event kind) { return kind == invalidate || kind == recall_read || kind == recall_write; }
+
 }  // namespace
 
 bool is_request(Event kind) { return kind >= ask_read && kind <= ask_clean; }
@@ -154,10 +175,11 @@ Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_
   const Step row = step(page.state, event);
   Outcome outcome{.actions = row.actions};
   if (row.actions == 0) return outcome;
-  if (row.actions & ask) {
-    outcome.messages[outcome.count++] = {.kind = request_for(event),
+  if (row.actions & (ask | tell)) {
+    outcome.messages[outcome.count++] = {.kind = row.actions & tell ? dropped : request_for(event),
                                          .ahead = ahead,
                                          .whole = whole,
+                                         .absent = self != home && !has_copy(page.state),
                                          .from = self,
                                          .to = home,
                                          .requester = self,
@@ -168,11 +190,11 @@ Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_
 }
 
 Outcome on_message(Page& page, const Message& message, NodeId home) {
-  const Step row = step(page.state, message.kind);
+  const Step row = is_stale(page.state, message) ? Step{page.state, decline} : step(page.state, message.kind);
   Outcome outcome{.actions = row.actions};
   const bool wants_data =
       (row.actions & take_data) != 0 && !(message.kind == grant_modified && message.whole);
-  if (row.actions == 0 || message.kind <= local_evict) return {};
+  if (row.actions == 0 || message.kind <= local_drop) return {};
   if (message.data != wants_data || message.version <= page.version) return {};
   Message out = message;  // version, requester and tag go on
   out.from = message.to;
@@ -190,9 +212,15 @@ Outcome on_message(Page& page, const Message& message, NodeId home) {
     out.dirty = message.kind == forward_read && is_dirty(row.next);
     outcome.messages[outcome.count++] = out;
   }
+  if (row.actions & decline) {
+    out.kind = absent;
+    out.to = home;
+    outcome.messages[outcome.count++] = out;
+  }
   if (row.actions & reply) {
     out.kind = done;
     out.to = home;
+    out.absent = takes_away(message.kind) && !has_copy(page.state);
     out.data = row.actions & write_back;
     out.dirty = message.dirty;
     outcome.messages[outcome.count++] = out;
@@ -210,11 +238,12 @@ const char* name(State state) {
 
 const char* name(Event event) {
   static constexpr const char* kNames[] = {
-      "local_read",   "local_write",   "local_evict", "grant_shared", "grant_exclusive", "grant_modified",
-      "forward_read", "forward_write", "invalidate",  "recall_read",  "recall_write",    "leave",
-      "refuse",       "get",           "put",         "ask_read",     "ask_write",       "ask_evict",
-      "ask_get",      "ask_put",       "ask_clean",   "done",         "result",          "load",
-      "store",        "loaded",        "failed",      "stored",       "last_copy",       "fetched"};
+      "local_read",     "local_write",  "local_evict",   "local_drop", "grant_shared", "grant_exclusive",
+      "grant_modified", "forward_read", "forward_write", "invalidate", "recall_read",  "recall_write",
+      "leave",          "refuse",       "get",           "put",        "ask_read",     "ask_write",
+      "ask_evict",      "ask_get",      "ask_put",       "ask_clean",  "done",         "dropped",
+      "absent",         "result",       "load",          "store",      "loaded",       "failed",
+      "stored",         "last_copy",    "fetched"};
   static_assert(std::size(kNames) == kEvents);
   return kNames[static_cast<std::size_t>(event)];
 }

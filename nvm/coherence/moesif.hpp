@@ -17,6 +17,7 @@
 //                  +---------------------------------------+
 //
 //   any of them --forward_write, invalidate, recall_write, leave--> invalid
+//   shared, exclusive --local_drop--> invalid
 //
 //   A node that waits for the home is in one of three more states; what it has of the page meanwhile goes on
 //   answering other nodes, and may be taken away:
@@ -29,6 +30,11 @@
 //   modified. `leave` ends the wait for an eviction, `refuse` that for a page that cannot be read.  So a node
 //   has one request for a page under way at most. Small operations (ask_get, ask_put) and ask_clean are no
 //   such requests: any number of them, in any state.
+//
+// A node other than the home's need not ask to give up a clean copy: it drops it, and tells the home
+// (`dropped`), which may want something of the copy before it hears of that.  Then the node answers that it
+// has none: `absent` to what needs a copy, else a `done` that says so (Message::absent); so does its next
+// request.
 //
 // The driver (the pager of a node), for each event on a page:
 //   1. step(page.state, event) without actions: the protocol is broken, end the job.
@@ -79,6 +85,7 @@ enum class Event : std::uint8_t {
   local_read,
   local_write,
   local_evict,
+  local_drop,  // not on the home's node
   // Answers to a read or write, from the home or (with data) from the forwarder.
   grant_shared,
   grant_exclusive,
@@ -101,6 +108,10 @@ enum class Event : std::uint8_t {
   ask_put,    //
   ask_clean,  // the device gets the newest data, whoever has the page keeps it: persistence
   done,
+  dropped,  // from a node that had a clean copy
+  absent,   // from a node that has dropped its copy: instead of a grant that it should send, or an operation
+            // that
+            // it should execute, which comes back
   // To the requester of a small operation from where it was executed; of ask_clean from the home.
   result,
   // Between the home and its device.
@@ -141,7 +152,9 @@ inline constexpr Actions ask = 1 << 6;          // request to the home
 inline constexpr Actions send_data = 1 << 7;    // grant with the page to the requester
 inline constexpr Actions reply = 1 << 8;        // `done` to the home
 inline constexpr Actions write_back = 1 << 9;   // `done` carries the page
-inline constexpr Actions give_up = 1 << 10;     // the frame is free
+inline constexpr Actions tell = 1 << 10;        // `dropped` to the home
+inline constexpr Actions decline = 1 << 11;     // `absent` to the home
+inline constexpr Actions give_up = 1 << 12;     // the frame is free
 }  // namespace action
 
 struct Step {
@@ -160,10 +173,12 @@ bool is_dirty(State state);
 /// to (requester, tag): the home keeps it while the request waits and sends it along with put and get.
 struct Message {
   Event kind = Event::done;
-  bool data = false;   // carries the page
-  bool dirty = false;  // grant_shared, and the `done` for it: the forwarder keeps the page as owned
-  bool ahead = false;  // a request for a page, and what follows from it: nobody has needed the page yet
-  bool whole = false;  // likewise: all of the page will be written before it is read, so no data are needed
+  bool data = false;    // carries the page
+  bool dirty = false;   // grant_shared, and the `done` for it: the forwarder keeps the page as owned
+  bool ahead = false;   // a request for a page, and what follows from it: nobody has needed the page yet
+  bool whole = false;   // likewise: all of the page will be written before it is read, so no data are needed
+  bool absent = false;  // a request, and `done` for invalidate, recall_read, recall_write: the sender has no
+                        // copy, but may have dropped one
   NodeId from = kNobody;
   NodeId to = kNobody;
   NodeId requester = kNobody;  // who asked first
@@ -185,8 +200,8 @@ struct Outcome {
   std::array<Message, 2> messages = {};  // to be sent in this order
 };
 
-/// An access or eviction of node `self`.  `ahead`: nobody needs the page yet; `whole`: a write of all of it,
-/// which begins with the grant, before anything else is done with the page.  REQUIRES: event is one of
+/// An access, eviction or drop of node `self`.  `ahead`: nobody needs the page yet; `whole`: a write of all
+/// of it, which begins with the grant, before anything else is done with the page.  REQUIRES: event is one of
 /// local_*.
 Outcome on_local(Page& page, Event event, NodeId self, NodeId home, std::uint64_t tag = 0, bool ahead = false,
                  bool whole = false);

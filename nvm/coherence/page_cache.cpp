@@ -105,7 +105,7 @@ bool PageCache::work() {
   }
   worked |= serve_frame_waiters();
   keep_spare_frames();
-  return worked;
+  return worked | std::exchange(dropped_, false);
 }
 
 // All that can happen to the page now.
@@ -211,7 +211,7 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
       stops != 0 && !stop(number, page, stops))
     return false;
   learn(number, page);
-  if (message.kind == Event::forward_read) replacement_.share(page.frame);
+  if (message.kind == Event::forward_read && has_copy(page.known.state)) replacement_.share(page.frame);
   const State before = page.known.state;
   const Outcome outcome = on_message(page.known, message, home_of(number));
   if (outcome.actions == 0) {
@@ -229,7 +229,7 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
     static_cast<void>(pool_.word(number).state());  // acquire: what threads have copied in is seen
     apply(page, *delivery.operation);
   }
-  if (message.kind == Event::invalidate) count(Stat::page_invalidations);
+  if (message.kind == Event::invalidate && has_copy(before)) count(Stat::page_invalidations);
   if (granted && message.data && message.from != home_of(number)) count(Stat::page_fetches);
   if (granted) expect(page, false);
   if (granted && message.whole && before == State::asking) {
@@ -241,7 +241,7 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
     if (page.pending.empty()) pool_.frame(page.frame).touched.store(kAhead, std::memory_order_relaxed);
     serve_pending(number, page);  // before `done` is sent
   }
-  send_all(number, page, outcome);
+  send_all(number, page, outcome, std::move(delivery.operation));
   if (has_copy(before) && page.known.state == State::asking) replacement_.leave(page.frame);
   return true;
 }
@@ -252,14 +252,21 @@ bool PageCache::is_pinned_against(const CachedPage& page, const Delivery& delive
          nvm::is_pinned_against(pool_.frame(page.frame), delivery.operation->head(), nodes_);
 }
 
-// What follows from a message; then the frame is free, if the page has gone.
-void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& outcome) {
+// What follows from a message; then the frame is free, if the page has gone.  `operation`: what the message
+// asked for.
+void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& outcome,
+                         std::unique_ptr<Foreign> operation) {
   const bool leaves = outcome.actions & action::give_up;
   bool sent = false;  // from the frame, which is freed when that has ended
   for (std::size_t i = 0; i < outcome.count; ++i) {
     const Message& out = outcome.messages[i];
     if (out.kind == Event::result) continue;  // apply() has answered
+    if (out.kind == Event::absent) {
+      channel_.send({.page = number, .message = out, .operation = std::move(operation)});
+      continue;
+    }
     const bool from_frame = leaves && out.data;
+    page.fetched = out.kind == Event::done && out.data;
     send(number, page, out, from_frame);
     sent |= from_frame;
   }
@@ -464,7 +471,7 @@ bool PageCache::ask_to_leave() {
   return false;
 }
 
-// Returns whether the page is about to leave.
+// Returns whether the page is about to leave, or has left.
 bool PageCache::evict(PageNumber number) {
   const auto found = pages_.find(number);
   if (found == pages_.end() || found->second->frame == kNoFrame) return false;  // asked for too late
@@ -479,11 +486,35 @@ bool PageCache::evict(PageNumber number) {
   }
   learn(number, page);
   count(Stat::page_evictions);
+  if (can_drop(number, page)) {
+    tell_dropped(number, page);
+    return true;
+  }
   ask(number, page, Event::local_evict);
   publish(number, page);
   pool_.frame(page.frame).leaving = true;
   pool_.head().leaving.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+// At home the page's directory is as near as the page, and has operations executed here.  While the page is
+// being sent, or its home fetches it, the frame is not free; the home is busy with it, and says `leave` after
+// that.
+bool PageCache::can_drop(PageNumber number, const CachedPage& page) const {
+  return home_of(number) != nodes_.here && page.pending.empty() && !page.awaits_frame && !page.fetched &&
+         !channel_.sends_from(page.frame) && step(page.known.state, Event::local_drop).actions != 0;
+}
+
+// REQUIRES: stopped, and can_drop().
+void PageCache::tell_dropped(PageNumber number, CachedPage& page) {
+  const Outcome outcome = on_local(page.known, Event::local_drop, nodes_.here, home_of(number));
+  publish(number, page);
+  channel_.send({.page = number, .message = outcome.messages[0]});
+  replacement_.leave(page.frame);
+  free(page.frame);
+  page.frame = kNoFrame;
+  dropped_ = true;
+  forget_if_unused(number);
 }
 
 void PageCache::free(FrameNumber frame) {

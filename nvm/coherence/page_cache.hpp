@@ -112,6 +112,7 @@ class PageCache {
     bool awaits_frame = false;
     bool loading = false;   // the home reads it into the frame, for an operation that it will have executed
     bool expected = false;  // the frame is reserved for a page that has been asked for
+    bool fetched = false;   // by the home, since its last message: the newest contents
     bool filling = false;   // a thread writes all of it; nothing else is done with the page meanwhile
     Clock::time_point mapped_at;
     std::optional<Delivery> load;  // waits for the frame
@@ -137,7 +138,8 @@ class PageCache {
   void on_filled(PageNumber number);
   bool handle(PageNumber number, CachedPage& page, Delivery& delivery);
   bool is_pinned_against(const CachedPage& page, const Delivery& delivery) const;
-  void send_all(PageNumber number, CachedPage& page, const Outcome& outcome);
+  void send_all(PageNumber number, CachedPage& page, const Outcome& outcome,
+                std::unique_ptr<Foreign> operation);
   void send(PageNumber number, CachedPage& page, const Message& message, bool leaves);
   bool stop(PageNumber number, CachedPage& page, Actions actions);
   bool stop_at_once(PageNumber number, CachedPage& page);
@@ -158,6 +160,8 @@ class PageCache {
   bool ask_to_leave();
   void keep_spare_frames();
   bool evict(PageNumber number);
+  bool can_drop(PageNumber number, const CachedPage& page) const;
+  void tell_dropped(PageNumber number, CachedPage& page);
   void look_ahead(PageNumber page);
   void bring(PageNumber page, ReadAhead::Range range);
   bool bring(PageNumber number);
@@ -180,6 +184,7 @@ class PageCache {
   std::deque<FrameWaiter> frame_waiters_;
   std::vector<PageNumber> stopped_;  // have messages that wait
   bool taken_ = false;               // a frame, since as many as wanted were free
+  bool dropped_ = false;             // a page, whose frame is free, since work() has looked
   bool resting_ = false;
   std::size_t asking_ = 0;  // pages that have asked their home for something
 };

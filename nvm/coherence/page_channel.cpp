@@ -87,6 +87,10 @@ bool PageChannel::drive() {
   return std::ranges::any_of(moving_, [](const Move& move) { return !move.told; });
 }
 
+bool PageChannel::sends_from(FrameNumber frame) const {
+  return std::ranges::any_of(moving_, [frame](const Move& move) { return move.delivery.frame == frame; });
+}
+
 void PageChannel::send_operation(int pe, const PageMessage& head, const Foreign& operation) {
   std::byte message[kMaxMessage];
   std::memcpy(message, &head, sizeof head);

@@ -84,6 +84,8 @@ class PageChannel {
   /// Drives pages that are on their way.  Returns whether somebody waits for one to be told of.
   bool drive();
   bool moves() const { return !moving_.empty(); }
+  /// Whether a page is on its way out of the frame.
+  bool sends_from(FrameNumber frame) const;
   /// To this pager, whoever it is for.
   void deliver_here(Delivery delivery) { local_.push_back(std::move(delivery)); }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // usage: model_moesif [nodes=3] [pages=2] [events=2] [kinds=rwe] [cooperative=1] [ordered=1] [fault=none]
 //
-// Explores one setting; events are those of each node, kinds of r(ead) w(rite) e(vict) g(et) p(ut) c(lean)
-// R(ead ahead) W(rite ahead).
-// Exit code 0 if nothing is violated or, with a fault, if a violation is found; prints the shortest trace to
-// it.
+// Explores one setting; events are those of each node, kinds of r(ead) w(rite) e(vict) d(rop) g(et) p(ut)
+// c(lean) R(ead ahead) W(rite ahead). Exit code 0 if nothing is violated or, with a fault, if a violation is
+// found; prints the shortest trace to it.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +39,7 @@ void set_option(Options& options, const char* argument) {
     options.pages = number(argument, value, 1, kMostPages);
   } else if (key == "events") {
     options.events = number(argument, value, 0, 9);
-  } else if (key == "kinds" && value.find_first_not_of("rwegpcRWf") == std::string::npos) {
+  } else if (key == "kinds" && value.find_first_not_of("rwedgpcRWf") == std::string::npos) {
     options.kinds = value;
   } else if (key == "cooperative") {
     options.cooperative = number(argument, value, 0, 1) == 1;

@@ -32,10 +32,11 @@ struct Letter {
   bool ahead = false;
   bool whole = false;
 };
-constexpr Letter kLetters[] = {
-    {'r', Event::local_read},       {'w', Event::local_write},       {'e', Event::local_evict},
-    {'g', Event::ask_get},          {'p', Event::ask_put},           {'c', Event::ask_clean},
-    {'R', Event::local_read, true}, {'W', Event::local_write, true}, {'f', Event::local_write, false, true}};
+constexpr Letter kLetters[] = {{'r', Event::local_read},        {'w', Event::local_write},
+                               {'e', Event::local_evict},       {'g', Event::ask_get},
+                               {'p', Event::ask_put},           {'c', Event::ask_clean},
+                               {'d', Event::local_drop},        {'R', Event::local_read, true},
+                               {'W', Event::local_write, true}, {'f', Event::local_write, false, true}};
 
 std::string words(const nvm::Message& message) {
   const auto place = [](NodeId node) {
@@ -53,8 +54,9 @@ std::string words(const nvm::Message& message) {
 
 const char* name(Fault fault) {
   static constexpr const char* kNames[] = {
-      "none",          "skip_invalidation", "keep_writing", "keep_copy", "forget_dirty",
-      "leave_at_once", "lose_write_back",   "do_not_wait",  "repeat",    "repeat_unchecked"};
+      "none",         "skip_invalidation", "keep_writing",     "keep_copy",
+      "forget_dirty", "leave_at_once",     "lose_write_back",  "do_not_wait",
+      "repeat",       "repeat_unchecked",  "drop_what_is_new", "drop_dirty"};
   static_assert(std::size(kNames) == kFaults);
   return kNames[static_cast<std::size_t>(fault)];
 }
@@ -97,6 +99,7 @@ void Model::moves(std::vector<Move>& out) const {
       const PackedPage& at = s_.at[page][node];
       for (const Letter& letter : kLetters) {
         if (options_.kinds.find(letter.letter) == std::string::npos) continue;
+        if (letter.event == Event::local_drop && (node == home_of(page) || !drops(at))) continue;
         if (letter.event <= Event::local_evict) {
           const nvm::Actions actions = step(static_cast<State>(at.state), letter.event).actions;
           const bool asks = actions != 0 && !(actions & (nvm::action::defer | nvm::action::proceed));
@@ -107,6 +110,12 @@ void Model::moves(std::vector<Move>& out) const {
       }
     }
   }
+}
+
+bool Model::drops(const PackedPage& at) const {
+  const auto state = static_cast<State>(at.state);
+  return step(state, Event::local_drop).actions != 0 ||
+         (faulty(Fault::drop_dirty) && state == State::modified);
 }
 
 std::string Model::make(const Move& move) {
@@ -132,7 +141,9 @@ void Model::local(const Move& move) {
   } else {
     --s_.budget[node];
   }
-  if (move.event <= Event::local_evict) {
+  if (move.event <= Event::local_drop) {
+    if (move.event == Event::local_drop && at.state == static_cast<std::uint8_t>(State::modified))
+      at.state = static_cast<std::uint8_t>(State::exclusive);  // a fault
     access(page, node, move.event, move.ahead, move.whole);
     if (move.event == Event::local_evict && faulty(Fault::leave_at_once)) {
       at.state = static_cast<std::uint8_t>(State::invalid);
@@ -152,7 +163,8 @@ void Model::access(int page, int node, Event event, bool ahead, bool whole) {
   at.state = static_cast<std::uint8_t>(known.state);
   if (outcome.actions == 0) fail(std::string(name(event)) + " cannot happen in this state");
   for (std::size_t i = 0; i < outcome.count; ++i) send(outcome.messages[i], page, false);
-  if (event == Event::local_evict || ahead) return;
+  if (!nvm::has_copy(known.state)) at.newest = 0;
+  if (event == Event::local_evict || event == Event::local_drop || ahead) return;
   if (!(outcome.actions & nvm::action::proceed)) {
     at.holding |= bit(event, whole);
   } else if (event == Event::local_read) {
@@ -213,6 +225,7 @@ void Model::to_home(const PackedMessage& hint) {
     const nvm::Message done = {.from = directory_.awaited[0], .to = home.node, .version = directory_.version};
     if (!serve(directory_, done, home, out_)) fail("the home did not expect a done");
   }
+  if (faulty(Fault::drop_what_is_new)) directory_.to_drop.clear();
   pack_directory(page);
   for (nvm::Message& out : out_) {
     if (out.kind == Event::result && !s_.home[page].device_newest) fail("ask_clean leaves the device old");
@@ -293,16 +306,26 @@ void Model::check(int page) {
   if (options_.agreement && idle) check_idle(page);
 }
 
-// The home agrees with the nodes whenever it serves nobody.
+int Model::drops_under_way(int page, int node) const {
+  return static_cast<int>(std::count_if(s_.messages, s_.messages + s_.message_count, [&](const auto& hint) {
+    return static_cast<int>(hint.page) == page && static_cast<Event>(hint.kind) == Event::dropped &&
+           hint.from == pack_node(node);
+  }));
+}
+
+// The home agrees with the nodes whenever it serves nobody, but for copies that have been dropped.
 void Model::check_idle(int page) {
   const PackedDirectory& home = s_.home[page];
   const auto* const end = home.holders + home.holder_count;
   for (int node = 0; node < options_.nodes; ++node) {
     const auto state = static_cast<State>(s_.at[page][node].state);
-    const auto listed = std::count(home.holders, end, pack_node(node));
-    if (listed != (nvm::has_copy(state) ? 1 : 0)) {
+    const auto listed = static_cast<int>(std::count(home.holders, end, pack_node(node)));
+    const int dropped = listed - (nvm::has_copy(state) ? 1 : 0);
+    if (dropped < 0 || drops_under_way(page, node) != home.to_drop[node] + dropped) {
       fail("the home is wrong about whether node " + std::to_string(node) + " has the page");
     }
+    if (dropped > 0 && home.owner == pack_node(node) && !home.device_newest)
+      fail("a write is lost: who had it has dropped it");
     const bool owns = nvm::is_dirty(state) || state == State::exclusive;
     if (owns && home.owner != pack_node(node)) fail("the home does not know who owns the page");
     if (state == State::shared && home.owner == pack_node(node))

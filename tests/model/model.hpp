@@ -25,15 +25,18 @@ enum class Fault : std::uint8_t {
   do_not_wait,        // the home does not wait for `done`
   repeat,             // the network delivers a forwarder's grant once more, later
   repeat_unchecked,   // ... and nodes do not look at versions
+  drop_what_is_new,   // the home takes a late `dropped` to be about a copy that the node has got since
+  drop_dirty,         // a node drops a copy that is newer than the device's
 };
-inline constexpr int kFaults = 10;
+inline constexpr int kFaults = 12;
 const char* name(Fault fault);
 
 struct Options {
   int nodes = 3;
   int pages = 2;
-  int events = 2;             // of each node
-  std::string kinds = "rwe";  // of them: read, write, evict, get, put, clean, Read ahead, Write ahead, fill
+  int events = 2;  // of each node
+  std::string kinds =
+      "rwe";  // of them: read, write, evict, drop, get, put, clean, Read ahead, Write ahead, fill
   bool cooperative = true;
   bool ordered = true;    // messages from one node to another arrive in order
   bool agreement = true;  // check that the home knows who has the page; without it a fault goes on to do harm
@@ -77,6 +80,7 @@ class Model {
     used_[static_cast<std::size_t>(state)][static_cast<std::size_t>(event)] = true;
   }
   nvm::NodeId home_of(int page) const { return page % options_.nodes; }
+  bool drops(const PackedPage& at) const;
   bool faulty(Fault fault) const { return options_.fault == fault; }
 
   void local(const Move& move);
@@ -90,6 +94,7 @@ class Model {
   void write(int page, int node, bool whole = false);
   void check(int page);
   void check_idle(int page);
+  int drops_under_way(int page, int node) const;
   void fail(const std::string& what) {
     if (violation_.empty()) violation_ = what;
   }

@@ -19,21 +19,24 @@ void require(bool room) {
   std::exit(2);
 }
 
+bool has_version(Event kind) { return !is_request(kind) && kind != Event::dropped && kind != Event::result; }
+
 }  // namespace
 
 PackedMessage Model::pack(const nvm::Message& message, int page, bool newest) const {
   PackedMessage hint = {};
   hint.to = pack_node(message.to) & 7u;
   hint.from = pack_node(message.from) & 7u;
-  hint.kind = static_cast<unsigned>(message.kind) & 31u;
+  hint.kind = static_cast<unsigned>(message.kind) & 63u;
   hint.requester = pack_node(message.requester) & 7u;
   hint.page = static_cast<unsigned>(page) & 1u;
   hint.data = message.data;
   hint.dirty = message.dirty;
   hint.ahead = message.ahead;
   hint.whole = message.whole;
+  hint.absent = message.absent;
   hint.newest = newest;
-  hint.old = !is_request(message.kind) && message.kind != Event::result && message.version < kNow;
+  hint.old = has_version(message.kind) && message.version < kNow;
   return hint;
 }
 
@@ -44,16 +47,20 @@ nvm::Message Model::unpack(const PackedMessage& hint) const {
           .dirty = hint.dirty != 0,
           .ahead = hint.ahead != 0,
           .whole = hint.whole != 0,
+          .absent = hint.absent != 0,
           .from = unpack_node(hint.from),
           .to = unpack_node(hint.to),
           .requester = unpack_node(hint.requester),
-          .version = is_request(kind) ? 0 : kNow - hint.old};
+          .version = has_version(kind) ? kNow - hint.old : 0};
 }
 
 void Model::unpack_directory(int page) {
   const PackedDirectory& p = s_.home[page];
   directory_.holders = {};
   for (int i = 0; i < p.holder_count; ++i) directory_.holders.push(unpack_node(p.holders[i]));
+  directory_.to_drop.clear();
+  for (int node = 0; node < options_.nodes; ++node)
+    directory_.to_drop.insert(directory_.to_drop.end(), p.to_drop[node], node);
   directory_.owner = unpack_node(p.owner);
   directory_.version = kNow;
   directory_.phase = static_cast<nvm::Phase>(p.phase);
@@ -71,12 +78,12 @@ void Model::pack_directory(int page) {
     for (PackedPage& at : s_.at[page]) at.old = &at - s_.at[page] < options_.nodes;
     for (int i = 0; i < s_.message_count; ++i) {
       const auto kind = static_cast<Event>(s_.messages[i].kind);
-      if (static_cast<int>(s_.messages[i].page) == page)
-        s_.messages[i].old = !is_request(kind) && kind != Event::result;
+      if (static_cast<int>(s_.messages[i].page) == page) s_.messages[i].old = has_version(kind);
     }
   }
   PackedDirectory p = {};
   for (const NodeId node : directory_.holders.nodes()) p.holders[p.holder_count++] = pack_node(node);
+  for (const NodeId node : directory_.to_drop) ++p.to_drop[node];
   p.owner = pack_node(directory_.owner);
   p.device_newest = s_.home[page].device_newest;
   p.actor = pack_node(nvm::kNobody);

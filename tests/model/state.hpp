@@ -23,11 +23,11 @@ inline constexpr std::uint64_t kNow = 10;  // the home's version in every state
 
 /// A message.
 struct PackedMessage {
-  std::uint32_t to : 3, from : 3, kind : 5, requester : 3, page : 1, data : 1, dirty : 1, ahead : 1,
-      whole : 1;
+  std::uint32_t to : 3, from : 3, kind : 6, requester : 3, page : 1, data : 1, dirty : 1, ahead : 1,
+      whole : 1, absent : 1;
   std::uint32_t newest : 1;  // its data contain the last completed write
   std::uint32_t old : 1;     // its version
-  std::uint32_t spare : 11;
+  std::uint32_t spare : 9;
 
   bool operator==(const PackedMessage&) const = default;
 };
@@ -47,6 +47,7 @@ struct PackedDirectory {
   PackedMessage waiting[kMostWaiting];
   std::uint8_t holders[kMostNodes];
   std::uint8_t awaited[kMostNodes];
+  std::uint8_t to_drop[kMostNodes];  // of each node, how often
   std::uint8_t waiting_count, holder_count, awaited_count;
   std::uint8_t owner, phase, actor;
   std::uint8_t device_newest;

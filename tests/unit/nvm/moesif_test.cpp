@@ -44,7 +44,7 @@ class Job {
   }
   void run(NodeId node, Event event) {
     log.clear();
-    event <= local_evict ? ask(node, event) : ask_home(node, event);
+    event <= local_drop ? ask(node, event) : ask_home(node, event);
     deliver();
     EXPECT_FALSE(directory.busy());
   }
@@ -140,7 +140,8 @@ TEST(Moesif, RowsAreConsistent) {
 }
 
 TEST(Moesif, WhatCannotHappenChangesNothing) {
-  EXPECT_EQ(step(invalid, invalidate).actions, 0);
+  EXPECT_EQ(step(invalid, leave).actions, 0);
+  EXPECT_EQ(step(modified, local_drop).actions, 0) << "the device would be old";
   EXPECT_EQ(step(shared, ask_read).actions, 0);
   Page page = {shared, 5};
   const Message grant = {
@@ -205,12 +206,13 @@ TEST(Moesif, AWriteOfAPageThatNobodyHasIsModified) {
   EXPECT_EQ(job.directory.owner, 1);
 }
 
-TEST(Moesif, AWriteInvalidatesAllOthersAndTheForwarderSends) {
+// A forwarder that is not the owner may have dropped its copy, when the newest has gone already.
+TEST(Moesif, AWriteInvalidatesAllOthersAndTheOwnerSends) {
   Job job;
   job.run(1, local_write);
   job.run(2, local_read);
   job.run(3, local_write);
-  EXPECT_THAT(job.log, ElementsAre("ask_write 0", "invalidate 1", "done 0", "forward_write 2",
+  EXPECT_THAT(job.log, ElementsAre("ask_write 0", "invalidate 2", "done 0", "forward_write 1",
                                    "grant_modified 3+", "done 0"));
   EXPECT_THAT(job.states(), ElementsAre(invalid, invalid, invalid, modified));
   EXPECT_THAT(job.directory.holders.nodes(), ElementsAre(3));
@@ -287,6 +289,95 @@ TEST(Moesif, AnEvictionThatCrossedAWriteFindsNothing) {
   EXPECT_THAT(job.states(), ElementsAre(invalid, invalid, modified, invalid));
   EXPECT_THAT(job.log, testing::Not(testing::Contains("store device+")));
   EXPECT_THAT(job.log, testing::Contains("leave 1"));
+}
+
+// ---- drop
+
+TEST(Moesif, ACleanCopyIsDroppedWithoutAsking) {
+  Job job;
+  job.run(1, local_read);
+  job.run(1, local_drop);
+  EXPECT_THAT(job.log, ElementsAre("dropped 0"));
+  EXPECT_TRUE(job.directory.blank());
+  EXPECT_EQ(job.directory.owner, kNobody);
+  job.run(1, local_read);
+  job.run(2, local_read);
+  job.run(1, local_drop);
+  EXPECT_THAT(job.states(), ElementsAre(invalid, invalid, shared, invalid));
+  EXPECT_THAT(job.directory.holders.nodes(), ElementsAre(2));
+}
+
+// The home hears of a drop when it serves somebody else already.
+TEST(Moesif, WhoIsToSendACopyThatItHasDroppedDeclines) {
+  Job job;
+  job.run(1, local_read);
+  job.log.clear();
+  job.ask(2, local_read);
+  job.deliver(1);
+  job.ask(1, local_drop);
+  job.deliver();
+  EXPECT_THAT(job.log, ElementsAre("ask_read 0", "forward_read 1", "dropped 0", "absent 0", "load device",
+                                   "loaded 0+", "grant_exclusive 2+", "done 0"));
+  EXPECT_THAT(job.directory.holders.nodes(), ElementsAre(2));
+  EXPECT_TRUE(job.directory.to_drop.empty());
+}
+
+TEST(Moesif, AnOperationThatComesBackIsExecutedByAnother) {
+  Job job;
+  job.run(1, local_read);
+  job.run(2, local_read);
+  job.log.clear();
+  job.ask_home(3, ask_get);
+  job.deliver(1);
+  job.ask(2, local_drop);
+  job.deliver();
+  EXPECT_THAT(job.log,
+              ElementsAre("ask_get 0", "get 2", "dropped 0", "absent 0", "get 1", "result 3", "done 0"));
+}
+
+TEST(Moesif, AnInvalidationOfADroppedCopyIsConfirmed) {
+  Job job;
+  job.run(1, local_read);
+  job.run(2, local_read);
+  job.log.clear();
+  job.ask(1, local_write);
+  job.deliver(1);
+  job.ask(2, local_drop);
+  job.deliver();
+  EXPECT_THAT(job.log, ElementsAre("ask_write 0", "invalidate 2", "dropped 0", "done 0", "grant_modified 1",
+                                   "done 0"));
+  EXPECT_TRUE(job.directory.to_drop.empty());
+}
+
+// The request overtakes `dropped`.
+TEST(Directory, ADropThatComesLateIsNotAboutACopyThatTheNodeHasGotSince) {
+  Job job;
+  job.run(1, local_read);
+  Page& node = job.nodes[1];
+  const Message drop = on_local(node, local_drop, 1, kHome).messages[0];
+  job.run(1, local_read);
+  EXPECT_THAT(job.log, ElementsAre("ask_read 0", "load device", "loaded 0+", "grant_exclusive 1+", "done 0"));
+  EXPECT_THAT(job.directory.to_drop, ElementsAre(1));
+  std::vector<Message> out;
+  ASSERT_TRUE(serve(job.directory, drop, {kHome, true}, out));
+  EXPECT_THAT(job.directory.holders.nodes(), ElementsAre(1));
+  EXPECT_EQ(job.directory.owner, 1);
+  EXPECT_TRUE(job.directory.to_drop.empty());
+}
+
+TEST(Directory, WhoDidNotActCannotDecline) {
+  Job job;
+  job.run(1, local_read);
+  job.run(2, local_read);
+  job.ask(3, local_read);
+  job.deliver(1);
+  std::vector<Message> out;
+  Directory copy = job.directory;
+  const auto version = copy.version;
+  EXPECT_FALSE(serve(copy, {.kind = absent, .from = 1, .to = kHome, .version = version}, {kHome, true}, out));
+  EXPECT_FALSE(
+      serve(copy, {.kind = absent, .from = 2, .to = kHome, .version = version - 1}, {kHome, true}, out));
+  EXPECT_TRUE(serve(copy, {.kind = absent, .from = 2, .to = kHome, .version = version}, {kHome, true}, out));
 }
 
 // ---- small operations

@@ -205,6 +205,45 @@ TEST_F(PageCacheTest, AMessageFollowsItsPageAtOnceAndTheFrameIsFreeWhenThatHasAr
   EXPECT_EQ(host.steps().size(), 2U) << "the message goes once";
 }
 
+// A clean page of another node leaves at once, and its home is told.  What the home has sent meanwhile finds
+// none.
+TEST_F(PageCacheTest, ACleanPageOfAnotherNodeIsDropped) {
+  const Asked reader = ask(PageRequest::Kind::latch, kFar);
+  grant(kFar, Event::grant_shared, host.step(0).message.message, 1);
+  reader.wait();
+  pool.word(kFar).unlatch();
+  pool.requests_of(0).queue.post_hint({kFar, RequestQueue::What::evict});
+  EXPECT_EQ(host.step(2).message.message.kind, Event::dropped);
+  EXPECT_EQ(pool.word(kFar).state(), invalid);
+  send(kFar, {.kind = Event::forward_read, .to = 0, .requester = 1, .version = 2});
+  EXPECT_EQ(host.step(3).message.message.kind, Event::absent);
+  send(kFar, {.kind = Event::invalidate, .to = 0, .requester = 1, .version = 3});
+  EXPECT_TRUE(host.step(4).message.message.absent);
+}
+
+// The frame of a page is not free while it is being sent, or fetched by its home: then the page asks to
+// leave.
+TEST_F(PageCacheTest, APageThatIsBeingSentIsNotDropped) {
+  for (const bool sends : {true, false}) {
+    const PageNumber page = sends ? kFar : kFar + 7;
+    const std::size_t before = host.steps().size();
+    const Asked writer = ask(PageRequest::Kind::latch, page, Access::write);
+    grant(page, Event::grant_modified, host.step(before).message.message, 1);
+    writer.wait();
+    pool.word(page).unlatch();
+    host.keeps_order = true;
+    send(page, {.kind = Event::recall_read, .to = 0, .requester = 1, .version = 2});
+    if (sends) send(page, {.kind = Event::forward_read, .to = 0, .requester = 1, .version = 3});
+    const std::size_t after = before + (sends ? 5 : 3);
+    host.step(after - 1);
+    pool.requests_of(0).queue.post_hint({page, RequestQueue::What::evict});
+    EXPECT_EQ(host.step(after).message.message.kind, Event::ask_evict);
+    if (sends) host.end_put();
+    send(page, {.kind = Event::leave, .to = 0, .requester = 0, .version = 4});
+    host.step(after + 1);
+  }
+}
+
 // An epoch has what a page holds that is on its way to somebody.
 TEST_F(PageCacheTest, APageOnItsWayIsPersistedWhenItHasCome) {
   const Identity object = test_object(1);

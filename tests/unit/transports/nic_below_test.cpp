@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "counted_channels.hpp"
+#include "fabric_job.hpp"
 #include "nic/nic.hpp"
 #include "nic/packet.hpp"
 #include "nic_job.hpp"
@@ -43,6 +44,15 @@ class ToldNetwork final : public AroundLoop {
   bool holds() const override { return false; }
   bool orders() const override { return true; }
 };
+
+// Puts in packets are stored by whoever executes these.
+TEST(Nic, MessagesFollowPutsThatAreNotPacked) {
+  Job job(1, 8, ignore, [](int) { return make_nic(std::move(open_fabric(loopback()).value()), {}); });
+  const LoopPe& pe = job.pes[0];
+  EXPECT_TRUE(pe.ops().messages_follow_puts(pe.channel));
+  pe.ops().hint(pe.channel, {.batch = true});
+  EXPECT_FALSE(pe.ops().messages_follow_puts(pe.channel));
+}
 
 // Whether and how long to sleep is for the network below to say, too.
 TEST(Nic, PassesOnWhatTheNetworkBelowSays) {

@@ -59,6 +59,46 @@ TEST(OfiLanes, OpenWithTheFirstOperationAndUpToTheLimit) {
   });
 }
 
+// What a parallel channel puts goes another way than messages.
+TEST(OfiLanes, MessagesFollowThePutsOfCommonChannelsOnly) {
+  run_job({.context_endpoints = 1}, [](Pe& pe) {
+    Channel* parallel = pe.net->open_channel(ChannelUse::parallel);
+    EXPECT_TRUE(pe.ops().messages_follow_puts(pe.channel));
+    EXPECT_FALSE(parallel->ops->messages_follow_puts(parallel));
+    pe.net->close_channel(parallel);
+  });
+}
+
+TEST(OfiLanes, AMessageFindsWhatWasPutBeforeIt) {
+  constexpr std::size_t kBlock = std::size_t{256} << 10, kBlocks = 4;
+  constexpr std::uint64_t kRounds = 500;
+  static std::byte* heap = nullptr;
+  static std::uint64_t received = 0, wrong = 0;
+  const auto look = [](int, std::uint16_t, const std::byte* message, std::size_t) {
+    std::uint64_t round, last;
+    std::memcpy(&round, message, sizeof round);
+    std::memcpy(&last, heap + (round % kBlocks + 1) * kBlock - sizeof last, sizeof last);
+    wrong += last < round;  // later rounds may be there already
+    ++received;
+  };
+  run_job({.sink = look}, [](Pe& pe) {
+    heap = pe.heap;
+    pe.barrier();
+    std::vector<std::uint64_t> source(kBlocks * kBlock / sizeof(std::uint64_t));
+    for (std::uint64_t round = 1; pe.me == 0 && round <= kRounds; ++round) {
+      if (round % kBlocks == 0) pe.quiet();
+      std::uint64_t* block = &source[round % kBlocks * kBlock / sizeof(std::uint64_t)];
+      std::fill_n(block, kBlock / sizeof(std::uint64_t), round);
+      pe.ops().put(pe.channel, 1, Pe::at(round % kBlocks * kBlock), block, kBlock, false, nullptr);
+      pe.ops().send(pe.channel, 1, 7, &round, sizeof round);
+    }
+    pe.quiet();
+    if (pe.me == 1) pe.until([] { return received == kRounds; });
+    EXPECT_EQ(wrong, 0U);
+    pe.barrier();
+  });
+}
+
 TEST(OfiLanes, ChannelsThatComeAndGoTakeOverWhatIsOpen) {
   run_job({.seconds = 120, .context_endpoints = 2}, [](Pe& pe) {
     int open = 0;
