@@ -13,14 +13,17 @@ constexpr auto kYieldTime = std::chrono::milliseconds(1);
 constexpr long kLongestSleepUs = 250;
 constexpr long kLongestSleepInLongWaitUs = 2000;
 constexpr long kLongWaitUs = 1'000'000;
-constexpr unsigned kNetworkPolls = 20;   // before the first yield, where each poll is a system call
+// Before the first yield: a poll of the network, a system call or more, is worth so many looks at memory.
+constexpr unsigned kLooksOfAPoll = 100, kMostNetworkPolls = 20;
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
+
+unsigned network_polls() { return std::clamp(rt.spin_polls / kLooksOfAPoll, 1U, kMostNetworkPolls); }
 
 }  // namespace
 
 void Waiter::pause_slowly(WaitReason reason) {
   // A wait of a few polls is nobody's business, and shall not pay for being asked about.
-  if (rt.progress == nullptr || ++slow_pauses_ > kNetworkPolls) watch_.look(reason);
+  if (rt.progress == nullptr || ++slow_pauses_ > kMostNetworkPolls) watch_.look(reason);
   if (armed_) return block();
   if (rt.progress != nullptr) {
     if (!gate_) gate_.emplace(*rt.progress);
@@ -28,7 +31,7 @@ void Waiter::pause_slowly(WaitReason reason) {
       restart();
       return;
     }
-    if (++polls_ < kNetworkPolls) return;
+    if (++polls_ < network_polls()) return;
   }
   if (yields_ == 0) start_ = Clock::now();
   ++yields_;

@@ -18,7 +18,8 @@ namespace shm {
 /// `describe(WaitRecord&)` says what is waited for (describe_wait); it is run by this thread when somebody
 /// asks.
 ///
-/// - The first rt.spin_polls pauses only poll: many when every PE of the node has a core, few when not.
+/// - The first rt.spin_polls pauses only poll: many when every PE of the node has a core, few when not.  Where
+///   there is a network they are fewer, as each costs more.
 /// - Then each pause yields the core.
 /// - After a millisecond each pause sleeps, for at most 1/16 of the time waited so far: so a long wait takes
 ///   next to no CPU and is prolonged by at most 6 %; what arrives over the network ends the sleep.
