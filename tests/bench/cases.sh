@@ -164,7 +164,7 @@ case_nvm_usage() {
   bench 0 nvm --help
   expect "--kernel"
   refused "nothing is on NVM: set SHMEM_NVM_DIR=<folder>" nvm
-  refused "--kernel must be miss, gets, sharing, cached, several with commas, or all, not 'x'" nvm --kernel x
+  refused "--kernel must be miss, gets, sharing, computing, cached, several with commas, or all, not 'x'" nvm --kernel x
   refused "--dram takes no value" nvm --dram=1
   environment=(-x SHMEM_NVM_DIR="$out")
   refused "must know how many pages fit into memory: set SHMEM_NVM_CACHE" nvm --kernel miss
@@ -179,6 +179,8 @@ case_nvm_usage() {
   refused "--pages 9 is too many for miss: half of the pool, 8 pages, at most" nvm --pages 9
   refused "--page must be a power of two from 4096" nvm --page 10k
   refused "--size must be a multiple of 8 bytes" nvm --size 9
+  refused "--bytes must be from 1 to 8192, as all PEs share a page" nvm --kernel sharing --bytes 16385
+  bench 0 nvm --kernel sharing --bytes 8k "${quick_nvm[@]}"
   refused "--size must be a multiple of 8 bytes, and --memory one of --size" nvm --size 3k --memory 16k
   bench 1 nvm --kernel gets --pages 10000
   expect "the symmetric heap has no room for 10000 pages of 16384 bytes"
@@ -194,12 +196,13 @@ case_nvm_rows() {
   expect "$(printf '%-36s %12s %12s %12s' "miss, 4 pages" MB/s us/page "NVM reads")"
   expect "$(printf '%-36s %12s %12s %12s' "gets, 8 pages" MB/s us/page "NVM reads")"
   expect "$(printf '%-36s %12s %12s' "sharing, 1 page" "1000 puts/s" us/put)"
+  expect "$(printf '%-36s %12s %12s' "computing, 8 pages" million/s "% of a core")"
   expect "$(printf '%-36s %12s %12s %12s' "cached, 2 pages" MB/s ns "in memory ns")"
   bench 0 nvm "${quick_nvm[@]}" --json --kernel=all
   python3 - <<'END'
 import json
 rows = {(row["kernel"], row["what"]): row for row in map(json.loads, open("said", encoding="utf-8"))}
-assert len(rows) == 14, rows
+assert len(rows) == 16, rows
 assert all(row["right"] and row["nvm"] and row["pes"] == 3 and row["rate"] > 0 for row in rows.values()), rows
 assert rows["miss", "from NVM"]["nvm_reads"] > 0.9, rows
 assert rows["miss", "from home's memory"]["nvm_reads"] < 0.5, rows
@@ -212,7 +215,7 @@ END
   expect "from a third node's memory: needs 3 nodes"
   environment=()
   bench 0 nvm "${quick_nvm[@]}" --dram --json
-  [ "$(wc -l <said)" -eq 12 ] || fail "not 12 lines: $(cat said)"
+  [ "$(wc -l <said)" -eq 14 ] || fail "not 14 lines: $(cat said)"
   bench 0 nvm "${quick_nvm[@]}" --dram --kernel miss
   if grep -q "third node" said; then fail "says too much: $(cat said)"; fi
 }

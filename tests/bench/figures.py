@@ -229,7 +229,8 @@ def defaults():
            ["1 PE on 1 node, all in memory; pages of 262144 bytes; median of 5 rounds",
             *(title.ljust(36) + " ".join([""] + [word.rjust(12) for word in words]) for title, words in (
                 ("miss, 64 pages", ("MB/s", "us/page", "NVM reads")), ("gets, 64 pages", ("MB/s", "us/page", "NVM reads")),
-                ("sharing, 1 page", ("1000 puts/s", "us/put", "")), ("cached, 1 page", ("MB/s", "ns", "in memory ns"))))],
+                ("sharing, 1 page", ("1000 puts/s", "us/put", "")), ("computing, 64 pages", ("million/s", "% of a core", "")),
+                ("cached, 1 page", ("MB/s", "ns", "in memory ns"))))],
            "defaults of nvm")
     rows = [json.loads(line) for line in run("1", "2:5,100,100", "nvm", "--dram", "--rounds", "1", "--json", "--kernel", "sharing")]
     expect(figure(rows[0]["each"]), figure(5e3 / (FIRST_TRY * 11 + 1)), "a round of the usual time")
@@ -251,7 +252,7 @@ def usage():
                     "distance": "1", "seconds": "0.02", "count": None, "rounds": "3", "session": None, "json": None},
         "kv": {"kernel": None, "elements": None, "key": "8", "value": "8", "values": "8,64,1024", "batch": "1,4,16,64,256,1024,4096",
                "seconds": "0.05", "rounds": "5", "json": None},
-        "nvm": {"kernel": None, "pages": None, "page": "SHMEM_NVM_PAGE, else 256k", "pool": "by SHMEM_NVM_CACHE", "size": "4k",
+        "nvm": {"kernel": None, "pages": None, "page": "SHMEM_NVM_PAGE, else 256k", "pool": "by SHMEM_NVM_CACHE", "bytes": "1", "size": "4k",
                 "memory": "256k", "seconds": "0.05", "rounds": "5", "dram": None, "json": None}}
     for command, expected in options.items():
         found = {}

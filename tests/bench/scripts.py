@@ -42,7 +42,7 @@ def wrong_arguments():
         refused(2, "--virtual-nodes must be 2 or more, and -n a multiple of it", "compare_atomics.py", *numbers)
     for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py"):
         refused(2, "must be more than 0", script, "--seconds", "nan")
-    refused(2, "'all' is none of pages, gets, sharing, cached", "compare_nvm.py", "--only", "gets,all")
+    refused(2, "'all' is none of pages, gets, sharing, computing, memory, cached", "compare_nvm.py", "--only", "gets,all")
     refused(2, "'all' is none of single, batch, scale, nvm, paper, redis", "compare_kv.py", "--only", "batch,all")
     refused(2, WHOLE, "compare_kv.py", "--elements", "1000,")
     refused(2, "/nowhere is no folder for data: No such file or directory", "compare_nvm.py", "--dir", "/nowhere")
@@ -87,7 +87,7 @@ def pages_that_run():
         if "O_DIRECT" in result.stderr:  # this file system has no such files
             return
         expect(result.returncode == 0 and "paper" in result.stdout, "failed", result)
-        expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 14, "not 14 verdicts", result)
+        expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 17, "not 17 verdicts", result)
         expect(not list(data.iterdir()), "leaves files", result)
         written = sorted(path.name for path in pathlib.Path(work).glob("figures-*.dat"))
         expect(written == [f"figures-{name}.dat" for name in ("gets", "pages", "sharing")], f"wrote {written}", result)

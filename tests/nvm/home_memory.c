@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <shmemx.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -60,6 +61,7 @@ int main(void) {
   if (me == 0) {
     atomic_store(&ended, 1);
     CHECK_EQ(pthread_join(watcher, NULL), 0);
+    printf("anonymous_mib %.1f MiB\n", (double)(most - before) / 1024);
     if (most - before > kBuffers + kElse) {
       fprintf(stderr, "PE 0 took %ld KiB of memory for what others wrote back, more than %ld\n", most - before,
               kBuffers + kElse);

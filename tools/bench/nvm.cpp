@@ -25,6 +25,7 @@ constexpr Kernel kKernels[] = {
     {"miss", "MB/s", "us/page", "NVM reads", measure_miss},
     {"gets", "MB/s", "us/page", "NVM reads", measure_gets},
     {"sharing", "1000 puts/s", "us/put", "", measure_sharing},
+    {"computing", "million/s", "% of a core", "", measure_computing},
     {"cached", "MB/s", "ns", "in memory ns", measure_cached},
 };
 
@@ -39,7 +40,7 @@ void print_job(const NvmOptions& options, int node_count) {
 
 std::size_t data_pages(const NvmOptions& options, const std::string& kernel) {
   if (kernel == "miss") return options.pages_of_miss();
-  if (kernel == "gets") return options.pages_of_gets();
+  if (kernel == "gets" || kernel == "computing") return options.pages_of_gets();
   return kernel == "sharing" ? 1 : (options.memory + options.page - 1) / options.page;
 }
 
@@ -70,8 +71,8 @@ void print_json(const Row& row, const NvmOptions& options, int node_count) {
 void refuse_room(const NvmOptions& options, const std::string& kernel) {
   if (shmem_my_pe() != 0) return;
   const std::size_t pages = data_pages(options, kernel);
-  const bool emptied = !options.dram && (kernel == "miss" || kernel == "gets");
-  const std::string pool = emptied ? ", and twice the pool of " + std::to_string(options.pool) : "";
+  const bool fills_pool = !options.dram && options.pool != 0 && kernel != "sharing" && kernel != "cached";
+  const std::string pool = fills_pool ? ", and twice the pool of " + std::to_string(options.pool) : "";
   std::fprintf(
       stderr,
       "shmem_bench nvm: the symmetric heap has no room for %zu page%s of %zu bytes%s; take fewer, or "
@@ -108,8 +109,9 @@ int run_all(const NvmOptions& options) {
 int nvm(Words words) {
   NvmOptions options;
   std::string why;
-  const auto node_size = static_cast<std::size_t>(largest(shmem_team_n_pes(SHMEM_TEAM_SHARED)));
-  const Parsed parsed = parse(words, node_size, options, why);
+  const JobShape job{static_cast<std::size_t>(shmem_n_pes()),
+                     static_cast<std::size_t>(largest(shmem_team_n_pes(SHMEM_TEAM_SHARED)))};
+  const Parsed parsed = parse(words, job, options, why);
   if (parsed != Parsed::run) return end_unrun(parsed, "nvm", kNvmUsage, why);
   return run_all(options);
 }

@@ -137,14 +137,15 @@ Row row_of_pages(const char* kernel, const char* what, const Pages& pages, std::
 enum class Pace { stream, one_by_one, in_step };
 constexpr const char* kPaces[] = {"puts", "put, quiet", "put, barrier"};
 
-/// Seconds of `count` puts by each PE of its byte of PE 0's page.
-double put_bytes(std::byte* page, std::size_t count, Pace pace) {
-  std::byte* const mine = page + shmem_my_pe();
+/// Seconds of `count` puts by each PE of its `bytes` of PE 0's page.
+double put_bytes(std::byte* page, std::size_t bytes, std::size_t count, Pace pace) {
+  std::byte* const mine = page + static_cast<std::size_t>(shmem_my_pe()) * bytes;
+  std::vector<std::byte> values(bytes);
   shmem_barrier_all();
   const double start = now();
   for (std::size_t i = 1; i <= count; ++i) {
-    const auto value = static_cast<std::byte>(i);
-    shmem_putmem(mine, &value, 1, 0);
+    values.front() = values.back() = static_cast<std::byte>(i);
+    shmem_putmem(mine, values.data(), bytes, 0);
     if (pace == Pace::one_by_one) shmem_quiet();
     if (pace == Pace::in_step) shmem_barrier_all();
   }
@@ -153,14 +154,17 @@ double put_bytes(std::byte* page, std::size_t count, Pace pace) {
   return largest(now() - start);
 }
 
-/// On PE 0, after `count` puts by each PE: each has left its last value, and nothing else has changed.
-bool right_bytes(const std::byte* page, std::size_t bytes, std::size_t count) {
+/// On PE 0, after `count` puts by each PE: each has left its last value at both ends of what it has, and
+/// nothing else has changed.
+bool right_bytes(const std::byte* page, const NvmOptions& options, std::size_t count) {
   if (shmem_my_pe() != 0) return true;
-  std::vector<std::byte> found(bytes);
-  shmem_getmem(found.data(), page, bytes, 0);
-  const auto pes = static_cast<std::size_t>(shmem_n_pes());
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const std::byte expected = i < pes ? static_cast<std::byte>(count) : std::byte{0};
+  std::vector<std::byte> found(options.page);
+  shmem_getmem(found.data(), page, found.size(), 0);
+  const std::size_t all = options.bytes * static_cast<std::size_t>(shmem_n_pes());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::size_t within = i % options.bytes;
+    const bool is_end = i < all && (within == 0 || within == options.bytes - 1);
+    const std::byte expected = is_end ? static_cast<std::byte>(count) : std::byte{0};
     if (found[i] == expected) continue;
     std::fprintf(stderr, "shmem_bench: byte %zu of the shared page is %d instead of %d\n", i,
                  std::to_integer<int>(found[i]), std::to_integer<int>(expected));
@@ -171,12 +175,12 @@ bool right_bytes(const std::byte* page, std::size_t bytes, std::size_t count) {
 
 void measure_puts(const NvmOptions& options, std::byte* page, Pace pace, const Report& report) {
   const std::size_t count =
-      calibrate(options.seconds, [&](std::size_t n) { return put_bytes(page, n, pace); });
+      calibrate(options.seconds, [&](std::size_t n) { return put_bytes(page, options.bytes, n, pace); });
   std::vector<double> rounds;
   bool right = true;
   for (std::size_t i = 0; i < options.rounds; ++i) {
-    rounds.push_back(put_bytes(page, count, pace));
-    right = right_bytes(page, options.page, count) && right;
+    rounds.push_back(put_bytes(page, options.bytes, count, pace));
+    right = right_bytes(page, options, count) && right;
     shmem_barrier_all();
   }
   std::sort(rounds.begin(), rounds.end());

@@ -8,12 +8,12 @@
 namespace bench {
 namespace {
 
-constexpr std::string_view kKernels[] = {"miss", "gets", "sharing", "cached"};
+constexpr std::string_view kKernels[] = {"miss", "gets", "sharing", "computing", "cached"};
 constexpr std::size_t kUsualPage = std::size_t{256} << 10;
 constexpr std::size_t kMostOfMiss = std::size_t{128} << 20;  // bytes
 
 constexpr Option<NvmOptions> kOptions[] = {
-    {"--kernel", "miss, gets, sharing, cached, several with commas, or all",
+    {"--kernel", "miss, gets, sharing, computing, cached, several with commas, or all",
      [](const std::string& value, NvmOptions& o) {
        return value == "all" || split(value, kKernels, o.kernels);
      }},
@@ -22,6 +22,7 @@ constexpr Option<NvmOptions> kOptions[] = {
     {"--page", kBytesAllowed, [](const std::string& value, NvmOptions& o) { return bytes(value, o.page); }},
     {"--pool", kNumberAllowed,
      [](const std::string& value, NvmOptions& o) { return number(value, kMostNumber, o.pool); }},
+    {"--bytes", kBytesAllowed, [](const std::string& value, NvmOptions& o) { return bytes(value, o.bytes); }},
     {"--size", kBytesAllowed, [](const std::string& value, NvmOptions& o) { return bytes(value, o.size); }},
     {"--memory", kBytesAllowed,
      [](const std::string& value, NvmOptions& o) { return bytes(value, o.memory); }},
@@ -61,7 +62,7 @@ std::string take_sizes(std::size_t node_size, NvmOptions& o) {
 }
 
 /// What does not fit together, or "".
-std::string check(const NvmOptions& o) {
+std::string check(const NvmOptions& o, std::size_t pes) {
   if (!o.dram && !anything_on_nvm()) {
     return "nothing is on NVM: set SHMEM_NVM_DIR=<folder>, or SHMEM_HEAP=nvm:<folder>, or measure memory "
            "with --dram";
@@ -74,6 +75,8 @@ std::string check(const NvmOptions& o) {
     return "miss and gets must know how many pages fit into memory: set SHMEM_NVM_CACHE, or say it with "
            "--pool";
   }
+  if (o.wants("sharing") && (o.bytes == 0 || o.bytes > o.page / pes))
+    return "--bytes must be from 1 to " + std::to_string(o.page / pes) + ", as all PEs share a page";
   if (!o.dram && o.wants("miss") && o.pages > o.pool / 2) {
     return "--pages " + std::to_string(o.pages) + " is too many for miss: half of the pool, " +
            std::to_string(o.pool / 2) + " pages, at most";
@@ -95,6 +98,8 @@ const char kNvmUsage[] =
     "pools\n"
     "                             emptied before, and once more\n"
     "                    sharing  all PEs put a byte of their own into one page, again and again\n"
+    "                    computing  what the library's threads take of a core beside a program that "
+    "computes\n"
     "                    cached   gets, puts, loads and stores of what is in memory, beside the heap in "
     "memory\n"
     "                    all      (default)\n"
@@ -102,9 +107,10 @@ const char kNvmUsage[] =
     "memory)\n"
     "  --page BYTES      of a page (default: SHMEM_NVM_PAGE, else 256k)\n"
     "  --pool N          pages that fit into a node's memory (default: by SHMEM_NVM_CACHE)\n"
+    "  --bytes BYTES     that each PE has of the page of sharing (default 1)\n"
     "  --size BYTES      of a get or put of cached (default 4k)\n"
     "  --memory BYTES    that cached works on, part by part (default 256k)\n"
-    "  --seconds S       length of a round of sharing and cached (default 0.05)\n"
+    "  --seconds S       length of a round of sharing, computing (at least 0.1) and cached (default 0.05)\n"
     "  --rounds N        a figure is the median of N rounds (default 5)\n"
     "  --dram            all objects in memory\n"
     "  --json            one line of JSON a result\n";
@@ -120,11 +126,11 @@ std::size_t NvmOptions::pages_of_gets() const {
   return pool == 0 ? 64 : std::max<std::size_t>(1, pool / 2);
 }
 
-Parsed parse(Words words, std::size_t node_size, NvmOptions& options, std::string& why) {
+Parsed parse(Words words, const JobShape& job, NvmOptions& options, std::string& why) {
   const Parsed parsed = parse_words<NvmOptions>(words, kOptions, kFlags, options, why);
   if (parsed != Parsed::run) return parsed;
-  why = take_sizes(node_size, options);
-  if (why.empty()) why = check(options);
+  why = take_sizes(job.node_size, options);
+  if (why.empty()) why = check(options, job.pes);
   return why.empty() ? Parsed::run : Parsed::wrong;
 }
 

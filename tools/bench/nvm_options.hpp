@@ -15,6 +15,7 @@ struct NvmOptions {
   std::size_t page = 0;     ///< bytes of a page; 0 until parsed: as SHMEM_NVM_PAGE says
   std::size_t pool = 0;     ///< pages that a node has in memory; 0: as SHMEM_NVM_CACHE says, or not known
   std::size_t pages = 0;    ///< of data; 0: what suits the kernel
+  std::size_t bytes = 1;    ///< that each PE has of the page of `sharing`
   std::size_t size = 4096;  ///< bytes of a get or put, of `cached`
   std::size_t memory = std::size_t{256} << 10;  ///< that `cached` works on, in turn
   double seconds = 0.05;
@@ -26,8 +27,13 @@ struct NvmOptions {
   std::size_t pages_of_gets() const;
 };
 
-/// Fills `options` for nodes of at most `node_size` PEs; when wrong, `why` is a sentence for the user.
-Parsed parse(Words words, std::size_t node_size, NvmOptions& options, std::string& why);
+struct JobShape {
+  std::size_t pes;
+  std::size_t node_size;  ///< of the largest node
+};
+
+/// Fills `options`; when wrong, `why` is a sentence for the user.
+Parsed parse(Words words, const JobShape& job, NvmOptions& options, std::string& why);
 
 extern const char kNvmUsage[];
 
