@@ -26,7 +26,7 @@
 
 namespace shm::nvm {
 
-inline constexpr std::size_t kLargestOperation = 4096;
+inline constexpr std::size_t kLargestOperation = 8192;
 
 struct Operation {
   enum class Kind : std::uint8_t { put, get, amo };
