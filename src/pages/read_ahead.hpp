@@ -11,8 +11,8 @@
 namespace shm::pages {
 
 /// Finds sequences of pages, several at a time, and looks the further ahead the longer they go on.  Two pages
-/// one behind the other begin a sequence; so do four with another distance between them, backward too, as
-/// less is chance wherever pages of a small range are used at random.  Pure.
+/// one behind the other begin a sequence; so do four with another distance between them, backward too, if
+/// they come in regular turns, as less is chance wherever pages of a small range are used at random.  Pure.
 class ReadAhead {
  public:
   /// `count` pages: first, first + step, ...; the last may lie outside of all memory.
@@ -51,10 +51,11 @@ class ReadAhead {
     std::uint64_t used = 0;  // when; 0: never
   };
   static constexpr std::int64_t kLongestStride = 64;
+  static constexpr std::uint64_t kMostTurns = 4;
 
   // Far from all pages.
-  static constexpr std::array<PageNumber, 12> nowhere() {
-    std::array<PageNumber, 12> pages{};
+  static constexpr std::array<PageNumber, 16> nowhere() {
+    std::array<PageNumber, 16> pages{};
     pages.fill(~PageNumber{0} / 2);
     return pages;
   }
@@ -85,21 +86,21 @@ class ReadAhead {
     return {first, sequence.step, sequence.asked - before};
   }
 
-  // With which step three recent pages lead to this one; 0: with none.
+  // With which step three recent pages lead to this one; 0: with none.  Where several sequences take turns,
+  // each has every second, third or fourth page.
   std::int64_t stride_to(PageNumber page) const {
-    const auto is_recent = [&](PageNumber other) {
-      return std::ranges::find(recent_, other) != recent_.end();
-    };
-    for (const PageNumber before : recent_) {
+    for (std::uint64_t turns = 1; turns <= kMostTurns; ++turns) {
+      const PageNumber before = recent(turns);
       const auto step = static_cast<std::int64_t>(page - before);
       if (step == 0 || step > kLongestStride || step < -kLongestStride) continue;
-      if (is_recent(at(before, -step)) && is_recent(at(before, -2 * step))) return step;
+      if (recent(2 * turns) == at(before, -step) && recent(3 * turns) == at(before, -2 * step)) return step;
     }
     return 0;
   }
+  PageNumber recent(std::uint64_t ago) const { return recent_[(recent_count_ - ago) % recent_.size()]; }
 
   std::array<Sequence, 8> sequences_;
-  std::array<PageNumber, 12> recent_ = nowhere();  // pages that no sequence awaited
+  std::array<PageNumber, 16> recent_ = nowhere();  // pages that no sequence awaited
   std::uint64_t recent_count_ = 0;
   const std::uint64_t most_ahead_;
   std::uint64_t clock_ = 0;

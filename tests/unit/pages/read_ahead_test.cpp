@@ -85,6 +85,13 @@ TEST(ReadAhead, ThreePagesWithTheSameDistanceAreNone) {
     EXPECT_THAT(use(streams, page), IsEmpty()) << page;
 }
 
+// Among few pages in random order there are always some with equal distances.
+TEST(ReadAhead, EqualDistancesOutOfTurnAreChance) {
+  ReadAhead streams(4);
+  for (const PageNumber page : {1000U, 1007U, 1030U, 1014U, 1050U, 1021U})
+    EXPECT_THAT(use(streams, page), IsEmpty()) << page;
+}
+
 TEST(ReadAhead, FollowSeveralSequencesAtATimeAndForgetTheOneUsedLongestAgo) {
   ReadAhead streams(4);
   for (PageNumber s = 0; s < 8; ++s) use(streams, 1000 * s);
