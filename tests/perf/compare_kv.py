@@ -12,6 +12,7 @@ several rounds; a figure is the median of the rounds.
   nvm      changes by all PEs of two nodes at once, and by one, of a table on NVM beside the same in memory
   paper    what Figures 3 and 4 of the paper on PDHT show: gets by all PEs, and by the size of the value, by the number of
            elements of each PE; with --engines each matching engine (SHMEM_KV_MATCH)
+  lmdb     gets and puts by one process, beside LMDB (package liblmdb-dev); only when it is named
   redis    single gets of PE 0 on node, and batches to another node, beside redis-benchmark with the same sizes of keys
            and values: single, and pipelined; on a socket file and on the loopback, with one client and with several
 
@@ -270,14 +271,40 @@ def redis(options, verdicts):
         verdicts.at_least(f"off node: batches of {n} / Redis by {PIPELINE}, its quickest", [figures["batch", n] / piped], 10)
 
 
-EXPERIMENTS = {"single": single, "batch": batch, "scale": scale, "nvm": nvm, "paper": paper, "redis": redis}
+def lmdb(options, verdicts):
+    """A table on NVM used by one PE, beside LMDB in one process.  Neither makes anything durable meanwhile."""
+    figures = Figures()
+    counts = [10000, 100000]
+    with tempfile.TemporaryDirectory(prefix="atoll-kv.", dir=options.dir) as folder:
+        program = os.path.join(folder, "lmdb_kv")
+        built = subprocess.run(["cc", "-O2", os.path.join(os.path.dirname(__file__), "lmdb_kv.c"), "-o", program, "-llmdb"],
+                               capture_output=True, text=True)
+        if built.returncode != 0:
+            sys.exit(f"compare_kv.py: cannot build lmdb_kv (Debian: liblmdb-dev): {built.stderr.strip()}")
+        for _ in range(options.rounds):
+            for count in counts:
+                with tempfile.TemporaryDirectory(dir=folder) as place:
+                    for line in arguments.output([program, place, count, options.value], 300).splitlines():
+                        figures.note(("LMDB " + line.split()[0], count), float(line.split()[1]))
+                for row in run(options, 1, 1, "--kernel", "get,update", "--elements", count, "--value", options.value,
+                               folder=folder):
+                    figures.note((row["what"], row["elements"]), row["ns"])
+    print(f"\nTables on NVM, one process, ns, values of {options.value} bytes\n{'':<40}" +
+          "".join(f"{n:>10}" for n in counts))
+    for what, said in (("get", "get"), ("update", "put"), ("LMDB get", "LMDB: get"), ("LMDB put", "LMDB: put"),
+                       ("LMDB put_together", "LMDB: put, 1000 in a transaction")):
+        print(f"{said:<40}" + "".join(f"{figures[what, n]:>10.4g}" for n in counts))
+
+
+EXPERIMENTS = {"single": single, "batch": batch, "scale": scale, "nvm": nvm, "paper": paper, "redis": redis, "lmdb": lmdb}
+PEERS = ("redis", "lmdb")  # other people's programs
 
 
 def parse():
     parser = arguments.Parser(__doc__)
     parser.add_argument("--bin", type=arguments.folder("oshrun", "shmem_bench"), required=True,
                         help="folder of oshrun and shmem_bench")
-    experiments.add_options(parser, EXPERIMENTS, [name for name in EXPERIMENTS if name != "redis"])
+    experiments.add_options(parser, EXPERIMENTS, [name for name in EXPERIMENTS if name not in PEERS])
     parser.add_argument("--dir", default="/var/tmp", help="where nvm makes its files (default /var/tmp)")
     parser.add_argument("--redis", action="store_true", help="compare with a Redis server, too")
     parser.add_argument("--inner", type=arguments.whole, default=5, help="rounds within a run (default 5)")
