@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Access to the heap by calls: pages that are here or come here, operations that go to where a page is.
 #include <sched.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -24,16 +25,13 @@ constexpr std::size_t kBounce = 16384;
 constexpr std::uint32_t kMostUnanswered = 64;
 // Pages that a thread asks for at a time, and that it gets before it takes signals again.
 constexpr std::size_t kPagesAtOnce = 8, kPagesInARow = 32;
+// Signals that a thread takes which writes a whole page: those of its own faults, and those that ask the
+// process to end.
+constexpr std::initializer_list<int> kOfFaultsAndEnds = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL, SIGTRAP, SIGABRT,
+                                                         SIGSYS,  SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+
 void describe_wait_for_page(WaitRecord& record, int pe) {
   describe_wait(record, "an operation on the NVM heap", pe, "for a page of PE %d to be loaded", pe);
-}
-
-// Whether `done()`, after what the pager has to do.
-template <class Done>
-bool done_by(Pager::Turn& turn, Done done) {
-  if (done()) return true;
-  turn.work();
-  return done();
 }
 
 Operation operation_on(Operation::Kind kind, PageNumber page, std::size_t within, std::size_t n) {
@@ -127,8 +125,7 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
 FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access) {
   const Ticket ticket(pool_, rt.node_rank);
   ask(ticket, kind, page, access);
-  Pager::Turn turn(*pager_);
-  wait_for([&] { return done_by(turn, [&] { return ticket.done(); }); },
+  wait_for([&] { return ticket.done(); },
            [&](WaitRecord& record) { describe_wait_for_page(record, pool_.pe_of(page)); });
   return answer_to(ticket);
 }
@@ -307,7 +304,6 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
   std::array<std::optional<PageAsked>, kPagesAtOnce> places;
   const std::span asked(places.data(), std::clamp<std::size_t>(fair, 1, kPagesAtOnce));
   std::optional<SignalsBlocked> blocked;
-  Pager::Turn turn(*pager_);
   std::size_t under_way = 0, in_a_row = 0;
   auto next = pieces.begin();
   // Returns whether something is under way there.
@@ -320,10 +316,7 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
       return false;
     }
     const bool whole = writes_whole_page(*next);
-    if (whole && !blocked) {
-      turn.leave();  // what blocks signals last unblocks them first
-      blocked.emplace(kFaultsAndEnds);
-    }
+    if (whole && !blocked) blocked.emplace(kOfFaultsAndEnds);
     ask(place->ticket, whole ? PageRequest::Kind::fill : PageRequest::Kind::latch, next->page, next->access);
     ++under_way, ++in_a_row, ++next;
     return true;
@@ -334,7 +327,7 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
       if (!place && !ask_next(place)) break;
     }
     if (under_way == 0) continue;
-    wait_for([&] { return done_by(turn, [&] { return std::ranges::any_of(asked, has_come); }); },
+    wait_for([&] { return std::ranges::any_of(asked, has_come); },
              [&](WaitRecord& record) {
                const auto first =
                    std::ranges::find_if(asked, [](const auto& place) { return place.has_value(); });
@@ -347,7 +340,6 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
       --under_way;
     }
     if (under_way == 0) {
-      turn.leave();
       blocked.reset();
       in_a_row = 0;
     }

@@ -3,12 +3,10 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
@@ -20,7 +18,6 @@ constexpr long kShortNap = 50;  // microseconds, while something waits for what 
 // While transfers are under way: the system may end one without a look at who listens (see Device::listen()).
 constexpr long kLongNap = 2000;
 constexpr int kBusyRounds = 20;
-constexpr auto kLongestTurn = std::chrono::microseconds(500);
 constexpr int kHintsAtOnce = 64;  // threads may give them faster than they are taken
 
 }  // namespace
@@ -84,59 +81,14 @@ void Pager::hand(const std::byte* operation, std::size_t n) {
 void Pager::run() {
   int rounds = 0;
   while (!stop_.load(std::memory_order_acquire)) {
-    std::unique_lock turn(turn_, std::try_to_lock);
-    if (!turn.owns_lock()) {  // who has it says when there is something left
-      await_event(-1);
-      rounds = 0;
-      continue;
-    }
-    hear();
     if (work()) {
       rounds = 0;
-    } else if (!channel_.drive() && ++rounds >= kBusyRounds) {
-      const std::optional<long> nap = listen();
-      turn.unlock();
-      if (nap) await_event(*nap);
-      continue;
+    } else if (channel_.drive() || ++rounds < kBusyRounds) {
+      sched_yield();
+    } else {
+      sleep();
     }
-    turn.unlock();
-    sched_yield();
   }
-}
-
-void Pager::Turn::work() {
-  if (over_ || pager_.events_ < 0) return;
-  if (!signals_ && !take()) return;
-  while (pager_.work()) {
-  }
-  pager_.channel_.drive();
-  over_ = Clock::now() - begun_ > kLongestTurn;
-  if (over_) give_back();
-}
-
-// Returns whether nobody else has it.
-bool Pager::Turn::take() {
-  signals_.emplace(kFaultsAndEnds);
-  if (!pager_.turn_.try_lock()) {
-    signals_.reset();
-    return false;
-  }
-  begun_ = Clock::now();
-  pager_.hear();
-  return true;
-}
-
-void Pager::Turn::leave() {
-  over_ = false;
-  if (signals_) give_back();
-}
-
-void Pager::Turn::give_back() {
-  const std::optional<long> nap = pager_.listen();
-  const bool wakes = nap != -1;
-  pager_.turn_.unlock();
-  if (wakes) eventfd_write(pager_.events_, 1);
-  signals_.reset();
 }
 
 bool Pager::work() {
@@ -149,25 +101,19 @@ bool Pager::work() {
   return worked;
 }
 
-std::optional<long> Pager::listen() {
-  mark_ = queue_.listen();
-  const bool all = home_.listen(events_);
-  listening_ = true;
-  const bool soon = !all || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
-  if (!queue_.empty() || !channel_.empty() || stop_.load(std::memory_order_acquire)) return {};
-  return soon ? kShortNap : home_.transfers() ? kLongNap : -1;
-}
-
-void Pager::hear() {
-  if (!std::exchange(listening_, false)) return;
+void Pager::sleep() {
+  const std::uint32_t mark = queue_.listen();
+  const bool soon =
+      !home_.listen(events_) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
+  if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
+    await_event(mark, soon ? kShortNap : home_.transfers() ? kLongNap : -1);
   queue_.hear();
   home_.hear();
 }
 
-// Somebody has rung since listen(), or a transfer has ended, or who had the turn has left something to be
-// done.
-void Pager::await_event(long microseconds) {
-  if (events_ < 0) return queue_.sleep(mark_, microseconds);
+// A transfer has ended, or somebody has rung since listen().
+void Pager::await_event(std::uint32_t mark, long microseconds) {
+  if (events_ < 0) return queue_.sleep(mark, microseconds);
   pollfd event{events_, POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
   ppoll(&event, 1, microseconds < 0 ? nullptr : &limit, nullptr);

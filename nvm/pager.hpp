@@ -16,15 +16,11 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/mutex.hpp"
-#include "base/service_thread.hpp"
 #include "nvm/coherence/home_agent.hpp"
 #include "nvm/coherence/page_cache.hpp"
 #include "nvm/coherence/page_channel.hpp"
@@ -79,41 +75,14 @@ class Pager {
   /// An operation of a thread of any PE, this one too, to be answered when it is applied.
   void hand(const std::byte* operation, std::size_t n);
 
-  /// A thread of this process that waits for this pager does its work meanwhile: the page comes without a
-  /// switch to the pager's thread and back.  For a while only, as long waits sleep; while it has the turn it
-  /// takes no signals but those of faults and ends.
-  class Turn {
-   public:
-    explicit Turn(Pager& pager) : pager_(pager) {}
-    ~Turn() { leave(); }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    /// Does what there is to be done, if nobody else does.
-    void work();
-    /// Until the next work().
-    void leave();
-
-   private:
-    using Clock = std::chrono::steady_clock;
-    // The turn is taken exactly while signals_ is there.
-    bool take() NO_THREAD_SAFETY_ANALYSIS;
-    void give_back() NO_THREAD_SAFETY_ANALYSIS;
-    Pager& pager_;
-    bool over_ = false;
-    Clock::time_point begun_;
-    std::optional<SignalsBlocked> signals_;  // blocked as long as this thread has the turn
-  };
-
   /// "io_uring, O_DIRECT".
   std::string describe() const { return home_.describe(); }
 
  private:
   void run();
   bool work();
-  // How long the thread may sleep, in microseconds, from here on until hear(); negative: until it is woken.
-  std::optional<long> listen();
-  void hear();
-  void await_event(long microseconds);
+  void sleep();
+  void await_event(std::uint32_t mark, long microseconds);
   void hear_other_processes(std::uint32_t heard);
   bool take_queue();
   bool take_messages();
@@ -130,12 +99,6 @@ class Pager {
   PageCache cache_;
   HomeAgent home_;
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
-  // Who does the pager's work: its thread, or one that waits.  Of all above but what is said to be for any
-  // thread. Whoever lets go of it with something left to be done, or a nap to be taken, wakes the pager's
-  // thread.
-  Mutex turn_;
-  std::uint32_t mark_ = 0;  // of the bell, when it was listened to last
-  bool listening_ = false;
   std::atomic<bool> stop_{false};
   std::thread thread_;
   int events_ = -1;  // an eventfd; -1: there is none, and the pager looks again and again

@@ -269,9 +269,7 @@ bool account(Transfer& transfer, long result) {
     return transfer.done == transfer.n;
   }
   if (result < 0) {
-    // ECANCELED: the thread that started it has ended, which need not be the pager's.
-    const bool again = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
-    if (again && ++transfer.stalls < kMaxStalls) return false;
+    if ((result == -EINTR || result == -EAGAIN) && ++transfer.stalls < kMaxStalls) return false;
     transfer.error = static_cast<int>(-result);
   } else if (transfer.kind == Transfer::Kind::read) {  // the end of the file: nothing was written here
     if (transfer.done < transfer.n) std::memset(transfer.data + transfer.done, 0, transfer.n - transfer.done);

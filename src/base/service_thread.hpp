@@ -11,11 +11,6 @@
 
 namespace shm {
 
-/// Signals that a thread takes even while it does the library's work: those of its own faults, and those that
-/// ask the process to end.
-inline constexpr std::initializer_list<int> kFaultsAndEnds = {
-    SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-
 /// While this lives the calling thread takes no signals, and threads that it starts never do.
 class SignalsBlocked {
  public:

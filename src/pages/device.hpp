@@ -2,9 +2,9 @@
 // Where pages are when no node has them: a range of bytes, moved by transfers that end in any order.  What
 // was never written reads as zeros.  nvm/storage has those on files.
 //
-// Thread safety: one thread at a time uses a device, and may end while transfers that it has started are
-// under way; but for reserve(), release() and persist(), one of which another thread may call meanwhile,
-// unless the class says otherwise. Whoever destroys a device does so after both have stopped using it.
+// Thread safety: one thread uses a device, and that thread lives as long as it has transfers under way; but for
+// reserve(), release() and persist(), one of which another thread may call meanwhile, unless the class says
+// otherwise. Whoever destroys a device does so after both have stopped using it.
 #pragma once
 
 #include <cstddef>

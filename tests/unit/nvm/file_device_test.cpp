@@ -328,7 +328,7 @@ TEST(AccountTest, GoesOnAfterShortTransfers) {
     EXPECT_EQ(transfer.stalls, 2);
     EXPECT_FALSE(account(transfer, 512));
     EXPECT_EQ(transfer.stalls, 0) << "it gets on";
-    EXPECT_FALSE(account(transfer, -ECANCELED));
+    EXPECT_FALSE(account(transfer, -EAGAIN));
     EXPECT_TRUE(account(transfer, 3 * kBlock - 1024));
     EXPECT_EQ(transfer.error, 0);
   }

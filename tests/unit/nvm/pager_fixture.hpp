@@ -97,7 +97,6 @@ class FakeHost final : public Host {
     EXPECT_EQ(offset, pool_.offset(frame));
     record({writable ? Mapping::to_write : Mapping::to_read, page_at(at), frame, word_in(pool_, frame, 0)});
     ++mapped;
-    mapped_by = std::this_thread::get_id();
     return true;
   }
   /// Recorded as another mapping of the frame.
@@ -120,7 +119,6 @@ class FakeHost final : public Host {
   /// So many pages can be mapped at a time, and so many more for once.
   std::atomic<int> most_mapped{1 << 20}, spares{0};
   std::atomic<int> mapped{0};
-  std::atomic<std::thread::id> mapped_by{};
   void answer(int pe, const std::byte* message, std::size_t n) override {
     Sent sent{pe, {}, {}};
     std::memcpy(&sent.answer, message, sizeof sent.answer);
