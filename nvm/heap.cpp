@@ -42,7 +42,9 @@ std::byte* reserve_aligned(std::size_t n) {
   return around + before;
 }
 
-// Whose pager gets messages.  What needs no answer (Event::last_copy) may come when the heap has gone.
+// Whose pager gets messages.  What needs no answer (Event::last_copy, Event::dropped) may come when the heap
+// has gone, but not when the job has another one: a barrier of all PEs, and so all messages before it, lie
+// between.
 SpinLock receiver_lock;
 Heap* receiver GUARDED_BY(receiver_lock) = nullptr;
 

@@ -98,8 +98,9 @@ struct NetOps {
   /// use.
   void (*hint)(Channel*, const BatchHint&) = nullptr;
 
-  /// Whether a message that is sent from now on is delivered after the data of all puts issued before.  Null:
-  /// the wire gives no such promise.
+  /// Whether a message that is sent from now on, by any common channel, is delivered to its PE after the data
+  /// of all puts to that PE that were issued before, and their sources are read no more once it has been
+  /// delivered.  Null: the wire gives no such promise.
   bool (*messages_follow_puts)(const Channel*) = nullptr;
 
   /// The PE that must act before what is outstanding towards `pe` is complete, for reports of waits.  Null:

@@ -109,9 +109,8 @@ enum class Event : std::uint8_t {
   ask_clean,  // the device gets the newest data, whoever has the page keeps it: persistence
   done,
   dropped,  // from a node that had a clean copy
-  absent,   // from a node that has dropped its copy: instead of a grant that it should send, or an operation
-            // that
-            // it should execute, which comes back
+  absent,   // from a node that was to send its copy, or to execute an operation, which comes back, and has
+            // none
   // To the requester of a small operation from where it was executed; of ask_clean from the home.
   result,
   // Between the home and its device.
