@@ -77,10 +77,9 @@ struct NetOps {
               const void* compare, void* fetch, Completion*);
 
   /// Has handler `id` (core/progress) run at `pe` with a copy of n bytes.  Messages of one channel to one PE
-  /// are delivered in order, and are not ordered with atomics, nor with puts but as
-  /// messages_follow_puts() says.  Complete when `message` may be
-  /// changed and the network delivers it as long as this process makes progress: who needs to know that it
-  /// has arrived awaits an answer. REQUIRES: n <= kMaxMessage.
+  /// are delivered in order.  They are not ordered with atomics, and with puts as messages_follow_puts()
+  /// says. Complete when `message` may be changed and the network delivers it as long as this process makes
+  /// progress: who needs to know that it has arrived awaits an answer. REQUIRES: n <= kMaxMessage.
   void (*send)(Channel*, int pe, std::uint16_t id, const void* message, std::size_t n);
 
   /// Starts everything that the channel holds back (batches).  Called before any wait for idleness.

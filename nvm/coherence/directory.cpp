@@ -32,6 +32,7 @@ class Service {
   void refuse();
   bool conclude(const Message& answer);
   bool retry(const Message& answer);
+  void take_off(NodeId node);
   void forget_dropped(NodeId node);
   void on_dropped(NodeId node);
   void enter(NodeId node) {
@@ -111,11 +112,15 @@ void Service::gather_newest() {
   if (d_.owner != kNobody && d_.owner != d_.actor) await(Event::recall_read, d_.owner);
 }
 
+void Service::take_off(NodeId node) {
+  d_.holders.remove(node);
+  if (d_.owner == node) d_.owner = kNobody;
+}
+
 // The node has no copy.  If the home took it to have one, its `dropped` is still to come.
 void Service::forget_dropped(NodeId node) {
   if (!d_.holders.contains(node)) return;
-  d_.holders.remove(node);
-  if (d_.owner == node) d_.owner = kNobody;
+  take_off(node);
   d_.to_drop.push_back(node);
 }
 
@@ -125,8 +130,7 @@ void Service::on_dropped(NodeId node) {
     d_.to_drop.erase(known);
     return;
   }
-  d_.holders.remove(node);
-  if (d_.owner == node) d_.owner = kNobody;
+  take_off(node);
 }
 
 // The actor has no copy any more: another one is asked, or the device.

@@ -271,6 +271,11 @@ void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& out
     sent |= from_frame;
   }
   if (!leaves) return;
+  leave_frame(page, sent);
+}
+
+// The page has gone from its frame, which is free, unless it is still sent from there.
+void PageCache::leave_frame(CachedPage& page, bool sent) {
   replacement_.leave(page.frame);
   if (!sent) free(page.frame);
   expect(page, false);
@@ -510,9 +515,7 @@ void PageCache::tell_dropped(PageNumber number, CachedPage& page) {
   const Outcome outcome = on_local(page.known, Event::local_drop, nodes_.here, home_of(number));
   publish(number, page);
   channel_.send({.page = number, .message = outcome.messages[0]});
-  replacement_.leave(page.frame);
-  free(page.frame);
-  page.frame = kNoFrame;
+  leave_frame(page, false);
   dropped_ = true;
   forget_if_unused(number);
 }
@@ -551,10 +554,7 @@ bool PageCache::drop(PageNumber number) {
   if (busy || !stop_at_once(number, page)) return false;
   page.known = {};
   publish(number, page);
-  replacement_.leave(page.frame);
-  free(page.frame);
-  expect(page, false);
-  page.frame = kNoFrame;
+  leave_frame(page, false);
   advance(number, page);
   return true;
 }

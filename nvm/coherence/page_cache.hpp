@@ -141,6 +141,7 @@ class PageCache {
   void send_all(PageNumber number, CachedPage& page, const Outcome& outcome,
                 std::unique_ptr<Foreign> operation);
   void send(PageNumber number, CachedPage& page, const Message& message, bool leaves);
+  void leave_frame(CachedPage& page, bool sent);
   bool stop(PageNumber number, CachedPage& page, Actions actions);
   bool stop_at_once(PageNumber number, CachedPage& page);
   void publish(PageNumber number, CachedPage& page) const;

@@ -19,6 +19,10 @@ void PageChannel::send(Delivery delivery) {
     head.given_up = delivery.frees ? 1 : 0;
     to_be_fetched_ += head.given_up;
   }
+  send_head(pe, head);
+}
+
+void PageChannel::send_head(int pe, const PageMessage& head) {
   wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
 }
 
@@ -42,8 +46,7 @@ void PageChannel::put_page(int pe, Delivery delivery) {
 }
 
 void PageChannel::tell(const Move& move) {
-  const PageMessage head{move.delivery.page, move.delivery.message, 0, 0};
-  wire_.send(move.pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+  send_head(move.pe, {move.delivery.page, move.delivery.message, 0, 0});
 }
 
 void PageChannel::fetch(Delivery delivery) {
@@ -70,7 +73,7 @@ bool PageChannel::next_fetched(Delivery& fetched) {
     PageMessage told{fetched.page, {.kind = Event::fetched, .from = nodes_.here}, 0, 0};
     told.message.to = fetched.message.from;
     told.message.tag = fetched.away_at;
-    wire_.send(found->pe, reinterpret_cast<const std::byte*>(&told), sizeof told);
+    send_head(found->pe, told);
   }
   moving_.erase(found);
   return true;

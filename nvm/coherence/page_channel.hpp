@@ -111,6 +111,7 @@ class PageChannel {
   };
   void put_page(int pe, Delivery delivery);
   void tell(const Move& move);
+  void send_head(int pe, const PageMessage& head);
   Move& begin_move(int pe, bool fetched, Delivery delivery);
   std::list<Move>::iterator next_moved(bool fetched);
   void send_operation(int pe, const PageMessage& head, const Foreign& operation);

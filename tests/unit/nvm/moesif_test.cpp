@@ -42,6 +42,12 @@ class Job {
   void deliver(std::size_t most = 1000) {
     for (; most > 0 && !in_flight_.empty(); --most) deliver_one();
   }
+  /// The node drops its copy when the home, which has taken the request, wants something of it.
+  void drop_meanwhile(NodeId node) {
+    deliver(1);
+    ask(node, local_drop);
+    deliver();
+  }
   void run(NodeId node, Event event) {
     log.clear();
     event <= local_drop ? ask(node, event) : ask_home(node, event);
@@ -313,9 +319,7 @@ TEST(Moesif, WhoIsToSendACopyThatItHasDroppedDeclines) {
   job.run(1, local_read);
   job.log.clear();
   job.ask(2, local_read);
-  job.deliver(1);
-  job.ask(1, local_drop);
-  job.deliver();
+  job.drop_meanwhile(1);
   EXPECT_THAT(job.log, ElementsAre("ask_read 0", "forward_read 1", "dropped 0", "absent 0", "load device",
                                    "loaded 0+", "grant_exclusive 2+", "done 0"));
   EXPECT_THAT(job.directory.holders.nodes(), ElementsAre(2));
@@ -328,9 +332,7 @@ TEST(Moesif, AnOperationThatComesBackIsExecutedByAnother) {
   job.run(2, local_read);
   job.log.clear();
   job.ask_home(3, ask_get);
-  job.deliver(1);
-  job.ask(2, local_drop);
-  job.deliver();
+  job.drop_meanwhile(2);
   EXPECT_THAT(job.log,
               ElementsAre("ask_get 0", "get 2", "dropped 0", "absent 0", "get 1", "result 3", "done 0"));
 }
@@ -341,9 +343,7 @@ TEST(Moesif, AnInvalidationOfADroppedCopyIsConfirmed) {
   job.run(2, local_read);
   job.log.clear();
   job.ask(1, local_write);
-  job.deliver(1);
-  job.ask(2, local_drop);
-  job.deliver();
+  job.drop_meanwhile(2);
   EXPECT_THAT(job.log, ElementsAre("ask_write 0", "invalidate 2", "dropped 0", "done 0", "grant_modified 1",
                                    "done 0"));
   EXPECT_TRUE(job.directory.to_drop.empty());
