@@ -98,6 +98,7 @@ bool Pager::work() {
   worked |= home_.work();
   worked |= cache_.work();
   worked |= work_on_ranges();
+  channel_.flush();
   return worked;
 }
 

@@ -21,6 +21,9 @@ constexpr Access kAccesses[] = {
 std::uint8_t bit(Event event, bool whole) {
   return static_cast<std::uint8_t>(1 << (whole ? 2 : static_cast<int>(event)));
 }
+// Above that of all messages whose requests have ended, or above all.
+std::uint64_t last_obeyed(const PackedPage& at) { return at.old ? kNow / 2 : kNow; }
+
 bool takes_message(const Move& move) {
   return move.type == Move::Type::deliver || move.type == Move::Type::fail;
 }
@@ -157,7 +160,7 @@ void Model::local(const Move& move) {
 
 void Model::access(int page, int node, Event event, bool ahead, bool whole) {
   PackedPage& at = s_.at[page][node];
-  nvm::Page known = {static_cast<State>(at.state), kNow - at.old};
+  nvm::Page known = {static_cast<State>(at.state), last_obeyed(at)};
   use(known.state, event);
   const nvm::Outcome outcome = on_local(known, event, node, home_of(page), 0, ahead, whole);
   at.state = static_cast<std::uint8_t>(known.state);
@@ -221,17 +224,23 @@ void Model::to_home(const PackedMessage& hint) {
   unpack_directory(page);
   out_.clear();
   if (!serve(directory_, message, home, out_)) fail("the home did not expect " + words(message));
-  if (faulty(Fault::do_not_wait) && directory_.phase == nvm::Phase::finish) {
-    const nvm::Message done = {.from = directory_.awaited[0], .to = home.node, .version = directory_.version};
-    if (!serve(directory_, done, home, out_)) fail("the home did not expect a done");
-  }
+  if (faulty(Fault::do_not_wait)) pretend_done(home);
   if (faulty(Fault::drop_what_is_new)) directory_.to_drop.clear();
   pack_directory(page);
   for (nvm::Message& out : out_) {
     if (out.kind == Event::result && !s_.home[page].device_newest) fail("ask_clean leaves the device old");
-    out.version = out.version < directory_.version ? kNow - 1 : kNow;
     send(out, page, hint.newest);
   }
+}
+
+// A fault: the home does not wait for `done`.
+void Model::pretend_done(const nvm::Home& home) {
+  const bool finishes = directory_.phase == nvm::Phase::finish, reads = !directory_.reads.empty();
+  if (!finishes && !reads) return;
+  const nvm::Message done = {.from = reads ? directory_.reads[0].request.requester : directory_.awaited[0],
+                             .to = home.node,
+                             .version = reads ? directory_.reads[0].version : directory_.version};
+  if (!serve(directory_, done, home, out_)) fail("the home did not expect a done");
 }
 
 // Faults of nodes and of the network.
@@ -255,7 +264,7 @@ void Model::to_node(const PackedMessage& hint) {
   PackedPage& at = s_.at[page][node];
   const nvm::Message message = unpack(hint);
   const nvm::Page before = {static_cast<State>(at.state),
-                            faulty(Fault::repeat_unchecked) ? 0 : kNow - at.old};
+                            faulty(Fault::repeat_unchecked) ? 0 : last_obeyed(at)};
   nvm::Page known = before;
   nvm::Outcome outcome = on_message(known, message, home_of(page));
   use(before.state, message.kind);
@@ -267,7 +276,7 @@ void Model::to_node(const PackedMessage& hint) {
                 name(before.state));
   }
   at.state = static_cast<std::uint8_t>(known.state);
-  at.old = known.version < kNow;
+  at.old = hint.old;
   if (outcome.actions & nvm::action::take_data) at.newest = hint.newest;  // 0 without data
   if (outcome.actions & nvm::action::execute) {
     message.kind == Event::get ? read(page, node) : write(page, node);

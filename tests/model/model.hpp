@@ -89,6 +89,7 @@ class Model {
   void to_node(const PackedMessage& hint);
   void to_home(const PackedMessage& hint);
   void to_device(const PackedMessage& hint, bool fails);
+  void pretend_done(const nvm::Home& home);
   void spoil(const PackedMessage& hint, nvm::Page before, nvm::Page& page);
   void read(int page, int node);
   void write(int page, int node, bool whole = false);
@@ -103,6 +104,9 @@ class Model {
   void send(const nvm::Message& message, int page, bool newest);
   nvm::Message unpack(const PackedMessage& hint) const;
   PackedMessage pack(const nvm::Message& message, int page, bool newest) const;
+  std::uint64_t version_of(const PackedMessage& hint) const;
+  void end_request(int page, int requester, int forwarder);
+  void end_requests(int page);
   void unpack_directory(int page);
   void pack_directory(int page);
 
