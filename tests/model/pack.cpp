@@ -36,7 +36,7 @@ PackedMessage Model::pack(const nvm::Message& message, int page, bool newest) co
   hint.from = pack_node(message.from) & 7u;
   hint.kind = static_cast<unsigned>(message.kind) & 63u;
   hint.requester = pack_node(message.requester) & 7u;
-  hint.page = static_cast<unsigned>(page) & 1u;
+  hint.page = static_cast<unsigned>(page) & 3u;
   hint.data = message.data;
   hint.dirty = message.dirty;
   hint.ahead = message.ahead;

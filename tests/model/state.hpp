@@ -14,7 +14,7 @@
 
 namespace shm::model {
 
-inline constexpr int kMostNodes = 4, kMostPages = 2, kMostMessages = 24, kMostWaiting = 10;
+inline constexpr int kMostNodes = 4, kMostPages = 3, kMostMessages = 24, kMostWaiting = 10;
 inline constexpr int kMostReads = kMostNodes / 2;  // at the same time
 
 /// Nodes are counted from 2, so that kDevice is 0 and kNobody 1.
@@ -25,11 +25,11 @@ inline constexpr std::uint64_t kNow = 10;  // the home's version in every state,
 
 /// A message.
 struct PackedMessage {
-  std::uint32_t to : 3, from : 3, kind : 6, requester : 3, page : 1, data : 1, dirty : 1, ahead : 1,
+  std::uint32_t to : 3, from : 3, kind : 6, requester : 3, page : 2, data : 1, dirty : 1, ahead : 1,
       whole : 1, absent : 1;
   std::uint32_t newest : 1;  // its data contain the last completed write
   std::uint32_t old : 1;     // its request has ended
-  std::uint32_t spare : 9;
+  std::uint32_t spare : 8;
 
   bool operator==(const PackedMessage&) const = default;
 };
@@ -37,10 +37,12 @@ struct PackedMessage {
 /// A page at a node.
 struct PackedPage {
   std::uint8_t state;
-  std::uint8_t newest;   // its copy
-  std::uint8_t old;      // the request of the last message obeyed has ended
-  std::uint8_t holding;  // local accesses that wait: 1 << local_read, 1 << local_write, 4: of all of the page
-  std::uint8_t operating;  // small operations without a result
+  std::uint8_t newest;           // its copy
+  std::uint8_t old;              // the request of the last message obeyed has ended
+  std::uint8_t holding;          // local accesses that wait: 1 << its place in kAccesses (uses.hpp)
+  std::uint8_t operating;        // small operations without a result
+  std::uint8_t latched, pinned;  // by threads of the node: 1 to read, 2 to write
+  std::uint8_t driver;           // of DriverFlag (uses.hpp)
 };
 
 /// What the home has of a page; nodes as in a PackedMessage.
