@@ -103,6 +103,9 @@ bool Pager::work() {
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
   forget_events();  // before all looks: what comes behind it rings anew
+  // Of these nobody rings: a transfer that the system could not take; a page that is sent, which gets on only
+  // if somebody drives the network; threads that copy from a page that is to leave, and requests for a frame,
+  // which are made again by the clock; ranges whose pages are one of these.
   const bool soon =
       !home_.listen(events_) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
