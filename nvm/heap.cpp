@@ -13,11 +13,11 @@
 #include "boot/boot.hpp"
 #include "core/address.hpp"
 #include "core/progress.hpp"
-#include "core/wait.hpp"
 #include "heap/node_memory.hpp"
 #include "nvm/coherence/operations.hpp"
 #include "pages/copy.hpp"
 #include "pages/fault.hpp"
+#include "pages/wait_for_tickets.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -238,13 +238,12 @@ bool Heap::command(RangeCommand command, const Pages& pages, Store* object, std:
   return !ticket.request().failed;
 }
 
-// Hands the request to this PE's pager.  The network has to be driven: pages may be on their way.
+// Hands the request to this PE's pager.
 void Heap::await_pager(const Ticket& ticket) {
   ticket.post(rt.node_rank);
-  wait_for([&] { return ticket.done(); },
-           [](WaitRecord& record) {
-             describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");
-           });
+  wait_until_done(ticket, WaitReason([](WaitRecord& record) {
+                    describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");
+                  }));
 }
 
 bool Heap::reserve(std::uintptr_t address, std::size_t n) {

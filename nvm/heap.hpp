@@ -114,6 +114,7 @@ class Heap final : public Region, private Host {
   void copy(std::byte* page, const Piece& piece) const;
   bool copy_if_here(const Piece& piece);
   void bring_and_copy(std::span<const Piece> pieces);
+  void wait_for_one_of(std::span<const std::optional<PageAsked>> asked) const;
   void finish(const PageAsked& asked);
   bool writes_whole_page(const Piece& piece) const {
     return piece.access == Access::write && piece.n == page_bytes();

@@ -14,9 +14,7 @@
 namespace shm::nvm {
 namespace {
 
-constexpr long kShortNap = 50;  // microseconds, while something waits for what rings no bell
-// While transfers are under way: the system may end one without a look at who listens (see Device::listen()).
-constexpr long kLongNap = 2000;
+constexpr long kNap = 50;  // microseconds, while something waits for what rings no bell
 constexpr int kBusyRounds = 20;
 constexpr int kHintsAtOnce = 64;  // threads may give them faster than they are taken
 
@@ -99,27 +97,34 @@ bool Pager::work() {
   worked |= cache_.work();
   worked |= work_on_ranges();
   channel_.flush();
+  home_.submit();
   return worked;
 }
 
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
+  forget_events();  // before all looks: what comes behind it rings anew
+  // Of these nobody rings: a transfer that the system could not take; a page that is sent, which gets on only
+  // if somebody drives the network; threads that copy from a page that is to leave, and requests for a frame,
+  // which are made again by the clock; ranges whose pages are one of these.
   const bool soon =
       !home_.listen(events_) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
-    await_event(mark, soon ? kShortNap : home_.transfers() ? kLongNap : -1);
+    await_event(mark, soon ? kNap : -1);
   queue_.hear();
-  home_.hear();
 }
 
-// A transfer has ended, or somebody has rung since listen().
+void Pager::forget_events() const {
+  eventfd_t count;
+  if (events_ >= 0) eventfd_read(events_, &count);
+}
+
+// A transfer has ended, or somebody has rung, since forget_events().
 void Pager::await_event(std::uint32_t mark, long microseconds) {
   if (events_ < 0) return queue_.sleep(mark, microseconds);
   pollfd event{events_, POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
   ppoll(&event, 1, microseconds < 0 ? nullptr : &limit, nullptr);
-  eventfd_t count;
-  eventfd_read(events_, &count);
 }
 
 // Other processes cannot write to the descriptor.

@@ -82,6 +82,7 @@ class Pager {
   void run();
   bool work();
   void sleep();
+  void forget_events() const;
   void await_event(std::uint32_t mark, long microseconds);
   void hear_other_processes(std::uint32_t heard);
   bool take_queue();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How threads of a node ask its pagers for pages, through memory that all its PEs share.
 //
-//   Ticket -> slot of the thread's PE -> RequestQueue of a pager -> complete() wakes the thread
+//   Ticket -> slot of the thread's PE -> RequestQueue of a pager -> complete() wakes the thread, if it sleeps
 //   hint   ---------------------------> RequestQueue, and nobody waits
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "pages/page_word.hpp"
 
@@ -27,15 +28,17 @@ struct alignas(64) PageRequest {
     range,  // what `command` says, of the pages [page, last)
     rest,   // no more evictions; answered when nothing of the pager's is under way
   };
-  enum State : std::uint32_t { kFree, kPosted, kDone };
+  // kAwaited: the thread sleeps, or is about to; above it which slots are meant (requests.cpp).
+  enum State : std::uint32_t { kFree, kPosted, kDone, kAwaited };
 
-  std::atomic<std::uint32_t> state;  // a futex
-  std::uint32_t next;                // in a RequestQueue: RequestId
+  std::atomic<std::uint32_t> state;
+  std::uint32_t next;  // in a RequestQueue: RequestId
   Kind kind;
   Access access;
-  std::uint8_t command;  // of `range`: one of those that this kind of pager knows
-  FrameNumber frame;     // the answer to `latch`, `fill` and `pin`
-  bool unfilled;         // the answer to `fill`: it is to be filled, and is not latched
+  std::uint8_t command;             // of `range`: one of those that this kind of pager knows
+  FrameNumber frame;                // the answer to `latch`, `fill` and `pin`
+  bool unfilled;                    // the answer to `fill`: it is to be filled, and is not latched
+  std::atomic<std::uint32_t> bell;  // a futex, rung for who sleeps until this request or others are done
   PageNumber page, last;
   void* object;          // that the command is about, in the process of the pager
   std::uint64_t number;  // that the command is about
@@ -139,14 +142,20 @@ class Ticket {
   /// Polls for a little, then sleeps until done.
   void wait() const;
 
+  /// Sleeps until one of them is done, or so long.  REQUIRES: tickets of this thread, and of one PE.
+  static void sleep(std::span<const Ticket* const> tickets, long microseconds);
+
  private:
+  bool is_awaited_at(unsigned slot) const;
+  void is_awaited_no_more() const;
+
   const Pool& pool_;
   PeRequests& mine_;
   int node_rank_;
   unsigned slot_;
 };
 
-/// By a pager: the answer is there.
+/// By a pager: the answer is there.  A system call only if somebody sleeps.
 void complete(PageRequest& request);
 
 }  // namespace shm::pages
