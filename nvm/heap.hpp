@@ -21,7 +21,9 @@
 #include "nvm/pages.hpp"
 #include "nvm/spare_mappings.hpp"
 #include "nvm/storage/open_device.hpp"
+#include "pages/mappings.hpp"
 #include "pages/pool.hpp"
+#include "pages/thread_read_ahead.hpp"
 
 namespace shm::nvm {
 
@@ -151,7 +153,9 @@ class Heap final : public Region, private Host {
   bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
   bool protect(std::byte* at, std::size_t n, bool writable) override;
   bool unmap(std::byte* at, std::size_t n) override;
+  bool has_room() const override;
   bool give_up_spares() override;
+  void make_spares() override;
   void answer(int pe, const std::byte* message, std::size_t n) override;
   void send(int pe, const std::byte* message, std::size_t n) override;
   void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override;
@@ -162,6 +166,8 @@ class Heap final : public Region, private Host {
   std::byte* const segment_;
   const Pool pool_;
   const Options options_;
+  Mappings mappings_;           // for threads that have faulted, as is
+  ThreadReadAhead read_ahead_;  // this
   const Nodes nodes_;
   MigrationPolicy migration_;
   DelegationPolicy delegation_;

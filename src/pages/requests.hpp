@@ -43,6 +43,7 @@ struct alignas(64) PageRequest {
   void* object;          // that the command is about, in the process of the pager
   std::uint64_t number;  // that the command is about
   bool failed;           // the answer to a command; the pager has said why
+  PageRange ahead;       // of `map`: what is to be brought behind the page
 };
 
 /// Which slot of which PE, plus one; 0: none.
@@ -68,13 +69,15 @@ class RequestQueue {
   enum class What : std::uint8_t {
     evict,   // by another pager: it is to leave
     used,    // by any thread: it was brought ahead of its use, and is used now
-    bring,   // by any thread: it will be used
+    bring,   // by any thread: it will be used, and `count` - 1 pages behind it, each `step` further
     begin,   // by any thread: it will be used, and then those behind it
     filled,  // by who was told to fill it
   };
   struct Hint {
     PageNumber page;
     What what;
+    std::int16_t step = 1;
+    std::uint32_t count = 1;
   };
   /// Returns false if there is no room.
   bool post_hint(const Hint& hint);

@@ -176,7 +176,7 @@ case_nvm_usage() {
   refused "SHMEM_NVM_PAGE is '0.25m', but what is measured must know it" nvm
   expect "or add --page"
   on_nvm
-  refused "--pages 9 is too many for miss: half of the pool, 8 pages, at most" nvm --pages 9
+  refused "--pages 9 is too many for miss and faults: half of the pool, 8 pages, at most" nvm --pages 9
   refused "--page must be a power of two from 4096" nvm --page 10k
   refused "--size must be a multiple of 8 bytes" nvm --size 9
   refused "--bytes must be from 1 to 8192, as all PEs share a page" nvm --kernel sharing --bytes 16385

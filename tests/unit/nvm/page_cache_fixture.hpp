@@ -42,6 +42,7 @@ class OneOfTwo final : public Host {
     return true;
   }
   bool give_up_spares() override { return false; }
+  void make_spares() override {}
   void answer(int, const std::byte*, std::size_t) override { ADD_FAILURE() << "an answer"; }
   void send(int pe, const std::byte* packet, std::size_t n) override {
     EXPECT_EQ(pe, 1);
