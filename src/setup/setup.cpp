@@ -19,6 +19,7 @@
 #include "coll/barrier.hpp"
 #include "coll/choose.hpp"
 #include "coll/rendezvous.hpp"
+#include "coll/staging.hpp"
 #include "coll/teams.hpp"
 #include "core/order.hpp"
 #include "core/progress.hpp"
@@ -119,8 +120,10 @@ void fill_runtime() REQUIRES(start_mutex) {
   std::size_t heap_size = memory.heap_stride();
   for (int pe = 0; pe < job.size; ++pe)
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
+  const bool with_staging = state->nvm.wanted();
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_rank)), heap_size, heap_deltas.data(),
-             kInternalBytes};
+             internal_bytes(with_staging)};
+  set_staging(with_staging ? memory.heap(rt.node_rank) + kStagingAt : nullptr);
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data(), 0};
 }
 
