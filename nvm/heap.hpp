@@ -90,6 +90,9 @@ class Heap final : public Region, private Host {
   std::size_t alignment_for(std::size_t n) const override { return n >= 4 * page_bytes() ? page_bytes() : 1; }
   bool reserve(std::uintptr_t address, std::size_t n) override;
   void discard(const Call&, std::uintptr_t address, std::size_t n) override;
+  void will_overwrite(std::uintptr_t address, std::size_t n) override {
+    advise(address, n, Advice::overwrite);
+  }
   const char* keeps_size(std::uintptr_t address) const override;
 
  private:

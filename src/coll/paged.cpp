@@ -24,6 +24,7 @@ void combine_by_parts(Group& g, Call call, const Reduction& op, void* dest, cons
   const std::size_t n = count * op.element;
   check_paged(call, "dest", dest, n);
   check_paged(call, "source", source, n);
+  if (dest != source) will_stage_out(dest, n);
   const std::span<std::byte> staging = staging_of(g);
   by_parts(n, staging.size(), [&](std::size_t at, std::size_t part) {
     stage_in(staging.data(), static_cast<const std::byte*>(source) + at, part);
@@ -39,6 +40,7 @@ void collect_by_parts(Group& g, Call call, std::byte* dest, const std::byte* sou
   const std::size_t mine = std::accumulate(sizes.begin(), me, std::size_t{0});
   check_paged(call, "dest", dest, total);
   if (*me > 0) check_paged(call, "source", source, *me);
+  will_stage_out(dest, total);
   const std::size_t most = staging_of(g).size() / 2;
   std::byte* const out = staging_of(g).data();
   std::byte* const in = out + most;
@@ -65,7 +67,10 @@ void paged_broadcast(Group& g, Call call, void* dest, const void* source, std::s
   const bool is_root = g.me() == root;
   const bool receives = !is_root || (root_too && dest != source);
   if (is_root) check_paged(call, "source", source, n);
-  if (receives) check_paged(call, "dest", dest, n);
+  if (receives) {
+    check_paged(call, "dest", dest, n);
+    will_stage_out(dest, n);
+  }
   const std::span<std::byte> staging = staging_of(g);
   by_parts(n, staging.size(), [&](std::size_t at, std::size_t part) {
     if (is_root) stage_in(staging.data(), static_cast<const std::byte*>(source) + at, part);

@@ -30,6 +30,11 @@ void stage_in(std::byte* to, const void* own, std::size_t n) {
   }
 }
 
+void will_stage_out(void* own, std::size_t n) {
+  if (n <= kStagingBytes / 2) return;  // that is one part
+  if (Region* region = find_region(own, n)) region->will_overwrite(reinterpret_cast<std::uintptr_t>(own), n);
+}
+
 void stage_out(void* own, const std::byte* from, std::size_t n) {
   if (Region* region = find_region(own, n)) {
     region->put(nullptr, reinterpret_cast<std::uintptr_t>(own), from, n, rt.me, false);
