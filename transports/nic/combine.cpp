@@ -249,16 +249,15 @@ void Combiner::set_deadline() {
 void Combiner::wait_for_fenced(int pe) {
   const int executor = route(pe).executor;
   Flow& to = flow(executor);
-  std::uint64_t barrier;  // of the fences so far: other threads may go on with theirs
+  std::uint64_t fenced;  // of the fences so far: other threads may go on with theirs
   {
     const LockGuard guard(lock_);
-    note_fence(to);
-    barrier = to.barrier;
+    fenced = barrier(to);
   }
   for (WaitWatch watch;;) {
     {
       const LockGuard guard(lock_);
-      if (to.acked >= barrier) return;
+      if (to.acked >= fenced) return;
     }
     want(executor);
     pause(executor, watch);

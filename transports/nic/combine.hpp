@@ -145,7 +145,7 @@ class Combiner final : public Channel, private Issuer {
   struct Flow {
     std::unique_ptr<Packet> open;  // null: nothing is held
     std::uint64_t closed = 0, acked = 0;
-    std::uint64_t barrier = 0;  // packets below precede the last fence
+    std::uint64_t barrier = 0;  // see barrier()
     std::uint64_t fences = 0;   // of the channel, when `barrier` was computed
     bool sending = false;       // a thread is sending a packet: the next must stay behind it
     bool wanted = false;        // `open` is to leave as soon as it can
@@ -197,12 +197,17 @@ class Combiner final : public Channel, private Issuer {
   void hold(int executor, Flow& flow) REQUIRES(lock_);
   std::unique_ptr<Packet> close(int executor, Flow& flow) REQUIRES(lock_);
   std::unique_ptr<Packet> take_ready(int executor, Flow& flow) REQUIRES(lock_);
-  // The first time that a flow is used after a fence, all it has precedes the fence.  Returns whether it is.
+  // Packets below this precede the last fence: all that a flow has, if it is not used since.
+  std::uint64_t barrier(const Flow& of) const REQUIRES(lock_) {
+    return of.fences == fences_ ? of.barrier : of.closed + (of.open != nullptr ? 1 : 0);
+  }
+  // Only for who adds a record next, with the lock held until then: it is the one that follows the fence.
+  // Returns whether the flow has not been used since the last fence.
   bool note_fence(Flow& of) const REQUIRES(lock_) {
     if (of.fences == fences_) [[likely]]
       return false;
+    of.barrier = barrier(of);
     of.fences = fences_;
-    of.barrier = of.closed + (of.open != nullptr ? 1 : 0);
     return true;
   }
   void set_deadline() REQUIRES(lock_);

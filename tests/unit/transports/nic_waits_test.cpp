@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What waits for what behind the software NIC while several threads issue on one channel.
+#include <atomic>
+#include <thread>
+
+#include "base/stats.hpp"
+#include "nic/packet.hpp"
+#include "nic_job.hpp"
+
+namespace shm::test {
+namespace {
+
+// A thread that waits for what a fence has put ahead of its long put leaves the fence to what other threads
+// pack meanwhile: an add behind it is not made one with an add before it.
+TEST(Nic, AThreadThatWaitsForAFenceDoesNotUseItUpForOthers) {
+  std::atomic<bool> joined{false};
+  LoopJob* job_of_sink = nullptr;
+  const auto add = [&](std::size_t word) {
+    const LoopPe& pe = job_of_sink->pes[0];
+    const std::uint64_t one = 1;
+    pe.ops().amo(pe.channel, 1, LoopPe::word(word), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+                 nullptr);
+  };
+  const auto as_other_thread = [&](int, std::uint16_t, const std::byte*, std::size_t) {
+    add(1);
+    joined.store(true);
+  };
+  LoopJob job(2, 512, as_other_thread, behind_nic(0));
+  job_of_sink = &job;
+  LoopPe& pe = job.pes[0];
+  job.pes[1].ops().send(job.pes[1].channel, 0, 1, nullptr, 0);
+  job.pes[1].net->poll();  // arrives when PE 0 polls, that is, waits
+  take_stats();
+  add(0);  // leaves, and what follows waits for its answer
+  add(1);
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  std::thread target([&] {
+    while (!joined.load()) std::this_thread::yield();
+    for (int i = 0; i < 1'000'000 && !pe.ops().idle(pe.channel); ++i) job.pes[1].net->poll();
+  });
+  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
+  pe.ops().put(pe.channel, 1, LoopPe::word(2), many.data(), many.size() * 8, false, nullptr);
+  job.quiet(pe);
+  target.join();
+  EXPECT_EQ(load(job.pes[1].heap[1]), 2u);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::combined)], 0u);
+}
+
+}  // namespace
+}  // namespace shm::test
