@@ -12,6 +12,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/backoff.hpp"
+#include "base/epochs.hpp"
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "base/wait_report.hpp"
@@ -120,7 +122,7 @@ class Combiner final : public Channel, private Issuer {
 
   /// To be called before an operation goes the direct way: waits for what a fence has put ahead of it.
   void before_direct(int pe) {
-    if (pending_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (!pending_.idle()) [[unlikely]]
       wait_for_fenced(pe);
   }
   /// To be called before an atomic is packed which cannot go the direct way, if packs_atomics() says no.
@@ -135,8 +137,11 @@ class Combiner final : public Channel, private Issuer {
 
   /// As in NetOps.
   bool fence();
-  // Acquire: pairs with the release in acknowledge().
-  bool idle() const { return pending_.load(std::memory_order_acquire) == 0 && inner_->ops->idle(inner_); }
+  bool idle() const { return pending_.idle() && inner_->ops->idle(inner_); }
+  bool drained(Drain& wait) {
+    const bool packets = pending_.drained(wait.packets);  // also begins that wait, whatever the wire says
+    return shm::drained(inner_, wait) && packets;
+  }
   bool idle_to(int pe) const { return fresh(pe) && inner_->ops->idle_to(inner_, pe); }
 
  private:
@@ -152,7 +157,8 @@ class Combiner final : public Channel, private Issuer {
     bool watched = false;       // `open` is in held_
     int detour = -1;  // PE that the one packet under way goes to instead of the executor: none may follow
     std::array<std::vector<Awaited>, kWindow> results;
-    std::atomic<std::uint32_t> pending{0};  // packets not acknowledged, the open one included
+    std::array<std::uint8_t, kWindow> epochs{};  // of pending_, in which they were opened
+    std::atomic<std::uint32_t> pending{0};       // packets not acknowledged, the open one included
   };
   // In the order of holding.  Void once packet `number` has left.
   struct Held {
@@ -216,8 +222,12 @@ class Combiner final : public Channel, private Issuer {
   static void settle(int pe, const std::vector<Awaited>& waiting, const std::byte* results, std::size_t n);
   void transmit(int executor, std::unique_ptr<Packet> packet) EXCLUDES(lock_);
   void want(int executor) EXCLUDES(lock_);
-  void pause(int executor, WaitWatch& watch) EXCLUDES(lock_);
-  void pause(const WaitReason& reason, WaitWatch& watch) EXCLUDES(lock_);
+  struct Pause {
+    WaitWatch watch{};
+    Backoff backoff{};
+  };
+  void pause(int executor, Pause& between) EXCLUDES(lock_);
+  void pause(const WaitReason& reason, Pause& between) EXCLUDES(lock_);
 
   NicNetwork& nic_;
   Channel* const inner_;
@@ -233,7 +243,7 @@ class Combiner final : public Channel, private Issuer {
   std::atomic<Packing> packing_;
   std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows
   // Packets not acknowledged, and threads of others that send: until then somebody uses the channel.
-  std::atomic<std::uint32_t> pending_{0};
+  Epochs pending_;
 };
 
 }  // namespace shm::nic

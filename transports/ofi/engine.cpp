@@ -76,8 +76,8 @@ Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* comple
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   ++peer.outstanding;
   if (kind == OpKind::message) ++peer.messages;
+  const unsigned epoch = channel->outstanding.begin();
   // Relaxed: whoever must see these is this thread, or was told by it.
-  channel->outstanding.fetch_add(1, std::memory_order_relaxed);
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   if (kind == OpKind::atomic) channel->atomics.fetch_add(1, std::memory_order_relaxed);
   Op* op = static_cast<Op*>(ops_.take());
@@ -89,6 +89,7 @@ Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* comple
   op->temporary = nullptr;
   op->pe = pe;
   op->kind = kind;
+  op->epoch = static_cast<std::uint8_t>(epoch);
   return op;
 }
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/backoff.hpp"
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "base/stats.hpp"
@@ -135,6 +136,7 @@ class Engine {
     int tries = 0;
     std::chrono::steady_clock::time_point since{};
     WaitWatch watch{};
+    Backoff backoff{};
   };
   void wait_room(Stall& stall) REQUIRES(lock_);
   void report_error() REQUIRES(lock_);

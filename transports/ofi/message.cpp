@@ -182,7 +182,7 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
     backlog(to_self_).push_back(std::move(later));
     return;
   }
-  channel->outstanding.fetch_add(1, std::memory_order_relaxed);
+  later.epoch = channel->outstanding.begin();
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   ++peer.deferred;
   backlog(deferred_).push_back(std::move(later));
@@ -209,7 +209,7 @@ bool Engine::post_deferred() {
     worked = true;
     --peer.deferred;
     message.channel->to[static_cast<std::size_t>(message.pe)].fetch_sub(1, std::memory_order_release);
-    message.channel->outstanding.fetch_sub(1, std::memory_order_release);
+    message.channel->outstanding.end(message.epoch);
   }
   return worked;
 }

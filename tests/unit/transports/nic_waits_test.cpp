@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "../sleeps.hpp"
 #include "base/stats.hpp"
 #include "nic/packet.hpp"
 #include "nic_job.hpp"
@@ -44,6 +45,61 @@ TEST(Nic, AThreadThatWaitsForAFenceDoesNotUseItUpForOthers) {
   target.join();
   EXPECT_EQ(load(job.pes[1].heap[1]), 2u);
   EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::combined)], 0u);
+}
+
+// Another thread goes on adding, so that something is always outstanding.
+TEST(Nic, AWaitForWhatWasIssuedEndsThoughOthersGoOn) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t one = 1;
+  const auto add = [&](std::size_t word) {
+    pe.ops().amo(pe.channel, 1, LoopPe::word(word), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+                 nullptr);
+  };
+  add(1);
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    add(0);
+    pe.ops().flush(pe.channel);
+    Drain wait;
+    for (std::size_t i = 0; i < 100 && !drained(pe.channel, wait); ++i) {
+      EXPECT_FALSE(pe.ops().idle(pe.channel));
+      job.pes[i % 2].net->poll();
+      add(1);
+    }
+    ASSERT_TRUE(drained(pe.channel, wait));
+    EXPECT_EQ(load(job.pes[1].heap[0]), round);
+  }
+}
+
+// Long puts go the direct way.
+TEST(Nic, AWaitForWhatWasIssuedIncludesWhatIsNotPacked) {
+  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), many.data(), many.size() * 8, false, nullptr);
+  Drain wait;
+  EXPECT_FALSE(drained(pe.channel, wait));
+  job.quiet(pe);
+  EXPECT_TRUE(drained(pe.channel, wait));
+}
+
+// A packet that is not answered for long is not looked for without end.
+TEST(Nic, WhoWaitsForAnAnswerSleeps) {
+  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t one = 1;
+  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
+  pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+               nullptr);
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  std::atomic<bool> over{false};
+  std::thread target([&, waiting = gettid()] {
+    EXPECT_TRUE(has_slept(waiting, 5));
+    while (!over.load()) job.pes[1].net->poll();
+  });
+  pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
+  over.store(true);
+  target.join();
 }
 
 }  // namespace
