@@ -56,7 +56,7 @@ void Engine::complete(Op* op) {
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   peer.reached = true;
   ++completed_;
-  if (op->channel == probes_.get()) [[unlikely]]
+  if (op->channel == own_.get() && op->kind == OpKind::get) [[unlikely]]
     peer.probing = false;
   if (op->kind == OpKind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
   release(op);

@@ -37,19 +37,19 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
 // Members go in reverse order: buffers, registrations, the rest of libfabric's objects.
 Engine::~Engine() { endpoint_->stop(); }
 
-Result<RemoteSegment> Engine::open_inbox() {
+Result<RemoteSegment> Engine::open_inbox(std::size_t rings) {
   // The user's settings of the provider may take away what quirks.def promises of it.
   const fi_info& info = endpoint_->info();
   const bool usable = endpoint_->quirk().inbox && info.domain_attr->data_progress == FI_PROGRESS_MANUAL &&
                       info.tx_attr->inject_size >= RingCursor::kLargestEntry;
-  if (!usable || !inbox_.open()) return RemoteSegment{};
+  if (!usable || !inbox_.open(rings)) return RemoteSegment{};
   return memory_.expose(inbox_.base(), Inbox::bytes());
 }
 
 Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
   me_ = me;
   sink_ = sink;
-  probes_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
+  own_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
   peers_.resize(static_cast<std::size_t>(npes));
   expected_.resize(static_cast<std::size_t>(npes));
   for (int pe = 0; pe < npes; ++pe) {

@@ -45,7 +45,7 @@ class Engine {
 
   /// Lets peers write short messages into this process where that is faster; returns what they must know of
   /// it (size 0: it is not).  Once, before connect(), on the engine that peers know.
-  Result<RemoteSegment> open_inbox();
+  Result<RemoteSegment> open_inbox(std::size_t rings = Inbox::kRings);
 
   /// Inserts all addresses, registers the pools, and posts the receives unless there is no sink: messages go
   /// over the first engine.  Once, before any operation.
@@ -157,6 +157,9 @@ class Engine {
       REQUIRES(lock_);
   bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) REQUIRES(lock_);
   void tell_grants() REQUIRES(poller_, lock_);
+  void run_handler(const MessageHeader& header, const std::byte* payload, std::size_t n) REQUIRES(poller_)
+      EXCLUDES(lock_);
+  [[gnu::cold]] void serve(int pe, std::uint16_t id) REQUIRES(poller_) EXCLUDES(lock_);
 
   bool has_credit(const Peer& peer, OpKind kind) const {
     return peer.outstanding < credits_ && (kind != OpKind::message || peer.messages < kMessageCredits);
@@ -201,8 +204,8 @@ class Engine {
   std::uint64_t completed_then_ GUARDED_BY(lock_) = 0;  // at changed_
   std::uint32_t empty_polls_ GUARDED_BY(lock_) = 0;
   std::chrono::steady_clock::time_point changed_
-      GUARDED_BY(lock_){};  // when the last completion was noticed, or the last probe
-  std::unique_ptr<OfiChannel> probes_;
+      GUARDED_BY(lock_){};           // when the last completion was noticed, or the last probe
+  std::unique_ptr<OfiChannel> own_;  // of probes, and of the engine's own messages
 };
 
 }  // namespace shm::ofi

@@ -50,7 +50,7 @@ Status FabricNetwork::add_segment(SegmentId id, void* base, std::size_t size) {
 Result<std::vector<std::byte>> FabricNetwork::address() {
   Result<std::vector<std::byte>> name = first().endpoint().name();
   if (!name.ok()) return name.status();
-  Result<RemoteSegment> inbox = first().open_inbox();
+  Result<RemoteSegment> inbox = first().open_inbox(inbox_rings_);
   if (!inbox.ok()) return inbox.status();
   return encode_address({name.value(), first().memory().segments(), inbox.value()});
 }

@@ -16,7 +16,9 @@ namespace shm::ofi {
 class FabricNetwork final : public Network {
  public:
   FabricNetwork(std::unique_ptr<Endpoint> endpoint, const FabricOptions& options)
-      : lanes_(std::move(endpoint), options), support_(query_atomics(first().endpoint())) {}
+      : lanes_(std::move(endpoint), options),
+        inbox_rings_(options.inbox_rings != 0 ? options.inbox_rings : Inbox::kRings),
+        support_(query_atomics(first().endpoint())) {}
 
   // Before connect().
   std::string describe() const override { return "libfabric " + provider(); }
@@ -48,7 +50,8 @@ class FabricNetwork final : public Network {
   const Engine& first() const { return lanes_.first(); }
   std::string provider() const { return first().endpoint().provider(); }
 
-  Lanes lanes_;            // opened by open_fabric()
+  Lanes lanes_;  // opened by open_fabric()
+  const std::size_t inbox_rings_;
   AtomicSupport support_;  // asked once
 };
 

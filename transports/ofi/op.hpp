@@ -31,7 +31,7 @@ struct OfiChannel : Channel {
         lane(number),
         to(std::make_unique<std::atomic<std::uint32_t>[]>(npes)) {}
 
-  Lanes* const lanes;  // null for the engine's own probes
+  Lanes* const lanes;  // null for the engine's own
   const int lane;      // its data go over this one; see lanes.hpp
   Epochs outstanding;
   std::atomic<std::uint64_t> atomics{0};             // of these, atomics: see fence()
@@ -93,6 +93,9 @@ struct MessageHeader {
   std::uint16_t sequence;  // counts the messages from one PE to another; wraps
 };
 static_assert(sizeof(MessageHeader) == 8);
+
+/// Messages of the engine itself: nobody else's have such numbers.  See README.md, "A ring is recalled".
+inline constexpr std::uint16_t kRecall = 0xfffe, kReturned = 0xffff;
 
 inline constexpr std::size_t kMessageBuffer = 16640;
 static_assert(sizeof(MessageHeader) + kMaxMessage <= kMessageBuffer);
