@@ -303,9 +303,13 @@ namespace {
 
 // A program that returns from main without shmem_finalize (start_pes has none) still ends in order.  One that
 // failed does not wait for the others, nor does a thread that is not the library's: the launcher ends them.
+// Its objects, and libfabric's, are destroyed next, and the agent must not use them any more.
 void stop_at_exit(int status, void*) {
   if (getpid() != owner) return;
-  if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) return;
+  if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) {
+    if (rt.progress != nullptr) rt.progress->stop_for_exit();
+    return;
+  }
   if (library_started()) announce_implied_end();
   while (library_started()) stop_library({"the implied shmem_finalize"});
   state->boot->end();
