@@ -14,6 +14,7 @@
 
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
+#include "base/service_thread.hpp"
 #include "base/wait_report.hpp"
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
@@ -53,7 +54,7 @@ void stop_at_exit(int status, void*);
 void flush_streams() {
   static std::atomic<bool> flushed{false};
   try {
-    std::thread([] {
+    start_service_thread("atoll-flush", [] {
       fflush(nullptr);
       flushed = true;
     }).detach();
