@@ -212,6 +212,7 @@ Status start_first(int thread_level) REQUIRES(start_mutex) {
   if (Status status = join_world(); !status.ok()) return status;
   fill_runtime();
   rt.thread_level = thread_level;
+  rt.parallel_contexts = false;
   if (Status status = open_services(); !status.ok()) return status;
   if (Status status = open_nvm(); !status.ok()) return status;
   rt.npes = static_cast<unsigned>(state->boot->job().size);  // last: operations are possible from here on
