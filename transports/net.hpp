@@ -236,6 +236,10 @@ class Network {
   /// Starts what all channels hold back: a thread of this PE begins to wait, perhaps for the answer to it.
   virtual void flush_all() {}
 
+  /// Whether the pages of segments stay where they are once they have been added: the network has their
+  /// physical addresses, so pages that are given back are not those that peers write to from then on.
+  virtual bool pins_segments() const { return false; }
+
   /// Largest put with `copy`.
   virtual std::size_t copy_limit() const = 0;
 

@@ -164,6 +164,12 @@ Status open_nvm() REQUIRES(start_mutex) {
   return {};
 }
 
+// A network that has pinned the segments would go on writing to pages that were given back.
+NodeMemory::Pages unused_pages() {
+  return rt.network != nullptr && rt.network->pins_segments() ? NodeMemory::Pages::kept
+                                                              : NodeMemory::Pages::given_back;
+}
+
 // No PE of the node uses the pool any more when this returns.
 Status close_nvm(Call call) REQUIRES(start_mutex) {
   if (nvm_heap == nullptr) return {};
@@ -176,7 +182,7 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   delete nvm_heap;
   nvm_heap = nullptr;
   Status status = state->memory->wait_for_all();
-  if (rt.node_rank == 0) state->memory->discard_pool();
+  if (rt.node_rank == 0) state->memory->empty_pool(unused_pages());
   return status;
 }
 
@@ -262,7 +268,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   if (rt.env.stats) print_statistics();
   kv::end_tables();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
-  rt.memory->discard_heap(kInternalBytes);
+  rt.memory->empty_heap(kInternalBytes, unused_pages());
   sync_world(call);  // nobody may start anew, and write, before all pages are gone
   close_services(call);
   close_active_sets();

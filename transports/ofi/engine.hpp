@@ -56,6 +56,7 @@ class Engine {
   Endpoint& endpoint() { return *endpoint_; }
   const Endpoint& endpoint() const { return *endpoint_; }
   Memory& memory() { return memory_; }
+  const Memory& memory() const { return memory_; }
   int me() const { return me_; }
   int npes() const { return static_cast<int>(peers_.size()); }
   std::size_t max_transfer() const { return max_transfer_; }

@@ -44,6 +44,7 @@ class FabricNetwork final : public Network {
   std::size_t copy_limit() const override { return Engine::kCopyLimit; }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override;
   bool prefers_offload() const override;
+  bool pins_segments() const override { return first().memory().pins(); }
 
  private:
   Engine& first() { return lanes_.first(); }
