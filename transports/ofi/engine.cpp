@@ -24,7 +24,7 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
       endpoint_(std::move(endpoint)),
       memory_(*endpoint_),
       credits_(endpoint_->quirk().credits),
-      fence_is_free_(endpoint_->quirk().order == Order::puts),
+      fence_is_free_(puts_stay_in_order(endpoint_->quirk().order)),
       max_transfer_(std::min(kLargestTransfer, endpoint_->info().ep_attr->max_msg_size)),
       ops_(sizeof(Op), kOps),
       small_(kCopyLimit, kSmallBuffers),
