@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PE 1 dies in the middle of puts: `dying segv|kill|exit|leave|abort|thread`.  Tells check_death.sh who was there. */
+/* PE 1 dies in the middle of puts: `dying segv|kill|exit|leave|abort|thread`.  Tells check_death.sh who was
+ * there. */
 #include <glob.h>
 #include <pthread.h>
 #include <signal.h>
