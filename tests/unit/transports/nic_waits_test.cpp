@@ -19,31 +19,32 @@ TEST(Nic, AThreadThatWaitsForAFenceDoesNotUseItUpForOthers) {
   const auto add = [&](std::size_t word) {
     const LoopPe& pe = job_of_sink->pes[0];
     const std::uint64_t one = 1;
-    pe.ops().amo(pe.channel, 1, LoopPe::word(word), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+    pe.ops().amo(pe.channel, 3, LoopPe::word(word), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
                  nullptr);
   };
   const auto as_other_thread = [&](int, std::uint16_t, const std::byte*, std::size_t) {
     add(1);
     joined.store(true);
   };
-  LoopJob job(2, 512, as_other_thread, behind_nic(0));
+  LoopJob job(4, 512, as_other_thread, behind_nic(0));
+  const Node nodes(job, 2);
   job_of_sink = &job;
   LoopPe& pe = job.pes[0];
   job.pes[1].ops().send(job.pes[1].channel, 0, 1, nullptr, 0);
   job.pes[1].net->poll();  // arrives when PE 0 polls, that is, waits
   take_stats();
-  add(0);  // leaves, and what follows waits for its answer
+  add(0);  // leaves, alone, for PE 3 instead of PE 2, which executes: what follows waits for its answer
   add(1);
   EXPECT_TRUE(pe.ops().fence(pe.channel));
   std::thread target([&] {
     while (!joined.load()) std::this_thread::yield();
-    for (int i = 0; i < 1'000'000 && !pe.ops().idle(pe.channel); ++i) job.pes[1].net->poll();
+    for (std::size_t i = 0; i < 1'000'000 && !pe.ops().idle(pe.channel); ++i) job.pes[2 + i % 2].net->poll();
   });
   const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
-  pe.ops().put(pe.channel, 1, LoopPe::word(2), many.data(), many.size() * 8, false, nullptr);
+  pe.ops().put(pe.channel, 3, LoopPe::word(2), many.data(), many.size() * 8, false, nullptr);
   job.quiet(pe);
   target.join();
-  EXPECT_EQ(load(job.pes[1].heap[1]), 2u);
+  EXPECT_EQ(load(job.pes[3].heap[1]), 2u);
   EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::combined)], 0u);
 }
 
