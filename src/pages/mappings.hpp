@@ -2,9 +2,9 @@
 // The pages of a PE's own segment in its address space: the frame of a page is mapped over its place there,
 // to be read until the program writes to it, so that a page that is dirty is known.
 //
-//   a thread that has faulted:  latch the page -> claim its frame's mapping -> system call -> release ->
-//   unlatch the pager:                  close the page; when no latch is left nobody maps it any more ->
-//   claim, unmap
+//   a thread that has faulted:  latch the page, claim its frame's mapping, system call, release, unlatch
+//
+//   the pager:                  close the page; no latch is left, so nobody maps it; claim, unmap, release
 //
 // A claim is held for one system call by a thread that takes no signals, so whoever finds one waits for it.
 #pragma once
