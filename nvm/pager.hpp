@@ -11,8 +11,9 @@
 //   threads and messages: ring()        --->    ^
 //   of other processes: ring() --> ear_ --------+
 //
-// It waits for its own device at most, with the engine `sync`, never for another pager or for a latch.  What
-// else the system may take long for a third thread does (storage/slow_calls).
+// It waits for its own device at most, with the engine `sync`, and for a thread that maps a page
+// (pages/mappings), never for another pager or for a latch.  What else the system may take long for a third
+// thread does (storage/slow_calls).
 #pragma once
 
 #include <atomic>

@@ -24,8 +24,8 @@ void combine_by_parts(Group& g, Call call, const Reduction& op, void* dest, cons
   const std::size_t n = count * op.element;
   check_paged(call, "dest", dest, n);
   check_paged(call, "source", source, n);
-  if (dest != source) will_stage_out(dest, n);
   const std::span<std::byte> staging = staging_of(g);
+  if (dest != source) will_stage_out(dest, n, staging.size());
   by_parts(n, staging.size(), [&](std::size_t at, std::size_t part) {
     stage_in(staging.data(), static_cast<const std::byte*>(source) + at, part);
     combine(staging.data(), part / op.element);
@@ -40,8 +40,9 @@ void collect_by_parts(Group& g, Call call, std::byte* dest, const std::byte* sou
   const std::size_t mine = std::accumulate(sizes.begin(), me, std::size_t{0});
   check_paged(call, "dest", dest, total);
   if (*me > 0) check_paged(call, "source", source, *me);
-  will_stage_out(dest, total);
   const std::size_t most = staging_of(g).size() / 2;
+  // A source in its place in dest is a mistake that works elsewhere.
+  if (source + *me <= dest || dest + total <= source) will_stage_out(dest, total, most);
   std::byte* const out = staging_of(g).data();
   std::byte* const in = out + most;
   Sizes in_part(sizes.size());
@@ -67,11 +68,11 @@ void paged_broadcast(Group& g, Call call, void* dest, const void* source, std::s
   const bool is_root = g.me() == root;
   const bool receives = !is_root || (root_too && dest != source);
   if (is_root) check_paged(call, "source", source, n);
+  const std::span<std::byte> staging = staging_of(g);
   if (receives) {
     check_paged(call, "dest", dest, n);
-    will_stage_out(dest, n);
+    will_stage_out(dest, n, staging.size());
   }
-  const std::span<std::byte> staging = staging_of(g);
   by_parts(n, staging.size(), [&](std::size_t at, std::size_t part) {
     if (is_root) stage_in(staging.data(), static_cast<const std::byte*>(source) + at, part);
     broadcast(g, call, staging.data(), staging.data(), part, root, false);

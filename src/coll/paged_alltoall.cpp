@@ -99,7 +99,7 @@ void paged_alltoall(Group& g, Call call, const StridedBlocks& dest, const Stride
   check_paged(call, "source", source.base, source.extent(g.size()));
   const std::size_t half = staging_of(g).size() / 2,
                     elements = static_cast<std::size_t>(g.size()) * source.count;
-  if (dest.contiguous()) will_stage_out(dest.base, elements * dest.element);
+  if (dest.contiguous()) will_stage_out(dest.base, elements * dest.element, half);
   if (elements > half / source.element) return Rotation(g, call, dest, source).run();
   std::byte* const out = staging_of(g).data();
   std::byte* const in = out + half;

@@ -30,8 +30,8 @@ void stage_in(std::byte* to, const void* own, std::size_t n) {
   }
 }
 
-void will_stage_out(void* own, std::size_t n) {
-  if (n <= kStagingBytes / 2) return;  // that is one part
+void will_stage_out(void* own, std::size_t n, std::size_t part) {
+  if (n <= part) return;
   if (Region* region = find_region(own, n)) region->will_overwrite(reinterpret_cast<std::uintptr_t>(own), n);
 }
 

@@ -30,8 +30,8 @@ bool is_staging(const void* address, std::size_t n);
 void stage_in(std::byte* to, const void* own, std::size_t n);
 void stage_out(void* own, const std::byte* from, std::size_t n);
 
-/// Before all of [own, own + n) is staged out, part by part, and nothing of it is staged in: pages that are
-/// longer than a part need not be read either.
-void will_stage_out(void* own, std::size_t n);
+/// Before all of [own, own + n) is staged out, in parts of `part` bytes, and nothing of it is staged in:
+/// pages that are longer than a part need not be read either.
+void will_stage_out(void* own, std::size_t n, std::size_t part);
 
 }  // namespace shm

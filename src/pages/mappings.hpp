@@ -6,7 +6,7 @@
 //
 //   the pager:                  close the page; no latch is left, so nobody maps it; claim, unmap, release
 //
-// A claim is held for one system call by a thread that takes no signals, so whoever finds one waits for it.
+// A claim is held for few system calls by a thread that takes no signals, so whoever finds one waits for it.
 #pragma once
 
 #include <chrono>

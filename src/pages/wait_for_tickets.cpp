@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/backoff.hpp"
 #include "core/progress.hpp"
 #include "core/wait.hpp"
 
@@ -12,10 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As long as Waiter yields before it sleeps.
-constexpr auto kPollTime = std::chrono::milliseconds(1);
-constexpr long kLookTime =
-    5000;  // microseconds: a thread that sleeps looks so often whether it is asked what for
+// Microseconds: a thread that sleeps looks so often whether it is asked what for, and at the network, as the
+// agent may have stopped (Progress::stop_for_exit).
+constexpr long kLookTime = 5000;
 
 bool any_done(std::span<const Ticket* const> tickets) {
   return std::ranges::any_of(tickets, [](const Ticket* ticket) { return ticket->done(); });
@@ -38,7 +38,7 @@ class AgentDrives {
 
 void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason) {
   WaitWatch watch;
-  const auto end = Clock::now() + kPollTime;
+  const auto end = Clock::now() + kYieldTime;
   {
     Waiter waiter;
     while (!any_done(tickets) && Clock::now() < end) waiter.pause(reason);
@@ -49,6 +49,7 @@ void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reas
   while (!any_done(tickets)) {
     watch.look(reason);
     Ticket::sleep(tickets, kLookTime);
+    if (rt.progress != nullptr) rt.progress->poll();
   }
 }
 

@@ -78,7 +78,6 @@ int Model::frames_with(int node, std::uint8_t flag) const {
 
 // Half of the frames that are not pinned, at most, are kept for pages to come.
 bool Model::expects_too_many(int node) const {
-  if (faulty(Fault::expect_all)) return false;
   int pinned = 0;
   for (int page = 0; page < options_.pages; ++page) pinned += s_.at[page][node].pinned != 0;
   return frames_with(node, kExpected) >= (options_.frames - pinned) / 2;

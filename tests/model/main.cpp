@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: model_moesif [nodes=3] [pages=2] [events=2] [kinds=rwe] [cooperative=1] [ordered=1] [fault=none]
+// usage: model_moesif [nodes=3] [pages=2] [events=2] [kinds=rwe] [frames=0] [cooperative=1] [ordered=1]
+//                     [agreement=1] [ends=0] [unused=0] [fault=none]
 //
 // Explores one setting; events are those of each node, kinds of r(ead) w(rite) e(vict) d(rop) g(et) p(ut)
 // c(lean) R(ead ahead) W(rite ahead) f(ill) l(atch) pi(n), the last two to be read or, L and I, written. Exit

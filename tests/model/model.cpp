@@ -65,7 +65,7 @@ const char* name(Fault fault) {
       "none",           "skip_invalidation", "keep_writing",     "keep_copy",
       "forget_dirty",   "leave_at_once",     "lose_write_back",  "do_not_wait",
       "repeat",         "repeat_unchecked",  "drop_what_is_new", "drop_dirty",
-      "ignore_latches", "ignore_pins",       "serve_late",       "expect_all"};
+      "ignore_latches", "ignore_pins",       "serve_late"};
   static_assert(std::size(kNames) == kFaults);
   return kNames[static_cast<std::size_t>(fault)];
 }

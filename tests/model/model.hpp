@@ -32,9 +32,8 @@ enum class Fault : std::uint8_t {
   ignore_latches,     // a page is taken away from threads that copy
   ignore_pins,        // ... from who has pinned it
   serve_late,         // who waits for a page gets it after `done` is sent, when it may have left again
-  expect_all,         // any number of frames is kept for pages that have been asked for
 };
-inline constexpr int kFaults = 16;
+inline constexpr int kFaults = 15;
 const char* name(Fault fault);
 
 struct Options {
