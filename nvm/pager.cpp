@@ -33,13 +33,12 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
 
 Pager::~Pager() {
   stop();
-  queue_.remove_doorbell();
-  if (events_ >= 0) close(events_);  // until now messages may have come
+  queue_.remove_doorbell();  // until now messages may have come
 }
 
 void Pager::start() {
-  if (events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_ >= 0) {
-    queue_.set_doorbell(events_);
+  if (events_.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_.fd >= 0) {
+    queue_.set_doorbell(events_.fd);
     // As of now: the pager may be asleep, and somebody have rung, before the ear's first instruction.
     ear_ = start_service_thread("atoll-pager-ear",
                                 [this, heard = queue_.rings()] { hear_other_processes(heard); });
@@ -108,7 +107,7 @@ void Pager::sleep() {
   // if somebody drives the network; threads that copy from a page that is to leave, and requests for a frame,
   // which are made again by the clock; ranges whose pages are one of these.
   const bool soon =
-      !home_.listen(events_) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
+      !home_.listen(events_.fd) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
     await_event(mark, soon ? kNap : -1);
   queue_.hear();
@@ -116,13 +115,13 @@ void Pager::sleep() {
 
 void Pager::forget_events() const {
   eventfd_t count;
-  if (events_ >= 0) eventfd_read(events_, &count);
+  if (events_.fd >= 0) eventfd_read(events_.fd, &count);
 }
 
 // A transfer has ended, or somebody has rung, since forget_events().
 void Pager::await_event(std::uint32_t mark, long microseconds) {
-  if (events_ < 0) return queue_.sleep(mark, microseconds);
-  pollfd event{events_, POLLIN, 0};
+  if (events_.fd < 0) return queue_.sleep(mark, microseconds);
+  pollfd event{events_.fd, POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
   ppoll(&event, 1, microseconds < 0 ? nullptr : &limit, nullptr);
 }
@@ -132,7 +131,7 @@ void Pager::hear_other_processes(std::uint32_t heard) {
   while (!stop_.load(std::memory_order_acquire)) {
     queue_.sleep(heard, -1);
     heard = queue_.rings();
-    eventfd_write(events_, 1);
+    eventfd_write(events_.fd, 1);
   }
 }
 

@@ -16,6 +16,8 @@
 // thread does (storage/slow_calls).
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <string>
@@ -96,6 +98,14 @@ class Pager {
 
   const Pool pool_;
   RequestQueue& queue_;
+  // An eventfd; -1: there is none, and the pager looks again and again.  Closed when nobody rings any more:
+  // the threads of slow calls, which are home_'s, do so to the end.
+  struct Events {
+    int fd = -1;
+    ~Events() {
+      if (fd >= 0) close(fd);
+    }
+  } events_;
   PageBuffers buffers_;
   PageChannel channel_;
   PageCache cache_;
@@ -103,7 +113,6 @@ class Pager {
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
-  int events_ = -1;  // an eventfd; -1: there is none, and the pager looks again and again
   std::thread ear_;
 };
 

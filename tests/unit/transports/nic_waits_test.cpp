@@ -86,10 +86,10 @@ TEST(Nic, AWaitForWhatWasIssuedIncludesWhatIsNotPacked) {
 
 // A packet that is not answered for long is not looked for without end.
 TEST(Nic, WhoWaitsForAnAnswerSleeps) {
+  const std::uint64_t one = 1;
+  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);  // until the job has ended
   LoopJob job(2, 512, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
-  const std::uint64_t one = 1;
-  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
   pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
                nullptr);
   EXPECT_TRUE(pe.ops().fence(pe.channel));
