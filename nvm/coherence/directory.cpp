@@ -332,11 +332,6 @@ bool Service::begin(const Message& next) {
 
 }  // namespace
 
-NodeId ForwarderStack::access() {
-  std::rotate(nodes_.begin(), nodes_.end() - 1, nodes_.end());
-  return nodes_.front();
-}
-
 void ForwarderStack::remove(NodeId node) { std::erase(nodes_, node); }
 
 bool ForwarderStack::contains(NodeId node) const {

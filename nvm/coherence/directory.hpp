@@ -67,7 +67,9 @@ class ForwarderStack {
   /// A node got a copy: it is the top.
   void push(NodeId node) { nodes_.push_back(node); }
   /// The node that answers the next request; it moves to the bottom.  REQUIRES: not empty.
-  NodeId access();
+  NodeId access() {
+    return access_if([](NodeId) { return true; });
+  }
   /// The same, of those for which free(node) holds; kNobody if it holds for none.
   template <class Free>
   NodeId access_if(Free free) {
