@@ -60,7 +60,7 @@ std::string file_of(const std::string& folder) {
 
 }  // namespace
 
-Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
+Result<std::unique_ptr<Heap>> Heap::open(const Options& options, std::unique_ptr<Device> device) {
   const PoolShape shape = options.shape(static_cast<int>(rt.node_pes.size()), rt.boot->job().size);
   const std::size_t bytes = options.segment_bytes();
   std::byte* segment = reserve_aligned(bytes);
@@ -68,13 +68,16 @@ Result<std::unique_ptr<Heap>> Heap::open(const Options& options) {
     return Status::error("cannot reserve " + std::to_string(bytes) +
                          " bytes of addresses for the NVM heap: " + std::strerror(errno));
   madvise(segment, bytes, MADV_DONTFORK);
-  Result<std::unique_ptr<Device>> device =
-      open_device({file_of(options.folder), bytes, false, options.engine, true});
-  if (!device.ok()) return device.status();
+  if (device == nullptr) {
+    Result<std::unique_ptr<Device>> file =
+        open_device({file_of(options.folder), bytes, false, options.engine, true});
+    if (!file.ok()) return file.status();
+    device = std::move(file.value());
+  }
   std::unique_ptr<Heap> heap(new Heap(options, shape, segment));
   if (rt.node_rank == 0) heap->pool_.prepare();
   heap->pager_ =
-      std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device.value()),
+      std::make_unique<Pager>(static_cast<Host&>(*heap), heap->pool_, heap->nodes_, std::move(device),
                               Pager::Settings{rt.me, segment, true, options.cooperative,
                                               options.ahead(shape.frames), options.replacement});
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::nvm_operation), on_operation, heap.get());
@@ -119,8 +122,9 @@ Heap::~Heap() {
 }
 
 std::string Heap::describe() const {
-  return human_bytes(static_cast<double>(options_.user_bytes)) + " per PE in files (" + pager_->describe() +
-         "), " + std::to_string(pool_.shape().frames) + " pages of " +
+  return human_bytes(static_cast<double>(options_.user_bytes)) + " per PE " +
+         (options_.on_servers ? "in the memory of " : "in files (") + pager_->describe() +
+         (options_.on_servers ? ", " : "), ") + std::to_string(pool_.shape().frames) + " pages of " +
          human_bytes(static_cast<double>(pool_.shape().page_bytes)) + " in memory";
 }
 

@@ -30,7 +30,8 @@ namespace shm::nvm {
 /// Thread safety: as Region; open(), start() and stop() while no other thread is inside the library.
 class Heap final : public Region, private Host {
  public:
-  static Result<std::unique_ptr<Heap>> open(const Options& options);
+  /// `device`: where this PE's pages lie; null: on a file in the folder of the options.
+  static Result<std::unique_ptr<Heap>> open(const Options& options, std::unique_ptr<Device> device = nullptr);
   ~Heap() override;
 
   /// After all PEs of the node have opened it, and before the first stops it.

@@ -55,15 +55,24 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   if (env.heap.starts_with(kScheme)) {
     options.folder = env.heap.substr(kScheme.size());
     options.is_default = true;
+  } else if (env.heap == "remote") {
+    if (env.memory_servers.value_or(0) == 0)
+      return Status::error(
+          "SHMEM_HEAP is 'remote', but the job has no memory servers; start it with oshrun --memory-servers "
+          "1, or more, or set SHMEM_MEMORY_SERVERS");
+    options.on_servers = true;
+    options.is_default = true;
   } else if (!env.heap.empty() && env.heap != "dram") {
-    return Status::error("SHMEM_HEAP is '" + env.heap + "'; allowed are dram and nvm:<folder>");
+    return Status::error("SHMEM_HEAP is '" + env.heap + "'; allowed are dram, nvm:<folder> and remote");
   } else {
     options.folder = env.nvm_dir;
   }
-  if (options.is_default && options.folder.empty())
+  if (options.is_default && options.folder.empty() && !options.on_servers)
     return Status::error("SHMEM_HEAP is 'nvm:'; the folder for the files is missing, as in nvm:/mnt/ssd");
   if (!options.wanted()) return options;
-  if (Status status = check_folder(options.folder, options.is_default ? "SHMEM_HEAP" : "SHMEM_NVM_DIR");
+  if (Status status = options.on_servers
+                          ? Status()
+                          : check_folder(options.folder, options.is_default ? "SHMEM_HEAP" : "SHMEM_NVM_DIR");
       !status.ok())
     return status;
   options.cache_bytes = env.nvm_cache.value_or(default_heap / 2);

@@ -13,7 +13,8 @@
 namespace shm::nvm {
 
 struct Options {
-  std::string folder;           // of the files; empty: there is no NVM heap
+  std::string folder;           // of the files
+  bool on_servers = false;      // pages lie in the memory of memory servers; there are no files
   std::size_t user_bytes = 0;   // of each PE, for programs
   std::size_t page_bytes = 0;   // a power of two
   std::size_t cache_bytes = 0;  // of the node's pool
@@ -29,7 +30,7 @@ struct Options {
   /// where nothing is set.
   static Result<Options> read(const Env& env, std::size_t default_heap);
 
-  bool wanted() const { return !folder.empty(); }
+  bool wanted() const { return !folder.empty() || on_servers; }
   /// What a PE's segment spans: half as much again as programs may have, for the allocator's size classes.
   std::size_t segment_bytes() const;
   /// How many pages are brought ahead at most: a part of the pool's frames.

@@ -4,7 +4,7 @@
 
 Checks who includes whom against the two tables below, which are the architecture:
 
-    base  <-  boot, transports/{mapper,matcher,net}.hpp  <-  heap  <-  core  <-  coll, pages  <-  nvm, kv  <-  setup  <-  api
+    base  <-  boot, transports/{mapper,matcher,net}.hpp  <-  heap  <-  core  <-  coll, pages  <-  nvm, remote, kv  <-  setup  <-  api
               transports/{map,ofi,nic,faulty} know only transports/*.hpp and base
 
 And that threads of the library are started by start_service_thread().
@@ -39,7 +39,8 @@ MAY_INCLUDE = {
     "nvm/storage": ["src/base", "src/pages", "nvm/names"],
     "nvm/coherence": ["src/base", "src/pages", "transports/seam", "nvm/names", "nvm/storage"],
     "nvm": ABOVE_CORE + ["src/pages", "nvm/names", "nvm/storage", "nvm/coherence"],
-    "src/setup": ABOVE_CORE + ["src/coll", "src/kv", "nvm", "nvm/storage"],
+    "src/remote": ABOVE_CORE + ["src/pages"],
+    "src/setup": ABOVE_CORE + ["src/coll", "src/kv", "src/pages", "src/remote", "nvm", "nvm/storage"],
     "src/api": ABOVE_CORE + ["src/setup", "src/coll", "src/kv", "nvm", "nvm/names"],
     "include": ["include/stats"],
     "include/stats": [],

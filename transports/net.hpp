@@ -31,8 +31,9 @@ enum class SegmentId : std::uint8_t {
   heap,
   statics,
   pool,  // what the node keeps of the NVM heap, if there is one; for puts only
+  lent,  // of memory servers: what they lend
 };
-inline constexpr int kSegments = 3;
+inline constexpr int kSegments = 4;
 
 /// A place in a segment of another PE: byte offset from that PE's own base of the segment.
 struct RemoteAddress {
@@ -191,8 +192,8 @@ class Network {
   /// What a peer needs to reach this process, at most kMaxAddress bytes; exchanged by boot.
   virtual Result<std::vector<std::byte>> address() = 0;
 
-  /// Gives the addresses of all PEs: `lookup(pe)` returns what that PE's address() returned (stable memory).
-  /// Connections are made on first use.  `me` is this PE; messages from a PE carry its number.
+  /// Gives the addresses of all PEs: `lookup(pe)` returns what that PE's address() returned (stable memory), or
+  /// nothing if this process will have nothing to do with it.  Connections are made on first use.  `me` is this PE; messages from a PE carry its number.
   using AddressLookup = std::span<const std::byte> (*)(int pe);
   virtual Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) = 0;
 
@@ -252,6 +253,6 @@ class Network {
   virtual bool prefers_offload() const { return true; }
 };
 
-inline constexpr std::size_t kMaxAddress = 192;
+inline constexpr std::size_t kMaxAddress = 216;
 
 }  // namespace shm

@@ -12,6 +12,24 @@ std::unique_ptr<Mapper> make_mapper(const std::string& name) {
   return name == "posix" ? make_posix_mapper() : make_memfd_mapper();
 }
 
+namespace {
+
+std::unique_ptr<Network> add_faults(std::unique_ptr<Network> network, std::uint64_t seed) {
+  if (seed == 0) return network;
+  FaultOptions faults;
+  faults.seed = seed;
+  return make_faulty(std::move(network), faults);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Network>> make_plain_network(const NetworkOptions& options) {
+  Result<std::unique_ptr<Network>> network =
+      open_fabric({.provider = options.provider, .loopback_only = options.one_host});
+  if (!network.ok()) return network;
+  return add_faults(std::move(network.value()), options.faults);
+}
+
 Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options) {
   Result<std::unique_ptr<Network>> network =
       open_fabric({.provider = options.provider,
@@ -22,12 +40,7 @@ Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options) {
   if (options.amo != "native")
     mode = options.amo == "offload" || network.value()->prefers_offload() ? AmoMode::offload
                                                                           : AmoMode::by_session;
-  if (options.faults != 0) {
-    FaultOptions faults;
-    faults.seed = options.faults;
-    network = make_faulty(std::move(network.value()), faults);
-  }
-  return make_nic(std::move(network.value()),
+  return make_nic(add_faults(std::move(network.value()), options.faults),
                   {.mode = mode, .mshrs = {options.mshrs, options.subentries}, .batch = options.crowded});
 }
 

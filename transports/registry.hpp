@@ -19,7 +19,7 @@ struct NetworkOptions {
   bool one_host = false;                // all PEs are on this host: loopback will do
   std::uint64_t context_endpoints = 0;  // most endpoints for parallel channels
   std::uint64_t faults = 0;             // other than 0: seed of a faulty network around it, for tests
-  std::string amo;                      // as in SHMEM_AMO
+  std::string amo{};                    // as in SHMEM_AMO
   unsigned mshrs = 64;                  // size of the software NIC's MSHR file
   unsigned subentries = 64;
   bool crowded = false;  // PEs of this host outnumber its cores
@@ -27,6 +27,10 @@ struct NetworkOptions {
 
 /// Loads libfabric and opens a network behind a software NIC.
 Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options);
+
+/// The same without a software NIC, and with one endpoint: for what needs no atomics (provider, one_host and
+/// faults of the options count).
+Result<std::unique_ptr<Network>> make_plain_network(const NetworkOptions& options);
 
 /// An endpoint for matching, beside the network.  The error says what the provider lacks.
 Result<std::unique_ptr<Matcher>> make_matcher(const MatcherOptions& options);

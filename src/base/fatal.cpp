@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@ namespace shm {
 namespace {
 
 std::string& identity = *new std::string;  // empty until the rank is known; threads may warn during exit()
+int pes = INT_MAX;                         // of the job, once that is known
 AbortHook abort_hook = nullptr;
 bool debug_on = false;
 
@@ -32,8 +34,15 @@ void print_line(const std::string& line) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
-void set_identity(int pe, int npes, const std::string& host) {
-  identity = "PE " + std::to_string(pe) + " of " + std::to_string(npes) + " on " + host;
+void set_identity(int rank, int npes, const std::string& host) {
+  pes = npes;
+  identity = process_name(rank);
+  if (rank < npes) identity += " of " + std::to_string(npes);
+  identity += " on " + host;
+}
+
+std::string process_name(int rank) {
+  return rank < pes ? "PE " + std::to_string(rank) : "memory server " + std::to_string(rank - pes);
 }
 
 void set_abort_hook(AbortHook hook) { abort_hook = hook; }

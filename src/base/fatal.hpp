@@ -11,7 +11,11 @@ inline constexpr int kErrorExit = 1;
 
 /// Who this process is, for the head of each message ("PE 2 of 4 on n1").  Set once the rank is known.
 /// Thread safety: call before other threads exist.
-void set_identity(int pe, int npes, const std::string& host);
+void set_identity(int rank, int npes, const std::string& host);
+
+/// "PE 2", or "memory server 1": those are the ranks behind the PEs.  For messages, once the identity is
+/// known.
+std::string process_name(int rank);
 
 /// How the message of PMIx_Abort begins that holds the line of a lost_peer(), for oshrun.
 inline constexpr char kSuspicion[] = "suspicion: ";

@@ -16,12 +16,17 @@ namespace shm {
 /// The job as this process sees it.  Constant for the life of the process.
 struct Job {
   int rank = 0;
-  int size = 1;
-  std::vector<int> node_pes;  ///< the PEs of this (virtual) node, ascending, this one included
-  std::string id;             ///< unique on every host that the job touches
+  int size = 1;     ///< PEs
+  int servers = 0;  ///< memory servers: the ranks behind the PEs, each a (virtual) node of its own
+  std::vector<int>
+      node_pes;    ///< the PEs of this (virtual) node, ascending, this one included; of a server: itself
+  std::string id;  ///< unique on every host that the job touches
   std::string host;
-  bool one_host = true;  ///< all PEs run on this host (they may still be on several virtual nodes)
+  bool one_host = true;  ///< all of the job runs on this host (it may still have several virtual nodes)
 
+  bool is_server() const { return rank >= size; }
+  /// PEs and memory servers.
+  int processes() const { return size + servers; }
   /// The index of this PE in node_pes.
   int node_rank() const {
     return static_cast<int>(std::find(node_pes.begin(), node_pes.end(), rank) - node_pes.begin());
@@ -37,7 +42,8 @@ class Boot {
   virtual Status join(const Env& env) = 0;
   virtual const Job& job() const = 0;
 
-  /// Collective over the job: makes `mine` of each PE that has something readable by all, and is a barrier.
+  /// Collective over the job, memory servers included, as barrier() is: makes `mine` of each process that has
+  /// something readable by all, and is a barrier.
   /// Once in the life of the process.
   virtual Status exchange(const std::vector<std::byte>& mine) = 0;
   /// What `rank` gave to exchange().
@@ -51,6 +57,8 @@ class Boot {
   virtual void leave() = 0;
   /// The process ends, after leave().
   virtual void end() {}
+  /// Whether a process that has left may join() again.
+  virtual bool comes_back() const { return true; }
 
   /// Ends all PEs of the job with `code`; returns if that takes a moment, or there is no launcher.
   /// `suspicion`, if not null, is a line that matters only if no other PE has died: oshrun waits for that and

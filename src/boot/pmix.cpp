@@ -106,7 +106,7 @@ class PmixBoot final : public Boot {
     pmix_value_t* value = nullptr;
     const pmix_status_t status = PMIx_Get(&peer, kExchangeKey, nullptr, 0, &value);
     if (status != PMIX_SUCCESS) {
-      return Status::error("PMIx_Get of PE " + std::to_string(rank) + "'s address failed: " + reason(status));
+      return Status::error("PMIx_Get of the address of " + process_name(rank) + " failed: " + reason(status));
     }
     std::vector<std::byte> bytes;
     if (value->type == PMIX_BYTE_OBJECT) {
@@ -129,6 +129,8 @@ class PmixBoot final : public Boot {
   void end() override {
     if (parked_) finalize();
   }
+
+  bool comes_back() const override { return started_by_oshrun(); }
 
   void abort(int code, const char* suspicion) override {
     if (suspicion != nullptr && !started_by_oshrun()) {
@@ -158,9 +160,16 @@ class PmixBoot final : public Boot {
       gethostname(name, sizeof name - 1);
       host = name;
     }
-    const std::vector<int> host_ranks = parse_ranks(peers);
+    std::vector<int> host_ranks = parse_ranks(peers);
+    const std::uint64_t servers = env.memory_servers.value_or(0);
+    if (servers >= size) {
+      return Status::error(
+          "SHMEM_MEMORY_SERVERS is " + std::to_string(servers) + ", but the job has " + std::to_string(size) +
+          " processes in all; allowed are fewer, as the others are its PEs: start so many more");
+    }
     job_.rank = static_cast<int>(self_.rank);
-    job_.size = static_cast<int>(size);
+    job_.size = static_cast<int>(size - servers);
+    job_.servers = static_cast<int>(servers);
     job_.id = self_.nspace;
     job_.host = host;
     job_.one_host = host_ranks.size() == size;
@@ -168,6 +177,11 @@ class PmixBoot final : public Boot {
       return Status::error("the PMIx server's list of PEs on this host (" + peers + ") lacks this PE, " +
                            std::to_string(job_.rank));
     }
+    if (job_.is_server()) {
+      job_.node_pes = {job_.rank};
+      return {};
+    }
+    std::erase_if(host_ranks, [&](int rank) { return rank >= job_.size; });
     job_.node_pes =
         virtual_node(host_ranks, job_.rank, env.virtual_nodes.value_or(0), env.virtual_order == "cyclic");
     return {};

@@ -12,7 +12,13 @@ namespace {
 
 class SingleBoot final : public Boot {
  public:
-  Status join(const Env&) override {
+  Status join(const Env& env) override {
+    if (env.memory_servers.value_or(0) != 0) {
+      return Status::error(
+          "SHMEM_MEMORY_SERVERS asks for memory servers, which a launcher has to start: use "
+          "oshrun -n 1 --memory-servers " +
+          std::to_string(*env.memory_servers));
+    }
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     job_.host = host;

@@ -58,7 +58,10 @@ void print_start_information(const ProcessState& state) {
               human_bytes(static_cast<double>(rt.statics.size)).c_str(),
               reinterpret_cast<void*>(rt.statics.base));
   if (!rt.paged_text.empty())
-    std::printf("%s: %s\n", rt.paged_by_default ? "Symmetric heap on NVM" : "NVM heap",
+    std::printf("%s: %s\n",
+                state.nvm.on_servers  ? "Symmetric heap on memory servers"
+                : rt.paged_by_default ? "Symmetric heap on NVM"
+                                      : "NVM heap",
                 rt.paged_text.c_str());
   std::printf("Atomics are executed by CPUs on the target's memory, on every path\n");
   std::printf("Paths from PE 0:\n%s", paths(state).c_str());

@@ -137,6 +137,14 @@ void* open_named(Call call, const char* name, std::size_t size) {
       warn("%s: there is no NVM heap; set SHMEM_HEAP=nvm:<folder>, or SHMEM_NVM_DIR to a folder", call.name);
     return nullptr;
   }
+  if (nvm::heap_of_job()->folder().empty()) {
+    if (rt.me == 0)
+      warn(
+          "%s: the heap lies in the memory of memory servers, where objects cannot stay; set "
+          "SHMEM_HEAP=nvm:<folder>",
+          call.name);
+    return nullptr;
+  }
   if (name == nullptr || size == 0)
     fatal("%s: %s", call.name,
           name == nullptr ? "name is NULL" : "size is 0; allowed is what an object can hold");

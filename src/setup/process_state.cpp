@@ -10,7 +10,9 @@
 
 #include "base/huge_pages.hpp"
 #include "core/progress.hpp"
+#include "setup/announcement.hpp"
 #include "setup/internal_layout.hpp"
+#include "setup/memory_link.hpp"
 #include "transports/registry.hpp"
 
 namespace shm {
@@ -88,9 +90,11 @@ Status collect_nodes(ProcessState& state) {
   NodeHead common{state.user_heap, state.nvm.user_bytes, state.nvm.page_bytes, 0};
   for (int rank = 0; rank < size; ++rank) {
     if (known(state, rank)) continue;
-    Result<std::vector<std::byte>> blob = state.boot->fetch(rank);
-    if (!blob.ok()) return blob.status();
-    if (!unpack_node(state, blob.value(), common) || !known(state, rank)) {
+    Result<std::vector<std::byte>> bytes = state.boot->fetch(rank);
+    if (!bytes.ok()) return bytes.status();
+    Announcement announcement;
+    if (!Announcement::unpack(bytes.value(), announcement) ||
+        !unpack_node(state, announcement.node, common) || !known(state, rank)) {
       return Status::error("PE " + std::to_string(rank) +
                            " sent addresses that make no sense; do all PEs run the same version?");
     }
@@ -147,17 +151,38 @@ Status open_network(ProcessState& state, const Env& env, const NodeMember& membe
   return {};
 }
 
-// All nodes learn of each other: one PE a node publishes, one PE a node fetches.
-Status exchange_nodes(ProcessState& state, const NodeMember& member) {
+// The one exchange of the job.
+Status exchange(ProcessState& state, const NodeMember& member, MemoryLink& link) {
+  const bool several_nodes = state.network != nullptr;
+  if (!several_nodes && state.boot->job().servers == 0) return {};
+  const bool speaks = several_nodes && member.node_rank == 0;
+  Status status = state.boot->exchange(
+      Announcement{link.address(), speaks ? pack_node(state) : std::vector<std::byte>()}.pack());
+  if (!status.ok()) state.memory->block().failed.store(1);
+  return status;
+}
+
+Status connect_servers(ProcessState& state, const Env& env, MemoryLink& link) {
   const Job& job = state.boot->job();
-  const bool leader = member.node_rank == 0;
-  Status status = state.boot->exchange(leader ? pack_node(state) : std::vector<std::byte>());
-  if (status.ok() && leader) status = collect_nodes(state);
-  if (!status.ok()) {
-    state.memory->block().failed.store(1);
-    return status;
+  if (job.servers == 0) return {};
+  state.servers =
+      std::make_unique<remote::Servers>(remote::Servers::Settings{job.size, job.servers, env.remote_timeout});
+  Result<std::unique_ptr<Network>> network = link.connect(*state.boot, remote::Servers::sink(*state.servers));
+  if (!network.ok()) return network.status();
+  state.servers->open(std::move(network.value()));
+  return {};
+}
+
+// All nodes learn of each other: one PE a node publishes, one PE a node fetches.
+Status connect_nodes(ProcessState& state, const NodeMember& member) {
+  const Job& job = state.boot->job();
+  if (member.node_rank == 0) {
+    if (Status status = collect_nodes(state); !status.ok()) {
+      state.memory->block().failed.store(1);
+      return status;
+    }
   }
-  if (status = state.memory->wait_for_all(); !status.ok()) return status;
+  if (Status status = state.memory->wait_for_all(); !status.ok()) return status;
   state.user_heap = state.memory->block().common_heap;
   state.nvm.user_bytes = state.memory->block().common_nvm;
   static const NodeMemory* table = nullptr;
@@ -214,11 +239,13 @@ NodeMember member_of(const Job& job, const Env& env) {
 
 }  // namespace
 
-std::size_t default_heap(int pes_on_host) {
+std::size_t host_memory() {
   const auto pages = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES));
-  const std::size_t memory =
-      std::min(pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), container_limit());
-  const std::size_t share = memory / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));
+  return std::min(pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), container_limit());
+}
+
+std::size_t default_heap(int pes_on_host) {
+  const std::size_t share = host_memory() / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));
   return std::min(share / kHugePage * kHugePage, kLargestDefault);
 }
 
@@ -241,6 +268,10 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   Result<nvm::Options> nvm = nvm::Options::read(env, in_memory);
   if (!nvm.ok()) return nvm.status();
   state->nvm = std::move(nvm.value());
+  if (state->nvm.on_servers && !env.symmetric_size) {
+    state->nvm.user_bytes = bytes_per_server(env, job.servers) * static_cast<std::size_t>(job.servers) /
+                            static_cast<std::size_t>(job.size);
+  }
   state->user_heap = state->nvm.is_default ? in_memory : env.symmetric_size.value_or(in_memory);
   const std::size_t pool_bytes =
       state->nvm.wanted() ? state->nvm.shape(member.node_size, job.size).bytes() : 0;
@@ -258,16 +289,25 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   state->memory->control(member.node_rank).record.leader = job.node_pes.front() + 1;
   Status status;
   const bool one_node = member.node_size == job.size;
+  MemoryLink link;
   if (!one_node) status = open_network(*state, env, member);
+  if (status.ok() && job.servers != 0) {
+    Result<MemoryLink> opened = MemoryLink::open(env, job, nullptr);
+    status = opened.status();
+    if (opened.ok()) link = std::move(opened.value());
+  }
   if (!status.ok()) state->memory->block().failed.store(1);
   if (status.ok()) status = state->memory->wait_for_all();
+  if (status.ok()) status = exchange(*state, member, link);
   if (!status.ok()) return status;
   if (one_node) {
     if (member.node_rank == 0) fill_table(*state);
-    if (status = state->memory->wait_for_all(); !status.ok()) return status;
-  } else if (status = exchange_nodes(*state, member); !status.ok()) {
-    return status;
+    status = state->memory->wait_for_all();
+  } else {
+    status = connect_nodes(*state, member);
   }
+  if (status.ok()) status = connect_servers(*state, env, link);
+  if (!status.ok()) return status;
   find_leaders(*state);
   if (!one_node) state->network->join_node(node_map(*state));
   return state;

@@ -9,13 +9,15 @@
 #include "boot/boot.hpp"
 #include "heap/node_memory.hpp"
 #include "nvm/options.hpp"
+#include "remote/servers.hpp"
 #include "transports/net.hpp"
 
 namespace shm {
 
 struct ProcessState {
   Boot* boot = nullptr;
-  std::unique_ptr<Network> network;  // null: all PEs are on one node
+  std::unique_ptr<Network> network;          // null: all PEs are on one node
+  std::unique_ptr<remote::Servers> servers;  // null: the job has no memory servers
   std::unique_ptr<NodeMemory> memory;
   std::vector<int> leaders;   // lowest rank of each node, ascending
   std::size_t user_heap = 0;  // bytes of the symmetric heap that users may allocate, on every PE
@@ -29,6 +31,9 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
 /// PEs that this machine runs, and whether there is a core for each of them.
 int pes_of_host(const Job& job);
 bool each_has_a_core(int pes);
+
+/// Memory that this process may have all of: the host's, or the container's.
+std::size_t host_memory();
 
 /// Bytes of heap that a PE gets where SHMEM_SYMMETRIC_SIZE is not set: its share of half the node's memory.
 std::size_t default_heap(int pes_on_host);

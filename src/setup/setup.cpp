@@ -28,9 +28,13 @@
 #include "heap/heap.hpp"
 #include "kv/tables.hpp"
 #include "nvm/heap.hpp"
+#include "remote/device.hpp"
+#include "remote/lent_range.hpp"
 #include "setup/info.hpp"
 #include "setup/internal_layout.hpp"
+#include "setup/memory_link.hpp"
 #include "setup/process_state.hpp"
+#include "setup/serve_memory.hpp"
 #include "setup/statistics.hpp"
 #include "shmem.h"
 
@@ -144,10 +148,19 @@ Status open_services() {
   return {};
 }
 
+// Where the pages of the heap lie; null: in files, which the heap opens itself.
+std::unique_ptr<pages::Device> device_of_heap() REQUIRES(start_mutex) {
+  if (!state->nvm.on_servers) return nullptr;
+  const remote::Placement::Shape shape =
+      remote::LentRange::shape_for(state->nvm.segment_bytes(), state->nvm.page_bytes,
+                                   bytes_per_server(rt.env, state->boot->job().servers));
+  return remote::make_device(std::make_unique<remote::LentRange>(*state->servers, shape));
+}
+
 // The pool is prepared by one PE of the node for all; none uses it before.
 Status open_nvm() REQUIRES(start_mutex) {
   if (!state->nvm.wanted()) return {};
-  Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(state->nvm);
+  Result<std::unique_ptr<nvm::Heap>> heap = nvm::Heap::open(state->nvm, device_of_heap());
   if (heap.ok()) nvm_heap = heap.value().release();
   if (!heap.ok()) state->memory->block().failed.store(1);
   if (Status status = state->memory->wait_for_all(); !heap.ok() || !status.ok())
@@ -190,12 +203,21 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
 }
 
 Status join_world() REQUIRES(start_mutex) {
-  if (state != nullptr) return state->boot->join(rt.env);
+  if (state != nullptr) {
+    if (state->servers != nullptr && !state->boot->comes_back())
+      return Status::error("the memory servers of the job have ended with its first shmem_finalize");
+    return state->boot->join(rt.env);
+  }
   Result<std::unique_ptr<Boot>> boot = make_boot();
   if (!boot.ok()) return boot.status();
   if (Status status = boot.value()->join(rt.env); !status.ok()) return status;
   Boot* joined = boot.value().release();  // lives as long as the process
   const Job& job = joined->job();
+  if (job.is_server()) {
+    const int code = serve_memory(*joined, rt.env);
+    fflush(nullptr);
+    _exit(code);
+  }
   set_identity(job.rank, job.size, job.host);
   Result<std::unique_ptr<ProcessState>> made = make_process_state(*joined, rt.env);
   if (!made.ok()) {  // other PEs may be waiting for this one
@@ -243,13 +265,14 @@ constexpr const char* kForOthersToEnd = "for other PEs to call it too";
 
 // A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network
 // itself cannot tell, as its own last messages are still to be acknowledged.
-void close_services(Call call) {
+void close_services(Call call) REQUIRES(start_mutex) {
+  if (rt.progress != nullptr) quiet(rt.world_context, call);
+  if (state->servers != nullptr) state->servers->finish();
+  if (rt.progress != nullptr || state->servers != nullptr) {
+    const OutsideWait wait(call.name, kForOthersToEnd);
+    if (Status status = rt.boot->barrier(); !status.ok()) warn("shmem_finalize: %s", status.text().c_str());
+  }
   if (rt.progress != nullptr) {
-    quiet(rt.world_context, call);
-    {
-      const OutsideWait wait(call.name, kForOthersToEnd);
-      if (Status status = rt.boot->barrier(); !status.ok()) warn("shmem_finalize: %s", status.text().c_str());
-    }
     rt.progress->stop();
     delete rt.progress;
     rt.progress = nullptr;

@@ -110,7 +110,7 @@ void Engine::wait_room(Stall& stall) {
   if (worked) stall.backoff.restart();
   if (stall.tries > 20) {
     stall.watch.look(WaitReason([pe](WaitRecord& record) {
-      describe_wait(record, "an operation", pe, "for room to send to PE %d", pe);
+      describe_wait(record, "an operation", pe, "for room to send to %s", process_name(pe).c_str());
     }));
     if (!worked) stall.backoff.pause();
   }
@@ -118,9 +118,9 @@ void Engine::wait_room(Stall& stall) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
     LockGuard guard(lock_);
     if (has_credit(peer, stall.kind) && !busy()) {
-      lost_peer(
-          "%s PE %d: libfabric %s has had no connection for %d s: the PE has died or does not make progress",
-          name(stall.kind), pe, endpoint_->provider().c_str(), static_cast<int>(kConnectLimit.count()));
+      lost_peer("%s %s: libfabric %s has had no connection for %d s: it has died or does not make progress",
+                name(stall.kind), process_name(pe).c_str(), endpoint_->provider().c_str(),
+                static_cast<int>(kConnectLimit.count()));
     }
   }
   lock_.lock();
@@ -140,29 +140,31 @@ void Engine::report_error() {
   const auto* record = static_cast<const std::byte*>(entry.op_context);
   if (record >= ops_.base() && record < ops_.base() + ops_.bytes()) {
     const Op* op = static_cast<const Op*>(entry.op_context);
-    lost_peer("%s PE %d failed: %s (libfabric %s: %s): the PE has probably died", name(op->kind), op->pe,
-              reason, provider.c_str(), text != nullptr ? text : "");
+    lost_peer("%s %s failed: %s (libfabric %s: %s): it has probably died", name(op->kind),
+              process_name(op->pe).c_str(), reason, provider.c_str(), text != nullptr ? text : "");
   }
   // rxm reports the atomics that a broken connection took along only once, and does not say which.
   std::string victims;
   for (std::size_t pe = 0; pe < peers_.size() && victims.size() < 200; ++pe) {
-    if (peers_[pe].outstanding != 0) victims += (victims.empty() ? "" : ", ") + std::to_string(pe);
+    if (peers_[pe].outstanding != 0)
+      victims += (victims.empty() ? "" : ", ") + process_name(static_cast<int>(pe));
   }
   if (victims.empty()) return;  // a peer that had nothing of ours has left
-  lost_peer("an operation on PE %s failed: %s (libfabric %s: %s): the PE has probably died", victims.c_str(),
-            reason, provider.c_str(), text != nullptr ? text : "");
+  lost_peer("an operation on %s failed: %s (libfabric %s: %s): it has probably died", victims.c_str(), reason,
+            provider.c_str(), text != nullptr ? text : "");
 }
 
 void Engine::fail_post(const Op& op, long code) const {
-  lost_peer("%s PE %d failed: libfabric %s: %s", name(op.kind), op.pe, endpoint_->provider().c_str(),
-            endpoint_->library().error(code));
+  lost_peer("%s %s failed: libfabric %s: %s", name(op.kind), process_name(op.pe).c_str(),
+            endpoint_->provider().c_str(), endpoint_->library().error(code));
 }
 
 void Engine::fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const {
-  static constexpr const char* kSegmentNames[kSegments] = {"symmetric heap", "static data", "pool of pages"};
+  static constexpr const char* kSegmentNames[kSegments] = {"symmetric heap", "static data", "pool of pages",
+                                                           "lent memory"};
   const auto segment = static_cast<std::size_t>(at.segment);
-  fatal("%s PE %d: %zu bytes at offset %#llx are outside its %s of %#llx bytes", what, pe, n,
-        static_cast<unsigned long long>(at.offset), kSegmentNames[segment],
+  fatal("%s %s: %zu bytes at offset %#llx are outside its %s of %#llx bytes", what, process_name(pe).c_str(),
+        n, static_cast<unsigned long long>(at.offset), kSegmentNames[segment],
         static_cast<unsigned long long>(peer(pe).segments[segment].size));
 }
 

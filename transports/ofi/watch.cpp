@@ -5,6 +5,8 @@
 // answers that it has no room, again and again, while it tries in vain to connect.
 #include <rdma/fi_rma.h>
 
+#include <algorithm>
+
 #include "base/fatal.hpp"
 #include "ofi/engine.hpp"
 
@@ -35,11 +37,12 @@ void Engine::watch() {
 
 void Engine::probe(int pe) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
-  const RemoteSegment& segment = peer.segments[peer.segments[0].size != 0 ? 0 : 1];
-  if (segment.size == 0 || ops_.exhausted()) return;
+  const auto segment =
+      std::ranges::find_if(peer.segments, [](const RemoteSegment& s) { return s.size != 0; });
+  if (segment == peer.segments.end() || ops_.exhausted()) return;
   Op* op = take_op(own_.get(), pe, OpKind::get, nullptr);
   iovec here{op->inlined, 1};
-  fi_rma_iov there{segment.base, 1, segment.key};
+  fi_rma_iov there{segment->base, 1, segment->key};
   void* descriptor = memory_.descriptor(op, sizeof(Op), &op->temporary);
   fi_msg_rma message{};
   message.msg_iov = &here;
@@ -57,9 +60,8 @@ void Engine::probe(int pe) {
   release(op);
   if (++peer.refused < kRefusals) return;
   lost_peer(
-      "%u operations on PE %d were lost: libfabric %s has no connection to it any more: the PE has probably "
-      "died",
-      peer.outstanding, pe, endpoint_->provider().c_str());
+      "%u operations on %s were lost: libfabric %s has no connection to it any more: it has probably died",
+      peer.outstanding, process_name(pe).c_str(), endpoint_->provider().c_str());
 }
 
 }  // namespace shm::ofi

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "remote/lender.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/fatal.hpp"
+#include "base/huge_pages.hpp"
+#include "base/human.hpp"
+
+namespace shm::remote {
+namespace {
+
+template <class Message>
+bool unpack(const std::byte* message, std::size_t n, Message& to) {
+  if (n != sizeof to) return false;
+  std::memcpy(&to, message, sizeof to);
+  return true;
+}
+
+}  // namespace
+
+Result<LentMemory> LentMemory::create(std::size_t bytes) {
+  const auto refuse = [bytes] {
+    return Status::error("cannot lend " + human_bytes(static_cast<double>(bytes)) +
+                         " of memory: " + std::strerror(errno) +
+                         "; lower SHMEM_MEMORY_PER_SERVER (oshrun --memory-per-server)");
+  };
+  // Aligned to huge pages; what was mapped around it stays reserved, and costs nothing.
+  void* around =
+      mmap(nullptr, bytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (around == MAP_FAILED) return refuse();
+  const auto address = reinterpret_cast<std::uintptr_t>(around);
+  auto* base = reinterpret_cast<std::byte*>((address + kHugePage - 1) / kHugePage * kHugePage);
+  if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return refuse();
+  madvise(base, bytes, MADV_HUGEPAGE);
+  madvise(base, bytes, MADV_DONTDUMP);
+  if (madvise(base, bytes, MADV_POPULATE_WRITE) != 0) return refuse();
+  return LentMemory(base, bytes);
+}
+
+LentMemory::LentMemory(LentMemory&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+LentMemory& LentMemory::operator=(LentMemory&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+LentMemory::~LentMemory() {
+  if (base_ != nullptr) munmap(base_, bytes_);
+}
+
+void LentMemory::clear(std::size_t offset, std::size_t n, bool pinned) const {
+  if (pinned || madvise(base_ + offset, n, MADV_DONTNEED) != 0) std::memset(base_ + offset, 0, n);
+}
+
+Lender::Lender(LentMemory memory, int pes)
+    : memory_(std::move(memory)), leases_(memory_.bytes()), finished_(static_cast<std::size_t>(pes)) {}
+
+// Here alone is decided who gets something of this server.
+void Lender::receive(int from, std::uint16_t id, const std::byte* message, std::size_t n) {
+  if (!admits(from)) return;
+  LeaseRequest lease;
+  GiveBack back;
+  FinishRequest finished;
+  switch (static_cast<LendMessage>(id)) {
+    case LendMessage::lease:
+      if (unpack(message, n, lease)) {
+        const std::optional<std::uint64_t> offset = leases_.lend(from, lease.bytes);
+        answer(from, {lease.number, offset.value_or(0), leases_.free(), offset.has_value()});
+      }
+      return;
+    case LendMessage::give_back:
+      if (unpack(message, n, back)) take_back(from, {back.offset, back.bytes});
+      return;
+    case LendMessage::finish:
+      if (unpack(message, n, finished)) finish(from, finished);
+      return;
+    case LendMessage::answer: return;
+  }
+}
+
+void Lender::answer(int pe, const LendAnswer& answer) {
+  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(LendMessage::answer), &answer, sizeof answer);
+}
+
+// What the next PE gets reads as zeros.
+void Lender::take_back(int pe, const Leases::Range& range) {
+  if (leases_.take_back(pe, range)) memory_.clear(range.offset, range.bytes, pinned_);
+}
+
+void Lender::finish(int pe, const FinishRequest& request) {
+  for (const Leases::Range& range : leases_.take_back_all(pe))
+    memory_.clear(range.offset, range.bytes, pinned_);
+  finished_[static_cast<std::size_t>(pe)] = true;
+  answer(pe, {request.number, 0, leases_.free(), 1});
+}
+
+bool Lender::take_finish() {
+  if (std::ranges::find(finished_, false) != finished_.end()) return false;
+  finished_.assign(finished_.size(), false);
+  return true;
+}
+
+}  // namespace shm::remote

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "remote/servers.hpp"
+
+#include <cstring>
+
+#include "base/backoff.hpp"
+#include "base/fatal.hpp"
+#include "base/human.hpp"
+#include "base/service_thread.hpp"
+#include "base/wait_report.hpp"
+#include "remote/wire.hpp"
+
+namespace shm::remote {
+
+using Clock = std::chrono::steady_clock;
+
+MessageSink Servers::sink(Servers& servers) {
+  return [&servers](int from, std::uint16_t id, const std::byte* message, std::size_t n) {
+    servers.on_message(from, id, message, n);
+  };
+}
+
+void Servers::open(std::unique_ptr<Network> link) {
+  link_ = std::move(link);
+  channel_ = link_->open_channel();
+}
+
+std::string Servers::describe() const {
+  return std::to_string(count()) + " memory server" + (count() == 1 ? "" : "s") + " (" + link_->describe() +
+         ")";
+}
+
+// Runs on whoever polls, in a signal handler perhaps.
+void Servers::on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n) {
+  LendAnswer answer;
+  if (from < settings_.pes || id != static_cast<std::uint16_t>(LendMessage::answer) || n != sizeof answer)
+    return;
+  std::memcpy(&answer, message, sizeof answer);
+  if (answer.number == 0 || answer.number != awaited_.load(std::memory_order_acquire)) return;
+  granted_ = answer.granted;
+  offset_ = answer.offset;
+  free_ = answer.free;
+  awaited_.store(0, std::memory_order_release);
+}
+
+template <class Message>
+void Servers::send(int server, std::uint16_t id, const Message& message) {
+  channel_->ops->send(channel_, peer(server), id, &message, sizeof message);
+}
+
+template <class Request>
+void Servers::ask(int server, std::uint16_t id, Request request) {
+  request.number = ++number_;
+  awaited_.store(request.number, std::memory_order_release);
+  {
+    const SignalsBlocked blocked;
+    send(server, id, request);
+  }
+  const Clock::time_point since = Clock::now();
+  WaitWatch watch;
+  for (Backoff backoff; awaited_.load(std::memory_order_acquire) != 0;) {
+    bool worked;
+    {
+      const SignalsBlocked blocked;
+      worked = poll();
+    }
+    if (worked) continue;
+    backoff.pause();
+    watch.look(WaitReason([server](WaitRecord& record) {
+      describe_wait(record, "remote memory", WaitRecord::kNobody, "for an answer of memory server %d",
+                    server);
+    }));
+    if (Clock::now() - since > std::chrono::duration<double>(settings_.patience))
+      lost_peer("memory server %d has not answered for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
+                server, plain_number(settings_.patience).c_str());
+  }
+}
+
+std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
+  const LockGuard guard(asking_);
+  ask(server, static_cast<std::uint16_t>(LendMessage::lease), LeaseRequest{0, bytes});
+  if (granted_ != 0) return offset_;
+  last_free_ = free_;
+  return std::nullopt;
+}
+
+void Servers::give_back(int server, std::uint64_t offset, std::uint64_t bytes) {
+  const SignalsBlocked blocked;
+  send(server, static_cast<std::uint16_t>(LendMessage::give_back), GiveBack{offset, bytes});
+}
+
+void Servers::finish() {
+  const LockGuard guard(asking_);
+  for (int server = 0; server < count(); ++server)
+    ask(server, static_cast<std::uint16_t>(LendMessage::finish), FinishRequest{0});
+}
+
+void Servers::read(const Place& from, void* into, std::size_t n, Completion& done) {
+  channel_->ops->get(channel_, peer(from.server), into, {SegmentId::lent, from.offset}, n, &done);
+}
+
+void Servers::write(const Place& to, const void* from, std::size_t n, Completion& done) {
+  channel_->ops->put(channel_, peer(to.server), {SegmentId::lent, to.offset}, from, n, false, &done);
+}
+
+void Servers::look_for_silence(Clock::time_point since) const {
+  if (Clock::now() - since < std::chrono::duration<double>(settings_.patience)) return;
+  for (int server = 0; server < count(); ++server) {
+    if (channel_->ops->idle_to(channel_, peer(server))) continue;
+    lost_peer("memory server %d has not moved a page for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
+              server, plain_number(settings_.patience).c_str());
+  }
+}
+
+}  // namespace shm::remote
