@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "base/host_memory.hpp"
 #include "base/huge_pages.hpp"
 #include "base/human.hpp"
 
@@ -25,22 +26,24 @@ bool unpack(const std::byte* message, std::size_t n, Message& to) {
 
 }  // namespace
 
+// Committing more than there is would not fail, but have processes of the host killed.
 Result<LentMemory> LentMemory::create(std::size_t bytes) {
-  const auto refuse = [bytes] {
-    return Status::error("cannot lend " + human_bytes(static_cast<double>(bytes)) +
-                         " of memory: " + std::strerror(errno) +
+  const auto refuse = [bytes](const std::string& reason) {
+    return Status::error("cannot lend " + human_bytes(static_cast<double>(bytes)) + " of memory: " + reason +
                          "; lower SHMEM_MEMORY_PER_SERVER (oshrun --memory-per-server)");
   };
-  // Aligned to huge pages; what was mapped around it stays reserved, and costs nothing.
+  if (const std::size_t available = available_memory(); bytes > available)
+    return refuse("the host has " + human_bytes(static_cast<double>(available)) + " left");
+  // Aligned to huge pages; what is reserved around it costs nothing.
   void* around =
       mmap(nullptr, bytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (around == MAP_FAILED) return refuse();
+  if (around == MAP_FAILED) return refuse(std::strerror(errno));
   const auto address = reinterpret_cast<std::uintptr_t>(around);
   auto* base = reinterpret_cast<std::byte*>((address + kHugePage - 1) / kHugePage * kHugePage);
-  if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return refuse();
+  if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return refuse(std::strerror(errno));
   madvise(base, bytes, MADV_HUGEPAGE);
   madvise(base, bytes, MADV_DONTDUMP);
-  if (madvise(base, bytes, MADV_POPULATE_WRITE) != 0) return refuse();
+  if (madvise(base, bytes, MADV_POPULATE_WRITE) != 0) return refuse(std::strerror(errno));
   return LentMemory(base, bytes);
 }
 

@@ -87,6 +87,9 @@ std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
 void Servers::give_back(int server, std::uint64_t offset, std::uint64_t bytes) {
   const SignalsBlocked blocked;
   send(server, static_cast<std::uint16_t>(LendMessage::give_back), GiveBack{offset, bytes});
+  // Who frees memory may not drive the link for long, and others may wait for it.
+  constexpr int kPolls = 100;
+  for (int polls = 0; polls < kPolls && !channel_->ops->idle_to(channel_, peer(server)); ++polls) poll();
 }
 
 void Servers::finish() {

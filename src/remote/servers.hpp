@@ -42,7 +42,7 @@ class Servers {
   /// Room for `bytes`, a multiple of kLeaseGrain, that reads as zeros: an offset in the server's memory; or
   /// nothing if it has no such piece.
   std::optional<std::uint64_t> lease(int server, std::uint64_t bytes);
-  /// What was leased, or a part of it.  Does not wait.
+  /// What was leased, or a part of it.  Does not wait for the server.
   void give_back(int server, std::uint64_t offset, std::uint64_t bytes);
   /// This PE needs nothing of what it has leased any more.  The servers wait for all PEs to say so.
   void finish();

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/fatal.hpp"
+#include "base/host_memory.hpp"
 #include "base/huge_pages.hpp"
 #include "setup/announcement.hpp"
-#include "setup/process_state.hpp"
 #include "transports/registry.hpp"
 
 namespace shm {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
+#include "base/host_memory.hpp"
 #include "base/huge_pages.hpp"
 #include "core/progress.hpp"
 #include "setup/announcement.hpp"
@@ -24,16 +24,6 @@ constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 // size classes and fragmentation.  Address space only: nothing is committed before it is touched.
 std::size_t heap_stride(std::size_t user, bool with_staging) {
   return round_up(internal_bytes(with_staging) + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
-}
-
-// Memory limits of containers (cgroup version 2, then 1).
-std::size_t container_limit() {
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    std::size_t limit = 0;
-    if (file >> limit && limit > 0) return limit;
-  }
-  return SIZE_MAX;
 }
 
 // One blob per node: a head and the records of its PEs with their ranks.  Both ends run the same library.
@@ -238,11 +228,6 @@ NodeMember member_of(const Job& job, const Env& env) {
 }
 
 }  // namespace
-
-std::size_t host_memory() {
-  const auto pages = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES));
-  return std::min(pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), container_limit());
-}
 
 std::size_t default_heap(int pes_on_host) {
   const std::size_t share = host_memory() / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));

@@ -32,9 +32,6 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
 int pes_of_host(const Job& job);
 bool each_has_a_core(int pes);
 
-/// Memory that this process may have all of: the host's, or the container's.
-std::size_t host_memory();
-
 /// Bytes of heap that a PE gets where SHMEM_SYMMETRIC_SIZE is not set: its share of half the node's memory.
 std::size_t default_heap(int pes_on_host);
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "remote/lender.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "servers_job.hpp"
+
+namespace shm::remote {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{4} << 20;
+
+bool zeros(const std::byte* at, std::size_t n) {
+  return std::all_of(at, at + n, [](std::byte byte) { return byte == std::byte{}; });
+}
+
+TEST(LentMemory, IsCommittedAndReadsAsZeros) {
+  Result<LentMemory> memory = LentMemory::create(kBytes);
+  ASSERT_TRUE(memory.ok());
+  EXPECT_EQ(memory.value().bytes(), kBytes);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.value().base()) % kHugePage, 0u);
+  EXPECT_TRUE(zeros(memory.value().base(), kBytes));
+}
+
+TEST(LentMemory, IsNotInCoreDumps) {
+  Result<LentMemory> memory = LentMemory::create(kBytes);
+  std::ifstream maps("/proc/self/smaps");
+  char begin[32];
+  std::snprintf(begin, sizeof begin, "%zx-", reinterpret_cast<std::uintptr_t>(memory.value().base()));
+  bool found = false, within = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.starts_with(begin)) within = true;
+    if (!within || !line.starts_with("VmFlags")) continue;
+    found = true;
+    EXPECT_NE(line.find(" dd"), line.npos) << line;
+    break;
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(LentMemory, TooMuchIsRefusedInOneLine) {
+  const Result<LentMemory> memory = LentMemory::create(std::size_t{1} << 46);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.status().text().find("cannot lend 64 TiB of memory"), 0u) << memory.status().text();
+  EXPECT_NE(memory.status().text().find(": the host has "), std::string::npos) << memory.status().text();
+  EXPECT_NE(memory.status().text().find("--memory-per-server"), std::string::npos);
+}
+
+TEST(LentMemory, IsClearedWithAndWithoutItsPages) {
+  Result<LentMemory> memory = LentMemory::create(kBytes);
+  std::byte* base = memory.value().base();
+  for (const bool pinned : {false, true}) {
+    std::memset(base, 7, kBytes);
+    memory.value().clear(4096, 8192, pinned);
+    EXPECT_TRUE(zeros(base + 4096, 8192));
+    EXPECT_EQ(base[4095], std::byte{7});
+    EXPECT_EQ(base[3 * 4096], std::byte{7});
+  }
+}
+
+TEST(Lender, ClearsWhatItGetsBackBeforeItLendsThatAgain) {
+  test::ServersJob job(2, 1, kBytes);
+  const auto offset = job.servers(0).lease(0, 8192);
+  ASSERT_TRUE(offset);
+  std::memset(job.lent(0) + *offset, 9, 8192);
+  job.servers(0).give_back(0, *offset, 4096);
+  job.settle();
+  EXPECT_TRUE(zeros(job.lent(0) + *offset, 4096));
+  EXPECT_EQ(job.lent(0)[*offset + 4096], std::byte{9});
+}
+
+TEST(Lender, GivesNobodyWhatIsAnothersAndTakesNothingFromIt) {
+  test::ServersJob job(2, 1, kBytes);
+  const auto first = job.servers(0).lease(0, kBytes / 2), second = job.servers(1).lease(0, kBytes / 2);
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(*first, *second);
+  std::memset(job.lent(0), 5, kBytes);
+  job.servers(1).give_back(0, *first, kBytes / 2);
+  job.settle();
+  EXPECT_EQ(job.lent(0)[*first], std::byte{5});
+  EXPECT_FALSE(job.servers(1).lease(0, 4096));
+  EXPECT_EQ(job.servers(1).last_free(), 0u);
+}
+
+TEST(Lender, HasEverythingBackWhenAPeFinishes) {
+  test::ServersJob job(2, 2, kBytes);
+  ASSERT_TRUE(job.servers(0).lease(1, kBytes));
+  std::memset(job.lent(1), 5, kBytes);
+  job.servers(0).finish();
+  EXPECT_TRUE(zeros(job.lent(1), kBytes));
+  EXPECT_TRUE(job.servers(1).lease(1, kBytes));
+}
+
+TEST(Lender, IsThroughWhenAllPesHaveFinished) {
+  test::ServersJob job(2, 1, kBytes);
+  job.servers(0).finish();
+  EXPECT_FALSE(job.lender(0).take_finish());
+  job.servers(0).finish();  // twice
+  EXPECT_FALSE(job.lender(0).take_finish());
+  job.servers(1).finish();
+  EXPECT_TRUE(job.lender(0).take_finish());
+  EXPECT_FALSE(job.lender(0).take_finish());  // begins anew
+}
+
+// Nothing of what does not look like a request does anything.
+TEST(Lender, IgnoresMessagesThatAreNone) {
+  test::ServersJob job(1, 1, kBytes);
+  const auto offset = job.servers(0).lease(0, 4096);
+  ASSERT_TRUE(offset);
+  job.lent(0)[*offset] = std::byte{3};
+  std::byte junk[64] = {};
+  const GiveBack back{*offset, 4096};
+  std::memcpy(junk, &back, sizeof back);
+  Lender& lender = job.lender(0);
+  const auto give_back = static_cast<std::uint16_t>(LendMessage::give_back);
+  lender.receive(0, give_back, junk, sizeof back - 1);
+  lender.receive(0, give_back, junk, sizeof back + 1);
+  lender.receive(-1, give_back, junk, sizeof back);
+  lender.receive(1, give_back, junk, sizeof back);  // a server
+  lender.receive(0, 77, junk, sizeof back);
+  EXPECT_EQ(job.lent(0)[*offset], std::byte{3});
+  lender.receive(0, give_back, junk, sizeof back);
+  EXPECT_EQ(job.lent(0)[*offset], std::byte{});
+}
+
+}  // namespace
+}  // namespace shm::remote
