@@ -16,7 +16,6 @@
 #include "heap/node_memory.hpp"
 #include "nvm/coherence/operations.hpp"
 #include "pages/copy.hpp"
-#include "pages/fault.hpp"
 #include "pages/wait_for_tickets.hpp"
 
 namespace shm::nvm {
@@ -99,7 +98,8 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
 void Heap::start() {
   if (rt.network != nullptr) channel_ = rt.network->open_channel();
   pager_->start();
-  watch_faults({segment_, size(), &pool_, rt.me, rt.node_rank, rt.progress, &mappings_, &read_ahead_});
+  faults_.emplace(
+      PagedSegment{segment_, size(), pool_, rt.me, rt.node_rank, rt.progress, mappings_, read_ahead_});
   add_region(this);
 }
 
@@ -111,7 +111,7 @@ void Heap::rest() {
 
 void Heap::stop() {
   remove_region(this);
-  end_watch();
+  faults_.reset();
   pager_->stop();
   if (channel_ != nullptr) rt.network->close_channel(channel_);
 }

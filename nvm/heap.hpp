@@ -22,6 +22,7 @@
 #include "nvm/spare_mappings.hpp"
 #include "nvm/storage/open_device.hpp"
 #include "pages/mappings.hpp"
+#include "pages/pager_faults.hpp"
 #include "pages/pool.hpp"
 #include "pages/thread_read_ahead.hpp"
 
@@ -172,6 +173,7 @@ class Heap final : public Region, private Host {
   const Options options_;
   Mappings mappings_;           // for threads that have faulted, as is
   ThreadReadAhead read_ahead_;  // this
+  std::optional<PagerFaults> faults_;
   const Nodes nodes_;
   MigrationPolicy migration_;
   DelegationPolicy delegation_;

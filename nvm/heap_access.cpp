@@ -15,7 +15,6 @@
 #include "core/wait.hpp"
 #include "nvm/heap.hpp"
 #include "pages/copy.hpp"
-#include "pages/fault.hpp"
 #include "pages/wait_for_tickets.hpp"
 
 namespace shm::nvm {

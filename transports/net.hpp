@@ -48,6 +48,8 @@ class Completion {
  public:
   bool done() const { return done_.load(std::memory_order_acquire); }
   void set_done() { done_.store(true, std::memory_order_release); }
+  /// For another operation.  REQUIRES: none is under way.
+  void reset() { done_.store(false, std::memory_order_relaxed); }
 
  private:
   std::atomic<bool> done_{false};

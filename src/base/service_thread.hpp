@@ -11,6 +11,9 @@
 
 namespace shm {
 
+/// Signals that a thread raises by what it does itself: one that is blocked ends the process.
+inline constexpr std::initializer_list<int> kOwnFaults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
 /// While this lives the calling thread takes no signals, and threads that it starts never do.
 class SignalsBlocked {
  public:

@@ -5,19 +5,35 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 
-#include "base/service_thread.hpp"
-#include "base/stats.hpp"
+#include "base/mutex.hpp"
 
 namespace shm::pages {
 namespace {
 
-Watched watched{};
+struct Area {
+  std::atomic<const std::byte*> base;  // null: none; set last, so that a handler finds what follows
+  std::size_t size;
+  FaultResolver* resolver;
+};
+constinit Area areas[kMostAreas]{};
+
+constinit Mutex watching;  // of the calls that change them, and of these
 pid_t owner = 0;
 bool installed = false;
 struct sigaction before;
+
+// Async-signal-safe.
+const Area* area_of(const std::byte* at) {
+  for (const Area& area : areas) {
+    const std::byte* base = area.base.load(std::memory_order_acquire);
+    if (base != nullptr && at >= base && at < base + area.size) return &area;
+  }
+  return nullptr;
+}
 
 enum class Fault { load, store, other };
 
@@ -49,96 +65,19 @@ void pass_on(int number, siginfo_t* info, void* context) {
   if (info->si_code <= 0) raise(number);
 }
 
-// Of pages that a sequence goes on with, those that are mapped together with the one that has been reached:
-// no more than so many, and so small a part of those asked for that the others are asked for in time.
-constexpr std::uint64_t kMostTogether = 8, kPartTogether = 4;
-
-// Calls visit(page) for those of `range` that lie in the segment of `page`, until it returns false.
-template <class Visit>
-void for_each_beside(PageNumber page, const PageRange& range, Visit visit) {
-  const std::uint64_t segment = watched.pool->shape().segment_pages;
-  PageNumber each = range.first;
-  for (std::uint64_t i = 0; i < range.count && each / segment == page / segment; ++i) {
-    if (!visit(each, i)) return;
-    each += static_cast<PageNumber>(range.step);
-  }
-}
-
-// The pager need not be woken where all of them are here.
-void have_brought(PageNumber page, const PageRange& range) {
-  for_each_beside(page, range, [&](PageNumber each, std::uint64_t passed) {
-    if (watched.pool->word(each).state() != PageState::invalid) return true;
-    const auto count = static_cast<std::uint32_t>(range.count - passed);
-    const auto step = static_cast<std::int16_t>(range.step);
-    watched.pool->requests_of(watched.node_rank)
-        .queue.post_hint({each, RequestQueue::What::bring, step, count});
-    return false;
-  });
-}
-
-void map_next(PageNumber page, PageRange awaited) {
-  awaited.count = std::min(awaited.count / kPartTogether, kMostTogether);
-  for_each_beside(page, awaited, [](PageNumber each, std::uint64_t) {
-    watched.mappings->map_ahead(each);
-    return true;
-  });
-}
-
-// Without the pager, if the page is here; else returns false, and `ahead` is what is to be brought behind it.
-// No signal comes in between: the program's handler could fault on the same page, or wait for the pager,
-// which may wait for this thread.
-bool resolve_here(PageNumber page, Access access, PageRange& ahead) {
-  const SignalsBlocked blocked({SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS});
-  const Mappings::Outcome outcome = watched.mappings->resolve(page, access);
-  const bool resolved = outcome != Mappings::Outcome::refused;
-  if (resolved) {
-    count(Stat::page_faults);
-    count(Stat::page_fault_hits);
-  }
-  if (outcome == Mappings::Outcome::upgraded) return true;  // it was used before
-  const ThreadReadAhead::Use use = watched.read_ahead->use(page);
-  ahead = use.bring;
-  if (!resolved) return false;
-  map_next(page, use.awaited);
-  have_brought(page, use.bring);
-  return true;
-}
-
-// By the pager: the page may have to come from another node, and this thread may be the one that drives the
-// network.
-void wait_for_pager(PageNumber page, Access access, const PageRange& ahead) {
-  const Ticket ticket(*watched.pool, watched.node_rank);
-  PageRequest& request = ticket.request();
-  request.kind = PageRequest::Kind::map;
-  request.access = access;
-  request.page = page;
-  request.ahead = ahead;
-  ticket.post(watched.node_rank);
-  if (ticket.poll()) return;
-  if (watched.progress != nullptr) watched.progress->insist();
-  ticket.wait();
-  if (watched.progress != nullptr) watched.progress->relent();
-}
-
 // Async-signal-safe, and may run again within itself: in a handler of the program that interrupts the wait.
 void on_fault(int number, siginfo_t* info, void* context) {
   const auto* at = static_cast<const std::byte*>(info->si_addr);
   const Fault fault = info->si_code > 0 ? kind_of(context) : Fault::other;
-  const bool ours = fault != Fault::other && watched.base != nullptr && at >= watched.base &&
-                    at < watched.base + watched.size && getpid() == owner;
-  if (!ours) return pass_on(number, info, context);
+  const Area* area = fault != Fault::other ? area_of(at) : nullptr;
+  if (area == nullptr || getpid() != owner) return pass_on(number, info, context);
   const int saved = errno;
-  const PageNumber page = watched.pool->number(watched.pe, static_cast<std::uint64_t>(at - watched.base));
-  const Access access = fault == Fault::store ? Access::write : Access::read;
-  PageRange ahead;
-  if (!resolve_here(page, access, ahead)) wait_for_pager(page, access, ahead);
+  area->resolver->resolve(static_cast<std::size_t>(at - area->base.load(std::memory_order_relaxed)),
+                          fault == Fault::store ? Access::write : Access::read);
   errno = saved;
 }
 
-}  // namespace
-
-void watch_faults(const Watched& segment) {
-  watched = segment;
+void install() {
   owner = getpid();
   struct sigaction action {};
   action.sa_sigaction = on_fault;
@@ -154,13 +93,38 @@ void watch_faults(const Watched& segment) {
   sigaction(SIGSEGV, &action, nullptr);
 }
 
-void end_watch() {
-  watched = {};
+void uninstall() {
   struct sigaction now;
   sigaction(SIGSEGV, nullptr, &now);
   if (now.sa_sigaction != on_fault) return;
   sigaction(SIGSEGV, &before, nullptr);
   installed = false;
+}
+
+}  // namespace
+
+bool watch_faults(std::byte* base, std::size_t size, FaultResolver& resolver) {
+  const LockGuard guard(watching);
+  for (Area& area : areas) {
+    if (area.base.load(std::memory_order_relaxed) != nullptr) continue;
+    area.size = size;
+    area.resolver = &resolver;
+    area.base.store(base, std::memory_order_release);
+    install();
+    return true;
+  }
+  return false;
+}
+
+void end_watch(const std::byte* base) {
+  const LockGuard guard(watching);
+  bool any = false;
+  for (Area& area : areas) {
+    if (area.base.load(std::memory_order_relaxed) == base)
+      area.base.store(nullptr, std::memory_order_relaxed);
+    any = any || area.base.load(std::memory_order_relaxed) != nullptr;
+  }
+  if (!any) uninstall();
 }
 
 }  // namespace shm::pages

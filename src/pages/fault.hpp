@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plain loads and stores of a PE's own segment: an access to a page that is not mapped raises SIGSEGV.  Its
-// handler maps the page if it is here, and some that are about to be used with it; else it asks the pager for
-// the page and waits.  Then the access is tried again.
+// Plain loads and stores of memory whose pages come and go: an access to a page that is not mapped raises
+// SIGSEGV. The handler has it mapped by who resolves the faults of that area; then the access is tried again.
 //
 // Other faults go to the handler that was there before.  A handler that the program installs afterwards must
-// do the same for this one.  A forked child has no pager: the segment is not there in it.
+// do the same for this one.  A forked child has nobody who resolves: such memory is not there in it.
 #pragma once
 
 #include <cstddef>
 
-#include "core/progress.hpp"
-#include "pages/mappings.hpp"
-#include "pages/pool.hpp"
-#include "pages/thread_read_ahead.hpp"
+#include "pages/page_word.hpp"
 
 namespace shm::pages {
 
-/// The segment of this process's PE.
-struct Watched {
-  std::byte* base;
-  std::size_t size;
-  const Pool* pool;
-  int pe, node_rank;
-  Progress* progress;  // null: pages come from this node only
-  Mappings* mappings;
-  ThreadReadAhead* read_ahead;
+/// Who maps the pages of an area.
+class FaultResolver {
+ public:
+  /// The calling thread has faulted at `offset` of the area.  Returns when the access is worth another try.
+  /// Async-signal-safe, and may run again within itself, in a handler of the program that interrupts it,
+  /// unless it blocks signals.
+  virtual void resolve(std::size_t offset, Access access) = 0;
+
+ protected:
+  ~FaultResolver() = default;
 };
 
-/// Thread safety: one thread, while no other touches the segment.
-void watch_faults(const Watched& segment);
-void end_watch();
+/// At most so many areas of a process are watched at a time.
+inline constexpr std::size_t kMostAreas = 16;
+
+/// From now on faults at [base, base + size) are `resolver`'s.  Returns false if there are too many areas.
+/// Thread safety: any thread, while no other touches the area.
+bool watch_faults(std::byte* base, std::size_t size, FaultResolver& resolver);
+/// They are no longer.
+void end_watch(const std::byte* base);
 
 }  // namespace shm::pages

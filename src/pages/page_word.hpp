@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The word of a page: what a node has of it, in which frame, and how many threads have it latched, that is,
 // copy to or from it.  In memory that all PEs of the node share.  From the lowest bit: 3 bits of state, 1
-// closed, 20 of latches; from bit 32 on the frame, or, of a page that is not here, its departure.
+// closed, 20 of latches, 1 stored, 1 awaited; from bit 32 on the frame, or, of a page that is not here, its
+// departure.
+//
+// Pages that only their node uses (LocalPages) are exclusive, that is clean, or modified, that is dirty. Such
+// a page belongs to whichever thread has closed it:
+//
+//   absent --claim--> closed, coming --publish--> clean or dirty --try_close--> closed --publish, reopen-->
+//   ...
+//      ^                    |                                                     |
+//      +------vacate--------+-----------------------vacate-----------------------+
 #pragma once
 
 #include <atomic>
@@ -36,7 +45,7 @@ constexpr bool permits(PageState state, Access access) {
 
 /// The state of a page on a node, its frame, and how many threads are copying to or from it.
 /// Thread safety: latch() and unlatch() by any thread of any PE of the node, signal handlers included; the
-/// rest by the pager that caches the page.
+/// rest by the pager that caches the page, or, of a page that only its node uses, as is said below.
 class PageWord {
  public:
   /// Latches the page, if the state permits the access; a write makes the page modified.  Returns the frame,
@@ -80,22 +89,90 @@ class PageWord {
   }
   /// No new latches.  Returns whether there are none: then nobody copies any more.
   bool close() { return latches_of(word_.fetch_or(kClosed, std::memory_order_acq_rel)) == 0; }
-  void reopen() { word_.fetch_and(~kClosed, std::memory_order_release); }
+  /// Returns whether somebody awaits it.
+  bool reopen() {
+    return (word_.fetch_and(~(kClosed | kAwaited), std::memory_order_acq_rel) & kAwaited) != 0;
+  }
   /// REQUIRES: closed, not latched.
   void clear() { word_.store(0, std::memory_order_release); }
   /// While the page is not here: which departure its last one was, of all of the node; 0: it never was here,
   /// or that is forgotten.
   void remember(std::uint32_t departure) {
-    std::uint64_t absent = 0;
-    word_.compare_exchange_strong(absent, std::uint64_t{departure} << kFrameShift, std::memory_order_relaxed);
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    while (state_of(seen) == PageState::invalid && seen >> kFrameShift == 0 &&
+           !word_.compare_exchange_weak(seen, seen | std::uint64_t{departure} << kFrameShift,
+                                        std::memory_order_relaxed)) {
+    }
   }
   std::uint32_t departure() const {
     const std::uint64_t word = word_.load(std::memory_order_relaxed);
     return state_of(word) == PageState::invalid ? static_cast<std::uint32_t>(word >> kFrameShift) : 0;
   }
 
+  // Of a page that only its node uses, by any of its threads, signal handlers included.
+
+  /// Where it is, or was a moment ago; kNoFrame: not here.
+  FrameNumber frame_if_here() const {
+    const std::uint64_t word = word_.load(std::memory_order_acquire);
+    return state_of(word) == PageState::invalid ? kNoFrame : frame_of(word);
+  }
+  bool closed() const { return (word_.load(std::memory_order_acquire) & kClosed) != 0; }
+  /// Whether what the page holds has to be read from where it is kept; else it reads as zeros.  Of a page
+  /// that is dirty it says nothing.
+  bool stored() const { return (word_.load(std::memory_order_acquire) & kStored) != 0; }
+  /// The page is not here, and is the caller's to bring: closed.  Returns false if it is here, or another's.
+  bool claim() {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    do {
+      if (state_of(seen) != PageState::invalid || (seen & kClosed) != 0) return false;
+    } while (!word_.compare_exchange_weak(seen, seen | kClosed, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+    return true;
+  }
+  /// The same for one that is here, in `frame`.  Returns false if it is not there, or latched, or another's.
+  bool try_close(FrameNumber frame) {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    do {
+      if (state_of(seen) == PageState::invalid || (seen & kClosed) != 0 || latches_of(seen) != 0 ||
+          frame_of(seen) != frame)
+        return false;
+    } while (!word_.compare_exchange_weak(seen, seen | kClosed, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+    return true;
+  }
+  /// Whether it is another's, to whom it is said that somebody waits until it is not.
+  bool await() {
+    std::uint64_t seen = word_.load(std::memory_order_acquire);
+    do {
+      if ((seen & kClosed) == 0) return false;
+    } while (!word_.compare_exchange_weak(seen, seen | kAwaited, std::memory_order_acq_rel,
+                                          std::memory_order_acquire));
+    return true;
+  }
+  /// By who has it closed; these two return whether somebody awaits it.  It is in `frame`, filled, and open.
+  bool publish(PageState state, FrameNumber frame, bool stored, unsigned latches = 0) {
+    return replace(bits(state) | kLatch * latches | (stored ? kStored : 0) |
+                   std::uint64_t{frame} << kFrameShift);
+  }
+  /// It is not here.
+  bool vacate(bool stored) {
+    const std::uint64_t departed = std::uint64_t{departure()} << kFrameShift;
+    return replace(departed | (stored ? kStored : 0));
+  }
+  /// What the page holds does not matter any more, unless it is dirty.  Returns false if it is another's.
+  bool forget_stored() {
+    std::uint64_t seen = word_.load(std::memory_order_relaxed);
+    do {
+      if ((seen & kClosed) != 0) return false;
+    } while ((seen & kStored) != 0 &&
+             !word_.compare_exchange_weak(seen, seen & ~kStored, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+    return true;
+  }
+
  private:
-  static constexpr std::uint64_t kStateMask = 7, kClosed = 8, kLatch = 16;
+  static constexpr std::uint64_t kStateMask = 7, kClosed = 8, kLatch = 16, kStored = std::uint64_t{1} << 24,
+                                 kAwaited = std::uint64_t{1} << 25;
   static constexpr unsigned kLatchBits = 20, kFrameShift = 32;
   static constexpr std::uint64_t bits(PageState state) { return static_cast<std::uint64_t>(state); }
   static constexpr PageState state_of(std::uint64_t word) {
@@ -106,6 +183,10 @@ class PageWord {
   }
   static constexpr FrameNumber frame_of(std::uint64_t word) {
     return static_cast<FrameNumber>(word >> kFrameShift);
+  }
+
+  bool replace(std::uint64_t word) {
+    return (word_.exchange(word, std::memory_order_acq_rel) & kAwaited) != 0;
   }
 
   std::atomic<std::uint64_t> word_;

@@ -44,7 +44,7 @@ struct FrameQueue {
 };
 
 struct PoolHead {
-  SpinLock lock;                              // of the queues of frames; only pagers take it
+  SpinLock lock;                              // of the queues of frames; who takes it takes no signals
   std::atomic<std::uint32_t> frame_waiters;   // pages that wait for a frame
   std::atomic<std::uint32_t> expected;        // frames that wait for a page that its home has been asked for
   std::atomic<std::uint32_t> pinned;          // frames that programs have pinned
@@ -52,7 +52,8 @@ struct PoolHead {
   std::uint32_t departures GUARDED_BY(lock);  // pages that have left
   std::uint32_t spared GUARDED_BY(lock);      // victims that could not leave, since the last that did
   std::uint32_t kept_share GUARDED_BY(lock);  // frames that `kept` may have
-  FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock), kept GUARDED_BY(lock);
+  FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock), kept GUARDED_BY(lock),
+      standby GUARDED_BY(lock);
 };
 
 /// Sizes; the same on all PEs of the node.
@@ -104,6 +105,9 @@ class Pool {
 
   /// By the node's first PE, before any other uses the pool: all frames are free.
   void prepare() const;
+
+  /// Offset and bytes of the frames.
+  std::size_t frames_bytes() const { return shape_.frames << page_shift_; }
 
   /// Puts huge pages below a frame that was never used, and those behind it, if the system has some.  What
   /// is in them stays.

@@ -125,6 +125,34 @@ void Replacement::spare(FrameNumber frame, PageNumber page) {
   ++pool_.head().spared;
 }
 
+void Replacement::stand_by(FrameNumber frame, PageNumber page) {
+  const LockGuard guard(pool_.head().lock);
+  const Frame& unmapped = pool_.frame(frame);
+  if (unmapped.queue != kOut || unmapped.page.load(std::memory_order_relaxed) != page + 1) return;
+  push(kStandby, frame);
+  pool_.head().spared = 0;
+}
+
+FrameNumber Replacement::take_standby() {
+  const LockGuard guard(pool_.head().lock);
+  const FrameNumber oldest = pool_.head().standby.last;
+  if (oldest != kNoFrame) unlink(oldest);
+  return oldest;
+}
+
+void Replacement::recall(FrameNumber frame, PageNumber page) {
+  const LockGuard guard(pool_.head().lock);
+  const Frame& used = pool_.frame(frame);
+  if (used.queue != kStandby || used.page.load(std::memory_order_relaxed) != page + 1) return;
+  unlink(frame);
+  push(kLru, frame);
+}
+
+std::size_t Replacement::frames_at_hand() const {
+  const LockGuard guard(pool_.head().lock);
+  return pool_.head().free.size + pool_.head().standby.size;
+}
+
 // Whether no other node has the page, as far as is known.
 bool Replacement::sole(FrameNumber frame) const {
   if (pool_.frame(frame).last_copy.load(std::memory_order_relaxed)) return true;

@@ -19,8 +19,11 @@
 //   new, while the pool fills ------> LRU
 //
 // The share of `kept` is what it brings.  It begins with nothing; each copy that another node takes of a page
-// that was here alone adds eight frames, and each page that comes back soon after it has left takes one away.  So
-// a node whose pages nobody else uses behaves as if there were no such queue.
+// that was here alone adds eight frames, and each page that comes back soon after it has left takes one away.
+// So a node whose pages nobody else uses behaves as if there were no such queue.
+//
+// standby: pages that have left the queues, unmapped, clean and still filled, the first of which to come is
+// the first to go (LocalPages).  One that is used again goes to the LRU.
 //
 // A use sets a mark on the frame and costs no lock: a page that is marked when it comes to the end of LRU or
 // `kept` goes to the front of the LRU instead (second chance).  A page that has been brought ahead of its use
@@ -33,7 +36,7 @@ namespace shm::pages {
 
 enum class ReplacementKind : std::uint8_t { vgasnet, two_queues };
 
-/// Thread safety: any pager of the node.
+/// Thread safety: any pager of the node, or any thread that takes no signals.
 class Replacement {
  public:
   /// `kind` is the same for all pagers of the node.
@@ -61,10 +64,20 @@ class Replacement {
   /// A victim that cannot leave goes back to the LRU, if it still has that page.
   void spare(FrameNumber frame, PageNumber page);
 
+  /// A victim that is unmapped and clean waits for its frame to be needed, if it still has that page.
+  void stand_by(FrameNumber frame, PageNumber page);
+  /// Takes the oldest of those out of their queue; kNoFrame if there is none.
+  FrameNumber take_standby();
+  /// One of those has been used again.  Nothing happens if it is none, or has another page.
+  void recall(FrameNumber frame, PageNumber page);
+  /// How many are free or stand by, about.
+  std::size_t frames_at_hand() const;
+
  private:
-  enum Queue : std::uint8_t { kOut, kLru, kFifo, kKept };
+  enum Queue : std::uint8_t { kOut, kLru, kFifo, kKept, kStandby };
   FrameQueue& queue(std::uint8_t which) const REQUIRES(pool_.head().lock) {
-    return which == kLru ? pool_.head().lru : which == kFifo ? pool_.head().fifo : pool_.head().kept;
+    PoolHead& head = pool_.head();
+    return which == kLru ? head.lru : which == kFifo ? head.fifo : which == kKept ? head.kept : head.standby;
   }
   FrameNumber pop_free();
   void push(std::uint8_t which, FrameNumber frame) REQUIRES(pool_.head().lock);

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/requests.hpp"
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <bit>
-#include <ctime>
 
+#include "pages/futex.hpp"
 #include "pages/pool.hpp"
 
 namespace shm::pages {
@@ -26,15 +23,6 @@ constexpr bool is_awaited(std::uint32_t state) { return (state & 0xff) == PageRe
 std::atomic<std::uint32_t>& bell_of(PageRequest& request, std::uint32_t state) {
   PageRequest* slots = &request - (state >> 8 & 0xff);
   return slots[state >> 16].bell;
-}
-
-// Not private: PEs are processes.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, long microseconds) {
-  const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  syscall(SYS_futex, &word, FUTEX_WAIT, value, microseconds < 0 ? nullptr : &limit, nullptr, 0);
-}
-void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 30, nullptr, nullptr, 0);
 }
 
 // The queues of this process's pagers that have a descriptor.  Read in signal handlers.

@@ -178,7 +178,7 @@ class Eviction {
 
   void evict(unsigned page) {
     PageWord& word = words_[page];
-    if (!word.close()) return word.reopen();
+    if (!word.close()) return void(word.reopen());
     const FrameNumber frame = word.frame();
     if (word.state() == modified) {
       for (unsigned t = 0; t < kThreads; ++t) saved_[page][t] = frames_[frame].counts[t];

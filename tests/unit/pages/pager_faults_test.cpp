@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Faults as the system raises them, on a segment whose pager is the test.
-#include "pages/fault.hpp"
+#include "pages/pager_faults.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "base/stats.hpp"
@@ -57,12 +58,9 @@ class RealSpace final : public AddressSpace {
 
 class FaultTest : public ::testing::Test {
  protected:
-  FaultTest() {
-    watch_faults({segment, kWatchedBytes, &pool, 0, 0, nullptr, &mappings, &read_ahead});
-    static_cast<void>(take_stats());
-  }
+  FaultTest() { static_cast<void>(take_stats()); }
   ~FaultTest() override {
-    end_watch();
+    faults.reset();
     munmap(segment, kWatchedBytes);
     munmap(base, shape.bytes());
     close(file);
@@ -100,6 +98,8 @@ class FaultTest : public ::testing::Test {
   RealSpace space{file};
   Mappings mappings{space, pool, segment};
   ThreadReadAhead read_ahead{16};
+  std::optional<PagerFaults> faults{
+      std::in_place, PagedSegment{segment, kWatchedBytes, pool, 0, 0, nullptr, mappings, read_ahead}};
 };
 
 TEST_F(FaultTest, APageThatIsHereNeedsNoPager) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pages/local_space.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/huge_pages.hpp"
+
+namespace shm::pages {
+namespace {
+
+// A system call of our own, as ThreadSanitizer takes mmap() for a write of the range, and the program's
+// threads may be about to access it.
+std::byte* map_raw(std::byte* at, std::size_t n, int protection, int flags, int file, std::size_t offset) {
+  const long mapped = syscall(SYS_mmap, at, n, protection, flags, file, offset);
+  return mapped == -1 ? nullptr : reinterpret_cast<std::byte*>(mapped);
+}
+
+// Addresses where every access is a fault, at a multiple of `alignment`.
+std::byte* reserve_aligned(std::size_t n, std::size_t alignment) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  std::byte* around = map_raw(nullptr, n + alignment, PROT_NONE, kFlags, -1, 0);
+  if (around == nullptr) return nullptr;
+  const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(around)) % alignment;
+  if (before != 0) munmap(around, before);
+  if (before != alignment) munmap(around + before + n, alignment - before);
+  return around + before;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalSpace>> LocalSpace::create(const PoolShape& shape) {
+  std::unique_ptr<LocalSpace> space(new LocalSpace(shape));
+  if (Status status = space->open(); !status.ok()) return status;
+  return space;
+}
+
+Status LocalSpace::open() {
+  const auto failed = [](const char* what, std::size_t n) {
+    return Status::error("cannot " + std::string(what) + " " + std::to_string(n) +
+                         " bytes: " + std::strerror(errno));
+  };
+  const std::size_t bytes = shape_.bytes(), alignment = std::max(shape_.page_bytes, kHugePage);
+  file_ = memfd_create("atoll.frames", MFD_CLOEXEC);
+  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(bytes)) != 0)
+    return failed("make a file in memory for frames, of", bytes);
+  pool_ = reserve_aligned(bytes, alignment);
+  if (pool_ == nullptr || map_raw(pool_, bytes, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file_, 0) == nullptr)
+    return failed("map frames of", bytes);
+  madvise(pool_, bytes, MADV_DONTFORK);
+  area_ = reserve_aligned(size(), alignment);
+  if (area_ == nullptr) return failed("reserve addresses for pages of", size());
+  madvise(area_, size(), MADV_DONTFORK);
+  const Pool pool = this->pool();
+  pool.prepare();
+  // At once: a fault would have to wait for it, and memory that a network has pinned cannot be laid out
+  // later.
+  for (FrameNumber n = 0; n < shape_.frames; ++n) {
+    pool.lay_out(n);
+    pool.frame(n).used = true;
+  }
+  return {};
+}
+
+LocalSpace::~LocalSpace() {
+  if (area_ != nullptr) munmap(area_, size());
+  if (pool_ != nullptr) munmap(pool_, shape_.bytes());
+  if (file_ >= 0) close(file_);
+}
+
+// What is stored to at once is there at once: without huge pages, each 4 KiB of it would be a fault of the
+// system's own.  A load may be of a word only.
+bool LocalSpace::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
+  const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  const int populate = writable && n < kHugePage ? MAP_POPULATE : 0;
+  if (map_raw(at, n, protection, MAP_SHARED | MAP_FIXED | populate, file_, offset) == nullptr) return false;
+  madvise(at, n, MADV_DONTFORK);
+  return true;
+}
+
+bool LocalSpace::protect(std::byte* at, std::size_t n, bool writable) {
+  return mprotect(at, n, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
+}
+
+bool LocalSpace::unmap(std::byte* at, std::size_t n) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (map_raw(at, n, PROT_NONE, kFlags, -1, 0) != nullptr) {
+    madvise(at, n, MADV_DONTFORK);
+    return true;
+  }
+  // The next map() takes away what is still there.
+  return mprotect(at, n, PROT_NONE) == 0;
+}
+
+}  // namespace shm::pages
