@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     "nvm": ABOVE_CORE + ["src/pages", "nvm/names", "nvm/storage", "nvm/coherence"],
     "src/remote": ABOVE_CORE + ["src/pages"],
     "src/setup": ABOVE_CORE + ["src/coll", "src/kv", "src/pages", "src/remote", "nvm", "nvm/storage"],
-    "src/api": ABOVE_CORE + ["src/setup", "src/coll", "src/kv", "nvm", "nvm/names"],
+    "src/api": ABOVE_CORE + ["src/remote", "src/setup", "src/coll", "src/kv", "nvm", "nvm/names"],
     "include": ["include/stats"],
     "include/stats": [],
     "examples": ["include"],

@@ -40,6 +40,14 @@ bool LocalTransfers::any_taken(Kind kind) const {
   return false;
 }
 
+bool LocalTransfers::any_free(Kind kind) const {
+  const auto k = static_cast<std::size_t>(kind);
+  for (unsigned i = first_[k]; i < first_[k + 1]; ++i) {
+    if (transits_[i].state_.load(std::memory_order_acquire) == Transit::kFree) return true;
+  }
+  return false;
+}
+
 void LocalTransfers::read(Transit& transit, std::size_t within, std::byte* into, std::size_t n) {
   backing_.read(transit.page, within, into, n, transit.transfer_);
   begun(transit);
@@ -85,6 +93,7 @@ bool LocalTransfers::serve() {
     finisher_.finish(transit.kind_, transit);
     give(transit);
     waits_.wake_one(ended());
+    waits_.wake(given());
     any = true;
   }
   return any;

@@ -47,6 +47,9 @@ class LocalWaits {
   /// Returns when `ready` has returned true, to this thread; it is not called again then.  `what` is a name
   /// for that, for wake().
   void wait_until(const void* what, Asked ready);
+  /// Between two looks at what will not take long and is not announced: polls, or yields if another thread
+  /// polls.
+  void pause();
   /// Lets all who sleep for `what` look again, or one of them.
   void wake(const void* what) { ring(what, false); }
   void wake_one(const void* what) { ring(what, true); }
