@@ -6,7 +6,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kPollsBeforeTelling = 1024;
+// Polls in a row that brought nothing.
+constexpr unsigned kPollsBeforeLook = 64, kPollsBeforeTelling = 1024;
 
 }  // namespace
 
@@ -73,10 +74,16 @@ bool LocalTransfers::poll() {
   const bool moved = backing_.poll(), ended = serve();
   if (moved || ended) {
     idle_polls_ = 0;
-  } else if (++idle_polls_ % kPollsBeforeTelling == 0) {
-    tell_of_waits();
+    return true;
   }
-  return moved || ended;
+  ++idle_polls_;
+  if (idle_polls_ % kPollsBeforeLook == 0) {
+    // A page may have become one that can leave because a latch was let go, which nobody announces.
+    waits_.wake_one(this->ended());
+    waits_.wake(given());
+  }
+  if (idle_polls_ % kPollsBeforeTelling == 0) tell_of_waits();
+  return false;
 }
 
 // Those that have ended.  Nobody else does this meanwhile.

@@ -5,8 +5,9 @@
 //   wait_until: ready? -> nobody polls: poll, again and again -> ready: hand on
 //                      -> somebody does: sleep until rung ----> ready? ...
 //
-// As long as anybody sleeps here, some thread polls, or has been rung to.  So what a thread waits for need
-// not be announced to it: wake() only makes it faster where several wait.
+// As long as anybody sleeps here, some thread polls, or has been rung to.  What is waited for is announced by
+// who brings it about (wake); what is not, as it may come by many ways, by the poller when nothing has
+// happened for a while.
 #pragma once
 
 #include <array>

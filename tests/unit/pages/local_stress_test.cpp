@@ -15,9 +15,9 @@ namespace {
 
 constexpr unsigned kThreads = 16;
 #if defined(__SANITIZE_THREAD__)
-constexpr int kSteps = 400;
+constexpr int kSteps = 150;
 #else
-constexpr int kSteps = 4000;
+constexpr int kSteps = 800;
 #endif
 // Of a page each thread has some words; its last pages are each a thread's own, to be forgotten and
 // overwritten.
