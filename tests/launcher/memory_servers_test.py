@@ -130,6 +130,19 @@ class MemoryServers(WithServers):
         self.assert_one_line(err, "--remote-malloc: cannot load '%s': No such file or directory; it is installed with "
                                   "oshrun" % self.library)
 
+    def test_a_library_that_the_loader_cannot_be_told_of_is_refused(self):
+        self.install_remote_malloc()
+        self.servers_run("exec sleep 1000")
+        for name in ("a b", "a:b"):
+            with self.subTest(name):
+                other = os.path.join(self.place, name)
+                shutil.copytree(self.path_of("bin"), os.path.join(other, "bin"))
+                shutil.copytree(os.path.dirname(self.library), os.path.join(other, LIBRARY_FOLDER))
+                self.launcher = os.path.join(other, "bin", "oshrun")
+                err = self.run_job(127, "--memory-servers", 1, "--remote-malloc", "8m", "true")[1]
+                self.assert_one_line(err, "--remote-malloc: LD_PRELOAD cannot name '[^']*/%s/[^']*'; install [^\n]*" % name)
+                self.run_job(0, "--memory-servers", 1, "true")
+
     def test_only_pe_0_reads_the_input(self):
         text = "line\n" * 1000
         self.servers_run("wc -c >\"$PLACE/read.$PMIX_RANK\"; exec sleep 1000")
