@@ -234,11 +234,6 @@ class MemoryServersEnd(WithServers):
         err = self.run_job(3, *NEVER_KILL, "-n", 2, "--memory-servers", 2, HELLO, "exit", 1, 3)[1]
         self.assert_one_line(err, r"PE 1 \(pid \d+, host [^)]*\) exited with code 3; the job ends")
 
-    def test_they_end_by_themselves_after_the_pes(self):
-        self.servers_run("%s finalize-exit; sleep 0.2; echo back" % HELLO)
-        out, err = self.run_job(0, *NEVER_KILL, "-n", 2, "--memory-servers", 2, HELLO, "finalize-exit")
-        self.assertEqual((out, err), ("back\n" * 2, ""))
-
     def test_those_that_have_left_the_job_may_end_before_the_pes(self):
         self.servers_run("exec %s finalize-exit" % HELLO)
         process = self.start("--memory-servers", 1, "sh", "-c", "%s finalize-exit; echo up; read x" % HELLO,

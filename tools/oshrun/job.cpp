@@ -43,8 +43,6 @@ constexpr std::array<Stream, 2> kStreams{Stream::kOut, Stream::kErr};
 /// Between a connection that breaks and the end of the process that had it, with a wide margin.
 constexpr std::chrono::milliseconds kDeathAfterItsConnections{1000};
 
-/// Memory servers end by themselves when PE 0 has sent them home. They have much memory to give back.
-constexpr std::chrono::milliseconds kServersLeave{1000};
 /// From SIGTERM to SIGKILL for memory servers without PEs, which have nothing to save.
 constexpr std::chrono::milliseconds kServersLeaveAtOnce{500};
 
@@ -285,8 +283,7 @@ void Job::on_children() {
   judge();
   // What a PE has suspected before it went may be that a server has died, which must come to light first.
   if (policy_.pes_alive() == 0 && policy_.servers_alive() > 0 && !policy_.suspects() && !end_servers_at_)
-    end_servers_at_ =
-        Clock::now() + (policy_.pes_left_in_order() ? kServersLeave : std::chrono::milliseconds(0));
+    end_servers_at_ = Clock::now();
 }
 
 void Job::judge() {
@@ -395,7 +392,7 @@ void Job::end(int exit_code) {
   terminate(options_.kill_after);
 }
 
-/// Nobody will tell the memory servers any more that the job has ended. That is no failure of theirs.
+/// Memory servers stay for PEs that call shmem_init again, until there are none. Their end is no failure.
 void Job::end_servers_without_pes() {
   end_servers_at_.reset();
   policy_.let_servers_go();

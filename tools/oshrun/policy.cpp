@@ -71,14 +71,13 @@ void Policy::aborted(int rank, int status, const std::string& message) {
 }
 
 /// The books of an exit.
-void Policy::left(int rank, Stage before) {
+void Policy::left(int rank) {
   at(rank).stage = Stage::kExited;
   if (!roster_.is_pe(rank)) {
     --servers_alive_;
     return;
   }
   --pes_alive_;
-  pes_left_in_order_ &= before == Stage::kFinalized;
   // What servers suspect is that PEs have gone, and they have.
   if (pes_alive_ == 0 && suspicion_ && !roster_.is_pe(suspicion_->rank)) suspicion_.reset();
 }
@@ -86,7 +85,7 @@ void Policy::left(int rank, Stage before) {
 void Policy::exited(int rank, int wait_status) {
   const Stage before = at(rank).stage;
   if (before == Stage::kExited) return;
-  left(rank, before);
+  left(rank);
   if (at(rank).aborted) return;  // the abort has said why
   if (WIFSIGNALED(wait_status)) {
     if (servers_let_go_ && !roster_.is_pe(rank)) return;

@@ -35,8 +35,9 @@ struct Verdict {
 /// lost its connection to another one only suspects: a connection breaks some moments before its process can
 /// be reaped.
 ///
-/// Memory servers are there for the PEs. While a PE lives, one that leaves before it is sent home is a
-/// failure; when no PE is left only a death by signal is, until let_servers_go(), and nothing after that.
+/// Memory servers are there for the PEs. While a PE lives, one that leaves before all PEs have
+/// finalized is a failure; when no PE is left only a death by signal is, until let_servers_go(), and nothing
+/// after that.
 class Policy {
  public:
   explicit Policy(const Roster& roster);
@@ -64,8 +65,6 @@ class Policy {
   Stage stage(int rank) const { return processes_[static_cast<std::size_t>(rank)].stage; }
   int pes_alive() const { return pes_alive_; }
   int servers_alive() const { return servers_alive_; }
-  /// All PEs that have exited have finalized before: when none is left, PE 0 has sent the servers home.
-  bool pes_left_in_order() const { return pes_left_in_order_; }
 
  private:
   enum Weight { kSignal, kAbort, kExitCode, kMisbehaved };
@@ -82,14 +81,13 @@ class Policy {
   bool counts(int rank) const { return roster_.is_pe(rank) || pes_alive_ > 0; }
   void blame(Weight weight, Verdict verdict);
   void suspect(Verdict verdict);
-  void left(int rank, Stage before);
+  void left(int rank);
   void pe_exited_with_zero(int pe, Stage before);
 
   const Roster roster_;
   std::vector<Process> processes_;
   int pes_alive_;
   int servers_alive_;
-  bool pes_left_in_order_ = true;
   bool servers_let_go_ = false;
   bool any_connected_ = false;  // of the PEs
   bool judged_ = false;

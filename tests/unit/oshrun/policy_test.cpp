@@ -263,7 +263,6 @@ TEST(PolicyOfServers, TheyEndWithTheJob) {
   pes_end_in_order(policy);
   EXPECT_EQ(policy.pes_alive(), 0);
   EXPECT_EQ(policy.servers_alive(), 1);
-  EXPECT_TRUE(policy.pes_left_in_order());
   policy.finalized(kOther);
   policy.exited(kOther, code(0));
   EXPECT_EQ(policy.servers_alive(), 0);
@@ -322,7 +321,6 @@ TEST(PolicyOfServers, ThatTheLastPeHasGoneIsNoSuspicion) {
   policy.aborted(1, 1, "suspicion: atoll: memory server 0: lost PE 0\n");
   EXPECT_TRUE(policy.suspects());
   policy.exited(0, code(0));
-  EXPECT_FALSE(policy.pes_left_in_order());
   EXPECT_FALSE(policy.suspects());
   policy.trust_suspicion();
   policy.exited(1, code(1));
@@ -357,20 +355,11 @@ TEST(PolicyOfServers, TheyAreNoPesThatOthersWaitFor) {
   for (int rank : {0, 1}) one.connected(rank);
   one.exited(0, code(0));
   EXPECT_FALSE(one.judge());
-  EXPECT_FALSE(one.pes_left_in_order());
   Policy plain({2, 1});
   plain.connected(2);
   plain.exited(0, code(0));
   plain.exited(1, code(0));
   EXPECT_FALSE(plain.judge());
-}
-
-TEST(PolicyOfServers, PesAreInOrderOnlyIfAllAre) {
-  Policy policy = with_servers();
-  policy.finalized(1);
-  policy.exited(0, code(0));
-  policy.exited(1, code(0));
-  EXPECT_FALSE(policy.pes_left_in_order());
 }
 
 }  // namespace
