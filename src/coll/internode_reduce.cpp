@@ -162,7 +162,7 @@ void internode_exscan(Group& g, std::uint64_t phase, const Reduction& op, void* 
   Scratch incoming(n);
   std::vector<std::byte> window(n);
   std::memcpy(window.data(), data, n);
-  std::memset(data, 0, n);
+  op.clear(data, count);
   for (int distance = 1, step = 0; distance < nodes; distance *= 2, ++step) {
     const Parcel parcel{g.slot, phase, step};
     const bool gets = g.node >= distance, gives = g.node + distance < nodes;

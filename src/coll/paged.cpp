@@ -108,7 +108,7 @@ void paged_scan(Group& g, Call call, const Reduction& op, void* dest, const void
   const auto other = std::make_unique<std::byte[]>(kPart);
   by_parts(g, op, dest, count, [&](std::byte* result, std::size_t offset, std::size_t elements) {
     const std::size_t n = elements * op.element;
-    std::memset(result, 0, n);
+    op.clear(result, elements);
     for (int member = 0; member < g.me() + (inclusive ? 1 : 0); ++member) {
       fetch(g, call, other.get(), from + offset, n, member);
       op.into(result, other.get(), elements);
