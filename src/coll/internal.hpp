@@ -17,8 +17,10 @@ namespace shm {
 /// but one after all have read this one.
 struct Allocation {
   std::uint64_t argument;  // size that PE 0 was asked for; every PE must have been asked for the same
+  std::uint64_t terms;     // what else it was asked for, likewise
   std::uint64_t offset;    // from the heap's base; kNoBlock: exhausted
   std::uint64_t moved;     // realloc: the block is new, the contents must be copied
+  char call[32];           // that PE 0 is in
 };
 inline constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
 
