@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Active sets: the PEs start + i * 2^log_stride of the world, which deprecated collectives name in each call.
 //
-// The members of a set that is used for the first time agree on a slot, by way of pSync, and keep it: later
-// calls find the group and leave pSync alone.  When slots run short a set gets one for a single call.
+// The members of a set that is used with a pSync for the first time agree on a slot, by way of that pSync,
+// and keep it: later calls with both find the group and leave pSync alone.  When slots run short a set gets
+// one for a single call.
 #pragma once
 
 #include "coll/group.hpp"
