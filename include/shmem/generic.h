@@ -32,18 +32,8 @@ extern "C++" {
 #define SHMEM_OVERLOADS_OLD_(TYPES, OP, SHAPE) \
   SHMEM_DISTINCT_##TYPES(SHMEM_OVERLOAD_OLD_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, SHMEM_ARGS_##SHAPE)
 
-/* The types that shmem_wait_until needs an overload for: the function of that name itself takes a long. */
-#define SHMEM_DISTINCT_WAIT_BUT_LONG(X, ...)    \
-  X(int,       int,                __VA_ARGS__) \
-  X(longlong,  long long,          __VA_ARGS__) \
-  X(uint,      unsigned int,       __VA_ARGS__) \
-  X(ulong,     unsigned long,      __VA_ARGS__) \
-  X(ulonglong, unsigned long long, __VA_ARGS__) \
-  SHMEM_DISTINCT_SHORT(X, __VA_ARGS__)
-
 SHMEM_OPS_CTX(SHMEM_OVERLOADS_)
 SHMEM_OPS_CTX(SHMEM_OVERLOADS_CTX_)
-SHMEM_OVERLOADS_(WAIT_BUT_LONG, _wait_until, WAIT)
 SHMEM_OVERLOADS_(WAIT, _test, TEST)
 SHMEM_OPS_WAIT_MANY(SHMEM_OVERLOADS_)
 SHMEM_OPS_EXTRA_WAIT(SHMEM_OVERLOADS_)
@@ -76,15 +66,37 @@ SHMEM_OVERLOAD_COMPLEX_(_sum_exscan)
 SHMEM_OPS_OLD_AMO(SHMEM_OVERLOADS_OLD_)
 #pragma GCC diagnostic pop
 
+/* These four are functions too, which overloads of their names would make ambiguous where they are not called:
+ * as &shmem_sync, or as an argument.  So what is overloaded has other names, and the macros take arguments. */
+#define SHMEM_OVERLOAD_WAIT_(NAME, T, ...)                                  \
+  inline void shmem_wait_until_overload_(T* ivar, int cmp, T cmp_value) {   \
+    shmem_##NAME##_wait_until(ivar, cmp, cmp_value);                        \
+  }
+SHMEM_DISTINCT_WAIT(SHMEM_OVERLOAD_WAIT_, )
+
 // clang-format on
 
-inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
-inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
+inline int shmem_sync_overload_(shmem_team_t team) { return shmem_team_sync(team); }
+inline void shmem_sync_overload_(int PE_start, int logPE_stride, int PE_size, long* pSync) {
+  shmem_sync(PE_start, logPE_stride, PE_size, pSync);
+}
+inline void shmem_signal_add_overload_(uint64_t* sig_addr, uint64_t signal, int pe) {
+  shmem_signal_add(sig_addr, signal, pe);
+}
+inline void shmem_signal_add_overload_(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem_ctx_signal_add(ctx, sig_addr, signal, pe);
 }
-inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
+inline void shmem_signal_set_overload_(uint64_t* sig_addr, uint64_t signal, int pe) {
+  shmem_signal_set(sig_addr, signal, pe);
+}
+inline void shmem_signal_set_overload_(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem_ctx_signal_set(ctx, sig_addr, signal, pe);
 }
+
+#define shmem_sync(...) shmem_sync_overload_(__VA_ARGS__)
+#define shmem_signal_add(...) shmem_signal_add_overload_(__VA_ARGS__)
+#define shmem_signal_set(...) shmem_signal_set_overload_(__VA_ARGS__)
+#define shmem_wait_until(...) shmem_wait_until_overload_(__VA_ARGS__)
 
 } /* extern "C++" */
 
