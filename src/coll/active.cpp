@@ -160,6 +160,12 @@ void check_psync(Call call, const long* psync) {
   }
 }
 
+Team team_of(const Triplet& set) {
+  Team team{set.start, 1 << set.log_stride, set.size, -1, nullptr, 0};
+  team.me = team.member(rt.me);
+  return team;
+}
+
 Group* find_group(const Key& key) {
   const LockGuard lock(mutex);
   const auto found = groups.find(key);
@@ -168,33 +174,34 @@ Group* find_group(const Key& key) {
 
 }  // namespace
 
-ActiveSet::ActiveSet(Call call, const Triplet& asked, long* psync) {
+ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) : call_(call), set_(set), psync_(psync) {
   check_started(call);
   check_psync(call, psync);
-  Triplet set = asked;
-  if (set.size == 1 && set.log_stride > 0) set.log_stride = 0;  // any stride leads nowhere
-  if ((group_ = find_group({set, psync})) != nullptr) {
-    slot_call(group_->slot) = call.name;
-    return;
-  }
-  check_triplet(call, set);
-  Team team{set.start, 1 << set.log_stride, set.size, -1, nullptr, 0};
-  team.me = team.member(rt.me);
-  if (team.me < 0) {
+  if (set.size == 1 && set.log_stride > 0) set_.log_stride = 0;  // any stride leads nowhere
+  if ((group_ = find_group({set_, psync})) != nullptr) return;
+  check_triplet(call, set_);
+  if (team_of(set_).me < 0) {
     fatal("%s: PE_start %d, logPE_stride %d and PE_size %d do not include this PE; only members may call",
-          call.name, set.start, set.log_stride, set.size);
+          call.name, set_.start, set_.log_stride, set_.size);
   }
-  // A set of one never uses its slot.
-  const int slot = set.size == 1 ? kWorldSlot : Agreement(call, team, psync).slot(set);
-  std::unique_ptr<Group> made = make_group(team, slot);
-  group_ = made.get();
-  slot_call(slot) = call.name;
-  if (slot >= kKept) {
-    temporary_ = std::move(made);
-    return;
+}
+
+Group& ActiveSet::group() {
+  if (group_ == nullptr) {
+    const Team team = team_of(set_);
+    // A set of one never uses its slot.
+    const int slot = set_.size == 1 ? kWorldSlot : Agreement(call_, team, psync_).slot(set_);
+    std::unique_ptr<Group> made = make_group(team, slot);
+    group_ = made.get();
+    if (slot >= kKept) {
+      temporary_ = std::move(made);
+    } else {
+      const LockGuard lock(mutex);
+      groups[{set_, psync_}] = std::move(made);
+    }
   }
-  const LockGuard lock(mutex);
-  groups[{set, psync}] = std::move(made);
+  slot_call(group_->slot) = call_.name;
+  return *group_;
 }
 
 ActiveSet::~ActiveSet() {

@@ -170,7 +170,6 @@ void scan_leading(Group& g, Call call, const Reduction& op, void* dest, const vo
 
 void scan_among(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
                 bool inclusive) {
-  if (is_paged(dest, source)) return paged_scan(g, call, op, dest, source, count, inclusive);
   if (!g.in_order) return scan_leading(g, call, op, dest, source, count, inclusive);
   const std::size_t n = count * op.element;
   if (choose(Collective::scan, n, g.size(), g.one_node()) == Algorithm::inlined)
@@ -183,6 +182,7 @@ void scan_among(Group& g, Call call, const Reduction& op, void* dest, const void
 void scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
   if (count == 0) return;
+  if (g.size() > 1 && is_paged(dest, source)) return paged_scan(g, call, op, dest, source, count, inclusive);
   const std::size_t n = count * op.element;
   if (g.size() > 1) scan_among(g, call, op, dest, source, count, inclusive);
   if (g.size() == 1 && inclusive && dest != source) std::memcpy(dest, source, n);

@@ -88,30 +88,31 @@ PlaceName::PlaceName(const void* address) {
 }
 
 namespace {
-enum Memory : std::uint64_t {
-  kPrivate,
-  kHeap,
-  kVariables,
-  kConstants,
-  kRegions
-};  // and each region after that
+
+enum Memory : std::uint64_t { kPrivate, kHeap, kVariables, kConstants, kPaged };
+
+// The heap's segment with what is not the program's, such as the staging memory of collective calls.
+bool in_heap_segment(std::uintptr_t address) {
+  return address - rt.heap.origin < rt.heap.base - rt.heap.origin + rt.heap.size;
 }
+
+}  // namespace
 
 Place place_of(const void* address) {
   const auto a = reinterpret_cast<std::uintptr_t>(address);
-  if (rt.heap.holds(a, 1)) return {kHeap, a - rt.heap.base};
+  if (in_heap_segment(a)) return {kHeap, a - rt.heap.origin};
   if (rt.statics.holds(a, 1)) return {kVariables, a - rt.statics.base};
   if (is_constant(a, 1)) return {kConstants, a - rt.statics.base};
-  if (const Region* region = find_region(a, 1)) return {kRegions, a - region->base()};
+  if (rt.paged != nullptr && rt.paged->holds(a, 1)) return {kPaged, a - rt.paged->base()};
   return {kPrivate, a};
 }
 
 const void* address_of(const Place& place) {
   switch (place.memory) {
-    case kHeap: return pointer(rt.heap.base + place.offset);
+    case kHeap: return pointer(rt.heap.origin + place.offset);
     case kVariables:
     case kConstants: return pointer(rt.statics.base + place.offset);
-    case kRegions: return pointer(rt.paged->base() + place.offset);
+    case kPaged: return pointer(rt.paged->base() + place.offset);
     default: return pointer(place.offset);
   }
 }

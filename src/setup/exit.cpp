@@ -20,6 +20,8 @@
 #include "base/service_thread.hpp"
 #include "base/wait_report.hpp"
 #include "boot/boot.hpp"
+#include "core/progress.hpp"
+#include "core/runtime.hpp"
 #include "setup/setup.hpp"
 
 namespace shm {
@@ -47,7 +49,7 @@ bool ends_by_itself_ = false;
 void flush_streams() {
   static std::atomic<bool> flushed{false};
   try {
-    std::thread([] {
+    start_service_thread("atoll-flush", [] {
       fflush(nullptr);
       flushed = true;
     }).detach();
@@ -89,13 +91,17 @@ void end_after(seconds time, void (*end)()) {
 
 // A program that returns from main without shmem_finalize still ends in order.  One that failed does not wait
 // for the others, unless it need not finalize; nor does a thread that is not the library's: the launcher ends
-// them.
+// them.  The library's objects, and libfabric's, are destroyed next, and the agent must not use them any
+// more.
 void end_process(int status) {
   leaving = true;
   if (job_is_ending()) end_job(code_of_job, nullptr);
   if (library_started()) {
-    if (!starter_has_ended && std::this_thread::get_id() != starter) return;
-    if (status != 0 && !ends_by_itself_) return;
+    const bool elsewhere = !starter_has_ended && std::this_thread::get_id() != starter;
+    if (elsewhere || (status != 0 && !ends_by_itself_)) {
+      if (rt.progress != nullptr) rt.progress->stop_for_exit();
+      return;
+    }
     if (status != 0) {
       code_of_job = status;
       end_after(kTimeOfOthers, [] { _exit(code_of_job); });

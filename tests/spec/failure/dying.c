@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PE 1 dies in the middle of puts: `dying segv|kill|exit|abort|thread`.  Tells check_death.sh who was there. */
+/* PE 1 dies in the middle of puts: `dying segv|kill|exit|leave|abort|thread`.  Tells check_death.sh who was
+ * there. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -21,7 +23,14 @@ static void exit_in_a_thread(void) {
   pthread_join(thread, NULL);
 }
 
+/* Like libfabric, this is loaded later than the library, which must have ended its agent before the library
+ * that it uses is unloaded. */
+static void load_late(void) {
+  if (dlopen(LOADED_LATE, RTLD_NOW | RTLD_LOCAL) == NULL) _exit(5);
+}
+
 static void die(const char* how) {
+  if (strcmp(how, "leave") == 0) exit(3);
   if (strcmp(how, "thread") == 0) exit_in_a_thread();
   if (strcmp(how, "segv") == 0) raise(SIGSEGV);
   if (strcmp(how, "abort") == 0) abort();
@@ -32,6 +41,7 @@ static void die(const char* how) {
 int main(int count, char** arguments) {
   (void)count;
   shmem_init();
+  load_late();
   const int me = shmem_my_pe();
   char* block = shmem_malloc(kBytes);
   static char source[kBytes];

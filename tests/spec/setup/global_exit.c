@@ -2,8 +2,8 @@
 /* Semantics 12: one PE ends the job, whatever the others do: `global_exit <status> [<PE>]`, by default the
  * last PE.  All others are in the middle of something, each of something else.  With `-1` as the PE all of
  * them call it at once, and PE p passes status + p; with `before` it is called before shmem_init.  Of PE 0,
- * with exit handlers: `handlers`, `hangs` where they do not end, `nested` where one calls it again; `others`:
- * all have something to be flushed. */
+ * with exit handlers: `handlers`, `hangs` where they do not end, `nested` where one calls it again, `late`
+ * where only one does, `twice` by two threads; `others`: all have something to be flushed. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,15 +68,26 @@ static void hang(void) {
   for (;;) pause();
 }
 static void exit_again(void) { shmem_global_exit(code); }
+static void* exit_too(void* unused) {
+  exit_again();
+  return unused;
+}
+static void exit_twice(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, exit_too, NULL);
+  exit_again();
+}
 
 static int use_handlers(const char* how) {
   if (strcmp(how, "handlers") == 0) atexit(run_handler);
   shmem_init();
   if (strcmp(how, "hangs") == 0) atexit(hang);
-  if (strcmp(how, "nested") == 0) atexit(exit_again);
+  if (strcmp(how, "nested") == 0 || (strcmp(how, "late") == 0 && shmem_my_pe() == 0)) atexit(exit_again);
   setvbuf(stdout, NULL, _IOFBF, 65536);
   if (strcmp(how, "others") == 0) printf("flushed by PE %d\n", shmem_my_pe());
   shmem_barrier_all();
+  if (shmem_my_pe() == 0 && strcmp(how, "late") == 0) return 0;
+  if (shmem_my_pe() == 0 && strcmp(how, "twice") == 0) exit_twice();
   if (shmem_my_pe() == 0) shmem_global_exit(code);
   if (shmem_my_pe() == 1) compute();
   shmem_barrier_all();
