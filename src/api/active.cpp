@@ -101,7 +101,7 @@ void pshmem_barrier(int start, int log_stride, int size, long* psync) {
 ATOLL_ALIAS_(void, shmem_sync, (int start, int log_stride, int size, long* psync))
 ATOLL_ALIAS_(void, shmem_barrier, (int start, int log_stride, int size, long* psync))
 
-SHMEM_SIZED_ACTIVE(ATOLL_SIZED_ROW)
-SHMEM_OPS_ACTIVE_REDUCE(ATOLL_ROW)
+ATOLL_SIZED_ACTIVE(ATOLL_SIZED_ROW)
+ATOLL_OPS_ACTIVE_REDUCE(ATOLL_ROW)
 
 }  // extern "C"

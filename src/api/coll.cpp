@@ -106,7 +106,7 @@ int pshmem_team_sync(shmem_team_t team) {
 }
 ATOLL_ALIAS_(int, shmem_team_sync, (shmem_team_t team))
 
-SHMEM_OPS_COLL(ATOLL_ROW)
-SHMEM_SIZED_COLL(ATOLL_SIZED_ROW)
+ATOLL_OPS_COLL(ATOLL_ROW)
+ATOLL_SIZED_COLL(ATOLL_SIZED_ROW)
 
 }  // extern "C"

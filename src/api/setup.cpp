@@ -124,8 +124,8 @@ void pstart_pes(int) {
 int p_my_pe(void) { return pshmem_my_pe(); }
 int p_num_pes(void) { return pshmem_n_pes(); }
 
-SHMEM_FUNCS_SETUP(ATOLL_ALIAS_)
-SHMEM_FUNCS_EXIT(ATOLL_ALIAS_)
-SHMEM_FUNCS_OLD_SETUP(ATOLL_ALIAS_)
+ATOLL_FUNCS_SETUP(ATOLL_ALIAS_)
+ATOLL_FUNCS_EXIT(ATOLL_ALIAS_)
+ATOLL_FUNCS_OLD_SETUP(ATOLL_ALIAS_)
 
 }  // extern "C"
