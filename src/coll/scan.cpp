@@ -4,6 +4,7 @@
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
 #include "coll/internode.hpp"
+#include "coll/internode_scan.hpp"
 #include "coll/paged.hpp"
 
 namespace shm {
@@ -65,8 +66,23 @@ void scan_share(const Group& g, const Reduction& op, const Pointers& to, const P
   });
 }
 
+// One stripe between nodes: the sums of a node's vectors go to the nodes behind it.
+void scan_stripe(Group& g, std::uint64_t phase, const Reduction& op, const Pointers& to, const Pointers& from,
+                 Share stripe, bool inclusive) {
+  InternodeScan between(g, phase, op, stripe.end - stripe.begin, g.local);
+  std::size_t part = 0;
+  for (std::size_t at = stripe.begin; at < stripe.end; at += between.most(), ++part) {
+    const Share share{at, std::min(stripe.end, at + between.most())};
+    const std::size_t elements = share.end - share.begin, offset = at * op.element;
+    std::byte* const own = between.own(part);
+    std::memcpy(own, from[0] + offset, elements * op.element);
+    for (int i = 1; i < g.local_size(); ++i) op.into(own, from[i] + offset, elements);
+    scan_share(g, op, to, from, share, between.sum_before(part), inclusive);
+  }
+}
+
 // Phase 1: my source and dest are ready.  Phase 2: I have done my share for everybody.  Between nodes shares
-// are stripes: the sum of a node's vectors goes to the nodes behind it.
+// are stripes.
 void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
                  bool inclusive) {
   const std::size_t n = count * op.element;
@@ -78,17 +94,11 @@ void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const voi
   const int shares = g.one_node() ? g.size() : stripes_for(n, g.stripes);
   if (g.local < shares) {
     const Share share = share_of(count, op.element, g.local, shares);
-    const std::size_t elements = share.end - share.begin;
-    std::vector<std::byte> sum;
-    if (!g.one_node() && elements > 0) {
-      sum.resize(elements * op.element);
-      op.clear(sum.data(), elements);
-      for (int i = 0; i < g.local_size(); ++i) {
-        op.into(sum.data(), from[i] + share.begin * op.element, elements);
-      }
-      internode_exscan(g, phase, op, sum.data(), elements, g.local);
+    if (g.one_node()) {
+      scan_share(g, op, to, from, share, nullptr, inclusive);
+    } else {
+      scan_stripe(g, phase, op, to, from, share, inclusive);
     }
-    scan_share(g, op, to, from, share, sum.empty() ? nullptr : sum.data(), inclusive);
   }
   publish(g, phase + 1);
   await_all(g, phase + 1);

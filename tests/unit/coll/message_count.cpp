@@ -43,6 +43,13 @@ int parts_of(std::size_t words, std::size_t most) {
   return on_nvm ? static_cast<int>((words * sizeof(long) + most - 1) / most) : 1;
 }
 
+// Parcels that a PE sends in a scan of kDest words: each part once, from node to node, unless so many nodes
+// take longer than doubling does.
+int of_long_scan(int nodes) {
+  const int parts = 3, doubled = parts * log2_up(nodes);
+  return parts + nodes - 2 <= doubled ? parts : doubled;
+}
+
 // Pages that this PE's node had from others, sent to others or lost to them, and operations on such pages.
 long pages_moved() {
   shmemx_stats_t stats;
@@ -128,6 +135,9 @@ int main(int argc, char** argv) {
     expect_at_most("exscan", vectors * steps, {n, [=](std::size_t i) { return sum_of(me, i); }},
                    [=] { shmem_long_sum_exscan(world, dest, source, n); });
   }
+  expect_at_most("inscan, 640 kB", on_nvm ? parts_of(kDest, shm::kStagingBytes) * steps : of_long_scan(nodes),
+                 {kDest, [=](std::size_t i) { return sum_of(me + 1, i); }},
+                 [=] { shmem_long_sum_inscan(world, dest, source, kDest); });
   // What a node has of others goes in one parcel, or where their number is no power of two, in two around the
   // end.
   const auto all = static_cast<std::size_t>(pes);
