@@ -161,7 +161,7 @@ void before([[maybe_unused]] Arguments... arguments) {
 // Nothing can be counted or printed after it.
 #define MAKE_EXIT(RET, NAME, PARAMS, ARGS) \
   RET NAME PARAMS {                        \
-    profile::print_own(#NAME);             \
+    profile::ends_job(#NAME);              \
     p##NAME ARGS;                          \
   }
 #define MAKE(NAME, T, LIB, OP, RET, PARAMS, ARGS, MOVED)                       \
