@@ -12,8 +12,8 @@
  *
  *   SHMEM_WARN_DEPRECATED   to be warned about calls of deprecated functions
  *   SHMEM_NO_GENERICS       to do without shmem/generic.h */
-#ifndef SHMEM_H
-#define SHMEM_H
+#ifndef ATOLL_SHMEM_H
+#define ATOLL_SHMEM_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,18 +22,18 @@
  * nanoseconds. */
 #if defined(__has_attribute)
 #if __has_attribute(noplt)
-#define SHMEM_API __attribute__((visibility("default"), noplt))
+#define ATOLL_API __attribute__((visibility("default"), noplt))
 #endif
 #endif
-#ifndef SHMEM_API
-#define SHMEM_API __attribute__((visibility("default")))
+#ifndef ATOLL_API
+#define ATOLL_API __attribute__((visibility("default")))
 #endif
-#define SHMEM_NORETURN __attribute__((noreturn))
+#define ATOLL_NORETURN __attribute__((noreturn))
 
 #ifdef SHMEM_WARN_DEPRECATED
-#define SHMEM_DEPRECATED __attribute__((deprecated))
+#define ATOLL_DEPRECATED __attribute__((deprecated))
 #else
-#define SHMEM_DEPRECATED
+#define ATOLL_DEPRECATED
 #endif
 
 // clang-format off
@@ -58,17 +58,17 @@ typedef struct shmem_ctx_handle* shmem_ctx_t;
 typedef struct shmem_team_handle* shmem_team_t;
 
 #ifdef __cplusplus
-#define SHMEM_HANDLE_(TYPE, NUMBER)      (reinterpret_cast<TYPE>(NUMBER))
+#define ATOLL_HANDLE_(TYPE, NUMBER)      (reinterpret_cast<TYPE>(NUMBER))
 #else
-#define SHMEM_HANDLE_(TYPE, NUMBER)      ((TYPE)(NUMBER))
+#define ATOLL_HANDLE_(TYPE, NUMBER)      ((TYPE)(NUMBER))
 #endif
 
-#define SHMEM_CTX_INVALID                SHMEM_HANDLE_(shmem_ctx_t, 0UL)
-#define SHMEM_CTX_DEFAULT                SHMEM_HANDLE_(shmem_ctx_t, 1UL)
+#define SHMEM_CTX_INVALID                ATOLL_HANDLE_(shmem_ctx_t, 0UL)
+#define SHMEM_CTX_DEFAULT                ATOLL_HANDLE_(shmem_ctx_t, 1UL)
 
-#define SHMEM_TEAM_INVALID               SHMEM_HANDLE_(shmem_team_t, 0UL)
-#define SHMEM_TEAM_WORLD                 SHMEM_HANDLE_(shmem_team_t, 1UL)
-#define SHMEM_TEAM_SHARED                SHMEM_HANDLE_(shmem_team_t, 2UL)
+#define SHMEM_TEAM_INVALID               ATOLL_HANDLE_(shmem_team_t, 0UL)
+#define SHMEM_TEAM_WORLD                 ATOLL_HANDLE_(shmem_team_t, 1UL)
+#define SHMEM_TEAM_SHARED                ATOLL_HANDLE_(shmem_team_t, 2UL)
 
 /* What a team is asked for when it is split off.  SHMEM_TEAM_NUM_CONTEXTS in the mask makes num_contexts
  * count. */
@@ -158,51 +158,51 @@ extern "C" {
 #endif
 
 /* A function without a type; one with a type and its twin that takes a context; the same with an element
- * size.  ATTR is empty or SHMEM_DEPRECATED. */
-#define SHMEM_DECLARE_F_(RET, NAME, PARAMS, ARGS) \
-  SHMEM_API RET NAME PARAMS;
-#define SHMEM_DECLARE_OLD_F_(RET, NAME, PARAMS, ARGS) \
-  SHMEM_API SHMEM_DEPRECATED RET NAME PARAMS;
+ * size.  ATTR is empty or ATOLL_DEPRECATED. */
+#define ATOLL_DECLARE_F_(RET, NAME, PARAMS, ARGS) \
+  ATOLL_API RET NAME PARAMS;
+#define ATOLL_DECLARE_OLD_F_(RET, NAME, PARAMS, ARGS) \
+  ATOLL_API ATOLL_DEPRECATED RET NAME PARAMS;
 
-#define SHMEM_DECLARE_(NAME, T, ATTR, OP, RET, PARAMS) \
-  SHMEM_API ATTR RET(T) shmem_##NAME##OP(PARAMS(T));
-#define SHMEM_DECLARE_CTX_(NAME, T, ATTR, OP, RET, PARAMS) \
-  SHMEM_API ATTR RET(T) shmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T));
+#define ATOLL_DECLARE_(NAME, T, ATTR, OP, RET, PARAMS) \
+  ATOLL_API ATTR RET(T) shmem_##NAME##OP(PARAMS(T));
+#define ATOLL_DECLARE_CTX_(NAME, T, ATTR, OP, RET, PARAMS) \
+  ATOLL_API ATTR RET(T) shmem_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T));
 
-#define SHMEM_DECLARE_SIZED_(NAME, BYTES, ATTR, OP, TAIL, RET, PARAMS) \
-  SHMEM_API ATTR RET(void) shmem##OP##NAME##TAIL(PARAMS(void));
-#define SHMEM_DECLARE_SIZED_CTX_(NAME, BYTES, ATTR, OP, TAIL, RET, PARAMS) \
-  SHMEM_API ATTR RET(void) shmem_ctx##OP##NAME##TAIL(shmem_ctx_t ctx, PARAMS(void));
+#define ATOLL_DECLARE_SIZED_(NAME, BYTES, ATTR, OP, TAIL, RET, PARAMS) \
+  ATOLL_API ATTR RET(void) shmem##OP##NAME##TAIL(PARAMS(void));
+#define ATOLL_DECLARE_SIZED_CTX_(NAME, BYTES, ATTR, OP, TAIL, RET, PARAMS) \
+  ATOLL_API ATTR RET(void) shmem_ctx##OP##NAME##TAIL(shmem_ctx_t ctx, PARAMS(void));
 
 /* A row of a table of operations: the declaration for each type or element size. */
-#define SHMEM_ROW_(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(SHMEM_DECLARE_, , OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
-#define SHMEM_ROW_CTX_(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(SHMEM_DECLARE_CTX_, , OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
-#define SHMEM_ROW_OLD_(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(SHMEM_DECLARE_, SHMEM_DEPRECATED, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+#define ATOLL_ROW_(TYPES, OP, SHAPE) \
+  ATOLL_TYPES_##TYPES(ATOLL_DECLARE_, , OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE)
+#define ATOLL_ROW_CTX_(TYPES, OP, SHAPE) \
+  ATOLL_TYPES_##TYPES(ATOLL_DECLARE_CTX_, , OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE)
+#define ATOLL_ROW_OLD_(TYPES, OP, SHAPE) \
+  ATOLL_TYPES_##TYPES(ATOLL_DECLARE_, ATOLL_DEPRECATED, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE)
 
-#define SHMEM_SIZED_ROW_(UNITS, OP, TAIL, SHAPE) \
-  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_, , OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
-#define SHMEM_SIZED_ROW_CTX_(UNITS, OP, TAIL, SHAPE) \
-  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_CTX_, , OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
-#define SHMEM_SIZED_ROW_OLD_(UNITS, OP, TAIL, SHAPE) \
-  SHMEM_UNITS_##UNITS(SHMEM_DECLARE_SIZED_, SHMEM_DEPRECATED, OP, TAIL, \
-                      SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+#define ATOLL_SIZED_ROW_(UNITS, OP, TAIL, SHAPE) \
+  ATOLL_UNITS_##UNITS(ATOLL_DECLARE_SIZED_, , OP, TAIL, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE)
+#define ATOLL_SIZED_ROW_CTX_(UNITS, OP, TAIL, SHAPE) \
+  ATOLL_UNITS_##UNITS(ATOLL_DECLARE_SIZED_CTX_, , OP, TAIL, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE)
+#define ATOLL_SIZED_ROW_OLD_(UNITS, OP, TAIL, SHAPE) \
+  ATOLL_UNITS_##UNITS(ATOLL_DECLARE_SIZED_, ATOLL_DEPRECATED, OP, TAIL, \
+                      ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE)
 
-SHMEM_FUNCS(SHMEM_DECLARE_F_)
-SHMEM_OPS_CTX(SHMEM_ROW_)
-SHMEM_OPS_CTX(SHMEM_ROW_CTX_)
-SHMEM_OPS_NO_CTX(SHMEM_ROW_)
-SHMEM_SIZED_CTX(SHMEM_SIZED_ROW_)
-SHMEM_SIZED_CTX(SHMEM_SIZED_ROW_CTX_)
-SHMEM_SIZED_NO_CTX(SHMEM_SIZED_ROW_)
+ATOLL_FUNCS(ATOLL_DECLARE_F_)
+ATOLL_OPS_CTX(ATOLL_ROW_)
+ATOLL_OPS_CTX(ATOLL_ROW_CTX_)
+ATOLL_OPS_NO_CTX(ATOLL_ROW_)
+ATOLL_SIZED_CTX(ATOLL_SIZED_ROW_)
+ATOLL_SIZED_CTX(ATOLL_SIZED_ROW_CTX_)
+ATOLL_SIZED_NO_CTX(ATOLL_SIZED_ROW_)
 
-SHMEM_FUNCS_DEPRECATED(SHMEM_DECLARE_OLD_F_)
-SHMEM_OPS_DEPRECATED(SHMEM_ROW_OLD_)
-SHMEM_OPS_EXTRA_AMO(SHMEM_ROW_OLD_)
-SHMEM_OPS_EXTRA_WAIT(SHMEM_ROW_)
-SHMEM_SIZED_DEPRECATED(SHMEM_SIZED_ROW_OLD_)
+ATOLL_FUNCS_DEPRECATED(ATOLL_DECLARE_OLD_F_)
+ATOLL_OPS_DEPRECATED(ATOLL_ROW_OLD_)
+ATOLL_OPS_EXTRA_AMO(ATOLL_ROW_OLD_)
+ATOLL_OPS_EXTRA_WAIT(ATOLL_ROW_)
+ATOLL_SIZED_DEPRECATED(ATOLL_SIZED_ROW_OLD_)
 
 #ifdef __cplusplus
 }

@@ -165,14 +165,14 @@ extern "C" {
 #endif
 
 #define SHMEMX_DECLARE_(NAME, T, OP, RET, PARAMS) \
-  SHMEM_API RET(T) shmemx_##NAME##OP(PARAMS(T)); \
-  SHMEM_API RET(T) shmemx_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T));
+  ATOLL_API RET(T) shmemx_##NAME##OP(PARAMS(T)); \
+  ATOLL_API RET(T) shmemx_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T));
 
 #define SHMEMX_ROW_(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(SHMEMX_DECLARE_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE)
+  ATOLL_TYPES_##TYPES(SHMEMX_DECLARE_, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE)
 
 SHMEMX_OPS(SHMEMX_ROW_)
-SHMEMX_FUNCS(SHMEM_DECLARE_F_)
+SHMEMX_FUNCS(ATOLL_DECLARE_F_)
 
 #ifdef __cplusplus
 }
@@ -190,7 +190,7 @@ extern "C++" {
   inline RET(T) shmemx##OP(shmem_ctx_t ctx, PARAMS(T)) { return shmemx_ctx_##NAME##OP(ctx, __VA_ARGS__); }
 
 #define SHMEMX_OVERLOADS_(TYPES, OP, SHAPE) \
-  SHMEM_DISTINCT_##TYPES(SHMEMX_OVERLOAD_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, SHMEM_ARGS_##SHAPE)
+  ATOLL_DISTINCT_##TYPES(SHMEMX_OVERLOAD_, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, ATOLL_ARGS_##SHAPE)
 
 SHMEMX_OPS(SHMEMX_OVERLOADS_)
 
@@ -201,7 +201,7 @@ SHMEMX_OPS(SHMEMX_OVERLOADS_)
 #define SHMEMX_ARM_(NAME, T, OP)      , T* : shmemx_##NAME##OP
 #define SHMEMX_ARM_CTX_(NAME, T, OP)  , T* : shmemx_ctx_##NAME##OP
 #define SHMEMX_GENERIC_(TYPES, OP, ...) \
-  SHMEM_SELECT_CTX_(SHMEM_DISTINCT_##TYPES, SHMEMX_ARM_, SHMEMX_ARM_CTX_, OP, __VA_ARGS__)
+  ATOLL_SELECT_CTX_(ATOLL_DISTINCT_##TYPES, SHMEMX_ARM_, SHMEMX_ARM_CTX_, OP, __VA_ARGS__)
 
 #define shmemx_atomic_fetch_max(...)      SHMEMX_GENERIC_(AMO_EXT, _atomic_fetch_max, __VA_ARGS__)
 #define shmemx_atomic_max(...)            SHMEMX_GENERIC_(AMO_EXT, _atomic_max, __VA_ARGS__)

@@ -13,7 +13,8 @@ HEAD = """# Environment variables
 
 This page is written by `tools/environment_page.py` from `src/base/env.def`. `shmem_info` prints the same, with the values in force
 on this machine. A value that is not allowed ends the program with a line that says what is. A flag is off for `0`, `off`, `no` and
-`false`, and on for anything else. Under `oshrun` set a variable in the environment, or with `-x NAME=VALUE`.
+`false`, and on for anything else. Where "any" is the value, a variable that is set is on, whatever it is set to.
+Under `oshrun` set a variable in the environment, or with `-x NAME=VALUE`.
 """
 ROW = re.compile(r'^ENV\((\w+), (\w+), \w+, "([^"]*)", "([^"]*)"\)$')
 
@@ -25,12 +26,14 @@ def page():
             lines.append(f"\n## {line[8:]}\n\n| variable | values | default | meaning |\n|---|---|---|---|\n")
         elif row := ROW.match(line):
             name, kind, default, text = row.groups()
-            values = {"Flag": "0 or 1", "Size": "bytes", "Count": "number", "Entries": "number", "Seconds": "seconds",
+            values = {"Switch": "any", "Flag": "0 or 1", "Size": "bytes", "Count": "number", "Entries": "number", "Seconds": "seconds",
                       "Text": "text", "Choice": ", ".join(f"`{word}`" for word in default.split("|"))}[kind]
             text = text[0].upper() + text[1:]
             said = re.search(r"; default: (.*)$", text)  # where it is not a word of the row
             if said:
                 text, default = text[:said.start()], said[1]
+            elif kind == "Switch":
+                default = "not set"
             else:
                 default = f"`{default.split('|')[0]}`"
             lines.append(f"| `SHMEM_{name}` | {values} | {default} | {text} |\n".replace("<", "&lt;"))

@@ -6,19 +6,19 @@
  * Like the tables in ops.h, these make the prototypes (shmem.h), the profiling names (pshmem.h: NAME with a p
  * in front) and the aliases between the two (src/api), one group per source file.  Tools that wrap all
  * functions need the arguments (tools/profile). */
-#ifndef SHMEM_FUNCTIONS_H
-#define SHMEM_FUNCTIONS_H
+#ifndef ATOLL_FUNCTIONS_H
+#define ATOLL_FUNCTIONS_H
 
 // clang-format off
 
-#define SHMEM_FUNCS(F) \
-  SHMEM_FUNCS_SETUP(F) SHMEM_FUNCS_EXIT(F) SHMEM_FUNCS_MEMORY(F) SHMEM_FUNCS_TEAM(F) \
-  SHMEM_FUNCS_CONTEXT(F) SHMEM_FUNCS_ORDER(F) SHMEM_FUNCS_SIGNAL(F) SHMEM_FUNCS_SYNC(F) \
-  SHMEM_FUNCS_WAIT(F) SHMEM_FUNCS_LOCK(F)
+#define ATOLL_FUNCS(F) \
+  ATOLL_FUNCS_SETUP(F) ATOLL_FUNCS_EXIT(F) ATOLL_FUNCS_MEMORY(F) ATOLL_FUNCS_TEAM(F) \
+  ATOLL_FUNCS_CONTEXT(F) ATOLL_FUNCS_ORDER(F) ATOLL_FUNCS_SIGNAL(F) ATOLL_FUNCS_SYNC(F) \
+  ATOLL_FUNCS_WAIT(F) ATOLL_FUNCS_LOCK(F)
 
 /* Set-up, exit and query; threads; profiling.  Initialization may be repeated: the library lives until
  * shmem_finalize has been called as often. */
-#define SHMEM_FUNCS_SETUP(F)                                                                           \
+#define ATOLL_FUNCS_SETUP(F)                                                                           \
   F(void,  shmem_init,                (void), ())                                                      \
   F(int,   shmem_init_thread,         (int requested, int* provided), (requested, provided))           \
   F(void,  shmem_query_thread,        (int* provided), (provided))                                     \
@@ -34,11 +34,11 @@
   F(void,  shmem_pcontrol,            (int level, ...), (level))
 
 /* The one that does not return. */
-#define SHMEM_FUNCS_EXIT(F)                                                                            \
-  F(SHMEM_NORETURN void, shmem_global_exit, (int status), (status))
+#define ATOLL_FUNCS_EXIT(F)                                                                            \
+  F(ATOLL_NORETURN void, shmem_global_exit, (int status), (status))
 
 /* The symmetric heap.  Collective over all PEs, with the same arguments on each. */
-#define SHMEM_FUNCS_MEMORY(F)                                                                          \
+#define ATOLL_FUNCS_MEMORY(F)                                                                          \
   F(void*, shmem_malloc,              (size_t bytes), (bytes))                                         \
   F(void*, shmem_calloc,              (size_t count, size_t bytes), (count, bytes))                    \
   F(void*, shmem_align,               (size_t alignment, size_t bytes), (alignment, bytes))            \
@@ -47,7 +47,7 @@
   F(void,  shmem_free,                (void* ptr), (ptr))
 
 /* Teams.  The splits are collective over the parent team and return zero on success. */
-#define SHMEM_FUNCS_TEAM(F)                                                                            \
+#define ATOLL_FUNCS_TEAM(F)                                                                            \
   F(int,   shmem_team_my_pe,          (shmem_team_t team), (team))                                     \
   F(int,   shmem_team_n_pes,          (shmem_team_t team), (team))                                     \
   F(int,   shmem_team_get_config,     (shmem_team_t team, long config_mask,                            \
@@ -70,7 +70,7 @@
   F(void,  shmem_team_destroy,        (shmem_team_t team), (team))
 
 /* Contexts, and sessions on them.  Not collective. */
-#define SHMEM_FUNCS_CONTEXT(F)                                                                         \
+#define ATOLL_FUNCS_CONTEXT(F)                                                                         \
   F(int,  shmem_ctx_create,          (long options, shmem_ctx_t* ctx), (options, ctx))                 \
   F(int,  shmem_team_create_ctx,     (shmem_team_t team, long options, shmem_ctx_t* ctx),              \
                                      (team, options, ctx))                                             \
@@ -82,7 +82,7 @@
   F(void, shmem_ctx_session_stop,    (shmem_ctx_t ctx), (ctx))
 
 /* Memory ordering: fence orders what is delivered to each PE, quiet completes it, pe_quiet for some PEs. */
-#define SHMEM_FUNCS_ORDER(F)                                                                           \
+#define ATOLL_FUNCS_ORDER(F)                                                                           \
   F(void, shmem_fence,               (void), ())                                                       \
   F(void, shmem_ctx_fence,           (shmem_ctx_t ctx), (ctx))                                         \
   F(void, shmem_quiet,               (void), ())                                                       \
@@ -92,7 +92,7 @@
                                      (ctx, target_pes, npes))
 
 /* Signal words.  fetch and wait_until act on the caller's own word. */
-#define SHMEM_FUNCS_SIGNAL(F)                                                                          \
+#define ATOLL_FUNCS_SIGNAL(F)                                                                          \
   F(void,     shmem_signal_add,          (uint64_t* sig_addr, uint64_t signal, int pe),                \
                                          (sig_addr, signal, pe))                                       \
   F(void,     shmem_ctx_signal_add,      (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal,        \
@@ -106,7 +106,7 @@
                                          (sig_addr, cmp, cmp_value))
 
 /* Barriers.  The active-set shmem_sync is deprecated, but its name is not: it is also a generic's. */
-#define SHMEM_FUNCS_SYNC(F)                                                                            \
+#define ATOLL_FUNCS_SYNC(F)                                                                            \
   F(void, shmem_barrier_all,         (void), ())                                                       \
   F(void, shmem_sync_all,            (void), ())                                                       \
   F(int,  shmem_team_sync,           (shmem_team_t team), (team))                                      \
@@ -114,35 +114,35 @@
                                      (PE_start, logPE_stride, PE_size, pSync))
 
 /* The wait on a long that came first.  It is deprecated, but its name is not: it is also a generic's. */
-#define SHMEM_FUNCS_WAIT(F)                                                                            \
+#define ATOLL_FUNCS_WAIT(F)                                                                            \
   F(void, shmem_wait_until,          (long* ivar, int cmp, long cmp_value), (ivar, cmp, cmp_value))
 
 /* Distributed locks. */
-#define SHMEM_FUNCS_LOCK(F)                                                                            \
+#define ATOLL_FUNCS_LOCK(F)                                                                            \
   F(void, shmem_set_lock,            (long* lock), (lock))                                             \
   F(int,  shmem_test_lock,           (long* lock), (lock))                                             \
   F(void, shmem_clear_lock,          (long* lock), (lock))
 
 /* Deprecated: names from before OpenSHMEM, the active-set barrier, and the wait for any change. */
-#define SHMEM_FUNCS_DEPRECATED(F)                                                                     \
-  SHMEM_FUNCS_OLD_SETUP(F) SHMEM_FUNCS_OLD_MEMORY(F) SHMEM_FUNCS_OLD_SYNC(F) SHMEM_FUNCS_OLD_WAIT(F)
+#define ATOLL_FUNCS_DEPRECATED(F)                                                                     \
+  ATOLL_FUNCS_OLD_SETUP(F) ATOLL_FUNCS_OLD_MEMORY(F) ATOLL_FUNCS_OLD_SYNC(F) ATOLL_FUNCS_OLD_WAIT(F)
 
-#define SHMEM_FUNCS_OLD_SETUP(F)                                                                       \
+#define ATOLL_FUNCS_OLD_SETUP(F)                                                                       \
   F(void, start_pes,                 (int npes), (npes))                                               \
   F(int,  _my_pe,                    (void), ())                                                       \
   F(int,  _num_pes,                  (void), ())
 
-#define SHMEM_FUNCS_OLD_MEMORY(F)                                                                      \
+#define ATOLL_FUNCS_OLD_MEMORY(F)                                                                      \
   F(void*, shmalloc,                  (size_t bytes), (bytes))                                         \
   F(void*, shmemalign,                (size_t alignment, size_t bytes), (alignment, bytes))            \
   F(void*, shrealloc,                 (void* ptr, size_t bytes), (ptr, bytes))                         \
   F(void,  shfree,                    (void* ptr), (ptr))
 
-#define SHMEM_FUNCS_OLD_SYNC(F)                                                                        \
+#define ATOLL_FUNCS_OLD_SYNC(F)                                                                        \
   F(void, shmem_barrier,             (int PE_start, int logPE_stride, int PE_size, long* pSync),       \
                                      (PE_start, logPE_stride, PE_size, pSync))
 
-#define SHMEM_FUNCS_OLD_WAIT(F)                                                                        \
+#define ATOLL_FUNCS_OLD_WAIT(F)                                                                        \
   F(void, shmem_wait,                (long* ivar, long cmp_value), (ivar, cmp_value))
 
 // clang-format on

@@ -6,8 +6,8 @@
  *
  * An argument that has a comma outside parentheses, such as the compound literal (int[]){1, 2}, must be put
  * into parentheses in C.  Included by shmem.h, after the functions have been declared. */
-#ifndef SHMEM_GENERIC_H
-#define SHMEM_GENERIC_H
+#ifndef ATOLL_GENERIC_H
+#define ATOLL_GENERIC_H
 
 #ifdef __cplusplus
 
@@ -18,38 +18,28 @@ extern "C++" {
 
 // clang-format off
 
-#define SHMEM_OVERLOAD_(NAME, T, OP, RET, PARAMS, ...) \
+#define ATOLL_OVERLOAD_(NAME, T, OP, RET, PARAMS, ...) \
   inline RET(T) shmem##OP(PARAMS(T)) { return shmem_##NAME##OP(__VA_ARGS__); }
-#define SHMEM_OVERLOAD_CTX_(NAME, T, OP, RET, PARAMS, ...) \
+#define ATOLL_OVERLOAD_CTX_(NAME, T, OP, RET, PARAMS, ...) \
   inline RET(T) shmem##OP(shmem_ctx_t ctx, PARAMS(T)) { return shmem_ctx_##NAME##OP(ctx, __VA_ARGS__); }
-#define SHMEM_OVERLOAD_OLD_(NAME, T, OP, RET, PARAMS, ...) \
-  SHMEM_DEPRECATED inline RET(T) shmem##OP(PARAMS(T)) { return shmem_##NAME##OP(__VA_ARGS__); }
+#define ATOLL_OVERLOAD_OLD_(NAME, T, OP, RET, PARAMS, ...) \
+  ATOLL_DEPRECATED inline RET(T) shmem##OP(PARAMS(T)) { return shmem_##NAME##OP(__VA_ARGS__); }
 
-#define SHMEM_OVERLOADS_(TYPES, OP, SHAPE) \
-  SHMEM_DISTINCT_##TYPES(SHMEM_OVERLOAD_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, SHMEM_ARGS_##SHAPE)
-#define SHMEM_OVERLOADS_CTX_(TYPES, OP, SHAPE) \
-  SHMEM_DISTINCT_##TYPES(SHMEM_OVERLOAD_CTX_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, SHMEM_ARGS_##SHAPE)
-#define SHMEM_OVERLOADS_OLD_(TYPES, OP, SHAPE) \
-  SHMEM_DISTINCT_##TYPES(SHMEM_OVERLOAD_OLD_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, SHMEM_ARGS_##SHAPE)
+#define ATOLL_OVERLOADS_(TYPES, OP, SHAPE) \
+  ATOLL_DISTINCT_##TYPES(ATOLL_OVERLOAD_, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, ATOLL_ARGS_##SHAPE)
+#define ATOLL_OVERLOADS_CTX_(TYPES, OP, SHAPE) \
+  ATOLL_DISTINCT_##TYPES(ATOLL_OVERLOAD_CTX_, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, ATOLL_ARGS_##SHAPE)
+#define ATOLL_OVERLOADS_OLD_(TYPES, OP, SHAPE) \
+  ATOLL_DISTINCT_##TYPES(ATOLL_OVERLOAD_OLD_, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, ATOLL_ARGS_##SHAPE)
 
-/* The types that shmem_wait_until needs an overload for: the function of that name itself takes a long. */
-#define SHMEM_DISTINCT_WAIT_BUT_LONG(X, ...)    \
-  X(int,       int,                __VA_ARGS__) \
-  X(longlong,  long long,          __VA_ARGS__) \
-  X(uint,      unsigned int,       __VA_ARGS__) \
-  X(ulong,     unsigned long,      __VA_ARGS__) \
-  X(ulonglong, unsigned long long, __VA_ARGS__) \
-  SHMEM_DISTINCT_SHORT(X, __VA_ARGS__)
-
-SHMEM_OPS_CTX(SHMEM_OVERLOADS_)
-SHMEM_OPS_CTX(SHMEM_OVERLOADS_CTX_)
-SHMEM_OVERLOADS_(WAIT_BUT_LONG, _wait_until, WAIT)
-SHMEM_OVERLOADS_(WAIT, _test, TEST)
-SHMEM_OPS_WAIT_MANY(SHMEM_OVERLOADS_)
-SHMEM_OPS_EXTRA_WAIT(SHMEM_OVERLOADS_)
-SHMEM_OPS_COLL(SHMEM_OVERLOADS_)
-SHMEM_OPS_REDUCE(SHMEM_OVERLOADS_)
-SHMEM_OPS_SCAN(SHMEM_OVERLOADS_)
+ATOLL_OPS_CTX(ATOLL_OVERLOADS_)
+ATOLL_OPS_CTX(ATOLL_OVERLOADS_CTX_)
+ATOLL_OVERLOADS_(WAIT, _test, TEST)
+ATOLL_OPS_WAIT_MANY(ATOLL_OVERLOADS_)
+ATOLL_OPS_EXTRA_WAIT(ATOLL_OVERLOADS_)
+ATOLL_OPS_COLL(ATOLL_OVERLOADS_)
+ATOLL_OPS_REDUCE(ATOLL_OVERLOADS_)
+ATOLL_OPS_SCAN(ATOLL_OVERLOADS_)
 
 /* C's complex types are strangers in C++.  Programs have std::complex, which lies in memory as they do; it is
  * known by its members, as including its header here would expose that to the program's macros. */
@@ -57,7 +47,7 @@ template <class> struct shmem_complex_twin_;
 template <> struct shmem_complex_twin_<double> { typedef shmem_complexd_ type_; };
 template <> struct shmem_complex_twin_<float> { typedef shmem_complexf_ type_; };
 
-#define SHMEM_OVERLOAD_COMPLEX_(OP)                                                                      \
+#define ATOLL_OVERLOAD_COMPLEX_(OP)                                                                      \
   template <class T_, class Twin_ = typename shmem_complex_twin_<typename T_::value_type>::type_,        \
             class = decltype(T_().imag())>                                                               \
   inline int shmem##OP(shmem_team_t team, T_* dest, const T_* source, size_t nelems) {                   \
@@ -65,26 +55,48 @@ template <> struct shmem_complex_twin_<float> { typedef shmem_complexf_ type_; }
     return shmem##OP(team, reinterpret_cast<Twin_*>(dest), reinterpret_cast<const Twin_*>(source), nelems); \
   }
 
-SHMEM_OVERLOAD_COMPLEX_(_sum_reduce)
-SHMEM_OVERLOAD_COMPLEX_(_prod_reduce)
-SHMEM_OVERLOAD_COMPLEX_(_sum_inscan)
-SHMEM_OVERLOAD_COMPLEX_(_sum_exscan)
+ATOLL_OVERLOAD_COMPLEX_(_sum_reduce)
+ATOLL_OVERLOAD_COMPLEX_(_prod_reduce)
+ATOLL_OVERLOAD_COMPLEX_(_sum_inscan)
+ATOLL_OVERLOAD_COMPLEX_(_sum_exscan)
 
 /* These call deprecated functions, but it is the program's calls that are to be warned about. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-SHMEM_OPS_OLD_AMO(SHMEM_OVERLOADS_OLD_)
+ATOLL_OPS_OLD_AMO(ATOLL_OVERLOADS_OLD_)
 #pragma GCC diagnostic pop
+
+/* These four are functions too, which overloads of their names would make ambiguous where they are not called:
+ * as &shmem_sync, or as an argument.  So what is overloaded has other names, and the macros take arguments. */
+#define ATOLL_OVERLOAD_WAIT_(NAME, T, ...)                                  \
+  inline void shmem_wait_until_overload_(T* ivar, int cmp, T cmp_value) {   \
+    shmem_##NAME##_wait_until(ivar, cmp, cmp_value);                        \
+  }
+ATOLL_DISTINCT_WAIT(ATOLL_OVERLOAD_WAIT_, )
 
 // clang-format on
 
-inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
-inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
+inline int shmem_sync_overload_(shmem_team_t team) { return shmem_team_sync(team); }
+inline void shmem_sync_overload_(int PE_start, int logPE_stride, int PE_size, long* pSync) {
+  shmem_sync(PE_start, logPE_stride, PE_size, pSync);
+}
+inline void shmem_signal_add_overload_(uint64_t* sig_addr, uint64_t signal, int pe) {
+  shmem_signal_add(sig_addr, signal, pe);
+}
+inline void shmem_signal_add_overload_(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem_ctx_signal_add(ctx, sig_addr, signal, pe);
 }
-inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
+inline void shmem_signal_set_overload_(uint64_t* sig_addr, uint64_t signal, int pe) {
+  shmem_signal_set(sig_addr, signal, pe);
+}
+inline void shmem_signal_set_overload_(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) {
   shmem_ctx_signal_set(ctx, sig_addr, signal, pe);
 }
+
+#define shmem_sync(...) shmem_sync_overload_(__VA_ARGS__)
+#define shmem_signal_add(...) shmem_signal_add_overload_(__VA_ARGS__)
+#define shmem_signal_set(...) shmem_signal_set_overload_(__VA_ARGS__)
+#define shmem_wait_until(...) shmem_wait_until_overload_(__VA_ARGS__)
 
 } /* extern "C++" */
 
@@ -102,132 +114,132 @@ int shmem_generic_has_no_such_type_(struct shmem_generic_has_no_such_type_ argum
 // clang-format off
 
 /* The first two arguments; the caller adds a zero for the case that there is no more. */
-#define SHMEM_ARG1_(FIRST, ...)           FIRST
-#define SHMEM_ARG2_(FIRST, SECOND, ...)   SECOND
+#define ATOLL_ARG1_(FIRST, ...)           FIRST
+#define ATOLL_ARG2_(FIRST, SECOND, ...)   SECOND
 
 /* One association of a selection: with a comma in front, so that a table of them can follow the controlling
  * expression.  The _CONST ones are for families whose only pointer is a source. */
-#define SHMEM_ARM_(NAME, T, OP)           , T* : shmem_##NAME##OP
-#define SHMEM_ARM_CTX_(NAME, T, OP)       , T* : shmem_ctx_##NAME##OP
-#define SHMEM_ARM_CONST_(NAME, T, OP)     , T* : shmem_##NAME##OP,     const T* : shmem_##NAME##OP
-#define SHMEM_ARM_CTX_CONST_(NAME, T, OP) , T* : shmem_ctx_##NAME##OP, const T* : shmem_ctx_##NAME##OP
+#define ATOLL_ARM_(NAME, T, OP)           , T* : shmem_##NAME##OP
+#define ATOLL_ARM_CTX_(NAME, T, OP)       , T* : shmem_ctx_##NAME##OP
+#define ATOLL_ARM_CONST_(NAME, T, OP)     , T* : shmem_##NAME##OP,     const T* : shmem_##NAME##OP
+#define ATOLL_ARM_CTX_CONST_(NAME, T, OP) , T* : shmem_ctx_##NAME##OP, const T* : shmem_ctx_##NAME##OP
 
 /* The function for the type that POINTER points to. */
-#define SHMEM_SELECT_(POINTER, TYPES, ARM, OP) \
+#define ATOLL_SELECT_(POINTER, TYPES, ARM, OP) \
   _Generic((POINTER) TYPES(ARM, OP), default : shmem_generic_has_no_such_type_)
 
 /* Families without a context; with a team first; with an optional context first: there the type is that of
  * the second argument if the first is a context, and that of the first if not. */
-#define SHMEM_GENERIC_(TYPES, OP, ...) \
-  SHMEM_SELECT_(SHMEM_ARG1_(__VA_ARGS__, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_, OP)(__VA_ARGS__)
+#define ATOLL_GENERIC_(TYPES, OP, ...) \
+  ATOLL_SELECT_(ATOLL_ARG1_(__VA_ARGS__, 0), ATOLL_DISTINCT_##TYPES, ATOLL_ARM_, OP)(__VA_ARGS__)
 
-#define SHMEM_GENERIC_CONST_(TYPES, OP, ...) \
-  SHMEM_SELECT_(SHMEM_ARG1_(__VA_ARGS__, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_CONST_, OP)(__VA_ARGS__)
+#define ATOLL_GENERIC_CONST_(TYPES, OP, ...) \
+  ATOLL_SELECT_(ATOLL_ARG1_(__VA_ARGS__, 0), ATOLL_DISTINCT_##TYPES, ATOLL_ARM_CONST_, OP)(__VA_ARGS__)
 
-#define SHMEM_GENERIC_TEAM_(TYPES, OP, ...) \
-  SHMEM_SELECT_(SHMEM_ARG2_(__VA_ARGS__, 0, 0), SHMEM_DISTINCT_##TYPES, SHMEM_ARM_, OP)(__VA_ARGS__)
+#define ATOLL_GENERIC_TEAM_(TYPES, OP, ...) \
+  ATOLL_SELECT_(ATOLL_ARG2_(__VA_ARGS__, 0, 0), ATOLL_DISTINCT_##TYPES, ATOLL_ARM_, OP)(__VA_ARGS__)
 
-#define SHMEM_GENERIC_CTX_(TYPES, OP, ...) \
-  SHMEM_SELECT_CTX_(SHMEM_DISTINCT_##TYPES, SHMEM_ARM_, SHMEM_ARM_CTX_, OP, __VA_ARGS__)
+#define ATOLL_GENERIC_CTX_(TYPES, OP, ...) \
+  ATOLL_SELECT_CTX_(ATOLL_DISTINCT_##TYPES, ATOLL_ARM_, ATOLL_ARM_CTX_, OP, __VA_ARGS__)
 
-#define SHMEM_GENERIC_CTX_CONST_(TYPES, OP, ...) \
-  SHMEM_SELECT_CTX_(SHMEM_DISTINCT_##TYPES, SHMEM_ARM_CONST_, SHMEM_ARM_CTX_CONST_, OP, __VA_ARGS__)
+#define ATOLL_GENERIC_CTX_CONST_(TYPES, OP, ...) \
+  ATOLL_SELECT_CTX_(ATOLL_DISTINCT_##TYPES, ATOLL_ARM_CONST_, ATOLL_ARM_CTX_CONST_, OP, __VA_ARGS__)
 
-#define SHMEM_SELECT_CTX_(TYPES, ARM, ARM_CTX, OP, ...)                                   \
-  _Generic((SHMEM_ARG1_(__VA_ARGS__, 0)),                                                 \
-    shmem_ctx_t : SHMEM_SELECT_(SHMEM_ARG2_(__VA_ARGS__, 0, 0), TYPES, ARM_CTX, OP),      \
-    default : SHMEM_SELECT_(SHMEM_ARG1_(__VA_ARGS__, 0), TYPES, ARM, OP))(__VA_ARGS__)
+#define ATOLL_SELECT_CTX_(TYPES, ARM, ARM_CTX, OP, ...)                                   \
+  _Generic((ATOLL_ARG1_(__VA_ARGS__, 0)),                                                 \
+    shmem_ctx_t : ATOLL_SELECT_(ATOLL_ARG2_(__VA_ARGS__, 0, 0), TYPES, ARM_CTX, OP),      \
+    default : ATOLL_SELECT_(ATOLL_ARG1_(__VA_ARGS__, 0), TYPES, ARM, OP))(__VA_ARGS__)
 
 /* These three and shmem_wait_until are functions too.  As their macros take arguments, &shmem_sync and
  * (shmem_sync)(...) still mean the function. */
-#define SHMEM_FIRST_(TYPE, MATCH, OTHER, ...) \
-  _Generic((SHMEM_ARG1_(__VA_ARGS__, 0)), TYPE : MATCH, default : OTHER)(__VA_ARGS__)
+#define ATOLL_FIRST_(TYPE, MATCH, OTHER, ...) \
+  _Generic((ATOLL_ARG1_(__VA_ARGS__, 0)), TYPE : MATCH, default : OTHER)(__VA_ARGS__)
 
-#define shmem_sync(...)        SHMEM_FIRST_(shmem_team_t, shmem_team_sync, shmem_sync, __VA_ARGS__)
-#define shmem_signal_add(...)  SHMEM_FIRST_(shmem_ctx_t, shmem_ctx_signal_add, shmem_signal_add, __VA_ARGS__)
-#define shmem_signal_set(...)  SHMEM_FIRST_(shmem_ctx_t, shmem_ctx_signal_set, shmem_signal_set, __VA_ARGS__)
+#define shmem_sync(...)        ATOLL_FIRST_(shmem_team_t, shmem_team_sync, shmem_sync, __VA_ARGS__)
+#define shmem_signal_add(...)  ATOLL_FIRST_(shmem_ctx_t, shmem_ctx_signal_add, shmem_signal_add, __VA_ARGS__)
+#define shmem_signal_set(...)  ATOLL_FIRST_(shmem_ctx_t, shmem_ctx_signal_set, shmem_signal_set, __VA_ARGS__)
 
 /* Remote memory access, signals. */
-#define shmem_p(...)                           SHMEM_GENERIC_CTX_(RMA, _p, __VA_ARGS__)
-#define shmem_g(...)                           SHMEM_GENERIC_CTX_CONST_(RMA, _g, __VA_ARGS__)
-#define shmem_put(...)                         SHMEM_GENERIC_CTX_(RMA, _put, __VA_ARGS__)
-#define shmem_get(...)                         SHMEM_GENERIC_CTX_(RMA, _get, __VA_ARGS__)
-#define shmem_iput(...)                        SHMEM_GENERIC_CTX_(RMA, _iput, __VA_ARGS__)
-#define shmem_iget(...)                        SHMEM_GENERIC_CTX_(RMA, _iget, __VA_ARGS__)
-#define shmem_ibput(...)                       SHMEM_GENERIC_CTX_(RMA, _ibput, __VA_ARGS__)
-#define shmem_ibget(...)                       SHMEM_GENERIC_CTX_(RMA, _ibget, __VA_ARGS__)
-#define shmem_put_nbi(...)                     SHMEM_GENERIC_CTX_(RMA, _put_nbi, __VA_ARGS__)
-#define shmem_get_nbi(...)                     SHMEM_GENERIC_CTX_(RMA, _get_nbi, __VA_ARGS__)
-#define shmem_put_signal(...)                  SHMEM_GENERIC_CTX_(RMA, _put_signal, __VA_ARGS__)
-#define shmem_put_signal_nbi(...)              SHMEM_GENERIC_CTX_(RMA, _put_signal_nbi, __VA_ARGS__)
+#define shmem_p(...)                           ATOLL_GENERIC_CTX_(RMA, _p, __VA_ARGS__)
+#define shmem_g(...)                           ATOLL_GENERIC_CTX_CONST_(RMA, _g, __VA_ARGS__)
+#define shmem_put(...)                         ATOLL_GENERIC_CTX_(RMA, _put, __VA_ARGS__)
+#define shmem_get(...)                         ATOLL_GENERIC_CTX_(RMA, _get, __VA_ARGS__)
+#define shmem_iput(...)                        ATOLL_GENERIC_CTX_(RMA, _iput, __VA_ARGS__)
+#define shmem_iget(...)                        ATOLL_GENERIC_CTX_(RMA, _iget, __VA_ARGS__)
+#define shmem_ibput(...)                       ATOLL_GENERIC_CTX_(RMA, _ibput, __VA_ARGS__)
+#define shmem_ibget(...)                       ATOLL_GENERIC_CTX_(RMA, _ibget, __VA_ARGS__)
+#define shmem_put_nbi(...)                     ATOLL_GENERIC_CTX_(RMA, _put_nbi, __VA_ARGS__)
+#define shmem_get_nbi(...)                     ATOLL_GENERIC_CTX_(RMA, _get_nbi, __VA_ARGS__)
+#define shmem_put_signal(...)                  ATOLL_GENERIC_CTX_(RMA, _put_signal, __VA_ARGS__)
+#define shmem_put_signal_nbi(...)              ATOLL_GENERIC_CTX_(RMA, _put_signal_nbi, __VA_ARGS__)
 
 /* Atomics. */
-#define shmem_atomic_fetch(...)                SHMEM_GENERIC_CTX_CONST_(AMO_EXT, _atomic_fetch, __VA_ARGS__)
-#define shmem_atomic_set(...)                  SHMEM_GENERIC_CTX_(AMO_EXT, _atomic_set, __VA_ARGS__)
-#define shmem_atomic_swap(...)                 SHMEM_GENERIC_CTX_(AMO_EXT, _atomic_swap, __VA_ARGS__)
-#define shmem_atomic_compare_swap(...)         SHMEM_GENERIC_CTX_(AMO, _atomic_compare_swap, __VA_ARGS__)
-#define shmem_atomic_fetch_inc(...)            SHMEM_GENERIC_CTX_(AMO, _atomic_fetch_inc, __VA_ARGS__)
-#define shmem_atomic_inc(...)                  SHMEM_GENERIC_CTX_(AMO, _atomic_inc, __VA_ARGS__)
-#define shmem_atomic_fetch_add(...)            SHMEM_GENERIC_CTX_(AMO, _atomic_fetch_add, __VA_ARGS__)
-#define shmem_atomic_add(...)                  SHMEM_GENERIC_CTX_(AMO, _atomic_add, __VA_ARGS__)
-#define shmem_atomic_fetch_and(...)            SHMEM_GENERIC_CTX_(BITWISE, _atomic_fetch_and, __VA_ARGS__)
-#define shmem_atomic_and(...)                  SHMEM_GENERIC_CTX_(BITWISE, _atomic_and, __VA_ARGS__)
-#define shmem_atomic_fetch_or(...)             SHMEM_GENERIC_CTX_(BITWISE, _atomic_fetch_or, __VA_ARGS__)
-#define shmem_atomic_or(...)                   SHMEM_GENERIC_CTX_(BITWISE, _atomic_or, __VA_ARGS__)
-#define shmem_atomic_fetch_xor(...)            SHMEM_GENERIC_CTX_(BITWISE, _atomic_fetch_xor, __VA_ARGS__)
-#define shmem_atomic_xor(...)                  SHMEM_GENERIC_CTX_(BITWISE, _atomic_xor, __VA_ARGS__)
+#define shmem_atomic_fetch(...)                ATOLL_GENERIC_CTX_CONST_(AMO_EXT, _atomic_fetch, __VA_ARGS__)
+#define shmem_atomic_set(...)                  ATOLL_GENERIC_CTX_(AMO_EXT, _atomic_set, __VA_ARGS__)
+#define shmem_atomic_swap(...)                 ATOLL_GENERIC_CTX_(AMO_EXT, _atomic_swap, __VA_ARGS__)
+#define shmem_atomic_compare_swap(...)         ATOLL_GENERIC_CTX_(AMO, _atomic_compare_swap, __VA_ARGS__)
+#define shmem_atomic_fetch_inc(...)            ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_inc, __VA_ARGS__)
+#define shmem_atomic_inc(...)                  ATOLL_GENERIC_CTX_(AMO, _atomic_inc, __VA_ARGS__)
+#define shmem_atomic_fetch_add(...)            ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_add, __VA_ARGS__)
+#define shmem_atomic_add(...)                  ATOLL_GENERIC_CTX_(AMO, _atomic_add, __VA_ARGS__)
+#define shmem_atomic_fetch_and(...)            ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_and, __VA_ARGS__)
+#define shmem_atomic_and(...)                  ATOLL_GENERIC_CTX_(BITWISE, _atomic_and, __VA_ARGS__)
+#define shmem_atomic_fetch_or(...)             ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_or, __VA_ARGS__)
+#define shmem_atomic_or(...)                   ATOLL_GENERIC_CTX_(BITWISE, _atomic_or, __VA_ARGS__)
+#define shmem_atomic_fetch_xor(...)            ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_xor, __VA_ARGS__)
+#define shmem_atomic_xor(...)                  ATOLL_GENERIC_CTX_(BITWISE, _atomic_xor, __VA_ARGS__)
 
 /* Atomics whose result arrives later. */
-#define shmem_atomic_fetch_nbi(...)            SHMEM_GENERIC_CTX_(AMO_EXT, _atomic_fetch_nbi, __VA_ARGS__)
-#define shmem_atomic_swap_nbi(...)             SHMEM_GENERIC_CTX_(AMO_EXT, _atomic_swap_nbi, __VA_ARGS__)
-#define shmem_atomic_compare_swap_nbi(...)     SHMEM_GENERIC_CTX_(AMO, _atomic_compare_swap_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_inc_nbi(...)        SHMEM_GENERIC_CTX_(AMO, _atomic_fetch_inc_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_add_nbi(...)        SHMEM_GENERIC_CTX_(AMO, _atomic_fetch_add_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_and_nbi(...)        SHMEM_GENERIC_CTX_(BITWISE, _atomic_fetch_and_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_or_nbi(...)         SHMEM_GENERIC_CTX_(BITWISE, _atomic_fetch_or_nbi, __VA_ARGS__)
-#define shmem_atomic_fetch_xor_nbi(...)        SHMEM_GENERIC_CTX_(BITWISE, _atomic_fetch_xor_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_nbi(...)            ATOLL_GENERIC_CTX_(AMO_EXT, _atomic_fetch_nbi, __VA_ARGS__)
+#define shmem_atomic_swap_nbi(...)             ATOLL_GENERIC_CTX_(AMO_EXT, _atomic_swap_nbi, __VA_ARGS__)
+#define shmem_atomic_compare_swap_nbi(...)     ATOLL_GENERIC_CTX_(AMO, _atomic_compare_swap_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_inc_nbi(...)        ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_inc_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_add_nbi(...)        ATOLL_GENERIC_CTX_(AMO, _atomic_fetch_add_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_and_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_and_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_or_nbi(...)         ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_or_nbi, __VA_ARGS__)
+#define shmem_atomic_fetch_xor_nbi(...)        ATOLL_GENERIC_CTX_(BITWISE, _atomic_fetch_xor_nbi, __VA_ARGS__)
 
 /* Point-to-point synchronization. */
-#define shmem_wait_until(...)                  SHMEM_GENERIC_(WAIT, _wait_until, __VA_ARGS__)
-#define shmem_wait_until_all(...)              SHMEM_GENERIC_(WAIT, _wait_until_all, __VA_ARGS__)
-#define shmem_wait_until_any(...)              SHMEM_GENERIC_(WAIT, _wait_until_any, __VA_ARGS__)
-#define shmem_wait_until_some(...)             SHMEM_GENERIC_(WAIT, _wait_until_some, __VA_ARGS__)
-#define shmem_wait_until_all_vector(...)       SHMEM_GENERIC_(WAIT, _wait_until_all_vector, __VA_ARGS__)
-#define shmem_wait_until_any_vector(...)       SHMEM_GENERIC_(WAIT, _wait_until_any_vector, __VA_ARGS__)
-#define shmem_wait_until_some_vector(...)      SHMEM_GENERIC_(WAIT, _wait_until_some_vector, __VA_ARGS__)
-#define shmem_test(...)                        SHMEM_GENERIC_(WAIT, _test, __VA_ARGS__)
-#define shmem_test_all(...)                    SHMEM_GENERIC_(WAIT, _test_all, __VA_ARGS__)
-#define shmem_test_any(...)                    SHMEM_GENERIC_(WAIT, _test_any, __VA_ARGS__)
-#define shmem_test_some(...)                   SHMEM_GENERIC_(WAIT, _test_some, __VA_ARGS__)
-#define shmem_test_all_vector(...)             SHMEM_GENERIC_(WAIT, _test_all_vector, __VA_ARGS__)
-#define shmem_test_any_vector(...)             SHMEM_GENERIC_(WAIT, _test_any_vector, __VA_ARGS__)
-#define shmem_test_some_vector(...)            SHMEM_GENERIC_(WAIT, _test_some_vector, __VA_ARGS__)
+#define shmem_wait_until(...)                  ATOLL_GENERIC_(WAIT, _wait_until, __VA_ARGS__)
+#define shmem_wait_until_all(...)              ATOLL_GENERIC_(WAIT, _wait_until_all, __VA_ARGS__)
+#define shmem_wait_until_any(...)              ATOLL_GENERIC_(WAIT, _wait_until_any, __VA_ARGS__)
+#define shmem_wait_until_some(...)             ATOLL_GENERIC_(WAIT, _wait_until_some, __VA_ARGS__)
+#define shmem_wait_until_all_vector(...)       ATOLL_GENERIC_(WAIT, _wait_until_all_vector, __VA_ARGS__)
+#define shmem_wait_until_any_vector(...)       ATOLL_GENERIC_(WAIT, _wait_until_any_vector, __VA_ARGS__)
+#define shmem_wait_until_some_vector(...)      ATOLL_GENERIC_(WAIT, _wait_until_some_vector, __VA_ARGS__)
+#define shmem_test(...)                        ATOLL_GENERIC_(WAIT, _test, __VA_ARGS__)
+#define shmem_test_all(...)                    ATOLL_GENERIC_(WAIT, _test_all, __VA_ARGS__)
+#define shmem_test_any(...)                    ATOLL_GENERIC_(WAIT, _test_any, __VA_ARGS__)
+#define shmem_test_some(...)                   ATOLL_GENERIC_(WAIT, _test_some, __VA_ARGS__)
+#define shmem_test_all_vector(...)             ATOLL_GENERIC_(WAIT, _test_all_vector, __VA_ARGS__)
+#define shmem_test_any_vector(...)             ATOLL_GENERIC_(WAIT, _test_any_vector, __VA_ARGS__)
+#define shmem_test_some_vector(...)            ATOLL_GENERIC_(WAIT, _test_some_vector, __VA_ARGS__)
 
 /* Team collectives. */
-#define shmem_alltoall(...)                    SHMEM_GENERIC_TEAM_(RMA, _alltoall, __VA_ARGS__)
-#define shmem_alltoalls(...)                   SHMEM_GENERIC_TEAM_(RMA, _alltoalls, __VA_ARGS__)
-#define shmem_broadcast(...)                   SHMEM_GENERIC_TEAM_(RMA, _broadcast, __VA_ARGS__)
-#define shmem_collect(...)                     SHMEM_GENERIC_TEAM_(RMA, _collect, __VA_ARGS__)
-#define shmem_fcollect(...)                    SHMEM_GENERIC_TEAM_(RMA, _fcollect, __VA_ARGS__)
-#define shmem_and_reduce(...)                  SHMEM_GENERIC_TEAM_(REDUCE_BITS, _and_reduce, __VA_ARGS__)
-#define shmem_or_reduce(...)                   SHMEM_GENERIC_TEAM_(REDUCE_BITS, _or_reduce, __VA_ARGS__)
-#define shmem_xor_reduce(...)                  SHMEM_GENERIC_TEAM_(REDUCE_BITS, _xor_reduce, __VA_ARGS__)
-#define shmem_max_reduce(...)                  SHMEM_GENERIC_TEAM_(REDUCE_ORDER, _max_reduce, __VA_ARGS__)
-#define shmem_min_reduce(...)                  SHMEM_GENERIC_TEAM_(REDUCE_ORDER, _min_reduce, __VA_ARGS__)
-#define shmem_sum_reduce(...)                  SHMEM_GENERIC_TEAM_(REDUCE_ARITH, _sum_reduce, __VA_ARGS__)
-#define shmem_prod_reduce(...)                 SHMEM_GENERIC_TEAM_(REDUCE_ARITH, _prod_reduce, __VA_ARGS__)
-#define shmem_sum_inscan(...)                  SHMEM_GENERIC_TEAM_(REDUCE_ARITH, _sum_inscan, __VA_ARGS__)
-#define shmem_sum_exscan(...)                  SHMEM_GENERIC_TEAM_(REDUCE_ARITH, _sum_exscan, __VA_ARGS__)
+#define shmem_alltoall(...)                    ATOLL_GENERIC_TEAM_(RMA, _alltoall, __VA_ARGS__)
+#define shmem_alltoalls(...)                   ATOLL_GENERIC_TEAM_(RMA, _alltoalls, __VA_ARGS__)
+#define shmem_broadcast(...)                   ATOLL_GENERIC_TEAM_(RMA, _broadcast, __VA_ARGS__)
+#define shmem_collect(...)                     ATOLL_GENERIC_TEAM_(RMA, _collect, __VA_ARGS__)
+#define shmem_fcollect(...)                    ATOLL_GENERIC_TEAM_(RMA, _fcollect, __VA_ARGS__)
+#define shmem_and_reduce(...)                  ATOLL_GENERIC_TEAM_(REDUCE_BITS, _and_reduce, __VA_ARGS__)
+#define shmem_or_reduce(...)                   ATOLL_GENERIC_TEAM_(REDUCE_BITS, _or_reduce, __VA_ARGS__)
+#define shmem_xor_reduce(...)                  ATOLL_GENERIC_TEAM_(REDUCE_BITS, _xor_reduce, __VA_ARGS__)
+#define shmem_max_reduce(...)                  ATOLL_GENERIC_TEAM_(REDUCE_ORDER, _max_reduce, __VA_ARGS__)
+#define shmem_min_reduce(...)                  ATOLL_GENERIC_TEAM_(REDUCE_ORDER, _min_reduce, __VA_ARGS__)
+#define shmem_sum_reduce(...)                  ATOLL_GENERIC_TEAM_(REDUCE_ARITH, _sum_reduce, __VA_ARGS__)
+#define shmem_prod_reduce(...)                 ATOLL_GENERIC_TEAM_(REDUCE_ARITH, _prod_reduce, __VA_ARGS__)
+#define shmem_sum_inscan(...)                  ATOLL_GENERIC_TEAM_(REDUCE_ARITH, _sum_inscan, __VA_ARGS__)
+#define shmem_sum_exscan(...)                  ATOLL_GENERIC_TEAM_(REDUCE_ARITH, _sum_exscan, __VA_ARGS__)
 
 /* Deprecated. */
-#define shmem_fetch(...)                       SHMEM_GENERIC_CONST_(OLD_AMO_EXT, _fetch, __VA_ARGS__)
-#define shmem_set(...)                         SHMEM_GENERIC_(OLD_AMO_EXT, _set, __VA_ARGS__)
-#define shmem_swap(...)                        SHMEM_GENERIC_(OLD_AMO_EXT, _swap, __VA_ARGS__)
-#define shmem_cswap(...)                       SHMEM_GENERIC_(OLD_AMO, _cswap, __VA_ARGS__)
-#define shmem_finc(...)                        SHMEM_GENERIC_(OLD_AMO, _finc, __VA_ARGS__)
-#define shmem_inc(...)                         SHMEM_GENERIC_(OLD_AMO, _inc, __VA_ARGS__)
-#define shmem_fadd(...)                        SHMEM_GENERIC_(OLD_AMO, _fadd, __VA_ARGS__)
-#define shmem_add(...)                         SHMEM_GENERIC_(OLD_AMO, _add, __VA_ARGS__)
+#define shmem_fetch(...)                       ATOLL_GENERIC_CONST_(OLD_AMO_EXT, _fetch, __VA_ARGS__)
+#define shmem_set(...)                         ATOLL_GENERIC_(OLD_AMO_EXT, _set, __VA_ARGS__)
+#define shmem_swap(...)                        ATOLL_GENERIC_(OLD_AMO_EXT, _swap, __VA_ARGS__)
+#define shmem_cswap(...)                       ATOLL_GENERIC_(OLD_AMO, _cswap, __VA_ARGS__)
+#define shmem_finc(...)                        ATOLL_GENERIC_(OLD_AMO, _finc, __VA_ARGS__)
+#define shmem_inc(...)                         ATOLL_GENERIC_(OLD_AMO, _inc, __VA_ARGS__)
+#define shmem_fadd(...)                        ATOLL_GENERIC_(OLD_AMO, _fadd, __VA_ARGS__)
+#define shmem_add(...)                         ATOLL_GENERIC_(OLD_AMO, _add, __VA_ARGS__)
 
 // clang-format on
 

@@ -15,9 +15,10 @@ namespace {
 template <std::size_t kBytes>
 void sized_alltoalls(Call call, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst,
                      std::size_t n, int start, int log_stride, int size, long* psync) {
-  const ActiveSet set(call, {start, log_stride, size}, psync);
-  alltoall(set.group(), call, blocks_of(call, kDestSide, dest, dst, kBytes, n, size),
-           blocks_of(call, kSourceSide, source, sst, kBytes, n, size));
+  ActiveSet set(call, {start, log_stride, size}, psync);
+  const StridedBlocks to = blocks_of(call, kDestSide, dest, dst, kBytes, n, size);
+  const StridedBlocks from = blocks_of(call, kSourceSide, source, sst, kBytes, n, size);
+  alltoall(set.group(), call, to, from);
 }
 
 template <std::size_t kBytes>
@@ -30,17 +31,17 @@ void sized_alltoall(Call call, void* dest, const void* source, std::size_t n, in
 template <std::size_t kBytes>
 void sized_broadcast(Call call, void* dest, const void* source, std::size_t n, int root, int start,
                      int log_stride, int size, long* psync) {
-  const ActiveSet set(call, {start, log_stride, size}, psync);
-  Group& g = set.group();
+  ActiveSet set(call, {start, log_stride, size}, psync);
   const std::size_t bytes = bytes_of(call, n, kBytes);
   check_both(call, dest, bytes, source, bytes);
-  broadcast(g, call, dest, source, bytes, checked_root(call, g, root), false);
+  checked_root(call, size, root);
+  broadcast(set.group(), call, dest, source, bytes, root, false);
 }
 
 template <std::size_t kBytes>
 void sized_collect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
                    int size, long* psync) {
-  const ActiveSet set(call, {start, log_stride, size}, psync);
+  ActiveSet set(call, {start, log_stride, size}, psync);
   const std::size_t bytes = bytes_of(call, n, kBytes);
   check_both(call, dest, bytes, source, bytes);
   collect(set.group(), call, dest, source, bytes);
@@ -49,7 +50,7 @@ void sized_collect(Call call, void* dest, const void* source, std::size_t n, int
 template <std::size_t kBytes>
 void sized_fcollect(Call call, void* dest, const void* source, std::size_t n, int start, int log_stride,
                     int size, long* psync) {
-  const ActiveSet set(call, {start, log_stride, size}, psync);
+  ActiveSet set(call, {start, log_stride, size}, psync);
   const std::size_t all = bytes_of(call, n, kBytes, static_cast<std::size_t>(size));
   check_both(call, dest, all, source, n * kBytes);
   fcollect(set.group(), call, dest, source, n * kBytes);
@@ -60,7 +61,7 @@ void sized_fcollect(Call call, void* dest, const void* source, std::size_t n, in
 template <ReduceOp op, class T>
 void to_all(Call call, T* dest, const T* source, int n, const Triplet& triplet, long* psync) {
   if (n < 0) fatal("%s: nreduce is %d; allowed is 0 and more", call.name, n);
-  const ActiveSet set(call, triplet, psync);
+  ActiveSet set(call, triplet, psync);
   const std::size_t bytes = bytes_of(call, static_cast<std::size_t>(n), sizeof(T));
   check_both(call, dest, bytes, source, bytes);
   reduce(set.group(), call, kReduction<op, T>, dest, source, static_cast<std::size_t>(n));
@@ -87,11 +88,12 @@ ATOLL_TO_ALL(prod, prod)
 extern "C" {
 
 void pshmem_sync(int start, int log_stride, int size, long* psync) {
-  shm::sync_group(shm::ActiveSet({"shmem_sync"}, {start, log_stride, size}, psync).group());
+  shm::ActiveSet set({"shmem_sync"}, {start, log_stride, size}, psync);
+  shm::sync_group(set.group());
 }
 
 void pshmem_barrier(int start, int log_stride, int size, long* psync) {
-  const shm::ActiveSet set({"shmem_barrier"}, {start, log_stride, size}, psync);
+  shm::ActiveSet set({"shmem_barrier"}, {start, log_stride, size}, psync);
   shm::quiet(shm::rt.world_context, {"shmem_barrier"});
   shm::sync_group(set.group());
 }
@@ -99,7 +101,7 @@ void pshmem_barrier(int start, int log_stride, int size, long* psync) {
 ATOLL_ALIAS_(void, shmem_sync, (int start, int log_stride, int size, long* psync))
 ATOLL_ALIAS_(void, shmem_barrier, (int start, int log_stride, int size, long* psync))
 
-SHMEM_SIZED_ACTIVE(ATOLL_SIZED_ROW)
-SHMEM_OPS_ACTIVE_REDUCE(ATOLL_ROW)
+ATOLL_SIZED_ACTIVE(ATOLL_SIZED_ROW)
+ATOLL_OPS_ACTIVE_REDUCE(ATOLL_ROW)
 
 }  // extern "C"

@@ -10,7 +10,7 @@ namespace {
 int broadcast_in(Call call, shmem_team_t team, void* dest, const void* source, std::size_t n, int root) {
   Group& g = group_of(call, team);
   check_both(call, dest, n, source, n);
-  broadcast(g, call, dest, source, n, checked_root(call, g, root), true);
+  broadcast(g, call, dest, source, n, checked_root(call, g.size(), root), true);
   return 0;
 }
 
@@ -106,7 +106,7 @@ int pshmem_team_sync(shmem_team_t team) {
 }
 ATOLL_ALIAS_(int, shmem_team_sync, (shmem_team_t team))
 
-SHMEM_OPS_COLL(ATOLL_ROW)
-SHMEM_SIZED_COLL(ATOLL_SIZED_ROW)
+ATOLL_OPS_COLL(ATOLL_ROW)
+ATOLL_SIZED_COLL(ATOLL_SIZED_ROW)
 
 }  // extern "C"

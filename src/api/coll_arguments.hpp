@@ -34,10 +34,10 @@ inline void check_both(Call call, const void* dest, std::size_t to, const void* 
   check_symmetric(call, "source", source, from);
 }
 
-inline int checked_root(Call call, const Group& g, int root) {
-  if (static_cast<unsigned>(root) < static_cast<unsigned>(g.size())) [[likely]]
+inline int checked_root(Call call, int pes, int root) {
+  if (static_cast<unsigned>(root) < static_cast<unsigned>(pes)) [[likely]]
     return root;
-  fatal("%s: PE_root is %d; allowed is 0 to %d", call.name, root, g.size() - 1);
+  fatal("%s: PE_root is %d; allowed is 0 to %d", call.name, root, pes - 1);
 }
 
 /// What the user knows one side of an alltoall as.

@@ -44,6 +44,6 @@ void pshmem_ctx_session_stop(shmem_ctx_t ctx) {
   if (ctx != SHMEM_CTX_INVALID) shm::stop_session(shm::context_of({"shmem_ctx_session_stop"}, ctx));
 }
 
-SHMEM_FUNCS_CONTEXT(ATOLL_ALIAS_)
+ATOLL_FUNCS_CONTEXT(ATOLL_ALIAS_)
 
 }  // extern "C"

@@ -18,7 +18,7 @@
 #define ATOLL_STRIP_(...) __VA_ARGS__
 
 // A function whose twin has the same signature: RET pshmem_x PARAMS { return BODY; } and its alias.
-#define ATOLL_ALIAS_(RET, NAME, PARAMS, ...) [[gnu::weak, gnu::alias("p" #NAME)]] SHMEM_API RET NAME PARAMS;
+#define ATOLL_ALIAS_(RET, NAME, PARAMS, ...) [[gnu::weak, gnu::alias("p" #NAME)]] ATOLL_API RET NAME PARAMS;
 
 #define ATOLL_DEFINE_(NAME, T, OP, RET, PARAMS, ARGS)                         \
   RET(T) pshmem_##NAME##OP(PARAMS(T)) {                                       \
@@ -55,17 +55,17 @@
   [[gnu::weak, gnu::alias("pshmem_ctx" #OP #NAME #TAIL)]] RET(void)                                          \
       shmem_ctx##OP##NAME##TAIL(shmem_ctx_t, PARAMS(void));
 
-// Rows of the tables, to be passed to SHMEM_OPS_... and SHMEM_SIZED_...; the one with X, to SHMEMX_OPS.
+// Rows of the tables, to be passed to ATOLL_OPS_... and ATOLL_SIZED_...; the one with X, to SHMEMX_OPS.
 #define ATOLL_ROW(TYPES, OP, SHAPE) \
-  SHMEM_TYPES_##TYPES(ATOLL_DEFINE_, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, (SHMEM_ARGS_##SHAPE))
+  ATOLL_TYPES_##TYPES(ATOLL_DEFINE_, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, (ATOLL_ARGS_##SHAPE))
 #define ATOLL_CTX_ROW(TYPES, OP, SHAPE) ATOLL_CTX_ROW_OF_(shmem, TYPES, OP, SHAPE)
 #define ATOLL_X_CTX_ROW(TYPES, OP, SHAPE) ATOLL_CTX_ROW_OF_(shmemx, TYPES, OP, SHAPE)
 #define ATOLL_CTX_ROW_OF_(LIB, TYPES, OP, SHAPE)                                           \
-  SHMEM_TYPES_##TYPES(ATOLL_DEFINE_CTX_, LIB, OP, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, \
-                      (SHMEM_ARGS_##SHAPE))
+  ATOLL_TYPES_##TYPES(ATOLL_DEFINE_CTX_, LIB, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, \
+                      (ATOLL_ARGS_##SHAPE))
 #define ATOLL_SIZED_ROW(UNITS, OP, TAIL, SHAPE)                                               \
-  SHMEM_UNITS_##UNITS(ATOLL_DEFINE_SIZED_, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, \
-                      (SHMEM_ARGS_##SHAPE))
+  ATOLL_UNITS_##UNITS(ATOLL_DEFINE_SIZED_, OP, TAIL, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, \
+                      (ATOLL_ARGS_##SHAPE))
 #define ATOLL_SIZED_CTX_ROW(UNITS, OP, TAIL, SHAPE)                                               \
-  SHMEM_UNITS_##UNITS(ATOLL_DEFINE_SIZED_CTX_, OP, TAIL, SHMEM_RET_##SHAPE, SHMEM_PARAMS_##SHAPE, \
-                      (SHMEM_ARGS_##SHAPE))
+  ATOLL_UNITS_##UNITS(ATOLL_DEFINE_SIZED_CTX_, OP, TAIL, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, \
+                      (ATOLL_ARGS_##SHAPE))

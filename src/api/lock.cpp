@@ -10,6 +10,6 @@ void pshmem_set_lock(long* lock) { shm::set_lock({"shmem_set_lock"}, lock); }
 int pshmem_test_lock(long* lock) { return shm::test_lock({"shmem_test_lock"}, lock) ? 0 : 1; }
 void pshmem_clear_lock(long* lock) { shm::clear_lock({"shmem_clear_lock"}, lock); }
 
-SHMEM_FUNCS_LOCK(ATOLL_ALIAS_)
+ATOLL_FUNCS_LOCK(ATOLL_ALIAS_)
 
 }  // extern "C"

@@ -54,7 +54,7 @@ void* pshmemalign(size_t alignment, size_t bytes) { return aligned({"shmemalign"
 void* pshrealloc(void* block, size_t bytes) { return shm::reallocate({"shrealloc"}, block, bytes); }
 void pshfree(void* block) { shm::release({"shfree"}, block); }
 
-SHMEM_FUNCS_MEMORY(ATOLL_ALIAS_)
-SHMEM_FUNCS_OLD_MEMORY(ATOLL_ALIAS_)
+ATOLL_FUNCS_MEMORY(ATOLL_ALIAS_)
+ATOLL_FUNCS_OLD_MEMORY(ATOLL_ALIAS_)
 
 }  // extern "C"

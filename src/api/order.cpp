@@ -64,7 +64,7 @@ void pshmem_sync_all(void) {
   shm::sync_world({"shmem_sync_all"});
 }
 
-SHMEM_FUNCS_ORDER(ATOLL_ALIAS_)
+ATOLL_FUNCS_ORDER(ATOLL_ALIAS_)
 ATOLL_ALIAS_(void, shmem_barrier_all, (void))
 ATOLL_ALIAS_(void, shmem_sync_all, (void))
 

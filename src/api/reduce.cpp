@@ -52,6 +52,6 @@ int _sum_exscan(Call call, shmem_team_t team, T* dest, const T* source, std::siz
 }  // namespace shm::api
 
 extern "C" {
-SHMEM_OPS_REDUCE(ATOLL_ROW)
-SHMEM_OPS_SCAN(ATOLL_ROW)
+ATOLL_OPS_REDUCE(ATOLL_ROW)
+ATOLL_OPS_SCAN(ATOLL_ROW)
 }

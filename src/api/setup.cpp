@@ -5,6 +5,8 @@
 #include "api/define.hpp"
 #include "base/fatal.hpp"
 #include "core/region.hpp"
+#include "heap/node_memory.hpp"
+#include "setup/exit.hpp"
 #include "setup/setup.hpp"
 
 using shm::Call;
@@ -14,11 +16,13 @@ namespace {
 
 // shmem_init cannot report, so it ends the job.  It does not say whether the program has threads: they may
 // call, but their contexts get no endpoints of their own, which cost much.
-void start_or_die(Call call) {
-  if (shm::Status status = shm::start_library(SHMEM_THREAD_MULTIPLE); !status.ok()) {
+void start_or_die(Call call, bool ends_by_itself = false) {
+  if (shm::Status status = shm::start_library(SHMEM_THREAD_MULTIPLE, ends_by_itself); !status.ok()) {
     shm::fatal("%s: %s", call.name, status.text().c_str());
   }
 }
+
+bool same_program(int pe) { return shm::same_statics(rt.memory->record(rt.me), rt.memory->record(pe)); }
 
 // Address of the object on `pe` in this process, or null: a question, so nothing is an error.
 void* reachable(const void* address, int pe) {
@@ -26,12 +30,14 @@ void* reachable(const void* address, int pe) {
   if (std::byte* here = shm::mapped(address, 1, pe)) return here;
   const auto a = reinterpret_cast<std::uintptr_t>(address);
   if (shm::Region* region = shm::find_region(a, 1)) return region->ptr(a, pe);
-  return nullptr;
+  const bool on_node = rt.heap.delta[static_cast<unsigned>(pe)] != shm::kNoMapping;
+  return on_node && shm::is_constant(a, 1) && same_program(pe) ? const_cast<void*>(address) : nullptr;
 }
 
-bool symmetric(const void* address) {
+bool symmetric(const void* address, int pe) {
   const auto a = reinterpret_cast<std::uintptr_t>(address);
-  return rt.heap.holds(a, 1) || rt.statics.holds(a, 1) || shm::find_region(a, 1) != nullptr;
+  if (rt.heap.holds(a, 1) || shm::find_region(a, 1) != nullptr) return true;
+  return (rt.statics.holds(a, 1) || shm::is_constant(a, 1)) && same_program(pe);
 }
 
 }  // namespace
@@ -69,6 +75,7 @@ void pshmem_query_initialized(int* initialized) {
 }
 
 void pshmem_finalize(void) {
+  if (shm::job_is_ending()) return;  // in an exit handler: the others do not come any more
   // Undefined, yet programs in the field do it.
   if (!shm::library_started()) {
     return shm::warn("shmem_finalize: called before shmem_init, or once too often; does nothing");
@@ -87,10 +94,10 @@ int pshmem_n_pes(void) {
   return static_cast<int>(rt.npes);
 }
 
-int pshmem_pe_accessible(int pe) { return static_cast<unsigned>(pe) < rt.npes ? 1 : 0; }
+int pshmem_pe_accessible(int pe) { return static_cast<unsigned>(pe) < rt.npes && same_program(pe) ? 1 : 0; }
 
 int pshmem_addr_accessible(const void* address, int pe) {
-  return static_cast<unsigned>(pe) < rt.npes && symmetric(address) ? 1 : 0;
+  return static_cast<unsigned>(pe) < rt.npes && symmetric(address, pe) ? 1 : 0;
 }
 
 void* pshmem_ptr(const void* dest, int pe) { return reachable(dest, pe); }
@@ -109,16 +116,16 @@ void pshmem_info_get_name(char* name) {
 
 void pshmem_pcontrol(int, ...) {}
 
-// Repeated calls do nothing, and the end of the program finalizes (core/setup).
+// Repeated calls do nothing, and the end of the program finalizes (setup/exit).
 void pstart_pes(int) {
-  if (!shm::library_started()) start_or_die({"start_pes"});
+  if (!shm::library_started()) start_or_die({"start_pes"}, true);
 }
 
 int p_my_pe(void) { return pshmem_my_pe(); }
 int p_num_pes(void) { return pshmem_n_pes(); }
 
-SHMEM_FUNCS_SETUP(ATOLL_ALIAS_)
-SHMEM_FUNCS_EXIT(ATOLL_ALIAS_)
-SHMEM_FUNCS_OLD_SETUP(ATOLL_ALIAS_)
+ATOLL_FUNCS_SETUP(ATOLL_ALIAS_)
+ATOLL_FUNCS_EXIT(ATOLL_ALIAS_)
+ATOLL_FUNCS_OLD_SETUP(ATOLL_ALIAS_)
 
 }  // extern "C"

@@ -90,6 +90,6 @@ void pshmem_team_destroy(shmem_team_t team) {
   if (team != SHMEM_TEAM_INVALID) shm::destroy_team({"shmem_team_destroy"}, team);
 }
 
-SHMEM_FUNCS_TEAM(ATOLL_ALIAS_)
+ATOLL_FUNCS_TEAM(ATOLL_ALIAS_)
 
 }  // extern "C"

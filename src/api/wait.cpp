@@ -99,9 +99,9 @@ size_t _test_some_vector(Call call, T* ivars, size_t n, size_t* indices, const i
 
 extern "C" {
 
-SHMEM_OPS_WAIT(ATOLL_ROW)
-SHMEM_OPS_EXTRA_WAIT(ATOLL_ROW)
-SHMEM_OPS_OLD_WAIT(ATOLL_ROW)
+ATOLL_OPS_WAIT(ATOLL_ROW)
+ATOLL_OPS_EXTRA_WAIT(ATOLL_ROW)
+ATOLL_OPS_OLD_WAIT(ATOLL_ROW)
 
 void pshmem_wait_until(long* ivar, int cmp, long value) {
   shm::wait_until(shm::Call{"shmem_wait_until"}, "ivar", ivar, cmp, value);
@@ -109,8 +109,8 @@ void pshmem_wait_until(long* ivar, int cmp, long value) {
 void pshmem_wait(long* ivar, long value) {
   shm::wait_until(shm::Call{"shmem_wait"}, "ivar", ivar, SHMEM_CMP_NE, value);
 }
-SHMEM_FUNCS_WAIT(ATOLL_ALIAS_)
-SHMEM_FUNCS_OLD_WAIT(ATOLL_ALIAS_)
+ATOLL_FUNCS_WAIT(ATOLL_ALIAS_)
+ATOLL_FUNCS_OLD_WAIT(ATOLL_ALIAS_)
 
 void pshmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t* word, uint64_t value, int pe) {
   shm::amo_update<shm::AtomicOp::add>(shm::Call{"shmem_ctx_signal_add"}, ctx, word, value, pe, "sig_addr");
@@ -132,6 +132,6 @@ uint64_t pshmem_signal_fetch(const uint64_t* word) {
 uint64_t pshmem_signal_wait_until(uint64_t* word, int cmp, uint64_t value) {
   return shm::wait_until(shm::Call{"shmem_signal_wait_until"}, "sig_addr", word, cmp, value);
 }
-SHMEM_FUNCS_SIGNAL(ATOLL_ALIAS_)
+ATOLL_FUNCS_SIGNAL(ATOLL_ALIAS_)
 
 }  // extern "C"

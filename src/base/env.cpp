@@ -16,17 +16,23 @@ namespace {
 // The specification keeps the old SMA_ names of these alive; SHMEM_ wins when both are set (section 8).
 constexpr std::string_view kLegacyNames[] = {"VERSION", "INFO", "DEBUG", "SYMMETRIC_SIZE"};
 
-const char* text_of(const char* name) {
-  // A variable that is set to nothing counts as unset.
+// A variable that is set to nothing counts as unset, but where `nothing` is a value, too.
+const char* text_of(const char* name, bool nothing) {
+  const auto is_set = [nothing](const char* value) {
+    return value != nullptr && (nothing || *value != '\0');
+  };
   const char* value = std::getenv((std::string("SHMEM_") + name).c_str());
-  if (value != nullptr && *value != '\0') return value;
+  if (is_set(value)) return value;
   for (std::string_view legacy : kLegacyNames) {
     if (legacy != name) continue;
     value = std::getenv((std::string("SMA_") + name).c_str());
-    if (value != nullptr && *value != '\0') return value;
+    if (is_set(value)) return value;
   }
   return nullptr;
 }
+
+// Kinds whose variables are set by any value, also by none.
+constexpr bool takes_nothing(std::string_view kind) { return kind == "Switch"; }
 
 // parse() overloads: false when `text` is not allowed; `rule` receives what is.
 
@@ -37,7 +43,9 @@ bool parse(bool& out, std::string_view text, std::string& rule) {
 }
 
 bool parse(std::optional<std::size_t>& out, std::string_view text, std::string& rule) {
-  rule = "a non-negative number with at most one suffix of k, m, g, t (powers of 1024), such as 512m or 1.5g";
+  rule =
+      "a non-negative number with at most one suffix of k, m, g, t (powers of 1024), such as 512m, 1.5g or "
+      "1e9";
   if (text.empty()) return true;
   out = parse_size(text);
   return out.has_value();
@@ -95,6 +103,10 @@ bool parse_choice(std::string& out, std::string_view text, std::string_view word
 
 // Which parser a kind uses.  Size and Count, Choice and Text are the same C++ types, hence names and not
 // types.  `t`: what the environment says, null if nothing; `d`: the default text, of a Choice all its words.
+bool read_Switch(bool& out, const char* t, const char*, std::string&) {
+  out = t != nullptr;
+  return true;
+}
 bool read_Flag(bool& out, const char* t, const char* d, std::string& r) { return parse(out, t ? t : d, r); }
 bool read_Size(Env::Size& out, const char* t, const char* d, std::string& r) {
   return parse(out, t ? t : d, r);
@@ -160,16 +172,35 @@ std::string show(double value) { return plain_number(value); }
 
 }  // namespace
 
+namespace {
+
+// "e9", "E-3" and the like at the beginning of `text`; goes on behind it.
+int read_exponent(std::string_view& text) {
+  if (text.empty() || (text[0] | 0x20) != 'e') return 0;
+  std::size_t used = 1;
+  const bool negative = used < text.size() && text[used] == '-';
+  if (used < text.size() && (text[used] == '-' || text[used] == '+')) ++used;
+  const std::size_t first = used;
+  int exponent = 0;
+  for (; used < text.size() && text[used] >= '0' && text[used] <= '9'; ++used)
+    exponent = std::min(exponent * 10 + (text[used] - '0'), 1000);
+  if (used == first) return 0;  // and "e" is no suffix
+  text.remove_prefix(used);
+  return negative ? -exponent : exponent;
+}
+
+}  // namespace
+
 std::optional<std::size_t> parse_size(std::string_view text) {
-  std::size_t used = 0;
-  long double number = 0, unit = 1;
+  long double number = 0;
+  int decimals = 0;
   bool digits = false, fraction = false;
-  for (; used < text.size(); ++used) {
-    const char c = text[used];
+  for (; !text.empty(); text.remove_prefix(1)) {
+    const char c = text[0];
     if (c >= '0' && c <= '9') {
       digits = true;
       number = number * 10 + (c - '0');
-      if (fraction) unit *= 10;
+      if (fraction) ++decimals;
     } else if (c == '.' && !fraction) {
       fraction = true;
     } else {
@@ -177,13 +208,17 @@ std::optional<std::size_t> parse_size(std::string_view text) {
     }
   }
   if (!digits) return std::nullopt;
+  const int power = read_exponent(text) - decimals;  // of ten, at once: 3.1e1 is 31 and not a bit more
+  for (int i = 0; i < power; ++i) number *= 10;
+  long double unit = 1;
+  for (int i = 0; i > power; --i) unit *= 10;
   number /= unit;
-  if (used < text.size()) {
+  if (!text.empty()) {
     static constexpr std::string_view kSuffixes = "kmgt";
-    const char suffix = static_cast<char>(text[used] | 0x20);
-    const std::size_t power = kSuffixes.find(suffix);
-    if (power == kSuffixes.npos) return std::nullopt;
-    for (std::size_t i = 0; i <= power; ++i) number *= 1024;
+    const char suffix = static_cast<char>(text[0] | 0x20);
+    const std::size_t factor = kSuffixes.find(suffix);
+    if (factor == kSuffixes.npos) return std::nullopt;
+    for (std::size_t i = 0; i <= factor; ++i) number *= 1024;
   }
   number = std::ceil(number);
   if (number > 0x1p62L) return std::nullopt;
@@ -195,7 +230,7 @@ Result<Env> Env::read() {
   std::string rule;
 #define ENV(NAME, KIND, member, def, help)                                                                \
   {                                                                                                       \
-    const char* const text = text_of(#NAME);                                                              \
+    const char* const text = text_of(#NAME, takes_nothing(#KIND));                                        \
     if (!read_##KIND(env.member, text, def, rule))                                                        \
       return Status::error("SHMEM_" #NAME "=" + std::string(text) + " is not valid: allowed is " + rule); \
   }
@@ -223,8 +258,9 @@ std::vector<std::string> misspelt_variables() {
 
 std::string Env::describe() const {
   std::string text;
-#define ENV(NAME, KIND, member, def, help) \
-  text += "  SHMEM_" #NAME "=" + show(member) + (text_of(#NAME) ? "" : " (default)") + "\n      " help "\n";
+#define ENV(NAME, KIND, member, def, help)                                                                   \
+  text += "  SHMEM_" #NAME "=" + show(member) + (text_of(#NAME, takes_nothing(#KIND)) ? "" : " (default)") + \
+          "\n      " help "\n";
 #include "base/env.def"
 #undef ENV
   return text;

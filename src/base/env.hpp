@@ -16,12 +16,14 @@ namespace shm {
 /// The values of all variables.  Members carry the names of env.def.
 struct Env {
   // Kinds of variables.  A variable that is set to nothing counts as unset.
+  // Switch: whether the variable is set, to whatever it is.
   // Flag: "0", "off", "no" and "false" are false, anything else is true.
   // Size: see parse_size(); unset: empty.  Count: a whole number up to 1e9, or "auto": empty.
   // Entries of a table: a whole number from 1 to kMostEntries.
   // Choice: one of the words of the row, the first is the default.  Text: anything.
   // Seconds: a number above 0, at most 30 days.
   static constexpr unsigned kMostEntries = 1024;
+  using Switch = bool;
   using Flag = bool;
   using Size = std::optional<std::size_t>;
   using Count = std::optional<std::uint64_t>;

@@ -53,6 +53,7 @@ template <ReduceOp op, class T>
 struct Reduction {
   std::size_t element;                                         ///< bytes
   void (*into)(void* acc, const void* in, std::size_t count);  ///< acc[i] = acc[i] op in[i]; no overlap
+  void (*clear)(void* acc, std::size_t count);                 ///< acc[i] = what a sum begins with
 };
 
 namespace detail {
@@ -64,9 +65,16 @@ void reduce_into(void* acc, const void* in, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) a[i] = reduce_apply<op>(a[i], b[i]);
 }
 
+// What no number changes by being added to: of floating-point numbers that is -0, as +0 would make -0 to +0.
+template <class T>
+void clear_sums(void* acc, std::size_t count) {
+  T* a = static_cast<T*>(acc);
+  for (std::size_t i = 0; i < count; ++i) a[i] = static_cast<T>(-T{});
+}
+
 }  // namespace detail
 
 template <ReduceOp op, class T>
-inline constexpr Reduction kReduction{sizeof(T), detail::reduce_into<op, T>};
+inline constexpr Reduction kReduction{sizeof(T), detail::reduce_into<op, T>, detail::clear_sums<T>};
 
 }  // namespace shm

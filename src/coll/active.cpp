@@ -16,10 +16,18 @@
 namespace shm {
 namespace {
 
-constexpr int kKept = kSlots - 16;  // slots from here on serve one call
+constexpr int kKept =
+    kSlots / 2;  // slots from here on serve one call: programs may have any number of pSyncs
+
+// A set with one pSync is another group than with the next one: threads may use both at the same time.
+struct Key {
+  Triplet set;
+  const long* psync;
+  auto operator<=>(const Key&) const = default;
+};
 
 Mutex mutex;
-std::map<Triplet, std::unique_ptr<Group>> groups GUARDED_BY(mutex);  // groups themselves do not move
+std::map<Key, std::unique_ptr<Group>> groups GUARDED_BY(mutex);  // groups themselves do not move
 
 // ---- Agreement by way of pSync, which is all zeros before and after.
 
@@ -31,10 +39,26 @@ class Agreement {
  public:
   Agreement(Call call, const Team& team, long* psync) : call_(call), team_(team), psync_(psync) {}
 
-  int slot() {
-    SlotExchange exchange{[this](SlotWords& words) { all_and(words); },
-                          [this](std::uint64_t value) { return max(value); }};
-    const int found = agree_on_slot(exchange, kSlots, true);  // after all teams, which have lower numbers
+  int slot(const Triplet& set) {
+    const Place place = place_of(psync_);
+    const SlotExchange exchange{[this](SlotWords& words) { all_and(words); },
+                                [this](std::uint64_t value) { return max(value); }};
+    const SlotPriority priority{
+        kSlots,  // after all teams, which have lower numbers
+        static_cast<std::uint64_t>(set.start),
+        static_cast<std::uint64_t>(set.size) << 8 | static_cast<unsigned>(set.log_stride),
+        place.memory << 60 | place.offset};
+    int found = -1;
+    const auto describe = [this](WaitRecord& record) {
+      describe_wait(record, call_.name, WaitRecord::kNobody,
+                    "until one of the %d teams and active sets that are in use has ended", kSlots);
+    };
+    wait_for(
+        [&] {
+          found = agree_on_slot(call_, exchange, priority, {kFirstSlot, kSlots}, true);
+          return found >= 0;
+        },
+        describe);
     sync();
     std::fill(psync_ + kWords, psync_ + kWords + kSlotWords + 1, SHMEM_SYNC_VALUE);
     sync();  // also the sets that are used next find it so
@@ -136,45 +160,48 @@ void check_psync(Call call, const long* psync) {
   }
 }
 
-Group* find_group(const Triplet& set) {
+Team team_of(const Triplet& set) {
+  Team team{set.start, 1 << set.log_stride, set.size, -1, nullptr, 0};
+  team.me = team.member(rt.me);
+  return team;
+}
+
+Group* find_group(const Key& key) {
   const LockGuard lock(mutex);
-  const auto found = groups.find(set);
+  const auto found = groups.find(key);
   return found == groups.end() ? nullptr : found->second.get();
 }
 
 }  // namespace
 
-ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) {
+ActiveSet::ActiveSet(Call call, const Triplet& set, long* psync) : call_(call), set_(set), psync_(psync) {
   check_started(call);
   check_psync(call, psync);
-  if (set.start == 0 && set.log_stride == 0 && set.size == static_cast<int>(rt.npes)) [[likely]] {
-    group_ = &world_group();
-    slot_call(group_->slot) = call.name;
-    return;
-  }
-  check_triplet(call, set);
-  if ((group_ = find_group(set)) != nullptr) {
-    slot_call(group_->slot) = call.name;
-    return;
-  }
-  Team team{set.start, 1 << set.log_stride, set.size, -1, nullptr, 0};
-  team.me = team.member(rt.me);
-  if (team.me < 0) {
+  if (set.size == 1 && set.log_stride > 0) set_.log_stride = 0;  // any stride leads nowhere
+  if ((group_ = find_group({set_, psync})) != nullptr) return;
+  check_triplet(call, set_);
+  if (team_of(set_).me < 0) {
     fatal("%s: PE_start %d, logPE_stride %d and PE_size %d do not include this PE; only members may call",
-          call.name, set.start, set.log_stride, set.size);
+          call.name, set_.start, set_.log_stride, set_.size);
   }
-  // A set of one never uses its slot.
-  const int slot = set.size == 1 ? kWorldSlot : Agreement(call, team, psync).slot();
-  if (slot < 0) fatal("%s: %d teams and active sets are in use, no other is possible", call.name, kSlots);
-  std::unique_ptr<Group> made = make_group(team, slot);
-  group_ = made.get();
-  slot_call(slot) = call.name;
-  if (slot >= kKept) {
-    temporary_ = std::move(made);
-    return;
+}
+
+Group& ActiveSet::group() {
+  if (group_ == nullptr) {
+    const Team team = team_of(set_);
+    // A set of one never uses its slot.
+    const int slot = set_.size == 1 ? kWorldSlot : Agreement(call_, team, psync_).slot(set_);
+    std::unique_ptr<Group> made = make_group(team, slot);
+    group_ = made.get();
+    if (slot >= kKept) {
+      temporary_ = std::move(made);
+    } else {
+      const LockGuard lock(mutex);
+      groups[{set_, psync_}] = std::move(made);
+    }
   }
-  const LockGuard lock(mutex);
-  groups[set] = std::move(made);
+  slot_call(group_->slot) = call_.name;
+  return *group_;
 }
 
 ActiveSet::~ActiveSet() {

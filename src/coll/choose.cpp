@@ -52,6 +52,7 @@ constexpr Rule kRules[] = {
     {Collective::scan, false, kAny, kAll, Algorithm::shares},
     {Collective::internode_broadcast, false, kAny, kAll, Algorithm::tree},
     {Collective::internode_reduce, false, 16384, kAll, Algorithm::doubling},
+    {Collective::internode_reduce, false, 524288, 2, Algorithm::doubling},  // as many bytes, half the steps
     {Collective::internode_reduce, false, kAny, kAll, Algorithm::halving},
 };
 

@@ -34,13 +34,25 @@ void fcollect_here(Group& g, Call call, std::byte* dest, const void* source, std
   await_all(g, phase + 1);
 }
 
+// Members with nothing to give may have no source, so each says where its own is.
+const void* source_of(const Cell& cell) {
+  Place place;
+  std::memcpy(&place, cell.payload, sizeof place);
+  return address_of(place);
+}
+
 // Whether data are inline is decided for each member by its own size, which its cell tells.
 void collect_here(Group& g, Call call, std::byte* dest, const void* source, std::size_t n) {
   const auto inlined = [&](std::size_t size) {
     return choose(Collective::collect, size, g.size(), true) == Algorithm::inlined;
   };
   const std::uint64_t phase = take_phases(g, 2);
-  publish(g, phase, source, inlined(n) ? n : 0, n);
+  if (inlined(n)) {
+    publish(g, phase, source, n, n);
+  } else {
+    const Place place = place_of(source);
+    publish(g, phase, &place, sizeof place, n);
+  }
   bool all_inline = true;
   for (int i = 0; i < g.size(); ++i) {
     const Cell& cell = await(g, i, phase);
@@ -49,7 +61,7 @@ void collect_here(Group& g, Call call, std::byte* dest, const void* source, std:
       if (size > 0) std::memcpy(dest, cell.payload, size);
     } else {
       all_inline = false;
-      std::memcpy(dest, i == g.me() ? source : at_member(g, call, "source", source, size, i), size);
+      std::memcpy(dest, i == g.me() ? source : at_member(g, call, "source", source_of(cell), size, i), size);
     }
     dest += size;
   }
@@ -101,9 +113,11 @@ void lead(Group& g, Call call, std::uint64_t phase, std::byte* dest, const void*
   for (std::size_t i = 0; i < g.locals().size(); ++i) {
     const int member = g.locals()[i];
     const std::size_t size = sizes[static_cast<std::size_t>(member)];
-    await(g, static_cast<int>(i), phase);
+    const Cell& cell = await(g, static_cast<int>(i), phase);
     if (size == 0) continue;
-    std::memcpy(mine, member == g.me() ? source : at_member(g, call, "source", source, size, member), size);
+    const void* from =
+        member == g.me() ? source : at_member(g, call, "source", source_of(cell), size, member);
+    std::memcpy(mine, from, size);
     mine += size;
   }
   internode_gather(g, phase + 1, blocks, of_node);
@@ -126,7 +140,8 @@ template <class SizesOf>
 void collect_between(Group& g, Call call, std::byte* dest, const void* source, std::size_t n,
                      SizesOf sizes_of) {
   const std::uint64_t phase = take_phases(g, 3);
-  publish(g, phase, nullptr, 0, n);
+  const Place place = place_of(source);
+  publish(g, phase, &place, sizeof place, n);
   if (g.leads()) {
     const Sizes& sizes = sizes_of(phase);
     lead(g, call, phase, dest, source, sizes);

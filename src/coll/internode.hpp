@@ -25,10 +25,9 @@ void internode_broadcast(Group& g, std::uint64_t phase, int root, void* data, st
 void internode_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count,
                       int stripe = 0);
 
-/// Replaces the vector of each PE of the stripe by the sum of those of the nodes before its own: zeros on the
-/// first.  `op` is a sum.
-void internode_exscan(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count,
-                      int stripe = 0);
+/// Replaces the vector of each leader by the sum of those of the nodes before its own: what sums begin with
+/// on the first.  `op` is a sum.  For short vectors; internode_scan.hpp has the long ones.
+void internode_exscan(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count);
 
 /// Brings the block of each node to all leaders.  Block i has sizes[i] bytes; `blocks` has room for all in
 /// the order of the nodes, without gaps, and holds this node's own at its place.  Calls of one phase differ

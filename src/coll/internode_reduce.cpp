@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions and scans between nodes.
+// Reductions between nodes.
 #include <algorithm>
 
 #include "coll/choose.hpp"
@@ -150,29 +150,6 @@ void internode_reduce(Group& g, std::uint64_t phase, const Reduction& op, void* 
   for (std::size_t begin = 0; begin < count; begin += most, ++segment) {
     auto* at = static_cast<std::byte*>(data) + begin * op.element;
     LeaderReduction(g, phase, op, at, std::min(most, count - begin), stripe).run(segment);
-  }
-}
-
-// In the step with distance d each node has the sum of itself and the d - 1 nodes before it, gives it to the
-// node d on, and adds what it gets from the one d before: to that sum, and to the result.
-void internode_exscan(Group& g, std::uint64_t phase, const Reduction& op, void* data, std::size_t count,
-                      int stripe) {
-  const std::size_t n = count * op.element;
-  const int nodes = node_count(g);
-  Scratch incoming(n);
-  std::vector<std::byte> window(n);
-  std::memcpy(window.data(), data, n);
-  std::memset(data, 0, n);
-  for (int distance = 1, step = 0; distance < nodes; distance *= 2, ++step) {
-    const Parcel parcel{g.slot, phase, step};
-    const bool gets = g.node >= distance, gives = g.node + distance < nodes;
-    Expected expected;
-    if (gets) expected.expect(parcel, stripe_pe(g, g.node - distance, stripe), incoming.data(), n);
-    if (gives) send_parcel(parcel, stripe_pe(g, g.node + distance, stripe), window.data(), n);
-    if (!gets) continue;
-    expected.wait();
-    op.into(data, incoming.data(), count);
-    op.into(window.data(), incoming.data(), count);
   }
 }
 

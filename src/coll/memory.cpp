@@ -23,9 +23,12 @@ constexpr std::size_t kNaturalAlignment = 16;  // of max_align_t
 // What PE 0's allocator has decided in one collective call.
 struct Allocation {
   std::uint64_t argument;  // size that PE 0 was asked for; every PE must have been asked for the same
+  std::uint64_t terms;     // what else it was asked for, likewise
   std::uint64_t offset;    // from the heap's base; kNoBlock: exhausted
   std::uint64_t moved;     // realloc: the block is new, the contents must be copied
+  char call[32];           // that PE 0 is in
 };
+static_assert(sizeof(Allocation) <= Cell::kPayload);
 constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
 
 struct NewBlock {
@@ -59,13 +62,33 @@ Arena arena_for(Call call, Where where) {
   return paged ? paged_arena() : memory_arena();
 }
 
+struct Decision {
+  std::uint64_t offset, moved;  // of Allocation
+};
+
+// What PEs must agree on beside a number: which kind of call it is, and what decides where the block goes.
+enum Kind : std::uint64_t { kAllocate, kAllocateAddresses, kReallocate, kRelease };
+std::uint64_t terms_of(Kind kind, std::size_t alignment = 0, bool zero = false, Where where = Where::usual) {
+  return kind | std::uint64_t{zero} << 8 | static_cast<std::uint64_t>(where) << 16 | alignment << 24;
+}
+
 // PE 0 decides, everybody enters the barrier, which brings what PE 0 has decided: nobody asks PE 0 for it.
 template <class Decide>
-Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
+Allocation decide_together(Call call, std::uint64_t argument, std::uint64_t terms, Decide decide) {
   Allocation decided{};
-  if (rt.me == 0) decided = decide();
+  if (rt.me == 0) {
+    const Decision decision = decide();
+    decided = {argument, terms, decision.offset, decision.moved, {}};
+    std::strncpy(decided.call, call.name, sizeof decided.call - 1);
+  }
   quiet(rt.world_context, call);
   sync_world_with(call, &decided, sizeof decided);
+  if (decided.terms != terms) {
+    fatal(
+        "%s: PE 0 is in %s, or passes another alignment, other hints, or NULL where this PE does not; all "
+        "PEs must make the same call with the same arguments",
+        call.name, decided.call);
+  }
   if (decided.argument != argument) {
     fatal("%s: this PE passes %zu, PE 0 passes %zu; all PEs must pass the same", call.name,
           static_cast<std::size_t>(argument), static_cast<std::size_t>(decided.argument));
@@ -110,6 +133,14 @@ void note_new_block(const std::byte* block, std::size_t size) {
   have_new_blocks = true;
 }
 
+// What is freed, or has another size, is not filled for anybody.
+void forget_new_block(const void* block) {
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const std::byte*>(block) - rt.memory->heap(rt.node_rank));
+  std::erase_if(new_blocks, [offset](const NewBlock& noted) { return noted.offset == offset; });
+  have_new_blocks = !new_blocks.empty();
+}
+
 constexpr const char* kNotABlock =
     "%s: ptr %p is not the start of an allocated block; has it been freed before?";
 
@@ -129,6 +160,7 @@ std::optional<std::size_t> find_room(const Arena& arena, std::size_t size, std::
 
 // After all have come: nobody uses the block any more.
 void give_up(Call call, const Arena& arena, void* block, std::size_t size) {
+  if (have_new_blocks && arena.region == nullptr) forget_new_block(block);
   if (arena.region != nullptr) arena.region->discard(call, reinterpret_cast<std::uintptr_t>(block), size);
   if (rt.me == 0) arena.allocator->release(offset_in(arena, block));
 }
@@ -140,14 +172,14 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
   if (size == 0) return nullptr;
   alignment = std::max(alignment, kNaturalAlignment);
   const Arena arena = arena_for(call, where);
-  const Allocation decided = decide_together(call, size, [&] {
+  const Allocation decided = decide_together(call, size, terms_of(kAllocate, alignment, zero, where), [&] {
     // What is aligned more than the heaps are would be so on PE 0 only.
     if (alignment > kLargestAlignment) {
       warn("%s: alignment is %zu; allowed are powers of two up to %zu", call.name, alignment,
            kLargestAlignment);
-      return Allocation{size, kNoBlock, 0};
+      return Decision{kNoBlock, 0};
     }
-    return Allocation{size, find_room(arena, size, alignment).value_or(kNoBlock), 0};
+    return Decision{find_room(arena, size, alignment).value_or(kNoBlock), 0};
   });
   void* block = block_at(arena, decided.offset);
   if (block == nullptr || !make_room(call, arena, decided.offset, size)) return nullptr;
@@ -161,8 +193,8 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
 
 void* allocate_addresses(Call call, std::size_t size, std::size_t alignment) {
   const Arena arena = paged_arena();
-  const Allocation decided = decide_together(call, size, [&] {
-    return Allocation{size, arena.allocator->allocate(size, alignment).value_or(kNoBlock), 0};
+  const Allocation decided = decide_together(call, size, terms_of(kAllocateAddresses, alignment), [&] {
+    return Decision{arena.allocator->allocate(size, alignment).value_or(kNoBlock), 0};
   });
   return block_at(arena, decided.offset);
 }
@@ -191,18 +223,18 @@ void* reallocate(Call call, void* block, std::size_t size) {
   const std::size_t old_offset = offset_in(arena, block);
   // The block may still be written to by peers that have not come here; only PE 0 looks at it, and only at
   // its size.
-  const Allocation decided = decide_together(call, size, [&] {
+  const Allocation decided = decide_together(call, size, terms_of(kReallocate), [&] {
     // A failure has a return value, which programs test for.
     const auto old_size = arena.allocator->size_at(old_offset);
     const char* why = keeps_size(arena, block);
     if (!old_size) warn(kNotABlock, call.name, block);
     if (old_size && why != nullptr) warn("%s: ptr %p %s", call.name, block, why);
-    if (!old_size || why != nullptr) return Allocation{size, kNoBlock, 0};
-    if (arena.region == nullptr && arena.allocator->resize(old_offset, size))
-      return Allocation{size, old_offset, 0};
-    return Allocation{size, find_room(arena, size, kNaturalAlignment).value_or(kNoBlock), *old_size};
+    if (!old_size || why != nullptr) return Decision{kNoBlock, 0};
+    if (arena.region == nullptr && arena.allocator->resize(old_offset, size)) return Decision{old_offset, 0};
+    return Decision{find_room(arena, size, kNaturalAlignment).value_or(kNoBlock), *old_size};
   });
   void* moved = block_at(arena, decided.offset);
+  if (moved == block && have_new_blocks) forget_new_block(block);
   if (moved == nullptr || decided.moved == 0) return moved;
   if (!make_room(call, arena, decided.offset, size)) return nullptr;
   std::memcpy(moved, block, std::min<std::size_t>(decided.moved, size));
@@ -216,10 +248,10 @@ void release(Call call, void* block) {
   if (block == nullptr) return;
   const Arena arena = arena_of(call, block);
   const std::size_t offset = offset_in(arena, block);
-  const Allocation decided = decide_together(call, offset, [&] {
+  const Allocation decided = decide_together(call, offset, terms_of(kRelease), [&] {
     const auto size = arena.allocator->size_at(offset);
     if (!size) fatal(kNotABlock, call.name, block);
-    return Allocation{offset, offset, *size};
+    return Decision{offset, *size};
   });
   give_up(call, arena, block, decided.moved);
 }

@@ -4,6 +4,7 @@
 #include "coll/chunks.hpp"
 #include "coll/collectives.hpp"
 #include "coll/internode.hpp"
+#include "coll/internode_scan.hpp"
 #include "coll/paged.hpp"
 
 namespace shm {
@@ -16,10 +17,10 @@ void scan_inline(Group& g, const Reduction& op, void* dest, const void* source, 
   const std::uint64_t phase = take_phases(g, g.one_node() ? 1 : 2);
   publish(g, phase, source, n);
   if (g.one_node()) {
-    std::memset(dest, 0, n);
+    op.clear(dest, count);
   } else if (g.leads()) {
     alignas(kCacheLine) std::byte sum[Cell::kPayload];
-    std::memset(sum, 0, n);
+    op.clear(sum, count);
     for (int i = 0; i < g.local_size(); ++i) op.into(sum, await(g, i, phase).payload, count);
     internode_exscan(g, phase, op, sum, count);
     publish(g, phase + 1, sum, n);
@@ -57,7 +58,7 @@ void scan_share(const Group& g, const Reduction& op, const Pointers& to, const P
     if (carry != nullptr) {
       std::memcpy(sum, carry + (at - share.begin) * op.element, n);
     } else {
-      std::memset(sum, 0, n);
+      op.clear(sum, part);
     }
     for (int i = 0; i < g.local_size(); ++i) {
       scan_step(op, sum, to[i] + offset, from[i] + offset, part, inclusive);
@@ -65,8 +66,23 @@ void scan_share(const Group& g, const Reduction& op, const Pointers& to, const P
   });
 }
 
+// One stripe between nodes: the sums of a node's vectors go to the nodes behind it.
+void scan_stripe(Group& g, std::uint64_t phase, const Reduction& op, const Pointers& to, const Pointers& from,
+                 Share stripe, bool inclusive) {
+  InternodeScan between(g, phase, op, stripe.end - stripe.begin, g.local);
+  std::size_t part = 0;
+  for (std::size_t at = stripe.begin; at < stripe.end; at += between.most(), ++part) {
+    const Share share{at, std::min(stripe.end, at + between.most())};
+    const std::size_t elements = share.end - share.begin, offset = at * op.element;
+    std::byte* const own = between.own(part);
+    std::memcpy(own, from[0] + offset, elements * op.element);
+    for (int i = 1; i < g.local_size(); ++i) op.into(own, from[i] + offset, elements);
+    scan_share(g, op, to, from, share, between.sum_before(part), inclusive);
+  }
+}
+
 // Phase 1: my source and dest are ready.  Phase 2: I have done my share for everybody.  Between nodes shares
-// are stripes: the sum of a node's vectors goes to the nodes behind it.
+// are stripes.
 void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
                  bool inclusive) {
   const std::size_t n = count * op.element;
@@ -78,16 +94,11 @@ void scan_shares(Group& g, Call call, const Reduction& op, void* dest, const voi
   const int shares = g.one_node() ? g.size() : stripes_for(n, g.stripes);
   if (g.local < shares) {
     const Share share = share_of(count, op.element, g.local, shares);
-    const std::size_t elements = share.end - share.begin;
-    std::vector<std::byte> sum;
-    if (!g.one_node() && elements > 0) {
-      sum.resize(elements * op.element);
-      for (int i = 0; i < g.local_size(); ++i) {
-        op.into(sum.data(), from[i] + share.begin * op.element, elements);
-      }
-      internode_exscan(g, phase, op, sum.data(), elements, g.local);
+    if (g.one_node()) {
+      scan_share(g, op, to, from, share, nullptr, inclusive);
+    } else {
+      scan_stripe(g, phase, op, to, from, share, inclusive);
     }
-    scan_share(g, op, to, from, share, sum.empty() ? nullptr : sum.data(), inclusive);
   }
   publish(g, phase + 1);
   await_all(g, phase + 1);
@@ -134,7 +145,7 @@ class LeadingScan {
   void sum_up(std::size_t at, std::size_t part, bool inclusive) {
     const std::size_t n = part * op_.element;
     alignas(kCacheLine) std::byte sum[kChunk];
-    std::memset(sum, 0, n);
+    op_.clear(sum, part);
     for (std::size_t member = 0; member < position_.size(); ++member) {
       const std::byte* own = blocks_.data() + position_[member] * n;
       if (!inclusive && local_[member] >= 0) std::memcpy(to_[local_[member]] + at * op_.element, sum, n);
@@ -167,26 +178,26 @@ void scan_leading(Group& g, Call call, const Reduction& op, void* dest, const vo
   settle(g, phase);
 }
 
+void scan_among(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
+                bool inclusive) {
+  if (!g.in_order) return scan_leading(g, call, op, dest, source, count, inclusive);
+  const std::size_t n = count * op.element;
+  if (choose(Collective::scan, n, g.size(), g.one_node()) == Algorithm::inlined)
+    return scan_inline(g, op, dest, source, count, inclusive);
+  scan_shares(g, call, op, dest, source, count, inclusive);
+}
+
 }  // namespace
 
 void scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
           bool inclusive) {
   if (count == 0) return;
+  if (g.size() > 1 && is_paged(dest, source)) return paged_scan(g, call, op, dest, source, count, inclusive);
   const std::size_t n = count * op.element;
-  if (g.size() == 1) {
-    if (!inclusive) {
-      std::memset(dest, 0, n);
-    } else if (dest != source) {
-      std::memcpy(dest, source, n);
-    }
-    return;
-  }
-  if (is_paged(dest, source)) return paged_scan(g, call, op, dest, source, count, inclusive);
-  if (!g.in_order) return scan_leading(g, call, op, dest, source, count, inclusive);
-  if (choose(Collective::scan, n, g.size(), g.one_node()) == Algorithm::inlined) {
-    return scan_inline(g, op, dest, source, count, inclusive);
-  }
-  scan_shares(g, call, op, dest, source, count, inclusive);
+  if (g.size() > 1) scan_among(g, call, op, dest, source, count, inclusive);
+  if (g.size() == 1 && inclusive && dest != source) std::memcpy(dest, source, n);
+  // The sum of nobody is 0, and not what sums begin with.
+  if (g.me() == 0 && !inclusive) std::memset(dest, 0, n);
 }
 
 }  // namespace shm

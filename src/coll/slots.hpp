@@ -3,25 +3,26 @@
 // and on a phase number that is past what any of them has used it for.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 
 #include "base/wait_report.hpp"
 #include "coll/internal.hpp"
+#include "coll/slot_agreement.hpp"
 
 namespace shm {
 
-/// Fixed slots; the others are given out.
+/// Fixed slots; the others are given out, the lowest first.
 inline constexpr int kWorldSlot = 0;
 inline constexpr int kSharedSlot = 1;
 inline constexpr int kFirstSlot = 2;
 
+/// Teams have slots below this one; the last ones serve single calls of active sets, so that there always is
+/// one.
+inline constexpr int kTeamSlots = kSlots - 16;
+
 /// Phases taken on a slot.  Never reset, not even by finalize, as the cells in shared memory are not.
 std::uint64_t& slot_counter(int slot);
-
-/// Words that PEs combine to agree: a set of slots, and whether all take part in earnest.
-using SlotWords = std::array<std::uint64_t, kSlots / 64 + 1>;
 
 /// The call that uses a slot: what its members wait in.
 inline const char*& slot_call(int slot) {
@@ -40,10 +41,11 @@ struct SlotExchange {
   std::function<std::uint64_t(std::uint64_t)> max;
 };
 
-/// Collective over the PEs behind `exchange`; other threads may do the same over others at the same time,
-/// with another `priority` (on all its PEs the same).  Returns the slot, now taken on this PE if `member`, or
-/// -1 on all when none is free on all.
-int agree_on_slot(const SlotExchange& exchange, int priority, bool member);
+/// Collective over the PEs behind `exchange`, who all come before any holds up other threads of its PE; those
+/// may do the same over other PEs at the same time.  Returns a slot of `range`, now taken on this PE if
+/// `member`, or -1 on all when none is free on all.  `call` is what the program has called.
+int agree_on_slot(Call call, const SlotExchange& exchange, const SlotPriority& priority, SlotRange range,
+                  bool member);
 
 /// Gives a slot back.  REQUIRES: no member reads payloads of its cells any more.
 void free_slot(int slot);

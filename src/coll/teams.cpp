@@ -97,7 +97,10 @@ void open_teams() {
   reset_slots();
   const auto node_size = static_cast<int>(rt.node_pes.size());
   open_team(kWorldSlot, {0, 1, static_cast<int>(rt.npes), rt.me, nullptr, 0}, 0);
-  open_team(kSharedSlot, {0, 1, node_size, rt.node_rank, rt.node_pes.data(), node_size}, 0);
+  // On NVM only its PE has a pointer to an object.
+  const Team alone{rt.me, 1, 1, 0, nullptr, 0};
+  const Team node{0, 1, node_size, rt.node_rank, rt.node_pes.data(), node_size};
+  open_team(kSharedSlot, rt.paged_by_default ? alone : node, 0);
   rt.world_context.team = &entries[kWorldSlot].team;
   rt.world_context.session = {};
 }
@@ -139,7 +142,9 @@ int split_team(Call call, shmem_team_t parent_handle, const TeamSplit& split, in
   team.stride = split.size == 1 ? 1 : team.stride * split.stride;
   team.size = split.size;
   team.me = team.member(rt.me);
-  const int slot = agree_on_slot(exchange_over(parent), parent.slot, team.me >= 0);
+  const SlotPriority priority{static_cast<std::uint64_t>(parent.slot)};
+  const int slot =
+      agree_on_slot(call, exchange_over(parent), priority, {kFirstSlot, kTeamSlots}, team.me >= 0);
   if (slot < 0) return 1;
   if (team.me < 0) return 0;
   open_team(slot, team, num_contexts);

@@ -2,6 +2,7 @@
 #include "core/address.hpp"
 
 #include <cstdio>
+#include <cstring>
 
 #include "base/fatal.hpp"
 #include "core/region.hpp"
@@ -25,6 +26,12 @@ void check_statics_of(Call call, const char* argument, const void* address, int 
 }
 
 [[noreturn]] void refuse(Call call, const char* argument, std::uintptr_t address, std::size_t n) {
+  if (is_constant(address, n)) {
+    fatal(
+        "%s: %s %p is a constant of the program, which can only be a source; allowed are memory from "
+        "shmem_malloc and the like, and global and static variables that are not const",
+        call.name, argument, pointer(address));
+  }
   for (const auto& [segment, name] :
        {std::pair(&rt.heap, "symmetric heap"), std::pair(&rt.statics, "program's variables")}) {
     if (segment->holds(address, 1)) {
@@ -80,6 +87,36 @@ PlaceName::PlaceName(const void* address) {
   }
 }
 
+namespace {
+
+enum Memory : std::uint64_t { kPrivate, kHeap, kVariables, kConstants, kPaged };
+
+// The heap's segment with what is not the program's, such as the staging memory of collective calls.
+bool in_heap_segment(std::uintptr_t address) {
+  return address - rt.heap.origin < rt.heap.base - rt.heap.origin + rt.heap.size;
+}
+
+}  // namespace
+
+Place place_of(const void* address) {
+  const auto a = reinterpret_cast<std::uintptr_t>(address);
+  if (in_heap_segment(a)) return {kHeap, a - rt.heap.origin};
+  if (rt.statics.holds(a, 1)) return {kVariables, a - rt.statics.base};
+  if (is_constant(a, 1)) return {kConstants, a - rt.statics.base};
+  if (rt.paged != nullptr && rt.paged->holds(a, 1)) return {kPaged, a - rt.paged->base()};
+  return {kPrivate, a};
+}
+
+const void* address_of(const Place& place) {
+  switch (place.memory) {
+    case kHeap: return pointer(rt.heap.origin + place.offset);
+    case kVariables:
+    case kConstants: return pointer(rt.statics.base + place.offset);
+    case kPaged: return pointer(rt.paged->base() + place.offset);
+    default: return pointer(place.offset);
+  }
+}
+
 Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe) {
   check_pe(call, pe);
   const auto a = reinterpret_cast<std::uintptr_t>(address);
@@ -93,6 +130,10 @@ Target resolve(Call call, const char* argument, const void* address, std::size_t
     if (rt.statics.delta[pe] != kNoMapping) target.local = mapped(address, n, pe);
   } else if (Region* region = find_region(a, n)) {
     target.region = region;
+  } else if (is_constant(a, n) && std::strcmp(argument, "source") == 0) {
+    // What is only read may be a constant: those of one executable are the same in all its processes.
+    check_statics_of(call, argument, address, pe);
+    target.local = reinterpret_cast<std::byte*>(a);
   } else {
     refuse(call, argument, a, n);
   }

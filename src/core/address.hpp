@@ -17,6 +17,15 @@ struct PlaceName {
   char text[40];
 };
 
+/// The same as numbers, to be told to another PE: which symmetric memory, and where in it.  Objects of all
+/// PEs at one symmetric address have one place.
+struct Place {
+  std::uint64_t memory, offset;
+};
+[[gnu::cold]] Place place_of(const void* address);
+/// The symmetric address here of what is at `place` on all PEs.
+[[gnu::cold]] const void* address_of(const Place& place);
+
 /// Where `segment` of the PE lies relative to ours, applied to `address`; null if it is not mapped here.
 [[gnu::always_inline]] inline std::byte* at_peer(const SymmetricSegment& segment, std::uintptr_t address,
                                                  int pe) {
@@ -75,7 +84,8 @@ struct Target {
 };
 
 /// Finds out what [address, address + n) on `pe` is.  Ends the job, naming call and argument, if it is
-/// nothing that can be reached.  REQUIRES: n > 0.
+/// nothing that can be reached.  Constants of the program can be where `argument` is "source", which every
+/// call only reads.  REQUIRES: n > 0.
 [[gnu::cold]] Target resolve(Call call, const char* argument, const void* address, std::size_t n, int pe);
 
 /// The same for an object of at most kLargestElement bytes on another node, for operations that take no

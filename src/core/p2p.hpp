@@ -123,17 +123,39 @@ bool all_satisfied(const Elements<T>& e, const Words<T>& now) {
   return true;
 }
 
-/// Index of a satisfied element, or SIZE_MAX.  `turn` moves the place where the search begins, so that
-/// repeated calls return every element sooner or later.
+/// Where the searches of a thread for any element begin: behind the one that was found last, and now and then
+/// anywhere, so that no pattern of calls on this array and others passes over an element for ever.
+class SearchTurn {
+ public:
+  /// A place below `count`, which is not 0.
+  std::size_t begin(std::size_t count) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;  // the top bits are the best ones
+    if (random_ >> 62 == 0) next_ = random_ ^ random_ >> 32;
+    return next_ < count ? next_ : next_ % count;
+  }
+  void found(std::size_t i) { next_ = i + 1; }
+
+ private:
+  std::size_t next_ = 0;
+  std::uint64_t random_ = 1;
+};
+
+/// Index of a satisfied element, or SIZE_MAX.
 template <class T>
-std::size_t any_satisfied(const Elements<T>& e, const Words<T>& now, std::size_t& turn) {
-  for (std::size_t k = 0; k < e.count; ++k) {
-    const std::size_t i = (turn + k) % e.count;
+std::size_t any_satisfied(const Elements<T>& e, const Words<T>& now, SearchTurn& turn) {
+  if (e.count == 0) return SIZE_MAX;
+  const std::size_t begin = turn.begin(e.count);
+  std::size_t end = e.count;
+  for (std::size_t i = begin;; ++i) {
+    if (i == end) {
+      if (end == begin) return SIZE_MAX;
+      i = 0, end = begin;
+      if (end == 0) return SIZE_MAX;
+    }
     if (!e.included(i) || !e.satisfied(now, i)) continue;
-    turn = i + 1;
+    turn.found(i);
     return i;
   }
-  return SIZE_MAX;
 }
 
 /// Number of satisfied elements, whose indices go to `indices`.
@@ -146,8 +168,7 @@ std::size_t some_satisfied(const Elements<T>& e, const Words<T>& now, std::size_
   return found;
 }
 
-/// Where the searches of this thread begin.
-inline thread_local std::size_t search_turn = 0;
+inline thread_local SearchTurn search_turn;
 
 template <class T>
 void wait_all(Call call, const Elements<T>& e) {

@@ -32,6 +32,15 @@ void mix(std::uint64_t& hash, const void* data, std::size_t n) {  // FNV-1a
 // The end of what the executable's file provides; beyond it everything started as zeros.
 std::uintptr_t initialised_end = 0;
 
+struct Constants {
+  std::uintptr_t base;
+  std::size_t size;
+};
+std::vector<Constants>& constants() {
+  static auto& segments = *new std::vector<Constants>;
+  return segments;
+}
+
 void mix_build_id(std::uint64_t& hash, std::uintptr_t notes, std::size_t size) {
   for (std::uintptr_t at = notes; at + sizeof(ElfW(Nhdr)) <= notes + size;) {
     const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
@@ -52,7 +61,12 @@ int inspect_executable(dl_phdr_info* info, std::size_t, void* result) {
     const std::uintptr_t start = info->dlpi_addr + header.p_vaddr;
     if (header.p_type == PT_GNU_RELRO) relro_end = start + header.p_memsz;
     if (header.p_type == PT_NOTE) mix_build_id(layout, start, header.p_memsz);
-    if (header.p_type != PT_LOAD || (header.p_flags & PF_W) == 0) continue;
+    if (header.p_type != PT_LOAD) continue;
+    if ((header.p_flags & PF_W) == 0) {
+      if ((header.p_flags & PF_R) != 0) constants().push_back({start, header.p_filesz});
+      mix(layout, &header.p_filesz, sizeof header.p_filesz);
+      continue;
+    }
     first = std::min(first, start);
     last = std::max(last, start + header.p_memsz);
     initialised_end = std::max(initialised_end, start + header.p_filesz);
@@ -156,8 +170,16 @@ void make_private() {
 
 }  // namespace
 
+bool is_constant(std::uintptr_t address, std::size_t n) {
+  return std::any_of(constants().begin(), constants().end(), [=](const Constants& segment) {
+    const std::uintptr_t offset = address - segment.base;
+    return offset < segment.size && n <= segment.size - offset;
+  });
+}
+
 StaticRange find_statics() {
   StaticRange range;
+  constants().clear();
   dl_iterate_phdr(inspect_executable, &range);
   return range;
 }

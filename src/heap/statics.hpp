@@ -20,6 +20,11 @@ struct StaticRange {
 
 StaticRange find_statics();
 
+/// Whether [address, address + n) is in what the executable's file has that cannot be written, as string
+/// literals and constants; but for constants that hold addresses, which differ between processes.  False
+/// before find_statics().
+bool is_constant(std::uintptr_t address, std::size_t n);
+
 /// Replaces the pages of `range` by [offset, offset + size) of `file`, shared, with the same contents.  Only
 /// pages that hold something are copied.  REQUIRES: no other thread writes to the range meanwhile; a page of
 /// the file that was never written reads as zeros.  Registers a fork handler that gives children a private

@@ -6,15 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdlib>
 #include <memory>
-#include <system_error>
-#include <thread>
 
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
-#include "base/service_thread.hpp"
 #include "base/wait_report.hpp"
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
@@ -30,6 +25,7 @@
 #include "nvm/heap.hpp"
 #include "remote/device.hpp"
 #include "remote/lent_range.hpp"
+#include "setup/exit.hpp"
 #include "setup/info.hpp"
 #include "setup/internal_layout.hpp"
 #include "setup/memory_link.hpp"
@@ -49,34 +45,6 @@ Mutex start_mutex;
 nvm::Heap* nvm_heap GUARDED_BY(start_mutex) = nullptr;  // null: there is none
 
 std::vector<std::ptrdiff_t> heap_deltas GUARDED_BY(start_mutex), static_deltas GUARDED_BY(start_mutex);
-
-pid_t owner = -1;         // the process that started the library: a forked child is not a PE
-std::thread::id starter;  // the thread that started it
-
-void stop_at_exit(int status, void*);
-
-// Flushes what the program has written, but does not wait for a thread that holds a stream's lock, such as
-// one that reads its standard input.  Where no thread can be made, as no memory is left, nothing is flushed.
-void flush_streams() {
-  static std::atomic<bool> flushed{false};
-  try {
-    start_service_thread("atoll-flush", [] {
-      fflush(nullptr);
-      flushed = true;
-    }).detach();
-  } catch (const std::exception&) {
-    return;
-  }
-  for (int i = 0; i < 200 && !flushed; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
-[[noreturn]] void end_job(int code, const char* suspicion) {
-  if (getpid() == owner) {
-    flush_streams();
-    state->boot->abort(code, suspicion);
-  }
-  _exit(code);
-}
 
 // A forked child must not act for its parent: calls in it find the library not started.
 void forget_in_child() {
@@ -227,19 +195,17 @@ Status join_world() REQUIRES(start_mutex) {
     _exit(kErrorExit);
   }
   state = made.value().release();
-  owner = getpid();
-  set_abort_hook(end_job);
+  become_pe(*joined);
   pthread_atfork(nullptr, nullptr, forget_in_child);
-  on_exit(stop_at_exit, nullptr);
   return {};
 }
 
-Status start_first(int thread_level) REQUIRES(start_mutex) {
+Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) {
   Result<Env> env = Env::read();
   if (!env.ok()) return env.status();
   rt.env = env.value();
   set_debug(rt.env.debug);
-  starter = std::this_thread::get_id();
+  note_start(ends_by_itself);
   take_stats();  // what the last finalize itself took
   if (Status status = join_world(); !status.ok()) return status;
   fill_runtime();
@@ -317,10 +283,10 @@ void stop_last(Call call) REQUIRES(start_mutex) {
 
 }  // namespace
 
-Status start_library(int thread_level) {
+Status start_library(int thread_level, bool ends_by_itself) {
   const LockGuard lock(start_mutex);
   if (starts.load() == 0) {
-    if (Status status = start_first(thread_level); !status.ok()) return status;
+    if (Status status = start_first(thread_level, ends_by_itself); !status.ok()) return status;
   }
   starts.fetch_add(1);
   return {};
@@ -339,28 +305,6 @@ void stop_library(Call call) {
 
 bool library_started() { return starts.load() > 0; }
 
-namespace {
-
-// A program that returns from main without shmem_finalize (start_pes has none) still ends in order.  One that
-// failed does not wait for the others, nor does a thread that is not the library's: the launcher ends them.
-// Its objects, and libfabric's, are destroyed next, and the agent must not use them any more.
-void stop_at_exit(int status, void*) {
-  if (getpid() != owner) return;
-  if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) {
-    if (rt.progress != nullptr) rt.progress->stop_for_exit();
-    return;
-  }
-  if (library_started()) announce_implied_end();
-  while (library_started()) stop_library({"the implied shmem_finalize"});
-  state->boot->end();
-}
-
-}  // namespace
-
-void exit_job(int status) {
-  if (state != nullptr) end_job(status, nullptr);
-  flush_streams();
-  _exit(status);
-}
+void abandon_library() { starts.store(0); }
 
 }  // namespace shm

@@ -7,8 +7,9 @@
 
 namespace shm {
 
-/// Starts the library, or counts one more start.  Collective.  The error is one sentence for the user.
-Status start_library(int thread_level);
+/// Starts the library, or counts one more start.  Collective.  `ends_by_itself`: see setup/exit.  The error
+/// is one sentence for the user.
+Status start_library(int thread_level, bool ends_by_itself = false);
 
 /// Counts one start less; the last one completes communication and frees the heap.  Every one is a barrier.
 /// `call` is what the program has called, or has not.
@@ -17,7 +18,7 @@ void stop_library(Call call);
 /// Whether more starts than stops have been counted.  Any thread, any time.
 bool library_started();
 
-/// Ends all PEs of the job, in whatever state they are.
-[[noreturn]] void exit_job(int status);
+/// Forgets that the library runs, without a word to other PEs: the job ends.
+void abandon_library();
 
 }  // namespace shm

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: names.py <C compiler> <include directory>
 
-Semantics 26: a program that includes shmem.h gets names of the specification and names that begin like them, and
+Semantics 26: a program that includes shmem.h gets names of the specification, macros that begin with ATOLL_, and
 nothing else; what is not in the specification is in shmemx.h, whose names begin with shmemx_.  A trailing
 underscore marks what only the headers themselves use.
 """
@@ -15,6 +15,12 @@ OLD = {"start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "sh
 OLD_TWINS = {"p" + name for name in OLD}
 # Types and constants that no table of the headers counts.
 TYPES = {"shmem_ctx_t", "shmem_team_t", "shmem_team_config_t", "shmem_ctx_session_config_t"}
+CONSTANTS = (r"_?SHMEM_(?:(?:BARRIER|BCAST|COLLECT|REDUCE)_SYNC_SIZE|CMP_(?:EQ|NE|GT|GE|LT|LE)|M(?:AJOR|INOR)_VERSION|"
+             r"VENDOR_STRING|MAX_NAME_LEN|SYNC_VALUE|REDUCE_MIN_WRKDATA_SIZE)|"
+             r"SHMEM_(?:ALLTOALLS?_SYNC_SIZE|SYNC_SIZE|CTX_(?:DEFAULT|INVALID|NOSTORE|PRIVATE|SERIALIZED)|"
+             r"CTX_SESSION_(?:BATCH|TOTAL_OPS)|MALLOC_(?:ATOMICS|SIGNAL)_REMOTE|SIGNAL_(?:ADD|SET)|"
+             r"TEAM_(?:INVALID|NUM_CONTEXTS|SHARED|WORLD)|THREAD_(?:SINGLE|FUNNELED|SERIALIZED|MULTIPLE))")
+OF_SANDIA = {"SHMEM_DEF_H", "SHMEM_FUNCTION_ATTRIBUTES"}  # docs/decisions.md 24
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)|__extension__|__restrict\w*|_Noreturn")
 
 
@@ -55,7 +61,7 @@ def main(compiler, include):
 
     system = macros(compiler, include, "stdint.h") | macros(compiler, include, "stddef.h")
     of_shmem = macros(compiler, include, "shmem.h")
-    check(of_shmem - system, r"_?SHMEM_\w+|shmem_\w+", "shmem.h: the macro table")
+    check(of_shmem - system, CONSTANTS + r"|ATOLL_\w+|shmem_\w+", "shmem.h: the macro table", OF_SANDIA)
     functions, types = declared(own_text(compiler, include, "shmem.h"))
     check(functions, r"shmem_\w+", "shmem.h: the functions", OLD)
     check(types, r"shmem_\w+_", "shmem.h: the types", TYPES)

@@ -162,6 +162,12 @@ void ends() {
   clear();
 }
 
+void ends_job(const char* call) {
+  print_own(call);
+  open = false;
+  clear();
+}
+
 void print_own(const char* why) {
   alive();
   const std::vector<Line> lines = own_lines();

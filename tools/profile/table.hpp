@@ -27,6 +27,9 @@ void starts(int level, const int* provided);
 void starts_once();
 void ends();
 
+/// `call` ends the job: this PE's own table, now, as exit handlers may hang.  What they call is not counted.
+void ends_job(const char* call);
+
 /// This PE's own table, if anything has been counted: for a program that ends without shmem_finalize.
 void print_own(const char* why);
 

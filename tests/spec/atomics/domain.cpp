@@ -257,9 +257,9 @@ void test_all_types(Line* line) {
 #define TEST_INTEGER(NAME, T, UNUSED) test_adds<T>(line), test_claims<T>(line);
 #define TEST_BITWISE(NAME, T, UNUSED) test_bits<T>(line);
 #define TEST_MOVABLE(NAME, T, UNUSED) test_swaps<T>(line, false), test_swaps<T>(line, true);
-  SHMEM_DISTINCT_AMO(TEST_INTEGER, 0)
-  SHMEM_DISTINCT_BITWISE(TEST_BITWISE, 0)
-  SHMEM_DISTINCT_AMO_EXT(TEST_MOVABLE, 0)
+  ATOLL_DISTINCT_AMO(TEST_INTEGER, 0)
+  ATOLL_DISTINCT_BITWISE(TEST_BITWISE, 0)
+  ATOLL_DISTINCT_AMO_EXT(TEST_MOVABLE, 0)
 }
 
 }  // namespace

@@ -198,10 +198,10 @@ static shmem_ctx_t ctx;
 
 /* ---- All of them */
 
-SHMEM_TYPES_AMO_EXT(TEST_TYPED, 0)
-SHMEM_TYPES_AMO_EXT(TEST_CONTEXT, 0)
-SHMEM_TYPES_AMO_EXT(TEST_LATER, 0)
-SHMEM_TYPES_AMO(TEST_SIGN, 0)
+ATOLL_TYPES_AMO_EXT(TEST_TYPED, 0)
+ATOLL_TYPES_AMO_EXT(TEST_CONTEXT, 0)
+ATOLL_TYPES_AMO_EXT(TEST_LATER, 0)
+ATOLL_TYPES_AMO(TEST_SIGN, 0)
 EACH_AMO_EXT(TEST_GENERIC)
 TEST_REAL(float, float)
 TEST_REAL(double, double)
@@ -211,10 +211,10 @@ TEST_ROW(double, double)
 static void test_on_area(void) {
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
 #define RUN(NAME, T, TEST) test_##TEST##_##NAME(pe);
-    SHMEM_TYPES_AMO_EXT(RUN, typed)
-    SHMEM_TYPES_AMO_EXT(RUN, context)
-    SHMEM_TYPES_AMO_EXT(RUN, later)
-    SHMEM_TYPES_AMO(RUN, sign)
+    ATOLL_TYPES_AMO_EXT(RUN, typed)
+    ATOLL_TYPES_AMO_EXT(RUN, context)
+    ATOLL_TYPES_AMO_EXT(RUN, later)
+    ATOLL_TYPES_AMO(RUN, sign)
 #define RUN_GENERIC(NAME, T) test_generic_##NAME(pe);
     EACH_AMO_EXT(RUN_GENERIC)
     test_real_float(pe);

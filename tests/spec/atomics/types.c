@@ -102,10 +102,10 @@ static void* area; /* 16 bytes per PE */
   CHECK_EQ(fetched[2], AS(T, 0x41));                                       \
   CHECK_OF_PE(pe, shmem_##NAME##_g(word, pe), AS(T, 0x40));
 
-SHMEM_TYPES_AMO_EXT(TEST_MOVE, 0)
-SHMEM_TYPES_AMO(TEST_ADD, 0)
-SHMEM_TYPES_AMO(TEST_COMPARE, 0)
-SHMEM_TYPES_BITWISE(TEST_BITS, 0)
+ATOLL_TYPES_AMO_EXT(TEST_MOVE, 0)
+ATOLL_TYPES_AMO(TEST_ADD, 0)
+ATOLL_TYPES_AMO(TEST_COMPARE, 0)
+ATOLL_TYPES_BITWISE(TEST_BITS, 0)
 
 /* The names from before 1.4. */
 #define TEST_OLD(NAME, T, UNUSED)                             \
@@ -122,16 +122,16 @@ SHMEM_TYPES_BITWISE(TEST_BITS, 0)
   CHECK_OF_PE(pe, shmem_##NAME##_finc(word, pe), 8);    \
   CHECK_OF_PE(pe, shmem_##NAME##_fadd(word, 2, pe), 9); \
   CHECK_OF_PE(pe, shmem_##NAME##_fetch(word, pe), 11);
-SHMEM_TYPES_OLD_AMO(TEST_OLD, 0)
+ATOLL_TYPES_OLD_AMO(TEST_OLD, 0)
 
 static void test_on_area(void) {
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {
 #define RUN(NAME, T, TEST) test_##TEST##_##NAME(pe);
-    SHMEM_TYPES_AMO_EXT(RUN, move)
-    SHMEM_TYPES_AMO(RUN, add)
-    SHMEM_TYPES_AMO(RUN, compare)
-    SHMEM_TYPES_BITWISE(RUN, bits)
-    SHMEM_TYPES_OLD_AMO(RUN, old)
+    ATOLL_TYPES_AMO_EXT(RUN, move)
+    ATOLL_TYPES_AMO(RUN, add)
+    ATOLL_TYPES_AMO(RUN, compare)
+    ATOLL_TYPES_BITWISE(RUN, bits)
+    ATOLL_TYPES_OLD_AMO(RUN, old)
   }
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives over every active set of the job (semantics 111, 114-118, 126-129). */
+#include <limits.h>
+
 #include "coll_check.h"
 
 enum { kWords = 600, kSets = 4 };
@@ -162,10 +164,11 @@ static void test_barrier(int start, int log, int size) {
   }
 }
 
-/* A set of one has no use for its stride, up to the longest. */
+/* A set of one has no use for its stride, whatever it is. */
 static void test_longest_stride(void) {
   shmem_sync(me, 30, 1, barrier_sync);
-  shmem_barrier(me, 30, 1, barrier_sync);
+  shmem_barrier(me, 31, 1, barrier_sync);
+  shmem_sync(me, INT_MAX, 1, barrier_sync);
 }
 
 int main(void) {

@@ -209,7 +209,7 @@ static const struct {
     {"shmem_barrier", "PE_start -1,", start_of, -1},
     {"shmem_barrier", "PE_start 1,", start_of, 1},
     {"shmem_sync", "logPE_stride is -1; allowed is 0 to 30", log_stride_of, -1},
-    {"shmem_sync", "logPE_stride is 31; allowed is 0 to 30", log_stride_of, 31},
+    {"shmem_sync", "logPE_stride is 31; allowed is 0 to 30", stride_of_two, 31},
     {"shmem_sync", "PE_start 0, logPE_stride 1 and PE_size 2 name PEs up to 2; allowed are PEs 0 to 0",
      stride_of_two, 1},
     {"shmem_sync", "logPE_stride 30 and PE_size 2 name PEs up to 1073741824;", stride_of_two, 30},

@@ -56,6 +56,14 @@ static void free_twice(void) {
 }
 /* Semantics 34: undefined, and found out. */
 static void different_sizes(void) { shmem_malloc(shmem_my_pe() == 0 ? 100 : 200); }
+static void different_calls(void) {
+  if (shmem_my_pe() == 0) shmem_free(block);
+  if (shmem_my_pe() != 0) shmem_malloc(64);
+}
+static void different_alignments(void) { shmem_align(shmem_my_pe() == 0 ? 64 : 128, 100); }
+static void different_hints(void) {
+  shmem_malloc_with_hints(100, shmem_my_pe() == 0 ? SHMEM_MALLOC_ATOMICS_REMOTE : 0);
+}
 
 /* Operators, strides and contexts. */
 static void sig_op_wrong(void) { shmem_long_put_signal(block, local, 1, &signal_word, 1, 5, right_pe()); }
@@ -195,9 +203,9 @@ static const struct {
   const char* name;
   void (*call)(void);
   int by_all;
-} ends[] = {{"put_negative", put_negative, 0},
-            {"free_twice", free_twice, 1},
-            {"different_sizes", different_sizes, 1}};
+} ends[] = {{"put_negative", put_negative, 0},       {"free_twice", free_twice, 1},
+            {"different_calls", different_calls, 1}, {"different_alignments", different_alignments, 1},
+            {"different_hints", different_hints, 1}, {"different_sizes", different_sizes, 1}};
 
 static void end_job(const char* name) {
   for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i)

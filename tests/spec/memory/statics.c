@@ -8,7 +8,8 @@ long in_data = 5;
 long in_bss;
 static char before[3] = "ab", text[100000] = "begin";
 static double reals[3] = {1.5, 2.5, 3.5};
-static const long constant = 11;
+static const long constant = 11, table[1000] = {1, 2, 3, [998] = 4, 5};
+const double real_constant = 0.75;
 
 static void test_values_survive_init(void) {
   CHECK_EQ(in_data, 5);
@@ -66,11 +67,40 @@ static void test_waiting(void) {
   shmem_barrier_all();
 }
 
-/* Constants may lie in read-only pages: they need not be symmetric, but are good as a source. */
-static void test_constant_source(void) {
+/* Variables that are const are symmetric like others: a source of any kind, but nothing else. */
+static void test_constants(void) {
+  static long got[1000], all[8 * 3];
+  const int pes = shmem_n_pes();
   shmem_long_put(&in_bss, &constant, 1, right_pe());
   shmem_barrier_all();
   CHECK_EQ(in_bss, 11);
+  for (int pe = 0; pe < pes; ++pe) {
+    CHECK_EQ(shmem_addr_accessible(table, pe), 1);
+    CHECK_OF_PE(pe, shmem_long_g(&table[999], pe), 5);
+    CHECK_OF_PE(pe, shmem_double_g(&real_constant, pe), 0.75);
+    CHECK_OF_PE(pe, shmem_long_atomic_fetch(&constant, pe), 11);
+    memset(got, 0, sizeof got);
+    shmem_long_get(got, table, 1000, pe);
+    CHECK(memcmp(got, table, sizeof got) == 0);
+    memset(got, 0, sizeof got);
+    shmem_long_get_nbi(got, table, 1000, pe);
+    shmem_long_iget(&got[500], table, 2, 1, 2, pe);
+    shmem_quiet();
+    CHECK(got[2] == 3 && got[999] == 5 && got[500] == 1 && got[502] == 2);
+    const long* there = shmem_ptr(table, pe);
+    CHECK((there != NULL) == (shmem_ptr(&in_bss, pe) != NULL));
+    if (there != NULL) CHECK_OF_PE(pe, there[998], 4);
+  }
+  for (int n = 1; n <= 1000; n += 999) {
+    CHECK_EQ(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, got, table, (size_t)n), 0);
+    for (int i = 0; i < n; ++i) CHECK_AT(got, i, pes * table[i]);
+    CHECK_EQ(shmem_long_broadcast(SHMEM_TEAM_WORLD, got, table, (size_t)n, pes - 1), 0);
+    for (int i = 0; i < n; ++i) CHECK_AT(got, i, table[i]);
+    CHECK_EQ(shmem_long_sum_inscan(SHMEM_TEAM_WORLD, got, table, (size_t)n), 0);
+    for (int i = 0; i < n; ++i) CHECK_AT(got, i, (shmem_my_pe() + 1) * table[i]);
+  }
+  CHECK_EQ(shmem_long_fcollect(SHMEM_TEAM_WORLD, all, table, 3), 0);
+  for (int i = 0; i < 3 * pes; ++i) CHECK_AT(all, i, table[i % 3]);
 }
 
 int main(void) {
@@ -82,7 +112,7 @@ int main(void) {
   test_put_and_get();
   test_atomics();
   test_waiting();
-  test_constant_source();
+  test_constants();
   shmem_finalize();
   CHECK_EQ(in_bss, 11); /* they outlive the library */
   return 0;

@@ -88,8 +88,8 @@ static void end(void) {
   CHECK_EQ(wide[3], VALUE(T, to, 4));                                                \
   CHECK_EQ(wide[4], VALUE(T, to, 5));
 
-SHMEM_TYPES_RMA(PUT, 0)
-SHMEM_TYPES_RMA(GET, 0)
+ATOLL_TYPES_RMA(PUT, 0)
+ATOLL_TYPES_RMA(GET, 0)
 
 /* By element size: bytes instead of values. */
 static char sent[4 * 16], received[4 * 16];
@@ -212,24 +212,24 @@ static void expect_bytes(const char* at, int member, size_t n) {
   CHECK_EQ(seen[2], (T)0x47);                                                                      \
   CHECK_EQ(*word, (T)0x44);
 
-SHMEM_UNITS_BITS(SIZED, 0)
-SHMEM_UNITS_MEM(SIZED, 0)
-SHMEM_UNITS_BITS(SPREAD, 0)
-SHMEM_TYPES_AMO_EXT(AMO_MOVE, 0)
-SHMEM_TYPES_AMO(AMO_ARITH, 0)
-SHMEM_TYPES_BITWISE(AMO_BITS, 0)
+ATOLL_UNITS_BITS(SIZED, 0)
+ATOLL_UNITS_MEM(SIZED, 0)
+ATOLL_UNITS_BITS(SPREAD, 0)
+ATOLL_TYPES_AMO_EXT(AMO_MOVE, 0)
+ATOLL_TYPES_AMO(AMO_ARITH, 0)
+ATOLL_TYPES_BITWISE(AMO_BITS, 0)
 
 static void all_forms(void) {
   fill(mine, sent);
 #define RUN(NAME, T, WHAT) WHAT##_##NAME();
-  SHMEM_TYPES_RMA(RUN, put)
-  SHMEM_TYPES_RMA(RUN, get)
-  SHMEM_UNITS_BITS(RUN, sized)
-  SHMEM_UNITS_MEM(RUN, sized)
-  SHMEM_UNITS_BITS(RUN, spread)
-  SHMEM_TYPES_AMO_EXT(RUN, move)
-  SHMEM_TYPES_AMO(RUN, arith)
-  SHMEM_TYPES_BITWISE(RUN, bits)
+  ATOLL_TYPES_RMA(RUN, put)
+  ATOLL_TYPES_RMA(RUN, get)
+  ATOLL_UNITS_BITS(RUN, sized)
+  ATOLL_UNITS_MEM(RUN, sized)
+  ATOLL_UNITS_BITS(RUN, spread)
+  ATOLL_TYPES_AMO_EXT(RUN, move)
+  ATOLL_TYPES_AMO(RUN, arith)
+  ATOLL_TYPES_BITWISE(RUN, bits)
 }
 
 int main(void) {

@@ -68,8 +68,8 @@ static void check_get(size_t n) {
   shmem_barrier_all();
 }
 
-SHMEM_UNITS_BITS(TEST_BITS, 0)
-SHMEM_UNITS_MEM(TEST_BITS, 0)
+ATOLL_UNITS_BITS(TEST_BITS, 0)
+ATOLL_UNITS_MEM(TEST_BITS, 0)
 
 static void test_unaligned(void) { /* Semantics 75 */
   for (size_t shift = 0; shift < 9; ++shift)
@@ -93,8 +93,8 @@ int main(void) {
   const size_t counts[] = {1, 2, 7, 8, 63, 1000, 4097, 65536};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
 #define RUN(NAME, BYTES, UNUSED) test_##NAME(counts[i]), test_nbi_##NAME(counts[i]);
-    SHMEM_UNITS_BITS(RUN, 0)
-    SHMEM_UNITS_MEM(RUN, 0)
+    ATOLL_UNITS_BITS(RUN, 0)
+    ATOLL_UNITS_MEM(RUN, 0)
   }
   test_mem(kLargest), test_mem(kLargest - 3), test_nbi_mem(kLargest);
   test_unaligned();

@@ -82,7 +82,7 @@ static void check_get(uint64_t turn, Shape s, size_t element) {
     shmem_ibput##BITS(mine, source, s.dst, s.sst, s.block, s.count, right_pe()); \
     check_put(turn, s, BYTES);                                                   \
   }
-SHMEM_UNITS_BITS(TEST, 0)
+ATOLL_UNITS_BITS(TEST, 0)
 
 /* The typed forms, for each type: one fixed shape. */
 #define TEST_TYPE(NAME, T, UNUSED)                                              \
@@ -119,7 +119,7 @@ static void expect_copies(size_t element) {
   shmem_barrier_all();
 }
 
-SHMEM_TYPES_RMA(TEST_TYPE, 0)
+ATOLL_TYPES_RMA(TEST_TYPE, 0)
 
 int main(void) {
   shmem_init();
@@ -133,10 +133,10 @@ int main(void) {
 #define RUN(BITS, BYTES, UNUSED)                                 \
   test_strided_##BITS((uint64_t)turn, random_shape(&random, 0)); \
   test_blocks_##BITS((uint64_t)turn, random_shape(&random, 1));
-    SHMEM_UNITS_BITS(RUN, 0)
+    ATOLL_UNITS_BITS(RUN, 0)
   }
 #define RUN_TYPE(NAME, T, UNUSED) test_##NAME();
-  SHMEM_TYPES_RMA(RUN_TYPE, 0)
+  ATOLL_TYPES_RMA(RUN_TYPE, 0)
   free(theirs);
   shmem_finalize();
   return 0;

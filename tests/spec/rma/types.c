@@ -54,7 +54,7 @@ static void* memory; /* symmetric: a block of the heap, then the middle one of t
   TEST_GET(NAME, T, _get)      \
   TEST_GET(NAME, T, _get_nbi)  \
   TEST_SINGLE(NAME, T, UNUSED)
-SHMEM_TYPES_RMA(TESTS, 0)
+ATOLL_TYPES_RMA(TESTS, 0)
 
 #define RUN(NAME, T, UNUSED) \
   test_##NAME##_put();       \
@@ -66,10 +66,10 @@ SHMEM_TYPES_RMA(TESTS, 0)
 int main(void) {
   shmem_init();
   memory = shmem_malloc(sizeof variables[0]);
-  SHMEM_TYPES_RMA(RUN, 0)
+  ATOLL_TYPES_RMA(RUN, 0)
   shmem_barrier_all();
   memory = variables[1];
-  SHMEM_TYPES_RMA(RUN, 0)
+  ATOLL_TYPES_RMA(RUN, 0)
   for (size_t i = 0; i < sizeof variables[0]; ++i) {
     CHECK_AT(variables[0], i, 0);
     CHECK_AT(variables[2], i, 0);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Semantics 12: one PE ends the job, whatever the others do: `global_exit <status> [<PE>]`, by default the
  * last PE.  All others are in the middle of something, each of something else.  With `-1` as the PE all of
- * them call it at once, and PE p passes status + p; with `before` it is called before shmem_init. */
+ * them call it at once, and PE p passes status + p; with `before` it is called before shmem_init.  Of PE 0,
+ * with exit handlers: `handlers`, `hangs` where they do not end, `nested` where one calls it again, `late`
+ * where only one does, `twice` by two threads; `others`: all have something to be flushed. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,8 +55,50 @@ static void end_the_job(int status) {
   shmem_global_exit(status);
 }
 
+static int code;
+
+/* Finds the library gone, as the others do not come any more. */
+static void run_handler(void) {
+  int started = 1;
+  shmem_query_initialized(&started);
+  shmem_finalize();
+  if (!started) printf("the handler ran\n");
+}
+static void hang(void) {
+  for (;;) pause();
+}
+static void exit_again(void) { shmem_global_exit(code); }
+static void* exit_too(void* unused) {
+  exit_again();
+  return unused;
+}
+static void exit_twice(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, exit_too, NULL);
+  exit_again();
+}
+
+static int use_handlers(const char* how) {
+  if (strcmp(how, "handlers") == 0) atexit(run_handler);
+  shmem_init();
+  if (strcmp(how, "hangs") == 0) atexit(hang);
+  if (strcmp(how, "nested") == 0 || (strcmp(how, "late") == 0 && shmem_my_pe() == 0)) atexit(exit_again);
+  setvbuf(stdout, NULL, _IOFBF, 65536);
+  if (strcmp(how, "others") == 0) printf("flushed by PE %d\n", shmem_my_pe());
+  shmem_barrier_all();
+  if (shmem_my_pe() == 0 && strcmp(how, "late") == 0) return 0;
+  if (shmem_my_pe() == 0 && strcmp(how, "twice") == 0) exit_twice();
+  if (shmem_my_pe() == 0) shmem_global_exit(code);
+  if (shmem_my_pe() == 1) compute();
+  shmem_barrier_all();
+  return 98;
+}
+
 int main(int count, char** arguments) {
   int provided = -1;
+  code = atoi(arguments[1]);
+  if (count > 2 && strlen(arguments[2]) > 2 && strcmp(arguments[2], "before") != 0)
+    return use_handlers(arguments[2]);
   if (count > 2 && strcmp(arguments[2], "before") == 0) end_the_job(atoi(arguments[1]));
   if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 99;
   const int status = atoi(arguments[1]), last = shmem_n_pes() - 1;

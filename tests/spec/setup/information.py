@@ -53,7 +53,8 @@ def expect_memory():
 def main():
     expect(sum(run(2), []))
     for name in ("SHMEM_VERSION", "SMA_VERSION"):
-        expect(sum(run(2, **{name: "1"}), []), VERSION)
+        for any in ("1", "0", ""):
+            expect(sum(run(2, **{name: any}), []), VERSION)
     expect_paths(3, (), HERE % "0-2")
     expect_paths(3, ("--virtual-nodes", "2"), HERE % "0-1", THERE % ("2", "native atomics"), SHMEM_AMO="native")
     expect_paths(5, ("--virtual-nodes", "2:cyclic"), HERE % "0, 2, 4", THERE % ("1, 3", "atomics offloaded"), SHMEM_AMO="offload")

@@ -1,19 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program from before shmem_init: start_pes, and no finalize at all. */
+/* A program from before shmem_init: start_pes, and no finalize at all.  `start_pes fails`: one PE ends with 3
+ * and the others later; `start_pes thread`: the thread that starts has ended by then. */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "check.h"
 
 static long word;
 static int left;
 
-/* Runs after the library's own end, as it was registered before: all PEs' puts have arrived by then. */
+/* The library ends after the program, handlers included, even those that were registered before it started.
+ */
 static void last_words(void) {
-  if (word == left + 1) return;
-  fprintf(stderr, "the last put of PE %d is missing: %ld\n", left, word);
-  fflush(stderr);
-  _Exit(1);
+  int started = 0;
+  shmem_query_initialized(&started);
+  CHECK(started);
+  shmem_barrier_all();
+  CHECK_EQ(word, left + 1);
 }
 
-int main(void) {
+static void* start(void* argument) {
+  start_pes(0);
+  shmem_long_p(&word, shmem_my_pe() + 1, right_pe());
+  return argument;
+}
+
+static int end_late(const char* how) {
+  if (strcmp(how, "thread") == 0) {
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, start, NULL), 0);
+    pthread_join(thread, NULL);
+  } else {
+    start(NULL);
+  }
+  left = left_pe();
+  atexit(last_words);
+  const int first = shmem_my_pe() == 0;
+  usleep(first ? 300000 : 0);
+  if (first) printf("the first PE has come to its end\n");
+  return strcmp(how, "fails") == 0 && !first ? 3 : 0;
+}
+
+int main(int count, char** arguments) {
+  if (count > 1) return end_late(arguments[1]);
   atexit(last_words);
   start_pes(0); /* Semantics 9 */
   start_pes(17);

@@ -166,9 +166,9 @@ static void reset(void) {
 
 static void test_types(void) {
   reset();
-  SHMEM_TYPES_RMA(TEST_TYPE, 0)
-  SHMEM_UNITS_BITS(TEST_SIZE, 0)
-  SHMEM_UNITS_MEM(TEST_SIZE, 0)
+  ATOLL_TYPES_RMA(TEST_TYPE, 0)
+  ATOLL_UNITS_BITS(TEST_SIZE, 0)
+  ATOLL_UNITS_MEM(TEST_SIZE, 0)
 }
 
 int main(void) {

@@ -32,8 +32,8 @@ static long area[4]; /* a symmetric word for every type */
 static const int comparisons[6] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT,
                                    SHMEM_CMP_LE, SHMEM_CMP_LT, SHMEM_CMP_GE};
 
-SHMEM_TYPES_AMO(TEST, 0)
-SHMEM_TYPES_SHORT(TEST, 0)
+ATOLL_TYPES_AMO(TEST, 0)
+ATOLL_TYPES_SHORT(TEST, 0)
 
 /* The first waits: for any other value than this. */
 #define TEST_CHANGE(NAME, T, UNUSED)       \
@@ -48,7 +48,7 @@ SHMEM_TYPES_SHORT(TEST, 0)
   }
 
 static void test_old_waits(void) { /* Semantics 97, 105 */
-  SHMEM_TYPES_OLD_WAIT(TEST_CHANGE, 0)
+  ATOLL_TYPES_OLD_WAIT(TEST_CHANGE, 0)
   area[0] = 5;
   shmem_barrier_all();
   shmem_long_p(area, 7, right_pe());
@@ -91,8 +91,8 @@ int main(void) {
   int provided;
   CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
 #define RUN(NAME, T, UNUSED) test_##NAME();
-  SHMEM_TYPES_AMO(RUN, 0)
-  SHMEM_TYPES_SHORT(RUN, 0)
+  ATOLL_TYPES_AMO(RUN, 0)
+  ATOLL_TYPES_SHORT(RUN, 0)
   test_old_waits();
   test_another_thread_updates();
   test_ping_pong(0);

@@ -20,6 +20,42 @@ static void test_any_is_fair(void) {
   for (int i = 0; i < kCount; ++i) CHECK_CMP_AT(seen, i, >, 0);
 }
 
+/* Calls on several arrays in turn, or with several conditions on one, must not keep each other from an
+ * element. */
+static size_t any(int kind, long* array, size_t count, long value) {
+  const long values[4] = {value, value, value, value};
+  switch (kind) {
+    case 0: return shmem_long_wait_until_any(array, count, NULL, SHMEM_CMP_EQ, value);
+    case 1: return shmem_long_test_any(array, count, NULL, SHMEM_CMP_EQ, value);
+    case 2: return shmem_long_wait_until_any_vector(array, count, NULL, SHMEM_CMP_EQ, values);
+    default: return shmem_long_test_any_vector(array, count, NULL, SHMEM_CMP_EQ, values);
+  }
+}
+
+static void test_arrays_in_turn(void) {
+  static long both[2] = {1, 1}, last[2] = {0, 1}, unlike[4] = {1, 2, 2, 1};
+  for (int kind = 0; kind < 4; ++kind) {
+    int seen[2] = {0}, ones[4] = {0}, all[2][2] = {{0}};
+    for (int i = 0; i < 1000; ++i) {
+      ++seen[any(kind, both, 2, 1)];
+      CHECK_EQ(any(kind, last, 2, 1), 1);
+    }
+    for (int i = 0; i < 1000; ++i) {
+      ++all[0][any(kind, both, 2, 1)];
+      ++all[1][any(kind, words, 2, 1)];
+    }
+    for (int i = 0; kind % 2 == 1 && i < 1000; ++i) { /* one array, two conditions */
+      ++ones[any(kind, unlike, 4, 1 + i % 2)];
+    }
+    for (int i = 0; i < 2; ++i) {
+      CHECK_CMP_AT(seen, i, >, 0);
+      CHECK_CMP_AT(all[0], i, >, 0);
+      CHECK_CMP_AT(all[1], i, >, 0);
+    }
+    for (int i = 0; kind % 2 == 1 && i < 4; ++i) CHECK_CMP_AT(ones, i, >, 0);
+  }
+}
+
 static void test_some_are_unique(void) {
   size_t found[kCount];
   char seen[kCount] = {0};
@@ -60,6 +96,7 @@ static void test_all_senders_are_heard(int some) {
 int main(void) {
   shmem_init();
   test_any_is_fair();
+  test_arrays_in_turn();
   test_some_are_unique();
   for (int turn = 0; turn < rounds(50, 5); ++turn) {
     test_all_senders_are_heard(0);

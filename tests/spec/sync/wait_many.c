@@ -101,13 +101,13 @@ static const int some_masked[kCount] = {0, 1, 0, 7, 0};
 
 #define TESTS(NAME, T, UNUSED) \
   TEST_TEST(NAME, T, 0) TEST_VECTOR(NAME, T, 0) TEST_SIGNS(NAME, T, 0) TEST_REMOTE(NAME, T, 0)
-SHMEM_TYPES_AMO(TESTS, 0)
+ATOLL_TYPES_AMO(TESTS, 0)
 
 int main(void) {
   shmem_init();
 #define RUN(NAME, T, UNUSED) \
   test_test_##NAME(), test_vector_##NAME(), test_signs_##NAME(), test_remote_##NAME();
-  SHMEM_TYPES_AMO(RUN, 0)
+  ATOLL_TYPES_AMO(RUN, 0)
   shmem_finalize();
   return 0;
 }

@@ -31,6 +31,13 @@ TEST(ParseSize, ReadsWhatTheSpecificationAllows) {
       {"0.0001k", 1},
       {"7.", 7},
       {"9007199254740993", 9007199254740993},
+      {"1e9", 1000000000},
+      {"1.5E+3", 1500},
+      {"3.1e6", 3100000},
+      {"2e1k", 20 * k},
+      {"5e-1M", m / 2},
+      {"1e-3", 1},
+      {"0e999", 0},
       {"4194304t", std::size_t{1} << 62},  // the largest
   };
   for (const auto& [text, bytes] : cases) {
@@ -41,7 +48,15 @@ TEST(ParseSize, ReadsWhatTheSpecificationAllows) {
 }
 
 TEST(ParseSize, RefusesTheRest) {
-  for (const char* text : {"", "k", ".", ".k", "-1", "+1", "abc", "1..5", "1e3", "12x", "1 m", " 1",
+  for (const char* text : {"",          "k",
+                           ".",         ".k",
+                           "-1",        "+1",
+                           "abc",       "1..5",
+                           "1e",        "1e+",
+                           "e3",        "1ek",
+                           "1e19",      "1e999999999999",
+                           "inf",       "12x",
+                           "1 m",       " 1",
                            "99999999t", "4611686018427387905"}) {
     EXPECT_FALSE(parse_size(text).has_value()) << '"' << text << '"';
   }
@@ -130,6 +145,19 @@ TEST_F(EnvRead, ZeroAndItsNamesMeanOff) {
   }
 }
 
+// Of the specification's own: their value is "any".
+TEST_F(EnvRead, SwitchesAreOnForAnyValue) {
+  for (const char* name : {"SHMEM_INFO", "SMA_INFO"}) {
+    for (const char* any : {"1", "0", "off", ""}) {
+      environment.set(name, any);
+      EXPECT_TRUE(read().info) << name << '=' << any;
+    }
+    environment.unset(name);
+    EXPECT_FALSE(read().info) << name;
+  }
+  EXPECT_THAT(read().describe(), HasSubstr("SHMEM_VERSION=0 (default)"));
+}
+
 TEST_F(EnvRead, KnowsTheOldNamesAndPrefersTheNew) {
   environment.set("SMA_SYMMETRIC_SIZE", "1m");
   EXPECT_EQ(read().symmetric_size, m);
@@ -139,10 +167,6 @@ TEST_F(EnvRead, KnowsTheOldNamesAndPrefersTheNew) {
   EXPECT_EQ(read().symmetric_size, m);
   environment.set("SMA_SYMMETRIC_SIZE", "");
   EXPECT_EQ(read().symmetric_size, std::nullopt);
-  for (const char* nothing : {"SHMEM_INFO", "SMA_INFO"}) {  // and not for on, as any other word would
-    environment.set(nothing, "");
-    EXPECT_FALSE(read().info) << nothing;
-  }
   for (const char* name : {"SMA_VERSION", "SMA_INFO", "SMA_DEBUG"}) environment.set(name, "1");
   EXPECT_TRUE(read().version);
   EXPECT_TRUE(read().info);

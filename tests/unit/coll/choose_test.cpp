@@ -48,6 +48,8 @@ TEST(Choose, AlltoallsBetweenNodesGoTogetherWhileTheyAreShort) {
 
 TEST(Choose, LongVectorsAreHalvedBetweenNodes) {
   EXPECT_EQ(choose(Collective::internode_reduce, 16384, 4, false), Algorithm::doubling);
+  EXPECT_EQ(choose(Collective::internode_reduce, 524288, 2, false), Algorithm::doubling);
+  EXPECT_EQ(choose(Collective::internode_reduce, 524289, 2, false), Algorithm::halving);
   EXPECT_EQ(choose(Collective::internode_reduce, 16385, 4, false), Algorithm::halving);
 }
 

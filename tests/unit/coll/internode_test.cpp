@@ -6,6 +6,7 @@
 
 #include "around_loop.hpp"
 #include "coll/choose.hpp"
+#include "coll/internode_scan.hpp"
 #include "one_pe.hpp"
 #include "processes.hpp"
 
@@ -54,12 +55,13 @@ class StrictNetwork final : public test::AroundLoop {
 /// A group on two nodes, both of whose leaders are this PE: what it sends to the other comes to itself.
 class Leaders : public test::OnePe {
  protected:
-  Leaders() {
-    group.team = {0, 0, 2, 0, nullptr, 0};
-    group.slot = 5;
-    group.nodes = {{{0}, 0}, {{1}, 0}};
-    group.node_of = {0, 1};
-    group.stripes = 1;
+  Leaders() { fill(group); }
+  static void fill(Group& leaders) {
+    leaders.team = {0, 0, 2, 0, nullptr, 0};
+    leaders.slot = 5;
+    leaders.nodes = {{{0}, 0}, {{1}, 0}};
+    leaders.node_of = {0, 1};
+    leaders.stripes = 1;
   }
   std::unique_ptr<Network> make_network() override { return std::make_unique<StrictNetwork>(); }
 
@@ -82,6 +84,34 @@ TEST_F(Leaders, DoNotChangeWhatTheySend) {
     }
     return true;
   });
+}
+
+class InternodeScanTest : public Leaders {
+ protected:
+  InternodeScanTest() {
+    fill(second);
+    second.node = 1;
+  }
+  Group second;
+};
+
+TEST_F(InternodeScanTest, PassesPartAfterPartOn) {
+  const Reduction op = kReduction<ReduceOp::sum, long>;
+  constexpr std::size_t kParts = 6, kLast = 1000;
+  const std::size_t most = InternodeScan::kPartBytes / sizeof(long), count = (kParts - 1) * most + kLast;
+  const auto word = [&](std::size_t part, std::size_t i) { return static_cast<long>(part * most + i); };
+  InternodeScan to(second, 1, op, count, 0), from(group, 1, op, count, 0);
+  std::size_t wrong = 0;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const std::size_t n = part + 1 < kParts ? most : kLast;
+    auto* given = reinterpret_cast<long*>(from.own(part));
+    for (std::size_t i = 0; i < n; ++i) given[i] = word(part, i);
+    EXPECT_EQ(from.sum_before(part), nullptr);
+    to.own(part);
+    const auto* had = reinterpret_cast<const long*>(to.sum_before(part));
+    for (std::size_t i = 0; i < n; ++i) wrong += had[i] != word(part, i);
+  }
+  EXPECT_EQ(wrong, 0u);
 }
 
 }  // namespace

@@ -19,36 +19,59 @@ const SlotExchange kAlone{[](SlotWords&) {}, [](std::uint64_t value) { return va
 class Slots : public ::testing::Test {
  protected:
   void SetUp() override { reset_slots(); }
+
+  static int agree(const SlotExchange& exchange, std::uint64_t priority, bool member,
+                   SlotRange range = {kFirstSlot, kSlots}) {
+    return agree_on_slot({"shmem_team_split_strided"}, exchange, {priority}, range, member);
+  }
 };
 
 TEST_F(Slots, EachIsGivenOutOnceAndTheFixedOnesNever) {
   std::set<int> taken;
   for (int i = kFirstSlot; i < kSlots; ++i) {
-    const int slot = agree_on_slot(kAlone, 0, true);
+    const int slot = agree(kAlone, 0, true);
     EXPECT_GE(slot, kFirstSlot);
     EXPECT_TRUE(taken.insert(slot).second);
   }
-  EXPECT_EQ(agree_on_slot(kAlone, 0, true), -1);
+  EXPECT_EQ(agree(kAlone, 0, true), -1);
   free_slot(77);
-  EXPECT_EQ(agree_on_slot(kAlone, 0, true), 77);
+  EXPECT_EQ(agree(kAlone, 0, true), 77);
+}
+
+TEST_F(Slots, OnlyThoseOfTheRangeAreTaken) {
+  for (int slot = 100; slot < 103; ++slot) EXPECT_EQ(agree(kAlone, 0, true, {100, 103}), slot);
+  EXPECT_EQ(agree(kAlone, 0, true, {100, 103}), -1);
+  EXPECT_EQ(agree(kAlone, 0, true, {100, 104}), 103);
+}
+
+// Nobody holds up a thread of this PE that makes another group before all of its own have come.
+TEST_F(Slots, NothingIsOfferedInTheFirstRound) {
+  int rounds = 0;
+  const SlotExchange exchange{[&](SlotWords& words) {
+                                if (rounds++ > 0) return;
+                                EXPECT_EQ(words, SlotWords{});
+                                EXPECT_GE(agree(kAlone, 1, true), kFirstSlot) << "of another thread";
+                              },
+                              [](std::uint64_t value) { return value; }};
+  EXPECT_GE(agree(exchange, 0, true), kFirstSlot);
 }
 
 TEST_F(Slots, WhoIsNoMemberLeavesItFree) {
-  const int slot = agree_on_slot(kAlone, 0, false);
-  EXPECT_EQ(agree_on_slot(kAlone, 0, true), slot);
+  const int slot = agree(kAlone, 0, false);
+  EXPECT_EQ(agree(kAlone, 0, true), slot);
 }
 
 TEST_F(Slots, OnlyWhatIsFreeOnAllIsTaken) {
   const SlotExchange with_peer{[](SlotWords& words) { words[0] &= ~std::uint64_t{0xfff}; },
                                [](std::uint64_t value) { return value; }};
-  EXPECT_EQ(agree_on_slot(with_peer, 0, true), 12);
+  EXPECT_EQ(agree(with_peer, 0, true), 12);
 }
 
 TEST_F(Slots, NumbersGoOnFromTheLargestThatAnyMemberHasUsed) {
   const SlotExchange with_peer{[](SlotWords&) {}, [](std::uint64_t value) { return value + 1000; }};
-  const int slot = agree_on_slot(kAlone, 0, false);
+  const int slot = agree(kAlone, 0, false);
   const std::uint64_t before = slot_counter(slot);
-  ASSERT_EQ(agree_on_slot(with_peer, 0, true), slot);
+  ASSERT_EQ(agree(with_peer, 0, true), slot);
   EXPECT_EQ(slot_counter(slot), before + 1000);
 }
 
@@ -59,16 +82,18 @@ TEST_F(Slots, WhatOneThreadOffersNoOtherDoes) {
   int slot_of_second = -1;
   std::thread second;
   const SlotExchange exchange_of_second{[&](SlotWords& words) {
-                                          if (offers_of_second++ == 0) offered_by_second.set_value(words);
+                                          if (++offers_of_second == 2) offered_by_second.set_value(words);
                                         },
                                         [](std::uint64_t value) { return value; }};
+  int rounds_of_first = 0;
   const SlotExchange exchange_of_first{
       [&](SlotWords&) {
-        second = std::thread([&] { slot_of_second = agree_on_slot(exchange_of_second, 0, true); });
+        if (++rounds_of_first != 2) return;
+        second = std::thread([&] { slot_of_second = agree(exchange_of_second, 0, true); });
         EXPECT_EQ(offered_by_second.get_future().get(), SlotWords{}) << "nothing";
       },
       [](std::uint64_t value) { return value; }};
-  const int slot_of_first = agree_on_slot(exchange_of_first, 1, true);
+  const int slot_of_first = agree(exchange_of_first, 1, true);
   second.join();
   EXPECT_GE(slot_of_first, kFirstSlot);
   EXPECT_GE(slot_of_second, kFirstSlot);
@@ -85,7 +110,7 @@ TEST_F(Slots, TheLowestNumberGoesFirst) {
     threads.emplace_back([&, t] {
       int rounds = 0, since_all_asked = 0;
       const SlotExchange exchange{[&](SlotWords& words) {
-                                    if (rounds++ == 0) ++waiting;
+                                    if (++rounds == 2) ++waiting;
                                     const bool all_asked = waiting == kThreads;
                                     // What has been offered before they had is refused, too.
                                     if (!all_asked || since_all_asked++ == 0) words.fill(0);
@@ -94,7 +119,7 @@ TEST_F(Slots, TheLowestNumberGoesFirst) {
                                     order.push_back(t);
                                     return value;
                                   }};
-      agree_on_slot(exchange, t, true);
+      agree(exchange, t, true);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -108,7 +133,7 @@ TEST_F(Slots, ThreadsThatAgreeAtTheSameTimeGetDifferentOnes) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < kEach; ++i) got[t].push_back(agree_on_slot(kAlone, t, true));
+      for (int i = 0; i < kEach; ++i) got[t].push_back(agree(kAlone, t, true));
     });
   }
   for (std::thread& thread : threads) thread.join();

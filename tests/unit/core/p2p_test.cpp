@@ -54,7 +54,7 @@ TEST_F(P2pTest, AllMeansAllThatTakePart) {
 TEST_F(P2pTest, AnyFindsEveryElementInTurn) {
   words = {1, 0, 1, 0, 1, 1};
   const int status[kWords] = {0, 0, 0, 0, 0, 1};
-  std::size_t turn = 0;
+  SearchTurn turn;
   std::set<std::size_t> found;
   for (int i = 0; i < 3; ++i) found.insert(any_satisfied(elements(status), now(), turn));
   EXPECT_EQ(found, (std::set<std::size_t>{0, 2, 4}));

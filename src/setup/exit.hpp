@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the end of this process does to the library and the job, and the end of the job to this process.
+#pragma once
+
+namespace shm {
+
+class Boot;
+
+/// From here on this process is a PE: how it ends concerns the job that `boot` has joined.  Called once; a
+/// forked child is no PE.
+void become_pe(Boot& boot);
+
+/// The library starts, on this thread.  `ends_by_itself`: nobody will finalize (start_pes).
+void note_start(bool ends_by_itself);
+
+/// Ends all PEs of the job, in whatever state they are; this one as exit() does: exit handlers run and
+/// streams are flushed, within ten seconds, and handlers find the library not started.
+[[noreturn]] void exit_job(int status);
+
+/// Whether exit_job() has been called.
+bool job_is_ending();
+
+}  // namespace shm
