@@ -34,6 +34,7 @@ class LocalFrames final : private LocalTransfers::Finisher {
   FrameNumber take();
   /// The same if there is one at hand, else kNoFrame.
   FrameNumber take_at_hand();
+  std::size_t at_hand() const { return replacement_.frames_at_hand(); }
   /// It is needed no more.
   void give(FrameNumber frame);
   /// Until as many as there should be are at hand, as far as pages can leave.
