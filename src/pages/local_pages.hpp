@@ -87,6 +87,8 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   bool pin(std::size_t offset, std::size_t n, Access access);
   /// Returns false if that range has not been pinned.
   bool unpin(std::size_t offset, std::size_t n);
+  /// Whether a page is pinned of which part lies there.
+  bool any_pinned(std::size_t offset, std::size_t n);
 
   const LocalStatistics& statistics() const { return statistics_; }
   /// Frames that a page may get at once, about.
