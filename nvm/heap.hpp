@@ -19,11 +19,11 @@
 #include "nvm/options.hpp"
 #include "nvm/pager.hpp"
 #include "nvm/pages.hpp"
-#include "nvm/spare_mappings.hpp"
 #include "nvm/storage/open_device.hpp"
 #include "pages/mappings.hpp"
 #include "pages/pager_faults.hpp"
 #include "pages/pool.hpp"
+#include "pages/spare_mappings.hpp"
 #include "pages/thread_read_ahead.hpp"
 
 namespace shm::nvm {

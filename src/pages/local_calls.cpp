@@ -165,4 +165,13 @@ bool LocalPages::unpin(std::size_t offset, std::size_t n) {
   return true;
 }
 
+bool LocalPages::any_pinned(std::size_t offset, std::size_t n) {
+  const Pages pages = touched_pages(offset, n, settings_.page_bytes);
+  const LockGuard guard(pins_mutex_);
+  return std::ranges::any_of(pins_, [&](const auto& pin) {
+    const Pages pinned = touched_pages(pin.first.first, pin.first.second, settings_.page_bytes);
+    return pinned.first < pages.last && pages.first < pinned.last;
+  });
+}
+
 }  // namespace shm::pages

@@ -30,8 +30,8 @@ FrameNumber LocalFrames::take() {
   return frame;
 }
 
-FrameNumber LocalFrames::take_at_hand() {
-  const FrameNumber frame = find_at_hand();
+FrameNumber LocalFrames::take_now() {
+  const FrameNumber frame = try_take();
   ring_if_few();
   return frame;
 }

@@ -32,8 +32,9 @@ class LocalFrames final : private LocalTransfers::Finisher {
 
   /// A frame that no page is in.  Waits for one.
   FrameNumber take();
-  /// The same if there is one at hand, else kNoFrame.
-  FrameNumber take_at_hand();
+  /// The same without waiting; kNoFrame if a page has to be written first.
+  FrameNumber take_now();
+  std::size_t at_hand() const { return replacement_.frames_at_hand(); }
   /// It is needed no more.
   void give(FrameNumber frame);
   /// Until as many as there should be are at hand, as far as pages can leave.

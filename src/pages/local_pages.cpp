@@ -171,7 +171,7 @@ bool LocalPages::read_ahead(PageNumber page) {
     return true;
   }
   // It may have been forgotten meanwhile.
-  const FrameNumber frame = word.stored() ? frames_.take_at_hand() : kNoFrame;
+  const FrameNumber frame = word.stored() ? frames_.take_now() : kNoFrame;
   if (frame == kNoFrame) {
     frames_.vacate(page, word.stored());
     frames_.transfers().give(*transit);

@@ -87,8 +87,13 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   bool pin(std::size_t offset, std::size_t n, Access access);
   /// Returns false if that range has not been pinned.
   bool unpin(std::size_t offset, std::size_t n);
+  /// Whether a page is pinned of which part lies there.
+  bool any_pinned(std::size_t offset, std::size_t n);
 
   const LocalStatistics& statistics() const { return statistics_; }
+  /// Frames that a page may get at once, about.
+  std::size_t frames_at_hand() const { return frames_.at_hand(); }
+  const LocalSpace::Calls& system_calls() const { return space_->calls(); }
   /// Writes all pages that are dirty, but those that are pinned to be written; they stay where they are.
   void quiesce();
 

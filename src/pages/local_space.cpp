@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/huge_pages.hpp"
+#include "base/mutex.hpp"
 
 namespace shm::pages {
 namespace {
@@ -78,25 +79,41 @@ LocalSpace::~LocalSpace() {
 // What is stored to at once is there at once: without huge pages, each 4 KiB of it would be a fault of the
 // system's own.  A load may be of a word only.
 bool LocalSpace::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
+  calls_.map.fetch_add(1, std::memory_order_relaxed);
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   const int populate = writable && n < kHugePage ? MAP_POPULATE : 0;
   if (map_raw(at, n, protection, MAP_SHARED | MAP_FIXED | populate, file_, offset) == nullptr) return false;
   madvise(at, n, MADV_DONTFORK);
+  make_spares();
   return true;
 }
 
 bool LocalSpace::protect(std::byte* at, std::size_t n, bool writable) {
+  calls_.protect.fetch_add(1, std::memory_order_relaxed);
   return mprotect(at, n, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
 }
 
 bool LocalSpace::unmap(std::byte* at, std::size_t n) {
+  calls_.unmap.fetch_add(1, std::memory_order_relaxed);
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  if (map_raw(at, n, PROT_NONE, kFlags, -1, 0) != nullptr) {
-    madvise(at, n, MADV_DONTFORK);
-    return true;
-  }
+  bool unmapped;
+  do {
+    unmapped = map_raw(at, n, PROT_NONE, kFlags, -1, 0) != nullptr;
+  } while (!unmapped && give_up_spares());
+  if (unmapped) madvise(at, n, MADV_DONTFORK);
   // The next map() takes away what is still there.
-  return mprotect(at, n, PROT_NONE) == 0;
+  return unmapped || mprotect(at, n, PROT_NONE) == 0;
+}
+
+bool LocalSpace::give_up_spares() {
+  const LockGuard guard(spares_lock_);
+  return spares_.give_up();
+}
+
+// Behind a page that has been mapped, so that they do not take its place.
+void LocalSpace::make_spares() {
+  const LockGuard guard(spares_lock_);
+  spares_.make();
 }
 
 }  // namespace shm::pages

@@ -2,12 +2,16 @@
 // The memory of LocalPages: frames that only this process has, and addresses for the pages of its area.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
+#include "base/spin.hpp"
 #include "base/status.hpp"
 #include "pages/mappings.hpp"
 #include "pages/pool.hpp"
+#include "pages/spare_mappings.hpp"
 
 namespace shm::pages {
 
@@ -21,6 +25,12 @@ class LocalSpace final : public AddressSpace {
   LocalSpace(const LocalSpace&) = delete;
   LocalSpace& operator=(const LocalSpace&) = delete;
 
+  /// System calls of each kind that threads have made so far.
+  struct Calls {
+    std::atomic<std::uint64_t> map{0}, protect{0}, unmap{0};
+  };
+  const Calls& calls() const { return calls_; }
+
   std::byte* base() const { return area_; }
   std::size_t size() const { return shape_.segment_pages * shape_.page_bytes; }
   Pool pool() const { return {pool_, shape_}; }
@@ -32,11 +42,17 @@ class LocalSpace final : public AddressSpace {
  private:
   explicit LocalSpace(const PoolShape& shape) : shape_(shape) {}
   Status open();
+  bool give_up_spares();
+  void make_spares();
 
   const PoolShape shape_;
+  Calls calls_;
   int file_ = -1;
   std::byte* pool_ = nullptr;
   std::byte* area_ = nullptr;
+  SpinLock spares_lock_;
+  SpareMappings spares_
+      GUARDED_BY(spares_lock_);  // where there is no room for more, one is unmapped with these
 };
 
 }  // namespace shm::pages

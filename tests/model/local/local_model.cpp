@@ -6,17 +6,10 @@
 #include <iterator>
 
 namespace shm::model {
-namespace {
-
 using pages::Access;
 using pages::FrameNumber;
 using pages::kNoFrame;
 using pages::PageState;
-
-Access access_of(char kind) { return kind == 's' || kind == 'p' ? Access::write : Access::read; }
-Map map_for(Access access) { return access == Access::write ? Map::to_write : Map::to_read; }
-
-}  // namespace
 
 const char* name(LocalFault fault) {
   static constexpr const char* kNames[] = {
@@ -112,8 +105,8 @@ void LocalModel::step(const LocalMove& move) {
   LocalActor& me = s_.actors[move.actor];
   if (move.actor == poller()) return poll_step(me);
   if (me.at == At::idle && is_thread(move.actor)) return begin(me, move);
-  if (me.at == At::idle || me.at == At::take) return take_step(me, move.actor, move.choice);
-  if (me.at <= At::recall) return fault_step(me, move.actor);
+  if (me.at == At::idle || me.at == At::take) return take_step(me, move.choice);
+  if (me.at <= At::recall) return fault_step(me);
   if (me.at <= At::clean) return leave_step(me, move.actor);
   if (me.at <= At::publish) return come_step(me);
   if (me.at <= At::get_direct) return copy_step(me);
@@ -128,7 +121,7 @@ void LocalModel::begin(LocalActor& me, const LocalMove& move) {
 }
 
 // All that it knew is forgotten, so that states are not told apart by it.
-void LocalModel::done(LocalActor& me) { me = {At::idle, At::idle, 0, me.budget, 0, 0, 0, 0}; }
+void LocalModel::done(LocalActor& me) { me = {At::idle, 0, 0, me.budget, 0, 0, 0, 0}; }
 
 // ---- accesses and faults
 
@@ -159,7 +152,7 @@ void LocalModel::change(int frame, std::uint8_t value) {
   if (s_.writing == 2 && s_.writing_frame == frame) s_.changed = 1;
 }
 
-void LocalModel::fault_step(LocalActor& me, int) {
+void LocalModel::fault_step(LocalActor& me) {
   const int page = me.page;
   pages::PageWord& word = this->word(page);
   switch (me.at) {
@@ -273,7 +266,7 @@ bool LocalModel::close(int page, int frame) {
   return true;
 }
 
-void LocalModel::take_step(LocalActor& me, int actor, int choice) {
+void LocalModel::take_step(LocalActor& me, int choice) {
   const int frame = choice == 0 ? oldest(Queue::free) : choice == 1 ? oldest(Queue::standby) : choice - 100;
   take_out(frame);
   if (choice == 0) {
@@ -284,201 +277,6 @@ void LocalModel::take_step(LocalActor& me, int actor, int choice) {
   me.victims_frame = static_cast<std::uint8_t>(frame);
   me.at = choice == 1 ? At::read_standby : At::read_victim;
   if (choice != 1) s_.writing = 1;  // in case it is dirty
-  static_cast<void>(actor);
-}
-
-// For another one, or none.
-void LocalModel::next_victim(LocalActor& me, int actor) {
-  me.victim = me.victims_frame = 0;
-  me.at = is_thread(actor) ? At::take : At::idle;
-}
-
-void LocalModel::leave_step(LocalActor& me, int actor) {
-  const int page = me.victim, frame = me.victims_frame;
-  switch (me.at) {
-    case At::read_standby:
-    case At::read_victim: {
-      const bool stands_by = me.at == At::read_standby;
-      if (s_.frames[frame].page == 0) {
-        if (!stands_by) s_.writing = 0;
-        return next_victim(me, actor);
-      }
-      me.victim = static_cast<std::uint8_t>(s_.frames[frame].page - 1);
-      me.at = stands_by ? At::close_standby : At::close_victim;
-      return;
-    }
-    case At::close_standby:
-    case At::close_victim: {
-      const bool stands_by = me.at == At::close_standby;
-      if (close(page, frame)) {
-        me.at = stands_by ? At::check_standby : At::unmap;
-        return;
-      }
-      spare(frame, page);
-      if (!stands_by) s_.writing = 0;
-      return next_victim(me, actor);
-    }
-    case At::check_standby: {
-      const bool used = word(page).state() == PageState::modified || s_.frames[frame].mapping != Map::no;
-      if (!used || faulty(LocalFault::take_used_standby)) {
-        me.at = At::vacate;
-        return;
-      }
-      spare(frame, page);
-      me.at = At::reopen;
-      return;
-    }
-    case At::vacate:
-      wake_if(word(page).vacate(word(page).stored()), page);
-      me.at = At::leave;
-      return;
-    case At::leave:
-      if (s_.frames[frame].queue != Queue::out) take_out(frame);
-      if (!faulty(LocalFault::leave_with_frame)) s_.frames[frame].page = 0;
-      me.frame = static_cast<std::uint8_t>(frame);
-      me.victim = me.victims_frame = 0;
-      me.at = At::fill;
-      return;
-    case At::unmap:
-      if (!faulty(LocalFault::clean_writable) || word(page).state() != PageState::modified)
-        unmap(page, frame);
-      if (word(page).state() == PageState::modified) {
-        me.at = At::clean;
-      } else {
-        s_.writing = 0;
-        me.at = is_thread(actor) ? At::vacate : At::stand_by;
-      }
-      return;
-    case At::stand_by:
-      if (s_.frames[frame].queue == Queue::out && s_.frames[frame].page == page + 1)
-        push(frame, Queue::standby);
-      me.at = At::reopen;
-      return;
-    case At::reopen: wake_if(word(page).reopen(), page); return next_victim(me, actor);
-    default: {  // clean
-      const PageState state = faulty(LocalFault::clean_late) ? PageState::modified : PageState::exclusive;
-      const bool stored = !faulty(LocalFault::forget_stored);
-      wake_if(word(page).publish(state, static_cast<FrameNumber>(frame), stored, 1), page);
-      s_.writing = 2;
-      s_.writing_page = static_cast<std::uint8_t>(page);
-      s_.writing_frame = static_cast<std::uint8_t>(frame);
-      s_.written = s_.frames[frame].content;
-      return next_victim(me, actor);
-    }
-  }
-}
-
-// Who polls finds that the write has ended.
-void LocalModel::poll_step(LocalActor& me) {
-  const int page = s_.writing_page, frame = s_.writing_frame;
-  switch (me.at) {
-    case At::idle:
-      s_.kept[page] = s_.changed != 0 ? kTorn : s_.written;
-      me.at = At::finish_look;
-      return;
-    case At::finish_look: {
-      if (faulty(LocalFault::clean_late)) s_.words[page] = (s_.words[page] & ~std::uint64_t{7}) | 3;
-      const bool unused = word(page).state() == PageState::exclusive && s_.frames[frame].mapping == Map::no;
-      me.kind = unused ? 1 : 0;
-      me.at = At::finish_unlatch;
-      return;
-    }
-    case At::finish_unlatch:
-      word(page).unlatch();
-      me.at = At::finish_queue;
-      return;
-    default:
-      if (s_.frames[frame].queue == Queue::out && s_.frames[frame].page == page + 1)
-        push(frame, me.kind != 0 ? Queue::standby : Queue::lru);
-      s_.writing = s_.writing_page = s_.writing_frame = s_.written = s_.changed = 0;
-      done(me);
-  }
-}
-
-// ---- pages that come
-
-void LocalModel::come_step(LocalActor& me) {
-  const int page = me.page, frame = me.frame;
-  const bool early = faulty(LocalFault::publish_early);
-  switch (me.at) {
-    case At::fill:
-      if (early && word(page).state() == PageState::invalid) {
-        me.at = At::publish;
-        me.after = At::fill;
-        return;
-      }
-      change(frame, word(page).stored() ? s_.kept[page] : 0);
-      me.at = At::map_new;
-      return;
-    case At::map_new:
-      map(page, frame, map_for(access_of(me.kind)));
-      me.at = At::enter;
-      return;
-    case At::enter:
-      s_.frames[frame].page = static_cast<std::uint8_t>(page + 1);
-      push(frame, Queue::lru);
-      me.at = early ? At::access : At::publish;
-      return;
-    default: {
-      const PageState state =
-          access_of(me.kind) == Access::write ? PageState::modified : PageState::exclusive;
-      const bool stored = word(page).stored();
-      wake_if(word(page).publish(state, static_cast<FrameNumber>(frame), stored), page);
-      me.at = early ? At::fill : At::access;
-    }
-  }
-}
-
-// ---- past the cache
-
-void LocalModel::copy_step(LocalActor& me) {
-  const int page = me.page;
-  switch (me.at) {
-    case At::copy:
-      if (me.kind == 'p') {
-        s_.truth[page] = ++s_.last_value;
-        change(me.frame, s_.last_value);
-      } else {
-        see(page, s_.frames[me.frame].content);
-      }
-      word(page).unlatch();
-      return done(me);
-    case At::put_direct:
-      s_.truth[page] = s_.kept[page] = ++s_.last_value;
-      wake_if(word(page).vacate(true), page);
-      return done(me);
-    default:
-      see(page, word(page).stored() ? s_.kept[page] : 0);
-      wake_if(word(page).vacate(word(page).stored()), page);
-      return done(me);
-  }
-}
-
-void LocalModel::forget_step(LocalActor& me) {
-  const int page = me.page, frame = me.frame;
-  switch (me.at) {
-    case At::forget_close:
-      me.at = close(page, frame) ? At::forget_unmap : word(page).closed() ? At::await : At::latch;
-      return;
-    case At::forget_unmap:
-      unmap(page, frame);
-      me.at = At::forget_vacate;
-      return;
-    case At::forget_vacate: {
-      const bool was_here = word(page).state() != PageState::invalid;
-      s_.truth[page] = 0;
-      wake_if(word(page).vacate(false), page);
-      if (!was_here) return done(me);
-      me.at = At::forget_leave;
-      return;
-    }
-    case At::forget_leave:
-      if (s_.frames[frame].queue != Queue::out) take_out(frame);
-      if (!faulty(LocalFault::leave_with_frame)) s_.frames[frame].page = 0;
-      me.at = At::forget_give;
-      return;
-    default: push(frame, Queue::free); return done(me);
-  }
 }
 
 // ---- what must hold

@@ -89,7 +89,7 @@ enum class Map : std::uint8_t { no, to_read, to_write };
 
 struct LocalActor {
   At at;
-  At after;  // the sleep, or the frame that is taken
+  std::uint8_t unused;
   char kind;
   std::uint8_t budget;
   std::uint8_t page;    // that it is about
@@ -119,8 +119,7 @@ struct LocalState {
   std::uint8_t last_value;
   // The one write of a page that leaves.
   std::uint8_t writing, writing_page, writing_frame, written, changed;  // writing: 0 no, 1 taken, 2 under way
-  std::uint8_t next_order;
-  std::uint8_t unused[5];
+  std::uint8_t unused[6];
 };
 
 struct LocalMove {
@@ -145,6 +144,12 @@ class LocalModel {
  private:
   static constexpr std::uint8_t kTorn = 255;  // a value that nobody stored
 
+  static pages::Access access_of(char kind) {
+    return kind == 's' || kind == 'p' ? pages::Access::write : pages::Access::read;
+  }
+  static Map map_for(pages::Access access) {
+    return access == pages::Access::write ? Map::to_write : Map::to_read;
+  }
   bool faulty(LocalFault fault) const { return options_.fault == fault; }
   pages::PageWord& word(int page) { return reinterpret_cast<pages::PageWord&>(s_.words[page]); }
   const pages::PageWord& word(int page) const {
@@ -161,16 +166,17 @@ class LocalModel {
   int oldest(Queue queue) const;
   void step(const LocalMove& move);
   void begin(LocalActor& me, const LocalMove& move);
-  void fault_step(LocalActor& me, int actor);
-  void take_step(LocalActor& me, int actor, int choice);
+  void fault_step(LocalActor& me);
+  void take_step(LocalActor& me, int choice);
   void leave_step(LocalActor& me, int actor);
+  void choose_step(LocalActor& me, int actor);
+  void clean(LocalActor& me, int actor);
   void come_step(LocalActor& me);
   void copy_step(LocalActor& me);
   void forget_step(LocalActor& me);
   void poll_step(LocalActor& me);
   void access(LocalActor& me);
   void done(LocalActor& me);
-  void sleep(LocalActor& me, At then);
   void wake(int page);
   void wake_if(bool awaited, int page);
   void push(int frame, Queue queue);

@@ -143,6 +143,10 @@ TEST_F(LocalCallsTest, PinnedPagesStay) {
   EXPECT_EQ(word(4), 2U);
   EXPECT_EQ(counted().faults, then);
   EXPECT_FALSE(pages->pin(9 * kPageBytes, 1, Access::read)) << "a quarter";
+  EXPECT_TRUE(pages->any_pinned(2 * kPageBytes, kPageBytes + 1));
+  EXPECT_TRUE(pages->any_pinned(5 * kPageBytes - 1, 1));
+  EXPECT_FALSE(pages->any_pinned(2 * kPageBytes, kPageBytes));
+  EXPECT_FALSE(pages->any_pinned(5 * kPageBytes, kPageBytes));
   EXPECT_FALSE(pages->unpin(3 * kPageBytes, kPageBytes)) << "not that range";
   EXPECT_TRUE(pages->unpin(3 * kPageBytes + 8, kPageBytes));
   EXPECT_FALSE(pages->unpin(3 * kPageBytes + 8, kPageBytes));

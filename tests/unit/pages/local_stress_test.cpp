@@ -17,7 +17,7 @@ constexpr unsigned kThreads = 16;
 #if defined(__SANITIZE_THREAD__)
 constexpr int kSteps = 150;
 #else
-constexpr int kSteps = 800;
+constexpr int kSteps = 300;
 #endif
 // Of a page each thread has some words; its last pages are each a thread's own, to be forgotten and
 // overwritten.
@@ -184,7 +184,7 @@ TEST_F(LocalStress, SignalHandlersUsePages) {
       await("the end of signals", [&] { return over.load(); });
     });
   }
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (unsigned i = 0; std::chrono::steady_clock::now() < limit; ++i) {
     const std::scoped_lock guard(mutex);
     if (!all.empty()) pthread_kill(all[i % all.size()], SIGUSR1);

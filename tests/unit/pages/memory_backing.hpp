@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "pages/backing.hpp"
@@ -36,6 +37,7 @@ class MemoryBacking final : public Backing {
     post(page, within, nullptr, from, n, transfer);
   }
   bool poll() override {
+    EXPECT_NE(std::this_thread::get_id(), refuses.load()) << "uses the network";
     const std::unique_lock guard(polling_, std::try_to_lock);
     if (!guard) return false;
     ++polls;
@@ -57,8 +59,9 @@ class MemoryBacking final : public Backing {
     return value;
   }
 
-  std::atomic<bool> holds{false};       // moves nothing
-  std::atomic<unsigned> most_reads{0};  // that were under way at a time
+  std::atomic<bool> holds{false};                           // moves nothing
+  std::atomic<std::thread::id> refuses{std::thread::id()};  // must not post, or poll
+  std::atomic<unsigned> most_reads{0};                      // that were under way at a time
   std::atomic<std::uint64_t> reads{0}, writes{0}, polls{0}, looks{0};
   unsigned idle = 2;  // of so many polls one moves something
 
@@ -78,6 +81,7 @@ class MemoryBacking final : public Backing {
 
   void post(PageNumber page, std::size_t within, std::byte* into, const std::byte* from, std::size_t n,
             PageTransfer& transfer) {
+    EXPECT_NE(std::this_thread::get_id(), refuses.load()) << "uses the network";
     // There may be no room.
     for (unsigned polls = next_dice() % 4; polls > 1; --polls) static_cast<void>(poll());
     const std::scoped_lock guard(mutex_);

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace shm::nvm {
+namespace shm::pages {
 
 /// Thread safety: one thread; exist() by any, signal handlers included.
 class SpareMappings {
@@ -46,4 +46,4 @@ class SpareMappings {
   std::atomic<std::byte*> at_{nullptr};
 };
 
-}  // namespace shm::nvm
+}  // namespace shm::pages
