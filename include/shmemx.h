@@ -8,6 +8,7 @@
 
 #include "shmem.h"
 #include "shmem/kv.h"
+#include "shmem/remote.h"
 #include "shmem/stats.h"
 
 // clang-format off
@@ -153,7 +154,9 @@ typedef struct {
 
 /* ---- The key/value store: shmem/kv.h ------------------------------------------------------------------- */
 
-#define SHMEMX_FUNCS(F) SHMEMX_STATS_FUNCS(F) SHMEMX_NVM_FUNCS(F) SHMEMX_KV_FUNCS(F)
+/* ---- Memory on memory servers: shmem/remote.h ---------------------------------------------------------- */
+
+#define SHMEMX_FUNCS(F) SHMEMX_STATS_FUNCS(F) SHMEMX_NVM_FUNCS(F) SHMEMX_KV_FUNCS(F) SHMEMX_REMOTE_FUNCS(F)
 
 /* ---- Prototypes --------------------------------------------------------------------------------------- */
 

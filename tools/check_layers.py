@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     "nvm": ABOVE_CORE + ["src/pages", "nvm/names", "nvm/storage", "nvm/coherence"],
     "src/remote": ABOVE_CORE + ["src/pages"],
     "src/setup": ABOVE_CORE + ["src/coll", "src/kv", "src/pages", "src/remote", "nvm", "nvm/storage"],
-    "src/api": ABOVE_CORE + ["src/setup", "src/coll", "src/kv", "nvm", "nvm/names"],
+    "src/api": ABOVE_CORE + ["src/remote", "src/setup", "src/coll", "src/kv", "nvm", "nvm/names"],
     "include": ["include/stats"],
     "include/stats": [],
     "examples": ["include"],
@@ -49,6 +49,7 @@ MAY_INCLUDE = {
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
+    "tools/shmem_memory": ["src/setup"],
     "tools/shmem_nvm": ["src/base", "nvm/storage"],
 }
 
@@ -81,7 +82,7 @@ def layer_of(path):
         return "nvm/names"
     if re.fullmatch(r"transports/registry\.[a-z]+", path):
         return "transports/registry"
-    tool = re.fullmatch(r"(tools/shmem_(?:info|nvm))\.[a-z]+", path)
+    tool = re.fullmatch(r"(tools/shmem_(?:info|memory|nvm))\.[a-z]+", path)
     if tool:
         return tool[1]
     folders = path.split("/")[:-1]

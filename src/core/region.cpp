@@ -12,16 +12,20 @@ namespace {
 
 std::array<Region*, kMaxRegions> regions;
 int count = 0;
+AddressRange private_pages;
 
-// Of all regions, for rt.regions.
+// Of all regions and the private pages, for rt.regions.
 AddressRange hull() {
   std::uintptr_t first = UINTPTR_MAX, last = 0;
-  for (int i = 0; i < count; ++i) {
-    const Region* region = regions[static_cast<std::size_t>(i)];
-    first = std::min(first, region->base());
-    last = std::max(last, region->base() + region->size());
-  }
-  return count == 0 ? AddressRange() : AddressRange{first, last - first};
+  const auto include = [&](std::uintptr_t base, std::size_t size) {
+    if (size == 0) return;
+    first = std::min(first, base);
+    last = std::max(last, base + size);
+  };
+  for (int i = 0; i < count; ++i)
+    include(regions[static_cast<std::size_t>(i)]->base(), regions[static_cast<std::size_t>(i)]->size());
+  include(private_pages.base, private_pages.size);
+  return last == 0 ? AddressRange() : AddressRange{first, last - first};
 }
 
 }  // namespace
@@ -37,6 +41,15 @@ void remove_region(Region* region) {
   const auto end = regions.begin() + count;
   count -= static_cast<int>(end - std::remove(regions.begin(), end, region));
   rt.regions = hull();
+}
+
+void set_private_pages(std::uintptr_t base, std::size_t size) {
+  private_pages = {base, size};
+  rt.regions = hull();
+}
+
+bool look_for_pages(std::uintptr_t address) {
+  return private_pages.holds(address) || look_for_region(address, 1) != nullptr;
 }
 
 Region* look_for_region(std::uintptr_t address, std::size_t n) {

@@ -79,6 +79,10 @@ inline constexpr int kMaxRegions = 4;
 void add_region(Region*);
 void remove_region(Region*);
 
+/// Memory that no other PE can reach, but whose pages come and go as those of a region do.  At most one range
+/// at a time; size 0: none.  Thread safety: as add_region().
+void set_private_pages(std::uintptr_t base, std::size_t size);
+
 /// The region that holds all of [address, address + n), or null.  The first form is for what is rarely in
 /// one.
 [[gnu::cold]] Region* look_for_region(std::uintptr_t address, std::size_t n);
@@ -89,6 +93,14 @@ inline Region* find_region(const void* address, std::size_t n) {
   return find_region(reinterpret_cast<std::uintptr_t>(address), n);
 }
 inline bool in_region(const void* address) { return find_region(address, 1) != nullptr; }
+
+/// Whether pages there come and go, symmetric memory or not: a system call on them may fail with EFAULT, and
+/// an access may have to wait.
+[[gnu::cold]] bool look_for_pages(std::uintptr_t address);
+inline bool on_pages(const void* address) {
+  const auto a = reinterpret_cast<std::uintptr_t>(address);
+  return rt.regions.holds(a) && look_for_pages(a);
+}
 
 /// Before an operation of the context on the region, if there is one: quiet and fence of the context then ask
 /// the regions.  Returns the region.

@@ -65,7 +65,7 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
     return;
   }
   Channel* channel = context.channel;
-  if (in_region(source)) [[unlikely]]
+  if (on_pages(source)) [[unlikely]]
     return put_bounced(call, channel, to.remote, source, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
@@ -85,7 +85,7 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
     return region->amo(&context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
   Channel* channel = context.channel;
-  if (fetch != nullptr && in_region(fetch)) [[unlikely]] {
+  if (fetch != nullptr && on_pages(fetch)) [[unlikely]] {
     std::uint64_t old = 0;
     amo_at(call, context, at, address, op, type, value, compare, &old, pe, Blocking::yes);
     std::memcpy(fetch, &old, atomic_size(type));
@@ -131,7 +131,7 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
     return;
   }
   Channel* channel = context.channel;
-  if (in_region(dest)) [[unlikely]]
+  if (on_pages(dest)) [[unlikely]]
     return get_bounced(call, channel, dest, from.remote, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->get(channel, pe, dest, from.remote, n, nullptr);

@@ -48,8 +48,8 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).
 static bool any_may_fault(const KvRequest& request, const ValueRoom& result) {
-  return rt.regions.size != 0 && (in_region(request.key.bytes) || in_region(request.value) ||
-                                  in_region(request.expected) || in_region(result.value));
+  return rt.regions.size != 0 && (on_pages(request.key.bytes) || on_pages(request.value) ||
+                                  on_pages(request.expected) || on_pages(result.value));
 }
 
 // `execute(request, result)`, with copies of what lies there.

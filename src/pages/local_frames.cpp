@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/local_frames.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/fatal.hpp"
 
 namespace shm::pages {
 
-LocalFrames::LocalFrames(const Pool& pool, Mappings& mappings, Backing& backing,
-                         const LocalTransfers::Limits& limits, LocalStatistics& statistics)
+LocalFrames::LocalFrames(const Pool& pool, Mappings& mappings, Backing& backing, LocalSweeper& sweeper,
+                         const Settings& settings, LocalStatistics& statistics)
     : pool_(pool),
       mappings_(mappings),
       replacement_(pool, ReplacementKind::two_queues),
+      sweeper_(sweeper),
+      at_hand_(settings.at_hand),
       statistics_(statistics),
-      transfers_(backing, static_cast<Finisher&>(*this), limits) {}
+      transfers_(backing, static_cast<Finisher&>(*this), settings.limits) {}
 
 // ---- frames for pages that come
 
@@ -22,7 +26,23 @@ FrameNumber LocalFrames::take() {
   FrameNumber frame = kNoFrame;
   const auto taken = [this, &frame] { return (frame = try_take()) != kNoFrame; };
   transfers_.waits().wait_until(transfers_.ended(), Asked(taken));
+  ring_if_few();
   return frame;
+}
+
+FrameNumber LocalFrames::take_at_hand() {
+  const FrameNumber frame = find_at_hand();
+  ring_if_few();
+  return frame;
+}
+
+void LocalFrames::ring_if_few() {
+  if (replacement_.frames_at_hand() < at_hand_) sweeper_.ring();
+}
+
+FrameNumber LocalFrames::find_at_hand() {
+  const FrameNumber frame = replacement_.take_free();
+  return frame != kNoFrame ? frame : take_standby();
 }
 
 void LocalFrames::give(FrameNumber frame) {
@@ -30,54 +50,84 @@ void LocalFrames::give(FrameNumber frame) {
   transfers_.waits().wake_one(transfers_.ended());
 }
 
-// Begins to write a page, at most, where only that helps: then it will have been worth trying again.
+// If a page has to be written first that is begun, of one page at a call: then it will be worth trying again.
 FrameNumber LocalFrames::try_take() {
-  if (const FrameNumber frame = replacement_.take_free(); frame != kNoFrame) return frame;
-  if (const FrameNumber frame = take_standby(); frame != kNoFrame) return frame;
-  Transit* transit = transfers_.take(Kind::cleaning);
-  if (transit == nullptr) return kNoFrame;
+  if (const FrameNumber frame = find_at_hand(); frame != kNoFrame) return frame;
   Victim victim;
-  if (!close_victim(victim)) {
-    transfers_.give(*transit);
-    return kNoFrame;
-  }
-  unmap(victim);
-  const PageWord& word = pool_.word(victim.page);
-  if (word.state() == PageState::modified) {
-    begin_cleaning(victim, *transit);
-    return kNoFrame;
-  }
-  transfers_.give(*transit);
-  vacate_frame(victim);
-  return victim.frame;
+  if (take_victims({&victim, 1}) == 0) return kNoFrame;
+  unmap({&victim, 1});
+  if (victim.transit == nullptr) return drop(victim, pool_.word(victim.page).stored());
+  begin_cleaning(victim);
+  return kNoFrame;
 }
 
 // The oldest one that has not been used since.
 FrameNumber LocalFrames::take_standby() {
   for (;;) {
-    const FrameNumber frame = replacement_.take_standby();
-    if (frame == kNoFrame) return kNoFrame;
-    const std::uint64_t page = pool_.frame(frame).page.load(std::memory_order_relaxed);
-    if (page == 0) continue;
-    const Victim victim{page - 1, frame};
+    Victim victim;
+    victim.frame = replacement_.take_standby();
+    if (victim.frame == kNoFrame) return kNoFrame;
+    const std::uint64_t page = pool_.frame(victim.frame).page.load(std::memory_order_relaxed);
+    if (page == 0) continue;  // dropped meanwhile
+    victim.page = page - 1;
     if (!close(victim)) continue;
-    if (pool_.word(victim.page).state() == PageState::modified || mappings_.state(frame) != MapState::no) {
-      reopen(victim);
-      continue;
-    }
-    vacate_frame(victim);
-    return frame;
+    const PageWord& word = pool_.word(victim.page);
+    if (word.state() != PageState::modified && mappings_.state(victim.frame) == MapState::no)
+      return drop(victim, word.stored());
+    reopen(victim);
   }
 }
 
 // ---- pages that leave
 
-// The next that can, closed.  Returns false if there is none.
+void LocalFrames::sweep() {
+  const auto enough = [this] { return replacement_.frames_at_hand() >= at_hand_; };
+  for (;;) {
+    Victim victims[kMostTogether];
+    // Twice as many as there should be, so that it is not rung for each one that is taken.
+    const std::size_t at_hand = replacement_.frames_at_hand();
+    const std::size_t wanted = at_hand < at_hand_ ? std::min(2 * at_hand_ - at_hand, kMostTogether) : 0;
+    const std::span<Victim> taken(victims, take_victims({victims, wanted}));
+    unmap(taken);
+    for (const Victim& victim : taken) retire(victim);
+    if (!transfers_.any_taken(Kind::cleaning)) {
+      if (taken.empty() || enough()) return;
+      continue;
+    }
+    // Nobody else might poll for what is being written.
+    const auto goes_on = [this, &enough, &taken] {
+      return !transfers_.any_taken(Kind::cleaning) ||
+             (!taken.empty() && !enough() && transfers_.any_free(Kind::cleaning));
+    };
+    transfers_.waits().wait_until(transfers_.given(), Asked(goes_on));
+  }
+}
+
+// Pages that can leave, closed, and as many transfers for those that have to be written.
+std::size_t LocalFrames::take_victims(std::span<Victim> victims) {
+  std::size_t count = 0;
+  Transit* transit = nullptr;
+  for (; count < victims.size(); ++count) {
+    // Before the page is chosen: which one is dirty is not known yet.
+    if (transit == nullptr) transit = transfers_.take(Kind::cleaning);
+    Victim& victim = victims[count];
+    if (transit == nullptr || !close_victim(victim)) break;
+    if (pool_.word(victim.page).state() == PageState::modified) {
+      victim.transit = std::exchange(transit, nullptr);
+    } else {
+      LocalStatistics::count(statistics_.dropped);
+    }
+  }
+  if (transit != nullptr) transfers_.give(*transit);
+  return count;
+}
+
+// The next that can leave, closed.  Returns false if there is none.
 bool LocalFrames::close_victim(Victim& victim) {
   for (std::size_t looks = 2 * pool_.shape().frames; looks > 0; --looks) {
     victim.frame = replacement_.victim();
     if (victim.frame == kNoFrame) return false;
-    // It may have been dropped meanwhile, and the frame be another page's: then it is not in the word.
+    // It may have been dropped meanwhile, and the frame be another page's: then the word does not name it.
     const std::uint64_t page = pool_.frame(victim.frame).page.load(std::memory_order_relaxed);
     if (page == 0) continue;
     victim.page = page - 1;
@@ -92,13 +142,16 @@ bool LocalFrames::close(const Victim& victim) {
     replacement_.spare(victim.frame, victim.page);
     return false;
   }
-  // Pinned by who has it latched, so it is known by now.
-  Frame& frame = pool_.frame(victim.frame);
-  if (frame.pins(Access::read).load(std::memory_order_relaxed) == 0 &&
-      frame.pins(Access::write).load(std::memory_order_relaxed) == 0)
-    return true;
+  // Pinned by who had it latched, so it is known by now.
+  if (!is_pinned(victim.frame)) return true;
   reopen(victim);
   return false;
+}
+
+bool LocalFrames::is_pinned(FrameNumber frame) const {
+  Frame& pinned = pool_.frame(frame);
+  return pinned.pins(Access::read).load(std::memory_order_relaxed) != 0 ||
+         pinned.pins(Access::write).load(std::memory_order_relaxed) != 0;
 }
 
 void LocalFrames::reopen(const Victim& victim) {
@@ -106,39 +159,52 @@ void LocalFrames::reopen(const Victim& victim) {
   wake_if(pool_.word(victim.page).reopen(), victim.page);
 }
 
-void LocalFrames::unmap(const Victim& victim) {
-  if (!mappings_.lower(victim.page, victim.frame, MapState::no))
-    fatal("a page cannot be unmapped: %s", std::strerror(errno));
+// Neighbours with one system call, which interrupts all cores.  REQUIRES: closed.
+void LocalFrames::unmap(std::span<Victim> victims) {
+  std::ranges::sort(victims, {}, &Victim::page);
+  for (std::size_t first = 0, next = 0; first < victims.size(); first = next) {
+    FrameNumber frames[kMostTogether];
+    do {
+      frames[next - first] = victims[next].frame;
+      ++next;
+    } while (next < victims.size() && victims[next].page == victims[next - 1].page + 1);
+    if (!mappings_.unmap(victims[first].page, {frames, next - first}))
+      fatal("pages cannot be unmapped: %s", std::strerror(errno));
+  }
 }
 
-// REQUIRES: closed, unmapped, clean.  The frame is the caller's.
-void LocalFrames::vacate_frame(const Victim& victim) {
-  PageWord& word = pool_.word(victim.page);
-  LocalStatistics::count(statistics_.dropped);
-  drop(victim.page, victim.frame, word.stored());
+// REQUIRES: closed, unmapped.
+void LocalFrames::retire(const Victim& victim) {
+  if (victim.transit != nullptr) return begin_cleaning(victim);
+  replacement_.stand_by(victim.frame, victim.page);
+  wake_if(pool_.word(victim.page).reopen(), victim.page);
+  transfers_.waits().wake_one(transfers_.ended());
 }
 
-void LocalFrames::drop(PageNumber page, FrameNumber frame, bool stored) {
-  vacate(page, stored);
-  replacement_.leave(frame);
+// REQUIRES: closed, unmapped.  The frame is the caller's.
+FrameNumber LocalFrames::drop(const Victim& victim, bool stored) {
+  vacate(victim.page, stored);
+  replacement_.leave(victim.frame);
+  return victim.frame;
 }
 
 // The page may be read meanwhile; if it is written to it will be written again.
-void LocalFrames::begin_cleaning(const Victim& victim, Transit& transit) {
+void LocalFrames::begin_cleaning(const Victim& victim) {
   const std::size_t n = pool_.shape().page_bytes;
-  transit.page = victim.page;
-  transit.frame = victim.frame;
+  victim.transit->page = victim.page;
+  victim.transit->frame = victim.frame;
   LocalStatistics::count(statistics_.writes);
   LocalStatistics::count(statistics_.bytes_out, n);
   wake_if(pool_.word(victim.page).publish(PageState::exclusive, victim.frame, true, 1), victim.page);
-  transfers_.write(transit, 0, pool_.bytes(victim.frame), n);
+  transfers_.write(*victim.transit, 0, pool_.bytes(victim.frame), n);
 }
 
-void LocalFrames::finish(Kind, const Transit& transit) {
+void LocalFrames::finish(Kind kind, const Transit& transit) {
   PageWord& word = pool_.word(transit.page);
+  if (kind == Kind::ahead) return enter(transit.page, transit.frame, Access::read, true, 0, kAhead);
   const bool unused = word.state() == PageState::exclusive && mappings_.state(transit.frame) == MapState::no;
   word.unlatch();
-  // Where it has been used, or dropped, since: who takes it finds out.
+  // If it has been used since, or dropped, who takes it finds out.
   if (unused) {
     replacement_.stand_by(transit.frame, transit.page);
   } else {
@@ -150,50 +216,67 @@ void LocalFrames::unmap_one() {
   Victim victim;
   for (std::size_t looks = pool_.shape().frames; looks > 0 && close_victim(victim); --looks) {
     const bool mapped = mappings_.state(victim.frame) != MapState::no;
-    if (mapped) unmap(victim);
+    unmap({&victim, 1});
     reopen(victim);
     if (mapped) return;
   }
   fatal(
-      "no room for one more mapping of memory, with %zu frames of %zu bytes; allow more (vm.max_map_count), "
-      "or "
-      "use fewer or larger pages",
+      "no room for one more mapping of memory, with %zu pages of %zu bytes in memory; allow more "
+      "(vm.max_map_count), "
+      "or use fewer or larger pages",
       pool_.shape().frames, pool_.shape().page_bytes);
 }
 
 void LocalFrames::clean_all() {
   for (FrameNumber frame = 0; frame < pool_.shape().frames; ++frame) {
-    const std::uint64_t page = pool_.frame(frame).page.load(std::memory_order_relaxed);
-    if (page == 0) continue;
-    const Victim victim{page - 1, frame};
-    PageWord& word = pool_.word(victim.page);
     Transit* transit = nullptr;
     const auto taken = [this, &transit] { return (transit = transfers_.take(Kind::cleaning)) != nullptr; };
-    transfers_.waits().wait_until(transfers_.ended(), Asked(taken));
-    bool closed = false;
-    const auto gone_or_closed = [&word, &closed, frame] {
-      return word.state() != PageState::modified || word.frame_if_here() != frame ||
-             (closed = word.try_close(frame));
-    };
-    transfers_.waits().wait_until(&word, Asked(gone_or_closed));
-    if (closed && word.state() == PageState::modified &&
-        mappings_.lower(victim.page, frame, MapState::to_read)) {
-      begin_cleaning(victim, *transit);
+    transfers_.waits().wait_until(transfers_.given(), Asked(taken));
+    clean(frame, *transit);
+  }
+  await_transfers();
+}
+
+void LocalFrames::await_transfers() {
+  const auto none = [this] {
+    return !transfers_.any_taken(Kind::ahead) && !transfers_.any_taken(Kind::cleaning);
+  };
+  transfers_.waits().wait_until(transfers_.given(), Asked(none));
+}
+
+// What is in the frame, if it is dirty.
+void LocalFrames::clean(FrameNumber frame, Transit& transit) {
+  for (;;) {
+    const std::uint64_t page = pool_.frame(frame).page.load(std::memory_order_relaxed);
+    if (page == 0) break;
+    const Victim victim{page - 1, frame, &transit};
+    PageWord& word = pool_.word(victim.page);
+    if (word.state() != PageState::modified || word.frame_if_here() != frame ||
+        pool_.frame(frame).pins(Access::write).load(std::memory_order_relaxed) != 0)
+      break;
+    if (!word.try_close(frame)) {
+      transfers_.waits().pause();
       continue;
     }
-    if (closed) wake_if(word.reopen(), victim.page);
-    transfers_.give(*transit);
+    if (mappings_.lower(victim.page, frame, MapState::to_read)) return begin_cleaning(victim);
+    wake_if(word.reopen(), victim.page);
+    break;
   }
-  const auto ended = [this] { return !transfers_.any_taken(Kind::cleaning); };
-  transfers_.waits().wait_until(transfers_.ended(), Asked(ended));
+  transfers_.give(transit);
 }
 
 // ---- the caller's pages
 
-void LocalFrames::publish(PageNumber page, FrameNumber frame, Access access, bool stored) {
+void LocalFrames::publish(PageNumber page, FrameNumber frame, Access access, bool stored, unsigned latches) {
+  enter(page, frame, access, stored, latches, 0);
+}
+
+void LocalFrames::enter(PageNumber page, FrameNumber frame, Access access, bool stored, unsigned latches,
+                        std::uint8_t touched) {
   replacement_.enter(frame, page);
+  pool_.frame(frame).touched.store(touched, std::memory_order_relaxed);
   const PageState state = access == Access::write ? PageState::modified : PageState::exclusive;
-  wake_if(pool_.word(page).publish(state, frame, stored), page);
+  wake_if(pool_.word(page).publish(state, frame, stored, latches), page);
   transfers_.waits().wake_one(transfers_.ended());  // there is one more that may leave
 }
 
@@ -208,6 +291,46 @@ void LocalFrames::await(PageNumber page) {
 void LocalFrames::recall(PageNumber page) {
   const FrameNumber frame = pool_.word(page).frame_if_here();
   if (frame != kNoFrame) replacement_.recall(frame, page);
+}
+
+void LocalFrames::forget(PageNumber first, PageNumber last) {
+  Victim victims[kMostTogether];
+  std::size_t count = 0;
+  for (PageNumber page = first; page < last; ++page) {
+    for (;;) {
+      const Forgotten what = count == kMostTogether ? Forgotten::busy : try_forget(page, victims[count]);
+      if (what == Forgotten::closed) ++count;
+      if (what != Forgotten::busy) break;
+      // Who has that page may wait for a frame, and these be all that there are.
+      forget_together({victims, count});
+      count = 0;
+      if (pool_.word(page).closed()) {
+        await(page);
+      } else {
+        transfers_.waits().pause();
+      }
+    }
+  }
+  forget_together({victims, count});
+}
+
+LocalFrames::Forgotten LocalFrames::try_forget(PageNumber page, Victim& victim) {
+  PageWord& word = pool_.word(page);
+  victim = {page, word.frame_if_here()};
+  if (victim.frame != kNoFrame) return word.try_close(victim.frame) ? Forgotten::closed : Forgotten::busy;
+  if (word.holds_nothing()) return Forgotten::all;
+  if (!word.claim()) return Forgotten::busy;
+  vacate(page, false);
+  return Forgotten::all;
+}
+
+void LocalFrames::forget_together(std::span<Victim> victims) {
+  unmap(victims);
+  for (const Victim& victim : victims) {
+    vacate(victim.page, false);
+    replacement_.leave(victim.frame);
+    give(victim.frame);
+  }
 }
 
 void LocalFrames::wake_if(bool awaited, PageNumber page) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/service_thread.hpp"
+#include "pages/local_moving.hpp"
 
 namespace shm::pages {
 namespace {
@@ -46,10 +47,12 @@ Status check(const LocalPages::Settings& settings) {
   return {};
 }
 
-// Where frames are few, pages that are being written would be too many of them.
-LocalTransfers::Limits limits_of(const LocalPages::Settings& settings) {
+// Where frames are few, pages that are on their way would be too many of them.
+LocalFrames::Settings frames_of(const LocalPages::Settings& settings) {
   const auto part = static_cast<unsigned>(std::min<std::size_t>(settings.frames / 8, 1024));
-  return {settings.read_slots, 0, std::clamp(part, 1U, settings.writes)};
+  const unsigned ahead = std::min(part, settings.ahead), cleanings = std::clamp(part, 1U, settings.writes);
+  const std::size_t at_hand = std::min<std::size_t>(settings.read_slots + ahead, settings.frames / 4);
+  return {{settings.read_slots, ahead, cleanings}, at_hand};
 }
 
 }  // namespace
@@ -70,10 +73,17 @@ LocalPages::LocalPages(Backing& backing, const Settings& settings, std::unique_p
       space_(std::move(space)),
       pool_(space_->pool()),
       mappings_(*space_, pool_, space_->base()),
+      read_ahead_(frames_of(settings).limits.ahead),
       slots_(settings.read_slots),
-      frames_(pool_, mappings_, backing, limits_of(settings), statistics_) {}
+      sweeper_(static_cast<LocalSweeper::Work&>(*this)),
+      frames_(pool_, mappings_, backing, sweeper_, frames_of(settings), statistics_) {}
 
-LocalPages::~LocalPages() { end_watch(base()); }
+LocalPages::~LocalPages() {
+  sweeper_.stop();
+  end_watch(base());
+  const SignalsBlocked blocked(kOwnFaults);
+  frames_.await_transfers();
+}
 
 void LocalPages::quiesce() {
   const SignalsBlocked blocked(kOwnFaults);
@@ -85,16 +95,27 @@ void LocalPages::quiesce() {
 void LocalPages::resolve(std::size_t offset, Access access) {
   const SignalsBlocked blocked(kOwnFaults);
   const PageNumber page = pool_.number(0, offset);
-  PageWord& word = pool_.word(page);
   LocalStatistics::count(statistics_.faults);
+  if (settings_.is_inside != nullptr && settings_.is_inside() && sweeper_.ask(page, access)) return;
+  bring_mapped(page, access);
+}
+
+void LocalPages::bring_mapped(PageNumber page, Access access) {
+  PageWord& word = pool_.word(page);
   for (;;) {
     const Mappings::Outcome outcome = mappings_.resolve(page, access);
     if (outcome != Mappings::Outcome::refused) {
       LocalStatistics::count(statistics_.hits);
-      if (outcome == Mappings::Outcome::mapped) frames_.recall(page);
-      return;
+      if (outcome == Mappings::Outcome::upgraded) return;
+      frames_.recall(page);
+      return use(page);
     }
-    if (word.claim()) return bring(page, access);
+    if (word.claim()) {
+      const bool stored = word.stored();
+      const FrameNumber frame = fill(page);
+      map(page, frame, access);
+      return frames_.publish(page, frame, access, stored);
+    }
     if (word.closed()) {
       frames_.await(page);
     } else if (word.state() != PageState::invalid) {
@@ -103,39 +124,66 @@ void LocalPages::resolve(std::size_t offset, Access access) {
   }
 }
 
-// REQUIRES: claimed.
-void LocalPages::bring(PageNumber page, Access access) {
-  FrameNumber frame = kNoFrame;
-  const bool stored = pool_.word(page).stored();
-  fill(page, frame);
-  map(page, frame, access);
-  frames_.publish(page, frame, access, stored);
-}
-
-// A slot first: the frames of those who wait for one stay other pages' until then.
-void LocalPages::fill(PageNumber page, FrameNumber& frame) {
+// The caller's page is in the frame that is returned, which nobody else knows of yet.
+FrameNumber LocalPages::fill(PageNumber page) {
   const std::size_t n = settings_.page_bytes;
-  if (!pool_.word(page).stored()) {
-    frame = frames_.take();
-    std::memset(pool_.bytes(frame), 0, n);
-    return LocalStatistics::count(statistics_.zeroed);
+  if (pool_.word(page).stored()) {
+    // A slot first: the frames of those who wait for one stay other pages' until then.
+    LocalMoving moving(slots_, frames_.transfers(), statistics_);
+    const FrameNumber frame = frames_.take();
+    moving.read(page, 0, pool_.bytes(frame), n);
+    use(page);
+    moving.wait();
+    return frame;
   }
-  if (slots_.acquire()) LocalStatistics::count(statistics_.slot_waits);
-  LocalTransfers::Transit& transit = *frames_.transfers().take(LocalTransfers::Kind::call);
-  frame = frames_.take();
-  transit.page = page;
-  transit.frame = frame;
-  LocalStatistics::count(statistics_.reads);
-  LocalStatistics::count(statistics_.bytes_in, n);
-  frames_.transfers().read(transit, 0, pool_.bytes(frame), n);
-  frames_.transfers().wait(transit);
-  frames_.transfers().give(transit);
-  slots_.release();
+  const FrameNumber frame = frames_.take();
+  std::memset(pool_.bytes(frame), 0, n);
+  LocalStatistics::count(statistics_.zeroed);
+  return frame;
 }
 
 void LocalPages::map(PageNumber page, FrameNumber frame, Access access) {
   const MapState least = access == Access::write ? MapState::to_write : MapState::to_read;
   while (!mappings_.raise(page, frame, least)) frames_.unmap_one();
+}
+
+// ---- read-ahead
+
+// Begins to read what the thread will use next.
+void LocalPages::use(PageNumber page) {
+  if (settings_.ahead == 0) return;
+  const PageRange range = read_ahead_.use(page).bring;
+  PageNumber each = range.first;
+  for (std::uint64_t i = 0; i < range.count && each < pool_.shape().segment_pages; ++i) {
+    if (!read_ahead(each)) return;
+    each += static_cast<PageNumber>(range.step);
+  }
+}
+
+// Returns false if no more can be read ahead now.
+bool LocalPages::read_ahead(PageNumber page) {
+  PageWord& word = pool_.word(page);
+  if (word.state() != PageState::invalid || !word.stored()) return true;
+  LocalTransfers::Transit* transit = frames_.transfers().take(LocalTransfers::Kind::ahead);
+  if (transit == nullptr) return false;
+  if (!word.claim()) {
+    frames_.transfers().give(*transit);
+    return true;
+  }
+  // It may have been forgotten meanwhile.
+  const FrameNumber frame = word.stored() ? frames_.take_at_hand() : kNoFrame;
+  if (frame == kNoFrame) {
+    frames_.vacate(page, word.stored());
+    frames_.transfers().give(*transit);
+    return false;
+  }
+  transit->page = page;
+  transit->frame = frame;
+  LocalStatistics::count(statistics_.reads);
+  LocalStatistics::count(statistics_.ahead);
+  LocalStatistics::count(statistics_.bytes_in, settings_.page_bytes);
+  frames_.transfers().read(*transit, 0, pool_.bytes(frame), settings_.page_bytes);
+  return true;
 }
 
 }  // namespace shm::pages

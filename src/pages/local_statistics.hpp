@@ -18,7 +18,7 @@ struct LocalStatistics {
   Count bytes_out{0};   // of these
   Count ahead{0};       // of the reads, those before the page was used
   Count zeroed{0};      // pages that were nowhere, and began as zeros
-  Count dropped{0};     // pages that left without being written
+  Count dropped{0};     // pages that had to leave and were clean
   Count slot_waits{0};  // reads that had to wait for others
 
   static void count(Count& counter, std::uint64_t n = 1) { counter.fetch_add(n, std::memory_order_relaxed); }

@@ -6,7 +6,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kPollsBeforeTelling = 1024;
+// Polls in a row that brought nothing.
+constexpr unsigned kPollsBeforeLook = 64, kPollsBeforeTelling = 1024;
 
 }  // namespace
 
@@ -40,6 +41,14 @@ bool LocalTransfers::any_taken(Kind kind) const {
   return false;
 }
 
+bool LocalTransfers::any_free(Kind kind) const {
+  const auto k = static_cast<std::size_t>(kind);
+  for (unsigned i = first_[k]; i < first_[k + 1]; ++i) {
+    if (transits_[i].state_.load(std::memory_order_acquire) == Transit::kFree) return true;
+  }
+  return false;
+}
+
 void LocalTransfers::read(Transit& transit, std::size_t within, std::byte* into, std::size_t n) {
   backing_.read(transit.page, within, into, n, transit.transfer_);
   begun(transit);
@@ -65,10 +74,16 @@ bool LocalTransfers::poll() {
   const bool moved = backing_.poll(), ended = serve();
   if (moved || ended) {
     idle_polls_ = 0;
-  } else if (++idle_polls_ % kPollsBeforeTelling == 0) {
-    tell_of_waits();
+    return true;
   }
-  return moved || ended;
+  ++idle_polls_;
+  if (idle_polls_ % kPollsBeforeLook == 0) {
+    // A page may have become one that can leave because a latch was let go, which nobody announces.
+    waits_.wake_one(this->ended());
+    waits_.wake(given());
+  }
+  if (idle_polls_ % kPollsBeforeTelling == 0) tell_of_waits();
+  return false;
 }
 
 // Those that have ended.  Nobody else does this meanwhile.
@@ -85,6 +100,7 @@ bool LocalTransfers::serve() {
     finisher_.finish(transit.kind_, transit);
     give(transit);
     waits_.wake_one(ended());
+    waits_.wake(given());
     any = true;
   }
   return any;

@@ -55,6 +55,7 @@ class LocalTransfers final : private LocalWaits::Poller {
   Transit* take(Kind kind);
   void give(Transit& transit) { transit.state_.store(Transit::kFree, std::memory_order_release); }
   bool any_taken(Kind kind) const;
+  bool any_free(Kind kind) const;
 
   /// REQUIRES: taken, page set; not begun.
   void read(Transit& transit, std::size_t within, std::byte* into, std::size_t n);
@@ -63,9 +64,11 @@ class LocalTransfers final : private LocalWaits::Poller {
   void wait(const Transit& transit);
 
   LocalWaits& waits() { return waits_; }
-  /// The name of what is waited for by who needs what the end of a transfer that no thread waits for may
-  /// bring.
+  // Names of what is waited for.
+  /// By who needs a frame: a transfer that no thread waits for has ended.  Wakes one at a time.
   const void* ended() const { return this; }
+  /// It has been taken back.  Wakes all.
+  const void* given() const { return transits_.get(); }
 
  private:
   bool poll() override;

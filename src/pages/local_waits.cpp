@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <utility>
+
 #include "pages/futex.hpp"
 
 namespace shm::pages {
@@ -29,6 +31,12 @@ bool LocalWaits::drive(Asked ready) {
   polled_.store(false, std::memory_order_seq_cst);
   hand_on();
   return true;
+}
+
+void LocalWaits::pause() {
+  bool polled = false;
+  const auto once = [&polled] { return std::exchange(polled, true); };
+  if (!drive(Asked(once))) sched_yield();
 }
 
 // Returns whether it has become ready on the way.

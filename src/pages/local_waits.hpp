@@ -5,8 +5,9 @@
 //   wait_until: ready? -> nobody polls: poll, again and again -> ready: hand on
 //                      -> somebody does: sleep until rung ----> ready? ...
 //
-// As long as anybody sleeps here, some thread polls, or has been rung to.  So what a thread waits for need
-// not be announced to it: wake() only makes it faster where several wait.
+// As long as anybody sleeps here, some thread polls, or has been rung to.  What is waited for is announced by
+// who brings it about (wake); what is not, as it may come by many ways, by the poller when nothing has
+// happened for a while.
 #pragma once
 
 #include <array>
@@ -47,6 +48,9 @@ class LocalWaits {
   /// Returns when `ready` has returned true, to this thread; it is not called again then.  `what` is a name
   /// for that, for wake().
   void wait_until(const void* what, Asked ready);
+  /// Between two looks at what will not take long and is not announced: polls, or yields if another thread
+  /// polls.
+  void pause();
   /// Lets all who sleep for `what` look again, or one of them.
   void wake(const void* what) { ring(what, false); }
   void wake_one(const void* what) { ring(what, true); }

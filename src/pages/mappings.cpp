@@ -90,6 +90,19 @@ bool Mappings::lower(PageNumber page, FrameNumber frame, MapState most) {
   return true;
 }
 
+bool Mappings::unmap(PageNumber first, std::span<const FrameNumber> frames) {
+  const auto is_mapped = [this](FrameNumber frame) { return state(frame) != MapState::no; };
+  if (std::ranges::none_of(frames, is_mapped)) return true;
+  if (!space_.unmap(segment_ + pool_.offset_of(first), frames.size() * pool_.shape().page_bytes))
+    return false;
+  for (const FrameNumber frame : frames) {
+    std::atomic<std::uint64_t>& mapping = pool_.frame(frame).mapping;
+    mapping.store(word_of(MapState::no, time_in(mapping.load(std::memory_order_relaxed))),
+                  std::memory_order_release);
+  }
+  return true;
+}
+
 bool Mappings::change(PageNumber page, FrameNumber frame, MapState from, MapState to) {
   const std::size_t n = pool_.shape().page_bytes;
   std::byte* at = segment_ + pool_.offset_of(page);

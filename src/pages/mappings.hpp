@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "pages/pool.hpp"
 
@@ -72,6 +73,11 @@ class Mappings {
   bool raise(PageNumber page, FrameNumber frame, MapState least);
   /// It may be accessed so at most.  REQUIRES: closed and not latched, or `most` is no.
   bool lower(PageNumber page, FrameNumber frame, MapState most);
+
+  /// Of pages one behind the other, the first of which is `first`, nothing is mapped any more: one system
+  /// call. REQUIRES: the caller has closed them, and they are not latched, so that nobody else changes their
+  /// mappings.
+  bool unmap(PageNumber first, std::span<const FrameNumber> frames);
 
   MapState state(FrameNumber frame) const;
   /// When a thread got this mapping, or found it there after a fault.

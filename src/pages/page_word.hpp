@@ -120,6 +120,11 @@ class PageWord {
   /// Whether what the page holds has to be read from where it is kept; else it reads as zeros.  Of a page
   /// that is dirty it says nothing.
   bool stored() const { return (word_.load(std::memory_order_acquire) & kStored) != 0; }
+  /// Whether it is not here, nobody's, and reads as zeros.
+  bool holds_nothing() const {
+    const std::uint64_t word = word_.load(std::memory_order_acquire);
+    return state_of(word) == PageState::invalid && (word & (kClosed | kStored)) == 0;
+  }
   /// The page is not here, and is the caller's to bring: closed.  Returns false if it is here, or another's.
   bool claim() {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);

@@ -34,6 +34,7 @@
 #include "setup/internal_layout.hpp"
 #include "setup/memory_link.hpp"
 #include "setup/process_state.hpp"
+#include "setup/remote_memory.hpp"
 #include "setup/serve_memory.hpp"
 #include "setup/statistics.hpp"
 #include "shmem.h"
@@ -246,6 +247,10 @@ Status start_first(int thread_level) REQUIRES(start_mutex) {
   rt.parallel_contexts = false;
   if (Status status = open_services(); !status.ok()) return status;
   if (Status status = open_nvm(); !status.ok()) return status;
+  if (state->servers != nullptr) {
+    const int pes = pes_of_host(state->boot->job());
+    if (Status status = open_remote_memory(*state->servers, rt.env, pes); !status.ok()) return status;
+  }
   rt.npes = static_cast<unsigned>(state->boot->job().size);  // last: operations are possible from here on
   open_teams();
   answer_wait_questions(rt.me, static_cast<int>(rt.npes),
@@ -293,6 +298,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
   if (rt.env.stats) print_statistics();
   kv::end_tables();
+  close_remote_memory();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
   rt.memory->empty_heap(kInternalBytes, unused_pages());
   sync_world(call);  // nobody may start anew, and write, before all pages are gone

@@ -45,8 +45,8 @@ class Faults(Launcher):
                            ("PMIx_generate_regex:1", "PMIx cannot describe the job"),
                            ("PMIx_generate_ppn:1", "PMIx cannot describe the job"),
                            ("PMIx_server_register_nspace:1", r"the PMIx server does not take the job: ERROR \(-1\)"),
-                           ("PMIx_server_register_client:2", r"the PMIx server does not take a PE: ERROR \(-1\)"),
-                           ("PMIx_server_setup_fork:3", r"the PMIx server has no settings for a PE: ERROR \(-1\)")):
+                           ("PMIx_server_register_client:2", r"the PMIx server does not take a process: ERROR \(-1\)"),
+                           ("PMIx_server_setup_fork:3", r"the PMIx server has no settings for a process: ERROR \(-1\)")):
             self.assertEqual(self.fails(call, 1, "^oshrun: %s; is the loopback network interface .* up\\?$" % what), "")
 
     def test_a_pe_that_cannot_be_bound_runs_unbound(self):

@@ -21,5 +21,6 @@ struct Command {
 int atomics(Words words);
 int kv(Words words);
 int nvm(Words words);
+int paging(Words words);
 
 }  // namespace bench

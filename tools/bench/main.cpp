@@ -13,6 +13,7 @@ constexpr bench::Command kCommands[] = {
     {"kv", "the key/value store: gets, inserts, batches, how they scale, by the number of elements",
      bench::kv},
     {"nvm", "pages of the heap on NVM: misses, gets, false sharing, and what is in memory", bench::nvm},
+    {"paging", "memory on memory servers: faults, the micro-benchmark of the paper, STREAM", bench::paging},
 };
 
 int usage(FILE* out, int code) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which processors each PE gets: a pure function of what the machine allows. Thread safe.
+// Which processors each process of the job gets: a pure function of what the machine allows. Thread safe.
 #pragma once
 
 #include <string>
@@ -16,14 +16,17 @@ struct Core {
   std::vector<int> cpus;
 };
 
-/// cpus_of[pe] lists the processors of a PE, sorted. An empty plan binds nothing, and `why_none` says why.
+/// cpus_of[rank] lists the processors of a process, sorted. It is empty, or has the PEs and not the memory
+/// servers, or has all; `why_no_pe` and `why_no_server` say why not.
 struct BindingPlan {
   std::vector<std::vector<int>> cpus_of;
-  std::string why_none;
+  std::string why_no_pe;
+  std::string why_no_server;
 };
 
-/// `cores` in the machine's order. Never binds when there are more PEs than cores.
-BindingPlan plan_binding(Bind bind, int pes, const std::vector<Core>& cores);
+/// `cores` in the machine's order. Never binds when there are more PEs than cores. PEs come first: memory
+/// servers are bound if that leaves a core for each, and not to more.
+BindingPlan plan_binding(Bind bind, const Roster& roster, const std::vector<Core>& cores);
 
 /// True when the plan needs to know the machine at all (discovery costs about a millisecond).
 bool needs_topology(Bind bind, int pes);

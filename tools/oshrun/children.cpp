@@ -102,16 +102,17 @@ void ProcessState::restore() const {
   sigprocmask(SIG_SETMASK, &mask_, nullptr);
 }
 
-Children::Children(const Options& options, const ProcessState& state) : state_(state), launcher_(getpid()) {
-  for (const App& app : options.apps) {
-    for (int i = 0; i < app.pes; ++i) {
+Children::Children(const std::vector<Program>& programs, const ProcessState& state)
+    : state_(state), launcher_(getpid()) {
+  for (const Program& program : programs) {
+    for (int i = 0; i < program.app.processes; ++i) {
       children_.emplace_back();
-      children_.back().app = &app;
+      children_.back().program = &program;
     }
   }
 }
 
-int Children::fork_all(const std::vector<std::string>& programs, bool pipe_stdin) {
+int Children::fork_all(bool pipe_stdin) {
   Pipe failures;
   if (int error = make_pipe(failures)) return error;
   failure_in_ = std::move(failures.in);
@@ -125,24 +126,21 @@ int Children::fork_all(const std::vector<std::string>& programs, bool pipe_stdin
     stdin_ = std::move(input.out);
     set_non_blocking(stdin_);
   }
-  std::size_t program = 0;
-  for (int pe = 0; pe < size(); ++pe) {
-    if (pe > 0 && at(pe).app != at(pe - 1).app) ++program;
-    if (int error = fork_one(pe, programs[program])) return error;
-  }
+  for (int rank = 0; rank < size(); ++rank)
+    if (int error = fork_one(rank)) return error;
   stdin_child_.reset();
   return 0;
 }
 
-int Children::fork_one(int pe, const std::string& program) {
-  Child& child = at(pe);
+int Children::fork_one(int rank) {
+  Child& child = at(rank);
   Pipe go, out, err;
   int error = make_pipe(go);
   if (error == 0) error = make_pipe(out);
   if (error == 0) error = make_pipe(err);
   if (error != 0) return error;
   const pid_t pid = fork();
-  if (pid == 0) run_child(pe, program, go.in.get(), out.out.get(), err.out.get());
+  if (pid == 0) run_child(rank, go.in.get(), out.out.get(), err.out.get());
   if (pid < 0) return errno;
   setpgid(pid, pid);  // the child does so too: whoever comes first
   child.pid = pid;
@@ -152,51 +150,51 @@ int Children::fork_one(int pe, const std::string& program) {
   set_non_blocking(child.go);
   set_non_blocking(child.out);
   set_non_blocking(child.err);
-  pe_of_[pid] = pe;
+  rank_of_[pid] = rank;
   return 0;
 }
 
-void Children::run_child(int pe, const std::string& program, int go, int out, int err) {
+void Children::run_child(int rank, int go, int out, int err) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launcher_) _exit(1);  // it died before the line above
-  if (pe > 0) dup2(null_.get(), 0);
-  if (pe == 0 && stdin_child_) dup2(stdin_child_.get(), 0);
+  if (rank > 0) dup2(null_.get(), 0);
+  if (rank == 0 && stdin_child_) dup2(stdin_child_.get(), 0);
   dup2(out, 1);
   dup2(err, 2);
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   state_.restore();
-  const App& app = *at(pe).app;
+  const App& app = at(rank).program->app;
   if (!receive_settings(go)) _exit(1);
   apply_settings(app.env);
-  if (!app.wdir.empty() && chdir(app.wdir.c_str()) != 0) give_up(pe, errno, true);
-  give_up(pe, execute(program, app.argv), false);
+  if (!app.wdir.empty() && chdir(app.wdir.c_str()) != 0) give_up(rank, errno, true);
+  give_up(rank, execute(at(rank).program->path, app.argv), false);
 }
 
-void Children::give_up(int pe, int error, bool in_wdir) {
-  const ExecFailure failure{pe, error, in_wdir};
+void Children::give_up(int rank, int error, bool in_wdir) {
+  const ExecFailure failure{rank, error, in_wdir};
   if (write(failure_out_.get(), &failure, sizeof failure) < 0) _exit(126);
   _exit(in_wdir ? 126 : exec_exit_code(error));
 }
 
-int Children::release(int pe, const std::vector<std::string>& settings) {
+int Children::release(int rank, const std::vector<std::string>& settings) {
   std::string text;
   for (const std::string& setting : settings) text.append(setting).push_back('\0');
   text.push_back('\0');
   if (settings.empty()) text.push_back('\0');
-  const ssize_t written = write(at(pe).go.get(), text.data(), text.size());
+  const ssize_t written = write(at(rank).go.get(), text.data(), text.size());
   const int error = written < 0 ? errno : E2BIG;
-  at(pe).go.reset();
+  at(rank).go.reset();
   return written == static_cast<ssize_t>(text.size()) ? 0 : error;
 }
 
-int Children::bind(int pe, const std::vector<int>& cpus) {
+int Children::bind(int rank, const std::vector<int>& cpus) {
   const std::size_t count = static_cast<std::size_t>(*std::max_element(cpus.begin(), cpus.end())) + 1;
   cpu_set_t* set = CPU_ALLOC(count);
   const std::size_t size = CPU_ALLOC_SIZE(count);
   CPU_ZERO_S(size, set);
   for (int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size, set);
-  const int error = sched_setaffinity(at(pe).pid, size, set) == 0 ? 0 : errno;
+  const int error = sched_setaffinity(at(rank).pid, size, set) == 0 ? 0 : errno;
   CPU_FREE(set);
   return error;
 }
@@ -206,22 +204,22 @@ std::vector<Exit> Children::reap() {
   int status = 0;
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-    const auto found = pe_of_.find(pid);
-    if (found == pe_of_.end()) continue;
+    const auto found = rank_of_.find(pid);
+    if (found == rank_of_.end()) continue;
     at(found->second).reaped = true;
-    // What the PE left in its process group goes with it, and now: later the number may belong to somebody
+    // What it left in its process group goes with it, and now: later the number may belong to somebody
     // else.
     kill(-pid, SIGKILL);
     exits.push_back({found->second, status});
-    pe_of_.erase(found);
+    rank_of_.erase(found);
   }
   return exits;
 }
 
-std::optional<ExecFailure> Children::exec_failure(int pe) {
+std::optional<ExecFailure> Children::exec_failure(int rank) {
   read_failures();
   for (const ExecFailure& failure : failures_)
-    if (failure.pe == pe) return failure;
+    if (failure.rank == rank) return failure;
   return std::nullopt;
 }
 
@@ -230,13 +228,13 @@ void Children::read_failures() {
   while (read(failure_in_.get(), &failure, sizeof failure) == sizeof failure) failures_.push_back(failure);
 }
 
-void Children::signal(int pe, int signal) {
-  const Child& child = at(pe);
+void Children::signal(int rank, int signal) {
+  const Child& child = at(rank);
   if (child.pid > 0 && !child.reaped) kill(-child.pid, signal);
 }
 
 void Children::signal_all(int signal) {
-  for (int pe = 0; pe < size(); ++pe) this->signal(pe, signal);
+  for (int rank = 0; rank < size(); ++rank) this->signal(rank, signal);
 }
 
 }  // namespace oshrun

@@ -74,6 +74,12 @@ void prepare_environment(const Options& options, const std::string& job_id) {
     setenv("SHMEM_VIRTUAL_NODES", std::to_string(options.virtual_nodes).c_str(), 1);
     setenv("SHMEM_VIRTUAL_ORDER", options.cyclic ? "cyclic" : "block", 1);
   }
+  // The parser has looked at it; --memory-servers 0 overrules it.
+  unsetenv("SHMEM_MEMORY_SERVERS");
+  if (options.memory_servers > 0)
+    setenv("SHMEM_MEMORY_SERVERS", std::to_string(options.memory_servers).c_str(), 1);
+  if (options.memory_per_server)
+    setenv("SHMEM_MEMORY_PER_SERVER", std::to_string(*options.memory_per_server).c_str(), 1);
 }
 
 void apply_settings(const std::vector<EnvSetting>& settings) {

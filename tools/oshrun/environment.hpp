@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The environment of the PEs, and where a program is found in it. These functions read and change the
-// environment of this process: main thread only, before any other thread exists.
+// The environment of the job's processes, and where a program is found in it. These functions read and change
+// the environment of this process: main thread only, before any other thread exists.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace oshrun {
 
-/// Prepares this process's environment for the PEs that will be forked from it: the job's own variables, and
+/// Prepares this process's environment for the job that will be forked from it: the job's own variables, and
 /// nothing of an outer PMIx job (a launcher inside srun or mpirun).
 void prepare_environment(const Options& options, const std::string& job_id);
 
-/// Applies the `-x` of one program to this process (called in the forked PE).
+/// Applies the `-x` of one program to this process (called in the forked process).
 void apply_settings(const std::vector<EnvSetting>& settings);
 
 /// The names given as `-x NAME` that have no value to pass on.

@@ -21,7 +21,7 @@
 namespace oshrun {
 namespace {
 
-// What a ready descriptor is: kind in the upper half of the token, PE in the lower.
+// What a ready descriptor is: kind in the upper half of the token, rank in the lower.
 enum Token : std::uint64_t {
   kSignals,
   kPmix,
@@ -34,8 +34,8 @@ enum Token : std::uint64_t {
   kAnswers
 };
 
-constexpr std::uint64_t token_of(Token kind, int pe = 0) {
-  return std::uint64_t{kind} << 32 | static_cast<std::uint32_t>(pe);
+constexpr std::uint64_t token_of(Token kind, int rank = 0) {
+  return std::uint64_t{kind} << 32 | static_cast<std::uint32_t>(rank);
 }
 
 constexpr std::array<Stream, 2> kStreams{Stream::kOut, Stream::kErr};
@@ -43,7 +43,13 @@ constexpr std::array<Stream, 2> kStreams{Stream::kOut, Stream::kErr};
 /// Between a connection that breaks and the end of the process that had it, with a wide margin.
 constexpr std::chrono::milliseconds kDeathAfterItsConnections{1000};
 
-/// More than a pipe holds, so that a PE's last words are read at once, but not the flood of a living process.
+/// Memory servers end by themselves when PE 0 has sent them home. They have much memory to give back.
+constexpr std::chrono::milliseconds kServersLeave{1000};
+/// From SIGTERM to SIGKILL for memory servers without PEs, which have nothing to save.
+constexpr std::chrono::milliseconds kServersLeaveAtOnce{500};
+
+/// More than a pipe holds, so that a process's last words are read at once, but not the flood of a living
+/// process.
 constexpr int kReadsAtEnd = 32;
 
 std::string host_name() {
@@ -55,14 +61,15 @@ std::string reason(int error) { return strerror(error); }
 
 }  // namespace
 
-Job::Job(const Options& options, std::vector<std::string> programs)
+Job::Job(const Options& options, std::vector<Program> programs)
     : options_(options),
       programs_(std::move(programs)),
+      roster_(options.roster()),
       host_(host_name()),
       session_(new_session()),
-      children_(options, state_),
-      output_(options.pes(), options.tag),
-      policy_(options.pes()),
+      children_(programs_, state_),
+      output_(roster_, options.tag),
+      policy_(roster_),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
 int Job::run() {
@@ -82,7 +89,7 @@ bool Job::start() {
   for (const std::string& name : missing_settings(options_))
     output_.say("oshrun: -x " + name + ": there is no such variable to pass on; ignored");
   prepare_environment(options_, session_.job_id);
-  inquiry_.listen(session_.job_id, children_.size(), options_.answer_within);
+  inquiry_.listen(session_.job_id, roster_.pes, options_.answer_within);
   if (inquiry_.fd() >= 0) watch(inquiry_.fd(), token_of(kAnswers), EPOLLIN);
   if (!start_children()) return false;
   bind_children();
@@ -97,33 +104,36 @@ bool Job::start_children() {
     return false;
   }
   error = janitor_.start(session_);
-  if (error == 0) error = children_.fork_all(programs_, input_is_terminal());
-  for (int pe = 0; pe < children_.size(); ++pe) {
-    if (children_.at(pe).pid <= 0) continue;
+  if (error == 0) error = children_.fork_all(input_is_terminal());
+  for (int rank = 0; rank < children_.size(); ++rank) {
+    if (children_.at(rank).pid <= 0) continue;
     ++running_;
-    janitor_.watch(children_.at(pe).pid);
-    watch(children_.at(pe).out.get(), token_of(kPeOut, pe), EPOLLIN);
-    watch(children_.at(pe).err.get(), token_of(kPeErr, pe), EPOLLIN);
+    janitor_.watch(children_.at(rank).pid);
+    watch(children_.at(rank).out.get(), token_of(kPeOut, rank), EPOLLIN);
+    watch(children_.at(rank).err.get(), token_of(kPeErr, rank), EPOLLIN);
   }
   input_ = Input(children_.take_stdin());
   if (error == 0) return true;
-  fail(1, "oshrun: cannot start " + std::to_string(children_.size()) + " PEs: " + reason(error) +
+  fail(1, "oshrun: cannot start " + roster_.count() + ": " + reason(error) +
               "; use fewer, or raise the limits of processes and open files (ulimit -u, ulimit -n)");
   return false;
 }
 
 void Job::bind_children() {
-  const bool by_cores = needs_topology(options_.bind, children_.size());
+  const bool by_cores = needs_topology(options_.bind, roster_.pes);
   const BindingPlan plan =
-      plan_binding(options_.bind, children_.size(), by_cores ? allowed_cores() : std::vector<Core>());
+      plan_binding(options_.bind, roster_, by_cores ? allowed_cores() : std::vector<Core>());
   // One word for all cases; unasked only where a wish could not be met.
   const bool wished = options_.bind == Bind::kCore || options_.bind == Bind::kNuma;
-  if (plan.cpus_of.empty() && (wished || options_.report_bindings))
-    output_.say("oshrun: no PE is bound: " + plan.why_none);
+  if (wished || options_.report_bindings) {
+    if (!plan.why_no_pe.empty()) output_.say("oshrun: no PE is bound: " + plan.why_no_pe);
+    if (!plan.why_no_server.empty() && roster_.servers > 0)
+      output_.say("oshrun: no memory server is bound: " + plan.why_no_server);
+  }
   for (std::size_t i = 0; i < plan.cpus_of.size(); ++i) {
-    const int pe = static_cast<int>(i);
-    const int error = children_.bind(pe, plan.cpus_of[i]);
-    const std::string text = "oshrun: PE " + std::to_string(pe);
+    const int rank = static_cast<int>(i);
+    const int error = children_.bind(rank, plan.cpus_of[i]);
+    const std::string text = "oshrun: " + roster_.name(rank);
     if (error != 0) output_.say(text + " could not be bound: " + reason(error));
     if (error == 0 && options_.report_bindings)
       output_.say(text + " is bound to processors " + cpu_list(plan.cpus_of[i]));
@@ -132,9 +142,9 @@ void Job::bind_children() {
 
 bool Job::start_server() {
   PmixConfig config{session_.job_id, host_, session_.dir, {}};
-  for (std::size_t app = 0; app < options_.apps.size(); ++app)
-    config.app_of.insert(config.app_of.end(), static_cast<std::size_t>(options_.apps[app].pes),
-                         static_cast<int>(app));
+  for (std::size_t i = 0; i < programs_.size(); ++i)
+    config.app_of.insert(config.app_of.end(), static_cast<std::size_t>(programs_[i].app.processes),
+                         static_cast<int>(i));
   const std::string error = server_.start(config);
   if (!error.empty()) {
     fail(1, "oshrun: " + error + "; is the loopback network interface (lo) up?");
@@ -145,11 +155,11 @@ bool Job::start_server() {
 }
 
 bool Job::release_children() {
-  for (int pe = 0; pe < children_.size(); ++pe) {
-    const int error = children_.release(pe, server_.settings_of(pe));
+  for (int rank = 0; rank < children_.size(); ++rank) {
+    const int error = children_.release(rank, server_.settings_of(rank));
     // EPIPE: it has been killed already, and SIGCHLD will tell.
     if (error == 0 || error == EPIPE) continue;
-    fail(1, "oshrun: cannot start PE " + std::to_string(pe) + ": " + reason(error));
+    fail(1, "oshrun: cannot start " + roster_.name(rank) + ": " + reason(error));
     return false;
   }
   return true;
@@ -169,7 +179,7 @@ void Job::wait_for_events() {
 int Job::wait_limit() const {
   std::optional<Clock::time_point> next;
   for (const auto& at : {timeout_at_, kill_at_, give_up_output_at_, output_.deadline(), input_.deadline(),
-                         inquiry_.deadline(), look_at_, trust_suspicion_at_})
+                         inquiry_.deadline(), look_at_, trust_suspicion_at_, end_servers_at_})
     if (at && (!next || *at < *next)) next = at;
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -186,11 +196,12 @@ void Job::check_deadlines() {
     policy_.trust_suspicion();
     judge();
   }
+  if (end_servers_at_ && *end_servers_at_ <= now) end_servers_without_pes();
   if (kill_at_ && *kill_at_ <= now) kill_now();
   if (timeout_at_ && *timeout_at_ <= now) {
     timeout_at_.reset();
     give_up_output_at_ = now + 2 * options_.kill_after;
-    if (running_ > 0) {
+    if (running_ > 0 && policy_.pes_alive() > 0) {
       char seconds[32];
       snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(*options_.timeout).count());
       fail_after_asking(
@@ -205,12 +216,12 @@ void Job::check_deadlines() {
 }
 
 void Job::dispatch(std::uint64_t token) {
-  const int pe = static_cast<int>(token & 0xffffffffu);
+  const int rank = static_cast<int>(token & 0xffffffffu);
   switch (static_cast<Token>(token >> 32)) {
     case kSignals: return on_signals();
     case kPmix: return on_children();
-    case kPeOut: return read_output(pe, Stream::kOut, false);
-    case kPeErr: return read_output(pe, Stream::kErr, false);
+    case kPeOut: return read_output(rank, Stream::kOut, false);
+    case kPeErr: return read_output(rank, Stream::kErr, false);
     case kSinkOut: return output_.sink(Stream::kOut).flush();
     case kSinkErr: return output_.sink(Stream::kErr).flush();
     case kTerminal: return input_.on_readable();
@@ -229,7 +240,7 @@ void Job::on_signal(int signal) {
   switch (signal) {
     case SIGCHLD: return on_children();
     case SIGUSR1:
-    case SIGUSR2:
+    case SIGUSR2: return signal_pes(signal);
     case SIGCONT: return children_.signal_all(signal);
     case SIGTSTP: return stop_and_continue();
     case shm::kAskSignal: static_cast<void>(exit_code_ || ask(Asking::kOnRequest)); return;
@@ -246,27 +257,36 @@ void Job::on_signal(int signal) {
   }
 }
 
+/// Signals with a meaning of the program's own, which would kill a memory server.
+void Job::signal_pes(int signal) {
+  for (int pe = 0; pe < roster_.pes; ++pe) children_.signal(pe, signal);
+}
+
 void Job::stop_and_continue() {
   children_.signal_all(SIGSTOP);
   raise(SIGSTOP);
   // Here somebody has sent SIGCONT, which is passed on like any other signal (on_signal).
 }
 
-/// Everything there is to know about the PEs' lives. A PE's PMIx events are queued before it can exit, so
-/// reaping first and asking the queue second never misses a reason.
+/// Everything there is to know about the lives of processes. PMIx events of one are queued before it can
+/// exit, so reaping first and asking the queue second never misses a reason.
 void Job::on_children() {
   const std::vector<Exit> exits = children_.reap();
   take_pmix_events();
   for (const Exit& exit : exits) {
     --running_;
-    janitor_.forget(children_.at(exit.pe).pid);
-    if (exit.pe == 0) input_.close();
-    policy_.exited(exit.pe, exit.wait_status);
-    watch_the_rest();
+    janitor_.forget(children_.at(exit.rank).pid);
+    if (exit.rank == 0) input_.close();
+    policy_.exited(exit.rank, exit.wait_status);
+    if (roster_.is_pe(exit.rank)) watch_the_rest();
   }
   if (policy_.suspects() && !trust_suspicion_at_ && !exit_code_)
     trust_suspicion_at_ = Clock::now() + kDeathAfterItsConnections;
   judge();
+  // What a PE has suspected before it went may be that a server has died, which must come to light first.
+  if (policy_.pes_alive() == 0 && policy_.servers_alive() > 0 && !policy_.suspects() && !end_servers_at_)
+    end_servers_at_ =
+        Clock::now() + (policy_.pes_left_in_order() ? kServersLeave : std::chrono::milliseconds(0));
 }
 
 void Job::judge() {
@@ -280,31 +300,31 @@ void Job::take_pmix_events() {
   if (server_.event_fd() < 0) return;
   for (const PmixEvent& event : server_.take_events()) {
     switch (event.kind) {
-      case PmixEvent::Kind::kConnected: policy_.connected(event.pe); break;
-      case PmixEvent::Kind::kFinalized: policy_.finalized(event.pe); break;
-      case PmixEvent::Kind::kAborted: policy_.aborted(event.pe, event.status, event.message); break;
+      case PmixEvent::Kind::kConnected: policy_.connected(event.rank); break;
+      case PmixEvent::Kind::kFinalized: policy_.finalized(event.rank); break;
+      case PmixEvent::Kind::kAborted: policy_.aborted(event.rank, event.status, event.message); break;
     }
   }
 }
 
-void Job::read_output(int pe, Stream stream, bool everything) {
-  UniqueFd& fd = stream == Stream::kOut ? children_.at(pe).out : children_.at(pe).err;
+void Job::read_output(int rank, Stream stream, bool everything) {
+  UniqueFd& fd = stream == Stream::kOut ? children_.at(rank).out : children_.at(rank).err;
   std::array<char, 65536> buffer;
   for (int i = 0; fd && i < (everything ? kReadsAtEnd : 1); ++i) {
     const ssize_t size = read(fd.get(), buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return;
-    if (size <= 0) return close_output(pe, stream);
-    output_.feed(pe, stream, {buffer.data(), static_cast<std::size_t>(size)});
+    if (size <= 0) return close_output(rank, stream);
+    output_.feed(rank, stream, {buffer.data(), static_cast<std::size_t>(size)});
   }
 }
 
-void Job::close_output(int pe, Stream stream) {
-  UniqueFd& fd = stream == Stream::kOut ? children_.at(pe).out : children_.at(pe).err;
+void Job::close_output(int rank, Stream stream) {
+  UniqueFd& fd = stream == Stream::kOut ? children_.at(rank).out : children_.at(rank).err;
   if (!fd) return;
   unwatch(fd.get());
   fd.reset();
-  output_.finish(pe, stream);
+  output_.finish(rank, stream);
 }
 
 /// Makes epoll wait for what can be used: room in an output that has bytes to write, PEs' pipes while their
@@ -314,8 +334,8 @@ void Job::update_interest() {
     Sink& sink = output_.sink(stream);
     SinkInterest& interest = interest_[stream == Stream::kOut ? 0 : 1];
     if (sink.broken()) {
-      // The PEs shall see a closed pipe, as if they wrote there themselves.
-      for (int pe = 0; pe < children_.size(); ++pe) close_output(pe, stream);
+      // The processes shall see a closed pipe, as if they wrote there themselves.
+      for (int rank = 0; rank < children_.size(); ++rank) close_output(rank, stream);
     }
     if (interest.watched == sink.empty()) {
       interest.watched = !sink.empty();
@@ -325,11 +345,11 @@ void Job::update_interest() {
     }
     if (interest.paused == sink.full()) continue;
     interest.paused = sink.full();
-    for (int pe = 0; pe < children_.size(); ++pe) {
-      const UniqueFd& fd = stream == Stream::kOut ? children_.at(pe).out : children_.at(pe).err;
+    for (int rank = 0; rank < children_.size(); ++rank) {
+      const UniqueFd& fd = stream == Stream::kOut ? children_.at(rank).out : children_.at(rank).err;
       if (fd && interest.paused) unwatch(fd.get());
       if (fd && !interest.paused)
-        watch(fd.get(), token_of(stream == Stream::kOut ? kPeOut : kPeErr, pe), EPOLLIN);
+        watch(fd.get(), token_of(stream == Stream::kOut ? kPeOut : kPeErr, rank), EPOLLIN);
     }
   }
   if (reading_input_ != input_.wants_read()) {
@@ -348,17 +368,18 @@ void Job::update_interest() {
 // ------------------------------------------------------------------------------------------------------ end
 
 void Job::report(const Verdict& verdict) {
-  // What the PE said comes before what we say about it.
-  for (Stream stream : kStreams) read_output(verdict.pe, stream, true);
-  const Children::Child& child = children_.at(verdict.pe);
-  if (const std::optional<ExecFailure> failure = children_.exec_failure(verdict.pe)) {
+  // What it said comes before what we say about it.
+  for (Stream stream : kStreams) read_output(verdict.rank, stream, true);
+  const Children::Child& child = children_.at(verdict.rank);
+  const App& app = child.program->app;
+  if (const std::optional<ExecFailure> failure = children_.exec_failure(verdict.rank)) {
     const std::string what =
-        failure->in_wdir ? "go to the directory '" + child.app->wdir : "execute '" + child.app->argv[0];
+        failure->in_wdir ? "go to the directory '" + app.wdir : "execute '" + app.argv[0];
     return output_.say("oshrun: cannot " + what + "': " + reason(failure->error));
   }
   if (!verdict.line.empty()) return output_.say(verdict.line);
   if (verdict.what.empty()) return;
-  output_.say("oshrun: PE " + std::to_string(verdict.pe) + " (pid " + std::to_string(child.pid) + ", host " +
+  output_.say("oshrun: " + roster_.name(verdict.rank) + " (pid " + std::to_string(child.pid) + ", host " +
               host_ + ") " + verdict.what + "; the job ends");
 }
 
@@ -367,12 +388,23 @@ void Job::fail(int exit_code, const std::string& line) {
   end(exit_code);
 }
 
-/// The first reason decides the exit code; the PEs get SIGTERM once, and SIGKILL after a short while.
+/// The first reason decides the exit code; all processes get SIGTERM once, and SIGKILL after a short while.
 void Job::end(int exit_code) {
   if (!exit_code_) exit_code_ = exit_code;
   trust_suspicion_at_.reset();
+  terminate(options_.kill_after);
+}
+
+/// Nobody will tell the memory servers any more that the job has ended. That is no failure of theirs.
+void Job::end_servers_without_pes() {
+  end_servers_at_.reset();
+  policy_.let_servers_go();
+  terminate(std::min(options_.kill_after, kServersLeaveAtOnce));
+}
+
+void Job::terminate(std::chrono::milliseconds kill_after) {
   if (kill_at_) return;
-  kill_at_ = Clock::now() + options_.kill_after;
+  kill_at_ = Clock::now() + kill_after;
   inquiry_.finish();
   look_at_.reset();
   // PMIx complains when PEs die in mid-message, which they are about to do.
@@ -386,18 +418,19 @@ void Job::kill_now() {
   children_.signal_all(SIGKILL);
 }
 
-/// All PEs have gone, and their process groups with them: what they wrote is in the pipes.
+/// All processes have gone, and their groups with them: what they wrote is in the pipes.
 void Job::drain() {
-  for (int pe = 0; pe < children_.size(); ++pe) {
+  for (int rank = 0; rank < children_.size(); ++rank) {
     for (Stream stream : kStreams) {
-      read_output(pe, stream, true);
-      close_output(pe, stream);
+      read_output(rank, stream, true);
+      close_output(rank, stream);
     }
   }
   output_.finish_all();
   timeout_at_.reset();
   kill_at_.reset();
   trust_suspicion_at_.reset();
+  end_servers_at_.reset();
   inquiry_.finish();
   look_at_.reset();
 }

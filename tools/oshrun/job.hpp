@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A job of PEs, from the first fork to the last clean-up.
+// A job of PEs, and of memory servers if there are any, from the first fork to the last clean-up.
 #pragma once
 
 #include <chrono>
@@ -24,8 +24,8 @@ namespace oshrun {
 /// descriptors. README.md says who waits for whom. Make one for each process.
 class Job {
  public:
-  /// `programs` has one path per App.
-  Job(const Options& options, std::vector<std::string> programs);
+  /// `programs` in the order of ranks: the PEs', then the memory servers'.
+  Job(const Options& options, std::vector<Program> programs);
 
   /// Runs the job and cleans up after it. Returns the exit code of the launcher, which then must end by
   /// _exit.
@@ -48,12 +48,13 @@ class Job {
   void dispatch(std::uint64_t token);
   void on_signals();
   void on_signal(int signal);
+  void signal_pes(int signal);
   void stop_and_continue();
   void on_children();
   void judge();
   void take_pmix_events();
-  void read_output(int pe, Stream stream, bool everything);
-  void close_output(int pe, Stream stream);
+  void read_output(int rank, Stream stream, bool everything);
+  void close_output(int rank, Stream stream);
   void update_interest();
 
   // Who waits for whom (job_waits.cpp).
@@ -74,6 +75,8 @@ class Job {
   void report(const Verdict& verdict);
   void fail(int exit_code, const std::string& line);
   void end(int exit_code);
+  void end_servers_without_pes();
+  void terminate(std::chrono::milliseconds kill_after);
   void kill_now();
   void drain();
   void clean_up();
@@ -82,7 +85,8 @@ class Job {
   void unwatch(int fd);
 
   const Options& options_;
-  std::vector<std::string> programs_;
+  const std::vector<Program> programs_;
+  const Roster roster_;
   std::string host_;
   ProcessState state_;
   Session session_;
@@ -102,11 +106,12 @@ class Job {
   };
   SinkInterest interest_[2];
 
-  int running_ = 0;  // PEs that were forked and not yet reaped
+  int running_ = 0;  // processes that were forked and not yet reaped
   std::optional<int> exit_code_;
   std::optional<Clock::time_point> timeout_at_;
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> trust_suspicion_at_;  // when no death can explain it any more
+  std::optional<Clock::time_point> end_servers_at_;      // as no PE is left
   std::optional<Clock::time_point> give_up_output_at_;
   int interrupts_ = 0;
 

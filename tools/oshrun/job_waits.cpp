@@ -22,12 +22,12 @@ constexpr double kStuck = 0.8;
 bool Job::ask(Asking purpose) {
   if (!inquiry_.deadline()) {
     take_pmix_events();
-    std::vector<PeWaits> states(static_cast<std::size_t>(children_.size()));
+    std::vector<PeWaits> states(static_cast<std::size_t>(roster_.pes));
     bool anybody = false;
-    for (int pe = 0; pe < children_.size(); ++pe) {
+    for (int pe = 0; pe < roster_.pes; ++pe) {
       PeWaits::State& state = states[static_cast<std::size_t>(pe)].state;
-      const bool member = policy_.state(pe) == PeState::kConnected;
-      if (children_.at(pe).reaped || policy_.state(pe) == PeState::kExited) {
+      const bool member = policy_.stage(pe) == Stage::kConnected;
+      if (children_.at(pe).reaped || policy_.stage(pe) == Stage::kExited) {
         state = PeWaits::State::kEnded;
       } else if (!member) {
         state = PeWaits::State::kFinalized;
@@ -80,7 +80,7 @@ void Job::conclude_inquiry() {
 
 /// A PE has gone, or is about to: others that wait for it would do so for ever.
 void Job::watch_the_rest() {
-  if (look_period_.count() > 0 || exit_code_ || children_.size() == 1) return;
+  if (look_period_.count() > 0 || exit_code_ || roster_.pes == 1) return;
   look_period_ = options_.stuck_after;
   look_at_ = Clock::now() + look_period_;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "environment.hpp"
 #include "fd.hpp"
 #include "job.hpp"
+#include "memory_servers.hpp"
 #include "options.hpp"
 
 namespace oshrun {
@@ -51,16 +53,28 @@ std::string wrong_wdir(const Options& options) {
   return {};
 }
 
+/// Empty if there is what the programs shall be started with.
+std::string missing_library(const Options& options, const Installation& installation) {
+  const std::string library = installation.remote_malloc();
+  if (!options.remote_malloc || access(library.c_str(), R_OK) == 0) return {};
+  return "oshrun: --remote-malloc: cannot load '" + library + "': " + strerror(errno) +
+         "; it is installed with oshrun";
+}
+
 int main_checked(const std::vector<std::string>& words) {
-  const ParseResult parsed = parse_options(words);
+  const char* memory_servers = getenv("SHMEM_MEMORY_SERVERS");
+  const ParseResult parsed = parse_options(words, memory_servers != nullptr ? memory_servers : "");
   if (parsed.kind == ParseResult::Kind::kShow) {
     print(STDOUT_FILENO, parsed.text);
     return 0;
   }
   if (parsed.kind == ParseResult::Kind::kRefuse) return refuse(kExitUsage, parsed.text);
   if (const std::string wrong = wrong_wdir(parsed.options); !wrong.empty()) return refuse(kExitUsage, wrong);
-  std::vector<std::string> programs;
-  for (const App& app : parsed.options.apps) {
+  const Installation installation = this_installation();
+  if (const std::string missing = missing_library(parsed.options, installation); !missing.empty())
+    return refuse(exec_exit_code(ENOENT), missing);
+  std::vector<Program> programs;
+  for (const App& app : all_apps(parsed.options, installation)) {
     const ProgramPath program = find_program(app);
     if (program.error != 0) {
       const bool unknown = program.error == ENOENT && app.argv[0].find('/') == std::string::npos;
@@ -69,7 +83,7 @@ int main_checked(const std::vector<std::string>& words) {
           "oshrun: cannot execute '" + app.argv[0] + "': " + strerror(program.error) +
               (unknown ? " in PATH; write ./" + app.argv[0] + " for a program in this directory" : ""));
     }
-    programs.push_back(program.path);
+    programs.push_back({app, program.path});
   }
   return Job(parsed.options, std::move(programs)).run();
 }

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <functional>
 
+#include "base/env.hpp"
+
 #ifndef ATOLL_VERSION
 #define ATOLL_VERSION "development"
 #endif
@@ -28,18 +30,26 @@ What to run
                        are its own. An argument that is a colon itself is written '\:'
   --                   ends the options: what follows is the program
 
+Memory of other processes
+  --memory-servers M   start M processes more, which lend memory to the PEs (SHMEM_HEAP=remote,
+                       shmemx_remote_alloc); default: what SHMEM_MEMORY_SERVERS says, else 0
+  --memory-per-server SIZE   what each of them lends, such as 4g (SHMEM_MEMORY_PER_SERVER)
+  --remote-malloc SIZE       blocks of this size and more that the programs allocate with malloc lie there
+
 Where it runs
   --bind KIND          none  leave the PEs to the operating system
                        core  one core for each PE
                        numa  the cores of one NUMA node for each PE
                        auto  an equal share of the cores for each PE (default)
-                       With more PEs than cores nothing is bound; one PE is not bound by auto.
+                       With more PEs than cores nothing is bound; one PE is not bound by auto. Memory
+                       servers get a core each if the PEs leave one for each
   --report-bindings    print where each PE was bound, or why none was
   --virtual-nodes N    let the PEs act as if they were on N machines (1 <= N <= PEs): for testing.
                        N:cyclic deals them out in turn; else neighbours share a machine
 
 Output and end
-  --tag-output         begin every line with the number of its PE: '[2] ', on standard error '[2]<err> '
+  --tag-output         begin every line with the number of its PE: '[2] ', on standard error '[2]<err> ';
+                       lines of memory servers with '[memory server 0] '
   --timeout SECONDS    end the job after this time, with exit code 124
   --kill-after SECONDS    when the job ends early, PEs get SIGTERM, and SIGKILL this much later (default 0.5)
   --answer-within SECONDS how long PEs may take to say what they wait for (default 1)
@@ -60,6 +70,7 @@ examples:
   oshrun -n 4 ./hello
   oshrun -n 8 --tag-output --timeout 60 -x SHMEM_DEBUG=1 ./solver input.dat
   oshrun -n 1 ./server : -n 3 ./client
+  oshrun -n 1 --memory-servers 2 --memory-per-server 4g --remote-malloc 8m ./openmp_program
   oshrun -n 4 sh -c 'ulimit -c unlimited; exec ./program'
 )";
 
@@ -68,6 +79,7 @@ struct Parser {
   const std::vector<std::string>& words;
   std::size_t next = 0;
   Options options;
+  bool memory_servers_given = false;
   std::string error;
   std::string show;
 
@@ -76,6 +88,8 @@ struct Parser {
     if (error.empty()) error = "oshrun: " + std::move(text);
   }
 };
+
+constexpr std::string_view kMemoryServers = "SHMEM_MEMORY_SERVERS";
 
 std::string quoted(std::string_view text) { return std::string("'").append(text).append("'"); }
 
@@ -89,12 +103,32 @@ std::optional<int> whole_number(std::string_view text) {
 
 void set_pes(Parser& parser, App& app, const std::string& name, const std::string& value) {
   std::optional<int> number = whole_number(value);
-  if (!number || *number < 1 || *number > kMaxPes) {
+  if (!number || *number < 1 || *number > kMaxProcesses) {
     parser.refuse(name + " " + quoted(value) + ": the number of PEs must be a whole number from 1 to " +
-                  std::to_string(kMaxPes));
+                  std::to_string(kMaxProcesses));
     return;
   }
-  app.pes = *number;
+  app.processes = *number;
+}
+
+void set_memory_servers(Parser& parser, const std::string& name, const std::string& value) {
+  std::optional<int> number = whole_number(value);
+  if (!number || *number < 0 || *number > kMaxProcesses) {
+    parser.refuse(name + " " + quoted(value) +
+                  ": the number of memory servers must be a whole number from 0 to " +
+                  std::to_string(kMaxProcesses));
+    return;
+  }
+  parser.options.memory_servers = *number;
+  parser.memory_servers_given = true;
+}
+
+void set_size(Parser& parser, std::optional<std::size_t>& bytes, const std::string& name,
+              const std::string& value) {
+  bytes = shm::parse_size(value);
+  if (!bytes || *bytes == 0)
+    parser.refuse(name + " " + quoted(value) +
+                  ": give a size above 0, a number with at most one suffix of k, m, g, t, such as 512m");
 }
 
 void set_env(Parser& parser, App& app, const std::string& name, const std::string& value) {
@@ -105,6 +139,10 @@ void set_env(Parser& parser, App& app, const std::string& name, const std::strin
     return;
   }
   if (equals != std::string::npos) setting.value = value.substr(equals + 1);
+  if (setting.name == kMemoryServers && setting.value) {
+    parser.refuse(name + " " + quoted(value) + ": give --memory-servers, which also starts them");
+    return;
+  }
   app.env.push_back(std::move(setting));
 }
 
@@ -153,12 +191,20 @@ void set_virtual_nodes(Parser& parser, const std::string& name, const std::strin
 /// Options that take a value. True when `name` is one of them; the value is consumed.
 bool apply_valued(Parser& parser, App& app, const std::string& name,
                   const std::optional<std::string>& given) {
-  static constexpr std::string_view kValued[] = {"-n",           "-np",
-                                                 "--np",         "-x",
-                                                 "--wdir",       "--timeout",
-                                                 "--bind",       "--virtual-nodes",
-                                                 "--kill-after", "--answer-within",
-                                                 "--stuck-after"};
+  static constexpr std::string_view kValued[] = {"-n",
+                                                 "-np",
+                                                 "--np",
+                                                 "-x",
+                                                 "--wdir",
+                                                 "--timeout",
+                                                 "--bind",
+                                                 "--virtual-nodes",
+                                                 "--kill-after",
+                                                 "--answer-within",
+                                                 "--stuck-after",
+                                                 "--memory-servers",
+                                                 "--memory-per-server",
+                                                 "--remote-malloc"};
   bool known = false;
   for (std::string_view candidate : kValued) known |= candidate == name;
   if (!known) return false;
@@ -180,6 +226,12 @@ bool apply_valued(Parser& parser, App& app, const std::string& name,
     set_seconds(parser, parser.options.answer_within, name, value);
   } else if (name == "--stuck-after") {
     set_seconds(parser, parser.options.stuck_after, name, value);
+  } else if (name == "--memory-servers") {
+    set_memory_servers(parser, name, value);
+  } else if (name == "--memory-per-server") {
+    set_size(parser, parser.options.memory_per_server, name, value);
+  } else if (name == "--remote-malloc") {
+    set_size(parser, parser.options.remote_malloc, name, value);
   } else if (name == "--bind") {
     set_bind(parser, name, value);
   } else if (name == "--virtual-nodes") {
@@ -258,10 +310,14 @@ void parse_app(Parser& parser) {
 }
 
 void check_whole(Parser& parser) {
-  const int pes = parser.options.pes();
-  if (pes > kMaxPes)
-    parser.refuse("the job has " + std::to_string(pes) + " PEs; at most " + std::to_string(kMaxPes) +
+  const Roster roster = parser.options.roster();
+  const int pes = roster.pes;
+  if (roster.size() > kMaxProcesses)
+    parser.refuse("the job has " + roster.count() + "; at most " + std::to_string(kMaxProcesses) +
                   " are possible on one machine");
+  if (roster.servers == 0 && (parser.options.memory_per_server || parser.options.remote_malloc))
+    parser.refuse(std::string(parser.options.remote_malloc ? "--remote-malloc" : "--memory-per-server") +
+                  ": the job has no memory servers; give --memory-servers as well");
   if (parser.options.virtual_nodes > pes) {
     parser.refuse("--virtual-nodes " + std::to_string(parser.options.virtual_nodes) + ": the job has only " +
                   std::to_string(pes) + " PE" + (pes == 1 ? "" : "s") + "; give at most that many nodes");
@@ -270,14 +326,14 @@ void check_whole(Parser& parser) {
 
 }  // namespace
 
-int Options::pes() const {
-  int sum = 0;
-  for (const App& app : apps) sum += app.pes;
-  return sum;
+Roster Options::roster() const {
+  int pes = 0;
+  for (const App& app : apps) pes += app.processes;
+  return {pes, memory_servers};
 }
 
-ParseResult parse_options(const std::vector<std::string>& words) {
-  Parser parser{words, 0, {}, {}, {}};
+ParseResult parse_options(const std::vector<std::string>& words, std::string_view memory_servers) {
+  Parser parser{words, 0, {}, false, {}, {}};
   bool more = true;
   while (more) {
     parse_app(parser);
@@ -285,6 +341,8 @@ ParseResult parse_options(const std::vector<std::string>& words) {
     if (more) ++parser.next;  // the ':' itself
   }
   if (!parser.show.empty()) return {ParseResult::Kind::kShow, {}, std::move(parser.show)};
+  if (!parser.memory_servers_given && !memory_servers.empty())
+    set_memory_servers(parser, std::string(kMemoryServers), std::string(memory_servers));
   check_whole(parser);
   if (!parser.error.empty()) return {ParseResult::Kind::kRefuse, {}, std::move(parser.error)};
   return {ParseResult::Kind::kRun, std::move(parser.options), {}};

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line of oshrun. Pure: parsing reads the words and nothing else (no environment, no files), so
-// that it can be tested without starting anything. Values are owned copies; all functions are thread safe.
+// The command line of oshrun. Pure: parsing reads what it is given and nothing else (no environment, no
+// files), so that it can be tested without starting anything. Values are owned copies; all functions are
+// thread safe.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "roster.hpp"
 
 namespace oshrun {
 
@@ -16,7 +20,8 @@ namespace oshrun {
 /// core for each of two or more PEs, and binds nothing otherwise.
 enum class Bind { kNone, kCore, kNuma, kAuto };
 
-/// How a PE's output line is marked. kRank writes "[2] " before it, and "[2]<err> " on standard error.
+/// How a line of output is marked. kRank writes "[2] " before one of PE 2, and "[2]<err> " on standard error;
+/// "[memory server 0] " before one of a memory server.
 enum class Tag { kNone, kRank };
 
 /// `-x NAME` (value empty: pass on what the environment has) or `-x NAME=VALUE`.
@@ -28,7 +33,7 @@ struct EnvSetting {
 /// One program of the job: everything between two ':' words. PEs are numbered through in the order of the
 /// programs.
 struct App {
-  int pes = 1;
+  int processes = 1;
   std::string wdir;  // empty: where oshrun was started
   std::vector<EnvSetting> env;
   std::vector<std::string> argv;  // never empty after a successful parse
@@ -47,8 +52,11 @@ struct Options {
   int virtual_nodes = 0;  // 0: not asked for
   bool cyclic = false;    // PEs go to the virtual nodes in turn
 
-  /// Number of PEs of the whole job.
-  int pes() const;
+  int memory_servers = 0;
+  std::optional<std::size_t> memory_per_server;  // bytes; none: the library's default
+  std::optional<std::size_t> remote_malloc;      // bytes from which on malloc takes memory of servers
+
+  Roster roster() const;
 };
 
 /// What the command line asks for. kRun: use `options`. kShow: print `text` on stdout, exit 0.
@@ -61,11 +69,12 @@ struct ParseResult {
 };
 
 inline constexpr int kExitUsage = 2;            // the command line could not be understood
-inline constexpr int kMaxPes = 4096;            // of one job on one machine
+inline constexpr int kMaxProcesses = 4096;      // of one job on one machine
 inline constexpr int kMaxTimeout = 31'536'000;  // seconds of every option that takes some: one year
 
-/// Parses the words after the program's name.
-ParseResult parse_options(const std::vector<std::string>& words);
+/// Parses the words after the program's name. `memory_servers` is the value of SHMEM_MEMORY_SERVERS in the
+/// environment, or empty: it stands for the option where that is not given.
+ParseResult parse_options(const std::vector<std::string>& words, std::string_view memory_servers = {});
 
 /// The text of --help and of --version, each ending in a newline.
 std::string_view help_text();

@@ -79,46 +79,48 @@ void Sink::flush() {
   }
 }
 
-Output::Output(int pes, Tag tag)
+Output::Output(const Roster& roster, Tag tag)
     : err_fd_(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)),
       out_(STDOUT_FILENO),
       err_(err_fd_.get()),
-      one_pe_(pes == 1),
-      tagged_(tag == Tag::kRank) {
-  lines_.reserve(2 * static_cast<std::size_t>(pes));
-  for (int pe = 0; pe < pes; ++pe) {
-    const std::string rank = std::string("[").append(std::to_string(pe)).append("]");
-    lines_.emplace_back(tag == Tag::kRank ? rank + " " : "");
-    lines_.emplace_back(tag == Tag::kRank ? rank + "<err> " : "");
+      alone_(roster.size() == 1),
+      tagged_(tag == Tag::kRank),
+      repeats_(roster) {
+  lines_.reserve(2 * static_cast<std::size_t>(roster.size()));
+  for (int rank = 0; rank < roster.size(); ++rank) {
+    const std::string who = roster.is_pe(rank) ? std::to_string(rank) : roster.name(rank);
+    const std::string mark = std::string("[").append(who).append("]");
+    lines_.emplace_back(tag == Tag::kRank ? mark + " " : "");
+    lines_.emplace_back(tag == Tag::kRank ? mark + "<err> " : "");
   }
 }
 
-LineAssembler& Output::assembler(int pe, Stream stream) {
-  return lines_[2 * static_cast<std::size_t>(pe) + (stream == Stream::kErr ? 1 : 0)];
+LineAssembler& Output::assembler(int rank, Stream stream) {
+  return lines_[2 * static_cast<std::size_t>(rank) + (stream == Stream::kErr ? 1 : 0)];
 }
 
-void Output::feed(int pe, Stream stream, std::string_view bytes) {
-  LineAssembler& lines = assembler(pe, stream);
+void Output::feed(int rank, Stream stream, std::string_view bytes) {
+  LineAssembler& lines = assembler(rank, stream);
   std::string ready;
   lines.feed(bytes, ready);
-  if (one_pe_) {
+  if (alone_) {
     lines.release(ready);
-  } else if (pe == 0 && lines.holds_releasable() && (!release_at_ || !ready.empty())) {
+  } else if (rank == 0 && lines.holds_releasable() && (!release_at_ || !ready.empty())) {
     release_at_ = Clock::now() + kPatience;
   }
-  pass_on(pe, stream, ready);
+  pass_on(rank, stream, ready);
 }
 
-void Output::pass_on(int pe, Stream stream, const std::string& ready) {
-  // Tags are for those who want to see every PE's own lines.
-  const bool all = stream == Stream::kOut || one_pe_ || tagged_;
-  sink(stream).write(all ? ready : repeats_.first_of(pe, ready, Clock::now()));
+void Output::pass_on(int rank, Stream stream, const std::string& ready) {
+  // Tags are for those who want to see every process's own lines.
+  const bool all = stream == Stream::kOut || alone_ || tagged_;
+  sink(stream).write(all ? ready : repeats_.first_of(rank, ready, Clock::now()));
 }
 
-void Output::finish(int pe, Stream stream) {
+void Output::finish(int rank, Stream stream) {
   std::string ready;
-  assembler(pe, stream).finish(ready);
-  pass_on(pe, stream, ready);
+  assembler(rank, stream).finish(ready);
+  pass_on(rank, stream, ready);
 }
 
 std::optional<Output::Clock::time_point> Output::deadline() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the PEs print, on its way to the launcher's own output. Owned and used by the main loop: not thread
-// safe.
+// What the processes of the job print, on its way to the launcher's own output. Owned and used by the main
+// loop: not thread safe.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace oshrun {
 
 enum class Stream { kOut = 1, kErr = 2 };  // the values are the file descriptors
 
-/// Puts the bytes of one PE and stream together to lines, so that the lines of several PEs do not mix.
+/// Puts the bytes of one process and stream together to lines, so that the lines of several do not mix.
 /// Without a prefix the bytes leave unchanged: only their grouping changes. With a prefix every line gets it,
 /// a last line without an end gets one, and a line above kMaxTagged is cut.
 class LineAssembler {
@@ -83,10 +83,10 @@ class Output {
   /// answer, so only its unfinished lines are prompts; those of other PEs wait for their end and never mix.
   static constexpr std::chrono::milliseconds kPatience{50};
 
-  Output(int pes, Tag tag);
+  Output(const Roster& roster, Tag tag);
 
-  void feed(int pe, Stream stream, std::string_view bytes);
-  void finish(int pe, Stream stream);
+  void feed(int rank, Stream stream, std::string_view bytes);
+  void finish(int rank, Stream stream);
   /// One line of the launcher itself on standard error, on a line of its own.
   void say(const std::string& line);
 
@@ -104,17 +104,17 @@ class Output {
   void silence_libraries();
 
  private:
-  LineAssembler& assembler(int pe, Stream stream);
-  void pass_on(int pe, Stream stream, const std::string& ready);
+  LineAssembler& assembler(int rank, Stream stream);
+  void pass_on(int rank, Stream stream, const std::string& ready);
   void release_partial();
   void summarize_repeats(Clock::time_point until);
 
   UniqueFd err_fd_;  // a second descriptor for standard error
   Sink out_;
   Sink err_;
-  bool one_pe_;
+  bool alone_;  // the job has one process
   bool tagged_;
-  std::vector<LineAssembler> lines_;  // two for each PE
+  std::vector<LineAssembler> lines_;  // two for each process
   std::optional<Clock::time_point> release_at_;
   Repeats repeats_;
 };

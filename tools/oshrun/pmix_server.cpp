@@ -17,10 +17,10 @@
 namespace oshrun {
 namespace {
 
-/// Up to this many PEs the server keeps its data in plain memory: a client's start takes 2 ms instead of 12
-/// ms, and there are no files. Beyond it, sharing the data by mapped files saves more memory and look-ups
-/// than it costs.
-constexpr std::size_t kMaxPesInMemory = 64;
+/// Up to this many processes the server keeps its data in plain memory: a client's start takes 2 ms instead
+/// of 12 ms, and there are no files. Beyond it, sharing the data by mapped files saves more memory and
+/// look-ups than it costs.
+constexpr std::size_t kMaxInMemory = 64;
 
 /// The way from PMIx's thread to the main loop. PMIx has one server for each process, so there is one of
 /// these.
@@ -81,8 +81,8 @@ pmix_status_t client_abort(const pmix_proc_t* proc, void*, int status, const cha
   return PMIX_SUCCESS;
 }
 
-/// With all PEs on one machine the library completes fences itself; it asks us only if a participant has
-/// died.
+/// With all processes on one machine the library completes fences itself; it asks us only if a participant
+/// has died.
 pmix_status_t fence(const pmix_proc_t[], std::size_t, const pmix_info_t[], std::size_t, char* blob,
                     std::size_t size, pmix_modex_cbfunc_t done, void* data) {
   if (done != nullptr)
@@ -173,14 +173,14 @@ std::string start_server(const PmixConfig& config) {
   return good(status) ? "" : failed("cannot start the PMIx server", status);
 }
 
-/// What PMIx tells about one PE. PMIX_RANK must come first.
-void add_pe(Infos& job, const PmixConfig& config, std::size_t pe, pmix_rank_t rank_in_app) {
+/// What PMIx tells about one process. PMIX_RANK must come first.
+void add_process(Infos& job, const PmixConfig& config, std::size_t index, pmix_rank_t rank_in_app) {
   pmix_data_array_t array;
   PMIX_DATA_ARRAY_CONSTRUCT(&array, 9, PMIX_INFO);
   auto* info = static_cast<pmix_info_t*>(array.array);
-  const auto rank = static_cast<pmix_rank_t>(pe);
-  const auto local = static_cast<std::uint16_t>(pe);
-  const auto app = static_cast<std::uint32_t>(config.app_of[pe]);
+  const auto rank = static_cast<pmix_rank_t>(index);
+  const auto local = static_cast<std::uint16_t>(index);
+  const auto app = static_cast<std::uint32_t>(config.app_of[index]);
   const std::uint32_t zero = 0;
   PMIX_INFO_LOAD(&info[0], PMIX_RANK, &rank, PMIX_PROC_RANK);
   PMIX_INFO_LOAD(&info[1], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
@@ -201,17 +201,18 @@ std::string PmixServer::start(const PmixConfig& config) {
   queue.open();
   job_namespace = config.job_id;
   job_size = config.app_of.size();
-  if (job_size <= kMaxPesInMemory) setenv("PMIX_MCA_gds", "hash", 0);
+  if (job_size <= kMaxInMemory) setenv("PMIX_MCA_gds", "hash", 0);
   std::string error = start_server(config);
   if (error.empty()) error = register_job(config);
-  if (error.empty()) error = register_pes(config);
+  if (error.empty()) error = register_processes(config);
   return error;
 }
 
 std::string PmixServer::register_job(const PmixConfig& config) {
   const auto count = static_cast<std::uint32_t>(config.app_of.size());
   std::string peers;
-  for (std::uint32_t pe = 0; pe < count; ++pe) peers.append(pe > 0 ? "," : "").append(std::to_string(pe));
+  for (std::uint32_t rank = 0; rank < count; ++rank)
+    peers.append(rank > 0 ? "," : "").append(std::to_string(rank));
   char* nodes = nullptr;
   char* procs = nullptr;
   if (!good(PMIx_generate_regex(config.host.c_str(), &nodes)) ||
@@ -235,35 +236,35 @@ std::string PmixServer::register_job(const PmixConfig& config) {
   job.text(PMIX_TMPDIR, config.dir);
   job.text(PMIX_NSDIR, config.dir);
   pmix_rank_t rank_in_app = 0;
-  for (std::size_t pe = 0; pe < config.app_of.size(); ++pe) {
-    rank_in_app = pe > 0 && config.app_of[pe] == config.app_of[pe - 1] ? rank_in_app + 1 : 0;
-    add_pe(job, config, pe, rank_in_app);
+  for (std::size_t rank = 0; rank < config.app_of.size(); ++rank) {
+    rank_in_app = rank > 0 && config.app_of[rank] == config.app_of[rank - 1] ? rank_in_app + 1 : 0;
+    add_process(job, config, rank, rank_in_app);
   }
   const pmix_status_t status = PMIx_server_register_nspace(config.job_id.c_str(), static_cast<int>(count),
                                                            job.data(), job.size(), nullptr, nullptr);
   return good(status) ? "" : failed("the PMIx server does not take the job", status);
 }
 
-std::string PmixServer::register_pes(const PmixConfig& config) {
+std::string PmixServer::register_processes(const PmixConfig& config) {
   settings_.resize(config.app_of.size());
-  for (std::size_t pe = 0; pe < config.app_of.size(); ++pe) {
+  for (std::size_t rank = 0; rank < config.app_of.size(); ++rank) {
     pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, config.job_id.c_str(), static_cast<pmix_rank_t>(pe));
+    PMIX_LOAD_PROCID(&proc, config.job_id.c_str(), static_cast<pmix_rank_t>(rank));
     pmix_status_t status =
         PMIx_server_register_client(&proc, geteuid(), getegid(), nullptr, nullptr, nullptr);
-    if (!good(status)) return failed("the PMIx server does not take a PE", status);
+    if (!good(status)) return failed("the PMIx server does not take a process", status);
     char** variables = nullptr;
     status = PMIx_server_setup_fork(&proc, &variables);
-    if (!good(status)) return failed("the PMIx server has no settings for a PE", status);
+    if (!good(status)) return failed("the PMIx server has no settings for a process", status);
     for (char** variable = variables; variable != nullptr && *variable != nullptr; ++variable)
-      settings_[pe].emplace_back(*variable);
+      settings_[rank].emplace_back(*variable);
     PMIX_ARGV_FREE(variables);
   }
   return {};
 }
 
-std::vector<std::string> PmixServer::settings_of(int pe) const {
-  return settings_[static_cast<std::size_t>(pe)];
+std::vector<std::string> PmixServer::settings_of(int rank) const {
+  return settings_[static_cast<std::size_t>(rank)];
 }
 
 int PmixServer::event_fd() const { return queue.fd(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The PMIx server inside the launcher: it tells the PEs who they are, and carries their fences and key/value
-// data. One for each process. PMIx runs two threads of its own; what happens there comes out as events on a
-// descriptor, and every function here belongs to the main thread.
+// The PMIx server inside the launcher: it tells the processes of the job who they are, and carries their
+// fences and key/value data. One for each process. PMIx runs two threads of its own; what happens there comes
+// out as events on a descriptor, and every function here belongs to the main thread.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace oshrun {
 struct PmixEvent {
   enum class Kind { kConnected, kFinalized, kAborted };
   Kind kind;
-  int pe;
+  int rank;
   int status = 0;       // of PMIx_Abort
   std::string message;  // of PMIx_Abort
 };
@@ -21,18 +21,18 @@ struct PmixConfig {
   std::string job_id;  // the PMIx namespace
   std::string host;
   std::string dir;          // an existing directory for the server's files
-  std::vector<int> app_of;  // for each PE the index of its program
+  std::vector<int> app_of;  // for each process, by rank, the index of its program
 };
 
 class PmixServer {
  public:
-  /// Blocks until the server serves all PEs. Returns what went wrong, or an empty text. There is no stop: the
+  /// Blocks until the server serves the job. Returns what went wrong, or an empty text. There is no stop: the
   /// process ends with _exit after it has removed the directory, which takes less time than
-  /// PMIx_server_finalize and cannot wait for a PE that was killed in mid-message.
+  /// PMIx_server_finalize and cannot wait for a process that was killed in mid-message.
   std::string start(const PmixConfig& config);
 
-  /// The NAME=VALUE settings by which a PE finds this server.
-  std::vector<std::string> settings_of(int pe) const;
+  /// The NAME=VALUE settings by which a process finds this server.
+  std::vector<std::string> settings_of(int rank) const;
 
   /// Readable when take_events() has something. -1 before start().
   int event_fd() const;
@@ -40,7 +40,7 @@ class PmixServer {
 
  private:
   std::string register_job(const PmixConfig& config);
-  std::string register_pes(const PmixConfig& config);
+  std::string register_processes(const PmixConfig& config);
 
   std::vector<std::vector<std::string>> settings_;
 };

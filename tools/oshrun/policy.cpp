@@ -29,60 +29,88 @@ std::string describe_signal(int signal) {
   return result;
 }
 
-Policy::Policy(int pes) : pes_(static_cast<std::size_t>(pes)), alive_(pes) {}
+Policy::Policy(const Roster& roster)
+    : roster_(roster),
+      processes_(static_cast<std::size_t>(roster.size())),
+      pes_alive_(roster.pes),
+      servers_alive_(roster.servers) {}
 
-void Policy::blame(Rank rank, Verdict verdict) {
-  if (!cause_ || rank < cause_->rank) cause_ = Cause{rank, std::move(verdict)};
+void Policy::blame(Weight weight, Verdict verdict) {
+  if (!cause_ || weight < cause_->weight) cause_ = Cause{weight, std::move(verdict)};
 }
 
-void Policy::connected(int pe) {
-  if (at(pe).state != PeState::kExited) at(pe).state = PeState::kConnected;
+/// A server's may be forgotten when no PE is left (left()), so it must not stand in the way of a PE's.
+void Policy::suspect(Verdict verdict) {
+  const bool weak = suspicion_ && !roster_.is_pe(suspicion_->rank) && roster_.is_pe(verdict.rank);
+  if (!suspicion_ || weak) suspicion_ = std::move(verdict);
+}
+
+void Policy::connected(int rank) {
+  if (at(rank).stage != Stage::kExited) at(rank).stage = Stage::kConnected;
+  if (!roster_.is_pe(rank)) return;
   any_connected_ = true;
   if (never_connected_) blame(kMisbehaved, {*never_connected_, 1, kNeverConnected});
 }
 
-void Policy::finalized(int pe) {
-  if (at(pe).state != PeState::kExited) at(pe).state = PeState::kFinalized;
+void Policy::finalized(int rank) {
+  if (at(rank).stage != Stage::kExited) at(rank).stage = Stage::kFinalized;
 }
 
-void Policy::aborted(int pe, int status, const std::string& message) {
-  at(pe).aborted = true;
-  Verdict verdict{pe, process_exit_code(status), {}};
+void Policy::aborted(int rank, int status, const std::string& message) {
+  at(rank).aborted = true;
+  if (!counts(rank)) return;
+  Verdict verdict{rank, process_exit_code(status), {}};
   if (message.starts_with(shm::kSuspicion)) {
     verdict.line = message.substr(std::strlen(shm::kSuspicion));
     if (verdict.line.ends_with('\n')) verdict.line.pop_back();
-    if (!suspicion_) suspicion_ = std::move(verdict);
-    return;
+    return suspect(std::move(verdict));
   }
   if (!message.empty() && !message.starts_with("quiet:"))
     verdict.what = "ended the job with code " + std::to_string(status) + ": " + message;
   blame(kAbort, std::move(verdict));
 }
 
-void Policy::exited(int pe, int wait_status) {
-  const PeState before = at(pe).state;
-  if (before == PeState::kExited) return;
-  at(pe).state = PeState::kExited;
-  --alive_;
-  if (at(pe).aborted) return;  // the abort has said why
+/// The books of an exit.
+void Policy::left(int rank, Stage before) {
+  at(rank).stage = Stage::kExited;
+  if (!roster_.is_pe(rank)) {
+    --servers_alive_;
+    return;
+  }
+  --pes_alive_;
+  pes_left_in_order_ &= before == Stage::kFinalized;
+  // What servers suspect is that PEs have gone, and they have.
+  if (pes_alive_ == 0 && suspicion_ && !roster_.is_pe(suspicion_->rank)) suspicion_.reset();
+}
+
+void Policy::exited(int rank, int wait_status) {
+  const Stage before = at(rank).stage;
+  if (before == Stage::kExited) return;
+  left(rank, before);
+  if (at(rank).aborted) return;  // the abort has said why
   if (WIFSIGNALED(wait_status)) {
+    if (servers_let_go_ && !roster_.is_pe(rank)) return;
     const int signal = WTERMSIG(wait_status);
     const char* core = WCOREDUMP(wait_status) ? ", core dumped" : "";
-    blame(kSignal, {pe, 128 + signal, "was killed by " + describe_signal(signal) + core});
+    blame(kSignal, {rank, 128 + signal, "was killed by " + describe_signal(signal) + core});
+  } else if (!counts(rank)) {
+    return;
   } else if (WEXITSTATUS(wait_status) != 0) {
     const int code = WEXITSTATUS(wait_status);
-    blame(kExitCode, {pe, code, "exited with code " + std::to_string(code)});
-  } else {
-    exited_with_zero(pe, before);
+    blame(kExitCode, {rank, code, "exited with code " + std::to_string(code)});
+  } else if (roster_.is_pe(rank)) {
+    pe_exited_with_zero(rank, before);
+  } else if (before != Stage::kFinalized) {
+    blame(kMisbehaved, {rank, 1, "exited with code 0 while PEs still run"});
   }
 }
 
-void Policy::exited_with_zero(int pe, PeState before) {
+void Policy::pe_exited_with_zero(int pe, Stage before) {
   // A PE that leaves silently would keep the others waiting for ever; alone it keeps nobody waiting.
-  if (pes_.size() == 1) return;
-  if (before == PeState::kConnected) {
+  if (roster_.pes == 1) return;
+  if (before == Stage::kConnected) {
     blame(kMisbehaved, {pe, 1, "exited with code 0 without having called shmem_finalize"});
-  } else if (before == PeState::kStarted) {
+  } else if (before == Stage::kStarted) {
     if (!never_connected_) never_connected_ = pe;
     if (any_connected_) blame(kMisbehaved, {pe, 1, kNeverConnected});
   }
@@ -93,7 +121,7 @@ void Policy::trust_suspicion() {
 }
 
 std::optional<Verdict> Policy::judge() {
-  if (alive_ == 0) trust_suspicion();
+  if (pes_alive_ + servers_alive_ == 0) trust_suspicion();
   if (judged_ || !cause_) return std::nullopt;
   judged_ = true;
   return cause_->verdict;

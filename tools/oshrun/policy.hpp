@@ -7,20 +7,22 @@
 #include <string>
 #include <vector>
 
+#include "roster.hpp"
+
 namespace oshrun {
 
-/// What the launcher knows of a PE. README.md has the diagram.
-enum class PeState {
+/// What the launcher knows of a process of the job. README.md has the diagram.
+enum class Stage {
   kStarted,    // runs, and has not connected to the PMIx server (a plain program never does)
   kConnected,  // between PMIx_Init and PMIx_Finalize
-  kFinalized,  // after PMIx_Finalize; a second program in the same PE may connect again
+  kFinalized,  // after PMIx_Finalize; a second program in the same process may connect again
   kExited,
 };
 
-/// The reason the job ends. `what` completes "PE 2 (pid 7, host h) ..."; empty when the PE has spoken for
-/// itself, or left `line` to be said as it is.
+/// The reason the job ends. `what` completes "PE 2 (pid 7, host h) ..."; empty when the process has spoken
+/// for itself, or left `line` to be said as it is.
 struct Verdict {
-  int pe = 0;
+  int rank = 0;
   int exit_code = 0;
   std::string what;
   std::string line = {};
@@ -28,21 +30,25 @@ struct Verdict {
 
 /// The PMIx server's news (on its thread) and SIGCHLD race with each other. Report everything that is known,
 /// events first, then ask judge(): of causes that arrive together it takes the one that explains the others.
-/// A signal beats an abort of another PE (which may have noticed the death), an abort beats an exit code, an
-/// exit code beats a missing PMIx_Finalize; among equals the first reported one wins. A PE that lost its
-/// connection to another one only suspects: a connection breaks some moments before its process can be
-/// reaped.
+/// A signal beats an abort of another process (which may have noticed the death), an abort beats an exit
+/// code, an exit code beats a missing PMIx_Finalize; among equals the first reported one wins. A process that
+/// lost its connection to another one only suspects: a connection breaks some moments before its process can
+/// be reaped.
+///
+/// Memory servers are there for the PEs. While a PE lives, one that leaves before it is sent home is a
+/// failure; when no PE is left only a death by signal is, until let_servers_go(), and nothing after that.
 class Policy {
  public:
-  explicit Policy(int pes);
+  explicit Policy(const Roster& roster);
 
-  void connected(int pe);
-  void finalized(int pe);
-  /// PMIx_Abort: `message` empty or beginning with "quiet:" means that the PE has reported the reason itself;
-  /// one that begins with kSuspicion (base/fatal.hpp) is the line to say if no PE turns out to have died.
-  void aborted(int pe, int status, const std::string& message);
+  void connected(int rank);
+  void finalized(int rank);
+  /// PMIx_Abort: `message` empty or beginning with "quiet:" means that the process has reported the reason;
+  /// one that begins with kSuspicion (base/fatal.hpp) is the line to say if no process turns out to have
+  /// died.
+  void aborted(int rank, int status, const std::string& message);
   /// `wait_status` as waitpid gives it.
-  void exited(int pe, int wait_status);
+  void exited(int rank, int wait_status);
 
   /// The verdict, given once in the life of a job; nothing while all is well, or while there is only a
   /// suspicion.
@@ -52,31 +58,44 @@ class Policy {
   /// No death has come in time: judge() counts the suspicion from now on.
   void trust_suspicion();
 
-  PeState state(int pe) const { return pes_[static_cast<std::size_t>(pe)].state; }
-  int alive() const { return alive_; }
+  /// From now on the launcher ends the memory servers, and how they end says nothing.
+  void let_servers_go() { servers_let_go_ = true; }
+
+  Stage stage(int rank) const { return processes_[static_cast<std::size_t>(rank)].stage; }
+  int pes_alive() const { return pes_alive_; }
+  int servers_alive() const { return servers_alive_; }
+  /// All PEs that have exited have finalized before: when none is left, PE 0 has sent the servers home.
+  bool pes_left_in_order() const { return pes_left_in_order_; }
 
  private:
-  enum Rank { kSignal, kAbort, kExitCode, kMisbehaved };
-  struct Pe {
-    PeState state = PeState::kStarted;
+  enum Weight { kSignal, kAbort, kExitCode, kMisbehaved };
+  struct Process {
+    Stage stage = Stage::kStarted;
     bool aborted = false;
   };
   struct Cause {
-    Rank rank;
+    Weight weight;
     Verdict verdict;
   };
 
-  Pe& at(int pe) { return pes_[static_cast<std::size_t>(pe)]; }
-  void blame(Rank rank, Verdict verdict);
-  void exited_with_zero(int pe, PeState before);
+  Process& at(int rank) { return processes_[static_cast<std::size_t>(rank)]; }
+  bool counts(int rank) const { return roster_.is_pe(rank) || pes_alive_ > 0; }
+  void blame(Weight weight, Verdict verdict);
+  void suspect(Verdict verdict);
+  void left(int rank, Stage before);
+  void pe_exited_with_zero(int pe, Stage before);
 
-  std::vector<Pe> pes_;
-  int alive_;
-  bool any_connected_ = false;
+  const Roster roster_;
+  std::vector<Process> processes_;
+  int pes_alive_;
+  int servers_alive_;
+  bool pes_left_in_order_ = true;
+  bool servers_let_go_ = false;
+  bool any_connected_ = false;  // of the PEs
   bool judged_ = false;
   std::optional<int> never_connected_;  // first PE that exited with 0 and had not connected
   std::optional<Cause> cause_;
-  std::optional<Verdict> suspicion_;  // of the first PE that has one
+  std::optional<Verdict> suspicion_;  // of the first process that has one, PEs before servers
 };
 
 /// "killed by signal 11 (SIGSEGV, Segmentation fault)" and the like, from a signal's number.

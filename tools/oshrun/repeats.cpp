@@ -3,44 +3,42 @@
 
 #include <algorithm>
 
-#include "wait_summary.hpp"
-
 namespace oshrun {
 namespace {
 
 constexpr std::string_view kHead = "atoll: ";
 
-/// What a line of the library says, without who says it ("PE 2 of 4 on host: "), which is missing before
-/// shmem_init knows.
+/// What a line of the library says, without who says it ("PE 2 of 4 on host: ", "memory server 0 of 2 on
+/// host: "), which is missing before shmem_init knows.
 std::string_view text_of(std::string_view line) {
   line.remove_prefix(kHead.size());
   const std::size_t end = line.find(": ");
-  const bool named =
-      line.starts_with("PE ") && end != line.npos && line.substr(0, end).find(" of ") != line.npos;
+  const bool named = (line.starts_with("PE ") || line.starts_with("memory server ")) && end != line.npos &&
+                     line.substr(0, end).find(" of ") != line.npos;
   return named ? line.substr(end + 2) : line;
 }
 
 }  // namespace
 
-bool Repeats::repeats(int pe, std::string_view line, Clock::time_point now) {
+bool Repeats::repeats(int rank, std::string_view line, Clock::time_point now) {
   if (!line.starts_with(kHead) || !line.ends_with('\n')) return false;
   const std::string_view text = text_of(line);
   auto at = said_.find(text);
   if (at == said_.end()) {
-    at = said_.emplace(text, Said{pe, {}, now + kTogether}).first;
+    at = said_.emplace(text, Said{rank, {}, now + kTogether}).first;
     in_order_.push_back(at);
   }
   Said& said = at->second;
-  if (pe == said.first_pe) return false;
-  said.others.insert(pe);
+  if (rank == said.first) return false;
+  said.others.insert(rank);
   return true;
 }
 
-std::string Repeats::first_of(int pe, std::string_view text, Clock::time_point now) {
+std::string Repeats::first_of(int rank, std::string_view text, Clock::time_point now) {
   std::string kept;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
-    if (!repeats(pe, line, now)) kept += line;
+    if (!repeats(rank, line, now)) kept += line;
     text.remove_prefix(line.size());
   }
   return kept;
@@ -56,8 +54,7 @@ std::vector<std::string> Repeats::summary(Clock::time_point until) {
   while (!in_order_.empty() && in_order_.front()->second.forget_at <= until) {
     const Said& said = in_order_.front()->second;
     if (const std::vector<int> others(said.others.begin(), said.others.end()); !others.empty())
-      lines.push_back("oshrun: PE " + pe_list(others) + " said the same as PE " +
-                      std::to_string(said.first_pe));
+      lines.push_back("oshrun: " + roster_.names(others) + " said the same as " + roster_.name(said.first));
     said_.erase(in_order_.front());
     in_order_.pop_front();
   }

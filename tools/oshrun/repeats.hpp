@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "roster.hpp"
+
 namespace oshrun {
 
 /// Passes on what PEs write to standard error, but for the library's lines ("atoll: ...") that another PE has
@@ -19,26 +21,30 @@ namespace oshrun {
 class Repeats {
  public:
   using Clock = std::chrono::steady_clock;
-  /// PEs that say the same within this time of each other say it together.
+
+  explicit Repeats(const Roster& roster) : roster_(roster) {}
+
+  /// Processes that say the same within this time of each other say it together.
   static constexpr std::chrono::milliseconds kTogether{500};
 
-  /// `text` of `pe`, whole lines but for the last, without the lines that repeat another PE's.
-  std::string first_of(int pe, std::string_view text, Clock::time_point now);
+  /// `text` of `rank`, whole lines but for the last, without the lines that repeat another's.
+  std::string first_of(int rank, std::string_view text, Clock::time_point now);
 
   /// When summary() has something to say or to forget.
   std::optional<Clock::time_point> deadline() const;
-  /// Lines that say which PEs have repeated what was said before `until`, which is then forgotten.
+  /// Lines that say which processes have repeated what was said before `until`, which is then forgotten.
   std::vector<std::string> summary(Clock::time_point until);
 
  private:
   struct Said {
-    int first_pe = 0;
+    int first = 0;
     std::set<int> others;
     Clock::time_point forget_at;
   };
-  using Texts = std::map<std::string, Said, std::less<>>;  // by text without the PE's name
-  bool repeats(int pe, std::string_view line, Clock::time_point now);
+  using Texts = std::map<std::string, Said, std::less<>>;  // by text without the name of who says it
+  bool repeats(int rank, std::string_view line, Clock::time_point now);
 
+  Roster roster_;
   Texts said_;
   std::deque<Texts::iterator> in_order_;  // of time
 };

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "roster.hpp"
+
 namespace oshrun {
 namespace {
 
@@ -75,7 +77,7 @@ std::vector<std::string> group_lines(const std::vector<PeWaits>& pes, double at_
       break;
     }
     const Group& group = groups[text];
-    lines.push_back("PE " + pe_list(group.pes) + ": " + text + " (" + seconds_text(group.longest) + ")");
+    lines.push_back("PE " + number_list(group.pes) + ": " + text + " (" + seconds_text(group.longest) + ")");
   }
   return lines;
 }
@@ -130,8 +132,8 @@ std::string others_text(const std::vector<PeWaits>& pes) {
   }
   std::string text;
   for (const auto& [state, members] : others)
-    text +=
-        (text.empty() ? "PE " : "; PE ") + pe_list(members) + (members.size() > 1 ? " are " : " is ") + state;
+    text += (text.empty() ? "PE " : "; PE ") + number_list(members) +
+            (members.size() > 1 ? " are " : " is ") + state;
   return text;
 }
 
@@ -145,34 +147,23 @@ std::string last_line(const std::vector<PeWaits>& pes, double at_least) {
       if (members.empty() || members.back() != static_cast<int>(pe)) members.push_back(static_cast<int>(pe));
     }
   }
+  const Roster roster{static_cast<int>(pes.size()), 0};
   std::string line;
   for (const auto& [key, members] : waiting) {
-    line += (line.empty() ? "PE " : "; PE ") + pe_list(members) +
+    line += (line.empty() ? "PE " : "; PE ") + number_list(members) +
             (members.size() > 1 ? " wait in " : " waits in ") + key.first;
-    if (key.second >= 0) line += " for PE " + std::to_string(key.second);
+    if (key.second >= 0) line += " for " + roster.name(key.second);
   }
   if (const std::string others = others_text(pes); !others.empty()) line += "; " + others;
   std::vector<int> early;
   for (std::size_t pe = 0; pe < pes.size(); ++pe) {
     if (pes[pe].left_early) early.push_back(static_cast<int>(pe));
   }
-  if (!early.empty()) line += "; PE " + pe_list(early) + " returned from main without shmem_finalize";
+  if (!early.empty()) line += "; PE " + number_list(early) + " returned from main without shmem_finalize";
   return line;
 }
 
 }  // namespace
-
-std::string pe_list(const std::vector<int>& pes) {
-  std::string text;
-  for (std::size_t i = 0; i < pes.size();) {
-    std::size_t last = i;
-    while (last + 1 < pes.size() && pes[last + 1] == pes[last] + 1) ++last;
-    text += (text.empty() ? "" : ", ") + std::to_string(pes[i]);
-    if (last > i) text += (last == i + 1 ? ", " : "-") + std::to_string(pes[last]);
-    i = last + 1;
-  }
-  return text;
-}
 
 std::vector<std::string> summarize(const std::vector<PeWaits>& pes, double at_least) {
   std::vector<std::string> lines = group_lines(pes, at_least);

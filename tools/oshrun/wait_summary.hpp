@@ -10,7 +10,8 @@
 
 namespace oshrun {
 
-/// What is known of one PE when the question was asked.
+/// What is known of one PE when the question was asked. Memory servers are not asked; that a PE waits for one
+/// is a wait for a rank behind the PEs.
 struct PeWaits {
   enum class State {
     kSilent,     // has not answered: it is stopped, or the program handles the signal itself
@@ -22,9 +23,6 @@ struct PeWaits {
   bool left_early = false;  // has returned from main without shmem_finalize
   std::vector<shm::WaitRecord> waits;
 };
-
-/// "0-2, 5"; `pes` ascending.
-std::string pe_list(const std::vector<int>& pes);
 
 /// Lines without a prefix: one for each group of PEs that wait for the same thing, one for each circle, and
 /// one that says which PEs all others wait for in the end and what these do. Empty if no PE waits for

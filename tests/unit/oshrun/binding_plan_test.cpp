@@ -19,11 +19,11 @@ std::vector<Core> machine(int cores, int nodes = 1) {
 
 TEST(BindingPlan, NeverBindsMorePesThanCores) {
   for (Bind bind : {Bind::kCore, Bind::kNuma, Bind::kAuto}) {
-    const BindingPlan plan = plan_binding(bind, 5, machine(4));
+    const BindingPlan plan = plan_binding(bind, {5}, machine(4));
     EXPECT_TRUE(plan.cpus_of.empty());
-    EXPECT_EQ(plan.why_none, "5 PEs are more than the 4 cores this job may use");
+    EXPECT_EQ(plan.why_no_pe, "5 PEs are more than the 4 cores this job may use");
   }
-  EXPECT_TRUE(plan_binding(Bind::kCore, 1, {}).cpus_of.empty());
+  EXPECT_TRUE(plan_binding(Bind::kCore, {1}, {}).cpus_of.empty());
 }
 
 TEST(BindingPlan, NoneAndAutoOfOnePeNeedNoTopology) {
@@ -31,28 +31,28 @@ TEST(BindingPlan, NoneAndAutoOfOnePeNeedNoTopology) {
   EXPECT_FALSE(needs_topology(Bind::kAuto, 1));
   EXPECT_TRUE(needs_topology(Bind::kAuto, 2));
   EXPECT_TRUE(needs_topology(Bind::kCore, 1));
-  for (const BindingPlan& plan : {plan_binding(Bind::kNone, 4, {}), plan_binding(Bind::kAuto, 1, {})}) {
+  for (const BindingPlan& plan : {plan_binding(Bind::kNone, {4}, {}), plan_binding(Bind::kAuto, {1}, {})}) {
     EXPECT_TRUE(plan.cpus_of.empty());
-    EXPECT_FALSE(plan.why_none.empty());
+    EXPECT_FALSE(plan.why_no_pe.empty());
   }
 }
 
 TEST(BindingPlan, CoreGivesOneCoreWithAllItsThreads) {
   const std::vector<Core> cores = {{0, {0, 4}}, {0, {1, 5}}, {0, {2, 6}}};
-  EXPECT_EQ(plan_binding(Bind::kCore, 2, cores).cpus_of, (std::vector<Cpus>{{0, 4}, {1, 5}}));
+  EXPECT_EQ(plan_binding(Bind::kCore, {2}, cores).cpus_of, (std::vector<Cpus>{{0, 4}, {1, 5}}));
 }
 
 TEST(BindingPlan, AutoSharesAllCores) {
-  EXPECT_EQ(plan_binding(Bind::kAuto, 2, machine(4)).cpus_of, (std::vector<Cpus>{{0, 1}, {2, 3}}));
-  EXPECT_EQ(plan_binding(Bind::kAuto, 4, machine(4)).cpus_of, (std::vector<Cpus>{{0}, {1}, {2}, {3}}));
-  EXPECT_EQ(plan_binding(Bind::kAuto, 3, machine(4)).cpus_of, (std::vector<Cpus>{{0}, {1}, {2, 3}}));
+  EXPECT_EQ(plan_binding(Bind::kAuto, {2}, machine(4)).cpus_of, (std::vector<Cpus>{{0, 1}, {2, 3}}));
+  EXPECT_EQ(plan_binding(Bind::kAuto, {4}, machine(4)).cpus_of, (std::vector<Cpus>{{0}, {1}, {2}, {3}}));
+  EXPECT_EQ(plan_binding(Bind::kAuto, {3}, machine(4)).cpus_of, (std::vector<Cpus>{{0}, {1}, {2, 3}}));
 }
 
 TEST(BindingPlan, AutoIsADisjointCover) {
   for (int cores = 2; cores <= 24; ++cores) {
     for (int pes = 2; pes <= cores; ++pes) {
       std::multiset<int> used;
-      for (const Cpus& cpus : plan_binding(Bind::kAuto, pes, machine(cores)).cpus_of) {
+      for (const Cpus& cpus : plan_binding(Bind::kAuto, {pes}, machine(cores)).cpus_of) {
         EXPECT_FALSE(cpus.empty());
         used.insert(cpus.begin(), cpus.end());
       }
@@ -63,14 +63,14 @@ TEST(BindingPlan, AutoIsADisjointCover) {
 }
 
 TEST(BindingPlan, NumaGivesWholeNodesInBlocks) {
-  EXPECT_EQ(plan_binding(Bind::kNuma, 2, machine(4, 2)).cpus_of, (std::vector<Cpus>{{0, 1}, {2, 3}}));
-  EXPECT_EQ(plan_binding(Bind::kNuma, 4, machine(4, 2)).cpus_of,
+  EXPECT_EQ(plan_binding(Bind::kNuma, {2}, machine(4, 2)).cpus_of, (std::vector<Cpus>{{0, 1}, {2, 3}}));
+  EXPECT_EQ(plan_binding(Bind::kNuma, {4}, machine(4, 2)).cpus_of,
             (std::vector<Cpus>{{0, 1}, {0, 1}, {2, 3}, {2, 3}}));
 }
 
 TEST(BindingPlan, NeighboursShareANodeThoughCoresAlternate) {
   const std::vector<Core> cores = {{0, {0}}, {1, {1}}, {0, {2}}, {1, {3}}};
-  EXPECT_EQ(plan_binding(Bind::kAuto, 2, cores).cpus_of, (std::vector<Cpus>{{0, 2}, {1, 3}}));
+  EXPECT_EQ(plan_binding(Bind::kAuto, {2}, cores).cpus_of, (std::vector<Cpus>{{0, 2}, {1, 3}}));
 }
 
 TEST(CpuList, IsShort) {

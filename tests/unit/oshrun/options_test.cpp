@@ -18,7 +18,7 @@ Options accepted(const Words& words) {
 TEST(Options, DefaultIsOnePe) {
   const Options options = accepted({"prog"});
   ASSERT_EQ(options.apps.size(), 1u);
-  EXPECT_EQ(options.pes(), 1);
+  EXPECT_EQ(options.roster().pes, 1);
   EXPECT_EQ(options.apps[0].argv, Words{"prog"});
   EXPECT_EQ(options.tag, Tag::kNone);
   EXPECT_EQ(options.bind, Bind::kAuto);
@@ -27,14 +27,16 @@ TEST(Options, DefaultIsOnePe) {
 }
 
 TEST(Options, NumberOfPes) {
-  for (const char* name : {"-n", "-np", "--np"}) EXPECT_EQ(accepted({name, "7", "prog"}).pes(), 7) << name;
-  for (const char* word : {"-n7", "-np7", "--np=7"}) EXPECT_EQ(accepted({word, "prog"}).pes(), 7) << word;
-  EXPECT_EQ(accepted({"-n", "4096", "prog"}).pes(), 4096);
+  for (const char* name : {"-n", "-np", "--np"})
+    EXPECT_EQ(accepted({name, "7", "prog"}).roster().pes, 7) << name;
+  for (const char* word : {"-n7", "-np7", "--np=7"})
+    EXPECT_EQ(accepted({word, "prog"}).roster().pes, 7) << word;
+  EXPECT_EQ(accepted({"-n", "4096", "prog"}).roster().pes, 4096);
 }
 
 TEST(Options, WhatFollowsTheProgramBelongsToIt) {
   const Options options = accepted({"-n", "2", "prog", "-n", "3", "--help", "--nope"});
-  EXPECT_EQ(options.pes(), 2);
+  EXPECT_EQ(options.roster().pes, 2);
   EXPECT_EQ(options.apps[0].argv, (Words{"prog", "-n", "3", "--help", "--nope"}));
 }
 
@@ -90,10 +92,10 @@ TEST(Options, SeveralPrograms) {
   const Options options =
       accepted({"-n", "2", "--tag-output", "a", "x", ":", "-n", "3", "--wdir", "/d", "b", ":", "c"});
   ASSERT_EQ(options.apps.size(), 3u);
-  EXPECT_EQ(options.pes(), 6);
+  EXPECT_EQ(options.roster().pes, 6);
   EXPECT_EQ(options.apps[0].argv, (Words{"a", "x"}));
   EXPECT_EQ(options.apps[1].wdir, "/d");
-  EXPECT_EQ(options.apps[2].pes, 1);
+  EXPECT_EQ(options.apps[2].processes, 1);
   EXPECT_TRUE(options.apps[2].wdir.empty());
   EXPECT_EQ(options.tag, Tag::kRank);
 }

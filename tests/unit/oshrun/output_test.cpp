@@ -170,7 +170,7 @@ class OutputTest : public testing::Test {
 
 // Only PE 0 can read an answer.
 TEST_F(OutputTest, APromptOfPe0IsShownInTime) {
-  Output output(2, Tag::kNone);
+  Output output({2}, Tag::kNone);
   output.feed(1, Stream::kOut, "name of 1? ");
   EXPECT_FALSE(output.deadline());
   output.feed(0, Stream::kOut, "begun\nname? ");
@@ -191,7 +191,7 @@ TEST_F(OutputTest, APromptOfPe0IsShownInTime) {
 
 // A tag stands before a whole line.
 TEST_F(OutputTest, WithTagsAPromptWaitsForItsEnd) {
-  Output output(2, Tag::kRank);
+  Output output({2}, Tag::kRank);
   output.feed(0, Stream::kErr, "name? ");
   EXPECT_FALSE(output.deadline());
   output.finish(0, Stream::kErr);
@@ -199,7 +199,7 @@ TEST_F(OutputTest, WithTagsAPromptWaitsForItsEnd) {
 }
 
 TEST_F(OutputTest, WhoSaidTheSameIsToldInTime) {
-  Output output(3, Tag::kNone);
+  Output output({3}, Tag::kNone);
   for (int pe : {0, 1, 2}) output.feed(pe, Stream::kErr, "atoll: no room\n");
   EXPECT_EQ(written(Stream::kErr), "atoll: no room\n");
   const auto summary = output.deadline();
@@ -219,7 +219,7 @@ TEST_F(OutputTest, WhoSaidTheSameIsToldInTime) {
 
 // What the launcher says has a line of its own, whatever a PE has begun.
 TEST_F(OutputTest, AtTheEndNothingIsKept) {
-  Output output(2, Tag::kNone);
+  Output output({2}, Tag::kNone);
   for (int pe : {0, 1}) output.feed(pe, Stream::kErr, "atoll: no room\nwait");
   output.finish(1, Stream::kErr);
   EXPECT_EQ(written(Stream::kErr), "atoll: no room\nwait");

@@ -15,7 +15,7 @@ constexpr int killed(int signal) { return signal; }
 void expect_verdict(Policy& policy, int pe, int exit_code, const std::string& part) {
   const std::optional<Verdict> verdict = policy.judge();
   ASSERT_TRUE(verdict);
-  EXPECT_EQ(verdict->pe, pe);
+  EXPECT_EQ(verdict->rank, pe);
   EXPECT_EQ(verdict->exit_code, exit_code);
   EXPECT_NE(verdict->what.find(part), std::string::npos) << verdict->what;
   if (part.empty()) {
@@ -25,32 +25,32 @@ void expect_verdict(Policy& policy, int pe, int exit_code, const std::string& pa
 }
 
 TEST(Policy, GoodJobs) {
-  Policy plain(2);
+  Policy plain({2});
   plain.exited(0, code(0));
   plain.exited(1, code(0));
   EXPECT_FALSE(plain.judge());
-  EXPECT_EQ(plain.alive(), 0);
+  EXPECT_EQ(plain.pes_alive(), 0);
 
-  Policy shmem(2);
+  Policy shmem({2});
   for (int pe : {0, 1}) shmem.connected(pe);
   for (int pe : {0, 1}) shmem.finalized(pe);
-  EXPECT_EQ(shmem.state(0), PeState::kFinalized);
+  EXPECT_EQ(shmem.stage(0), Stage::kFinalized);
   for (int pe : {0, 1}) shmem.exited(pe, code(0));
   EXPECT_FALSE(shmem.judge());
 }
 
 TEST(Policy, ExitCodesAndSignals) {
-  Policy a(2);
+  Policy a({2});
   a.exited(1, code(3));
   expect_verdict(a, 1, 3, "exited with code 3");
-  Policy b(2);
+  Policy b({2});
   b.exited(0, killed(SIGSEGV));
   expect_verdict(b, 0, 139, "signal 11 (SIGSEGV, Segmentation fault)");
 }
 
 TEST(Policy, SaysWhetherThereIsACore) {
   const std::string killed_by = "was killed by signal 11 (SIGSEGV, Segmentation fault)";
-  Policy without(1), with(1);
+  Policy without({1}), with({1});
   without.exited(0, killed(SIGSEGV));
   EXPECT_EQ(without.judge()->what, killed_by);
   with.exited(0, killed(SIGSEGV) | WCOREFLAG);
@@ -63,7 +63,7 @@ TEST(DescribeSignal, NamesThoseThatHaveNames) {
 }
 
 TEST(Policy, AnExitCodeCountsAfterFinalizeToo) {
-  Policy policy(2);
+  Policy policy({2});
   policy.connected(0);
   policy.finalized(0);
   policy.exited(0, code(9));
@@ -71,28 +71,28 @@ TEST(Policy, AnExitCodeCountsAfterFinalizeToo) {
 }
 
 TEST(Policy, Aborts) {
-  Policy loud(2);
+  Policy loud({2});
   loud.aborted(1, 4, "why");
   expect_verdict(loud, 1, 4, "code 4: why");
   for (const char* message : {"", "quiet:", "quiet: shmem_global_exit"}) {
-    Policy quiet(2);
+    Policy quiet({2});
     quiet.aborted(1, 4, message);
     expect_verdict(quiet, 1, 4, "");
   }
-  Policy zero(2);
+  Policy zero({2});
   zero.aborted(0, 0, "");
   expect_verdict(zero, 0, 0, "");
-  Policy wide(2);
+  Policy wide({2});
   wide.aborted(0, 512, "");
   expect_verdict(wide, 0, 1, "");
-  Policy negative(2);
+  Policy negative({2});
   negative.aborted(0, -1, "");
   expect_verdict(negative, 0, 255, "");
 }
 
 // A connection breaks before the process that had it can be reaped.
 TEST(Policy, ASuspicionWaitsForWhatExplainsIt) {
-  Policy policy(3);
+  Policy policy({3});
   EXPECT_FALSE(policy.suspects());
   policy.aborted(2, 1, "suspicion: atoll: PE 2: put to PE 1 failed\n");
   EXPECT_TRUE(policy.suspects());
@@ -103,17 +103,17 @@ TEST(Policy, ASuspicionWaitsForWhatExplainsIt) {
 }
 
 TEST(Policy, ASuspicionThatNothingExplainsIsSaid) {
-  Policy late(3);
+  Policy late({3});
   late.aborted(2, 1, "suspicion: atoll: PE 2: put to PE 1 failed\n");
   late.aborted(0, 1, "suspicion: atoll: PE 0: the second\n");
   late.trust_suspicion();
   std::optional<Verdict> verdict = late.judge();
   ASSERT_TRUE(verdict);
-  EXPECT_EQ(verdict->pe, 2);
+  EXPECT_EQ(verdict->rank, 2);
   EXPECT_EQ(verdict->exit_code, 1);
   EXPECT_EQ(verdict->line, "atoll: PE 2: put to PE 1 failed");
 
-  Policy gone(1);
+  Policy gone({1});
   gone.aborted(0, 1, "suspicion: atoll: PE 0: alone\n");
   gone.exited(0, code(1));
   verdict = gone.judge();
@@ -123,7 +123,7 @@ TEST(Policy, ASuspicionThatNothingExplainsIsSaid) {
 
 // All have gone before anybody asks.
 TEST(Policy, ASuspicionThatIsExplainedIsNeverSaid) {
-  Policy policy(3);
+  Policy policy({3});
   policy.aborted(2, 1, "suspicion: atoll: PE 2: put to PE 1 failed\n");
   policy.exited(2, code(1));
   policy.exited(1, code(3));
@@ -133,7 +133,7 @@ TEST(Policy, ASuspicionThatIsExplainedIsNeverSaid) {
 }
 
 TEST(Policy, TheExitAfterAnAbortAddsNothing) {
-  Policy policy(2);
+  Policy policy({2});
   policy.connected(0);
   policy.aborted(0, 0, "");
   policy.exited(0, killed(SIGABRT));
@@ -141,20 +141,20 @@ TEST(Policy, TheExitAfterAnAbortAddsNothing) {
 }
 
 TEST(Policy, OfCausesThatArriveTogetherTheDeepestCounts) {
-  Policy a(3);
+  Policy a({3});
   a.aborted(2, 1, "lost PE 0");  // it saw what happened to PE 0
   a.exited(1, code(5));
   a.exited(0, killed(SIGBUS));
   expect_verdict(a, 0, 135, "SIGBUS");
-  Policy b(3);
+  Policy b({3});
   b.exited(1, code(5));
   b.aborted(2, 7, "first");
   expect_verdict(b, 2, 7, "first");
-  Policy c(3);
+  Policy c({3});
   c.exited(2, code(6));
   c.exited(1, code(5));
   expect_verdict(c, 2, 6, "code 6");
-  Policy d(3);  // it left as PE 2 had failed
+  Policy d({3});  // it left as PE 2 had failed
   for (int pe : {0, 1, 2}) d.connected(pe);
   d.exited(1, code(0));
   d.exited(2, code(5));
@@ -162,7 +162,7 @@ TEST(Policy, OfCausesThatArriveTogetherTheDeepestCounts) {
 }
 
 TEST(Policy, ALaterCauseChangesNothing) {
-  Policy policy(2);
+  Policy policy({2});
   policy.exited(0, code(3));
   expect_verdict(policy, 0, 3, "code 3");
   policy.exited(1, killed(SIGTERM));
@@ -170,24 +170,24 @@ TEST(Policy, ALaterCauseChangesNothing) {
 }
 
 TEST(Policy, MissingFinalize) {
-  Policy policy(2);
+  Policy policy({2});
   policy.connected(0);
   policy.connected(1);
   policy.exited(1, code(0));
   expect_verdict(policy, 1, 1, "shmem_finalize");
-  Policy alone(1);
+  Policy alone({1});
   alone.connected(0);
   alone.exited(0, code(0));
   EXPECT_FALSE(alone.judge());
 }
 
 TEST(Policy, MissingInitInEitherOrder) {
-  Policy before(3);
+  Policy before({3});
   before.exited(1, code(0));
   EXPECT_FALSE(before.judge());
   before.connected(2);
   expect_verdict(before, 1, 1, "shmem_init");
-  Policy after(3);
+  Policy after({3});
   after.connected(2);
   EXPECT_FALSE(after.judge());
   after.exited(1, code(0));
@@ -195,14 +195,14 @@ TEST(Policy, MissingInitInEitherOrder) {
 }
 
 TEST(Policy, OfThoseThatNeverCameTheFirstToLeaveIsNamed) {
-  Policy policy(4);
+  Policy policy({4});
   for (int pe : {2, 1, 3}) policy.exited(pe, code(0));
   policy.connected(0);
   expect_verdict(policy, 2, 1, "shmem_init");
 }
 
 TEST(Policy, AProgramAfterAnother) {
-  Policy policy(2);
+  Policy policy({2});
   for (int round = 0; round < 2; ++round) {
     for (int pe : {0, 1}) policy.connected(pe);
     for (int pe : {0, 1}) policy.finalized(pe);
@@ -215,25 +215,25 @@ TEST(Policy, AProgramAfterAnother) {
 /// Every state and every event: the next state, and nothing that comes after the exit changes it.
 TEST(Policy, StateTable) {
   enum Event { kConnect, kFinalize, kExit };
-  const PeState next[][3] = {
+  const Stage next[][3] = {
       // connect             finalize             exit
-      {PeState::kConnected, PeState::kFinalized, PeState::kExited},  // started
-      {PeState::kConnected, PeState::kFinalized, PeState::kExited},  // connected
-      {PeState::kConnected, PeState::kFinalized, PeState::kExited},  // finalized
-      {PeState::kExited, PeState::kExited, PeState::kExited},        // exited
+      {Stage::kConnected, Stage::kFinalized, Stage::kExited},  // started
+      {Stage::kConnected, Stage::kFinalized, Stage::kExited},  // connected
+      {Stage::kConnected, Stage::kFinalized, Stage::kExited},  // finalized
+      {Stage::kExited, Stage::kExited, Stage::kExited},        // exited
   };
-  for (PeState from : {PeState::kStarted, PeState::kConnected, PeState::kFinalized, PeState::kExited}) {
+  for (Stage from : {Stage::kStarted, Stage::kConnected, Stage::kFinalized, Stage::kExited}) {
     for (Event event : {kConnect, kFinalize, kExit}) {
-      Policy policy(2);
-      if (from == PeState::kConnected) policy.connected(0);
-      if (from == PeState::kFinalized) policy.finalized(0);
-      if (from == PeState::kExited) policy.exited(0, code(0));
-      ASSERT_EQ(policy.state(0), from);
+      Policy policy({2});
+      if (from == Stage::kConnected) policy.connected(0);
+      if (from == Stage::kFinalized) policy.finalized(0);
+      if (from == Stage::kExited) policy.exited(0, code(0));
+      ASSERT_EQ(policy.stage(0), from);
       if (event == kConnect) policy.connected(0);
       if (event == kFinalize) policy.finalized(0);
       if (event == kExit) policy.exited(0, code(0));
-      EXPECT_EQ(policy.state(0), next[static_cast<int>(from)][event]);
-      EXPECT_EQ(policy.alive(), policy.state(0) == PeState::kExited ? 1 : 2);
+      EXPECT_EQ(policy.stage(0), next[static_cast<int>(from)][event]);
+      EXPECT_EQ(policy.pes_alive(), policy.stage(0) == Stage::kExited ? 1 : 2);
     }
   }
 }

@@ -15,7 +15,7 @@ std::string line(int pe, const std::string& text) {
 }
 
 TEST(Repeats, OneOfTheSamePassesAndTheOthersAreNamed) {
-  Repeats repeats;
+  Repeats repeats({4});
   EXPECT_EQ(repeats.first_of(2, line(2, "shmem_init: no"), kStart), line(2, "shmem_init: no"));
   for (int pe : {0, 3, 0}) EXPECT_EQ(repeats.first_of(pe, line(pe, "shmem_init: no"), kStart), "");
   EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()),
@@ -24,13 +24,13 @@ TEST(Repeats, OneOfTheSamePassesAndTheOthersAreNamed) {
 }
 
 TEST(Repeats, LinesWithoutANameAreTheSameToo) {
-  Repeats repeats;
+  Repeats repeats({4});
   EXPECT_EQ(repeats.first_of(0, "atoll: shmem_init: X=1\n", kStart), "atoll: shmem_init: X=1\n");
   EXPECT_EQ(repeats.first_of(1, "atoll: shmem_init: X=1\n", kStart), "");
 }
 
 TEST(Repeats, WhatDiffersOrIsNotTheLibrarysPasses) {
-  Repeats repeats;
+  Repeats repeats({4});
   for (int pe = 0; pe < 3; ++pe) {
     const std::string own = line(pe, "PE " + std::to_string(pe) + " is wrong");
     EXPECT_EQ(repeats.first_of(pe, own, kStart), own);
@@ -41,7 +41,7 @@ TEST(Repeats, WhatDiffersOrIsNotTheLibrarysPasses) {
 }
 
 TEST(Repeats, NumbersThatAreNotWhoSaysItMatter) {
-  Repeats repeats;
+  Repeats repeats({4});
   for (int pe = 0; pe < 3; ++pe) {
     const std::string own = "atoll: PE " + std::to_string(pe) + ": x\n";
     EXPECT_EQ(repeats.first_of(pe, own, kStart), own);
@@ -49,20 +49,20 @@ TEST(Repeats, NumbersThatAreNotWhoSaysItMatter) {
 }
 
 TEST(Repeats, OnePeMayRepeatItself) {
-  Repeats repeats;
+  Repeats repeats({4});
   for (int i = 0; i < 2; ++i) EXPECT_EQ(repeats.first_of(1, line(1, "again"), kStart), line(1, "again"));
   EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), Lines{});
 }
 
 TEST(Repeats, OnlyTheRepeatedLinesOfATextAreTaken) {
-  Repeats repeats;
+  Repeats repeats({4});
   repeats.first_of(0, line(0, "a"), kStart);
   EXPECT_EQ(repeats.first_of(1, "x\n" + line(1, "a") + line(1, "b") + "y", kStart),
             "x\n" + line(1, "b") + "y");
 }
 
 TEST(Repeats, WhatWasSaidIsForgotten) {
-  Repeats repeats;
+  Repeats repeats({4});
   EXPECT_FALSE(repeats.deadline().has_value());
   repeats.first_of(0, line(0, "a"), kStart);
   repeats.first_of(1, line(1, "a"), kStart + 50ms);

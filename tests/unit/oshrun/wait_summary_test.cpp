@@ -27,13 +27,6 @@ const PeWaits computing{State::kPresent, false, {}};
 
 using Lines = std::vector<std::string>;
 
-TEST(PeList, JoinsRuns) {
-  EXPECT_EQ(pe_list({}), "");
-  EXPECT_EQ(pe_list({3}), "3");
-  EXPECT_EQ(pe_list({0, 1}), "0, 1");
-  EXPECT_EQ(pe_list({0, 1, 2, 5, 7, 8, 9}), "0-2, 5, 7-9");
-}
-
 TEST(Summary, GroupsThoseThatWaitForTheSame) {
   EXPECT_EQ(summarize({waiting("barrier", 2), waiting("barrier", 2), computing}, 0),
             (Lines{"PE 0, 1: barrier waits for PE 2 (2.0 s)",

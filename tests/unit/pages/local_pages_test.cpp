@@ -2,50 +2,17 @@
 #include "pages/local_pages.hpp"
 
 #include <gtest/gtest.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
 
-#include "memory_backing.hpp"
-#include "pool_fixture.hpp"
+#include "local_pages_fixture.hpp"
 
 namespace shm::pages {
 namespace {
 
-constexpr std::size_t kLocalPages = 64, kLocalFrames = 8;
-
-class LocalPagesTest : public ::testing::Test {
- protected:
-  static LocalPages::Settings settings() {
-    LocalPages::Settings settings;
-    settings.page_bytes = kPageBytes;
-    settings.frames = kLocalFrames;
-    settings.bytes = kLocalPages * kPageBytes;
-    return settings;
-  }
-  std::unique_ptr<LocalPages> make(const LocalPages::Settings& settings) {
-    Result<std::unique_ptr<LocalPages>> made = LocalPages::create(backing, settings);
-    EXPECT_TRUE(made.ok()) << made.status().text();
-    return std::move(made.value());
-  }
-
-  volatile std::uint64_t& word(PageNumber page, std::size_t i = 0) const {
-    return reinterpret_cast<volatile std::uint64_t*>(pages->base() + page * kPageBytes)[i];
-  }
-  /// Stores to so many pages, the first ones.
-  void fill(PageNumber count, std::uint64_t add = 100) const {
-    for (PageNumber page = 0; page < count; ++page) {
-      word(page) = page + add;
-      word(page, 511) = page + add;
-    }
-  }
-  const LocalStatistics& counted() const { return pages->statistics(); }
-
-  MemoryBacking backing{kPageBytes, kLocalPages, seed_of_run()};
-  std::unique_ptr<LocalPages> pages = make(settings());
-};
+class LocalPagesTest : public LocalPagesFixture {};
 
 TEST_F(LocalPagesTest, BeginsAsZerosThatAreMovedNowhere) {
   for (PageNumber page = 0; page < kLocalPages; ++page) EXPECT_EQ(word(page, 3), 0U);
@@ -121,24 +88,50 @@ TEST_F(LocalPagesTest, AForkedChildHasNone) {
   EXPECT_EQ(word(1), 101U);
 }
 
-TEST_F(LocalPagesTest, ManyThreads) {
-  constexpr unsigned kThreads = 16;
+// What a thread waits for is not announced to it where it polls itself; here it sleeps, as another one polls.
+TEST_F(LocalPagesTest, ThreadsThatNeedTheSamePageReadItOnce) {
+  fill(kLocalPages);
+  pages->quiesce();
+  backing.holds = true;
+  std::atomic<int> seen{0};
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < kThreads; ++t) {
-    threads.emplace_back([this, t] {
-      std::mt19937 dice(t);
-      std::uint64_t mine[kLocalPages] = {};
-      for (int i = 0; i < 2000; ++i) {
-        const PageNumber page = dice() % kLocalPages;
-        ASSERT_EQ(word(page, t), mine[page]);
-        if (dice() % 2 == 0) continue;
-        mine[page] = dice();
-        word(page, t) = mine[page];
-      }
-    });
+  const std::uint64_t reads = backing.reads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([&] { seen += word(1) == 101 ? 1 : 100; });
   }
+  await("all to wait", [&] { return counted().faults >= kLocalPages + 6; });
+  backing.holds = false;
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(backing.most_reads, 2U);
+  EXPECT_EQ(seen, 6);
+  EXPECT_EQ(backing.reads - reads, 1U);
+}
+
+TEST_F(LocalPagesTest, SoManyReadAtATimeAndTheOthersWait) {
+  fill(kLocalPages);
+  pages->quiesce();
+  backing.holds = true;
+  std::vector<std::thread> threads;
+  for (PageNumber page = 0; page < 5; ++page) {
+    threads.emplace_back([this, page] { EXPECT_EQ(word(page), 100 + page); });
+  }
+  await("two reads", [&] { return counted().reads == 2U; });
+  for (int i = 0; i < 1000; ++i) sched_yield();
+  EXPECT_EQ(counted().reads, 2U);
+  backing.holds = false;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counted().reads, 5U);
+  EXPECT_EQ(backing.most_reads, 2U);
+  EXPECT_EQ(counted().slot_waits, 3U);
+}
+
+TEST_F(LocalPagesTest, WhoeverWaitsTellsOfIt) {
+  fill(kLocalPages);
+  pages->quiesce();
+  backing.holds = true;
+  std::thread thread([this] { EXPECT_EQ(word(0), 100U); });
+  await("a look", [&] { return backing.looks > 0; });
+  backing.holds = false;
+  thread.join();
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <random>
@@ -24,7 +23,9 @@ class MemoryBacking final : public Backing {
       : page_bytes_(page_bytes),
         bytes_(page_bytes * pages),
         written_(page_bytes * pages / kGrain),
-        dice_(seed) {}
+        dice_(seed) {
+    posted_.reserve(kMostPosted);
+  }
 
   void read(PageNumber page, std::size_t within, std::byte* into, std::size_t n,
             PageTransfer& transfer) override {
@@ -63,6 +64,7 @@ class MemoryBacking final : public Backing {
 
  private:
   static constexpr std::size_t kGrain = 8;
+  static constexpr std::size_t kMostPosted = 256;  // without new memory, as it is called in signal handlers
   struct Piece {
     PageNumber page;
     std::size_t at, n;
@@ -71,8 +73,13 @@ class MemoryBacking final : public Backing {
     Completion* done;
   };
 
+  // Differs from call to call; no more is needed.
+  unsigned next_dice() { return static_cast<unsigned>(posts_.fetch_add(1) * 2654435761U >> 7); }
+
   void post(PageNumber page, std::size_t within, std::byte* into, const std::byte* from, std::size_t n,
             PageTransfer& transfer) {
+    // There may be no room.
+    for (unsigned polls = next_dice() % 4; polls > 1; --polls) static_cast<void>(poll());
     const std::scoped_lock guard(mutex_);
     ASSERT_LE(within + n, page_bytes_);
     ++(into != nullptr ? reads : writes);
@@ -81,6 +88,7 @@ class MemoryBacking final : public Backing {
         ADD_FAILURE() << "page " << page << " is moved twice at the same time";
     }
     const unsigned pieces = 1 + dice_() % 3;
+    ASSERT_LE(posted_.size() + pieces, kMostPosted);
     transfer.begin(pieces);
     std::size_t at = 0;
     for (unsigned i = 0; i < pieces; ++i) {
@@ -120,10 +128,11 @@ class MemoryBacking final : public Backing {
 
   const std::size_t page_bytes_;
   std::mutex mutex_, polling_;
-  std::deque<Piece> posted_;
+  std::vector<Piece> posted_;
   std::vector<std::byte> bytes_;
   std::vector<bool> written_;  // by words
   std::mt19937_64 dice_;
+  std::atomic<std::uint32_t> posts_{0};
 };
 
 }  // namespace shm::pages

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private memory on memory servers (shmem/remote.h).
+#include "api/define.hpp"
+#include "base/fatal.hpp"
+#include "setup/remote_memory.hpp"
+
+namespace shm {
+namespace {
+
+// The area, if the range is in one of its blocks; null if none of it is.
+remote::Area* area_of(Call call, const char* argument, const void* at, std::size_t n) {
+  check_started(call);
+  remote::Area* area = remote_area();
+  if (area == nullptr || n == 0 || !area->touches(at, n)) return nullptr;
+  if (!area->holds(at, n))
+    fatal(
+        "%s: %s %p, %zu bytes: not all of it is in a block of remote memory; allowed is what lies in one "
+        "block",
+        call.name, argument, at, n);
+  return area;
+}
+
+remote::Area& area_with(Call call, const char* argument, const void* at, std::size_t n) {
+  remote::Area* area = area_of(call, argument, at, n);
+  if (area == nullptr)
+    fatal("%s: %s %p is not remote memory; allowed is what lies in a block of shmemx_remote_alloc", call.name,
+          argument, at);
+  return *area;
+}
+
+}  // namespace
+}  // namespace shm
+
+extern "C" {
+
+void* pshmemx_remote_alloc(size_t bytes) {
+  const shm::Call call{"shmemx_remote_alloc"};
+  shm::check_started(call);
+  if (bytes == 0) return nullptr;
+  shm::remote::Area* area = shm::remote_area();
+  if (area == nullptr) {
+    shm::warn(
+        "%s: the job has no memory servers; start it with oshrun --memory-servers 1, or more; returns NULL",
+        call.name);
+    return nullptr;
+  }
+  shm::Result<void*> block = area->allocate(bytes);
+  if (block.ok()) return block.value();
+  shm::warn("%s: %s; returns NULL", call.name, block.status().text().c_str());
+  return nullptr;
+}
+
+void pshmemx_remote_free(void* ptr) {
+  const shm::Call call{"shmemx_remote_free"};
+  shm::check_started(call);
+  if (ptr == nullptr) return;
+  shm::remote::Area* area = shm::remote_area();
+  if (area == nullptr || !area->free(ptr))
+    shm::fatal("%s: ptr %p is no block; allowed is what shmemx_remote_alloc has returned, once", call.name,
+               ptr);
+}
+
+size_t pshmemx_remote_size(const void* ptr) {
+  shm::check_started({"shmemx_remote_size"});
+  shm::remote::Area* area = shm::remote_area();
+  return area != nullptr ? area->size_of(ptr).value_or(0) : 0;
+}
+
+void pshmemx_remote_get(void* dest, const void* source, size_t bytes) {
+  const shm::Call call{"shmemx_remote_get"};
+  shm::check_started(call);
+  if (bytes == 0) return;
+  shm::remote::Area& area = shm::area_with(call, "source", source, bytes);
+  if (area.touches(dest, bytes))
+    shm::fatal("%s: dest %p is remote memory; allowed is other memory", call.name, dest);
+  area.read(source, dest, bytes);
+}
+
+void pshmemx_remote_put(void* dest, const void* source, size_t bytes) {
+  const shm::Call call{"shmemx_remote_put"};
+  shm::check_started(call);
+  if (bytes == 0) return;
+  shm::remote::Area& area = shm::area_with(call, "dest", dest, bytes);
+  if (area.touches(source, bytes))
+    shm::fatal("%s: source %p is remote memory; allowed is other memory", call.name, source);
+  area.write(dest, source, bytes);
+}
+
+void pshmemx_overwrite(const void* ptr, size_t bytes) {
+  shm::remote::Area* area = shm::area_of({"shmemx_overwrite"}, "ptr", ptr, bytes);
+  if (area != nullptr) return area->overwrite(ptr, bytes);
+  pshmemx_nvm_advise(ptr, bytes, SHMEMX_NVM_OVERWRITE);
+}
+
+int pshmemx_pin(const void* ptr, size_t bytes, int mode) {
+  const shm::Call call{"shmemx_pin"};
+  if (mode != SHMEMX_NVM_READ && mode != SHMEMX_NVM_WRITE)
+    shm::fatal("%s: mode is %d; allowed are SHMEMX_NVM_READ and SHMEMX_NVM_WRITE", call.name, mode);
+  shm::remote::Area* area = shm::area_of(call, "ptr", ptr, bytes);
+  if (area == nullptr) return pshmemx_nvm_pin(ptr, bytes, mode);
+  const auto access = mode == SHMEMX_NVM_WRITE ? shm::pages::Access::write : shm::pages::Access::read;
+  return area->pin(ptr, bytes, access) ? 0 : 1;
+}
+
+void pshmemx_unpin(const void* ptr, size_t bytes) {
+  const shm::Call call{"shmemx_unpin"};
+  shm::remote::Area* area = shm::area_of(call, "ptr", ptr, bytes);
+  if (area == nullptr) return pshmemx_nvm_unpin(ptr, bytes);
+  if (!area->unpin(ptr, bytes))
+    shm::fatal("%s: ptr %p, %zu bytes: not pinned; allowed is what shmemx_pin was called with", call.name,
+               ptr, bytes);
+}
+
+SHMEMX_REMOTE_FUNCS(ATOLL_ALIAS_)
+
+}  // extern "C"

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private memory of a PE in the memory of the job's memory servers (shmem/remote.h): blocks of whole pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/mutex.hpp"
+#include "base/status.hpp"
+#include "pages/local_pages.hpp"
+#include "remote/leases.hpp"
+#include "remote/lent_pages.hpp"
+#include "remote/lent_range.hpp"
+
+namespace shm::remote {
+
+/// Thread safety: all calls by any thread; allocate() and free() not in a signal handler.
+class Area {
+ public:
+  struct Settings {
+    std::size_t page_bytes = 0;    // a power of two
+    std::size_t local_bytes = 0;   // of this PE's memory that cache pages
+    std::size_t server_bytes = 0;  // that each server lends
+    std::size_t ahead = 1;         // pages that are read ahead of use
+  };
+  /// `servers` outlives it.
+  static Result<std::unique_ptr<Area>> open(Servers& servers, const Settings& settings);
+  ~Area();
+
+  std::uintptr_t base() const { return reinterpret_cast<std::uintptr_t>(pages_->base()); }
+  std::size_t size() const { return pages_->size(); }
+
+  /// A block that reads as zeros.  The error says what is missing.
+  Result<void*> allocate(std::size_t bytes);
+  /// Returns false if no block begins there.
+  bool free(void* block);
+  /// What was asked for, if a block begins there.
+  std::optional<std::size_t> size_of(const void* block) const;
+  /// Whether all of [at, at + n) lies in one block.
+  bool holds(const void* at, std::size_t n) const;
+  /// Whether any of it lies in the area.
+  bool touches(const void* at, std::size_t n) const;
+
+  // REQUIRES: holds().  See pages::LocalPages.
+  void read(const void* from, void* into, std::size_t n) { pages_->read(offset_of(from), into, n); }
+  void write(void* to, const void* from, std::size_t n) { pages_->write(offset_of(to), from, n); }
+  void overwrite(const void* at, std::size_t n) { pages_->overwrite(offset_of(at), n); }
+  bool pin(const void* at, std::size_t n, pages::Access access) {
+    return pages_->pin(offset_of(at), n, access);
+  }
+  bool unpin(const void* at, std::size_t n) { return pages_->unpin(offset_of(at), n); }
+
+  const pages::LocalStatistics& statistics() const { return pages_->statistics(); }
+
+ private:
+  Area(Servers& servers, const Settings& settings, const Placement::Shape& shape);
+  std::size_t offset_of(const void* at) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(at) - pages_->base());
+  }
+
+  const Settings settings_;
+  LentRange range_;
+  LentPages lent_pages_;
+  std::unique_ptr<pages::LocalPages> pages_;
+
+  mutable Mutex mutex_;
+  Leases room_ GUARDED_BY(mutex_);                                // of the area's addresses
+  std::map<std::size_t, std::size_t> blocks_ GUARDED_BY(mutex_);  // bytes asked for, by offset
+};
+
+}  // namespace shm::remote

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "remote/lent_pages.hpp"
+
+#include <algorithm>
+
+namespace shm::remote {
+namespace {
+
+// A page takes less time in several pieces that are posted together than in one: the server reads one while
+// another is on the wire.
+constexpr std::size_t kPiece = std::size_t{256} << 10;
+
+// Calls move(offset, bytes, piece) for the pieces of n bytes.
+template <class Move>
+void in_pieces(std::size_t n, pages::PageTransfer& transfer, Move move) {
+  const std::size_t most = pages::PageTransfer::kMostPieces;
+  const std::size_t piece = std::max(kPiece, (n + most - 1) / most);
+  transfer.begin(static_cast<unsigned>((n + piece - 1) / piece));
+  unsigned number = 0;
+  for (std::size_t done = 0; done < n; done += piece)
+    move(done, std::min(piece, n - done), transfer.piece(number++));
+}
+
+}  // namespace
+
+void LentPages::read(pages::PageNumber page, std::size_t within, std::byte* into, std::size_t n,
+                     pages::PageTransfer& transfer) {
+  const Place from = place(page, within);
+  in_pieces(n, transfer, [&](std::size_t offset, std::size_t bytes, Completion& done) {
+    range_.servers().read({from.server, from.offset + offset}, into + offset, bytes, done);
+  });
+}
+
+void LentPages::write(pages::PageNumber page, std::size_t within, const std::byte* from, std::size_t n,
+                      pages::PageTransfer& transfer) {
+  const Place to = place(page, within);
+  in_pieces(n, transfer, [&](std::size_t offset, std::size_t bytes, Completion& done) {
+    range_.servers().write({to.server, to.offset + offset}, from + offset, bytes, done);
+  });
+}
+
+}  // namespace shm::remote

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "setup/remote_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/host_memory.hpp"
+#include "base/human.hpp"
+#include "core/region.hpp"
+#include "setup/memory_link.hpp"
+
+namespace shm {
+namespace {
+
+constexpr std::size_t kDefaultPage = std::size_t{2} << 20;
+constexpr std::size_t kSmallestPage = 4096, kLargestPage = std::size_t{64} << 20;
+constexpr std::size_t kPartOfHost = 4;  // local memory, where nothing is set
+
+remote::Area* area = nullptr;
+
+Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, int server_count) {
+  remote::Area::Settings made;
+  made.page_bytes = env.remote_page.value_or(kDefaultPage);
+  if (!std::has_single_bit(made.page_bytes) || made.page_bytes < kSmallestPage ||
+      made.page_bytes > kLargestPage) {
+    return Status::error("SHMEM_REMOTE_PAGE is " + std::to_string(made.page_bytes) +
+                         " bytes; allowed are powers of two from 4k to 64m");
+  }
+  const std::size_t share = host_memory() / kPartOfHost / static_cast<std::size_t>(std::max(pes_on_host, 1));
+  made.local_bytes = env.remote_local.value_or(share);
+  const std::size_t least = pages::LocalPages::kFewestFrames * made.page_bytes;
+  if (made.local_bytes < least) {
+    return Status::error("SHMEM_REMOTE_LOCAL is " + human_bytes(static_cast<double>(made.local_bytes)) +
+                         "; allowed is from " + human_bytes(static_cast<double>(least)) + " on, " +
+                         std::to_string(pages::LocalPages::kFewestFrames) + " pages (SHMEM_REMOTE_PAGE)");
+  }
+  made.server_bytes = bytes_per_server(env, server_count);
+  // More than the servers lend is never in use.
+  const std::size_t all = made.server_bytes * static_cast<std::size_t>(std::max(server_count, 1));
+  made.local_bytes = std::max(least, std::min(made.local_bytes, all));
+  made.ahead = env.remote_ahead.value_or(1);
+  return made;
+}
+
+}  // namespace
+
+remote::Area* remote_area() { return area; }
+
+Status open_remote_memory(remote::Servers& servers, const Env& env, int pes_on_host) {
+  Result<remote::Area::Settings> settings = read_settings(env, pes_on_host, servers.count());
+  if (!settings.ok()) return settings.status();
+  Result<std::unique_ptr<remote::Area>> opened = remote::Area::open(servers, settings.value());
+  if (!opened.ok()) return opened.status();
+  area = opened.value().release();
+  set_private_pages(area->base(), area->size());
+  return {};
+}
+
+void close_remote_memory() {
+  set_private_pages(0, 0);
+  delete std::exchange(area, nullptr);
+}
+
+}  // namespace shm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the tests of LocalPages share: 64 pages, few of them in memory.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "memory_backing.hpp"
+#include "pages/local_pages.hpp"
+#include "pool_fixture.hpp"
+
+namespace shm::pages {
+
+inline constexpr std::size_t kLocalPages = 64, kLocalFrames = 8;
+
+class LocalPagesFixture : public ::testing::Test {
+ protected:
+  static LocalPages::Settings settings() {
+    LocalPages::Settings settings;
+    settings.page_bytes = kPageBytes;
+    settings.frames = kLocalFrames;
+    settings.bytes = kLocalPages * kPageBytes;
+    settings.ahead = 0;
+    return settings;
+  }
+  std::unique_ptr<LocalPages> make(const LocalPages::Settings& settings) {
+    Result<std::unique_ptr<LocalPages>> made = LocalPages::create(backing, settings);
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    return std::move(made.value());
+  }
+  /// Others, with such settings.
+  template <class Change>
+  void remake(Change change) {
+    LocalPages::Settings other = settings();
+    change(other);
+    pages.reset();
+    pages = make(other);
+  }
+
+  volatile std::uint64_t& word(PageNumber page, std::size_t i = 0) const {
+    return reinterpret_cast<volatile std::uint64_t*>(pages->base() + page * kPageBytes)[i];
+  }
+  /// Stores to so many pages, the first ones.
+  void fill(PageNumber count, std::uint64_t add = 100) const {
+    for (PageNumber page = 0; page < count; ++page) {
+      word(page) = page + add;
+      word(page, 511) = page + add;
+    }
+  }
+  const LocalStatistics& counted() const { return pages->statistics(); }
+
+  const std::uint64_t seed = seed_of_run();
+  MemoryBacking backing{kPageBytes, kLocalPages, seed};
+  std::unique_ptr<LocalPages> pages = make(settings());
+};
+
+}  // namespace shm::pages

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shmem_bench paging: what memory on memory servers takes, verified.
+#include <shmem.h>
+#include <shmemx.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "command.hpp"
+#include "measure.hpp"
+#include "paging_options.hpp"
+
+namespace bench {
+namespace {
+
+using Word = std::uint64_t;
+constexpr std::size_t kStep = std::size_t{1} << 20;  // micro looks at a word of each
+
+struct Row {
+  const char* kernel;
+  const char* what;
+  double each;    // us a page
+  double beside;  // the same by plain transfers; 0: none
+  double rate;    // MB/s of what the kernel counts
+  bool right;
+};
+
+struct FreeRemote {
+  void operator()(std::byte* block) const { shmemx_remote_free(block); }
+};
+using Block = std::unique_ptr<std::byte[], FreeRemote>;
+
+Block allocate(std::size_t bytes) { return Block(static_cast<std::byte*>(shmemx_remote_alloc(bytes))); }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+/// Other memory of n bytes, on huge pages where there are some.
+std::unique_ptr<std::byte[], FreeMemory> plain_memory(std::size_t n) {
+  constexpr std::size_t kHuge = std::size_t{2} << 20;
+  const std::size_t whole = (n + kHuge - 1) / kHuge * kHuge;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kHuge, whole));
+  std::fill_n(memory, whole, std::byte{1});
+  return std::unique_ptr<std::byte[], FreeMemory>(memory);
+}
+
+/// Pages that hold `first word = their number`, more than are local, so that the first ones are not here.
+class Data {
+ public:
+  explicit Data(const PagingOptions& options)
+      : page_(options.page), count_(options.size / options.page), block_(allocate(count_ * page_)) {}
+  bool valid() const { return block_ != nullptr; }
+  std::size_t count() const { return count_; }
+  std::byte* page(std::size_t n) const { return block_.get() + n * page_; }
+  Word& word(std::size_t n) const { return *reinterpret_cast<Word*>(page(n)); }
+  void fill() const {
+    for (std::size_t n = 0; n < count_; ++n) std::fill_n(&word(n), page_ / sizeof(Word), n);
+  }
+
+ private:
+  const std::size_t page_, count_;
+  Block block_;
+};
+
+// Past the cache, of pages that are not here: one read of the wire each.
+double plain_read(const PagingOptions& options, const Data& data, std::byte* memory, bool& right) {
+  const std::size_t pages = std::max<std::size_t>(1, std::min<std::size_t>(64, data.count() / 4));
+  const double start = now();
+  for (std::size_t n = 0; n < pages; ++n) {
+    shmemx_remote_get(memory, data.page(n), options.page);
+    right = *reinterpret_cast<Word*>(memory) == n && right;
+  }
+  return (now() - start) * 1e6 / static_cast<double>(pages);
+}
+
+double plain_write(const PagingOptions& options, const Data& data, std::byte* memory) {
+  const std::size_t pages = std::max<std::size_t>(1, std::min<std::size_t>(64, data.count() / 4));
+  const double start = now();
+  for (std::size_t n = 0; n < pages; ++n) {
+    *reinterpret_cast<Word*>(memory) = n;
+    shmemx_remote_put(data.page(n), memory, options.page);
+  }
+  return (now() - start) * 1e6 / static_cast<double>(pages);
+}
+
+bool measure_fault(const PagingOptions& options, std::vector<Row>& rows) {
+  const Data data(options);
+  if (!data.valid()) return false;
+  data.fill();
+  const auto memory = plain_memory(options.page);
+  std::vector<std::size_t> order(data.count());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<double> each, beside;
+  bool right = true;
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    // The last pages are here: those before them are not, as they are more than fit.
+    volatile Word sum = 0;
+    for (std::size_t n = data.count() / 2; n < data.count(); ++n) sum = sum + data.word(n);
+    beside.push_back(plain_read(options, data, memory.get(), right));
+    std::mt19937_64 random(round);
+    std::shuffle(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(order.size() / 4), random);
+    std::vector<double> times;
+    for (std::size_t i = 0; i < data.count() / 4; ++i) {
+      const double start = now();
+      const Word got = data.word(order[i]);
+      times.push_back((now() - start) * 1e6);
+      right = got == order[i] && right;
+    }
+    each.push_back(median(times));
+  }
+  const double us = median(each);
+  rows.push_back(
+      {"fault", "load, random", us, median(beside), static_cast<double>(options.page) / us, right});
+  return true;
+}
+
+// Each thread has a part of its own.
+template <class Work>
+void in_parallel(std::size_t threads, std::size_t count, Work work) {
+  std::vector<std::thread> all;
+  for (std::size_t t = 0; t < threads; ++t)
+    all.emplace_back([=] { work(count * t / threads, count * (t + 1) / threads); });
+  for (std::thread& thread : all) thread.join();
+}
+
+// The micro-benchmark of the DLM's paper.
+bool measure_micro(const PagingOptions& options, std::vector<Row>& rows) {
+  std::vector<double> times;
+  std::atomic<bool> right{true};
+  const std::size_t words = options.size / sizeof(Word), step = kStep / sizeof(Word);
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    const Block block = allocate(options.size);
+    if (block == nullptr) return false;
+    auto* data = reinterpret_cast<Word*>(block.get());
+    const double start = now();
+    in_parallel(options.threads, words, [data](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) data[i] = i;
+    });
+    for (int pass = 0; pass < 3; ++pass) {
+      in_parallel(options.threads, words / step, [data, step, &right](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i) {
+          if (data[i * step] != i * step) right = false;
+        }
+      });
+    }
+    times.push_back(now() - start);
+  }
+  const double seconds = median(times);
+  const double pages = static_cast<double>(options.size) / static_cast<double>(options.page);
+  rows.push_back({"micro", "write, three passes", seconds * 1e6 / pages, 0,
+                  static_cast<double>(options.size) / seconds / 1e6, right});
+  return true;
+}
+
+// Of each page of a: b and c are read, and a too unless it is overwritten; a is written.
+bool measure_triad(const PagingOptions& options, bool overwrites, std::vector<Row>& rows) {
+  PagingOptions part = options;
+  part.size = options.size / 3 / options.page * options.page;
+  const Data a(part), b(part), c(part);
+  if (!a.valid() || !b.valid() || !c.valid()) return false;
+  a.fill();
+  b.fill();
+  c.fill();
+  const auto memory = plain_memory(options.page);
+  const std::size_t doubles = part.size / sizeof(double);
+  auto* const to = reinterpret_cast<double*>(a.page(0));
+  auto* const x = reinterpret_cast<double*>(b.page(0));
+  auto* const y = reinterpret_cast<double*>(c.page(0));
+  for (std::size_t i = 0; i < doubles; ++i) {
+    x[i] = static_cast<double>(i);
+    y[i] = 2;
+  }
+  bool right = true;
+  std::vector<double> times, beside;
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    if (overwrites) shmemx_overwrite(to, part.size);
+    const double start = now();
+    for (std::size_t i = 0; i < doubles; ++i) to[i] = x[i] + 3 * y[i];
+    times.push_back((now() - start) * 1e6 / static_cast<double>(a.count()));
+    for (std::size_t i = 0; i < doubles; i += 1021) right = to[i] == static_cast<double>(i) + 6 && right;
+    bool unused = true;
+    const double reads = overwrites ? 2 : 3;
+    beside.push_back(reads * plain_read(options, b, memory.get(), unused));
+  }
+  // What a page of a moves: reads, and a write.
+  const double write = [&] {
+    PagingOptions small = options;
+    const Data other(small);
+    return other.valid() ? plain_write(options, other, memory.get()) : 0;
+  }();
+  const double us = median(times);
+  rows.push_back({"triad", overwrites ? "a is overwritten" : "a is read too", us, median(beside) + write,
+                  3 * static_cast<double>(options.page) / us, right});
+  return true;
+}
+
+void print(const Row& row, const PagingOptions& options) {
+  if (options.json) {
+    std::printf("{\"kernel\": \"%s\", \"what\": \"%s\", \"page\": %zu, \"local\": %zu, \"size\": %zu, ",
+                row.kernel, row.what, options.page, options.local, options.size);
+    std::printf("\"threads\": %zu, \"each\": %.6g, \"beside\": %.6g, \"rate\": %.6g, \"right\": %s}\n",
+                options.threads, row.each, row.beside, row.rate, row.right ? "true" : "false");
+    return;
+  }
+  std::printf("%-8s %-24s %10.4g us/page", row.kernel, row.what, row.each);
+  if (row.beside > 0) {
+    std::printf("  plain %10.4g  ratio %.2f", row.beside, row.each / row.beside);
+  } else {
+    std::printf("%31s", "");
+  }
+  std::printf("  %8.4g MB/s%s\n", row.rate, row.right ? "" : "  WRONG");
+}
+
+// Returns how many results are wrong, or -1 if there is no room.
+int run(const PagingOptions& options) {
+  if (!options.json)
+    std::printf("%zu bytes of data, %zu local, pages of %zu; median of %zu rounds\n", options.size,
+                options.local, options.page, options.rounds);
+  std::vector<Row> rows;
+  bool room = true;
+  if (options.wants("fault")) room = measure_fault(options, rows);
+  if (room && options.wants("micro")) room = measure_micro(options, rows);
+  for (const bool overwrites : {false, true}) {
+    if (room && options.wants("triad")) room = measure_triad(options, overwrites, rows);
+  }
+  int wrong = 0;
+  for (const Row& row : rows) {
+    print(row, options);
+    wrong += !row.right;
+  }
+  return room ? wrong : -1;
+}
+
+}  // namespace
+
+int paging(Words words) {
+  PagingOptions options;
+  std::string why;
+  const Parsed parsed = parse(words, options, why);
+  if (parsed != Parsed::run) return end_unrun(parsed, "paging", kPagingUsage, why);
+  static int wrong;
+  wrong = shmem_my_pe() == 0 ? run(options) : 0;
+  shmem_int_max_reduce(SHMEM_TEAM_WORLD, &wrong, &wrong, 1);
+  if (wrong < 0) return 1;  // the library has said why
+  return end_run(static_cast<std::size_t>(wrong));
+}
+
+}  // namespace bench
