@@ -30,6 +30,9 @@ std::size_t buffers_of(SwapProtocol protocol) {
 
 Result<std::unique_ptr<PaperPages>> PaperPages::create(const LentRange& range, const Settings& settings) {
   const std::size_t page_bytes = range.shape().page_bytes;
+  if (settings.frames < kFewestFrames)
+    return Status::error(std::to_string(settings.frames) + " pages in memory: allowed are " +
+                         std::to_string(kFewestFrames) + " or more");
   Result<std::unique_ptr<pages::LocalSpace>> space = pages::LocalSpace::create(
       {page_bytes, settings.frames + buffers_of(settings.protocol), range.shape().bytes / page_bytes, 1, 0});
   if (!space.ok()) return space.status();
