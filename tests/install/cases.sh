@@ -244,6 +244,7 @@ case_run_path() {
   "$oshcc" "$here/hello.c" -o hello
   expect "$(readelf -d hello)" "$prefix/$LIB"
   (cd / && env -i PATH=/usr/bin:/bin "$oshrun" -n 2 --timeout 60 "$out/hello") >/dev/null
+  expect "$(env -i "$prefix/bin/shmem_memory" --help)" "--memory-servers"
   for file in bin/oshrun bin/shmem_info bin/shmem_memory bin/shmem_nvm bin/shmem_bench "$LIB/libatoll.so" "$LIB/libshmem_profile.so"; do
     refute "$(readelf -d "$prefix/$file" | grep -E 'RPATH|RUNPATH' || true)" "$BUILD"
   done

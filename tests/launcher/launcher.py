@@ -93,6 +93,7 @@ class Launcher(unittest.TestCase):
         self.tmp = tempfile.TemporaryDirectory(prefix="oshrun-test.")
         self.addCleanup(self.tmp.cleanup)
         self.env = environment(self.tmp.name)
+        self.launcher = OSHRUN
 
     def start(self, *words, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -102,7 +103,7 @@ class Launcher(unittest.TestCase):
             end_with_the_test()
             prepare()
 
-        process = subprocess.Popen([OSHRUN, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        process = subprocess.Popen([self.launcher, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=self.env, text=True, preexec_fn=prepare_child, **options)
         self.addCleanup(self.stop, process)
         return process

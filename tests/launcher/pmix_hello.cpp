@@ -198,6 +198,13 @@ void ask_for_strangers(Run& run) {
   finalize();
 }
 
+/// Joins, and passes as many fences more as `number` says.
+void fences(Run& run) {
+  init(run);
+  for (int i = 0; i < run.number; ++i) fence();
+  finalize();
+}
+
 struct Mode {
   const char* name;
   void (*run)(Run&);
@@ -216,6 +223,7 @@ constexpr Mode kModes[] = {
     {"stubborn", wait_stubborn},
     {"events", send_an_event},
     {"strangers", ask_for_strangers},
+    {"fences", fences},
 };
 
 }  // namespace

@@ -94,6 +94,10 @@ endfunction()
 set(nvm_environment SHMEM_HEAP=nvm:${CMAKE_BINARY_DIR}/nvm-heap SHMEM_NVM_PAGE=16k SHMEM_NVM_CACHE=256k)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/nvm-heap)
 
+# The heap on memory servers, with 16 pages in memory.  oshrun starts the servers.
+set(remote_environment SHMEM_MEMORY_SERVERS=2 SHMEM_MEMORY_PER_SERVER=256m SHMEM_HEAP=remote
+  SHMEM_NVM_PAGE=16k SHMEM_NVM_CACHE=256k)
+
 # A program that tests one part of the specification, as several CTests:
 #   spec.<name>.<n>pe        for each n
 #   spec.<name>.<n>pe.vn2    on two virtual nodes, where everything between the halves goes over the network
@@ -149,7 +153,7 @@ endfunction()
 
 # A suite: programs that run one after the other in one job, each from shmem_init to shmem_finalize, so that only the first
 # pays for the start of the job.  The job prints the name of each.  add_suite_runs adds a CTest for each of RUNS, named
-# <prefix>.<suite>.<run>, where a run is <n>pe, optionally with .vn<m>, .cyclic and .nvm: as in 4pe.vn2.nvm.
+# <prefix>.<suite>.<run>, where a run is <n>pe, optionally with .vn<m>, .cyclic and .nvm or .remote: as in 4pe.vn2.nvm.
 #   add_suite(<suite>)                       after the last add_pe_program of its members
 #   add_suite_runs(<prefix> <suite> RUNS <runs> [PARTS <parts>] [ENV <NAME=VALUE>...] [TIMEOUT <seconds>] [LABELS <labels>]
 #                  [SUFFIX <text>] [ONLY_IN_ALL])   with PARTS: only programs whose names contain one of them
@@ -180,7 +184,7 @@ function(add_suite_runs prefix suite)
     set(only_in_all ONLY_IN_ALL)
   endif()
   foreach(run IN LISTS arg_RUNS)
-    if(NOT run MATCHES "^([0-9]+)pe(\\.vn([0-9]+)(\\.cyclic)?)?(\\.nvm)?$")
+    if(NOT run MATCHES "^([0-9]+)pe(\\.vn([0-9]+)(\\.cyclic)?)?(\\.(nvm|remote))?$")
       message(FATAL_ERROR "add_suite_runs: ${run} is no run; allowed is, for example, 4pe.vn2.nvm")
     endif()
     set(pes ${CMAKE_MATCH_1})
@@ -190,7 +194,10 @@ function(add_suite_runs prefix suite)
     endif()
     set(labels ${arg_LABELS})
     set(environment ${arg_ENV})
-    if(CMAKE_MATCH_5)
+    if(CMAKE_MATCH_6 STREQUAL "remote")
+      set(labels nvm)
+      list(APPEND environment ${remote_environment})
+    elseif(CMAKE_MATCH_6)
       set(labels nvm)
       nvm_environment_of(${suite} of_nvm)
       list(APPEND environment ${of_nvm})

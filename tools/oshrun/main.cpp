@@ -53,10 +53,14 @@ std::string wrong_wdir(const Options& options) {
   return {};
 }
 
-/// Empty if there is what the programs shall be started with.
-std::string missing_library(const Options& options, const Installation& installation) {
+/// Empty if what the programs shall be started with can be loaded.
+std::string unusable_library(const Options& options, const Installation& installation) {
   const std::string library = installation.remote_malloc();
-  if (!options.remote_malloc || access(library.c_str(), R_OK) == 0) return {};
+  if (!options.remote_malloc) return {};
+  if (library.find_first_of(" :") != std::string::npos)
+    return "oshrun: --remote-malloc: LD_PRELOAD cannot name '" + library +
+           "'; install Atoll in a folder without spaces and colons in its path";
+  if (access(library.c_str(), R_OK) == 0) return {};
   return "oshrun: --remote-malloc: cannot load '" + library + "': " + strerror(errno) +
          "; it is installed with oshrun";
 }
@@ -71,8 +75,8 @@ int main_checked(const std::vector<std::string>& words) {
   if (parsed.kind == ParseResult::Kind::kRefuse) return refuse(kExitUsage, parsed.text);
   if (const std::string wrong = wrong_wdir(parsed.options); !wrong.empty()) return refuse(kExitUsage, wrong);
   const Installation installation = this_installation();
-  if (const std::string missing = missing_library(parsed.options, installation); !missing.empty())
-    return refuse(exec_exit_code(ENOENT), missing);
+  if (const std::string why = unusable_library(parsed.options, installation); !why.empty())
+    return refuse(exec_exit_code(ENOENT), why);
   std::vector<Program> programs;
   for (const App& app : all_apps(parsed.options, installation)) {
     const ProgramPath program = find_program(app);

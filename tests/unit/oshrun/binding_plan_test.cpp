@@ -68,6 +68,37 @@ TEST(BindingPlan, NumaGivesWholeNodesInBlocks) {
             (std::vector<Cpus>{{0, 1}, {0, 1}, {2, 3}, {2, 3}}));
 }
 
+TEST(BindingPlan, MemoryServersGetACoreEachBehindThePes) {
+  EXPECT_EQ(plan_binding(Bind::kAuto, {2, 2}, machine(8)).cpus_of,
+            (std::vector<Cpus>{{0, 1, 2}, {3, 4, 5}, {6}, {7}}));
+  EXPECT_EQ(plan_binding(Bind::kAuto, {2, 1}, machine(3)).cpus_of, (std::vector<Cpus>{{0}, {1}, {2}}));
+  EXPECT_EQ(plan_binding(Bind::kCore, {1, 2}, machine(8)).cpus_of, (std::vector<Cpus>{{0}, {1}, {2}}));
+  EXPECT_EQ(plan_binding(Bind::kNuma, {2, 1}, machine(8, 2)).cpus_of,
+            (std::vector<Cpus>{{0, 1, 2, 3}, {0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(plan_binding(Bind::kAuto, {2, 2}, machine(8)).why_no_server, "");
+}
+
+TEST(BindingPlan, MemoryServersAreNotBoundWhereThePesTakeTheCores) {
+  for (Bind bind : {Bind::kCore, Bind::kAuto}) {
+    const BindingPlan plan = plan_binding(bind, {3, 2}, machine(4));
+    EXPECT_EQ(plan.cpus_of.size(), 3u) << "all PEs, as if there were no servers";
+    EXPECT_EQ(plan.cpus_of, plan_binding(bind, {3}, machine(4)).cpus_of);
+    EXPECT_EQ(plan.why_no_pe, "");
+    EXPECT_EQ(plan.why_no_server, "3 PEs and 2 memory servers are more than the 4 cores this job may use");
+  }
+  const BindingPlan full = plan_binding(Bind::kAuto, {5, 1}, machine(4));
+  EXPECT_TRUE(full.cpus_of.empty());
+  EXPECT_EQ(full.why_no_pe, "5 PEs and 1 memory server are more than the 4 cores this job may use");
+  EXPECT_EQ(full.why_no_server, full.why_no_pe);
+}
+
+TEST(BindingPlan, MemoryServersOfAPeThatMayRunAnywhereMayToo) {
+  const BindingPlan plan = plan_binding(Bind::kAuto, {1, 2}, machine(8));
+  EXPECT_TRUE(plan.cpus_of.empty());
+  EXPECT_EQ(plan.why_no_server, plan.why_no_pe);
+  EXPECT_FALSE(plan.why_no_pe.empty());
+}
+
 TEST(BindingPlan, NeighboursShareANodeThoughCoresAlternate) {
   const std::vector<Core> cores = {{0, {0}}, {1, {1}}, {0, {2}}, {1, {3}}};
   EXPECT_EQ(plan_binding(Bind::kAuto, {2}, cores).cpus_of, (std::vector<Cpus>{{0, 2}, {1, 3}}));

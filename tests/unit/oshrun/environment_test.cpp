@@ -82,6 +82,21 @@ TEST(Environment, VirtualNodesThatOshrunIsNotAskedForAreThoseOfTheEnvironment) {
   EXPECT_STREQ(getenv("SHMEM_VIRTUAL_ORDER"), "cyclic");
 }
 
+TEST(Environment, AllAreToldOfTheMemoryServers) {
+  Options options;
+  options.memory_servers = 3;
+  options.memory_per_server = std::size_t{4} << 30;
+  prepare_environment(options, "atoll-1-x");
+  EXPECT_STREQ(getenv("SHMEM_MEMORY_SERVERS"), "3");
+  EXPECT_STREQ(getenv("SHMEM_MEMORY_PER_SERVER"), "4294967296");
+  // What they lend is the library's business unless it is asked for; that there are none is the option's.
+  setenv("SHMEM_MEMORY_PER_SERVER", "2g", 1);
+  prepare_environment(Options(), "atoll-1-x");
+  EXPECT_EQ(getenv("SHMEM_MEMORY_SERVERS"), nullptr);
+  EXPECT_STREQ(getenv("SHMEM_MEMORY_PER_SERVER"), "2g");
+  unsetenv("SHMEM_MEMORY_PER_SERVER");
+}
+
 // By it Open MPI knows a launcher of its own liking.
 TEST(Environment, AMarkThatIsThereStays) {
   setenv("JSM_JSRUN_PORT", "17", 1);

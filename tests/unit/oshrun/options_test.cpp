@@ -116,14 +116,58 @@ TEST(Options, VirtualNodes) {
   EXPECT_TRUE(cyclic.cyclic);
 }
 
+TEST(Options, MemoryServers) {
+  const Options none = accepted({"-n", "2", "prog"});
+  EXPECT_EQ(none.roster().servers, 0);
+  EXPECT_FALSE(none.memory_per_server);
+  EXPECT_FALSE(none.remote_malloc);
+  const Options options = accepted({"-n", "2", "--memory-servers", "3", "--memory-per-server=1.5g",
+                                    "--remote-malloc", "8m", "a", ":", "b"});
+  EXPECT_EQ(options.roster().pes, 3);
+  EXPECT_EQ(options.roster().servers, 3);
+  EXPECT_EQ(options.memory_per_server, std::size_t{3} << 29);
+  EXPECT_EQ(options.remote_malloc, std::size_t{8} << 20);
+  EXPECT_EQ(accepted({"-n", "4000", "--memory-servers", "96", "prog"}).roster().size(), 4096);
+}
+
+TEST(Options, MemoryServersOfTheEnvironmentStandForTheOption) {
+  const auto servers = [](const Words& words, std::string_view variable) {
+    const ParseResult result = parse_options(words, variable);
+    EXPECT_EQ(result.kind, Kind::kRun) << result.text;
+    return result.options.memory_servers;
+  };
+  EXPECT_EQ(servers({"prog"}, "3"), 3);
+  EXPECT_EQ(servers({"prog"}, ""), 0);
+  EXPECT_EQ(servers({"--remote-malloc", "1", "prog"}, "1"), 1);
+  EXPECT_EQ(servers({"--memory-servers", "2", "prog"}, "3"), 2);
+  EXPECT_EQ(servers({"--memory-servers", "0", "prog"}, "3"), 0);
+  EXPECT_EQ(servers({"--memory-servers", "2", "prog"}, "nonsense"), 2);
+  for (const char* wrong : {"x", "-1", "1.5", "auto", "4097"}) {
+    const ParseResult result = parse_options({"prog"}, wrong);
+    EXPECT_EQ(result.kind, Kind::kRefuse);
+    EXPECT_EQ(result.text, std::string("oshrun: SHMEM_MEMORY_SERVERS '") + wrong +
+                               "': the number of memory servers must be a whole number from 0 to 4096");
+  }
+}
+
 TEST(Options, HelpAndVersionWinOverEverythingBehindThem) {
   EXPECT_EQ(parse_options({"--help", "--nope"}).kind, Kind::kShow);
   EXPECT_EQ(parse_options({"-h"}).text, help_text());
   for (const char* word : {"--version", "-V"}) EXPECT_EQ(parse_options({word}).text, version_text()) << word;
 }
 
+void expect_refusals(const std::vector<std::pair<Words, std::string>>& cases) {
+  for (const auto& [words, part] : cases) {
+    const ParseResult result = parse_options(words);
+    EXPECT_EQ(result.kind, Kind::kRefuse) << part;
+    EXPECT_NE(result.text.find(part), std::string::npos) << result.text;
+    EXPECT_TRUE(result.text.starts_with("oshrun: ")) << result.text;
+    EXPECT_EQ(result.text.find('\n'), std::string::npos) << result.text;
+  }
+}
+
 TEST(Options, RefusesInOneLineThatNamesTheMistake) {
-  const std::vector<std::pair<Words, std::string>> cases = {
+  expect_refusals({
       {{}, "no program to start"},
       {{"-n", "2"}, "no program to start"},
       {{""}, "no program to start"},
@@ -159,14 +203,29 @@ TEST(Options, RefusesInOneLineThatNamesTheMistake) {
       {{"--virtual-nodes", "2", "a"}, "only 1 PE;"},
       {{"--virtual-nodes", "2:cyclic", "a"}, "only 1 PE;"},
       {{"-n", "2", "--virtual-nodes", "3", "a"}, "only 2 PEs;"},
-  };
-  for (const auto& [words, part] : cases) {
-    const ParseResult result = parse_options(words);
-    EXPECT_EQ(result.kind, Kind::kRefuse) << part;
-    EXPECT_NE(result.text.find(part), std::string::npos) << result.text;
-    EXPECT_TRUE(result.text.starts_with("oshrun: ")) << result.text;
-    EXPECT_EQ(result.text.find('\n'), std::string::npos) << result.text;
-  }
+  });
+}
+
+TEST(Options, RefusesMemoryServersThatCannotBe) {
+  expect_refusals({
+      {{"-n", "2", "--memory-servers", "2", "--virtual-nodes", "3", "a"}, "only 2 PEs;"},
+      {{"--memory-servers", "2"}, "no program to start"},
+      {{"-n", "0", "--memory-servers", "2", "a"}, "-n '0'"},
+      {{"--memory-servers", "a"}, "--memory-servers 'a'"},
+      {{"--memory-servers", "-1", "a"}, "--memory-servers '-1'"},
+      {{"--memory-servers", "4097", "a"}, "0 to 4096"},
+      {{"--memory-servers", "99999999999999", "a"}, "0 to 4096"},
+      {{"--memory-servers", "4096", "a"}, "1 PE and 4096 memory servers; at most 4096"},
+      {{"-x", "SHMEM_MEMORY_SERVERS=2", "a"}, "give --memory-servers"},
+      {{"--memory-per-server", "4g", "a"}, "--memory-per-server: the job has no memory servers"},
+      {{"--remote-malloc", "8m", "a"}, "--remote-malloc: the job has no memory servers"},
+      {{"--memory-servers", "0", "--remote-malloc", "8m", "a"}, "no memory servers"},
+      {{"--memory-servers", "1", "--memory-per-server", "much", "a"}, "--memory-per-server 'much'"},
+      {{"--memory-servers", "1", "--memory-per-server", "0", "a"}, "a size above 0"},
+      {{"--memory-servers", "1", "--remote-malloc", "-8m", "a"}, "--remote-malloc '-8m'"},
+      {{"--memory-servers", "1", "--remote-malloc", "", "a"}, "--remote-malloc ''"},
+      {{"--memory-servers", "1", "--remote-malloc", "99999999999999999999t", "a"}, "a size above 0"},
+  });
 }
 
 }  // namespace

@@ -198,6 +198,26 @@ TEST_F(OutputTest, WithTagsAPromptWaitsForItsEnd) {
   EXPECT_EQ(written(Stream::kErr), "[0]<err> name? \n");
 }
 
+TEST_F(OutputTest, LinesOfMemoryServersSayWhoseTheyAre) {
+  Output output({2, 2}, Tag::kRank);
+  output.feed(1, Stream::kOut, "a\n");
+  output.feed(2, Stream::kOut, "b\n");
+  output.feed(3, Stream::kErr, "c\n");
+  EXPECT_EQ(written(Stream::kOut), "[1] a\n[memory server 0] b\n");
+  EXPECT_EQ(written(Stream::kErr), "[memory server 1]<err> c\n");
+}
+
+TEST_F(OutputTest, APeWithMemoryServersIsNotAlone) {
+  Output output({1, 1}, Tag::kNone);
+  output.feed(1, Stream::kOut, "unfinished");
+  EXPECT_EQ(written(Stream::kOut), "") << "it could mix with a line of PE 0";
+  output.feed(0, Stream::kErr, "atoll: no room\n");
+  output.feed(1, Stream::kErr, "atoll: no room\n");
+  EXPECT_EQ(written(Stream::kErr), "atoll: no room\n");
+  output.finish_all();
+  EXPECT_EQ(written(Stream::kErr), "oshrun: memory server 0 said the same as PE 0\n");
+}
+
 TEST_F(OutputTest, WhoSaidTheSameIsToldInTime) {
   Output output({3}, Tag::kNone);
   for (int pe : {0, 1, 2}) output.feed(pe, Stream::kErr, "atoll: no room\n");

@@ -238,5 +238,140 @@ TEST(Policy, StateTable) {
   }
 }
 
+// Ranks of a job of 2 PEs and 2 memory servers.
+constexpr int kServer = 2;
+constexpr int kOther = 3;
+
+/// All have joined.
+Policy with_servers() {
+  Policy policy({2, 2});
+  for (int rank = 0; rank < 4; ++rank) policy.connected(rank);
+  return policy;
+}
+
+void pes_end_in_order(Policy& policy) {
+  for (int pe : {0, 1}) policy.finalized(pe);
+  for (int pe : {0, 1}) policy.exited(pe, code(0));
+}
+
+TEST(PolicyOfServers, TheyEndWithTheJob) {
+  Policy policy = with_servers();
+  EXPECT_EQ(policy.servers_alive(), 2);
+  policy.finalized(kServer);
+  policy.exited(kServer, code(0));  // PE 0 may compute on after shmem_finalize
+  EXPECT_FALSE(policy.judge());
+  pes_end_in_order(policy);
+  EXPECT_EQ(policy.pes_alive(), 0);
+  EXPECT_EQ(policy.servers_alive(), 1);
+  EXPECT_TRUE(policy.pes_left_in_order());
+  policy.finalized(kOther);
+  policy.exited(kOther, code(0));
+  EXPECT_EQ(policy.servers_alive(), 0);
+  EXPECT_FALSE(policy.judge());
+}
+
+TEST(PolicyOfServers, OneThatDiesEndsTheJob) {
+  Policy killed_one = with_servers();
+  killed_one.exited(kOther, killed(SIGKILL));
+  expect_verdict(killed_one, kOther, 137, "was killed by signal 9 (SIGKILL, Killed)");
+  Policy failed = with_servers();
+  failed.exited(kServer, code(3));
+  expect_verdict(failed, kServer, 3, "exited with code 3");
+  Policy before_it_joined({2, 2});
+  before_it_joined.exited(kServer, code(127));
+  expect_verdict(before_it_joined, kServer, 127, "exited with code 127");
+  Policy aborted = with_servers();
+  aborted.aborted(kServer, 1, "quiet: it has said why");
+  expect_verdict(aborted, kServer, 1, "");
+}
+
+TEST(PolicyOfServers, OneThatLeavesThePesEndsTheJob) {
+  for (const bool joined : {true, false}) {
+    Policy policy({2, 2});
+    if (joined) policy.connected(kServer);
+    policy.exited(kServer, code(0));
+    expect_verdict(policy, kServer, 1, "while PEs still run");
+  }
+}
+
+TEST(PolicyOfServers, TheirDeathExplainsWhatPesSay) {
+  Policy policy = with_servers();
+  for (int pe : {0, 1}) policy.aborted(pe, 1, "suspicion: atoll: PE: lost memory server 1\n");
+  for (int pe : {0, 1}) policy.exited(pe, code(1));
+  EXPECT_TRUE(policy.suspects()) << "no PE is left, and the reason not known yet";
+  policy.exited(kOther, killed(SIGKILL));
+  expect_verdict(policy, kOther, 137, "SIGKILL");
+}
+
+TEST(PolicyOfServers, WhatPesSuspectIsKeptWhenNoPeIsLeft) {
+  Policy policy({1, 1});
+  policy.connected(0);
+  policy.aborted(1, 1, "suspicion: atoll: memory server 0: lost PE 0\n");
+  policy.aborted(0, 1, "suspicion: atoll: PE 0: lost memory server 0\n");
+  policy.exited(0, code(1));
+  EXPECT_TRUE(policy.suspects());
+  policy.exited(1, code(1));
+  const std::optional<Verdict> verdict = policy.judge();
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->line, "atoll: PE 0: lost memory server 0");
+}
+
+TEST(PolicyOfServers, ThatTheLastPeHasGoneIsNoSuspicion) {
+  Policy policy({1, 1});
+  for (int rank : {0, 1}) policy.connected(rank);
+  policy.aborted(1, 1, "suspicion: atoll: memory server 0: lost PE 0\n");
+  EXPECT_TRUE(policy.suspects());
+  policy.exited(0, code(0));
+  EXPECT_FALSE(policy.pes_left_in_order());
+  EXPECT_FALSE(policy.suspects());
+  policy.trust_suspicion();
+  policy.exited(1, code(1));
+  EXPECT_FALSE(policy.judge());
+}
+
+TEST(PolicyOfServers, WithoutPesOnlyTheirDeathCounts) {
+  Policy good = with_servers();
+  pes_end_in_order(good);
+  good.aborted(kServer, 1, "lost the PEs");
+  good.exited(kServer, code(1));
+  good.exited(kOther, code(1));
+  EXPECT_FALSE(good.judge());
+  Policy bad = with_servers();
+  pes_end_in_order(bad);
+  bad.exited(kServer, killed(SIGSEGV));
+  expect_verdict(bad, kServer, 139, "SIGSEGV");
+}
+
+TEST(PolicyOfServers, HowTheyEndIsNoMatterOnceTheLauncherEndsThem) {
+  Policy policy = with_servers();
+  pes_end_in_order(policy);
+  policy.let_servers_go();
+  policy.exited(kServer, killed(SIGTERM));
+  policy.exited(kOther, killed(SIGKILL));
+  EXPECT_FALSE(policy.judge());
+}
+
+TEST(PolicyOfServers, TheyAreNoPesThatOthersWaitFor) {
+  // A job of one PE, that need not finalize, and of programs that do not join at all.
+  Policy one({1, 1});
+  for (int rank : {0, 1}) one.connected(rank);
+  one.exited(0, code(0));
+  EXPECT_FALSE(one.judge());
+  EXPECT_FALSE(one.pes_left_in_order());
+  Policy plain({2, 1});
+  plain.connected(2);
+  plain.exited(0, code(0));
+  plain.exited(1, code(0));
+  EXPECT_FALSE(plain.judge());
+}
+
+TEST(PolicyOfServers, PesAreInOrderOnlyIfAllAre) {
+  Policy policy = with_servers();
+  policy.finalized(1);
+  policy.exited(0, code(0));
+  policy.exited(1, code(0));
+  EXPECT_FALSE(policy.pes_left_in_order());
+}
+
 }  // namespace
 }  // namespace oshrun

@@ -53,6 +53,12 @@ TEST(Summary, FollowsATreeToItsLast) {
   EXPECT_EQ(lines.back(), "PE 0-2 wait in barrier for PE 3; PE 3 is computing (in no waiting call)");
 }
 
+TEST(Summary, ARankBehindThePesIsAMemoryServer) {
+  const Lines lines = summarize({waiting("fault", 3), waiting("fault", 3), computing}, 0);
+  EXPECT_EQ(lines.back(),
+            "PE 0, 1 wait in fault for memory server 0; PE 2 is computing (in no waiting call)");
+}
+
 TEST(Summary, DoesNotFollowIntoOtherCalls) {
   const Lines lines = summarize({waiting("barrier", 1), waiting("lock", 2), computing}, 0);
   EXPECT_EQ(

@@ -2,6 +2,7 @@
 #include "pages/local_pages.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,17 +76,21 @@ TEST_F(LocalPagesTest, RefusesWhatCannotBe) {
   EXPECT_NE(text([](auto& wrong) { wrong.frames = 3; }).find("allowed are 4 to"), std::string::npos);
 }
 
-TEST_F(LocalPagesTest, AForkedChildHasNone) {
+TEST_F(LocalPagesTest, InAForkedChildFaultsAreTheHandlersBefore) {
+  pages.reset();
+  struct sigaction action {}, before {};
+  action.sa_handler = [](int) { _exit(77); };
+  sigaction(SIGSEGV, &action, &before);
+  pages = make(settings());
   fill(3);
   const pid_t child = fork();
-  if (child == 0) {
-    const std::uint64_t seen = word(1);
-    _exit(seen == 101 ? 0 : 1);
-  }
+  if (child == 0) _exit(word(1) == 101 ? 0 : 1);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_FALSE(WIFEXITED(status)) << "it could load";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 77) << status;
   EXPECT_EQ(word(1), 101U);
+  pages.reset();
+  sigaction(SIGSEGV, &before, nullptr);
 }
 
 // What a thread waits for is not announced to it where it polls itself; here it sleeps, as another one polls.
