@@ -83,7 +83,13 @@ TEST_P(PaperThreadsTest, HandlersOfTheProgramMayFault) {
   const std::uint64_t seed = seed_of_paper_run();
   std::atomic<bool> stop{false};
   std::thread player([&] {
-    for (std::uint64_t round = 0; !stop; ++round) play(1, 2, seed + round, 20);
+    std::mt19937_64 dice(seed);
+    std::vector<std::uint64_t> model(kPaperPages);
+    while (!stop) {
+      const std::size_t page = dice() % kPaperPages;
+      EXPECT_EQ(word(page), model[page]) << page;
+      word(page) = model[page] = dice();
+    }
   });
   constexpr unsigned kSignals = 40;
   for (unsigned sent = 0; sent < kSignals; ++sent) {
