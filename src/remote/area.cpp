@@ -24,23 +24,15 @@ Result<std::unique_ptr<Area>> Area::open(Servers& servers, const Settings& setti
   const Placement::Shape shape =
       LentRange::shape_for(area_bytes(settings, servers.count()), settings.page_bytes, settings.server_bytes);
   std::unique_ptr<Area> area(new Area(servers, settings, shape));
-  Result<std::unique_ptr<pages::LocalPages>> pages =
-      pages::LocalPages::create(area->lent_pages_, {.page_bytes = settings.page_bytes,
-                                                    .frames = settings.local_bytes / settings.page_bytes,
-                                                    .bytes = shape.bytes,
-                                                    .ahead = static_cast<unsigned>(settings.ahead)});
+  Result<std::unique_ptr<SwapEngine>> pages = SwapEngine::open(
+      area->range_, {settings.swap, settings.local_bytes / settings.page_bytes, settings.ahead});
   if (!pages.ok()) return pages.status();
   area->pages_ = std::move(pages.value());
-  area->pages_->start();
   return area;
 }
 
 Area::Area(Servers& servers, const Settings& settings, const Placement::Shape& shape)
-    : settings_(settings), range_(servers, shape), lent_pages_(range_), room_(shape.bytes) {}
-
-Area::~Area() {
-  if (pages_ != nullptr) pages_->stop();
-}
+    : settings_(settings), range_(servers, shape), room_(shape.bytes) {}
 
 Result<void*> Area::allocate(std::size_t bytes) {
   const LockGuard guard(mutex_);

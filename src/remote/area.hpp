@@ -10,10 +10,9 @@
 
 #include "base/mutex.hpp"
 #include "base/status.hpp"
-#include "pages/local_pages.hpp"
 #include "remote/leases.hpp"
-#include "remote/lent_pages.hpp"
 #include "remote/lent_range.hpp"
+#include "remote/swap_engine.hpp"
 
 namespace shm::remote {
 
@@ -25,10 +24,10 @@ class Area {
     std::size_t local_bytes = 0;   // of this PE's memory that cache pages
     std::size_t server_bytes = 0;  // that each server lends
     std::size_t ahead = 1;         // pages that are read ahead of use
+    Swap swap = Swap::direct;      // how they come and leave
   };
   /// `servers` outlives it.
   static Result<std::unique_ptr<Area>> open(Servers& servers, const Settings& settings);
-  ~Area();
 
   std::uintptr_t base() const { return reinterpret_cast<std::uintptr_t>(pages_->base()); }
   std::size_t size() const { return pages_->size(); }
@@ -44,7 +43,7 @@ class Area {
   /// Whether any of it lies in the area.
   bool touches(const void* at, std::size_t n) const;
 
-  // REQUIRES: holds().  See pages::LocalPages.
+  // REQUIRES: holds().  See SwapEngine.
   void read(const void* from, void* into, std::size_t n) { pages_->read(offset_of(from), into, n); }
   void write(void* to, const void* from, std::size_t n) { pages_->write(offset_of(to), from, n); }
   void overwrite(const void* at, std::size_t n) { pages_->overwrite(offset_of(at), n); }
@@ -54,6 +53,7 @@ class Area {
   bool unpin(const void* at, std::size_t n) { return pages_->unpin(offset_of(at), n); }
 
   const pages::LocalStatistics& statistics() const { return pages_->statistics(); }
+  const SwapStages* stages() const { return pages_->stages(); }
 
  private:
   Area(Servers& servers, const Settings& settings, const Placement::Shape& shape);
@@ -63,8 +63,7 @@ class Area {
 
   const Settings settings_;
   LentRange range_;
-  LentPages lent_pages_;
-  std::unique_ptr<pages::LocalPages> pages_;
+  std::unique_ptr<SwapEngine> pages_;
 
   mutable Mutex mutex_;
   Leases room_ GUARDED_BY(mutex_);                                // of the area's addresses

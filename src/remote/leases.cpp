@@ -22,14 +22,25 @@ std::optional<std::uint64_t> Leases::lend(int pe, std::uint64_t bytes) {
   return gap;
 }
 
-bool Leases::take_back(int pe, const Range& range) {
-  if (range.bytes == 0 || range.offset % kLeaseGrain != 0 || range.bytes % kLeaseGrain != 0) return false;
+// The lease of `pe` that has all of the range, or the end.
+Leases::ByOffset::const_iterator Leases::find(int pe, const Range& range) const {
   auto found = lent_.upper_bound(range.offset);
-  if (found == lent_.begin()) return false;
+  if (range.bytes == 0 || found == lent_.begin()) return lent_.end();
   --found;
+  const auto& [offset, lease] = *found;
+  const std::uint64_t before = range.offset - offset;
+  const bool holds = lease.pe == pe && before < lease.bytes && range.bytes <= lease.bytes - before;
+  return holds ? found : lent_.end();
+}
+
+bool Leases::lent_to(int pe, const Range& range) const { return find(pe, range) != lent_.end(); }
+
+bool Leases::take_back(int pe, const Range& range) {
+  if (range.offset % kLeaseGrain != 0 || range.bytes % kLeaseGrain != 0) return false;
+  const auto found = find(pe, range);
+  if (found == lent_.end()) return false;
   const auto [offset, lease] = *found;
   const std::uint64_t before = range.offset - offset;
-  if (lease.pe != pe || before >= lease.bytes || range.bytes > lease.bytes - before) return false;
   const std::uint64_t behind = lease.bytes - before - range.bytes;
   lent_.erase(found);
   if (before != 0) lent_.emplace(offset, Lease{before, pe});

@@ -31,6 +31,8 @@ class Leases {
 
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t free() const { return free_; }
+  /// Whether all of the range, which is not empty, is one lease of `pe`'s, or part of one.
+  bool lent_to(int pe, const Range& range) const;
   /// What `pe` has, by offset; neighbours may be one or several.
   std::vector<Range> lent_to(int pe) const;
 
@@ -39,9 +41,12 @@ class Leases {
     std::uint64_t bytes;
     int pe;
   };
+  using ByOffset = std::map<std::uint64_t, Lease>;
+  ByOffset::const_iterator find(int pe, const Range& range) const;
+
   const std::uint64_t bytes_;
   std::uint64_t free_;
-  std::map<std::uint64_t, Lease> lent_;  // by offset; they do not overlap
+  ByOffset lent_;  // by offset; they do not overlap
 };
 
 }  // namespace shm::remote

@@ -73,6 +73,7 @@ void Lender::receive(int from, std::uint16_t id, const std::byte* message, std::
   LeaseRequest lease;
   GiveBack back;
   FinishRequest finished;
+  PageRequest page;
   switch (static_cast<LendMessage>(id)) {
     case LendMessage::lease:
       if (unpack(message, n, lease)) {
@@ -86,13 +87,21 @@ void Lender::receive(int from, std::uint16_t id, const std::byte* message, std::
     case LendMessage::finish:
       if (unpack(message, n, finished)) finish(from, finished);
       return;
-    case LendMessage::answer: return;
+    case LendMessage::page:
+      if (unpack(message, n, page) && leases_.lent_to(from, {page.offset, page.bytes}))
+        send(from, LendMessage::ready, PageReady{page.number});
+      return;
+    case LendMessage::answer:
+    case LendMessage::ready: return;
   }
 }
 
-void Lender::answer(int pe, const LendAnswer& answer) {
-  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(LendMessage::answer), &answer, sizeof answer);
+template <class Message>
+void Lender::send(int pe, LendMessage id, const Message& message) {
+  channel_->ops->send(channel_, pe, static_cast<std::uint16_t>(id), &message, sizeof message);
 }
+
+void Lender::answer(int pe, const LendAnswer& answer) { send(pe, LendMessage::answer, answer); }
 
 // What the next PE gets reads as zeros.
 void Lender::take_back(int pe, const Leases::Range& range) {

@@ -55,6 +55,8 @@ class Lender {
 
  private:
   bool admits(int from) const { return from >= 0 && from < static_cast<int>(finished_.size()); }
+  template <class Message>
+  void send(int pe, LendMessage id, const Message& message);
   void answer(int pe, const LendAnswer& answer);
   void take_back(int pe, const Leases::Range& range);
   void finish(int pe, const FinishRequest& request);

@@ -32,6 +32,12 @@ std::string Servers::describe() const {
 
 // Runs on whoever polls, in a signal handler perhaps.
 void Servers::on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n) {
+  PageReady ready;
+  if (from >= settings_.pes && id == static_cast<std::uint16_t>(LendMessage::ready) && n == sizeof ready) {
+    std::memcpy(&ready, message, sizeof ready);
+    if (ReadyPages* asker = asker_.load(std::memory_order_acquire)) asker->page_is_ready(ready.number);
+    return;
+  }
   LendAnswer answer;
   if (from < settings_.pes || id != static_cast<std::uint16_t>(LendMessage::answer) || n != sizeof answer)
     return;
@@ -70,9 +76,7 @@ void Servers::ask(int server, std::uint16_t id, Request request) {
       describe_wait(record, "remote memory", WaitRecord::kNobody, "for an answer of memory server %d",
                     server);
     }));
-    if (Clock::now() - since > std::chrono::duration<double>(settings_.patience))
-      lost_peer("memory server %d has not answered for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
-                server, plain_number(settings_.patience).c_str());
+    look_for_answer(server, since);
   }
 }
 
@@ -104,6 +108,16 @@ void Servers::read(const Place& from, void* into, std::size_t n, Completion& don
 
 void Servers::write(const Place& to, const void* from, std::size_t n, Completion& done) {
   channel_->ops->put(channel_, peer(to.server), {SegmentId::lent, to.offset}, from, n, false, &done);
+}
+
+void Servers::request_page(const Place& from, std::size_t n, std::uint64_t number) {
+  send(from.server, static_cast<std::uint16_t>(LendMessage::page), PageRequest{number, from.offset, n});
+}
+
+void Servers::look_for_answer(int server, Clock::time_point since) const {
+  if (Clock::now() - since > std::chrono::duration<double>(settings_.patience))
+    lost_peer("memory server %d has not answered for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
+              server, plain_number(settings_.patience).c_str());
 }
 
 void Servers::look_for_silence(Clock::time_point since) const {

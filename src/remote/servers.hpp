@@ -22,6 +22,16 @@
 
 namespace shm::remote {
 
+/// Who asks servers for pages, and is told when they are ready to be read.
+class ReadyPages {
+ public:
+  /// On whoever polls: does not wait, polls nothing.  Async-signal-safe.
+  virtual void page_is_ready(std::uint64_t number) = 0;
+
+ protected:
+  ~ReadyPages() = default;
+};
+
 class Servers {
  public:
   struct Settings {
@@ -54,11 +64,17 @@ class Servers {
   /// As NetOps: posted, and complete later.
   void read(const Place& from, void* into, std::size_t n, Completion& done);
   void write(const Place& to, const void* from, std::size_t n, Completion& done);
+  /// Tells the server that n bytes there are about to be read, by message.  It answers with `number`, which
+  /// whoever has last called tell_ready() is told.
+  void request_page(const Place& from, std::size_t n, std::uint64_t number);
+  void tell_ready(ReadyPages* asker) { asker_.store(asker, std::memory_order_release); }
   /// Makes progress once; returns whether anything happened.
   bool poll() { return link_->poll(); }
   /// To be called now and then by who waits for a transfer since `since`: ends the job if that is too long,
   /// naming a server that has not answered.
   void look_for_silence(std::chrono::steady_clock::time_point since) const;
+  /// The same for who waits for an answer of `server`.
+  void look_for_answer(int server, std::chrono::steady_clock::time_point since) const;
   /// Whether nothing of this PE's is under way.
   bool idle() const { return channel_->ops->idle(channel_); }
 
@@ -74,6 +90,7 @@ class Servers {
   std::unique_ptr<Network> link_;
   Channel* channel_ = nullptr;
 
+  std::atomic<ReadyPages*> asker_{nullptr};
   Mutex asking_;
   std::uint64_t number_ GUARDED_BY(asking_) = 0;       // of the last request
   std::atomic<std::uint64_t> awaited_{0};              // the request whose answer is awaited; 0: none

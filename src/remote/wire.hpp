@@ -6,12 +6,14 @@
 
 namespace shm::remote {
 
-/// Message numbers on the link.  Who sends what: PE -> server but for `answer`.
+/// Message numbers on the link.  Who sends what: PE -> server but for `answer` and `ready`.
 enum class LendMessage : std::uint16_t {
   lease,      // LeaseRequest: lend me so many bytes; awaits `answer`
   give_back,  // GiveBack: of what was lent to me
   finish,     // FinishRequest: all that was lent to me, as I have come to shmem_finalize; awaits `answer`
   answer,     // LendAnswer, server -> PE
+  page,       // PageRequest: I am going to read that page; awaits `ready`
+  ready,      // PageReady, server -> PE
 };
 
 struct LeaseRequest {
@@ -32,6 +34,16 @@ struct LendAnswer {
   std::uint64_t offset;  // of what is lent, in the server's memory
   std::uint64_t free;    // bytes that the server has left
   std::uint64_t granted;
+};
+
+/// The two messages before a page is read where SHMEM_SWAP says so, as MPI exchanges them for long messages.
+struct PageRequest {
+  std::uint64_t number;         // of the request, for the answer
+  std::uint64_t offset, bytes;  // in the server's memory
+};
+
+struct PageReady {
+  std::uint64_t number;
 };
 
 /// Leases begin at multiples of this, and are multiples of it.

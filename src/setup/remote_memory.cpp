@@ -21,6 +21,14 @@ constexpr std::size_t kPartOfHost = 4;  // local memory, where nothing is set
 
 remote::Area* area = nullptr;
 
+// Of SHMEM_SWAP, a Choice.
+remote::Swap swap_named(const std::string& name) {
+  return name == "r3"    ? remote::Swap::r3
+         : name == "r58" ? remote::Swap::r58
+         : name == "r77" ? remote::Swap::r77
+                         : remote::Swap::direct;
+}
+
 Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, int server_count) {
   remote::Area::Settings made;
   made.page_bytes = env.remote_page.value_or(kDefaultPage);
@@ -31,17 +39,18 @@ Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, in
   }
   const std::size_t share = host_memory() / kPartOfHost / static_cast<std::size_t>(std::max(pes_on_host, 1));
   made.local_bytes = env.remote_local.value_or(share);
-  const std::size_t least = pages::LocalPages::kFewestFrames * made.page_bytes;
+  const std::size_t least = remote::SwapEngine::kFewestFrames * made.page_bytes;
   if (made.local_bytes < least) {
     return Status::error("SHMEM_REMOTE_LOCAL is " + human_bytes(static_cast<double>(made.local_bytes)) +
                          "; allowed is from " + human_bytes(static_cast<double>(least)) + " on, " +
-                         std::to_string(pages::LocalPages::kFewestFrames) + " pages (SHMEM_REMOTE_PAGE)");
+                         std::to_string(remote::SwapEngine::kFewestFrames) + " pages (SHMEM_REMOTE_PAGE)");
   }
   made.server_bytes = bytes_per_server(env, server_count);
   // More than the servers lend is never in use.
   const std::size_t all = made.server_bytes * static_cast<std::size_t>(std::max(server_count, 1));
   made.local_bytes = std::max(least, std::min(made.local_bytes, all));
   made.ahead = env.remote_ahead.value_or(1);
+  made.swap = swap_named(env.swap);
   return made;
 }
 

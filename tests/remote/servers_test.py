@@ -118,13 +118,15 @@ class Servers(unittest.TestCase):
                 self.assertFalse(os.path.exists(f"/proc/{victim}/exe"))
 
     def test_a_server_that_stops_is_named_after_the_time_that_is_set(self):
-        job = self.start("endless", SHMEM_REMOTE_TIMEOUT="1")
-        victim = servers_of(job)[0]
-        self.assertEqual(job.stdout.readline(), "running\n")
-        os.kill(victim, signal.SIGSTOP)
-        out, err = job.communicate(timeout=DEADLINE)
-        self.assertNotEqual(job.returncode, 0, out + err)
-        self.assertRegex(err, r"memory server \d has not (moved a page|answered) for 1 s \(SHMEM_REMOTE_TIMEOUT\)")
+        for swap in ("direct", "r3", "r58", "r77"):
+            with self.subTest(swap=swap):
+                job = self.start("endless", SHMEM_REMOTE_TIMEOUT="1", SHMEM_SWAP=swap)
+                victim = servers_of(job)[0]
+                self.assertEqual(job.stdout.readline(), "running\n")
+                os.kill(victim, signal.SIGSTOP)
+                out, err = job.communicate(timeout=DEADLINE)
+                self.assertNotEqual(job.returncode, 0, out + err)
+                self.assertRegex(err, r"memory server \d has not (moved a page|answered) for 1 s \(SHMEM_REMOTE_TIMEOUT\)")
 
     def test_a_server_that_is_slow_loses_nothing(self):
         job = self.start("data")

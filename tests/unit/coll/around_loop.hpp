@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "../transports/loop.hpp"
@@ -12,6 +13,9 @@ namespace shm::test {
 
 class AroundLoop : public Network {
  public:
+  /// Around a loop of its own, or that one.
+  explicit AroundLoop(std::unique_ptr<Network> inner = open_loop(make_loop_fabric()))
+      : inner_(std::move(inner)) {}
   std::string describe() const override { return "around " + inner_->describe(); }
   Status add_segment(SegmentId id, void* base, std::size_t size) override {
     return inner_->add_segment(id, base, size);
@@ -48,6 +52,9 @@ class AroundLoop : public Network {
   virtual void put(Channel* inner, const Put& put) {
     inner->ops->put(inner, put.pe, put.to, put.source, put.n, put.copy, put.completion);
   }
+  /// Is told of each get and each message, before it goes to the loop.
+  virtual void sees_get(RemoteAddress /*from*/) {}
+  virtual void sees_message(std::uint16_t /*id*/) {}
   /// Whether anything has not gone to the loop yet.
   virtual bool holds() const = 0;
   /// What fence() says.
@@ -69,6 +76,7 @@ class AroundLoop : public Network {
   }
   static void get(Channel* channel, int pe, void* dest, RemoteAddress from, std::size_t n,
                   Completion* completion) {
+    own(channel).network.sees_get(from);
     own(channel).inner->ops->get(own(channel).inner, pe, dest, from, n, completion);
   }
   static void amo(Channel* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type, const void* value,
@@ -76,6 +84,7 @@ class AroundLoop : public Network {
     own(channel).inner->ops->amo(own(channel).inner, pe, at, op, type, value, compare, fetch, completion);
   }
   static void send(Channel* channel, int pe, std::uint16_t id, const void* message, std::size_t n) {
+    own(channel).network.sees_message(id);
     own(channel).inner->ops->send(own(channel).inner, pe, id, message, n);
   }
   static void flush(Channel* channel) { own(channel).inner->ops->flush(own(channel).inner); }
@@ -86,7 +95,7 @@ class AroundLoop : public Network {
   static bool fence(Channel* channel) { return own(channel).network.orders(); }
   static constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
 
-  const std::unique_ptr<Network> inner_ = open_loop(make_loop_fabric());
+  const std::unique_ptr<Network> inner_;
 };
 
 }  // namespace shm::test

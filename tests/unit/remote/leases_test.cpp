@@ -56,6 +56,21 @@ TEST(Leases, AreTakenBackFromTheirOwnerOnly) {
   EXPECT_EQ(leases.free(), 10 * kGrain);
 }
 
+TEST(Leases, KnowWhatIsWhose) {
+  Leases leases(16 * kGrain);
+  ASSERT_EQ(leases.lend(0, 4 * kGrain), 0u);
+  ASSERT_EQ(leases.lend(1, 4 * kGrain), 4 * kGrain);
+  for (const Leases::Range range : {Leases::Range{0, 4 * kGrain}, {5, 1}, {4 * kGrain - 1, 1}})
+    EXPECT_TRUE(leases.lent_to(0, range)) << range.offset << " " << range.bytes;
+  for (const Leases::Range range : {Leases::Range{0, 0},
+                                    {0, 4 * kGrain + 1},
+                                    {4 * kGrain, 1},
+                                    {8 * kGrain, 1},
+                                    {1, ~std::uint64_t{0}},
+                                    {~std::uint64_t{0}, 1}})
+    EXPECT_FALSE(leases.lent_to(0, range)) << range.offset << " " << range.bytes;
+}
+
 TEST(Leases, AllOfAPeAreTakenBackAtOnce) {
   Leases leases(16 * kGrain);
   ASSERT_TRUE(leases.lend(0, kGrain) && leases.lend(1, kGrain) && leases.lend(0, 2 * kGrain));

@@ -106,6 +106,34 @@ TEST(Lender, IsThroughWhenAllPesHaveFinished) {
   EXPECT_FALSE(job.lender(0).take_finish());  // begins anew
 }
 
+struct Asker final : ReadyPages {
+  void page_is_ready(std::uint64_t number) override { ready.push_back(number); }
+  std::vector<std::uint64_t> ready;
+};
+
+TEST(Lender, SaysThatAPageIsReadyToWhomItIsLent) {
+  test::ServersJob job(2, 2, kBytes);
+  ASSERT_EQ(job.servers(0).lease(1, 8192), 0u);
+  ASSERT_EQ(job.servers(1).lease(1, 8192), 8192u);
+  Asker asker;
+  job.servers(0).tell_ready(&asker);
+  const auto ask = [&](std::uint64_t offset, std::size_t n, std::uint64_t number) {
+    job.servers(0).request_page({1, offset}, n, number);
+    job.settle();
+    job.settle();
+  };
+  ask(4096, 4096, 7);
+  ask(0, 8192, 8);
+  EXPECT_EQ(asker.ready, (std::vector<std::uint64_t>{7, 8}));
+  ask(8192, 4096, 9);   // another's
+  ask(4096, 8192, 10);  // in part
+  ask(0, 0, 11);
+  EXPECT_EQ(asker.ready.size(), 2u);
+  job.servers(0).tell_ready(nullptr);
+  ask(0, 4096, 12);
+  EXPECT_EQ(asker.ready.size(), 2u);
+}
+
 // Nothing of what does not look like a request does anything.
 TEST(Lender, IgnoresMessagesThatAreNone) {
   test::ServersJob job(1, 1, kBytes);

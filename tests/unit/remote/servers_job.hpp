@@ -6,15 +6,18 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "base/huge_pages.hpp"
+#include "base/service_thread.hpp"
 #include "loop.hpp"
 #include "net.hpp"
 #include "remote/lender.hpp"
+#include "remote/paper_suspension.hpp"
 #include "remote/servers.hpp"
 
 namespace shm::remote::test {
@@ -24,12 +27,18 @@ inline std::vector<std::vector<std::byte>> link_addresses;
 /// One at a time.
 class ServersJob {
  public:
-  ServersJob(int pes, int servers, std::size_t bytes, double patience = 10) : pes_(pes) {
+  /// What is put around the links of PEs.
+  using Around = std::function<std::unique_ptr<Network>(std::unique_ptr<Network>)>;
+
+  ServersJob(
+      int pes, int servers, std::size_t bytes, double patience = 10,
+      const Around& around = [](std::unique_ptr<Network> link) { return link; })
+      : pes_(pes) {
     const std::shared_ptr<LoopFabric> fabric = make_loop_fabric();
     std::vector<std::unique_ptr<Network>> links;
     link_addresses.clear();
     for (int rank = 0; rank < pes + servers; ++rank) {
-      links.push_back(open_loop(fabric));
+      links.push_back(rank < pes ? around(open_loop(fabric)) : open_loop(fabric));
       if (rank >= pes) {
         Result<LentMemory> memory = LentMemory::create(bytes);
         EXPECT_TRUE(memory.ok());
@@ -57,7 +66,9 @@ class ServersJob {
         server_links_.push_back(std::move(links[which]));
       }
     }
-    driver_ = std::thread([this] {
+    // As another process would, it goes on while the threads of this one are suspended.
+    driver_ = start_service_thread("servers", [this] {
+      is_no_user_thread();
       while (!stop_) {
         rounds_.fetch_add(1);
         for (const auto& link : server_links_) link->poll();

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "remote/swap_engine.hpp"
+
+#include <type_traits>
+#include <utility>
+
+#include "pages/local_pages.hpp"
+#include "remote/lent_pages.hpp"
+#include "remote/paper_pages.hpp"
+
+namespace shm::remote {
+namespace {
+
+static_assert(SwapEngine::kFewestFrames >= pages::LocalPages::kFewestFrames &&
+              SwapEngine::kFewestFrames >= PaperPages::kFewestFrames);
+
+/// Pages, with what they stand on.
+template <class Pages, class Under>
+class EngineOf final : public SwapEngine {
+ public:
+  EngineOf(std::unique_ptr<Pages> pages, std::unique_ptr<Under> under)
+      : under_(std::move(under)), pages_(std::move(pages)) {
+    pages_->start();
+  }
+  ~EngineOf() override { pages_->stop(); }
+
+  std::byte* base() const override { return pages_->base(); }
+  std::size_t size() const override { return pages_->size(); }
+  void forget(std::size_t offset, std::size_t n) override { pages_->forget(offset, n); }
+  void overwrite(std::size_t offset, std::size_t n) override { pages_->overwrite(offset, n); }
+  void read(std::size_t offset, void* into, std::size_t n) override { pages_->read(offset, into, n); }
+  void write(std::size_t offset, const void* from, std::size_t n) override { pages_->write(offset, from, n); }
+  bool pin(std::size_t offset, std::size_t n, pages::Access access) override {
+    return pages_->pin(offset, n, access);
+  }
+  bool unpin(std::size_t offset, std::size_t n) override { return pages_->unpin(offset, n); }
+  const pages::LocalStatistics& statistics() const override { return pages_->statistics(); }
+  const SwapStages* stages() const override {
+    if constexpr (std::is_same_v<Pages, PaperPages>) {
+      return &pages_->stages();
+    } else {
+      return nullptr;
+    }
+  }
+
+ private:
+  const std::unique_ptr<Under> under_;
+  const std::unique_ptr<Pages> pages_;
+};
+
+template <class Pages, class Under>
+Result<std::unique_ptr<SwapEngine>> engine_of(Result<std::unique_ptr<Pages>> pages,
+                                              std::unique_ptr<Under> under) {
+  if (!pages.ok()) return pages.status();
+  return std::unique_ptr<SwapEngine>(
+      std::make_unique<EngineOf<Pages, Under>>(std::move(pages.value()), std::move(under)));
+}
+
+Result<std::unique_ptr<SwapEngine>> open_direct(const LentRange& range,
+                                                const SwapEngine::Settings& settings) {
+  auto lent = std::make_unique<LentPages>(range);
+  Result<std::unique_ptr<pages::LocalPages>> pages =
+      pages::LocalPages::create(*lent, {.page_bytes = range.shape().page_bytes,
+                                        .frames = settings.frames,
+                                        .bytes = range.shape().bytes,
+                                        .ahead = static_cast<unsigned>(settings.ahead)});
+  return engine_of(std::move(pages), std::move(lent));
+}
+
+Result<std::unique_ptr<SwapEngine>> open_paper(const LentRange& range, SwapProtocol protocol,
+                                               std::size_t frames) {
+  struct Nothing {};
+  return engine_of(PaperPages::create(range, {protocol, frames}), std::unique_ptr<Nothing>());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SwapEngine>> SwapEngine::open(const LentRange& range, const Settings& settings) {
+  switch (settings.swap) {
+    case Swap::r3: return open_paper(range, SwapProtocol::r3, settings.frames);
+    case Swap::r58: return open_paper(range, SwapProtocol::r58, settings.frames);
+    case Swap::r77: return open_paper(range, SwapProtocol::r77, settings.frames);
+    case Swap::direct: break;
+  }
+  return open_direct(range, settings);
+}
+
+}  // namespace shm::remote

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How pages of private remote memory come and leave, as an interface: pages::LocalPages, or PaperPages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/status.hpp"
+#include "pages/local_statistics.hpp"
+#include "pages/page_word.hpp"
+#include "remote/lent_range.hpp"
+#include "remote/paper_requests.hpp"
+
+namespace shm::remote {
+
+/// SHMEM_SWAP.
+enum class Swap : std::uint8_t { direct, r3, r58, r77 };
+
+/// An area of memory whose pages are those of a LentRange.  Contracts: pages::LocalPages.
+class SwapEngine {
+ public:
+  struct Settings {
+    Swap swap = Swap::direct;
+    std::size_t frames = 0;
+    std::size_t ahead = 1;  // pages that are read ahead of use; of direct
+  };
+  static constexpr std::size_t kFewestFrames = 4;
+
+  /// Started.  `range` outlives it.
+  static Result<std::unique_ptr<SwapEngine>> open(const LentRange& range, const Settings& settings);
+  virtual ~SwapEngine() = default;
+
+  virtual std::byte* base() const = 0;
+  virtual std::size_t size() const = 0;
+  bool contains(const void* address) const {
+    const auto* at = static_cast<const std::byte*>(address);
+    return at >= base() && at < base() + size();
+  }
+  virtual void forget(std::size_t offset, std::size_t n) = 0;
+  virtual void overwrite(std::size_t offset, std::size_t n) = 0;
+  virtual void read(std::size_t offset, void* into, std::size_t n) = 0;
+  virtual void write(std::size_t offset, const void* from, std::size_t n) = 0;
+  virtual bool pin(std::size_t offset, std::size_t n, pages::Access access) = 0;
+  virtual bool unpin(std::size_t offset, std::size_t n) = 0;
+  virtual const pages::LocalStatistics& statistics() const = 0;
+  /// Null where swaps have no stages.
+  virtual const SwapStages* stages() const = 0;
+};
+
+}  // namespace shm::remote
