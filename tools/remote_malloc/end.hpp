@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The end of the process: Atoll ends behind all of the program's own handlers and destructors, which may
+// still use remote memory, though it was started after they were registered.
+#pragma once
+
+namespace remote_malloc {
+
+/// From now on what Atoll registers for the exit is called then.
+void end_with_process();
+
+}  // namespace remote_malloc
