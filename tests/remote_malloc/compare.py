@@ -29,7 +29,8 @@ def run(command, **more):
     """Exit code and output."""
     environment = dict(os.environ, LC_ALL="C", SHMEM_REMOTE_PAGE=PAGE, **more)
     done = subprocess.run(command, capture_output=True, timeout=150, check=False, env=environment, stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+    code = done.returncode if done.returncode >= 0 else 128 - done.returncode  # of a signal, as a shell says it
+    return code, done.stdout, done.stderr.decode(errors="replace")
 
 
 def oshrun(arguments, lends, command):

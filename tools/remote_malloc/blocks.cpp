@@ -59,7 +59,8 @@ void* allocate_shifted(std::size_t bytes, std::size_t alignment) {
 void* allocate(std::size_t bytes, std::size_t alignment) {
   const int saved = errno;
   const Inside inside;
-  void* block = memory::allocate(bytes);
+  const Use use;
+  void* block = use.here() ? memory::allocate(bytes) : nullptr;
   if (block != nullptr && !is_aligned(block, alignment)) {
     memory::release(block);
     block = allocate_shifted(bytes, alignment);
@@ -71,7 +72,8 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 void release(void* block) {
-  if (!here()) return;
+  const Use use;
+  if (!use.here()) return;
   const int saved = errno;
   const Inside inside;
   if (shifted_count.load() != 0) {
@@ -87,7 +89,8 @@ void release(void* block) {
 }
 
 std::size_t size_of(const void* block) {
-  if (!here()) return 0;
+  const Use use;
+  if (!use.here()) return 0;
   const Inside inside;
   if (shifted_count.load() != 0) {
     const shm::LockGuard guard(mutex);

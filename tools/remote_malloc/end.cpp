@@ -31,27 +31,25 @@ constexpr std::size_t kMost = 8;  // it registers one
 constinit std::array<Registered, kMost> registered{};
 constinit std::atomic<std::size_t> registered_count{0};
 
-constinit pthread_t ending{};
-constinit struct sigaction before {};
+constinit std::atomic<pthread_t> ending{};
+constinit struct sigaction atolls {};
+
+void pass_on(int number, siginfo_t* info, void* context) {
+  if ((atolls.sa_flags & SA_SIGINFO) != 0) return atolls.sa_sigaction(number, info, context);
+  sigaction(number, &atolls, nullptr);
+}
 
 // Threads that the program has left running stop where they use memory that is going: else one of them would
 // end the process by a signal, in place of the exit code.
-void stop_thread(int number, siginfo_t* info, void* context) {
-  if (info->si_code > 0 && blocks::contains(info->si_addr) && !pthread_equal(pthread_self(), ending)) {
+void on_fault(int number, siginfo_t* info, void* context) {
+  {
+    const Use use;
+    if (use.here()) return pass_on(number, info, context);
+  }
+  if (info->si_code > 0 && blocks::contains(info->si_addr) && !pthread_equal(pthread_self(), ending.load())) {
     for (;;) pause();
   }
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
-  sigaction(number, &before, nullptr);
-}
-
-void stop_threads_that_use_memory() {
-  ending = pthread_self();
-  sigaction(SIGSEGV, nullptr, &before);
-  struct sigaction action {};
-  action.sa_sigaction = stop_thread;
-  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGSEGV, &action, nullptr);
+  pass_on(number, info, context);
 }
 
 constinit bool ends_with_process = false;
@@ -64,10 +62,8 @@ void note_code(int code, void*) { exit_code.store(code); }
 // is and whichever thread ends it.
 [[gnu::destructor]] void end() {
   const Inside inside;
-  if (leave()) {
-    stop_threads_that_use_memory();
-    if (memory::alone()) memory::end();
-  }
+  ending.store(pthread_self());
+  if (leave() && memory::alone()) memory::end();
   for (std::size_t n = registered_count.load(); n > 0; --n)
     registered[n - 1].handler(exit_code.load(), registered[n - 1].argument);
 }
@@ -75,6 +71,15 @@ void note_code(int code, void*) { exit_code.store(code); }
 }  // namespace
 
 void end_with_process() { ends_with_process = true; }
+
+void watch_faults() {
+  sigaction(SIGSEGV, nullptr, &atolls);  // first: other threads may have faults at once
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, nullptr);
+}
 
 }  // namespace remote_malloc
 

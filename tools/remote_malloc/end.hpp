@@ -8,4 +8,7 @@ namespace remote_malloc {
 /// From now on what Atoll registers for the exit is called then.
 void end_with_process();
 
+/// Once Atoll handles faults: they are uses of the memory from now on.
+void watch_faults();
+
 }  // namespace remote_malloc

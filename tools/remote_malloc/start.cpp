@@ -2,10 +2,12 @@
 #include "start.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 
+#include "end.hpp"
 #include "inside.hpp"
 #include "next.hpp"
 #include "remote_memory.hpp"
@@ -16,6 +18,7 @@ namespace {
 enum class State { off, possible, starting, here, over };
 constinit std::atomic<State> state{State::off};
 constinit std::atomic<bool> waits_for_program{false};
+constinit std::atomic<int> uses{0};
 
 // Programs that this one executes would start as the same PE.  Its text is changed where it lies, as other
 // threads may read the environment.
@@ -40,6 +43,7 @@ void forget_in_child() {
     const Inside inside;
     switch_off_for_executed();
     memory::start();
+    watch_faults();
     errno = saved;
     state.store(State::here);
     state.notify_all();
@@ -77,10 +81,22 @@ bool is_for_remote(std::size_t bytes) {
 
 bool here() { return state.load(std::memory_order_acquire) == State::here; }
 
+// In this order, and in the reverse one in leave(): one of both sees the other.
+Use::Use() {
+  uses.fetch_add(1);
+  here_ = state.load() == State::here;
+}
+
+Use::~Use() { uses.fetch_sub(1); }
+
+// A use of the thread that ends the process, in a signal handler, is not waited for longer than that.
 bool leave() {
   limit.store(SIZE_MAX);
   State before = State::here;
-  return state.compare_exchange_strong(before, State::over);
+  if (!state.compare_exchange_strong(before, State::over)) return false;
+  constexpr int kMilliseconds = 2000;
+  for (int i = 0; i < kMilliseconds && uses.load() != 0; ++i) usleep(1000);
+  return true;
 }
 
 }  // namespace remote_malloc

@@ -25,7 +25,20 @@ inline bool wants_remote(std::size_t bytes) {
 /// Whether this process has remote memory.
 bool here();
 
-/// At exit: there is none any more.  Returns whether there was.
+/// The memory stays while one of these lives that says that it is here.
+class Use {
+ public:
+  Use();
+  ~Use();
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  bool here() const { return here_; }
+
+ private:
+  bool here_;
+};
+
+/// At exit: there is none any more, once nobody uses it.  Returns whether there was.
 bool leave();
 
 /// Allocations from `bytes` on are remote.  `waits`: not before the program's own shmem_init.

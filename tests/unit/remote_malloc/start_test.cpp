@@ -193,6 +193,27 @@ TEST_F(StartDeath, ThreadsThatStillUseTheMemoryDoNotChangeTheExitCode) {
   EXPECT_EXIT(exit_under_threads(), testing::ExitedWithCode(5), "");
 }
 
+// As a fault that waits for a server is one.
+void use_beyond_exit() {
+  end_with_process();
+  paged::at_start([] { on_exit([](int, void*) { usleep(300000); }, nullptr); });
+  enable(kLimit, false);
+  REQUIRE_HERE(next_is_remote());
+  std::atomic<bool> used{false};
+  std::thread([&] {
+    const Use use;
+    used = true;
+    usleep(100000);
+    REQUIRE_HERE(use.here() && paged::counts().ends == 0);
+  }).detach();
+  while (!used) std::this_thread::yield();
+  exit(0);
+}
+
+TEST_F(StartDeath, TheEndWaitsForWhoUsesTheMemory) {
+  EXPECT_EXIT(use_beyond_exit(), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(StartDeath, AForkedChildEndsWithoutEndingTheMemory) {
   EXPECT_EXIT(
       {
