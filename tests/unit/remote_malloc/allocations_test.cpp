@@ -250,17 +250,17 @@ TEST_F(Allocations, InsideAtollAndInItsThreadsTheyAreLocal) {
   EXPECT_TRUE(in_own_thread);
 }
 
-// 0, or the line of what is wrong.
+// 0, or which of these is wrong.
 int use_memory_in_child(void* remote) {
   void* large = std::malloc(3 * kLimit);
-  if (large == nullptr || is_remote(large)) return __LINE__;
+  if (large == nullptr || is_remote(large)) return 1;
   std::memset(large, 1, 3 * kLimit);
   large = std::realloc(large, 5 * kLimit);
-  if (large == nullptr || is_remote(large)) return __LINE__;
+  if (large == nullptr || is_remote(large)) return 2;
   std::free(large);
-  if (malloc_usable_size(remote) != 0) return __LINE__;
+  if (malloc_usable_size(remote) != 0) return 3;
   errno = 0;
-  if (std::realloc(remote, 2 * kLimit) != nullptr || errno != ENOMEM) return __LINE__;
+  if (std::realloc(remote, 2 * kLimit) != nullptr || errno != ENOMEM) return 4;
   std::free(remote);
   return 0;
 }
@@ -271,7 +271,7 @@ TEST_F(Allocations, AForkedChildHasLocalMemory) {
   if (child == 0) _exit(use_memory_in_child(remote));
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "line " << WEXITSTATUS(status);
+  EXPECT_EQ(status, 0) << "number " << WEXITSTATUS(status);
   EXPECT_TRUE(allocates_remotely());
   std::free(remote);
 }

@@ -243,6 +243,17 @@ TEST_F(Descriptors, AWriteThatMustNotWaitSaysHowFarItCame) {
   close(ends[1]);
 }
 
+TEST_F(Descriptors, AnErrorBehindTheFirstPieceIsTheNextCalls) {
+  Block block(kMany);
+  const int file = memfd_create("atoll.test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(ftruncate(file, Stage::kKeptBytes), 0);
+  ASSERT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_GROW), 0);
+  EXPECT_EQ(write(file, block.at(), kMany), static_cast<ssize_t>(Stage::kKeptBytes));
+  EXPECT_EQ(write(file, block.at(), kMany), -1);
+  EXPECT_EQ(errno, EPERM);
+  close(file);
+}
+
 // A call that meets EFAULT has lost what it took from the counter.
 TEST_F(Descriptors, EventsAreNotLost) {
   Block block(kLimit);
