@@ -48,6 +48,7 @@ MAY_INCLUDE = {
     "tools/bench": ["include"],
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
+    "tools/remote_malloc": ["src/base", "include"],
     "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
     "tools/shmem_memory": ["src/setup"],
     "tools/shmem_nvm": ["src/base", "nvm/storage"],

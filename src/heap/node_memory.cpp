@@ -161,6 +161,9 @@ Status NodeMemory::map_heaps_and_statics() {
     pool_ = map_shared_aligned(file_, shape_.pool_bytes, pool_at_);
     if (pool_ == nullptr) return failed("cannot map the pool of the NVM heap (lower SHMEM_NVM_CACHE?)");
   }
+  // Without peers nobody else reads them, and a program whose threads run already must not lose a store
+  // meanwhile.
+  if (shape_.job_size == 1) return {};
   return share_statics(own_statics_, file_,
                        statics_at + static_offsets_[static_cast<std::size_t>(member_.node_rank)]);
 }

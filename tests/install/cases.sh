@@ -43,7 +43,7 @@ case_prefix() {
 
 case_tree() {
   local file
-  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info bin/shmem_memory bin/shmem_nvm bin/shmem_bench "$LIB/libatoll.so" "$LIB/libshmem_profile.so" include/shmem.h include/shmemx.h \
+  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmem_info bin/shmem_memory bin/shmem_nvm bin/shmem_bench "$LIB/libatoll.so" "$LIB/libshmem_profile.so" "$LIB/libshmem_remote.so" include/shmem.h include/shmemx.h \
     include/pshmem.h include/pshmemx.h include/mpp/shmem.h "$LIB/pkgconfig/atoll.pc" "$LIB/cmake/Atoll/AtollConfig.cmake"; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
   done
@@ -245,7 +245,7 @@ case_run_path() {
   expect "$(readelf -d hello)" "$prefix/$LIB"
   (cd / && env -i PATH=/usr/bin:/bin "$oshrun" -n 2 --timeout 60 "$out/hello") >/dev/null
   expect "$(env -i "$prefix/bin/shmem_memory" --help)" "--memory-servers"
-  for file in bin/oshrun bin/shmem_info bin/shmem_memory bin/shmem_nvm bin/shmem_bench "$LIB/libatoll.so" "$LIB/libshmem_profile.so"; do
+  for file in bin/oshrun bin/shmem_info bin/shmem_memory bin/shmem_nvm bin/shmem_bench "$LIB/libatoll.so" "$LIB/libshmem_profile.so" "$LIB/libshmem_remote.so"; do
     refute "$(readelf -d "$prefix/$file" | grep -E 'RPATH|RUNPATH' || true)" "$BUILD"
   done
 }

@@ -54,6 +54,21 @@ TEST_P(NodeMemoryTest, SharesHeapsAndVariables) {
   });
 }
 
+// What starts the library may be a thread of a program whose others store to variables meanwhile.
+TEST_P(NodeMemoryTest, LeavesTheVariablesOfAJobOfOneWhereTheyAre) {
+  const std::string key = test::unique_key("node_memory");
+  test::run_processes(1, [&](int) {
+    const std::unique_ptr<Mapper> mapper = make_mapper(GetParam());
+    auto made = NodeMemory::create(*mapper, {key, 0, 1, 20}, {1, 1, kStride});
+    if (!made.ok()) return false;
+    const NodeMemory& node = *made.value();
+    variable = 77;
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(&variable) - node.own_statics().base;
+    EXPECT_NE(*reinterpret_cast<volatile long*>(node.statics(0) + offset), 77);
+    return true;
+  });
+}
+
 TEST_P(NodeMemoryTest, DiscardsAHeapFromAnOffsetOn) {
   const std::string key = test::unique_key("node_memory");
   test::run_processes(2, [&](int me) {
