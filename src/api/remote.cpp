@@ -55,7 +55,11 @@ void pshmemx_remote_free(void* ptr) {
   shm::check_started(call);
   if (ptr == nullptr) return;
   shm::remote::Area* area = shm::remote_area();
-  if (area == nullptr || !area->free(ptr))
+  using Freed = shm::remote::Area::Freed;
+  const Freed freed = area != nullptr ? area->free(ptr) : Freed::no_block;
+  if (freed == Freed::pinned)
+    shm::fatal("%s: pages of the block at %p are pinned; call shmemx_unpin first", call.name, ptr);
+  if (freed == Freed::no_block)
     shm::fatal("%s: ptr %p is no block; allowed is what shmemx_remote_alloc has returned, once", call.name,
                ptr);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "remote/area.hpp"
 
+#include <iterator>
 #include <string>
 
 #include "base/huge_pages.hpp"
@@ -48,39 +49,65 @@ Result<void*> Area::allocate(std::size_t bytes) {
     room_.take_back(kSelf, {*offset, taken});
     return refuse(status.text());
   }
-  blocks_.emplace(*offset, bytes);
+  blocks_.emplace(*offset, Block{bytes});
   return static_cast<void*>(pages_->base() + *offset);
 }
 
-bool Area::free(void* block) {
+Area::Freed Area::free(void* block) {
   const LockGuard guard(mutex_);
-  if (!pages_->contains(block)) return false;
+  if (!pages_->contains(block)) return Freed::no_block;
   const auto found = blocks_.find(offset_of(block));
-  if (found == blocks_.end()) return false;
+  if (found == blocks_.end()) return Freed::no_block;
+  if (found->second.pins != 0) return Freed::pinned;
   const std::size_t page = settings_.page_bytes, offset = found->first;
-  const std::size_t taken = whole_pages(found->second, page);
+  const std::size_t taken = whole_pages(found->second.bytes, page);
   pages_->forget(offset, taken);
   range_.release(offset / page, (offset + taken) / page);
   room_.take_back(kSelf, {offset, taken});
   blocks_.erase(found);
-  return true;
+  return Freed::yes;
 }
 
 std::optional<std::size_t> Area::size_of(const void* block) const {
   const LockGuard guard(mutex_);
   if (!pages_->contains(block)) return std::nullopt;
   const auto found = blocks_.find(offset_of(block));
-  return found == blocks_.end() ? std::nullopt : std::optional(found->second);
+  return found == blocks_.end() ? std::nullopt : std::optional(found->second.bytes);
+}
+
+// The last block that begins there or before; the end if there is none.
+Area::Blocks::const_iterator Area::block_at(const void* at) const {
+  const auto behind = blocks_.upper_bound(offset_of(at));
+  return behind == blocks_.begin() ? blocks_.end() : std::prev(behind);
 }
 
 bool Area::holds(const void* at, std::size_t n) const {
   const LockGuard guard(mutex_);
   if (!pages_->contains(at)) return false;
-  auto found = blocks_.upper_bound(offset_of(at));
-  if (found == blocks_.begin()) return false;
-  --found;
+  const auto found = block_at(at);
+  if (found == blocks_.end()) return false;
   const std::size_t within = offset_of(at) - found->first;
-  return within <= found->second && n <= found->second - within;
+  return within <= found->second.bytes && n <= found->second.bytes - within;
+}
+
+// Pages come for a pin: not with the lock.
+bool Area::pin(const void* at, std::size_t n, pages::Access access) {
+  count_pin(at, 1);
+  const bool pinned = pages_->pin(offset_of(at), n, access);
+  if (!pinned) count_pin(at, -1);
+  return pinned;
+}
+
+bool Area::unpin(const void* at, std::size_t n) {
+  if (!pages_->unpin(offset_of(at), n)) return false;
+  count_pin(at, -1);
+  return true;
+}
+
+void Area::count_pin(const void* at, int change) {
+  const LockGuard guard(mutex_);
+  const auto found = blocks_.find(block_at(at)->first);
+  found->second.pins += static_cast<unsigned>(change);
 }
 
 bool Area::touches(const void* at, std::size_t n) const {

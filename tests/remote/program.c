@@ -255,6 +255,8 @@ static void misuse(const char* what) {
     shmemx_remote_free(block + 4096);
   } else if (strcmp(what, "free_other") == 0) {
     shmemx_remote_free(other);
+  } else if (strcmp(what, "free_pinned") == 0) {
+    if (shmemx_pin(block, 10, SHMEMX_NVM_READ) == 0) shmemx_remote_free(block);
   } else if (strcmp(what, "get_other") == 0) {
     shmemx_remote_get(other, other + 50, 50);
   } else if (strcmp(what, "get_past_end") == 0) {

@@ -79,7 +79,7 @@ TEST_P(SwapEngineTest, BlocksOfAnAreaBeginAsZeros) {
       ASSERT_EQ(bytes[at], 0) << "round " << round << ", byte " << at;
       bytes[at] = 9;
     }
-    ASSERT_TRUE(area.free(block.value()));
+    ASSERT_EQ(area.free(block.value()), Area::Freed::yes);
   }
   EXPECT_EQ(area.stages() != nullptr, GetParam() != Swap::direct);
 }
