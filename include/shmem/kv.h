@@ -71,7 +71,7 @@ typedef struct {
   uint64_t local_calls;    /* on keys whose elements this PE reached by itself; threads at once may lose some counts */
   uint64_t remote_calls;   /* on keys whose PE was asked; likewise */
   uint64_t packets;        /* messages in which these travelled */
-  uint64_t longest_probe;  /* most groups of 14 slots that an element was ever put away from where its hash says */
+  uint64_t longest_probe;  /* 1: some element was once not where its hash says, but in its other group of slots; else 0 */
 } shmemx_kv_stats_t;
 
 /* Collective over the world, with the same arguments:

@@ -21,7 +21,7 @@ class MatchedEngine;
 class Server {
  public:
   /// `hash`: of the table's keys.
-  Server(std::uint32_t table, UserHash hash) : table_(table), hash_(hash) {}
+  Server(std::uint32_t table, KeyHash hash) : table_(table), hash_(hash) {}
 
   /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
   void set_matched(const MatchedEngine* engine) { matched_.store(engine, std::memory_order_release); }
@@ -67,7 +67,7 @@ class Server {
   void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole) REQUIRES(mutex_);
 
   const std::uint32_t table_;
-  const UserHash hash_;
+  const KeyHash hash_;
   std::atomic<const MatchedEngine*> matched_{nullptr};
   Mutex mutex_;  // of what follows, and while requests are executed; never while replies are sent
   std::map<int, std::deque<Waiting>> waiting_ GUARDED_BY(mutex_);  // by PE

@@ -8,7 +8,7 @@
 
 namespace shm::kv {
 
-Table::Table(std::uint32_t number, UserHash hash, bool named)
+Table::Table(std::uint32_t number, KeyHash hash, bool named)
     : hash_(hash),
       named_(named),
       shards_(rt.npes, nullptr),

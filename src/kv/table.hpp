@@ -29,7 +29,7 @@ struct ResultsTo {
 class Table {
  public:
   /// `number` is the same on all PEs.
-  Table(std::uint32_t number, UserHash hash, bool named);
+  Table(std::uint32_t number, KeyHash hash, bool named);
   ~Table();
 
   /// It is no table any more.
@@ -42,7 +42,7 @@ class Table {
   std::byte* memory() const { return memory_; }
   bool is_table() const { return magic_ == kMagic; }
   bool is_named() const { return named_; }
-  UserHash hash() const { return hash_; }
+  const KeyHash& hash() const { return hash_; }
 
   Key key(const void* bytes, std::size_t n) const {
     return {hash_of(hash_, bytes, n), bytes, static_cast<std::uint32_t>(n)};
@@ -141,7 +141,7 @@ class Table {
   }
 
   std::uint64_t magic_ = kMagic;
-  const UserHash hash_;
+  const KeyHash hash_;
   const bool named_;
   ShardLayout layout_{};
   std::vector<std::byte*> shards_;  // of all PEs

@@ -100,8 +100,14 @@ void rest_executor() {
   if (executor != nullptr) executor->rest();
 }
 
-// What tells one hash function from another.
-std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
+// What tells one hash function from another.  It may look at as many bytes as the longest key has.
+std::uint64_t sign(UserHash hash, std::uint64_t key_bytes) {
+  const std::vector<char> key(key_bytes, 'k');
+  return hash_of({hash, true}, key.data(), key.size());
+}
+KeyHash hash_for(const shmemx_kv_options_t& options) {
+  return {options.hash, options.report_collisions != 0};
+}
 
 // Memory for all shards, empty; null everywhere if there is not enough.
 std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
@@ -119,7 +125,7 @@ std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
     return nullptr;
   }
   std::memset(memory, 0, layout.blocks_at);
-  Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash)); });
+  Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash, layout.key_bytes)); });
   return memory;
 }
 
@@ -130,8 +136,8 @@ std::byte* open_shards(Call call, const ShardLayout& layout, const shmemx_kv_opt
   if (memory == nullptr) return nullptr;
   const bool failed = Table::with_shard(layout, memory, [&](const auto& shard) {
     using Origin = typename std::decay_t<decltype(shard)>::Origin;
-    const Origin origin = shard.origin(sign(options.hash));
-    if (origin == Origin::empty) shard.prepare(sign(options.hash));
+    const Origin origin = shard.origin(sign(options.hash, options.key_bytes));
+    if (origin == Origin::empty) shard.prepare(sign(options.hash, options.key_bytes));
     return origin == Origin::other;
   });
   if (failed)
@@ -178,7 +184,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   check_same(call, {{"key_bytes", options.key_bytes},
                     {"value_bytes", options.value_bytes},
                     {"capacity", options.capacity},
-                    {"hash", sign(options.hash), false},
+                    {"hash", sign(options.hash, options.key_bytes), false},
                     {"report_collisions", options.report_collisions != 0},
                     {"name", hash_of(nullptr, name.data(), name.size()), false}});
   const ShardLayout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
@@ -194,7 +200,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   {
     const LockGuard guard(mutex);
     const auto number = static_cast<std::uint32_t>(tables.size());
-    tables.push_back(std::make_unique<Table>(number, options.hash, options.name != nullptr));
+    tables.push_back(std::make_unique<Table>(number, hash_for(options), options.name != nullptr));
     table = tables.back().get();
     table->use(layout, memory);
     live.push_back(table);
@@ -231,7 +237,7 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
   check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
   rest_executor();
   close_matched(call, table);
-  std::byte* memory = make_shards(call, layout, table.hash());
+  std::byte* memory = make_shards(call, layout, table.hash().user);
   if (memory == nullptr) return keep(call, table);
   const bool failed = table.with_mine([&](const auto& from) {
     return Table::with_shard(layout, memory,
