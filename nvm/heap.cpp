@@ -13,11 +13,11 @@
 #include "boot/boot.hpp"
 #include "core/address.hpp"
 #include "core/progress.hpp"
-#include "core/wait.hpp"
 #include "heap/node_memory.hpp"
 #include "nvm/coherence/operations.hpp"
 #include "pages/copy.hpp"
 #include "pages/fault.hpp"
+#include "pages/wait_for_tickets.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -89,12 +89,14 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
       segment_(segment),
       pool_(rt.memory->pool(), shape),
       options_(options),
+      mappings_(*this, pool_, segment),
+      read_ahead_(options.ahead(shape.frames)),
       nodes_{rt.memory->placement(rt.leaders), rt.node_number} {}
 
 void Heap::start() {
   if (rt.network != nullptr) channel_ = rt.network->open_channel();
   pager_->start();
-  watch_faults({segment_, size(), &pool_, rt.me, rt.node_rank, rt.progress});
+  watch_faults({segment_, size(), &pool_, rt.me, rt.node_rank, rt.progress, &mappings_, &read_ahead_});
   add_region(this);
 }
 
@@ -128,7 +130,6 @@ std::string Heap::describe() const {
 bool Heap::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
   if (!rt.memory->map_pool_also(offset, n, at, writable)) return false;
   madvise(at, n, MADV_DONTFORK);
-  spare_mappings_.make();  // where they had to be given up
   return true;
 }
 
@@ -146,7 +147,9 @@ bool Heap::unmap(std::byte* at, std::size_t n) {
   return unmapped || mprotect(at, n, PROT_NONE) == 0;
 }
 
+bool Heap::has_room() const { return spare_mappings_.exist(); }
 bool Heap::give_up_spares() { return spare_mappings_.give_up(); }
+void Heap::make_spares() { spare_mappings_.make(); }
 
 void Heap::answer(int pe, const std::byte* message, std::size_t n) {
   if (pe == rt.me) return on_answer(this, pe, message, n);
@@ -238,13 +241,12 @@ bool Heap::command(RangeCommand command, const Pages& pages, Store* object, std:
   return !ticket.request().failed;
 }
 
-// Hands the request to this PE's pager.  The network has to be driven: pages may be on their way.
+// Hands the request to this PE's pager.
 void Heap::await_pager(const Ticket& ticket) {
   ticket.post(rt.node_rank);
-  wait_for([&] { return ticket.done(); },
-           [](WaitRecord& record) {
-             describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");
-           });
+  wait_until_done(ticket, WaitReason([](WaitRecord& record) {
+                    describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");
+                  }));
 }
 
 bool Heap::reserve(std::uintptr_t address, std::size_t n) {

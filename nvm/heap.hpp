@@ -21,7 +21,9 @@
 #include "nvm/pages.hpp"
 #include "nvm/spare_mappings.hpp"
 #include "nvm/storage/open_device.hpp"
+#include "pages/mappings.hpp"
 #include "pages/pool.hpp"
+#include "pages/thread_read_ahead.hpp"
 
 namespace shm::nvm {
 
@@ -88,6 +90,9 @@ class Heap final : public Region, private Host {
   std::size_t alignment_for(std::size_t n) const override { return n >= 4 * page_bytes() ? page_bytes() : 1; }
   bool reserve(std::uintptr_t address, std::size_t n) override;
   void discard(const Call&, std::uintptr_t address, std::size_t n) override;
+  void will_overwrite(std::uintptr_t address, std::size_t n) override {
+    advise(address, n, Advice::overwrite);
+  }
   const char* keeps_size(std::uintptr_t address) const override;
 
  private:
@@ -114,6 +119,7 @@ class Heap final : public Region, private Host {
   void copy(std::byte* page, const Piece& piece) const;
   bool copy_if_here(const Piece& piece);
   void bring_and_copy(std::span<const Piece> pieces);
+  void wait_for_one_of(std::span<const std::optional<PageAsked>> asked) const;
   void finish(const PageAsked& asked);
   bool writes_whole_page(const Piece& piece) const {
     return piece.access == Access::write && piece.n == page_bytes();
@@ -150,7 +156,9 @@ class Heap final : public Region, private Host {
   bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
   bool protect(std::byte* at, std::size_t n, bool writable) override;
   bool unmap(std::byte* at, std::size_t n) override;
+  bool has_room() const override;
   bool give_up_spares() override;
+  void make_spares() override;
   void answer(int pe, const std::byte* message, std::size_t n) override;
   void send(int pe, const std::byte* message, std::size_t n) override;
   void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override;
@@ -161,6 +169,8 @@ class Heap final : public Region, private Host {
   std::byte* const segment_;
   const Pool pool_;
   const Options options_;
+  Mappings mappings_;           // for threads that have faulted, as is
+  ThreadReadAhead read_ahead_;  // this
   const Nodes nodes_;
   MigrationPolicy migration_;
   DelegationPolicy delegation_;

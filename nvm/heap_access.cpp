@@ -16,6 +16,7 @@
 #include "nvm/heap.hpp"
 #include "pages/copy.hpp"
 #include "pages/fault.hpp"
+#include "pages/wait_for_tickets.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -125,8 +126,8 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
 FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access) {
   const Ticket ticket(pool_, rt.node_rank);
   ask(ticket, kind, page, access);
-  wait_for([&] { return ticket.done(); },
-           [&](WaitRecord& record) { describe_wait_for_page(record, pool_.pe_of(page)); });
+  const int pe = pool_.pe_of(page);
+  wait_until_done(ticket, WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }));
   return answer_to(ticket);
 }
 
@@ -327,12 +328,7 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
       if (!place && !ask_next(place)) break;
     }
     if (under_way == 0) continue;
-    wait_for([&] { return std::ranges::any_of(asked, has_come); },
-             [&](WaitRecord& record) {
-               const auto first =
-                   std::ranges::find_if(asked, [](const auto& place) { return place.has_value(); });
-               describe_wait_for_page(record, pool_.pe_of((*first)->piece.page));
-             });
+    wait_for_one_of(asked);
     for (auto& place : asked) {
       if (!has_come(place)) continue;
       finish(*place);
@@ -344,6 +340,20 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
       in_a_row = 0;
     }
   }
+}
+
+// Until one of the pages has come.  REQUIRES: one is under way.
+void Heap::wait_for_one_of(std::span<const std::optional<PageAsked>> asked) const {
+  std::array<const Ticket*, kPagesAtOnce> tickets;
+  std::size_t n = 0;
+  int pe = 0;
+  for (const auto& place : asked) {
+    if (!place) continue;
+    if (n == 0) pe = pool_.pe_of(place->piece.page);
+    tickets[n++] = &place->ticket;
+  }
+  wait_until_any_done({tickets.data(), n},
+                      WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }));
 }
 
 void Heap::finish(const PageAsked& asked) {

@@ -14,9 +14,7 @@
 namespace shm::nvm {
 namespace {
 
-constexpr long kShortNap = 50;  // microseconds, while something waits for what rings no bell
-// While transfers are under way: the system may end one without a look at who listens (see Device::listen()).
-constexpr long kLongNap = 2000;
+constexpr long kNap = 50;  // microseconds, while something waits for what rings no bell
 constexpr int kBusyRounds = 20;
 constexpr int kHintsAtOnce = 64;  // threads may give them faster than they are taken
 
@@ -35,13 +33,12 @@ Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<D
 
 Pager::~Pager() {
   stop();
-  queue_.remove_doorbell();
-  if (events_ >= 0) close(events_);  // until now messages may have come
+  queue_.remove_doorbell();  // until now messages may have come
 }
 
 void Pager::start() {
-  if (events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_ >= 0) {
-    queue_.set_doorbell(events_);
+  if (events_.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_.fd >= 0) {
+    queue_.set_doorbell(events_.fd);
     // As of now: the pager may be asleep, and somebody have rung, before the ear's first instruction.
     ear_ = start_service_thread("atoll-pager-ear",
                                 [this, heard = queue_.rings()] { hear_other_processes(heard); });
@@ -98,27 +95,35 @@ bool Pager::work() {
   worked |= home_.work();
   worked |= cache_.work();
   worked |= work_on_ranges();
+  channel_.flush();
+  home_.submit();
   return worked;
 }
 
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
+  forget_events();  // before all looks: what comes behind it rings anew
+  // Of these nobody rings: a transfer that the system could not take; a page that is sent, which gets on only
+  // if somebody drives the network; threads that copy from a page that is to leave, and requests for a frame,
+  // which are made again by the clock; ranges whose pages are one of these.
   const bool soon =
-      !home_.listen(events_) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
+      !home_.listen(events_.fd) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
   if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
-    await_event(mark, soon ? kShortNap : home_.transfers() ? kLongNap : -1);
+    await_event(mark, soon ? kNap : -1);
   queue_.hear();
-  home_.hear();
 }
 
-// A transfer has ended, or somebody has rung since listen().
+void Pager::forget_events() const {
+  eventfd_t count;
+  if (events_.fd >= 0) eventfd_read(events_.fd, &count);
+}
+
+// A transfer has ended, or somebody has rung, since forget_events().
 void Pager::await_event(std::uint32_t mark, long microseconds) {
-  if (events_ < 0) return queue_.sleep(mark, microseconds);
-  pollfd event{events_, POLLIN, 0};
+  if (events_.fd < 0) return queue_.sleep(mark, microseconds);
+  pollfd event{events_.fd, POLLIN, 0};
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
   ppoll(&event, 1, microseconds < 0 ? nullptr : &limit, nullptr);
-  eventfd_t count;
-  eventfd_read(events_, &count);
 }
 
 // Other processes cannot write to the descriptor.
@@ -126,7 +131,7 @@ void Pager::hear_other_processes(std::uint32_t heard) {
   while (!stop_.load(std::memory_order_acquire)) {
     queue_.sleep(heard, -1);
     heard = queue_.rings();
-    eventfd_write(events_, 1);
+    eventfd_write(events_.fd, 1);
   }
 }
 

@@ -11,9 +11,12 @@
 //   threads and messages: ring()        --->    ^
 //   of other processes: ring() --> ear_ --------+
 //
-// It waits for its own device at most, with the engine `sync`, never for another pager or for a latch.  What
-// else the system may take long for a third thread does (storage/slow_calls).
+// It waits for its own device at most, with the engine `sync`, and for a thread that maps a page
+// (pages/mappings), never for another pager or for a latch.  What else the system may take long for a third
+// thread does (storage/slow_calls).
 #pragma once
+
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -82,6 +85,7 @@ class Pager {
   void run();
   bool work();
   void sleep();
+  void forget_events() const;
   void await_event(std::uint32_t mark, long microseconds);
   void hear_other_processes(std::uint32_t heard);
   bool take_queue();
@@ -94,6 +98,14 @@ class Pager {
 
   const Pool pool_;
   RequestQueue& queue_;
+  // An eventfd; -1: there is none, and the pager looks again and again.  Closed when nobody rings any more:
+  // the threads of slow calls, which are home_'s, do so to the end.
+  struct Events {
+    int fd = -1;
+    ~Events() {
+      if (fd >= 0) close(fd);
+    }
+  } events_;
   PageBuffers buffers_;
   PageChannel channel_;
   PageCache cache_;
@@ -101,7 +113,6 @@ class Pager {
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
   std::atomic<bool> stop_{false};
   std::thread thread_;
-  int events_ = -1;  // an eventfd; -1: there is none, and the pager looks again and again
   std::thread ear_;
 };
 

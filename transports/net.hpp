@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/atomic_op.hpp"
+#include "base/epochs.hpp"
 #include "base/status.hpp"
 
 namespace shm {
@@ -55,6 +56,13 @@ class Completion {
 struct BatchHint {
   bool batch = false;
   std::size_t total_ops = SIZE_MAX;
+};
+
+/// One wait of a thread for what is outstanding on a channel when it begins; each network of those around
+/// each other has a part.
+struct Drain {
+  Epochs::Wait operations;  // on the wire
+  Epochs::Wait packets;     // of the software NIC
 };
 
 struct Channel;
@@ -105,12 +113,20 @@ struct NetOps {
   /// The PE that must act before what is outstanding towards `pe` is complete, for reports of waits.  Null:
   /// `pe`.
   int (*waits_for)(const Channel*, int pe) = nullptr;
+
+  /// Whether all that was outstanding on the channel at the first call with this wait is complete: other
+  /// threads may go on issuing.  After flush() it will be.  Null: only idle() tells.
+  bool (*drained)(Channel*, Drain&) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.
 struct Channel {
   const NetOps* ops;
 };
+inline bool drained(Channel* channel, Drain& wait) {
+  return channel->ops->drained != nullptr ? channel->ops->drained(channel, wait)
+                                          : channel->ops->idle(channel);
+}
 
 /// What a channel is for, so that a network can give it resources of its own.
 enum class ChannelUse : std::uint8_t {
@@ -219,6 +235,10 @@ class Network {
 
   /// Starts what all channels hold back: a thread of this PE begins to wait, perhaps for the answer to it.
   virtual void flush_all() {}
+
+  /// Whether the pages of segments stay where they are once they have been added: the network has their
+  /// physical addresses, so pages that are given back are not those that peers write to from then on.
+  virtual bool pins_segments() const { return false; }
 
   /// Largest put with `copy`.
   virtual std::size_t copy_limit() const = 0;

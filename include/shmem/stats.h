@@ -29,6 +29,7 @@
   X(written_messages, "messages written into the receiver's memory")                                      \
   X(posts,            "posts to the wire: operations and messages, replies included")                     \
   X(page_faults,      "loads and stores of own pages of the NVM heap that were not mapped")               \
+  X(page_fault_hits,  "of these faults, those on pages in this node's memory, which the thread mapped itself") \
   X(page_loads,       "pages of the NVM heap that were read into memory")                                 \
   X(page_ahead,       "of them and of those from other nodes, pages that were asked for before they were needed") \
   X(page_evictions,   "pages that had to make room for others")                                           \

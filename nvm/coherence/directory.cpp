@@ -12,11 +12,15 @@ class Service {
   Service(Directory& directory, const Home& home, std::vector<Message>& out)
       : d_(directory), home_(home), out_(out) {}
 
-  void start(const Message& request);
   bool answered(const Message& answer);
   void start_waiting();
 
  private:
+  bool begin(const Message& next);
+  void start(const Message& request);
+  bool forward_read(const Message& request);
+  bool takes_part_in_read(NodeId node) const;
+  bool read_answered(const Message& answer);
   void send(Event kind, NodeId to, bool data = false);
   void await(Event kind, NodeId from, bool data = false) {
     send(kind, from, data);
@@ -44,6 +48,7 @@ class Service {
   std::vector<Message>& out_;
 };
 
+// About the request that has been started last.
 void Service::send(Event kind, NodeId to, bool data) {
   out_.push_back({.kind = kind,
                   .data = data,
@@ -55,6 +60,52 @@ void Service::send(Event kind, NodeId to, bool data) {
                   .version = d_.version,
                   .tag = d_.request.tag});
 }
+
+// Reads at the same time.
+
+bool Service::takes_part_in_read(NodeId node) const {
+  return std::ranges::any_of(d_.reads, [node](const ForwardedRead& read) {
+    return read.forwarder == node || read.request.requester == node;
+  });
+}
+
+// Returns false if there is no node that could answer it now.
+bool Service::forward_read(const Message& request) {
+  const NodeId requester = request.requester;
+  const bool has_it = d_.holders.contains(requester) && !request.absent;
+  if (!home_.cooperative || has_it || takes_part_in_read(requester)) return false;
+  const NodeId forwarder =
+      d_.holders.access_if([&](NodeId node) { return node != requester && !takes_part_in_read(node); });
+  if (forwarder == kNobody) return false;
+  if (request.absent) forget_dropped(requester);
+  d_.phase = Phase::reading;
+  d_.request = request;
+  d_.reads.push_back({request, forwarder, ++d_.version});
+  send(Event::forward_read, forwarder);
+  return true;
+}
+
+// It has been done, or its forwarder has no copy any more: then it is begun again, ahead of all that waits.
+bool Service::read_answered(const Message& answer) {
+  const auto read = std::ranges::find(d_.reads, answer.version, &ForwardedRead::version);
+  if (read == d_.reads.end()) return false;
+  const auto [request, forwarder, version] = *read;
+  const bool absent = answer.kind == Event::absent;
+  if (answer.from != (absent ? forwarder : request.requester) || answer.data) return false;
+  if (absent) {
+    forget_dropped(forwarder);
+    d_.waiting.insert(d_.waiting.begin(), request);
+  } else {
+    if (answer.kind != Event::done || (answer.dirty && forwarder != d_.owner)) return false;
+    if (forwarder == d_.owner && !answer.dirty) d_.owner = kNobody;
+    enter(request.requester);
+  }
+  d_.reads.erase(read);
+  if (d_.reads.empty()) d_.phase = Phase::idle;
+  return true;
+}
+
+// Requests one after the other.
 
 // The node that executes a small operation.
 NodeId Service::executor() {
@@ -74,7 +125,6 @@ void Service::start(const Message& request) {
   const bool forwarded = home_.cooperative && !d_.holders.empty() && !d_.holders.contains(d_.actor);
   switch (request.kind) {
     case Event::ask_read:
-      if (forwarded) d_.actor = d_.holders.access();
       if (!home_.cooperative && d_.holders.contains(home_.node)) d_.actor = home_.node;
       if (!home_.cooperative) gather_newest();
       break;
@@ -143,6 +193,7 @@ bool Service::retry(const Message& answer) {
 }
 
 bool Service::answered(const Message& answer) {
+  if (d_.phase == Phase::reading) return read_answered(answer);
   if (answer.kind == Event::absent) return retry(answer);
   const auto found = std::find(d_.awaited.begin(), d_.awaited.end(), answer.from);
   const bool by_device = answer.kind >= Event::loaded && answer.kind <= Event::stored;
@@ -201,7 +252,7 @@ void Service::act() {
 void Service::finish(bool data) {
   d_.phase = Phase::finish;
   const NodeId requester = d_.request.requester;
-  const bool forward = d_.actor != requester;
+  const bool forward = d_.actor != requester;  // a read: not cooperative
   const auto& nodes = d_.holders.nodes();
   const bool alone = std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) { return node == requester; });
   Event kind = Event::put;
@@ -255,24 +306,31 @@ bool Service::conclude(const Message& answer) {
   return true;
 }
 
+// In the order of coming.
 void Service::start_waiting() {
-  while (!d_.busy() && !d_.waiting.empty()) {
+  while (!d_.waiting.empty()) {
     const Message next = d_.waiting.front();
+    if (!begin(next)) return;
     d_.waiting.erase(d_.waiting.begin());
-    if (next.kind == Event::dropped) {
-      on_dropped(next.from);
-    } else {
-      start(next);
-    }
   }
 }
 
-}  // namespace
-
-NodeId ForwarderStack::access() {
-  std::rotate(nodes_.begin(), nodes_.end() - 1, nodes_.end());
-  return nodes_.front();
+// Returns false if it has to wait.
+bool Service::begin(const Message& next) {
+  const bool reads = d_.phase == Phase::reading;
+  if (d_.busy() && !reads) return false;
+  if (next.kind == Event::dropped) {
+    if (takes_part_in_read(next.from)) return false;
+    on_dropped(next.from);
+    return true;
+  }
+  if (next.kind == Event::ask_read && forward_read(next)) return true;
+  if (reads) return false;
+  start(next);
+  return true;
 }
+
+}  // namespace
 
 void ForwarderStack::remove(NodeId node) { std::erase(nodes_, node); }
 

@@ -2,7 +2,7 @@
 // The protocol between nodes, MOESI-F, as seen by the home of a page: who has it, whose turn it is, and what
 // is to be sent.  Pure, like moesif.hpp, which has the nodes' part and the kinds of messages.
 //
-// The home serves one request for a page after the other:
+// The home serves one request for a page after the other, but for reads, see below:
 //
 //   idle --request--> gather --all there--> [loading] --loaded--> finish --done--> idle
 //                     invalidate,           load: the page        grant, forward,
@@ -17,6 +17,12 @@
 //   ask_put    invalidate all but the executor          put, to the executor
 //   ask_evict  leave                                    -
 //   ask_clean  recall_read from the owner               result
+//
+// Reads that other nodes answer run at the same time, each by a forwarder of its own, so that N nodes have a
+// page after log N rounds: the phase is `reading` from the first to the last of them. A node takes part in
+// one request at a time, as forwarder or as requester. So its messages are never out of date, and who has
+// just got the page is a forwarder once its `done` has come. Reads join in the order of coming: none
+// overtakes another request.
 //
 // Who is told to invalidate, to leave, or recalled says done; if it comes with data, they are stored before
 // anything else is done.  After a grant, forward or refusal the requester says done, after a get or put the
@@ -48,6 +54,7 @@
 // there is no state for it.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "nvm/coherence/moesif.hpp"
@@ -60,7 +67,18 @@ class ForwarderStack {
   /// A node got a copy: it is the top.
   void push(NodeId node) { nodes_.push_back(node); }
   /// The node that answers the next request; it moves to the bottom.  REQUIRES: not empty.
-  NodeId access();
+  NodeId access() {
+    return access_if([](NodeId) { return true; });
+  }
+  /// The same, of those for which free(node) holds; kNobody if it holds for none.
+  template <class Free>
+  NodeId access_if(Free free) {
+    const auto found = std::find_if(nodes_.rbegin(), nodes_.rend(), free);
+    if (found == nodes_.rend()) return kNobody;
+    const NodeId node = *found;
+    std::rotate(nodes_.begin(), found.base() - 1, found.base());
+    return node;
+  }
   /// A node has lost its copy; nothing if it had none.
   void remove(NodeId node);
   bool contains(NodeId node) const;
@@ -72,7 +90,14 @@ class ForwarderStack {
   std::vector<NodeId> nodes_;
 };
 
-enum class Phase : std::uint8_t { idle, gather, loading, finish };
+enum class Phase : std::uint8_t { idle, gather, loading, finish, reading };
+
+/// A read that a forwarder answers.
+struct ForwardedRead {
+  Message request;
+  NodeId forwarder = kNobody;
+  std::uint64_t version = 0;  // of this request
+};
 
 /// What the home knows of a page.  Invariants while idle: `holders` are the nodes that have a copy, or have
 /// dropped it and not said so; of each node as many `dropped` are on their way as it is in `to_drop`, and one
@@ -84,8 +109,10 @@ struct Directory {
   std::vector<NodeId> to_drop;
   std::uint64_t version = 0;  // requests served, this one included
 
-  // The request that is being served.
   Phase phase = Phase::idle;
+  std::vector<ForwardedRead> reads;  // not empty while `reading`, and only then
+
+  // The request that is being served, if none of these; the last one while idle.
   Message request;
   NodeId actor = kNobody;       // who sends the page or executes the operation; the requester: no forwarder;
                                 // nobody: it is refused

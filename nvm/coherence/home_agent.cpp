@@ -165,19 +165,20 @@ void HomeAgent::start(Delivery delivery) {
   (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
 }
 
+void HomeAgent::submit() {
+  if (moves_.empty()) return;
+  device_->submit();
+  for (const StoredObject& object : objects_) {
+    if (held_at(object.first) == nullptr) object.store->submit();
+  }
+}
+
 bool HomeAgent::listen(int eventfd) {
   bool all = device_->listen(eventfd);
   if (slow_calls_.any_result()) all = false;  // it ended just before the pager listened
   for (const StoredObject& object : objects_)
     all &= held_at(object.first) != nullptr || object.store->listen(eventfd);
   return all;
-}
-
-void HomeAgent::hear() {
-  device_->hear();
-  for (const StoredObject& object : objects_) {
-    if (held_at(object.first) == nullptr) object.store->hear();
-  }
 }
 
 bool HomeAgent::finish_transfers() {

@@ -71,13 +71,12 @@ class HomeAgent {
   bool persist(const void* caller, PageNumber first, std::uint64_t epoch);
   bool settle(const void* caller, PageNumber first, std::uint64_t epoch);
 
-  /// As of devices: before the pager sleeps, and after.
+  /// Transfers that have been started leave for the devices: at the end of each round of the pager's.
+  void submit();
+  /// As of devices: before the pager sleeps.
   bool listen(int eventfd);
-  void hear();
   /// Callers for whom the system is at work: the pager is woken when that has ended.
   std::size_t slow_calls() const { return held_.size(); }
-  /// Whether the device has been asked for something.
-  bool transfers() const { return !moves_.empty(); }
   /// Nothing is served.
   bool idle() const { return busy_ == 0 && moves_.empty() && held_.empty(); }
   std::string describe() const { return device_->describe(); }

@@ -7,8 +7,8 @@
 //   Answer       token | dest | page | n | contended | n bytes: of a get, or of what an atomic operation
 //                found, if its dest is not null
 //                to that thread, from where the operation was executed
-//   PageMessage  page | message of the protocol | frame | given_up | an Operation
-//                between pagers
+//   PageMessage  page | message of the protocol | frame | given_up | n | n bytes: an Operation with its data
+//                between pagers, several in a packet
 //
 // An operation lies within one page and carries kLargestOperation bytes at most.  A page that was asked for
 // is put into its frame before the message is sent; one that goes home the home gets from the frame that the
@@ -63,7 +63,8 @@ struct PageMessage {
   PageNumber page;
   Message message;
   std::uint64_t frame;  // of a page for the home: where in the sender's pool it is, until the home has got it
-  std::uint64_t given_up;  // 1: the sender has; it wants to hear `fetched`, as its frame is free then
+  std::uint32_t given_up;  // 1: the sender has; it wants to hear `fetched`, as its frame is free then
+  std::uint32_t n;         // bytes that follow
 };
 
 static_assert(sizeof(PageMessage) + sizeof(Operation) + kLargestOperation <= kMaxMessage);

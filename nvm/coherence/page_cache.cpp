@@ -14,9 +14,6 @@ namespace shm::nvm {
 namespace {
 
 constexpr auto kAskAgain = std::chrono::milliseconds(1);
-// A thread that has faulted gets so long to try its access again: else two that want a page could take it
-// from each other and never use it.
-constexpr auto kShortestStay = std::chrono::microseconds(50);
 
 bool is_asking(State state) { return state >= State::asking; }
 
@@ -47,9 +44,12 @@ PageCache::CachedPage& PageCache::page_of(PageNumber number) {
 
 void PageCache::request_page(PageRequest& request) {
   const PageNumber number = request.page;
-  const bool reads_on = request.kind != PageRequest::Kind::fill;  // who writes whole pages wants none read
-  add_pending(request);                                           // it may be gone now
-  if (reads_on) look_ahead(number);
+  const PageRequest::Kind kind = request.kind;
+  const PageRange ahead = request.ahead;
+  add_pending(request);                         // it may be gone now
+  if (kind == PageRequest::Kind::fill) return;  // who writes whole pages wants none read
+  if (kind != PageRequest::Kind::map) return look_ahead(number);
+  if (!resting_) bring(number, ahead);  // a thread that has faulted looks ahead itself
 }
 
 void PageCache::add_pending(PageRequest& request) {
@@ -63,7 +63,7 @@ void PageCache::on_hint(const RequestQueue::Hint& hint) {
   if (resting_) return;
   if (hint.what == RequestQueue::What::evict) evict(hint.page);
   if (hint.what == RequestQueue::What::used) look_ahead(hint.page);
-  if (hint.what == RequestQueue::What::bring) bring(hint.page);
+  if (hint.what == RequestQueue::What::bring) bring(hint.page, {hint.page, hint.step, hint.count});
   if (hint.what == RequestQueue::What::begin) bring(hint.page, read_ahead_.begin(hint.page));
 }
 
@@ -299,12 +299,14 @@ bool PageCache::stop(PageNumber number, CachedPage& page, Actions actions) {
   const Frame& frame = pool_.frame(page.frame);
   if (frame.pinned_to_write.load(std::memory_order_acquire) != 0) return false;
   if (all && frame.pinned_to_read.load(std::memory_order_acquire) != 0) return false;
-  const bool changes = page.mapped == MapState::to_write || (all && page.mapped == MapState::to_read);
-  if (changes && host_.now() - page.mapped_at < kShortestStay) return false;
+  const MapState most = all ? MapState::no : MapState::to_read;
+  if (is_mapped_beyond(page, most) && is_mapped_lately(page)) return false;
   page.stopping = true;
   if (!pool_.word(number).close()) return false;
-  if (!changes) return true;
-  set_mapping(number, page, all ? MapState::no : MapState::to_read);
+  // From here on no thread maps it; the last that had it latched may have done so just now.
+  if (!is_mapped_beyond(page, most)) return true;
+  if (is_mapped_lately(page)) return false;
+  unmap(number, page, most);
   return true;
 }
 

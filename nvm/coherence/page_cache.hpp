@@ -23,6 +23,7 @@
 
 #include "nvm/coherence/page_channel.hpp"
 #include "nvm/pages.hpp"
+#include "pages/mappings.hpp"
 #include "pages/pool.hpp"
 #include "pages/read_ahead.hpp"
 #include "pages/replacement.hpp"
@@ -30,24 +31,15 @@
 namespace shm::nvm {
 
 /// What a pager needs of the runtime.
-class Host : public Wire {
+class Host : public Wire, public AddressSpace {
  public:
-  // Each of these three returns false and sets errno where the system has no room for more mappings; then
-  // what was mapped there still is.
-
-  /// Maps the pool's bytes at `offset` over [at, at + n) of this process; `writable` or to be read only.
-  virtual bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) = 0;
-  /// What is mapped there may be written to from now on, or only read.
-  virtual bool protect(std::byte* at, std::size_t n, bool writable) = 0;
-  /// Nothing is mapped there any more: an access is a fault.
-  virtual bool unmap(std::byte* at, std::size_t n) = 0;
   /// Makes room for some mappings.  Returns false if it cannot.
   virtual bool give_up_spares() = 0;
+  /// Makes what is given up so, unless it is there, or there is no room for it.
+  virtual void make_spares() = 0;
 
   /// Sends an answer to the PE, which may be on this node.
   virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
-  /// What the pager takes for the time.
-  virtual std::chrono::steady_clock::time_point now() const { return std::chrono::steady_clock::now(); }
 
  protected:
   ~Host() = default;
@@ -66,7 +58,7 @@ class PageCache {
         nodes_(nodes),
         channel_(channel),
         me_(me),
-        segment_(segment),
+        mappings_(host, pool, segment),
         spare_frames_(std::min(4 * ahead, pool.shape().frames / 16)),
         read_ahead_(ahead) {}
 
@@ -102,19 +94,16 @@ class PageCache {
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum class MapState : std::uint8_t { no, to_read, to_write };
   // A page that is here, or on its way.
   struct CachedPage {
     Page known;
     FrameNumber frame = kNoFrame;
-    MapState mapped = MapState::no;
     bool stopping = false;  // the word is closed, and a message waits for the last latch
     bool awaits_frame = false;
     bool loading = false;   // the home reads it into the frame, for an operation that it will have executed
     bool expected = false;  // the frame is reserved for a page that has been asked for
     bool fetched = false;   // by the home, since its last message: the newest contents
     bool filling = false;   // a thread writes all of it; nothing else is done with the page meanwhile
-    Clock::time_point mapped_at;
     std::optional<Delivery> load;  // waits for the frame
     std::deque<Delivery> messages;
     std::deque<PageRequest*> pending;
@@ -148,9 +137,12 @@ class PageCache {
   void learn(PageNumber number, CachedPage& page) const;
   void expect(CachedPage& page, bool expected);
   void grant(PageNumber number, CachedPage& page, PageRequest& request);
-  void map(PageNumber number, CachedPage& page, Access access);
-  void set_mapping(PageNumber number, CachedPage& page, MapState wanted);
-  bool try_mapping(PageNumber number, const CachedPage& page, MapState wanted);
+  bool is_mapped_beyond(const CachedPage& page, MapState most) const;
+  bool is_mapped_lately(const CachedPage& page) const;
+  void map(PageNumber number, const CachedPage& page, Access access);
+  void unmap(PageNumber number, const CachedPage& page, MapState most);
+  template <class Change>
+  void change_mapping(PageNumber number, const char* how, Change change);
   bool unmap_others(PageNumber number);
   void apply(const CachedPage& page, Foreign& operation);
   bool reserve(PageNumber number, CachedPage& page);
@@ -168,7 +160,6 @@ class PageCache {
   bool bring(PageNumber number);
   void forget_if_unused(PageNumber number);
   void ring_others() const;
-  std::byte* address(PageNumber number) const { return segment_ + pool_.offset_of(number); }
   NodeId home_of(PageNumber number) const { return nodes_.node_of(pool_.pe_of(number)); }
 
   Host& host_;
@@ -177,7 +168,7 @@ class PageCache {
   const Nodes& nodes_;
   PageChannel& channel_;
   const int me_;
-  std::byte* const segment_;
+  Mappings mappings_;
   const std::size_t spare_frames_;  // of the node: as many are to be free
   ReadAhead read_ahead_;
   std::unordered_map<PageNumber, std::unique_ptr<CachedPage>> pages_;

@@ -11,19 +11,41 @@ void PageChannel::send(Delivery delivery) {
   const bool to_home = part_for(delivery.message.kind) == Part::home;
   const int pe = to_home ? home : nodes_.caching_pe(home, delivery.message.to);
   if (pe == me_) return local_.push_back(std::move(delivery));
-  PageMessage head{delivery.page, delivery.message, 0, 0};
-  if (delivery.operation != nullptr) return send_operation(pe, head, *delivery.operation);
+  PageMessage head{delivery.page, delivery.message, 0, 0, 0};
+  if (delivery.operation != nullptr) return add(pe, head, delivery.operation.get());
   if (delivery.message.data && !to_home) return put_page(pe, std::move(delivery));
   if (delivery.message.data) {
     head.frame = pool_.offset(delivery.frame);
     head.given_up = delivery.frees ? 1 : 0;
     to_be_fetched_ += head.given_up;
   }
-  send_head(pe, head);
+  add(pe, head);
 }
 
-void PageChannel::send_head(int pe, const PageMessage& head) {
-  wire_.send(pe, reinterpret_cast<const std::byte*>(&head), sizeof head);
+void PageChannel::add(int pe, PageMessage head, const Foreign* operation) {
+  if (operation != nullptr) head.n = static_cast<std::uint32_t>(operation->message.size());
+  Packet& packet = packet_for(pe);
+  if (packet.bytes.size() + sizeof head + head.n > kMaxMessage) leave(packet);
+  const auto* bytes = reinterpret_cast<const std::byte*>(&head);
+  packet.bytes.insert(packet.bytes.end(), bytes, bytes + sizeof head);
+  if (operation == nullptr) return;
+  packet.bytes.insert(packet.bytes.end(), operation->message.begin(), operation->message.end());
+}
+
+PageChannel::Packet& PageChannel::packet_for(int pe) {
+  const auto found = std::ranges::find(packets_, pe, &Packet::pe);
+  return found != packets_.end() ? *found : packets_.emplace_back(Packet{pe, {}});
+}
+
+void PageChannel::leave(Packet& packet) {
+  wire_.send(packet.pe, packet.bytes.data(), packet.bytes.size());
+  packet.bytes.clear();
+}
+
+void PageChannel::flush() {
+  for (Packet& packet : packets_) {
+    if (!packet.bytes.empty()) leave(packet);
+  }
 }
 
 PageChannel::Move& PageChannel::begin_move(int pe, bool fetched, Delivery delivery) {
@@ -35,21 +57,24 @@ PageChannel::Move& PageChannel::begin_move(int pe, bool fetched, Delivery delive
 }
 
 void PageChannel::put_page(int pe, Delivery delivery) {
+  flush();
   Move& move = begin_move(pe, false, std::move(delivery));
   const Delivery& sent = move.delivery;
   const std::byte* page = sent.buffer != nullptr ? sent.buffer.get() : pool_.bytes(sent.frame);
   wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, move.done);
   if (wire_.messages_follow_puts()) {
     tell(move);
+    leave(packet_for(pe));
     move.told = true;
   }
 }
 
 void PageChannel::tell(const Move& move) {
-  send_head(move.pe, {move.delivery.page, move.delivery.message, 0, 0});
+  add(move.pe, {move.delivery.page, move.delivery.message, 0, 0, 0});
 }
 
 void PageChannel::fetch(Delivery delivery) {
+  flush();
   const int pe = nodes_.caching_pe(me_, delivery.message.from);
   Move& move = begin_move(pe, true, std::move(delivery));
   wire_.get(pe, move.delivery.away_at, move.delivery.buffer.get(), pool_.shape().page_bytes, move.done);
@@ -70,10 +95,10 @@ bool PageChannel::next_fetched(Delivery& fetched) {
   fetched = std::move(found->delivery);
   fetched.away = false;
   if (fetched.given_up) {
-    PageMessage told{fetched.page, {.kind = Event::fetched, .from = nodes_.here}, 0, 0};
+    PageMessage told{fetched.page, {.kind = Event::fetched, .from = nodes_.here}, 0, 0, 0};
     told.message.to = fetched.message.from;
     told.message.tag = fetched.away_at;
-    send_head(found->pe, told);
+    add(found->pe, told);
   }
   moving_.erase(found);
   return true;
@@ -94,26 +119,23 @@ bool PageChannel::sends_from(FrameNumber frame) const {
   return std::ranges::any_of(moving_, [frame](const Move& move) { return move.delivery.frame == frame; });
 }
 
-void PageChannel::send_operation(int pe, const PageMessage& head, const Foreign& operation) {
-  std::byte message[kMaxMessage];
-  std::memcpy(message, &head, sizeof head);
-  std::memcpy(message + sizeof head, operation.message.data(), operation.message.size());
-  wire_.send(pe, message, sizeof head + operation.message.size());
-}
-
-void PageChannel::receive(const std::byte* message, std::size_t n) {
-  PageMessage head;
-  std::memcpy(&head, message, sizeof head);
-  Delivery delivery{.page = head.page, .message = head.message};
-  if (head.message.data && part_for(head.message.kind) == Part::home) {
-    delivery.away = true;
-    delivery.given_up = head.given_up != 0;
-    delivery.away_at = head.frame;
-  }
-  if (n > sizeof head)
-    delivery.operation = std::make_unique<Foreign>(Foreign{{message + sizeof head, message + n}});
+void PageChannel::receive(const std::byte* packet, std::size_t n) {
   const LockGuard guard(mutex_);
-  arrived_.push_back(std::move(delivery));
+  for (const std::byte* const end = packet + n; packet != end;) {
+    PageMessage head;
+    std::memcpy(&head, packet, sizeof head);
+    packet += sizeof head;
+    Delivery& delivery = arrived_.emplace_back();
+    delivery.page = head.page;
+    delivery.message = head.message;
+    if (head.message.data && part_for(head.message.kind) == Part::home) {
+      delivery.away = true;
+      delivery.given_up = head.given_up != 0;
+      delivery.away_at = head.frame;
+    }
+    if (head.n != 0) delivery.operation = std::make_unique<Foreign>(Foreign{{packet, packet + head.n}});
+    packet += head.n;
+  }
 }
 
 void PageChannel::hand(const std::byte* operation, std::size_t n) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What goes from pager to pager: messages of the protocol about pages, with the pages where they carry them.
 //
-//   send() to another node: the message alone       -> Wire::send
-//                           with a page asked for    -> Wire::put into its frame, then the message
+//   send() to another node: the message alone       -> the packet for its pager -> Wire::send, by flush()
+//                           with a page asked for    -> Wire::put into its frame, then the message, at once
 //                           with a page for the home -> the message; the home begins fetch(), and takes the
 //                                                       message as received when next_fetched() returns it
 //          to this pager                           -> a queue that next() empties
 //   receive()                                        -> the queue
+//
+// What a pager says to another in one round of its work leaves in one packet, as who takes it is woken for
+// each. Nothing stays in a packet while the pager does what takes long: sleeps, or has a page copied.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <list>
@@ -46,8 +50,8 @@ struct Delivery {
 /// What messages and pages leave and come by.
 class Wire {
  public:
-  /// Has the pager of PE `pe`, on another node, receive the message, which is copied.
-  virtual void send(int pe, const std::byte* message, std::size_t n) = 0;
+  /// Has the pager of PE `pe`, on another node, receive the packet, which is copied.
+  virtual void send(int pe, const std::byte* packet, std::size_t n) = 0;
   /// Copies n bytes to `offset` of the pool of the node of PE `pe`; they stay unchanged until `done`.
   virtual void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) = 0;
   /// Whether a message that is sent now is delivered after what all puts before have copied.
@@ -73,6 +77,8 @@ class PageChannel {
   /// is nobody's afterwards, fetched_one() must be called when `fetched` comes.
   void send(Delivery delivery);
   void fetched_one() { --to_be_fetched_; }
+  /// Sends the messages that wait for others.  Call it at the end of each round.
+  void flush();
   /// Takes a page that has arrived at another node, and tells its pager, if the wire did not keep the order
   /// of both. Returns false if there is none.
   bool next_sent(Delivery& sent);
@@ -89,8 +95,8 @@ class PageChannel {
   /// To this pager, whoever it is for.
   void deliver_here(Delivery delivery) { local_.push_back(std::move(delivery)); }
 
-  /// A message of another node's pager.
-  void receive(const std::byte* message, std::size_t n);
+  /// A packet of another node's pager.
+  void receive(const std::byte* packet, std::size_t n);
   /// From a thread on another node to the home of the page.
   void hand(const std::byte* operation, std::size_t n);
 
@@ -98,7 +104,7 @@ class PageChannel {
   bool next(Delivery& delivery);
   bool empty();
   /// Nothing is on its way, nor waits here.
-  bool idle() { return moving_.empty() && to_be_fetched_ == 0 && empty(); }
+  bool idle() { return moving_.empty() && to_be_fetched_ == 0 && !any_packet() && empty(); }
 
  private:
   // A page on its way to or from the node of a PE.
@@ -109,17 +115,26 @@ class PageChannel {
     Delivery delivery;
     Completion done;
   };
+  struct Packet {
+    int pe;
+    std::vector<std::byte> bytes;
+  };
   void put_page(int pe, Delivery delivery);
   void tell(const Move& move);
-  void send_head(int pe, const PageMessage& head);
+  void add(int pe, PageMessage head, const Foreign* operation = nullptr);
+  Packet& packet_for(int pe);
+  bool any_packet() const {
+    return std::ranges::any_of(packets_, [](const Packet& packet) { return !packet.bytes.empty(); });
+  }
+  void leave(Packet& packet);
   Move& begin_move(int pe, bool fetched, Delivery delivery);
   std::list<Move>::iterator next_moved(bool fetched);
-  void send_operation(int pe, const PageMessage& head, const Foreign& operation);
 
   Wire& wire_;
   const Pool pool_;
   const Nodes& nodes_;
   const int me_;
+  std::vector<Packet> packets_;  // of each pager that has been written to; empty: nothing waits for flush()
   std::deque<Delivery> local_;
   std::list<Move> moving_;
   std::size_t to_be_fetched_ = 0;  // frames that homes have still to fetch, and that are free then

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of the page cache that maps pages into the address space of their home PE.
+// The part of the page cache that maps pages into the address space of their home PE, and takes them out
+// again.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,37 +11,50 @@
 #include "nvm/coherence/page_cache.hpp"
 
 namespace shm::nvm {
+namespace {
 
-void PageCache::map(PageNumber number, CachedPage& page, Access access) {
+// A thread that has faulted gets so long to try its access again: else two that want a page could take it
+// from each other and never use it.
+constexpr auto kShortestStay = std::chrono::microseconds(50);
+
+}  // namespace
+
+bool PageCache::is_mapped_beyond(const CachedPage& page, MapState most) const {
+  return mappings_.state(page.frame) > most;
+}
+
+bool PageCache::is_mapped_lately(const CachedPage& page) const {
+  return host_.now() - mappings_.since(page.frame) < kShortestStay;
+}
+
+void PageCache::map(PageNumber number, const CachedPage& page, Access access) {
   const bool writable = access == Access::write;
-  page.mapped_at = host_.now();
-  if (page.mapped == MapState::to_write || (!writable && page.mapped == MapState::to_read)) return;
   if (writable) {  // from now on the page counts as modified
     pool_.word(number).latch(Access::write);
     pool_.word(number).unlatch();
   }
-  set_mapping(number, page, writable ? MapState::to_write : MapState::to_read);
+  change_mapping(number, "", [&] {
+    return mappings_.raise(number, page.frame, writable ? MapState::to_write : MapState::to_read);
+  });
+  host_.make_spares();  // where they had to be given up
+}
+
+void PageCache::unmap(PageNumber number, const CachedPage& page, MapState most) {
+  change_mapping(number, most == MapState::no ? "un" : "",
+                 [&] { return mappings_.lower(number, page.frame, most); });
 }
 
 // Where the system has no room for more mappings, other pages lose theirs.
-void PageCache::set_mapping(PageNumber number, CachedPage& page, MapState wanted) {
-  while (!try_mapping(number, page, wanted)) {
+template <class Change>
+void PageCache::change_mapping(PageNumber number, const char* how, Change change) {
+  while (!change()) {
     const int why = errno;
     if (unmap_others(number) || host_.give_up_spares()) continue;
     fatal(
         "a page of the NVM heap cannot be %smapped: %s; if there are too many mappings, raise SHMEM_NVM_PAGE "
         "or lower SHMEM_NVM_CACHE",
-        wanted == MapState::no ? "un" : "", std::strerror(why));
+        how, std::strerror(why));
   }
-  page.mapped = wanted;
-}
-
-bool PageCache::try_mapping(PageNumber number, const CachedPage& page, MapState wanted) {
-  const std::size_t n = pool_.shape().page_bytes;
-  if (wanted == MapState::no) return host_.unmap(address(number), n);
-  const bool writable = wanted == MapState::to_write;
-  if (page.mapped != MapState::no) return host_.protect(address(number), n, writable);
-  return host_.map(address(number), pool_.offset(page.frame), n, writable);
 }
 
 // Those that have been mapped for longest, but for some that an instruction may be about to use; they stay in
@@ -48,20 +62,24 @@ bool PageCache::try_mapping(PageNumber number, const CachedPage& page, MapState 
 bool PageCache::unmap_others(PageNumber number) {
   constexpr int kAtOnce = 16;
   constexpr std::size_t kOfAnInstruction = 4;  // pages
-  std::vector<std::pair<PageNumber, CachedPage*>> mapped;
+  struct Mapped {
+    Clock::time_point since;  // threads may change it meanwhile
+    PageNumber page;
+    FrameNumber frame;
+  };
+  std::vector<Mapped> mapped;
   for (const auto& [other, page] : pages_) {
-    if (other == number || page->mapped == MapState::no) continue;
+    if (other == number || page->frame == kNoFrame || !is_mapped_beyond(*page, MapState::no)) continue;
     Frame& frame = pool_.frame(page->frame);
     if (frame.pins(Access::read) == 0 && frame.pins(Access::write) == 0)
-      mapped.emplace_back(other, page.get());
+      mapped.push_back({mappings_.since(page->frame), other, page->frame});
   }
-  std::ranges::sort(mapped, {}, [](const auto& each) { return each.second->mapped_at; });
+  std::ranges::sort(mapped, {}, &Mapped::since);
   mapped.resize(mapped.size() - std::min(mapped.size(), kOfAnInstruction));
   int unmapped = 0;
-  for (const auto& [other, page] : mapped) {
-    if (!try_mapping(other, *page, MapState::no)) continue;  // part of a mapping that would have to be cut
-    page->mapped = MapState::no;
-    if (++unmapped == kAtOnce) break;
+  for (const Mapped& each : mapped) {
+    // Not if it is a part of a mapping that would have to be cut.
+    if (mappings_.lower(each.page, each.frame, MapState::no) && ++unmapped == kAtOnce) break;
   }
   return unmapped != 0;
 }

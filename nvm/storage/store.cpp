@@ -156,6 +156,7 @@ Status Store::settle(std::uint64_t epoch) {
 // Waits for the transfers of the device; finished() returns the caller's later.
 void Store::drain() {
   while (!jobs_.empty()) {
+    device_->submit();
     if (const Transfer* ended = device_->finished())
       piece_ended(*static_cast<const Piece*>(ended));
     else

@@ -2,7 +2,6 @@
 // Transfers by io_uring.  At most kDepth are in the ring at a time; the others wait in a queue of ours.
 #include <liburing.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -32,16 +31,26 @@ class UringDevice final : public FileDevice {
     ++under_way_;
     if (begin(transfer, file().size())) {
       waiting_.push_back(&transfer);
-      fill();
     } else {
       ended_.push_back(&transfer);
     }
   }
 
+  // Moves from the queue to the ring what finds room there, and tells the system of it.
+  void submit() override {
+    while (!waiting_.empty() && in_ring_ < kDepth) {
+      io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+      if (entry == nullptr) break;
+      prepare(entry, *waiting_.front());
+      waiting_.pop_front();
+      ++in_ring_;
+    }
+    if (io_uring_sq_ready(&ring_) > 0) enter(0);
+  }
+
   Transfer* finished() override {
     if (under_way_ == 0) return nullptr;
     drain(true);
-    fill();
     if (ended_.empty()) return nullptr;
     Transfer* first = ended_.front();
     ended_.pop_front();
@@ -53,35 +62,15 @@ class UringDevice final : public FileDevice {
 
   bool listen(int eventfd) override {
     if (under_way_ == 0) return true;
-    const bool gets_on = in_ring_ != 0 && (waiting_.empty() || in_ring_ == kDepth);
-    if (!ended_.empty() || !gets_on || !registers(eventfd)) return false;
-    io_uring_cq_eventfd_toggle(&ring_, true);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return io_uring_cq_ready(&ring_) == 0;
-  }
-
-  void hear() override {
-    if (registered_) io_uring_cq_eventfd_toggle(&ring_, false);
+    if (!registered_) {
+      registered_ = eventfd >= 0 && io_uring_register_eventfd(&ring_, eventfd) == 0;
+      return false;  // something may be ending right now, untold
+    }
+    const bool system_has_all = io_uring_sq_ready(&ring_) == 0 && (waiting_.empty() || in_ring_ == kDepth);
+    return system_has_all && ended_.empty() && io_uring_cq_ready(&ring_) == 0;
   }
 
  private:
-  bool registers(int eventfd) {
-    if (!registered_) registered_ = eventfd >= 0 && io_uring_register_eventfd(&ring_, eventfd) == 0;
-    return registered_;
-  }
-
-  // Moves from the queue to the ring what finds room there, and tells the system of it.
-  void fill() {
-    while (!waiting_.empty() && in_ring_ < kDepth) {
-      io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-      if (entry == nullptr) break;
-      prepare(entry, *waiting_.front());
-      waiting_.pop_front();
-      ++in_ring_;
-    }
-    if (io_uring_sq_ready(&ring_) > 0) enter(0);
-  }
-
   void prepare(io_uring_sqe* entry, Transfer& transfer) const {
     std::byte* at = transfer.data + transfer.done;
     const std::uint64_t offset = transfer.offset + transfer.done;
@@ -101,8 +90,8 @@ class UringDevice final : public FileDevice {
     fatal("io_uring_enter for %s (NVM heap): %s", file().path().c_str(), std::strerror(-result));
   }
 
-  // Takes what the system is done with out of the ring.  What has not ended goes to the head of the queue;
-  // fill() takes it on, once a call, so that a transfer that cannot get on now does not keep the caller here.
+  // Takes what the system is done with out of the ring.  What has not ended goes to the head of the queue,
+  // for submit().
   void drain(bool retry) {
     io_uring_cqe* entry = nullptr;
     while (in_ring_ > 0 && io_uring_peek_cqe(&ring_, &entry) == 0) {
@@ -119,7 +108,9 @@ class UringDevice final : public FileDevice {
   }
 
   io_uring ring_;
-  bool registered_ = false;  // an eventfd
+  // An eventfd, from the first listen() on.  It is not switched off while nobody sleeps: the system looks at
+  // that switch with no barrier behind the end of a transfer, so that a sleeper might not be woken.
+  bool registered_ = false;
   unsigned in_ring_ = 0;
   std::size_t under_way_ = 0;
   std::deque<Transfer*> waiting_;  // for room in the ring

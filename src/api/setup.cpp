@@ -12,7 +12,8 @@ using shm::rt;
 
 namespace {
 
-// shmem_init cannot report, so it ends the job.
+// shmem_init cannot report, so it ends the job.  It does not say whether the program has threads: they may
+// call, but their contexts get no endpoints of their own, which cost much.
 void start_or_die(Call call) {
   if (shm::Status status = shm::start_library(SHMEM_THREAD_MULTIPLE); !status.ok()) {
     shm::fatal("%s: %s", call.name, status.text().c_str());
@@ -52,6 +53,7 @@ int pshmem_init_thread(int requested, int* provided) {
     shm::warn("shmem_init_thread: %s", status.text().c_str());
     return 1;
   }
+  if (requested == SHMEM_THREAD_MULTIPLE) rt.parallel_contexts = true;
   if (provided != nullptr) *provided = rt.thread_level;
   return 0;
 }

@@ -11,7 +11,7 @@
 namespace shm {
 namespace {
 
-std::string identity;  // empty until the rank is known
+std::string& identity = *new std::string;  // empty until the rank is known; threads may warn during exit()
 AbortHook abort_hook = nullptr;
 bool debug_on = false;
 

@@ -8,30 +8,15 @@
 #include "coll/internode.hpp"
 #include "coll/paged.hpp"
 #include "coll/rendezvous.hpp"
+#include "coll/strided.hpp"
 
 namespace shm {
 namespace {
 
-template <std::size_t kElement>
-void copy_elements(std::byte* to, std::size_t to_step, const std::byte* from, std::size_t from_step,
-                   std::size_t n) {
-  for (; n > 0; --n, to += to_step, from += from_step) std::memcpy(to, from, kElement);
-}
-
 // One block between layouts of equal shape.
 void copy_block(std::byte* to, std::size_t to_step, const std::byte* from, std::size_t from_step,
                 const StridedBlocks& shape) {
-  if (to_step == shape.element && from_step == shape.element) {
-    std::memcpy(to, from, shape.bytes());
-    return;
-  }
-  switch (shape.element) {  // constant sizes become single moves
-    case 1: return copy_elements<1>(to, to_step, from, from_step, shape.count);
-    case 2: return copy_elements<2>(to, to_step, from, from_step, shape.count);
-    case 4: return copy_elements<4>(to, to_step, from, from_step, shape.count);
-    case 8: return copy_elements<8>(to, to_step, from, from_step, shape.count);
-    default: return copy_elements<16>(to, to_step, from, from_step, shape.count);
-  }
+  copy_strided(to, to_step, from, from_step, shape.element, shape.count);
 }
 
 // Phase 1: my source is inline, all blocks of it.

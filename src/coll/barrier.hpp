@@ -3,6 +3,8 @@
 // allocator.
 #pragma once
 
+#include <cstddef>
+
 #include "core/address.hpp"
 
 namespace shm {
@@ -15,5 +17,9 @@ void sync_group(Group& group);
 
 /// The same for all PEs of the job, one thread a PE at a time.  `call` is what the program has called.
 void sync_world(Call call);
+
+/// The same, which also brings the n bytes that PE 0 has at `said` to all others, with what is sent anyway.
+/// REQUIRES: n <= Cell::kPayload.
+void sync_world_with(Call call, void* said, std::size_t n);
 
 }  // namespace shm

@@ -78,11 +78,9 @@ class Broadcast {
 
 void broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root, bool root_too) {
   if (n == 0) return;
-  if (g.size() > 1 && is_paged(dest, source)) [[unlikely]] {
-    paged_broadcast(g, call, dest, source, n, root);
-  } else if (g.size() > 1) {
-    Broadcast(g, call, dest, source, n, root).run();
-  }
+  if (g.size() > 1 && is_paged(dest, source)) [[unlikely]]
+    return paged_broadcast(g, call, dest, source, n, root, root_too);
+  if (g.size() > 1) Broadcast(g, call, dest, source, n, root).run();
   if (root_too && g.me() == root && dest != source) std::memcpy(dest, source, n);
 }
 

@@ -121,11 +121,14 @@ void lead(Group& g, Call call, std::uint64_t phase, std::byte* dest, const void*
 }
 
 // Phase 1: my source is ready.  Phase 2, of the leader: the result is in my dest.  Phase 3: I have copied it.
-void collect_between(Group& g, Call call, std::byte* dest, const void* source, std::size_t n, bool same) {
+// `sizes_of` returns what all members bring; the leader asks.
+template <class SizesOf>
+void collect_between(Group& g, Call call, std::byte* dest, const void* source, std::size_t n,
+                     SizesOf sizes_of) {
   const std::uint64_t phase = take_phases(g, 3);
   publish(g, phase, nullptr, 0, n);
   if (g.leads()) {
-    const Sizes sizes = same ? Sizes(static_cast<std::size_t>(g.size()), n) : gather_sizes(g, phase);
+    const Sizes& sizes = sizes_of(phase);
     lead(g, call, phase, dest, source, sizes);
     publish(g, phase + 1, nullptr, 0, sum(sizes));
     for (int i = 1; i < g.local_size(); ++i) await(g, i, phase + 2);
@@ -137,6 +140,15 @@ void collect_between(Group& g, Call call, std::byte* dest, const void* source, s
   settle(g, phase);
 }
 
+// A member that brings nothing may have no source: then those of others tell.
+bool any_is_paged(Group& g, const void* dest, const void* source, std::size_t n) {
+  if (rt.paged == nullptr || in_region(dest)) return in_region(dest);
+  const std::uint64_t mine = n > 0 && in_region(source) ? 1 : 0;
+  std::uint64_t all = 0;
+  reduce_inline(g, kReduction<ReduceOp::sum, std::uint64_t>, &all, &mine, 1);
+  return all > 0;
+}
+
 }  // namespace
 
 void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
@@ -144,24 +156,33 @@ void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n
   if (g.size() == 1) {
     if (dest != source) std::memcpy(dest, source, n);
   } else if (is_paged(dest, source)) {
-    paged_collect(g, call, dest, source, n);
+    paged_fcollect(g, call, dest, source, n);
   } else if (g.one_node()) {
     fcollect_here(g, call, static_cast<std::byte*>(dest), source, n);
   } else {
-    collect_between(g, call, static_cast<std::byte*>(dest), source, n, true);
+    collect_between(g, call, static_cast<std::byte*>(dest), source, n,
+                    [&](std::uint64_t) { return Sizes(static_cast<std::size_t>(g.size()), n); });
   }
 }
 
 void collect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
   if (g.size() == 1) {
     if (dest != source && n > 0) std::memcpy(dest, source, n);
-  } else if (is_paged(dest, source)) {
+  } else if (any_is_paged(g, dest, source, n)) {
     paged_collect(g, call, dest, source, n);
   } else if (g.one_node()) {
     collect_here(g, call, static_cast<std::byte*>(dest), source, n);
   } else {
-    collect_between(g, call, static_cast<std::byte*>(dest), source, n, false);
+    collect_between(g, call, static_cast<std::byte*>(dest), source, n,
+                    [&](std::uint64_t phase) { return gather_sizes(g, phase); });
   }
+}
+
+void collect_known(Group& g, Call call, void* dest, const void* source, const Sizes& sizes) {
+  const std::size_t n = sizes[static_cast<std::size_t>(g.me())];
+  if (g.one_node()) return collect_here(g, call, static_cast<std::byte*>(dest), source, n);
+  collect_between(g, call, static_cast<std::byte*>(dest), source, n,
+                  [&](std::uint64_t) -> const Sizes& { return sizes; });
 }
 
 }  // namespace shm

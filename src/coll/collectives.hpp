@@ -19,6 +19,10 @@ void broadcast(Group& g, Call call, void* dest, const void* source, std::size_t 
 void fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n);
 void collect(Group& g, Call call, void* dest, const void* source, std::size_t n);
 
+/// The same where each knows how much all bring, in team order.
+void collect_known(Group& g, Call call, void* dest, const void* source,
+                   const std::vector<std::size_t>& sizes);
+
 /// Where the blocks of an alltoall lie: element j of block b starts at base + (b * count + j) * step bytes.
 struct StridedBlocks {
   std::byte* base;

@@ -6,6 +6,7 @@
 #include "base/fatal.hpp"
 #include "coll/barrier.hpp"
 #include "coll/slots.hpp"
+#include "coll/staging.hpp"
 #include "core/region.hpp"
 #include "core/wait.hpp"
 
@@ -85,6 +86,7 @@ std::byte* at_member(const Group& g, Call call, const char* argument, const void
   const int pe = g.team.world_pe(member);
   if (std::byte* here = mapped(address, n, pe)) [[likely]]
     return here;
+  if (is_staging(address, n)) return internal_at(static_cast<std::byte*>(const_cast<void*>(address)), pe);
   const Target target = resolve(call, argument, address, n, pe);
   if (target.local != nullptr) return target.local;
   if (target.region != nullptr) {

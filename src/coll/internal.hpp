@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symmetric memory that collective calls share (allocations, cells, marks, scratch): the first bytes of every
+// Symmetric memory that collective calls share (cells, marks, scratch): the first bytes of every
 // PE's heap segment (setup/internal_layout.hpp).
 #pragma once
 
@@ -13,17 +13,9 @@
 
 namespace shm {
 
-/// What PE 0's allocator decided in one collective call.  Two, used in turn: a PE can only come to the next
-/// but one after all have read this one.
-struct Allocation {
-  std::uint64_t argument;  // size that PE 0 was asked for; every PE must have been asked for the same
-  std::uint64_t offset;    // from the heap's base; kNoBlock: exhausted
-  std::uint64_t moved;     // realloc: the block is new, the contents must be copied
-};
-inline constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
-
 /// What a PE says of the collective call that it is in, to be compared with what others say
-/// (coll/check_same).  Two, likewise.
+/// (coll/check_same).  Two, used in turn: a PE can only come to the next but one after all have read this
+/// one.
 struct Said {
   static constexpr int kValues = 8;
   std::uint64_t turn;
@@ -54,8 +46,7 @@ inline constexpr int kParcelMarks = 4096;
 inline constexpr std::size_t kScratchBytes = std::size_t{2} << 20;
 
 struct InternalArea {
-  alignas(kCacheLine) Allocation allocations[2];
-  std::uint64_t failures[2];  // PEs that had no room for a block; of PE 0, in turn
+  alignas(kCacheLine) std::uint64_t failures[2];  // PEs that had no room for a block; of PE 0, in turn
   Said said[2];
   Cell cells[kSlots][kCells];
   alignas(kCacheLine) std::atomic<std::uint64_t> parcel_marks[kParcelMarks];

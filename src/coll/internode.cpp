@@ -20,17 +20,21 @@ constexpr int kStepsOfTurn = 64, kTurns = Parcel::kSteps / kStepsOfTurn;
 }  // namespace
 
 // In step k each leader tells the one 2^k nodes on, so that after log2(nodes) steps all know of all.  With a
-// power of two the pairs exchange instead: over TCP the answer carries the acknowledgement.
-void internode_sync(Group& g, std::uint64_t phase) {
+// power of two the pairs exchange instead: over TCP the answer carries the acknowledgement.  Either way the
+// first 2^k nodes know what the first one says after k steps.
+void internode_sync(Group& g, std::uint64_t phase, void* said, std::size_t n) {
   const int nodes = node_count(g);
   const bool pairs = (nodes & (nodes - 1)) == 0;
   for (int distance = 1, step = 0; distance < nodes; distance *= 2, ++step) {
-    std::byte token{1};
+    const std::size_t known = g.node < distance ? n : 0;  // by this node
+    std::byte out[1 + Cell::kPayload] = {}, in[1 + Cell::kPayload];
+    if (known != 0) std::memcpy(out + 1, said, known);
     const Parcel parcel{g.slot, phase, step};
     const int to = pairs ? g.node ^ distance : (g.node + distance) % nodes;
     const int from = pairs ? to : (g.node + nodes - distance) % nodes;
-    send_parcel(parcel, stripe_pe(g, to), &token, sizeof token);
-    receive_parcel(parcel, stripe_pe(g, from), &token, sizeof token);
+    send_parcel(parcel, stripe_pe(g, to), out, 1 + n);
+    receive_parcel(parcel, stripe_pe(g, from), in, 1 + n);
+    if (n != 0 && known == 0 && from < distance) std::memcpy(said, in + 1, n);
   }
 }
 

@@ -13,8 +13,9 @@
 
 namespace shm {
 
-/// Returns when all leaders have come here.
-void internode_sync(Group& g, std::uint64_t phase);
+/// Returns when all leaders have come here.  The n bytes at `said` are what the first node's leader has
+/// there: they travel with what is sent anyway.  REQUIRES: n <= Cell::kPayload.
+void internode_sync(Group& g, std::uint64_t phase, void* said = nullptr, std::size_t n = 0);
 
 /// Brings n bytes from the root to the leader of every other node.  `data` is the source at the root, else
 /// the place for it.

@@ -20,8 +20,13 @@ namespace {
 
 constexpr std::size_t kNaturalAlignment = 16;  // of max_align_t
 
-// Collective allocations so far; picks which of the two words of PE 0 is in use.
-std::uint64_t turn = 0;
+// What PE 0's allocator has decided in one collective call.
+struct Allocation {
+  std::uint64_t argument;  // size that PE 0 was asked for; every PE must have been asked for the same
+  std::uint64_t offset;    // from the heap's base; kNoBlock: exhausted
+  std::uint64_t moved;     // realloc: the block is new, the contents must be copied
+};
+constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
 
 struct NewBlock {
   std::size_t offset, size;  // in a PE's segment
@@ -54,23 +59,13 @@ Arena arena_for(Call call, Where where) {
   return paged ? paged_arena() : memory_arena();
 }
 
-// PE 0's object at the place of `mine`, after a barrier since it was written.
-template <class T>
-T said_by_first(Call call, const T& mine) {
-  if (const T* here = internal_at(&mine, 0)) return *here;
-  T said;
-  get_internal(call, &said, &mine, sizeof said, 0);
-  return said;
-}
-
-// PE 0 decides, everybody enters the barrier, everybody reads what PE 0 decided: one barrier a call.
+// PE 0 decides, everybody enters the barrier, which brings what PE 0 has decided: nobody asks PE 0 for it.
 template <class Decide>
 Allocation decide_together(Call call, std::uint64_t argument, Decide decide) {
-  Allocation& word = internal_area().allocations[turn++ % 2];
-  if (rt.me == 0) word = decide();
+  Allocation decided{};
+  if (rt.me == 0) decided = decide();
   quiet(rt.world_context, call);
-  sync_world(call);
-  const Allocation decided = said_by_first(call, word);
+  sync_world_with(call, &decided, sizeof decided);
   if (decided.argument != argument) {
     fatal("%s: this PE passes %zu, PE 0 passes %zu; all PEs must pass the same", call.name,
           static_cast<std::size_t>(argument), static_cast<std::size_t>(decided.argument));
@@ -173,14 +168,16 @@ void* allocate_addresses(Call call, std::size_t size, std::size_t alignment) {
 }
 
 bool all_succeeded(Call call, bool failed) {
-  // In turn, like the decisions: PE 0 can only come to the next but one after all have read this one.
+  // In turn: nobody can add to the next one before PE 0 has cleared it.
   static std::size_t turn_of_failures = 0;
   std::uint64_t& sum = internal_area().failures[turn_of_failures++ % 2];
   std::uint64_t& next = internal_area().failures[turn_of_failures % 2];
   if (rt.me == 0) next = 0;
   if (failed) add_internal(call, &sum, 1, 0);
   sync_world(call);
-  return said_by_first(call, sum) == 0;
+  std::uint64_t failures = sum;  // of PE 0
+  sync_world_with(call, &failures, sizeof failures);
+  return failures == 0;
 }
 
 void* reallocate(Call call, void* block, std::size_t size) {

@@ -2,117 +2,106 @@
 #include "coll/paged.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <vector>
+#include <numeric>
 
-#include "coll/barrier.hpp"
-#include "core/remote.hpp"
+#include "coll/staging.hpp"
 
 namespace shm {
 namespace {
 
-constexpr std::size_t kPart = std::size_t{64} << 10;  // bytes of a vector at a time
+using Sizes = std::vector<std::size_t>;
 
-// n bytes at `from` of a member.
-void fetch(const Group& g, Call call, void* to, const void* from, std::size_t n, int member) {
-  if (member == g.me()) {
-    std::memmove(to, from, n);
-  } else {
-    remote_get(call, rt.world_context, to, from, n, g.team.world_pe(member), Blocking::yes);
-  }
+// Calls work(offset, bytes) for part after part of a vector of n bytes.
+template <class Work>
+void by_parts(std::size_t n, std::size_t most, Work work) {
+  for (std::size_t at = 0; at < n; at += most) work(at, std::min(most, n - at));
 }
 
-// What each member gives, in any memory: as many to a vector as a barrier carries inline.
-std::vector<std::uint64_t> exchange(Group& g, std::uint64_t mine) {
-  constexpr std::size_t kWords = Cell::kPayload / sizeof(std::uint64_t);
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(g.size()));
-  const auto me = static_cast<std::size_t>(g.me());
-  for (std::size_t first = 0; first < all.size(); first += kWords) {
-    const std::size_t n = std::min(kWords, all.size() - first);
-    std::uint64_t part[kWords] = {};
-    if (me >= first && me < first + n) part[me - first] = mine;
-    reduce_inline(g, kReduction<ReduceOp::sum, std::uint64_t>, all.data() + first, part, n);
-  }
-  return all;
-}
-
-// Calls combine(vector, at, elements) for part after part; `dest`, which may be the source of others, is
-// written when all have read that part.
+// A reduction in place of what the members have staged.  The size of every element divides kStagingBytes.
 template <class Combine>
-void by_parts(Group& g, const Reduction& op, void* dest, std::size_t count, Combine combine) {
-  const std::size_t most = kPart / op.element;
-  const auto result = std::make_unique<std::byte[]>(kPart);
-  sync_group(g);
-  for (std::size_t at = 0; at < count; at += most) {
-    const std::size_t elements = std::min(most, count - at);
-    combine(result.get(), at * op.element, elements);
-    sync_group(g);
-    std::memcpy(static_cast<std::byte*>(dest) + at * op.element, result.get(), elements * op.element);
-  }
+void combine_by_parts(Group& g, Call call, const Reduction& op, void* dest, const void* source,
+                      std::size_t count, Combine combine) {
+  const std::size_t n = count * op.element;
+  check_paged(call, "dest", dest, n);
+  check_paged(call, "source", source, n);
+  const std::span<std::byte> staging = staging_of(g);
+  if (dest != source) will_stage_out(dest, n, staging.size());
+  by_parts(n, staging.size(), [&](std::size_t at, std::size_t part) {
+    stage_in(staging.data(), static_cast<const std::byte*>(source) + at, part);
+    combine(staging.data(), part / op.element);
+    stage_out(static_cast<std::byte*>(dest) + at, staging.data(), part);
+  });
+}
+
+// The concatenation is made part by part from its beginning, so that each page of dest is needed once.
+void collect_by_parts(Group& g, Call call, std::byte* dest, const std::byte* source, const Sizes& sizes) {
+  const auto me = sizes.begin() + g.me();
+  const std::size_t total = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+  const std::size_t mine = std::accumulate(sizes.begin(), me, std::size_t{0});
+  check_paged(call, "dest", dest, total);
+  if (*me > 0) check_paged(call, "source", source, *me);
+  const std::size_t most = staging_of(g).size() / 2;
+  // A source in its place in dest is a mistake that works elsewhere.
+  if (source + *me <= dest || dest + total <= source) will_stage_out(dest, total, most);
+  std::byte* const out = staging_of(g).data();
+  std::byte* const in = out + most;
+  Sizes in_part(sizes.size());
+  by_parts(total, most, [&](std::size_t at, std::size_t part) {
+    std::size_t begin = 0;  // of a member's block in the concatenation
+    for (std::size_t i = 0; i < sizes.size(); begin += sizes[i++])
+      in_part[i] = std::clamp(begin + sizes[i], at, at + part) - std::clamp(begin, at, at + part);
+    if (const std::size_t n = in_part[static_cast<std::size_t>(g.me())]; n > 0)
+      stage_in(out, source + (std::max(mine, at) - mine), n);
+    collect_known(g, call, in, out, in_part);
+    stage_out(dest + at, in, part);
+  });
 }
 
 }  // namespace
 
-void paged_broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root) {
-  sync_group(g);
-  if (g.me() != root) fetch(g, call, dest, source, n, root);
-  sync_group(g);
+void check_paged(Call call, const char* argument, const void* address, std::size_t n) {
+  if (in_region(address)) resolve(call, argument, address, n, rt.me);
+}
+
+void paged_broadcast(Group& g, Call call, void* dest, const void* source, std::size_t n, int root,
+                     bool root_too) {
+  const bool is_root = g.me() == root;
+  const bool receives = !is_root || (root_too && dest != source);
+  if (is_root) check_paged(call, "source", source, n);
+  const std::span<std::byte> staging = staging_of(g);
+  if (receives) {
+    check_paged(call, "dest", dest, n);
+    will_stage_out(dest, n, staging.size());
+  }
+  by_parts(n, staging.size(), [&](std::size_t at, std::size_t part) {
+    if (is_root) stage_in(staging.data(), static_cast<const std::byte*>(source) + at, part);
+    broadcast(g, call, staging.data(), staging.data(), part, root, false);
+    if (receives) stage_out(static_cast<std::byte*>(dest) + at, staging.data(), part);
+  });
+}
+
+void paged_fcollect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
+  collect_by_parts(g, call, static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
+                   Sizes(static_cast<std::size_t>(g.size()), n));
 }
 
 void paged_collect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
-  const std::vector<std::uint64_t> sizes = exchange(g, n);
-  std::vector<std::byte*> to;
-  auto* at = static_cast<std::byte*>(dest);
-  for (const std::uint64_t size : sizes) {
-    to.push_back(at);
-    at += size;
-  }
-  for (int k = 0; k < g.size(); ++k) {
-    const auto i = static_cast<std::size_t>((g.me() + k) % g.size());  // not all at the same peer
-    if (sizes[i] > 0) fetch(g, call, to[i], source, sizes[i], static_cast<int>(i));
-  }
-  sync_group(g);
-}
-
-void paged_alltoall(Group& g, Call call, const StridedBlocks& dest, const StridedBlocks& source) {
-  sync_group(g);
-  const std::size_t extent = source.extent(1);
-  const auto block = std::make_unique<std::byte[]>(extent);
-  for (int k = 0; k < g.size(); ++k) {
-    const int member = (g.me() + k) % g.size();
-    fetch(g, call, block.get(), source.block(g.me()), extent, member);
-    std::byte* to = dest.block(member);
-    for (std::size_t i = 0; i < dest.count; ++i)
-      std::memcpy(to + i * dest.step, block.get() + i * source.step, dest.element);
-  }
-  sync_group(g);
+  Sizes sizes(static_cast<std::size_t>(g.size()));
+  paged_fcollect(g, call, sizes.data(), &n, sizeof n);
+  collect_by_parts(g, call, static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), sizes);
 }
 
 void paged_reduce(Group& g, Call call, const Reduction& op, void* dest, const void* source,
                   std::size_t count) {
-  const auto* from = static_cast<const std::byte*>(source);
-  const auto other = std::make_unique<std::byte[]>(kPart);
-  by_parts(g, op, dest, count, [&](std::byte* result, std::size_t offset, std::size_t elements) {
-    const std::size_t n = elements * op.element;
-    fetch(g, call, result, from + offset, n, 0);
-    for (int member = 1; member < g.size(); ++member) {
-      fetch(g, call, other.get(), from + offset, n, member);
-      op.into(result, other.get(), elements);
-    }
+  combine_by_parts(g, call, op, dest, source, count, [&](std::byte* vector, std::size_t elements) {
+    reduce(g, call, op, vector, vector, elements);
   });
 }
 
 void paged_scan(Group& g, Call call, const Reduction& op, void* dest, const void* source, std::size_t count,
                 bool inclusive) {
-  const auto* from = static_cast<const std::byte*>(source);
-  const auto other = std::make_unique<std::byte[]>(kPart);
-  by_parts(g, op, dest, count, [&](std::byte* result, std::size_t offset, std::size_t elements) {
-    const std::size_t n = elements * op.element;
-    std::memset(result, 0, n);
-    for (int member = 0; member < g.me() + (inclusive ? 1 : 0); ++member) {
-      fetch(g, call, other.get(), from + offset, n, member);
-      op.into(result, other.get(), elements);
-    }
+  combine_by_parts(g, call, op, dest, source, count, [&](std::byte* vector, std::size_t elements) {
+    scan(g, call, op, vector, vector, elements, inclusive);
   });
 }
 

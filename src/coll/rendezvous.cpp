@@ -49,8 +49,10 @@ struct Box {
   std::atomic<std::size_t> arrived{0};
 };
 
+// Boxes themselves do not move.  Never destroyed: parcels may arrive while a thread runs exit().
+using Boxes = std::unordered_map<ParcelKey, Box, Hash>;
 SpinLock boxes_lock;
-std::unordered_map<ParcelKey, Box, Hash> boxes GUARDED_BY(boxes_lock);  // boxes themselves do not move
+Boxes& boxes GUARDED_BY(boxes_lock) = *new Boxes;
 
 Box& box_of(const ParcelKey& key) REQUIRES(boxes_lock) {
   Box& box = boxes[key];

@@ -93,8 +93,7 @@ shmem_ctx_t create_context(const Team& team, long options) {
   const std::uintptr_t index = take_index();
   if (index == kBlock * kBlocks) return SHMEM_CTX_INVALID;
   Context& context = at(index);
-  const bool parallel = rt.thread_level == SHMEM_THREAD_MULTIPLE;
-  const ChannelUse use = parallel ? ChannelUse::parallel : ChannelUse::common;
+  const ChannelUse use = rt.parallel_contexts ? ChannelUse::parallel : ChannelUse::common;
   context.channel = rt.network != nullptr ? rt.network->open_channel(use) : nullptr;
   context.team = &team;
   context.options = options;

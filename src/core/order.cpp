@@ -29,7 +29,8 @@ void quiet_remote(Context& context, Call call) {
   Channel* channel = context.channel;
   if (channel == nullptr) return;
   channel->ops->flush(channel);
-  wait_for([channel] { return channel->ops->idle(channel); },
+  Drain wait;
+  wait_for([&] { return drained(channel, wait); },
            [&](WaitRecord& record) { describe_quiet(record, call, channel); });
 }
 
@@ -38,7 +39,8 @@ void quiet_remote_to(Context& context, int pe, Call call) {
   Channel* channel = context.channel;
   if (channel == nullptr) return;
   channel->ops->flush(channel);
-  wait_for([channel, pe] { return channel->ops->idle_to(channel, pe); },
+  Drain wait;  // what other threads go on issuing to `pe` need not be waited for
+  wait_for([&] { return channel->ops->idle_to(channel, pe) || drained(channel, wait); },
            [&](WaitRecord& record) {
              const int actor = who_must_act(channel, pe);
              describe_wait(record, call.name, actor, "for PE %d to apply operations", actor);

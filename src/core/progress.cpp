@@ -26,12 +26,13 @@ struct Handler {
 std::array<Handler, kMaxHandlers> handlers;
 
 // Readers hold the lock shared while a poller runs, so that one that was removed is not running any more.
+// Never destroyed: threads of the program may wait, and so poll, while another one runs exit().
 struct PollerEntry {
   Poller run;
   void* argument;
 };
 SharedMutex pollers_mutex;
-std::vector<PollerEntry> pollers GUARDED_BY(pollers_mutex);
+std::vector<PollerEntry>& pollers GUARDED_BY(pollers_mutex) = *new std::vector<PollerEntry>;
 std::atomic<bool> have_pollers{false};
 
 // How long the agent looks away while application threads wait inside the library or post.  It is also how
@@ -44,6 +45,8 @@ constexpr std::int64_t kPostPeriod = 100'000;
 // Where the network cannot announce its work, the agent looks again after a nap that grows from this (us).
 constexpr long kShortestNap = 50;
 constexpr long kLongestNap = 1000;
+
+constexpr int kExitLimitMs = 1000;
 
 }  // namespace
 
@@ -60,6 +63,7 @@ Progress::~Progress() {
 
 void Progress::start() {
   stop_.store(false);
+  ended_.store(false);
   agent_ = start_service_thread("atoll-agent", [this] { run(); });
 }
 
@@ -68,6 +72,15 @@ void Progress::stop() {
   stop_.store(true);
   wake();
   agent_.join();
+}
+
+void Progress::stop_for_exit() {
+  if (!agent_.joinable()) return;
+  stop_.store(true);
+  wake();
+  for (int ms = 0; ms < kExitLimitMs && !ended_.load(); ++ms)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ended_.load() ? agent_.join() : agent_.detach();
 }
 
 void Progress::set_handler(std::uint16_t id, MessageHandler handler, void* argument) {
@@ -231,6 +244,7 @@ void Progress::run() {
       if (network_.wait_fd() >= 0) last_work = Clock::now();
     }
   }
+  ended_.store(true);
 }
 
 Progress::Gate::Gate(Progress& progress) : progress_(progress) {

@@ -57,6 +57,8 @@ class Region {
   /// failure is said in a line on stderr.
   virtual bool reserve(std::uintptr_t /*address*/, std::size_t /*n*/) { return true; }
   virtual void discard(const Call&, std::uintptr_t /*address*/, std::size_t /*n*/) {}
+  /// All of this PE's [address, address + n) will be written before it is read: what it holds may be lost.
+  virtual void will_overwrite(std::uintptr_t /*address*/, std::size_t /*n*/) {}
   /// What keeps the block at `address` from being given another size, as a sentence; null: nothing.  The same
   /// on all PEs.
   virtual const char* keeps_size(std::uintptr_t /*address*/) const { return nullptr; }

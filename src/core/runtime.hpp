@@ -78,12 +78,13 @@ struct alignas(64) Runtime {
   // Read off the fast path.
   Env env;
   int thread_level = 0;
-  int node_rank = 0;          // of this PE among its node's, 0: the leader
-  std::vector<int> node_pes;  // of this node, ascending
-  std::vector<int> leaders;   // lowest rank of each node, ascending
-  int node_number = 0;        // of this node among the leaders
-  std::size_t user_heap = 0;  // bytes that users may allocate
-  unsigned spin_polls = 0;    // see core/wait.hpp
+  bool parallel_contexts = false;  // the program has said that it has threads which call at the same time
+  int node_rank = 0;               // of this PE among its node's, 0: the leader
+  std::vector<int> node_pes;       // of this node, ascending
+  std::vector<int> leaders;        // lowest rank of each node, ascending
+  int node_number = 0;             // of this node among the leaders
+  std::size_t user_heap = 0;       // bytes that users may allocate
+  unsigned spin_polls = 0;         // see core/wait.hpp
   NodeMemory* memory = nullptr;
   Boot* boot = nullptr;
   Network* network = nullptr;          // null: all PEs are on this node

@@ -9,10 +9,6 @@
 namespace shm {
 namespace {
 
-constexpr auto kYieldTime = std::chrono::milliseconds(1);
-constexpr long kLongestSleepUs = 250;
-constexpr long kLongestSleepInLongWaitUs = 2000;
-constexpr long kLongWaitUs = 1'000'000;
 // Before the first yield: a poll of the network, a system call or more, is worth so many looks at memory.
 constexpr unsigned kLooksOfAPoll = 100, kMostNetworkPolls = 20;
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
@@ -56,13 +52,6 @@ void Waiter::restart() {
 void Waiter::block() {
   armed_ = false;
   if (gate_->block(sleep_time())) restart();
-}
-
-// Microseconds.
-long Waiter::sleep_time() const {
-  const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start_).count();
-  const long longest = waited < kLongWaitUs ? kLongestSleepUs : kLongestSleepInLongWaitUs;
-  return std::clamp(static_cast<long>(waited / 16), 20L, longest);
 }
 
 }  // namespace shm

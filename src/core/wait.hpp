@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 
+#include "base/backoff.hpp"
 #include "base/spin.hpp"
 #include "base/wait_report.hpp"
 #include "core/progress.hpp"
@@ -18,7 +19,7 @@ namespace shm {
 /// `describe(WaitRecord&)` says what is waited for (describe_wait); it is run by this thread when somebody
 /// asks.
 ///
-/// - The first rt.spin_polls pauses only poll: many when every PE of the node has a core, few when not.  Where
+/// - The first rt.spin_polls pauses only poll: many when every PE of the node has a core, few when not. Where
 ///   there is a network they are fewer, as each costs more.
 /// - Then each pause yields the core.
 /// - After a millisecond each pause sleeps, for at most 1/16 of the time waited so far: so a long wait takes
@@ -47,7 +48,7 @@ class Waiter {
   [[gnu::cold, gnu::noinline]] void pause_slowly(WaitReason reason);
   void restart();
   void block();
-  long sleep_time() const;
+  long sleep_time() const { return next_sleep(Clock::now() - start_).count(); }  // microseconds
 
   unsigned polls_ = 0;
   unsigned slow_pauses_ = 0;

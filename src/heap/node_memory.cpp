@@ -217,16 +217,29 @@ bool NodeMemory::map_pool_also(std::size_t offset, std::size_t n, std::byte* at,
   return syscall(SYS_mmap, at, n, protection, MAP_SHARED | MAP_FIXED, file_, pool_at_ + offset) != -1;
 }
 
-void NodeMemory::discard_pool() const {
-  if (pool_ == nullptr) return;
-  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(pool_at_),
-            static_cast<off_t>(shape_.pool_bytes));
+// `at`: where in the file.  Of pages that are kept, only those that the file has are touched.
+void NodeMemory::empty(std::byte* mapped, std::size_t at, std::size_t size, Pages pages) const {
+  if (pages == Pages::given_back) {
+    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
+              static_cast<off_t>(size));
+    return;
+  }
+  for (std::size_t next = at; next < at + size;) {
+    const off_t data = lseek(file_, static_cast<off_t>(next), SEEK_DATA);
+    if (data < 0 || static_cast<std::size_t>(data) >= at + size) return;
+    const off_t hole = lseek(file_, data, SEEK_HOLE);
+    const std::size_t begin = static_cast<std::size_t>(data);
+    next = hole < 0 ? at + size : std::min(static_cast<std::size_t>(hole), at + size);
+    std::memset(mapped + (begin - at), 0, next - begin);
+  }
 }
 
-void NodeMemory::discard_heap(std::size_t from) const {
-  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-            static_cast<off_t>(heap_at(member_.node_rank) + from),
-            static_cast<off_t>(shape_.heap_stride - from));
+void NodeMemory::empty_pool(Pages pages) const {
+  if (pool_ != nullptr) empty(pool_, pool_at_, shape_.pool_bytes, pages);
+}
+
+void NodeMemory::empty_heap(std::size_t from, Pages pages) const {
+  empty(heap(member_.node_rank) + from, heap_at(member_.node_rank) + from, shape_.heap_stride - from, pages);
 }
 
 }  // namespace shm

@@ -108,10 +108,15 @@ class NodeMemory {
   /// it could; else errno says why.
   bool map_pool_also(std::size_t offset, std::size_t n, std::byte* at, bool writable) const;
 
-  /// Gives the pages of the pool back: it reads as zeros afterwards.
-  void discard_pool() const;
-  /// Gives the pages of this PE's heap from byte `from` on back: they read as zeros afterwards.
-  void discard_heap(std::size_t from) const;
+  /// What becomes of pages that are not needed any more: they read as zeros afterwards.
+  enum class Pages : std::uint8_t {
+    given_back,
+    kept,  // these pages, not others: somebody has their physical addresses
+  };
+  /// Empties the pool.
+  void empty_pool(Pages pages) const;
+  /// Empties this PE's heap from byte `from` on.
+  void empty_heap(std::size_t from, Pages pages) const;
 
  private:
   NodeMemory(const NodeMember& member, const NodeShape& shape) : member_(member), shape_(shape) {}
@@ -119,6 +124,7 @@ class NodeMemory {
   Status map_heaps_and_statics();
   std::size_t control_bytes() const;
   std::size_t heap_at(int node_rank) const;  // where in the file
+  void empty(std::byte* mapped, std::size_t at, std::size_t size, Pages pages) const;
 
   NodeMember member_;
   NodeShape shape_;

@@ -22,10 +22,11 @@ namespace {
 
 SharedMutex mutex;
 // By number: how many were created before it.  Those that have ended stay, empty, so that their handles can
-// be told.
-std::vector<std::unique_ptr<Table>> tables GUARDED_BY(mutex);
-std::vector<Table*> live GUARDED_BY(mutex);  // those that have not ended
-bool serving = false;                        // since the library was started
+// be told.  Never destroyed: requests may arrive while a thread runs exit().
+using Tables = std::vector<std::unique_ptr<Table>>;
+Tables& tables GUARDED_BY(mutex) = *new Tables;
+std::vector<Table*>& live GUARDED_BY(mutex) = *new std::vector<Table*>;  // those that have not ended
+bool serving = false;                                                    // since the library was started
 Executor* executor = nullptr;  // from the first table on NVM that other nodes share, to end_tables()
 
 Table& find(std::uint32_t number) {

@@ -2,9 +2,9 @@
 // Where pages are when no node has them: a range of bytes, moved by transfers that end in any order.  What
 // was never written reads as zeros.  nvm/storage has those on files.
 //
-// Thread safety: one thread uses a device, and that thread lives as long as it has transfers under way; but for
-// reserve(), release() and persist(), one of which another thread may call meanwhile, unless the class says
-// otherwise. Whoever destroys a device does so after both have stopped using it.
+// Thread safety: one thread uses a device, and that thread lives as long as it has transfers under way; but
+// for reserve(), release() and persist(), one of which another thread may call meanwhile, unless the class
+// says otherwise. Whoever destroys a device does so after both have stopped using it.
 #pragma once
 
 #include <cstddef>
@@ -49,22 +49,25 @@ class Device {
   /// Gives the room of [offset, offset + n) back; it reads as zeros afterwards.  REQUIRES: as for reserve().
   virtual Status release(std::uint64_t offset, std::uint64_t n) = 0;
 
-  /// Starts a transfer; any number may be under way, in no order among them.
+  /// Takes a transfer, which is under way from now on; any number may be, in no order among them.
   /// REQUIRES: overlaps none that is under way, unless both read.
   virtual void start(Transfer& transfer) = 0;
 
-  /// The next transfer that has ended, well or not, or null.  Does not wait.  What the device could not take
-  /// on yet gets on in these calls only, so call it as long as under_way() is not 0.
+  /// Hands to the system what has been started since, all with one call where the device can: behind the
+  /// start() calls that belong together.  What the system could not take yet gets on in these calls only, so
+  /// call it, again and again, as long as under_way() is not 0.
+  virtual void submit() {}
+
+  /// The next transfer that has ended, well or not, or null.  Does not wait.
   virtual Transfer* finished() = 0;
 
   /// Transfers started that finished() has not returned yet.
   virtual std::size_t under_way() const = 0;
 
-  /// Before the thread sleeps: whether a transfer that ends from now on makes `eventfd`, always the same one,
-  /// readable, until hear().  False: ask finished() again soon instead, as something has ended already, or
-  /// the device cannot do so.
+  /// Before the thread sleeps: whether each transfer that is under way makes `eventfd`, always the same one,
+  /// readable when it ends.  Who reads it does so before this call.  False: submit() and ask finished() again
+  /// soon instead, as something has ended already, or waits for the system, or the device cannot do so.
   virtual bool listen(int /*eventfd*/) { return under_way() == 0; }
-  virtual void hear() {}
 
   /// Makes durable whatever was written by transfers that finished() has returned.  Once it has failed it
   /// fails for good, since nobody knows which bytes were lost.

@@ -5,7 +5,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+
+#include "base/service_thread.hpp"
+#include "base/stats.hpp"
 
 namespace shm::pages {
 namespace {
@@ -45,6 +49,77 @@ void pass_on(int number, siginfo_t* info, void* context) {
   if (info->si_code <= 0) raise(number);
 }
 
+// Of pages that a sequence goes on with, those that are mapped together with the one that has been reached:
+// no more than so many, and so small a part of those asked for that the others are asked for in time.
+constexpr std::uint64_t kMostTogether = 8, kPartTogether = 4;
+
+// Calls visit(page) for those of `range` that lie in the segment of `page`, until it returns false.
+template <class Visit>
+void for_each_beside(PageNumber page, const PageRange& range, Visit visit) {
+  const std::uint64_t segment = watched.pool->shape().segment_pages;
+  PageNumber each = range.first;
+  for (std::uint64_t i = 0; i < range.count && each / segment == page / segment; ++i) {
+    if (!visit(each, i)) return;
+    each += static_cast<PageNumber>(range.step);
+  }
+}
+
+// The pager need not be woken where all of them are here.
+void have_brought(PageNumber page, const PageRange& range) {
+  for_each_beside(page, range, [&](PageNumber each, std::uint64_t passed) {
+    if (watched.pool->word(each).state() != PageState::invalid) return true;
+    const auto count = static_cast<std::uint32_t>(range.count - passed);
+    const auto step = static_cast<std::int16_t>(range.step);
+    watched.pool->requests_of(watched.node_rank)
+        .queue.post_hint({each, RequestQueue::What::bring, step, count});
+    return false;
+  });
+}
+
+void map_next(PageNumber page, PageRange awaited) {
+  awaited.count = std::min(awaited.count / kPartTogether, kMostTogether);
+  for_each_beside(page, awaited, [](PageNumber each, std::uint64_t) {
+    watched.mappings->map_ahead(each);
+    return true;
+  });
+}
+
+// Without the pager, if the page is here; else returns false, and `ahead` is what is to be brought behind it.
+// No signal comes in between: the program's handler could fault on the same page, or wait for the pager,
+// which may wait for this thread.
+bool resolve_here(PageNumber page, Access access, PageRange& ahead) {
+  const SignalsBlocked blocked({SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS});
+  const Mappings::Outcome outcome = watched.mappings->resolve(page, access);
+  const bool resolved = outcome != Mappings::Outcome::refused;
+  if (resolved) {
+    count(Stat::page_faults);
+    count(Stat::page_fault_hits);
+  }
+  if (outcome == Mappings::Outcome::upgraded) return true;  // it was used before
+  const ThreadReadAhead::Use use = watched.read_ahead->use(page);
+  ahead = use.bring;
+  if (!resolved) return false;
+  map_next(page, use.awaited);
+  have_brought(page, use.bring);
+  return true;
+}
+
+// By the pager: the page may have to come from another node, and this thread may be the one that drives the
+// network.
+void wait_for_pager(PageNumber page, Access access, const PageRange& ahead) {
+  const Ticket ticket(*watched.pool, watched.node_rank);
+  PageRequest& request = ticket.request();
+  request.kind = PageRequest::Kind::map;
+  request.access = access;
+  request.page = page;
+  request.ahead = ahead;
+  ticket.post(watched.node_rank);
+  if (ticket.poll()) return;
+  if (watched.progress != nullptr) watched.progress->insist();
+  ticket.wait();
+  if (watched.progress != nullptr) watched.progress->relent();
+}
+
 // Async-signal-safe, and may run again within itself: in a handler of the program that interrupts the wait.
 void on_fault(int number, siginfo_t* info, void* context) {
   const auto* at = static_cast<const std::byte*>(info->si_addr);
@@ -53,20 +128,10 @@ void on_fault(int number, siginfo_t* info, void* context) {
                     at < watched.base + watched.size && getpid() == owner;
   if (!ours) return pass_on(number, info, context);
   const int saved = errno;
-  {
-    const Ticket ticket(*watched.pool, watched.node_rank);
-    PageRequest& request = ticket.request();
-    request.kind = PageRequest::Kind::map;
-    request.access = fault == Fault::store ? Access::write : Access::read;
-    request.page = watched.pool->number(watched.pe, static_cast<std::uint64_t>(at - watched.base));
-    ticket.post(watched.node_rank);
-    if (!ticket.poll()) {
-      // The page may have to come from another node, and this thread may be the one that drives the network.
-      if (watched.progress != nullptr) watched.progress->insist();
-      ticket.wait();
-      if (watched.progress != nullptr) watched.progress->relent();
-    }
-  }
+  const PageNumber page = watched.pool->number(watched.pe, static_cast<std::uint64_t>(at - watched.base));
+  const Access access = fault == Fault::store ? Access::write : Access::read;
+  PageRange ahead;
+  if (!resolve_here(page, access, ahead)) wait_for_pager(page, access, ahead);
   errno = saved;
 }
 

@@ -17,6 +17,13 @@ using PageNumber = std::uint64_t;
 using FrameNumber = std::uint32_t;
 inline constexpr FrameNumber kNoFrame = ~FrameNumber{0};
 
+/// `count` pages: first, first + step, ...
+struct PageRange {
+  PageNumber first = 0;
+  std::int64_t step = 1;
+  std::uint64_t count = 0;
+};
+
 /// What a node has of a page: MOESI.
 enum class PageState : std::uint8_t { invalid, shared, owned, exclusive, modified };
 enum class Access : std::uint8_t { read, write };

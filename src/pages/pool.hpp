@@ -26,6 +26,7 @@ struct Frame {
   }
   std::atomic<std::int32_t> operated_by;  // for which node its page was operated on last (kOperated)
   std::atomic<bool> last_copy;            // no other node has the page, as far as its home has told
+  std::atomic<std::uint64_t> mapping;     // of its page in the process of its PE: Mappings'
   bool leaving;                           // its page has asked to
   std::uint8_t queue;
   bool used;  // ever; read and set by who has the frame

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "pages/pool.hpp"
+#include "pages/page_word.hpp"
 
 namespace shm::pages {
 
@@ -15,12 +15,8 @@ namespace shm::pages {
 /// they come in regular turns, as less is chance wherever pages of a small range are used at random.  Pure.
 class ReadAhead {
  public:
-  /// `count` pages: first, first + step, ...; the last may lie outside of all memory.
-  struct Range {
-    PageNumber first = 0;
-    std::int64_t step = 1;
-    std::uint64_t count = 0;
-  };
+  /// The last pages may lie outside of all memory.
+  using Range = PageRange;
 
   explicit ReadAhead(std::uint64_t most_ahead) : most_ahead_(most_ahead) {}
 
@@ -32,6 +28,7 @@ class ReadAhead {
 
   /// Page `page` is used.  Returns the pages to be brought now; each is returned once for a sequence.
   Range use(PageNumber page) {
+    awaited_ = {};
     for (Sequence& sequence : sequences_) {
       if (sequence.used != 0 && goes_on(sequence, page)) return look_further(sequence);
     }
@@ -41,6 +38,9 @@ class ReadAhead {
     oldest() = {page + 1, 1, 0, 0, ++clock_};
     return {};
   }
+
+  /// The pages that have been asked for in the sequence of the page that was used last, the next one first.
+  const Range& awaited() const { return awaited_; }
 
  private:
   struct Sequence {
@@ -82,6 +82,7 @@ class ReadAhead {
     sequence.depth = std::min(most_ahead_, std::max<std::uint64_t>(1, sequence.depth * 2));
     const std::uint64_t before = sequence.asked;
     sequence.asked = std::max(before, sequence.depth);
+    awaited_ = {sequence.next, sequence.step, sequence.asked};
     const PageNumber first = at(sequence.next, static_cast<std::int64_t>(before) * sequence.step);
     return {first, sequence.step, sequence.asked - before};
   }
@@ -102,6 +103,7 @@ class ReadAhead {
   std::array<Sequence, 8> sequences_;
   std::array<PageNumber, 16> recent_ = nowhere();  // pages that no sequence awaited
   std::uint64_t recent_count_ = 0;
+  Range awaited_;
   const std::uint64_t most_ahead_;
   std::uint64_t clock_ = 0;
 };

@@ -17,6 +17,17 @@ namespace {
 
 constexpr int kPollsBeforeSleep = 200;
 
+// While a thread sleeps, the state of each request that it waits for says which slot that is in, and in which
+// slot's bell the thread is.
+constexpr std::uint32_t awaited(unsigned slot, unsigned sleeper) {
+  return PageRequest::kAwaited | slot << 8 | sleeper << 16;
+}
+constexpr bool is_awaited(std::uint32_t state) { return (state & 0xff) == PageRequest::kAwaited; }
+std::atomic<std::uint32_t>& bell_of(PageRequest& request, std::uint32_t state) {
+  PageRequest* slots = &request - (state >> 8 & 0xff);
+  return slots[state >> 16].bell;
+}
+
 // Not private: PEs are processes.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, long microseconds) {
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
@@ -157,13 +168,43 @@ bool Ticket::poll() const {
 }
 
 void Ticket::wait() const {
-  poll();
-  while (!done()) futex_wait(request().state, PageRequest::kPosted, -1);
+  if (poll()) return;
+  const Ticket* const self = this;
+  while (!done()) sleep({&self, 1}, -1);
 }
 
+// Returns false if it is done.
+bool Ticket::is_awaited_at(unsigned slot) const {
+  std::uint32_t posted = PageRequest::kPosted;
+  return request().state.compare_exchange_strong(posted, awaited(slot_, slot));
+}
+
+// So that who answers later need not wake a thread that is awake.
+void Ticket::is_awaited_no_more() const {
+  std::uint32_t state = request().state.load(std::memory_order_relaxed);
+  if (is_awaited(state)) request().state.compare_exchange_strong(state, PageRequest::kPosted);
+}
+
+// The bell is the first one's.  It may ring for a request that was done before, of a thread that had this
+// slot: then this one wakes too early, and its caller looks again.
+void Ticket::sleep(std::span<const Ticket* const> tickets, long microseconds) {
+  const Ticket& first = *tickets.front();
+  std::atomic<std::uint32_t>& bell = first.request().bell;
+  const std::uint32_t mark = bell.load();
+  bool none_done = true;
+  for (const Ticket* ticket : tickets) none_done = none_done && ticket->is_awaited_at(first.slot_);
+  if (none_done) futex_wait(bell, mark, microseconds);
+  for (const Ticket* ticket : tickets) ticket->is_awaited_no_more();
+}
+
+// Behind the exchange the request may be another thread's already; the bell stays where it is.
 void complete(PageRequest& request) {
-  request.state.store(PageRequest::kDone, std::memory_order_release);
-  futex_wake(request.state);
+  const std::uint32_t before = request.state.exchange(PageRequest::kDone, std::memory_order_acq_rel);
+  if (!is_awaited(before)) [[likely]]
+    return;
+  std::atomic<std::uint32_t>& bell = bell_of(request, before);
+  bell.fetch_add(1);
+  futex_wake(bell);
 }
 
 }  // namespace shm::pages

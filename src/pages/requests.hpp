@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How threads of a node ask its pagers for pages, through memory that all its PEs share.
 //
-//   Ticket -> slot of the thread's PE -> RequestQueue of a pager -> complete() wakes the thread
+//   Ticket -> slot of the thread's PE -> RequestQueue of a pager -> complete() wakes the thread, if it sleeps
 //   hint   ---------------------------> RequestQueue, and nobody waits
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "pages/page_word.hpp"
 
@@ -27,19 +28,22 @@ struct alignas(64) PageRequest {
     range,  // what `command` says, of the pages [page, last)
     rest,   // no more evictions; answered when nothing of the pager's is under way
   };
-  enum State : std::uint32_t { kFree, kPosted, kDone };
+  // kAwaited: the thread sleeps, or is about to; above it which slots are meant (requests.cpp).
+  enum State : std::uint32_t { kFree, kPosted, kDone, kAwaited };
 
-  std::atomic<std::uint32_t> state;  // a futex
-  std::uint32_t next;                // in a RequestQueue: RequestId
+  std::atomic<std::uint32_t> state;
+  std::uint32_t next;  // in a RequestQueue: RequestId
   Kind kind;
   Access access;
-  std::uint8_t command;  // of `range`: one of those that this kind of pager knows
-  FrameNumber frame;     // the answer to `latch`, `fill` and `pin`
-  bool unfilled;         // the answer to `fill`: it is to be filled, and is not latched
+  std::uint8_t command;             // of `range`: one of those that this kind of pager knows
+  FrameNumber frame;                // the answer to `latch`, `fill` and `pin`
+  bool unfilled;                    // the answer to `fill`: it is to be filled, and is not latched
+  std::atomic<std::uint32_t> bell;  // a futex, rung for who sleeps until this request or others are done
   PageNumber page, last;
   void* object;          // that the command is about, in the process of the pager
   std::uint64_t number;  // that the command is about
   bool failed;           // the answer to a command; the pager has said why
+  PageRange ahead;       // of `map`: what is to be brought behind the page
 };
 
 /// Which slot of which PE, plus one; 0: none.
@@ -65,13 +69,15 @@ class RequestQueue {
   enum class What : std::uint8_t {
     evict,   // by another pager: it is to leave
     used,    // by any thread: it was brought ahead of its use, and is used now
-    bring,   // by any thread: it will be used
+    bring,   // by any thread: it will be used, and `count` - 1 pages behind it, each `step` further
     begin,   // by any thread: it will be used, and then those behind it
     filled,  // by who was told to fill it
   };
   struct Hint {
     PageNumber page;
     What what;
+    std::int16_t step = 1;
+    std::uint32_t count = 1;
   };
   /// Returns false if there is no room.
   bool post_hint(const Hint& hint);
@@ -139,14 +145,20 @@ class Ticket {
   /// Polls for a little, then sleeps until done.
   void wait() const;
 
+  /// Sleeps until one of them is done, or so long.  REQUIRES: tickets of this thread, and of one PE.
+  static void sleep(std::span<const Ticket* const> tickets, long microseconds);
+
  private:
+  bool is_awaited_at(unsigned slot) const;
+  void is_awaited_no_more() const;
+
   const Pool& pool_;
   PeRequests& mine_;
   int node_rank_;
   unsigned slot_;
 };
 
-/// By a pager: the answer is there.
+/// By a pager: the answer is there.  A system call only if somebody sleeps.
 void complete(PageRequest& request);
 
 }  // namespace shm::pages

@@ -20,8 +20,8 @@ constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 
 // What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
 // size classes and fragmentation.  Address space only: nothing is committed before it is touched.
-std::size_t heap_stride(std::size_t user) {
-  return round_up(kInternalBytes + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
+std::size_t heap_stride(std::size_t user, bool with_staging) {
+  return round_up(internal_bytes(with_staging) + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
 }
 
 // Memory limits of containers (cgroup version 2, then 1).
@@ -251,7 +251,8 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   state->mapper = mapper->name();
   Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
-      *mapper, member, {member.node_size, job.size, heap_stride(state->user_heap), pool_bytes});
+      *mapper, member,
+      {member.node_size, job.size, heap_stride(state->user_heap, state->nvm.wanted()), pool_bytes});
   if (!memory.ok()) return memory.status();
   state->memory = std::move(memory.value());
   state->memory->control(member.node_rank).record.leader = job.node_pes.front() + 1;

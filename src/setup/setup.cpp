@@ -14,11 +14,13 @@
 
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
+#include "base/service_thread.hpp"
 #include "base/wait_report.hpp"
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
 #include "coll/choose.hpp"
 #include "coll/rendezvous.hpp"
+#include "coll/staging.hpp"
 #include "coll/teams.hpp"
 #include "core/order.hpp"
 #include "core/progress.hpp"
@@ -53,7 +55,7 @@ void stop_at_exit(int status, void*);
 void flush_streams() {
   static std::atomic<bool> flushed{false};
   try {
-    std::thread([] {
+    start_service_thread("atoll-flush", [] {
       fflush(nullptr);
       flushed = true;
     }).detach();
@@ -119,8 +121,10 @@ void fill_runtime() REQUIRES(start_mutex) {
   std::size_t heap_size = memory.heap_stride();
   for (int pe = 0; pe < job.size; ++pe)
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
+  const bool with_staging = state->nvm.wanted();
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_rank)), heap_size, heap_deltas.data(),
-             kInternalBytes};
+             internal_bytes(with_staging)};
+  set_staging(with_staging ? memory.heap(rt.node_rank) + kStagingAt : nullptr);
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data(), 0};
 }
 
@@ -163,6 +167,12 @@ Status open_nvm() REQUIRES(start_mutex) {
   return {};
 }
 
+// A network that has pinned the segments would go on writing to pages that were given back.
+NodeMemory::Pages unused_pages() {
+  return rt.network != nullptr && rt.network->pins_segments() ? NodeMemory::Pages::kept
+                                                              : NodeMemory::Pages::given_back;
+}
+
 // No PE of the node uses the pool any more when this returns.
 Status close_nvm(Call call) REQUIRES(start_mutex) {
   if (nvm_heap == nullptr) return {};
@@ -175,7 +185,7 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   delete nvm_heap;
   nvm_heap = nullptr;
   Status status = state->memory->wait_for_all();
-  if (rt.node_rank == 0) state->memory->discard_pool();
+  if (rt.node_rank == 0) state->memory->empty_pool(unused_pages());
   return status;
 }
 
@@ -211,6 +221,7 @@ Status start_first(int thread_level) REQUIRES(start_mutex) {
   if (Status status = join_world(); !status.ok()) return status;
   fill_runtime();
   rt.thread_level = thread_level;
+  rt.parallel_contexts = false;
   if (Status status = open_services(); !status.ok()) return status;
   if (Status status = open_nvm(); !status.ok()) return status;
   rt.npes = static_cast<unsigned>(state->boot->job().size);  // last: operations are possible from here on
@@ -260,7 +271,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   if (rt.env.stats) print_statistics();
   kv::end_tables();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
-  rt.memory->discard_heap(kInternalBytes);
+  rt.memory->empty_heap(kInternalBytes, unused_pages());
   sync_world(call);  // nobody may start anew, and write, before all pages are gone
   close_services(call);
   close_active_sets();
@@ -303,9 +314,13 @@ namespace {
 
 // A program that returns from main without shmem_finalize (start_pes has none) still ends in order.  One that
 // failed does not wait for the others, nor does a thread that is not the library's: the launcher ends them.
+// Its objects, and libfabric's, are destroyed next, and the agent must not use them any more.
 void stop_at_exit(int status, void*) {
   if (getpid() != owner) return;
-  if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) return;
+  if (library_started() && (status != 0 || std::this_thread::get_id() != starter)) {
+    if (rt.progress != nullptr) rt.progress->stop_for_exit();
+    return;
+  }
   if (library_started()) announce_implied_end();
   while (library_started()) stop_library({"the implied shmem_finalize"});
   state->boot->end();

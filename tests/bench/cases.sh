@@ -164,7 +164,7 @@ case_nvm_usage() {
   bench 0 nvm --help
   expect "--kernel"
   refused "nothing is on NVM: set SHMEM_NVM_DIR=<folder>" nvm
-  refused "--kernel must be miss, gets, sharing, computing, cached, several with commas, or all, not 'x'" nvm --kernel x
+  refused "--kernel must be miss, gets, sharing, computing, faults, cached, several with commas, or all, not 'x'" nvm --kernel x
   refused "--dram takes no value" nvm --dram=1
   environment=(-x SHMEM_NVM_DIR="$out")
   refused "must know how many pages fit into memory: set SHMEM_NVM_CACHE" nvm --kernel miss
@@ -176,7 +176,7 @@ case_nvm_usage() {
   refused "SHMEM_NVM_PAGE is '0.25m', but what is measured must know it" nvm
   expect "or add --page"
   on_nvm
-  refused "--pages 9 is too many for miss: half of the pool, 8 pages, at most" nvm --pages 9
+  refused "--pages 9 is too many for miss and faults: half of the pool, 8 pages, at most" nvm --pages 9
   refused "--page must be a power of two from 4096" nvm --page 10k
   refused "--size must be a multiple of 8 bytes" nvm --size 9
   refused "--bytes must be from 1 to 8192, as all PEs share a page" nvm --kernel sharing --bytes 16385
@@ -197,12 +197,13 @@ case_nvm_rows() {
   expect "$(printf '%-36s %12s %12s %12s' "gets, 8 pages" MB/s us/page "NVM reads")"
   expect "$(printf '%-36s %12s %12s' "sharing, 1 page" "1000 puts/s" us/put)"
   expect "$(printf '%-36s %12s %12s' "computing, 8 pages" million/s "% of a core")"
+  expect "$(printf '%-36s %12s %12s %12s' "faults, 4 pages" 1000/s us/access "by the pager")"
   expect "$(printf '%-36s %12s %12s %12s' "cached, 2 pages" MB/s ns "in memory ns")"
   bench 0 nvm "${quick_nvm[@]}" --json --kernel=all
   python3 - <<'END'
 import json
 rows = {(row["kernel"], row["what"]): row for row in map(json.loads, open("said", encoding="utf-8"))}
-assert len(rows) == 16, rows
+assert len(rows) == 20, rows
 assert all(row["right"] and row["nvm"] and row["pes"] == 3 and row["rate"] > 0 for row in rows.values()), rows
 assert rows["miss", "from NVM"]["nvm_reads"] > 0.9, rows
 assert rows["miss", "from home's memory"]["nvm_reads"] < 0.5, rows
@@ -215,7 +216,7 @@ END
   expect "from a third node's memory: needs 3 nodes"
   environment=()
   bench 0 nvm "${quick_nvm[@]}" --dram --json
-  [ "$(wc -l <said)" -eq 14 ] || fail "not 14 lines: $(cat said)"
+  [ "$(wc -l <said)" -eq 17 ] || fail "not 17 lines: $(cat said)"
   bench 0 nvm "${quick_nvm[@]}" --dram --kernel miss
   if grep -q "third node" said; then fail "says too much: $(cat said)"; fi
 }

@@ -230,6 +230,7 @@ def defaults():
             *(title.ljust(36) + " ".join([""] + [word.rjust(12) for word in words]) for title, words in (
                 ("miss, 64 pages", ("MB/s", "us/page", "NVM reads")), ("gets, 64 pages", ("MB/s", "us/page", "NVM reads")),
                 ("sharing, 1 page", ("1000 puts/s", "us/put", "")), ("computing, 64 pages", ("million/s", "% of a core", "")),
+                ("faults, 64 pages", ("1000/s", "us/access", "by the pager")),
                 ("cached, 1 page", ("MB/s", "ns", "in memory ns"))))],
            "defaults of nvm")
     rows = [json.loads(line) for line in run("1", "2:5,100,100", "nvm", "--dram", "--rounds", "1", "--json", "--kernel", "sharing")]

@@ -20,37 +20,71 @@ std::uint64_t hash_of(const SystemState& state) {
   return hash == 0 ? 1 : hash;
 }
 
-/// Hashes of visited states; open addressing, 0 is free.
+/// Hashes of visited states, with their numbers; open addressing, 0 is free.
 class Visited {
  public:
   Visited() : slots_(1 << 16) {}
 
-  bool add(std::uint64_t hash) {
+  /// The number of the state: `next` if it is new.
+  std::uint32_t add(std::uint64_t hash, std::uint32_t next) {
     if (2 * (count_ + 1) > slots_.size()) grow();
-    std::uint64_t& slot = find(hash);
-    if (slot == hash) return false;
-    slot = hash;
+    Slot& slot = find(hash);
+    if (slot.hash == hash) return slot.number;
+    slot = {hash, next};
     ++count_;
-    return true;
+    return next;
   }
 
  private:
-  std::uint64_t& find(std::uint64_t hash) {
+  struct Slot {
+    std::uint64_t hash = 0;
+    std::uint32_t number = 0;
+  };
+  Slot& find(std::uint64_t hash) {
     std::size_t i = hash & (slots_.size() - 1);
-    while (slots_[i] != 0 && slots_[i] != hash) i = (i + 1) & (slots_.size() - 1);
+    while (slots_[i].hash != 0 && slots_[i].hash != hash) i = (i + 1) & (slots_.size() - 1);
     return slots_[i];
   }
   void grow() {
-    std::vector<std::uint64_t> old(slots_.size() * 2);
+    std::vector<Slot> old(slots_.size() * 2);
     old.swap(slots_);
-    for (const std::uint64_t hash : old) {
-      if (hash != 0) find(hash) = hash;
+    for (const Slot& slot : old) {
+      if (slot.hash != 0) find(slot.hash) = slot;
     }
   }
 
-  std::vector<std::uint64_t> slots_;
+  std::vector<Slot> slots_;
   std::size_t count_ = 0;
 };
+
+/// Moves from state to state.
+using Edges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+/// A state that lies on a circle, or behind one; 0: there is none.  Takes away what nothing leads to, again
+/// and again.
+std::uint32_t on_circle(Edges& edges, std::size_t states) {
+  std::ranges::sort(edges);
+  std::vector<std::uint32_t> leads_here(states, 0), first(states + 1, 0), free;
+  for (const auto& [from, to] : edges) {
+    ++leads_here[to];
+    ++first[from + 1];
+  }
+  for (std::size_t i = 0; i < states; ++i) {
+    first[i + 1] += first[i];
+    if (leads_here[i] == 0) free.push_back(static_cast<std::uint32_t>(i));
+  }
+  std::size_t gone = 0;
+  for (; !free.empty(); ++gone) {
+    const std::uint32_t state = free.back();
+    free.pop_back();
+    for (std::uint32_t i = first[state]; i < first[state + 1]; ++i) {
+      if (--leads_here[edges[i].second] == 0) free.push_back(edges[i].second);
+    }
+  }
+  if (gone == states) return 0;
+  const auto found = std::ranges::find_if(leads_here, [](std::uint32_t count) { return count != 0; });
+  return static_cast<std::uint32_t>(found - leads_here.begin());
+}
 
 /// How a state was reached; the first has no parent.
 struct Origin {
@@ -103,7 +137,8 @@ Findings explore(const Options& options) {
   std::vector<Origin> origins = {{0, 0}};
   std::vector<Reached> level = {{model.state(), 0}}, next;
   std::vector<Move> moves;
-  visited.add(hash_of(model.state()));
+  Edges edges;
+  visited.add(hash_of(model.state()), 0);
   for (; !level.empty(); level.swap(next), next.clear(), ++found.depth) {
     for (const Reached& from : level) {
       model.set(from.state);
@@ -124,12 +159,19 @@ Findings explore(const Options& options) {
           found.trace = trace_to(origins, from.origin, i, options);
           return found;
         }
-        if (!visited.add(hash_of(model.state()))) continue;
-        next.push_back({model.state(), static_cast<std::uint32_t>(origins.size())});
+        const auto fresh = static_cast<std::uint32_t>(origins.size());
+        const std::uint32_t reached = visited.add(hash_of(model.state()), fresh);
+        if (options.ends) edges.emplace_back(from.origin, reached);
+        if (reached != fresh) continue;
+        next.push_back({model.state(), fresh});
         origins.push_back({from.origin, static_cast<std::uint8_t>(i)});
       }
     }
     found.states = origins.size();
+  }
+  if (const std::uint32_t state = on_circle(edges, origins.size()); options.ends && state != 0) {
+    found.violation = "moves go in a circle: somebody waits for ever";
+    found.trace = trace_to(origins, origins[state].parent, origins[state].move, options);
   }
   found.unused = unused_rows(model);
   return found;

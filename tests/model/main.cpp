@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: model_moesif [nodes=3] [pages=2] [events=2] [kinds=rwe] [cooperative=1] [ordered=1] [fault=none]
+// usage: model_moesif [nodes=3] [pages=2] [events=2] [kinds=rwe] [frames=0] [cooperative=1] [ordered=1]
+//                     [agreement=1] [ends=0] [unused=0] [fault=none]
 //
 // Explores one setting; events are those of each node, kinds of r(ead) w(rite) e(vict) d(rop) g(et) p(ut)
-// c(lean) R(ead ahead) W(rite ahead). Exit code 0 if nothing is violated or, with a fault, if a violation is
-// found; prints the shortest trace to it.
+// c(lean) R(ead ahead) W(rite ahead) f(ill) l(atch) pi(n), the last two to be read or, L and I, written. Exit
+// code 0 if nothing is violated or, with a fault, if a violation is found; prints the shortest trace to it.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -39,14 +40,18 @@ void set_option(Options& options, const char* argument) {
     options.pages = number(argument, value, 1, kMostPages);
   } else if (key == "events") {
     options.events = number(argument, value, 0, 9);
-  } else if (key == "kinds" && value.find_first_not_of("rwedgpcRWf") == std::string::npos) {
+  } else if (key == "kinds" && value.find_first_not_of("rwedgpcRWflLiI") == std::string::npos) {
     options.kinds = value;
   } else if (key == "cooperative") {
     options.cooperative = number(argument, value, 0, 1) == 1;
   } else if (key == "ordered") {
     options.ordered = number(argument, value, 0, 1) == 1;
+  } else if (key == "frames") {
+    options.frames = number(argument, value, 0, kMostPages);
   } else if (key == "agreement") {
     options.agreement = number(argument, value, 0, 1) == 1;
+  } else if (key == "ends") {
+    options.ends = number(argument, value, 0, 1) == 1;
   } else if (key == "unused") {
     print_unused = number(argument, value, 0, 1) == 1;
   } else if (key == "fault") {

@@ -12,15 +12,14 @@ using nvm::NodeId;
 using nvm::State;
 
 // Of an access that waits.
-struct Access {
-  Event event;
-  bool whole;
-};
-constexpr Access kAccesses[] = {
-    {Event::local_write, true}, {Event::local_read, false}, {Event::local_write, false}};
-std::uint8_t bit(Event event, bool whole) {
-  return static_cast<std::uint8_t>(1 << (whole ? 2 : static_cast<int>(event)));
+std::uint8_t bit(Event event, Use use) {
+  const auto* const found = std::ranges::find_if(
+      kAccesses, [&](const Access& access) { return access.event == event && access.use == use; });
+  return static_cast<std::uint8_t>(1 << (found - kAccesses));
 }
+// Above that of all messages whose requests have ended, or above all.
+std::uint64_t last_obeyed(const PackedPage& at) { return at.old ? kNow / 2 : kNow; }
+
 bool takes_message(const Move& move) {
   return move.type == Move::Type::deliver || move.type == Move::Type::fail;
 }
@@ -30,13 +29,22 @@ struct Letter {
   char letter;
   Event event;
   bool ahead = false;
-  bool whole = false;
+  Use use = Use::once;
 };
-constexpr Letter kLetters[] = {{'r', Event::local_read},        {'w', Event::local_write},
-                               {'e', Event::local_evict},       {'g', Event::ask_get},
-                               {'p', Event::ask_put},           {'c', Event::ask_clean},
-                               {'d', Event::local_drop},        {'R', Event::local_read, true},
-                               {'W', Event::local_write, true}, {'f', Event::local_write, false, true}};
+constexpr Letter kLetters[] = {{'r', Event::local_read},
+                               {'w', Event::local_write},
+                               {'e', Event::local_evict},
+                               {'g', Event::ask_get},
+                               {'p', Event::ask_put},
+                               {'c', Event::ask_clean},
+                               {'d', Event::local_drop},
+                               {'R', Event::local_read, true},
+                               {'W', Event::local_write, true},
+                               {'f', Event::local_write, false, Use::fill},
+                               {'l', Event::local_read, false, Use::latch},
+                               {'L', Event::local_write, false, Use::latch},
+                               {'i', Event::local_read, false, Use::pin},
+                               {'I', Event::local_write, false, Use::pin}};
 
 std::string words(const nvm::Message& message) {
   const auto place = [](NodeId node) {
@@ -54,9 +62,10 @@ std::string words(const nvm::Message& message) {
 
 const char* name(Fault fault) {
   static constexpr const char* kNames[] = {
-      "none",         "skip_invalidation", "keep_writing",     "keep_copy",
-      "forget_dirty", "leave_at_once",     "lose_write_back",  "do_not_wait",
-      "repeat",       "repeat_unchecked",  "drop_what_is_new", "drop_dirty"};
+      "none",           "skip_invalidation", "keep_writing",     "keep_copy",
+      "forget_dirty",   "leave_at_once",     "lose_write_back",  "do_not_wait",
+      "repeat",         "repeat_unchecked",  "drop_what_is_new", "drop_dirty",
+      "ignore_latches", "ignore_pins",       "serve_late"};
   static_assert(std::size(kNames) == kFaults);
   return kNames[static_cast<std::size_t>(fault)];
 }
@@ -76,9 +85,8 @@ Model::Model(const Options& options) : options_(options) {
 void Model::moves(std::vector<Move>& out) const {
   out.clear();
   for (std::uint8_t i = 0; i < s_.message_count; ++i) {
-    const bool first = i == 0 || s_.messages[i].to != s_.messages[i - 1].to ||
-                       s_.messages[i].from != s_.messages[i - 1].from;
-    if (!first && options_.ordered) continue;
+    if (options_.ordered && !is_first(i)) continue;
+    if (waits_for_threads(s_.messages[i])) continue;
     out.push_back({.type = Move::Type::deliver, .place = i});
     const bool may_fail = static_cast<Event>(s_.messages[i].kind) == Event::load && s_.messages[i].ahead;
     if (may_fail) out.push_back({.type = Move::Type::fail, .place = i});
@@ -86,10 +94,12 @@ void Model::moves(std::vector<Move>& out) const {
   for (std::uint8_t page = 0; page < options_.pages; ++page) {
     for (std::uint8_t node = 0; node < options_.nodes; ++node) {
       const PackedPage& at = s_.at[page][node];
-      for (const auto& [event, whole] : kAccesses) {
+      add_driver_moves(page, node, out);
+      if (at.driver & (kClosed | kFilling | kAwaitsFrame)) continue;
+      for (const auto& [event, use] : kAccesses) {
         const bool holds = step(static_cast<State>(at.state), event).actions & nvm::action::defer;
-        if ((at.holding & bit(event, whole)) && !holds)
-          out.push_back({Move::Type::retry, 0, page, node, event, false, whole});
+        if ((at.holding & bit(event, use)) && !holds)
+          out.push_back({Move::Type::retry, 0, page, node, event, false, use});
       }
     }
   }
@@ -99,17 +109,34 @@ void Model::moves(std::vector<Move>& out) const {
       const PackedPage& at = s_.at[page][node];
       for (const Letter& letter : kLetters) {
         if (options_.kinds.find(letter.letter) == std::string::npos) continue;
-        if (letter.event == Event::local_drop && (node == home_of(page) || !drops(at))) continue;
+        if (letter.event == Event::local_drop && (node == home_of(page) || !drops(at) || at.holding))
+          continue;
+        const bool leaves = letter.event == Event::local_evict || letter.event == Event::local_drop;
+        if (leaves && !can_leave(page, node)) continue;
+        if (letter.use != Use::once && ((at.latched | at.pinned) & right_for(letter.event))) continue;
         if (letter.event <= Event::local_evict) {
           const nvm::Actions actions = step(static_cast<State>(at.state), letter.event).actions;
           const bool asks = actions != 0 && !(actions & (nvm::action::defer | nvm::action::proceed));
           if ((letter.event == Event::local_evict || letter.ahead) && !asks) continue;
-          if (!letter.ahead && (at.holding & bit(letter.event, letter.whole))) continue;
+          if (letter.ahead && (at.driver || frames_with(node, kAwaitsFrame) || lacks_frame(page, node)))
+            continue;
+          if (!letter.ahead && (at.holding & bit(letter.event, letter.use))) continue;
         }
-        out.push_back({Move::Type::local, 0, page, node, letter.event, letter.ahead, letter.whole});
+        out.push_back({Move::Type::local, 0, page, node, letter.event, letter.ahead, letter.use});
       }
     }
   }
+}
+
+// Of its channel; where messages may wait for threads, of those about its page.
+bool Model::is_first(int which) const {
+  const PackedMessage& hint = s_.messages[which];
+  for (int i = which - 1; i >= 0; --i) {
+    const PackedMessage& before = s_.messages[i];
+    if (before.to != hint.to || before.from != hint.from) return true;
+    if (before.page == hint.page || !has_threads_) return false;
+  }
+  return true;
 }
 
 bool Model::drops(const PackedPage& at) const {
@@ -122,12 +149,15 @@ std::string Model::make(const Move& move) {
   violation_.clear();
   if (takes_message(move)) {
     const PackedMessage hint = s_.messages[move.place];
+    if (close_for(hint)) return violation_;
     std::move(s_.messages + move.place + 1, s_.messages + s_.message_count, s_.messages + move.place);
     s_.messages[--s_.message_count] = {};
     deliver(hint, move.type == Move::Type::fail);
+    for (int node = 0; node < options_.nodes; ++node) give_back(static_cast<int>(hint.page), node);
     check(static_cast<int>(hint.page));
   } else {
-    local(move);
+    move.type >= Move::Type::unlatch ? drive(move) : local(move);
+    give_back(move.page, move.node);
     check(move.page);
   }
   return violation_;
@@ -137,14 +167,14 @@ void Model::local(const Move& move) {
   const int page = move.page, node = move.node;
   PackedPage& at = s_.at[page][node];
   if (move.type == Move::Type::retry) {
-    at.holding &= static_cast<std::uint8_t>(~bit(move.event, move.whole));
+    at.holding &= static_cast<std::uint8_t>(~bit(move.event, move.use));
   } else {
     --s_.budget[node];
   }
   if (move.event <= Event::local_drop) {
     if (move.event == Event::local_drop && at.state == static_cast<std::uint8_t>(State::modified))
       at.state = static_cast<std::uint8_t>(State::exclusive);  // a fault
-    access(page, node, move.event, move.ahead, move.whole);
+    access(page, node, move.event, move.ahead, move.use);
     if (move.event == Event::local_evict && faulty(Fault::leave_at_once)) {
       at.state = static_cast<std::uint8_t>(State::invalid);
       at.newest = 0;
@@ -155,23 +185,35 @@ void Model::local(const Move& move) {
   }
 }
 
-void Model::access(int page, int node, Event event, bool ahead, bool whole) {
+void Model::access(int page, int node, Event event, bool ahead, Use use) {
   PackedPage& at = s_.at[page][node];
-  nvm::Page known = {static_cast<State>(at.state), kNow - at.old};
-  use(known.state, event);
-  const nvm::Outcome outcome = on_local(known, event, node, home_of(page), 0, ahead, whole);
+  const bool leaves = event == Event::local_evict || event == Event::local_drop;
+  const bool asks = step(static_cast<State>(at.state), event).actions & nvm::action::ask;
+  if (!leaves && ((at.driver & (kClosed | kFilling)) || (asks && !reserve(page, node)))) {
+    at.holding |= bit(event, use);
+    return;
+  }
+  nvm::Page known = {static_cast<State>(at.state), last_obeyed(at)};
+  mark_used(known.state, event);
+  const nvm::Outcome outcome = on_local(known, event, node, home_of(page), 0, ahead, use == Use::fill);
   at.state = static_cast<std::uint8_t>(known.state);
   if (outcome.actions == 0) fail(std::string(name(event)) + " cannot happen in this state");
   for (std::size_t i = 0; i < outcome.count; ++i) send(outcome.messages[i], page, false);
   if (!nvm::has_copy(known.state)) at.newest = 0;
-  if (event == Event::local_evict || event == Event::local_drop || ahead) return;
+  if (leaves || ahead) return;
   if (!(outcome.actions & nvm::action::proceed)) {
-    at.holding |= bit(event, whole);
-  } else if (event == Event::local_read) {
-    read(page, node);
+    at.holding |= bit(event, use);
   } else {
-    write(page, node, whole);
+    use_page(page, node, {event, use});
   }
+}
+
+// The state of the page permits it.
+void Model::use_page(int page, int node, const Access& access) {
+  PackedPage& at = s_.at[page][node];
+  if (access.use == Use::latch) at.latched |= right_for(access.event);
+  if (access.use == Use::pin) at.pinned |= right_for(access.event);
+  access.event == Event::local_read ? read(page, node) : write(page, node, access.use == Use::fill);
 }
 
 void Model::read(int page, int node) {
@@ -221,17 +263,23 @@ void Model::to_home(const PackedMessage& hint) {
   unpack_directory(page);
   out_.clear();
   if (!serve(directory_, message, home, out_)) fail("the home did not expect " + words(message));
-  if (faulty(Fault::do_not_wait) && directory_.phase == nvm::Phase::finish) {
-    const nvm::Message done = {.from = directory_.awaited[0], .to = home.node, .version = directory_.version};
-    if (!serve(directory_, done, home, out_)) fail("the home did not expect a done");
-  }
+  if (faulty(Fault::do_not_wait)) pretend_done(home);
   if (faulty(Fault::drop_what_is_new)) directory_.to_drop.clear();
   pack_directory(page);
   for (nvm::Message& out : out_) {
     if (out.kind == Event::result && !s_.home[page].device_newest) fail("ask_clean leaves the device old");
-    out.version = out.version < directory_.version ? kNow - 1 : kNow;
     send(out, page, hint.newest);
   }
+}
+
+// A fault: the home does not wait for `done`.
+void Model::pretend_done(const nvm::Home& home) {
+  const bool finishes = directory_.phase == nvm::Phase::finish, reads = !directory_.reads.empty();
+  if (!finishes && !reads) return;
+  const nvm::Message done = {.from = reads ? directory_.reads[0].request.requester : directory_.awaited[0],
+                             .to = home.node,
+                             .version = reads ? directory_.reads[0].version : directory_.version};
+  if (!serve(directory_, done, home, out_)) fail("the home did not expect a done");
 }
 
 // Faults of nodes and of the network.
@@ -255,10 +303,10 @@ void Model::to_node(const PackedMessage& hint) {
   PackedPage& at = s_.at[page][node];
   const nvm::Message message = unpack(hint);
   const nvm::Page before = {static_cast<State>(at.state),
-                            faulty(Fault::repeat_unchecked) ? 0 : kNow - at.old};
+                            faulty(Fault::repeat_unchecked) ? 0 : last_obeyed(at)};
   nvm::Page known = before;
   nvm::Outcome outcome = on_message(known, message, home_of(page));
-  use(before.state, message.kind);
+  mark_used(before.state, message.kind);
   spoil(hint, before, known);
   if (outcome.actions == 0) {
     if (faulty(Fault::repeat_unchecked)) return;
@@ -267,18 +315,21 @@ void Model::to_node(const PackedMessage& hint) {
                 name(before.state));
   }
   at.state = static_cast<std::uint8_t>(known.state);
-  at.old = known.version < kNow;
+  at.old = hint.old;
   if (outcome.actions & nvm::action::take_data) at.newest = hint.newest;  // 0 without data
   if (outcome.actions & nvm::action::execute) {
     message.kind == Event::get ? read(page, node) : write(page, node);
   }
-  if (is_grant(message.kind)) {                     // before `done` is sent
-    for (const auto& [event, whole] : kAccesses) {  // a fill before all others
-      if (!(at.holding & bit(event, whole)) || step(known.state, event).actions != nvm::action::proceed)
-        continue;
-      at.holding &= static_cast<std::uint8_t>(~bit(event, whole));
-      access(page, node, event, false, whole);
-    }
+  at.driver &= static_cast<std::uint8_t>(~kClosed);
+  if (is_grant(message.kind) || message.kind >= Event::refuse)
+    at.driver &= static_cast<std::uint8_t>(~kLoading);
+  if (outcome.actions & nvm::action::give_up)
+    at.driver &= static_cast<std::uint8_t>(~(kHasFrame | kExpected));
+  if (is_grant(message.kind)) {
+    at.driver &= static_cast<std::uint8_t>(~kExpected);
+    const bool fills = message.whole && before.state == State::asking;
+    if (fills) begin_fill(page, node);
+    if (!fills && !faulty(Fault::serve_late)) serve_holding(page, node);  // before `done` is sent
   }
   for (std::size_t i = 0; i < outcome.count; ++i) {
     if (faulty(Fault::forget_dirty) && outcome.messages[i].kind == Event::done)
@@ -286,6 +337,24 @@ void Model::to_node(const PackedMessage& hint) {
     send(outcome.messages[i], page, at.newest);
   }
   if (!nvm::has_copy(static_cast<State>(at.state))) at.newest = 0;
+}
+
+void Model::serve_holding(int page, int node) {
+  PackedPage& at = s_.at[page][node];
+  for (const auto& [event, use] : kAccesses) {
+    const nvm::Actions actions = step(static_cast<State>(at.state), event).actions;
+    if (!(at.holding & bit(event, use)) || actions != nvm::action::proceed) continue;
+    at.holding &= static_cast<std::uint8_t>(~bit(event, use));
+    access(page, node, event, false, use);
+  }
+}
+
+void Model::begin_fill(int page, int node) {
+  PackedPage& at = s_.at[page][node];
+  const std::uint8_t fill = bit(Event::local_write, Use::fill);
+  if (!(at.holding & fill)) fail("a page came to be filled, and nobody wants to");
+  at.holding &= static_cast<std::uint8_t>(~fill);
+  at.driver |= kFilling;
 }
 
 // ---- what must hold
@@ -298,8 +367,10 @@ void Model::check(int page) {
     ++copies;
     dirty += nvm::is_dirty(state);
     alone += state == State::exclusive || state == State::modified;
-    if (!s_.at[page][node].newest) fail("node " + std::to_string(node) + " has old data");
+    if (!s_.at[page][node].newest && !(s_.at[page][node].driver & kFilling))
+      fail("node " + std::to_string(node) + " has old data");
   }
+  for (int node = 0; node < options_.nodes; ++node) check_uses(page, node);
   if (alone != 0 && copies > 1) fail("a node may write, and another has a copy");
   if (dirty > 1) fail("two nodes have the page dirty");
   const bool idle = static_cast<nvm::Phase>(s_.home[page].phase) == nvm::Phase::idle;
@@ -345,6 +416,7 @@ std::string Model::check_end() const {
     for (int node = 0; node < options_.nodes; ++node) {
       const PackedPage& at = s_.at[page][node];
       if (static_cast<State>(at.state) >= State::asking) return "deadlock: a node waits for the home";
+      if (at.driver & kAwaitsFrame) return "deadlock: an access waits for a frame";
       if (at.holding != 0) return "deadlock: an access waits";
       if (at.operating != 0) return "deadlock: a small operation has no result";
     }
@@ -360,11 +432,15 @@ std::string Model::describe(const Move& move) const {
     return "page " + std::to_string(hint.page) + ": " + words(unpack(hint)) +
            (move.type == Move::Type::fail ? ", fails" : "");
   }
-  return "page " + std::to_string(move.page) + ": node " + std::to_string(move.node) + " " +
-         name(move.event) +
+  const std::string where = "page " + std::to_string(move.page) + ": node " + std::to_string(move.node) + " ";
+  static constexpr const char* kDriven[] = {"has copied", "unpins", "has filled it", "has a frame for it",
+                                            "makes room"};
+  if (move.type >= Move::Type::unlatch)
+    return where + kDriven[static_cast<int>(move.type) - static_cast<int>(Move::Type::unlatch)];
+  static constexpr const char* kUses[] = {"", ", copies", ", pins", ", all of it"};
+  return where + name(move.event) + kUses[static_cast<int>(move.use)] +
          (move.type == Move::Type::retry ? ", again"
           : move.ahead                   ? ", ahead"
-          : move.whole                   ? ", all of it"
                                          : "");
 }
 

@@ -19,6 +19,13 @@ void require(bool room) {
   std::exit(2);
 }
 
+constexpr std::uint64_t kEnded = 1;
+
+// They are numbered in the order of coming; the last may be the home's version.
+std::uint64_t version_of_read(const PackedDirectory& home, int which) {
+  return kNow - static_cast<std::uint64_t>(home.read_count - 1 - which);
+}
+
 bool has_version(Event kind) { return !is_request(kind) && kind != Event::dropped && kind != Event::result; }
 
 }  // namespace
@@ -29,14 +36,14 @@ PackedMessage Model::pack(const nvm::Message& message, int page, bool newest) co
   hint.from = pack_node(message.from) & 7u;
   hint.kind = static_cast<unsigned>(message.kind) & 63u;
   hint.requester = pack_node(message.requester) & 7u;
-  hint.page = static_cast<unsigned>(page) & 1u;
+  hint.page = static_cast<unsigned>(page) & 3u;
   hint.data = message.data;
   hint.dirty = message.dirty;
   hint.ahead = message.ahead;
   hint.whole = message.whole;
   hint.absent = message.absent;
   hint.newest = newest;
-  hint.old = has_version(message.kind) && message.version < kNow;
+  hint.old = has_version(message.kind) && message.version <= kEnded;
   return hint;
 }
 
@@ -51,7 +58,18 @@ nvm::Message Model::unpack(const PackedMessage& hint) const {
           .from = unpack_node(hint.from),
           .to = unpack_node(hint.to),
           .requester = unpack_node(hint.requester),
-          .version = has_version(kind) ? kNow - hint.old : 0};
+          .version = version_of(hint)};
+}
+
+// That of its request.
+std::uint64_t Model::version_of(const PackedMessage& hint) const {
+  if (!has_version(static_cast<Event>(hint.kind))) return 0;
+  if (hint.old) return kEnded;
+  const PackedDirectory& home = s_.home[hint.page];
+  for (int i = 0; i < home.read_count; ++i) {
+    if (home.reads[i].requester == hint.requester) return version_of_read(home, i);
+  }
+  return kNow;
 }
 
 void Model::unpack_directory(int page) {
@@ -68,27 +86,58 @@ void Model::unpack_directory(int page) {
   directory_.actor = unpack_node(p.actor);
   directory_.awaited.clear();
   for (int i = 0; i < p.awaited_count; ++i) directory_.awaited.push_back(unpack_node(p.awaited[i]));
+  directory_.reads.clear();
+  for (int i = 0; i < p.read_count; ++i)
+    directory_.reads.push_back({unpack(p.reads[i]), unpack_node(p.forwarders[i]), version_of_read(p, i)});
   directory_.waiting.clear();
   for (int i = 0; i < p.waiting_count; ++i) directory_.waiting.push_back(unpack(p.waiting[i]));
 }
 
-// A request served since makes all other versions of the page old.
-void Model::pack_directory(int page) {
-  if (directory_.version != kNow) {
-    for (PackedPage& at : s_.at[page]) at.old = &at - s_.at[page] < options_.nodes;
-    for (int i = 0; i < s_.message_count; ++i) {
-      const auto kind = static_cast<Event>(s_.messages[i].kind);
-      if (static_cast<int>(s_.messages[i].page) == page) s_.messages[i].old = has_version(kind);
-    }
+// The request of `requester`, or of all, has ended: what has its version is old.
+void Model::end_request(int page, int requester, int forwarder) {
+  const auto ends = [&](int node) {
+    return requester == nvm::kNobody || node == requester || node == forwarder;
+  };
+  for (int node = 0; node < options_.nodes; ++node) {
+    if (ends(node)) s_.at[page][node].old = 1;
   }
+  for (int i = 0; i < s_.message_count; ++i) {
+    PackedMessage& hint = s_.messages[i];
+    const bool its = requester == nvm::kNobody || hint.requester == pack_node(requester);
+    if (static_cast<int>(hint.page) == page && its && has_version(static_cast<Event>(hint.kind)))
+      hint.old = 1;
+  }
+}
+
+void Model::end_requests(int page) {
+  const PackedDirectory& before = s_.home[page];
+  const bool same = directory_.phase != nvm::Phase::idle && directory_.phase != nvm::Phase::reading &&
+                    directory_.version == kNow;
+  if (before.read_count == 0 && !same) return end_request(page, nvm::kNobody, nvm::kNobody);
+  for (int i = 0; i < before.read_count; ++i) {
+    const auto goes_on = [&](const nvm::ForwardedRead& read) {
+      return read.version == version_of_read(before, i);
+    };
+    if (std::ranges::none_of(directory_.reads, goes_on))
+      end_request(page, unpack_node(before.reads[i].requester), unpack_node(before.forwarders[i]));
+  }
+}
+
+void Model::pack_directory(int page) {
+  end_requests(page);
   PackedDirectory p = {};
   for (const NodeId node : directory_.holders.nodes()) p.holders[p.holder_count++] = pack_node(node);
   for (const NodeId node : directory_.to_drop) ++p.to_drop[node];
   p.owner = pack_node(directory_.owner);
   p.device_newest = s_.home[page].device_newest;
   p.actor = pack_node(nvm::kNobody);
-  if (directory_.busy()) {
-    p.phase = static_cast<std::uint8_t>(directory_.phase);
+  p.phase = static_cast<std::uint8_t>(directory_.phase);
+  require(directory_.reads.size() <= kMostReads);
+  for (const nvm::ForwardedRead& read : directory_.reads) {
+    p.forwarders[p.read_count] = pack_node(read.forwarder);
+    p.reads[p.read_count++] = pack(read.request, page, false);
+  }
+  if (directory_.busy() && directory_.reads.empty()) {
     p.request = pack(directory_.request, page, false);
     p.actor = pack_node(directory_.actor);
   }

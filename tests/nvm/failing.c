@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The system refuses what the NVM heap of PE 1 needs: the job ends with one line, or goes on, and never
  * hangs. The argument says what it refuses: a call of this name, which is then this program's and not the C
- * library's, or `map`: any more mappings, without which it goes on.  `persist_slowly`: it refuses nothing, but is
- * slow. */
+ * library's, or `map`: any more mappings, without which it goes on.  `persist_slowly`: it refuses nothing,
+ * but is slow. */
 #include <errno.h>
 #include <fcntl.h>
 #include <shmemx.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* However much other nodes write back to a home at once, it takes buffers for it and no more.
  *
- * PE 0 is the home of a named object; all others write to parts of it, more than its node has memory for, and persist.
- * Meanwhile PE 0 looks at what memory of its own it has. */
+ * PE 0 is the home of a named object; all others write to parts of it, more than its node has memory for, and
+ * persist. Meanwhile PE 0 looks at what memory of its own it has. */
 #include <pthread.h>
 #include <shmemx.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-static const size_t kPart = 12 * MIB; /* of each writer; the pool is 4 MiB */
+static const size_t kPart = 12 * MIB;                    /* of each writer; the pool is 4 MiB */
 static const long kBuffers = 8 * 1024, kElse = 2 * 1024; /* KiB */
 
 static atomic_int ended;
@@ -54,7 +54,8 @@ int main(void) {
   char* piece = malloc(MIB);
   for (int round = 1; round <= 2; ++round) {
     memset(piece, me + round, MIB);
-    for (size_t at = 0; me != 0 && at < kPart; at += MIB) shmem_putmem(object + (size_t)me * kPart + at, piece, MIB, 0);
+    for (size_t at = 0; me != 0 && at < kPart; at += MIB)
+      shmem_putmem(object + (size_t)me * kPart + at, piece, MIB, 0);
     shmem_barrier_all();
     shmemx_nvm_persist(object);
   }
@@ -63,8 +64,8 @@ int main(void) {
     CHECK_EQ(pthread_join(watcher, NULL), 0);
     printf("anonymous_mib %.1f MiB\n", (double)(most - before) / 1024);
     if (most - before > kBuffers + kElse) {
-      fprintf(stderr, "PE 0 took %ld KiB of memory for what others wrote back, more than %ld\n", most - before,
-              kBuffers + kElse);
+      fprintf(stderr, "PE 0 took %ld KiB of memory for what others wrote back, more than %ld\n",
+              most - before, kBuffers + kElse);
       shmem_global_exit(1);
     }
     for (int pe = 1; pe < npes; ++pe) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations on another node's pages that are completed later: while that node stands still nonblocking ones return, and
- * those that bring nothing back.  What they did is there after quiet, and a fence keeps them in order.  Threads may
- * complete each other's. */
+/* Operations on another node's pages that are completed later: while that node stands still nonblocking ones
+ * return, and those that bring nothing back.  What they did is there after quiet, and a fence keeps them in
+ * order.  Threads may complete each other's. */
 #include <dirent.h>
 #include <pthread.h>
 #include <shmemx.h>
@@ -189,8 +189,8 @@ static long turns_of_pager(void) {
   return turns;
 }
 
-/* Operations on a page that its home has are carried out by who receives them: its pager sleeps on. The page is so
- * large that it does not come for them. */
+/* Operations on a page that its home has are carried out by who receives them: its pager sleeps on. The page
+ * is so large that it does not come for them. */
 static void test_at_once(long* said) {
   enum { kAdds = 200, kLooks = 1000 };
   static const long other = 9;
@@ -210,7 +210,8 @@ static void test_at_once(long* said) {
   if (me == 0) shmem_long_p(said, 1, 1);
   if (me == 1) {
     shmem_long_wait_until(said, SHMEM_CMP_EQ, 1);
-    for (int i = 0; i < kLooks; ++i) CHECK_EQ(shmem_long_test(said, SHMEM_CMP_EQ, 2), 0); /* messages are taken */
+    for (int i = 0; i < kLooks; ++i)
+      CHECK_EQ(shmem_long_test(said, SHMEM_CMP_EQ, 2), 0); /* messages are taken */
     CHECK_EQ(words[0], 5 + kAdds);
     shmemx_nvm_unpin(words, sizeof *words);
   }

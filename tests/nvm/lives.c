@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library starts and ends again and again, with blocks on NVM and tables in memory: each life has all of
- * them, what was not waited for is complete at its end, and neither descriptors nor addresses are left of it. */
+ * them, what was not waited for is complete at its end, and neither descriptors nor addresses are left of it.
+ */
 #include <dirent.h>
 #include <shmemx.h>
 #include <string.h>

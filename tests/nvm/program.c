@@ -319,6 +319,11 @@ static void advise_unknown(void) {
   if (me == 0) shmemx_nvm_advise(words, 8, SHMEMX_NVM_DONTNEED + 1);
 }
 
+static void reduce_past_end(void) {
+  static long source[1];
+  if (me == 0) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, source, (size_t)1 << 37);
+}
+
 static void put_too_high(void) {
   if (me == 0) shmem_long_p(words, 1, shmem_n_pes());
 }
@@ -485,6 +490,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "advise_past_end") == 0) advise_past_end();
   if (strcmp(argv[1], "advise_unknown") == 0) advise_unknown();
   if (strcmp(argv[1], "unpin_past_end") == 0) unpin_past_end();
+  if (strcmp(argv[1], "reduce_past_end") == 0) reduce_past_end();
   if (strcmp(argv[1], "put_too_high") == 0) put_too_high();
   if (strcmp(argv[1], "realloc_pinned") == 0) realloc_pinned();
   if (strcmp(argv[1], "unpin_twice") == 0) unpin_twice();

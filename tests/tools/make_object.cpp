@@ -28,6 +28,7 @@ void write_block(Store& store, std::uint64_t at, int value) {
   std::memset(block, value, sizeof block);
   Transfer write{Transfer::Kind::write, at * kBlock, block, kBlock};
   store.start(write);
+  store.submit();
   while (store.finished() == nullptr) {
   }
   expect(write.error == 0 ? shm::Status() : shm::Status::error(std::strerror(write.error)));

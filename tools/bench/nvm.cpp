@@ -26,6 +26,7 @@ constexpr Kernel kKernels[] = {
     {"gets", "MB/s", "us/page", "NVM reads", measure_gets},
     {"sharing", "1000 puts/s", "us/put", "", measure_sharing},
     {"computing", "million/s", "% of a core", "", measure_computing},
+    {"faults", "1000/s", "us/access", "by the pager", measure_faults},
     {"cached", "MB/s", "ns", "in memory ns", measure_cached},
 };
 
@@ -39,7 +40,7 @@ void print_job(const NvmOptions& options, int node_count) {
 }
 
 std::size_t data_pages(const NvmOptions& options, const std::string& kernel) {
-  if (kernel == "miss") return options.pages_of_miss();
+  if (kernel == "miss" || kernel == "faults") return options.pages_of_miss();
   if (kernel == "gets" || kernel == "computing") return options.pages_of_gets();
   return kernel == "sharing" ? 1 : (options.memory + options.page - 1) / options.page;
 }

@@ -12,10 +12,12 @@ namespace bench {
 struct Row {
   const char* kernel;
   const char* what;
-  double rate;  ///< MB a second of all PEs; of sharing, thousand puts a second; of computing, million turns
-  double each;  ///< microseconds of a page or a put; of cached, nanoseconds of an operation; of computing,
-                ///< per cent of a core, of the PE whose other threads take most
-  double read = -1;    ///< pages read from the files for each page that was got
+  double rate;  ///< MB a second of all PEs; of sharing, thousand puts a second; of computing, million turns;
+                ///< of faults, thousand accesses
+  double each;  ///< microseconds of a page, a put or an access; of cached, nanoseconds of an operation; of
+                ///< computing, per cent of a core, of the PE whose other threads take most
+  double read = -1;  ///< pages read from the files for each page that was got; of faults, those of an access
+                     ///< that the pager served
   double beside = -1;  ///< nanoseconds of the same operation in memory
   bool right = true;   ///< on this PE
 };
@@ -26,6 +28,7 @@ bool measure_miss(const NvmOptions& options, const Report& report);
 bool measure_gets(const NvmOptions& options, const Report& report);
 bool measure_sharing(const NvmOptions& options, const Report& report);
 bool measure_computing(const NvmOptions& options, const Report& report);
+bool measure_faults(const NvmOptions& options, const Report& report);
 bool measure_cached(const NvmOptions& options, const Report& report);
 
 }  // namespace bench

@@ -8,12 +8,12 @@
 namespace bench {
 namespace {
 
-constexpr std::string_view kKernels[] = {"miss", "gets", "sharing", "computing", "cached"};
+constexpr std::string_view kKernels[] = {"miss", "gets", "sharing", "computing", "faults", "cached"};
 constexpr std::size_t kUsualPage = std::size_t{256} << 10;
 constexpr std::size_t kMostOfMiss = std::size_t{128} << 20;  // bytes
 
 constexpr Option<NvmOptions> kOptions[] = {
-    {"--kernel", "miss, gets, sharing, computing, cached, several with commas, or all",
+    {"--kernel", "miss, gets, sharing, computing, faults, cached, several with commas, or all",
      [](const std::string& value, NvmOptions& o) {
        return value == "all" || split(value, kKernels, o.kernels);
      }},
@@ -70,15 +70,16 @@ std::string check(const NvmOptions& o, std::size_t pes) {
   if (!std::has_single_bit(o.page) || o.page < 4096) return "--page must be a power of two from 4096";
   if (o.size % 8 != 0 || o.memory % o.size != 0)
     return "--size must be a multiple of 8 bytes, and --memory one of --size";
-  const bool emptied = o.wants("miss") || o.wants("gets");
+  const bool emptied = o.wants("miss") || o.wants("gets") || o.wants("faults");
   if (emptied && !o.dram && o.pool == 0) {
-    return "miss and gets must know how many pages fit into memory: set SHMEM_NVM_CACHE, or say it with "
+    return "miss, gets and faults must know how many pages fit into memory: set SHMEM_NVM_CACHE, or say it "
+           "with "
            "--pool";
   }
   if (o.wants("sharing") && (o.bytes == 0 || o.bytes > o.page / pes))
     return "--bytes must be from 1 to " + std::to_string(o.page / pes) + ", as all PEs share a page";
-  if (!o.dram && o.wants("miss") && o.pages > o.pool / 2) {
-    return "--pages " + std::to_string(o.pages) + " is too many for miss: half of the pool, " +
+  if (!o.dram && (o.wants("miss") || o.wants("faults")) && o.pages > o.pool / 2) {
+    return "--pages " + std::to_string(o.pages) + " is too many for miss and faults: half of the pool, " +
            std::to_string(o.pool / 2) + " pages, at most";
   }
   return "";
@@ -100,10 +101,12 @@ const char kNvmUsage[] =
     "                    sharing  all PEs put a byte of their own into one page, again and again\n"
     "                    computing  what the library's threads take of a core beside a program that "
     "computes\n"
+    "                    faults   loads and stores of PE 0's own pages that are not mapped\n"
     "                    cached   gets, puts, loads and stores of what is in memory, beside the heap in "
     "memory\n"
     "                    all      (default)\n"
-    "  --pages N         of PE 0's data (default: of miss a quarter, of gets half as many as fit into "
+    "  --pages N         of PE 0's data (default: of miss and faults a quarter, of gets half as many as fit "
+    "into "
     "memory)\n"
     "  --page BYTES      of a page (default: SHMEM_NVM_PAGE, else 256k)\n"
     "  --pool N          pages that fit into a node's memory (default: by SHMEM_NVM_CACHE)\n"

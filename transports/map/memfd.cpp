@@ -14,6 +14,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/service_thread.hpp"
 #include "transports/map/mappers.hpp"
 #include "transports/map/short_name.hpp"
 
@@ -107,7 +108,7 @@ class MemfdMapper final : public Mapper {
                            std::strerror(why));
     }
     stop_event_ = eventfd(0, EFD_CLOEXEC);
-    server_ = std::thread([this, shared = dup(file)] { serve(shared); });
+    server_ = start_service_thread("atoll-map", [this, shared = dup(file)] { serve(shared); });
     return file;
   }
 

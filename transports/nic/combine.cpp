@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nic/combine.hpp"
 
-#include <sched.h>
-
 #include <chrono>
 
 #include "base/fatal.hpp"
@@ -51,10 +49,10 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
 
 void Combiner::fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
                                  std::uint64_t compare, const Awaited& result) {
-  pending_.fetch_add(1, std::memory_order_relaxed);
+  const unsigned epoch = pending_.begin();
   fetch(pe, at, op, type, value, compare, result);
   flush_to(pe);
-  pending_.fetch_sub(1, std::memory_order_release);
+  pending_.end(epoch);
 }
 
 // Ends an operation: what must leave leaves, what stays is watched.
@@ -76,7 +74,7 @@ void Combiner::open(Flow& to) {
     spare_.pop_back();
   }
   to.pending.fetch_add(1, std::memory_order_relaxed);
-  pending_.fetch_add(1, std::memory_order_relaxed);
+  to.open->opened = pending_.begin();
 }
 
 void Combiner::hold(int executor, Flow& to) {
@@ -99,8 +97,9 @@ std::unique_ptr<Packet> Combiner::close(int executor, Flow& of) {
   of.wanted = of.watched = false;
   of.open->finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), of.open->results.size());
   of.results[of.closed % kWindow].swap(of.open->results);
+  of.epochs[of.closed % kWindow] = static_cast<std::uint8_t>(of.open->opened);
   ++of.closed;
-  pending_.fetch_add(1, std::memory_order_relaxed);
+  of.open->sent = pending_.begin();
   return std::move(of.open);
 }
 
@@ -112,33 +111,33 @@ std::unique_ptr<Packet> Combiner::take_ready(int executor, Flow& of) {
 
 // Sends the open packet, or waits for others to be answered, until there is none or it has room.
 void Combiner::make_room(int executor, Flow& to, std::size_t size) {
-  for (WaitWatch watch; to.open != nullptr && !to.open->has_room(size);) {
+  for (Pause between; to.open != nullptr && !to.open->has_room(size);) {
     std::unique_ptr<Packet> packet = close(executor, to);
     if (packet == nullptr) to.wanted = true;
     lock_.unlock();
     if (packet != nullptr) {
       transmit(executor, std::move(packet));
     } else {
-      pause(executor, watch);
+      pause(executor, between);
     }
     lock_.lock();
   }
 }
 
-void Combiner::pause(const WaitReason& reason, WaitWatch& watch) {
-  if (nic_.poll()) return;
-  watch.look(reason);
-  sched_yield();
+void Combiner::pause(const WaitReason& reason, Pause& between) {
+  if (nic_.poll()) return between.backoff.restart();
+  between.watch.look(reason);
+  between.backoff.pause();
 }
 
 // Waits a little for the executor to apply packets.
-void Combiner::pause(int executor, WaitWatch& watch) {
+void Combiner::pause(int executor, Pause& between) {
   pause(WaitReason([this, executor](WaitRecord& record) {
           const int pe = waits_for(executor);
           describe_wait(record, "an operation on another node", pe, "for PE %d to apply what was sent before",
                         pe);
         }),
-        watch);
+        between);
 }
 
 void Combiner::count_packet(const Packet& packet) {
@@ -156,6 +155,7 @@ void Combiner::count_packet(const Packet& packet) {
 void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
   Flow& to = flow(executor);
   while (packet != nullptr) {
+    const unsigned epoch = packet->sent;
     nic_.carry(packet->destination, packet->bytes.data(), packet->size);
     count_packet(*packet);
     packet->clear();
@@ -167,8 +167,7 @@ void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
       next = take_ready(executor, to);
     }
     packet = std::move(next);
-    pending_.fetch_sub(1,
-                       std::memory_order_release);  // last: unless there is a next, the channel may be gone
+    pending_.end(epoch);  // last: unless there is a next, the channel may be gone
   }
 }
 
@@ -193,8 +192,10 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
   }
   settle(pe, waiting, results, n);
   std::unique_ptr<Packet> next;
+  unsigned epoch;
   {
     const LockGuard guard(lock_);
+    epoch = from.epochs[from.acked % kWindow];
     waiting.clear();
     waiting.swap(from.results[from.acked % kWindow]);  // its memory is used again
     ++from.acked;
@@ -204,7 +205,7 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
   if (next != nullptr) transmit(executor, std::move(next));
   // Release: who sees 0 sees the results.  The last one is the last use of the channel.
   from.pending.fetch_sub(1, std::memory_order_release);
-  pending_.fetch_sub(1, std::memory_order_release);
+  pending_.end(epoch);
 }
 
 void Combiner::flush_to(int pe) {
@@ -249,19 +250,18 @@ void Combiner::set_deadline() {
 void Combiner::wait_for_fenced(int pe) {
   const int executor = route(pe).executor;
   Flow& to = flow(executor);
-  std::uint64_t barrier;  // of the fences so far: other threads may go on with theirs
+  std::uint64_t fenced;  // of the fences so far: other threads may go on with theirs
   {
     const LockGuard guard(lock_);
-    note_fence(to);
-    barrier = to.barrier;
+    fenced = barrier(to);
   }
-  for (WaitWatch watch;;) {
+  for (Pause between;;) {
     {
       const LockGuard guard(lock_);
-      if (to.acked >= barrier) return;
+      if (to.acked >= fenced) return;
     }
     want(executor);
-    pause(executor, watch);
+    pause(executor, between);
   }
 }
 
@@ -272,7 +272,7 @@ void Combiner::wait_for_direct() {
     describe_wait(record, "an operation on another node", pe,
                   "for PE %d to complete what precedes the last fence", pe);
   };
-  for (WaitWatch watch; follows_direct();) pause(WaitReason(describe), watch);
+  for (Pause between; follows_direct();) pause(WaitReason(describe), between);
 }
 
 // Among packets order is free.  Packets and direct operations are not ordered on the wire: what follows
@@ -281,9 +281,7 @@ bool Combiner::fence() {
   const LockGuard guard(lock_);
   ++fences_;
   if (inner_->ops->idle(inner_)) return true;
-  if (packing_.load(std::memory_order_relaxed) == Packing::all ||
-      pending_.load(std::memory_order_relaxed) != 0)
-    return false;
+  if (packing_.load(std::memory_order_relaxed) == Packing::all || !pending_.idle()) return false;
   // A session may start before they are complete.
   direct_fenced_.store(true, std::memory_order_relaxed);
   return inner_->ops->fence(inner_);

@@ -12,6 +12,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/backoff.hpp"
+#include "base/epochs.hpp"
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "base/wait_report.hpp"
@@ -120,7 +122,7 @@ class Combiner final : public Channel, private Issuer {
 
   /// To be called before an operation goes the direct way: waits for what a fence has put ahead of it.
   void before_direct(int pe) {
-    if (pending_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (!pending_.idle()) [[unlikely]]
       wait_for_fenced(pe);
   }
   /// To be called before an atomic is packed which cannot go the direct way, if packs_atomics() says no.
@@ -135,8 +137,11 @@ class Combiner final : public Channel, private Issuer {
 
   /// As in NetOps.
   bool fence();
-  // Acquire: pairs with the release in acknowledge().
-  bool idle() const { return pending_.load(std::memory_order_acquire) == 0 && inner_->ops->idle(inner_); }
+  bool idle() const { return pending_.idle() && inner_->ops->idle(inner_); }
+  bool drained(Drain& wait) {
+    const bool packets = pending_.drained(wait.packets);  // also begins that wait, whatever the wire says
+    return shm::drained(inner_, wait) && packets;
+  }
   bool idle_to(int pe) const { return fresh(pe) && inner_->ops->idle_to(inner_, pe); }
 
  private:
@@ -145,14 +150,15 @@ class Combiner final : public Channel, private Issuer {
   struct Flow {
     std::unique_ptr<Packet> open;  // null: nothing is held
     std::uint64_t closed = 0, acked = 0;
-    std::uint64_t barrier = 0;  // packets below precede the last fence
+    std::uint64_t barrier = 0;  // see barrier()
     std::uint64_t fences = 0;   // of the channel, when `barrier` was computed
     bool sending = false;       // a thread is sending a packet: the next must stay behind it
     bool wanted = false;        // `open` is to leave as soon as it can
     bool watched = false;       // `open` is in held_
     int detour = -1;  // PE that the one packet under way goes to instead of the executor: none may follow
     std::array<std::vector<Awaited>, kWindow> results;
-    std::atomic<std::uint32_t> pending{0};  // packets not acknowledged, the open one included
+    std::array<std::uint8_t, kWindow> epochs{};  // of pending_, in which they were opened
+    std::atomic<std::uint32_t> pending{0};       // packets not acknowledged, the open one included
   };
   // In the order of holding.  Void once packet `number` has left.
   struct Held {
@@ -197,12 +203,17 @@ class Combiner final : public Channel, private Issuer {
   void hold(int executor, Flow& flow) REQUIRES(lock_);
   std::unique_ptr<Packet> close(int executor, Flow& flow) REQUIRES(lock_);
   std::unique_ptr<Packet> take_ready(int executor, Flow& flow) REQUIRES(lock_);
-  // The first time that a flow is used after a fence, all it has precedes the fence.  Returns whether it is.
+  // Packets below this precede the last fence: all that a flow has, if it is not used since.
+  std::uint64_t barrier(const Flow& of) const REQUIRES(lock_) {
+    return of.fences == fences_ ? of.barrier : of.closed + (of.open != nullptr ? 1 : 0);
+  }
+  // Only for who adds a record next, with the lock held until then: it is the one that follows the fence.
+  // Returns whether the flow has not been used since the last fence.
   bool note_fence(Flow& of) const REQUIRES(lock_) {
     if (of.fences == fences_) [[likely]]
       return false;
+    of.barrier = barrier(of);
     of.fences = fences_;
-    of.barrier = of.closed + (of.open != nullptr ? 1 : 0);
     return true;
   }
   void set_deadline() REQUIRES(lock_);
@@ -211,8 +222,12 @@ class Combiner final : public Channel, private Issuer {
   static void settle(int pe, const std::vector<Awaited>& waiting, const std::byte* results, std::size_t n);
   void transmit(int executor, std::unique_ptr<Packet> packet) EXCLUDES(lock_);
   void want(int executor) EXCLUDES(lock_);
-  void pause(int executor, WaitWatch& watch) EXCLUDES(lock_);
-  void pause(const WaitReason& reason, WaitWatch& watch) EXCLUDES(lock_);
+  struct Pause {
+    WaitWatch watch{};
+    Backoff backoff{};
+  };
+  void pause(int executor, Pause& between) EXCLUDES(lock_);
+  void pause(const WaitReason& reason, Pause& between) EXCLUDES(lock_);
 
   NicNetwork& nic_;
   Channel* const inner_;
@@ -228,7 +243,7 @@ class Combiner final : public Channel, private Issuer {
   std::atomic<Packing> packing_;
   std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows
   // Packets not acknowledged, and threads of others that send: until then somebody uses the channel.
-  std::atomic<std::uint32_t> pending_{0};
+  Epochs pending_;
 };
 
 }  // namespace shm::nic

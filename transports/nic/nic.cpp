@@ -239,6 +239,7 @@ void flush(Channel* base) {
 
 bool idle(const Channel* channel) { return own(channel)->idle(); }
 bool idle_to(const Channel* channel, int pe) { return own(channel)->idle_to(pe); }
+bool is_drained(Channel* channel, Drain& wait) { return own(channel)->drained(wait); }
 bool fence(Channel* channel) { return own(channel)->fence(); }
 
 void hint(Channel* base, const BatchHint& hint) {
@@ -258,8 +259,8 @@ bool messages_follow_puts(const Channel* channel) {
 
 int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits_for(*own(channel), pe); }
 
-constexpr NetOps kOps = {put,      get, amo, send, flush, idle, idle_to, fence, hint, messages_follow_puts,
-                         waits_for};
+constexpr NetOps kOps = {
+    put, get, amo, send, flush, idle, idle_to, fence, hint, messages_follow_puts, waits_for, is_drained};
 
 }  // namespace
 

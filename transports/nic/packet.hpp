@@ -141,7 +141,8 @@ struct Packet {
   std::uint64_t last = 0;  // word of the last record if others may be combined with it, else 0
   std::uint64_t put_bytes = 0;
   std::vector<Awaited> results;
-  int destination = -1;  // PE
+  int destination = -1;           // PE
+  unsigned opened = 0, sent = 0;  // epochs of who counts it as held or under way, and as being sent
 
   bool has_room(std::size_t record) const { return size + record <= kMaxMessage; }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The end of an operation: completions, waiting for room, errors.
-#include <sched.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -58,7 +56,7 @@ void Engine::complete(Op* op) {
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   peer.reached = true;
   ++completed_;
-  if (op->channel == probes_.get()) [[unlikely]]
+  if (op->channel == own_.get() && op->kind == OpKind::get) [[unlikely]]
     peer.probing = false;
   if (op->kind == OpKind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
   release(op);
@@ -84,34 +82,37 @@ void Engine::release(Op* op) {
   OfiChannel* channel = op->channel;
   const auto pe = static_cast<std::size_t>(op->pe);
   const bool atomic = op->kind == OpKind::atomic;
+  const unsigned epoch = op->epoch;
   ops_.give(op);
   if (completion != nullptr) completion->set_done();
   if (atomic) channel->atomics.fetch_sub(1, std::memory_order_release);
   channel->to[pe].fetch_sub(1, std::memory_order_release);
-  channel->outstanding.fetch_sub(1, std::memory_order_release);
+  channel->outstanding.end(epoch);
 }
 
-// Makes what progress it can, then lets other threads have the lock.  Handlers run too, unless they run
-// already: a thread that only posts must still answer its peers, or both would wait for each other's buffers.
+// Makes what progress it can, then lets other threads have the lock, and the core.  Handlers run too, unless
+// they run already: a thread that only posts must still answer its peers, or both would wait for each other's
+// buffers.
 void Engine::wait_room(Stall& stall) {
   if (stall.tries++ == 0) stall.since = Clock::now();
   const int pe = stall.pe;
-  const bool worked = reap();
+  bool worked = reap();
   const bool messages = inbox_.survey() || !arrived_.empty();
   lock_.unlock();
   if (messages && poller_.try_lock()) {
-    deliver();
+    worked |= deliver();
     poller_.unlock();
   } else if (messages) {
     backlog_.store(true, std::memory_order_relaxed);  // who holds it may have looked already
   }
   // A peer may have no room for us before we serve it.
-  if (!worked && first_ != nullptr) first_->poll();
+  if (!worked && first_ != nullptr) worked = first_->poll();
+  if (worked) stall.backoff.restart();
   if (stall.tries > 20) {
     stall.watch.look(WaitReason([pe](WaitRecord& record) {
       describe_wait(record, "an operation", pe, "for room to send to PE %d", pe);
     }));
-    if (!worked) sched_yield();
+    if (!worked) stall.backoff.pause();
   }
   if ((stall.tries & 1023) == 0 && Clock::now() - stall.since > kConnectLimit) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];

@@ -24,7 +24,7 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
       endpoint_(std::move(endpoint)),
       memory_(*endpoint_),
       credits_(endpoint_->quirk().credits),
-      fence_is_free_(endpoint_->quirk().order == Order::puts),
+      fence_is_free_(puts_stay_in_order(endpoint_->quirk().order)),
       max_transfer_(std::min(kLargestTransfer, endpoint_->info().ep_attr->max_msg_size)),
       ops_(sizeof(Op), kOps),
       small_(kCopyLimit, kSmallBuffers),
@@ -37,19 +37,19 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
 // Members go in reverse order: buffers, registrations, the rest of libfabric's objects.
 Engine::~Engine() { endpoint_->stop(); }
 
-Result<RemoteSegment> Engine::open_inbox() {
+Result<RemoteSegment> Engine::open_inbox(std::size_t rings) {
   // The user's settings of the provider may take away what quirks.def promises of it.
   const fi_info& info = endpoint_->info();
   const bool usable = endpoint_->quirk().inbox && info.domain_attr->data_progress == FI_PROGRESS_MANUAL &&
                       info.tx_attr->inject_size >= RingCursor::kLargestEntry;
-  if (!usable || !inbox_.open()) return RemoteSegment{};
+  if (!usable || !inbox_.open(rings)) return RemoteSegment{};
   return memory_.expose(inbox_.base(), Inbox::bytes());
 }
 
 Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageSink sink) {
   me_ = me;
   sink_ = sink;
-  probes_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
+  own_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
   peers_.resize(static_cast<std::size_t>(npes));
   expected_.resize(static_cast<std::size_t>(npes));
   for (int pe = 0; pe < npes; ++pe) {
@@ -76,8 +76,8 @@ Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* comple
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   ++peer.outstanding;
   if (kind == OpKind::message) ++peer.messages;
+  const unsigned epoch = channel->outstanding.begin();
   // Relaxed: whoever must see these is this thread, or was told by it.
-  channel->outstanding.fetch_add(1, std::memory_order_relaxed);
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   if (kind == OpKind::atomic) channel->atomics.fetch_add(1, std::memory_order_relaxed);
   Op* op = static_cast<Op*>(ops_.take());
@@ -89,6 +89,7 @@ Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* comple
   op->temporary = nullptr;
   op->pe = pe;
   op->kind = kind;
+  op->epoch = static_cast<std::uint8_t>(epoch);
   return op;
 }
 

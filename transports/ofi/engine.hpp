@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/backoff.hpp"
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "base/stats.hpp"
@@ -44,7 +45,7 @@ class Engine {
 
   /// Lets peers write short messages into this process where that is faster; returns what they must know of
   /// it (size 0: it is not).  Once, before connect(), on the engine that peers know.
-  Result<RemoteSegment> open_inbox();
+  Result<RemoteSegment> open_inbox(std::size_t rings = Inbox::kRings);
 
   /// Inserts all addresses, registers the pools, and posts the receives unless there is no sink: messages go
   /// over the first engine.  Once, before any operation.
@@ -55,6 +56,7 @@ class Engine {
   Endpoint& endpoint() { return *endpoint_; }
   const Endpoint& endpoint() const { return *endpoint_; }
   Memory& memory() { return memory_; }
+  const Memory& memory() const { return memory_; }
   int me() const { return me_; }
   int npes() const { return static_cast<int>(peers_.size()); }
   std::size_t max_transfer() const { return max_transfer_; }
@@ -135,6 +137,7 @@ class Engine {
     int tries = 0;
     std::chrono::steady_clock::time_point since{};
     WaitWatch watch{};
+    Backoff backoff{};
   };
   void wait_room(Stall& stall) REQUIRES(lock_);
   void report_error() REQUIRES(lock_);
@@ -155,6 +158,9 @@ class Engine {
       REQUIRES(lock_);
   bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) REQUIRES(lock_);
   void tell_grants() REQUIRES(poller_, lock_);
+  // These two by who has poller_, through functions of Inbox, which do not know the lock.
+  void run_handler(const MessageHeader& header, const std::byte* payload, std::size_t n) EXCLUDES(lock_);
+  [[gnu::cold]] void serve(int pe, std::uint16_t id) EXCLUDES(lock_);
 
   bool has_credit(const Peer& peer, OpKind kind) const {
     return peer.outstanding < credits_ && (kind != OpKind::message || peer.messages < kMessageCredits);
@@ -199,8 +205,8 @@ class Engine {
   std::uint64_t completed_then_ GUARDED_BY(lock_) = 0;  // at changed_
   std::uint32_t empty_polls_ GUARDED_BY(lock_) = 0;
   std::chrono::steady_clock::time_point changed_
-      GUARDED_BY(lock_){};  // when the last completion was noticed, or the last probe
-  std::unique_ptr<OfiChannel> probes_;
+      GUARDED_BY(lock_){};           // when the last completion was noticed, or the last probe
+  std::unique_ptr<OfiChannel> own_;  // of probes, and of the engine's own messages
 };
 
 }  // namespace shm::ofi

@@ -27,6 +27,10 @@ struct FabricOptions {
   /// that one.  Fewer are opened where descriptors are short or the provider refuses.
   unsigned context_endpoints = 0;
 
+  /// Most senders that have a ring in the inbox at a time (ofi/inbox.hpp); 0: as many as there are.  For
+  /// tests.
+  unsigned inbox_rings = 0;
+
   /// Other than 0: for tagged messages only, with a list of so many receives if the provider has that.
   std::size_t tagged_receives = 0;
 };

@@ -3,9 +3,12 @@
 
 #include <sys/mman.h>
 
+#include "base/fatal.hpp"
+
 namespace shm::ofi {
 
-bool Inbox::open() {
+bool Inbox::open(std::size_t rings) {
+  rings_used_ = rings;
   void* memory =
       mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
@@ -21,6 +24,7 @@ bool Inbox::survey() {
   bool waiting = false;
   for (std::size_t i = 0; i < open_rings_; ++i) {
     Ring& ring = rings_[i];
+    if (ring.pe == kNobody) continue;
     for (;;) {
       const std::byte* entry = ring.base + ring.seen.offset();
       std::uint64_t message = 0;
@@ -40,15 +44,60 @@ void Inbox::take() {
   for (std::size_t i = 0; i < open_rings_; ++i) rings_[i].taken = rings_[i].seen.passed();
 }
 
-void Inbox::welcome(int pe) {
+int Inbox::welcome(int pe) {
   const auto index = static_cast<std::size_t>(pe);
-  if (open_rings_ == kRings || index >= kMostPes) return;
+  if (index >= kMostPes) return kNobody;
+  ++messages_;
   if (ring_of_.size() <= index) ring_of_.resize(index + 1);
-  if (ring_of_[index] != 0) return;
-  Ring& ring = rings_[open_rings_];
+  if (ring_of_[index] != 0) return kNobody;
+  for (std::size_t i = 0; i < open_rings_; ++i) {
+    if (rings_[i].pe != kNobody) continue;
+    give(i, pe);
+    return kNobody;
+  }
+  if (open_rings_ == rings_used_) return whom_to_ask(pe);
+  give(open_rings_++, pe);
+  return kNobody;
+}
+
+void Inbox::give(std::size_t index, int pe) {
+  Ring& ring = rings_[index];
+  ring = {};
   ring.pe = pe;
-  ring.base = base_ + ring_offset(open_rings_ + 1);
-  ring_of_[index] = static_cast<std::uint8_t>(++open_rings_);
+  ring.base = base_ + ring_offset(index + 1);
+  ring.last_used = messages_;
+  ring_of_[static_cast<std::size_t>(pe)] = static_cast<std::uint8_t>(index + 1);
+  wishes_.erase(pe);
+}
+
+// The PE whose ring has been used least recently, if `pe` needs it more.
+int Inbox::whom_to_ask(int pe) {
+  if (recalled_ != 0) return kNobody;
+  if (wishes_.size() >= kMostWishes) wishes_.clear();
+  Wish& wish = wishes_[pe];
+  if (wish.messages++ == 0) wish.since = messages_;
+  if (wish.messages < kWorthARing) return kNobody;
+  const std::uint64_t since = wish.since;
+  wish = {};
+  std::size_t oldest = rings_used_;
+  for (std::size_t i = 0; i < rings_used_; ++i) {
+    // Who has not been told of its ring would be told of it after the recall.
+    if (!rings_[i].told || rings_[i].last_used >= since) continue;
+    if (oldest == rings_used_ || rings_[i].last_used < rings_[oldest].last_used) oldest = i;
+  }
+  if (oldest == rings_used_) return kNobody;
+  recalled_ = oldest + 1;
+  return rings_[oldest].pe;
+}
+
+void Inbox::returned(int pe) {
+  std::uint8_t& number = ring_of_[static_cast<std::size_t>(pe)];
+  if (number != recalled_ || number == 0 ||
+      rings_[number - 1U].read.passed() != rings_[number - 1U].seen.passed())
+    fatal("internal error: PE %d has returned a ring that it was not asked for, or that is not empty", pe);
+  rings_[number - 1U] = {};
+  number = 0;
+  recalled_ = 0;
 }
 
 }  // namespace shm::ofi

@@ -10,7 +10,8 @@
 // to the sender: it writes a Grant into the sender's table.  Entries are written in the order of the stream
 // and stored in ascending order of address, so an entry is complete when its last byte is there.  The
 // receiver clears what it has read and tells the sender so now and then, in the same Grant.  What does not
-// fit goes the ordinary way; MessageHeader::sequence keeps the order.
+// fit goes the ordinary way; MessageHeader::sequence keeps the order.  A ring that is hardly used is recalled
+// for a sender that has none (README.md).
 //
 // Invariants: 1. live bytes of a ring (written, and not known to be cleared) < RingCursor::kBytes;
 //             2. bytes of a ring that are not live are 0, so the head behind the last entry says "nothing
@@ -22,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <unordered_map>
 #include <vector>
 
 #include "ofi/op.hpp"
@@ -53,10 +55,13 @@ static_assert(InboxEntry::size(InboxEntry::kLargestMessage) == RingCursor::kLarg
 
 class Inbox {
  public:
-  /// PEs with higher numbers use the ordinary way; so do senders that come when all rings are taken, since
-  /// each poll looks at each ring.
+  /// PEs with higher numbers use the ordinary way; so do senders without a ring.  There are few, since each
+  /// poll looks at each.
   static constexpr std::size_t kMostPes = 65536;
   static constexpr std::size_t kRings = 64;
+  /// A sender has sent so many messages the ordinary way, and the one with the ring none, when it is
+  /// recalled.
+  static constexpr unsigned kWorthARing = 16;
 
   Inbox() = default;
   ~Inbox();
@@ -64,8 +69,8 @@ class Inbox {
   Inbox& operator=(const Inbox&) = delete;
 
   /// Reserves the memory, to be registered for remote writes: tables first, then rings.  Pages come as they
-  /// are used.  Returns whether there is room.
-  bool open();
+  /// are used.  Returns whether there is room.  `rings`: as many as are used.
+  bool open(std::size_t rings = kRings);
   bool is_open() const { return base_ != nullptr; }
   void* base() const { return base_; }
   static constexpr std::size_t bytes() { return kMostPes * sizeof(Grant) + kRings * kStride; }
@@ -93,8 +98,17 @@ class Inbox {
   /// Lets deliver() see what the last survey() found.  With both locks held.
   void take();
 
-  /// A message from `pe` has come the ordinary way: gives it a ring, if there is one.  With both locks held.
-  void welcome(int pe);
+  /// Forgets what `pe` has granted: it wants its ring back.  With lock_ held.
+  void forget(int pe) { std::memset(base_ + grant_offset(pe), 0, sizeof(Grant)); }
+
+  /// A message from `pe` has come the ordinary way: gives it a ring, if one is free.  Returns the PE to ask
+  /// for its ring instead, or kNobody.  With both locks held.
+  static constexpr int kNobody = -1;
+  int welcome(int pe);
+
+  /// `pe` has been asked, and will not write to its ring any more; what it has written is delivered.  With
+  /// both locks held.
+  void returned(int pe);
 
   /// Runs `handle(header, payload, n)` for taken entries of `pe` while they are the next in `sequence`, which
   /// is counted up.  With poller_ held, without lock_.
@@ -108,8 +122,9 @@ class Inbox {
   template <class SequenceOf, class Handle>
   bool deliver_all(const SequenceOf& sequence_of, const Handle& handle) {
     bool any = false;
-    for (std::size_t i = 0; i < open_rings_; ++i)
-      any |= deliver(rings_[i], sequence_of(rings_[i].pe), handle);
+    for (std::size_t i = 0; i < open_rings_; ++i) {
+      if (rings_[i].pe != kNobody) any |= deliver(rings_[i], sequence_of(rings_[i].pe), handle);
+    }
     return any;
   }
 
@@ -120,6 +135,7 @@ class Inbox {
     bool all = true;
     for (std::size_t i = 0; i < open_rings_; ++i) {
       Ring& ring = rings_[i];
+      if (ring.pe == kNobody || i + 1 == recalled_) continue;
       if (ring.told && ring.read.passed() - ring.cleared_told < RingCursor::kBytes / 4) continue;
       const bool told = write(ring.pe, Grant{i + 1, ring.read.passed()});
       all &= told;
@@ -134,15 +150,25 @@ class Inbox {
   static constexpr std::size_t kStride = RingCursor::kBytes + RingCursor::kLargestEntry;
 
   struct Ring {
-    int pe = -1;
+    int pe = kNobody;  // whose it is
     std::byte* base = nullptr;
     RingCursor seen;  // lock_: behind the last complete entry
     // The rest: poller_.
     RingCursor read;
     std::uint64_t taken = 0;  // seen.passed() at take()
     std::uint64_t cleared_told = 0;
+    std::uint64_t last_used = 0;  // of messages_
     bool told = false;
   };
+  // A sender without a ring: its messages, and when it sent the first of them.
+  struct Wish {
+    unsigned messages = 0;
+    std::uint64_t since = 0;  // of messages_
+  };
+  static constexpr std::size_t kMostWishes = 1024;
+
+  void give(std::size_t index, int pe);
+  int whom_to_ask(int pe);
 
   template <class Handle>
   bool deliver(Ring& ring, std::uint16_t& sequence, const Handle& handle) {
@@ -161,13 +187,19 @@ class Inbox {
       ring.read.advance(size);
       any = true;
     }
+    if (any) ring.last_used = ++messages_;
     return any;
   }
 
   std::byte* base_ = nullptr;
   std::size_t open_rings_ = 0;  // written with both locks: read with either
   std::array<Ring, kRings> rings_;
-  std::vector<std::uint8_t> ring_of_;  // poller_: 1 + number, by PE; 0: none
+  // The rest: poller_.
+  std::size_t rings_used_ = kRings;
+  std::vector<std::uint8_t> ring_of_;  // 1 + number, by PE; 0: none
+  std::size_t recalled_ = 0;           // 1 + number of the ring that is to come back; 0: none
+  std::uint64_t messages_ = 0;         // times at which messages were delivered: counts, as a clock
+  std::unordered_map<int, Wish> wishes_;
 };
 
 }  // namespace shm::ofi

@@ -62,8 +62,7 @@ Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t
 Status Memory::add_segment(SegmentId id, void* base, std::size_t size) {
   if (size == 0) return {};
   // Pages of 4 KiB that have been pinned could not be made huge later, as the pool's are when they are used.
-  const bool pinned = (endpoint_.info().domain_attr->mr_mode & FI_MR_ALLOCATED) != 0;
-  if (id == SegmentId::pool && pinned) lay_out_on_huge_pages(static_cast<std::byte*>(base), size);
+  if (id == SegmentId::pool && pins()) lay_out_on_huge_pages(static_cast<std::byte*>(base), size);
   Result<RemoteSegment> remote = expose(base, size);
   if (!remote.ok()) return remote.status();
   const auto index = static_cast<std::size_t>(id);

@@ -52,6 +52,9 @@ class Memory {
   /// Registers memory that peers write into; returns what they must know of it.
   Result<RemoteSegment> expose(void* base, std::size_t size);
 
+  /// Whether registered memory keeps its pages: see Network::pins_segments().
+  bool pins() const { return (endpoint_.info().domain_attr->mr_mode & FI_MR_ALLOCATED) != 0; }
+
   /// What peers must know of the segments.
   const RemoteSegments& segments() const { return remote_; }
 

@@ -14,13 +14,6 @@ namespace {
 
 thread_local const Engine* handling = nullptr;  // engine whose handler this thread is running
 
-// What the inbox does with a message.
-auto run_handler(const MessageSink& sink) {
-  return [&sink](const MessageHeader& header, const std::byte* payload, std::size_t n) {
-    sink(header.from_pe, header.id, payload, n);
-  };
-}
-
 }  // namespace
 
 Status Engine::post_receives() {
@@ -46,6 +39,26 @@ bool Engine::post_receive(Receive* receive) {
   return code == 0;
 }
 
+void Engine::run_handler(const MessageHeader& header, const std::byte* payload, std::size_t n) {
+  if (header.id >= kRecall) [[unlikely]]
+    return serve(header.from_pe, header.id);
+  sink_(header.from_pe, header.id, payload, n);
+}
+
+// A message of the peer's engine.
+void Engine::serve(int pe, std::uint16_t id) {
+  lock_.lock();
+  if (id == kRecall) {
+    // Nobody writes to the ring any more when the lock is free again.
+    if (inbox_.is_open()) inbox_.forget(pe);
+    peers_[static_cast<std::size_t>(pe)].ring = {};
+  } else {
+    inbox_.returned(pe);
+  }
+  lock_.unlock();
+  if (id == kRecall) send(own_.get(), pe, kReturned, nullptr, 0);
+}
+
 // Runs the handler of a message that came the ordinary way, and before it those
 // of earlier ones that were written into the inbox: these are there, since the stream brought them first.
 void Engine::deliver_ordinary(Receive* receive) {
@@ -54,17 +67,26 @@ void Engine::deliver_ordinary(Receive* receive) {
     fatal("libfabric: a message of %zu bytes did not come from Atoll", receive->length);
   std::memcpy(&header, receive->data, sizeof header);
   std::uint16_t& expected = expected_[static_cast<std::size_t>(header.from_pe)];
-  inbox_.deliver(header.from_pe, expected, run_handler(sink_));
+  inbox_.deliver(header.from_pe, expected,
+                 [this](const MessageHeader& earlier, const std::byte* payload, std::size_t n) {
+                   run_handler(earlier, payload, n);
+                 });
   if (header.sequence != expected)
     fatal(
         "libfabric: message %d from PE %d came before message %d: FI_OFI_RXM_BUFFER_SIZE must be at least "
         "%zu",
         header.sequence, header.from_pe, expected, kMessageBuffer);
   ++expected;
-  sink_(header.from_pe, header.id, receive->data + sizeof header, receive->length - sizeof header);
-  LockGuard guard(lock_);
-  if (!post_receive(receive)) backlog(unposted_).push_back(receive);
-  if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes) inbox_.welcome(header.from_pe);
+  run_handler(header, receive->data + sizeof header, receive->length - sizeof header);
+  int to_ask = Inbox::kNobody;
+  {
+    LockGuard guard(lock_);
+    if (!post_receive(receive)) backlog(unposted_).push_back(receive);
+    // What a PE says of its rings is no reason to give it one.
+    if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes && header.id < kRecall)
+      to_ask = inbox_.welcome(header.from_pe);
+  }
+  if (to_ask != Inbox::kNobody) send(own_.get(), to_ask, kRecall, nullptr, 0);
 }
 
 bool Engine::deliver() {
@@ -83,8 +105,9 @@ bool Engine::deliver() {
       sink_(me_, message.id, message.payload.data(), message.payload.size());
     for (Receive* receive : batch) deliver_ordinary(receive);
     std::uint16_t* expected = expected_.data();
-    const bool written =
-        inbox_.deliver_all([expected](int pe) -> std::uint16_t& { return expected[pe]; }, run_handler(sink_));
+    const bool written = inbox_.deliver_all([expected](int pe) -> std::uint16_t& { return expected[pe]; },
+                                            [this](const MessageHeader& header, const std::byte* payload,
+                                                   std::size_t n) { run_handler(header, payload, n); });
     if (batch.empty() && own.empty() && !written) break;
     worked = true;
     if (!inbox_.is_open()) continue;
@@ -182,7 +205,7 @@ void Engine::send(OfiChannel* channel, int pe, std::uint16_t id, const void* mes
     backlog(to_self_).push_back(std::move(later));
     return;
   }
-  channel->outstanding.fetch_add(1, std::memory_order_relaxed);
+  later.epoch = channel->outstanding.begin();
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);
   ++peer.deferred;
   backlog(deferred_).push_back(std::move(later));
@@ -209,7 +232,7 @@ bool Engine::post_deferred() {
     worked = true;
     --peer.deferred;
     message.channel->to[static_cast<std::size_t>(message.pe)].fetch_sub(1, std::memory_order_release);
-    message.channel->outstanding.fetch_sub(1, std::memory_order_release);
+    message.channel->outstanding.end(message.epoch);
   }
   return worked;
 }

@@ -18,7 +18,8 @@ void send(Channel* channel, int pe, std::uint16_t id, const void* message, std::
 // Nothing is held back.
 void flush(Channel* channel) { own(channel)->lanes->attend(*own(channel)); }
 
-bool idle(const Channel* channel) { return own(channel)->outstanding.load(std::memory_order_acquire) == 0; }
+bool idle(const Channel* channel) { return own(channel)->outstanding.idle(); }
+bool is_drained(Channel* channel, Drain& wait) { return own(channel)->outstanding.drained(wait.operations); }
 
 bool idle_to(const Channel* channel, int pe) {
   return own(channel)->to[static_cast<std::size_t>(pe)].load(std::memory_order_acquire) == 0;
@@ -37,7 +38,8 @@ bool messages_follow_puts(const Channel* channel) {
   return own(channel)->lane == 0 && own(channel)->lanes->first().fence_is_free();
 }
 
-constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence, nullptr, messages_follow_puts};
+constexpr NetOps kOps = {
+    put, get, amo, send, flush, idle, idle_to, fence, nullptr, messages_follow_puts, nullptr, is_drained};
 
 }  // namespace
 
@@ -48,7 +50,7 @@ Status FabricNetwork::add_segment(SegmentId id, void* base, std::size_t size) {
 Result<std::vector<std::byte>> FabricNetwork::address() {
   Result<std::vector<std::byte>> name = first().endpoint().name();
   if (!name.ok()) return name.status();
-  Result<RemoteSegment> inbox = first().open_inbox();
+  Result<RemoteSegment> inbox = first().open_inbox(inbox_rings_);
   if (!inbox.ok()) return inbox.status();
   return encode_address({name.value(), first().memory().segments(), inbox.value()});
 }

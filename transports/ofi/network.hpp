@@ -16,7 +16,9 @@ namespace shm::ofi {
 class FabricNetwork final : public Network {
  public:
   FabricNetwork(std::unique_ptr<Endpoint> endpoint, const FabricOptions& options)
-      : lanes_(std::move(endpoint), options), support_(query_atomics(first().endpoint())) {}
+      : lanes_(std::move(endpoint), options),
+        inbox_rings_(options.inbox_rings != 0 ? options.inbox_rings : Inbox::kRings),
+        support_(query_atomics(first().endpoint())) {}
 
   // Before connect().
   std::string describe() const override { return "libfabric " + provider(); }
@@ -42,13 +44,15 @@ class FabricNetwork final : public Network {
   std::size_t copy_limit() const override { return Engine::kCopyLimit; }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override;
   bool prefers_offload() const override;
+  bool pins_segments() const override { return first().memory().pins(); }
 
  private:
   Engine& first() { return lanes_.first(); }
   const Engine& first() const { return lanes_.first(); }
   std::string provider() const { return first().endpoint().provider(); }
 
-  Lanes lanes_;            // opened by open_fabric()
+  Lanes lanes_;  // opened by open_fabric()
+  const std::size_t inbox_rings_;
   AtomicSupport support_;  // asked once
 };
 

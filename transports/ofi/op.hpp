@@ -22,7 +22,7 @@ class Engine;
 class Lanes;
 
 /// One channel.  The counters are raised by the thread that posts, before it posts, and lowered by the thread
-/// that polls, with a release that pairs with the acquire in idle(): who sees 0 sees what the operations
+/// that polls, with a release that pairs with the acquire of who looks: who sees 0 sees what the operations
 /// wrote.
 struct OfiChannel : Channel {
   OfiChannel(Lanes* owner, int number, const NetOps* table, int npes)
@@ -31,9 +31,9 @@ struct OfiChannel : Channel {
         lane(number),
         to(std::make_unique<std::atomic<std::uint32_t>[]>(npes)) {}
 
-  Lanes* const lanes;  // null for the engine's own probes
+  Lanes* const lanes;  // null for the engine's own
   const int lane;      // its data go over this one; see lanes.hpp
-  std::atomic<std::uint64_t> outstanding{0};
+  Epochs outstanding;
   std::atomic<std::uint64_t> atomics{0};             // of these, atomics: see fence()
   std::unique_ptr<std::atomic<std::uint32_t>[]> to;  // of these, per PE
 };
@@ -76,6 +76,7 @@ struct Op {
   std::int32_t pe;
   OpKind kind;
   std::uint8_t width;  // of the atomic's operands
+  std::uint8_t epoch;  // of OfiChannel::outstanding
 
   /// Operands and result of an atomic, or the bytes of a short copied put.  In a registered pool if need be.
   static constexpr std::size_t kInline = 64;
@@ -93,6 +94,9 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == 8);
 
+/// Messages of the engine itself: nobody else's have such numbers.  See README.md, "A ring is recalled".
+inline constexpr std::uint16_t kRecall = 0xfffe, kReturned = 0xffff;
+
 inline constexpr std::size_t kMessageBuffer = 16640;
 static_assert(sizeof(MessageHeader) + kMaxMessage <= kMessageBuffer);
 
@@ -109,6 +113,7 @@ struct Deferred {
   int pe;
   std::uint16_t id;
   std::vector<std::byte> payload;
+  unsigned epoch = 0;  // of OfiChannel::outstanding
 };
 
 }  // namespace shm::ofi

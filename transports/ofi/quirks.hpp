@@ -11,6 +11,19 @@ namespace shm::ofi {
 /// Which order the wire keeps between operations to one PE.
 enum class Order : std::uint8_t { none, puts };
 
+/// Whether what one thread stores is seen by all threads in that order, as on x86.  A provider that stores
+/// puts in the order of the stream keeps their order only then: no barrier is between its stores.
+#if defined(__x86_64__)
+inline constexpr bool kStoresStayInOrder = true;
+#else
+inline constexpr bool kStoresStayInOrder = false;
+#endif
+
+/// Whether puts and atomics to one PE are seen there behind earlier puts.
+constexpr bool puts_stay_in_order(Order order, bool stores_stay_in_order = kStoresStayInOrder) {
+  return order == Order::puts && stores_stay_in_order;
+}
+
 /// How a thread can sleep until the provider has work.
 enum class Wait : std::uint8_t { none, fd };
 

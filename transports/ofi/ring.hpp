@@ -7,8 +7,8 @@
 
 namespace shm::ofi {
 
-/// What a receiver has told a sender.  Grows only.  A write of it may be stored in parts, low bytes first, so
-/// a value read in between is at most what was written.
+/// What a receiver has told a sender.  Grows only, from zeros, until the sender gives the ring back.  A write
+/// of it may be stored in parts, low bytes first, so a value read in between is at most what was written.
 struct Grant {
   std::uint64_t ring = 0;     // 1 + its number; 0: none.  Below 256
   std::uint64_t cleared = 0;  // RingCursor::passed() up to which it is cleared

@@ -37,7 +37,7 @@ void Engine::probe(int pe) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const RemoteSegment& segment = peer.segments[peer.segments[0].size != 0 ? 0 : 1];
   if (segment.size == 0 || ops_.exhausted()) return;
-  Op* op = take_op(probes_.get(), pe, OpKind::get, nullptr);
+  Op* op = take_op(own_.get(), pe, OpKind::get, nullptr);
   iovec here{op->inlined, 1};
   fi_rma_iov there{segment.base, 1, segment.key};
   void* descriptor = memory_.descriptor(op, sizeof(Op), &op->temporary);

@@ -117,14 +117,12 @@ TEST_F(ContextTest, HasAChannelOfItsOwnWhereThreadsMayCallAtOnce) {
   int open = 0;
   CountedChannels network(open);
   rt.network = &network;
-  const int levels[] = {SHMEM_THREAD_SINGLE, SHMEM_THREAD_FUNNELED, SHMEM_THREAD_SERIALIZED,
-                        SHMEM_THREAD_MULTIPLE};
-  for (const int level : levels) {
-    rt.thread_level = level;
+  for (const bool parallel : {false, true}) {
+    rt.parallel_contexts = parallel;
     create_context(team, 0);
-    EXPECT_EQ(network.uses.back() == ChannelUse::parallel, level == SHMEM_THREAD_MULTIPLE) << level;
+    EXPECT_EQ(network.uses.back() == ChannelUse::parallel, parallel);
   }
-  rt.thread_level = 0;
+  rt.parallel_contexts = false;
   destroy_contexts(nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <set>
+#include <utility>
 
 #include "wait_line.hpp"
 
@@ -76,6 +77,38 @@ TEST_F(OrderTest, WhoWaitsSendsWhatIsHeld) {
   EXPECT_EQ(channel.flushes, 1) << "a fence that is free sends nothing";
   quiet(context);
   EXPECT_EQ(channel.flushes, 2);
+}
+
+/// Never idle, as another thread goes on issuing.
+struct BusyChannel : Channel {
+  BusyChannel() : Channel{&kOps} {}
+  int looks = 0;
+  static constexpr int kLooks = 3;  // at a wait, until what it is for is complete
+
+ private:
+  static constexpr NetOps kOps = {
+      .put = nullptr,
+      .get = nullptr,
+      .amo = nullptr,
+      .send = nullptr,
+      .flush = [](Channel*) {},
+      .idle = [](const Channel*) { return false; },
+      .idle_to = [](const Channel*, int) { return false; },
+      .fence = [](Channel*) { return false; },
+      .drained = [](Channel* channel,
+                    Drain&) { return ++static_cast<BusyChannel*>(channel)->looks == kLooks; }};
+};
+
+TEST_F(OrderTest, NobodyWaitsForWhatOthersGoOnToIssue) {
+  BusyChannel channel;
+  Context context;
+  context.channel = &channel;
+  quiet(context);
+  EXPECT_EQ(std::exchange(channel.looks, 0), BusyChannel::kLooks);
+  quiet_to(context, 1);
+  EXPECT_EQ(std::exchange(channel.looks, 0), BusyChannel::kLooks);
+  fence(context);
+  EXPECT_EQ(channel.looks, BusyChannel::kLooks);
 }
 
 TEST_F(OrderTest, AFenceThatHasToWaitIsNamed) {

@@ -278,6 +278,7 @@ TEST_P(DeviceTest, CanGoAwayWithTransfersUnderWay) {
     transfers[i] = {Kind::read, i * kBlock, memory.data() + i * kBlock, kBlock};
     device->start(transfers[i]);
   }
+  device->submit();
   device.reset();
 }
 

@@ -42,13 +42,19 @@ class OneOfTwo final : public Host {
     return true;
   }
   bool give_up_spares() override { return false; }
+  void make_spares() override {}
   void answer(int, const std::byte*, std::size_t) override { ADD_FAILURE() << "an answer"; }
-  void send(int pe, const std::byte* message, std::size_t) override {
+  void send(int pe, const std::byte* packet, std::size_t n) override {
     EXPECT_EQ(pe, 1);
-    HostStep step{HostStep::send};
-    std::memcpy(&step.message, message, sizeof step.message);
-    step.latched = pool_.word(step.message.page).latched();
-    record(step);
+    EXPECT_LE(n, kMaxMessage);
+    ++packets;
+    for (const std::byte* const end = packet + n; packet != end;) {
+      HostStep step{HostStep::send};
+      std::memcpy(&step.message, packet, sizeof step.message);
+      packet += sizeof step.message + step.message.n;
+      step.latched = pool_.word(step.message.page).latched();
+      record(step);
+    }
   }
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion& done) override {
     EXPECT_EQ(pe, 1);
@@ -84,6 +90,7 @@ class OneOfTwo final : public Host {
   std::atomic<bool> gets_end{true};
   /// Whether messages follow puts; these then end when end_put() is called.
   std::atomic<bool> keeps_order{false};
+  std::atomic<int> packets{0};  // that were sent
 
  private:
   void record(const HostStep& step) {
@@ -120,11 +127,15 @@ class PageCacheTest : public ::testing::Test {
   void ping() const {
     for (int i = 0; i < 10; ++i) Asked(pool, 0, 0, RangeCommand::room, 0, 0).wait();
   }
-  /// From node 1.
-  void send(PageNumber page, Message message) const {
-    message.from = 1;
-    const PageMessage sent{page, message, 0, 0};
-    pager->receive(reinterpret_cast<const std::byte*>(&sent), sizeof sent);
+  /// From node 1; several in one packet.
+  void send(PageNumber page, Message message) const { send(std::vector{std::pair{page, message}}); }
+  void send(const std::vector<std::pair<PageNumber, Message>>& messages) const {
+    std::vector<PageMessage> packet;
+    for (const auto& [page, message] : messages) {
+      packet.push_back({page, message, 0, 0, 0});
+      packet.back().message.from = 1;
+    }
+    pager->receive(reinterpret_cast<const std::byte*>(packet.data()), packet.size() * sizeof(PageMessage));
   }
   /// Node 1 puts the page where it is wanted, and says so.
   void grant(PageNumber page, Event kind, const Message& request, std::uint64_t version) const {

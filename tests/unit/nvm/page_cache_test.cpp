@@ -165,7 +165,7 @@ TEST_F(PageCacheTest, APageThatComesHomeIsFetchedAndItsFrameGivenBack) {
   const Message leave = host.step(2).message.message;
   EXPECT_EQ(leave.kind, Event::leave);
   host.gets_end = false;
-  PageMessage sent{kOwn, leave, kThere, 1};
+  PageMessage sent{kOwn, leave, kThere, 1, 0};
   sent.message.kind = Event::done;
   sent.message.data = true;
   std::swap(sent.message.from, sent.message.to);
@@ -207,6 +207,35 @@ TEST_F(PageCacheTest, AMessageFollowsItsPageAtOnceAndTheFrameIsFreeWhenThatHasAr
 
 // A clean page of another node leaves at once, and its home is told.  What the home has sent meanwhile finds
 // none.
+TEST_F(PageCacheTest, WhatIsSaidInOneRoundLeavesInOnePacket) {
+  const Message message{.kind = Event::invalidate, .to = 0, .version = 1};
+  send({{kFar, message}, {kFar + 1, message}, {kFar + 2, message}});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(host.step(i).message.message.kind, Event::done);
+    EXPECT_EQ(host.step(i).message.page, kFar + i);
+  }
+  EXPECT_EQ(host.packets, 1);
+}
+
+TEST_F(PageCacheTest, WhatDoesNotFitIntoAPacketLeavesInTheNext) {
+  constexpr std::size_t kMessages = 2 * kMaxMessage / sizeof(PageMessage);
+  std::vector<std::pair<PageNumber, Message>> messages;
+  for (std::size_t version = 1; version <= kMessages; ++version)
+    messages.emplace_back(kFar, Message{.kind = Event::invalidate, .to = 0, .version = version});
+  send(messages);
+  EXPECT_EQ(host.step(kMessages - 1).message.message.version, kMessages);
+  EXPECT_GT(host.packets, 1);
+}
+
+TEST_F(PageCacheTest, WhatWasSaidBeforeAPageLeavesIsNotKeptUntilItHasLeft) {
+  use(kOwn);
+  send({{kFar, {.kind = Event::invalidate, .to = 0, .version = 1}},
+        {kOwn, {.kind = Event::ask_read, .to = 0, .requester = 1}}});
+  EXPECT_EQ(host.step(0).message.message.kind, Event::done);
+  EXPECT_EQ(host.step(1).what, HostStep::put);
+  EXPECT_EQ(host.step(2).message.message.kind, Event::grant_shared);
+}
+
 TEST_F(PageCacheTest, ACleanPageOfAnotherNodeIsDropped) {
   const Asked reader = ask(PageRequest::Kind::latch, kFar);
   grant(kFar, Event::grant_shared, host.step(0).message.message, 1);

@@ -116,6 +116,7 @@ class FakeHost final : public Host {
     most_mapped += spares;
     return spares.exchange(0) != 0;
   }
+  void make_spares() override {}
   /// So many pages can be mapped at a time, and so many more for once.
   std::atomic<int> most_mapped{1 << 20}, spares{0};
   std::atomic<int> mapped{0};

@@ -111,6 +111,7 @@ class Member final : public Host {
   bool protect(std::byte*, std::size_t, bool) override { return true; }
   bool unmap(std::byte*, std::size_t) override { return true; }
   bool give_up_spares() override { return false; }
+  void make_spares() override {}
   void answer(int, const std::byte* message, std::size_t n) override {
     Answer answer;
     std::memcpy(&answer, message, sizeof answer);

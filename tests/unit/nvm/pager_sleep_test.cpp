@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is wished for at the very moment when a pager falls asleep.
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 
 #include <atomic>
 #include <functional>
+#include <string>
+#include <thread>
 
 #include "pager_fixture.hpp"
 
@@ -92,6 +95,72 @@ TEST_P(PagerSleepTest, NoOperationIsLost) {
   device->arm(GetParam(), [&] { pager->hand(reinterpret_cast<const std::byte*>(&get), sizeof get); });
   wake_for_nothing();
   host.wait_for_answers(1);
+}
+
+// Transfers end when a test says so, and the device tells of it.
+class TellingDevice final : public Device {
+ public:
+  /// Returns false if none is under way that the pager has handed over.
+  bool end_one() {
+    if (not_submitted_ != 0 || inner_.end(1) == 0) return false;
+    ++ended_;
+    eventfd_write(eventfd_, 1);
+    return true;
+  }
+
+  std::string describe() const override { return inner_.describe(); }
+  Status reserve(std::uint64_t offset, std::uint64_t n) override { return inner_.reserve(offset, n); }
+  Status release(std::uint64_t offset, std::uint64_t n) override { return inner_.release(offset, n); }
+  void start(Transfer& transfer) override {
+    ++not_submitted_;
+    inner_.start(transfer);
+  }
+  void submit() override { not_submitted_ = 0; }
+  Transfer* finished() override {
+    Transfer* ended = inner_.finished();
+    if (ended != nullptr) --ended_;
+    return ended;
+  }
+  std::size_t under_way() const override { return inner_.under_way(); }
+  bool listen(int eventfd) override {
+    eventfd_ = eventfd;
+    return ended_ == 0;
+  }
+  Status persist() override { return inner_.persist(); }
+
+ private:
+  TestDevice inner_{{.size = kSegmentPages * kPageBytes, .hold = true}};
+  std::atomic<int> not_submitted_{0}, ended_{0}, eventfd_{-1};
+};
+
+// How often the thread has gone to sleep.
+std::string sleeps_of(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("voluntary_ctxt_switches")) {
+  }
+  return line;
+}
+
+TEST(PagerNaps, ThereAreNoneWhileATransferIsUnderWay) {
+  PoolMemory memory{shape_of(1)};
+  const Nodes nodes = nodes_of(1);
+  FakeHost host{memory.pool, 0};
+  auto made = std::make_unique<TellingDevice>();
+  TellingDevice* device = made.get();
+  Pager pager(host, memory.pool, nodes, std::move(made),
+              Pager::Settings{0, host.segment(), false, true, 0, ReplacementKind::vgasnet});
+  pager.start();
+  for (const PageNumber page : {3, 4}) {
+    const Asked asked(memory.pool, 0, 0, PageRequest::Kind::pin, Access::read, page);
+    await("a sleep without naps", [] {
+      const std::string before = sleeps_of(pager_thread());
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return sleeps(pager_thread()) && sleeps_of(pager_thread()) == before;
+    });
+    EXPECT_TRUE(device->end_one()) << "the pager sleeps on a transfer that it has not handed over";
+    EXPECT_NE(asked.wait().frame, kNoFrame);
+  }
 }
 
 }  // namespace

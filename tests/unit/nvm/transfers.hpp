@@ -60,10 +60,11 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// The next one that has ended; null, and a failed test, if that takes a minute.
+/// Submits, and returns the next one that has ended; null, and a failed test, if that takes a minute.
 inline Transfer* wait_for_one(Device& device) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < deadline) {
+    device.submit();
     if (Transfer* transfer = device.finished()) return transfer;
     std::this_thread::yield();
   }

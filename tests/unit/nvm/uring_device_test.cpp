@@ -2,6 +2,9 @@
 // io_uring where the system refuses it, lacks resources for a while, or moves less than it was asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <vector>
@@ -27,8 +30,10 @@ class UringTest : public ::testing::TestWithParam<bool> {
     return {.path = folder.file(), .size = 4 * kMiB, .engine = engine, .direct = false};
   }
   // May skip the test: check device.
-  void make() {
-    auto made = open_device(options());
+  void make(bool direct = false) {
+    DeviceOptions how = options();
+    how.direct = direct;
+    auto made = open_device(how);
     if (!made.ok() && !GetParam()) GTEST_SKIP() << made.status().text();
     ASSERT_TRUE(made.ok()) << made.status().text();
     device = std::move(made.value());
@@ -126,6 +131,72 @@ TEST_P(UringTest, WhatTheSystemCannotTakeNowIsHandedOverLater) {
   }
 }
 
+TEST_P(UringTest, OneCallHandsOverWhatWasStartedTogether) {
+  ASSERT_NO_FATAL_FAILURE(make());
+  if (IsSkipped()) return;
+  const Buffer memory(8 * kBlock, 5);
+  std::vector<Transfer> transfers(8);
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    transfers[i] = {Kind::write, i * kBlock, memory.data() + i * kBlock, kBlock};
+    device->start(transfers[i]);
+  }
+  EXPECT_EQ(device->finished(), nullptr);
+  EXPECT_EQ(calls.count(uring_submit), 0U);
+  device->submit();
+  EXPECT_EQ(calls.count(uring_submit), 1U);
+  EXPECT_EQ(calls.count(uring_transfer), 8U);
+  EXPECT_EQ(finish(8), 0U);
+  EXPECT_EQ(calls.count(uring_submit), 1U) << "nothing was left";
+}
+
+// Whoever then sleeps on the descriptor, with no limit, is woken by each transfer.
+TEST_P(UringTest, TellsOfEachTransferThatEnds) {
+  ASSERT_NO_FATAL_FAILURE(make(true));
+  if (IsSkipped() || GetParam()) return;  // nobody ends those of a fake
+  const int events = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const Buffer memory(kMiB, 5);
+  EXPECT_TRUE(device->listen(events)) << "nothing is under way";
+  Transfer first{Kind::write, 0, memory.data(), kMiB};
+  device->start(first);
+  EXPECT_FALSE(device->listen(events)) << "the system has not heard of it";
+  for (int i = 0; i < 20; ++i) {
+    Transfer transfer{Kind::write, kMiB, memory.data(), kMiB};
+    device->start(transfer);
+    device->submit();
+    std::size_t ended = 0;
+    const std::size_t all = device->under_way();
+    while (ended < all) {
+      eventfd_t count;
+      eventfd_read(events, &count);
+      if (device->listen(events)) {
+        pollfd event{events, POLLIN, 0};
+        ASSERT_EQ(poll(&event, 1, 60'000), 1) << "a transfer that nobody tells of";
+      }
+      while (device->finished() != nullptr) ++ended;
+    }
+  }
+  close(events);
+}
+
+// It has them not, so it tells of none.
+TEST_P(UringTest, DoesNotPromiseToTellOfWhatTheSystemCouldNotTake) {
+  ASSERT_NO_FATAL_FAILURE(make());
+  if (IsSkipped() || GetParam()) return;
+  const int events = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const Buffer memory(kBlock, 5);
+  ASSERT_EQ(write(*device, 0, memory, kBlock), 0);
+  Transfer transfer{Kind::write, 0, memory.data(), kBlock};
+  device->start(transfer);
+  calls.next(uring_submit, {EAGAIN, EAGAIN});
+  for (int i = 0; i < 2; ++i) {
+    device->submit();
+    EXPECT_FALSE(device->listen(events));
+    EXPECT_FALSE(device->listen(events)) << "nor once the descriptor is known";
+  }
+  EXPECT_EQ(finish(1), 0U);
+  close(events);
+}
+
 // The system must not write to memory that is not ours any more.
 TEST_P(UringTest, WaitsInTheEndForWhatIsUnderWay) {
   ASSERT_NO_FATAL_FAILURE(make());
@@ -134,6 +205,7 @@ TEST_P(UringTest, WaitsInTheEndForWhatIsUnderWay) {
   calls.next(uring_submit, {EAGAIN});
   Transfer transfer{Kind::read, 0, memory.data(), kBlock};
   device->start(transfer);
+  device->submit();
   EXPECT_EQ(calls.count(uring_transfer), 0U) << "the system has not heard of it";
   device.reset();
   EXPECT_EQ(calls.count(uring_transfer), 1U);
@@ -148,6 +220,7 @@ TEST_P(UringTest, AnErrorOfTheRingEndsTheProgramWithALine) {
     Transfer transfer{Kind::read, 0, memory.data(), kBlock};
     calls.next(uring_submit, {EIO});
     device->start(transfer);
+    device->submit();
     _exit(0);
   };
   EXPECT_EXIT(start(), ::testing::ExitedWithCode(1),

@@ -196,7 +196,8 @@ class TicketTest : public ::testing::Test {
  protected:
   // What a pager does: answers the request of each hint with its own numbers.
   static void answer(PageRequest& request) {
-    EXPECT_EQ(request.state.load(), PageRequest::kPosted);
+    EXPECT_NE(request.state.load(), PageRequest::kFree);
+    EXPECT_NE(request.state.load(), PageRequest::kDone);
     request.frame = static_cast<FrameNumber>(request.page) + 1;
     complete(request);
   }
@@ -260,6 +261,103 @@ TEST_F(TicketTest, AThreadThatSleepsIsWoken) {
   answer(*request);
   await("the end of the sleep", [&] { return woken.load(); });
   waiting.join();
+}
+
+// Its bell is a system call: none where nobody sleeps, one where somebody does.
+TEST_F(TicketTest, ABellRingsOnlyForWhoSleeps) {
+  const Ticket ticket(memory.pool, 0);
+  const auto post_and_take = [&] {
+    ticket.post(0);
+    PageRequest* request = nullptr;
+    EXPECT_TRUE(take(0, request));
+  };
+  const Ticket* const only = &ticket;
+  post_and_take();
+  answer(ticket.request());
+  EXPECT_EQ(ticket.request().bell.load(), 0U) << "nobody has waited";
+  Ticket::sleep({&only, 1}, -1);
+  EXPECT_EQ(ticket.request().bell.load(), 0U) << "it was done";
+  post_and_take();
+  Ticket::sleep({&only, 1}, 1);
+  answer(ticket.request());
+  EXPECT_EQ(ticket.request().bell.load(), 0U) << "who slept is awake again";
+  post_and_take();
+  std::atomic<pid_t> id{0};
+  std::thread waiting([&] {
+    id.store(gettid());
+    Ticket::sleep({&only, 1}, -1);
+  });
+  await("sleep", [&] { return id.load() != 0 && sleeps(id.load()); });
+  answer(ticket.request());
+  waiting.join();
+  EXPECT_EQ(ticket.request().bell.load(), 1U);
+}
+
+// And no other thread of the PE.
+TEST_F(TicketTest, AnyOfSeveralAnswersWakesTheThreadThatSleepsForThem) {
+  const Ticket others(memory.pool, 0);
+  others.post(0);
+  std::atomic<pid_t> id{0};
+  std::thread other([&] {
+    id.store(gettid());
+    others.wait();
+  });
+  await("sleep", [&] { return id.load() != 0 && sleeps(id.load()); });
+  for (std::size_t which = 0; which < 3; ++which) {
+    const Ticket first(memory.pool, 0), second(memory.pool, 0), third(memory.pool, 0);
+    const std::array<const Ticket*, 3> all{&first, &second, &third};
+    for (const Ticket* ticket : all) ticket->post(0);
+    std::atomic<pid_t> sleeper{0};
+    std::thread waiting([&] {
+      sleeper.store(gettid());
+      Ticket::sleep(all, -1);
+    });
+    await("sleep", [&] { return sleeper.load() != 0 && sleeps(sleeper.load()); });
+    complete(all.at(which)->request());
+    waiting.join();
+    EXPECT_EQ(first.request().bell.load(), which + 1);
+    for (const Ticket* ticket : all) {
+      if (!ticket->done()) complete(ticket->request());
+    }
+    EXPECT_EQ(first.request().bell.load(), which + 1) << "it is awake";
+  }
+  EXPECT_EQ(others.request().bell.load(), 0U);
+  complete(others.request());
+  other.join();
+}
+
+// The answer comes at any moment of falling asleep.
+TEST_F(TicketTest, NoAnswerIsMissedOnTheWayToSleep) {
+  constexpr std::uint32_t kRounds = 20000;
+  std::atomic<PageRequest*> asked{nullptr};
+  std::atomic<bool> stop{false};
+  std::thread pager([&] {
+    std::minstd_rand random(1);
+    while (!stop.load()) {
+      PageRequest* request = asked.exchange(nullptr);
+      if (request == nullptr) {
+        sched_yield();
+        continue;
+      }
+      for (auto pause = random() / 16 % 100; pause > 0; --pause) cpu_pause();
+      complete(*request);
+    }
+  });
+  const Ticket left(memory.pool, 0);  // not answered
+  left.post(0);
+  unsigned lost = 0;
+  for (std::uint32_t i = 0; i < kRounds && lost == 0; ++i) {
+    const Ticket ticket(memory.pool, 0);
+    ticket.post(0);
+    asked.store(&ticket.request());
+    const std::array<const Ticket*, 2> both{&left, &ticket};
+    const auto start = Clock::now();
+    while (!ticket.done()) Ticket::sleep(both, kVeryLong);
+    lost += Clock::now() - start >= std::chrono::microseconds(kVeryLong) ? 1U : 0U;
+  }
+  EXPECT_EQ(lost, 0U);
+  stop.store(true);
+  pager.join();
 }
 
 TEST_F(TicketTest, GivesEachWaitingThreadASlotOfItsOwn) {

@@ -31,7 +31,7 @@ TEST(Nic, ClosesTheChannelsBelowItsOwn) {
 /// Says what it is told to say.
 class ToldNetwork final : public AroundLoop {
  public:
-  bool needs = false, may = false;
+  bool needs = false, may = false, pins = false;
   long limit = -1;
   int promises = 0;
 
@@ -39,6 +39,7 @@ class ToldNetwork final : public AroundLoop {
   void will_be_polled() override { ++promises; }
   bool may_block() override { return may; }
   long max_block_us() const override { return limit; }
+  bool pins_segments() const override { return pins; }
 
  private:
   bool holds() const override { return false; }
@@ -64,9 +65,10 @@ TEST(Nic, PassesOnWhatTheNetworkBelowSays) {
   });
   Network& net = *job.pes[0].net;
   for (const bool yes : {false, true}) {
-    below->needs = below->may = yes;
+    below->needs = below->may = below->pins = yes;
     EXPECT_EQ(net.needs_poll(), yes);
     EXPECT_EQ(net.may_block(), yes);
+    EXPECT_EQ(net.pins_segments(), yes);
   }
   net.will_be_polled();
   EXPECT_EQ(below->promises, 1);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../core/wait_line.hpp"
+#include "../sleeps.hpp"
 #include "base/fatal.hpp"
 #include "fabric_faults.hpp"
 #include "fabric_job.hpp"
@@ -237,7 +238,7 @@ TEST_F(OfiEngine, AWaitForRoomNamesThePe) {
 // A PE that does not answer is owed no more than its credits: others shall have records, too.
 TEST_F(OfiEngine, PostsNoMoreToOnePeThanItsCredits) {
   open(2);
-  const auto outstanding = [&] { return static_cast<ofi::OfiChannel*>(pe(0).channel)->outstanding.load(); };
+  const auto outstanding = [&] { return static_cast<ofi::OfiChannel*>(pe(0).channel)->outstanding.count(); };
   const std::uint64_t credits = ofi::find_quirk("tcp;ofi_rxm").credits;
   std::uint64_t seen = 0;
   std::thread other([&] {
@@ -254,11 +255,42 @@ TEST_F(OfiEngine, PostsNoMoreToOnePeThanItsCredits) {
   EXPECT_EQ(seen, credits);
 }
 
+// Another thread goes on putting, so that something is always outstanding.
+TEST_F(OfiEngine, AWaitForWhatWasIssuedEndsThoughOthersGoOn) {
+  open(2);
+  Channel* channel = pe(0).channel;
+  const std::uint64_t value = 7;
+  pe(0).ops().put(channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+  Drain wait;
+  EXPECT_FALSE(drained(channel, wait));
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  do {
+    put_one();
+    EXPECT_FALSE(pe(0).ops().idle(channel));
+    pe(1).net->poll();
+    if (faults.count(FabricCall::write) % 2 == 0) pe(0).net->poll();
+  } while (!drained(channel, wait) && std::chrono::steady_clock::now() < limit);
+  EXPECT_TRUE(drained(channel, wait));
+  EXPECT_EQ(pe(1).heap[0], value);
+}
+
+// Who waits for a peer to make room gives its core away.
+TEST_F(OfiEngine, WhoWaitsForRoomSleeps) {
+  open(2);
+  faults.fail_always(FabricCall::write, -FI_EAGAIN);
+  std::thread other([&, waiting = gettid()] {
+    EXPECT_TRUE(has_slept(waiting, 5));
+    faults.pass(FabricCall::write);
+  });
+  put_one();
+  other.join();
+}
+
 // And fewer messages than other operations, so that they leave buffers for messages to others.
 TEST_F(OfiEngine, SendsNoMoreMessagesToOnePeThanTheirCredits) {
   constexpr std::uint64_t kCredits = 32, kMessages = kCredits + 10;
   open(2);
-  const auto outstanding = [&] { return static_cast<ofi::OfiChannel*>(pe(0).channel)->outstanding.load(); };
+  const auto outstanding = [&] { return static_cast<ofi::OfiChannel*>(pe(0).channel)->outstanding.count(); };
   faults.fail_always(FabricCall::cq_read, -FI_EAGAIN);  // none of them seems to be complete
   std::atomic<bool> all_sent{false};
   std::uint64_t seen = 0;

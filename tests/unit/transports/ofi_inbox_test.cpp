@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <random>
 
 namespace shm::ofi {
@@ -208,6 +209,226 @@ TEST(OfiInbox, GivesEachPeOneRingUntilAllAreTaken) {
   EXPECT_EQ(rings.size(), Inbox::kRings);
   EXPECT_LE(Inbox::ring_offset(Inbox::kRings) + RingCursor::kBytes + RingCursor::kLargestEntry,
             Inbox::bytes());
+}
+
+// What one PE sends another, in order, and what of it has been stored or delivered there.  Stores are made in
+// parts; a message is delivered after all that was stored before it.
+class Stream {
+ public:
+  void store(std::byte* to, std::vector<std::byte> bytes) { items_.push_back({to, std::move(bytes), {}}); }
+  void message(std::function<void()> deliver) { items_.push_back({nullptr, {}, std::move(deliver)}); }
+  bool empty() const { return items_.empty(); }
+
+  // Brings up to n bytes more; a message counts as one.
+  void bring(std::size_t n) {
+    while (n != 0 && !items_.empty()) {
+      Item& item = items_.front();
+      const std::size_t part = item.to == nullptr ? 1 : std::min(n, item.bytes.size() - stored_);
+      if (item.to != nullptr) std::memcpy(item.to + stored_, item.bytes.data() + stored_, part);
+      n -= part;
+      stored_ += part;
+      if (item.to != nullptr && stored_ < item.bytes.size()) continue;
+      const Item whole = std::move(item);
+      items_.pop_front();
+      stored_ = 0;
+      if (whole.deliver) whole.deliver();
+    }
+  }
+
+ private:
+  struct Item {
+    std::byte* to;  // null: a message
+    std::vector<std::byte> bytes;
+    std::function<void()> deliver;
+  };
+  std::deque<Item> items_;
+  std::size_t stored_ = 0;
+};
+
+// PE 0, which has fewer rings than there are PEs that send to it.  Each does what Engine does.
+class FewRings {
+ public:
+  static constexpr int kSenders = 5, kReceiver = 0;
+
+  FewRings(std::uint64_t seed, std::size_t rings) : random_(seed), senders_(1 + kSenders) {
+    EXPECT_TRUE(inbox_.open(rings));
+    for (int pe = 1; pe <= kSenders; ++pe) EXPECT_TRUE(sender(pe).table.open());
+  }
+
+  void run(int steps) {
+    for (int step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
+      // Who sends much changes, so that rings move.
+      const int busy = 1 + step / 3000 % kSenders;
+      const int pe = random_() % 8 != 0 ? busy : 1 + static_cast<int>(random_() % kSenders);
+      switch (random_() % 4) {
+        case 0: send(pe, random_() % 6 == 0 ? InboxEntry::kLargestMessage : random_() % 200, 7); break;
+        case 1: bring(1 + static_cast<int>(random_() % kSenders), random_() % 400); break;
+        case 2: bring(pe, random_() % 2000); break;
+        default: poll(random_() % 4 != 0); break;
+      }
+    }
+    for (int round = 0; round < 1000; ++round) {
+      for (int pe = 1; pe <= kSenders; ++pe) bring(pe, 1 << 20);
+      poll(true);
+    }
+    for (int pe = 1; pe <= kSenders; ++pe) {
+      EXPECT_EQ(sender(pe).delivered, sender(pe).sent) << "of PE " << pe;
+      EXPECT_GT(sender(pe).written, 200u) << "PE " << pe << " had a ring for a while";
+    }
+    EXPECT_GT(recalls_, 10);
+    EXPECT_EQ(recalls_, returns_);
+    const auto* bytes = static_cast<const std::byte*>(inbox_.base());
+    EXPECT_TRUE(std::all_of(bytes + Inbox::ring_offset(1), bytes + Inbox::bytes(),
+                            [](std::byte b) { return b == std::byte{0}; }));
+  }
+
+ private:
+  struct Sender {
+    Inbox table;  // where PE 0 writes grants
+    RingCursor ring;
+    std::uint16_t sequence = 0, expected = 0;
+    std::uint64_t sent = 0, delivered = 0, written = 0;  // messages of the test; `written`: by ring
+    Stream to, from;
+  };
+  Sender& sender(int pe) { return senders_[static_cast<std::size_t>(pe)]; }
+
+  void bring(int pe, std::size_t n) {
+    sender(pe).to.bring(n);
+    sender(pe).from.bring(n);
+  }
+
+  // As Engine::try_send().
+  void send(int pe, std::size_t n, std::uint16_t id) {
+    Sender& self = sender(pe);
+    n = std::min(n, InboxEntry::kLargestMessage - sizeof(MessageHeader));
+    const MessageHeader header{pe, id, self.sequence++};
+    if (id == 7) ++self.sent;
+    const Grant grant = self.table.granted_by(kReceiver);
+    const std::size_t size = InboxEntry::size(sizeof header + n);
+    if (grant.ring != 0 && self.ring.has_room(size, grant.cleared)) {
+      const std::vector<std::byte> payload(n, static_cast<std::byte>(header.sequence));
+      std::vector<std::byte> entry(size);
+      InboxEntry::write(entry.data(), header, payload.data(), n);
+      self.to.store(
+          static_cast<std::byte*>(inbox_.base()) + Inbox::ring_offset(grant.ring) + self.ring.offset(),
+          std::move(entry));
+      self.ring.advance(size);
+      if (id == 7) ++self.written;
+      EXPECT_NE(id, kReturned) << "it has no grant any more";
+      return;
+    }
+    self.to.message([this, header] {
+      inbox_.survey();
+      arrived_.push_back(header);
+    });
+  }
+
+  void handle(const MessageHeader& header, const std::byte* payload, std::size_t n) {
+    if (header.id == kReturned) {
+      ++returns_;
+      return inbox_.returned(header.from_pe);
+    }
+    const auto value = static_cast<std::byte>(header.sequence);
+    EXPECT_TRUE(std::all_of(payload, payload + n, [&](std::byte b) { return b == value; }));
+    ++sender(header.from_pe).delivered;
+  }
+
+  // As Engine::poll() and deliver().
+  void poll(bool tells) {
+    inbox_.survey();
+    std::vector<MessageHeader> batch;
+    batch.swap(arrived_);
+    inbox_.take();
+    const auto run = [this](const MessageHeader& header, const std::byte* payload, std::size_t n) {
+      handle(header, payload, n);
+    };
+    for (const MessageHeader& header : batch) {
+      std::uint16_t& expected = sender(header.from_pe).expected;
+      inbox_.deliver(header.from_pe, expected, run);
+      ASSERT_EQ(header.sequence, expected) << "of PE " << header.from_pe;
+      ++expected;
+      handle(header, nullptr, 0);
+      if (header.id != kReturned) ask(inbox_.welcome(header.from_pe));
+    }
+    inbox_.deliver_all([this](int pe) -> std::uint16_t& { return sender(pe).expected; }, run);
+    if (tells) tell();
+  }
+
+  void ask(int pe) {
+    if (pe == Inbox::kNobody) return;
+    ++recalls_;
+    sender(pe).from.message([this, pe] {
+      sender(pe).table.forget(kReceiver);
+      sender(pe).ring = {};
+      send(pe, 0, kReturned);
+    });
+  }
+
+  void tell() {
+    inbox_.tell([this](int pe, const Grant& grant) {
+      if (random_() % 4 == 0) return false;  // no room
+      const auto* bytes = reinterpret_cast<const std::byte*>(&grant);
+      sender(pe).from.store(static_cast<std::byte*>(sender(pe).table.base()) + Inbox::grant_offset(kReceiver),
+                            {bytes, bytes + sizeof grant});
+      return true;
+    });
+  }
+
+  std::mt19937_64 random_;
+  Inbox inbox_;  // of PE 0
+  std::vector<Sender> senders_;
+  std::vector<MessageHeader> arrived_;
+  int recalls_ = 0, returns_ = 0;
+};
+
+TEST(OfiInbox, RingsMoveBetweenSenders) {
+  const std::uint64_t seed = seed_of_run();
+  for (std::size_t rings = 1; rings <= 3; ++rings) {
+    SCOPED_TRACE(rings);
+    FewRings(seed + rings, rings).run(120'000);
+  }
+}
+
+// Who has sent since another one began to do without keeps its ring.
+TEST(OfiInbox, ARingThatIsUsedIsNotRecalled) {
+  Inbox inbox;
+  ASSERT_TRUE(inbox.open(1));
+  inbox.welcome(5);
+  Writer writer(inbox, 5);
+  const auto tell = [&] {
+    inbox.tell([&](int, const Grant& grant) {
+      writer.grant(grant);
+      return true;
+    });
+  };
+  const auto sends_without = [&](int pe) {
+    int asked = Inbox::kNobody;
+    for (unsigned i = 0; i < Inbox::kWorthARing && asked == Inbox::kNobody; ++i) asked = inbox.welcome(pe);
+    return asked;
+  };
+  EXPECT_EQ(sends_without(6), Inbox::kNobody) << "PE 5 does not know of its ring yet";
+  tell();
+  inbox.welcome(6);
+  ASSERT_TRUE(writer.write(8));
+  writer.store(1000);
+  inbox.survey();
+  inbox.take();
+  std::uint16_t expected = 0;
+  inbox.deliver(5, expected, [](const MessageHeader&, const std::byte*, std::size_t) {});
+  EXPECT_EQ(expected, 1);
+  EXPECT_EQ(sends_without(6), Inbox::kNobody);
+  EXPECT_EQ(sends_without(6), 5);
+  EXPECT_EQ(sends_without(7), Inbox::kNobody) << "one recall at a time";
+  inbox.returned(5);
+  EXPECT_EQ(inbox.welcome(7), Inbox::kNobody);
+  int told = Inbox::kNobody;
+  inbox.tell([&](int pe, const Grant& grant) {
+    EXPECT_EQ(grant.ring, 1u);
+    EXPECT_EQ(grant.cleared, 0u);
+    told = pe;
+    return true;
+  });
+  EXPECT_EQ(told, 7);
 }
 
 }  // namespace

@@ -135,6 +135,10 @@ TEST(OfiQuirks, ColumnsAreInTheirOrder) {
   EXPECT_TRUE(verbs.local_mr && verbs.warm && !verbs.inbox && !verbs.peeks && !verbs.tested);
   EXPECT_TRUE(!sockets.local_mr && !sockets.warm && !sockets.inbox && sockets.peeks && !sockets.tested);
   EXPECT_EQ(tcp.order, ofi::Order::puts);
+  EXPECT_TRUE(ofi::puts_stay_in_order(ofi::Order::puts, true));
+  EXPECT_FALSE(ofi::puts_stay_in_order(ofi::Order::puts, false))
+      << "the provider's stores may be seen in any order";
+  EXPECT_FALSE(ofi::puts_stay_in_order(ofi::Order::none, true));
   EXPECT_EQ(verbs.order, ofi::Order::none);
   EXPECT_EQ(verbs.wait, ofi::Wait::fd);
   EXPECT_EQ(sockets.wait, ofi::Wait::none);

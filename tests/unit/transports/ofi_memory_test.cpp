@@ -153,6 +153,14 @@ TEST_F(OfiMemory, ThePoolIsLeftAsItIsWhereItIsNotPinned) {
   EXPECT_EQ(std::ranges::count(resident, 0), static_cast<long>(resident.size()));
 }
 
+TEST_F(OfiMemory, KeepsItsPagesWhereTheProviderPinsThem) {
+  open(0);
+  EXPECT_FALSE(memory->pins());
+  memory.reset();
+  open(FI_MR_ALLOCATED);
+  EXPECT_TRUE(memory->pins());
+}
+
 TEST_F(OfiMemory, SegmentsAreNamedByAddressWhereTheProviderWantsThat) {
   open(FI_MR_VIRT_ADDR);
   EXPECT_EQ(memory->expose(bytes.data(), bytes.size()).value().base,

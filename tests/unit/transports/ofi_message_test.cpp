@@ -124,6 +124,44 @@ TEST(OfiMessage, RandomSizesKeepTheirOrder) {
   });
 }
 
+// Each PE has one ring.  In each phase another PE sends to it, first short messages only, until it has the
+// ring, then long ones between.
+TEST(OfiMessage, RingsMoveToWhoSendsMost) {
+  const unsigned seed = std::random_device()();
+  std::printf("seed %u\n", seed);
+  run_job({.npes = 4, .seconds = 120, .inbox_rings = 1, .sink = check_and_count}, [seed](Pe& pe) {
+    constexpr int kPhases = 12;
+    constexpr std::uint64_t kMost = 20000;
+    std::mt19937 random(seed + static_cast<unsigned>(pe.me));
+    std::uint64_t sent[kMaxPes] = {};
+    const auto send = [&](int to, std::size_t words) {
+      const auto message = numbered(sent[to]++, words);
+      pe.ops().send(pe.channel, to, 1, message.data(), message.size() * 8);
+      if (random() % 8 == 0) pe.net->poll();
+    };
+    const auto written = [] {
+      return detail::stat_counters[static_cast<std::size_t>(Stat::written_messages)].load();
+    };
+    for (int phase = 0; phase < kPhases; ++phase) {
+      const int to = (pe.me + 1 + phase % 3) % 4;
+      const std::uint64_t before = written();
+      for (std::uint64_t i = 0; i < kMost && written() == before; ++i) send(to, 1 + random() % 8);
+      EXPECT_GT(written(), before) << "phase " << phase;
+      for (int i = 0; i < 500; ++i) send(to, 1 + random() % (random() % 16 == 0 ? 400 : 16));
+      pe.barrier();
+    }
+    for (int to = 0; to < pe.npes; ++to)
+      shared->words[pe.me * kMaxPes + to].store(static_cast<long>(sent[to]));
+    pe.barrier();
+    for (int from = 0; from < pe.npes; ++from) {
+      if (from != pe.me)
+        expect_all(pe, from, static_cast<std::uint64_t>(shared->words[from * kMaxPes + pe.me].load()));
+    }
+    pe.quiet();
+    pe.barrier();
+  });
+}
+
 void flood(Pe& pe, std::size_t words, std::uint64_t messages, bool reply) {
   const int to = 1 - pe.me;
   if (reply) seen.reply_on = pe.net->open_channel();

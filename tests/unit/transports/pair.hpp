@@ -72,6 +72,7 @@ struct JobOptions {
   int seconds = 60;  // then the processes are killed and the test fails
   std::size_t max_transfer = 0;
   unsigned context_endpoints = 0;
+  unsigned inbox_rings = 0;
   MessageSink sink = [](int, std::uint16_t, const std::byte*, std::size_t) {};
 };
 
@@ -80,7 +81,8 @@ inline int run_pe(int me, const JobOptions& options, const Body& body) {
   Result<std::unique_ptr<Network>> net = open_fabric({.provider = "tcp;ofi_rxm",
                                                       .loopback_only = true,
                                                       .max_transfer = options.max_transfer,
-                                                      .context_endpoints = options.context_endpoints});
+                                                      .context_endpoints = options.context_endpoints,
+                                                      .inbox_rings = options.inbox_rings});
   if (!net.ok()) {
     std::fprintf(stderr, "%s\n", net.status().text().c_str());
     return 2;

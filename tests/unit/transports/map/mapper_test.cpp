@@ -13,9 +13,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -166,6 +168,33 @@ TEST_P(MapperTest, OfTwoLeadersOneIsRefusedAndLeavesNoDescriptorBehind) {
   ASSERT_TRUE(same.ok()) << "the first one goes on: " << same.status().text();
   EXPECT_EQ(inode_of(same.value()), inode_of(file.value()));
   close(same.value());
+  close(file.value());
+}
+
+// Of the threads of this process but the calling one: those that take a signal of the program's.
+std::vector<std::string> threads_that_take(int signal) {
+  std::vector<std::string> names;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (thread.path().filename() == std::to_string(gettid())) continue;
+    std::ifstream status(thread.path() / "status");
+    std::string key, name;
+    std::uint64_t blocked = 0;
+    while (status >> key) {
+      if (key == "Name:") status >> name;
+      if (key == "SigBlk:") status >> std::hex >> blocked >> std::dec;
+    }
+    if ((blocked >> (signal - 1) & 1) == 0) names.push_back(name);
+  }
+  return names;
+}
+
+TEST_P(MapperTest, TakesNoSignals) {
+  const std::string key = test::unique_key("mapper");
+  const std::vector<std::string> before = threads_that_take(SIGUSR1);  // of sanitizers
+  const std::unique_ptr<Mapper> leader = make();
+  Result<int> file = leader->open({key, 0, 2, 5});
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  EXPECT_EQ(threads_that_take(SIGUSR1), before);
   close(file.value());
 }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pages/wait_for_tickets.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/backoff.hpp"
+#include "core/progress.hpp"
+#include "core/wait.hpp"
+
+namespace shm::pages {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Microseconds: a thread that sleeps looks so often whether it is asked what for, and at the network, as the
+// agent may have stopped (Progress::stop_for_exit).
+constexpr long kLookTime = 5000;
+
+bool any_done(std::span<const Ticket* const> tickets) {
+  return std::ranges::any_of(tickets, [](const Ticket* ticket) { return ticket->done(); });
+}
+
+// The agent drives the network meanwhile: the page may come from another node.
+class AgentDrives {
+ public:
+  AgentDrives() {
+    if (rt.progress != nullptr) rt.progress->insist();
+  }
+  ~AgentDrives() {
+    if (rt.progress != nullptr) rt.progress->relent();
+  }
+  AgentDrives(const AgentDrives&) = delete;
+  AgentDrives& operator=(const AgentDrives&) = delete;
+};
+
+}  // namespace
+
+void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason) {
+  WaitWatch watch;
+  const auto end = Clock::now() + kYieldTime;
+  {
+    Waiter waiter;
+    while (!any_done(tickets) && Clock::now() < end) waiter.pause(reason);
+    if (any_done(tickets)) return;
+    watch.look(reason);  // before the waiter looks no more
+  }
+  const AgentDrives agent_drives;
+  while (!any_done(tickets)) {
+    watch.look(reason);
+    Ticket::sleep(tickets, kLookTime);
+    if (rt.progress != nullptr) rt.progress->poll();
+  }
+}
+
+}  // namespace shm::pages

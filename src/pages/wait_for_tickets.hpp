@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a thread waits, in a call of the library, for what it has asked pagers for.
+#pragma once
+
+#include <span>
+
+#include "base/wait_report.hpp"
+#include "pages/requests.hpp"
+
+namespace shm::pages {
+
+/// Waits until one of the tickets, all of this thread and one PE, is done.  Polls first, driving the network,
+/// as most pages come soon; then sleeps where a pager that answers wakes it, and has the agent drive the
+/// network. `reason` as for WaitWatch.
+void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason);
+inline void wait_until_done(const Ticket& ticket, WaitReason reason) {
+  const Ticket* const only = &ticket;
+  wait_until_any_done({&only, 1}, reason);
+}
+
+}  // namespace shm::pages
