@@ -222,15 +222,17 @@ TEST_P(ShardStepsTest, WhereTheLastSlotWasTakenMeanwhileThePartIsFull) {
   }
 }
 
-// Where there are free slots, but no more elements may be there than one more.
+// Where there are two free slots, in group 1, but no more elements may be there than one more.
 TEST_P(ShardStepsTest, NoMoreElementsThanMayBeAreAccepted) {
   bool goes_on = true;
   for (int n = 0; goes_on; ++n) {
     begin();
     const std::uint64_t most = table->layout.most_elements();
     ASSERT_LT(most, kGroups * kSlots);
-    for (int i = 0; table->shard.elements() < most - 1; ++i)
-      ASSERT_EQ(table->put("2 more " + std::to_string(i), first), SHMEMX_KV_OK);
+    for (unsigned i = 0; table->shard.elements() < most - 1; ++i) {
+      const std::string home = i < kSlots ? "2" : i < 2 * kSlots ? "3" : "1";
+      ASSERT_EQ(table->put(home + " more " + std::to_string(i), first), SHMEMX_KV_OK);
+    }
     goes_on = false;
     Code other = kBusy;
     const auto between = [&](int step) {
