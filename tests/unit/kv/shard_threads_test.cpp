@@ -120,7 +120,8 @@ TEST_P(ShardThreadsTest, WhoStaysIsFoundWhileItIsMoved) {
     std::mt19937_64 dice(static_cast<std::uint64_t>(thread) + test_seed());
     if (thread < 2) {
       for (int i = 0; i < 30000; ++i) {
-        const std::string key = std::to_string(thread) + " " + std::to_string(dice() % (most / 4));
+        // Of which three of four are there: as many as have room, so that homes are full.
+        const std::string key = std::to_string(thread) + " " + std::to_string(dice() % (most / 3));
         dice() % 4 != 0 ? crowded.put(key, "x") : crowded.remove(key);
       }
       --at_work;
