@@ -4,10 +4,8 @@
 //   ShardHeader | groups | orders of the blocks, a byte each | blocks
 //
 //   SlotGroup, of a multiple of 64 bytes:
-//   version | home | away | tags[16] | key_bytes[14] | value_bytes[14] | guests | returns |
-//    4 bytes   4      8     16          14              14               2        2
-//   numbers[14] | - | slots[14]
-//    14           2
+//   version | home | away | tags[16] | lengths[14] | guests | returns | numbers[14] | - | slots[14]
+//    4 bytes   4      8     16          28            2        2         14           2
 //
 //   Slot, inlined:  key | value, each padded to 8          else:  hash | where its block is, from the shard's
 //   start Block:          key_bytes (4) | - (4) | value_bytes (8) | key, padded to 8 | value
@@ -30,19 +28,26 @@ inline constexpr unsigned kAlternates = 16;
 constexpr unsigned alternate_of(std::uint8_t tag) { return tag % kAlternates; }
 
 struct SlotGroup {
-  std::uint32_t version;             // odd: being changed
-  std::uint32_t home;                // 1: an element whose home this is is being changed
-  std::uint64_t away;                // of these how many are in each alternate, four bits each
-  std::uint8_t tags[16];             // of the slots; 0: free; the last two are always 0
-  std::uint8_t key_bytes[kSlots];    // of inlined elements
-  std::uint8_t value_bytes[kSlots];  // likewise
-  std::uint16_t guests;              // bit i: slot i has an element of another home
-  std::uint16_t returns;             // how often an element of this home has come back here
-  std::uint8_t numbers[kSlots];      // of elements: no other of the same home has it meanwhile
+  std::uint32_t version;          // odd: being changed
+  std::uint32_t home;             // 1: an element whose home this is is being changed
+  std::uint64_t away;             // of these how many are in each alternate, four bits each
+  std::uint8_t tags[16];          // of the slots; 0: free; the last two are always 0
+  std::uint16_t lengths[kSlots];  // of inlined elements, as lengths_of()
+  std::uint16_t guests;           // bit i: slot i has an element of another home
+  std::uint16_t returns;          // how often an element of this home has come back here
+  std::uint8_t numbers[kSlots];   // of elements: no other of the same home has it meanwhile
   std::uint8_t unused[2];
 };
 static_assert(sizeof(SlotGroup) == 80);
 static_assert(kSlots < 16, "so many may be in one alternate");
+
+/// Of a key and a value in a slot, in one word; where that is, from the group's start.
+constexpr std::uint16_t lengths_of(std::uint64_t key_bytes, std::uint64_t value_bytes) {
+  return static_cast<std::uint16_t>(key_bytes | value_bytes << 8);
+}
+constexpr std::uint64_t lengths_at(unsigned slot) {
+  return offsetof(SlotGroup, lengths) + slot * sizeof(std::uint16_t);
+}
 
 struct Block {
   std::uint32_t key_bytes;

@@ -75,12 +75,7 @@ class Head {
   std::uint64_t away() const { return word<std::uint64_t>(offsetof(SlotGroup, away)); }
   std::uint16_t returns() const { return word<std::uint16_t>(offsetof(SlotGroup, returns)); }
   std::uint16_t guests() const { return word<std::uint16_t>(offsetof(SlotGroup, guests)); }
-  std::uint8_t key_bytes(unsigned slot) const {
-    return word<std::uint8_t>(offsetof(SlotGroup, key_bytes) + slot);
-  }
-  std::uint8_t value_bytes(unsigned slot) const {
-    return word<std::uint8_t>(offsetof(SlotGroup, value_bytes) + slot);
-  }
+  std::uint16_t lengths(unsigned slot) const { return word<std::uint16_t>(lengths_at(slot)); }
 
  private:
   struct None {};
@@ -267,7 +262,8 @@ template <class Memory>
                                                            unsigned slot, Bytes& bytes) const {
   const std::uint64_t at = layout_.slot_at(group, slot);
   if (layout_.inlined) [[likely]] {
-    bytes = {at, head.key_bytes(slot), layout_.value_at(at), head.value_bytes(slot)};
+    const std::uint16_t lengths = head.lengths(slot);
+    bytes = {at, lengths % 256U, layout_.value_at(at), lengths / 256U};
     return bytes.key_bytes <= layout_.key_bytes && bytes.value_bytes <= layout_.value_bytes;
   }
   const auto block = memory_.template load<std::uint64_t>(at + 8);

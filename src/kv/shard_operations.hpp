@@ -286,13 +286,9 @@ bool Shard<Memory>::place(const Position& position, const Key& key, std::uint64_
   if (is_free) {
     const std::uint64_t slot = layout_.slot_at(position.group, position.slot);
     if (layout_.inlined) {
-      const std::uint64_t group_at = layout_.group_at(position.group);
       memory_.write(slot, key.bytes, key.n);
       memory_.write(layout_.value_at(slot), value, n);
-      memory_.store(group_at + offsetof(SlotGroup, key_bytes) + position.slot,
-                    static_cast<std::uint8_t>(key.n));
-      memory_.store(group_at + offsetof(SlotGroup, value_bytes) + position.slot,
-                    static_cast<std::uint8_t>(n));
+      memory_.store(layout_.group_at(position.group) + lengths_at(position.slot), lengths_of(key.n, n));
     } else {
       memory_.store(slot, key.hash);
       memory_.store(slot + 8, block);
@@ -311,8 +307,8 @@ Code Shard<Memory>::replace(const KvRequest& request, const Position& position) 
   if (layout_.inlined) {
     const std::uint32_t version = lock_group(position.group);
     memory_.write(layout_.value_at(slot), request.value, request.n);
-    memory_.store(layout_.group_at(position.group) + offsetof(SlotGroup, value_bytes) + position.slot,
-                  static_cast<std::uint8_t>(request.n));
+    memory_.store(layout_.group_at(position.group) + lengths_at(position.slot),
+                  lengths_of(request.key.n, request.n));
     unlock_group(position.group, version);
     return SHMEMX_KV_OK;
   }

@@ -202,9 +202,8 @@ bool Shard<Memory>::move_alone(const Mover& mover, std::uint64_t to) const {
     alignas(8) std::byte bytes[kLargestSlot];
     memory_.read(layout_.slot_at(mover.group, mover.slot), bytes, layout_.slot_bytes);
     memory_.write(layout_.slot_at(to, position.slot), bytes, layout_.slot_bytes);
-    for (const std::size_t member : {offsetof(SlotGroup, key_bytes), offsetof(SlotGroup, value_bytes)})
-      memory_.store(to_at + member + position.slot,
-                    memory_.template load<std::uint8_t>(from_at + member + mover.slot));
+    memory_.store(to_at + lengths_at(position.slot),
+                  memory_.template load<std::uint16_t>(from_at + lengths_at(mover.slot)));
     fill_slot(position, mover.tag,
               memory_.template load<std::uint8_t>(from_at + offsetof(SlotGroup, numbers) + mover.slot));
   }
