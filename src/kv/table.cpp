@@ -19,6 +19,7 @@ Table::~Table() { magic_ = 0; }
 
 void Table::end() {
   magic_ = 0;
+  local_calls_.reset();
   client_.end();
   std::vector<std::byte*>().swap(shards_);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/stats.hpp"
+#include "base/thread_counter.hpp"
 #include "core/address.hpp"
 #include "core/region.hpp"
 #include "kv/client.hpp"
@@ -106,7 +107,7 @@ class Table {
   bool test() { return client_.test(); }
   std::uint64_t count(Call call);
 
-  std::uint64_t local_calls() const { return local_calls_.load(std::memory_order_relaxed); }
+  std::uint64_t local_calls() const { return local_calls_->total(); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
   /// The engine of the second kind (entry), if there is one.  While nobody uses the table.
   void set_matched(std::unique_ptr<MatchedEngine> engine);
@@ -118,7 +119,7 @@ class Table {
   Client& client() { return client_; }
   Server& server() { return server_; }
 
-  void count_local(std::uint64_t n = 1) { bump(local_calls_, n); }
+  void count_local(std::uint64_t n = 1) { local_calls_->add(n); }
   void count_remote(std::uint64_t n = 1) {
     bump(remote_calls_, n);
     shm::count(Stat::kv_requests, n);
@@ -150,7 +151,7 @@ class Table {
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;
-  alignas(64) std::atomic<std::uint64_t> local_calls_{0};
+  std::unique_ptr<ThreadCounter> local_calls_ = std::make_unique<ThreadCounter>();
   std::atomic<std::uint64_t> remote_calls_{0};
 };
 
