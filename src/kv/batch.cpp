@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/wait.hpp"
+#include "kv/stages.hpp"
 
 namespace shm::kv {
 namespace {
 
 constexpr std::size_t kAtOnce = 8192;        // requests: more than fill the packets of some PEs
-constexpr std::size_t kAhead = 16;           // keys whose groups come from memory at the same time
 constexpr std::size_t kLongestInRun = 1024;  // key, or value
 constexpr std::uint32_t kMostInRun =
     512;  // so that who asks, who answers and the network work at the same time
@@ -106,26 +106,30 @@ void Batch::execute(std::size_t n) {
 
 // All requests that need no other node.
 void Batch::try_local(std::size_t n) {
-  for (std::size_t some = 0; some < n; some += kAhead) {
-    const std::size_t these = std::min(kAhead, n - some);
-    Key keys[kAhead];
-    int pes[kAhead];
-    for (std::size_t i = 0; i < these; ++i) {
-      keys[i] = table_.key(many_.keys + (some + i) * many_.key_bytes, many_.key_bytes);
-      pes[i] = table_.pe_of_key(keys[i]);
-      table_.prefetch_home(keys[i], pes[i]);
-    }
-    for (std::size_t i = 0; i < these; ++i) table_.prefetch_slot(keys[i], pes[i]);
-    for (std::size_t i = 0; i < these; ++i) {
-      ValueRoom result{this->result(some + i), 0};
-      if (!table_.is_here(pes[i]) || goes_after_others(pes[i]) ||
-          !table_.try_local(pes[i], request(keys[i], some + i), result, many_.status[some + i])) {
-        send_later(some + i, pes[i]);
-        continue;
-      }
-      note_length(some + i, result.n);
-    }
-  }
+  struct Asked {
+    Key key;
+    int pe;
+  };
+  in_stages<Asked>(
+      n,
+      [&](std::size_t i, Asked& asked) {
+        asked.key = table_.key(many_.keys + i * many_.key_bytes, many_.key_bytes);
+        asked.pe = table_.pe_of_key(asked.key);
+        table_.prefetch_home(asked.key, asked.pe);
+      },
+      [&](std::size_t, const Asked& asked) { table_.prefetch_slot(asked.key, asked.pe); },
+      [&](std::size_t i, const Asked& asked) {
+        try_local_one(i, asked.key, asked.pe);
+        return true;
+      });
+}
+
+void Batch::try_local_one(std::size_t i, const Key& key, int pe) {
+  ValueRoom result{this->result(i), 0};
+  if (table_.is_here(pe) && !goes_after_others(pe) &&
+      table_.try_local(pe, request(key, i), result, many_.status[i]))
+    return note_length(i, result.n);
+  send_later(i, pe);
 }
 
 void Batch::send_later(std::size_t i, int pe) {

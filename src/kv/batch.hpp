@@ -52,6 +52,7 @@ class Batch {
     if (many_.lengths != nullptr && has_length(many_.status[i])) many_.lengths[i] = n;
   }
   void try_local(std::size_t n);
+  void try_local_one(std::size_t i, const Key& key, int pe);
   void send_later(std::size_t i, int pe);
   // Whether earlier ones will be sent to `pe`, though this node could reach its part.
   bool goes_after_others(int pe) const { return !far_pes_.empty() && far_pes_[static_cast<std::size_t>(pe)]; }

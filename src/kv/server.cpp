@@ -9,6 +9,7 @@
 #include "core/runtime.hpp"
 #include "kv/layout.hpp"
 #include "kv/matched.hpp"
+#include "kv/stages.hpp"
 
 namespace shm::kv {
 namespace {
@@ -200,34 +201,33 @@ template <class Memory>
 std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies,
                                   bool again, RunReplies& replies) const {
   const unsigned patience = patience_of<Memory>(run.like.op, again);
-  constexpr std::uint32_t kAhead = 32;  // requests whose groups come from memory at the same time
   const std::size_t body = body_bytes(run.like);
   const std::uint64_t most = reply_bytes(shard.layout(), run.like);
   const std::size_t value_at = padded(run.like.key_bytes);
   KvRequest request = request_at(bodies, run.like);
-  for (std::uint32_t done = 0; done < run.count;) {
-    const std::uint32_t these = std::min(kAhead, run.count - done);
-    std::uint64_t hashes[kAhead];
-    for (std::uint32_t i = 0; i < these; ++i) {
-      const std::byte* key = bodies + (done + i) * body;
-      hashes[i] = hash_of(hash_, key, run.like.key_bytes);
-      shard.prefetch_home({hashes[i], key, run.like.key_bytes});
-    }
-    for (std::uint32_t i = 0; i < these; ++i) shard.prefetch_slot({hashes[i], nullptr, 0});
-    for (std::uint32_t i = 0; i < these; ++i, ++done) {
-      const std::byte* key = bodies + done * body;
-      request.key = {hashes[i], key, run.like.key_bytes};
-      request.value = key + value_at;
-      ValueRoom result{most == 0 ? nullptr : replies.room(), 0};
-      const Code status = shard.execute(request, result, patience);
-      if (status == kBusy) return done;
-      note(request, status);
-      const std::uint64_t n =
-          request.op == KvOp::get ? result.n : bytes_given(run.like, status, result.n, most);
-      replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
-    }
-  }
-  return run.count;
+  std::uint32_t done = 0;
+  in_stages<Key>(
+      run.count,
+      [&](std::size_t i, Key& key) {
+        const std::byte* bytes = bodies + i * body;
+        key = {hash_of(hash_, bytes, run.like.key_bytes), bytes, run.like.key_bytes};
+        shard.prefetch_home(key);
+      },
+      [&](std::size_t, const Key& key) { shard.prefetch_slot(key); },
+      [&](std::size_t, const Key& key) {
+        request.key = key;
+        request.value = static_cast<const std::byte*>(key.bytes) + value_at;
+        ValueRoom result{most == 0 ? nullptr : replies.room(), 0};
+        const Code status = shard.execute(request, result, patience);
+        if (status == kBusy) return false;
+        note(request, status);
+        const std::uint64_t n =
+            request.op == KvOp::get ? result.n : bytes_given(run.like, status, result.n, most);
+        replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
+        ++done;
+        return true;
+      });
+  return done;
 }
 
 // A run of `n` bytes: what is left of it, or nothing.
