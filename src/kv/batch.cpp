@@ -75,8 +75,8 @@ Code execute_many(Call call, Table& table, Many many, std::size_t count) {
     const std::size_t n = std::min(count, kAtOnce);
     Many some = many;
     some.status = status;
-    Batch(call, table, some).execute(n);
-    for (std::size_t i = 0; i < n && first == SHMEMX_KV_OK; ++i) first = status[i];
+    if (!Batch(call, table, some).execute(n))
+      for (std::size_t i = 0; i < n && first == SHMEMX_KV_OK; ++i) first = status[i];
     if (many.status != nullptr) status += n;
     many.keys += n * many.key_bytes;
     if (many.lengths != nullptr) many.lengths += n;
@@ -94,18 +94,42 @@ KvRequest Batch::request(const Key& key, std::size_t i) const {
   return request;
 }
 
-void Batch::execute(std::size_t n) {
+bool Batch::execute(std::size_t n) {
   try_local(n);
-  if (far_.empty()) return;
+  if (far_.empty()) return all_found_;
   table_.count_remote(far_.size());
-  if (std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun) return issue_each();
+  if (std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun) {
+    issue_each();
+    return false;
+  }
   Sent sent{*this, std::vector<std::uint32_t>(far_.size())};
   send_all_runs(sent);
   Client::wait(call_, sent.left, WaitRecord::kNobody);
+  return false;
+}
+
+// Gets the lean way, and what is not for it as others.  False: it is not for keys and values of these
+// lengths.
+bool Batch::get_lean(std::size_t n) {
+  const LeanCalls& calls = *table_.lean;
+  if (many_.like.op != KvOp::get || calls.key_bytes != many_.key_bytes ||
+      calls.value_bytes != many_.value_bytes)
+    return false;
+  const LeanGot got = calls.get_many(table_, {many_.keys, many_.results, many_.lengths, many_.status}, n);
+  all_found_ = got.found == n;
+  std::size_t left = n - got.done;
+  for (std::size_t i = 0; left != 0; ++i) {
+    if (many_.status[i] != kBusy) continue;
+    --left;
+    const Key key = table_.key(many_.keys + i * many_.key_bytes, many_.key_bytes);
+    try_local_one(i, key, table_.pe_of_key(key));
+  }
+  return true;
 }
 
 // All requests that need no other node.
 void Batch::try_local(std::size_t n) {
+  if (get_lean(n)) return;
   struct Asked {
     Key key;
     int pe;

@@ -15,13 +15,15 @@ Table::Table(std::uint32_t number, KeyHash hash, bool named)
       client_(number, rt.npes),
       server_(number, hash) {}
 
-Table::~Table() { magic_ = 0; }
+Table::~Table() { self = nullptr; }
 
 void Table::end() {
-  magic_ = 0;
+  self = nullptr;
+  lean = &no_lean_calls();
   local_calls_.reset();
   client_.end();
   std::vector<std::byte*>().swap(shards_);
+  std::vector<std::byte*>().swap(first_groups_);
 }
 
 void Table::set_matched(std::unique_ptr<MatchedEngine> engine) {
@@ -42,9 +44,17 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
   layout_ = layout;
   memory_ = memory;
   region_ = find_region(memory, 1);
+  lean = &no_lean_calls();
   if (is_paged()) return;
   for (const int pe : rt.node_pes)
     shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
+  first_groups_.assign(rt.npes, nullptr);
+  for (const int pe : rt.node_pes) first_groups_[static_cast<std::size_t>(pe)] = shard(pe) + layout.groups_at;
+  first_groups = first_groups_.data();
+  npes = rt.npes;
+  groups = layout.groups;
+  counter = local_calls_.get();
+  if (hash_.user == nullptr) lean = &lean_calls(layout);
 }
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).

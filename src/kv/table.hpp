@@ -13,6 +13,7 @@
 #include "core/region.hpp"
 #include "kv/client.hpp"
 #include "kv/hash.hpp"
+#include "kv/lean.hpp"
 #include "kv/server.hpp"
 #include "kv/shard.hpp"
 
@@ -27,7 +28,7 @@ struct ResultsTo {
 };
 
 /// Thread safety: all but use(), which needs that nobody uses the table on any PE.
-class Table {
+class Table : public LeanTable {
  public:
   /// `number` is the same on all PEs.
   Table(std::uint32_t number, KeyHash hash, bool named);
@@ -41,7 +42,7 @@ class Table {
 
   const ShardLayout& layout() const { return layout_; }
   std::byte* memory() const { return memory_; }
-  bool is_table() const { return magic_ == kMagic; }
+  bool is_table() const { return self == this; }
   bool is_named() const { return named_; }
   const KeyHash& hash() const { return hash_; }
 
@@ -126,7 +127,6 @@ class Table {
   }
 
  private:
-  static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
   bool better_there(int pe, const KvRequest& request) const;
   template <class Execute>
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
@@ -141,11 +141,11 @@ class Table {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 
-  std::uint64_t magic_ = kMagic;
   const KeyHash hash_;
   const bool named_;
   ShardLayout layout_{};
-  std::vector<std::byte*> shards_;  // of all PEs
+  std::vector<std::byte*> shards_;        // of all PEs
+  std::vector<std::byte*> first_groups_;  // for LeanTable
   std::byte* memory_ = nullptr;
   Region* region_ = nullptr;  // in which all shards lie; null: they are in memory
   Client client_;
