@@ -217,6 +217,7 @@ class Shard {
   bool place(const Position& position, const Key& key, std::uint64_t block, const void* value,
              std::uint64_t n) const;
   Code replace(const KvRequest& request, const Position& position) const;
+  Code replace_in_place(const KvRequest& request, const Position& position) const;
   Code modify(const KvRequest& request, const Position& position, ValueRoom& result) const;
   void erase(const Key& key, const Position& position) const;
 

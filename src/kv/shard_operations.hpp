@@ -120,8 +120,9 @@ Code Shard<Memory>::store_long(const KvRequest& request, unsigned patience) cons
   if (request.op == KvOp::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
   KvRequest with_block = request;
   with_block.block = make_block(request.key, request.value, request.n);
-  if (with_block.block == 0) return SHMEMX_KV_FULL;
   ValueRoom none;
+  if (with_block.block == 0)  // one that is there may still have room in its own
+    return found == SHMEMX_KV_NOT_FOUND ? SHMEMX_KV_FULL : change_alone(request, none, patience);
   const Code status = change_alone(with_block, none, patience);
   if (status == kBusy) free_block(with_block.block);
   return status;
@@ -313,12 +314,25 @@ Code Shard<Memory>::replace(const KvRequest& request, const Position& position) 
     return SHMEMX_KV_OK;
   }
   const std::uint64_t block = block_for(request, request.value, request.n);
-  if (block == 0) return SHMEMX_KV_FULL;
+  if (block == 0) return replace_in_place(request, position);
   const auto old = memory_.template load<std::uint64_t>(slot + 8);
   const std::uint32_t version = lock_group(position.group);
   memory_.store(slot + 8, block);
   unlock_group(position.group, version);
   free_block(old);
+  return SHMEMX_KV_OK;
+}
+
+// Where there is no other block, in the one it has, if that is long enough: readers wait while it is copied.
+template <class Memory>
+Code Shard<Memory>::replace_in_place(const KvRequest& request, const Position& position) const {
+  const auto block = memory_.template load<std::uint64_t>(layout_.slot_at(position.group, position.slot) + 8);
+  const std::uint64_t front = sizeof(Block) + padded(request.key.n);
+  if (front + padded(request.n) > BlockAllocator(memory_, layout_).bytes_of(block)) return SHMEMX_KV_FULL;
+  const std::uint32_t version = lock_group(position.group);
+  memory_.store(block + offsetof(Block, value_bytes), request.n);
+  memory_.write(block + front, request.value, request.n);
+  unlock_group(position.group, version);
   return SHMEMX_KV_OK;
 }
 

@@ -302,5 +302,20 @@ TEST_F(ClientTest, AnswersToABatchAreNotWrittenWhereAPageMayHaveToCome) {
   }
 }
 
+TEST_F(ClientTest, ALongValueIsOverwrittenWhereNoBlockIsFree) {
+  begin(8, 9000, 10);
+  const std::string longest(9000, 'x'), other(9000, 'y');
+  int n = 0;
+  while (execute(KvOp::insert, key(n), longest) == SHMEMX_KV_OK) ++n;
+  ASSERT_GT(n, 2);
+  EXPECT_EQ(execute(KvOp::put, key(0), other), SHMEMX_KV_OK);
+  EXPECT_EQ(execute(KvOp::update, key(1), other), SHMEMX_KV_OK);
+  EXPECT_EQ(stored(key(0)), other);
+  EXPECT_EQ(stored(key(1)), other);
+  EXPECT_EQ(execute(KvOp::insert, key(2), other), SHMEMX_KV_EXISTS);
+  EXPECT_EQ(execute(KvOp::put, key(n), other), SHMEMX_KV_FULL);
+  EXPECT_EQ(stored(key(2)), longest);
+}
+
 }  // namespace
 }  // namespace shm::kv
