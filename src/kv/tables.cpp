@@ -12,6 +12,7 @@
 #include "coll/barrier.hpp"
 #include "coll/check_same.hpp"
 #include "coll/memory.hpp"
+#include "core/order.hpp"
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
 #include "kv/executor.hpp"
@@ -71,8 +72,19 @@ void on_reply(void*, int from, const std::byte* message, std::size_t n) {
 bool resume(void*) {
   bool worked = false;
   const SharedLockGuard guard(mutex);
-  for (Table* table : live) worked |= !table->is_paged() && table->server().resume(own_shard(*table));
+  for (Table* table : live) {
+    worked |= !table->is_paged() && table->server().resume(own_shard(*table));
+    worked |= table->client().send_held();
+  }
   return worked;
+}
+
+// While packets are held the agent looks again and again, for as long as that lasts.
+bool holds_nothing(void*) { return !Client::any_holds(); }
+
+// Of SHMEM_CTX_DEFAULT, and barriers.
+void complete_unattended() {
+  if (Client::any_unattended()) quiet_tables({"shmem_quiet"});
 }
 
 void serve() {
@@ -81,6 +93,9 @@ void serve() {
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, nullptr);
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, nullptr);
   Progress::add_poller(resume, nullptr);
+  constexpr long kNoLimit = 1'000'000'000;
+  rt.progress->add_source({-1, holds_nothing, &serving, kNoLimit});
+  set_quiet_service(complete_unattended);
 }
 
 // Who carries out requests on tables on NVM.  Collective; false everywhere if one PE has no thread for it.
@@ -270,7 +285,11 @@ void quiet_tables(Call call) {
 }
 
 void end_tables() {
-  if (serving) Progress::remove_poller(resume, nullptr);
+  if (serving) {
+    set_quiet_service(nullptr);
+    Progress::remove_poller(resume, nullptr);
+    rt.progress->remove_source(&serving);
+  }
   serving = false;
   std::vector<std::unique_ptr<MatchedEngine>>
       engines;  // end not under the lock: they have pollers of their own
