@@ -200,20 +200,25 @@ int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
                         size_t* n) {
   const Call call{"shmemx_kv_get_wait"};
   shm::kv::Table& table = shm::kv::table_of(call, kv);
-  (void)shm::kv::key_of(call, table, key, key_bytes);
+  shm::kv::Key wanted = shm::kv::key_of(call, table, key, key_bytes);
+  shm::kv::check_value(call, "val", value, room);
   std::vector<std::byte> own_key;
-  if (shm::kv::overlap(key, key_bytes, value, room)) key = shm::kv::copied(own_key, key, key_bytes);
-  int status;
-  shm::wait_for(
-      [&] {
-        return (status = shm::kv::get_anyhow(call, table, key, key_bytes, value, room, n)) !=
-               SHMEMX_KV_NOT_FOUND;
-      },
-      [&](shm::WaitRecord& record) {
-        const int pe = pshmemx_kv_pe(kv, key, key_bytes);
-        shm::describe_wait(record, call.name, pe, "for a key of %zu bytes to be inserted on PE %d", key_bytes,
-                           pe);
-      });
+  if (shm::kv::overlap(key, key_bytes, value, room))
+    wanted.bytes = key = shm::kv::copied(own_key, key, key_bytes);
+  const int pe = table.pe_of_key(wanted);
+  int status = SHMEMX_KV_NOT_FOUND;
+  if (table.is_here(pe)) {
+    shm::wait_for(
+        [&] {
+          return (status = shm::kv::get_anyhow(call, table, key, key_bytes, value, room, n)) !=
+                 SHMEMX_KV_NOT_FOUND;
+        },
+        [&](shm::WaitRecord& record) { shm::kv::describe_wait_for_key(record, call, pe, wanted); });
+    return status;
+  }
+  std::uint64_t bytes = 0;
+  while (status == SHMEMX_KV_NOT_FOUND) status = table.get_when_there(call, wanted, value, room, bytes);
+  if (n != nullptr && shm::kv::has_length(status)) *n = bytes;
   return status;
 }
 

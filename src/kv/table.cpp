@@ -57,6 +57,11 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
   if (hash_.user == nullptr) lean = &lean_calls(layout);
 }
 
+void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key) {
+  describe_wait(record, call.name, pe, "for a key of %zu bytes to be inserted on PE %d",
+                static_cast<std::size_t>(key.n), pe);
+}
+
 // Whether an argument of the program lies where a page may have to come first (may_fault).
 static bool any_may_fault(const KvRequest& request, const ValueRoom& result) {
   return rt.regions.size != 0 && (in_region(request.key.bytes) || in_region(request.value) ||
@@ -122,6 +127,15 @@ bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code&
 Code Table::get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
   ValueRoom result{value, 0};
   const Code status = execute(call, {.op = KvOp::get, .key = key, .n = room}, result);
+  n = result.n;
+  return status;
+}
+
+Code Table::get_when_there(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
+  ValueRoom result{value, 0};
+  KvRequest request{.op = KvOp::get, .key = key, .n = room};
+  request.waits = true;
+  const Code status = execute(call, request, result);
   n = result.n;
   return status;
 }
@@ -213,7 +227,8 @@ Code Table::call_remote(Call call, int pe, const KvRequest& request, void* value
 Code Table::round_trip(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n) {
   Code status = SHMEMX_KV_PENDING;
   // Not past what this PE has issued before: that takes the other way.
-  if (matched_ != nullptr && client_.is_quiet() && matched_->execute(call, pe, request, value, n, status))
+  if (matched_ != nullptr && !request.waits && client_.is_quiet() &&
+      matched_->execute(call, pe, request, value, n, status))
     return status;
   std::atomic<std::uint64_t> left{1};
   Outstanding pending;
@@ -223,7 +238,12 @@ Code Table::round_trip(Call call, int pe, const KvRequest& request, void* value,
   pending.left = &left;
   client_.issue(call, pe, request, reply_bytes(request), pending);
   client_.flush(pe);
-  Client::wait(call, left, pe);
+  if (!request.waits) {
+    Client::wait(call, left, pe);
+    return status;
+  }
+  wait_for([&] { return left.load(std::memory_order_acquire) == 0; },
+           [&](WaitRecord& record) { describe_wait_for_key(record, call, pe, request.key); });
   return status;
 }
 

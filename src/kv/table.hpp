@@ -9,6 +9,7 @@
 
 #include "base/stats.hpp"
 #include "base/thread_counter.hpp"
+#include "base/wait_record.hpp"
 #include "core/address.hpp"
 #include "core/region.hpp"
 #include "kv/client.hpp"
@@ -26,6 +27,9 @@ struct ResultsTo {
   int* status = nullptr;
   std::size_t* n = nullptr;
 };
+
+/// Of who waits until the key is there.
+void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key);
 
 /// Thread safety: all but use(), which needs that nobody uses the table on any PE.
 class Table : public LeanTable {
@@ -75,6 +79,10 @@ class Table : public LeanTable {
     count_local();
     return Shard<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
   }
+
+  /// The same, of another node's key, when there is an element: its PE has the request wait.  NOT_FOUND: it
+  /// was removed again.  REQUIRES: not is_here() of that PE.
+  Code get_when_there(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
 
   /// Whether this node can reach the part of the PE by itself, though it may be better to ask the PE.
   bool is_here(int pe) const { return is_paged() || shard(pe) != nullptr; }

@@ -105,6 +105,63 @@ TEST_F(ServerTest, AReaderWaitsForAGroupThatIsBeingChanged) {
   EXPECT_STREQ(value, "a value");
 }
 
+// Who waits sends one request, and gets one answer, when somebody of the other node has inserted.
+TEST_F(ServerTest, AGetMayWaitForItsElement) {
+  begin(8, 8);
+  const std::string k = key(1);
+  int polls = 0;
+  network.on_poll = [&] {
+    ++polls;
+    if (polls == 50) lock_home(k, true);
+    if (polls == 60) lock_home(k, false);
+    if (polls != 70) return;
+    shm::kv::ValueRoom none;
+    shard->execute(request(KvOp::insert, k, "a value"), none, kUnlimited);
+  };
+  char value[8] = "";
+  std::uint64_t n = 0;
+  EXPECT_EQ(table->get_when_there(kCall, table->key(k.data(), k.size()), value, sizeof value, n),
+            SHMEMX_KV_OK);
+  EXPECT_STREQ(value, "a value");
+  EXPECT_EQ(n, 7U);
+  EXPECT_GE(polls, 70);
+  EXPECT_EQ(table->packets(), 1U);
+  network.on_poll = nullptr;
+  EXPECT_EQ(get(k), "a value");
+  EXPECT_FALSE(table->server().resume(*shard)) << "nobody waits any more";
+}
+
+// Whoever waits, of whatever node, is answered with the packet that inserts.
+TEST_F(ServerTest, AnInsertAnswersThoseWhoWaitForIt) {
+  begin(8, 8);
+  const std::string k = key(1);
+  KvRequest wanted = request(KvOp::get, k);
+  wanted.n = 8;
+  wanted.waits = true;
+  char values[2][8] = {};
+  std::atomic<std::uint64_t> left{2};
+  Outstanding waiters[2];
+  for (int i = 0; i < 2; ++i) {
+    waiters[i].value = values[i];
+    waiters[i].left = &left;
+    table->client().issue(kCall, 1, wanted, 8, waiters[i]);
+  }
+  flush();
+  poll();
+  EXPECT_EQ(execute(KvOp::insert, key(2), "other"), SHMEMX_KV_OK) << "it waits for nobody";
+  EXPECT_EQ(left.load(), 2U);
+  put_nbi(k, "value");
+  flush();
+  ASSERT_EQ(network.queue.size(), 1U);
+  const QueueNetwork::Message message = network.queue.front();
+  network.queue.clear();
+  table->server().take(*shard, 0, message.bytes.data(), message.bytes.size(), message.head().kind);
+  EXPECT_EQ(network.queue.size(), 3U);
+  deliver_all();
+  EXPECT_EQ(left.load(), 0U);
+  for (const char* value : values) EXPECT_STREQ(value, "value");
+}
+
 // A batch whose requests stop at one that has to wait.
 class RunTest : public ServerTest {
  protected:
