@@ -11,10 +11,10 @@
  * different keys have no order between them, except that each is over when it returns.
  *
  * Nonblocking calls (_nbi) return at once, but for values of more than 8 KiB that are stored on another node, and
- * batches (_batch) pack what goes to the same PE.  A nonblocking call is complete after shmemx_kv_quiet on its table
- * (or shmem_finalize; neither barriers nor shmem_quiet do): until then nothing it was passed may be touched but the key
- * and the value of a put, which are copied.  Those to one PE take effect in the order of their calls; shmemx_kv_fence
- * makes what this thread has issued take effect before whatever it issues next, on all PEs.
+ * batches (_batch) pack what goes to the same PE.  A nonblocking call is complete after shmemx_kv_quiet on its table,
+ * shmem_quiet, or a barrier: until then nothing it was passed may be touched but the key and the value of a put, which
+ * are copied.  It takes effect soon even if nobody asks for that.  Those to one PE take effect in the order of their
+ * calls; shmemx_kv_fence makes what this thread has issued take effect before whatever it issues next, on all PEs.
  *
  * What calls return.  Wrong arguments end the job with a line that says what is allowed; what a program has to expect
  * is one of enum shmemx_kv_status. */
@@ -71,7 +71,7 @@ typedef struct {
   uint64_t local_calls;    /* on keys whose elements this PE reached by itself; threads at once may lose some counts */
   uint64_t remote_calls;   /* on keys whose PE was asked; likewise */
   uint64_t packets;        /* messages in which these travelled */
-  uint64_t longest_probe;  /* most groups of 14 slots that an element was ever put away from where its hash says */
+  uint64_t longest_probe;  /* 1: some element was once not where its hash says, but in its other group of slots; else 0 */
 } shmemx_kv_stats_t;
 
 /* Collective over the world, with the same arguments:

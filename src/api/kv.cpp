@@ -9,6 +9,7 @@
 namespace shm::kv {
 
 void refuse_table(Call call, shmemx_kv_t handle) {
+  check_started(call);
   if (handle == nullptr)
     fatal("%s: kv is NULL; allowed is what shmemx_kv_create gave where it returned SHMEMX_KV_OK", call.name);
   fatal("%s: kv is no table; allowed is what shmemx_kv_create gave and shmemx_kv_destroy has not ended",
@@ -72,13 +73,17 @@ KvRequest store_request(Call call, KvOp op, const Table& table, const void* key,
   return {.op = op, .key = key_of(call, table, key, key_bytes), .value = value, .n = n};
 }
 
-Code store(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
-           std::size_t n) {
-  Table& table = table_of(call, kv);
+Code store_anyhow(Call call, KvOp op, Table& table, const void* key, std::size_t key_bytes, const void* value,
+                  std::size_t n) {
   const KvRequest request = store_request(call, op, table, key, key_bytes, value, n);
   if (n > table.layout().value_bytes) return SHMEMX_KV_TOO_LARGE;
   ValueRoom result;
   return table.execute(call, request, result);
+}
+
+Code store(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
+           std::size_t n) {
+  return store_anyhow(call, op, table_of(call, kv), key, key_bytes, value, n);
 }
 
 void store_nbi(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, const void* value,
@@ -98,9 +103,8 @@ void store_nbi(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t 
   return table.get(call, key, value, room, n);
 }
 
-[[gnu::always_inline]] inline Code get(Call call, shmemx_kv_t kv, const void* key, std::size_t key_bytes,
-                                       void* value, std::size_t room, std::size_t* n) {
-  Table& table = table_of(call, kv);
+Code get_anyhow(Call call, Table& table, const void* key, std::size_t key_bytes, void* value,
+                std::size_t room, std::size_t* n) {
   check_value(call, "val", value, room);
   std::uint64_t bytes = 0;
   const Key wanted = key_of(call, table, key, key_bytes);
@@ -110,6 +114,15 @@ void store_nbi(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t 
   if (n != nullptr && has_length(status)) *n = bytes;
   return status;
 }
+
+constexpr KvCalls kOtherWays{
+    [](LeanTable& table, const void* key, std::size_t key_bytes, void* value, std::size_t room,
+       std::size_t* n) {
+      return get_anyhow({"shmemx_kv_get"}, static_cast<Table&>(table), key, key_bytes, value, room, n);
+    },
+    [](LeanTable& table, const void* key, std::size_t key_bytes, const void* value, std::size_t n) {
+      return store_anyhow({"shmemx_kv_put"}, KvOp::put, static_cast<Table&>(table), key, key_bytes, value, n);
+    }};
 
 Code word(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
           int type, int operation, const void* operand, void* old) {
@@ -140,7 +153,8 @@ int pshmemx_kv_create(const shmemx_kv_options_t* options, shmemx_kv_t* kv) {
   shm::kv::check_options(call, options);
   shm::check_result(call, "kv", kv);
   shm::kv::Table* table = shm::kv::create_table(call, *options, shm::open_named);
-  *kv = reinterpret_cast<shmemx_kv_t>(table);
+  if (table != nullptr) table->others = shm::kv::kOtherWays;
+  *kv = reinterpret_cast<shmemx_kv_t>(static_cast<shm::kv::LeanTable*>(table));
   return table == nullptr ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
 }
 
@@ -167,7 +181,8 @@ void pshmemx_kv_persist(shmemx_kv_t kv) {
 }
 
 int pshmemx_kv_put(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
-  return shm::kv::store({"shmemx_kv_put"}, KvOp::put, kv, key, key_bytes, value, n);
+  shm::kv::LeanTable& table = shm::kv::lean_table_of({"shmemx_kv_put"}, kv);
+  return table.lean->one.put(table, key, key_bytes, value, n);
 }
 int pshmemx_kv_insert(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
   return shm::kv::store({"shmemx_kv_insert"}, KvOp::insert, kv, key, key_bytes, value, n);
@@ -177,25 +192,33 @@ int pshmemx_kv_update(shmemx_kv_t kv, const void* key, size_t key_bytes, const v
 }
 
 int pshmemx_kv_get(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room, size_t* n) {
-  return shm::kv::get({"shmemx_kv_get"}, kv, key, key_bytes, value, room, n);
+  shm::kv::LeanTable& table = shm::kv::lean_table_of({"shmemx_kv_get"}, kv);
+  return table.lean->one.get(table, key, key_bytes, value, room, n);
 }
 
 int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room,
                         size_t* n) {
   const Call call{"shmemx_kv_get_wait"};
-  (void)shm::kv::key_of(call, shm::kv::table_of(call, kv), key, key_bytes);
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::kv::Key wanted = shm::kv::key_of(call, table, key, key_bytes);
+  shm::kv::check_value(call, "val", value, room);
   std::vector<std::byte> own_key;
-  if (shm::kv::overlap(key, key_bytes, value, room)) key = shm::kv::copied(own_key, key, key_bytes);
-  int status;
-  shm::wait_for(
-      [&] {
-        return (status = shm::kv::get(call, kv, key, key_bytes, value, room, n)) != SHMEMX_KV_NOT_FOUND;
-      },
-      [&](shm::WaitRecord& record) {
-        const int pe = pshmemx_kv_pe(kv, key, key_bytes);
-        shm::describe_wait(record, call.name, pe, "for a key of %zu bytes to be inserted on PE %d", key_bytes,
-                           pe);
-      });
+  if (shm::kv::overlap(key, key_bytes, value, room))
+    wanted.bytes = key = shm::kv::copied(own_key, key, key_bytes);
+  const int pe = table.pe_of_key(wanted);
+  int status = SHMEMX_KV_NOT_FOUND;
+  if (table.is_here(pe)) {
+    shm::wait_for(
+        [&] {
+          return (status = shm::kv::get_anyhow(call, table, key, key_bytes, value, room, n)) !=
+                 SHMEMX_KV_NOT_FOUND;
+        },
+        [&](shm::WaitRecord& record) { shm::kv::describe_wait_for_key(record, call, pe, wanted); });
+    return status;
+  }
+  std::uint64_t bytes = 0;
+  while (status == SHMEMX_KV_NOT_FOUND) status = table.get_when_there(call, wanted, value, room, bytes);
+  if (n != nullptr && shm::kv::has_length(status)) *n = bytes;
   return status;
 }
 

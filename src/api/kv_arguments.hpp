@@ -12,13 +12,15 @@ namespace shm::kv {
 [[noreturn, gnu::cold]] void refuse_key(Call call, const Table& table, const void* bytes, std::size_t n);
 [[noreturn, gnu::cold]] void refuse_value(Call call, const char* argument);
 
-/// The table behind a handle.
-[[gnu::always_inline]] inline Table& table_of(Call call, shmemx_kv_t handle) {
-  check_started(call);
-  auto* table = reinterpret_cast<Table*>(handle);
-  if (table == nullptr || !table->is_table()) [[unlikely]]
+[[gnu::always_inline]] inline LeanTable& lean_table_of(Call call, shmemx_kv_t handle) {
+  auto* table = reinterpret_cast<LeanTable*>(handle);
+  if (table == nullptr || table->self != table) [[unlikely]]
     refuse_table(call, handle);
   return *table;
+}
+/// The table behind a handle.  Before the library is started, and after it has ended, there is none.
+[[gnu::always_inline]] inline Table& table_of(Call call, shmemx_kv_t handle) {
+  return static_cast<Table&>(lean_table_of(call, handle));
 }
 
 [[gnu::always_inline]] inline Key key_of(Call call, const Table& table, const void* bytes, std::size_t n) {

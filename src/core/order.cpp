@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/order.hpp"
 
+#include <atomic>
 #include <set>
 
 #include "core/wait.hpp"
 
 namespace shm {
 namespace {
+
+std::atomic<void (*)()> quiet_service{nullptr};
+
+void quiet_services(const Context& context) {
+  if (&context != &rt.world_context) return;
+  if (void (*complete)() = quiet_service.load(std::memory_order_acquire); complete != nullptr) complete();
+}
 
 // Names the first PE that must act, and how many others there are.
 void describe_quiet(WaitRecord& record, Call call, const Channel* channel) {
@@ -24,8 +32,11 @@ void describe_quiet(WaitRecord& record, Call call, const Channel* channel) {
 
 }  // namespace
 
+void set_quiet_service(void (*complete)()) { quiet_service.store(complete, std::memory_order_release); }
+
 void quiet_remote(Context& context, Call call) {
   quiet_regions(context);
+  quiet_services(context);
   Channel* channel = context.channel;
   if (channel == nullptr) return;
   channel->ops->flush(channel);
@@ -36,6 +47,7 @@ void quiet_remote(Context& context, Call call) {
 
 void quiet_remote_to(Context& context, int pe, Call call) {
   quiet_regions(context);
+  quiet_services(context);
   Channel* channel = context.channel;
   if (channel == nullptr) return;
   channel->ops->flush(channel);

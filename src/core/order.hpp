@@ -15,6 +15,10 @@ inline int who_must_act(const Channel* channel, int pe) {
   return channel->ops->waits_for != nullptr ? channel->ops->waits_for(channel, pe) : pe;
 }
 
+/// What a service above the core completes with the operations of SHMEM_CTX_DEFAULT; null: nothing any more.
+/// Called by all threads, and may wait.
+void set_quiet_service(void (*complete)());
+
 [[gnu::cold]] void quiet_remote(Context&, Call);
 [[gnu::cold]] void quiet_remote_to(Context&, int pe, Call);
 [[gnu::cold]] void fence_remote(Context&, Call);

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/wait.hpp"
+#include "kv/stages.hpp"
 
 namespace shm::kv {
 namespace {
 
 constexpr std::size_t kAtOnce = 8192;        // requests: more than fill the packets of some PEs
-constexpr std::size_t kAhead = 16;           // keys whose groups come from memory at the same time
 constexpr std::size_t kLongestInRun = 1024;  // key, or value
 constexpr std::uint32_t kMostInRun =
     512;  // so that who asks, who answers and the network work at the same time
@@ -75,8 +75,8 @@ Code execute_many(Call call, Table& table, Many many, std::size_t count) {
     const std::size_t n = std::min(count, kAtOnce);
     Many some = many;
     some.status = status;
-    Batch(call, table, some).execute(n);
-    for (std::size_t i = 0; i < n && first == SHMEMX_KV_OK; ++i) first = status[i];
+    if (!Batch(call, table, some).execute(n))
+      for (std::size_t i = 0; i < n && first == SHMEMX_KV_OK; ++i) first = status[i];
     if (many.status != nullptr) status += n;
     many.keys += n * many.key_bytes;
     if (many.lengths != nullptr) many.lengths += n;
@@ -94,38 +94,66 @@ KvRequest Batch::request(const Key& key, std::size_t i) const {
   return request;
 }
 
-void Batch::execute(std::size_t n) {
+bool Batch::execute(std::size_t n) {
   try_local(n);
-  if (far_.empty()) return;
+  if (far_.empty()) return all_found_;
   table_.count_remote(far_.size());
-  if (std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun) return issue_each();
+  if (std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun) {
+    issue_each();
+    return false;
+  }
   Sent sent{*this, std::vector<std::uint32_t>(far_.size())};
   send_all_runs(sent);
   Client::wait(call_, sent.left, WaitRecord::kNobody);
+  return false;
+}
+
+// Gets the lean way, and what is not for it as others.  False: it is not for keys and values of these
+// lengths.
+bool Batch::get_lean(std::size_t n) {
+  const LeanCalls& calls = *table_.lean;
+  if (many_.like.op != KvOp::get || calls.key_bytes != many_.key_bytes ||
+      calls.value_bytes != many_.value_bytes)
+    return false;
+  const LeanGot got = calls.get_many(table_, {many_.keys, many_.results, many_.lengths, many_.status}, n);
+  all_found_ = got.found == n;
+  std::size_t left = n - got.done;
+  for (std::size_t i = 0; left != 0; ++i) {
+    if (many_.status[i] != kBusy) continue;
+    --left;
+    const Key key = table_.key(many_.keys + i * many_.key_bytes, many_.key_bytes);
+    try_local_one(i, key, table_.pe_of_key(key));
+  }
+  return true;
 }
 
 // All requests that need no other node.
 void Batch::try_local(std::size_t n) {
-  for (std::size_t some = 0; some < n; some += kAhead) {
-    const std::size_t these = std::min(kAhead, n - some);
-    Key keys[kAhead];
-    int pes[kAhead];
-    for (std::size_t i = 0; i < these; ++i) {
-      keys[i] = table_.key(many_.keys + (some + i) * many_.key_bytes, many_.key_bytes);
-      pes[i] = table_.pe_of_key(keys[i]);
-      table_.prefetch_home(keys[i], pes[i]);
-    }
-    for (std::size_t i = 0; i < these; ++i) table_.prefetch_slot(keys[i], pes[i]);
-    for (std::size_t i = 0; i < these; ++i) {
-      ValueRoom result{this->result(some + i), 0};
-      if (!table_.is_here(pes[i]) || goes_after_others(pes[i]) ||
-          !table_.try_local(pes[i], request(keys[i], some + i), result, many_.status[some + i])) {
-        send_later(some + i, pes[i]);
-        continue;
-      }
-      note_length(some + i, result.n);
-    }
-  }
+  if (get_lean(n)) return;
+  struct Asked {
+    Key key;
+    int pe;
+  };
+  in_stages<Asked>(
+      n,
+      [&](std::size_t i, Asked& asked) {
+        asked.key = table_.key(many_.keys + i * many_.key_bytes, many_.key_bytes);
+        asked.pe = table_.pe_of_key(asked.key);
+        table_.prefetch_home(asked.key, asked.pe);
+      },
+      [&](std::size_t, const Asked& asked) { table_.prefetch_slot(asked.key, asked.pe); },
+      [&](std::size_t i, const Asked& asked) {
+        try_local_one(i, asked.key, asked.pe);
+        return true;
+      });
+}
+
+void Batch::try_local_one(std::size_t i, const Key& key, int pe) {
+  ValueRoom result{this->result(i), 0};
+  if (table_.is_here(pe) && !goes_after_others(pe) &&
+      table_.try_local(pe, request(key, i), result, many_.status[i]))
+    return note_length(i, result.n);
+  send_later(i, pe);
 }
 
 void Batch::send_later(std::size_t i, int pe) {

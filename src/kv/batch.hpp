@@ -30,8 +30,8 @@ class Batch {
  public:
   Batch(Call call, Table& table, const Many& many) : call_(call), table_(table), many_(many) {}
 
-  /// REQUIRES: n of 32 bits; many.status.
-  void execute(std::size_t n);
+  /// Returns whether each status is known to be OK.  REQUIRES: n of 32 bits; many.status.
+  bool execute(std::size_t n);
 
   /// Replies to a run have come.  Runs in a handler.
   static void take_replies(int from, const std::byte* packet, std::size_t n);
@@ -52,6 +52,8 @@ class Batch {
     if (many_.lengths != nullptr && has_length(many_.status[i])) many_.lengths[i] = n;
   }
   void try_local(std::size_t n);
+  bool get_lean(std::size_t n);
+  void try_local_one(std::size_t i, const Key& key, int pe);
   void send_later(std::size_t i, int pe);
   // Whether earlier ones will be sent to `pe`, though this node could reach its part.
   bool goes_after_others(int pe) const { return !far_pes_.empty() && far_pes_[static_cast<std::size_t>(pe)]; }
@@ -62,6 +64,7 @@ class Batch {
   const Call call_;
   Table& table_;
   const Many many_;
+  bool all_found_ = false;     // gets, all of them here
   std::vector<Far> far_;       // requests to other nodes
   std::vector<bool> far_pes_;  // of a table on NVM: which of them; empty: none
 };

@@ -52,6 +52,11 @@ class BlockAllocator {
     link(block, order);
   }
 
+  /// Of a block in use.  Needs no lock where nobody gives it back.
+  std::uint64_t bytes_of(std::uint64_t block) const {
+    return size(memory_.template load<std::uint8_t>(note_at(block)) & kOrder);
+  }
+
   std::uint64_t used() const { return memory_.template load<std::uint64_t>(offsetof(ShardHeader, used)); }
 
  private:

@@ -15,6 +15,8 @@ constexpr auto kRequests = static_cast<std::uint16_t>(MessageId::kv_request);
 
 }  // namespace
 
+std::atomic<std::uint64_t> Client::all_unattended{0}, Client::holding{0};
+
 void Client::count_packet() {
   packets_.fetch_add(1, std::memory_order_relaxed);
   count(Stat::kv_packets);
@@ -57,11 +59,22 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
     std::memcpy(to, &head, sizeof head);
     write_body(to + sizeof head, head, request);
   };
-  const LockGuard guard(target.mutex);
-  if (pending.left == nullptr) {
-    pending.left = &unattended_[epoch_.load(std::memory_order_seq_cst) % 2];
-    pending.left->fetch_add(1, std::memory_order_relaxed);
+  const bool nobody_waits = pending.left == nullptr;
+  {
+    const LockGuard guard(target.mutex);
+    if (nobody_waits) {
+      pending.left = &unattended_[epoch_.load(std::memory_order_seq_cst) % 2];
+      pending.left->fetch_add(1, std::memory_order_relaxed);
+      all_unattended.fetch_add(1, std::memory_order_relaxed);
+    }
+    gather(pe, target, size, write);
   }
+  // Whoever polls sends it, if the program does not before; at first nobody knows of it.
+  if (nobody_waits && !holds() && !set_holds(true)) rt.progress->wake();
+}
+
+template <class Write>
+void Client::gather(int pe, Target& target, std::size_t size, Write write) {
   if (target.used + size > kPacketBytes) send(pe, target);
   if (sizeof(KvPacketHead) + size > kPacketBytes) {
     const auto whole = std::make_unique_for_overwrite<std::byte[]>(size);
@@ -82,7 +95,40 @@ void Client::send(int pe, Target& target) {
   if (target.used == 0) return;
   rt.progress->send(pe, kRequests, target.packet.get(), target.used);
   target.used = 0;
+  target.seen = {};
   count_packet();
+}
+
+bool Client::set_holds(bool holds) {
+  const bool held = holds_.exchange(holds, std::memory_order_seq_cst);
+  if (holds != held) holding.fetch_add(holds ? 1 : ~std::uint64_t{0}, std::memory_order_release);
+  return held;
+}
+
+bool Client::send_held() {
+  if (!holds()) return false;
+  set_holds(false);  // before it looks: who adds to a packet later sets it again
+  const auto now = std::chrono::steady_clock::now();
+  bool sent = false, left = false;
+  for (std::size_t pe = 0; pe < targets_.size(); ++pe) {
+    Target& target = targets_[pe];
+    if (target.under_way.load(std::memory_order_seq_cst) == 0) continue;
+    if (!target.mutex.try_lock()) {  // somebody fills it, or sends
+      left = true;
+      continue;
+    }
+    const LockGuard guard(target.mutex, std::adopt_lock);
+    if (target.used == 0) continue;
+    if (target.seen == std::chrono::steady_clock::time_point{}) target.seen = now;
+    if (now - target.seen < kLongestHold) {
+      left = true;
+      continue;
+    }
+    send(static_cast<int>(pe), target);
+    sent = true;
+  }
+  if (left) set_holds(true);
+  return sent;
 }
 
 void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
@@ -126,7 +172,10 @@ bool Client::test() {
   return is_quiet();
 }
 
-void Client::end() { std::vector<Target>().swap(targets_); }
+void Client::end() {
+  set_holds(false);
+  std::vector<Target>().swap(targets_);
+}
 
 void Client::wait(Call call, const std::atomic<std::uint64_t>& left, int pe) {
   wait_for([&] { return left.load(std::memory_order_acquire) == 0; },
@@ -143,7 +192,10 @@ void finish(Outstanding& pending, Code status, std::uint64_t n) {
   pending.under_way->fetch_sub(pending.weight, std::memory_order_relaxed);
   if (pending.n != nullptr && has_length(status)) *pending.n = n;
   if (pending.status != nullptr) __atomic_store_n(pending.status, status, __ATOMIC_RELEASE);
-  if (pending.mine) delete &pending;
+  if (pending.mine) {
+    delete &pending;
+    Client::answered_unattended();
+  }
   left->fetch_sub(1, std::memory_order_release);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Outstanding {
 class Client {
  public:
   Client(std::uint32_t table, unsigned npes) : table_(table), targets_(npes) {}
+  ~Client() { set_holds(false); }
 
   /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
   /// `reply_bytes`: of the reply's value at most.
@@ -52,6 +54,16 @@ class Client {
 
   /// Waits for what was issued before, without anybody who waits for it.
   void quiet(Call call);
+  /// Sends what has waited for kLongestHold in its packet; returns whether it has sent anything.  Neither
+  /// waits nor polls.
+  bool send_held();
+  /// Whether anything may wait so, here or in any table of this PE.
+  bool holds() const { return holds_.load(std::memory_order_seq_cst); }
+  static bool any_holds() { return holding.load(std::memory_order_acquire) != 0; }
+  static void answered_unattended() { all_unattended.fetch_sub(1, std::memory_order_release); }
+  /// Whether quiet() of some table of this PE would wait.
+  static bool any_unattended() { return all_unattended.load(std::memory_order_acquire) != 0; }
+
   /// Sends what has been gathered; returns whether nothing is under way.
   bool test();
   bool is_quiet() const {
@@ -68,13 +80,20 @@ class Client {
   /// What is under way to one PE, in requests and KiB of them and their replies: bounds what waits there and
   /// here for room.
   static constexpr std::uint64_t kMostUnderWay = 16384;
+  /// How long a request waits in its packet for others: as long as a packet takes there and back.
+  static constexpr std::chrono::microseconds kLongestHold{50};
 
   struct Target {
     Mutex mutex;  // held while its packets are sent, so that they stay in order; no handler takes it
     std::unique_ptr<std::byte[]> packet GUARDED_BY(mutex);
     std::size_t used GUARDED_BY(mutex) = 0;
+    // When send_held() first saw what is in the packet; the clock's zero: it has not.
+    std::chrono::steady_clock::time_point seen GUARDED_BY(mutex);
     std::atomic<std::uint64_t> under_way{0};  // weights
   };
+  /// Into the packet, or where it is too long for one, away in pieces.
+  template <class Write>
+  void gather(int pe, Target& target, std::size_t size, Write write) REQUIRES(target.mutex);
   void make_room(Call call, int pe, Target& target) EXCLUDES(target.mutex);
   void send(int pe, Target& target) REQUIRES(target.mutex);
   void count_packet();
@@ -88,6 +107,10 @@ class Client {
   std::atomic<unsigned> epoch_{0};
   Mutex quiet_mutex_;  // an epoch lasts until all of the one before it is done
   std::atomic<std::uint64_t> packets_{0};
+  /// Returns whether it was so.
+  bool set_holds(bool holds);
+  std::atomic<bool> holds_{false};
+  static std::atomic<std::uint64_t> all_unattended, holding;
 };
 
 }  // namespace shm::kv

@@ -5,12 +5,13 @@
 #include <bit>
 #include <cmath>
 
+#include "kv/hash.hpp"
+
 namespace shm::kv {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
-constexpr std::uint64_t kLargestInlined = 128;  // a slot of two lines
-constexpr std::uint64_t kLargestLength = 255;   // what a byte of the group can say
+constexpr std::uint64_t kLargestLength = 255;  // what a byte of the group can say
 
 constexpr std::uint64_t lines(std::uint64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
@@ -39,6 +40,16 @@ void lay_out_blocks(ShardLayout& layout) {
   layout.chunks = layout.groups * kSlots;
 }
 
+// As if by chance, so that no few groups have only each other as alternates; 1 at least, and less than the
+// groups.
+void choose_strides(ShardLayout& layout) {
+  std::uint64_t bits = 0x9e3779b97f4a7c15U;
+  for (std::uint32_t& stride : layout.strides) {
+    bits = (bits ^ (bits >> 32)) * 0xd6e8feb86659fd93U;
+    stride = layout.groups == 1 ? 0 : 1 + scale(bits >> 32, layout.groups - 1);
+  }
+}
+
 }  // namespace
 
 ShardLayout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity,
@@ -49,12 +60,13 @@ ShardLayout make_layout(std::uint64_t key_bytes, std::uint64_t value_bytes, std:
   layout.report_collisions = report_collisions;
   // Slots that refer to blocks have the hashes by which collisions are told.
   layout.inlined = !report_collisions && key_bytes <= kLargestLength && value_bytes <= kLargestLength &&
-                   padded(key_bytes) + padded(value_bytes) <= kLargestInlined;
+                   padded(key_bytes) + padded(value_bytes) <= kLargestSlot;
   layout.slot_bytes = layout.inlined ? padded(key_bytes) + padded(value_bytes) : 16;
   layout.group_bytes = lines(sizeof(SlotGroup) + kSlots * layout.slot_bytes);
-  // A third more slots than elements: few keys then pass their home.
+  // A third more slots than elements: few of these are then away from their homes.
   const std::uint64_t slots = share(capacity, npes) / 3 * 4 + kSlots;
   layout.groups = (slots + kSlots - 1) / kSlots;
+  choose_strides(layout);
   if (!layout.inlined) lay_out_blocks(layout);
   layout.groups_at = lines(sizeof(ShardHeader));
   layout.orders_at = layout.groups_at + layout.groups * layout.group_bytes;

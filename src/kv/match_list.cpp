@@ -7,7 +7,7 @@
 
 namespace shm::kv {
 
-MatchList::MatchList(Matcher& matcher, std::byte* memory, const ShardLayout& layout, UserHash hash,
+MatchList::MatchList(Matcher& matcher, std::byte* memory, const ShardLayout& layout, KeyHash hash,
                      std::size_t room)
     : matcher_(matcher),
       memory_(memory),
@@ -23,22 +23,8 @@ MatchList::MatchList(Matcher& matcher, std::byte* memory, const ShardLayout& lay
 void MatchList::collect(std::uint64_t home, std::vector<std::uint64_t>& hashes) {
   hashes.clear();
   Element element{key_.data(), key_.size(), 0, nullptr, 0, 0};
-  std::uint64_t group = home;
-  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    SlotGroup state;
-    memory_.read(layout_.group_at(group), &state, sizeof state);
-    for (unsigned slot = 0; slot < kSlots; ++slot) {
-      if (state.tags[slot] == 0) continue;
-      const std::uint64_t position = group * kSlots + slot;
-      std::uint64_t cursor = position;
-      if (shard_.next(cursor, element) != SHMEMX_KV_OK || cursor != position + 1)
-        continue;  // it has just gone
-      const std::uint64_t hash = hash_of(hash_, key_.data(), element.key_bytes);
-      if (group_of(hash, layout_.groups) == home) hashes.push_back(hash);
-    }
-    if (state.passed == 0) return;
-    if (++group == layout_.groups) group = 0;
-  }
+  for (std::uint64_t cursor = shard_.cursor_at(home); shard_.next_of_home(cursor, element) == SHMEMX_KV_OK;)
+    hashes.push_back(hash_of(hash_, key_.data(), element.key_bytes));
 }
 
 // No room: its home is told again, as only then is the element looked for.

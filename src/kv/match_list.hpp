@@ -23,7 +23,7 @@ namespace shm::kv {
 class MatchList {
  public:
   /// Of the shard at `memory`.  Each entry has `room` bytes for a message.
-  MatchList(Matcher& matcher, std::byte* memory, const ShardLayout& layout, UserHash hash, std::size_t room);
+  MatchList(Matcher& matcher, std::byte* memory, const ShardLayout& layout, KeyHash hash, std::size_t room);
 
   /// Has entries for exactly those elements whose home the group is.  Where the matcher's list is full, some
   /// have none, until catch_up().
@@ -57,7 +57,7 @@ class MatchList {
   const Mapped memory_;
   const ShardLayout& layout_;
   const Shard<Mapped> shard_;
-  const UserHash hash_;
+  const KeyHash hash_;
   const std::size_t room_;
   std::vector<std::byte> key_;           // the one that is looked at
   std::vector<std::uint64_t> elements_;  // hashes of those that are looked at

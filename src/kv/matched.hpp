@@ -31,7 +31,7 @@ class MatchedEngine {
   struct Of {
     const ShardLayout& layout;
     std::byte* memory;
-    UserHash hash;
+    KeyHash hash;
   };
 
   /// Collective.  Null on all PEs: cannot be, and a line has said so.

@@ -6,7 +6,7 @@
 //   is                                 whether bytes are those that the caller has
 //   look_again                         between looks at what another thread is about to change, of which
 //                                      these were so many
-//   kReadsInOrder                      whether read() goes from the first byte to the last
+//   kWordsAreQuick                     whether several loads are quicker than one read() of what is around
 //   prefetch                           says that the line there will be read soon
 //   expect                             says that several steps follow around there, which write or only read
 //
@@ -23,7 +23,7 @@ namespace shm::kv {
 /// A shard that is mapped here.
 class Mapped {
  public:
-  static constexpr bool kReadsInOrder = true;
+  static constexpr bool kWordsAreQuick = true;
 
   explicit Mapped(std::byte* shard) : shard_(shard) {}
 

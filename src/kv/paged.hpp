@@ -19,7 +19,7 @@ inline bool may_fault(const void* bytes, std::size_t n) { return n != 0 && on_pa
 
 class Paged {
  public:
-  static constexpr bool kReadsInOrder = false;
+  static constexpr bool kWordsAreQuick = false;
 
   /// Of PE `pe`, whose shard is at the same place of the heap as `shard` is of this PE's.
   Paged(const std::byte* shard, int pe)

@@ -64,6 +64,7 @@ struct KvRequest {
   const void* expected = nullptr;  // n bytes, of compare_swap
   std::uint64_t offset = 0;        // in the value: accumulate, compare_swap; of confirm the group
   bool by_rma = false;             // get: the caller can fetch long values itself
+  bool waits = false;              // get, of another node: it is answered when there is an element
   std::uint64_t block = 0;         // put, insert, update: where key and value are already, if not 0
 };
 

@@ -9,6 +9,7 @@
 #include "core/runtime.hpp"
 #include "kv/layout.hpp"
 #include "kv/matched.hpp"
+#include "kv/stages.hpp"
 
 namespace shm::kv {
 namespace {
@@ -44,6 +45,7 @@ Server::Record Server::record_at(const std::byte* at) {
 class Server::Replies {
  public:
   Replies(std::uint32_t table, int to) : table_(table), to_(to) {}
+  int to() const { return to_; }
 
   /// Where the result of the next request goes, if it is of at most n bytes.
   void* room(std::uint64_t n) {
@@ -180,12 +182,48 @@ std::size_t Server::execute_all(const Shard<Memory>& shard, const std::byte* req
   std::size_t at = 0;
   while (at < n) {
     const Record record = record_at(requests + at);
-    const Code status = execute(shard, record, again, replies);
+    Code status = is_awaited(shard, record, again);
+    if (status == SHMEMX_KV_NOT_FOUND) {
+      park(replies.to(), requests + at, record.bytes);
+    } else if (status == SHMEMX_KV_OK) {
+      status = execute(shard, record, again, replies);
+      note(record.request, status);
+    }
     if (status == kBusy) break;
-    note(record.request, status);
     at += record.bytes;
   }
   return at;
+}
+
+// Whether the request can be answered: OK; NOT_FOUND: it waits for an element; kBusy: that cannot be told
+// soon.
+template <class Memory>
+Code Server::is_awaited(const Shard<Memory>& shard, const Record& record, bool again) const {
+  if ((record.head.wants & kWaits) == 0) return SHMEMX_KV_OK;
+  ValueRoom nothing;
+  return shard.execute({.op = KvOp::contains, .key = record.request.key}, nothing,
+                       patience_of<Memory>(KvOp::contains, again));
+}
+
+// Nobody who inserts tells this PE, so whoever polls looks, and nobody sleeps for long meanwhile.
+void Server::park(int from, const std::byte* request, std::size_t n) {
+  constexpr long kLongestSleepUs = 200;
+  parked_.push_back({from, Bytes(request, request + n)});
+  if (any_parked_.exchange(true, std::memory_order_relaxed)) return;
+  rt.progress->add_source({-1, [](void*) { return true; }, &parked_, kLongestSleepUs});
+}
+
+template <class Memory>
+void Server::look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all) {
+  if (!any_parked_.load(std::memory_order_relaxed)) return;
+  std::erase_if(parked_, [&](const Parked& parked) {
+    const Record record = record_at(parked.request.data());
+    if (is_awaited(shard, record, true) != SHMEMX_KV_OK) return false;
+    return execute(shard, record, true, all.emplace_back(table_, parked.from)) != kBusy;
+  });
+  if (!parked_.empty()) return;
+  any_parked_.store(false, std::memory_order_relaxed);
+  rt.progress->remove_source(&parked_);
 }
 
 // The other engine hears of what has changed.
@@ -200,34 +238,33 @@ template <class Memory>
 std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies,
                                   bool again, RunReplies& replies) const {
   const unsigned patience = patience_of<Memory>(run.like.op, again);
-  constexpr std::uint32_t kAhead = 32;  // requests whose groups come from memory at the same time
   const std::size_t body = body_bytes(run.like);
   const std::uint64_t most = reply_bytes(shard.layout(), run.like);
   const std::size_t value_at = padded(run.like.key_bytes);
   KvRequest request = request_at(bodies, run.like);
-  for (std::uint32_t done = 0; done < run.count;) {
-    const std::uint32_t these = std::min(kAhead, run.count - done);
-    std::uint64_t hashes[kAhead];
-    for (std::uint32_t i = 0; i < these; ++i) {
-      const std::byte* key = bodies + (done + i) * body;
-      hashes[i] = hash_of(hash_, key, run.like.key_bytes);
-      shard.prefetch_home({hashes[i], key, run.like.key_bytes});
-    }
-    for (std::uint32_t i = 0; i < these; ++i) shard.prefetch_slot({hashes[i], nullptr, 0});
-    for (std::uint32_t i = 0; i < these; ++i, ++done) {
-      const std::byte* key = bodies + done * body;
-      request.key = {hashes[i], key, run.like.key_bytes};
-      request.value = key + value_at;
-      ValueRoom result{most == 0 ? nullptr : replies.room(), 0};
-      const Code status = shard.execute(request, result, patience);
-      if (status == kBusy) return done;
-      note(request, status);
-      const std::uint64_t n =
-          request.op == KvOp::get ? result.n : bytes_given(run.like, status, result.n, most);
-      replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
-    }
-  }
-  return run.count;
+  std::uint32_t done = 0;
+  in_stages<Key>(
+      run.count,
+      [&](std::size_t i, Key& key) {
+        const std::byte* bytes = bodies + i * body;
+        key = {hash_of(hash_, bytes, run.like.key_bytes), bytes, run.like.key_bytes};
+        shard.prefetch_home(key);
+      },
+      [&](std::size_t, const Key& key) { shard.prefetch_slot(key); },
+      [&](std::size_t, const Key& key) {
+        request.key = key;
+        request.value = static_cast<const std::byte*>(key.bytes) + value_at;
+        ValueRoom result{most == 0 ? nullptr : replies.room(), 0};
+        const Code status = shard.execute(request, result, patience);
+        if (status == kBusy) return false;
+        note(request, status);
+        const std::uint64_t n =
+            request.op == KvOp::get ? result.n : bytes_given(run.like, status, result.n, most);
+        replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
+        ++done;
+        return true;
+      });
+  return done;
 }
 
 // A run of `n` bytes: what is left of it, or nothing.
@@ -263,6 +300,7 @@ void Server::take(const Shard<Memory>& shard, int from, const std::byte* packet,
   const std::byte* requests = packet + sizeof(KvPacketHead);
   std::size_t left = n - sizeof(KvPacketHead);
   Replies replies(table_, from);
+  std::deque<Replies> to_others;
   {
     const LockGuard guard(mutex_);
     Bytes whole;
@@ -273,8 +311,10 @@ void Server::take(const Shard<Memory>& shard, int from, const std::byte* packet,
     }
     const std::size_t done = waiting_.contains(from) ? 0 : execute_all(shard, requests, left, false, replies);
     if (done < left) put_off(from, {false, Bytes(requests + done, requests + left)});
+    look_at_parked(shard, to_others);
   }
   replies.send();
+  for (Replies& each : to_others) each.send();
 }
 
 template <class Memory>
@@ -282,13 +322,16 @@ void Server::take_run(const Shard<Memory>& shard, int from, const std::byte* pac
   const std::byte* run = packet + sizeof(KvPacketHead);
   n -= sizeof(KvPacketHead);
   RunReplies replies(table_, from, run_at(run));
+  std::deque<Replies> to_others;
   {
     const LockGuard guard(mutex_);
     Bytes rest =
         waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(shard, run, n, false, replies);
     if (!rest.empty()) put_off(from, {true, std::move(rest)});
+    look_at_parked(shard, to_others);
   }
   replies.send();
+  for (Replies& each : to_others) each.send();
 }
 
 void Server::put_off(int from, Waiting requests) {
@@ -298,11 +341,12 @@ void Server::put_off(int from, Waiting requests) {
 }
 
 bool Server::resume(const Shard<Mapped>& shard) {
-  if (!any_waiting_.load(std::memory_order_acquire)) return false;
+  const bool any_waiting = any_waiting_.load(std::memory_order_acquire);
+  if (!any_waiting && !any_parked_.load(std::memory_order_relaxed)) return false;
   std::deque<Replies> all;
   std::deque<RunReplies> all_of_runs;
   {
-    if (!mutex_.try_lock()) return true;
+    if (!mutex_.try_lock()) return any_waiting;
     const LockGuard guard(mutex_, std::adopt_lock);
     for (auto queue = waiting_.begin(); queue != waiting_.end();) {
       Replies& replies = all.emplace_back(table_, queue->first);
@@ -321,10 +365,11 @@ bool Server::resume(const Shard<Mapped>& shard) {
       queue = packets.empty() ? waiting_.erase(queue) : std::next(queue);
     }
     any_waiting_.store(!waiting_.empty(), std::memory_order_release);
+    look_at_parked(shard, all);
   }
   for (Replies& replies : all) replies.send();
   for (RunReplies& replies : all_of_runs) replies.send();
-  return true;
+  return any_waiting || !all.empty();
 }
 
 template void Server::take(const Shard<Mapped>&, int, const std::byte*, std::size_t, KvPacketHead::Kind);

@@ -17,11 +17,12 @@ namespace shm::kv {
 class MatchedEngine;
 
 /// Packets of one PE are executed in order.  Where a lock of the shard is not free soon, the rest of the
-/// packet and what comes after it from that PE wait for the next poll.
+/// packet and what comes after it from that PE wait for the next poll.  A get that waits for its element is
+/// put aside, behind nobody, and looked at after each packet and in each poll.
 class Server {
  public:
   /// `hash`: of the table's keys.
-  Server(std::uint32_t table, UserHash hash) : table_(table), hash_(hash) {}
+  Server(std::uint32_t table, KeyHash hash) : table_(table), hash_(hash) {}
 
   /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
   void set_matched(const MatchedEngine* engine) { matched_.store(engine, std::memory_order_release); }
@@ -34,7 +35,7 @@ class Server {
   /// The same with a run.
   template <class Memory>
   void take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n);
-  /// Goes on with what waits; returns whether anything does.
+  /// Goes on with what waits; returns whether anything does, or has got its element.
   bool resume(const Shard<Mapped>& shard);
 
  private:
@@ -45,6 +46,11 @@ class Server {
   struct Waiting {
     bool is_run;
     Bytes bytes;  // RequestHead ..., or RunHead ...
+  };
+
+  struct Parked {
+    int from;
+    Bytes request;  // RequestHead ...
   };
 
   static Record record_at(const std::byte* at);
@@ -62,16 +68,22 @@ class Server {
   template <class Memory>
   Bytes go_on_with_run(const Shard<Memory>& shard, const std::byte* run, std::size_t n, bool again,
                        RunReplies& replies) const REQUIRES(mutex_);
+  template <class Memory>
+  Code is_awaited(const Shard<Memory>& shard, const Record& record, bool again) const;
+  void park(int from, const std::byte* request, std::size_t n) REQUIRES(mutex_);
+  template <class Memory>
+  void look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all) REQUIRES(mutex_);
   void note(const KvRequest& request, Code status) const;
   void put_off(int from, Waiting requests) REQUIRES(mutex_);
   void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole) REQUIRES(mutex_);
 
   const std::uint32_t table_;
-  const UserHash hash_;
+  const KeyHash hash_;
   std::atomic<const MatchedEngine*> matched_{nullptr};
   Mutex mutex_;  // of what follows, and while requests are executed; never while replies are sent
   std::map<int, std::deque<Waiting>> waiting_ GUARDED_BY(mutex_);  // by PE
-  std::atomic<bool> any_waiting_{false};
+  std::vector<Parked> parked_ GUARDED_BY(mutex_);
+  std::atomic<bool> any_waiting_{false}, any_parked_{false};
   std::map<int, Bytes> arriving_ GUARDED_BY(mutex_);  // a request that comes in pieces, by PE
 };
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 
 #include "kv/hash.hpp"
 #include "kv/layout.hpp"
@@ -28,21 +29,76 @@ constexpr unsigned after_copy(unsigned looks, std::uint64_t bytes) {
   return std::max(looks, static_cast<unsigned>(std::min<std::uint64_t>(looks + (bytes >> 10), kFairLooks)));
 }
 
-namespace detail {
+/// A byte for each slot of a group, such as the tags.
+struct Bytes16 {
+  std::uint64_t low, high;
 
-/// Bit i: tags[i] == tag.
-[[gnu::always_inline]] inline unsigned matches(const std::uint8_t (&tags)[16], std::uint8_t tag) {
+  /// Bit i: byte i is this.
+  [[gnu::always_inline]] unsigned matches(std::uint8_t byte) const {
 #if defined(__SSE2__)
-  const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tags));
-  return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(static_cast<char>(tag)))));
+    const __m128i all = _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+    return static_cast<unsigned>(
+        _mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(static_cast<char>(byte)))));
 #else
-  unsigned bits = 0;
-  for (unsigned i = 0; i < 16; ++i) bits |= (tags[i] == tag ? 1U : 0U) << i;
-  return bits;
+    unsigned bits = 0;
+    for (unsigned i = 0; i < kSlots; ++i) bits |= ((*this)[i] == byte ? 1U : 0U) << i;
+    return bits;
 #endif
-}
+  }
+  /// Of tags.  Bit i: slot i is free, or taken.
+  unsigned free() const { return matches(0) & ((1U << kSlots) - 1); }
+  unsigned taken() const { return ~matches(0) & ((1U << kSlots) - 1); }
+  std::uint8_t operator[](unsigned slot) const {
+    return static_cast<std::uint8_t>(slot < 8 ? low >> (slot * 8) : high >> (slot * 8 - 64));
+  }
+};
 
-}  // namespace detail
+/// The first line of a group, whose version is read first.  Other words come from memory when they are asked
+/// for, or where that is slow, all at once.
+template <class Memory>
+class Head {
+ public:
+  Head(const Memory& memory, std::uint64_t at)
+      : memory_(memory), at_(at), version_(memory.template load<std::uint32_t>(at)) {
+    if constexpr (!Memory::kWordsAreQuick) memory_.read(at, &copy_, sizeof copy_);
+  }
+
+  std::uint32_t version() const { return version_; }
+  /// What it was before this took the group's lock.
+  void set_version(std::uint32_t version) { version_ = version; }
+  Bytes16 tags() const {
+    return {word<std::uint64_t>(offsetof(SlotGroup, tags)),
+            word<std::uint64_t>(offsetof(SlotGroup, tags) + 8)};
+  }
+  /// How many elements of this home are in the alternate.
+  unsigned away(unsigned alternate) const { return static_cast<unsigned>(away() >> (4 * alternate)) % 16; }
+  std::uint64_t away() const { return word<std::uint64_t>(offsetof(SlotGroup, away)); }
+  std::uint16_t returns() const { return word<std::uint16_t>(offsetof(SlotGroup, returns)); }
+  std::uint16_t guests() const { return word<std::uint16_t>(offsetof(SlotGroup, guests)); }
+  std::uint16_t lengths(unsigned slot) const { return word<std::uint16_t>(lengths_at(slot)); }
+
+ private:
+  struct None {};
+  struct Line {
+    std::byte bytes[64];
+  };
+
+  template <class T>
+  [[gnu::always_inline]] T word(std::size_t member) const {
+    if constexpr (Memory::kWordsAreQuick) {
+      return memory_.template load<T>(at_ + member);
+    } else {
+      T word;
+      std::memcpy(&word, copy_.bytes + member, sizeof word);
+      return word;
+    }
+  }
+
+  const Memory& memory_;
+  std::uint64_t at_;
+  std::uint32_t version_;
+  [[no_unique_address]] std::conditional_t<Memory::kWordsAreQuick, None, Line> copy_;
+};
 
 /// Where Shard::next() puts an element.
 struct Element {
@@ -80,10 +136,8 @@ class Shard {
   }
   void prefetch_slot(const Key& key) const {
     const std::uint64_t group = group_of(key.hash, layout_.groups);
-    std::uint8_t tags[16];
-    memory_.read(layout_.group_at(group) + offsetof(SlotGroup, tags), tags, sizeof tags);
-    constexpr unsigned kAll = (1U << kSlots) - 1;
-    if (const unsigned slots = detail::matches(tags, tag_of(key.hash)) & kAll; slots != 0)
+    const Bytes16 tags = Head<Memory>(memory_, layout_.group_at(group)).tags();
+    if (const unsigned slots = tags.matches(tag_of(key.hash)); slots != 0)
       memory_.prefetch(layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots))));
   }
 
@@ -91,49 +145,65 @@ class Shard {
   Code locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const;
 
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
-  /// TOO_LARGE: `cursor` stays.
+  /// TOO_LARGE: `cursor` stays.  Elements come by home, and those of a home by their numbers.
   Code next(std::uint64_t& cursor, Element& element) const;
+  static std::uint64_t cursor_at(std::uint64_t home) { return home * kNumbers; }
+  static std::uint64_t home_of_cursor(std::uint64_t cursor) { return cursor / kNumbers; }
+  /// The same; only elements of the cursor's home.
+  Code next_of_home(std::uint64_t& cursor, Element& element) const;
 
   std::uint64_t elements() const {
     return memory_.template load<std::uint64_t>(offsetof(ShardHeader, elements));
   }
+  /// In how many groups beside its home an element was ever looked for: none or one.
   std::uint64_t longest_probe() const {
-    return memory_.template load<std::uint64_t>(offsetof(ShardHeader, longest_probe));
+    return memory_.template load<std::uint64_t>(offsetof(ShardHeader, displaced));
   }
   std::uint64_t block_bytes_used() const {
     return memory_.template load<std::uint64_t>(offsetof(ShardHeader, used));
   }
 
  private:
-  static constexpr std::uint64_t kMagic = 0x31766b6c6c6f7461;  // "atollkv1"
+  static constexpr std::uint64_t kMagic = 0x32766b6c6c6f7461;  // "atollkv2"
+
+  static constexpr std::uint64_t kNumbers = 256;  // of elements of one home
+  static_assert(kSlots * (1 + kAlternates) < kNumbers);
 
   // Where an element is, or would be.
   struct Position {
     std::uint64_t group;
     unsigned slot;
-    std::uint64_t distance;  // in groups from its home
+    bool is_home;
   };
   // Where its bytes are, by the state of a group.
   struct Bytes {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
   };
 
-  SlotGroup look(std::uint64_t group) const;
+  Head<Memory> head(std::uint64_t group) const { return Head<Memory>(memory_, layout_.group_at(group)); }
+  Bytes16 numbers(std::uint64_t group) const {
+    const std::uint64_t at = layout_.group_at(group) + offsetof(SlotGroup, numbers);
+    return {memory_.template load<std::uint64_t>(at), memory_.template load<std::uint64_t>(at + 8)};
+  }
   bool unchanged(std::uint64_t group, std::uint32_t version) const {
     return memory_.template load<std::uint32_t>(layout_.group_at(group)) == version;
   }
-  bool bytes_of(const SlotGroup& state, std::uint64_t group, unsigned slot, Bytes& bytes) const;
-  bool holds(const SlotGroup& state, std::uint64_t group, unsigned slot, const Key& key, Bytes& bytes) const;
+  std::uint64_t home_of(const Key& key) const { return group_of(key.hash, layout_.groups); }
+  bool bytes_of(const Head<Memory>& head, std::uint64_t group, unsigned slot, Bytes& bytes) const;
+  bool holds(const Head<Memory>& head, std::uint64_t group, unsigned slot, const Key& key,
+             Bytes& bytes) const;
   std::optional<Position> find(const Key& key) const;
-  int slot_of(const SlotGroup& state, std::uint64_t group, const Key& key, Bytes& bytes) const;
+  int slot_of(const Head<Memory>& head, std::uint64_t group, const Key& key, Bytes& bytes) const;
   bool collides(const Key& key) const;
   template <class Visit>
   bool look_whole(std::uint64_t group, unsigned patience, Visit visit) const;
   template <class Visit>
   Code search(const Key& key, unsigned patience, Visit visit) const;
+  template <class Visit>
+  Code search_alternate(const Key& key, std::uint16_t returns, unsigned patience, Visit visit) const;
   Code copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
-  Code read(const SlotGroup& state, std::uint64_t group, unsigned slot, Element& element) const;
+  Code read(const Head<Memory>& head, std::uint64_t group, unsigned slot, Element& element) const;
   void expect(const KvRequest& request) const;
   Code change(const KvRequest& request, ValueRoom& result) const;
   Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;
@@ -141,12 +211,16 @@ class Shard {
   Code reserve(std::uint64_t n, ValueRoom& result) const;
   std::uint64_t block_for(const KvRequest& request, const void* value, std::uint64_t n) const;
   Code add(const KvRequest& request, const void* value, std::uint64_t n) const;
+  Code add_counted(const Key& key, std::uint64_t block, const void* value, std::uint64_t n) const;
+  bool count_in() const;
+  void count_out() const { memory_.add(offsetof(ShardHeader, elements), ~std::uint64_t{0}); }
+  bool place(const Position& position, const Key& key, std::uint64_t block, const void* value,
+             std::uint64_t n) const;
   Code replace(const KvRequest& request, const Position& position) const;
+  Code replace_in_place(const KvRequest& request, const Position& position) const;
   Code modify(const KvRequest& request, const Position& position, ValueRoom& result) const;
-  void erase(const Position& position) const;
+  void erase(const Key& key, const Position& position) const;
 
-  std::optional<Position> free_position(std::uint64_t home) const;
-  void pass(const Position& position, std::uint32_t more) const;
   std::uint64_t make_block(const Key& key, const void* value, std::uint64_t n) const;
   std::uint64_t take_block(std::uint64_t n) const;
   void free_block(std::uint64_t block) const;
@@ -155,6 +229,24 @@ class Shard {
   void unlock_group(std::uint64_t group, std::uint32_t version) const {
     memory_.store(layout_.group_at(group), version + 2);
   }
+
+  // Making room: kv/shard_room.hpp.
+  struct Making;
+  struct Mover;
+  template <class F>
+  void for_each_of_home(const Head<Memory>& head, std::uint64_t home, std::uint64_t group, F f) const;
+  template <class F>
+  void for_each_alternate(std::uint64_t home, std::uint64_t away, F f) const;
+  std::optional<Position> free_position(const Key& key) const;
+  Code make_room(const Key& key) const;
+  bool free_a_slot(std::uint64_t group, int depth, Making& making) const;
+  bool move(const Mover& mover, std::uint64_t to, Making& making) const;
+  bool move_alone(const Mover& mover, std::uint64_t to) const;
+  void bring_home(std::uint64_t home) const;
+  void count_away(std::uint64_t home, unsigned alternate, bool more) const;
+  unsigned new_number(std::uint64_t home, const Position& position) const;
+  void fill_slot(const Position& position, std::uint8_t tag, unsigned number) const;
+  void empty_slot(std::uint64_t group, unsigned slot) const;
 
   Memory memory_;
   const ShardLayout& layout_;
@@ -165,46 +257,33 @@ extern template class Shard<Paged>;
 
 // ---- the fast path --------------------------------------------------------------------------------------
 
-template <class Memory>
-[[gnu::always_inline]] inline SlotGroup Shard<Memory>::look(std::uint64_t group) const {
-  SlotGroup state;
-  const std::uint64_t at = layout_.group_at(group);
-  if constexpr (Memory::kReadsInOrder) {
-    memory_.read(at, &state, sizeof state);
-  } else {  // the version first
-    const auto version = memory_.template load<std::uint32_t>(at);
-    memory_.read(at, &state, sizeof state);
-    state.version = version;
-  }
-  return state;
-}
-
 // False: what was read makes no sense, as it is being changed.
 template <class Memory>
-[[gnu::always_inline]] inline bool Shard<Memory>::bytes_of(const SlotGroup& state, std::uint64_t group,
+[[gnu::always_inline]] inline bool Shard<Memory>::bytes_of(const Head<Memory>& head, std::uint64_t group,
                                                            unsigned slot, Bytes& bytes) const {
   const std::uint64_t at = layout_.slot_at(group, slot);
   if (layout_.inlined) [[likely]] {
-    bytes = {at, state.key_bytes[slot], layout_.value_at(at), state.value_bytes[slot]};
+    const std::uint16_t lengths = head.lengths(slot);
+    bytes = {at, lengths % 256U, layout_.value_at(at), lengths / 256U};
     return bytes.key_bytes <= layout_.key_bytes && bytes.value_bytes <= layout_.value_bytes;
   }
   const auto block = memory_.template load<std::uint64_t>(at + 8);
   if (block < layout_.blocks_at || block >= layout_.bytes || block % 8 != 0) return false;
-  Block head;
-  memory_.read(block, &head, sizeof head);
-  const std::uint64_t value_at = block + sizeof(Block) + padded(head.key_bytes);
-  bytes = {block + sizeof(Block), head.key_bytes, value_at, head.value_bytes};
+  Block front;
+  memory_.read(block, &front, sizeof front);
+  const std::uint64_t value_at = block + sizeof(Block) + padded(front.key_bytes);
+  bytes = {block + sizeof(Block), front.key_bytes, value_at, front.value_bytes};
   return bytes.key_bytes <= layout_.key_bytes && bytes.value_bytes <= layout_.value_bytes &&
          value_at + padded(bytes.value_bytes) <= layout_.bytes;
 }
 
 // Whether the slot has the key, as far as can be told before the version is looked at again.
 template <class Memory>
-[[gnu::always_inline]] inline bool Shard<Memory>::holds(const SlotGroup& state, std::uint64_t group,
+[[gnu::always_inline]] inline bool Shard<Memory>::holds(const Head<Memory>& head, std::uint64_t group,
                                                         unsigned slot, const Key& key, Bytes& bytes) const {
   if (!layout_.inlined && memory_.template load<std::uint64_t>(layout_.slot_at(group, slot)) != key.hash)
     return false;
-  return bytes_of(state, group, slot, bytes) && bytes.key_bytes == key.n &&
+  return bytes_of(head, group, slot, bytes) && bytes.key_bytes == key.n &&
          memory_.is(bytes.key_at, key.bytes, key.n);
 }
 
@@ -219,16 +298,16 @@ template <class Memory>
 
 // Which slot of the group has the key, likewise; negative: none.
 template <class Memory>
-[[gnu::always_inline]] inline int Shard<Memory>::slot_of(const SlotGroup& state, std::uint64_t group,
+[[gnu::always_inline]] inline int Shard<Memory>::slot_of(const Head<Memory>& head, std::uint64_t group,
                                                          const Key& key, Bytes& bytes) const {
-  for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
+  for (unsigned slots = head.tags().matches(tag_of(key.hash)); slots != 0; slots &= slots - 1) {
     const int slot = __builtin_ctz(slots);
-    if (holds(state, group, static_cast<unsigned>(slot), key, bytes)) return slot;
+    if (holds(head, group, static_cast<unsigned>(slot), key, bytes)) return slot;
   }
   return -1;
 }
 
-// Has visit(state, looks) look at the group until nothing has changed meanwhile, in the end with the lock; it
+// Has visit(head, looks) look at the group until nothing has changed meanwhile, in the end with the lock; it
 // adds to `looks` what it cost.  False: not within `patience`.
 template <class Memory>
 template <class Visit>
@@ -238,39 +317,62 @@ template <class Visit>
     const bool locked = looks > kFairLooks;
     std::uint32_t version = 0;
     if (locked && !try_lock_group(group, version)) continue;
-    SlotGroup state = look(group);
-    if (locked) state.version = version;
-    if (state.version % 2 != 0) continue;
-    visit(state, looks);
+    Head<Memory> head(memory_, layout_.group_at(group));
+    if (locked) head.set_version(version);
+    if (head.version() % 2 != 0) continue;
+    visit(head, looks);
     if (locked)
       memory_.store(layout_.group_at(group), version);  // nothing has changed
-    else if (!unchanged(group, state.version))
+    else if (!unchanged(group, head.version()))
       continue;
     return true;
   }
   return false;
 }
 
-// Walks the groups in which the key may be.  visit(state, group, distance from the home, looks) returns
-// whether it has found what it looks for; otherwise as in look_whole().  Returns OK if it has, else
-// NOT_FOUND, or kBusy.
+// Looks where the key may be: at its home, and at its alternate if its home says that elements are there.
+// visit(head, group, looks) returns whether it has found what it looks for; otherwise as in look_whole().
+// Returns OK if it has, else NOT_FOUND, or kBusy.
 template <class Memory>
 template <class Visit>
 [[gnu::always_inline]] inline Code Shard<Memory>::search(const Key& key, unsigned patience,
                                                          Visit visit) const {
-  std::uint64_t group = group_of(key.hash, layout_.groups);
-  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    bool found = false, goes_on = false;
-    const auto visit_this = [&](const SlotGroup& state, unsigned& looks) __attribute__((always_inline)) {
-      found = visit(state, group, distance, looks);
-      goes_on = state.passed != 0;
-    };
-    if (!look_whole(group, patience, visit_this)) return kBusy;
+  const std::uint64_t home = home_of(key);
+  bool found = false, is_away = false;
+  std::uint16_t returns = 0;
+  const auto visit_home = [&](const Head<Memory>& head, unsigned& looks) __attribute__((always_inline)) {
+    found = visit(head, home, looks);
+    is_away = !found && head.away(alternate_of(tag_of(key.hash))) != 0;
+    if (is_away) returns = head.returns();
+  };
+  if (!look_whole(home, patience, visit_home)) return kBusy;
+  if (found) return SHMEMX_KV_OK;
+  return is_away ? search_alternate(key, returns, patience, visit) : SHMEMX_KV_NOT_FOUND;
+}
+
+// After the home, from which `returns` is.  What came home between the two looks is in neither: so the home
+// is looked at again until none has come meanwhile, which none can without having been put away.
+template <class Memory>
+template <class Visit>
+[[gnu::noinline]] Code Shard<Memory>::search_alternate(const Key& key, std::uint16_t returns,
+                                                       unsigned patience, Visit visit) const {
+  const std::uint64_t home = home_of(key);
+  const std::uint64_t there = layout_.alternate(home, alternate_of(tag_of(key.hash)));
+  bool found = false;
+  const auto visit_there = [&](const Head<Memory>& head, unsigned& looks) {
+    found = visit(head, there, looks);
+  };
+  const auto visit_home = [&](const Head<Memory>& head, unsigned& looks) {
+    found = visit(head, home, looks);
+    returns = head.returns();
+  };
+  for (;;) {
+    if (!look_whole(there, patience, visit_there)) return kBusy;
     if (found) return SHMEMX_KV_OK;
-    if (!goes_on) return SHMEMX_KV_NOT_FOUND;
-    if (++group == layout_.groups) group = 0;
+    if (head(home).returns() == returns) return SHMEMX_KV_NOT_FOUND;
+    if (!look_whole(home, patience, visit_home)) return kBusy;
+    if (found) return SHMEMX_KV_OK;
   }
-  return SHMEMX_KV_NOT_FOUND;
 }
 
 template <class Memory>
@@ -279,14 +381,13 @@ template <class Memory>
   Code copied = SHMEMX_KV_OK;
   const Code status = search(
       key, patience,
-      [&](const SlotGroup& state, std::uint64_t group, std::uint64_t, unsigned& looks)
-          __attribute__((always_inline)) {
-            Bytes bytes;
-            if (slot_of(state, group, key, bytes) < 0) return false;
-            copied = copy_value(bytes, value, room, n);
-            if (copied == SHMEMX_KV_OK) looks = after_copy(looks, n);
-            return true;
-          });
+      [&](const Head<Memory>& head, std::uint64_t group, unsigned& looks) __attribute__((always_inline)) {
+        Bytes bytes;
+        if (slot_of(head, group, key, bytes) < 0) return false;
+        copied = copy_value(bytes, value, room, n);
+        if (copied == SHMEMX_KV_OK) looks = after_copy(looks, n);
+        return true;
+      });
   return status == SHMEMX_KV_OK ? copied : status;
 }
 

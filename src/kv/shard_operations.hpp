@@ -9,19 +9,11 @@
 #include "kv/blocks.hpp"
 #include "kv/hash.hpp"
 #include "kv/shard.hpp"
+#include "kv/shard_iteration.hpp"
+#include "kv/shard_room.hpp"
 
 namespace shm::kv {
 namespace detail {
-
-// A lock of 0 and 1.
-template <class Word, class Memory>
-bool take(const Memory& memory, std::uint64_t at, unsigned patience) {
-  for (unsigned looks = 0;;) {
-    if (memory.template load<Word>(at) == 0 && memory.compare_swap(at, Word{0}, Word{1})) return true;
-    if (++looks > patience) return false;
-    memory.look_again(looks);
-  }
-}
 
 inline void shape_of(const ShardLayout& layout, std::uint64_t hash_sign, std::uint64_t (&shape)[7]) {
   const std::uint64_t words[] = {layout.key_bytes, layout.value_bytes,   layout.report_collisions,
@@ -97,19 +89,25 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
 template <class Memory>
 void Shard<Memory>::expect(const KvRequest& request) const {
   if (request.op == KvOp::count || request.op == KvOp::reserve || request.op == KvOp::confirm) return;
-  memory_.expect(layout_.group_at(group_of(request.key.hash, layout_.groups)), may_change(request.op));
+  memory_.expect(layout_.group_at(home_of(request.key)), may_change(request.op));
 }
 
-// With the lock of the key's home.
+// With the lock of the key's home; kBusy also where room needs the lock of another home, which somebody has.
 template <class Memory>
 Code Shard<Memory>::change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const {
-  const std::uint64_t home =
-      layout_.group_at(group_of(request.key.hash, layout_.groups)) + offsetof(SlotGroup, home);
-  if (!detail::take<std::uint32_t>(memory_, home, patience)) return kBusy;
-  const Code status = change(request, result);
-  memory_.store(home, std::uint32_t{0});
-  if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
-  return status;
+  const std::uint64_t home = layout_.group_at(home_of(request.key)) + offsetof(SlotGroup, home);
+  for (unsigned looks = 0;;) {
+    if (!detail::take<std::uint32_t>(memory_, home, patience)) return kBusy;
+    const Code status = change(request, result);
+    memory_.store(home, std::uint32_t{0});
+    if (status != kBusy) {
+      if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
+      return status;
+    }
+    // Without the lock, as the other one may be looking for room here.
+    if (++looks > patience) return kBusy;
+    memory_.look_again(looks);
+  }
 }
 
 // A value whose copying takes long is copied before the lock is taken.
@@ -122,8 +120,9 @@ Code Shard<Memory>::store_long(const KvRequest& request, unsigned patience) cons
   if (request.op == KvOp::update && found == SHMEMX_KV_NOT_FOUND) return SHMEMX_KV_NOT_FOUND;
   KvRequest with_block = request;
   with_block.block = make_block(request.key, request.value, request.n);
-  if (with_block.block == 0) return SHMEMX_KV_FULL;
   ValueRoom none;
+  if (with_block.block == 0)  // one that is there may still have room in its own
+    return found == SHMEMX_KV_NOT_FOUND ? SHMEMX_KV_FULL : change_alone(request, none, patience);
   const Code status = change_alone(with_block, none, patience);
   if (status == kBusy) free_block(with_block.block);
   return status;
@@ -137,7 +136,7 @@ Code Shard<Memory>::change(const KvRequest& request, ValueRoom& result) const {
       case KvOp::insert: return SHMEMX_KV_EXISTS;
       case KvOp::put:
       case KvOp::update: return replace(request, *position);
-      case KvOp::remove: erase(*position); return SHMEMX_KV_OK;
+      case KvOp::remove: erase(request.key, *position); return SHMEMX_KV_OK;
       default: return modify(request, *position, result);
     }
   }
@@ -152,56 +151,31 @@ Code Shard<Memory>::change(const KvRequest& request, ValueRoom& result) const {
   return status;
 }
 
-// The lock of its home makes sure that the key does not come and go; what else is in the groups does.
+// The lock of its home makes sure that the key stays where it is; what else is in the groups does not.
 template <class Memory>
 std::optional<typename Shard<Memory>::Position> Shard<Memory>::find(const Key& key) const {
   std::optional<Position> position;
-  search(key, kUnlimited,
-         [&](const SlotGroup& state, std::uint64_t group, std::uint64_t distance, unsigned&) {
-           Bytes bytes;
-           const int slot = slot_of(state, group, key, bytes);
-           position.reset();
-           if (slot >= 0) position = {group, static_cast<unsigned>(slot), distance};
-           return slot >= 0;
-         });
+  search(key, kUnlimited, [&](const Head<Memory>& head, std::uint64_t group, unsigned&) {
+    Bytes bytes;
+    const int slot = slot_of(head, group, key, bytes);
+    position.reset();
+    if (slot >= 0) position = {group, static_cast<unsigned>(slot), group == home_of(key)};
+    return slot >= 0;
+  });
   return position;
 }
 
 // Whether another key has this hash, and so this home, whose lock is held.
 template <class Memory>
 bool Shard<Memory>::collides(const Key& key) const {
-  const auto has_hash = [&](const SlotGroup& state, std::uint64_t group, std::uint64_t, unsigned&) {
-    for (unsigned slots = detail::matches(state.tags, tag_of(key.hash)); slots != 0; slots &= slots - 1) {
+  const auto has_hash = [&](const Head<Memory>& head, std::uint64_t group, unsigned&) {
+    for (unsigned slots = head.tags().matches(tag_of(key.hash)); slots != 0; slots &= slots - 1) {
       const std::uint64_t slot = layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots)));
       if (memory_.template load<std::uint64_t>(slot) == key.hash) return true;
     }
     return false;
   };
   return search(key, kUnlimited, has_hash) == SHMEMX_KV_OK;
-}
-
-// The first slot on the key's way that is free.  It may be taken before the caller comes to it.
-template <class Memory>
-std::optional<typename Shard<Memory>::Position> Shard<Memory>::free_position(std::uint64_t home) const {
-  constexpr unsigned kAll = (1U << kSlots) - 1;
-  if (elements() == layout_.groups * kSlots) return std::nullopt;  // without a walk through all of it
-  std::uint64_t group = home;
-  for (std::uint64_t distance = 0; distance < layout_.groups; ++distance) {
-    const unsigned free = detail::matches(look(group).tags, 0) & kAll;
-    if (free != 0) return Position{group, static_cast<unsigned>(__builtin_ctz(free)), distance};
-    if (++group == layout_.groups) group = 0;
-  }
-  return std::nullopt;
-}
-
-// Counts an element at all groups between its home and its position.
-template <class Memory>
-void Shard<Memory>::pass(const Position& position, std::uint32_t more) const {
-  std::uint64_t group = position.group;
-  for (std::uint64_t i = 0; i < position.distance; ++i) {
-    group = group == 0 ? layout_.groups - 1 : group - 1;
-    memory_.add(layout_.group_at(group) + offsetof(SlotGroup, passed), more);
-  }
 }
 
 // 0: there is none.
@@ -240,10 +214,10 @@ Code Shard<Memory>::reserve(std::uint64_t n, ValueRoom& result) const {
 
 template <class Memory>
 Code Shard<Memory>::locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const {
-  return search(key, patience, [&](const SlotGroup& state, std::uint64_t group, std::uint64_t, unsigned&) {
+  return search(key, patience, [&](const Head<Memory>& head, std::uint64_t group, unsigned&) {
     Bytes bytes;
-    if (slot_of(state, group, key, bytes) < 0) return false;
-    location = {bytes.value_at, group, state.version};
+    if (slot_of(head, group, key, bytes) < 0) return false;
+    location = {bytes.value_at, group, head.version()};
     n = bytes.value_bytes;
     return true;
   });
@@ -261,44 +235,70 @@ template <class Memory>
 Code Shard<Memory>::add(const KvRequest& request, const void* value, std::uint64_t n) const {
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
   const Key& key = request.key;
+  if (!count_in()) return SHMEMX_KV_FULL;
   const std::uint64_t block = layout_.inlined ? 0 : block_for(request, value, n);
-  if (!layout_.inlined && block == 0) return SHMEMX_KV_FULL;
-  for (;;) {
-    const std::optional<Position> position = free_position(group_of(key.hash, layout_.groups));
-    if (!position) {
-      if (block != request.block) free_block(block);
-      return SHMEMX_KV_FULL;
-    }
-    pass(*position, 1);  // before anybody can have seen the element
-    const std::uint32_t version = lock_group(position->group);
-    const std::uint64_t group_at = layout_.group_at(position->group);
-    const std::uint64_t tag_at = group_at + offsetof(SlotGroup, tags) + position->slot;
-    const bool is_free = memory_.template load<std::uint8_t>(tag_at) == 0;
-    if (is_free) {
-      const std::uint64_t slot = layout_.slot_at(position->group, position->slot);
-      if (layout_.inlined) {
-        memory_.write(slot, key.bytes, key.n);
-        memory_.write(layout_.value_at(slot), value, n);
-        memory_.store(group_at + offsetof(SlotGroup, key_bytes) + position->slot,
-                      static_cast<std::uint8_t>(key.n));
-        memory_.store(group_at + offsetof(SlotGroup, value_bytes) + position->slot,
-                      static_cast<std::uint8_t>(n));
-      } else {
-        memory_.store(slot, key.hash);
-        memory_.store(slot + 8, block);
-      }
-      memory_.store(tag_at, tag_of(key.hash));
-    }
-    unlock_group(position->group, version);
-    if (!is_free) {
-      pass(*position, ~std::uint32_t{0});
-      continue;
-    }
-    memory_.add(offsetof(ShardHeader, elements), std::uint64_t{1});
-    if (position->distance > longest_probe())
-      memory_.store(offsetof(ShardHeader, longest_probe), position->distance);
-    return SHMEMX_KV_OK;
+  if (layout_.inlined || block != 0) {
+    const Code status = add_counted(key, block, value, n);
+    if (status == SHMEMX_KV_OK) return status;
+    if (block != request.block) free_block(block);
+    count_out();
+    return status;
   }
+  count_out();
+  return SHMEMX_KV_FULL;
+}
+
+// Of elements, if there may be one more.  Before it is there: so there are never too many.  Where words are
+// slow others may find the table full for an instant in which one too many is refused.
+template <class Memory>
+bool Shard<Memory>::count_in() const {
+  constexpr std::uint64_t kAt = offsetof(ShardHeader, elements);
+  if constexpr (Memory::kWordsAreQuick) {
+    for (std::uint64_t n = elements(); n < layout_.most_elements(); n = elements())
+      if (memory_.compare_swap(kAt, n, n + 1)) return true;
+    return false;
+  }
+  if (memory_.add(kAt, std::uint64_t{1}) < layout_.most_elements()) return true;
+  count_out();
+  return false;
+}
+
+template <class Memory>
+Code Shard<Memory>::add_counted(const Key& key, std::uint64_t block, const void* value,
+                                std::uint64_t n) const {
+  for (;;) {
+    const std::optional<Position> position = free_position(key);
+    if (position && place(*position, key, block, value, n)) return SHMEMX_KV_OK;
+    const Code room = position ? SHMEMX_KV_OK : make_room(key);  // OK: somebody else may have taken it
+    if (room != SHMEMX_KV_OK) return room;
+  }
+}
+
+// False: the slot has been taken.
+template <class Memory>
+bool Shard<Memory>::place(const Position& position, const Key& key, std::uint64_t block, const void* value,
+                          std::uint64_t n) const {
+  const std::uint8_t tag = tag_of(key.hash);
+  // Before anybody can have seen the element.
+  if (!position.is_home) count_away(home_of(key), alternate_of(tag), true);
+  const unsigned number = new_number(home_of(key), position);
+  const std::uint32_t version = lock_group(position.group);
+  const bool is_free = (head(position.group).tags().free() >> position.slot) % 2 != 0;
+  if (is_free) {
+    const std::uint64_t slot = layout_.slot_at(position.group, position.slot);
+    if (layout_.inlined) {
+      memory_.write(slot, key.bytes, key.n);
+      memory_.write(layout_.value_at(slot), value, n);
+      memory_.store(layout_.group_at(position.group) + lengths_at(position.slot), lengths_of(key.n, n));
+    } else {
+      memory_.store(slot, key.hash);
+      memory_.store(slot + 8, block);
+    }
+    fill_slot(position, tag, number);
+  }
+  unlock_group(position.group, version);
+  if (!is_free && !position.is_home) count_away(home_of(key), alternate_of(tag), false);
+  return is_free;
 }
 
 template <class Memory>
@@ -308,13 +308,13 @@ Code Shard<Memory>::replace(const KvRequest& request, const Position& position) 
   if (layout_.inlined) {
     const std::uint32_t version = lock_group(position.group);
     memory_.write(layout_.value_at(slot), request.value, request.n);
-    memory_.store(layout_.group_at(position.group) + offsetof(SlotGroup, value_bytes) + position.slot,
-                  static_cast<std::uint8_t>(request.n));
+    memory_.store(layout_.group_at(position.group) + lengths_at(position.slot),
+                  lengths_of(request.key.n, request.n));
     unlock_group(position.group, version);
     return SHMEMX_KV_OK;
   }
   const std::uint64_t block = block_for(request, request.value, request.n);
-  if (block == 0) return SHMEMX_KV_FULL;
+  if (block == 0) return replace_in_place(request, position);
   const auto old = memory_.template load<std::uint64_t>(slot + 8);
   const std::uint32_t version = lock_group(position.group);
   memory_.store(slot + 8, block);
@@ -323,11 +323,24 @@ Code Shard<Memory>::replace(const KvRequest& request, const Position& position) 
   return SHMEMX_KV_OK;
 }
 
+// Where there is no other block, in the one it has, if that is long enough: readers wait while it is copied.
+template <class Memory>
+Code Shard<Memory>::replace_in_place(const KvRequest& request, const Position& position) const {
+  const auto block = memory_.template load<std::uint64_t>(layout_.slot_at(position.group, position.slot) + 8);
+  const std::uint64_t front = sizeof(Block) + padded(request.key.n);
+  if (front + padded(request.n) > BlockAllocator(memory_, layout_).bytes_of(block)) return SHMEMX_KV_FULL;
+  const std::uint32_t version = lock_group(position.group);
+  memory_.store(block + offsetof(Block, value_bytes), request.n);
+  memory_.write(block + front, request.value, request.n);
+  unlock_group(position.group, version);
+  return SHMEMX_KV_OK;
+}
+
 // Of a part of the value, in place.
 template <class Memory>
 Code Shard<Memory>::modify(const KvRequest& request, const Position& position, ValueRoom& result) const {
   Bytes bytes{};
-  bytes_of(look(position.group), position.group, position.slot, bytes);  // nobody else changes it
+  bytes_of(head(position.group), position.group, position.slot, bytes);  // nobody else changes it
   const std::uint64_t n = detail::operand_bytes(request);
   if (request.offset > bytes.value_bytes || n > bytes.value_bytes - request.offset)
     return SHMEMX_KV_TOO_LARGE;
@@ -363,48 +376,19 @@ Code Shard<Memory>::modify(const KvRequest& request, const Position& position, V
 }
 
 template <class Memory>
-void Shard<Memory>::erase(const Position& position) const {
+void Shard<Memory>::erase(const Key& key, const Position& position) const {
   const std::uint64_t slot = layout_.slot_at(position.group, position.slot);
   const std::uint64_t block = layout_.inlined ? 0 : memory_.template load<std::uint64_t>(slot + 8);
   const std::uint32_t version = lock_group(position.group);
-  memory_.store(layout_.group_at(position.group) + offsetof(SlotGroup, tags) + position.slot,
-                std::uint8_t{0});
+  empty_slot(position.group, position.slot);
   unlock_group(position.group, version);
-  pass(position, ~std::uint32_t{0});
-  memory_.add(offsetof(ShardHeader, elements), ~std::uint64_t{0});
-  if (block != 0) free_block(block);
-}
-
-// NOT_FOUND: the slot is free.  kBusy: what was read makes no sense, as it is being changed.
-template <class Memory>
-Code Shard<Memory>::read(const SlotGroup& state, std::uint64_t group, unsigned slot, Element& element) const {
-  if (state.tags[slot] == 0) return SHMEMX_KV_NOT_FOUND;
-  Bytes bytes;
-  if (!bytes_of(state, group, slot, bytes)) return kBusy;
-  element.key_bytes = bytes.key_bytes;
-  element.value_bytes = bytes.value_bytes;
-  const bool key_fits = bytes.key_bytes <= element.key_room;
-  const bool value_fits = element.value == nullptr || bytes.value_bytes <= element.value_room;
-  if (key_fits) memory_.read(bytes.key_at, element.key, bytes.key_bytes);
-  if (value_fits && element.value != nullptr) memory_.read(bytes.value_at, element.value, bytes.value_bytes);
-  return key_fits && value_fits ? SHMEMX_KV_OK : SHMEMX_KV_TOO_LARGE;
-}
-
-template <class Memory>
-Code Shard<Memory>::next(std::uint64_t& cursor, Element& element) const {
-  for (; cursor / kSlots < layout_.groups; ++cursor) {
-    const std::uint64_t group = cursor / kSlots;
-    const auto slot = static_cast<unsigned>(cursor % kSlots);
-    Code status = kBusy;
-    look_whole(group, kUnlimited, [&](const SlotGroup& state, unsigned& looks) {
-      status = read(state, group, slot, element);
-      if (status == SHMEMX_KV_OK && element.value != nullptr) looks = after_copy(looks, element.value_bytes);
-    });
-    if (status == SHMEMX_KV_NOT_FOUND) continue;
-    if (status == SHMEMX_KV_OK) ++cursor;
-    return status;
+  if (position.is_home) {
+    bring_home(position.group);
+  } else {
+    count_away(home_of(key), alternate_of(tag_of(key.hash)), false);
   }
-  return SHMEMX_KV_NOT_FOUND;
+  if (block != 0) free_block(block);
+  count_out();
 }
 
 }  // namespace shm::kv

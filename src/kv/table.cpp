@@ -8,19 +8,22 @@
 
 namespace shm::kv {
 
-Table::Table(std::uint32_t number, UserHash hash, bool named)
+Table::Table(std::uint32_t number, KeyHash hash, bool named)
     : hash_(hash),
       named_(named),
       shards_(rt.npes, nullptr),
       client_(number, rt.npes),
       server_(number, hash) {}
 
-Table::~Table() { magic_ = 0; }
+Table::~Table() { self = nullptr; }
 
 void Table::end() {
-  magic_ = 0;
+  self = nullptr;
+  lean = &no_lean_calls();
+  local_calls_.reset();
   client_.end();
   std::vector<std::byte*>().swap(shards_);
+  std::vector<std::byte*>().swap(first_groups_);
 }
 
 void Table::set_matched(std::unique_ptr<MatchedEngine> engine) {
@@ -41,9 +44,22 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
   layout_ = layout;
   memory_ = memory;
   region_ = find_region(memory, 1);
+  lean = &no_lean_calls();
   if (is_paged()) return;
   for (const int pe : rt.node_pes)
     shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
+  first_groups_.assign(rt.npes, nullptr);
+  for (const int pe : rt.node_pes) first_groups_[static_cast<std::size_t>(pe)] = shard(pe) + layout.groups_at;
+  first_groups = first_groups_.data();
+  npes = rt.npes;
+  groups = layout.groups;
+  counter = local_calls_.get();
+  if (hash_.user == nullptr) lean = &lean_calls(layout);
+}
+
+void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key) {
+  describe_wait(record, call.name, pe, "for a key of %zu bytes to be inserted on PE %d",
+                static_cast<std::size_t>(key.n), pe);
 }
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).
@@ -115,6 +131,15 @@ Code Table::get_slow(Call call, const Key& key, void* value, std::size_t room, s
   return status;
 }
 
+Code Table::get_when_there(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n) {
+  ValueRoom result{value, 0};
+  KvRequest request{.op = KvOp::get, .key = key, .n = room};
+  request.waits = true;
+  const Code status = execute(call, request, result);
+  n = result.n;
+  return status;
+}
+
 // Long values.  A put: `reserve` a block; write key and value into it; have it take the old one's place. A
 // get: the server says where the value is; read it; `confirm` that it was there all the time.
 
@@ -142,8 +167,13 @@ Code Table::store_by_rma(Call call, int pe, const KvRequest& request) {
   const std::uint64_t key_bytes = sizeof(Block) + padded(request.key.n);
   std::uint64_t block = 0;
   const KvRequest reserve{.op = KvOp::reserve, .key = {}, .n = key_bytes + padded(request.n)};
-  if (const Code status = round_trip(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK)
-    return status;
+  if (const Code status = round_trip(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK) {
+    // One that is there may have room in its own block: in pieces, as only its PE can tell.
+    const KvRequest look{.op = KvOp::contains, .key = request.key};
+    const bool may_fit = status == SHMEMX_KV_FULL && request.op != KvOp::insert &&
+                         round_trip(call, pe, look, nullptr, nullptr) == SHMEMX_KV_OK;
+    return may_fit ? round_trip(call, pe, request, nullptr, nullptr) : status;
+  }
   const Block head{request.key.n, 0, request.n};
   std::vector<std::byte> front(key_bytes);
   std::memcpy(front.data(), &head, sizeof head);
@@ -197,7 +227,8 @@ Code Table::call_remote(Call call, int pe, const KvRequest& request, void* value
 Code Table::round_trip(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n) {
   Code status = SHMEMX_KV_PENDING;
   // Not past what this PE has issued before: that takes the other way.
-  if (matched_ != nullptr && client_.is_quiet() && matched_->execute(call, pe, request, value, n, status))
+  if (matched_ != nullptr && !request.waits && client_.is_quiet() &&
+      matched_->execute(call, pe, request, value, n, status))
     return status;
   std::atomic<std::uint64_t> left{1};
   Outstanding pending;
@@ -207,7 +238,12 @@ Code Table::round_trip(Call call, int pe, const KvRequest& request, void* value,
   pending.left = &left;
   client_.issue(call, pe, request, reply_bytes(request), pending);
   client_.flush(pe);
-  Client::wait(call, left, pe);
+  if (!request.waits) {
+    Client::wait(call, left, pe);
+    return status;
+  }
+  wait_for([&] { return left.load(std::memory_order_acquire) == 0; },
+           [&](WaitRecord& record) { describe_wait_for_key(record, call, pe, request.key); });
   return status;
 }
 

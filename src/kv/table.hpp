@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "base/stats.hpp"
+#include "base/thread_counter.hpp"
+#include "base/wait_record.hpp"
 #include "core/address.hpp"
 #include "core/region.hpp"
 #include "kv/client.hpp"
 #include "kv/hash.hpp"
+#include "kv/lean.hpp"
 #include "kv/server.hpp"
 #include "kv/shard.hpp"
 
@@ -25,11 +28,14 @@ struct ResultsTo {
   std::size_t* n = nullptr;
 };
 
+/// Of who waits until the key is there.
+void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key);
+
 /// Thread safety: all but use(), which needs that nobody uses the table on any PE.
-class Table {
+class Table : public LeanTable {
  public:
   /// `number` is the same on all PEs.
-  Table(std::uint32_t number, UserHash hash, bool named);
+  Table(std::uint32_t number, KeyHash hash, bool named);
   ~Table();
 
   /// It is no table any more.
@@ -40,9 +46,9 @@ class Table {
 
   const ShardLayout& layout() const { return layout_; }
   std::byte* memory() const { return memory_; }
-  bool is_table() const { return magic_ == kMagic; }
+  bool is_table() const { return self == this; }
   bool is_named() const { return named_; }
-  UserHash hash() const { return hash_; }
+  const KeyHash& hash() const { return hash_; }
 
   Key key(const void* bytes, std::size_t n) const {
     return {hash_of(hash_, bytes, n), bytes, static_cast<std::uint32_t>(n)};
@@ -73,6 +79,10 @@ class Table {
     count_local();
     return Shard<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
   }
+
+  /// The same, of another node's key, when there is an element: its PE has the request wait.  NOT_FOUND: it
+  /// was removed again.  REQUIRES: not is_here() of that PE.
+  Code get_when_there(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
 
   /// Whether this node can reach the part of the PE by itself, though it may be better to ask the PE.
   bool is_here(int pe) const { return is_paged() || shard(pe) != nullptr; }
@@ -106,7 +116,7 @@ class Table {
   bool test() { return client_.test(); }
   std::uint64_t count(Call call);
 
-  std::uint64_t local_calls() const { return local_calls_.load(std::memory_order_relaxed); }
+  std::uint64_t local_calls() const { return local_calls_->total(); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
   /// The engine of the second kind (entry), if there is one.  While nobody uses the table.
   void set_matched(std::unique_ptr<MatchedEngine> engine);
@@ -118,14 +128,13 @@ class Table {
   Client& client() { return client_; }
   Server& server() { return server_; }
 
-  void count_local(std::uint64_t n = 1) { bump(local_calls_, n); }
+  void count_local(std::uint64_t n = 1) { local_calls_->add(n); }
   void count_remote(std::uint64_t n = 1) {
     bump(remote_calls_, n);
     shm::count(Stat::kv_requests, n);
   }
 
  private:
-  static constexpr std::uint64_t kMagic = 0x656c626174766b6f;
   bool better_there(int pe, const KvRequest& request) const;
   template <class Execute>
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
@@ -140,17 +149,17 @@ class Table {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 
-  std::uint64_t magic_ = kMagic;
-  const UserHash hash_;
+  const KeyHash hash_;
   const bool named_;
   ShardLayout layout_{};
-  std::vector<std::byte*> shards_;  // of all PEs
+  std::vector<std::byte*> shards_;        // of all PEs
+  std::vector<std::byte*> first_groups_;  // for LeanTable
   std::byte* memory_ = nullptr;
   Region* region_ = nullptr;  // in which all shards lie; null: they are in memory
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;
-  alignas(64) std::atomic<std::uint64_t> local_calls_{0};
+  std::unique_ptr<ThreadCounter> local_calls_ = std::make_unique<ThreadCounter>();
   std::atomic<std::uint64_t> remote_calls_{0};
 };
 

@@ -12,6 +12,7 @@
 #include "coll/barrier.hpp"
 #include "coll/check_same.hpp"
 #include "coll/memory.hpp"
+#include "core/order.hpp"
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
 #include "kv/executor.hpp"
@@ -71,8 +72,19 @@ void on_reply(void*, int from, const std::byte* message, std::size_t n) {
 bool resume(void*) {
   bool worked = false;
   const SharedLockGuard guard(mutex);
-  for (Table* table : live) worked |= !table->is_paged() && table->server().resume(own_shard(*table));
+  for (Table* table : live) {
+    worked |= !table->is_paged() && table->server().resume(own_shard(*table));
+    worked |= table->client().send_held();
+  }
   return worked;
+}
+
+// While packets are held the agent looks again and again, for as long as that lasts.
+bool holds_nothing(void*) { return !Client::any_holds(); }
+
+// Of SHMEM_CTX_DEFAULT, and barriers.
+void complete_unattended() {
+  if (Client::any_unattended()) quiet_tables({"shmem_quiet"});
 }
 
 void serve() {
@@ -81,6 +93,9 @@ void serve() {
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, nullptr);
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, nullptr);
   Progress::add_poller(resume, nullptr);
+  constexpr long kNoLimit = 1'000'000'000;
+  rt.progress->add_source({-1, holds_nothing, &serving, kNoLimit});
+  set_quiet_service(complete_unattended);
 }
 
 // Who carries out requests on tables on NVM.  Collective; false everywhere if one PE has no thread for it.
@@ -101,8 +116,14 @@ void rest_executor() {
   if (executor != nullptr) executor->rest();
 }
 
-// What tells one hash function from another.
-std::uint64_t sign(UserHash hash) { return hash_of(hash, "atollkv", 8); }
+// What tells one hash function from another.  It may look at as many bytes as the longest key has.
+std::uint64_t sign(UserHash hash, std::uint64_t key_bytes) {
+  const std::vector<char> key(key_bytes, 'k');
+  return hash_of({hash, true}, key.data(), key.size());
+}
+KeyHash hash_for(const shmemx_kv_options_t& options) {
+  return {options.hash, options.report_collisions != 0};
+}
 
 // Memory for all shards, empty; null everywhere if there is not enough.
 std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
@@ -120,7 +141,7 @@ std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
     return nullptr;
   }
   std::memset(memory, 0, layout.blocks_at);
-  Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash)); });
+  Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash, layout.key_bytes)); });
   return memory;
 }
 
@@ -131,8 +152,8 @@ std::byte* open_shards(Call call, const ShardLayout& layout, const shmemx_kv_opt
   if (memory == nullptr) return nullptr;
   const bool failed = Table::with_shard(layout, memory, [&](const auto& shard) {
     using Origin = typename std::decay_t<decltype(shard)>::Origin;
-    const Origin origin = shard.origin(sign(options.hash));
-    if (origin == Origin::empty) shard.prepare(sign(options.hash));
+    const Origin origin = shard.origin(sign(options.hash, options.key_bytes));
+    if (origin == Origin::empty) shard.prepare(sign(options.hash, options.key_bytes));
     return origin == Origin::other;
   });
   if (failed)
@@ -179,7 +200,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   check_same(call, {{"key_bytes", options.key_bytes},
                     {"value_bytes", options.value_bytes},
                     {"capacity", options.capacity},
-                    {"hash", sign(options.hash), false},
+                    {"hash", sign(options.hash, options.key_bytes), false},
                     {"report_collisions", options.report_collisions != 0},
                     {"name", hash_of(nullptr, name.data(), name.size()), false}});
   const ShardLayout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
@@ -195,7 +216,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   {
     const LockGuard guard(mutex);
     const auto number = static_cast<std::uint32_t>(tables.size());
-    tables.push_back(std::make_unique<Table>(number, options.hash, options.name != nullptr));
+    tables.push_back(std::make_unique<Table>(number, hash_for(options), options.name != nullptr));
     table = tables.back().get();
     table->use(layout, memory);
     live.push_back(table);
@@ -232,7 +253,7 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
   check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
   rest_executor();
   close_matched(call, table);
-  std::byte* memory = make_shards(call, layout, table.hash());
+  std::byte* memory = make_shards(call, layout, table.hash().user);
   if (memory == nullptr) return keep(call, table);
   const bool failed = table.with_mine([&](const auto& from) {
     return Table::with_shard(layout, memory,
@@ -264,7 +285,11 @@ void quiet_tables(Call call) {
 }
 
 void end_tables() {
-  if (serving) Progress::remove_poller(resume, nullptr);
+  if (serving) {
+    set_quiet_service(nullptr);
+    Progress::remove_poller(resume, nullptr);
+    rt.progress->remove_source(&serving);
+  }
   serving = false;
   std::vector<std::unique_ptr<MatchedEngine>>
       engines;  // end not under the lock: they have pollers of their own

@@ -39,11 +39,12 @@ struct RequestHead {
   KvOp op;
   AtomicOp atomic;
   AtomicType type;
-  std::uint8_t wants;  // bits of the two below
+  std::uint8_t wants;  // bits of those below
 };
 static_assert(sizeof(RequestHead) == 48);
 inline constexpr std::uint8_t kWantsOld = 1;       // accumulate, upsert, compare_swap: what was there
 inline constexpr std::uint8_t kWantsLocation = 2;  // get: of a long value
+inline constexpr std::uint8_t kWaits = 4;          // get: for the element
 
 struct KvReplyHead {
   std::uint64_t token;
@@ -109,6 +110,8 @@ constexpr std::uint64_t expected_bytes(const RequestHead& head) {
 }
 
 inline RequestHead head_of(const KvRequest& request, std::uint64_t token, bool wants_old) {
+  const int wants =
+      (wants_old ? kWantsOld : 0) | (request.by_rma ? kWantsLocation : 0) | (request.waits ? kWaits : 0);
   return {.token = token,
           .hash = request.key.hash,
           .n = request.n,
@@ -118,8 +121,7 @@ inline RequestHead head_of(const KvRequest& request, std::uint64_t token, bool w
           .op = request.op,
           .atomic = request.atomic,
           .type = request.type,
-          .wants =
-              static_cast<std::uint8_t>((wants_old ? kWantsOld : 0) | (request.by_rma ? kWantsLocation : 0))};
+          .wants = static_cast<std::uint8_t>(wants)};
 }
 
 /// Without a call for what is most frequent.

@@ -66,6 +66,27 @@ static void kv_get(long n) {
   for (long i = 0; i < n; i++) shmemx_kv_get(table, &key, sizeof key, &value, sizeof value, &bytes);
 }
 
+static void kv_put(long n) {
+  static const long key = 5;
+  long value = 7;
+  for (long i = 0; i < n; i++) shmemx_kv_put(table, &key, sizeof key, &value, sizeof value);
+}
+static void kv_insert_remove(long n) {
+  long key = 1000;
+  for (long i = 0; i < n; i++) {
+    shmemx_kv_insert(table, &key, sizeof key, &key, sizeof key);
+    shmemx_kv_remove(table, &key, sizeof key);
+  }
+}
+/* n keys in one call. */
+static long keys[2 * kCalls];
+static void kv_get_batch(long n) {
+  static long values[2 * kCalls];
+  static size_t bytes[2 * kCalls];
+  static int status[2 * kCalls];
+  shmemx_kv_get_batch(table, (size_t)n, keys, sizeof keys[0], values, sizeof values[0], bytes, status);
+}
+
 static void count(const char* name, Calls calls, long n) {
   counted(calls, n);
   printf("%s %ld\n", name, n);
@@ -113,6 +134,9 @@ static void count_on_node(void) {
   count_many("fence", fence);
   count_many("quiet", quiet);
   count_many("kv_get", kv_get);
+  count_many("kv_put", kv_put);
+  count_many("kv_insert_remove", kv_insert_remove);
+  count_many("kv_get_batch", kv_get_batch); /* each key of it */
 }
 
 int main(int argc, char** argv) {
@@ -121,8 +145,10 @@ int main(int argc, char** argv) {
   if (strcmp(kind, "node") == 0) {
     const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = 1000};
     if (shmemx_kv_create(&options, &table) != SHMEMX_KV_OK) shmem_global_exit(1);
-    const long key = 5;
-    if (shmem_my_pe() == 0) shmemx_kv_put(table, &key, sizeof key, &key, sizeof key);
+    for (long i = 0; i < 2 * kCalls; i++) {
+      keys[i] = i;
+      if (shmem_my_pe() == 0) shmemx_kv_put(table, &i, sizeof i, &i, sizeof i);
+    }
     shmem_barrier_all();
     if (shmem_my_pe() == 0) count_on_node();
   } else if (strcmp(kind, "network") == 0) {

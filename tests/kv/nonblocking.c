@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nonblocking calls: what they do is there after quiet, and in order after fence. */
+#include <unistd.h>
+
 #include "kv_check.h"
 
 enum { kMany = 600 };
@@ -233,6 +235,44 @@ static void test_too_long(shmemx_kv_t kv) {
   CHECK_EQ(contains_key(kv, key), SHMEMX_KV_NOT_FOUND);
 }
 
+/* Barriers and shmem_quiet complete what was issued. */
+static void test_completed_by_order(shmemx_kv_t kv) {
+  for (int i = 0; i < 2 * npes; ++i) {
+    int status = -1;
+    const Key key = key_of(me, 9100 + i);
+    const long value = i;
+    shmemx_kv_put_nbi(kv, key.text, key.n, &value, sizeof value, &status);
+    if (i % 2 == 0)
+      shmem_quiet();
+    else
+      shmem_barrier_all();
+    CHECK_FOR(i, status, SHMEMX_KV_OK);
+  }
+}
+
+/* And nobody needs to: a PE that issues a put and computes on keeps nobody waiting. */
+static void test_leaves_by_itself(shmemx_kv_t kv) {
+  static long seen;
+  shmem_barrier_all();
+  for (int i = 0; i < rounds(20, 5); ++i) {
+    const Key key = key_of(-9, i);
+    if (me == 0) {
+      int status = -1;
+      const long value = i;
+      shmemx_kv_put_nbi(kv, key.text, key.n, &value, sizeof value, &status);
+      while (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) < (long)(i + 1) * (npes - 1)) usleep(100);
+      shmemx_kv_quiet(kv);
+      CHECK_FOR(i, status, SHMEMX_KV_OK);
+    } else {
+      long value = -1;
+      CHECK_FOR(i, shmemx_kv_get_wait(kv, key.text, key.n, &value, sizeof value, NULL), SHMEMX_KV_OK);
+      CHECK_FOR(i, value, i);
+      shmem_long_atomic_inc(&seen, 0);
+    }
+  }
+  shmem_barrier_all();
+}
+
 int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
@@ -244,6 +284,8 @@ int main(void) {
   test_nothing_under_way(kv);
   test_flood(kv);
   test_too_long(kv);
+  test_completed_by_order(kv);
+  test_leaves_by_itself(kv);
   /* What is under way when the table ends is completed. */
   int last = -1;
   const Key key = key_of(me, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* get_wait: the key comes later, from another PE or from another thread of this one. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "kv_check.h"
@@ -80,6 +81,33 @@ static void test_too_large(void) {
   shmem_barrier_all();
 }
 
+/* A key for `pe` to wait for, which is not its own. */
+static Key awaited_by(int pe) {
+  for (int i = 9000;; ++i) {
+    const Key key = key_of(pe, i);
+    if (shmemx_kv_pe(kv, key.text, key.n) != pe) return key;
+  }
+}
+
+/* Who waits for long sends one request, and gets one answer. */
+static void test_few_messages(void) {
+  shmemx_kv_stats_t before, after;
+  const Key mine = awaited_by(right_pe()), other = awaited_by(me);
+  shmem_barrier_all();
+  shmemx_kv_stats(kv, &before);
+  if (me % 2 == 0) {
+    CHECK_EQ(wait_long(other), left_pe());
+    CHECK_EQ(put_long(kv, mine, me), SHMEMX_KV_OK);
+  } else {
+    usleep(100000);
+    CHECK_EQ(put_long(kv, mine, me), SHMEMX_KV_OK);
+    CHECK_EQ(wait_long(other), left_pe());
+  }
+  shmemx_kv_stats(kv, &after);
+  CHECK_CMP(after.packets - before.packets, <=, 2);
+  shmem_barrier_all();
+}
+
 static void* waiter(void* argument) {
   const int i = *(int*)argument;
   CHECK_EQ(wait_long(key_of(me, 5000 + i)), i);
@@ -112,6 +140,8 @@ int main(void) {
   test_ring();
   test_all_wait_for_one();
   test_too_large();
+  /* On NVM pages come, or it asks again. */
+  if (npes % 2 == 0 && getenv("SHMEM_HEAP") == NULL) test_few_messages();
   test_threads();
   shmemx_kv_destroy(kv);
   shmem_finalize();

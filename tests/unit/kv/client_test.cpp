@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include "core/counting_region.hpp"
 #include "far_table.hpp"
@@ -300,6 +301,40 @@ TEST_F(ClientTest, AnswersToABatchAreNotWrittenWhereAPageMayHaveToCome) {
       EXPECT_EQ(many.status[i], SHMEMX_KV_OK) << which;
     }
   }
+}
+
+TEST_F(ClientTest, ALongValueIsOverwrittenWhereNoBlockIsFree) {
+  begin(8, 9000, 10);
+  const std::string longest(9000, 'x'), other(9000, 'y');
+  int n = 0;
+  while (execute(KvOp::insert, key(n), longest) == SHMEMX_KV_OK) ++n;
+  ASSERT_GT(n, 2);
+  EXPECT_EQ(execute(KvOp::put, key(0), other), SHMEMX_KV_OK);
+  EXPECT_EQ(execute(KvOp::update, key(1), other), SHMEMX_KV_OK);
+  EXPECT_EQ(stored(key(0)), other);
+  EXPECT_EQ(stored(key(1)), other);
+  EXPECT_EQ(execute(KvOp::insert, key(2), other), SHMEMX_KV_EXISTS);
+  EXPECT_EQ(execute(KvOp::put, key(n), other), SHMEMX_KV_FULL);
+  EXPECT_EQ(stored(key(2)), longest);
+}
+
+// A request that nobody waits for leaves though the program makes no other call.
+TEST_F(ClientTest, WhatIsHeldLeavesInTheEnd) {
+  begin(8, 8);
+  int status = -1;
+  put_nbi(key(1), "x", &status);
+  EXPECT_TRUE(network.queue.empty());
+  EXPECT_TRUE(table->client().holds());
+  EXPECT_TRUE(Client::any_unattended());
+  EXPECT_FALSE(table->client().send_held()) << "it has just seen it";
+  EXPECT_TRUE(table->client().holds());
+  for (int i = 0; i < 100000 && !table->client().send_held(); ++i) usleep(100);
+  EXPECT_EQ(network.queue.size(), 1U);
+  table->quiet(kCall);
+  EXPECT_EQ(status, SHMEMX_KV_OK);
+  EXPECT_FALSE(Client::any_unattended());
+  EXPECT_FALSE(table->client().send_held());
+  EXPECT_FALSE(table->client().holds()) << "so nobody looks any more";
 }
 
 }  // namespace

@@ -175,6 +175,9 @@ class FarTable : public ::testing::Test {
     return status == SHMEMX_KV_OK ? room.substr(0, n) : "";
   }
 
+  std::uint64_t home(const std::string& key) const {
+    return group_of(hash_of(nullptr, key.data(), key.size()), layout.groups);
+  }
   /// Somebody else holds, or not, the lock of the key's home, or has begun to change its group.
   void lock_home(const std::string& key, bool locked) const {
     *word(key, offsetof(SlotGroup, home)) = locked ? 1 : 0;
@@ -196,8 +199,7 @@ class FarTable : public ::testing::Test {
 
  private:
   std::uint32_t* word(const std::string& key, std::size_t member) const {
-    const std::uint64_t group = group_of(hash_of(nullptr, key.data(), key.size()), layout.groups);
-    return reinterpret_cast<std::uint32_t*>(memory.get() + layout.group_at(group) + member);
+    return reinterpret_cast<std::uint32_t*>(memory.get() + layout.group_at(home(key)) + member);
   }
   static void on_request(void* self, int from, const std::byte* message, std::size_t n) {
     const auto& test = *static_cast<FarTable*>(self);

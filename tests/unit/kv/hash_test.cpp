@@ -18,7 +18,7 @@ std::uint64_t identity(const void* key, std::size_t) {
 }
 
 // Keys that are counted up, hashed by themselves: the worst that programs do.
-std::vector<std::uint64_t> hashes(UserHash user) {
+std::vector<std::uint64_t> hashes(KeyHash user) {
   std::vector<std::uint64_t> all;
   for (std::uint64_t key = 0; key < 100000; ++key) all.push_back(hash_of(user, &key, sizeof key));
   return all;
@@ -55,9 +55,23 @@ TEST(HashTest, KeysOfOnePeDifferInGroupAndTag) {
 }
 
 TEST(HashTest, KeepsDifferentResultsOfTheProgramsFunctionApart) {
-  std::vector<std::uint64_t> all = hashes(identity);
+  std::vector<std::uint64_t> all = hashes({identity, true});
   std::ranges::sort(all);
   EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
+}
+
+// Where they go to is the program's business; where they are there, not.
+TEST(HashTest, OneResultForAllKeysCostsNothingOnTheirPe) {
+  const auto constant = [](const void*, std::size_t) -> std::uint64_t { return 42; };
+  std::set<int> pes;
+  std::set<std::uint64_t> all;
+  for (const std::uint64_t hash : hashes(KeyHash(constant))) {
+    pes.insert(pe_of(hash, 1000));
+    all.insert(hash);
+  }
+  EXPECT_EQ(pes.size(), 1U);
+  EXPECT_GT(all.size(), 99000U) << "of 2^40";
+  for (const std::uint64_t hash : hashes({constant, true})) EXPECT_EQ(hash, hash_of({constant, true}, "", 0));
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ std::uint64_t few_hashes(const void* key, std::size_t n) {
 
 // A shard, what was done to it, and the list that follows.
 struct Followed {
-  explicit Followed(std::uint64_t value_bytes = 8, std::size_t most = 100000, UserHash hash = nullptr)
+  explicit Followed(std::uint64_t value_bytes = 8, std::size_t most = 100000, KeyHash hash = nullptr)
       : one(make_layout(16, value_bytes, 2000, 1, false)),
         matcher(most),
         memory(zeros(Changes::bytes(one.layout))),
@@ -103,7 +103,7 @@ struct Followed {
   ListMatcher matcher;
   Lines memory;
   Changes changes;
-  UserHash user;
+  KeyHash user;
   MatchList list;
 };
 
@@ -213,8 +213,10 @@ TEST(MatchListTest, ToldOfAllHomesItTakesWhatWasThere) {
 // With keys of one hash, and more elements than their home groups have room for; inlined and not.
 TEST(MatchListTest, IsWhatThePartIsWheneverItHasFollowed) {
   const std::uint64_t seed = test_seed();
-  for (const auto& [value_bytes, hash] :
-       {std::pair<std::uint64_t, UserHash>{8, nullptr}, {8, few_hashes}, {500, nullptr}, {500, few_hashes}}) {
+  for (const auto& [value_bytes, hash] : {std::pair<std::uint64_t, KeyHash>{8, nullptr},
+                                          {8, {few_hashes, true}},
+                                          {500, nullptr},
+                                          {500, {few_hashes, true}}}) {
     std::mt19937_64 random(seed);
     Followed table(value_bytes, 100000, hash);
     std::set<std::string> keys;
@@ -242,16 +244,17 @@ TEST(MatchListTest, IsWhatThePartIsWheneverItHasFollowed) {
 
 std::uint64_t last_group(const void* key, std::size_t n) {
   std::uint64_t guess = hash_of(nullptr, key, n);
-  while (group_of(hash_of([](const void* at, std::size_t) { return *static_cast<const std::uint64_t*>(at); },
+  while (group_of(hash_of({[](const void* at, std::size_t) { return *static_cast<const std::uint64_t*>(at); },
+                           true},
                           &guess, sizeof guess),
                   make_layout(16, 8, 2000, 1, false).groups) != make_layout(16, 8, 2000, 1, false).groups - 1)
     ++guess;
   return guess;
 }
 
-// What finds no room in the last group lies in the first one.
-TEST(MatchListTest, FollowsElementsAroundTheEndOfThePart) {
-  Followed table(8, 100000, last_group);
+// What finds no room in the last group lies in alternates.
+TEST(MatchListTest, FollowsElementsThatAreAway) {
+  Followed table(8, 100000, {last_group, true});
   for (unsigned i = 0; i < 2 * kSlots; ++i)
     ASSERT_EQ(table.store(KvOp::insert, std::to_string(i)), SHMEMX_KV_OK);
   table.follow();

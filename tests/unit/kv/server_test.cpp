@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "far_table.hpp"
 
 namespace shm::kv {
@@ -103,6 +105,63 @@ TEST_F(ServerTest, AReaderWaitsForAGroupThatIsBeingChanged) {
   EXPECT_STREQ(value, "a value");
 }
 
+// Who waits sends one request, and gets one answer, when somebody of the other node has inserted.
+TEST_F(ServerTest, AGetMayWaitForItsElement) {
+  begin(8, 8);
+  const std::string k = key(1);
+  int polls = 0;
+  network.on_poll = [&] {
+    ++polls;
+    if (polls == 50) lock_home(k, true);
+    if (polls == 60) lock_home(k, false);
+    if (polls != 70) return;
+    shm::kv::ValueRoom none;
+    shard->execute(request(KvOp::insert, k, "a value"), none, kUnlimited);
+  };
+  char value[8] = "";
+  std::uint64_t n = 0;
+  EXPECT_EQ(table->get_when_there(kCall, table->key(k.data(), k.size()), value, sizeof value, n),
+            SHMEMX_KV_OK);
+  EXPECT_STREQ(value, "a value");
+  EXPECT_EQ(n, 7U);
+  EXPECT_GE(polls, 70);
+  EXPECT_EQ(table->packets(), 1U);
+  network.on_poll = nullptr;
+  EXPECT_EQ(get(k), "a value");
+  EXPECT_FALSE(table->server().resume(*shard)) << "nobody waits any more";
+}
+
+// Whoever waits, of whatever node, is answered with the packet that inserts.
+TEST_F(ServerTest, AnInsertAnswersThoseWhoWaitForIt) {
+  begin(8, 8);
+  const std::string k = key(1);
+  KvRequest wanted = request(KvOp::get, k);
+  wanted.n = 8;
+  wanted.waits = true;
+  char values[2][8] = {};
+  std::atomic<std::uint64_t> left{2};
+  Outstanding waiters[2];
+  for (int i = 0; i < 2; ++i) {
+    waiters[i].value = values[i];
+    waiters[i].left = &left;
+    table->client().issue(kCall, 1, wanted, 8, waiters[i]);
+  }
+  flush();
+  poll();
+  EXPECT_EQ(execute(KvOp::insert, key(2), "other"), SHMEMX_KV_OK) << "it waits for nobody";
+  EXPECT_EQ(left.load(), 2U);
+  put_nbi(k, "value");
+  flush();
+  ASSERT_EQ(network.queue.size(), 1U);
+  const QueueNetwork::Message message = network.queue.front();
+  network.queue.clear();
+  table->server().take(*shard, 0, message.bytes.data(), message.bytes.size(), message.head().kind);
+  EXPECT_EQ(network.queue.size(), 3U);
+  deliver_all();
+  EXPECT_EQ(left.load(), 0U);
+  for (const char* value : values) EXPECT_STREQ(value, "value");
+}
+
 // A batch whose requests stop at one that has to wait.
 class RunTest : public ServerTest {
  protected:
@@ -127,6 +186,14 @@ class RunTest : public ServerTest {
     many.status = status;
     return many;
   }
+  /// The first key from the n-th on whose home none before it has.
+  int at_new_home(int n) const {
+    for (std::set<std::uint64_t> homes; n < kKeys; ++n) {
+      for (int i = 0; i < n; ++i) homes.insert(home(key(i)));
+      if (!homes.contains(home(key(n)))) break;
+    }
+    return n;
+  }
   static constexpr std::size_t kValue = 9;
   std::string keys, values;
   int status[kKeys] = {};
@@ -134,13 +201,15 @@ class RunTest : public ServerTest {
 };
 
 TEST_F(RunTest, StopsAtALockAndGoesOnWhenItIsFree) {
-  lock_home(key(40), true);
+  const int taken = at_new_home(30);
+  ASSERT_LT(taken, kKeys - 1);
+  lock_home(key(taken), true);
   int polls = 0;
   network.on_poll = [&] {
     if (++polls != 5) return;
-    EXPECT_EQ(stored(key(39)), "value 139");
-    EXPECT_EQ(stored(key(41)), "");
-    lock_home(key(40), false);
+    EXPECT_EQ(stored(key(taken - 1)), "value " + std::to_string(100 + taken - 1));
+    EXPECT_EQ(stored(key(taken + 1)), "");
+    lock_home(key(taken), false);
   };
   EXPECT_EQ(execute_many(kCall, *table, many(KvOp::insert), kKeys), SHMEMX_KV_OK);
   EXPECT_GE(polls, 5);

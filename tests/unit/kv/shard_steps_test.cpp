@@ -3,6 +3,8 @@
 // overtaken.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "shard_fixture.hpp"
@@ -13,11 +15,15 @@ namespace {
 
 constexpr std::uint64_t kGroups = 4;
 
-// A key's first character says which group is its home.
+// A key's first character says which group is its home.  The next one is its alternate.
 std::uint64_t hash_by_home(const void* key, std::size_t n) {
+  static const ShardLayout layout = make_layout(16, 24, 30, 1, false);
   const auto* text = static_cast<const char*>(key);
   const auto home = static_cast<std::uint64_t>(text[0] - '0');
-  return hash_of(nullptr, key, n) << 32 | ((home << 32) + (std::uint64_t{1} << 31)) / kGroups;
+  std::uint64_t next = 0;
+  while (layout.strides[next] != 1) ++next;
+  const std::uint64_t tag = hash_of(nullptr, key, n) / kAlternates * kAlternates + next;
+  return tag << 32 | ((home << 32) + (std::uint64_t{1} << 31)) / kGroups;
 }
 
 struct Do {
@@ -64,6 +70,12 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
     return execute_in_steps(request(what), between);
   }
 
+  /// How many elements of the home are away.
+  unsigned away(std::uint64_t home) const {
+    unsigned n = 0;
+    for (std::uint64_t counts = group(home).away; counts != 0; counts /= 16) n += counts % 16;
+    return n;
+  }
   /// All that changes elements: of keys whose home is `home`.  Groups 0 and 1 have them in group 1.
   std::vector<Do> changes(const std::string& home) const {
     const std::string fresh = home + " new", there = home == "0" ? "0 passes" : "1 home";
@@ -112,18 +124,36 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
   /// Locks, counts and blocks are as the elements say.
   void expect_sound() const {
     ASSERT_FALSE(is_locked());
-    std::uint64_t passed[kGroups] = {}, elements = 0;
-    char key[16];
-    Element element{key, sizeof key, 0, nullptr, 0, 0};
-    for (std::uint64_t at = 0; table->shard.next(at, element) == SHMEMX_KV_OK; ++elements) {
-      const std::uint64_t home = static_cast<std::uint64_t>(key[0] - '0');
-      for (std::uint64_t g = home; g != (at - 1) / kSlots; g = (g + 1) % kGroups) ++passed[g];
+    unsigned away_from[kGroups] = {};
+    std::uint64_t elements = 0;
+    std::set<std::pair<std::uint64_t, unsigned>> numbers;
+    for (std::uint64_t i = 0; i < kGroups; ++i) {
+      const SlotGroup state = group(i);
+      EXPECT_EQ(state.home, 0U) << "group " << i;
+      for (unsigned slot = 0; slot < kSlots; ++slot) {
+        const bool is_guest = (state.guests >> slot) % 2 != 0;
+        if (state.tags[slot] == 0) {
+          EXPECT_FALSE(is_guest) << "group " << i;
+          continue;
+        }
+        const std::uint64_t home =
+            is_guest ? table->layout.home_of_guest(i, alternate_of(state.tags[slot])) : i;
+        ++elements;
+        away_from[home] += is_guest ? 1 : 0;
+        EXPECT_TRUE(numbers.emplace(home, state.numbers[slot]).second) << "group " << i;
+      }
     }
     EXPECT_EQ(table->shard.elements(), elements);
-    for (std::uint64_t i = 0; i < kGroups; ++i) {
-      EXPECT_EQ(group(i).passed, passed[i]) << "group " << i;
-      EXPECT_EQ(group(i).home, 0U) << "group " << i;
+    for (std::uint64_t i = 0; i < kGroups; ++i) EXPECT_EQ(away(i), away_from[i]) << "group " << i;
+    char key[16];
+    Element element{key, sizeof key, 0, nullptr, 0, 0};
+    std::set<std::string> keys;
+    for (std::uint64_t at = 0; table->shard.next(at, element) == SHMEMX_KV_OK;) {
+      EXPECT_EQ(static_cast<std::uint64_t>(key[0] - '0'), table->shard.home_of_cursor(at - 1)) << key;
+      EXPECT_TRUE(keys.insert(std::string(key, element.key_bytes)).second) << key;
     }
+    EXPECT_EQ(keys.size(), elements);
+    for (const std::string& each : keys) EXPECT_NE(look(each), "") << each;
     const std::uint64_t block = table->layout.inlined ? 0 : block_bytes();
     EXPECT_EQ(table->shard.block_bytes_used(), elements * block);
   }
@@ -143,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(All, ShardStepsTest, ::testing::Values(24, 600));
 TEST_P(ShardStepsTest, ASlotThatWasTakenMeanwhileIsNotTakenAgain) {
   bool raced = false;
   const auto between = [&](int) {
-    const bool is_about_to_store = group(0).passed == 3;  // it has seen a free slot in group 1
+    const bool is_about_to_store = away(0) == 3;  // it has seen a free slot in group 1
     if (raced || !is_about_to_store || is_locked()) return;
     raced = true;
     EXPECT_EQ(execute({KvOp::insert, "1 overtakes", second}), SHMEMX_KV_OK);
@@ -155,20 +185,128 @@ TEST_P(ShardStepsTest, ASlotThatWasTakenMeanwhileIsNotTakenAgain) {
   expect_sound();
 }
 
-// The last slot of all.
-TEST_P(ShardStepsTest, WhereAllSlotsWereTakenMeanwhileThePartIsFull) {
-  for (int i = 0; table->shard.elements() < kGroups * kSlots - 1; ++i)
-    ASSERT_EQ(table->put("2 more " + std::to_string(i), first), SHMEMX_KV_OK);
-  const std::uint32_t before = group(0).passed;
-  bool raced = false;
+// The last slot of all, of two groups: wherever one is overtaken, one gets it and the other hears of it.
+TEST_P(ShardStepsTest, WhereTheLastSlotWasTakenMeanwhileThePartIsFull) {
+  bool goes_on = true;
+  for (int n = 0; goes_on; ++n) {
+    table = std::make_unique<OneShard>(make_layout(16, GetParam(), 10, 1, false));
+    ASSERT_EQ(table->layout.groups, 2U);
+    table->hash = [](const void* key, std::size_t bytes) {  // two homes
+      const bool second = static_cast<const char*>(key)[0] == '1';
+      return hash_of(nullptr, key, bytes) << 32 | (second ? 0xc0000000U : 0x40000000U);
+    };
+    for (unsigned i = 0; i < 2 * kSlots - 1; ++i)
+      ASSERT_EQ(table->put(std::to_string(i % 2) + std::to_string(i), first), SHMEMX_KV_OK);
+    goes_on = false;
+    bool raced = false;
+    Code other = SHMEMX_KV_FULL;
+    const auto between = [&](int step) {
+      if (step != n) return;
+      goes_on = true;
+      for (std::uint64_t i = 0; i < 2; ++i)
+        if (group(i).version % 2 != 0) return;
+      ShardHeader header;
+      std::memcpy(&header, table->memory.get(), sizeof header);
+      if (header.lock != 0) return;
+      raced = true;
+      other = execute({KvOp::insert, "1 overtakes", second});
+    };
+    const Code one = execute_in_steps({KvOp::insert, "0 overtaken", first}, between);
+    if (raced) {
+      EXPECT_TRUE((one == SHMEMX_KV_OK) != (other == SHMEMX_KV_OK))
+          << one << " and " << other << ", step " << n;
+    }
+    EXPECT_EQ(look("0 overtaken"), one == SHMEMX_KV_OK ? first : "");
+    EXPECT_EQ(look("1 overtakes"), other == SHMEMX_KV_OK ? second : "");
+    EXPECT_EQ(table->shard.elements(), 2 * kSlots);
+  }
+}
+
+// Where there are two free slots, in group 1, but no more elements may be there than one more.
+TEST_P(ShardStepsTest, NoMoreElementsThanMayBeAreAccepted) {
+  bool goes_on = true;
+  for (int n = 0; goes_on; ++n) {
+    begin();
+    const std::uint64_t most = table->layout.most_elements();
+    ASSERT_LT(most, kGroups * kSlots);
+    for (unsigned i = 0; table->shard.elements() < most - 1; ++i) {
+      const std::string home = i < kSlots ? "2" : i < 2 * kSlots ? "3" : "1";
+      ASSERT_EQ(table->put(home + " more " + std::to_string(i), first), SHMEMX_KV_OK);
+    }
+    goes_on = false;
+    Code other = kBusy;
+    const auto between = [&](int step) {
+      if (step != n) return;
+      goes_on = true;
+      if (!is_locked()) other = execute({KvOp::insert, "1 overtakes", second});
+    };
+    const Code one = execute_in_steps({KvOp::insert, "0 overtaken", first}, between);
+    if (other == kBusy) other = execute({KvOp::insert, "1 overtakes", second});
+    ASSERT_TRUE((one == SHMEMX_KV_OK) != (other == SHMEMX_KV_OK))
+        << one << " and " << other << ", step " << n;
+    ASSERT_EQ(table->shard.elements(), most);
+  }
+}
+
+// Elements of group 0 that move to group 1 to make room for one of group 3, and those that come home from
+// there.
+TEST_P(ShardStepsTest, WhoMovesIsThereAtEachInstant) {
+  for (const bool home : {false, true}) {
+    begin();
+    for (unsigned i = 0; i < kSlots; ++i) table->put("3 full " + std::to_string(i), "x");
+    ASSERT_EQ(away(0), 2U);
+    int told = 0;
+    const auto between = [&](int) {
+      for (const char* key : {"0 passes", "0 passes too", "0 full 0", "0 full 3", "1 home"}) {
+        const std::string seen = look(key);
+        EXPECT_NE(seen, "") << key;
+        told += seen != "?" ? 1 : 0;
+      }
+      const std::string absent = look("0 never");
+      EXPECT_TRUE(absent == "" || absent == "?") << absent;
+    };
+    const Do what = home ? Do{KvOp::remove, "0 full 1", ""} : Do{KvOp::insert, "3 new", second};
+    ASSERT_EQ(execute_in_steps(what, between), SHMEMX_KV_OK);
+    EXPECT_EQ(away(0), home ? 1U : 3U);
+    EXPECT_GT(told, 0);
+    expect_sound();
+    if (HasFailure()) FAIL() << home;
+  }
+}
+
+// A reader of a key that is away, and of one that never was there, while elements come home.
+TEST_P(ShardStepsTest, WhoComesHomeMeanwhileIsFound) {
+  bool goes_on = true;
+  for (int n = 0; goes_on; ++n) {
+    begin();
+    goes_on = false;
+    const auto between = [&](int step) {
+      if (step != n) return;
+      goes_on = true;
+      EXPECT_EQ(table->remove("0 full 1"), SHMEMX_KV_OK);
+      EXPECT_EQ(table->remove("0 full 2"), SHMEMX_KV_OK);
+      EXPECT_EQ(away(0), 0U);
+    };
+    ASSERT_EQ(get_in_steps(n % 2 == 0 ? "0 passes" : "0 passes too", between), first) << "step " << n;
+    ASSERT_EQ(get_in_steps("0 never", [](int) {}), "");
+  }
+}
+
+// Nobody waits for the lock of another home while he has one: the other one may want room here.
+TEST_P(ShardStepsTest, WhoNeedsALockedElementToMoveLetsGoOfItsOwnLock) {
+  for (unsigned i = 3; i < kSlots; ++i) table->put("0 more " + std::to_string(i), "x");
+  ASSERT_EQ(group(1).guests, 0x3fff & ~(1U << 2)) << "all but '1 home'";
+  auto* lock = reinterpret_cast<std::uint32_t*>(table->memory.get() + table->layout.group_at(1) +
+                                                offsetof(SlotGroup, home));
+  *lock = 1;  // of the only element that can move
+  int steps = 0;
   const auto between = [&](int) {
-    if (raced || group(0).passed == before || is_locked()) return;
-    raced = true;
-    EXPECT_EQ(execute({KvOp::insert, "1 overtakes", second}), SHMEMX_KV_OK);
+    if (++steps < 10000) return;
+    if (group(0).home == 0) *lock = 0;
   };
-  EXPECT_EQ(execute_in_steps({KvOp::insert, "0 overtaken", first}, between), SHMEMX_KV_FULL);
-  EXPECT_EQ(look("1 overtakes"), second);
-  EXPECT_EQ(look("0 overtaken"), "");
+  ASSERT_EQ(execute_in_steps({KvOp::insert, "0 new", first}, between), SHMEMX_KV_OK);
+  EXPECT_EQ(look("0 new"), first);
+  EXPECT_EQ(look("1 home"), first);
   expect_sound();
 }
 
@@ -316,7 +454,7 @@ TEST_P(ShardStepsTest, IterationSeesEachElementWholeWhileItIsChanged) {
       EXPECT_EQ(execute({KvOp::put, "1 home", "a longer value"}), SHMEMX_KV_OK);
     };
     const Shard<Stepped> shard(Stepped(table->memory.get(), between), table->layout);
-    std::uint64_t cursor = kSlots + 2;  // group 1 has it behind the two that passed
+    std::uint64_t cursor = shard.cursor_at(1);
     ASSERT_EQ(shard.next(cursor, element), SHMEMX_KV_OK);
     ASSERT_EQ(std::string(key, element.key_bytes), "1 home");
     const std::string value = room.substr(0, element.value_bytes);

@@ -81,15 +81,16 @@ TEST_P(ShardTest, ChangesPartsOfValues) {
   EXPECT_EQ(table.add(KvOp::accumulate, "short", 1, old), SHMEMX_KV_TOO_LARGE);
 }
 
-// Nothing is lost when it is full, and all slots can be filled, whatever the keys' hashes.
+// Nothing is lost when it is full: at so many elements, or where keys of one hash have taken both their
+// groups.
 TEST_P(ShardTest, FillsUpAndSaysSo) {
   for (const bool collide : {false, true}) {
     OneShard full(make_layout(16, GetParam(), 50, 1, false));
     if (collide) full.hash = always_the_same;
-    const std::uint64_t slots = full.layout.groups * kSlots;
+    const std::uint64_t most = collide ? 2 * kSlots : full.layout.most_elements();
     std::uint64_t stored = 0;
     while (full.put(std::to_string(stored), std::to_string(stored)) == SHMEMX_KV_OK) ++stored;
-    EXPECT_EQ(stored, slots);
+    EXPECT_EQ(stored, most);
     EXPECT_EQ(full.insert("one more", "x"), SHMEMX_KV_FULL);
     for (std::uint64_t i = 0; i < stored; ++i) {
       ASSERT_EQ(full.get(std::to_string(i), value), SHMEMX_KV_OK);
@@ -98,7 +99,7 @@ TEST_P(ShardTest, FillsUpAndSaysSo) {
     EXPECT_EQ(full.remove("7"), SHMEMX_KV_OK);
     EXPECT_EQ(full.insert("one more", "x"), SHMEMX_KV_OK);
     EXPECT_EQ(full.get("one more", value), SHMEMX_KV_OK);
-    EXPECT_EQ(full.shard.elements(), slots);
+    EXPECT_EQ(full.shard.elements(), most);
   }
 }
 
@@ -252,6 +253,11 @@ class ShardBlocksTest : public ::testing::Test {
     EXPECT_EQ(table.shard.execute({.op = KvOp::reserve, .key = {}, .n = 100}, result, ~0U), SHMEMX_KV_OK);
     return result.n;
   }
+  /// Whether there was a smallest block.
+  bool reserve_any() const {
+    ValueRoom result;
+    return table.shard.execute({.op = KvOp::reserve, .key = {}, .n = 1}, result, ~0U) == SHMEMX_KV_OK;
+  }
   /// Of a value of three characters in a block of its own.
   Code link(KvOp op, const std::string& key_text, const std::string& value) const {
     const std::uint64_t block = reserve();
@@ -298,6 +304,39 @@ TEST_F(ShardBlocksTest, AreFreedOnceWhereThereIsNoSlot) {
   const std::uint64_t all = used();
   EXPECT_EQ(link(KvOp::put, "a", "one"), SHMEMX_KV_FULL);
   EXPECT_EQ(used(), all);
+}
+
+// All blocks are taken by elements of the longest kind: each can still get another value, and none a longer
+// one.
+TEST_F(ShardBlocksTest, AnElementNeedsNoOtherBlockWhereThereIsNone) {
+  const OneShard full(make_layout(16, 9000, 10, 1, false));  // longer than what is copied under locks
+  const std::string longest(9000, 'x'), other(9000, 'y');
+  int n = 0;
+  while (full.insert(std::to_string(n), longest) == SHMEMX_KV_OK) ++n;
+  ASSERT_EQ(full.shard.block_bytes_used(), full.layout.chunks * full.layout.largest_block);
+  EXPECT_EQ(full.put("0", other), SHMEMX_KV_OK);
+  EXPECT_EQ(full.update("1", other), SHMEMX_KV_OK);
+  EXPECT_EQ(full.put("2", "short"), SHMEMX_KV_OK);
+  for (const auto& [k, v] :
+       {std::pair{"0", other}, {"1", other}, {"2", std::string("short")}, {"3", longest}}) {
+    EXPECT_EQ(full.get(k, value), SHMEMX_KV_OK);
+    EXPECT_EQ(value, v) << k;
+  }
+  EXPECT_EQ(full.put("not there", other), SHMEMX_KV_FULL);
+  for (int i = 0; i < n; ++i) EXPECT_EQ(full.remove(std::to_string(i)), SHMEMX_KV_OK);
+  EXPECT_EQ(full.shard.block_bytes_used(), 0U);
+}
+
+TEST_F(ShardBlocksTest, AnElementThatNeedsALongerBlockIsAsItWasWhereThereIsNone) {
+  EXPECT_EQ(table.put("small", "abc"), SHMEMX_KV_OK);
+  while (reserve_any()) {
+  }
+  EXPECT_EQ(table.put("small", std::string(3000, 'x')), SHMEMX_KV_FULL);
+  EXPECT_EQ(table.get("small", value), SHMEMX_KV_OK);
+  EXPECT_EQ(value, "abc");
+  EXPECT_EQ(table.put("small", "xyz"), SHMEMX_KV_OK);
+  EXPECT_EQ(table.get("small", value), SHMEMX_KV_OK);
+  EXPECT_EQ(value, "xyz");
 }
 
 // Where a value is, and whether it still is: how it is read without the server.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -81,26 +82,71 @@ TEST_P(ShardThreadsTest, OneInsertsAndOneRemoves) {
   EXPECT_EQ(table.shard.block_bytes_used(), 0u);
 }
 
-// All keys on one way, which is crowded: they pass each other, and get in each other's way for slots.
-TEST_P(ShardThreadsTest, CollidingKeysAreAllKept) {
-  table.hash = [](const void*, std::size_t) { return std::uint64_t{77} << 32; };
+// Keys of three homes next to each other's alternates, as many as have room: they take each other's places,
+// and move out of each other's way.
+TEST_P(ShardThreadsTest, CrowdedKeysAreAllKept) {
+  OneShard crowded{make_layout(16, GetParam(), 30, 1, false)};  // of four groups
+  const std::uint64_t each = crowded.layout.most_elements() / kThreads;
   run([&](int thread) {
-    for (int round = 0; round < 30; ++round) {
-      for (int i = 0; i < 20; ++i)
-        ASSERT_EQ(table.insert(std::to_string(thread * 100 + i), "x"), SHMEMX_KV_OK);
-      std::string value;
-      for (int i = 0; i < 20; ++i)
-        ASSERT_EQ(table.get(std::to_string(thread * 100 + i), value), SHMEMX_KV_OK);
-      for (int i = 0; i < 20; ++i) ASSERT_EQ(table.remove(std::to_string(thread * 100 + i)), SHMEMX_KV_OK);
+    std::string value;
+    for (int round = 0; round < 200; ++round) {
+      for (std::uint64_t i = 0; i < each; ++i)
+        ASSERT_EQ(crowded.insert(std::to_string(thread) + " " + std::to_string(i), "x"), SHMEMX_KV_OK);
+      for (std::uint64_t i = 0; i < each; ++i)
+        ASSERT_EQ(crowded.get(std::to_string(thread) + " " + std::to_string(i), value), SHMEMX_KV_OK);
+      for (std::uint64_t i = 0; i < each; ++i)
+        ASSERT_EQ(crowded.remove(std::to_string(thread) + " " + std::to_string(i)), SHMEMX_KV_OK);
     }
   });
-  EXPECT_EQ(table.shard.elements(), 0u);
-  for (std::uint64_t group = 0; group < table.layout.groups; ++group) {
+  EXPECT_EQ(crowded.shard.elements(), 0u);
+  for (std::uint64_t group = 0; group < crowded.layout.groups; ++group) {
     SlotGroup state;
-    std::memcpy(&state, table.memory.get() + table.layout.group_at(group), sizeof state);
-    EXPECT_EQ(state.passed, 0u);
+    std::memcpy(&state, crowded.memory.get() + crowded.layout.group_at(group), sizeof state);
+    EXPECT_EQ(state.away, 0u);
+    EXPECT_EQ(state.guests, 0u);
     EXPECT_EQ(state.home, 0u);
   }
+}
+
+// Elements that are there all the time are found at each instant, and come once in each iteration, while
+// others that come and go make them move.
+TEST_P(ShardThreadsTest, WhoStaysIsFoundWhileItIsMoved) {
+  OneShard crowded{make_layout(16, GetParam(), 60, 1, false)};
+  const std::uint64_t most = crowded.layout.most_elements(), staying = most / 2;
+  for (std::uint64_t i = 0; i < staying; ++i) crowded.put("stays " + std::to_string(i), "s");
+  std::atomic<int> at_work{2};
+  std::atomic<std::uint64_t> moves{0};
+  run([&](int thread) {
+    std::mt19937_64 dice(static_cast<std::uint64_t>(thread) + test_seed());
+    if (thread < 2) {
+      for (int i = 0; i < 30000; ++i) {
+        // Of which three of four are there: as many as have room, so that homes are full.
+        const std::string key = std::to_string(thread) + " " + std::to_string(dice() % (most / 3));
+        dice() % 4 != 0 ? crowded.put(key, "x") : crowded.remove(key);
+      }
+      --at_work;
+      return;
+    }
+    while (at_work != 0) {
+      std::string value;
+      for (std::uint64_t i = 0; i < staying; ++i)
+        ASSERT_EQ(crowded.get("stays " + std::to_string(i), value), SHMEMX_KV_OK) << i;
+      ASSERT_EQ(crowded.get("never " + std::to_string(dice() % 1000), value), SHMEMX_KV_NOT_FOUND);
+      std::multiset<std::string> seen;
+      char key[16];
+      Element element{key, sizeof key, 0, nullptr, 0, 0};
+      for (std::uint64_t cursor = 0; crowded.shard.next(cursor, element) == SHMEMX_KV_OK;)
+        if (key[0] == 's') seen.insert(std::string(key, element.key_bytes));
+      ASSERT_EQ(seen.size(), staying);
+      ASSERT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), staying);
+    }
+  });
+  for (std::uint64_t group = 0; group < crowded.layout.groups; ++group) {
+    SlotGroup state;
+    std::memcpy(&state, crowded.memory.get() + crowded.layout.group_at(group), sizeof state);
+    moves += state.returns;
+  }
+  EXPECT_GT(moves, 0U) << "else nothing has been tested";
 }
 
 }  // namespace

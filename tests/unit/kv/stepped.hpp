@@ -13,7 +13,7 @@ namespace shm::kv {
 /// As Mapped, word by word.  Not thread-safe.
 class Stepped {
  public:
-  static constexpr bool kReadsInOrder = true;
+  static constexpr bool kWordsAreQuick = true;
 
   /// `step` is called before each access; it must not access the memory through this object.
   Stepped(std::byte* shard, const std::function<void()>& step) : memory_(shard), step_(&step) {}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shortest way to what programs do most: gets and puts of short elements, whose keys and values have one
+// length, in shards that are mapped here.  Only what needs nothing else: the element at its home, or nothing
+// there, and nobody at work on it.  All else goes the way of Shard, whose rules these follow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/thread_counter.hpp"
+#include "kv/layout.hpp"
+#include "kv/request.hpp"
+
+namespace shm::kv {
+
+struct LeanTable;
+struct LeanCalls;
+
+/// As in shmem/kv.h, of a table.
+struct KvCalls {
+  Code (*get)(LeanTable&, const void* key, std::size_t key_bytes, void* value, std::size_t room,
+              std::size_t* n);
+  Code (*put)(LeanTable&, const void* key, std::size_t key_bytes, const void* value, std::size_t n);
+};
+
+/// What of a table this needs, and what the program's handle is.
+struct LeanTable {
+  const LeanTable* self = this;  // null: it is no table any more
+  const LeanCalls* lean;
+  KvCalls others{};                          // all other ways
+  std::byte* const* first_groups = nullptr;  // of the shards of all PEs; null: not mapped here
+  std::uint64_t npes = 0;
+  std::uint64_t groups = 0;          // of a shard
+  ThreadCounter* counter = nullptr;  // of calls that were done here
+
+  LeanTable();
+  LeanTable(const LeanTable&) = delete;
+  LeanTable& operator=(const LeanTable&) = delete;
+};
+
+/// The keys of one batch, one after the other, and where their results go; they share no memory.
+struct LeanGets {
+  const std::byte* keys;
+  std::byte* values;
+  std::size_t* lengths;  // may be null
+  int* status;           // kBusy: not done
+};
+/// How many of them are done, and of these how many have found their element.
+struct LeanGot {
+  std::size_t done, found;
+};
+
+/// What is not as these need it they leave to `others`, with its arguments not checked.
+struct LeanCalls {
+  std::size_t key_bytes, value_bytes;
+  KvCalls one;
+  /// REQUIRES: keys and values of these lengths.
+  LeanGot (*get_many)(LeanTable&, const LeanGets&, std::size_t n);
+};
+
+/// For tables of this layout whose keys are hashed by hash_of_bytes(); or calls that do nothing, for keys of
+/// 0 bytes.
+const LeanCalls& lean_calls(const ShardLayout& layout);
+const LeanCalls& no_lean_calls();
+
+inline LeanTable::LeanTable() : lean(&no_lean_calls()) {}
+
+}  // namespace shm::kv
