@@ -43,8 +43,8 @@ class Words {
     const auto address = reinterpret_cast<std::uintptr_t>(words);
     std::size_t n = 0;
     if (__builtin_mul_overflow(count, sizeof(T), &n)) n = SIZE_MAX;  // which no memory holds
-    const bool known = rt.heap.holds(address, n) && (address & (sizeof(T) - 1)) == 0 &&
-                       static_cast<unsigned>(cmp) <= SHMEM_CMP_GE;
+    const bool known = (rt.heap.holds(address, n) || rt.statics.holds(address, n)) &&
+                       (address & (sizeof(T) - 1)) == 0 && static_cast<unsigned>(cmp) <= SHMEM_CMP_GE;
     if (!known && count > 0) [[unlikely]] {
       check_wait(call, argument, words, sizeof(T), n, cmp);
       paged_ = find_region(address, n) != nullptr;

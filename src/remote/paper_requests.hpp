@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "pages/futex.hpp"
 #include "pages/page_word.hpp"

@@ -33,7 +33,8 @@ int main(void) {{
 def code(tools):
     failures, blocks = [], 0
     with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, SHMEM_NVM_DIR=folder, SHMEM_SYMMETRIC_SIZE="256m")
+        environment = dict(os.environ, SHMEM_NVM_DIR=folder, SHMEM_SYMMETRIC_SIZE="256m",
+                           SHMEM_MEMORY_SERVERS="1", SHMEM_MEMORY_PER_SERVER="128m")
         for page in PAGES:
             for block in BLOCK.finditer(page.read_text()):
                 blocks += 1

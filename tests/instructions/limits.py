@@ -30,7 +30,7 @@ LIMITS = {
         "g": 24,
         "get": 52,
         "fetch_add": 29,
-        "wait_until": 246,  # whose condition holds
+        "wait_until": 124,  # whose condition holds
         "fence": 15,
         "quiet": 17,
         "kv_get": 85,

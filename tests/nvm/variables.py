@@ -14,7 +14,7 @@ oshrun, program = sys.argv[1:3]
 folder = tempfile.mkdtemp(prefix="nvm_variables.", dir=".")
 NVM = f"SHMEM_HEAP=nvm:{folder}"
 REFUSED = [
-    (["SHMEM_HEAP=disk"], "SHMEM_HEAP is 'disk'; allowed are dram and nvm:<folder>"),
+    (["SHMEM_HEAP=disk"], "SHMEM_HEAP is 'disk'; allowed are dram, nvm:<folder> and remote"),
     (["SHMEM_HEAP=nvm:"], "the folder for the files is missing"),
     (["SHMEM_HEAP=nvm:/no/such/folder"], "SHMEM_HEAP: /no/such/folder: No such file or directory"),
     (["SHMEM_NVM_DIR=/dev/null"], "SHMEM_NVM_DIR: /dev/null is not a folder"),
