@@ -121,7 +121,7 @@ class PmixBoot final : public Boot {
   // an MPI_Init after shmem_finalize found no data of the job, or hung.  There it leaves as it ends.
   void leave() override {
     if (!joined_) return;
-    const bool may_return = by_oshrun_ && ++leaves_ < kRealLeaves;
+    const bool may_return = by_oshrun() && ++leaves_ < kRealLeaves;
     if (may_return) return finalize();
     parked_ = true;
   }
@@ -130,10 +130,10 @@ class PmixBoot final : public Boot {
     if (parked_) finalize();
   }
 
-  bool comes_back() const override { return by_oshrun_; }
+  bool comes_back() const override { return by_oshrun(); }
 
   void abort(int code, const char* suspicion) override {
-    if (suspicion != nullptr && !by_oshrun_) {
+    if (suspicion != nullptr && !(joined_ && by_oshrun())) {
       print_line(suspicion);
       suspicion = nullptr;
     }
@@ -142,6 +142,11 @@ class PmixBoot final : public Boot {
   }
 
  private:
+  bool by_oshrun() const {
+    const char* ours = std::getenv("ATOLL_JOB_ID");
+    return ours != nullptr && job_.id == ours;
+  }
+
   Status describe_job(const Env& env) {
     timeout_ = env.init_timeout;
     std::uint64_t size = 0;
@@ -167,8 +172,6 @@ class PmixBoot final : public Boot {
     job_.servers = static_cast<int>(servers);
     job_.id = self_.nspace;
     job_.host = host;
-    const char* ours = std::getenv("ATOLL_JOB_ID");
-    by_oshrun_ = ours != nullptr && job_.id == ours;
     job_.one_host = host_ranks.size() == size;
     if (!std::binary_search(host_ranks.begin(), host_ranks.end(), job_.rank)) {
       return Status::error("the PMIx server's list of PEs on this host (" + peers + ") lacks this PE, " +
@@ -228,7 +231,6 @@ class PmixBoot final : public Boot {
   pmix_proc_t self_{};
   Job job_;
   double timeout_ = 120;
-  bool by_oshrun_ = false;
   bool joined_ = false;
   bool parked_ = false;  // has left, as far as the program knows
   int leaves_ = 0;

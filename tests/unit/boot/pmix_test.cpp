@@ -196,7 +196,7 @@ TEST_F(PmixServer, BringsWhatOthersGave) {
   server.answers[{3, "atoll.exchange"}] = number_answer(5, PMIX_INT);
   EXPECT_THAT(boot->fetch(4).value(), ElementsAre(std::byte{'a'}, std::byte{'b'}, std::byte{'c'}));
   EXPECT_TRUE(boot->fetch(3).value().empty()) << "no bytes";
-  EXPECT_THAT(boot->fetch(1).status().text(), HasSubstr("PE 1's address failed"));
+  EXPECT_THAT(boot->fetch(1).status().text(), HasSubstr("the address of PE 1 failed"));
 }
 
 TEST_F(PmixServer, IsLeftAtOnceIfItIsOshruns) {

@@ -88,8 +88,9 @@ class TwoNodes final : public Boot {
   Blob mine_;
 };
 
-// What a node gives, in the order of process_state.cpp.
-constexpr std::size_t kHeapAt = 0, kPageAt = 16, kMembersAt = 24, kRankAt = 32, kLeaderAt = 36;
+// What a node gives, in the order of process_state.cpp, behind 8 bytes: that there is no link to memory
+// servers.
+constexpr std::size_t kHeapAt = 8, kPageAt = 24, kMembersAt = 32, kRankAt = 40, kLeaderAt = 44;
 
 template <class T>
 void set(Blob& blob, std::size_t at, T value) {

@@ -520,7 +520,7 @@ TEST_F(OfiEngineDeath, AnErrorWithoutAnOperationNamesThePesThatOweSomething) {
   put_one();
   job->quiet(pe(0));
   EXPECT_EXIT(put_one(1); put_one(3); faults.report(lost);
-              pe(0).net->poll(), error(), "an operation on PE 1, 3 failed: Connection reset by peer");
+              pe(0).net->poll(), error(), "an operation on PE 1, PE 3 failed: Connection reset by peer");
 }
 
 TEST_F(OfiEngineDeath, AnErrorThatCannotBeReadIsOneItself) {
