@@ -247,6 +247,7 @@ def usage():
             "  atomics    atomic operations in eight access patterns",
             "  kv         the key/value store: gets, inserts, batches, how they scale, by the number of elements",
             "  nvm        pages of the heap on NVM: misses, gets, false sharing, and what is in memory",
+            "  paging     memory on memory servers: faults, the micro-benchmark of the paper, STREAM",
             "'shmem_bench COMMAND --help' has the options."], "usage")
     options = {
         "atomics": {"pattern": "all", "kind": "both", "form": "all three", "memory": "8m", "iterations": "65536", "stride": "9",
