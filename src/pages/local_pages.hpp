@@ -63,6 +63,9 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   std::byte* frame_memory() const { return pool_.bytes(0); }
   std::size_t frame_bytes() const { return settings_.frames * settings_.page_bytes; }
 
+  /// Puts memory below all frames.  See LocalSpace.
+  void lay_out() const { space_->lay_out(); }
+
   /// The thread that makes room for pages ahead of need.  Without it faults do.  Thread safety: one thread.
   void start() { sweeper_.start(); }
   void stop() { sweeper_.stop(); }

@@ -61,13 +61,13 @@ Status LocalSpace::open() {
   madvise(area_, size(), MADV_DONTFORK);
   const Pool pool = this->pool();
   pool.prepare();
-  // At once: a fault would have to wait for it, and memory that a network has pinned cannot be laid out
-  // later.
-  for (FrameNumber n = 0; n < shape_.frames; ++n) {
-    pool.lay_out(n);
-    pool.frame(n).used = true;
-  }
+  for (FrameNumber n = 0; n < shape_.frames; ++n)
+    pool.frame(n).used = true;  // none is laid out by who takes it
   return {};
+}
+
+void LocalSpace::lay_out() const {
+  for (FrameNumber n = 0; n < shape_.frames; ++n) pool().lay_out(n);
 }
 
 LocalSpace::~LocalSpace() {

@@ -18,12 +18,16 @@ namespace shm::pages {
 /// A forked child has none of it.  Thread safety: as for AddressSpace; all of it is async-signal-safe.
 class LocalSpace final : public AddressSpace {
  public:
-  /// A pool of that shape, all frames free, with memory below all of them, in huge pages where there are any;
-  /// and addresses for all its pages, where each access is a fault.
+  /// A pool of that shape, all frames free; and addresses for all its pages, where each access is a fault.
+  /// Takes no memory for them yet.
   static Result<std::unique_ptr<LocalSpace>> create(const PoolShape& shape);
   ~LocalSpace();
   LocalSpace(const LocalSpace&) = delete;
   LocalSpace& operator=(const LocalSpace&) = delete;
+
+  /// Puts memory below all frames, in huge pages where there are any: before the first access, which would
+  /// have to wait for it.  Thread safety: one thread; not in a signal handler.
+  void lay_out() const;
 
   /// System calls of each kind that threads have made so far.
   struct Calls {

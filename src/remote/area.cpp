@@ -49,6 +49,8 @@ Result<void*> Area::allocate(std::size_t bytes) {
     room_.take_back(kSelf, {*offset, taken});
     return refuse(status.text());
   }
+  if (!laid_out_) pages_->lay_out();  // who uses no such memory pays for none
+  laid_out_ = true;
   blocks_.emplace(*offset, Block{bytes});
   return static_cast<void*>(pages_->base() + *offset);
 }

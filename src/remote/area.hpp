@@ -75,6 +75,7 @@ class Area {
   mutable Mutex mutex_;
   Leases room_ GUARDED_BY(mutex_);  // of the area's addresses
   Blocks blocks_ GUARDED_BY(mutex_);
+  bool laid_out_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace shm::remote

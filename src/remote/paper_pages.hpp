@@ -62,6 +62,9 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
     return at >= base() && at < base() + size();
   }
 
+  /// Puts memory below all frames.  See LocalSpace.
+  void lay_out() const { space_->lay_out(); }
+
   /// The threads that bring pages: accesses before start() wait for it.  No access follows stop().
   void start();
   void stop();

@@ -26,6 +26,7 @@ class EngineOf final : public SwapEngine {
 
   std::byte* base() const override { return pages_->base(); }
   std::size_t size() const override { return pages_->size(); }
+  void lay_out() const override { pages_->lay_out(); }
   void forget(std::size_t offset, std::size_t n) override { pages_->forget(offset, n); }
   void overwrite(std::size_t offset, std::size_t n) override { pages_->overwrite(offset, n); }
   void read(std::size_t offset, void* into, std::size_t n) override { pages_->read(offset, into, n); }

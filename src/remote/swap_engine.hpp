@@ -37,6 +37,8 @@ class SwapEngine {
     const auto* at = static_cast<const std::byte*>(address);
     return at >= base() && at < base() + size();
   }
+  /// Puts memory below all frames: before the first access.
+  virtual void lay_out() const = 0;
   virtual void forget(std::size_t offset, std::size_t n) = 0;
   virtual void overwrite(std::size_t offset, std::size_t n) = 0;
   virtual void read(std::size_t offset, void* into, std::size_t n) = 0;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "remote/area.hpp"
 #include "servers_job.hpp"
@@ -82,6 +84,30 @@ TEST_P(SwapEngineTest, BlocksOfAnAreaBeginAsZeros) {
     ASSERT_EQ(area.free(block.value()), Area::Freed::yes);
   }
   EXPECT_EQ(area.stages() != nullptr, GetParam() != Swap::direct);
+}
+
+// KiB of memory that this process shares, or could.
+long shared_memory() {
+  std::ifstream status("/proc/self/status");
+  long kib = -1;
+  for (std::string name; status >> name;) {
+    if (name == "RssShmem:") status >> kib;
+  }
+  return kib;
+}
+
+// Each PE of a job with memory servers has an area, whether it uses it or not.
+TEST_P(SwapEngineTest, AnAreaTakesNoMemoryBeforeTheFirstBlock) {
+  constexpr std::size_t kLocal = std::size_t{32} << 20;
+  const long before = shared_memory();
+  Result<std::unique_ptr<Area>> opened = Area::open(
+      job.servers(0),
+      {.page_bytes = kSwapPage, .local_bytes = kLocal, .server_bytes = 1 << 20, .swap = GetParam()});
+  ASSERT_TRUE(opened.ok()) << opened.status().text();
+  constexpr long kAll = kLocal / 1024;
+  EXPECT_LT(shared_memory() - before, kAll / 4);
+  ASSERT_TRUE(opened.value()->allocate(kSwapPage).ok());
+  EXPECT_GE(shared_memory() - before, kAll);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SwapEngineTest,
