@@ -7,20 +7,10 @@
 #include "pages/copy.hpp"
 #include "pages/local_moving.hpp"
 #include "pages/local_pages.hpp"
+#include "pages/page_span.hpp"
 
 namespace shm::pages {
 namespace {
-
-struct Pages {
-  PageNumber first, last;  // without `last`
-};
-// Those that lie in the range wholly, or in part.
-Pages whole_pages(std::size_t offset, std::size_t n, std::size_t page_bytes) {
-  return {(offset + page_bytes - 1) / page_bytes, (offset + n) / page_bytes};
-}
-Pages touched_pages(std::size_t offset, std::size_t n, std::size_t page_bytes) {
-  return {offset / page_bytes, n == 0 ? offset / page_bytes : (offset + n - 1) / page_bytes + 1};
-}
 
 // Calls visit(page, within, at, n) for what lies in each page.
 template <class Visit>
@@ -38,12 +28,12 @@ void for_pieces(std::size_t offset, std::size_t n, std::size_t page_bytes, Visit
 
 void LocalPages::forget(std::size_t offset, std::size_t n) {
   const SignalsBlocked blocked(kOwnFaults);
-  const Pages pages = whole_pages(offset, n, settings_.page_bytes);
+  const PageSpan pages = whole_pages(offset, n, settings_.page_bytes);
   frames_.forget(pages.first, pages.last);
 }
 
 void LocalPages::overwrite(std::size_t offset, std::size_t n) {
-  const Pages pages = whole_pages(offset, n, settings_.page_bytes);
+  const PageSpan pages = whole_pages(offset, n, settings_.page_bytes);
   for (PageNumber page = pages.first; page < pages.last; ++page) pool_.word(page).forget_stored();
 }
 
@@ -116,9 +106,8 @@ FrameNumber LocalPages::bring_latched(PageNumber page, Access access) {
 // ---- pins
 
 bool LocalPages::pin(std::size_t offset, std::size_t n, Access access) {
-  const Pages pages = touched_pages(offset, n, settings_.page_bytes);
-  const auto count =
-      static_cast<std::uint32_t>(std::min<std::size_t>(pages.last - pages.first, settings_.frames));
+  const PageSpan pages = touched_pages(offset, n, settings_.page_bytes);
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(pages.count(), settings_.frames));
   std::atomic<std::uint32_t>& pinned = pool_.head().pinned;
   std::uint32_t before = pinned.load(std::memory_order_relaxed);
   do {
@@ -155,22 +144,21 @@ bool LocalPages::unpin(std::size_t offset, std::size_t n) {
     access = found->second;
     pins_.erase(found);
   }
-  const Pages pages = touched_pages(offset, n, settings_.page_bytes);
+  const PageSpan pages = touched_pages(offset, n, settings_.page_bytes);
   for (PageNumber page = pages.first; page < pages.last; ++page) {
     const FrameNumber frame = pool_.word(page).frame_if_here();  // as it is pinned
     pool_.frame(frame).pins(access).fetch_sub(1, std::memory_order_relaxed);
   }
-  pool_.head().pinned.fetch_sub(static_cast<std::uint32_t>(pages.last - pages.first),
-                                std::memory_order_relaxed);
+  pool_.head().pinned.fetch_sub(static_cast<std::uint32_t>(pages.count()), std::memory_order_relaxed);
   return true;
 }
 
 bool LocalPages::any_pinned(std::size_t offset, std::size_t n) {
-  const Pages pages = touched_pages(offset, n, settings_.page_bytes);
+  const PageSpan pages = touched_pages(offset, n, settings_.page_bytes);
   const LockGuard guard(pins_mutex_);
   return std::ranges::any_of(pins_, [&](const auto& pin) {
-    const Pages pinned = touched_pages(pin.first.first, pin.first.second, settings_.page_bytes);
-    return pinned.first < pages.last && pages.first < pinned.last;
+    const PageSpan pinned = touched_pages(pin.first.first, pin.first.second, settings_.page_bytes);
+    return pinned.meets(pages);
   });
 }
 

@@ -51,7 +51,7 @@ Result<void*> Area::allocate(std::size_t bytes) {
   }
   if (!laid_out_) pages_->lay_out();  // who uses no such memory pays for none
   laid_out_ = true;
-  blocks_.emplace(*offset, Block{bytes});
+  blocks_.emplace(*offset, bytes);
   return static_cast<void*>(pages_->base() + *offset);
 }
 
@@ -60,9 +60,9 @@ Area::Freed Area::free(void* block) {
   if (!pages_->contains(block)) return Freed::no_block;
   const auto found = blocks_.find(offset_of(block));
   if (found == blocks_.end()) return Freed::no_block;
-  if (found->second.pins != 0) return Freed::pinned;
   const std::size_t page = settings_.page_bytes, offset = found->first;
-  const std::size_t taken = whole_pages(found->second.bytes, page);
+  const std::size_t taken = whole_pages(found->second, page);
+  if (pages_->any_pinned(offset, taken)) return Freed::pinned;
   pages_->forget(offset, taken);
   range_.release(offset / page, (offset + taken) / page);
   room_.take_back(kSelf, {offset, taken});
@@ -74,42 +74,17 @@ std::optional<std::size_t> Area::size_of(const void* block) const {
   const LockGuard guard(mutex_);
   if (!pages_->contains(block)) return std::nullopt;
   const auto found = blocks_.find(offset_of(block));
-  return found == blocks_.end() ? std::nullopt : std::optional(found->second.bytes);
-}
-
-// The last block that begins there or before; the end if there is none.
-Area::Blocks::const_iterator Area::block_at(const void* at) const {
-  const auto behind = blocks_.upper_bound(offset_of(at));
-  return behind == blocks_.begin() ? blocks_.end() : std::prev(behind);
+  return found == blocks_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool Area::holds(const void* at, std::size_t n) const {
   const LockGuard guard(mutex_);
   if (!pages_->contains(at)) return false;
-  const auto found = block_at(at);
-  if (found == blocks_.end()) return false;
-  const std::size_t within = offset_of(at) - found->first;
-  return within <= found->second.bytes && n <= found->second.bytes - within;
-}
-
-// Pages come for a pin: not with the lock.
-bool Area::pin(const void* at, std::size_t n, pages::Access access) {
-  count_pin(at, 1);
-  const bool pinned = pages_->pin(offset_of(at), n, access);
-  if (!pinned) count_pin(at, -1);
-  return pinned;
-}
-
-bool Area::unpin(const void* at, std::size_t n) {
-  if (!pages_->unpin(offset_of(at), n)) return false;
-  count_pin(at, -1);
-  return true;
-}
-
-void Area::count_pin(const void* at, int change) {
-  const LockGuard guard(mutex_);
-  const auto found = blocks_.find(block_at(at)->first);
-  found->second.pins += static_cast<unsigned>(change);
+  const auto behind = blocks_.upper_bound(offset_of(at));
+  if (behind == blocks_.begin()) return false;
+  const auto [offset, bytes] = *std::prev(behind);
+  const std::size_t within = offset_of(at) - offset;
+  return within <= bytes && n <= bytes - within;
 }
 
 bool Area::touches(const void* at, std::size_t n) const {

@@ -48,8 +48,10 @@ class Area {
   void read(const void* from, void* into, std::size_t n) { pages_->read(offset_of(from), into, n); }
   void write(void* to, const void* from, std::size_t n) { pages_->write(offset_of(to), from, n); }
   void overwrite(const void* at, std::size_t n) { pages_->overwrite(offset_of(at), n); }
-  bool pin(const void* at, std::size_t n, pages::Access access);
-  bool unpin(const void* at, std::size_t n);
+  bool pin(const void* at, std::size_t n, pages::Access access) {
+    return pages_->pin(offset_of(at), n, access);
+  }
+  bool unpin(const void* at, std::size_t n) { return pages_->unpin(offset_of(at), n); }
 
   const pages::LocalStatistics& statistics() const { return pages_->statistics(); }
   const SwapStages* stages() const { return pages_->stages(); }
@@ -64,17 +66,9 @@ class Area {
   LentRange range_;
   std::unique_ptr<SwapEngine> pages_;
 
-  struct Block {
-    std::size_t bytes;  // asked for
-    unsigned pins = 0;
-  };
-  using Blocks = std::map<std::size_t, Block>;  // by offset
-  Blocks::const_iterator block_at(const void* at) const REQUIRES(mutex_);
-  void count_pin(const void* at, int change);
-
   mutable Mutex mutex_;
-  Leases room_ GUARDED_BY(mutex_);  // of the area's addresses
-  Blocks blocks_ GUARDED_BY(mutex_);
+  Leases room_ GUARDED_BY(mutex_);                                // of the area's addresses
+  std::map<std::size_t, std::size_t> blocks_ GUARDED_BY(mutex_);  // bytes asked for, by offset
   bool laid_out_ GUARDED_BY(mutex_) = false;
 };
 

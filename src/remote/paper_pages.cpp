@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "remote/paper_pages.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "pages/copy.hpp"
+#include "pages/page_span.hpp"
 #include "remote/paper_suspension.hpp"
 
 namespace shm::remote {
@@ -18,6 +20,8 @@ namespace {
 using pages::FrameNumber;
 using pages::LocalStatistics;
 using pages::PageNumber;
+using pages::PageSpan;
+using pages::touched_pages;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBuffersOfR58 = 4;
@@ -286,8 +290,8 @@ void PaperPages::finish(SwapRequest& request, FrameNumber frame) {
 void PaperPages::forget(std::size_t offset, std::size_t n) {
   const SignalsBlocked blocked(kOwnFaults);
   const WaitsForPage waits;
-  const PageNumber last = (offset + n) / page_bytes();
-  for (PageNumber page = (offset + page_bytes() - 1) / page_bytes(); page < last; ++page) table_.forget(page);
+  const PageSpan pages = pages::whole_pages(offset, n, page_bytes());
+  for (PageNumber page = pages.first; page < pages.last; ++page) table_.forget(page);
 }
 
 void PaperPages::read(std::size_t offset, void* into, std::size_t n) const {
@@ -299,7 +303,7 @@ void PaperPages::write(std::size_t offset, const void* from, std::size_t n) cons
 }
 
 bool PaperPages::pin(std::size_t offset, std::size_t n, pages::Access) {
-  const Pages touched = touched_pages(offset, n);
+  const PageSpan touched = touched_pages(offset, n, page_bytes());
   {
     const LockGuard guard(pins_mutex_);
     if (pinned_ + touched.count() > settings_.frames / 4) return false;
@@ -324,10 +328,18 @@ bool PaperPages::unpin(std::size_t offset, std::size_t n) {
   while (found != end && found->second != n) ++found;
   if (found == end) return false;
   pins_.erase(found);
-  const Pages touched = touched_pages(offset, n);
+  const PageSpan touched = touched_pages(offset, n, page_bytes());
   for (PageNumber page = touched.first; page < touched.last; ++page) table_.unpin(page);
   pinned_ -= touched.count();
   return true;
+}
+
+bool PaperPages::any_pinned(std::size_t offset, std::size_t n) {
+  const PageSpan asked = touched_pages(offset, n, page_bytes());
+  const LockGuard guard(pins_mutex_);
+  return std::ranges::any_of(pins_, [&](const auto& pin) {
+    return touched_pages(pin.first, pin.second, page_bytes()).meets(asked);
+  });
 }
 
 }  // namespace shm::remote

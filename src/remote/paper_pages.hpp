@@ -77,6 +77,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   void write(std::size_t offset, const void* from, std::size_t n) const;
   bool pin(std::size_t offset, std::size_t n, pages::Access access);
   bool unpin(std::size_t offset, std::size_t n);
+  bool any_pinned(std::size_t offset, std::size_t n);
 
   const pages::LocalStatistics& statistics() const { return statistics_; }
   const SwapStages& stages() const { return stages_; }
@@ -107,14 +108,6 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   std::size_t page_bytes() const { return range_.shape().page_bytes; }
   Place place(pages::PageNumber page) const { return range_.place(page * page_bytes()); }
   std::byte* buffer(std::size_t number) const;
-  struct Pages {
-    pages::PageNumber first, last;  // without `last`
-    std::size_t count() const { return last - first; }
-  };
-  Pages touched_pages(std::size_t offset, std::size_t n) const {
-    const pages::PageNumber first = offset / page_bytes();
-    return {first, n == 0 ? first : (offset + n - 1) / page_bytes() + 1};
-  }
 
   const LentRange& range_;
   const Settings settings_;

@@ -35,6 +35,7 @@ class EngineOf final : public SwapEngine {
     return pages_->pin(offset, n, access);
   }
   bool unpin(std::size_t offset, std::size_t n) override { return pages_->unpin(offset, n); }
+  bool any_pinned(std::size_t offset, std::size_t n) override { return pages_->any_pinned(offset, n); }
   const pages::LocalStatistics& statistics() const override { return pages_->statistics(); }
   const SwapStages* stages() const override {
     if constexpr (std::is_same_v<Pages, PaperPages>) {

@@ -45,6 +45,7 @@ class SwapEngine {
   virtual void write(std::size_t offset, const void* from, std::size_t n) = 0;
   virtual bool pin(std::size_t offset, std::size_t n, pages::Access access) = 0;
   virtual bool unpin(std::size_t offset, std::size_t n) = 0;
+  virtual bool any_pinned(std::size_t offset, std::size_t n) = 0;
   virtual const pages::LocalStatistics& statistics() const = 0;
   /// Null where swaps have no stages.
   virtual const SwapStages* stages() const = 0;
