@@ -177,7 +177,7 @@ void Job::wait_for_events() {
 int Job::wait_limit() const {
   std::optional<Clock::time_point> next;
   for (const auto& at : {timeout_at_, kill_at_, give_up_output_at_, output_.deadline(), input_.deadline(),
-                         inquiry_.deadline(), look_at_, trust_suspicion_at_, end_servers_at_})
+                         inquiry_.deadline(), look_at_, trust_suspicion_at_})
     if (at && (!next || *at < *next)) next = at;
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -194,7 +194,6 @@ void Job::check_deadlines() {
     policy_.trust_suspicion();
     judge();
   }
-  if (end_servers_at_ && *end_servers_at_ <= now) end_servers_without_pes();
   if (kill_at_ && *kill_at_ <= now) kill_now();
   if (timeout_at_ && *timeout_at_ <= now) {
     timeout_at_.reset();
@@ -282,8 +281,8 @@ void Job::on_children() {
     trust_suspicion_at_ = Clock::now() + kDeathAfterItsConnections;
   judge();
   // What a PE has suspected before it went may be that a server has died, which must come to light first.
-  if (policy_.pes_alive() == 0 && policy_.servers_alive() > 0 && !policy_.suspects() && !end_servers_at_)
-    end_servers_at_ = Clock::now();
+  if (policy_.pes_alive() == 0 && policy_.servers_alive() > 0 && !policy_.suspects())
+    end_servers_without_pes();
 }
 
 void Job::judge() {
@@ -394,7 +393,6 @@ void Job::end(int exit_code) {
 
 /// Memory servers stay for PEs that call shmem_init again, until there are none. Their end is no failure.
 void Job::end_servers_without_pes() {
-  end_servers_at_.reset();
   policy_.let_servers_go();
   terminate(std::min(options_.kill_after, kServersLeaveAtOnce));
 }
@@ -427,7 +425,6 @@ void Job::drain() {
   timeout_at_.reset();
   kill_at_.reset();
   trust_suspicion_at_.reset();
-  end_servers_at_.reset();
   inquiry_.finish();
   look_at_.reset();
 }

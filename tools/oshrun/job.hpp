@@ -111,7 +111,6 @@ class Job {
   std::optional<Clock::time_point> timeout_at_;
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> trust_suspicion_at_;  // when no death can explain it any more
-  std::optional<Clock::time_point> end_servers_at_;      // as no PE is left
   std::optional<Clock::time_point> give_up_output_at_;
   int interrupts_ = 0;
 
