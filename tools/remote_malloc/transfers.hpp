@@ -50,41 +50,41 @@ struct Division {
   static Division of_write(int fd);
 };
 
-/// `call(at, n, done)` transfers up to n bytes, after `done`, and returns as read() does.  The result is that
-/// of one call for all: an error only if nothing was transferred before.
-template <typename Call>
-ssize_t receive(const Buffers& buffers, Division division, Call call) {
+/// One call after the other: `one(at, n, done)` transfers up to n bytes by way of `at`, after `done`, and
+/// returns as read() does.  The result is that of one call for all: an error only if nothing was transferred
+/// before.
+template <typename One>
+ssize_t in_calls(const Buffers& buffers, Division division, One one) {
   const std::size_t all = buffers.bytes();
   const Stage stage(std::clamp<std::size_t>(all, 1, division.piece));
   if (stage.at() == nullptr) return -1;
   std::size_t done = 0;
   do {
     const std::size_t n = std::min(all - done, division.piece);
-    const ssize_t got = call(stage.at(), n, done);
-    if (got < 0) return done > 0 ? static_cast<ssize_t>(done) : -1;
-    // A datagram's length may be more than what there was room for (MSG_TRUNC).
-    buffers.scatter(done, stage.at(), std::min(static_cast<std::size_t>(got), n));
-    done += static_cast<std::size_t>(got);
-    if (static_cast<std::size_t>(got) != n) break;
+    const ssize_t now = one(stage.at(), n, done);
+    if (now < 0) return done > 0 ? static_cast<ssize_t>(done) : -1;
+    done += static_cast<std::size_t>(now);
+    if (static_cast<std::size_t>(now) != n) break;
   } while (division.goes_on && done < all);
   return static_cast<ssize_t>(done);
 }
 
 template <typename Call>
+ssize_t receive(const Buffers& buffers, Division division, Call call) {
+  return in_calls(buffers, division, [&](std::byte* at, std::size_t n, std::size_t done) {
+    const ssize_t got = call(at, n, done);
+    // A datagram's length may be more than what there was room for (MSG_TRUNC).
+    if (got >= 0) buffers.scatter(done, at, std::min(static_cast<std::size_t>(got), n));
+    return got;
+  });
+}
+
+template <typename Call>
 ssize_t send_out(const Buffers& buffers, Division division, Call call) {
-  const std::size_t all = buffers.bytes();
-  const Stage stage(std::clamp<std::size_t>(all, 1, division.piece));
-  if (stage.at() == nullptr) return -1;
-  std::size_t done = 0;
-  do {
-    const std::size_t n = std::min(all - done, division.piece);
-    buffers.gather(done, stage.at(), n);
-    const ssize_t put = call(stage.at(), n, done);
-    if (put < 0) return done > 0 ? static_cast<ssize_t>(done) : -1;
-    done += static_cast<std::size_t>(put);
-    if (static_cast<std::size_t>(put) != n) break;
-  } while (division.goes_on && done < all);
-  return static_cast<ssize_t>(done);
+  return in_calls(buffers, division, [&](std::byte* at, std::size_t n, std::size_t done) {
+    buffers.gather(done, at, n);
+    return call(at, n, done);
+  });
 }
 
 }  // namespace remote_malloc
