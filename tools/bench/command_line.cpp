@@ -54,6 +54,18 @@ bool duration(const std::string& text, double& value) {
   return !text.empty() && *end == '\0' && value > 0 && value <= 3600;
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::string take_bytes(const char* name, const char* option, std::size_t& value) {
+  const std::string text = variable(name);
+  if (text.empty() || bytes(text, value)) return "";
+  return std::string(name) + " is '" + text + "', but what is measured must know it: write it as " +
+         kBytesAllowed + ", or add " + option;
+}
+
 Argument word_at(Words words, std::size_t i) {
   const std::string_view word = words[i];
   const std::size_t equals = word.find('=');

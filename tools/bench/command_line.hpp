@@ -30,6 +30,12 @@ bool bytes(std::string text, std::size_t& value);
 /// Seconds: 0.02 and the like.
 bool duration(const std::string& text, double& value);
 
+/// What the environment says; nothing if the variable is not set.
+std::string variable(const char* name);
+/// Takes the bytes that the variable has into `value`, if it is set; what is wrong with it, or "".  `option`:
+/// what says the same.
+std::string take_bytes(const char* name, const char* option, std::size_t& value);
+
 inline constexpr std::size_t kMostNumber = 1000000000;  // the product of two, in bytes, fits a word
 inline constexpr const char* kNumberAllowed = "a number from 1 to 1000000000";
 inline constexpr const char* kBytesAllowed = "a number of bytes such as 8388608, 8192k, 8m or 1g";

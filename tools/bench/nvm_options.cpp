@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 namespace bench {
 namespace {
@@ -34,29 +33,16 @@ constexpr Option<NvmOptions> kOptions[] = {
 
 constexpr Flag<NvmOptions> kFlags[] = {{"--json", &NvmOptions::json}, {"--dram", &NvmOptions::dram}};
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 bool anything_on_nvm() {
   return variable("SHMEM_HEAP").starts_with("nvm:") || !variable("SHMEM_NVM_DIR").empty();
 }
 
-/// Takes the bytes that the variable has into `value`, if it is set; what is wrong with it, or "".
-std::string take(const char* name, const char* option, std::size_t& value) {
-  const std::string text = variable(name);
-  if (text.empty() || bytes(text, value)) return "";
-  return std::string(name) + " is '" + text + "', but what is measured must know it: write it as " +
-         kBytesAllowed + ", or add " + option;
-}
-
 /// Page and pool as the library has them.
 std::string take_sizes(std::size_t node_size, NvmOptions& o) {
-  std::string why = o.page == 0 ? take("SHMEM_NVM_PAGE", "--page", o.page) : "";
+  std::string why = o.page == 0 ? take_bytes("SHMEM_NVM_PAGE", "--page", o.page) : "";
   if (o.page == 0) o.page = kUsualPage;
   std::size_t cache = 0;
-  if (why.empty() && o.pool == 0) why = take("SHMEM_NVM_CACHE", "--pool", cache);
+  if (why.empty() && o.pool == 0) why = take_bytes("SHMEM_NVM_CACHE", "--pool", cache);
   if (cache != 0) o.pool = std::max({cache / o.page, std::size_t{16}, 8 * node_size});
   return why;
 }

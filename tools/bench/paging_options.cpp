@@ -2,7 +2,6 @@
 #include "paging_options.hpp"
 
 #include <bit>
-#include <cstdlib>
 
 namespace bench {
 namespace {
@@ -30,14 +29,6 @@ constexpr Option<PagingOptions> kOptions[] = {
 
 constexpr Flag<PagingOptions> kFlags[] = {{"--json", &PagingOptions::json}};
 
-/// Takes the bytes that the variable has into `value`, if it is set; what is wrong with it, or "".
-std::string take(const char* name, const char* option, std::size_t& value) {
-  const char* text = std::getenv(name);
-  if (value != 0 || text == nullptr || *text == 0 || bytes(text, value)) return "";
-  return std::string(name) + " is '" + text + "', but what is measured must know it: write it as " +
-         kBytesAllowed + ", or add " + option;
-}
-
 }  // namespace
 
 const char kPagingUsage[] =
@@ -62,8 +53,8 @@ const char kPagingUsage[] =
 Parsed parse(Words words, PagingOptions& options, std::string& why) {
   const Parsed parsed = parse_words<PagingOptions>(words, kOptions, kFlags, options, why);
   if (parsed != Parsed::run) return parsed;
-  why = take("SHMEM_REMOTE_PAGE", "--page", options.page);
-  if (why.empty()) why = take("SHMEM_REMOTE_LOCAL", "--local", options.local);
+  why = options.page == 0 ? take_bytes("SHMEM_REMOTE_PAGE", "--page", options.page) : "";
+  if (why.empty() && options.local == 0) why = take_bytes("SHMEM_REMOTE_LOCAL", "--local", options.local);
   if (options.page == 0) options.page = kUsualPage;
   if (why.empty() && options.local == 0) {
     why =
