@@ -2,7 +2,6 @@
 #include "nvm/heap.hpp"
 
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include "core/progress.hpp"
 #include "heap/node_memory.hpp"
 #include "nvm/coherence/operations.hpp"
+#include "pages/addresses.hpp"
 #include "pages/copy.hpp"
 #include "pages/wait_for_tickets.hpp"
 
@@ -22,24 +22,6 @@ namespace shm::nvm {
 namespace {
 
 constexpr const char* kName = "the NVM heap";
-
-// Addresses where every access is a fault.  A system call of our own, as ThreadSanitizer takes mmap for a
-// write of the range, and the program's threads may be about to access it.
-std::byte* reserve_addresses(std::byte* at, std::size_t n) {
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at == nullptr ? 0 : MAP_FIXED);
-  const long segment = syscall(SYS_mmap, at, n, PROT_NONE, flags, -1, 0L);
-  return segment == -1 ? nullptr : reinterpret_cast<std::byte*>(segment);
-}
-
-// At a multiple of what blocks may ask to be aligned to.
-std::byte* reserve_aligned(std::size_t n) {
-  std::byte* around = reserve_addresses(nullptr, n + kLargestAlignment);
-  if (around == nullptr) return nullptr;
-  const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(around)) % kLargestAlignment;
-  if (before != 0) munmap(around, before);
-  if (before != kLargestAlignment) munmap(around + before + n, kLargestAlignment - before);
-  return around + before;
-}
 
 // Whose pager gets messages.  What needs no answer (Event::last_copy, Event::dropped) may come when the heap
 // has gone, but not when the job has another one: a barrier of all PEs, and so all messages before it, lie
@@ -62,7 +44,8 @@ std::string file_of(const std::string& folder) {
 Result<std::unique_ptr<Heap>> Heap::open(const Options& options, std::unique_ptr<Device> device) {
   const PoolShape shape = options.shape(static_cast<int>(rt.node_pes.size()), rt.boot->job().size);
   const std::size_t bytes = options.segment_bytes();
-  std::byte* segment = reserve_aligned(bytes);
+  // At a multiple of what blocks may ask to be aligned to.
+  std::byte* segment = pages::reserve_aligned(bytes, kLargestAlignment);
   if (segment == nullptr)
     return Status::error("cannot reserve " + std::to_string(bytes) +
                          " bytes of addresses for the NVM heap: " + std::strerror(errno));
@@ -144,7 +127,7 @@ bool Heap::protect(std::byte* at, std::size_t n, bool writable) {
 bool Heap::unmap(std::byte* at, std::size_t n) {
   bool unmapped;
   do {
-    unmapped = reserve_addresses(at, n) != nullptr;
+    unmapped = pages::reserve_addresses(at, n) != nullptr;
   } while (!unmapped && spare_mappings_.give_up());
   if (unmapped) madvise(at, n, MADV_DONTFORK);
   // The next map() takes away what is still there.

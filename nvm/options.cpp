@@ -8,10 +8,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "base/human.hpp"
 #include "heap/node_memory.hpp"
+#include "pages/addresses.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -39,8 +39,7 @@ Status check_folder(const std::string& folder, const char* variable) {
 
 // How many pages may be mapped at a time, with some thousand mappings left for the program.
 std::size_t most_frames() {
-  std::size_t limit = 0;
-  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  const std::size_t limit = pages::mapping_limit();
   constexpr std::size_t kOthers = 8192;
   return limit > 2 * kOthers ? (limit - kOthers) / 2 : kFewestFrames;
 }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "base/service_thread.hpp"
+#include "pages/addresses.hpp"
 #include "pages/local_moving.hpp"
 
 namespace shm::pages {
@@ -21,11 +21,8 @@ constexpr std::size_t kOtherMappings = 8192;
 // How many frames there may be: each page in a frame is a mapping of the system's, and so is the gap behind
 // it.
 std::size_t most_frames() {
-  std::size_t mappings = 65530;
-  if (std::FILE* file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
-    if (std::fscanf(file, "%zu", &mappings) != 1) mappings = 65530;
-    std::fclose(file);
-  }
+  constexpr std::size_t kUsual = 65530;  // of Linux
+  const std::size_t limit = mapping_limit(), mappings = limit != 0 ? limit : kUsual;
   return (mappings - std::min(mappings, kOtherMappings)) / 2;
 }
 

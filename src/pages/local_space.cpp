@@ -2,7 +2,6 @@
 #include "pages/local_space.hpp"
 
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,29 +11,9 @@
 
 #include "base/huge_pages.hpp"
 #include "base/mutex.hpp"
+#include "pages/addresses.hpp"
 
 namespace shm::pages {
-namespace {
-
-// A system call of our own, as ThreadSanitizer takes mmap() for a write of the range, and the program's
-// threads may be about to access it.
-std::byte* map_raw(std::byte* at, std::size_t n, int protection, int flags, int file, std::size_t offset) {
-  const long mapped = syscall(SYS_mmap, at, n, protection, flags, file, offset);
-  return mapped == -1 ? nullptr : reinterpret_cast<std::byte*>(mapped);
-}
-
-// Addresses where every access is a fault, at a multiple of `alignment`.
-std::byte* reserve_aligned(std::size_t n, std::size_t alignment) {
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  std::byte* around = map_raw(nullptr, n + alignment, PROT_NONE, kFlags, -1, 0);
-  if (around == nullptr) return nullptr;
-  const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(around)) % alignment;
-  if (before != 0) munmap(around, before);
-  if (before != alignment) munmap(around + before + n, alignment - before);
-  return around + before;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<LocalSpace>> LocalSpace::create(const PoolShape& shape) {
   std::unique_ptr<LocalSpace> space(new LocalSpace(shape));
@@ -95,10 +74,9 @@ bool LocalSpace::protect(std::byte* at, std::size_t n, bool writable) {
 
 bool LocalSpace::unmap(std::byte* at, std::size_t n) {
   calls_.unmap.fetch_add(1, std::memory_order_relaxed);
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   bool unmapped;
   do {
-    unmapped = map_raw(at, n, PROT_NONE, kFlags, -1, 0) != nullptr;
+    unmapped = reserve_addresses(at, n) != nullptr;
   } while (!unmapped && give_up_spares());
   if (unmapped) madvise(at, n, MADV_DONTFORK);
   // The next map() takes away what is still there.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/local_transfers.hpp"
 
+#include <algorithm>
+
 namespace shm::pages {
 namespace {
 
@@ -33,20 +35,20 @@ LocalTransfers::Transit* LocalTransfers::take(Kind kind) {
   return nullptr;
 }
 
-bool LocalTransfers::any_taken(Kind kind) const {
+template <class Is>
+bool LocalTransfers::any(Kind kind, Is is) const {
   const auto k = static_cast<std::size_t>(kind);
-  for (unsigned i = first_[k]; i < first_[k + 1]; ++i) {
-    if (transits_[i].state_.load(std::memory_order_acquire) != Transit::kFree) return true;
-  }
-  return false;
+  return std::any_of(
+      transits_.get() + first_[k], transits_.get() + first_[k + 1],
+      [&](const Transit& transit) { return is(transit.state_.load(std::memory_order_acquire)); });
+}
+
+bool LocalTransfers::any_taken(Kind kind) const {
+  return any(kind, [](Transit::State state) { return state != Transit::kFree; });
 }
 
 bool LocalTransfers::any_free(Kind kind) const {
-  const auto k = static_cast<std::size_t>(kind);
-  for (unsigned i = first_[k]; i < first_[k + 1]; ++i) {
-    if (transits_[i].state_.load(std::memory_order_acquire) == Transit::kFree) return true;
-  }
-  return false;
+  return any(kind, [](Transit::State state) { return state == Transit::kFree; });
 }
 
 void LocalTransfers::read(Transit& transit, std::size_t within, std::byte* into, std::size_t n) {

@@ -71,6 +71,8 @@ class LocalTransfers final : private LocalWaits::Poller {
   const void* given() const { return transits_.get(); }
 
  private:
+  template <class Is>
+  bool any(Kind kind, Is is) const;
   bool poll() override;
   bool serve();
   void tell_of_waits();

@@ -18,9 +18,6 @@ namespace {
 using pages::Transfer;
 using Clock = std::chrono::steady_clock;
 
-// A large page takes less time in several pieces that are under way together.
-constexpr std::size_t kPiece = std::size_t{256} << 10;
-
 class RemoteDevice final : public pages::Device {
  public:
   explicit RemoteDevice(std::unique_ptr<LentRange> range)

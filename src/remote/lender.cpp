@@ -13,6 +13,7 @@
 #include "base/host_memory.hpp"
 #include "base/huge_pages.hpp"
 #include "base/human.hpp"
+#include "pages/addresses.hpp"
 
 namespace shm::remote {
 namespace {
@@ -34,12 +35,8 @@ Result<LentMemory> LentMemory::create(std::size_t bytes) {
   };
   if (const std::size_t available = available_memory(); bytes > available)
     return refuse("the host has " + human_bytes(static_cast<double>(available)) + " left");
-  // Aligned to huge pages; what is reserved around it costs nothing.
-  void* around =
-      mmap(nullptr, bytes + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (around == MAP_FAILED) return refuse(std::strerror(errno));
-  const auto address = reinterpret_cast<std::uintptr_t>(around);
-  auto* base = reinterpret_cast<std::byte*>((address + kHugePage - 1) / kHugePage * kHugePage);
+  std::byte* base = pages::reserve_aligned(bytes, kHugePage);
+  if (base == nullptr) return refuse(std::strerror(errno));
   if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return refuse(std::strerror(errno));
   madvise(base, bytes, MADV_HUGEPAGE);
   madvise(base, bytes, MADV_DONTDUMP);

@@ -6,10 +6,6 @@
 namespace shm::remote {
 namespace {
 
-// A page takes less time in several pieces that are posted together than in one: the server reads one while
-// another is on the wire.
-constexpr std::size_t kPiece = std::size_t{256} << 10;
-
 // Calls move(offset, bytes, piece) for the pieces of n bytes.
 template <class Move>
 void in_pieces(std::size_t n, pages::PageTransfer& transfer, Move move) {

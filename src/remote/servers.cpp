@@ -50,12 +50,12 @@ void Servers::on_message(int from, std::uint16_t id, const std::byte* message, s
 }
 
 template <class Message>
-void Servers::send(int server, std::uint16_t id, const Message& message) {
-  channel_->ops->send(channel_, peer(server), id, &message, sizeof message);
+void Servers::send(int server, LendMessage id, const Message& message) {
+  channel_->ops->send(channel_, peer(server), static_cast<std::uint16_t>(id), &message, sizeof message);
 }
 
 template <class Request>
-void Servers::ask(int server, std::uint16_t id, Request request) {
+void Servers::ask(int server, LendMessage id, Request request) {
   request.number = ++number_;
   awaited_.store(request.number, std::memory_order_release);
   {
@@ -82,7 +82,7 @@ void Servers::ask(int server, std::uint16_t id, Request request) {
 
 std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
   const LockGuard guard(asking_);
-  ask(server, static_cast<std::uint16_t>(LendMessage::lease), LeaseRequest{0, bytes});
+  ask(server, LendMessage::lease, LeaseRequest{0, bytes});
   if (granted_ != 0) return offset_;
   last_free_ = free_;
   return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
 
 void Servers::give_back(int server, std::uint64_t offset, std::uint64_t bytes) {
   const SignalsBlocked blocked;
-  send(server, static_cast<std::uint16_t>(LendMessage::give_back), GiveBack{offset, bytes});
+  send(server, LendMessage::give_back, GiveBack{offset, bytes});
   // Who frees memory may not drive the link for long, and others may wait for it.
   constexpr int kPolls = 100;
   for (int polls = 0; polls < kPolls && !channel_->ops->idle_to(channel_, peer(server)); ++polls) poll();
@@ -98,8 +98,7 @@ void Servers::give_back(int server, std::uint64_t offset, std::uint64_t bytes) {
 
 void Servers::finish() {
   const LockGuard guard(asking_);
-  for (int server = 0; server < count(); ++server)
-    ask(server, static_cast<std::uint16_t>(LendMessage::finish), FinishRequest{0});
+  for (int server = 0; server < count(); ++server) ask(server, LendMessage::finish, FinishRequest{0});
 }
 
 void Servers::read(const Place& from, void* into, std::size_t n, Completion& done) {
@@ -111,7 +110,7 @@ void Servers::write(const Place& to, const void* from, std::size_t n, Completion
 }
 
 void Servers::request_page(const Place& from, std::size_t n, std::uint64_t number) {
-  send(from.server, static_cast<std::uint16_t>(LendMessage::page), PageRequest{number, from.offset, n});
+  send(from.server, LendMessage::page, PageRequest{number, from.offset, n});
 }
 
 void Servers::look_for_answer(int server, Clock::time_point since) const {

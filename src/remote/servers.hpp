@@ -18,6 +18,7 @@
 #include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "remote/placement.hpp"
+#include "remote/wire.hpp"
 #include "transports/net.hpp"
 
 namespace shm::remote {
@@ -82,9 +83,9 @@ class Servers {
   int peer(int server) const { return settings_.pes + server; }
   void on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n);
   template <class Message>
-  void send(int server, std::uint16_t id, const Message& message);
+  void send(int server, LendMessage id, const Message& message);
   template <class Request>
-  void ask(int server, std::uint16_t id, Request request) REQUIRES(asking_);
+  void ask(int server, LendMessage id, Request request) REQUIRES(asking_);
 
   const Settings settings_;
   std::unique_ptr<Network> link_;
