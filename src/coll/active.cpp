@@ -35,6 +35,23 @@ constexpr std::size_t kArrived = 0, kReleased = 1, kWords = 2;  // of pSync
 constexpr std::size_t kSlotWords = std::tuple_size_v<SlotWords>;
 static_assert(kWords + kSlotWords < SHMEM_SYNC_SIZE);
 
+// Members that have arrived: how many, and above that the sum of their numbers, so that the last one that is
+// missing is known.
+constexpr int kCountBits = 24;
+constexpr long arrival_of(int member) { return (static_cast<long>(member) << kCountBits) + 1; }
+constexpr long count_in(long arrived) { return arrived & ((1L << kCountBits) - 1); }
+constexpr long numbers_in(long arrived) { return arrived >> kCountBits; }
+// Of all members but member 0, of a set of so many.
+constexpr long all_arrived(long size) { return (size * (size - 1) / 2 << kCountBits) + size - 1; }
+
+// Whether members may have counted so far.
+bool may_have_arrived(long arrived) {
+  const long count = count_in(arrived), numbers = numbers_in(arrived), most = static_cast<long>(rt.npes) - 1;
+  return count <= most && numbers >= count && numbers <= count * most;
+}
+
+constexpr long kRelease = 1;
+
 class Agreement {
  public:
   Agreement(Call call, const Team& team, long* psync) : call_(call), team_(team), psync_(psync) {}
@@ -71,16 +88,34 @@ class Agreement {
     long* arrived = psync_ + kArrived;
     long* released = psync_ + kReleased;
     if (team_.me != 0) {
-      amo_update<AtomicOp::add>(call_, SHMEM_CTX_DEFAULT, arrived, 1L, team_.world_pe(0));
-      wait_until(call_, "pSync", released, SHMEM_CMP_NE, SHMEM_SYNC_VALUE);
+      amo_update<AtomicOp::add>(call_, SHMEM_CTX_DEFAULT, arrived, arrival_of(team_.me), team_.world_pe(0));
+      await(released, SHMEM_CMP_NE, SHMEM_SYNC_VALUE, [this](long) { return team_.world_pe(0); });
       std::atomic_ref(*released).store(SHMEM_SYNC_VALUE, std::memory_order_relaxed);
       return;
     }
-    wait_until(call_, "pSync", arrived, SHMEM_CMP_EQ, static_cast<long>(team_.size - 1));
+    const long all = all_arrived(team_.size);
+    await(arrived, SHMEM_CMP_EQ, all, [this, all](long now) {
+      const bool one_misses = count_in(all) - count_in(now) == 1;
+      return one_misses ? team_.world_pe(static_cast<int>(numbers_in(all) - numbers_in(now)))
+                        : WaitRecord::kNobody;
+    });
     std::atomic_ref(*arrived).store(SHMEM_SYNC_VALUE, std::memory_order_relaxed);
     for (int member = 1; member < team_.size; ++member) {
-      amo_update<AtomicOp::set>(call_, SHMEM_CTX_DEFAULT, released, 1L, team_.world_pe(member));
+      amo_update<AtomicOp::set>(call_, SHMEM_CTX_DEFAULT, released, kRelease, team_.world_pe(member));
     }
+  }
+
+  // `missing(now)`: the PE that must act.
+  template <class Missing>
+  void await(const long* word, int cmp, long value, Missing missing) {
+    const Words<long> words(call_, "pSync", word, 1, cmp);
+    const auto describe = [&](WaitRecord& record) {
+      const int pe = missing(words[0]);
+      if (pe == WaitRecord::kNobody)
+        return describe_wait(record, call_.name, pe, "for several members of a new active set");
+      describe_wait(record, call_.name, pe, "for PE %d, %s", pe, kNotAsFar);
+    };
+    wait_for([&] { return compare(words[0], cmp, value); }, describe);
   }
 
   // Words that all members have written are read by all between two syncs.
@@ -152,10 +187,11 @@ void check_psync(Call call, const long* psync) {
     if (psync[i] != SHMEM_SYNC_VALUE) [[unlikely]]
       refuse_psync(call, i, psync[i]);
   }
-  const long limits[kWords] = {static_cast<long>(rt.npes), 2};
   for (std::size_t i = 0; i < kWords; ++i) {
     const long word = std::atomic_ref(const_cast<long&>(psync[i])).load(std::memory_order_relaxed);
-    if (word < 0 || word >= limits[i]) [[unlikely]]
+    const bool possible =
+        i == kArrived ? may_have_arrived(word) : word == SHMEM_SYNC_VALUE || word == kRelease;
+    if (!possible) [[unlikely]]
       refuse_psync(call, i, word);
   }
 }

@@ -128,7 +128,7 @@ class Waits(OnBothPlaces):
 
     def test_one_pe_misses_a_barrier_of_an_active_set_of_all(self):
         for job in self.jobs("active_set_of_all"):
-            job.ask_until(r"^oshrun: PE 0-2 wait in shmem_barrier; PE 3 is computing")
+            job.ask_until(r"^oshrun: PE 0-2 wait in shmem_barrier for PE 3; PE 3 is computing")
 
     def test_one_pe_misses_a_barrier_of_some(self):
         for job in self.jobs("active_set"):
