@@ -26,6 +26,7 @@ TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
   const Node nodes(job, 2);
   take_stats();
   std::vector<std::uint64_t> fetched[kPes * kThreads];
+  std::int64_t longest[kPes * kThreads] = {};  // nanoseconds that a thread has waited for one
   {
     Agents agents(job);
     std::vector<std::thread> threads;
@@ -37,9 +38,11 @@ TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
           const std::uint64_t one = 1;
           std::uint64_t old = ~std::uint64_t{0};
           Completion done;
+          const std::int64_t since = nic::clock_now();
           pe.ops().amo(pe.channel, to, LoopPe::word(3), AtomicOp::add, AtomicType::u64, &one, nullptr, &old,
                        &done);
           wait(pe, done);
+          longest[t] = std::max(longest[t], nic::clock_now() - since);
           fetched[t].push_back(old);
         }
       });
@@ -60,7 +63,13 @@ TEST(Nic, PesOfANodeShareThePacketsOfBlockingAtomics) {
   const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
   EXPECT_EQ(of(Stat::packed), kPes * kThreads * kAdds);
   EXPECT_EQ(of(Stat::executed), of(Stat::packed));
-  EXPECT_EQ(of(Stat::packets) + of(Stat::shared), of(Stat::packed));
+  // What nobody takes for kPatience leaves by its PE's own packets, where its threads share without being
+  // counted: a machine with other work may be as slow as that.
+  if (*std::max_element(std::begin(longest), std::end(longest)) < nic::kPatience) {
+    EXPECT_EQ(of(Stat::packets) + of(Stat::shared), of(Stat::packed));
+  } else {
+    EXPECT_LE(of(Stat::packets) + of(Stat::shared), of(Stat::packed));
+  }
 }
 
 // What finds none of its PE's slots free goes the way of a PE that has nobody to share with.
