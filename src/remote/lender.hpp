@@ -47,7 +47,7 @@ class Lender {
     channel_ = channel;
     pinned_ = pins_segments;
   }
-  const Channel* channel() const { return channel_; }
+  Channel* channel() const { return channel_; }
   /// A message of the link.
   void receive(int from, std::uint16_t id, const std::byte* message, std::size_t n);
   /// Whether all PEs have come to shmem_finalize; begins anew.

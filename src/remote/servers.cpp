@@ -25,6 +25,18 @@ void Servers::open(std::unique_ptr<Network> link) {
   channel_ = link_->open_channel();
 }
 
+Servers::~Servers() {
+  if (channel_ == nullptr) return;
+  const SignalsBlocked blocked;
+  const Clock::time_point since = Clock::now();
+  for (Backoff backoff; !idle();) {
+    if (poll()) continue;
+    backoff.pause();
+    look_for_silence(since);
+  }
+  link_->close_channel(channel_);
+}
+
 std::string Servers::describe() const {
   return std::to_string(count()) + " memory server" + (count() == 1 ? "" : "s") + " (" + link_->describe() +
          ")";

@@ -44,6 +44,8 @@ class Servers {
   explicit Servers(const Settings& settings) : settings_(settings) {}
   static MessageSink sink(Servers& servers);
   void open(std::unique_ptr<Network> link);
+  /// Waits until what was sent has been taken.
+  ~Servers();
 
   int count() const { return settings_.count; }
   std::string describe() const;

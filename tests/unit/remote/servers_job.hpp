@@ -77,8 +77,14 @@ class ServersJob {
     });
   }
   ~ServersJob() {
+    servers_.clear();
     stop_ = true;
     driver_.join();
+    for (std::size_t server = 0; server < lenders_.size(); ++server) {
+      Channel* channel = lenders_[server].channel();
+      while (!channel->ops->idle(channel)) server_links_[server]->poll();
+      server_links_[server]->close_channel(channel);
+    }
   }
 
   Servers& servers(int pe) { return servers_[static_cast<std::size_t>(pe)]; }
