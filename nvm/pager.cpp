@@ -205,7 +205,7 @@ bool Pager::carry_out(PageRequest& request) {
       return home_.attach(&request, request.page, request.last, static_cast<Store*>(request.object));
     case RangeCommand::persist: return home_.persist(&request, request.page, request.number);
     case RangeCommand::settle: return home_.settle(&request, request.page, request.number);
-    case RangeCommand::overwrite: home_.overwrite(request.page, request.last); return true;
+    case RangeCommand::overwrite: return home_.overwrite(request.page, request.last);
   }
   fatal("the NVM heap: a request with command %d, which is none", request.command);
 }

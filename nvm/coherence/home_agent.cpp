@@ -284,10 +284,20 @@ bool HomeAgent::give_room_back(const void* caller, PageNumber first, PageNumber 
   return status.has_value();
 }
 
-void HomeAgent::overwrite(PageNumber first, PageNumber last) {
+bool HomeAgent::overwrite(PageNumber first, PageNumber last) {
+  bool all = true;
   for (PageNumber page = first; page < last; ++page) {
-    if (!directory_.contains(page)) blank(page) = true;
+    const auto found = directory_.find(page);
+    if (found == directory_.end()) {
+      blank(page) = true;
+    } else {
+      const Directory& directory = found->second.directory;
+      const bool is_written = directory.busy() && directory.request.kind == Event::ask_evict &&
+                              std::ranges::find(directory.awaited, kDevice) != directory.awaited.end();
+      all &= !is_written && cache_.keep_for_use(page);
+    }
   }
+  return all;
 }
 
 // Returns false as long as another node has the page, or it is on its way.

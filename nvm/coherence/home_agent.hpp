@@ -59,8 +59,9 @@ class HomeAgent {
   /// They lose their contents on all nodes, and are no named object's any more.
   bool drop(const void* caller, PageNumber first, PageNumber last);
 
-  /// What the pages hold is not needed any more: those that nobody has are not read from the device.
-  void overwrite(PageNumber first, PageNumber last);
+  /// What the pages hold is not needed any more, and all will be written: those that nobody has are not read
+  /// from the device, and those that are here stay for it, since what leaves has to be read.
+  bool overwrite(PageNumber first, PageNumber last);
 
   // Named objects, which lie in files of their own.
 

@@ -77,8 +77,18 @@ void PageCache::take(Delivery delivery) {
   CachedPage& page = page_of(number);
   page.messages.push_back(std::move(delivery));
   advance(number, page);
-  if (const auto found = pages_.find(number); found != pages_.end() && !found->second->messages.empty())
-    stopped_.push_back(number);
+  const auto found = pages_.find(number);
+  if (found == pages_.end() || found->second->messages.empty()) return;
+  // What keeps it may last: a program that has pinned it, say.
+  if (found->second->frame != kNoFrame) count_leaving(found->second->frame, false);
+  stopped_.push_back(number);
+}
+
+// Whether who needs a frame may wait for this one.
+void PageCache::count_leaving(FrameNumber frame, bool leaving) {
+  if (pool_.frame(frame).leaving == leaving) return;
+  pool_.frame(frame).leaving = leaving;
+  pool_.head().leaving.fetch_add(leaving ? 1U : ~0U, std::memory_order_relaxed);
 }
 
 // The page may have gone meanwhile.
@@ -86,6 +96,15 @@ void PageCache::on_last_copy(PageNumber number) {
   const auto found = pages_.find(number);
   if (found != pages_.end() && has_copy(found->second->known.state))
     replacement_.mark_last_copy(found->second->frame);
+}
+
+bool PageCache::keep_for_use(PageNumber number) {
+  const auto found = pages_.find(number);
+  if (found == pages_.end() || !has_copy(found->second->known.state)) return true;
+  const FrameNumber frame = found->second->frame;
+  if (pool_.frame(frame).leaving) return false;
+  replacement_.refresh(frame, number);
+  return true;
 }
 
 bool PageCache::work() {
@@ -392,8 +411,7 @@ void PageCache::give_frame(Delivery load) {
   page.load.reset();
 }
 
-// Pages that want a frame, in the order of coming.  For each that goes without, one page is asked to leave,
-// and another one if that has not brought a frame for a while.
+// Pages that want a frame, in the order of coming.  For each that goes without, one page is asked to leave.
 bool PageCache::serve_frame_waiters() {
   bool any = false;
   for (std::size_t i = 0; i < frame_waiters_.size();) {
@@ -421,12 +439,19 @@ bool PageCache::needs_frame(const CachedPage& page) {
          });
 }
 
+// Another one is asked if fewer leave than are needed: the first may have been kept, or have gone to another
+// pager, or that one has not heard of it for a while.  A device that is slow is no reason.
 void PageCache::ask_for_room() {
+  const PoolHead& head = pool_.head();
+  const auto enough_leave = [&] {
+    return replacement_.free_frames() + head.leaving.load(std::memory_order_relaxed) >=
+           head.frame_waiters.load(std::memory_order_relaxed);
+  };
   const Clock::time_point now = host_.now();
   // By index: a page that leaves at once may itself be asked for again, and lack a frame.
   for (std::size_t i = 0; i < frame_waiters_.size(); ++i) {
     const bool lacks_frame = pages_.at(frame_waiters_[i].page)->load || !too_many_expected();
-    if (lacks_frame && now >= frame_waiters_[i].ask_again && ask_to_leave())
+    if (lacks_frame && now >= frame_waiters_[i].ask_again && !enough_leave() && ask_to_leave())
       frame_waiters_[i].ask_again = now + kAskAgain;
   }
 }
@@ -499,8 +524,7 @@ bool PageCache::evict(PageNumber number) {
   }
   ask(number, page, Event::local_evict);
   publish(number, page);
-  pool_.frame(page.frame).leaving = true;
-  pool_.head().leaving.fetch_add(1, std::memory_order_relaxed);
+  count_leaving(page.frame, true);
   return true;
 }
 
@@ -523,8 +547,7 @@ void PageCache::tell_dropped(PageNumber number, CachedPage& page) {
 }
 
 void PageCache::free(FrameNumber frame) {
-  if (pool_.frame(frame).leaving) pool_.head().leaving.fetch_sub(1, std::memory_order_relaxed);
-  pool_.frame(frame).leaving = false;
+  count_leaving(frame, false);
   replacement_.give_free(frame);
   if (pool_.head().frame_waiters.load(std::memory_order_relaxed) != 0) ring_others();
 }

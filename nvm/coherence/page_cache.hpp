@@ -75,6 +75,9 @@ class PageCache {
   void free(FrameNumber frame);
   /// Begins to take a page away from other nodes.
   void call_back(PageNumber page);
+  /// The page is about to be used: if it is here, it leaves after all others.  Returns false if it is
+  /// leaving.
+  bool keep_for_use(PageNumber page);
   /// Forgets a page that no other node has.  Returns false if somebody copies, or it is on its way.
   bool drop(PageNumber page);
 
@@ -149,6 +152,7 @@ class PageCache {
   bool take_frame(CachedPage& page);
   bool too_many_expected() const;
   bool serve_frame_waiters();
+  void count_leaving(FrameNumber frame, bool leaving);
   void ask_for_room();
   bool ask_to_leave();
   void keep_spare_frames();

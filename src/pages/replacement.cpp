@@ -125,6 +125,14 @@ void Replacement::spare(FrameNumber frame, PageNumber page) {
   ++pool_.head().spared;
 }
 
+void Replacement::refresh(FrameNumber frame, PageNumber page) {
+  const LockGuard guard(pool_.head().lock);
+  const Frame& used = pool_.frame(frame);
+  if (used.queue == kOut || used.page.load(std::memory_order_relaxed) != page + 1) return;
+  unlink(frame);
+  push(kLru, frame);
+}
+
 void Replacement::stand_by(FrameNumber frame, PageNumber page) {
   const LockGuard guard(pool_.head().lock);
   const Frame& unmapped = pool_.frame(frame);

@@ -64,6 +64,10 @@ class Replacement {
   /// A victim that cannot leave goes back to the LRU, if it still has that page.
   void spare(FrameNumber frame, PageNumber page);
 
+  /// The page is about to be used: it leaves after all others.  Nothing happens if the frame has another page,
+  /// or that one is leaving.
+  void refresh(FrameNumber frame, PageNumber page);
+
   /// A victim that is unmapped and clean waits for its frame to be needed, if it still has that page.
   void stand_by(FrameNumber frame, PageNumber page);
   /// Takes the oldest of those out of their queue; kNoFrame if there is none.

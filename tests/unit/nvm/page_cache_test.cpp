@@ -462,6 +462,27 @@ TEST_F(PageCacheTest, AsksForNoMorePagesAtATimeThanHalfOfTheFramesThatCanBeHad) 
   pool.word(first.message.page).unlatch();
 }
 
+// One that has been asked to leave may be latched when its home says that it may: by a program that has
+// pinned it, say.
+TEST_F(PageCacheTest, AnotherPageLeavesWhereTheFirstIsKept) {
+  const Asked far = ask(PageRequest::Kind::latch, kFar, Access::write);
+  grant(kFar, Event::grant_modified, host.step(0).message.message, 1);
+  far.wait();
+  pool.word(kFar).unlatch();
+  EXPECT_EQ(host.step(1).message.message.kind, Event::done);
+  for (PageNumber n = 1; n < kPoolFrames; ++n) Latch(pool, 0, apart(n), Access::write)[0] = 1;
+  const Asked asked = ask(PageRequest::Kind::latch, apart(kPoolFrames));
+  EXPECT_EQ(host.step(2).message.message.kind, Event::ask_evict);
+  ASSERT_NE(pool.word(kFar).latch(Access::read), kNoFrame);
+  send(kFar, {.kind = Event::leave, .to = 0, .requester = 0, .version = 2});
+  asked.wait();
+  pool.word(apart(kPoolFrames)).unlatch();
+  EXPECT_EQ(host.steps().size(), 3U) << "it is still here";
+  pool.word(kFar).unlatch();
+  EXPECT_EQ(host.step(3).message.message.kind, Event::done);
+  await("the page to have gone", [&] { return pool.word(kFar).state() == invalid; });
+}
+
 TEST_F(PageCacheTest, APageThatFoundNoFrameCanBeBroughtLater) {
   const auto bring = [&] { pool.requests_of(0).queue.post_hint({kOwn, RequestQueue::What::bring}); };
   std::deque<Latch> latched;

@@ -408,6 +408,28 @@ TEST_F(OverwriteTest, WhatIsInMemoryStays) {
   EXPECT_EQ(load(3), 70U);
 }
 
+TEST_F(OverwriteTest, WaitsForWhatIsLeaving) {
+  store(3, 70);
+  pe.device->hold(true);
+  pe.tell_to_evict(3);
+  await("the write", [&] { return pe.device->under_way() == 1; });
+  const Asked asked(pool, 0, 0, RangeCommand::overwrite, 3, 4);
+  for (int i = 0; i < 100; ++i) pe.ping();
+  EXPECT_FALSE(asked.done());
+  pe.device->hold(false);
+  asked.wait();
+  EXPECT_EQ(load(3), 0U);
+  EXPECT_EQ(pe.count(Kind::read, 3), 1) << "before it was written";
+}
+
+TEST_F(OverwriteTest, WhatIsInMemoryLeavesLast) {
+  for (PageNumber page = 0; page < kPoolFrames; ++page) store(page, 70 + page);
+  overwrite(0, 1);
+  for (PageNumber page = kPoolFrames; page < kPoolFrames + 4; ++page) store(page, 70 + page);
+  EXPECT_NE(state(0), invalid);
+  EXPECT_EQ(state(1), invalid);
+}
+
 class DropTest : public PagerTest {
  protected:
   Asked drop(PageNumber page, PageNumber last) const {
@@ -547,25 +569,29 @@ TEST_F(PagerTest, StopsWithTransfersAndWishesUnderWay) {
 }
 
 // Pages that leave are written, which takes a while: not all of them go because one is wanted.
-TEST(PageCacheRoomTest, AnotherPageIsAskedToLeaveOnlyIfTheFirstTakesTooLong) {
+TEST(PageCacheRoomTest, NoOtherPageIsAskedToLeaveWhileOneIsWritten) {
   const PoolMemory memory(shape_of(1));
   const Pool& pool = memory.pool;
   Pe pe(pool);
   for (PageNumber page = 0; page < kPoolFrames; ++page) Latch(pool, 0, page, Access::write)[5] = page;
   pe.host.clock.stop();
   pe.device->hold(true);
-  const Asked asked = pe.ask(PageRequest::Kind::latch, 40);
+  const Asked one = pe.ask(PageRequest::Kind::latch, 40);
   const auto expect_writes = [&](std::size_t n) {
     await("writes", [&] { return pe.device->under_way() >= n; });
-    for (int i = 0; i < 10; ++i) pe.ping();
+    for (int i = 0; i < 10; ++i) {
+      pe.host.clock.advance(std::chrono::milliseconds(10));
+      pe.ping();
+    }
     EXPECT_EQ(pe.device->under_way(), n);
   };
   expect_writes(1);
-  pe.host.clock.advance(std::chrono::milliseconds(10));
+  const Asked another = pe.ask(PageRequest::Kind::latch, 50);
   expect_writes(2);
   pe.device->hold(false);
-  asked.wait();
+  for (const Asked* asked : {&one, &another}) asked->wait();
   pool.word(40).unlatch();
+  pool.word(50).unlatch();
 }
 
 }  // namespace

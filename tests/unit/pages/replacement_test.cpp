@@ -106,6 +106,18 @@ TEST_F(ReplacementTest, AUsedPageGetsASecondChance) {
   EXPECT_THAT(victims(13), ElementsAreArray({5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 2}));
 }
 
+TEST_F(ReplacementTest, APageThatIsAboutToBeUsedLeavesAfterAllOthers) {
+  fill(exclusive);
+  EXPECT_EQ(policy.victim(), 0);  // by way of `kept`
+  policy.refresh(1, 1);           // in `kept`
+  policy.refresh(14, 14);
+  policy.refresh(0, 0);   // leaves
+  policy.refresh(2, 20);  // another page
+  const std::vector<FrameNumber> order = victims(kFrames - 1);
+  EXPECT_EQ(order.front(), 2);
+  EXPECT_THAT(std::vector(order.end() - 2, order.end()), ElementsAre(1, 14));
+}
+
 TEST_F(ReplacementTest, AVictimIsNotOfferedTwiceUnlessItIsSpared) {
   fill(shared);
   EXPECT_EQ(policy.victim(), 0U);
