@@ -10,6 +10,7 @@
 
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
+#include "core/progress.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -36,7 +37,12 @@ Pager::~Pager() {
   queue_.remove_doorbell();  // until now messages may have come
 }
 
+namespace {
+thread_local bool in_round = false;
+}
+
 void Pager::start() {
+  helped_ = home_.device_never_waits();
   if (events_.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_.fd >= 0) {
     queue_.set_doorbell(events_.fd);
     // As of now: the pager may be asleep, and somebody have rung, before the ear's first instruction.
@@ -67,20 +73,71 @@ void Pager::stop() {
 
 void Pager::receive(const std::byte* message, std::size_t n) {
   channel_.receive(message, n);
-  queue_.ring();
+  call();
 }
 
 void Pager::hand(const std::byte* operation, std::size_t n) {
   channel_.hand(operation, n);
-  queue_.ring();
+  call();
 }
+
+void Pager::call() {
+  if (!helped_ || !Progress::polling()) return queue_.ring();
+  called_.store(true);
+}
+
+bool Pager::answer_calls() {
+  bool any = false;
+  while (!in_round && called_.load()) {
+    const SignalsBlocked blocked;
+    if (!turn_.try_lock()) return any;
+    called_.store(false);
+    in_round = true;
+    any |= work();
+    note_rest();
+    in_round = false;
+    turn_.unlock();
+    if (left_.load()) queue_.ring();
+  }
+  return any;
+}
+
+bool Pager::make_round() {
+  if (in_round) return false;
+  const SignalsBlocked blocked;
+  if (!turn_.try_lock()) return false;
+  in_round = true;
+  const bool any = work();
+  note_rest();
+  in_round = false;
+  turn_.unlock();
+  return any;
+}
+
+void Pager::note_rest() {
+  left_.store(home_.transfers() || channel_.moves() || cache_.waits() || !ranges_.empty() || !channel_.empty());
+}
+
+void Pager::hand_back() {
+  if (left_.load()) queue_.ring();
+}
+
 
 void Pager::run() {
   int rounds = 0;
   while (!stop_.load(std::memory_order_acquire)) {
-    if (work()) {
+    bool worked, again;
+    {
+      const LockGuard turn(turn_);
+      in_round = true;
+      called_.store(false);
+      worked = work();
+      again = !worked && channel_.drive();
+      in_round = false;
+    }
+    if (worked) {
       rounds = 0;
-    } else if (channel_.drive() || ++rounds < kBusyRounds) {
+    } else if (again || ++rounds < kBusyRounds) {
       sched_yield();
     } else {
       sleep();
@@ -103,14 +160,23 @@ bool Pager::work() {
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
   forget_events();  // before all looks: what comes behind it rings anew
-  // Of these nobody rings: a transfer that the system could not take; a page that is sent, which gets on only
-  // if somebody drives the network; threads that copy from a page that is to leave, and requests for a frame,
-  // which are made again by the clock; ranges whose pages are one of these.
-  const bool soon =
-      !home_.listen(events_.fd) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
-  if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
-    await_event(mark, soon ? kNap : -1);
+  bool soon_again, nothing;
+  {
+    const LockGuard turn(turn_);
+    soon_again = soon();
+    nothing = queue_.empty() && channel_.empty() && !called_.load();
+  }
+  if (nothing && !stop_.load(std::memory_order_acquire)) await_event(mark, soon_again ? kNap : -1);
   queue_.hear();
+}
+
+// Of these nobody rings: a transfer that the system could not take; a page that is sent, which gets on only
+// if somebody drives the network; threads that copy from a page that is to leave, and requests for a frame,
+// which are made again by the clock; ranges whose pages are one of these.
+bool Pager::soon() {
+  descriptors_.clear();
+  return !home_.listen(descriptors_) || channel_.moves() || cache_.waits() ||
+         ranges_.size() > home_.slow_calls();
 }
 
 void Pager::forget_events() const {
@@ -121,9 +187,10 @@ void Pager::forget_events() const {
 // A transfer has ended, or somebody has rung, since forget_events().
 void Pager::await_event(std::uint32_t mark, long microseconds) {
   if (events_.fd < 0) return queue_.sleep(mark, microseconds);
-  pollfd event{events_.fd, POLLIN, 0};
+  std::vector<pollfd> events{{events_.fd, POLLIN, 0}};
+  for (const int descriptor : descriptors_) events.push_back({descriptor, POLLIN, 0});
   const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
-  ppoll(&event, 1, microseconds < 0 ? nullptr : &limit, nullptr);
+  ppoll(events.data(), events.size(), microseconds < 0 ? nullptr : &limit, nullptr);
 }
 
 // Other processes cannot write to the descriptor.

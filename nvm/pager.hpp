@@ -24,9 +24,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "nvm/coherence/home_agent.hpp"
 #include "nvm/coherence/page_cache.hpp"
 #include "nvm/coherence/page_channel.hpp"
+#include "pages/wait_for_tickets.hpp"
 
 namespace shm::nvm {
 
@@ -54,7 +56,7 @@ inline void fill_in(PageRequest& request, RangeCommand command, PageNumber first
 
 /// Thread safety: start() and stop() by one thread; receive() and hand() by any; the rest is the pager's
 /// thread.
-class Pager {
+class Pager final : public PagerRounds {
  public:
   struct Settings {
     int me;              // the PE
@@ -78,6 +80,13 @@ class Pager {
   /// An operation of a thread of any PE, this one too, to be answered when it is applied.
   void hand(const std::byte* operation, std::size_t n);
 
+  bool is_helped() const { return helped_; }
+  bool make_round() override;
+  void hand_back() override;
+  /// Where somebody has called it: makes rounds.
+  bool answer_calls();
+  void call();
+
   /// "io_uring, O_DIRECT".
   std::string describe() const { return home_.describe(); }
 
@@ -87,6 +96,8 @@ class Pager {
   void sleep();
   void forget_events() const;
   void await_event(std::uint32_t mark, long microseconds);
+  bool soon();
+  void note_rest();
   void hear_other_processes(std::uint32_t heard);
   bool take_queue();
   bool take_messages();
@@ -111,6 +122,10 @@ class Pager {
   PageCache cache_;
   HomeAgent home_;
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
+  std::vector<int> descriptors_;
+  Mutex turn_;
+  std::atomic<bool> called_{false}, left_{false};
+  bool helped_ = false;
   std::atomic<bool> stop_{false};
   std::thread thread_;
   std::thread ear_;

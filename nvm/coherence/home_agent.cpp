@@ -173,11 +173,11 @@ void HomeAgent::submit() {
   }
 }
 
-bool HomeAgent::listen(int eventfd) {
-  bool all = device_->listen(eventfd);
+bool HomeAgent::listen(std::vector<int>& descriptors) {
+  bool all = device_->listen(descriptors);
   if (slow_calls_.any_result()) all = false;  // it ended just before the pager listened
   for (const StoredObject& object : objects_)
-    all &= held_at(object.first) != nullptr || object.store->listen(eventfd);
+    all &= held_at(object.first) != nullptr || object.store->listen(descriptors);
   return all;
 }
 

@@ -75,7 +75,9 @@ class HomeAgent {
   /// Transfers that have been started leave for the devices: at the end of each round of the pager's.
   void submit();
   /// As of devices: before the pager sleeps.
-  bool listen(int eventfd);
+  bool listen(std::vector<int>& descriptors);
+  bool device_never_waits() const { return device_->never_waits(); }
+  bool transfers() const { return !moves_.empty(); }
   /// Callers for whom the system is at work: the pager is woken when that has ended.
   std::size_t slow_calls() const { return held_.size(); }
   /// Nothing is served.

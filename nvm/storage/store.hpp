@@ -112,9 +112,9 @@ class Store final : public Device {
   void submit() override { device_->submit(); }
   Transfer* finished() override;
   std::size_t under_way() const override { return jobs_.size() + ended_.size(); }
-  bool listen(int eventfd) override {
+  bool listen(std::vector<int>& descriptors) override {
     if (under_way() == 0) return true;
-    return ended_.empty() && device_->under_way() != 0 && device_->listen(eventfd);
+    return ended_.empty() && device_->under_way() != 0 && device_->listen(descriptors);
   }
   /// What was written is in the file, but only prepare() makes it findable.
   Status persist() override { return device_->persist(); }

@@ -60,12 +60,10 @@ class UringDevice final : public FileDevice {
 
   std::size_t under_way() const override { return under_way_; }
 
-  bool listen(int eventfd) override {
+  bool never_waits() const override { return true; }
+  bool listen(std::vector<int>& descriptors) override {
     if (under_way_ == 0) return true;
-    if (!registered_) {
-      registered_ = eventfd >= 0 && io_uring_register_eventfd(&ring_, eventfd) == 0;
-      return false;  // something may be ending right now, untold
-    }
+    descriptors.push_back(ring_.ring_fd);
     const bool system_has_all = io_uring_sq_ready(&ring_) == 0 && (waiting_.empty() || in_ring_ == kDepth);
     return system_has_all && ended_.empty() && io_uring_cq_ready(&ring_) == 0;
   }
@@ -108,9 +106,6 @@ class UringDevice final : public FileDevice {
   }
 
   io_uring ring_;
-  // An eventfd, from the first listen() on.  It is not switched off while nobody sleeps: the system looks at
-  // that switch with no barrier behind the end of a transfer, so that a sleeper might not be woken.
-  bool registered_ = false;
   unsigned in_ring_ = 0;
   std::size_t under_way_ = 0;
   std::deque<Transfer*> waiting_;  // for room in the ring

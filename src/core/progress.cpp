@@ -140,8 +140,15 @@ void Progress::deliver(int from_pe, std::uint16_t id, const std::byte* message, 
   handlers[id].run(handlers[id].argument, from_pe, message, n);
 }
 
+namespace {
+thread_local bool in_poll = false;
+}
+bool Progress::polling() { return in_poll; }
+
 bool Progress::poll() {
+  const bool outer = std::exchange(in_poll, true);
   bool worked = network_.poll();
+  in_poll = outer;
   rouse();
   if (!have_pollers.load(std::memory_order_acquire)) return worked;
   const SharedLockGuard guard(pollers_mutex);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.hpp"
 
@@ -67,7 +68,9 @@ class Device {
   /// Before the thread sleeps: whether each transfer that is under way makes `eventfd`, always the same one,
   /// readable when it ends.  Who reads it does so before this call.  False: submit() and ask finished() again
   /// soon instead, as something has ended already, or waits for the system, or the device cannot do so.
-  virtual bool listen(int /*eventfd*/) { return under_way() == 0; }
+  virtual bool listen(std::vector<int>& /*descriptors*/) { return under_way() == 0; }
+  /// Whether start() and the others never wait for the system.
+  virtual bool never_waits() const { return false; }
 
   /// Makes durable whatever was written by transfers that finished() has returned.  Once it has failed it
   /// fails for good, since nobody knows which bytes were lost.

@@ -61,7 +61,7 @@ class RequestQueue {
 
   /// Hands a request over, and wakes the pager.  Async-signal-safe: a thread that is interrupted at any point
   /// of it holds up nobody, not even its own handler.
-  void post(PageRequest& request, RequestId id);
+  void post(PageRequest& request, RequestId id, bool rings = true);
   /// By the pager: takes all, the newest first, linked by PageRequest::next; 0: none.
   RequestId take_requests() { return requests_.exchange(0, std::memory_order_acquire); }
 
@@ -138,7 +138,7 @@ class Ticket {
   bool valid() const { return slot_ < PeRequests::kSlots; }
   PageRequest& request() const { return mine_.slots[slot_]; }
   /// Hands the request to the pager at `to`.
-  void post(int to) const;
+  void post(int to, bool rings = true) const;
   bool done() const { return request().state.load(std::memory_order_acquire) == PageRequest::kDone; }
   /// Polls for a little; returns whether it is done.
   bool poll() const;

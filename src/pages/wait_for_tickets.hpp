@@ -9,13 +9,25 @@
 
 namespace shm::pages {
 
+/// Makes rounds of a pager of this process in the place of its thread.
+class PagerRounds {
+ public:
+  /// Returns whether anything was done.
+  virtual bool make_round() = 0;
+  /// The pager's thread goes on, if there is something to do.
+  virtual void hand_back() = 0;
+
+ protected:
+  ~PagerRounds() = default;
+};
+
 /// Waits until one of the tickets, all of this thread and one PE, is done.  Polls first, driving the network,
 /// as most pages come soon; then sleeps where a pager that answers wakes it, and has the agent drive the
 /// network. `reason` as for WaitWatch.
-void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason);
-inline void wait_until_done(const Ticket& ticket, WaitReason reason) {
+void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason, PagerRounds* rounds = nullptr);
+inline void wait_until_done(const Ticket& ticket, WaitReason reason, PagerRounds* rounds = nullptr) {
   const Ticket* const only = &ticket;
-  wait_until_any_done({&only, 1}, reason);
+  wait_until_any_done({&only, 1}, reason, rounds);
 }
 
 }  // namespace shm::pages
