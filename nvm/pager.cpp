@@ -97,6 +97,7 @@ bool Pager::answer_calls() {
     note_rest();
     in_round = false;
     turn_.unlock();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (left_.load()) queue_.ring();
   }
   return any;
@@ -111,15 +112,17 @@ bool Pager::make_round() {
   note_rest();
   in_round = false;
   turn_.unlock();
-  return any;
+  // What came meanwhile found the turn taken.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return answer_calls() || any;
 }
 
 void Pager::note_rest() {
   left_.store(home_.transfers() || channel_.moves() || cache_.waits() || !ranges_.empty() || !channel_.empty());
 }
 
-void Pager::hand_back() {
-  if (left_.load()) queue_.ring();
+void Pager::hand_back(bool done) {
+  if (!done || left_.load() || called_.load()) queue_.ring();
 }
 
 

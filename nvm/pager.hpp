@@ -82,7 +82,7 @@ class Pager final : public PagerRounds {
 
   bool is_helped() const { return helped_; }
   bool make_round() override;
-  void hand_back() override;
+  void hand_back(bool done) override;
   /// Where somebody has called it: makes rounds.
   bool answer_calls();
   void call();

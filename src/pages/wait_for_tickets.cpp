@@ -44,7 +44,7 @@ void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reas
     while (!any_done(tickets) && Clock::now() < end) {
       if (rounds == nullptr || !rounds->make_round()) waiter.pause(reason);
     }
-    if (rounds != nullptr) rounds->hand_back();
+    if (rounds != nullptr) rounds->hand_back(any_done(tickets));
     if (any_done(tickets)) return;
     watch.look(reason);  // before the waiter looks no more
   }

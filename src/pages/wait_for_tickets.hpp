@@ -14,8 +14,8 @@ class PagerRounds {
  public:
   /// Returns whether anything was done.
   virtual bool make_round() = 0;
-  /// The pager's thread goes on, if there is something to do.
-  virtual void hand_back() = 0;
+  /// The pager's thread goes on, if there is something to do, or what this thread waits for is not `done`.
+  virtual void hand_back(bool done) = 0;
 
  protected:
   ~PagerRounds() = default;
