@@ -224,7 +224,7 @@ SwapRequest* PaperPages::poll_for_ready(Backoff& backoff) {
     backoff.restart();
   } else {
     backoff.pause();
-    range_.servers().look_for_answer(place(oldest->page).server, oldest->taken_at());
+    range_.servers().look_for_answer(place(oldest->page).server, oldest->times.at(SwapPoint::taken));
   }
   return nullptr;
 }

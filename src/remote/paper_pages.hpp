@@ -80,7 +80,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   bool any_pinned(std::size_t offset, std::size_t n);
 
   const pages::LocalStatistics& statistics() const { return statistics_; }
-  const SwapStages& stages() const { return stages_; }
+  const pages::SwapStages& stages() const { return stages_; }
 
  private:
   PaperPages(const LentRange& range, const Settings& settings, std::unique_ptr<pages::LocalSpace> space);
@@ -114,7 +114,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   const std::unique_ptr<pages::LocalSpace> space_;  // frames, and the buffers behind them
   PaperTable table_;
   pages::LocalStatistics statistics_;
-  SwapStages stages_;
+  pages::SwapStages stages_;
 
   SwapQueue internal_, external_;  // the paper's
   SwapQueue asked_, ready_;        // on their way between com-thread, server and who receives

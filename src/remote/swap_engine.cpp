@@ -37,13 +37,7 @@ class EngineOf final : public SwapEngine {
   bool unpin(std::size_t offset, std::size_t n) override { return pages_->unpin(offset, n); }
   bool any_pinned(std::size_t offset, std::size_t n) override { return pages_->any_pinned(offset, n); }
   const pages::LocalStatistics& statistics() const override { return pages_->statistics(); }
-  const SwapStages* stages() const override {
-    if constexpr (std::is_same_v<Pages, PaperPages>) {
-      return &pages_->stages();
-    } else {
-      return nullptr;
-    }
-  }
+  const pages::SwapStages& stages() const override { return pages_->stages(); }
 
  private:
   const std::unique_ptr<Under> under_;

@@ -9,8 +9,8 @@
 #include "base/status.hpp"
 #include "pages/local_statistics.hpp"
 #include "pages/page_word.hpp"
+#include "pages/swap_stages.hpp"
 #include "remote/lent_range.hpp"
-#include "remote/paper_requests.hpp"
 
 namespace shm::remote {
 
@@ -47,8 +47,7 @@ class SwapEngine {
   virtual bool unpin(std::size_t offset, std::size_t n) = 0;
   virtual bool any_pinned(std::size_t offset, std::size_t n) = 0;
   virtual const pages::LocalStatistics& statistics() const = 0;
-  /// Null where swaps have no stages.
-  virtual const SwapStages* stages() const = 0;
+  virtual const pages::SwapStages& stages() const = 0;
 };
 
 }  // namespace shm::remote

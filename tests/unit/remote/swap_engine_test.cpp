@@ -49,10 +49,7 @@ TEST_P(SwapEngineTest, KeepsMoreThanItHasFrames) {
   EXPECT_EQ(word(2), 5u);
   EXPECT_GE(engine.statistics().faults, kSwapPages);
   EXPECT_GT(engine.statistics().bytes_out, 0u);
-  EXPECT_EQ(engine.stages() != nullptr, GetParam() != Swap::direct);
-  if (engine.stages() != nullptr) {
-    EXPECT_GT(engine.stages()->swaps(), kSwapPages);
-  }
+  EXPECT_GT(engine.stages().swaps(), kSwapPages);
 }
 
 TEST_P(SwapEngineTest, IsRefusedWithTooFewFrames) {
@@ -83,7 +80,6 @@ TEST_P(SwapEngineTest, BlocksOfAnAreaBeginAsZeros) {
     }
     ASSERT_EQ(area.free(block.value()), Area::Freed::yes);
   }
-  EXPECT_EQ(area.stages() != nullptr, GetParam() != Swap::direct);
 }
 
 // KiB of memory that this process shares, or could.
