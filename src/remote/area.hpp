@@ -25,6 +25,7 @@ class Area {
     std::size_t server_bytes = 0;  // that each server lends
     std::size_t ahead = 1;         // pages that are read ahead of use
     Swap swap = Swap::direct;      // how they come and leave
+    Mechanisms mechanisms{};       // what direct is made of
   };
   /// `servers` outlives it.
   static Result<std::unique_ptr<Area>> open(Servers& servers, const Settings& settings);
