@@ -138,9 +138,10 @@ FrameNumber LocalPages::fill(PageNumber page, SwapTimes& times) {
   if (pool_.word(page).stored()) {
     // A slot first: the frames of those who wait for one stay other pages' until then.
     LocalMoving moving(slots_, frames_.transfers(), statistics_);
-    const FrameNumber frame = frames_.take();
+    const FrameNumber frame = frames_.take_first();
     times.note(SwapPoint::taken);
     moving.read(page, 0, pool_.bytes(frame), n);
+    frames_.make_room();
     use(page);
     moving.wait();
     note_received(times);

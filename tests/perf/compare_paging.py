@@ -166,7 +166,7 @@ def number(said, pattern):
 
 def stencil(options, verdicts):
     """Two arrays of side x side x length words, four times what is local."""
-    side = 128
+    side = 64
     data = 4 * options.local
     length = data // 2 // (side * side * 8)
     figures = Figures()

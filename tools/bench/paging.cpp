@@ -2,6 +2,7 @@
 // shmem_bench paging: what memory on memory servers takes, verified.
 #include <shmem.h>
 #include <shmemx.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -64,18 +64,27 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-struct FreeMemory {
-  void operator()(void* memory) const { std::free(memory); }
-};
+/// Pages of other memory, on huge pages where there are some, which are used in turn: as little in the caches
+/// as the frames of pages that come.
+class PlainPages {
+ public:
+  explicit PlainPages(std::size_t page)
+      : page_(page), memory_(static_cast<std::byte*>(std::aligned_alloc(kHuge, bytes()))) {
+    madvise(memory_.get(), bytes(), MADV_HUGEPAGE);
+    std::fill_n(memory_.get(), bytes(), std::byte{1});
+  }
+  std::byte* page(std::size_t n) const { return memory_.get() + n % (bytes() / page_) * page_; }
 
-/// Other memory of n bytes, on huge pages where there are some.
-std::unique_ptr<std::byte[], FreeMemory> plain_memory(std::size_t n) {
-  constexpr std::size_t kHuge = std::size_t{2} << 20;
-  const std::size_t whole = (n + kHuge - 1) / kHuge * kHuge;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kHuge, whole));
-  std::fill_n(memory, whole, std::byte{1});
-  return std::unique_ptr<std::byte[], FreeMemory>(memory);
-}
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  static constexpr std::size_t kHuge = std::size_t{2} << 20;
+  std::size_t bytes() const { return std::max(page_, 32 * kHuge); }
+
+  const std::size_t page_;
+  const std::unique_ptr<std::byte[], Free> memory_;
+};
 
 /// Pages that hold `first word = their number`, more than are local, so that the first ones are not here.
 class Data {
@@ -96,22 +105,22 @@ class Data {
 };
 
 // Past the cache, of pages that are not here: one read of the wire each.
-double plain_read(const PagingOptions& options, const Data& data, std::byte* memory, bool& right) {
+double plain_read(const PagingOptions& options, const Data& data, const PlainPages& memory, bool& right) {
   const std::size_t pages = std::max<std::size_t>(1, std::min<std::size_t>(64, data.count() / 4));
   const double start = now();
   for (std::size_t n = 0; n < pages; ++n) {
-    shmemx_remote_get(memory, data.page(n), options.page);
-    right = *reinterpret_cast<Word*>(memory) == n && right;
+    shmemx_remote_get(memory.page(n), data.page(n), options.page);
+    right = *reinterpret_cast<Word*>(memory.page(n)) == n && right;
   }
   return (now() - start) * 1e6 / static_cast<double>(pages);
 }
 
-double plain_write(const PagingOptions& options, const Data& data, std::byte* memory) {
+double plain_write(const PagingOptions& options, const Data& data, const PlainPages& memory) {
   const std::size_t pages = std::max<std::size_t>(1, std::min<std::size_t>(64, data.count() / 4));
   const double start = now();
   for (std::size_t n = 0; n < pages; ++n) {
-    *reinterpret_cast<Word*>(memory) = n;
-    shmemx_remote_put(data.page(n), memory, options.page);
+    *reinterpret_cast<Word*>(memory.page(n)) = n;
+    shmemx_remote_put(data.page(n), memory.page(n), options.page);
   }
   return (now() - start) * 1e6 / static_cast<double>(pages);
 }
@@ -120,9 +129,10 @@ bool measure_fault(const PagingOptions& options, std::vector<Row>& rows) {
   const Data data(options);
   if (!data.valid()) return false;
   data.fill();
-  const auto memory = plain_memory(options.page);
-  std::vector<std::size_t> order(data.count());
-  std::iota(order.begin(), order.end(), 0);
+  const PlainPages memory(options.page);
+  // Every second one of the first half, so that none is what another one makes likely.
+  std::vector<std::size_t> order(data.count() / 4);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = 2 * i;
   std::vector<double> each, beside;
   bool right = true;
   Counted counted;
@@ -130,16 +140,16 @@ bool measure_fault(const PagingOptions& options, std::vector<Row>& rows) {
     // The last pages are here: those before them are not, as they are more than fit.
     volatile Word sum = 0;
     for (std::size_t n = data.count() / 2; n < data.count(); ++n) sum = sum + data.word(n);
-    beside.push_back(plain_read(options, data, memory.get(), right));
+    beside.push_back(plain_read(options, data, memory, right));
     std::mt19937_64 random(round);
-    std::shuffle(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(order.size() / 4), random);
+    std::shuffle(order.begin(), order.end(), random);
     std::vector<double> times;
     counted.begin();
-    for (std::size_t i = 0; i < data.count() / 4; ++i) {
+    for (const std::size_t n : order) {
       const double start = now();
-      const Word got = data.word(order[i]);
+      const Word got = data.word(n);
       times.push_back((now() - start) * 1e6);
-      right = got == order[i] && right;
+      right = got == n && right;
     }
     counted.end();
     each.push_back(median(times));
@@ -200,7 +210,7 @@ bool measure_triad(const PagingOptions& options, bool overwrites, std::vector<Ro
   a.fill();
   b.fill();
   c.fill();
-  const auto memory = plain_memory(options.page);
+  const PlainPages memory(options.page);
   const std::size_t doubles = part.size / sizeof(double);
   auto* const to = reinterpret_cast<double*>(a.page(0));
   auto* const x = reinterpret_cast<double*>(b.page(0));
@@ -222,13 +232,13 @@ bool measure_triad(const PagingOptions& options, bool overwrites, std::vector<Ro
     for (std::size_t i = 0; i < doubles; i += 1021) right = to[i] == static_cast<double>(i) + 6 && right;
     bool unused = true;
     const double reads = overwrites ? 2 : 3;
-    beside.push_back(reads * plain_read(options, b, memory.get(), unused));
+    beside.push_back(reads * plain_read(options, b, memory, unused));
   }
   // What a page of a moves: reads, and a write.
   const double write = [&] {
     PagingOptions small = options;
     const Data other(small);
-    return other.valid() ? plain_write(options, other, memory.get()) : 0;
+    return other.valid() ? plain_write(options, other, memory) : 0;
   }();
   const double us = median(times);
   rows.push_back({"triad", overwrites ? "a is overwritten" : "a is read too", us, median(beside) + write,
