@@ -95,7 +95,7 @@ static void piece(long first, long last, Side y, Side z) {
 
 static double half_wave(long i, long n) { return sin(M_PI * (double)i / (double)(n - 1)); }
 
-/* Calls for each row: with what it holds at x = sines[x] * scale. */
+/* Product of sines, that is zero on all sides. */
 static void fill(const double* sines) {
   for (long z = 0; z < grid.nz; ++z) {
     for (long y = 0; y < grid.ny; ++y) {
