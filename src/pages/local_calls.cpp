@@ -98,7 +98,8 @@ void LocalPages::write_piece(PageNumber page, std::size_t within, const std::byt
 // REQUIRES: claimed.
 FrameNumber LocalPages::bring_latched(PageNumber page, Access access) {
   const bool stored = pool_.word(page).stored();
-  const FrameNumber frame = fill(page);
+  SwapTimes times;  // of no fault
+  const FrameNumber frame = fill(page, times);
   frames_.publish(page, frame, access, stored, 1);
   return frame;
 }

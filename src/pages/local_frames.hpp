@@ -32,6 +32,11 @@ class LocalFrames final : private LocalTransfers::Finisher {
 
   /// A frame that no page is in.  Waits for one.
   FrameNumber take();
+  /// The same for who calls make_room() once it has begun to fill the frame.
+  FrameNumber take_first();
+  /// Where frames are few, as many pages as should leave leave now, without waiting: while what the caller
+  /// waits for is under way.  Only beside a sweeper, which is rung for what has to be written.
+  void make_room();
   /// The same without waiting; kNoFrame if a page has to be written first.
   FrameNumber take_now();
   std::size_t at_hand() const { return replacement_.frames_at_hand(); }
@@ -74,6 +79,7 @@ class LocalFrames final : private LocalTransfers::Finisher {
   FrameNumber find_at_hand();
   FrameNumber take_standby();
   void ring_if_few();
+  bool any_leave();
   std::size_t take_victims(std::span<Victim> victims);
   bool close_victim(Victim& victim);
   bool close(const Victim& victim);
