@@ -240,7 +240,7 @@ void PaperPages::receive(PageNumber page, std::byte* into) {
   }
   pages::PageTransfer moved;
   lent_.read(page, 0, into, page_bytes(), moved);
-  wait_for(moved);
+  range_.servers().drive_until([&moved] { return moved.done(); });
   LocalStatistics::count(statistics_.reads);
   LocalStatistics::count(statistics_.bytes_in, page_bytes());
 }
@@ -264,23 +264,11 @@ bool PaperPages::send_victim() {
   if (!victim) return false;
   pages::PageTransfer moved;
   lent_.write(victim->page, 0, space_->pool().bytes(victim->frame), page_bytes(), moved);
-  wait_for(moved);
+  range_.servers().drive_until([&moved] { return moved.done(); });
   LocalStatistics::count(statistics_.writes);
   LocalStatistics::count(statistics_.bytes_out, page_bytes());
   table_.left(*victim);
   return true;
-}
-
-void PaperPages::wait_for(const pages::PageTransfer& moved) {
-  const Clock::time_point since = Clock::now();
-  for (Backoff backoff; !moved.done();) {
-    if (range_.servers().poll()) {
-      backoff.restart();
-    } else {
-      backoff.pause();
-      range_.servers().look_for_silence(since);
-    }
-  }
 }
 
 void PaperPages::finish(SwapRequest& request, FrameNumber frame) {

@@ -13,9 +13,8 @@
 //         recv-thread       suspends, receives in place, sends a victim, resumes
 //
 // To ask is a message; the server's answer, that the page is ready, is another; then the page is read, in
-// pieces.  Each
-// fault brings a page from its server, and, when the frames are full, sends another one to its own, whether
-// it has been written to or not.
+// pieces.  Each fault brings a page from its server, and, when the frames are full, sends another one to its
+// own, whether it has been written to or not.
 #pragma once
 
 #include <atomic>
@@ -106,7 +105,6 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   void send_victims(std::size_t free_frames);
   bool send_victim();
   void finish(SwapRequest& request, pages::FrameNumber frame);
-  void wait_for(const pages::PageTransfer& moved);
 
   std::size_t page_bytes() const { return range_.shape().page_bytes; }
   Place place(pages::PageNumber page) const { return range_.place(page * page_bytes()); }
