@@ -43,6 +43,10 @@ class SwapTimes {
 class SwapStages {
  public:
   static constexpr std::size_t kStages = kSwapPoints - 1;
+  /// What each is counted as, in nanoseconds.
+  static constexpr std::array<Stat, kStages> kSums{Stat::swap_queued_ns, Stat::swap_received_ns,
+                                                   Stat::swap_kept_ns, Stat::swap_placed_ns,
+                                                   Stat::swap_ended_ns};
 
   void add(const SwapTimes& times) {
     for (std::size_t i = 0; i < kStages; ++i) {
@@ -61,9 +65,6 @@ class SwapStages {
   }
 
  private:
-  static constexpr std::array<Stat, kStages> kSums{Stat::swap_queued_ns, Stat::swap_received_ns,
-                                                   Stat::swap_kept_ns, Stat::swap_placed_ns,
-                                                   Stat::swap_ended_ns};
   std::array<std::atomic<std::uint64_t>, kStages> sums_{};
   std::atomic<std::uint64_t> swaps_{0};
 };

@@ -54,9 +54,6 @@ class Area {
   }
   bool unpin(const void* at, std::size_t n) { return pages_->unpin(offset_of(at), n); }
 
-  const pages::LocalStatistics& statistics() const { return pages_->statistics(); }
-  const pages::SwapStages& stages() const { return pages_->stages(); }
-
  private:
   Area(Servers& servers, const Settings& settings, const Placement::Shape& shape);
   std::size_t offset_of(const void* at) const {

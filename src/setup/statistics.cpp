@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 
 #include "coll/collectives.hpp"
 #include "coll/teams.hpp"
+#include "pages/swap_stages.hpp"
 
 namespace shm {
 namespace {
@@ -23,17 +23,16 @@ std::string rate_text(const StatValues& values) {
 
 /// How long a swap takes from point to point, in the mean; nothing if there was none.
 std::string stages_text(const StatValues& values) {
-  constexpr Stat kSums[] = {Stat::swap_queued_ns, Stat::swap_received_ns, Stat::swap_kept_ns,
-                            Stat::swap_placed_ns, Stat::swap_ended_ns};
+  using pages::SwapStages;
   const auto value = [&values](Stat stat) {
     return static_cast<double>(values[static_cast<std::size_t>(stat)]);
   };
   if (value(Stat::swaps) == 0) return "";
   std::string text = "  a swap in the mean, us:";
-  for (std::size_t i = 0; i < std::size(kSums); ++i) {
+  for (std::size_t i = 0; i < SwapStages::kStages; ++i) {
     char stage[48];
     std::snprintf(stage, sizeof stage, "%s A%zu-A%zu %.4g", i > 0 ? "," : "", i + 1, i + 2,
-                  value(kSums[i]) / 1e3 / value(Stat::swaps));
+                  value(SwapStages::kSums[i]) / 1e3 / value(Stat::swaps));
     text += stage;
   }
   return text + "\n";
