@@ -5,8 +5,9 @@
  * has room for.
  *
  *   oshcc -O3 -fopenmp stencil.c -o stencil -lm
- *   oshrun -n 1 --memory-servers 2 --memory-per-server 1g -x SHMEM_REMOTE_LOCAL=64m ./stencil 128 128 1024
- * 256 64 oshrun -n 1 ./stencil 128 128 1024 256 64          all of it local
+ *   oshrun -n 1 ./stencil 128 128 1024 256 64                          all of it local
+ *   oshrun -n 1 --memory-servers 2 --memory-per-server 1g -x SHMEM_REMOTE_LOCAL=64m \
+ *          ./stencil 128 128 1024 256 64
  *
  * The grid begins as a product of sines, which each step only makes smaller, by a known factor: so all of the
  * result is known, and compared. */
@@ -20,10 +21,8 @@
 #include <sys/mman.h>
 
 static const double kCentre = 0.4, kSide = 0.1;
-enum {
-  kFewSteps = 4,
-  kStepsOfTask = 8
-}; /* of a piece that is not cut further; of one that is worth a task */
+/* Of a piece that is not cut further; of one that is worth a task. */
+enum { kFewSteps = 4, kStepsOfTask = 8 };
 
 static struct {
   long nx, ny, nz, steps, block;
