@@ -37,7 +37,7 @@ FrameNumber LocalFrames::take_first() {
 
 void LocalFrames::make_room() {
   if (!sweeper_.runs() || replacement_.frames_at_hand() >= at_hand_) return;
-  any_leave();
+  let_some_leave();
   if (transfers_.any_taken(Kind::cleaning)) sweeper_.ring();
 }
 
@@ -94,7 +94,7 @@ FrameNumber LocalFrames::take_standby() {
 void LocalFrames::sweep() {
   const auto enough = [this] { return replacement_.frames_at_hand() >= at_hand_; };
   for (;;) {
-    const bool any = any_leave();
+    const bool any = let_some_leave();
     if (!transfers_.any_taken(Kind::cleaning)) {
       if (!any || enough()) return;
       continue;
@@ -110,7 +110,7 @@ void LocalFrames::sweep() {
 
 // As many pages as should: twice as many as there should be frames at hand, so that it is not done for each
 // one that is taken.  Returns false if none does.
-bool LocalFrames::any_leave() {
+bool LocalFrames::let_some_leave() {
   Victim victims[kMostTogether];
   const std::size_t at_hand = replacement_.frames_at_hand();
   const std::size_t wanted = at_hand < at_hand_ ? std::min(2 * at_hand_ - at_hand, kMostTogether) : 0;

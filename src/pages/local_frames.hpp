@@ -79,7 +79,7 @@ class LocalFrames final : private LocalTransfers::Finisher {
   FrameNumber find_at_hand();
   FrameNumber take_standby();
   void ring_if_few();
-  bool any_leave();
+  bool let_some_leave();
   std::size_t take_victims(std::span<Victim> victims);
   bool close_victim(Victim& victim);
   bool close(const Victim& victim);
