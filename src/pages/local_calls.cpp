@@ -33,8 +33,9 @@ void LocalPages::forget(std::size_t offset, std::size_t n) {
 }
 
 void LocalPages::overwrite(std::size_t offset, std::size_t n) {
+  const SignalsBlocked blocked(kOwnFaults);
   const PageSpan pages = whole_pages(offset, n, settings_.page_bytes);
-  for (PageNumber page = pages.first; page < pages.last; ++page) pool_.word(page).forget_stored();
+  for (PageNumber page = pages.first; page < pages.last; ++page) frames_.overwrite(page);
 }
 
 // ---- past the cache

@@ -305,6 +305,15 @@ void LocalFrames::await(PageNumber page) {
   transfers_.waits().wait_until(&word, Asked(open));
 }
 
+// Who has it closed, or latched.
+void LocalFrames::await_use(PageNumber page) {
+  if (pool_.word(page).closed()) {
+    await(page);
+  } else {
+    transfers_.waits().pause();
+  }
+}
+
 void LocalFrames::recall(PageNumber page) {
   const FrameNumber frame = pool_.word(page).frame_if_here();
   if (frame != kNoFrame) replacement_.recall(frame, page);
@@ -321,11 +330,7 @@ void LocalFrames::forget(PageNumber first, PageNumber last) {
       // Who has that page may wait for a frame, and these be all that there are.
       forget_together({victims, count});
       count = 0;
-      if (pool_.word(page).closed()) {
-        await(page);
-      } else {
-        transfers_.waits().pause();
-      }
+      await_use(page);
     }
   }
   forget_together({victims, count});
@@ -339,6 +344,25 @@ LocalFrames::Forgotten LocalFrames::try_forget(PageNumber page, Victim& victim) 
   if (!word.claim()) return Forgotten::busy;
   vacate(page, false);
   return Forgotten::all;
+}
+
+void LocalFrames::overwrite(PageNumber page) {
+  while (!try_overwrite(page)) await_use(page);
+}
+
+// A page that is dirty becomes one that is clean and holds nothing, so that it does not come back from where
+// it would have been written if it leaves before it is stored to.
+bool LocalFrames::try_overwrite(PageNumber page) {
+  PageWord& word = pool_.word(page);
+  const FrameNumber frame = word.frame_if_here();
+  if (frame == kNoFrame || word.state() != PageState::modified) return word.forget_stored();
+  if (!word.try_close(frame)) return false;
+  if (!is_pinned(frame) && mappings_.lower(page, frame, MapState::to_read)) {
+    wake_if(word.publish(PageState::exclusive, frame, false), page);
+  } else {
+    wake_if(word.reopen(), page);
+  }
+  return true;
 }
 
 void LocalFrames::forget_together(std::span<Victim> victims) {

@@ -56,6 +56,8 @@ class LocalFrames final : private LocalTransfers::Finisher {
   void recall(PageNumber page);
   /// What the pages hold is lost: they read as zeros.  Waits for who uses them.
   void forget(PageNumber first, PageNumber last);
+  /// What the page holds does not matter: it need not be read, nor written.  Waits for who has it closed.
+  void overwrite(PageNumber page);
 
   /// Unmaps a page, to make room for another mapping.  Ends the job if there is none.
   void unmap_one();
@@ -93,6 +95,8 @@ class LocalFrames final : private LocalTransfers::Finisher {
   enum class Forgotten : std::uint8_t { all, closed, busy };
   Forgotten try_forget(PageNumber page, Victim& victim);
   void forget_together(std::span<Victim> victims);
+  bool try_overwrite(PageNumber page);
+  void await_use(PageNumber page);
   void begin_cleaning(const Victim& victim);
   void clean(FrameNumber frame, Transit& transit);
   void finish(Kind kind, const Transit& transit) override;
