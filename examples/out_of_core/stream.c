@@ -4,7 +4,9 @@
  *
  *   oshcc -O3 stream.c -o stream && oshrun -n 4 ./stream [MiB of an array of a PE] [rounds]
  *   oshrun -n 4 -x SHMEM_HEAP=nvm:/mnt/ssd -x SHMEM_SYMMETRIC_SIZE=3g -x SHMEM_NVM_CACHE=1g ./stream 1000
- *   oshrun -n 4 ./stream 1000 1 --mmap /mnt/ssd 256      plain files; 256 MiB of page cache for each PE */
+ *   oshrun -n 4 ./stream 1000 1 --mmap /mnt/ssd 256      plain files; 256 MiB of page cache for each PE
+ *   oshrun -n 1 --memory-servers 2 --memory-per-server 2g -x SHMEM_REMOTE_LOCAL=1g ./stream 1000 1 --remote
+ */
 #include "mapped_file.h" /* first: it asks for more of the system's headers */
 
 #include <shmemx.h>
@@ -21,7 +23,7 @@ static double at_first(size_t i) { return (double)(1 + i % 1021); } /* small: al
 
 /* All of an array is about to be written, so what it holds need not be read from its file. */
 static void will_overwrite(const Arrays* s, const double* array) {
-  shmemx_nvm_advise(array, s->n * sizeof *array, SHMEMX_NVM_OVERWRITE);
+  shmemx_overwrite(array, s->n * sizeof *array);
 }
 
 static size_t copy(Arrays* s) {
@@ -81,12 +83,14 @@ int main(int argc, char** argv) {
   const size_t mib = argc > 1 ? strtoull(argv[1], NULL, 10) : 4,
                rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 2;
   const char* folder = argc > 4 && strcmp(argv[3], "--mmap") == 0 ? argv[4] : NULL;
+  const int remote = argc == 4 && strcmp(argv[3], "--remote") == 0;
   const size_t limit = argc > 5 ? strtoull(argv[5], NULL, 10) << 20 : 0;
   shmem_init();
   const int me = shmem_my_pe();
-  if (mib == 0 || rounds == 0 || rounds > 10 || (argc > 3 && folder == NULL)) {
+  if (mib == 0 || rounds == 0 || rounds > 10 || (argc > 3 && folder == NULL && !remote)) {
     if (me == 0)
-      fprintf(stderr, "usage: stream [MiB, 1 or more] [rounds, 1 to 10] [--mmap folder [MiB of cache]]\n");
+      fprintf(stderr,
+              "usage: stream [MiB, 1 or more] [rounds, 1 to 10] [--remote | --mmap folder [MiB of cache]]\n");
     shmem_finalize();
     return 2;
   }
@@ -94,7 +98,9 @@ int main(int argc, char** argv) {
   if (folder != NULL) mapped_open(folder, me, 3 * (mib << 20), limit);
   double** const arrays[] = {&s.a, &s.b, &s.c};
   for (int i = 0; i < 3; ++i) {
-    *arrays[i] = folder != NULL ? mapped_malloc(mib << 20) : shmem_malloc(mib << 20);
+    *arrays[i] = folder != NULL ? mapped_malloc(mib << 20)
+                 : remote       ? shmemx_remote_alloc(mib << 20)
+                                : shmem_malloc(mib << 20);
     if (*arrays[i] == NULL) {
       if (me == 0) fprintf(stderr, "stream: no room for 3 x %zu MiB; see SHMEM_SYMMETRIC_SIZE\n", mib);
       shmem_global_exit(1);

@@ -4,8 +4,12 @@
  *
  * Counted are what goes between nodes, by the PE that does it: issued, sent and posted at the origin, executed at
  * the target; what becomes of the pages of the NVM heap, by the PE that caches them for its node, but what is read
- * from and written to files by the PE whose file it is; and requests on elements of hash tables, at the target.  Of what is called on the NVM heap each page is a hit, a miss, or sent,
- * counted by the PE that calls. */
+ * from and written to files by the PE whose file it is; requests on elements of hash tables, at the target; and what
+ * becomes of private memory on memory servers (remote.h), by the PE that has it.  Of what is called on the NVM heap
+ * each page is a hit, a miss, or sent, counted by the PE that calls.
+ *
+ * A swap is a fault that brings a page of private remote memory, or begins it as zeros.  The times between the six
+ * points of it that the paper on the DLM measures, A1 to A6, are sums: divide them by `swaps`. */
 #ifndef SHMEMX_STATS_H
 #define SHMEMX_STATS_H
 
@@ -45,7 +49,23 @@
   X(kv_packets,       "packets in which they were sent; not those that the network matched")              \
   X(kv_matched,       "requests on elements of tables here that the network's matching found (SHMEM_KV_MATCH=entry)") \
   X(kv_unmatched,     "such requests that no entry of the list fitted")                                   \
-  X(kv_added,         "requests that may add an element here, which took an entry of the pending list")
+  X(kv_added,         "requests that may add an element here, which took an entry of the pending list")   \
+  X(remote_faults,    "loads and stores of private remote memory that were not permitted")                \
+  X(remote_hits,      "of these faults, those on pages that were in local memory, or on their way there") \
+  X(remote_reads,     "pages, or parts of them, that were read from memory servers")                      \
+  X(remote_read_bytes, "bytes of these")                                                                  \
+  X(remote_writes,    "pages, or parts of them, that were written to memory servers")                     \
+  X(remote_write_bytes, "bytes of these")                                                                 \
+  X(remote_ahead,     "of the pages read, those that were read before they were needed")                  \
+  X(remote_zeroed,    "pages that were nowhere, and began as zeros without a transfer")                   \
+  X(remote_dropped,   "pages that had to leave and were as their server has them: they were not written") \
+  X(remote_slot_waits, "reads that had to wait until others were done")                                   \
+  X(swaps,            "faults that brought a page of private remote memory, or began it as zeros")        \
+  X(swap_queued_ns,   "nanoseconds of them until they were taken on: A1 to A2")                           \
+  X(swap_received_ns, "nanoseconds from there until the page was received: A2 to A3")                     \
+  X(swap_kept_ns,     "nanoseconds from there until it was taken to be put in place: A3 to A4")           \
+  X(swap_placed_ns,   "nanoseconds from there until it was in place: A4 to A5")                           \
+  X(swap_ended_ns,    "nanoseconds from there until the thread went on: A5 to A6")
 
 // clang-format on
 

@@ -290,12 +290,12 @@ bool HomeAgent::overwrite(PageNumber first, PageNumber last) {
     const auto found = directory_.find(page);
     if (found == directory_.end()) {
       blank(page) = true;
-    } else {
-      const Directory& directory = found->second.directory;
-      const bool is_written = directory.busy() && directory.request.kind == Event::ask_evict &&
-                              std::ranges::find(directory.awaited, kDevice) != directory.awaited.end();
-      all &= !is_written && cache_.keep_for_use(page);
+      continue;
     }
+    const Directory& directory = found->second.directory;
+    const bool is_written = directory.busy() && directory.request.kind == Event::ask_evict &&
+                            std::ranges::find(directory.awaited, kDevice) != directory.awaited.end();
+    all &= !is_written && cache_.keep_for_use(page);
   }
   return all;
 }

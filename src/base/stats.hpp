@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counters of what goes off node, and of pages of the NVM heap.  To add one, add its row to include/shmem/stats.h.
+// Counters of what goes off node, and of pages that come and go.  Each is a row of include/shmem/stats.h.
 #pragma once
 
 #include <array>

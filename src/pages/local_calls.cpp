@@ -33,8 +33,9 @@ void LocalPages::forget(std::size_t offset, std::size_t n) {
 }
 
 void LocalPages::overwrite(std::size_t offset, std::size_t n) {
+  const SignalsBlocked blocked(kOwnFaults);
   const PageSpan pages = whole_pages(offset, n, settings_.page_bytes);
-  for (PageNumber page = pages.first; page < pages.last; ++page) pool_.word(page).forget_stored();
+  for (PageNumber page = pages.first; page < pages.last; ++page) frames_.overwrite(page);
 }
 
 // ---- past the cache
@@ -98,7 +99,8 @@ void LocalPages::write_piece(PageNumber page, std::size_t within, const std::byt
 // REQUIRES: claimed.
 FrameNumber LocalPages::bring_latched(PageNumber page, Access access) {
   const bool stored = pool_.word(page).stored();
-  const FrameNumber frame = fill(page);
+  SwapTimes times;  // of no fault
+  const FrameNumber frame = fill(page, times);
   frames_.publish(page, frame, access, stored, 1);
   return frame;
 }

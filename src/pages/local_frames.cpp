@@ -23,11 +23,22 @@ LocalFrames::LocalFrames(const Pool& pool, Mappings& mappings, Backing& backing,
 // ---- frames for pages that come
 
 FrameNumber LocalFrames::take() {
+  const FrameNumber frame = take_first();
+  ring_if_few();
+  return frame;
+}
+
+FrameNumber LocalFrames::take_first() {
   FrameNumber frame = kNoFrame;
   const auto taken = [this, &frame] { return (frame = try_take()) != kNoFrame; };
   transfers_.waits().wait_until(transfers_.ended(), Asked(taken));
-  ring_if_few();
   return frame;
+}
+
+void LocalFrames::make_room() {
+  if (!sweeper_.runs() || replacement_.frames_at_hand() >= at_hand_) return;
+  let_some_leave();
+  if (transfers_.any_taken(Kind::cleaning)) sweeper_.ring();
 }
 
 FrameNumber LocalFrames::take_now() {
@@ -83,24 +94,30 @@ FrameNumber LocalFrames::take_standby() {
 void LocalFrames::sweep() {
   const auto enough = [this] { return replacement_.frames_at_hand() >= at_hand_; };
   for (;;) {
-    Victim victims[kMostTogether];
-    // Twice as many as there should be, so that it is not rung for each one that is taken.
-    const std::size_t at_hand = replacement_.frames_at_hand();
-    const std::size_t wanted = at_hand < at_hand_ ? std::min(2 * at_hand_ - at_hand, kMostTogether) : 0;
-    const std::span<Victim> taken(victims, take_victims({victims, wanted}));
-    unmap(taken);
-    for (const Victim& victim : taken) retire(victim);
+    const bool any = let_some_leave();
     if (!transfers_.any_taken(Kind::cleaning)) {
-      if (taken.empty() || enough()) return;
+      if (!any || enough()) return;
       continue;
     }
     // Nobody else might poll for what is being written.
-    const auto goes_on = [this, &enough, &taken] {
+    const auto goes_on = [this, &enough, any] {
       return !transfers_.any_taken(Kind::cleaning) ||
-             (!taken.empty() && !enough() && transfers_.any_free(Kind::cleaning));
+             (any && !enough() && transfers_.any_free(Kind::cleaning));
     };
     transfers_.waits().wait_until(transfers_.given(), Asked(goes_on));
   }
+}
+
+// As many pages as should: twice as many as there should be frames at hand, so that it is not done for each
+// one that is taken.  Returns false if none does.
+bool LocalFrames::let_some_leave() {
+  Victim victims[kMostTogether];
+  const std::size_t at_hand = replacement_.frames_at_hand();
+  const std::size_t wanted = at_hand < at_hand_ ? std::min(2 * at_hand_ - at_hand, kMostTogether) : 0;
+  const std::span<Victim> taken(victims, take_victims({victims, wanted}));
+  unmap(taken);
+  for (const Victim& victim : taken) retire(victim);
+  return !taken.empty();
 }
 
 // Pages that can leave, closed, and as many transfers for those that have to be written.
@@ -288,6 +305,15 @@ void LocalFrames::await(PageNumber page) {
   transfers_.waits().wait_until(&word, Asked(open));
 }
 
+// Who has it closed, or latched.
+void LocalFrames::await_use(PageNumber page) {
+  if (pool_.word(page).closed()) {
+    await(page);
+  } else {
+    transfers_.waits().pause();
+  }
+}
+
 void LocalFrames::recall(PageNumber page) {
   const FrameNumber frame = pool_.word(page).frame_if_here();
   if (frame != kNoFrame) replacement_.recall(frame, page);
@@ -304,11 +330,7 @@ void LocalFrames::forget(PageNumber first, PageNumber last) {
       // Who has that page may wait for a frame, and these be all that there are.
       forget_together({victims, count});
       count = 0;
-      if (pool_.word(page).closed()) {
-        await(page);
-      } else {
-        transfers_.waits().pause();
-      }
+      await_use(page);
     }
   }
   forget_together({victims, count});
@@ -322,6 +344,25 @@ LocalFrames::Forgotten LocalFrames::try_forget(PageNumber page, Victim& victim) 
   if (!word.claim()) return Forgotten::busy;
   vacate(page, false);
   return Forgotten::all;
+}
+
+void LocalFrames::overwrite(PageNumber page) {
+  while (!try_overwrite(page)) await_use(page);
+}
+
+// A page that is dirty becomes one that is clean and holds nothing, so that it does not come back from where
+// it would have been written if it leaves before it is stored to.
+bool LocalFrames::try_overwrite(PageNumber page) {
+  PageWord& word = pool_.word(page);
+  const FrameNumber frame = word.frame_if_here();
+  if (frame == kNoFrame || word.state() != PageState::modified) return word.forget_stored();
+  if (!word.try_close(frame)) return false;
+  if (!is_pinned(frame) && mappings_.lower(page, frame, MapState::to_read)) {
+    wake_if(word.publish(PageState::exclusive, frame, false), page);
+  } else {
+    wake_if(word.reopen(), page);
+  }
+  return true;
 }
 
 void LocalFrames::forget_together(std::span<Victim> victims) {

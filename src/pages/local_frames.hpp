@@ -32,6 +32,11 @@ class LocalFrames final : private LocalTransfers::Finisher {
 
   /// A frame that no page is in.  Waits for one.
   FrameNumber take();
+  /// The same for who calls make_room() once it has begun to fill the frame.
+  FrameNumber take_first();
+  /// Where frames are few, as many pages as should leave leave now, without waiting: while what the caller
+  /// waits for is under way.  Only beside a sweeper, which is rung for what has to be written.
+  void make_room();
   /// The same without waiting; kNoFrame if a page has to be written first.
   FrameNumber take_now();
   std::size_t at_hand() const { return replacement_.frames_at_hand(); }
@@ -51,6 +56,8 @@ class LocalFrames final : private LocalTransfers::Finisher {
   void recall(PageNumber page);
   /// What the pages hold is lost: they read as zeros.  Waits for who uses them.
   void forget(PageNumber first, PageNumber last);
+  /// What the page holds does not matter: it need not be read, nor written.  Waits for who has it closed.
+  void overwrite(PageNumber page);
 
   /// Unmaps a page, to make room for another mapping.  Ends the job if there is none.
   void unmap_one();
@@ -74,6 +81,7 @@ class LocalFrames final : private LocalTransfers::Finisher {
   FrameNumber find_at_hand();
   FrameNumber take_standby();
   void ring_if_few();
+  bool let_some_leave();
   std::size_t take_victims(std::span<Victim> victims);
   bool close_victim(Victim& victim);
   bool close(const Victim& victim);
@@ -87,6 +95,8 @@ class LocalFrames final : private LocalTransfers::Finisher {
   enum class Forgotten : std::uint8_t { all, closed, busy };
   Forgotten try_forget(PageNumber page, Victim& victim);
   void forget_together(std::span<Victim> victims);
+  bool try_overwrite(PageNumber page);
+  void await_use(PageNumber page);
   void begin_cleaning(const Victim& victim);
   void clean(FrameNumber frame, Transit& transit);
   void finish(Kind kind, const Transit& transit) override;

@@ -52,6 +52,12 @@ LocalFrames::Settings frames_of(const LocalPages::Settings& settings) {
   return {{settings.read_slots, ahead, cleanings}, at_hand};
 }
 
+// It is put in place by who has received it.
+void note_received(SwapTimes& times) {
+  times.note(SwapPoint::received);
+  times.note(SwapPoint::applied, times.at(SwapPoint::received));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LocalPages>> LocalPages::create(Backing& backing, const Settings& settings) {
@@ -99,6 +105,8 @@ void LocalPages::resolve(std::size_t offset, Access access) {
 
 void LocalPages::bring_mapped(PageNumber page, Access access) {
   PageWord& word = pool_.word(page);
+  SwapTimes times;
+  times.note(SwapPoint::fault);
   for (;;) {
     const Mappings::Outcome outcome = mappings_.resolve(page, access);
     if (outcome != Mappings::Outcome::refused) {
@@ -109,9 +117,12 @@ void LocalPages::bring_mapped(PageNumber page, Access access) {
     }
     if (word.claim()) {
       const bool stored = word.stored();
-      const FrameNumber frame = fill(page);
+      const FrameNumber frame = fill(page, times);
       map(page, frame, access);
-      return frames_.publish(page, frame, access, stored);
+      times.note(SwapPoint::resumed);
+      frames_.publish(page, frame, access, stored);
+      times.note(SwapPoint::complete);
+      return stages_.add(times);
     }
     if (word.closed()) {
       frames_.await(page);
@@ -122,19 +133,24 @@ void LocalPages::bring_mapped(PageNumber page, Access access) {
 }
 
 // The caller's page is in the frame that is returned, which nobody else knows of yet.
-FrameNumber LocalPages::fill(PageNumber page) {
+FrameNumber LocalPages::fill(PageNumber page, SwapTimes& times) {
   const std::size_t n = settings_.page_bytes;
   if (pool_.word(page).stored()) {
     // A slot first: the frames of those who wait for one stay other pages' until then.
     LocalMoving moving(slots_, frames_.transfers(), statistics_);
-    const FrameNumber frame = frames_.take();
+    const FrameNumber frame = frames_.take_first();
+    times.note(SwapPoint::taken);
     moving.read(page, 0, pool_.bytes(frame), n);
+    frames_.make_room();
     use(page);
     moving.wait();
+    note_received(times);
     return frame;
   }
   const FrameNumber frame = frames_.take();
+  times.note(SwapPoint::taken);
   std::memset(pool_.bytes(frame), 0, n);
+  note_received(times);
   LocalStatistics::count(statistics_.zeroed);
   return frame;
 }

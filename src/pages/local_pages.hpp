@@ -24,6 +24,7 @@
 #include "pages/local_slots.hpp"
 #include "pages/local_space.hpp"
 #include "pages/local_sweeper.hpp"
+#include "pages/swap_stages.hpp"
 #include "pages/thread_read_ahead.hpp"
 
 namespace shm::pages {
@@ -94,6 +95,7 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   bool any_pinned(std::size_t offset, std::size_t n);
 
   const LocalStatistics& statistics() const { return statistics_; }
+  const SwapStages& stages() const { return stages_; }
   /// Frames that a page may get at once, about.
   std::size_t frames_at_hand() const { return frames_.at_hand(); }
   const LocalSpace::Calls& system_calls() const { return space_->calls(); }
@@ -105,7 +107,7 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   void resolve(std::size_t offset, Access access) override;
   void bring_mapped(PageNumber page, Access access) override;
   void sweep() override { frames_.sweep(); }
-  FrameNumber fill(PageNumber page);
+  FrameNumber fill(PageNumber page, SwapTimes& times);
   void use(PageNumber page);
   bool read_ahead(PageNumber page);
   void map(PageNumber page, FrameNumber frame, Access access);
@@ -120,6 +122,7 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   Mappings mappings_;
   ThreadReadAhead read_ahead_;
   LocalStatistics statistics_;
+  SwapStages stages_;
   LocalSlots slots_;
   LocalSweeper sweeper_;
   LocalFrames frames_;

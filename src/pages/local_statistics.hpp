@@ -5,23 +5,38 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/stats.hpp"
+
 namespace shm::pages {
 
-/// Thread safety: any thread.
+/// Of one area; counted for SHMEM_STATS too, where the meanings stand (include/shmem/stats.h).  Thread
+/// safety: any thread.
 struct LocalStatistics {
-  using Count = std::atomic<std::uint64_t>;
-  Count faults{0};      // loads and stores that were not permitted
-  Count hits{0};        // of them, those on pages that were in a frame
-  Count reads{0};       // pages, or parts of them, that were read from where they are kept
-  Count bytes_in{0};    // of these
-  Count writes{0};      // the same, written
-  Count bytes_out{0};   // of these
-  Count ahead{0};       // of the reads, those before the page was used
-  Count zeroed{0};      // pages that were nowhere, and began as zeros
-  Count dropped{0};     // pages that had to leave and were clean
-  Count slot_waits{0};  // reads that had to wait for others
+  class Count {
+   public:
+    explicit Count(Stat stat) : stat_(stat) {}
+    operator std::uint64_t() const { return value_.load(std::memory_order_relaxed); }
 
-  static void count(Count& counter, std::uint64_t n = 1) { counter.fetch_add(n, std::memory_order_relaxed); }
+   private:
+    friend struct LocalStatistics;
+    const Stat stat_;
+    std::atomic<std::uint64_t> value_{0};
+  };
+  Count faults{Stat::remote_faults};
+  Count hits{Stat::remote_hits};
+  Count reads{Stat::remote_reads};
+  Count bytes_in{Stat::remote_read_bytes};
+  Count writes{Stat::remote_writes};
+  Count bytes_out{Stat::remote_write_bytes};
+  Count ahead{Stat::remote_ahead};
+  Count zeroed{Stat::remote_zeroed};
+  Count dropped{Stat::remote_dropped};
+  Count slot_waits{Stat::remote_slot_waits};
+
+  static void count(Count& counter, std::uint64_t n = 1) {
+    counter.value_.fetch_add(n, std::memory_order_relaxed);
+    shm::count(counter.stat_, n);
+  }
 };
 
 }  // namespace shm::pages

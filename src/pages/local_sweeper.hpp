@@ -33,6 +33,7 @@ class LocalSweeper {
 
   void start();
   void stop();
+  bool runs() const { return runs_.load(std::memory_order_relaxed); }
   /// There is something to sweep.  Nothing happens if it does not run.
   void ring();
   /// Has the page mapped, and waits for it.  Returns false if it does not run, or has too much to do.

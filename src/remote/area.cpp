@@ -26,7 +26,8 @@ Result<std::unique_ptr<Area>> Area::open(Servers& servers, const Settings& setti
       LentRange::shape_for(area_bytes(settings, servers.count()), settings.page_bytes, settings.server_bytes);
   std::unique_ptr<Area> area(new Area(servers, settings, shape));
   Result<std::unique_ptr<SwapEngine>> pages = SwapEngine::open(
-      area->range_, {settings.swap, settings.local_bytes / settings.page_bytes, settings.ahead});
+      area->range_,
+      {settings.swap, settings.local_bytes / settings.page_bytes, settings.ahead, settings.mechanisms});
   if (!pages.ok()) return pages.status();
   area->pages_ = std::move(pages.value());
   return area;

@@ -25,6 +25,7 @@ class Area {
     std::size_t server_bytes = 0;  // that each server lends
     std::size_t ahead = 1;         // pages that are read ahead of use
     Swap swap = Swap::direct;      // how they come and leave
+    Mechanisms mechanisms{};       // what direct is made of
   };
   /// `servers` outlives it.
   static Result<std::unique_ptr<Area>> open(Servers& servers, const Settings& settings);
@@ -52,9 +53,6 @@ class Area {
     return pages_->pin(offset_of(at), n, access);
   }
   bool unpin(const void* at, std::size_t n) { return pages_->unpin(offset_of(at), n); }
-
-  const pages::LocalStatistics& statistics() const { return pages_->statistics(); }
-  const SwapStages* stages() const { return pages_->stages(); }
 
  private:
   Area(Servers& servers, const Settings& settings, const Placement::Shape& shape);

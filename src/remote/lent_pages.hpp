@@ -10,10 +10,11 @@
 
 namespace shm::remote {
 
-/// As Backing, on a range: page k of the one is page k of the other.
+/// As Backing, on a range: page k of the one is page k of the other.  What is moved is moved in pieces of
+/// `piece` bytes, or in kMostPieces.
 class LentPages final : public pages::Backing {
  public:
-  explicit LentPages(const LentRange& range) : range_(range) {}
+  explicit LentPages(const LentRange& range, std::size_t piece = kPiece) : range_(range), piece_(piece) {}
 
   void read(pages::PageNumber page, std::size_t within, std::byte* into, std::size_t n,
             pages::PageTransfer& transfer) override;
@@ -30,6 +31,7 @@ class LentPages final : public pages::Backing {
   }
 
   const LentRange& range_;
+  const std::size_t piece_;
 };
 
 }  // namespace shm::remote

@@ -48,7 +48,11 @@ Result<std::unique_ptr<PaperPages>> PaperPages::create(const LentRange& range, c
 
 PaperPages::PaperPages(const LentRange& range, const Settings& settings,
                        std::unique_ptr<pages::LocalSpace> space)
-    : range_(range), settings_(settings), space_(std::move(space)), table_(*space_, settings.frames) {
+    : range_(range),
+      lent_(range, settings.piece),
+      settings_(settings),
+      space_(std::move(space)),
+      table_(*space_, settings.frames) {
   range_.servers().tell_ready(this);
 }
 
@@ -224,7 +228,7 @@ SwapRequest* PaperPages::poll_for_ready(Backoff& backoff) {
     backoff.restart();
   } else {
     backoff.pause();
-    range_.servers().look_for_answer(place(oldest->page).server, oldest->taken_at());
+    range_.servers().look_for_answer(place(oldest->page).server, oldest->times.at(SwapPoint::taken));
   }
   return nullptr;
 }
@@ -234,9 +238,9 @@ void PaperPages::receive(PageNumber page, std::byte* into) {
     std::memset(into, 0, page_bytes());
     return LocalStatistics::count(statistics_.zeroed);
   }
-  Completion moved;
-  range_.servers().read(place(page), into, page_bytes(), moved);
-  wait_for(moved);
+  pages::PageTransfer moved;
+  lent_.read(page, 0, into, page_bytes(), moved);
+  range_.servers().drive_until([&moved] { return moved.done(); });
   LocalStatistics::count(statistics_.reads);
   LocalStatistics::count(statistics_.bytes_in, page_bytes());
 }
@@ -258,25 +262,13 @@ void PaperPages::send_victims(std::size_t free_frames) {
 bool PaperPages::send_victim() {
   const std::optional<PaperTable::Victim> victim = table_.choose_victim();
   if (!victim) return false;
-  Completion moved;
-  range_.servers().write(place(victim->page), space_->pool().bytes(victim->frame), page_bytes(), moved);
-  wait_for(moved);
+  pages::PageTransfer moved;
+  lent_.write(victim->page, 0, space_->pool().bytes(victim->frame), page_bytes(), moved);
+  range_.servers().drive_until([&moved] { return moved.done(); });
   LocalStatistics::count(statistics_.writes);
   LocalStatistics::count(statistics_.bytes_out, page_bytes());
   table_.left(*victim);
   return true;
-}
-
-void PaperPages::wait_for(const Completion& moved) {
-  const Clock::time_point since = Clock::now();
-  for (Backoff backoff; !moved.done();) {
-    if (range_.servers().poll()) {
-      backoff.restart();
-    } else {
-      backoff.pause();
-      range_.servers().look_for_silence(since);
-    }
-  }
 }
 
 void PaperPages::finish(SwapRequest& request, FrameNumber frame) {

@@ -12,9 +12,9 @@
 //   R77   com-thread        asks
 //         recv-thread       suspends, receives in place, sends a victim, resumes
 //
-// To ask is a message; the server's answer, that the page is ready, is another; then the page is read.  Each
-// fault brings a page from its server, and, when the frames are full, sends another one to its own, whether
-// it has been written to or not.
+// To ask is a message; the server's answer, that the page is ready, is another; then the page is read, in
+// pieces.  Each fault brings a page from its server, and, when the frames are full, sends another one to its
+// own, whether it has been written to or not.
 #pragma once
 
 #include <atomic>
@@ -31,6 +31,7 @@
 #include "pages/fault.hpp"
 #include "pages/local_space.hpp"
 #include "pages/local_statistics.hpp"
+#include "remote/lent_pages.hpp"
 #include "remote/lent_range.hpp"
 #include "remote/paper_requests.hpp"
 #include "remote/paper_table.hpp"
@@ -45,6 +46,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   struct Settings {
     SwapProtocol protocol = SwapProtocol::r77;
     std::size_t frames = 0;
+    std::size_t piece = kPiece;  // of a page that is moved: these are under way together
   };
   static constexpr std::size_t kFewestFrames = 4;  // one of them is free
 
@@ -80,7 +82,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   bool any_pinned(std::size_t offset, std::size_t n);
 
   const pages::LocalStatistics& statistics() const { return statistics_; }
-  const SwapStages& stages() const { return stages_; }
+  const pages::SwapStages& stages() const { return stages_; }
 
  private:
   PaperPages(const LentRange& range, const Settings& settings, std::unique_ptr<pages::LocalSpace> space);
@@ -103,18 +105,18 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   void send_victims(std::size_t free_frames);
   bool send_victim();
   void finish(SwapRequest& request, pages::FrameNumber frame);
-  void wait_for(const Completion& moved);
 
   std::size_t page_bytes() const { return range_.shape().page_bytes; }
   Place place(pages::PageNumber page) const { return range_.place(page * page_bytes()); }
   std::byte* buffer(std::size_t number) const;
 
   const LentRange& range_;
+  LentPages lent_;
   const Settings settings_;
   const std::unique_ptr<pages::LocalSpace> space_;  // frames, and the buffers behind them
   PaperTable table_;
   pages::LocalStatistics statistics_;
-  SwapStages stages_;
+  pages::SwapStages stages_;
 
   SwapQueue internal_, external_;  // the paper's
   SwapQueue asked_, ready_;        // on their way between com-thread, server and who receives

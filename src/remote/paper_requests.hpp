@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults on their way through the paper's protocols (paper_pages.hpp): requests, their queues, and when each
-// of them has come how far.
+// Faults on their way through the paper's protocols (paper_pages.hpp): requests, and their queues.
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,50 +10,16 @@
 #include "base/spin.hpp"
 #include "pages/futex.hpp"
 #include "pages/page_word.hpp"
+#include "pages/swap_stages.hpp"
 
 namespace shm::remote {
 
-/// The points in time that the paper measures, its A1 to A6.
-enum class SwapPoint : std::uint8_t {
-  fault,
-  taken,     // by the com-thread, from the internal queue
-  received,  // R77: is about to be
-  applied,   // begins to be: the request is taken from the external queue.  R3, R77: is `received`
-  resumed,   // the user threads are
-  complete,  // the thread that has faulted goes on
-};
-inline constexpr std::size_t kSwapPoints = 6;
-
-/// How long swaps have taken from each point to the next.  Thread safety: any thread.
-class SwapStages {
- public:
-  using Clock = std::chrono::steady_clock;
-  using Times = std::array<Clock::time_point, kSwapPoints>;
-  static constexpr std::size_t kStages = kSwapPoints - 1;
-
-  void add(const Times& times) {
-    for (std::size_t i = 0; i < kStages; ++i)
-      sums_[i].fetch_add((times[i + 1] - times[i]).count(), std::memory_order_relaxed);
-    swaps_.fetch_add(1, std::memory_order_release);
-  }
-  std::uint64_t swaps() const { return swaps_.load(std::memory_order_acquire); }
-  /// Of the stage that begins with that point: microseconds.  0 if there was no swap.
-  double mean(std::size_t stage) const {
-    const Clock::duration sum(sums_[stage].load(std::memory_order_relaxed));
-    const auto swaps = static_cast<double>(swaps_.load(std::memory_order_acquire));
-    return swaps == 0 ? 0 : std::chrono::duration<double, std::micro>(sum).count() / swaps;
-  }
-
- private:
-  std::array<std::atomic<Clock::rep>, kStages> sums_{};
-  std::atomic<std::uint64_t> swaps_{0};
-};
+using pages::SwapPoint;
 
 /// A page that a thread waits for.  Lies on that thread's stack.
 struct SwapRequest {
   explicit SwapRequest(pages::PageNumber number) : page(number) { note(SwapPoint::fault); }
-  void note(SwapPoint point) { times[static_cast<std::size_t>(point)] = SwapStages::Clock::now(); }
-  SwapStages::Clock::time_point taken_at() const { return times[static_cast<std::size_t>(SwapPoint::taken)]; }
+  void note(SwapPoint point) { times.note(point); }
   void wait() {
     while (done.load(std::memory_order_acquire) == 0) pages::futex_wait(done, 0);
   }
@@ -67,7 +30,7 @@ struct SwapRequest {
   }
 
   const pages::PageNumber page;
-  SwapStages::Times times;
+  pages::SwapTimes times;
   std::size_t buffer = 0;  // R58: that it has been received in
   std::atomic<std::uint32_t> done{0};
   SwapRequest* next = nullptr;  // in the queue that it is in

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "base/backoff.hpp"
 #include "base/fatal.hpp"
 #include "base/human.hpp"
 #include "base/service_thread.hpp"
@@ -28,12 +27,7 @@ void Servers::open(std::unique_ptr<Network> link) {
 Servers::~Servers() {
   if (channel_ == nullptr) return;
   const SignalsBlocked blocked;
-  const Clock::time_point since = Clock::now();
-  for (Backoff backoff; !idle();) {
-    if (poll()) continue;
-    backoff.pause();
-    look_for_silence(since);
-  }
+  drive_until([this] { return idle(); });
   link_->close_channel(channel_);
 }
 

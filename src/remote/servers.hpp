@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "remote/placement.hpp"
@@ -76,7 +77,20 @@ class Servers {
   /// To be called now and then by who waits for a transfer since `since`: ends the job if that is too long,
   /// naming a server that has not answered.
   void look_for_silence(std::chrono::steady_clock::time_point since) const;
-  /// The same for who waits for an answer of `server`.
+  /// Drives the link until done() holds, and ends the job as look_for_silence() does.
+  template <class Done>
+  void drive_until(Done done) {
+    const auto since = std::chrono::steady_clock::now();
+    for (Backoff backoff; !done();) {
+      if (poll()) {
+        backoff.restart();
+      } else {
+        backoff.pause();
+        look_for_silence(since);
+      }
+    }
+  }
+  /// As look_for_silence(), for who waits for an answer of `server`.
   void look_for_answer(int server, std::chrono::steady_clock::time_point since) const;
   /// Whether nothing of this PE's is under way.
   bool idle() const { return channel_->ops->idle(channel_); }

@@ -18,15 +18,17 @@ static_assert(SwapEngine::kFewestFrames >= pages::LocalPages::kFewestFrames &&
 template <class Pages, class Under>
 class EngineOf final : public SwapEngine {
  public:
-  EngineOf(std::unique_ptr<Pages> pages, std::unique_ptr<Under> under)
-      : under_(std::move(under)), pages_(std::move(pages)) {
-    pages_->start();
+  EngineOf(std::unique_ptr<Pages> pages, std::unique_ptr<Under> under, const Mechanisms& mechanisms)
+      : under_(std::move(under)), pages_(std::move(pages)), lays_out_(mechanisms.huge) {
+    if (mechanisms.sweeper) pages_->start();
   }
   ~EngineOf() override { pages_->stop(); }
 
   std::byte* base() const override { return pages_->base(); }
   std::size_t size() const override { return pages_->size(); }
-  void lay_out() const override { pages_->lay_out(); }
+  void lay_out() const override {
+    if (lays_out_) pages_->lay_out();
+  }
   void forget(std::size_t offset, std::size_t n) override { pages_->forget(offset, n); }
   void overwrite(std::size_t offset, std::size_t n) override { pages_->overwrite(offset, n); }
   void read(std::size_t offset, void* into, std::size_t n) override { pages_->read(offset, into, n); }
@@ -37,51 +39,52 @@ class EngineOf final : public SwapEngine {
   bool unpin(std::size_t offset, std::size_t n) override { return pages_->unpin(offset, n); }
   bool any_pinned(std::size_t offset, std::size_t n) override { return pages_->any_pinned(offset, n); }
   const pages::LocalStatistics& statistics() const override { return pages_->statistics(); }
-  const SwapStages* stages() const override {
-    if constexpr (std::is_same_v<Pages, PaperPages>) {
-      return &pages_->stages();
-    } else {
-      return nullptr;
-    }
-  }
+  const pages::SwapStages& stages() const override { return pages_->stages(); }
 
  private:
   const std::unique_ptr<Under> under_;
   const std::unique_ptr<Pages> pages_;
+  const bool lays_out_;
 };
 
 template <class Pages, class Under>
 Result<std::unique_ptr<SwapEngine>> engine_of(Result<std::unique_ptr<Pages>> pages,
-                                              std::unique_ptr<Under> under) {
+                                              std::unique_ptr<Under> under, const Mechanisms& mechanisms) {
   if (!pages.ok()) return pages.status();
   return std::unique_ptr<SwapEngine>(
-      std::make_unique<EngineOf<Pages, Under>>(std::move(pages.value()), std::move(under)));
+      std::make_unique<EngineOf<Pages, Under>>(std::move(pages.value()), std::move(under), mechanisms));
+}
+
+std::size_t piece_of(const LentRange& range, const SwapEngine::Settings& settings) {
+  return settings.mechanisms.pieces ? kPiece : range.shape().page_bytes;
 }
 
 Result<std::unique_ptr<SwapEngine>> open_direct(const LentRange& range,
                                                 const SwapEngine::Settings& settings) {
-  auto lent = std::make_unique<LentPages>(range);
-  Result<std::unique_ptr<pages::LocalPages>> pages =
-      pages::LocalPages::create(*lent, {.page_bytes = range.shape().page_bytes,
-                                        .frames = settings.frames,
-                                        .bytes = range.shape().bytes,
-                                        .ahead = static_cast<unsigned>(settings.ahead)});
-  return engine_of(std::move(pages), std::move(lent));
+  const Mechanisms& mechanisms = settings.mechanisms;
+  auto lent = std::make_unique<LentPages>(range, piece_of(range, settings));
+  Result<std::unique_ptr<pages::LocalPages>> pages = pages::LocalPages::create(
+      *lent, {.page_bytes = range.shape().page_bytes,
+              .frames = settings.frames,
+              .bytes = range.shape().bytes,
+              .ahead = mechanisms.ahead ? static_cast<unsigned>(settings.ahead) : 0});
+  return engine_of(std::move(pages), std::move(lent), mechanisms);
 }
 
 Result<std::unique_ptr<SwapEngine>> open_paper(const LentRange& range, SwapProtocol protocol,
-                                               std::size_t frames) {
+                                               const SwapEngine::Settings& settings) {
   struct Nothing {};
-  return engine_of(PaperPages::create(range, {protocol, frames}), std::unique_ptr<Nothing>());
+  return engine_of(PaperPages::create(range, {protocol, settings.frames, piece_of(range, settings)}),
+                   std::unique_ptr<Nothing>(), Mechanisms());
 }
 
 }  // namespace
 
 Result<std::unique_ptr<SwapEngine>> SwapEngine::open(const LentRange& range, const Settings& settings) {
   switch (settings.swap) {
-    case Swap::r3: return open_paper(range, SwapProtocol::r3, settings.frames);
-    case Swap::r58: return open_paper(range, SwapProtocol::r58, settings.frames);
-    case Swap::r77: return open_paper(range, SwapProtocol::r77, settings.frames);
+    case Swap::r3: return open_paper(range, SwapProtocol::r3, settings);
+    case Swap::r58: return open_paper(range, SwapProtocol::r58, settings);
+    case Swap::r77: return open_paper(range, SwapProtocol::r77, settings);
     case Swap::direct: break;
   }
   return open_direct(range, settings);

@@ -9,13 +9,21 @@
 #include "base/status.hpp"
 #include "pages/local_statistics.hpp"
 #include "pages/page_word.hpp"
+#include "pages/swap_stages.hpp"
 #include "remote/lent_range.hpp"
-#include "remote/paper_requests.hpp"
 
 namespace shm::remote {
 
 /// SHMEM_SWAP.
 enum class Swap : std::uint8_t { direct, r3, r58, r77 };
+
+/// What `direct` is made of: any of it may be left out, to measure what it brings (SHMEM_REMOTE_WITHOUT).
+struct Mechanisms {
+  bool ahead = true;    // pages are read ahead of use
+  bool sweeper = true;  // a thread keeps frames at hand; else whoever needs one makes it free
+  bool huge = true;     // frames lie on huge pages
+  bool pieces = true;   // a page is moved in pieces that are under way together; of all protocols
+};
 
 /// An area of memory whose pages are those of a LentRange.  Contracts: pages::LocalPages.
 class SwapEngine {
@@ -24,6 +32,7 @@ class SwapEngine {
     Swap swap = Swap::direct;
     std::size_t frames = 0;
     std::size_t ahead = 1;  // pages that are read ahead of use; of direct
+    Mechanisms mechanisms;
   };
   static constexpr std::size_t kFewestFrames = 4;
 
@@ -47,8 +56,7 @@ class SwapEngine {
   virtual bool unpin(std::size_t offset, std::size_t n) = 0;
   virtual bool any_pinned(std::size_t offset, std::size_t n) = 0;
   virtual const pages::LocalStatistics& statistics() const = 0;
-  /// Null where swaps have no stages.
-  virtual const SwapStages* stages() const = 0;
+  virtual const pages::SwapStages& stages() const = 0;
 };
 
 }  // namespace shm::remote

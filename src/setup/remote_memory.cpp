@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/host_memory.hpp"
@@ -29,6 +31,23 @@ remote::Swap swap_named(const std::string& name) {
                          : remote::Swap::direct;
 }
 
+// Of SHMEM_REMOTE_WITHOUT.
+Result<remote::Mechanisms> mechanisms_without(std::string_view words) {
+  remote::Mechanisms made;
+  const std::pair<std::string_view, bool*> known[] = {
+      {"ahead", &made.ahead}, {"sweeper", &made.sweeper}, {"huge", &made.huge}, {"pieces", &made.pieces}};
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(','));
+    const auto* const found = std::ranges::find(known, word, &std::pair<std::string_view, bool*>::first);
+    if (found == std::end(known))
+      return Status::error("SHMEM_REMOTE_WITHOUT has '" + std::string(word) +
+                           "'; allowed are ahead, sweeper, huge and pieces, with commas");
+    *found->second = false;
+    words.remove_prefix(std::min(words.size(), word.size() + 1));
+  }
+  return made;
+}
+
 Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, int server_count) {
   remote::Area::Settings made;
   made.page_bytes = env.remote_page.value_or(kDefaultPage);
@@ -51,6 +70,9 @@ Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, in
   made.local_bytes = std::max(least, std::min(made.local_bytes, all));
   made.ahead = env.remote_ahead.value_or(1);
   made.swap = swap_named(env.swap);
+  Result<remote::Mechanisms> mechanisms = mechanisms_without(env.remote_without);
+  if (!mechanisms.ok()) return mechanisms.status();
+  made.mechanisms = mechanisms.value();
   return made;
 }
 

@@ -6,6 +6,7 @@
 
 #include "coll/collectives.hpp"
 #include "coll/teams.hpp"
+#include "pages/swap_stages.hpp"
 
 namespace shm {
 namespace {
@@ -18,6 +19,23 @@ std::string rate_text(const StatValues& values) {
   char text[24];
   std::snprintf(text, sizeof text, "%.4f", mshr_miss_rate(values));
   return text;
+}
+
+/// How long a swap takes from point to point, in the mean; nothing if there was none.
+std::string stages_text(const StatValues& values) {
+  using pages::SwapStages;
+  const auto value = [&values](Stat stat) {
+    return static_cast<double>(values[static_cast<std::size_t>(stat)]);
+  };
+  if (value(Stat::swaps) == 0) return "";
+  std::string text = "  a swap in the mean, us:";
+  for (std::size_t i = 0; i < SwapStages::kStages; ++i) {
+    char stage[48];
+    std::snprintf(stage, sizeof stage, "%s A%zu-A%zu %.4g", i > 0 ? "," : "", i + 1, i + 2,
+                  value(SwapStages::kSums[i]) / 1e3 / value(Stat::swaps));
+    text += stage;
+  }
+  return text + "\n";
 }
 
 /// From top to bottom: the head, the PEs, the total.
@@ -107,7 +125,7 @@ std::string statistics_table(const std::vector<StatValues>& of_pes) {
     legend += std::string("  ") + kRateName + ": " + kRateHelp + "\n";
   }
   if (!zeros.empty()) legend += "  0 on all PEs: " + zeros + "\n";
-  return title + "\n" + in_blocks(labels(of_pes.size()), columns) + legend;
+  return title + "\n" + in_blocks(labels(of_pes.size()), columns) + legend + stages_text(total);
 }
 
 std::string statistics_list(int pe, unsigned npes, const StatValues& values) {
@@ -124,7 +142,7 @@ std::string statistics_list(int pe, unsigned npes, const StatValues& values) {
     add(stat_name(stat), std::to_string(values[i]), stat_help(stat));
   }
   add(kRateName, rate_text(values), kRateHelp);
-  return text;
+  return text + stages_text(values);
 }
 
 void print_statistics() {

@@ -105,8 +105,22 @@ def kv_that_runs():
         expect(written == [f"figures-{name}.dat" for name in ("batch", "paper", "scale", "single")], f"wrote {written}", result)
 
 
+def paging_that_runs():
+    """Experiments with few pages, and their verdicts.  Needs what is made beside shmem_bench."""
+    build = folder.parent
+    if not (build / "tests" / "bin" / "bare_fabric").exists():
+        return
+    result = run("compare_paging.py", "--build", build, "--rounds", "1", "--inner", "1", "--local", "8m", "--threads", "2",
+                 "--pages", "1m", "--only", "fault,protocols,triad")
+    expect(result.returncode == 0 and "A5-A6" in result.stdout, "failed", result)
+    expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 5, "not 5 verdicts", result)
+
+
 def main():
-    for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs, pages_that_run, kv_that_runs):
+    result = run("compare_paging.py", "--build", "/nowhere")
+    expect(result.returncode == 2 and "there is no bin/oshrun in /nowhere" in result.stderr, "is not refused", result)
+    for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs, pages_that_run, kv_that_runs,
+                 paging_that_runs):
         case()
     return 0
 

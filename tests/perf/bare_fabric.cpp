@@ -6,6 +6,7 @@
 //   bare_fabric [poll|agent|auto]...     who serves the target: its main thread, a thread that polls for 50
 //   us
 //                                        after each wake-up and then sleeps, or libfabric (FI_PROGRESS_AUTO)
+//   bare_fabric pages                    its main thread; whole pages of memory, for compare_paging.py
 //
 // Output: lines "name value unit".  Latencies are medians, rates and bandwidths the best, of kRepeats.
 #include <poll.h>
@@ -53,6 +54,7 @@ class Process {
     open(automatic);
     heap_ = static_cast<char*>(
         mmap(nullptr, bench::kHeap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    madvise(heap_, bench::kHeap, MADV_HUGEPAGE);
     check(fi_mr_reg(domain_, heap_, bench::kHeap, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &mr_, nullptr),
           "reg");
     Peer own{};

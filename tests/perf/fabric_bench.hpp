@@ -106,15 +106,44 @@ void initiate(const std::string& prefix, Side& side) {
   stream("get_1m", 100, 4, 1048576e-9, "GB/s", [&] { side.get(buffer.data(), 4096, 1048576); });
 }
 
+/// Pages of 1 and 2 MiB, one after the other, each transfer from and to memory that was not used lately; what
+/// they take whole, and in pieces of 256 KiB that are under way together.
+template <class Side>
+void initiate_pages(Side& side) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20, kPiece = kMiB / 4;
+  auto* const memory = static_cast<char*>(std::aligned_alloc(2 * kMiB, kHeap));
+  madvise(memory, kHeap, MADV_HUGEPAGE);
+  std::fill_n(memory, kHeap, 1);
+  const auto wait = [&] {
+    while (!side.idle()) side.poll_once();
+  };
+  for (const std::size_t page : {kMiB, 2 * kMiB}) {
+    for (const bool puts : {false, true}) {
+      for (const bool whole : {true, false}) {
+        const std::size_t piece = whole ? page : kPiece, count = kHeap / page;
+        const double time = measure(true, [&] {
+          for (std::size_t at = 0; at < kHeap; at += piece) {
+            puts ? side.put(at, memory + at, piece) : side.get(memory + at, at, piece);
+            if ((at + piece) % page == 0) wait();
+          }
+        });
+        std::printf("%s_%zum_%s %.3f us\n", puts ? "put" : "get", page / kMiB, whole ? "whole" : "pieces",
+                    time / static_cast<double>(count) * 1e6);
+      }
+    }
+  }
+  std::free(memory);
+}
+
 /// One process of a pair.  A target whose main thread does not poll computes.
 template <class Side>
 void play(Shared& shared, int me, const std::string& prefix, const std::string& mode, Side& side) {
   if (me == 0) {
-    initiate(prefix, side);
+    mode == "pages" ? initiate_pages(side) : initiate(prefix, side);
     shared.stop = 1;
     return;
   }
-  if (mode == "poll") {
+  if (mode == "poll" || mode == "pages") {
     while (shared.stop == 0) side.poll_once();
     return;
   }

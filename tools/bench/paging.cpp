@@ -2,6 +2,7 @@
 // shmem_bench paging: what memory on memory servers takes, verified.
 #include <shmem.h>
 #include <shmemx.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -32,6 +32,24 @@ struct Row {
   double beside;  // the same by plain transfers; 0: none
   double rate;    // MB/s of what the kernel counts
   bool right;
+  shmemx_stats_t counted;  // in all rounds
+};
+
+/// What the library has counted between begin() and end(), in sum.
+class Counted {
+ public:
+  void begin() { shmemx_stats_read(&before_); }
+  void end() {
+    shmemx_stats_t now;
+    shmemx_stats_read(&now);
+#define BENCH_ADD_(NAME, HELP) sum_.NAME += now.NAME - before_.NAME;
+    SHMEMX_STATS(BENCH_ADD_)
+#undef BENCH_ADD_
+  }
+  const shmemx_stats_t& sum() const { return sum_; }
+
+ private:
+  shmemx_stats_t before_{}, sum_{};
 };
 
 struct FreeRemote {
@@ -46,18 +64,27 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-struct FreeMemory {
-  void operator()(void* memory) const { std::free(memory); }
-};
+/// Pages of other memory, on huge pages where there are some, which are used in turn: as little in the caches
+/// as the frames of pages that come.
+class PlainPages {
+ public:
+  explicit PlainPages(std::size_t page)
+      : page_(page), memory_(static_cast<std::byte*>(std::aligned_alloc(kHuge, bytes()))) {
+    madvise(memory_.get(), bytes(), MADV_HUGEPAGE);
+    std::fill_n(memory_.get(), bytes(), std::byte{1});
+  }
+  std::byte* page(std::size_t n) const { return memory_.get() + n % (bytes() / page_) * page_; }
 
-/// Other memory of n bytes, on huge pages where there are some.
-std::unique_ptr<std::byte[], FreeMemory> plain_memory(std::size_t n) {
-  constexpr std::size_t kHuge = std::size_t{2} << 20;
-  const std::size_t whole = (n + kHuge - 1) / kHuge * kHuge;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kHuge, whole));
-  std::fill_n(memory, whole, std::byte{1});
-  return std::unique_ptr<std::byte[], FreeMemory>(memory);
-}
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  static constexpr std::size_t kHuge = std::size_t{2} << 20;
+  std::size_t bytes() const { return std::max(page_, 32 * kHuge); }
+
+  const std::size_t page_;
+  const std::unique_ptr<std::byte[], Free> memory_;
+};
 
 /// Pages that hold `first word = their number`, more than are local, so that the first ones are not here.
 class Data {
@@ -78,22 +105,22 @@ class Data {
 };
 
 // Past the cache, of pages that are not here: one read of the wire each.
-double plain_read(const PagingOptions& options, const Data& data, std::byte* memory, bool& right) {
+double plain_read(const PagingOptions& options, const Data& data, const PlainPages& memory, bool& right) {
   const std::size_t pages = std::max<std::size_t>(1, std::min<std::size_t>(64, data.count() / 4));
   const double start = now();
   for (std::size_t n = 0; n < pages; ++n) {
-    shmemx_remote_get(memory, data.page(n), options.page);
-    right = *reinterpret_cast<Word*>(memory) == n && right;
+    shmemx_remote_get(memory.page(n), data.page(n), options.page);
+    right = *reinterpret_cast<Word*>(memory.page(n)) == n && right;
   }
   return (now() - start) * 1e6 / static_cast<double>(pages);
 }
 
-double plain_write(const PagingOptions& options, const Data& data, std::byte* memory) {
+double plain_write(const PagingOptions& options, const Data& data, const PlainPages& memory) {
   const std::size_t pages = std::max<std::size_t>(1, std::min<std::size_t>(64, data.count() / 4));
   const double start = now();
   for (std::size_t n = 0; n < pages; ++n) {
-    *reinterpret_cast<Word*>(memory) = n;
-    shmemx_remote_put(data.page(n), memory, options.page);
+    *reinterpret_cast<Word*>(memory.page(n)) = n;
+    shmemx_remote_put(data.page(n), memory.page(n), options.page);
   }
   return (now() - start) * 1e6 / static_cast<double>(pages);
 }
@@ -102,30 +129,34 @@ bool measure_fault(const PagingOptions& options, std::vector<Row>& rows) {
   const Data data(options);
   if (!data.valid()) return false;
   data.fill();
-  const auto memory = plain_memory(options.page);
-  std::vector<std::size_t> order(data.count());
-  std::iota(order.begin(), order.end(), 0);
+  const PlainPages memory(options.page);
+  // Every second one of the first half, so that none is what another one makes likely.
+  std::vector<std::size_t> order(data.count() / 4);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = 2 * i;
   std::vector<double> each, beside;
   bool right = true;
+  Counted counted;
   for (std::size_t round = 0; round < options.rounds; ++round) {
     // The last pages are here: those before them are not, as they are more than fit.
     volatile Word sum = 0;
     for (std::size_t n = data.count() / 2; n < data.count(); ++n) sum = sum + data.word(n);
-    beside.push_back(plain_read(options, data, memory.get(), right));
+    beside.push_back(plain_read(options, data, memory, right));
     std::mt19937_64 random(round);
-    std::shuffle(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(order.size() / 4), random);
+    std::shuffle(order.begin(), order.end(), random);
     std::vector<double> times;
-    for (std::size_t i = 0; i < data.count() / 4; ++i) {
+    counted.begin();
+    for (const std::size_t n : order) {
       const double start = now();
-      const Word got = data.word(order[i]);
+      const Word got = data.word(n);
       times.push_back((now() - start) * 1e6);
-      right = got == order[i] && right;
+      right = got == n && right;
     }
+    counted.end();
     each.push_back(median(times));
   }
   const double us = median(each);
-  rows.push_back(
-      {"fault", "load, random", us, median(beside), static_cast<double>(options.page) / us, right});
+  rows.push_back({"fault", "load, random", us, median(beside), static_cast<double>(options.page) / us, right,
+                  counted.sum()});
   return true;
 }
 
@@ -142,11 +173,13 @@ void in_parallel(std::size_t threads, std::size_t count, Work work) {
 bool measure_micro(const PagingOptions& options, std::vector<Row>& rows) {
   std::vector<double> times;
   std::atomic<bool> right{true};
+  Counted counted;
   const std::size_t words = options.size / sizeof(Word), step = kStep / sizeof(Word);
   for (std::size_t round = 0; round < options.rounds; ++round) {
     const Block block = allocate(options.size);
     if (block == nullptr) return false;
     auto* data = reinterpret_cast<Word*>(block.get());
+    counted.begin();
     const double start = now();
     in_parallel(options.threads, words, [data](std::size_t first, std::size_t last) {
       for (std::size_t i = first; i < last; ++i) data[i] = i;
@@ -159,11 +192,12 @@ bool measure_micro(const PagingOptions& options, std::vector<Row>& rows) {
       });
     }
     times.push_back(now() - start);
+    counted.end();
   }
   const double seconds = median(times);
   const double pages = static_cast<double>(options.size) / static_cast<double>(options.page);
   rows.push_back({"micro", "write, three passes", seconds * 1e6 / pages, 0,
-                  static_cast<double>(options.size) / seconds / 1e6, right});
+                  static_cast<double>(options.size) / seconds / 1e6, right, counted.sum()});
   return true;
 }
 
@@ -176,7 +210,7 @@ bool measure_triad(const PagingOptions& options, bool overwrites, std::vector<Ro
   a.fill();
   b.fill();
   c.fill();
-  const auto memory = plain_memory(options.page);
+  const PlainPages memory(options.page);
   const std::size_t doubles = part.size / sizeof(double);
   auto* const to = reinterpret_cast<double*>(a.page(0));
   auto* const x = reinterpret_cast<double*>(b.page(0));
@@ -186,37 +220,75 @@ bool measure_triad(const PagingOptions& options, bool overwrites, std::vector<Ro
     y[i] = 2;
   }
   bool right = true;
+  Counted counted;
   std::vector<double> times, beside;
   for (std::size_t round = 0; round < options.rounds; ++round) {
     if (overwrites) shmemx_overwrite(to, part.size);
+    counted.begin();
     const double start = now();
     for (std::size_t i = 0; i < doubles; ++i) to[i] = x[i] + 3 * y[i];
     times.push_back((now() - start) * 1e6 / static_cast<double>(a.count()));
+    counted.end();
     for (std::size_t i = 0; i < doubles; i += 1021) right = to[i] == static_cast<double>(i) + 6 && right;
     bool unused = true;
     const double reads = overwrites ? 2 : 3;
-    beside.push_back(reads * plain_read(options, b, memory.get(), unused));
+    beside.push_back(reads * plain_read(options, b, memory, unused));
   }
   // What a page of a moves: reads, and a write.
   const double write = [&] {
     PagingOptions small = options;
     const Data other(small);
-    return other.valid() ? plain_write(options, other, memory.get()) : 0;
+    return other.valid() ? plain_write(options, other, memory) : 0;
   }();
   const double us = median(times);
   rows.push_back({"triad", overwrites ? "a is overwritten" : "a is read too", us, median(beside) + write,
-                  3 * static_cast<double>(options.page) / us, right});
+                  3 * static_cast<double>(options.page) / us, right, counted.sum()});
   return true;
 }
 
-void print(const Row& row, const PagingOptions& options) {
-  if (options.json) {
-    std::printf("{\"kernel\": \"%s\", \"what\": \"%s\", \"page\": %zu, \"local\": %zu, \"size\": %zu, ",
-                row.kernel, row.what, options.page, options.local, options.size);
-    std::printf("\"threads\": %zu, \"each\": %.6g, \"beside\": %.6g, \"rate\": %.6g, \"right\": %s}\n",
-                options.threads, row.each, row.beside, row.rate, row.right ? "true" : "false");
-    return;
-  }
+// The mean of each stage of a swap, A1 to A2 and so on, in us.
+std::vector<double> stages_of(const shmemx_stats_t& counted) {
+  std::vector<double> means;
+  for (const std::uint64_t ns : {counted.swap_queued_ns, counted.swap_received_ns, counted.swap_kept_ns,
+                                 counted.swap_placed_ns, counted.swap_ended_ns})
+    means.push_back(static_cast<double>(ns) / 1e3 /
+                    static_cast<double>(std::max<std::uint64_t>(counted.swaps, 1)));
+  return means;
+}
+
+std::string protocol() {
+  const std::string swap = variable("SHMEM_SWAP");
+  return swap.empty() ? "direct" : swap;
+}
+
+void print_json(const Row& row, const PagingOptions& options) {
+  std::printf("{\"kernel\": \"%s\", \"what\": \"%s\", \"swap\": \"%s\", \"page\": %zu, \"local\": %zu, ",
+              row.kernel, row.what, protocol().c_str(), options.page, options.local);
+  std::printf(
+      "\"size\": %zu, \"threads\": %zu, \"each\": %.6g, \"beside\": %.6g, \"rate\": %.6g, \"right\": %s",
+      options.size, options.threads, row.each, row.beside, row.rate, row.right ? "true" : "false");
+  const auto count = [](const char* name, std::uint64_t value) {
+    std::printf(", \"%s\": %llu", name, static_cast<unsigned long long>(value));
+  };
+  const shmemx_stats_t& counted = row.counted;
+  count("faults", counted.remote_faults);
+  count("hits", counted.remote_hits);
+  count("reads", counted.remote_reads);
+  count("read_bytes", counted.remote_read_bytes);
+  count("writes", counted.remote_writes);
+  count("write_bytes", counted.remote_write_bytes);
+  count("ahead", counted.remote_ahead);
+  count("zeroed", counted.remote_zeroed);
+  count("dropped", counted.remote_dropped);
+  count("slot_waits", counted.remote_slot_waits);
+  count("swaps", counted.swaps);
+  std::printf(", \"stages\": [");
+  const std::vector<double> stages = stages_of(counted);
+  for (std::size_t i = 0; i < stages.size(); ++i) std::printf("%s%.6g", i > 0 ? ", " : "", stages[i]);
+  std::printf("]}\n");
+}
+
+void print_row(const Row& row) {
   std::printf("%-8s %-24s %10.4g us/page", row.kernel, row.what, row.each);
   if (row.beside > 0) {
     std::printf("  plain %10.4g  ratio %.2f", row.beside, row.each / row.beside);
@@ -224,6 +296,26 @@ void print(const Row& row, const PagingOptions& options) {
     std::printf("%31s", "");
   }
   std::printf("  %8.4g MB/s%s\n", row.rate, row.right ? "" : "  WRONG");
+}
+
+void print_counts(const std::vector<Row>& rows, const PagingOptions& options) {
+  std::printf("\nAll rounds, SHMEM_SWAP=%s\n%-8s %-24s%10s%10s%10s%10s%10s%10s\n", protocol().c_str(), "", "",
+              "faults", "hits", "read", "ahead", "written", "dropped");
+  for (const Row& row : rows) {
+    const shmemx_stats_t& counted = row.counted;
+    std::printf("%-8s %-24s", row.kernel, row.what);
+    for (const std::uint64_t value : {counted.remote_faults, counted.remote_hits, counted.remote_reads,
+                                      counted.remote_ahead, counted.remote_writes, counted.remote_dropped})
+      std::printf("%10llu", static_cast<unsigned long long>(value));
+    std::printf("\n");
+  }
+  std::printf("\nStages of a swap, us, pages of %zu\n%-8s %-24s%10s%10s%10s%10s%10s%10s\n", options.page, "",
+              "", "swaps", "A1-A2", "A2-A3", "A3-A4", "A4-A5", "A5-A6");
+  for (const Row& row : rows) {
+    std::printf("%-8s %-24s%10llu", row.kernel, row.what, static_cast<unsigned long long>(row.counted.swaps));
+    for (const double mean : stages_of(row.counted)) std::printf("%10.4g", mean);
+    std::printf("\n");
+  }
 }
 
 // Returns how many results are wrong, or -1 if there is no room.
@@ -240,9 +332,10 @@ int run(const PagingOptions& options) {
   }
   int wrong = 0;
   for (const Row& row : rows) {
-    print(row, options);
+    options.json ? print_json(row, options) : print_row(row);
     wrong += !row.right;
   }
+  if (!options.json && !rows.empty()) print_counts(rows, options);
   return room ? wrong : -1;
 }
 

@@ -33,6 +33,11 @@ class WaitReport : public ::testing::Test {
     setenv("ATOLL_JOB_ID", id.c_str(), 1);
     listen();
     answer_wait_questions(3, 5, kLimit);
+    at_rest = descriptors();
+  }
+  static std::ptrdiff_t descriptors() {
+    const std::filesystem::directory_iterator open("/proc/self/fd");
+    return std::distance(begin(open), end(open));
   }
   static void listen() {
     sockaddr_un address;
@@ -64,6 +69,7 @@ class WaitReport : public ::testing::Test {
 
   static constexpr double kLimit = 0.2;
   static inline int listener = -1;
+  static inline std::ptrdiff_t at_rest = 0;  // descriptors while nobody answers
   static inline std::string id;
 };
 
@@ -90,11 +96,11 @@ TEST_F(WaitReport, TheLauncherAsksWithoutASignal) {
 
 // Whether the launcher listens or not.
 TEST_F(WaitReport, AnAnswerLeavesNoDescriptorBehind) {
-  const auto descriptors = [] {
-    const std::filesystem::directory_iterator open("/proc/self/fd");
-    return std::distance(begin(open), end(open));
-  };
+  // A thread that has answered in the test before may not have closed its socket yet.
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (descriptors() != at_rest && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
   const auto before = descriptors();
+  EXPECT_EQ(before, at_rest);
   raise(kAskSignal);
   next();
   EXPECT_EQ(descriptors(), before);

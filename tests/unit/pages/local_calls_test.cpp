@@ -79,12 +79,49 @@ TEST_F(LocalCallsTest, OverwrittenPagesAreNotRead) {
   for (PageNumber page = 0; page < kLocalPages; ++page) ASSERT_EQ(word(page), page + 200);
 }
 
-TEST_F(LocalCallsTest, WhatIsDirtyIsNotOverwritten) {
+TEST_F(LocalCallsTest, DirtyPagesThatWillBeOverwrittenAreNeitherWrittenNorRead) {
+  fill(4);
+  pages->overwrite(0, 4 * kPageBytes);
+  for (PageNumber page = 8; page < kLocalPages; ++page) EXPECT_EQ(word(page), 0U);
+  EXPECT_EQ(backing.writes, 0U);
+  fill(4, 200);
+  EXPECT_EQ(backing.reads, 0U);
+}
+
+TEST_F(LocalCallsTest, WhatIsStoredAfterTheHintStays) {
   fill(4);
   pages->overwrite(0, 4 * kPageBytes);
   word(0, 7) = 5;
   for (PageNumber page = 8; page < kLocalPages; ++page) word(page) = 1;
-  EXPECT_EQ(word(0, 7), 5U) << "as it was stored after the hint";
+  EXPECT_EQ(word(0, 7), 5U);
+}
+
+TEST_F(LocalCallsTest, PagesPinnedToBeWrittenStayAsTheyAre) {
+  fill(1);
+  ASSERT_TRUE(pages->pin(0, kPageBytes, Access::write));
+  pages->overwrite(0, kPageBytes);
+  const std::uint64_t faults = counted().faults;
+  word(0, 7) = 5;
+  EXPECT_EQ(counted().faults, faults);
+  EXPECT_TRUE(pages->unpin(0, kPageBytes));
+}
+
+// Whoever has the page closed, even for an instant, must not let the hint pass unheard.
+TEST_F(LocalCallsTest, PagesThatAreJustComingAreOverwritten) {
+  fill(kLocalPages);
+  pages->quiesce();
+  for (PageNumber page = 8; page < kLocalPages; ++page) EXPECT_EQ(word(page), page + 100);  // 0 leaves
+  const std::uint64_t reads = backing.reads;
+  backing.holds = true;
+  std::thread reader([this] { EXPECT_EQ(word(0), 100U); });
+  await("a read", [&] { return backing.reads == reads + 1; });
+  std::thread thread([this] { pages->overwrite(0, kPageBytes); });
+  for (int i = 0; i < 1000; ++i) sched_yield();
+  backing.holds = false;
+  reader.join();
+  thread.join();
+  for (PageNumber page = 8; page < kLocalPages; ++page) EXPECT_EQ(word(page), page + 100);  // 0 leaves
+  EXPECT_EQ(word(0), 0U) << "it has been read again";
 }
 
 TEST_F(LocalCallsTest, CopiesPastTheCacheBringNoPages) {

@@ -196,6 +196,19 @@ TEST_F(LocalPagesTest, TheSweeperIsRungWheneverFramesAreFew) {
   pages->stop();
 }
 
+// Without the sweeper, which would have to be woken for it.
+TEST_F(LocalPagesTest, WhoReadsMakesRoomForTheNextOneMeanwhile) {
+  fill(kLocalPages);
+  pages->quiesce();
+  pages->start();
+  for (PageNumber page = 0; page < kLocalPages - 2 * kLocalFrames; ++page) {
+    ASSERT_EQ(word(page), page + 100);
+    ASSERT_GE(pages->frames_at_hand(), 2U) << page;
+  }
+  pages->stop();
+  EXPECT_EQ(backing.writes, kLocalPages) << "each once";
+}
+
 TEST_F(LocalPagesTest, NeighboursLeaveWithOneSystemCall) {
   remake([](auto& settings) { settings.frames = 32; });
   for (PageNumber page = 0; page < 32; ++page) EXPECT_EQ(word(page), 0U);

@@ -101,7 +101,7 @@ TEST_P(PaperPagesTest, KeepsTheOrderOfThePaper) {
 TEST_P(PaperPagesTest, StagesAreMeasuredOfEachSwap) {
   for (std::size_t page = 0; page < kPaperPages; ++page) word(page) = page;
   EXPECT_EQ(pages->stages().swaps(), kPaperPages);
-  for (std::size_t stage = 0; stage < SwapStages::kStages; ++stage) {
+  for (std::size_t stage = 0; stage < pages::SwapStages::kStages; ++stage) {
     EXPECT_GE(pages->stages().mean(stage), 0) << stage;
     EXPECT_LT(pages->stages().mean(stage), 1e6) << stage;
   }
@@ -114,17 +114,27 @@ TEST_P(PaperPagesTest, StagesAreMeasuredOfEachSwap) {
 }
 
 TEST(SwapStages, AreMeansOfTheirParts) {
-  SwapStages stages;
+  pages::SwapStages stages;
   EXPECT_EQ(stages.mean(0), 0);
-  SwapStages::Times times;
-  const SwapStages::Clock::time_point start{};
+  pages::SwapTimes times;
+  const pages::SwapTimes::Clock::time_point start{};
+  const StatValues before = read_stats();
   for (const int scale : {1, 3}) {
-    for (std::size_t i = 0; i < kSwapPoints; ++i)
-      times[i] = start + std::chrono::microseconds(i * i) * scale;  // 0, 1, 4, 9, 16, 25
+    for (std::size_t i = 0; i < pages::kSwapPoints; ++i)  // 0, 1, 4, 9, 16, 25
+      times.note(static_cast<SwapPoint>(i), start + std::chrono::microseconds(i * i) * scale);
     stages.add(times);
   }
+  const auto counted = [&](Stat stat) {
+    return read_stats()[static_cast<std::size_t>(stat)] - before[static_cast<std::size_t>(stat)];
+  };
+  EXPECT_EQ(counted(Stat::swaps), 2U);
+  EXPECT_EQ(counted(Stat::swap_queued_ns), 4000U);
+  EXPECT_EQ(counted(Stat::swap_received_ns), 4 * 3000U);
+  EXPECT_EQ(counted(Stat::swap_kept_ns), 4 * 5000U);
+  EXPECT_EQ(counted(Stat::swap_placed_ns), 4 * 7000U);
+  EXPECT_EQ(counted(Stat::swap_ended_ns), 4 * 9000U);
   EXPECT_EQ(stages.swaps(), 2u);
-  for (std::size_t stage = 0; stage < SwapStages::kStages; ++stage)
+  for (std::size_t stage = 0; stage < pages::SwapStages::kStages; ++stage)
     EXPECT_DOUBLE_EQ(stages.mean(stage), 2 * (2.0 * static_cast<double>(stage) + 1));
 }
 

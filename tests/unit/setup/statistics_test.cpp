@@ -68,6 +68,16 @@ TEST(Statistics, MissRateOfTheTotalIsNotTheSumOfTheRates) {
   EXPECT_EQ(rows["total"]["mshr_miss_rate"], "0.2000");
 }
 
+TEST(Statistics, StagesOfSwapsAreMeansOfAllPes) {
+  const StatValues one = with({{Stat::swaps, 1}, {Stat::swap_queued_ns, 4000}, {Stat::swap_ended_ns, 500}});
+  const StatValues three =
+      with({{Stat::swaps, 3}, {Stat::swap_queued_ns, 4000}, {Stat::swap_received_ns, 800000}});
+  const char* const mean = "  a swap in the mean, us: A1-A2 2, A2-A3 200, A3-A4 0, A4-A5 0, A5-A6 0.125\n";
+  EXPECT_THAT(statistics_table({one, three}), HasSubstr(mean));
+  EXPECT_THAT(statistics_list(0, 1, one), HasSubstr("us: A1-A2 4, A2-A3 0, A3-A4 0, A4-A5 0, A5-A6 0.5\n"));
+  EXPECT_THAT(statistics_table({with({{Stat::puts, 1}})}), Not(HasSubstr("a swap")));
+}
+
 // All columns, with large numbers: in blocks, none of them too wide, nothing lost.
 TEST(Statistics, WideTableGoesOnBelow) {
   StatValues values;
