@@ -169,6 +169,7 @@ class Heap final : public Region, private Host {
   bool messages_follow_puts() const override;
   void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override;
   void drive() override;
+  bool will_answer_calls() const override;
 
   std::byte* const segment_;
   const Pool pool_;

@@ -163,9 +163,11 @@ void HomeAgent::start(Delivery delivery) {
   Transfer& transfer = move->transfer;
   moves_[&transfer] = std::move(move);
   (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
+  to_be_submitted_ = true;
 }
 
 void HomeAgent::submit() {
+  to_be_submitted_ = false;
   if (moves_.empty()) return;
   device_->submit();
   for (const StoredObject& object : objects_) {
@@ -173,11 +175,11 @@ void HomeAgent::submit() {
   }
 }
 
-bool HomeAgent::listen(std::vector<int>& descriptors) {
-  bool all = device_->listen(descriptors);
+bool HomeAgent::listen(int eventfd) {
+  bool all = device_->listen(eventfd);
   if (slow_calls_.any_result()) all = false;  // it ended just before the pager listened
   for (const StoredObject& object : objects_)
-    all &= held_at(object.first) != nullptr || object.store->listen(descriptors);
+    all &= held_at(object.first) != nullptr || object.store->listen(eventfd);
   return all;
 }
 

@@ -108,13 +108,14 @@ class Store final : public Device {
   Status reserve(std::uint64_t offset, std::uint64_t n) override;
   /// Reads as zeros in the next epoch; the epochs that the file holds keep what they have.
   Status release(std::uint64_t offset, std::uint64_t n) override;
+  bool never_blocks() const override { return device_->never_blocks(); }
   void start(Transfer& transfer) override;
   void submit() override { device_->submit(); }
   Transfer* finished() override;
   std::size_t under_way() const override { return jobs_.size() + ended_.size(); }
-  bool listen(std::vector<int>& descriptors) override {
+  bool listen(int eventfd) override {
     if (under_way() == 0) return true;
-    return ended_.empty() && device_->under_way() != 0 && device_->listen(descriptors);
+    return ended_.empty() && device_->under_way() != 0 && device_->listen(eventfd);
   }
   /// What was written is in the file, but only prepare() makes it findable.
   Status persist() override { return device_->persist(); }

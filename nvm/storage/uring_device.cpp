@@ -27,6 +27,10 @@ class UringDevice final : public FileDevice {
     io_uring_queue_exit(&ring_);
   }
 
+  // A transfer is handed over by submit() alone: it is the system's for the thread that does so, which the
+  // system interrupts when the transfer ends, and whose end cancels it.
+  bool never_blocks() const override { return true; }
+
   void start(Transfer& transfer) override {
     ++under_way_;
     if (begin(transfer, file().size())) {
@@ -60,10 +64,12 @@ class UringDevice final : public FileDevice {
 
   std::size_t under_way() const override { return under_way_; }
 
-  bool never_waits() const override { return true; }
-  bool listen(std::vector<int>& descriptors) override {
+  bool listen(int eventfd) override {
     if (under_way_ == 0) return true;
-    descriptors.push_back(ring_.ring_fd);
+    if (!registered_) {
+      registered_ = eventfd >= 0 && io_uring_register_eventfd(&ring_, eventfd) == 0;
+      return false;  // something may be ending right now, untold
+    }
     const bool system_has_all = io_uring_sq_ready(&ring_) == 0 && (waiting_.empty() || in_ring_ == kDepth);
     return system_has_all && ended_.empty() && io_uring_cq_ready(&ring_) == 0;
   }
@@ -106,6 +112,9 @@ class UringDevice final : public FileDevice {
   }
 
   io_uring ring_;
+  // An eventfd, from the first listen() on.  It is not switched off while nobody sleeps: the system looks at
+  // that switch with no barrier behind the end of a transfer, so that a sleeper might not be woken.
+  bool registered_ = false;
   unsigned in_ring_ = 0;
   std::size_t under_way_ = 0;
   std::deque<Transfer*> waiting_;  // for room in the ring

@@ -48,6 +48,8 @@ constexpr long kLongestNap = 1000;
 
 constexpr int kExitLimitMs = 1000;
 
+thread_local bool in_poll = false;
+
 }  // namespace
 
 Progress::Progress(Network& network, Channel* channel, std::uint64_t spin_us)
@@ -140,9 +142,6 @@ void Progress::deliver(int from_pe, std::uint16_t id, const std::byte* message, 
   handlers[id].run(handlers[id].argument, from_pe, message, n);
 }
 
-namespace {
-thread_local bool in_poll = false;
-}
 bool Progress::polling() { return in_poll; }
 
 bool Progress::poll() {

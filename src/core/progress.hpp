@@ -78,7 +78,7 @@ class Progress {
 
   /// Makes progress once; returns whether anything happened.
   bool poll();
-  /// Whether this thread is in poll(), and so will run the pollers.
+  /// Whether this thread is in poll(), and will run the pollers yet.
   static bool polling();
 
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.

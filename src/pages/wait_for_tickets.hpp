@@ -9,12 +9,14 @@
 
 namespace shm::pages {
 
-/// Makes rounds of a pager of this process in the place of its thread.
+/// A pager of this process whose rounds may be made by who waits for it, instead of its own thread.  Thread
+/// safety: any thread.
 class PagerRounds {
  public:
-  /// Returns whether anything was done.
+  /// Makes a round, unless another thread does.  Returns whether anything was done.
   virtual bool make_round() = 0;
-  /// The pager's thread goes on, if there is something to do, or what this thread waits for is not `done`.
+  /// By a thread that made rounds and makes no more: the pager's own thread goes on, if there is something to
+  /// do, or what this thread waits for is not `done`.
   virtual void hand_back(bool done) = 0;
 
  protected:
@@ -23,9 +25,10 @@ class PagerRounds {
 
 /// Waits until one of the tickets, all of this thread and one PE, is done.  Polls first, driving the network,
 /// as most pages come soon; then sleeps where a pager that answers wakes it, and has the agent drive the
-/// network. `reason` as for WaitWatch.
-void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason, PagerRounds* rounds = nullptr);
-inline void wait_until_done(const Ticket& ticket, WaitReason reason, PagerRounds* rounds = nullptr) {
+/// network. `reason` as for WaitWatch.  With `rounds`, a pager that has been posted some of them without
+/// being woken, it also makes that pager's rounds while it polls.
+void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason, PagerRounds* rounds);
+inline void wait_until_done(const Ticket& ticket, WaitReason reason, PagerRounds* rounds) {
   const Ticket* const only = &ticket;
   wait_until_any_done({&only, 1}, reason, rounds);
 }
