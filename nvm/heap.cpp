@@ -84,7 +84,16 @@ void Heap::start() {
   faults_.emplace(
       PagedSegment{segment_, size(), pool_, rt.me, rt.node_rank, rt.progress, mappings_, read_ahead_});
   add_region(this);
+  if (rt.progress != nullptr) Progress::add_poller(poll_pager, this);
+  pager_->share_rounds();
 }
+
+PagerRounds* Heap::rounds_of(PageNumber page) const {
+  const bool ours = nodes_.caching_pe(pool_.pe_of(page), nodes_.here) == rt.me;
+  return ours && pager_->shares_rounds() ? pager_.get() : nullptr;
+}
+
+bool Heap::poll_pager(void* heap) { return static_cast<Heap*>(heap)->pager_->answer_calls(); }
 
 void Heap::rest() {
   const Ticket ticket(pool_, rt.node_rank);
@@ -96,6 +105,7 @@ void Heap::stop() {
   remove_region(this);
   faults_.reset();
   pager_->stop();
+  if (rt.progress != nullptr) Progress::remove_poller(poll_pager, this);
   if (channel_ != nullptr) rt.network->close_channel(channel_);
 }
 
@@ -160,6 +170,8 @@ bool Heap::messages_follow_puts() const {
 }
 
 void Heap::drive() { rt.progress->poll(); }
+
+bool Heap::will_answer_calls() const { return Progress::polling(); }
 
 // Other nodes.
 
@@ -230,10 +242,12 @@ bool Heap::command(RangeCommand command, const Pages& pages, Store* object, std:
 
 // Hands the request to this PE's pager.
 void Heap::await_pager(const Ticket& ticket) {
-  ticket.post(rt.node_rank);
+  PagerRounds* rounds = pager_->shares_rounds() ? pager_.get() : nullptr;
+  ticket.post(rt.node_rank, rounds == nullptr);
   wait_until_done(ticket, WaitReason([](WaitRecord& record) {
                     describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");
-                  }));
+                  }),
+                  rounds);
 }
 
 bool Heap::reserve(std::uintptr_t address, std::size_t n) {

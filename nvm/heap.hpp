@@ -141,7 +141,9 @@ class Heap final : public Region, private Host {
   Pages pages_of(std::uintptr_t address, std::size_t n) const;
   Pages whole_pages_of(std::uintptr_t address, std::size_t n) const;
   bool command(RangeCommand command, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
-  static void await_pager(const Ticket& ticket);
+  void await_pager(const Ticket& ticket);
+  PagerRounds* rounds_of(PageNumber page) const;
+  static bool poll_pager(void* heap);
   FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
   void ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access);
   static FrameNumber answer_to(const Ticket& ticket);
@@ -167,6 +169,7 @@ class Heap final : public Region, private Host {
   bool messages_follow_puts() const override;
   void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) override;
   void drive() override;
+  bool will_answer_calls() const override;
 
   std::byte* const segment_;
   const Pool pool_;

@@ -126,7 +126,8 @@ FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access a
   const Ticket ticket(pool_, rt.node_rank);
   ask(ticket, kind, page, access);
   const int pe = pool_.pe_of(page);
-  wait_until_done(ticket, WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }));
+  wait_until_done(ticket, WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }),
+                  rounds_of(page));
   return answer_to(ticket);
 }
 
@@ -136,7 +137,8 @@ void Heap::ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Ac
   request.kind = kind;
   request.access = access;
   request.page = page;
-  ticket.post(nodes_.node_rank_of(nodes_.caching_pe(pool_.pe_of(page), nodes_.here)));
+  ticket.post(nodes_.node_rank_of(nodes_.caching_pe(pool_.pe_of(page), nodes_.here)),
+              rounds_of(page) == nullptr);
 }
 
 FrameNumber Heap::answer_to(const Ticket& ticket) {
@@ -346,13 +348,15 @@ void Heap::wait_for_one_of(std::span<const std::optional<PageAsked>> asked) cons
   std::array<const Ticket*, kPagesAtOnce> tickets;
   std::size_t n = 0;
   int pe = 0;
+  PagerRounds* rounds = nullptr;
   for (const auto& place : asked) {
     if (!place) continue;
     if (n == 0) pe = pool_.pe_of(place->piece.page);
+    if (PagerRounds* of = rounds_of(place->piece.page)) rounds = of;
     tickets[n++] = &place->ticket;
   }
   wait_until_any_done({tickets.data(), n},
-                      WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }));
+                      WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }), rounds);
 }
 
 void Heap::finish(const PageAsked& asked) {

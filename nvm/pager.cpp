@@ -16,13 +16,15 @@ namespace {
 
 constexpr long kNap = 50;  // microseconds, while something waits for what rings no bell
 constexpr int kBusyRounds = 20;
-constexpr int kHintsAtOnce = 64;  // threads may give them faster than they are taken
+constexpr int kRoundsForOthers = 8;                     // of a thread that has something else to do
+constexpr int kHintsAtOnce = 64, kMessagesAtOnce = 64;  // they may come faster than they are taken
 
 }  // namespace
 
 Pager::Pager(Host& host, const Pool& pool, const Nodes& nodes, std::unique_ptr<Device> device,
              const Settings& settings)
-    : pool_(pool),
+    : host_(host),
+      pool_(pool),
       queue_(pool.requests_of(nodes.node_rank_of(settings.me)).queue),
       buffers_(pool.shape().page_bytes),
       channel_(host, pool, nodes, settings.me),
@@ -51,6 +53,7 @@ void Pager::stop() {
   stop_.store(true, std::memory_order_release);
   queue_.ring();
   thread_.join();
+  while (!turns_.begin()) sched_yield();  // for good
   if (ear_.joinable()) {
     queue_.wake_sleeper();
     ear_.join();
@@ -67,25 +70,46 @@ void Pager::stop() {
 
 void Pager::receive(const std::byte* message, std::size_t n) {
   channel_.receive(message, n);
-  queue_.ring();
+  call();
 }
 
 void Pager::hand(const std::byte* operation, std::size_t n) {
   channel_.hand(operation, n);
+  call();
+}
+
+// ---- rounds
+
+void Pager::call() {
+  if (shares_rounds() && host_.will_answer_calls()) return turns_.call();
   queue_.ring();
 }
 
-void Pager::run() {
-  int rounds = 0;
-  while (!stop_.load(std::memory_order_acquire)) {
-    if (work()) {
-      rounds = 0;
-    } else if (channel_.drive() || ++rounds < kBusyRounds) {
-      sched_yield();
-    } else {
-      sleep();
-    }
+bool Pager::answer_calls() {
+  if (!shares_rounds() || !(turns_.called() || sends_.load(std::memory_order_relaxed))) return false;
+  const bool worked = make_rounds();
+  if (naps_.load(std::memory_order_relaxed)) queue_.ring();
+  return worked;
+}
+
+bool Pager::make_round() { return shares_rounds() && make_rounds(); }
+
+void Pager::hand_back(bool done) {
+  if (!done || naps_.load(std::memory_order_relaxed)) queue_.ring();
+}
+
+// Further ones for what comes meanwhile, but not for ever.
+bool Pager::make_rounds() {
+  const SignalsBlocked blocked;
+  bool worked = false, called = false;
+  for (int round = 0; round < kRoundsForOthers && turns_.begin(); ++round) {
+    worked |= work();
+    note_rest();
+    called = turns_.end();
+    if (!called) break;
   }
+  if (called || submits_.load(std::memory_order_relaxed)) queue_.ring();
+  return worked;
 }
 
 bool Pager::work() {
@@ -96,21 +120,68 @@ bool Pager::work() {
   worked |= cache_.work();
   worked |= work_on_ranges();
   channel_.flush();
-  home_.submit();
   return worked;
+}
+
+// By who has the turn.
+void Pager::note_rest() {
+  sends_.store(channel_.moves(), std::memory_order_relaxed);
+  submits_.store(home_.to_be_submitted(), std::memory_order_relaxed);
+  naps_.store(waits_untold(), std::memory_order_relaxed);
+  if (!queue_.empty() || !channel_.empty()) turns_.call();
+}
+
+// Of these nobody rings: a page that is sent and gets on only if somebody drives the network; threads that
+// copy from a page that is to leave, and requests for a frame, which are made again by the clock; ranges
+// whose pages are one of these.
+bool Pager::waits_untold() const {
+  // Who drives the network makes a round when a page has been sent.
+  const bool sends = shares_rounds() ? channel_.any_untold() : channel_.moves();
+  return sends || cache_.waits() || ranges_.size() > home_.slow_calls();
+}
+
+// ---- the pager's thread
+
+void Pager::run() {
+  int rounds = 0;
+  while (!stop_.load(std::memory_order_acquire)) {
+    switch (make_own_round()) {
+      case Did::something: rounds = 0; break;
+      case Did::nothing:
+        if (++rounds < kBusyRounds) break;
+        sleep();
+        continue;
+      case Did::drive: break;
+    }
+    sched_yield();
+  }
+}
+
+Pager::Did Pager::make_own_round() {
+  if (!turns_.begin_or_call()) return Did::nothing;
+  Did did = work() ? Did::something : Did::nothing;
+  home_.submit();
+  if (did == Did::nothing && channel_.drive()) did = Did::drive;
+  note_rest();
+  return turns_.end() ? Did::something : did;
 }
 
 void Pager::sleep() {
   const std::uint32_t mark = queue_.listen();
   forget_events();  // before all looks: what comes behind it rings anew
-  // Of these nobody rings: a transfer that the system could not take; a page that is sent, which gets on only
-  // if somebody drives the network; threads that copy from a page that is to leave, and requests for a frame,
-  // which are made again by the clock; ranges whose pages are one of these.
-  const bool soon =
-      !home_.listen(events_.fd) || channel_.moves() || cache_.waits() || ranges_.size() > home_.slow_calls();
-  if (queue_.empty() && channel_.empty() && !stop_.load(std::memory_order_acquire))
-    await_event(mark, soon ? kNap : -1);
+  if (const long longest = may_sleep(); longest != 0 && !stop_.load(std::memory_order_acquire))
+    await_event(mark, longest);
   queue_.hear();
+}
+
+// How many microseconds, negative: until somebody rings.
+long Pager::may_sleep() {
+  if (!turns_.begin_or_call()) return -1;  // whoever has the turn makes another round, and rings if need be
+  const bool told = home_.listen(events_.fd) && !waits_untold();
+  const bool nothing = queue_.empty() && channel_.empty() && !home_.to_be_submitted();
+  note_rest();
+  const bool called = turns_.end();
+  return !nothing || called ? 0 : told ? -1 : kNap;
 }
 
 void Pager::forget_events() const {
@@ -134,6 +205,8 @@ void Pager::hear_other_processes(std::uint32_t heard) {
     eventfd_write(events_.fd, 1);
   }
 }
+
+// ---- what a round consists of
 
 bool Pager::take_queue() {
   bool any = false;
@@ -165,7 +238,8 @@ std::vector<PageRequest*> Pager::taken_requests() {
 
 bool Pager::take_messages() {
   bool any = false;
-  for (Delivery delivery; channel_.next(delivery); any = true) {
+  Delivery delivery;
+  for (int taken = 0; taken < kMessagesAtOnce && channel_.next(delivery); ++taken, any = true) {
     if (part_for(delivery.message.kind) == Part::cache) {
       cache_.take(std::move(delivery));
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The thread behind a PE's pages: home of those of its own segment (home_agent.hpp), and caching agent, for
+// What is behind a PE's pages: home of those of its own segment (home_agent.hpp), and caching agent, for
 // its node, of these and of some of other nodes' (page_cache.hpp).
 //
 //   queue: requests, hints of threads ----> PageCache <---- messages ----> other pagers
@@ -7,13 +7,13 @@
 //                |                                   +--- messages ---> HomeAgent-+
 //                +- commands for ranges of pages -----------------------^
 //
-//   device: a transfer has ended        ---> eventfd: what the pager sleeps on
+//   device: a transfer has ended        ---> eventfd: what the pager's thread sleeps on
 //   threads and messages: ring()        --->    ^
 //   of other processes: ring() --> ear_ --------+
 //
-// It waits for its own device at most, with the engine `sync`, and for a thread that maps a page
-// (pages/mappings), never for another pager or for a latch.  What else the system may take long for a third
-// thread does (storage/slow_calls).
+// Its work is rounds, which its thread makes, and others in its place.  A round waits for its own device at
+// most, with the engine `sync`, and for a thread that maps a page (pages/mappings), never for another pager
+// or for a latch.  What else the system may take long for a third thread does (storage/slow_calls).
 #pragma once
 
 #include <unistd.h>
@@ -27,6 +27,8 @@
 #include "nvm/coherence/home_agent.hpp"
 #include "nvm/coherence/page_cache.hpp"
 #include "nvm/coherence/page_channel.hpp"
+#include "nvm/turns.hpp"
+#include "pages/wait_for_tickets.hpp"
 
 namespace shm::nvm {
 
@@ -52,9 +54,8 @@ inline void fill_in(PageRequest& request, RangeCommand command, PageNumber first
   request.failed = false;
 }
 
-/// Thread safety: start() and stop() by one thread; receive() and hand() by any; the rest is the pager's
-/// thread.
-class Pager {
+/// Thread safety: start(), share_rounds() and stop() by one thread; the rest by any.
+class Pager final : public PagerRounds {
  public:
   struct Settings {
     int me;              // the PE
@@ -73,6 +74,18 @@ class Pager {
   /// Ends the thread.  What is not on the device stays in the pool.
   void stop();
 
+  // Rounds may also be made by a thread that waits for a page, which then need not wait for the pager's
+  // thread to wake, and by one that drives the network, to which messages come.  What is the pager's belongs
+  // to whoever has the turn (turns.hpp); the pager's thread alone hands transfers to the device, and sleeps.
+
+  /// From now on, if the device never blocks.  REQUIRES: who drives the network calls answer_calls() then.
+  void share_rounds() { shares_rounds_.store(home_.never_blocks()); }
+  bool shares_rounds() const { return shares_rounds_.load(std::memory_order_relaxed); }
+  bool make_round() override;
+  void hand_back(bool done) override;
+  /// Makes a round if a message has come, or a page is on its way to another node.
+  bool answer_calls();
+
   /// A message of another node's pager.
   void receive(const std::byte* message, std::size_t n);
   /// An operation of a thread of any PE, this one too, to be answered when it is applied.
@@ -83,8 +96,15 @@ class Pager {
 
  private:
   void run();
+  enum class Did : std::uint8_t { nothing, something, drive };
+  Did make_own_round();
+  bool make_rounds();
   bool work();
+  void call();
+  void note_rest();
+  bool waits_untold() const;
   void sleep();
+  long may_sleep();
   void forget_events() const;
   void await_event(std::uint32_t mark, long microseconds);
   void hear_other_processes(std::uint32_t heard);
@@ -96,6 +116,7 @@ class Pager {
   bool work_on(PageRequest& request);
   bool carry_out(PageRequest& request);
 
+  Host& host_;
   const Pool pool_;
   RequestQueue& queue_;
   // An eventfd; -1: there is none, and the pager looks again and again.  Closed when nobody rings any more:
@@ -111,6 +132,12 @@ class Pager {
   PageCache cache_;
   HomeAgent home_;
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
+  Turns turns_;
+  // As the last round left it, for those who have no turn.
+  std::atomic<bool> sends_{false};    // pages are on their way
+  std::atomic<bool> submits_{false};  // transfers wait for the pager's thread
+  std::atomic<bool> naps_{false};     // something waits for what nobody tells
+  std::atomic<bool> shares_rounds_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;
   std::thread ear_;

@@ -163,9 +163,11 @@ void HomeAgent::start(Delivery delivery) {
   Transfer& transfer = move->transfer;
   moves_[&transfer] = std::move(move);
   (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
+  to_be_submitted_ = true;
 }
 
 void HomeAgent::submit() {
+  to_be_submitted_ = false;
   if (moves_.empty()) return;
   device_->submit();
   for (const StoredObject& object : objects_) {

@@ -28,7 +28,7 @@
 
 namespace shm::nvm {
 
-/// Thread safety: one thread, the pager's.
+/// Thread safety: one thread at a time, who makes a round of the pager.
 class HomeAgent {
  public:
   /// Of PE `me`.  `blank`: nothing has been written to the device.  `ring` wakes the pager; any thread may
@@ -72,8 +72,12 @@ class HomeAgent {
   bool persist(const void* caller, PageNumber first, std::uint64_t epoch);
   bool settle(const void* caller, PageNumber first, std::uint64_t epoch);
 
-  /// Transfers that have been started leave for the devices: at the end of each round of the pager's.
+  /// Transfers that have been started leave for the devices: at the end of each round of the pager's thread.
   void submit();
+  /// Whether there may be some that have been started since.
+  bool to_be_submitted() const { return to_be_submitted_; }
+  /// Whether threads other than the pager's may call it, but for submit() and listen(), one at a time.
+  bool never_blocks() const { return device_->never_blocks(); }
   /// As of devices: before the pager sleeps.
   bool listen(int eventfd);
   /// Callers for whom the system is at work: the pager is woken when that has ended.
@@ -145,6 +149,7 @@ class HomeAgent {
   std::uint64_t last_version_ = 0;  // of pages that nobody has any more
   std::size_t busy_ = 0;
   std::vector<StoredObject> objects_;
+  bool to_be_submitted_ = false;
   bool cleaning_ = false;                  // for persist()
   std::size_t unclean_ = 0;                // pages that are still to be written back for it
   std::map<const void*, HeldRange> held_;  // by caller

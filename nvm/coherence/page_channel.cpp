@@ -112,6 +112,10 @@ std::list<PageChannel::Move>::iterator PageChannel::next_moved(bool fetched) {
 bool PageChannel::drive() {
   if (moving_.empty()) return false;
   wire_.drive();
+  return any_untold();
+}
+
+bool PageChannel::any_untold() const {
   return std::ranges::any_of(moving_, [](const Move& move) { return !move.told; });
 }
 

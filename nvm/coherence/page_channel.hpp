@@ -60,12 +60,15 @@ class Wire {
   virtual void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) = 0;
   /// Drives what put() and get() have begun.
   virtual void drive() = 0;
+  /// Whether the calling thread is taking messages off the network, and calls Pager::answer_calls() then.
+  virtual bool will_answer_calls() const { return false; }
 
  protected:
   ~Wire() = default;
 };
 
-/// Thread safety: receive() and hand() by any thread; the rest by the pager.
+/// Thread safety: receive() and hand() by any thread; the rest by one at a time, who makes a round of the
+/// pager.
 class PageChannel {
  public:
   PageChannel(Wire& wire, const Pool& pool, const Nodes& nodes, int me)
@@ -87,9 +90,11 @@ class PageChannel {
   /// Takes a message whose data are there, and tells who has given the page up.  Returns false if there is
   /// none.
   bool next_fetched(Delivery& fetched);
-  /// Drives pages that are on their way.  Returns whether somebody waits for one to be told of.
+  /// Drives pages that are on their way.  Returns any_untold().
   bool drive();
   bool moves() const { return !moving_.empty(); }
+  /// Whether somebody waits to be told of a page that is on its way.
+  bool any_untold() const;
   /// Whether a page is on its way out of the frame.
   bool sends_from(FrameNumber frame) const;
   /// To this pager, whoever it is for.

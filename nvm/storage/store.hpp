@@ -108,6 +108,7 @@ class Store final : public Device {
   Status reserve(std::uint64_t offset, std::uint64_t n) override;
   /// Reads as zeros in the next epoch; the epochs that the file holds keep what they have.
   Status release(std::uint64_t offset, std::uint64_t n) override;
+  bool never_blocks() const override { return device_->never_blocks(); }
   void start(Transfer& transfer) override;
   void submit() override { device_->submit(); }
   Transfer* finished() override;

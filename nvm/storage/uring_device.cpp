@@ -27,6 +27,10 @@ class UringDevice final : public FileDevice {
     io_uring_queue_exit(&ring_);
   }
 
+  // A transfer is handed over by submit() alone: it is the system's for the thread that does so, which the
+  // system interrupts when the transfer ends, and whose end cancels it.
+  bool never_blocks() const override { return true; }
+
   void start(Transfer& transfer) override {
     ++under_way_;
     if (begin(transfer, file().size())) {

@@ -48,6 +48,8 @@ constexpr long kLongestNap = 1000;
 
 constexpr int kExitLimitMs = 1000;
 
+thread_local bool in_poll = false;
+
 }  // namespace
 
 Progress::Progress(Network& network, Channel* channel, std::uint64_t spin_us)
@@ -140,8 +142,12 @@ void Progress::deliver(int from_pe, std::uint16_t id, const std::byte* message, 
   handlers[id].run(handlers[id].argument, from_pe, message, n);
 }
 
+bool Progress::polling() { return in_poll; }
+
 bool Progress::poll() {
+  const bool outer = std::exchange(in_poll, true);
   bool worked = network_.poll();
+  in_poll = outer;
   rouse();
   if (!have_pollers.load(std::memory_order_acquire)) return worked;
   const SharedLockGuard guard(pollers_mutex);

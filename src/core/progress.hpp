@@ -78,6 +78,8 @@ class Progress {
 
   /// Makes progress once; returns whether anything happened.
   bool poll();
+  /// Whether this thread is in poll(), and will run the pollers yet.
+  static bool polling();
 
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.
   void send(int pe, std::uint16_t id, const void* message, std::size_t n);

@@ -2,9 +2,10 @@
 // Where pages are when no node has them: a range of bytes, moved by transfers that end in any order.  What
 // was never written reads as zeros.  nvm/storage has those on files.
 //
-// Thread safety: one thread uses a device, and that thread lives as long as it has transfers under way; but
-// for reserve(), release() and persist(), one of which another thread may call meanwhile, unless the class
-// says otherwise. Whoever destroys a device does so after both have stopped using it.
+// Thread safety: one thread at a time uses a device.  submit() and listen() are always the same thread's,
+// which lives as long as it has transfers under way, and so are start() and finished() unless the device
+// never blocks. One of reserve(), release() and persist() may be called by another thread meanwhile, unless
+// the class says otherwise.  Whoever destroys a device does so after all have stopped using it.
 #pragma once
 
 #include <cstddef>
@@ -48,6 +49,9 @@ class Device {
 
   /// Gives the room of [offset, offset + n) back; it reads as zeros afterwards.  REQUIRES: as for reserve().
   virtual Status release(std::uint64_t offset, std::uint64_t n) = 0;
+
+  /// Whether start() and finished() never wait for the system, nor hand anything to it.
+  virtual bool never_blocks() const { return false; }
 
   /// Takes a transfer, which is under way from now on; any number may be, in no order among them.
   /// REQUIRES: overlaps none that is under way, unless both read.

@@ -41,14 +41,14 @@ const Doorbell* doorbell_of(const RequestQueue* queue) {
 
 }  // namespace
 
-void RequestQueue::post(PageRequest& request, RequestId id) {
+void RequestQueue::post(PageRequest& request, RequestId id, bool wakes) {
   request.next = requests_.load(std::memory_order_relaxed);
   // Release: who takes the request sees what it asks for.  All are taken at once, so none comes back in
   // between.
   while (!requests_.compare_exchange_weak(request.next, id, std::memory_order_release,
                                           std::memory_order_relaxed)) {
   }
-  ring();
+  if (wakes) ring();
 }
 
 bool RequestQueue::post_hint(const Hint& hint) {
@@ -145,9 +145,9 @@ Ticket::~Ticket() {
   mine_.used.fetch_and(~(std::uint64_t{1} << slot_), std::memory_order_release);
 }
 
-void Ticket::post(int to) const {
+void Ticket::post(int to, bool wakes) const {
   request().state.store(PageRequest::kPosted, std::memory_order_relaxed);
-  pool_.requests_of(to).queue.post(request(), request_id(node_rank_, slot_));
+  pool_.requests_of(to).queue.post(request(), request_id(node_rank_, slot_), wakes);
 }
 
 bool Ticket::poll() const {

@@ -59,9 +59,10 @@ class RequestQueue {
  public:
   static constexpr std::size_t kHints = 8192;
 
-  /// Hands a request over, and wakes the pager.  Async-signal-safe: a thread that is interrupted at any point
-  /// of it holds up nobody, not even its own handler.
-  void post(PageRequest& request, RequestId id);
+  /// Hands a request over, and wakes the pager, unless the caller goes on to make its rounds.
+  /// Async-signal-safe: a thread that is interrupted at any point of it holds up nobody, not even its own
+  /// handler.
+  void post(PageRequest& request, RequestId id, bool wakes = true);
   /// By the pager: takes all, the newest first, linked by PageRequest::next; 0: none.
   RequestId take_requests() { return requests_.exchange(0, std::memory_order_acquire); }
 
@@ -137,8 +138,8 @@ class Ticket {
   /// Whether there is one: REQUIRED of all that follow.
   bool valid() const { return slot_ < PeRequests::kSlots; }
   PageRequest& request() const { return mine_.slots[slot_]; }
-  /// Hands the request to the pager at `to`.
-  void post(int to) const;
+  /// Hands the request to the pager at `to`; see RequestQueue.
+  void post(int to, bool wakes = true) const;
   bool done() const { return request().state.load(std::memory_order_acquire) == PageRequest::kDone; }
   /// Polls for a little; returns whether it is done.
   bool poll() const;

@@ -36,12 +36,15 @@ class AgentDrives {
 
 }  // namespace
 
-void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason) {
+void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason, PagerRounds* rounds) {
   WaitWatch watch;
   const auto end = Clock::now() + kYieldTime;
   {
     Waiter waiter;
-    while (!any_done(tickets) && Clock::now() < end) waiter.pause(reason);
+    while (!any_done(tickets) && Clock::now() < end) {
+      if (rounds == nullptr || !rounds->make_round()) waiter.pause(reason);
+    }
+    if (rounds != nullptr) rounds->hand_back(any_done(tickets));
     if (any_done(tickets)) return;
     watch.look(reason);  // before the waiter looks no more
   }

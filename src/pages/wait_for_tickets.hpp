@@ -9,13 +9,28 @@
 
 namespace shm::pages {
 
+/// A pager of this process whose rounds may be made by who waits for it, instead of its own thread.  Thread
+/// safety: any thread.
+class PagerRounds {
+ public:
+  /// Makes a round, unless another thread does.  Returns whether anything was done.
+  virtual bool make_round() = 0;
+  /// By a thread that made rounds and makes no more: the pager's own thread goes on, if there is something to
+  /// do, or what this thread waits for is not `done`.
+  virtual void hand_back(bool done) = 0;
+
+ protected:
+  ~PagerRounds() = default;
+};
+
 /// Waits until one of the tickets, all of this thread and one PE, is done.  Polls first, driving the network,
 /// as most pages come soon; then sleeps where a pager that answers wakes it, and has the agent drive the
-/// network. `reason` as for WaitWatch.
-void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason);
-inline void wait_until_done(const Ticket& ticket, WaitReason reason) {
+/// network. `reason` as for WaitWatch.  With `rounds`, a pager that has been posted some of them without
+/// being woken, it also makes that pager's rounds while it polls.
+void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reason, PagerRounds* rounds);
+inline void wait_until_done(const Ticket& ticket, WaitReason reason, PagerRounds* rounds) {
   const Ticket* const only = &ticket;
-  wait_until_any_done({&only, 1}, reason);
+  wait_until_any_done({&only, 1}, reason, rounds);
 }
 
 }  // namespace shm::pages

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -124,9 +125,14 @@ class FakeHost final : public Host {
     Sent sent{pe, {}, {}};
     std::memcpy(&sent.answer, message, sizeof sent.answer);
     sent.data.assign(message + sizeof sent.answer, message + n);
-    const std::scoped_lock guard(mutex_);
-    sent_.push_back(std::move(sent));
+    {
+      const std::scoped_lock guard(mutex_);
+      sent_.push_back(std::move(sent));
+    }
+    if (on_answer) on_answer();
   }
+  /// Called in the round that answers.
+  std::function<void()> on_answer;
   void send(int pe, const std::byte*, std::size_t) override { ADD_FAILURE() << "a message to PE " << pe; }
   void put(int pe, std::uint64_t, const std::byte*, std::size_t, Completion&) override {
     ADD_FAILURE() << "a page to PE " << pe;
@@ -136,6 +142,9 @@ class FakeHost final : public Host {
     ADD_FAILURE() << "a page from PE " << pe;
   }
   void drive() override {}
+  bool will_answer_calls() const override { return drives; }
+  /// Whether threads take messages off a network.
+  std::atomic<bool> drives{false};
   std::chrono::steady_clock::time_point now() const override { return clock.now(); }
 
   TestClock clock;
@@ -181,7 +190,8 @@ class FakeHost final : public Host {
 /// A request on its way to the pager of PE `to`.
 class Asked {
  public:
-  Asked(const Pool& pool, int node_rank, int to, PageRequest::Kind kind, Access access, PageNumber page)
+  Asked(const Pool& pool, int node_rank, int to, PageRequest::Kind kind, Access access, PageNumber page,
+        bool wakes = true)
       : ticket_(pool, node_rank) {
     PageRequest& request = ticket_.request();
     request.kind = kind;
@@ -189,7 +199,7 @@ class Asked {
     request.page = page;
     request.frame = kNoFrame;
     request.failed = false;
-    ticket_.post(to);
+    ticket_.post(to, wakes);
   }
   /// What fill(request) says.
   template <std::invocable<PageRequest&> Fill>
@@ -208,6 +218,14 @@ class Asked {
     await("a pager", [this] { return done(); });
     return ticket_.request();
   }
+  /// The same by a thread that has not woken the pager, and tries so often to make its rounds before it does.
+  const PageRequest& wait(PagerRounds& rounds, std::uint64_t tries) const {
+    for (; tries > 0 && !done(); --tries) {
+      if (!rounds.make_round()) sched_yield();
+    }
+    rounds.hand_back(done());
+    return wait();
+  }
 
  private:
   const Ticket ticket_;
@@ -216,6 +234,7 @@ class Asked {
 /// A PE's pager, its host and its device, whose pages have their original contents.
 class Pe {
  public:
+  /// Its rounds are shared if the device never blocks.
   explicit Pe(const Pool& pool, int me = 0, TestDeviceOptions options = {}, std::size_t ahead = 0)
       : host(pool, me), pool_(pool), me_(me) {
     options.size = kSegmentPages * kPageBytes;
@@ -231,6 +250,7 @@ class Pe {
         host, pool, nodes_, std::move(made),
         Pager::Settings{me, host.segment(), false, true, ahead, ReplacementKind::vgasnet});
     pager->start();
+    pager->share_rounds();
   }
 
   PageNumber number(std::uint64_t page) const { return pool_.number(me_, page * kPageBytes); }

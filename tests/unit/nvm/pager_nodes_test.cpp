@@ -29,8 +29,9 @@ class Carrier {
  public:
   using Sink = std::function<void(int to, const std::vector<std::byte>&)>;
 
-  Carrier(std::uint64_t seed, Sink sink)
-      : random_(seed), sink_(std::move(sink)), thread_([this] { run(); }) {}
+  // Calls `carried` behind each.
+  Carrier(std::uint64_t seed, Sink sink, std::function<void()> carried)
+      : random_(seed), sink_(std::move(sink)), carried_(std::move(carried)), thread_([this] { run(); }) {}
   ~Carrier() { stop(); }
   void stop() {
     {
@@ -72,18 +73,23 @@ class Carrier {
       if (link->second.empty()) links_.erase(link);
       guard.unlock();
       load.put ? load.put() : sink_(to, load.message);
+      carried_();
       guard.lock();
     }
   }
 
   std::mt19937_64 random_;
   const Sink sink_;
+  const std::function<void()> carried_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Links links_;
   bool stop_ = false;
   std::thread thread_;
 };
+
+// Whether the thread is the network's.
+thread_local bool drives_network = false;
 
 // What a thread waits for whose operation went elsewhere.
 struct Awaited {
@@ -95,16 +101,19 @@ class Member final : public Host {
  public:
   using Find = std::function<const Pool&(int pe)>;
 
-  Member(Carrier& carrier, Find find, const Nodes& nodes, int me, std::uint64_t seed, bool cooperative)
+  // `shares`: rounds of the pager.
+  Member(Carrier& carrier, Find find, const Nodes& nodes, int me, std::uint64_t seed, bool cooperative,
+         bool shares)
       : carrier_(carrier), find_(std::move(find)), me_(me), ordered_(seed % 3 != 0) {
     const Pool& pool = find_(me);
     auto device = std::make_unique<TestDevice>(
-        TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30});
+        TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30, .never_blocks = shares});
     pager = std::make_unique<Pager>(
         *this, pool, nodes, std::move(device),
         Pager::Settings{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), seed % 4 < 2, cooperative,
                         3, seed % 2 == 0 ? ReplacementKind::vgasnet : ReplacementKind::two_queues});
     pager->start();
+    pager->share_rounds();
   }
 
   bool map(std::byte*, std::size_t, std::size_t, bool) override { return true; }
@@ -140,6 +149,7 @@ class Member final : public Host {
     });
   }
   void drive() override {}
+  bool will_answer_calls() const override { return drives_network; }
 
   std::unique_ptr<Pager> pager;
 
@@ -152,10 +162,18 @@ class Member final : public Host {
 
 class Cluster {
  public:
-  Cluster(int nodes, int pes_a_node, bool cooperative)
-      : seed_(seed_of_run()), carrier_(seed_, [this](int to, const std::vector<std::byte>& message) {
-          members_[static_cast<std::size_t>(to)]->pager->receive(message.data(), message.size());
-        }) {
+  Cluster(int nodes, int pes_a_node, bool cooperative, bool shares_rounds = false)
+      : seed_(seed_of_run()),
+        shares_rounds_(shares_rounds),
+        carrier_(
+            seed_,
+            [this](int to, const std::vector<std::byte>& message) {
+              drives_network = true;
+              members_[static_cast<std::size_t>(to)]->pager->receive(message.data(), message.size());
+            },
+            [this] {
+              for (const auto& member : members_) member->pager->answer_calls();
+            }) {
     const int pes = nodes * pes_a_node;
     layouts_.resize(static_cast<std::size_t>(nodes));
     for (int node = 0; node < nodes; ++node) {
@@ -169,7 +187,7 @@ class Cluster {
     for (int pe = 0; pe < pes; ++pe) {
       members_.push_back(std::make_unique<Member>(
           carrier_, [this](int to) -> const Pool& { return pool_of(to); }, nodes_of(pe), pe,
-          seed_ + static_cast<unsigned>(pe), cooperative));
+          seed_ + static_cast<unsigned>(pe), cooperative, shares_rounds));
     }
   }
   ~Cluster() {
@@ -193,7 +211,12 @@ class Cluster {
     const FrameNumber frame = pool.word(page).latch(access);
     if (frame != kNoFrame) return frame;
     const int agent = nodes_of(pe).caching_pe(pool.pe_of(page), nodes_of(pe).here);
-    return Asked(pool, node_rank(pe), node_rank(agent), PageRequest::Kind::latch, access, page).wait().frame;
+    const bool makes_rounds = shares_rounds_ && agent == pe;
+    const Asked asked(pool, node_rank(pe), node_rank(agent), PageRequest::Kind::latch, access, page,
+                      !makes_rounds);
+    if (!makes_rounds) return asked.wait().frame;
+    thread_local std::mt19937_64 random(seed_);
+    return asked.wait(*members_[static_cast<std::size_t>(pe)]->pager, random() % 50).frame;
   }
 
   // An operation of a thread of PE `pe` on a word of a page: executed where the page is.
@@ -207,6 +230,7 @@ class Cluster {
 
  private:
   const std::uint64_t seed_;
+  const bool shares_rounds_;
   std::vector<Nodes> layouts_;
   std::vector<std::unique_ptr<PoolMemory>> memories_;
   std::vector<std::unique_ptr<Member>> members_;
@@ -304,14 +328,14 @@ class Worker {
 
 struct Shape {
   int nodes, pes_a_node, threads_a_pe;
-  bool cooperative;
+  bool cooperative, shares_rounds = false;
 };
 
 class PagerNodes : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(PagerNodes, SeeTheSamePages) {
   const Shape& shape = GetParam();
-  const Cluster cluster(shape.nodes, shape.pes_a_node, shape.cooperative);
+  const Cluster cluster(shape.nodes, shape.pes_a_node, shape.cooperative, shape.shares_rounds);
   std::deque<Worker> workers;
   for (int t = 0; t < cluster.pes() * shape.threads_a_pe; ++t)
     workers.emplace_back(cluster, t % cluster.pes(), static_cast<std::size_t>(t) + 1);
@@ -386,7 +410,7 @@ class WholePages {
 
 TEST_P(PagerNodes, SeeWholePagesAsTheyWereFilled) {
   const Shape& shape = GetParam();
-  const Cluster cluster(shape.nodes, shape.pes_a_node, shape.cooperative);
+  const Cluster cluster(shape.nodes, shape.pes_a_node, shape.cooperative, shape.shares_rounds);
   const auto count = static_cast<std::size_t>(cluster.pes() * shape.threads_a_pe);
   std::deque<WholePages> workers;
   for (std::size_t t = 0; t < count; ++t)
@@ -400,13 +424,15 @@ TEST_P(PagerNodes, SeeWholePagesAsTheyWereFilled) {
 
 INSTANTIATE_TEST_SUITE_P(Jobs, PagerNodes,
                          ::testing::Values(Shape{2, 1, 2, true}, Shape{3, 1, 1, true}, Shape{2, 2, 1, true},
-                                           Shape{4, 2, 1, true}, Shape{2, 1, 2, false},
-                                           Shape{3, 2, 1, false}),
+                                           Shape{4, 2, 1, true}, Shape{2, 1, 2, false}, Shape{3, 2, 1, false},
+                                           Shape{2, 1, 2, true, true}, Shape{3, 2, 1, true, true},
+                                           Shape{2, 2, 2, false, true}),
                          [](const auto& info) {
                            const Shape& shape = info.param;
                            return std::to_string(shape.nodes) + "nodes" + std::to_string(shape.pes_a_node) +
                                   "pes" + std::to_string(shape.threads_a_pe) + "threads" +
-                                  (shape.cooperative ? "" : "_not_cooperative");
+                                  (shape.cooperative ? "" : "_not_cooperative") +
+                                  (shape.shares_rounds ? "_that_share_rounds" : "");
                          });
 
 // What waits, and what is reserved for it, on nodes of few frames.

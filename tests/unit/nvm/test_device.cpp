@@ -82,6 +82,20 @@ void TestDevice::start(Transfer& transfer) {
     faults_.at(kind).erase(fault);
   }
   started_.push_back(started);
+  if (!options_.never_blocks) submitted_ = started_.size();
+}
+
+void TestDevice::submit() {
+  LockGuard guard(mutex_);
+  if (listener_ != std::thread::id() && listener_ != std::this_thread::get_id())
+    fatal("test device: submit() by a thread other than the one that listens");
+  submitted_ = started_.size();
+}
+
+bool TestDevice::listen(int /*eventfd*/) {
+  LockGuard guard(mutex_);
+  listener_ = std::this_thread::get_id();
+  return started_.empty() && ended_.empty();
 }
 
 // Also in no order among those that have ended: finished() need not return them as they did.
@@ -89,7 +103,7 @@ Transfer* TestDevice::finished() {
   LockGuard guard(mutex_);
   if (options_.lazy_percent > 0 && pick(100) < static_cast<std::size_t>(options_.lazy_percent))
     return nullptr;
-  if (!hold_ && !started_.empty()) end_one();
+  if (!hold_ && can_end_one()) end_one();
   if (ended_.empty()) return nullptr;
   std::swap(ended_[pick(ended_.size())], ended_.back());
   Transfer* transfer = ended_.back();
@@ -99,9 +113,10 @@ Transfer* TestDevice::finished() {
 
 // One, whichever the seed says.  REQUIRES: there is one.
 void TestDevice::end_one() {
-  std::swap(started_[pick(started_.size())], started_.back());
-  const Started started = started_.back();
-  started_.pop_back();
+  const std::size_t which = pick(submitted_--);
+  const Started started = started_[which];
+  started_[which] = started_[submitted_];
+  started_.erase(started_.begin() + static_cast<std::ptrdiff_t>(submitted_));
   Transfer& transfer = *started.transfer;
   const bool fails = started.fault.error != 0;
   move(transfer, fails ? std::min(started.fault.moved, transfer.n) : transfer.n);
@@ -172,7 +187,7 @@ void TestDevice::hold_calls(bool held) {
 
 std::size_t TestDevice::end(std::size_t n) {
   LockGuard guard(mutex_);
-  n = std::min(n, started_.size());
+  n = std::min(n, submitted_);
   for (std::size_t i = 0; i < n; ++i) end_one();
   return n;
 }

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <map>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -25,6 +26,8 @@ struct TestDeviceOptions {
   std::uint64_t seed = 1;  // of the order in which transfers end
   int lazy_percent = 0;  // of the calls of finished() that return null though something has ended; below 100
   bool hold = false;     // transfers end only by end()
+  bool never_blocks =
+      false;  // as io_uring: transfers end only once they were submitted, by the thread that listens
 };
 
 class TestDevice final : public Device {
@@ -42,7 +45,10 @@ class TestDevice final : public Device {
   std::string describe() const override { return "memory, for tests"; }
   Status reserve(std::uint64_t offset, std::uint64_t n) override;
   Status release(std::uint64_t offset, std::uint64_t n) override;
+  bool never_blocks() const override { return options_.never_blocks; }
   void start(Transfer& transfer) override;
+  void submit() override;
+  bool listen(int eventfd) override;
   Transfer* finished() override;
   std::size_t under_way() const override;
   Status persist() override;
@@ -94,6 +100,7 @@ class TestDevice final : public Device {
 
   bool occupy(std::uint64_t offset, std::uint64_t n) REQUIRES(mutex_);
   void check_idle(const char* who, std::uint64_t offset, std::uint64_t n, bool reads) const REQUIRES(mutex_);
+  bool can_end_one() const REQUIRES(mutex_) { return submitted_ != 0; }
   void end_one() REQUIRES(mutex_);
   void move(Transfer& transfer, std::size_t n) REQUIRES(mutex_);
   std::size_t pick(std::size_t n) REQUIRES(mutex_) { return static_cast<std::size_t>(random_() % n); }
@@ -113,7 +120,9 @@ class TestDevice final : public Device {
   std::map<std::uint64_t, Block> blocks_ GUARDED_BY(mutex_);                 // those with room, by offset
   std::array<std::uint64_t, 2> counts_ GUARDED_BY(mutex_){};                 // started, of each kind
   std::array<std::map<std::uint64_t, Fault>, 2> faults_ GUARDED_BY(mutex_);  // of each kind, by count
-  std::vector<Started> started_ GUARDED_BY(mutex_);
+  std::vector<Started> started_ GUARDED_BY(mutex_);  // the first `submitted_` of these may end
+  std::size_t submitted_ GUARDED_BY(mutex_) = 0;
+  std::thread::id listener_ GUARDED_BY(mutex_);  // none: nobody has listened yet
   std::vector<Transfer*> ended_ GUARDED_BY(mutex_);
   std::vector<Record> records_ GUARDED_BY(mutex_);
 };

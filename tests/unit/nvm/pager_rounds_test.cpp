@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rounds of a pager that others make: who waits for a page, and who takes a message off the network.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "pager_fixture.hpp"
+
+namespace shm::nvm {
+namespace {
+
+class PagerRoundsTest : public ::testing::Test {
+ protected:
+  PagerRoundsTest() { await_sleep(); }
+
+  static void await_sleep() {
+    await("sleep", [] { return sleeps(pager_thread()); });
+  }
+  Asked ask(PageNumber page) const {
+    return Asked(memory.pool, 0, 0, PageRequest::Kind::latch, Access::read, page, false);
+  }
+  void bring(PageNumber page) const {
+    Latch(memory.pool, 0, page, Access::read);
+    pe.ping();
+    await_sleep();
+  }
+  // An operation of another node: it adds one to word 1 of page 0.
+  void add_from_far() {
+    Operation add{};
+    add.pe = kStranger;
+    add.offset = 8;
+    add.kind = Operation::Kind::amo;
+    add.op = AtomicOp::add;
+    add.type = AtomicType::u64;
+    add.value = 1;
+    pe.pager->hand(reinterpret_cast<const std::byte*>(&add), sizeof add);
+  }
+  std::uint32_t rings() const { return memory.pool.requests_of(0).queue.rings(); }
+
+  PoolMemory memory{shape_of(1)};
+  Pe pe{memory.pool, 0, {.never_blocks = true}};
+};
+
+TEST_F(PagerRoundsTest, WhoWaitsNeedNotWakeThePager) {
+  bring(3);
+  const std::uint32_t before = rings();
+  const Asked asked = ask(3);
+  EXPECT_FALSE(asked.done());
+  EXPECT_TRUE(pe.pager->make_round());
+  ASSERT_TRUE(asked.done());
+  memory.pool.word(3).unlatch();
+  pe.pager->hand_back(true);
+  EXPECT_FALSE(pe.pager->make_round()) << "there is nothing more to do";
+  EXPECT_EQ(rings(), before);
+}
+
+TEST_F(PagerRoundsTest, OnlyItsThreadHandsTransfersToTheSystem) {
+  pe.device->hold(true);
+  const std::uint32_t before = rings();
+  const Asked asked = ask(3);
+  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_NE(rings(), before) << "nobody hands the transfer over";
+  pe.end_one();
+  asked.wait();
+  memory.pool.word(3).unlatch();
+}
+
+TEST_F(PagerRoundsTest, WhoGivesUpWakesThePager) {
+  const Asked asked = ask(3);
+  pe.pager->hand_back(false);
+  asked.wait();
+  memory.pool.word(3).unlatch();
+}
+
+// A page that cannot leave as it is latched: nobody tells the pager when it is not.
+TEST_F(PagerRoundsTest, WhatWaitsUntoldIsHandedBackToThePager) {
+  bring(3);
+  std::optional<Latch> latch(std::in_place, memory.pool, 0, 3, Access::read);
+  const Asked asked(memory.pool, 0, 0, RangeCommand::drop, 3, 4);
+  pe.ping();  // then it waits
+  const std::uint32_t before = rings();
+  pe.pager->make_round();
+  pe.pager->hand_back(true);
+  EXPECT_NE(rings(), before);
+  latch.reset();
+  asked.wait();
+}
+
+TEST_F(PagerRoundsTest, WhoTakesAMessageAnswersIt) {
+  bring(0);
+  const std::uint32_t before = rings();
+  pe.host.drives = true;
+  add_from_far();
+  EXPECT_EQ(pe.host.count_answers(), 0U);
+  EXPECT_TRUE(pe.pager->answer_calls());
+  EXPECT_EQ(pe.host.count_answers(), 1U);
+  EXPECT_FALSE(pe.pager->answer_calls());
+  EXPECT_EQ(rings(), before);
+}
+
+TEST_F(PagerRoundsTest, WhoDoesNotDriveTheNetworkWakesThePager) {
+  bring(0);
+  add_from_far();
+  EXPECT_EQ(pe.host.answers(1).size(), 1U);
+}
+
+TEST_F(PagerRoundsTest, WhatComesDuringARoundIsAnsweredInTheNext) {
+  bring(0);
+  const std::uint32_t before = rings();
+  pe.host.drives = true;
+  pe.host.on_answer = [this] {
+    if (pe.host.count_answers() == 1) add_from_far();
+    EXPECT_FALSE(pe.pager->make_round()) << "two rounds at a time";
+  };
+  add_from_far();
+  EXPECT_TRUE(pe.pager->answer_calls());
+  EXPECT_EQ(pe.host.count_answers(), 2U);
+  EXPECT_EQ(rings(), before);
+}
+
+TEST_F(PagerRoundsTest, NobodyIsKeptForEver) {
+  bring(0);
+  constexpr std::size_t kAdds = 5000;
+  pe.host.drives = true;
+  std::atomic<std::size_t> here{0};
+  pe.host.on_answer = [this, &here, me = std::this_thread::get_id()] {
+    if (std::this_thread::get_id() == me) ++here;
+    if (pe.host.count_answers() < kAdds) add_from_far();
+  };
+  add_from_far();
+  EXPECT_TRUE(pe.pager->answer_calls());
+  EXPECT_LT(here, kAdds / 2);
+  pe.host.wait_for_answers(kAdds);
+  await_sleep();
+}
+
+TEST_F(PagerRoundsTest, AStoppedPagerMakesNone) {
+  pe.pager->stop();
+  const Asked asked = ask(3);
+  EXPECT_FALSE(pe.pager->make_round());
+  EXPECT_FALSE(asked.done());
+}
+
+TEST(PagerRounds, AreNotSharedWhereTheDeviceBlocks) {
+  const PoolMemory memory(shape_of(1));
+  const Pe pe(memory.pool);
+  EXPECT_FALSE(pe.pager->shares_rounds());
+  const Asked asked(memory.pool, 0, 0, PageRequest::Kind::latch, Access::read, 3, false);
+  EXPECT_FALSE(pe.pager->make_round());
+  EXPECT_FALSE(asked.done());
+  pe.pager->hand_back(false);
+  asked.wait();
+  memory.pool.word(3).unlatch();
+}
+
+}  // namespace
+}  // namespace shm::nvm
