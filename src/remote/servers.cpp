@@ -6,12 +6,24 @@
 #include "base/fatal.hpp"
 #include "base/human.hpp"
 #include "base/service_thread.hpp"
-#include "base/wait_report.hpp"
 #include "remote/wire.hpp"
 
 namespace shm::remote {
 
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Shorter waits are what pages cost.
+constexpr std::chrono::milliseconds kWorthTelling{10};
+
+void tell(WaitWatch& watch, int server, const char* to_do) {
+  watch.look(WaitReason([server, to_do](WaitRecord& record) {
+    describe_wait(record, "remote memory", WaitRecord::kNobody, "for memory server %d to %s", server, to_do);
+  }));
+}
+
+}  // namespace
 
 MessageSink Servers::sink(Servers& servers) {
   return [&servers](int from, std::uint16_t id, const std::byte* message, std::size_t n) {
@@ -78,11 +90,7 @@ void Servers::ask(int server, LendMessage id, Request request) {
     }
     if (worked) continue;
     backoff.pause();
-    watch.look(WaitReason([server](WaitRecord& record) {
-      describe_wait(record, "remote memory", WaitRecord::kNobody, "for an answer of memory server %d",
-                    server);
-    }));
-    look_for_answer(server, since);
+    look_for_answer(server, since, watch);
   }
 }
 
@@ -119,16 +127,22 @@ void Servers::request_page(const Place& from, std::size_t n, std::uint64_t numbe
   send(from.server, LendMessage::page, PageRequest{number, from.offset, n});
 }
 
-void Servers::look_for_answer(int server, Clock::time_point since) const {
-  if (Clock::now() - since > std::chrono::duration<double>(settings_.patience))
+void Servers::look_for_answer(int server, Clock::time_point since, WaitWatch& watch) const {
+  const auto waited = Clock::now() - since;
+  if (waited < kWorthTelling) return;
+  tell(watch, server, "answer");
+  if (waited > std::chrono::duration<double>(settings_.patience))
     lost_peer("memory server %d has not answered for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
               server, plain_number(settings_.patience).c_str());
 }
 
-void Servers::look_for_silence(Clock::time_point since) const {
-  if (Clock::now() - since < std::chrono::duration<double>(settings_.patience)) return;
+void Servers::look_for_silence(Clock::time_point since, WaitWatch& watch) const {
+  const auto waited = Clock::now() - since;
+  if (waited < kWorthTelling) return;
   for (int server = 0; server < count(); ++server) {
     if (channel_->ops->idle_to(channel_, peer(server))) continue;
+    tell(watch, server, "move a page");
+    if (waited < std::chrono::duration<double>(settings_.patience)) return;
     lost_peer("memory server %d has not moved a page for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
               server, plain_number(settings_.patience).c_str());
   }

@@ -18,6 +18,7 @@
 #include "base/backoff.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
+#include "base/wait_report.hpp"
 #include "remote/placement.hpp"
 #include "remote/wire.hpp"
 #include "transports/net.hpp"
@@ -74,24 +75,25 @@ class Servers {
   void tell_ready(ReadyPages* asker) { asker_.store(asker, std::memory_order_release); }
   /// Makes progress once; returns whether anything happened.
   bool poll() { return link_->poll(); }
-  /// To be called now and then by who waits for a transfer since `since`: ends the job if that is too long,
-  /// naming a server that has not answered.
-  void look_for_silence(std::chrono::steady_clock::time_point since) const;
+  /// To be called now and then by who waits for a transfer since `since`: says so to who asks, and ends the
+  /// job if that is too long, naming a server that has not answered.  `watch` is that wait's.
+  void look_for_silence(std::chrono::steady_clock::time_point since, WaitWatch& watch) const;
   /// Drives the link until done() holds, and ends the job as look_for_silence() does.
   template <class Done>
   void drive_until(Done done) {
     const auto since = std::chrono::steady_clock::now();
+    WaitWatch watch;
     for (Backoff backoff; !done();) {
       if (poll()) {
         backoff.restart();
       } else {
         backoff.pause();
-        look_for_silence(since);
+        look_for_silence(since, watch);
       }
     }
   }
   /// As look_for_silence(), for who waits for an answer of `server`.
-  void look_for_answer(int server, std::chrono::steady_clock::time_point since) const;
+  void look_for_answer(int server, std::chrono::steady_clock::time_point since, WaitWatch& watch) const;
   /// Whether nothing of this PE's is under way.
   bool idle() const { return channel_->ops->idle(channel_); }
 
