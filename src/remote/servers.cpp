@@ -48,6 +48,16 @@ std::string Servers::describe() const {
          ")";
 }
 
+std::vector<ServerUse> Servers::uses() const {
+  std::vector<ServerUse> all;
+  for (const ServerUseCounter& each : uses_) all.push_back(each.use());
+  return all;
+}
+
+void Servers::begin_uses_anew() {
+  for (ServerUseCounter& each : uses_) each.begin_anew();
+}
+
 // Runs on whoever polls, in a signal handler perhaps.
 void Servers::on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n) {
   PageReady ready;
@@ -97,7 +107,10 @@ void Servers::ask(int server, LendMessage id, Request request) {
 std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
   const LockGuard guard(asking_);
   ask(server, LendMessage::lease, LeaseRequest{0, bytes});
-  if (granted_ != 0) return offset_;
+  if (granted_ != 0) {
+    use(server).lease(bytes);
+    return offset_;
+  }
   last_free_ = free_;
   return std::nullopt;
 }
@@ -105,6 +118,7 @@ std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
 void Servers::give_back(int server, std::uint64_t offset, std::uint64_t bytes) {
   const SignalsBlocked blocked;
   send(server, LendMessage::give_back, GiveBack{offset, bytes});
+  use(server).give_back(bytes);
   // Who frees memory may not drive the link for long, and others may wait for it.
   constexpr int kPolls = 100;
   for (int polls = 0; polls < kPolls && !channel_->ops->idle_to(channel_, peer(server)); ++polls) poll();
@@ -116,10 +130,12 @@ void Servers::finish() {
 }
 
 void Servers::read(const Place& from, void* into, std::size_t n, Completion& done) {
+  use(from.server).read(n);
   channel_->ops->get(channel_, peer(from.server), into, {SegmentId::lent, from.offset}, n, &done);
 }
 
 void Servers::write(const Place& to, const void* from, std::size_t n, Completion& done) {
+  use(to.server).write(n);
   channel_->ops->put(channel_, peer(to.server), {SegmentId::lent, to.offset}, from, n, false, &done);
 }
 

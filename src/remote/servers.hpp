@@ -20,6 +20,7 @@
 #include "base/status.hpp"
 #include "base/wait_report.hpp"
 #include "remote/placement.hpp"
+#include "remote/server_use.hpp"
 #include "remote/wire.hpp"
 #include "transports/net.hpp"
 
@@ -43,7 +44,8 @@ class Servers {
     double patience;  // seconds without an answer after which a server is given up
   };
   /// `link` has been connected with sink().
-  explicit Servers(const Settings& settings) : settings_(settings) {}
+  explicit Servers(const Settings& settings)
+      : settings_(settings), uses_(static_cast<std::size_t>(settings.count)) {}
   static MessageSink sink(Servers& servers);
   void open(std::unique_ptr<Network> link);
   /// Waits until what was sent has been taken.
@@ -51,6 +53,9 @@ class Servers {
 
   int count() const { return settings_.count; }
   std::string describe() const;
+  /// What this PE has had of each, since the last begin_uses_anew().  Any thread.
+  std::vector<ServerUse> uses() const;
+  void begin_uses_anew();
 
   // These wait for an answer: not in a signal handler.  Any thread, one after the other.
 
@@ -99,6 +104,7 @@ class Servers {
 
  private:
   int peer(int server) const { return settings_.pes + server; }
+  ServerUseCounter& use(int server) { return uses_[static_cast<std::size_t>(server)]; }
   void on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n);
   template <class Message>
   void send(int server, LendMessage id, const Message& message);
@@ -106,6 +112,7 @@ class Servers {
   void ask(int server, LendMessage id, Request request) REQUIRES(asking_);
 
   const Settings settings_;
+  std::vector<ServerUseCounter> uses_;  // by server
   std::unique_ptr<Network> link_;
   Channel* channel_ = nullptr;
 

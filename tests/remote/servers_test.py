@@ -78,6 +78,24 @@ class Servers(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"SHMEM_HEAP is 'remote', but the job has no memory servers; start it with oshrun")
 
+    def test_statistics_say_what_each_server_had_to_do(self):
+        done = run("pins", pes=2, SHMEM_STATS="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line.split() for line in done.stderr.splitlines()]
+        begin = lines.index("memory server lent reads read_bytes writes write_bytes".split())
+        rows = [list(map(int, line)) for line in lines[begin + 1:begin + 3]]
+        self.assertEqual([row[0] for row in rows], [0, 1], done.stderr)
+        for _, lent, *counts in rows:
+            self.assertEqual(lent, 2 * 4 << 20, "of 8 MiB of each PE")
+            self.assertNotIn(0, counts)
+        # The same bytes as in the columns of the PEs.
+        totals = {}
+        for number, line in enumerate(lines):
+            if line[:1] == ["PE"] and len(line) > 1 and line[1].isidentifier():
+                totals.update(zip(line, lines[number + 3]))
+        for column, name in ((3, "remote_read_bytes"), (5, "remote_write_bytes")):
+            self.assertEqual(sum(row[column] for row in rows), int(totals[name]), done.stderr)
+
     def test_a_server_that_is_slow_loses_nothing(self):
         job = self.start("data")
         victim = servers_of(job, 2, DEADLINE)[0]
