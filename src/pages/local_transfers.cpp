@@ -9,7 +9,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Polls in a row that brought nothing.
-constexpr unsigned kPollsBeforeLook = 64, kPollsBeforeTelling = 1024;
+constexpr unsigned kPollsBeforeLook = 64, kPollsBeforeTelling = 128;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "remote/servers.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/fatal.hpp"
@@ -143,8 +144,20 @@ void Servers::request_page(const Place& from, std::size_t n, std::uint64_t numbe
   send(from.server, LendMessage::page, PageRequest{number, from.offset, n});
 }
 
+// A process that has not looked for long was stopped itself, or the whole machine was, and servers with it:
+// they have their time again from then on.  Between waits nobody looks either, which changes nothing.
+Clock::duration Servers::waited_since(Clock::time_point since) const {
+  const Clock::time_point now = Clock::now();
+  const auto longest_pause = std::chrono::duration<double>(settings_.patience / 2);
+  // In this order: who finds that somebody has just looked finds what that one has seen.
+  if (now - last_look_.load(std::memory_order_acquire) > longest_pause)
+    back_since_.store(now, std::memory_order_relaxed);
+  last_look_.store(now, std::memory_order_release);
+  return now - std::max(since, back_since_.load(std::memory_order_relaxed));
+}
+
 void Servers::look_for_answer(int server, Clock::time_point since, WaitWatch& watch) const {
-  const auto waited = Clock::now() - since;
+  const Clock::duration waited = waited_since(since);
   if (waited < kWorthTelling) return;
   tell(watch, server, "answer");
   if (waited > std::chrono::duration<double>(settings_.patience))
@@ -153,7 +166,7 @@ void Servers::look_for_answer(int server, Clock::time_point since, WaitWatch& wa
 }
 
 void Servers::look_for_silence(Clock::time_point since, WaitWatch& watch) const {
-  const auto waited = Clock::now() - since;
+  const Clock::duration waited = waited_since(since);
   if (waited < kWorthTelling) return;
   for (int server = 0; server < count(); ++server) {
     if (channel_->ops->idle_to(channel_, peer(server))) continue;

@@ -106,6 +106,8 @@ class Servers {
   int peer(int server) const { return settings_.pes + server; }
   ServerUseCounter& use(int server) { return uses_[static_cast<std::size_t>(server)]; }
   void on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n);
+  /// How long the calling wait has lasted since `since`, as far as this process was running.
+  std::chrono::steady_clock::duration waited_since(std::chrono::steady_clock::time_point since) const;
   template <class Message>
   void send(int server, LendMessage id, const Message& message);
   template <class Request>
@@ -122,6 +124,9 @@ class Servers {
   std::atomic<std::uint64_t> awaited_{0};              // the request whose answer is awaited; 0: none
   std::uint64_t granted_ = 0, offset_ = 0, free_ = 0;  // its answer, once awaited_ is 0 again
   std::uint64_t last_free_ = 0;
+
+  // By whoever waits.
+  mutable std::atomic<std::chrono::steady_clock::time_point> last_look_{}, back_since_{};
 };
 
 }  // namespace shm::remote

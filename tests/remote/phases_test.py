@@ -138,6 +138,25 @@ def stopped(swap, phase):
     return judge(job, lines, code, ABSENT if phase == "init" else SILENT)
 
 
+def stopped_with_the_pe(swap, phase):
+    """As ^Z does, for longer than servers are waited for; the server goes on a little later than the PE."""
+    job = Job(swap, phase, SHMEM_REMOTE_TIMEOUT="2")
+    job.await_phase()
+    pe = next(pid for pid, line in children(job.process.pid).items() if line.startswith(PROGRAM))
+    job.signal_server(signal.SIGSTOP)
+    time.sleep(0.2)
+    os.kill(pe, signal.SIGSTOP)
+    time.sleep(2.5)
+    os.kill(pe, signal.SIGCONT)
+    time.sleep(0.2)
+    job.signal_server(signal.SIGCONT)
+    # A suspicion of the PE is told after a second.
+    lives = not select.select([job.process.stderr], [], [], 1.5)[0] and job.process.poll() is None
+    if not lives:
+        return [f"it ended: {job.end()}"] + job.left()
+    return finish_killed(job)
+
+
 def judge(job, lines, code, pattern):
     lines = [line for line in lines if "said the same as" not in line]  # the other server may give up too
     wrong = [] if len(lines) == 1 and re.fullmatch(pattern, lines[0]) else [f"it said {lines}"]
@@ -162,6 +181,9 @@ class Phases(unittest.TestCase):
 
     def test_a_server_may_stop_in_every_phase(self):
         self.check(stopped, and_r77(["init", "compute", "finalize", "read", "put"]) + [("r3", "read"), ("r58", "read")])
+
+    def test_a_job_that_stops_as_a_whole_goes_on(self):
+        self.check(stopped_with_the_pe, [("direct", "read"), ("direct", "lease"), ("r77", "write")])
 
     def test_a_server_may_be_killed_as_soon_as_it_is_there(self):
         job = Job("direct", "lease")
