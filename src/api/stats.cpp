@@ -3,6 +3,7 @@
 #include "base/stats.hpp"
 
 #include "api/define.hpp"
+#include "setup/remote_memory.hpp"
 #include "setup/statistics.hpp"
 
 using shm::Call;
@@ -26,6 +27,7 @@ void pshmemx_stats_read(shmemx_stats_t* stats) {
 void pshmemx_stats_reset(void) {
   shm::check_started({"shmemx_stats_reset"});
   shm::take_stats();
+  shm::begin_memory_server_uses_anew();
 }
 
 void pshmemx_stats_print(void) {

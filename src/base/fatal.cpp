@@ -17,22 +17,35 @@ int pes = INT_MAX;                         // of the job, once that is known
 AbortHook abort_hook = nullptr;
 bool debug_on = false;
 
-std::string line_of(const char* format, va_list arguments) {
-  char line[1024];
-  int length = identity.empty() ? std::snprintf(line, sizeof line, "atoll: ")
-                                : std::snprintf(line, sizeof line, "atoll: %s: ", identity.c_str());
-  length +=
-      std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length) - 1, format, arguments);
-  const std::size_t kept = std::min(static_cast<std::size_t>(length), sizeof line - 2);
-  return std::string(line, kept) + '\n';
+// Takes no memory from the heap: who waits for a page of remote memory may be a signal handler that has
+// interrupted malloc.
+struct Line {
+  char text[1024];
+  std::size_t length;
+
+  Line(const char* format, va_list arguments) {
+    int n = identity.empty() ? std::snprintf(text, sizeof text, "atoll: ")
+                             : std::snprintf(text, sizeof text, "atoll: %s: ", identity.c_str());
+    n += std::vsnprintf(text + n, sizeof text - static_cast<std::size_t>(n) - 1, format, arguments);
+    length = std::min(static_cast<std::size_t>(n), sizeof text - 2);
+    text[length++] = '\n';
+    text[length] = '\0';
+  }
+};
+
+// One write(2), so that lines of several PEs are not mixed.
+void print(const char* text, std::size_t length) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, length);
+}
+
+void print(const char* format, va_list arguments) {
+  const Line line(format, arguments);
+  print(line.text, line.length);
 }
 
 }  // namespace
 
-// One write(2), so that lines of several PEs are not mixed.
-void print_line(const std::string& line) {
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-}
+void print_line(const std::string& line) { print(line.data(), line.size()); }
 
 void set_identity(int rank, int npes, const std::string& host) {
   pes = npes;
@@ -50,7 +63,7 @@ void set_abort_hook(AbortHook hook) { abort_hook = hook; }
 void fatal(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  print_line(line_of(format, arguments));
+  print(format, arguments);
   va_end(arguments);
   if (abort_hook != nullptr) abort_hook(kErrorExit, nullptr);
   _exit(kErrorExit);
@@ -59,10 +72,10 @@ void fatal(const char* format, ...) {
 void lost_peer(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  const std::string line = line_of(format, arguments);
+  const Line line(format, arguments);
   va_end(arguments);
-  if (abort_hook != nullptr) abort_hook(kErrorExit, line.c_str());
-  print_line(line);
+  if (abort_hook != nullptr) abort_hook(kErrorExit, line.text);
+  print(line.text, line.length);
   _exit(kErrorExit);
 }
 
@@ -72,14 +85,14 @@ void debug(const char* format, ...) {
   if (!debug_on) return;
   va_list arguments;
   va_start(arguments, format);
-  print_line(line_of(format, arguments));
+  print(format, arguments);
   va_end(arguments);
 }
 
 void warn(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  print_line(line_of(format, arguments));
+  print(format, arguments);
   va_end(arguments);
 }
 

@@ -128,7 +128,10 @@ void WaitWatch::join() {
   since_ = Clock::now();
 }
 
-void WaitWatch::leave() { waiting.fetch_sub(1, std::memory_order_relaxed); }
+void WaitWatch::leave() {
+  joined_ = told_ = false;
+  waiting.fetch_sub(1, std::memory_order_relaxed);
+}
 
 void WaitWatch::look(WaitReason reason) {
   if (!joined_) return join();

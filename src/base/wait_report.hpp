@@ -39,16 +39,18 @@ class WaitReason {
 class WaitWatch {
  public:
   WaitWatch() = default;
-  ~WaitWatch() {
-    if (joined_) [[unlikely]]
-      leave();
-  }
+  ~WaitWatch() { end(); }
   WaitWatch(const WaitWatch&) = delete;
   WaitWatch& operator=(const WaitWatch&) = delete;
 
   /// To be called again and again while the thread waits, from when it no longer merely polls.  Reports if
   /// somebody has asked since the first call, or, once, if the wait has taken SHMEM_WAIT_REPORT seconds.
   void look(WaitReason reason);
+  /// The wait is over: the next look is the first one of another.
+  void end() {
+    if (joined_) [[unlikely]]
+      leave();
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -95,7 +95,10 @@ class PmixBoot final : public Boot {
     if (const pmix_status_t commit = PMIx_Commit(); commit != PMIX_SUCCESS) {
       return Status::error("PMIx_Commit failed: " + reason(commit));
     }
-    return fence("the exchange of addresses");
+    Status status = fence("the exchange of addresses");
+    if (status.ok() || mine.empty()) return status;
+    const std::string absent = absent_servers();
+    return absent.empty() ? status : Status::error(status.text() + "; " + absent + " has not come to it");
   }
 
   Status barrier() override { return fence("the last barrier"); }
@@ -203,6 +206,28 @@ class PmixBoot final : public Boot {
     if (status == PMIX_SUCCESS) return {};
     return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) +
                          " (SHMEM_INIT_TIMEOUT is " + plain_number(timeout_) + " seconds)");
+  }
+
+  // Those of this host that have given nothing to the exchange.  Only the server of this host is asked, and
+  // memory servers always give something, unlike PEs.
+  std::string absent_servers() {
+    std::string names;
+    for (int rank = job_.size; job_.one_host && rank < job_.processes(); ++rank) {
+      if (rank != job_.rank && !has_given(rank)) names += (names.empty() ? "" : ", ") + process_name(rank);
+    }
+    return names;
+  }
+
+  bool has_given(int rank) {
+    pmix_proc_t peer = self_;
+    peer.rank = static_cast<pmix_rank_t>(rank);
+    pmix_info_t info[1];
+    bool now = true;
+    PMIX_INFO_LOAD(&info[0], PMIX_IMMEDIATE, &now, PMIX_BOOL);
+    pmix_value_t* value = nullptr;
+    const pmix_status_t status = PMIx_Get(&peer, kExchangeKey, info, 1, &value);
+    if (status == PMIX_SUCCESS) PMIX_VALUE_RELEASE(value);
+    return status != PMIX_ERR_NOT_FOUND;
   }
 
   bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) {

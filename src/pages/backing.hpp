@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "base/wait_report.hpp"
 #include "pages/page_word.hpp"
 #include "transports/net.hpp"
 
@@ -55,8 +56,8 @@ class Backing {
   /// Makes progress once; returns whether anything happened.  False at once if another thread polls.
   virtual bool poll() = 0;
   /// Called now and then by who waits for a transfer that was posted at `since`: may end the job, naming who
-  /// is silent.
-  virtual void waits(const PageTransfer&, std::chrono::steady_clock::time_point /*since*/) {}
+  /// is silent.  `watch`: of that thread's wait.
+  virtual void waits(const PageTransfer&, std::chrono::steady_clock::time_point /*since*/, WaitWatch&) {}
 };
 
 }  // namespace shm::pages

@@ -9,7 +9,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Polls in a row that brought nothing.
-constexpr unsigned kPollsBeforeLook = 64, kPollsBeforeTelling = 1024;
+constexpr unsigned kPollsBeforeLook = 64, kPollsBeforeTelling = 128;
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void LocalTransfers::wait(const Transit& transit) {
   waits_.wait_until(&transit, Asked(done));
 }
 
-bool LocalTransfers::poll() {
+bool LocalTransfers::poll(WaitWatch& watch) {
   const bool moved = backing_.poll(), ended = serve();
   if (moved || ended) {
     idle_polls_ = 0;
@@ -84,7 +84,7 @@ bool LocalTransfers::poll() {
     waits_.wake_one(this->ended());
     waits_.wake(given());
   }
-  if (idle_polls_ % kPollsBeforeTelling == 0) tell_of_waits();
+  if (idle_polls_ % kPollsBeforeTelling == 0) tell_of_waits(watch);
   return false;
 }
 
@@ -108,12 +108,13 @@ bool LocalTransfers::serve() {
   return any;
 }
 
-void LocalTransfers::tell_of_waits() {
+void LocalTransfers::tell_of_waits(WaitWatch& watch) {
   for (unsigned i = 0; i < first_[kKinds]; ++i) {
     const Transit& transit = transits_[i];
     if (transit.state_.load(std::memory_order_acquire) != Transit::kUnderWay) continue;
     const std::chrono::nanoseconds since(transit.since_.load(std::memory_order_relaxed));
-    backing_.waits(transit.transfer_, Clock::time_point(std::chrono::duration_cast<Clock::duration>(since)));
+    const Clock::time_point begun(std::chrono::duration_cast<Clock::duration>(since));
+    backing_.waits(transit.transfer_, begun, watch);
   }
 }
 

@@ -73,9 +73,9 @@ class LocalTransfers final : private LocalWaits::Poller {
  private:
   template <class Is>
   bool any(Kind kind, Is is) const;
-  bool poll() override;
+  bool poll(WaitWatch& watch) override;
   bool serve();
-  void tell_of_waits();
+  void tell_of_waits(WaitWatch& watch);
   void begun(Transit& transit);
 
   Backing& backing_;

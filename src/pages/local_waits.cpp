@@ -21,8 +21,9 @@ void LocalWaits::wait_until(const void* what, Asked ready) {
 // Returns false if another thread polls.
 bool LocalWaits::drive(Asked ready) {
   if (polled_.exchange(true, std::memory_order_seq_cst)) return false;
+  WaitWatch watch;
   for (unsigned idle = 0; !ready();) {
-    if (poller_.poll()) {
+    if (poller_.poll(watch)) {
       idle = 0;
     } else if (++idle > kPollsBeforeYield) {
       sched_yield();

@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/wait_report.hpp"
+
 namespace shm::pages {
 
 /// What is asked again and again: refers to a callable, which must outlive it.
@@ -34,10 +36,10 @@ class Asked {
 class LocalWaits {
  public:
   /// Looks once whether anything has happened, for all who wait; returns whether it has.  By one thread at a
-  /// time.
+  /// time, whose wait `watch` is.
   class Poller {
    public:
-    virtual bool poll() = 0;
+    virtual bool poll(WaitWatch& watch) = 0;
 
    protected:
     ~Poller() = default;

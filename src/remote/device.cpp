@@ -57,11 +57,17 @@ class RemoteDevice final : public pages::Device {
 
   Transfer* finished() override {
     if (moving_.empty()) return nullptr;
-    if (Transfer* ended = take_ended()) return ended;
-    range_->servers().poll();
-    if (Transfer* ended = take_ended()) return ended;
-    range_->servers().look_for_silence(moving_.front().since);
-    return nullptr;
+    Transfer* ended = take_ended();
+    if (ended == nullptr) {
+      range_->servers().poll();
+      ended = take_ended();
+    }
+    if (ended == nullptr) {
+      range_->servers().look_for_silence(moving_.front().since, watch_);
+    } else {
+      watch_.end();
+    }
+    return ended;
   }
 
   std::size_t under_way() const override { return moving_.size(); }
@@ -120,6 +126,7 @@ class RemoteDevice final : public pages::Device {
   const std::uint64_t page_bytes_;
   std::vector<std::atomic<bool>> stored_;  // by page: something has been written there
   std::list<Moving> moving_;
+  WaitWatch watch_;  // of who asks again and again what is finished
 };
 
 }  // namespace

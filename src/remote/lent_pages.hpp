@@ -21,8 +21,9 @@ class LentPages final : public pages::Backing {
   void write(pages::PageNumber page, std::size_t within, const std::byte* from, std::size_t n,
              pages::PageTransfer& transfer) override;
   bool poll() override { return range_.servers().poll(); }
-  void waits(const pages::PageTransfer&, std::chrono::steady_clock::time_point since) override {
-    range_.servers().look_for_silence(since);
+  void waits(const pages::PageTransfer&, std::chrono::steady_clock::time_point since,
+             WaitWatch& watch) override {
+    range_.servers().look_for_silence(since, watch);
   }
 
  private:

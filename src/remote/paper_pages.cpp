@@ -150,7 +150,9 @@ void PaperPages::page_is_ready(std::uint64_t number) {
 
 void PaperPages::swap_r3() {
   SwapRequest* request = nullptr;
-  for (Backoff backoff; request == nullptr;) request = poll_for_ready(backoff);
+  WaitWatch watch;
+  for (Backoff backoff; request == nullptr;) request = poll_for_ready(backoff, watch);
+  watch.end();
   receive(request->page, buffer(0));
   request->note(SwapPoint::received);
   request->note(SwapPoint::applied);
@@ -167,13 +169,15 @@ void PaperPages::swap_r3() {
 // The recv-thread of R58 and R77.
 void PaperPages::receive_pages() {
   is_no_user_thread();
+  WaitWatch watch;
   for (Backoff backoff; !stopping_.load();) {
     const std::uint32_t heard = recv_bell_.rings();
     const bool can_receive =
         settings_.protocol == SwapProtocol::r77 || buffers_in_use_.load() != (1U << kBuffersOfR58) - 1;
-    SwapRequest* request = can_receive ? poll_for_ready(backoff) : nullptr;
+    SwapRequest* request = can_receive ? poll_for_ready(backoff, watch) : nullptr;
     if (request != nullptr) {
       backoff.restart();
+      watch.end();
       settings_.protocol == SwapProtocol::r58 ? receive_r58(*request) : swap_r77(*request);
     } else if (!can_receive || asked_.first() == nullptr) {
       recv_bell_.wait(heard);
@@ -220,7 +224,7 @@ void PaperPages::swap_r77(SwapRequest& request) {
 // ---- what they have in common
 
 // The next page that its server has ready, or null, after a poll.
-SwapRequest* PaperPages::poll_for_ready(Backoff& backoff) {
+SwapRequest* PaperPages::poll_for_ready(Backoff& backoff, WaitWatch& watch) {
   if (SwapRequest* request = ready_.pop()) return request;
   const SwapRequest* oldest = asked_.first();  // stays, as only this thread finishes it
   if (oldest == nullptr) return nullptr;
@@ -228,7 +232,7 @@ SwapRequest* PaperPages::poll_for_ready(Backoff& backoff) {
     backoff.restart();
   } else {
     backoff.pause();
-    range_.servers().look_for_answer(place(oldest->page).server, oldest->times.at(SwapPoint::taken));
+    range_.servers().look_for_answer(place(oldest->page).server, oldest->times.at(SwapPoint::taken), watch);
   }
   return nullptr;
 }

@@ -94,7 +94,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   bool serve_internal();
   bool serve_external();
   void ask(SwapRequest& request);
-  SwapRequest* poll_for_ready(Backoff& backoff);
+  SwapRequest* poll_for_ready(Backoff& backoff, WaitWatch& watch);
   void swap_r3();
   void receive_r58(SwapRequest& request);
   void apply_r58(SwapRequest& request);

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "remote/servers.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/fatal.hpp"
 #include "base/human.hpp"
 #include "base/service_thread.hpp"
-#include "base/wait_report.hpp"
 #include "remote/wire.hpp"
 
 namespace shm::remote {
 
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Shorter waits are what pages cost.
+constexpr std::chrono::milliseconds kWorthTelling{10};
+
+void tell(WaitWatch& watch, int server, const char* to_do) {
+  watch.look(WaitReason([server, to_do](WaitRecord& record) {
+    describe_wait(record, "remote memory", WaitRecord::kNobody, "for memory server %d to %s", server, to_do);
+  }));
+}
+
+}  // namespace
 
 MessageSink Servers::sink(Servers& servers) {
   return [&servers](int from, std::uint16_t id, const std::byte* message, std::size_t n) {
@@ -34,6 +47,16 @@ Servers::~Servers() {
 std::string Servers::describe() const {
   return std::to_string(count()) + " memory server" + (count() == 1 ? "" : "s") + " (" + link_->describe() +
          ")";
+}
+
+std::vector<ServerUse> Servers::uses() const {
+  std::vector<ServerUse> all;
+  for (const ServerUseCounter& each : uses_) all.push_back(each.use());
+  return all;
+}
+
+void Servers::begin_uses_anew() {
+  for (ServerUseCounter& each : uses_) each.begin_anew();
 }
 
 // Runs on whoever polls, in a signal handler perhaps.
@@ -78,18 +101,17 @@ void Servers::ask(int server, LendMessage id, Request request) {
     }
     if (worked) continue;
     backoff.pause();
-    watch.look(WaitReason([server](WaitRecord& record) {
-      describe_wait(record, "remote memory", WaitRecord::kNobody, "for an answer of memory server %d",
-                    server);
-    }));
-    look_for_answer(server, since);
+    look_for_answer(server, since, watch);
   }
 }
 
 std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
   const LockGuard guard(asking_);
   ask(server, LendMessage::lease, LeaseRequest{0, bytes});
-  if (granted_ != 0) return offset_;
+  if (granted_ != 0) {
+    use(server).lease(bytes);
+    return offset_;
+  }
   last_free_ = free_;
   return std::nullopt;
 }
@@ -97,6 +119,7 @@ std::optional<std::uint64_t> Servers::lease(int server, std::uint64_t bytes) {
 void Servers::give_back(int server, std::uint64_t offset, std::uint64_t bytes) {
   const SignalsBlocked blocked;
   send(server, LendMessage::give_back, GiveBack{offset, bytes});
+  use(server).give_back(bytes);
   // Who frees memory may not drive the link for long, and others may wait for it.
   constexpr int kPolls = 100;
   for (int polls = 0; polls < kPolls && !channel_->ops->idle_to(channel_, peer(server)); ++polls) poll();
@@ -108,10 +131,12 @@ void Servers::finish() {
 }
 
 void Servers::read(const Place& from, void* into, std::size_t n, Completion& done) {
+  use(from.server).read(n);
   channel_->ops->get(channel_, peer(from.server), into, {SegmentId::lent, from.offset}, n, &done);
 }
 
 void Servers::write(const Place& to, const void* from, std::size_t n, Completion& done) {
+  use(to.server).write(n);
   channel_->ops->put(channel_, peer(to.server), {SegmentId::lent, to.offset}, from, n, false, &done);
 }
 
@@ -119,16 +144,34 @@ void Servers::request_page(const Place& from, std::size_t n, std::uint64_t numbe
   send(from.server, LendMessage::page, PageRequest{number, from.offset, n});
 }
 
-void Servers::look_for_answer(int server, Clock::time_point since) const {
-  if (Clock::now() - since > std::chrono::duration<double>(settings_.patience))
+// A process that has not looked for long was stopped itself, or the whole machine was, and servers with it:
+// they have their time again from then on.  Between waits nobody looks either, which changes nothing.
+Clock::duration Servers::waited_since(Clock::time_point since) const {
+  const Clock::time_point now = Clock::now();
+  const auto longest_pause = std::chrono::duration<double>(settings_.patience / 2);
+  // In this order: who finds that somebody has just looked finds what that one has seen.
+  if (now - last_look_.load(std::memory_order_acquire) > longest_pause)
+    back_since_.store(now, std::memory_order_relaxed);
+  last_look_.store(now, std::memory_order_release);
+  return now - std::max(since, back_since_.load(std::memory_order_relaxed));
+}
+
+void Servers::look_for_answer(int server, Clock::time_point since, WaitWatch& watch) const {
+  const Clock::duration waited = waited_since(since);
+  if (waited < kWorthTelling) return;
+  tell(watch, server, "answer");
+  if (waited > std::chrono::duration<double>(settings_.patience))
     lost_peer("memory server %d has not answered for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
               server, plain_number(settings_.patience).c_str());
 }
 
-void Servers::look_for_silence(Clock::time_point since) const {
-  if (Clock::now() - since < std::chrono::duration<double>(settings_.patience)) return;
+void Servers::look_for_silence(Clock::time_point since, WaitWatch& watch) const {
+  const Clock::duration waited = waited_since(since);
+  if (waited < kWorthTelling) return;
   for (int server = 0; server < count(); ++server) {
     if (channel_->ops->idle_to(channel_, peer(server))) continue;
+    tell(watch, server, "move a page");
+    if (waited < std::chrono::duration<double>(settings_.patience)) return;
     lost_peer("memory server %d has not moved a page for %s s (SHMEM_REMOTE_TIMEOUT): it has probably died",
               server, plain_number(settings_.patience).c_str());
   }

@@ -18,7 +18,9 @@
 #include "base/backoff.hpp"
 #include "base/mutex.hpp"
 #include "base/status.hpp"
+#include "base/wait_report.hpp"
 #include "remote/placement.hpp"
+#include "remote/server_use.hpp"
 #include "remote/wire.hpp"
 #include "transports/net.hpp"
 
@@ -42,7 +44,8 @@ class Servers {
     double patience;  // seconds without an answer after which a server is given up
   };
   /// `link` has been connected with sink().
-  explicit Servers(const Settings& settings) : settings_(settings) {}
+  explicit Servers(const Settings& settings)
+      : settings_(settings), uses_(static_cast<std::size_t>(settings.count)) {}
   static MessageSink sink(Servers& servers);
   void open(std::unique_ptr<Network> link);
   /// Waits until what was sent has been taken.
@@ -50,6 +53,9 @@ class Servers {
 
   int count() const { return settings_.count; }
   std::string describe() const;
+  /// What this PE has had of each, since the last begin_uses_anew().  Any thread.
+  std::vector<ServerUse> uses() const;
+  void begin_uses_anew();
 
   // These wait for an answer: not in a signal handler.  Any thread, one after the other.
 
@@ -74,36 +80,41 @@ class Servers {
   void tell_ready(ReadyPages* asker) { asker_.store(asker, std::memory_order_release); }
   /// Makes progress once; returns whether anything happened.
   bool poll() { return link_->poll(); }
-  /// To be called now and then by who waits for a transfer since `since`: ends the job if that is too long,
-  /// naming a server that has not answered.
-  void look_for_silence(std::chrono::steady_clock::time_point since) const;
+  /// To be called now and then by who waits for a transfer since `since`: says so to who asks, and ends the
+  /// job if that is too long, naming a server that has not answered.  `watch` is that wait's.
+  void look_for_silence(std::chrono::steady_clock::time_point since, WaitWatch& watch) const;
   /// Drives the link until done() holds, and ends the job as look_for_silence() does.
   template <class Done>
   void drive_until(Done done) {
     const auto since = std::chrono::steady_clock::now();
+    WaitWatch watch;
     for (Backoff backoff; !done();) {
       if (poll()) {
         backoff.restart();
       } else {
         backoff.pause();
-        look_for_silence(since);
+        look_for_silence(since, watch);
       }
     }
   }
   /// As look_for_silence(), for who waits for an answer of `server`.
-  void look_for_answer(int server, std::chrono::steady_clock::time_point since) const;
+  void look_for_answer(int server, std::chrono::steady_clock::time_point since, WaitWatch& watch) const;
   /// Whether nothing of this PE's is under way.
   bool idle() const { return channel_->ops->idle(channel_); }
 
  private:
   int peer(int server) const { return settings_.pes + server; }
+  ServerUseCounter& use(int server) { return uses_[static_cast<std::size_t>(server)]; }
   void on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n);
+  /// How long the calling wait has lasted since `since`, as far as this process was running.
+  std::chrono::steady_clock::duration waited_since(std::chrono::steady_clock::time_point since) const;
   template <class Message>
   void send(int server, LendMessage id, const Message& message);
   template <class Request>
   void ask(int server, LendMessage id, Request request) REQUIRES(asking_);
 
   const Settings settings_;
+  std::vector<ServerUseCounter> uses_;  // by server
   std::unique_ptr<Network> link_;
   Channel* channel_ = nullptr;
 
@@ -113,6 +124,9 @@ class Servers {
   std::atomic<std::uint64_t> awaited_{0};              // the request whose answer is awaited; 0: none
   std::uint64_t granted_ = 0, offset_ = 0, free_ = 0;  // its answer, once awaited_ is 0 again
   std::uint64_t last_free_ = 0;
+
+  // By whoever waits.
+  mutable std::atomic<std::chrono::steady_clock::time_point> last_look_{}, back_since_{};
 };
 
 }  // namespace shm::remote

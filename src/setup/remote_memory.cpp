@@ -22,6 +22,7 @@ constexpr std::size_t kSmallestPage = 4096, kLargestPage = std::size_t{64} << 20
 constexpr std::size_t kPartOfHost = 4;  // local memory, where nothing is set
 
 remote::Area* area = nullptr;
+remote::Servers* memory_servers = nullptr;
 
 // Of SHMEM_SWAP, a Choice.
 remote::Swap swap_named(const std::string& name) {
@@ -80,18 +81,29 @@ Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, in
 
 remote::Area* remote_area() { return area; }
 
+std::vector<remote::ServerUse> memory_server_uses() {
+  return memory_servers != nullptr ? memory_servers->uses() : std::vector<remote::ServerUse>();
+}
+
+void begin_memory_server_uses_anew() {
+  if (memory_servers != nullptr) memory_servers->begin_uses_anew();
+}
+
 Status open_remote_memory(remote::Servers& servers, const Env& env, int pes_on_host) {
   Result<remote::Area::Settings> settings = read_settings(env, pes_on_host, servers.count());
   if (!settings.ok()) return settings.status();
   Result<std::unique_ptr<remote::Area>> opened = remote::Area::open(servers, settings.value());
   if (!opened.ok()) return opened.status();
   area = opened.value().release();
+  memory_servers = &servers;
+  begin_memory_server_uses_anew();
   set_private_pages(area->base(), area->size());
   return {};
 }
 
 void close_remote_memory() {
   set_private_pages(0, 0);
+  memory_servers = nullptr;
   delete std::exchange(area, nullptr);
 }
 

@@ -2,6 +2,8 @@
 // This PE's private memory on memory servers: from init to finalize.
 #pragma once
 
+#include <vector>
+
 #include "base/env.hpp"
 #include "base/status.hpp"
 #include "remote/area.hpp"
@@ -10,6 +12,11 @@ namespace shm {
 
 /// Null: the job has no memory servers.  Any thread, between these two.
 remote::Area* remote_area();
+
+/// What this PE has had of each memory server, since it began anew; empty: the job has none.  Any thread,
+/// between these two.
+std::vector<remote::ServerUse> memory_server_uses();
+void begin_memory_server_uses_anew();
 
 /// At init, before the first operation.
 Status open_remote_memory(remote::Servers& servers, const Env& env, int pes_on_host);

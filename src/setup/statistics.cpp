@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "coll/collectives.hpp"
 #include "coll/teams.hpp"
 #include "pages/swap_stages.hpp"
+#include "setup/remote_memory.hpp"
 
 namespace shm {
 namespace {
@@ -99,6 +101,20 @@ Column labels(std::size_t npes) {
   return column;
 }
 
+/// Collective.  Overwrites the start of the heap, where few at a time have room.
+std::vector<remote::ServerUse> sum_over_pes(std::vector<remote::ServerUse> uses) {
+  constexpr std::size_t kAtATime = 64, kCounts = sizeof(remote::ServerUse) / sizeof(std::uint64_t);
+  auto* source = reinterpret_cast<remote::ServerUse*>(rt.heap.base);
+  for (std::size_t first = 0; first < uses.size(); first += kAtATime) {
+    const std::size_t n = std::min(kAtATime, uses.size() - first);
+    std::copy_n(&uses[first], n, source);
+    reduce(world_group(), {"shmem_finalize"}, kReduction<ReduceOp::sum, std::uint64_t>, source + n, source,
+           n * kCounts);
+    std::copy_n(source + n, n, &uses[first]);
+  }
+  return uses;
+}
+
 // At once: other PEs print too.
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
@@ -145,14 +161,40 @@ std::string statistics_list(int pe, unsigned npes, const StatValues& values) {
   return text + stages_text(values);
 }
 
+std::string memory_servers_table(const std::vector<remote::ServerUse>& uses) {
+  using remote::ServerUse;
+  if (std::ranges::all_of(uses, [](const ServerUse& use) { return use == ServerUse{}; })) return "";
+  const std::pair<const char*, std::uint64_t ServerUse::*> members[] = {
+      {"lent", &ServerUse::lent},
+      {"reads", &ServerUse::reads},
+      {"read_bytes", &ServerUse::read_bytes},
+      {"writes", &ServerUse::writes},
+      {"write_bytes", &ServerUse::write_bytes}};
+  std::vector<Column> columns{{"memory server"}};
+  for (std::size_t server = 0; server < uses.size(); ++server)
+    columns.front().push_back(std::to_string(server));
+  for (const auto& [name, member] : members) {
+    Column& column = columns.emplace_back(Column{name});
+    for (const ServerUse& use : uses) column.push_back(std::to_string(use.*member));
+  }
+  return beside(columns) +
+         "  lent: bytes that PEs had leased, the most at a time of each; reads, writes: of pages, or of "
+         "pieces of "
+         "them\n";
+}
+
 void print_statistics() {
   auto* source = reinterpret_cast<StatValues*>(rt.heap.base);
   StatValues* all = source + 1;
   *source = read_stats();
   fcollect(world_group(), {"shmem_finalize"}, all, source, sizeof *source);
-  if (rt.me == 0) print(statistics_table({all, all + rt.npes}));
+  const std::string table = rt.me == 0 ? statistics_table({all, all + rt.npes}) : "";
+  const std::string servers = memory_servers_table(sum_over_pes(memory_server_uses()));
+  if (rt.me == 0) print(table + servers);
 }
 
-void print_own_statistics() { print(statistics_list(rt.me, rt.npes, read_stats())); }
+void print_own_statistics() {
+  print(statistics_list(rt.me, rt.npes, read_stats()) + memory_servers_table(memory_server_uses()));
+}
 
 }  // namespace shm

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/stats.hpp"
+#include "remote/server_use.hpp"
 
 namespace shm {
 
@@ -15,6 +16,9 @@ std::string statistics_table(const std::vector<StatValues>& of_pes);
 
 /// All counters of one PE, a line each, and what they mean.
 std::string statistics_list(int pe, unsigned npes, const StatValues& values);
+
+/// What PEs have had of each memory server, a row each; empty if nothing.
+std::string memory_servers_table(const std::vector<remote::ServerUse>& uses);
 
 /// Collective: PE 0 prints the table of all PEs on stderr.  Overwrites the start of the heap.  REQUIRES: all
 /// PEs are past their last use of it.

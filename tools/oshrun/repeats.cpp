@@ -8,13 +8,13 @@ namespace {
 
 constexpr std::string_view kHead = "atoll: ";
 
-/// What a line of the library says, without who says it ("PE 2 of 4 on host: ", "memory server 0 of 2 on
-/// host: "), which is missing before shmem_init knows.
+/// What a line of the library says, without who says it ("PE 2 of 4 on host: ", "memory server 0 on host: "),
+/// which is missing before shmem_init knows.
 std::string_view text_of(std::string_view line) {
   line.remove_prefix(kHead.size());
   const std::size_t end = line.find(": ");
   const bool named = (line.starts_with("PE ") || line.starts_with("memory server ")) && end != line.npos &&
-                     line.substr(0, end).find(" of ") != line.npos;
+                     line.substr(0, end).find(" on ") != line.npos;
   return named ? line.substr(end + 2) : line;
 }
 

@@ -19,7 +19,9 @@ namespace {
 
 using test::number_answer;
 using test::text_answer;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // In a process of its own: PMIx keeps what it has seen.
@@ -184,6 +186,18 @@ TEST_F(PmixServer, MayFailInEachStepOfAnExchange) {
   }
   EXPECT_THAT(boot->barrier().text(), HasSubstr("the last barrier with the other PEs failed: "));
   EXPECT_THAT(boot->barrier().text(), HasSubstr("SHMEM_INIT_TIMEOUT is 7 seconds"));
+}
+
+TEST_F(PmixServer, KnowsWhichMemoryServersHaveNotComeToAnExchange) {
+  server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("0-4");
+  server.answers[{3, "atoll.exchange"}] = number_answer(5, PMIX_INT);
+  env.memory_servers = 2;
+  ASSERT_TRUE(boot->join(env).ok());
+  ASSERT_EQ(boot->job().size, 3);
+  server.failures = {{"PMIx_Fence", PMIX_ERR_TIMEOUT}};
+  EXPECT_THAT(boot->exchange({std::byte{1}}).text(),
+              AllOf(HasSubstr("the exchange of addresses with the other PEs failed: "),
+                    EndsWith("; PE 4 has not come to it")));
 }
 
 TEST_F(PmixServer, BringsWhatOthersGave) {

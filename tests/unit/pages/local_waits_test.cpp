@@ -20,7 +20,7 @@ class Bringer final : public LocalWaits::Poller {
   static constexpr std::size_t kWaiting = 80;  // more than may sleep
   explicit Bringer(std::uint64_t seed) : dice_(seed) {}
 
-  bool poll() override {
+  bool poll(WaitWatch&) override {
     EXPECT_EQ(inside_.fetch_add(1), 0) << "two threads poll";
     std::atomic<bool>& wanted = wanted_by[dice_() % kWaiting];
     const bool brings = dice_() % 3 == 0 && wanted.exchange(false);

@@ -44,7 +44,7 @@ class MemoryBacking final : public Backing {
     if (holds) return false;
     return move_one();
   }
-  void waits(const PageTransfer&, std::chrono::steady_clock::time_point since) override {
+  void waits(const PageTransfer&, std::chrono::steady_clock::time_point since, WaitWatch&) override {
     EXPECT_LE(since, std::chrono::steady_clock::now());
     ++looks;
   }

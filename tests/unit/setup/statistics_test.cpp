@@ -68,6 +68,15 @@ TEST(Statistics, MissRateOfTheTotalIsNotTheSumOfTheRates) {
   EXPECT_EQ(rows["total"]["mshr_miss_rate"], "0.2000");
 }
 
+TEST(Statistics, MemoryServersHaveRowsOfTheirOwn) {
+  EXPECT_EQ(memory_servers_table({}), "");
+  EXPECT_EQ(memory_servers_table({{}, {}}), "");
+  const std::string text = memory_servers_table({{4096, 3, 300, 2, 20}, {8192, 5, 0, 1, 7}});
+  EXPECT_THAT(text, HasSubstr("  memory server  lent  reads  read_bytes  writes  write_bytes\n"));
+  EXPECT_THAT(text, HasSubstr("              0  4096      3         300       2           20\n"));
+  EXPECT_THAT(text, HasSubstr("              1  8192      5           0       1            7\n"));
+}
+
 TEST(Statistics, StagesOfSwapsAreMeansOfAllPes) {
   const StatValues one = with({{Stat::swaps, 1}, {Stat::swap_queued_ns, 4000}, {Stat::swap_ended_ns, 500}});
   const StatValues three =
