@@ -86,29 +86,41 @@ void Pager::call() {
 }
 
 bool Pager::answer_calls() {
-  if (!shares_rounds() || !(turns_.called() || sends_.load(std::memory_order_relaxed))) return false;
-  const bool worked = make_rounds();
-  if (naps_.load(std::memory_order_relaxed)) queue_.ring();
-  return worked;
+  const bool called = turns_.called();
+  if (!shares_rounds()) {
+    if (called) queue_.ring();  // as it was shared a moment ago
+    return false;
+  }
+  if (!called && !sends_.load(std::memory_order_relaxed)) return false;
+  return make_rounds();
 }
 
-bool Pager::make_round() { return shares_rounds() && make_rounds(); }
+bool Pager::make_round() { return shares_rounds() && may_find_something() && make_rounds(); }
+
+// A guess: who waits tries again.
+bool Pager::may_find_something() const {
+  return queue_.requested() || turns_.called() || sends_.load(std::memory_order_relaxed) ||
+         transfers_.load(std::memory_order_relaxed);
+}
 
 void Pager::hand_back(bool done) {
-  if (!done || naps_.load(std::memory_order_relaxed)) queue_.ring();
+  if (!done) queue_.ring();
 }
 
-// Further ones for what comes meanwhile, but not for ever.
+// Further ones for what comes meanwhile, but not for ever, nor if the pager's thread wants the turn.
 bool Pager::make_rounds() {
+  if (turns_.taken()) return false;
   const SignalsBlocked blocked;
-  bool worked = false, called = false;
+  bool worked = false, called = false, submits = false, naps = false;
   for (int round = 0; round < kRoundsForOthers && turns_.begin(); ++round) {
     worked |= work();
     note_rest();
+    submits = home_.to_be_submitted();
+    naps = sleeps_.load(std::memory_order_relaxed) && waits_untold();
     called = turns_.end();
-    if (!called) break;
+    if (!called || submits) break;
   }
-  if (called || submits_.load(std::memory_order_relaxed)) queue_.ring();
+  if (called || submits || naps) queue_.ring();
   return worked;
 }
 
@@ -126,17 +138,20 @@ bool Pager::work() {
 // By who has the turn.
 void Pager::note_rest() {
   sends_.store(channel_.moves(), std::memory_order_relaxed);
-  submits_.store(home_.to_be_submitted(), std::memory_order_relaxed);
-  naps_.store(waits_untold(), std::memory_order_relaxed);
+  transfers_.store(home_.transfers(), std::memory_order_relaxed);
   if (!queue_.empty() || !channel_.empty()) turns_.call();
+  if (!shares_rounds() || home_.never_blocks()) return;
+  shares_rounds_.store(false);  // from here on its thread alone works, and drives what is being sent
+  queue_.ring();
 }
 
 // Of these nobody rings: a page that is sent and gets on only if somebody drives the network; threads that
 // copy from a page that is to leave, and requests for a frame, which are made again by the clock; ranges
-// whose pages are one of these.
+// whose pages are one of these; who needs a buffer in which a page has been sent, as it may be anybody who
+// hears of its end.
 bool Pager::waits_untold() const {
   // Who drives the network makes a round when a page has been sent.
-  const bool sends = shares_rounds() ? channel_.any_untold() : channel_.moves();
+  const bool sends = shares_rounds() ? channel_.any_untold() || home_.awaits_buffer() : channel_.moves();
   return sends || cache_.waits() || ranges_.size() > home_.slow_calls();
 }
 
@@ -158,7 +173,7 @@ void Pager::run() {
 }
 
 Pager::Did Pager::make_own_round() {
-  if (!turns_.begin_or_call()) return Did::nothing;
+  if (!turns_.begin()) return Did::nothing;
   Did did = work() ? Did::something : Did::nothing;
   home_.submit();
   if (did == Did::nothing && channel_.drive()) did = Did::drive;
@@ -171,15 +186,16 @@ void Pager::sleep() {
   forget_events();  // before all looks: what comes behind it rings anew
   if (const long longest = may_sleep(); longest != 0 && !stop_.load(std::memory_order_acquire))
     await_event(mark, longest);
+  sleeps_.store(false, std::memory_order_relaxed);
   queue_.hear();
 }
 
 // How many microseconds, negative: until somebody rings.
 long Pager::may_sleep() {
-  if (!turns_.begin_or_call()) return -1;  // whoever has the turn makes another round, and rings if need be
+  if (!turns_.begin()) return kNap;  // nobody else asks the device to tell
   const bool told = home_.listen(events_.fd) && !waits_untold();
-  const bool nothing = queue_.empty() && channel_.empty() && !home_.to_be_submitted();
-  note_rest();
+  const bool nothing = queue_.empty() && channel_.empty();
+  sleeps_.store(told && nothing, std::memory_order_relaxed);
   const bool called = turns_.end();
   return !nothing || called ? 0 : told ? -1 : kNap;
 }

@@ -101,6 +101,7 @@ class Pager final : public PagerRounds {
   bool make_rounds();
   bool work();
   void call();
+  bool may_find_something() const;
   void note_rest();
   bool waits_untold() const;
   void sleep();
@@ -134,9 +135,9 @@ class Pager final : public PagerRounds {
   std::vector<PageRequest*> ranges_;  // that are not done: of kind range, and rest
   Turns turns_;
   // As the last round left it, for those who have no turn.
-  std::atomic<bool> sends_{false};    // pages are on their way
-  std::atomic<bool> submits_{false};  // transfers wait for the pager's thread
-  std::atomic<bool> naps_{false};     // something waits for what nobody tells
+  std::atomic<bool> sends_{false};      // pages are on their way
+  std::atomic<bool> transfers_{false};  // the device works
+  std::atomic<bool> sleeps_{false};     // the pager's thread, until somebody rings
   std::atomic<bool> shares_rounds_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -7,8 +7,8 @@
 //   call(), at any time: there is something new for a round to find.  It is in the next one if the word is
 //   free; if it is taken, whoever has the turn learns of it from end(), and sees that another round is made.
 //
-// So what is called is never forgotten, as long as who calls tries begin() then, or rings the pager, and so
-// does whose end() returns true.
+// Nothing called is forgotten if who calls then tries begin(), or rings the pager, and whoever gets true from
+// end() does the same.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,15 @@ namespace shm::nvm {
 class Turns {
  public:
   /// Takes the turn.  Returns false if another has it.
-  bool begin() { return take(0); }
-  /// The same; if another has it, calls.
-  bool begin_or_call() { return take(kCalled); }
+  bool begin() {
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    while ((seen & kTaken) == 0) {
+      if (word_.compare_exchange_weak(seen, kTaken, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+  bool taken() const { return (word_.load(std::memory_order_relaxed) & kTaken) != 0; }
   void call() { word_.fetch_or(kCalled, std::memory_order_acq_rel); }
   bool called() const { return (word_.load(std::memory_order_acquire) & kCalled) != 0; }
   /// By who has the turn.  Returns whether somebody has called since begin().
@@ -31,16 +37,6 @@ class Turns {
 
  private:
   static constexpr std::uint32_t kTaken = 1, kCalled = 2;
-
-  bool take(std::uint32_t otherwise) {
-    std::uint32_t seen = word_.load(std::memory_order_relaxed);
-    for (;;) {
-      const bool taken = (seen & kTaken) != 0;
-      const std::uint32_t next = taken ? seen | otherwise : kTaken;
-      if (word_.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed))
-        return !taken;
-    }
-  }
 
   std::atomic<std::uint32_t> word_{0};
 };

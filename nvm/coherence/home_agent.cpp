@@ -163,16 +163,21 @@ void HomeAgent::start(Delivery delivery) {
   Transfer& transfer = move->transfer;
   moves_[&transfer] = std::move(move);
   (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
-  to_be_submitted_ = true;
 }
 
 void HomeAgent::submit() {
-  to_be_submitted_ = false;
   if (moves_.empty()) return;
   device_->submit();
   for (const StoredObject& object : objects_) {
     if (held_at(object.first) == nullptr) object.store->submit();
   }
+}
+
+bool HomeAgent::to_be_submitted() const {
+  const auto waits = [this](const StoredObject& object) {
+    return held_at(object.first) == nullptr && object.store->to_be_submitted();
+  };
+  return !moves_.empty() && (device_->to_be_submitted() || std::ranges::any_of(objects_, waits));
 }
 
 bool HomeAgent::listen(int eventfd) {
@@ -338,6 +343,7 @@ bool HomeAgent::attach(const void* caller, PageNumber first, PageNumber last, St
   if (!held_.contains(caller)) {
     if (!drop_pages(first, last)) return false;
     objects_.push_back({first, last, std::unique_ptr<Store>(object)});
+    never_blocks_ = never_blocks_ && object->never_blocks();
     for (PageNumber page = first; page < last; ++page) blank(page) = false;
   }
   return give_room_back(caller, first, last);

@@ -43,6 +43,7 @@ class HomeAgent {
         blank_(pool.shape().segment_pages, blank),
         me_(me),
         home_(home),
+        never_blocks_(device_->never_blocks()),
         slow_calls_(std::move(ring)) {}
 
   /// A message to the home, or to its device.
@@ -74,10 +75,12 @@ class HomeAgent {
 
   /// Transfers that have been started leave for the devices: at the end of each round of the pager's thread.
   void submit();
-  /// Whether there may be some that have been started since.
-  bool to_be_submitted() const { return to_be_submitted_; }
+  /// Whether there are some.
+  bool to_be_submitted() const;
   /// Whether threads other than the pager's may call it, but for submit() and listen(), one at a time.
-  bool never_blocks() const { return device_->never_blocks(); }
+  bool never_blocks() const { return never_blocks_; }
+  bool transfers() const { return !moves_.empty(); }
+  bool awaits_buffer() const { return !await_buffer_.empty(); }
   /// As of devices: before the pager sleeps.
   bool listen(int eventfd);
   /// Callers for whom the system is at work: the pager is woken when that has ended.
@@ -132,6 +135,7 @@ class HomeAgent {
   std::optional<Status> make_slowly(const void* caller, PageNumber first, PageNumber last,
                                     std::function<Status()> call);
   HeldRange* held_at(PageNumber page);
+  const HeldRange* held_at(PageNumber page) const { return const_cast<HomeAgent*>(this)->held_at(page); }
 
   const Pool pool_;
   PageChannel& channel_;
@@ -149,7 +153,7 @@ class HomeAgent {
   std::uint64_t last_version_ = 0;  // of pages that nobody has any more
   std::size_t busy_ = 0;
   std::vector<StoredObject> objects_;
-  bool to_be_submitted_ = false;
+  bool never_blocks_;                      // none of the devices ever does
   bool cleaning_ = false;                  // for persist()
   std::size_t unclean_ = 0;                // pages that are still to be written back for it
   std::map<const void*, HeldRange> held_;  // by caller

@@ -45,7 +45,7 @@ class Host : public Wire, public AddressSpace {
   ~Host() = default;
 };
 
-/// Thread safety: one thread, the pager's.
+/// Thread safety: one thread at a time, who makes a round of the pager.
 class PageCache {
  public:
   /// Of the pager of PE `me`, whose segment begins at `segment` in this process.

@@ -48,8 +48,8 @@
 // Pages that are written whole stay together.  prepare(): the changed chunks of the table (8 bytes for each
 // block), two flushes of the file; settle(): one block, one flush.  Memory: 8 bytes and 15 bits a block.
 //
-// Thread safety: one thread at a time; who starts transfers lives until they have ended.  prepare(), settle()
-// and begin_at() wait for the file.
+// Thread safety: one thread at a time; who submits transfers lives until they have ended.  prepare(),
+// settle() and begin_at() wait for the file.
 #pragma once
 
 #include <deque>
@@ -111,6 +111,7 @@ class Store final : public Device {
   bool never_blocks() const override { return device_->never_blocks(); }
   void start(Transfer& transfer) override;
   void submit() override { device_->submit(); }
+  bool to_be_submitted() const override { return device_->to_be_submitted(); }
   Transfer* finished() override;
   std::size_t under_way() const override { return jobs_.size() + ended_.size(); }
   bool listen(int eventfd) override {

@@ -52,6 +52,10 @@ class UringDevice final : public FileDevice {
     if (io_uring_sq_ready(&ring_) > 0) enter(0);
   }
 
+  bool to_be_submitted() const override {
+    return io_uring_sq_ready(&ring_) > 0 || (!waiting_.empty() && in_ring_ < kDepth);
+  }
+
   Transfer* finished() override {
     if (under_way_ == 0) return nullptr;
     drain(true);
@@ -70,8 +74,7 @@ class UringDevice final : public FileDevice {
       registered_ = eventfd >= 0 && io_uring_register_eventfd(&ring_, eventfd) == 0;
       return false;  // something may be ending right now, untold
     }
-    const bool system_has_all = io_uring_sq_ready(&ring_) == 0 && (waiting_.empty() || in_ring_ == kDepth);
-    return system_has_all && ended_.empty() && io_uring_cq_ready(&ring_) == 0;
+    return !to_be_submitted() && ended_.empty() && io_uring_cq_ready(&ring_) == 0;
   }
 
  private:

@@ -78,7 +78,7 @@ class Progress {
 
   /// Makes progress once; returns whether anything happened.
   bool poll();
-  /// Whether this thread is in poll(), and will run the pollers yet.
+  /// Whether this thread is inside the network's poll, and will run the pollers after it.
   static bool polling();
 
   /// Has handler `id` run at `pe`.  REQUIRES: n <= kMaxMessage.

@@ -2,10 +2,10 @@
 // Where pages are when no node has them: a range of bytes, moved by transfers that end in any order.  What
 // was never written reads as zeros.  nvm/storage has those on files.
 //
-// Thread safety: one thread at a time uses a device.  submit() and listen() are always the same thread's,
-// which lives as long as it has transfers under way, and so are start() and finished() unless the device
-// never blocks. One of reserve(), release() and persist() may be called by another thread meanwhile, unless
-// the class says otherwise.  Whoever destroys a device does so after all have stopped using it.
+// Thread safety: one thread at a time uses a device.  submit() and listen() are called by one thread, which
+// lives as long as transfers are under way; the same one calls start() and finished(), unless never_blocks().
+// One of reserve(), release() and persist() may be called by another thread meanwhile, unless the class says
+// otherwise. Whoever destroys a device does so after all have stopped using it.
 #pragma once
 
 #include <cstddef>
@@ -61,6 +61,9 @@ class Device {
   /// start() calls that belong together.  What the system could not take yet gets on in these calls only, so
   /// call it, again and again, as long as under_way() is not 0.
   virtual void submit() {}
+
+  /// Whether submit() would hand something to the system now.
+  virtual bool to_be_submitted() const { return false; }
 
   /// The next transfer that has ended, well or not, or null.  Does not wait.
   virtual Transfer* finished() = 0;

@@ -351,7 +351,7 @@ void LocalFrames::overwrite(PageNumber page) {
 }
 
 // A page that is dirty becomes one that is clean and holds nothing, so that it does not come back from where
-// it would have been written if it leaves before it is stored to.
+// it would have been written if it leaves before it is stored to.  One that is pinned must not fault.
 bool LocalFrames::try_overwrite(PageNumber page) {
   PageWord& word = pool_.word(page);
   const FrameNumber frame = word.frame_if_here();

@@ -56,7 +56,8 @@ class LocalFrames final : private LocalTransfers::Finisher {
   void recall(PageNumber page);
   /// What the pages hold is lost: they read as zeros.  Waits for who uses them.
   void forget(PageNumber first, PageNumber last);
-  /// What the page holds does not matter: it need not be read, nor written.  Waits for who has it closed.
+  /// What the page holds does not matter: it need not be read, nor written, unless it is pinned to be
+  /// written. Waits for who has it closed, or, if it is dirty, latched.
   void overwrite(PageNumber page);
 
   /// Unmaps a page, to make room for another mapping.  Ends the job if there is none.

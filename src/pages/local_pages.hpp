@@ -76,7 +76,8 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   /// What the pages hold that lie in it wholly is lost: they read as zeros, and have no frames.  Waits for
   /// those that are on their way.  REQUIRES: none is pinned.
   void forget(std::size_t offset, std::size_t n);
-  /// What they hold does not matter, as it is about to be written: so it need not be read.
+  /// What the pages hold that lie in it wholly does not matter, as all of it is about to be stored: it need
+  /// not be read, nor written before.
   void overwrite(std::size_t offset, std::size_t n);
 
   /// Past the cache: what is in frames is copied, the rest moved straight between where it is kept and that

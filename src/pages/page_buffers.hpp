@@ -19,7 +19,7 @@ using PageBuffer = std::unique_ptr<std::byte[], GiveBuffer>;
 
 /// Buffers of a page each, of any contents, that are used again and again: devices move few large pieces of
 /// memory that is there faster than many that have to be made, so they lie in huge pages where there are any.
-/// Thread safety: one thread.
+/// Thread safety: one thread at a time.
 class PageBuffers {
  public:
   /// Memory is taken at the first take(): about this, but kFewest pages at least and kMost at most.

@@ -63,7 +63,7 @@ class RequestQueue {
   /// Async-signal-safe: a thread that is interrupted at any point of it holds up nobody, not even its own
   /// handler.
   void post(PageRequest& request, RequestId id, bool wakes = true);
-  /// By the pager: takes all, the newest first, linked by PageRequest::next; 0: none.
+  /// By who makes a round of the pager: takes all, the newest first, linked by PageRequest::next; 0: none.
   RequestId take_requests() { return requests_.exchange(0, std::memory_order_acquire); }
 
   /// What a pager is told of a page, without waiting for it.
@@ -82,11 +82,14 @@ class RequestQueue {
   };
   /// Returns false if there is no room.
   bool post_hint(const Hint& hint);
-  /// By the pager: the next one.  Returns false if there is none.
+  /// By who makes a round of the pager: the next one.  Returns false if there is none.
   bool take_hint(Hint& hint);
 
+  /// Whether a request has been posted that is not taken yet.  Any thread.
+  bool requested() const { return requests_.load(std::memory_order_acquire) != 0; }
+  /// Nor a hint.  By who makes a round.
   bool empty() const;
-  /// By the pager, which sleeps so:  mark = listen(); if (nothing to do) sleep(mark, limit); hear();
+  /// By the pager's thread, which sleeps so:  mark = listen(); if (nothing to do) sleep(mark, limit); hear();
   /// It wakes when somebody has rung since listen(), or after `microseconds` (negative: no limit).
   std::uint32_t listen();
   void sleep(std::uint32_t mark, long microseconds);

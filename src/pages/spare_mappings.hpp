@@ -11,7 +11,7 @@
 
 namespace shm::pages {
 
-/// Thread safety: one thread; exist() by any, signal handlers included.
+/// Thread safety: one thread at a time; exist() by any, signal handlers included.
 class SpareMappings {
  public:
   SpareMappings() { make(); }

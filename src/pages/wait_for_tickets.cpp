@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/wait_for_tickets.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -42,7 +44,9 @@ void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reas
   {
     Waiter waiter;
     while (!any_done(tickets) && Clock::now() < end) {
-      if (rounds == nullptr || !rounds->make_round()) waiter.pause(reason);
+      if (rounds != nullptr && rounds->make_round()) continue;
+      waiter.pause(reason);
+      if (rounds != nullptr) sched_yield();  // its thread may be needed
     }
     if (rounds != nullptr) rounds->hand_back(any_done(tickets));
     if (any_done(tickets)) return;

@@ -16,6 +16,7 @@ class PagerCallsTest : public ::testing::Test {
  protected:
   static constexpr PageNumber kFirst = 20, kLast = 24;  // of a named object, and of ranges
 
+  explicit PagerCallsTest(const TestDeviceOptions& options = {}) : pe(pool, 0, options) {}
   ~PagerCallsTest() override {
     if (pe.pager != nullptr) pe.device->hold_calls(false);
     if (file != nullptr) file->hold_calls(false);
@@ -50,7 +51,7 @@ class PagerCallsTest : public ::testing::Test {
 
   PoolMemory memory{shape_of(1)};
   const Pool& pool = memory.pool;
-  Pe pe{pool};
+  Pe pe;
   TestDevice* file = nullptr;  // of the object
 };
 
@@ -110,6 +111,20 @@ TEST_F(PagerCallsTest, WhileAnObjectTakesThePlace) {
   pe.device->hold_calls(false);
   attach.wait();
   EXPECT_TRUE(block_holds(pool.bytes(within.wait().frame), 7));
+  pool.word(kFirst + 1).unlatch();
+}
+
+class SharedRoundsTest : public PagerCallsTest {
+ protected:
+  SharedRoundsTest() : PagerCallsTest({.never_blocks = true}) {}
+};
+
+TEST_F(SharedRoundsTest, EndWithAnObjectWhoseDeviceBlocks) {
+  EXPECT_TRUE(pe.pager->shares_rounds());
+  command(RangeCommand::attach, make_object(kFirst + 1)).wait();
+  const Asked asked = ask(kFirst + 1);
+  EXPECT_FALSE(pe.pager->shares_rounds());
+  EXPECT_TRUE(block_holds(pool.bytes(asked.wait().frame), 7));
   pool.word(kFirst + 1).unlatch();
 }
 

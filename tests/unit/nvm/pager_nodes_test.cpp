@@ -215,7 +215,7 @@ class Cluster {
     const Asked asked(pool, node_rank(pe), node_rank(agent), PageRequest::Kind::latch, access, page,
                       !makes_rounds);
     if (!makes_rounds) return asked.wait().frame;
-    thread_local std::mt19937_64 random(seed_);
+    thread_local std::mt19937_64 random(seed_ + std::hash<std::thread::id>()(std::this_thread::get_id()));
     return asked.wait(*members_[static_cast<std::size_t>(pe)]->pager, random() % 50).frame;
   }
 

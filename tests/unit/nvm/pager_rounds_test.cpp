@@ -75,17 +75,28 @@ TEST_F(PagerRoundsTest, WhoGivesUpWakesThePager) {
 }
 
 // A page that cannot leave as it is latched: nobody tells the pager when it is not.
-TEST_F(PagerRoundsTest, WhatWaitsUntoldIsHandedBackToThePager) {
+TEST_F(PagerRoundsTest, WhatWaitsUntoldIsLeftToItsThread) {
+  bring(0);
   bring(3);
   std::optional<Latch> latch(std::in_place, memory.pool, 0, 3, Access::read);
-  const Asked asked(memory.pool, 0, 0, RangeCommand::drop, 3, 4);
-  pe.ping();  // then it waits
+  const Ticket ticket(memory.pool, 0);
+  fill_in(ticket.request(), RangeCommand::drop, 3, 4);
+  ticket.post(0, false);
   const std::uint32_t before = rings();
-  pe.pager->make_round();
-  pe.pager->hand_back(true);
-  EXPECT_NE(rings(), before);
+  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_NE(rings(), before) << "nobody looks again";
+  pe.ping();
+  constexpr std::size_t kAdds = 1000;  // some of which find the thread asleep for its nap
+  const std::uint32_t then = rings();
+  pe.host.drives = true;
+  for (std::size_t i = 1; i <= kAdds; ++i) {
+    add_from_far();
+    pe.pager->answer_calls();
+    pe.host.wait_for_answers(i);
+  }
+  EXPECT_EQ(rings(), then) << "it does so already";
   latch.reset();
-  asked.wait();
+  await("the page to be dropped", [&] { return ticket.done(); });
 }
 
 TEST_F(PagerRoundsTest, WhoTakesAMessageAnswersIt) {
@@ -117,6 +128,17 @@ TEST_F(PagerRoundsTest, WhatComesDuringARoundIsAnsweredInTheNext) {
   add_from_far();
   EXPECT_TRUE(pe.pager->answer_calls());
   EXPECT_EQ(pe.host.count_answers(), 2U);
+  EXPECT_EQ(rings(), before);
+}
+
+TEST_F(PagerRoundsTest, NothingOfManyMessagesIsLeftOver) {
+  bring(0);
+  constexpr std::size_t kAdds = 70;  // more than in a round
+  const std::uint32_t before = rings();
+  pe.host.drives = true;
+  for (std::size_t i = 0; i < kAdds; ++i) add_from_far();
+  EXPECT_TRUE(pe.pager->answer_calls());
+  EXPECT_EQ(pe.host.count_answers(), kAdds);
   EXPECT_EQ(rings(), before);
 }
 

@@ -92,6 +92,11 @@ void TestDevice::submit() {
   submitted_ = started_.size();
 }
 
+bool TestDevice::to_be_submitted() const {
+  LockGuard guard(mutex_);
+  return submitted_ != started_.size();
+}
+
 bool TestDevice::listen(int /*eventfd*/) {
   LockGuard guard(mutex_);
   listener_ = std::this_thread::get_id();

@@ -48,6 +48,7 @@ class TestDevice final : public Device {
   bool never_blocks() const override { return options_.never_blocks; }
   void start(Transfer& transfer) override;
   void submit() override;
+  bool to_be_submitted() const override;
   bool listen(int eventfd) override;
   Transfer* finished() override;
   std::size_t under_way() const override;

@@ -17,10 +17,10 @@ TEST(Turns, OneHasThem) {
   Turns turns;
   EXPECT_TRUE(turns.begin());
   EXPECT_FALSE(turns.begin());
-  EXPECT_FALSE(turns.end()) << "called by whom?";
-  EXPECT_TRUE(turns.begin_or_call());
-  EXPECT_FALSE(turns.begin_or_call());
-  EXPECT_TRUE(turns.end());
+  EXPECT_FALSE(turns.end()) << "nobody has called";
+  EXPECT_FALSE(turns.taken());
+  EXPECT_TRUE(turns.begin());
+  EXPECT_TRUE(turns.taken());
 }
 
 TEST(Turns, ACallIsForTheNextRound) {
@@ -34,12 +34,17 @@ TEST(Turns, ACallIsForTheNextRound) {
   EXPECT_TRUE(turns.called()) << "forgotten, though no round was made";
 }
 
-// The pager's thread (0), a thread that takes a message off the network (1), and two that wait for a page
-// each, make rounds, and then hand back (2, 3).  Each step is one of the atomic operations.
-constexpr int kThreads = 4;
+namespace rounds {  // the names are common
+
+// Who makes rounds: the pager's thread, one that takes a message off the network, and one that waits for a
+// page which the device has.  A fourth has faulted, and rings the pager.  Each step is one of the atomic
+// operations of pager.cpp and requests.cpp.  The device tells of the end of a transfer only if it has been
+// asked to (Device::listen()).
+enum Who : std::size_t { pager, driver, waiter, faulted, device, kActors };
 enum Step : std::uint8_t {
   begin,   // a round, or
-  work,    //   take what there is
+  work,    //   take what there is,
+  submit,  //   (the pager's thread) hand transfers to the device,
   end,     //   and look whether somebody has called
   listen,  // the pager's thread: what rings from now on wakes it
   look,    //   takes the turn to look whether there is something,
@@ -50,37 +55,53 @@ enum Step : std::uint8_t {
   ring,  //   or the pager's thread
   over,
 };
+enum Transfer : std::uint8_t { none, started, submitted, ended };
 struct State {
-  bool taken = false, called = false, news = false, listens = false, rung = false;
-  std::array<bool, 2> asked{};  // by those that wait
-  std::array<Step, kThreads> at{begin, post, post, post};
-  std::array<std::uint8_t, kThreads> rounds{};
-  bool finds = false;  // what the pager's thread saw when it looked
+  bool taken = false, called = false, listens = false, rung = false;
+  bool message = false, asked = false, faults = false;  // that no round has taken yet
+  Transfer transfer = none;                             // for who waits
+  bool tells = false;                                   // the device
+  bool got = false;                                     // who waits
+  bool stays = false;                                   // what the pager's thread saw when it looked
+  std::array<bool, kActors> submits{};                  // what each saw at the end of its round
+  std::array<std::uint8_t, kActors> rounds{};
+  std::array<Step, kActors> at{begin, post, post, post, over};
 
-  auto tie() const { return std::tie(taken, called, news, listens, rung, asked, at, rounds, finds); }
+  auto tie() const {
+    return std::tie(taken, called, listens, rung, message, asked, faults, transfer, tells, got, stays,
+                    submits, rounds, at);
+  }
   bool operator<(const State& other) const { return tie() < other.tie(); }
-  bool anything() const { return news || asked[0] || asked[1]; }
+  bool anything() const { return message || asked || faults; }
 };
 
 class Exploration {
  public:
-  // `seen` in its last round by who hands back whether it has what it waits for; false: it always rings.
+  // Returns in how many states nobody does anything more.
   int run() {
     visit(State{});
     while (!queue_.empty()) {
       const State state = queue_.front();
       queue_.pop_front();
       bool any = false;
-      for (int thread = 0; thread < kThreads; ++thread) any |= step(state, thread);
+      for (std::size_t who = pager; who < kActors; ++who) {
+        State next = state;
+        if (!step(next, who)) continue;
+        any = true;
+        visit(next);
+      }
       if (any) continue;
       ++ends_;
-      EXPECT_FALSE(state.anything()) << "all sleep, and something was forgotten";
+      EXPECT_FALSE(state.anything() || state.transfer != none) << "all sleep, and something was forgotten";
+      EXPECT_TRUE(state.got);
       EXPECT_FALSE(state.taken);
     }
     return ends_;
   }
 
  private:
+  static constexpr int kRounds = 2;  // that others make at most
+
   void visit(const State& state) {
     if (seen_.insert(state).second) queue_.push_back(state);
   }
@@ -92,33 +113,51 @@ class Exploration {
     if (state.called) turns.call();
     const bool result = operation(turns);
     state.called = turns.called();
-    state.taken = !turns.begin();
+    state.taken = turns.taken();
     return result;
   }
-  static bool try_begin(State& state, bool calls) {
-    return use(state, [calls](Turns& turns) { return calls ? turns.begin_or_call() : turns.begin(); });
+  static bool try_begin(State& state) {
+    return use(state, [](Turns& turns) { return turns.begin(); });
   }
   static bool try_end(State& state) {
     return use(state, [](Turns& turns) { return turns.end(); });
   }
-  static void ring_pager(State& state) {
-    if (state.listens) state.rung = true;
+  static void ring_pager(State& state) { state.rung |= state.listens; }
+  static void hear(State& state) { state.listens = state.rung = false; }
+
+  static bool step(State& state, std::size_t who) {
+    if (who == pager) return step_pager(state);
+    if (who == device) return step_device(state);
+    return step_other(state, who);
   }
 
-  bool step(const State& before, int thread) {
-    State state = before;
-    const auto t = static_cast<std::size_t>(thread);
-    if (!(thread == 0 ? step_pager(state) : step_other(state, t))) return false;
-    visit(state);
+  static bool step_device(State& state) {
+    if (state.transfer != submitted) return false;
+    state.transfer = ended;
+    if (state.tells) ring_pager(state);
     return true;
   }
 
+  static void take_all(State& state) {
+    state.message = state.faults = false;
+    if (state.transfer == ended) {
+      state.transfer = none;
+      state.got = true;
+    }
+    if (state.asked) state.transfer = started;
+    state.asked = false;
+  }
+
   static bool step_pager(State& state) {
-    Step& at = state.at[0];
+    Step& at = state.at[pager];
     switch (at) {
-      case begin: at = try_begin(state, true) ? work : listen; return true;
+      case begin: at = try_begin(state) ? work : listen; return true;
       case work:
         take_all(state);
+        at = submit;
+        return true;
+      case submit:
+        if (state.transfer == started) state.transfer = submitted;
         at = end;
         return true;
       case end: at = try_end(state) ? begin : listen; return true;
@@ -128,37 +167,38 @@ class Exploration {
         at = look;
         return true;
       case look:
-        if (!try_begin(state, true)) {
-          at = sleep;
-        } else {
-          state.finds = state.anything();
-          at = looked;
+        if (!try_begin(state)) {  // a nap
+          hear(state);
+          at = begin;
+          return true;
         }
+        state.stays = state.anything() || state.transfer == started || state.transfer == ended ||
+                      (state.transfer == submitted && !state.tells);
+        state.tells |= state.transfer != none;
+        at = looked;
         return true;
       case looked: {
-        const bool again = try_end(state) || state.finds;
-        state.finds = false;
-        if (again) state.listens = state.rung = false;
+        const bool again = try_end(state) || state.stays;
+        state.stays = false;
+        if (again) hear(state);
         at = again ? begin : sleep;
         return true;
       }
       case sleep:
         if (!state.rung) return false;
-        state.listens = state.rung = false;
+        hear(state);
         at = begin;
         return true;
       default: return false;
     }
   }
 
-  // Who has the message makes two rounds at most, those who wait one, in which they may find the turn taken.
-  static bool step_other(State& state, std::size_t t) {
-    Step& at = state.at[t];
-    const bool waits = t > 1;
+  static bool step_other(State& state, std::size_t who) {
+    Step& at = state.at[who];
     switch (at) {
       case post:
-        (waits ? state.asked[t - 2] : state.news) = true;
-        at = waits ? begin : call;
+        (who == driver ? state.message : who == waiter ? state.asked : state.faults) = true;
+        at = who == driver ? call : who == waiter ? begin : ring;
         return true;
       case call:
         use(state, [](Turns& turns) {
@@ -167,36 +207,33 @@ class Exploration {
         });
         at = begin;
         return true;
-      case begin: {
-        const bool calls_unheard = state.rounds[t] == 2;
-        if (calls_unheard)
+      case begin:
+        if (state.rounds[who] == kRounds) {
           at = ring;
-        else
-          at = try_begin(state, false) ? work : waits ? ring : over;
+        } else if (try_begin(state)) {
+          at = work;
+        } else {
+          at = who == waiter ? ring : over;
+        }
         return true;
-      }
       case work:
         take_all(state);
+        state.submits[who] = state.transfer == started;
         at = end;
         return true;
-      case end:
-        ++state.rounds[t];
-        if (try_end(state))
-          at = begin;
-        else
-          at = waits ? ring : over;
+      case end: {
+        ++state.rounds[who];
+        const bool called = try_end(state);
+        at = state.submits[who] ? ring : called ? begin : who == waiter ? ring : over;
         return true;
-      case ring:  // hands back: to its thread, unless it has got what it asked for, or had to stop
-        if (!waits || state.asked[t - 2] || state.rounds[t] == 2) ring_pager(state);
+      }
+      case ring:  // who waits may have got its page, and hands nothing back
+        if (who != waiter || !state.got || state.submits[who] || state.rounds[who] == kRounds)
+          ring_pager(state);
         at = over;
         return true;
       default: return false;
     }
-  }
-
-  static void take_all(State& state) {
-    state.news = false;
-    state.asked = {};
   }
 
   std::set<State> seen_;
@@ -204,7 +241,9 @@ class Exploration {
   int ends_ = 0;
 };
 
-TEST(Turns, NothingIsForgottenInAnyInterleaving) { EXPECT_GT(Exploration().run(), 0); }
+}  // namespace rounds
+
+TEST(Turns, NothingIsForgottenInAnyInterleaving) { EXPECT_GT(rounds::Exploration().run(), 0); }
 
 }  // namespace
 }  // namespace shm::nvm
