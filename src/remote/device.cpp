@@ -48,8 +48,7 @@ class RemoteDevice final : public pages::Device {
     for (std::size_t done = 0; done < transfer.n;) {
       const std::uint64_t at = transfer.offset + done;
       const std::uint64_t page = at / page_bytes_;
-      const std::size_t n =
-          std::min<std::size_t>({transfer.n - done, page_bytes_ - at % page_bytes_, kPiece});
+      const std::size_t n = std::min<std::size_t>(transfer.n - done, page_bytes_ - at % page_bytes_);
       move(moving, page, at, transfer.data + done, n);
       done += n;
     }

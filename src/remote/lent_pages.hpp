@@ -10,11 +10,10 @@
 
 namespace shm::remote {
 
-/// As Backing, on a range: page k of the one is page k of the other.  What is moved is moved in pieces of
-/// `piece` bytes, or in kMostPieces.
+/// As Backing, on a range: page k of the one is page k of the other.  Each is moved by one transfer.
 class LentPages final : public pages::Backing {
  public:
-  explicit LentPages(const LentRange& range, std::size_t piece = kPiece) : range_(range), piece_(piece) {}
+  explicit LentPages(const LentRange& range) : range_(range) {}
 
   void read(pages::PageNumber page, std::size_t within, std::byte* into, std::size_t n,
             pages::PageTransfer& transfer) override;
@@ -32,7 +31,6 @@ class LentPages final : public pages::Backing {
   }
 
   const LentRange& range_;
-  const std::size_t piece_;
 };
 
 }  // namespace shm::remote

@@ -14,10 +14,6 @@
 
 namespace shm::remote {
 
-/// A large page takes less time in several pieces that are posted together than in one: the server reads one
-/// while another is on the wire.
-inline constexpr std::size_t kPiece = std::size_t{256} << 10;
-
 /// Thread safety: reserve() and release() by any thread, not in a signal handler; place() as
 /// Placement::find(). Pages that are released are not used meanwhile.
 class LentRange {

@@ -49,7 +49,7 @@ Result<std::unique_ptr<PaperPages>> PaperPages::create(const LentRange& range, c
 PaperPages::PaperPages(const LentRange& range, const Settings& settings,
                        std::unique_ptr<pages::LocalSpace> space)
     : range_(range),
-      lent_(range, settings.piece),
+      lent_(range),
       settings_(settings),
       space_(std::move(space)),
       table_(*space_, settings.frames) {

@@ -12,8 +12,8 @@
 //   R77   com-thread        asks
 //         recv-thread       suspends, receives in place, sends a victim, resumes
 //
-// To ask is a message; the server's answer, that the page is ready, is another; then the page is read, in
-// pieces.  Each fault brings a page from its server, and, when the frames are full, sends another one to its
+// To ask is a message; the server's answer, that the page is ready, is another; then the page is read.
+// Each fault brings a page from its server, and, when the frames are full, sends another one to its
 // own, whether it has been written to or not.
 #pragma once
 
@@ -46,7 +46,6 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
   struct Settings {
     SwapProtocol protocol = SwapProtocol::r77;
     std::size_t frames = 0;
-    std::size_t piece = kPiece;  // of a page that is moved: these are under way together
   };
   static constexpr std::size_t kFewestFrames = 4;  // one of them is free
 

@@ -55,14 +55,10 @@ Result<std::unique_ptr<SwapEngine>> engine_of(Result<std::unique_ptr<Pages>> pag
       std::make_unique<EngineOf<Pages, Under>>(std::move(pages.value()), std::move(under), mechanisms));
 }
 
-std::size_t piece_of(const LentRange& range, const SwapEngine::Settings& settings) {
-  return settings.mechanisms.pieces ? kPiece : range.shape().page_bytes;
-}
-
 Result<std::unique_ptr<SwapEngine>> open_direct(const LentRange& range,
                                                 const SwapEngine::Settings& settings) {
   const Mechanisms& mechanisms = settings.mechanisms;
-  auto lent = std::make_unique<LentPages>(range, piece_of(range, settings));
+  auto lent = std::make_unique<LentPages>(range);
   Result<std::unique_ptr<pages::LocalPages>> pages = pages::LocalPages::create(
       *lent, {.page_bytes = range.shape().page_bytes,
               .frames = settings.frames,
@@ -74,8 +70,8 @@ Result<std::unique_ptr<SwapEngine>> open_direct(const LentRange& range,
 Result<std::unique_ptr<SwapEngine>> open_paper(const LentRange& range, SwapProtocol protocol,
                                                const SwapEngine::Settings& settings) {
   struct Nothing {};
-  return engine_of(PaperPages::create(range, {protocol, settings.frames, piece_of(range, settings)}),
-                   std::unique_ptr<Nothing>(), Mechanisms());
+  return engine_of(PaperPages::create(range, {protocol, settings.frames}), std::unique_ptr<Nothing>(),
+                   Mechanisms());
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ struct Mechanisms {
   bool ahead = true;    // pages are read ahead of use
   bool sweeper = true;  // a thread keeps frames at hand; else whoever needs one makes it free
   bool huge = true;     // frames lie on huge pages
-  bool pieces = true;   // a page is moved in pieces that are under way together; of all protocols
 };
 
 /// An area of memory whose pages are those of a LentRange.  Contracts: pages::LocalPages.

@@ -36,13 +36,13 @@ remote::Swap swap_named(const std::string& name) {
 Result<remote::Mechanisms> mechanisms_without(std::string_view words) {
   remote::Mechanisms made;
   const std::pair<std::string_view, bool*> known[] = {
-      {"ahead", &made.ahead}, {"sweeper", &made.sweeper}, {"huge", &made.huge}, {"pieces", &made.pieces}};
+      {"ahead", &made.ahead}, {"sweeper", &made.sweeper}, {"huge", &made.huge}};
   while (!words.empty()) {
     const std::string_view word = words.substr(0, words.find(','));
     const auto* const found = std::ranges::find(known, word, &std::pair<std::string_view, bool*>::first);
     if (found == std::end(known))
       return Status::error("SHMEM_REMOTE_WITHOUT has '" + std::string(word) +
-                           "'; allowed are ahead, sweeper, huge and pieces, with commas");
+                           "'; allowed are ahead, sweeper and huge, with commas");
     *found->second = false;
     words.remove_prefix(std::min(words.size(), word.size() + 1));
   }

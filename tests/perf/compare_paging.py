@@ -35,7 +35,7 @@ from experiments import Figures
 KI, MI = 1 << 10, 1 << 20
 PROTOCOLS = ("direct", "r77", "r3", "r58")
 STAGES = ("A1-A2", "A2-A3", "A3-A4", "A4-A5", "A5-A6")
-MECHANISMS = ("ahead", "sweeper", "huge", "pieces")
+MECHANISMS = ("ahead", "sweeper", "huge")
 
 
 def job(options, data, local, page, **variables):

@@ -71,7 +71,7 @@ TEST(RemoteDevice, ReadsWhatWasWrittenAndZerosElsewhere) {
   }
 }
 
-TEST(RemoteDevice, LargePagesGoInPieces) {
+TEST(RemoteDevice, LargePagesAreMovedWhole) {
   constexpr std::uint64_t kLarge = kRange;  // 1 MiB
   DeviceOnServers on(kLarge);
   const pages::AlignedBuffer out = pages::aligned_buffer(kLarge), in = pages::aligned_buffer(kLarge);

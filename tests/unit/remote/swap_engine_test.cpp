@@ -120,7 +120,7 @@ bool has_thread(const std::string& wanted) {
 // A mechanism of `direct` is left out, and the others are not.
 class SwapMechanismsTest : public ::testing::Test {
  protected:
-  static constexpr std::size_t kPage = 2 * kPiece, kPages = 24, kFrames = 8;
+  static constexpr std::size_t kPage = std::size_t{512} << 10, kPages = 24, kFrames = 8;
 
   std::unique_ptr<Network> record(std::unique_ptr<Network> link) {
     auto recorded = std::make_unique<RecordedLink>(std::move(link));
@@ -161,18 +161,16 @@ TEST_F(SwapMechanismsTest, AreAllThere) {
   run({});
   EXPECT_TRUE(sweeper && laid_out);
   EXPECT_GT(ahead, 0U);
-  EXPECT_EQ(gets, 2 * reads);
+  EXPECT_EQ(gets, reads) << "a page is one transfer";
 }
 
 TEST_F(SwapMechanismsTest, EachIsLeftOutAlone) {
   run({.ahead = false});
-  EXPECT_TRUE(sweeper && laid_out && ahead == 0 && gets == 2 * reads && reads > 0);
+  EXPECT_TRUE(sweeper && laid_out && ahead == 0 && reads > 0);
   run({.sweeper = false});
-  EXPECT_TRUE(!sweeper && laid_out && ahead > 0 && gets == 2 * reads);
+  EXPECT_TRUE(!sweeper && laid_out && ahead > 0);
   run({.huge = false});
-  EXPECT_TRUE(sweeper && !laid_out && ahead > 0 && gets == 2 * reads);
-  run({.pieces = false});
-  EXPECT_TRUE(sweeper && laid_out && ahead > 0 && gets == reads);
+  EXPECT_TRUE(sweeper && !laid_out && ahead > 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SwapEngineTest,
