@@ -88,10 +88,8 @@ void Heap::start() {
   pager_->share_rounds();
 }
 
-PagerRounds* Heap::rounds_of(PageNumber page) const {
-  const bool ours = nodes_.caching_pe(pool_.pe_of(page), nodes_.here) == rt.me;
-  return ours && pager_->shares_rounds() ? pager_.get() : nullptr;
-}
+// This PE's pager, if who posts a request to it may make its rounds instead of waking it.
+PagerRounds* Heap::own_rounds() const { return pager_->shares_rounds() ? pager_.get() : nullptr; }
 
 bool Heap::poll_pager(void* heap) { return static_cast<Heap*>(heap)->pager_->answer_calls(); }
 
@@ -242,7 +240,7 @@ bool Heap::command(RangeCommand command, const Pages& pages, Store* object, std:
 
 // Hands the request to this PE's pager.
 void Heap::await_pager(const Ticket& ticket) {
-  PagerRounds* rounds = pager_->shares_rounds() ? pager_.get() : nullptr;
+  PagerRounds* const rounds = own_rounds();
   ticket.post(rt.node_rank, rounds == nullptr);
   wait_until_done(ticket, WaitReason([](WaitRecord& record) {
                     describe_wait(record, "the NVM heap", WaitRecord::kNobody, "for pages on their way");

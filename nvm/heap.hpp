@@ -142,10 +142,10 @@ class Heap final : public Region, private Host {
   Pages whole_pages_of(std::uintptr_t address, std::size_t n) const;
   bool command(RangeCommand command, const Pages& pages, Store* object = nullptr, std::uint64_t number = 0);
   void await_pager(const Ticket& ticket);
-  PagerRounds* rounds_of(PageNumber page) const;
+  PagerRounds* own_rounds() const;
   static bool poll_pager(void* heap);
   FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
-  void ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access);
+  PagerRounds* ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access);
   static FrameNumber answer_to(const Ticket& ticket);
   template <class Visit>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Visit visit);

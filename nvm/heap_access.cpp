@@ -124,21 +124,24 @@ std::byte* Heap::ask_to_latch(PageNumber page, Access access) {
 
 FrameNumber Heap::ask_for_page(PageRequest::Kind kind, PageNumber page, Access access) {
   const Ticket ticket(pool_, rt.node_rank);
-  ask(ticket, kind, page, access);
+  PagerRounds* const rounds = ask(ticket, kind, page, access);
   const int pe = pool_.pe_of(page);
   wait_until_done(ticket, WaitReason([pe](WaitRecord& record) { describe_wait_for_page(record, pe); }),
-                  rounds_of(page));
+                  rounds);
   return answer_to(ticket);
 }
 
-void Heap::ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access) {
+// Returns the pager if it has not been woken, so that the caller waits with its rounds.
+PagerRounds* Heap::ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access) {
   if (kind != PageRequest::Kind::pin) count(Stat::page_misses);
   PageRequest& request = ticket.request();
   request.kind = kind;
   request.access = access;
   request.page = page;
-  ticket.post(nodes_.node_rank_of(nodes_.caching_pe(pool_.pe_of(page), nodes_.here)),
-              rounds_of(page) == nullptr);
+  const int pager = nodes_.caching_pe(pool_.pe_of(page), nodes_.here);
+  PagerRounds* const rounds = pager == rt.me ? own_rounds() : nullptr;
+  ticket.post(nodes_.node_rank_of(pager), rounds == nullptr);
+  return rounds;
 }
 
 FrameNumber Heap::answer_to(const Ticket& ticket) {
@@ -295,6 +298,7 @@ struct Heap::PageAsked {
       : piece(wanted), ticket(pool, rt.node_rank, if_none) {}
   Piece piece;
   Ticket ticket;
+  PagerRounds* rounds = nullptr;  // as ask() says
 };
 
 // Asks for several pages at a time, and copies each as soon as it has come: so no latch waits for a pager.
@@ -319,7 +323,8 @@ void Heap::bring_and_copy(std::span<const Piece> pieces) {
     }
     const bool whole = writes_whole_page(*next);
     if (whole && !blocked) blocked.emplace(kOfFaultsAndEnds);
-    ask(place->ticket, whole ? PageRequest::Kind::fill : PageRequest::Kind::latch, next->page, next->access);
+    place->rounds = ask(place->ticket, whole ? PageRequest::Kind::fill : PageRequest::Kind::latch, next->page,
+                        next->access);
     ++under_way, ++in_a_row, ++next;
     return true;
   };
@@ -352,7 +357,7 @@ void Heap::wait_for_one_of(std::span<const std::optional<PageAsked>> asked) cons
   for (const auto& place : asked) {
     if (!place) continue;
     if (n == 0) pe = pool_.pe_of(place->piece.page);
-    if (PagerRounds* of = rounds_of(place->piece.page)) rounds = of;
+    if (place->rounds != nullptr) rounds = place->rounds;
     tickets[n++] = &place->ticket;
   }
   wait_until_any_done({tickets.data(), n},

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/backoff.hpp"
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 
@@ -103,11 +104,9 @@ bool Pager::may_find_something() const {
          transfers_.load(std::memory_order_relaxed);
 }
 
-void Pager::hand_back(bool done) {
-  if (!done) queue_.ring();
-}
+void Pager::hand_back() { queue_.ring(); }
 
-// Further ones for what comes meanwhile, but not for ever, nor if the pager's thread wants the turn.
+// Further ones for what comes meanwhile, but not for ever, nor if the pager's thread has transfers to submit.
 bool Pager::make_rounds() {
   if (turns_.taken()) return false;
   const SignalsBlocked blocked;
@@ -158,17 +157,19 @@ bool Pager::waits_untold() const {
 // ---- the pager's thread
 
 void Pager::run() {
+  Backoff backoff;
   int rounds = 0;
   while (!stop_.load(std::memory_order_acquire)) {
-    switch (make_own_round()) {
-      case Did::something: rounds = 0; break;
-      case Did::nothing:
-        if (++rounds < kBusyRounds) break;
-        sleep();
-        continue;
-      case Did::drive: break;
+    const Did did = make_own_round();
+    if (did == Did::something) {
+      rounds = 0;
+      backoff.restart();
+    } else if (did == Did::drive || ++rounds < kBusyRounds) {
+      backoff.pause();
+    } else {
+      sleep();
+      backoff.restart();
     }
-    sched_yield();
   }
 }
 

@@ -82,7 +82,7 @@ class Pager final : public PagerRounds {
   void share_rounds() { shares_rounds_.store(home_.never_blocks()); }
   bool shares_rounds() const { return shares_rounds_.load(std::memory_order_relaxed); }
   bool make_round() override;
-  void hand_back(bool done) override;
+  void hand_back() override;
   /// Makes a round if a message has come, or a page is on its way to another node.
   bool answer_calls();
 
@@ -96,7 +96,11 @@ class Pager final : public PagerRounds {
 
  private:
   void run();
-  enum class Did : std::uint8_t { nothing, something, drive };
+  enum class Did : std::uint8_t {
+    nothing,
+    something,
+    drive
+  };  // drive: nothing, but the network has to be driven
   Did make_own_round();
   bool make_rounds();
   bool work();

@@ -173,7 +173,7 @@ void HomeAgent::submit() {
   }
 }
 
-bool HomeAgent::to_be_submitted() const {
+bool HomeAgent::to_be_submitted() {
   const auto waits = [this](const StoredObject& object) {
     return held_at(object.first) == nullptr && object.store->to_be_submitted();
   };

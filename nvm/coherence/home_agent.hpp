@@ -76,7 +76,7 @@ class HomeAgent {
   /// Transfers that have been started leave for the devices: at the end of each round of the pager's thread.
   void submit();
   /// Whether there are some.
-  bool to_be_submitted() const;
+  bool to_be_submitted();
   /// Whether threads other than the pager's may call it, but for submit() and listen(), one at a time.
   bool never_blocks() const { return never_blocks_; }
   bool transfers() const { return !moves_.empty(); }
@@ -135,7 +135,6 @@ class HomeAgent {
   std::optional<Status> make_slowly(const void* caller, PageNumber first, PageNumber last,
                                     std::function<Status()> call);
   HeldRange* held_at(PageNumber page);
-  const HeldRange* held_at(PageNumber page) const { return const_cast<HomeAgent*>(this)->held_at(page); }
 
   const Pool pool_;
   PageChannel& channel_;

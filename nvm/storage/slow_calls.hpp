@@ -15,7 +15,8 @@
 
 namespace shm::nvm {
 
-/// Thread safety: one thread at a time, who makes a round of the pager; `make` and `ring` are called by the other one.
+/// Thread safety: one thread at a time, who makes a round of the pager; `make` and `ring` are called by the
+/// other one.
 class SlowCalls {
  public:
   /// `ring` tells that a call has ended.

@@ -27,8 +27,8 @@ class UringDevice final : public FileDevice {
     io_uring_queue_exit(&ring_);
   }
 
-  // A transfer is handed over by submit() alone: it is the system's for the thread that does so, which the
-  // system interrupts when the transfer ends, and whose end cancels it.
+  // A transfer is handed over by submit() alone: the system interrupts the thread that does so when the
+  // transfer ends.
   bool never_blocks() const override { return true; }
 
   void start(Transfer& transfer) override {

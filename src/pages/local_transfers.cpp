@@ -52,12 +52,14 @@ bool LocalTransfers::any_free(Kind kind) const {
 }
 
 void LocalTransfers::read(Transit& transit, std::size_t within, std::byte* into, std::size_t n) {
-  backing_.read(transit.page, within, into, n, transit.transfer_);
+  transit.done_.reset();
+  backing_.read(transit.page, within, into, n, transit.done_);
   begun(transit);
 }
 
 void LocalTransfers::write(Transit& transit, std::size_t within, const std::byte* from, std::size_t n) {
-  backing_.write(transit.page, within, from, n, transit.transfer_);
+  transit.done_.reset();
+  backing_.write(transit.page, within, from, n, transit.done_);
   begun(transit);
 }
 
@@ -68,7 +70,7 @@ void LocalTransfers::begun(Transit& transit) {
 }
 
 void LocalTransfers::wait(const Transit& transit) {
-  const auto done = [&transit] { return transit.transfer_.done(); };
+  const auto done = [&transit] { return transit.done_.done(); };
   waits_.wait_until(&transit, Asked(done));
 }
 
@@ -93,7 +95,7 @@ bool LocalTransfers::serve() {
   bool any = false;
   for (unsigned i = 0; i < first_[kKinds]; ++i) {
     Transit& transit = transits_[i];
-    if (transit.state_.load(std::memory_order_acquire) != Transit::kUnderWay || !transit.transfer_.done())
+    if (transit.state_.load(std::memory_order_acquire) != Transit::kUnderWay || !transit.done_.done())
       continue;
     if (transit.kind_ == Kind::call) {
       waits_.wake(&transit);
@@ -113,8 +115,7 @@ void LocalTransfers::tell_of_waits(WaitWatch& watch) {
     const Transit& transit = transits_[i];
     if (transit.state_.load(std::memory_order_acquire) != Transit::kUnderWay) continue;
     const std::chrono::nanoseconds since(transit.since_.load(std::memory_order_relaxed));
-    const Clock::time_point begun(std::chrono::duration_cast<Clock::duration>(since));
-    backing_.waits(transit.transfer_, begun, watch);
+    backing_.waits(Clock::time_point(std::chrono::duration_cast<Clock::duration>(since)), watch);
   }
 }
 

@@ -31,7 +31,7 @@ class LocalTransfers final : private LocalWaits::Poller {
    private:
     friend LocalTransfers;
     enum State : std::uint8_t { kFree, kTaken, kUnderWay };
-    PageTransfer transfer_;
+    Completion done_;
     Kind kind_ = Kind::call;
     std::atomic<State> state_{kFree};
     std::atomic<std::int64_t> since_{0};  // nanoseconds of the steady clock

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/backoff.hpp"
 #include "pages/futex.hpp"
 
 namespace shm::pages {
@@ -22,11 +23,13 @@ void LocalWaits::wait_until(const void* what, Asked ready) {
 bool LocalWaits::drive(Asked ready) {
   if (polled_.exchange(true, std::memory_order_seq_cst)) return false;
   WaitWatch watch;
+  Backoff backoff;
   for (unsigned idle = 0; !ready();) {
     if (poller_.poll(watch)) {
       idle = 0;
-    } else if (++idle > kPollsBeforeYield) {
-      sched_yield();
+      backoff.restart();
+    } else if (++idle > kPollsBeforePause) {
+      backoff.pause();
     }
   }
   polled_.store(false, std::memory_order_seq_cst);

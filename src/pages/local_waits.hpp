@@ -58,7 +58,7 @@ class LocalWaits {
   void wake_one(const void* what) { ring(what, true); }
 
  private:
-  static constexpr unsigned kPollsBeforeYield = 20;
+  static constexpr unsigned kPollsBeforePause = 20;
   static constexpr std::size_t kPlaces = 64;  // threads beyond so many yield instead of sleeping
 
   struct Place {

@@ -79,7 +79,7 @@ bool RequestQueue::take_hint(Hint& hint) {
 }
 
 bool RequestQueue::empty() const {
-  return requests_.load(std::memory_order_acquire) == 0 &&
+  return !requested() &&
          cells_[head_ % kHints].turn.load(std::memory_order_acquire) != head_ / kHints * 2 + 1;
 }
 

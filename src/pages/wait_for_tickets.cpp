@@ -48,8 +48,8 @@ void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reas
       waiter.pause(reason);
       if (rounds != nullptr) sched_yield();  // its thread may be needed
     }
-    if (rounds != nullptr) rounds->hand_back(any_done(tickets));
     if (any_done(tickets)) return;
+    if (rounds != nullptr) rounds->hand_back();
     watch.look(reason);  // before the waiter looks no more
   }
   const AgentDrives agent_drives;

@@ -15,9 +15,9 @@ class PagerRounds {
  public:
   /// Makes a round, unless another thread does.  Returns whether anything was done.
   virtual bool make_round() = 0;
-  /// By a thread that made rounds and makes no more: the pager's own thread goes on, if there is something to
-  /// do, or what this thread waits for is not `done`.
-  virtual void hand_back(bool done) = 0;
+  /// By a thread that makes no more rounds, though what it waits for is not done: the pager's own thread goes
+  /// on.
+  virtual void hand_back() = 0;
 
  protected:
   ~PagerRounds() = default;

@@ -4,15 +4,13 @@
 namespace shm::remote {
 
 void LentPages::read(pages::PageNumber page, std::size_t within, std::byte* into, std::size_t n,
-                     pages::PageTransfer& transfer) {
-  transfer.begin(1);
-  range_.servers().read(place(page, within), into, n, transfer.piece(0));
+                     Completion& done) {
+  range_.servers().read(place(page, within), into, n, done);
 }
 
 void LentPages::write(pages::PageNumber page, std::size_t within, const std::byte* from, std::size_t n,
-                      pages::PageTransfer& transfer) {
-  transfer.begin(1);
-  range_.servers().write(place(page, within), from, n, transfer.piece(0));
+                      Completion& done) {
+  range_.servers().write(place(page, within), from, n, done);
 }
 
 }  // namespace shm::remote

@@ -16,12 +16,11 @@ class LentPages final : public pages::Backing {
   explicit LentPages(const LentRange& range) : range_(range) {}
 
   void read(pages::PageNumber page, std::size_t within, std::byte* into, std::size_t n,
-            pages::PageTransfer& transfer) override;
+            Completion& done) override;
   void write(pages::PageNumber page, std::size_t within, const std::byte* from, std::size_t n,
-             pages::PageTransfer& transfer) override;
+             Completion& done) override;
   bool poll() override { return range_.servers().poll(); }
-  void waits(const pages::PageTransfer&, std::chrono::steady_clock::time_point since,
-             WaitWatch& watch) override {
+  void waits(std::chrono::steady_clock::time_point since, WaitWatch& watch) override {
     range_.servers().look_for_silence(since, watch);
   }
 

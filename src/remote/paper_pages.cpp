@@ -242,7 +242,7 @@ void PaperPages::receive(PageNumber page, std::byte* into) {
     std::memset(into, 0, page_bytes());
     return LocalStatistics::count(statistics_.zeroed);
   }
-  pages::PageTransfer moved;
+  Completion moved;
   lent_.read(page, 0, into, page_bytes(), moved);
   range_.servers().drive_until([&moved] { return moved.done(); });
   LocalStatistics::count(statistics_.reads);
@@ -266,7 +266,7 @@ void PaperPages::send_victims(std::size_t free_frames) {
 bool PaperPages::send_victim() {
   const std::optional<PaperTable::Victim> victim = table_.choose_victim();
   if (!victim) return false;
-  pages::PageTransfer moved;
+  Completion moved;
   lent_.write(victim->page, 0, space_->pool().bytes(victim->frame), page_bytes(), moved);
   range_.servers().drive_until([&moved] { return moved.done(); });
   LocalStatistics::count(statistics_.writes);

@@ -13,8 +13,8 @@
 //         recv-thread       suspends, receives in place, sends a victim, resumes
 //
 // To ask is a message; the server's answer, that the page is ready, is another; then the page is read.
-// Each fault brings a page from its server, and, when the frames are full, sends another one to its
-// own, whether it has been written to or not.
+// Each fault brings a page from its server, and, when the frames are full, sends another one to its own,
+// whether it has been written to or not.
 #pragma once
 
 #include <atomic>

@@ -178,8 +178,7 @@ std::string memory_servers_table(const std::vector<remote::ServerUse>& uses) {
     for (const ServerUse& use : uses) column.push_back(std::to_string(use.*member));
   }
   return beside(columns) +
-         "  lent: bytes that PEs had leased, the most at a time of each; reads, writes: of pages, or of "
-         "pieces of "
+         "  lent: bytes that PEs had leased, the most at a time of each; reads, writes: of pages or parts of "
          "them\n";
 }
 

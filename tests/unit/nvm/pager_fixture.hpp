@@ -223,7 +223,7 @@ class Asked {
     for (; tries > 0 && !done(); --tries) {
       if (!rounds.make_round()) sched_yield();
     }
-    rounds.hand_back(done());
+    if (!done()) rounds.hand_back();
     return wait();
   }
 

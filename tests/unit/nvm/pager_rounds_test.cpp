@@ -51,7 +51,6 @@ TEST_F(PagerRoundsTest, WhoWaitsNeedNotWakeThePager) {
   EXPECT_TRUE(pe.pager->make_round());
   ASSERT_TRUE(asked.done());
   memory.pool.word(3).unlatch();
-  pe.pager->hand_back(true);
   EXPECT_FALSE(pe.pager->make_round()) << "there is nothing more to do";
   EXPECT_EQ(rings(), before);
 }
@@ -69,7 +68,7 @@ TEST_F(PagerRoundsTest, OnlyItsThreadHandsTransfersToTheSystem) {
 
 TEST_F(PagerRoundsTest, WhoGivesUpWakesThePager) {
   const Asked asked = ask(3);
-  pe.pager->hand_back(false);
+  pe.pager->hand_back();
   asked.wait();
   memory.pool.word(3).unlatch();
 }
@@ -172,7 +171,7 @@ TEST(PagerRounds, AreNotSharedWhereTheDeviceBlocks) {
   const Asked asked(memory.pool, 0, 0, PageRequest::Kind::latch, Access::read, 3, false);
   EXPECT_FALSE(pe.pager->make_round());
   EXPECT_FALSE(asked.done());
-  pe.pager->hand_back(false);
+  pe.pager->hand_back();
   asked.wait();
   memory.pool.word(3).unlatch();
 }

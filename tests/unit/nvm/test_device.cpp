@@ -108,7 +108,7 @@ Transfer* TestDevice::finished() {
   LockGuard guard(mutex_);
   if (options_.lazy_percent > 0 && pick(100) < static_cast<std::size_t>(options_.lazy_percent))
     return nullptr;
-  if (!hold_ && can_end_one()) end_one();
+  if (!hold_ && submitted_ != 0) end_one();
   if (ended_.empty()) return nullptr;
   std::swap(ended_[pick(ended_.size())], ended_.back());
   Transfer* transfer = ended_.back();

@@ -101,7 +101,6 @@ class TestDevice final : public Device {
 
   bool occupy(std::uint64_t offset, std::uint64_t n) REQUIRES(mutex_);
   void check_idle(const char* who, std::uint64_t offset, std::uint64_t n, bool reads) const REQUIRES(mutex_);
-  bool can_end_one() const REQUIRES(mutex_) { return submitted_ != 0; }
   void end_one() REQUIRES(mutex_);
   void move(Transfer& transfer, std::size_t n) REQUIRES(mutex_);
   std::size_t pick(std::size_t n) REQUIRES(mutex_) { return static_cast<std::size_t>(random_() % n); }

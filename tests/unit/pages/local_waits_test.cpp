@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -51,6 +52,25 @@ TEST(LocalWaits, OneThreadPollsAndNobodySleepsForEver) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Nothing comes for a while: a server that has stopped, say.
+class Nothing final : public LocalWaits::Poller {
+ public:
+  bool poll(WaitWatch&) override {
+    ++polls;
+    return false;
+  }
+  int polls = 0;
+};
+
+TEST(LocalWaits, WhoPollsInALongWaitSleepsBetweenPolls) {
+  Nothing nothing;
+  LocalWaits waits(nothing);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  const auto over = [end] { return std::chrono::steady_clock::now() > end; };
+  waits.wait_until(&nothing, Asked(over));
+  EXPECT_LT(nothing.polls, 20'000) << "in 200 ms; who only yields polls ten times as often";
 }
 
 TEST(LocalWaits, WhatIsReadyIsAskedForNoMore) {

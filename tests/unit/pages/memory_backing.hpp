@@ -28,13 +28,12 @@ class MemoryBacking final : public Backing {
     posted_.reserve(kMostPosted);
   }
 
-  void read(PageNumber page, std::size_t within, std::byte* into, std::size_t n,
-            PageTransfer& transfer) override {
-    post(page, within, into, nullptr, n, transfer);
+  void read(PageNumber page, std::size_t within, std::byte* into, std::size_t n, Completion& done) override {
+    post(page, within, into, nullptr, n, done);
   }
   void write(PageNumber page, std::size_t within, const std::byte* from, std::size_t n,
-             PageTransfer& transfer) override {
-    post(page, within, nullptr, from, n, transfer);
+             Completion& done) override {
+    post(page, within, nullptr, from, n, done);
   }
   bool poll() override {
     EXPECT_NE(std::this_thread::get_id(), refuses.load()) << "uses the network";
@@ -44,7 +43,7 @@ class MemoryBacking final : public Backing {
     if (holds) return false;
     return move_one();
   }
-  void waits(const PageTransfer&, std::chrono::steady_clock::time_point since, WaitWatch&) override {
+  void waits(std::chrono::steady_clock::time_point since, WaitWatch&) override {
     EXPECT_LE(since, std::chrono::steady_clock::now());
     ++looks;
   }
@@ -80,7 +79,7 @@ class MemoryBacking final : public Backing {
   unsigned next_dice() { return static_cast<unsigned>(posts_.fetch_add(1) * 2654435761U >> 7); }
 
   void post(PageNumber page, std::size_t within, std::byte* into, const std::byte* from, std::size_t n,
-            PageTransfer& transfer) {
+            Completion& done) {
     EXPECT_NE(std::this_thread::get_id(), refuses.load()) << "uses the network";
     // There may be no room.
     for (unsigned polls = next_dice() % 4; polls > 1; --polls) static_cast<void>(poll());
@@ -93,13 +92,12 @@ class MemoryBacking final : public Backing {
     }
     const unsigned pieces = 1 + dice_() % 3;
     ASSERT_LE(posted_.size() + pieces, kMostPosted);
-    transfer.begin(pieces);
     std::size_t at = 0;
     for (unsigned i = 0; i < pieces; ++i) {
       const std::size_t end = i + 1 == pieces ? n : std::min(n, at + n / pieces / kGrain * kGrain);
       posted_.push_back({page, page * page_bytes_ + within + at, end - at,
                          into == nullptr ? nullptr : into + at, from == nullptr ? nullptr : from + at,
-                         &transfer.piece(i)});
+                         &done});
       at = end;
     }
     unsigned reading = 0;
@@ -126,7 +124,7 @@ class MemoryBacking final : public Backing {
       copy_out(&bytes_[piece.at], piece.from, piece.n);
       std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(piece.at / kGrain), piece.n / kGrain, true);
     }
-    piece.done->set_done();
+    if (std::ranges::find(posted_, piece.done, &Piece::done) == posted_.end()) piece.done->set_done();
     return true;
   }
 
