@@ -2,6 +2,7 @@
 #include "explore.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "visited.hpp"
@@ -87,8 +88,9 @@ Findings explore(const Options& options) {
   Findings found;
   Visited visited;
   std::vector<Origin> origins = {{0, 0}};
-  std::vector<Reached> level = {{model.state(), 0}}, next;
+  std::deque<Reached> level = {{model.state(), 0}}, next;  // which do not move when they grow
   std::vector<Move> moves;
+  std::vector<std::pair<SystemState, std::uint64_t>> made;  // by the moves of one state, with their hashes
   Edges edges;
   visited.add(hash_of(model.state()), 0);
   for (; !level.empty(); level.swap(next), next.clear(), ++found.depth) {
@@ -103,6 +105,7 @@ Findings explore(const Options& options) {
           return found;
         }
       }
+      made.clear();
       for (std::size_t i = 0; i < moves.size(); ++i) {
         model.set(from.state);
         found.violation = model.make(moves[i]);
@@ -111,11 +114,14 @@ Findings explore(const Options& options) {
           found.trace = trace_to(origins, from.origin, i, options);
           return found;
         }
+        visited.prefetch(made.emplace_back(model.state(), hash_of(model.state())).second);
+      }
+      for (std::size_t i = 0; i < made.size(); ++i) {
         const auto fresh = static_cast<std::uint32_t>(origins.size());
-        const std::uint32_t reached = visited.add(hash_of(model.state()), fresh);
+        const std::uint32_t reached = visited.add(made[i].second, fresh);
         if (options.ends) edges.emplace_back(from.origin, reached);
         if (reached != fresh) continue;
-        next.push_back({model.state(), fresh});
+        next.push_back({made[i].first, fresh});
         origins.push_back({from.origin, static_cast<std::uint8_t>(i)});
       }
     }

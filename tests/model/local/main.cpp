@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,7 @@ int explore(const LocalOptions& options) {
   LocalModel model(options);
   Visited visited;
   std::vector<Origin> origins = {{0, {}}};
-  std::vector<std::pair<LocalState, std::uint32_t>> level = {{model.state(), 0}}, next;
+  std::deque<std::pair<LocalState, std::uint32_t>> level = {{model.state(), 0}}, next;
   std::vector<LocalMove> moves;
   std::size_t made = 0, ends = 0;
   const auto violated = [&](const std::string& what, std::uint32_t from, const LocalMove* move) {
