@@ -122,21 +122,40 @@ bool LocalFrames::let_some_leave() {
 
 // Pages that can leave, closed, and as many transfers for those that have to be written.
 std::size_t LocalFrames::take_victims(std::span<Victim> victims) {
-  std::size_t count = 0;
+  Victim tried[kMostTogether];
+  // Not more than are on trial, so that none of them is chosen again before it is unmapped.
+  const std::size_t together = std::clamp(pool_.shape().frames / 8, std::size_t{1}, kMostTogether);
+  std::size_t count = 0, trials = 0;
   Transit* transit = nullptr;
-  for (; count < victims.size(); ++count) {
+  for (std::size_t looks = 2 * pool_.shape().frames; count < victims.size() && looks > 0; --looks) {
     // Before the page is chosen: which one is dirty is not known yet.
     if (transit == nullptr) transit = transfers_.take(Kind::cleaning);
     Victim& victim = victims[count];
-    if (transit == nullptr || !close_victim(victim)) break;
-    if (pool_.word(victim.page).state() == PageState::modified) {
-      victim.transit = std::exchange(transit, nullptr);
-    } else {
+    if (transit == nullptr) break;
+    if (trials == together) begin_trial({tried, std::exchange(trials, 0)});
+    if (!close_victim(victim)) {
+      if (trials == 0 || count != 0) break;
+      begin_trial({tried, std::exchange(trials, 0)});  // there are no others
+    } else if (pool_.word(victim.page).state() != PageState::modified) {
       LocalStatistics::count(statistics_.dropped);
+      ++count;
+    } else if (mappings_.state(victim.frame) == MapState::no) {
+      victim.transit = std::exchange(transit, nullptr);
+      ++count;
+    } else {
+      replacement_.put_on_trial(victim.frame, victim.page);
+      tried[trials++] = victim;
     }
   }
+  begin_trial({tried, trials});
   if (transit != nullptr) transfers_.give(*transit);
   return count;
+}
+
+// From now on each use is a fault.  REQUIRES: closed.
+void LocalFrames::begin_trial(std::span<Victim> victims) {
+  unmap(victims);
+  for (const Victim& victim : victims) wake_if(pool_.word(victim.page).reopen(), victim.page);
 }
 
 // The next that can leave, closed.  Returns false if there is none.

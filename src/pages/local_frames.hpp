@@ -3,8 +3,8 @@
 //
 //   free --------------------------------------------------------------------> a page that comes
 //   victim: unmapped -clean--> standby: still filled, until its frame is needed ->
-//                    -dirty--> being written -not used meanwhile--> standby
-//                                            -used--> stays
+//                    -dirty--> on trial -not used meanwhile--> being written -nor now--> standby
+//                                       -used--> stays                       -used--> stays
 #pragma once
 
 #include <cstdint>
@@ -84,6 +84,7 @@ class LocalFrames final : private LocalTransfers::Finisher {
   void ring_if_few();
   bool let_some_leave();
   std::size_t take_victims(std::span<Victim> victims);
+  void begin_trial(std::span<Victim> victims);
   bool close_victim(Victim& victim);
   bool close(const Victim& victim);
   bool is_pinned(FrameNumber frame) const;

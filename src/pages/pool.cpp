@@ -30,7 +30,7 @@ std::size_t PoolShape::bytes() const { return round_up(frames_at() + frames * pa
 void Pool::prepare() const {
   FrameQueue& free = head().free;
   const LockGuard guard(head().lock);
-  head().lru = head().fifo = head().kept = head().standby = {kNoFrame, kNoFrame, 0};
+  head().lru = head().fifo = head().kept = head().trial = head().standby = {kNoFrame, kNoFrame, 0};
   const auto frames = static_cast<FrameNumber>(shape_.frames);
   free = {0, frames - 1, frames};
   for (FrameNumber n = 0; n < frames; ++n) {

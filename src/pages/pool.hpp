@@ -53,7 +53,7 @@ struct PoolHead {
   std::uint32_t spared GUARDED_BY(lock);      // victims that could not leave, since the last that did
   std::uint32_t kept_share GUARDED_BY(lock);  // frames that `kept` may have
   FrameQueue free GUARDED_BY(lock), lru GUARDED_BY(lock), fifo GUARDED_BY(lock), kept GUARDED_BY(lock),
-      standby GUARDED_BY(lock);
+      trial GUARDED_BY(lock), standby GUARDED_BY(lock);
 };
 
 /// Sizes; the same on all PEs of the node.

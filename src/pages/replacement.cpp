@@ -96,6 +96,7 @@ FrameNumber Replacement::victim() {
     if (last == kNoFrame) return kNoFrame;
     unlink(last);
     const std::uint8_t mark = pool_.frame(last).touched.exchange(0, std::memory_order_relaxed);
+    if (from == kTrial) return last;
     if (from == kFifo && mark == kAhead) {
       push(kFifo, last);  // its use is still to come
     } else if (from != kFifo && mark != 0) {
@@ -110,9 +111,11 @@ FrameNumber Replacement::victim() {
 }
 
 Replacement::Queue Replacement::queue_to_shorten() const {
-  const std::size_t lru = pool_.head().lru.size, fifo = pool_.head().fifo.size, kept = pool_.head().kept.size;
+  const std::size_t lru = pool_.head().lru.size, fifo = pool_.head().fifo.size, kept = pool_.head().kept.size,
+                    trial = pool_.head().trial.size;
   // Where none of the LRU's pages could leave the others have to.
   const bool lru_stays = lru == 0 || pool_.head().spared > lru;
+  if (trial > trial_share() || (lru_stays && fifo == 0 && kept == 0 && trial != 0)) return kTrial;
   if (kept > kept_share() || (lru_stays && fifo == 0 && kept != 0)) return kKept;
   return fifo > fifo_share() || (lru_stays && fifo != 0) ? kFifo : kLru;
 }
@@ -123,6 +126,13 @@ void Replacement::spare(FrameNumber frame, PageNumber page) {
   if (spared.queue != kOut || spared.page.load(std::memory_order_relaxed) != page + 1) return;
   push(kLru, frame);
   ++pool_.head().spared;
+}
+
+void Replacement::put_on_trial(FrameNumber frame, PageNumber page) {
+  const LockGuard guard(pool_.head().lock);
+  const Frame& unmapped = pool_.frame(frame);
+  if (unmapped.queue != kOut || unmapped.page.load(std::memory_order_relaxed) != page + 1) return;
+  push(kTrial, frame);
 }
 
 void Replacement::refresh(FrameNumber frame, PageNumber page) {
@@ -151,7 +161,8 @@ FrameNumber Replacement::take_standby() {
 void Replacement::recall(FrameNumber frame, PageNumber page) {
   const LockGuard guard(pool_.head().lock);
   const Frame& used = pool_.frame(frame);
-  if (used.queue != kStandby || used.page.load(std::memory_order_relaxed) != page + 1) return;
+  const bool may_leave = used.queue == kStandby || used.queue == kTrial;
+  if (!may_leave || used.page.load(std::memory_order_relaxed) != page + 1) return;
   unlink(frame);
   push(kLru, frame);
 }
@@ -166,6 +177,17 @@ bool Replacement::sole(FrameNumber frame) const {
   if (pool_.frame(frame).last_copy.load(std::memory_order_relaxed)) return true;
   const std::uint64_t page = pool_.frame(frame).page.load(std::memory_order_relaxed);
   return page != 0 && permits(pool_.word(page - 1).state(), Access::write);
+}
+
+FrameQueue& Replacement::queue(std::uint8_t which) const {
+  PoolHead& head = pool_.head();
+  switch (which) {
+    case kLru: return head.lru;
+    case kFifo: return head.fifo;
+    case kKept: return head.kept;
+    case kTrial: return head.trial;
+    default: return head.standby;
+  }
 }
 
 void Replacement::push(std::uint8_t which, FrameNumber frame) {

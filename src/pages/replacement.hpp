@@ -22,6 +22,10 @@
 // that was here alone adds eight frames, and each page that comes back soon after it has left takes one away.
 // So a node whose pages nobody else uses behaves as if there were no such queue.
 //
+// trial (LocalPages): uses of a page that is mapped are not seen.  So one that should leave, but would have
+// to be written, is unmapped and goes to the end of this queue, which is 1/8 of the pool.  One that is used
+// meanwhile goes to the LRU; the last one leaves.
+//
 // standby: pages that have left the queues, unmapped, clean and still filled, the first of which to come is
 // the first to go (LocalPages).  One that is used again goes to the LRU.
 //
@@ -64,25 +68,27 @@ class Replacement {
   /// A victim that cannot leave goes back to the LRU, if it still has that page.
   void spare(FrameNumber frame, PageNumber page);
 
-  /// The page is about to be used: it leaves after all others.  Nothing happens if the frame has another page,
-  /// or that one is leaving.
+  /// A victim that is about to be unmapped, so that a use shows, is a victim again when it has passed through
+  /// the queue, if it still has that page.
+  void put_on_trial(FrameNumber frame, PageNumber page);
+
+  /// The page is about to be used: it leaves after all others.  Nothing happens if the frame has another
+  /// page, or that one is leaving.
   void refresh(FrameNumber frame, PageNumber page);
 
   /// A victim that is unmapped and clean waits for its frame to be needed, if it still has that page.
   void stand_by(FrameNumber frame, PageNumber page);
   /// Takes the oldest of those out of their queue; kNoFrame if there is none.
   FrameNumber take_standby();
-  /// One of those has been used again.  Nothing happens if it is none, or has another page.
+  /// One of those, or one that is on trial, has been used again.  Nothing happens if it is neither, or has
+  /// another page.
   void recall(FrameNumber frame, PageNumber page);
   /// How many are free or stand by, about.
   std::size_t frames_at_hand() const;
 
  private:
-  enum Queue : std::uint8_t { kOut, kLru, kFifo, kKept, kStandby };
-  FrameQueue& queue(std::uint8_t which) const REQUIRES(pool_.head().lock) {
-    PoolHead& head = pool_.head();
-    return which == kLru ? head.lru : which == kFifo ? head.fifo : which == kKept ? head.kept : head.standby;
-  }
+  enum Queue : std::uint8_t { kOut, kLru, kFifo, kKept, kTrial, kStandby };
+  FrameQueue& queue(std::uint8_t which) const REQUIRES(pool_.head().lock);
   FrameNumber pop_free();
   void push(std::uint8_t which, FrameNumber frame) REQUIRES(pool_.head().lock);
   void unlink(FrameNumber frame) REQUIRES(pool_.head().lock);
@@ -91,6 +97,7 @@ class Replacement {
   bool left_lately(PageNumber page) const REQUIRES(pool_.head().lock);
   Queue queue_to_shorten() const REQUIRES(pool_.head().lock);
   std::size_t fifo_share() const { return pool_.shape().frames / 8; }
+  std::size_t trial_share() const { return pool_.shape().frames / 8; }
   std::size_t kept_share() const REQUIRES(pool_.head().lock) {
     return kind_ == ReplacementKind::vgasnet ? pool_.shape().frames / 2 : pool_.head().kept_share;
   }

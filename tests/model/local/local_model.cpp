@@ -306,12 +306,13 @@ std::string LocalModel::check_end() const {
 
 std::string LocalModel::describe(const LocalMove& move) const {
   static constexpr const char* kSteps[] = {
-      "begins",        "access",       "latch",       "claim",       "await",          "asleep",
-      "map",           "unlatch",      "recall",      "take",        "read_standby",   "close_standby",
-      "check_standby", "vacate",       "leave",       "read_victim", "close_victim",   "unmap",
-      "stand_by",      "reopen",       "clean",       "fill",        "map_new",        "enter",
-      "publish",       "copy",         "put_direct",  "get_direct",  "forget_close",   "forget_unmap",
-      "forget_vacate", "forget_leave", "forget_give", "finish_look", "finish_unlatch", "finish_queue"};
+      "begins",        "access",        "latch",        "claim",       "await",        "asleep",
+      "map",           "unlatch",       "recall",       "take",        "read_standby", "close_standby",
+      "check_standby", "vacate",        "leave",        "read_victim", "close_victim", "unmap",
+      "put_on_trial",  "stand_by",      "reopen",       "clean",       "fill",         "map_new",
+      "enter",         "publish",       "copy",         "put_direct",  "get_direct",   "forget_close",
+      "forget_unmap",  "forget_vacate", "forget_leave", "forget_give", "finish_look",  "finish_unlatch",
+      "finish_queue"};
   const LocalActor& me = s_.actors[move.actor];
   std::string text = move.actor == poller()    ? "who polls"
                      : move.actor == sweeper() ? "the sweeper"

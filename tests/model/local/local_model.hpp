@@ -64,6 +64,7 @@ enum class At : std::uint8_t {
   read_victim,
   close_victim,
   unmap,
+  put_on_trial,
   stand_by,
   reopen,
   clean,

@@ -64,15 +64,18 @@ void LocalModel::leave_step(LocalActor& me, int actor) {
       me.victim = me.victims_frame = 0;
       me.at = At::fill;
       return;
-    case At::unmap:
-      if (!faulty(LocalFault::clean_writable) || word(page).state() != PageState::modified)
-        unmap(page, frame);
-      if (word(page).state() == PageState::modified) {
-        me.at = At::clean;
-      } else {
-        s_.writing = 0;
-        me.at = is_thread(actor) ? At::vacate : At::stand_by;
-      }
+    case At::unmap: {
+      const bool dirty = word(page).state() == PageState::modified;
+      const bool stays = dirty && faulty(LocalFault::clean_writable);
+      const bool mapped = !stays && s_.frames[frame].mapping != Map::no;
+      if (!stays) unmap(page, frame);
+      if (!dirty || mapped) s_.writing = 0;
+      me.at = dirty ? mapped ? At::put_on_trial : At::clean : is_thread(actor) ? At::vacate : At::stand_by;
+      return;
+    }
+    case At::put_on_trial:  // it may be chosen again
+      spare(frame, page);
+      me.at = At::reopen;
       return;
     case At::stand_by:
       if (s_.frames[frame].queue == Queue::out && s_.frames[frame].page == page + 1)

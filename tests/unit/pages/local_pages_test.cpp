@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <random>
 #include <thread>
+#include <utility>
 
 #include "base/huge_pages.hpp"
 #include "local_pages_fixture.hpp"
@@ -185,6 +187,22 @@ TEST_F(LocalPagesTest, APageThatStandsByIsMappedAgainWithoutTraffic) {
   EXPECT_EQ(word(1), 101U);
   EXPECT_EQ(word(2), 102U);
   EXPECT_EQ(counted().faults - faults, 3U);
+}
+
+// Though all pages are dirty, and uses of one that is mapped are not seen.
+TEST_F(LocalPagesTest, APageThatIsInUseIsHardlyEverWritten) {
+  remake([](auto& settings) { settings.frames = 32; });
+  std::mt19937_64 dice(seed);
+  int written = 0;
+  std::uint64_t last = 0;
+  for (std::uint64_t n = 1; n <= 2000; ++n) {
+    word(0) = n;
+    word(1 + dice() % (kLocalPages - 1)) = n;
+    written += std::exchange(last, backing.word(0)) != backing.word(0) ? 1 : 0;
+  }
+  EXPECT_LE(written, 7) << "of " << backing.writes;
+  EXPECT_GE(backing.writes, 500U);
+  EXPECT_EQ(word(0), 2000U);
 }
 
 TEST_F(LocalPagesTest, TheSweeperIsRungWheneverFramesAreFew) {

@@ -354,6 +354,39 @@ TEST_F(TwoQueuesTest, WhatWasBroughtAheadPassesOnceMore) {
   EXPECT_EQ(pool.head().fifo.first, last);
 }
 
+TEST_F(TwoQueuesTest, APageOnTrialStaysIfItIsUsedAndElseLeaves) {
+  for (PageNumber page = 0; page < 2 * kFrames; ++page) bring(page);
+  const FrameNumber used = two.victim(), unused = two.victim();
+  const PageNumber page = pool.frame(used).page.load() - 1;
+  two.put_on_trial(used, page + 1);  // another page
+  EXPECT_EQ(pool.head().trial.size, 0U);
+  two.put_on_trial(used, page);
+  two.put_on_trial(unused, pool.frame(unused).page.load() - 1);
+  EXPECT_THAT(listed(pool.head().trial), ElementsAre(unused, used));
+  two.recall(used, page + 1);  // another page
+  EXPECT_EQ(pool.head().trial.size, 2U);
+  two.recall(used, page);
+  EXPECT_EQ(pool.head().lru.first, used);
+  // Two of 16 frames may be on trial; the third makes the oldest leave.
+  for (int i = 0; i < 2; ++i) {
+    const FrameNumber next = two.victim();
+    ASSERT_NE(next, unused) << i;
+    two.put_on_trial(next, pool.frame(next).page.load() - 1);
+  }
+  EXPECT_EQ(two.victim(), unused);
+}
+
+TEST_F(TwoQueuesTest, WhereAllPagesAreOnTrialTheOldestLeaves) {
+  for (PageNumber page = 0; page < 2; ++page) bring(page);
+  for (PageNumber page = 0; page < 2; ++page) {
+    const FrameNumber next = two.victim();
+    two.put_on_trial(next, pool.frame(next).page.load() - 1);
+  }
+  EXPECT_EQ(two.victim(), 0U);
+  EXPECT_EQ(two.victim(), 1U);
+  EXPECT_EQ(two.victim(), kNoFrame);
+}
+
 // Whether it was used once or often while it was new: only what comes back stays.
 TEST_F(TwoQueuesTest, WhatIsUsedOnlyWhileItIsNewPassesThrough) {
   for (PageNumber page = 0; page < 2 * kFrames; ++page) bring(page);
