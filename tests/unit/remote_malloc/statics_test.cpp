@@ -56,6 +56,10 @@ TEST_F(StaticsDeath, AreRemoteWithWhatTheyHold) {
         REQUIRE_STATIC(!statics::touches(zeros_first, 0) && statics::touches(zeros_first - 1, 2));
         REQUIRE_STATIC(!statics::touches(nullptr, 1) && statics::touches(nullptr, SIZE_MAX));
         REQUIRE_STATIC(!blocks::contains(zeros_first));
+        // Between them, and around them.
+        for (const std::uint8_t* at :
+             {zeros_first - 1, zeros_first + kStaticBytes, data_first - 1, data_first + kStaticBytes})
+          REQUIRE_STATIC(!statics::touches(at, 1));
         const std::size_t faults = paged::counts().faults;
         REQUIRE_STATIC(first_other(zeros_first, kStaticBytes / 2, 4) == kStaticBytes / 2);
         REQUIRE_STATIC(zeros_first[kStaticBytes - 1] == 0 && data_first[1] == 2 && between == 5);
