@@ -20,6 +20,14 @@
  *   shmemx_remote_free   ends a block; NULL: nothing.  Nobody may use it meanwhile, and it may not be pinned.
  *   shmemx_remote_size   what was asked for, if a block begins at `ptr`; else 0.
  *
+ *   shmemx_remote_take_over  memory that is there already, such as a large array, becomes such memory where it is,
+ *                        with what it holds: what of it is whole pages at multiples of SHMEM_REMOTE_PAGE.  Returns how
+ *                        many bytes; 0 for 0 bytes, if there are none, or no room, which a line on stderr says.  It is
+ *                        no block, and after shmem_finalize accesses are faults: not for memory that is unmapped or
+ *                        freed later, for stacks, or what locks are in.  Static variables only in a job of one PE, as
+ *                        they are symmetric in others.  At most 64 times, with SHMEM_SWAP=direct.  Nobody uses that
+ *                        memory meanwhile, nor calls the library.
+ *
  *   shmemx_remote_get    copies `bytes` bytes at `source`, in blocks, to `dest`, which is other memory, and brings no
  *   shmemx_remote_put    page for it: what is not here is read from the servers, or written there.  put: the
  *                        reverse.  For what is used once.
@@ -38,6 +46,7 @@
   F(void*, shmemx_remote_alloc, (size_t bytes), (bytes))                                     \
   F(void, shmemx_remote_free, (void* ptr), (ptr))                                            \
   F(size_t, shmemx_remote_size, (const void* ptr), (ptr))                                    \
+  F(size_t, shmemx_remote_take_over, (void* ptr, size_t bytes), (ptr, bytes))                \
   F(void, shmemx_remote_get, (void* dest, const void* source, size_t bytes), (dest, source, bytes)) \
   F(void, shmemx_remote_put, (void* dest, const void* source, size_t bytes), (dest, source, bytes)) \
   F(void, shmemx_overwrite, (const void* ptr, size_t bytes), (ptr, bytes))                   \

@@ -2,6 +2,8 @@
 // Private memory on memory servers (shmem/remote.h).
 #include "api/define.hpp"
 #include "base/fatal.hpp"
+#include "core/region.hpp"
+#include "core/runtime.hpp"
 #include "setup/remote_memory.hpp"
 
 namespace shm {
@@ -15,9 +17,19 @@ remote::Area* area_of(Call call, const char* argument, const void* at, std::size
   if (!area->holds(at, n))
     fatal(
         "%s: %s %p, %zu bytes: not all of it is in a block of remote memory; allowed is what lies in one "
-        "block",
+        "block, or was taken over together",
         call.name, argument, at, n);
   return area;
+}
+
+bool meets(const SymmetricSegment& segment, const void* at, std::size_t n) {
+  const auto first = reinterpret_cast<std::uintptr_t>(at);
+  return first - segment.base < segment.size || (segment.size != 0 && segment.base - first < n);
+}
+
+// Variables of a job of one PE are its own alone.
+bool is_symmetric(const void* at, std::size_t n) {
+  return meets(rt.heap, at, n) || (rt.npes > 1 && meets(rt.statics, at, n)) || in_region(at);
 }
 
 remote::Area& area_with(Call call, const char* argument, const void* at, std::size_t n) {
@@ -68,6 +80,27 @@ size_t pshmemx_remote_size(const void* ptr) {
   shm::check_started({"shmemx_remote_size"});
   shm::remote::Area* area = shm::remote_area();
   return area != nullptr ? area->size_of(ptr).value_or(0) : 0;
+}
+
+size_t pshmemx_remote_take_over(void* ptr, size_t bytes) {
+  const shm::Call call{"shmemx_remote_take_over"};
+  shm::check_started(call);
+  if (bytes == 0) return 0;
+  if (shm::is_symmetric(ptr, bytes))
+    shm::fatal(
+        "%s: ptr %p, %zu bytes: some of it is symmetric; allowed is other memory, and variables in a job of "
+        "one PE",
+        call.name, ptr, bytes);
+  if (shm::remote_area() == nullptr) {
+    shm::warn(
+        "%s: the job has no memory servers; start it with oshrun --memory-servers 1, or more; returns 0",
+        call.name);
+    return 0;
+  }
+  shm::Result<std::size_t> taken = shm::take_over_memory(ptr, bytes);
+  if (taken.ok()) return taken.value();
+  shm::warn("%s: %zu bytes at %p: %s; returns 0", call.name, bytes, ptr, taken.status().text().c_str());
+  return 0;
 }
 
 void pshmemx_remote_get(void* dest, const void* source, size_t bytes) {

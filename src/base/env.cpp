@@ -38,7 +38,7 @@ constexpr bool takes_nothing(std::string_view kind) { return kind == "Switch"; }
 
 bool parse(bool& out, std::string_view text, std::string& rule) {
   rule = "0, off, no or false for off, anything else for on";
-  out = !(text == "0" || text == "off" || text == "no" || text == "false");
+  out = is_on(text);
   return true;
 }
 
@@ -190,6 +190,10 @@ int read_exponent(std::string_view& text) {
 }
 
 }  // namespace
+
+bool is_on(std::string_view text) {
+  return !(text == "0" || text == "off" || text == "no" || text == "false");
+}
 
 std::optional<std::size_t> parse_size(std::string_view text) {
   long double number = 0;

@@ -52,4 +52,7 @@ std::vector<std::string> misspelt_variables();
 /// up. Empty result: the text does not start with a number, or the value does not fit.
 std::optional<std::size_t> parse_size(std::string_view text);
 
+/// Whether a Flag that is set to `text` is on.
+bool is_on(std::string_view text);
+
 }  // namespace shm

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "base/fatal.hpp"
 #include "core/runtime.hpp"
@@ -12,7 +13,12 @@ namespace {
 
 std::array<Region*, kMaxRegions> regions;
 int count = 0;
-AddressRange private_pages;
+
+// Never destroyed: it is asked until the process ends.
+std::vector<AddressRange>& private_pages() {
+  static auto& ranges = *new std::vector<AddressRange>;
+  return ranges;
+}
 
 // Of all regions and the private pages, for rt.regions.
 AddressRange hull() {
@@ -24,7 +30,7 @@ AddressRange hull() {
   };
   for (int i = 0; i < count; ++i)
     include(regions[static_cast<std::size_t>(i)]->base(), regions[static_cast<std::size_t>(i)]->size());
-  include(private_pages.base, private_pages.size);
+  for (const AddressRange& range : private_pages()) include(range.base, range.size);
   return last == 0 ? AddressRange() : AddressRange{first, last - first};
 }
 
@@ -43,13 +49,20 @@ void remove_region(Region* region) {
   rt.regions = hull();
 }
 
-void set_private_pages(std::uintptr_t base, std::size_t size) {
-  private_pages = {base, size};
+void add_private_pages(std::uintptr_t base, std::size_t size) {
+  private_pages().push_back({base, size});
+  rt.regions = hull();
+}
+
+void remove_private_pages() {
+  private_pages().clear();
   rt.regions = hull();
 }
 
 bool look_for_pages(std::uintptr_t address) {
-  return private_pages.holds(address) || look_for_region(address, 1) != nullptr;
+  return std::ranges::any_of(private_pages(),
+                             [address](const AddressRange& range) { return range.holds(address); }) ||
+         look_for_region(address, 1) != nullptr;
 }
 
 Region* look_for_region(std::uintptr_t address, std::size_t n) {

@@ -79,9 +79,10 @@ inline constexpr int kMaxRegions = 4;
 void add_region(Region*);
 void remove_region(Region*);
 
-/// Memory that no other PE can reach, but whose pages come and go as those of a region do.  At most one range
-/// at a time; size 0: none.  Thread safety: as add_region().
-void set_private_pages(std::uintptr_t base, std::size_t size);
+/// Memory that no other PE can reach, but whose pages come and go as those of a region do; and that there is
+/// none any more.  Thread safety: as add_region().
+void add_private_pages(std::uintptr_t base, std::size_t size);
+void remove_private_pages();
 
 /// The region that holds all of [address, address + n), or null.  The first form is for what is rarely in
 /// one.

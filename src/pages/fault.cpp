@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <span>
 
 #include "base/mutex.hpp"
 
@@ -20,6 +21,7 @@ struct Area {
   FaultResolver* resolver;
 };
 constinit Area areas[kMostAreas]{};
+constinit std::atomic<std::size_t> areas_used{0};  // behind these there never was one
 
 constinit Mutex watching;  // of the calls that change them, and of these
 pid_t owner = 0;
@@ -28,7 +30,8 @@ struct sigaction before;
 
 // Async-signal-safe.
 const Area* area_of(const std::byte* at) {
-  for (const Area& area : areas) {
+  const std::size_t used = areas_used.load(std::memory_order_acquire);
+  for (const Area& area : std::span(areas, used)) {
     const std::byte* base = area.base.load(std::memory_order_acquire);
     if (base != nullptr && at >= base && at < base + area.size) return &area;
   }
@@ -110,6 +113,8 @@ bool watch_faults(std::byte* base, std::size_t size, FaultResolver& resolver) {
     area.size = size;
     area.resolver = &resolver;
     area.base.store(base, std::memory_order_release);
+    const auto used = static_cast<std::size_t>(&area - areas) + 1;
+    if (used > areas_used.load(std::memory_order_relaxed)) areas_used.store(used, std::memory_order_release);
     install();
     return true;
   }

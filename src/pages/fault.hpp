@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "pages/page_word.hpp"
+#include "pages/windows.hpp"
 
 namespace shm::pages {
 
@@ -24,8 +25,8 @@ class FaultResolver {
   ~FaultResolver() = default;
 };
 
-/// At most so many areas of a process are watched at a time.
-inline constexpr std::size_t kMostAreas = 16;
+/// At most so many areas of a process are watched at a time; each window of one counts.
+inline constexpr std::size_t kMostAreas = 16 + Windows::kMost;
 
 /// From now on faults at [base, base + size) are `resolver`'s.  Returns false if there are too many areas.
 /// Thread safety: any thread, while no other touches the area.

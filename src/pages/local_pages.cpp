@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <string>
 
+#include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "pages/addresses.hpp"
 #include "pages/local_moving.hpp"
@@ -81,9 +83,25 @@ LocalPages::LocalPages(Backing& backing, const Settings& settings, std::unique_p
       sweeper_(static_cast<LocalSweeper::Work&>(*this)),
       frames_(pool_, mappings_, backing, sweeper_, frames_of(settings), statistics_) {}
 
+Status LocalPages::add_window(std::size_t offset, std::size_t n, std::byte* at) {
+  const LockGuard guard(doors_mutex_);
+  if (doors_.size() == Windows::kMost)
+    return Status::error("more than " + std::to_string(Windows::kMost) + " ranges of memory");
+  Door& door = doors_.emplace_back(*this, offset);
+  const bool watched = watch_faults(at, n, door);  // first: the next access there is a fault
+  if (watched && space_->add_window(offset, n, at)) return {};
+  const int error = errno;
+  if (watched) end_watch(at);
+  doors_.pop_back();
+  if (!watched)
+    return Status::error("more than " + std::to_string(kMostAreas) + " areas of pages in one process");
+  return Status::error(std::string("cannot reserve its addresses: ") + std::strerror(error));
+}
+
 LocalPages::~LocalPages() {
   sweeper_.stop();
   end_watch(base());
+  for (std::size_t n = 0; n < space_->windows().count(); ++n) end_watch(space_->windows()[n].at);
   const SignalsBlocked blocked(kOwnFaults);
   frames_.await_transfers();
 }
@@ -95,7 +113,14 @@ void LocalPages::quiesce() {
 
 // ---- faults
 
+// Who has such an address has it from nowhere: pages there are in a window.
 void LocalPages::resolve(std::size_t offset, Access access) {
+  if (space_->windows().with_offset(offset) != nullptr)
+    fatal("an access at %p, where no remote memory is", static_cast<void*>(base() + offset));
+  resolve_page(offset, access);
+}
+
+void LocalPages::resolve_page(std::size_t offset, Access access) {
   const SignalsBlocked blocked(kOwnFaults);
   const PageNumber page = pool_.number(0, offset);
   LocalStatistics::count(statistics_.faults);
@@ -168,9 +193,16 @@ void LocalPages::use(PageNumber page) {
   const PageRange range = read_ahead_.use(page).bring;
   PageNumber each = range.first;
   for (std::uint64_t i = 0; i < range.count && each < pool_.shape().segment_pages; ++i) {
-    if (!read_ahead(each)) return;
+    if (!in_one_place(page, each) || !read_ahead(each)) return;
     each += static_cast<PageNumber>(range.step);
   }
+}
+
+// What lies behind the end of a window is something else.
+bool LocalPages::in_one_place(PageNumber page, PageNumber other) const {
+  const Windows& windows = space_->windows();
+  return windows.count() == 0 ||
+         windows.with_offset(pool_.offset_of(page)) == windows.with_offset(pool_.offset_of(other));
 }
 
 // Returns false if no more can be read ahead now.

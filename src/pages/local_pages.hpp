@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -58,8 +59,16 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   std::size_t size() const { return space_->size(); }
   bool contains(const void* address) const {
     const auto* at = static_cast<const std::byte*>(address);
-    return at >= base() && at < base() + size();
+    return (at >= base() && at < base() + size()) || space_->windows().with_address(address) != nullptr;
   }
+  /// Where in the area a byte is.  REQUIRES: contains().
+  std::size_t offset_of(const void* address) const { return space_->offset_of(address); }
+
+  /// Pages [offset, offset + n) are at `at` from now on, instead of base() + offset: see
+  /// LocalSpace::add_window(). `at` is a multiple of the page.  An error says why not, and all is as before.
+  /// Thread safety: any thread, not in a signal handler.
+  Status add_window(std::size_t offset, std::size_t n, std::byte* at);
+  const Windows& windows() const { return space_->windows(); }
   /// Where the backing reads and writes: for networks that have to be told.  Part of it is no page's.
   std::byte* frame_memory() const { return pool_.bytes(0); }
   std::size_t frame_bytes() const { return settings_.frames * settings_.page_bytes; }
@@ -105,7 +114,17 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
 
  private:
   LocalPages(Backing& backing, const Settings& settings, std::unique_ptr<LocalSpace> space);
+  /// Faults of a window.
+  struct Door final : FaultResolver {
+    Door(LocalPages& of, std::size_t at) : pages(of), offset(at) {}
+    void resolve(std::size_t within, Access access) override { pages.resolve_page(offset + within, access); }
+
+    LocalPages& pages;
+    const std::size_t offset;
+  };
   void resolve(std::size_t offset, Access access) override;
+  void resolve_page(std::size_t offset, Access access);
+  bool in_one_place(PageNumber page, PageNumber other) const;
   void bring_mapped(PageNumber page, Access access) override;
   void sweep() override { frames_.sweep(); }
   FrameNumber fill(PageNumber page, SwapTimes& times);
@@ -127,6 +146,9 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
   LocalSlots slots_;
   LocalSweeper sweeper_;
   LocalFrames frames_;
+
+  Mutex doors_mutex_;
+  std::deque<Door> doors_ GUARDED_BY(doors_mutex_);
 
   Mutex pins_mutex_;
   std::multimap<std::pair<std::size_t, std::size_t>, Access> pins_

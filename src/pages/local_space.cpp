@@ -50,15 +50,40 @@ void LocalSpace::lay_out() const {
 }
 
 LocalSpace::~LocalSpace() {
+  for (std::size_t n = 0; n < windows_.count(); ++n) reserve_addresses(windows_[n].at, windows_[n].bytes);
   if (area_ != nullptr) munmap(area_, size());
   if (pool_ != nullptr) munmap(pool_, shape_.bytes());
   if (file_ >= 0) close(file_);
+}
+
+bool LocalSpace::add_window(std::size_t offset, std::size_t n, std::byte* at) {
+  windows_.add({offset, n, at});
+  if (reserve_addresses(at, n) == nullptr) {
+    windows_.remove_last();
+    return false;
+  }
+  madvise(at, n, MADV_DONTFORK);
+  return true;
+}
+
+std::size_t LocalSpace::offset_of(const void* address) const {
+  const auto* at = static_cast<const std::byte*>(address);
+  if (at >= area_ && at < area_ + size()) return static_cast<std::size_t>(at - area_);
+  const Windows::Window* window = windows_.with_address(address);
+  return window->offset + static_cast<std::size_t>(at - window->at);
+}
+
+std::byte* LocalSpace::place(std::byte* at) const {
+  const auto offset = static_cast<std::size_t>(at - area_);
+  const Windows::Window* window = windows_.with_offset(offset);
+  return window == nullptr ? at : window->at + (offset - window->offset);
 }
 
 // What is stored to at once is there at once: without huge pages, each 4 KiB of it would be a fault of the
 // system's own.  A load may be of a word only.
 bool LocalSpace::map(std::byte* at, std::size_t offset, std::size_t n, bool writable) {
   calls_.map.fetch_add(1, std::memory_order_relaxed);
+  at = place(at);
   const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   const int populate = writable && n < kHugePage ? MAP_POPULATE : 0;
   if (map_raw(at, n, protection, MAP_SHARED | MAP_FIXED | populate, file_, offset) == nullptr) return false;
@@ -69,10 +94,21 @@ bool LocalSpace::map(std::byte* at, std::size_t offset, std::size_t n, bool writ
 
 bool LocalSpace::protect(std::byte* at, std::size_t n, bool writable) {
   calls_.protect.fetch_add(1, std::memory_order_relaxed);
-  return mprotect(at, n, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
+  return mprotect(place(at), n, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
 }
 
+// Neighbours in the area may be far from each other.
 bool LocalSpace::unmap(std::byte* at, std::size_t n) {
+  while (n != 0) {
+    const std::size_t row = windows_.in_a_row(static_cast<std::size_t>(at - area_), n);
+    if (!unmap_row(place(at), row)) return false;
+    at += row;
+    n -= row;
+  }
+  return true;
+}
+
+bool LocalSpace::unmap_row(std::byte* at, std::size_t n) {
   calls_.unmap.fetch_add(1, std::memory_order_relaxed);
   bool unmapped;
   do {

@@ -12,6 +12,7 @@
 #include "pages/mappings.hpp"
 #include "pages/pool.hpp"
 #include "pages/spare_mappings.hpp"
+#include "pages/windows.hpp"
 
 namespace shm::pages {
 
@@ -39,6 +40,17 @@ class LocalSpace final : public AddressSpace {
   std::size_t size() const { return shape_.segment_pages * shape_.page_bytes; }
   Pool pool() const { return {pool_, shape_}; }
 
+  /// Pages [offset, offset + n) of the area are at `at` from now on, where each access is a fault as well,
+  /// instead of base() + offset.  What was at `at` is gone; after the end accesses are still faults.  Returns
+  /// false and sets errno if the system has no room; then all is as before.  REQUIRES: Windows::add(); none
+  /// of these pages is mapped; nobody uses what is at `at`; its addresses are free for this until the end.
+  /// Thread safety: as for Windows.
+  bool add_window(std::size_t offset, std::size_t n, std::byte* at);
+  const Windows& windows() const { return windows_; }
+  /// Where in the area a byte is.  REQUIRES: in the area or a window.
+  std::size_t offset_of(const void* address) const;
+
+  // `at` is where the pages would be if there were no windows: base() + their offset.
   bool map(std::byte* at, std::size_t offset, std::size_t n, bool writable) override;
   bool protect(std::byte* at, std::size_t n, bool writable) override;
   bool unmap(std::byte* at, std::size_t n) override;
@@ -46,6 +58,8 @@ class LocalSpace final : public AddressSpace {
  private:
   explicit LocalSpace(const PoolShape& shape) : shape_(shape) {}
   Status open();
+  std::byte* place(std::byte* at) const;
+  bool unmap_row(std::byte* at, std::size_t n);
   bool give_up_spares();
   void make_spares();
 
@@ -54,6 +68,7 @@ class LocalSpace final : public AddressSpace {
   int file_ = -1;
   std::byte* pool_ = nullptr;
   std::byte* area_ = nullptr;
+  Windows windows_;
   SpinLock spares_lock_;
   SpareMappings spares_
       GUARDED_BY(spares_lock_);  // where there is no room for more, one is unmapped with these

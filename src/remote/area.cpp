@@ -6,6 +6,7 @@
 
 #include "base/huge_pages.hpp"
 #include "base/human.hpp"
+#include "remote/zero_memory.hpp"
 
 namespace shm::remote {
 namespace {
@@ -17,6 +18,15 @@ std::size_t whole_pages(std::size_t bytes, std::size_t page) { return (bytes + p
 // Twice what can be lent, so that there are addresses for a block wherever others lie.
 std::size_t area_bytes(const Area::Settings& settings, int servers) {
   return whole_pages(2 * settings.server_bytes * static_cast<std::size_t>(servers), settings.page_bytes);
+}
+
+// Whether [offset, offset + n) lies in one of these, of which the map has sizes by offset.
+bool lies_in(const std::map<std::size_t, std::size_t>& ranges, std::size_t offset, std::size_t n) {
+  const auto behind = ranges.upper_bound(offset);
+  if (behind == ranges.begin()) return false;
+  const auto [first, bytes] = *std::prev(behind);
+  const std::size_t within = offset - first;
+  return within <= bytes && n <= bytes - within;
 }
 
 }  // namespace
@@ -36,24 +46,61 @@ Result<std::unique_ptr<Area>> Area::open(Servers& servers, const Settings& setti
 Area::Area(Servers& servers, const Settings& settings, const Placement::Shape& shape)
     : settings_(settings), range_(servers, shape), room_(shape.bytes) {}
 
-Result<void*> Area::allocate(std::size_t bytes) {
-  const LockGuard guard(mutex_);
+// Addresses, and room on the servers.
+Result<std::uint64_t> Area::make_room(std::size_t bytes) {
   const std::size_t page = settings_.page_bytes;
-  const auto refuse = [&](const std::string& why) {
-    return Status::error(human_bytes(static_cast<double>(bytes)) + " of remote memory: " + why);
-  };
-  if (bytes > room_.bytes()) return refuse("the memory servers lend less in all");
-  const std::size_t taken = whole_pages(bytes, page);
-  const std::optional<std::uint64_t> offset = room_.lend(kSelf, taken);
-  if (!offset) return refuse("no addresses are left in one piece");
-  if (Status status = range_.reserve(*offset / page, (*offset + taken) / page); !status.ok()) {
-    room_.take_back(kSelf, {*offset, taken});
-    return refuse(status.text());
+  if (bytes > room_.bytes()) return Status::error("the memory servers lend less in all");
+  const std::optional<std::uint64_t> offset = room_.lend(kSelf, bytes);
+  if (!offset) return Status::error("no addresses are left in one piece");
+  if (Status status = range_.reserve(*offset / page, (*offset + bytes) / page); !status.ok()) {
+    room_.take_back(kSelf, {*offset, bytes});
+    return status;
   }
   if (!laid_out_) pages_->lay_out();  // who uses no such memory pays for none
   laid_out_ = true;
-  blocks_.emplace(*offset, bytes);
-  return static_cast<void*>(pages_->base() + *offset);
+  return *offset;
+}
+
+void Area::give_room_back(std::uint64_t offset, std::size_t bytes) {
+  const std::size_t page = settings_.page_bytes;
+  pages_->forget(offset, bytes);
+  range_.release(offset / page, (offset + bytes) / page);
+  room_.take_back(kSelf, {offset, bytes});
+}
+
+Result<void*> Area::allocate(std::size_t bytes) {
+  const LockGuard guard(mutex_);
+  const std::size_t most = room_.bytes();
+  Result<std::uint64_t> offset = make_room(bytes > most ? bytes : whole_pages(bytes, settings_.page_bytes));
+  if (!offset.ok())
+    return Status::error(human_bytes(static_cast<double>(bytes)) +
+                         " of remote memory: " + offset.status().text());
+  blocks_.emplace(offset.value(), bytes);
+  return static_cast<void*>(pages_->base() + offset.value());
+}
+
+Result<std::span<std::byte>> Area::take_over(void* at, std::size_t bytes) {
+  const std::size_t page = settings_.page_bytes;
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  const std::size_t before = (0 - begin) % page;
+  const std::size_t n = bytes > before ? (bytes - before) / page * page : 0;
+  auto* const first = static_cast<std::byte*>(at) + before;
+  if (n == 0)
+    return Status::error("no whole page of " + human_bytes(static_cast<double>(page)) + " lies in it");
+  const LockGuard guard(mutex_);
+  if (touches(first, n)) return Status::error("some of it is remote memory");
+  Result<std::uint64_t> offset = make_room(n);
+  if (!offset.ok()) return offset.status();
+  const ZeroMemory zeros;
+  for (std::size_t done = 0; done < n; done += page) {
+    if (!zeros.holds(first + done, page)) pages_->write(offset.value() + done, first + done, page);
+  }
+  if (Status status = pages_->add_window(offset.value(), n, first); !status.ok()) {
+    give_room_back(offset.value(), n);
+    return status;
+  }
+  taken_over_.emplace(offset.value(), n);
+  return std::span(first, n);
 }
 
 Area::Freed Area::free(void* block) {
@@ -61,12 +108,9 @@ Area::Freed Area::free(void* block) {
   if (!pages_->contains(block)) return Freed::no_block;
   const auto found = blocks_.find(offset_of(block));
   if (found == blocks_.end()) return Freed::no_block;
-  const std::size_t page = settings_.page_bytes, offset = found->first;
-  const std::size_t taken = whole_pages(found->second, page);
-  if (pages_->any_pinned(offset, taken)) return Freed::pinned;
-  pages_->forget(offset, taken);
-  range_.release(offset / page, (offset + taken) / page);
-  room_.take_back(kSelf, {offset, taken});
+  const std::size_t taken = whole_pages(found->second, settings_.page_bytes);
+  if (pages_->any_pinned(found->first, taken)) return Freed::pinned;
+  give_room_back(found->first, taken);
   blocks_.erase(found);
   return Freed::yes;
 }
@@ -81,17 +125,14 @@ std::optional<std::size_t> Area::size_of(const void* block) const {
 bool Area::holds(const void* at, std::size_t n) const {
   const LockGuard guard(mutex_);
   if (!pages_->contains(at)) return false;
-  const auto behind = blocks_.upper_bound(offset_of(at));
-  if (behind == blocks_.begin()) return false;
-  const auto [offset, bytes] = *std::prev(behind);
-  const std::size_t within = offset_of(at) - offset;
-  return within <= bytes && n <= bytes - within;
+  return lies_in(blocks_, offset_of(at), n) || lies_in(taken_over_, offset_of(at), n);
 }
 
 bool Area::touches(const void* at, std::size_t n) const {
   const auto first = reinterpret_cast<std::uintptr_t>(at),
              base = reinterpret_cast<std::uintptr_t>(pages_->base());
-  return n != 0 && (first >= base ? first - base < pages_->size() : base - first < n);
+  if (n == 0) return false;
+  return (first >= base ? first - base < pages_->size() : base - first < n) || pages_->windows().meet(at, n);
 }
 
 }  // namespace shm::remote

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/mutex.hpp"
 #include "base/status.hpp"
@@ -35,14 +36,19 @@ class Area {
 
   /// A block that reads as zeros.  The error says what is missing.
   Result<void*> allocate(std::size_t bytes);
+  /// The whole pages of [at, at + bytes) are pages of the area from now on, with what they hold: memory of
+  /// the program, which is never given back, and of which pages of zeros take nothing of the servers' time.
+  /// Returns these.  The error says why there are none.  REQUIRES: nobody uses that memory meanwhile, and it
+  /// may be loaded from; its addresses are not used otherwise before the end.
+  Result<std::span<std::byte>> take_over(void* at, std::size_t bytes);
   enum class Freed : std::uint8_t { yes, no_block, pinned };
   /// Ends the block that begins there, unless some of it is pinned.
   Freed free(void* block);
   /// What was asked for, if a block begins there.
   std::optional<std::size_t> size_of(const void* block) const;
-  /// Whether all of [at, at + n) lies in one block.
+  /// Whether all of [at, at + n) lies in one block, or in pages that were taken over together.
   bool holds(const void* at, std::size_t n) const;
-  /// Whether any of it lies in the area.
+  /// Whether any of it lies in the area, or in pages that were taken over.
   bool touches(const void* at, std::size_t n) const;
 
   // REQUIRES: holds().  See SwapEngine.
@@ -56,17 +62,18 @@ class Area {
 
  private:
   Area(Servers& servers, const Settings& settings, const Placement::Shape& shape);
-  std::size_t offset_of(const void* at) const {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(at) - pages_->base());
-  }
+  std::size_t offset_of(const void* at) const { return pages_->offset_of(at); }
+  Result<std::uint64_t> make_room(std::size_t bytes) REQUIRES(mutex_);
+  void give_room_back(std::uint64_t offset, std::size_t bytes) REQUIRES(mutex_);
 
   const Settings settings_;
   LentRange range_;
   std::unique_ptr<SwapEngine> pages_;
 
   mutable Mutex mutex_;
-  Leases room_ GUARDED_BY(mutex_);                                // of the area's addresses
-  std::map<std::size_t, std::size_t> blocks_ GUARDED_BY(mutex_);  // bytes asked for, by offset
+  Leases room_ GUARDED_BY(mutex_);                                    // of the area's addresses
+  std::map<std::size_t, std::size_t> blocks_ GUARDED_BY(mutex_);      // bytes asked for, by offset
+  std::map<std::size_t, std::size_t> taken_over_ GUARDED_BY(mutex_);  // their bytes, by offset
   bool laid_out_ GUARDED_BY(mutex_) = false;
 };
 

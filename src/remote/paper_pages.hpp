@@ -62,6 +62,8 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
     const auto* at = static_cast<const std::byte*>(address);
     return at >= base() && at < base() + size();
   }
+  const pages::Windows& windows() const { return space_->windows(); }  // none
+  std::size_t offset_of(const void* address) const { return space_->offset_of(address); }
 
   /// Puts memory below all frames.  See LocalSpace.
   void lay_out() const { space_->lay_out(); }

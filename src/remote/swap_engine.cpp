@@ -26,6 +26,13 @@ class EngineOf final : public SwapEngine {
 
   std::byte* base() const override { return pages_->base(); }
   std::size_t size() const override { return pages_->size(); }
+  bool contains(const void* address) const override { return pages_->contains(address); }
+  std::size_t offset_of(const void* address) const override { return pages_->offset_of(address); }
+  const pages::Windows& windows() const override { return pages_->windows(); }
+  Status add_window(std::size_t offset, std::size_t n, std::byte* at) override {
+    if constexpr (std::is_same_v<Pages, pages::LocalPages>) return pages_->add_window(offset, n, at);
+    return Status::error("the protocols of the paper know no such memory; allowed is SHMEM_SWAP=direct");
+  }
   void lay_out() const override {
     if (lays_out_) pages_->lay_out();
   }

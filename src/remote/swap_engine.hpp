@@ -10,6 +10,7 @@
 #include "pages/local_statistics.hpp"
 #include "pages/page_word.hpp"
 #include "pages/swap_stages.hpp"
+#include "pages/windows.hpp"
 #include "remote/lent_range.hpp"
 
 namespace shm::remote {
@@ -41,10 +42,12 @@ class SwapEngine {
 
   virtual std::byte* base() const = 0;
   virtual std::size_t size() const = 0;
-  bool contains(const void* address) const {
-    const auto* at = static_cast<const std::byte*>(address);
-    return at >= base() && at < base() + size();
-  }
+  virtual bool contains(const void* address) const = 0;
+  /// REQUIRES: contains().
+  virtual std::size_t offset_of(const void* address) const = 0;
+  /// Pages [offset, offset + n) are at `at` from now on.  An error says why not; all but `direct` refuse.
+  virtual Status add_window(std::size_t offset, std::size_t n, std::byte* at) = 0;
+  virtual const pages::Windows& windows() const = 0;
   /// Puts memory below all frames: before the first access.
   virtual void lay_out() const = 0;
   virtual void forget(std::size_t offset, std::size_t n) = 0;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,6 +90,13 @@ void begin_memory_server_uses_anew() {
   if (memory_servers != nullptr) memory_servers->begin_uses_anew();
 }
 
+Result<std::size_t> take_over_memory(void* at, std::size_t bytes) {
+  Result<std::span<std::byte>> taken = area->take_over(at, bytes);
+  if (!taken.ok()) return taken.status();
+  add_private_pages(reinterpret_cast<std::uintptr_t>(taken.value().data()), taken.value().size());
+  return taken.value().size();
+}
+
 Status open_remote_memory(remote::Servers& servers, const Env& env, int pes_on_host) {
   Result<remote::Area::Settings> settings = read_settings(env, pes_on_host, servers.count());
   if (!settings.ok()) return settings.status();
@@ -97,12 +105,12 @@ Status open_remote_memory(remote::Servers& servers, const Env& env, int pes_on_h
   area = opened.value().release();
   memory_servers = &servers;
   begin_memory_server_uses_anew();
-  set_private_pages(area->base(), area->size());
+  add_private_pages(area->base(), area->size());
   return {};
 }
 
 void close_remote_memory() {
-  set_private_pages(0, 0);
+  remove_private_pages();
   memory_servers = nullptr;
   delete std::exchange(area, nullptr);
 }

@@ -13,6 +13,10 @@ namespace shm {
 /// Null: the job has no memory servers.  Any thread, between these two.
 remote::Area* remote_area();
 
+/// remote_area()->take_over(), and the library knows that pages there come and go.  Returns how many bytes
+/// were taken over.  REQUIRES: remote_area(); no other thread is inside the library.
+Result<std::size_t> take_over_memory(void* at, std::size_t bytes);
+
 /// What this PE has had of each memory server, since it began anew; empty: the job has none.  Any thread,
 /// between these two.
 std::vector<remote::ServerUse> memory_server_uses();

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: compare.py --oshrun PATH [--input KIND] [--local SIZE] [--without-room] PROGRAM [ARGUMENT...]
+"""usage: compare.py --oshrun PATH [--input KIND] [--local SIZE] [--without-room] [--statics PAGES] PROGRAM [ARGUMENT...]
 
 Runs a program as it is, and with large blocks on memory servers, and compares exit codes and output.  {input} in an
 argument stands for a file that is made: `lines`, of numbers that fall, with some disorder, or `points`.  {scratch} stands for
 a name in a folder that is removed.  --without-room: once more with servers that lend next to nothing, where blocks must be
-refused, which says that its memory is theirs.  Exit code 77: the program is not installed."""
+refused, which says that its memory is theirs.  --statics: large static variables are remote, too (SHMEM_REMOTE_BSS), and
+at least so many pages are read from the servers, and as many written.  Exit code 77: the program is not installed."""
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,7 +37,16 @@ def run(command, **more):
 
 def oshrun(arguments, lends, command):
     return run([arguments.oshrun, "-n", "1", "--memory-servers", "2", "--memory-per-server", lends, "--remote-malloc", LIMIT,
-                "--timeout", "140", *command], SHMEM_REMOTE_LOCAL=arguments.local)
+                "--timeout", "140", *command], SHMEM_REMOTE_LOCAL=arguments.local,
+               **({"SHMEM_REMOTE_BSS": "1", "SHMEM_STATS": "1"} if arguments.statics else {}))
+
+
+def moved(said):
+    """Reads and writes of all servers, from the table of SHMEM_STATS."""
+    head = re.search(r"^ *memory server +lent +reads +read_bytes +writes +write_bytes\n((?: *\d+(?: +\d+){5}\n)+)", said, re.M)
+    assert head, ("no table of the servers", said)
+    rows = [[int(cell) for cell in line.split()] for line in head.group(1).splitlines()]
+    return sum(row[2] for row in rows), sum(row[4] for row in rows)
 
 
 def main():
@@ -44,6 +55,7 @@ def main():
     parser.add_argument("--input", choices=["lines", "points"])
     parser.add_argument("--local", default="8m")
     parser.add_argument("--without-room", action="store_true")
+    parser.add_argument("--statics", type=int)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     if shutil.which(arguments.command[0]) is None:
@@ -56,9 +68,13 @@ def main():
         command = [word.format(**names) if "{" in word else word for word in arguments.command]
         code, output, _ = run(command)
         assert output or code, "the program says nothing, so that nothing can be compared"
+        assert code != 99, "the program finds something wrong wherever its memory is"
         remote_code, remote_output, said = oshrun(arguments, "128m", command)
         assert remote_code == code, (remote_code, code, said)
         assert remote_output == output, (len(remote_output), len(output), said)
+        if arguments.statics:
+            reads, writes = moved(said)
+            assert reads >= arguments.statics and writes >= arguments.statics, (reads, writes, said)
         if arguments.without_room:
             remote_code, remote_output, said = oshrun(arguments, "2m", command)
             assert "of remote memory:" in said, ("its memory is not that of the servers", said)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of OpenSHMEM's whose malloc is remote: from its shmem_init on, and until it exits. */
+/* A program of OpenSHMEM's whose malloc is remote: from its shmem_init on, and until it exits.  With
+ * SHMEM_REMOTE_BSS so is an array, if it is alone; else the array is symmetric. */
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 static long symmetric;
 static char* block;
+static char array[BYTES];
 
 static int all_hold(char value) {
   for (size_t i = 0; i < BYTES; i += 4096) {
@@ -20,7 +22,7 @@ static int all_hold(char value) {
 }
 
 static void use_at_exit(void) {
-  if (!all_hold(5)) _Exit(9);
+  if (!all_hold(5) || array[BYTES / 2] != 7) _Exit(9);
 }
 
 int main(void) {
@@ -36,6 +38,14 @@ int main(void) {
   shmem_long_p(&symmetric, me + 1, (me + 1) % n);
   shmem_barrier_all();
   CHECK_EQ(symmetric, (long)((me + n - 1) % n + 1));
+  const char seven = 7;
+  if (n == 1 && getenv("SHMEM_REMOTE_BSS") != NULL) {
+    shmemx_remote_put(array + BYTES / 2, &seven, 1); /* refuses what is not remote */
+  } else {
+    shmem_char_p(array + BYTES / 2, seven, (me + 1) % n);
+    shmem_barrier_all();
+  }
+  CHECK_EQ(array[BYTES / 2], seven);
   free(before);
   shmem_finalize();
   CHECK(all_hold(5));

@@ -34,7 +34,8 @@ Memory of other processes
   --memory-servers M   start M processes more, which lend memory to the PEs (SHMEM_HEAP=remote,
                        shmemx_remote_alloc); default: what SHMEM_MEMORY_SERVERS says, else 0
   --memory-per-server SIZE   what each of them lends, such as 4g (SHMEM_MEMORY_PER_SERVER)
-  --remote-malloc SIZE       blocks of this size and more that the programs allocate with malloc lie there
+  --remote-malloc SIZE       blocks of this size and more that the programs allocate with malloc lie there;
+                             with SHMEM_REMOTE_BSS=1 static variables, too
 
 Where it runs
   --bind KIND          none  leave the PEs to the operating system

@@ -19,5 +19,6 @@ bool alone() {
 void* allocate(std::size_t bytes) { return pshmemx_remote_alloc(bytes); }
 void release(void* block) { pshmemx_remote_free(block); }
 std::size_t size_of(const void* block) { return pshmemx_remote_size(block); }
+std::size_t take_over(void* at, std::size_t bytes) { return pshmemx_remote_take_over(at, bytes); }
 
 }  // namespace remote_malloc::memory

@@ -49,7 +49,7 @@ ssize_t pwrite_by_stage(int fd, const Buffers& buffers, off_t offset) {
 
 // The system refuses a list that is too long, and one that is longer than what a result can say.
 bool goes_by_stage(const iovec* list, int count) {
-  if (blocks::highest.load(std::memory_order_relaxed) == 0 || count <= 0 || count > IOV_MAX) return false;
+  if (!blocks::any_remote() || count <= 0 || count > IOV_MAX) return false;
   const Buffers buffers(list, static_cast<size_t>(count));
   if (!buffers.touch_remote()) return false;
   size_t all = 0;

@@ -46,7 +46,9 @@ void on_fault(int number, siginfo_t* info, void* context) {
     const Use use;
     if (use.here()) return pass_on(number, info, context);
   }
-  if (info->si_code > 0 && blocks::contains(info->si_addr) && !pthread_equal(pthread_self(), ending.load())) {
+  const pthread_t ends = ending.load();  // none in a forked child: there it is a fault as any other
+  if (info->si_code > 0 && blocks::touches(info->si_addr, 1) && ends != pthread_t{} &&
+      !pthread_equal(pthread_self(), ends)) {
     for (;;) pause();
   }
   pass_on(number, info, context);

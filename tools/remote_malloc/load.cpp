@@ -11,6 +11,7 @@
 #include "base/env.hpp"
 #include "end.hpp"
 #include "start.hpp"
+#include "statics.hpp"
 
 namespace remote_malloc {
 namespace {
@@ -53,6 +54,8 @@ bool program_needs_atoll() {
     _exit(1);
   }
   if (*bytes == 0) return;
+  const char* statics = std::getenv("SHMEM_REMOTE_BSS");
+  if (statics != nullptr && statics[0] != '\0' && shm::is_on(statics)) statics::enable();
   end_with_process();
   enable(*bytes, program_needs_atoll());
 }

@@ -19,5 +19,8 @@ void* allocate(std::size_t bytes);
 void release(void* block);
 /// What was asked for, if a block begins there; else 0.
 std::size_t size_of(const void* block);
+/// Whole pages of [at, at + bytes), memory of the program, are remote from now on, with what they hold.
+/// Returns how many bytes these are; 0: none, and a line on stderr says why.
+std::size_t take_over(void* at, std::size_t bytes);
 
 }  // namespace remote_malloc::memory

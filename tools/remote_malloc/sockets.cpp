@@ -24,7 +24,7 @@ constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg("recvmsg");
 Buffers buffers_of(const msghdr& message) { return {message.msg_iov, message.msg_iovlen}; }
 
 bool goes_by_stage(const msghdr* message) {
-  if (blocks::highest.load(std::memory_order_relaxed) == 0) return false;
+  if (!blocks::any_remote()) return false;
   return blocks::touches(message, sizeof *message) ||
          blocks::touches(message->msg_name, message->msg_namelen) ||
          blocks::touches(message->msg_control, message->msg_controllen) ||

@@ -11,6 +11,7 @@
 #include "inside.hpp"
 #include "next.hpp"
 #include "remote_memory.hpp"
+#include "statics.hpp"
 
 namespace remote_malloc {
 namespace {
@@ -56,7 +57,7 @@ void forget_in_child() {
 // A program of OpenSHMEM's has started Atoll itself: memory stays until it exits, also behind its own
 // shmem_finalize.  All PEs are counted alike, as they all come here.
 void follow_program() {
-  if (waits_for_program.exchange(false)) start();
+  if (waits_for_program.exchange(false) && start()) statics::after_start();
 }
 
 constinit Next<void()> next_shmem_init("shmem_init");
@@ -78,6 +79,8 @@ bool is_for_remote(std::size_t bytes) {
   if (here()) return true;
   return !waits_for_program.load() && start();
 }
+
+bool start_for_statics() { return state.load() == State::possible && !waits_for_program.load() && start(); }
 
 bool here() { return state.load(std::memory_order_acquire) == State::here; }
 

@@ -2,7 +2,8 @@
 // Which allocations are remote, and when Atoll is started for them.
 //
 //   off        no limit is set, or another process of the program has the memory, or has had it
-//   possible   --the first large allocation, or the program's own shmem_init--> starting --> here
+//   possible   --large static variables, the first large allocation, or the program's own shmem_init-->
+//              starting --> here
 //   here       --exit, or in a forked child--> over
 #pragma once
 
@@ -21,6 +22,9 @@ bool is_for_remote(std::size_t bytes);
 inline bool wants_remote(std::size_t bytes) {
   return bytes >= limit.load(std::memory_order_relaxed) && is_for_remote(bytes);
 }
+
+/// Starts Atoll for static variables, unless the program does so itself.  Returns whether it has started.
+bool start_for_statics();
 
 /// Whether this process has remote memory.
 bool here();

@@ -104,18 +104,18 @@ REMOTE_MALLOC_WRAPPER size_t fwrite_unlocked(const void* buffer, size_t size, si
 }
 
 REMOTE_MALLOC_WRAPPER int fputs(const char* text, FILE* stream) {
-  if (!blocks::contains(text)) return next_fputs(text, stream);
+  if (!blocks::touches(text, 1)) return next_fputs(text, stream);
   const Locked locked(stream);
   return write_text(text, stream) ? 1 : EOF;
 }
 
 REMOTE_MALLOC_WRAPPER int fputs_unlocked(const char* text, FILE* stream) {
-  if (!blocks::contains(text)) return next_fputs_unlocked(text, stream);
+  if (!blocks::touches(text, 1)) return next_fputs_unlocked(text, stream);
   return write_text(text, stream) ? 1 : EOF;
 }
 
 REMOTE_MALLOC_WRAPPER int puts(const char* text) {
-  if (!blocks::contains(text)) return next_puts(text);
+  if (!blocks::touches(text, 1)) return next_puts(text);
   const Locked locked(stdout);
   return write_text(text, stdout) && putc_unlocked('\n', stdout) != EOF ? 1 : EOF;
 }

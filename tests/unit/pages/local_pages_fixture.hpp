@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -37,11 +38,23 @@ class LocalPagesFixture : public ::testing::Test {
     LocalPages::Settings other = settings();
     change(other);
     pages.reset();
+    places = {};
     pages = make(other);
   }
 
   volatile std::uint64_t& word(PageNumber page, std::size_t i = 0) const {
-    return reinterpret_cast<volatile std::uint64_t*>(pages->base() + page * kPageBytes)[i];
+    return reinterpret_cast<volatile std::uint64_t*>(place(page))[i];
+  }
+  /// Where a page is.
+  std::byte* place(PageNumber page) const {
+    std::byte* at = places[page];
+    return at != nullptr ? at : pages->base() + page * kPageBytes;
+  }
+  /// Pages [first, first + count) are at `at` from now on.
+  void open_window(PageNumber first, PageNumber count, std::byte* at) {
+    const Status status = pages->add_window(first * kPageBytes, count * kPageBytes, at);
+    ASSERT_TRUE(status.ok()) << status.text();
+    for (PageNumber i = 0; i < count; ++i) places[first + i] = at + i * kPageBytes;
   }
   /// Stores to so many pages, the first ones.
   void fill(PageNumber count, std::uint64_t add = 100) const {
@@ -54,6 +67,7 @@ class LocalPagesFixture : public ::testing::Test {
 
   const std::uint64_t seed = seed_of_run();
   MemoryBacking backing{kPageBytes, kLocalPages, seed};
+  std::array<std::byte*, kLocalPages> places{};  // of pages in windows
   std::unique_ptr<LocalPages> pages = make(settings());
 };
 

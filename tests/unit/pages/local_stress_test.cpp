@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <thread>
@@ -130,6 +131,22 @@ TEST_F(LocalStress, WhileAllIsWritten) {
   run();
   over = true;
   writer.join();
+}
+
+// Half of the pages are elsewhere, in two windows the wrong way round.
+TEST_F(LocalStress, InWindows) {
+  constexpr PageNumber kEach = 16;
+  void* got =
+      mmap(nullptr, 3 * kEach * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(got, MAP_FAILED);
+  auto* memory = static_cast<std::byte*>(got);
+  remake([](auto& settings) { settings.ahead = 2; });
+  pages->start();
+  open_window(4, kEach, memory + 2 * kEach * kPageBytes);
+  open_window(4 + kEach, kEach, memory);
+  run();
+  pages.reset();
+  munmap(got, 3 * kEach * kPageBytes);
 }
 
 TEST_F(LocalStress, FourFrames) {

@@ -23,6 +23,7 @@ std::byte* area = nullptr;
 std::atomic<std::size_t> faults{0};
 std::atomic<int> starts{0}, ends{0};
 void (*also_at_start)() = nullptr;
+bool alone_now = true;
 
 // Of the pages that can be accessed.  A thread that has it takes no signals.
 std::atomic_flag pages_lock{};
@@ -52,7 +53,31 @@ void permit(std::size_t page, bool open) {
   if (mprotect(area + page * kPage, kPage, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) abort();
 }
 
+// What was taken over: pages of it are closed by close_all() only.
+struct Taken {
+  std::byte* at = nullptr;
+  std::size_t bytes = 0;
+};
+std::array<Taken, 8> taken_over{};
+std::atomic<std::size_t> taken_over_count{0};
+
+bool open_taken(std::byte* at) {
+  for (std::size_t i = 0; i < taken_over_count.load(); ++i) {
+    const auto offset = static_cast<std::size_t>(at - taken_over[i].at);
+    if (offset >= taken_over[i].bytes) continue;
+    faults.fetch_add(1);
+    return mprotect(taken_over[i].at + offset / kPage * kPage, kPage, PROT_READ | PROT_WRITE) == 0;
+  }
+  return false;
+}
+
+void close_taken() {
+  for (std::size_t i = 0; i < taken_over_count.load(); ++i)
+    if (mprotect(taken_over[i].at, taken_over[i].bytes, PROT_NONE) != 0) abort();
+}
+
 void on_fault(int, siginfo_t* info, void*) {
+  if (open_taken(static_cast<std::byte*>(info->si_addr))) return;
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(info->si_addr) - area);
   if (area == nullptr || offset >= kPages * kPage) {
     signal(SIGSEGV, SIG_DFL);
@@ -104,6 +129,7 @@ void set_room(std::size_t pages) {
 }
 
 void close_all() {
+  close_taken();
   const PagesLocked locked;
   for (std::size_t page = 0; page < kPages; ++page) {
     if (open_pages[page]) permit(page, false);
@@ -114,6 +140,8 @@ bool is_open(const void* address) {
   const PagesLocked locked;
   return open_pages[static_cast<std::size_t>(static_cast<const std::byte*>(address) - area) / kPage];
 }
+
+void set_alone(bool alone) { alone_now = alone; }
 
 void at_start(void (*function)()) { also_at_start = function; }
 
@@ -141,7 +169,18 @@ void end() {
   area = nullptr;
 }
 
-bool alone() { return true; }
+bool alone() { return alone_now; }
+
+std::size_t take_over(void* at, std::size_t bytes) {
+  const std::size_t n = taken_over_count.load();
+  if (n == taken_over.size()) return 0;
+  const std::size_t before = (0 - reinterpret_cast<std::uintptr_t>(at)) % kPage;
+  if (bytes < before + kPage) return 0;
+  taken_over[n] = {static_cast<std::byte*>(at) + before, (bytes - before) / kPage * kPage};
+  taken_over_count.store(n + 1);
+  close_taken();
+  return taken_over[n].bytes;
+}
 
 void* allocate(std::size_t bytes) {
   const std::scoped_lock guard(blocks_mutex);

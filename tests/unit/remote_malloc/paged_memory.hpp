@@ -24,6 +24,8 @@ void set_room(std::size_t pages);
 void close_all();
 /// Whether the page at `address` can be accessed.
 bool is_open(const void* address);
+/// Whether this is the only PE, as it is at first.
+void set_alone(bool alone);
 /// What start() does beside starting, once.
 void at_start(void (*function)());
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* usage: statics WHAT [FILE]
+ * A program that knows nothing of OpenSHMEM, whose data are static variables.  What it prints, and its exit
+ * code, do not depend on where these are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+#define REQUIRE(condition)                                            \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "line %d: %s: not so\n", __LINE__, #condition); \
+      exit(99);                                                       \
+    }                                                                 \
+  } while (0)
+
+enum { kSide = 128, kSteps = 3, kThreads = 4, kCells = kSide * kSide * kSide, kTable = 2 << 20 };
+static double grid[2][kCells];
+static int small_between = 11;
+static unsigned table[kTable] = {2, 3, 5, 7, [kTable / 2] = 1000, [kTable - 1] = 13};
+static const unsigned constants[kTable] = {17, [kTable - 1] = 19};
+static unsigned char buffer[7 * MIB + 12345];
+unsigned char shared_buffer[2 * MIB];
+
+/* On the heap: who waits for a lock on a page that has left is told EFAULT. */
+static pthread_barrier_t* step_done;
+
+/* Before main: what it stores must not be lost. */
+__attribute__((constructor)) static void construct(void) {
+  shared_buffer[MIB] = 23;
+  table[100] = 29;
+}
+
+static size_t cell(int x, int y, int z) { return ((size_t)z * kSide + (size_t)y) * kSide + (size_t)x; }
+
+static void* compute_planes(void* argument) {
+  const int me = (int)(intptr_t)argument;
+  const int first = 1 + (kSide - 2) * me / kThreads, last = 1 + (kSide - 2) * (me + 1) / kThreads;
+  for (int step = 0; step < kSteps; step++) {
+    const double* a = grid[step % 2];
+    double* b = grid[1 - step % 2];
+    for (int z = first; z < last; z++)
+      for (int y = 1; y < kSide - 1; y++)
+        for (int x = 1; x < kSide - 1; x++)
+          b[cell(x, y, z)] = 0.4 * a[cell(x, y, z)] +
+                             0.1 * (a[cell(x - 1, y, z)] + a[cell(x + 1, y, z)] + a[cell(x, y - 1, z)] +
+                                    a[cell(x, y + 1, z)] + a[cell(x, y, z - 1)] + a[cell(x, y, z + 1)]);
+    pthread_barrier_wait(step_done);
+  }
+  return NULL;
+}
+
+static int compute(void) {
+  for (size_t i = 0; i < kCells; i++) REQUIRE(grid[0][i] == 0);
+  for (size_t i = 0; i < kCells; i++) grid[0][i] = grid[1][i] = (double)(i * 2654435761U % 1000);
+  step_done = malloc(sizeof *step_done);
+  pthread_barrier_init(step_done, NULL, kThreads);
+  pthread_t threads[kThreads];
+  for (intptr_t t = 0; t < kThreads; t++) pthread_create(&threads[t], NULL, compute_planes, (void*)t);
+  for (int t = 0; t < kThreads; t++) pthread_join(threads[t], NULL);
+  double sum = 0;
+  for (size_t i = 0; i < kCells; i++) sum += grid[1][i] * (double)(i % 7);
+  unsigned long primes = 0;
+  for (size_t i = 0; i < kTable; i++) primes = primes * 31 + table[i] + constants[i];
+  printf("%.17g %.17g %lu %d %d\n", sum, grid[1][cell(64, 65, 66)], primes, small_between,
+         shared_buffer[MIB]);
+  return 0;
+}
+
+/* ---- system calls and stdio with buffers there, and beside them */
+
+static unsigned char value_of(size_t i) { return (unsigned char)(i * 2654435761U >> 13); }
+
+static int files(const char* path) {
+  const size_t n = sizeof buffer;
+  for (size_t i = 0; i < n; i++) buffer[i] = value_of(i);
+  const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  REQUIRE(fd >= 0 && write(fd, buffer, n) == (ssize_t)n);
+  memset(buffer, 0, n);
+  for (size_t i = 0; i < kCells; i += 512) grid[0][i] = 1; /* the buffer leaves */
+  REQUIRE(pread(fd, buffer, n, 0) == (ssize_t)n);
+  for (size_t i = 0; i < n; i++) REQUIRE(buffer[i] == value_of(i));
+  const struct iovec list[] = {{&small_between, sizeof small_between}, {table + 1000, 4 * MIB}};
+  REQUIRE(preadv(fd, list, 2, 4) == (ssize_t)(sizeof small_between + 4 * MIB));
+  int expected;
+  memcpy(&expected, buffer + 4, sizeof expected);
+  REQUIRE(small_between == expected && memcmp(table + 1000, buffer + 8, 4 * MIB) == 0);
+  FILE* stream = fdopen(fd, "r+");
+  REQUIRE(stream != NULL && fseek(stream, 0, SEEK_SET) == 0);
+  REQUIRE(fread(shared_buffer, 1, sizeof shared_buffer, stream) == sizeof shared_buffer);
+  REQUIRE(memcmp(shared_buffer, buffer, sizeof shared_buffer) == 0);
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  for (size_t i = 0; i < kCells; i += 512) grid[1][i] = 1;
+  REQUIRE(send(ends[0], buffer + MIB - 7, 60000, 0) == 60000);
+  REQUIRE(recv(ends[1], grid[0], 60000, MSG_WAITALL) == 60000 &&
+          memcmp(grid[0], buffer + MIB - 7, 60000) == 0);
+  unsigned long sum = 0;
+  for (size_t i = 0; i < n; i++) sum = sum * 31 + buffer[i];
+  strcpy((char*)shared_buffer + MIB, "by puts");
+  puts((char*)shared_buffer + MIB);
+  printf("%lu\n", sum);
+  fclose(stream);
+  unlink(path);
+  return 5;
+}
+
+/* ---- children */
+
+/* They have none of what is remote, and this is none of it: the limit is set above. */
+static int child(void) {
+  for (size_t i = 0; i < kCells; i++) grid[0][i] = 1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    small_between = 3; /* is local */
+    _exit(small_between + (constants[0] == 17));
+  }
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+  for (size_t i = 0; i < kCells; i++) REQUIRE(grid[0][i] == 1);
+  printf("%d %d\n", WEXITSTATUS(status), small_between);
+  return 0;
+}
+
+/* How a child that uses them anyway ends. */
+static int child_uses(void) {
+  for (size_t i = 0; i < kCells; i++) grid[0][i] = 1;
+  const pid_t pid = fork();
+  if (pid == 0) _exit(grid[0][kCells / 2] == 1 ? 1 : 2);
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  if (WIFSIGNALED(status)) printf("signal %d\n", WTERMSIG(status));
+  if (WIFEXITED(status)) printf("exit code %d\n", WEXITSTATUS(status));
+  return grid[0][kCells / 2] == 1 ? 0 : 4;
+}
+
+static void use_at_exit(void) {
+  for (size_t i = 0; i < kCells; i += 99) REQUIRE(grid[0][i] == 1);
+  puts("still there");
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "compute") == 0) return compute();
+  if (strcmp(what, "files") == 0) return files(argv[2]);
+  if (strcmp(what, "child") == 0) return child();
+  if (strcmp(what, "child_uses") == 0) return child_uses();
+  REQUIRE(strcmp(what, "exit") == 0);
+  for (size_t i = 0; i < kCells; i++) grid[0][i] = 1;
+  atexit(use_at_exit);
+  exit(6);
+}
