@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -130,11 +132,17 @@ TEST_F(LocalPagesTest, SoManyReadAtATimeAndTheOthersWait) {
   pages->quiesce();
   backing.holds = true;
   std::vector<std::thread> threads;
+  std::array<std::atomic<pid_t>, 5> numbers{};
+  const std::uint64_t faults = counted().faults;
   for (PageNumber page = 0; page < 5; ++page) {
-    threads.emplace_back([this, page] { EXPECT_EQ(word(page), 100 + page); });
+    threads.emplace_back([this, page, &numbers] {
+      numbers[page] = gettid();
+      EXPECT_EQ(word(page), 100 + page);
+    });
+    if (page == 1) await("two reads", [&] { return counted().reads == 2U; });
   }
-  await("two reads", [&] { return counted().reads == 2U; });
-  for (int i = 0; i < 1000; ++i) sched_yield();
+  await("faults", [&] { return counted().faults == faults + 5; });
+  for (PageNumber page = 2; page < 5; ++page) await("sleep", [&] { return sleeps(numbers[page]); });
   EXPECT_EQ(counted().reads, 2U);
   backing.holds = false;
   for (std::thread& thread : threads) thread.join();
