@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "operations") == 0) operations();
   if (strcmp(what, "nothing_to_take") == 0) nothing_to_take();
   if (strcmp(what, "heap") == 0) shmemx_remote_take_over(shmem_malloc(1 << 20), 1 << 20);
-  if (strcmp(what, "variables") == 0 && shmem_my_pe() == 0) shmemx_remote_take_over(of_zeros, sizeof of_zeros);
+  if (strcmp(what, "variables") == 0 && shmem_my_pe() == 0)
+    shmemx_remote_take_over(of_zeros, sizeof of_zeros);
   shmem_finalize();
   return 0;
 }
