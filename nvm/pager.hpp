@@ -96,11 +96,8 @@ class Pager final : public PagerRounds {
 
  private:
   void run();
-  enum class Did : std::uint8_t {
-    nothing,
-    something,
-    drive
-  };  // drive: nothing, but the network has to be driven
+  // drive: nothing, but the network has to be driven.
+  enum class Did : std::uint8_t { nothing, something, drive };
   Did make_own_round();
   bool make_rounds();
   bool work();

@@ -2,6 +2,7 @@
 // Private memory on memory servers (shmem/remote.h).
 #include "api/define.hpp"
 #include "base/fatal.hpp"
+#include "base/ranges_meet.hpp"
 #include "core/region.hpp"
 #include "core/runtime.hpp"
 #include "setup/remote_memory.hpp"
@@ -23,8 +24,7 @@ remote::Area* area_of(Call call, const char* argument, const void* at, std::size
 }
 
 bool meets(const SymmetricSegment& segment, const void* at, std::size_t n) {
-  const auto first = reinterpret_cast<std::uintptr_t>(at);
-  return first - segment.base < segment.size || (segment.size != 0 && segment.base - first < n);
+  return ranges_meet(reinterpret_cast<std::uintptr_t>(at), n, segment.base, segment.size);
 }
 
 // Variables of a job of one PE are its own alone.

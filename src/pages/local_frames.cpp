@@ -124,7 +124,7 @@ bool LocalFrames::let_some_leave() {
 std::size_t LocalFrames::take_victims(std::span<Victim> victims) {
   Victim tried[kMostTogether];
   // Not more than are on trial, so that none of them is chosen again before it is unmapped.
-  const std::size_t together = std::clamp(pool_.shape().frames / 8, std::size_t{1}, kMostTogether);
+  const std::size_t together = std::clamp(replacement_.trial_share(), std::size_t{1}, kMostTogether);
   std::size_t count = 0, trials = 0;
   Transit* transit = nullptr;
   for (std::size_t looks = 2 * pool_.shape().frames; count < victims.size() && looks > 0; --looks) {

@@ -57,10 +57,7 @@ class LocalPages final : private FaultResolver, private LocalSweeper::Work {
 
   std::byte* base() const { return space_->base(); }
   std::size_t size() const { return space_->size(); }
-  bool contains(const void* address) const {
-    const auto* at = static_cast<const std::byte*>(address);
-    return (at >= base() && at < base() + size()) || space_->windows().with_address(address) != nullptr;
-  }
+  bool contains(const void* address) const { return space_->contains(address); }
   /// Where in the area a byte is.  REQUIRES: contains().
   std::size_t offset_of(const void* address) const { return space_->offset_of(address); }
 

@@ -68,7 +68,7 @@ bool LocalSpace::add_window(std::size_t offset, std::size_t n, std::byte* at) {
 
 std::size_t LocalSpace::offset_of(const void* address) const {
   const auto* at = static_cast<const std::byte*>(address);
-  if (at >= area_ && at < area_ + size()) return static_cast<std::size_t>(at - area_);
+  if (in_area(at)) return static_cast<std::size_t>(at - area_);
   const Windows::Window* window = windows_.with_address(address);
   return window->offset + static_cast<std::size_t>(at - window->at);
 }

@@ -47,7 +47,11 @@ class LocalSpace final : public AddressSpace {
   /// Thread safety: as for Windows.
   bool add_window(std::size_t offset, std::size_t n, std::byte* at);
   const Windows& windows() const { return windows_; }
-  /// Where in the area a byte is.  REQUIRES: in the area or a window.
+  /// Whether it is an address of the area, or in a window.
+  bool contains(const void* address) const {
+    return in_area(address) || windows_.with_address(address) != nullptr;
+  }
+  /// Where in the area a byte is.  REQUIRES: contains().
   std::size_t offset_of(const void* address) const;
 
   // `at` is where the pages would be if there were no windows: base() + their offset.
@@ -58,6 +62,10 @@ class LocalSpace final : public AddressSpace {
  private:
   explicit LocalSpace(const PoolShape& shape) : shape_(shape) {}
   Status open();
+  bool in_area(const void* address) const {
+    const auto* at = static_cast<const std::byte*>(address);
+    return at >= area_ && at < area_ + size();
+  }
   std::byte* place(std::byte* at) const;
   bool unmap_row(std::byte* at, std::size_t n);
   bool give_up_spares();

@@ -71,6 +71,8 @@ class Replacement {
   /// A victim that is about to be unmapped, so that a use shows, is a victim again when it has passed through
   /// the queue, if it still has that page.
   void put_on_trial(FrameNumber frame, PageNumber page);
+  /// How many may pass through it at a time.
+  std::size_t trial_share() const { return pool_.shape().frames / 8; }
 
   /// The page is about to be used: it leaves after all others.  Nothing happens if the frame has another
   /// page, or that one is leaving.
@@ -97,7 +99,6 @@ class Replacement {
   bool left_lately(PageNumber page) const REQUIRES(pool_.head().lock);
   Queue queue_to_shorten() const REQUIRES(pool_.head().lock);
   std::size_t fifo_share() const { return pool_.shape().frames / 8; }
-  std::size_t trial_share() const { return pool_.shape().frames / 8; }
   std::size_t kept_share() const REQUIRES(pool_.head().lock) {
     return kind_ == ReplacementKind::vgasnet ? pool_.shape().frames / 2 : pool_.head().kept_share;
   }

@@ -6,6 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+
+#include "base/ranges_meet.hpp"
 
 namespace shm::pages {
 
@@ -47,9 +50,9 @@ class Windows {
 
   /// Whether any of [address, address + n) is in one.
   bool meet(const void* address, std::size_t n) const {
-    const auto* first = static_cast<const std::byte*>(address);
-    return find([first, n](const Window& window) {
-             return window.has_address(first) || static_cast<std::size_t>(window.at - first) < n;
+    return find([address, n](const Window& window) {
+             return ranges_meet(reinterpret_cast<std::uintptr_t>(address), n,
+                                reinterpret_cast<std::uintptr_t>(window.at), window.bytes);
            }) != nullptr;
   }
 

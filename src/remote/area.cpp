@@ -6,6 +6,7 @@
 
 #include "base/huge_pages.hpp"
 #include "base/human.hpp"
+#include "base/ranges_meet.hpp"
 #include "remote/zero_memory.hpp"
 
 namespace shm::remote {
@@ -129,10 +130,8 @@ bool Area::holds(const void* at, std::size_t n) const {
 }
 
 bool Area::touches(const void* at, std::size_t n) const {
-  const auto first = reinterpret_cast<std::uintptr_t>(at),
-             base = reinterpret_cast<std::uintptr_t>(pages_->base());
-  if (n == 0) return false;
-  return (first >= base ? first - base < pages_->size() : base - first < n) || pages_->windows().meet(at, n);
+  return ranges_meet(reinterpret_cast<std::uintptr_t>(at), n, base(), size()) ||
+         pages_->windows().meet(at, n);
 }
 
 }  // namespace shm::remote

@@ -58,10 +58,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
 
   std::byte* base() const { return space_->base(); }
   std::size_t size() const { return space_->size(); }
-  bool contains(const void* address) const {
-    const auto* at = static_cast<const std::byte*>(address);
-    return at >= base() && at < base() + size();
-  }
+  bool contains(const void* address) const { return space_->contains(address); }
   const pages::Windows& windows() const { return space_->windows(); }  // none
   std::size_t offset_of(const void* address) const { return space_->offset_of(address); }
 

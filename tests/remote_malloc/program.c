@@ -12,53 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MIB ((size_t)1 << 20)
-#define REQUIRE(condition)                                            \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "line %d: %s: not so\n", __LINE__, #condition); \
-      exit(99);                                                       \
-    }                                                                 \
-  } while (0)
-
-/* ---- stencil: 7 points, two grids, threads with a part of the planes each */
-
-enum { kSide = 128, kSteps = 3, kThreads = 4 };
-static double *from, *to;
-static pthread_barrier_t step_done;
-
-static size_t cell(int x, int y, int z) { return ((size_t)z * kSide + (size_t)y) * kSide + (size_t)x; }
-
-static void* compute_planes(void* argument) {
-  const int me = (int)(intptr_t)argument;
-  const int first = 1 + (kSide - 2) * me / kThreads, last = 1 + (kSide - 2) * (me + 1) / kThreads;
-  for (int step = 0; step < kSteps; step++) {
-    const double* a = step % 2 == 0 ? from : to;
-    double* b = step % 2 == 0 ? to : from;
-    for (int z = first; z < last; z++)
-      for (int y = 1; y < kSide - 1; y++)
-        for (int x = 1; x < kSide - 1; x++)
-          b[cell(x, y, z)] = 0.4 * a[cell(x, y, z)] +
-                             0.1 * (a[cell(x - 1, y, z)] + a[cell(x + 1, y, z)] + a[cell(x, y - 1, z)] +
-                                    a[cell(x, y + 1, z)] + a[cell(x, y, z - 1)] + a[cell(x, y, z + 1)]);
-    pthread_barrier_wait(&step_done);
-  }
-  return NULL;
-}
+#include "require.h"
+#include "stencil.h"
 
 static int stencil(void) {
-  const size_t n = (size_t)kSide * kSide * kSide;
-  from = malloc(n * sizeof *from);
-  to = calloc(n, sizeof *to);
+  double* from = malloc(kCells * sizeof *from);
+  double* to = calloc(kCells, sizeof *to);
   REQUIRE(from != NULL && to != NULL);
-  for (size_t i = 0; i < n; i++) from[i] = (double)(i * 2654435761U % 1000);
-  memcpy(to, from, n * sizeof *to);
-  pthread_barrier_init(&step_done, NULL, kThreads);
-  pthread_t threads[kThreads];
-  for (intptr_t t = 0; t < kThreads; t++) pthread_create(&threads[t], NULL, compute_planes, (void*)t);
-  for (int t = 0; t < kThreads; t++) pthread_join(threads[t], NULL);
-  double sum = 0;
-  for (size_t i = 0; i < n; i++) sum += to[i] * (double)(i % 7);
+  const double sum = compute_stencil(from, to);
   printf("%.17g %.17g\n", sum, to[cell(64, 65, 66)]);
   free(from);
   free(to);

@@ -4,9 +4,7 @@
  * code, do not depend on where these are. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MIB ((size_t)1 << 20)
-#define REQUIRE(condition)                                            \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      fprintf(stderr, "line %d: %s: not so\n", __LINE__, #condition); \
-      exit(99);                                                       \
-    }                                                                 \
-  } while (0)
+#include "require.h"
+#include "stencil.h"
 
-enum { kSide = 128, kSteps = 3, kThreads = 4, kCells = kSide * kSide * kSide, kTable = 2 << 20 };
+enum { kTable = 2 << 20 };
 static double grid[2][kCells];
 static int small_between = 11;
 static unsigned table[kTable] = {2, 3, 5, 7, [kTable / 2] = 1000, [kTable - 1] = 13};
@@ -32,44 +24,15 @@ static const unsigned constants[kTable] = {17, [kTable - 1] = 19};
 static unsigned char buffer[7 * MIB + 12345];
 unsigned char shared_buffer[2 * MIB];
 
-/* On the heap: who waits for a lock on a page that has left is told EFAULT. */
-static pthread_barrier_t* step_done;
-
 /* Before main: what it stores must not be lost. */
 __attribute__((constructor)) static void construct(void) {
   shared_buffer[MIB] = 23;
   table[100] = 29;
 }
 
-static size_t cell(int x, int y, int z) { return ((size_t)z * kSide + (size_t)y) * kSide + (size_t)x; }
-
-static void* compute_planes(void* argument) {
-  const int me = (int)(intptr_t)argument;
-  const int first = 1 + (kSide - 2) * me / kThreads, last = 1 + (kSide - 2) * (me + 1) / kThreads;
-  for (int step = 0; step < kSteps; step++) {
-    const double* a = grid[step % 2];
-    double* b = grid[1 - step % 2];
-    for (int z = first; z < last; z++)
-      for (int y = 1; y < kSide - 1; y++)
-        for (int x = 1; x < kSide - 1; x++)
-          b[cell(x, y, z)] = 0.4 * a[cell(x, y, z)] +
-                             0.1 * (a[cell(x - 1, y, z)] + a[cell(x + 1, y, z)] + a[cell(x, y - 1, z)] +
-                                    a[cell(x, y + 1, z)] + a[cell(x, y, z - 1)] + a[cell(x, y, z + 1)]);
-    pthread_barrier_wait(step_done);
-  }
-  return NULL;
-}
-
 static int compute(void) {
   for (size_t i = 0; i < kCells; i++) REQUIRE(grid[0][i] == 0);
-  for (size_t i = 0; i < kCells; i++) grid[0][i] = grid[1][i] = (double)(i * 2654435761U % 1000);
-  step_done = malloc(sizeof *step_done);
-  pthread_barrier_init(step_done, NULL, kThreads);
-  pthread_t threads[kThreads];
-  for (intptr_t t = 0; t < kThreads; t++) pthread_create(&threads[t], NULL, compute_planes, (void*)t);
-  for (int t = 0; t < kThreads; t++) pthread_join(threads[t], NULL);
-  double sum = 0;
-  for (size_t i = 0; i < kCells; i++) sum += grid[1][i] * (double)(i % 7);
+  const double sum = compute_stencil(grid[0], grid[1]);
   unsigned long primes = 0;
   for (size_t i = 0; i < kTable; i++) primes = primes * 31 + table[i] + constants[i];
   printf("%.17g %.17g %lu %d %d\n", sum, grid[1][cell(64, 65, 66)], primes, small_between,

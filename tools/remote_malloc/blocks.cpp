@@ -2,7 +2,9 @@
 #include "blocks.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <map>
 
 #include "base/mutex.hpp"
@@ -31,14 +33,7 @@ bool is_aligned(const void* at, std::size_t alignment) {
   return reinterpret_cast<std::uintptr_t>(at) % alignment == 0;
 }
 
-void widen(const void* block, std::size_t bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(block);
-  std::uintptr_t low = lowest.load(), high = highest.load();
-  while (begin < low && !lowest.compare_exchange_weak(low, begin)) {
-  }
-  while (begin + bytes > high && !highest.compare_exchange_weak(high, begin + bytes)) {
-  }
-}
+void widen(const void* block, std::size_t bytes) { hull.add(reinterpret_cast<std::uintptr_t>(block), bytes); }
 
 // Within a block that has room for it wherever it begins.
 void* allocate_shifted(std::size_t bytes, std::size_t alignment) {

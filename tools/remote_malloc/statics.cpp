@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <vector>
 
+#include "base/ranges_meet.hpp"
 #include "inside.hpp"
 #include "remote_memory.hpp"
 #include "start.hpp"
@@ -20,7 +23,7 @@ using variables::Range;
 
 constinit bool wanted = false;
 
-// Those that are remote; as many as Atoll takes over.
+// Those that are remote; as many as Atoll takes over (shmem/remote.h).
 constexpr std::size_t kMost = 64;
 constinit std::array<Range, kMost> taken{};
 constinit std::atomic<std::size_t> taken_count{0};
@@ -29,8 +32,7 @@ void note(const Range& range) {
   const std::size_t n = taken_count.load();
   taken[n] = range;
   taken_count.store(n + 1);
-  lowest.store(std::min(lowest.load(), range.begin));
-  highest.store(std::max(highest.load(), range.end));
+  hull.add(range.begin, range.bytes());
 }
 
 // The largest ones first.
@@ -64,9 +66,8 @@ void take_over(std::vector<Range> found) {
 
 bool look_for(std::uintptr_t at, std::size_t n) {
   const std::size_t count = taken_count.load(std::memory_order_acquire);
-  return std::any_of(
-      taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(count),
-      [=](const Range& range) { return at >= range.begin ? at < range.end : range.begin - at < n; });
+  return std::any_of(taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(count),
+                     [=](const Range& range) { return shm::ranges_meet(at, n, range.begin, range.bytes()); });
 }
 
 void enable() { wanted = true; }

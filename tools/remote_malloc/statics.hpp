@@ -2,24 +2,22 @@
 // Large static variables of the executable, as remote memory where they are (SHMEM_REMOTE_BSS).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "hull.hpp"
+
 namespace remote_malloc::statics {
 
-// All of them lie in [lowest, highest), and so do others that stay local.
-inline constinit std::atomic<std::uintptr_t> lowest{UINTPTR_MAX}, highest{0};
+// Of all of them, and so of others that lie between them and stay local.
+inline constinit Hull hull;
 
-/// Whether any of [at, at + n), which meets that range, is in a variable that is remote.
+/// Whether any of [at, at + n), which meets the hull, is in a variable that is remote.
 [[gnu::cold]] bool look_for(std::uintptr_t at, std::size_t n);
 
 /// Whether any of [at, at + n) is in such a variable.  Any thread, and signal handlers.
 inline bool touches(const void* at, std::size_t n) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(at);
-  if (begin >= highest.load(std::memory_order_relaxed)) return false;
-  const std::uintptr_t low = lowest.load(std::memory_order_relaxed);
-  return n != 0 && (begin >= low || low - begin < n) && look_for(begin, n);
+  return hull.meets(at, n) && look_for(reinterpret_cast<std::uintptr_t>(at), n);
 }
 
 /// From now on they are wanted.

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <memory>
@@ -19,6 +22,7 @@ inline constexpr std::size_t kLocalPages = 64, kLocalFrames = 8;
 
 class LocalPagesFixture : public ::testing::Test {
  protected:
+  static constexpr int kOfHandlerBefore = 77;
   static LocalPages::Settings settings() {
     LocalPages::Settings settings;
     settings.page_bytes = kPageBytes;
@@ -62,6 +66,34 @@ class LocalPagesFixture : public ::testing::Test {
       word(page) = page + add;
       word(page, 511) = page + add;
     }
+  }
+  /// Calls `load` in a forked child, which has none of the pages: its fault has to be that of the handler
+  /// that was there before ours, see with_handler_before().
+  template <class Load>
+  static void load_in_child(Load load) {
+    const pid_t child = fork();
+    if (child == 0) _exit(load() ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    // What a sanitizer needs in the child may have got those addresses.
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 0) << status;
+#else
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kOfHandlerBefore) << status;
+#endif
+  }
+  /// Others, made while a handler is there that exits with kOfHandlerBefore; while `use` is called.
+  template <class Use>
+  void with_handler_before(Use use) {
+    pages.reset();
+    struct sigaction action {
+    }, before{};
+    action.sa_handler = [](int) { _exit(kOfHandlerBefore); };
+    sigaction(SIGSEGV, &action, &before);
+    pages = make(settings());
+    use();
+    pages.reset();
+    sigaction(SIGSEGV, &before, nullptr);
   }
   const LocalStatistics& counted() const { return pages->statistics(); }
 

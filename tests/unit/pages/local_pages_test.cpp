@@ -87,26 +87,11 @@ TEST_F(LocalPagesTest, RefusesWhatCannotBe) {
 }
 
 TEST_F(LocalPagesTest, InAForkedChildFaultsAreTheHandlersBefore) {
-  pages.reset();
-  struct sigaction action {
-  }, before{};
-  action.sa_handler = [](int) { _exit(77); };
-  sigaction(SIGSEGV, &action, &before);
-  pages = make(settings());
-  fill(3);
-  const pid_t child = fork();
-  if (child == 0) _exit(word(1) == 101 ? 0 : 1);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  // What a sanitizer needs in the child may have got those addresses.
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 0) << status;
-#else
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 77) << status;
-#endif
-  EXPECT_EQ(word(1), 101U);
-  pages.reset();
-  sigaction(SIGSEGV, &before, nullptr);
+  with_handler_before([this] {
+    fill(3);
+    load_in_child([this] { return word(1) == 101; });
+    EXPECT_EQ(word(1), 101U);
+  });
 }
 
 // What a thread waits for is not announced to it where it polls itself; here it sleeps, as another one polls.

@@ -129,29 +129,13 @@ TEST_F(LocalWindowsTest, PagesThatArePinnedStayAtTheWindow) {
 }
 
 TEST_F(LocalWindowsTest, AForkedChildHasNone) {
-  pages.reset();
-  struct sigaction action {
-  }, before{};
-  action.sa_handler = [](int) { _exit(77); };
-  sigaction(SIGSEGV, &action, &before);
-  pages = make(settings());
-  open_window(8, 4, grounds.at(10));
-  word(9) = 3;
-  for (const PageNumber page : {8U, 9U}) {  // one that was never used, and one that is mapped
-    const pid_t child = fork();
-    if (child == 0) _exit(word(page) == 3 ? 0 : 1);
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    // What a sanitizer needs in the child may have got those addresses.
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) != 0) << status;
-#else
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 77) << status;
-#endif
-  }
-  EXPECT_EQ(word(9), 3U);
-  pages.reset();
-  sigaction(SIGSEGV, &before, nullptr);
+  with_handler_before([this] {
+    open_window(8, 4, grounds.at(10));
+    word(9) = 3;
+    // One that was never used, and one that is mapped.
+    for (const PageNumber page : {8U, 9U}) load_in_child([this, page] { return word(page) == 3; });
+    EXPECT_EQ(word(9), 3U);
+  });
 }
 
 TEST_F(LocalWindowsTest, AfterTheEndTheAddressesStayReserved) {

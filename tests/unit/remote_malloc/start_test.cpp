@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "end.hpp"
+#include "in_child.hpp"
 #include "inside.hpp"
 #include "patterns.hpp"
 
@@ -21,17 +22,7 @@ extern "C" void shmem_init();
 namespace remote_malloc {
 namespace {
 
-class StartDeath : public testing::Test {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
-
-void require(bool good, int line) {
-  if (good) return;
-  dprintf(STDERR_FILENO, "line %d\n", line);
-  _exit(1);
-}
-#define REQUIRE_HERE(...) require((__VA_ARGS__), __LINE__)
+using StartDeath = InChild;
 
 bool next_is_remote() {
   void* block = std::malloc(kLimit);
@@ -48,8 +39,8 @@ void enable_here() {
 TEST_F(StartDeath, NothingIsRemoteWithoutALimit) {
   EXPECT_EXIT(
       {
-        REQUIRE_HERE(!next_is_remote());
-        REQUIRE_HERE(paged::counts().starts == 0);
+        REQUIRE_IN_CHILD(!next_is_remote());
+        REQUIRE_IN_CHILD(paged::counts().starts == 0);
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -60,12 +51,12 @@ TEST_F(StartDeath, TheFirstLargeAllocationStartsOnce) {
       {
         enable_here();
         std::free(std::malloc(kLimit - 1));
-        REQUIRE_HERE(paged::counts().starts == 0);
+        REQUIRE_IN_CHILD(paged::counts().starts == 0);
         std::vector<std::thread> threads;
         std::atomic<int> remote{0};
         for (int i = 0; i < 8; ++i) threads.emplace_back([&] { remote += next_is_remote(); });
         for (std::thread& thread : threads) thread.join();
-        REQUIRE_HERE(remote == 8 && paged::counts().starts == 1);
+        REQUIRE_IN_CHILD(remote == 8 && paged::counts().starts == 1);
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -77,8 +68,8 @@ TEST_F(StartDeath, WhatItAllocatesItselfIsLocal) {
         static bool remote = true;
         paged::at_start([] { remote = next_is_remote(); });
         enable_here();
-        REQUIRE_HERE(next_is_remote());
-        REQUIRE_HERE(!remote);
+        REQUIRE_IN_CHILD(next_is_remote());
+        REQUIRE_IN_CHILD(!remote);
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -89,9 +80,9 @@ TEST_F(StartDeath, ProgramsThatAreExecutedLaterHaveNoRemoteMemory) {
       {
         setenv("SHMEM_REMOTE_MALLOC", "1m", 1);
         enable_here();
-        REQUIRE_HERE(strcmp(getenv("SHMEM_REMOTE_MALLOC"), "1m") == 0);
-        REQUIRE_HERE(next_is_remote());
-        REQUIRE_HERE(strcmp(getenv("SHMEM_REMOTE_MALLOC"), "0") == 0);
+        REQUIRE_IN_CHILD(strcmp(getenv("SHMEM_REMOTE_MALLOC"), "1m") == 0);
+        REQUIRE_IN_CHILD(next_is_remote());
+        REQUIRE_IN_CHILD(strcmp(getenv("SHMEM_REMOTE_MALLOC"), "0") == 0);
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -102,10 +93,10 @@ TEST_F(StartDeath, AProgramOfOpenSHMEMsWaitsForItsOwnStart) {
       {
         end_with_process();
         enable(kLimit, true);
-        REQUIRE_HERE(!next_is_remote());
+        REQUIRE_IN_CHILD(!next_is_remote());
         shmem_init();
-        REQUIRE_HERE(paged::counts().starts == 1);
-        REQUIRE_HERE(next_is_remote());
+        REQUIRE_IN_CHILD(paged::counts().starts == 1);
+        REQUIRE_IN_CHILD(next_is_remote());
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -120,7 +111,7 @@ TEST_F(StartDeath, AChildOfAProcessThatHasNotStartedMayStart) {
           waitpid(child, &status, 0);
           _exit(status == 0 ? 0 : 1);
         }
-        REQUIRE_HERE(next_is_remote());
+        REQUIRE_IN_CHILD(next_is_remote());
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -132,13 +123,13 @@ std::uint8_t* last_block = nullptr;
 
 // Registered before the start, so called after what Atoll registers then.
 void use_block_at_exit() {
-  REQUIRE_HERE(first_other(last_block, kLimit, 1) == kLimit);
-  REQUIRE_HERE(paged::counts().ends == 0);
+  REQUIRE_IN_CHILD(first_other(last_block, kLimit, 1) == kLimit);
+  REQUIRE_IN_CHILD(paged::counts().ends == 0);
   free(last_block);
 }
 
 void say_status(int status, void*) {
-  REQUIRE_HERE(paged::counts().ends == 1);
+  REQUIRE_IN_CHILD(paged::counts().ends == 1);
   dprintf(STDERR_FILENO, "status %d\n", status);
 }
 
@@ -148,7 +139,7 @@ void run_to_exit(int status) {
   paged::at_start([] { on_exit(say_status, nullptr); });
   enable(kLimit, false);
   last_block = static_cast<std::uint8_t*>(std::malloc(kLimit));
-  REQUIRE_HERE(is_remote(last_block));
+  REQUIRE_IN_CHILD(is_remote(last_block));
   fill(last_block, kLimit, 1);
   exit(status);
 }
@@ -164,7 +155,7 @@ TEST_F(StartDeath, TheExitCodeIsTheProgramsAndKnown) {
 void exit_from_thread() {
   end_with_process();
   enable(kLimit, false);
-  REQUIRE_HERE(next_is_remote());
+  REQUIRE_IN_CHILD(next_is_remote());
   std::thread([] { exit(3); }).join();
 }
 
@@ -198,13 +189,13 @@ void use_beyond_exit() {
   end_with_process();
   paged::at_start([] { on_exit([](int, void*) { usleep(300000); }, nullptr); });
   enable(kLimit, false);
-  REQUIRE_HERE(next_is_remote());
+  REQUIRE_IN_CHILD(next_is_remote());
   std::atomic<bool> used{false};
   std::thread([&] {
     const Use use;
     used = true;
     usleep(100000);
-    REQUIRE_HERE(use.here() && paged::counts().ends == 0);
+    REQUIRE_IN_CHILD(use.here() && paged::counts().ends == 0);
   }).detach();
   while (!used) std::this_thread::yield();
   exit(0);
@@ -222,9 +213,9 @@ TEST_F(StartDeath, AForkedChildEndsWithoutEndingTheMemory) {
         if (fork() == 0) exit(0);
         int status = 1;
         wait(&status);
-        REQUIRE_HERE(status == 0);
+        REQUIRE_IN_CHILD(status == 0);
         fill(last_block, kLimit, 2);
-        REQUIRE_HERE(first_other(last_block, kLimit, 2) == kLimit);
+        REQUIRE_IN_CHILD(first_other(last_block, kLimit, 2) == kLimit);
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -234,7 +225,7 @@ TEST_F(StartDeath, HandlersOfTheProgramsOwnAreTheCLibrarys) {
   EXPECT_EXIT(
       {
         enable_here();
-        REQUIRE_HERE(next_is_remote());
+        REQUIRE_IN_CHILD(next_is_remote());
         on_exit([](int status, void*) { _exit(status == 4 && paged::counts().ends == 0 ? 9 : 1); }, nullptr);
         exit(4);
       },

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "in_child.hpp"
 #include "patterns.hpp"
 
 extern "C" void shmem_init();
@@ -25,17 +26,7 @@ std::uint8_t zeros_first[kStaticBytes];
 std::uint8_t data_first[kStaticBytes] = {1, 2, 3};
 int between = 5;
 
-class StaticsDeath : public testing::Test {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
-
-void require_static(bool good, int line) {
-  if (good) return;
-  dprintf(STDERR_FILENO, "line %d\n", line);
-  _exit(1);
-}
-#define REQUIRE_STATIC(...) require_static((__VA_ARGS__), __LINE__)
+using StaticsDeath = InChild;
 
 void start_with(std::size_t limit_bytes, bool waits) {
   end_with_process();
@@ -49,21 +40,21 @@ TEST_F(StaticsDeath, AreRemoteWithWhatTheyHold) {
       {
         fill(zeros_first, kStaticBytes / 2, 4);
         start_with(kStaticBytes, false);
-        REQUIRE_STATIC(paged::counts().starts == 1);
-        REQUIRE_STATIC(statics::touches(zeros_first, kStaticBytes) && statics::touches(data_first, 1));
-        REQUIRE_STATIC(!statics::touches(&between, sizeof between) &&
-                       !blocks::touches(&between, sizeof between));
-        REQUIRE_STATIC(!statics::touches(zeros_first, 0) && statics::touches(zeros_first - 1, 2));
-        REQUIRE_STATIC(!statics::touches(nullptr, 1) && statics::touches(nullptr, SIZE_MAX));
-        REQUIRE_STATIC(!blocks::contains(zeros_first));
+        REQUIRE_IN_CHILD(paged::counts().starts == 1);
+        REQUIRE_IN_CHILD(statics::touches(zeros_first, kStaticBytes) && statics::touches(data_first, 1));
+        REQUIRE_IN_CHILD(!statics::touches(&between, sizeof between) &&
+                         !blocks::touches(&between, sizeof between));
+        REQUIRE_IN_CHILD(!statics::touches(zeros_first, 0) && statics::touches(zeros_first - 1, 2));
+        REQUIRE_IN_CHILD(!statics::touches(nullptr, 1) && statics::touches(nullptr, SIZE_MAX));
+        REQUIRE_IN_CHILD(!blocks::contains(zeros_first));
         // Between them, and around them.
         for (const std::uint8_t* at :
              {zeros_first - 1, zeros_first + kStaticBytes, data_first - 1, data_first + kStaticBytes})
-          REQUIRE_STATIC(!statics::touches(at, 1));
+          REQUIRE_IN_CHILD(!statics::touches(at, 1));
         const std::size_t faults = paged::counts().faults;
-        REQUIRE_STATIC(first_other(zeros_first, kStaticBytes / 2, 4) == kStaticBytes / 2);
-        REQUIRE_STATIC(zeros_first[kStaticBytes - 1] == 0 && data_first[1] == 2 && between == 5);
-        REQUIRE_STATIC(paged::counts().faults > faults + 100);
+        REQUIRE_IN_CHILD(first_other(zeros_first, kStaticBytes / 2, 4) == kStaticBytes / 2);
+        REQUIRE_IN_CHILD(zeros_first[kStaticBytes - 1] == 0 && data_first[1] == 2 && between == 5);
+        REQUIRE_IN_CHILD(paged::counts().faults > faults + 100);
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -74,30 +65,30 @@ void use_by_system_calls() {
   const int file = memfd_create("atoll.test", MFD_CLOEXEC);
   fill(zeros_first, kStaticBytes, 6);
   paged::close_all();
-  REQUIRE_STATIC(write(file, zeros_first, kStaticBytes) == static_cast<ssize_t>(kStaticBytes));
+  REQUIRE_IN_CHILD(write(file, zeros_first, kStaticBytes) == static_cast<ssize_t>(kStaticBytes));
   paged::close_all();
-  REQUIRE_STATIC(pread(file, data_first, kStaticBytes, 0) == static_cast<ssize_t>(kStaticBytes));
-  REQUIRE_STATIC(first_other(data_first, kStaticBytes, 6) == kStaticBytes);
+  REQUIRE_IN_CHILD(pread(file, data_first, kStaticBytes, 0) == static_cast<ssize_t>(kStaticBytes));
+  REQUIRE_IN_CHILD(first_other(data_first, kStaticBytes, 6) == kStaticBytes);
   paged::close_all();
   const iovec list[] = {{&between, sizeof between}, {data_first + 100000, 5000}};
-  REQUIRE_STATIC(preadv(file, list, 2, 0) == 5000 + sizeof between);
-  REQUIRE_STATIC(std::memcmp(&between, zeros_first, sizeof between) == 0);
-  REQUIRE_STATIC(std::memcmp(data_first + 100000, zeros_first + sizeof between, 5000) == 0);
+  REQUIRE_IN_CHILD(preadv(file, list, 2, 0) == 5000 + sizeof between);
+  REQUIRE_IN_CHILD(std::memcmp(&between, zeros_first, sizeof between) == 0);
+  REQUIRE_IN_CHILD(std::memcmp(data_first + 100000, zeros_first + sizeof between, 5000) == 0);
   int ends[2];
-  REQUIRE_STATIC(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  REQUIRE_IN_CHILD(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   paged::close_all();
   msghdr message{};
   iovec one{zeros_first + 70000, 3000};
   message.msg_iov = &one;
   message.msg_iovlen = 1;
-  REQUIRE_STATIC(sendmsg(ends[0], &message, 0) == 3000);
+  REQUIRE_IN_CHILD(sendmsg(ends[0], &message, 0) == 3000);
   paged::close_all();
-  REQUIRE_STATIC(recv(ends[1], data_first, 3000, MSG_WAITALL) == 3000);
-  REQUIRE_STATIC(std::memcmp(data_first, zeros_first + 70000, 3000) == 0);
+  REQUIRE_IN_CHILD(recv(ends[1], data_first, 3000, MSG_WAITALL) == 3000);
+  REQUIRE_IN_CHILD(std::memcmp(data_first, zeros_first + 70000, 3000) == 0);
   std::memcpy(data_first, "a line", 7);
   FILE* stream = fdopen(file, "r+");
   paged::close_all();
-  REQUIRE_STATIC(std::fputs(reinterpret_cast<char*>(data_first), stream) >= 0);
+  REQUIRE_IN_CHILD(std::fputs(reinterpret_cast<char*>(data_first), stream) >= 0);
 }
 
 TEST_F(StaticsDeath, SystemCallsReachThem) {
@@ -113,7 +104,7 @@ TEST_F(StaticsDeath, AProgramWithoutLargeOnesDoesNotStart) {
   EXPECT_EXIT(
       {
         start_with(kStaticBytes * 4, false);
-        REQUIRE_STATIC(paged::counts().starts == 0 && !statics::touches(zeros_first, kStaticBytes));
+        REQUIRE_IN_CHILD(paged::counts().starts == 0 && !statics::touches(zeros_first, kStaticBytes));
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -124,10 +115,10 @@ TEST_F(StaticsDeath, StayLocalUnlessTheyAreWanted) {
       {
         enable(kStaticBytes, false);
         statics::before_main();
-        REQUIRE_STATIC(paged::counts().starts == 0);
+        REQUIRE_IN_CHILD(paged::counts().starts == 0);
         void* volatile block = std::malloc(kStaticBytes);
-        REQUIRE_STATIC(blocks::contains(block) && !blocks::contains(zeros_first));
-        REQUIRE_STATIC(paged::counts().starts == 1 && !statics::touches(zeros_first, kStaticBytes));
+        REQUIRE_IN_CHILD(blocks::contains(block) && !blocks::contains(zeros_first));
+        REQUIRE_IN_CHILD(paged::counts().starts == 1 && !statics::touches(zeros_first, kStaticBytes));
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -137,9 +128,9 @@ TEST_F(StaticsDeath, OfAProgramOfOpenSHMEMsFromItsStartOn) {
   EXPECT_EXIT(
       {
         start_with(kStaticBytes, true);
-        REQUIRE_STATIC(paged::counts().starts == 0);
+        REQUIRE_IN_CHILD(paged::counts().starts == 0);
         shmem_init();
-        REQUIRE_STATIC(paged::counts().starts == 1 && statics::touches(zeros_first, kStaticBytes));
+        REQUIRE_IN_CHILD(paged::counts().starts == 1 && statics::touches(zeros_first, kStaticBytes));
         exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -150,7 +141,7 @@ TEST_F(StaticsDeath, OfSeveralPEsTheyStayLocal) {
       {
         paged::set_alone(false);
         start_with(kStaticBytes, false);
-        REQUIRE_STATIC(!statics::touches(zeros_first, kStaticBytes));
+        REQUIRE_IN_CHILD(!statics::touches(zeros_first, kStaticBytes));
         _exit(0);
       },
       testing::ExitedWithCode(0), "static variables stay local, as they are symmetric");
