@@ -55,6 +55,7 @@ void Pager::stop() {
   queue_.ring();
   thread_.join();
   while (!turns_.begin()) sched_yield();  // for good
+  while (readers_.load(std::memory_order_acquire) != 0) sched_yield();
   if (ear_.joinable()) {
     queue_.wake_sleeper();
     ear_.join();
@@ -93,10 +94,10 @@ bool Pager::answer_calls() {
     return false;
   }
   if (!called && !sends_.load(std::memory_order_relaxed)) return false;
-  return make_rounds();
+  return make_rounds(false);
 }
 
-bool Pager::make_round() { return shares_rounds() && may_find_something() && make_rounds(); }
+bool Pager::make_round() { return shares_rounds() && may_find_something() && make_rounds(true); }
 
 // A guess: who waits tries again.
 bool Pager::may_find_something() const {
@@ -107,20 +108,37 @@ bool Pager::may_find_something() const {
 void Pager::hand_back() { queue_.ring(); }
 
 // Further ones for what comes meanwhile, but not for ever, nor if the pager's thread has transfers to submit.
-bool Pager::make_rounds() {
+// Who may wait carries out one read itself, and leaves to the pager's thread what comes meanwhile.
+bool Pager::make_rounds(bool may_wait) {
   if (turns_.taken()) return false;
   const SignalsBlocked blocked;
   bool worked = false, called = false, submits = false, naps = false;
   for (int round = 0; round < kRoundsForOthers && turns_.begin(); ++round) {
     worked |= work();
+    const auto read = may_wait ? home_.take_read() : std::nullopt;
+    if (read) readers_.fetch_add(1, std::memory_order_relaxed);
     note_rest();
     submits = home_.to_be_submitted();
     naps = sleeps_.load(std::memory_order_relaxed) && waits_untold();
     called = turns_.end();
-    if (!called || submits) break;
+    if (read) {
+      if (called || submits || naps) queue_.ring();
+      carry_out(*read);
+      may_wait = submits = naps = false;
+      called = true;
+    } else if (!called || submits) {
+      break;
+    }
   }
   if (called || submits || naps) queue_.ring();
   return worked;
+}
+
+// While others make rounds.  The page is there for the next one to find, whoever makes it.
+void Pager::carry_out(const HomeAgent::TakenRead& read) {
+  read.carry_out();
+  turns_.call();
+  readers_.fetch_sub(1, std::memory_order_release);
 }
 
 bool Pager::work() {

@@ -77,6 +77,7 @@ class Pager final : public PagerRounds {
   // Rounds may also be made by a thread that waits for a page, which then need not wait for the pager's
   // thread to wake, and by one that drives the network, to which messages come.  What is the pager's belongs
   // to whoever has the turn (turns.hpp); the pager's thread alone hands transfers to the device, and sleeps.
+  // A thread that waits carries out a read itself: a thread less that has to wake.
 
   /// From now on, if the device never blocks.  REQUIRES: who drives the network calls answer_calls() then.
   void share_rounds() { shares_rounds_.store(home_.never_blocks()); }
@@ -99,7 +100,8 @@ class Pager final : public PagerRounds {
   // drive: nothing, but the network has to be driven.
   enum class Did : std::uint8_t { nothing, something, drive };
   Did make_own_round();
-  bool make_rounds();
+  bool make_rounds(bool may_wait);
+  void carry_out(const HomeAgent::TakenRead& read);
   bool work();
   void call();
   bool may_find_something() const;
@@ -140,6 +142,7 @@ class Pager final : public PagerRounds {
   std::atomic<bool> transfers_{false};  // the device works
   std::atomic<bool> sleeps_{false};     // the pager's thread, until somebody rings
   std::atomic<bool> shares_rounds_{false};
+  std::atomic<int> readers_{0};  // threads that carry out reads; only who has the turn becomes one
   std::atomic<bool> stop_{false};
   std::thread thread_;
   std::thread ear_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
@@ -160,12 +161,25 @@ void HomeAgent::start(Delivery delivery) {
   if (reads) std::memset(data + n, 0, page_bytes - n);
   move->transfer = {reads ? Transfer::Kind::read : Transfer::Kind::write, offset, data, n, 0};
   move->delivery = std::move(delivery);
+  const Delivery& begun = move->delivery;
+  if (reads && begun.buffer == nullptr && !begun.message.ahead) awaited_read_ = move.get();
   Transfer& transfer = move->transfer;
   moves_[&transfer] = std::move(move);
   (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
 }
 
+std::optional<HomeAgent::TakenRead> HomeAgent::take_read() {
+  DeviceMove* move = std::exchange(awaited_read_, nullptr);
+  if (move == nullptr || held_at(move->delivery.page) != nullptr) return {};
+  const StoredObject* object = object_at(move->delivery.page);
+  Device* device = object != nullptr ? object->store.get() : device_.get();
+  Transfer* taken = device->take_read(move->transfer);
+  if (taken == nullptr) return {};
+  return TakenRead{device, taken};
+}
+
 void HomeAgent::submit() {
+  awaited_read_ = nullptr;
   if (moves_.empty()) return;
   device_->submit();
   for (const StoredObject& object : objects_) {
@@ -205,6 +219,7 @@ void HomeAgent::finish(const Transfer& done, const StoredObject* object) {
   const bool reads = done.kind == Transfer::Kind::read;
   const bool refused = done.error != 0 && reads && delivery.message.ahead;
   if (done.error != 0 && !refused) end_job(done, object);
+  if (awaited_read_ == found->second.get()) awaited_read_ = nullptr;  // it needed no device
   moves_.erase(found);
   become_answer(delivery.message, refused ? Event::failed : reads ? Event::loaded : Event::stored);
   if (delivery.frees) cache_.free(delivery.frame);

@@ -77,6 +77,15 @@ class HomeAgent {
   void submit();
   /// Whether there are some.
   bool to_be_submitted();
+  /// A read that a thread carries out instead, while others make rounds.  Behind it comes another round.
+  struct TakenRead {
+    Device* device;
+    Transfer* transfer;  // the device's
+    void carry_out() const { device->carry_out(*transfer); }
+  };
+  /// The last read that was started for a page that threads of this node wait for, if it is still to be
+  /// submitted.
+  std::optional<TakenRead> take_read();
   /// Whether threads other than the pager's may call it, but for submit() and listen(), one at a time.
   bool never_blocks() const { return never_blocks_; }
   bool transfers() const { return !moves_.empty(); }
@@ -146,6 +155,8 @@ class HomeAgent {
   const Home home_;
   std::unordered_map<PageNumber, DirectoryEntry> directory_;  // of pages that somebody has or wants
   std::unordered_map<const Transfer*, std::unique_ptr<DeviceMove>> moves_;
+  // A page that is waited for, of a read that was started since the last submit() or take_read().
+  DeviceMove* awaited_read_ = nullptr;
   std::deque<Delivery> await_buffer_;  // loads for other nodes, and pages that these send home
   std::vector<Message> out_;
   std::uint64_t tags_ = 0;

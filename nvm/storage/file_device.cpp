@@ -33,27 +33,13 @@ AlignedBuffer aligned_blocks(std::size_t n) {
   return blocks;
 }
 
-void carry_out(int fd, Transfer& transfer) {
-  long result;
-  do {
-    std::byte* at = transfer.data + transfer.done;
-    const auto offset = static_cast<off_t>(transfer.offset + transfer.done);
-    const std::size_t n = next_piece(transfer);
-    result = transfer.kind == Transfer::Kind::read ? pread(fd, at, n, offset) : pwrite(fd, at, n, offset);
-    if (result < 0) {
-      result = -errno;
-      std::this_thread::yield();  // EAGAIN: others have what we lack
-    }
-  } while (!account(transfer, result));
-}
-
 class SyncDevice final : public FileDevice {
  public:
   SyncDevice(OpenFile file, const std::string& remark)
       : FileDevice(std::move(file), "pread and pwrite" + remark) {}
 
   void start(Transfer& transfer) override {
-    if (begin(transfer, file().size())) carry_out(file().fd(), transfer);
+    if (begin(transfer, file().size())) move_bytes(file().fd(), transfer);
     ended_.push_back(&transfer);
   }
   Transfer* finished() override {
@@ -161,7 +147,7 @@ void OpenFile::try_direct() {
   // Some take the flag and refuse the transfers.
   const AlignedBuffer block = aligned_blocks(kBlock);
   Transfer probe{Transfer::Kind::read, 0, block.get(), kBlock};
-  if (block) carry_out(fd_, probe);
+  if (block) move_bytes(fd_, probe);
   direct_ = block && probe.error == 0;
   if (!direct_) fcntl(fd_, F_SETFL, flags);
 }
@@ -213,8 +199,8 @@ int FileDevice::rewrite(std::uint64_t offset, std::uint64_t n, bool as_it_is) {
     const std::uint64_t now = std::min(n, kMinRoom);
     Transfer read{Transfer::Kind::read, offset, blocks.get(), now};
     Transfer write{Transfer::Kind::write, offset, blocks.get(), now};
-    if (as_it_is) carry_out(file_.fd(), read);
-    if (read.error == 0) carry_out(file_.fd(), write);
+    if (as_it_is) move_bytes(file_.fd(), read);
+    if (read.error == 0) move_bytes(file_.fd(), write);
     if (read.error != 0 || write.error != 0) return read.error != 0 ? read.error : write.error;
     offset += now;
     n -= now;
@@ -278,6 +264,20 @@ bool account(Transfer& transfer, long result) {
     transfer.error = EIO;
   }
   return true;
+}
+
+void move_bytes(int fd, Transfer& transfer) {
+  long result;
+  do {
+    std::byte* at = transfer.data + transfer.done;
+    const auto offset = static_cast<off_t>(transfer.offset + transfer.done);
+    const std::size_t n = next_piece(transfer);
+    result = transfer.kind == Transfer::Kind::read ? pread(fd, at, n, offset) : pwrite(fd, at, n, offset);
+    if (result < 0) {
+      result = -errno;
+      std::this_thread::yield();  // EAGAIN: others have what we lack
+    }
+  } while (!account(transfer, result));
 }
 
 Result<std::unique_ptr<Device>> open_device(const DeviceOptions& options) {

@@ -62,6 +62,9 @@ class FileDevice : public Device {
 /// io_uring on the file, which is moved from only if this succeeds.
 Result<std::unique_ptr<Device>> make_uring_device(OpenFile& file);
 
+/// Carries out a transfer that begin() has prepared, and waits for the system.
+void move_bytes(int fd, Transfer& transfer);
+
 /// Whether [offset, offset + n) consists of blocks of a device of this size.
 bool lies_within(std::uint64_t size, std::uint64_t offset, std::uint64_t n);
 

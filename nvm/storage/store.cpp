@@ -293,6 +293,11 @@ void Store::start_pieces(Job& job) {
   for (Piece& piece : job.pieces) device_->start(piece);
 }
 
+Transfer* Store::take_read(Transfer& transfer) {
+  const auto job = std::ranges::find(jobs_, &transfer, &Job::transfer);
+  return job != jobs_.end() && job->pieces.size() == 1 ? device_->take_read(job->pieces.front()) : nullptr;
+}
+
 Transfer* Store::finished() {
   const Transfer* piece = device_->under_way() > 0 ? device_->finished() : nullptr;
   for (; piece != nullptr; piece = ended_.empty() ? device_->finished() : nullptr)

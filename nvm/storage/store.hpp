@@ -112,6 +112,9 @@ class Store final : public Device {
   void start(Transfer& transfer) override;
   void submit() override { device_->submit(); }
   bool to_be_submitted() const override { return device_->to_be_submitted(); }
+  /// Of those whose blocks lie together.
+  Transfer* take_read(Transfer& transfer) override;
+  void carry_out(Transfer& taken) override { device_->carry_out(taken); }
   Transfer* finished() override;
   std::size_t under_way() const override { return jobs_.size() + ended_.size(); }
   bool listen(int eventfd) override {

@@ -2,9 +2,12 @@
 // Transfers by io_uring.  At most kDepth are in the ring at a time; the others wait in a queue of ours.
 #include <liburing.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <vector>
 
 #include "base/fatal.hpp"
 #include "nvm/storage/file_device.hpp"
@@ -56,9 +59,28 @@ class UringDevice final : public FileDevice {
     return io_uring_sq_ready(&ring_) > 0 || (!waiting_.empty() && in_ring_ < kDepth);
   }
 
+  Transfer* take_read(Transfer& transfer) override {
+    const auto found = std::ranges::find(waiting_, &transfer);
+    if (found == waiting_.end() || transfer.kind != Transfer::Kind::read) return nullptr;
+    waiting_.erase(found);
+    transfer.carried_out = false;
+    taken_.push_back(&transfer);
+    return &transfer;
+  }
+
+  void carry_out(Transfer& taken) override {
+    move_bytes(file().fd(), taken);
+    std::atomic_ref(taken.carried_out).store(true, std::memory_order_release);
+  }
+
   Transfer* finished() override {
     if (under_way_ == 0) return nullptr;
     drain(true);
+    std::erase_if(taken_, [this](Transfer* taken) {
+      if (!is_carried_out(taken)) return false;
+      ended_.push_back(taken);
+      return true;
+    });
     if (ended_.empty()) return nullptr;
     Transfer* first = ended_.front();
     ended_.pop_front();
@@ -74,10 +96,15 @@ class UringDevice final : public FileDevice {
       registered_ = eventfd >= 0 && io_uring_register_eventfd(&ring_, eventfd) == 0;
       return false;  // something may be ending right now, untold
     }
-    return !to_be_submitted() && ended_.empty() && io_uring_cq_ready(&ring_) == 0;
+    return !to_be_submitted() && ended_.empty() && std::ranges::none_of(taken_, is_carried_out) &&
+           io_uring_cq_ready(&ring_) == 0;
   }
 
  private:
+  static bool is_carried_out(Transfer* taken) {
+    return std::atomic_ref(taken->carried_out).load(std::memory_order_acquire);
+  }
+
   void prepare(io_uring_sqe* entry, Transfer& transfer) const {
     std::byte* at = transfer.data + transfer.done;
     const std::uint64_t offset = transfer.offset + transfer.done;
@@ -121,6 +148,7 @@ class UringDevice final : public FileDevice {
   unsigned in_ring_ = 0;
   std::size_t under_way_ = 0;
   std::deque<Transfer*> waiting_;  // for room in the ring
+  std::vector<Transfer*> taken_;   // reads that others carry out
   std::deque<Transfer*> ended_;
 };
 

@@ -4,6 +4,7 @@
 //
 // Thread safety: one thread at a time uses a device.  submit() and listen() are called by one thread, which
 // lives as long as transfers are under way; the same one calls start() and finished(), unless never_blocks().
+// carry_out() may be called by any thread beside all that.
 // One of reserve(), release() and persist() may be called by another thread meanwhile, unless the class says
 // otherwise. Whoever destroys a device does so after all have stopped using it.
 #pragma once
@@ -31,8 +32,9 @@ struct Transfer {
   int error = 0;  // once it has ended: 0 if all n bytes were moved, else errno; then any part may have been
 
   // The device's own, while it is under way.
-  std::size_t done = 0;  // bytes moved so far
-  int stalls = 0;        // attempts in a row that moved nothing
+  std::size_t done = 0;      // bytes moved so far
+  int stalls = 0;            // attempts in a row that moved nothing
+  bool carried_out = false;  // one that was taken: its memory is left alone from now on.  Atomic
 };
 
 class Device {
@@ -65,6 +67,15 @@ class Device {
   /// Whether submit() would hand something to the system now.
   virtual bool to_be_submitted() const { return false; }
 
+  /// Takes a read that was started and not handed to the system yet, for the caller to carry out: what is
+  /// returned goes to carry_out(), once, and then finished() returns `transfer`.  Null: it is none, or cannot
+  /// be taken as a whole.
+  virtual Transfer* take_read(Transfer& /*transfer*/) { return nullptr; }
+
+  /// Moves what take_read() has returned; waits for the system.  REQUIRES: nobody destroys the device
+  /// meanwhile.
+  virtual void carry_out(Transfer& /*taken*/) {}
+
   /// The next transfer that has ended, well or not, or null.  Does not wait.
   virtual Transfer* finished() = 0;
 
@@ -73,7 +84,8 @@ class Device {
 
   /// Before the thread sleeps: whether each transfer that is under way makes `eventfd`, always the same one,
   /// readable when it ends.  Who reads it does so before this call.  False: submit() and ask finished() again
-  /// soon instead, as something has ended already, or waits for the system, or the device cannot do so.
+  /// soon instead, as something has ended already, or waits for the system, or the device cannot do so.  Of
+  /// reads that were taken, who carries them out tells.
   virtual bool listen(int /*eventfd*/) { return under_way() == 0; }
 
   /// Makes durable whatever was written by transfers that finished() has returned.  Once it has failed it

@@ -35,12 +35,12 @@ PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
 KI, MI = 1 << 10, 1 << 20
 
 
-def run(options, mode, pes, page, pool, *more, data=0):
+def run(options, mode, pes, page, pool, *more, data=0, **more_variables):
     """Rows of a run of `pes` PEs, each on a node of its own with `pool` bytes for pages of `page`; `data` bytes of a PE
     are measured."""
     variables = {"SHMEM_NVM_DIR": options.folder, "SHMEM_NVM_PAGE": str(page), "SHMEM_NVM_CACHE": str(pool),
                  "SHMEM_NVM_SIZE": str(data + 2 * pool + 16 * page + 8 * MI),
-                 "SHMEM_SYMMETRIC_SIZE": str(data + 4 * page + 64 * MI)}
+                 "SHMEM_SYMMETRIC_SIZE": str(data + 4 * page + 64 * MI), **more_variables}
     if mode == "without":
         variables |= {"SHMEM_NVM_COOPERATIVE": "0", "SHMEM_NVM_REMOTE_OPS": "0"}
     if mode == "pages":
@@ -84,7 +84,8 @@ def pages(options, verdicts):
 
 
 def beside_bare(options, verdicts):
-    """A page of 256 KiB that its own PE has read, and one that another node's memory has, in microseconds."""
+    """A page of 256 KiB that its own PE has read, and one that another node's memory has, in microseconds.  Also without
+    reading ahead: in a random order of few pages many follow each other, and the device then reads others beside."""
     page, data = 256 * KI, 16 * MI
     figures = Figures()
     for _ in range(options.rounds):
@@ -92,14 +93,21 @@ def beside_bare(options, verdicts):
             for row in run(options, "cooperation", pes, page, data, "--kernel", "miss", "--pages", 16, data=data):
                 if row["what"] == name:
                     figures.note(name, row["each"])
-        figures.note("read", bare_figure(options.bare / "bare_read", "read", options.folder, page))
+        for row in run(options, "cooperation", 1, page, data, "--kernel", "miss", "--pages", 16, data=data,
+                       SHMEM_NVM_AHEAD="0"):
+            if row["what"] == "from NVM":
+                figures.note("alone", row["each"])
+        for what in ("read", "get"):
+            figures.note(what, bare_figure(options.bare / "bare_read", what, options.folder, page))
         for who in ("poll", "agent"):
             figures.note(("get", who), bare_figure(options.bare / "bare_fabric", f"{who}_get_256k_alone", who))
-    own, other = figures["from NVM"], figures["from home's memory"]
-    print(f"\nA page of 256 KiB, us: from NVM at home {own:.4g}, a bare read past the page cache {figures['read']:.4g}; from "
+    own, other = figures["alone"], figures["from home's memory"]
+    print(f"\nA page of 256 KiB, us: from NVM at home {own:.4g}, {figures['from NVM']:.4g} where others are read ahead, a bare "
+          f"read past the page cache {figures['read']:.4g}, {figures['get']:.4g} into 16 MiB by turns and copied; from "
           f"home's memory {other:.4g}, a bare get {figures['get', 'poll']:.4g} from who polls, {figures['get', 'agent']:.4g} "
           "from who is woken")
-    verdicts.at_most("a page from NVM at home / a bare read", [own / figures["read"]], 1.3)
+    verdicts.at_most("a page from NVM at home, alone / a bare read", [own / figures["read"]], 1.3)
+    verdicts.at_most("a page from NVM at home, alone / a bare read into 16 MiB by turns, and a copy", [own / figures["get"]], 1.3)
     verdicts.at_most("a page from home's memory / a bare get, of who is woken",
                      [other / figures["get", "agent"]], 1.5)
 

@@ -106,8 +106,11 @@ class Member final : public Host {
          bool shares)
       : carrier_(carrier), find_(std::move(find)), me_(me), ordered_(seed % 3 != 0) {
     const Pool& pool = find_(me);
-    auto device = std::make_unique<TestDevice>(
-        TestDeviceOptions{.size = kPages * kBytes, .seed = seed, .lazy_percent = 30, .never_blocks = shares});
+    auto device = std::make_unique<TestDevice>(TestDeviceOptions{.size = kPages * kBytes,
+                                                                 .seed = seed,
+                                                                 .lazy_percent = 30,
+                                                                 .never_blocks = shares,
+                                                                 .lets_take = seed % 2 == 0});
     pager = std::make_unique<Pager>(
         *this, pool, nodes, std::move(device),
         Pager::Settings{me, reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40), seed % 4 < 2, cooperative,

@@ -13,7 +13,10 @@ namespace {
 
 class PagerRoundsTest : public ::testing::Test {
  protected:
-  PagerRoundsTest() { await_sleep(); }
+  explicit PagerRoundsTest(const TestDeviceOptions& device = {.never_blocks = true}, std::size_t ahead = 0)
+      : pe(memory.pool, 0, device, ahead) {
+    await_sleep();
+  }
 
   static void await_sleep() {
     await("sleep", [] { return sleeps(pager_thread()); });
@@ -40,7 +43,7 @@ class PagerRoundsTest : public ::testing::Test {
   std::uint32_t rings() const { return memory.pool.requests_of(0).queue.rings(); }
 
   PoolMemory memory{shape_of(1)};
-  Pe pe{memory.pool, 0, {.never_blocks = true}};
+  Pe pe;
 };
 
 TEST_F(PagerRoundsTest, WhoWaitsNeedNotWakeThePager) {
@@ -162,6 +165,120 @@ TEST_F(PagerRoundsTest, AStoppedPagerMakesNone) {
   const Asked asked = ask(3);
   EXPECT_FALSE(pe.pager->make_round());
   EXPECT_FALSE(asked.done());
+}
+
+// Whose device lets others carry out reads.
+class ReadsOfOthersTest : public PagerRoundsTest {
+ protected:
+  ReadsOfOthersTest() : PagerRoundsTest({.never_blocks = true, .lets_take = true}, 4) {}
+
+  void expect_there(PageNumber page, const Asked& asked) const {
+    EXPECT_EQ(word_in(memory.pool, asked.wait().frame, 5), page_of(page));
+    memory.pool.word(page).unlatch();
+  }
+  // A thread that waits for the page, and has begun to read it.
+  std::thread reader_of(const Asked& asked) const {
+    std::thread thread([&] { asked.wait(*pe.pager, UINT64_MAX); });
+    await("a read", [&] { return pe.device->taken() == 1; });
+    return thread;
+  }
+};
+
+TEST_F(ReadsOfOthersTest, WhoWaitsReadsAndNeedNotWakeThePager) {
+  const std::uint32_t before = rings();
+  const Asked asked = ask(3);
+  EXPECT_TRUE(pe.pager->make_round());
+  ASSERT_TRUE(asked.done());
+  EXPECT_EQ(rings(), before);
+  EXPECT_EQ(pe.count(Kind::read, 3), 1);
+  expect_there(3, asked);
+}
+
+// It came for something else, and must not be kept.
+TEST_F(ReadsOfOthersTest, WhoDrivesTheNetworkDoesNot) {
+  pe.device->hold(true);
+  pe.host.drives = true;
+  const std::uint32_t before = rings();
+  add_from_far();  // to a page that is not here
+  EXPECT_TRUE(pe.pager->answer_calls());
+  EXPECT_EQ(pe.device->taken(), 0U);
+  EXPECT_NE(rings(), before) << "nobody hands the transfer over";
+  pe.end_one();
+  pe.host.wait_for_answers(1);
+}
+
+// Not what nobody waits for.
+TEST_F(ReadsOfOthersTest, WhatIsReadAheadIsLeftToThePagersThread) {
+  const Asked first = ask(3);
+  EXPECT_TRUE(pe.pager->make_round());
+  expect_there(3, first);
+  const std::uint32_t before = rings();
+  const Asked second = ask(4);  // a sequence
+  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_NE(rings(), before) << "nobody hands over the read of what follows";
+  expect_there(4, second);
+  await("the page that follows", [&] { return memory.pool.word(5).state() != PageState::invalid; });
+  for (const TestDevice::Record& read : pe.device->records())
+    EXPECT_EQ(read.taken, read.offset <= memory.pool.offset_of(4)) << "at " << read.offset;
+}
+
+TEST_F(ReadsOfOthersTest, OthersMakeRoundsMeanwhile) {
+  bring(0);
+  pe.device->hold(true);
+  const Asked asked = ask(3);
+  std::thread reader = reader_of(asked);
+  pe.host.drives = true;
+  add_from_far();
+  pe.pager->answer_calls();  // unless the reader has the turn still
+  pe.host.wait_for_answers(1);
+  EXPECT_FALSE(asked.done());
+  pe.device->hold(false);
+  reader.join();
+  expect_there(3, asked);
+}
+
+// Another thread has the turn when the read ends, and has looked at the device before.
+TEST_F(ReadsOfOthersTest, ARoundFollowsARead) {
+  bring(0);
+  pe.device->hold(true);
+  const Asked asked = ask(3);
+  std::thread reader = reader_of(asked);
+  pe.host.drives = true;
+  std::atomic<bool> read{false};
+  pe.host.on_answer = [this, &read] {
+    pe.device->hold(false);
+    await("the read", [&] { return pe.count(Kind::read, 3) == 1; });
+    read = true;
+  };
+  add_from_far();
+  pe.pager->answer_calls();
+  reader.join();
+  EXPECT_TRUE(read);
+  expect_there(3, asked);
+}
+
+TEST_F(ReadsOfOthersTest, APagerThatStopsWaitsForThem) {
+  pe.device->hold(true);
+  const Asked asked = ask(3);
+  std::thread reader = reader_of(asked);
+  std::atomic<bool> stopped{false};
+  std::thread stopper([&] {
+    pe.pager->stop();
+    stopped = true;
+  });
+  await("the pager's thread to end", [] {
+    try {
+      pager_thread();
+      return false;
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(stopped) << "the device and its memory go, and somebody reads";
+  pe.device->hold(false);
+  stopper.join();
+  reader.join();
 }
 
 TEST(PagerRounds, AreNotSharedWhereTheDeviceBlocks) {

@@ -39,6 +39,9 @@ class Borrowed final : public Device {
   Status reserve(std::uint64_t offset, std::uint64_t n) override { return device_.reserve(offset, n); }
   Status release(std::uint64_t offset, std::uint64_t n) override { return device_.release(offset, n); }
   void start(Transfer& transfer) override { device_.start(transfer); }
+  void submit() override { device_.submit(); }
+  Transfer* take_read(Transfer& transfer) override { return device_.take_read(transfer); }
+  void carry_out(Transfer& taken) override { device_.carry_out(taken); }
   Transfer* finished() override { return device_.finished(); }
   std::size_t under_way() const override { return device_.under_way(); }
   Status persist() override { return device_.persist(); }

@@ -98,6 +98,42 @@ TEST_F(StoreTest, AnEpochHasAllThatWasStartedBeforeIt) {
   EXPECT_TRUE(holds(*store, contents));
 }
 
+// It is checked then as any other.
+TEST_F(StoreTest, AReadOfBlocksThatLieTogetherCanBeCarriedOutByOthers) {
+  TestDevice lender({.size = 4 * kMiB, .never_blocks = true, .lets_take = true});
+  auto store = expect_store(Store::make(std::make_unique<Borrowed>(lender), "here", test_object(kBlocks)));
+  ASSERT_TRUE(store->begin_at(0).ok());
+  const Buffer page(8 * kBlock, 1);
+  ASSERT_EQ(write(*store, 0, page, 4 * kBlock), 0);
+  ASSERT_EQ(write(*store, 8 * kBlock, page, 4 * kBlock), 0);
+  ASSERT_EQ(write(*store, 4 * kBlock, page, 4 * kBlock), 0);
+
+  const Buffer memory(8 * kBlock);
+  const auto take = [&](Transfer& transfer) {
+    store->start(transfer);
+    return store->take_read(transfer);
+  };
+  Transfer apart{Kind::read, 0, memory.data(), 8 * kBlock};
+  EXPECT_EQ(take(apart), nullptr) << "two transfers of the file";
+  EXPECT_EQ(wait_for_one(*store), &apart);
+
+  Transfer together{Kind::read, 4 * kBlock, memory.data(), 4 * kBlock};
+  Transfer* taken = take(together);
+  ASSERT_NE(taken, nullptr);
+  store->submit();
+  EXPECT_EQ(store->finished(), nullptr);
+  store->carry_out(*taken);
+  EXPECT_EQ(store->finished(), &together);
+  EXPECT_EQ(together.error, 0);
+
+  taken = take(together);
+  ASSERT_NE(taken, nullptr);
+  store->carry_out(*taken);
+  memory.data()[kBlock] ^= std::byte{1};
+  EXPECT_EQ(store->finished(), &together);
+  EXPECT_EQ(together.error, EBADMSG);
+}
+
 TEST_F(StoreTest, RefusesWorkBeforeItHasBegun) {
   make();
   auto store = reopen();

@@ -62,6 +62,7 @@ void TestDevice::check_idle(const char* who, std::uint64_t offset, std::uint64_t
           static_cast<unsigned long long>(other.offset));
   };
   for (const Started& started : started_) check(*started.transfer);
+  for (const Started& started : taken_) check(*started.transfer);
   for (const Transfer* transfer : ended_) check(*transfer);
 }
 
@@ -103,6 +104,37 @@ bool TestDevice::listen(int /*eventfd*/) {
   return started_.empty() && ended_.empty();
 }
 
+Transfer* TestDevice::take_read(Transfer& transfer) {
+  LockGuard guard(mutex_);
+  if (!options_.lets_take || transfer.kind != Transfer::Kind::read) return nullptr;
+  const auto first = started_.begin() + static_cast<std::ptrdiff_t>(submitted_);
+  const auto found = std::find_if(first, started_.end(),
+                                  [&](const Started& started) { return started.transfer == &transfer; });
+  if (found == started_.end()) return nullptr;
+  taken_.push_back(*found);
+  started_.erase(found);
+  return &transfer;
+}
+
+void TestDevice::carry_out(Transfer& taken) {
+  const auto held = [this] {
+    LockGuard guard(mutex_);
+    return hold_;
+  };
+  while (held()) std::this_thread::yield();
+  LockGuard guard(mutex_);
+  const auto found = std::ranges::find(taken_, &taken, &Started::transfer);
+  if (found == taken_.end()) fatal("test device: carry_out() of what was not taken");
+  const Started started = *found;
+  taken_.erase(found);
+  end(started, true);
+}
+
+std::size_t TestDevice::taken() const {
+  LockGuard guard(mutex_);
+  return taken_.size();
+}
+
 // Also in no order among those that have ended: finished() need not return them as they did.
 Transfer* TestDevice::finished() {
   LockGuard guard(mutex_);
@@ -122,11 +154,15 @@ void TestDevice::end_one() {
   const Started started = started_[which];
   started_[which] = started_[submitted_];
   started_.erase(started_.begin() + static_cast<std::ptrdiff_t>(submitted_));
+  end(started, false);
+}
+
+void TestDevice::end(const Started& started, bool taken) {
   Transfer& transfer = *started.transfer;
   const bool fails = started.fault.error != 0;
   move(transfer, fails ? std::min(started.fault.moved, transfer.n) : transfer.n);
   if (fails) transfer.error = started.fault.error;
-  records_.push_back({transfer.kind, transfer.offset, transfer.n, transfer.error});
+  records_.push_back({transfer.kind, transfer.offset, transfer.n, transfer.error, taken});
   ended_.push_back(&transfer);
 }
 
@@ -152,7 +188,7 @@ void TestDevice::move(Transfer& transfer, std::size_t n) {
 
 std::size_t TestDevice::under_way() const {
   LockGuard guard(mutex_);
-  return started_.size() + ended_.size();
+  return started_.size() + taken_.size() + ended_.size();
 }
 
 Status TestDevice::persist() {

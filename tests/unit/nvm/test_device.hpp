@@ -28,6 +28,7 @@ struct TestDeviceOptions {
   bool hold = false;     // transfers end only by end()
   bool never_blocks =
       false;  // as io_uring: transfers end only once they were submitted, by the thread that listens
+  bool lets_take = false;  // reads, to be carried out by others; these wait as long as transfers are held
 };
 
 class TestDevice final : public Device {
@@ -38,6 +39,7 @@ class TestDevice final : public Device {
     std::uint64_t offset;
     std::size_t n;
     int error;
+    bool taken = false;  // and carried out by another thread
   };
 
   explicit TestDevice(const TestDeviceOptions& options);
@@ -50,6 +52,8 @@ class TestDevice final : public Device {
   void submit() override;
   bool to_be_submitted() const override;
   bool listen(int eventfd) override;
+  Transfer* take_read(Transfer& transfer) override;
+  void carry_out(Transfer& taken) override;
   Transfer* finished() override;
   std::size_t under_way() const override;
   Status persist() override;
@@ -74,6 +78,8 @@ class TestDevice final : public Device {
   void hold_calls(bool held);
   /// They take so long.
   void slow_down_calls(std::chrono::nanoseconds by) { slow_calls_ = by; }
+  /// Reads that were taken and have not ended.
+  std::size_t taken() const;
   /// How many of them wait.
   int calls_held() const { return calls_waiting_; }
 
@@ -102,6 +108,7 @@ class TestDevice final : public Device {
   bool occupy(std::uint64_t offset, std::uint64_t n) REQUIRES(mutex_);
   void check_idle(const char* who, std::uint64_t offset, std::uint64_t n, bool reads) const REQUIRES(mutex_);
   void end_one() REQUIRES(mutex_);
+  void end(const Started& started, bool taken) REQUIRES(mutex_);
   void move(Transfer& transfer, std::size_t n) REQUIRES(mutex_);
   std::size_t pick(std::size_t n) REQUIRES(mutex_) { return static_cast<std::size_t>(random_() % n); }
 
@@ -122,6 +129,7 @@ class TestDevice final : public Device {
   std::array<std::map<std::uint64_t, Fault>, 2> faults_ GUARDED_BY(mutex_);  // of each kind, by count
   std::vector<Started> started_ GUARDED_BY(mutex_);  // the first `submitted_` of these may end
   std::size_t submitted_ GUARDED_BY(mutex_) = 0;
+  std::vector<Started> taken_ GUARDED_BY(mutex_);
   std::thread::id listener_ GUARDED_BY(mutex_);  // none: nobody has listened yet
   std::vector<Transfer*> ended_ GUARDED_BY(mutex_);
   std::vector<Record> records_ GUARDED_BY(mutex_);

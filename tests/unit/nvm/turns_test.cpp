@@ -50,26 +50,27 @@ enum Step : std::uint8_t {
   look,    //   takes the turn to look whether there is something,
   looked,  //   and gives it back
   sleep,
-  post,  // the others: something new,
-  call,  //   which a round has to find
-  ring,  //   or the pager's thread
+  post,       // the others: something new,
+  carry_out,  // (who waits) reads its page itself, once,
+  call,       //   which a round has to find
+  ring,       //   or the pager's thread
   over,
 };
-enum Transfer : std::uint8_t { none, started, submitted, ended };
+enum Transfer : std::uint8_t { none, started, submitted, taken, ended };
 struct State {
-  bool taken = false, called = false, listens = false, rung = false;
+  bool has_turn = false, called = false, listens = false, rung = false;
   bool message = false, asked = false, faults = false;  // that no round has taken yet
   Transfer transfer = none;                             // for who waits
   bool tells = false;                                   // the device
-  bool got = false;                                     // who waits
+  bool got = false, may_read = true;                    // who waits
   bool stays = false;                                   // what the pager's thread saw when it looked
   std::array<bool, kActors> submits{};                  // what each saw at the end of its round
   std::array<std::uint8_t, kActors> rounds{};
   std::array<Step, kActors> at{begin, post, post, post, over};
 
   auto tie() const {
-    return std::tie(taken, called, listens, rung, message, asked, faults, transfer, tells, got, stays,
-                    submits, rounds, at);
+    return std::tie(has_turn, called, listens, rung, message, asked, faults, transfer, tells, got, may_read,
+                    stays, submits, rounds, at);
   }
   bool operator<(const State& other) const { return tie() < other.tie(); }
   bool anything() const { return message || asked || faults; }
@@ -94,7 +95,7 @@ class Exploration {
       ++ends_;
       EXPECT_FALSE(state.anything() || state.transfer != none) << "all sleep, and something was forgotten";
       EXPECT_TRUE(state.got);
-      EXPECT_FALSE(state.taken);
+      EXPECT_FALSE(state.has_turn);
     }
     return ends_;
   }
@@ -109,11 +110,11 @@ class Exploration {
   template <class Use>
   static bool use(State& state, Use operation) {
     Turns turns;
-    if (state.taken) turns.begin();
+    if (state.has_turn) turns.begin();
     if (state.called) turns.call();
     const bool result = operation(turns);
     state.called = turns.called();
-    state.taken = turns.taken();
+    state.has_turn = turns.taken();
     return result;
   }
   static bool try_begin(State& state) {
@@ -200,6 +201,11 @@ class Exploration {
         (who == driver ? state.message : who == waiter ? state.asked : state.faults) = true;
         at = who == driver ? call : who == waiter ? begin : ring;
         return true;
+      case carry_out:
+        state.transfer = ended;
+        state.may_read = false;
+        at = call;
+        return true;
       case call:
         use(state, [](Turns& turns) {
           turns.call();
@@ -218,12 +224,18 @@ class Exploration {
         return true;
       case work:
         take_all(state);
+        if (who == waiter && state.transfer == started && state.may_read) state.transfer = taken;
         state.submits[who] = state.transfer == started;
         at = end;
         return true;
       case end: {
         ++state.rounds[who];
         const bool called = try_end(state);
+        if (who == waiter && state.transfer == taken) {
+          if (called) ring_pager(state);
+          at = carry_out;
+          return true;
+        }
         at = state.submits[who] ? ring : called ? begin : who == waiter ? ring : over;
         return true;
       }

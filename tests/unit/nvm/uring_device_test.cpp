@@ -178,6 +178,79 @@ TEST_P(UringTest, TellsOfEachTransferThatEnds) {
   close(events);
 }
 
+TEST_P(UringTest, AReadThatWasTakenIsNotHandedOver) {
+  ASSERT_NO_FATAL_FAILURE(make());
+  if (IsSkipped()) return;
+  const Buffer ones(2 * kBlock, 1), memory(2 * kBlock);
+  ASSERT_EQ(write(*device, 0, ones, 2 * kBlock), 0);
+  calls.clear();
+  Transfer transfer{Kind::read, 0, memory.data(), 2 * kBlock};
+  device->start(transfer);
+  Transfer* taken = device->take_read(transfer);
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(device->take_read(transfer), nullptr) << "twice";
+  EXPECT_FALSE(device->to_be_submitted());
+  device->submit();
+  EXPECT_EQ(calls.count(uring_transfer), 0U);
+  EXPECT_EQ(device->finished(), nullptr);
+  EXPECT_EQ(device->under_way(), 1U);
+  device->carry_out(*taken);
+  EXPECT_TRUE(memory.holds(1));
+  EXPECT_EQ(device->finished(), &transfer);
+  EXPECT_EQ(transfer.error, 0);
+  EXPECT_EQ(device->under_way(), 0U);
+  EXPECT_EQ(device->finished(), nullptr) << "twice";
+}
+
+TEST_P(UringTest, OnlyReadsThatTheSystemDoesNotHaveAreTaken) {
+  ASSERT_NO_FATAL_FAILURE(make());
+  if (IsSkipped()) return;
+  const Buffer memory(4 * kBlock);
+  Transfer write{Kind::write, 0, memory.data(), kBlock};
+  Transfer first{Kind::read, kBlock, memory.data() + kBlock, kBlock};
+  Transfer second{Kind::read, 2 * kBlock, memory.data() + 2 * kBlock, kBlock};
+  device->start(write);
+  EXPECT_EQ(device->take_read(write), nullptr);
+  device->start(first);
+  device->submit();
+  EXPECT_EQ(device->take_read(first), nullptr);
+  EXPECT_EQ(device->take_read(second), nullptr) << "not started";
+  EXPECT_EQ(finish(2), 0U);
+}
+
+TEST_P(UringTest, AReadThatWasTakenEndsAsOneOfTheSystem) {
+  ASSERT_NO_FATAL_FAILURE(make());
+  if (IsSkipped()) return;
+  const Buffer memory(2 * kBlock);
+  Transfer transfer{Kind::read, 0, memory.data(), 2 * kBlock};
+  device->start(transfer);
+  Transfer* taken = device->take_read(transfer);
+  ASSERT_NE(taken, nullptr);
+  calls.next(pread, {EINTR, EAGAIN, EIO});
+  device->carry_out(*taken);
+  EXPECT_EQ(calls.count(pread), 3U);
+  EXPECT_EQ(device->finished(), &transfer);
+  EXPECT_EQ(transfer.error, EIO);
+}
+
+// Whoever sleeps on the descriptor is not woken by it, and so must not sleep once it has ended.
+TEST_P(UringTest, WhoListensIsToldOfATakenReadThatHasEnded) {
+  ASSERT_NO_FATAL_FAILURE(make());
+  if (IsSkipped() || GetParam()) return;
+  const int events = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const Buffer memory(kBlock);
+  Transfer transfer{Kind::read, 0, memory.data(), kBlock};
+  device->start(transfer);
+  Transfer* taken = device->take_read(transfer);
+  ASSERT_NE(taken, nullptr);
+  EXPECT_FALSE(device->listen(events)) << "the descriptor is new";
+  EXPECT_TRUE(device->listen(events));
+  device->carry_out(*taken);
+  EXPECT_FALSE(device->listen(events));
+  EXPECT_EQ(device->finished(), &transfer);
+  close(events);
+}
+
 // It has them not, so it tells of none.
 TEST_P(UringTest, DoesNotPromiseToTellOfWhatTheSystemCouldNotTake) {
   ASSERT_NO_FATAL_FAILURE(make());
