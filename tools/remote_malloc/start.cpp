@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "end.hpp"
+#include "handlers.hpp"
 #include "inside.hpp"
 #include "next.hpp"
 #include "remote_memory.hpp"
@@ -69,6 +70,7 @@ constinit Next<void()> next_shmem_finalize("shmem_finalize");
 
 void enable(std::size_t bytes, bool waits) {
   pthread_atfork(nullptr, nullptr, forget_in_child);
+  handlers::enable();
   waits_for_program.store(waits);
   state.store(State::possible);
   limit.store(bytes);

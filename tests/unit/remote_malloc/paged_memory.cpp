@@ -76,12 +76,14 @@ void close_taken() {
     if (mprotect(taken_over[i].at, taken_over[i].bytes, PROT_NONE) != 0) abort();
 }
 
-void on_fault(int, siginfo_t* info, void*) {
+struct sigaction others {};
+
+void on_fault(int number, siginfo_t* info, void* context) {
   if (open_taken(static_cast<std::byte*>(info->si_addr))) return;
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(info->si_addr) - area);
   if (area == nullptr || offset >= kPages * kPage) {
-    signal(SIGSEGV, SIG_DFL);
-    return;
+    if ((others.sa_flags & SA_SIGINFO) == 0) abort();  // what comes with the program's passes on
+    return others.sa_sigaction(number, info, context);
   }
   const PagesLocked locked;
   faults.fetch_add(1);
@@ -159,7 +161,7 @@ void start() {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-  sigaction(SIGSEGV, &action, nullptr);
+  sigaction(SIGSEGV, &action, &others);
   if (also_at_start != nullptr) also_at_start();
 }
 

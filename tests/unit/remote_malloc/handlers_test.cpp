@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handlers and masks of a program that has remote memory.  Each test is a process of its own.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "enabled.hpp"
+#include "in_child.hpp"
+#include "patterns.hpp"
+
+extern "C" void (*sysv_signal(int number, void (*handler)(int)) noexcept)(int);
+
+namespace remote_malloc {
+namespace handlers_test {  // the names are common
+namespace {
+
+class HandlersDeath : public InChild {};
+
+constexpr std::size_t kBytes = 16 * kLimit;
+std::uint8_t* block = nullptr;
+
+void start() {
+  end_with_process();
+  enable(kLimit, false);
+  block = static_cast<std::uint8_t*>(std::malloc(kBytes));
+  REQUIRE_IN_CHILD(is_remote(block));
+  fill(block, kBytes, 1);
+}
+
+// With faults.
+bool usable() {
+  paged::close_all();
+  return first_other(block, kBytes, 1) == kBytes;
+}
+
+void fault() { *reinterpret_cast<volatile int*>(std::uintptr_t{8}) = 1; }
+
+void end_with_9(int) { _exit(9); }
+void end_with_8(int) { _exit(8); }
+
+struct sigaction action_of(void (*handler)(int), int flags = 0) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  return action;
+}
+
+TEST_F(HandlersDeath, TheProgramsGetsFaultsOfItsOwnAlone) {
+  const auto run = [] {
+    start();
+    REQUIRE_IN_CHILD(signal(SIGSEGV, end_with_9) == SIG_DFL);
+    REQUIRE_IN_CHILD(usable());
+    fault();
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(9), "");
+}
+
+TEST_F(HandlersDeath, OneFromBeforeTheStartStaysTheProgramsToo) {
+  const auto run = [] {
+    const struct sigaction early = action_of(end_with_9);
+    REQUIRE_IN_CHILD(sigaction(SIGSEGV, &early, nullptr) == 0);
+    start();
+    struct sigaction now;
+    REQUIRE_IN_CHILD(sigaction(SIGSEGV, nullptr, &now) == 0 && now.sa_handler == end_with_9);
+    REQUIRE_IN_CHILD(usable());
+    fault();
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(9), "");
+}
+
+TEST_F(HandlersDeath, TheProgramIsToldWhatItHasSaid) {
+  const auto run = [] {
+    start();
+    struct sigaction now = action_of(end_with_8, SA_RESTART), before;
+    sigaddset(&now.sa_mask, SIGUSR1);
+    REQUIRE_IN_CHILD(sigaction(SIGSEGV, &now, &before) == 0 && before.sa_handler == SIG_DFL);
+    REQUIRE_IN_CHILD(sigaction(SIGSEGV, nullptr, &before) == 0 && before.sa_handler == end_with_8);
+    REQUIRE_IN_CHILD(before.sa_flags == SA_RESTART && sigismember(&before.sa_mask, SIGUSR1) == 1);
+    REQUIRE_IN_CHILD(signal(SIGSEGV, end_with_9) == end_with_8);
+    REQUIRE_IN_CHILD(signal(SIGSEGV, SIG_IGN) == end_with_9);
+    REQUIRE_IN_CHILD(signal(SIGSEGV, SIG_DFL) == SIG_IGN);
+    REQUIRE_IN_CHILD(usable());
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(HandlersDeath, WithoutOneAFaultEndsTheProcess) {
+  const auto run = [](void (*handler)(int)) {
+    start();
+    signal(SIGSEGV, handler);
+    fault();
+  };
+  EXPECT_EXIT(run(SIG_DFL), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(run(SIG_IGN), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST_F(HandlersDeath, ASignalThatIsSentIsNoFault) {
+  const auto run = [](void (*handler)(int)) {
+    start();
+    signal(SIGSEGV, handler);
+    raise(SIGSEGV);
+    REQUIRE_IN_CHILD(usable());
+    _exit(0);
+  };
+  EXPECT_EXIT(run(SIG_DFL), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(run(SIG_IGN), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(end_with_9), testing::ExitedWithCode(9), "");
+}
+
+// As interpreters do it that look for the end of their memory.
+sigjmp_buf back;
+const void* faulted_at = nullptr;
+bool others_blocked = false, remote_memory_there = false;
+
+void note_and_leave(int, siginfo_t* info, void*) {
+  faulted_at = info->si_addr;
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  others_blocked = sigismember(&mask, SIGUSR1) == 1;
+  remote_memory_there = usable();
+  siglongjmp(back, 1);
+}
+
+TEST_F(HandlersDeath, OneMayLeaveByAJumpAgainAndAgain) {
+  const auto run = [] {
+    start();
+    struct sigaction action {};
+    action.sa_sigaction = note_and_leave;
+    action.sa_flags = SA_SIGINFO;
+    sigaddset(&action.sa_mask, SIGUSR1);
+    REQUIRE_IN_CHILD(sigaction(SIGSEGV, &action, nullptr) == 0);
+    for (int i = 0; i < 20; ++i) {
+      faulted_at = nullptr;
+      if (sigsetjmp(back, 1) == 0) fault();
+      REQUIRE_IN_CHILD(faulted_at == reinterpret_cast<void*>(8));
+      REQUIRE_IN_CHILD(others_blocked && remote_memory_there);
+      sigset_t mask;
+      pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+      REQUIRE_IN_CHILD(sigismember(&mask, SIGUSR1) == 0);
+    }
+    REQUIRE_IN_CHILD(usable());
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+int calls = 0, usr1_calls = 0;
+
+TEST_F(HandlersDeath, ItsMaskEndsWithIt) {
+  const auto run = [] {
+    start();
+    signal(SIGUSR1, [](int) { ++usr1_calls; });
+    struct sigaction action = action_of([](int) {
+      ++calls;
+      raise(SIGUSR1);
+      REQUIRE_IN_CHILD(usr1_calls == 0);
+    });
+    sigaddset(&action.sa_mask, SIGUSR1);
+    sigaction(SIGSEGV, &action, nullptr);
+    raise(SIGSEGV);
+    REQUIRE_IN_CHILD(calls == 1 && usr1_calls == 1);
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(HandlersDeath, OneForOnceIsForOnce) {
+  const auto run = [] {
+    start();
+    sysv_signal(SIGSEGV, [](int) { ++calls; });
+    raise(SIGSEGV);
+    REQUIRE_IN_CHILD(calls == 1);
+    raise(SIGSEGV);
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST_F(HandlersDeath, AThreadThatBlocksAllSignalsHasTheMemory) {
+  const auto run = [](int (*set_mask)(int, const sigset_t*, sigset_t*) noexcept, int how) {
+    start();
+    sigset_t all, now;
+    sigfillset(&all);
+    REQUIRE_IN_CHILD(set_mask(how, &all, nullptr) == 0);
+    REQUIRE_IN_CHILD(usable());
+    REQUIRE_IN_CHILD(set_mask(SIG_BLOCK, nullptr, &now) == 0 && sigismember(&now, SIGUSR1) == 1);
+    REQUIRE_IN_CHILD(set_mask(SIG_UNBLOCK, &all, nullptr) == 0);
+    REQUIRE_IN_CHILD(set_mask(SIG_BLOCK, nullptr, &now) == 0 && sigismember(&now, SIGUSR1) == 0);
+    _exit(0);
+  };
+  for (const int how : {SIG_BLOCK, SIG_SETMASK}) {
+    EXPECT_EXIT(run(sigprocmask, how), testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(run(pthread_sigmask, how), testing::ExitedWithCode(0), "");
+  }
+}
+
+TEST_F(HandlersDeath, OfOtherSignalsTheyHaveItToo) {
+  const auto run = [] {
+    start();
+    struct sigaction action = action_of([](int) { _exit(usable() ? 9 : 1); });
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, nullptr);
+    raise(SIGUSR1);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(9), "");
+}
+
+TEST_F(HandlersDeath, InAForkedChildTheyAreTheProgramsStill) {
+  const auto run = [] {
+    start();
+    signal(SIGSEGV, end_with_9);
+    if (fork() == 0) {
+      fault();
+      _exit(1);
+    }
+    int status = 0;
+    wait(&status);
+    REQUIRE_IN_CHILD(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+    REQUIRE_IN_CHILD(usable());
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(HandlersDeath, WithoutALimitAllIsTheCLibrarys) {
+  const auto run = [] {
+    REQUIRE_IN_CHILD(signal(SIGSEGV, end_with_9) == SIG_DFL);
+    sigset_t all, now;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    REQUIRE_IN_CHILD(sigismember(&now, SIGSEGV) == 1);
+    pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+    fault();
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(9), "");
+}
+
+}  // namespace
+}  // namespace handlers_test
+}  // namespace remote_malloc

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The program's handler of SIGSEGV, beside Atoll's, whose faults are the pages that come.
+//
+//   the system's   the program's, until Atoll installs its own; then Atoll's, for good
+//   Atoll's        takes the faults of remote memory, and passes on all others
+//   the program's  is only kept, and told, from then on: it gets what is passed on
+//
+// Who is Inside is Atoll.  And no thread of the program blocks SIGSEGV, by a mask or in a handler, as the
+// system ends a process that faults then.
+#pragma once
+
+namespace remote_malloc::handlers {
+
+/// From now on; before, all calls are the C library's.  REQUIRES: Atoll has installed nothing yet.
+void enable();
+
+}  // namespace remote_malloc::handlers
