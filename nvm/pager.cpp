@@ -94,10 +94,12 @@ bool Pager::answer_calls() {
     return false;
   }
   if (!called && !sends_.load(std::memory_order_relaxed)) return false;
-  return make_rounds(false);
+  return make_rounds(nullptr);
 }
 
-bool Pager::make_round() { return shares_rounds() && may_find_something() && make_rounds(true); }
+bool Pager::make_round(WaitingThread& caller) {
+  return shares_rounds() && may_find_something() && make_rounds(&caller);
+}
 
 // A guess: who waits tries again.
 bool Pager::may_find_something() const {
@@ -108,14 +110,15 @@ bool Pager::may_find_something() const {
 void Pager::hand_back() { queue_.ring(); }
 
 // Further ones for what comes meanwhile, but not for ever, nor if the pager's thread has transfers to submit.
-// Who may wait carries out one read itself, and leaves to the pager's thread what comes meanwhile.
-bool Pager::make_rounds(bool may_wait) {
+// Who waits, and is not served, carries out one read itself, and leaves to the pager's thread what comes
+// meanwhile.
+bool Pager::make_rounds(WaitingThread* caller) {
   if (turns_.taken()) return false;
   const SignalsBlocked blocked;
   bool worked = false, called = false, submits = false, naps = false;
   for (int round = 0; round < kRoundsForOthers && turns_.begin(); ++round) {
     worked |= work();
-    const auto read = may_wait ? home_.take_read() : std::nullopt;
+    const auto read = caller != nullptr && !caller->served() ? home_.take_read() : std::nullopt;
     if (read) readers_.fetch_add(1, std::memory_order_relaxed);
     note_rest();
     submits = home_.to_be_submitted();
@@ -123,22 +126,19 @@ bool Pager::make_rounds(bool may_wait) {
     called = turns_.end();
     if (read) {
       if (called || submits || naps) queue_.ring();
-      carry_out(*read);
-      may_wait = submits = naps = false;
-      called = true;
+      caller->stop_driving();
+      read->carry_out();
+      readers_.fetch_sub(1, std::memory_order_release);
+      caller = nullptr;
+      called = true;  // the page is there for the next round to find, whoever makes it
+      submits = naps = false;
+      if (!shares_rounds()) break;
     } else if (!called || submits) {
       break;
     }
   }
   if (called || submits || naps) queue_.ring();
   return worked;
-}
-
-// While others make rounds.  The page is there for the next one to find, whoever makes it.
-void Pager::carry_out(const HomeAgent::TakenRead& read) {
-  read.carry_out();
-  turns_.call();
-  readers_.fetch_sub(1, std::memory_order_release);
 }
 
 bool Pager::work() {

@@ -82,7 +82,7 @@ class Pager final : public PagerRounds {
   /// From now on, if the device never blocks.  REQUIRES: who drives the network calls answer_calls() then.
   void share_rounds() { shares_rounds_.store(home_.never_blocks()); }
   bool shares_rounds() const { return shares_rounds_.load(std::memory_order_relaxed); }
-  bool make_round() override;
+  bool make_round(WaitingThread& caller) override;
   void hand_back() override;
   /// Makes a round if a message has come, or a page is on its way to another node.
   bool answer_calls();
@@ -100,8 +100,7 @@ class Pager final : public PagerRounds {
   // drive: nothing, but the network has to be driven.
   enum class Did : std::uint8_t { nothing, something, drive };
   Did make_own_round();
-  bool make_rounds(bool may_wait);
-  void carry_out(const HomeAgent::TakenRead& read);
+  bool make_rounds(WaitingThread* caller);
   bool work();
   void call();
   bool may_find_something() const;

@@ -162,7 +162,7 @@ void HomeAgent::start(Delivery delivery) {
   move->transfer = {reads ? Transfer::Kind::read : Transfer::Kind::write, offset, data, n, 0};
   move->delivery = std::move(delivery);
   const Delivery& begun = move->delivery;
-  if (reads && begun.buffer == nullptr && !begun.message.ahead) awaited_read_ = move.get();
+  if (reads && begun.buffer == nullptr && cache_.is_awaited(begun.page)) awaited_read_ = move.get();
   Transfer& transfer = move->transfer;
   moves_[&transfer] = std::move(move);
   (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);

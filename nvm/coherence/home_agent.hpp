@@ -155,7 +155,8 @@ class HomeAgent {
   const Home home_;
   std::unordered_map<PageNumber, DirectoryEntry> directory_;  // of pages that somebody has or wants
   std::unordered_map<const Transfer*, std::unique_ptr<DeviceMove>> moves_;
-  // A page that is waited for, of a read that was started since the last submit() or take_read().
+  // The last read that was started since submit() or take_read() of a page that threads of this node wait
+  // for.
   DeviceMove* awaited_read_ = nullptr;
   std::deque<Delivery> await_buffer_;  // loads for other nodes, and pages that these send home
   std::vector<Message> out_;

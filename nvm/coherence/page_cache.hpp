@@ -81,6 +81,11 @@ class PageCache {
   /// Forgets a page that no other node has.  Returns false if somebody copies, or it is on its way.
   bool drop(PageNumber page);
 
+  /// Whether threads of this node wait for the page.
+  bool is_awaited(PageNumber page) const {
+    const auto found = pages_.find(page);
+    return found != pages_.end() && !found->second->pending.empty();
+  }
   /// Whether something waits that time alone will bring on.
   bool waits() const { return !frame_waiters_.empty() || !stopped_.empty(); }
   /// From now on no page leaves early, and none is brought ahead: hints are not heeded.

@@ -48,8 +48,8 @@
 // Pages that are written whole stay together.  prepare(): the changed chunks of the table (8 bytes for each
 // block), two flushes of the file; settle(): one block, one flush.  Memory: 8 bytes and 15 bits a block.
 //
-// Thread safety: one thread at a time; who submits transfers lives until they have ended.  prepare(),
-// settle() and begin_at() wait for the file.
+// Thread safety: one thread at a time, but for carry_out(); who submits transfers lives until they have
+// ended.  prepare(), settle() and begin_at() wait for the file.
 #pragma once
 
 #include <deque>

@@ -70,6 +70,7 @@ class UringDevice final : public FileDevice {
 
   void carry_out(Transfer& taken) override {
     move_bytes(file().fd(), taken);
+    // The last access, to the device too.
     std::atomic_ref(taken.carried_out).store(true, std::memory_order_release);
   }
 

@@ -72,8 +72,8 @@ class Device {
   /// be taken as a whole.
   virtual Transfer* take_read(Transfer& /*transfer*/) { return nullptr; }
 
-  /// Moves what take_read() has returned; waits for the system.  REQUIRES: nobody destroys the device
-  /// meanwhile.
+  /// Moves what take_read() has returned; waits for the system.  Uses neither the device nor the transfer
+  /// any more once finished() may return that.
   virtual void carry_out(Transfer& /*taken*/) {}
 
   /// The next transfer that has ended, well or not, or null.  Does not wait.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "base/backoff.hpp"
 #include "core/progress.hpp"
@@ -22,6 +24,18 @@ constexpr long kLookTime = 5000;
 bool any_done(std::span<const Ticket* const> tickets) {
   return std::ranges::any_of(tickets, [](const Ticket* ticket) { return ticket->done(); });
 }
+
+class Polling final : public WaitingThread {
+ public:
+  explicit Polling(std::span<const Ticket* const> tickets) : tickets_(tickets) {}
+  bool served() const override { return any_done(tickets_); }
+  void stop_driving() override { waiter_.emplace(); }  // without the last one's gate
+  void pause(WaitReason reason) { waiter_->pause(reason); }
+
+ private:
+  const std::span<const Ticket* const> tickets_;
+  std::optional<Waiter> waiter_{std::in_place};
+};
 
 // The agent drives the network meanwhile: the page may come from another node.
 class AgentDrives {
@@ -42,13 +56,13 @@ void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reas
   WaitWatch watch;
   const auto end = Clock::now() + kYieldTime;
   {
-    Waiter waiter;
-    while (!any_done(tickets) && Clock::now() < end) {
-      if (rounds != nullptr && rounds->make_round()) continue;
-      waiter.pause(reason);
+    Polling polling(tickets);
+    while (!polling.served() && Clock::now() < end) {
+      if (rounds != nullptr && rounds->make_round(polling)) continue;
+      polling.pause(reason);
       if (rounds != nullptr) sched_yield();  // its thread may be needed
     }
-    if (any_done(tickets)) return;
+    if (polling.served()) return;
     if (rounds != nullptr) rounds->hand_back();
     watch.look(reason);  // before the waiter looks no more
   }

@@ -9,12 +9,25 @@
 
 namespace shm::pages {
 
+/// A thread that waits for pages, as the rounds see it that it makes.
+class WaitingThread {
+ public:
+  /// Whether a page of it has come.
+  virtual bool served() const = 0;
+  /// It does not drive the network any more, until it looks again whether it is served.
+  virtual void stop_driving() = 0;
+
+ protected:
+  ~WaitingThread() = default;
+};
+
 /// A pager of this process whose rounds may be made by who waits for it, instead of its own thread.  Thread
 /// safety: any thread.
 class PagerRounds {
  public:
-  /// Makes a round, unless another thread does.  Returns whether anything was done.
-  virtual bool make_round() = 0;
+  /// Makes a round, unless another thread does; then `caller` may read a page that is waited for.  Returns
+  /// whether anything was done.
+  virtual bool make_round(WaitingThread& caller) = 0;
   /// By a thread that makes no more rounds, though what it waits for is not done: the pager's own thread goes
   /// on.
   virtual void hand_back() = 0;

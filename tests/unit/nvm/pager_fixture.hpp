@@ -187,6 +187,16 @@ class FakeHost final : public Host {
   std::vector<Sent> sent_;
 };
 
+/// A thread that makes rounds, whether it is served or not.
+class RoundsForever final : public WaitingThread {
+ public:
+  bool served() const override { return is_served; }
+  void stop_driving() override { ++stops; }
+
+  std::atomic<bool> is_served{false};
+  std::atomic<int> stops{0};
+};
+
 /// A request on its way to the pager of PE `to`.
 class Asked {
  public:
@@ -220,8 +230,9 @@ class Asked {
   }
   /// The same by a thread that has not woken the pager, and tries so often to make its rounds before it does.
   const PageRequest& wait(PagerRounds& rounds, std::uint64_t tries) const {
+    RoundsForever self;
     for (; tries > 0 && !done(); --tries) {
-      if (!rounds.make_round()) sched_yield();
+      if (!rounds.make_round(self)) sched_yield();
     }
     if (!done()) rounds.hand_back();
     return wait();

@@ -40,10 +40,12 @@ class PagerRoundsTest : public ::testing::Test {
     add.value = 1;
     pe.pager->hand(reinterpret_cast<const std::byte*>(&add), sizeof add);
   }
+  bool make_round() { return pe.pager->make_round(self); }
   std::uint32_t rings() const { return memory.pool.requests_of(0).queue.rings(); }
 
   PoolMemory memory{shape_of(1)};
   Pe pe;
+  RoundsForever self;
 };
 
 TEST_F(PagerRoundsTest, WhoWaitsNeedNotWakeThePager) {
@@ -51,10 +53,10 @@ TEST_F(PagerRoundsTest, WhoWaitsNeedNotWakeThePager) {
   const std::uint32_t before = rings();
   const Asked asked = ask(3);
   EXPECT_FALSE(asked.done());
-  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_TRUE(make_round());
   ASSERT_TRUE(asked.done());
   memory.pool.word(3).unlatch();
-  EXPECT_FALSE(pe.pager->make_round()) << "there is nothing more to do";
+  EXPECT_FALSE(make_round()) << "there is nothing more to do";
   EXPECT_EQ(rings(), before);
 }
 
@@ -62,7 +64,7 @@ TEST_F(PagerRoundsTest, OnlyItsThreadHandsTransfersToTheSystem) {
   pe.device->hold(true);
   const std::uint32_t before = rings();
   const Asked asked = ask(3);
-  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_TRUE(make_round());
   EXPECT_NE(rings(), before) << "nobody hands the transfer over";
   pe.end_one();
   asked.wait();
@@ -85,7 +87,7 @@ TEST_F(PagerRoundsTest, WhatWaitsUntoldIsLeftToItsThread) {
   fill_in(ticket.request(), RangeCommand::drop, 3, 4);
   ticket.post(0, false);
   const std::uint32_t before = rings();
-  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_TRUE(make_round());
   EXPECT_NE(rings(), before) << "nobody looks again";
   pe.ping();
   constexpr std::size_t kAdds = 1000;  // some of which find the thread asleep for its nap
@@ -125,7 +127,7 @@ TEST_F(PagerRoundsTest, WhatComesDuringARoundIsAnsweredInTheNext) {
   pe.host.drives = true;
   pe.host.on_answer = [this] {
     if (pe.host.count_answers() == 1) add_from_far();
-    EXPECT_FALSE(pe.pager->make_round()) << "two rounds at a time";
+    EXPECT_FALSE(make_round()) << "two rounds at a time";
   };
   add_from_far();
   EXPECT_TRUE(pe.pager->answer_calls());
@@ -163,7 +165,7 @@ TEST_F(PagerRoundsTest, NobodyIsKeptForEver) {
 TEST_F(PagerRoundsTest, AStoppedPagerMakesNone) {
   pe.pager->stop();
   const Asked asked = ask(3);
-  EXPECT_FALSE(pe.pager->make_round());
+  EXPECT_FALSE(make_round());
   EXPECT_FALSE(asked.done());
 }
 
@@ -187,11 +189,35 @@ class ReadsOfOthersTest : public PagerRoundsTest {
 TEST_F(ReadsOfOthersTest, WhoWaitsReadsAndNeedNotWakeThePager) {
   const std::uint32_t before = rings();
   const Asked asked = ask(3);
-  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_TRUE(make_round());
   ASSERT_TRUE(asked.done());
   EXPECT_EQ(rings(), before);
   EXPECT_EQ(pe.count(Kind::read, 3), 1);
+  EXPECT_EQ(self.stops, 1) << "the network is left to the agent";
   expect_there(3, asked);
+}
+
+TEST_F(ReadsOfOthersTest, WhoIsServedReadsNothing) {
+  pe.device->hold(true);
+  self.is_served = true;
+  const std::uint32_t before = rings();
+  const Asked asked = ask(3);
+  EXPECT_TRUE(make_round());
+  EXPECT_EQ(self.stops, 0);
+  EXPECT_NE(rings(), before) << "nobody hands the transfer over";
+  pe.end_one();
+  expect_there(3, asked);
+}
+
+// An operation of another node is carried out at home.
+TEST_F(ReadsOfOthersTest, WhatOtherNodesWaitForIsLeftToThePagersThread) {
+  pe.device->hold(true);
+  pe.host.drives = true;
+  add_from_far();
+  EXPECT_TRUE(make_round());
+  EXPECT_EQ(self.stops, 0);
+  pe.end_one();
+  pe.host.wait_for_answers(1);
 }
 
 // It came for something else, and must not be kept.
@@ -210,12 +236,15 @@ TEST_F(ReadsOfOthersTest, WhoDrivesTheNetworkDoesNot) {
 // Not what nobody waits for.
 TEST_F(ReadsOfOthersTest, WhatIsReadAheadIsLeftToThePagersThread) {
   const Asked first = ask(3);
-  EXPECT_TRUE(pe.pager->make_round());
+  EXPECT_TRUE(make_round());
   expect_there(3, first);
-  const std::uint32_t before = rings();
+  pe.device->hold(true);
   const Asked second = ask(4);  // a sequence
-  EXPECT_TRUE(pe.pager->make_round());
-  EXPECT_NE(rings(), before) << "nobody hands over the read of what follows";
+  std::thread reader = reader_of(second);
+  await("what follows to be handed over meanwhile",
+        [&] { return pe.device->under_way() > 1 && !pe.device->to_be_submitted(); });
+  pe.device->hold(false);
+  reader.join();
   expect_there(4, second);
   await("the page that follows", [&] { return memory.pool.word(5).state() != PageState::invalid; });
   for (const TestDevice::Record& read : pe.device->records())
@@ -286,7 +315,8 @@ TEST(PagerRounds, AreNotSharedWhereTheDeviceBlocks) {
   const Pe pe(memory.pool);
   EXPECT_FALSE(pe.pager->shares_rounds());
   const Asked asked(memory.pool, 0, 0, PageRequest::Kind::latch, Access::read, 3, false);
-  EXPECT_FALSE(pe.pager->make_round());
+  RoundsForever self;
+  EXPECT_FALSE(pe.pager->make_round(self));
   EXPECT_FALSE(asked.done());
   pe.pager->hand_back();
   asked.wait();

@@ -204,7 +204,7 @@ class Exploration {
       case carry_out:
         state.transfer = ended;
         state.may_read = false;
-        at = call;
+        at = begin;
         return true;
       case call:
         use(state, [](Turns& turns) {

@@ -133,7 +133,7 @@ TEST_F(HandlersDeath, OneMayLeaveByAJumpAgainAndAgain) {
     struct sigaction action {};
     action.sa_sigaction = note_and_leave;
     action.sa_flags = SA_SIGINFO;
-    sigaddset(&action.sa_mask, SIGUSR1);
+    sigfillset(&action.sa_mask);
     REQUIRE_IN_CHILD(sigaction(SIGSEGV, &action, nullptr) == 0);
     for (int i = 0; i < 20; ++i) {
       faulted_at = nullptr;
