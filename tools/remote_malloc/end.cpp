@@ -42,13 +42,14 @@ void pass_on(int number, siginfo_t* info, void* context) {
 // Threads that the program has left running stop where they use memory that is going: else one of them would
 // end the process by a signal, in place of the exit code.
 void on_fault(int number, siginfo_t* info, void* context) {
+  // The program's handler, which may leave by a jump, is not a use.
+  if (info->si_code <= 0 || !blocks::touches(info->si_addr, 1)) return pass_on(number, info, context);
   {
     const Use use;
     if (use.here()) return pass_on(number, info, context);
   }
   const pthread_t ends = ending.load();  // none in a forked child: there it is a fault as any other
-  if (info->si_code > 0 && blocks::touches(info->si_addr, 1) && ends != pthread_t{} &&
-      !pthread_equal(pthread_self(), ends)) {
+  if (ends != pthread_t{} && !pthread_equal(pthread_self(), ends)) {
     for (;;) pause();
   }
   pass_on(number, info, context);
@@ -78,7 +79,7 @@ void watch_faults() {
   sigaction(SIGSEGV, nullptr, &atolls);  // first: other threads may have faults at once
   struct sigaction action {};
   action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGSEGV, &action, nullptr);
 }

@@ -3,8 +3,10 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 #include "inside.hpp"
 #include "next.hpp"
@@ -18,35 +20,49 @@ using Handler = void (*)(int);
 constinit Next<int(int, const Action*, Action*)> next_sigaction("sigaction");
 constinit Next<Handler(int, Handler)> next_signal("signal");
 constinit Next<Handler(int, Handler)> next_sysv_signal("__sysv_signal");
-constinit Next<int(int, const sigset_t*, sigset_t*)> next_sigprocmask("sigprocmask");
 constinit Next<int(int, const sigset_t*, sigset_t*)> next_pthread_sigmask("pthread_sigmask");
-
-constinit std::atomic<bool> enabled{false};
 
 constinit std::atomic_flag changing;
 constinit Action programs{};          // once Atoll has a handler; guarded by `changing`
 constinit bool atoll_has_it = false;  // likewise
+constinit pid_t owner = 0;  // the process that all this is of: not a child of vfork(), which shares it
 
 // For few instructions and a system call, in handlers too.
+void begin_change(sigset_t& before) {
+  sigset_t all;
+  sigfillset(&all);
+  next_pthread_sigmask(SIG_BLOCK, &all, &before);
+  while (changing.test_and_set(std::memory_order_acquire)) {
+  }
+}
+void end_change(const sigset_t& before) {
+  changing.clear(std::memory_order_release);
+  next_pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 class Changing {
  public:
-  Changing() {
-    sigset_t all;
-    sigfillset(&all);
-    next_pthread_sigmask(SIG_BLOCK, &all, &before_);
-    while (changing.test_and_set(std::memory_order_acquire)) {
-    }
-  }
-  ~Changing() {
-    changing.clear(std::memory_order_release);
-    next_pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
+  Changing() { begin_change(before_); }
+  ~Changing() { end_change(before_); }
   Changing(const Changing&) = delete;
   Changing& operator=(const Changing&) = delete;
 
  private:
   sigset_t before_;
 };
+
+// So that a forked child finds nothing half changed.
+sigset_t forking_thread_has;
+void before_fork() {
+  sigset_t mask;
+  begin_change(mask);
+  forking_thread_has = mask;
+}
+void after_fork() { end_change(forking_thread_has); }
+void in_child() {
+  owner = getpid();
+  after_fork();
+}
 
 bool is_function(const Action& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 ||
@@ -91,7 +107,7 @@ Action for_atoll() {
 int change_programs(const Action* action, Action& before) {
   if (!atoll_has_it) return next_sigaction(SIGSEGV, action, &before);
   before = programs;
-  if (action != nullptr) programs = *action;
+  if (action != nullptr && getpid() == owner) programs = *action;
   return 0;
 }
 
@@ -130,6 +146,10 @@ int set_action(int number, const Action* action, Action* before) {
 }
 
 Handler set_handler(Handler handler, int flags) {
+  if (handler == SIG_ERR) {
+    errno = EINVAL;
+    return SIG_ERR;
+  }
   Action action{}, before;
   action.sa_handler = handler;
   action.sa_flags = flags;
@@ -146,15 +166,6 @@ Handler set_sysv_signal(int number, Handler handler) {
   return set_handler(handler, SA_RESETHAND | SA_NODEFER);
 }
 
-int set_mask(Next<int(int, const sigset_t*, sigset_t*)>& next, int how, const sigset_t* set,
-             sigset_t* before) {
-  if (set == nullptr || how == SIG_UNBLOCK || !enabled.load(std::memory_order_relaxed))
-    return next(how, set, before);
-  sigset_t without = *set;
-  sigdelset(&without, SIGSEGV);
-  return next(how, &without, before);
-}
-
 }  // namespace
 
 void enable() {
@@ -162,8 +173,15 @@ void enable() {
   sigset_t mask;
   Action action;
   next_pthread_sigmask(SIG_BLOCK, nullptr, &mask);
-  next_sigprocmask(SIG_BLOCK, nullptr, &mask);
   next_sigaction(SIGSEGV, nullptr, &action);
+  next_signal(0, SIG_DFL);
+  next_sysv_signal(0, SIG_DFL);
+  // The parent process may have blocked it.
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGSEGV);
+  next_pthread_sigmask(SIG_UNBLOCK, &mask, nullptr);
+  owner = getpid();
+  pthread_atfork(before_fork, after_fork, in_child);
   enabled.store(true);
 }
 
@@ -191,12 +209,4 @@ REMOTE_MALLOC_WRAPPER void (*sysv_signal(int number, void (*handler)(int)) noexc
 }
 REMOTE_MALLOC_WRAPPER void (*__sysv_signal(int number, void (*handler)(int)) noexcept)(int) {
   return remote_malloc::handlers::set_sysv_signal(number, handler);
-}
-REMOTE_MALLOC_WRAPPER int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  using namespace remote_malloc::handlers;
-  return set_mask(next_sigprocmask, how, set, before);
-}
-REMOTE_MALLOC_WRAPPER int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  using namespace remote_malloc::handlers;
-  return set_mask(next_pthread_sigmask, how, set, before);
 }

@@ -5,11 +5,15 @@
 //   Atoll's        takes the faults of remote memory, and passes on all others
 //   the program's  is only kept, and told, from then on: it gets what is passed on
 //
-// Who is Inside is Atoll.  And no thread of the program blocks SIGSEGV, by a mask or in a handler, as the
-// system ends a process that faults then.
+// Who is Inside is Atoll.  masks.cpp and signal_stacks.cpp have what else of the program's signals would be
+// in the way of such a fault.
 #pragma once
 
+#include <atomic>
+
 namespace remote_malloc::handlers {
+
+inline constinit std::atomic<bool> enabled{false};
 
 /// From now on; before, all calls are the C library's.  REQUIRES: Atoll has installed nothing yet.
 void enable();

@@ -72,7 +72,8 @@ void* reallocate(void* block, std::size_t bytes) {
 }
 
 void release(void* block) {
-  if (!is_first(block)) [[likely]]
+  // What is freed while `free` is looked for stays: else it would be looked for again.
+  if (!is_first(block) && !finding_next()) [[likely]]
     next_free(block);
 }
 

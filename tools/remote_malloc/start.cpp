@@ -82,7 +82,10 @@ bool is_for_remote(std::size_t bytes) {
   return !waits_for_program.load() && start();
 }
 
-bool start_for_statics() { return state.load() == State::possible && !waits_for_program.load() && start(); }
+bool start_for_statics() {
+  if (waits_for_program.load()) return false;
+  return here() || (state.load() == State::possible && start());
+}
 
 bool here() { return state.load(std::memory_order_acquire) == State::here; }
 

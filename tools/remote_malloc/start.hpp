@@ -23,7 +23,8 @@ inline bool wants_remote(std::size_t bytes) {
   return bytes >= limit.load(std::memory_order_relaxed) && is_for_remote(bytes);
 }
 
-/// Starts Atoll for static variables, unless the program does so itself.  Returns whether it has started.
+/// Starts Atoll for static variables, unless it has started or the program does so itself.  Returns whether
+/// it has started.
 bool start_for_statics();
 
 /// Whether this process has remote memory.

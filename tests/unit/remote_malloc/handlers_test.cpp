@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handlers and masks of a program that has remote memory.  Each test is a process of its own.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <vector>
 
 #include "enabled.hpp"
 #include "in_child.hpp"
@@ -223,6 +235,158 @@ TEST_F(HandlersDeath, InAForkedChildTheyAreTheProgramsStill) {
     wait(&status);
     REQUIRE_IN_CHILD(WIFEXITED(status) && WEXITSTATUS(status) == 9);
     REQUIRE_IN_CHILD(usable());
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+// Which shares the memory of its parent until it executes another program.
+TEST_F(HandlersDeath, AChildOfVforkChangesNothing) {
+  const auto run = [] {
+    start();
+    signal(SIGSEGV, end_with_9);
+    const pid_t child = vfork();
+    if (child == 0) {
+      signal(SIGSEGV, SIG_DFL);
+      _exit(0);
+    }
+    REQUIRE_IN_CHILD(waitpid(child, nullptr, 0) == child);
+    REQUIRE_IN_CHILD(signal(SIGSEGV, end_with_9) == end_with_9);
+    fault();
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(9), "");
+}
+
+// Else the end would wait for them.
+TEST_F(HandlersDeath, OneThatDoesNotReturnUsesNoMemory) {
+  const auto run = [] {
+    start();
+    signal(SIGSEGV, [](int) { siglongjmp(back, 1); });
+    if (sigsetjmp(back, 1) == 0) fault();
+    const auto begin = std::chrono::steady_clock::now();
+    leave();
+    _exit(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1) ? 0 : 1);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(HandlersDeath, WhatIsNoHandlerIsRefused) {
+  const auto run = [] {
+    start();
+    errno = 0;
+    REQUIRE_IN_CHILD(signal(SIGSEGV, SIG_ERR) == SIG_ERR && errno == EINVAL);
+    REQUIRE_IN_CHILD(signal(SIGSEGV, SIG_DFL) == SIG_DFL);
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+// The signal comes during the call, and its handler runs with the mask that is given.
+template <class Wait>
+void wait_with_mask(Wait wait) {
+  start();
+  signal(SIGALRM, [](int) { _exit(usable() ? 9 : 1); });
+  sigset_t alarm_alone, mask;
+  sigemptyset(&alarm_alone);
+  sigaddset(&alarm_alone, SIGALRM);
+  sigprocmask(SIG_BLOCK, &alarm_alone, nullptr);
+  raise(SIGALRM);
+  sigfillset(&mask);
+  sigdelset(&mask, SIGALRM);
+  wait(&mask);
+}
+
+TEST_F(HandlersDeath, CallsWithAMaskOfTheirOwnBlockNoFaults) {
+  constexpr timespec kLong{60, 0};
+  EXPECT_EXIT(wait_with_mask([](const sigset_t* mask) { sigsuspend(mask); }), testing::ExitedWithCode(9), "");
+  EXPECT_EXIT(wait_with_mask([&](const sigset_t* mask) { ppoll(nullptr, 0, &kLong, mask); }),
+              testing::ExitedWithCode(9), "");
+  EXPECT_EXIT(
+      wait_with_mask([&](const sigset_t* mask) { pselect(0, nullptr, nullptr, nullptr, &kLong, mask); }),
+      testing::ExitedWithCode(9), "");
+  EXPECT_EXIT(wait_with_mask([](const sigset_t* mask) {
+                epoll_event event;
+                epoll_pwait(epoll_create1(0), &event, 1, 60'000, mask);
+              }),
+              testing::ExitedWithCode(9), "");
+}
+
+// Larger than that one.
+const std::byte* used_stack = nullptr;
+
+TEST_F(HandlersDeath, ASmallStackOfTheProgramsIsReplacedUnseen) {
+  const auto run = [] {
+    start();
+    static std::byte small[16384];
+    stack_t mine{}, told;
+    mine.ss_sp = small;
+    mine.ss_size = sizeof small;
+    REQUIRE_IN_CHILD(sigaltstack(&mine, &told) == 0 && (told.ss_flags & SS_DISABLE) != 0);
+    REQUIRE_IN_CHILD(sigaltstack(nullptr, &told) == 0);
+    REQUIRE_IN_CHILD(told.ss_sp == small && told.ss_size == sizeof small && told.ss_flags == 0);
+    struct sigaction action = action_of(
+        [](int) {
+          std::byte deep[100'000];
+          std::memset(deep, 1, sizeof deep);
+          used_stack = deep;
+          stack_t now;
+          REQUIRE_IN_CHILD(sigaltstack(nullptr, &now) == 0);
+          REQUIRE_IN_CHILD(now.ss_sp == small && now.ss_flags == SS_ONSTACK);
+          stack_t none{};
+          none.ss_flags = SS_DISABLE;
+          REQUIRE_IN_CHILD(sigaltstack(&none, nullptr) != 0 && errno == EPERM);
+        },
+        SA_ONSTACK);
+    sigaction(SIGUSR1, &action, nullptr);
+    raise(SIGUSR1);
+    REQUIRE_IN_CHILD(used_stack != nullptr);
+    for (const std::byte each : small) REQUIRE_IN_CHILD(each == std::byte{0});
+    mine.ss_flags = SS_DISABLE;
+    REQUIRE_IN_CHILD(sigaltstack(&mine, &told) == 0 && told.ss_sp == small);
+    REQUIRE_IN_CHILD(sigaltstack(nullptr, &told) == 0 && told.ss_flags == SS_DISABLE);
+    mine = {small, 0, 100};
+    REQUIRE_IN_CHILD(sigaltstack(&mine, nullptr) != 0 && errno == ENOMEM);
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(HandlersDeath, TheStacksOfThreadsGoWithThem) {
+  const auto run = [] {
+    start();
+    const auto mapped = [] {
+      std::ifstream maps("/proc/self/maps");
+      return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+    };
+    const auto use = [] {
+      std::vector<std::byte> small(16384);
+      stack_t mine{};
+      mine.ss_sp = small.data();
+      mine.ss_size = small.size();
+      REQUIRE_IN_CHILD(sigaltstack(&mine, nullptr) == 0);
+      REQUIRE_IN_CHILD(usable());
+    };
+    std::thread(use).join();
+    const auto before = mapped();
+    for (int i = 0; i < 50; ++i) std::thread(use).join();
+    REQUIRE_IN_CHILD(mapped() < before + 20);
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(HandlersDeath, TheNumberOfAChildMayBeRemote) {
+  const auto run = [] {
+    start();
+    paged::close_all();
+    auto* const child = reinterpret_cast<pid_t*>(block);
+    char name[] = "true";
+    char* const arguments[] = {name, nullptr};
+    REQUIRE_IN_CHILD(posix_spawnp(child, "true", nullptr, nullptr, arguments, environ) == 0);
+    REQUIRE_IN_CHILD(waitpid(*child, nullptr, 0) > 0);
+    paged::close_all();
+    REQUIRE_IN_CHILD(posix_spawn(child, "/bin/true", nullptr, nullptr, arguments, environ) == 0);
+    REQUIRE_IN_CHILD(waitpid(*child, nullptr, 0) > 0);
     _exit(0);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");

@@ -100,6 +100,22 @@ TEST_F(StaticsDeath, SystemCallsReachThem) {
       testing::ExitedWithCode(0), "");
 }
 
+// A constructor of the program's may have allocated.
+TEST_F(StaticsDeath, AreRemoteThoughBlocksAreAlready) {
+  EXPECT_EXIT(
+      {
+        end_with_process();
+        enable(kStaticBytes, false);
+        statics::enable();
+        void* volatile block = std::malloc(kStaticBytes);
+        REQUIRE_IN_CHILD(blocks::contains(block));
+        statics::before_main();
+        REQUIRE_IN_CHILD(paged::counts().starts == 1 && statics::touches(zeros_first, kStaticBytes));
+        exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(StaticsDeath, AProgramWithoutLargeOnesDoesNotStart) {
   EXPECT_EXIT(
       {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// posix_spawn stores the child's number while all signals are blocked, where a page that has to come would
+// end the process.
+#include <spawn.h>
+
+#include "next.hpp"
+
+namespace remote_malloc {
+namespace {
+
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
+                  char* const*, char* const*);
+constinit Next<Spawn> next_posix_spawn("posix_spawn"), next_posix_spawnp("posix_spawnp");
+
+int store(int error, pid_t made, pid_t* child) {
+  if (error == 0 && child != nullptr) *child = made;
+  return error;
+}
+
+}  // namespace
+}  // namespace remote_malloc
+
+using namespace remote_malloc;
+
+REMOTE_MALLOC_WRAPPER int posix_spawn(pid_t* child, const char* path,
+                                      const posix_spawn_file_actions_t* actions,
+                                      const posix_spawnattr_t* attributes, char* const* arguments,
+                                      char* const* environment) {
+  pid_t made = 0;
+  return store(next_posix_spawn(&made, path, actions, attributes, arguments, environment), made, child);
+}
+REMOTE_MALLOC_WRAPPER int posix_spawnp(pid_t* child, const char* file,
+                                       const posix_spawn_file_actions_t* actions,
+                                       const posix_spawnattr_t* attributes, char* const* arguments,
+                                       char* const* environment) {
+  pid_t made = 0;
+  return store(next_posix_spawnp(&made, file, actions, attributes, arguments, environment), made, child);
+}
