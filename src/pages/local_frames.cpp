@@ -123,7 +123,8 @@ bool LocalFrames::let_some_leave() {
 // Pages that can leave, closed, and as many transfers for those that have to be written.
 std::size_t LocalFrames::take_victims(std::span<Victim> victims) {
   Victim tried[kMostTogether];
-  // Not more than are on trial, so that none of them is chosen again before it is unmapped.
+  // Not more than are on trial, so that hardly one of them is chosen again before it is unmapped: such a one
+  // is spared, and has no other trial.
   const std::size_t together = std::clamp(replacement_.trial_share(), std::size_t{1}, kMostTogether);
   std::size_t count = 0, trials = 0;
   Transit* transit = nullptr;
