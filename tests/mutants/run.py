@@ -48,13 +48,32 @@ def faults_of(mutants):
     return faults
 
 
+def descendants(process):
+    """Their numbers: CTest's tests have sessions of their own, and outlive it."""
+    found = []
+    for task in pathlib.Path(f"/proc/{process}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += [int(child), *descendants(child)]
+    return found
+
+
+def end(processes, how):
+    for process in processes:
+        try:
+            os.kill(process, how)
+        except ProcessLookupError:
+            pass
+
+
 def run(command, cwd, seconds):
     """Exit code and output of a command; None as the code if it had to be ended."""
     with subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.STDOUT, errors="replace", start_new_session=True) as process:
+        started = []
         for ending in (None, signal.SIGTERM, signal.SIGKILL):
             if ending is not None:
-                os.killpg(process.pid, ending)
+                started = started or [process.pid, *descendants(process.pid)]
+                end(started, ending)
             try:
                 output = process.communicate(timeout=seconds if ending is None else 20)[0]
                 return (process.returncode if ending is None else None), output
