@@ -160,22 +160,21 @@ void HomeAgent::start(Delivery delivery) {
       object != nullptr ? std::min<std::uint64_t>(page_bytes, object->store->size() - offset) : page_bytes;
   if (reads) std::memset(data + n, 0, page_bytes - n);
   move->transfer = {reads ? Transfer::Kind::read : Transfer::Kind::write, offset, data, n, 0};
+  move->device = object != nullptr ? object->store.get() : device_.get();
   move->delivery = std::move(delivery);
-  const Delivery& begun = move->delivery;
-  if (reads && begun.buffer == nullptr && cache_.is_awaited(begun.page)) awaited_read_ = move.get();
-  Transfer& transfer = move->transfer;
-  moves_[&transfer] = std::move(move);
-  (object != nullptr ? static_cast<Device&>(*object->store) : *device_).start(transfer);
+  DeviceMove& begun = *move;
+  if (reads && begun.delivery.buffer == nullptr && cache_.is_awaited(begun.delivery.page))
+    awaited_read_ = &begun;
+  moves_[&begun.transfer] = std::move(move);
+  begun.device->start(begun.transfer);
 }
 
 std::optional<HomeAgent::TakenRead> HomeAgent::take_read() {
   DeviceMove* move = std::exchange(awaited_read_, nullptr);
   if (move == nullptr || held_at(move->delivery.page) != nullptr) return {};
-  const StoredObject* object = object_at(move->delivery.page);
-  Device* device = object != nullptr ? object->store.get() : device_.get();
-  Transfer* taken = device->take_read(move->transfer);
+  Transfer* taken = move->device->take_read(move->transfer);
   if (taken == nullptr) return {};
-  return TakenRead{device, taken};
+  return TakenRead{move->device, taken};
 }
 
 void HomeAgent::submit() {

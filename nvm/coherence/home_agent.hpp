@@ -105,6 +105,7 @@ class HomeAgent {
   };
   // A load or store that the device works on.
   struct DeviceMove {
+    Device* device;
     Transfer transfer;
     Delivery delivery;
   };
@@ -155,10 +156,8 @@ class HomeAgent {
   const Home home_;
   std::unordered_map<PageNumber, DirectoryEntry> directory_;  // of pages that somebody has or wants
   std::unordered_map<const Transfer*, std::unique_ptr<DeviceMove>> moves_;
-  // The last read that was started since submit() or take_read() of a page that threads of this node wait
-  // for.
-  DeviceMove* awaited_read_ = nullptr;
-  std::deque<Delivery> await_buffer_;  // loads for other nodes, and pages that these send home
+  DeviceMove* awaited_read_ = nullptr;  // what take_read() is about
+  std::deque<Delivery> await_buffer_;   // loads for other nodes, and pages that these send home
   std::vector<Message> out_;
   std::uint64_t tags_ = 0;
   std::uint64_t last_version_ = 0;  // of pages that nobody has any more

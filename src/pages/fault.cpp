@@ -84,8 +84,7 @@ void install() {
   owner = getpid();
   struct sigaction action {};
   action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;  // one that is sent
-
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;  // the last for one that is sent
   sigemptyset(&action.sa_mask);
   struct sigaction now;
   sigaction(SIGSEGV, nullptr, &now);

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "inside.hpp"
+#include "masks.hpp"
 #include "next.hpp"
 
 namespace remote_malloc::handlers {
@@ -16,18 +17,19 @@ namespace {
 
 using Action = struct sigaction;
 using Handler = void (*)(int);
+using masks::next_pthread_sigmask;
 
 constinit Next<int(int, const Action*, Action*)> next_sigaction("sigaction");
 constinit Next<Handler(int, Handler)> next_signal("signal");
 constinit Next<Handler(int, Handler)> next_sysv_signal("__sysv_signal");
-constinit Next<int(int, const sigset_t*, sigset_t*)> next_pthread_sigmask("pthread_sigmask");
 
 constinit std::atomic_flag changing;
 constinit Action programs{};          // once Atoll has a handler; guarded by `changing`
 constinit bool atoll_has_it = false;  // likewise
 constinit pid_t owner = 0;  // the process that all this is of: not a child of vfork(), which shares it
 
-// For few instructions and a system call, in handlers too.
+// For few instructions and a system call, in handlers too.  SIGSEGV waits as well: one that is sent comes
+// here.
 void begin_change(sigset_t& before) {
   sigset_t all;
   sigfillset(&all);
@@ -137,7 +139,7 @@ int change(const Action* action, Action* before) {
 }
 
 int set_action(int number, const Action* action, Action* before) {
-  if (!enabled.load(std::memory_order_relaxed)) return next_sigaction(number, action, before);
+  if (!enabled()) return next_sigaction(number, action, before);
   if (number == SIGSEGV) return change(action, before);
   if (action == nullptr) return next_sigaction(number, action, before);
   Action without = *action;
@@ -157,12 +159,12 @@ Handler set_handler(Handler handler, int flags) {
 }
 
 Handler set_signal(int number, Handler handler) {
-  if (number != SIGSEGV || !enabled.load(std::memory_order_relaxed)) return next_signal(number, handler);
+  if (number != SIGSEGV || !enabled()) return next_signal(number, handler);
   return set_handler(handler, SA_RESTART);
 }
 
 Handler set_sysv_signal(int number, Handler handler) {
-  if (number != SIGSEGV || !enabled.load(std::memory_order_relaxed)) return next_sysv_signal(number, handler);
+  if (number != SIGSEGV || !enabled()) return next_sysv_signal(number, handler);
   return set_handler(handler, SA_RESETHAND | SA_NODEFER);
 }
 
@@ -182,7 +184,7 @@ void enable() {
   next_pthread_sigmask(SIG_UNBLOCK, &mask, nullptr);
   owner = getpid();
   pthread_atfork(before_fork, after_fork, in_child);
-  enabled.store(true);
+  is_enabled.store(true);
 }
 
 }  // namespace remote_malloc::handlers

@@ -13,9 +13,10 @@
 
 namespace remote_malloc::handlers {
 
-inline constinit std::atomic<bool> enabled{false};
+inline constinit std::atomic<bool> is_enabled{false};
 
 /// From now on; before, all calls are the C library's.  REQUIRES: Atoll has installed nothing yet.
 void enable();
+inline bool enabled() { return is_enabled.load(std::memory_order_relaxed); }
 
 }  // namespace remote_malloc::handlers

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Masks of signals, without SIGSEGV: the system ends a process that faults while it is blocked, and the fault
 // may be a page that has to come.
+#include "masks.hpp"
+
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +16,6 @@ namespace remote_malloc {
 namespace {
 
 constinit Next<int(int, const sigset_t*, sigset_t*)> next_sigprocmask("sigprocmask");
-constinit Next<int(int, const sigset_t*, sigset_t*)> next_pthread_sigmask("pthread_sigmask");
 constinit Next<int(const sigset_t*)> next_sigsuspend("sigsuspend");
 constinit Next<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> next_ppoll("ppoll");
 constinit Next<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> next_pselect("pselect");
@@ -25,7 +26,7 @@ constinit Next<int(int)> next_sigblock("sigblock"), next_sigsetmask("sigsetmask"
 class Without {
  public:
   explicit Without(const sigset_t* mask) : given_(mask) {
-    if (given_ == nullptr || !handlers::enabled.load(std::memory_order_relaxed)) return;
+    if (given_ == nullptr || !handlers::enabled()) return;
     mask_ = *mask;
     sigdelset(&mask_, SIGSEGV);
     given_ = &mask_;
@@ -40,9 +41,7 @@ class Without {
 };
 
 // As sets of 32 signals, of old.
-int without(int mask) {
-  return handlers::enabled.load(std::memory_order_relaxed) ? mask & ~(1 << (SIGSEGV - 1)) : mask;
-}
+int without(int mask) { return handlers::enabled() ? mask & ~(1 << (SIGSEGV - 1)) : mask; }
 
 // `before` may be remote.
 int set_mask(Next<int(int, const sigset_t*, sigset_t*)>& next, int how, const sigset_t* mask,
@@ -62,7 +61,7 @@ REMOTE_MALLOC_WRAPPER int sigprocmask(int how, const sigset_t* mask, sigset_t* b
   return set_mask(next_sigprocmask, how, mask, before);
 }
 REMOTE_MALLOC_WRAPPER int pthread_sigmask(int how, const sigset_t* mask, sigset_t* before) noexcept {
-  return set_mask(next_pthread_sigmask, how, mask, before);
+  return set_mask(masks::next_pthread_sigmask, how, mask, before);
 }
 REMOTE_MALLOC_WRAPPER int sigblock(int mask) noexcept { return next_sigblock(without(mask)); }
 REMOTE_MALLOC_WRAPPER int sigsetmask(int mask) noexcept { return next_sigsetmask(without(mask)); }

@@ -14,7 +14,7 @@
 namespace remote_malloc {
 namespace {
 
-// What Atoll and libfabric use while a page comes: measured 20 KiB.  And what may not be touched below it.
+// Several times what Atoll and libfabric use while a page comes; and what may not be touched below it.
 constexpr std::size_t kNeeded = std::size_t{128} << 10, kGuard = std::size_t{16} << 10;
 
 constinit Next<int(const stack_t*, stack_t*)> next_sigaltstack("sigaltstack");
@@ -84,6 +84,6 @@ int set_stack(const stack_t* wanted, stack_t* before) {
 
 REMOTE_MALLOC_WRAPPER int sigaltstack(const stack_t* wanted, stack_t* before) noexcept {
   using namespace remote_malloc;
-  if (!handlers::enabled.load(std::memory_order_relaxed)) return next_sigaltstack(wanted, before);
+  if (!handlers::enabled()) return next_sigaltstack(wanted, before);
   return set_stack(wanted, before);
 }

@@ -12,7 +12,10 @@ using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const 
                   char* const*, char* const*);
 constinit Next<Spawn> next_posix_spawn("posix_spawn"), next_posix_spawnp("posix_spawnp");
 
-int store(int error, pid_t made, pid_t* child) {
+template <typename... Rest>
+int spawn(Next<Spawn>& next, pid_t* child, Rest... rest) {
+  pid_t made = 0;
+  const int error = next(&made, rest...);
   if (error == 0 && child != nullptr) *child = made;
   return error;
 }
@@ -26,13 +29,11 @@ REMOTE_MALLOC_WRAPPER int posix_spawn(pid_t* child, const char* path,
                                       const posix_spawn_file_actions_t* actions,
                                       const posix_spawnattr_t* attributes, char* const* arguments,
                                       char* const* environment) {
-  pid_t made = 0;
-  return store(next_posix_spawn(&made, path, actions, attributes, arguments, environment), made, child);
+  return spawn(next_posix_spawn, child, path, actions, attributes, arguments, environment);
 }
 REMOTE_MALLOC_WRAPPER int posix_spawnp(pid_t* child, const char* file,
                                        const posix_spawn_file_actions_t* actions,
                                        const posix_spawnattr_t* attributes, char* const* arguments,
                                        char* const* environment) {
-  pid_t made = 0;
-  return store(next_posix_spawnp(&made, file, actions, attributes, arguments, environment), made, child);
+  return spawn(next_posix_spawnp, child, file, actions, attributes, arguments, environment);
 }

@@ -178,8 +178,9 @@ class ReadsOfOthersTest : public PagerRoundsTest {
     EXPECT_EQ(word_in(memory.pool, asked.wait().frame, 5), page_of(page));
     memory.pool.word(page).unlatch();
   }
-  // A thread that waits for the page, and has begun to read it.
-  std::thread reader_of(const Asked& asked) const {
+  // A thread that waits for the page, and has begun to read it: what the device holds from now on.
+  std::thread hold_reader_of(const Asked& asked) const {
+    pe.device->hold(true);
     std::thread thread([&] { asked.wait(*pe.pager, UINT64_MAX); });
     await("a read", [&] { return pe.device->taken() == 1; });
     return thread;
@@ -238,9 +239,8 @@ TEST_F(ReadsOfOthersTest, WhatIsReadAheadIsLeftToThePagersThread) {
   const Asked first = ask(3);
   EXPECT_TRUE(make_round());
   expect_there(3, first);
-  pe.device->hold(true);
   const Asked second = ask(4);  // a sequence
-  std::thread reader = reader_of(second);
+  std::thread reader = hold_reader_of(second);
   await("what follows to be handed over meanwhile",
         [&] { return pe.device->under_way() > 1 && !pe.device->to_be_submitted(); });
   pe.device->hold(false);
@@ -253,9 +253,8 @@ TEST_F(ReadsOfOthersTest, WhatIsReadAheadIsLeftToThePagersThread) {
 
 TEST_F(ReadsOfOthersTest, OthersMakeRoundsMeanwhile) {
   bring(0);
-  pe.device->hold(true);
   const Asked asked = ask(3);
-  std::thread reader = reader_of(asked);
+  std::thread reader = hold_reader_of(asked);
   pe.host.drives = true;
   add_from_far();
   pe.pager->answer_calls();  // unless the reader has the turn still
@@ -269,9 +268,8 @@ TEST_F(ReadsOfOthersTest, OthersMakeRoundsMeanwhile) {
 // Another thread has the turn when the read ends, and has looked at the device before.
 TEST_F(ReadsOfOthersTest, ARoundFollowsARead) {
   bring(0);
-  pe.device->hold(true);
   const Asked asked = ask(3);
-  std::thread reader = reader_of(asked);
+  std::thread reader = hold_reader_of(asked);
   pe.host.drives = true;
   std::atomic<bool> read{false};
   pe.host.on_answer = [this, &read] {
@@ -287,9 +285,8 @@ TEST_F(ReadsOfOthersTest, ARoundFollowsARead) {
 }
 
 TEST_F(ReadsOfOthersTest, APagerThatStopsWaitsForThem) {
-  pe.device->hold(true);
   const Asked asked = ask(3);
-  std::thread reader = reader_of(asked);
+  std::thread reader = hold_reader_of(asked);
   std::atomic<bool> stopped{false};
   std::thread stopper([&] {
     pe.pager->stop();

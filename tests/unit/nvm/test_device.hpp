@@ -78,10 +78,11 @@ class TestDevice final : public Device {
   void hold_calls(bool held);
   /// They take so long.
   void slow_down_calls(std::chrono::nanoseconds by) { slow_calls_ = by; }
-  /// Reads that were taken and have not ended.
-  std::size_t taken() const;
   /// How many of them wait.
   int calls_held() const { return calls_waiting_; }
+
+  /// Reads that were taken and have not ended.
+  std::size_t taken() const;
 
   /// Lets up to n transfers end, in an order that the seed decides; returns how many there were.
   std::size_t end(std::size_t n = SIZE_MAX);
