@@ -62,7 +62,7 @@ def bare(options, figures):
 
 def bare_page(figures, what, page):
     """The better of both."""
-    return min(figures[f"{what}_{page // MI}m_{how}"] for how in ("whole", "pieces"))
+    return min(figures[f"{what}_{page // KI}k_{how}"] for how in ("whole", "pieces"))
 
 
 def fault(options, verdicts):
@@ -81,13 +81,15 @@ def fault(options, verdicts):
           f"the mean\n{'page':<8}{'fault':>9}{'get':>9}{'whole':>9}{'pieces':>9}" + "".join(f"{name:>9}" for name in STAGES) +
           f"{'UMap':>9}")
     for page in options.pages:
-        size = f"{page // MI}m"
-        cells = [figures["fault", page], figures["get", page], figures[f"get_{size}_whole"], figures[f"get_{size}_pieces"],
+        size = f"{page // MI}m" if page >= MI else f"{page // KI}k"
+        cells = [figures["fault", page], figures["get", page], figures[f"get_{page // KI}k_whole"],
+                 figures[f"get_{page // KI}k_pieces"],
                  *(figures[name, page] for name in STAGES)]
         print(f"{size:<8}" + "".join(f"{cell:>9.4g}" for cell in cells) +
               (f"{figures['umap', page]:>9.4g}" if options.umap else f"{'-':>9}"))
-        verdicts.at_most(f"a fault that reads {size} / a bare read", [figures["fault", page] / bare_page(figures, "get", page)],
-                         1.15)
+        if page >= MI:
+            verdicts.at_most(f"a fault that reads {size} / a bare read",
+                             [figures["fault", page] / bare_page(figures, "get", page)], 1.15)
         if options.umap:
             verdicts.at_least(f"UMap / a fault that reads {size}", [figures["umap", page] / figures["fault", page]], 1.8)
 
@@ -249,8 +251,8 @@ def parse():
     parser.add_argument("--umap", type=pathlib.Path, help="a program that measures UMap; see above")
     parser.add_argument("--inner", type=arguments.whole, default=3, help="rounds of shmem_bench in each run (default 3)")
     parser.add_argument("--local", type=arguments.size, default=64 * MI, help="bytes of local memory (default 64m)")
-    parser.add_argument("--pages", type=arguments.sizes, default=[MI, 2 * MI],
-                        help="sizes of pages of `fault`, of 1m and 2m (default 1m,2m)")
+    parser.add_argument("--pages", type=arguments.sizes, default=[256 * KI, MI, 2 * MI],
+                        help="sizes of pages of `fault`, of 256k, 1m and 2m (default: all)")
     parser.add_argument("--threads", type=arguments.several, default=[1, 4], help="of `protocols` (default 1,4)")
     parser.add_argument("--blocks", type=arguments.several, default=[64, 128], help="steps of `stencil` (default 64,128)")
     options = parser.parse_args()
@@ -259,8 +261,8 @@ def parse():
         if not os.access(options.build / name, os.X_OK):
             parser.error(f"there is no {name} in {options.build}; cmake --build --preset release makes it, with "
                          "-DATOLL_TESTS=ON")
-    if not set(options.pages) <= {MI, 2 * MI}:
-        parser.error("--pages must be 1m, 2m or 1m,2m: bare_fabric has no others")
+    if not set(options.pages) <= {256 * KI, MI, 2 * MI}:
+        parser.error("--pages must be some of 256k, 1m, 2m: bare_fabric has no others")
     return options
 
 

@@ -106,8 +106,8 @@ void initiate(const std::string& prefix, Side& side) {
   stream("get_1m", 100, 4, 1048576e-9, "GB/s", [&] { side.get(buffer.data(), 4096, 1048576); });
 }
 
-/// Pages of 1 and 2 MiB, one after the other, each transfer from and to memory that was not used lately; what
-/// they take whole, and in pieces of 256 KiB that are under way together.
+/// Pages of 256 KiB, 1 and 2 MiB, one after the other, each transfer from and to memory that was not used
+/// lately; what they take whole, and in pieces of 256 KiB that are under way together.
 template <class Side>
 void initiate_pages(Side& side) {
   constexpr std::size_t kMiB = std::size_t{1} << 20, kPiece = kMiB / 4;
@@ -117,7 +117,7 @@ void initiate_pages(Side& side) {
   const auto wait = [&] {
     while (!side.idle()) side.poll_once();
   };
-  for (const std::size_t page : {kMiB, 2 * kMiB}) {
+  for (const std::size_t page : {kPiece, kMiB, 2 * kMiB}) {
     for (const bool puts : {false, true}) {
       for (const bool whole : {true, false}) {
         const std::size_t piece = whole ? page : kPiece, count = kHeap / page;
@@ -127,7 +127,7 @@ void initiate_pages(Side& side) {
             if ((at + piece) % page == 0) wait();
           }
         });
-        std::printf("%s_%zum_%s %.3f us\n", puts ? "put" : "get", page / kMiB, whole ? "whole" : "pieces",
+        std::printf("%s_%zuk_%s %.3f us\n", puts ? "put" : "get", page / 1024, whole ? "whole" : "pieces",
                     time / static_cast<double>(count) * 1e6);
       }
     }
