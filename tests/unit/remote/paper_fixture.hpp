@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,10 @@ class RecordedLink final : public shm::test::AroundLoop {
   std::function<bool(What)> others_run;
 
   void clear() { count_ = 0; }
+  /// All since then.  REQUIRES: there was room for them; a test that runs for as long as others take does not
+  /// ask.
   std::vector<Event> events() const {
+    if (count_ > events_.size()) throw std::length_error("more events than there is room for");
     return {events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(count_.load())};
   }
   std::size_t count(What what) const {
@@ -92,7 +96,8 @@ class RecordedLink final : public shm::test::AroundLoop {
 
   void note(What what) {
     const bool asks = others_run != nullptr && (what == What::get || what == What::put);
-    events_.at(count_++) = {what, asks && others_run(what)};
+    const std::size_t index = count_++;
+    if (index < events_.size()) events_[index] = {what, asks && others_run(what)};
   }
 
   std::vector<Event> events_;

@@ -92,12 +92,17 @@ TEST_P(PaperThreadsTest, HandlersOfTheProgramMayFault) {
     }
   });
   constexpr unsigned kSignals = 20;
-  for (unsigned sent = 0; sent < kSignals; ++sent) {
-    pthread_kill(player.native_handle(), SIGUSR1);
-    // Asleep: it takes long to suspend threads that run, where there are more of them than cores.
-    while (handled <= sent) std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  stop = true;
+  // A thread of the program's that sleeps would not get to the end of its sleep: the player swaps as fast as
+  // it can, and each swap suspends and so wakes it.
+  std::thread sender([&] {
+    is_no_user_thread();
+    for (unsigned sent = 0; sent < kSignals; ++sent) {
+      pthread_kill(player.native_handle(), SIGUSR1);
+      while (handled <= sent) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    stop = true;
+  });
+  sender.join();
   player.join();
   sigaction(SIGUSR1, &before, nullptr);
   for (std::size_t page = 0; page < kPaperPages; ++page)
