@@ -2,7 +2,8 @@
 // Matching by the network: receives wait in one ordered list, and a message goes to the first one that its
 // tag fits. For who wants the network, a NIC perhaps, to find by tag what a message is about.
 //
-// What no receive fits is reported, too: it is not held back until one comes.
+// What no receive fits is reported, too: it is not held back until one comes.  What no PE of the job has sent
+// is dropped.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,8 @@ struct TaggedReceive {
   std::uint64_t ignore = 0;  // bits of the tag that may be others
   std::byte* room = nullptr;
   std::size_t room_bytes = 0;
-  alignas(16) std::byte provider[64];  // of the network, meanwhile
+  std::uint64_t cookie = 0;            // of the network, as what follows
+  alignas(16) std::byte provider[64];  // meanwhile
 };
 
 /// What poll() reports.  The bytes are there during the call or, in a TaggedReceive, as long as the caller

@@ -10,9 +10,11 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 
@@ -57,6 +59,31 @@ inline socklen_t abstract_address(std::initializer_list<const char*> parts, sock
     for (; *part != '\0' && length < kRoom; ++part) address.sun_path[length++] = *part;
   }
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+}
+
+/// Before bind(): the kernel says with each datagram who has sent it.
+inline bool ask_for_senders(int fd) {
+  const int on = 1;
+  return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
+}
+
+/// As recv(); `ours`: whether a process of this user has sent it.  Abstract addresses have no permissions of
+/// their own.
+inline ssize_t receive_from_user(int fd, void* to, std::size_t n, int flags, bool& ours) {
+  iovec data{to, n};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t size = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+  const cmsghdr* head = size < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+  ucred sender{};
+  if (head != nullptr && head->cmsg_type == SCM_CREDENTIALS)
+    std::memcpy(&sender, CMSG_DATA(head), sizeof sender);
+  ours = sender.pid != 0 && sender.uid == geteuid();
+  return size;
 }
 
 /// Where the launcher of job `id` (environment variable ATOLL_JOB_ID) hears reports.  Safe in signal

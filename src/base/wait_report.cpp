@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
@@ -86,10 +87,13 @@ void on_question(int) {
   errno = error;
 }
 
-// Returns when the socket fails, which it does not.
+// Returns when the socket fails, which it does not.  Who may not signal this process may not ask it either.
 void hear_questions(int fd) {
   char question;
-  while (recv(fd, &question, sizeof question, 0) >= 0 || errno == EINTR) answer();
+  for (bool ours = false;
+       receive_from_user(fd, &question, sizeof question, 0, ours) >= 0 || errno == EINTR;) {
+    if (std::exchange(ours, false)) answer();
+  }
 }
 
 // A thread hears the launcher's questions for as long as the process lives.  Without it nothing is lost but
@@ -99,7 +103,7 @@ void listen_to_launcher() {
   const socklen_t length = wait_question_address(job_id, self, address);
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+  if (!ask_for_senders(fd) || bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
     close(fd);
     return;
   }

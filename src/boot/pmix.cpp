@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/fatal.hpp"
 #include "base/human.hpp"
@@ -147,7 +148,7 @@ class PmixBoot final : public Boot {
  private:
   bool by_oshrun() const {
     const char* ours = std::getenv("ATOLL_JOB_ID");
-    return ours != nullptr && job_.id == ours;
+    return ours != nullptr && std::string_view(self_.nspace).starts_with(std::string(ours) + ".");
   }
 
   Status describe_job(const Env& env) {
@@ -173,7 +174,8 @@ class PmixBoot final : public Boot {
     job_.rank = static_cast<int>(self_.rank);
     job_.size = static_cast<int>(size - servers);
     job_.servers = static_cast<int>(servers);
-    job_.id = self_.nspace;
+    // Part of names that everybody sees; oshrun's namespace is a secret.
+    job_.id = by_oshrun() ? std::getenv("ATOLL_JOB_ID") : self_.nspace;
     job_.host = host;
     job_.one_host = host_ranks.size() == size;
     if (!std::binary_search(host_ranks.begin(), host_ranks.end(), job_.rank)) {

@@ -139,7 +139,7 @@ void Job::bind_children() {
 }
 
 bool Job::start_server() {
-  PmixConfig config{session_.job_id, host_, session_.dir, {}};
+  PmixConfig config{session_.pmix_namespace, host_, session_.dir, {}};
   for (std::size_t i = 0; i < programs_.size(); ++i)
     config.app_of.insert(config.app_of.end(), static_cast<std::size_t>(programs_[i].app.processes),
                          static_cast<int>(i));

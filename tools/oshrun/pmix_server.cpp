@@ -163,7 +163,7 @@ std::string start_server(const PmixConfig& config) {
   infos.text(PMIX_SYSTEM_TMPDIR, config.dir);
   infos.flag(PMIX_SERVER_TOOL_SUPPORT, false);
   infos.text(PMIX_HOSTNAME, config.host);
-  infos.text(PMIX_SERVER_NSPACE, config.job_id + ".server");
+  infos.text(PMIX_SERVER_NSPACE, config.name_space + ".server");
   infos.rank(PMIX_SERVER_RANK, 0);
   static pmix_topology_t topology;
   topology.source = strdup("hwloc");
@@ -199,7 +199,7 @@ void add_process(Infos& job, const PmixConfig& config, std::size_t index, pmix_r
 
 std::string PmixServer::start(const PmixConfig& config) {
   queue.open();
-  job_namespace = config.job_id;
+  job_namespace = config.name_space;
   job_size = config.app_of.size();
   if (job_size <= kMaxInMemory) setenv("PMIX_MCA_gds", "hash", 0);
   std::string error = start_server(config);
@@ -225,7 +225,7 @@ std::string PmixServer::register_job(const PmixConfig& config) {
     job.number(key, count);
   job.number(PMIX_NUM_NODES, 1);
   job.number(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(config.app_of.back()) + 1);
-  job.text(PMIX_JOBID, config.job_id);
+  job.text(PMIX_JOBID, config.name_space);
   job.flag(PMIX_SPAWNED, false);
   job.text(PMIX_LOCAL_PEERS, peers);
   job.rank(PMIX_LOCALLDR, 0);
@@ -240,7 +240,7 @@ std::string PmixServer::register_job(const PmixConfig& config) {
     rank_in_app = rank > 0 && config.app_of[rank] == config.app_of[rank - 1] ? rank_in_app + 1 : 0;
     add_process(job, config, rank, rank_in_app);
   }
-  const pmix_status_t status = PMIx_server_register_nspace(config.job_id.c_str(), static_cast<int>(count),
+  const pmix_status_t status = PMIx_server_register_nspace(config.name_space.c_str(), static_cast<int>(count),
                                                            job.data(), job.size(), nullptr, nullptr);
   return good(status) ? "" : failed("the PMIx server does not take the job", status);
 }
@@ -249,7 +249,7 @@ std::string PmixServer::register_processes(const PmixConfig& config) {
   settings_.resize(config.app_of.size());
   for (std::size_t rank = 0; rank < config.app_of.size(); ++rank) {
     pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, config.job_id.c_str(), static_cast<pmix_rank_t>(rank));
+    PMIX_LOAD_PROCID(&proc, config.name_space.c_str(), static_cast<pmix_rank_t>(rank));
     pmix_status_t status =
         PMIx_server_register_client(&proc, geteuid(), getegid(), nullptr, nullptr, nullptr);
     if (!good(status)) return failed("the PMIx server does not take a process", status);

@@ -18,7 +18,7 @@ struct PmixEvent {
 };
 
 struct PmixConfig {
-  std::string job_id;  // the PMIx namespace
+  std::string name_space;
   std::string host;
   std::string dir;          // an existing directory for the server's files
   std::vector<int> app_of;  // for each process, by rank, the index of its program

@@ -8,7 +8,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,8 +23,10 @@ namespace {
 
 std::string random_hex() {
   std::uint64_t number = 0;
-  if (getrandom(&number, sizeof number, 0) != sizeof number)
-    number = static_cast<std::uint64_t>(time(nullptr)) * 0x9e3779b97f4a7c15u;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) {
+    perror("oshrun: there are no random numbers for the job's secrets: getrandom");
+    exit(1);
+  }
   char text[17];
   snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
   return text;
@@ -85,6 +86,7 @@ Session new_session() {
   Session session;
   const char* tmpdir = getenv("TMPDIR");
   session.job_id = "atoll-" + std::to_string(getpid()) + "-" + random_hex();
+  session.pmix_namespace = session.job_id + "." + random_hex() + random_hex();
   session.tmpdir = tmpdir != nullptr && *tmpdir != '\0' ? tmpdir : "/tmp";
   std::error_code error;
   // The janitor has another working directory.

@@ -12,12 +12,13 @@
 
 namespace oshrun {
 
-/// Everything of a job is named after its id, which nobody can guess: $TMPDIR/atoll.<id>.* and
-/// /dev/shm/atoll.<id>.*
+/// Everything of a job is named after its id: $TMPDIR/atoll.<id>.*, /dev/shm/atoll.<id>.* and sockets.  All
+/// users see these names.
 struct Session {
-  std::string job_id;  // atoll-<pid>-<random>, also the PMIx namespace and ATOLL_JOB_ID
-  std::string tmpdir;  // $TMPDIR, or /tmp
-  std::string dir;     // the PMIx server's directory, below tmpdir
+  std::string job_id;          // atoll-<pid>-<random>, also ATOLL_JOB_ID
+  std::string pmix_namespace;  // <job_id>.<secret>: PMIx 4 serves everybody who names it (docs/security.md)
+  std::string tmpdir;          // $TMPDIR, or /tmp
+  std::string dir;             // the PMIx server's directory, below tmpdir
 };
 
 Session new_session();

@@ -9,25 +9,11 @@
 namespace oshrun {
 namespace {
 
-/// Receives one datagram and says whether it is a record that a process of this user has sent: abstract
-/// addresses have no permissions of their own.
+/// Receives one datagram and says whether it is a record that a process of this user has sent.
 bool receive(int fd, shm::WaitRecord& record, bool& ours) {
-  iovec data{&record, sizeof record};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t size = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const ssize_t size = shm::receive_from_user(fd, &record, sizeof record, MSG_DONTWAIT, ours);
   if (size < 0) return false;
-  ours = size == sizeof record && record.layout == shm::WaitRecord::kLayout;
-  const cmsghdr* head = CMSG_FIRSTHDR(&message);
-  if (head == nullptr || head->cmsg_type != SCM_CREDENTIALS) {
-    ours = false;
-  } else {
-    ours = ours && reinterpret_cast<const ucred*>(CMSG_DATA(head))->uid == getuid();
-  }
+  ours = ours && size == sizeof record && record.layout == shm::WaitRecord::kLayout;
   return true;
 }
 
@@ -40,8 +26,7 @@ void WaitInquiry::listen(const std::string& job_id, int pes, std::chrono::millis
   sockaddr_un address;
   const socklen_t length = shm::wait_report_address(job_id.c_str(), address);
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int on = 1;
-  if (!fd || setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return;
+  if (!fd || !shm::ask_for_senders(fd.get())) return;
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) return;
   socket_ = std::move(fd);
 }

@@ -18,6 +18,7 @@ std::int64_t clock_now() {
 Combiner::Combiner(NicNetwork& nic, const NetOps* table, Channel* inner, Packing packing)
     : Channel{table},
       nic_(nic),
+      name_(nic.issuers().add(*this)),
       inner_(inner),
       me_(nic.me()),
       routes_(nic.routes()),
@@ -25,6 +26,7 @@ Combiner::Combiner(NicNetwork& nic, const NetOps* table, Channel* inner, Packing
       packing_(packing) {}
 
 Combiner::~Combiner() {
+  nic_.issuers().remove(name_);
   for (std::size_t i = 0; i < held_.size(); ++i) nic_.forgotten();
 }
 
@@ -95,7 +97,7 @@ std::unique_ptr<Packet> Combiner::close(int executor, Flow& of) {
   of.open->destination = alone ? nic_.at_node_rank(executor, of.open->first_node_rank()) : executor;
   if (of.open->destination != executor) of.detour = of.open->destination;
   of.wanted = of.watched = false;
-  of.open->finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), of.open->results.size());
+  of.open->finish(name_, of.open->results.size());
   of.results[of.closed % kWindow].swap(of.open->results);
   of.epochs[of.closed % kWindow] = static_cast<std::uint8_t>(of.open->opened);
   ++of.closed;
@@ -188,6 +190,8 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
   std::vector<Awaited> waiting;
   {
     const LockGuard guard(lock_);
+    if (from.acked == from.closed) [[unlikely]]
+      fatal("internal error: PE %d answered a packet that it was not sent", pe);
     waiting.swap(from.results[from.acked % kWindow]);
   }
   settle(pe, waiting, results, n);

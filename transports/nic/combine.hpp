@@ -18,6 +18,7 @@
 #include "base/spin.hpp"
 #include "base/wait_report.hpp"
 #include "net.hpp"
+#include "nic/issuers.hpp"
 #include "nic/packet.hpp"
 
 namespace shm::nic {
@@ -41,17 +42,6 @@ struct Route {
 };
 
 class NicNetwork;
-
-/// Who the reply to a packet is for.
-class Issuer {
- public:
-  /// PE `pe` has applied the oldest packet to its node that was not acknowledged; `results` of n bytes.
-  /// Handler: does not wait.  The issuer may be gone as soon as this has lowered its counters.
-  virtual void acknowledge(int pe, const std::byte* results, std::size_t n) = 0;
-
- protected:
-  ~Issuer() = default;
-};
 
 /// What a channel packs.
 enum class Packing : std::uint8_t {
@@ -230,6 +220,7 @@ class Combiner final : public Channel, private Issuer {
   void pause(const WaitReason& reason, Pause& between) EXCLUDES(lock_);
 
   NicNetwork& nic_;
+  const std::uint64_t name_;  // in issuers()
   Channel* const inner_;
   const int me_;
   const Route* const routes_;

@@ -105,7 +105,9 @@ std::span<const std::byte> Executor::execute(int from_pe, const std::byte* packe
   PacketHead head;
   if (n < sizeof head) refuse(from_pe, "without a head");
   std::memcpy(&head, packet, sizeof head);
-  if (head.results > head.records) refuse(from_pe, "with too many results");
+  // A record takes 8 bytes or more, as a result does: so the reply is no longer than a message can be.
+  if (head.results > head.records || head.records > (n - sizeof head) / 8)
+    refuse(from_pe, "with more records or results than it has room for");
   reply_.assign(sizeof(ReplyHead) + std::size_t{8} * head.results, std::byte{0});
   std::memcpy(reply_.data(), &head.issuer, sizeof head.issuer);
   std::byte* results = reply_.data() + sizeof(ReplyHead);

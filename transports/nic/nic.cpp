@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/fatal.hpp"
 #include "base/stats.hpp"
 #include "nic/nic_network.hpp"
 
@@ -63,9 +64,12 @@ void NicNetwork::receive(int from_pe, std::uint16_t id, const std::byte* message
     wire_->ops->send(wire_, from_pe, kReplyId, reply.data(), reply.size());
     nudge_sleepers();
   } else if (id == kReplyId) {
-    ReplyHead head;
-    std::memcpy(&head, message, sizeof head);
-    reinterpret_cast<Issuer*>(head.issuer)->acknowledge(from_pe, message + sizeof head, n - sizeof head);
+    ReplyHead head{};
+    if (n >= sizeof head) std::memcpy(&head, message, sizeof head);
+    Issuer* issuer = n >= sizeof head ? issuers_.find(head.issuer) : nullptr;
+    if (issuer == nullptr) [[unlikely]]
+      fatal("internal error: PE %d answered a packet of nobody", from_pe);
+    issuer->acknowledge(from_pe, message + sizeof head, n - sizeof head);
   } else if (id != kNudgeId) {
     sink_(from_pe, id, message, n);
   }

@@ -17,6 +17,7 @@
 #include "net.hpp"
 #include "nic/combine.hpp"
 #include "nic/executor.hpp"
+#include "nic/issuers.hpp"
 #include "nic/nic.hpp"
 #include "nic/node_batch.hpp"
 #include "nic/shared_slots.hpp"
@@ -87,6 +88,7 @@ class NicNetwork final : public Network {
   /// A packet that leaves at `deadline` at the latest is held, or is not to be watched any more.
   void holds(std::int64_t deadline);
   void forgotten() { held_.fetch_sub(1, std::memory_order_relaxed); }
+  Issuers& issuers() { return issuers_; }
   int me() const { return me_; }
   int npes() const { return npes_; }
   /// By PE; the array stays where it is.
@@ -122,6 +124,7 @@ class NicNetwork final : public Network {
   const AmoMode mode_;
   const bool may_batch_;
   Executor executor_;
+  Issuers issuers_;
   NodeBatch batch_;
   NodeMap map_;
   std::vector<Route> routes_;  // by PE

@@ -17,6 +17,7 @@ void NodeBatch::join_node(const NodeMap& map, const AllSharedSlots& slots) {
   const NodeMap::Peer& me = peer(nic_.me());
   node_ = me.node;
   own_ = all_slots_[me.node_rank];
+  name_ = nic_.issuers().add(*this);
   targets_ = std::make_unique<Target[]>(map.members.size());
 }
 
@@ -164,7 +165,7 @@ bool NodeBatch::send(int node) {
     holder.store(Sender::kFree, std::memory_order_release);
     return false;
   }
-  packet.finish(reinterpret_cast<std::uintptr_t>(static_cast<Issuer*>(this)), packet.records);
+  packet.finish(name_, packet.records);
   count(Stat::packets);
   if (packet.records > 1) count(Stat::shared, packet.records - 1);
   // One alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
@@ -213,6 +214,8 @@ void NodeBatch::take_from(SharedSlots& shared, int node, Packet& packet, std::ve
 
 void NodeBatch::acknowledge(int pe, const std::byte* results, std::size_t n) {
   const int node = peer(pe).node;
+  if (target(node).destination.load(std::memory_order_relaxed) != pe) [[unlikely]]
+    fatal("internal error: PE %d answered a packet that it was not sent", pe);
   const std::vector<Slot*>& taken = target(node).under_way;
   if (taken.size() * 8 != n)
     fatal("internal error: PE %d answered %zu bytes to %zu atomics", pe, n, taken.size());

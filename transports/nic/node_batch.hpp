@@ -99,6 +99,7 @@ class NodeBatch final : private Issuer {
   void acknowledge(int pe, const std::byte* results, std::size_t n) override;
 
   NicNetwork& nic_;
+  std::uint64_t name_ = 0;  // in issuers(), from join_node() on
   const NodeMap* map_ = nullptr;
   int node_ = 0;  // of this PE
   AllSharedSlots all_slots_;

@@ -30,7 +30,7 @@
 //            | issuer | result | result |   8 bytes for each record with `res`, in order
 //            +--------+--------+--------+-- ...
 //
-// `issuer` is the initiator's word for what the packet belongs to; the target only returns it.
+// `issuer` is the initiator's name for what the packet belongs to (issuers.hpp); the target only returns it.
 #pragma once
 
 #include <array>

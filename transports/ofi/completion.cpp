@@ -143,6 +143,12 @@ void Engine::report_error() {
     lost_peer("%s %s failed: %s (libfabric %s: %s): it has probably died", name(op->kind),
               process_name(op->pe).c_str(), reason, provider.c_str(), text != nullptr ? text : "");
   }
+  // No PE sends more than a receive takes, and what of a PE's is lost with its connection is found out
+  // otherwise.
+  const auto* receive = static_cast<Receive*>(entry.op_context);
+  if (receive >= receives_.data() && receive < receives_.data() + receives_.size() &&
+      entry.err != FI_ECANCELED)
+    return refuse(&receives_[static_cast<std::size_t>(receive - receives_.data())]);
   // rxm reports the atomics that a broken connection took along only once, and does not say which.
   std::string victims;
   for (std::size_t pe = 0; pe < peers_.size() && victims.size() < 200; ++pe) {

@@ -20,7 +20,7 @@ constexpr std::size_t kMostReceives = 65536;  // that rxm takes without being to
 
 void ask_for_tags(fi_info& hints, std::size_t receives) {
   hints.caps = FI_MSG | FI_TAGGED;
-  hints.tx_attr->inject_size = kMostMatched;
+  hints.tx_attr->inject_size = sizeof(std::uint64_t) + kMostMatched;  // with the cookie
   hints.rx_attr->size = std::min(receives, kMostReceives);
 }
 

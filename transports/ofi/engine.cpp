@@ -60,6 +60,7 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
     Peer& peer = peers_[static_cast<std::size_t>(pe)];
     peer.segments = address.value().segments;
     peer.inbox = address.value().inbox;
+    peer.cookie = address.value().cookie;
     if (pe == me) continue;  // nothing goes there by wire
     // All at once, here: 1 us each, and the connection itself is made by the first operation anyway.
     if (fi_av_insert(endpoint_->av(), address.value().name.data(), 1, &peer.address, 0, nullptr) != 1) {

@@ -21,6 +21,7 @@
 
 #include "base/backoff.hpp"
 #include "base/mutex.hpp"
+#include "base/secret.hpp"
 #include "base/spin.hpp"
 #include "base/stats.hpp"
 #include "base/wait_report.hpp"
@@ -59,6 +60,8 @@ class Engine {
   const Memory& memory() const { return memory_; }
   int me() const { return me_; }
   int npes() const { return static_cast<int>(peers_.size()); }
+  /// What each message to this engine must carry, but for those in the inbox.
+  std::uint64_t cookie() const { return cookie_; }
   std::size_t max_transfer() const { return max_transfer_; }
   const Peer& peer(int pe) const { return peers_[static_cast<std::size_t>(pe)]; }
 
@@ -151,6 +154,10 @@ class Engine {
   // message.cpp.
   Status post_receives() REQUIRES(lock_);
   bool post_receive(Receive* receive) REQUIRES(lock_);
+  void post_again(Receive* receive) REQUIRES(lock_) {
+    if (!post_receive(receive)) backlog(unposted_).push_back(receive);
+  }
+  void refuse(Receive* receive) REQUIRES(lock_);
   bool deliver() REQUIRES(poller_) EXCLUDES(lock_);
   void deliver_ordinary(Receive* receive) REQUIRES(poller_) EXCLUDES(lock_);
   bool post_deferred() REQUIRES(lock_);
@@ -179,6 +186,7 @@ class Engine {
   std::uint32_t credits_;
   bool fence_is_free_;
   std::size_t max_transfer_;
+  const std::uint64_t cookie_ = random_secret();
   int me_ = -1;
   MessageSink sink_ = nullptr;
   std::vector<Peer> peers_;
@@ -190,6 +198,7 @@ class Engine {
   Slab large_ GUARDED_BY(lock_);                             // bounce buffers of kMessageBuffer
   Slab incoming_ GUARDED_BY(lock_);                          // receive buffers
   std::vector<Receive> receives_;
+  bool refused_ GUARDED_BY(lock_) = false;            // a message, and said so
   std::vector<Receive*> arrived_ GUARDED_BY(lock_);   // in order of arrival, handlers not yet run
   std::vector<Receive*> unposted_ GUARDED_BY(lock_);  // handlers run, provider had no room
   std::deque<Deferred> deferred_ GUARDED_BY(lock_);   // in order per PE

@@ -40,6 +40,8 @@ bool Inbox::survey() {
   return waiting;
 }
 
+void Inbox::refuse(int pe) { fatal("internal error: PE %d wrote an entry that it cannot have meant", pe); }
+
 void Inbox::take() {
   for (std::size_t i = 0; i < open_rings_; ++i) rings_[i].taken = rings_[i].seen.passed();
 }

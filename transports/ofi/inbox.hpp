@@ -167,6 +167,7 @@ class Inbox {
   };
   static constexpr std::size_t kMostWishes = 1024;
 
+  [[noreturn, gnu::cold]] static void refuse(int pe);
   void give(std::size_t index, int pe);
   int whom_to_ask(int pe);
 
@@ -179,6 +180,8 @@ class Inbox {
       std::memcpy(&message, entry, sizeof message);
       MessageHeader header;
       std::memcpy(&header, entry + InboxEntry::kHead, sizeof header);
+      if (message < sizeof header || header.from_pe != ring.pe) [[unlikely]]
+        refuse(ring.pe);
       if (header.sequence != sequence) break;  // a message that came the ordinary way is due first
       ++sequence;
       handle(header, entry + InboxEntry::kHead + sizeof header, message - sizeof header);

@@ -5,8 +5,11 @@
 #include <rdma/fi_tagged.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/fatal.hpp"
+#include "base/stats.hpp"
 #include "ofi/fabric.hpp"
 
 namespace shm {
@@ -36,12 +39,24 @@ std::string TaggedMatcher::describe() const {
   return "libfabric " + endpoint_->provider() + ", " + std::to_string(most_receives_) + " tagged receives";
 }
 
+// The cookie, and the endpoint's name.
+Result<std::vector<std::byte>> TaggedMatcher::address() {
+  Result<std::vector<std::byte>> name = endpoint_->name();
+  if (!name.ok()) return name;
+  std::vector<std::byte> bytes = std::move(name.value());
+  const auto* cookie = reinterpret_cast<const std::byte*>(&cookie_);
+  bytes.insert(bytes.begin(), cookie, cookie + sizeof cookie_);
+  return bytes;
+}
+
 Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
   const LockGuard guard(lock_);
-  peers_.assign(static_cast<std::size_t>(npes), FI_ADDR_UNSPEC);
+  peers_.assign(static_cast<std::size_t>(npes), {});
   for (int pe = 0; pe < npes; ++pe) {
-    fi_addr_t& peer = peers_[static_cast<std::size_t>(pe)];
-    if (fi_av_insert(endpoint_->av(), lookup(pe).data(), 1, &peer, 0, nullptr) != 1)
+    Peer& peer = peers_[static_cast<std::size_t>(pe)];
+    const std::span<const std::byte> told = lookup(pe);
+    std::memcpy(&peer.cookie, told.data(), sizeof peer.cookie);
+    if (fi_av_insert(endpoint_->av(), told.data() + sizeof peer.cookie, 1, &peer.address, 0, nullptr) != 1)
       return Status::error("libfabric: the address of PE " + std::to_string(pe) + " was refused");
   }
   return {};
@@ -50,12 +65,33 @@ Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
 bool TaggedMatcher::post(TaggedReceive& receive) {
   const LockGuard guard(lock_);
   if (posted_ == most_receives_) return false;
-  const auto code = fi_trecv(endpoint_->ep(), receive.room, receive.room_bytes, nullptr, FI_ADDR_UNSPEC,
-                             receive.tag, receive.ignore, context_of(receive));
-  if (code == -FI_EAGAIN) return false;
-  if (code != 0) fatal("libfabric: fi_trecv: %s", endpoint_->library().error(code));
+  if (post_at_provider(receive) == -FI_EAGAIN) return false;
   ++posted_;
   return true;
+}
+
+bool TaggedMatcher::is_ours(std::size_t bytes, std::uint64_t cookie) const {
+  return bytes >= sizeof cookie_ && cookie == cookie_;
+}
+
+// 0, or -FI_EAGAIN.
+long TaggedMatcher::post_at_provider(TaggedReceive& receive) {
+  const iovec rooms[2] = {{&receive.cookie, sizeof receive.cookie}, {receive.room, receive.room_bytes}};
+  const auto code = fi_trecvv(endpoint_->ep(), rooms, nullptr, 2, FI_ADDR_UNSPEC, receive.tag, receive.ignore,
+                              context_of(receive));
+  if (code != 0 && code != -FI_EAGAIN) fatal("libfabric: fi_trecvv: %s", endpoint_->library().error(code));
+  return code;
+}
+
+// It matched what no PE of the job has sent.  Its place is kept.
+void TaggedMatcher::refuse(TaggedReceive& receive) {
+  count(Stat::refused_messages);
+  refused_.push_back(&receive);
+}
+
+void TaggedMatcher::post_refused() {
+  std::erase_if(refused_,
+                [&](TaggedReceive* receive) REQUIRES(lock_) { return post_at_provider(*receive) == 0; });
 }
 
 bool TaggedMatcher::has_room() {
@@ -66,11 +102,16 @@ bool TaggedMatcher::has_room() {
 // Not found: matched, and its completion is in the queue.
 void TaggedMatcher::cancel(TaggedReceive& receive) {
   const LockGuard guard(lock_);
+  if (std::erase(refused_, &receive) != 0) return withdrawn_.push_back(&receive);
   fi_cancel(&endpoint_->ep()->fid, context_of(receive));
 }
 
 bool TaggedMatcher::inject(int pe, std::uint64_t tag, const void* bytes, std::size_t n) {
-  const auto code = fi_tinject(endpoint_->ep(), bytes, n, peers_[static_cast<std::size_t>(pe)], tag);
+  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  std::byte message[sizeof peer.cookie + kMostMatched];
+  std::memcpy(message, &peer.cookie, sizeof peer.cookie);
+  if (n != 0) std::memcpy(message + sizeof peer.cookie, bytes, n);
+  const auto code = fi_tinject(endpoint_->ep(), message, sizeof peer.cookie + n, peer.address, tag);
   if (code == 0) return true;
   if (code != -FI_EAGAIN)
     lost_peer("libfabric: fi_tinject of %zu bytes to PE %d: %s", n, pe, endpoint_->library().error(code));
@@ -109,10 +150,11 @@ void TaggedMatcher::peek() {
 }
 
 void TaggedMatcher::claim(std::uint64_t tag) {
-  iovec room{unmatched_.data(), unmatched_.size()};
+  const iovec rooms[2] = {{&unmatched_cookie_, sizeof unmatched_cookie_},
+                          {unmatched_.data(), unmatched_.size()}};
   fi_msg_tagged message{};
-  message.msg_iov = &room;
-  message.iov_count = 1;
+  message.msg_iov = rooms;
+  message.iov_count = 2;
   message.addr = FI_ADDR_UNSPEC;
   message.tag = tag;
   message.context = &peek_context_;
@@ -128,9 +170,19 @@ bool TaggedMatcher::take_error(Arrival& arrival) {
     peek_ = Peek::none;
     return false;
   }
-  if (error.err != FI_ECANCELED || error.op_context == nullptr || error.op_context == &peek_context_)
+  const bool peeked = error.op_context == &peek_context_;
+  if (error.op_context == nullptr || (error.err != FI_ECANCELED && error.err != FI_ETRUNC))
     lost_peer("libfabric %s: a tagged message was lost: %s", endpoint_->provider().c_str(),
               endpoint_->library().error(error.err));
+  if (peeked) {
+    peek_ = Peek::none;
+    count(Stat::refused_messages);
+    return false;
+  }
+  if (error.err == FI_ETRUNC) {  // no PE sends more than a receive takes
+    refuse(*receive_of(error.op_context));
+    return false;
+  }
   --posted_;
   arrival = {Arrival::cancelled, receive_of(error.op_context), nullptr, 0};
   return true;
@@ -139,9 +191,13 @@ bool TaggedMatcher::take_error(Arrival& arrival) {
 // Returns whether there is something to report.
 bool TaggedMatcher::take(const fi_cq_tagged_entry& entry, Arrival& arrival) {
   if (entry.op_context != &peek_context_) {
-    --posted_;
     TaggedReceive* receive = receive_of(entry.op_context);
-    arrival = {Arrival::matched, receive, receive->room, entry.len};
+    if (!is_ours(entry.len, receive->cookie)) {
+      refuse(*receive);
+      return false;
+    }
+    --posted_;
+    arrival = {Arrival::matched, receive, receive->room, entry.len - sizeof cookie_};
     return true;
   }
   if (peek_ == Peek::asked) {
@@ -149,20 +205,31 @@ bool TaggedMatcher::take(const fi_cq_tagged_entry& entry, Arrival& arrival) {
     return false;
   }
   peek_ = Peek::none;
-  arrival = {Arrival::unmatched, nullptr, unmatched_.data(), entry.len};
+  if (!is_ours(entry.len, unmatched_cookie_)) {
+    count(Stat::refused_messages);
+    return false;
+  }
+  arrival = {Arrival::unmatched, nullptr, unmatched_.data(), entry.len - sizeof cookie_};
   return true;
 }
 
 // At most one of what it returns is unmatched.
 std::size_t TaggedMatcher::reap(Arrival (&arrivals)[kAtOnce]) {
   std::size_t n = 0;
+  for (; n < kAtOnce && !withdrawn_.empty(); ++n, withdrawn_.pop_back()) {
+    --posted_;
+    arrivals[n] = {Arrival::cancelled, withdrawn_.back(), nullptr, 0};
+  }
   while (n < kAtOnce) {
     fi_cq_tagged_entry entry;
     const auto code = fi_cq_read(endpoint_->cq(), &entry, 1);
     if (code == -FI_EAGAIN) break;
     if (code == -FI_EAVAIL) {
-      if (!take_error(arrivals[n])) break;  // nothing to peek at: that was the last entry
-      ++n;
+      if (take_error(arrivals[n])) {
+        ++n;
+      } else if (peek_ == Peek::none) {
+        break;  // nothing to peek at: that was the last entry
+      }
     } else if (code < 0) {
       fatal("libfabric: fi_cq_read: %s", endpoint_->library().error(code));
     } else {
@@ -181,9 +248,10 @@ bool TaggedMatcher::poll(const ArrivalSink& sink) {
   {
     const LockGuard guard(lock_);
     if (!unsent_.empty()) send_held_back();
+    if (!refused_.empty()) post_refused();
     peek();
     n = reap(arrivals);
-    worked = n != 0 || !unsent_.empty() || peek_ == Peek::claimed;
+    worked = n != 0 || peek_ == Peek::claimed || waits_for_poll();
   }
   for (std::size_t i = 0; i < n; ++i) sink(arrivals[i]);
   return worked;
@@ -191,7 +259,7 @@ bool TaggedMatcher::poll(const ArrivalSink& sink) {
 
 bool TaggedMatcher::may_block() {
   const LockGuard guard(lock_);
-  return unsent_.empty() && peek_ != Peek::claimed && endpoint_->may_sleep();
+  return peek_ != Peek::claimed && !waits_for_poll() && endpoint_->may_sleep();
 }
 
 }  // namespace ofi

@@ -7,6 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "base/huge_pages.hpp"
+#include "base/secret.hpp"
 
 namespace shm::ofi {
 namespace {
@@ -15,11 +16,12 @@ struct WireHeader {
   std::uint16_t version;
   std::uint16_t name_length;
   std::uint32_t reserved;
+  std::uint64_t cookie;
   RemoteSegments segments;
   RemoteSegment inbox;
 };
-static_assert(sizeof(WireHeader) == 8 + 24 * (kSegments + 1));
-constexpr std::uint16_t kVersion = 2;
+static_assert(sizeof(WireHeader) == 16 + 24 * (kSegments + 1));
+constexpr std::uint16_t kVersion = 3;
 
 }  // namespace
 
@@ -28,8 +30,9 @@ Result<std::vector<std::byte>> encode_address(const PeerAddress& address) {
     return Status::error("libfabric: the provider's endpoint name of " + std::to_string(address.name.size()) +
                          " bytes is longer than Atoll can exchange");
   }
-  const WireHeader header{kVersion, static_cast<std::uint16_t>(address.name.size()), 0, address.segments,
-                          address.inbox};
+  const WireHeader header{
+      kVersion,     static_cast<std::uint16_t>(address.name.size()), 0, address.cookie, address.segments,
+      address.inbox};
   std::vector<std::byte> bytes(sizeof header + address.name.size());
   std::memcpy(bytes.data(), &header, sizeof header);
   std::memcpy(bytes.data() + sizeof header, address.name.data(), address.name.size());
@@ -43,12 +46,22 @@ Result<PeerAddress> decode_address(std::span<const std::byte> bytes) {
   if (header.version != kVersion) return Status::error("libfabric: the peer runs another version of Atoll");
   if (bytes.size() < sizeof header + header.name_length)
     return Status::error("libfabric: the peer's address is cut");
-  return PeerAddress{bytes.subspan(sizeof header, header.name_length), header.segments, header.inbox};
+  return PeerAddress{bytes.subspan(sizeof header, header.name_length), header.segments, header.inbox,
+                     header.cookie};
+}
+
+// Who knows a key may read and write the memory, so it is one that nobody can guess (docs/security.md).  The
+// provider takes the low bytes of what we ask for, or chooses itself.
+std::uint64_t Memory::new_key() const {
+  const std::size_t bytes = endpoint_.info().domain_attr->mr_key_size;
+  return random_secret() >> (bytes < 8 ? 64 - 8 * bytes : 0);
 }
 
 Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t access) {
   fid_mr* mr = nullptr;
-  int code = fi_mr_reg(endpoint_.domain(), base, size, access, 0, next_key_++, 0, &mr, nullptr);
+  int code = -FI_ENOKEY;  // there is such a key already
+  for (int attempt = 0; attempt < 100 && code == -FI_ENOKEY; ++attempt)
+    code = fi_mr_reg(endpoint_.domain(), base, size, access, 0, new_key(), 0, &mr, nullptr);
   if (code == 0 && (endpoint_.info().domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
     code = fi_mr_bind(mr, &endpoint_.ep()->fid, 0);
     if (code == 0) code = fi_mr_enable(mr);

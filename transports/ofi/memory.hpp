@@ -23,15 +23,17 @@ struct RemoteSegment {
 };
 using RemoteSegments = std::array<RemoteSegment, kSegments>;
 
-/// What a process tells its peers: endpoint name, segments, and where it takes short messages (inbox.hpp).
+/// What a process tells its peers, and nobody else: endpoint name, segments, where it takes short messages
+/// (inbox.hpp), and the cookie that each other message must carry.
 struct PeerAddress {
   std::span<const std::byte> name;
   RemoteSegments segments;
   RemoteSegment inbox{};
+  std::uint64_t cookie = 0;
 };
 
-/// The bytes of Network::address(): version, length of the name, segments, name.  All PEs of a job run the
-/// same library on the same kind of machine; the version catches a mixture.
+/// The bytes of Network::address(): version, length of the name, cookie, segments, name.  All PEs of a job
+/// run the same library on the same kind of machine; the version catches a mixture.
 Result<std::vector<std::byte>> encode_address(const PeerAddress& address);
 
 /// The reverse; the name points into `bytes`.
@@ -77,6 +79,7 @@ class Memory {
     std::size_t size;
     Handle<fid_mr> mr;
   };
+  std::uint64_t new_key() const;
   Result<fid_mr*> enroll(const void* base, std::size_t size, std::uint64_t access);
   void* find_descriptor(const void* buffer, std::size_t n, fid_mr** temporary);
 
@@ -85,7 +88,6 @@ class Memory {
   std::vector<Range> ranges_;
   RemoteSegments remote_{};
   std::array<std::byte*, kSegments> base_{};
-  std::uint64_t next_key_ = 1;
 };
 
 }  // namespace shm::ofi

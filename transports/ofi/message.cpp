@@ -3,8 +3,10 @@
 // handler.
 #include <rdma/fi_rma.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "ofi/engine.hpp"
@@ -59,13 +61,29 @@ void Engine::serve(int pe, std::uint16_t id) {
   if (id == kRecall) send(own_.get(), pe, kReturned, nullptr, 0);
 }
 
+// What does not come from a PE of the job is nobody's: see docs/security.md.
+void Engine::refuse(Receive* receive) {
+  count(Stat::refused_messages);
+  if (!std::exchange(refused_, true))
+    warn(
+        "a message without the job's cookie was dropped, as all such are: another program reaches this "
+        "process's %s port",
+        endpoint_->provider().c_str());
+  post_again(receive);
+}
+
 // Runs the handler of a message that came the ordinary way, and before it those
 // of earlier ones that were written into the inbox: these are there, since the stream brought them first.
 void Engine::deliver_ordinary(Receive* receive) {
-  MessageHeader header;
-  if (receive->length < sizeof header)
-    fatal("libfabric: a message of %zu bytes did not come from Atoll", receive->length);
-  std::memcpy(&header, receive->data, sizeof header);
+  Envelope envelope{};
+  std::memcpy(&envelope, receive->data, std::min(receive->length, sizeof envelope));
+  if (receive->length < sizeof envelope || envelope.cookie != cookie_) [[unlikely]] {
+    const LockGuard guard(lock_);
+    return refuse(receive);
+  }
+  const MessageHeader& header = envelope.header;
+  if (header.from_pe < 0 || header.from_pe >= npes() || header.from_pe == me_) [[unlikely]]
+    fatal("internal error: a message says that it comes from PE %d", header.from_pe);
   std::uint16_t& expected = expected_[static_cast<std::size_t>(header.from_pe)];
   inbox_.deliver(header.from_pe, expected,
                  [this](const MessageHeader& earlier, const std::byte* payload, std::size_t n) {
@@ -77,11 +95,11 @@ void Engine::deliver_ordinary(Receive* receive) {
         "%zu",
         header.sequence, header.from_pe, expected, kMessageBuffer);
   ++expected;
-  run_handler(header, receive->data + sizeof header, receive->length - sizeof header);
+  run_handler(header, receive->data + sizeof envelope, receive->length - sizeof envelope);
   int to_ask = Inbox::kNobody;
   {
     LockGuard guard(lock_);
-    if (!post_receive(receive)) backlog(unposted_).push_back(receive);
+    post_again(receive);
     // What a PE says of its rings is no reason to give it one.
     if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes && header.id < kRecall)
       to_ask = inbox_.welcome(header.from_pe);
@@ -167,14 +185,15 @@ bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void*
     return true;
   }
   if (!has_credit(peer, OpKind::message) || ops_.exhausted()) return false;
-  const std::size_t size = sizeof header + n;
+  const Envelope envelope{peer.cookie, header};
+  const std::size_t size = sizeof envelope + n;
   Slab& pool = size <= kCopyLimit ? small_ : large_;
   if (size > Op::kInline && pool.exhausted()) return false;
 
   Op* op = take_op(channel, pe, OpKind::message, nullptr);
   std::byte* bytes = size <= Op::kInline ? op->inlined : static_cast<std::byte*>(take_buffer(op, size));
-  std::memcpy(bytes, &header, sizeof header);
-  if (n != 0) std::memcpy(bytes + sizeof header, payload, n);
+  std::memcpy(bytes, &envelope, sizeof envelope);
+  if (n != 0) std::memcpy(bytes + sizeof envelope, payload, n);
   void* descriptor = memory_.descriptor(bytes, size, &op->temporary);
   const auto code = fi_send(endpoint_->ep(), bytes, size, descriptor, peer.address, op);
   if (code == 0) {

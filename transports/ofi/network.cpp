@@ -52,7 +52,7 @@ Result<std::vector<std::byte>> FabricNetwork::address() {
   if (!name.ok()) return name.status();
   Result<RemoteSegment> inbox = first().open_inbox(inbox_rings_);
   if (!inbox.ok()) return inbox.status();
-  return encode_address({name.value(), first().memory().segments(), inbox.value()});
+  return encode_address({name.value(), first().memory().segments(), inbox.value(), first().cookie()});
 }
 
 Status FabricNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {

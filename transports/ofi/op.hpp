@@ -47,6 +47,7 @@ struct Peer {
   std::uint32_t deferred = 0;     // messages not yet posted
   std::uint32_t round = 0;        // last round in which a deferred message could not be posted
   RemoteSegment inbox{};          // where short messages are written, see inbox.hpp
+  std::uint64_t cookie = 0;       // that it wants to see in others
   RingCursor ring;                // ... from here on
   std::uint16_t sequence = 0;     // of the next message
   bool reached = false;           // an operation to it has completed
@@ -86,7 +87,7 @@ struct Op {
   std::byte* result() { return inlined + 16; }
 };
 
-/// Head of every message.
+/// Head of every message.  An inbox takes it as it is: who can write there knows the inbox's key.
 struct MessageHeader {
   std::int32_t from_pe;
   std::uint16_t id;
@@ -94,11 +95,18 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == 8);
 
+/// Head of a message that comes the ordinary way, which is open to all who reach the endpoint.
+struct Envelope {
+  std::uint64_t cookie;  // the receiver's, see PeerAddress
+  MessageHeader header;
+};
+static_assert(sizeof(Envelope) == 16);
+
 /// Messages of the engine itself: nobody else's have such numbers.  See README.md, "A ring is recalled".
 inline constexpr std::uint16_t kRecall = 0xfffe, kReturned = 0xffff;
 
 inline constexpr std::size_t kMessageBuffer = 16640;
-static_assert(sizeof(MessageHeader) + kMaxMessage <= kMessageBuffer);
+static_assert(sizeof(Envelope) + kMaxMessage <= kMessageBuffer);
 
 /// A receive buffer: `op.context` is what the provider returns.
 struct Receive {

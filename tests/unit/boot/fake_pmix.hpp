@@ -18,7 +18,7 @@ struct FakePmix {
   using Answer = std::function<void(pmix_value_t&)>;
 
   pmix_rank_t rank = 0;
-  std::string nspace = "job-1";
+  std::string nspace = "job-1.secret";
   std::map<std::pair<pmix_rank_t, std::string>, Answer> answers;
   /// What calls return, by name: "PMIx_Put".  Those that are not here succeed.
   std::map<std::string, pmix_status_t> failures;

@@ -76,7 +76,7 @@ TEST_F(PmixServer, DescribesTheJob) {
   EXPECT_EQ(job.rank, 2);
   EXPECT_EQ(job.size, 5);
   EXPECT_THAT(job.node_pes, ElementsAre(0, 2, 4));
-  EXPECT_EQ(job.id, "job-1");
+  EXPECT_EQ(job.id, server.nspace);
   EXPECT_EQ(job.host, "island");
   EXPECT_FALSE(job.one_host);
 }
@@ -256,6 +256,18 @@ TEST_F(PmixServer, IsToldToEndTheJobByWhoHasJoined) {
   boot->abort(3, nullptr);
   EXPECT_EQ(server.abort_code, 3);
   EXPECT_EQ(server.abort_message, "");
+}
+
+// What oshrun calls the job is part of its namespace, which nobody is told; other launchers' jobs have that
+// alone.
+TEST_F(PmixServer, NamesTheJobAsOshrunDoes) {
+  environment.set("ATOLL_JOB_ID", "job-1");
+  ASSERT_TRUE(boot->join(env).ok());
+  EXPECT_EQ(boot->job().id, "job-1");
+  boot->leave();
+  environment.set("ATOLL_JOB_ID", "job-");  // of a job around this one
+  ASSERT_TRUE(boot->join(env).ok());
+  EXPECT_EQ(boot->job().id, server.nspace);
 }
 
 // oshrun says it if no PE has died; who knows nothing of that would not.

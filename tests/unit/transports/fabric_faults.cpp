@@ -47,6 +47,7 @@ void interpose(Table*& table, Change change) {
 // What an operation is to be named by when it is complete.
 void* context_in(fid_ep*, const fi_msg_rma* message, uint64_t) { return message->context; }
 void* context_in(fid_ep*, const void*, size_t, void*, fi_addr_t, void* context) { return context; }
+void* context_in(fid_ep*, void*, size_t, void*, fi_addr_t, void* context) { return context; }
 template <class... Rest>
 void* context_in(fid_ep*, const fi_msg_atomic* message, Rest...) {
   return message->context;
@@ -103,7 +104,7 @@ void wrap_data_calls(fid_ep& ep) {
   }
   if (ep.tagged != nullptr) {
     interpose(ep.tagged, [](fi_ops_tagged& table) {
-      table.recv = Faulty<FabricCall::tagged_recv, &fi_ops_tagged::recv>::run;
+      table.recvv = Faulty<FabricCall::tagged_recv, &fi_ops_tagged::recvv>::run;
       table.recvmsg = receive_tagged;
       table.inject = Faulty<FabricCall::tagged_inject, &fi_ops_tagged::inject>::run;
     });

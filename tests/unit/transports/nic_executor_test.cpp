@@ -208,9 +208,15 @@ TEST(NicExecutorDeath, PacketsThatMakeNoSenseEndTheJob) {
   packet.finish(0, 0);
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size - 1), "cut off");
   packet.finish(0, 2);
-  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size), "too many results");
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size),
+               "more records or results than it has room for");
+  packet.records = 1 << 30;
+  packet.finish(0, 1 << 30);
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size),
+               "more records or results than it has room for");
+  packet.records = 1;
   packet.finish(0, 0);
-  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 20), "cut off");
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 30), "cut off");
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 3), "without a head");
 }
 

@@ -294,7 +294,7 @@ void keep(int, std::uint16_t id, const std::byte* message, std::size_t n) {
   if (id == nic::kPacketId) packet.assign(message, message + n);
 }
 
-// PE 2 answers with two results, whatever it is asked.
+// PE 2 answers what it should not.
 class NicDeath : public ::testing::Test {
  protected:
   NicDeath()
@@ -304,11 +304,12 @@ class NicDeath : public ::testing::Test {
             }),
         nodes(job, 2) {}
 
-  void answer_with_two() {
+  void answer(std::size_t results, std::uint64_t wrong_in_name = 0) {
     while (packet.empty()) job.poll_all();
     std::uint64_t reply[3] = {};
     std::memcpy(reply, packet.data() + offsetof(nic::PacketHead, issuer), 8);
-    job.pes[2].ops().send(job.pes[2].channel, 0, nic::kReplyId, reply, sizeof reply);
+    reply[0] ^= wrong_in_name;
+    job.pes[2].ops().send(job.pes[2].channel, 0, nic::kReplyId, reply, 8 + 8 * results);
     for (int i = 0; i < 100; ++i) job.poll_all();
   }
   void add(std::uint64_t* old, Completion* done) {
@@ -324,13 +325,28 @@ class NicDeath : public ::testing::Test {
 TEST_F(NicDeath, AnAnswerOfAnotherLengthToASharedPacket) {
   std::uint64_t old = 0;
   Completion done;
-  EXPECT_EXIT(add(&old, &done); answer_with_two(), ::testing::ExitedWithCode(kErrorExit),
-                                "PE 2 answered 16 bytes to 1 atomics");
+  EXPECT_EXIT(add(&old, &done);
+              answer(2), ::testing::ExitedWithCode(kErrorExit), "PE 2 answered 16 bytes to 1 atomics");
 }
 
 TEST_F(NicDeath, AnAnswerOfAnotherLengthToAPacket) {
-  EXPECT_EXIT(add(nullptr, nullptr); answer_with_two(), ::testing::ExitedWithCode(kErrorExit),
+  EXPECT_EXIT(add(nullptr, nullptr); answer(2), ::testing::ExitedWithCode(kErrorExit),
                                      "PE 2 answered 16 bytes to a packet with 0 results");
+}
+
+TEST_F(NicDeath, AnAnswerToNobody) {
+  for (const std::uint64_t wrong : {std::uint64_t{1} << 32, std::uint64_t{77}, ~std::uint64_t{0}})
+    EXPECT_EXIT(add(nullptr, nullptr);
+                answer(0, wrong), ::testing::ExitedWithCode(kErrorExit), "PE 2 answered a packet of nobody");
+}
+
+TEST_F(NicDeath, OneAnswerMoreThanPackets) {
+  EXPECT_EXIT(add(nullptr, nullptr); answer(0); answer(0), ::testing::ExitedWithCode(kErrorExit),
+                                                "PE 2 answered a packet that it was not sent");
+  std::uint64_t old = 0;
+  Completion done;
+  EXPECT_EXIT(add(&old, &done); answer(1); answer(1), ::testing::ExitedWithCode(kErrorExit),
+                                           "PE 2 answered a packet that it was not sent");
 }
 
 }  // namespace

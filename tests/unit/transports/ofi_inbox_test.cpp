@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The inbox without a provider: entries of random sizes are stored piece by piece, as a stream would bring
 // them.
+#include "base/fatal.hpp"
 #include "ofi/inbox.hpp"
 
 #include <gtest/gtest.h>
@@ -189,6 +190,28 @@ TEST(OfiInbox, KeepsBackWhatIsNotNext) {
   inbox.deliver(5, expected, handle);
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(expected, 1);
+}
+
+// Of another PE than the ring's, and too short for a message.
+TEST(OfiInboxDeath, AnEntryThatItsPeCannotHaveMeant) {
+  Inbox inbox;
+  ASSERT_TRUE(inbox.open());
+  inbox.welcome(5);
+  const auto deliver = [&] {
+    inbox.survey();
+    inbox.take();
+    std::uint16_t expected = 0;
+    inbox.deliver(5, expected, [](const MessageHeader&, const std::byte*, std::size_t) {});
+  };
+  auto* const ring = static_cast<std::byte*>(inbox.base()) + Inbox::ring_offset(1);
+  constexpr const char* kSaid = "PE 5 wrote an entry that it cannot have meant";
+  InboxEntry::write(ring, {6, 7, 0}, nullptr, 0);
+  EXPECT_EXIT(deliver(), ::testing::ExitedWithCode(kErrorExit), kSaid);
+  const std::uint64_t too_short = 3;
+  InboxEntry::write(ring, {5, 7, 0}, nullptr, 0);
+  std::memcpy(ring, &too_short, sizeof too_short);
+  ring[InboxEntry::size(too_short) - 1] = InboxEntry::kEnd;
+  EXPECT_EXIT(deliver(), ::testing::ExitedWithCode(kErrorExit), kSaid);
 }
 
 TEST(OfiInbox, GivesEachPeOneRingUntilAllAreTaken) {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/fatal.hpp"
+#include "base/stats.hpp"
 #include "fabric_faults.hpp"
 #include "ofi/fabric.hpp"
 
@@ -263,6 +264,96 @@ TEST_F(MatcherFaultsTest, AReceiveWithoutRoomIsNotPosted) {
   EXPECT_TRUE(ends_[1]->post(receive));
 }
 
+// A stranger knows where an end is, and not its cookie.
+class MatcherStrangers : public MatcherTest {
+ protected:
+  void SetUp() override {
+    open(64);
+    stranger_ = std::move(open_tagged({.provider = "tcp;ofi_rxm", .one_host = true, .receives = 64}).value());
+    std::vector<std::byte> guessed = ends_[1]->address().value();
+    guessed[0] ^= std::byte{1};
+    ASSERT_TRUE(stranger_->connect(1, [&](int) { return std::span<const std::byte>(guessed); }).ok());
+    before_ = refused();
+  }
+  void TearDown() override {
+    stranger_.reset();
+    for (auto& end : ends_) end.reset();
+  }
+  void disturb(std::uint64_t tag, const std::string& text) {
+    stranger_->send(0, tag, text.data(), text.size());
+  }
+  static std::uint64_t refused() {
+    return detail::stat_counters[static_cast<std::size_t>(Stat::refused_messages)].load();
+  }
+  void await_refused(std::uint64_t n) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (refused() < before_ + n && std::chrono::steady_clock::now() < limit)
+      for (Matcher* end : {stranger_.get(), ends_[1].get()}) end->poll([](const Arrival&) { FAIL(); });
+    EXPECT_EQ(refused(), before_ + n);
+  }
+
+  FabricFaults faults_;
+  std::unique_ptr<Matcher> stranger_;
+  std::uint64_t before_ = 0;
+};
+
+TEST_F(MatcherStrangers, NothingOfThemIsReported) {
+  TaggedReceive& receive = post(1);
+  TaggedReceive& other = post(2);
+  disturb(1, "takes the receive");
+  disturb(1, "");
+  disturb(3, "fits none");
+  disturb(3, std::string(kMostMatched, 'x'));
+  await_refused(4);
+  send(1, "of a PE");
+  expect(Arrival::matched, &receive, "of a PE");
+  send(2, "too");
+  expect(Arrival::matched, &other, "too");
+  send(3, "and this");
+  expect(Arrival::unmatched, nullptr, "and this");
+  EXPECT_EQ(refused(), before_ + 4);
+}
+
+// Where they take all receives, and one message more than there is room for.
+TEST_F(MatcherStrangers, EachReceiveHasItsPlaceAgain) {
+  const std::size_t most = ends_[1]->most_receives();
+  for (std::size_t i = 0; i < most; ++i) post(i);
+  EXPECT_FALSE(ends_[1]->has_room());
+  for (std::size_t i = 0; i < most; ++i) disturb(i, std::string(100, 'x'));
+  await_refused(most);
+  EXPECT_FALSE(ends_[1]->has_room());
+  for (std::size_t i = 0; i < most; ++i) {
+    send(i, std::to_string(i));
+    expect(Arrival::matched, &receives_[i], std::to_string(i));
+  }
+}
+
+TEST_F(MatcherStrangers, AReceiveThatTheyTookCanBeCancelled) {
+  TaggedReceive& receive = post(1);
+  disturb(1, "takes it");
+  // It stays without a place at the provider.
+  faults_.fail_always(FabricCall::tagged_recv, -FI_EAGAIN);
+  await_refused(1);
+  EXPECT_FALSE(ends_[1]->may_block());
+  ends_[1]->cancel(receive);
+  expect(Arrival::cancelled, &receive, "");
+  EXPECT_TRUE(ends_[1]->has_room());
+}
+
+// Longer than the receive, or than any message.
+TEST_F(MatcherStrangers, WhatIsTooLongIsRefusedToo) {
+  std::byte room[8];
+  TaggedReceive& receive = receives_.emplace_back();
+  receive.tag = 5;
+  receive.room = room;
+  receive.room_bytes = sizeof room;
+  EXPECT_TRUE(ends_[1]->post(receive));
+  disturb(5, std::string(1000, 'x'));
+  await_refused(1);
+  send(5, "12345678");
+  expect(Arrival::matched, &receive, "12345678");
+}
+
 TEST_F(MatcherFaultsTest, AsksAgainIfThereWasNoRoomToAsk) {
   faults_.fail(FabricCall::tagged_peek, -FI_EAGAIN, 5);
   send(1, "found later");
@@ -279,10 +370,10 @@ TEST_F(MatcherFaultsTest, AnErrorThatAnotherThreadHasTakenIsNone) {
 
 TEST_F(MatcherFaultsTest, OtherErrorsEndTheJob) {
   fi_cq_err_entry lost{};
-  lost.err = FI_ETRUNC;
+  lost.err = FI_EIO;
   lost.op_context = &receives_;
   EXPECT_EXIT(faults_.report(lost); ends_[1]->poll(nothing), error(),
-                                    "libfabric tcp;ofi_rxm: a tagged message was lost: Truncation error");
+                                    "libfabric tcp;ofi_rxm: a tagged message was lost: Input/output error");
   lost.err = FI_ENOMSG;  // says something to a question only
   EXPECT_EXIT(faults_.report(lost); ends_[1]->poll(nothing), error(), "a tagged message was lost: ");
   lost.err = FI_ECANCELED;
@@ -292,7 +383,7 @@ TEST_F(MatcherFaultsTest, OtherErrorsEndTheJob) {
               ends_[1]->poll(nothing), error(), "fi_cq_read: Input");
   EXPECT_EXIT(faults_.fail(FabricCall::tagged_peek, -FI_EIO);
               ends_[1]->poll(nothing), error(), "fi_trecvmsg\\(FI_PEEK\\): Input");
-  EXPECT_EXIT(faults_.fail(FabricCall::tagged_recv, -FI_EIO); post(1), error(), "fi_trecv: Input");
+  EXPECT_EXIT(faults_.fail(FabricCall::tagged_recv, -FI_EIO); post(1), error(), "fi_trecvv: Input");
   EXPECT_EXIT(faults_.fail(FabricCall::tagged_inject, -FI_EIO);
               send(1, "text"), error(), "fi_tinject of 4 bytes to PE 1: Input");
 }

@@ -27,7 +27,7 @@ using test::LoopPe;
 
 TEST(OfiAddress, SurvivesTheExchange) {
   std::vector<std::byte> name(28, std::byte{9});
-  PeerAddress address{name, {}, {0x2000, 5, 99}};
+  PeerAddress address{name, {}, {0x2000, 5, 99}, 0x1234567890abcdef};
   address.segments[0] = {0x1000, 77, 1u << 30};
   address.segments[1] = {0, ~0ull, 8};
   Result<std::vector<std::byte>> bytes = encode_address(address);
@@ -44,13 +44,14 @@ TEST(OfiAddress, SurvivesTheExchange) {
   EXPECT_EQ(back.value().inbox.base, 0x2000u);
   EXPECT_EQ(back.value().inbox.key, 5u);
   EXPECT_EQ(back.value().inbox.size, 99u);
+  EXPECT_EQ(back.value().cookie, 0x1234567890abcdef);
 }
 
 TEST(OfiAddress, WhatIsNotOneIsRefused) {
-  constexpr std::size_t kHead = 128, kLongest = kMaxAddress - kHead;
+  constexpr std::size_t kHead = 136, kLongest = kMaxAddress - kHead;
   std::vector<std::byte> name(kLongest + 1, std::byte{1});
   EXPECT_EQ(encode_address({name, {}, {}}).status().text(),
-            "libfabric: the provider's endpoint name of 89 bytes is longer than Atoll can exchange");
+            "libfabric: the provider's endpoint name of 81 bytes is longer than Atoll can exchange");
   name.resize(kLongest);
   EXPECT_EQ(encode_address({name, {}, {}}).value().size(), kMaxAddress);
   name.clear();

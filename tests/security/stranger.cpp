@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// usage: stranger ATTACK PORT
+// A program that knows where a process listens, and nothing else of its job: libfabric (tcp;ofi_rxm) towards
+// 127.0.0.1:PORT, by a user of the library.  Exits with 0 when it has done what it could, whatever became of
+// it.
+//
+//   messages  of all sizes, of zeros, of random bytes, and forged as those of a PE
+//   tagged    the same with tags
+//   long      messages that no receive takes
+//   write     remote writes with keys that could be guessed
+//   read      remote reads; exits with 1 if one succeeds
+//   atomics   remote atomics with such keys
+#include <arpa/inet.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kPatience{300};  // for one operation: some are never answered
+constexpr std::size_t kLongest = std::size_t{1} << 20;
+
+void check(long code, const char* call) {
+  if (code >= 0) return;
+  std::fprintf(stderr, "stranger: %s: %s\n", call, fi_strerror(static_cast<int>(-code)));
+  std::exit(2);
+}
+
+// An endpoint of its own for each attack: what a peer does not like ends the connection.
+class Endpoint {
+ public:
+  explicit Endpoint(std::uint16_t port) {
+    fi_info* hints = fi_allocinfo();
+    hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
+    hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
+    hints->mode = FI_CONTEXT;
+    hints->ep_attr->type = FI_EP_RDM;
+    check(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", nullptr, FI_SOURCE, hints, &info_), "fi_getinfo");
+    check(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
+    check(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
+    fi_av_attr av{};
+    check(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
+    fi_cq_attr cq{};
+    cq.format = FI_CQ_FORMAT_TAGGED;
+    check(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
+    check(fi_endpoint(domain_, info_, &ep_, nullptr), "fi_endpoint");
+    check(fi_ep_bind(ep_, &av_->fid, 0), "fi_ep_bind");
+    check(fi_ep_bind(ep_, &cq_->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+    check(fi_enable(ep_), "fi_enable");
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    check(fi_av_insert(av_, &to, 1, &peer_, 0, nullptr) - 1, "fi_av_insert");
+  }
+  // What is under way is left under way: a peer meets that, too.
+  ~Endpoint() {
+    fi_close(&ep_->fid);
+    fi_close(&cq_->fid);
+    fi_close(&av_->fid);
+    fi_close(&domain_->fid);
+    fi_close(&fabric_->fid);
+    fi_freeinfo(info_);
+  }
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  /// Posts and waits for the end.  Returns whether it ended without an error, within kPatience.
+  template <class Post>
+  bool run(Post post) {
+    const Clock::time_point limit = Clock::now() + kPatience;
+    for (long code = -FI_EAGAIN; (code = post(ep_, peer_, static_cast<void*>(&context_))) != 0;) {
+      if (code != -FI_EAGAIN || Clock::now() > limit) return false;
+      progress();
+    }
+    while (Clock::now() < limit) {
+      const int ended = progress();
+      if (ended != 0) return ended > 0;
+    }
+    return false;
+  }
+
+ private:
+  // 1: an operation has ended, -1: with an error.
+  int progress() {
+    fi_cq_tagged_entry entry;
+    const auto n = fi_cq_read(cq_, &entry, 1);
+    if (n == 1) return 1;
+    if (n == -FI_EAVAIL) {
+      fi_cq_err_entry error{};
+      return fi_cq_readerr(cq_, &error, 0) == 1 ? -1 : 0;
+    }
+    sched_yield();
+    return 0;
+  }
+
+  fi_info* info_ = nullptr;
+  fid_fabric* fabric_ = nullptr;
+  fid_domain* domain_ = nullptr;
+  fid_av* av_ = nullptr;
+  fid_cq* cq_ = nullptr;
+  fid_ep* ep_ = nullptr;
+  fi_addr_t peer_ = FI_ADDR_UNSPEC;
+  fi_context2 context_{};
+};
+
+// What a PE sends: perhaps a cookie, the sender, the handler's number, a sequence number, and anything.
+std::vector<std::vector<std::byte>> messages() {
+  std::vector<std::vector<std::byte>> all;
+  std::mt19937_64 random(20);
+  for (const std::size_t n : {0, 1, 7, 8, 15, 16, 17, 24, 100, 1000, 4000, 16384, 16500, 16640}) {
+    all.emplace_back(n);
+    std::vector<std::byte>& bytes = all.emplace_back(n);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  }
+  for (const std::size_t head : {0, 8}) {
+    for (const std::uint16_t id : {0, 1, 2, 3, 4, 5, 6, 0xff00, 0xff01, 0xff02, 0xfffe, 0xffff}) {
+      for (const std::int32_t pe : {0, 1, 2, 3, -1, 1 << 20}) {
+        std::vector<std::byte>& bytes = all.emplace_back(256);
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+        std::memset(bytes.data(), 0, head);
+        std::memcpy(bytes.data() + head, &pe, sizeof pe);
+        std::memcpy(bytes.data() + head + 4, &id, sizeof id);
+        std::memset(bytes.data() + head + 6, 0, 2);
+      }
+    }
+  }
+  return all;
+}
+
+// Keys that a library might count from 0, or take from an address.
+const std::uint64_t kKeys[] = {0, 1, 2, 3, 4, 5, 8, 0x7f0000000000, ~std::uint64_t{0}};
+const std::uint64_t kPlaces[] = {0, 4096};
+
+void send_messages(std::uint16_t port) {
+  Endpoint endpoint(port);
+  for (const auto& bytes : messages())
+    endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) {
+      return fi_send(ep, bytes.data(), bytes.size(), nullptr, to, context);
+    });
+}
+
+void send_tagged(std::uint16_t port) {
+  Endpoint endpoint(port);
+  std::uint64_t number = 0;
+  for (const auto& bytes : messages()) {
+    const std::uint64_t tag = number << 62 | number;
+    ++number;
+    endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) {
+      return fi_tsend(ep, bytes.data(), bytes.size(), nullptr, to, tag, context);
+    });
+  }
+}
+
+void send_long(std::uint16_t port) {
+  for (const std::size_t n : {std::size_t{16641}, std::size_t{70000}, kLongest}) {
+    const std::vector<std::byte> bytes(n, std::byte{0x5a});
+    for (int i = 0; i < 3; ++i) {
+      Endpoint endpoint(port);
+      endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) {
+        return fi_send(ep, bytes.data(), n, nullptr, to, context);
+      });
+      endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) {
+        return fi_tsend(ep, bytes.data(), n, nullptr, to, 5, context);
+      });
+    }
+  }
+}
+
+bool access(const std::string& attack, std::uint16_t port) {
+  bool done = false;
+  std::uint64_t word[64] = {0x5a5a5a5a5a5a5a5a}, old = 0;
+  for (const std::uint64_t key : kKeys) {
+    for (const std::uint64_t at : kPlaces) {
+      Endpoint endpoint(port);
+      const bool ended = endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) -> long {
+        if (attack == "write") return fi_write(ep, word, sizeof word, nullptr, to, at, key, context);
+        if (attack == "read") return fi_read(ep, word, sizeof word, nullptr, to, at, key, context);
+        return fi_fetch_atomic(ep, word, 1, nullptr, &old, nullptr, to, at, key, FI_UINT64, FI_SUM, context);
+      });
+      done = done || (ended && attack != "write");  // a write has ended here when it has left
+    }
+  }
+  return done;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  // As the library sets them: others are not even connected.
+  setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 1);
+  setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 1);
+  const std::string attack = argv[1];
+  const auto port = static_cast<std::uint16_t>(std::atoi(argv[2]));
+  if (attack == "messages")
+    send_messages(port);
+  else if (attack == "tagged")
+    send_tagged(port);
+  else if (attack == "long")
+    send_long(port);
+  else if (attack == "write" || attack == "read" || attack == "atomics")
+    return access(attack, port) ? 1 : 0;
+  else
+    return 2;
+}

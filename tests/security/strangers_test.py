@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: tests/security/strangers_test.py OSHRUN VICTIM STRANGER [TEST...]
+
+Strangers at every port and socket of a job, while it computes: it goes on, with right results, and nothing of theirs is
+looked at (docs/security.md).  Traffic is on loopback alone.
+"""
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import unittest
+
+OSHRUN, VICTIM, STRANGER = (os.path.abspath(name) for name in sys.argv[1:4])
+DEADLINE = 100  # seconds: for a job that hangs
+NOBODY = 65534  # a user who runs no job
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm") as file:
+        return file.read().strip()
+
+
+def sockets_of(pid):
+    """Inodes."""
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            found.add(target[8:-1])
+    return found
+
+
+def ports_of(pid):
+    """[(address, port)] where the process listens."""
+    own, found = sockets_of(pid), []
+    for table in "tcp", "tcp6":
+        with open(f"/proc/{pid}/net/{table}") as file:
+            for row in map(str.split, file.readlines()[1:]):
+                if row[3] == "0A" and row[9] in own:
+                    address, port = row[1].split(":")
+                    found.append((address, int(port, 16)))
+    return found
+
+
+def names_of(pids):
+    """Abstract names of the Unix sockets of these processes."""
+    own, found = set().union(*map(sockets_of, pids)), []
+    with open(f"/proc/{pids[0]}/net/unix") as file:
+        for row in map(str.split, file.readlines()[1:]):
+            if len(row) > 7 and row[7].startswith("@") and row[6] in own:
+                found.append((row[7][1:], int(row[4], 16)))
+    return found
+
+
+class Job:
+    """Four PEs on two virtual nodes."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.mkdtemp(prefix="atoll-strangers-")
+        self.stop = os.path.join(self.folder, "stop")
+        self.out = open(os.path.join(self.folder, "out"), "w+")
+        self.err = open(os.path.join(self.folder, "err"), "w+")
+        self.process = subprocess.Popen([OSHRUN, "-n", "4", "--virtual-nodes", "2", "--timeout", str(DEADLINE), *options,
+                                         VICTIM, self.stop], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+        until = time.monotonic() + DEADLINE
+        while not self.said(self.out) and self.process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        self.pes = [pid for pid in children(self.process.pid) if name_of(pid).startswith("victim")]
+
+    @staticmethod
+    def said(file):
+        with open(file.name) as copy:
+            return copy.read()
+
+    def end(self, test):
+        """Returns how many messages have been refused, and what was said."""
+        test.assertIsNone(self.process.poll(), "the job has ended: " + self.said(self.err))
+        open(self.stop, "w").close()
+        code = self.process.wait(DEADLINE)
+        out, err = self.said(self.out), self.said(self.err)
+        for file in self.out, self.err:
+            file.close()
+            os.unlink(file.name)
+        os.unlink(self.stop)
+        os.rmdir(self.folder)
+        test.assertEqual(code, 0, err)
+        rounds, refused = map(int, re.search(r"(\d+) rounds, (\d+) messages refused", out).groups())
+        test.assertGreater(rounds, 1)
+        return refused, err
+
+
+def connect(port):
+    stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    stream.settimeout(10)
+    stream.connect((b"127.0.0.1", port))
+    return stream
+
+
+def knock(ports):
+    """Connections that say nothing, or nothing that makes sense.  Returns those that stay."""
+    dice = random.Random(21)
+    held = []
+    for port in ports:
+        for size in 0, 1, 4, 64, 4096, 100000:
+            for content in bytes(size), dice.randbytes(size), b"\xff" * size:
+                try:
+                    with connect(port) as stream:
+                        stream.sendall(content)
+                        if size % 64 == 0:  # reset instead of an end
+                            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                except OSError:
+                    pass
+        held += [connect(port) for _ in range(10)]
+    return held
+
+
+class OtherUser:
+    """A process of another user that does `work`, and stays with what that returns until the end."""
+
+    def __init__(self, work, *arguments):
+        ready, told = os.pipe()
+        self.child = os.fork()
+        if self.child == 0:
+            try:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                kept = work(*arguments)
+                os.write(told, b"1")
+                time.sleep(DEADLINE if kept else 0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        os.close(told)
+        with open(ready, "rb") as pipe:
+            self.done = pipe.read(1) == b"1"
+
+    def end(self):
+        os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+
+
+def speak_for_the_job(names):
+    dice = random.Random(22)
+    for name, kind in names:
+        for content in b"?", b"", dice.randbytes(64), dice.randbytes(400), bytes(400):
+            for _ in range(20):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM if kind == 2 else socket.SOCK_SEQPACKET) as end:
+                    end.settimeout(1)
+                    try:
+                        end.connect("\0" + name)
+                        end.send(content)
+                    except OSError:
+                        pass
+
+
+class Strangers(unittest.TestCase):
+    def attack(self, what, *options):
+        job = Job(*options)
+        ports = [port for pid in job.pes for _, port in ports_of(pid)]
+        self.assertGreaterEqual(len(ports), 4)
+        for port in ports:
+            attack = subprocess.run([STRANGER, what, str(port)], timeout=DEADLINE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(attack.returncode, 0, attack.stdout)
+        return job.end(self)
+
+    def test_messages(self):
+        refused, err = self.attack("messages")
+        self.assertGreater(refused, 100)
+        lines = [line for line in err.splitlines() if " said the same as PE " not in line]
+        self.assertLessEqual(len(lines), 4, err)  # of each PE at most one
+        for line in lines:
+            self.assertRegex(line, r"atoll: PE \d of 4 on \S+: a message without the job's cookie was dropped, as all such are: "
+                                   r"another program reaches this process's \S+ port")
+
+    def test_long_messages(self):
+        self.attack("long")
+
+    def test_tagged_messages(self):
+        self.attack("tagged")
+
+    def test_writes(self):
+        self.attack("write")
+
+    def test_reads(self):
+        self.attack("read")
+
+    def test_atomics(self):
+        self.attack("atomics")
+
+    # With libfabric out of the way; oshrun's ports too.
+    def test_connections(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs to be another user for a while")
+        job = Job()
+        ports = {pid: [port for _, port in ports_of(pid)] for pid in [job.process.pid, *job.pes]}
+        for found in ports.values():
+            self.assertTrue(found)
+        stranger = OtherUser(knock, sum(ports.values(), []))
+        self.assertTrue(stranger.done)
+        _, err = job.end(self)
+        stranger.end()
+        self.assertEqual(err, "")
+
+    # Where all PEs are on one host, nobody else can reach it.
+    def test_listens_on_loopback_alone(self):
+        job = Job()
+        for pid in [job.process.pid, *job.pes]:
+            for address, _ in ports_of(pid):
+                self.assertEqual(address, "0100007F")
+        job.end(self)
+
+    # What other users see of a job does not let them speak for it.
+    def test_other_users_are_not_heard(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs to be another user for a while")
+        job = Job()
+        names = names_of([job.process.pid, *job.pes])
+        self.assertGreaterEqual(len([name for name, kind in names if kind == 2]), 5)
+        stranger = OtherUser(speak_for_the_job, names)
+        self.assertTrue(stranger.done)
+        stranger.end()
+        _, err = job.end(self)
+        self.assertEqual(err, "")
+
+    # The namespace is what PMIx knows its clients by.
+    def test_secrets_cannot_be_read(self):
+        job = Job()
+        with open(f"/proc/{job.pes[0]}/environ", "rb") as file:
+            environment = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
+        secret, public = environment[b"PMIX_NAMESPACE"], environment[b"ATOLL_JOB_ID"]
+        self.assertRegex(secret, b"^" + re.escape(public) + rb"\.[0-9a-f]{32}$")
+        for pid in [job.process.pid, *children(job.process.pid)]:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                self.assertNotIn(secret, file.read())
+            self.assertEqual(os.stat(f"/proc/{pid}/environ").st_mode & 0o077, 0)
+        for table in "unix", "tcp":
+            with open(f"/proc/{job.pes[0]}/net/{table}", "rb") as file:
+                self.assertNotIn(secret, file.read())
+        folder = os.environ.get("TMPDIR", "/tmp")
+        for name in os.listdir(folder):
+            self.assertNotIn(secret, name.encode())
+            if name.startswith("atoll." + public.decode()):
+                self.assertEqual(os.stat(os.path.join(folder, name)).st_mode & 0o077, 0)
+        job.end(self)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* usage: victim STOP
+ * What strangers would disturb: puts, gets, atomics, signals and a hash table, each checked, until there is a
+ * file STOP. PE 0 says "ready" first, and at the end how many messages of strangers all PEs have refused. */
+#include <shmem.h>
+#include <shmemx.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { words = 4096 };
+
+static uint64_t untouched[words];
+static uint64_t sent[words], copy[words], received, counter, refused, all_refused;
+static int stop;
+
+static void check(int right, const char* what, long round) {
+  if (right) return;
+  fprintf(stderr, "PE %d: %s is wrong in round %ld\n", shmem_my_pe(), what, round);
+  shmem_global_exit(1);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  shmem_init();
+  const int me = shmem_my_pe(), npes = shmem_n_pes(), next = (me + 1) % npes, last = (me + npes - 1) % npes;
+  uint64_t* heap = shmem_malloc(words * sizeof *heap);
+  for (int i = 0; i < words; ++i) untouched[i] = heap[i] = (uint64_t)i * 0x9e3779b97f4a7c15u;
+  shmem_barrier_all();
+  if (me == 0) printf("ready\n"), fflush(stdout);
+  long round = 0;
+  for (int over = 0; !over; ++round) {
+    for (int i = 0; i < words; ++i) copy[i] = (uint64_t)round << 32 | (uint64_t)me << 16 | (uint64_t)i;
+    shmem_uint64_put_signal(sent, copy, words, &received, (uint64_t)round + 1, SHMEM_SIGNAL_SET, next);
+    shmem_signal_wait_until(&received, SHMEM_CMP_EQ, (uint64_t)round + 1);
+    for (int i = 0; i < words; ++i)
+      check(sent[i] == ((uint64_t)round << 32 | (uint64_t)last << 16 | (uint64_t)i), "a put", round);
+    for (int i = 0; i < 100; ++i) shmem_uint64_atomic_inc(&counter, next);
+    shmem_quiet();
+    check(shmem_uint64_atomic_fetch(&counter, next) == 100 * ((uint64_t)round + 1), "a counter", round);
+    shmem_uint64_get(copy, heap, words, next);
+    for (int i = 0; i < words; ++i) {
+      const uint64_t expected = (uint64_t)i * 0x9e3779b97f4a7c15u;
+      check(copy[i] == expected && heap[i] == expected && untouched[i] == expected, "what nobody changes",
+            round);
+    }
+    if (me == 0) stop = access(argv[1], F_OK) == 0;
+    shmem_barrier_all();
+    over = shmem_int_g(&stop, 0);
+    shmem_barrier_all();
+  }
+  shmemx_stats_t stats;
+  shmemx_stats_read(&stats);
+  refused = stats.refused_messages;
+  shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, &all_refused, &refused, 1);
+  if (me == 0) printf("%ld rounds, %lu messages refused\n", round, (unsigned long)all_refused);
+  shmem_free(heap);
+  shmem_finalize();
+  return 0;
+}
