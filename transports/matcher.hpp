@@ -79,6 +79,7 @@ inline constexpr std::size_t kMostMatched = 8192;  // bytes of a message
 
 struct MatcherOptions {
   std::string provider;           // as in SHMEM_PROVIDER
+  std::string interface;          // as in SHMEM_INTERFACE
   bool one_host = false;          // all PEs are on this host
   std::size_t receives = 256;     // that shall have room in the list
   bool reports_unmatched = true;  // false: a message waits for a receive that is posted later

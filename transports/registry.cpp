@@ -24,8 +24,8 @@ std::unique_ptr<Network> add_faults(std::unique_ptr<Network> network, std::uint6
 }  // namespace
 
 Result<std::unique_ptr<Network>> make_plain_network(const NetworkOptions& options) {
-  Result<std::unique_ptr<Network>> network =
-      open_fabric({.provider = options.provider, .loopback_only = options.one_host});
+  Result<std::unique_ptr<Network>> network = open_fabric(
+      {.provider = options.provider, .loopback_only = options.one_host, .interface = options.interface});
   if (!network.ok()) return network;
   return add_faults(std::move(network.value()), options.faults);
 }
@@ -34,6 +34,7 @@ Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options) {
   Result<std::unique_ptr<Network>> network =
       open_fabric({.provider = options.provider,
                    .loopback_only = options.one_host,
+                   .interface = options.interface,
                    .context_endpoints = static_cast<unsigned>(options.context_endpoints)});
   if (!network.ok()) return network;
   AmoMode mode = AmoMode::native;

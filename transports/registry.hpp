@@ -16,6 +16,7 @@ std::unique_ptr<Mapper> make_mapper(const std::string& name);
 
 struct NetworkOptions {
   std::string provider;                 // as in SHMEM_PROVIDER; empty: the best one there is
+  std::string interface{};              // as in SHMEM_INTERFACE; empty: by one_host
   bool one_host = false;                // all PEs are on this host: loopback will do
   std::uint64_t context_endpoints = 0;  // most endpoints for parallel channels
   std::uint64_t faults = 0;             // other than 0: seed of a faulty network around it, for tests
@@ -28,8 +29,8 @@ struct NetworkOptions {
 /// Loads libfabric and opens a network behind a software NIC.
 Result<std::unique_ptr<Network>> make_network(const NetworkOptions& options);
 
-/// The same without a software NIC, and with one endpoint: for what needs no atomics (provider, one_host and
-/// faults of the options count).
+/// The same without a software NIC, and with one endpoint: for what needs no atomics (provider, interface,
+/// one_host and faults of the options count).
 Result<std::unique_ptr<Network>> make_plain_network(const NetworkOptions& options);
 
 /// An endpoint for matching, beside the network.  The error says what the provider lacks.

@@ -77,7 +77,8 @@ bool MatchedEngine::poll_one(void* engine) { return static_cast<MatchedEngine*>(
 
 // Opens both lists, and writes how they are reached.
 shm::Status MatchedEngine::open_lists() {
-  MatcherOptions options{.provider = rt.env.provider, .one_host = rt.boot->job().one_host};
+  MatcherOptions options{
+      .provider = rt.env.provider, .interface = rt.env.interface, .one_host = rt.boot->job().one_host};
   options.receives = table_.layout.groups * kSlots;
   shm::Result<std::unique_ptr<Matcher>> active = make_matcher(options);
   if (!active.ok()) return active.status();

@@ -23,8 +23,10 @@ std::vector<std::vector<std::byte>>& addresses = *new std::vector<std::vector<st
 }  // namespace
 
 Result<MemoryLink> MemoryLink::open(const Env& env, const Job& job, const remote::LentMemory* lent) {
-  Result<std::unique_ptr<Network>> network = make_plain_network(
-      {.provider = env.provider, .one_host = job.one_host, .faults = env.faults.value_or(0)});
+  Result<std::unique_ptr<Network>> network = make_plain_network({.provider = env.provider,
+                                                                 .interface = env.interface,
+                                                                 .one_host = job.one_host,
+                                                                 .faults = env.faults.value_or(0)});
   if (!network.ok()) return network.status();
   MemoryLink link;
   link.network_ = std::move(network.value());

@@ -112,6 +112,7 @@ std::uint64_t default_context_endpoints() {
 Status open_network(ProcessState& state, const Env& env, const NodeMember& member) {
   const NetworkOptions options{
       .provider = env.provider,
+      .interface = env.interface,
       .one_host = state.boot->job().one_host,
       .context_endpoints = env.context_endpoints.value_or(default_context_endpoints()),
       .faults = env.faults.value_or(0),

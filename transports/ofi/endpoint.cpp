@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ofi/endpoint.hpp"
 
-#include <netinet/in.h>
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ofi/interface.hpp"
 #include "ofi/ring.hpp"
 
 namespace shm::ofi {
@@ -51,35 +51,6 @@ Status failed(const Library& library, const char* call, long code) {
   return Status::error(std::string("libfabric: ") + call + ": " + library.error(code));
 }
 
-constexpr int kLoopbackRank = 2;
-
-// How useful a source address is to peers on other hosts; smaller is better.  Providers list an interface's
-// addresses in the kernel's order, which may begin with one that cannot be connected to from elsewhere.
-int address_rank(const fi_info& info) {
-  if (info.src_addr == nullptr) return 0;
-  if (info.addr_format == FI_SOCKADDR_IN) {
-    const auto& address = *static_cast<const sockaddr_in*>(info.src_addr);
-    return (ntohl(address.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET ? kLoopbackRank : 0;
-  }
-  if (info.addr_format == FI_SOCKADDR_IN6) {
-    const auto& address = *static_cast<const sockaddr_in6*>(info.src_addr);
-    return IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr) || IN6_IS_ADDR_LOOPBACK(&address.sin6_addr)
-               ? kLoopbackRank + 1
-               : 1;
-  }
-  return 0;  // not IP: the provider knows best
-}
-
-// The entry of the first provider in the list that has the most useful address.
-const fi_info* best_address(const fi_info* list) {
-  const fi_info* best = list;
-  for (const fi_info* entry = list; entry != nullptr; entry = entry->next) {
-    const bool same_provider = std::strcmp(entry->fabric_attr->prov_name, list->fabric_attr->prov_name) == 0;
-    if (same_provider && address_rank(*entry) < address_rank(*best)) best = entry;
-  }
-  return best;
-}
-
 }  // namespace
 
 Status Endpoint::find_provider(const FabricOptions& options) {
@@ -91,7 +62,7 @@ Status Endpoint::find_provider(const FabricOptions& options) {
                          [](const Quirk& row) { return row.rank > 0; });
     std::ranges::sort(candidates, {}, &Quirk::rank);
   }
-  const char* node = options.loopback_only ? "127.0.0.1" : nullptr;
+  const char* node = options.loopback_only && options.interface.empty() ? "127.0.0.1" : nullptr;
   std::string reasons;
   for (const Quirk& row : candidates) {
     fi_info* hints = make_hints(*library_, row, options);
@@ -100,10 +71,15 @@ Status Endpoint::find_provider(const FabricOptions& options) {
     const int code = library_->getinfo(FI_VERSION(1, 17), node, nullptr, node ? FI_SOURCE : 0, hints, &list);
     library_->freeinfo(hints);
     if (code == 0) {
-      info_ = library_->dupinfo(best_address(list));
+      const fi_info* best = best_address(list, options.interface);
+      const std::string there_are = best == nullptr ? addresses_in(list) : "";
+      info_ = best == nullptr ? nullptr : library_->dupinfo(best);
       library_->freeinfo(list);
+      if (best == nullptr)
+        return Status::error("SHMEM_INTERFACE is '" + options.interface + "', which libfabric (" +
+                             std::string(row.name) + ") does not have here; allowed are " + there_are);
       if (info_ == nullptr) return Status::error("libfabric: out of memory");
-      if (!options.loopback_only && address_rank(*info_) >= kLoopbackRank) {
+      if (!options.loopback_only && is_for_this_host_alone(*info_)) {
         return Status::error("the job spans hosts, and libfabric (" + provider() +
                              ") finds no address that other hosts can reach: is a network interface up?");
       }

@@ -17,8 +17,11 @@ struct FabricOptions {
   /// Name of a libfabric provider ("tcp;ofi_rxm").  Empty: the best row of quirks.def that opens here.
   std::string provider;
 
-  /// All PEs are processes of this host: use 127.0.0.1 and no other interface.
+  /// All PEs are processes of this host: use 127.0.0.1 and no other interface, unless one is named.
   bool loopback_only = false;
+
+  /// As in SHMEM_INTERFACE: what to listen on (ofi/interface.hpp).  Empty: the most useful address.
+  std::string interface{};
 
   /// Puts and gets longer than this are split.  0: only at the provider's own limit.  For tests.
   std::size_t max_transfer = 0;

@@ -268,6 +268,7 @@ Result<std::unique_ptr<Matcher>> open_tagged(const MatcherOptions& options) {
   Result<std::unique_ptr<ofi::Endpoint>> endpoint =
       ofi::Endpoint::open({.provider = options.provider,
                            .loopback_only = options.one_host,
+                           .interface = options.interface,
                            .tagged_receives = options.receives + 16});
   if (!endpoint.ok()) return endpoint.status();
   const ofi::Endpoint& opened = *endpoint.value();

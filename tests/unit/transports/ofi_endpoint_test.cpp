@@ -4,10 +4,15 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "fabric_faults.hpp"
 #include "fabric_job.hpp"
@@ -56,6 +61,53 @@ TEST(OfiEndpoint, NamesTheProviderThatCannotBeUsed) {
   faults.fail_always(FabricCall::getinfo, -FI_ENODATA);
   const std::string text = error_of({.loopback_only = true});
   EXPECT_NE(text.find("no libfabric provider (tcp;ofi_rxm: "), std::string::npos) << text;
+}
+
+FabricOptions on(const std::string& interface, bool one_host = true) {
+  FabricOptions options = loopback();
+  options.loopback_only = one_host;
+  options.interface = interface;
+  return options;
+}
+
+// The IPv4 address that the endpoint tells its peers.
+std::string listens_on(const FabricOptions& options) {
+  Result<std::unique_ptr<Endpoint>> endpoint = Endpoint::open(options);
+  if (!endpoint.ok()) return endpoint.status().text();
+  const std::vector<std::byte> name = endpoint.value()->name().value();
+  sockaddr_in address{};
+  std::memcpy(&address, name.data(), std::min(name.size(), sizeof address));
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+  return text;
+}
+
+TEST(OfiEndpoint, ListensOnTheInterfaceThatIsNamed) {
+  EXPECT_EQ(listens_on(on("")), "127.0.0.1");
+  EXPECT_EQ(listens_on(on("lo")), "127.0.0.1");
+  EXPECT_EQ(listens_on(on("127.0.0.1")), "127.0.0.1");
+  ifaddrs* list = nullptr;
+  ASSERT_EQ(getifaddrs(&list), 0);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET ||
+        (entry->ifa_flags & IFF_UP) == 0)
+      continue;
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr, text, sizeof text);
+    EXPECT_EQ(listens_on(on(text)), text) << entry->ifa_name;
+    EXPECT_EQ(listens_on(on(entry->ifa_name)), text) << "if it has one address";
+  }
+  freeifaddrs(list);
+}
+
+TEST(OfiEndpoint, AnInterfaceThatIsNotThereIsAnErrorWithThoseThatAre) {
+  const std::string text = error_of(on("nope0"));
+  EXPECT_NE(
+      text.find("SHMEM_INTERFACE is 'nope0', which libfabric (tcp;ofi_rxm) does not have here; allowed are "),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("lo (127.0.0.1)"), std::string::npos) << text;
+  EXPECT_NE(error_of(on("lo", false)).find("the job spans hosts"), std::string::npos);
 }
 
 TEST(OfiEndpoint, OwnAddressThatIsRefusedIsAnError) {
