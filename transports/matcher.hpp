@@ -24,7 +24,8 @@ struct TaggedReceive {
   std::uint64_t ignore = 0;  // bits of the tag that may be others
   std::byte* room = nullptr;
   std::size_t room_bytes = 0;
-  std::uint64_t cookie = 0;            // of the network, as what follows
+  bool withdrawn = false;  // of the network, as what follows: it was cancelled
+  std::uint64_t cookie = 0;
   alignas(16) std::byte provider[64];  // meanwhile
 };
 

@@ -79,10 +79,12 @@ inline ssize_t receive_from_user(int fd, void* to, std::size_t n, int flags, boo
   message.msg_controllen = sizeof control;
   const ssize_t size = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
   const cmsghdr* head = size < 0 ? nullptr : CMSG_FIRSTHDR(&message);
-  ucred sender{};
-  if (head != nullptr && head->cmsg_type == SCM_CREDENTIALS)
+  ours = false;
+  if (head != nullptr && head->cmsg_type == SCM_CREDENTIALS) {
+    ucred sender;  // with pid 0 from outside a container
     std::memcpy(&sender, CMSG_DATA(head), sizeof sender);
-  ours = sender.pid != 0 && sender.uid == geteuid();
+    ours = sender.uid == geteuid();
+  }
   return size;
 }
 

@@ -7,6 +7,7 @@
 //   messages  of all sizes, of zeros, of random bytes, and forged as those of a PE
 //   tagged    the same with tags
 //   long      messages that no receive takes
+//   torn      messages that are to be fetched, from processes that end before
 //   write     remote writes with keys that could be guessed
 //   read      remote reads; exits with 1 if one succeeds
 //   atomics   remote atomics with such keys
@@ -20,6 +21,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -95,6 +97,12 @@ class Endpoint {
       if (ended != 0) return ended > 0;
     }
     return false;
+  }
+
+  /// Returns what fi_send() does.
+  long post_and_leave(const std::vector<std::byte>& bytes) {
+    progress();
+    return fi_send(ep_, bytes.data(), bytes.size(), nullptr, peer_, &context_);
   }
 
  private:
@@ -184,6 +192,21 @@ void send_long(std::uint16_t port) {
   }
 }
 
+// More than there are receives.
+void send_torn(std::uint16_t port) {
+  static const std::vector<std::byte> bytes(20000);
+  for (int i = 0; i < 70; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Endpoint endpoint(port);
+      const Clock::time_point limit = Clock::now() + kPatience;
+      while (endpoint.post_and_leave(bytes) == -FI_EAGAIN && Clock::now() < limit) sched_yield();
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  }
+}
+
 bool access(const std::string& attack, std::uint16_t port) {
   bool done = false;
   std::uint64_t word[64] = {0x5a5a5a5a5a5a5a5a}, old = 0;
@@ -216,6 +239,8 @@ int main(int argc, char** argv) {
     send_tagged(port);
   else if (attack == "long")
     send_long(port);
+  else if (attack == "torn")
+    send_torn(port);
   else if (attack == "write" || attack == "read" || attack == "atomics")
     return access(attack, port) ? 1 : 0;
   else

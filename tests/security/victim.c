@@ -27,6 +27,10 @@ int main(int argc, char** argv) {
   const int me = shmem_my_pe(), npes = shmem_n_pes(), next = (me + 1) % npes, last = (me + npes - 1) % npes;
   uint64_t* heap = shmem_malloc(words * sizeof *heap);
   for (int i = 0; i < words; ++i) untouched[i] = heap[i] = (uint64_t)i * 0x9e3779b97f4a7c15u;
+  const shmemx_kv_options_t options = {
+      .key_bytes = sizeof(uint64_t), .value_bytes = sizeof(uint64_t), .capacity = 1000};
+  shmemx_kv_t table;
+  check(shmemx_kv_create(&options, &table) == SHMEMX_KV_OK, "a table", 0);
   shmem_barrier_all();
   if (me == 0) printf("ready\n"), fflush(stdout);
   long round = 0;
@@ -45,6 +49,16 @@ int main(int argc, char** argv) {
       check(copy[i] == expected && heap[i] == expected && untouched[i] == expected, "what nobody changes",
             round);
     }
+    for (uint64_t i = 0; i < 10; ++i) {
+      const uint64_t key = (uint64_t)me << 32 | i, value = (uint64_t)round + i;
+      uint64_t found = 0;
+      size_t bytes = 0;
+      check(shmemx_kv_put(table, &key, sizeof key, &value, sizeof value) == SHMEMX_KV_OK,
+            "a put into the table", round);
+      check(shmemx_kv_get(table, &key, sizeof key, &found, sizeof found, &bytes) == SHMEMX_KV_OK &&
+                found == value,
+            "an element of the table", round);
+    }
     if (me == 0) stop = access(argv[1], F_OK) == 0;
     shmem_barrier_all();
     over = shmem_int_g(&stop, 0);
@@ -55,6 +69,7 @@ int main(int argc, char** argv) {
   refused = stats.refused_messages;
   shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, &all_refused, &refused, 1);
   if (me == 0) printf("%ld rounds, %lu messages refused\n", round, (unsigned long)all_refused);
+  shmemx_kv_destroy(table);
   shmem_free(heap);
   shmem_finalize();
   return 0;

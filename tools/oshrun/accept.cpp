@@ -18,6 +18,8 @@
 namespace oshrun {
 namespace {
 
+constexpr unsigned kEstablished = 1;  // what is closed already is nobody's, and shown as root's
+
 struct End {
   std::uint32_t address = 0;  // both as the kernel prints them
   std::uint16_t port = 0;
@@ -42,14 +44,14 @@ bool is_of_this_user(int socket) {
   char line[256];
   while (std::fgets(line, sizeof line, table.get()) != nullptr) {
     End local, remote;
-    unsigned uid = 0;
+    unsigned state = 0, uid = 0;
     // sl local remote st tx:rx tr:when retransmits uid
-    if (std::sscanf(line, " %*u: %" SCNx32 ":%hx %" SCNx32 ":%hx %*x %*x:%*x %*x:%*x %*x %u", &local.address,
-                    &local.port, &remote.address, &remote.port, &uid) != 5)
+    if (std::sscanf(line, " %*u: %" SCNx32 ":%hx %" SCNx32 ":%hx %x %*x:%*x %*x:%*x %*x %u", &local.address,
+                    &local.port, &remote.address, &remote.port, &state, &uid) != 6)
       continue;
     if (local.address == there.address && local.port == there.port && remote.address == here.address &&
         remote.port == here.port)
-      return uid == geteuid();
+      return state == kEstablished && uid == geteuid();
   }
   return false;
 }

@@ -143,12 +143,17 @@ void Engine::report_error() {
     lost_peer("%s %s failed: %s (libfabric %s: %s): it has probably died", name(op->kind),
               process_name(op->pe).c_str(), reason, provider.c_str(), text != nullptr ? text : "");
   }
-  // No PE sends more than a receive takes, and what of a PE's is lost with its connection is found out
-  // otherwise.
+  // A stranger's: no PE sends what a receive does not take, or waits to be fetched.  That a PE has died is
+  // found out otherwise.
   const auto* receive = static_cast<Receive*>(entry.op_context);
-  if (receive >= receives_.data() && receive < receives_.data() + receives_.size() &&
-      entry.err != FI_ECANCELED)
-    return refuse(&receives_[static_cast<std::size_t>(receive - receives_.data())]);
+  const bool received = receive >= receives_.data() && receive < receives_.data() + receives_.size();
+  // Nor a packet that rxm does not know, for which it names no operation; a connection that breaks is another
+  // error.
+  if (received || entry.err == FI_EINVAL) {
+    count(Stat::refused_messages);
+    if (received) post_again(&receives_[static_cast<std::size_t>(receive - receives_.data())]);
+    return;
+  }
   // rxm reports the atomics that a broken connection took along only once, and does not say which.
   std::string victims;
   for (std::size_t pe = 0; pe < peers_.size() && victims.size() < 200; ++pe) {

@@ -157,7 +157,7 @@ class Engine {
   void post_again(Receive* receive) REQUIRES(lock_) {
     if (!post_receive(receive)) backlog(unposted_).push_back(receive);
   }
-  void refuse(Receive* receive) REQUIRES(lock_);
+  [[gnu::cold]] void refuse(Receive* receive) REQUIRES(poller_) EXCLUDES(lock_);
   bool deliver() REQUIRES(poller_) EXCLUDES(lock_);
   void deliver_ordinary(Receive* receive) REQUIRES(poller_) EXCLUDES(lock_);
   bool post_deferred() REQUIRES(lock_);
@@ -198,7 +198,7 @@ class Engine {
   Slab large_ GUARDED_BY(lock_);                             // bounce buffers of kMessageBuffer
   Slab incoming_ GUARDED_BY(lock_);                          // receive buffers
   std::vector<Receive> receives_;
-  bool refused_ GUARDED_BY(lock_) = false;            // a message, and said so
+  bool refused_ GUARDED_BY(poller_) = false;          // a message, and said so
   std::vector<Receive*> arrived_ GUARDED_BY(lock_);   // in order of arrival, handlers not yet run
   std::vector<Receive*> unposted_ GUARDED_BY(lock_);  // handlers run, provider had no room
   std::deque<Deferred> deferred_ GUARDED_BY(lock_);   // in order per PE

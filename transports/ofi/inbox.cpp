@@ -93,12 +93,13 @@ int Inbox::whom_to_ask(int pe) {
 }
 
 void Inbox::returned(int pe) {
-  std::uint8_t& number = ring_of_[static_cast<std::size_t>(pe)];
+  const auto index = static_cast<std::size_t>(pe);
+  const std::size_t number = index < ring_of_.size() ? ring_of_[index] : 0;
   if (number != recalled_ || number == 0 ||
       rings_[number - 1U].read.passed() != rings_[number - 1U].seen.passed())
     fatal("internal error: PE %d has returned a ring that it was not asked for, or that is not empty", pe);
   rings_[number - 1U] = {};
-  number = 0;
+  ring_of_[index] = 0;
   recalled_ = 0;
 }
 

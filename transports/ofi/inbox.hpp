@@ -99,7 +99,9 @@ class Inbox {
   void take();
 
   /// Forgets what `pe` has granted: it wants its ring back.  With lock_ held.
-  void forget(int pe) { std::memset(base_ + grant_offset(pe), 0, sizeof(Grant)); }
+  void forget(int pe) {
+    if (static_cast<std::size_t>(pe) < kMostPes) std::memset(base_ + grant_offset(pe), 0, sizeof(Grant));
+  }
 
   /// A message from `pe` has come the ordinary way: gives it a ring, if one is free.  Returns the PE to ask
   /// for its ring instead, or kNobody.  With both locks held.
@@ -180,7 +182,8 @@ class Inbox {
       std::memcpy(&message, entry, sizeof message);
       MessageHeader header;
       std::memcpy(&header, entry + InboxEntry::kHead, sizeof header);
-      if (message < sizeof header || header.from_pe != ring.pe) [[unlikely]]
+      if (message < sizeof header || message > InboxEntry::kLargestMessage || header.from_pe != ring.pe)
+          [[unlikely]]
         refuse(ring.pe);
       if (header.sequence != sequence) break;  // a message that came the ordinary way is due first
       ++sequence;

@@ -55,6 +55,8 @@ Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
   for (int pe = 0; pe < npes; ++pe) {
     Peer& peer = peers_[static_cast<std::size_t>(pe)];
     const std::span<const std::byte> told = lookup(pe);
+    if (told.size() <= sizeof peer.cookie)
+      return Status::error("libfabric: the address of PE " + std::to_string(pe) + " is too short");
     std::memcpy(&peer.cookie, told.data(), sizeof peer.cookie);
     if (fi_av_insert(endpoint_->av(), told.data() + sizeof peer.cookie, 1, &peer.address, 0, nullptr) != 1)
       return Status::error("libfabric: the address of PE " + std::to_string(pe) + " was refused");
@@ -65,6 +67,7 @@ Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
 bool TaggedMatcher::post(TaggedReceive& receive) {
   const LockGuard guard(lock_);
   if (posted_ == most_receives_) return false;
+  receive.withdrawn = false;
   if (post_at_provider(receive) == -FI_EAGAIN) return false;
   ++posted_;
   return true;
@@ -83,10 +86,16 @@ long TaggedMatcher::post_at_provider(TaggedReceive& receive) {
   return code;
 }
 
-// It matched what no PE of the job has sent.  Its place is kept.
-void TaggedMatcher::refuse(TaggedReceive& receive) {
+// No PE of the job has sent it.
+void TaggedMatcher::refuse() {
   count(Stat::refused_messages);
-  refused_.push_back(&receive);
+  ++refusals_;
+}
+
+// Nor what matched this one, whose place is kept.
+void TaggedMatcher::refuse(TaggedReceive& receive) {
+  refuse();
+  (receive.withdrawn ? withdrawn_ : refused_).push_back(&receive);
 }
 
 void TaggedMatcher::post_refused() {
@@ -102,6 +111,7 @@ bool TaggedMatcher::has_room() {
 // Not found: matched, and its completion is in the queue.
 void TaggedMatcher::cancel(TaggedReceive& receive) {
   const LockGuard guard(lock_);
+  receive.withdrawn = true;
   if (std::erase(refused_, &receive) != 0) return withdrawn_.push_back(&receive);
   fi_cancel(&endpoint_->ep()->fid, context_of(receive));
 }
@@ -170,16 +180,21 @@ bool TaggedMatcher::take_error(Arrival& arrival) {
     peek_ = Peek::none;
     return false;
   }
-  const bool peeked = error.op_context == &peek_context_;
+  // A packet that rxm does not know.
+  if (error.op_context == nullptr && error.err == FI_EINVAL) {
+    refuse();
+    return false;
+  }
   if (error.op_context == nullptr || (error.err != FI_ECANCELED && error.err != FI_ETRUNC))
     lost_peer("libfabric %s: a tagged message was lost: %s", endpoint_->provider().c_str(),
               endpoint_->library().error(error.err));
-  if (peeked) {
+  // No PE sends more than a receive takes, or what waits to be fetched.
+  if (error.op_context == &peek_context_) {
     peek_ = Peek::none;
-    count(Stat::refused_messages);
+    refuse();
     return false;
   }
-  if (error.err == FI_ETRUNC) {  // no PE sends more than a receive takes
+  if (error.err == FI_ETRUNC || !receive_of(error.op_context)->withdrawn) {
     refuse(*receive_of(error.op_context));
     return false;
   }
@@ -206,7 +221,7 @@ bool TaggedMatcher::take(const fi_cq_tagged_entry& entry, Arrival& arrival) {
   }
   peek_ = Peek::none;
   if (!is_ours(entry.len, unmatched_cookie_)) {
-    count(Stat::refused_messages);
+    refuse();
     return false;
   }
   arrival = {Arrival::unmatched, nullptr, unmatched_.data(), entry.len - sizeof cookie_};
@@ -249,9 +264,11 @@ bool TaggedMatcher::poll(const ArrivalSink& sink) {
     const LockGuard guard(lock_);
     if (!unsent_.empty()) send_held_back();
     if (!refused_.empty()) post_refused();
+    const std::uint64_t refused = refusals_;
     peek();
     n = reap(arrivals);
-    worked = n != 0 || peek_ == Peek::claimed || waits_for_poll();
+    // Behind one that was refused there may be others, of which no descriptor tells.
+    worked = n != 0 || peek_ == Peek::claimed || waits_for_poll() || refusals_ != refused;
   }
   for (std::size_t i = 0; i < n; ++i) sink(arrivals[i]);
   return worked;

@@ -51,6 +51,7 @@ class TaggedMatcher final : public Matcher {
 
   long post_at_provider(TaggedReceive& receive) REQUIRES(lock_);
   bool is_ours(std::size_t bytes, std::uint64_t cookie) const;
+  void refuse() REQUIRES(lock_);
   void refuse(TaggedReceive& receive) REQUIRES(lock_);
   void post_refused() REQUIRES(lock_);
   bool inject(int pe, std::uint64_t tag, const void* bytes, std::size_t n) REQUIRES(lock_);
@@ -78,6 +79,7 @@ class TaggedMatcher final : public Matcher {
   enum class Peek : std::uint8_t { none, asked, claimed } peek_ GUARDED_BY(lock_) = Peek::none;
   fi_context2 peek_context_ GUARDED_BY(lock_){};
   std::uint64_t unmatched_cookie_ GUARDED_BY(lock_) = 0;
+  std::uint64_t refusals_ GUARDED_BY(lock_) = 0;
   std::vector<std::byte> unmatched_ GUARDED_BY(poller_);  // what was claimed
 };
 

@@ -3,6 +3,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/fatal.hpp"
@@ -53,8 +54,8 @@ Result<PeerAddress> decode_address(std::span<const std::byte> bytes) {
 // Who knows a key may read and write the memory, so it is one that nobody can guess (docs/security.md).  The
 // provider takes the low bytes of what we ask for, or chooses itself.
 std::uint64_t Memory::new_key() const {
-  const std::size_t bytes = endpoint_.info().domain_attr->mr_key_size;
-  return random_secret() >> (bytes < 8 ? 64 - 8 * bytes : 0);
+  const std::size_t bytes = std::clamp<std::size_t>(endpoint_.info().domain_attr->mr_key_size, 1, 8);
+  return random_secret() >> (64 - 8 * bytes);
 }
 
 Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t access) {

@@ -64,12 +64,16 @@ void Engine::serve(int pe, std::uint16_t id) {
 // What does not come from a PE of the job is nobody's: see docs/security.md.
 void Engine::refuse(Receive* receive) {
   count(Stat::refused_messages);
+  {
+    const LockGuard guard(lock_);
+    post_again(receive);
+  }
   if (!std::exchange(refused_, true))
     warn(
-        "a message without the job's cookie was dropped, as all such are: another program reaches this "
-        "process's %s port",
+        "a message that no PE of this job can have sent was dropped, as all such are: another program "
+        "reaches "
+        "this process's %s port",
         endpoint_->provider().c_str());
-  post_again(receive);
 }
 
 // Runs the handler of a message that came the ordinary way, and before it those
@@ -77,10 +81,8 @@ void Engine::refuse(Receive* receive) {
 void Engine::deliver_ordinary(Receive* receive) {
   Envelope envelope{};
   std::memcpy(&envelope, receive->data, std::min(receive->length, sizeof envelope));
-  if (receive->length < sizeof envelope || envelope.cookie != cookie_) [[unlikely]] {
-    const LockGuard guard(lock_);
+  if (receive->length < sizeof envelope || envelope.cookie != cookie_) [[unlikely]]
     return refuse(receive);
-  }
   const MessageHeader& header = envelope.header;
   if (header.from_pe < 0 || header.from_pe >= npes() || header.from_pe == me_) [[unlikely]]
     fatal("internal error: a message says that it comes from PE %d", header.from_pe);
@@ -159,7 +161,7 @@ bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payloa
   const std::size_t size = InboxEntry::size(sizeof header + n);
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const Grant grant = inbox_.granted_by(pe);
-  if (grant.ring == 0 || !peer.ring.has_room(size, grant.cleared)) return false;
+  if (grant.ring - 1 >= Inbox::kRings || !peer.ring.has_room(size, grant.cleared)) return false;
   alignas(8) std::byte entry[RingCursor::kLargestEntry];
   InboxEntry::write(entry, header, payload, n);
   const std::uint64_t to = peer.inbox.base + Inbox::ring_offset(grant.ring) + peer.ring.offset();
