@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,6 +93,24 @@ TEST_F(WaitReport, TheLauncherAsksWithoutASignal) {
     watch.look(WaitReason(describe));
     EXPECT_EQ(next().news, WaitRecord::News::waits);
   }
+}
+
+// Abstract addresses are open to all users.
+TEST_F(WaitReport, OtherUsersAreNotAnswered) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs to be another user for a while";
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (setuid(kNobody) != 0) _exit(1);
+    ask();
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  ask();
+  EXPECT_EQ(next().news, WaitRecord::News::present);
+  EXPECT_FALSE(heard(100)) << "questions are answered in order: that was the answer to the first";
 }
 
 // Whether the launcher listens or not.
