@@ -67,8 +67,8 @@ inline bool ask_for_senders(int fd) {
   return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
 }
 
-/// As recv(); `ours`: whether a process of this user has sent it.  Abstract addresses have no permissions of
-/// their own.
+/// As recv(); `ours`: whether something came, and a process of this user has sent it.  Abstract addresses
+/// have no permissions of their own.
 inline ssize_t receive_from_user(int fd, void* to, std::size_t n, int flags, bool& ours) {
   iovec data{to, n};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];

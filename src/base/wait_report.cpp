@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
-#include <utility>
 
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
@@ -90,9 +89,9 @@ void on_question(int) {
 // Returns when the socket fails, which it does not.  Who may not signal this process may not ask it either.
 void hear_questions(int fd) {
   char question;
-  for (bool ours = false;
-       receive_from_user(fd, &question, sizeof question, 0, ours) >= 0 || errno == EINTR;) {
-    if (std::exchange(ours, false)) answer();
+  bool ours = false;
+  while (receive_from_user(fd, &question, sizeof question, 0, ours) >= 0 || errno == EINTR) {
+    if (ours) answer();
   }
 }
 

@@ -3,12 +3,12 @@
 
 #include <ctime>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/fatal.hpp"
+#include "base/random.hpp"
 #include "boot/boot.hpp"
 #include "coll/barrier.hpp"
 #include "coll/check_same.hpp"
@@ -51,11 +51,6 @@ nvm::Identity asked_object(const char* name, std::size_t size) {
   return asked;
 }
 
-std::uint64_t random_id() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32 | random()) | 1;
-}
-
 Report report_of(Call call, const nvm::Identity& asked) {
   Report report{.found = {}, .failed = false};
   if (nvm::heap_of_job()->has_open(asked.name)) {
@@ -91,7 +86,7 @@ Decision decide(Call call, const nvm::Identity& asked, const Report* reports) {
     return decision;
   }
   decision.plan = plan.value();
-  if (decision.plan.make) decision.id = random_id();
+  if (decision.plan.make) decision.id = random_number();
   return decision;
 }
 

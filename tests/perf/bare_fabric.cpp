@@ -10,12 +10,7 @@
 //
 // Output: lines "name value unit".  Latencies are medians, rates and bandwidths the best, of kRepeats.
 #include <poll.h>
-#include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -29,17 +24,14 @@
 #include <thread>
 #include <vector>
 
+#include "../bare_endpoint.hpp"
 #include "fabric_bench.hpp"
 
 namespace {
 
 using bench::Clock;
 
-void check(long code, const char* call) {
-  if (code >= 0) return;
-  std::fprintf(stderr, "%s: %s\n", call, fi_strerror(static_cast<int>(-code)));
-  _exit(1);
-}
+using bare::check;
 
 struct Peer {
   char name[64];
@@ -51,25 +43,27 @@ struct Peer {
 class Process {
  public:
   Process(bench::Shared& shared, int me, bool automatic) {
-    open(automatic);
+    endpoint_.open(FI_MSG | FI_RMA | FI_ATOMIC, automatic);
+    check(fi_control(&endpoint_.cq->fid, FI_GETWAIT, &fd_), "FI_GETWAIT");
     heap_ = static_cast<char*>(
         mmap(nullptr, bench::kHeap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     madvise(heap_, bench::kHeap, MADV_HUGEPAGE);
-    check(fi_mr_reg(domain_, heap_, bench::kHeap, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &mr_, nullptr),
+    check(fi_mr_reg(endpoint_.domain, heap_, bench::kHeap, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &mr_,
+                    nullptr),
           "reg");
     Peer own{};
     own.length = sizeof own.name;
-    check(fi_getname(&ep_->fid, own.name, &own.length), "fi_getname");
+    check(fi_getname(&endpoint_.ep->fid, own.name, &own.length), "fi_getname");
     own.key = fi_mr_key(mr_);
     std::memcpy(shared.address[me], &own, sizeof own);
     shared.barrier();
     std::memcpy(&peer_, shared.address[1 - me], sizeof peer_);
-    check(fi_av_insert(av_, peer_.name, 1, &address_, 0, nullptr) - 1, "fi_av_insert");
+    check(fi_av_insert(endpoint_.av, peer_.name, 1, &address_, 0, nullptr) - 1, "fi_av_insert");
   }
 
   void poll_once() {
     fi_cq_tagged_entry entries[32];
-    const ssize_t n = fi_cq_read(cq_, entries, 32);
+    const ssize_t n = fi_cq_read(endpoint_.cq, entries, 32);
     for (ssize_t i = 0; i < n; ++i) --outstanding_;
     if (n < 0 && n != -FI_EAGAIN) check(n, "fi_cq_read");
   }
@@ -96,8 +90,9 @@ class Process {
     message.op = FI_SUM;
     message.context = context();
     post([&] {
-      return old != nullptr ? fi_fetch_atomicmsg(ep_, &message, &result, &descriptor, 1, FI_COMPLETION)
-                            : fi_atomicmsg(ep_, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+      return old != nullptr
+                 ? fi_fetch_atomicmsg(endpoint_.ep, &message, &result, &descriptor, 1, FI_COMPLETION)
+                 : fi_atomicmsg(endpoint_.ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
     });
   }
 
@@ -106,10 +101,10 @@ class Process {
     auto last = Clock::now();
     while (stop.load(std::memory_order_relaxed) == 0) {
       fi_cq_tagged_entry entry;
-      fi_cq_read(cq_, &entry, 1);
+      fi_cq_read(endpoint_.cq, &entry, 1);
       if (Clock::now() - last < std::chrono::microseconds(50)) continue;
-      fid* queue = &cq_->fid;
-      if (fi_trywait(fabric_, &queue, 1) == 0) {
+      fid* queue = &endpoint_.cq->fid;
+      if (fi_trywait(endpoint_.fabric, &queue, 1) == 0) {
         pollfd event{fd_, POLLIN, 0};
         poll(&event, 1, 10);
       }
@@ -118,31 +113,6 @@ class Process {
   }
 
  private:
-  void open(bool automatic) {
-    fi_info* hints = fi_allocinfo();
-    hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
-    hints->caps = FI_MSG | FI_RMA | FI_ATOMIC;
-    hints->mode = FI_CONTEXT;
-    hints->ep_attr->type = FI_EP_RDM;
-    hints->domain_attr->threading = automatic ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
-    hints->domain_attr->data_progress = automatic ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
-    check(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", nullptr, FI_SOURCE, hints, &info_), "fi_getinfo");
-    check(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
-    check(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
-    fi_av_attr av{};
-    check(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
-    fi_cq_attr cq{};
-    cq.format = FI_CQ_FORMAT_TAGGED;
-    cq.wait_obj = FI_WAIT_FD;
-    cq.size = 8192;
-    check(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
-    check(fi_endpoint(domain_, info_, &ep_, nullptr), "fi_endpoint");
-    check(fi_ep_bind(ep_, &av_->fid, 0), "bind");
-    check(fi_ep_bind(ep_, &cq_->fid, FI_TRANSMIT | FI_RECV), "bind");
-    check(fi_enable(ep_), "fi_enable");
-    check(fi_control(&cq_->fid, FI_GETWAIT, &fd_), "FI_GETWAIT");
-  }
-
   void rma(std::uint64_t offset, void* local, std::size_t n, bool write) {
     iovec here{local, n};
     fi_rma_iov there{offset, n, peer_.key};
@@ -156,8 +126,8 @@ class Process {
     message.rma_iov_count = 1;
     message.context = context();
     post([&] {
-      return write ? fi_writemsg(ep_, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
-                   : fi_readmsg(ep_, &message, FI_COMPLETION);
+      return write ? fi_writemsg(endpoint_.ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
+                   : fi_readmsg(endpoint_.ep, &message, FI_COMPLETION);
     });
   }
 
@@ -173,12 +143,7 @@ class Process {
   }
 
   static constexpr std::size_t kContexts = 1024;
-  fi_info* info_ = nullptr;
-  fid_fabric* fabric_ = nullptr;
-  fid_domain* domain_ = nullptr;
-  fid_av* av_ = nullptr;
-  fid_cq* cq_ = nullptr;
-  fid_ep* ep_ = nullptr;
+  bare::Endpoint endpoint_;
   fid_mr* mr_ = nullptr;
   int fd_ = -1;
   char* heap_ = nullptr;

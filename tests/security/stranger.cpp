@@ -12,12 +12,7 @@
 //   read      remote reads; exits with 1 if one succeeds
 //   atomics   remote atomics with such keys
 #include <arpa/inet.h>
-#include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <sched.h>
@@ -33,54 +28,27 @@
 #include <string>
 #include <vector>
 
+#include "../bare_endpoint.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPatience{300};  // for one operation: some are never answered
 constexpr std::size_t kLongest = std::size_t{1} << 20;
 
-void check(long code, const char* call) {
-  if (code >= 0) return;
-  std::fprintf(stderr, "stranger: %s: %s\n", call, fi_strerror(static_cast<int>(-code)));
-  std::exit(2);
-}
-
 // An endpoint of its own for each attack: what a peer does not like ends the connection.
 class Endpoint {
  public:
   explicit Endpoint(std::uint16_t port) {
-    fi_info* hints = fi_allocinfo();
-    hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
-    hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
-    hints->mode = FI_CONTEXT;
-    hints->ep_attr->type = FI_EP_RDM;
-    check(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", nullptr, FI_SOURCE, hints, &info_), "fi_getinfo");
-    check(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
-    check(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
-    fi_av_attr av{};
-    check(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
-    fi_cq_attr cq{};
-    cq.format = FI_CQ_FORMAT_TAGGED;
-    check(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
-    check(fi_endpoint(domain_, info_, &ep_, nullptr), "fi_endpoint");
-    check(fi_ep_bind(ep_, &av_->fid, 0), "fi_ep_bind");
-    check(fi_ep_bind(ep_, &cq_->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
-    check(fi_enable(ep_), "fi_enable");
+    endpoint_.open(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, false);
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    check(fi_av_insert(av_, &to, 1, &peer_, 0, nullptr) - 1, "fi_av_insert");
+    bare::check(fi_av_insert(endpoint_.av, &to, 1, &peer_, 0, nullptr) - 1, "fi_av_insert");
   }
   // What is under way is left under way: a peer meets that, too.
-  ~Endpoint() {
-    fi_close(&ep_->fid);
-    fi_close(&cq_->fid);
-    fi_close(&av_->fid);
-    fi_close(&domain_->fid);
-    fi_close(&fabric_->fid);
-    fi_freeinfo(info_);
-  }
+  ~Endpoint() { endpoint_.close(); }
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
@@ -88,7 +56,7 @@ class Endpoint {
   template <class Post>
   bool run(Post post) {
     const Clock::time_point limit = Clock::now() + kPatience;
-    for (long code = -FI_EAGAIN; (code = post(ep_, peer_, static_cast<void*>(&context_))) != 0;) {
+    for (long code = -FI_EAGAIN; (code = post(endpoint_.ep, peer_, static_cast<void*>(&context_))) != 0;) {
       if (code != -FI_EAGAIN || Clock::now() > limit) return false;
       progress();
     }
@@ -102,29 +70,24 @@ class Endpoint {
   /// Returns what fi_send() does.
   long post_and_leave(const std::vector<std::byte>& bytes) {
     progress();
-    return fi_send(ep_, bytes.data(), bytes.size(), nullptr, peer_, &context_);
+    return fi_send(endpoint_.ep, bytes.data(), bytes.size(), nullptr, peer_, &context_);
   }
 
  private:
   // 1: an operation has ended, -1: with an error.
   int progress() {
     fi_cq_tagged_entry entry;
-    const auto n = fi_cq_read(cq_, &entry, 1);
+    const auto n = fi_cq_read(endpoint_.cq, &entry, 1);
     if (n == 1) return 1;
     if (n == -FI_EAVAIL) {
       fi_cq_err_entry error{};
-      return fi_cq_readerr(cq_, &error, 0) == 1 ? -1 : 0;
+      return fi_cq_readerr(endpoint_.cq, &error, 0) == 1 ? -1 : 0;
     }
     sched_yield();
     return 0;
   }
 
-  fi_info* info_ = nullptr;
-  fid_fabric* fabric_ = nullptr;
-  fid_domain* domain_ = nullptr;
-  fid_av* av_ = nullptr;
-  fid_cq* cq_ = nullptr;
-  fid_ep* ep_ = nullptr;
+  bare::Endpoint endpoint_;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
   fi_context2 context_{};
 };

@@ -72,12 +72,14 @@ Status Endpoint::find_provider(const FabricOptions& options) {
     library_->freeinfo(hints);
     if (code == 0) {
       const fi_info* best = best_address(list, options.interface);
-      const std::string there_are = best == nullptr ? addresses_in(list) : "";
-      info_ = best == nullptr ? nullptr : library_->dupinfo(best);
-      library_->freeinfo(list);
-      if (best == nullptr)
+      if (best == nullptr) {
+        const std::string there_are = addresses_in(list);
+        library_->freeinfo(list);
         return Status::error("SHMEM_INTERFACE is '" + options.interface + "', which libfabric (" +
                              std::string(row.name) + ") does not have here; allowed are " + there_are);
+      }
+      info_ = library_->dupinfo(best);
+      library_->freeinfo(list);
       if (info_ == nullptr) return Status::error("libfabric: out of memory");
       if (!options.loopback_only && is_for_this_host_alone(*info_)) {
         return Status::error("the job spans hosts, and libfabric (" + provider() +

@@ -21,7 +21,7 @@
 
 #include "base/backoff.hpp"
 #include "base/mutex.hpp"
-#include "base/secret.hpp"
+#include "base/random.hpp"
 #include "base/spin.hpp"
 #include "base/stats.hpp"
 #include "base/wait_report.hpp"
@@ -186,7 +186,7 @@ class Engine {
   std::uint32_t credits_;
   bool fence_is_free_;
   std::size_t max_transfer_;
-  const std::uint64_t cookie_ = random_secret();
+  const std::uint64_t cookie_ = random_number();
   int me_ = -1;
   MessageSink sink_ = nullptr;
   std::vector<Peer> peers_;

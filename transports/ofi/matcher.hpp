@@ -12,7 +12,7 @@
 #include <deque>
 
 #include "base/mutex.hpp"
-#include "base/secret.hpp"
+#include "base/random.hpp"
 #include "ofi/endpoint.hpp"
 #include "transports/matcher.hpp"
 
@@ -70,7 +70,7 @@ class TaggedMatcher final : public Matcher {
   const std::size_t most_receives_;
   Mutex poller_ ACQUIRED_BEFORE(lock_);  // held by the thread that polls, while its sink runs too
   Mutex lock_;                           // of the endpoint and what follows; for a call of the provider
-  const std::uint64_t cookie_ = random_secret();  // of each message to this endpoint
+  const std::uint64_t cookie_ = random_number();  // of each message to this endpoint
   std::vector<Peer> peers_ GUARDED_BY(lock_);
   std::vector<TaggedReceive*> refused_ GUARDED_BY(lock_);  // matched a message of nobody: to be posted again
   std::vector<TaggedReceive*> withdrawn_ GUARDED_BY(lock_);  // of these, cancelled: to be reported

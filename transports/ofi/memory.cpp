@@ -8,7 +8,7 @@
 
 #include "base/fatal.hpp"
 #include "base/huge_pages.hpp"
-#include "base/secret.hpp"
+#include "base/random.hpp"
 
 namespace shm::ofi {
 namespace {
@@ -55,7 +55,7 @@ Result<PeerAddress> decode_address(std::span<const std::byte> bytes) {
 // provider takes the low bytes of what we ask for, or chooses itself.
 std::uint64_t Memory::new_key() const {
   const std::size_t bytes = std::clamp<std::size_t>(endpoint_.info().domain_attr->mr_key_size, 1, 8);
-  return random_secret() >> (64 - 8 * bytes);
+  return random_number() >> (64 - 8 * bytes);
 }
 
 Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t access) {

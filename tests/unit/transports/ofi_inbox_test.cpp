@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The inbox without a provider: entries of random sizes are stored piece by piece, as a stream would bring
 // them.
-#include "base/fatal.hpp"
 #include "ofi/inbox.hpp"
 
 #include <gtest/gtest.h>
@@ -11,6 +10,8 @@
 #include <deque>
 #include <functional>
 #include <random>
+
+#include "base/fatal.hpp"
 
 namespace shm::ofi {
 namespace {

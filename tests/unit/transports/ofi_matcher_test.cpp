@@ -314,7 +314,7 @@ TEST_F(MatcherStrangers, NothingOfThemIsReported) {
   EXPECT_EQ(refused(), before_ + 4);
 }
 
-// Where they take all receives, and one message more than there is room for.
+// Where they take all receives.
 TEST_F(MatcherStrangers, EachReceiveHasItsPlaceAgain) {
   const std::size_t most = ends_[1]->most_receives();
   for (std::size_t i = 0; i < most; ++i) post(i);
@@ -340,7 +340,7 @@ TEST_F(MatcherStrangers, AReceiveThatTheyTookCanBeCancelled) {
   EXPECT_TRUE(ends_[1]->has_room());
 }
 
-// Longer than the receive, or than any message.
+// Longer than the receive.
 TEST_F(MatcherStrangers, WhatIsTooLongIsRefusedToo) {
   std::byte room[8];
   TaggedReceive& receive = receives_.emplace_back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "base/secret.hpp"
+#include "base/random.hpp"
 
 #include <sys/random.h>
 
@@ -10,13 +10,12 @@
 
 namespace shm {
 
-std::uint64_t random_secret() {
+std::uint64_t random_number() {
   std::uint64_t secret = 0;
   while (secret == 0) {
     const ssize_t n = getrandom(&secret, sizeof secret, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n != sizeof secret)
-      fatal("getrandom: %s: there are no random numbers for the job's secrets", std::strerror(errno));
+    if (n != sizeof secret) fatal("getrandom: %s: there are no random numbers", std::strerror(errno));
   }
   return secret;
 }
