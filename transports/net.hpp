@@ -22,6 +22,7 @@
 
 #include "base/atomic_op.hpp"
 #include "base/epochs.hpp"
+#include "base/silence.hpp"
 #include "base/status.hpp"
 
 namespace shm {
@@ -238,6 +239,11 @@ class Network {
 
   /// Starts what all channels hold back: a thread of this PE begins to wait, perhaps for the answer to it.
   virtual void flush_all() {}
+
+  /// A thread waits for `pe`, or, with Silence::kAnyPe, for somebody: asks it for a sign of life, and says how
+  /// long one has been owed, by the one that owes it longest.  Counts the time between calls, at most a second
+  /// of each.  Any thread.  A network that cannot lose a peer says 0.
+  virtual Silence silence_of(int) { return {}; }
 
   /// Whether the pages of segments stay where they are once they have been added: the network has their
   /// physical addresses, so pages that are given back are not those that peers write to from then on.

@@ -86,6 +86,11 @@ bool parse(double& out, std::string_view text, std::string& rule) {
   return parse_number(text, out) && out > 0 && out <= kLongestSeconds;
 }
 
+bool parse_patience(double& out, std::string_view text, std::string& rule) {
+  rule = "a number of seconds from 2 to 2592000 (30 days), or 0: for ever";
+  return parse_number(text, out) && (out == 0 || (out >= 2 && out <= kLongestSeconds));
+}
+
 bool parse_choice(std::string& out, std::string_view text, std::string_view words, std::string& rule) {
   rule = "one of " + std::string(words);
   std::string_view rest = words;
@@ -101,8 +106,9 @@ bool parse_choice(std::string& out, std::string_view text, std::string_view word
   }
 }
 
-// Which parser a kind uses.  Size and Count, Choice and Text are the same C++ types, hence names and not
-// types.  `t`: what the environment says, null if nothing; `d`: the default text, of a Choice all its words.
+// Which parser a kind uses.  Size and Count, Seconds and Patience, Choice and Text are the same C++ types,
+// hence names and not types.  `t`: what the environment says, null if nothing; `d`: the default text, of a
+// Choice all its words.
 bool read_Switch(bool& out, const char* t, const char*, std::string&) {
   out = t != nullptr;
   return true;
@@ -119,6 +125,9 @@ bool read_Entries(std::uint64_t& out, const char* t, const char* d, std::string&
 }
 bool read_Seconds(double& out, const char* t, const char* d, std::string& r) {
   return parse(out, t ? t : d, r);
+}
+bool read_Patience(double& out, const char* t, const char* d, std::string& r) {
+  return parse_patience(out, t ? t : d, r);
 }
 bool read_Choice(std::string& out, const char* t, const char* d, std::string& r) {
   return parse_choice(out, t ? t : "", d, r);

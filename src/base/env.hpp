@@ -21,7 +21,7 @@ struct Env {
   // Size: see parse_size(); unset: empty.  Count: a whole number up to 1e9, or "auto": empty.
   // Entries of a table: a whole number from 1 to kMostEntries.
   // Choice: one of the words of the row, the first is the default.  Text: anything.
-  // Seconds: a number above 0, at most 30 days.
+  // Seconds: a number above 0, at most 30 days.  Patience: the same from 2 seconds on, or 0: without end.
   static constexpr unsigned kMostEntries = 1024;
   using Switch = bool;
   using Flag = bool;
@@ -31,6 +31,7 @@ struct Env {
   using Choice = std::string;
   using Text = std::string;
   using Seconds = double;
+  using Patience = double;
 
 #define ENV(NAME, KIND, member, def, help) KIND member{};
 #include "base/env.def"

@@ -24,12 +24,11 @@ namespace shm {
 /// of it, and next to never used otherwise.
 inline constexpr int kAskSignal = SIGURG;
 
-/// How reports say that a PE has not begun a collective operation, or not got as far in it: PEs that wait so
-/// in a circle have called different ones.
+/// How reports say that a PE has not begun a collective operation, or not got as far in it.
 inline constexpr const char kNotAsFar[] = "which has not come as far";
 
 struct WaitRecord {
-  static constexpr std::uint32_t kLayout = 0x41574101;  // to be changed with the members
+  static constexpr std::uint32_t kLayout = 0x41574102;  // to be changed with the members
   static constexpr std::int32_t kNobody = -1;
 
   enum class News : std::int32_t {
@@ -44,6 +43,7 @@ struct WaitRecord {
   std::int32_t waiting = 0;       // present: threads that wait
   std::int32_t thread = 0;        // waits: the kernel's number of it
   std::int32_t for_pe = kNobody;  // waits: the PE that must act, if it is known
+  std::int32_t group = kNobody;   // waits: in a collective operation of these PEs, by a number that all have
   double seconds = 0;             // waits: for how long
   char call[64] = "";             // waits: as the program wrote it
   char what[160] = "";            // waits: completes "<call> waits "

@@ -28,6 +28,10 @@ char line_head[64];  // "atoll: PE 3 of 5: "
 
 double report_after = 0;  // seconds
 
+std::atomic<const PeerWatch*> peer_watch{nullptr};
+constexpr std::chrono::milliseconds kQuietTime{1000};    // before a thread that waits listens
+constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
+
 // Returns false if no launcher listens.  Safe in a signal handler.
 bool tell_launcher(const WaitRecord& record) {
   if (job_id[0] == '\0') return false;
@@ -129,6 +133,7 @@ void WaitWatch::join() {
   waiting.fetch_add(1, std::memory_order_relaxed);
   seen_ = asked.load(std::memory_order_relaxed);
   since_ = Clock::now();
+  listen_at_ = since_ + kQuietTime;
 }
 
 void WaitWatch::leave() {
@@ -140,16 +145,35 @@ void WaitWatch::look(WaitReason reason) {
   if (!joined_) return join();
   const std::uint32_t questions = asked.load(std::memory_order_relaxed);
   const bool watched = report_after > 0 && !told_;
-  if (questions == seen_ && !watched) [[likely]]
+  const bool listens = peer_watch.load(std::memory_order_relaxed) != nullptr;
+  if (questions == seen_ && !watched && !listens) [[likely]]
     return;
-  const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
+  const auto now = Clock::now();
+  if (listens && now >= listen_at_) listen(reason, now);
+  const double seconds = std::chrono::duration<double>(now - since_).count();
   if (questions != seen_) {
     seen_ = questions;
     report(reason, true, seconds);
-  } else if (seconds >= report_after) {
+  } else if (watched && seconds >= report_after) {
     told_ = true;
     report(reason, false, seconds);
   }
+}
+
+void WaitWatch::listen(WaitReason reason, Clock::time_point now) {
+  listen_at_ = now + kBetweenLooks;
+  const PeerWatch* watch = peer_watch.load(std::memory_order_acquire);
+  if (watch == nullptr) return;
+  WaitRecord record;
+  reason(record);
+  const Silence silence = watch->silence_of(record.for_pe);
+  if (silence.seconds < watch->limit) return;
+  lost_peer(
+      "%s on host %s has not answered for %.0f s (SHMEM_PEER_TIMEOUT), and %s waits %s: it is stopped, its "
+      "host "
+      "has failed, or the network to it is down",
+      process_name(silence.pe).c_str(), watch->host_of(silence.pe).c_str(), silence.seconds, record.call,
+      record.what);
 }
 
 void WaitWatch::report(WaitReason reason, bool asked_for, double seconds) const {
@@ -188,6 +212,8 @@ void answer_wait_questions(int pe, int npes, double limit) {
   sigfillset(&action.sa_mask);
   sigaction(kAskSignal, &action, nullptr);
 }
+
+void watch_peers(const PeerWatch* watch) { peer_watch.store(watch, std::memory_order_release); }
 
 void announce_implied_end() {
   WaitRecord record;

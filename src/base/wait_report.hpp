@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
+#include "base/silence.hpp"
 #include "base/wait_record.hpp"
 
 namespace shm {
@@ -45,6 +47,7 @@ class WaitWatch {
 
   /// To be called again and again while the thread waits, from when it no longer merely polls.  Reports if
   /// somebody has asked since the first call, or, once, if the wait has taken SHMEM_WAIT_REPORT seconds.
+  /// Ends the job if who is waited for is silent for too long (watch_peers).
   void look(WaitReason reason);
   /// The wait is over: the next look is the first one of another.
   void end() {
@@ -57,8 +60,10 @@ class WaitWatch {
   void join();
   void leave();
   void report(WaitReason reason, bool asked, double seconds) const;
+  void listen(WaitReason reason, Clock::time_point now);
 
   Clock::time_point since_{};
+  Clock::time_point listen_at_{};
   std::uint32_t seen_ = 0;
   bool joined_ = false;
   bool told_ = false;
@@ -78,6 +83,17 @@ class OutsideWait {
 /// program handles that signal itself.  `limit`: seconds after which a wait reports without being asked; 0:
 /// never.  The first call counts.
 void answer_wait_questions(int pe, int npes, double limit);
+
+/// How threads that wait learn that whom they wait for cannot be reached any more.
+struct PeerWatch {
+  Silence (*silence_of)(int pe);  // how long the PE, or with Silence::kAnyPe any, has not answered
+  std::string (*host_of)(int pe);
+  double limit;  // seconds of silence after which the job ends with a line
+};
+
+/// From now on whoever waits for more than a second listens; null: nobody any more.  `watch` stays where it is
+/// for the life of the process.
+void watch_peers(const PeerWatch* watch);
 
 /// Tells the launcher, if it listens, that this PE ends without shmem_finalize.
 void announce_implied_end();

@@ -49,6 +49,9 @@ class Boot {
   /// What `rank` gave to exchange().
   virtual Result<std::vector<std::byte>> fetch(int rank) = 0;
 
+  /// The name of the host of a rank, as the launcher says it; "?" if it does not.  Any thread.
+  virtual std::string host_of(int) const { return "?"; }
+
   /// Collective over the job, not over our own network: for the end, when PEs stop to drive it.
   virtual Status barrier() = 0;
 

@@ -121,6 +121,11 @@ class PmixBoot final : public Boot {
     return bytes;
   }
 
+  std::string host_of(int rank) const override {
+    std::string host;
+    return text(static_cast<pmix_rank_t>(rank), PMIX_HOSTNAME, host) ? host : "?";
+  }
+
   // A process that leaves other servers than oshrun's cannot come back for sure: under Open MPI 4.1's mpirun
   // an MPI_Init after shmem_finalize found no data of the job, or hung.  There it leaves as it ends.
   void leave() override {
@@ -142,7 +147,9 @@ class PmixBoot final : public Boot {
       suspicion = nullptr;
     }
     const std::string message = suspicion != nullptr ? kSuspicion + std::string(suspicion) : "";
-    if (joined_) PMIx_Abort(code, message.c_str(), nullptr, 0);
+    const bool told = joined_ && PMIx_Abort(code, message.c_str(), nullptr, 0) == PMIX_SUCCESS;
+    if (!told && suspicion != nullptr)
+      print_line(suspicion);  // its connection to the launcher is broken, too
   }
 
  private:
@@ -232,7 +239,7 @@ class PmixBoot final : public Boot {
     return status != PMIX_ERR_NOT_FOUND;
   }
 
-  bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) {
+  bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) const {
     pmix_proc_t proc = self_;
     proc.rank = rank;
     return PMIx_Get(&proc, key, nullptr, 0, &value) == PMIX_SUCCESS;
@@ -246,7 +253,7 @@ class PmixBoot final : public Boot {
     return found;
   }
 
-  bool text(pmix_rank_t rank, const char* key, std::string& out) {
+  bool text(pmix_rank_t rank, const char* key, std::string& out) const {
     pmix_value_t* value = nullptr;
     if (!get(rank, key, value)) return false;
     const bool found = value->type == PMIX_STRING && value->data.string != nullptr;

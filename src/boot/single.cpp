@@ -34,6 +34,7 @@ class SingleBoot final : public Boot {
   Result<std::vector<std::byte>> fetch(int) override { return mine_; }
   Status barrier() override { return {}; }
   void leave() override {}
+  std::string host_of(int) const override { return job_.host; }
   void abort(int, const char* suspicion) override {
     if (suspicion != nullptr) print_line(suspicion);
   }

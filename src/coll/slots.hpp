@@ -33,6 +33,7 @@ inline const char*& slot_call(int slot) {
 /// Describes a wait of that call for world PE `pe`.
 inline void describe_behind(WaitRecord& record, int slot, int pe) {
   describe_wait(record, slot_call(slot), pe, "for PE %d, %s", pe, kNotAsFar);
+  record.group = slot;
 }
 
 /// How the PEs that have to agree exchange words: each replaces its own by the result.

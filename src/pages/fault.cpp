@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/mutex.hpp"
+#include "base/signal_chain.hpp"
 
 namespace shm::pages {
 namespace {
@@ -60,20 +61,12 @@ Fault kind_of(const void* context) {
 #endif
 }
 
-void pass_on(int number, siginfo_t* info, void* context) {
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(number);
-  // The access faults again, as if there had never been a handler; a signal that somebody sent does not.
-  sigaction(number, &before, nullptr);
-  if (info->si_code <= 0) raise(number);
-}
-
 // Async-signal-safe, and may run again within itself: in a handler of the program that interrupts the wait.
 void on_fault(int number, siginfo_t* info, void* context) {
   const auto* at = static_cast<const std::byte*>(info->si_addr);
   const Fault fault = info->si_code > 0 ? kind_of(context) : Fault::other;
   const Area* area = fault != Fault::other ? area_of(at) : nullptr;
-  if (area == nullptr || getpid() != owner) return pass_on(number, info, context);
+  if (area == nullptr || getpid() != owner) return pass_on(before, number, info, context);
   const int saved = errno;
   area->resolver->resolve(static_cast<std::size_t>(at - area->base.load(std::memory_order_relaxed)),
                           fault == Fault::store ? Access::write : Access::read);

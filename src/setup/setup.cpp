@@ -200,6 +200,18 @@ Status join_world() REQUIRES(start_mutex) {
   return {};
 }
 
+// From here on all PEs drive the network, until shmem_finalize.
+void listen_to_peers() REQUIRES(start_mutex) {
+  if (rt.network == nullptr || rt.env.peer_timeout == 0) return;
+  static PeerWatch watch{};
+  watch = {[](int pe) {
+             const bool here = std::ranges::find(rt.node_pes, pe) != rt.node_pes.end();
+             return here ? Silence{} : rt.network->silence_of(pe);
+           },
+           [](int pe) { return rt.boot->host_of(pe); }, rt.env.peer_timeout};
+  watch_peers(&watch);
+}
+
 Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) {
   Result<Env> env = Env::read();
   if (!env.ok()) return env.status();
@@ -222,6 +234,7 @@ Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) 
   answer_wait_questions(rt.me, static_cast<int>(rt.npes),
                         static_cast<double>(rt.env.wait_report.value_or(0)));
   sync_world({"shmem_init"});
+  listen_to_peers();
   if (rt.me == 0) {
     for (const std::string& sentence : misspelt_variables()) warn("%s", sentence.c_str());
   }
@@ -237,6 +250,7 @@ constexpr const char* kForOthersToEnd = "for other PEs to call it too";
 // A PE may stop to drive the network only when no peer waits for it any more; a barrier over the network
 // itself cannot tell, as its own last messages are still to be acknowledged.
 void close_services(Call call) REQUIRES(start_mutex) {
+  watch_peers(nullptr);
   if (rt.progress != nullptr) quiet(rt.world_context, call);
   if (state->servers != nullptr) state->servers->finish();
   if (rt.progress != nullptr || state->servers != nullptr) {

@@ -82,6 +82,22 @@ std::vector<std::string> group_lines(const std::vector<PeWaits>& pes, double at_
   return lines;
 }
 
+/// Why PEs wait in a circle, if it is in collective operations.
+std::string why_in_a_circle(const std::vector<const WaitRecord*>& circle) {
+  const WaitRecord& first = *circle.front();
+  bool collective = true, known_group = true, same = true;
+  for (const WaitRecord* wait : circle) {
+    collective = collective && std::strstr(wait->what, shm::kNotAsFar) != nullptr;
+    known_group = known_group && wait->group >= 0;
+    same = same && wait->group == first.group && std::strcmp(wait->call, first.call) == 0;
+  }
+  if (!collective) return "";
+  if (!known_group) return ": they may have called different collective operations, or in different orders";
+  if (same)
+    return ": they are in the same call of the same team: their arguments differ, or a message was lost";
+  return ": they have called different collective operations, or in different orders";
+}
+
 /// Follows what the PEs wait for. A PE with a thread that does not wait is not stuck, which only the caller
 /// can judge: so a circle is looked for among PEs that wait in one thread.
 std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at_least) {
@@ -99,11 +115,9 @@ std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at
         for (auto it = before; it != path.end(); ++it)
           text += "PE " + std::to_string(*it) + " in " + at(pes, *it).waits.front().call + " waits for ";
         text += "PE " + std::to_string(pe);
-        const bool mismatch = std::all_of(before, path.end(), [&](int member) {
-          return std::strstr(at(pes, member).waits.front().what, shm::kNotAsFar) != nullptr;
-        });
-        if (mismatch) text += ": they have called different collective operations, or in different orders";
-        lines.push_back(text);
+        std::vector<const WaitRecord*> circle;
+        for (auto it = before; it != path.end(); ++it) circle.push_back(&at(pes, *it).waits.front());
+        lines.push_back(text + why_in_a_circle(circle));
         break;
       }
       path.push_back(pe);

@@ -56,8 +56,12 @@ void Engine::complete(Op* op) {
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   peer.reached = true;
   ++completed_;
-  if (op->channel == own_.get() && op->kind == OpKind::get) [[unlikely]]
+  if (op->channel == own_.get() && op->kind == OpKind::get) [[unlikely]] {
     peer.probing = false;
+    if (peer.overtaken < kMostOvertaken) ++peer.overtaken;
+  } else if (op->kind != OpKind::message) {
+    peer.overtaken = 0;
+  }
   if (op->kind == OpKind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
   release(op);
 }
@@ -140,8 +144,8 @@ void Engine::report_error() {
   const auto* record = static_cast<const std::byte*>(entry.op_context);
   if (record >= ops_.base() && record < ops_.base() + ops_.bytes()) {
     const Op* op = static_cast<const Op*>(entry.op_context);
-    lost_peer("%s %s failed: %s (libfabric %s: %s): it has probably died", name(op->kind),
-              process_name(op->pe).c_str(), reason, provider.c_str(), text != nullptr ? text : "");
+    lost_peer("%s %s failed: %s (libfabric %s: %s): %s", name(op->kind), process_name(op->pe).c_str(), reason,
+              provider.c_str(), text != nullptr ? text : "", kLost);
   }
   // A stranger's: no PE sends what a receive does not take, or waits to be fetched.  That a PE has died is
   // found out otherwise.
@@ -161,8 +165,26 @@ void Engine::report_error() {
       victims += (victims.empty() ? "" : ", ") + process_name(static_cast<int>(pe));
   }
   if (victims.empty()) return;  // a peer that had nothing of ours has left
-  lost_peer("an operation on %s failed: %s (libfabric %s: %s): it has probably died", victims.c_str(), reason,
-            provider.c_str(), text != nullptr ? text : "");
+  lost_peer("an operation on %s failed: %s (libfabric %s: %s): %s", victims.c_str(), reason, provider.c_str(),
+            text != nullptr ? text : "", kLost);
+}
+
+// Which peer it was libfabric does not say: one of those that messages were written to.
+void Engine::inject_broke() const NO_THREAD_SAFETY_ANALYSIS {
+  constexpr std::size_t kEnough = 100;
+  std::string names;
+  int more = 0;
+  for (std::size_t pe = 0; pe < peers_.size(); ++pe) {
+    if (peers_[pe].ring.passed() == 0) continue;
+    if (names.size() < kEnough) {
+      names += (names.empty() ? "" : " or ") + process_name(static_cast<int>(pe));
+    } else {
+      ++more;
+    }
+  }
+  if (more != 0) names += " or " + std::to_string(more) + " more";
+  lost_peer("the connection to %s broke while messages were under way (libfabric %s): it has probably died",
+            names.c_str(), endpoint_->provider().c_str());
 }
 
 void Engine::fail_post(const Op& op, long code) const {

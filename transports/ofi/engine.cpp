@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/fatal.hpp"
+#include "ofi/broken_inject.hpp"
 
 namespace shm::ofi {
 namespace {
@@ -16,6 +17,8 @@ constexpr std::size_t kLargeBuffers = 256;
 constexpr long kWatchUs =
     100'000;  // with operations in flight, a sleeper looks for lost connections this often
 constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
+
+const Engine* guarded = nullptr;  // the one with an inbox; tests open several in turn
 
 }  // namespace
 
@@ -35,7 +38,13 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
 }
 
 // Members go in reverse order: buffers, registrations, the rest of libfabric's objects.
-Engine::~Engine() { endpoint_->stop(); }
+Engine::~Engine() {
+  if (guarded == this) {
+    guard_injects(endpoint_->library(), nullptr);
+    guarded = nullptr;
+  }
+  endpoint_->stop();
+}
 
 Result<RemoteSegment> Engine::open_inbox(std::size_t rings) {
   // The user's settings of the provider may take away what quirks.def promises of it.
@@ -43,6 +52,8 @@ Result<RemoteSegment> Engine::open_inbox(std::size_t rings) {
   const bool usable = endpoint_->quirk().inbox && info.domain_attr->data_progress == FI_PROGRESS_MANUAL &&
                       info.tx_attr->inject_size >= RingCursor::kLargestEntry;
   if (!usable || !inbox_.open(rings)) return RemoteSegment{};
+  guarded = this;
+  guard_injects(endpoint_->library(), [] { guarded->inject_broke(); });
   return memory_.expose(inbox_.base(), Inbox::bytes());
 }
 

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/backoff.hpp"
@@ -33,6 +34,9 @@
 #include "ofi/slab.hpp"
 
 namespace shm::ofi {
+
+/// How a line ends that says what became of operations on a peer.
+inline constexpr const char kLost[] = "it has died, or the connection to it broke";
 
 class Engine {
  public:
@@ -78,6 +82,9 @@ class Engine {
   bool needs_poll() const { return backlog_.load(std::memory_order_relaxed); }
   bool may_block();
   long max_block_us() const { return block_limit_us_.load(std::memory_order_relaxed); }
+  Silence silence_of(int pe);
+  /// An injected write to one of the peers has failed inside libfabric: see broken_inject.hpp.
+  [[noreturn, gnu::cold]] void inject_broke() const;
 
   /// A record for an operation to `pe`, counted as outstanding, and the lock.  Polls while the peer's credits
   /// or the records are used up.  Fill it in and pass it to post().
@@ -126,6 +133,7 @@ class Engine {
 
   static constexpr int kReceives = 64;
   static constexpr std::uint32_t kMessageCredits = 32;
+  static constexpr std::uint8_t kMostOvertaken = 6;  // probes, at least half a second apart
 
   // Receives that are always posted: a sender's burst lands in them while a handler runs.
   // kMessageCredits of one PE leave buffers to the others when it stalls.
@@ -151,6 +159,16 @@ class Engine {
   void watch() REQUIRES(lock_);
   void probe(int pe) REQUIRES(lock_);
 
+  // liveness.cpp.
+  struct SignOfLife {
+    std::chrono::steady_clock::time_point looked{};  // awaited: for the answer, last; else when it came
+    std::chrono::duration<double> silent{};
+    bool awaited = false;
+    bool asked = false;  // the provider has taken the question
+  };
+  double listen(int pe, std::chrono::steady_clock::time_point now) REQUIRES(lock_);
+  void answered(int pe) REQUIRES(lock_);
+
   // message.cpp.
   Status post_receives() REQUIRES(lock_);
   bool post_receive(Receive* receive) REQUIRES(lock_);
@@ -160,10 +178,13 @@ class Engine {
   [[gnu::cold]] void refuse(Receive* receive) REQUIRES(poller_) EXCLUDES(lock_);
   bool deliver() REQUIRES(poller_) EXCLUDES(lock_);
   void deliver_ordinary(Receive* receive) REQUIRES(poller_) EXCLUDES(lock_);
+  [[noreturn, gnu::cold]] void messages_are_missing(const MessageHeader& header,
+                                                    std::uint16_t expected) const;
   bool post_deferred() REQUIRES(lock_);
   bool try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n)
       REQUIRES(lock_);
   bool write_inbox(int pe, const MessageHeader& header, const void* payload, std::size_t n) REQUIRES(lock_);
+  long inject_write(int pe, const void* bytes, std::size_t n, std::uint64_t to);  // with lock_ held
   void tell_grants() REQUIRES(poller_, lock_);
   // These two by who has poller_, through functions of Inbox, which do not know the lock.
   void run_handler(const MessageHeader& header, const std::byte* payload, std::size_t n) EXCLUDES(lock_);
@@ -216,6 +237,8 @@ class Engine {
   std::chrono::steady_clock::time_point changed_
       GUARDED_BY(lock_){};           // when the last completion was noticed, or the last probe
   std::unique_ptr<OfiChannel> own_;  // of probes, and of the engine's own messages
+  std::unordered_map<int, SignOfLife> signs_ GUARDED_BY(lock_);  // by PE, of those that were waited for
+  int next_asked_ GUARDED_BY(lock_) = 0;
 };
 
 }  // namespace shm::ofi

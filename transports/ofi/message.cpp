@@ -4,6 +4,8 @@
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -15,6 +17,11 @@ namespace shm::ofi {
 namespace {
 
 thread_local const Engine* handling = nullptr;  // engine whose handler this thread is running
+
+bool breaks_a_connection(int error) {
+  return error == EPIPE || error == ECONNRESET || error == ECONNABORTED || error == ENOTCONN ||
+         error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
+}
 
 }  // namespace
 
@@ -42,23 +49,25 @@ bool Engine::post_receive(Receive* receive) {
 }
 
 void Engine::run_handler(const MessageHeader& header, const std::byte* payload, std::size_t n) {
-  if (header.id >= kRecall) [[unlikely]]
+  if (header.id >= kFirstOfEngine) [[unlikely]]
     return serve(header.from_pe, header.id);
   sink_(header.from_pe, header.id, payload, n);
 }
 
 // A message of the peer's engine.
 void Engine::serve(int pe, std::uint16_t id) {
-  lock_.lock();
-  if (id == kRecall) {
-    // Nobody writes to the ring any more when the lock is free again.
-    if (inbox_.is_open()) inbox_.forget(pe);
-    peers_[static_cast<std::size_t>(pe)].ring = {};
-  } else {
-    inbox_.returned(pe);
+  {
+    LockGuard guard(lock_);
+    if (id == kAnswer) answered(pe);
+    if (id == kReturned) inbox_.returned(pe);
+    if (id == kRecall) {
+      // Nobody writes to the ring any more when the lock is free again.
+      if (inbox_.is_open()) inbox_.forget(pe);
+      peers_[static_cast<std::size_t>(pe)].ring = {};
+    }
   }
-  lock_.unlock();
   if (id == kRecall) send(own_.get(), pe, kReturned, nullptr, 0);
+  if (id == kAsk) send(own_.get(), pe, kAnswer, nullptr, 0);
 }
 
 // What does not come from a PE of the job is nobody's: see docs/security.md.
@@ -76,6 +85,18 @@ void Engine::refuse(Receive* receive) {
         endpoint_->provider().c_str());
 }
 
+// What the connection had under way when it broke is lost.  Or nothing broke, and the user has made rxm's
+// buffers so small that short messages overtake long ones.
+void Engine::messages_are_missing(const MessageHeader& header, std::uint16_t expected) const {
+  const std::string from = process_name(header.from_pe);
+  const char* buffers = std::getenv("FI_OFI_RXM_BUFFER_SIZE");
+  if (buffers != nullptr && std::strtoul(buffers, nullptr, 10) < kMessageBuffer)
+    fatal("libfabric: message %d from %s came before message %d: FI_OFI_RXM_BUFFER_SIZE must be at least %zu",
+          header.sequence, from.c_str(), expected, kMessageBuffer);
+  lost_peer("messages from %s were lost (libfabric %s: number %d came before %d): the connection to it broke",
+            from.c_str(), endpoint_->provider().c_str(), header.sequence, expected);
+}
+
 // Runs the handler of a message that came the ordinary way, and before it those
 // of earlier ones that were written into the inbox: these are there, since the stream brought them first.
 void Engine::deliver_ordinary(Receive* receive) {
@@ -91,19 +112,17 @@ void Engine::deliver_ordinary(Receive* receive) {
                  [this](const MessageHeader& earlier, const std::byte* payload, std::size_t n) {
                    run_handler(earlier, payload, n);
                  });
-  if (header.sequence != expected)
-    fatal(
-        "libfabric: message %d from PE %d came before message %d: FI_OFI_RXM_BUFFER_SIZE must be at least "
-        "%zu",
-        header.sequence, header.from_pe, expected, kMessageBuffer);
+  if (header.sequence != expected) [[unlikely]]
+    messages_are_missing(header, expected);
   ++expected;
   run_handler(header, receive->data + sizeof envelope, receive->length - sizeof envelope);
   int to_ask = Inbox::kNobody;
   {
     LockGuard guard(lock_);
     post_again(receive);
-    // What a PE says of its rings is no reason to give it one.
-    if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes && header.id < kRecall)
+    peers_[static_cast<std::size_t>(header.from_pe)].heard = true;
+    // What its engine says of itself is no reason to give a PE a ring.
+    if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes && header.id < kFirstOfEngine)
       to_ask = inbox_.welcome(header.from_pe);
   }
   if (to_ask != Inbox::kNobody) send(own_.get(), to_ask, kRecall, nullptr, 0);
@@ -138,14 +157,27 @@ bool Engine::deliver() {
   return worked;
 }
 
+// Writes to the peer's inbox without a completion.  rxm does not expect that to fail: from the error entry of
+// an injected write, which names no operation, it reads the operation's state, at address 0, in the next
+// fi_cq_read (1.17 to 2.x).  But tcp sends at once, and what the system says of that is still in errno: so a
+// broken connection comes to light here, before anybody reads the queue.
+long Engine::inject_write(int pe, const void* bytes, std::size_t n, std::uint64_t to) {
+  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  errno = 0;
+  const auto code = fi_inject_write(endpoint_->ep(), bytes, n, peer.address, to, peer.inbox.key);
+  if (code == 0 && breaks_a_connection(errno)) [[unlikely]]
+    lost_peer("message to %s failed: libfabric %s: %s: %s", process_name(pe).c_str(),
+              endpoint_->provider().c_str(), std::strerror(errno), kLost);
+  return code;
+}
+
 // What there is no room for goes with a later poll; the sender has the ordinary way until
 // then.
 void Engine::tell_grants() {
   grants_owed_ = !inbox_.tell([this](int pe, const Grant& grant) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
     if (peer.inbox.size == 0) return true;
-    const auto code = fi_inject_write(endpoint_->ep(), &grant, sizeof grant, peer.address,
-                                      peer.inbox.base + Inbox::grant_offset(me_), peer.inbox.key);
+    const auto code = inject_write(pe, &grant, sizeof grant, peer.inbox.base + Inbox::grant_offset(me_));
     if (code == 0) count(Stat::posts);
     if (code != 0 && code != -FI_EAGAIN)
       lost_peer("message to PE %d failed: libfabric %s: %s", pe, endpoint_->provider().c_str(),
@@ -165,7 +197,7 @@ bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payloa
   alignas(8) std::byte entry[RingCursor::kLargestEntry];
   InboxEntry::write(entry, header, payload, n);
   const std::uint64_t to = peer.inbox.base + Inbox::ring_offset(grant.ring) + peer.ring.offset();
-  const auto code = fi_inject_write(endpoint_->ep(), entry, size, peer.address, to, peer.inbox.key);
+  const auto code = inject_write(pe, entry, size, to);
   if (code != 0) {
     // What hinders it will be reported, if it lasts, by an operation with a record.  The provider has looked
     // for room, and may have stored what peers wrote: the descriptor does not tell of that any more.
@@ -180,7 +212,7 @@ bool Engine::write_inbox(int pe, const MessageHeader& header, const void* payloa
 bool Engine::try_send(OfiChannel* channel, int pe, std::uint16_t id, const void* payload, std::size_t n) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const MessageHeader header{me_, id, peer.sequence};
-  if (write_inbox(pe, header, payload, n)) {
+  if (id < kFirstOfEngine && write_inbox(pe, header, payload, n)) {
     ++peer.sequence;
     count(Stat::posts);
     count(Stat::written_messages);

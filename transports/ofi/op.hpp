@@ -51,8 +51,10 @@ struct Peer {
   RingCursor ring;                // ... from here on
   std::uint16_t sequence = 0;     // of the next message
   bool reached = false;           // an operation to it has completed
+  bool heard = false;             // it has sent a message the ordinary way
   bool probing = false;           // watch.cpp's probe is in flight
   std::uint8_t refused = 0;       // probes that the provider had no connection for, in a row
+  std::uint8_t overtaken = 0;     // probes that were answered since another operation than a message was
 };
 
 enum class OpKind : std::uint8_t { put, get, atomic, message, receive };
@@ -102,8 +104,10 @@ struct Envelope {
 };
 static_assert(sizeof(Envelope) == 16);
 
-/// Messages of the engine itself: nobody else's have such numbers.  See README.md, "A ring is recalled".
-inline constexpr std::uint16_t kRecall = 0xfffe, kReturned = 0xffff;
+/// Messages of the engine itself: nobody else's have such numbers.  They never go to an inbox.  README.md: "A
+/// ring is recalled", "Signs of life".
+inline constexpr std::uint16_t kAsk = 0xfffc, kAnswer = 0xfffd, kRecall = 0xfffe, kReturned = 0xffff;
+inline constexpr std::uint16_t kFirstOfEngine = kAsk;
 
 inline constexpr std::size_t kMessageBuffer = 16640;
 static_assert(sizeof(Envelope) + kMaxMessage <= kMessageBuffer);

@@ -3,6 +3,9 @@
 // quiet would wait for ever).  So when nothing has completed for a while, each PE that owes us something is
 // sent a read of one byte: with a connection, be the peer stopped or busy, the provider takes it; without, it
 // answers that it has no room, again and again, while it tries in vain to connect.
+//
+// A connection that breaks while both live is made anew by the next operation, and what it had under way is
+// lost as well.  Then the reads are answered, for seconds, and what was posted before them is not.
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
@@ -31,7 +34,11 @@ void Engine::watch() {
   changed_ = now;
   for (int pe = 0; pe < npes(); ++pe) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
-    if (peer.outstanding != 0 && peer.reached && !peer.probing) probe(pe);
+    if (peer.outstanding == 0 || !peer.reached || peer.probing) continue;
+    if (peer.outstanding > peer.messages && peer.overtaken == kMostOvertaken)
+      lost_peer("%u operations on %s were lost: libfabric %s: the connection to it broke",
+                peer.outstanding - peer.messages, process_name(pe).c_str(), endpoint_->provider().c_str());
+    probe(pe);
   }
 }
 
@@ -59,9 +66,8 @@ void Engine::probe(int pe) {
   }
   release(op);
   if (++peer.refused < kRefusals) return;
-  lost_peer(
-      "%u operations on %s were lost: libfabric %s has no connection to it any more: it has probably died",
-      peer.outstanding, process_name(pe).c_str(), endpoint_->provider().c_str());
+  lost_peer("%u operations on %s were lost: libfabric %s has no connection to it any more: %s",
+            peer.outstanding, process_name(pe).c_str(), endpoint_->provider().c_str(), kLost);
 }
 
 }  // namespace shm::ofi

@@ -102,6 +102,7 @@ TEST_F(EnvRead, HasDefaults) {
   EXPECT_EQ(env.mapper, "auto");
   EXPECT_EQ(env.provider, "");
   EXPECT_EQ(env.init_timeout, 120);
+  EXPECT_EQ(env.peer_timeout, 30);
   EXPECT_EQ(env.agent_spin_us, 50U);
   EXPECT_EQ(env.nic_mshrs, 64U);
   EXPECT_EQ(env.wait_report, 0U);
@@ -123,6 +124,7 @@ TEST_F(EnvRead, ReadsEachKind) {
   environment.set("SHMEM_MAPPER", "posix");
   environment.set("SHMEM_PROVIDER", "tcp;ofi_rxm");
   environment.set("SHMEM_INIT_TIMEOUT", "2.5");
+  environment.set("SHMEM_PEER_TIMEOUT", "0");
   environment.set("SHMEM_VIRTUAL_NODES", "2");
   environment.set("SHMEM_SPIN", "auto");
   const Env env = read();
@@ -130,6 +132,7 @@ TEST_F(EnvRead, ReadsEachKind) {
   EXPECT_EQ(env.mapper, "posix");
   EXPECT_EQ(env.provider, "tcp;ofi_rxm");
   EXPECT_EQ(env.init_timeout, 2.5);
+  EXPECT_EQ(env.peer_timeout, 0);
   EXPECT_EQ(env.virtual_nodes, 2U);
   EXPECT_FALSE(env.spin.has_value());
 }
@@ -179,6 +182,8 @@ TEST_F(EnvRead, RefusesWithTheNameTheValueAndWhatIsAllowed) {
   EXPECT_THAT(refusal("SHMEM_SYMMETRIC_SIZE", "lots"), HasSubstr("512m"));
   EXPECT_THAT(refusal("SHMEM_MAPPER", "carrier-pigeon"), HasSubstr("auto|memfd|posix"));
   EXPECT_THAT(refusal("SHMEM_INIT_TIMEOUT", "0"), HasSubstr("above 0"));
+  for (const char* seconds : {"1.9", "-1", "3e6", "x"})
+    EXPECT_THAT(refusal("SHMEM_PEER_TIMEOUT", seconds), HasSubstr("from 2 to 2592000"));
   refusal("SHMEM_INIT_TIMEOUT", "soon");
   for (const char* count : {"-1", "1.5", "many", "1e300", "nan", "5x", "5 "}) refusal("SHMEM_SPIN", count);
   for (const char* seconds : {"5x", "5s", "1.5.", ","}) refusal("SHMEM_INIT_TIMEOUT", seconds);

@@ -77,11 +77,20 @@ TEST(Summary, NamesCirclesOnce) {
 TEST(Summary, SaysWhatACircleOfCollectivesMeans) {
   PeWaits one = waiting("barrier", 1), two = waiting("broadcast", 0);
   for (PeWaits* pe : {&one, &two}) std::strcpy(pe->waits.front().what, "for a PE, which has not come as far");
-  const Lines lines = summarize({one, two}, 0);
+  const std::string circle = "a deadlock: PE 0 in barrier waits for PE 1 in broadcast waits for PE 0";
+  EXPECT_EQ(summarize({one, two}, 0)[2],
+            circle + ": they may have called different collective operations, or in different orders");
+  one.waits.front().group = 0;
+  two.waits.front().group = 2;
+  EXPECT_EQ(summarize({one, two}, 0)[2],
+            circle + ": they have called different collective operations, or in different orders");
+  PeWaits same = waiting("barrier", 0);
+  same.waits.front() = {one.waits.front()};
+  same.waits.front().for_pe = 0;
   EXPECT_EQ(
-      lines[2],
-      "a deadlock: PE 0 in barrier waits for PE 1 in broadcast waits for PE 0: they have called different "
-      "collective operations, or in different orders");
+      summarize({one, same}, 0)[1],
+      "a deadlock: PE 0 in barrier waits for PE 1 in barrier waits for PE 0: they are in the same call of "
+      "the same team: their arguments differ, or a message was lost");
   std::strcpy(two.waits.front().what, "for the lock");
   EXPECT_EQ(summarize({one, two}, 0)[2],
             "a deadlock: PE 0 in barrier waits for PE 1 in broadcast waits for PE 0");

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How long another process has not answered: what a network says of a peer that somebody waits for.
+#pragma once
+
+namespace shm {
+
+struct Silence {
+  static constexpr int kAnyPe = -1;
+  int pe = kAnyPe;     // who
+  double seconds = 0;  // since it was asked, of which this process did not stand still; 0: it answers
+};
+
+}  // namespace shm
