@@ -29,7 +29,7 @@ char line_head[64];  // "atoll: PE 3 of 5: "
 double report_after = 0;  // seconds
 
 std::atomic<const PeerWatch*> peer_watch{nullptr};
-constexpr std::chrono::milliseconds kQuietTime{1000};    // before a thread that waits listens
+constexpr std::chrono::milliseconds kQuietTime{500};     // before a thread that waits listens
 constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
 
 // Returns false if no launcher listens.  Safe in a signal handler.

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PEs that work in rounds and check what has come of it, while PE 1 disturbs them:
+ *     links fetch|add|barrier|get reset|stop|freeze|nothing SECONDS
+ * reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped for so long, once.
+ * freeze: it is stopped, and nobody wakes it.  All go on for two seconds after that, and PE 0 prints "right". */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <shmem.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kDisturber = 1, kBytes = 1 << 22 };
+
+static long word, rounds, total, going = 1, all_going, mine;
+static char big[kBytes], here[kBytes];
+static atomic_int disturbed; /* PE 1 is done with it */
+static double seconds;
+static int me, pes;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Of the PMIx server that has started us: its connection is not ours to break. */
+static int port_of_launcher(void) {
+  static const char* const kNames[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3"};
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
+    const char* address = getenv(kNames[i]);
+    if (address != NULL && strrchr(address, ':') != NULL) return atoi(strrchr(address, ':') + 1);
+  }
+  return 0;
+}
+
+static void reset_connections(void) {
+  for (int fd = 3; fd < 1024; ++fd) {
+    struct sockaddr_in peer;
+    socklen_t size = sizeof peer;
+    if (getpeername(fd, (struct sockaddr*)&peer, &size) == 0 && peer.sin_family == AF_INET &&
+        ntohs(peer.sin_port) != port_of_launcher())
+      shutdown(fd, SHUT_RDWR);
+  }
+}
+
+static void* reset_now_and_then(void* unused) {
+  for (const double end = now() + seconds; now() < end; usleep(100000 + (useconds_t)(rand() % 100000)))
+    reset_connections();
+  disturbed = 1;
+  return unused;
+}
+
+static void stop(int wakes) {
+  const pid_t parent = getpid();
+  if (wakes && fork() == 0) {
+    usleep((useconds_t)(1e6 * seconds));
+    kill(parent, SIGCONT);
+    _exit(0);
+  }
+  kill(parent, SIGSTOP);
+  disturbed = 1;
+}
+
+static void disturb(const char* how) {
+  pthread_t thread;
+  if (strcmp(how, "reset") == 0) {
+    pthread_create(&thread, NULL, reset_now_and_then, NULL);
+  } else if (strcmp(how, "nothing") != 0) {
+    stop(strcmp(how, "stop") == 0);
+  } else {
+    disturbed = 1;
+  }
+}
+
+static void work(const char* kind) {
+  if (strcmp(kind, "get") == 0) { /* answers, and small messages between them */
+    if (me == 0) {
+      for (int i = 0; i < 2000; ++i, ++mine) shmem_long_atomic_fetch_add(&word, 1, 1);
+    } else {
+      for (int i = 0; i < 20; ++i) shmem_getmem(here, big, kBytes, 0);
+    }
+    return;
+  }
+  for (int i = 0; i < (kind[0] == 'b' ? 10 : 1000); ++i, ++mine) {
+    if (kind[0] == 'f') {
+      shmem_long_atomic_fetch_add(&word, 1, (me + 1) % pes);
+    } else {
+      shmem_long_atomic_add(&word, 1, (me + 1) % pes);
+    }
+  }
+  if (kind[0] == 'b')
+    for (int i = 0; i < 1000; ++i) shmem_barrier_all();
+}
+
+int main(int count, char** arguments) {
+  (void)count;
+  shmem_init();
+  me = shmem_my_pe();
+  pes = shmem_n_pes();
+  seconds = atof(arguments[3]);
+  srand((unsigned)getpid());
+  if (me == 0) printf("job %s\n", getenv("ATOLL_JOB_ID"));
+  fflush(stdout);
+  double end = 0;
+  do {
+    work(arguments[1]);
+    if (++rounds == 3 && me == kDisturber) disturb(arguments[2]);
+    if (me == kDisturber && disturbed && end == 0) end = now() + 2;
+    going = me == kDisturber && (end == 0 || now() < end);
+    shmem_long_max_reduce(SHMEM_TEAM_WORLD, &all_going, &going, 1);
+  } while (all_going);
+  shmem_barrier_all();
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &total, &mine, 1);
+  static long found;
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &found, &word, 1);
+  if (found != total) {
+    printf("PE %d: %ld were added and should be %ld\n", me, found, total);
+    shmem_global_exit(9);
+  }
+  shmem_barrier_all();
+  if (me == 0) printf("right\n");
+  shmem_finalize();
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: links_test.py <oshrun> <links> <test>
+
+Connections that are reset in traffic and PEs that are stopped (links.c), between two virtual nodes."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+oshrun, program, test = sys.argv[1:]
+LIMIT = 100
+
+
+def run(kind, disturbance, seconds, *settings):
+    """The exit code, what the launcher and the library have said, and how long it took."""
+    with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
+        before = time.monotonic()
+        words = [word for setting in settings for word in ("-x", setting)]
+        job = subprocess.run([oshrun, "-n", "2", "--virtual-nodes", "2", "--timeout", str(LIMIT - 20), *words, program, kind,
+                              disturbance, str(seconds)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=LIMIT, env={**os.environ, "TMPDIR": folder})
+        lasted = time.monotonic() - before
+        said = [line for line in job.stderr.splitlines() if line.startswith(("oshrun:", "atoll:"))]
+        left = [f"{place}/{name}" for place in (folder, "/dev/shm") for name in os.listdir(place) if name.startswith("atoll.")]
+    print(f"{kind}, {disturbance}: code {job.returncode} after {lasted:.1f} s: {' '.join(said) or job.stdout.split()[-1:]}")
+    if left:
+        sys.exit(f"left behind: {left}")
+    if job.returncode == 0 and "right" not in job.stdout:
+        sys.exit(f"the job has not said that all is right: {job.stdout}")
+    return job.returncode, said, lasted
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(what)
+
+
+BROKEN = (r"(message to|get from|put to|atomic on|an operation on|messages from|the connection to|\d+ operations on) PE [01] "
+          r".*(failed|lost|broke)")
+
+
+def reset(kind):
+    """A connection that breaks may have had nothing under way, and is made anew; else one line says whose it was."""
+    for _ in range(3):
+        code, said, _ = run(kind, "reset", 2)
+        if code == 0:
+            expect(not said, "a job in which all went well has said something")
+            continue
+        expect(code == 1 and len(said) == 1, "one line should have been said, and the code should be 1")
+        expect(re.match(r"atoll: PE [01] of 2 on \S+: " + BROKEN, said[0]), "the line should name the peer")
+
+
+def stopped():
+    """Ten seconds lose nothing."""
+    code, said, lasted = run("fetch", "stop", 10)
+    expect(code == 0 and not said and lasted > 10, "the job should have gone on")
+
+
+def frozen():
+    """Who does not answer for the time that is allowed is named."""
+    for kind in ("fetch", "add", "barrier", "get"):
+        code, said, lasted = run(kind, "freeze", 0, "SHMEM_PEER_TIMEOUT=2")
+        expect(code == 1 and len(said) == 1, "one line should have been said, and the code should be 1")
+        expect(re.match(r"atoll: PE 0 of 2 on \S+: PE 1 on host \S+ has not answered for 2 s \(SHMEM_PEER_TIMEOUT\), and "
+                        r"shmem_\w+ waits .*: it is stopped, its host has failed, or the network to it is down$", said[0]),
+               "the line should name the peer, for how long, and what was wanted of it")
+        expect(lasted < 20, "the job should have ended sooner")
+
+
+def patient():
+    """Without a limit a job waits; --timeout ends it."""
+    with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
+        job = subprocess.run([oshrun, "-n", "2", "--virtual-nodes", "2", "--timeout", "6", "-x", "SHMEM_PEER_TIMEOUT=0",
+                              program, "fetch", "freeze", "0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=LIMIT, env={**os.environ, "TMPDIR": folder})
+    expect(job.returncode == 124 and "has not answered" not in job.stderr, f"{job.returncode}: {job.stderr}")
+
+
+if test.startswith("reset_"):
+    reset(test.removeprefix("reset_"))
+else:
+    {"stopped": stopped, "frozen": frozen, "patient": patient}[test]()

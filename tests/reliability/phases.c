@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PEs that work without end in one phase of a program's life, of which PE 1 comes to an end of its own:
+ *     phases PHASE END [MICROSECONDS]
+ * PHASE: one of those below.  END: signal numbers (9), exit3 and exit0 (without shmem_finalize), none.  It comes from another
+ * thread, so that PE 1 is in the middle of something, so many microseconds after it has begun.
+ * Each PE prints "process <pid>", PE 0 "job <id>", PE 1 "dies <seconds since 1970>". */
+#include <pthread.h>
+#include <shmem.h>
+#include <shmemx.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kVictim = 1, kBytes = 1 << 20, kWords = kBytes / sizeof(long), kKeys = 64 };
+
+static const char* how;
+static long after; /* microseconds */
+static int me, pes;
+static long *block, source[kWords], word, lock, sums[2];
+static volatile long sink;
+
+static void* end_this_pe(void* unused) {
+  (void)unused;
+  usleep((useconds_t)after);
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  printf("dies %ld.%09ld\n", (long)now.tv_sec, now.tv_nsec);
+  fflush(stdout);
+  if (strncmp(how, "exit", 4) == 0) _exit(atoi(how + 4));
+  kill(getpid(), atoi(how));
+  return NULL;
+}
+
+static void end_soon(void) {
+  pthread_t thread;
+  if (me == kVictim && strcmp(how, "none") != 0) pthread_create(&thread, NULL, end_this_pe, NULL);
+}
+
+static int next_pe(void) { return (me + 1) % pes; }
+
+static void put(void) {
+  shmem_putmem_nbi(block, source, kBytes, next_pe());
+  shmem_putmem(block, source, 100, (me + 2) % pes);
+  shmem_quiet();
+}
+static void get(void) {
+  shmem_getmem(source, block, kBytes, next_pe());
+  for (int pe = 0; pe < pes; ++pe) sink = shmem_long_g(&word, pe);
+}
+static void atomic(void) {
+  for (int pe = 0; pe < pes; ++pe) shmem_long_atomic_inc(&word, pe);
+  sink = shmem_long_atomic_fetch_add(&word, 1, next_pe());
+}
+static void collective(void) {
+  static int turn;
+  switch (turn++ % 4) {
+    case 0: shmem_barrier_all(); return;
+    case 1: shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &sums[0], &sums[1], 1); return;
+    case 2: shmem_broadcastmem(SHMEM_TEAM_WORLD, block, source, kBytes, 0); return;
+    default: shmem_alltoallmem(SHMEM_TEAM_WORLD, block, source, 1000); return;
+  }
+}
+static void holds_lock(void) {
+  shmem_set_lock(&lock);
+  if (me == kVictim) { /* everybody else waits */
+    end_soon();
+    for (;;) pause();
+  }
+  shmem_clear_lock(&lock);
+}
+static void waits_for_it(void) {
+  if (me == kVictim) {
+    end_soon();
+    for (;;) pause();
+  }
+  shmem_long_wait_until(&word, SHMEM_CMP_NE, 0);
+}
+static void allocate(void) { shmem_free(shmem_malloc(4096)); }
+
+/* Pages of the heap, of which the pool has few. */
+static void fault(void) {
+  for (size_t i = 0; i < kWords; i += 512) block[(i * 7919) % kWords] += 1;
+  sink = shmem_long_g(&block[((unsigned)rand()) % kWords], next_pe());
+}
+static void persist(void) {
+  static long* object;
+  if (object == NULL) object = shmemx_nvm_open("phases", kBytes);
+  for (size_t i = 0; i < kWords; i += 2048) object[i] += 1;
+  shmemx_nvm_persist(object);
+}
+static void remote(void) {
+  static long* pages;
+  if (pages == NULL) pages = shmemx_remote_alloc(8L * kBytes);
+  for (size_t i = 0; i < 8L * kWords; i += 4096) pages[i] += 1;
+}
+static void kv(void) {
+  static shmemx_kv_t table;
+  static int made;
+  if (!made) {
+    shmemx_kv_options_t options;
+    memset(&options, 0, sizeof options);
+    options.key_bytes = sizeof(long);
+    options.value_bytes = 64;
+    options.capacity = 16 * kKeys;
+    if (shmemx_kv_create(&options, &table) != SHMEMX_KV_OK) exit(4);
+    made = 1;
+  }
+  long key = rand() % kKeys, value[8] = {key};
+  shmemx_kv_put(table, &key, sizeof key, value, sizeof value);
+  key = rand() % kKeys;
+  shmemx_kv_get(table, &key, sizeof key, value, sizeof value, NULL);
+}
+static void compute(void) { sink += rand(); }
+
+static const struct {
+  const char* name;
+  void (*step)(void);
+} kPhases[] = {{"put", put},         {"get", get},         {"atomic", atomic},   {"collective", collective},
+               {"lock", holds_lock}, {"wait", waits_for_it}, {"allocate", allocate}, {"fault", fault},
+               {"persist", persist}, {"remote", remote},   {"kv", kv},           {"compute", compute}};
+
+int main(int count, char** arguments) {
+  const char* phase = arguments[1];
+  how = arguments[2];
+  if (count > 3) after = atol(arguments[3]);
+  if (strcmp(phase, "start") == 0) { /* before it knows who it is */
+    const char* rank = getenv("PMIX_RANK");
+    me = rank != NULL ? atoi(rank) : 0;
+    printf("process %d\n", (int)getpid());
+    fflush(stdout);
+    end_soon();
+  }
+  shmem_init();
+  me = shmem_my_pe();
+  pes = shmem_n_pes();
+  if (strcmp(phase, "start") == 0)
+    for (;;) shmem_barrier_all();
+  block = shmem_malloc(kBytes);
+  if (me == 0) printf("job %s\n", getenv("ATOLL_JOB_ID"));
+  printf("process %d\n", (int)getpid());
+  fflush(stdout);
+  shmem_barrier_all();
+  if (strcmp(phase, "finalize") == 0) {
+    end_soon();
+    if (me == 0) usleep(100000); /* the others wait for it in there */
+    shmem_finalize();
+    while (me == kVictim) pause();
+    return 0;
+  }
+  void (*step)(void) = NULL;
+  for (size_t i = 0; i < sizeof kPhases / sizeof *kPhases; ++i)
+    if (strcmp(phase, kPhases[i].name) == 0) step = kPhases[i].step;
+  if (step == NULL) exit(5);
+  step(); /* what is made is there */
+  if (step != holds_lock && step != waits_for_it) end_soon();
+  for (;;) step();
+}
