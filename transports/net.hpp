@@ -224,7 +224,7 @@ class Network {
   /// wakes whoever blocks.  Cheap; asked after each operation.
   virtual bool needs_poll() const { return false; }
 
-  /// The agent will call max_block_us() before it sleeps, or is off while other threads poll, at least each 2
+  /// The agent will call max_block_us() before it sleeps, or is off while other threads poll, at least each 25
   /// ms: needs_poll() may say no until then.
   virtual void will_be_polled() {}
 
@@ -240,10 +240,11 @@ class Network {
   /// Starts what all channels hold back: a thread of this PE begins to wait, perhaps for the answer to it.
   virtual void flush_all() {}
 
-  /// A thread waits for `pe`, or, with Silence::kAnyPe, for somebody: asks it for a sign of life, and says how
-  /// long one has been owed, by the one that owes it longest.  Counts the time between calls, at most a second
-  /// of each.  Any thread.  A network that cannot lose a peer says 0.
-  virtual Silence silence_of(int) { return {}; }
+  /// A thread waits for `pe`, or, with Silence::kAnyPe, for somebody: asks it for a sign of life, unless it has
+  /// given one within `period` seconds, and says how long one has been owed, by the one that owes it longest.
+  /// Counts the time between calls, at most a second of each.  Any thread.  A network that cannot lose a peer
+  /// says 0.
+  virtual Silence silence_of(int, double /*period*/) { return {}; }
 
   /// Whether the pages of segments stay where they are once they have been added: the network has their
   /// physical addresses, so pages that are given back are not those that peers write to from then on.

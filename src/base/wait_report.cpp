@@ -30,6 +30,7 @@ double report_after = 0;  // seconds
 
 std::atomic<const PeerWatch*> peer_watch{nullptr};
 constexpr std::chrono::milliseconds kQuietTime{500};     // before a thread that waits listens
+constexpr double kLauncherTakes = 2;                     // seconds, to end a job one of whose PEs has ended
 constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
 
 // Returns false if no launcher listens.  Safe in a signal handler.
@@ -167,7 +168,10 @@ void WaitWatch::listen(WaitReason reason, Clock::time_point now) {
   WaitRecord record;
   reason(record);
   const Silence silence = watch->silence_of(record.for_pe);
-  if (silence.seconds < watch->limit) return;
+  if (silence.ended && silence.seconds >= kLauncherTakes)
+    lost_peer("%s on host %s has ended, nobody ends the job, and %s waits %s",
+              process_name(silence.pe).c_str(), watch->host_of(silence.pe).c_str(), record.call, record.what);
+  if (silence.ended || silence.seconds < watch->limit) return;
   lost_peer(
       "%s on host %s has not answered for %.0f s (SHMEM_PEER_TIMEOUT), and %s waits %s: it is stopped, its "
       "host "

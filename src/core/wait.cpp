@@ -13,6 +13,9 @@ namespace {
 constexpr unsigned kLooksOfAPoll = 100, kMostNetworkPolls = 20;
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
 
+constexpr std::chrono::seconds kLongWait{1};
+constexpr std::chrono::microseconds kLongestBlock{25'000};
+
 unsigned network_polls() { return std::clamp(rt.spin_polls / kLooksOfAPoll, 1U, kMostNetworkPolls); }
 
 }  // namespace
@@ -29,7 +32,10 @@ void Waiter::pause_slowly(WaitReason reason) {
     }
     if (++polls_ < network_polls()) return;
   }
-  if (yields_ == 0) start_ = Clock::now();
+  if (yields_ == 0) {
+    start_ = Clock::now();
+    if (began_ == Clock::time_point{}) began_ = start_;
+  }
   ++yields_;
   if (yields_ % kYieldsPerLook == 0) sleepy_ = Clock::now() - start_ > kYieldTime;
   if (!sleepy_) {
@@ -49,9 +55,19 @@ void Waiter::restart() {
   sleepy_ = false;
 }
 
+// Only what neighbours store does not end the sleep.  A job that waits for seconds is idle even if questions
+// for a sign of life arrive now and then: they do not begin the wait anew.
+long Waiter::block_time() const {
+  const auto waited = Clock::now() - began_;
+  if (waited < kLongWait) return sleep_time();
+  return std::min<std::chrono::microseconds>(
+             std::chrono::duration_cast<std::chrono::microseconds>(waited / 16), kLongestBlock)
+      .count();
+}
+
 void Waiter::block() {
   armed_ = false;
-  if (gate_->block(sleep_time())) restart();
+  if (gate_->block(block_time())) restart();
 }
 
 }  // namespace shm

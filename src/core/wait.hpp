@@ -23,7 +23,8 @@ namespace shm {
 ///   there is a network they are fewer, as each costs more.
 /// - Then each pause yields the core.
 /// - After a millisecond each pause sleeps, for at most 1/16 of the time waited so far: so a long wait takes
-///   next to no CPU and is prolonged by at most 6 %; what arrives over the network ends the sleep.
+///   next to no CPU and is prolonged by at most 6 %; what arrives over the network ends the sleep, and is
+///   followed by a millisecond of polls.
 ///
 /// Where there is a network every pause also polls it, which keeps the agent gated off.
 class Waiter {
@@ -49,13 +50,15 @@ class Waiter {
   void restart();
   void block();
   long sleep_time() const { return next_sleep(Clock::now() - start_).count(); }  // microseconds
+  long block_time() const;
 
   unsigned polls_ = 0;
   unsigned slow_pauses_ = 0;
   unsigned yields_ = 0;
   bool sleepy_ = false;
-  bool armed_ = false;  // the next pause blocks
-  Clock::time_point start_{};
+  bool armed_ = false;         // the next pause blocks
+  Clock::time_point start_{};  // of the yields; anew when something has arrived
+  Clock::time_point began_{};  // ... the first time
   std::optional<Progress::Gate> gate_;
   WaitWatch watch_;
 };

@@ -28,6 +28,7 @@
 #include "setup/exit.hpp"
 #include "setup/info.hpp"
 #include "setup/internal_layout.hpp"
+#include "setup/listen_to_peers.hpp"
 #include "setup/memory_link.hpp"
 #include "setup/process_state.hpp"
 #include "setup/remote_memory.hpp"
@@ -200,18 +201,6 @@ Status join_world() REQUIRES(start_mutex) {
   return {};
 }
 
-// From here on all PEs drive the network, until shmem_finalize.
-void listen_to_peers() REQUIRES(start_mutex) {
-  if (rt.network == nullptr || rt.env.peer_timeout == 0) return;
-  static PeerWatch watch{};
-  watch = {[](int pe) {
-             const bool here = std::ranges::find(rt.node_pes, pe) != rt.node_pes.end();
-             return here ? Silence{} : rt.network->silence_of(pe);
-           },
-           [](int pe) { return rt.boot->host_of(pe); }, rt.env.peer_timeout};
-  watch_peers(&watch);
-}
-
 Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) {
   Result<Env> env = Env::read();
   if (!env.ok()) return env.status();
@@ -234,7 +223,7 @@ Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) 
   answer_wait_questions(rt.me, static_cast<int>(rt.npes),
                         static_cast<double>(rt.env.wait_report.value_or(0)));
   sync_world({"shmem_init"});
-  listen_to_peers();
+  listen_to_peers(*state->memory);
   if (rt.me == 0) {
     for (const std::string& sentence : misspelt_variables()) warn("%s", sentence.c_str());
   }

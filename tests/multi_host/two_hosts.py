@@ -99,27 +99,23 @@ def remote_shell(hosts, folder):
     return script
 
 
-def launch(hosts, folder, options):
+def mpirun(hosts, folder, pes, program):
+    """The command that starts the program on both hosts."""
     command = [*hosts[0].enter(), "mpirun"]
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
-    per_host = (options.n + 1) // 2
+    per_host = (pes + 1) // 2
     command += ["--mca", "plm_rsh_agent", str(remote_shell(hosts, folder)), "--mca", "plm_rsh_no_tree_spawn", "1",
                 "--mca", "oob_tcp_if_include", "cable", "--bind-to", "none",
-                "--host", ",".join(f"{n}:{per_host}" for n in NAMES), "-n", str(options.n)]
+                "--host", ",".join(f"{n}:{per_host}" for n in NAMES), "-n", str(pes)]
     for name in os.environ:
         if name.startswith(("SHMEM_", "ATOLL_", "FI_")):
             command += ["-x", name]
-    command += [options.program, *options.arguments]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, timeout=TIME_LIMIT).returncode
+    return [*command, *program]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", type=int, default=4)
-    parser.add_argument("program")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+def on_two_hosts(run):
+    """What run(hosts, folder) returns."""
     for tool in ("unshare", "nsenter", "ip", "mpirun", "hostname"):
         if not shutil.which(tool):
             skip(f"{tool} is not installed")
@@ -131,12 +127,23 @@ def main():
             for name in NAMES:
                 hosts.append(Host(name))
             connect(hosts, pathlib.Path(folder))
-            return launch(hosts, pathlib.Path(folder), options)
+            return run(hosts, pathlib.Path(folder))
         except subprocess.CalledProcessError as error:
             skip(f"{' '.join(error.cmd)} failed")
         finally:
             for host in hosts:
                 host.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-n", type=int, default=4)
+    parser.add_argument("program")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    program = [options.program, *options.arguments]
+    return on_two_hosts(lambda hosts, folder: subprocess.run(mpirun(hosts, folder, options.n, program), stdin=subprocess.DEVNULL,
+                                                             timeout=TIME_LIMIT).returncode)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: links_test.py <oshrun> <links> <test>
+"""usage: links_test.py <oshrun> <links> <phases> <test>
 
-Connections that are reset in traffic and PEs that are stopped (links.c), between two virtual nodes."""
+Connections that are reset in traffic, PEs that are stopped (links.c), and PEs that only wait (phases.c), between two
+virtual nodes."""
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import time
 
-oshrun, program, test = sys.argv[1:]
+oshrun, program, phases, test = sys.argv[1:]
 LIMIT = 100
 
 
@@ -79,7 +80,40 @@ def patient():
     expect(job.returncode == 124 and "has not answered" not in job.stderr, f"{job.returncode}: {job.stderr}")
 
 
+def processor_use(pid):
+    """Of all its threads: seconds, and how often one was given a processor."""
+    seconds, runs = 0, 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat") as file:
+            taken, _, given = map(int, file.read().split())
+            seconds, runs = seconds + taken / 1e9, runs + given
+    return seconds, runs
+
+
+def idle():
+    """PEs that wait take next to nothing, questions and answers included: a wake-up in 25 ms, of which each takes some
+    50 us."""
+    seconds, most_runs = 8, 80
+    with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
+        job = subprocess.Popen([oshrun, "-n", "4", "--virtual-nodes", "2", phases, "wait", "none"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": folder})
+        try:
+            pids = []
+            while len(pids) < 4:
+                pids += re.findall(r"^process (\d+)$", job.stdout.readline(), re.MULTILINE)
+            time.sleep(4)  # a wait sleeps for a sixteenth of its age
+            before = [processor_use(pid) for pid in pids]
+            time.sleep(seconds)
+            after = [processor_use(pid) for pid in pids]
+        finally:
+            job.terminate()
+            job.communicate(timeout=LIMIT)
+    uses = [((now[0] - then[0]) / seconds, (now[1] - then[1]) / seconds) for then, now in zip(before, after)]
+    print("of a core, and runs a second: " + ", ".join(f"{100 * share:.2f} % {runs:.0f}" for share, runs in uses))
+    expect(max(runs for _, runs in uses) <= most_runs, f"at most {most_runs} runs a second are allowed")
+
+
 if test.startswith("reset_"):
     reset(test.removeprefix("reset_"))
 else:
-    {"stopped": stopped, "frozen": frozen, "patient": patient}[test]()
+    {"stopped": stopped, "frozen": frozen, "patient": patient, "idle": idle}[test]()

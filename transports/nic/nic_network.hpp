@@ -61,7 +61,7 @@ class NicNetwork final : public Network {
     inner_->will_be_polled();
   }
   long max_block_us() const override;
-  Silence silence_of(int pe) override { return inner_->silence_of(pe); }
+  Silence silence_of(int pe, double period) override { return inner_->silence_of(pe, period); }
   void begin_sleep() override {
     if (own_slots_ == nullptr) return;
     own_slots_->sleepers.fetch_add(1, std::memory_order_relaxed);

@@ -82,7 +82,7 @@ class Engine {
   bool needs_poll() const { return backlog_.load(std::memory_order_relaxed); }
   bool may_block();
   long max_block_us() const { return block_limit_us_.load(std::memory_order_relaxed); }
-  Silence silence_of(int pe);
+  Silence silence_of(int pe, double period);
   /// An injected write to one of the peers has failed inside libfabric: see broken_inject.hpp.
   [[noreturn, gnu::cold]] void inject_broke() const;
 
@@ -166,7 +166,7 @@ class Engine {
     bool awaited = false;
     bool asked = false;  // the provider has taken the question
   };
-  double listen(int pe, std::chrono::steady_clock::time_point now) REQUIRES(lock_);
+  double listen(int pe, double period, std::chrono::steady_clock::time_point now) REQUIRES(lock_);
   void answered(int pe) REQUIRES(lock_);
 
   // message.cpp.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Signs of life.  A link that goes down and a host that freezes break no connection: what is sent there is
-// taken by the system and never arrives.  So a peer that somebody waits for is asked, once a second, with a
+// taken by the system and never arrives.  So a peer that somebody waits for is asked now and then, with a
 // message that its engine answers.
 //
 // Questions and answers are numbered like all messages and never go to an inbox, so whoever gets one knows
@@ -15,8 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kBetweenQuestions{1};
-
 // A process that stood still itself, as a debugger or the job's SIGSTOP makes it, has not listened.
 constexpr std::chrono::duration<double> kLongestLook{1.0};
 
@@ -27,32 +25,33 @@ constexpr int kSmallJob = 128;
 
 }  // namespace
 
-Silence Engine::silence_of(int pe) {
+Silence Engine::silence_of(int pe, double period) {
   LockGuard guard(lock_);
   const auto now = Clock::now();
-  if (pe != Silence::kAnyPe) return {pe, listen(pe, now)};
+  if (pe != Silence::kAnyPe) return {pe, listen(pe, period, now)};
   for (int i = 0, asked = 0; i < npes() && asked < kAskedAtATime; ++i) {
     next_asked_ = (next_asked_ + 1) % npes();
     const Peer& peer = peers_[static_cast<std::size_t>(next_asked_)];
     const bool known = npes() <= kSmallJob || peer.reached || peer.heard;
     if (peer.address == FI_ADDR_UNSPEC || !known || signs_[next_asked_].awaited) continue;
-    listen(next_asked_, now);
+    listen(next_asked_, period, now);
     ++asked;
   }
   Silence longest;
   for (auto& [other, sign] : signs_) {
     if (!sign.awaited) continue;
-    if (const double seconds = listen(other, now); seconds > longest.seconds) longest = {other, seconds};
+    if (const double seconds = listen(other, period, now); seconds > longest.seconds)
+      longest = {other, seconds};
   }
   return longest;
 }
 
 // Asks `pe`, or goes on waiting for its answer.  Returns for how long that has been.
-double Engine::listen(int pe, Clock::time_point now) {
+double Engine::listen(int pe, double period, Clock::time_point now) {
   if (peers_[static_cast<std::size_t>(pe)].address == FI_ADDR_UNSPEC) return 0;
   SignOfLife& sign = signs_[pe];
   if (!sign.awaited) {
-    if (now - sign.looked < kBetweenQuestions) return 0;
+    if (now - sign.looked < std::chrono::duration<double>(period)) return 0;
     sign = {.looked = now, .awaited = true};
   }
   sign.silent += std::min<std::chrono::duration<double>>(now - sign.looked, kLongestLook);

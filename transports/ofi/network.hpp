@@ -36,7 +36,7 @@ class FabricNetwork final : public Network {
   bool may_block() override { return lanes_.may_block(); }
   bool needs_poll() const override { return first().needs_poll(); }
   long max_block_us() const override { return lanes_.max_block_us(); }
-  Silence silence_of(int pe) override { return first().silence_of(pe); }
+  Silence silence_of(int pe, double period) override { return first().silence_of(pe, period); }
 
   /// For tests.
   const Lanes& lanes() const { return lanes_; }

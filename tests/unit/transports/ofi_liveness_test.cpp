@@ -28,7 +28,7 @@ void send(Pe& pe, int to, int count) {
 double silence_of(const Pe& self, int pe) {
   self.net->poll();
   usleep(1000);
-  return self.net->silence_of(pe).seconds;
+  return self.net->silence_of(pe, 1).seconds;
 }
 
 // Waits without polling: what comes stays with the system.
@@ -74,9 +74,9 @@ TEST(OfiLiveness, WhoStoodStillHimselfHasNotListened) {
   run_job(counting(2), [](Pe& pe) {
     std::atomic<std::int64_t>& may_answer = shared->words[0];
     if (pe.me == 0) {
-      EXPECT_EQ(pe.net->silence_of(1).seconds, 0);
+      EXPECT_EQ(pe.net->silence_of(1, 1).seconds, 0);
       usleep(2'500'000);
-      const double silence = pe.net->silence_of(1).seconds;
+      const double silence = pe.net->silence_of(1, 1).seconds;
       EXPECT_GT(silence, 0.5);
       EXPECT_LE(silence, 1.0);
       may_answer = 1;
@@ -95,7 +95,7 @@ TEST(OfiLiveness, TheSilentOneIsNamedAmongAll) {
       Silence silence;
       for (; silence.pe != 2 || silence.seconds < 1.5; usleep(1000)) {
         pe.net->poll();
-        silence = pe.net->silence_of(Silence::kAnyPe);
+        silence = pe.net->silence_of(Silence::kAnyPe, 1);
       }
       found = 1;
       pe.until([&] { return silence_of(pe, 2) == 0; });
