@@ -4,6 +4,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -30,7 +31,7 @@ double report_after = 0;  // seconds
 
 std::atomic<const PeerWatch*> peer_watch{nullptr};
 constexpr std::chrono::milliseconds kQuietTime{500};     // before a thread that waits listens
-constexpr double kLauncherTakes = 2;                     // seconds, to end a job one of whose PEs has ended
+constexpr double kLauncherTakes = 10;                    // seconds, to end a job one of whose PEs has ended
 constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
 
 // Returns false if no launcher listens.  Safe in a signal handler.
@@ -146,38 +147,51 @@ void WaitWatch::look(WaitReason reason) {
   if (!joined_) return join();
   const std::uint32_t questions = asked.load(std::memory_order_relaxed);
   const bool watched = report_after > 0 && !told_;
-  const bool listens = peer_watch.load(std::memory_order_relaxed) != nullptr;
-  if (questions == seen_ && !watched && !listens) [[likely]]
+  if (questions == seen_ && !watched) [[likely]]
     return;
-  const auto now = Clock::now();
-  if (listens && now >= listen_at_) listen(reason, now);
-  const double seconds = std::chrono::duration<double>(now - since_).count();
+  const double seconds = std::chrono::duration<double>(Clock::now() - since_).count();
   if (questions != seen_) {
     seen_ = questions;
     report(reason, true, seconds);
-  } else if (watched && seconds >= report_after) {
+  } else if (seconds >= report_after) {
     told_ = true;
     report(reason, false, seconds);
   }
 }
 
-void WaitWatch::listen(WaitReason reason, Clock::time_point now) {
-  listen_at_ = now + kBetweenLooks;
+void WaitWatch::look_and_listen(WaitReason reason) {
+  look(reason);
+  if (peer_watch.load(std::memory_order_relaxed) != nullptr && Clock::now() >= listen_at_) listen(reason);
+}
+
+void WaitWatch::listen(WaitReason reason) {
+  listen_at_ = Clock::now() + kBetweenLooks;
   const PeerWatch* watch = peer_watch.load(std::memory_order_acquire);
   if (watch == nullptr) return;
   WaitRecord record;
   reason(record);
-  const Silence silence = watch->silence_of(record.for_pe);
-  if (silence.ended && silence.seconds >= kLauncherTakes)
-    lost_peer("%s on host %s has ended, nobody ends the job, and %s waits %s",
-              process_name(silence.pe).c_str(), watch->host_of(silence.pe).c_str(), record.call, record.what);
-  if (silence.ended || silence.seconds < watch->limit) return;
+  judge_silence(watch->silence_of(record.for_pe), reason);
+}
+
+double period_of_questions() {
+  const PeerWatch* watch = peer_watch.load(std::memory_order_acquire);
+  return watch == nullptr ? 0 : std::clamp(watch->limit / 4, 0.5, 10.0);
+}
+
+void judge_silence(const Silence& silence, WaitReason reason) {
+  const PeerWatch* watch = peer_watch.load(std::memory_order_acquire);
+  if (watch == nullptr || silence.seconds < (silence.ended ? kLauncherTakes : watch->limit)) return;
+  WaitRecord record;
+  reason(record);
+  const std::string name = process_name(silence.pe), host = watch->host_of(silence.pe);
+  if (silence.ended)
+    lost_peer("%s on host %s has ended, nobody has ended the job for %.0f s, and %s waits %s", name.c_str(),
+              host.c_str(), silence.seconds, record.call, record.what);
   lost_peer(
       "%s on host %s has not answered for %.0f s (SHMEM_PEER_TIMEOUT), and %s waits %s: it is stopped, its "
       "host "
       "has failed, or the network to it is down",
-      process_name(silence.pe).c_str(), watch->host_of(silence.pe).c_str(), silence.seconds, record.call,
-      record.what);
+      name.c_str(), host.c_str(), silence.seconds, record.call, record.what);
 }
 
 void WaitWatch::report(WaitReason reason, bool asked_for, double seconds) const {

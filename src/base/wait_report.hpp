@@ -47,8 +47,10 @@ class WaitWatch {
 
   /// To be called again and again while the thread waits, from when it no longer merely polls.  Reports if
   /// somebody has asked since the first call, or, once, if the wait has taken SHMEM_WAIT_REPORT seconds.
-  /// Ends the job if who is waited for is silent for too long (watch_peers).
   void look(WaitReason reason);
+  /// The same, and ends the job if who is waited for is silent for too long (watch_peers).  Takes locks of
+  /// the network: not in handlers of signals, and so not in waits for pages.
+  void look_and_listen(WaitReason reason);
   /// The wait is over: the next look is the first one of another.
   void end() {
     if (joined_) [[unlikely]]
@@ -60,7 +62,7 @@ class WaitWatch {
   void join();
   void leave();
   void report(WaitReason reason, bool asked, double seconds) const;
-  void listen(WaitReason reason, Clock::time_point now);
+  void listen(WaitReason reason);
 
   Clock::time_point since_{};
   Clock::time_point listen_at_{};
@@ -91,9 +93,15 @@ struct PeerWatch {
   double limit;  // seconds of silence after which the job ends with a line
 };
 
-/// From now on whoever waits for more than a second listens; null: nobody any more.  `watch` stays where it is
-/// for the life of the process.
+/// From now on whoever waits for more than half a second listens; null: nobody any more.  `watch` stays where
+/// it is for the life of the process.
 void watch_peers(const PeerWatch* watch);
+
+/// Ends the job with a line if `silence` is too long for who waits for that reason.  For waits inside the
+/// network.
+void judge_silence(const Silence& silence, WaitReason reason);
+/// Seconds without a sign of life after which a PE is asked for one; 0: nobody listens.
+double period_of_questions();
 
 /// Tells the launcher, if it listens, that this PE ends without shmem_finalize.
 void announce_implied_end();

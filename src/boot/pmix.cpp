@@ -121,9 +121,19 @@ class PmixBoot final : public Boot {
     return bytes;
   }
 
+  // Asks nobody: the launcher may have lost that host, too.
   std::string host_of(int rank) const override {
-    std::string host;
-    return text(static_cast<pmix_rank_t>(rank), PMIX_HOSTNAME, host) ? host : "?";
+    pmix_proc_t peer = self_;
+    peer.rank = static_cast<pmix_rank_t>(rank);
+    pmix_info_t here;
+    bool optional = true;
+    PMIX_INFO_LOAD(&here, PMIX_OPTIONAL, &optional, PMIX_BOOL);
+    pmix_value_t* value = nullptr;
+    std::string host = "?";
+    if (PMIx_Get(&peer, PMIX_HOSTNAME, &here, 1, &value) != PMIX_SUCCESS) return host;
+    if (value->type == PMIX_STRING && value->data.string != nullptr) host = value->data.string;
+    PMIX_VALUE_RELEASE(value);
+    return host;
   }
 
   // A process that leaves other servers than oshrun's cannot come back for sure: under Open MPI 4.1's mpirun
@@ -239,7 +249,7 @@ class PmixBoot final : public Boot {
     return status != PMIX_ERR_NOT_FOUND;
   }
 
-  bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) const {
+  bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) {
     pmix_proc_t proc = self_;
     proc.rank = rank;
     return PMIx_Get(&proc, key, nullptr, 0, &value) == PMIX_SUCCESS;
@@ -253,7 +263,7 @@ class PmixBoot final : public Boot {
     return found;
   }
 
-  bool text(pmix_rank_t rank, const char* key, std::string& out) const {
+  bool text(pmix_rank_t rank, const char* key, std::string& out) {
     pmix_value_t* value = nullptr;
     if (!get(rank, key, value)) return false;
     const bool found = value->type == PMIX_STRING && value->data.string != nullptr;

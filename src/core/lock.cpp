@@ -88,7 +88,7 @@ void wait_for_grant(long* lock, const Describe& describe) {
   }
   const std::atomic_ref place(*place_of(lock));
   for (WaitWatch watch; !is_granted(lock); place.fetch_and(~kAsleep, std::memory_order_relaxed)) {
-    watch.look(WaitReason(describe));
+    watch.look_and_listen(WaitReason(describe));
     // Either the granting PE sees kAsleep, or the kernel, or this, sees its grant.
     const std::uint32_t now = place.fetch_or(kAsleep, std::memory_order_acquire) | kAsleep;
     if ((now & kGranted) == 0) futex(place_of(lock), FUTEX_WAIT, now, &kLongestSleep);

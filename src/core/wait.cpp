@@ -14,7 +14,7 @@ constexpr unsigned kLooksOfAPoll = 100, kMostNetworkPolls = 20;
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
 
 constexpr std::chrono::seconds kLongWait{1};
-constexpr std::chrono::microseconds kLongestBlock{25'000};
+constexpr std::chrono::microseconds kBlock{2'000}, kLongestBlock{25'000};
 
 unsigned network_polls() { return std::clamp(rt.spin_polls / kLooksOfAPoll, 1U, kMostNetworkPolls); }
 
@@ -22,7 +22,7 @@ unsigned network_polls() { return std::clamp(rt.spin_polls / kLooksOfAPoll, 1U, 
 
 void Waiter::pause_slowly(WaitReason reason) {
   // A wait of a few polls is nobody's business, and shall not pay for being asked about.
-  if (rt.progress == nullptr || ++slow_pauses_ > kMostNetworkPolls) watch_.look(reason);
+  if (rt.progress == nullptr || ++slow_pauses_ > kMostNetworkPolls) watch_.look_and_listen(reason);
   if (armed_) return block();
   if (rt.progress != nullptr) {
     if (!gate_) gate_.emplace(*rt.progress);
@@ -55,14 +55,14 @@ void Waiter::restart() {
   sleepy_ = false;
 }
 
-// Only what neighbours store does not end the sleep.  A job that waits for seconds is idle even if questions
-// for a sign of life arrive now and then: they do not begin the wait anew.
+// Only what neighbours store does not end the sleep: a wait of seconds is prolonged by 1/400 for it, as waits
+// of neighbours for each other add up.  A job that waits is idle even if questions for a sign of life arrive
+// now and then: they do not begin the wait anew.
 long Waiter::block_time() const {
-  const auto waited = Clock::now() - began_;
-  if (waited < kLongWait) return sleep_time();
-  return std::min<std::chrono::microseconds>(
-             std::chrono::duration_cast<std::chrono::microseconds>(waited / 16), kLongestBlock)
-      .count();
+  using std::chrono::microseconds;
+  const auto waited = std::chrono::duration_cast<microseconds>(Clock::now() - began_);
+  return waited < kLongWait ? sleep_time()
+                            : std::clamp<microseconds>(waited / 400, kBlock, kLongestBlock).count();
 }
 
 void Waiter::block() {

@@ -118,6 +118,8 @@ Status NodeMemory::map_control(Mapper& mapper) {
   own_statics_ = find_statics();
   PeControl& mine = control(member_.node_rank);
   mine.pid = getpid();
+  struct stat space {};
+  mine.pid_space = stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
   mine.requested_heap = shape_.heap_stride;
   mine.requested_pool = shape_.pool_bytes;
   mine.record.static_size = own_statics_.size;

@@ -45,6 +45,7 @@ struct alignas(kCacheLine) PeControl {
   std::atomic<std::uint64_t> arrived;                     ///< barriers that this PE has entered
   alignas(kCacheLine) std::atomic<std::uint64_t> set_up;  ///< set-up steps that this PE has finished
   std::int32_t pid;
+  std::uint64_t pid_space;  ///< whose numbers mean the same: the inode of /proc/self/ns/pid; 0: not known
   std::uint64_t requested_heap;  ///< what this PE's environment asks for
   std::uint64_t requested_pool;
   PeRecord record;

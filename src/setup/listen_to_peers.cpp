@@ -41,8 +41,9 @@ Silence end_of_neighbour(int pe) {
 Silence silence_of(int pe) {
   const Silence neighbour = end_of_neighbour(pe);
   const bool here = std::ranges::find(rt.node_pes, pe) != rt.node_pes.end();
-  if (neighbour.ended || here) return neighbour;
-  return rt.network->silence_of(pe, std::clamp(rt.env.peer_timeout / 4, 0.5, 30.0));
+  // Memory servers have a limit of their own (SHMEM_REMOTE_TIMEOUT).
+  if (neighbour.ended || here || pe >= static_cast<int>(rt.npes)) return neighbour;
+  return rt.network->silence_of(pe, period_of_questions());
 }
 
 }  // namespace
@@ -50,10 +51,14 @@ Silence silence_of(int pe) {
 void listen_to_peers(const NodeMemory& memory) {
   if (rt.network == nullptr || rt.env.peer_timeout == 0) return;
   node_pids.clear();
-  for (std::size_t i = 0; i < rt.node_pes.size(); ++i)
-    node_pids.push_back(memory.control(static_cast<int>(i)).pid);
-  // Containers may have numbers of their own for processes.
-  if (std::ranges::any_of(node_pids, has_ended)) node_pids.clear();
+  const std::uint64_t own_space = memory.control(rt.node_rank).pid_space;
+  bool same = own_space != 0;
+  for (std::size_t i = 0; i < rt.node_pes.size(); ++i) {
+    const PeControl& control = memory.control(static_cast<int>(i));
+    node_pids.push_back(control.pid);
+    same = same && control.pid_space == own_space;
+  }
+  if (!same) node_pids.clear();  // containers with numbers of their own
   ended_since = Clock::time_point{};
   static PeerWatch watch{};
   watch = {silence_of, [](int pe) { return rt.boot->host_of(pe); }, rt.env.peer_timeout};

@@ -71,6 +71,8 @@ def check(end, nodes):
         name = re.search(r"^job (\S+)$", job.stdout, re.MULTILINE)
         processes = re.findall(r"^process (\d+)$", job.stdout, re.MULTILINE)
         problems = []
+        if not name:
+            sys.exit(f"no PE has started: {job.stderr}")
         if not died:
             problems.append("PE 1 has not died")
         elif ended - float(died[1]) > AT_MOST:
@@ -79,7 +81,7 @@ def check(end, nodes):
             problems.append(f"the exit code is {job.returncode} and should be {code}")
         if len(said) != 1 or not re.search(r"^oshrun: PE 1 \(pid \d+, host \S+\) (" + pattern + ")$", said[0]):
             problems.append(f"one line should have been said, that PE 1 {pattern}")
-        left = left_behind(folder, name[1] if name else "atoll.", processes)
+        left = left_behind(folder, name[1], processes)
         if left:
             problems.append("left behind: " + ", ".join(left))
         if not problems:

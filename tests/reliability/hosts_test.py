@@ -20,7 +20,7 @@ import two_hosts  # noqa: E402
 program, test = sys.argv[1:]
 PES = 4
 TIMEOUT = 3  # SHMEM_PEER_TIMEOUT
-AT_MOST = TIMEOUT + 7  # seconds until no PE is left
+AT_MOST = TIMEOUT + 20  # seconds until no PE is left
 
 
 def pes(hosts):

@@ -40,13 +40,16 @@ static int port_of_launcher(void) {
 }
 
 static void reset_connections(void) {
+  int count = 0;
   for (int fd = 3; fd < 1024; ++fd) {
     struct sockaddr_in peer;
     socklen_t size = sizeof peer;
     if (getpeername(fd, (struct sockaddr*)&peer, &size) == 0 && peer.sin_family == AF_INET &&
         ntohs(peer.sin_port) != port_of_launcher())
-      shutdown(fd, SHUT_RDWR);
+      count += shutdown(fd, SHUT_RDWR) == 0;
   }
+  if (count != 0) printf("reset %d\n", count);
+  fflush(stdout);
 }
 
 static void* reset_now_and_then(void* unused) {
@@ -100,13 +103,13 @@ static void work(const char* kind) {
 
 int main(int count, char** arguments) {
   (void)count;
+  printf("job %s\n", getenv("ATOLL_JOB_ID"));
+  fflush(stdout);
   shmem_init();
   me = shmem_my_pe();
   pes = shmem_n_pes();
   seconds = atof(arguments[3]);
   srand((unsigned)getpid());
-  if (me == 0) printf("job %s\n", getenv("ATOLL_JOB_ID"));
-  fflush(stdout);
   double end = 0;
   do {
     work(arguments[1]);

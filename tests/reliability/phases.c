@@ -3,7 +3,7 @@
  *     phases PHASE END [MICROSECONDS]
  * PHASE: one of those below.  END: signal numbers (9), exit3 and exit0 (without shmem_finalize), none.  It comes from another
  * thread, so that PE 1 is in the middle of something, so many microseconds after it has begun.
- * Each PE prints "process <pid>", PE 0 "job <id>", PE 1 "dies <seconds since 1970>". */
+ * Each PE prints "job <id>" and "process <pid>", PE 1 "dies <seconds since 1970>". */
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -126,6 +126,7 @@ int main(int count, char** arguments) {
   const char* phase = arguments[1];
   how = arguments[2];
   if (count > 3) after = atol(arguments[3]);
+  printf("job %s\n", getenv("ATOLL_JOB_ID"));
   if (strcmp(phase, "start") == 0) { /* before it knows who it is */
     const char* rank = getenv("PMIX_RANK");
     me = rank != NULL ? atoi(rank) : 0;
@@ -139,7 +140,6 @@ int main(int count, char** arguments) {
   if (strcmp(phase, "start") == 0)
     for (;;) shmem_barrier_all();
   block = shmem_malloc(kBytes);
-  if (me == 0) printf("job %s\n", getenv("ATOLL_JOB_ID"));
   printf("process %d\n", (int)getpid());
   fflush(stdout);
   shmem_barrier_all();

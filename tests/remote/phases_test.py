@@ -118,10 +118,15 @@ def stopped_and_killed(swap, phase):
     return finish_killed(job) + ([] if told else ["it did not say what it waits for, but: " + job.said])
 
 
-def finish_killed(job):
+# What libpmix says in oshrun of a client that dies within its first words, which is not oshrun's to suppress.
+PMIX_SAYS = re.compile(r"\[\S+\] PMIX ERROR: UNREACHABLE in file .*ptl_base_connection_hdlr\.c at line \d+$")
+
+
+def finish_killed(job, unless=None):
     job.signal_server(signal.SIGKILL)
     began = time.monotonic()
     lines, code = job.end()
+    lines = [line for line in lines if unless is None or not unless.match(line)]
     took = time.monotonic() - began
     wrong = [] if took < END else [f"it took {took} s"]
     return wrong + judge(job, lines, code, KILLED)
@@ -188,7 +193,7 @@ class Phases(unittest.TestCase):
     def test_a_server_may_be_killed_as_soon_as_it_is_there(self):
         job = Job("direct", "lease")
         job.members = []
-        self.assertEqual(finish_killed(job), [])
+        self.assertEqual(finish_killed(job, PMIX_SAYS), [])
 
 
 if __name__ == "__main__":

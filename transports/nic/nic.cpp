@@ -52,6 +52,7 @@ void NicNetwork::join_node(const NodeMap& map) {
   if (fit) flows_ = map.members.size();
   executor_.add_node(map.segments);
   for (std::byte* shared : map.shared_slots) all_slots_.push_back(reinterpret_cast<SharedSlots*>(shared));
+  inner_->join_node(map);
   own_slots_ = all_slots_[node_rank];
   peers_here_ = map_.members[static_cast<std::size_t>(my_node)].data();
   if (fit && may_batch_ && mode_ == AmoMode::offload && all_slots_.size() > 1)

@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 // A PE that polls accepts a connection within milliseconds, even if it only polls now and then.
 constexpr std::chrono::seconds kConnectLimit{120};
+constexpr std::chrono::seconds kWorthListening{1};
 
 const char* name(OpKind kind) {
   switch (kind) {
@@ -56,11 +57,12 @@ void Engine::complete(Op* op) {
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   peer.reached = true;
   ++completed_;
+  if (op->kind != OpKind::message) ++peer.life;  // that one was taken by the system, at least
   if (op->channel == own_.get() && op->kind == OpKind::get) [[unlikely]] {
     peer.probing = false;
     if (peer.overtaken < kMostOvertaken) ++peer.overtaken;
   } else if (op->kind != OpKind::message) {
-    peer.overtaken = 0;
+    peer.overtaken = peer.answers = 0;
   }
   if (op->kind == OpKind::atomic && op->fetch != nullptr) std::memcpy(op->fetch, op->result(), op->width);
   release(op);
@@ -82,6 +84,7 @@ void Engine::release(Op* op) {
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   --peer.outstanding;
   if (op->kind == OpKind::message) --peer.messages;
+  if (op->kind == OpKind::atomic) --peer.atomics;
 
   OfiChannel* channel = op->channel;
   const auto pe = static_cast<std::size_t>(op->pe);
@@ -113,9 +116,13 @@ void Engine::wait_room(Stall& stall) {
   if (!worked && first_ != nullptr) worked = first_->poll();
   if (worked) stall.backoff.restart();
   if (stall.tries > 20) {
-    stall.watch.look(WaitReason([pe](WaitRecord& record) {
+    const auto describe = [pe](WaitRecord& record) {
       describe_wait(record, "an operation", pe, "for room to send to %s", process_name(pe).c_str());
-    }));
+    };
+    stall.watch.look(WaitReason(describe));
+    // Not to memory servers: who waits for them may be a handler that has interrupted malloc.
+    if (joined_ && stall.tries % 64 == 0 && Clock::now() - stall.since > kWorthListening)
+      judge_silence(silence_of(pe, period_of_questions()), WaitReason(describe));
     if (!worked) stall.backoff.pause();
   }
   if ((stall.tries & 1023) == 0 && Clock::now() - stall.since > kConnectLimit) {
@@ -169,22 +176,16 @@ void Engine::report_error() {
             text != nullptr ? text : "", kLost);
 }
 
-// Which peer it was libfabric does not say: one of those that messages were written to.
-void Engine::inject_broke() const NO_THREAD_SAFETY_ANALYSIS {
+void Engine::name_injected(std::string& names) const NO_THREAD_SAFETY_ANALYSIS {
   constexpr std::size_t kEnough = 100;
-  std::string names;
-  int more = 0;
   for (std::size_t pe = 0; pe < peers_.size(); ++pe) {
-    if (peers_[pe].ring.passed() == 0) continue;
-    if (names.size() < kEnough) {
-      names += (names.empty() ? "" : " or ") + process_name(static_cast<int>(pe));
-    } else {
-      ++more;
+    if (!peers_[pe].injected) continue;
+    if (names.size() >= kEnough) {
+      names += " or another";
+      return;
     }
+    names += (names.empty() ? "" : " or ") + process_name(static_cast<int>(pe));
   }
-  if (more != 0) names += " or " + std::to_string(more) + " more";
-  lost_peer("the connection to %s broke while messages were under way (libfabric %s): it has probably died",
-            names.c_str(), endpoint_->provider().c_str());
 }
 
 void Engine::fail_post(const Op& op, long code) const {

@@ -2,8 +2,11 @@
 #include "ofi/engine.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "base/fatal.hpp"
 #include "ofi/broken_inject.hpp"
@@ -16,9 +19,36 @@ constexpr std::size_t kSmallBuffers = 4096;
 constexpr std::size_t kLargeBuffers = 256;
 constexpr long kWatchUs =
     100'000;  // with operations in flight, a sleeper looks for lost connections this often
-constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
+// So that a slow network completes one within a second or two, which is a sign of life.
+constexpr std::size_t kLargestTransfer = std::size_t{256} << 20;
 
-const Engine* guarded = nullptr;  // the one with an inbox; tests open several in turn
+// Those with an inbox: that of the PEs, and that of the memory servers.
+constinit std::array<std::atomic<const Engine*>, 4> guarded{};
+
+// Which peer it was libfabric does not say: one of those that something was written to.
+[[noreturn]] void inject_broke() {
+  std::string names;
+  for (const auto& slot : guarded) {
+    if (const Engine* engine = slot.load(std::memory_order_acquire)) engine->name_injected(names);
+  }
+  lost_peer("the connection to %s broke while messages were under way (libfabric): it has probably died",
+            names.empty() ? "a PE" : names.c_str());
+}
+
+void guard(const Library& library, const Engine* engine) {
+  for (auto& slot : guarded) {
+    const Engine* none = nullptr;
+    if (slot.compare_exchange_strong(none, engine)) break;
+  }
+  guard_injects(library, inject_broke);
+}
+
+void end_guard(const Engine* engine) {
+  for (auto& slot : guarded) {
+    const Engine* own = engine;
+    slot.compare_exchange_strong(own, nullptr);
+  }
+}
 
 }  // namespace
 
@@ -39,10 +69,7 @@ Engine::Engine(std::unique_ptr<Endpoint> endpoint, std::size_t max_transfer, Eng
 
 // Members go in reverse order: buffers, registrations, the rest of libfabric's objects.
 Engine::~Engine() {
-  if (guarded == this) {
-    guard_injects(endpoint_->library(), nullptr);
-    guarded = nullptr;
-  }
+  end_guard(this);
   endpoint_->stop();
 }
 
@@ -52,8 +79,7 @@ Result<RemoteSegment> Engine::open_inbox(std::size_t rings) {
   const bool usable = endpoint_->quirk().inbox && info.domain_attr->data_progress == FI_PROGRESS_MANUAL &&
                       info.tx_attr->inject_size >= RingCursor::kLargestEntry;
   if (!usable || !inbox_.open(rings)) return RemoteSegment{};
-  guarded = this;
-  guard_injects(endpoint_->library(), [] { guarded->inject_broke(); });
+  guard(endpoint_->library(), this);
   return memory_.expose(inbox_.base(), Inbox::bytes());
 }
 
@@ -90,6 +116,7 @@ Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* comple
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   ++peer.outstanding;
   if (kind == OpKind::message) ++peer.messages;
+  if (kind == OpKind::atomic) ++peer.atomics;
   const unsigned epoch = channel->outstanding.begin();
   // Relaxed: whoever must see these is this thread, or was told by it.
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);

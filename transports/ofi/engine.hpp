@@ -17,6 +17,8 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -83,8 +85,10 @@ class Engine {
   bool may_block();
   long max_block_us() const { return block_limit_us_.load(std::memory_order_relaxed); }
   Silence silence_of(int pe, double period);
-  /// An injected write to one of the peers has failed inside libfabric: see broken_inject.hpp.
-  [[noreturn, gnu::cold]] void inject_broke() const;
+  /// Tells which PEs share the node: they are not asked for signs of life.
+  void join_node(std::span<const int> pes);
+  /// Adds the names of those that something was injected to, with "or" between; see broken_inject.hpp.
+  [[gnu::cold]] void name_injected(std::string& names) const;
 
   /// A record for an operation to `pe`, counted as outstanding, and the lock.  Polls while the peer's credits
   /// or the records are used up.  Fill it in and pass it to post().
@@ -134,6 +138,7 @@ class Engine {
   static constexpr int kReceives = 64;
   static constexpr std::uint32_t kMessageCredits = 32;
   static constexpr std::uint8_t kMostOvertaken = 6;  // probes, at least half a second apart
+  static constexpr std::uint8_t kMostAnswers = 3;
 
   // Receives that are always posted: a sender's burst lands in them while a handler runs.
   // kMessageCredits of one PE leave buffers to the others when it stalls.
@@ -161,13 +166,14 @@ class Engine {
 
   // liveness.cpp.
   struct SignOfLife {
-    std::chrono::steady_clock::time_point looked{};  // awaited: for the answer, last; else when it came
+    std::chrono::steady_clock::time_point looked{};  // awaited: for one, last; else when one was seen
     std::chrono::duration<double> silent{};
+    std::uint64_t seen = 0;  // life_of(), then
     bool awaited = false;
     bool asked = false;  // the provider has taken the question
   };
+  std::uint64_t life_of(int pe) const REQUIRES(lock_);
   double listen(int pe, double period, std::chrono::steady_clock::time_point now) REQUIRES(lock_);
-  void answered(int pe) REQUIRES(lock_);
 
   // message.cpp.
   Status post_receives() REQUIRES(lock_);
@@ -239,6 +245,7 @@ class Engine {
   std::unique_ptr<OfiChannel> own_;  // of probes, and of the engine's own messages
   std::unordered_map<int, SignOfLife> signs_ GUARDED_BY(lock_);  // by PE, of those that were waited for
   int next_asked_ GUARDED_BY(lock_) = 0;
+  std::atomic<bool> joined_{false};  // join_node() was called: this is the network of the PEs
 };
 
 }  // namespace shm::ofi

@@ -95,6 +95,13 @@ class Inbox {
   /// stores there holds it.
   bool survey();
 
+  /// Bytes that `pe` has written into its ring and survey() has seen; 0: it has none.  With lock_ held.
+  std::uint64_t seen_from(int pe) const {
+    const auto index = static_cast<std::size_t>(pe);
+    const std::size_t ring = index < ring_of_.size() ? ring_of_[index] : 0;
+    return ring == 0 ? 0 : rings_[ring - 1].seen.passed();
+  }
+
   /// Lets deliver() see what the last survey() found.  With both locks held.
   void take();
 
@@ -202,7 +209,7 @@ class Inbox {
   std::array<Ring, kRings> rings_;
   // The rest: poller_.
   std::size_t rings_used_ = kRings;
-  std::vector<std::uint8_t> ring_of_;  // 1 + number, by PE; 0: none
+  std::vector<std::uint8_t> ring_of_;  // 1 + number, by PE; 0: none.  Written with both locks
   std::size_t recalled_ = 0;           // 1 + number of the ring that is to come back; 0: none
   std::uint64_t messages_ = 0;         // times at which messages were delivered: counts, as a clock
   std::unordered_map<int, Wish> wishes_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Signs of life.  A link that goes down and a host that freezes break no connection: what is sent there is
-// taken by the system and never arrives.  So a peer that somebody waits for is asked now and then, with a
-// message that its engine answers.
+// taken by the system and never arrives.  So a peer that somebody waits for, and that has shown no sign of
+// life for a while, is asked for two: a message that its engine answers, and a read of one byte (watch.cpp),
+// as the answer may have to wait behind all that the peer is sending, which a read's data does not.
 //
 // Questions and answers are numbered like all messages and never go to an inbox, so whoever gets one knows
 // whether an earlier message of that peer is missing: a connection that broke is made anew by rxm, without a
@@ -32,8 +33,8 @@ Silence Engine::silence_of(int pe, double period) {
   for (int i = 0, asked = 0; i < npes() && asked < kAskedAtATime; ++i) {
     next_asked_ = (next_asked_ + 1) % npes();
     const Peer& peer = peers_[static_cast<std::size_t>(next_asked_)];
-    const bool known = npes() <= kSmallJob || peer.reached || peer.heard;
-    if (peer.address == FI_ADDR_UNSPEC || !known || signs_[next_asked_].awaited) continue;
+    const bool known = npes() <= kSmallJob || life_of(next_asked_) != 0;
+    if (peer.neighbour || peer.address == FI_ADDR_UNSPEC || !known || signs_[next_asked_].awaited) continue;
     listen(next_asked_, period, now);
     ++asked;
   }
@@ -46,25 +47,36 @@ Silence Engine::silence_of(int pe, double period) {
   return longest;
 }
 
-// Asks `pe`, or goes on waiting for its answer.  Returns for how long that has been.
+void Engine::join_node(std::span<const int> pes) {
+  LockGuard guard(lock_);
+  for (const int pe : pes) peers_[static_cast<std::size_t>(pe)].neighbour = true;
+  joined_ = true;
+}
+
+// Grows whenever the peer has done something.
+std::uint64_t Engine::life_of(int pe) const {
+  return peers_[static_cast<std::size_t>(pe)].life + (inbox_.is_open() ? inbox_.seen_from(pe) : 0);
+}
+
+// Asks `pe`, or goes on waiting for a sign.  Returns for how long that has been.
 double Engine::listen(int pe, double period, Clock::time_point now) {
-  if (peers_[static_cast<std::size_t>(pe)].address == FI_ADDR_UNSPEC) return 0;
+  Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  if (peer.address == FI_ADDR_UNSPEC || period == 0) return 0;
   SignOfLife& sign = signs_[pe];
+  if (const std::uint64_t life = life_of(pe); life != sign.seen) {
+    sign = {.looked = now, .seen = life};
+    return 0;
+  }
   if (!sign.awaited) {
     if (now - sign.looked < std::chrono::duration<double>(period)) return 0;
-    sign = {.looked = now, .awaited = true};
+    sign.looked = now;
+    sign.awaited = true;
   }
   sign.silent += std::min<std::chrono::duration<double>>(now - sign.looked, kLongestLook);
   sign.looked = now;
-  if (!sign.asked)
-    sign.asked =
-        peers_[static_cast<std::size_t>(pe)].deferred == 0 && try_send(own_.get(), pe, kAsk, nullptr, 0);
+  if (!sign.asked) sign.asked = peer.deferred == 0 && try_send(own_.get(), pe, kAsk, nullptr, 0);
+  if (peer.reached && !peer.probing && sign.asked) probe(pe);
   return sign.silent.count();
-}
-
-void Engine::answered(int pe) {
-  const auto sign = signs_.find(pe);
-  if (sign != signs_.end()) sign->second = {.looked = Clock::now()};
 }
 
 }  // namespace shm::ofi

@@ -58,7 +58,8 @@ void Engine::run_handler(const MessageHeader& header, const std::byte* payload, 
 void Engine::serve(int pe, std::uint16_t id) {
   {
     LockGuard guard(lock_);
-    if (id == kAnswer) answered(pe);
+    std::uint8_t& answers = peers_[static_cast<std::size_t>(pe)].answers;
+    if (id == kAnswer && answers < kMostAnswers) ++answers;
     if (id == kReturned) inbox_.returned(pe);
     if (id == kRecall) {
       // Nobody writes to the ring any more when the lock is free again.
@@ -120,7 +121,7 @@ void Engine::deliver_ordinary(Receive* receive) {
   {
     LockGuard guard(lock_);
     post_again(receive);
-    peers_[static_cast<std::size_t>(header.from_pe)].heard = true;
+    ++peers_[static_cast<std::size_t>(header.from_pe)].life;
     // What its engine says of itself is no reason to give a PE a ring.
     if (inbox_.is_open() && static_cast<std::size_t>(me_) < Inbox::kMostPes && header.id < kFirstOfEngine)
       to_ask = inbox_.welcome(header.from_pe);
@@ -162,7 +163,8 @@ bool Engine::deliver() {
 // fi_cq_read (1.17 to 2.x).  But tcp sends at once, and what the system says of that is still in errno: so a
 // broken connection comes to light here, before anybody reads the queue.
 long Engine::inject_write(int pe, const void* bytes, std::size_t n, std::uint64_t to) {
-  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  Peer& peer = peers_[static_cast<std::size_t>(pe)];
+  peer.injected = true;
   errno = 0;
   const auto code = fi_inject_write(endpoint_->ep(), bytes, n, peer.address, to, peer.inbox.key);
   if (code == 0 && breaks_a_connection(errno)) [[unlikely]]

@@ -27,6 +27,10 @@ class FabricNetwork final : public Network {
   Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) override;
 
   // After connect().  A channel that closes must be idle: its counters are lowered by completions.
+  void join_node(const NodeMap& map) override {
+    const auto me = static_cast<std::size_t>(first().me());
+    lanes_.first().join_node(map.members[static_cast<std::size_t>(map.peers[me].node)]);
+  }
   Channel* open_channel(ChannelUse use) override;
   void close_channel(Channel* channel) override;
 

@@ -5,7 +5,9 @@
 // answers that it has no room, again and again, while it tries in vain to connect.
 //
 // A connection that breaks while both live is made anew by the next operation, and what it had under way is
-// lost as well.  Then the reads are answered, for seconds, and what was posted before them is not.
+// lost as well.  Then the reads are answered, for seconds, and puts and gets that were posted before them are
+// not. The result of an atomic may come later than that of a read behind it, but not than an answer
+// (liveness.cpp).
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
@@ -35,9 +37,12 @@ void Engine::watch() {
   for (int pe = 0; pe < npes(); ++pe) {
     const Peer& peer = peers_[static_cast<std::size_t>(pe)];
     if (peer.outstanding == 0 || !peer.reached || peer.probing) continue;
-    if (peer.outstanding > peer.messages && peer.overtaken == kMostOvertaken)
-      lost_peer("%u operations on %s were lost: libfabric %s: the connection to it broke",
-                peer.outstanding - peer.messages, process_name(pe).c_str(), endpoint_->provider().c_str());
+    const unsigned transfers = peer.outstanding - peer.messages - peer.atomics;
+    const unsigned lost = (peer.overtaken == kMostOvertaken ? transfers : 0) +
+                          (peer.answers == kMostAnswers ? peer.atomics : 0);
+    if (lost != 0)
+      lost_peer("%u operations on %s were lost: libfabric %s: the connection to it broke", lost,
+                process_name(pe).c_str(), endpoint_->provider().c_str());
     probe(pe);
   }
 }
