@@ -117,6 +117,8 @@ Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* comple
   ++peer.outstanding;
   if (kind == OpKind::message) ++peer.messages;
   if (kind == OpKind::atomic) ++peer.atomics;
+  // What has been answered so far says nothing of this one.
+  if (channel != own_.get()) peer.overtaken = peer.answers = 0;
   const unsigned epoch = channel->outstanding.begin();
   // Relaxed: whoever must see these is this thread, or was told by it.
   channel->to[static_cast<std::size_t>(pe)].fetch_add(1, std::memory_order_relaxed);

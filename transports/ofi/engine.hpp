@@ -162,7 +162,7 @@ class Engine {
 
   // watch.cpp.  Called when operations are in flight and nothing happens.
   void watch() REQUIRES(lock_);
-  void probe(int pe) REQUIRES(lock_);
+  bool probe(int pe) REQUIRES(lock_);
 
   // liveness.cpp.
   struct SignOfLife {

@@ -35,7 +35,7 @@ void Engine::watch() {
   if (now - changed_ < kQuietTime || busy()) return;
   changed_ = now;
   for (int pe = 0; pe < npes(); ++pe) {
-    const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+    Peer& peer = peers_[static_cast<std::size_t>(pe)];
     if (peer.outstanding == 0 || !peer.reached || peer.probing) continue;
     const unsigned transfers = peer.outstanding - peer.messages - peer.atomics;
     const unsigned lost = (peer.overtaken == kMostOvertaken ? transfers : 0) +
@@ -43,15 +43,18 @@ void Engine::watch() {
     if (lost != 0)
       lost_peer("%u operations on %s were lost: libfabric %s: the connection to it broke", lost,
                 process_name(pe).c_str(), endpoint_->provider().c_str());
-    probe(pe);
+    if (probe(pe) || ++peer.refused < kRefusals) continue;
+    lost_peer("%u operations on %s were lost: libfabric %s has no connection to it any more: %s",
+              peer.outstanding, process_name(pe).c_str(), endpoint_->provider().c_str(), kLost);
   }
 }
 
-void Engine::probe(int pe) {
+// Returns false if the provider has no room for it, or no connection.
+bool Engine::probe(int pe) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   const auto segment =
       std::ranges::find_if(peer.segments, [](const RemoteSegment& s) { return s.size != 0; });
-  if (segment == peer.segments.end() || ops_.exhausted()) return;
+  if (segment == peer.segments.end() || ops_.exhausted()) return true;  // cannot be asked
   Op* op = take_op(own_.get(), pe, OpKind::get, nullptr);
   iovec here{op->inlined, 1};
   fi_rma_iov there{segment->base, 1, segment->key};
@@ -67,12 +70,10 @@ void Engine::probe(int pe) {
   if (fi_readmsg(endpoint_->ep(), &message, FI_COMPLETION) == 0) {
     peer.probing = true;
     peer.refused = 0;
-    return;
+    return true;
   }
   release(op);
-  if (++peer.refused < kRefusals) return;
-  lost_peer("%u operations on %s were lost: libfabric %s has no connection to it any more: %s",
-            peer.outstanding, process_name(pe).c_str(), endpoint_->provider().c_str(), kLost);
+  return false;
 }
 
 }  // namespace shm::ofi

@@ -159,6 +159,41 @@ TEST(OfiLiveness, LostOperationsComeToLight) {
   EXPECT_NE(text.find("1 operations on PE 1 were lost"), std::string::npos) << text;
 }
 
+// Probes that were answered while nothing was owed say nothing of what is posted later.
+TEST(OfiLiveness, WhatWasAnsweredBeforeIsNoLoss) {
+  FabricFaults faults;
+  run_job(counting(2), [&](Pe& pe) {
+    std::atomic<std::int64_t>&asked = shared->words[0], &posted = shared->words[1],
+    &answers = shared->words[2];
+    const std::uint64_t word = 1;
+    pe.ops().put(pe.channel, 1 - pe.me, Pe::at(0), &word, sizeof word, true, nullptr);
+    pe.quiet();
+    pe.barrier();
+    if (pe.me == 0) {
+      for (const long before = faults.count(FabricCall::read);
+           faults.count(FabricCall::read) < before + 10;) {
+        pe.net->poll();
+        pe.net->silence_of(1, 0.01);
+        usleep(1000);
+      }
+      asked = 1;
+      wait_for(answers, 1);  // PE 1 is silent from now on
+      pe.ops().put(pe.channel, 1, Pe::at(0), &word, sizeof word, true, nullptr);
+      for (int looks = 0; looks < 1500; ++looks) {
+        pe.net->poll();
+        usleep(1000);
+      }
+      posted = 1;
+    } else {
+      pe.until([&] { return asked == 1; });
+      answers = 1;
+      wait_for(posted, 1);
+    }
+    pe.quiet();
+    pe.barrier();
+  });
+}
+
 // libfabric's own code reads where a null pointer points.
 TEST(OfiBrokenInject, AFaultInsideLibfabricIsTold) {
   Result<const ofi::Library*> library = ofi::load_library();
