@@ -76,8 +76,9 @@ def run(hosts, folder):
     if test == "cut" and not re.search(r"^atoll: PE [01] of 4 on atoll-h0: PE [23] on host atoll-h1 has not answered for "
                                        rf"{TIMEOUT} s \(SHMEM_PEER_TIMEOUT\), and shmem_\w+ waits ", said, re.MULTILINE):
         sys.exit("no line names a PE of the host that was lost")
-    if test == "killed" and "signal 9" not in said:
-        sys.exit("mpirun has not said which signal it was")
+    # A PE that has lost a peer may end the job before mpirun hears of the signal.
+    if test == "killed" and not re.search(r"signal 9|^atoll: PE [01] of 4 on atoll-h0: .*PE [23] ", said, re.MULTILINE):
+        sys.exit("neither mpirun nor a PE has said who died")
 
 
 os.environ["SHMEM_PEER_TIMEOUT"] = str(TIMEOUT)
