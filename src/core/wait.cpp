@@ -14,7 +14,7 @@ constexpr unsigned kLooksOfAPoll = 100, kMostNetworkPolls = 20;
 constexpr unsigned kYieldsPerLook = 32;  // the clock is read once in so many yields
 
 constexpr std::chrono::seconds kLongWait{1};
-constexpr std::chrono::microseconds kBlock{2'000}, kLongestBlock{25'000};
+constexpr std::chrono::microseconds kShortestBlock{2'000}, kLongestBlock{25'000};
 
 unsigned network_polls() { return std::clamp(rt.spin_polls / kLooksOfAPoll, 1U, kMostNetworkPolls); }
 
@@ -62,7 +62,7 @@ long Waiter::block_time() const {
   using std::chrono::microseconds;
   const auto waited = std::chrono::duration_cast<microseconds>(Clock::now() - began_);
   return waited < kLongWait ? sleep_time()
-                            : std::clamp<microseconds>(waited / 400, kBlock, kLongestBlock).count();
+                            : std::clamp<microseconds>(waited / 400, kShortestBlock, kLongestBlock).count();
 }
 
 void Waiter::block() {
