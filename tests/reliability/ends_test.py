@@ -21,6 +21,8 @@ dice = random.Random(seed)
 PES = 4
 AT_MOST = 2.0  # seconds from a death to the end of the job
 LIMIT = 60  # for a job that hangs
+# In a sanitizer build signals must kill as they do elsewhere.
+SANITIZERS = {name: os.environ.get(name, "") + ":handle_segv=0" for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")}
 NEVER_KILL = ["--kill-after", "1000"]  # the PEs must end of themselves when they are told to
 
 KILLED = r"was killed by signal {} \({}\)(, core dumped)?; the job ends"
@@ -64,7 +66,7 @@ def check(end, nodes):
         os.mkdir(f"{folder}/heap")
         command = [oshrun, "-n", str(PES), *layout, *NEVER_KILL, *options(folder), program, phase, end, str(after)]
         job = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             timeout=LIMIT, env={**os.environ, "TMPDIR": f"{folder}/tmp"})
+                             timeout=LIMIT, env={**os.environ, "TMPDIR": f"{folder}/tmp", **SANITIZERS})
         ended = time.time()
         said = [line for line in job.stderr.splitlines() if line.startswith(("oshrun:", "atoll:"))]
         died = re.search(r"^dies ([\d.]+)$", job.stdout, re.MULTILINE)
