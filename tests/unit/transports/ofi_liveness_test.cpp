@@ -37,6 +37,8 @@ void wait_for(const std::atomic<std::int64_t>& word, std::int64_t value) {
 }
 
 TEST(OfiLiveness, AnAnswerEndsTheSilence) {
+  FabricFaults faults;
+  faults.fail_always(FabricCall::read, -FI_EAGAIN);  // which would be another sign
   run_job(counting(2), [](Pe& pe) {
     std::atomic<std::int64_t>& may_answer = shared->words[0];
     if (pe.me == 0) {
