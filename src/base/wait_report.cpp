@@ -31,8 +31,8 @@ double report_after = 0;  // seconds
 
 std::atomic<const PeerWatch*> peer_watch{nullptr};
 constexpr std::chrono::milliseconds kQuietTime{500};     // before a thread that waits listens
-constexpr double kLauncherTakes = 10;                    // seconds, to end a job one of whose PEs has ended
 constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
+constexpr double kLauncherTakes = 10;                    // seconds, to end a job one of whose PEs has ended
 
 // Returns false if no launcher listens.  Safe in a signal handler.
 bool tell_launcher(const WaitRecord& record) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: ends_test.py <oshrun> <phases> <phase>
+"""usage: OSHRUN=<oshrun> ends_test.py <phases> <phase>
 
 The kill matrix of docs/reliability.md: PE 1 of 4 comes to an end in the middle of a phase (phases.c), in each way, on
 one node and on two.  The job must end within two seconds, with the right code and one line that names the PE, and
 leave nothing behind.  ATOLL_TEST_SEED repeats the instants."""
 import os
+import pathlib
 import random
 import re
 import subprocess
@@ -13,7 +14,10 @@ import sys
 import tempfile
 import time
 
-oshrun, program, phase = sys.argv[1:]
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "launcher"))
+from launcher import OSHRUN, alive, environment  # noqa: E402
+
+program, phase = sys.argv[1:]
 seed = int(os.environ.get("ATOLL_TEST_SEED", random.randrange(1 << 31)))
 print(f"ATOLL_TEST_SEED={seed}")
 dice = random.Random(seed)
@@ -21,8 +25,6 @@ dice = random.Random(seed)
 PES = 4
 AT_MOST = 2.0  # seconds from a death to the end of the job
 LIMIT = 60  # for a job that hangs
-# In a sanitizer build signals must kill as they do elsewhere.
-SANITIZERS = {name: os.environ.get(name, "") + ":handle_segv=0" for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")}
 NEVER_KILL = ["--kill-after", "1000"]  # the PEs must end of themselves when they are told to
 
 KILLED = r"was killed by signal {} \({}\)(, core dumped)?; the job ends"
@@ -45,13 +47,7 @@ def options(folder):
 def left_behind(folder, job, processes):
     """Processes, files and sockets of the job."""
     left = [f"{place}/{name}" for place in (f"{folder}/tmp", "/dev/shm") for name in os.listdir(place) if job in name]
-    for process in processes:
-        try:
-            with open(f"/proc/{process}/stat") as stat:
-                if stat.read().rpartition(")")[2].split()[0] != "Z":
-                    left.append(f"process {process}")
-        except OSError:
-            pass
+    left += [f"process {process}" for process in processes if alive(int(process))]
     with open("/proc/net/unix") as sockets:
         left += [line.split()[-1] for line in sockets if job in line]
     return left
@@ -64,9 +60,9 @@ def check(end, nodes):
     with tempfile.TemporaryDirectory(prefix="atoll-ends.") as folder:
         os.mkdir(f"{folder}/tmp")
         os.mkdir(f"{folder}/heap")
-        command = [oshrun, "-n", str(PES), *layout, *NEVER_KILL, *options(folder), program, phase, end, str(after)]
+        command = [OSHRUN, "-n", str(PES), *layout, *NEVER_KILL, *options(folder), program, phase, end, str(after)]
         job = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             timeout=LIMIT, env={**os.environ, "TMPDIR": f"{folder}/tmp", **SANITIZERS})
+                             timeout=LIMIT, env=environment(f"{folder}/tmp"))
         ended = time.time()
         said = [line for line in job.stderr.splitlines() if line.startswith(("oshrun:", "atoll:"))]
         died = re.search(r"^dies ([\d.]+)$", job.stdout, re.MULTILINE)

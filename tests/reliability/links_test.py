@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: links_test.py <oshrun> <links> <phases> <test>
+"""usage: OSHRUN=<oshrun> links_test.py <links> <phases> <test>
 
 Connections that are reset in traffic, PEs that are stopped (links.c), and PEs that only wait (phases.c), between two
 virtual nodes."""
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import time
 
-oshrun, program, phases, test = sys.argv[1:]
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "launcher"))
+from launcher import OSHRUN, environment  # noqa: E402
+
+program, phases, test = sys.argv[1:]
 LIMIT = 100
 
 
@@ -20,9 +24,9 @@ def run(kind, disturbance, seconds, *settings):
     with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
         before = time.monotonic()
         words = [word for setting in settings for word in ("-x", setting)]
-        job = subprocess.run([oshrun, "-n", "2", "--virtual-nodes", "2", "--timeout", str(LIMIT - 20), *words, program, kind,
+        job = subprocess.run([OSHRUN, "-n", "2", "--virtual-nodes", "2", "--timeout", str(LIMIT - 20), *words, program, kind,
                               disturbance, str(seconds)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, timeout=LIMIT, env={**os.environ, "TMPDIR": folder})
+                             stderr=subprocess.PIPE, text=True, timeout=LIMIT, env=environment(folder))
         lasted = time.monotonic() - before
         said = [line for line in job.stderr.splitlines() if line.startswith(("oshrun:", "atoll:"))]
         name = re.search(r"^job (\S+)$", job.stdout, re.MULTILINE)[1]
@@ -78,9 +82,9 @@ def frozen():
 def patient():
     """Without a limit a job waits; --timeout ends it."""
     with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
-        job = subprocess.run([oshrun, "-n", "2", "--virtual-nodes", "2", "--timeout", "6", "-x", "SHMEM_PEER_TIMEOUT=0",
+        job = subprocess.run([OSHRUN, "-n", "2", "--virtual-nodes", "2", "--timeout", "6", "-x", "SHMEM_PEER_TIMEOUT=0",
                               program, "fetch", "freeze", "0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, timeout=LIMIT, env={**os.environ, "TMPDIR": folder})
+                             stderr=subprocess.PIPE, text=True, timeout=LIMIT, env=environment(folder))
     expect(job.returncode == 124 and "has not answered" not in job.stderr, f"{job.returncode}: {job.stderr}")
 
 
@@ -100,8 +104,8 @@ def idle():
     at most 25 ms, and look for a millisecond when something has arrived."""
     seconds, most_sleeps, most_share = 8, 150, 0.1
     with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
-        job = subprocess.Popen([oshrun, "-n", "4", "--virtual-nodes", "2", phases, "wait", "none"], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": folder})
+        job = subprocess.Popen([OSHRUN, "-n", "4", "--virtual-nodes", "2", phases, "wait", "none"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, text=True, env=environment(folder))
         try:
             pids = []
             while len(pids) < 4:

@@ -49,10 +49,9 @@ std::uintptr_t instruction(const void* context) {
 
 void on_fault(int number, siginfo_t* info, void* context) {
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  void (*say)() = said_by.load(std::memory_order_acquire);
-  if (say != nullptr && info->si_code == SEGV_MAPERR && at < kFirstPage) {
+  if (info->si_code == SEGV_MAPERR && at < kFirstPage) {
     const std::uintptr_t pc = instruction(context);
-    if (pc >= code.begin && pc < code.end) say();
+    if (pc >= code.begin && pc < code.end) said_by.load(std::memory_order_acquire)();
   }
   pass_on(before, number, info, context);
 }
@@ -61,7 +60,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
 
 void guard_injects(const Library& library, void (*say)()) {
   said_by.store(say, std::memory_order_release);
-  if (say == nullptr || code.end != 0) return;
+  if (code.end != 0) return;
   code.inside = reinterpret_cast<std::uintptr_t>(library.getinfo);
   if (dl_iterate_phdr(find_object, &code) == 0) return;
   struct sigaction action {};

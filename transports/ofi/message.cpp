@@ -81,8 +81,7 @@ void Engine::refuse(Receive* receive) {
   if (!std::exchange(refused_, true))
     warn(
         "a message that no PE of this job can have sent was dropped, as all such are: another program "
-        "reaches "
-        "this process's %s port",
+        "reaches this process's %s port",
         endpoint_->provider().c_str());
 }
 
@@ -159,7 +158,7 @@ bool Engine::deliver() {
 }
 
 // Writes to the peer's inbox without a completion.  rxm does not expect that to fail: from the error entry of
-// an injected write, which names no operation, it reads the operation's state, at address 0, in the next
+// an injected write, which names no operation, it reads the operation's state, at address 0x20, in the next
 // fi_cq_read (1.17 to 2.x).  But tcp sends at once, and what the system says of that is still in errno: so a
 // broken connection comes to light here, before anybody reads the queue.
 long Engine::inject_write(int pe, const void* bytes, std::size_t n, std::uint64_t to) {

@@ -56,11 +56,9 @@ struct Peer {
   bool injected = false;          // something has been written to its inbox or its table of grants
   bool probing = false;           // watch.cpp's probe is in flight
   std::uint8_t refused = 0;       // probes that the provider had no connection for, in a row
-  std::uint8_t overtaken =
-      0;  // probes that were answered since the last post or completion of another transfer
-  std::uint8_t answers = 0;  // kAnswers since then
-  std::uint32_t life =
-      0;  // signs of it: operations that it has completed, messages that came the ordinary way
+  std::uint8_t overtaken = 0;     // probes answered since another transfer was posted or completed
+  std::uint8_t answers = 0;       // kAnswers since then
+  std::uint32_t life = 0;         // transfers that it has completed, messages that came the ordinary way
 };
 
 enum class OpKind : std::uint8_t { put, get, atomic, message, receive };

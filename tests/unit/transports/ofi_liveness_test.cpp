@@ -166,7 +166,7 @@ TEST(OfiLiveness, WhatWasAnsweredBeforeIsNoLoss) {
   FabricFaults faults;
   run_job(counting(2), [&](Pe& pe) {
     std::atomic<std::int64_t>&asked = shared->words[0], &posted = shared->words[1],
-    &answers = shared->words[2];
+    &silent = shared->words[2];
     const std::uint64_t word = 1;
     pe.ops().put(pe.channel, 1 - pe.me, Pe::at(0), &word, sizeof word, true, nullptr);
     pe.quiet();
@@ -179,7 +179,7 @@ TEST(OfiLiveness, WhatWasAnsweredBeforeIsNoLoss) {
         usleep(1000);
       }
       asked = 1;
-      wait_for(answers, 1);  // PE 1 is silent from now on
+      wait_for(silent, 1);  // PE 1, from now on
       pe.ops().put(pe.channel, 1, Pe::at(0), &word, sizeof word, true, nullptr);
       for (int looks = 0; looks < 1500; ++looks) {
         pe.net->poll();
@@ -188,7 +188,7 @@ TEST(OfiLiveness, WhatWasAnsweredBeforeIsNoLoss) {
       posted = 1;
     } else {
       pe.until([&] { return asked == 1; });
-      answers = 1;
+      silent = 1;
       wait_for(posted, 1);
     }
     pe.quiet();
