@@ -104,7 +104,8 @@ Status serve(Boot& boot, const Env& env) {
     // PEs hear that they were heard while this process is still there.
     const Channel* channel = lender.channel();
     while (!channel->ops->idle(channel)) loop.turn();
-    if (Status status = boot.barrier(); !status.ok()) return status;
+    // It fails where another has died, of which the launcher has more to say.
+    if (const Status status = boot.barrier(); !status.ok()) lost_peer("%s", status.text().c_str());
   } while (boot.comes_back());
   return {};
 }
