@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: arguments.sh OSHRUN PROGRAM
-# A test of bfs and pagerank: wrong arguments give one line of one PE and exit code 2, right ones a result.
+# A test of the examples of graphs: wrong arguments give one line of one PE and exit code 2, right ones a result.
 set -euo pipefail
 oshrun=$1 program=$2
 

@@ -39,12 +39,7 @@ int main(int argc, char** argv) {
   shmem_init();
   if (!arguments(argc, argv, scale, degree)) return shmem_finalize(), 2;
   const Word me = Word(shmem_my_pe()), n = Word(shmem_n_pes());
-  Graph graph((Word{1} << scale) / n + 1);  // as large on all PEs
-  for (Word e = 0; e < degree << scale; ++e) {
-    const auto [u, v] = edge(scale, e);
-    if (u % n == me) graph[u / n].push_back(v);
-    if (v % n == me) graph[v / n].push_back(u);
-  }
+  const Graph graph = neighbours(scale, degree << scale, me, n);
   const Word mine = graph.size(), root = edge(scale, 0).first;
   Word *parent = words((n + 2) * mine), *level = parent + mine, *levels = level + mine;
   std::fill_n(parent, 2 * mine, kNone);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The edges of a Kronecker graph (R-MAT), as bfs.cpp and pagerank.cpp use them, and how large it is.
+// The edges of a Kronecker graph (R-MAT), as the examples of graphs use them, and how large it is.
 #pragma once
 
 #include <shmem.h>
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 using Word = std::uint64_t;
 
@@ -27,6 +28,18 @@ inline std::pair<Word, Word> edge(Word scale, Word e) {
   }
   const Word mask = (Word{1} << scale) - 1, odd = 0x9e3779b97f4a7c15U;  // scatters the popular vertices
   return {u * odd & mask, v * odd & mask};
+}
+
+// The neighbours of each vertex that PE `me` of n has, as often as there are edges to them; as long on all
+// PEs.
+inline std::vector<std::vector<Word>> neighbours(Word scale, Word edges, Word me, Word n) {
+  std::vector<std::vector<Word>> graph((Word{1} << scale) / n + 1);
+  for (Word e = 0; e < edges; ++e) {
+    const auto [u, v] = edge(scale, e);
+    if (u % n == me) graph[u / n].push_back(v);
+    if (v % n == me) graph[v / n].push_back(u);
+  }
+  return graph;
 }
 
 // Digits for 1 to `most`.

@@ -17,17 +17,6 @@ using Graph = std::vector<std::vector<Word>>;  // the neighbours of each vertex 
 static constexpr Word kOne = Word{1} << 60, kSteps = 10;
 static Word mine[3], all[3];  // rank of vertices without neighbours, which all vertices get; edges; mistakes
 
-// The part of the graph that PE `me` of n has.
-static Graph part(Word scale, Word edges, Word me, Word n) {
-  Graph graph((Word{1} << scale) / n + 1);
-  for (Word e = 0; e < edges; ++e) {
-    const auto [u, v] = edge(scale, e);
-    if (u % n == me) graph[u / n].push_back(v);
-    if (v % n == me) graph[v / n].push_back(u);
-  }
-  return graph;
-}
-
 // Calls push(vertex, rank) for what goes along edges; returns the rank that has nowhere to go.
 template <class Push>
 static Word give(const Graph& graph, const std::vector<Word>& ranks, Push push) {
@@ -50,7 +39,7 @@ int main(int argc, char** argv) {
   if (!arguments(argc, argv, scale, degree)) return shmem_finalize(), 2;
   const Word vertices = Word{1} << scale, edges = degree << scale;
   const Word me = Word(shmem_my_pe()), n = Word(shmem_n_pes());
-  const Graph graph = part(scale, edges, me, n);
+  const Graph graph = neighbours(scale, edges, me, n);
   std::vector<Word> ranks((vertices + n - 1 - me) / n, kOne / vertices);
   Word* received[2];  // in even and in odd steps: a fast PE may be one ahead
   for (Word*& one : received) one = words(graph.size());
@@ -67,7 +56,7 @@ int main(int argc, char** argv) {
   shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
 
-  const Graph whole = part(scale, edges, 0, 1);  // the same once more, alone
+  const Graph whole = neighbours(scale, edges, 0, 1);  // the same once more, alone
   std::vector<Word> alone(vertices, kOne / vertices), sums(vertices);
   for (Word step = 0; step < kSteps; ++step)
     take(sums.data(), give(whole, alone, [&](Word v, Word rank) { sums[v] += rank; }), vertices, alone);
