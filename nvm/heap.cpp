@@ -34,6 +34,8 @@ void set_receiver(Heap* heap) {
   receiver = heap;
 }
 
+constexpr const char* kOperation = "an operation of the NVM heap";
+
 std::string file_of(const std::string& folder) {
   return folder + "/atoll." + rt.boot->job().id + "." + std::to_string(getpid()) + ".pe" +
          std::to_string(rt.me) + ".nvm";
@@ -79,7 +81,7 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
       nodes_{rt.memory->placement(rt.leaders), rt.node_number} {}
 
 void Heap::start() {
-  if (rt.network != nullptr) channel_ = rt.network->open_channel();
+  if (rt.network != nullptr) channel_ = rt.network->open_channel(ChannelUse::library);
   pager_->start();
   faults_.emplace(
       PagedSegment{segment_, size(), pool_, rt.me, rt.node_rank, rt.progress, mappings_, read_ahead_});
@@ -175,8 +177,9 @@ bool Heap::will_answer_calls() const { return Progress::polling(); }
 
 // Most pages that several nodes use by small operations are at their homes, in use by nobody: then the pager
 // need not be woken for one.
-void Heap::on_operation(void* heap, int, const std::byte* message, std::size_t n) {
+void Heap::on_operation(void* heap, int from, const std::byte* message, std::size_t n) {
   Heap& self = *static_cast<Heap*>(heap);
+  check_message(from, kOperation, wrong_with_operation(message, n, from, self.limits()));
   Operation operation;
   std::memcpy(&operation, message, sizeof operation);
   if (operation.stays_behind || !self.execute_at_once(operation, message + sizeof operation))
@@ -196,20 +199,22 @@ bool Heap::execute_at_once(const Operation& operation, const std::byte* data) {
   return !pinned;
 }
 
-void Heap::on_pager_message(void*, int, const std::byte* message, std::size_t n) {
+void Heap::on_pager_message(void*, int from, const std::byte* message, std::size_t n) {
   const LockGuard guard(receiver_lock);
-  if (receiver != nullptr) receiver->pager_->receive(message, n);
+  if (receiver == nullptr) return;
+  check_message(from, kPagerMessage, wrong_with_page_messages(message, n, from, receiver->limits()));
+  receiver->pager_->receive(message, n);
 }
 
-void Heap::on_answer(void* heap, int, const std::byte* message, std::size_t) {
-  Answer answer;
-  std::memcpy(&answer, message, sizeof answer);
-  auto& unanswered = *reinterpret_cast<Unanswered*>(answer.token);
+void Heap::on_answer(void* heap, int from, const std::byte* message, std::size_t n) {
+  Heap& self = *static_cast<Heap*>(heap);
+  const auto [asked, answer] = self.awaited_.take(from, message, n, self.limits());
+  Unanswered& unanswered = *asked.unanswered;
   // With the release of send(): what the sender did comes before what is done here.  The message says so too,
   // but by way of other processes.
   (void)unanswered.load(std::memory_order_acquire);
-  static_cast<Heap*>(heap)->migration_.learn(answer.page, answer.contended != 0);
-  if (answer.n != 0) copy_in(answer.dest, message + sizeof answer, answer.n);
+  self.migration_.learn(answer.page, answer.contended != 0);
+  if (answer.n != 0) copy_in(asked.results, message + sizeof answer, answer.n);
   // The last use of it: release, so that who sees 0 sees the data.
   unanswered.fetch_sub(1, std::memory_order_release);
 }

@@ -14,6 +14,7 @@
 #include "base/mutex.hpp"
 #include "core/region.hpp"
 #include "core/runtime.hpp"
+#include "nvm/coherence/awaited_answers.hpp"
 #include "nvm/coherence/delegation.hpp"
 #include "nvm/coherence/migration.hpp"
 #include "nvm/options.hpp"
@@ -149,9 +150,11 @@ class Heap final : public Region, private Host {
   static FrameNumber answer_to(const Ticket& ticket);
   template <class Visit>
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Visit visit);
-  void send(Operation operation, const std::byte* data, int pe, Unanswered& unanswered);
+  // `results`: where what the answer brings goes; null: it brings nothing.
+  void send(Operation operation, const std::byte* data, void* results, int pe, Unanswered& unanswered);
   static void wait_for_answers(const Unanswered& unanswered, std::uint64_t most_left, int pe);
   bool execute_at_once(const Operation& operation, const std::byte* data);
+  MessageLimits limits() const { return {pool_.shape(), nodes_, rt.me}; }
   static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_pager_message(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_answer(void* heap, int from_pe, const std::byte* message, std::size_t n);
@@ -180,6 +183,7 @@ class Heap final : public Region, private Host {
   const Nodes nodes_;
   MigrationPolicy migration_;
   DelegationPolicy delegation_;
+  AwaitedAnswers awaited_;
 
   Mutex mutex_;  // of what follows
   std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> pins_

@@ -49,12 +49,10 @@ std::uint64_t Heap::bit_of(PageNumber page) { return std::uint64_t{1} << (16 + r
 
 // Sends an operation to the home of its page, which has it executed where the page is.  `unanswered` is the
 // context's, whose quiet() then waits for it and behind which it comes, or that of a caller who waits.
-void Heap::send(Operation operation, const std::byte* data, int pe, Unanswered& unanswered) {
+void Heap::send(Operation operation, const std::byte* data, void* results, int pe, Unanswered& unanswered) {
   std::byte message[sizeof operation + kLargestOperation];
   const std::size_t n = data != nullptr ? operation.n : 0;
-  operation.token = reinterpret_cast<std::uintptr_t>(&unanswered);
   operation.pe = rt.me;
-  std::memcpy(message, &operation, sizeof operation);
   if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
   const std::uint64_t bit = access_of(operation) == Access::write ? bit_of(operation.page) : 0;
   std::uint64_t before;
@@ -65,6 +63,9 @@ void Heap::send(Operation operation, const std::byte* data, int pe, Unanswered& 
                                              ((before & kUnansweredCount) == 0 ? bit : before | bit) + 1,
                                              std::memory_order_release, std::memory_order_relaxed));
   count(Stat::page_sent);
+  operation.token = awaited_.add(
+      {&unanswered, static_cast<std::byte*>(results), results != nullptr ? operation.n : 0, operation.page});
+  std::memcpy(message, &operation, sizeof operation);
   if (pe == rt.me) return pager_->hand(message, sizeof operation + n);
   rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
 }
@@ -251,7 +252,8 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
                  Operation operation = operation_for(piece);
                  operation.stays_behind = behind;
                  const std::byte* data = writes ? piece.memory : nullptr;
-                 send(operation, data, pe, later && (writes || nbi) ? context->unanswered : own);
+                 std::byte* results = writes ? nullptr : piece.memory;
+                 send(operation, data, results, pe, later && (writes || nbi) ? context->unanswered : own);
                  if (bounce) wait_for_answers(own, 0, pe);
                } else {
                  if (behind && !by_quiet) wait_for_answers(context->unanswered, 0, pe);
@@ -272,7 +274,6 @@ Operation Heap::operation_for(const Piece& piece) {
   const bool writes = piece.access == Access::write;
   Operation operation =
       operation_on(writes ? Operation::Kind::put : Operation::Kind::get, piece.page, piece.within, piece.n);
-  operation.dest = writes ? nullptr : piece.memory;
   return operation;
 }
 
@@ -435,12 +436,12 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
   if (frame == nullptr && goes_there(page, operation.n)) {
     operation.stays_behind = behind;
     if (context != nullptr && pe != rt.me && nbi && (fetch == nullptr || !on_pages(fetch))) {
-      operation.dest = static_cast<std::byte*>(fetch);
-      return send(operation, nullptr, pe, context->unanswered);
+      operation.brings = fetch != nullptr;
+      return send(operation, nullptr, fetch, pe, context->unanswered);
     }
     Unanswered own{0};
-    operation.dest = reinterpret_cast<std::byte*>(&old);
-    send(operation, nullptr, pe, own);
+    operation.brings = true;
+    send(operation, nullptr, &old, pe, own);
     wait_for_answers(own, 0, pe);
   } else {
     if (behind) wait_for_answers(context->unanswered, 0, pe);

@@ -43,10 +43,10 @@ void Pager::start() {
   if (events_.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); events_.fd >= 0) {
     queue_.set_doorbell(events_.fd);
     // As of now: the pager may be asleep, and somebody have rung, before the ear's first instruction.
-    ear_ = start_service_thread("atoll-pager-ear",
+    ear_ = start_needed_thread("atoll-pager-ear",
                                 [this, heard = queue_.rings()] { hear_other_processes(heard); });
   }
-  thread_ = start_service_thread("atoll-pager", [this] { run(); });
+  thread_ = start_needed_thread("atoll-pager", [this] { run(); });
 }
 
 void Pager::stop() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An endpoint of libfabric over loopback (tcp;ofi_rxm), for programs that use libfabric without Atoll:
-// yardsticks, and strangers to a job.
+// An endpoint of libfabric over loopback or a network (tcp;ofi_rxm), for programs that use libfabric without
+// Atoll: yardsticks, and strangers to a job.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -26,8 +26,8 @@ inline void check(long code, const char* call) {
 /// Everything is open until close(), or the end of the process.
 struct Endpoint {
   /// `caps`: as in fi_info.  `automatic`: libfabric makes progress by itself, and threads may share the
-  /// endpoint.
-  void open(std::uint64_t caps, bool automatic) {
+  /// endpoint.  `address`: the host's own that it uses.
+  void open(std::uint64_t caps, bool automatic, const char* address = "127.0.0.1") {
     fi_info* hints = fi_allocinfo();
     hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
     hints->caps = caps;
@@ -35,7 +35,7 @@ struct Endpoint {
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->threading = automatic ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
     hints->domain_attr->data_progress = automatic ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
-    check(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", nullptr, FI_SOURCE, hints, &info), "fi_getinfo");
+    check(fi_getinfo(FI_VERSION(1, 17), address, nullptr, FI_SOURCE, hints, &info), "fi_getinfo");
     check(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
     check(fi_domain(fabric, info, &domain, nullptr), "fi_domain");
     fi_av_attr av_attributes{};

@@ -15,9 +15,9 @@ namespace shm {
 
 /// This PE as a member of its node.
 struct NodeMember {
-  std::string
-      key;        ///< unique on the machine: job, user and (virtual) node; letters, digits, '.', '-' and '_'
-  int node_rank;  ///< 0 .. node_size - 1; 0 is the leader
+  std::string key;  ///< unique on the machine: job, user, (virtual) node, and a secret of the node, as all
+                    ///< users see who takes a name; letters, digits, '.', '-' and '_'
+  int node_rank;    ///< 0 .. node_size - 1; 0 is the leader
   int node_size;
   double timeout;  ///< seconds to wait for the others
 };

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,8 @@
 #include "base/status.hpp"
 
 namespace shm {
+
+class WaitWatch;
 
 /// Address ranges that every PE has and that the network can reach.  Values index tables.
 enum class SegmentId : std::uint8_t {
@@ -121,6 +124,11 @@ struct NetOps {
   /// Whether all that was outstanding on the channel at the first call with this wait is complete: other
   /// threads may go on issuing.  After flush() it will be.  Null: only idle() tells.
   bool (*drained)(Channel*, Drain&) = nullptr;
+
+  /// A put of one element of 4 or 8 bytes, the lower ones of `value`, which is in a register.  Returns
+  /// whether Network::needs_poll() is to be asked, as after all other operations.  Null: put() does it.
+  /// REQUIRES: to.offset is a multiple of 4.
+  bool (*put_word)(Channel*, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.
@@ -132,9 +140,19 @@ inline bool drained(Channel* channel, Drain& wait) {
                                           : channel->ops->idle(channel);
 }
 
+/// Which small operations travel many in a packet, and are executed by the software NIC of the target's node;
+/// from one value to the next there are more.
+enum class Packed : std::uint8_t {
+  nothing,      // in sessions neither
+  in_sessions,  // all, but only within sessions with SHMEM_CTX_SESSION_BATCH
+  atomics,      // and in sessions all
+  all,          // puts and nonblocking gets too
+};
+
 /// What a channel is for, so that a network can give it resources of its own.
 enum class ChannelUse : std::uint8_t {
-  common,    // what all threads of the PE share: the default context, the library itself
+  common,    // what all threads of the PE share: the default context
+  library,   // the library's own: messages follow its puts, if the wire gives that promise
   parallel,  // a stream that a thread drives while other threads drive theirs
 };
 
@@ -181,6 +199,10 @@ inline constexpr std::uint16_t kFirstDecoratorMessage = 0xff00;
 using MessageSink =
     std::function<void(int from_pe, std::uint16_t id, const std::byte* message, std::size_t n)>;
 
+/// Called now and then by a thread that waits until `pe` has room for an operation, with since when it does.
+/// It does not poll, and may end the job.  `watch` is that wait's.
+using RoomWatch = std::function<void(int pe, std::chrono::steady_clock::time_point since, WaitWatch& watch)>;
+
 /// One network of a process.  Thread safety: set-up from one thread; poll() from any, at any time.
 class Network {
  public:
@@ -195,14 +217,19 @@ class Network {
   /// What a peer needs to reach this process, at most kMaxAddress bytes; exchanged by boot.
   virtual Result<std::vector<std::byte>> address() = 0;
 
-  /// Gives the addresses of all PEs: `lookup(pe)` returns what that PE's address() returned (stable memory), or
-  /// nothing if this process will have nothing to do with it.  Connections are made on first use.  `me` is this PE; messages from a PE carry its number.
+  /// Gives the addresses of all PEs: `lookup(pe)` returns what that PE's address() returned (stable memory),
+  /// or nothing if this process will have nothing to do with it.  Connections are made on first use.  `me` is
+  /// this PE; messages from a PE carry its number.
   using AddressLookup = std::span<const std::byte> (*)(int pe);
   virtual Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) = 0;
 
   /// Tells who shares memory with whom; after connect(), before the first operation.  Most networks need not
   /// know.
   virtual void join_node(const NodeMap&) {}
+
+  /// Who waits for room calls `watch`, from now on, instead of asking that peer for signs of life.  Before
+  /// the first operation.
+  virtual void watch_room(RoomWatch) {}
 
   /// Channels live until close_channel(), which REQUIRES idle().
   virtual Channel* open_channel(ChannelUse use = ChannelUse::common) = 0;
@@ -224,8 +251,8 @@ class Network {
   /// wakes whoever blocks.  Cheap; asked after each operation.
   virtual bool needs_poll() const { return false; }
 
-  /// The agent will call max_block_us() before it sleeps, or is off while other threads poll, at least each 25
-  /// ms: needs_poll() may say no until then.
+  /// The agent will call max_block_us() before it sleeps, or is off while other threads poll, at least each
+  /// 25 ms: needs_poll() may say no until then.
   virtual void will_be_polled() {}
 
   /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection, a batch that
@@ -240,10 +267,10 @@ class Network {
   /// Starts what all channels hold back: a thread of this PE begins to wait, perhaps for the answer to it.
   virtual void flush_all() {}
 
-  /// A thread waits for `pe`, or, with Silence::kAnyPe, for somebody: asks it for a sign of life, unless it has
-  /// given one within `period` seconds, and says how long one has been owed, by the one that owes it longest.
-  /// Counts the time between calls, at most a second of each.  Any thread.  A network that cannot lose a peer
-  /// says 0.
+  /// A thread waits for `pe`, or, with Silence::kAnyPe, for somebody: asks it for a sign of life, unless it
+  /// has given one within `period` seconds, and says how long one has been owed, by the one that owes it
+  /// longest. Counts the time between calls, at most a second of each.  Any thread.  A network that cannot
+  /// lose a peer says 0.
   virtual Silence silence_of(int, double /*period*/) { return {}; }
 
   /// Whether the pages of segments stay where they are once they have been added: the network has their
@@ -257,9 +284,9 @@ class Network {
   /// software NIC supports all that is defined.
   virtual bool supports(AtomicOp op, AtomicType type, bool fetching) const = 0;
 
-  /// Whether atomics are better packed and executed by the software NIC (nic/nic.hpp) than one by one by this
-  /// network: where SHMEM_AMO=auto.
-  virtual bool prefers_offload() const { return true; }
+  /// What is better packed for the software NIC (nic/nic.hpp) than sent one by one over this network: where
+  /// SHMEM_PACK=auto.
+  virtual Packed prefers_packed() const { return Packed::atomics; }
 };
 
 inline constexpr std::size_t kMaxAddress = 216;

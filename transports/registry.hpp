@@ -19,8 +19,10 @@ struct NetworkOptions {
   std::string interface{};              // as in SHMEM_INTERFACE; empty: by one_host
   bool one_host = false;                // all PEs are on this host: loopback will do
   std::uint64_t context_endpoints = 0;  // most endpoints for parallel channels
-  std::uint64_t faults = 0;             // other than 0: seed of a faulty network around it, for tests
+  std::uint64_t faults = 0;             // other than 0: seed of a faulty network around a faulty provider, for tests
+  std::uint64_t failing_operation = 0;  // other than 0: number of an operation that ends with an error, for tests
   std::string amo{};                    // as in SHMEM_AMO
+  std::string pack{};                   // as in SHMEM_PACK
   unsigned mshrs = 64;                  // size of the software NIC's MSHR file
   unsigned subentries = 64;
   bool crowded = false;  // PEs of this host outnumber its cores

@@ -22,6 +22,10 @@
   X(put_bytes,        "bytes of puts")                                                                    \
   X(get_bytes,        "bytes of gets")                                                                    \
   X(packets,          "packets of operations that this PE sent")                                          \
+  X(packet_bytes,     "bytes of these packets, of which one has 16512 at most")                          \
+  X(full_packets,     "of these packets, those that left because they were full")                         \
+  X(wanted_packets,   "of these packets, those that left as a call, or the end of a session, wanted it")  \
+  X(old_packets,      "of these packets, those that left as they were 1 ms old; the others left as soon as they could") \
   X(packed,           "of the operations issued, those that travelled in a packet, of this PE or of a peer") \
   X(combined,         "atomics that were added to one already in the packet")                             \
   X(shared,           "atomics of node peers, or of other threads, in packets beside one of this PE")     \
@@ -32,6 +36,7 @@
   X(stalls,           "times that the MSHR file, or an entry of it, was full")                            \
   X(written_messages, "messages written into the receiver's memory")                                      \
   X(refused_messages, "messages that no PE of the job can have sent, and that were dropped")              \
+  X(refused_connections, "connections of other users of this host, closed before a byte of them was read") \
   X(posts,            "posts to the wire: operations and messages, replies included")                     \
   X(page_faults,      "loads and stores of own pages of the NVM heap that were not mapped")               \
   X(page_fault_hits,  "of these faults, those on pages in this node's memory, which the thread mapped itself") \

@@ -8,6 +8,7 @@
 
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
+#include "nvm/coherence/message_check.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -25,10 +26,25 @@ void HomeAgent::take(Delivery delivery) {
   if (part_for(delivery.message.kind) == Part::device) return start(std::move(delivery));
   if (delivery.away) return await_buffer(std::move(delivery));
   if (delivery.operation != nullptr) {
-    if (delivery.message.kind != Event::absent) delivery.message.tag = ++tags_;
-    entry_of(delivery.page).operations[delivery.message.tag] = std::move(delivery.operation);
+    DirectoryEntry& entry = entry_of(delivery.page);
+    if (delivery.message.kind != Event::absent) {
+      delivery.message.tag = ++tags_;
+    } else if (!was_sent(entry, delivery)) {
+      refuse_message(channel_.sender_of(delivery.message), kPagerMessage,
+                     "with an operation that it was not sent");
+    }
+    entry.operations[delivery.message.tag] = std::move(delivery.operation);
   }
   serve(delivery);
+}
+
+// Whether what comes back is the operation that the home has sent last, of which it knows so much: one that
+// waits here must not be replaced.
+bool HomeAgent::was_sent(const DirectoryEntry& entry, const Delivery& absent) {
+  const Message& asked = entry.directory.request;
+  const Event kind = access_of(absent.operation->head()) == Access::read ? Event::ask_get : Event::ask_put;
+  return !entry.operations.contains(absent.message.tag) && absent.message.tag == asked.tag &&
+         absent.message.requester == asked.requester && kind == asked.kind;
 }
 
 // Versions go on where the page's last directory was forgotten, as nodes may remember them longer.
@@ -50,8 +66,9 @@ void HomeAgent::serve(Delivery& delivery) {
   const std::size_t had_it = entry.directory.holders.nodes().size();
   out_.clear();
   if (!nvm::serve(entry.directory, delivery.message, home_, out_)) {
-    fatal("internal error: PE %d, home of page %llu, did not expect %s from node %d", me_,
-          static_cast<unsigned long long>(delivery.page), name(delivery.message.kind), delivery.message.from);
+    fatal("internal error: PE %d, home of page %llu, did not expect %s from PE %d", me_,
+          static_cast<unsigned long long>(delivery.page), name(delivery.message.kind),
+          channel_.sender_of(delivery.message));
   }
   busy_ += static_cast<std::size_t>(entry.directory.busy()) - static_cast<std::size_t>(was_busy);
   for (const Message& message : out_) route(entry, message, delivery);
@@ -88,6 +105,10 @@ void HomeAgent::route(DirectoryEntry& entry, const Message& message, Delivery& c
   }
   if (message.kind == Event::get || message.kind == Event::put) {
     const auto operation = entry.operations.find(message.tag);
+    if (operation == entry.operations.end()) {
+      fatal("internal error: PE %d has not sent back the operation on page %llu that it could not execute",
+            channel_.sender_of(cause.message), static_cast<unsigned long long>(cause.page));
+    }
     out.operation = std::move(operation->second);
     entry.operations.erase(operation);
   }

@@ -123,6 +123,7 @@ class HomeAgent {
     std::vector<Delivery> waiting;
   };
 
+  static bool was_sent(const DirectoryEntry& entry, const Delivery& absent);
   void serve(Delivery& delivery);
   void tell_last_holder(PageNumber page, const Directory& directory);
   void route(DirectoryEntry& entry, const Message& message, Delivery& cause);

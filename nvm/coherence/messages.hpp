@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What nodes send each other about the NVM heap.
 //
-//   Operation    token | dest | page | offset in it | n | pe | kind, atomic operation and type, order |
+//   Operation    token | page | offset in it | n | pe | kind, atomic operation and type, order, result |
 //                operands | n bytes of a put
 //                from the thread that waits to the home of the page
-//   Answer       token | dest | page | n | contended | n bytes: of a get, or of what an atomic operation
-//                found, if its dest is not null
+//   Answer       token | page | n | contended | n bytes: of a get, or of what an atomic operation found, if
+//                it brings that
 //                to that thread, from where the operation was executed
 //   PageMessage  page | message of the protocol | frame | given_up | n | n bytes: an Operation with its data
 //                between pagers, several in a packet
@@ -31,8 +31,7 @@ inline constexpr std::size_t kLargestOperation = 8192;
 struct Operation {
   enum class Kind : std::uint8_t { put, get, amo };
 
-  std::uint64_t token;  // of who waits for the answer
-  std::byte* dest;      // of what the answer brings, at who waits; null: it brings nothing
+  std::uint64_t token;  // of who waits for the answer: its name there (base/names)
   PageNumber page;
   std::uint32_t offset, n;
   std::int32_t pe;  // who waits
@@ -40,6 +39,7 @@ struct Operation {
   AtomicOp op;
   AtomicType type;
   bool stays_behind;  // others of its context may be on their way before it: the pager keeps their order
+  bool brings;        // of an atomic operation: the answer brings what was there
   std::uint64_t value, compare;
 };
 
@@ -51,8 +51,7 @@ inline Access access_of(const Operation& operation) {
 }
 
 struct Answer {
-  std::uint64_t token;
-  std::byte* dest;
+  std::uint64_t token;  // as it came
   PageNumber page;
   std::uint32_t n;
   std::uint32_t contended;  // 1: others use the page too

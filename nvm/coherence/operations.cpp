@@ -22,7 +22,7 @@ std::size_t execute(const Operation& operation, const std::byte* data, const Poo
   const NodeId by = nodes.node_of(operation.pe);
   const bool used_here = meta.touched.exchange(kOperated, std::memory_order_relaxed) == kTouched;
   const bool contended = meta.operated_by.exchange(by, std::memory_order_relaxed) != by || used_here;
-  Answer answer{operation.token, operation.dest, operation.page, 0, contended};
+  Answer answer{operation.token, operation.page, 0, contended};
   std::byte* at = pool.bytes(frame) + operation.offset;
   std::byte* brought = message + sizeof answer;
   if (operation.kind == Operation::Kind::put) {
@@ -33,7 +33,7 @@ std::size_t execute(const Operation& operation, const std::byte* data, const Poo
   } else {
     std::uint64_t old = 0;
     atomic_apply(operation.op, operation.type, at, &operation.value, &operation.compare, &old);
-    if (operation.dest != nullptr) answer.n = static_cast<std::uint32_t>(atomic_size(operation.type));
+    if (operation.brings) answer.n = static_cast<std::uint32_t>(atomic_size(operation.type));
     std::memcpy(brought, &old, answer.n);
   }
   std::memcpy(message, &answer, sizeof answer);

@@ -7,6 +7,7 @@
 
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
+#include "nvm/coherence/message_check.hpp"
 #include "nvm/coherence/operations.hpp"
 #include "pages/copy.hpp"
 
@@ -71,8 +72,10 @@ void PageCache::take(Delivery delivery) {
   const PageNumber number = delivery.page;
   if (delivery.message.kind == Event::last_copy) return on_last_copy(number);
   if (delivery.message.kind == Event::fetched) {
-    channel_.fetched_one();
-    return free(pool_.frame_at(delivery.message.tag));
+    const FrameNumber frame = pool_.frame_at(delivery.message.tag);
+    if (!channel_.fetched(number, frame))
+      refuse_message(pool_.pe_of(number), kPagerMessage, "about a frame that it was not to fetch");
+    return free(frame);
   }
   CachedPage& page = page_of(number);
   page.messages.push_back(std::move(delivery));
@@ -234,8 +237,9 @@ bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) 
   const State before = page.known.state;
   const Outcome outcome = on_message(page.known, message, home_of(number));
   if (outcome.actions == 0) {
-    fatal("internal error: page %llu, which is %s here, cannot take %s from node %d",
-          static_cast<unsigned long long>(number), name(before), name(message.kind), message.from);
+    fatal("internal error: page %llu, which is %s here, cannot take %s from PE %d",
+          static_cast<unsigned long long>(number), name(before), name(message.kind),
+          nodes_.caching_pe(pool_.pe_of(number), message.from));
   }
   const bool granted = is_grant(message.kind);
   if (is_asking(before) && !is_asking(page.known.state)) --asking_;

@@ -17,7 +17,7 @@ void PageChannel::send(Delivery delivery) {
   if (delivery.message.data) {
     head.frame = pool_.offset(delivery.frame);
     head.given_up = delivery.frees ? 1 : 0;
-    to_be_fetched_ += head.given_up;
+    if (delivery.frees) to_be_fetched_.emplace(delivery.frame, delivery.page);
   }
   add(pe, head);
 }
@@ -40,6 +40,13 @@ PageChannel::Packet& PageChannel::packet_for(int pe) {
 void PageChannel::leave(Packet& packet) {
   wire_.send(packet.pe, packet.bytes.data(), packet.bytes.size());
   packet.bytes.clear();
+}
+
+bool PageChannel::fetched(PageNumber page, FrameNumber frame) {
+  const auto found = to_be_fetched_.find(frame);
+  if (found == to_be_fetched_.end() || found->second != page) return false;
+  to_be_fetched_.erase(found);
+  return true;
 }
 
 void PageChannel::flush() {

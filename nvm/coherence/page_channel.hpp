@@ -17,6 +17,7 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -77,9 +78,14 @@ class PageChannel {
   /// To the home of the page, or to its caching agent on node message.to.  Data are in the delivery's buffer
   /// or frame, which stay unchanged until next_sent() has returned it.  With a message to the home they are
   /// in a frame, unchanged until the home has fetched them (the home's own frame: stored them); if the frame
-  /// is nobody's afterwards, fetched_one() must be called when `fetched` comes.
+  /// is nobody's afterwards, fetched() must be called when `fetched` comes.
   void send(Delivery delivery);
-  void fetched_one() { --to_be_fetched_; }
+  /// The home of the page has fetched it from the frame.  False: that was not to be fetched.
+  [[nodiscard]] bool fetched(PageNumber page, FrameNumber frame);
+  /// Whose a message to this home is: its own, if its device's.
+  int sender_of(const Message& message) const {
+    return message.from == kDevice ? me_ : nodes_.caching_pe(me_, message.from);
+  }
   /// Sends the messages that wait for others.  Call it at the end of each round.
   void flush();
   /// Takes a page that has arrived at another node, and tells its pager, if the wire did not keep the order
@@ -109,7 +115,7 @@ class PageChannel {
   bool next(Delivery& delivery);
   bool empty();
   /// Nothing is on its way, nor waits here.
-  bool idle() { return moving_.empty() && to_be_fetched_ == 0 && !any_packet() && empty(); }
+  bool idle() { return moving_.empty() && to_be_fetched_.empty() && !any_packet() && empty(); }
 
  private:
   // A page on its way to or from the node of a PE.
@@ -142,8 +148,9 @@ class PageChannel {
   std::vector<Packet> packets_;  // of each pager that has been written to; empty: nothing waits for flush()
   std::deque<Delivery> local_;
   std::list<Move> moving_;
-  std::size_t to_be_fetched_ = 0;  // frames that homes have still to fetch, and that are free then
-  Mutex mutex_;                    // of what follows
+  // Frames that homes have still to fetch, and that are free then: of which page each is.
+  std::unordered_map<FrameNumber, PageNumber> to_be_fetched_;
+  Mutex mutex_;  // of what follows
   std::deque<Delivery> arrived_ GUARDED_BY(mutex_);
 };
 

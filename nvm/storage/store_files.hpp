@@ -73,7 +73,7 @@ Result<std::vector<PartFile>> find_parts(const std::string& folder);
 Result<Slots> slots_of(const std::string& path);
 
 /// How long a process that was killed may keep its files locked.
-inline constexpr std::chrono::milliseconds kDying{2000};
+inline constexpr std::chrono::milliseconds kDying{5000};
 
 /// Waits so long at most until nobody uses the file; an error: somebody does.
 Status wait_until_unused(const std::string& path, std::chrono::milliseconds patience = kDying);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/fatal.hpp"
 
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,6 +79,26 @@ void lost_peer(const char* format, ...) {
   if (abort_hook != nullptr) abort_hook(kErrorExit, line.text);
   print(line.text, line.length);
   _exit(kErrorExit);
+}
+
+void refuse_message(int from, const char* what, const char* wrong) {
+  fatal("internal error: %s sent %s %s", from == kUnknownRank ? "a PE" : process_name(from).c_str(), what,
+        wrong);
+}
+
+void refuse_answer(int from, const char* what, int asked) {
+  fatal("internal error: %s sent %s to a request that was sent to %s", process_name(from).c_str(), what,
+        process_name(asked).c_str());
+}
+
+void die_within(int seconds) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGKILL;
+  timer_t timer{};
+  itimerspec once{};
+  once.it_value.tv_sec = seconds;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &once, nullptr);
 }
 
 void set_debug(bool on) { debug_on = on; }

@@ -33,6 +33,32 @@ void set_abort_hook(AbortHook hook);
 /// launcher says the line only if no PE turns out to have died (Boot::abort).  `format` as for fatal().
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void lost_peer(const char* format, ...);
 
+/// Of whoever has sent what does not say whose it is.
+inline constexpr int kUnknownRank = -1;
+
+/// Ends the job because of a message that no process of it can have meant: "internal error: PE 3 sent a
+/// packet of table requests that is cut off".  `from`: its rank, or kUnknownRank: "a PE sent ..."; `what` it
+/// sent, and what is `wrong` with that.
+[[noreturn, gnu::cold]] void refuse_message(int from, const char* what, const char* wrong);
+
+/// The same of an answer to what was sent to `asked`, and not to `from`.
+[[noreturn, gnu::cold]] void refuse_answer(int from, const char* what, int asked);
+
+/// Unless `asked` is who sent it.
+inline void check_who_answers(int from, const char* what, int asked) {
+  if (from != asked) [[unlikely]]
+    refuse_answer(from, what, asked);
+}
+
+/// refuse_message() unless `wrong` is null.
+inline void check_message(int from, const char* what, const char* wrong) {
+  if (wrong != nullptr) [[unlikely]]
+    refuse_message(from, what, wrong);
+}
+
+/// The kernel kills this process after so many seconds, whatever hangs: needs neither a thread nor memory.
+void die_within(int seconds);
+
 /// Prints `line`, which ends with a newline, on standard error.
 void print_line(const std::string& line);
 

@@ -6,8 +6,12 @@
 #include <signal.h>
 
 #include <initializer_list>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/fatal.hpp"
+#include "base/limits.hpp"
 
 namespace shm {
 
@@ -40,6 +44,16 @@ std::thread start_service_thread(const char* name, Body body) {
   std::thread thread(std::move(body));
   pthread_setname_np(thread.native_handle(), name);
   return thread;
+}
+
+/// The same; the job ends with a line where there are no threads left.
+template <class Body>
+std::thread start_needed_thread(const char* name, Body body) {
+  try {
+    return start_service_thread(name, std::move(body));
+  } catch (const std::system_error&) {
+    fatal("the library's thread %s cannot be started%s", name, limit_of_threads().c_str());
+  }
 }
 
 }  // namespace shm

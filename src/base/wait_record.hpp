@@ -28,7 +28,7 @@ inline constexpr int kAskSignal = SIGURG;
 inline constexpr const char kNotAsFar[] = "which has not come as far";
 
 struct WaitRecord {
-  static constexpr std::uint32_t kLayout = 0x41574102;  // to be changed with the members
+  static constexpr std::uint32_t kLayout = 0x41574103;  // to be changed with the members
   static constexpr std::int32_t kNobody = -1;
 
   enum class News : std::int32_t {
@@ -44,6 +44,7 @@ struct WaitRecord {
   std::int32_t thread = 0;        // waits: the kernel's number of it
   std::int32_t for_pe = kNobody;  // waits: the PE that must act, if it is known
   std::int32_t group = kNobody;   // waits: in a collective operation of these PEs, by a number that all have
+  std::uint64_t calls = 0;        // waits: of these operations, so many has this PE begun
   double seconds = 0;             // waits: for how long
   char call[64] = "";             // waits: as the program wrote it
   char what[160] = "";            // waits: completes "<call> waits "

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/fatal.hpp"
+#include "base/limits.hpp"
 #include "base/service_thread.hpp"
 
 namespace shm {
@@ -33,6 +34,8 @@ std::atomic<const PeerWatch*> peer_watch{nullptr};
 constexpr std::chrono::milliseconds kQuietTime{500};     // before a thread that waits listens
 constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
 constexpr double kLauncherTakes = 10;                    // seconds, to end a job one of whose PEs has ended
+
+constexpr std::chrono::seconds kTooLongForAConnection{2};
 
 // Returns false if no launcher listens.  Safe in a signal handler.
 bool tell_launcher(const WaitRecord& record) {
@@ -119,6 +122,14 @@ void listen_to_launcher() {
   }
 }
 
+// Who has no descriptor left cannot take a connection, and may wait for whom it cannot hear.
+void look_at_open_files() {
+  static std::atomic<bool> said{false};
+  if (!said.load(std::memory_order_relaxed) && open_files_are_used_up() && !said.exchange(true))
+    warn("all open files of this process are in use, so that no PE can connect to it any more%s",
+         limit_behind(EMFILE).c_str());
+}
+
 }  // namespace
 
 void describe_wait(WaitRecord& record, const char* call, int for_pe, const char* format, ...) {
@@ -168,6 +179,7 @@ void WaitWatch::listen(WaitReason reason) {
   listen_at_ = Clock::now() + kBetweenLooks;
   const PeerWatch* watch = peer_watch.load(std::memory_order_acquire);
   if (watch == nullptr) return;
+  if (Clock::now() - since_ > kTooLongForAConnection) look_at_open_files();
   WaitRecord record;
   reason(record);
   judge_silence(watch->silence_of(record.for_pe), reason);
@@ -213,9 +225,9 @@ OutsideWait::OutsideWait(const char* call, const char* what) {
 
 OutsideWait::~OutsideWait() { outside_call.store(nullptr, std::memory_order_release); }
 
-void answer_wait_questions(int pe, int npes, double limit) {
+void answer_wait_questions(int pe, int npes, double limit, const std::string& oshruns_job) {
   if (owner >= 0) return;
-  if (const char* id = std::getenv("ATOLL_JOB_ID")) std::snprintf(job_id, sizeof job_id, "%s", id);
+  std::snprintf(job_id, sizeof job_id, "%s", oshruns_job.c_str());
   owner = getpid();
   self = pe;
   report_after = limit;

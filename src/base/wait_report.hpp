@@ -83,8 +83,9 @@ class OutsideWait {
 
 /// Makes this process one that answers the launcher, on a thread of its own, and kAskSignal, unless the
 /// program handles that signal itself.  `limit`: seconds after which a wait reports without being asked; 0:
-/// never.  The first call counts.
-void answer_wait_questions(int pe, int npes, double limit);
+/// never.  `oshruns_job`: the job's id where oshrun is its launcher, else empty: there nobody asks.  The
+/// first call counts.
+void answer_wait_questions(int pe, int npes, double limit, const std::string& oshruns_job);
 
 /// How threads that wait learn that whom they wait for cannot be reached any more.
 struct PeerWatch {

@@ -2,11 +2,18 @@
 #include "boot/boot.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/limits.hpp"
+
 namespace shm {
 namespace {
+
+// What the library may open at once on one node, and what libpmix needs, which waits for ever where it has
+// less.
+constexpr std::size_t kFiles = 256, kFewestFiles = 24;
 
 long number_in(const char* variable) {
   const char* text = std::getenv(variable);
@@ -30,7 +37,12 @@ std::vector<int> virtual_node(const std::vector<int>& host_ranks, int rank, std:
 }
 
 Result<std::unique_ptr<Boot>> make_boot() {
-  if (std::getenv("PMIX_NAMESPACE") != nullptr) return make_pmix_boot();
+  if (std::getenv("PMIX_NAMESPACE") != nullptr) {
+    if (allow_open_files(kFiles) < kFewestFiles)
+      return Status::error("a PE needs at least " + std::to_string(kFewestFiles) + " open files" +
+                           limit_behind(EMFILE));
+    return make_pmix_boot();
+  }
   // Launchers that would otherwise start N jobs of one PE each.
   if (std::getenv("PMI_FD") != nullptr || number_in("PMI_SIZE") > 1) {
     return Status::error(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@ struct Job {
       node_pes;    ///< the PEs of this (virtual) node, ascending, this one included; of a server: itself
   std::string id;  ///< unique on every host that the job touches
   std::string host;
-  bool one_host = true;  ///< all of the job runs on this host (it may still have several virtual nodes)
+  bool by_oshrun = false;  ///< it is oshrun's, which knows it by this id
+  bool one_host = true;    ///< all of the job runs on this host (it may still have several virtual nodes)
 
   bool is_server() const { return rank >= size; }
   /// PEs and memory servers.
@@ -41,6 +43,10 @@ class Boot {
   /// Joins the job.  May be called again after leave() (OpenSHMEM allows init after finalize).
   virtual Status join(const Env& env) = 0;
   virtual const Job& job() const = 0;
+
+  /// Collective over the node: 64 random bits that its leader has made for it, and that nobody but its PEs
+  /// knows.  Waits for the leader, at most init_timeout; once in the life of the process, before exchange().
+  virtual Result<std::uint64_t> node_token() = 0;
 
   /// Collective over the job, memory servers included, as barrier() is: makes `mine` of each process that has
   /// something readable by all, and is a barrier.

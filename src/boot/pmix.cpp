@@ -7,12 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "base/fatal.hpp"
 #include "base/human.hpp"
+#include "base/limits.hpp"
+#include "base/node_token.hpp"
+#include "base/random.hpp"
 #include "base/service_thread.hpp"
 #include "boot/boot.hpp"
 
@@ -28,6 +34,14 @@ constexpr int kRealLeaves = 100;
 std::string reason(pmix_status_t status) {
   return std::string(PMIx_Error_string(status)) + " (" + std::to_string(status) + ")";
 }
+
+// Slurm's server answers PMIx_Abort when it has told srun, or has tried to for its MessageTimeout: on a host
+// that is cut off, ten seconds or minutes, as the site has it.
+constexpr int kAbortTakes = 5;  // seconds
+
+// Between the end of a connection and what a launcher does about the process that had it: Open MPI's mpirun
+// sends SIGTERM a second later.
+constexpr std::chrono::milliseconds kLauncherTakes{1300};
 
 // Servers disagree on integer types (UINT32, INT, PROC_RANK, UINT16).
 bool as_number(const pmix_value_t& value, std::uint64_t& number) {
@@ -65,6 +79,12 @@ pmix_status_t init(pmix_proc_t* self) {
   return PMIx_Init(self, nullptr, 0);
 }
 
+// What libpmix does not say: it starts threads and opens files.
+std::string what_hinders() {
+  if (open_files_are_used_up()) return limit_behind(EMFILE);
+  return threads_are_used_up() ? limit_of_threads() : "";
+}
+
 class PmixBoot final : public Boot {
  public:
   Status join(const Env& env) override {
@@ -73,7 +93,7 @@ class PmixBoot final : public Boot {
     const pmix_status_t status = init(&self_);
     if (status != PMIX_SUCCESS) {
       return Status::error(
-          "the PMIx server of this job cannot be reached: " + reason(status) +
+          "the PMIx server of this job cannot be reached: " + reason(status) + what_hinders() +
           "; PMIX_NAMESPACE is set, so a launcher was meant to be there. Start the program with "
           "oshrun, or unset PMIX_NAMESPACE to run a single PE");
     }
@@ -83,23 +103,55 @@ class PmixBoot final : public Boot {
 
   const Job& job() const override { return job_; }
 
+  // Without a fence: servers answer for a process of their own host as soon as it has committed what is asked
+  // for.
+  Result<std::uint64_t> node_token() override {
+    const int leader = job_.node_pes.front();
+    const bool leads = leader == job_.rank;
+    pmix_info_t how;
+    bool at_hand = true;
+    int seconds = static_cast<int>(timeout_) + 1;
+    if (leads)
+      PMIX_INFO_LOAD(&how, PMIX_OPTIONAL, &at_hand, PMIX_BOOL);
+    else
+      PMIX_INFO_LOAD(&how, PMIX_TIMEOUT, &seconds, PMIX_INT);
+    std::uint64_t token = 0;
+    const pmix_status_t found = number(static_cast<pmix_rank_t>(leader), kNodeTokenKey, token, &how);
+    if (token != 0) return token;
+    if (!leads)
+      return Status::error("PMIx_Get of the node's token from " + process_name(leader) +
+                           ", its first, failed: " + reason(found) + patience());
+    token = random_number();
+    Status status;
+    if (job_.node_pes.size() > 1) {
+      pmix_value_t value;
+      PMIX_VALUE_CONSTRUCT(&value);
+      value.type = PMIX_UINT64;
+      value.data.uint64 = token;
+      status = put(PMIX_LOCAL, kNodeTokenKey, value);
+      if (status.ok()) status = commit();
+    }
+    if (!status.ok()) return status;
+    return token;
+  }
+
   Status exchange(const std::vector<std::byte>& mine) override {
+    Status status;
     if (!mine.empty()) {
       pmix_value_t value;
       PMIX_VALUE_CONSTRUCT(&value);
       value.type = PMIX_BYTE_OBJECT;
       value.data.bo.bytes = reinterpret_cast<char*>(const_cast<std::byte*>(mine.data()));
       value.data.bo.size = mine.size();
-      const pmix_status_t put = PMIx_Put(PMIX_GLOBAL, kExchangeKey, &value);
-      if (put != PMIX_SUCCESS) return Status::error("PMIx_Put failed: " + reason(put));
+      status = put(PMIX_GLOBAL, kExchangeKey, value);
     }
-    if (const pmix_status_t commit = PMIx_Commit(); commit != PMIX_SUCCESS) {
-      return Status::error("PMIx_Commit failed: " + reason(commit));
-    }
-    Status status = fence("the exchange of addresses");
+    if (status.ok()) status = commit();
+    if (!status.ok()) return status;
+    status = fence("the exchange of addresses");
     if (status.ok() || mine.empty()) return status;
-    const std::string absent = absent_servers();
-    return absent.empty() ? status : Status::error(status.text() + "; " + absent + " has not come to it");
+    const std::string absent = who_has_not_given();
+    if (!absent.empty()) status = Status::error(status.text() + "; " + absent + " not come to it");
+    return status;
   }
 
   Status barrier() override { return fence("the last barrier"); }
@@ -153,10 +205,13 @@ class PmixBoot final : public Boot {
 
   void abort(int code, const char* suspicion) override {
     if (suspicion != nullptr && !(joined_ && by_oshrun())) {
+      // Other launchers end this process as soon as they know who has died, and say it better.
+      if (joined_) std::this_thread::sleep_for(kLauncherTakes);
       print_line(suspicion);
       suspicion = nullptr;
     }
     const std::string message = suspicion != nullptr ? kSuspicion + std::string(suspicion) : "";
+    die_within(kAbortTakes);
     const bool told = joined_ && PMIx_Abort(code, message.c_str(), nullptr, 0) == PMIX_SUCCESS;
     if (!told && suspicion != nullptr)
       print_line(suspicion);  // its connection to the launcher is broken, too
@@ -172,7 +227,7 @@ class PmixBoot final : public Boot {
     timeout_ = env.init_timeout;
     std::uint64_t size = 0;
     std::string peers, host;
-    if (!number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, size))
+    if (number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, size) != PMIX_SUCCESS)
       return Status::error("the PMIx server does not say how many PEs the job has");
     if (!text(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS, peers))
       return Status::error("the PMIx server does not say which PEs share this host");
@@ -192,7 +247,8 @@ class PmixBoot final : public Boot {
     job_.size = static_cast<int>(size - servers);
     job_.servers = static_cast<int>(servers);
     // Part of names that everybody sees; oshrun's namespace is a secret.
-    job_.id = by_oshrun() ? std::getenv("ATOLL_JOB_ID") : self_.nspace;
+    job_.by_oshrun = by_oshrun();
+    job_.id = job_.by_oshrun ? std::getenv("ATOLL_JOB_ID") : self_.nspace;
     job_.host = host;
     job_.one_host = host_ranks.size() == size;
     if (!std::binary_search(host_ranks.begin(), host_ranks.end(), job_.rank)) {
@@ -214,6 +270,18 @@ class PmixBoot final : public Boot {
     joined_ = parked_ = false;
   }
 
+  static Status put(pmix_scope_t scope, const char* key, pmix_value_t& value) {
+    const pmix_status_t status = PMIx_Put(scope, key, &value);
+    return status == PMIX_SUCCESS ? Status() : Status::error("PMIx_Put failed: " + reason(status));
+  }
+
+  static Status commit() {
+    const pmix_status_t status = PMIx_Commit();
+    return status == PMIX_SUCCESS ? Status() : Status::error("PMIx_Commit failed: " + reason(status));
+  }
+
+  std::string patience() const { return " (SHMEM_INIT_TIMEOUT is " + plain_number(timeout_) + " seconds)"; }
+
   // COLLECT_DATA is what makes this a barrier under every server.
   Status fence(const char* purpose) {
     pmix_info_t info[2];
@@ -223,18 +291,21 @@ class PmixBoot final : public Boot {
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
     const pmix_status_t status = PMIx_Fence(nullptr, 0, info, 2);
     if (status == PMIX_SUCCESS) return {};
-    return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) +
-                         " (SHMEM_INIT_TIMEOUT is " + plain_number(timeout_) + " seconds)");
+    return Status::error(std::string(purpose) + " with the other PEs failed: " + reason(status) + patience());
   }
 
-  // Those of this host that have given nothing to the exchange.  Only the server of this host is asked, and
-  // memory servers always give something, unlike PEs.
-  std::string absent_servers() {
+  // Who has given nothing to the exchange, with its verb; empty if that is not known.  Only the server of
+  // this host is asked, and in a job without memory servers PEs may have nothing to give.
+  std::string who_has_not_given() {
+    constexpr int kNames = 4;
     std::string names;
-    for (int rank = job_.size; job_.one_host && rank < job_.processes(); ++rank) {
-      if (rank != job_.rank && !has_given(rank)) names += (names.empty() ? "" : ", ") + process_name(rank);
+    int absent = 0;
+    for (int rank = 0; job_.one_host && job_.servers != 0 && rank < job_.processes(); ++rank) {
+      if (rank == job_.rank || absent > kNames || has_given(rank)) continue;
+      if (absent++ < kNames) names += (names.empty() ? "" : ", ") + process_name(rank);
     }
-    return names;
+    if (absent > kNames) names += " and others";
+    return names.empty() ? names : names + (absent == 1 ? " has" : " have");
   }
 
   bool has_given(int rank) {
@@ -249,23 +320,26 @@ class PmixBoot final : public Boot {
     return status != PMIX_ERR_NOT_FOUND;
   }
 
-  bool get(pmix_rank_t rank, const char* key, pmix_value_t*& value) {
+  pmix_status_t get(pmix_rank_t rank, const char* key, pmix_value_t*& value,
+                    const pmix_info_t* how = nullptr) {
     pmix_proc_t proc = self_;
     proc.rank = rank;
-    return PMIx_Get(&proc, key, nullptr, 0, &value) == PMIX_SUCCESS;
+    return PMIx_Get(&proc, key, how, how == nullptr ? 0 : 1, &value);
   }
 
-  bool number(pmix_rank_t rank, const char* key, std::uint64_t& out) {
+  pmix_status_t number(pmix_rank_t rank, const char* key, std::uint64_t& out,
+                       const pmix_info_t* how = nullptr) {
     pmix_value_t* value = nullptr;
-    if (!get(rank, key, value)) return false;
-    const bool found = as_number(*value, out);
+    pmix_status_t status = get(rank, key, value, how);
+    if (status != PMIX_SUCCESS) return status;
+    if (!as_number(*value, out)) status = PMIX_ERR_TYPE_MISMATCH;
     PMIX_VALUE_RELEASE(value);
-    return found;
+    return status;
   }
 
   bool text(pmix_rank_t rank, const char* key, std::string& out) {
     pmix_value_t* value = nullptr;
-    if (!get(rank, key, value)) return false;
+    if (get(rank, key, value) != PMIX_SUCCESS) return false;
     const bool found = value->type == PMIX_STRING && value->data.string != nullptr;
     if (found) out = value->data.string;
     PMIX_VALUE_RELEASE(value);

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/fatal.hpp"
+#include "base/random.hpp"
 #include "boot/boot.hpp"
 
 namespace shm {
@@ -27,6 +28,7 @@ class SingleBoot final : public Boot {
     return {};
   }
   const Job& job() const override { return job_; }
+  Result<std::uint64_t> node_token() override { return random_number(); }
   Status exchange(const std::vector<std::byte>& mine) override {
     mine_ = mine;
     return {};

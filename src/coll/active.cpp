@@ -236,7 +236,7 @@ Group& ActiveSet::group() {
       groups[{set_, psync_}] = std::move(made);
     }
   }
-  slot_call(group_->slot) = call_.name;
+  if (set_.size > 1) begin_call(group_->slot, call_);
   return *group_;
 }
 

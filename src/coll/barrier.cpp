@@ -52,7 +52,7 @@ void sync_group(Group& g) {
 
 // PE 0 is the first of the first node.
 void sync_world_with(Call call, void* said, std::size_t n) {
-  slot_call(kWorldSlot) = call.name;
+  begin_call(kWorldSlot, call);
   Group& g = world_group();
   if (g.size() == 1) return;
   const std::uint64_t phase = *g.seq + 1;
@@ -69,7 +69,7 @@ void sync_world_with(Call call, void* said, std::size_t n) {
 }
 
 void sync_world(Call call) {
-  slot_call(kWorldSlot) = call.name;
+  begin_call(kWorldSlot, call);
   sync_group(world_group());
 }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/fatal.hpp"
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
 #include "coll/choose.hpp"
 #include "coll/internal.hpp"
+#include "coll/parcel_message.hpp"
 #include "coll/slots.hpp"
 #include "core/wait.hpp"
 
@@ -16,23 +18,12 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{128} << 10;  // at least; what a PE passes on at a time
 
-enum ParcelKind : std::uint64_t { kData, kReady };
-
-struct ParcelKey {
-  std::uint64_t phase;
-  std::uint64_t rest;  // slot, kind, step, sender: 12 + 2 + 26 + 24 bits
-  bool operator==(const ParcelKey&) const = default;
-};
-
 ParcelKey key_of(const Parcel& parcel, ParcelKind kind, int from) {
   const auto slot = static_cast<std::uint64_t>(parcel.slot);
   const auto step = static_cast<std::uint64_t>(parcel.step);
   return {parcel.phase,
           slot << 52 | static_cast<std::uint64_t>(kind) << 50 | step << 24 | static_cast<unsigned>(from)};
 }
-
-int slot_of(const ParcelKey& key) { return static_cast<int>(key.rest >> 52); }
-int sender_of(const ParcelKey& key) { return static_cast<int>(key.rest & 0xffffff); }
 
 struct Hash {
   std::size_t operator()(const ParcelKey& key) const {
@@ -45,6 +36,7 @@ struct Hash {
 struct Box {
   ParcelKey key;
   std::byte* into = nullptr;     // null: not yet expected
+  std::size_t room = 0;          // there, once it is
   std::vector<std::byte> early;  // arrived before that
   std::atomic<std::size_t> arrived{0};
 };
@@ -59,13 +51,6 @@ Box& box_of(const ParcelKey& key) REQUIRES(boxes_lock) {
   box.key = key;
   return box;
 }
-
-// Where the receiver wants a long parcel, and where it looks how much of it is there.  A mark has a bit for
-// each piece: whatever bytes of a put of it are visible first, its lowest ones are pieces that are there.
-struct Ready {
-  bool direct;
-  RemoteAddress at, mark;
-};
 
 // Marks that are in use, as many as parcels are expected as puts; who gets none is sent messages.
 class Marks {
@@ -92,9 +77,30 @@ class Marks {
 
 ParcelCount count;
 
+// Apart from the program's operations, which are packed: what is put here follows long data, and its fences
+// are no business of theirs.
+Channel* parcel_channel = nullptr;
+
+void check_parcel(int from, const char* wrong) { check_message(from, "a parcel", wrong); }
+
+// Of `n` bytes more, which the call expects in `room`.
+void check_expected(const ParcelKey& key, std::size_t before, std::size_t n, std::size_t room) {
+  if (wrong_with_more(before, n, room) == nullptr) return;
+  fatal(
+      "%s: PE %d has sent more than this PE expects of it: it has called another collective operation of the "
+      "same team, or the same with another number of elements",
+      last_call(slot_of(key)), sender_of(key));
+}
+
+// Of what its receiver does not expect yet.
+std::size_t most_early(const ParcelKey& key) {
+  return kind_of(key) == kReady ? sizeof(Ready) : eager_limit();
+}
+
 // Fragments of one parcel arrive in the order in which they were sent.  The release makes the copy visible to
 // the acquire in wait().
-void arrive(void*, int, const std::byte* message, std::size_t n) {
+void arrive(void*, int from, const std::byte* message, std::size_t n) {
+  check_parcel(from, wrong_with_parcel(message, n, from, kSlots));
   ParcelKey key;
   std::memcpy(&key, message, sizeof key);
   const std::byte* data = message + sizeof key;
@@ -103,17 +109,21 @@ void arrive(void*, int, const std::byte* message, std::size_t n) {
   Box& box = box_of(key);
   const std::size_t before = box.arrived.load(std::memory_order_relaxed);
   if (box.into != nullptr) {
+    check_expected(key, before, n, box.room);
     std::memcpy(box.into + before, data, n);
   } else {
+    check_parcel(from, wrong_with_more(before, n, most_early(key)));
     box.early.insert(box.early.end(), data, data + n);
   }
   box.arrived.store(before + n, std::memory_order_release);
 }
 
-Box& open_box(const ParcelKey& key, void* into) {
+Box& open_box(const ParcelKey& key, void* into, std::size_t n) {
   const LockGuard lock(boxes_lock);
   Box& box = box_of(key);
+  check_expected(key, 0, box.early.size(), n);
   box.into = static_cast<std::byte*>(into);
+  box.room = n;
   if (!box.early.empty()) std::memcpy(into, box.early.data(), box.early.size());
   return box;
 }
@@ -149,8 +159,12 @@ std::uint64_t mark_of(std::size_t part, std::size_t n) {
 }
 
 // The hidden beginning of a segment, where scratch memory is, included.
+std::size_t bytes_of(const SymmetricSegment& segment) {
+  return segment.size == 0 ? 0 : segment.base - segment.origin + segment.size;
+}
+
 bool is_in(const SymmetricSegment& segment, std::uintptr_t address, std::size_t n) {
-  const std::size_t size = segment.size == 0 ? 0 : segment.base - segment.origin + segment.size;
+  const std::size_t size = bytes_of(segment);
   const std::uintptr_t offset = address - segment.origin;
   return offset < size && n <= size - offset;
 }
@@ -167,7 +181,16 @@ bool find_place(const void* object, std::size_t n, RemoteAddress& at) {
   return true;
 }
 
-void take_small(const ParcelKey& key, void* into, std::size_t n) { close_box(open_box(key, into), n); }
+void take_small(const ParcelKey& key, void* into, std::size_t n) { close_box(open_box(key, into, n), n); }
+
+// Marks lie in the segment of the heap, below it.
+std::uint64_t offset_of(const std::atomic<std::uint64_t>* mark) {
+  return reinterpret_cast<std::uintptr_t>(mark) - rt.heap.origin;
+}
+
+ReadyLimits ready_limits() {
+  return {bytes_of(rt.heap), bytes_of(rt.statics), offset_of(internal_area().parcel_marks), kParcelMarks};
+}
 
 }  // namespace
 
@@ -185,11 +208,10 @@ void Expected::expect(const Parcel& parcel, int pe, void* into, std::size_t n) {
   if (n == 0) return;
   Ready ready{};
   if (n > eager_limit() && find_place(into, n, ready.at)) mark_ = marks.take();
-  if (mark_ == nullptr) box_ = &open_box(key_of(parcel, kData, pe), into);
+  if (mark_ == nullptr) box_ = &open_box(key_of(parcel, kData, pe), into, n);
   if (n <= eager_limit()) return;
-  ready.direct = mark_ != nullptr;
-  // Marks lie in the segment of the heap, below it.
-  if (ready.direct) ready.mark = {SegmentId::heap, reinterpret_cast<std::uintptr_t>(mark_) - rt.heap.origin};
+  ready.direct = mark_ != nullptr ? 1 : 0;
+  if (ready.direct != 0) ready.mark = {SegmentId::heap, offset_of(mark_)};
   post(key_of(parcel, kReady, rt.me), pe, &ready, sizeof ready);
 }
 
@@ -199,7 +221,7 @@ void Expected::wait(std::size_t part) {
     const std::uint64_t pieces = mark_of(part, n_);
     wait_for([&] { return (mark_->load(std::memory_order_acquire) & pieces) == pieces; },
              [&](WaitRecord& record) {
-               describe_wait(record, slot_call(slot_), pe_, "for PE %d, which has not sent all", pe_);
+               describe_wait(record, last_call(slot_), pe_, "for PE %d, which has not sent all", pe_);
              });
     if (part == n_) marks.give_back(mark_);
   } else if (box_ != nullptr) {
@@ -219,8 +241,9 @@ void Outgoing::send(std::size_t part) {
   if (n_ > eager_limit() && !placed_) {
     Ready ready;
     take_small(key_of(parcel_, kReady, pe_), &ready, sizeof ready);
+    check_parcel(pe_, wrong_with_ready(ready, n_, ready_limits()));
     placed_ = true;
-    direct_ = ready.direct;
+    direct_ = ready.direct != 0;
     at_ = ready.at;
     mark_ = ready.mark;
   }
@@ -237,7 +260,7 @@ void Outgoing::send(std::size_t part) {
 // The mark must not overtake the data, nor the mark before it, which the next parcel of that mark would take
 // for its own: where the network does not order them it waits for their completion.
 void Outgoing::put(std::size_t part) {
-  Channel* channel = rt.world_context.channel;
+  Channel* channel = parcel_channel;
   const auto completion = [this] { return puts_.emplace_back(std::make_unique<Completion>()).get(); };
   const RemoteAddress to{at_.segment, at_.offset + sent_};
   channel->ops->put(channel, pe_, to, data_ + sent_, part - sent_, false, completion());
@@ -255,7 +278,7 @@ void Outgoing::put(std::size_t part) {
 void Outgoing::wait_to_take(const Completion& completion) const {
   wait_for([&] { return completion.done(); },
            [&](WaitRecord& record) {
-             describe_wait(record, slot_call(parcel_.slot), pe_, "for PE %d to take %zu bytes", pe_, n_);
+             describe_wait(record, last_call(parcel_.slot), pe_, "for PE %d to take %zu bytes", pe_, n_);
            });
 }
 
@@ -278,8 +301,22 @@ void receive_parcel(const Parcel& parcel, int pe, void* into, std::size_t n) {
 
 ParcelCount& parcel_count() { return count; }
 
-void set_parcel_handler() {
+void open_parcels() {
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::collective), arrive, nullptr);
+  parcel_channel = rt.network->open_channel(ChannelUse::library);
+}
+
+void finish_parcels(Call call) {
+  wait_for([] { return parcel_channel->ops->idle(parcel_channel); },
+           [&](WaitRecord& record) {
+             describe_wait(record, call.name, WaitRecord::kNobody,
+                           "for other PEs to take what was sent to them");
+           });
+}
+
+void close_parcels() {
+  rt.network->close_channel(parcel_channel);
+  parcel_channel = nullptr;
 }
 
 }  // namespace shm

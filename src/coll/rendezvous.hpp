@@ -95,7 +95,12 @@ struct ParcelCount {
 };
 ParcelCount& parcel_count();
 
-/// Sets the handler of incoming parcels; once per process.
-void set_parcel_handler();
+/// Has parcels heard, and opens a channel of their own for long ones.  Before the first; REQUIRES:
+/// rt.network.
+void open_parcels();
+/// Waits until all that was put is there.
+void finish_parcels(Call call);
+/// REQUIRES: finish_parcels(), and no parcel since.
+void close_parcels();
 
 }  // namespace shm

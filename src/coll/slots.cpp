@@ -14,6 +14,8 @@ SlotTable table GUARDED_BY(mutex);
 
 }  // namespace
 
+constinit SlotCalls detail::calls_of_slots[kSlots];
+
 std::uint64_t& slot_counter(int slot) { return counters[slot]; }
 
 int agree_on_slot(Call call, const SlotExchange& exchange, const SlotPriority& priority, SlotRange range,
@@ -33,7 +35,10 @@ int agree_on_slot(Call call, const SlotExchange& exchange, const SlotPriority& p
     const SlotOutcome outcome = agreement.outcome(words);
     if (outcome.slot >= 0) {
       const std::uint64_t number = exchange.max(counters[outcome.slot]);
-      if (member) counters[outcome.slot] = number;
+      if (member) {
+        counters[outcome.slot] = number;
+        slot_calls(outcome.slot).count = 0;
+      }
     }
     {
       const LockGuard lock(mutex);

@@ -3,6 +3,7 @@
 // and on a phase number that is past what any of them has used it for.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 
@@ -24,16 +25,27 @@ inline constexpr int kTeamSlots = kSlots - 16;
 /// Phases taken on a slot.  Never reset, not even by finalize, as the cells in shared memory are not.
 std::uint64_t& slot_counter(int slot);
 
-/// The call that uses a slot: what its members wait in.
-inline const char*& slot_call(int slot) {
-  static const char* calls[kSlots];
-  return calls[slot];
+/// The collective calls that this PE has made as a member of a slot's group.
+struct SlotCalls {
+  std::atomic<const char*> last = "a collective operation";  // its name: what members wait in; any thread
+  std::uint64_t count = 0;  // equal on all members that have made the same calls
+};
+namespace detail {
+extern SlotCalls calls_of_slots[kSlots];
+}
+inline SlotCalls& slot_calls(int slot) { return detail::calls_of_slots[slot]; }
+inline const char* last_call(int slot) { return slot_calls(slot).last.load(std::memory_order_relaxed); }
+inline void begin_call(int slot, Call call) {
+  SlotCalls& calls = slot_calls(slot);
+  calls.last.store(call.name, std::memory_order_relaxed);
+  ++calls.count;
 }
 
-/// Describes a wait of that call for world PE `pe`.
+/// Describes a wait of the last call for world PE `pe`.
 inline void describe_behind(WaitRecord& record, int slot, int pe) {
-  describe_wait(record, slot_call(slot), pe, "for PE %d, %s", pe, kNotAsFar);
+  describe_wait(record, last_call(slot), pe, "for PE %d, %s", pe, kNotAsFar);
   record.group = slot;
+  record.calls = slot_calls(slot).count;
 }
 
 /// How the PEs that have to agree exchange words: each replaces its own by the result.

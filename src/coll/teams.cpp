@@ -118,7 +118,7 @@ const Team* find_team(Call call, const char* argument, shmem_team_t handle) {
 
 Group& group_of(Call call, shmem_team_t handle) {
   Group& group = *checked(call, "team", handle).group;
-  slot_call(group.slot) = call.name;
+  begin_call(group.slot, call);
   return group;
 }
 
@@ -158,7 +158,7 @@ void destroy_team(Call call, shmem_team_t handle) {
   if (slot < kFirstSlot) fatal("%s: team is predefined; allowed are teams that a split made", call.name);
   destroy_contexts(&entry.team);
   // All members are here: nobody reads the payload of a cell any more.
-  slot_call(slot) = call.name;
+  begin_call(slot, call);
   sync_group(*entry.group);
   close_team(slot);
   free_slot(slot);

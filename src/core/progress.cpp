@@ -66,7 +66,7 @@ Progress::~Progress() {
 void Progress::start() {
   stop_.store(false);
   ended_.store(false);
-  agent_ = start_service_thread("atoll-agent", [this] { run(); });
+  agent_ = start_needed_thread("atoll-agent", [this] { run(); });
 }
 
 void Progress::stop() {

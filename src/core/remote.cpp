@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -98,6 +99,11 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
   rt.progress->posted();
 }
 
+// What streams of small operations move, from or to memory without rules of its own: find_remote() is enough.
+bool is_element(std::size_t n, const void* local) {
+  return n - 1 < kLargestElement && !rt.regions.holds(local);
+}
+
 // The region of a call that has nothing wrong with it: asked first, as a hit there takes no longer than the
 // questions of resolve().
 Region* region_of(Context& context, const void* address, std::size_t n, int pe) {
@@ -109,6 +115,10 @@ Region* region_of(Context& context, const void* address, std::size_t n, int pe) 
 
 void remote_put(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
+  if (RemoteAddress to; is_element(n, source) && find_remote(dest, pe, to)) [[likely]] {
+    context.channel->ops->put(context.channel, pe, to, source, n, blocking == Blocking::yes, nullptr);
+    return rt.progress->posted();
+  }
   if (Region* region = region_of(context, dest, n, pe)) {
     const auto to = reinterpret_cast<std::uintptr_t>(dest);
     return region->put(&context, to, source, n, pe, blocking == Blocking::no);
@@ -118,8 +128,24 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
   put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
 }
 
+void remote_put_word(Call call, shmem_ctx_t ctx, void* dest, std::uint64_t value, std::size_t n, int pe) {
+  static_assert(std::endian::native == std::endian::little);
+  Context& context = context_of(call, ctx);
+  if (RemoteAddress to; find_remote(dest, pe, to) && to.offset % 4 == 0 &&
+                        context.channel->ops->put_word != nullptr) [[likely]] {
+    if (context.channel->ops->put_word(context.channel, pe, to, value, n)) rt.progress->posted();
+    return;
+  }
+  remote_put(call, context, dest, &value, n, pe, Blocking::yes);
+}
+
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
+  if (RemoteAddress from; blocking == Blocking::no && is_element(n, dest) && find_remote(source, pe, from))
+      [[likely]] {
+    context.channel->ops->get(context.channel, pe, dest, from, n, nullptr);
+    return rt.progress->posted();
+  }
   if (Region* region = region_of(context, source, n, pe)) {
     const auto from = reinterpret_cast<std::uintptr_t>(source);
     return region->get(&context, dest, from, n, pe, blocking == Blocking::no);

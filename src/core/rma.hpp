@@ -23,6 +23,11 @@ namespace detail {
 // Out of line, so that elements live in registers on the hot path.
 template <class T>
 [[gnu::cold, gnu::noinline]] void put_remotely(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
+  if constexpr (sizeof value == 8 || sizeof value == 4) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    return remote_put_word(call, ctx, dest, word, sizeof value, pe);
+  }
   remote_put(call, context_of(call, ctx), dest, &value, sizeof value, pe, Blocking::yes);
 }
 

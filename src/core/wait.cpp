@@ -44,7 +44,7 @@ void Waiter::pause_slowly(WaitReason reason) {
     armed_ = gate_->arm();   // may itself do what is waited for: the caller looks once more before block()
     if (!armed_) restart();  // there is work
   } else {
-    const timespec time{0, sleep_time() * 1000};
+    const timespec time{0, block_time() * 1000};
     nanosleep(&time, nullptr);
   }
 }
@@ -55,7 +55,7 @@ void Waiter::restart() {
   sleepy_ = false;
 }
 
-// Only what neighbours store does not end the sleep: a wait of seconds is prolonged by 1/400 for it, as waits
+// What neighbours store does not end the sleep: a wait of seconds is prolonged by 1/400 for it, as waits
 // of neighbours for each other add up.  A job that waits is idle even if questions for a sign of life arrive
 // now and then: they do not begin the wait anew.
 long Waiter::block_time() const {

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/huge_pages.hpp"
+#include "base/limits.hpp"
 
 namespace shm {
 namespace {
@@ -22,7 +23,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPage = 4096;
 
-Status failed(const char* what) { return Status::error(std::string(what) + ": " + std::strerror(errno)); }
+Status failed(const char* what) {
+  const int why = errno;
+  return Status::error(std::string(what) + ": " + std::strerror(why) + limit_behind(why));
+}
 
 // Polls with growing pauses; set-up is no place to burn a core that another PE may need to get here.
 bool wait_until(double seconds, const std::function<bool()>& condition) {

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/names.hpp"
 #include "core/wait.hpp"
+#include "kv/message_check.hpp"
 #include "kv/stages.hpp"
 
 namespace shm::kv {
@@ -29,10 +31,45 @@ std::uint32_t most_in_run(const ShardLayout& layout, const RequestHead& like) {
 
 // What awaits the replies to runs.
 struct Batch::Sent {
+  static constexpr std::uint32_t kAnswered = std::uint32_t{1} << 31;
+
+  Sent(const Batch& of, std::size_t requests)
+      : batch(of), order(requests), ends(rt.npes, 0), name(names().add(this)) {}
+  ~Sent() {
+    Sent* self = nullptr;
+    names().take(name, self);
+  }
+  Sent(const Sent&) = delete;
+  Sent& operator=(const Sent&) = delete;
+
+  /// Where in `order` those begin that `pe` was sent; they end where those of the next PE begin.
+  std::uint32_t begin_of(int pe) const { return pe == 0 ? 0 : ends[static_cast<std::size_t>(pe) - 1]; }
+  std::uint32_t end_of(int pe) const { return ends[static_cast<std::size_t>(pe)]; }
+  void check_asked(int from, const RunReplyHead& replies) const;
+
   const Batch& batch;
-  std::vector<std::uint32_t> order;  // requests, in the order in which they are sent
+  std::vector<std::uint32_t> order;  // requests, in the order in which they are sent, with kAnswered
+  std::vector<std::uint32_t> ends;   // in `order`, by PE
   std::atomic<std::uint64_t> left{0};
+  const std::uint64_t name;  // by which replies find it
 };
+
+// Never destroyed: replies may arrive while a thread runs exit().
+Names<Batch::Sent*>& Batch::names() {
+  static auto& all = *new Names<Sent*>;
+  return all;
+}
+
+// Replies are to requests that PE `from` was sent.  REQUIRES: there were so many.
+void Batch::Sent::check_asked(int from, const RunReplyHead& replies) const {
+  const std::uint32_t first = replies.first, last = first + replies.count - 1;
+  if (first >= begin_of(from) && last < end_of(from)) [[likely]]
+    return;
+  for (const std::uint32_t each : {first, last}) {
+    const auto asked = std::ranges::upper_bound(ends, each) - ends.begin();
+    check_who_answers(from, kTableReplies, static_cast<int>(asked));
+  }
+}
 
 // With room of its own for what lies in the heap on NVM (may_fault).
 static Code execute_many_with_copies(Call call, Table& table, const Many& many, std::size_t count) {
@@ -102,7 +139,7 @@ bool Batch::execute(std::size_t n) {
     issue_each();
     return false;
   }
-  Sent sent{*this, std::vector<std::uint32_t>(far_.size())};
+  Sent sent(*this, far_.size());
   send_all_runs(sent);
   Client::wait(call_, sent.left, WaitRecord::kNobody);
   return false;
@@ -165,24 +202,23 @@ void Batch::send_later(std::size_t i, int pe) {
 
 void Batch::send_all_runs(Sent& sent) const {
   // By PE, each PE's in the order of the batch.
-  std::vector<std::uint32_t> ends(rt.npes, 0);
-  for (const Far& far : far_) ++ends[far.pe];
+  for (const Far& far : far_) ++sent.ends[far.pe];
   std::uint32_t before = 0;
-  for (std::uint32_t& end : ends) before += std::exchange(end, before);
-  for (const Far& far : far_) sent.order[ends[far.pe]++] = far.request;
+  for (std::uint32_t& end : sent.ends) before += std::exchange(end, before);
+  for (const Far& far : far_) sent.order[sent.ends[far.pe]++] = far.request;
+  // Release: the order, and all that the caller did, come before what a reply does.
+  sent.left.store(far_.size(), std::memory_order_release);
   // Everybody begins with another PE.
   for (unsigned i = 1; i < rt.npes; ++i) {
-    const unsigned pe = (static_cast<unsigned>(rt.me) + i) % rt.npes;
-    const std::uint32_t first = pe == 0 ? 0 : ends[pe - 1];
-    if (first != ends[pe]) send_runs(static_cast<int>(pe), first, ends[pe], sent);
+    const auto pe = static_cast<int>((static_cast<unsigned>(rt.me) + i) % rt.npes);
+    if (sent.begin_of(pe) != sent.end_of(pe)) send_runs(pe, sent.begin_of(pe), sent.end_of(pe), sent);
   }
 }
 
 // Requests order[first] to order[end - 1], all of them to `pe`.
-void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent) const {
+void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, const Sent& sent) const {
   Client& client = table_.client();
-  RunHead run{head_of(many_.like, reinterpret_cast<std::uintptr_t>(&sent), many_.results != nullptr), first,
-              0};
+  RunHead run{head_of(many_.like, sent.name, many_.results != nullptr), first, 0};
   run.like.key_bytes = static_cast<std::uint32_t>(many_.key_bytes);
   const std::uint32_t most = most_in_run(table_.layout(), run.like);
   const std::size_t body = body_bytes(run.like);
@@ -195,38 +231,63 @@ void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent
     std::byte* to = packet + sizeof head + sizeof run;
     KvRequest request = many_.like;
     for (std::uint32_t i = 0; i < run.count; ++i, to += body) {
-      const std::size_t number = sent.order[run.first + i];
+      const std::size_t number = sent.order[run.first + i] & ~Sent::kAnswered;  // which a PE may set too soon
       request.key.bytes = many_.keys + number * many_.key_bytes;
       if (many_.values != nullptr) request.value = many_.values + number * many_.value_bytes;
       write_body(to, run.like, request);
     }
-    // Release: the order, and all that the caller did, come before what a reply does.
-    sent.left.fetch_add(run.count, std::memory_order_release);
     client.send_run(call_, pe, packet, static_cast<std::size_t>(to - packet), run.count);
   }
 }
 
 void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
-  RunReplyHead head;
+  RunReplyHead head{};
   const std::byte* at = packet + sizeof(KvPacketHead);
-  std::memcpy(&head, at, sizeof head);
-  auto& sent = *reinterpret_cast<Sent*>(head.token);
-  (void)sent.left.load(std::memory_order_acquire);
+  n -= sizeof(KvPacketHead);
+  if (n >= sizeof head) std::memcpy(&head, at, sizeof head);
+  Sent* asked = nullptr;
+  if (!names().find(head.token, asked)) [[unlikely]]
+    refuse_message(from, kTableReplies, "to nobody's request");
+  Sent& sent = *asked;
+  const std::uint64_t left = sent.left.load(std::memory_order_acquire);
+  if (left == head.count) names().take(head.token, asked);  // nobody finds it when it is about to end
   const Batch& batch = sent.batch;
+  const Many& many = batch.many_;
+  const std::uint64_t most =
+      many.like.op == KvOp::get ? many.value_bytes : old_bytes(head_of(many.like, 0, true));
+  const std::uint64_t room = many.results == nullptr ? 0 : most;
+  check_message(from, kTableReplies, wrong_with_run_replies(head, sent.order.size(), left));
+  sent.check_asked(from, head);
   at += sizeof head;
-  for (std::uint32_t i = head.first; at < packet + n; ++i) {
+  n -= sizeof head;
+  for (std::uint32_t i = head.first; i != head.first + head.count; ++i) {
     RunReply reply;
+    check_message(from, kTableReplies, wrong_with_run_reply(at, n, many.like.op, room));
     std::memcpy(&reply, at, sizeof reply);
     at += sizeof reply;
     const std::uint32_t number = sent.order[i];
-    const std::uint64_t bytes = bytes_of(reply, batch.many_.like.op);
-    batch.many_.status[number] = reply.status;
+    if ((number & Sent::kAnswered) != 0) [[unlikely]]
+      refuse_message(from, kTableReplies, "to a request that it has answered");
+    sent.order[i] |= Sent::kAnswered;
+    const std::uint64_t bytes = bytes_of(reply, many.like.op);
+    many.status[number] = reply.status;
     copy_often_a_word(batch.result(number), at, bytes);
     batch.note_length(number, reply.n);
     at += padded(bytes);
+    n -= sizeof reply + padded(bytes);
   }
+  if (n != 0) [[unlikely]]
+    refuse_message(from, kTableReplies, "with bytes behind its last reply");
   batch.table_.client().answered(from, head.count);
   sent.left.fetch_sub(head.count, std::memory_order_release);  // the last use of it
+}
+
+void take_replies(int from, const std::byte* message, std::size_t n) {
+  check_message(from, kTableReplies,
+                wrong_with_packet(message, n, KvPacketHead::replies, KvPacketHead::run_replies));
+  const auto kind = head_at<KvPacketHead>(message).kind;
+  if (kind == KvPacketHead::run_replies) return Batch::take_replies(from, message, n);
+  Client::take(from, message, n, kind);
 }
 
 // Keys or values that are long.

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/names.hpp"
 #include "kv/table.hpp"
 
 namespace shm::kv {
@@ -25,6 +26,10 @@ struct Many {
 /// Executes requests 0 to count - 1; returns the first status that is not OK.
 Code execute_many(Call call, Table& table, Many many, std::size_t count);
 
+/// A message with replies has come, to single requests or to those of batches.  Runs in a handler.  Ends the
+/// job, naming PE `from`, if it cannot be meant (kv/message_check).
+void take_replies(int from, const std::byte* message, std::size_t n);
+
 /// Some of them.  Of one thread, but for take_replies().
 class Batch {
  public:
@@ -42,6 +47,7 @@ class Batch {
     std::uint32_t pe;
   };
   struct Sent;
+  static Names<Sent*>& names();
 
   KvRequest request(const Key& key, std::size_t i) const;
   std::byte* result(std::size_t i) const {
@@ -58,7 +64,7 @@ class Batch {
   // Whether earlier ones will be sent to `pe`, though this node could reach its part.
   bool goes_after_others(int pe) const { return !far_pes_.empty() && far_pes_[static_cast<std::size_t>(pe)]; }
   void send_all_runs(Sent& sent) const;
-  void send_runs(int pe, std::uint32_t first, std::uint32_t end, Sent& sent) const;
+  void send_runs(int pe, std::uint32_t first, std::uint32_t end, const Sent& sent) const;
   void issue_each() const;
 
   const Call call_;

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/names.hpp"
 #include "base/stats.hpp"
 #include "core/progress.hpp"
 #include "core/wait.hpp"
+#include "kv/message_check.hpp"
 
 namespace shm::kv {
 namespace {
 
 constexpr auto kRequests = static_cast<std::uint16_t>(MessageId::kv_request);
+
+// Requests that await replies.  Never destroyed: these may arrive while a thread runs exit().
+Names<Outstanding*>& waiting_names = *new Names<Outstanding*>;
 
 }  // namespace
 
@@ -48,10 +53,14 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
                    Outstanding& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
   make_room(call, pe, target);
-  const RequestHead head =
-      head_of(request, reinterpret_cast<std::uintptr_t>(&pending), pending.value != nullptr);
+  pending.pe = pe;
+  RequestHead head = head_of(request, 0, pending.value != nullptr);
+  if (pending.value != nullptr)
+    pending.room = static_cast<std::uint32_t>(head.op == KvOp::get ? reply_bytes : old_bytes(head));
   const std::size_t size = sizeof head + body_bytes(head);
-  pending.weight = 1 + (reply_bytes + size) / 1024;
+  pending.gets = head.op == KvOp::get;
+  pending.by_rma = request.by_rma;
+  pending.weight = static_cast<std::uint32_t>(1 + (reply_bytes + size) / 1024);
   // With the order of quiet(), it sees that something is under way here, or this sees its new epoch.
   target.under_way.fetch_add(pending.weight, std::memory_order_seq_cst);
   pending.under_way = &target.under_way;
@@ -67,6 +76,8 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
       pending.left->fetch_add(1, std::memory_order_relaxed);
       all_unattended.fetch_add(1, std::memory_order_relaxed);
     }
+    // Last: who answers before it was asked finds nobody, or all that it needs.
+    head.token = waiting_names.add(&pending);
     gather(pe, target, size, write);
   }
   // Whoever polls sends it, if the program does not before; at first nobody knows of it.
@@ -201,23 +212,54 @@ void finish(Outstanding& pending, Code status, std::uint64_t n) {
 
 }  // namespace
 
-void Client::take_replies(const std::byte* packet, std::size_t n, KvPacketHead::Kind kind) {
-  std::size_t at = sizeof(KvPacketHead);
-  PieceHead piece{};
-  if (kind == KvPacketHead::reply_piece) {
-    std::memcpy(&piece, packet + at, sizeof piece);
-    at += sizeof piece;
-  }
-  while (at < n) {
-    KvReplyHead head;
-    std::memcpy(&head, packet + at, sizeof head);
+namespace {
+
+ReplyLimits limits_of(const Outstanding& pending) { return {pending.room, pending.gets, pending.by_rma}; }
+
+// Who waits for the reply, which PE `from` has sent.  `last`: nothing more will come for it.
+Outstanding& awaited(int from, std::uint64_t token, bool last) {
+  Outstanding* pending = nullptr;
+  if (!(last ? waiting_names.take(token, pending) : waiting_names.find(token, pending))) [[unlikely]]
+    refuse_message(from, kTableReplies, "to nobody's request");
+  check_who_answers(from, kTableReplies, pending->pe);
+  return *pending;
+}
+
+}  // namespace
+
+void Client::take(int from, const std::byte* packet, std::size_t n, KvPacketHead::Kind kind) {
+  if (kind == KvPacketHead::reply_piece) return take_reply_piece(from, packet, n);
+  take_replies(from, packet, n);
+}
+
+void Client::take_replies(int from, const std::byte* packet, std::size_t n) {
+  for (std::size_t at = sizeof(KvPacketHead); at < n;) {
+    if (n - at < sizeof(KvReplyHead)) [[unlikely]]
+      refuse_message(from, kTableReplies, kCutOff);
+    const auto head = head_at<KvReplyHead>(packet + at);
     at += sizeof head;
-    auto& pending = *reinterpret_cast<Outstanding*>(head.token);
-    if (pending.value != nullptr && head.bytes != 0)
-      std::memcpy(static_cast<std::byte*>(pending.value) + piece.offset, packet + at, head.bytes);
+    Outstanding& pending = awaited(from, head.token, true);
+    check_message(from, kTableReplies, wrong_with_reply(head, n - at, limits_of(pending), pending.arrived));
+    if (pending.value != nullptr) copy_often_a_word(pending.value, packet + at, head.bytes);
     at += padded(head.bytes);
-    if (piece.offset + head.bytes >= piece.total) finish(pending, head.status, head.n);
+    finish(pending, head.status, head.n);
   }
+}
+
+void Client::take_reply_piece(int from, const std::byte* packet, std::size_t n) {
+  const std::byte* at = packet + sizeof(KvPacketHead);
+  n -= sizeof(KvPacketHead);
+  check_message(from, kTableReplies, wrong_with_reply_piece(at, n));
+  const auto piece = head_at<PieceHead>(at);
+  const auto head = head_at<KvReplyHead>(at + sizeof piece);
+  constexpr std::size_t kHeads = sizeof piece + sizeof head;
+  const bool last = head.bytes == piece.total - piece.offset;
+  Outstanding& pending = awaited(from, head.token, last);
+  check_message(from, kTableReplies,
+                wrong_with_next_piece(head, piece, n - kHeads, limits_of(pending), pending.arrived));
+  std::memcpy(static_cast<std::byte*>(pending.value) + piece.offset, at + kHeads, head.bytes);
+  pending.arrived += head.bytes;
+  if (last) finish(pending, head.status, head.n);
 }
 
 }  // namespace shm::kv

@@ -20,9 +20,14 @@ struct Outstanding {
   void* value = nullptr;
   std::size_t* n = nullptr;                         // set where the status is OK, or one that tells a length
   bool mine = false;                                // of Client: made by new
+  bool gets = false;                                // a value: by issue(), as what follows but for `left`
+  bool by_rma = false;                              // or where it is
+  std::uint32_t weight = 0;                         // of under_way
+  std::uint32_t room = 0;                           // bytes of the value that the reply may bring
   std::atomic<std::uint64_t>* left = nullptr;       // counted down last; null: quiet() waits for it
-  std::atomic<std::uint64_t>* under_way = nullptr;  // of its target; this and what follows: by issue()
-  std::uint64_t weight = 0;
+  std::atomic<std::uint64_t>* under_way = nullptr;  // of its target
+  std::int32_t pe = 0;                              // who is asked, and alone may answer
+  std::uint32_t arrived = 0;                        // bytes of a reply that comes in pieces
 };
 
 /// Thread safety: all of it.
@@ -73,8 +78,9 @@ class Client {
   std::uint32_t table() const { return table_; }
   std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
 
-  /// A packet of replies has come.  Runs in a handler.
-  static void take_replies(const std::byte* packet, std::size_t n, KvPacketHead::Kind kind);
+  /// A packet of replies has come, or of a piece of one, whose head has been looked at.  Runs in a handler.
+  /// Ends the job, naming the PE, if it cannot be meant (kv/message_check).
+  static void take(int from, const std::byte* packet, std::size_t n, KvPacketHead::Kind kind);
 
  private:
   /// What is under way to one PE, in requests and KiB of them and their replies: bounds what waits there and
@@ -98,6 +104,8 @@ class Client {
   void send(int pe, Target& target) REQUIRES(target.mutex);
   void count_packet();
   void send_pieces(int pe, const std::byte* request, std::size_t n);
+  static void take_replies(int from, const std::byte* packet, std::size_t n);
+  static void take_reply_piece(int from, const std::byte* packet, std::size_t n);
 
   const std::uint32_t table_;
   std::vector<Target> targets_;

@@ -12,13 +12,11 @@
 #include "core/progress.hpp"
 #include "core/rma.hpp"
 #include "core/wait.hpp"
-#include "kv/match_message.hpp"
+#include "kv/match_requests.hpp"
 #include "transports/registry.hpp"
 
 namespace shm::kv {
 namespace {
-
-constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
 
 // What comes between a look at the lists and a thread's sleep may not wake it (Matcher).
 constexpr long kLongestSleep = 5000;
@@ -34,9 +32,7 @@ struct MatchedEngine::ListAddresses {
 };
 
 struct MatchedEngine::Awaited : TaggedReceive {
-  std::byte* value;  // may be null
-  std::uint64_t n = 0;
-  Code status = SHMEMX_KV_PENDING;
+  AwaitedMatch reply;
   std::atomic<std::uint64_t> left{1};
   alignas(8) std::byte bytes[kMostMatched];
 };
@@ -201,7 +197,8 @@ bool MatchedEngine::execute(Call call, int pe, const KvRequest& request, void* v
   awaited.tag = kReply | number;
   awaited.room = awaited.bytes;
   awaited.room_bytes = sizeof awaited.bytes;
-  awaited.value = static_cast<std::byte*>(value);
+  const std::uint64_t room = value == nullptr ? 0 : reply_bytes(table_.layout, head);
+  awaited.reply = {pe, number, {room, request.op == KvOp::get, false}, static_cast<std::byte*>(value)};
   if (!post_awaited(awaited)) return false;
   std::byte message[kMostRoom];
   write_message(message, head, request, rt.me);
@@ -211,8 +208,8 @@ bool MatchedEngine::execute(Call call, int pe, const KvRequest& request, void* v
   wait_for([&] { return awaited.left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for its answer"); });
   awaited_.fetch_sub(1, std::memory_order_release);  // the matcher has its place back since poll()
-  if (n != nullptr) *n = awaited.n;
-  status = awaited.status;
+  if (n != nullptr) *n = awaited.reply.n;
+  status = awaited.reply.status;
   return true;
 }
 
@@ -227,23 +224,15 @@ void MatchedEngine::changed(int pe, KvOp op, std::uint64_t hash) const {
 
 // What a lock holds up is kept, and kBusy returned.
 Code MatchedEngine::serve(const std::byte* message, std::size_t n, bool again) {
-  MatchHead entry;
-  const KvRequest request = read_message(message, entry);
-  const RequestHead& head = entry.request;
-  const std::uint64_t most = reply_bytes(table_.layout, head);
-  alignas(8) std::byte reply[kMostMatched];
-  ValueRoom result{most == 0 ? nullptr : reply + sizeof(KvReplyHead), 0};
-  const bool reads = request.op == KvOp::get || request.op == KvOp::contains;
-  const Code status = shard_.execute(request, result, again && reads ? kFairLooks + kPatience : kPatience);
+  MatchAnswer answer;
+  const Code status = carry_out_match(shard_, message, n, again, answer);
   if (status == kBusy) {
     waiting_.emplace_back(message, message + n);
     return status;
   }
-  if (status == SHMEMX_KV_OK && may_add(request.op)) changes_.tell(group_of(head.hash, table_.layout.groups));
-  const std::uint64_t bytes = bytes_given(head, status, result.n, most);
-  const KvReplyHead answer{head.token, result.n, status, static_cast<std::uint32_t>(bytes)};
-  std::memcpy(reply, &answer, sizeof answer);
-  pending_->send(entry.from, kReply | head.token, reply, sizeof answer + bytes);
+  if (status == SHMEMX_KV_OK && may_add(answer.op))
+    changes_.tell(group_of(answer.hash, table_.layout.groups));
+  pending_->send(answer.to, kReply | answer.number, answer.bytes, answer.n);
   return status;
 }
 
@@ -291,12 +280,7 @@ void MatchedEngine::take_pending(const Arrival& arrival) {
     return;
   }
   auto& awaited = static_cast<Awaited&>(*arrival.receive);
-  KvReplyHead head;
-  std::memcpy(&head, arrival.bytes, sizeof head);
-  if (awaited.value != nullptr && head.bytes != 0)
-    std::memcpy(awaited.value, arrival.bytes + sizeof head, head.bytes);
-  awaited.n = head.n;
-  awaited.status = head.status;
+  take_match_reply(arrival.bytes, arrival.n, awaited.reply);
   awaited.left.store(0, std::memory_order_release);
 }
 

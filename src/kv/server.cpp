@@ -9,12 +9,15 @@
 #include "core/runtime.hpp"
 #include "kv/layout.hpp"
 #include "kv/matched.hpp"
+#include "kv/message_check.hpp"
 #include "kv/stages.hpp"
 
 namespace shm::kv {
 namespace {
 
-constexpr unsigned kPatience = 50;           // looks at a lock, before the first yield
+constexpr unsigned kPatience = 50;  // looks at a lock, before the first yield
+// While a get waits for its key.
+constexpr long kNoLimit = 0, kShortestSleepUs = 200, kLongestSleepUs = 25'000;
 constexpr std::uint64_t kShortReply = 1024;  // so much is kept free for it, whatever comes
 
 // In looks at a lock.  Who only reads and has been put off once may take the lock of the group.
@@ -27,19 +30,18 @@ constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
 
 }  // namespace
 
-struct Server::Record {
-  RequestHead head;
-  KvRequest request;
-  std::size_t bytes;  // that it takes
-};
+namespace {
 
-Server::Record Server::record_at(const std::byte* at) {
-  Record record{};
-  std::memcpy(&record.head, at, sizeof record.head);
-  record.request = request_at(at + sizeof record.head, record.head);
-  record.bytes = sizeof record.head + body_bytes(record.head);
-  return record;
-}
+RequestHead head_of(const std::byte* request) { return head_at<RequestHead>(request); }
+
+}  // namespace
+
+// A request that refers to its head and its body.
+struct Server::Record {
+  Record(const RequestHead& of, const std::byte* body) : head(of), request(request_at(body, of)) {}
+  const RequestHead& head;
+  const KvRequest request;
+};
 
 // Replies to one PE, in packets; sent when the server's lock is free again.
 class Server::Replies {
@@ -171,8 +173,34 @@ Code Server::execute(const Shard<Memory>& shard, const Record& record, bool agai
   void* value = replies.room(most);
   ValueRoom result{most == 0 ? nullptr : value, 0};
   const Code status = shard.execute(record.request, result, patience);
-  if (status != kBusy) replies.add(head, status, result.n, bytes_given(head, status, result.n, most));
+  if (status == kBusy) return status;
+  if (head.op == KvOp::reserve && status == SHMEMX_KV_OK) reserved_[result.n] = {replies.to(), head.n};
+  if (head.block != 0) reserved_.erase(head.block);
+  replies.add(head, status, result.n, bytes_given(head, status, result.n, most));
   return status;
+}
+
+// What is wrong with the request, behind whose head are `left` bytes; null: nothing.
+template <class Memory>
+const char* Server::wrong_with(const Shard<Memory>& shard, int from, const RequestHead& head,
+                               std::size_t body, std::size_t left) const {
+  if (is_plain(head, body, left, shard.layout())) [[likely]]
+    return nullptr;
+  if (const char* wrong = wrong_with_request(head, body, left, shard.layout())) return wrong;
+  if constexpr (std::is_same_v<Memory, Paged>) return wrong_with_paged_request(head);
+  return head.block == 0 ? nullptr : wrong_with_block(shard, from, head);
+}
+
+// Where key and value are to be already.
+template <class Memory>
+const char* Server::wrong_with_block(const Shard<Memory>& shard, int from, const RequestHead& head) const {
+  const auto reserved = reserved_.find(head.block);
+  if (reserved == reserved_.end() || reserved->second.pe != from)
+    return "with a block that it has not reserved";
+  if (sizeof(Block) + padded(head.key_bytes) + padded(head.n) > reserved->second.bytes)
+    return "with a block that is too short for it";
+  return shard.is_filled(head.block, head.key_bytes, head.n) ? nullptr
+                                                             : "with a block that has something else";
 }
 
 // Returns how many bytes of the requests have been executed: all, or up to one that finds a lock taken.
@@ -181,16 +209,23 @@ std::size_t Server::execute_all(const Shard<Memory>& shard, const std::byte* req
                                 bool again, Replies& replies) {
   std::size_t at = 0;
   while (at < n) {
-    const Record record = record_at(requests + at);
+    if (n - at < sizeof(RequestHead)) [[unlikely]]
+      refuse_message(replies.to(), kTableRequests, kCutOff);
+    const RequestHead head = head_of(requests + at);
+    const std::size_t body = body_bytes(head);
+    check_message(replies.to(), kTableRequests,
+                  wrong_with(shard, replies.to(), head, body, n - at - sizeof head));
+    const Record record(head, requests + at + sizeof head);
+    const std::size_t bytes = sizeof head + body;
     Code status = is_awaited(shard, record, again);
     if (status == SHMEMX_KV_NOT_FOUND) {
-      park(replies.to(), requests + at, record.bytes);
+      park(replies.to(), requests + at, bytes);
     } else if (status == SHMEMX_KV_OK) {
       status = execute(shard, record, again, replies);
       note(record.request, status);
     }
     if (status == kBusy) break;
-    at += record.bytes;
+    at += bytes;
   }
   return at;
 }
@@ -207,23 +242,38 @@ Code Server::is_awaited(const Shard<Memory>& shard, const Record& record, bool a
 
 // Nobody who inserts tells this PE, so whoever polls looks, and nobody sleeps for long meanwhile.
 void Server::park(int from, const std::byte* request, std::size_t n) {
-  constexpr long kLongestSleepUs = 200;
   parked_.push_back({from, Bytes(request, request + n)});
-  if (any_parked_.exchange(true, std::memory_order_relaxed)) return;
-  rt.progress->add_source({-1, [](void*) { return true; }, &parked_, kLongestSleepUs});
+  parked_at_ = std::chrono::steady_clock::now();
+  any_parked_.store(true, std::memory_order_relaxed);
+  limit_sleeps(kShortestSleepUs);
+}
+
+void Server::limit_sleeps(long microseconds) {
+  if (microseconds == sleep_limit_us_) return;
+  if (sleep_limit_us_ != kNoLimit) rt.progress->remove_source(&parked_);
+  if (microseconds != kNoLimit)
+    rt.progress->add_source({-1, [](void*) { return true; }, &parked_, microseconds});
+  sleep_limit_us_ = microseconds;
 }
 
 template <class Memory>
 void Server::look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all) {
   if (!any_parked_.load(std::memory_order_relaxed)) return;
-  std::erase_if(parked_, [&](const Parked& parked) {
-    const Record record = record_at(parked.request.data());
+  std::erase_if(parked_, [&](const Parked& parked) REQUIRES(mutex_) {
+    const std::byte* request = parked.request.data();
+    const RequestHead head = head_of(request);
+    const Record record(head, request + sizeof head);
     if (is_awaited(shard, record, true) != SHMEMX_KV_OK) return false;
     return execute(shard, record, true, all.emplace_back(table_, parked.from)) != kBusy;
   });
-  if (!parked_.empty()) return;
-  any_parked_.store(false, std::memory_order_relaxed);
-  rt.progress->remove_source(&parked_);
+  if (parked_.empty()) {
+    any_parked_.store(false, std::memory_order_relaxed);
+    return limit_sleeps(kNoLimit);
+  }
+  // As other waits, those for keys are prolonged by 1/400 when they are long (core/wait).
+  const auto waited = std::chrono::steady_clock::now() - parked_at_;
+  const long enough = std::chrono::duration_cast<std::chrono::microseconds>(waited).count() / 400;
+  if (enough >= 2 * sleep_limit_us_) limit_sleeps(std::min(enough, kLongestSleepUs));
 }
 
 // The other engine hears of what has changed.
@@ -283,10 +333,12 @@ Server::Bytes Server::go_on_with_run(const Shard<Memory>& shard, const std::byte
 }
 
 // `whole` gets the request if this was its last piece.
-void Server::take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole) {
+void Server::take_piece(int from, const std::byte* piece, std::size_t n, const ShardLayout& layout,
+                        Bytes& whole) {
+  Bytes& arriving = arriving_[from];
+  check_message(from, kTableRequests, wrong_with_piece(piece, n, arriving.size(), layout));
   PieceHead head;
   std::memcpy(&head, piece, sizeof head);
-  Bytes& arriving = arriving_[from];
   if (head.offset == 0) arriving.reserve(head.total);
   arriving.insert(arriving.end(), piece + sizeof head, piece + n);
   if (arriving.size() < head.total) return;
@@ -295,8 +347,9 @@ void Server::take_piece(int from, const std::byte* piece, std::size_t n, Bytes& 
 }
 
 template <class Memory>
-void Server::take(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n,
-                  KvPacketHead::Kind kind) {
+void Server::take(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n) {
+  const auto kind = head_at<KvPacketHead>(packet).kind;
+  if (kind == KvPacketHead::run) return take_run(shard, from, packet, n);
   const std::byte* requests = packet + sizeof(KvPacketHead);
   std::size_t left = n - sizeof(KvPacketHead);
   Replies replies(table_, from);
@@ -305,7 +358,7 @@ void Server::take(const Shard<Memory>& shard, int from, const std::byte* packet,
     const LockGuard guard(mutex_);
     Bytes whole;
     if (kind == KvPacketHead::request_piece) {
-      take_piece(from, requests, left, whole);
+      take_piece(from, requests, left, shard.layout(), whole);
       requests = whole.data();
       left = whole.size();
     }
@@ -321,6 +374,7 @@ template <class Memory>
 void Server::take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n) {
   const std::byte* run = packet + sizeof(KvPacketHead);
   n -= sizeof(KvPacketHead);
+  check_message(from, kTableRequests, wrong_with_run(run, n, shard.layout()));
   RunReplies replies(table_, from, run_at(run));
   std::deque<Replies> to_others;
   {
@@ -372,9 +426,7 @@ bool Server::resume(const Shard<Mapped>& shard) {
   return any_waiting || !all.empty();
 }
 
-template void Server::take(const Shard<Mapped>&, int, const std::byte*, std::size_t, KvPacketHead::Kind);
-template void Server::take(const Shard<Paged>&, int, const std::byte*, std::size_t, KvPacketHead::Kind);
-template void Server::take_run(const Shard<Mapped>&, int, const std::byte*, std::size_t);
-template void Server::take_run(const Shard<Paged>&, int, const std::byte*, std::size_t);
+template void Server::take(const Shard<Mapped>&, int, const std::byte*, std::size_t);
+template void Server::take(const Shard<Paged>&, int, const std::byte*, std::size_t);
 
 }  // namespace shm::kv

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <vector>
@@ -27,14 +28,11 @@ class Server {
   /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
   void set_matched(const MatchedEngine* engine) { matched_.store(engine, std::memory_order_release); }
 
-  /// A packet has come.  With a shard in memory it runs in a handler: neither waits nor polls.  With one on
+  /// A packet has come, whose head has been looked at.  Ends the job, naming the PE, if it cannot be meant
+  /// (kv/message_check).  With a shard in memory it runs in a handler: neither waits nor polls.  With one on
   /// NVM it waits for locks and pages, and executes all of it.
   template <class Memory>
-  void take(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n,
-            KvPacketHead::Kind kind);
-  /// The same with a run.
-  template <class Memory>
-  void take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n);
+  void take(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n);
   /// Goes on with what waits; returns whether anything does, or has got its element.
   bool resume(const Shard<Mapped>& shard);
 
@@ -53,12 +51,18 @@ class Server {
     Bytes request;  // RequestHead ...
   };
 
-  static Record record_at(const std::byte* at);
+  template <class Memory>
+  const char* wrong_with(const Shard<Memory>& shard, int from, const RequestHead& head, std::size_t body,
+                         std::size_t left) const REQUIRES(mutex_);
+  template <class Memory>
+  const char* wrong_with_block(const Shard<Memory>& shard, int from, const RequestHead& head) const
+      REQUIRES(mutex_);
   template <class Memory>
   static Code get_long(const Shard<Memory>& shard, const Record& record, unsigned patience, Replies& replies);
   // `again`: it has been put off before.
   template <class Memory>
-  static Code execute(const Shard<Memory>& shard, const Record& record, bool again, Replies& replies);
+  Code execute(const Shard<Memory>& shard, const Record& record, bool again, Replies& replies)
+      REQUIRES(mutex_);
   template <class Memory>
   std::size_t execute_all(const Shard<Memory>& shard, const std::byte* requests, std::size_t n, bool again,
                           Replies& replies) REQUIRES(mutex_);
@@ -73,9 +77,13 @@ class Server {
   void park(int from, const std::byte* request, std::size_t n) REQUIRES(mutex_);
   template <class Memory>
   void look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all) REQUIRES(mutex_);
+  void limit_sleeps(long microseconds) REQUIRES(mutex_);
   void note(const KvRequest& request, Code status) const;
+  template <class Memory>
+  void take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n);
   void put_off(int from, Waiting requests) REQUIRES(mutex_);
-  void take_piece(int from, const std::byte* piece, std::size_t n, Bytes& whole) REQUIRES(mutex_);
+  void take_piece(int from, const std::byte* piece, std::size_t n, const ShardLayout& layout, Bytes& whole)
+      REQUIRES(mutex_);
 
   const std::uint32_t table_;
   const KeyHash hash_;
@@ -83,8 +91,16 @@ class Server {
   Mutex mutex_;  // of what follows, and while requests are executed; never while replies are sent
   std::map<int, std::deque<Waiting>> waiting_ GUARDED_BY(mutex_);  // by PE
   std::vector<Parked> parked_ GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point parked_at_ GUARDED_BY(mutex_);  // the last of them
+  // Microseconds for which who polls may sleep, at most; 0: nothing is parked, and there is no limit.
+  long sleep_limit_us_ GUARDED_BY(mutex_) = 0;
   std::atomic<bool> any_waiting_{false}, any_parked_{false};
   std::map<int, Bytes> arriving_ GUARDED_BY(mutex_);  // a request that comes in pieces, by PE
+  struct Reservation {
+    int pe;
+    std::uint64_t bytes;
+  };
+  std::map<std::uint64_t, Reservation> reserved_ GUARDED_BY(mutex_);  // blocks, until they are linked
 };
 
 }  // namespace shm::kv

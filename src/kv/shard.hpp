@@ -144,6 +144,13 @@ class Shard {
   /// Where the key's value is.  kBusy as above.
   Code locate(const Key& key, Location& location, std::uint64_t& n, unsigned patience) const;
 
+  /// Whether the head of a reserved block says these lengths.
+  bool is_filled(std::uint64_t block, std::uint64_t key_bytes, std::uint64_t value_bytes) const {
+    Block head;
+    memory_.read(block, &head, sizeof head);
+    return head.key_bytes == key_bytes && head.value_bytes == value_bytes;
+  }
+
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
   /// TOO_LARGE: `cursor` stays.  Elements come by home, and those of a home by their numbers.
   Code next(std::uint64_t& cursor, Element& element) const;

@@ -5,6 +5,7 @@
 
 #include "core/wait.hpp"
 #include "kv/matched.hpp"
+#include "kv/message_check.hpp"
 
 namespace shm::kv {
 
@@ -174,6 +175,8 @@ Code Table::store_by_rma(Call call, int pe, const KvRequest& request) {
                          round_trip(call, pe, look, nullptr, nullptr) == SHMEMX_KV_OK;
     return may_fit ? round_trip(call, pe, request, nullptr, nullptr) : status;
   }
+  if (block < layout_.blocks_at || block > layout_.bytes || reserve.n > layout_.bytes - block) [[unlikely]]
+    refuse_message(pe, kTableReplies, "with a block that is not in the table");
   const Block head{request.key.n, 0, request.n};
   std::vector<std::byte> front(key_bytes);
   std::memcpy(front.data(), &head, sizeof head);
@@ -202,6 +205,7 @@ Code Table::get_by_rma(Call call, int pe, KvRequest request, void* value, std::u
     if (status != kByRma) return status;
     Location location;
     std::memcpy(&location, value, sizeof location);
+    check_message(pe, kTableReplies, wrong_with_location(location, bytes, request.n, layout_));
     Channel* channel = rt.world_context.channel;
     Completion here;
     channel->ops->get(channel, pe, value, remote_at(location.at), bytes, &here);

@@ -17,6 +17,7 @@
 #include "kv/batch.hpp"
 #include "kv/executor.hpp"
 #include "kv/matched.hpp"
+#include "kv/message_check.hpp"
 
 namespace shm::kv {
 namespace {
@@ -24,50 +25,34 @@ namespace {
 SharedMutex mutex;
 // By number: how many were created before it.  Those that have ended stay, empty, so that their handles can
 // be told.  Never destroyed: requests may arrive while a thread runs exit().
-using Tables = std::vector<std::unique_ptr<Table>>;
 Tables& tables GUARDED_BY(mutex) = *new Tables;
 std::vector<Table*>& live GUARDED_BY(mutex) = *new std::vector<Table*>;  // those that have not ended
 bool serving = false;                                                    // since the library was started
 Executor* executor = nullptr;  // from the first table on NVM that other nodes share, to end_tables()
 
-Table& find(std::uint32_t number) {
-  const SharedLockGuard guard(mutex);
-  return *tables[number];
-}
-
 // Of a table in memory.
 Shard<Mapped> own_shard(const Table& table) { return Shard<Mapped>(Mapped(table.memory()), table.layout()); }
 
-KvPacketHead packet_head(const std::byte* message) {
-  KvPacketHead head;
-  std::memcpy(&head, message, sizeof head);
-  return head;
-}
-
-template <class Memory>
-void carry_out(Table& table, const Shard<Memory>& shard, int from, const std::byte* message, std::size_t n) {
-  const KvPacketHead head = packet_head(message);
-  if (head.kind == KvPacketHead::run) return table.server().take_run(shard, from, message, n);
-  table.server().take(shard, from, message, n, head.kind);
+Table& table_for(int from, const std::byte* message) {
+  const SharedLockGuard guard(mutex);
+  return table_for(tables, from, message);
 }
 
 void on_request(void*, int from, const std::byte* message, std::size_t n) {
-  Table& table = find(packet_head(message).table);
+  check_message(from, kTableRequests,
+                wrong_with_packet(message, n, KvPacketHead::requests, KvPacketHead::run));
+  Table& table = table_for(from, message);
   if (table.is_paged()) return executor->add(from, message, n);
-  carry_out(table, own_shard(table), from, message, n);
+  table.server().take(own_shard(table), from, message, n);
 }
 
 // In the executor's thread.
 void on_paged_request(int from, const std::byte* message, std::size_t n) {
-  Table& table = find(packet_head(message).table);
-  table.with_mine([&](const auto& shard) { carry_out(table, shard, from, message, n); });
+  Table& table = table_for(from, message);
+  table.with_mine([&](const auto& shard) { table.server().take(shard, from, message, n); });
 }
 
-void on_reply(void*, int from, const std::byte* message, std::size_t n) {
-  const KvPacketHead head = packet_head(message);
-  if (head.kind == KvPacketHead::run_replies) return Batch::take_replies(from, message, n);
-  Client::take_replies(message, n, head.kind);
-}
+void on_reply(void*, int from, const std::byte* message, std::size_t n) { take_replies(from, message, n); }
 
 bool resume(void*) {
   bool worked = false;
@@ -194,6 +179,13 @@ Code move_elements(const From& from, const To& to, const Table& table) {
 }
 
 }  // namespace
+
+Table& table_for(const Tables& all, int from, const std::byte* message) {
+  const std::uint32_t number = head_at<KvPacketHead>(message).table;
+  if (number >= all.size() || !all[number]->is_table()) [[unlikely]]
+    refuse_message(from, kTableRequests, "for a table that is not there");
+  return *all[number];
+}
 
 Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open) {
   const std::string_view name = options.name != nullptr ? options.name : "";

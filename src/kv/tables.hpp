@@ -2,9 +2,19 @@
 // All tables of the job.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <vector>
+
 #include "kv/table.hpp"
 
 namespace shm::kv {
+
+/// By number.
+using Tables = std::vector<std::unique_ptr<Table>>;
+/// Which of them a packet of requests is for.  Ends the job if it is none, or has ended.  REQUIRES: the
+/// packet has a head.
+Table& table_for(const Tables& all, int from, const std::byte* message);
 
 /// Opens a named symmetric object (setup/named_objects).
 using OpenNamed = void* (*)(Call, const char* name, std::size_t size);

@@ -30,7 +30,7 @@ struct KvPacketHead {
 };
 
 struct RequestHead {
-  std::uint64_t token;  // of who waits
+  std::uint64_t token;  // of who waits: its name there (base/names)
   std::uint64_t hash;
   std::uint64_t n;  // KvRequest::n
   std::uint64_t offset;
@@ -54,16 +54,20 @@ struct KvReplyHead {
 };
 static_assert(sizeof(KvReplyHead) == 24);
 
+/// Of any kind.  REQUIRES: there are so many bytes.
+template <class Head>
+Head head_at(const std::byte* bytes) {
+  Head head;
+  std::memcpy(&head, bytes, sizeof head);
+  return head;
+}
+
 struct RunHead {
   RequestHead like;            // without hash
   std::uint32_t first, count;  // which of the requests of `token` these are
 };
 
-inline RunHead run_at(const std::byte* bytes) {
-  RunHead head;
-  std::memcpy(&head, bytes, sizeof head);
-  return head;
-}
+inline RunHead run_at(const std::byte* bytes) { return head_at<RunHead>(bytes); }
 
 struct RunReplyHead {
   std::uint64_t token;
@@ -160,13 +164,15 @@ inline KvRequest request_at(const std::byte* body, const RequestHead& head) {
           .block = head.block};
 }
 
-/// Bytes of the value that the reply to a request has at most: what get finds, or what was there, if that is
-/// wanted.
-inline std::uint64_t reply_bytes(const ShardLayout& layout, const RequestHead& head) {
-  if (head.op == KvOp::get) return std::min(head.n, layout.value_bytes);
+/// Bytes of what was there, if that is wanted.
+constexpr std::uint64_t old_bytes(const RequestHead& head) {
   if ((head.wants & kWantsOld) == 0) return 0;
   if (head.op == KvOp::compare_swap) return head.n;
   return head.op == KvOp::accumulate || head.op == KvOp::upsert ? atomic_size(head.type) : 0;
+}
+/// Bytes of the value that the reply to a request has at most: what get finds, or what was there.
+inline std::uint64_t reply_bytes(const ShardLayout& layout, const RequestHead& head) {
+  return head.op == KvOp::get ? std::min(head.n, layout.value_bytes) : old_bytes(head);
 }
 /// How many of them come with this status; `n`: ValueRoom::n.
 constexpr std::uint64_t bytes_given(const RequestHead& head, Code status, std::uint64_t n,

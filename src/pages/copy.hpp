@@ -7,23 +7,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/copy_word.hpp"
+
 namespace shm::pages {
 
 namespace detail {
-
-template <class Word>
-bool copy_word(void* to, const void* from, std::size_t n, const void* shared) {
-  if (n != sizeof(Word) || reinterpret_cast<std::uintptr_t>(shared) % sizeof(Word) != 0) return false;
-  Word word;
-  if (shared == to) {
-    std::memcpy(&word, from, sizeof word);
-    __atomic_store_n(static_cast<Word*>(to), word, __ATOMIC_RELAXED);
-  } else {
-    word = __atomic_load_n(static_cast<const Word*>(from), __ATOMIC_RELAXED);
-    std::memcpy(to, &word, sizeof word);
-  }
-  return true;
-}
 
 #if defined(__SANITIZE_THREAD__)
 // For ThreadSanitizer: what PEs do to the same words of a page at the same time is the program's affair, also

@@ -8,7 +8,7 @@ namespace shm::pages {
 
 void LocalSweeper::start() {
   if (runs_.exchange(true)) return;
-  thread_ = start_service_thread("atoll.sweeper", [this] { run(); });
+  thread_ = start_needed_thread("atoll.sweeper", [this] { run(); });
 }
 
 void LocalSweeper::stop() {

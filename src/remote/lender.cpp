@@ -14,19 +14,9 @@
 #include "base/huge_pages.hpp"
 #include "base/human.hpp"
 #include "pages/addresses.hpp"
+#include "remote/message_check.hpp"
 
 namespace shm::remote {
-namespace {
-
-template <class Message>
-bool unpack(const std::byte* message, std::size_t n, Message& to) {
-  if (n != sizeof to) return false;
-  std::memcpy(&to, message, sizeof to);
-  return true;
-}
-
-}  // namespace
-
 // Committing more than there is would not fail, but have processes of the host killed.
 Result<LentMemory> LentMemory::create(std::size_t bytes) {
   const auto refuse = [bytes](const std::string& reason) {
@@ -66,31 +56,24 @@ Lender::Lender(LentMemory memory, int pes)
 
 // Here alone is decided who gets something of this server.
 void Lender::receive(int from, std::uint16_t id, const std::byte* message, std::size_t n) {
-  if (!admits(from)) return;
-  LeaseRequest lease;
-  GiveBack back;
-  FinishRequest finished;
-  PageRequest page;
+  const auto pes = static_cast<int>(finished_.size());
+  check_message(from, "a request", wrong_with_request(from, id, message, n, pes, leases_));
   switch (static_cast<LendMessage>(id)) {
-    case LendMessage::lease:
-      if (unpack(message, n, lease)) {
-        const std::optional<std::uint64_t> offset = leases_.lend(from, lease.bytes);
-        answer(from, {lease.number, offset.value_or(0), leases_.free(), offset.has_value()});
-      }
-      return;
-    case LendMessage::give_back:
-      if (unpack(message, n, back)) take_back(from, {back.offset, back.bytes});
-      return;
-    case LendMessage::finish:
-      if (unpack(message, n, finished)) finish(from, finished);
-      return;
+    case LendMessage::lease: return lend(from, message_at<LeaseRequest>(message));
+    case LendMessage::give_back: {
+      const auto back = message_at<GiveBack>(message);
+      return take_back(from, {back.offset, back.bytes});
+    }
+    case LendMessage::finish: return finish(from, message_at<FinishRequest>(message));
     case LendMessage::page:
-      if (unpack(message, n, page) && leases_.lent_to(from, {page.offset, page.bytes}))
-        send(from, LendMessage::ready, PageReady{page.number});
-      return;
-    case LendMessage::answer:
-    case LendMessage::ready: return;
+      return send(from, LendMessage::ready, PageReady{message_at<PageRequest>(message).number});
+    default: return;  // refused above
   }
+}
+
+void Lender::lend(int pe, const LeaseRequest& request) {
+  const std::optional<std::uint64_t> offset = leases_.lend(pe, request.bytes);
+  answer(pe, {request.number, offset.value_or(0), leases_.free(), offset.has_value()});
 }
 
 template <class Message>
@@ -102,7 +85,8 @@ void Lender::answer(int pe, const LendAnswer& answer) { send(pe, LendMessage::an
 
 // What the next PE gets reads as zeros.
 void Lender::take_back(int pe, const Leases::Range& range) {
-  if (leases_.take_back(pe, range)) memory_.clear(range.offset, range.bytes, pinned_);
+  leases_.take_back(pe, range);
+  memory_.clear(range.offset, range.bytes, pinned_);
 }
 
 void Lender::finish(int pe, const FinishRequest& request) {

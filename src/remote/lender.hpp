@@ -48,16 +48,16 @@ class Lender {
     pinned_ = pins_segments;
   }
   Channel* channel() const { return channel_; }
-  /// A message of the link.
+  /// A message of the link.  Ends the job, naming the sender, if it cannot be meant (remote/message_check).
   void receive(int from, std::uint16_t id, const std::byte* message, std::size_t n);
   /// Whether all PEs have come to shmem_finalize; begins anew.
   bool take_finish();
 
  private:
-  bool admits(int from) const { return from >= 0 && from < static_cast<int>(finished_.size()); }
   template <class Message>
   void send(int pe, LendMessage id, const Message& message);
   void answer(int pe, const LendAnswer& answer);
+  void lend(int pe, const LeaseRequest& request);
   void take_back(int pe, const Leases::Range& range);
   void finish(int pe, const FinishRequest& request);
 

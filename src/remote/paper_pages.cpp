@@ -64,9 +64,9 @@ PaperPages::~PaperPages() {
 
 void PaperPages::start() {
   stopping_.store(false);
-  com_thread_ = start_service_thread("atoll-com", [this] { communicate(); });
+  com_thread_ = start_needed_thread("atoll-com", [this] { communicate(); });
   if (settings_.protocol != SwapProtocol::r3)
-    recv_thread_ = start_service_thread("atoll-recv", [this] { receive_pages(); });
+    recv_thread_ = start_needed_thread("atoll-recv", [this] { receive_pages(); });
 }
 
 void PaperPages::stop() {
@@ -139,11 +139,12 @@ void PaperPages::ask(SwapRequest& request) {
 }
 
 // On whoever polls.
-void PaperPages::page_is_ready(std::uint64_t number) {
+bool PaperPages::page_is_ready(int server, std::uint64_t number) {
   SwapRequest* request = asked_.take(number);
-  if (request == nullptr) return;
+  if (request == nullptr || place(request->page).server != server) return false;
   ready_.push(*request);
   recv_bell_.ring();
+  return true;
 }
 
 // ---- the protocols

@@ -85,7 +85,7 @@ class PaperPages final : private pages::FaultResolver, private ReadyPages {
  private:
   PaperPages(const LentRange& range, const Settings& settings, std::unique_ptr<pages::LocalSpace> space);
   void resolve(std::size_t offset, pages::Access access) override;
-  void page_is_ready(std::uint64_t number) override;
+  bool page_is_ready(int server, std::uint64_t number) override;
 
   void communicate();
   void receive_pages();

@@ -7,6 +7,7 @@
 #include "base/fatal.hpp"
 #include "base/human.hpp"
 #include "base/service_thread.hpp"
+#include "remote/message_check.hpp"
 #include "remote/wire.hpp"
 
 namespace shm::remote {
@@ -34,6 +35,10 @@ MessageSink Servers::sink(Servers& servers) {
 
 void Servers::open(std::unique_ptr<Network> link) {
   link_ = std::move(link);
+  // Nothing here allocates: who waits for room may be a handler that has interrupted malloc.
+  link_->watch_room([this](int peer, Clock::time_point since, WaitWatch& watch) {
+    look_for_answer(peer - settings_.pes, since, watch);
+  });
   channel_ = link_->open_channel();
 }
 
@@ -61,17 +66,16 @@ void Servers::begin_uses_anew() {
 
 // Runs on whoever polls, in a signal handler perhaps.
 void Servers::on_message(int from, std::uint16_t id, const std::byte* message, std::size_t n) {
-  PageReady ready;
-  if (from >= settings_.pes && id == static_cast<std::uint16_t>(LendMessage::ready) && n == sizeof ready) {
-    std::memcpy(&ready, message, sizeof ready);
-    if (ReadyPages* asker = asker_.load(std::memory_order_acquire)) asker->page_is_ready(ready.number);
+  check_message(from, kLendAnswer, wrong_with_answer(from, id, message, n, settings_.pes, awaited_.load()));
+  if (id == static_cast<std::uint16_t>(LendMessage::ready)) {
+    ReadyPages* asker = asker_.load(std::memory_order_acquire);
+    if (asker != nullptr &&
+        !asker->page_is_ready(from - settings_.pes, message_at<PageReady>(message).number))
+      refuse_message(from, kLendAnswer, kNotAskedFor);
     return;
   }
-  LendAnswer answer;
-  if (from < settings_.pes || id != static_cast<std::uint16_t>(LendMessage::answer) || n != sizeof answer)
-    return;
-  std::memcpy(&answer, message, sizeof answer);
-  if (answer.number == 0 || answer.number != awaited_.load(std::memory_order_acquire)) return;
+  check_who_answers(from, kLendAnswer, peer(asked_));
+  const auto answer = message_at<LendAnswer>(message);
   granted_ = answer.granted;
   offset_ = answer.offset;
   free_ = answer.free;
@@ -86,6 +90,7 @@ void Servers::send(int server, LendMessage id, const Message& message) {
 template <class Request>
 void Servers::ask(int server, LendMessage id, Request request) {
   request.number = ++number_;
+  asked_ = server;
   awaited_.store(request.number, std::memory_order_release);
   {
     const SignalsBlocked blocked;

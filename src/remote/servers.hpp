@@ -29,8 +29,9 @@ namespace shm::remote {
 /// Who asks servers for pages, and is told when they are ready to be read.
 class ReadyPages {
  public:
-  /// On whoever polls: does not wait, polls nothing.  Async-signal-safe.
-  virtual void page_is_ready(std::uint64_t number) = 0;
+  /// On whoever polls: does not wait, polls nothing.  Async-signal-safe.  False: that server has not been
+  /// asked for it.
+  [[nodiscard]] virtual bool page_is_ready(int server, std::uint64_t number) = 0;
 
  protected:
   ~ReadyPages() = default;
@@ -122,6 +123,7 @@ class Servers {
   Mutex asking_;
   std::uint64_t number_ GUARDED_BY(asking_) = 0;       // of the last request
   std::atomic<std::uint64_t> awaited_{0};              // the request whose answer is awaited; 0: none
+  int asked_ = 0;                                      // the server that it was sent to
   std::uint64_t granted_ = 0, offset_ = 0, free_ = 0;  // its answer, once awaited_ is 0 again
   std::uint64_t last_free_ = 0;
 

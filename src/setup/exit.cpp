@@ -71,13 +71,7 @@ void flush_streams() {
 // Calls `end` unless the process has ended by itself.  The kernel sees to it where even that hangs, or no
 // thread can be made.
 void end_after(seconds time, void (*end)()) {
-  sigevent event{};
-  event.sigev_notify = SIGEV_SIGNAL;
-  event.sigev_signo = SIGKILL;
-  timer_t timer{};
-  itimerspec once{};
-  once.it_value.tv_sec = time.count() + 5;
-  if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &once, nullptr);
+  die_within(static_cast<int>(time.count()) + 5);
   try {
     start_service_thread("atoll-end", [time, end] {
       std::this_thread::sleep_for(time);

@@ -5,10 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 
+#include "base/fatal.hpp"
 #include "base/host_memory.hpp"
 #include "base/huge_pages.hpp"
+#include "base/limits.hpp"
 #include "core/progress.hpp"
 #include "setup/announcement.hpp"
 #include "setup/internal_layout.hpp"
@@ -109,6 +115,17 @@ std::uint64_t default_context_endpoints() {
   return cores > 1 ? static_cast<std::uint64_t>(std::min(cores, kMost)) : 0;
 }
 
+// A connection takes one descriptor, a second one for a moment, and PEs may connect to each other at once.
+void allow_connections(const Job& job) {
+  constexpr std::size_t kOfNetwork = 32, kOfPeer = 2;
+  const std::size_t others = static_cast<std::size_t>(job.processes()) - job.node_pes.size();
+  const std::size_t needed = kOfNetwork + kOfPeer * others;
+  const std::size_t allowed = allow_open_files(2 * needed);
+  if (allowed < needed)
+    warn("connections to %zu PEs and servers may need %zu open files%s", others, needed,
+         limit_behind(EMFILE).c_str());
+}
+
 Status open_network(ProcessState& state, const Env& env, const NodeMember& member) {
   const NetworkOptions options{
       .provider = env.provider,
@@ -116,10 +133,13 @@ Status open_network(ProcessState& state, const Env& env, const NodeMember& membe
       .one_host = state.boot->job().one_host,
       .context_endpoints = env.context_endpoints.value_or(default_context_endpoints()),
       .faults = env.faults.value_or(0),
+      .failing_operation = env.fault_at.value_or(0),
       .amo = env.amo,
+      .pack = env.pack,
       .mshrs = static_cast<unsigned>(env.nic_mshrs),
       .subentries = static_cast<unsigned>(env.nic_subentries),
       .crowded = !each_has_a_core(pes_of_host(state.boot->job()))};
+  allow_connections(state.boot->job());
   Result<std::unique_ptr<Network>> network = make_network(options);
   if (!network.ok()) return network.status();
   state.network = std::move(network.value());
@@ -220,8 +240,12 @@ void fill_table(const ProcessState& state) {
   state.memory->block().common_nvm = state.nvm.user_bytes;
 }
 
-NodeMember member_of(const Job& job, const Env& env) {
-  std::string key = job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_pes.front());
+// Who knows the job, and the names of its other nodes, still does not know this one.
+NodeMember member_of(const Job& job, const Env& env, std::uint64_t token) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016" PRIx64, token);
+  std::string key =
+      job.id + "." + std::to_string(geteuid()) + "." + std::to_string(job.node_pes.front()) + "." + digits;
   for (char& c : key) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
   }
@@ -249,7 +273,9 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   auto state = std::make_unique<ProcessState>();
   state->boot = &boot;
   const Job& job = state->boot->job();
-  const NodeMember member = member_of(job, env);
+  Result<std::uint64_t> token = boot.node_token();
+  if (!token.ok()) return token.status();
+  const NodeMember member = member_of(job, env, token.value());
   const std::size_t in_memory = default_heap(pes_of_host(job));
   Result<nvm::Options> nvm = nvm::Options::read(env, in_memory);
   if (!nvm.ok()) return nvm.status();

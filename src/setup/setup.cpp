@@ -105,8 +105,8 @@ void fill_runtime() REQUIRES(start_mutex) {
 Status open_services() {
   if (Status status = overrule_choice(rt.env.algorithms); !status.ok()) return status;
   if (rt.network != nullptr) {
-    set_parcel_handler();
     rt.world_context.channel = rt.network->open_channel();
+    open_parcels();
     rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));
     rt.progress->start();
   }
@@ -220,8 +220,8 @@ Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) 
   }
   rt.npes = static_cast<unsigned>(state->boot->job().size);  // last: operations are possible from here on
   open_teams();
-  answer_wait_questions(rt.me, static_cast<int>(rt.npes),
-                        static_cast<double>(rt.env.wait_report.value_or(0)));
+  answer_wait_questions(rt.me, static_cast<int>(rt.npes), static_cast<double>(rt.env.wait_report.value_or(0)),
+                        state->boot->job().by_oshrun ? state->boot->job().id : "");
   sync_world({"shmem_init"});
   listen_to_peers(*state->memory);
   if (rt.me == 0) {
@@ -240,16 +240,22 @@ constexpr const char* kForOthersToEnd = "for other PEs to call it too";
 // itself cannot tell, as its own last messages are still to be acknowledged.
 void close_services(Call call) REQUIRES(start_mutex) {
   watch_peers(nullptr);
-  if (rt.progress != nullptr) quiet(rt.world_context, call);
+  if (rt.progress != nullptr) {
+    quiet(rt.world_context, call);
+    finish_parcels(call);
+  }
   if (state->servers != nullptr) state->servers->finish();
   if (rt.progress != nullptr || state->servers != nullptr) {
     const OutsideWait wait(call.name, kForOthersToEnd);
-    if (Status status = rt.boot->barrier(); !status.ok()) warn("shmem_finalize: %s", status.text().c_str());
+    // It fails where another has died, of which the launcher has more to say.
+    if (Status status = rt.boot->barrier(); !status.ok())
+      lost_peer("shmem_finalize: %s", status.text().c_str());
   }
   if (rt.progress != nullptr) {
     rt.progress->stop();
     delete rt.progress;
     rt.progress = nullptr;
+    close_parcels();
     rt.network->close_channel(rt.world_context.channel);
     rt.world_context.channel = nullptr;
   }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: scripts.py FOLDER BIN
 
-The scripts of FOLDER that measure with shmem_bench: wrong arguments are refused in one line, without a traceback, and what
-shmem_bench refuses is passed on.  Two run.
+The scripts of FOLDER that measure: wrong arguments are refused in one line, without a traceback, and what
+shmem_bench refuses is passed on.  Some run.
 """
 import pathlib
 import subprocess
@@ -31,7 +31,8 @@ def refused(code, words, script, *arguments):
 
 
 def wrong_arguments():
-    for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py", "hot_spot.py", "instructions.py"):
+    for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py", "compare_small.py", "hot_spot.py",
+                   "instructions.py"):
         refused(2, f"{script}: argument --bin: there is no oshrun in /nowhere; cmake", script, "--bin", "/nowhere")
         refused(2, WHOLE, script, "--rounds", "0")
         refused(2, "unrecognized arguments", script, "--nonsense")
@@ -116,11 +117,23 @@ def paging_that_runs():
     expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 5, "not 5 verdicts", result)
 
 
+def graphs_that_run():
+    """A row for each kernel and each kind of update.  Needs the examples."""
+    build = folder.parent
+    if not (build / "examples" / "styles").exists():
+        return
+    result = run("compare_graphs.py", "--build", build, "--rounds", "1", "--scale", "6")
+    rows = [line.split()[0] for line in result.stdout.splitlines() if line]
+    expect(result.returncode == 0 and rows == ["edges/s", "bfs", "pagerank", "sssp", "components", "triangles", "updates/s",
+                                               "histogram", "GUPS", "scatter", "inverse"], f"rows {rows}", result)
+
+
 def main():
-    result = run("compare_paging.py", "--build", "/nowhere")
-    expect(result.returncode == 2 and "there is no bin/oshrun in /nowhere" in result.stderr, "is not refused", result)
+    for script in ("compare_paging.py", "compare_graphs.py"):
+        result = run(script, "--build", "/nowhere")
+        expect(result.returncode == 2 and "there is no bin/oshrun in /nowhere" in result.stderr, "is not refused", result)
     for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs, pages_that_run, kv_that_runs,
-                 paging_that_runs):
+                 paging_that_runs, graphs_that_run):
         case()
     return 0
 

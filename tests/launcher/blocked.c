@@ -91,6 +91,13 @@ static void mismatch(void) {
     shmem_barrier_all();
 }
 
+/* One makes a call more, in which nobody is waited for: it expects of others what belongs to their next call. */
+static void once_too_often(void) {
+  static long from[4], to[4];
+  if (me == 0) shmem_broadcastmem(SHMEM_TEAM_WORLD, to, from, sizeof *from, 0);
+  for (;;) shmem_alltoallmem(SHMEM_TEAM_WORLD, to, from, sizeof *from);
+}
+
 static long sync_of_all[SHMEM_BARRIER_SYNC_SIZE], sync_of_some[SHMEM_BARRIER_SYNC_SIZE];
 
 /* The same PEs have done something else before. */
@@ -151,7 +158,13 @@ static void quiets(void) {
   shmem_ctx_long_p(ctx, &word, 1, np - 1); /* they are connected */
   shmem_ctx_quiet(ctx);
   shmem_barrier_all();
-  if (me == np - 1) compute();
+  if (me == np - 1) {
+    for (int pe = 0; pe < np - 1; ++pe) shmem_long_p(&held, 1, pe);
+    shmem_quiet();
+    compute();
+  }
+  shmem_long_wait_until(&held, SHMEM_CMP_EQ, 1);
+  shmem_barrier(0, 0, np - 1, sync_of_some); /* nobody waits for the last one any more */
   stop(last);
   shmem_ctx_long_p(ctx, &word, 1, np - 1);
   if (me == 0) shmem_ctx_quiet(ctx);
@@ -264,6 +277,7 @@ static const struct {
              {"lock", lock},
              {"circle", circle},
              {"mismatch", mismatch},
+             {"once_too_often", once_too_often},
              {"active_set_of_all", active_set_of_all},
              {"active_set", active_set},
              {"destroy", destroy},

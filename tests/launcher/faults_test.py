@@ -29,12 +29,20 @@ class Faults(Launcher):
             return out
 
     def test_a_pe_that_cannot_be_made_ends_the_job(self):
-        refusal = r"^oshrun: cannot start 3 PEs: %s; use fewer, or raise the limits .*\(ulimit -u, ulimit -n\)$"
+        refusal = r"^oshrun: cannot start 3 PEs: %s; .*\(ulimit -%s.*\); use fewer, or raise the limit$"
         for call in range(1, 5):  # the janitor's, and one for each PE
-            self.assertEqual(self.fails("fork:%d" % call, 1, refusal % "Resource temporarily unavailable"), "")
+            self.assertEqual(self.fails("fork:%d" % call, 1, refusal % ("Resource temporarily unavailable", "u")), "")
         for call in range(1, 12):  # the janitor's, that of failures, three for each PE
-            self.assertEqual(self.fails("pipe2:%d" % call, 1, refusal % "Too many open files"), "")
+            self.assertEqual(self.fails("pipe2:%d" % call, 1, refusal % ("Too many open files", "n")), "")
         self.assertEqual(self.fails("pipe2:12", 0), "started\n" * 3, "there is no further pipe")
+
+    def test_an_engine_that_cannot_be_started(self):
+        words = ("--run-within", 1000, 1000, "true")
+        for call, why in (("fork:1", r"Resource temporarily unavailable; .*\(ulimit -u.*\)"), ("fork:2", r"Resource .*"),
+                          ("pipe2:1", r"Too many open files; .*\(ulimit -n\)")):
+            self.env["FAIL_CALL"] = call
+            out, err = self.run_job(1, *words)
+            self.assertRegex(err, r"^oshrun: cannot start 'true': " + why + r"; end other programs, or raise the limit\n$")
 
     def test_a_pe_that_cannot_be_let_go_ends_the_job(self):
         out = self.fails("write:2", 1, r"^oshrun: cannot start PE 1: Input/output error$")

@@ -147,8 +147,9 @@ class MemoryServers(WithServers):
                 shutil.copytree(self.path_of("bin"), os.path.join(other, "bin"))
                 shutil.copytree(os.path.dirname(self.library), os.path.join(other, LIBRARY_FOLDER))
                 self.launcher = os.path.join(other, "bin", "oshrun")
-                err = self.run_job(127, "--memory-servers", 1, "--remote-malloc", "8m", "true")[1]
-                self.assert_one_line(err, "--remote-malloc: LD_PRELOAD cannot name '[^']*/%s/[^']*'; install [^\n]*" % name)
+                for where in ([], ["-H", "atoll-other-host"]):
+                    err = self.run_job(127, *where, "--memory-servers", 1, "--remote-malloc", "8m", "true")[1]
+                    self.assert_one_line(err, "--remote-malloc: LD_PRELOAD cannot name '[^']*/%s/[^']*'; install [^\n]*" % name)
                 self.run_job(0, "--memory-servers", 1, "true")
 
     def test_only_pe_0_reads_the_input(self):

@@ -4,14 +4,17 @@
 import fcntl
 import os
 import pty
+import random
 import re
 import resource
 import select
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import termios
+import time
 import unittest
 
 from launcher import (FOREVER, HELLO, LIMIT, NEVER_KILL, OSHRUN, Launcher, alive, children, end, job_files, poll_until,
@@ -554,6 +557,18 @@ class Cleanup(Launcher):
         poll_until(lambda: not any(map(alive, pids)), "PEs and their children gone")
         poll_until(lambda: not any(name.startswith(mine) for name in job_files(self.tmp.name)), "files gone")
         self.assertEqual(process.wait(LIMIT), -signal.SIGKILL)
+
+    def test_a_launcher_killed_at_any_instant_leaves_nothing(self):
+        seed = random.randrange(1 << 32)
+        print("seed %d" % seed, file=sys.stderr)
+        delays = random.Random(seed)
+        for _ in range(30):
+            process = self.start("-n", 2, HELLO)
+            time.sleep(delays.uniform(0, 0.02))
+            process.kill()
+            process.wait(LIMIT)
+            mine = "atoll.atoll-%d-" % process.pid
+            poll_until(lambda: not any(name.startswith(mine) for name in job_files(self.tmp.name)), "files gone")
 
     def test_killed_launcher_leaves_nothing_where_a_relative_tmpdir_was(self):
         self.env["TMPDIR"] = "."

@@ -168,6 +168,13 @@ class Waits(OnBothPlaces):
             job.ask_until(r"^oshrun: a deadlock: PE 0 in shmem_team_sync waits for PE 1 in shmem_barrier_all waits for PE 0: "
                        r"they have called different collective operations, or in different orders$")
 
+    def test_a_collective_that_one_has_called_once_more(self):
+        # On one node others see that PE 0 has come further, and do not wait for it.
+        job = Job("once_too_often", 4, "--virtual-nodes", "4")
+        self.addCleanup(job.end)
+        job.ask_until(r"^oshrun: a deadlock: PE . in shmem_alltoallmem waits for PE .*: some have made more collective calls of "
+                      r"this team than others: PE . has made \d+, PE . has made \d+")
+
     def test_a_key_that_nobody_inserts(self):
         for job in self.jobs("key"):
             job.ask_until(r"^oshrun: PE .*3: shmemx_kv_get_wait waits for a key of 5 bytes to be inserted on PE 3 ",

@@ -3,11 +3,12 @@
 """Applies small deliberate defects ("mutants") one at a time and reports which of them the tests notice.
 
 usage: tests/mutants/run.py [--tree DIR] [--only REGEX] [--part I/N] [--seconds N] [LIST.toml...]
-       tests/mutants/run.py --check [LIST.toml...]
+       tests/mutants/run.py --check [--suite BUILD] [LIST.toml...]
 
 Works in a clone of the last commit (default: build/mutants; it is kept, so a second run builds only what has changed)
 with the release preset.  README.md says what the lists hold.  A mutant is noticed if one of its tests fails, or does
-not end within --seconds (default 120).  --check only holds the lists against the sources.  --part 2/3 tries each third
+not end within --seconds (default 120).  --check only holds the lists against the sources, and, with --suite, against the
+tests of a build.  --part 2/3 tries each third
 mutant, beginning with the second: each part in a tree of its own, beside the others.
 
 Ends with code 0 if at least 95 % of the mutants are noticed."""
@@ -46,6 +47,19 @@ def faults_of(mutants):
         if times != 1 or mutant["old"] == mutant["new"]:
             faults.append(f"{mutant['name']}: its old text occurs {times} times in {mutant['file']}, not once")
     return faults
+
+
+def numbers_of(command, cwd):
+    """The tests that `command` lists: numbers by name."""
+    output = subprocess.check_output([*command, "-N"], cwd=cwd, text=True)
+    return {name: number for number, name in re.findall(r"^ *Test +#(\d+): (.*)$", output, re.M)}
+
+
+def without_tests(mutants, build):
+    """Those that no test of a build is for, a line each."""
+    names = numbers_of(["ctest", "--test-dir", str(build), "-C", "listed"], ROOT)
+    return [f"{m['name']}: no test has a name like {m['tests']}" for m in mutants
+            if "tests" in m and not any(re.search(m["tests"], name) for name in names)]
 
 
 def descendants(process):
@@ -104,9 +118,8 @@ class Tree:
         return run(["cmake", "--build", "--preset", "release"], self.path, 3600)
 
     def numbers(self, *configuration):
-        """The tests of a configuration: numbers by name."""
-        output = subprocess.check_output(["ctest", "--preset", "release", *configuration, "-N"], cwd=self.path, text=True)
-        return {name: number for number, name in re.findall(r"^ *Test +#(\d+): (.*)$", output, re.M)}
+        """The tests of a configuration."""
+        return numbers_of(["ctest", "--preset", "release", *configuration], self.path)
 
     def tests_of(self, mutant):
         """The numbers of its tests: those of the suite, or, if there are none, of all that there are."""
@@ -146,13 +159,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lists", nargs="*", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--suite", type=pathlib.Path, metavar="BUILD", help="with --check: folder of a build")
     parser.add_argument("--tree", type=pathlib.Path, default=ROOT / "build/mutants")
     parser.add_argument("--only", default="", help="regular expression for names of mutants")
     parser.add_argument("--part", default="1/1", metavar="I/N", help="each Nth mutant, from the Ith on")
     parser.add_argument("--seconds", type=float, default=120, help="after which tests of a mutant count as hanging")
     options = parser.parse_args()
     mutants = load(options.lists or sorted(HERE.glob("*.toml")))
-    if faults := faults_of(mutants):
+    if faults := faults_of(mutants) or (without_tests(mutants, options.suite) if options.suite else []):
         sys.exit("\n".join(faults))
     if options.check:
         print(f"{len(mutants)} mutants, each of which fits the sources")

@@ -98,6 +98,7 @@ void initiate(const std::string& prefix, Side& side) {
   latency("get_256k_alone", [&] { side.get(buffer.data(), 4096, std::size_t{256} << 10); });
   stream("put_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.put(0, &one, 8); });
   stream("get_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.get(&old, 0, 8); });
+  stream("put_256_stream", 5000, 64, 1e-6, "M/s", [&] { side.put(4096, buffer.data(), 256); });
   stream("add_stream", 5000, 64, 1e-6, "M/s", [&] { side.add(0, &one, nullptr); });
   stream("fetch_add_stream", 5000, 64, 1e-6, "M/s", [&] { side.add(0, &one, &old); });
   stream("put_64k", 1000, 16, 65536e-9, "GB/s", [&] { side.put(4096, buffer.data(), 65536); });

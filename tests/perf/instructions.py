@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts the instructions that a remote atomic takes at its initiator, with SHMEM_AMO=native and offload.
+"""Counts the instructions that a remote atomic, or a put of a word, takes at its initiator, with SHMEM_AMO=native and
+offload.
 
-PE 0 of two PEs on two virtual nodes runs under valgrind --tool=callgrind, PE 1 does not.  It does N atomics and 2N;
+PE 0 of two PEs on two virtual nodes runs under valgrind --tool=callgrind, PE 1 does not.  It does N operations and 2N;
 the difference divided by N is what one takes, start-up and end cancel.  Counted are the instructions of all threads
 of PE 0 in user mode, in the library, libfabric and libc.  Not counted are the kernel's, which a packet over TCP
 takes in addition, and those of PE 1.  Polling while one waits is counted, so that a blocking atomic's figure
@@ -25,7 +26,7 @@ import callgrind
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("native", "offload", "session")  # session: offload, within a session with SHMEM_CTX_SESSION_BATCH
-KINDS = {"add": 50000, "fetch_add_nbi": 50000, "fetch_add": 500}
+KINDS = {"add": 50000, "fetch_add_nbi": 50000, "fetch_add": 500, "p": 50000}
 
 
 def count(options, work, mode, kind, n):
@@ -41,7 +42,7 @@ def count(options, work, mode, kind, n):
 
 
 def each(options, work, mode, kind):
-    """Instructions of an atomic: of all threads, and of the busiest; medians of the rounds."""
+    """Instructions of an operation: of all threads, and of the busiest; medians of the rounds."""
     n = KINDS[kind] * options.scale
     found = []
     for round_number in range(1, options.rounds + 1):
@@ -57,12 +58,12 @@ def main():
                         help="folder of our oshcc and oshrun")
     parser.add_argument("--rounds", type=arguments.whole, default=3,
                         help="counts of each, in turn; the median counts (default 3)")
-    parser.add_argument("--scale", type=arguments.whole, default=1, help="times as many atomics (default 1)")
+    parser.add_argument("--scale", type=arguments.whole, default=1, help="times as many operations (default 1)")
     parser.add_argument("--timeout", type=arguments.whole, default=120, help="seconds for a run (default 120)")
     options = parser.parse_args()
     if callgrind.is_missing():
         return 77
-    print("instructions of PE 0 in user mode for each remote atomic: all threads (the busiest thread)")
+    print("instructions of PE 0 in user mode for each remote operation: all threads (the busiest thread)")
     print(f"{'':<16}" + "".join(f"{mode:>24}" for mode in MODES) + "".join(f"{mode + '/native':>16}" for mode in MODES[1:]))
     with tempfile.TemporaryDirectory(prefix="atoll-perf.") as folder:
         work = pathlib.Path(folder)

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: hosts_test.py <phases> <test>
+"""usage: hosts_test.py <phases> <test> [slurm]
 
-Two hosts under mpirun, as tests/multi_host/two_hosts.py makes them, of which one is lost: its cable is cut, without a
-word on either side, or all its PEs are killed.  77 (skipped) where hosts cannot be made."""
+Hosts of their own (tests/multi_host/hosts.py) under mpirun, or Slurm, of which one is lost, in the middle of collective
+operations, or, under Slurm, of calls of the kv store:
+    cut        the cable of one of two, without a word on either side
+    noticed    the same, and mpirun is told to look for it as docs/reliability.md says
+    killed     all PEs of one of two
+    partition  of three, two no longer reach each other, and the third reaches both
+OSHRUN names the launcher.  77 (skipped) where hosts cannot be made."""
 import contextlib
 import os
 import pathlib
@@ -11,75 +16,96 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "multi_host"))
-import two_hosts  # noqa: E402
+import hosts as made  # noqa: E402
+import slurm_job  # noqa: E402
+from ended_job import has_lost_its_words  # noqa: E402
 
-program, test = sys.argv[1:]
-PES = 4
-TIMEOUT = 3  # SHMEM_PEER_TIMEOUT
-AT_MOST = TIMEOUT + 20  # seconds until no PE is left
-
-
-def pes(hosts):
-    """Processes on these hosts that run the program.  They are this host's processes, too."""
-    networks = {os.readlink(f"/proc/{host.holder.pid}/ns/net") for host in hosts}
-    found = []
-    for entry in os.listdir("/proc"):
-        with contextlib.suppress(OSError):
-            if entry.isdigit() and os.readlink(f"/proc/{entry}/exe") == program and \
-                    os.readlink(f"/proc/{entry}/ns/net") in networks:
-                found.append(int(entry))
-    return found
+program, test, *engine = sys.argv[1:]
+HOSTS = 3 if test == "partition" else 2
+PES = 3 if test == "partition" else 4
+PHASE = "kv" if engine else "collective"
+TIMEOUT = 20 if test == "noticed" else 3  # SHMEM_PEER_TIMEOUT
+KEEPALIVE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
+             "OMPI_MCA_oob_tcp_keepalive_probes": "3"}
+# Seconds until no PE is left.  On a host that Slurm has lost each PE that gives up takes 5 s more, and its neighbour
+# begins to count when it has gone.
+AT_MOST = 15 if test == "noticed" else TIMEOUT + (35 if engine else 20)
 
 
-def wait_for(condition, what, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"not within {seconds} s: {what}")
-        time.sleep(0.02)
+def lose_a_host(network):
+    if test in ("cut", "noticed"):
+        network.hosts[1].cut()
+    elif test == "partition":
+        network.part(*network.hosts[1:])
+    else:
+        for pid in network.processes(program, network.hosts[1:]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
-def lose_a_host(hosts):
-    if test == "cut":
-        hosts[1].run("ip", "link", "set", "cable", "down")
-        return
-    for pid in pes(hosts[1:]):
-        os.kill(pid, signal.SIGKILL)
+def check(said):
+    """Who has noticed says whom it waits for, and where that one is."""
+    silent = r"has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and shmemx?_\w+ waits "
+    if test == "cut" and not re.search(r"^atoll: PE [01] of 4 on atoll-h0: PE [23] on host atoll-h1 " + silent, said,
+                                       re.MULTILINE):
+        sys.exit("no line names a PE of the host that was lost")
+    if test == "noticed" and not re.search(r"lost communication with a remote daemon\.\s+HNP.*\s+Remote daemon: .* atoll-h1$", said,
+                                           re.MULTILINE):
+        sys.exit("mpirun does not name the host that was lost")
+    if test == "partition":
+        pairs = re.findall(r"^atoll: PE (\d) of 3 on atoll-h\1: PE (\d) on host atoll-h\2 " + silent, said, re.MULTILINE)
+        if not pairs:
+            sys.exit("no line names a PE that could not be reached")
+        if {"1", "2"} not in [set(pair) for pair in pairs]:
+            sys.exit(f"the lines name other pairs than PE 1 and PE 2: {pairs}")
+    # A PE that has lost a peer may end the job before mpirun hears of the signal.
+    if test == "killed" and not has_lost_its_words(said) and not re.search(
+            r"signal 9|atoll-h1: tasks? [23-]+: Killed|^atoll: PE [01] of 4 on atoll-h0: .*PE [23] ", said, re.MULTILINE):
+        sys.exit("neither the engine nor a PE has said who died")
 
 
-def run(hosts, folder):
-    command = two_hosts.mpirun(hosts, folder, PES, [program, "collective", "none"])
-    out, err = folder / "out", folder / "err"
+def run_with_mpirun(network):
+    extra = KEEPALIVE if test == "noticed" else {}
+    run(network, network.oshrun("-n", PES, program, PHASE, "none"), {**network.environment(), **extra})
+
+
+def run_with_slurm(network):
+    command = slurm_job.allocation(network, PES, [program, PHASE, "none"])
+    own = network.environment()
+    slurm_job.on_slurm(lambda environment: run(network, command, {**own, **environment}), network)
+
+
+def run(network, command, environment):
+    out, err = network.folder / "out", network.folder / "err"
     with open(out, "w") as stdout, open(err, "w") as stderr:
-        job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True)
+        job = subprocess.Popen(command, env={**environment, "SHMEM_PEER_TIMEOUT": str(TIMEOUT)}, start_new_session=True,
+                               stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
     try:
-        wait_for(lambda: out.read_text().count("process ") == PES, "all PEs have started", 60)
-        time.sleep(0.5)  # in the middle of collective operations
-        lose_a_host(hosts)
+        made.wait_for(lambda: out.read_text().count("under way") == PES or job.poll() is not None,
+                      "all PEs are in the middle of it", 60)
+        if job.poll() is not None:
+            sys.exit("the job ended by itself")
+        lose_a_host(network)
         before = time.monotonic()
-        wait_for(lambda: not pes(hosts), "no PE is left", AT_MOST)
+        made.wait_for(lambda: not network.processes(program), "no PE is left", AT_MOST)
         print(f"no PE was left {time.monotonic() - before:.1f} s after the host was lost")
-        if test == "killed":
+        if test != "cut" or engine:  # mpirun waits for the daemon of the host that was lost
             job.wait(timeout=30)
+            print(f"the job had ended {time.monotonic() - before:.1f} s after that")
+            if job.returncode == 0:
+                sys.exit("the job ended with code 0")
     finally:
         print(out.read_text() + err.read_text())
-        for pid in pes(hosts):
-            os.kill(pid, signal.SIGKILL)
+        for pid in network.processes(program):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(job.pid, signal.SIGKILL)
         job.wait()
-    said = err.read_text()
-    if test == "cut" and not re.search(r"^atoll: PE [01] of 4 on atoll-h0: PE [23] on host atoll-h1 has not answered for "
-                                       rf"{TIMEOUT} s \(SHMEM_PEER_TIMEOUT\), and shmem_\w+ waits ", said, re.MULTILINE):
-        sys.exit("no line names a PE of the host that was lost")
-    # A PE that has lost a peer may end the job before mpirun hears of the signal.
-    if test == "killed" and not re.search(r"signal 9|^atoll: PE [01] of 4 on atoll-h0: .*PE [23] ", said, re.MULTILINE):
-        sys.exit("neither mpirun nor a PE has said who died")
+    check(err.read_text())
 
 
-os.environ["SHMEM_PEER_TIMEOUT"] = str(TIMEOUT)
-sys.exit(two_hosts.on_two_hosts(run))
+sys.exit(made.on_hosts(HOSTS, run_with_slurm if engine else run_with_mpirun))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PEs that work in rounds and check what has come of it, while PE 1 disturbs them:
- *     links fetch|add|barrier|get reset|stop|freeze|nothing SECONDS
+ *     links fetch|add|barrier|get|put|kv reset|stop|freeze|nothing SECONDS
  * reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped for so long, once.
- * freeze: it is stopped, and nobody wakes it.  All go on for two seconds after that, and PE 0 prints "right". */
+ * freeze: it is stopped, and nobody wakes it.  Before it is stopped it prints "stops <seconds since 1970>".  All go on
+ * for two seconds after that, and PE 0 prints "right". */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <shmem.h>
+#include <shmemx.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -59,15 +61,22 @@ static void* reset_now_and_then(void* unused) {
   return unused;
 }
 
-static void stop(int wakes) {
+/* In the middle of what the PEs do. */
+static void* stop(void* wakes) {
+  usleep((useconds_t)(rand() % 30000));
+  struct timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  printf("stops %ld.%09ld\n", (long)time.tv_sec, time.tv_nsec);
+  fflush(stdout);
   const pid_t parent = getpid();
-  if (wakes && fork() == 0) {
+  if (wakes != NULL && fork() == 0) {
     usleep((useconds_t)(1e6 * seconds));
     kill(parent, SIGCONT);
     _exit(0);
   }
   kill(parent, SIGSTOP);
   disturbed = 1;
+  return NULL;
 }
 
 static void disturb(const char* how) {
@@ -75,13 +84,57 @@ static void disturb(const char* how) {
   if (strcmp(how, "reset") == 0) {
     pthread_create(&thread, NULL, reset_now_and_then, NULL);
   } else if (strcmp(how, "nothing") != 0) {
-    stop(strcmp(how, "stop") == 0);
+    pthread_create(&thread, NULL, stop, strcmp(how, "stop") == 0 ? &seconds : NULL);
   } else {
     disturbed = 1;
   }
 }
 
+static void wrong(const char* what, long found, long wanted) {
+  printf("PE %d: %s: %ld, and should be %ld\n", me, what, found, wanted);
+  fflush(stdout);
+  shmem_global_exit(9);
+}
+
+/* Each PE writes a block of its own on the next one, which reads it when all have; a put that is lost or late shows. */
+static void put(void) {
+  enum { kWords = 512 };
+  static long block[kWords], source[kWords], turn;
+  for (int i = 0; i < 50; ++i) {
+    ++turn;
+    for (int j = 0; j < kWords; ++j) source[j] = turn * kWords + j;
+    shmem_long_put(block, source, kWords, (me + 1) % pes);
+    shmem_barrier_all();
+    for (int j = 0; j < kWords; ++j)
+      if (block[j] != turn * kWords + j) wrong("a word that was put", block[j], turn * kWords + j);
+    shmem_barrier_all();
+  }
+}
+
+/* Each PE stores under keys of its own and finds there what it has stored. */
+static void kv(void) {
+  enum { kKeys = 200 };
+  static shmemx_kv_t table;
+  static long turn;
+  if (turn++ == 0) {
+    shmemx_kv_options_t options;
+    memset(&options, 0, sizeof options);
+    options.key_bytes = options.value_bytes = sizeof(long);
+    options.capacity = 8 * kKeys;
+    if (shmemx_kv_create(&options, &table) != SHMEMX_KV_OK) wrong("no table", 0, 0);
+  }
+  for (long i = 0; i < kKeys; ++i) {
+    const long key = me * kKeys + i, value = turn * kKeys + i;
+    long found = 0;
+    shmemx_kv_put(table, &key, sizeof key, &value, sizeof value);
+    shmemx_kv_get(table, &key, sizeof key, &found, sizeof found, NULL);
+    if (found != value) wrong("a value", found, value);
+  }
+}
+
 static void work(const char* kind) {
+  if (kind[0] == 'p') return put();
+  if (kind[0] == 'k') return kv();
   if (strcmp(kind, "get") == 0) { /* answers, and small messages between them */
     if (me == 0) {
       for (int i = 0; i < 2000; ++i, ++mine) shmem_long_atomic_fetch_add(&word, 1, 1);
@@ -122,10 +175,7 @@ int main(int count, char** arguments) {
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &total, &mine, 1);
   static long found;
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &found, &word, 1);
-  if (found != total) {
-    printf("PE %d: %ld were added and should be %ld\n", me, found, total);
-    shmem_global_exit(9);
-  }
+  if (found != total) wrong("what was added", found, total);
   shmem_barrier_all();
   if (me == 0) printf("right\n");
   shmem_finalize();

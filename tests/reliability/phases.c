@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PEs that work without end in one phase of a program's life, of which PE 1 comes to an end of its own:
- *     phases PHASE END [MICROSECONDS]
- * PHASE: one of those below.  END: signal numbers (9), exit3 and exit0 (without shmem_finalize), none.  It comes from another
- * thread, so that PE 1 is in the middle of something, so many microseconds after it has begun.
- * Each PE prints "job <id>" and "process <pid>", PE 1 "dies <seconds since 1970>". */
+/* PEs that work without end in one phase of a program's life, of which one, the victim, comes to an end of its own:
+ *     phases PHASE END [MICROSECONDS [VICTIM]]
+ * PHASE: one of those below.  END: signal numbers (9), exit3 and exit0 (without shmem_finalize), memory (it takes what there
+ * is), none.  It comes from another thread, so that the victim (PE 1, if not given) is in the middle of something, so many
+ * microseconds after it has begun.
+ * In `start` and `connect` that is in shmem_init, before or after the process has connected to its launcher.
+ * Each PE prints "job <id>" and "process <pid>", the victim "dies <seconds since 1970>"; without an end each PE "under way"
+ * when it has done this 100 times. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -11,33 +16,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { kVictim = 1, kBytes = 1 << 20, kWords = kBytes / sizeof(long), kKeys = 64 };
+enum { kBytes = 1 << 20, kWords = kBytes / sizeof(long), kKeys = 64 };
 
 static const char* how;
 static long after; /* microseconds */
-static int me, pes;
+static int me, pes, victim = 1;
 static long *block, source[kWords], word, lock, sums[2];
 static volatile long sink;
 
-static void* end_this_pe(void* unused) {
-  (void)unused;
+/* More than the test gives the job. */
+static void use_memory(void) {
+  enum { kBlock = 1 << 20 };
+  for (int i = 0; i < 2048; ++i) {
+    char* memory = malloc(kBlock);
+    if (memory == NULL) break;
+    memset(memory, 1, kBlock);
+  }
+  _exit(6);
+}
+
+static void wait_for_launcher(void) {
+  int (*connected)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PMIx_Initialized");
+  while (!connected()) usleep(100);
+}
+
+static void* end_this_pe(void* in_connect) {
+  if (in_connect != NULL) wait_for_launcher();
   usleep((useconds_t)after);
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   printf("dies %ld.%09ld\n", (long)now.tv_sec, now.tv_nsec);
   fflush(stdout);
+  if (strcmp(how, "memory") == 0) use_memory();
   if (strncmp(how, "exit", 4) == 0) _exit(atoi(how + 4));
+  prctl(PR_SET_DUMPABLE, 0); /* to write down its memory would take longer than the job may */
   kill(getpid(), atoi(how));
   return NULL;
 }
 
-static void end_soon(void) {
+static void end_in(int connect) {
   pthread_t thread;
-  if (me == kVictim && strcmp(how, "none") != 0) pthread_create(&thread, NULL, end_this_pe, NULL);
+  if (me == victim && strcmp(how, "none") != 0) pthread_create(&thread, NULL, end_this_pe, connect ? &after : NULL);
 }
+static void end_soon(void) { end_in(0); }
 
 static int next_pe(void) { return (me + 1) % pes; }
 
@@ -65,14 +90,14 @@ static void collective(void) {
 }
 static void holds_lock(void) {
   shmem_set_lock(&lock);
-  if (me == kVictim) { /* everybody else waits */
+  if (me == victim) { /* everybody else waits */
     end_soon();
     for (;;) pause();
   }
   shmem_clear_lock(&lock);
 }
 static void waits_for_it(void) {
-  if (me == kVictim) {
+  if (me == victim) {
     end_soon();
     for (;;) pause();
   }
@@ -126,18 +151,21 @@ int main(int count, char** arguments) {
   const char* phase = arguments[1];
   how = arguments[2];
   if (count > 3) after = atol(arguments[3]);
-  printf("job %s\n", getenv("ATOLL_JOB_ID"));
-  if (strcmp(phase, "start") == 0) { /* before it knows who it is */
+  if (count > 4) victim = atoi(arguments[4]);
+  const char* job = getenv("ATOLL_JOB_ID");
+  printf("job %s\n", job != NULL ? job : getenv("PMIX_NAMESPACE"));
+  const int connect = strcmp(phase, "connect") == 0, start = connect || strcmp(phase, "start") == 0;
+  if (start) { /* before it knows who it is */
     const char* rank = getenv("PMIX_RANK");
     me = rank != NULL ? atoi(rank) : 0;
     printf("process %d\n", (int)getpid());
     fflush(stdout);
-    end_soon();
+    end_in(connect);
   }
   shmem_init();
   me = shmem_my_pe();
   pes = shmem_n_pes();
-  if (strcmp(phase, "start") == 0)
+  if (start)
     for (;;) shmem_barrier_all();
   block = shmem_malloc(kBytes);
   printf("process %d\n", (int)getpid());
@@ -145,9 +173,9 @@ int main(int count, char** arguments) {
   shmem_barrier_all();
   if (strcmp(phase, "finalize") == 0) {
     end_soon();
-    if (me == 0) usleep(100000); /* the others wait for it in there */
+    if (me == (victim + 1) % pes) usleep(100000); /* the others wait for it in there */
     shmem_finalize();
-    while (me == kVictim) pause();
+    while (me == victim) pause();
     return 0;
   }
   void (*step)(void) = NULL;
@@ -156,5 +184,10 @@ int main(int count, char** arguments) {
   if (step == NULL) exit(5);
   step(); /* what is made is there */
   if (step != holds_lock && step != waits_for_it) end_soon();
+  if (strcmp(how, "none") == 0) {
+    for (int i = 0; i < 100; ++i) step();
+    printf("under way\n");
+    fflush(stdout);
+  }
   for (;;) step();
 }

@@ -70,6 +70,10 @@ int main(int argc, char** argv) {
     await_byte();
   }
   shmem_init();
+  if (strcmp(argv[1], "first") == 0) { /* has had nothing to do with servers yet */
+    say_running();
+    await_byte();
+  }
   far = shmemx_remote_alloc(kBytes);
   near = malloc(kPiece);
   CHECK(far != NULL && near != NULL);

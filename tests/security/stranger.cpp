@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: stranger ATTACK PORT
+// usage: stranger ATTACK PORT [ADDRESS OWN]
 // A program that knows where a process listens, and nothing else of its job: libfabric (tcp;ofi_rxm) towards
-// 127.0.0.1:PORT, by a user of the library.  Exits with 0 when it has done what it could, whatever became of
-// it.
+// PORT of 127.0.0.1, or of ADDRESS from its own address.  Exits with 0 when it has done what it could,
+// whatever became of it.
 //
 //   messages  of all sizes, of zeros, of random bytes, and forged as those of a PE
 //   tagged    the same with tags
@@ -36,15 +36,18 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPatience{300};  // for one operation: some are never answered
 constexpr std::size_t kLongest = std::size_t{1} << 20;
 
+const char* victim = "127.0.0.1";
+const char* own = "127.0.0.1";
+
 // An endpoint of its own for each attack: what a peer does not like ends the connection.
 class Endpoint {
  public:
   explicit Endpoint(std::uint16_t port) {
-    endpoint_.open(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, false);
+    endpoint_.open(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, false, own);
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    inet_pton(AF_INET, victim, &to.sin_addr);
     bare::check(fi_av_insert(endpoint_.av, &to, 1, &peer_, 0, nullptr) - 1, "fi_av_insert");
   }
   // What is under way is left under way: a peer meets that, too.
@@ -190,7 +193,8 @@ bool access(const std::string& attack, std::uint16_t port) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 5) return 2;
+  if (argc == 5) victim = argv[3], own = argv[4];
   // As the library sets them: others are not even connected.
   setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 1);
   setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 1);

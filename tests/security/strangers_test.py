@@ -10,13 +10,14 @@ import random
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import unittest
+
+from outside import connect, knock, names_of, ports_of
 
 OSHRUN, VICTIM, STRANGER = (os.path.abspath(name) for name in sys.argv[1:4])
 DEADLINE = 100  # seconds: for a job that hangs
@@ -33,62 +34,28 @@ def name_of(pid):
         return file.read().strip()
 
 
-def sockets_of(pid):
-    """Inodes."""
-    found = set()
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            target = os.readlink(f"/proc/{pid}/fd/{fd}")
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            found.add(target[8:-1])
-    return found
-
-
-def ports_of(pid):
-    """[(address, port)] where the process listens."""
-    own, found = sockets_of(pid), []
-    for table in "tcp", "tcp6":
-        with open(f"/proc/{pid}/net/{table}") as file:
-            for row in map(str.split, file.readlines()[1:]):
-                if row[3] == "0A" and row[9] in own:
-                    address, port = row[1].split(":")
-                    found.append((address, int(port, 16)))
-    return found
-
-
-def names_of(pids):
-    """Abstract names of the Unix sockets of these processes."""
-    own, found = set().union(*map(sockets_of, pids)), []
-    with open(f"/proc/{pids[0]}/net/unix") as file:
-        for row in map(str.split, file.readlines()[1:]):
-            if len(row) > 7 and row[7].startswith("@") and row[6] in own:
-                found.append((row[7][1:], int(row[4], 16)))
-    return found
-
-
 class Job:
     """Four PEs on two virtual nodes."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, before=()):
         self.folder = tempfile.mkdtemp(prefix="atoll-strangers-")
         self.stop = os.path.join(self.folder, "stop")
         self.out = open(os.path.join(self.folder, "out"), "w+")
         self.err = open(os.path.join(self.folder, "err"), "w+")
         self.process = subprocess.Popen([OSHRUN, "-n", "4", "--virtual-nodes", "2", "--timeout", str(DEADLINE), *options,
-                                         VICTIM, self.stop], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+                                         *before, VICTIM, self.stop], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
         until = time.monotonic() + DEADLINE
         while not self.said(self.out) and self.process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
-        self.pes = [pid for pid in children(self.process.pid) if name_of(pid).startswith("victim")]
+        alive = children(self.process.pid) if self.process.poll() is None else []
+        self.pes = [pid for pid in alive if name_of(pid).startswith("victim")]
 
     @staticmethod
     def said(file):
         with open(file.name) as copy:
             return copy.read()
 
-    def end(self, test):
+    def end(self, test, fewest=2):
         """Returns how many messages have been refused, and what was said."""
         test.assertIsNone(self.process.poll(), "the job has ended: " + self.said(self.err))
         open(self.stop, "w").close()
@@ -100,34 +67,21 @@ class Job:
         os.unlink(self.stop)
         os.rmdir(self.folder)
         test.assertEqual(code, 0, err)
-        rounds, refused = map(int, re.search(r"(\d+) rounds, (\d+) messages refused", out).groups())
-        test.assertGreater(rounds, 1)
+        said = re.search(r"(\d+) rounds, (\d+) messages and (\d+) connections refused", out)
+        rounds, refused, self.refused_connections = map(int, said.groups())
+        test.assertGreaterEqual(rounds, fewest)
         return refused, err
 
 
-def connect(port):
-    stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    stream.settimeout(10)
-    stream.connect((b"127.0.0.1", port))
-    return stream
-
-
-def knock(ports):
-    """Connections that say nothing, or nothing that makes sense.  Returns those that stay."""
-    dice = random.Random(21)
-    held = []
+def are_closed(ports):
+    """Connects, and sees each connection end."""
     for port in ports:
-        for size in 0, 1, 4, 64, 4096, 100000:
-            for content in bytes(size), dice.randbytes(size), b"\xff" * size:
-                try:
-                    with connect(port) as stream:
-                        stream.sendall(content)
-                        if size % 64 == 0:  # reset instead of an end
-                            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                except OSError:
-                    pass
-        held += [connect(port) for _ in range(10)]
-    return held
+        try:
+            with connect(port) as stream:
+                assert stream.recv(1) == b""
+        except ConnectionError:
+            pass
+    return []
 
 
 class OtherUser:
@@ -218,11 +172,29 @@ class Strangers(unittest.TestCase):
         ports = {pid: [port for _, port in ports_of(pid)] for pid in [job.process.pid, *job.pes]}
         for found in ports.values():
             self.assertTrue(found)
-        stranger = OtherUser(knock, sum(ports.values(), []))
+        stranger = OtherUser(knock, [("127.0.0.1", port) for port in sum(ports.values(), [])])
         self.assertTrue(stranger.done)
         _, err = job.end(self)
         stranger.end()
         self.assertEqual(err, "")
+
+    # Nobody reads what they say: a stranger could pose as a PE.  This user's connections stay.
+    def test_connections_of_other_users_are_closed(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs to be another user for a while")
+        job = Job()
+        ports = [port for pid in job.pes for _, port in ports_of(pid)]
+        own = [connect(port) for port in ports]
+        stranger = OtherUser(are_closed, ports + [port for _, port in ports_of(job.process.pid)])
+        self.assertTrue(stranger.done)
+        for stream in own:
+            stream.settimeout(0.1)
+            with self.assertRaises(TimeoutError):
+                stream.recv(1)
+            stream.close()
+        job.end(self)
+        self.assertGreaterEqual(job.refused_connections, len(ports))  # a PE that closes one at once counts, too
+        stranger.end()
 
     # Where all PEs are on one host, nobody else can reach it.
     def test_listens_on_loopback_alone(self):
@@ -245,9 +217,24 @@ class Strangers(unittest.TestCase):
         _, err = job.end(self)
         self.assertEqual(err, "")
 
+    # Who has the names that can be guessed does not keep a job from starting.
+    def start_without_names(self, mapper):
+        if os.geteuid() != 0:
+            self.skipTest("needs to be another user for a while")
+        taker = os.path.join(os.path.dirname(os.path.abspath(__file__)), "take_names.py")
+        job = Job("-x", "SHMEM_MAPPER=" + mapper, before=[sys.executable, taker, mapper])
+        _, err = job.end(self, fewest=1)
+        self.assertEqual(err, "")
+
+    def test_names_of_sockets_are_taken(self):
+        self.start_without_names("memfd")
+
+    def test_names_of_files_are_taken(self):
+        self.start_without_names("posix")
+
     # The namespace is what PMIx knows its clients by.
     def test_secrets_cannot_be_read(self):
-        job = Job()
+        job = Job("-x", "SHMEM_DEBUG=1", "-x", "SHMEM_INFO=1", "-x", "SHMEM_STATS=1")
         with open(f"/proc/{job.pes[0]}/environ", "rb") as file:
             environment = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
         secret, public = environment[b"PMIX_NAMESPACE"], environment[b"ATOLL_JOB_ID"]
@@ -264,7 +251,10 @@ class Strangers(unittest.TestCase):
             self.assertNotIn(secret, name.encode())
             if name.startswith("atoll." + public.decode()):
                 self.assertEqual(os.stat(os.path.join(folder, name)).st_mode & 0o077, 0)
-        job.end(self)
+        said = job.said(job.out)
+        said += job.end(self, fewest=0)[1]
+        self.assertIn("heap of", said, "PEs tell of themselves")
+        self.assertNotIn(secret.decode(), said)
 
 
 if __name__ == "__main__":

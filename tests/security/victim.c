@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: victim STOP
  * What strangers would disturb: puts, gets, atomics, signals and a hash table, each checked, until there is a
- * file STOP. PE 0 says "ready" first, and at the end how many messages of strangers all PEs have refused. */
+ * file STOP. PE 0 says "ready" first, and at the end how many messages and connections of strangers all PEs have refused. */
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdint.h>
@@ -13,6 +13,7 @@ enum { words = 4096 };
 
 static uint64_t untouched[words];
 static uint64_t sent[words], copy[words], received, counter, refused, all_refused;
+static uint64_t refused_connections, all_refused_connections;
 static int stop;
 
 static void check(int right, const char* what, long round) {
@@ -68,7 +69,11 @@ int main(int argc, char** argv) {
   shmemx_stats_read(&stats);
   refused = stats.refused_messages;
   shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, &all_refused, &refused, 1);
-  if (me == 0) printf("%ld rounds, %lu messages refused\n", round, (unsigned long)all_refused);
+  refused_connections = stats.refused_connections;
+  shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, &all_refused_connections, &refused_connections, 1);
+  if (me == 0)
+    printf("%ld rounds, %lu messages and %lu connections refused\n", round, (unsigned long)all_refused,
+           (unsigned long)all_refused_connections);
   shmemx_kv_destroy(table);
   shmem_free(heap);
   shmem_finalize();

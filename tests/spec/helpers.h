@@ -39,10 +39,19 @@ static inline uint64_t seed_of_run(uint64_t standard) {
   return seed;
 }
 
+/* Into how many nodes the PEs are split, neighbours on each: virtual ones, on each of the hosts that
+ * ATOLL_TEST_HOSTS counts (tests/multi_host/hosts.py). */
+static inline int nodes_of_run(void) {
+  const char* hosts = getenv("ATOLL_TEST_HOSTS");
+  const char* virtual_nodes = getenv("SHMEM_VIRTUAL_NODES");
+  const int each = virtual_nodes != NULL ? atoi(virtual_nodes) : 1;
+  return (hosts != NULL ? atoi(hosts) : 1) * (each > 1 ? each : 1);
+}
+
 /* How often to repeat something: less often where the PEs reach each other only over the network, and with a
  * sanitizer, which looks at each line. */
 static inline int rounds(int on_node, int over_network) {
-  const int times = getenv("SHMEM_VIRTUAL_NODES") != NULL ? over_network : on_node;
+  const int times = nodes_of_run() > 1 ? over_network : on_node;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return times / 4 > 2 ? times / 4 : times < 2 ? times : 2;
 #else

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 
 namespace oshrun {
@@ -95,6 +96,10 @@ std::vector<std::string> missing_settings(const Options& options) {
   return names;
 }
 
+std::string missing_setting(const std::string& name) {
+  return "oshrun: -x " + name + ": there is no such variable to pass on; ignored";
+}
+
 ProgramPath find_program(const App& app) {
   const std::string& name = app.argv[0];
   if (name.find('/') != std::string::npos) return {name, executable_error(from_wdir(app, name))};
@@ -114,5 +119,10 @@ ProgramPath find_program(const App& app) {
 }
 
 int exec_exit_code(int error) { return error == ENOENT || error == ENOTDIR ? 127 : 126; }
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
 
 }  // namespace oshrun

@@ -21,6 +21,8 @@ void apply_settings(const std::vector<EnvSetting>& settings);
 
 /// The names given as `-x NAME` that have no value to pass on.
 std::vector<std::string> missing_settings(const Options& options);
+/// The line that says so.
+std::string missing_setting(const std::string& name);
 
 /// `tunables` (the value of GLIBC_TUNABLES, may be empty) with the room for static TLS that the library needs
 /// when it is loaded late; a value the user chose stays.
@@ -36,5 +38,8 @@ ProgramPath find_program(const App& app);
 
 /// Exit codes of shells: 127 not found, 126 found but not to be executed.
 int exec_exit_code(int error);
+
+/// Of this host.
+std::string host_name();
 
 }  // namespace oshrun

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file descriptor that closes itself.
+// A file descriptor that closes itself, and writing to one as a whole.
 #pragma once
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
 namespace oshrun {
@@ -32,5 +34,14 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+/// Up to the first error, of which nobody can be told.
+inline void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = write(fd, text.data(), text.size());
+    if (done < 0 && errno != EINTR) return;
+    if (done > 0) text.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
 
 }  // namespace oshrun

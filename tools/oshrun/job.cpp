@@ -14,8 +14,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/limits.hpp"
 #include "binding_plan.hpp"
 #include "environment.hpp"
+#include "time_limit.hpp"
 #include "topology.hpp"
 
 namespace oshrun {
@@ -50,10 +52,9 @@ constexpr std::chrono::milliseconds kServersLeaveAtOnce{500};
 /// process.
 constexpr int kReadsAtEnd = 32;
 
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
+/// Descriptors that the launcher needs for itself; for the pipes, and the connection to libpmix, of a
+/// process.
+constexpr std::size_t kFiles = 24, kFilesOfProcess = 4;
 
 std::string reason(int error) { return strerror(error); }
 
@@ -84,8 +85,7 @@ int Job::run() {
 
 bool Job::start() {
   watch(state_.signal_fd(), token_of(kSignals), EPOLLIN);
-  for (const std::string& name : missing_settings(options_))
-    output_.say("oshrun: -x " + name + ": there is no such variable to pass on; ignored");
+  for (const std::string& name : missing_settings(options_)) output_.say(missing_setting(name));
   prepare_environment(options_, session_.job_id);
   inquiry_.listen(session_.job_id, roster_.pes, options_.answer_within);
   if (inquiry_.fd() >= 0) watch(inquiry_.fd(), token_of(kAnswers), EPOLLIN);
@@ -95,13 +95,18 @@ bool Job::start() {
 }
 
 bool Job::start_children() {
-  int error = create_session_dir(session_);
-  if (error != 0) {
-    fail(1, "oshrun: cannot make the directory " + session_.dir + ": " + reason(error) +
+  int error = janitor_.start(session_);  // first, as what is made from here on is its to take away
+  if (const int why = create_session_dir(session_); why != 0) {
+    fail(1, "oshrun: cannot make the directory " + session_.dir + ": " + reason(why) +
                 "; let TMPDIR name a directory that you may write to");
     return false;
   }
-  error = janitor_.start(session_);
+  const std::size_t files = kFiles + kFilesOfProcess * static_cast<std::size_t>(children_.size());
+  if (const std::size_t allowed = shm::allow_open_files(files); allowed < files) {
+    fail(1, "oshrun: needs " + std::to_string(files) + " open files to start " + roster_.count() +
+                ", and may have " + std::to_string(allowed) + "; use fewer, or raise the limit (ulimit -n)");
+    return false;
+  }
   if (error == 0) error = children_.fork_all(input_is_terminal());
   for (int rank = 0; rank < children_.size(); ++rank) {
     if (children_.at(rank).pid <= 0) continue;
@@ -113,7 +118,8 @@ bool Job::start_children() {
   input_ = Input(children_.take_stdin());
   if (error == 0) return true;
   fail(1, "oshrun: cannot start " + roster_.count() + ": " + reason(error) +
-              "; use fewer, or raise the limits of processes and open files (ulimit -u, ulimit -n)");
+              (error == EAGAIN ? shm::limit_of_threads() : shm::limit_behind(error)) +
+              "; use fewer, or raise the limit");
   return false;
 }
 
@@ -139,13 +145,16 @@ void Job::bind_children() {
 }
 
 bool Job::start_server() {
-  PmixConfig config{session_.pmix_namespace, host_, session_.dir, {}};
+  PmixConfig config{session_.pmix_namespace, host_, session_.dir, {}, {}};
   for (std::size_t i = 0; i < programs_.size(); ++i)
     config.app_of.insert(config.app_of.end(), static_cast<std::size_t>(programs_[i].app.processes),
                          static_cast<int>(i));
+  for (std::size_t i = 0; i < config.app_of.size(); ++i) config.tokens.push_back(random_number());
   const std::string error = server_.start(config);
   if (!error.empty()) {
-    fail(1, "oshrun: " + error + "; is the loopback network interface (lo) up?");
+    fail(1, "oshrun: " + error +
+                (shm::threads_are_used_up() ? shm::limit_of_threads()
+                                            : "; is the loopback network interface (lo) up?"));
     return false;
   }
   watch(server_.event_fd(), token_of(kPmix), EPOLLIN);
@@ -198,14 +207,8 @@ void Job::check_deadlines() {
   if (timeout_at_ && *timeout_at_ <= now) {
     timeout_at_.reset();
     give_up_output_at_ = now + 2 * options_.kill_after;
-    if (running_ > 0 && policy_.pes_alive() > 0) {
-      char seconds[32];
-      snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(*options_.timeout).count());
-      fail_after_asking(
-          124,
-          std::string("oshrun: the job has not ended within ") + seconds + " s (--timeout); the job ends",
-          Asking::kBeforeTimeout);
-    }
+    if (running_ > 0 && policy_.pes_alive() > 0)
+      fail_after_asking(kExitTimeIsUp, time_is_up(*options_.timeout), Asking::kBeforeTimeout);
   }
   if (give_up_output_at_ && *give_up_output_at_ <= now && running_ == 0) {
     for (Stream stream : kStreams) output_.sink(stream).drop();
@@ -376,7 +379,8 @@ void Job::report(const Verdict& verdict) {
   if (!verdict.line.empty()) return output_.say(verdict.line);
   if (verdict.what.empty()) return;
   output_.say("oshrun: " + roster_.name(verdict.rank) + " (pid " + std::to_string(child.pid) + ", host " +
-              host_ + ") " + verdict.what + "; the job ends");
+              host_ + ") " + verdict.what + (verdict.signal == SIGKILL ? oom_.verdict() : "") +
+              "; the job ends");
 }
 
 void Job::fail(int exit_code, const std::string& line) {

@@ -11,6 +11,7 @@
 #include "children.hpp"
 #include "fd.hpp"
 #include "input.hpp"
+#include "memory_cgroup.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "pmix_server.hpp"
@@ -96,6 +97,7 @@ class Job {
   Input input_{UniqueFd()};
   PmixServer server_;
   Policy policy_;
+  OomWatch oom_;
   UniqueFd epoll_;
 
   bool reading_input_ = false;

@@ -41,8 +41,9 @@ App server_app(const Options& options, const Installation& installation) {
 
 Installation this_installation() {
   std::error_code error;
-  const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  return {bin.string(), (bin / ATOLL_BIN_TO_LIB).lexically_normal().string()};
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path bin = self.parent_path();
+  return {bin.string(), (bin / ATOLL_BIN_TO_LIB).lexically_normal().string(), self.string()};
 }
 
 std::vector<App> all_apps(const Options& options, const Installation& installation) {

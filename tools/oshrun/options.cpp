@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <functional>
 
 #include "base/env.hpp"
+#include "words.hpp"
 
 #ifndef ATOLL_VERSION
 #define ATOLL_VERSION "development"
@@ -16,16 +14,17 @@ namespace oshrun {
 namespace {
 
 constexpr std::string_view kHelp =
-    R"(oshrun starts an OpenSHMEM program as a job of several PEs on this machine.
+    R"(oshrun starts an OpenSHMEM program as a job of several PEs, on this machine or on several.
 
 usage: oshrun [options] program [arguments]
        oshrun [options] program [arguments] : [-n N] [-x ..] [--wdir ..] program [arguments] ...
 
 What to run
-  -n, -np, --np N      number of PEs (default 1); also -n4, -np4
+  -n, -np, --np N      number of PEs; also -n4, -np4 (default 1; of one program on several hosts, or in a
+                       Slurm allocation, as many as these have places for)
   --wdir DIR           start the PEs in DIR; a relative program path counts from there
   -x NAME[=VALUE]      set NAME for the PEs, or name a variable to pass on; may be repeated
-                       (the PEs get the whole environment of oshrun anyway)
+                       (on this host the PEs get the whole environment of oshrun anyway)
   :                    starts the next program of the same job; its PEs are numbered on, and -n, -x and --wdir
                        are its own. An argument that is a colon itself is written '\:'
   --                   ends the options: what follows is the program
@@ -36,6 +35,17 @@ Memory of other processes
   --memory-per-server SIZE   what each of them lends, such as 4g (SHMEM_MEMORY_PER_SERVER)
   --remote-malloc SIZE       blocks of this size and more that the programs allocate with malloc lie there;
                              with SHMEM_REMOTE_BSS=1 static variables, too
+
+On which hosts
+  -H, --host a,b:2,c   hosts, and how many PEs each of them gets; without numbers they share evenly
+  --hostfile FILE      the same, a host a line: NAME, NAME:PLACES or NAME slots=PLACES
+  --launcher KIND      local    oshrun starts the PEs, on this host
+                       srun, prterun, mpirun    oshrun becomes this command, which does
+                       auto     local, if this is the only host of -H or --hostfile, or without them if there
+                                is no Slurm allocation or it is this host alone; else srun inside an allocation,
+                                then prterun or Open MPI's mpirun, whichever is there (default)
+  --dry-run            print the command instead, as a line for a shell
+  What an engine does otherwise than oshrun: docs/running.md
 
 Where it runs
   --bind KIND          none  leave the PEs to the operating system
@@ -71,6 +81,7 @@ examples:
   oshrun -n 4 ./hello
   oshrun -n 8 --tag-output --timeout 60 -x SHMEM_DEBUG=1 ./solver input.dat
   oshrun -n 1 ./server : -n 3 ./client
+  oshrun -n 8 -H node1,node2 ./hello
   oshrun -n 1 --memory-servers 2 --memory-per-server 4g --remote-malloc 8m ./openmp_program
   oshrun -n 4 sh -c 'ulimit -c unlimited; exec ./program'
 )";
@@ -79,10 +90,11 @@ examples:
 struct Parser {
   const std::vector<std::string>& words;
   std::size_t next = 0;
-  Options options;
+  Options options = {};
   bool memory_servers_given = false;
-  std::string error;
-  std::string show;
+  std::vector<std::size_t> not_local = {};  // words that a command line for this host goes without
+  std::string error = {};
+  std::string show = {};
 
   bool done() const { return next >= words.size(); }
   void refuse(std::string text) {
@@ -92,24 +104,15 @@ struct Parser {
 
 constexpr std::string_view kMemoryServers = "SHMEM_MEMORY_SERVERS";
 
-std::string quoted(std::string_view text) { return std::string("'").append(text).append("'"); }
-
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, status] = std::from_chars(text.data(), end, value);
-  if (status != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 void set_pes(Parser& parser, App& app, const std::string& name, const std::string& value) {
   std::optional<int> number = whole_number(value);
-  if (!number || *number < 1 || *number > kMaxProcesses) {
+  if (!number || *number < 1 || *number > kMaxPes) {
     parser.refuse(name + " " + quoted(value) + ": the number of PEs must be a whole number from 1 to " +
-                  std::to_string(kMaxProcesses));
+                  std::to_string(kMaxPes));
     return;
   }
   app.processes = *number;
+  app.processes_given = true;
 }
 
 void set_memory_servers(Parser& parser, const std::string& name, const std::string& value) {
@@ -150,14 +153,12 @@ void set_env(Parser& parser, App& app, const std::string& name, const std::strin
 /// Leaves `time` as it is where the value is refused.
 template <class Time>
 void set_seconds(Parser& parser, Time& time, const std::string& name, const std::string& value) {
-  char* end = nullptr;
-  const double seconds = std::strtod(value.c_str(), &end);
-  if (value.empty() || *end != '\0' || !std::isfinite(seconds) || seconds <= 0 || seconds > kMaxTimeout) {
+  if (const auto given = seconds(value)) {
+    time = *given;
+  } else {
     parser.refuse(name + " " + quoted(value) + ": give a number of seconds above 0 and up to " +
                   std::to_string(kMaxTimeout));
-    return;
   }
-  time = std::chrono::milliseconds(std::max(1L, std::lround(seconds * 1000)));
 }
 
 void set_bind(Parser& parser, const std::string& name, const std::string& value) {
@@ -172,6 +173,29 @@ void set_bind(Parser& parser, const std::string& name, const std::string& value)
   } else {
     parser.refuse(name + " " + quoted(value) + ": give none, core, numa or auto");
   }
+}
+
+void set_launcher(Parser& parser, const std::string& name, const std::string& value) {
+  static constexpr std::pair<std::string_view, Launcher> kKinds[] = {{"auto", Launcher::kAuto},
+                                                                     {"local", Launcher::kLocal},
+                                                                     {"srun", Launcher::kSrun},
+                                                                     {"prterun", Launcher::kPrterun},
+                                                                     {"mpirun", Launcher::kMpirun}};
+  for (const auto& [word, kind] : kKinds) {
+    if (value != word) continue;
+    parser.options.launcher = kind;
+    return;
+  }
+  parser.refuse(name + " " + quoted(value) + ": give auto, local, srun, prterun or mpirun");
+}
+
+/// The list itself is read where its hosts are needed (hosts.hpp).
+void set_hosts(Parser& parser, std::string& list, const std::string& name, const std::string& value) {
+  if (!parser.options.host_list.empty() || !parser.options.hostfile.empty())
+    parser.refuse("-H and --hostfile: give one of them, and once; a list may name all hosts");
+  list = value;
+  if (value.empty())
+    parser.refuse(name + " '': give hosts, as in -H a,b:2, or a file with a host in each line");
 }
 
 void set_virtual_nodes(Parser& parser, const std::string& name, const std::string& value) {
@@ -189,58 +213,67 @@ void set_virtual_nodes(Parser& parser, const std::string& name, const std::strin
   parser.options.cyclic = cyclic;
 }
 
-/// Options that take a value. True when `name` is one of them; the value is consumed.
+void set_wdir(Parser& parser, App& app, const std::string& value) {
+  app.wdir = value;
+  if (value.empty()) parser.refuse("--wdir needs the name of a directory");
+}
+
+/// Of how a job ends: only oshrun itself does that so.
+template <class Time>
+void set_own_seconds(Parser& parser, Time& time, const std::string& name, const std::string& value) {
+  parser.options.local_only.push_back(name);
+  set_seconds(parser, time, name, value);
+}
+
+/// An option that takes a value.
+struct Valued {
+  std::string_view name;
+  void (*apply)(Parser&, App&, const std::string& name, const std::string& value);
+};
+
+constexpr Valued kValued[] = {
+    {"-n", set_pes},
+    {"-np", set_pes},
+    {"--np", set_pes},
+    {"-x", set_env},
+    {"--wdir", [](Parser& p, App& app, auto&, auto& value) { set_wdir(p, app, value); }},
+    {"--timeout",
+     [](Parser& p, App&, auto& name, auto& value) { set_seconds(p, p.options.timeout, name, value); }},
+    {"--kill-after",
+     [](Parser& p, App&, auto& name, auto& value) { set_own_seconds(p, p.options.kill_after, name, value); }},
+    {"--answer-within", [](Parser& p, App&, auto& name,
+                           auto& value) { set_own_seconds(p, p.options.answer_within, name, value); }},
+    {"--stuck-after", [](Parser& p, App&, auto& name,
+                         auto& value) { set_own_seconds(p, p.options.stuck_after, name, value); }},
+    {"--memory-servers",
+     [](Parser& p, App&, auto& name, auto& value) { set_memory_servers(p, name, value); }},
+    {"--memory-per-server",
+     [](Parser& p, App&, auto& name, auto& value) { set_size(p, p.options.memory_per_server, name, value); }},
+    {"--remote-malloc",
+     [](Parser& p, App&, auto& name, auto& value) { set_size(p, p.options.remote_malloc, name, value); }},
+    {"--bind", [](Parser& p, App&, auto& name, auto& value) { set_bind(p, name, value); }},
+    {"--virtual-nodes", [](Parser& p, App&, auto& name, auto& value) { set_virtual_nodes(p, name, value); }},
+    {"--launcher", [](Parser& p, App&, auto& name, auto& value) { set_launcher(p, name, value); }},
+    {"-H", [](Parser& p, App&, auto& name, auto& value) { set_hosts(p, p.options.host_list, name, value); }},
+    {"--host",
+     [](Parser& p, App&, auto& name, auto& value) { set_hosts(p, p.options.host_list, name, value); }},
+    {"--hostfile",
+     [](Parser& p, App&, auto& name, auto& value) { set_hosts(p, p.options.hostfile, name, value); }},
+};
+
+/// True when `name` is an option that takes a value; the value is consumed.
 bool apply_valued(Parser& parser, App& app, const std::string& name,
                   const std::optional<std::string>& given) {
-  static constexpr std::string_view kValued[] = {"-n",
-                                                 "-np",
-                                                 "--np",
-                                                 "-x",
-                                                 "--wdir",
-                                                 "--timeout",
-                                                 "--bind",
-                                                 "--virtual-nodes",
-                                                 "--kill-after",
-                                                 "--answer-within",
-                                                 "--stuck-after",
-                                                 "--memory-servers",
-                                                 "--memory-per-server",
-                                                 "--remote-malloc"};
-  bool known = false;
-  for (std::string_view candidate : kValued) known |= candidate == name;
-  if (!known) return false;
-  if (!given && parser.done()) {
-    parser.refuse(name + " needs a value; 'oshrun --help' explains it");
+  for (const Valued& option : kValued) {
+    if (option.name != name) continue;
+    if (!given && parser.done()) {
+      parser.refuse(name + " needs a value; 'oshrun --help' explains it");
+    } else {
+      option.apply(parser, app, name, given ? *given : parser.words[parser.next++]);
+    }
     return true;
   }
-  const std::string value = given ? *given : parser.words[parser.next++];
-  if (name == "-x") {
-    set_env(parser, app, name, value);
-  } else if (name == "--wdir") {
-    app.wdir = value;
-    if (value.empty()) parser.refuse("--wdir needs the name of a directory");
-  } else if (name == "--timeout") {
-    set_seconds(parser, parser.options.timeout, name, value);
-  } else if (name == "--kill-after") {
-    set_seconds(parser, parser.options.kill_after, name, value);
-  } else if (name == "--answer-within") {
-    set_seconds(parser, parser.options.answer_within, name, value);
-  } else if (name == "--stuck-after") {
-    set_seconds(parser, parser.options.stuck_after, name, value);
-  } else if (name == "--memory-servers") {
-    set_memory_servers(parser, name, value);
-  } else if (name == "--memory-per-server") {
-    set_size(parser, parser.options.memory_per_server, name, value);
-  } else if (name == "--remote-malloc") {
-    set_size(parser, parser.options.remote_malloc, name, value);
-  } else if (name == "--bind") {
-    set_bind(parser, name, value);
-  } else if (name == "--virtual-nodes") {
-    set_virtual_nodes(parser, name, value);
-  } else {
-    set_pes(parser, app, name, value);
-  }
-  return true;
+  return false;
 }
 
 /// Options that stand alone. True when `name` is one of them.
@@ -249,6 +282,8 @@ bool apply_flag(Parser& parser, const std::string& name) {
     parser.options.tag = Tag::kRank;
   } else if (name == "--report-bindings") {
     parser.options.report_bindings = true;
+  } else if (name == "--dry-run") {
+    parser.options.dry_run = true;
   } else if (name == "-h" || name == "--help") {
     parser.show = help_text();
   } else if (name == "--version" || name == "-V") {
@@ -268,7 +303,7 @@ void split_attached_number(std::string& name, std::optional<std::string>& value)
   name.resize(digit);
 }
 
-void parse_option(Parser& parser, App& app) {
+void read_option(Parser& parser, App& app) {
   std::string name = parser.words[parser.next++];
   if (apply_flag(parser, name)) return;
   std::optional<std::string> value;
@@ -280,6 +315,14 @@ void parse_option(Parser& parser, App& app) {
   }
   if (!apply_valued(parser, app, name, value))
     parser.refuse("unknown option " + quoted(name) + "; 'oshrun --help' lists the options");
+}
+
+void parse_option(Parser& parser, App& app) {
+  const std::size_t first = parser.next;
+  const std::string& word = parser.words[first];
+  read_option(parser, app);
+  if (word != "--dry-run" && !word.starts_with("--launcher")) return;
+  for (std::size_t i = first; i < parser.next; ++i) parser.not_local.push_back(i);
 }
 
 /// A word for the program: ':' would end its arguments, so '\:' stands for it, and '\\:' for '\:'.
@@ -311,17 +354,22 @@ void parse_app(Parser& parser) {
 }
 
 void check_whole(Parser& parser) {
-  const Roster roster = parser.options.roster();
-  const int pes = roster.pes;
-  if (roster.size() > kMaxProcesses)
-    parser.refuse("the job has " + roster.count() + "; at most " + std::to_string(kMaxProcesses) +
-                  " are possible on one machine");
-  if (roster.servers == 0 && (parser.options.memory_per_server || parser.options.remote_malloc))
+  long pes = 0;
+  for (const App& app : parser.options.apps) pes += app.processes;
+  if (pes > kMaxPes)
+    parser.refuse("-n: the programs have " + std::to_string(pes) + " PEs in all; at most " +
+                  std::to_string(kMaxPes) + " are possible; start fewer");
+  if (parser.options.memory_servers == 0 &&
+      (parser.options.memory_per_server || parser.options.remote_malloc))
     parser.refuse(std::string(parser.options.remote_malloc ? "--remote-malloc" : "--memory-per-server") +
                   ": the job has no memory servers; give --memory-servers as well");
-  if (parser.options.virtual_nodes > pes) {
-    parser.refuse("--virtual-nodes " + std::to_string(parser.options.virtual_nodes) + ": the job has only " +
-                  std::to_string(pes) + " PE" + (pes == 1 ? "" : "s") + "; give at most that many nodes");
+  auto skipped = parser.not_local.begin();
+  for (std::size_t i = 0; i < parser.words.size(); ++i) {
+    if (skipped != parser.not_local.end() && *skipped == i) {
+      ++skipped;
+    } else {
+      parser.options.local_words.push_back(parser.words[i]);
+    }
   }
 }
 
@@ -334,7 +382,7 @@ Roster Options::roster() const {
 }
 
 ParseResult parse_options(const std::vector<std::string>& words, std::string_view memory_servers) {
-  Parser parser{words, 0, {}, false, {}, {}};
+  Parser parser{words};
   bool more = true;
   while (more) {
     parse_app(parser);
@@ -347,6 +395,18 @@ ParseResult parse_options(const std::vector<std::string>& words, std::string_vie
   check_whole(parser);
   if (!parser.error.empty()) return {ParseResult::Kind::kRefuse, {}, std::move(parser.error)};
   return {ParseResult::Kind::kRun, std::move(parser.options), {}};
+}
+
+std::string check_counts(const Options& options, bool one_machine) {
+  const Roster roster = options.roster();
+  if (one_machine && roster.size() > kMaxProcesses)
+    return "oshrun: the job has " + roster.count() + "; at most " + std::to_string(kMaxProcesses) +
+           " are possible on one machine";
+  if (options.virtual_nodes > roster.pes)
+    return "oshrun: --virtual-nodes " + std::to_string(options.virtual_nodes) + ": the job has only " +
+           std::to_string(roster.pes) + " PE" + (roster.pes == 1 ? "" : "s") +
+           "; give at most that many nodes";
+  return {};
 }
 
 std::string_view help_text() { return kHelp; }

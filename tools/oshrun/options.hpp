@@ -20,6 +20,9 @@ namespace oshrun {
 /// core for each of two or more PEs, and binds nothing otherwise.
 enum class Bind { kNone, kCore, kNuma, kAuto };
 
+/// Who starts the PEs: engine.hpp.
+enum class Launcher { kAuto, kLocal, kSrun, kPrterun, kMpirun };
+
 /// How a line of output is marked. kRank writes "[2] " before one of PE 2, and "[2]<err> " on standard error;
 /// "[memory server 0] " before one of a memory server.
 enum class Tag { kNone, kRank };
@@ -34,7 +37,8 @@ struct EnvSetting {
 /// programs.
 struct App {
   int processes = 1;
-  std::string wdir;  // empty: where oshrun was started
+  bool processes_given = false;  // by -n
+  std::string wdir;              // empty: where oshrun was started
   std::vector<EnvSetting> env;
   std::vector<std::string> argv;  // never empty after a successful parse
 };
@@ -56,6 +60,13 @@ struct Options {
   std::optional<std::size_t> memory_per_server;  // bytes; none: the library's default
   std::optional<std::size_t> remote_malloc;      // bytes from which on malloc takes memory of servers
 
+  Launcher launcher = Launcher::kAuto;
+  bool dry_run = false;
+  std::string host_list;                 // of -H; empty: not given
+  std::string hostfile;                  // its path; empty: not given
+  std::vector<std::string> local_only;   // options that were given and that only oshrun itself knows
+  std::vector<std::string> local_words;  // the command line without --launcher and --dry-run
+
   Roster roster() const;
 };
 
@@ -68,13 +79,16 @@ struct ParseResult {
   std::string text;
 };
 
-inline constexpr int kExitUsage = 2;            // the command line could not be understood
-inline constexpr int kMaxProcesses = 4096;      // of one job on one machine
-inline constexpr int kMaxTimeout = 31'536'000;  // seconds of every option that takes some: one year
+inline constexpr int kExitUsage = 2;        // the command line could not be understood
+inline constexpr int kMaxProcesses = 4096;  // of one job on one machine
+inline constexpr int kMaxPes = 1'000'000;   // of a job that an engine starts
 
 /// Parses the words after the program's name. `memory_servers` is the value of SHMEM_MEMORY_SERVERS in the
 /// environment, or empty: it stands for the option where that is not given.
 ParseResult parse_options(const std::vector<std::string>& words, std::string_view memory_servers = {});
+
+/// What the number of PEs allows, once it is known (default_pes). Empty, or one line that ends the launcher.
+std::string check_counts(const Options& options, bool one_machine);
 
 /// The text of --help and of --version, each ending in a newline.
 std::string_view help_text();

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "base/node_token.hpp"
 #include "topology.hpp"
 
 namespace oshrun {
@@ -176,7 +177,7 @@ std::string start_server(const PmixConfig& config) {
 /// What PMIx tells about one process. PMIX_RANK must come first.
 void add_process(Infos& job, const PmixConfig& config, std::size_t index, pmix_rank_t rank_in_app) {
   pmix_data_array_t array;
-  PMIX_DATA_ARRAY_CONSTRUCT(&array, 9, PMIX_INFO);
+  PMIX_DATA_ARRAY_CONSTRUCT(&array, 10, PMIX_INFO);
   auto* info = static_cast<pmix_info_t*>(array.array);
   const auto rank = static_cast<pmix_rank_t>(index);
   const auto local = static_cast<std::uint16_t>(index);
@@ -191,6 +192,7 @@ void add_process(Infos& job, const PmixConfig& config, std::size_t index, pmix_r
   PMIX_INFO_LOAD(&info[6], PMIX_HOSTNAME, config.host.c_str(), PMIX_STRING);
   PMIX_INFO_LOAD(&info[7], PMIX_APPNUM, &app, PMIX_UINT32);
   PMIX_INFO_LOAD(&info[8], PMIX_REINCARNATION, &zero, PMIX_UINT32);
+  PMIX_INFO_LOAD(&info[9], shm::kNodeTokenKey, &config.tokens[index], PMIX_UINT64);
   job.add(PMIX_PROC_DATA, &array, PMIX_DATA_ARRAY);
   PMIX_DATA_ARRAY_DESTRUCT(&array);
 }

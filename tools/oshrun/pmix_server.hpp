@@ -4,6 +4,7 @@
 // out as events on a descriptor, and every function here belongs to the main thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ struct PmixEvent {
 struct PmixConfig {
   std::string name_space;
   std::string host;
-  std::string dir;          // an existing directory for the server's files
-  std::vector<int> app_of;  // for each process, by rank, the index of its program
+  std::string dir;                    // an existing directory for the server's files
+  std::vector<int> app_of;            // for each process, by rank, the index of its program
+  std::vector<std::uint64_t> tokens;  // by rank: base/node_token.hpp
 };
 
 class PmixServer {

@@ -91,7 +91,7 @@ void Policy::exited(int rank, int wait_status) {
     if (servers_let_go_ && !roster_.is_pe(rank)) return;
     const int signal = WTERMSIG(wait_status);
     const char* core = WCOREDUMP(wait_status) ? ", core dumped" : "";
-    blame(kSignal, {rank, 128 + signal, "was killed by " + describe_signal(signal) + core});
+    blame(kSignal, {rank, 128 + signal, "was killed by " + describe_signal(signal) + core, {}, signal});
   } else if (!counts(rank)) {
     return;
   } else if (WEXITSTATUS(wait_status) != 0) {

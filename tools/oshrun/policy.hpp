@@ -26,6 +26,7 @@ struct Verdict {
   int exit_code = 0;
   std::string what;
   std::string line = {};
+  int signal = 0;  // that has killed the process
 };
 
 /// The PMIx server's news (on its thread) and SIGCHLD race with each other. Report everything that is known,

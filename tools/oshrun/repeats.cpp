@@ -18,14 +18,27 @@ std::string_view text_of(std::string_view line) {
   return named ? line.substr(end + 2) : line;
 }
 
+/// Addresses ("0x7f00") are each process's own: the same mistake may have another in each.
+std::string without_addresses(std::string_view text) {
+  std::string kept;
+  while (true) {
+    const std::size_t address = text.find("0x");
+    kept += text.substr(0, address);
+    if (address == text.npos) return kept;
+    kept += "0x";
+    text.remove_prefix(address + 2);
+    text.remove_prefix(std::min(text.find_first_not_of("0123456789abcdef"), text.size()));
+  }
+}
+
 }  // namespace
 
 bool Repeats::repeats(int rank, std::string_view line, Clock::time_point now) {
   if (!line.starts_with(kHead) || !line.ends_with('\n')) return false;
-  const std::string_view text = text_of(line);
+  std::string text = without_addresses(text_of(line));
   auto at = said_.find(text);
   if (at == said_.end()) {
-    at = said_.emplace(text, Said{rank, {}, now + kTogether}).first;
+    at = said_.emplace(std::move(text), Said{rank, {}, now + kTogether}).first;
     in_order_.push_back(at);
   }
   Said& said = at->second;

@@ -17,7 +17,7 @@
 namespace oshrun {
 
 /// Passes on what PEs write to standard error, but for the library's lines ("atoll: ...") that another PE has
-/// just said in the same words; who has said them follows in one line.
+/// just said in the same words, whatever the addresses; who has said them follows in one line.
 class Repeats {
  public:
   using Clock = std::chrono::steady_clock;
@@ -41,7 +41,7 @@ class Repeats {
     std::set<int> others;
     Clock::time_point forget_at;
   };
-  using Texts = std::map<std::string, Said, std::less<>>;  // by text without the name of who says it
+  using Texts = std::map<std::string, Said, std::less<>>;  // by text without the name of who says it, and addresses
   bool repeats(int rank, std::string_view line, Clock::time_point now);
 
   Roster roster_;

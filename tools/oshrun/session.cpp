@@ -22,13 +22,8 @@ namespace oshrun {
 namespace {
 
 std::string random_hex() {
-  std::uint64_t number = 0;
-  if (getrandom(&number, sizeof number, 0) != sizeof number) {
-    perror("oshrun: there are no random numbers for the job's secrets: getrandom");
-    exit(1);
-  }
   char text[17];
-  snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(random_number()));
   return text;
 }
 
@@ -81,6 +76,15 @@ void clean_up_after(const Session& session, const std::set<pid_t>& groups) {
 }
 
 }  // namespace
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) {
+    perror("oshrun: there are no random numbers for the job's secrets: getrandom");
+    exit(1);
+  }
+  return number;
+}
 
 Session new_session() {
   Session session;

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Session {
 };
 
 Session new_session();
+/// For secrets. Ends this process if the kernel has none.
+std::uint64_t random_number();
 /// Makes the directory, for this user only. Returns 0 or an errno.
 int create_session_dir(const Session& session);
 /// Removes the session directory and every file of the job, whoever made it.

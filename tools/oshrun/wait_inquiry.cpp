@@ -53,7 +53,9 @@ void WaitInquiry::begin(std::vector<PeWaits> states) {
 void WaitInquiry::take_answers() {
   shm::WaitRecord record;
   bool ours = false;
-  while (socket_ && receive(socket_.get(), record, ours))
+  // Who talks without end must not hold up the loop, which comes back.
+  constexpr int kAtOnce = 1000;
+  for (int taken = 0; taken < kAtOnce && socket_ && receive(socket_.get(), record, ours); ++taken)
     if (ours && record.pe >= 0 && static_cast<std::size_t>(record.pe) < left_early_.size()) take(record);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "roster.hpp"
@@ -82,20 +83,25 @@ std::vector<std::string> group_lines(const std::vector<PeWaits>& pes, double at_
   return lines;
 }
 
-/// Why PEs wait in a circle, if it is in collective operations.
-std::string why_in_a_circle(const std::vector<const WaitRecord*>& circle) {
-  const WaitRecord& first = *circle.front();
-  bool collective = true, known_group = true, same = true;
-  for (const WaitRecord* wait : circle) {
-    collective = collective && std::strstr(wait->what, shm::kNotAsFar) != nullptr;
-    known_group = known_group && wait->group >= 0;
-    same = same && wait->group == first.group && std::strcmp(wait->call, first.call) == 0;
+/// Why PEs, each with one wait, wait in a circle, if it is in collective operations.
+std::string why_in_a_circle(const std::vector<PeWaits>& pes, std::span<const int> circle) {
+  const WaitRecord& first = at(pes, circle.front()).waits.front();
+  bool collective = true, known_group = true, same = true, as_often = true;
+  std::string counts;
+  for (const int pe : circle) {
+    const WaitRecord& wait = at(pes, pe).waits.front();
+    collective = collective && std::strstr(wait.what, shm::kNotAsFar) != nullptr;
+    known_group = known_group && wait.group >= 0;
+    same = same && wait.group == first.group && std::strcmp(wait.call, first.call) == 0;
+    as_often = as_often && wait.calls == first.calls;
+    counts +=
+        (counts.empty() ? "PE " : ", PE ") + std::to_string(pe) + " has made " + std::to_string(wait.calls);
   }
   if (!collective) return "";
   if (!known_group) return ": they may have called different collective operations, or in different orders";
-  if (same)
-    return ": they are in the same call of the same team: their arguments differ, or a message was lost";
-  return ": they have called different collective operations, or in different orders";
+  if (!same) return ": they have called different collective operations, or in different orders";
+  if (!as_often) return ": some have made more collective calls of this team than others: " + counts;
+  return ": they are in the same call of the same team: their arguments differ, or a message was lost";
 }
 
 /// Follows what the PEs wait for. A PE with a thread that does not wait is not stuck, which only the caller
@@ -115,9 +121,7 @@ std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at
         for (auto it = before; it != path.end(); ++it)
           text += "PE " + std::to_string(*it) + " in " + at(pes, *it).waits.front().call + " waits for ";
         text += "PE " + std::to_string(pe);
-        std::vector<const WaitRecord*> circle;
-        for (auto it = before; it != path.end(); ++it) circle.push_back(&at(pes, *it).waits.front());
-        lines.push_back(text + why_in_a_circle(circle));
+        lines.push_back(text + why_in_a_circle(pes, {before, path.end()}));
         break;
       }
       path.push_back(pe);

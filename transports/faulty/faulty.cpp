@@ -90,6 +90,7 @@ class FaultyNetwork final : public Network {
     return inner_->may_block();
   }
   void join_node(const NodeMap& map) override { inner_->join_node(map); }
+  void watch_room(RoomWatch watch) override { inner_->watch_room(std::move(watch)); }
   bool needs_poll() const override { return true; }  // something may be held back
   long max_block_us() const override { return inner_->max_block_us(); }
   Silence silence_of(int pe, double period) override { return inner_->silence_of(pe, period); }

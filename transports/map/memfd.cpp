@@ -108,7 +108,7 @@ class MemfdMapper final : public Mapper {
                            std::strerror(why));
     }
     stop_event_ = eventfd(0, EFD_CLOEXEC);
-    server_ = start_service_thread("atoll-map", [this, shared = dup(file)] { serve(shared); });
+    server_ = start_needed_thread("atoll-map", [this, shared = dup(file)] { serve(shared); });
     return file;
   }
 
@@ -147,7 +147,10 @@ class MemfdMapper final : public Mapper {
     auto pause = std::chrono::microseconds(100);
     while (true) {  // until the leader listens
       const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-      if (client < 0) return Status::error(std::string("socket: ") + std::strerror(errno));
+      if (client < 0) {
+        const int why = errno;
+        return Status::error(std::string("socket: ") + std::strerror(why) + limit_behind(why));
+      }
       limit_time(client, deadline - Clock::now());
       if (connect(client, reinterpret_cast<sockaddr*>(&address), length) == 0) {
         const int file = same_user(client) ? receive_descriptor(client) : -1;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "transports/map/full_shm.hpp"
 #include "transports/map/mappers.hpp"
 #include "transports/map/short_name.hpp"
 
@@ -25,6 +26,7 @@ class PosixMapper final : public Mapper {
   const char* name() const override { return "posix"; }
 
   Result<int> open(const NodeMember& member) override {
+    name_full_shm();
     const std::string name = short_name("/atoll.", member.key, NAME_MAX);
     if (member.node_rank != 0) return attach(name, member.timeout);
     const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -39,7 +41,7 @@ class PosixMapper final : public Mapper {
   }
 
  private:
-  // Names can be guessed: somebody else may have made the object, or be let in to it.
+  // Somebody else may have made the object, or be let in to it.
   static Result<int> checked(const std::string& name, int file) {
     struct stat info {};
     if (fstat(file, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0) return file;
@@ -57,7 +59,7 @@ class PosixMapper final : public Mapper {
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, std::chrono::microseconds(2000));
     }
-    return late_leader("make " + name, timeout);
+    return late_leader("make its object in /dev/shm", timeout);
   }
 
   std::string name_;  // leader only, while the name exists

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nic/combine.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/fatal.hpp"
@@ -36,7 +37,7 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
     expected_ = total_ops;
   }
   packing_.store(packing, std::memory_order_release);
-  if (packing != Packing::all) flush(kNever);
+  if (packing != Packing::batches) flush(kNever);
 }
 
 void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) {
@@ -46,6 +47,17 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
   lock_.lock();
   const std::uint64_t ordered = begin(way.executor, to, put_record(n));
   to.open->add_put(word | ordered, at.offset, source, n);
+  end(way.executor, to);
+}
+
+void Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
+  const Route& way = route(pe);
+  Flow& to = flows_[way.flow];
+  const std::uint64_t word = encode({at.offset, way.node_rank, at.segment, {}, kGetCode, true, false});
+  lock_.lock();
+  const std::uint64_t ordered = begin(way.executor, to, std::max(padded(n), kGetRecord));
+  to.open->add_get(word | ordered, at.offset, n);
+  to.open->results.push_back({dest, nullptr, n});
   end(way.executor, to);
 }
 
@@ -97,7 +109,7 @@ std::unique_ptr<Packet> Combiner::close(int executor, Flow& of) {
   of.open->destination = alone ? nic_.at_node_rank(executor, of.open->first_node_rank()) : executor;
   if (of.open->destination != executor) of.detour = of.open->destination;
   of.wanted = of.watched = false;
-  of.open->finish(name_, of.open->results.size());
+  of.open->finish(name_, of.open->result_words());
   of.results[of.closed % kWindow].swap(of.open->results);
   of.epochs[of.closed % kWindow] = static_cast<std::uint8_t>(of.open->opened);
   ++of.closed;
@@ -108,12 +120,15 @@ std::unique_ptr<Packet> Combiner::close(int executor, Flow& of) {
 // The same, if it should: somebody waits, it is full, or the node has answered all that came before it.
 std::unique_ptr<Packet> Combiner::take_ready(int executor, Flow& of) {
   if (of.open == nullptr) return nullptr;
-  return of.wanted || leaves_alone(of) || !of.open->has_room(kSmallestRecord) ? close(executor, of) : nullptr;
+  const bool full = !of.open->has_room(kSmallestRecord);
+  if (full) of.open->leaves(Leaves::full);
+  return of.wanted || leaves_alone(of) || full ? close(executor, of) : nullptr;
 }
 
 // Sends the open packet, or waits for others to be answered, until there is none or it has room.
 void Combiner::make_room(int executor, Flow& to, std::size_t size) {
   for (Pause between; to.open != nullptr && !to.open->has_room(size);) {
+    to.open->leaves(Leaves::full);
     std::unique_ptr<Packet> packet = close(executor, to);
     if (packet == nullptr) to.wanted = true;
     lock_.unlock();
@@ -145,12 +160,21 @@ void Combiner::pause(int executor, Pause& between) {
 void Combiner::count_packet(const Packet& packet) {
   const std::uint32_t operations = packet.records + packet.combined;
   count(Stat::packets);
+  count(Stat::packet_bytes, packet.size);
+  if (packet.why == Leaves::full) count(Stat::full_packets);
+  if (packet.why == Leaves::wanted) count(Stat::wanted_packets);
+  if (packet.why == Leaves::old) count(Stat::old_packets);
   count(Stat::packed, operations);
   if (packet.puts != 0) {
     count(Stat::puts, packet.puts);
     count(Stat::put_bytes, packet.put_bytes);
   }
-  if (operations != packet.puts) count(Stat::atomics, operations - packet.puts);
+  if (packet.gets != 0) {
+    count(Stat::gets, packet.gets);
+    count(Stat::get_bytes, packet.get_bytes);
+  }
+  const std::uint32_t others = packet.puts + packet.gets;
+  if (operations != others) count(Stat::atomics, operations - others);
   if (packet.combined != 0) count(Stat::combined, packet.combined);
 }
 
@@ -175,11 +199,11 @@ void Combiner::transmit(int executor, std::unique_ptr<Packet> packet) {
 
 // Hands the results to those who wait for them.
 void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::byte* results, std::size_t n) {
-  if (waiting.size() * 8 != n)
-    fatal("internal error: PE %d answered %zu bytes to a packet with %zu results", pe, n, waiting.size());
-  for (std::size_t i = 0; i < waiting.size(); ++i) {
-    const Awaited& awaited = waiting[i];
-    awaited.take(results + 8 * i);
+  std::size_t due = 0;
+  for (const Awaited& awaited : waiting) due += padded(awaited.bytes);
+  if (due != n) fatal("internal error: PE %d answered %zu bytes to a packet that asks for %zu", pe, n, due);
+  for (const Awaited& awaited : waiting) {
+    results += awaited.take(results);
     if (awaited.completion != nullptr) awaited.completion->set_done();
   }
 }
@@ -222,12 +246,14 @@ void Combiner::want(int executor) {
   lock_.lock();
   Flow& to = flow(executor);
   to.wanted = to.open != nullptr;
+  // One that would leave anyway does not leave because of this.
+  if (to.wanted && !leaves_alone(to)) to.open->leaves(Leaves::wanted);
   std::unique_ptr<Packet> packet = take_ready(executor, to);
   lock_.unlock();
   if (packet != nullptr) transmit(executor, std::move(packet));
 }
 
-void Combiner::flush(std::int64_t limit) {
+void Combiner::flush(std::int64_t limit, Leaves why) {
   if (next_deadline() == kNever) return;
   if (limit == kNever) limit = clock_now();  // other threads may go on opening packets
   for (;;) {
@@ -240,6 +266,7 @@ void Combiner::flush(std::int64_t limit) {
     Flow& to = flow(oldest.executor);
     const bool valid = to.open != nullptr && to.closed == oldest.number;
     to.wanted |= valid;
+    if (valid) to.open->leaves(why);
     std::unique_ptr<Packet> packet = valid ? close(oldest.executor, to) : nullptr;
     lock_.unlock();
     if (packet != nullptr) transmit(oldest.executor, std::move(packet));
@@ -280,20 +307,27 @@ void Combiner::wait_for_direct() {
 }
 
 // Among packets order is free.  Packets and direct operations are not ordered on the wire: what follows
-// direct operations across a fence must not go into a packet before they are complete.
+// direct operations across a fence goes the direct way until they are complete, and each direct operation
+// waits for the packets that a fence has put ahead of it (before_direct).  A program that goes on like that
+// with what could be packed is better off if it waits once.
 bool Combiner::fence() {
   const LockGuard guard(lock_);
   ++fences_;
   if (inner_->ops->idle(inner_)) return true;
-  if (packing_.load(std::memory_order_relaxed) == Packing::all || !pending_.idle()) return false;
-  // A session may start before they are complete.
+  if (packing_.load(std::memory_order_relaxed) == Packing::batches) return false;
+  fenced_ = {};
+  if (shm::drained(inner_, fenced_)) return true;
   direct_fenced_.store(true, std::memory_order_relaxed);
+  if (diverted_.load(std::memory_order_relaxed) >= kMostDiverted) {
+    diverted_.store(0, std::memory_order_relaxed);
+    return false;
+  }
   return inner_->ops->fence(inner_);
 }
 
 bool Combiner::still_follows_direct() {
   const LockGuard guard(lock_);  // no fence in between
-  if (inner_->ops->idle(inner_)) direct_fenced_.store(false, std::memory_order_relaxed);
+  if (shm::drained(inner_, fenced_)) direct_fenced_.store(false, std::memory_order_relaxed);
   return direct_fenced_.load(std::memory_order_relaxed);
 }
 

@@ -30,6 +30,10 @@ inline constexpr std::uint64_t kWindow = 8;
 inline constexpr std::int64_t kLongestHold = 1'000'000;
 inline constexpr std::int64_t kNever = INT64_MAX;
 
+/// Operations in a row that went the direct way because of a fence, after which a fence waits, so that the
+/// next are packed again.
+inline constexpr int kMostDiverted = 16;
+
 /// Nanoseconds of the steady clock.
 std::int64_t clock_now();
 
@@ -47,7 +51,8 @@ class NicNetwork;
 enum class Packing : std::uint8_t {
   nothing,  // but what the inner network does not support
   atomics,  // which leave as soon as their node has answered what was sent before
-  all,      // a session: puts and atomics, and packets leave when they are full
+  all,      // puts and gets too
+  batches,  // a session: the same, and packets leave when they are full
 };
 
 class Combiner final : public Channel, private Issuer {
@@ -62,14 +67,15 @@ class Combiner final : public Channel, private Issuer {
   void set_packing(Packing packing, std::size_t total_ops);
 
   /// Whether a put, or an atomic, to `pe` may go into a packet.
-  bool packs_puts(int pe) {
-    return packing_.load(std::memory_order_acquire) == Packing::all && pe != me_ && !follows_direct();
-  }
+  bool packs_puts(int pe) { return packs_all() && pe != me_ && !follows_direct(); }
+  /// A fence does not order gets.
+  bool packs_gets(int pe) const { return packs_all() && pe != me_; }
   bool packs_atomics(int pe) {
     return packing_.load(std::memory_order_acquire) != Packing::nothing && pe != me_ && !follows_direct();
   }
   /// Whether puts may be in packets now.
-  bool packs_all() const { return packing_.load(std::memory_order_acquire) == Packing::all; }
+  bool packs_all() const { return packing_.load(std::memory_order_acquire) >= Packing::all; }
+  bool packs_any() const { return packing_.load(std::memory_order_relaxed) != Packing::nothing; }
   /// Whether nothing that a packet to `pe` would have to stay behind is under way.
   bool fresh(int pe) const { return flow_to(pe).pending.load(std::memory_order_acquire) == 0; }
 
@@ -80,8 +86,20 @@ class Combiner final : public Channel, private Issuer {
     return detour >= 0 ? detour : route(pe).executor;
   }
 
-  /// Packs one operation; waits for room.  n <= kLargestPut.
+  /// Packs one operation; waits for room.  0 < n <= kLargestPacked.
   void put(int pe, RemoteAddress to, const void* source, std::size_t n);
+  /// A put where is_put_word().  Returns whether anything but the packet has changed.
+  [[gnu::always_inline]] bool put_word(int pe, RemoteAddress at, std::uint64_t value, std::size_t n) {
+    const Route& way = route(pe);
+    Flow& to = flows_[way.flow];
+    const std::uint64_t word =
+        encode({at.offset, way.node_rank, at.segment, put_word_type(n), kPutWordCode, false, false});
+    lock_.lock();
+    const std::uint64_t ordered = begin(way.executor, to, kSmallestRecord);
+    to.open->add_put_word(word | ordered, value, n);
+    return end(way.executor, to);
+  }
+  void get(int pe, void* dest, RemoteAddress from, std::size_t n);
   /// An atomic whose old value goes to `result`.
   [[gnu::always_inline]] void fetch(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {
@@ -111,7 +129,11 @@ class Combiner final : public Channel, private Issuer {
   }
 
   /// To be called before an operation goes the direct way: waits for what a fence has put ahead of it.
-  void before_direct(int pe) {
+  /// `diverted`: it would have been packed but for a fence.
+  void before_direct(int pe, bool diverted) {
+    if (direct_fenced_.load(std::memory_order_relaxed)) [[unlikely]]
+      diverted_.store(diverted ? diverted_.load(std::memory_order_relaxed) + 1 : 0,
+                      std::memory_order_relaxed);
     if (!pending_.idle()) [[unlikely]]
       wait_for_fenced(pe);
   }
@@ -121,7 +143,7 @@ class Combiner final : public Channel, private Issuer {
   /// Sends what is held towards the node of `pe`, as soon as the window permits.
   void flush_to(int pe);
   /// The same for all: packets opened at `limit` or before.
-  void flush(std::int64_t limit);
+  void flush(std::int64_t limit, Leaves why = Leaves::wanted);
   /// When the oldest packet wants to leave; kNever if none is held.
   std::int64_t next_deadline() const { return deadline_.load(std::memory_order_relaxed); }
 
@@ -177,15 +199,19 @@ class Combiner final : public Channel, private Issuer {
       open(to);
     return ordered ? kOrderedBit : 0;
   }
-  void end(int executor, Flow& to) RELEASE(lock_) {
+  // Returns whether the record did not just stay in its packet.
+  bool end(int executor, Flow& to) RELEASE(lock_) {
     const bool stays = to.watched && !to.wanted && !leaves_alone(to) && to.open->has_room(kSmallestRecord);
-    if (!stays || expected_ != SIZE_MAX) [[unlikely]]
-      return end_slowly(executor, to);
+    if (!stays || expected_ != SIZE_MAX) [[unlikely]] {
+      end_slowly(executor, to);
+      return true;
+    }
     lock_.unlock();
+    return false;
   }
   // Whether a packet that is not full leaves, as its node has answered all that came before it.
   bool leaves_alone(const Flow& of) const REQUIRES(lock_) {
-    return of.closed == of.acked && packing_.load(std::memory_order_relaxed) != Packing::all;
+    return of.closed == of.acked && packing_.load(std::memory_order_relaxed) != Packing::batches;
   }
   [[gnu::noinline]] void end_slowly(int executor, Flow& to) RELEASE(lock_);
   void open(Flow& flow) REQUIRES(lock_);
@@ -233,6 +259,9 @@ class Combiner final : public Channel, private Issuer {
   std::atomic<std::int64_t> deadline_{kNever};
   std::atomic<Packing> packing_;
   std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows
+  Drain fenced_ GUARDED_BY(lock_);          // of these operations
+  // Operations in a row that were not packed because of that.  Only a rate: other threads' may be lost.
+  std::atomic<int> diverted_{0};
   // Packets not acknowledged, and threads of others that send: until then somebody uses the channel.
   Epochs pending_;
 };

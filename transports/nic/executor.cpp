@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nic/executor.hpp"
 
-#include <atomic>
+#include <cstring>
 
+#include "base/copy_word.hpp"
 #include "base/fatal.hpp"
 #include "base/peer_stores.hpp"
 #include "base/stats.hpp"
@@ -10,27 +11,18 @@
 namespace shm::nic {
 namespace {
 
-template <class Word>
-void store_word(std::byte* to, const std::byte* from) {
-  Word word;
-  std::memcpy(&word, from, sizeof word);
-  // Release: who sees this word, a flag perhaps, sees what was stored before it.
-  std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
-}
-
-void store(std::byte* to, const std::byte* from, std::size_t n) {
-  const bool word = n != 0 && reinterpret_cast<std::uintptr_t>(to) % n == 0;
-  switch (word ? n : 0) {
-    case 1: return store_word<std::uint8_t>(to, from);
-    case 2: return store_word<std::uint16_t>(to, from);
-    case 4: return store_word<std::uint32_t>(to, from);
-    case 8: return store_word<std::uint64_t>(to, from);
-    default: std::memcpy(to, from, n);
-  }
+// `shared`: that side of the copy which is in a PE's memory.
+void copy(std::byte* to, const std::byte* from, std::size_t n, const std::byte* shared) {
+  constexpr WordOrder kOrder = WordOrder::message;
+  const bool word = copy_word<std::uint64_t, kOrder>(to, from, n, shared) ||
+                    copy_word<std::uint32_t, kOrder>(to, from, n, shared) ||
+                    copy_word<std::uint16_t, kOrder>(to, from, n, shared) ||
+                    copy_word<std::uint8_t, kOrder>(to, from, n, shared);
+  if (!word) std::memcpy(to, from, n);
 }
 
 [[noreturn, gnu::cold]] void refuse(int from_pe, const char* what) {
-  fatal("internal error: PE %d sent a packet of operations %s", from_pe, what);
+  refuse_message(from_pe, "a packet of operations", what);
 }
 
 }  // namespace
@@ -55,11 +47,12 @@ struct Executor::Reader {
     std::memcpy(&word, take(sizeof word), sizeof word);
     return word;
   }
-  std::byte* take_result() {
-    if (result == results_end) [[unlikely]]
+  /// Of n bytes, padded.
+  std::byte* take_result(std::size_t n) {
+    if (n > static_cast<std::size_t>(results_end - result)) [[unlikely]]
       refuse(from_pe, "with too many results");
     std::byte* taken = result;
-    result += 8;
+    result += padded(n);
     return taken;
   }
 };
@@ -71,18 +64,43 @@ std::byte* Executor::reach(int from_pe, const Record& record, std::uint64_t offs
   const auto& [base, size] = segments[static_cast<std::size_t>(record.segment)];
   if (n > size || offset > size - n) [[unlikely]]
     refuse(from_pe, "outside the memory of its target");
+  return base + offset;
+}
+
+void Executor::note_store(const Record& record) {
   if (record.node_rank != kReceiver && touched_in_[record.node_rank] != packets_) {
     touched_in_[record.node_rank] = packets_;
     touched_.push_back(record.node_rank);
   }
-  return base + offset;
+}
+
+void Executor::store(const Reader& reader, const Record& record, std::uint64_t offset, const std::byte* bytes,
+                     std::size_t n) {
+  std::byte* to = reach(reader.from_pe, record, offset, n);
+  copy(to, bytes, n, to);
+  note_store(record);
 }
 
 void Executor::put(Reader& reader, const Record& record) {
   const std::uint64_t word = reader.take_word();
   const std::size_t n = word & 0xffffffff;
-  const std::byte* bytes = reader.take((n + 7) / 8 * 8);
-  store(reach(reader.from_pe, record, record.offset | (word >> 32 & 3), n), bytes, n);
+  const std::byte* bytes = reader.take(padded(n));
+  store(reader, record, record.offset | (word >> 32 & 3), bytes, n);
+}
+
+void Executor::put_word(Reader& reader, const Record& record) {
+  if (record.type != AtomicType::u32 && record.type != AtomicType::u64) [[unlikely]]
+    refuse(reader.from_pe, "with a word of an unknown size");
+  const std::byte* bytes = reader.take(sizeof(std::uint64_t));
+  store(reader, record, record.offset, bytes, atomic_size(record.type));
+}
+
+void Executor::get(Reader& reader, const Record& record) {
+  const std::uint64_t word = reader.take_word();
+  const std::size_t n = word & 0xffffffff;
+  std::byte* result = reader.take_result(n);
+  const std::byte* from = reach(reader.from_pe, record, record.offset | (word >> 32 & 3), n);
+  copy(result, from, n, from);
 }
 
 void Executor::atomic(Reader& reader, const Record& record) {
@@ -95,7 +113,8 @@ void Executor::atomic(Reader& reader, const Record& record) {
   if (reinterpret_cast<std::uintptr_t>(word) % width != 0) [[unlikely]]
     refuse(reader.from_pe, "with an atomic that is not aligned");
   const std::byte* operands = reader.take(std::size_t{8} * operands_of(op));
-  mshrs_.add(word, op, record.type, operands, record.result ? reader.take_result() : nullptr);
+  mshrs_.add(word, op, record.type, operands, record.result ? reader.take_result(sizeof word) : nullptr);
+  note_store(record);
 }
 
 std::span<const std::byte> Executor::execute(int from_pe, const std::byte* packet, std::size_t n) {
@@ -105,8 +124,7 @@ std::span<const std::byte> Executor::execute(int from_pe, const std::byte* packe
   PacketHead head;
   if (n < sizeof head) refuse(from_pe, "without a head");
   std::memcpy(&head, packet, sizeof head);
-  // A record takes 8 bytes or more, as a result does: so the reply is no longer than a message can be.
-  if (head.results > head.records || head.records > (n - sizeof head) / 8)
+  if (head.results > (kMaxMessage - sizeof(ReplyHead)) / 8 || head.records > (n - sizeof head) / 8)
     refuse(from_pe, "with more records or results than it has room for");
   reply_.assign(sizeof(ReplyHead) + std::size_t{8} * head.results, std::byte{0});
   std::memcpy(reply_.data(), &head.issuer, sizeof head.issuer);
@@ -115,12 +133,18 @@ std::span<const std::byte> Executor::execute(int from_pe, const std::byte* packe
   for (std::uint32_t i = 0; i < head.records; ++i) {
     const Record record = decode(reader.take_word());
     if (record.ordered) mshrs_.drain();
-    if (record.code == kPutCode) {
+    if (record.code == kPutWordCode) {
+      put_word(reader, record);
+    } else if (record.code == kPutCode) {
       put(reader, record);
+    } else if (record.code == kGetCode) {
+      get(reader, record);
     } else {
       atomic(reader, record);
     }
   }
+  if (reader.at != reader.end || reader.result != reader.results_end) [[unlikely]]
+    refuse(from_pe, "with bytes or results that no record is for");
   mshrs_.drain();
   count_mshrs();
   return reply_;

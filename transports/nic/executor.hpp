@@ -28,14 +28,20 @@ class Executor {
   const std::vector<unsigned>& touched() const { return touched_; }
 
   /// Executes all records and returns the reply, which stays until the next call.  Atomics pass through the
-  /// MSHR file; puts are stored at once, an aligned word of up to 8 bytes in one access, so that wait_until
-  /// may watch it.  All is visible on return.  Ends the job if the packet makes no sense.
+  /// MSHR file; puts and gets are carried out at once, an aligned word of up to 8 bytes in one access, so
+  /// that wait_until may watch it.  All is visible on return.  Ends the job if the packet makes no sense.
   std::span<const std::byte> execute(int from_pe, const std::byte* packet, std::size_t n);
 
  private:
   struct Reader;
   std::byte* reach(int from_pe, const Record& record, std::uint64_t offset, std::size_t n);
+  void note_store(const Record& record);
+  // n bytes at `offset` of the segment that the record names.
+  void store(const Reader& reader, const Record& record, std::uint64_t offset, const std::byte* bytes,
+             std::size_t n);
   void put(Reader& reader, const Record& record);
+  void put_word(Reader& reader, const Record& record);
+  void get(Reader& reader, const Record& record);
   void atomic(Reader& reader, const Record& record);
   void count_mshrs();
 

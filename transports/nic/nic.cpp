@@ -18,7 +18,10 @@ NicNetwork::~NicNetwork() {
 }
 
 std::string NicNetwork::describe() const {
-  return inner_->describe() + (mode_ == AmoMode::offload ? ", atomics offloaded" : ", native atomics");
+  const char* packed = packed_ < Packed::atomics ? ", native atomics"
+                       : packed_ == Packed::all  ? ", small operations packed"
+                                                 : ", atomics offloaded";
+  return inner_->describe() + packed;
 }
 
 Status NicNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {
@@ -55,7 +58,7 @@ void NicNetwork::join_node(const NodeMap& map) {
   inner_->join_node(map);
   own_slots_ = all_slots_[node_rank];
   peers_here_ = map_.members[static_cast<std::size_t>(my_node)].data();
-  if (fit && may_batch_ && mode_ == AmoMode::offload && all_slots_.size() > 1)
+  if (fit && may_batch_ && packed_ >= Packed::atomics && all_slots_.size() > 1)
     batch_.join_node(map_, all_slots_);
 }
 
@@ -100,7 +103,7 @@ bool NicNetwork::send_held() {
   bool worked = false;
   for (Combiner* channel : channels_) {
     if (channel->next_deadline() > (all ? kNever - 1 : now)) continue;
-    channel->flush(all ? now : now - kLongestHold);
+    channel->flush(all ? now : now - kLongestHold, all ? Leaves::wanted : Leaves::old);
     worked = true;
   }
   return worked;
@@ -141,31 +144,46 @@ namespace {
 Combiner* own(Channel* channel) { return &static_cast<Combiner&>(*channel); }
 const Combiner* own(const Channel* channel) { return &static_cast<const Combiner&>(*channel); }
 
-void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy,
-         Completion* completion) {
-  Combiner* channel = own(base);
-  if (n <= kLargestPut && n > 0 && completion == nullptr && channel->packs_puts(pe))
-    return channel->put(pe, to, source, n);
-  count(Stat::puts);
-  count(Stat::put_bytes, n);
-  channel->before_direct(pe);
-  channel->inner()->ops->put(channel->inner(), pe, to, source, n, copy, completion);
-}
-
-// A fence does not order gets; but a program that waits for its data may mean to read what it has put.
-void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
-  Combiner* channel = own(base);
-  count(Stat::gets);
-  count(Stat::get_bytes, n);
-  if (completion != nullptr) channel->flush_to(pe);
-  channel->inner()->ops->get(channel->inner(), pe, dest, from, n, completion);
-}
-
 std::uint64_t bits(const void* operand, AtomicType type) {
   std::uint64_t value = 0;
   std::memcpy(&value, operand, 4);
   if (atomic_size(type) == 8) std::memcpy(&value, operand, 8);
   return value;
+}
+
+void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy,
+         Completion* completion) {
+  Combiner* channel = own(base);
+  const bool small = n <= kLargestPacked && n > 0 && completion == nullptr;
+  if (small && channel->packs_puts(pe)) {
+    if (!is_put_word(to.offset, n)) return channel->put(pe, to, source, n);
+    channel->put_word(pe, to, bits(source, put_word_type(n)), n);
+    return;
+  }
+  count(Stat::puts);
+  count(Stat::put_bytes, n);
+  channel->before_direct(pe, small && channel->packs_all());
+  channel->inner()->ops->put(channel->inner(), pe, to, source, n, copy, completion);
+}
+
+bool put_word(Channel* base, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) {
+  Combiner* channel = own(base);
+  if (channel->packs_puts(pe)) [[likely]]
+    return channel->put_word(pe, to, value, n);
+  put(base, pe, to, &value, n, true, nullptr);
+  return true;
+}
+
+// A fence does not order gets.  One that is waited for has packets before it leave, but does not wait for
+// them.
+void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
+  Combiner* channel = own(base);
+  if (n <= kLargestPacked && n > 0 && completion == nullptr && channel->packs_gets(pe))
+    return channel->get(pe, dest, from, n);
+  count(Stat::gets);
+  count(Stat::get_bytes, n);
+  if (completion != nullptr) channel->flush_to(pe);
+  channel->inner()->ops->get(channel->inner(), pe, dest, from, n, completion);
 }
 
 // As many as the operation has, others 0.
@@ -184,7 +202,7 @@ struct Operands {
     return false;
   }
   count(Stat::atomics);
-  channel->before_direct(pe);
+  channel->before_direct(pe, channel->packs_any());
   channel->inner()->ops->amo(channel->inner(), pe, at, op, type, value, compare, fetch, completion);
   return true;
 }
@@ -250,8 +268,8 @@ bool fence(Channel* channel) { return own(channel)->fence(); }
 void hint(Channel* base, const BatchHint& hint) {
   Combiner* channel = own(base);
   Channel* inner = channel->inner();
-  const bool all = channel->nic().mode() != AmoMode::native && hint.batch && hint.total_ops > 1;
-  channel->set_packing(all ? Packing::all : channel->nic().packing(), hint.total_ops);
+  const bool batches = channel->nic().packed() != Packed::nothing && hint.batch && hint.total_ops > 1;
+  channel->set_packing(batches ? Packing::batches : channel->nic().packing(), hint.total_ops);
   if (inner->ops->hint != nullptr) inner->ops->hint(inner, hint);
 }
 
@@ -264,13 +282,15 @@ bool messages_follow_puts(const Channel* channel) {
 
 int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits_for(*own(channel), pe); }
 
-constexpr NetOps kOps = {
-    put, get, amo, send, flush, idle, idle_to, fence, hint, messages_follow_puts, waits_for, is_drained};
+constexpr NetOps kOps = {put,       get,        amo,     send, flush,
+                         idle,      idle_to,    fence,   hint, messages_follow_puts,
+                         waits_for, is_drained, put_word};
 
 }  // namespace
 
 Channel* NicNetwork::open_channel(ChannelUse use) {
-  auto* channel = new Combiner(*this, &kOps, inner_->open_channel(use), packing());
+  const Packing packs = use == ChannelUse::library ? Packing::nothing : packing();
+  auto* channel = new Combiner(*this, &kOps, inner_->open_channel(use), packs);
   const LockGuard guard(channels_mutex_);
   channels_.push_back(channel);
   return channel;

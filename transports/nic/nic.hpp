@@ -10,21 +10,14 @@
 
 namespace shm {
 
-/// Who executes atomics on other nodes (SHMEM_AMO).
-enum class AmoMode : std::uint8_t {
-  native,      // the inner network, one by one; sessions pack nothing, puts neither
-  by_session,  // the inner network, but within sessions with SHMEM_CTX_SESSION_BATCH the software NIC
-  offload,     // the software NIC of the target's node, many in a packet
-};
-
 struct NicOptions {
-  AmoMode mode = AmoMode::offload;
+  Packed packed = Packed::atomics;
   nic::MshrSize mshrs;
   bool batch = false;  // PEs of a node send their blocking atomics together: pays where they outnumber cores
 };
 
 /// Owns `inner`.  Contracts: Network; thread safety as the inner network's.  What the inner network does not
-/// support is packed in either mode.  The memory of all segments is written by CPU atomics and stores of the
+/// support is packed in any case.  The memory of all segments is written by CPU atomics and stores of the
 /// thread that polls, here or in a PE of the same node (join_node).
 std::unique_ptr<Network> make_nic(std::unique_ptr<Network> inner, const NicOptions& options);
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -28,7 +29,7 @@ class NicNetwork final : public Network {
  public:
   NicNetwork(std::unique_ptr<Network> inner, const NicOptions& options)
       : inner_(std::move(inner)),
-        mode_(options.mode),
+        packed_(options.packed),
         may_batch_(options.batch),
         executor_(options.mshrs),
         batch_(*this) {}
@@ -42,6 +43,7 @@ class NicNetwork final : public Network {
   Result<std::vector<std::byte>> address() override { return inner_->address(); }
   Status connect(int me, int npes, AddressLookup lookup, MessageSink sink) override;
   void join_node(const NodeMap& map) override;
+  void watch_room(RoomWatch watch) override { inner_->watch_room(std::move(watch)); }
   Channel* open_channel(ChannelUse use) override;
   void close_channel(Channel* channel) override;
 
@@ -106,8 +108,11 @@ class NicNetwork final : public Network {
   // For the table.
   bool shares() const { return batch_.active(); }
   NodeBatch& batch() { return batch_; }
-  AmoMode mode() const { return mode_; }
-  Packing packing() const { return mode_ == AmoMode::offload ? Packing::atomics : Packing::nothing; }
+  Packed packed() const { return packed_; }
+  Packing packing() const {
+    if (packed_ < Packed::atomics) return Packing::nothing;
+    return packed_ == Packed::all ? Packing::all : Packing::atomics;
+  }
   int waits_for(const Combiner& channel, int pe) const {
     if (!channel.fresh(pe)) return channel.waits_for(pe);
     const bool direct = !channel.inner()->ops->idle_to(channel.inner(), pe);
@@ -122,7 +127,7 @@ class NicNetwork final : public Network {
   std::int64_t earliest() const;
 
   std::unique_ptr<Network> inner_;
-  const AmoMode mode_;
+  const Packed packed_;
   const bool may_batch_;
   Executor executor_;
   Issuers issuers_;

@@ -167,6 +167,7 @@ bool NodeBatch::send(int node) {
   }
   packet.finish(name_, packet.records);
   count(Stat::packets);
+  count(Stat::packet_bytes, packet.size);
   if (packet.records > 1) count(Stat::shared, packet.records - 1);
   // One alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   const Slot& first = *target(node).under_way.front();

@@ -4,7 +4,7 @@
 //
 //   packet   0        8        12       16
 //            +--------+--------+--------+----------------+----------------+-- ...
-//            | issuer | records| results| record         | record         |
+//            | issuer | records| results| record         | record         |     results: words of the reply
 //            +--------+--------+--------+----------------+----------------+-- ...
 //
 //   record   0                                                8            16
@@ -13,22 +13,29 @@
 //            +------------------------------------------------+------------+------------+
 //            | word                                           | low, length| bytes, padded to 8 ...  a put
 //            +------------------------------------------------+------------+--------------------------
+//            | word                                           | low, length|                         a get
+//            +------------------------------------------------+------------+
+//            | word                                           | element    |         a put of 4 or 8 bytes
+//            +------------------------------------------------+------------+
 //            A fetch has no operand, only a compare-and-swap has two; each takes 8 bytes, whatever its width.
 //
 //   word     63                       20 19        10  9   8   7   6    4 3    0
 //            +--------------------------+------------+---+---+---+------+------+
 //            | offset / 4               | node rank  |seg|ord|res| type | op   |
 //            +--------------------------+------------+---+---+---+------+------+
-//            op     0: a put, else 1 + AtomicOp: four bits, as in the MSHRs of RAE (section III-D)
-//            res    the old value goes into the reply
+//            op     0: a put, 11: a get, 12: a put of a word, whose type is u32 or u64,
+//                   else 1 + AtomicOp: four bits, as in the MSHRs of RAE (section III-D)
+//            res    the old value goes into the reply; of gets always
 //            ord    all records before it in the packet are to be visible before it: a fence was between
 //            node rank of the target PE among those of its node; kReceiver: the PE that receives the packet
-//            low    the two low bits of a put's offset, in bits 32 and 33 above its length in bytes
+//            low    the two low bits of the offset of a put or get, in bits 32 and 33 above its length
+//                   in bytes
 //
 //   reply    0        8        16
 //            +--------+--------+--------+-- ...
-//            | issuer | result | result |   8 bytes for each record with `res`, in order
-//            +--------+--------+--------+-- ...
+//            | issuer | result | result |   for each record with `res`, in order: 8 bytes, of a get as many
+//            as it
+//            +--------+--------+--------+-- ...   asks for, padded to 8
 //
 // `issuer` is the initiator's name for what the packet belongs to (issuers.hpp); the target only returns it.
 #pragma once
@@ -64,6 +71,8 @@ static_assert(sizeof(ReplyHead) == 8);
 inline constexpr unsigned kNodeRankBits = 10;
 inline constexpr unsigned kReceiver = (1u << kNodeRankBits) - 1;
 inline constexpr std::uint8_t kPutCode = 0;
+inline constexpr std::uint8_t kGetCode = 1 + kAtomicOps;
+inline constexpr std::uint8_t kPutWordCode = 2 + kAtomicOps;
 
 /// The first word of a record, in its parts.
 struct Record {
@@ -74,7 +83,7 @@ struct Record {
   std::uint8_t code;
   bool result, ordered;
 };
-static_assert(1 + kAtomicOps <= 16, "an operation takes four bits");
+static_assert(kPutWordCode < 16, "an operation takes four bits");
 static_assert(kAtomicTypes <= 8, "a type takes three bits");
 static_assert(static_cast<int>(SegmentId::statics) <= 1,
               "a segment takes one bit; nobody packs for the pool");
@@ -84,6 +93,13 @@ inline constexpr std::uint64_t kOrderedBit = 1 << 8;
 
 constexpr std::uint8_t code_of(AtomicOp op) { return static_cast<std::uint8_t>(1 + static_cast<int>(op)); }
 constexpr AtomicOp op_of(std::uint8_t code) { return static_cast<AtomicOp>(code - 1); }
+
+/// Whether n bytes there are put as a word.
+constexpr bool is_put_word(std::uint64_t offset, std::size_t n) {
+  return (n == 8 || n == 4) && offset % 4 == 0;
+}
+/// How its record says how long it is.
+constexpr AtomicType put_word_type(std::size_t n) { return n == 8 ? AtomicType::u64 : AtomicType::u32; }
 
 constexpr std::uint64_t encode(const Record& record) {
   return record.offset >> 2 << 20 | std::uint64_t{record.node_rank} << 10 |
@@ -106,45 +122,68 @@ constexpr unsigned operands_of(AtomicOp op) {
   return op == AtomicOp::fetch ? 0 : op == AtomicOp::compare_swap ? 2 : 1;
 }
 constexpr std::size_t atomic_record(AtomicOp op) { return 8 + std::size_t{8} * operands_of(op); }
+constexpr std::size_t padded(std::size_t n) { return (n + 7) / 8 * 8; }
 /// Bytes of the record of a put of n bytes.
-constexpr std::size_t put_record(std::size_t n) { return 16 + (n + 7) / 8 * 8; }
+constexpr std::size_t put_record(std::size_t n) { return 16 + padded(n); }
+inline constexpr std::size_t kGetRecord = 16;
 
-/// Largest put that is packed: longer ones gain nothing that their second copy would not take away.
-inline constexpr std::size_t kLargestPut = 1024;
+/// Largest put and get that are packed: longer ones gain nothing that their second copy would not take away.
+inline constexpr std::size_t kLargestPacked = 1024;
 /// A packet with less room than this is full: no add.
 inline constexpr std::size_t kSmallestRecord = atomic_record(AtomicOp::add);
-static_assert(sizeof(PacketHead) + put_record(kLargestPut) <= kMaxMessage);
-static_assert(sizeof(ReplyHead) + (kMaxMessage - sizeof(PacketHead)) <= kMaxMessage,
-              "the results of a packet of fetches, 8 bytes each like their records, fit into one reply");
+static_assert(sizeof(PacketHead) + put_record(kLargestPacked) <= kMaxMessage);
+static_assert(
+    sizeof(ReplyHead) <= sizeof(PacketHead),
+    "the results of a packet, none longer than its record but for what `limit` leaves them, fit into "
+    "one reply");
 
-/// Where the old value of an atomic goes (null: nowhere), and who waits for it (null: nobody).
+/// Where the old value of an atomic or the data of a get go (null: nowhere), and who waits for them (null:
+/// nobody).
 struct Awaited {
   void* fetch;
   Completion* completion;
-  std::size_t width;  // 4 or 8
+  std::size_t bytes;  // of an atomic 4 or 8
 
-  void take(const std::byte* old) const {
-    if (fetch == nullptr) return;
-    if (width == 8) {
-      std::memcpy(fetch, old, 8);
+  /// Returns the bytes of the reply that it takes.
+  std::size_t take(const std::byte* result) const {
+    if (fetch == nullptr) return padded(bytes);
+    if (bytes == 8) {
+      std::memcpy(fetch, result, 8);
+    } else if (bytes == 4) {
+      std::memcpy(fetch, result, 4);
     } else {
-      std::memcpy(fetch, old, 4);
+      std::memcpy(fetch, result, bytes);
     }
+    return padded(bytes);
   }
+};
+
+/// Why a packet leaves; the first reason counts.
+enum class Leaves : std::uint8_t {
+  free,    // its node owes no answer
+  full,    // the next record has no room
+  wanted,  // a thread waits for what is in it
+  old,     // held for kLongestHold
 };
 
 /// A packet that is being filled.
 struct Packet {
   std::array<std::byte, kMaxMessage> bytes;
   std::size_t size = sizeof(PacketHead);
-  std::uint32_t records = 0, puts = 0, combined = 0;
+  std::size_t limit = kMaxMessage;  // of its size: less what results are longer than their records
+  std::uint32_t records = 0, puts = 0, gets = 0, combined = 0;
   std::uint64_t last = 0;  // word of the last record if others may be combined with it, else 0
-  std::uint64_t put_bytes = 0;
+  std::uint64_t put_bytes = 0, get_bytes = 0, get_words = 0;
   std::vector<Awaited> results;
+  Leaves why = Leaves::free;
   int destination = -1;           // PE
   unsigned opened = 0, sent = 0;  // epochs of who counts it as held or under way, and as being sent
 
-  bool has_room(std::size_t record) const { return size + record <= kMaxMessage; }
+  /// For a record of this size, or of this size together with what its result is longer.
+  bool has_room(std::size_t record) const { return size + record <= limit; }
+  void leaves(Leaves reason) {
+    if (why == Leaves::free) why = reason;
+  }
 
   /// An atomic without result, of one operand.  REQUIRES: has_room(kSmallestRecord).
   void add_update(std::uint64_t word, std::uint64_t value) {
@@ -205,6 +244,29 @@ struct Packet {
     last = 0;
   }
 
+  /// The same of a word.  REQUIRES: has_room(kSmallestRecord), is_put_word().
+  void add_put_word(std::uint64_t word, std::uint64_t value, std::size_t n) {
+    add_update(word, value);
+    ++puts;
+    put_bytes += n;
+    last = 0;
+  }
+
+  /// REQUIRES: has_room(padded(n) or kGetRecord, whichever is more).
+  void add_get(std::uint64_t word, std::uint64_t offset, std::size_t n) {
+    const std::uint64_t length = n | (offset & 3) << 32;
+    std::byte* at = bytes.data() + size;
+    std::memcpy(at, &word, 8);
+    std::memcpy(at + 8, &length, 8);
+    size += kGetRecord;
+    if (padded(n) > kGetRecord) limit -= padded(n) - kGetRecord;
+    ++records;
+    ++gets;
+    get_bytes += n;
+    get_words += padded(n) / 8;
+    last = 0;
+  }
+
   /// Node rank of the target of the first record.
   unsigned first_node_rank() const {
     std::uint64_t word;
@@ -212,17 +274,22 @@ struct Packet {
     return decode(word).node_rank;
   }
 
+  /// Words of the reply to what `results` awaits.
+  std::size_t result_words() const { return results.size() - gets + get_words; }
+
   /// Writes the head: the packet is ready to leave.
-  void finish(std::uint64_t issuer, std::size_t awaited) {
-    const PacketHead head{issuer, records, static_cast<std::uint32_t>(awaited)};
+  void finish(std::uint64_t issuer, std::size_t result_words) {
+    const PacketHead head{issuer, records, static_cast<std::uint32_t>(result_words)};
     std::memcpy(bytes.data(), &head, sizeof head);
   }
 
   void clear() {
     size = sizeof(PacketHead);
-    records = puts = combined = 0;
+    limit = kMaxMessage;
+    why = Leaves::free;
+    records = puts = gets = combined = 0;
     last = 0;
-    put_bytes = 0;
+    put_bytes = get_bytes = get_words = 0;
     results.clear();
   }
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The end of an operation: completions, waiting for room, errors.
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "base/fatal.hpp"
+#include "base/limits.hpp"
 #include "ofi/engine.hpp"
 
 namespace shm::ofi {
@@ -101,8 +103,10 @@ void Engine::release(Op* op) {
 // they run already: a thread that only posts must still answer its peers, or both would wait for each other's
 // buffers.
 void Engine::wait_room(Stall& stall) {
-  if (stall.tries++ == 0) stall.since = Clock::now();
   const int pe = stall.pe;
+  const std::uint64_t life = peers_[static_cast<std::size_t>(pe)].life;
+  if (stall.tries++ == 0 || life != stall.life) stall.since = Clock::now();
+  stall.life = life;
   bool worked = reap();
   const bool messages = inbox_.survey() || !arrived_.empty();
   lock_.unlock();
@@ -116,13 +120,7 @@ void Engine::wait_room(Stall& stall) {
   if (!worked && first_ != nullptr) worked = first_->poll();
   if (worked) stall.backoff.restart();
   if (stall.tries > 20) {
-    const auto describe = [pe](WaitRecord& record) {
-      describe_wait(record, "an operation", pe, "for room to send to %s", process_name(pe).c_str());
-    };
-    stall.watch.look(WaitReason(describe));
-    // Not to memory servers: who waits for them may be a handler that has interrupted malloc.
-    if (joined_ && stall.tries % 64 == 0 && Clock::now() - stall.since > kWorthListening)
-      judge_silence(silence_of(pe, period_of_questions()), WaitReason(describe));
+    look_after(stall);
     if (!worked) stall.backoff.pause();
   }
   if ((stall.tries & 1023) == 0 && Clock::now() - stall.since > kConnectLimit) {
@@ -135,6 +133,29 @@ void Engine::wait_room(Stall& stall) {
     }
   }
   lock_.lock();
+}
+
+// Tells who asks what is waited for, and ends the job if there will never be room.
+void Engine::look_after(Stall& stall) {
+  const int pe = stall.pe;
+  const auto describe = [pe](WaitRecord& record) {
+    describe_wait(record, "an operation", pe, "for room to send to %s", process_name(pe).c_str());
+  };
+  if (watch_room_ != nullptr) {
+    watch_room_(pe, stall.since, stall.watch);
+  } else {
+    stall.watch.look(WaitReason(describe));
+  }
+  if (stall.tries % 64 != 0 || Clock::now() - stall.since < kWorthListening) return;
+  look_for_descriptors(stall);
+  if (joined_) judge_silence(silence_of(pe, period_of_questions()), WaitReason(describe));
+}
+
+// Without a connection, and without a descriptor for one, there will never be room.
+void Engine::look_for_descriptors(const Stall& stall) const {
+  if (peers_[static_cast<std::size_t>(stall.pe)].reached || !open_files_are_used_up()) return;
+  lost_peer("%s %s: there is no connection, and all open files of this process are in use%s",
+            name(stall.kind), process_name(stall.pe).c_str(), limit_behind(EMFILE).c_str());
 }
 
 // Providers lose what they had in flight when a connection breaks, so the first error is the last.
@@ -189,8 +210,9 @@ void Engine::name_injected(std::string& names) const NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void Engine::fail_post(const Op& op, long code) const {
-  lost_peer("%s %s failed: libfabric %s: %s", name(op.kind), process_name(op.pe).c_str(),
-            endpoint_->provider().c_str(), endpoint_->library().error(code));
+  lost_peer("%s %s failed: libfabric %s: %s%s", name(op.kind), process_name(op.pe).c_str(),
+            endpoint_->provider().c_str(), endpoint_->library().error(code),
+            limit_behind(static_cast<int>(-code)).c_str());
 }
 
 void Engine::fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const {

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/fatal.hpp"
+#include "base/limits.hpp"
 #include "ofi/interface.hpp"
 #include "ofi/ring.hpp"
 
@@ -48,7 +50,8 @@ fi_info* make_hints(const Library& library, const Quirk& quirk, const FabricOpti
 }
 
 Status failed(const Library& library, const char* call, long code) {
-  return Status::error(std::string("libfabric: ") + call + ": " + library.error(code));
+  return Status::error(std::string("libfabric: ") + call + ": " + library.error(code) +
+                       limit_behind(static_cast<int>(code < 0 ? -code : code)));
 }
 
 }  // namespace
@@ -169,19 +172,34 @@ Status Endpoint::warm_up() {
   return {};
 }
 
+namespace {
+
+bool listens_on_tcp(const std::string& provider) {
+  return provider.find("tcp") != std::string::npos || provider.find("sockets") != std::string::npos;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
   Result<const Library*> library = load_library();
   if (!library.ok()) return library.status();
   std::unique_ptr<Endpoint> endpoint(new Endpoint);
   endpoint->library_ = library.value();
+  endpoint->faults_ = {options.faults, options.failing_operation};
   if (Status status = endpoint->find_provider(options); !status.ok()) return status;
   if (Status status = endpoint->open_objects(); !status.ok()) {
     return Status::error("libfabric provider " + endpoint->provider() + " cannot be used (" + status.text() +
                          "); shmem_info --providers lists what SHMEM_PROVIDER may be here");
   }
+  if (!library.value()->guarded && listens_on_tcp(endpoint->provider()))
+    warn(
+        "this libfabric takes connections in a way that Atoll does not know, so other users of this host can "
+        "connect "
+        "(docs/security.md)");
   if (endpoint->quirk_.warm) {
     if (Status status = endpoint->warm_up(); !status.ok()) return status;
   }
+  endpoint->add_faults();
   return endpoint;
 }
 
@@ -189,10 +207,16 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open_another() const {
   std::unique_ptr<Endpoint> endpoint(new Endpoint);
   endpoint->library_ = library_;
   endpoint->quirk_ = quirk_;
+  endpoint->faults_ = {faults_.seed, 0};  // the operation that fails is one of the first endpoint's
   endpoint->info_ = library_->dupinfo(info_);
   if (endpoint->info_ == nullptr) return Status::error("libfabric: out of memory");
   if (Status status = endpoint->open_objects(); !status.ok()) return status;
+  endpoint->add_faults();
   return endpoint;
+}
+
+void Endpoint::add_faults() {
+  if (faults_.any()) faulty_ = std::make_unique<FaultyProvider>(*ep_, *cq_, faults_);
 }
 
 Endpoint::~Endpoint() {

@@ -14,6 +14,7 @@
 
 #include "base/status.hpp"
 #include "ofi/fabric.hpp"
+#include "ofi/faulty_provider.hpp"
 #include "ofi/loader.hpp"
 #include "ofi/quirks.hpp"
 
@@ -77,11 +78,14 @@ class Endpoint {
   Status find_provider(const FabricOptions& options);
   Status open_objects();
   Status warm_up();
+  void add_faults();
 
   const Library* library_ = nullptr;
   Quirk quirk_{};
   fi_info* info_ = nullptr;  // owned
   int wait_fd_ = -1;         // owned by cq_
+  ProviderFaults faults_{};
+  std::unique_ptr<FaultyProvider> faulty_;
   Handle<fid_fabric> fabric_;
   Handle<fid_domain> domain_;
   Handle<fid_av> av_;

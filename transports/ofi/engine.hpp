@@ -87,6 +87,8 @@ class Engine {
   Silence silence_of(int pe, double period);
   /// Tells which PEs share the node: they are not asked for signs of life.
   void join_node(std::span<const int> pes);
+  /// As in Network.
+  void watch_room(RoomWatch watch) { watch_room_ = std::move(watch); }
   /// Adds the names of those that something was injected to, with "or" between; see broken_inject.hpp.
   [[gnu::cold]] void name_injected(std::string& names) const;
 
@@ -151,11 +153,14 @@ class Engine {
     int pe;
     OpKind kind;
     int tries = 0;
-    std::chrono::steady_clock::time_point since{};
+    std::chrono::steady_clock::time_point since{};  // the peer has done nothing, or the wait has lasted
+    std::uint64_t life = 0;                         // of the peer, then
     WaitWatch watch{};
     Backoff backoff{};
   };
   void wait_room(Stall& stall) REQUIRES(lock_);
+  [[gnu::cold]] void look_after(Stall& stall) EXCLUDES(lock_);
+  [[gnu::cold]] void look_for_descriptors(const Stall& stall) const EXCLUDES(lock_) NO_THREAD_SAFETY_ANALYSIS;
   void report_error() REQUIRES(lock_);
   [[noreturn, gnu::cold]] void fail_post(const Op& op, long code) const;
   [[noreturn, gnu::cold]] void fail_range(int pe, RemoteAddress at, std::size_t n, const char* what) const;
@@ -216,6 +221,7 @@ class Engine {
   const std::uint64_t cookie_ = random_number();
   int me_ = -1;
   MessageSink sink_ = nullptr;
+  RoomWatch watch_room_ = nullptr;
   std::vector<Peer> peers_;
 
   Inbox inbox_;                                              // open if the provider's row says so

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,11 @@ struct FabricOptions {
   /// Most senders that have a ring in the inbox at a time (ofi/inbox.hpp); 0: as many as there are.  For
   /// tests.
   unsigned inbox_rings = 0;
+
+  /// Other than 0: seed of storms in which the provider has no room, and the number of an operation that ends with
+  /// an error (ofi/faulty_provider.hpp).  For tests.
+  std::uint64_t faults = 0;
+  std::uint64_t failing_operation = 0;
 
   /// Other than 0: for tagged messages only, with a list of so many receives if the provider has that.
   std::size_t tagged_receives = 0;

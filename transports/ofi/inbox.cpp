@@ -26,6 +26,9 @@ bool Inbox::survey() {
     Ring& ring = rings_[i];
     if (ring.pe == kNobody) continue;
     for (;;) {
+      // Invariant 1: there are never so many.
+      if (ring.seen.passed() - ring.taken >= RingCursor::kBytes) [[unlikely]]
+        refuse(ring.pe);
       const std::byte* entry = ring.base + ring.seen.offset();
       std::uint64_t message = 0;
       std::memcpy(&message, entry, sizeof message);

@@ -187,15 +187,21 @@ class Inbox {
       std::byte* entry = ring.base + ring.read.offset();
       std::uint64_t message = 0;
       std::memcpy(&message, entry, sizeof message);
+      // It may have been written again since survey() found it whole, and may be at any time: what is looked
+      // at, and used, is a copy.
+      const std::size_t size = InboxEntry::size(message);
+      if (message < sizeof(MessageHeader) || message > InboxEntry::kLargestMessage ||
+          size > ring.taken - ring.read.passed()) [[unlikely]]
+        refuse(ring.pe);
+      alignas(8) std::byte copy[InboxEntry::kLargestMessage];
+      std::memcpy(copy, entry + InboxEntry::kHead, message);
       MessageHeader header;
-      std::memcpy(&header, entry + InboxEntry::kHead, sizeof header);
-      if (message < sizeof header || message > InboxEntry::kLargestMessage || header.from_pe != ring.pe)
-          [[unlikely]]
+      std::memcpy(&header, copy, sizeof header);
+      if (header.from_pe != ring.pe) [[unlikely]]
         refuse(ring.pe);
       if (header.sequence != sequence) break;  // a message that came the ordinary way is due first
       ++sequence;
-      handle(header, entry + InboxEntry::kHead + sizeof header, message - sizeof header);
-      const std::size_t size = InboxEntry::size(message);
+      handle(header, copy + sizeof header, message - sizeof header);
       std::memset(entry, 0, size);
       ring.read.advance(size);
       any = true;

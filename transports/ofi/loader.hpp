@@ -17,6 +17,7 @@ struct Library {
   decltype(&::fi_fabric) fabric = nullptr;
   decltype(&::fi_strerror) strerror = nullptr;
   decltype(&::fi_version) version = nullptr;
+  bool guarded = false;  // guard_listeners() has found what to guard
 
   /// Text of a negative return code of libfabric.
   const char* error(long code) const { return strerror(static_cast<int>(code < 0 ? -code : code)); }

@@ -8,6 +8,7 @@
 
 #include "base/fatal.hpp"
 #include "base/huge_pages.hpp"
+#include "base/limits.hpp"
 #include "base/random.hpp"
 
 namespace shm::ofi {
@@ -70,11 +71,13 @@ Result<fid_mr*> Memory::enroll(const void* base, std::size_t size, std::uint64_t
   if (code == 0) return mr;
   if (mr != nullptr) fi_close(&mr->fid);
   return Status::error("libfabric: cannot register " + std::to_string(size) +
-                       " bytes: " + endpoint_.library().error(code) + " (check ulimit -l)");
+                       " bytes: " + endpoint_.library().error(code) +
+                       (pins() ? limit_of_locked_memory() : limit_behind(static_cast<int>(-code))));
 }
 
 Status Memory::add_segment(SegmentId id, void* base, std::size_t size) {
   if (size == 0) return {};
+  if (pins()) allow_locked_memory();
   // Pages of 4 KiB that have been pinned could not be made huge later, as the pool's are when they are used.
   if (id == SegmentId::pool && pins()) lay_out_on_huge_pages(static_cast<std::byte*>(base), size);
   Result<RemoteSegment> remote = expose(base, size);

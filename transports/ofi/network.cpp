@@ -71,7 +71,7 @@ bool FabricNetwork::supports(AtomicOp op, AtomicType type, bool fetching) const 
   return table[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
 }
 
-bool FabricNetwork::prefers_offload() const { return first().endpoint().quirk().amo == Amo::offload; }
+Packed FabricNetwork::prefers_packed() const { return first().endpoint().quirk().pack; }
 
 }  // namespace ofi
 

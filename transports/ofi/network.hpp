@@ -31,6 +31,7 @@ class FabricNetwork final : public Network {
     const auto me = static_cast<std::size_t>(first().me());
     lanes_.first().join_node(map.members[static_cast<std::size_t>(map.peers[me].node)]);
   }
+  void watch_room(RoomWatch watch) override { first().watch_room(std::move(watch)); }
   Channel* open_channel(ChannelUse use) override;
   void close_channel(Channel* channel) override;
 
@@ -48,7 +49,7 @@ class FabricNetwork final : public Network {
   // Constant.  supports() says no to all where atomics are not the target CPU's.
   std::size_t copy_limit() const override { return Engine::kCopyLimit; }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override;
-  bool prefers_offload() const override;
+  Packed prefers_packed() const override;
   bool pins_segments() const override { return first().memory().pins(); }
 
  private:

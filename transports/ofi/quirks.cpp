@@ -8,8 +8,8 @@ constexpr bool yes = true;
 constexpr bool no = false;
 
 constexpr Quirk kQuirks[] = {
-#define PROVIDER(name, rank, order, wait, atomics, amo, local_mr, warm, inbox, peeks, credits, tested, why) \
-  {name, rank,  Order::order, Wait::wait, Atomics::atomics, Amo::amo, local_mr,                             \
+#define PROVIDER(name, rank, order, wait, atomics, pack, local_mr, warm, inbox, peeks, credits, tested, why) \
+  {name, rank,  Order::order, Wait::wait, Atomics::atomics, Packed::pack, local_mr,                          \
    warm, inbox, peeks,        credits,    tested,           why},
 #include "ofi/quirks.def"
 #undef PROVIDER
@@ -28,7 +28,7 @@ Quirk find_quirk(std::string_view provider) {
           .order = Order::none,
           .wait = Wait::none,
           .atomics = Atomics::none,
-          .amo = Amo::offload,
+          .pack = Packed::atomics,
           .local_mr = true,
           .warm = false,
           .inbox = false,

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "net.hpp"
+
 namespace shm::ofi {
 
 /// Which order the wire keeps between operations to one PE.
@@ -30,9 +32,6 @@ enum class Wait : std::uint8_t { none, fd };
 /// Who executes the provider's atomics.
 enum class Atomics : std::uint8_t { none, own, cpu };
 
-/// Who executes atomics where SHMEM_AMO=auto: the software NIC, or the provider.
-enum class Amo : std::uint8_t { offload, native };
-
 /// One provider.  The columns are explained in quirks.def.
 struct Quirk {
   std::string_view name;  // as in fi_info
@@ -40,7 +39,7 @@ struct Quirk {
   Order order;
   Wait wait;
   Atomics atomics;
-  Amo amo;
+  Packed pack;
   bool local_mr;          // offer FI_MR_LOCAL
   bool warm;              // send a message to ourselves at open
   bool inbox;             // short messages are written into the receiver's memory

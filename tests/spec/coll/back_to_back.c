@@ -71,7 +71,7 @@ static void mixed(shmem_team_t team, size_t n) {
 int main(void) {
   bound_time(120);
   shmem_init();
-  calls = getenv("SHMEM_VIRTUAL_NODES") != NULL ? 24 : 64;
+  calls = nodes_of_run() > 1 ? 24 : 64;
   const size_t bytes = (size_t)calls * kWords * (size_t)shmem_n_pes() * sizeof(long);
   source = shmem_malloc(bytes);
   dest = shmem_malloc(bytes);

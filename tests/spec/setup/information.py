@@ -57,7 +57,7 @@ def main():
             expect(sum(run(2, **{name: any}), []), VERSION)
     expect_paths(3, (), HERE % "0-2")
     expect_paths(3, ("--virtual-nodes", "2"), HERE % "0-1", THERE % ("2", "native atomics"), SHMEM_AMO="native")
-    expect_paths(5, ("--virtual-nodes", "2:cyclic"), HERE % "0, 2, 4", THERE % ("1, 3", "atomics offloaded"), SHMEM_AMO="offload")
+    expect_paths(5, ("--virtual-nodes", "2:cyclic"), HERE % "0, 2, 4", THERE % ("1, 3", "small operations packed"), SHMEM_AMO="offload")
     assert "Paths from PE 0:" in run(1, SMA_INFO="1")[0]
 
     for name in ("SHMEM_DEBUG", "SMA_DEBUG"):
@@ -69,7 +69,7 @@ def main():
     out, err = run(3, "--virtual-nodes", "2", SHMEM_DEBUG="1")
     expect(out)
     expect(sorted(err), *(fr"atoll: PE {pe} of 3 on \S+: process \d+, node {pe // 2} of 2, rank {pe % 2} on it; heap of .*; "
-                          r"(?!no network).*atomics.*" for pe in range(3)))
+                          r"(?!no network).*packed.*" for pe in range(3)))
     expect_memory()
 
     out, err = run(2, SHMEM_SYMETRIC_SIZE="16m")  # said once

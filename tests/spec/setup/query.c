@@ -96,10 +96,9 @@ static void test_pointers(void) { /* Semantics 17 */
   shmem_free(block);
 }
 
-/* On one node, or on several virtual ones, exactly the PEs of the own node have a pointer. */
+/* Exactly the PEs of the own node have a pointer. */
 static void test_pointers_follow_the_nodes(void) {
-  const char* virtual_nodes = getenv("SHMEM_VIRTUAL_NODES");
-  const int nodes = virtual_nodes != NULL ? atoi(virtual_nodes) : 1;
+  const int nodes = nodes_of_run();
   const int my_node = shmem_my_pe() * nodes / shmem_n_pes();
   long* block = shmem_malloc_with_hints(sizeof *block, SHMEM_MALLOC_ATOMICS_REMOTE); /* in memory */
   for (int pe = 0; pe < shmem_n_pes(); ++pe) {

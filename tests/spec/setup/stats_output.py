@@ -43,7 +43,7 @@ def column(table, name):
     for words in map(str.split, table):
         if words and words[0] == "PE":
             names = words
-        elif name in names and len(words) == len(names):
+        elif name in names and len(words) == len(names) and (words[0].isdigit() or words[0] == "total"):
             values[words[0]] = int(words[names.index(name)])
     return values
 

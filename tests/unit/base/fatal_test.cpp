@@ -24,6 +24,19 @@ TEST(FatalDeathTest, NamesThePeOnceItIsKnown) {
       ExitedWithCode(kErrorExit), "^atoll: PE 2 of 4 on n1: text\n$");
 }
 
+TEST(FatalDeathTest, NamesWhoSentWhatIsRefused) {
+  const auto refuse = [](int from) {
+    set_identity(0, 4, "n1");
+    refuse_message(from, "a packet", "that is cut off");
+  };
+  EXPECT_DEATH(refuse(3), "internal error: PE 3 sent a packet that is cut off");
+  EXPECT_DEATH(refuse(5), "internal error: memory server 1 sent a packet that is cut off");
+  EXPECT_DEATH(refuse(kUnknownRank), "internal error: a PE sent a packet that is cut off");
+  check_who_answers(2, "an answer", 2);
+  EXPECT_DEATH(check_who_answers(3, "an answer", 2),
+               "internal error: PE 3 sent an answer to a request that was sent to PE 2");
+}
+
 TEST(FatalDeathTest, AsksTheLauncherToEndTheJob) {
   EXPECT_EXIT(
       {

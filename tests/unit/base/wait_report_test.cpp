@@ -31,9 +31,9 @@ class WaitReport : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     id = "wait-report-test-" + std::to_string(getpid());
-    setenv("ATOLL_JOB_ID", id.c_str(), 1);
+    setenv("ATOLL_JOB_ID", outer.c_str(), 1);
     listen();
-    answer_wait_questions(3, 5, kLimit);
+    answer_wait_questions(3, 5, kLimit, id);
     at_rest = descriptors();
   }
   static std::ptrdiff_t descriptors() {
@@ -62,16 +62,18 @@ class WaitReport : public ::testing::Test {
   }
 
   // What the launcher sends; its answer comes from a thread.
-  static void ask() {
+  static bool asked(const std::string& job) {
     sockaddr_un address;
-    const socklen_t length = wait_question_address(id.c_str(), 3, address);
-    ASSERT_EQ(sendto(listener, "?", 1, 0, reinterpret_cast<sockaddr*>(&address), length), 1);
+    const socklen_t length = wait_question_address(job.c_str(), 3, address);
+    return sendto(listener, "?", 1, 0, reinterpret_cast<sockaddr*>(&address), length) == 1;
   }
+  static void ask() { ASSERT_TRUE(asked(id)); }
 
   static constexpr double kLimit = 0.2;
   static inline int listener = -1;
   static inline std::ptrdiff_t at_rest = 0;  // descriptors while nobody answers
   static inline std::string id;
+  static inline const std::string outer = "the-job-that-has-started-mpirun";
 };
 
 const auto describe = [](WaitRecord& record) { describe_wait(record, "some_call", 4, "for PE %d", 4); };
@@ -94,6 +96,9 @@ TEST_F(WaitReport, TheLauncherAsksWithoutASignal) {
     EXPECT_EQ(next().news, WaitRecord::News::waits);
   }
 }
+
+// A job of another launcher may have been started within one of oshrun's, whose variables it has.
+TEST_F(WaitReport, AnotherJobsQuestionsAreNotHeard) { EXPECT_FALSE(asked(outer)); }
 
 // Abstract addresses are open to all users.
 TEST_F(WaitReport, OtherUsersAreNotAnswered) {

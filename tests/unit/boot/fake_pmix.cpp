@@ -32,10 +32,16 @@ pmix_status_t PMIx_Abort(int code, const char* message, pmix_proc_t*, std::size_
   return FakePmix::current()->called("PMIx_Abort");
 }
 
-pmix_status_t PMIx_Put(pmix_scope_t, const char*, pmix_value_t* value) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(value->data.bo.bytes);
-  FakePmix::current()->put.assign(bytes, bytes + value->data.bo.size);
-  return FakePmix::current()->called("PMIx_Put");
+pmix_status_t PMIx_Put(pmix_scope_t scope, const char* key, pmix_value_t* value) {
+  FakePmix* server = FakePmix::current();
+  server->scope = scope;
+  if (value->type == PMIX_UINT64) {
+    server->numbers[key] = value->data.uint64;
+  } else {
+    const auto* bytes = reinterpret_cast<const std::byte*>(value->data.bo.bytes);
+    server->put.assign(bytes, bytes + value->data.bo.size);
+  }
+  return server->called("PMIx_Put");
 }
 
 pmix_status_t PMIx_Commit(void) { return FakePmix::current()->called("PMIx_Commit"); }
@@ -49,9 +55,11 @@ pmix_status_t PMIx_Fence(const pmix_proc_t*, std::size_t, const pmix_info_t info
   return server->called("PMIx_Fence");
 }
 
-pmix_status_t PMIx_Get(const pmix_proc_t* proc, const char* key, const pmix_info_t*, std::size_t,
+pmix_status_t PMIx_Get(const pmix_proc_t* proc, const char* key, const pmix_info_t info[], std::size_t n,
                        pmix_value_t** value) {
   FakePmix* server = FakePmix::current();
+  server->optional = n == 1 && std::strcmp(info[0].key, PMIX_OPTIONAL) == 0 && info[0].value.data.flag;
+  if (n == 1 && std::strcmp(info[0].key, PMIX_TIMEOUT) == 0) server->seconds = info[0].value.data.integer;
   const auto answer = server->answers.find({proc->rank, key});
   if (answer == server->answers.end() || server->nspace != proc->nspace) return PMIX_ERR_NOT_FOUND;
   PMIX_VALUE_CREATE(*value, 1);

@@ -6,6 +6,7 @@
 #include <pmix.h>
 #include <signal.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -23,11 +24,14 @@ struct FakePmix {
   /// What calls return, by name: "PMIx_Put".  Those that are not here succeed.
   std::map<std::string, pmix_status_t> failures;
 
-  sigset_t blocked_at_init;        ///< the signals that threads of PMIx do not take
-  std::vector<std::string> calls;  ///< their names, but for PMIx_Get
-  std::vector<std::byte> put;      ///< what was given to the last PMIx_Put
-  bool collects = false;           ///< what was asked of the last PMIx_Fence
-  int seconds = 0;
+  sigset_t blocked_at_init;                      ///< the signals that threads of PMIx do not take
+  std::vector<std::string> calls;                ///< their names, but for PMIx_Get
+  std::vector<std::byte> put;                    ///< what was given to the last PMIx_Put
+  std::map<std::string, std::uint64_t> numbers;  ///< or if it was a number, by key
+  pmix_scope_t scope = PMIX_SCOPE_UNDEF;
+  bool collects = false;  ///< what was asked of the last PMIx_Fence
+  bool optional = false;  ///< and of the last PMIx_Get
+  int seconds = 0;        ///< of either
   int abort_code = -1;
   std::string abort_message;
 

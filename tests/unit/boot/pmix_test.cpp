@@ -156,6 +156,72 @@ TEST_F(PmixServer, NeedNotKnowTheHostsName) {
   EXPECT_EQ(boot->job().host, name);
 }
 
+// A server that has no tokens: Open MPI's, Slurm's.
+TEST_F(PmixServer, IsGivenTheTokenThatTheLeaderOfANodeMakes) {
+  server.rank = 0;
+  std::uint64_t last = 0;
+  for (int life = 0; life < 3; ++life) {
+    const std::unique_ptr<Boot> leader = make_pmix_boot();
+    ASSERT_TRUE(leader->join(env).ok());
+    server.calls.clear();
+    Result<std::uint64_t> token = leader->node_token();
+    ASSERT_TRUE(token.ok()) << token.status().text();
+    EXPECT_TRUE(server.optional) << "nobody would ever answer this question";
+    EXPECT_THAT(server.calls, ElementsAre("PMIx_Put", "PMIx_Commit")) << "and no fence";
+    EXPECT_EQ(server.numbers["atoll.token"], token.value());
+    EXPECT_EQ(server.scope, PMIX_LOCAL);
+    EXPECT_NE(token.value(), last);
+    EXPECT_NE(token.value(), 0U);
+    last = token.value();
+  }
+}
+
+TEST_F(PmixServer, IsNotGivenATokenThatNobodyAsksFor) {
+  env.virtual_nodes = 3;  // of one PE each
+  ASSERT_TRUE(boot->join(env).ok());
+  server.calls.clear();
+  Result<std::uint64_t> token = boot->node_token();
+  EXPECT_NE(token.value(), 0U);
+  EXPECT_TRUE(server.calls.empty());
+}
+
+TEST_F(PmixServer, TellsTheTokenOfTheLeader) {
+  server.answers[{0, "atoll.token"}] = number_answer(std::uint64_t{77}, PMIX_UINT64);
+  server.answers[{2, "atoll.token"}] = number_answer(std::uint64_t{78}, PMIX_UINT64);
+  ASSERT_TRUE(boot->join(env).ok());
+  EXPECT_EQ(boot->node_token().value(), 77U);
+  EXPECT_FALSE(server.optional) << "the leader may come later";
+  EXPECT_EQ(server.seconds, 8) << "one more than SHMEM_INIT_TIMEOUT";
+}
+
+TEST_F(PmixServer, MayHaveATokenForTheLeader) {
+  server.rank = 0;
+  server.answers[{0, "atoll.token"}] = number_answer(std::uint64_t{77}, PMIX_UINT64);
+  ASSERT_TRUE(boot->join(env).ok());
+  server.calls.clear();
+  EXPECT_EQ(boot->node_token().value(), 77U);
+  EXPECT_TRUE(server.calls.empty());
+}
+
+TEST_F(PmixServer, MayHaveNoTokenForAMember) {
+  ASSERT_TRUE(boot->join(env).ok());
+  EXPECT_EQ(boot->node_token().status().text(),
+            "PMIx_Get of the node's token from PE 0, its first, failed: NOT-FOUND (" +
+                std::to_string(PMIX_ERR_NOT_FOUND) + ") (SHMEM_INIT_TIMEOUT is 7 seconds)");
+  server.answers[{0, "atoll.token"}] = text_answer("77");
+  EXPECT_THAT(boot->node_token().status().text(), HasSubstr("failed: TYPE-MISMATCH"));
+}
+
+TEST_F(PmixServer, MayFailToTakeAToken) {
+  server.rank = 0;
+  ASSERT_TRUE(boot->join(env).ok());
+  for (const char* call : {"PMIx_Put", "PMIx_Commit"}) {
+    server.failures = {{call, PMIX_ERR_UNREACH}};
+    EXPECT_THAT(boot->node_token().status().text(), HasSubstr(std::string(call) + " failed: "));
+    EXPECT_EQ(server.calls.back(), call) << "nothing is tried after that";
+  }
+}
+
 TEST_F(PmixServer, GetsWhatIsExchangedAndCollectsIt) {
   ASSERT_TRUE(boot->join(env).ok());
   const std::vector<std::byte> mine = {std::byte{1}, std::byte{0}, std::byte{255}};
@@ -188,16 +254,21 @@ TEST_F(PmixServer, MayFailInEachStepOfAnExchange) {
   EXPECT_THAT(boot->barrier().text(), HasSubstr("SHMEM_INIT_TIMEOUT is 7 seconds"));
 }
 
-TEST_F(PmixServer, KnowsWhichMemoryServersHaveNotComeToAnExchange) {
+// Of five processes two are memory servers; this is PE 2.
+TEST_F(PmixServer, KnowsWhoHasNotComeToAnExchangeWithMemoryServers) {
   server.answers[{PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS}] = text_answer("0-4");
-  server.answers[{3, "atoll.exchange"}] = number_answer(5, PMIX_INT);
+  for (const pmix_rank_t rank : {0u, 3u}) {
+    server.answers[{rank, "atoll.exchange"}] = number_answer(5, PMIX_INT);
+  }
   env.memory_servers = 2;
   ASSERT_TRUE(boot->join(env).ok());
   ASSERT_EQ(boot->job().size, 3);
   server.failures = {{"PMIx_Fence", PMIX_ERR_TIMEOUT}};
   EXPECT_THAT(boot->exchange({std::byte{1}}).text(),
               AllOf(HasSubstr("the exchange of addresses with the other PEs failed: "),
-                    EndsWith("; PE 4 has not come to it")));
+                    EndsWith("; PE 1, PE 4 have not come to it")));
+  server.answers[{1, "atoll.exchange"}] = number_answer(5, PMIX_INT);
+  EXPECT_THAT(boot->exchange({std::byte{1}}).text(), EndsWith("; PE 4 has not come to it"));
 }
 
 TEST_F(PmixServer, BringsWhatOthersGave) {
@@ -264,10 +335,12 @@ TEST_F(PmixServer, NamesTheJobAsOshrunDoes) {
   environment.set("ATOLL_JOB_ID", "job-1");
   ASSERT_TRUE(boot->join(env).ok());
   EXPECT_EQ(boot->job().id, "job-1");
+  EXPECT_TRUE(boot->job().by_oshrun);
   boot->leave();
   environment.set("ATOLL_JOB_ID", "job-");  // of a job around this one
   ASSERT_TRUE(boot->join(env).ok());
   EXPECT_EQ(boot->job().id, server.nspace);
+  EXPECT_FALSE(boot->job().by_oshrun);
 }
 
 // oshrun says it if no PE has died; who knows nothing of that would not.

@@ -38,6 +38,12 @@ TEST(SingleBoot, SaysASuspicionAtOnce) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "it is lost\n");
 }
 
+TEST(SingleBoot, HasATokenThatNobodyKnows) {
+  const std::unique_ptr<Boot> one = make_single_boot(), other = make_single_boot();
+  ASSERT_TRUE(one->join(Env()).ok() && other->join(Env()).ok());
+  EXPECT_NE(one->node_token().value(), other->node_token().value());
+}
+
 TEST(SingleBoot, HasAJobIdOfItsOwn) {
   const std::unique_ptr<Boot> one = make_single_boot(), other = make_single_boot();
   ASSERT_TRUE(one->join(Env()).ok());

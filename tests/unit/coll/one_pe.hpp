@@ -35,17 +35,19 @@ class OnePe : public ::testing::Test {
                     .ok());
     rt.network = network_.get();
     rt.world_context.channel = network_->open_channel();
+    open_parcels();
     rt.progress = new Progress(*network_, rt.world_context.channel, 50);
-    set_parcel_handler();
     rt.npes = 1;
   }
 
   void TearDown() override {
     Channel* channel = rt.world_context.channel;
     while (!channel->ops->idle(channel)) network_->poll();
+    finish_parcels({"the test"});
     rt.npes = 0;
     delete rt.progress;
     rt.progress = nullptr;
+    close_parcels();
     network_->close_channel(channel);
     rt.world_context.channel = nullptr;
     rt.network = nullptr;

@@ -56,6 +56,17 @@ TEST_F(Slots, NothingIsOfferedInTheFirstRound) {
   EXPECT_GE(agree(exchange, 0, true), kFirstSlot);
 }
 
+TEST_F(Slots, ANewTeamHasMadeNoCalls) {
+  const int slot = agree(kAlone, 0, true);
+  begin_call(slot, {"shmem_team_sync"});
+  begin_call(slot, {"shmem_broadcastmem"});
+  EXPECT_EQ(slot_calls(slot).count, 2u);
+  EXPECT_STREQ(last_call(slot), "shmem_broadcastmem");
+  free_slot(slot);
+  ASSERT_EQ(agree(kAlone, 0, true), slot);
+  EXPECT_EQ(slot_calls(slot).count, 0u);
+}
+
 TEST_F(Slots, WhoIsNoMemberLeavesItFree) {
   const int slot = agree(kAlone, 0, false);
   EXPECT_EQ(agree(kAlone, 0, true), slot);

@@ -22,7 +22,7 @@ inline void expect_wait_line(const std::string& text, const std::function<void()
   run_process([&] {
     int ends[2];
     if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) return false;
-    answer_wait_questions(rt.me, static_cast<int>(rt.npes), 1e-9);
+    answer_wait_questions(rt.me, static_cast<int>(rt.npes), 1e-9, "");
     std::string line;
     std::thread reader([&] {
       for (char c = 0; c != '\n' && read(ends[0], &c, 1) == 1;) line += c;

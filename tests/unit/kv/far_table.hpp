@@ -17,23 +17,23 @@
 #include "kv/matched.hpp"
 #include "kv/table.hpp"
 #include "shard_fixture.hpp"
+#include "tests/one_channel_network.hpp"
 
 namespace shm::kv {
 
 /// Remote memory is this process's, at its own addresses.  Only what Progress and kv use does anything.
-class QueueNetwork final : public Network {
+class QueueNetwork final : public OneChannelNetwork {
  public:
   struct Message {
     std::uint16_t id;
     std::vector<std::byte> bytes;
+    int from, to;
     KvPacketHead head() const {
       KvPacketHead head;
       std::memcpy(&head, bytes.data(), sizeof head);
       return head;
     }
   };
-
-  QueueNetwork() { channel.ops = &kOps, channel.network = this; }
 
   bool poll() override {
     if (on_poll) on_poll();
@@ -42,26 +42,12 @@ class QueueNetwork final : public Network {
     if (queue.empty()) return false;
     const Message message = std::move(queue.front());
     queue.pop_front();
-    Progress::deliver(message.id == static_cast<std::uint16_t>(MessageId::kv_request) ? 0 : 1, message.id,
-                      message.bytes.data(), message.bytes.size());
+    const int before = std::exchange(at_, message.to);
+    Progress::deliver(message.from, message.id, message.bytes.data(), message.bytes.size());
+    at_ = before;
     return true;
   }
 
-  std::string describe() const override { return "queue"; }
-  shm::Status add_segment(SegmentId, void*, std::size_t) override { return {}; }
-  shm::Result<std::vector<std::byte>> address() override { return std::vector<std::byte>(); }
-  shm::Status connect(int, int, AddressLookup, MessageSink) override { return {}; }
-  Channel* open_channel(ChannelUse) override { return &channel; }
-  void close_channel(Channel*) override {}
-  int wait_fd() const override { return -1; }
-  bool may_block() override { return false; }
-  std::size_t copy_limit() const override { return 0; }
-  bool supports(AtomicOp, AtomicType, bool) const override { return false; }
-
-  struct Ours : Channel {
-    QueueNetwork* network;
-  };
-  Ours channel;
   std::deque<Message> queue;
   std::function<void()> on_poll;
   std::function<void()> in_get;  // when half of the bytes have been read
@@ -76,33 +62,22 @@ class QueueNetwork final : public Network {
     under_way.push_back(completion);
   }
   std::vector<Completion*> under_way;
-  static void put(Channel* channel, int, RemoteAddress to, const void* source, std::size_t n, bool,
-                  Completion* completion) {
+  int at_ = 1;  // who answers
+  void put(RemoteAddress to, const void* source, std::size_t n, Completion* completion) override {
     std::memcpy(reinterpret_cast<void*>(to.offset), source, n);
-    static_cast<Ours*>(channel)->network->end(completion);
+    end(completion);
   }
-  static void get(Channel* channel, int, void* dest, RemoteAddress from, std::size_t n,
-                  Completion* completion) {
+  void get(void* dest, RemoteAddress from, std::size_t n, Completion* completion) override {
     const auto* source = reinterpret_cast<const std::byte*>(from.offset);
     std::memcpy(dest, source, n / 2);
-    if (const auto& in_get = static_cast<Ours*>(channel)->network->in_get) in_get();
+    if (in_get) in_get();
     std::memcpy(static_cast<std::byte*>(dest) + n / 2, source + n / 2, n - n / 2);
-    static_cast<Ours*>(channel)->network->end(completion);
+    end(completion);
   }
-  static void send(Channel* channel, int, std::uint16_t id, const void* message, std::size_t n) {
-    const auto* first = static_cast<const std::byte*>(message);
-    static_cast<Ours*>(channel)->network->queue.push_back({id, {first, first + n}});
+  void send(int pe, std::uint16_t id, std::vector<std::byte> message) override {
+    const bool asks = id == static_cast<std::uint16_t>(MessageId::kv_request);
+    queue.push_back({id, std::move(message), asks ? 0 : at_, pe});
   }
-  static constexpr NetOps kOps = {
-      .put = put,
-      .get = get,
-      .amo = nullptr,
-      .send = send,
-      .flush = [](Channel*) {},
-      .idle = [](const Channel*) { return true; },
-      .idle_to = [](const Channel*, int) { return true; },
-      .fence = [](Channel*) { return true; },
-  };
 };
 
 /// Keys that are PE 1's; this is PE 0, and PE 1's shard is here, too.
@@ -111,12 +86,7 @@ class FarTable : public ::testing::Test {
   static constexpr Call kCall{"a test"};
 
   void SetUp() override {
-    rt.npes = 2;
-    rt.me = 0;
-    rt.spin_polls = 0;
-    rt.network = &network;
-    rt.progress = &progress;
-    rt.world_context.channel = &network.channel;
+    be_one_of_two(network, progress);
     Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, this);
     Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_reply), on_reply, this);
     Progress::add_poller(resume, this);
@@ -124,11 +94,7 @@ class FarTable : public ::testing::Test {
   void TearDown() override {
     Progress::remove_poller(resume, this);
     table.reset();
-    rt.npes = 0;
-    rt.me = -1;
-    rt.network = nullptr;
-    rt.progress = nullptr;
-    rt.world_context.channel = nullptr;
+    be_no_pe();
   }
 
   void begin(std::uint64_t key_bytes, std::uint64_t value_bytes, std::uint64_t capacity = 1000) {
@@ -203,16 +169,10 @@ class FarTable : public ::testing::Test {
   }
   static void on_request(void* self, int from, const std::byte* message, std::size_t n) {
     const auto& test = *static_cast<FarTable*>(self);
-    KvPacketHead head;
-    std::memcpy(&head, message, sizeof head);
-    if (head.kind == KvPacketHead::run) return test.table->server().take_run(*test.shard, from, message, n);
-    test.table->server().take(*test.shard, from, message, n, head.kind);
+    test.table->server().take(*test.shard, from, message, n);
   }
   static void on_reply(void*, int from, const std::byte* message, std::size_t n) {
-    KvPacketHead head;
-    std::memcpy(&head, message, sizeof head);
-    if (head.kind == KvPacketHead::run_replies) return Batch::take_replies(from, message, n);
-    Client::take_replies(message, n, head.kind);
+    take_replies(from, message, n);
   }
   static bool resume(void* self) {
     const auto& test = *static_cast<FarTable*>(self);

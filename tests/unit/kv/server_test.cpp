@@ -78,7 +78,7 @@ TEST_F(ServerTest, RequestsOfOtherPesDoNotWait) {
   flush();
   const QueueNetwork::Message message = network.queue.front();
   network.queue.clear();
-  table->server().take(*shard, 7, message.bytes.data(), message.bytes.size(), message.head().kind);
+  table->server().take(*shard, 7, message.bytes.data(), message.bytes.size());
   EXPECT_EQ(stored(key(2)), "2");
   lock_home(key(1), false);
   table->quiet(kCall);
@@ -155,7 +155,7 @@ TEST_F(ServerTest, AnInsertAnswersThoseWhoWaitForIt) {
   ASSERT_EQ(network.queue.size(), 1U);
   const QueueNetwork::Message message = network.queue.front();
   network.queue.clear();
-  table->server().take(*shard, 0, message.bytes.data(), message.bytes.size(), message.head().kind);
+  table->server().take(*shard, 0, message.bytes.data(), message.bytes.size());
   EXPECT_EQ(network.queue.size(), 3U);
   deliver_all();
   EXPECT_EQ(left.load(), 0U);
@@ -282,7 +282,7 @@ TEST_F(ServerTest, PiecesOfSeveralPesMayComeInTurn) {
   for (std::size_t piece = 0; piece < 4; ++piece) {
     for (int i = 0; i < 2; ++i) {
       const auto& bytes = sent[i][piece].bytes;
-      table->server().take(*shard, i == 0 ? 3 : 7, bytes.data(), bytes.size(), KvPacketHead::request_piece);
+      table->server().take(*shard, i == 0 ? 3 : 7, bytes.data(), bytes.size());
     }
   }
   EXPECT_EQ(stored(key(0, 50000)) + stored(key(1, 50000)), "of 3of 7");

@@ -95,7 +95,7 @@ TEST_F(LongValueTest, LeaveNothingWhereThePartIsFull) {
 // What calls that wait say to who asks.
 class TableWaitTest : public FarTable {
  protected:
-  static void SetUpTestSuite() { answer_wait_questions(0, 2, 0); }
+  static void SetUpTestSuite() { answer_wait_questions(0, 2, 0, ""); }
 
   /// Asked while the network is silent, which it is for a while, once it has become so.
   template <class F>

@@ -305,7 +305,7 @@ class Worker {
     add.offset = static_cast<std::uint32_t>(8 * word_);
     add.value = 1 + random_() % 9;
     Awaited awaited;
-    add.dest = reinterpret_cast<std::byte*>(&awaited.got);
+    add.brings = true;
     cluster_.operate(pe_, page, add, awaited);
     check(page, awaited.got);
     expected_[page] += add.value;

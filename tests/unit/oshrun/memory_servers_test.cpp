@@ -86,6 +86,7 @@ TEST_F(MemoryServers, AreFoundBesideThisProgram) {
   ASSERT_GT(readlink("/proc/self/exe", self, sizeof self - 1), 0);
   const std::string path = self;
   const Installation here = this_installation();
+  EXPECT_EQ(here.oshrun, path);
   EXPECT_EQ(here.bin, path.substr(0, path.rfind('/')));
   EXPECT_EQ(here.lib.find(".."), std::string::npos) << here.lib;
   EXPECT_EQ(here.lib.front(), '/');

@@ -12,6 +12,7 @@ using Words = std::vector<std::string>;
 Options accepted(const Words& words) {
   ParseResult result = parse_options(words);
   EXPECT_EQ(result.kind, Kind::kRun) << result.text;
+  EXPECT_EQ(check_counts(result.options, true), "");
   return result.options;
 }
 
@@ -178,9 +179,8 @@ TEST(Options, RefusesInOneLineThatNamesTheMistake) {
       {{"-n", "-3", "a"}, "-n '-3'"},
       {{"-n", "4x", "a"}, "-n '4x'"},
       {{"-n", "", "a"}, "-n ''"},
-      {{"-n", "4097", "a"}, "4096"},
-      {{"-n", "99999999999999", "a"}, "4096"},
-      {{"-n", "4000", "a", ":", "-n", "4000", "b"}, "8000 PEs"},
+      {{"-n", "1000001", "a"}, "1000000"},
+      {{"-n", "99999999999999", "a"}, "1000000"},
       {{"--nope", "a"}, "'--nope'"},
       {{"-q", "a"}, "'-q'"},
       {{"-x", "=1", "a"}, "NAME"},
@@ -200,22 +200,85 @@ TEST(Options, RefusesInOneLineThatNamesTheMistake) {
       {{"--virtual-nodes", "0", "a"}, "--virtual-nodes '0'"},
       {{"-n", "2", "--virtual-nodes", "2:random", "a"}, "--virtual-nodes '2:random'"},
       {{"-n", "2", "--virtual-nodes", ":cyclic", "a"}, "':cyclic' behind it"},
-      {{"--virtual-nodes", "2", "a"}, "only 1 PE;"},
-      {{"--virtual-nodes", "2:cyclic", "a"}, "only 1 PE;"},
-      {{"-n", "2", "--virtual-nodes", "3", "a"}, "only 2 PEs;"},
+      {{"-H", "", "a"}, "-H ''"},
+      {{"--hostfile", "", "a"}, "--hostfile ''"},
+      {{"-H", "a", "--hostfile", "f", "a"}, "give one of them"},
+      {{"--hostfile", "f", "--host=a", "a"}, "give one of them"},
+      {{"-H", "a", "-H", "b", "a"}, "give one of them, and once"},
+      {{"--hostfile", "f", "--hostfile", "g", "a"}, "give one of them, and once"},
+      {{"-n", "600000", "a", ":", "-n", "600000", "b"}, "1200000 PEs in all; at most 1000000"},
+      {{"--launcher", "ssh", "a"}, "auto, local, srun, prterun or mpirun"},
   });
+}
+
+TEST(Options, RefusesMorePesThanAnyNumberHolds) {
+  Words words{"-n", "1000000", "a"};
+  for (int i = 0; i < 2200; ++i) words.insert(words.end(), {":", "-n", "1000000", "a"});
+  EXPECT_EQ(parse_options(words).text,
+            "oshrun: -n: the programs have 2201000000 PEs in all; at most 1000000 are possible; start fewer");
+}
+
+TEST(Options, CountsMustFit) {
+  const auto wrong = [](const Words& words, bool one_machine) {
+    return check_counts(parse_options(words).options, one_machine);
+  };
+  const Words two_times{"-n", "4000", "a", ":", "-n", "4000", "b"};
+  EXPECT_EQ(wrong(two_times, true), "oshrun: the job has 8000 PEs; at most 4096 are possible on one machine");
+  EXPECT_EQ(wrong(two_times, false), "");
+  EXPECT_EQ(wrong({"-n", "4097", "a"}, true),
+            "oshrun: the job has 4097 PEs; at most 4096 are possible on one machine");
+  EXPECT_EQ(wrong({"--memory-servers", "4096", "a"}, true),
+            "oshrun: the job has 1 PE and 4096 memory servers; at most 4096 are possible on one machine");
+  for (const bool one_machine : {true, false}) {
+    for (const char* nodes : {"2", "2:cyclic"})
+      EXPECT_EQ(wrong({"--virtual-nodes", nodes, "a"}, one_machine),
+                "oshrun: --virtual-nodes 2: the job has only 1 PE; give at most that many nodes");
+    EXPECT_EQ(wrong({"-n", "2", "--memory-servers", "2", "--virtual-nodes", "3", "a"}, one_machine),
+              "oshrun: --virtual-nodes 3: the job has only 2 PEs; give at most that many nodes");
+  }
+}
+
+TEST(Options, HostsAndLaunchers) {
+  const Options none = accepted({"prog"});
+  EXPECT_EQ(none.launcher, Launcher::kAuto);
+  EXPECT_FALSE(none.dry_run);
+  EXPECT_FALSE(none.apps[0].processes_given);
+  EXPECT_EQ(none.host_list + none.hostfile, "");
+  for (const Words& words :
+       {Words{"-H", "a,b:2", "prog"}, {"--host", "a,b:2", "prog"}, {"--host=a,b:2", "prog"}})
+    EXPECT_EQ(accepted(words).host_list, "a,b:2");
+  EXPECT_EQ(accepted({"--hostfile", "f", "prog"}).hostfile, "f");
+  EXPECT_TRUE(accepted({"-n", "1", "prog"}).apps[0].processes_given);
+  const std::pair<const char*, Launcher> kinds[] = {{"auto", Launcher::kAuto},
+                                                    {"local", Launcher::kLocal},
+                                                    {"srun", Launcher::kSrun},
+                                                    {"prterun", Launcher::kPrterun},
+                                                    {"mpirun", Launcher::kMpirun}};
+  for (const auto& [word, kind] : kinds)
+    EXPECT_EQ(accepted({"--launcher", word, "prog"}).launcher, kind) << word;
+}
+
+TEST(Options, OfOshrunAloneAreNoted) {
+  EXPECT_TRUE(accepted({"--timeout", "1", "prog"}).local_only.empty());
+  EXPECT_EQ(accepted({"--kill-after", "1", "--stuck-after=2", "--answer-within", "3", "prog"}).local_only,
+            (Words{"--kill-after", "--stuck-after", "--answer-within"}));
+}
+
+TEST(Options, TheCommandLineForThisHost) {
+  EXPECT_EQ(accepted({"--dry-run", "-n", "2", "--launcher", "auto", "prog", "--dry-run", ":",
+                      "--launcher=local", "--launcher", "auto", "--tag-output", "b", "\\:"})
+                .local_words,
+            (Words{"-n", "2", "prog", "--dry-run", ":", "--tag-output", "b", "\\:"}));
 }
 
 TEST(Options, RefusesMemoryServersThatCannotBe) {
   expect_refusals({
-      {{"-n", "2", "--memory-servers", "2", "--virtual-nodes", "3", "a"}, "only 2 PEs;"},
       {{"--memory-servers", "2"}, "no program to start"},
       {{"-n", "0", "--memory-servers", "2", "a"}, "-n '0'"},
       {{"--memory-servers", "a"}, "--memory-servers 'a'"},
       {{"--memory-servers", "-1", "a"}, "--memory-servers '-1'"},
       {{"--memory-servers", "4097", "a"}, "0 to 4096"},
       {{"--memory-servers", "99999999999999", "a"}, "0 to 4096"},
-      {{"--memory-servers", "4096", "a"}, "1 PE and 4096 memory servers; at most 4096"},
       {{"-x", "SHMEM_MEMORY_SERVERS=2", "a"}, "give --memory-servers"},
       {{"--memory-per-server", "4g", "a"}, "--memory-per-server: the job has no memory servers"},
       {{"--remote-malloc", "8m", "a"}, "--remote-malloc: the job has no memory servers"},

@@ -46,6 +46,9 @@ TEST(Policy, ExitCodesAndSignals) {
   Policy b({2});
   b.exited(0, killed(SIGSEGV));
   expect_verdict(b, 0, 139, "signal 11 (SIGSEGV, Segmentation fault)");
+  Policy c({2});
+  c.exited(1, killed(SIGKILL));
+  EXPECT_EQ(c.judge()->signal, SIGKILL);
 }
 
 TEST(Policy, SaysWhetherThereIsACore) {

@@ -52,6 +52,15 @@ TEST(Repeats, WhatDiffersOrIsNotTheLibrarysPasses) {
   EXPECT_EQ(repeats.summary(Repeats::Clock::time_point::max()), Lines{});
 }
 
+TEST(Repeats, AddressesAreEachProcesssOwn) {
+  Repeats repeats({4});
+  const std::string first = line(0, "shmem_free: 0x7f00a0 of 0x10 is no block");
+  EXPECT_EQ(repeats.first_of(0, first, kStart), first);
+  EXPECT_EQ(repeats.first_of(1, line(1, "shmem_free: 0x1 of 0xabc is no block"), kStart), "");
+  const std::string other = line(2, "shmem_free: 0x7f00a0 of 10 is no block");
+  EXPECT_EQ(repeats.first_of(2, other, kStart), other);
+}
+
 TEST(Repeats, NumbersThatAreNotWhoSaysItMatter) {
   Repeats repeats({4});
   for (int pe = 0; pe < 3; ++pe) {

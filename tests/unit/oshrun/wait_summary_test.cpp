@@ -91,6 +91,11 @@ TEST(Summary, SaysWhatACircleOfCollectivesMeans) {
       summarize({one, same}, 0)[1],
       "a deadlock: PE 0 in barrier waits for PE 1 in barrier waits for PE 0: they are in the same call of "
       "the same team: their arguments differ, or a message was lost");
+  one.waits.front().calls = 4;
+  same.waits.front().calls = 3;
+  EXPECT_EQ(summarize({one, same}, 0)[1],
+            "a deadlock: PE 0 in barrier waits for PE 1 in barrier waits for PE 0: some have made more "
+            "collective calls of this team than others: PE 0 has made 4, PE 1 has made 3");
   std::strcpy(two.waits.front().what, "for the lock");
   EXPECT_EQ(summarize({one, two}, 0)[2],
             "a deadlock: PE 0 in barrier waits for PE 1 in broadcast waits for PE 0");

@@ -61,6 +61,9 @@ class RecordedLink final : public shm::test::AroundLoop {
   /// Asked as each transfer begins; null: it is not known.
   std::function<bool(What)> others_run;
 
+  /// Of two servers, which are ranks 1 and 2: answers come as if the other one had sent them.
+  std::atomic<bool> swaps_servers{false};
+
   void clear() { count_ = 0; }
   /// All since then.  REQUIRES: there was room for them; a test that runs for as long as others take does not
   /// ask.
@@ -78,7 +81,7 @@ class RecordedLink final : public shm::test::AroundLoop {
     return AroundLoop::connect(
         me, npes, lookup, [this, sink](int from, std::uint16_t id, const std::byte* message, std::size_t n) {
           if (id == static_cast<std::uint16_t>(LendMessage::ready)) note(What::ready);
-          sink(from, id, message, n);
+          sink(swaps_servers ? 3 - from : from, id, message, n);
         });
   }
 

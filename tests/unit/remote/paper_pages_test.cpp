@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "base/fatal.hpp"
 #include "paper_fixture.hpp"
 
 namespace shm::remote::test {
@@ -247,6 +248,26 @@ TEST_P(PaperPagesTest, StopsAndStartsAnew) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PaperPagesTest, kProtocols, name_of);
+
+class PaperAnswersDeathTest : public ::testing::TestWithParam<SwapProtocol> {};
+
+// In a process that ends, with pages of its own.
+class OfAnotherServer final : public PaperPagesTest {
+ public:
+  void TestBody() override {
+    set_identity(0, 1, "here");
+    for (std::size_t page = 0; page < kPaperPages; ++page) word(page) = page;
+    wire->swaps_servers = true;
+    EXPECT_EQ(word(0), 0u) << "brought, though another server has said that it is ready";
+  }
+};
+
+TEST_P(PaperAnswersDeathTest, AreThoseOfTheServerThatWasAsked) {
+  EXPECT_EXIT(OfAnotherServer().TestBody(), ::testing::ExitedWithCode(1),
+              "^atoll: PE 0 of 1 on here: internal error: memory server [01] sent an answer that nobody has "
+              "asked for\n$");
+}
+INSTANTIATE_TEST_SUITE_P(All, PaperAnswersDeathTest, kProtocols, name_of);
 
 }  // namespace
 }  // namespace shm::remote::test

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "setup/process_state.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,8 +66,9 @@ TEST(PesOfHost, CountsThoseOfAllVirtualNodes) {
 /// gave.
 class TwoNodes final : public Boot {
  public:
-  explicit TwoNodes(std::function<Result<Blob>(Blob)> other, const std::string& name = "process_state")
-      : other_(std::move(other)) {
+  explicit TwoNodes(std::function<Result<Blob>(Blob)> other, const std::string& name = "process_state",
+                    std::uint64_t token = 7)
+      : other_(std::move(other)), token_(token) {
     job_.size = 2;
     job_.node_pes = {0};
     job_.id = test::unique_key(name);
@@ -73,6 +76,10 @@ class TwoNodes final : public Boot {
   }
   Status join(const Env&) override { return {}; }
   const Job& job() const override { return job_; }
+  Result<std::uint64_t> node_token() override {
+    if (token_ == 0) return Status::error("no token");
+    return token_;
+  }
   Status exchange(const Blob& mine) override {
     mine_ = mine;
     return {};
@@ -84,6 +91,7 @@ class TwoNodes final : public Boot {
 
  private:
   std::function<Result<Blob>(Blob)> other_;
+  std::uint64_t token_;
   Job job_;
   Blob mine_;
 };
@@ -151,6 +159,37 @@ TEST(MakeProcessState, TakesAnyNameThatALauncherGivesTheJob) {
     setenv("SHMEM_MAPPER", "posix", 1);
     const auto made = state_with(of_other, "of a user/prterun-1@7");
     EXPECT_TRUE(made.ok()) << made.status().text();
+  });
+}
+
+// Somebody has what would be the name for another token, and for none.
+TEST(MakeProcessState, TakesANameThatHasTheTokenOfTheNode) {
+  in_process([] {
+    setenv("SHMEM_MAPPER", "posix", 1);
+    TwoNodes boot(of_other, "taken", 0x1b);
+    const std::string name = "/atoll." + boot.job().id + "." + std::to_string(geteuid()) + ".0";
+    std::vector<std::string> taken;
+    for (const char* token : {"", ".0000000000000000", ".000000000000001a", ".1b"})
+      taken.push_back(name + token);
+    for (const std::string& one : taken)
+      close(shm_open(one.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const auto made = make_process_state(boot, Env::read().value());
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    for (const std::string& one : taken) shm_unlink(one.c_str());
+    TwoNodes again(of_other, "taken", 0x1b);
+    const std::string its =
+        "/atoll." + again.job().id + "." + std::to_string(geteuid()) + ".0.000000000000001b";
+    close(shm_open(its.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const auto refused = make_process_state(again, Env::read().value());
+    EXPECT_THAT(refused.status().text(), HasSubstr("File exists"));
+    shm_unlink(its.c_str());
+  });
+}
+
+TEST(MakeProcessState, EndsWithoutAToken) {
+  in_process([] {
+    TwoNodes boot(of_other, "no_token", 0);
+    EXPECT_EQ(make_process_state(boot, Env::read().value()).status().text(), "no token");
   });
 }
 

@@ -18,13 +18,14 @@ struct LoopChannel : Channel {
   LoopChannel(LoopNetwork& owner, const NetOps* table, std::size_t npes)
       : Channel{table}, network(owner), to(std::make_unique<std::atomic<int>[]>(npes)) {}
   LoopNetwork& network;
-  std::atomic<int> outstanding{0};
+  Epochs outstanding;
   std::unique_ptr<std::atomic<int>[]> to;
 };
 
 struct Pending {
   LoopChannel* channel;
   int pe;
+  unsigned epoch;
   std::function<void()> apply;
   Completion* completion;
 };
@@ -79,7 +80,7 @@ class LoopNetwork final : public Network {
   Channel* open_channel(ChannelUse) override;
   void close_channel(Channel* channel) override {
     auto* own = static_cast<LoopChannel*>(channel);
-    if (own->outstanding.load() != 0) fatal("loop: a channel was closed with operations outstanding");
+    if (!own->outstanding.idle()) fatal("loop: a channel was closed with operations outstanding");
     delete own;
   }
   bool poll() override;
@@ -97,10 +98,10 @@ class LoopNetwork final : public Network {
   }
 
   void post(LoopChannel* channel, int pe, std::function<void()> apply, Completion* completion) {
-    channel->outstanding.fetch_add(1);
+    const unsigned epoch = channel->outstanding.begin();
     channel->to[static_cast<std::size_t>(pe)].fetch_add(1);
     LockGuard guard(mutex_);
-    pending_.push_back({channel, pe, std::move(apply), completion});
+    pending_.push_back({channel, pe, epoch, std::move(apply), completion});
   }
   void post_message(LoopChannel* channel, int pe, std::uint16_t id, const std::byte* bytes, std::size_t n) {
     LoopNetwork* target = peers_[static_cast<std::size_t>(pe)];
@@ -138,7 +139,7 @@ bool LoopNetwork::poll() {
     operation.apply();
     if (operation.completion != nullptr) operation.completion->set_done();
     operation.channel->to[static_cast<std::size_t>(operation.pe)].fetch_sub(1);
-    operation.channel->outstanding.fetch_sub(1);  // last: the channel may be closed now
+    operation.channel->outstanding.end(operation.epoch);  // last: the channel may be closed now
   }
   for (const Message& message : inbox) {
     sink_(message.from_pe, message.id, message.bytes.data(), message.bytes.size());
@@ -182,15 +183,23 @@ void send(Channel* channel, int pe, std::uint16_t id, const void* message, std::
 }
 
 void flush(Channel*) {}
-bool idle(const Channel* channel) {
-  return static_cast<const LoopChannel*>(channel)->outstanding.load() == 0;
-}
+bool idle(const Channel* channel) { return static_cast<const LoopChannel*>(channel)->outstanding.idle(); }
 bool idle_to(const Channel* channel, int pe) {
   return static_cast<const LoopChannel*>(channel)->to[static_cast<std::size_t>(pe)].load() == 0;
 }
 bool fence(Channel*) { return true; }  // one queue
 
-constexpr NetOps kOps = {put, get, amo, send, flush, idle, idle_to, fence};
+bool is_drained(Channel* channel, Drain& wait) { return own(channel)->outstanding.drained(wait.operations); }
+
+constexpr NetOps kOps = {.put = put,
+                         .get = get,
+                         .amo = amo,
+                         .send = send,
+                         .flush = flush,
+                         .idle = idle,
+                         .idle_to = idle_to,
+                         .fence = fence,
+                         .drained = is_drained};
 
 Channel* LoopNetwork::open_channel(ChannelUse) { return new LoopChannel(*this, &kOps, peers_.size()); }
 

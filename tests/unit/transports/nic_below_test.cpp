@@ -82,7 +82,7 @@ TEST(Nic, PassesOnWhatTheNetworkBelowSays) {
 TEST(Nic, SleepsNoLongerThanTheNetworkBelowAllowsThoughAPacketIsHeld) {
   auto made = std::make_unique<ToldNetwork>();
   made->limit = 1;
-  const std::unique_ptr<Network> net = make_nic(std::move(made), {.mode = AmoMode::offload});
+  const std::unique_ptr<Network> net = make_nic(std::move(made), {.packed = Packed::atomics});
   std::uint64_t heap[8] = {};
   ASSERT_TRUE(net->add_segment(SegmentId::heap, heap, sizeof heap).ok());
   static std::vector<std::byte> address;
@@ -103,7 +103,7 @@ TEST(Nic, APeOfANodeExecutesForTheOthersWhileRecordsTellThemApart) {
     alignas(64) std::byte slots[kSharedSlotsBytes] = {};
     std::uint64_t heap[8] = {};
     const std::unique_ptr<Network> net =
-        make_nic(open_loop(make_loop_fabric()), {.mode = AmoMode::offload, .batch = true});
+        make_nic(open_loop(make_loop_fabric()), {.packed = Packed::atomics, .batch = true});
     ASSERT_TRUE(net->add_segment(SegmentId::heap, heap, sizeof heap).ok());
     static std::vector<std::byte> address;
     address = net->address().value();

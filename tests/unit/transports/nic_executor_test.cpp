@@ -43,6 +43,24 @@ TEST(NicExecutor, PutsOfAllSizesAtAllPlaces) {
   }
 }
 
+TEST(NicExecutor, PutsOfWordsAtAllPlaces) {
+  const std::uint64_t value = 0x0807060504030201;
+  for (const std::size_t n : {4, 8}) {
+    for (std::uint64_t offset = 0; offset <= 256 - n; offset += 4) {
+      ASSERT_TRUE(is_put_word(offset, n));
+      Memory memory;
+      Packet packet;
+      packet.add_put_word(word_of(offset, kPutWordCode, put_word_type(n)), value, n);
+      EXPECT_EQ(send(memory, packet).size(), sizeof(ReplyHead));
+      std::array<std::byte, 256> expected{};
+      std::memcpy(expected.data() + offset, &value, n);
+      EXPECT_EQ(memory.bytes, expected) << n << " bytes at " << offset;
+    }
+  }
+  EXPECT_FALSE(is_put_word(2, 4));
+  EXPECT_FALSE(is_put_word(0, 2));
+}
+
 TEST(NicExecutor, EveryAtomicGivesWhatItGivesHere) {
   for (int o = 0; o < kAtomicOps; ++o) {
     for (int t = 0; t < kAtomicTypes; ++t) {
@@ -201,21 +219,27 @@ TEST(NicExecutorDeath, PacketsThatMakeNoSenseEndTheJob) {
   EXPECT_DEATH(atomic(0, code_of(AtomicOp::bit_and), AtomicType::f64), "unknown operation");
   EXPECT_DEATH(atomic(0, add, static_cast<AtomicType>(7)), "unknown operation");
   EXPECT_DEATH(atomic(0, add, static_cast<AtomicType>(kAtomicTypes)), "unknown operation");
-  EXPECT_DEATH(atomic(0, code_of(static_cast<AtomicOp>(kAtomicOps)), AtomicType::u64), "unknown operation");
+  EXPECT_DEATH(atomic(0, kPutWordCode + 1, AtomicType::u64), "unknown operation");
+  EXPECT_DEATH(atomic(0, kPutWordCode, AtomicType::f64), "a word of an unknown size");
+  EXPECT_DEATH(atomic(0, kPutWordCode, static_cast<AtomicType>(7)), "a word of an unknown size");
+  EXPECT_DEATH(atomic(252, kPutWordCode, AtomicType::u64), "outside the memory");
   EXPECT_DEATH(atomic(4, add, AtomicType::u64), "not aligned");
   Packet packet;
   packet.add_put(word_of(0, kPutCode), 0, &memory, 8);
   packet.finish(0, 0);
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size - 1), "cut off");
   packet.finish(0, 2);
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size), "results that no record is for");
+  packet.finish(0, (kMaxMessage - sizeof(ReplyHead)) / 8 + 1);
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size),
                "more records or results than it has room for");
   packet.records = 1 << 30;
-  packet.finish(0, 1 << 30);
+  packet.finish(0, 0);
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size),
                "more records or results than it has room for");
   packet.records = 1;
   packet.finish(0, 0);
+  EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size + 8), "bytes .* no record is for");
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 30), "cut off");
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 3), "without a head");
 }

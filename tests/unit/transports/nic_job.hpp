@@ -17,13 +17,13 @@ inline constexpr int kPes = 4;
 
 inline void ignore(int, std::uint16_t, const std::byte*, std::size_t) {}
 
-inline LoopJob::Wrap behind_nic(std::uint64_t seed, AmoMode mode = AmoMode::offload) {
-  return [seed, mode](std::unique_ptr<Network> inner, int pe) {
+inline LoopJob::Wrap behind_nic(std::uint64_t seed, Packed packed = Packed::atomics) {
+  return [seed, packed](std::unique_ptr<Network> inner, int pe) {
     if (seed != 0) {  // else no faults
       FaultOptions options{.seed = seed * 10 + static_cast<unsigned>(pe)};
       inner = make_faulty(std::move(inner), options);
     }
-    return make_nic(std::move(inner), {.mode = mode, .mshrs = {3, 5}, .batch = true});
+    return make_nic(std::move(inner), {.packed = packed, .mshrs = {3, 5}, .batch = true});
   };
 }
 

@@ -227,6 +227,34 @@ TEST(Nic, APeThatSleepsIsWokenByItsNeighbour) {
   EXPECT_EQ(job.pes[3].heap[0], 6u);
 }
 
+// So it does for a put, but not for a get.
+TEST(Nic, APeThatSleepsIsWokenByPutsAlone) {
+  LoopJob job(4, 8, ignore, behind_nic(0, Packed::all));
+  const Node nodes(job, 2);
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  std::uint64_t got = 0;
+  const auto put = [&](int to) { pe.ops().put(pe.channel, to, LoopPe::word(0), &value, 8, true, nullptr); };
+  const auto finish = [&] {
+    while (!pe.ops().idle(pe.channel))
+      for (const std::size_t each : {0, 1, 2}) job.pes[each].net->poll();
+    for (int i = 0; i < 4; ++i) job.pes[2].net->poll();  // the message leaves
+  };
+  job.pes[3].net->begin_sleep();
+  put(2);  // alone: what follows shares a packet, executed by PE 2
+  put(2);
+  pe.ops().get(pe.channel, 3, &got, LoopPe::word(0), 8, nullptr);
+  finish();
+  EXPECT_FALSE(job.pes[3].net->poll());
+  put(2);
+  put(2);
+  put(3);
+  finish();
+  EXPECT_TRUE(job.pes[3].net->poll());
+  EXPECT_EQ(job.pes[3].heap[0], value);
+  job.pes[3].net->end_sleep();
+}
+
 // PE 1 on one node with PE 0, which is left to the test; PE 2 and PE 3 on nodes of their own.  A page begins
 // where the slots of PE 0 do.
 class AllSharedSlots {
@@ -331,7 +359,7 @@ TEST_F(NicDeath, AnAnswerOfAnotherLengthToASharedPacket) {
 
 TEST_F(NicDeath, AnAnswerOfAnotherLengthToAPacket) {
   EXPECT_EXIT(add(nullptr, nullptr); answer(2), ::testing::ExitedWithCode(kErrorExit),
-                                     "PE 2 answered 16 bytes to a packet with 0 results");
+                                     "PE 2 answered 16 bytes to a packet that asks for 0");
 }
 
 TEST_F(NicDeath, AnAnswerToNobody) {

@@ -25,9 +25,9 @@ constexpr std::size_t kWords = 256;  // that each PE owns at each other PE
 // between two operations on one word, so that program order decides.
 class Program {
  public:
-  Program(std::uint64_t seed, bool faults, AmoMode mode)
+  Program(std::uint64_t seed, bool faults, Packed packed)
       : random_(seed),
-        job_(kPes, kPes * kWords, ignore, behind_nic(faults ? seed + 1 : 0, mode)),
+        job_(kPes, kPes * kWords, ignore, behind_nic(faults ? seed + 1 : 0, packed)),
         nodes_(job_, 1 + seed % 2),
         agents_(job_) {}
 
@@ -66,6 +66,28 @@ class Program {
     pe.ops().put(pe.channel, to, LoopPe::word(first), source.data(), n * 8, false, nullptr);
   }
 
+  // Of what this PE alone writes, at places that need not be aligned.
+  void get_some(LoopPe& pe, int me, int to) {
+    job_.quiet(pe);
+    struct Part {
+      std::size_t first, n;
+      std::vector<std::byte> got;
+    };
+    std::vector<Part> parts(1 + random_() % 40);
+    for (Part& part : parts) {
+      part.first = random_() % (kWords * 8);
+      const std::size_t most = kWords * 8 - part.first;
+      part.n = 1 + random_() % std::min(most, std::size_t{1} << random_() % 12);
+      part.got.resize(part.n);
+      const std::size_t offset = static_cast<std::size_t>(me) * kWords * 8 + part.first;
+      pe.ops().get(pe.channel, to, part.got.data(), {SegmentId::heap, offset}, part.n, nullptr);
+    }
+    job_.quiet(pe);
+    const auto* all = reinterpret_cast<const std::byte*>(&model_[to][static_cast<std::size_t>(me) * kWords]);
+    for (const Part& part : parts)
+      EXPECT_EQ(std::memcmp(part.got.data(), all + part.first, part.n), 0) << part.n << " at " << part.first;
+  }
+
   void update(LoopPe& pe, int to, std::size_t index) {
     static constexpr AtomicOp kOps[] = {AtomicOp::add,   AtomicOp::bit_xor,      AtomicOp::swap,
                                         AtomicOp::fetch, AtomicOp::compare_swap, AtomicOp::max,
@@ -99,7 +121,7 @@ class Program {
       case 1: return hint(pe, false);
       case 2: return put_many(pe, me, to);
       case 3: return fence(job_, pe);
-      case 4: return job_.quiet(pe);
+      case 4: return random_() % 2 ? job_.quiet(pe) : get_some(pe, me, to);
       case 5: {
         job_.quiet(pe);
         std::uint64_t got = 0;
@@ -133,20 +155,22 @@ class Program {
   Agents agents_;  // first to go
 };
 
-void run_programs(bool faults, AmoMode mode) {
+void run_programs(bool faults, Packed packed) {
   const std::uint64_t first = seed_of_run();
   for (std::uint64_t seed = first; seed < first + 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Program(seed, faults, mode).run(1500);
+    Program(seed, faults, packed).run(1500);
     if (testing::Test::HasFailure()) return;
   }
 }
 
-TEST(Nic, RandomProgramsGiveWhatTheModelGives) { run_programs(false, AmoMode::offload); }
-TEST(Nic, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true, AmoMode::offload); }
-TEST(Nic, RandomNativeProgramsGiveWhatTheModelGives) { run_programs(false, AmoMode::native); }
+TEST(Nic, RandomProgramsGiveWhatTheModelGives) { run_programs(false, Packed::atomics); }
+TEST(Nic, RandomProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true, Packed::atomics); }
+TEST(Nic, RandomPackedProgramsGiveWhatTheModelGives) { run_programs(false, Packed::all); }
+TEST(Nic, RandomPackedProgramsOverTheFaultyNetworkGiveWhatTheModelGives) { run_programs(true, Packed::all); }
+TEST(Nic, RandomNativeProgramsGiveWhatTheModelGives) { run_programs(false, Packed::nothing); }
 TEST(Nic, RandomNativeProgramsOverANetworkThatLacksAtomicsGiveWhatTheModelGives) {
-  run_programs(true, AmoMode::native);
+  run_programs(true, Packed::nothing);
 }
 
 // Reports of waits name who must act: the target of an atomic that is alone, else the PE that executes.
@@ -246,7 +270,7 @@ TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
     LoopJob job(2, 512, ignore, behind_nic(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
-    const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, seed);
+    const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, seed);
     for (std::uint64_t i = 1; i <= 20; ++i) {
       hint(pe, true);
       pe.ops().put(pe.channel, 1, LoopPe::word(0), &i, 8, true, nullptr);
@@ -268,7 +292,7 @@ TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     for (std::uint64_t i = 1; i <= 20; ++i) {
-      const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, i);
+      const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, i);
       hint(pe, i % 2);
       pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
       fence(job, pe);
@@ -288,7 +312,7 @@ TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
 TEST(Nic, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
   LoopJob job(2, 512, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
-  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
+  const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
   const std::uint64_t value = 7;
   pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
   EXPECT_TRUE(pe.ops().fence(pe.channel));
@@ -401,12 +425,13 @@ TEST(Nic, APutThatIsWaitedForIsNotPacked) {
 }
 
 TEST(Nic, SaysWhoExecutesAtomics) {
-  const auto description = [](AmoMode mode) {
-    return make_nic(open_loop(make_loop_fabric()), {.mode = mode})->describe();
+  const auto description = [](Packed packed) {
+    return make_nic(open_loop(make_loop_fabric()), {.packed = packed})->describe();
   };
-  EXPECT_EQ(description(AmoMode::offload), "loop, atomics offloaded");
-  EXPECT_EQ(description(AmoMode::native), "loop, native atomics");
-  EXPECT_EQ(description(AmoMode::by_session), "loop, native atomics");
+  EXPECT_EQ(description(Packed::all), "loop, small operations packed");
+  EXPECT_EQ(description(Packed::atomics), "loop, atomics offloaded");
+  EXPECT_EQ(description(Packed::nothing), "loop, native atomics");
+  EXPECT_EQ(description(Packed::in_sessions), "loop, native atomics");
 }
 
 // An atomic that the wire lacks must be packed, and stays behind what a fence has put ahead of it on the
@@ -414,7 +439,7 @@ TEST(Nic, SaysWhoExecutesAtomics) {
 TEST(Nic, AWaitForWhatPrecedesAFenceNamesThePe) {
   LoopJob job(3, 8, ignore, [](std::unique_ptr<Network> inner, int) {
     return make_nic(make_faulty(std::move(inner), {.max_hold = 1000, .refuse_atomic_percent = 100}),
-                    {.mode = AmoMode::native});
+                    {.packed = Packed::nothing});
   });
   LoopPe& pe = job.pes[0];
   const std::uint64_t value = 7;
@@ -432,79 +457,6 @@ TEST(Nic, AWaitForWhatPrecedesAFenceNamesThePe) {
       [] {});
   rt.me = -1;
   rt.npes = 0;
-}
-
-// Puts of up to 1 KiB are packed, and counted as those that are not, with each packet anew.
-TEST(Nic, ShortPutsArePackedAndCounted) {
-  LoopJob job(2, 512, ignore, behind_nic(0));
-  LoopPe& pe = job.pes[0];
-  const std::vector<std::byte> source(nic::kLargestPut + 1, std::byte{1});
-  hint(pe, true);
-  for (const std::size_t n : {std::size_t{1}, std::size_t{9}, nic::kLargestPut, nic::kLargestPut + 1}) {
-    take_stats();
-    pe.ops().put(pe.channel, 1, LoopPe::word(0), source.data(), n, false, nullptr);
-    job.quiet(pe);
-    const StatValues stats = take_stats();
-    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 1024 ? 1u : 0u) << n << " bytes";
-    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 1u);
-    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::put_bytes)], n);
-  }
-}
-
-// A packet is used again for other operations.
-TEST(Nic, EachPacketIsCountedByItself) {
-  LoopJob job(2, 8, ignore, behind_nic(0));
-  LoopPe& pe = job.pes[0];
-  const std::uint64_t one = 1, value = 7;
-  hint(pe, true);
-  take_stats();
-  for (std::uint64_t round = 1; round <= 3; ++round) {
-    pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
-    for (int i = 0; i < 2; ++i)
-      pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
-                   nullptr);
-    job.quiet(pe);
-    const StatValues stats = take_stats();
-    const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
-    EXPECT_EQ(of(Stat::packets), 1u);
-    EXPECT_EQ(of(Stat::packed), 3u);
-    EXPECT_EQ(of(Stat::combined), 1u);
-    EXPECT_EQ(of(Stat::atomics), 2u);
-    EXPECT_EQ(of(Stat::puts), 1u);
-    EXPECT_EQ(of(Stat::put_bytes), 8u);
-    EXPECT_EQ(job.pes[1].heap[0], 2 * round);
-  }
-}
-
-// Who packs what, in a session and without.
-TEST(Nic, PacksWhatItsModeSays) {
-  struct Packed {
-    AmoMode mode;
-    bool session;
-    std::uint64_t puts, atomics;
-  };
-  for (const Packed& expected : {Packed{AmoMode::native, false, 0, 0},
-                                 {AmoMode::native, true, 0, 0},
-                                 {AmoMode::by_session, false, 0, 0},
-                                 {AmoMode::by_session, true, 1, 1},
-                                 {AmoMode::offload, false, 0, 1},
-                                 {AmoMode::offload, true, 1, 1}}) {
-    SCOPED_TRACE(static_cast<int>(expected.mode) * 10 + expected.session);
-    LoopJob job(2, 8, ignore, behind_nic(0, expected.mode));
-    LoopPe& pe = job.pes[0];
-    const std::uint64_t value = 7;
-    const auto packed = [&] {
-      job.quiet(pe);
-      return take_stats()[static_cast<std::size_t>(Stat::packed)];
-    };
-    hint(pe, expected.session);
-    take_stats();
-    pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
-    EXPECT_EQ(packed(), expected.puts);
-    pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &value, nullptr, nullptr,
-                 nullptr);
-    EXPECT_EQ(packed(), expected.atomics);
-  }
 }
 
 // An add is not combined with an earlier one across a put, whose last bytes are where the operand would be.

@@ -40,7 +40,7 @@ TEST(Nic, AThreadThatWaitsForAFenceDoesNotUseItUpForOthers) {
     while (!joined.load()) std::this_thread::yield();
     for (std::size_t i = 0; i < 1'000'000 && !pe.ops().idle(pe.channel); ++i) job.pes[2 + i % 2].net->poll();
   });
-  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
+  const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
   pe.ops().put(pe.channel, 3, LoopPe::word(2), many.data(), many.size() * 8, false, nullptr);
   job.quiet(pe);
   target.join();
@@ -76,7 +76,7 @@ TEST(Nic, AWaitForWhatWasIssuedEndsThoughOthersGoOn) {
 TEST(Nic, AWaitForWhatWasIssuedIncludesWhatIsNotPacked) {
   LoopJob job(2, 512, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
-  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);
+  const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
   pe.ops().put(pe.channel, 1, LoopPe::word(0), many.data(), many.size() * 8, false, nullptr);
   Drain wait;
   EXPECT_FALSE(drained(pe.channel, wait));
@@ -87,7 +87,7 @@ TEST(Nic, AWaitForWhatWasIssuedIncludesWhatIsNotPacked) {
 // A packet that is not answered for long is not looked for without end.
 TEST(Nic, WhoWaitsForAnAnswerSleeps) {
   const std::uint64_t one = 1;
-  const std::vector<std::uint64_t> many(nic::kLargestPut / 8 + 1, 1);  // until the job has ended
+  const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);  // until the job has ended
   LoopJob job(2, 512, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,

@@ -235,6 +235,19 @@ TEST_F(OfiEngine, AWaitForRoomNamesThePe) {
   rt.npes = 0;
 }
 
+TEST_F(OfiEngine, WhoWaitsForRoomAsksWhoWatches) {
+  open(3);
+  int waited_for = -1;
+  pe(0).net->watch_room([&](int pe, std::chrono::steady_clock::time_point since, WaitWatch&) {
+    EXPECT_LE(since, std::chrono::steady_clock::now());
+    waited_for = pe;
+    faults.pass(FabricCall::write);
+  });
+  faults.fail_always(FabricCall::write, -FI_EAGAIN);
+  put_one(2);
+  EXPECT_EQ(waited_for, 2);
+}
+
 // A PE that does not answer is owed no more than its credits: others shall have records, too.
 TEST_F(OfiEngine, PostsNoMoreToOnePeThanItsCredits) {
   open(2);

@@ -193,18 +193,28 @@ TEST(OfiInbox, KeepsBackWhatIsNotNext) {
   EXPECT_EQ(expected, 1);
 }
 
+// An inbox with a ring of PE 5.
+struct OneRing {
+  OneRing() {
+    EXPECT_TRUE(inbox.open());
+    inbox.welcome(5);
+    ring = static_cast<std::byte*>(inbox.base()) + Inbox::ring_offset(1);
+  }
+  Inbox inbox;
+  std::byte* ring = nullptr;
+};
+
 // Of another PE than the ring's, and too short for a message.
 TEST(OfiInboxDeath, AnEntryThatItsPeCannotHaveMeant) {
-  Inbox inbox;
-  ASSERT_TRUE(inbox.open());
-  inbox.welcome(5);
+  OneRing one;
+  Inbox& inbox = one.inbox;
+  std::byte* const ring = one.ring;
   const auto deliver = [&] {
     inbox.survey();
     inbox.take();
     std::uint16_t expected = 0;
     inbox.deliver(5, expected, [](const MessageHeader&, const std::byte*, std::size_t) {});
   };
-  auto* const ring = static_cast<std::byte*>(inbox.base()) + Inbox::ring_offset(1);
   constexpr const char* kSaid = "PE 5 wrote an entry that it cannot have meant";
   InboxEntry::write(ring, {6, 7, 0}, nullptr, 0);
   EXPECT_EXIT(deliver(), ::testing::ExitedWithCode(kErrorExit), kSaid);
@@ -213,6 +223,50 @@ TEST(OfiInboxDeath, AnEntryThatItsPeCannotHaveMeant) {
   std::memcpy(ring, &too_short, sizeof too_short);
   ring[InboxEntry::size(too_short) - 1] = InboxEntry::kEnd;
   EXPECT_EXIT(deliver(), ::testing::ExitedWithCode(kErrorExit), kSaid);
+}
+
+// More than a ring may have, and an entry that is longer when it is delivered than when it was found.
+TEST(OfiInboxDeath, EntriesWithoutAnEnd) {
+  OneRing one;
+  Inbox& inbox = one.inbox;
+  std::byte* const ring = one.ring;
+  constexpr const char* kSaid = "PE 5 wrote an entry that it cannot have meant";
+  constexpr std::size_t kEntry = InboxEntry::size(sizeof(MessageHeader));
+  const auto fill = [&](std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += kEntry)
+      InboxEntry::write(ring + at, {5, 7, static_cast<std::uint16_t>(at / kEntry)}, nullptr, 0);
+  };
+  fill(RingCursor::kBytes);
+  EXPECT_EXIT(inbox.survey(), ::testing::ExitedWithCode(kErrorExit), kSaid);
+  std::memset(ring, 0, RingCursor::kBytes + RingCursor::kLargestEntry);
+  fill(2 * kEntry);
+  EXPECT_TRUE(inbox.survey());
+  inbox.take();
+  const std::byte payload[3 * kEntry] = {};
+  InboxEntry::write(ring, {5, 7, 0}, payload, sizeof payload);
+  std::uint16_t expected = 0;
+  const auto deliver = [&] {
+    inbox.deliver(5, expected, [](const MessageHeader&, const std::byte*, std::size_t) { std::_Exit(99); });
+  };
+  EXPECT_EXIT(deliver(), ::testing::ExitedWithCode(kErrorExit), kSaid);
+}
+
+// Its sender may write the entry again while a handler looks at the message.
+TEST(OfiInbox, AHandlerHasACopy) {
+  OneRing one;
+  Inbox& inbox = one.inbox;
+  std::byte* const ring = one.ring;
+  const std::byte payload[24] = {std::byte{1}};
+  InboxEntry::write(ring, {5, 7, 0}, payload, sizeof payload);
+  EXPECT_TRUE(inbox.survey());
+  inbox.take();
+  std::uint16_t expected = 0;
+  inbox.deliver(5, expected, [&](const MessageHeader&, const std::byte* message, std::size_t n) {
+    std::memset(ring, 0x77, InboxEntry::size(sizeof(MessageHeader) + sizeof payload));
+    ASSERT_EQ(n, sizeof payload);
+    EXPECT_EQ(std::memcmp(message, payload, n), 0);
+  });
+  EXPECT_EQ(expected, 1);
 }
 
 TEST(OfiInbox, GivesEachPeOneRingUntilAllAreTaken) {

@@ -121,7 +121,7 @@ TEST(OfiQuirks, RowsAreFoundAndOnlyTestedOnesAreChosen) {
   EXPECT_EQ(unknown.order, ofi::Order::none);
   EXPECT_EQ(unknown.atomics, ofi::Atomics::none);
   EXPECT_EQ(unknown.wait, ofi::Wait::none);
-  EXPECT_EQ(unknown.amo, ofi::Amo::offload);
+  EXPECT_EQ(unknown.pack, Packed::atomics);
   EXPECT_TRUE(unknown.local_mr) << "may be asked for";
   EXPECT_FALSE(unknown.warm || unknown.inbox || unknown.peeks || unknown.tested);
 }
@@ -144,8 +144,8 @@ TEST(OfiQuirks, ColumnsAreInTheirOrder) {
   EXPECT_EQ(sockets.wait, ofi::Wait::none);
   EXPECT_EQ(verbs.atomics, ofi::Atomics::cpu);
   EXPECT_EQ(cxi.atomics, ofi::Atomics::own);
-  EXPECT_EQ(cxi.amo, ofi::Amo::offload);
-  EXPECT_EQ(sockets.amo, ofi::Amo::native);
+  EXPECT_EQ(cxi.pack, Packed::atomics);
+  EXPECT_EQ(sockets.pack, Packed::in_sessions);
   EXPECT_EQ(sockets.credits, 128u);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rdma/fi_errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "base/fatal.hpp"
 #include "base/huge_pages.hpp"
+#include "base/human.hpp"
 #include "fabric_faults.hpp"
 #include "fabric_job.hpp"
 
@@ -184,9 +186,23 @@ TEST_F(OfiMemory, RegistrationsAreBoundToTheEndpointWhereTheProviderWantsThat) {
   for (const FabricCall call : {FabricCall::mr_reg, FabricCall::mr_bind, FabricCall::mr_enable}) {
     faults.fail(call, -FI_ENOMEM);
     EXPECT_EQ(memory->add_segment(SegmentId::heap, bytes.data(), bytes.size()).text(),
-              "libfabric: cannot register 4096 bytes: Cannot allocate memory (check ulimit -l)");
+              "libfabric: cannot register 4096 bytes: Cannot allocate memory");
   }
   EXPECT_EQ(faults.count(FabricCall::mr_close), 2) << "what cannot be used is closed";
+}
+
+TEST_F(OfiMemory, AProviderThatCannotPinNamesTheLimit) {
+  open(FI_MR_ALLOCATED);
+  rlimit before{};
+  getrlimit(RLIMIT_MEMLOCK, &before);
+  faults.fail(FabricCall::mr_reg, -FI_ENOMEM);
+  const std::string said = memory->add_segment(SegmentId::heap, bytes.data(), bytes.size()).text();
+  if (before.rlim_max != RLIM_INFINITY) {
+    EXPECT_NE(said.find("; this process may lock " + human_bytes(static_cast<double>(before.rlim_max)) +
+                        " (ulimit -l)"),
+              std::string::npos)
+        << said << ": the soft limit has been raised";
+  }
 }
 
 TEST_F(OfiMemory, LocalMemoryNeedsNoDescriptorUnlessTheProviderWantsOne) {

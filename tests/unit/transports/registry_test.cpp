@@ -31,9 +31,27 @@ std::string description(const NetworkOptions& options) {
 }
 
 TEST(Registry, AtomicsAreExecutedByWhomTheUserWantsOrTheProviderIsBestWith) {
-  EXPECT_EQ(description(settings("auto")), "libfabric tcp;ofi_rxm, atomics offloaded");
-  EXPECT_EQ(description(settings("offload")), "libfabric tcp;ofi_rxm, atomics offloaded");
+  EXPECT_EQ(description(settings("auto")), "libfabric tcp;ofi_rxm, small operations packed");
+  EXPECT_EQ(description(settings("offload")), "libfabric tcp;ofi_rxm, small operations packed");
   EXPECT_EQ(description(settings("native")), "libfabric tcp;ofi_rxm, native atomics");
+}
+
+TEST(Registry, WhatTravelsInPacketsIsWhatTheUserWantsOrSuitsTheProvider) {
+  const auto packed = [](const std::string& amo, const std::string& pack) {
+    NetworkOptions options = settings(amo);
+    options.pack = pack;
+    return description(options);
+  };
+  EXPECT_THAT(packed("auto", "auto"), EndsWith(", small operations packed"));
+  EXPECT_THAT(packed("auto", "all"), EndsWith(", small operations packed"));
+  EXPECT_THAT(packed("offload", "all"), EndsWith(", small operations packed"));
+  EXPECT_THAT(packed("auto", "atomics"), EndsWith(", atomics offloaded"));
+  EXPECT_THAT(packed("auto", "off"), EndsWith(", native atomics"));
+  EXPECT_THAT(packed("native", "off"), EndsWith(", native atomics"));
+  EXPECT_THAT(packed("native", "all"),
+              StartsWith("SHMEM_AMO=native and SHMEM_PACK=all exclude each other: "));
+  EXPECT_THAT(packed("native", "atomics"), StartsWith("SHMEM_AMO=native and SHMEM_PACK=atomics exclude "));
+  EXPECT_THAT(packed("offload", "off"), StartsWith("SHMEM_AMO=offload and SHMEM_PACK=off exclude "));
 }
 
 TEST(Registry, FaultsAreMadeWhereTheyAreAskedFor) {

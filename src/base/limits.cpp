@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/limits.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <thread>
+
+#include "base/human.hpp"
+#include "base/service_thread.hpp"
+
+namespace shm {
+namespace {
+
+// Soft limit; RLIM_INFINITY where there is none.
+rlim_t limit_of(int resource) {
+  rlimit limit{};
+  return getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+std::string in_force(int resource, const char* command) {
+  const rlim_t limit = limit_of(resource);
+  return std::string(command) + (limit == RLIM_INFINITY ? "" : ": " + std::to_string(limit));
+}
+
+}  // namespace
+
+std::size_t allow_open_files(std::size_t files) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return files;
+  if (limit.rlim_cur < files && limit.rlim_cur < limit.rlim_max) {
+    const rlimit raised{std::min<rlim_t>(files, limit.rlim_max), limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) return raised.rlim_cur;
+  }
+  return limit.rlim_cur;
+}
+
+void allow_locked_memory() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+bool open_files_are_used_up() {
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return errno == EMFILE;
+  close(file);
+  return false;
+}
+
+bool threads_are_used_up() {
+  std::array<std::thread, 4> threads;
+  std::atomic<bool> all{false};
+  bool failed = false;
+  for (std::thread& thread : threads) {
+    try {
+      thread = start_service_thread("atoll-try", [&all] { all.wait(false); });
+    } catch (const std::system_error&) {
+      failed = true;
+      break;
+    }
+  }
+  all = true;
+  all.notify_all();
+  for (std::thread& thread : threads)
+    if (thread.joinable()) thread.join();
+  return failed;
+}
+
+std::string limit_behind(int error) {
+  if (error == EMFILE)
+    return "; this process may have " + std::to_string(limit_of(RLIMIT_NOFILE)) + " open files (ulimit -n)";
+  if (error == ENFILE) return "; all open files of this host are in use (fs.file-max)";
+  if (error != ENOMEM) return "";
+  const rlim_t space = limit_of(RLIMIT_AS);
+  if (space != RLIM_INFINITY)
+    return "; this process may map " + human_bytes(static_cast<double>(space)) + " (ulimit -v)";
+  int overcommit = 0;
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> overcommit;
+  return overcommit == 2 ? "; this host promises no more memory than it has (vm.overcommit_memory is 2)" : "";
+}
+
+std::string limit_of_locked_memory() {
+  const rlim_t limit = limit_of(RLIMIT_MEMLOCK);
+  return limit == RLIM_INFINITY
+             ? ""
+             : "; this process may lock " + human_bytes(static_cast<double>(limit)) + " (ulimit -l)";
+}
+
+std::string limit_of_threads() {
+  return "; no more processes and threads are allowed (" + in_force(RLIMIT_NPROC, "ulimit -u") +
+         "; in a container its pids limit)";
+}
+
+}  // namespace shm

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the system lets a process have: raised where that is allowed, named where it runs out.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace shm {
+
+/// Raises the limit of open files to `files` if it is lower, as far as the hard limit allows.  Returns the
+/// limit then in force.
+std::size_t allow_open_files(std::size_t files);
+
+/// Raises the limit of locked memory to the hard limit, for providers that pin what is registered.
+void allow_locked_memory();
+
+/// Whether this process can open no file more.
+bool open_files_are_used_up();
+
+/// Whether this process can start no four threads more, as many as libpmix starts at a time.
+bool threads_are_used_up();
+
+/// For the end of a message about `error` (errno): "; this process may have 32 open files (ulimit -n)", or
+/// nothing where no limit is known to be behind it.
+std::string limit_behind(int error);
+
+/// The same for memory that a provider cannot pin.
+std::string limit_of_locked_memory();
+
+/// The same for a thread or a process that could not be started.
+std::string limit_of_threads();
+
+}  // namespace shm

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: OSHRUN=<oshrun> hosts_ends_test.py <phases> mpirun|slurm
+
+Four PEs on two hosts of their own (tests/multi_host/hosts.py), of which one is killed, or faults: on both hosts all must
+end, mostly within two seconds, the engine must name the PE, its host and the signal, and nothing may be left on any host.  Two
+jobs run side by side: they mostly wait for the engine.  77 (skipped) where hosts cannot be made."""
+import concurrent.futures
+import pathlib
+import re
+import sys
+
+for folder in ("launcher", "multi_host"):
+    sys.path.append(str(pathlib.Path(__file__).parents[1] / folder))
+import hosts as made  # noqa: E402
+import slurm_job  # noqa: E402
+from ended_job import AT_MOST, EndedJob, has_lost_its_words, most_in_time, objects_of, only_blames  # noqa: E402
+from phase_options import PES, options  # noqa: E402
+
+program, engine = sys.argv[1:]
+AT_A_TIME = 2
+# PEs 0 and 1 are on the first host, 2 and 3 on the second.
+CASES = (("put", 9, 3), ("collective", 11, 0), ("lock", 9, 1), ("kv", 9, 2), ("kv", 11, 0), ("persist", 9, 3))
+SAYS = {"mpirun": {9: r"process rank {pe} with PID \d+ on node {host} exited on signal 9 ",
+                   11: r"process rank {pe} with PID \d+ on node {host} exited on signal 11 "},
+        "slurm": {9: r"srun: error: {host}: task {pe}: Killed", 11: r"srun: error: {host}: task {pe}: Segmentation fault"}}
+# mpirun waits a second before SIGTERM, by which PEs end, and now and then another one for SIGKILL.
+TAKES_AT_MOST = {"mpirun": AT_MOST + 1, "slurm": AT_MOST}[engine]
+lost_words = []  # jobs of which mpirun has not said who failed
+
+
+def check(network, surroundings, phase, signal, victim):
+    heap = network.folder / f"{phase}-{signal}"
+    heap.mkdir()
+    words = [*options(phase, heap), program, phase, signal, 2000, victim]
+    if engine == "slurm":
+        command = slurm_job.allocation(network, PES, words)
+    else:
+        command = network.oshrun("-n", PES, *words)
+    job = EndedJob(command, {**network.environment(), **surroundings})
+    left = job.processes_left() + objects_of(job.name, "/tmp")
+    left += [found for host in network.hosts for found in objects_of(job.name, of=host.pid)]
+    problems = job.problems({"mpirun": 128 + signal, "slurm": 143}[engine])
+    if left:
+        problems.append("left behind: " + ", ".join(left))
+    pattern = SAYS[engine][signal].format(pe=victim, host=network.hosts[victim // 2].name)
+    if engine == "mpirun" and has_lost_its_words(job.err):
+        lost_words.append(phase)
+    elif not re.search(pattern, job.err):
+        problems.append(f"the engine has not said {pattern}")
+    said = job.said()
+    # mpirun's SIGTERM comes a second after the death, and PEs wait 0.3 s longer before they say whom they have lost.
+    if said and not (engine == "mpirun" and only_blames(said, victim)):
+        problems.append("a PE has said something")
+    job.report(f"{phase}, signal {signal}, PE {victim}", problems)
+    return None if problems else job.lasted
+
+
+def check_all(network, surroundings):
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        lasted = list(pool.map(lambda case: check(network, surroundings, *case), CASES))
+    print(f"mpirun has not said who, {len(lost_words)} times")
+    return int(None in lasted or len(lost_words) > len(CASES) / 2 or not most_in_time(lasted, TAKES_AT_MOST))
+
+
+def on_network(network):
+    if engine == "slurm":
+        return slurm_job.on_slurm(lambda environment: check_all(network, environment), network)
+    return check_all(network, {})
+
+
+sys.exit(made.on_hosts(2, on_network))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs of phases.c: which there are, and what oshrun needs for them."""
+PES = 4
+# finalize has three ends only, and in ends_test.py its first victim must be 0 or 2 for both of these to be among them.
+PHASES = ("finalize", "start", "connect", "put", "get", "atomic", "collective", "lock", "wait", "allocate", "fault", "persist",
+          "remote", "kv", "compute")
+WAYS = ("9", "11", "exit3", "exit0")
+NVM = ["-x", "SHMEM_NVM_PAGE=16k", "-x", "SHMEM_NVM_CACHE=512k"]
+SERVERS = ["--memory-servers", "2", "--memory-per-server", "64m", "-x", "SHMEM_REMOTE_PAGE=64k", "-x", "SHMEM_REMOTE_LOCAL=2m"]
+
+
+def options(phase, folder):
+    """The folder is for what is on NVM."""
+    if phase in ("fault", "persist"):
+        return [*NVM, "-x", f"SHMEM_HEAP=nvm:{folder}"]
+    return SERVERS if phase == "remote" else []
+
+
+def row(phase, times, ways=WAYS):
+    """Of a table: milliseconds for each way to end, those of each job that ended so."""
+    cells = [", ".join(f"{1000 * time:.0f}" for time in times.get(way, ())) or "-" for way in ways]
+    return f"| {' | '.join([phase, *cells])} |"

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/limits.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+
+namespace shm::test {
+namespace {
+
+// While this lives, a limit is another one.  A hard limit cannot be raised again, so it stays.
+class WithLimit {
+ public:
+  WithLimit(__rlimit_resource resource, rlim_t soft) : resource_(resource) {
+    getrlimit(resource_, &before_);
+    const rlimit other{soft, before_.rlim_max};
+    EXPECT_EQ(setrlimit(resource_, &other), 0);
+  }
+  ~WithLimit() { setrlimit(resource_, &before_); }
+  rlim_t hard() const { return before_.rlim_max; }
+
+ private:
+  __rlimit_resource resource_;
+  rlimit before_{};
+};
+
+rlim_t soft_limit(__rlimit_resource resource) {
+  rlimit now{};
+  getrlimit(resource, &now);
+  return now.rlim_cur;
+}
+
+TEST(Limits, OpenFilesAreRaisedAsFarAsIsAllowed) {
+  const WithLimit files(RLIMIT_NOFILE, 50);
+  EXPECT_EQ(allow_open_files(40), 50U);
+  EXPECT_EQ(soft_limit(RLIMIT_NOFILE), 50U) << "it is never lowered";
+  EXPECT_EQ(allow_open_files(60), 60U);
+  EXPECT_EQ(soft_limit(RLIMIT_NOFILE), 60U);
+  EXPECT_EQ(allow_open_files(files.hard() + 1), files.hard());
+}
+
+TEST(Limits, LockedMemoryIsRaised) {
+  const WithLimit locked(RLIMIT_MEMLOCK, 4096);
+  allow_locked_memory();
+  EXPECT_EQ(soft_limit(RLIMIT_MEMLOCK), locked.hard());
+}
+
+TEST(Limits, OnlyWhatALimitMayBeBehindIsNamed) {
+  const WithLimit files(RLIMIT_NOFILE, 50);
+  EXPECT_EQ(limit_behind(EMFILE), "; this process may have 50 open files (ulimit -n)");
+  EXPECT_EQ(limit_behind(EIO), "");
+  const WithLimit space(RLIMIT_AS, rlim_t{1} << 45);
+  EXPECT_EQ(limit_behind(ENOMEM), "; this process may map 32 TiB (ulimit -v)");
+}
+
+TEST(Limits, WhoHasNoDescriptorLeftKnowsIt) {
+  EXPECT_FALSE(open_files_are_used_up());
+  EXPECT_FALSE(threads_are_used_up());
+  const WithLimit files(RLIMIT_NOFILE, 0);
+  EXPECT_TRUE(open_files_are_used_up());
+}
+
+}  // namespace
+}  // namespace shm::test

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the software NIC packs, what it counts of that, and why packets leave.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "base/stats.hpp"
+#include "nic/nic.hpp"
+#include "nic/packet.hpp"
+#include "nic_job.hpp"
+
+namespace shm::test {
+namespace {
+
+// Puts of up to 1 KiB are packed, and counted as those that are not, with each packet anew.
+TEST(NicPacking, ShortPutsArePackedAndCounted) {
+  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::vector<std::byte> source(nic::kLargestPacked + 1, std::byte{1});
+  hint(pe, true);
+  for (const std::size_t n : {std::size_t{1}, std::size_t{9}, nic::kLargestPacked, nic::kLargestPacked + 1}) {
+    take_stats();
+    pe.ops().put(pe.channel, 1, LoopPe::word(0), source.data(), n, false, nullptr);
+    job.quiet(pe);
+    const StatValues stats = take_stats();
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 1024 ? 1u : 0u) << n << " bytes";
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 1u);
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::put_bytes)], n);
+  }
+}
+
+TEST(NicPacking, ShortGetsArePackedAndCounted) {
+  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  std::memset(job.pes[1].bytes(), 0x5a, 512 * 8);
+  hint(pe, true);
+  for (const std::size_t n : {std::size_t{1}, std::size_t{9}, nic::kLargestPacked, nic::kLargestPacked + 1}) {
+    take_stats();
+    std::vector<std::byte> got(n);
+    pe.ops().get(pe.channel, 1, got.data(), LoopPe::word(1), n, nullptr);
+    job.quiet(pe);
+    const StatValues stats = take_stats();
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 1024 ? 1u : 0u) << n << " bytes";
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::gets)], 1u);
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::get_bytes)], n);
+    EXPECT_EQ(got, std::vector<std::byte>(n, std::byte{0x5a}));
+  }
+}
+
+// Their records would fit into one packet.
+TEST(NicPacking, LongGetsTakeAsManyPacketsAsRepliesHaveRoomFor) {
+  constexpr std::size_t kGets = 40, kPerReply = (kMaxMessage - sizeof(nic::ReplyHead)) / nic::kLargestPacked;
+  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  for (std::size_t i = 0; i < 512; ++i) job.pes[1].heap[i] = i;
+  hint(pe, true);
+  take_stats();
+  std::vector<std::array<std::uint64_t, 128>> got(kGets);
+  for (std::size_t i = 0; i < kGets; ++i)
+    pe.ops().get(pe.channel, 1, got[i].data(), LoopPe::word(i), nic::kLargestPacked, nullptr);
+  job.quiet(pe);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], (kGets + kPerReply - 1) / kPerReply);
+  for (std::size_t i = 0; i < kGets; ++i)
+    for (std::size_t w = 0; w < 128; ++w) ASSERT_EQ(got[i][w], i + w);
+}
+
+// A fence puts direct operations ahead of what follows, until they are complete; so does the next one.
+TEST(NicPacking, WhatFollowsDirectOperationsAcrossAFenceIsPackedWhenTheyAreComplete) {
+  LoopJob job(2, 512, ignore, behind_nic(0, Packed::all));
+  LoopPe& pe = job.pes[0];
+  const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
+  const auto packs = [&] {
+    take_stats();
+    pe.ops().put(pe.channel, 1, LoopPe::word(0), many.data(), 8, true, nullptr);
+    return take_stats()[static_cast<std::size_t>(Stat::packed)] != 0;
+  };
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(packs());
+    job.quiet(pe);
+    pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
+    EXPECT_TRUE(packs()) << "no fence is between";
+    job.quiet(pe);
+    pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
+    EXPECT_TRUE(pe.ops().fence(pe.channel));
+    EXPECT_FALSE(packs());
+    job.quiet(pe);
+  }
+}
+
+class NicFences : public testing::Test {
+ protected:
+  // Of 1 to a word.  Returns whether it was packed.
+  bool put_small(std::size_t word = 0) {
+    take_stats();
+    pe.ops().put(pe.channel, 1, LoopPe::word(word), many.data(), 8, true, nullptr);
+    return take_stats()[static_cast<std::size_t>(Stat::packed)] != 0;
+  }
+  void put_large() {
+    pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
+  }
+
+  LoopJob job{2, 512, ignore, behind_nic(0, Packed::all)};
+  LoopPe& pe = job.pes[0];
+  const std::vector<std::uint64_t> many = std::vector<std::uint64_t>(nic::kLargestPacked / 8 + 1, 1);
+};
+
+// Of both kinds under way none is waited for by the fence; the next direct operation waits for the packet.
+TEST_F(NicFences, WaitForNothingThoughPacketsAndDirectOperationsAreUnderWay) {
+  EXPECT_TRUE(put_small(300));
+  put_large();
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  std::atomic<bool> stop{false};
+  std::thread executor([&] {
+    while (!stop) job.pes[1].net->poll();
+  });
+  EXPECT_FALSE(put_small(400));
+  stop = true;
+  executor.join();
+  EXPECT_EQ(job.pes[1].heap[300], 1u) << "what is ahead of the fence is there";
+  job.quiet(pe);
+}
+
+TEST_F(NicFences, WaitOnceInAWhileSoThatPacketsAreUsedAgain) {
+  put_large();
+  int fences = 1;
+  while (pe.ops().fence(pe.channel)) {
+    ASSERT_FALSE(put_small());
+    ASSERT_LE(++fences, nic::kMostDiverted + 1);
+  }
+  EXPECT_EQ(fences, nic::kMostDiverted + 1);
+  job.quiet(pe);
+  EXPECT_TRUE(put_small());
+  job.quiet(pe);
+}
+
+// Packets would gain nothing: each word follows a long put.
+TEST_F(NicFences, NeverWaitWhereLongPutsAreBetween) {
+  for (int i = 0; i < 3 * nic::kMostDiverted; ++i) {
+    put_large();
+    ASSERT_TRUE(pe.ops().fence(pe.channel));
+    ASSERT_FALSE(put_small());
+    ASSERT_TRUE(pe.ops().fence(pe.channel));
+  }
+  job.quiet(pe);
+}
+
+// A packet is used again for other operations.
+TEST(NicPacking, EachPacketIsCountedByItself) {
+  LoopJob job(2, 8, ignore, behind_nic(0));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t one = 1, value = 7;
+  hint(pe, true);
+  take_stats();
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    pe.ops().put(pe.channel, 1, LoopPe::word(1), &value, 8, true, nullptr);
+    for (int i = 0; i < 2; ++i)
+      pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
+                   nullptr);
+    job.quiet(pe);
+    const StatValues stats = take_stats();
+    const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+    EXPECT_EQ(of(Stat::packets), 1u);
+    EXPECT_EQ(of(Stat::packed), 3u);
+    EXPECT_EQ(of(Stat::combined), 1u);
+    EXPECT_EQ(of(Stat::atomics), 2u);
+    EXPECT_EQ(of(Stat::puts), 1u);
+    EXPECT_EQ(of(Stat::put_bytes), 8u);
+    EXPECT_EQ(job.pes[1].heap[0], 2 * round);
+  }
+}
+
+// What relies on messages that follow puts must not be packed.
+TEST(NicPacking, PacksNothingForTheLibraryItself) {
+  LoopJob job(2, 8, ignore, behind_nic(0, Packed::all));
+  LoopPe& pe = job.pes[0];
+  Channel* channel = pe.net->open_channel(ChannelUse::library);
+  const std::uint64_t value = 7;
+  take_stats();
+  channel->ops->put(channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+  while (!channel->ops->idle(channel)) pe.net->poll();
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 0u);
+  EXPECT_EQ(job.pes[1].heap[0], value);
+  pe.net->close_channel(channel);
+}
+
+TEST(NicPacking, SaysWhyPacketsLeft) {
+  LoopJob job(2, 8, ignore, behind_nic(0, Packed::all));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  const auto put = [&] { pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr); };
+  const auto left = [] {
+    const StatValues stats = take_stats();
+    const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+    return std::array{of(Stat::packets), of(Stat::full_packets), of(Stat::wanted_packets),
+                      of(Stat::old_packets)};
+  };
+  using Counts = std::array<std::uint64_t, 4>;
+  take_stats();
+  put();  // alone
+  EXPECT_EQ(left(), (Counts{1, 0, 0, 0}));
+  put();  // behind the first, which nobody has answered
+  EXPECT_EQ(left(), (Counts{0, 0, 0, 0}));
+  pe.ops().flush(pe.channel);
+  job.quiet(pe);
+  EXPECT_EQ(left(), (Counts{1, 0, 1, 0}));
+  put();
+  for (std::size_t i = 0; i < kMaxMessage / nic::kSmallestRecord + 1; ++i) put();
+  job.quiet(pe);
+  EXPECT_EQ(left(), (Counts{3, 1, 1, 0}));
+  hint(pe, true);
+  put();
+  while (!pe.net->poll()) {
+  }
+  EXPECT_EQ(left(), (Counts{1, 0, 0, 1}));
+  job.quiet(pe);
+}
+
+// Who packs what, in a session and without.
+TEST(NicPacking, PacksWhatItsModeSays) {
+  struct Expected {
+    Packed packed;
+    bool session;
+    std::uint64_t puts, atomics;
+  };
+  for (const Expected& expected : {Expected{Packed::nothing, false, 0, 0},
+                                   {Packed::nothing, true, 0, 0},
+                                   {Packed::in_sessions, false, 0, 0},
+                                   {Packed::in_sessions, true, 1, 1},
+                                   {Packed::atomics, false, 0, 1},
+                                   {Packed::atomics, true, 1, 1},
+                                   {Packed::all, false, 1, 1},
+                                   {Packed::all, true, 1, 1}}) {
+    SCOPED_TRACE(static_cast<int>(expected.packed) * 10 + expected.session);
+    LoopJob job(2, 8, ignore, behind_nic(0, expected.packed));
+    LoopPe& pe = job.pes[0];
+    const std::uint64_t value = 7;
+    const auto packed = [&] {
+      job.quiet(pe);
+      return take_stats()[static_cast<std::size_t>(Stat::packed)];
+    };
+    hint(pe, expected.session);
+    take_stats();
+    pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+    EXPECT_EQ(packed(), expected.puts);
+    std::uint64_t got = 0;
+    pe.ops().get(pe.channel, 1, &got, LoopPe::word(0), 8, nullptr);
+    EXPECT_EQ(packed(), expected.puts);
+    EXPECT_EQ(got, value);
+    pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &value, nullptr, nullptr,
+                 nullptr);
+    EXPECT_EQ(packed(), expected.atomics);
+  }
+}
+
+}  // namespace
+}  // namespace shm::test
