@@ -20,6 +20,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 
@@ -49,15 +50,18 @@ def faults_of(mutants):
     return faults
 
 
-def numbers_of(command, cwd):
-    """The tests that `command` lists: numbers by name."""
-    output = subprocess.check_output([*command, "-N"], cwd=cwd, text=True)
+def numbers_of(build, *configuration):
+    """The tests of a build: numbers by name.  From a directory of their own, as a list that CTest makes replaces the
+    log of tests that run."""
+    with tempfile.TemporaryDirectory() as directory:
+        (pathlib.Path(directory) / "CTestTestfile.cmake").write_text(f'subdirs("{pathlib.Path(build).resolve()}")\n')
+        output = subprocess.check_output(["ctest", *configuration, "-N"], cwd=directory, text=True)
     return {name: number for number, name in re.findall(r"^ *Test +#(\d+): (.*)$", output, re.M)}
 
 
 def without_tests(mutants, build):
     """Those that no test of a build is for, a line each."""
-    names = numbers_of(["ctest", "--test-dir", str(build), "-C", "listed"], ROOT)
+    names = numbers_of(build, "-C", "listed")
     return [f"{m['name']}: no test has a name like {m['tests']}" for m in mutants
             if "tests" in m and not any(re.search(m["tests"], name) for name in names)]
 
@@ -119,7 +123,7 @@ class Tree:
 
     def numbers(self, *configuration):
         """The tests of a configuration."""
-        return numbers_of(["ctest", "--preset", "release", *configuration], self.path)
+        return numbers_of(self.path / "build/release", *configuration)
 
     def tests_of(self, mutant):
         """The numbers of its tests: those of the suite, or, if there are none, of all that there are."""
