@@ -43,7 +43,7 @@ static void test_nested(void) { /* Semantics 1, 2, 5 */
 }
 
 static void test_starts_again(void) { /* Semantics 3, 4 */
-  const int times = rounds(1000, 200);
+  const int times = rounds(1000, 60);
   for (int i = 0; i < times; ++i) {
     shmem_init();
     long* word = shmem_malloc(sizeof *word);
