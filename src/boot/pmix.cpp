@@ -103,20 +103,14 @@ class PmixBoot final : public Boot {
 
   const Job& job() const override { return job_; }
 
-  // Without a fence: servers answer for a process of their own host as soon as it has committed what is asked
-  // for.
+  // Without a fence: a server knows what a process of its own host has committed.
   Result<std::uint64_t> node_token() override {
     const int leader = job_.node_pes.front();
     const bool leads = leader == job_.rank;
-    pmix_info_t how;
-    bool at_hand = true;
-    int seconds = static_cast<int>(timeout_) + 1;
-    if (leads)
-      PMIX_INFO_LOAD(&how, PMIX_OPTIONAL, &at_hand, PMIX_BOOL);
-    else
-      PMIX_INFO_LOAD(&how, PMIX_TIMEOUT, &seconds, PMIX_INT);
     std::uint64_t token = 0;
-    const pmix_status_t found = number(static_cast<pmix_rank_t>(leader), kNodeTokenKey, token, &how);
+    const pmix_status_t found =
+        leads ? number(static_cast<pmix_rank_t>(leader), kNodeTokenKey, token, PMIX_OPTIONAL)
+              : await_number(static_cast<pmix_rank_t>(leader), kNodeTokenKey, token);
     if (token != 0) return token;
     if (!leads)
       return Status::error("PMIx_Get of the node's token from " + process_name(leader) +
@@ -175,17 +169,8 @@ class PmixBoot final : public Boot {
 
   // Asks nobody: the launcher may have lost that host, too.
   std::string host_of(int rank) const override {
-    pmix_proc_t peer = self_;
-    peer.rank = static_cast<pmix_rank_t>(rank);
-    pmix_info_t here;
-    bool optional = true;
-    PMIX_INFO_LOAD(&here, PMIX_OPTIONAL, &optional, PMIX_BOOL);
-    pmix_value_t* value = nullptr;
-    std::string host = "?";
-    if (PMIx_Get(&peer, PMIX_HOSTNAME, &here, 1, &value) != PMIX_SUCCESS) return host;
-    if (value->type == PMIX_STRING && value->data.string != nullptr) host = value->data.string;
-    PMIX_VALUE_RELEASE(value);
-    return host;
+    std::string host;
+    return text(static_cast<pmix_rank_t>(rank), PMIX_HOSTNAME, host, PMIX_OPTIONAL) ? host : "?";
   }
 
   // A process that leaves other servers than oshrun's cannot come back for sure: under Open MPI 4.1's mpirun
@@ -296,7 +281,7 @@ class PmixBoot final : public Boot {
 
   // Who has given nothing to the exchange, with its verb; empty if that is not known.  Only the server of
   // this host is asked, and in a job without memory servers PEs may have nothing to give.
-  std::string who_has_not_given() {
+  std::string who_has_not_given() const {
     constexpr int kNames = 4;
     std::string names;
     int absent = 0;
@@ -308,27 +293,26 @@ class PmixBoot final : public Boot {
     return names.empty() ? names : names + (absent == 1 ? " has" : " have");
   }
 
-  bool has_given(int rank) {
-    pmix_proc_t peer = self_;
-    peer.rank = static_cast<pmix_rank_t>(rank);
-    pmix_info_t info[1];
-    bool now = true;
-    PMIX_INFO_LOAD(&info[0], PMIX_IMMEDIATE, &now, PMIX_BOOL);
+  bool has_given(int rank) const {
     pmix_value_t* value = nullptr;
-    const pmix_status_t status = PMIx_Get(&peer, kExchangeKey, info, 1, &value);
+    const pmix_status_t status = get(static_cast<pmix_rank_t>(rank), kExchangeKey, value, PMIX_IMMEDIATE);
     if (status == PMIX_SUCCESS) PMIX_VALUE_RELEASE(value);
     return status != PMIX_ERR_NOT_FOUND;
   }
 
+  // `how`: PMIX_OPTIONAL asks no server, PMIX_IMMEDIATE only for what the server has; null: waits.
   pmix_status_t get(pmix_rank_t rank, const char* key, pmix_value_t*& value,
-                    const pmix_info_t* how = nullptr) {
+                    const char* how = nullptr) const {
     pmix_proc_t proc = self_;
     proc.rank = rank;
-    return PMIx_Get(&proc, key, how, how == nullptr ? 0 : 1, &value);
+    pmix_info_t info;
+    bool on = true;
+    if (how != nullptr) PMIX_INFO_LOAD(&info, how, &on, PMIX_BOOL);
+    return PMIx_Get(&proc, key, how != nullptr ? &info : nullptr, how != nullptr ? 1 : 0, &value);
   }
 
   pmix_status_t number(pmix_rank_t rank, const char* key, std::uint64_t& out,
-                       const pmix_info_t* how = nullptr) {
+                       const char* how = nullptr) const {
     pmix_value_t* value = nullptr;
     pmix_status_t status = get(rank, key, value, how);
     if (status != PMIX_SUCCESS) return status;
@@ -337,9 +321,24 @@ class PmixBoot final : public Boot {
     return status;
   }
 
-  bool text(pmix_rank_t rank, const char* key, std::string& out) {
+  // The same, once the other has committed it.  Asks again and again: a question that waits at the server is
+  // forgotten there, and never answered, if the other closes an earlier connection meanwhile, as after
+  // MPI_Finalize.
+  pmix_status_t await_number(pmix_rank_t rank, const char* key, std::uint64_t& out) const {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds kLongestPause{20};
+    const auto end = Clock::now() + std::chrono::duration<double>(timeout_);
+    for (std::chrono::milliseconds pause{1};; pause = std::min(2 * pause, kLongestPause)) {
+      const pmix_status_t status = number(rank, key, out, PMIX_IMMEDIATE);
+      if (status != PMIX_ERR_NOT_FOUND) return status;
+      if (Clock::now() >= end) return PMIX_ERR_TIMEOUT;
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  bool text(pmix_rank_t rank, const char* key, std::string& out, const char* how = nullptr) const {
     pmix_value_t* value = nullptr;
-    if (get(rank, key, value) != PMIX_SUCCESS) return false;
+    if (get(rank, key, value, how) != PMIX_SUCCESS) return false;
     const bool found = value->type == PMIX_STRING && value->data.string != nullptr;
     if (found) out = value->data.string;
     PMIX_VALUE_RELEASE(value);

@@ -58,8 +58,8 @@ pmix_status_t PMIx_Fence(const pmix_proc_t*, std::size_t, const pmix_info_t info
 pmix_status_t PMIx_Get(const pmix_proc_t* proc, const char* key, const pmix_info_t info[], std::size_t n,
                        pmix_value_t** value) {
   FakePmix* server = FakePmix::current();
-  server->optional = n == 1 && std::strcmp(info[0].key, PMIX_OPTIONAL) == 0 && info[0].value.data.flag;
-  if (n == 1 && std::strcmp(info[0].key, PMIX_TIMEOUT) == 0) server->seconds = info[0].value.data.integer;
+  server->how = n == 1 && info[0].value.data.flag ? info[0].key : "";
+  if (server->absent_first > 0 && server->absent_first-- > 0) return PMIX_ERR_NOT_FOUND;
   const auto answer = server->answers.find({proc->rank, key});
   if (answer == server->answers.end() || server->nspace != proc->nspace) return PMIX_ERR_NOT_FOUND;
   PMIX_VALUE_CREATE(*value, 1);

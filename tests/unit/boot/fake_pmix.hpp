@@ -23,6 +23,7 @@ struct FakePmix {
   std::map<std::pair<pmix_rank_t, std::string>, Answer> answers;
   /// What calls return, by name: "PMIx_Put".  Those that are not here succeed.
   std::map<std::string, pmix_status_t> failures;
+  int absent_first = 0;  ///< so many calls of PMIx_Get find nothing
 
   sigset_t blocked_at_init;                      ///< the signals that threads of PMIx do not take
   std::vector<std::string> calls;                ///< their names, but for PMIx_Get
@@ -30,8 +31,8 @@ struct FakePmix {
   std::map<std::string, std::uint64_t> numbers;  ///< or if it was a number, by key
   pmix_scope_t scope = PMIX_SCOPE_UNDEF;
   bool collects = false;  ///< what was asked of the last PMIx_Fence
-  bool optional = false;  ///< and of the last PMIx_Get
-  int seconds = 0;        ///< of either
+  int seconds = 0;        ///< the same
+  std::string how;        ///< what was asked of the last PMIx_Get: the key of the one flag, or nothing
   int abort_code = -1;
   std::string abort_message;
 
