@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/strides.hpp"
 #include "core/remote.hpp"
 
 namespace shm {
@@ -85,13 +86,6 @@ template <class T>
     remote_get(call, context_of(call, ctx), dest, source, n, pe, blocking);
   }
 }
-
-/// The shape of a strided transfer: `blocks` blocks of `block` bytes whose starts are `to_step` and
-/// `from_step` bytes apart.
-struct Strides {
-  std::size_t blocks, block;
-  std::ptrdiff_t to_step, from_step;
-};
 
 void put_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& strides, int pe);
 void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& strides, int pe);

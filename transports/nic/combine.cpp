@@ -61,6 +61,45 @@ void Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
   end(way.executor, to);
 }
 
+void Combiner::put_strided(int pe, RemoteAddress at, const std::byte* source, Strides left) {
+  const Route& way = route(pe);
+  Flow& to = flows_[way.flow];
+  while (left.blocks > 0) {
+    const std::size_t n = std::min(left.blocks, blocks_of_record(left.block));
+    const std::uint64_t word =
+        encode({at.offset, way.node_rank, at.segment, {}, kPutStridedCode, false, false});
+    const Shape shape{static_cast<std::uint64_t>(left.to_step), n, left.block,
+                      static_cast<unsigned>(at.offset & 3)};
+    lock_.lock();
+    const std::uint64_t ordered = begin(way.executor, to, put_record(shape.bytes()));
+    to.open->add_put_strided(word | ordered, shape, source, left.from_step);
+    end(way.executor, to);
+    at.offset += n * shape.step;
+    source += static_cast<std::ptrdiff_t>(n) * left.from_step;
+    left.blocks -= n;
+  }
+}
+
+void Combiner::get_strided(int pe, std::byte* dest, RemoteAddress at, Strides left) {
+  const Route& way = route(pe);
+  Flow& to = flows_[way.flow];
+  while (left.blocks > 0) {
+    const std::size_t n = std::min(left.blocks, blocks_of_record(left.block));
+    const std::uint64_t word =
+        encode({at.offset, way.node_rank, at.segment, {}, kGetStridedCode, true, false});
+    const Shape shape{static_cast<std::uint64_t>(left.from_step), n, left.block,
+                      static_cast<unsigned>(at.offset & 3)};
+    lock_.lock();
+    const std::uint64_t ordered = begin(way.executor, to, std::max(padded(shape.bytes()), kGetRecord));
+    to.open->add_get_strided(word | ordered, shape);
+    to.open->results.push_back({dest, shape.bytes(), left.block, left.to_step});
+    end(way.executor, to);
+    at.offset += n * shape.step;
+    dest += static_cast<std::ptrdiff_t>(n) * left.to_step;
+    left.blocks -= n;
+  }
+}
+
 void Combiner::fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
                                  std::uint64_t compare, const Awaited& result) {
   const unsigned epoch = pending_.begin();
@@ -158,7 +197,7 @@ void Combiner::pause(int executor, Pause& between) {
 }
 
 void Combiner::count_packet(const Packet& packet) {
-  const std::uint32_t operations = packet.records + packet.combined;
+  const std::uint32_t operations = packet.records + packet.combined + packet.blocks;
   count(Stat::packets);
   count(Stat::packet_bytes, packet.size);
   if (packet.why == Leaves::full) count(Stat::full_packets);
@@ -202,10 +241,7 @@ void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::by
   std::size_t due = 0;
   for (const Awaited& awaited : waiting) due += padded(awaited.bytes);
   if (due != n) fatal("internal error: PE %d answered %zu bytes to a packet that asks for %zu", pe, n, due);
-  for (const Awaited& awaited : waiting) {
-    results += awaited.take(results);
-    if (awaited.completion != nullptr) awaited.completion->set_done();
-  }
+  for (const Awaited& awaited : waiting) results += awaited.settle(results);
 }
 
 void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {

@@ -100,6 +100,9 @@ class Combiner final : public Channel, private Issuer {
     return end(way.executor, to);
   }
   void get(int pe, void* dest, RemoteAddress from, std::size_t n);
+  /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
+  void put_strided(int pe, RemoteAddress to, const std::byte* source, Strides left);
+  void get_strided(int pe, std::byte* dest, RemoteAddress from, Strides left);
   /// An atomic whose old value goes to `result`.
   [[gnu::always_inline]] void fetch(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {

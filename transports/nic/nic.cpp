@@ -186,6 +186,20 @@ void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, C
   channel->inner()->ops->get(channel->inner(), pe, dest, from, n, completion);
 }
 
+bool put_strided(Channel* base, int pe, RemoteAddress to, const std::byte* source, const Strides& strides) {
+  Combiner* channel = own(base);
+  if (!is_better_strided(strides) || !channel->packs_puts(pe)) return false;
+  channel->put_strided(pe, to, source, strides);
+  return true;
+}
+
+bool get_strided(Channel* base, int pe, std::byte* dest, RemoteAddress from, const Strides& strides) {
+  Combiner* channel = own(base);
+  if (!is_better_strided(strides) || !channel->packs_gets(pe)) return false;
+  channel->get_strided(pe, dest, from, strides);
+  return true;
+}
+
 // As many as the operation has, others 0.
 struct Operands {
   std::uint64_t value, compare;
@@ -282,9 +296,9 @@ bool messages_follow_puts(const Channel* channel) {
 
 int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits_for(*own(channel), pe); }
 
-constexpr NetOps kOps = {put,       get,        amo,     send, flush,
-                         idle,      idle_to,    fence,   hint, messages_follow_puts,
-                         waits_for, is_drained, put_word};
+constexpr NetOps kOps = {put,       get,        amo,      send,        flush,
+                         idle,      idle_to,    fence,    hint,        messages_follow_puts,
+                         waits_for, is_drained, put_word, put_strided, get_strided};
 
 }  // namespace
 
