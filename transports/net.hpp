@@ -128,7 +128,7 @@ struct NetOps {
 
   /// A put of one element of 4 or 8 bytes, the lower ones of `value`, which is in a register.  Returns
   /// whether Network::needs_poll() is to be asked, as after all other operations.  Null: put() does it.
-  /// REQUIRES: to.offset is a multiple of 4.
+  /// REQUIRES: to.offset is a multiple of 4; `pe` is not this PE.
   bool (*put_word)(Channel*, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) = nullptr;
 
   /// Puts or gets of all blocks of a strided transfer, as if by one put, with `copy`, or one get for each,

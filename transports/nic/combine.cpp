@@ -24,7 +24,10 @@ Combiner::Combiner(NicNetwork& nic, const NetOps* table, Channel* inner, Packing
       me_(nic.me()),
       routes_(nic.routes()),
       flows_(std::make_unique<Flow[]>(nic.flows())),
-      packing_(packing) {}
+      packing_(packing) {
+  const LockGuard guard(lock_);
+  find_steady();
+}
 
 Combiner::~Combiner() {
   nic_.issuers().remove(name_);
@@ -35,8 +38,9 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
   {
     const LockGuard guard(lock_);
     expected_ = total_ops;
+    packing_.store(packing, std::memory_order_release);
+    find_steady();
   }
-  packing_.store(packing, std::memory_order_release);
   if (packing != Packing::batches) flush(kNever);
 }
 
@@ -113,7 +117,10 @@ void Combiner::end_slowly(int executor, Flow& to) {
   std::unique_ptr<Packet> packet = take_ready(executor, to);
   if (to.open != nullptr && !to.watched) hold(executor, to);
   const bool last = expected_ != SIZE_MAX && --expected_ == 0;
-  if (last) expected_ = SIZE_MAX;
+  if (last) {
+    expected_ = SIZE_MAX;
+    find_steady();
+  }
   lock_.unlock();
   if (packet != nullptr) transmit(executor, std::move(packet));
   if (last) flush(kNever);
@@ -354,6 +361,7 @@ bool Combiner::fence() {
   fenced_ = {};
   if (shm::drained(inner_, fenced_)) return true;
   direct_fenced_.store(true, std::memory_order_relaxed);
+  find_steady();
   if (diverted_.load(std::memory_order_relaxed) >= kMostDiverted) {
     diverted_.store(0, std::memory_order_relaxed);
     return false;
@@ -363,7 +371,10 @@ bool Combiner::fence() {
 
 bool Combiner::still_follows_direct() {
   const LockGuard guard(lock_);  // no fence in between
-  if (shm::drained(inner_, fenced_)) direct_fenced_.store(false, std::memory_order_relaxed);
+  if (shm::drained(inner_, fenced_)) {
+    direct_fenced_.store(false, std::memory_order_relaxed);
+    find_steady();
+  }
   return direct_fenced_.load(std::memory_order_relaxed);
 }
 

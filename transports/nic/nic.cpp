@@ -166,12 +166,18 @@ void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_
   channel->inner()->ops->put(channel->inner(), pe, to, source, n, copy, completion);
 }
 
-bool put_word(Channel* base, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) {
+[[gnu::noinline]] bool put_word_slowly(Channel* base, int pe, RemoteAddress to, std::uint64_t value,
+                                       std::size_t n) {
   Combiner* channel = own(base);
-  if (channel->packs_puts(pe)) [[likely]]
-    return channel->put_word(pe, to, value, n);
+  if (channel->packs_puts(pe)) return channel->put_word(pe, to, value, n);
   put(base, pe, to, &value, n, true, nullptr);
   return true;
+}
+
+bool put_word(Channel* base, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) {
+  if (own(base)->put_word_quickly(pe, to, value, n)) [[likely]]
+    return false;
+  return put_word_slowly(base, pe, to, value, n);
 }
 
 // A fence does not order gets.  One that is waited for has packets before it leave, but does not wait for

@@ -113,7 +113,10 @@ constexpr bool is_put_word(std::uint64_t offset, std::size_t n) {
   return (n == 8 || n == 4) && offset % 4 == 0;
 }
 /// How its record says how long it is.
-constexpr AtomicType put_word_type(std::size_t n) { return n == 8 ? AtomicType::u64 : AtomicType::u32; }
+constexpr AtomicType put_word_type(std::size_t n) {
+  return static_cast<AtomicType>(static_cast<unsigned>(AtomicType::u32) + n / 8);
+}
+static_assert(put_word_type(4) == AtomicType::u32 && put_word_type(8) == AtomicType::u64);
 
 constexpr std::uint64_t encode(const Record& record) {
   return record.offset >> 2 << 20 | std::uint64_t{record.node_rank} << 10 |
