@@ -130,32 +130,32 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
 
 // Each in a function of its own: streams on the default context pay neither for memory that `value` would be
 // in nor for registers that are kept across a call.
-[[gnu::noinline]] static void put_word_slowly(Call call, Context& context, void* dest, std::uint64_t value,
-                                              std::size_t n, int pe) {
+[[gnu::noinline]] static void put_word_slowly(Call call, int pe, void* dest, Context& context,
+                                              std::uint64_t value, std::size_t n) {
   remote_put(call, context, dest, &value, n, pe, Blocking::yes);
 }
 
-[[gnu::always_inline]] static inline void put_word_in(Call call, Context& context, void* dest,
-                                                      std::uint64_t value, std::size_t n, int pe) {
+[[gnu::always_inline]] static inline void put_word_in(Call call, int pe, void* dest, Context& context,
+                                                      std::uint64_t value, std::size_t n) {
   static_assert(std::endian::native == std::endian::little);
   Channel* channel = context.channel;
   const auto put_word = channel->ops->put_word;
   RemoteAddress to;
   if (put_word == nullptr || !find_remote(dest, pe, to) || to.offset % 4 != 0) [[unlikely]]
-    return put_word_slowly(call, context, dest, value, n, pe);
+    return put_word_slowly(call, pe, dest, context, value, n);
   if (put_word(channel, pe, to, value, n)) [[unlikely]]
     rt.progress->posted();
 }
 
-[[gnu::noinline]] static void put_word_on(Call call, shmem_ctx_t ctx, void* dest, std::uint64_t value,
-                                          std::size_t n, int pe) {
-  put_word_in(call, find_context(call, ctx), dest, value, n, pe);
+[[gnu::noinline]] static void put_word_on(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64_t value,
+                                          std::size_t n) {
+  put_word_in(call, pe, dest, find_context(call, ctx), value, n);
 }
 
-void remote_put_word(Call call, shmem_ctx_t ctx, void* dest, std::uint64_t value, std::size_t n, int pe) {
+void remote_put_word(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64_t value, std::size_t n) {
   if (ctx != SHMEM_CTX_DEFAULT) [[unlikely]]
-    return put_word_on(call, ctx, dest, value, n, pe);
-  put_word_in(call, rt.world_context, dest, value, n, pe);
+    return put_word_on(call, pe, dest, ctx, value, n);
+  put_word_in(call, pe, dest, rt.world_context, value, n);
 }
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,

@@ -102,10 +102,10 @@ class Combiner final : public Channel, private Issuer {
   /// The same where nothing but the packet changes, as for nearly all of a stream.  It calls nothing, so no
   /// register has to be kept.  Returns whether it did.  REQUIRES: `pe` is not this PE.
   [[gnu::always_inline]] bool put_word_quickly(int pe, RemoteAddress at, std::uint64_t value, std::size_t n) {
-    const Route& way = route(pe);
-    Flow& to = flows_[way.flow];
     if (!lock_.take_if_free()) [[unlikely]]
       return false;
+    const Route& way = route(pe);
+    Flow& to = flows_[way.flow];
     const bool stays = will_stay(to);
     if (stays) [[likely]] {
       const std::uint64_t word =
