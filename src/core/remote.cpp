@@ -138,10 +138,12 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
 [[gnu::always_inline]] static inline void put_word_in(Call call, int pe, void* dest, Context& context,
                                                       std::uint64_t value, std::size_t n) {
   static_assert(std::endian::native == std::endian::little);
-  Channel* channel = context.channel;
-  const auto put_word = channel->ops->put_word;
   RemoteAddress to;
-  if (put_word == nullptr || !find_remote(dest, pe, to) || to.offset % 4 != 0) [[unlikely]]
+  if (!find_remote(dest, pe, to) || to.offset % 4 != 0) [[unlikely]]
+    return put_word_slowly(call, pe, dest, context, value, n);
+  Channel* channel = context.channel;  // null on one node, where nothing is remote
+  const auto put_word = channel->ops->put_word;
+  if (put_word == nullptr) [[unlikely]]
     return put_word_slowly(call, pe, dest, context, value, n);
   if (put_word(channel, pe, to, value, n)) [[unlikely]]
     rt.progress->posted();
