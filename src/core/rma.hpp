@@ -21,9 +21,9 @@ template <class T>
 
 namespace detail {
 
-// Out of line, so that elements live in registers on the hot path; in the order of remote_put_word().
+// Out of line, so that elements live in registers on the hot path.
 template <class T>
-[[gnu::cold, gnu::noinline]] void put_remotely(Call call, int pe, T* dest, shmem_ctx_t ctx, T value) {
+[[gnu::cold, gnu::noinline]] void put_remotely(Call call, shmem_ctx_t ctx, T* dest, T value, int pe) {
   if constexpr (sizeof value == 8 || sizeof value == 4) {
     std::uint64_t word = 0;
     std::memcpy(&word, &value, sizeof value);
@@ -46,7 +46,7 @@ template <class T>
   pe = to_world(call, ctx, pe);
   if (T* at = mapped(dest, pe)) [[likely]]
     return store_element(at, value);
-  detail::put_remotely(call, pe, dest, ctx, value);
+  detail::put_remotely(call, ctx, dest, value, pe);
 }
 
 template <class T>
