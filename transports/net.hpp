@@ -25,6 +25,7 @@
 #include "base/epochs.hpp"
 #include "base/silence.hpp"
 #include "base/status.hpp"
+#include "base/strides.hpp"
 
 namespace shm {
 
@@ -127,8 +128,14 @@ struct NetOps {
 
   /// A put of one element of 4 or 8 bytes, the lower ones of `value`, which is in a register.  Returns
   /// whether Network::needs_poll() is to be asked, as after all other operations.  Null: put() does it.
-  /// REQUIRES: to.offset is a multiple of 4.
+  /// REQUIRES: to.offset is a multiple of 4; `pe` is not this PE.
   bool (*put_word)(Channel*, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) = nullptr;
+
+  /// Puts or gets of all blocks of a strided transfer, as if by one put, with `copy`, or one get for each,
+  /// and no completion.  They return false, and have done nothing, where the caller had better do that. Null:
+  /// always.  REQUIRES: blocks and block not 0.
+  bool (*put_strided)(Channel*, int pe, RemoteAddress to, const std::byte* source, const Strides&) = nullptr;
+  bool (*get_strided)(Channel*, int pe, std::byte* dest, RemoteAddress from, const Strides&) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.

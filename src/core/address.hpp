@@ -82,6 +82,7 @@ struct Target {
   Region* region = nullptr;    // has rules of its own
   RemoteAddress remote{};      // else: on another node, at this place
 };
+inline bool is_remote(const Target& target) { return target.local == nullptr && target.region == nullptr; }
 
 /// Finds out what [address, address + n) on `pe` is.  Ends the job, naming call and argument, if it is
 /// nothing that can be reached.  Constants of the program can be where `argument` is "source", which every

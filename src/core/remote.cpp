@@ -128,15 +128,36 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
   put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
 }
 
-void remote_put_word(Call call, shmem_ctx_t ctx, void* dest, std::uint64_t value, std::size_t n, int pe) {
-  static_assert(std::endian::native == std::endian::little);
-  Context& context = context_of(call, ctx);
-  if (RemoteAddress to; find_remote(dest, pe, to) && to.offset % 4 == 0 &&
-                        context.channel->ops->put_word != nullptr) [[likely]] {
-    if (context.channel->ops->put_word(context.channel, pe, to, value, n)) rt.progress->posted();
-    return;
-  }
+// Each in a function of its own: streams on the default context pay neither for memory that `value` would be
+// in nor for registers that are kept across a call.
+[[gnu::noinline]] static void put_word_slowly(Call call, int pe, void* dest, Context& context,
+                                              std::uint64_t value, std::size_t n) {
   remote_put(call, context, dest, &value, n, pe, Blocking::yes);
+}
+
+[[gnu::always_inline]] static inline void put_word_in(Call call, int pe, void* dest, Context& context,
+                                                      std::uint64_t value, std::size_t n) {
+  static_assert(std::endian::native == std::endian::little);
+  RemoteAddress to;
+  if (!find_remote(dest, pe, to) || to.offset % 4 != 0) [[unlikely]]
+    return put_word_slowly(call, pe, dest, context, value, n);
+  Channel* channel = context.channel;  // null on one node, where nothing is remote
+  const auto put_word = channel->ops->put_word;
+  if (put_word == nullptr) [[unlikely]]
+    return put_word_slowly(call, pe, dest, context, value, n);
+  if (put_word(channel, pe, to, value, n)) [[unlikely]]
+    rt.progress->posted();
+}
+
+[[gnu::noinline]] static void put_word_on(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64_t value,
+                                          std::size_t n) {
+  put_word_in(call, pe, dest, find_context(call, ctx), value, n);
+}
+
+void remote_put_word(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64_t value, std::size_t n) {
+  if (ctx != SHMEM_CTX_DEFAULT) [[unlikely]]
+    return put_word_on(call, pe, dest, ctx, value, n);
+  put_word_in(call, pe, dest, rt.world_context, value, n);
 }
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,

@@ -13,9 +13,10 @@ enum class Blocking : bool { no, yes };
 /// (Blocking::yes) or at once; a get when the data have arrived.  n may be 0: then only `pe` is checked.
 [[gnu::cold]] void remote_put(Call call, Context&, void* dest, const void* source, std::size_t n, int pe,
                               Blocking);
-/// The same for one element of n bytes, 4 or 8, which are the lower ones of `value`; blocking.
-[[gnu::cold]] void remote_put_word(Call call, shmem_ctx_t ctx, void* dest, std::uint64_t value, std::size_t n,
-                                   int pe);
+/// The same for one element of n bytes, 4 or 8, which are the lower ones of `value`; blocking.  Arguments are
+/// in the order of NetOps::put_word, so that most are in the right registers.
+[[gnu::cold]] void remote_put_word(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64_t value,
+                                   std::size_t n);
 [[gnu::cold]] void remote_get(Call call, Context&, void* dest, const void* source, std::size_t n, int pe,
                               Blocking);
 

@@ -3,6 +3,7 @@
 
 #include "base/fatal.hpp"
 #include "core/order.hpp"
+#include "core/region.hpp"
 #include "core/wait.hpp"
 #include "shmem.h"
 
@@ -24,23 +25,23 @@ std::size_t extent(const Strides& strides, std::ptrdiff_t step) {
   return overflow ? SIZE_MAX : bytes;
 }
 
-template <std::size_t kBlock>
-void copy_words(std::byte* to, const std::byte* from, const Strides& s) {
-  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step)
-    std::memcpy(to, from, kBlock);
+// Whether the network may read or write the blocks here at any time: they are not on pages that come and go.
+bool stays_here(const void* local, std::size_t n) {
+  return !on_pages(local) && !on_pages(static_cast<const std::byte*>(local) + n - 1);
 }
 
-void copy_blocks(std::byte* to, const std::byte* from, const Strides& s) {
-  switch (s.block) {  // constant sizes become single moves
-    case 1: return copy_words<1>(to, from, s);
-    case 2: return copy_words<2>(to, from, s);
-    case 4: return copy_words<4>(to, from, s);
-    case 8: return copy_words<8>(to, from, s);
-    case 16: return copy_words<16>(to, from, s);
-    default: break;
-  }
-  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step)
-    std::memcpy(to, from, s.block);
+// All blocks in one call of the network, if it can: fewer records than one for each.
+bool put_together(const Context& context, const Target& to, const std::byte* source, const Strides& s,
+                  int pe) {
+  Channel* channel = context.channel;
+  return is_remote(to) && channel->ops->put_strided != nullptr &&
+         stays_here(source, extent(s, s.from_step)) &&
+         channel->ops->put_strided(channel, pe, to.remote, source, s);
+}
+bool get_together(const Context& context, std::byte* dest, const Target& from, const Strides& s, int pe) {
+  Channel* channel = context.channel;
+  return is_remote(from) && channel->ops->get_strided != nullptr && stays_here(dest, extent(s, s.to_step)) &&
+         channel->ops->get_strided(channel, pe, dest, from.remote, s);
 }
 
 }  // namespace
@@ -52,8 +53,9 @@ void put_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
   check_strides(call, s);
   const auto* from = static_cast<const std::byte*>(source);
   if (std::byte* to = mapped(dest, extent(s, s.to_step), pe)) return copy_blocks(to, from, s);
-  resolve(call, "dest", dest, extent(s, s.to_step), pe);
+  const Target target = resolve(call, "dest", dest, extent(s, s.to_step), pe);
   Context& context = context_of(call, ctx);
+  if (put_together(context, target, from, s, pe)) return rt.progress->posted();
   auto* to = static_cast<std::byte*>(dest);
   for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) {
     remote_put(call, context, to, from, s.block, pe, Blocking::yes);
@@ -67,12 +69,15 @@ void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
   check_strides(call, s);
   auto* to = static_cast<std::byte*>(dest);
   if (const std::byte* from = mapped(source, extent(s, s.from_step), pe)) return copy_blocks(to, from, s);
-  resolve(call, "source", source, extent(s, s.from_step), pe);
+  const Target target = resolve(call, "source", source, extent(s, s.from_step), pe);
   Context& context = context_of(call, ctx);
   const auto* from = static_cast<const std::byte*>(source);
   // All blocks are on their way before the first is waited for.
-  for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step) {
-    remote_get(call, context, to, from, s.block, pe, Blocking::no);
+  if (get_together(context, to, target, s, pe)) {
+    rt.progress->posted();
+  } else {
+    for (std::size_t i = 0; i < s.blocks; ++i, to += s.to_step, from += s.from_step)
+      remote_get(call, context, to, from, s.block, pe, Blocking::no);
   }
   quiet_to(context, pe, call);
 }

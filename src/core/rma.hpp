@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/strides.hpp"
 #include "core/remote.hpp"
 
 namespace shm {
@@ -26,7 +27,7 @@ template <class T>
   if constexpr (sizeof value == 8 || sizeof value == 4) {
     std::uint64_t word = 0;
     std::memcpy(&word, &value, sizeof value);
-    return remote_put_word(call, ctx, dest, word, sizeof value, pe);
+    return remote_put_word(call, pe, dest, ctx, word, sizeof value);
   }
   remote_put(call, context_of(call, ctx), dest, &value, sizeof value, pe, Blocking::yes);
 }
@@ -85,13 +86,6 @@ template <class T>
     remote_get(call, context_of(call, ctx), dest, source, n, pe, blocking);
   }
 }
-
-/// The shape of a strided transfer: `blocks` blocks of `block` bytes whose starts are `to_step` and
-/// `from_step` bytes apart.
-struct Strides {
-  std::size_t blocks, block;
-  std::ptrdiff_t to_step, from_step;
-};
 
 void put_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& strides, int pe);
 void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, const Strides& strides, int pe);

@@ -22,7 +22,7 @@ struct Segment {
 };
 
 void add_record(Input& input, Bytes& packet) {
-  const unsigned op = input.below(kAtomicOps + 4);
+  const unsigned op = input.below(kAtomicOps + 6);
   const nic::Record record{
       .offset = input.near(input.below(kSegment / 8) * std::uint64_t{8}) & ~std::uint64_t{3},
       .node_rank = input.byte() < 128 ? nic::kReceiver : input.below(4),
@@ -36,6 +36,10 @@ void add_record(Input& input, Bytes& packet) {
     const std::uint64_t n = input.below(64);
     append(packet, input.near(n) | std::uint64_t{input.below(4)} << 32);
     packet.resize(packet.size() + (n + 7) / 8 * 8);
+  } else if (op == nic::kPutStridedCode || op == nic::kGetStridedCode) {
+    const nic::Shape shape{input.near(input.below(32)), input.below(8), input.below(20), input.below(4)};
+    append(packet, input.near(nic::encode(shape)));
+    if (op == nic::kPutStridedCode) packet.resize(packet.size() + nic::padded(shape.bytes()));
   } else if (op == nic::kPutWordCode) {
     append(packet, input.word<std::uint64_t>());
   } else {

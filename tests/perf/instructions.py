@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts the instructions that a remote atomic, or a put of a word, takes at its initiator, with SHMEM_AMO=native and
-offload.
+"""Counts the instructions that a remote atomic, a put of a word, or an element of a strided put or get takes at its
+initiator, with SHMEM_AMO=native and offload.
 
 PE 0 of two PEs on two virtual nodes runs under valgrind --tool=callgrind, PE 1 does not.  It does N operations and 2N;
 the difference divided by N is what one takes, start-up and end cancel.  Counted are the instructions of all threads
@@ -26,7 +26,7 @@ import callgrind
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("native", "offload", "session")  # session: offload, within a session with SHMEM_CTX_SESSION_BATCH
-KINDS = {"add": 50000, "fetch_add_nbi": 50000, "fetch_add": 500, "p": 50000}
+KINDS = {"add": 50000, "fetch_add_nbi": 50000, "fetch_add": 500, "p": 50000, "iput": 20480, "iget": 20480}
 
 
 def count(options, work, mode, kind, n):
@@ -58,21 +58,25 @@ def main():
                         help="folder of our oshcc and oshrun")
     parser.add_argument("--rounds", type=arguments.whole, default=3,
                         help="counts of each, in turn; the median counts (default 3)")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="what to count (default all)")
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES), help="which of them (default all)")
     parser.add_argument("--scale", type=arguments.whole, default=1, help="times as many operations (default 1)")
     parser.add_argument("--timeout", type=arguments.whole, default=120, help="seconds for a run (default 120)")
     options = parser.parse_args()
     if callgrind.is_missing():
         return 77
     print("instructions of PE 0 in user mode for each remote operation: all threads (the busiest thread)")
-    print(f"{'':<16}" + "".join(f"{mode:>24}" for mode in MODES) + "".join(f"{mode + '/native':>16}" for mode in MODES[1:]))
+    beside = options.modes[1:] if options.modes[0] == "native" else []
+    print(f"{'':<16}" + "".join(f"{mode:>24}" for mode in options.modes)
+          + "".join(f"{mode + '/native':>16}" for mode in beside))
     with tempfile.TemporaryDirectory(prefix="atoll-perf.") as folder:
         work = pathlib.Path(folder)
         program = work / "instructions"
         arguments.output([options.bin / "oshcc", "-O2", "-g", HERE / "instructions.c", "-o", program], 120)
-        for kind in KINDS:
-            found = [each(options, work, mode, kind) for mode in MODES]
+        for kind in options.kinds:
+            found = [each(options, work, mode, kind) for mode in options.modes]
             cells = "".join(f"{f'{everything:.0f} ({busiest:.0f})':>24}" for everything, busiest in found)
-            ratios = "".join(f"{other[0] / found[0][0]:>16.4f}" for other in found[1:])
+            ratios = "".join(f"{other[0] / found[0][0]:>16.4f}" for other in found[len(found) - len(beside):])
             print(f"{kind:<16}{cells}{ratios}", flush=True)
     return 0
 

@@ -24,7 +24,10 @@ Combiner::Combiner(NicNetwork& nic, const NetOps* table, Channel* inner, Packing
       me_(nic.me()),
       routes_(nic.routes()),
       flows_(std::make_unique<Flow[]>(nic.flows())),
-      packing_(packing) {}
+      packing_(packing) {
+  const LockGuard guard(lock_);
+  find_steady();
+}
 
 Combiner::~Combiner() {
   nic_.issuers().remove(name_);
@@ -35,8 +38,9 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
   {
     const LockGuard guard(lock_);
     expected_ = total_ops;
+    packing_.store(packing, std::memory_order_release);
+    find_steady();
   }
-  packing_.store(packing, std::memory_order_release);
   if (packing != Packing::batches) flush(kNever);
 }
 
@@ -61,6 +65,45 @@ void Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
   end(way.executor, to);
 }
 
+void Combiner::put_strided(int pe, RemoteAddress at, const std::byte* source, Strides left) {
+  const Route& way = route(pe);
+  Flow& to = flows_[way.flow];
+  while (left.blocks > 0) {
+    const std::size_t n = std::min(left.blocks, blocks_of_record(left.block));
+    const std::uint64_t word =
+        encode({at.offset, way.node_rank, at.segment, {}, kPutStridedCode, false, false});
+    const Shape shape{static_cast<std::uint64_t>(left.to_step), n, left.block,
+                      static_cast<unsigned>(at.offset & 3)};
+    lock_.lock();
+    const std::uint64_t ordered = begin(way.executor, to, put_record(shape.bytes()));
+    to.open->add_put_strided(word | ordered, shape, source, left.from_step);
+    end(way.executor, to);
+    at.offset += n * shape.step;
+    source += static_cast<std::ptrdiff_t>(n) * left.from_step;
+    left.blocks -= n;
+  }
+}
+
+void Combiner::get_strided(int pe, std::byte* dest, RemoteAddress at, Strides left) {
+  const Route& way = route(pe);
+  Flow& to = flows_[way.flow];
+  while (left.blocks > 0) {
+    const std::size_t n = std::min(left.blocks, blocks_of_record(left.block));
+    const std::uint64_t word =
+        encode({at.offset, way.node_rank, at.segment, {}, kGetStridedCode, true, false});
+    const Shape shape{static_cast<std::uint64_t>(left.from_step), n, left.block,
+                      static_cast<unsigned>(at.offset & 3)};
+    lock_.lock();
+    const std::uint64_t ordered = begin(way.executor, to, std::max(padded(shape.bytes()), kGetRecord));
+    to.open->add_get_strided(word | ordered, shape);
+    to.open->results.push_back({dest, shape.bytes(), left.block, left.to_step});
+    end(way.executor, to);
+    at.offset += n * shape.step;
+    dest += static_cast<std::ptrdiff_t>(n) * left.to_step;
+    left.blocks -= n;
+  }
+}
+
 void Combiner::fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
                                  std::uint64_t compare, const Awaited& result) {
   const unsigned epoch = pending_.begin();
@@ -74,7 +117,10 @@ void Combiner::end_slowly(int executor, Flow& to) {
   std::unique_ptr<Packet> packet = take_ready(executor, to);
   if (to.open != nullptr && !to.watched) hold(executor, to);
   const bool last = expected_ != SIZE_MAX && --expected_ == 0;
-  if (last) expected_ = SIZE_MAX;
+  if (last) {
+    expected_ = SIZE_MAX;
+    find_steady();
+  }
   lock_.unlock();
   if (packet != nullptr) transmit(executor, std::move(packet));
   if (last) flush(kNever);
@@ -158,7 +204,7 @@ void Combiner::pause(int executor, Pause& between) {
 }
 
 void Combiner::count_packet(const Packet& packet) {
-  const std::uint32_t operations = packet.records + packet.combined;
+  const std::uint32_t operations = packet.records + packet.combined + packet.blocks;
   count(Stat::packets);
   count(Stat::packet_bytes, packet.size);
   if (packet.why == Leaves::full) count(Stat::full_packets);
@@ -202,10 +248,7 @@ void Combiner::settle(int pe, const std::vector<Awaited>& waiting, const std::by
   std::size_t due = 0;
   for (const Awaited& awaited : waiting) due += padded(awaited.bytes);
   if (due != n) fatal("internal error: PE %d answered %zu bytes to a packet that asks for %zu", pe, n, due);
-  for (const Awaited& awaited : waiting) {
-    results += awaited.take(results);
-    if (awaited.completion != nullptr) awaited.completion->set_done();
-  }
+  for (const Awaited& awaited : waiting) results += awaited.settle(results);
 }
 
 void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
@@ -318,6 +361,7 @@ bool Combiner::fence() {
   fenced_ = {};
   if (shm::drained(inner_, fenced_)) return true;
   direct_fenced_.store(true, std::memory_order_relaxed);
+  find_steady();
   if (diverted_.load(std::memory_order_relaxed) >= kMostDiverted) {
     diverted_.store(0, std::memory_order_relaxed);
     return false;
@@ -327,7 +371,10 @@ bool Combiner::fence() {
 
 bool Combiner::still_follows_direct() {
   const LockGuard guard(lock_);  // no fence in between
-  if (shm::drained(inner_, fenced_)) direct_fenced_.store(false, std::memory_order_relaxed);
+  if (shm::drained(inner_, fenced_)) {
+    direct_fenced_.store(false, std::memory_order_relaxed);
+    find_steady();
+  }
   return direct_fenced_.load(std::memory_order_relaxed);
 }
 

@@ -39,7 +39,7 @@ std::int64_t clock_now();
 
 /// Where the packets for a PE go: to the PE that executes them, with the node rank of their target on its
 /// node.
-struct Route {
+struct alignas(16) Route {
   int executor;
   unsigned node_rank;
   unsigned flow;  // one for each executor
@@ -89,7 +89,7 @@ class Combiner final : public Channel, private Issuer {
   /// Packs one operation; waits for room.  0 < n <= kLargestPacked.
   void put(int pe, RemoteAddress to, const void* source, std::size_t n);
   /// A put where is_put_word().  Returns whether anything but the packet has changed.
-  [[gnu::always_inline]] bool put_word(int pe, RemoteAddress at, std::uint64_t value, std::size_t n) {
+  bool put_word(int pe, RemoteAddress at, std::uint64_t value, std::size_t n) {
     const Route& way = route(pe);
     Flow& to = flows_[way.flow];
     const std::uint64_t word =
@@ -99,7 +99,26 @@ class Combiner final : public Channel, private Issuer {
     to.open->add_put_word(word | ordered, value, n);
     return end(way.executor, to);
   }
+  /// The same where nothing but the packet changes, as for nearly all of a stream.  It calls nothing, so no
+  /// register has to be kept.  Returns whether it did.  REQUIRES: `pe` is not this PE.
+  [[gnu::always_inline]] bool put_word_quickly(int pe, RemoteAddress at, std::uint64_t value, std::size_t n) {
+    if (!lock_.take_if_free()) [[unlikely]]
+      return false;
+    const Route& way = route(pe);
+    Flow& to = flows_[way.flow];
+    const bool stays = will_stay(to);
+    if (stays) [[likely]] {
+      const std::uint64_t word =
+          encode({at.offset, way.node_rank, at.segment, put_word_type(n), kPutWordCode, false, false});
+      to.open->add_put_word(word, value, n);
+    }
+    lock_.unlock();
+    return stays;
+  }
   void get(int pe, void* dest, RemoteAddress from, std::size_t n);
+  /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
+  void put_strided(int pe, RemoteAddress to, const std::byte* source, Strides left);
+  void get_strided(int pe, std::byte* dest, RemoteAddress from, Strides left);
   /// An atomic whose old value goes to `result`.
   [[gnu::always_inline]] void fetch(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {
@@ -158,7 +177,7 @@ class Combiner final : public Channel, private Issuer {
 
  private:
   // Packets are numbered from 0: [0, acked) are applied, [acked, closed) under way, `closed` is being filled.
-  // Guarded by lock_, all but `pending`.
+  // Guarded by lock_, all but `pending`.  `watched` implies that there is an open packet.
   struct Flow {
     std::unique_ptr<Packet> open;  // null: nothing is held
     std::uint64_t closed = 0, acked = 0;
@@ -198,6 +217,16 @@ class Combiner final : public Channel, private Issuer {
     if (to.open == nullptr) [[unlikely]]
       open(to);
     return ordered ? kOrderedBit : 0;
+  }
+  // After a change of what it depends on.
+  void find_steady() REQUIRES(lock_) {
+    steady_ = packs_all() && !direct_fenced_.load(std::memory_order_relaxed) && expected_ == SIZE_MAX;
+  }
+  // Whether the next record, of kSmallestRecord, has room in the open packet, follows no fence, and just
+  // stays.
+  bool will_stay(const Flow& to) const REQUIRES(lock_) {
+    return steady_ && to.fences == fences_ && to.watched && !to.wanted && !leaves_alone(to) &&
+           to.open->has_room(2 * kSmallestRecord);
   }
   // Returns whether the record did not just stay in its packet.
   bool end(int executor, Flow& to) RELEASE(lock_) {
@@ -256,6 +285,8 @@ class Combiner final : public Channel, private Issuer {
   std::deque<Held> held_ GUARDED_BY(lock_);
   std::size_t expected_ GUARDED_BY(lock_) = SIZE_MAX;  // operations of the session still to come
   std::uint64_t fences_ GUARDED_BY(lock_) = 0;
+  // Puts are packed, nothing direct is ahead of a fence, and a session does not count: see find_steady().
+  bool steady_ GUARDED_BY(lock_) = false;
   std::atomic<std::int64_t> deadline_{kNever};
   std::atomic<Packing> packing_;
   std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows

@@ -41,6 +41,9 @@ class Executor {
              std::size_t n);
   void put(Reader& reader, const Record& record);
   void put_word(Reader& reader, const Record& record);
+  std::byte* reach(const Reader& reader, const Record& record, const Shape& shape);
+  void put_strided(Reader& reader, const Record& record);
+  void get_strided(Reader& reader, const Record& record);
   void get(Reader& reader, const Record& record);
   void atomic(Reader& reader, const Record& record);
   void count_mshrs();

@@ -166,12 +166,18 @@ void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_
   channel->inner()->ops->put(channel->inner(), pe, to, source, n, copy, completion);
 }
 
-bool put_word(Channel* base, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) {
+[[gnu::noinline]] bool put_word_slowly(Channel* base, int pe, RemoteAddress to, std::uint64_t value,
+                                       std::size_t n) {
   Combiner* channel = own(base);
-  if (channel->packs_puts(pe)) [[likely]]
-    return channel->put_word(pe, to, value, n);
+  if (channel->packs_puts(pe)) return channel->put_word(pe, to, value, n);
   put(base, pe, to, &value, n, true, nullptr);
   return true;
+}
+
+bool put_word(Channel* base, int pe, RemoteAddress to, std::uint64_t value, std::size_t n) {
+  if (own(base)->put_word_quickly(pe, to, value, n)) [[likely]]
+    return false;
+  return put_word_slowly(base, pe, to, value, n);
 }
 
 // A fence does not order gets.  One that is waited for has packets before it leave, but does not wait for
@@ -184,6 +190,20 @@ void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, C
   count(Stat::get_bytes, n);
   if (completion != nullptr) channel->flush_to(pe);
   channel->inner()->ops->get(channel->inner(), pe, dest, from, n, completion);
+}
+
+bool put_strided(Channel* base, int pe, RemoteAddress to, const std::byte* source, const Strides& strides) {
+  Combiner* channel = own(base);
+  if (!is_better_strided(strides) || !channel->packs_puts(pe)) return false;
+  channel->put_strided(pe, to, source, strides);
+  return true;
+}
+
+bool get_strided(Channel* base, int pe, std::byte* dest, RemoteAddress from, const Strides& strides) {
+  Combiner* channel = own(base);
+  if (!is_better_strided(strides) || !channel->packs_gets(pe)) return false;
+  channel->get_strided(pe, dest, from, strides);
+  return true;
 }
 
 // As many as the operation has, others 0.
@@ -282,9 +302,9 @@ bool messages_follow_puts(const Channel* channel) {
 
 int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits_for(*own(channel), pe); }
 
-constexpr NetOps kOps = {put,       get,        amo,     send, flush,
-                         idle,      idle_to,    fence,   hint, messages_follow_puts,
-                         waits_for, is_drained, put_word};
+constexpr NetOps kOps = {put,       get,        amo,      send,        flush,
+                         idle,      idle_to,    fence,    hint,        messages_follow_puts,
+                         waits_for, is_drained, put_word, put_strided, get_strided};
 
 }  // namespace
 

@@ -17,19 +17,31 @@
 //            +------------------------------------------------+------------+
 //            | word                                           | element    |         a put of 4 or 8 bytes
 //            +------------------------------------------------+------------+
+//            | word                                           | shape      | data, padded to 8 ...   a
+//            strided put
+//            +------------------------------------------------+------------+--------------------------
+//            | word                                           | shape      |                         a
+//            strided get
+//            +------------------------------------------------+------------+
 //            A fetch has no operand, only a compare-and-swap has two; each takes 8 bytes, whatever its width.
 //
 //   word     63                       20 19        10  9   8   7   6    4 3    0
 //            +--------------------------+------------+---+---+---+------+------+
 //            | offset / 4               | node rank  |seg|ord|res| type | op   |
 //            +--------------------------+------------+---+---+---+------+------+
-//            op     0: a put, 11: a get, 12: a put of a word, whose type is u32 or u64,
+//            op     0: a put, 11: a get, 12: a put of a word, whose type is u32 or u64, 13, 14: strided,
 //                   else 1 + AtomicOp: four bits, as in the MSHRs of RAE (section III-D)
 //            res    the old value goes into the reply; of gets always
 //            ord    all records before it in the packet are to be visible before it: a fence was between
 //            node rank of the target PE among those of its node; kReceiver: the PE that receives the packet
 //            low    the two low bits of the offset of a put or get, in bits 32 and 33 above its length
 //                   in bytes
+//
+//   shape    63                       28 27        13 12         2 1    0
+//            +--------------------------+------------+------------+------+   of a strided put or get: the
+//            data | step in bytes            | blocks     | their bytes| low  |   are those of all blocks,
+//            and the
+//            +--------------------------+------------+------------+------+   starts of these `step` apart
 //
 //   reply    0        8        16
 //            +--------+--------+--------+-- ...
@@ -73,6 +85,8 @@ inline constexpr unsigned kReceiver = (1u << kNodeRankBits) - 1;
 inline constexpr std::uint8_t kPutCode = 0;
 inline constexpr std::uint8_t kGetCode = 1 + kAtomicOps;
 inline constexpr std::uint8_t kPutWordCode = 2 + kAtomicOps;
+inline constexpr std::uint8_t kPutStridedCode = 3 + kAtomicOps;
+inline constexpr std::uint8_t kGetStridedCode = 4 + kAtomicOps;
 
 /// The first word of a record, in its parts.
 struct Record {
@@ -83,7 +97,7 @@ struct Record {
   std::uint8_t code;
   bool result, ordered;
 };
-static_assert(kPutWordCode < 16, "an operation takes four bits");
+static_assert(kGetStridedCode < 16, "an operation takes four bits");
 static_assert(kAtomicTypes <= 8, "a type takes three bits");
 static_assert(static_cast<int>(SegmentId::statics) <= 1,
               "a segment takes one bit; nobody packs for the pool");
@@ -99,7 +113,10 @@ constexpr bool is_put_word(std::uint64_t offset, std::size_t n) {
   return (n == 8 || n == 4) && offset % 4 == 0;
 }
 /// How its record says how long it is.
-constexpr AtomicType put_word_type(std::size_t n) { return n == 8 ? AtomicType::u64 : AtomicType::u32; }
+constexpr AtomicType put_word_type(std::size_t n) {
+  return static_cast<AtomicType>(static_cast<unsigned>(AtomicType::u32) + n / 8);
+}
+static_assert(put_word_type(4) == AtomicType::u32 && put_word_type(8) == AtomicType::u64);
 
 constexpr std::uint64_t encode(const Record& record) {
   return record.offset >> 2 << 20 | std::uint64_t{record.node_rank} << 10 |
@@ -117,6 +134,29 @@ constexpr Record decode(std::uint64_t word) {
           .ordered = (word & kOrderedBit) != 0};
 }
 
+/// The second word of a strided put or get, in its parts: `blocks` blocks of `block` bytes in the target's
+/// memory.
+struct Shape {
+  std::uint64_t step;  // below kLongestStep
+  std::size_t blocks, block;
+  unsigned low;
+
+  constexpr std::size_t bytes() const { return blocks * block; }
+};
+inline constexpr unsigned kBlockBits = 11, kBlocksBits = 15;
+inline constexpr std::ptrdiff_t kLongestStep = std::ptrdiff_t{1} << (64 - 2 - kBlockBits - kBlocksBits);
+
+constexpr std::uint64_t encode(const Shape& shape) {
+  return shape.step << (2 + kBlockBits + kBlocksBits) | std::uint64_t{shape.blocks} << (2 + kBlockBits) |
+         std::uint64_t{shape.block} << 2 | shape.low;
+}
+constexpr Shape decode_shape(std::uint64_t word) {
+  return {.step = word >> (2 + kBlockBits + kBlocksBits),
+          .blocks = word >> (2 + kBlockBits) & ((1u << kBlocksBits) - 1),
+          .block = word >> 2 & ((1u << kBlockBits) - 1),
+          .low = static_cast<unsigned>(word & 3)};
+}
+
 /// Operands of an atomic: 8 bytes each.
 constexpr unsigned operands_of(AtomicOp op) {
   return op == AtomicOp::fetch ? 0 : op == AtomicOp::compare_swap ? 2 : 1;
@@ -129,6 +169,16 @@ inline constexpr std::size_t kGetRecord = 16;
 
 /// Largest put and get that are packed: longer ones gain nothing that their second copy would not take away.
 inline constexpr std::size_t kLargestPacked = 1024;
+/// Data of a strided record; more blocks take several.
+inline constexpr std::size_t blocks_of_record(std::size_t block) { return kLargestPacked / block; }
+/// Whether strided records can carry this, and are shorter than those of single blocks.
+constexpr bool is_better_strided(const Strides& s) {
+  const bool forward = s.to_step >= 0 && s.from_step >= 0;
+  return s.blocks > 2 && s.block <= kLargestPacked / 2 && forward && s.to_step < kLongestStep &&
+         s.from_step < kLongestStep;
+}
+static_assert(kLargestPacked / 2 < 1u << kBlockBits && kLargestPacked < 1u << kBlocksBits);
+
 /// A packet with less room than this is full: no add.
 inline constexpr std::size_t kSmallestRecord = atomic_record(AtomicOp::add);
 static_assert(sizeof(PacketHead) + put_record(kLargestPacked) <= kMaxMessage);
@@ -140,13 +190,39 @@ static_assert(
 /// Where the old value of an atomic or the data of a get go (null: nowhere), and who waits for them (null:
 /// nobody).
 struct Awaited {
-  void* fetch;
-  Completion* completion;
-  std::size_t bytes;  // of an atomic 4 or 8
+  Awaited() = default;
+  Awaited(void* to, Completion* waits, std::size_t n)
+      : fetch(to), completion(waits), bytes(static_cast<std::uint32_t>(n)) {}
+  /// Of a strided get: blocks of `size` bytes, whose starts will be `apart` bytes apart.
+  Awaited(void* to, std::size_t n, std::size_t size, std::ptrdiff_t apart)
+      : fetch(to),
+        step(apart),
+        bytes(static_cast<std::uint32_t>(n)),
+        block(static_cast<std::uint32_t>(size)) {}
 
-  /// Returns the bytes of the reply that it takes.
-  std::size_t take(const std::byte* result) const {
-    if (fetch == nullptr) return padded(bytes);
+  void* fetch = nullptr;
+  union {
+    Completion* completion = nullptr;  // if it is not of a strided get
+    std::ptrdiff_t step;
+  };
+  std::uint32_t bytes = 0;  // of an atomic 4 or 8
+  std::uint32_t block = 0;  // not 0: of a strided get
+
+  /// Hands the result over.  Returns the bytes of the reply that it takes.
+  std::size_t settle(const std::byte* result) const {
+    if (block != 0) [[unlikely]] {
+      copy_blocks(static_cast<std::byte*>(fetch), result,
+                  {bytes / block, block, step, static_cast<std::ptrdiff_t>(block)});
+      return padded(bytes);
+    }
+    take(result);
+    if (completion != nullptr) completion->set_done();
+    return padded(bytes);
+  }
+
+  /// The same of what nobody waits for here, and that is not of a strided get.
+  void take(const std::byte* result) const {
+    if (fetch == nullptr) return;
     if (bytes == 8) {
       std::memcpy(fetch, result, 8);
     } else if (bytes == 4) {
@@ -154,7 +230,6 @@ struct Awaited {
     } else {
       std::memcpy(fetch, result, bytes);
     }
-    return padded(bytes);
   }
 };
 
@@ -171,7 +246,10 @@ struct Packet {
   std::array<std::byte, kMaxMessage> bytes;
   std::size_t size = sizeof(PacketHead);
   std::size_t limit = kMaxMessage;  // of its size: less what results are longer than their records
-  std::uint32_t records = 0, puts = 0, gets = 0, combined = 0;
+  std::uint32_t records = 0, combined = 0;
+  std::uint32_t puts = 0, gets = 0;  // of strided records each block
+  std::uint32_t blocks = 0;          // of strided records, less one for each
+  std::uint32_t get_records = 0;
   std::uint64_t last = 0;  // word of the last record if others may be combined with it, else 0
   std::uint64_t put_bytes = 0, get_bytes = 0, get_words = 0;
   std::vector<Awaited> results;
@@ -230,6 +308,21 @@ struct Packet {
     return true;
   }
 
+  /// REQUIRES: has_room(put_record(shape.bytes())).
+  void add_put_strided(std::uint64_t word, const Shape& shape, const std::byte* source, std::ptrdiff_t step) {
+    const std::uint64_t encoded = encode(shape);
+    std::byte* at = bytes.data() + size;
+    std::memcpy(at, &word, 8);
+    std::memcpy(at + 8, &encoded, 8);
+    copy_blocks(at + 16, source, {shape.blocks, shape.block, static_cast<std::ptrdiff_t>(shape.block), step});
+    size += put_record(shape.bytes());
+    ++records;
+    puts += static_cast<std::uint32_t>(shape.blocks);
+    blocks += static_cast<std::uint32_t>(shape.blocks - 1);
+    put_bytes += shape.bytes();
+    last = 0;
+  }
+
   /// REQUIRES: has_room(put_record(n)).
   void add_put(std::uint64_t word, std::uint64_t offset, const void* source, std::size_t n) {
     const std::uint64_t length = n | (offset & 3) << 32;
@@ -254,17 +347,15 @@ struct Packet {
 
   /// REQUIRES: has_room(padded(n) or kGetRecord, whichever is more).
   void add_get(std::uint64_t word, std::uint64_t offset, std::size_t n) {
-    const std::uint64_t length = n | (offset & 3) << 32;
-    std::byte* at = bytes.data() + size;
-    std::memcpy(at, &word, 8);
-    std::memcpy(at + 8, &length, 8);
-    size += kGetRecord;
-    if (padded(n) > kGetRecord) limit -= padded(n) - kGetRecord;
-    ++records;
     ++gets;
-    get_bytes += n;
-    get_words += padded(n) / 8;
-    last = 0;
+    add_any_get(word, n | (offset & 3) << 32, n);
+  }
+
+  /// The same of all blocks.  REQUIRES: as add_get(), of shape.bytes().
+  void add_get_strided(std::uint64_t word, const Shape& shape) {
+    gets += static_cast<std::uint32_t>(shape.blocks);
+    blocks += static_cast<std::uint32_t>(shape.blocks - 1);
+    add_any_get(word, encode(shape), shape.bytes());
   }
 
   /// Node rank of the target of the first record.
@@ -275,7 +366,7 @@ struct Packet {
   }
 
   /// Words of the reply to what `results` awaits.
-  std::size_t result_words() const { return results.size() - gets + get_words; }
+  std::size_t result_words() const { return results.size() - get_records + get_words; }
 
   /// Writes the head: the packet is ready to leave.
   void finish(std::uint64_t issuer, std::size_t result_words) {
@@ -287,10 +378,24 @@ struct Packet {
     size = sizeof(PacketHead);
     limit = kMaxMessage;
     why = Leaves::free;
-    records = puts = gets = combined = 0;
+    records = combined = puts = gets = blocks = get_records = 0;
     last = 0;
     put_bytes = get_bytes = get_words = 0;
     results.clear();
+  }
+
+ private:
+  void add_any_get(std::uint64_t word, std::uint64_t what, std::size_t n) {
+    std::byte* at = bytes.data() + size;
+    std::memcpy(at, &word, 8);
+    std::memcpy(at + 8, &what, 8);
+    size += kGetRecord;
+    if (padded(n) > kGetRecord) limit -= padded(n) - kGetRecord;
+    ++records;
+    ++get_records;
+    get_bytes += n;
+    get_words += padded(n) / 8;
+    last = 0;
   }
 };
 

@@ -219,7 +219,7 @@ TEST(NicExecutorDeath, PacketsThatMakeNoSenseEndTheJob) {
   EXPECT_DEATH(atomic(0, code_of(AtomicOp::bit_and), AtomicType::f64), "unknown operation");
   EXPECT_DEATH(atomic(0, add, static_cast<AtomicType>(7)), "unknown operation");
   EXPECT_DEATH(atomic(0, add, static_cast<AtomicType>(kAtomicTypes)), "unknown operation");
-  EXPECT_DEATH(atomic(0, kPutWordCode + 1, AtomicType::u64), "unknown operation");
+  EXPECT_DEATH(atomic(0, kGetStridedCode + 1, AtomicType::u64), "unknown operation");
   EXPECT_DEATH(atomic(0, kPutWordCode, AtomicType::f64), "a word of an unknown size");
   EXPECT_DEATH(atomic(0, kPutWordCode, static_cast<AtomicType>(7)), "a word of an unknown size");
   EXPECT_DEATH(atomic(252, kPutWordCode, AtomicType::u64), "outside the memory");

@@ -146,6 +146,77 @@ TEST_F(NicFences, NeverWaitWhereLongPutsAreBetween) {
   job.quiet(pe);
 }
 
+// What nearly all words of a stream take is the short way into a packet that is open and stays.
+class NicWords : public testing::Test {
+ protected:
+  bool put(std::size_t word, std::uint64_t value) {
+    return pe.ops().put_word(pe.channel, 1, LoopPe::word(word), value, 8);
+  }
+
+  LoopJob job{2, 512, ignore, behind_nic(0, Packed::all)};
+  LoopPe& pe = job.pes[0];
+};
+
+TEST_F(NicWords, StayBehindTheFenceBeforeThem) {
+  const std::uint64_t one = 1;
+  hint(pe, true);
+  EXPECT_TRUE(put(0, 5)) << "it opens the packet";
+  EXPECT_FALSE(put(2, 5));
+  pe.ops().amo(pe.channel, 1, LoopPe::word(1), AtomicOp::set, AtomicType::u64, &one, nullptr, nullptr,
+               nullptr);
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  put(1, 2);
+  EXPECT_FALSE(put(3, 5));
+  job.quiet(pe);
+  EXPECT_EQ(job.pes[1].heap[1], 2u);
+  EXPECT_EQ(job.pes[1].heap[3], 5u);
+}
+
+// A get is packed there, and has its flow know of the fence.
+TEST_F(NicWords, AreNotPackedBehindAFenceBehindALongPut) {
+  const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
+  std::uint64_t got = 0;
+  put(300, 5);
+  put(300, 5);  // held: nobody has answered the one before
+  take_stats();
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), many.data(), many.size() * 8, false, nullptr);
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  pe.ops().get(pe.channel, 1, &got, LoopPe::word(300), 8, nullptr);
+  std::atomic<bool> stop{false};
+  std::thread executor([&] {  // the direct way waits for the packets ahead of the fence
+    while (!stop) job.pes[1].net->poll();
+  });
+  put(0, 7);
+  stop = true;
+  executor.join();
+  job.quiet(pe);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packed)], 2u) << "the second word, and the get";
+  EXPECT_EQ(job.pes[1].heap[0], 7u);
+}
+
+TEST_F(NicWords, AreSentWhenTheirSessionHasSeenAll) {
+  hint(pe, true, 3);
+  take_stats();
+  put(0, 1);
+  put(1, 1);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], 0u);
+  put(2, 1);
+  EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], 1u);
+  job.quiet(pe);
+}
+
+TEST_F(NicWords, FillPacketsAndLeaveWithTheAnswer) {
+  constexpr std::uint64_t kPuts = 5000;
+  take_stats();
+  for (std::uint64_t i = 0; i < kPuts; ++i) put(i % 512, i);
+  job.quiet(pe);
+  const StatValues stats = take_stats();
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], kPuts);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], kPuts);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::put_bytes)], kPuts * 8);
+  for (std::uint64_t i = kPuts - 512; i < kPuts; ++i) EXPECT_EQ(job.pes[1].heap[i % 512], i);
+}
+
 // A packet is used again for other operations.
 TEST(NicPacking, EachPacketIsCountedByItself) {
   LoopJob job(2, 8, ignore, behind_nic(0));

@@ -137,7 +137,11 @@ class Program {
       case 9:
       case 10:
         order(pe, me, to, index, 1);
-        pe.ops().put(pe.channel, to, LoopPe::word(index), &value, 8, true, nullptr);
+        if (to != me && random_() % 2 != 0) {
+          pe.ops().put_word(pe.channel, to, LoopPe::word(index), value, 8);
+        } else {
+          pe.ops().put(pe.channel, to, LoopPe::word(index), &value, 8, true, nullptr);
+        }
         model_[to][index] = value;
         return;
       default: order(pe, me, to, index, 1); return update(pe, to, index);
