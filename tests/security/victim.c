@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* usage: victim STOP
- * What strangers would disturb: puts, gets, atomics, signals and a hash table, each checked, twice and until there
- * is a file STOP. PE 0 says "ready" first, and at the end how many messages and connections of strangers all PEs
- * have refused.
+ * What strangers would disturb: puts, gets, atomics, signals and a hash table, each checked, twice and until
+ * there is a file STOP. PE 0 says "ready" first, and at the end how many messages and connections of
+ * strangers all PEs have refused.
  *
  * A test that is to get through to what is behind the tokens of connections
  * (transports/ofi/connection_tokens.hpp) names a file in VICTIM_TELLS. There this program tells, a line for

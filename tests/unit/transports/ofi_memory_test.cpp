@@ -37,7 +37,8 @@ TEST(OfiAddress, SurvivesTheExchange) {
   EXPECT_LE(bytes.value().size(), kMaxAddress);
   Result<PeerAddress> back = decode_address(bytes.value());
   ASSERT_TRUE(back.ok());
-  EXPECT_TRUE(std::equal(name.begin(), name.end(), back.value().endpoint.begin(), back.value().endpoint.end()));
+  EXPECT_TRUE(
+      std::equal(name.begin(), name.end(), back.value().endpoint.begin(), back.value().endpoint.end()));
   for (std::size_t i = 0; i < kSegments; ++i) {
     EXPECT_EQ(back.value().segments[i].base, address.segments[i].base);
     EXPECT_EQ(back.value().segments[i].key, address.segments[i].key);
