@@ -296,6 +296,6 @@ class Network {
   virtual Packed prefers_packed() const { return Packed::atomics; }
 };
 
-inline constexpr std::size_t kMaxAddress = 216;
+inline constexpr std::size_t kMaxAddress = 232;
 
 }  // namespace shm

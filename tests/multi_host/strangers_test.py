@@ -25,17 +25,18 @@ victim, stranger, memory = sys.argv[1:4]
 PES, SERVERS = 4, 2
 LIMIT = 100
 ETH_P_IP, ETH_P_ALL = 0x0800, 0x0003
+TOKEN = 16  # bytes
 network = None
 
 
 class FirstBytes(threading.Thread):
-    """What connections between hosts have carried first, from who has opened them, by the port that they go to."""
+    """What connections of a host have carried first, from who has opened them: the token, by (address, port) to which
+    they go, and what has followed it.  Those of a process to itself are among them."""
 
-    def __init__(self):
+    def __init__(self, host):
         super().__init__(daemon=True)
-        self.opened, self.by_port = set(), {}
-        # All protocols: others are taken by the switch before they come here.
-        self.socket = self._in_network_of(network.switch, lambda: socket.socket(
+        self.opened, self.tokens, self.said = {}, {}, set()
+        self.socket = self._in_network_of(host, lambda: socket.socket(
             socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL)))
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 25)
         self.over = False
@@ -62,25 +63,28 @@ class FirstBytes(threading.Thread):
             if protocol == ETH_P_IP:
                 self.look_at(packet)
 
+    # A packet may come twice: as it leaves, and as it arrives.
     def look_at(self, packet):
         head = (packet[0] & 15) * 4
         if packet[9] != socket.IPPROTO_TCP:
             return
-        ports = struct.unpack_from("!HH", packet, head)
-        flow = (packet[12:20], *ports)
+        source, target, number = struct.unpack_from("!HHI", packet, head)
+        flow, end = (packet[12:20], source, target), (socket.inet_ntoa(packet[16:20]), target)
         content = packet[head + (packet[head + 12] >> 4) * 4:struct.unpack_from("!H", packet, 2)[0]]
         if packet[head + 13] & 0x12 == 0x02:  # SYN without ACK
-            self.opened.add(flow)
+            self.opened[flow] = number + 1
         elif content and flow in self.opened:
-            self.opened.discard(flow)
-            self.by_port.setdefault(ports[1], set()).add(content)
+            at = (number - self.opened[flow]) % 2**32
+            if at == 0 and len(content) == TOKEN:
+                self.tokens[end] = content
+            elif at == TOKEN and end in self.tokens:
+                self.said.add(content)
+                del self.opened[flow]
 
-    def of(self, ports):
-        hosts.wait_for(lambda: any(port in self.by_port for port in ports), "first bytes have been seen", LIMIT)
+    def end(self):
         self.over = True
         self.join()
         self.socket.close()
-        return set().union(*(self.by_port.get(port, ()) for port in ports))
 
 
 class Job:
@@ -90,6 +94,7 @@ class Job:
         self.stop.unlink(missing_ok=True)
         self.outsider = network.hosts[2]
         of_job = network.hosts[:2]
+        listening = [FirstBytes(host) for host in of_job]
         with open(self.out, "w") as out, open(self.err, "w") as err:
             self.process = subprocess.Popen(
                 network.oshrun("-n", PES, "--memory-servers", SERVERS, "-x", "SHMEM_MEMORY_PER_SERVER=64m", victim, self.stop,
@@ -109,27 +114,35 @@ class Job:
                 test.assertEqual({address for address, _ in listens}, {own}, "on the network's interface alone")
                 self.ends += [(host.address, port) for _, port in listens]
             self.of_one_each += self.ends[-len(listens):]
+        self.tokens, self.said = {}, set()
+        for one in listening:
+            one.end()
+            self.tokens.update(one.tokens)
+            self.said |= one.said
+        for end in self.ends:
+            test.assertIn(end, self.tokens)
 
-    def outsiders(self, *words):
-        return subprocess.Popen([*self.outsider.enter(), *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, preexec_fn=hosts.end_with_the_test)
+    def outsiders(self, *words, token=b""):
+        return subprocess.Popen([*self.outsider.enter(), "env", "STRANGER_TOKEN=" + token.hex(), *map(str, words)],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                preexec_fn=hosts.end_with_the_test)
 
     def end(self):
-        """Returns how many messages were refused, and what was said."""
+        """Returns how many messages and connections were refused, and what was said."""
         self.test.assertIsNone(self.process.poll(), "the job has ended: " + self.err.read_text())
         self.stop.touch()
         code = self.process.wait(LIMIT)
         err = self.err.read_text()
         self.test.assertEqual(code, 0, err)
-        rounds, refused = map(int, re.search(r"(\d+) rounds, (\d+) messages", self.out.read_text()).groups())
+        rounds, *refused = map(int, re.search(r"(\d+) rounds, (\d+) messages and (\d+) conn", self.out.read_text()).groups())
         self.test.assertGreater(rounds, 1)
-        return refused, err
+        return *refused, err
 
 
 class Strangers(unittest.TestCase):
     # Each process of the job says at most once for each of its networks that somebody else speaks to it.
     def check_lines(self, said):
-        lines = said.splitlines()
+        lines = [line for line in said.splitlines() if "] plm:rsh: " not in line]
         self.assertLessEqual(len(lines), 2 * PES + SERVERS, said)
         for line in lines:
             self.assertRegex(line, r"^atoll: .* on atoll-h\d: a message that no PE of this job can have sent was dropped, as all such "
@@ -139,27 +152,38 @@ class Strangers(unittest.TestCase):
     def test_operations(self):
         job = Job(self)
         for attack in "messages", "long", "write", "read", "atomics":
-            attacks = [job.outsiders(stranger, attack, port, address, job.outsider.address) for address, port in job.of_one_each]
+            attacks = [job.outsiders(stranger, attack, port, address, job.outsider.address, token=job.tokens[address, port])
+                       for address, port in job.of_one_each]
             for one in attacks:
                 said = one.communicate(timeout=LIMIT)[0]
                 self.assertEqual(one.returncode, 0, attack + ": " + said)
-        refused, err = job.end()
+        refused, _, err = job.end()
         self.assertGreater(refused, 100)
         self.check_lines(err)
 
-    def test_connections(self):
-        first_bytes = FirstBytes()
-        job = Job(self)
-        said = first_bytes.of({port for _, port in job.ends})
-        self.assertTrue(said)
-        (network.folder / "said").write_text("".join(one.hex() + "\n" for one in said))
+    def knock(self, job, end):
+        self.assertTrue(job.said)
+        (network.folder / "said").write_text("".join(one.hex() + "\n" for one in job.said))
         one = job.outsiders(sys.executable, HERE.parent / "security/outside.py", network.folder / "said",
-                            *(f"{address}:{port}" for address, port in job.ends))
+                            *map(end, job.ends))
         self.assertEqual(one.stdout.readline(), "done\n")
-        _, err = job.end()
+        result = job.end()
         one.communicate()
         self.assertEqual(one.returncode, 0)
+        return result
+
+    def test_connections(self):
+        job = Job(self)
+        _, _, err = self.knock(job, lambda end: f"{end[0]}:{end[1]}:{job.tokens[end].hex()}")
         self.check_lines(err)
+
+    # Nothing of it is read: they do not know the token.
+    def test_connections_without_tokens(self):
+        job = Job(self)
+        said, refused, err = self.knock(job, lambda end: f"{end[0]}:{end[1]}")
+        self.assertEqual(said, 0)
+        self.assertNotIn("atoll:", err)
+        self.assertGreater(refused, 10 * PES)
 
 
 def run(made):

@@ -40,7 +40,12 @@ def check(network, surroundings, phase, signal, victim):
     job = EndedJob(command, {**network.environment(), **surroundings})
     left = job.processes_left() + objects_of(job.name, "/tmp")
     left += [found for host in network.hosts for found in objects_of(job.name, of=host.pid)]
-    problems = job.problems({"mpirun": 128 + signal, "slurm": 143}[engine])
+    said, code = job.said(), {"mpirun": 128 + signal, "slurm": 143}[engine]
+    if engine == "mpirun" and only_blames(said, victim):
+        # mpirun's SIGTERM, a second after the death, has come later than 0.3 s after that: so PEs have said whom they have
+        # lost, and mpirun's code may be that of one of them.
+        said, code = "", job.code if job.code == 1 else code
+    problems = job.problems(code)
     if left:
         problems.append("left behind: " + ", ".join(left))
     pattern = SAYS[engine][signal].format(pe=victim, host=network.hosts[victim // 2].name)
@@ -48,9 +53,7 @@ def check(network, surroundings, phase, signal, victim):
         lost_words.append(phase)
     elif not re.search(pattern, job.err):
         problems.append(f"the engine has not said {pattern}")
-    said = job.said()
-    # mpirun's SIGTERM comes a second after the death, and PEs wait 0.3 s longer before they say whom they have lost.
-    if said and not (engine == "mpirun" and only_blames(said, victim)):
+    if said:
         problems.append("a PE has said something")
     job.report(f"{phase}, signal {signal}, PE {victim}", problems)
     return None if problems else job.lasted

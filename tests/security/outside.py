@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What strangers need: where processes listen, and connections that say nothing that makes sense.
 
-    outside.py FILE ADDRESS:PORT...    (as a program, on a host of its own)
+    outside.py FILE ADDRESS:PORT[:TOKEN]...    (as a program, on a host of its own)
 
-knocks at these ports, says so, and keeps connections open until its standard input ends.  FILE has what PEs have said
-first to others, a line of hexadecimal digits each: that is said, too.
+knocks at these ports, says so, and keeps connections open until its standard input ends.  Each connection begins with the
+token of the port, in hexadecimal digits.  FILE has what PEs have said first to others, but for tokens, a line of such
+digits each: that is said, too.
 """
 import os
 import pathlib
@@ -58,32 +59,33 @@ def connect(port, address="127.0.0.1"):
 
 
 def knock(ends, said=(), kept=10):
-    """Connections to [(address, port)] that say nothing, or nothing that makes sense, or what others have said.  Returns
-    those that stay: so many to each, and one for each thing that others have said."""
+    """Connections to [(address, port, token)] that say the token, and then nothing, or nothing that makes sense, or what others
+    have said.  Returns those that stay: so many to each, and one for each thing that others have said."""
     dice = random.Random(21)
     sizes = (0, 1, 4, 64, 4096, 100000)
     contents = [content for size in sizes for content in (bytes(size), dice.randbytes(size), b"\xff" * size)]
     for content in said:
         contents += [content[:len(content) // 2], content * 2, content + dice.randbytes(4096)]
     held = []
-    for address, port in ends:
+    for address, port, token in ends:
         for content in contents:
             try:
                 with connect(port, address) as stream:
-                    stream.sendall(content)
+                    stream.sendall(token + content)
                     if len(content) % 64 == 0:  # reset instead of an end
                         stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             except OSError:
                 pass
         for content in [b""] * kept + list(said):
             held.append(connect(port, address))
-            held[-1].sendall(content)
+            held[-1].sendall(token + content)
     return held
 
 
 if __name__ == "__main__":
     first = [bytes.fromhex(line) for line in pathlib.Path(sys.argv[1]).read_text().split()]
-    places = [(address, int(port)) for address, port in (end.split(":") for end in sys.argv[2:])]
+    places = [(address, int(port), bytes.fromhex(token)) for address, port, token in
+              (f"{end}:".split(":")[:3] for end in sys.argv[2:])]
     staying = knock(places, first, 50)
     print("done", flush=True)
     sys.stdin.read()

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // usage: stranger ATTACK PORT [ADDRESS OWN]
 // A program that knows where a process listens, and nothing else of its job: libfabric (tcp;ofi_rxm) towards
-// PORT of 127.0.0.1, or of ADDRESS from its own address.  Exits with 0 when it has done what it could,
-// whatever became of it.
+// PORT of 127.0.0.1, or of ADDRESS from its own address.  Its connections begin with the token STRANGER_TOKEN
+// (hexadecimal), if there is one.  Exits with 0 when it has done what it could, whatever became of it.
 //
+//   once      a message
 //   messages  of all sizes, of zeros, of random bytes, and forged as those of a PE
 //   tagged    the same with tags
 //   long      messages that no receive takes
@@ -16,6 +17,8 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +41,7 @@ constexpr std::size_t kLongest = std::size_t{1} << 20;
 
 const char* victim = "127.0.0.1";
 const char* own = "127.0.0.1";
+std::vector<unsigned char> token;
 
 // An endpoint of its own for each attack: what a peer does not like ends the connection.
 class Endpoint {
@@ -123,6 +127,14 @@ std::vector<std::vector<std::byte>> messages() {
 const std::uint64_t kKeys[] = {0, 1, 2, 3, 4, 5, 8, 0x7f0000000000, ~std::uint64_t{0}};
 const std::uint64_t kPlaces[] = {0, 4096};
 
+void send_once(std::uint16_t port) {
+  Endpoint endpoint(port);
+  static const std::vector<std::byte> bytes(100);
+  endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) {
+    return fi_send(ep, bytes.data(), bytes.size(), nullptr, to, context);
+  });
+}
+
 void send_messages(std::uint16_t port) {
   Endpoint endpoint(port);
   for (const auto& bytes : messages())
@@ -192,15 +204,29 @@ bool access(const std::string& attack, std::uint16_t port) {
 
 }  // namespace
 
+// Instead of the system's: libfabric asks so whether a connection has been made, once, and then speaks.
+extern "C" [[gnu::visibility("default")]] int getsockopt(int connection, int level, int option, void* value,
+                                                         socklen_t* length) noexcept {
+  const long code = syscall(SYS_getsockopt, connection, level, option, value, length);
+  if (code == 0 && level == SOL_SOCKET && option == SO_ERROR && *static_cast<int*>(value) == 0)
+    send(connection, token.data(), token.size(), MSG_NOSIGNAL);
+  return static_cast<int>(code);
+}
+
 int main(int argc, char** argv) {
   if (argc != 3 && argc != 5) return 2;
   if (argc == 5) victim = argv[3], own = argv[4];
   // As the library sets them: others are not even connected.
   setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 1);
   setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 1);
+  const char* digits = std::getenv("STRANGER_TOKEN");
+  for (unsigned byte = 0; digits != nullptr && std::sscanf(digits, "%2x", &byte) == 1; digits += 2)
+    token.push_back(static_cast<unsigned char>(byte));
   const std::string attack = argv[1];
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[2]));
-  if (attack == "messages")
+  if (attack == "once")
+    send_once(port);
+  else if (attack == "messages")
     send_messages(port);
   else if (attack == "tagged")
     send_tagged(port);

@@ -42,8 +42,10 @@ class Job:
         self.stop = os.path.join(self.folder, "stop")
         self.out = open(os.path.join(self.folder, "out"), "w+")
         self.err = open(os.path.join(self.folder, "err"), "w+")
-        self.process = subprocess.Popen([OSHRUN, "-n", "4", "--virtual-nodes", "2", "--timeout", str(DEADLINE), *options,
-                                         *before, VICTIM, self.stop], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+        self.told = open(os.path.join(self.folder, "told"), "w+")
+        self.process = subprocess.Popen([OSHRUN, "-n", "4", "--virtual-nodes", "2", "--timeout", str(DEADLINE),
+                                         "-x", "VICTIM_TELLS=" + self.told.name, *options, *before, VICTIM, self.stop],
+                                        stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
         until = time.monotonic() + DEADLINE
         while not self.said(self.out) and self.process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
@@ -55,17 +57,42 @@ class Job:
         with open(file.name) as copy:
             return copy.read()
 
+    def ports(self):
+        return [port for pid in self.pes for _, port in ports_of(pid)]
+
+    def tokens(self, test):
+        """{port: (token, what libfabric has said next)}, of those that PEs have connected to: each has one at least."""
+        found = {}
+        for port, *said in map(str.split, self.said(self.told).splitlines()):
+            found[int(port)] = [bytes.fromhex(one) for one in said]
+        for pid in self.pes:
+            test.assertTrue([port for _, port in ports_of(pid) if port in found], "a port whose token is known")
+        test.assertEqual({port for port in found if port not in self.ports()}, set())
+        return found
+
+    def descriptors(self):
+        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self.pes)
+
+    def kill(self):
+        self.process.terminate()
+        self.process.wait(DEADLINE)
+        self.clear()
+
+    def clear(self):
+        for file in self.out, self.err, self.told:
+            file.close()
+            os.unlink(file.name)
+        if os.path.exists(self.stop):
+            os.unlink(self.stop)
+        os.rmdir(self.folder)
+
     def end(self, test, fewest=2):
         """Returns how many messages have been refused, and what was said."""
         test.assertIsNone(self.process.poll(), "the job has ended: " + self.said(self.err))
         open(self.stop, "w").close()
         code = self.process.wait(DEADLINE)
         out, err = self.said(self.out), self.said(self.err)
-        for file in self.out, self.err:
-            file.close()
-            os.unlink(file.name)
-        os.unlink(self.stop)
-        os.rmdir(self.folder)
+        self.clear()
         test.assertEqual(code, 0, err)
         said = re.search(r"(\d+) rounds, (\d+) messages and (\d+) connections refused", out)
         rounds, refused, self.refused_connections = map(int, said.groups())
@@ -73,15 +100,37 @@ class Job:
         return refused, err
 
 
-def are_closed(ports):
-    """Connects, and sees each connection end."""
-    for port in ports:
+def is_closed(stream):
+    stream.settimeout(10)
+    try:
+        return stream.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def are_closed(ends):
+    """Connects to [(port, what to say)], and sees each connection end."""
+    for port, said in ends:
         try:
             with connect(port) as stream:
-                assert stream.recv(1) == b""
+                stream.sendall(said)
+                assert is_closed(stream)
         except ConnectionError:
             pass
     return []
+
+
+def stay_open(streams):
+    for stream in streams:
+        stream.settimeout(0.001)
+        try:
+            stream.recv(1)
+            return False
+        except TimeoutError:
+            pass
+        except ConnectionError:
+            return False
+    return True
 
 
 class OtherUser:
@@ -126,15 +175,70 @@ def speak_for_the_job(names):
 
 
 class Strangers(unittest.TestCase):
+    def send_stranger(self, what, port, token=b""):
+        attack = subprocess.run([STRANGER, what, str(port)], timeout=DEADLINE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                env={**os.environ, "STRANGER_TOKEN": token.hex()}, text=True)
+        self.assertEqual(attack.returncode, 0, attack.stdout)
+
+    # With the tokens of connections, to see what is behind them.
     def attack(self, what, *options):
         job = Job(*options)
-        ports = [port for pid in job.pes for _, port in ports_of(pid)]
-        self.assertGreaterEqual(len(ports), 4)
-        for port in ports:
-            attack = subprocess.run([STRANGER, what, str(port)], timeout=DEADLINE, stdout=subprocess.PIPE,
-                                    stderr=subprocess.STDOUT, text=True)
-            self.assertEqual(attack.returncode, 0, attack.stdout)
+        tokens = job.tokens(self)
+        self.assertGreaterEqual(len(tokens), 4)
+        for port, (token, _) in tokens.items():
+            self.send_stranger(what, port, token)
         return job.end(self)
+
+    # Who does not know the token is not even read, be it this user.
+    def test_tokens_are_asked_for(self):
+        job = Job()
+        tokens = job.tokens(self)
+        ports = job.ports()
+        self.assertEqual(len({token for token, _ in tokens.values()}), len(tokens), "each port has its own")
+        dice = random.Random(23)
+        wrong = 0
+        for port in ports:
+            known, said = tokens.get(port, (bytes(16), b"?"))
+            flipped = [bytes([*known[:i], known[i] ^ 1, *known[i + 1:]]) for i in (0, 7, 8, 15)]
+            others = [token for other, (token, _) in tokens.items() if other != port]
+            for first in [b"\0", known[:15], bytes(16), b"\xff" * 100000, dice.randbytes(16), said, *flipped, *others]:
+                are_closed([(port, first if first == said else first + said)])
+                wrong += 1
+            for token in dice.randbytes(16), b"":
+                self.send_stranger("once", port, token)
+                wrong += 1
+        refused, err = job.end(self)
+        self.assertEqual((refused, err), (0, ""), "something has reached what is behind")
+        self.assertGreaterEqual(job.refused_connections, wrong)
+
+    # libfabric gives up the connection to a PE for one that names its port: replayed is what PEs have said.
+    def test_nobody_poses_as_a_pe(self):
+        job = Job()
+        tokens = job.tokens(self)
+        for port in tokens:
+            are_closed([(port, said) for _, said in tokens.values()])
+        self.assertEqual(job.end(self), (0, ""))
+        # With the token it would be heard: the job may not survive that.
+        job = Job()
+        port, (token, said) = next(iter(job.tokens(self).items()))
+        with connect(port) as stream:
+            stream.sendall(token + said)
+            stream.settimeout(10)
+            self.assertTrue(stream.recv(1), "libfabric answers")
+        job.kill()
+
+    # The kernel keeps to itself who says nothing.
+    def test_silence_takes_no_descriptors(self):
+        job = Job()
+        before = job.descriptors()
+        streams = [connect(port) for port in job.ports() for _ in range(100)]
+        time.sleep(0.5)
+        self.assertTrue(stay_open(streams))
+        self.assertLessEqual(job.descriptors(), before + 8)
+        self.assertEqual(job.end(self), (0, ""))
+        self.assertLess(job.refused_connections, len(streams))
+        for stream in streams:
+            stream.close()
 
     def test_messages(self):
         refused, err = self.attack("messages")
@@ -172,28 +276,37 @@ class Strangers(unittest.TestCase):
         ports = {pid: [port for _, port in ports_of(pid)] for pid in [job.process.pid, *job.pes]}
         for found in ports.values():
             self.assertTrue(found)
-        stranger = OtherUser(knock, [("127.0.0.1", port) for port in sum(ports.values(), [])])
+        stranger = OtherUser(knock, [("127.0.0.1", port, b"") for port in sum(ports.values(), [])])
         self.assertTrue(stranger.done)
         _, err = job.end(self)
         stranger.end()
         self.assertEqual(err, "")
 
-    # Nobody reads what they say: a stranger could pose as a PE.  This user's connections stay.
+    # What libfabric reads behind a token.
+    def test_rubbish(self):
+        job = Job()
+        streams = knock([("127.0.0.1", port, token) for port, (token, _) in job.tokens(self).items()])
+        _, err = job.end(self)
+        self.assertEqual(err, "")
+        for stream in streams:
+            stream.close()
+
+    # Nobody reads what they say, though they know the token.  This user's connections stay.
     def test_connections_of_other_users_are_closed(self):
         if os.geteuid() != 0:
             self.skipTest("needs to be another user for a while")
         job = Job()
-        ports = [port for pid in job.pes for _, port in ports_of(pid)]
-        own = [connect(port) for port in ports]
-        stranger = OtherUser(are_closed, ports + [port for _, port in ports_of(job.process.pid)])
+        ends = [(port, token) for port, (token, _) in job.tokens(self).items()]
+        own = [connect(port) for port, _ in ends]
+        for stream, (_, token) in zip(own, ends):
+            stream.sendall(token)
+        stranger = OtherUser(are_closed, ends + [(port, b"") for _, port in ports_of(job.process.pid)])
         self.assertTrue(stranger.done)
+        self.assertTrue(stay_open(own))
         for stream in own:
-            stream.settimeout(0.1)
-            with self.assertRaises(TimeoutError):
-                stream.recv(1)
             stream.close()
         job.end(self)
-        self.assertGreaterEqual(job.refused_connections, len(ports))  # a PE that closes one at once counts, too
+        self.assertGreaterEqual(job.refused_connections, len(ends))  # a PE that closes one at once counts, too
         stranger.end()
 
     # Where all PEs are on one host, nobody else can reach it.

@@ -101,6 +101,7 @@ Status Endpoint::find_provider(const FabricOptions& options) {
 
 Status Endpoint::open_objects() {
   const Library& lib = *library_;
+  const ConnectionTokens::Opening opening(tokens_);
   fid_fabric* fabric = nullptr;
   if (int code = lib.fabric(info_->fabric_attr, &fabric, nullptr)) return failed(lib, "fi_fabric", code);
   fabric_.reset(fabric);
@@ -136,12 +137,11 @@ Status Endpoint::open_objects() {
 // Sends a message to itself.  rxm clears 17 MB of send buffers when it takes the first one, which takes 10
 // ms; without this, the first contact of two PEs would wait for both to do so, one after the other.
 Status Endpoint::warm_up() {
-  Result<std::vector<std::byte>> own = name();
+  Result<std::vector<std::byte>> own = address();
   if (!own.ok()) return own.status();
   fi_addr_t self = FI_ADDR_UNSPEC;
-  if (fi_av_insert(av_.get(), own.value().data(), 1, &self, 0, nullptr) != 1) {
-    return Status::error("libfabric: the endpoint's own address was refused");
-  }
+  if (Status status = insert(own.value(), &self); !status.ok())
+    return Status::error("libfabric: the endpoint's own address " + status.text());
   fi_context2 sending{}, receiving{};
   if (const auto code = fi_recv(ep_.get(), nullptr, 0, nullptr, FI_ADDR_UNSPEC, &receiving)) {
     return failed(*library_, "fi_recv", code);
@@ -180,6 +180,19 @@ bool listens_on_tcp(const std::string& provider) {
 
 }  // namespace
 
+void Endpoint::warn_of_strangers() const {
+  if (token() != ConnectionToken{}) return;
+  if (library_->guard == Guard::none)
+    warn(
+        "this libfabric takes connections in a way that Atoll does not know, so other users of this host can "
+        "connect (docs/security.md)");
+  else
+    warn("who reaches the port of this process can pose as a PE: connections %s (docs/security.md)",
+         library_->guard == Guard::users
+             ? "are made in a way that Atoll does not know"
+             : "cannot be held back until they say what they know (TCP_DEFER_ACCEPT)");
+}
+
 Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
   Result<const Library*> library = load_library();
   if (!library.ok()) return library.status();
@@ -191,11 +204,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
     return Status::error("libfabric provider " + endpoint->provider() + " cannot be used (" + status.text() +
                          "); shmem_info --providers lists what SHMEM_PROVIDER may be here");
   }
-  if (!library.value()->guarded && listens_on_tcp(endpoint->provider()))
-    warn(
-        "this libfabric takes connections in a way that Atoll does not know, so other users of this host can "
-        "connect "
-        "(docs/security.md)");
+  if (listens_on_tcp(endpoint->provider())) endpoint->warn_of_strangers();
   if (endpoint->quirk_.warm) {
     if (Status status = endpoint->warm_up(); !status.ok()) return status;
   }
@@ -226,6 +235,28 @@ Endpoint::~Endpoint() {
   domain_.reset();
   fabric_.reset();
   if (info_ != nullptr) library_->freeinfo(info_);
+}
+
+Result<std::vector<std::byte>> Endpoint::address() const {
+  Result<std::vector<std::byte>> bytes = name();
+  if (!bytes.ok()) return bytes;
+  const ConnectionToken own = token();
+  const auto* first = reinterpret_cast<const std::byte*>(&own);
+  bytes.value().insert(bytes.value().begin(), first, first + sizeof own);
+  return bytes;
+}
+
+Status Endpoint::insert(std::span<const std::byte> address, fi_addr_t* peer) {
+  ConnectionToken asked{};
+  if (address.size() <= sizeof asked) return Status::error("is too short");
+  std::memcpy(&asked, address.data(), sizeof asked);
+  const std::span<const std::byte> name = address.subspan(sizeof asked);
+  if (asked != ConnectionToken{} && (library_->guard != Guard::tokens || !tokens_.add_peer(name, asked)))
+    return Status::error(
+        "asks for a token, which this libfabric cannot be made to show: use the same build of it on all "
+        "hosts");
+  if (fi_av_insert(av_.get(), name.data(), 1, peer, 0, nullptr) != 1) return Status::error("was refused");
+  return {};
 }
 
 Result<std::vector<std::byte>> Endpoint::name() const {

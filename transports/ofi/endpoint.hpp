@@ -9,10 +9,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
+#include "ofi/connection_tokens.hpp"
 #include "ofi/fabric.hpp"
 #include "ofi/faulty_provider.hpp"
 #include "ofi/loader.hpp"
@@ -58,8 +60,17 @@ class Endpoint {
   fid_av* av() const { return av_.get(); }
   fid_domain* domain() const { return domain_.get(); }
 
-  /// The name that peers insert into their address vectors.
+  /// What peers need to connect: the token that their connections must begin with, and the name.
+  Result<std::vector<std::byte>> address() const;
+
+  /// Makes a peer reachable by its address().  The text of an error follows "the address of PE 3".
+  Status insert(std::span<const std::byte> address, fi_addr_t* peer);
+
+  /// What the provider calls itself.
   Result<std::vector<std::byte>> name() const;
+
+  /// None: who can connect is believed.
+  ConnectionToken token() const { return tokens_.told(); }
 
   /// Descriptor that is readable when the queue has work; -1 if the provider has none.
   int wait_fd() const { return wait_fd_; }
@@ -78,6 +89,7 @@ class Endpoint {
   Status find_provider(const FabricOptions& options);
   Status open_objects();
   Status warm_up();
+  void warn_of_strangers() const;
   void add_faults();
 
   const Library* library_ = nullptr;
@@ -86,6 +98,7 @@ class Endpoint {
   int wait_fd_ = -1;         // owned by cq_
   ProviderFaults faults_{};
   std::unique_ptr<FaultyProvider> faulty_;
+  ConnectionTokens tokens_;
   Handle<fid_fabric> fabric_;
   Handle<fid_domain> domain_;
   Handle<fid_av> av_;

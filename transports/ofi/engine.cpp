@@ -100,9 +100,8 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
     peer.cookie = address.value().cookie;
     if (pe == me) continue;  // nothing goes there by wire
     // All at once, here: 1 us each, and the connection itself is made by the first operation anyway.
-    if (fi_av_insert(endpoint_->av(), address.value().name.data(), 1, &peer.address, 0, nullptr) != 1) {
-      return Status::error("libfabric: the address of PE " + std::to_string(pe) + " was refused");
-    }
+    if (Status status = endpoint_->insert(address.value().endpoint, &peer.address); !status.ok())
+      return Status::error("libfabric: the address of PE " + std::to_string(pe) + " " + status.text());
   }
   for (Slab* pool : {&ops_, &small_, &large_, &incoming_}) {
     if (Status status = memory_.add_pool(pool->base(), pool->bytes()); !status.ok()) return status;

@@ -12,21 +12,19 @@
 
 #include "base/other_end.hpp"
 #include "base/stats.hpp"
+#include "ofi/connection_tokens.hpp"
 
 namespace shm::ofi {
 namespace {
 
-bool is_internet(int connection) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  return getsockname(connection, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-         (own.ss_family == AF_INET || own.ss_family == AF_INET6);
+bool may_come(int listener, int connection) {
+  if (!SocketPlace::of(connection).has_value()) return true;  // no internet
+  return shows_token(listener, connection) && other_end_of(connection) != OtherEnd::another_user;
 }
 
 int accept_guarded(int listener, sockaddr* address, socklen_t* length) {
   const int connection = accept(listener, address, length);
-  if (connection < 0 || !is_internet(connection) || other_end_of(connection) != OtherEnd::another_user)
-    return connection;
+  if (connection < 0 || may_come(listener, connection)) return connection;
   close(connection);
   count(Stat::refused_connections);
   errno = EAGAIN;  // as if nobody had come
@@ -102,18 +100,27 @@ bool replace(const Tables& tables, const ElfW(Rela) * relocations, std::size_t b
   return replaced;
 }
 
+template <class Function>
+bool replace(const Tables& tables, const char* name, Function* value) {
+  const auto address = reinterpret_cast<std::uintptr_t>(value);
+  const bool called =
+      replace(tables, tables.table<ElfW(Rela)>(DT_JMPREL), tables.size(DT_PLTRELSZ), name, address);
+  const bool read = replace(tables, tables.table<ElfW(Rela)>(DT_RELA), tables.size(DT_RELASZ), name, address);
+  return called || read;
+}
+
 }  // namespace
 
-bool guard_listeners(const Library& library) {
+Guard guard_listeners(const Library& library) {
   prepare_other_end();
   Tables tables{.inside = reinterpret_cast<std::uintptr_t>(library.getinfo)};
-  if (dl_iterate_phdr(find_tables, &tables) == 0 || tables.dynamic == nullptr) return false;
-  const auto value = reinterpret_cast<std::uintptr_t>(&accept_guarded);
-  const bool called =
-      replace(tables, tables.table<ElfW(Rela)>(DT_JMPREL), tables.size(DT_PLTRELSZ), "accept", value);
-  const bool read =
-      replace(tables, tables.table<ElfW(Rela)>(DT_RELA), tables.size(DT_RELASZ), "accept", value);
-  return called || read;
+  if (dl_iterate_phdr(find_tables, &tables) == 0 || tables.dynamic == nullptr) return Guard::none;
+  if (!replace(tables, "accept", &accept_guarded)) return Guard::none;
+  // Who can read a token must be able to write one, and the other way round: listen() decides, so it is last.
+  const bool tokens = replace(tables, "connect", &connect_with_token) &&
+                      replace(tables, "getsockopt", &getsockopt_with_token) &&
+                      replace(tables, "listen", &listen_guarded);
+  return tokens ? Guard::tokens : Guard::users;
 }
 
 }  // namespace shm::ofi

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections of other users of this host to libfabric's listeners: closed before libfabric reads a byte of
-// them.
+// Connections of strangers to libfabric's listeners: closed before libfabric reads a byte of them.
 //
 // Libfabric knows a peer by the address and port that it names, and believes it.  So whoever may connect
-// could pose as a PE.  The kernel knows whose a connection on this host is (base/other_end.hpp); it does not
-// for other hosts.
+// could pose as a PE.  The kernel knows whose a connection on this host is (base/other_end.hpp), and who does
+// not begin with what only the job knows is none of its processes (connection_tokens.hpp).
 #pragma once
 
 #include "ofi/loader.hpp"
 
 namespace shm::ofi {
 
-/// Lets libfabric's calls of accept() ask whose a connection is.  Returns false if it calls none, as where it
-/// is built without the tcp provider.  Once in a process, before an endpoint is opened.
-bool guard_listeners(const Library& library);
+/// Changes what libfabric calls to listen, connect and accept.  Guard::none if it does not call accept(), as
+/// where it is built without the tcp provider.  Once in a process, before an endpoint is opened.
+Guard guard_listeners(const Library& library);
 
 }  // namespace shm::ofi

@@ -66,7 +66,7 @@ Result<const Library*> load() {
       find(handle, "fi_dupinfo", library.dupinfo) && find(handle, "fi_fabric", library.fabric) &&
       find(handle, "fi_strerror", library.strerror) && find(handle, "fi_version", library.version);
   if (!complete) return Status::error("libfabric.so.1 lacks functions of API 1.17: update libfabric");
-  library.guarded = guard_listeners(library);
+  library.guard = guard_listeners(library);
   return &library;
 }
 

@@ -9,6 +9,13 @@
 
 namespace shm::ofi {
 
+/// What is asked of those who connect to its listeners (guarded_listeners.hpp).
+enum class Guard {
+  none,
+  users,   // not to be another user of this host
+  tokens,  // that, and to begin with a token
+};
+
 /// The symbols of libfabric that exist; everything else in <rdma/...> is an inline call through an object.
 struct Library {
   decltype(&::fi_getinfo) getinfo = nullptr;
@@ -17,7 +24,7 @@ struct Library {
   decltype(&::fi_fabric) fabric = nullptr;
   decltype(&::fi_strerror) strerror = nullptr;
   decltype(&::fi_version) version = nullptr;
-  bool guarded = false;  // guard_listeners() has found what to guard
+  Guard guard = Guard::none;
 
   /// Text of a negative return code of libfabric.
   const char* error(long code) const { return strerror(static_cast<int>(code < 0 ? -code : code)); }

@@ -39,11 +39,11 @@ std::string TaggedMatcher::describe() const {
   return "libfabric " + endpoint_->provider() + ", " + std::to_string(most_receives_) + " tagged receives";
 }
 
-// The cookie, and the endpoint's name.
+// The cookie, and the endpoint's address.
 Result<std::vector<std::byte>> TaggedMatcher::address() {
-  Result<std::vector<std::byte>> name = endpoint_->name();
-  if (!name.ok()) return name;
-  std::vector<std::byte> bytes = std::move(name.value());
+  Result<std::vector<std::byte>> address = endpoint_->address();
+  if (!address.ok()) return address;
+  std::vector<std::byte> bytes = std::move(address.value());
   const auto* cookie = reinterpret_cast<const std::byte*>(&cookie_);
   bytes.insert(bytes.begin(), cookie, cookie + sizeof cookie_);
   return bytes;
@@ -58,8 +58,8 @@ Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
     if (told.size() <= sizeof peer.cookie)
       return Status::error("libfabric: the address of PE " + std::to_string(pe) + " is too short");
     std::memcpy(&peer.cookie, told.data(), sizeof peer.cookie);
-    if (fi_av_insert(endpoint_->av(), told.data() + sizeof peer.cookie, 1, &peer.address, 0, nullptr) != 1)
-      return Status::error("libfabric: the address of PE " + std::to_string(pe) + " was refused");
+    if (Status status = endpoint_->insert(told.subspan(sizeof peer.cookie), &peer.address); !status.ok())
+      return Status::error("libfabric: the address of PE " + std::to_string(pe) + " " + status.text());
   }
   return {};
 }

@@ -16,28 +16,29 @@ namespace {
 
 struct WireHeader {
   std::uint16_t version;
-  std::uint16_t name_length;
+  std::uint16_t endpoint_length;
   std::uint32_t reserved;
   std::uint64_t cookie;
   RemoteSegments segments;
   RemoteSegment inbox;
 };
 static_assert(sizeof(WireHeader) == 16 + 24 * (kSegments + 1));
-constexpr std::uint16_t kVersion = 3;
+constexpr std::uint16_t kVersion = 4;
 
 }  // namespace
 
 Result<std::vector<std::byte>> encode_address(const PeerAddress& address) {
-  if (sizeof(WireHeader) + address.name.size() > kMaxAddress) {
-    return Status::error("libfabric: the provider's endpoint name of " + std::to_string(address.name.size()) +
+  if (sizeof(WireHeader) + address.endpoint.size() > kMaxAddress) {
+    return Status::error("libfabric: the provider's endpoint address of " +
+                         std::to_string(address.endpoint.size()) +
                          " bytes is longer than Atoll can exchange");
   }
   const WireHeader header{
-      kVersion,     static_cast<std::uint16_t>(address.name.size()), 0, address.cookie, address.segments,
+      kVersion,     static_cast<std::uint16_t>(address.endpoint.size()), 0, address.cookie, address.segments,
       address.inbox};
-  std::vector<std::byte> bytes(sizeof header + address.name.size());
+  std::vector<std::byte> bytes(sizeof header + address.endpoint.size());
   std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + sizeof header, address.name.data(), address.name.size());
+  std::memcpy(bytes.data() + sizeof header, address.endpoint.data(), address.endpoint.size());
   return bytes;
 }
 
@@ -46,9 +47,9 @@ Result<PeerAddress> decode_address(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof header) return Status::error("libfabric: the peer's address is too short");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version != kVersion) return Status::error("libfabric: the peer runs another version of Atoll");
-  if (bytes.size() < sizeof header + header.name_length)
+  if (bytes.size() < sizeof header + header.endpoint_length)
     return Status::error("libfabric: the peer's address is cut");
-  return PeerAddress{bytes.subspan(sizeof header, header.name_length), header.segments, header.inbox,
+  return PeerAddress{bytes.subspan(sizeof header, header.endpoint_length), header.segments, header.inbox,
                      header.cookie};
 }
 

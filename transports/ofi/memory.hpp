@@ -23,20 +23,20 @@ struct RemoteSegment {
 };
 using RemoteSegments = std::array<RemoteSegment, kSegments>;
 
-/// What a process tells its peers, and nobody else: endpoint name, segments, where it takes short messages
-/// (inbox.hpp), and the cookie that each other message must carry.
+/// What a process tells its peers, and nobody else: Endpoint::address(), segments, where it takes short
+/// messages (inbox.hpp), and the cookie that each other message must carry.
 struct PeerAddress {
-  std::span<const std::byte> name;
+  std::span<const std::byte> endpoint;
   RemoteSegments segments;
   RemoteSegment inbox{};
   std::uint64_t cookie = 0;
 };
 
-/// The bytes of Network::address(): version, length of the name, cookie, segments, name.  All PEs of a job
-/// run the same library on the same kind of machine; the version catches a mixture.
+/// The bytes of Network::address(): version, length of the last part, cookie, segments, endpoint.  All PEs of
+/// a job run the same library on the same kind of machine; the version catches a mixture.
 Result<std::vector<std::byte>> encode_address(const PeerAddress& address);
 
-/// The reverse; the name points into `bytes`.
+/// The reverse; `endpoint` points into `bytes`.
 Result<PeerAddress> decode_address(std::span<const std::byte> bytes);
 
 /// Registrations of this process.  Owns them.  Close before the endpoint.

@@ -48,11 +48,11 @@ Status FabricNetwork::add_segment(SegmentId id, void* base, std::size_t size) {
 }
 
 Result<std::vector<std::byte>> FabricNetwork::address() {
-  Result<std::vector<std::byte>> name = first().endpoint().name();
-  if (!name.ok()) return name.status();
+  Result<std::vector<std::byte>> endpoint = first().endpoint().address();
+  if (!endpoint.ok()) return endpoint.status();
   Result<RemoteSegment> inbox = first().open_inbox(inbox_rings_);
   if (!inbox.ok()) return inbox.status();
-  return encode_address({name.value(), first().memory().segments(), inbox.value(), first().cookie()});
+  return encode_address({endpoint.value(), first().memory().segments(), inbox.value(), first().cookie()});
 }
 
 Status FabricNetwork::connect(int me, int npes, AddressLookup lookup, MessageSink sink) {

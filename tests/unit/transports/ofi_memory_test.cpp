@@ -37,7 +37,8 @@ TEST(OfiAddress, SurvivesTheExchange) {
   EXPECT_LE(bytes.value().size(), kMaxAddress);
   Result<PeerAddress> back = decode_address(bytes.value());
   ASSERT_TRUE(back.ok());
-  EXPECT_TRUE(std::equal(name.begin(), name.end(), back.value().name.begin(), back.value().name.end()));
+  EXPECT_TRUE(
+      std::equal(name.begin(), name.end(), back.value().endpoint.begin(), back.value().endpoint.end()));
   for (std::size_t i = 0; i < kSegments; ++i) {
     EXPECT_EQ(back.value().segments[i].base, address.segments[i].base);
     EXPECT_EQ(back.value().segments[i].key, address.segments[i].key);
@@ -53,7 +54,7 @@ TEST(OfiAddress, WhatIsNotOneIsRefused) {
   constexpr std::size_t kHead = 136, kLongest = kMaxAddress - kHead;
   std::vector<std::byte> name(kLongest + 1, std::byte{1});
   EXPECT_EQ(encode_address({name, {}, {}}).status().text(),
-            "libfabric: the provider's endpoint name of 81 bytes is longer than Atoll can exchange");
+            "libfabric: the provider's endpoint address of 97 bytes is longer than Atoll can exchange");
   name.resize(kLongest);
   EXPECT_EQ(encode_address({name, {}, {}}).value().size(), kMaxAddress);
   name.clear();
