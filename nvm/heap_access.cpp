@@ -202,7 +202,7 @@ std::byte* Heap::latch_whole_here(const Context* context, std::uintptr_t address
                                   const void* other, Access access, PageNumber& page) {
   const std::uint64_t offset = address - base();
   const std::size_t within = offset % pool_.shape().page_bytes;
-  if (within + n > pool_.shape().page_bytes || on_pages(other)) return nullptr;
+  if (within + n > pool_.shape().page_bytes || on_pages(other, n)) return nullptr;
   page = pool_.number(pe, offset);
   if (is_behind(context, page, pe)) [[unlikely]]
     return nullptr;
@@ -235,7 +235,7 @@ void Heap::get(Context* context, void* dest, std::uintptr_t from, std::size_t n,
 // has to come: it does so for many of them.
 void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std::size_t n, int pe,
                 Access access, bool nbi) {
-  const bool bounce = on_pages(memory);
+  const bool bounce = on_pages(memory, n);
   const bool writes = access == Access::write;
   const bool later = context != nullptr && pe != rt.me && !bounce;
   const bool by_quiet = nbi && later && n > kLargestOperation;
@@ -435,7 +435,7 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
   std::byte* frame = behind ? nullptr : latch_here(page, access);
   if (frame == nullptr && goes_there(page, operation.n)) {
     operation.stays_behind = behind;
-    if (context != nullptr && pe != rt.me && nbi && (fetch == nullptr || !on_pages(fetch))) {
+    if (context != nullptr && pe != rt.me && nbi && (fetch == nullptr || !on_pages(fetch, operation.n))) {
       operation.brings = fetch != nullptr;
       return send(operation, nullptr, fetch, pe, context->unanswered);
     }

@@ -136,6 +136,12 @@ struct NetOps {
   /// always.  REQUIRES: blocks and block not 0.
   bool (*put_strided)(Channel*, int pe, RemoteAddress to, const std::byte* source, const Strides&) = nullptr;
   bool (*get_strided)(Channel*, int pe, std::byte* dest, RemoteAddress from, const Strides&) = nullptr;
+
+  /// A put of n > 0 bytes, with `copy`, and an atomic without result on a word of 64 bits, which is executed
+  /// after it.  Returns false, and has done nothing, where the caller had better put, fence and do the
+  /// atomic. Null: always.
+  bool (*put_signal)(Channel*, int pe, RemoteAddress to, const void* source, std::size_t n,
+                     RemoteAddress word, AtomicOp, std::uint64_t value) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.

@@ -59,10 +59,14 @@ void remove_private_pages() {
   rt.regions = hull();
 }
 
-bool look_for_pages(std::uintptr_t address) {
+bool look_for_pages(std::uintptr_t address, std::size_t n) {
+  const auto meets = [&](std::uintptr_t base, std::size_t size) {
+    return ranges_meet(address, n, base, size);
+  };
   return std::ranges::any_of(private_pages(),
-                             [address](const AddressRange& range) { return range.holds(address); }) ||
-         look_for_region(address, 1) != nullptr;
+                             [&](const AddressRange& range) { return meets(range.base, range.size); }) ||
+         std::any_of(regions.begin(), regions.begin() + count,
+                     [&](const Region* region) { return meets(region->base(), region->size()); });
 }
 
 Region* look_for_region(std::uintptr_t address, std::size_t n) {

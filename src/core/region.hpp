@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/ranges_meet.hpp"
 #include "core/context.hpp"
 #include "core/runtime.hpp"
 
@@ -97,10 +98,12 @@ inline bool in_region(const void* address) { return find_region(address, 1) != n
 
 /// Whether pages there come and go, symmetric memory or not: a system call on them may fail with EFAULT, and
 /// an access may have to wait.
-[[gnu::cold]] bool look_for_pages(std::uintptr_t address);
-inline bool on_pages(const void* address) {
+[[gnu::cold]] bool look_for_pages(std::uintptr_t address, std::size_t n);
+/// Of any of n bytes: an array that was there before remote memory took it over has a head and a tail
+/// outside.
+inline bool on_pages(const void* address, std::size_t n) {
   const auto a = reinterpret_cast<std::uintptr_t>(address);
-  return rt.regions.holds(a) && look_for_pages(a);
+  return ranges_meet(a, n, rt.regions.base, rt.regions.size) && look_for_pages(a, n);
 }
 
 /// Before an operation of the context on the region, if there is one: quiet and fence of the context then ask

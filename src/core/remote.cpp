@@ -66,7 +66,7 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
     return;
   }
   Channel* channel = context.channel;
-  if (on_pages(source)) [[unlikely]]
+  if (on_pages(source, n)) [[unlikely]]
     return put_bounced(call, channel, to.remote, source, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->put(channel, pe, to.remote, source, n, false, nullptr);
@@ -86,7 +86,7 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
     return region->amo(&context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
   Channel* channel = context.channel;
-  if (fetch != nullptr && on_pages(fetch)) [[unlikely]] {
+  if (fetch != nullptr && on_pages(fetch, atomic_size(type))) [[unlikely]] {
     std::uint64_t old = 0;
     amo_at(call, context, at, address, op, type, value, compare, &old, pe, Blocking::yes);
     std::memcpy(fetch, &old, atomic_size(type));
@@ -178,7 +178,7 @@ void remote_get(Call call, Context& context, void* dest, const void* source, std
     return;
   }
   Channel* channel = context.channel;
-  if (on_pages(dest)) [[unlikely]]
+  if (on_pages(dest, n)) [[unlikely]]
     return get_bounced(call, channel, dest, from.remote, n, pe);
   if (blocking == Blocking::no) {
     channel->ops->get(channel, pe, dest, from.remote, n, nullptr);
@@ -198,9 +198,18 @@ void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, 
 
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
                        std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking blocking) {
+  Channel* channel = context.channel;  // null on one node
+  const auto put_signal = channel != nullptr ? channel->ops->put_signal : nullptr;
+  if (RemoteAddress to, at; put_signal != nullptr && is_element(n, source) && find_remote(dest, pe, to) &&
+                            find_remote(signal, pe, at) &&
+                            put_signal(channel, pe, to, source, n, at, op, value)) [[likely]]
+    return rt.progress->posted();
   const Target word = resolve(call, "sig_addr", signal, sizeof *signal, pe);
   if (n > 0) {
     const Target to = resolve(call, "dest", dest, n, pe);
+    if (put_signal != nullptr && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
+        put_signal(channel, pe, to.remote, source, n, word.remote, op, value))
+      return rt.progress->posted();
     put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context, call);
   }

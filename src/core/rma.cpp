@@ -26,9 +26,7 @@ std::size_t extent(const Strides& strides, std::ptrdiff_t step) {
 }
 
 // Whether the network may read or write the blocks here at any time: they are not on pages that come and go.
-bool stays_here(const void* local, std::size_t n) {
-  return !on_pages(local) && !on_pages(static_cast<const std::byte*>(local) + n - 1);
-}
+bool stays_here(const void* local, std::size_t n) { return n != SIZE_MAX && !on_pages(local, n); }
 
 // All blocks in one call of the network, if it can: fewer records than one for each.
 bool put_together(const Context& context, const Target& to, const std::byte* source, const Strides& s,

@@ -15,7 +15,7 @@ namespace shm::kv {
 /// Whether the bytes lie in a region such as the heap on NVM, where a page may have to come first.  Nobody
 /// may wait for one who holds a lock of a shard or handles a message: what drives the network for it may be
 /// waiting for him.
-inline bool may_fault(const void* bytes, std::size_t n) { return n != 0 && on_pages(bytes); }
+inline bool may_fault(const void* bytes, std::size_t n) { return on_pages(bytes, n); }
 
 class Paged {
  public:

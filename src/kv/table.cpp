@@ -65,8 +65,10 @@ void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).
 static bool any_may_fault(const KvRequest& request, const ValueRoom& result) {
-  return rt.regions.size != 0 && (on_pages(request.key.bytes) || on_pages(request.value) ||
-                                  on_pages(request.expected) || on_pages(result.value));
+  const std::size_t n = std::max<std::size_t>(request.n, kLargestElement);
+  return rt.regions.size != 0 &&
+         (may_fault(request.key.bytes, request.key.n) || may_fault(request.value, n) ||
+          may_fault(request.expected, n) || may_fault(result.value, n));
 }
 
 // `execute(request, result)`, with copies of what lies there.

@@ -55,6 +55,32 @@ static void operations(void) {
   shmem_free(symmetric);
 }
 
+/* All of such an array, with its first and last bytes, which are no remote memory, to and from another node.
+ */
+static void transfers(void) {
+  uint64_t *const data = malloc(sizeof of_data), *const back = malloc(sizeof of_data);
+  CHECK(data != NULL && back != NULL);
+  CHECK(shmemx_remote_take_over(data, sizeof of_data) != 0);
+  CHECK(shmemx_remote_take_over(back, sizeof of_data) != 0);
+  uint64_t* const symmetric = shmem_malloc(sizeof of_data);
+  CHECK(symmetric != NULL);
+  const int me = shmem_my_pe(), right = right_pe(), left = left_pe();
+  for (size_t i = 0; i < kWords; i++) data[i] = i * 7 + (size_t)me;
+  shmem_uint64_put(symmetric, data, kWords, right);
+  shmem_barrier_all();
+  for (size_t i = 0; i < kWords; i++) CHECK_AT(symmetric, i, i * 7 + (size_t)left);
+  shmem_uint64_get(back, symmetric, kWords, right);
+  for (size_t i = 0; i < kWords; i++) CHECK_AT(back, i, i * 7 + (size_t)me);
+  shmem_barrier_all();
+  shmem_uint64_iput(symmetric, data, 2, 1, kPiece, right);
+  shmem_barrier_all();
+  for (size_t i = 0; i < kPiece; i++) CHECK_AT(symmetric, 2 * i, i * 7 + (size_t)left);
+  shmem_uint64_iget(back, symmetric, 1, 2, kPiece, right);
+  for (size_t i = 0; i < kPiece; i++) CHECK_AT(back, i, i * 7 + (size_t)me);
+  shmem_barrier_all();
+  shmem_free(symmetric); /* data and back stay until the end: they are remote memory */
+}
+
 static void nothing_to_take(void) {
   CHECK(shmemx_remote_take_over(of_zeros, 0) == 0);
   CHECK(shmemx_remote_take_over(piece, 100) == 0); /* said on stderr */
@@ -69,6 +95,7 @@ int main(int argc, char** argv) {
   shmem_init();
   if (strcmp(what, "use") == 0) use();
   if (strcmp(what, "operations") == 0) operations();
+  if (strcmp(what, "transfers") == 0) transfers();
   if (strcmp(what, "nothing_to_take") == 0) nothing_to_take();
   if (strcmp(what, "heap") == 0) shmemx_remote_take_over(shmem_malloc(1 << 20), 1 << 20);
   if (strcmp(what, "variables") == 0 && shmem_my_pe() == 0)

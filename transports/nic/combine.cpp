@@ -65,6 +65,30 @@ void Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
   end(way.executor, to);
 }
 
+// The executor stores a put before it executes atomics that follow it, so no fence is needed in between.
+void Combiner::put_signal(int pe, RemoteAddress to, const void* source, std::size_t n, RemoteAddress at,
+                          AtomicOp op, std::uint64_t value) {
+  const Route& way = route(pe);
+  Flow& flow = flows_[way.flow];
+  const bool word = is_put_word(to.offset, n);
+  const std::uint64_t data =
+      encode({to.offset, way.node_rank, to.segment, word ? put_word_type(n) : AtomicType{},
+              word ? kPutWordCode : kPutCode, false, false});
+  const std::uint64_t signal =
+      encode({at.offset, way.node_rank, at.segment, AtomicType::u64, code_of(op), false, false});
+  lock_.lock();
+  const std::uint64_t ordered =
+      begin(way.executor, flow, (word ? kSmallestRecord : put_record(n)) + kSmallestRecord);
+  if (flow.open->records == 0) flow.open->first = 2;
+  if (word) {
+    flow.open->add_put_word(data | ordered, bits(source, put_word_type(n)), n);
+  } else {
+    flow.open->add_put(data | ordered, to.offset, source, n);
+  }
+  flow.open->add_update(signal, value);
+  end(way.executor, flow);
+}
+
 void Combiner::put_strided(int pe, RemoteAddress at, const std::byte* source, Strides left) {
   const Route& way = route(pe);
   Flow& to = flows_[way.flow];
@@ -151,7 +175,7 @@ std::unique_ptr<Packet> Combiner::close(int executor, Flow& of) {
   of.sending = true;
   // One that is alone goes to its target, which nobody else need wait for, and which it may be meant to wake.
   // What follows it waits for the answer: two PEs that execute keep no order.
-  const bool alone = of.open->records == 1 && of.closed == of.acked;
+  const bool alone = of.open->records == of.open->first && of.closed == of.acked;
   of.open->destination = alone ? nic_.at_node_rank(executor, of.open->first_node_rank()) : executor;
   if (of.open->destination != executor) of.detour = of.open->destination;
   of.wanted = of.watched = false;

@@ -116,6 +116,10 @@ class Combiner final : public Channel, private Issuer {
     return stays;
   }
   void get(int pe, void* dest, RemoteAddress from, std::size_t n);
+  /// A put, and an atomic on a word of 64 bits that is executed after it: in one packet, so that what is
+  /// alone travels once.
+  void put_signal(int pe, RemoteAddress to, const void* source, std::size_t n, RemoteAddress at, AtomicOp op,
+                  std::uint64_t value);
   /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
   void put_strided(int pe, RemoteAddress to, const std::byte* source, Strides left);
   void get_strided(int pe, std::byte* dest, RemoteAddress from, Strides left);

@@ -144,13 +144,6 @@ namespace {
 Combiner* own(Channel* channel) { return &static_cast<Combiner&>(*channel); }
 const Combiner* own(const Channel* channel) { return &static_cast<const Combiner&>(*channel); }
 
-std::uint64_t bits(const void* operand, AtomicType type) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, operand, 4);
-  if (atomic_size(type) == 8) std::memcpy(&value, operand, 8);
-  return value;
-}
-
 void put(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n, bool copy,
          Completion* completion) {
   Combiner* channel = own(base);
@@ -203,6 +196,14 @@ bool get_strided(Channel* base, int pe, std::byte* dest, RemoteAddress from, con
   Combiner* channel = own(base);
   if (!is_better_strided(strides) || !channel->packs_gets(pe)) return false;
   channel->get_strided(pe, dest, from, strides);
+  return true;
+}
+
+bool put_signal(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n,
+                RemoteAddress word, AtomicOp op, std::uint64_t value) {
+  Combiner* channel = own(base);
+  if (n > kLargestPacked || !channel->packs_puts(pe)) return false;
+  channel->put_signal(pe, to, source, n, word, op, value);
   return true;
 }
 
@@ -304,7 +305,8 @@ int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits
 
 constexpr NetOps kOps = {put,       get,        amo,      send,        flush,
                          idle,      idle_to,    fence,    hint,        messages_follow_puts,
-                         waits_for, is_drained, put_word, put_strided, get_strided};
+                         waits_for, is_drained, put_word, put_strided, get_strided,
+                         put_signal};
 
 }  // namespace
 

@@ -157,6 +157,14 @@ constexpr Shape decode_shape(std::uint64_t word) {
           .low = static_cast<unsigned>(word & 3)};
 }
 
+/// What is at `operand`, in the lower bytes.
+inline std::uint64_t bits(const void* operand, AtomicType type) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, operand, 4);
+  if (atomic_size(type) == 8) std::memcpy(&value, operand, 8);
+  return value;
+}
+
 /// Operands of an atomic: 8 bytes each.
 constexpr unsigned operands_of(AtomicOp op) {
   return op == AtomicOp::fetch ? 0 : op == AtomicOp::compare_swap ? 2 : 1;
@@ -247,6 +255,7 @@ struct Packet {
   std::size_t size = sizeof(PacketHead);
   std::size_t limit = kMaxMessage;  // of its size: less what results are longer than their records
   std::uint32_t records = 0, combined = 0;
+  std::uint32_t first = 1;           // records of the operation that opened it
   std::uint32_t puts = 0, gets = 0;  // of strided records each block
   std::uint32_t blocks = 0;          // of strided records, less one for each
   std::uint32_t get_records = 0;
@@ -379,6 +388,7 @@ struct Packet {
     limit = kMaxMessage;
     why = Leaves::free;
     records = combined = puts = gets = blocks = get_records = 0;
+    first = 1;
     last = 0;
     put_bytes = get_bytes = get_words = 0;
     results.clear();

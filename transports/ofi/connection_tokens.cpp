@@ -6,7 +6,9 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -19,7 +21,8 @@ namespace {
 // How long (s) the kernel keeps a connection to itself that says nothing.  A process of the job may stand
 // still for so long between connect() and its token.
 constexpr int kSilence = 240;
-constexpr int kWaitMs = 2;
+constexpr int kWaitMs = 2;                  // for a token that is late
+constexpr std::int64_t kBetweenWaits = 20;  // ms, as who accepts has other things to do
 
 struct Listening {
   const ConnectionTokens* owner;
@@ -67,7 +70,7 @@ std::optional<ConnectionToken> token_of_peer(const SocketPlace& place) {
   Book& known = book();
   const LockGuard guard(known.mutex);
   const auto found = known.peers.find(place);
-  if (found == known.peers.end()) return {};
+  if (found == known.peers.end() || found->second.token == ConnectionToken{}) return {};
   return found->second.token;
 }
 
@@ -101,6 +104,27 @@ int write_token(int connection, const ConnectionToken& token) {
   const ssize_t n = send(connection, &token, sizeof token, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n == static_cast<ssize_t>(sizeof token)) return 0;
   return n < 0 && errno != EAGAIN ? errno : ETIMEDOUT;  // EAGAIN: it is not connected yet
+}
+
+using Clock = std::chrono::steady_clock;
+
+// Who accepts may be driving the network: in a flood of connections that say nothing it goes on.
+bool may_wait() {
+  static std::atomic<Clock::rep> next{0};
+  const Clock::time_point now = Clock::now();
+  Clock::rep from = next.load(std::memory_order_relaxed);
+  return now.time_since_epoch().count() >= from &&
+         next.compare_exchange_strong(
+             from, (now + std::chrono::milliseconds(kBetweenWaits)).time_since_epoch().count());
+}
+
+// For kWaitMs, also where signals interrupt.
+void await_bytes(int connection) {
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(kWaitMs);
+  pollfd readable{connection, POLLIN, 0};
+  do {
+    if (poll(&readable, 1, 1) > 0) return;
+  } while (Clock::now() < end);
 }
 
 // In a time that says nothing of where they differ.
@@ -173,6 +197,7 @@ bool ConnectionTokens::add_peer(std::span<const std::byte> name, const Connectio
 
 int listen_guarded(int listener, int backlog) {
   ConnectionTokens* const tokens = opening;
+  if (tokens != nullptr) tokens->heard_of_listen_ = true;
   const std::optional<SocketPlace> place = SocketPlace::of(listener);
   if (!place.has_value()) return listen(listener, backlog);
   Book& known = book();
@@ -212,13 +237,16 @@ int connect_with_token(int connection, const sockaddr* to, socklen_t length) {
     end(connection);
   }
   if (code != 0) return code;
-  errno = write_token(connection, *token);
-  return errno == 0 ? 0 : -1;
+  const int error = write_token(connection, *token);
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
 }
 
 int getsockopt_with_token(int connection, int level, int option, void* value, socklen_t* length) {
   const int code = getsockopt(connection, level, option, value, length);
   if (level != SOL_SOCKET || option != SO_ERROR || code != 0 || *length != sizeof(int)) return code;
+  const KeptErrno kept;
   const std::optional<ConnectionToken> token = end(connection);
   int error = 0;
   std::memcpy(&error, value, sizeof error);
@@ -230,18 +258,21 @@ int getsockopt_with_token(int connection, int level, int option, void* value, so
 
 // The kernel gives a connection away when its first segment is there, which has the token as a whole; or when
 // it has said nothing for kSilence, or in a flood of connections (SYN cookies), at once.
-bool shows_token(int listener, int connection) {
+Shown what_is_shown(int listener, int connection) {
   const std::optional<SocketPlace> place = SocketPlace::of(listener);
   const std::optional<ConnectionToken> asked = place.has_value() ? token_asked_at(*place) : std::nullopt;
-  if (!asked.has_value()) return true;
+  if (!asked.has_value()) return Shown::token;
   ConnectionToken said{};
-  ssize_t n = recv(connection, &said, sizeof said, MSG_DONTWAIT);
-  if (n < 0 && errno == EAGAIN) {
-    pollfd readable{connection, POLLIN, 0};
-    poll(&readable, 1, kWaitMs);
-    n = recv(connection, &said, sizeof said, MSG_DONTWAIT);
+  const auto read = [&] { return recv(connection, &said, sizeof said, MSG_DONTWAIT); };
+  ssize_t n = read();
+  if (n < 0 && errno == EAGAIN && may_wait()) {
+    await_bytes(connection);
+    n = read();
   }
-  return n == static_cast<ssize_t>(sizeof said) && are_equal(said, *asked);
+  if (n == 0 || (n < 0 && errno != EAGAIN)) return Shown::nothing;
+  return n == static_cast<ssize_t>(sizeof said) && are_equal(said, *asked) ? Shown::token : Shown::other;
 }
+
+void forget_connection(int connection) { end(connection); }
 
 }  // namespace shm::ofi

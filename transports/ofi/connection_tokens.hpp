@@ -48,6 +48,10 @@ class ConnectionTokens {
     Opening& operator=(const Opening&) = delete;
   };
 
+  /// Whether listen_guarded() has been called in the scope of an Opening: what libfabric calls is replaced
+  /// where it matters.
+  bool heard_of_listen() const { return heard_of_listen_; }
+
   /// The own one, or none if nothing is guarded.
   ConnectionToken told() const { return listens_.empty() ? ConnectionToken{} : own_; }
 
@@ -57,6 +61,7 @@ class ConnectionTokens {
  private:
   friend int listen_guarded(int, int);
   ConnectionToken own_;
+  bool heard_of_listen_ = false;
   std::vector<SocketPlace> listens_, peers_;
 };
 
@@ -68,8 +73,17 @@ int getsockopt_with_token(int connection, int level, int option, void* value, so
 /// the kernel gives a connection to accept() when its first bytes are there, in the scope of an Opening.
 int listen_guarded(int listener, int backlog);
 
-/// Of a connection that `listener` has taken: reads what it must begin with, and returns whether it does.
-/// True where nothing is asked for.  Waits for 2 ms at most, if no byte is there.
-bool shows_token(int listener, int connection);
+/// What a connection begins with.
+enum class Shown : std::uint8_t {
+  token,    // or nothing is asked for
+  nothing,  // it is closed already: a PE may have given it up
+  other,
+};
+/// Of a connection that `listener` has taken: reads what it must begin with.  If no byte is there, waits for
+/// it for 2 ms, but not for more than a tenth of the time.
+Shown what_is_shown(int listener, int connection);
+
+/// A descriptor that accept() has returned: nothing is known any more of a connection that had it before.
+void forget_connection(int connection);
 
 }  // namespace shm::ofi

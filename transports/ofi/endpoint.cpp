@@ -175,7 +175,8 @@ Status Endpoint::warm_up() {
 namespace {
 
 bool listens_on_tcp(const std::string& provider) {
-  return provider.find("tcp") != std::string::npos || provider.find("sockets") != std::string::npos;
+  return provider.find("tcp") != std::string::npos || provider.find("sockets") != std::string::npos ||
+         provider.starts_with("net");
 }
 
 }  // namespace
@@ -188,7 +189,7 @@ void Endpoint::warn_of_strangers() const {
         "connect (docs/security.md)");
   else
     warn("who reaches the port of this process can pose as a PE: connections %s (docs/security.md)",
-         library_->guard == Guard::users
+         library_->guard == Guard::users || !tokens_.heard_of_listen()
              ? "are made in a way that Atoll does not know"
              : "cannot be held back until they say what they know (TCP_DEFER_ACCEPT)");
 }
@@ -251,7 +252,9 @@ Status Endpoint::insert(std::span<const std::byte> address, fi_addr_t* peer) {
   if (address.size() <= sizeof asked) return Status::error("is too short");
   std::memcpy(&asked, address.data(), sizeof asked);
   const std::span<const std::byte> name = address.subspan(sizeof asked);
-  if (asked != ConnectionToken{} && (library_->guard != Guard::tokens || !tokens_.add_peer(name, asked)))
+  const bool can_show = library_->guard == Guard::tokens && tokens_.heard_of_listen();
+  const bool is_place = tokens_.add_peer(name, asked);
+  if (asked != ConnectionToken{} && (!can_show || !is_place))
     return Status::error(
         "asks for a token, which this libfabric cannot be made to show: use the same build of it on all "
         "hosts");

@@ -17,16 +17,25 @@
 namespace shm::ofi {
 namespace {
 
-bool may_come(int listener, int connection) {
-  if (!SocketPlace::of(connection).has_value()) return true;  // no internet
-  return shows_token(listener, connection) && other_end_of(connection) != OtherEnd::another_user;
+// What a connection that is refused counts as: nothing if it is gone.
+enum class Verdict : std::uint8_t { may_come, gone, refused };
+
+Verdict verdict_on(int listener, int connection) {
+  forget_connection(connection);
+  if (!SocketPlace::of(connection).has_value()) return Verdict::may_come;  // no internet
+  const Shown shown = what_is_shown(listener, connection);
+  if (shown == Shown::nothing) return Verdict::gone;
+  const bool ours = shown == Shown::token && other_end_of(connection) != OtherEnd::another_user;
+  return ours ? Verdict::may_come : Verdict::refused;
 }
 
 int accept_guarded(int listener, sockaddr* address, socklen_t* length) {
   const int connection = accept(listener, address, length);
-  if (connection < 0 || may_come(listener, connection)) return connection;
+  if (connection < 0) return connection;
+  const Verdict verdict = verdict_on(listener, connection);
+  if (verdict == Verdict::may_come) return connection;
   close(connection);
-  count(Stat::refused_connections);
+  if (verdict == Verdict::refused) count(Stat::refused_connections);
   errno = EAGAIN;  // as if nobody had come
   return -1;
 }

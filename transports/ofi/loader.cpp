@@ -76,6 +76,7 @@ void set_environment() {
   // Without this, libinfinipath takes SIGSEGV, SIGBUS, SIGTERM, SIGINT, SIGILL and SIGABRT away from the
   // program.
   setenv("IPATH_NO_BACKTRACE", "1", 1);
+  setenv("FI_TCP_IO_URING", "0", 1);  // would accept connections without calling accept()
   for (const Setting& setting : kTuning) setenv(setting.name, setting.value, 0);
 }
 

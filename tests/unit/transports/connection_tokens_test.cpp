@@ -57,6 +57,8 @@ class Address {
   socklen_t length_ = 0;
 };
 
+bool shows_token(int listener, int connection) { return what_is_shown(listener, connection) == Shown::token; }
+
 class OfiTokens : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -125,6 +127,17 @@ TEST_P(OfiTokens, OthersAreNot) {
   EXPECT_FALSE(shows(&none, sizeof none));
   EXPECT_FALSE(shows(&clients, sizeof clients));
   EXPECT_FALSE(shows(std::string(100, '?').data(), 100));
+}
+
+// A PE that has given up a connection, as both had begun one, is no stranger.
+TEST_P(OfiTokens, WhoHasGoneIsNoStranger) {
+  {
+    const Socket client(socket(GetParam(), SOCK_STREAM, 0));
+    ASSERT_EQ(connect(client, address_.get(), address_.length()), 0);
+  }
+  const Socket connection(accept(listener_, nullptr, nullptr));
+  EXPECT_EQ(what_is_shown(listener_, connection), Shown::nothing);
+  EXPECT_EQ(what_is_shown(listener_, connection), Shown::nothing);
 }
 
 TEST_P(OfiTokens, WhoSaysNothingIsKeptByTheKernel) {
@@ -235,6 +248,23 @@ TEST_P(OfiTokens, DescriptorsAreUsedAgain) {
   const Socket connection(accept(listener, nullptr, nullptr));
   char byte = 0;
   EXPECT_EQ(recv(connection, &byte, 1, MSG_DONTWAIT), -1) << "a token has been written";
+}
+
+TEST_P(OfiTokens, WhatIsAcceptedIsNoConnectionThatWasBegun) {
+  ASSERT_TRUE(client_.add_peer(address_.name(), server_.told()));
+  const Socket peer(socket(GetParam(), SOCK_STREAM | SOCK_NONBLOCK, 0));
+  const bool in_progress = connect_with_token(peer, address_.get(), address_.length()) != 0;
+  forget_connection(peer);
+  EXPECT_EQ(made(peer), 0);
+  EXPECT_EQ(somebody_waits(), !in_progress);
+}
+
+TEST_P(OfiTokens, APeerThatAsksForNothingIsShownNothing) {
+  ASSERT_TRUE(client_.add_peer(address_.name(), server_.told()));
+  ASSERT_TRUE(client_.add_peer(address_.name(), ConnectionToken{}));
+  const Socket peer(socket(GetParam(), SOCK_STREAM, 0));
+  ASSERT_EQ(connect_now(peer), 0);
+  EXPECT_FALSE(somebody_waits());
 }
 
 TEST_P(OfiTokens, APeerThatIsNotThere) {

@@ -256,6 +256,33 @@ TEST(NicPacking, PacksNothingForTheLibraryItself) {
   pe.net->close_channel(channel);
 }
 
+// A put with signal that is alone goes, whole, to its target, which it may be meant to wake; one that follows
+// goes to the PE that executes for its node.
+TEST(NicPacking, APutWithSignalTravelsOnce) {
+  LoopJob job(4, 8, ignore, behind_nic(0, Packed::all));
+  const Node nodes(job, 2);
+  LoopPe& pe = job.pes[0];
+  const std::array<std::uint64_t, 3> data = {5, 6, 7};
+  const auto put_signal = [&](std::size_t n) {
+    return pe.ops().put_signal(pe.channel, 3, LoopPe::word(0), data.data(), n, LoopPe::word(7), AtomicOp::add,
+                               1);
+  };
+  take_stats();
+  ASSERT_TRUE(put_signal(24));
+  EXPECT_EQ(pe.ops().waits_for(pe.channel, 3), 3);
+  while (job.pes[3].heap[7] == 0) job.poll_all();
+  EXPECT_EQ(job.pes[3].heap[2], 7u);
+  ASSERT_TRUE(put_signal(8));
+  ASSERT_TRUE(put_signal(8));
+  job.quiet(pe);
+  EXPECT_EQ(job.pes[3].heap[7], 3u);
+  const StatValues stats = take_stats();
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 3u);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::atomics)], 3u);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], 6u);
+  EXPECT_FALSE(put_signal(nic::kLargestPacked + 1)) << "the caller's to do";
+}
+
 TEST(NicPacking, SaysWhyPacketsLeft) {
   LoopJob job(2, 8, ignore, behind_nic(0, Packed::all));
   LoopPe& pe = job.pes[0];

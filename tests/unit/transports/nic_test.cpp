@@ -66,6 +66,19 @@ class Program {
     pe.ops().put(pe.channel, to, LoopPe::word(first), source.data(), n * 8, false, nullptr);
   }
 
+  // The signal lies behind what is put.
+  void put_signal(LoopPe& pe, int me, int to) {
+    const std::size_t n = 1 + random_() % (kWords - 1), first = static_cast<std::size_t>(me) * kWords;
+    order(pe, me, to, first, n + 1);
+    std::vector<std::uint64_t> source(n);
+    for (std::uint64_t& word : source) word = random_();
+    if (!pe.ops().put_signal(pe.channel, to, LoopPe::word(first), source.data(), n * 8,
+                             LoopPe::word(first + n), AtomicOp::add, 3))
+      return;
+    std::ranges::copy(source, &model_[to][first]);
+    model_[to][first + n] += 3;
+  }
+
   // Of what this PE alone writes, at places that need not be aligned.
   void get_some(LoopPe& pe, int me, int to) {
     job_.quiet(pe);
@@ -131,7 +144,7 @@ class Program {
         EXPECT_EQ(got, model_[to][index]);
         return;
       }
-      case 6:
+      case 6: return put_signal(pe, me, to);
       case 7:
       case 8:
       case 9:
