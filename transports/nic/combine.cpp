@@ -37,7 +37,7 @@ Combiner::~Combiner() {
 void Combiner::set_packing(Packing packing, std::size_t total_ops) {
   {
     const LockGuard guard(lock_);
-    expected_ = total_ops;
+    expected_ = packing == Packing::batches && total_ops != 0 ? total_ops : SIZE_MAX;
     packing_.store(packing, std::memory_order_release);
     find_steady();
   }

@@ -17,11 +17,9 @@
 //            +------------------------------------------------+------------+
 //            | word                                           | element    |         a put of 4 or 8 bytes
 //            +------------------------------------------------+------------+
-//            | word                                           | shape      | data, padded to 8 ...   a
-//            strided put
+//            | word                                           | shape      | data, padded ...  strided put
 //            +------------------------------------------------+------------+--------------------------
-//            | word                                           | shape      |                         a
-//            strided get
+//            | word                                           | shape      |                   strided get
 //            +------------------------------------------------+------------+
 //            A fetch has no operand, only a compare-and-swap has two; each takes 8 bytes, whatever its width.
 //
@@ -38,16 +36,16 @@
 //                   in bytes
 //
 //   shape    63                       28 27        13 12         2 1    0
-//            +--------------------------+------------+------------+------+   of a strided put or get: the
-//            data | step in bytes            | blocks     | their bytes| low  |   are those of all blocks,
-//            and the
-//            +--------------------------+------------+------------+------+   starts of these `step` apart
+//            +--------------------------+------------+------------+------+
+//            | step in bytes            | blocks     | their bytes| low  |
+//            +--------------------------+------------+------------+------+
+//            of a strided put or get: the data are those of all blocks, whose starts are `step` apart
 //
 //   reply    0        8        16
 //            +--------+--------+--------+-- ...
-//            | issuer | result | result |   for each record with `res`, in order: 8 bytes, of a get as many
-//            as it
-//            +--------+--------+--------+-- ...   asks for, padded to 8
+//            | issuer | result | result |
+//            +--------+--------+--------+-- ...
+//            for each record with `res`, in order: 8 bytes, of a get as many as it asks for, padded to 8
 //
 // `issuer` is the initiator's name for what the packet belongs to (issuers.hpp); the target only returns it.
 #pragma once

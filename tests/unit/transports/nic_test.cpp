@@ -249,10 +249,10 @@ TEST(Nic, ALoneAtomicLeavesAtOnce) {
 
 // Threads share one channel; each has words of its own and all add to one more.  Sessions start and stop
 // meanwhile.
-TEST(Nic, ThreadsShareAChannel) {
+void share_a_channel(Packed packed) {
   constexpr std::size_t kThreads = 4, kOperations = 3000;
   const std::uint64_t seed = seed_of_run();
-  LoopJob job(2, kThreads + 1, ignore, behind_nic(seed + 1));
+  LoopJob job(2, kThreads + 1, ignore, behind_nic(seed + 1, packed));
   Agents agents(job);
   LoopPe& pe = job.pes[0];
   std::vector<std::thread> threads;
@@ -263,7 +263,10 @@ TEST(Nic, ThreadsShareAChannel) {
         const std::uint64_t one = 1;
         pe.ops().amo(pe.channel, 1, LoopPe::word(kThreads), AtomicOp::add, AtomicType::u64, &one, nullptr,
                      nullptr, nullptr);
-        pe.ops().put(pe.channel, 1, LoopPe::word(t), &i, 8, true, nullptr);
+        if (random() % 2 == 0)
+          pe.ops().put(pe.channel, 1, LoopPe::word(t), &i, 8, true, nullptr);
+        else
+          pe.ops().put_word(pe.channel, 1, LoopPe::word(t), i, 8);
         if (random() % 16 == 0) hint(pe, random() % 4 != 0);
         if (!pe.ops().fence(pe.channel)) {
           pe.ops().flush(pe.channel);
@@ -279,6 +282,8 @@ TEST(Nic, ThreadsShareAChannel) {
   for (std::size_t t = 0; t < kThreads; ++t) EXPECT_EQ(load(job.pes[1].heap[t]), kOperations);
   EXPECT_EQ(load(job.pes[1].heap[kThreads]), kThreads * kOperations);
 }
+TEST(Nic, ThreadsShareAChannel) { share_a_channel(Packed::atomics); }
+TEST(Nic, ThreadsShareAChannelThatPacksAll) { share_a_channel(Packed::all); }
 
 // A long put goes the direct way: when it is complete, what a fence has put ahead of it must be there.
 TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
