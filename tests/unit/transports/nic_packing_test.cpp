@@ -283,6 +283,24 @@ TEST(NicPacking, APutWithSignalTravelsOnce) {
   EXPECT_FALSE(put_signal(nic::kLargestPacked + 1)) << "the caller's to do";
 }
 
+TEST(NicPacking, PutsWithSignalsFillPackets) {
+  LoopJob job(2, 64, ignore, behind_nic(0, Packed::all));
+  const Agents agents(job);
+  LoopPe& pe = job.pes[0];
+  constexpr std::uint64_t kPuts = 5000;
+  std::array<std::uint64_t, 60> data;
+  take_stats();
+  for (std::uint64_t i = 0; i < kPuts; ++i) {
+    data.fill(i);
+    ASSERT_TRUE(pe.ops().put_signal(pe.channel, 1, LoopPe::word(0), data.data(), 8 * (1 + i * 7 % 60),
+                                    LoopPe::word(63), AtomicOp::add, 1));
+  }
+  job.quiet(pe);
+  EXPECT_EQ(job.pes[1].heap[63], kPuts);
+  EXPECT_EQ(job.pes[1].heap[0], kPuts - 1);
+  EXPECT_GT(take_stats()[static_cast<std::size_t>(Stat::full_packets)], 10u);
+}
+
 TEST(NicPacking, SaysWhyPacketsLeft) {
   LoopJob job(2, 8, ignore, behind_nic(0, Packed::all));
   LoopPe& pe = job.pes[0];
