@@ -73,13 +73,20 @@ std::vector<int> parse_ranks(const std::string& text) {
   return ranks;
 }
 
-// Its thread inherits the mask: the program's handlers run on the program's threads.  Data of other processes
-// come in messages (hash), not in memory that is shared with the server: a process that was connected before,
-// as by MPI_Init, at times never found there what others had given (PMIx 4.2 under mpirun).  oshrun's server
-// is not affected.
+// Whether Open MPI's mpirun has started all processes of the job on this host.
+bool mpirun_has_one_host() {
+  const char* all = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return all != nullptr && here != nullptr && std::strcmp(all, here) == 0;
+}
+
+// Its thread inherits the mask: the program's handlers run on the program's threads.  Under mpirun data of
+// other processes come in messages (hash), not in memory that is shared with the server: there, a process
+// that was connected before, as by MPI_Init, at times never found what others had given (PMIx 4.2).  On
+// several hosts messages tell of the wrong host's processes instead.
 pmix_status_t init(pmix_proc_t* self) {
   const SignalsBlocked blocked;
-  if (std::getenv("ATOLL_JOB_ID") == nullptr) setenv("PMIX_MCA_gds", "hash", 0);
+  if (mpirun_has_one_host()) setenv("PMIX_MCA_gds", "hash", 0);
   return PMIx_Init(self, nullptr, 0);
 }
 
