@@ -36,7 +36,7 @@
   X(stalls,           "times that the MSHR file, or an entry of it, was full")                            \
   X(written_messages, "messages written into the receiver's memory")                                      \
   X(refused_messages, "messages that no PE of the job can have sent, and that were dropped")              \
-  X(refused_connections, "connections without this PE's token, closed before libfabric read a byte of them") \
+  X(refused_connections, "connections of strangers to this PE, closed before libfabric read a byte of them") \
   X(posts,            "posts to the wire: operations and messages, replies included")                     \
   X(page_faults,      "loads and stores of own pages of the NVM heap that were not mapped")               \
   X(page_fault_hits,  "of these faults, those on pages in this node's memory, which the thread mapped itself") \

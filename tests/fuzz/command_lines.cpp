@@ -10,19 +10,6 @@
 namespace shm::fuzz {
 namespace {
 
-std::vector<std::string> words_of(Input& input) {
-  std::vector<std::string> words(1);
-  while (!input.empty()) {
-    const auto c = static_cast<char>(input.byte());
-    if (c == '\n') {
-      words.emplace_back();
-    } else if (c != '\0') {
-      words.back() += c;
-    }
-  }
-  return words;
-}
-
 template <class Parse>
 void parse_words_of(std::vector<std::string>& words, Parse parse) {
   std::vector<char*> pointers;
@@ -37,7 +24,7 @@ void fuzz_one_input(const std::uint8_t* data, std::size_t n) {
   Input input(data, n);
   const unsigned which = input.below(5);
   const std::size_t pes = 1 + input.below(4);
-  std::vector<std::string> words = words_of(input);
+  std::vector<std::string> words = input.lines();
   if (which == 0) {
     const oshrun::ParseResult parsed = oshrun::parse_options(words, pes == 1 ? words.front() : std::string());
     if (parsed.kind == oshrun::ParseResult::Kind::kRun) static_cast<void>(parsed.options.roster());

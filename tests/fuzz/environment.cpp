@@ -19,25 +19,12 @@ constexpr const char* kNames[] = {
     "SMA_SYMMETRIC_SIZE",
 };
 
-std::vector<std::string> lines_of(Input& input) {
-  std::vector<std::string> lines(1);
-  while (!input.empty()) {
-    const auto c = static_cast<char>(input.byte());
-    if (c == '\n') {
-      lines.emplace_back();
-    } else if (c != '\0') {
-      lines.back() += c;
-    }
-  }
-  return lines;
-}
-
 }  // namespace
 
 void fuzz_one_input(const std::uint8_t* data, std::size_t n) {
   Input input(data, n);
   std::vector<std::string> names;
-  for (const std::string& line : lines_of(input)) {
+  for (const std::string& line : input.lines()) {
     if (line.empty()) continue;
     const std::size_t equals = line.find('=');
     const bool named = equals != line.npos && equals != 0;

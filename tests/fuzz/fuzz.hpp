@@ -48,6 +48,20 @@ class Input {
     return {reinterpret_cast<const char*>(taken.data()), taken.size()};
   }
 
+  /// What is left, line by line, without zeros.
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines(1);
+    while (!empty()) {
+      const auto c = static_cast<char>(byte());
+      if (c == '\n') {
+        lines.emplace_back();
+      } else if (c != '\0') {
+        lines.back() += c;
+      }
+    }
+    return lines;
+  }
+
   /// A number that may be right, or next to that, or anything: small inputs reach each.
   std::uint64_t near(std::uint64_t right) {
     const unsigned how = byte();

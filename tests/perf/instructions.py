@@ -26,7 +26,7 @@ import callgrind
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("native", "offload", "session")  # session: offload, within a session with SHMEM_CTX_SESSION_BATCH
-KINDS = {"add": 50000, "fetch_add_nbi": 50000, "fetch_add": 500, "p": 50000, "iput": 20480, "iget": 20480}
+KINDS = {"add": 50000, "fetch_add_nbi": 50000, "fetch_add": 500, "p": 500000, "iput": 204800, "iget": 204800}
 
 
 def count(options, work, mode, kind, n):

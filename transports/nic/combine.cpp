@@ -47,7 +47,7 @@ void Combiner::set_packing(Packing packing, std::size_t total_ops) {
 void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) {
   const Route& way = route(pe);
   Flow& to = flows_[way.flow];
-  const std::uint64_t word = encode({at.offset, way.node_rank, at.segment, {}, kPutCode, false, false});
+  const std::uint64_t word = record_word(way, at, kPutCode);
   lock_.lock();
   const std::uint64_t ordered = begin(way.executor, to, put_record(n));
   to.open->add_put(word | ordered, at.offset, source, n);
@@ -57,9 +57,9 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
 void Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
   const Route& way = route(pe);
   Flow& to = flows_[way.flow];
-  const std::uint64_t word = encode({at.offset, way.node_rank, at.segment, {}, kGetCode, true, false});
+  const std::uint64_t word = record_word(way, at, kGetCode, {}, true);
   lock_.lock();
-  const std::uint64_t ordered = begin(way.executor, to, std::max(padded(n), kGetRecord));
+  const std::uint64_t ordered = begin(way.executor, to, get_room(n));
   to.open->add_get(word | ordered, at.offset, n);
   to.open->results.push_back({dest, nullptr, n});
   end(way.executor, to);
@@ -72,10 +72,8 @@ void Combiner::put_signal(int pe, RemoteAddress to, const void* source, std::siz
   Flow& flow = flows_[way.flow];
   const bool word = is_put_word(to.offset, n);
   const std::uint64_t data =
-      encode({to.offset, way.node_rank, to.segment, word ? put_word_type(n) : AtomicType{},
-              word ? kPutWordCode : kPutCode, false, false});
-  const std::uint64_t signal =
-      encode({at.offset, way.node_rank, at.segment, AtomicType::u64, code_of(op), false, false});
+      word ? record_word(way, to, kPutWordCode, put_word_type(n)) : record_word(way, to, kPutCode);
+  const std::uint64_t signal = record_word(way, at, code_of(op), AtomicType::u64);
   lock_.lock();
   const std::uint64_t ordered =
       begin(way.executor, flow, (word ? kSmallestRecord : put_record(n)) + kSmallestRecord);
@@ -89,43 +87,37 @@ void Combiner::put_signal(int pe, RemoteAddress to, const void* source, std::siz
   end(way.executor, flow);
 }
 
-void Combiner::put_strided(int pe, RemoteAddress at, const std::byte* source, Strides left) {
+template <class Add>
+void Combiner::add_strided(int pe, RemoteAddress at, const Strides& s, std::ptrdiff_t step, std::uint8_t code,
+                           std::size_t (*room)(std::size_t bytes), Add add) {
   const Route& way = route(pe);
   Flow& to = flows_[way.flow];
-  while (left.blocks > 0) {
-    const std::size_t n = std::min(left.blocks, blocks_of_record(left.block));
-    const std::uint64_t word =
-        encode({at.offset, way.node_rank, at.segment, {}, kPutStridedCode, false, false});
-    const Shape shape{static_cast<std::uint64_t>(left.to_step), n, left.block,
-                      static_cast<unsigned>(at.offset & 3)};
+  for (std::size_t done = 0; done < s.blocks;) {
+    const Shape shape{static_cast<std::uint64_t>(step), std::min(s.blocks - done, blocks_of_record(s.block)),
+                      s.block, static_cast<unsigned>(at.offset & 3)};
+    const std::uint64_t word = record_word(way, at, code, {}, code == kGetStridedCode);
     lock_.lock();
-    const std::uint64_t ordered = begin(way.executor, to, put_record(shape.bytes()));
-    to.open->add_put_strided(word | ordered, shape, source, left.from_step);
+    const std::uint64_t ordered = begin(way.executor, to, room(shape.bytes()));
+    add(*to.open, word | ordered, shape, static_cast<std::ptrdiff_t>(done));
     end(way.executor, to);
-    at.offset += n * shape.step;
-    source += static_cast<std::ptrdiff_t>(n) * left.from_step;
-    left.blocks -= n;
+    at.offset += shape.blocks * shape.step;
+    done += shape.blocks;
   }
 }
 
-void Combiner::get_strided(int pe, std::byte* dest, RemoteAddress at, Strides left) {
-  const Route& way = route(pe);
-  Flow& to = flows_[way.flow];
-  while (left.blocks > 0) {
-    const std::size_t n = std::min(left.blocks, blocks_of_record(left.block));
-    const std::uint64_t word =
-        encode({at.offset, way.node_rank, at.segment, {}, kGetStridedCode, true, false});
-    const Shape shape{static_cast<std::uint64_t>(left.from_step), n, left.block,
-                      static_cast<unsigned>(at.offset & 3)};
-    lock_.lock();
-    const std::uint64_t ordered = begin(way.executor, to, std::max(padded(shape.bytes()), kGetRecord));
-    to.open->add_get_strided(word | ordered, shape);
-    to.open->results.push_back({dest, shape.bytes(), left.block, left.to_step});
-    end(way.executor, to);
-    at.offset += n * shape.step;
-    dest += static_cast<std::ptrdiff_t>(n) * left.to_step;
-    left.blocks -= n;
-  }
+void Combiner::put_strided(int pe, RemoteAddress to, const std::byte* source, const Strides& s) {
+  const auto add = [&](Packet& packet, std::uint64_t word, const Shape& shape, std::ptrdiff_t done) {
+    packet.add_put_strided(word, shape, source + done * s.from_step, s.from_step);
+  };
+  add_strided(pe, to, s, s.to_step, kPutStridedCode, put_record, add);
+}
+
+void Combiner::get_strided(int pe, std::byte* dest, RemoteAddress from, const Strides& s) {
+  const auto add = [&](Packet& packet, std::uint64_t word, const Shape& shape, std::ptrdiff_t done) {
+    packet.add_get_strided(word, shape);
+    packet.results.push_back({dest + done * s.to_step, shape.bytes(), s.block, s.to_step});
+  };
+  add_strided(pe, from, s, s.from_step, kGetStridedCode, get_room, add);
 }
 
 void Combiner::fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,

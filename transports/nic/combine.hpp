@@ -45,6 +45,12 @@ struct alignas(16) Route {
   unsigned flow;  // one for each executor
 };
 
+/// The word of a record that goes that way.
+constexpr std::uint64_t record_word(const Route& way, RemoteAddress at, std::uint8_t code,
+                                    AtomicType type = {}, bool result = false) {
+  return encode({at.offset, way.node_rank, at.segment, type, code, result, false});
+}
+
 class NicNetwork;
 
 /// What a channel packs.
@@ -92,8 +98,7 @@ class Combiner final : public Channel, private Issuer {
   bool put_word(int pe, RemoteAddress at, std::uint64_t value, std::size_t n) {
     const Route& way = route(pe);
     Flow& to = flows_[way.flow];
-    const std::uint64_t word =
-        encode({at.offset, way.node_rank, at.segment, put_word_type(n), kPutWordCode, false, false});
+    const std::uint64_t word = record_word(way, at, kPutWordCode, put_word_type(n));
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, kSmallestRecord);
     to.open->add_put_word(word | ordered, value, n);
@@ -108,8 +113,7 @@ class Combiner final : public Channel, private Issuer {
     Flow& to = flows_[way.flow];
     const bool stays = will_stay(to);
     if (stays) [[likely]] {
-      const std::uint64_t word =
-          encode({at.offset, way.node_rank, at.segment, put_word_type(n), kPutWordCode, false, false});
+      const std::uint64_t word = record_word(way, at, kPutWordCode, put_word_type(n));
       to.open->add_put_word(word, value, n);
     }
     lock_.unlock();
@@ -121,14 +125,14 @@ class Combiner final : public Channel, private Issuer {
   void put_signal(int pe, RemoteAddress to, const void* source, std::size_t n, RemoteAddress at, AtomicOp op,
                   std::uint64_t value);
   /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
-  void put_strided(int pe, RemoteAddress to, const std::byte* source, Strides left);
-  void get_strided(int pe, std::byte* dest, RemoteAddress from, Strides left);
+  void put_strided(int pe, RemoteAddress to, const std::byte* source, const Strides& s);
+  void get_strided(int pe, std::byte* dest, RemoteAddress from, const Strides& s);
   /// An atomic whose old value goes to `result`.
   [[gnu::always_inline]] void fetch(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                     std::uint64_t value, std::uint64_t compare, const Awaited& result) {
     const Route& way = route(pe);
     Flow& to = flows_[way.flow];
-    const std::uint64_t word = encode({at.offset, way.node_rank, at.segment, type, code_of(op), true, false});
+    const std::uint64_t word = record_word(way, at, code_of(op), type, true);
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, atomic_record(op));
     to.open->add_fetch(word | ordered, op, value, compare);
@@ -143,8 +147,7 @@ class Combiner final : public Channel, private Issuer {
                                      std::uint64_t value) {
     const Route& way = route(pe);
     Flow& to = flows_[way.flow];
-    const std::uint64_t word =
-        encode({at.offset, way.node_rank, at.segment, type, code_of(op), false, false});
+    const std::uint64_t word = record_word(way, at, code_of(op), type);
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, kSmallestRecord);
     if (ordered != 0 || !to.open->combine(word, op, value)) to.open->add_update(word | ordered, value);
@@ -209,6 +212,11 @@ class Combiner final : public Channel, private Issuer {
   bool still_follows_direct();
   void wait_for_fenced(int pe);
   void acknowledge(int pe, const std::byte* results, std::size_t n) override;
+
+  // Records of blocks that lie `step` apart there: calls add(packet, word, shape, blocks in records before).
+  template <class Add>
+  void add_strided(int pe, RemoteAddress at, const Strides& s, std::ptrdiff_t step, std::uint8_t code,
+                   std::size_t (*room)(std::size_t bytes), Add add);
 
   // make_room() drops the lock for a moment, end() for good.
   //

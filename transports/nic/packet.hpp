@@ -172,6 +172,8 @@ constexpr std::size_t padded(std::size_t n) { return (n + 7) / 8 * 8; }
 /// Bytes of the record of a put of n bytes.
 constexpr std::size_t put_record(std::size_t n) { return 16 + padded(n); }
 inline constexpr std::size_t kGetRecord = 16;
+/// What a get of n bytes takes of a packet: its record, or its result if that is longer.
+constexpr std::size_t get_room(std::size_t n) { return std::max(padded(n), kGetRecord); }
 
 /// Largest put and get that are packed: longer ones gain nothing that their second copy would not take away.
 inline constexpr std::size_t kLargestPacked = 1024;

@@ -21,8 +21,8 @@ namespace {
 // How long (s) the kernel keeps a connection to itself that says nothing.  A process of the job may stand
 // still for so long between connect() and its token.
 constexpr int kSilence = 240;
-constexpr int kWaitMs = 2;                  // for a token that is late
-constexpr std::int64_t kBetweenWaits = 20;  // ms, as who accepts has other things to do
+constexpr std::chrono::milliseconds kWait{2};           // for a token that is late
+constexpr std::chrono::milliseconds kBetweenWaits{20};  // as who accepts has other things to do
 
 struct Listening {
   const ConnectionTokens* owner;
@@ -114,13 +114,12 @@ bool may_wait() {
   const Clock::time_point now = Clock::now();
   Clock::rep from = next.load(std::memory_order_relaxed);
   return now.time_since_epoch().count() >= from &&
-         next.compare_exchange_strong(
-             from, (now + std::chrono::milliseconds(kBetweenWaits)).time_since_epoch().count());
+         next.compare_exchange_strong(from, (now + kBetweenWaits).time_since_epoch().count());
 }
 
-// For kWaitMs, also where signals interrupt.
+// For kWait, also where signals interrupt.
 void await_bytes(int connection) {
-  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(kWaitMs);
+  const Clock::time_point end = Clock::now() + kWait;
   pollfd readable{connection, POLLIN, 0};
   do {
     if (poll(&readable, 1, 1) > 0) return;

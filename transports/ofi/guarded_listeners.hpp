@@ -10,8 +10,9 @@
 
 namespace shm::ofi {
 
-/// Changes what libfabric calls to listen, connect and accept.  Guard::none if it does not call accept(), as
-/// where it is built without the tcp provider.  Once in a process, before an endpoint is opened.
+/// Changes what libfabric calls to listen, connect and accept.  Guard::none if it does not call accept().
+/// Whether a provider does so for an endpoint says ConnectionTokens::heard_of_listen(): it may be in an object
+/// of its own.  Once in a process, before an endpoint is opened.
 Guard guard_listeners(const Library& library);
 
 }  // namespace shm::ofi

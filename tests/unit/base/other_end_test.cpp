@@ -11,29 +11,22 @@
 #include <array>
 #include <functional>
 
+#include "loopback.hpp"
+
 namespace shm::test {
 namespace {
 
 // A listener on loopback.
 class Listener {
  public:
-  explicit Listener(int family) : family_(family), socket_(socket(family, SOCK_STREAM, 0)) {
-    sockaddr_in v4{};
-    sockaddr_in6 v6{};
-    v4.sin_family = AF_INET;
-    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    v6.sin6_family = AF_INET6;
-    v6.sin6_addr = in6addr_loopback;
-    const bool four = family == AF_INET;
-    const auto* any = four ? reinterpret_cast<sockaddr*>(&v4) : reinterpret_cast<sockaddr*>(&v6);
-    usable_ = bind(socket_, any, four ? sizeof v4 : sizeof v6) == 0 && listen(socket_, 4) == 0;
-    getsockname(socket_, reinterpret_cast<sockaddr*>(&address_), &length_);
+  explicit Listener(int family) : family_(family), socket_(socket(family, SOCK_STREAM, 0)), address_(family) {
+    usable_ = address_.bind_to(socket_) && listen(socket_, 4) == 0;
   }
   ~Listener() { close(socket_); }
   bool usable() const { return usable_; }
   int connect_to() const {
     const int client = socket(family_, SOCK_STREAM, 0);
-    EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address_), length_), 0);
+    EXPECT_EQ(connect(client, address_.get(), address_.length()), 0);
     return client;
   }
   int take() const { return accept(socket_, nullptr, nullptr); }
@@ -41,8 +34,7 @@ class Listener {
  private:
   int family_, socket_;
   bool usable_ = false;
-  sockaddr_storage address_{};
-  socklen_t length_ = sizeof address_;
+  test::LoopbackAddress address_;
 };
 
 void expect_this_user(int family) {

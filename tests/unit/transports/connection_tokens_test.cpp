@@ -13,6 +13,7 @@
 #include <string>
 
 #include "fabric_job.hpp"
+#include "loopback.hpp"
 #include "ofi/endpoint.hpp"
 
 namespace shm::ofi {
@@ -31,30 +32,11 @@ class Socket {
 };
 
 // Where a listener on loopback is.
-class Address {
+class Address : public test::LoopbackAddress {
  public:
-  explicit Address(int family) {
-    sockaddr_in v4{};
-    sockaddr_in6 v6{};
-    v4.sin_family = AF_INET;
-    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    v6.sin6_family = AF_INET6;
-    v6.sin6_addr = in6addr_loopback;
-    length_ = family == AF_INET ? sizeof v4 : sizeof v6;
-    std::memcpy(&address_, family == AF_INET ? static_cast<void*>(&v4) : &v6, length_);
-  }
-  bool listen_at(int socket) {
-    const bool done = bind(socket, get(), length_) == 0 && listen_guarded(socket, 16) == 0;
-    getsockname(socket, reinterpret_cast<sockaddr*>(&address_), &length_);
-    return done;
-  }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address_); }
-  socklen_t length() const { return length_; }
-  std::span<const std::byte> name() const { return {reinterpret_cast<const std::byte*>(&address_), length_}; }
-
- private:
-  sockaddr_storage address_{};
-  socklen_t length_ = 0;
+  using LoopbackAddress::LoopbackAddress;
+  bool listen_at(int socket) { return bind_to(socket) && listen_guarded(socket, 16) == 0; }
+  std::span<const std::byte> name() const { return {reinterpret_cast<const std::byte*>(get()), length()}; }
 };
 
 bool shows_token(int listener, int connection) { return what_is_shown(listener, connection) == Shown::token; }
