@@ -25,8 +25,11 @@
   X(packet_bytes,     "bytes of these packets, of which one has 16512 at most")                          \
   X(full_packets,     "of these packets, those that left because they were full")                         \
   X(wanted_packets,   "of these packets, those that left as a call, or the end of a session, wanted it")  \
-  X(old_packets,      "of these packets, those that left as they were 1 ms old; the others left as soon as they could") \
+  X(answered_packets, "of these packets, those that left as their node had answered what came before")    \
+  X(old_packets,      "of these packets, those that left as they were 1 ms old; the others had nothing before them") \
   X(packed,           "of the operations issued, those that travelled in a packet, of this PE or of a peer") \
+  X(packed_puts,      "puts among these; a strided one counts as one for each block")                     \
+  X(packed_gets,      "gets among these, likewise")                                                       \
   X(combined,         "atomics that were added to one already in the packet")                             \
   X(shared,           "atomics of node peers, or of other threads, in packets beside one of this PE")     \
   X(executed,         "atomics that the software NIC executed here for PEs of other nodes")               \

@@ -31,7 +31,7 @@ ATOLL_INLINE T _g(Call call, shmem_ctx_t ctx, const T* source, int pe) {
 
 template <class T>
 ATOLL_INLINE void _put(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
-  put_bytes(call, ctx, dest, source, bytes(n, sizeof(T)), pe, Blocking::yes);
+  put_bytes<Blocking::yes>(call, ctx, dest, source, bytes(n, sizeof(T)), pe);
 }
 
 template <class T>
@@ -41,7 +41,7 @@ ATOLL_INLINE void _get(Call call, shmem_ctx_t ctx, T* dest, const T* source, siz
 
 template <class T>
 ATOLL_INLINE void _put_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* source, size_t n, int pe) {
-  put_bytes(call, ctx, dest, source, bytes(n, sizeof(T)), pe, Blocking::no);
+  put_bytes<Blocking::no>(call, ctx, dest, source, bytes(n, sizeof(T)), pe);
 }
 
 template <class T>
@@ -95,7 +95,7 @@ ATOLL_INLINE void _put_signal_nbi(Call call, shmem_ctx_t ctx, T* dest, const T* 
 
 template <size_t kBytes>
 ATOLL_INLINE void sized_put(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n, int pe) {
-  put_bytes(call, ctx, dest, source, bytes(n, kBytes), pe, Blocking::yes);
+  put_bytes<Blocking::yes>(call, ctx, dest, source, bytes(n, kBytes), pe);
 }
 
 template <size_t kBytes>
@@ -106,7 +106,7 @@ ATOLL_INLINE void sized_get(Call call, shmem_ctx_t ctx, void* dest, const void* 
 template <size_t kBytes>
 ATOLL_INLINE void sized_put_nbi(Call call, shmem_ctx_t ctx, void* dest, const void* source, size_t n,
                                 int pe) {
-  put_bytes(call, ctx, dest, source, bytes(n, kBytes), pe, Blocking::no);
+  put_bytes<Blocking::no>(call, ctx, dest, source, bytes(n, kBytes), pe);
 }
 
 template <size_t kBytes>

@@ -160,6 +160,18 @@ void remote_put_word(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64
   put_word_in(call, pe, dest, rt.world_context, value, n);
 }
 
+template <Blocking kBlocking>
+void remote_put_bytes(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
+  if (n == 8) [[likely]] {
+    std::uint64_t word;
+    std::memcpy(&word, source, 8);
+    return remote_put_word(call, pe, dest, ctx, word, 8);
+  }
+  remote_put(call, context_of(call, ctx), dest, source, n, pe, kBlocking);
+}
+template void remote_put_bytes<Blocking::no>(Call, int, void*, shmem_ctx_t, const void*, std::size_t);
+template void remote_put_bytes<Blocking::yes>(Call, int, void*, shmem_ctx_t, const void*, std::size_t);
+
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
   if (RemoteAddress from; blocking == Blocking::no && is_element(n, dest) && find_remote(source, pe, from))

@@ -17,6 +17,11 @@ enum class Blocking : bool { no, yes };
 /// in the order of NetOps::put_word, so that most are in the right registers.
 [[gnu::cold]] void remote_put_word(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64_t value,
                                    std::size_t n);
+/// remote_put() on a context that is yet to be found: words go the short way, whatever call has them.  A
+/// template, so that all arguments are in registers.
+template <Blocking kBlocking>
+[[gnu::cold]] void remote_put_bytes(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source,
+                                    std::size_t n);
 [[gnu::cold]] void remote_get(Call call, Context&, void* dest, const void* source, std::size_t n, int pe,
                               Blocking);
 

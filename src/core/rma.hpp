@@ -62,12 +62,13 @@ template <class T>
 }
 
 /// n bytes; where they are one aligned word it is written as one, so that wait_until may watch it.
+template <Blocking kBlocking>
 [[gnu::always_inline]] inline void put_bytes(Call call, shmem_ctx_t ctx, void* dest, const void* source,
-                                             std::size_t n, int pe, Blocking blocking) {
+                                             std::size_t n, int pe) {
   pe = to_world(call, ctx, pe);
   std::byte* to = mapped(dest, n, pe);
   if (to == nullptr) [[unlikely]] {
-    remote_put(call, context_of(call, ctx), dest, source, n, pe, blocking);
+    remote_put_bytes<kBlocking>(call, pe, dest, ctx, source, n);
   } else if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
     std::uint64_t word;
     std::memcpy(&word, source, 8);

@@ -47,6 +47,25 @@ static void fetch_add(long n) {
 static void add(long n) {
   for (long i = 0; i < n; i++) shmem_long_atomic_add(&word, 1, (int)target);
 }
+static void put_nbi(long n) {
+  static const long value = 7;
+  for (long i = 0; i < n; i++) shmem_long_put_nbi(&word, &value, 1, (int)target);
+}
+static void get_nbi(long n) {
+  static long value;
+  for (long i = 0; i < n; i++) shmem_long_get_nbi(&value, &word, 1, (int)target);
+}
+static void put_signal(long n) {
+  static const long value = 7;
+  static uint64_t signal_word;
+  for (long i = 0; i < n; i++)
+    shmem_long_put_signal(&word, &value, 1, &signal_word, 1, SHMEM_SIGNAL_SET, (int)target);
+}
+/* n elements in one call. */
+static void iput(long n) {
+  static long from[4 * kCalls], to[4 * kCalls];
+  shmem_long_iput(to, from, 2, 2, (size_t)n, (int)target);
+}
 static void wait_until(long n) {
   for (long i = 0; i < n; i++) shmem_long_wait_until(&ready, SHMEM_CMP_EQ, 1);
 }
@@ -101,14 +120,15 @@ static void count_many(const char* name, Calls calls) {
 
 /* Sometimes the library looks at the network as well, by the clock: the cheapest of several is what the call
  * takes by itself.  What it has just done it need not do again at once. */
-static void count_single(const char* name, Calls calls) {
+static void count_cheapest(const char* name, Calls calls, long fewer, long more) {
   for (int i = 0; i < kTries; i++) {
     calls(1);
-    count(name, calls, 1);
+    count(name, calls, fewer);
     calls(1);
-    count(name, calls, 2);
+    count(name, calls, more);
   }
 }
+static void count_single(const char* name, Calls calls) { count_cheapest(name, calls, 1, 2); }
 
 /* Where the other PE has come before: what is counted is no waiting. */
 static void count_barriers(void) {
@@ -139,6 +159,15 @@ static void count_on_node(void) {
   count_many("kv_get_batch", kv_get_batch); /* each key of it */
 }
 
+static void count_on_network(void) {
+  count_single("remote_add", add);
+  count_single("remote_p", p);
+  count_single("remote_put_nbi", put_nbi);
+  count_single("remote_get_nbi", get_nbi);
+  count_single("remote_put_signal", put_signal);
+  count_cheapest("remote_iput", iput, kCalls / 2, kCalls); /* each element of it */
+}
+
 int main(int argc, char** argv) {
   shmem_init();
   const char* kind = argc > 1 ? argv[1] : "";
@@ -152,7 +181,7 @@ int main(int argc, char** argv) {
     shmem_barrier_all();
     if (shmem_my_pe() == 0) count_on_node();
   } else if (strcmp(kind, "network") == 0) {
-    if (shmem_my_pe() == 0) count_single("remote_add", add);
+    if (shmem_my_pe() == 0) count_on_network();
   } else if (strcmp(kind, "barrier") == 0) {
     count_barriers();
   }

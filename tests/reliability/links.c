@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PEs that work in rounds and check what has come of it, while PE 1 disturbs them:
- *     links fetch|add|barrier|get|put|kv reset|stop|freeze|nothing SECONDS
- * reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped for so long, once.
- * freeze: it is stopped, and nobody wakes it.  Before it is stopped it prints "stops <seconds since 1970>".  All go on
- * for two seconds after that, and PE 0 prints "right". */
+ *     links fetch|add|barrier|get|put|small|flood|kv reset|stop|freeze|nothing SECONDS
+ * reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped for so
+ * long, once. freeze: it is stopped, and nobody wakes it.  Before it is stopped it prints "stops <seconds
+ * since 1970>".  All go on for two seconds after that, and PE 0 prints "right". */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <shmem.h>
@@ -96,7 +96,8 @@ static void wrong(const char* what, long found, long wanted) {
   shmem_global_exit(9);
 }
 
-/* Each PE writes a block of its own on the next one, which reads it when all have; a put that is lost or late shows. */
+/* Each PE writes a block of its own on the next one, which reads it when all have; a put that is lost or late
+ * shows. */
 static void put(void) {
   enum { kWords = 512 };
   static long block[kWords], source[kWords], turn;
@@ -109,6 +110,57 @@ static void put(void) {
       if (block[j] != turn * kWords + j) wrong("a word that was put", block[j], turn * kWords + j);
     shmem_barrier_all();
   }
+}
+
+/* The same by small operations, which travel in packets, and each PE reads what it has written. */
+static void small(void) {
+  enum { kWords = 512 };
+  static long single[kWords], strided[2 * kWords], source[2 * kWords], back[kWords], with_signal, turn;
+  static uint64_t signal_word;
+  const int next = (me + 1) % pes;
+  for (int i = 0; i < 20; ++i) {
+    ++turn;
+    for (int j = 0; j < 2 * kWords; ++j) source[j] = turn * kWords + j / 2;
+    for (int j = 0; j < kWords; ++j) shmem_long_p(&single[j], source[2 * j], next);
+    shmem_long_iput(strided, source, 2, 2, kWords, next);
+    shmem_quiet();
+    for (int j = 0; j < kWords; ++j) shmem_long_get_nbi(&back[j], &single[j], 1, next);
+    shmem_quiet();
+    shmem_long_put_signal(&with_signal, &turn, 1, &signal_word, (uint64_t)turn, SHMEM_SIGNAL_SET, next);
+    shmem_signal_wait_until(&signal_word, SHMEM_CMP_GE, (uint64_t)turn);
+    if (with_signal < turn) wrong("what came with a signal", with_signal, turn);
+    shmem_barrier_all();
+    for (int j = 0; j < kWords; ++j) {
+      const long wanted = turn * kWords + j;
+      if (back[j] != wanted) wrong("a word that was read", back[j], wanted);
+      if (single[j] != wanted) wrong("a word that was put", single[j], wanted);
+      if (strided[2 * j] != wanted) wrong("a word that was put among others", strided[2 * j], wanted);
+    }
+    shmem_barrier_all();
+  }
+}
+
+static void* tell_memory(void* unused) {
+  for (;; usleep(50000)) {
+    long pages = 0, resident = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%ld %ld", &pages, &resident) != 2) wrong("no /proc/self/statm", 0, 1);
+    fclose(file);
+    printf("memory %ld\n", resident * sysconf(_SC_PAGESIZE));
+    fflush(stdout);
+  }
+  return unused;
+}
+
+/* PE 0 puts words on PE 1 without an end, and a thread tells how much memory it has. */
+static void flood(void) {
+  static long words[4096];
+  if (rounds < 3 || me != 0) return;
+  if (rounds == 3) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, tell_memory, NULL);
+  }
+  for (long i = 0; i < 50000000; ++i) shmem_long_p(&words[i % 4096], i, 1);
 }
 
 /* Each PE stores under keys of its own and finds there what it has stored. */
@@ -135,6 +187,8 @@ static void kv(void) {
 static void work(const char* kind) {
   if (kind[0] == 'p') return put();
   if (kind[0] == 'k') return kv();
+  if (kind[0] == 's') return small();
+  if (strcmp(kind, "flood") == 0) return flood();
   if (strcmp(kind, "get") == 0) { /* answers, and small messages between them */
     if (me == 0) {
       for (int i = 0; i < 2000; ++i, ++mine) shmem_long_atomic_fetch_add(&word, 1, 1);

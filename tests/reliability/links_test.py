@@ -18,7 +18,7 @@ from launcher import OSHRUN, environment  # noqa: E402
 
 program, test = sys.argv[1:]
 LIMIT = 100
-KINDS = ("fetch", "add", "barrier", "get", "put", "kv")
+KINDS = ("fetch", "add", "barrier", "get", "put", "small", "kv")
 # SHMEM_PEER_TIMEOUT; the line comes up to two seconds later.  One more is for a machine that is busy, and single jobs may
 # have to wait for it for long.
 TIMEOUT, LATER, MUCH_LATER = 2, 3, 12
@@ -92,6 +92,17 @@ def frozen():
     expect(usual <= TIMEOUT + LATER, f"most lines have come {usual:.1f} s after the stop or later; {TIMEOUT + LATER} are allowed")
 
 
+def flood():
+    """What is meant for a PE that has stopped takes no more memory than it may, and it is named in the end."""
+    _, said, _, out = run("flood", "freeze", 0, f"SHMEM_PEER_TIMEOUT={TIMEOUT}")
+    expect(len(said) == 1 and "PE 1 on host" in said[0] and "has not answered" in said[0], "the line should name PE 1")
+    memory = [int(line.split()[1]) for line in out.splitlines() if line.startswith("memory ")]
+    expect(len(memory) > 10, "it should have told its memory all the time")
+    grown = (max(memory) - memory[0]) / 2**20
+    print(f"its memory grew by {grown:.1f} MiB in {len(memory)} looks")
+    expect(grown < 16, "it should not keep what PE 1 does not take")
+
+
 def patient():
     """Without a limit a job waits; --timeout ends it."""
     with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
@@ -104,4 +115,4 @@ def patient():
 if test.startswith("reset_"):
     reset(test.removeprefix("reset_"))
 else:
-    {"stopped": stopped, "frozen": frozen, "patient": patient}[test]()
+    {"stopped": stopped, "frozen": frozen, "flood": flood, "patient": patient}[test]()

@@ -7,8 +7,16 @@
 namespace oshrun {
 namespace {
 
+/// What is beyond that is nobody's cluster, and must not overflow.
+constexpr long kMost = 1 << 24;
+
+/// The number that the text begins with, at `end` what is behind it.
+int number(const char* text, char** end = nullptr) {
+  return static_cast<int>(std::clamp(std::strtol(text, end, 10), 0L, kMost));
+}
+
 int count_in(const Surroundings& surroundings, const char* name) {
-  return std::atoi(surroundings.value(name).value_or("0").c_str());
+  return number(surroundings.value(name).value_or("0").c_str());
 }
 
 /// "4(x2),8": 4 CPUs on each of two nodes, and 8 on one more.
@@ -16,10 +24,10 @@ void count_cpus(Allocation& allocation, const std::string& text) {
   const char* next = text.c_str();
   while (*next != '\0') {
     char* end = nullptr;
-    const int cpus = static_cast<int>(std::strtol(next, &end, 10));
+    const int cpus = number(next, &end);
     long nodes = 1;
-    if (end[0] == '(' && end[1] == 'x') nodes = std::strtol(end + 2, &end, 10);
-    allocation.cpus += static_cast<int>(cpus * nodes);
+    if (end[0] == '(' && end[1] == 'x') nodes = number(end + 2, &end);
+    allocation.cpus = static_cast<int>(std::min(allocation.cpus + cpus * nodes, kMost));
     allocation.fewest = allocation.fewest == 0 ? cpus : std::min(allocation.fewest, cpus);
     const char* comma = std::find(static_cast<const char*>(end), text.c_str() + text.size(), ',');
     next = *comma == ',' ? comma + 1 : comma;

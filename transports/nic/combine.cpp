@@ -225,13 +225,16 @@ void Combiner::count_packet(const Packet& packet) {
   count(Stat::packet_bytes, packet.size);
   if (packet.why == Leaves::full) count(Stat::full_packets);
   if (packet.why == Leaves::wanted) count(Stat::wanted_packets);
+  if (packet.why == Leaves::answered) count(Stat::answered_packets);
   if (packet.why == Leaves::old) count(Stat::old_packets);
   count(Stat::packed, operations);
   if (packet.puts != 0) {
+    count(Stat::packed_puts, packet.puts);
     count(Stat::puts, packet.puts);
     count(Stat::put_bytes, packet.put_bytes);
   }
   if (packet.gets != 0) {
+    count(Stat::packed_gets, packet.gets);
     count(Stat::gets, packet.gets);
     count(Stat::get_bytes, packet.get_bytes);
   }
@@ -288,6 +291,7 @@ void Combiner::acknowledge(int pe, const std::byte* results, std::size_t n) {
     ++from.acked;
     from.detour = -1;
     next = take_ready(executor, from);
+    if (next != nullptr) next->leaves(Leaves::answered);
   }
   if (next != nullptr) transmit(executor, std::move(next));
   // Release: who sees 0 sees the results.  The last one is the last use of the channel.

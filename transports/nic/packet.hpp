@@ -243,10 +243,11 @@ struct Awaited {
 
 /// Why a packet leaves; the first reason counts.
 enum class Leaves : std::uint8_t {
-  free,    // its node owes no answer
-  full,    // the next record has no room
-  wanted,  // a thread waits for what is in it
-  old,     // held for kLongestHold
+  free,      // its node owed no answer from the start
+  full,      // the next record has no room
+  wanted,    // a thread waits for what is in it
+  answered,  // its node has answered what was before it
+  old,       // held for kLongestHold
 };
 
 /// A packet that is being filled.

@@ -309,27 +309,34 @@ TEST(NicPacking, SaysWhyPacketsLeft) {
   const auto left = [] {
     const StatValues stats = take_stats();
     const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+    EXPECT_EQ(of(Stat::packed_puts), of(Stat::packed));
     return std::array{of(Stat::packets), of(Stat::full_packets), of(Stat::wanted_packets),
-                      of(Stat::old_packets)};
+                      of(Stat::answered_packets), of(Stat::old_packets)};
   };
-  using Counts = std::array<std::uint64_t, 4>;
+  using Counts = std::array<std::uint64_t, 5>;
   take_stats();
   put();  // alone
-  EXPECT_EQ(left(), (Counts{1, 0, 0, 0}));
+  EXPECT_EQ(left(), (Counts{1, 0, 0, 0, 0}));
   put();  // behind the first, which nobody has answered
-  EXPECT_EQ(left(), (Counts{0, 0, 0, 0}));
+  EXPECT_EQ(left(), (Counts{0, 0, 0, 0, 0}));
   pe.ops().flush(pe.channel);
   job.quiet(pe);
-  EXPECT_EQ(left(), (Counts{1, 0, 1, 0}));
+  EXPECT_EQ(left(), (Counts{1, 0, 1, 0, 0}));
+  put();
+  put();
+  for (int turn = 0; turn < 1000 && !pe.ops().idle(pe.channel); ++turn) {  // nobody waits for the second
+    for (LoopPe& each : job.pes) each.net->poll();
+  }
+  EXPECT_EQ(left(), (Counts{2, 0, 0, 1, 0}));
   put();
   for (std::size_t i = 0; i < kMaxMessage / nic::kSmallestRecord + 1; ++i) put();
   job.quiet(pe);
-  EXPECT_EQ(left(), (Counts{3, 1, 1, 0}));
+  EXPECT_EQ(left(), (Counts{3, 1, 1, 0, 0}));
   hint(pe, true);
   put();
   while (!pe.net->poll()) {
   }
-  EXPECT_EQ(left(), (Counts{1, 0, 0, 1}));
+  EXPECT_EQ(left(), (Counts{1, 0, 0, 0, 1}));
   job.quiet(pe);
 }
 
