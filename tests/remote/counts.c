@@ -6,6 +6,7 @@
 #include <shmemx.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -60,6 +61,15 @@ static void direct(void) {
   CHECK(now.swaps == now.remote_reads + now.remote_zeroed);
   CHECK(now.remote_zeroed <= 4 * kPages && now.remote_ahead == 0);
 
+  /* As many pages as are local: some are to leave, are used before, and stay. */
+  for (int round = 0; round < 1000 && counted().remote_kept == now.remote_kept; ++round) {
+    for (uint64_t page = kPages - kLocal; page < kPages; ++page)
+      CHECK(words[page * kWords + 5] == 100 + page);
+    usleep(1000);
+  }
+  CHECK(counted().remote_kept > now.remote_kept && counted().remote_kept <= counted().remote_hits);
+  now = counted();
+
   /* What will be overwritten is not read. */
   const uint64_t reads = now.remote_reads;
   shmemx_overwrite(words, (size_t)kPages * kPage);
@@ -86,7 +96,7 @@ static void paper(void) {
   const shmemx_stats_t now = counted();
   CHECK(now.remote_reads >= 3 * (kPages - kLocal) && now.remote_reads <= 3 * kPages);
   CHECK(now.remote_writes + 1 >= now.remote_reads && now.remote_writes <= now.remote_reads + 1);
-  CHECK(now.remote_zeroed == 0 && now.remote_dropped == 0 && now.remote_ahead == 0);
+  CHECK(now.remote_zeroed == 0 && now.remote_dropped == 0 && now.remote_ahead == 0 && now.remote_kept == 0);
   CHECK(now.swaps == now.remote_reads && now.swaps == now.remote_faults - now.remote_hits);
   CHECK(now.swap_received_ns > 0 && now.swap_queued_ns > 0 && now.swap_placed_ns > 0 &&
         now.swap_ended_ns > 0);
