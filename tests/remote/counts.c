@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is moved for loads and stores of memory on memory servers, counted (shmemx_stats_read).  32 pages of
  * 64 KiB are local, and nothing is read ahead; the argument says by which kind of protocol pages come:
- * direct, or paper. */
+ * direct, or paper; or how many of them may be read at a time: reads_1, reads_64. */
+#include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdint.h>
@@ -10,7 +11,7 @@
 
 #include "check.h"
 
-enum { kPage = 64 * 1024, kPages = 128, kLocal = 32, kWords = kPage / sizeof(uint64_t) };
+enum { kPage = 64 * 1024, kPages = 128, kLocal = 32, kThreads = 16, kWords = kPage / sizeof(uint64_t) };
 
 static uint64_t* words;
 
@@ -102,13 +103,40 @@ static void paper(void) {
         now.swap_ended_ns > 0);
 }
 
+/* More threads than may read at a time wait for each other; as many as may, never. */
+static void* load_from(void* first) {
+  for (uint64_t i = 0; i < kPages; ++i) {
+    const uint64_t page = ((uint64_t)(uintptr_t)first + i) % kPages;
+    CHECK(words[page * kWords + 5] == 100 + page);
+  }
+  return NULL;
+}
+static void load_by_threads(void) {
+  pthread_t thread[kThreads];
+  for (uintptr_t t = 0; t < kThreads; ++t)
+    CHECK(pthread_create(&thread[t], NULL, load_from, (void*)(t * kPages / kThreads)) == 0);
+  for (int t = 0; t < kThreads; ++t) CHECK(pthread_join(thread[t], NULL) == 0);
+}
+static void reads(int may_wait) {
+  store_all(100);
+  for (int round = 0; round < (may_wait ? 1000 : 8); ++round) {
+    load_by_threads();
+    if (may_wait && counted().remote_slot_waits > 0) return;
+  }
+  CHECK(!may_wait && counted().remote_slot_waits == 0 && counted().remote_reads > 0);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   shmem_init();
   words = shmemx_remote_alloc((size_t)kPages * kPage);
   CHECK(words != NULL);
   shmemx_stats_reset();
-  strcmp(argv[1], "paper") == 0 ? paper() : direct();
+  if (strncmp(argv[1], "reads", 5) == 0) {
+    reads(strcmp(argv[1], "reads_1") == 0);
+  } else {
+    strcmp(argv[1], "paper") == 0 ? paper() : direct();
+  }
   shmemx_remote_free(words);
   shmem_finalize();
   return 0;
