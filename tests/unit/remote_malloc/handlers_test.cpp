@@ -219,10 +219,10 @@ TEST_F(HandlersDeath, WhoHoldsSignalsHasTheMemory) {
     start();
     REQUIRE_IN_CHILD(sighold(SIGSEGV) == 0 && sighold(SIGUSR1) == 0);
     REQUIRE_IN_CHILD(sigset(SIGSEGV, SIG_HOLD) == SIG_DFL && sigset(SIGUSR1, SIG_HOLD) == SIG_HOLD);
-    REQUIRE_IN_CHILD(usable());
-    sigset_t now;
+    sigset_t now;  // before other calls change it
     sigprocmask(SIG_BLOCK, nullptr, &now);
     REQUIRE_IN_CHILD(sigismember(&now, SIGUSR1) == 1 && sigismember(&now, SIGSEGV) == 0);
+    REQUIRE_IN_CHILD(usable());
     REQUIRE_IN_CHILD(sigset(SIGUSR1, SIG_IGN) == SIG_HOLD);
     raise(SIGUSR1);
     REQUIRE_IN_CHILD(sigignore(SIGSEGV) == 0 && sigset(SIGSEGV, end_with_9) == SIG_IGN);
@@ -244,7 +244,7 @@ TEST_F(HandlersDeath, AThreadThatBeginsWithAMaskHasTheMemory) {
     const auto begin = [](void*) -> void* {
       sigset_t now;
       pthread_sigmask(SIG_BLOCK, nullptr, &now);
-      _exit(usable() && sigismember(&now, SIGUSR1) == 1 ? 9 : 1);
+      _exit(sigismember(&now, SIGUSR1) == 1 && sigismember(&now, SIGSEGV) == 0 && usable() ? 9 : 1);
     };
     pthread_t thread;
     REQUIRE_IN_CHILD(pthread_create(&thread, &attributes, begin, nullptr) == 0);

@@ -269,6 +269,7 @@ TEST_F(SeveralMessages, AreSentUpToTheFirstThatIsRefused) {
 
 TEST_F(SeveralMessages, AreNotSentBehindOneThatWasCut) {
   several_->list[0] = {block_.at(paged::kPage), 1 << 20};
+  several_->list[1].iov_len = 0;  // which there is room for
   const int sent = sendmmsg(stream_[0], several_->messages, 3, MSG_DONTWAIT);
   EXPECT_EQ(sent, 1);
   EXPECT_GT(several_->messages[0].msg_len, 0U);
@@ -290,7 +291,7 @@ TEST_F(SeveralMessages, AreNotWaitedForBehindTheFirst) {
 }
 
 TEST_F(SeveralMessages, EndWithTheLimitOfTime) {
-  send_messages(2);
+  send_messages(3);
   ASSERT_EQ(recvmmsg(datagram_[1], several_->messages, 3, 0, &several_->limit), 1)
       << "with the first there is no time left";
   expect_received(1);
