@@ -61,6 +61,7 @@
   X(kv_added,         "requests that may add an element here, which took an entry of the pending list")   \
   X(remote_faults,    "loads and stores of private remote memory that were not permitted")                \
   X(remote_hits,      "of these faults, those on pages that were in local memory, or on their way there") \
+  X(remote_kept,      "of these hits, those on pages that were to leave, and stayed without a transfer")    \
   X(remote_reads,     "pages, or parts of them, that were read from memory servers")                      \
   X(remote_read_bytes, "bytes of these")                                                                  \
   X(remote_writes,    "pages, or parts of them, that were written to memory servers")                     \

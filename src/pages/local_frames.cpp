@@ -336,7 +336,7 @@ void LocalFrames::await_use(PageNumber page) {
 
 void LocalFrames::recall(PageNumber page) {
   const FrameNumber frame = pool_.word(page).frame_if_here();
-  if (frame != kNoFrame) replacement_.recall(frame, page);
+  if (frame != kNoFrame && replacement_.recall(frame, page)) LocalStatistics::count(statistics_.kept);
 }
 
 void LocalFrames::forget(PageNumber first, PageNumber last) {

@@ -24,6 +24,7 @@ struct LocalStatistics {
   };
   Count faults{Stat::remote_faults};
   Count hits{Stat::remote_hits};
+  Count kept{Stat::remote_kept};
   Count reads{Stat::remote_reads};
   Count bytes_in{Stat::remote_read_bytes};
   Count writes{Stat::remote_writes};

@@ -158,13 +158,14 @@ FrameNumber Replacement::take_standby() {
   return oldest;
 }
 
-void Replacement::recall(FrameNumber frame, PageNumber page) {
+bool Replacement::recall(FrameNumber frame, PageNumber page) {
   const LockGuard guard(pool_.head().lock);
   const Frame& used = pool_.frame(frame);
   const bool may_leave = used.queue == kStandby || used.queue == kTrial;
-  if (!may_leave || used.page.load(std::memory_order_relaxed) != page + 1) return;
+  if (!may_leave || used.page.load(std::memory_order_relaxed) != page + 1) return false;
   unlink(frame);
   push(kLru, frame);
+  return true;
 }
 
 std::size_t Replacement::frames_at_hand() const {

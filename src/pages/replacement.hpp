@@ -82,9 +82,9 @@ class Replacement {
   void stand_by(FrameNumber frame, PageNumber page);
   /// Takes the oldest of those out of their queue; kNoFrame if there is none.
   FrameNumber take_standby();
-  /// One of those, or one that is on trial, has been used again.  Nothing happens if it is neither, or has
-  /// another page.
-  void recall(FrameNumber frame, PageNumber page);
+  /// One of those, or one that is on trial, has been used again.  Returns false, and nothing happens, if it
+  /// is neither, or has another page.
+  bool recall(FrameNumber frame, PageNumber page);
   /// How many are free or stand by, about.
   std::size_t frames_at_hand() const;
 

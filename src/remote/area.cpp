@@ -36,9 +36,9 @@ Result<std::unique_ptr<Area>> Area::open(Servers& servers, const Settings& setti
   const Placement::Shape shape =
       LentRange::shape_for(area_bytes(settings, servers.count()), settings.page_bytes, settings.server_bytes);
   std::unique_ptr<Area> area(new Area(servers, settings, shape));
-  Result<std::unique_ptr<SwapEngine>> pages = SwapEngine::open(
-      area->range_,
-      {settings.swap, settings.local_bytes / settings.page_bytes, settings.ahead, settings.mechanisms});
+  Result<std::unique_ptr<SwapEngine>> pages =
+      SwapEngine::open(area->range_, {settings.swap, settings.local_bytes / settings.page_bytes,
+                                      settings.ahead, settings.mechanisms, settings.reads});
   if (!pages.ok()) return pages.status();
   area->pages_ = std::move(pages.value());
   return area;

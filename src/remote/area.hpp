@@ -27,6 +27,7 @@ class Area {
     std::size_t ahead = 1;         // pages that are read ahead of use
     Swap swap = Swap::direct;      // how they come and leave
     Mechanisms mechanisms{};       // what direct is made of
+    unsigned reads = 2;            // pages that threads read at a time
   };
   /// `servers` outlives it.
   static Result<std::unique_ptr<Area>> open(Servers& servers, const Settings& settings);

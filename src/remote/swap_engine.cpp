@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "remote/swap_engine.hpp"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -66,10 +67,13 @@ Result<std::unique_ptr<SwapEngine>> open_direct(const LentRange& range,
                                                 const SwapEngine::Settings& settings) {
   const Mechanisms& mechanisms = settings.mechanisms;
   auto lent = std::make_unique<LentPages>(range);
+  // Each has a frame that no other page can get meanwhile.
+  const auto reads = static_cast<unsigned>(std::min<std::size_t>(settings.reads, settings.frames / 2));
   Result<std::unique_ptr<pages::LocalPages>> pages = pages::LocalPages::create(
       *lent, {.page_bytes = range.shape().page_bytes,
               .frames = settings.frames,
               .bytes = range.shape().bytes,
+              .read_slots = reads,
               .ahead = mechanisms.ahead ? static_cast<unsigned>(settings.ahead) : 0});
   return engine_of(std::move(pages), std::move(lent), mechanisms);
 }

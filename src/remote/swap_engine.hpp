@@ -33,6 +33,7 @@ class SwapEngine {
     std::size_t frames = 0;
     std::size_t ahead = 1;  // pages that are read ahead of use; of direct
     Mechanisms mechanisms;
+    unsigned reads = 2;  // that threads wait for at a time; of direct
   };
   static constexpr std::size_t kFewestFrames = 4;
 

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kDefaultPage = std::size_t{2} << 20;
 constexpr std::size_t kSmallestPage = 4096, kLargestPage = std::size_t{64} << 20;
+constexpr unsigned kMostReads = 64;
 constexpr std::size_t kPartOfHost = 4;  // local memory, where nothing is set
 
 remote::Area* area = nullptr;
@@ -71,6 +72,11 @@ Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, in
   const std::size_t all = made.server_bytes * static_cast<std::size_t>(std::max(server_count, 1));
   made.local_bytes = std::max(least, std::min(made.local_bytes, all));
   made.ahead = env.remote_ahead.value_or(1);
+  const std::uint64_t reads = env.remote_reads.value_or(2);
+  if (reads == 0 || reads > kMostReads)
+    return Status::error("SHMEM_REMOTE_READS is " + std::to_string(reads) + "; allowed are 1 to " +
+                         std::to_string(kMostReads));
+  made.reads = static_cast<unsigned>(reads);
   made.swap = swap_named(env.swap);
   Result<remote::Mechanisms> mechanisms = mechanisms_without(env.remote_without);
   if (!mechanisms.ok()) return mechanisms.status();

@@ -16,7 +16,7 @@ WHOLE = "is no whole number of at least 1"
 
 def run(script, *arguments, cwd=None):
     return subprocess.run([scripts / script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=100, check=False, cwd=cwd)
+                          timeout=300, check=False, cwd=cwd)
 
 
 def expect(condition, what, result):
@@ -115,6 +115,10 @@ def paging_that_runs():
                  "--pages", "1m", "--only", "fault,protocols,triad")
     expect(result.returncode == 0 and "A5-A6" in result.stdout, "failed", result)
     expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 5, "not 5 verdicts", result)
+    result = run("compare_paging.py", "--build", build, "--rounds", "1", "--inner", "1", "--local", "8m", "--blocks", "3",
+                 "--only", "stencil,mechanisms")
+    expect(result.returncode == 0 and "without sweeper" in result.stdout, "failed", result)
+    expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 1, "not 1 verdict", result)
 
 
 def graphs_that_run():

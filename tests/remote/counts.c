@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is moved for loads and stores of memory on memory servers, counted (shmemx_stats_read).  32 pages of
  * 64 KiB are local, and nothing is read ahead; the argument says by which kind of protocol pages come:
- * direct, or paper. */
+ * direct, or paper; or how many of them may be read at a time: reads_1, reads_64. */
+#include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
-enum { kPage = 64 * 1024, kPages = 128, kLocal = 32, kWords = kPage / sizeof(uint64_t) };
+enum { kPage = 64 * 1024, kPages = 128, kLocal = 32, kThreads = 16, kWords = kPage / sizeof(uint64_t) };
 
 static uint64_t* words;
 
@@ -60,6 +62,15 @@ static void direct(void) {
   CHECK(now.swaps == now.remote_reads + now.remote_zeroed);
   CHECK(now.remote_zeroed <= 4 * kPages && now.remote_ahead == 0);
 
+  /* As many pages as are local: some are to leave, are used before, and stay. */
+  for (int round = 0; round < 1000 && counted().remote_kept == now.remote_kept; ++round) {
+    for (uint64_t page = kPages - kLocal; page < kPages; ++page)
+      CHECK(words[page * kWords + 5] == 100 + page);
+    usleep(1000);
+  }
+  CHECK(counted().remote_kept > now.remote_kept && counted().remote_kept <= counted().remote_hits);
+  now = counted();
+
   /* What will be overwritten is not read. */
   const uint64_t reads = now.remote_reads;
   shmemx_overwrite(words, (size_t)kPages * kPage);
@@ -86,10 +97,33 @@ static void paper(void) {
   const shmemx_stats_t now = counted();
   CHECK(now.remote_reads >= 3 * (kPages - kLocal) && now.remote_reads <= 3 * kPages);
   CHECK(now.remote_writes + 1 >= now.remote_reads && now.remote_writes <= now.remote_reads + 1);
-  CHECK(now.remote_zeroed == 0 && now.remote_dropped == 0 && now.remote_ahead == 0);
+  CHECK(now.remote_zeroed == 0 && now.remote_dropped == 0 && now.remote_ahead == 0 && now.remote_kept == 0);
   CHECK(now.swaps == now.remote_reads && now.swaps == now.remote_faults - now.remote_hits);
   CHECK(now.swap_received_ns > 0 && now.swap_queued_ns > 0 && now.swap_placed_ns > 0 &&
         now.swap_ended_ns > 0);
+}
+
+/* More threads than may read at a time wait for each other; as many as may, never. */
+static void* load_from(void* first) {
+  for (uint64_t i = 0; i < kPages; ++i) {
+    const uint64_t page = ((uint64_t)(uintptr_t)first + i) % kPages;
+    CHECK(words[page * kWords + 5] == 100 + page);
+  }
+  return NULL;
+}
+static void load_by_threads(void) {
+  pthread_t thread[kThreads];
+  for (uintptr_t t = 0; t < kThreads; ++t)
+    CHECK(pthread_create(&thread[t], NULL, load_from, (void*)(t * kPages / kThreads)) == 0);
+  for (int t = 0; t < kThreads; ++t) CHECK(pthread_join(thread[t], NULL) == 0);
+}
+static void reads(int may_wait) {
+  store_all(100);
+  for (int round = 0; round < (may_wait ? 1000 : 8); ++round) {
+    load_by_threads();
+    if (may_wait && counted().remote_slot_waits > 0) return;
+  }
+  CHECK(!may_wait && counted().remote_slot_waits == 0 && counted().remote_reads > 0);
 }
 
 int main(int argc, char** argv) {
@@ -98,7 +132,11 @@ int main(int argc, char** argv) {
   words = shmemx_remote_alloc((size_t)kPages * kPage);
   CHECK(words != NULL);
   shmemx_stats_reset();
-  strcmp(argv[1], "paper") == 0 ? paper() : direct();
+  if (strncmp(argv[1], "reads", 5) == 0) {
+    reads(strcmp(argv[1], "reads_1") == 0);
+  } else {
+    strcmp(argv[1], "paper") == 0 ? paper() : direct();
+  }
   shmemx_remote_free(words);
   shmem_finalize();
   return 0;

@@ -15,7 +15,7 @@
 
 #include "check.h"
 
-enum { kMiB = 1 << 20, kThreads = 8 };
+enum { kMiB = 1 << 20, kThreads = 16 };
 
 static uint64_t* words_of(size_t bytes) {
   uint64_t* const block = shmemx_remote_alloc(bytes);

@@ -64,6 +64,8 @@ class Servers(unittest.TestCase):
             ("SHMEM_REMOTE_PAGE", "3000", r"SHMEM_REMOTE_PAGE is 3000 bytes; allowed are powers of two from 4k to 64m"),
             ("SHMEM_REMOTE_PAGE", "2k", r"SHMEM_REMOTE_PAGE is 2048 bytes; allowed are powers"),
             ("SHMEM_REMOTE_LOCAL", "100k", r"SHMEM_REMOTE_LOCAL is 100 KiB; allowed is from 256 KiB on"),
+            ("SHMEM_REMOTE_READS", "0", r"SHMEM_REMOTE_READS is 0; allowed are 1 to 64"),
+            ("SHMEM_REMOTE_READS", "65", r"SHMEM_REMOTE_READS is 65; allowed are 1 to 64"),
             ("SHMEM_MEMORY_PER_SERVER", "8000g", r"cannot lend .* of memory: the host has .* left; lower"),
             ("SHMEM_HEAP", "remot", r"SHMEM_HEAP is 'remot'; allowed are dram, nvm:<folder> and remote"),
         ]:

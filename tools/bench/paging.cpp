@@ -273,6 +273,7 @@ void print_json(const Row& row, const PagingOptions& options) {
   const shmemx_stats_t& counted = row.counted;
   count("faults", counted.remote_faults);
   count("hits", counted.remote_hits);
+  count("kept", counted.remote_kept);
   count("reads", counted.remote_reads);
   count("read_bytes", counted.remote_read_bytes);
   count("writes", counted.remote_writes);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// read, write and their kin, and getrandom.  The names with _chk are those of programs compiled with
-// _FORTIFY_SOURCE.
+// read, write and their kin, getrandom and getentropy.  The names with _chk are those of programs compiled
+// with _FORTIFY_SOURCE.
 #include <limits.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "blocks.hpp"
 #include "next.hpp"
@@ -23,7 +25,11 @@ constinit Next<ssize_t(int, const iovec*, int)> next_readv("readv");
 constinit Next<ssize_t(int, const iovec*, int)> next_writev("writev");
 constinit Next<ssize_t(int, const iovec*, int, off_t)> next_preadv("preadv");
 constinit Next<ssize_t(int, const iovec*, int, off_t)> next_pwritev("pwritev");
+constinit Next<ssize_t(int, const iovec*, int, off_t, int)> next_preadv2("preadv2");
+constinit Next<ssize_t(int, const iovec*, int, off_t, int)> next_pwritev2("pwritev2");
 constinit Next<ssize_t(void*, size_t, unsigned)> next_getrandom("getrandom");
+constinit Next<int(void*, size_t)> next_getentropy("getentropy");
+constexpr size_t kMostEntropy = 256;  // more is refused
 
 ssize_t read_by_stage(int fd, const Buffers& buffers) {
   return receive(buffers, Division::of_read(fd),
@@ -46,6 +52,9 @@ ssize_t pwrite_by_stage(int fd, const Buffers& buffers, off_t offset) {
     return next_pwrite(fd, at, n, offset + static_cast<off_t>(done));
   });
 }
+
+// Where a piece lies; without an offset it is where the file is, as for read().
+off_t behind(off_t offset, size_t done) { return offset == -1 ? -1 : offset + static_cast<off_t>(done); }
 
 // The system refuses a list that is too long, and one that is longer than what a result can say.
 bool goes_by_stage(const iovec* list, int count) {
@@ -111,11 +120,35 @@ REMOTE_MALLOC_WRAPPER ssize_t pwritev(int fd, const iovec* list, int count, off_
   return pwrite_by_stage(fd, listed(list, count), offset);
 }
 
+REMOTE_MALLOC_WRAPPER ssize_t preadv2(int fd, const iovec* list, int count, off_t offset, int flags) {
+  if (!goes_by_stage(list, count)) return next_preadv2(fd, list, count, offset, flags);
+  return receive(listed(list, count), Division::of_read(fd), [=](void* at, size_t n, size_t done) {
+    const iovec one{at, n};
+    return next_preadv2(fd, &one, 1, behind(offset, done), flags);
+  });
+}
+
+REMOTE_MALLOC_WRAPPER ssize_t pwritev2(int fd, const iovec* list, int count, off_t offset, int flags) {
+  if (!goes_by_stage(list, count)) return next_pwritev2(fd, list, count, offset, flags);
+  return send_out(listed(list, count), Division::of_write(fd), [=](void* at, size_t n, size_t done) {
+    const iovec one{at, n};
+    return next_pwritev2(fd, &one, 1, behind(offset, done), flags);
+  });
+}
+
 REMOTE_MALLOC_WRAPPER ssize_t getrandom(void* buffer, size_t n, unsigned flags) {
   if (!blocks::touches(buffer, n)) return next_getrandom(buffer, n, flags);
   const iovec one{buffer, n};
   return receive({&one, 1}, {Stage::kKeptBytes, true},
                  [flags](void* at, size_t piece, size_t) { return next_getrandom(at, piece, flags); });
+}
+
+REMOTE_MALLOC_WRAPPER int getentropy(void* buffer, size_t n) {
+  if (n > kMostEntropy || !blocks::touches(buffer, n)) return next_getentropy(buffer, n);
+  char local[kMostEntropy];
+  const int failed = next_getentropy(local, n);
+  if (failed == 0) std::memcpy(buffer, local, n);
+  return failed;
 }
 
 // ---- Other names of them: offsets have 64 bits anyway
@@ -133,6 +166,12 @@ REMOTE_MALLOC_WRAPPER ssize_t preadv64(int fd, const iovec* list, int count, off
 }
 REMOTE_MALLOC_WRAPPER ssize_t pwritev64(int fd, const iovec* list, int count, off64_t offset) {
   return pwritev(fd, list, count, offset);
+}
+REMOTE_MALLOC_WRAPPER ssize_t preadv64v2(int fd, const iovec* list, int count, off64_t offset, int flags) {
+  return preadv2(fd, list, count, offset, flags);
+}
+REMOTE_MALLOC_WRAPPER ssize_t pwritev64v2(int fd, const iovec* list, int count, off64_t offset, int flags) {
+  return pwritev2(fd, list, count, offset, flags);
 }
 REMOTE_MALLOC_WRAPPER ssize_t __read_chk(int fd, void* buffer, size_t n, size_t room) {
   if (n > room) __chk_fail();

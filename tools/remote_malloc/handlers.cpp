@@ -22,6 +22,8 @@ using masks::next_pthread_sigmask;
 constinit Next<int(int, const Action*, Action*)> next_sigaction("sigaction");
 constinit Next<Handler(int, Handler)> next_signal("signal");
 constinit Next<Handler(int, Handler)> next_sysv_signal("__sysv_signal");
+constinit Next<Handler(int, Handler)> next_sigset("sigset");
+constinit Next<int(int)> next_sigignore("sigignore");
 
 constinit std::atomic_flag changing;
 constinit Action programs{};          // once Atoll has a handler; guarded by `changing`
@@ -168,6 +170,19 @@ Handler set_sysv_signal(int number, Handler handler) {
   return set_handler(handler, SA_RESETHAND | SA_NODEFER);
 }
 
+// SIGSEGV is never held.
+Handler set_or_hold(int number, Handler handler) {
+  if (number != SIGSEGV || !enabled()) return next_sigset(number, handler);
+  if (handler != SIG_HOLD) return set_handler(handler, 0);
+  Action now;
+  return change(nullptr, &now) == 0 ? now.sa_handler : SIG_ERR;
+}
+
+int ignore(int number) {
+  if (number != SIGSEGV || !enabled()) return next_sigignore(number);
+  return set_handler(SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
+
 }  // namespace
 
 void enable() {
@@ -212,3 +227,7 @@ REMOTE_MALLOC_WRAPPER void (*sysv_signal(int number, void (*handler)(int)) noexc
 REMOTE_MALLOC_WRAPPER void (*__sysv_signal(int number, void (*handler)(int)) noexcept)(int) {
   return remote_malloc::handlers::set_sysv_signal(number, handler);
 }
+REMOTE_MALLOC_WRAPPER void (*sigset(int number, void (*handler)(int)) noexcept)(int) {
+  return remote_malloc::handlers::set_or_hold(number, handler);
+}
+REMOTE_MALLOC_WRAPPER int sigignore(int number) noexcept { return remote_malloc::handlers::ignore(number); }

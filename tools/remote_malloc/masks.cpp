@@ -20,7 +20,11 @@ constinit Next<int(const sigset_t*)> next_sigsuspend("sigsuspend");
 constinit Next<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> next_ppoll("ppoll");
 constinit Next<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> next_pselect("pselect");
 constinit Next<int(int, epoll_event*, int, int, const sigset_t*)> next_epoll_pwait("epoll_pwait");
+constinit Next<int(int, epoll_event*, int, const timespec*, const sigset_t*)> next_epoll_pwait2(
+    "epoll_pwait2");
 constinit Next<int(int)> next_sigblock("sigblock"), next_sigsetmask("sigsetmask");
+constinit Next<int(int)> next_sighold("sighold");
+constinit Next<int(pthread_attr_t*, const sigset_t*)> next_attr_setsigmask("pthread_attr_setsigmask_np");
 
 // What the system gets of a mask; null stays null.
 class Without {
@@ -65,6 +69,13 @@ REMOTE_MALLOC_WRAPPER int pthread_sigmask(int how, const sigset_t* mask, sigset_
 }
 REMOTE_MALLOC_WRAPPER int sigblock(int mask) noexcept { return next_sigblock(without(mask)); }
 REMOTE_MALLOC_WRAPPER int sigsetmask(int mask) noexcept { return next_sigsetmask(without(mask)); }
+REMOTE_MALLOC_WRAPPER int sighold(int number) noexcept {
+  return number == SIGSEGV && handlers::enabled() ? 0 : next_sighold(number);
+}
+// Of threads to come.
+REMOTE_MALLOC_WRAPPER int pthread_attr_setsigmask_np(pthread_attr_t* attributes, const sigset_t* mask) {
+  return next_attr_setsigmask(attributes, Without(mask).get());
+}
 
 // Masks for the length of a call, which handlers run with.
 REMOTE_MALLOC_WRAPPER int sigsuspend(const sigset_t* mask) { return next_sigsuspend(Without(mask).get()); }
@@ -78,4 +89,8 @@ REMOTE_MALLOC_WRAPPER int pselect(int count, fd_set* read, fd_set* write, fd_set
 REMOTE_MALLOC_WRAPPER int epoll_pwait(int epoll, epoll_event* events, int most, int milliseconds,
                                       const sigset_t* mask) {
   return next_epoll_pwait(epoll, events, most, milliseconds, Without(mask).get());
+}
+REMOTE_MALLOC_WRAPPER int epoll_pwait2(int epoll, epoll_event* events, int most, const timespec* limit,
+                                       const sigset_t* mask) {
+  return next_epoll_pwait2(epoll, events, most, limit, Without(mask).get());
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // send, recv and their kin.
 #include <sys/socket.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "blocks.hpp"
@@ -20,6 +22,8 @@ constinit Next<ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t
 constinit Next<ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)> next_recvfrom("recvfrom");
 constinit Next<ssize_t(int, const msghdr*, int)> next_sendmsg("sendmsg");
 constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg("recvmsg");
+constinit Next<int(int, mmsghdr*, unsigned, int)> next_sendmmsg("sendmmsg");
+constinit Next<int(int, mmsghdr*, unsigned, int, timespec*)> next_recvmmsg("recvmmsg");
 
 Buffers buffers_of(const msghdr& message) { return {message.msg_iov, message.msg_iovlen}; }
 
@@ -91,6 +95,83 @@ ssize_t receive_by_stage(int fd, msghdr& message, int flags) {
   return got;
 }
 
+// ---- Several messages at a time: one after the other, if any of them is remote
+
+constexpr unsigned kMostMessages = 1024;  // Linux sends no more with one call
+
+bool go_by_stage(const mmsghdr* messages, unsigned count) {
+  if (!blocks::any_remote() || count == 0) return false;
+  if (blocks::touches(messages, count * sizeof *messages)) return true;
+  return std::any_of(messages, messages + count,
+                     [](const mmsghdr& one) { return goes_by_stage(&one.msg_hdr); });
+}
+
+// By the system's rules: an error only if no message was sent before, and none behind one that was cut.
+int send_one_by_one(int fd, mmsghdr* messages, unsigned count, int flags) {
+  unsigned sent = 0;
+  while (sent < count) {
+    mmsghdr& one = messages[sent];
+    const ssize_t n = sendmsg(fd, &one.msg_hdr, flags);
+    if (n < 0) return sent > 0 ? static_cast<int>(sent) : -1;
+    one.msg_len = static_cast<unsigned>(n);
+    ++sent;
+    if (static_cast<size_t>(n) < buffers_of(one.msg_hdr).bytes()) break;
+  }
+  return static_cast<int>(sent);
+}
+
+// What is left of a limit of time, which the system looks at only when a message has come.
+class TimeLeft {
+ public:
+  explicit TimeLeft(timespec* limit) : limit_(limit) {
+    if (limit_ != nullptr) end_ = now() + of(*limit_);
+  }
+
+  // Whether there is any; the program is told how much.
+  bool update() const {
+    if (limit_ == nullptr) return true;
+    const std::int64_t left = std::max<std::int64_t>(end_ - now(), 0);
+    *limit_ = {left / kSecond, left % kSecond};
+    return left > 0;
+  }
+
+ private:
+  static constexpr std::int64_t kSecond = 1'000'000'000;
+  // More than ten years is for ever.
+  static std::int64_t of(const timespec& time) {
+    return std::min<std::int64_t>(time.tv_sec, 1 << 29) * kSecond + time.tv_nsec;
+  }
+  static std::int64_t now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return of(time);
+  }
+
+  timespec* const limit_;
+  std::int64_t end_ = 0;
+};
+
+// Likewise.  An error behind the first message is lost, where the system would keep it for the next call.
+int receive_one_by_one(int fd, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
+  const TimeLeft left(limit);
+  int flags_now = flags & ~MSG_WAITFORONE;
+  unsigned got = 0;
+  while (got < count) {
+    mmsghdr& one = messages[got];
+    const ssize_t n = recvmsg(fd, &one.msg_hdr, flags_now);
+    if (n < 0) return got > 0 ? static_cast<int>(got) : -1;
+    one.msg_len = static_cast<unsigned>(n);
+    ++got;
+    if ((flags & MSG_WAITFORONE) != 0) flags_now |= MSG_DONTWAIT;
+    if (!left.update() || (one.msg_hdr.msg_flags & MSG_OOB) != 0) break;
+  }
+  return static_cast<int>(got);
+}
+
+bool is_time(const timespec& time) {
+  return time.tv_sec >= 0 && time.tv_nsec >= 0 && time.tv_nsec < 1'000'000'000;
+}
+
 }  // namespace
 }  // namespace remote_malloc
 
@@ -147,6 +228,22 @@ REMOTE_MALLOC_WRAPPER ssize_t sendmsg(int fd, const msghdr* message, int flags) 
 
 REMOTE_MALLOC_WRAPPER ssize_t recvmsg(int fd, msghdr* message, int flags) {
   return goes_by_stage(message) ? receive_by_stage(fd, *message, flags) : next_recvmsg(fd, message, flags);
+}
+
+REMOTE_MALLOC_WRAPPER int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
+  count = std::min(count, kMostMessages);
+  return go_by_stage(messages, count) ? send_one_by_one(fd, messages, count, flags)
+                                      : next_sendmmsg(fd, messages, count, flags);
+}
+
+REMOTE_MALLOC_WRAPPER int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
+  const bool remote_limit = limit != nullptr && blocks::touches(limit, sizeof *limit);
+  if (!remote_limit && !go_by_stage(messages, count)) return next_recvmmsg(fd, messages, count, flags, limit);
+  if (limit != nullptr && !is_time(*limit)) {
+    errno = EINVAL;
+    return -1;
+  }
+  return receive_one_by_one(fd, messages, count, flags, limit);
 }
 
 REMOTE_MALLOC_WRAPPER ssize_t __recv_chk(int fd, void* buffer, size_t n, size_t room, int flags) {

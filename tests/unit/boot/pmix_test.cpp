@@ -273,6 +273,12 @@ TEST_F(PmixServer, KnowsWhoHasNotComeToAnExchangeWithMemoryServers) {
   EXPECT_THAT(boot->exchange({std::byte{1}}).text(), EndsWith("; PE 4 has not come to it"));
 }
 
+TEST_F(PmixServer, LeavesNoJobWithoutPes) {
+  env.memory_servers = 5;
+  EXPECT_THAT(boot->join(env).text(), HasSubstr("SHMEM_MEMORY_SERVERS is 5, but the job has 5 processes in all; "
+                                                "allowed are fewer"));
+}
+
 TEST_F(PmixServer, BringsWhatOthersGave) {
   ASSERT_TRUE(boot->join(env).ok());
   std::string text = "abc";

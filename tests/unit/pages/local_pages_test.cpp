@@ -175,6 +175,7 @@ TEST_F(LocalPagesTest, APageThatStandsByIsMappedAgainWithoutTraffic) {
   for (PageNumber page = 1; page < 3; ++page) ASSERT_EQ(word(page), page + 100);
   EXPECT_EQ(counted().faults - faults, 2U);
   EXPECT_EQ(counted().hits - hits, 2U);
+  EXPECT_EQ(counted().kept, 2U);
   EXPECT_EQ(backing.reads, 0U);
   EXPECT_EQ(backing.writes, kLocalFrames);
   // They have been used now, so that others leave.
@@ -241,7 +242,13 @@ TEST_F(LocalPagesTest, ASequenceIsReadAheadAndEachPageOnce) {
   fill(kLocalPages);
   pages->quiesce();
   const std::uint64_t reads = backing.reads;
-  for (PageNumber page = 0; page < kLocalPages; ++page) ASSERT_EQ(word(page), page + 100);
+  for (PageNumber page = 0; page < kLocalPages; ++page) {
+    ASSERT_EQ(word(page), page + 100);
+    if (page == 16) {
+      EXPECT_GT(counted().hits, 0U);
+      EXPECT_EQ(counted().kept, 0U) << "these have come, and none was to leave";
+    }
+  }
   EXPECT_LE(backing.reads - reads, kLocalPages) << "none twice";
   EXPECT_EQ(counted().reads, backing.reads);
   EXPECT_GT(counted().ahead, 10U);

@@ -74,6 +74,21 @@ const std::pair<const char*, Fill> kReads[] = {
        const iovec one{at, n};
        return preadv64(fd, &one, 1, kOffset);
      }},
+    {"preadv2",
+     [](int fd, std::uint8_t* at, std::size_t n) {
+       const iovec list[] = {{at, n / 3}, {at + n / 3, n - n / 3}};
+       return preadv2(fd, list, 2, kOffset, RWF_HIPRI);
+     }},
+    {"preadv2 where the file is",
+     [](int fd, std::uint8_t* at, std::size_t n) {
+       const iovec one{at, n};
+       return preadv2(fd, &one, 1, -1, 0);
+     }},
+    {"preadv64v2",
+     [](int fd, std::uint8_t* at, std::size_t n) {
+       const iovec one{at, n};
+       return preadv64v2(fd, &one, 1, kOffset, 0);
+     }},
 };
 
 TEST_F(Descriptors, ReadsFillMemoryThatIsNotHere) {
@@ -112,6 +127,21 @@ const std::pair<const char*, Fill> kWrites[] = {
      [](int fd, std::uint8_t* at, std::size_t n) {
        const iovec one{at, n};
        return pwritev64(fd, &one, 1, kOffset);
+     }},
+    {"pwritev2",
+     [](int fd, std::uint8_t* at, std::size_t n) {
+       const iovec list[] = {{at, n / 3}, {at + n / 3, n - n / 3}};
+       return pwritev2(fd, list, 2, kOffset, RWF_DSYNC);
+     }},
+    {"pwritev2 where the file is",
+     [](int fd, std::uint8_t* at, std::size_t n) {
+       const iovec one{at, n};
+       return pwritev2(fd, &one, 1, -1, 0);
+     }},
+    {"pwritev64v2",
+     [](int fd, std::uint8_t* at, std::size_t n) {
+       const iovec one{at, n};
+       return pwritev64v2(fd, &one, 1, kOffset, 0);
      }},
 };
 
@@ -275,6 +305,28 @@ TEST_F(Descriptors, RandomBytesComeInAnySize) {
     EXPECT_FALSE(std::all_of(block.at(n - 32), block.at(n), [](std::uint8_t byte) { return byte == 0; }));
     EXPECT_TRUE(n == kMany || *block.at(n) == 0);
   }
+}
+
+TEST_F(Descriptors, EntropyComesUpToItsLimit) {
+  Block block(kLimit);
+  for (const std::size_t n : {std::size_t{32}, std::size_t{256}}) {
+    std::memset(block.at(), 0, 300);
+    paged::close_all();
+    ASSERT_EQ(getentropy(block.at(), n), 0) << strerror(errno);
+    EXPECT_FALSE(std::all_of(block.at(n - 32), block.at(n), [](std::uint8_t byte) { return byte == 0; }));
+    EXPECT_EQ(*block.at(n), 0);
+  }
+  EXPECT_EQ(getentropy(block.at(), 257), -1);
+  EXPECT_EQ(errno, EIO);
+}
+
+TEST_F(Descriptors, FlagsOfACallAreTheSystems) {
+  Block block(kMany);
+  const iovec one{block.at(), kMany};
+  EXPECT_EQ(preadv2(file_, &one, 1, 0, 1 << 30), -1);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(pwritev2(file_, &one, 1, 0, 1 << 30), -1);
+  EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
 TEST_F(Descriptors, ManyThreadsTransferAtTheSameTime) {

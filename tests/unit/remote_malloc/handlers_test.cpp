@@ -212,6 +212,47 @@ TEST_F(HandlersDeath, AThreadThatBlocksAllSignalsHasTheMemory) {
   }
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // old programs have them
+TEST_F(HandlersDeath, WhoHoldsSignalsHasTheMemory) {
+  const auto run = [] {
+    start();
+    REQUIRE_IN_CHILD(sighold(SIGSEGV) == 0 && sighold(SIGUSR1) == 0);
+    REQUIRE_IN_CHILD(sigset(SIGSEGV, SIG_HOLD) == SIG_DFL && sigset(SIGUSR1, SIG_HOLD) == SIG_HOLD);
+    sigset_t now;  // before other calls change it
+    sigprocmask(SIG_BLOCK, nullptr, &now);
+    REQUIRE_IN_CHILD(sigismember(&now, SIGUSR1) == 1 && sigismember(&now, SIGSEGV) == 0);
+    REQUIRE_IN_CHILD(usable());
+    REQUIRE_IN_CHILD(sigset(SIGUSR1, SIG_IGN) == SIG_HOLD);
+    raise(SIGUSR1);
+    REQUIRE_IN_CHILD(sigignore(SIGSEGV) == 0 && sigset(SIGSEGV, end_with_9) == SIG_IGN);
+    REQUIRE_IN_CHILD(usable());
+    fault();
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(9), "");
+}
+#pragma GCC diagnostic pop
+
+TEST_F(HandlersDeath, AThreadThatBeginsWithAMaskHasTheMemory) {
+  const auto run = [] {
+    start();
+    sigset_t all;
+    sigfillset(&all);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    REQUIRE_IN_CHILD(pthread_attr_setsigmask_np(&attributes, &all) == 0);
+    const auto begin = [](void*) -> void* {
+      sigset_t now;
+      pthread_sigmask(SIG_BLOCK, nullptr, &now);
+      _exit(sigismember(&now, SIGUSR1) == 1 && sigismember(&now, SIGSEGV) == 0 && usable() ? 9 : 1);
+    };
+    pthread_t thread;
+    REQUIRE_IN_CHILD(pthread_create(&thread, &attributes, begin, nullptr) == 0);
+    pthread_join(thread, nullptr);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(9), "");
+}
+
 TEST_F(HandlersDeath, OfOtherSignalsTheyHaveItToo) {
   const auto run = [] {
     start();
@@ -307,6 +348,11 @@ TEST_F(HandlersDeath, CallsWithAMaskOfTheirOwnBlockNoFaults) {
   EXPECT_EXIT(wait_with_mask([](const sigset_t* mask) {
                 epoll_event event;
                 epoll_pwait(epoll_create1(0), &event, 1, 60'000, mask);
+              }),
+              testing::ExitedWithCode(9), "");
+  EXPECT_EXIT(wait_with_mask([&](const sigset_t* mask) {
+                epoll_event event;
+                epoll_pwait2(epoll_create1(0), &event, 1, &kLong, mask);
               }),
               testing::ExitedWithCode(9), "");
 }

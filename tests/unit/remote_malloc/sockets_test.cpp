@@ -203,5 +203,106 @@ TEST_F(Sockets, AddressesMayBeRemote) {
   close(b);
 }
 
+// Three messages in remote memory, headers included; the second one's data are local.
+struct Several {
+  mmsghdr messages[3];
+  iovec list[3];
+  timespec limit;
+};
+
+class SeveralMessages : public Sockets {
+ protected:
+  static constexpr std::size_t kEach = 1000;
+
+  void SetUp() override {
+    Sockets::SetUp();
+    several_ = new (block_.at()) Several{};
+    for (std::size_t i = 0; i < 3; ++i) {
+      several_->list[i] = {i == 1 ? local_.data() : place() + i * kEach, kEach};
+      several_->messages[i].msg_hdr.msg_iov = &several_->list[i];
+      several_->messages[i].msg_hdr.msg_iovlen = 1;
+    }
+    paged::close_all();
+  }
+  void send_messages(int count) const {
+    for (int i = 0; i < count; ++i) {
+      const std::vector<std::uint8_t> sent = pattern_of(kEach, static_cast<std::size_t>(i) + 5);
+      ASSERT_EQ(send(datagram_[0], sent.data(), kEach, 0), static_cast<ssize_t>(kEach));
+    }
+  }
+  void expect_received(int count) const {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto got = static_cast<int>(i) < count ? kEach : 0;
+      EXPECT_EQ(several_->messages[i].msg_len, got) << i;
+      const auto* data = static_cast<const std::uint8_t*>(several_->list[i].iov_base);
+      EXPECT_EQ(first_other(data, got, i + 5), got) << i;
+    }
+  }
+
+  Several* several_;
+};
+
+TEST_F(SeveralMessages, AreSentWithOneCall) {
+  fill(place(), 3 * kEach, 4);
+  paged::close_all();
+  ASSERT_EQ(sendmmsg(datagram_[0], several_->messages, 3, 0), 3) << strerror(errno);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(several_->messages[i].msg_len, kEach);
+    std::uint8_t got[2 * kEach];
+    ASSERT_EQ(recv(datagram_[1], got, sizeof got, 0), static_cast<ssize_t>(kEach));
+    EXPECT_EQ(std::memcmp(got, several_->list[i].iov_base, kEach), 0) << i;
+  }
+}
+
+TEST_F(SeveralMessages, AreSentUpToTheFirstThatIsRefused) {
+  several_->messages[1].msg_hdr.msg_iov = nullptr;
+  several_->messages[1].msg_hdr.msg_iovlen = 0;
+  several_->messages[1].msg_hdr.msg_name = &several_->limit;  // the socket has its peer
+  several_->messages[1].msg_hdr.msg_namelen = sizeof several_->limit;
+  paged::close_all();
+  EXPECT_EQ(sendmmsg(datagram_[0], several_->messages, 3, 0), 1);
+  EXPECT_EQ(sendmmsg(datagram_[0], several_->messages + 1, 2, 0), -1);
+  EXPECT_EQ(sendmmsg(-1, several_->messages, 3, 0), -1);
+  EXPECT_EQ(errno, EBADF);
+  EXPECT_EQ(sendmmsg(datagram_[0], several_->messages, 0, 0), 0);
+}
+
+TEST_F(SeveralMessages, AreNotSentBehindOneThatWasCut) {
+  several_->list[0] = {block_.at(paged::kPage), 1 << 20};
+  several_->list[1].iov_len = 0;  // which there is room for
+  const int sent = sendmmsg(stream_[0], several_->messages, 3, MSG_DONTWAIT);
+  EXPECT_EQ(sent, 1);
+  EXPECT_GT(several_->messages[0].msg_len, 0U);
+  EXPECT_LT(several_->messages[0].msg_len, 1U << 20);
+}
+
+TEST_F(SeveralMessages, AreReceivedWithOneCall) {
+  send_messages(3);
+  ASSERT_EQ(recvmmsg(datagram_[1], several_->messages, 3, 0, nullptr), 3) << strerror(errno);
+  expect_received(3);
+}
+
+TEST_F(SeveralMessages, AreNotWaitedForBehindTheFirst) {
+  send_messages(2);
+  ASSERT_EQ(recvmmsg(datagram_[1], several_->messages, 3, MSG_WAITFORONE, nullptr), 2) << strerror(errno);
+  expect_received(2);
+  EXPECT_EQ(recvmmsg(datagram_[1], several_->messages, 3, MSG_DONTWAIT, nullptr), -1);
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST_F(SeveralMessages, EndWithTheLimitOfTime) {
+  send_messages(3);
+  ASSERT_EQ(recvmmsg(datagram_[1], several_->messages, 3, 0, &several_->limit), 1)
+      << "with the first there is no time left";
+  expect_received(1);
+  several_->limit = {60, 0};
+  several_->messages[0].msg_hdr.msg_iov = &several_->list[1];
+  ASSERT_EQ(recvmmsg(datagram_[1], several_->messages, 1, 0, &several_->limit), 1);
+  EXPECT_LT(several_->limit.tv_sec, 60) << "what is left";
+  several_->limit.tv_nsec = 1'000'000'000;
+  EXPECT_EQ(recvmmsg(datagram_[1], several_->messages, 1, 0, &several_->limit), -1);
+  EXPECT_EQ(errno, EINVAL);
+}
+
 }  // namespace
 }  // namespace remote_malloc
