@@ -216,14 +216,15 @@ static void test_ping_pong(void) {
 
 /* Semantics 77: an addition arrives although its PE has not called the library since; and so do those before
  * it, which were more than may be under way at once. PE 0 computes until it sees that, or fails. */
-static void test_bounded_time(uint64_t before, int target_waits) {
+static double bounded_time(uint64_t before, int target_waits, int by_put) {
   static uint64_t seen;
   seen = 0;
   shmem_barrier_all();
-  const double end = now_seconds() + 20;
+  const double begin = now_seconds(), end = begin + 20;
   if (me == 0) {
     for (uint64_t i = 0; i < before; ++i) shmem_uint64_atomic_add(&scratch[i % kScratch], 1, across);
-    shmem_uint64_atomic_add(&flag.at, 1, across);
+    if (by_put) shmem_uint64_p(&flag.at, 1, across);
+    if (!by_put) shmem_uint64_atomic_add(&flag.at, 1, across);
     sent[across] += before;
     while (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) == 0) CHECK_CMP(now_seconds(), <, end);
   } else if (me == npes / 2) { /* across */
@@ -232,7 +233,19 @@ static void test_bounded_time(uint64_t before, int target_waits) {
     while (sum_of_scratch() != before) CHECK_CMP(now_seconds(), <, end);
     shmem_uint64_atomic_inc(&seen, 0);
   }
+  const double took = now_seconds() - begin;
   settle();
+  return took;
+}
+
+/* The quickest of several: a busy machine delays some, a packet that is held too long is late each time. */
+static void test_bounded_time(void) {
+  double least = 20;
+  for (int i = 0; i < 8; ++i) {
+    const double took = bounded_time(i < 4 ? 0 : 10000, i % 2, i / 2 % 2);
+    if (took < least) least = took;
+  }
+  if (me == 0) CHECK_CMP(least, <, 0.1);
 }
 
 int main(void) {
@@ -258,7 +271,7 @@ int main(void) {
     test_completion();
     test_barrier();
     test_ping_pong();
-    for (int i = 0; i < 4 && npes > 1; ++i) test_bounded_time(i < 2 ? 0 : 10000, i % 2);
+    if (npes > 1) test_bounded_time();
   }
   shmem_ctx_destroy(contexts[1]);
   shmem_finalize();
