@@ -189,6 +189,28 @@ class kv_table {
   /// Whether the key was there.
   bool remove(const Key& key) { return ::shmemx_kv_remove(kv_, &key, sizeof key) == SHMEMX_KV_OK; }
 
+  /// As put; SHMEMX_KV_INSERTED where the key was not there.
+  kv_status insert_or_update(const Key& key, const Value& value) {
+    return status(::shmemx_kv_insert_or_update(kv_, &key, sizeof key, &value, sizeof value));
+  }
+  /// SHMEMX_KV_OK: the key is there, and *found has its value; SHMEMX_KV_INSERTED: it has got this one.
+  kv_status get_or_insert(const Key& key, const Value& value, Value* found) {
+    return status(::shmemx_kv_get_or_insert(kv_, &key, sizeof key, &value, sizeof value, found, sizeof *found,
+                                            nullptr));
+  }
+  /// As put; SHMEMX_KV_OK: *old has the value that was there; SHMEMX_KV_INSERTED: there was none.
+  kv_status exchange(const Key& key, const Value& value, Value* old) {
+    return status(
+        ::shmemx_kv_exchange(kv_, &key, sizeof key, &value, sizeof value, old, sizeof *old, nullptr));
+  }
+  /// The value of the key, which is removed.
+  std::optional<Value> take(const Key& key) {
+    std::optional<Value> found(std::in_place);
+    if (::shmemx_kv_take(kv_, &key, sizeof key, &*found, sizeof *found, nullptr) != SHMEMX_KV_OK)
+      found.reset();
+    return found;
+  }
+
   /// value = value op operand, if the key is there; *old, unless nullptr, gets what the value was.
   kv_status accumulate(const Key& key, kv_op op, const Value& operand, Value* old = nullptr) {
     return status(

@@ -34,7 +34,8 @@ enum shmemx_kv_status {
   SHMEMX_KV_TOO_LARGE = 4,  /* the value has no room in what it was to go into; nothing is changed */
   SHMEMX_KV_MISMATCH = 5,   /* compare_swap: the bytes were others, and are as they were */
   SHMEMX_KV_COLLISION = 6,  /* another key has the same hash, and the table was told to report that */
-  SHMEMX_KV_PENDING = 7     /* nonblocking, and not complete yet */
+  SHMEMX_KV_PENDING = 7,    /* nonblocking, and not complete yet */
+  SHMEMX_KV_INSERTED = 8    /* done, and the key was not there before: of calls that say so, where OK says it was */
 };
 
 /* What an operand of accumulate is, and what is done with it: all that shmem_atomic_* does. */
@@ -102,7 +103,18 @@ typedef struct {
  *   compare_swap   if the `n` bytes at `offset` of the value are as `expected`, they become as `desired`; *old, unless
  *                  NULL, gets what they were                         OK, NOT_FOUND, MISMATCH, TOO_LARGE (as accumulate)
  *
- * What get, get_wait and next_local give lies in the first bytes of the room; the others may be changed, too, and all
+ * Changes that say what was there before:
+ *
+ *   insert_or_update  as put                                         OK (it was there), INSERTED, FULL, COLLISION, TOO_LARGE
+ *   get_or_insert  *old gets the value that is there; else the key gets `val`
+ *                                                                    OK (*old has it), INSERTED, FULL, COLLISION, TOO_LARGE
+ *   exchange       as put, and *old gets the value that was there    OK (*old has it), INSERTED, FULL, COLLISION, TOO_LARGE
+ *   take           as get, and the element is removed                OK, NOT_FOUND, TOO_LARGE
+ *
+ * `old` and take's `val` have `room` bytes, and *old_bytes, unless NULL, gets the length.  A value that is longer than
+ * the room stays as it is: TOO_LARGE, and *old_bytes says how long.
+ *
+ * What get, get_wait, get_or_insert, exchange, take and next_local give lies in the first bytes of the room; the others may be changed, too, and all
  * of them where OK is not returned.  Keys, operands and values may share memory with what a call gives,
  * but for value_bytes and status of batches.
  *
@@ -187,7 +199,15 @@ typedef struct {
   F(int, shmemx_kv_upsert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int type, int op, const void* operands, void* olds, int* status), \
     (kv, count, keys, key_bytes, type, op, operands, olds, status))
 
-#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F)
+#define SHMEMX_KV_FUNCS_TELLING(F) \
+  F(int, shmemx_kv_insert_or_update, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
+  F(int, shmemx_kv_get_or_insert, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, void* old, size_t room, size_t* old_bytes), \
+    (kv, key, key_bytes, val, value_bytes, old, room, old_bytes)) \
+  F(int, shmemx_kv_exchange, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, void* old, size_t room, size_t* old_bytes), \
+    (kv, key, key_bytes, val, value_bytes, old, room, old_bytes)) \
+  F(int, shmemx_kv_take, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes))
+
+#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F) SHMEMX_KV_FUNCS_TELLING(F)
 
 // clang-format on
 

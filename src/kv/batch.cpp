@@ -254,7 +254,7 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
   const Batch& batch = sent.batch;
   const Many& many = batch.many_;
   const std::uint64_t most =
-      many.like.op == KvOp::get ? many.value_bytes : old_bytes(head_of(many.like, 0, true));
+      gives_value(many.like.op) ? many.value_bytes : old_bytes(head_of(many.like, 0, true));
   const std::uint64_t room = many.results == nullptr ? 0 : most;
   check_message(from, kTableReplies, wrong_with_run_replies(head, sent.order.size(), left));
   sent.check_asked(from, head);

@@ -56,9 +56,9 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
   pending.pe = pe;
   RequestHead head = head_of(request, 0, pending.value != nullptr);
   if (pending.value != nullptr)
-    pending.room = static_cast<std::uint32_t>(head.op == KvOp::get ? reply_bytes : old_bytes(head));
+    pending.room = static_cast<std::uint32_t>(gives_value(head.op) ? reply_bytes : old_bytes(head));
   const std::size_t size = sizeof head + body_bytes(head);
-  pending.gets = head.op == KvOp::get;
+  pending.gives = gives_value(head.op);
   pending.by_rma = request.by_rma;
   pending.weight = static_cast<std::uint32_t>(1 + (reply_bytes + size) / 1024);
   // With the order of quiet(), it sees that something is under way here, or this sees its new epoch.
@@ -214,7 +214,7 @@ void finish(Outstanding& pending, Code status, std::uint64_t n) {
 
 namespace {
 
-ReplyLimits limits_of(const Outstanding& pending) { return {pending.room, pending.gets, pending.by_rma}; }
+ReplyLimits limits_of(const Outstanding& pending) { return {pending.room, pending.gives, pending.by_rma}; }
 
 // Who waits for the reply, which PE `from` has sent.  `last`: nothing more will come for it.
 Outstanding& awaited(int from, std::uint64_t token, bool last) {

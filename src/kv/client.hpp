@@ -20,7 +20,7 @@ struct Outstanding {
   void* value = nullptr;
   std::size_t* n = nullptr;                         // set where the status is OK, or one that tells a length
   bool mine = false;                                // of Client: made by new
-  bool gets = false;                                // a value: by issue(), as what follows but for `left`
+  bool gives = false;                               // a value: by issue(), as what follows but for `left`
   bool by_rma = false;                              // or where it is
   std::uint32_t weight = 0;                         // of under_way
   std::uint32_t room = 0;                           // bytes of the value that the reply may bring

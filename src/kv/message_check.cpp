@@ -12,7 +12,6 @@ constexpr const char* kUnknown = "with an unknown operation";
 constexpr const char* kTooLong = "with a key or value that the table has no room for";
 constexpr const char* kNoPlace = "for a place that is not in the table";
 
-bool is_of_a_key(KvOp op) { return op != KvOp::count && op != KvOp::reserve && op != KvOp::confirm; }
 bool is_store(KvOp op) { return op == KvOp::put || op == KvOp::insert || op == KvOp::update; }
 
 // A block that is reserved for a value that was put there.
@@ -45,13 +44,9 @@ const char* wrong_with_request(const RequestHead& head, std::size_t body, std::s
   if (head.op > KvOp::confirm || (head.wants & ~may_want) != 0) return kUnknown;
   if (!is_of_a_key(head.op)) return wrong_without_key(head, layout);
   if (head.key_bytes - 1 >= layout.key_bytes) return kTooLong;
+  const bool has_value = brings_value(head.op) || head.op == KvOp::compare_swap;
+  if (has_value && head.n > layout.value_bytes) return kTooLong;
   switch (head.op) {
-    case KvOp::put:
-    case KvOp::insert:
-    case KvOp::update:
-    case KvOp::compare_swap:
-      if (head.n > layout.value_bytes) return kTooLong;
-      break;
     case KvOp::accumulate:
     case KvOp::upsert:
       if (static_cast<int>(head.atomic) >= kAtomicOps || static_cast<int>(head.type) >= kAtomicTypes ||
@@ -142,7 +137,7 @@ const char* wrong_with_run_reply(const std::byte* reply, std::size_t left, KvOp 
   if (left < sizeof(RunReply)) return kCutOff;
   const auto head = head_at<RunReply>(reply);
   const std::uint64_t bytes = bytes_of(head, op);
-  const ReplyLimits limits{room, op == KvOp::get, false};
+  const ReplyLimits limits{room, gives_value(op), false};
   if (const char* wrong = wrong_with_status(head.status, head.n, bytes, limits)) return wrong;
   if (bytes > room) return kNotAskedFor;
   return padded(bytes) > left - sizeof head ? kCutOff : nullptr;

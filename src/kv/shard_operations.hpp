@@ -11,6 +11,7 @@
 #include "kv/shard.hpp"
 #include "kv/shard_iteration.hpp"
 #include "kv/shard_room.hpp"
+#include "kv/shard_telling.hpp"
 
 namespace shm::kv {
 namespace detail {
@@ -88,7 +89,7 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
 
 template <class Memory>
 void Shard<Memory>::expect(const KvRequest& request) const {
-  if (request.op == KvOp::count || request.op == KvOp::reserve || request.op == KvOp::confirm) return;
+  if (!is_of_a_key(request.op)) return;
   memory_.expect(layout_.group_at(home_of(request.key)), may_change(request.op));
 }
 
@@ -131,6 +132,7 @@ Code Shard<Memory>::store_long(const KvRequest& request, unsigned patience) cons
 // With the lock of the key's home: nobody else changes what its element is.
 template <class Memory>
 Code Shard<Memory>::change(const KvRequest& request, ValueRoom& result) const {
+  if (tells_what_was(request.op)) return change_and_tell(request, result);
   if (const std::optional<Position> position = find(request.key)) {
     switch (request.op) {
       case KvOp::insert: return SHMEMX_KV_EXISTS;

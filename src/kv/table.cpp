@@ -65,7 +65,8 @@ void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).
 static bool any_may_fault(const KvRequest& request, const ValueRoom& result) {
-  const std::size_t n = std::max<std::size_t>(request.n, kLargestElement);
+  const std::uint64_t room = gives_value(request.op) ? room_of(request) : 0;
+  const std::size_t n = std::max<std::size_t>({request.n, room, kLargestElement});
   return rt.regions.size != 0 &&
          (may_fault(request.key.bytes, request.key.n) || may_fault(request.value, n) ||
           may_fault(request.expected, n) || may_fault(result.value, n));
@@ -102,9 +103,9 @@ bool Table::better_there(int pe, const KvRequest& request) const {
   if (rt.heap.delta[pe] != kNoMapping) return false;
   if (!client_.is_quiet()) return true;  // not past what this PE has issued before
   if (request.op == KvOp::count) return false;
-  const bool gets = request.op == KvOp::get;
-  const std::uint64_t bytes = gets ? std::min(request.n, layout_.value_bytes) : request.n;
-  if (bytes > kLongestInPackets) return false;
+  const std::uint64_t given = gives_value(request.op) ? std::min(room_of(request), layout_.value_bytes) : 0;
+  const std::uint64_t brought = request.op == KvOp::get || request.op == KvOp::take ? 0 : request.n;
+  if (std::max(given, brought) > kLongestInPackets) return false;
   const std::uint64_t group = layout_.group_at(group_of(request.key.hash, layout_.groups));
   return region_->better_there(reinterpret_cast<std::uintptr_t>(memory_) + group, pe, may_change(request.op));
 }
@@ -116,7 +117,7 @@ bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code&
     };
     status =
         any_may_fault(request, result) ? with_copies(request, result, execute) : execute(request, result);
-    if (matched_ != nullptr && status == SHMEMX_KV_OK) matched_->changed(pe, request.op, request.key.hash);
+    if (matched_ != nullptr && is_done(status)) matched_->changed(pe, request.op, request.key.hash);
   } else if (is_paged()) {
     if (better_there(pe, request)) return false;
     status = Shard<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);

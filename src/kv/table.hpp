@@ -106,8 +106,9 @@ class Table : public LeanTable {
   bool travels_by_rma(const KvRequest& request) const;
   /// Bytes of the value that the reply has at most.
   std::uint64_t reply_bytes(const KvRequest& request) const {
-    if (request.op != KvOp::get) return 0;
-    return std::min({request.n, layout_.value_bytes, request.by_rma ? kLongestInPackets : request.n});
+    if (!gives_value(request.op)) return 0;
+    const std::uint64_t room = room_of(request);
+    return std::min({room, layout_.value_bytes, request.by_rma ? kLongestInPackets : room});
   }
 
   /// Waits for what issue() was called for before.

@@ -57,6 +57,13 @@ void single(Numbers& table) {
   CHECK_EQ(table.compare_swap(key(2), 41, 2), SHMEMX_KV_OK);
   CHECK_EQ(table.put(key(1), 1), SHMEMX_KV_OK);
   CHECK(table.contains(key(1)));
+  CHECK_EQ(table.get_or_insert(key(1), 9, &old), SHMEMX_KV_OK);
+  CHECK_EQ(old, 1);
+  CHECK_EQ(table.exchange(key(1), 10, &old), SHMEMX_KV_OK);
+  CHECK_EQ(table.take(key(1)).value_or(-1), 10);
+  CHECK(!table.take(key(1)));
+  CHECK_EQ(table.get_or_insert(key(1), 9, &old), SHMEMX_KV_INSERTED);
+  CHECK_EQ(table.insert_or_update(key(1), 1), SHMEMX_KV_OK);
 }
 
 void many(Numbers& table) {

@@ -99,6 +99,7 @@ Outcome outcome_of(int status) {
     case SHMEMX_KV_NOT_FOUND: return Outcome::not_found;
     case SHMEMX_KV_EXISTS: return Outcome::exists;
     case SHMEMX_KV_MISMATCH: return Outcome::mismatch;
+    case SHMEMX_KV_INSERTED: return Outcome::inserted;
     default: CHECK_EQ(status, SHMEMX_KV_OK); std::abort();
   }
 }
@@ -132,10 +133,9 @@ class Worker {
     record.operation.kind = kind;
     record.operation.thread = thread_;
     const std::uint64_t unique = (std::uint64_t{thread_} + 1) << 48 | ++numbers_ << 16;
+    if (shm::linear::stores(kind))
+      record.operation.argument = {unique, unique << 8 | random_below(&dice_, 256)};
     switch (kind) {
-      case Kind::put:
-      case Kind::insert:
-      case Kind::update: record.operation.argument = {unique, unique << 8 | random_below(&dice_, 256)}; break;
       case Kind::add:
       case Kind::upsert: record.operation.argument.word = 1 + random_below(&dice_, 100); break;
       case Kind::compare_swap:
@@ -151,7 +151,7 @@ class Worker {
   void end(Operation& operation, int key, int status, const unsigned char* bytes, std::size_t n) {
     operation.outcome = outcome_of(status);
     const bool done = operation.outcome == Outcome::done;
-    if (operation.kind == Kind::get && done) operation.seen = decode(bytes, n);
+    if (shm::linear::gives(operation.kind) && done) operation.seen = decode(bytes, n);
     const bool tells_old =
         operation.kind == Kind::add || operation.kind == Kind::upsert || operation.kind == Kind::compare_swap;
     if (tells_old && operation.outcome != Outcome::not_found) std::memcpy(&operation.seen.word, bytes, 8);
@@ -162,12 +162,17 @@ class Worker {
   int random_key() { return static_cast<int>(random_below(&dice_, kKeys)); }
   Kind random_kind() { return static_cast<Kind>(random_below(&dice_, shm::linear::kKinds)); }
 
+  // For which there are other forms, beside single calls.
+  static Kind without_telling(Kind kind) {
+    if (kind == Kind::take) return Kind::remove;
+    return kind <= Kind::exchange && kind > Kind::update ? Kind::put : kind;
+  }
+
   void one() {
     const int key = random_key();
     Operation& operation = begin(key, random_kind());
     unsigned char* const bytes = buffers_[0].data();
-    const bool stores = operation.kind <= Kind::update;
-    std::size_t n = stores ? encode(operation.argument, bytes) : 0;
+    std::size_t n = shm::linear::stores(operation.kind) ? encode(operation.argument, bytes) : 0;
     operation.called = now();
     const int status = call(operation, keys[key], bytes, n);
     operation.returned = now();
@@ -180,6 +185,11 @@ class Worker {
       case Kind::put: return shmemx_kv_put(kv, key, kKeyBytes, bytes, n);
       case Kind::insert: return shmemx_kv_insert(kv, key, kKeyBytes, bytes, n);
       case Kind::update: return shmemx_kv_update(kv, key, kKeyBytes, bytes, n);
+      case Kind::insert_or_update: return shmemx_kv_insert_or_update(kv, key, kKeyBytes, bytes, n);
+      case Kind::get_or_insert:
+        return shmemx_kv_get_or_insert(kv, key, kKeyBytes, bytes, n, bytes, value_bytes, &n);
+      case Kind::exchange: return shmemx_kv_exchange(kv, key, kKeyBytes, bytes, n, bytes, value_bytes, &n);
+      case Kind::take: return shmemx_kv_take(kv, key, kKeyBytes, bytes, value_bytes, &n);
       case Kind::get: return shmemx_kv_get(kv, key, kKeyBytes, bytes, value_bytes, &n);
       case Kind::contains: return shmemx_kv_contains(kv, key, kKeyBytes);
       case Kind::remove: return shmemx_kv_remove(kv, key, kKeyBytes);
@@ -199,10 +209,11 @@ class Worker {
     for (std::size_t i = 0; i < count; ++i) {
       Kind kind = random_kind();
       if (kind == Kind::contains || kind == Kind::compare_swap) kind = Kind::get;
+      kind = without_telling(kind);
       const int key = random_key();
       Operation& operation = begin(key, kind);
       unsigned char* const bytes = buffers_[i].data();
-      lengths[i] = kind <= Kind::update ? encode(operation.argument, bytes) : 0;
+      lengths[i] = shm::linear::stores(kind) ? encode(operation.argument, bytes) : 0;
       if (random_below(&dice_, 6) == 0) shmemx_kv_fence(kv);
       operation.called = now();
       issue(operation, keys[key], bytes, lengths[i], status[i]);
@@ -236,7 +247,7 @@ class Worker {
 
   // All keys at once; what is stored has one tag, as it must have one length.
   void batch() {
-    Kind kind = random_kind();
+    Kind kind = without_telling(random_kind());
     if (kind == Kind::add || kind == Kind::compare_swap) kind = Kind::remove;
     const std::size_t first = journal_.count;
     int status[kKeys];
@@ -249,7 +260,8 @@ class Worker {
       Operation& operation = begin(key, kind);
       operation.argument.tag = journal_.records[first].operation.argument.tag;
       words[key] = operation.argument.word;
-      if (kind <= Kind::update) n = encode(operation.argument, bytes + static_cast<std::size_t>(key) * n);
+      if (shm::linear::stores(kind))
+        n = encode(operation.argument, bytes + static_cast<std::size_t>(key) * n);
     }
     const std::uint64_t called = now();
     call_batch(kind, bytes, n, words, lengths, status);
