@@ -49,6 +49,30 @@ enum shmemx_kv_op {
 /* A table: the same handle value means nothing on another PE. */
 typedef struct shmemx_kv_table* shmemx_kv_t;
 
+/* Nonblocking calls of which something is under way; NULL: nothing is. */
+typedef struct shmemx_kv_request* shmemx_kv_request_t;
+
+/* One operation of a batch in which each has its own: what call it is, what that is passed, and what it gives. */
+enum shmemx_kv_call {
+  SHMEMX_KV_PUT, SHMEMX_KV_INSERT, SHMEMX_KV_UPDATE, SHMEMX_KV_GET, SHMEMX_KV_CONTAINS, SHMEMX_KV_REMOVE,
+  SHMEMX_KV_ACCUMULATE, SHMEMX_KV_UPSERT, SHMEMX_KV_COMPARE_SWAP, SHMEMX_KV_INSERT_OR_UPDATE, SHMEMX_KV_GET_OR_INSERT,
+  SHMEMX_KV_EXCHANGE, SHMEMX_KV_TAKE
+};
+typedef struct {
+  int call;                /* enum shmemx_kv_call; what it does not need of what follows is not looked at */
+  int status;              /* is set to what the call would have returned */
+  const void* key;
+  size_t key_bytes;
+  const void* val;         /* what is stored; the operand; of compare_swap what is desired */
+  size_t value_bytes;      /* its length; not of an operand */
+  void* old;               /* what get and take give, and what was there; for accumulate, upsert, compare_swap it may be NULL */
+  size_t room;             /* for it: get, take, get_or_insert, exchange */
+  size_t old_bytes;        /* is set to its length where these give one */
+  size_t offset;           /* accumulate, compare_swap */
+  const void* expected;    /* compare_swap: as many bytes as val */
+  int type, op;            /* accumulate, upsert */
+} shmemx_kv_call_t;
+
 /* What shmemx_kv_create needs to know; all zeros but for the first three is fine. */
 typedef struct {
   size_t key_bytes;    /* longest key, 1 to 65536 */
@@ -129,6 +153,20 @@ typedef struct {
  * unless status is NULL, is what the call for key i would have returned; returned is the first that is not
  * SHMEMX_KV_OK.  Keys of one batch are taken in any order; the same key in it twice is served twice.
  *
+ * Of compare_swap_batch `expected`, `desired` and, unless NULL, `olds` have `n` bytes for each key.
+ * shmemx_kv_batch carries out calls[0] to calls[count - 1], each as its own call would be, with keys and values of any
+ * lengths; it returns the first status that is neither OK nor INSERTED, or OK.  What a call gives shares no memory with
+ * anything else of the batch.
+ *
+ * Requests: _nbr is _nbi, and _batch_nbi a nonblocking batch, with *request set to what of it is under way, or NULL; the
+ * calls of shmemx_kv_batch_nbi may not be touched until they are complete.  `request` may be NULL itself.  quiet, fence and
+ * barriers complete all that, too; each request is passed to one of these, which end it and set it to NULL when it is
+ * complete, before shmem_finalize or not at all:
+ *
+ *   request_test      starts and takes in what it can of *request; returns 1 if it is complete, or NULL, else 0
+ *   request_wait      until *request is complete
+ *   request_wait_any  until one of `count` requests is complete; returns its number, or `count` if all are NULL
+ *
  *   quiet          completes what this PE has issued without waiting on the table
  *   test           starts and takes in what it can of that; returns 1 if all is complete, else 0
  *   fence          what it issues after is done after what it has issued before
@@ -207,7 +245,53 @@ typedef struct {
     (kv, key, key_bytes, val, value_bytes, old, room, old_bytes)) \
   F(int, shmemx_kv_take, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes))
 
-#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F) SHMEMX_KV_FUNCS_TELLING(F)
+#define SHMEMX_KV_LATER_ int* status, shmemx_kv_request_t* request
+#define SHMEMX_KV_MANY_ shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes
+#define SHMEMX_KV_FUNCS_REQUEST(F) \
+  F(void, shmemx_kv_put_nbr, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, value_bytes, status, request)) \
+  F(void, shmemx_kv_insert_nbr, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, value_bytes, status, request)) \
+  F(void, shmemx_kv_update_nbr, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, value_bytes, status, request)) \
+  F(void, shmemx_kv_get_nbr, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, room, value_bytes, status, request)) \
+  F(void, shmemx_kv_remove_nbr, (SHMEMX_KV_ONE_, SHMEMX_KV_LATER_), (kv, key, key_bytes, status, request)) \
+  F(void, shmemx_kv_accumulate_nbr, (SHMEMX_KV_ONE_, size_t offset, int type, int op, const void* operand, void* old, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, offset, type, op, operand, old, status, request)) \
+  F(void, shmemx_kv_upsert_nbr, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, type, op, operand, old, status, request)) \
+  F(int, shmemx_kv_batch, (shmemx_kv_t kv, size_t count, shmemx_kv_call_t* calls), (kv, count, calls)) \
+  F(void, shmemx_kv_batch_nbi, (shmemx_kv_t kv, size_t count, shmemx_kv_call_t* calls, shmemx_kv_request_t* request), \
+    (kv, count, calls, request)) \
+  F(int, shmemx_kv_request_test, (shmemx_kv_request_t* request), (request)) \
+  F(void, shmemx_kv_request_wait, (shmemx_kv_request_t* request), (request)) \
+  F(size_t, shmemx_kv_request_wait_any, (size_t count, shmemx_kv_request_t* requests), (count, requests))
+
+#define SHMEMX_KV_FUNCS_BATCH_LATER(F) \
+  F(void, shmemx_kv_put_batch_nbi, (SHMEMX_KV_MANY_, const void* values, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, value_bytes, status, request)) \
+  F(void, shmemx_kv_insert_batch_nbi, (SHMEMX_KV_MANY_, const void* values, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, value_bytes, status, request)) \
+  F(void, shmemx_kv_update_batch_nbi, (SHMEMX_KV_MANY_, const void* values, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, value_bytes, status, request)) \
+  F(void, shmemx_kv_get_batch_nbi, (SHMEMX_KV_MANY_, void* values, size_t room, size_t* value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, room, value_bytes, status, request)) \
+  F(void, shmemx_kv_contains_batch_nbi, (SHMEMX_KV_MANY_, SHMEMX_KV_LATER_), (kv, count, keys, key_bytes, status, request)) \
+  F(void, shmemx_kv_remove_batch_nbi, (SHMEMX_KV_MANY_, SHMEMX_KV_LATER_), (kv, count, keys, key_bytes, status, request)) \
+  F(int, shmemx_kv_accumulate_batch, (SHMEMX_KV_MANY_, size_t offset, int type, int op, const void* operands, void* olds, int* status), \
+    (kv, count, keys, key_bytes, offset, type, op, operands, olds, status)) \
+  F(void, shmemx_kv_accumulate_batch_nbi, (SHMEMX_KV_MANY_, size_t offset, int type, int op, const void* operands, void* olds, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, offset, type, op, operands, olds, status, request)) \
+  F(void, shmemx_kv_upsert_batch_nbi, (SHMEMX_KV_MANY_, int type, int op, const void* operands, void* olds, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, type, op, operands, olds, status, request)) \
+  F(int, shmemx_kv_compare_swap_batch, (SHMEMX_KV_MANY_, size_t offset, size_t n, const void* expected, const void* desired, void* olds, int* status), \
+    (kv, count, keys, key_bytes, offset, n, expected, desired, olds, status)) \
+  F(void, shmemx_kv_compare_swap_batch_nbi, (SHMEMX_KV_MANY_, size_t offset, size_t n, const void* expected, const void* desired, void* olds, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, offset, n, expected, desired, olds, status, request))
+
+#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F) SHMEMX_KV_FUNCS_TELLING(F) \
+  SHMEMX_KV_FUNCS_REQUEST(F) SHMEMX_KV_FUNCS_BATCH_LATER(F)
 
 // clang-format on
 

@@ -168,6 +168,18 @@ void Client::flush() {
   }
 }
 
+// Whoever begins an epoch after this has looked at it sees the count; one that began before is not counted in.
+std::atomic<std::uint64_t>* Client::begin_unattended() {
+  all_unattended.fetch_add(1, std::memory_order_relaxed);
+  for (;;) {
+    const unsigned epoch = epoch_.load(std::memory_order_seq_cst);
+    std::atomic<std::uint64_t>& counter = unattended_[epoch % 2];
+    counter.fetch_add(1, std::memory_order_seq_cst);
+    if (epoch_.load(std::memory_order_seq_cst) == epoch) return &counter;
+    counter.fetch_sub(1, std::memory_order_release);
+  }
+}
+
 void Client::quiet(Call call) {
   if (is_quiet()) return;
   const LockGuard guard(quiet_mutex_);
@@ -203,11 +215,13 @@ void finish(Outstanding& pending, Code status, std::uint64_t n) {
   pending.under_way->fetch_sub(pending.weight, std::memory_order_relaxed);
   if (pending.n != nullptr && has_length(status)) *pending.n = n;
   if (pending.status != nullptr) __atomic_store_n(pending.status, status, __ATOMIC_RELEASE);
-  if (pending.mine) {
-    delete &pending;
-    Client::answered_unattended();
+  if (pending.handle != nullptr) pending.handle->fetch_sub(1, std::memory_order_release);
+  if (!pending.mine) {
+    left->fetch_sub(1, std::memory_order_release);
+    return;
   }
-  left->fetch_sub(1, std::memory_order_release);
+  delete &pending;
+  Client::end_unattended(left);
 }
 
 }  // namespace

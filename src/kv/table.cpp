@@ -286,6 +286,7 @@ void Table::issue(Call call, const KvRequest& request, void* value, ResultsTo la
   pending->value = value;
   pending->n = later.n;
   pending->mine = true;
+  if (later.handle != nullptr) pending->handle = Handle::one_more(later.handle, *this);
   if (later.status != nullptr) *later.status = SHMEMX_KV_PENDING;
   client_.issue(call, pe, request, reply_bytes(request), *pending);
 }

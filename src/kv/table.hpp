@@ -13,6 +13,7 @@
 #include "core/address.hpp"
 #include "core/region.hpp"
 #include "kv/client.hpp"
+#include "kv/handle.hpp"
 #include "kv/hash.hpp"
 #include "kv/lean.hpp"
 #include "kv/server.hpp"
@@ -26,6 +27,7 @@ class MatchedEngine;
 struct ResultsTo {
   int* status = nullptr;
   std::size_t* n = nullptr;
+  Handle** handle = nullptr;  // gets, or has, one that the operation belongs to if it is under way
 };
 
 /// Of who waits until the key is there.

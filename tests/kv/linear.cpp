@@ -116,7 +116,8 @@ class Worker {
 
   void run() {
     while (journal_.count + kMostBurst <= kOperations) {
-      switch (random_below(&dice_, 8)) {
+      switch (random_below(&dice_, 9)) {
+        case 8: mixed(); break;
         case 0: decoy(); break;
         case 1: batch(); break;
         case 2: burst(); break;
@@ -227,6 +228,58 @@ class Worker {
     }
   }
 
+  // A batch in which each has its own, which other threads see while it is under way, or a nonblocking one.
+  void mixed() {
+    const std::size_t count = 1 + random_below(&dice_, kMostBurst), first = journal_.count;
+    shmemx_kv_call_t calls[kMostBurst] = {};
+    std::vector<unsigned char> old[kMostBurst];
+    for (std::size_t i = 0; i < count; ++i) {
+      const int key = random_key();
+      Operation& operation = begin(key, random_kind());
+      old[i].resize(std::max(value_bytes, std::size_t{8}));
+      calls[i] = call_for(operation, keys[key], buffers_[i].data(), old[i]);
+    }
+    const std::uint64_t called = now();
+    for (std::size_t i = 0; i < count; ++i) journal_.records[first + i].operation.called = called;
+    if (random_below(&dice_, 2) == 0) {
+      shmemx_kv_batch(kv, count, calls);
+    } else {
+      shmemx_kv_request_t request;
+      shmemx_kv_batch_nbi(kv, count, calls, &request);
+      if (random_below(&dice_, 2) == 0) shmemx_kv_fence(kv);
+      shmemx_kv_request_wait(&request);
+    }
+    const std::uint64_t returned = now();
+    for (std::size_t i = 0; i < count; ++i) {
+      Record& record = journal_.records[first + i];
+      record.operation.returned = returned;
+      end(record.operation, record.key, calls[i].status, old[i].data(), calls[i].old_bytes);
+    }
+  }
+
+  static shmemx_kv_call_t call_for(const Operation& operation, const void* key, unsigned char* bytes,
+                                   std::vector<unsigned char>& old) {
+    static constexpr int kCalls[] = {
+        SHMEMX_KV_PUT,           SHMEMX_KV_INSERT,   SHMEMX_KV_UPDATE,     SHMEMX_KV_INSERT_OR_UPDATE,
+        SHMEMX_KV_GET_OR_INSERT, SHMEMX_KV_EXCHANGE, SHMEMX_KV_GET,        SHMEMX_KV_CONTAINS,
+        SHMEMX_KV_REMOVE,        SHMEMX_KV_TAKE,     SHMEMX_KV_ACCUMULATE, SHMEMX_KV_UPSERT,
+        SHMEMX_KV_COMPARE_SWAP};
+    static_assert(std::size(kCalls) == shm::linear::kKinds);
+    shmemx_kv_call_t call{};
+    call.call = kCalls[static_cast<int>(operation.kind)];
+    call.key = key;
+    call.key_bytes = kKeyBytes;
+    const bool stores = shm::linear::stores(operation.kind);
+    call.value_bytes = stores ? encode(operation.argument, bytes) : 8;
+    call.val = stores ? bytes : reinterpret_cast<const unsigned char*>(&operation.argument.word);
+    call.expected = &operation.expected;
+    call.old = old.data();
+    call.room = old.size();
+    call.type = SHMEMX_KV_UINT64;
+    call.op = SHMEMX_KV_ADD;
+    return call;
+  }
+
   static void issue(const Operation& operation, const void* key, unsigned char* bytes, std::size_t& n,
                     int& status) {
     const void* const word = &operation.argument.word;
@@ -248,7 +301,6 @@ class Worker {
   // All keys at once; what is stored has one tag, as it must have one length.
   void batch() {
     Kind kind = without_telling(random_kind());
-    if (kind == Kind::add || kind == Kind::compare_swap) kind = Kind::remove;
     const std::size_t first = journal_.count;
     int status[kKeys];
     std::size_t lengths[kKeys] = {};
@@ -264,7 +316,10 @@ class Worker {
         n = encode(operation.argument, bytes + static_cast<std::size_t>(key) * n);
     }
     const std::uint64_t called = now();
-    call_batch(kind, bytes, n, words, lengths, status);
+    if (kind == Kind::add || kind == Kind::compare_swap)
+      word_batch(kind, first, bytes, words, status);
+    else
+      call_batch(kind, bytes, n, words, lengths, status);
     const std::uint64_t returned = now();
     const std::size_t step = kind == Kind::get ? value_bytes : 8;
     for (int key = 0; key < kKeys; ++key) {
@@ -273,6 +328,22 @@ class Worker {
       const unsigned char* const result = bytes + static_cast<std::size_t>(key) * step;
       end(operation, key, status[key], result, lengths[key]);
     }
+  }
+
+  void word_batch(Kind kind, std::size_t first, unsigned char* bytes, const std::uint64_t* words,
+                  int* status) const {
+    if (kind == Kind::add) {
+      shmemx_kv_accumulate_batch(kv, kKeys, keys, kKeyBytes, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, words, bytes,
+                                 status);
+      return;
+    }
+    std::uint64_t expected[kKeys];
+    for (std::size_t key = 0; key < kKeys; ++key)
+      expected[key] = journal_.records[first + key].operation.expected;
+    shmemx_kv_request_t request;
+    shmemx_kv_compare_swap_batch_nbi(kv, kKeys, keys, kKeyBytes, 0, 8, expected, words, bytes, status,
+                                     &request);
+    shmemx_kv_request_wait(&request);
   }
 
   static void call_batch(Kind kind, unsigned char* bytes, std::size_t n, const std::uint64_t* words,
