@@ -56,22 +56,33 @@ typedef struct shmemx_kv_request* shmemx_kv_request_t;
 enum shmemx_kv_call {
   SHMEMX_KV_PUT, SHMEMX_KV_INSERT, SHMEMX_KV_UPDATE, SHMEMX_KV_GET, SHMEMX_KV_CONTAINS, SHMEMX_KV_REMOVE,
   SHMEMX_KV_ACCUMULATE, SHMEMX_KV_UPSERT, SHMEMX_KV_COMPARE_SWAP, SHMEMX_KV_INSERT_OR_UPDATE, SHMEMX_KV_GET_OR_INSERT,
-  SHMEMX_KV_EXCHANGE, SHMEMX_KV_TAKE
+  SHMEMX_KV_EXCHANGE, SHMEMX_KV_TAKE, SHMEMX_KV_APPLY
 };
 typedef struct {
   int call;                /* enum shmemx_kv_call; what it does not need of what follows is not looked at */
   int status;              /* is set to what the call would have returned */
   const void* key;
   size_t key_bytes;
-  const void* val;         /* what is stored; the operand; of compare_swap what is desired */
-  size_t value_bytes;      /* its length; not of an operand */
+  const void* val;         /* what is stored; the operand, whose length only apply looks at; of compare_swap what is desired */
+  size_t value_bytes;      /* its length */
   void* old;               /* what get and take give, and what was there; for accumulate, upsert, compare_swap it may be NULL */
-  size_t room;             /* for it: get, take, get_or_insert, exchange */
+  size_t room;             /* for it: get, take, get_or_insert, exchange, apply */
   size_t old_bytes;        /* is set to its length where these give one */
   size_t offset;           /* accumulate, compare_swap */
   const void* expected;    /* compare_swap: as many bytes as val */
   int type, op;            /* accumulate, upsert */
+  int function;            /* apply */
 } shmemx_kv_call_t;
+
+/* A change that a program defines: what it says is to become of the key, with `value`, which has room for as many bytes as
+ * *value_bytes says, the table's longest, set where it says STORE.  `old` is NULL if the key is not there.  It is called
+ * by any thread on the PE of the key, or of its node, with the key's lock held: it is short, looks at what it is passed
+ * only, and calls nothing of SHMEM. */
+enum shmemx_kv_verdict { SHMEMX_KV_KEEP, SHMEMX_KV_STORE, SHMEMX_KV_ERASE };
+typedef int (*shmemx_kv_function_t)(const void* key, size_t key_bytes, const void* old, size_t old_bytes,
+                                    const void* operand, size_t operand_bytes, void* value, size_t* value_bytes);
+/* Whether it is to be done with the element. */
+typedef int (*shmemx_kv_predicate_t)(const void* key, size_t key_bytes, const void* val, size_t value_bytes, void* context);
 
 /* What shmemx_kv_create needs to know; all zeros but for the first three is fine. */
 typedef struct {
@@ -134,11 +145,18 @@ typedef struct {
  *                                                                    OK (*old has it), INSERTED, FULL, COLLISION, TOO_LARGE
  *   exchange       as put, and *old gets the value that was there    OK (*old has it), INSERTED, FULL, COLLISION, TOO_LARGE
  *   take           as get, and the element is removed                OK, NOT_FOUND, TOO_LARGE
+ *   apply          a function of the program says what the key is to have, by what it has and an operand of at most 1024
+ *                  bytes, or as many as the table's longest value; *old gets what was there, unless `room` is 0
+ *                                                                    OK (it was there), INSERTED, NOT_FOUND (and is not now),
+ *                                                                    FULL, COLLISION, TOO_LARGE
+ *
+ * shmemx_kv_register is collective over the world: all PEs register the same functions in the same order, and it returns
+ * the number by which apply calls the function on any table, until shmem_finalize.
  *
  * `old` and take's `val` have `room` bytes, and *old_bytes, unless NULL, gets the length.  A value that is longer than
  * the room stays as it is: TOO_LARGE, and *old_bytes says how long.
  *
- * What get, get_wait, get_or_insert, exchange, take and next_local give lies in the first bytes of the room; the others may be changed, too, and all
+ * What get, get_wait, get_or_insert, exchange, take, apply and next_local give lies in the first bytes of the room; the others may be changed, too, and all
  * of them where OK is not returned.  Keys, operands and values may share memory with what a call gives,
  * but for value_bytes and status of batches.
  *
@@ -181,6 +199,10 @@ typedef struct {
  *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, after which it would be the same one again.
  *                  While others change the table, elements that are there all the time come exactly once, others once or
  *                  not at all; a key that is removed and inserted again is another element, and may come twice.
+ *   remove_if      removes those elements of this PE for which the predicate does not return 0, each as remove does;
+ *                  returns how many.  It may be called more than once for an element, and what is said of apply's
+ *                  functions holds.  On all PEs: those of the table
+ *   clear          collective: removes all that was there before any PE called it
  *   stats          what the table is like on this PE */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
@@ -243,7 +265,12 @@ typedef struct {
     (kv, key, key_bytes, val, value_bytes, old, room, old_bytes)) \
   F(int, shmemx_kv_exchange, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, void* old, size_t room, size_t* old_bytes), \
     (kv, key, key_bytes, val, value_bytes, old, room, old_bytes)) \
-  F(int, shmemx_kv_take, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes))
+  F(int, shmemx_kv_take, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes)) \
+  F(int, shmemx_kv_register, (shmemx_kv_function_t function), (function)) \
+  F(int, shmemx_kv_apply, (SHMEMX_KV_ONE_, int function, const void* operand, size_t operand_bytes, void* old, size_t room, size_t* old_bytes), \
+    (kv, key, key_bytes, function, operand, operand_bytes, old, room, old_bytes)) \
+  F(uint64_t, shmemx_kv_remove_if, (shmemx_kv_t kv, shmemx_kv_predicate_t predicate, void* context), (kv, predicate, context)) \
+  F(void, shmemx_kv_clear, (shmemx_kv_t kv), (kv))
 
 #define SHMEMX_KV_LATER_ int* status, shmemx_kv_request_t* request
 #define SHMEMX_KV_MANY_ shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes

@@ -46,6 +46,9 @@ inline void check_value(Call call, const char* argument, const void* value, std:
     refuse_value(call, argument);
 }
 
+/// Of apply.
+void check_function(Call call, const Table& table, int function, std::size_t operand_bytes);
+
 /// Where the program wants what is under way, if it does; complete by now, perhaps.
 inline void give_request(Handle* handle, shmemx_kv_request_t* request) {
   if (request == nullptr) return;

@@ -8,22 +8,22 @@
 namespace shm::kv {
 namespace {
 
-constexpr KvOp kOps[] = {KvOp::put,          KvOp::insert,           KvOp::update,        KvOp::get,
-                         KvOp::contains,     KvOp::remove,           KvOp::accumulate,    KvOp::upsert,
-                         KvOp::compare_swap, KvOp::insert_or_update, KvOp::get_or_insert, KvOp::exchange,
-                         KvOp::take};
-static_assert(std::size(kOps) == SHMEMX_KV_TAKE + 1);
+constexpr KvOp kOps[] = {
+    KvOp::put,           KvOp::insert,     KvOp::update, KvOp::get,          KvOp::contains,
+    KvOp::remove,        KvOp::accumulate, KvOp::upsert, KvOp::compare_swap, KvOp::insert_or_update,
+    KvOp::get_or_insert, KvOp::exchange,   KvOp::take,   KvOp::apply};
+static_assert(std::size(kOps) == SHMEMX_KV_APPLY + 1);
 
 KvOp op_of(Call call, int number) {
-  if (number < 0 || number > SHMEMX_KV_TAKE)
-    fatal("%s: call is %d; allowed are SHMEMX_KV_PUT to SHMEMX_KV_TAKE", call.name, number);
+  if (number < 0 || number > SHMEMX_KV_APPLY)
+    fatal("%s: call is %d; allowed are SHMEMX_KV_PUT to SHMEMX_KV_APPLY", call.name, number);
   return kOps[number];
 }
 
 bool is_of_a_word(KvOp op) { return op == KvOp::accumulate || op == KvOp::upsert; }
 
 // With checked arguments, but for lengths that the table has no room for.
-KvRequest request_of(Call call, const shmemx_kv_call_t& given, const Key& key) {
+KvRequest request_of(Call call, const Table& table, const shmemx_kv_call_t& given, const Key& key) {
   const KvOp op = op_of(call, given.call);
   if (is_of_a_word(op))
     return word_request(call, op, key, op == KvOp::upsert ? 0 : given.offset, given.type, given.op,
@@ -41,13 +41,17 @@ KvRequest request_of(Call call, const shmemx_kv_call_t& given, const Key& key) {
   }
   if (gives_value(op)) {
     check_value(call, "old", given.old, given.room);
-    (op == KvOp::get || op == KvOp::take ? request.n : request.offset) = given.room;
+    if (op == KvOp::apply) {
+      check_function(call, table, given.function, given.value_bytes);
+      request.offset = in_offset(0, static_cast<std::uint32_t>(given.function));
+    }
+    set_room(request, op == KvOp::apply ? std::min(given.room, table.layout().value_bytes) : given.room);
   }
   return request;
 }
 
 bool is_too_large(const Table& table, const KvRequest& request) {
-  return (brings_value(request.op) || request.op == KvOp::compare_swap) &&
+  return request.op != KvOp::apply && (brings_value(request.op) || request.op == KvOp::compare_swap) &&
          request.n > table.layout().value_bytes;
 }
 
@@ -82,7 +86,7 @@ void issue_all(Call call, Table& table, std::size_t count, shmemx_kv_call_t* cal
       },
       [&](std::size_t, const Asked& asked) { table.prefetch_slot(asked.key, asked.pe); },
       [&](std::size_t i, const Asked& asked) {
-        const KvRequest request = request_of(call, calls[i], asked.key);
+        const KvRequest request = request_of(call, table, calls[i], asked.key);
         issue_one(call, table, request, old_of(calls[i], request.op),
                   {&calls[i].status, &calls[i].old_bytes, handle});
         return true;
@@ -93,7 +97,7 @@ void issue_with_request(Call call, shmemx_kv_t kv, const shmemx_kv_call_t& given
                         shmemx_kv_request_t* request) {
   Table& table = table_of(call, kv);
   const Key key = key_of(call, table, given.key, given.key_bytes);
-  const KvRequest wanted = request_of(call, given, key);
+  const KvRequest wanted = request_of(call, table, given, key);
   Handle* handle = nullptr;
   issue_one(call, table, wanted, old_of(given, wanted.op),
             {status, n, request == nullptr ? nullptr : &handle});

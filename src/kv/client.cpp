@@ -168,7 +168,8 @@ void Client::flush() {
   }
 }
 
-// Whoever begins an epoch after this has looked at it sees the count; one that began before is not counted in.
+// Whoever begins an epoch after this has looked at it sees the count; one that began before is not counted
+// in.
 std::atomic<std::uint64_t>* Client::begin_unattended() {
   all_unattended.fetch_add(1, std::memory_order_relaxed);
   for (;;) {

@@ -175,8 +175,8 @@ void MatchedEngine::close(Call call, std::unique_ptr<MatchedEngine> engine) {
 // ---- who asks -------------------------------------------------------------------------------------------
 
 bool MatchedEngine::takes(const RequestHead& head) const {
-  return is_of_a_key(head.op) && (head.wants & kWantsLocation) == 0 && head.block == 0 &&
-         message_bytes(head) <= room_ &&
+  return is_of_a_key(head.op) && head.op != KvOp::apply && (head.wants & kWantsLocation) == 0 &&
+         head.block == 0 && message_bytes(head) <= room_ &&
          sizeof(KvReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
 }
 

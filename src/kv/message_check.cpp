@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kv/message_check.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "transports/matcher.hpp"
@@ -45,7 +46,9 @@ const char* wrong_with_request(const RequestHead& head, std::size_t body, std::s
   if (!is_of_a_key(head.op)) return wrong_without_key(head, layout);
   if (head.key_bytes - 1 >= layout.key_bytes) return kTooLong;
   const bool has_value = brings_value(head.op) || head.op == KvOp::compare_swap;
-  if (has_value && head.n > layout.value_bytes) return kTooLong;
+  const std::uint64_t longest =
+      head.op == KvOp::apply ? std::max(layout.value_bytes, kLongestOperand) : layout.value_bytes;
+  if (has_value && head.n > longest) return kTooLong;
   switch (head.op) {
     case KvOp::accumulate:
     case KvOp::upsert:
@@ -68,8 +71,8 @@ const char* wrong_with_piece(const std::byte* piece, std::size_t n, std::size_t 
                              const ShardLayout& layout) {
   if (n <= sizeof(PieceHead)) return kCutOff;
   const auto head = head_at<PieceHead>(piece);
-  const std::uint64_t longest =
-      sizeof(RequestHead) + padded(layout.key_bytes) + 2 * padded(layout.value_bytes);
+  const std::uint64_t longest = sizeof(RequestHead) + padded(layout.key_bytes) +
+                                std::max(2 * padded(layout.value_bytes), kLongestOperand);
   if (head.total > longest) return kTooLong;
   if (head.total < sizeof(RequestHead)) return kCutOff;
   const std::size_t bytes = n - sizeof head;
@@ -81,7 +84,8 @@ const char* wrong_with_run(const std::byte* run, std::size_t n, const ShardLayou
   if (n < sizeof(RunHead)) return kCutOff;
   const auto head = head_at<RunHead>(run);
   const RequestHead& like = head.like;
-  if (!is_of_a_key(like.op) || like.block != 0 || (like.wants & ~kWantsOld) != 0) return kUnknown;
+  if (!is_of_a_key(like.op) || like.op == KvOp::apply || like.block != 0 || (like.wants & ~kWantsOld) != 0)
+    return kUnknown;
   const std::size_t left = n - sizeof head;
   const std::size_t body = body_bytes(like);
   if (const char* wrong = wrong_with_request(like, body, left, layout)) return wrong;
@@ -104,7 +108,7 @@ const char* wrong_with_match(const std::byte* message, std::size_t n, const Shar
   const auto entry = head_at<MatchHead>(message);
   const RequestHead& head = entry.request;
   if (sender_of_match(message, n, npes) == kUnknownRank) return "in the name of a PE that is not there";
-  if (!is_of_a_key(head.op) || head.block != 0 || (head.wants & ~kWantsOld) != 0 ||
+  if (!is_of_a_key(head.op) || head.op == KvOp::apply || head.block != 0 || (head.wants & ~kWantsOld) != 0 ||
       (head.token & kClassBits) != 0)
     return kUnknown;
   if (const char* wrong = wrong_with_request(head, body_bytes(head), n - sizeof entry, layout)) return wrong;

@@ -7,6 +7,7 @@
 
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
+#include "kv/functions.hpp"
 #include "kv/layout.hpp"
 #include "kv/matched.hpp"
 #include "kv/message_check.hpp"
@@ -174,8 +175,8 @@ Code Server::change_long(const Shard<Memory>& shard, const Record& record, unsig
   if (shard.locate(record.request.key, location, n, patience) == kBusy) return kBusy;
   for (;;) {
     KvRequest request = record.request;
-    n = std::min(n, room);
-    (request.op == KvOp::take ? request.n : request.offset) = n;
+    n = std::max<std::uint64_t>(std::min(n, room), 1);  // 0 may mean that it is not wanted
+    set_room(request, n);
     ValueRoom result{replies.room(n), 0};
     const Code status = shard.execute(request, result, patience);
     const bool grew = status == SHMEMX_KV_TOO_LARGE && result.n > n && result.n <= room;
@@ -210,6 +211,8 @@ const char* Server::wrong_with(const Shard<Memory>& shard, int from, const Reque
   if (is_plain(head, body, left, shard.layout())) [[likely]]
     return nullptr;
   if (const char* wrong = wrong_with_request(head, body, left, shard.layout())) return wrong;
+  if (head.op == KvOp::apply && registered(function_of(head.offset)) == nullptr)
+    return "of a function that is not registered";
   if constexpr (std::is_same_v<Memory, Paged>) return wrong_with_paged_request(head);
   return head.block == 0 ? nullptr : wrong_with_block(shard, from, head);
 }

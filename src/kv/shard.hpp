@@ -214,6 +214,8 @@ class Shard {
   void expect(const KvRequest& request) const;
   Code change(const KvRequest& request, ValueRoom& result) const;
   Code change_and_tell(const KvRequest& request, ValueRoom& result) const;
+  Code apply(const KvRequest& request, const std::optional<Position>& position, ValueRoom& result) const;
+  Code remove_if(const KvRequest& request, const std::optional<Position>& position) const;
   Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;
   Code store_long(const KvRequest& request, unsigned patience) const;
   Code reserve(std::uint64_t n, ValueRoom& result) const;

@@ -291,6 +291,28 @@ void Table::issue(Call call, const KvRequest& request, void* value, ResultsTo la
   client_.issue(call, pe, request, reply_bytes(request), *pending);
 }
 
+// First without a lock: what it does not hold for stays.
+std::uint64_t Table::remove_mine_if(const Predicate& predicate) {
+  std::vector<std::byte> key_bytes(padded(layout_.key_bytes)), value(padded(layout_.value_bytes) + 1);
+  Element element{key_bytes.data(), key_bytes.size(), 0, value.data(), value.size(), 0};
+  std::uint64_t removed = 0;
+  with_mine([&](const auto& shard) {
+    for (std::uint64_t cursor = 0; shard.next(cursor, element) == SHMEMX_KV_OK;) {
+      if (predicate.holds(element.key, element.key_bytes, element.value, element.value_bytes,
+                          predicate.context) == 0)
+        continue;
+      const Key wanted = key(element.key, element.key_bytes);
+      ValueRoom nothing;
+      const KvRequest request{.op = KvOp::remove_if, .key = wanted, .expected = &predicate};
+      if (shard.execute(request, nothing, kUnlimited) != SHMEMX_KV_OK) continue;
+      if (matched_ != nullptr) matched_->changed(rt.me, KvOp::remove_if, wanted.hash);
+      ++removed;
+    }
+  });
+  count_local(removed);
+  return removed;
+}
+
 std::uint64_t Table::count(Call call) {
   std::uint64_t total = 0;
   std::vector<std::uint64_t> others(rt.npes, 0);

@@ -119,6 +119,9 @@ class Table : public LeanTable {
   bool test() { return client_.test(); }
   std::uint64_t count(Call call);
 
+  /// Elements of this PE for which it holds; returns how many were removed.
+  std::uint64_t remove_mine_if(const Predicate& predicate);
+
   std::uint64_t local_calls() const { return local_calls_->total(); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
   /// The engine of the second kind (entry), if there is one.  While nobody uses the table.

@@ -23,6 +23,8 @@ using OpenNamed = void* (*)(Call, const char* name, std::size_t size);
 /// cannot be opened or is something else; a line has said so.
 Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open);
 void destroy_table(Call call, Table* table);
+/// Removes what was there before any PE called it.
+void clear_table(Call call, Table& table);
 /// FULL: as it was.
 Code resize_table(Call call, Table& table, std::uint64_t capacity);
 

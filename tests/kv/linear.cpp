@@ -60,6 +60,22 @@ Journal* journals;                     // [kThreads]
 
 std::uint64_t constant(const void*, std::size_t) { return 5; }
 
+// Adds the operand to the first word of what is there, or makes it that.
+int add_word;
+int add_word_function(const void*, std::size_t, const void* old, std::size_t old_bytes, const void* operand,
+                      std::size_t, void* value, std::size_t* n) {
+  std::uint64_t word = 0, more;
+  std::memcpy(&more, operand, sizeof more);
+  if (old != nullptr) {
+    std::memcpy(&word, old, sizeof word);
+    std::memcpy(value, old, old_bytes);
+  }
+  word += more;
+  std::memcpy(value, &word, sizeof word);
+  *n = old != nullptr ? old_bytes : sizeof word;
+  return SHMEMX_KV_STORE;
+}
+
 std::uint64_t now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -180,6 +196,14 @@ class Worker {
     end(operation, key, status, bytes, n);
   }
 
+  // As upsert.
+  static int apply_word(const void* key, std::uint64_t word, unsigned char* bytes) {
+    std::memset(bytes, 0, 8);
+    const int status =
+        shmemx_kv_apply(kv, key, kKeyBytes, add_word, &word, sizeof word, bytes, value_bytes, nullptr);
+    return status == SHMEMX_KV_INSERTED ? SHMEMX_KV_OK : status;
+  }
+
   static int call(const Operation& operation, const void* key, unsigned char* bytes, std::size_t& n) {
     const std::uint64_t word = operation.argument.word;
     switch (operation.kind) {
@@ -197,6 +221,7 @@ class Worker {
       case Kind::add:
         return shmemx_kv_accumulate(kv, key, kKeyBytes, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &word, bytes);
       case Kind::upsert:
+        if (operation.argument.word % 2 == 0) return apply_word(key, word, bytes);
         return shmemx_kv_upsert(kv, key, kKeyBytes, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &word, bytes);
       default: return shmemx_kv_compare_swap(kv, key, kKeyBytes, 0, 8, &operation.expected, &word, bytes);
     }
@@ -465,6 +490,7 @@ int main() {
   me = shmem_my_pe(), npes = shmem_n_pes();
   journals = static_cast<Journal*>(shmem_calloc(kThreads, sizeof(Journal)));
   CHECK(journals != nullptr);
+  add_word = shmemx_kv_register(add_word_function);
   Random dice;
   seed_dice(&dice);
   Random common{dice.state - static_cast<std::uint64_t>(me)};

@@ -56,7 +56,11 @@ static void test_each(shmemx_kv_t kv) {
     CHECK_EQ(shmemx_kv_request_test(&requests[i]), 1);
   }
   CHECK_EQ(shmemx_kv_request_wait_any(0, NULL), 0);
-  /* All kinds, found by test. */
+}
+
+/* All kinds, found by test. */
+static void test_kinds(shmemx_kv_t kv) {
+  for (int i = 0; i < 2; ++i) CHECK_FOR(i, put_long(kv, key_of(me, i), i), SHMEMX_KV_OK);
   long old = -1, sum = -1;
   const long five = 5;
   const Key key = key_of(me, 1), other = key_of(me, kMany);
@@ -115,7 +119,6 @@ static void test_completed_by_others(shmemx_kv_t kv) {
 /* Each kind of batch, nonblocking, wider than a packet. */
 static void test_batches(shmemx_kv_t kv) {
   shmemx_kv_request_t request;
-  static long operands[kWide], wanted[kWide];
   for (int i = 0; i < kWide; ++i) keys[i] = (long)me << 32 | i, values[i] = 10L * i;
   shmemx_kv_insert_batch_nbi(kv, kWide, keys, sizeof(long), values, sizeof(long), status, &request);
   shmemx_kv_request_wait(&request);
@@ -128,6 +131,12 @@ static void test_batches(shmemx_kv_t kv) {
     CHECK_AT(values, i, 10L * i);
     CHECK_AT(lengths, i, sizeof(long));
   }
+}
+
+/* Words of those that are there, and what is as expected, likewise. */
+static void test_word_batches(shmemx_kv_t kv) {
+  shmemx_kv_request_t request;
+  static long operands[kWide], wanted[kWide];
   for (int i = 0; i < kWide; ++i) operands[i] = 1 + i % 3;
   CHECK_EQ(shmemx_kv_accumulate_batch(kv, kWide, keys, sizeof(long), 0, SHMEMX_KV_INT64, SHMEMX_KV_ADD,
                                       operands, olds, status),
@@ -208,38 +217,43 @@ static shmemx_kv_call_t call_on(int call, const Key* key) {
   return made;
 }
 
+enum { kCalls = 12, kGroups = 20 };
+static shmemx_kv_call_t calls[kGroups][kCalls];
+static const int64_t one = 1;
+
+/* All calls on one key, whose values have n bytes of the `most` at `at`. */
+static void make_calls(shmemx_kv_call_t* c, const Key* key, unsigned char* at, size_t n, size_t most) {
+  static const int kinds[kCalls] = {
+      SHMEMX_KV_TAKE,          SHMEMX_KV_CONTAINS,   SHMEMX_KV_INSERT,       SHMEMX_KV_GET,
+      SHMEMX_KV_GET_OR_INSERT, SHMEMX_KV_EXCHANGE,   SHMEMX_KV_COMPARE_SWAP, SHMEMX_KV_UPDATE,
+      SHMEMX_KV_PUT,           SHMEMX_KV_ACCUMULATE, SHMEMX_KV_TAKE,         SHMEMX_KV_INSERT_OR_UPDATE};
+  for (int i = 0; i < kCalls; ++i) {
+    c[i] = call_on(kinds[i], key);
+    c[i].val = at + most * (size_t)(i == 5 || i == 7 || i == 8);
+    c[i].value_bytes = n;
+    c[i].room = most;
+    c[i].old_bytes = 99;
+  }
+  c[0].old = c[3].old = at + 2 * most;
+  c[4].old = at + 3 * most;
+  c[5].old = at + 4 * most;
+  c[6].expected = at; /* not any more */
+  c[9].val = &one, c[9].type = SHMEMX_KV_INT64, c[9].op = SHMEMX_KV_ADD, c[9].old = at + 5 * most;
+  c[10].old = at + 6 * most;
+}
+
 /* An operation a key, in keys and values of any lengths: those on one key are done in their order. */
 static void test_mixed(size_t most, int nonblocking) {
-  enum { kCalls = 12, kGroups = 20 };
   shmemx_kv_t kv = table_of(48, most, 1000);
   static Key names[kGroups];
-  static shmemx_kv_call_t calls[kGroups][kCalls];
   unsigned char* bytes = calloc(kGroups, 8 * most);
-  const int64_t one = 1;
   for (int g = 0; g < kGroups; ++g) {
     unsigned char* at = bytes + (size_t)g * 8 * most;
     const size_t n = 8 + (size_t)g * (most - 8) / kGroups;
     make_bytes(at, n, (uint64_t)g + 1);
     make_bytes(at + most, n, (uint64_t)g + 2);
     names[g] = key_of(me, g);
-    shmemx_kv_call_t* c = calls[g];
-    const int kinds[kCalls] = {SHMEMX_KV_TAKE,         SHMEMX_KV_CONTAINS,      SHMEMX_KV_INSERT,
-                               SHMEMX_KV_GET,          SHMEMX_KV_GET_OR_INSERT, SHMEMX_KV_EXCHANGE,
-                               SHMEMX_KV_COMPARE_SWAP, SHMEMX_KV_UPDATE,        SHMEMX_KV_PUT,
-                               SHMEMX_KV_ACCUMULATE,   SHMEMX_KV_TAKE,          SHMEMX_KV_INSERT_OR_UPDATE};
-    for (int i = 0; i < kCalls; ++i) {
-      c[i] = call_on(kinds[i], &names[g]);
-      c[i].val = at + most * (size_t)(i == 5 || i == 7 || i == 8);
-      c[i].value_bytes = n;
-      c[i].room = most;
-      c[i].old_bytes = 99;
-    }
-    c[0].old = c[3].old = at + 2 * most;
-    c[4].old = at + 3 * most;
-    c[5].old = at + 4 * most;
-    c[6].expected = at; /* not any more */
-    c[9].val = &one, c[9].type = SHMEMX_KV_INT64, c[9].op = SHMEMX_KV_ADD, c[9].old = at + 5 * most;
-    c[10].old = at + 6 * most;
+    make_calls(calls[g], &names[g], at, n, most);
   }
   if (nonblocking) {
     shmemx_kv_request_t request;
@@ -293,8 +307,10 @@ int main(void) {
   me = shmem_my_pe(), npes = shmem_n_pes();
   shmemx_kv_t kv = table_of(48, 8, 20000);
   test_each(kv);
+  test_kinds(kv);
   test_completed_by_others(kv);
   test_batches(kv);
+  test_word_batches(kv);
   test_several(kv);
   shmemx_kv_destroy(kv);
   for (int nonblocking = 0; nonblocking < 2; ++nonblocking) {
