@@ -35,7 +35,8 @@ enum shmemx_kv_status {
   SHMEMX_KV_MISMATCH = 5,   /* compare_swap: the bytes were others, and are as they were */
   SHMEMX_KV_COLLISION = 6,  /* another key has the same hash, and the table was told to report that */
   SHMEMX_KV_PENDING = 7,    /* nonblocking, and not complete yet */
-  SHMEMX_KV_INSERTED = 8    /* done, and the key was not there before: of calls that say so, where OK says it was */
+  SHMEMX_KV_INSERTED = 8,   /* done, and the key was not there before: of calls that say so, where OK says it was */
+  SHMEMX_KV_FILE = 9        /* export, import: not a file that is whole; a line has said why */
 };
 
 /* What an operand of accumulate is, and what is done with it: all that shmem_atomic_* does. */
@@ -199,6 +200,14 @@ typedef struct {
  *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, after which it would be the same one again.
  *                  While others change the table, elements that are there all the time come exactly once, others once or
  *                  not at all; a key that is removed and inserted again is another element, and may come twice.
+ *   scan           the next elements of any PE, at most `most`, after *cursor, which is 0 at first: *count gets how many.
+ *                  Key i goes to keys + i * key_room, and key_bytes[i] gets its length; values likewise, unless `values` is
+ *                  NULL.  Several come in a message.  Returns OK with at least one, NOT_FOUND after the last, or TOO_LARGE,
+ *                  where key_bytes[0] and value_bytes[0] say what the next one needs.  Beside changes: as next_local
+ *   export         collective: PE 0 writes all elements to the file `path`, which is there when it is whole.  Changes
+ *                  meanwhile may be in it or not.  Returns OK or FILE on all PEs; a line on stderr says why
+ *   import         collective: puts the elements of such a file, which PE 0 reads, whatever job or table has written it.
+ *                  Returns OK, FILE (cut short, changed, or none: nothing is put), or what a put has returned, on all PEs
  *   remove_if      removes those elements of this PE for which the predicate does not return 0, each as remove does;
  *                  returns how many.  It may be called more than once for an element, and what is said of apply's
  *                  functions holds.  On all PEs: those of the table
@@ -272,6 +281,12 @@ typedef struct {
   F(uint64_t, shmemx_kv_remove_if, (shmemx_kv_t kv, shmemx_kv_predicate_t predicate, void* context), (kv, predicate, context)) \
   F(void, shmemx_kv_clear, (shmemx_kv_t kv), (kv))
 
+#define SHMEMX_KV_FUNCS_SCAN(F) \
+  F(int, shmemx_kv_scan, (shmemx_kv_t kv, int pe, uint64_t* cursor, size_t most, void* keys, size_t key_room, size_t* key_bytes, void* values, size_t value_room, size_t* value_bytes, size_t* count), \
+    (kv, pe, cursor, most, keys, key_room, key_bytes, values, value_room, value_bytes, count)) \
+  F(int, shmemx_kv_export, (shmemx_kv_t kv, const char* path), (kv, path)) \
+  F(int, shmemx_kv_import, (shmemx_kv_t kv, const char* path), (kv, path))
+
 #define SHMEMX_KV_LATER_ int* status, shmemx_kv_request_t* request
 #define SHMEMX_KV_MANY_ shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes
 #define SHMEMX_KV_FUNCS_REQUEST(F) \
@@ -318,7 +333,7 @@ typedef struct {
     (kv, count, keys, key_bytes, offset, n, expected, desired, olds, status, request))
 
 #define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F) SHMEMX_KV_FUNCS_TELLING(F) \
-  SHMEMX_KV_FUNCS_REQUEST(F) SHMEMX_KV_FUNCS_BATCH_LATER(F)
+  SHMEMX_KV_FUNCS_REQUEST(F) SHMEMX_KV_FUNCS_BATCH_LATER(F) SHMEMX_KV_FUNCS_SCAN(F)
 
 // clang-format on
 

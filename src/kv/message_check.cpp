@@ -26,6 +26,8 @@ bool is_block(const RequestHead& head, const ShardLayout& layout) {
 const char* wrong_without_key(const RequestHead& head, const ShardLayout& layout) {
   if (head.key_bytes != 0 || head.block != 0) return kUnknown;
   if (head.op == KvOp::confirm && head.offset >= layout.groups) return kNoPlace;
+  if (head.op == KvOp::scan && (head.n < sizeof(std::uint64_t) || head.n > most_scan_bytes(layout)))
+    return kTooLong;
   if (head.op == KvOp::reserve && (layout.inlined || head.n > layout.largest_block)) return kTooLong;
   return nullptr;
 }
@@ -42,7 +44,7 @@ const char* wrong_with_packet(const std::byte* message, std::size_t n, KvPacketH
 const char* wrong_with_request(const RequestHead& head, std::size_t body, std::size_t left,
                                const ShardLayout& layout) {
   const unsigned may_want = head.op == KvOp::get ? kWantsOld | kWantsLocation | kWaits : kWantsOld;
-  if (head.op > KvOp::confirm || (head.wants & ~may_want) != 0) return kUnknown;
+  if (head.op > KvOp::scan || (head.wants & ~may_want) != 0) return kUnknown;
   if (!is_of_a_key(head.op)) return wrong_without_key(head, layout);
   if (head.key_bytes - 1 >= layout.key_bytes) return kTooLong;
   const bool has_value = brings_value(head.op) || head.op == KvOp::compare_swap;

@@ -31,11 +31,14 @@ enum class KvOp : std::uint8_t {
   count,
   reserve,
   confirm,
+  scan,
   remove_if
 };
 
 /// Whether the operation may change an element.
-constexpr bool may_change(KvOp op) { return op != KvOp::get && op != KvOp::contains && op != KvOp::count; }
+constexpr bool may_change(KvOp op) {
+  return op != KvOp::get && op != KvOp::contains && op != KvOp::count && op != KvOp::scan;
+}
 
 /// Whether it is one on a key.
 constexpr bool is_of_a_key(KvOp op) { return op < KvOp::count || op == KvOp::remove_if; }
@@ -45,7 +48,8 @@ constexpr bool tells_what_was(KvOp op) {
 }
 /// Whether OK brings the whole value that was there, for which the request says the room.
 constexpr bool gives_value(KvOp op) {
-  return op == KvOp::get || (op >= KvOp::get_or_insert && op <= KvOp::apply && op != KvOp::insert_or_update);
+  return op == KvOp::get ||
+         (op >= KvOp::get_or_insert && op <= KvOp::apply && op != KvOp::insert_or_update) || op == KvOp::scan;
 }
 /// Whether the request brings a whole value, or the operand of a function, of KvRequest::n bytes.
 constexpr bool brings_value(KvOp op) {
@@ -96,7 +100,8 @@ struct KvRequest {
   const void* value = nullptr;     // to be stored; the operand; what compare_swap stores
   std::uint64_t n = 0;             // its bytes; of get the room for the result
   const void* expected = nullptr;  // n bytes, of compare_swap
-  std::uint64_t offset = 0;        // in the value: accumulate, compare_swap; of confirm the group; the room
+  std::uint64_t offset = 0;        // in the value: accumulate, compare_swap; of confirm the group; of scan
+                                   // the cursor; the room
                                    // for what was there: get_or_insert, exchange; of apply in_offset()
   bool by_rma = false;             // get: the caller can fetch long values itself
   bool waits = false;              // get, of another node: it is answered when there is an element
@@ -106,7 +111,7 @@ struct KvRequest {
 /// Bytes for the value that it gives, if it gives one.
 constexpr std::uint64_t room_of(KvOp op, std::uint64_t n, std::uint64_t offset) {
   if (op == KvOp::apply) return offset & 0xffffffffU;
-  return op == KvOp::get || op == KvOp::take ? n : offset;
+  return op == KvOp::get || op == KvOp::take || op == KvOp::scan ? n : offset;
 }
 /// Of apply: the room, 0 if what was there is not wanted, and the number of a registered function.
 constexpr std::uint64_t in_offset(std::uint32_t room, std::uint32_t function) {

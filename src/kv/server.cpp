@@ -193,7 +193,8 @@ Code Server::execute(const Shard<Memory>& shard, const Record& record, bool agai
   const unsigned patience = patience_of<Memory>(head.op, again);
   const std::uint64_t most = reply_bytes(shard.layout(), head);
   if (head.op == KvOp::get && most > kShortReply) return get_long(shard, record, patience, replies);
-  if (gives_value(head.op) && most > kShortReply) return change_long(shard, record, patience, replies);
+  if (is_of_a_key(head.op) && gives_value(head.op) && most > kShortReply)
+    return change_long(shard, record, patience, replies);
   void* value = replies.room(most);
   ValueRoom result{most == 0 ? nullptr : value, 0};
   const Code status = shard.execute(record.request, result, patience);

@@ -214,6 +214,7 @@ class Shard {
   void expect(const KvRequest& request) const;
   Code change(const KvRequest& request, ValueRoom& result) const;
   Code change_and_tell(const KvRequest& request, ValueRoom& result) const;
+  Code scan(const KvRequest& request, ValueRoom& result) const;
   Code apply(const KvRequest& request, const std::optional<Position>& position, ValueRoom& result) const;
   Code remove_if(const KvRequest& request, const std::optional<Position>& position) const;
   Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;

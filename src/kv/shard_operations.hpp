@@ -76,6 +76,7 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
     return request.n % 2 == 0 && unchanged(request.offset, static_cast<std::uint32_t>(request.n))
                ? SHMEMX_KV_OK
                : SHMEMX_KV_MISMATCH;
+  if (request.op == KvOp::scan) return scan(request, result);
   if (request.op == KvOp::count) {
     result.n = elements();
     return SHMEMX_KV_OK;

@@ -7,6 +7,7 @@
 #include "base/fatal.hpp"
 #include "kv/functions.hpp"
 #include "kv/shard.hpp"
+#include "kv/wire.hpp"
 
 namespace shm::kv {
 namespace detail {
@@ -97,6 +98,43 @@ Code Shard<Memory>::remove_if(const KvRequest& request, const std::optional<Posi
       0)
     return SHMEMX_KV_MISMATCH;
   erase(request.key, *position);
+  return SHMEMX_KV_OK;
+}
+
+// So many homes at most, as it may run in a handler.
+template <class Memory>
+Code Shard<Memory>::scan(const KvRequest& request, ValueRoom& result) const {
+  constexpr unsigned kMostHomes = 1024;
+  auto* const to = static_cast<std::byte*>(result.value);
+  const std::uint64_t room = request.n;
+  const std::uint64_t value_room = std::min(layout_.value_bytes, room);
+  detail::Scratch key(layout_.key_bytes), value(value_room);
+  std::uint64_t cursor = request.offset, used = sizeof cursor;
+  for (unsigned homes = 0; homes < kMostHomes && home_of_cursor(cursor) < layout_.groups;) {
+    Element element{key.get(), layout_.key_bytes, 0, value.get(), value_room, 0};
+    std::uint64_t behind = cursor;
+    const Code status = next_of_home(behind, element);
+    if (status == SHMEMX_KV_NOT_FOUND) {
+      cursor = cursor_at(home_of_cursor(cursor) + 1);
+      ++homes;
+      continue;
+    }
+    const std::uint64_t bytes = scan_bytes(element.key_bytes, element.value_bytes);
+    if (status == SHMEMX_KV_TOO_LARGE || bytes > room - used) {
+      if (used > sizeof cursor) break;
+      result.n = used + bytes;
+      return SHMEMX_KV_TOO_LARGE;
+    }
+    cursor = behind;
+    const ScanHead head{cursor, element.key_bytes, element.value_bytes};
+    std::memcpy(to + used, &head, sizeof head);
+    std::memcpy(to + used + sizeof head, key.get(), element.key_bytes);
+    std::memcpy(to + used + sizeof head + padded(element.key_bytes), value.get(), element.value_bytes);
+    used += bytes;
+  }
+  if (used == sizeof cursor && home_of_cursor(cursor) >= layout_.groups) return SHMEMX_KV_NOT_FOUND;
+  std::memcpy(to, &cursor, sizeof cursor);
+  result.n = used;
   return SHMEMX_KV_OK;
 }
 

@@ -103,6 +103,7 @@ bool Table::better_there(int pe, const KvRequest& request) const {
   if (rt.heap.delta[pe] != kNoMapping) return false;
   if (!client_.is_quiet()) return true;  // not past what this PE has issued before
   if (request.op == KvOp::count) return false;
+  if (request.op == KvOp::scan) return true;  // not all of its pages here
   const std::uint64_t given = gives_value(request.op) ? std::min(room_of(request), layout_.value_bytes) : 0;
   const std::uint64_t brought = request.op == KvOp::get || request.op == KvOp::take ? 0 : request.n;
   if (std::max(given, brought) > kLongestInPackets) return false;
@@ -290,6 +291,35 @@ void Table::issue(Call call, const KvRequest& request, void* value, ResultsTo la
   if (later.status != nullptr) *later.status = SHMEMX_KV_PENDING;
   client_.issue(call, pe, request, reply_bytes(request), *pending);
 }
+
+Code Table::scan_some(Call call, int pe, std::uint64_t cursor, std::vector<std::byte>& bytes,
+                      std::uint64_t& n) {
+  for (bytes.resize(std::max<std::size_t>(bytes.size(), kScanRoom));;) {
+    const KvRequest request{.op = KvOp::scan, .key = {}, .n = bytes.size(), .offset = cursor};
+    ValueRoom result{bytes.data(), 0};
+    Code status;
+    if (!try_local(pe, request, result, status))
+      status = call_remote(call, pe, request, result.value, &result.n);
+    n = result.n;
+    if (status != SHMEMX_KV_TOO_LARGE) {
+      if (status == SHMEMX_KV_OK && n < sizeof(std::uint64_t)) [[unlikely]]
+        refuse_scan(pe);
+      return status;
+    }
+    if (n <= bytes.size() || n > most_scan_bytes(layout_)) [[unlikely]]
+      refuse_scan(pe);
+    bytes.resize(n);
+  }
+}
+
+bool Table::is_whole(const std::vector<std::byte>& bytes, std::uint64_t at, std::uint64_t n, ScanHead& head) {
+  if (n - at < sizeof head) return false;
+  std::memcpy(&head, bytes.data() + at, sizeof head);
+  return head.key_bytes <= n && head.value_bytes <= n &&
+         scan_bytes(head.key_bytes, head.value_bytes) <= n - at;
+}
+
+void Table::refuse_scan(int pe) { refuse_message(pe, kTableReplies, "with elements that are cut off"); }
 
 // First without a lock: what it does not hold for stays.
 std::uint64_t Table::remove_mine_if(const Predicate& predicate) {

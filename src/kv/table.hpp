@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -110,6 +111,7 @@ class Table : public LeanTable {
   std::uint64_t reply_bytes(const KvRequest& request) const {
     if (!gives_value(request.op)) return 0;
     const std::uint64_t room = room_of(request);
+    if (request.op == KvOp::scan) return room;
     return std::min({room, layout_.value_bytes, request.by_rma ? kLongestInPackets : room});
   }
 
@@ -119,6 +121,10 @@ class Table : public LeanTable {
   bool test() { return client_.test(); }
   std::uint64_t count(Call call);
 
+  /// Some elements of a PE from *cursor on, as f(head, key, value) returns whether it takes them; *cursor is
+  /// then behind the last that it has.  NOT_FOUND: there are none.  `bytes` is kept for the next call.
+  template <class F>
+  Code scan(Call call, int pe, std::uint64_t* cursor, std::vector<std::byte>& bytes, F f);
   /// Elements of this PE for which it holds; returns how many were removed.
   std::uint64_t remove_mine_if(const Predicate& predicate);
 
@@ -139,6 +145,13 @@ class Table : public LeanTable {
     bump(remote_calls_, n);
     shm::count(Stat::kv_requests, n);
   }
+
+  /// One message of that: what scan gives (kv/wire), at least the cursor.
+  Code scan_some(Call call, int pe, std::uint64_t cursor, std::vector<std::byte>& bytes, std::uint64_t& n);
+  /// Whether there is a whole element at `at`.
+  static bool is_whole(const std::vector<std::byte>& bytes, std::uint64_t at, std::uint64_t n,
+                       ScanHead& head);
+  [[noreturn]] static void refuse_scan(int pe);
 
  private:
   bool better_there(int pe, const KvRequest& request) const;
@@ -168,5 +181,28 @@ class Table : public LeanTable {
   std::unique_ptr<ThreadCounter> local_calls_ = std::make_unique<ThreadCounter>();
   std::atomic<std::uint64_t> remote_calls_{0};
 };
+
+template <class F>
+Code Table::scan(Call call, int pe, std::uint64_t* cursor, std::vector<std::byte>& bytes, F f) {
+  for (;;) {
+    std::uint64_t n = 0;
+    if (const Code status = scan_some(call, pe, *cursor, bytes, n); status != SHMEMX_KV_OK) return status;
+    std::uint64_t end;
+    std::memcpy(&end, bytes.data(), sizeof end);
+    bool taken = false;
+    for (std::uint64_t at = sizeof end; at < n;) {
+      ScanHead head;
+      if (!is_whole(bytes, at, n, head)) [[unlikely]]
+        refuse_scan(pe);
+      const std::byte* key_at = bytes.data() + at + sizeof head;
+      if (!f(head, key_at, key_at + padded(head.key_bytes))) return SHMEMX_KV_OK;
+      taken = true;
+      *cursor = head.cursor;
+      at += scan_bytes(head.key_bytes, head.value_bytes);
+    }
+    *cursor = end;
+    if (taken) return SHMEMX_KV_OK;
+  }
+}
 
 }  // namespace shm::kv

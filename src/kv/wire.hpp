@@ -171,7 +171,22 @@ constexpr std::uint64_t old_bytes(const RequestHead& head) {
 constexpr std::uint64_t room_of(const RequestHead& head) { return room_of(head.op, head.n, head.offset); }
 /// Bytes of the value that the reply to a request has at most: what it gives, or what was there.
 inline std::uint64_t reply_bytes(const ShardLayout& layout, const RequestHead& head) {
+  if (head.op == KvOp::scan) return head.n;
   return gives_value(head.op) ? std::min(room_of(head), layout.value_bytes) : old_bytes(head);
+}
+/// What scan gives: the cursor behind all that was looked at, and of each element a ScanHead, key and value,
+/// each padded to 8.
+struct ScanHead {
+  std::uint64_t cursor;  // behind it
+  std::uint64_t key_bytes, value_bytes;
+};
+constexpr std::uint64_t scan_bytes(std::uint64_t key_bytes, std::uint64_t value_bytes) {
+  return sizeof(ScanHead) + padded(key_bytes) + padded(value_bytes);
+}
+/// Room for one element, whatever it is, and for what fills a packet.
+inline constexpr std::uint64_t kScanRoom = kPacketBytes - sizeof(KvPacketHead) - sizeof(KvReplyHead);
+inline std::uint64_t most_scan_bytes(const ShardLayout& layout) {
+  return std::max(kScanRoom, sizeof(std::uint64_t) + scan_bytes(layout.key_bytes, layout.value_bytes));
 }
 /// How many of them come with this status; `n`: ValueRoom::n.
 constexpr std::uint64_t bytes_given(const RequestHead& head, Code status, std::uint64_t n,
