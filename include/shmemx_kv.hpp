@@ -100,6 +100,30 @@ T* results(const char* call, const char* argument, Results& to, std::size_t keys
 
 }  // namespace kv_detail
 
+/// Nonblocking calls of which something is under way.  Its end waits for them, which needs no other PE.
+class kv_request {
+ public:
+  kv_request() = default;
+  kv_request(kv_request&& other) noexcept : request_(std::exchange(other.request_, nullptr)) {}
+  /// What this has is waited for when the other one ends.
+  kv_request& operator=(kv_request&& other) noexcept {
+    std::swap(request_, other.request_);
+    return *this;
+  }
+  ~kv_request() { wait(); }
+
+  /// Makes progress; whether all is complete.
+  bool test() { return request_ == nullptr || ::shmemx_kv_request_test(&request_) != 0; }
+  void wait() {
+    if (request_ != nullptr) ::shmemx_kv_request_wait(&request_);
+  }
+  /// For the functions of shmemx.h.
+  ::shmemx_kv_request_t* handle() { return &request_; }
+
+ private:
+  ::shmemx_kv_request_t request_ = nullptr;
+};
+
 /// A handle of a table, and its only owner.  Making and ending one are collective over the world, with the
 /// same arguments.  A handle may outlive shmem_finalize, which ends all tables: there is nothing left to end
 /// then.  But it must have been closed, or destroyed, before shmem_init starts the library once more. Members
@@ -189,6 +213,28 @@ class kv_table {
   /// Whether the key was there.
   bool remove(const Key& key) { return ::shmemx_kv_remove(kv_, &key, sizeof key) == SHMEMX_KV_OK; }
 
+  /// As put; SHMEMX_KV_INSERTED where the key was not there.
+  kv_status insert_or_update(const Key& key, const Value& value) {
+    return status(::shmemx_kv_insert_or_update(kv_, &key, sizeof key, &value, sizeof value));
+  }
+  /// SHMEMX_KV_OK: the key is there, and *found has its value; SHMEMX_KV_INSERTED: it has got this one.
+  kv_status get_or_insert(const Key& key, const Value& value, Value* found) {
+    return status(::shmemx_kv_get_or_insert(kv_, &key, sizeof key, &value, sizeof value, found, sizeof *found,
+                                            nullptr));
+  }
+  /// As put; SHMEMX_KV_OK: *old has the value that was there; SHMEMX_KV_INSERTED: there was none.
+  kv_status exchange(const Key& key, const Value& value, Value* old) {
+    return status(
+        ::shmemx_kv_exchange(kv_, &key, sizeof key, &value, sizeof value, old, sizeof *old, nullptr));
+  }
+  /// The value of the key, which is removed.
+  std::optional<Value> take(const Key& key) {
+    std::optional<Value> found(std::in_place);
+    if (::shmemx_kv_take(kv_, &key, sizeof key, &*found, sizeof *found, nullptr) != SHMEMX_KV_OK)
+      found.reset();
+    return found;
+  }
+
   /// value = value op operand, if the key is there; *old, unless nullptr, gets what the value was.
   kv_status accumulate(const Key& key, kv_op op, const Value& operand, Value* old = nullptr) {
     return status(
@@ -248,6 +294,34 @@ class kv_table {
   void upsert_nbi(const Key& key, kv_op op, const Value& operand, Value* old = nullptr,
                   int* status = nullptr) {
     ::shmemx_kv_upsert_nbi(kv_, &key, sizeof key, kv_detail::type_of<Value>(), op, &operand, old, status);
+  }
+
+  // The same with a request, which says when this call alone is complete.
+
+  [[nodiscard]] kv_request put_nbr(const Key& key, const Value& value, int* status = nullptr) {
+    kv_request request;
+    ::shmemx_kv_put_nbr(kv_, &key, sizeof key, &value, sizeof value, status, request.handle());
+    return request;
+  }
+  [[nodiscard]] kv_request insert_nbr(const Key& key, const Value& value, int* status = nullptr) {
+    kv_request request;
+    ::shmemx_kv_insert_nbr(kv_, &key, sizeof key, &value, sizeof value, status, request.handle());
+    return request;
+  }
+  [[nodiscard]] kv_request update_nbr(const Key& key, const Value& value, int* status = nullptr) {
+    kv_request request;
+    ::shmemx_kv_update_nbr(kv_, &key, sizeof key, &value, sizeof value, status, request.handle());
+    return request;
+  }
+  [[nodiscard]] kv_request get_nbr(const Key& key, Value* value, int* status = nullptr) const {
+    kv_request request;
+    ::shmemx_kv_get_nbr(kv_, &key, sizeof key, value, sizeof *value, nullptr, status, request.handle());
+    return request;
+  }
+  [[nodiscard]] kv_request remove_nbr(const Key& key, int* status = nullptr) {
+    kv_request request;
+    ::shmemx_kv_remove_nbr(kv_, &key, sizeof key, status, request.handle());
+    return request;
   }
 
   /// Completes what this PE has issued.
@@ -310,6 +384,31 @@ class kv_table {
                                               kv_detail::type_of<Value>(), op, std::data(operands),
                                               kv_detail::results<Value>(call, "olds", olds, n),
                                               kv_detail::results<int>(call, "status", status, n)));
+  }
+
+  // Nonblocking: `status` and what is got are set when the request is complete.
+
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  [[nodiscard]] kv_request put_batch_nbi(const Keys& keys, const Values& values, Status&& status = nullptr) {
+    return values_batch_nbi("put_batch_nbi", ::shmemx_kv_put_batch_nbi, keys, values, status);
+  }
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  [[nodiscard]] kv_request insert_batch_nbi(const Keys& keys, const Values& values,
+                                            Status&& status = nullptr) {
+    return values_batch_nbi("insert_batch_nbi", ::shmemx_kv_insert_batch_nbi, keys, values, status);
+  }
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  [[nodiscard]] kv_request update_batch_nbi(const Keys& keys, const Values& values,
+                                            Status&& status = nullptr) {
+    return values_batch_nbi("update_batch_nbi", ::shmemx_kv_update_batch_nbi, keys, values, status);
+  }
+  template <class Keys, class Values, class Status = std::nullptr_t>
+  [[nodiscard]] kv_request get_batch_nbi(const Keys& keys, Values&& values, Status&& status = nullptr) const {
+    const auto get = [](::shmemx_kv_t kv, std::size_t n, const void* all_keys, std::size_t key_bytes,
+                        void* found, std::size_t room, int* codes, ::shmemx_kv_request_t* request) {
+      ::shmemx_kv_get_batch_nbi(kv, n, all_keys, key_bytes, found, room, nullptr, codes, request);
+    };
+    return values_batch_nbi("get_batch_nbi", get, keys, values, status);
   }
 
   // ---- The table.
@@ -416,6 +515,19 @@ class kv_table {
     kv_detail::check_size(call, "values", std::size(values), n);
     return kv_status(function(kv_, n, std::data(keys), sizeof(Key), std::data(values), sizeof(Value),
                               kv_detail::results<int>(call, "status", status, n)));
+  }
+
+  template <class Function, class Keys, class Values, class Status>
+  kv_request values_batch_nbi(const char* call, Function function, const Keys& keys, Values& values,
+                              Status& status) const {
+    check<const Keys, Values>();
+    const std::size_t n = std::size(keys);
+    const std::size_t of_values = std::size(values);
+    kv_detail::check_size(call, "values", of_values, n);
+    kv_request request;
+    function(kv_, n, std::data(keys), sizeof(Key), std::data(values), sizeof(Value),
+             kv_detail::results<int>(call, "status", status, n), request.handle());
+    return request;
   }
 
   template <class Word, class Class>

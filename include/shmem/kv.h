@@ -34,7 +34,9 @@ enum shmemx_kv_status {
   SHMEMX_KV_TOO_LARGE = 4,  /* the value has no room in what it was to go into; nothing is changed */
   SHMEMX_KV_MISMATCH = 5,   /* compare_swap: the bytes were others, and are as they were */
   SHMEMX_KV_COLLISION = 6,  /* another key has the same hash, and the table was told to report that */
-  SHMEMX_KV_PENDING = 7     /* nonblocking, and not complete yet */
+  SHMEMX_KV_PENDING = 7,    /* nonblocking, and not complete yet */
+  SHMEMX_KV_INSERTED = 8,   /* done, and the key was not there before: of calls that say so, where OK says it was */
+  SHMEMX_KV_FILE = 9        /* export, import: not a file that is whole; a line has said why */
 };
 
 /* What an operand of accumulate is, and what is done with it: all that shmem_atomic_* does. */
@@ -47,6 +49,41 @@ enum shmemx_kv_op {
 
 /* A table: the same handle value means nothing on another PE. */
 typedef struct shmemx_kv_table* shmemx_kv_t;
+
+/* Nonblocking calls of which something is under way; NULL: nothing is. */
+typedef struct shmemx_kv_request* shmemx_kv_request_t;
+
+/* One operation of a batch in which each has its own: what call it is, what that is passed, and what it gives. */
+enum shmemx_kv_call {
+  SHMEMX_KV_PUT, SHMEMX_KV_INSERT, SHMEMX_KV_UPDATE, SHMEMX_KV_GET, SHMEMX_KV_CONTAINS, SHMEMX_KV_REMOVE,
+  SHMEMX_KV_ACCUMULATE, SHMEMX_KV_UPSERT, SHMEMX_KV_COMPARE_SWAP, SHMEMX_KV_INSERT_OR_UPDATE, SHMEMX_KV_GET_OR_INSERT,
+  SHMEMX_KV_EXCHANGE, SHMEMX_KV_TAKE, SHMEMX_KV_APPLY
+};
+typedef struct {
+  int call;                /* enum shmemx_kv_call; what it does not need of what follows is not looked at */
+  int status;              /* is set to what the call would have returned */
+  const void* key;
+  size_t key_bytes;
+  const void* val;         /* what is stored; the operand, whose length only apply looks at; of compare_swap what is desired */
+  size_t value_bytes;      /* its length */
+  void* old;               /* what get and take give, and what was there; for accumulate, upsert, compare_swap it may be NULL */
+  size_t room;             /* for it: get, take, get_or_insert, exchange, apply */
+  size_t old_bytes;        /* is set to its length where these give one */
+  size_t offset;           /* accumulate, compare_swap */
+  const void* expected;    /* compare_swap: as many bytes as val */
+  int type, op;            /* accumulate, upsert */
+  int function;            /* apply */
+} shmemx_kv_call_t;
+
+/* A change that a program defines: what it says is to become of the key, with `value`, which has room for as many bytes as
+ * *value_bytes says, the table's longest, set where it says STORE.  `old` is NULL if the key is not there.  It is called
+ * by any thread on the PE of the key, or of its node, with the key's lock held: it is short, looks at what it is passed
+ * only, and calls nothing of SHMEM. */
+enum shmemx_kv_verdict { SHMEMX_KV_KEEP, SHMEMX_KV_STORE, SHMEMX_KV_ERASE };
+typedef int (*shmemx_kv_function_t)(const void* key, size_t key_bytes, const void* old, size_t old_bytes,
+                                    const void* operand, size_t operand_bytes, void* value, size_t* value_bytes);
+/* Whether it is to be done with the element. */
+typedef int (*shmemx_kv_predicate_t)(const void* key, size_t key_bytes, const void* val, size_t value_bytes, void* context);
 
 /* What shmemx_kv_create needs to know; all zeros but for the first three is fine. */
 typedef struct {
@@ -102,7 +139,25 @@ typedef struct {
  *   compare_swap   if the `n` bytes at `offset` of the value are as `expected`, they become as `desired`; *old, unless
  *                  NULL, gets what they were                         OK, NOT_FOUND, MISMATCH, TOO_LARGE (as accumulate)
  *
- * What get, get_wait and next_local give lies in the first bytes of the room; the others may be changed, too, and all
+ * Changes that say what was there before:
+ *
+ *   insert_or_update  as put                                         OK (it was there), INSERTED, FULL, COLLISION, TOO_LARGE
+ *   get_or_insert  *old gets the value that is there; else the key gets `val`
+ *                                                                    OK (*old has it), INSERTED, FULL, COLLISION, TOO_LARGE
+ *   exchange       as put, and *old gets the value that was there    OK (*old has it), INSERTED, FULL, COLLISION, TOO_LARGE
+ *   take           as get, and the element is removed                OK, NOT_FOUND, TOO_LARGE
+ *   apply          a function of the program says what the key is to have, by what it has and an operand of at most 1024
+ *                  bytes, or as many as the table's longest value; *old gets what was there, unless `room` is 0
+ *                                                                    OK (it was there), INSERTED, NOT_FOUND (and is not now),
+ *                                                                    FULL, COLLISION, TOO_LARGE
+ *
+ * shmemx_kv_register is collective over the world: all PEs register the same functions in the same order, and it returns
+ * the number by which apply calls the function on any table, until shmem_finalize.
+ *
+ * `old` and take's `val` have `room` bytes, and *old_bytes, unless NULL, gets the length.  A value that is longer than
+ * the room stays as it is: TOO_LARGE, and *old_bytes says how long.
+ *
+ * What get, get_wait, get_or_insert, exchange, take, apply and next_local give lies in the first bytes of the room; the others may be changed, too, and all
  * of them where OK is not returned.  Keys, operands and values may share memory with what a call gives,
  * but for value_bytes and status of batches.
  *
@@ -116,6 +171,20 @@ typedef struct {
  * `room` for each value, and value_bytes[i], unless value_bytes is NULL, is what get gives for key i.  status[i],
  * unless status is NULL, is what the call for key i would have returned; returned is the first that is not
  * SHMEMX_KV_OK.  Keys of one batch are taken in any order; the same key in it twice is served twice.
+ *
+ * Of compare_swap_batch `expected`, `desired` and, unless NULL, `olds` have `n` bytes for each key.
+ * shmemx_kv_batch carries out calls[0] to calls[count - 1], each as its own call would be, with keys and values of any
+ * lengths; it returns the first status that is neither OK nor INSERTED, or OK.  What a call gives shares no memory with
+ * anything else of the batch.
+ *
+ * Requests: _nbr is _nbi, and _batch_nbi a nonblocking batch, with *request set to what of it is under way, or NULL; the
+ * calls of shmemx_kv_batch_nbi may not be touched until they are complete.  `request` may be NULL itself.  quiet, fence and
+ * barriers complete all that, too; each request is passed to one of these, which end it and set it to NULL when it is
+ * complete, before shmem_finalize or not at all:
+ *
+ *   request_test      starts and takes in what it can of *request; returns 1 if it is complete, or NULL, else 0
+ *   request_wait      until *request is complete
+ *   request_wait_any  until one of `count` requests is complete; returns its number, or `count` if all are NULL
  *
  *   quiet          completes what this PE has issued without waiting on the table
  *   test           starts and takes in what it can of that; returns 1 if all is complete, else 0
@@ -131,6 +200,18 @@ typedef struct {
  *                  Returns OK, NOT_FOUND after the last one, or TOO_LARGE, after which it would be the same one again.
  *                  While others change the table, elements that are there all the time come exactly once, others once or
  *                  not at all; a key that is removed and inserted again is another element, and may come twice.
+ *   scan           the next elements of any PE, at most `most`, after *cursor, which is 0 at first: *count gets how many.
+ *                  Key i goes to keys + i * key_room, and key_bytes[i] gets its length; values likewise, unless `values` is
+ *                  NULL.  Several come in a message.  Returns OK with at least one, NOT_FOUND after the last, or TOO_LARGE,
+ *                  where key_bytes[0] and value_bytes[0] say what the next one needs.  Beside changes: as next_local
+ *   export         collective: PE 0 writes all elements to the file `path`, which is there when it is whole.  Changes
+ *                  meanwhile may be in it or not.  Returns OK or FILE on all PEs; a line on stderr says why
+ *   import         collective: puts the elements of such a file, which PE 0 reads, whatever job or table has written it.
+ *                  Returns OK, FILE (cut short, changed, or none: nothing is put), or what a put has returned, on all PEs
+ *   remove_if      removes those elements of this PE for which the predicate does not return 0, each as remove does;
+ *                  returns how many.  It may be called more than once for an element, and what is said of apply's
+ *                  functions holds.  On all PEs: those of the table
+ *   clear          collective: removes all that was there before any PE called it
  *   stats          what the table is like on this PE */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
@@ -187,7 +268,72 @@ typedef struct {
   F(int, shmemx_kv_upsert_batch, (shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, int type, int op, const void* operands, void* olds, int* status), \
     (kv, count, keys, key_bytes, type, op, operands, olds, status))
 
-#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F)
+#define SHMEMX_KV_FUNCS_TELLING(F) \
+  F(int, shmemx_kv_insert_or_update, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
+  F(int, shmemx_kv_get_or_insert, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, void* old, size_t room, size_t* old_bytes), \
+    (kv, key, key_bytes, val, value_bytes, old, room, old_bytes)) \
+  F(int, shmemx_kv_exchange, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, void* old, size_t room, size_t* old_bytes), \
+    (kv, key, key_bytes, val, value_bytes, old, room, old_bytes)) \
+  F(int, shmemx_kv_take, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes), (kv, key, key_bytes, val, room, value_bytes)) \
+  F(int, shmemx_kv_register, (shmemx_kv_function_t function), (function)) \
+  F(int, shmemx_kv_apply, (SHMEMX_KV_ONE_, int function, const void* operand, size_t operand_bytes, void* old, size_t room, size_t* old_bytes), \
+    (kv, key, key_bytes, function, operand, operand_bytes, old, room, old_bytes)) \
+  F(uint64_t, shmemx_kv_remove_if, (shmemx_kv_t kv, shmemx_kv_predicate_t predicate, void* context), (kv, predicate, context)) \
+  F(void, shmemx_kv_clear, (shmemx_kv_t kv), (kv))
+
+#define SHMEMX_KV_FUNCS_SCAN(F) \
+  F(int, shmemx_kv_scan, (shmemx_kv_t kv, int pe, uint64_t* cursor, size_t most, void* keys, size_t key_room, size_t* key_bytes, void* values, size_t value_room, size_t* value_bytes, size_t* count), \
+    (kv, pe, cursor, most, keys, key_room, key_bytes, values, value_room, value_bytes, count)) \
+  F(int, shmemx_kv_export, (shmemx_kv_t kv, const char* path), (kv, path)) \
+  F(int, shmemx_kv_import, (shmemx_kv_t kv, const char* path), (kv, path))
+
+#define SHMEMX_KV_LATER_ int* status, shmemx_kv_request_t* request
+#define SHMEMX_KV_MANY_ shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes
+#define SHMEMX_KV_FUNCS_REQUEST(F) \
+  F(void, shmemx_kv_put_nbr, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, value_bytes, status, request)) \
+  F(void, shmemx_kv_insert_nbr, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, value_bytes, status, request)) \
+  F(void, shmemx_kv_update_nbr, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, value_bytes, status, request)) \
+  F(void, shmemx_kv_get_nbr, (SHMEMX_KV_ONE_, void* val, size_t room, size_t* value_bytes, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, val, room, value_bytes, status, request)) \
+  F(void, shmemx_kv_remove_nbr, (SHMEMX_KV_ONE_, SHMEMX_KV_LATER_), (kv, key, key_bytes, status, request)) \
+  F(void, shmemx_kv_accumulate_nbr, (SHMEMX_KV_ONE_, size_t offset, int type, int op, const void* operand, void* old, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, offset, type, op, operand, old, status, request)) \
+  F(void, shmemx_kv_upsert_nbr, (SHMEMX_KV_ONE_, int type, int op, const void* operand, void* old, SHMEMX_KV_LATER_), \
+    (kv, key, key_bytes, type, op, operand, old, status, request)) \
+  F(int, shmemx_kv_batch, (shmemx_kv_t kv, size_t count, shmemx_kv_call_t* calls), (kv, count, calls)) \
+  F(void, shmemx_kv_batch_nbi, (shmemx_kv_t kv, size_t count, shmemx_kv_call_t* calls, shmemx_kv_request_t* request), \
+    (kv, count, calls, request)) \
+  F(int, shmemx_kv_request_test, (shmemx_kv_request_t* request), (request)) \
+  F(void, shmemx_kv_request_wait, (shmemx_kv_request_t* request), (request)) \
+  F(size_t, shmemx_kv_request_wait_any, (size_t count, shmemx_kv_request_t* requests), (count, requests))
+
+#define SHMEMX_KV_FUNCS_BATCH_LATER(F) \
+  F(void, shmemx_kv_put_batch_nbi, (SHMEMX_KV_MANY_, const void* values, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, value_bytes, status, request)) \
+  F(void, shmemx_kv_insert_batch_nbi, (SHMEMX_KV_MANY_, const void* values, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, value_bytes, status, request)) \
+  F(void, shmemx_kv_update_batch_nbi, (SHMEMX_KV_MANY_, const void* values, size_t value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, value_bytes, status, request)) \
+  F(void, shmemx_kv_get_batch_nbi, (SHMEMX_KV_MANY_, void* values, size_t room, size_t* value_bytes, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, values, room, value_bytes, status, request)) \
+  F(void, shmemx_kv_contains_batch_nbi, (SHMEMX_KV_MANY_, SHMEMX_KV_LATER_), (kv, count, keys, key_bytes, status, request)) \
+  F(void, shmemx_kv_remove_batch_nbi, (SHMEMX_KV_MANY_, SHMEMX_KV_LATER_), (kv, count, keys, key_bytes, status, request)) \
+  F(int, shmemx_kv_accumulate_batch, (SHMEMX_KV_MANY_, size_t offset, int type, int op, const void* operands, void* olds, int* status), \
+    (kv, count, keys, key_bytes, offset, type, op, operands, olds, status)) \
+  F(void, shmemx_kv_accumulate_batch_nbi, (SHMEMX_KV_MANY_, size_t offset, int type, int op, const void* operands, void* olds, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, offset, type, op, operands, olds, status, request)) \
+  F(void, shmemx_kv_upsert_batch_nbi, (SHMEMX_KV_MANY_, int type, int op, const void* operands, void* olds, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, type, op, operands, olds, status, request)) \
+  F(int, shmemx_kv_compare_swap_batch, (SHMEMX_KV_MANY_, size_t offset, size_t n, const void* expected, const void* desired, void* olds, int* status), \
+    (kv, count, keys, key_bytes, offset, n, expected, desired, olds, status)) \
+  F(void, shmemx_kv_compare_swap_batch_nbi, (SHMEMX_KV_MANY_, size_t offset, size_t n, const void* expected, const void* desired, void* olds, SHMEMX_KV_LATER_), \
+    (kv, count, keys, key_bytes, offset, n, expected, desired, olds, status, request))
+
+#define SHMEMX_KV_FUNCS(F) SHMEMX_KV_FUNCS_SINGLE(F) SHMEMX_KV_FUNCS_BATCH(F) SHMEMX_KV_FUNCS_TELLING(F) \
+  SHMEMX_KV_FUNCS_REQUEST(F) SHMEMX_KV_FUNCS_BATCH_LATER(F) SHMEMX_KV_FUNCS_SCAN(F)
 
 // clang-format on
 

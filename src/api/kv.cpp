@@ -3,6 +3,7 @@
 #include "api/kv_arguments.hpp"
 #include "base/fatal.hpp"
 #include "core/wait.hpp"
+#include "kv/functions.hpp"
 #include "kv/tables.hpp"
 #include "setup/named_objects.hpp"
 
@@ -44,6 +45,14 @@ KvRequest word_request(Call call, KvOp op, const Key& key, std::size_t offset, i
     fatal("%s: op is a bitwise one, and type a floating-point one; allowed are SET, ADD, MIN and MAX",
           call.name);
   return request;
+}
+
+void check_function(Call call, const Table& table, int function, std::size_t operand_bytes) {
+  if (function < 0 || registered(static_cast<std::uint32_t>(function)) == nullptr)
+    fatal("%s: function is %d; allowed is what shmemx_kv_register has returned", call.name, function);
+  const std::size_t longest = std::max(table.layout().value_bytes, kLongestOperand);
+  if (operand_bytes > longest)
+    fatal("%s: operand_bytes is %zu; allowed are up to %zu", call.name, operand_bytes, longest);
 }
 
 namespace {

@@ -46,6 +46,19 @@ inline void check_value(Call call, const char* argument, const void* value, std:
     refuse_value(call, argument);
 }
 
+/// Of apply.
+void check_function(Call call, const Table& table, int function, std::size_t operand_bytes);
+
+/// Where the program wants what is under way, if it does; complete by now, perhaps.
+inline void give_request(Handle* handle, shmemx_kv_request_t* request) {
+  if (request == nullptr) return;
+  if (handle != nullptr && handle->is_complete()) {
+    delete handle;
+    handle = nullptr;
+  }
+  *request = reinterpret_cast<shmemx_kv_request_t>(handle);
+}
+
 /// The request of an accumulate or upsert.
 KvRequest word_request(Call call, KvOp op, const Key& key, std::size_t offset, int type, int operation,
                        const void* operand);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/names.hpp"
@@ -52,6 +53,35 @@ struct Batch::Sent {
   std::vector<std::uint32_t> ends;   // in `order`, by PE
   std::atomic<std::uint64_t> left{0};
   const std::uint64_t name;  // by which replies find it
+  Later* later = nullptr;    // what it belongs to, which ends with it
+};
+
+// A part of a nonblocking batch.
+struct Batch::Later {
+  Later(Call call, Table& table, const Many& many, std::size_t n)
+      : own_status(many.status == nullptr ? n : 0), batch(call, table, with_status(many)) {}
+
+  Many with_status(Many many) {
+    if (many.status == nullptr) many.status = own_status.data();
+    return many;
+  }
+  // All has been sent, or has been answered: the second of them ends it.
+  void end_one() {
+    if (ends.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  // Of whoever takes the last reply.
+  void answered() {
+    if (handle != nullptr) handle->fetch_sub(1, std::memory_order_release);
+    Client::end_unattended(unattended);
+    end_one();
+  }
+
+  std::vector<int> own_status;
+  Batch batch;
+  std::optional<Sent> sent;
+  std::atomic<int> ends{2};
+  std::atomic<std::uint64_t>* unattended = nullptr;
+  std::atomic<std::uint64_t>* handle = nullptr;
 };
 
 // Never destroyed: replies may arrive while a thread runs exit().
@@ -69,6 +99,22 @@ void Batch::Sent::check_asked(int from, const RunReplyHead& replies) const {
     const auto asked = std::ranges::upper_bound(ends, each) - ends.begin();
     check_who_answers(from, kTableReplies, static_cast<int>(asked));
   }
+}
+
+// Past n requests, but for their statuses.
+static void skip(Many& many, std::size_t n) {
+  many.keys += n * many.key_bytes;
+  if (many.lengths != nullptr) many.lengths += n;
+  if (many.values != nullptr) many.values += n * many.value_bytes;
+  if (many.expected != nullptr) many.expected += n * many.value_bytes;
+  if (many.results != nullptr) many.results += n * many.value_bytes;
+}
+
+// Whether something that a reply sets lies in the heap on NVM (may_fault).
+static bool any_may_fault(const Many& many, std::size_t count) {
+  return may_fault(many.results, count * many.value_bytes) ||
+         may_fault(many.lengths, count * sizeof *many.lengths) ||
+         may_fault(many.status, count * sizeof *many.status);
 }
 
 // With room of its own for what lies in the heap on NVM (may_fault).
@@ -95,10 +141,7 @@ static Code execute_many_with_copies(Call call, Table& table, const Many& many, 
 }
 
 Code execute_many(Call call, Table& table, Many many, std::size_t count) {
-  if (may_fault(many.results, count * many.value_bytes) ||
-      may_fault(many.lengths, count * sizeof *many.lengths) ||
-      may_fault(many.status, count * sizeof *many.status))
-    return execute_many_with_copies(call, table, many, count);
+  if (any_may_fault(many, count)) return execute_many_with_copies(call, table, many, count);
   Code first = SHMEMX_KV_OK;
   constexpr std::size_t kFew = 64;
   int few[kFew];
@@ -115,19 +158,31 @@ Code execute_many(Call call, Table& table, Many many, std::size_t count) {
     if (!Batch(call, table, some).execute(n))
       for (std::size_t i = 0; i < n && first == SHMEMX_KV_OK; ++i) first = status[i];
     if (many.status != nullptr) status += n;
-    many.keys += n * many.key_bytes;
-    if (many.lengths != nullptr) many.lengths += n;
-    if (many.values != nullptr) many.values += n * many.value_bytes;
-    if (many.results != nullptr) many.results += n * many.value_bytes;
+    skip(many, n);
     count -= n;
   }
   return first;
+}
+
+void issue_many(Call call, Table& table, Many many, std::size_t count, Handle** handle) {
+  if (any_may_fault(many, count)) {
+    static_cast<void>(execute_many(call, table, many, count));
+    return;
+  }
+  while (count > 0) {
+    const std::size_t n = std::min(count, kAtOnce);
+    Batch::issue(std::make_unique<Batch::Later>(call, table, many, n), n, handle);
+    if (many.status != nullptr) many.status += n;
+    skip(many, n);
+    count -= n;
+  }
 }
 
 KvRequest Batch::request(const Key& key, std::size_t i) const {
   KvRequest request = many_.like;
   request.key = key;
   if (many_.values != nullptr) request.value = many_.values + i * many_.value_bytes;
+  if (many_.expected != nullptr) request.expected = many_.expected + i * many_.value_bytes;
   return request;
 }
 
@@ -135,7 +190,7 @@ bool Batch::execute(std::size_t n) {
   try_local(n);
   if (far_.empty()) return all_found_;
   table_.count_remote(far_.size());
-  if (std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun) {
+  if (are_long()) {
     issue_each();
     return false;
   }
@@ -143,6 +198,24 @@ bool Batch::execute(std::size_t n) {
   send_all_runs(sent);
   Client::wait(call_, sent.left, WaitRecord::kNobody);
   return false;
+}
+
+bool Batch::are_long() const { return std::max(many_.key_bytes, many_.value_bytes) > kLongestInRun; }
+
+void Batch::issue(std::unique_ptr<Later> owned, std::size_t n, Handle** handle) {
+  Batch& batch = owned->batch;
+  batch.try_local(n);
+  if (batch.far_.empty()) return;
+  batch.table_.count_remote(batch.far_.size());
+  if (batch.are_long()) return batch.issue_each_later(handle, owned->own_status.empty());
+  for (const Far& far : batch.far_) batch.many_.status[far.request] = SHMEMX_KV_PENDING;
+  Later* later = owned.release();
+  later->unattended = batch.table_.client().begin_unattended();
+  if (handle != nullptr) later->handle = Handle::one_more(handle, batch.table_);
+  later->sent.emplace(batch, batch.far_.size());
+  later->sent->later = later;
+  batch.send_all_runs(*later->sent);
+  later->end_one();
 }
 
 // Gets the lean way, and what is not for it as others.  False: it is not for keys and values of these
@@ -189,7 +262,7 @@ void Batch::try_local_one(std::size_t i, const Key& key, int pe) {
   ValueRoom result{this->result(i), 0};
   if (table_.is_here(pe) && !goes_after_others(pe) &&
       table_.try_local(pe, request(key, i), result, many_.status[i]))
-    return note_length(i, result.n);
+    return note_length(i, many_.status[i], result.n);
   send_later(i, pe);
 }
 
@@ -234,6 +307,7 @@ void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, const Sent
       const std::size_t number = sent.order[run.first + i] & ~Sent::kAnswered;  // which a PE may set too soon
       request.key.bytes = many_.keys + number * many_.key_bytes;
       if (many_.values != nullptr) request.value = many_.values + number * many_.value_bytes;
+      if (many_.expected != nullptr) request.expected = many_.expected + number * many_.value_bytes;
       write_body(to, run.like, request);
     }
     client.send_run(call_, pe, packet, static_cast<std::size_t>(to - packet), run.count);
@@ -254,7 +328,7 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
   const Batch& batch = sent.batch;
   const Many& many = batch.many_;
   const std::uint64_t most =
-      many.like.op == KvOp::get ? many.value_bytes : old_bytes(head_of(many.like, 0, true));
+      gives_value(many.like.op) ? many.value_bytes : old_bytes(head_of(many.like, 0, true));
   const std::uint64_t room = many.results == nullptr ? 0 : most;
   check_message(from, kTableReplies, wrong_with_run_replies(head, sent.order.size(), left));
   sent.check_asked(from, head);
@@ -270,16 +344,19 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
       refuse_message(from, kTableReplies, "to a request that it has answered");
     sent.order[i] |= Sent::kAnswered;
     const std::uint64_t bytes = bytes_of(reply, many.like.op);
-    many.status[number] = reply.status;
     copy_often_a_word(batch.result(number), at, bytes);
-    batch.note_length(number, reply.n);
+    batch.note_length(number, reply.status, reply.n);
+    __atomic_store_n(&many.status[number], reply.status, __ATOMIC_RELEASE);
     at += padded(bytes);
     n -= sizeof reply + padded(bytes);
   }
   if (n != 0) [[unlikely]]
     refuse_message(from, kTableReplies, "with bytes behind its last reply");
   batch.table_.client().answered(from, head.count);
-  sent.left.fetch_sub(head.count, std::memory_order_release);  // the last use of it
+  Later* const later = sent.later;
+  // The last use of it, but for one that is later's.
+  if (sent.left.fetch_sub(head.count, std::memory_order_acq_rel) == head.count && later != nullptr)
+    later->answered();
 }
 
 void take_replies(int from, const std::byte* message, std::size_t n) {
@@ -288,6 +365,17 @@ void take_replies(int from, const std::byte* message, std::size_t n) {
   const auto kind = head_at<KvPacketHead>(message).kind;
   if (kind == KvPacketHead::run_replies) return Batch::take_replies(from, message, n);
   Client::take(from, message, n, kind);
+}
+
+// Keys or values that are long, nonblocking.
+void Batch::issue_each_later(Handle** handle, bool wants_status) const {
+  for (const Far& far : far_) {
+    const std::size_t i = far.request;
+    const Key key = table_.key(many_.keys + i * many_.key_bytes, many_.key_bytes);
+    table_.issue(call_, request(key, i), result(i),
+                 {wants_status ? &many_.status[i] : nullptr,
+                  many_.lengths == nullptr ? nullptr : many_.lengths + i, handle});
+  }
 }
 
 // Keys or values that are long.

@@ -56,9 +56,9 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
   pending.pe = pe;
   RequestHead head = head_of(request, 0, pending.value != nullptr);
   if (pending.value != nullptr)
-    pending.room = static_cast<std::uint32_t>(head.op == KvOp::get ? reply_bytes : old_bytes(head));
+    pending.room = static_cast<std::uint32_t>(gives_value(head.op) ? reply_bytes : old_bytes(head));
   const std::size_t size = sizeof head + body_bytes(head);
-  pending.gets = head.op == KvOp::get;
+  pending.gives = gives_value(head.op);
   pending.by_rma = request.by_rma;
   pending.weight = static_cast<std::uint32_t>(1 + (reply_bytes + size) / 1024);
   // With the order of quiet(), it sees that something is under way here, or this sees its new epoch.
@@ -168,6 +168,19 @@ void Client::flush() {
   }
 }
 
+// Whoever begins an epoch after this has looked at it sees the count; one that began before is not counted
+// in.
+std::atomic<std::uint64_t>* Client::begin_unattended() {
+  all_unattended.fetch_add(1, std::memory_order_relaxed);
+  for (;;) {
+    const unsigned epoch = epoch_.load(std::memory_order_seq_cst);
+    std::atomic<std::uint64_t>& counter = unattended_[epoch % 2];
+    counter.fetch_add(1, std::memory_order_seq_cst);
+    if (epoch_.load(std::memory_order_seq_cst) == epoch) return &counter;
+    counter.fetch_sub(1, std::memory_order_release);
+  }
+}
+
 void Client::quiet(Call call) {
   if (is_quiet()) return;
   const LockGuard guard(quiet_mutex_);
@@ -203,18 +216,20 @@ void finish(Outstanding& pending, Code status, std::uint64_t n) {
   pending.under_way->fetch_sub(pending.weight, std::memory_order_relaxed);
   if (pending.n != nullptr && has_length(status)) *pending.n = n;
   if (pending.status != nullptr) __atomic_store_n(pending.status, status, __ATOMIC_RELEASE);
-  if (pending.mine) {
-    delete &pending;
-    Client::answered_unattended();
+  if (pending.handle != nullptr) pending.handle->fetch_sub(1, std::memory_order_release);
+  if (!pending.mine) {
+    left->fetch_sub(1, std::memory_order_release);
+    return;
   }
-  left->fetch_sub(1, std::memory_order_release);
+  delete &pending;
+  Client::end_unattended(left);
 }
 
 }  // namespace
 
 namespace {
 
-ReplyLimits limits_of(const Outstanding& pending) { return {pending.room, pending.gets, pending.by_rma}; }
+ReplyLimits limits_of(const Outstanding& pending) { return {pending.room, pending.gives, pending.by_rma}; }
 
 // Who waits for the reply, which PE `from` has sent.  `last`: nothing more will come for it.
 Outstanding& awaited(int from, std::uint64_t token, bool last) {

@@ -20,12 +20,13 @@ struct Outstanding {
   void* value = nullptr;
   std::size_t* n = nullptr;                         // set where the status is OK, or one that tells a length
   bool mine = false;                                // of Client: made by new
-  bool gets = false;                                // a value: by issue(), as what follows but for `left`
+  bool gives = false;                               // a value: by issue(), as what follows but for `left`
   bool by_rma = false;                              // or where it is
   std::uint32_t weight = 0;                         // of under_way
   std::uint32_t room = 0;                           // bytes of the value that the reply may bring
   std::atomic<std::uint64_t>* left = nullptr;       // counted down last; null: quiet() waits for it
   std::atomic<std::uint64_t>* under_way = nullptr;  // of its target
+  std::atomic<std::uint64_t>* handle = nullptr;     // counted down, too: Handle::left
   std::int32_t pe = 0;                              // who is asked, and alone may answer
   std::uint32_t arrived = 0;                        // bytes of a reply that comes in pieces
 };
@@ -65,7 +66,12 @@ class Client {
   /// Whether anything may wait so, here or in any table of this PE.
   bool holds() const { return holds_.load(std::memory_order_seq_cst); }
   static bool any_holds() { return holding.load(std::memory_order_acquire) != 0; }
-  static void answered_unattended() { all_unattended.fetch_sub(1, std::memory_order_release); }
+  /// Something that quiet() has to wait for, until what is returned is passed to end_unattended().
+  std::atomic<std::uint64_t>* begin_unattended();
+  static void end_unattended(std::atomic<std::uint64_t>* counter) {
+    all_unattended.fetch_sub(1, std::memory_order_release);
+    counter->fetch_sub(1, std::memory_order_release);
+  }
   /// Whether quiet() of some table of this PE would wait.
   static bool any_unattended() { return all_unattended.load(std::memory_order_acquire) != 0; }
 

@@ -25,14 +25,13 @@ struct MatchHead {
 };
 static_assert(sizeof(MatchHead) % 8 == 0);
 
-/// The list that a request goes to: that of the elements, or the one of free room.
-constexpr bool may_add(KvOp op) { return op == KvOp::put || op == KvOp::insert || op == KvOp::upsert; }
+/// The list that a request goes to: the one of free room if it may add, or that of the elements.
 constexpr std::uint64_t tag_of(KvOp op, std::uint64_t hash) {
   return (may_add(op) ? kAddition : kElement) | (hash & ~kClassBits);
 }
 
 /// Whether a request that succeeds may change which elements there are.
-constexpr bool changes_elements(KvOp op) { return may_add(op) || op == KvOp::remove; }
+constexpr bool changes_elements(KvOp op) { return may_add(op) || may_remove(op); }
 
 inline std::size_t message_bytes(const RequestHead& head) { return sizeof(MatchHead) + body_bytes(head); }
 

@@ -175,8 +175,8 @@ void MatchedEngine::close(Call call, std::unique_ptr<MatchedEngine> engine) {
 // ---- who asks -------------------------------------------------------------------------------------------
 
 bool MatchedEngine::takes(const RequestHead& head) const {
-  const bool of_a_key = head.op != KvOp::count && head.op != KvOp::reserve && head.op != KvOp::confirm;
-  return of_a_key && (head.wants & kWantsLocation) == 0 && head.block == 0 && message_bytes(head) <= room_ &&
+  return is_of_a_key(head.op) && head.op != KvOp::apply && (head.wants & kWantsLocation) == 0 &&
+         head.block == 0 && message_bytes(head) <= room_ &&
          sizeof(KvReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
 }
 
@@ -198,7 +198,7 @@ bool MatchedEngine::execute(Call call, int pe, const KvRequest& request, void* v
   awaited.room = awaited.bytes;
   awaited.room_bytes = sizeof awaited.bytes;
   const std::uint64_t room = value == nullptr ? 0 : reply_bytes(table_.layout, head);
-  awaited.reply = {pe, number, {room, request.op == KvOp::get, false}, static_cast<std::byte*>(value)};
+  awaited.reply = {pe, number, {room, gives_value(request.op), false}, static_cast<std::byte*>(value)};
   if (!post_awaited(awaited)) return false;
   std::byte message[kMostRoom];
   write_message(message, head, request, rt.me);
@@ -230,8 +230,7 @@ Code MatchedEngine::serve(const std::byte* message, std::size_t n, bool again) {
     waiting_.emplace_back(message, message + n);
     return status;
   }
-  if (status == SHMEMX_KV_OK && may_add(answer.op))
-    changes_.tell(group_of(answer.hash, table_.layout.groups));
+  if (is_done(status) && may_add(answer.op)) changes_.tell(group_of(answer.hash, table_.layout.groups));
   pending_->send(answer.to, kReply | answer.number, answer.bytes, answer.n);
   return status;
 }
@@ -254,8 +253,7 @@ bool MatchedEngine::retry() {
   for (const auto& message : again) {
     MatchHead entry;
     const KvRequest request = read_message(message.data(), entry);
-    if (serve(message.data(), message.size(), true) == SHMEMX_KV_OK)
-      changed(rt.me, request.op, request.key.hash);
+    if (is_done(serve(message.data(), message.size(), true))) changed(rt.me, request.op, request.key.hash);
   }
   return true;
 }
@@ -267,7 +265,7 @@ void MatchedEngine::take_active(const Arrival& arrival) {
   const Code status = serve(arrival.bytes, arrival.n);
   MatchHead entry;
   const KvOp op = read_message(arrival.bytes, entry).op;
-  const bool removed = op == KvOp::remove && status == SHMEMX_KV_OK;
+  const bool removed = may_remove(op) && status == SHMEMX_KV_OK;
   if (matched) return list_->matched(*arrival.receive, removed);
   if (removed) changed(rt.me, op, entry.request.hash);  // it may have an entry by now
 }

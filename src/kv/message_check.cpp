@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kv/message_check.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "transports/matcher.hpp"
@@ -12,7 +13,6 @@ constexpr const char* kUnknown = "with an unknown operation";
 constexpr const char* kTooLong = "with a key or value that the table has no room for";
 constexpr const char* kNoPlace = "for a place that is not in the table";
 
-bool is_of_a_key(KvOp op) { return op != KvOp::count && op != KvOp::reserve && op != KvOp::confirm; }
 bool is_store(KvOp op) { return op == KvOp::put || op == KvOp::insert || op == KvOp::update; }
 
 // A block that is reserved for a value that was put there.
@@ -26,6 +26,8 @@ bool is_block(const RequestHead& head, const ShardLayout& layout) {
 const char* wrong_without_key(const RequestHead& head, const ShardLayout& layout) {
   if (head.key_bytes != 0 || head.block != 0) return kUnknown;
   if (head.op == KvOp::confirm && head.offset >= layout.groups) return kNoPlace;
+  if (head.op == KvOp::scan && (head.n < sizeof(std::uint64_t) || head.n > most_scan_bytes(layout)))
+    return kTooLong;
   if (head.op == KvOp::reserve && (layout.inlined || head.n > layout.largest_block)) return kTooLong;
   return nullptr;
 }
@@ -42,16 +44,14 @@ const char* wrong_with_packet(const std::byte* message, std::size_t n, KvPacketH
 const char* wrong_with_request(const RequestHead& head, std::size_t body, std::size_t left,
                                const ShardLayout& layout) {
   const unsigned may_want = head.op == KvOp::get ? kWantsOld | kWantsLocation | kWaits : kWantsOld;
-  if (head.op > KvOp::confirm || (head.wants & ~may_want) != 0) return kUnknown;
+  if (head.op > KvOp::scan || (head.wants & ~may_want) != 0) return kUnknown;
   if (!is_of_a_key(head.op)) return wrong_without_key(head, layout);
   if (head.key_bytes - 1 >= layout.key_bytes) return kTooLong;
+  const bool has_value = brings_value(head.op) || head.op == KvOp::compare_swap;
+  const std::uint64_t longest =
+      head.op == KvOp::apply ? std::max(layout.value_bytes, kLongestOperand) : layout.value_bytes;
+  if (has_value && head.n > longest) return kTooLong;
   switch (head.op) {
-    case KvOp::put:
-    case KvOp::insert:
-    case KvOp::update:
-    case KvOp::compare_swap:
-      if (head.n > layout.value_bytes) return kTooLong;
-      break;
     case KvOp::accumulate:
     case KvOp::upsert:
       if (static_cast<int>(head.atomic) >= kAtomicOps || static_cast<int>(head.type) >= kAtomicTypes ||
@@ -73,8 +73,8 @@ const char* wrong_with_piece(const std::byte* piece, std::size_t n, std::size_t 
                              const ShardLayout& layout) {
   if (n <= sizeof(PieceHead)) return kCutOff;
   const auto head = head_at<PieceHead>(piece);
-  const std::uint64_t longest =
-      sizeof(RequestHead) + padded(layout.key_bytes) + 2 * padded(layout.value_bytes);
+  const std::uint64_t longest = sizeof(RequestHead) + padded(layout.key_bytes) +
+                                std::max(2 * padded(layout.value_bytes), kLongestOperand);
   if (head.total > longest) return kTooLong;
   if (head.total < sizeof(RequestHead)) return kCutOff;
   const std::size_t bytes = n - sizeof head;
@@ -86,7 +86,8 @@ const char* wrong_with_run(const std::byte* run, std::size_t n, const ShardLayou
   if (n < sizeof(RunHead)) return kCutOff;
   const auto head = head_at<RunHead>(run);
   const RequestHead& like = head.like;
-  if (!is_of_a_key(like.op) || like.block != 0 || (like.wants & ~kWantsOld) != 0) return kUnknown;
+  if (!is_of_a_key(like.op) || like.op == KvOp::apply || like.block != 0 || (like.wants & ~kWantsOld) != 0)
+    return kUnknown;
   const std::size_t left = n - sizeof head;
   const std::size_t body = body_bytes(like);
   if (const char* wrong = wrong_with_request(like, body, left, layout)) return wrong;
@@ -109,7 +110,7 @@ const char* wrong_with_match(const std::byte* message, std::size_t n, const Shar
   const auto entry = head_at<MatchHead>(message);
   const RequestHead& head = entry.request;
   if (sender_of_match(message, n, npes) == kUnknownRank) return "in the name of a PE that is not there";
-  if (!is_of_a_key(head.op) || head.block != 0 || (head.wants & ~kWantsOld) != 0 ||
+  if (!is_of_a_key(head.op) || head.op == KvOp::apply || head.block != 0 || (head.wants & ~kWantsOld) != 0 ||
       (head.token & kClassBits) != 0)
     return kUnknown;
   if (const char* wrong = wrong_with_request(head, body_bytes(head), n - sizeof entry, layout)) return wrong;
@@ -142,7 +143,7 @@ const char* wrong_with_run_reply(const std::byte* reply, std::size_t left, KvOp 
   if (left < sizeof(RunReply)) return kCutOff;
   const auto head = head_at<RunReply>(reply);
   const std::uint64_t bytes = bytes_of(head, op);
-  const ReplyLimits limits{room, op == KvOp::get, false};
+  const ReplyLimits limits{room, gives_value(op), false};
   if (const char* wrong = wrong_with_status(head.status, head.n, bytes, limits)) return wrong;
   if (bytes > room) return kNotAskedFor;
   return padded(bytes) > left - sizeof head ? kCutOff : nullptr;

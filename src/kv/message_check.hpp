@@ -65,14 +65,15 @@ const char* wrong_with_reply_piece(const std::byte* piece, std::size_t n);
 /// What a reply may be.
 struct ReplyLimits {
   std::uint64_t room;  // bytes of the longest value that it may bring, or of the old one that it must bring
-  bool gets;           // the request was a get
+  bool gets;           // the request gives a value
   bool by_rma;         // that wanted a Location, if the value is long
 };
 /// Of the status of a reply that says `n` and brings `total` bytes of a value.
 inline const char* wrong_with_status(Code status, std::uint64_t n, std::uint64_t total,
                                      const ReplyLimits& limits) {
   if (status == kByRma && limits.by_rma && total == sizeof(Location)) return nullptr;
-  if (status < SHMEMX_KV_OK || status >= SHMEMX_KV_PENDING) return kUnknownStatus;
+  if (status < SHMEMX_KV_OK || status == SHMEMX_KV_PENDING || status > SHMEMX_KV_INSERTED)
+    return kUnknownStatus;
   const bool brings_value = status == SHMEMX_KV_OK || (status == SHMEMX_KV_MISMATCH && !limits.gets);
   const std::uint64_t due = !brings_value ? 0 : limits.gets ? n : limits.room;
   return total != due ? kNotAskedFor : nullptr;

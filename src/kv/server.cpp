@@ -7,6 +7,7 @@
 
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
+#include "kv/functions.hpp"
 #include "kv/layout.hpp"
 #include "kv/matched.hpp"
 #include "kv/message_check.hpp"
@@ -164,12 +165,36 @@ Code Server::get_long(const Shard<Memory>& shard, const Record& record, unsigned
   return status;
 }
 
+// A change whose caller has much room for what was there: as much is used as that takes.
+template <class Memory>
+Code Server::change_long(const Shard<Memory>& shard, const Record& record, unsigned patience,
+                         Replies& replies) {
+  const std::uint64_t room = room_of(record.head);
+  Location location{};
+  std::uint64_t n = 0;
+  if (shard.locate(record.request.key, location, n, patience) == kBusy) return kBusy;
+  for (;;) {
+    KvRequest request = record.request;
+    n = std::max<std::uint64_t>(std::min(n, room), 1);  // 0 may mean that it is not wanted
+    set_room(request, n);
+    ValueRoom result{replies.room(n), 0};
+    const Code status = shard.execute(request, result, patience);
+    const bool grew = status == SHMEMX_KV_TOO_LARGE && result.n > n && result.n <= room;
+    if (!grew && status != kBusy)
+      replies.add(record.head, status, result.n, bytes_given(record.head, status, result.n, n));
+    if (!grew || patience != kUnlimited) return grew ? kBusy : status;
+    n = result.n;
+  }
+}
+
 template <class Memory>
 Code Server::execute(const Shard<Memory>& shard, const Record& record, bool again, Replies& replies) {
   const RequestHead& head = record.head;
   const unsigned patience = patience_of<Memory>(head.op, again);
   const std::uint64_t most = reply_bytes(shard.layout(), head);
   if (head.op == KvOp::get && most > kShortReply) return get_long(shard, record, patience, replies);
+  if (is_of_a_key(head.op) && gives_value(head.op) && most > kShortReply)
+    return change_long(shard, record, patience, replies);
   void* value = replies.room(most);
   ValueRoom result{most == 0 ? nullptr : value, 0};
   const Code status = shard.execute(record.request, result, patience);
@@ -187,6 +212,8 @@ const char* Server::wrong_with(const Shard<Memory>& shard, int from, const Reque
   if (is_plain(head, body, left, shard.layout())) [[likely]]
     return nullptr;
   if (const char* wrong = wrong_with_request(head, body, left, shard.layout())) return wrong;
+  if (head.op == KvOp::apply && registered(function_of(head.offset)) == nullptr)
+    return "of a function that is not registered";
   if constexpr (std::is_same_v<Memory, Paged>) return wrong_with_paged_request(head);
   return head.block == 0 ? nullptr : wrong_with_block(shard, from, head);
 }
@@ -278,7 +305,7 @@ void Server::look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all
 
 // The other engine hears of what has changed.
 void Server::note(const KvRequest& request, Code status) const {
-  if (status != SHMEMX_KV_OK) return;
+  if (!is_done(status)) return;
   if (const MatchedEngine* engine = matched_.load(std::memory_order_acquire))
     engine->changed(rt.me, request.op, request.key.hash);
 }
@@ -291,6 +318,7 @@ std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run
   const std::size_t body = body_bytes(run.like);
   const std::uint64_t most = reply_bytes(shard.layout(), run.like);
   const std::size_t value_at = padded(run.like.key_bytes);
+  const std::size_t expected_at = value_at + padded(value_bytes(run.like));
   KvRequest request = request_at(bodies, run.like);
   std::uint32_t done = 0;
   in_stages<Key>(
@@ -304,12 +332,13 @@ std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run
       [&](std::size_t, const Key& key) {
         request.key = key;
         request.value = static_cast<const std::byte*>(key.bytes) + value_at;
+        request.expected = static_cast<const std::byte*>(key.bytes) + expected_at;
         ValueRoom result{most == 0 ? nullptr : replies.room(), 0};
         const Code status = shard.execute(request, result, patience);
         if (status == kBusy) return false;
         note(request, status);
         const std::uint64_t n =
-            request.op == KvOp::get ? result.n : bytes_given(run.like, status, result.n, most);
+            gives_value(request.op) ? result.n : bytes_given(run.like, status, result.n, most);
         replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
         ++done;
         return true;

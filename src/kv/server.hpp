@@ -59,6 +59,9 @@ class Server {
       REQUIRES(mutex_);
   template <class Memory>
   static Code get_long(const Shard<Memory>& shard, const Record& record, unsigned patience, Replies& replies);
+  template <class Memory>
+  static Code change_long(const Shard<Memory>& shard, const Record& record, unsigned patience,
+                          Replies& replies);
   // `again`: it has been put off before.
   template <class Memory>
   Code execute(const Shard<Memory>& shard, const Record& record, bool again, Replies& replies)

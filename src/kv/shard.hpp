@@ -213,6 +213,10 @@ class Shard {
   Code read(const Head<Memory>& head, std::uint64_t group, unsigned slot, Element& element) const;
   void expect(const KvRequest& request) const;
   Code change(const KvRequest& request, ValueRoom& result) const;
+  Code change_and_tell(const KvRequest& request, ValueRoom& result) const;
+  Code scan(const KvRequest& request, ValueRoom& result) const;
+  Code apply(const KvRequest& request, const std::optional<Position>& position, ValueRoom& result) const;
+  Code remove_if(const KvRequest& request, const std::optional<Position>& position) const;
   Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;
   Code store_long(const KvRequest& request, unsigned patience) const;
   Code reserve(std::uint64_t n, ValueRoom& result) const;

@@ -11,6 +11,7 @@
 #include "kv/shard.hpp"
 #include "kv/shard_iteration.hpp"
 #include "kv/shard_room.hpp"
+#include "kv/shard_telling.hpp"
 
 namespace shm::kv {
 namespace detail {
@@ -75,6 +76,7 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
     return request.n % 2 == 0 && unchanged(request.offset, static_cast<std::uint32_t>(request.n))
                ? SHMEMX_KV_OK
                : SHMEMX_KV_MISMATCH;
+  if (request.op == KvOp::scan) return scan(request, result);
   if (request.op == KvOp::count) {
     result.n = elements();
     return SHMEMX_KV_OK;
@@ -88,7 +90,7 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
 
 template <class Memory>
 void Shard<Memory>::expect(const KvRequest& request) const {
-  if (request.op == KvOp::count || request.op == KvOp::reserve || request.op == KvOp::confirm) return;
+  if (!is_of_a_key(request.op)) return;
   memory_.expect(layout_.group_at(home_of(request.key)), may_change(request.op));
 }
 
@@ -131,6 +133,7 @@ Code Shard<Memory>::store_long(const KvRequest& request, unsigned patience) cons
 // With the lock of the key's home: nobody else changes what its element is.
 template <class Memory>
 Code Shard<Memory>::change(const KvRequest& request, ValueRoom& result) const {
+  if (tells_what_was(request.op)) return change_and_tell(request, result);
   if (const std::optional<Position> position = find(request.key)) {
     switch (request.op) {
       case KvOp::insert: return SHMEMX_KV_EXISTS;

@@ -65,7 +65,8 @@ void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key
 
 // Whether an argument of the program lies where a page may have to come first (may_fault).
 static bool any_may_fault(const KvRequest& request, const ValueRoom& result) {
-  const std::size_t n = std::max<std::size_t>(request.n, kLargestElement);
+  const std::uint64_t room = gives_value(request.op) ? room_of(request) : 0;
+  const std::size_t n = std::max<std::size_t>({request.n, room, kLargestElement});
   return rt.regions.size != 0 &&
          (may_fault(request.key.bytes, request.key.n) || may_fault(request.value, n) ||
           may_fault(request.expected, n) || may_fault(result.value, n));
@@ -102,9 +103,10 @@ bool Table::better_there(int pe, const KvRequest& request) const {
   if (rt.heap.delta[pe] != kNoMapping) return false;
   if (!client_.is_quiet()) return true;  // not past what this PE has issued before
   if (request.op == KvOp::count) return false;
-  const bool gets = request.op == KvOp::get;
-  const std::uint64_t bytes = gets ? std::min(request.n, layout_.value_bytes) : request.n;
-  if (bytes > kLongestInPackets) return false;
+  if (request.op == KvOp::scan) return true;  // not all of its pages here
+  const std::uint64_t given = gives_value(request.op) ? std::min(room_of(request), layout_.value_bytes) : 0;
+  const std::uint64_t brought = request.op == KvOp::get || request.op == KvOp::take ? 0 : request.n;
+  if (std::max(given, brought) > kLongestInPackets) return false;
   const std::uint64_t group = layout_.group_at(group_of(request.key.hash, layout_.groups));
   return region_->better_there(reinterpret_cast<std::uintptr_t>(memory_) + group, pe, may_change(request.op));
 }
@@ -116,7 +118,7 @@ bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code&
     };
     status =
         any_may_fault(request, result) ? with_copies(request, result, execute) : execute(request, result);
-    if (matched_ != nullptr && status == SHMEMX_KV_OK) matched_->changed(pe, request.op, request.key.hash);
+    if (matched_ != nullptr && is_done(status)) matched_->changed(pe, request.op, request.key.hash);
   } else if (is_paged()) {
     if (better_there(pe, request)) return false;
     status = Shard<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
@@ -285,8 +287,60 @@ void Table::issue(Call call, const KvRequest& request, void* value, ResultsTo la
   pending->value = value;
   pending->n = later.n;
   pending->mine = true;
+  if (later.handle != nullptr) pending->handle = Handle::one_more(later.handle, *this);
   if (later.status != nullptr) *later.status = SHMEMX_KV_PENDING;
   client_.issue(call, pe, request, reply_bytes(request), *pending);
+}
+
+Code Table::scan_some(Call call, int pe, std::uint64_t cursor, std::vector<std::byte>& bytes,
+                      std::uint64_t& n) {
+  for (bytes.resize(std::max<std::size_t>(bytes.size(), kScanRoom));;) {
+    const KvRequest request{.op = KvOp::scan, .key = {}, .n = bytes.size(), .offset = cursor};
+    ValueRoom result{bytes.data(), 0};
+    Code status;
+    if (!try_local(pe, request, result, status))
+      status = call_remote(call, pe, request, result.value, &result.n);
+    n = result.n;
+    if (status != SHMEMX_KV_TOO_LARGE) {
+      if (status == SHMEMX_KV_OK && n < sizeof(std::uint64_t)) [[unlikely]]
+        refuse_scan(pe);
+      return status;
+    }
+    if (n <= bytes.size() || n > most_scan_bytes(layout_)) [[unlikely]]
+      refuse_scan(pe);
+    bytes.resize(n);
+  }
+}
+
+bool Table::is_whole(const std::vector<std::byte>& bytes, std::uint64_t at, std::uint64_t n, ScanHead& head) {
+  if (n - at < sizeof head) return false;
+  std::memcpy(&head, bytes.data() + at, sizeof head);
+  return head.key_bytes <= n && head.value_bytes <= n &&
+         scan_bytes(head.key_bytes, head.value_bytes) <= n - at;
+}
+
+void Table::refuse_scan(int pe) { refuse_message(pe, kTableReplies, "with elements that are cut off"); }
+
+// First without a lock: what it does not hold for stays.
+std::uint64_t Table::remove_mine_if(const Predicate& predicate) {
+  std::vector<std::byte> key_bytes(padded(layout_.key_bytes)), value(padded(layout_.value_bytes) + 1);
+  Element element{key_bytes.data(), key_bytes.size(), 0, value.data(), value.size(), 0};
+  std::uint64_t removed = 0;
+  with_mine([&](const auto& shard) {
+    for (std::uint64_t cursor = 0; shard.next(cursor, element) == SHMEMX_KV_OK;) {
+      if (predicate.holds(element.key, element.key_bytes, element.value, element.value_bytes,
+                          predicate.context) == 0)
+        continue;
+      const Key wanted = key(element.key, element.key_bytes);
+      ValueRoom nothing;
+      const KvRequest request{.op = KvOp::remove_if, .key = wanted, .expected = &predicate};
+      if (shard.execute(request, nothing, kUnlimited) != SHMEMX_KV_OK) continue;
+      if (matched_ != nullptr) matched_->changed(rt.me, KvOp::remove_if, wanted.hash);
+      ++removed;
+    }
+  });
+  count_local(removed);
+  return removed;
 }
 
 std::uint64_t Table::count(Call call) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "core/address.hpp"
 #include "core/region.hpp"
 #include "kv/client.hpp"
+#include "kv/handle.hpp"
 #include "kv/hash.hpp"
 #include "kv/lean.hpp"
 #include "kv/server.hpp"
@@ -26,6 +28,7 @@ class MatchedEngine;
 struct ResultsTo {
   int* status = nullptr;
   std::size_t* n = nullptr;
+  Handle** handle = nullptr;  // gets, or has, one that the operation belongs to if it is under way
 };
 
 /// Of who waits until the key is there.
@@ -106,8 +109,10 @@ class Table : public LeanTable {
   bool travels_by_rma(const KvRequest& request) const;
   /// Bytes of the value that the reply has at most.
   std::uint64_t reply_bytes(const KvRequest& request) const {
-    if (request.op != KvOp::get) return 0;
-    return std::min({request.n, layout_.value_bytes, request.by_rma ? kLongestInPackets : request.n});
+    if (!gives_value(request.op)) return 0;
+    const std::uint64_t room = room_of(request);
+    if (request.op == KvOp::scan) return room;
+    return std::min({room, layout_.value_bytes, request.by_rma ? kLongestInPackets : room});
   }
 
   /// Waits for what issue() was called for before.
@@ -115,6 +120,13 @@ class Table : public LeanTable {
   /// Makes progress; returns whether quiet() would not wait.
   bool test() { return client_.test(); }
   std::uint64_t count(Call call);
+
+  /// Some elements of a PE from *cursor on, as f(head, key, value) returns whether it takes them; *cursor is
+  /// then behind the last that it has.  NOT_FOUND: there are none.  `bytes` is kept for the next call.
+  template <class F>
+  Code scan(Call call, int pe, std::uint64_t* cursor, std::vector<std::byte>& bytes, F f);
+  /// Elements of this PE for which it holds; returns how many were removed.
+  std::uint64_t remove_mine_if(const Predicate& predicate);
 
   std::uint64_t local_calls() const { return local_calls_->total(); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
@@ -133,6 +145,13 @@ class Table : public LeanTable {
     bump(remote_calls_, n);
     shm::count(Stat::kv_requests, n);
   }
+
+  /// One message of that: what scan gives (kv/wire), at least the cursor.
+  Code scan_some(Call call, int pe, std::uint64_t cursor, std::vector<std::byte>& bytes, std::uint64_t& n);
+  /// Whether there is a whole element at `at`.
+  static bool is_whole(const std::vector<std::byte>& bytes, std::uint64_t at, std::uint64_t n,
+                       ScanHead& head);
+  [[noreturn]] static void refuse_scan(int pe);
 
  private:
   bool better_there(int pe, const KvRequest& request) const;
@@ -162,5 +181,28 @@ class Table : public LeanTable {
   std::unique_ptr<ThreadCounter> local_calls_ = std::make_unique<ThreadCounter>();
   std::atomic<std::uint64_t> remote_calls_{0};
 };
+
+template <class F>
+Code Table::scan(Call call, int pe, std::uint64_t* cursor, std::vector<std::byte>& bytes, F f) {
+  for (;;) {
+    std::uint64_t n = 0;
+    if (const Code status = scan_some(call, pe, *cursor, bytes, n); status != SHMEMX_KV_OK) return status;
+    std::uint64_t end;
+    std::memcpy(&end, bytes.data(), sizeof end);
+    bool taken = false;
+    for (std::uint64_t at = sizeof end; at < n;) {
+      ScanHead head;
+      if (!is_whole(bytes, at, n, head)) [[unlikely]]
+        refuse_scan(pe);
+      const std::byte* key_at = bytes.data() + at + sizeof head;
+      if (!f(head, key_at, key_at + padded(head.key_bytes))) return SHMEMX_KV_OK;
+      taken = true;
+      *cursor = head.cursor;
+      at += scan_bytes(head.key_bytes, head.value_bytes);
+    }
+    *cursor = end;
+    if (taken) return SHMEMX_KV_OK;
+  }
+}
 
 }  // namespace shm::kv

@@ -16,6 +16,7 @@
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
 #include "kv/executor.hpp"
+#include "kv/functions.hpp"
 #include "kv/matched.hpp"
 #include "kv/message_check.hpp"
 
@@ -266,6 +267,14 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
   return SHMEMX_KV_OK;
 }
 
+void clear_table(Call call, Table& table) {
+  table.quiet(call);
+  check_same(call, {{"kv", table.client().table(), false}});
+  table.remove_mine_if(
+      {[](const void*, std::size_t, const void*, std::size_t, void*) { return 1; }, nullptr});
+  sync_world(call);
+}
+
 // A copy, for what polls: resume() takes the lock.
 static std::vector<Table*> live_now() {
   const SharedLockGuard guard(mutex);
@@ -292,6 +301,7 @@ void end_tables() {
   const LockGuard guard(mutex);
   for (Table* table : live) table->end();
   live.clear();
+  forget_functions();
 }
 
 }  // namespace shm::kv

@@ -76,11 +76,11 @@ struct RunReplyHead {
 
 struct RunReply {
   std::int32_t status;
-  std::uint32_t n;  // of get ValueRoom::n; else the bytes of the value that follow
+  std::uint32_t n;  // where it gives a value ValueRoom::n; else the bytes of the value that follow
 };
 /// Bytes of the value that follow.
 constexpr std::uint64_t bytes_of(const RunReply& reply, KvOp op) {
-  return op == KvOp::get && reply.status != SHMEMX_KV_OK ? 0 : reply.n;
+  return gives_value(op) && reply.status != SHMEMX_KV_OK ? 0 : reply.n;
 }
 
 struct PieceHead {
@@ -100,13 +100,10 @@ inline constexpr std::size_t kPieceBytes =
 constexpr std::uint64_t value_bytes(const RequestHead& head) {
   if (head.block != 0) return 0;
   switch (head.op) {
-    case KvOp::put:
-    case KvOp::insert:
-    case KvOp::update:
     case KvOp::compare_swap: return head.n;
     case KvOp::accumulate:
     case KvOp::upsert: return atomic_size(head.type);
-    default: return 0;
+    default: return brings_value(head.op) ? head.n : 0;
   }
 }
 constexpr std::uint64_t expected_bytes(const RequestHead& head) {
@@ -170,14 +167,31 @@ constexpr std::uint64_t old_bytes(const RequestHead& head) {
   if (head.op == KvOp::compare_swap) return head.n;
   return head.op == KvOp::accumulate || head.op == KvOp::upsert ? atomic_size(head.type) : 0;
 }
-/// Bytes of the value that the reply to a request has at most: what get finds, or what was there.
+/// Bytes for the value that it gives, if it gives one.
+constexpr std::uint64_t room_of(const RequestHead& head) { return room_of(head.op, head.n, head.offset); }
+/// Bytes of the value that the reply to a request has at most: what it gives, or what was there.
 inline std::uint64_t reply_bytes(const ShardLayout& layout, const RequestHead& head) {
-  return head.op == KvOp::get ? std::min(head.n, layout.value_bytes) : old_bytes(head);
+  if (head.op == KvOp::scan) return head.n;
+  return gives_value(head.op) ? std::min(room_of(head), layout.value_bytes) : old_bytes(head);
+}
+/// What scan gives: the cursor behind all that was looked at, and of each element a ScanHead, key and value,
+/// each padded to 8.
+struct ScanHead {
+  std::uint64_t cursor;  // behind it
+  std::uint64_t key_bytes, value_bytes;
+};
+constexpr std::uint64_t scan_bytes(std::uint64_t key_bytes, std::uint64_t value_bytes) {
+  return sizeof(ScanHead) + padded(key_bytes) + padded(value_bytes);
+}
+/// Room for one element, whatever it is, and for what fills a packet.
+inline constexpr std::uint64_t kScanRoom = kPacketBytes - sizeof(KvPacketHead) - sizeof(KvReplyHead);
+inline std::uint64_t most_scan_bytes(const ShardLayout& layout) {
+  return std::max(kScanRoom, sizeof(std::uint64_t) + scan_bytes(layout.key_bytes, layout.value_bytes));
 }
 /// How many of them come with this status; `n`: ValueRoom::n.
 constexpr std::uint64_t bytes_given(const RequestHead& head, Code status, std::uint64_t n,
                                     std::uint64_t most) {
-  if (head.op == KvOp::get) return status == SHMEMX_KV_OK ? n : 0;
+  if (gives_value(head.op)) return status == SHMEMX_KV_OK ? n : 0;
   return status == SHMEMX_KV_OK || status == SHMEMX_KV_MISMATCH ? most : 0;
 }
 

@@ -57,6 +57,37 @@ void single(Numbers& table) {
   CHECK_EQ(table.compare_swap(key(2), 41, 2), SHMEMX_KV_OK);
   CHECK_EQ(table.put(key(1), 1), SHMEMX_KV_OK);
   CHECK(table.contains(key(1)));
+  CHECK_EQ(table.get_or_insert(key(1), 9, &old), SHMEMX_KV_OK);
+  CHECK_EQ(old, 1);
+  CHECK_EQ(table.exchange(key(1), 10, &old), SHMEMX_KV_OK);
+  CHECK_EQ(table.take(key(1)).value_or(-1), 10);
+  CHECK(!table.take(key(1)));
+  CHECK_EQ(table.get_or_insert(key(1), 9, &old), SHMEMX_KV_INSERTED);
+  CHECK_EQ(table.insert_or_update(key(1), 1), SHMEMX_KV_OK);
+  int codes[2] = {};
+  {
+    const std::array<std::uint64_t, 2> keys{key(3), key(4)};
+    std::array<std::int64_t, 2> found{}, values{30, 40};
+    shmemx::kv_request request = table.put_batch_nbi(keys, values);
+    request = table.update_batch_nbi(keys, values, codes);
+    while (!request.test()) {
+    }
+    CHECK_EQ(codes[0] + codes[1], 2 * SHMEMX_KV_OK);
+    table.get_batch_nbi(keys, found).wait();
+    CHECK_EQ(found[0] + found[1], 70);
+    table.insert_batch_nbi(keys, values, codes).wait();
+    CHECK_EQ(codes[1], SHMEMX_KV_EXISTS);
+  }
+  table.remove_nbr(key(3), &codes[0]).wait();
+  CHECK_EQ(codes[0], SHMEMX_KV_OK);
+  table.update_nbr(key(3), 1, &codes[0]).wait();
+  CHECK_EQ(codes[0], SHMEMX_KV_NOT_FOUND);
+  table.insert_nbr(key(3), 5, &codes[0]).wait();
+  table.put_nbr(key(3), 3).wait();
+  table.put_nbr(key(4), 4).wait();
+  table.get_nbr(key(3), &old, &codes[0]).wait();
+  CHECK_EQ(codes[0], SHMEMX_KV_OK);
+  CHECK_EQ(old, 3);
 }
 
 void many(Numbers& table) {

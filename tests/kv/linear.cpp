@@ -60,6 +60,22 @@ Journal* journals;                     // [kThreads]
 
 std::uint64_t constant(const void*, std::size_t) { return 5; }
 
+// Adds the operand to the first word of what is there, or makes it that.
+int add_word;
+int add_word_function(const void*, std::size_t, const void* old, std::size_t old_bytes, const void* operand,
+                      std::size_t, void* value, std::size_t* n) {
+  std::uint64_t word = 0, more;
+  std::memcpy(&more, operand, sizeof more);
+  if (old != nullptr) {
+    std::memcpy(&word, old, sizeof word);
+    std::memcpy(value, old, old_bytes);
+  }
+  word += more;
+  std::memcpy(value, &word, sizeof word);
+  *n = old != nullptr ? old_bytes : sizeof word;
+  return SHMEMX_KV_STORE;
+}
+
 std::uint64_t now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -99,6 +115,7 @@ Outcome outcome_of(int status) {
     case SHMEMX_KV_NOT_FOUND: return Outcome::not_found;
     case SHMEMX_KV_EXISTS: return Outcome::exists;
     case SHMEMX_KV_MISMATCH: return Outcome::mismatch;
+    case SHMEMX_KV_INSERTED: return Outcome::inserted;
     default: CHECK_EQ(status, SHMEMX_KV_OK); std::abort();
   }
 }
@@ -115,7 +132,8 @@ class Worker {
 
   void run() {
     while (journal_.count + kMostBurst <= kOperations) {
-      switch (random_below(&dice_, 8)) {
+      switch (random_below(&dice_, 9)) {
+        case 8: mixed(); break;
         case 0: decoy(); break;
         case 1: batch(); break;
         case 2: burst(); break;
@@ -132,10 +150,9 @@ class Worker {
     record.operation.kind = kind;
     record.operation.thread = thread_;
     const std::uint64_t unique = (std::uint64_t{thread_} + 1) << 48 | ++numbers_ << 16;
+    if (shm::linear::stores(kind))
+      record.operation.argument = {unique, unique << 8 | random_below(&dice_, 256)};
     switch (kind) {
-      case Kind::put:
-      case Kind::insert:
-      case Kind::update: record.operation.argument = {unique, unique << 8 | random_below(&dice_, 256)}; break;
       case Kind::add:
       case Kind::upsert: record.operation.argument.word = 1 + random_below(&dice_, 100); break;
       case Kind::compare_swap:
@@ -151,7 +168,7 @@ class Worker {
   void end(Operation& operation, int key, int status, const unsigned char* bytes, std::size_t n) {
     operation.outcome = outcome_of(status);
     const bool done = operation.outcome == Outcome::done;
-    if (operation.kind == Kind::get && done) operation.seen = decode(bytes, n);
+    if (shm::linear::gives(operation.kind) && done) operation.seen = decode(bytes, n);
     const bool tells_old =
         operation.kind == Kind::add || operation.kind == Kind::upsert || operation.kind == Kind::compare_swap;
     if (tells_old && operation.outcome != Outcome::not_found) std::memcpy(&operation.seen.word, bytes, 8);
@@ -162,16 +179,29 @@ class Worker {
   int random_key() { return static_cast<int>(random_below(&dice_, kKeys)); }
   Kind random_kind() { return static_cast<Kind>(random_below(&dice_, shm::linear::kKinds)); }
 
+  // For which there are other forms, beside single calls.
+  static Kind without_telling(Kind kind) {
+    if (kind == Kind::take) return Kind::remove;
+    return kind <= Kind::exchange && kind > Kind::update ? Kind::put : kind;
+  }
+
   void one() {
     const int key = random_key();
     Operation& operation = begin(key, random_kind());
     unsigned char* const bytes = buffers_[0].data();
-    const bool stores = operation.kind <= Kind::update;
-    std::size_t n = stores ? encode(operation.argument, bytes) : 0;
+    std::size_t n = shm::linear::stores(operation.kind) ? encode(operation.argument, bytes) : 0;
     operation.called = now();
     const int status = call(operation, keys[key], bytes, n);
     operation.returned = now();
     end(operation, key, status, bytes, n);
+  }
+
+  // As upsert.
+  static int apply_word(const void* key, std::uint64_t word, unsigned char* bytes) {
+    std::memset(bytes, 0, 8);
+    const int status =
+        shmemx_kv_apply(kv, key, kKeyBytes, add_word, &word, sizeof word, bytes, value_bytes, nullptr);
+    return status == SHMEMX_KV_INSERTED ? SHMEMX_KV_OK : status;
   }
 
   static int call(const Operation& operation, const void* key, unsigned char* bytes, std::size_t& n) {
@@ -180,12 +210,18 @@ class Worker {
       case Kind::put: return shmemx_kv_put(kv, key, kKeyBytes, bytes, n);
       case Kind::insert: return shmemx_kv_insert(kv, key, kKeyBytes, bytes, n);
       case Kind::update: return shmemx_kv_update(kv, key, kKeyBytes, bytes, n);
+      case Kind::insert_or_update: return shmemx_kv_insert_or_update(kv, key, kKeyBytes, bytes, n);
+      case Kind::get_or_insert:
+        return shmemx_kv_get_or_insert(kv, key, kKeyBytes, bytes, n, bytes, value_bytes, &n);
+      case Kind::exchange: return shmemx_kv_exchange(kv, key, kKeyBytes, bytes, n, bytes, value_bytes, &n);
+      case Kind::take: return shmemx_kv_take(kv, key, kKeyBytes, bytes, value_bytes, &n);
       case Kind::get: return shmemx_kv_get(kv, key, kKeyBytes, bytes, value_bytes, &n);
       case Kind::contains: return shmemx_kv_contains(kv, key, kKeyBytes);
       case Kind::remove: return shmemx_kv_remove(kv, key, kKeyBytes);
       case Kind::add:
         return shmemx_kv_accumulate(kv, key, kKeyBytes, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &word, bytes);
       case Kind::upsert:
+        if (operation.argument.word % 2 == 0) return apply_word(key, word, bytes);
         return shmemx_kv_upsert(kv, key, kKeyBytes, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &word, bytes);
       default: return shmemx_kv_compare_swap(kv, key, kKeyBytes, 0, 8, &operation.expected, &word, bytes);
     }
@@ -199,10 +235,11 @@ class Worker {
     for (std::size_t i = 0; i < count; ++i) {
       Kind kind = random_kind();
       if (kind == Kind::contains || kind == Kind::compare_swap) kind = Kind::get;
+      kind = without_telling(kind);
       const int key = random_key();
       Operation& operation = begin(key, kind);
       unsigned char* const bytes = buffers_[i].data();
-      lengths[i] = kind <= Kind::update ? encode(operation.argument, bytes) : 0;
+      lengths[i] = shm::linear::stores(kind) ? encode(operation.argument, bytes) : 0;
       if (random_below(&dice_, 6) == 0) shmemx_kv_fence(kv);
       operation.called = now();
       issue(operation, keys[key], bytes, lengths[i], status[i]);
@@ -214,6 +251,58 @@ class Worker {
       record.operation.returned = returned;
       end(record.operation, record.key, status[i], buffers_[i].data(), lengths[i]);
     }
+  }
+
+  // A batch in which each has its own, which other threads see while it is under way, or a nonblocking one.
+  void mixed() {
+    const std::size_t count = 1 + random_below(&dice_, kMostBurst), first = journal_.count;
+    shmemx_kv_call_t calls[kMostBurst] = {};
+    std::vector<unsigned char> old[kMostBurst];
+    for (std::size_t i = 0; i < count; ++i) {
+      const int key = random_key();
+      Operation& operation = begin(key, random_kind());
+      old[i].resize(std::max(value_bytes, std::size_t{8}));
+      calls[i] = call_for(operation, keys[key], buffers_[i].data(), old[i]);
+    }
+    const std::uint64_t called = now();
+    for (std::size_t i = 0; i < count; ++i) journal_.records[first + i].operation.called = called;
+    if (random_below(&dice_, 2) == 0) {
+      shmemx_kv_batch(kv, count, calls);
+    } else {
+      shmemx_kv_request_t request;
+      shmemx_kv_batch_nbi(kv, count, calls, &request);
+      if (random_below(&dice_, 2) == 0) shmemx_kv_fence(kv);
+      shmemx_kv_request_wait(&request);
+    }
+    const std::uint64_t returned = now();
+    for (std::size_t i = 0; i < count; ++i) {
+      Record& record = journal_.records[first + i];
+      record.operation.returned = returned;
+      end(record.operation, record.key, calls[i].status, old[i].data(), calls[i].old_bytes);
+    }
+  }
+
+  static shmemx_kv_call_t call_for(const Operation& operation, const void* key, unsigned char* bytes,
+                                   std::vector<unsigned char>& old) {
+    static constexpr int kCalls[] = {
+        SHMEMX_KV_PUT,           SHMEMX_KV_INSERT,   SHMEMX_KV_UPDATE,     SHMEMX_KV_INSERT_OR_UPDATE,
+        SHMEMX_KV_GET_OR_INSERT, SHMEMX_KV_EXCHANGE, SHMEMX_KV_GET,        SHMEMX_KV_CONTAINS,
+        SHMEMX_KV_REMOVE,        SHMEMX_KV_TAKE,     SHMEMX_KV_ACCUMULATE, SHMEMX_KV_UPSERT,
+        SHMEMX_KV_COMPARE_SWAP};
+    static_assert(std::size(kCalls) == shm::linear::kKinds);
+    shmemx_kv_call_t call{};
+    call.call = kCalls[static_cast<int>(operation.kind)];
+    call.key = key;
+    call.key_bytes = kKeyBytes;
+    const bool stores = shm::linear::stores(operation.kind);
+    call.value_bytes = stores ? encode(operation.argument, bytes) : 8;
+    call.val = stores ? bytes : reinterpret_cast<const unsigned char*>(&operation.argument.word);
+    call.expected = &operation.expected;
+    call.old = old.data();
+    call.room = old.size();
+    call.type = SHMEMX_KV_UINT64;
+    call.op = SHMEMX_KV_ADD;
+    return call;
   }
 
   static void issue(const Operation& operation, const void* key, unsigned char* bytes, std::size_t& n,
@@ -236,8 +325,7 @@ class Worker {
 
   // All keys at once; what is stored has one tag, as it must have one length.
   void batch() {
-    Kind kind = random_kind();
-    if (kind == Kind::add || kind == Kind::compare_swap) kind = Kind::remove;
+    Kind kind = without_telling(random_kind());
     const std::size_t first = journal_.count;
     int status[kKeys];
     std::size_t lengths[kKeys] = {};
@@ -249,10 +337,14 @@ class Worker {
       Operation& operation = begin(key, kind);
       operation.argument.tag = journal_.records[first].operation.argument.tag;
       words[key] = operation.argument.word;
-      if (kind <= Kind::update) n = encode(operation.argument, bytes + static_cast<std::size_t>(key) * n);
+      if (shm::linear::stores(kind))
+        n = encode(operation.argument, bytes + static_cast<std::size_t>(key) * n);
     }
     const std::uint64_t called = now();
-    call_batch(kind, bytes, n, words, lengths, status);
+    if (kind == Kind::add || kind == Kind::compare_swap)
+      word_batch(kind, first, bytes, words, status);
+    else
+      call_batch(kind, bytes, n, words, lengths, status);
     const std::uint64_t returned = now();
     const std::size_t step = kind == Kind::get ? value_bytes : 8;
     for (int key = 0; key < kKeys; ++key) {
@@ -261,6 +353,22 @@ class Worker {
       const unsigned char* const result = bytes + static_cast<std::size_t>(key) * step;
       end(operation, key, status[key], result, lengths[key]);
     }
+  }
+
+  void word_batch(Kind kind, std::size_t first, unsigned char* bytes, const std::uint64_t* words,
+                  int* status) const {
+    if (kind == Kind::add) {
+      shmemx_kv_accumulate_batch(kv, kKeys, keys, kKeyBytes, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, words, bytes,
+                                 status);
+      return;
+    }
+    std::uint64_t expected[kKeys];
+    for (std::size_t key = 0; key < kKeys; ++key)
+      expected[key] = journal_.records[first + key].operation.expected;
+    shmemx_kv_request_t request;
+    shmemx_kv_compare_swap_batch_nbi(kv, kKeys, keys, kKeyBytes, 0, 8, expected, words, bytes, status,
+                                     &request);
+    shmemx_kv_request_wait(&request);
   }
 
   static void call_batch(Kind kind, unsigned char* bytes, std::size_t n, const std::uint64_t* words,
@@ -382,6 +490,7 @@ int main() {
   me = shmem_my_pe(), npes = shmem_n_pes();
   journals = static_cast<Journal*>(shmem_calloc(kThreads, sizeof(Journal)));
   CHECK(journals != nullptr);
+  add_word = shmemx_kv_register(add_word_function);
   Random dice;
   seed_dice(&dice);
   Random common{dice.state - static_cast<std::uint64_t>(me)};

@@ -11,9 +11,10 @@
 namespace shm::linear {
 namespace {
 
-constexpr const char* kNames[kKinds] = {"put",    "insert", "update", "get",         "contains",
-                                        "remove", "add",    "upsert", "compare_swap"};
-constexpr const char* kOutcomes[] = {"done", "not found", "exists", "mismatch"};
+constexpr const char* kNames[kKinds] = {
+    "put",    "insert", "update", "insert_or_update", "get_or_insert", "exchange", "get", "contains",
+    "remove", "take",   "add",    "upsert",           "compare_swap"};
+constexpr const char* kOutcomes[] = {"done", "not found", "exists", "mismatch", "inserted"};
 
 bool same_answer(const Operation& a, const Operation& b) {
   return a.outcome == b.outcome && a.seen == b.seen;
@@ -22,8 +23,9 @@ bool same_answer(const Operation& a, const Operation& b) {
 // Whether it has no effect wherever it takes place, since it has answered what it has.
 bool changes_nothing(const Operation& operation) {
   if (operation.returned == kNever) return false;
+  if (operation.outcome == Outcome::inserted) return false;
   return operation.outcome != Outcome::done || operation.kind == Kind::get ||
-         operation.kind == Kind::contains;
+         operation.kind == Kind::contains || operation.kind == Kind::get_or_insert;
 }
 
 std::string format(const char* text, std::uint64_t a, std::uint64_t b) {
@@ -226,8 +228,9 @@ std::vector<Operation> beginning(std::span<const Operation> history,
 
 Operation apply(const Operation& operation, State& state) {
   Operation answer = operation;
-  const bool was_there = state.there, makes = operation.kind == Kind::put || operation.kind == Kind::insert ||
-                                              operation.kind == Kind::upsert;
+  const bool was_there = state.there;
+  const bool makes =
+      (stores(operation.kind) && operation.kind != Kind::update) || operation.kind == Kind::upsert;
   answer.outcome = was_there || makes ? Outcome::done : Outcome::not_found;
   answer.seen = {};
   if (answer.outcome == Outcome::not_found) return answer;
@@ -238,7 +241,18 @@ Operation apply(const Operation& operation, State& state) {
       [[fallthrough]];
     case Kind::put:
     case Kind::update: state = {true, operation.argument}; break;
+    case Kind::insert_or_update:
+    case Kind::get_or_insert:
+    case Kind::exchange:
+      if (!was_there) answer.outcome = Outcome::inserted;
+      if (operation.kind != Kind::insert_or_update) answer.seen = state.value;
+      if (!was_there || operation.kind != Kind::get_or_insert) state = {true, operation.argument};
+      break;
     case Kind::get: answer.seen = state.value; break;
+    case Kind::take:
+      answer.seen = state.value;
+      state = {};
+      break;
     case Kind::contains: break;
     case Kind::remove: state = {}; break;
     case Kind::upsert:

@@ -30,10 +30,30 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
-enum class Kind : std::uint8_t { put, insert, update, get, contains, remove, add, upsert, compare_swap };
-inline constexpr int kKinds = 9;
+enum class Kind : std::uint8_t {
+  put,
+  insert,
+  update,
+  insert_or_update,
+  get_or_insert,
+  exchange,
+  get,
+  contains,
+  remove,
+  take,
+  add,
+  upsert,
+  compare_swap
+};
+inline constexpr int kKinds = 13;
 
-enum class Outcome : std::uint8_t { done, not_found, exists, mismatch };
+/// Whether it brings a whole value; and whether it gives the one that was there.
+constexpr bool stores(Kind kind) { return kind <= Kind::exchange; }
+constexpr bool gives(Kind kind) {
+  return kind == Kind::get || kind == Kind::get_or_insert || kind == Kind::exchange || kind == Kind::take;
+}
+
+enum class Outcome : std::uint8_t { done, not_found, exists, mismatch, inserted };
 
 /// One that has not returned may have taken effect or not.
 inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
@@ -42,12 +62,12 @@ inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max(
 struct Operation {
   Kind kind = Kind::get;
   Outcome outcome = Outcome::done;
-  std::uint32_t thread = 0;         // those of one thread take effect in the order of their calls
-  Value argument;                   // put, insert, update: the value; add, upsert: .word is the operand;
-                                    // compare_swap: .word is what is desired
-  std::uint64_t expected = 0;       // compare_swap
-  Value seen;                       // get: the value; add, upsert, compare_swap: .word is the old one
-  std::uint64_t called = 0;         // one that returns at the time of another's call is concurrent with it
+  std::uint32_t thread = 0;    // those of one thread take effect in the order of their calls
+  Value argument;              // where it stores: the value; add, upsert: .word is the operand;
+                               // compare_swap: .word is what is desired
+  std::uint64_t expected = 0;  // compare_swap
+  Value seen;                // where it gives one: the value; add, upsert, compare_swap: .word is the old one
+  std::uint64_t called = 0;  // one that returns at the time of another's call is concurrent with it
   std::uint64_t returned = kNever;  // at least `called`
 };
 

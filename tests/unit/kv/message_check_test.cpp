@@ -56,7 +56,7 @@ TEST(PacketCheck, Kind) {
 }
 
 TEST_F(RequestCheck, Operation) {
-  for (int op = 0; op <= static_cast<int>(KvOp::compare_swap); ++op) {
+  for (int op = 0; op < static_cast<int>(KvOp::count); ++op) {
     head.op = static_cast<KvOp>(op);
     EXPECT_EQ(check(), "") << op;
   }
@@ -72,7 +72,7 @@ TEST_F(RequestCheck, Operation) {
 TEST_F(RequestCheck, OnlyGetsWaitOrAskWhereAValueIs) {
   for (const std::uint8_t wants : {kWantsLocation, kWaits}) {
     head.wants = wants;
-    for (int op = 0; op <= static_cast<int>(KvOp::compare_swap); ++op) {
+    for (int op = 0; op < static_cast<int>(KvOp::count); ++op) {
       head.op = static_cast<KvOp>(op);
       EXPECT_EQ(check(), head.op == KvOp::get ? "" : kUnknownOp) << op;
     }
@@ -95,7 +95,8 @@ TEST_F(RequestCheck, Key) {
 }
 
 TEST_F(RequestCheck, Value) {
-  for (const KvOp op : {KvOp::put, KvOp::insert, KvOp::update, KvOp::compare_swap}) {
+  for (const KvOp op : {KvOp::put, KvOp::insert, KvOp::update, KvOp::compare_swap, KvOp::get_or_insert,
+                        KvOp::exchange, KvOp::insert_or_update}) {
     head.op = op;
     head.n = 1000;
     EXPECT_EQ(check(), "");
@@ -287,7 +288,7 @@ TEST(ReplyCheck, LengthsAndStatus) {
                                 : wrong_with_next_piece(head, piece, left, limits, arrived));
   };
   EXPECT_EQ(check(SHMEMX_KV_OK, 8, 8, 8), "");
-  for (const Code status : {kBusy, kByRma, -3, int{SHMEMX_KV_PENDING}, 8})
+  for (const Code status : {kBusy, kByRma, -3, int{SHMEMX_KV_PENDING}, 9})
     EXPECT_EQ(check(status, 0, 0, 0), "with an unknown status") << status;
   EXPECT_EQ(check(SHMEMX_KV_COLLISION, 0, 0, 0), "");
   EXPECT_EQ(check(SHMEMX_KV_MISMATCH, 8, 8, 8), "");
@@ -365,6 +366,8 @@ TEST(ReplyCheck, Runs) {
       << "the old one is missing";
   EXPECT_EQ(check(SHMEMX_KV_MISMATCH, 8, 16, 8), "");
   EXPECT_EQ(check(SHMEMX_KV_COLLISION, 8, 16, 8), "with a value that nobody has asked for");
+  EXPECT_EQ(check(SHMEMX_KV_INSERTED, 8, 16, 8, KvOp::exchange), "") << "of which nothing comes";
+  EXPECT_EQ(check(SHMEMX_KV_OK, 9, 24, 8, KvOp::take), "with a value that nobody has asked for");
   EXPECT_EQ(check(SHMEMX_KV_OK, 5, 16, 8, KvOp::get), "") << "it is shorter than the most";
   EXPECT_EQ(check(-1, 0, 8, 8), "with an unknown status");
   EXPECT_EQ(check(SHMEMX_KV_PENDING, 0, 8, 8), "with an unknown status");

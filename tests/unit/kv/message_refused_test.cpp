@@ -210,6 +210,18 @@ TEST_F(MessageRefusedDeathTest, PiecesOfAReplyFollowOneAnother) {
   EXPECT_EQ(room, value);
 }
 
+TEST_F(MessageRefusedDeathTest, FunctionsAreRegistered) {
+  begin(8, 8);
+  QueueNetwork::Message message = request_of("value");
+  RequestHead head;
+  std::byte* at = message.bytes.data() + sizeof(KvPacketHead);
+  std::memcpy(&head, at, sizeof head);
+  head.op = KvOp::apply;
+  head.offset = in_offset(0, 7);
+  std::memcpy(at, &head, sizeof head);
+  EXPECT_DEATH(take(message), "PE 3 sent a packet of table requests of a function that is not registered");
+}
+
 // A batch of two requests to PE 1, and what comes as answers.
 class BatchRefused : public MessageRefused {
  protected:

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table as a file, of the byte order of the machine:
+//
+//   FileHead | { key_bytes (8) | value_bytes (8) | key | value } ... | FileEnd
+//
+// FileEnd is where an element would be, with a key of 0 bytes.  The checksum is XXH3 of all that is before
+// it.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "base/fatal.hpp"
+#include "coll/barrier.hpp"
+#include "coll/check_same.hpp"
+#include "coll/memory.hpp"
+#include "kv/hash.hpp"
+#include "kv/tables.hpp"
+
+namespace shm::kv {
+namespace {
+
+struct FileHead {
+  char magic[8] = {'A', 't', 'o', 'l', 'l', ' ', 'k', 'v'};
+  std::uint32_t version = 1;
+  std::uint32_t order = 0x01020304;
+};
+struct FileElement {
+  std::uint64_t key_bytes, value_bytes;
+};
+struct FileEnd {
+  FileElement none{0, 0};
+  std::uint64_t elements = 0;
+  std::uint64_t checksum = 0;
+};
+
+class File {
+ public:
+  File(Call call, const std::string& path, const char* mode)
+      : call_(call), path_(path), file_(std::fopen(path.c_str(), mode)) {
+    XXH3_64bits_reset(&sum_);
+    if (file_ == nullptr) fail(std::strerror(errno));
+  }
+  ~File() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool good() const { return good_; }
+  void fail(const char* why) {
+    if (good_) warn("%s: %s: %s", call_.name, path_.c_str(), why);
+    good_ = false;
+  }
+  void write(const void* bytes, std::size_t n) {
+    if (n == 0 || !good_) return;
+    XXH3_64bits_update(&sum_, bytes, n);
+    if (std::fwrite(bytes, n, 1, file_) != 1) fail(std::strerror(errno));
+  }
+  bool read(void* bytes, std::size_t n) {
+    if (!good_ || n == 0) return good_;
+    if (std::fread(bytes, n, 1, file_) != 1) fail("it is cut short");
+    XXH3_64bits_update(&sum_, bytes, n);
+    return good_;
+  }
+  std::uint64_t sum() const { return XXH3_64bits_digest(&sum_); }
+  // On the disk, all of it.
+  void finish() {
+    if (good_ && (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0)) fail(std::strerror(errno));
+  }
+  bool is_at_end() { return std::fgetc(file_) == EOF; }
+
+ private:
+  const Call call_;
+  const std::string path_;
+  std::FILE* file_;
+  XXH3_state_t sum_;
+  bool good_ = true;
+};
+
+bool write_all(Call call, Table& table, const std::string& path) {
+  const std::string unfinished = path + ".unfinished";
+  File file(call, unfinished, "wb");
+  const FileHead head;
+  FileEnd end;
+  file.write(&head, sizeof head);
+  std::vector<std::byte> bytes;
+  for (unsigned pe = 0; pe < rt.npes; ++pe) {
+    const auto write = [&](const ScanHead& found, const std::byte* key, const std::byte* value) {
+      const FileElement element{found.key_bytes, found.value_bytes};
+      file.write(&element, sizeof element);
+      file.write(key, found.key_bytes);
+      file.write(value, found.value_bytes);
+      ++end.elements;
+      return true;
+    };
+    for (std::uint64_t cursor = 0;
+         file.good() && table.scan(call, static_cast<int>(pe), &cursor, bytes, write) == SHMEMX_KV_OK;) {
+    }
+  }
+  file.write(&end.none, sizeof end.none);
+  file.write(&end.elements, sizeof end.elements);
+  end.checksum = file.sum();
+  file.write(&end.checksum, sizeof end.checksum);
+  file.finish();
+  if (file.good() && std::rename(unfinished.c_str(), path.c_str()) != 0) file.fail(std::strerror(errno));
+  if (!file.good()) unlink(unfinished.c_str());
+  return file.good();
+}
+
+// f(key, key_bytes, value, value_bytes) for each element until it returns false; whether the file is whole as
+// far as it has been read.
+template <class F>
+bool read_all(Call call, const std::string& path, F f) {
+  File file(call, path, "rb");
+  FileHead head;
+  const FileHead wanted;
+  if (!file.read(&head, sizeof head)) return false;
+  if (std::memcmp(&head, &wanted, sizeof head) != 0) {
+    file.fail("it is no table of this version, which shmemx_kv_export has written");
+    return false;
+  }
+  std::vector<std::byte> key, value;
+  for (std::uint64_t elements = 0;; ++elements) {
+    FileElement element;
+    if (!file.read(&element, sizeof element)) return false;
+    if (element.key_bytes == 0) {
+      FileEnd end;
+      if (!file.read(&end.elements, sizeof end.elements)) return false;
+      const std::uint64_t sum = file.sum();
+      if (!file.read(&end.checksum, sizeof end.checksum)) return false;
+      if (element.value_bytes != 0 || end.elements != elements || end.checksum != sum || !file.is_at_end())
+        file.fail("its checksum is wrong");
+      return file.good();
+    }
+    if (element.key_bytes > 65536 || element.value_bytes > std::uint64_t{1} << 30) {
+      file.fail("it has an element of a length that none has");
+      return false;
+    }
+    key.resize(element.key_bytes);
+    value.resize(element.value_bytes);
+    if (!file.read(key.data(), key.size()) || !file.read(value.data(), value.size())) return false;
+    if (!f(key, value)) return true;
+  }
+}
+
+using Bytes = std::vector<std::byte>;
+
+Code put_one(Call call, Table& table, const Bytes& key, const Bytes& value) {
+  if (key.size() > table.layout().key_bytes || value.size() > table.layout().value_bytes)
+    return SHMEMX_KV_TOO_LARGE;
+  ValueRoom none;
+  return table.execute(
+      call,
+      {.op = KvOp::put, .key = table.key(key.data(), key.size()), .value = value.data(), .n = value.size()},
+      none);
+}
+
+// What PE 0 has found, on all PEs.
+Code agree(Call call, Code mine) {
+  for (const Code code : {SHMEMX_KV_FILE, SHMEMX_KV_FULL, SHMEMX_KV_TOO_LARGE, SHMEMX_KV_COLLISION})
+    if (!all_succeeded(call, mine == code)) return code;
+  return SHMEMX_KV_OK;
+}
+
+void begin(Call call, Table& table) {
+  table.quiet(call);
+  check_same(call, {{"kv", table.client().table(), false}});
+}
+
+}  // namespace
+
+Code export_table(Call call, Table& table, const char* path) {
+  begin(call, table);
+  return agree(call, rt.me == 0 && !write_all(call, table, path) ? SHMEMX_KV_FILE : SHMEMX_KV_OK);
+}
+
+Code import_table(Call call, Table& table, const char* path) {
+  begin(call, table);
+  Code status = SHMEMX_KV_OK;
+  if (rt.me == 0) {
+    const auto look = [](const Bytes&, const Bytes&) { return true; };
+    const auto put = [&](const Bytes& key, const Bytes& value) {
+      return (status = put_one(call, table, key, value)) == SHMEMX_KV_OK;
+    };
+    if (!read_all(call, path, look) || !read_all(call, path, put)) status = SHMEMX_KV_FILE;
+  }
+  return agree(call, status);
+}
+
+}  // namespace shm::kv
