@@ -29,6 +29,7 @@ void HomeAgent::take(Delivery delivery) {
     DirectoryEntry& entry = entry_of(delivery.page);
     if (delivery.message.kind != Event::absent) {
       delivery.message.tag = ++tags_;
+      issuers_[tags_] = delivery.operation->head().pe;
     } else if (!was_sent(entry, delivery)) {
       refuse_message(channel_.sender_of(delivery.message), kPagerMessage,
                      "with an operation that it was not sent");
@@ -62,6 +63,11 @@ void HomeAgent::forget(PageNumber page) {
 
 void HomeAgent::serve(Delivery& delivery) {
   DirectoryEntry& entry = this->entry_of(delivery.page);
+  const Directory& directory = entry.directory;
+  const Event served = directory.request.kind;
+  const bool executed = directory.phase == Phase::finish && delivery.message.kind == Event::done &&
+                        (served == Event::ask_get || served == Event::ask_put);
+  const std::uint64_t tag = directory.request.tag;
   const bool was_busy = entry.directory.busy();
   const std::size_t had_it = entry.directory.holders.nodes().size();
   out_.clear();
@@ -70,10 +76,17 @@ void HomeAgent::serve(Delivery& delivery) {
           static_cast<unsigned long long>(delivery.page), name(delivery.message.kind),
           channel_.sender_of(delivery.message));
   }
+  if (executed) note_executed(tag);
   busy_ += static_cast<std::size_t>(entry.directory.busy()) - static_cast<std::size_t>(was_busy);
   for (const Message& message : out_) route(entry, message, delivery);
   if (!entry.directory.busy() && had_it > 1) tell_last_holder(delivery.page, entry.directory);
   if (entry.directory.blank()) forget(delivery.page);
+}
+
+void HomeAgent::note_executed(std::uint64_t tag) {
+  const auto found = issuers_.find(tag);
+  channel_.executed(found->second);
+  issuers_.erase(found);
 }
 
 // Who has written, or executed a put, knows: it has the page modified.
