@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/mutex.hpp"
+#include "base/spin.hpp"
 #include "core/progress.hpp"
 
 namespace shm::nvm {
@@ -30,20 +32,25 @@ class HoldAlarm {
   /// It goes off after kPeriod, if not before.
   void set() {
     if (at_.load(std::memory_order_seq_cst) != 0) return;
-    std::int64_t none = 0;
-    if (!at_.compare_exchange_strong(none, now() + kPeriod, std::memory_order_seq_cst)) return;
+    const LockGuard guard(lock_);
+    if (at_.load(std::memory_order_relaxed) != 0) return;
     constexpr itimerspec once{{0, 0}, {0, kPeriod}};
     if (fd_ >= 0) timerfd_settime(fd_, 0, &once, nullptr);
+    at_.store(now() + kPeriod, std::memory_order_seq_cst);
   }
   /// Returns true to one of those who ask when it has gone off; it is not set any more then.
   bool went_off() {
-    std::int64_t at = at_.load(std::memory_order_relaxed);
-    if (at == 0 || now() < at) [[likely]]
+    const auto is_due = [this] {
+      const std::int64_t at = at_.load(std::memory_order_relaxed);
+      return at != 0 && now() >= at;
+    };
+    if (!is_due()) [[likely]]
       return false;
-    if (!at_.compare_exchange_strong(at, kBeingRead, std::memory_order_seq_cst)) return false;
-    std::uint64_t times;
-    if (fd_ >= 0) [[maybe_unused]]
-      const ssize_t got = read(fd_, &times, sizeof times);
+    const LockGuard guard(lock_);
+    if (!is_due()) return false;
+    // So the descriptor is not readable any more, nor will be.
+    constexpr itimerspec never{};
+    if (fd_ >= 0) timerfd_settime(fd_, 0, &never, nullptr);
     at_.store(0, std::memory_order_seq_cst);
     return true;
   }
@@ -53,7 +60,6 @@ class HoldAlarm {
 
  private:
   static constexpr long kNoLimit = 1'000'000'000;
-  static constexpr std::int64_t kBeingRead = INT64_MAX;
   static std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
   static bool may_block(void* alarm) {
     const HoldAlarm& self = *static_cast<HoldAlarm*>(alarm);
@@ -61,6 +67,7 @@ class HoldAlarm {
   }
 
   int fd_ = -1;
+  SpinLock lock_;
   std::atomic<std::int64_t> at_{0};  // 0: not set
 };
 

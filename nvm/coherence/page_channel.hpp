@@ -14,7 +14,8 @@
 // each. Nothing stays in a packet while the pager does what takes long: sleeps, or has a page copied.
 //
 // Operations of a PE that were handed over count until the home knows that they are executed.  One that
-// follows is held until those before it are, and what is handed over behind it is held, too.
+// follows is held until those before it are, and so is what is handed over behind it for the same page: not
+// more, as what it follows may wait for a program, which may wait for the rest.
 #pragma once
 
 #include <algorithm>
