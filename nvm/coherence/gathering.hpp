@@ -6,7 +6,8 @@
 //                                                              full
 //                                                              answered  all before it is
 //                                                              wanted    flush(): somebody waits
-//                                                              old       tick(), the second since it was opened
+//                                                              old       tick(), the second since it was
+//                                                              opened
 //         -> sent, by one thread at a time, in order
 //
 // Who adds never waits: how much there may be its callers bound.
@@ -63,11 +64,11 @@ class Gathering {
   struct Target {
     SpinLock lock;
     Message open GUARDED_BY(lock), spare GUARDED_BY(lock);
-    std::uint32_t gathered GUARDED_BY(lock) = 0;    // operations in `open`
-    std::uint32_t opened GUARDED_BY(lock) = 0;      // at which tick
-    std::vector<Message> closed GUARDED_BY(lock);   // to be sent
-    bool sending GUARDED_BY(lock) = false;          // by a thread that will look again
-    std::atomic<std::uint32_t> under_way{0};        // operations: closed or sent, and not answered
+    std::uint32_t gathered GUARDED_BY(lock) = 0;   // operations in `open`
+    std::uint32_t opened GUARDED_BY(lock) = 0;     // at which tick
+    std::vector<Message> closed GUARDED_BY(lock);  // to be sent
+    bool sending GUARDED_BY(lock) = false;         // by a thread that will look again
+    std::atomic<std::uint32_t> under_way{0};       // operations: closed or sent, and not answered
   };
 
   Target& target(int pe) { return targets_[static_cast<std::size_t>(pe)]; }

@@ -9,6 +9,7 @@
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
 #include "nvm/coherence/message_check.hpp"
+#include "nvm/coherence/migration.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -36,7 +37,20 @@ void HomeAgent::take(Delivery delivery) {
     }
     entry.operations[delivery.message.tag] = std::move(delivery.operation);
   }
+  const PageNumber page = delivery.page;
   serve(delivery);
+  bring_if_better(page);
+}
+
+// Operations that wait here go to a page on another node one by one, each by a message: where they are worth
+// the page's journey it comes, behind them.
+void HomeAgent::bring_if_better(PageNumber page) {
+  const auto found = directory_.find(page);
+  if (found == directory_.end()) return;
+  const std::size_t cost = found->second.operations.size() * std::size_t{kMessageCost};
+  if (cost < pool_.shape().page_bytes + kMessageCost) return;
+  const ForwarderStack& holders = found->second.directory.holders;
+  if (!holders.empty() && !holders.contains(home_.node)) cache_.call_back(page);
 }
 
 // Whether what comes back is the operation that the home has sent last, of which it knows so much: one that

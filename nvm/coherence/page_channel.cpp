@@ -175,8 +175,7 @@ void PageChannel::hand(const std::byte* operation, std::size_t n) {
   Source& source = sources_[head.pe];
   if (source.handed++ == 0) any_sources_.fetch_add(1, std::memory_order_relaxed);
   const auto is_there_too = [&](const Delivery& held) { return held.page == head.page; };
-  const bool waits =
-      (head.follows && source.handed > 1) || std::ranges::any_of(source.held, is_there_too);
+  const bool waits = (head.follows && source.handed > 1) || std::ranges::any_of(source.held, is_there_too);
   (waits ? source.held : arrived_).push_back(std::move(delivery));
 }
 

@@ -120,7 +120,8 @@ class PageChannel {
   void hand(const std::byte* operation, std::size_t n);
   /// By the home: an operation of the PE that was handed over is executed, wherever.
   void executed(int pe);
-  /// Whether one of that PE may not be executed yet.  The PE's own thread may ask, or who takes what it sends.
+  /// Whether one of that PE may not be executed yet.  The PE's own thread may ask, or who takes what it
+  /// sends.
   bool any_handed(int pe);
   /// The answer to an operation of the PE, padded to words.
   void answer(int pe, const std::byte* answer, std::size_t n);

@@ -24,8 +24,8 @@ static long now; /* the round */
 
 static shmem_ctx_t context; /* of the round */
 
-/* What others write to, in rounds of its own: static, or with an argument `heap` in the symmetric heap, which may
- * lie on NVM. */
+/* What others write to, in rounds of its own: static, or with an argument `heap` in the symmetric heap, which
+ * may lie on NVM. */
 struct Words {
   long data[kInstances][kMostWords], flags[kInstances], signaled[kInstances][kMostWords];
   uint64_t set_signals[kInstances], added_signals;
@@ -33,7 +33,9 @@ struct Words {
   long x[kInstances], y[kInstances];
   long passed_data[kInstances], passed_first[kInstances], passed_second[kInstances];
   long independent_x[kInstances], independent_y[kInstances];
-  struct { long x, y; } seen_x_first[kInstances], seen_y_first[kInstances];
+  struct {
+    long x, y;
+  } seen_x_first[kInstances], seen_y_first[kInstances];
 };
 static struct Words in_statics, *words = &in_statics;
 
@@ -126,7 +128,8 @@ static void pass_messages(void) {
     write_word(&words->flags[i], &now, pe_after(1));
   }
   order(pe_after(1));
-  for (int i = 0; i < kInstances; ++i) write_word(&words->flags[i], &now, pe_after(1)); /* those left out, too */
+  for (int i = 0; i < kInstances; ++i)
+    write_word(&words->flags[i], &now, pe_after(1)); /* those left out, too */
 }
 
 static void receive_messages(void) {
