@@ -93,7 +93,7 @@ void Gathering::close_and_send(Which which) {
     bool sends;
     {
       const LockGuard guard(to.lock);
-      if (to.gathered != 0 && which(to)) close(to);
+      if (to.gathered != 0 && which(to.opened)) close(to);
       sends = begin(to, leaves);
     }
     if (sends) transmit(static_cast<int>(pe), to, std::move(leaves));
@@ -101,12 +101,12 @@ void Gathering::close_and_send(Which which) {
 }
 
 void Gathering::flush() {
-  close_and_send([](const Target&) { return true; });
+  close_and_send([](std::uint32_t) { return true; });
 }
 
 bool Gathering::tick() {
   const std::uint32_t now = ticks_.fetch_add(1, std::memory_order_relaxed) + 1;
-  close_and_send([now](const Target& to) { return now - to.opened >= 2; });
+  close_and_send([now](std::uint32_t opened) { return now - opened >= 2; });
   return holds();
 }
 
