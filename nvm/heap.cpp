@@ -78,7 +78,8 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
       options_(options),
       mappings_(*this, pool_, segment),
       read_ahead_(options.ahead(shape.frames)),
-      nodes_{rt.memory->placement(rt.leaders), rt.node_number} {}
+      nodes_{rt.memory->placement(rt.leaders), rt.node_number},
+      gathering_(*this, static_cast<std::size_t>(shape.job_size)) {}
 
 void Heap::start() {
   if (rt.network != nullptr) channel_ = rt.network->open_channel(ChannelUse::library);
@@ -86,7 +87,12 @@ void Heap::start() {
   faults_.emplace(
       PagedSegment{segment_, size(), pool_, rt.me, rt.node_rank, rt.progress, mappings_, read_ahead_});
   add_region(this);
-  if (rt.progress != nullptr) Progress::add_poller(poll_pager, this);
+  if (rt.progress != nullptr) {
+    alarm_.start(*rt.progress);
+    Progress::add_poller(poll_pager, this);
+    Progress::add_poller(poll_gathered, this);
+    Progress::set_flusher(flush_gathered, this);
+  }
   pager_->share_rounds();
 }
 
@@ -94,6 +100,14 @@ void Heap::start() {
 PagerRounds* Heap::own_rounds() const { return pager_->shares_rounds() ? pager_.get() : nullptr; }
 
 bool Heap::poll_pager(void* heap) { return static_cast<Heap*>(heap)->pager_->answer_calls(); }
+
+bool Heap::poll_gathered(void* heap) {
+  Heap& self = *static_cast<Heap*>(heap);
+  if (!self.alarm_.went_off()) [[likely]]
+    return false;
+  if (self.gathering_.tick()) self.alarm_.set();
+  return true;
+}
 
 void Heap::rest() {
   const Ticket ticket(pool_, rt.node_rank);
@@ -105,7 +119,12 @@ void Heap::stop() {
   remove_region(this);
   faults_.reset();
   pager_->stop();
-  if (rt.progress != nullptr) Progress::remove_poller(poll_pager, this);
+  if (rt.progress != nullptr) {
+    Progress::set_flusher(nullptr, nullptr);
+    Progress::remove_poller(poll_gathered, this);
+    Progress::remove_poller(poll_pager, this);
+    alarm_.stop(*rt.progress);
+  }
   if (channel_ != nullptr) rt.network->close_channel(channel_);
 }
 
@@ -169,6 +188,10 @@ bool Heap::messages_follow_puts() const {
   return channel_->ops->messages_follow_puts != nullptr && channel_->ops->messages_follow_puts(channel_);
 }
 
+void Heap::send_operations(int pe, const std::byte* message, std::size_t n) {
+  rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, n);
+}
+
 void Heap::drive() { rt.progress->poll(); }
 
 bool Heap::will_answer_calls() const { return Progress::polling(); }
@@ -176,27 +199,39 @@ bool Heap::will_answer_calls() const { return Progress::polling(); }
 // Other nodes.
 
 // Most pages that several nodes use by small operations are at their homes, in use by nobody: then the pager
-// need not be woken for one.
+// need not be woken for one.  Answers to what is executed here at once leave together.
 void Heap::on_operation(void* heap, int from, const std::byte* message, std::size_t n) {
   Heap& self = *static_cast<Heap*>(heap);
-  check_message(from, kOperation, wrong_with_operation(message, n, from, self.limits()));
-  Operation operation;
-  std::memcpy(&operation, message, sizeof operation);
-  if (operation.stays_behind || !self.execute_at_once(operation, message + sizeof operation))
-    self.pager_->hand(message, n);
+  check_message(from, kOperation, wrong_with_operations(message, n, from, self.limits()));
+  std::byte answers[kMaxMessage];
+  std::size_t answered = 0;
+  for (std::size_t at = 0; at < n;) {
+    Operation operation;
+    std::memcpy(&operation, message + at, sizeof operation);
+    if (answered + answer_bytes(operation) > sizeof answers) {
+      self.answer(from, answers, answered);
+      answered = 0;
+    }
+    const bool has_order = operation.stays_behind || operation.follows;
+    std::size_t answer = 0;
+    if (!has_order || !self.pager_->any_handed(from))
+      answer = self.execute_at_once(operation, message + at + sizeof operation, answers + answered);
+    if (answer == 0) self.pager_->hand(message + at, operation_bytes(operation));
+    answered += answer;
+    at += record_bytes(operation);
+  }
+  if (answered != 0) self.answer(from, answers, answered);
 }
 
-// Returns false if the page is not here, or not in the right state, or pinned.
-bool Heap::execute_at_once(const Operation& operation, const std::byte* data) {
+// Returns 0 if the page is not here, or not in the right state, or pinned; else how long the answer is.
+std::size_t Heap::execute_at_once(const Operation& operation, const std::byte* data, std::byte* answer) {
   const FrameNumber frame = pool_.word(operation.page).latch(access_of(operation));
-  if (frame == kNoFrame) return false;
+  if (frame == kNoFrame) return 0;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with that of pin()
-  std::byte message[sizeof(Answer) + kLargestOperation];
   const bool pinned = is_pinned_against(pool_.frame(frame), operation, nodes_);
-  const std::size_t n = pinned ? 0 : execute(operation, data, pool_, frame, nodes_, message);
+  const std::size_t n = pinned ? 0 : execute(operation, data, pool_, frame, nodes_, answer);
   pool_.word(operation.page).unlatch();
-  if (!pinned) answer(operation.pe, message, n);
-  return !pinned;
+  return n;
 }
 
 void Heap::on_pager_message(void*, int from, const std::byte* message, std::size_t n) {
@@ -206,17 +241,39 @@ void Heap::on_pager_message(void*, int from, const std::byte* message, std::size
   receiver->pager_->receive(message, n);
 }
 
+// Those of operations to one home, of one context, are counted together.
 void Heap::on_answer(void* heap, int from, const std::byte* message, std::size_t n) {
   Heap& self = *static_cast<Heap*>(heap);
-  const auto [asked, answer] = self.awaited_.take(from, message, n, self.limits());
-  Unanswered& unanswered = *asked.unanswered;
-  // With the release of send(): what the sender did comes before what is done here.  The message says so too,
-  // but by way of other processes.
-  (void)unanswered.load(std::memory_order_acquire);
-  self.migration_.learn(answer.page, answer.contended != 0);
-  if (answer.n != 0) copy_in(asked.results, message + sizeof answer, answer.n);
-  // The last use of it: release, so that who sees 0 sees the data.
-  unanswered.fetch_sub(1, std::memory_order_release);
+  struct {
+    Unanswered* unanswered = nullptr;
+    int home = -1;
+    std::uint32_t answers = 0, weight = 0;
+  } these;
+  const auto count_these = [&] {
+    if (these.answers != 0 && these.home != rt.me) self.gathering_.answered(these.home, these.answers);
+    // The last use of it: release, so that who sees 0 sees the data.
+    if (these.answers != 0) these.unanswered->fetch_sub(these.weight, std::memory_order_release);
+    these = {};
+  };
+  const auto now = MigrationPolicy::Clock::now();
+  const auto take = [&](const AwaitedAnswers::Taken& taken, const std::byte* brought) {
+    const auto& [asked, answer] = taken;
+    const int home = self.pool_.pe_of(asked.page);
+    if (asked.unanswered != these.unanswered || home != these.home) {
+      count_these();
+      these.unanswered = asked.unanswered;
+      these.home = home;
+      // With the release of send(): what the sender did comes before what is done here.  The message says so
+      // too, but by way of other processes.
+      (void)asked.unanswered->load(std::memory_order_acquire);
+    }
+    self.migration_.learn(answer.page, answer.contended != 0, now);
+    if (answer.n != 0) copy_in(asked.results, brought, answer.n);
+    ++these.answers;
+    these.weight += asked.weight;
+  };
+  self.awaited_.take(from, message, n, self.limits(), take);
+  count_these();
 }
 
 void* Heap::ptr(std::uintptr_t address, int pe) {

@@ -16,7 +16,9 @@
 #include "core/runtime.hpp"
 #include "nvm/coherence/awaited_answers.hpp"
 #include "nvm/coherence/delegation.hpp"
+#include "nvm/coherence/gathering.hpp"
 #include "nvm/coherence/migration.hpp"
+#include "nvm/hold_alarm.hpp"
 #include "nvm/options.hpp"
 #include "nvm/pager.hpp"
 #include "nvm/pages.hpp"
@@ -30,7 +32,7 @@
 namespace shm::nvm {
 
 /// Thread safety: as Region; open(), start() and stop() while no other thread is inside the library.
-class Heap final : public Region, private Host {
+class Heap final : public Region, private Host, private Outlet {
  public:
   /// `device`: where this PE's pages lie; null: on a file in the folder of the options.
   static Result<std::unique_ptr<Heap>> open(const Options& options, std::unique_ptr<Device> device = nullptr);
@@ -86,6 +88,8 @@ class Heap final : public Region, private Host {
   void bring(std::uintptr_t address, int pe, bool writes) override;
   bool better_there(std::uintptr_t address, int pe, bool writes) override;
   void* ptr(std::uintptr_t address, int pe) override;
+  bool put_signal(Context*, std::uintptr_t to, const void* source, std::size_t n, std::uintptr_t word,
+                  AtomicOp, std::uint64_t value, int pe, bool nbi) override;
   void quiet(Context&) override;
   /// Messages may meet pages on their way: what is behind a fence begins when all before it is complete.
   void fence(Context& context) override { quiet(context); }
@@ -110,8 +114,8 @@ class Heap final : public Region, private Host {
     std::byte* memory;
     Access access;
   };
-  // Operations that were sent and are not answered: how many, and above kUnansweredCount a bit for some of
-  // the pages that they change.
+  // Operations that were sent and are not answered: how many, long ones more than once, and above
+  // kUnansweredCount a bit for some of the pages that they change.
   using Unanswered = std::atomic<std::uint64_t>;
   static constexpr std::uint64_t kUnansweredCount = 0xffff;
   static std::uint64_t bit_of(PageNumber page);
@@ -135,7 +139,7 @@ class Heap final : public Region, private Host {
   void bring(PageNumber page, Access access);
   bool send_hint(const RequestQueue::Hint& hint);
   bool is_pinned(std::uintptr_t address, std::size_t n, bool to_write);
-  bool goes_there(PageNumber page, std::size_t n);
+  bool goes_there(PageNumber page, std::size_t n, bool waited);
   struct Pages {
     PageNumber first, last;  // without `last`
   };
@@ -145,6 +149,8 @@ class Heap final : public Region, private Host {
   void await_pager(const Ticket& ticket);
   PagerRounds* own_rounds() const;
   static bool poll_pager(void* heap);
+  static bool poll_gathered(void* heap);
+  static void flush_gathered(void* heap) { static_cast<Heap*>(heap)->gathering_.flush(); }
   FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
   PagerRounds* ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access);
   static FrameNumber answer_to(const Ticket& ticket);
@@ -152,8 +158,8 @@ class Heap final : public Region, private Host {
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Visit visit);
   // `results`: where what the answer brings goes; null: it brings nothing.
   void send(Operation operation, const std::byte* data, void* results, int pe, Unanswered& unanswered);
-  static void wait_for_answers(const Unanswered& unanswered, std::uint64_t most_left, int pe);
-  bool execute_at_once(const Operation& operation, const std::byte* data);
+  void wait_for_answers(const Unanswered& unanswered, std::uint64_t most_left, int pe);
+  std::size_t execute_at_once(const Operation& operation, const std::byte* data, std::byte* answer);
   MessageLimits limits() const { return {pool_.shape(), nodes_, rt.me}; }
   static void on_operation(void* heap, int from_pe, const std::byte* message, std::size_t n);
   static void on_pager_message(void* heap, int from_pe, const std::byte* message, std::size_t n);
@@ -174,6 +180,10 @@ class Heap final : public Region, private Host {
   void drive() override;
   bool will_answer_calls() const override;
 
+  // Outlet, for what is gathered.
+  void send_operations(int pe, const std::byte* message, std::size_t n) override;
+  void hold() override { alarm_.set(); }
+
   std::byte* const segment_;
   const Pool pool_;
   const Options options_;
@@ -184,6 +194,8 @@ class Heap final : public Region, private Host {
   MigrationPolicy migration_;
   DelegationPolicy delegation_;
   AwaitedAnswers awaited_;
+  HoldAlarm alarm_;
+  Gathering gathering_;
 
   Mutex mutex_;  // of what follows
   std::multimap<std::pair<std::uintptr_t, std::size_t>, Access> pins_

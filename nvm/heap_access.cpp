@@ -21,8 +21,13 @@ namespace shm::nvm {
 namespace {
 
 constexpr std::size_t kBounce = 16384;
-// Operations of a context that are not answered: what homes keep for it while their pages are not there.
-constexpr std::uint32_t kMostUnanswered = 64;
+// Operations of a context that are not answered, in units of kUnit bytes: what homes keep for it while their
+// pages are not there, and what is gathered here.  Who finds none left waits for half of them, so that what
+// goes on fills messages.
+constexpr std::uint32_t kMostUnanswered = 1024, kUnit = 512;
+constexpr std::uint32_t weight_of(std::size_t n) {
+  return std::max(1U, static_cast<std::uint32_t>((n + kUnit - 1) / kUnit));
+}
 // Pages that a thread asks for at a time, and that it gets before it takes signals again.
 constexpr std::size_t kPagesAtOnce = 8, kPagesInARow = 32;
 // Signals that a thread takes which writes a whole page: those of its own faults, and those that ask the
@@ -50,24 +55,28 @@ std::uint64_t Heap::bit_of(PageNumber page) { return std::uint64_t{1} << (16 + r
 // Sends an operation to the home of its page, which has it executed where the page is.  `unanswered` is the
 // context's, whose quiet() then waits for it and behind which it comes, or that of a caller who waits.
 void Heap::send(Operation operation, const std::byte* data, void* results, int pe, Unanswered& unanswered) {
-  std::byte message[sizeof operation + kLargestOperation];
-  const std::size_t n = data != nullptr ? operation.n : 0;
   operation.pe = rt.me;
-  if (data != nullptr) std::memcpy(message + sizeof operation, data, n);
   const std::uint64_t bit = access_of(operation) == Access::write ? bit_of(operation.page) : 0;
-  std::uint64_t before;
-  do {
-    wait_for_answers(unanswered, kMostUnanswered - 1, pe);
-    before = unanswered.load(std::memory_order_relaxed);
-  } while (!unanswered.compare_exchange_weak(before,
-                                             ((before & kUnansweredCount) == 0 ? bit : before | bit) + 1,
-                                             std::memory_order_release, std::memory_order_relaxed));
+  const std::uint32_t weight = weight_of(operation.n);
+  std::uint64_t before = unanswered.load(std::memory_order_relaxed);
+  for (bool counted = false; !counted;) {
+    if ((before & kUnansweredCount) + weight > kMostUnanswered) {
+      wait_for_answers(unanswered, kMostUnanswered / 2, pe);
+      before = unanswered.load(std::memory_order_relaxed);
+      continue;
+    }
+    const std::uint64_t bits = (before & kUnansweredCount) == 0 ? bit : before | bit;
+    counted = unanswered.compare_exchange_weak(before, bits + weight, std::memory_order_release,
+                                               std::memory_order_relaxed);
+  }
   count(Stat::page_sent);
-  operation.token = awaited_.add(
-      {&unanswered, static_cast<std::byte*>(results), results != nullptr ? operation.n : 0, operation.page});
+  operation.token = awaited_.add({&unanswered, static_cast<std::byte*>(results),
+                                  results != nullptr ? operation.n : 0, operation.page, weight});
+  if (pe != rt.me) return gathering_.add(pe, operation, data);
+  std::byte message[sizeof operation + kLargestOperation];
   std::memcpy(message, &operation, sizeof operation);
-  if (pe == rt.me) return pager_->hand(message, sizeof operation + n);
-  rt.progress->send(pe, static_cast<std::uint16_t>(MessageId::nvm_operation), message, sizeof operation + n);
+  if (data != nullptr) std::memcpy(message + sizeof operation, data, operation.n);
+  pager_->hand(message, operation_bytes(operation));
 }
 
 // Whether the context may have sent operations that change the page and are not applied yet.  One that is
@@ -85,6 +94,7 @@ void Heap::wait_for_answers(const Unanswered& unanswered, std::uint64_t most_lef
     return (unanswered.load(std::memory_order_acquire) & kUnansweredCount) <= most_left;
   };
   if (few()) return;
+  gathering_.flush();
   wait_for(few, [&](WaitRecord& record) {
     if (pe == WaitRecord::kNobody)
       return describe_wait(record, "completing NVM heap operations", pe, "for PEs to apply them");
@@ -153,9 +163,12 @@ FrameNumber Heap::answer_to(const Ticket& ticket) {
 }
 
 // Whether an operation on a page that is not here goes to where it is, rather than the page comes here.
-bool Heap::goes_there(PageNumber page, std::size_t n) {
-  return options_.remote_ops && rt.progress != nullptr && n <= kLargestOperation &&
-         !migration_.charge_operation(page, n, pool_.shape().page_bytes);
+// `waited`: it cannot share a message with others.
+bool Heap::goes_there(PageNumber page, std::size_t n, bool waited) {
+  if (!options_.remote_ops || rt.progress == nullptr || n > kLargestOperation) return false;
+  const bool shares = !waited && gathering_.is_under_way(pool_.pe_of(page));
+  return !migration_.charge_operation(page, n, pool_.shape().page_bytes, MigrationPolicy::Clock::now(),
+                                      shares ? kRecordCost : kMessageCost);
 }
 
 void Heap::bring(std::uintptr_t address, int pe, bool writes) {
@@ -248,7 +261,7 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
                if (bounce && writes) std::memcpy(buffer, memory + done, part);
                const bool behind = is_behind(context, page, pe);
                if (!behind && copy_if_here(piece)) {
-               } else if (goes_there(page, part)) {
+               } else if (goes_there(page, part, !later || (!writes && !nbi))) {
                  Operation operation = operation_for(piece);
                  operation.stays_behind = behind;
                  const std::byte* data = writes ? piece.memory : nullptr;
@@ -268,6 +281,31 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
     bring_and_copy(absent);
   }
   wait_for_answers(own, 0, pe);
+  if (later && (writes || nbi) && rt.progress != nullptr) rt.progress->posted();
+}
+
+// What has to be sent is at the home of the word before the signal is.
+bool Heap::put_signal(Context* context, std::uintptr_t to, const void* source, std::size_t n,
+                      std::uintptr_t word, AtomicOp op, std::uint64_t value, int pe, bool nbi) {
+  if (n > kLargestOperation || pe == rt.me || rt.progress == nullptr) return false;
+  put(context, to, source, n, pe, nbi);
+  const std::uint64_t offset = word - base();
+  const PageNumber page = pool_.number(pe, offset);
+  const bool any_sent = (context->unanswered.load(std::memory_order_acquire) & kUnansweredCount) != 0;
+  if (!any_sent || !goes_there(page, sizeof value, false)) {
+    wait_for_answers(context->unanswered, 0, pe);
+    amo(context, word, op, AtomicType::u64, &value, nullptr, nullptr, pe, true);
+    return true;
+  }
+  Operation signal =
+      operation_on(Operation::Kind::amo, page, offset % pool_.shape().page_bytes, sizeof value);
+  signal.op = op;
+  signal.type = AtomicType::u64;
+  signal.value = value;
+  signal.follows = true;
+  send(signal, nullptr, nullptr, pe, context->unanswered);
+  rt.progress->posted();
+  return true;
 }
 
 Operation Heap::operation_for(const Piece& piece) {
@@ -433,11 +471,14 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
   const Access access = access_of(operation);
   const bool behind = is_behind(context, page, pe);
   std::byte* frame = behind ? nullptr : latch_here(page, access);
-  if (frame == nullptr && goes_there(page, operation.n)) {
+  const bool later =
+      context != nullptr && pe != rt.me && nbi && (fetch == nullptr || !on_pages(fetch, operation.n));
+  if (frame == nullptr && goes_there(page, operation.n, !later)) {
     operation.stays_behind = behind;
-    if (context != nullptr && pe != rt.me && nbi && (fetch == nullptr || !on_pages(fetch, operation.n))) {
+    if (later) {
       operation.brings = fetch != nullptr;
-      return send(operation, nullptr, fetch, pe, context->unanswered);
+      send(operation, nullptr, fetch, pe, context->unanswered);
+      return rt.progress->posted();
     }
     Unanswered own{0};
     operation.brings = true;

@@ -91,6 +91,8 @@ class Pager final : public PagerRounds {
   void receive(const std::byte* message, std::size_t n);
   /// An operation of a thread of any PE, this one too, to be answered when it is applied.
   void hand(const std::byte* operation, std::size_t n);
+  /// Whether one of that PE that was handed over may not be executed yet.
+  bool any_handed(int pe) { return channel_.any_handed(pe); }
 
   /// "io_uring, O_DIRECT".
   std::string describe() const { return home_.describe(); }

@@ -54,6 +54,7 @@
   X(page_forwards,    "pages sent to other nodes out of this node's memory")                              \
   X(page_invalidations, "pages that were taken away because another node writes to them")                 \
   X(page_operations,  "puts, gets and atomics that were executed here for other nodes")        \
+  X(page_packets,     "messages in which operations were sent to the homes of their pages, several in one")  \
   X(kv_requests,      "calls on tables that other nodes had to answer")                                   \
   X(kv_packets,       "packets in which they were sent; not those that the network matched")              \
   X(kv_matched,       "requests on elements of tables here that the network's matching found (SHMEM_KV_MATCH=entry)") \

@@ -17,6 +17,7 @@ struct AwaitedAnswer {
   std::byte* results;
   std::uint32_t n;  // bytes of them
   PageNumber page;
+  std::uint32_t weight = 1;  // counted so
 };
 
 /// Thread safety: all of it.
@@ -29,11 +30,22 @@ class AwaitedAnswers {
     AwaitedAnswer asked;
     Answer answer;  // asked.n bytes follow it in the message
   };
-  /// An answer of n bytes has come, to an operation that awaits none any more then.  Ends the job, naming PE
-  /// `from`, if it cannot be meant.
-  Taken take(int from, const std::byte* message, std::size_t n, const MessageLimits& limits) {
-    constexpr const char* kAnswer = "an answer of the NVM heap";
-    check_message(from, kAnswer, wrong_with_answer(message, n));
+  /// A message of answers has come, n bytes: calls visit(taken, what follows the answer) for each, whose
+  /// operation awaits none any more then.  Ends the job, naming PE `from`, if one cannot be meant.
+  template <class Visit>
+  void take(int from, const std::byte* message, std::size_t n, const MessageLimits& limits, Visit visit) {
+    check_message(from, kAnswer, wrong_with_answers(message, n));
+    for (std::size_t at = 0; at < n;) {
+      const Taken taken = take_one(from, message + at, limits);
+      visit(taken, message + at + sizeof taken.answer);
+      at += padded_to_words(sizeof taken.answer + taken.answer.n);
+    }
+  }
+
+ private:
+  static constexpr const char* kAnswer = "an answer of the NVM heap";
+
+  Taken take_one(int from, const std::byte* message, const MessageLimits& limits) {
     Taken taken{};
     std::memcpy(&taken.answer, message, sizeof taken.answer);
     if (!names_.take(taken.answer.token, taken.asked)) [[unlikely]]
@@ -43,7 +55,6 @@ class AwaitedAnswers {
     return taken;
   }
 
- private:
   Names<AwaitedAnswer> names_;
 };
 

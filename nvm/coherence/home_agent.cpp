@@ -9,6 +9,7 @@
 #include "base/fatal.hpp"
 #include "base/stats.hpp"
 #include "nvm/coherence/message_check.hpp"
+#include "nvm/coherence/migration.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -29,13 +30,27 @@ void HomeAgent::take(Delivery delivery) {
     DirectoryEntry& entry = entry_of(delivery.page);
     if (delivery.message.kind != Event::absent) {
       delivery.message.tag = ++tags_;
+      issuers_[tags_] = delivery.operation->head().pe;
     } else if (!was_sent(entry, delivery)) {
       refuse_message(channel_.sender_of(delivery.message), kPagerMessage,
                      "with an operation that it was not sent");
     }
     entry.operations[delivery.message.tag] = std::move(delivery.operation);
   }
+  const PageNumber page = delivery.page;
   serve(delivery);
+  bring_if_better(page);
+}
+
+// Operations that wait here go to a page on another node one by one, each by a message: where they are worth
+// the page's journey it comes, behind them.
+void HomeAgent::bring_if_better(PageNumber page) {
+  const auto found = directory_.find(page);
+  if (found == directory_.end()) return;
+  const std::size_t cost = found->second.operations.size() * std::size_t{kMessageCost};
+  if (cost < pool_.shape().page_bytes + kMessageCost) return;
+  const ForwarderStack& holders = found->second.directory.holders;
+  if (!holders.empty() && !holders.contains(home_.node)) cache_.call_back(page);
 }
 
 // Whether what comes back is the operation that the home has sent last, of which it knows so much: one that
@@ -62,6 +77,11 @@ void HomeAgent::forget(PageNumber page) {
 
 void HomeAgent::serve(Delivery& delivery) {
   DirectoryEntry& entry = this->entry_of(delivery.page);
+  const Directory& directory = entry.directory;
+  const Event served = directory.request.kind;
+  const bool executed = directory.phase == Phase::finish && delivery.message.kind == Event::done &&
+                        (served == Event::ask_get || served == Event::ask_put);
+  const std::uint64_t tag = directory.request.tag;
   const bool was_busy = entry.directory.busy();
   const std::size_t had_it = entry.directory.holders.nodes().size();
   out_.clear();
@@ -70,10 +90,17 @@ void HomeAgent::serve(Delivery& delivery) {
           static_cast<unsigned long long>(delivery.page), name(delivery.message.kind),
           channel_.sender_of(delivery.message));
   }
+  if (executed) note_executed(tag);
   busy_ += static_cast<std::size_t>(entry.directory.busy()) - static_cast<std::size_t>(was_busy);
   for (const Message& message : out_) route(entry, message, delivery);
   if (!entry.directory.busy() && had_it > 1) tell_last_holder(delivery.page, entry.directory);
   if (entry.directory.blank()) forget(delivery.page);
+}
+
+void HomeAgent::note_executed(std::uint64_t tag) {
+  const auto found = issuers_.find(tag);
+  channel_.executed(found->second);
+  issuers_.erase(found);
 }
 
 // Who has written, or executed a put, knows: it has the page modified.

@@ -125,6 +125,8 @@ class HomeAgent {
 
   static bool was_sent(const DirectoryEntry& entry, const Delivery& absent);
   void serve(Delivery& delivery);
+  void bring_if_better(PageNumber page);
+  void note_executed(std::uint64_t tag);
   void tell_last_holder(PageNumber page, const Directory& directory);
   void route(DirectoryEntry& entry, const Message& message, Delivery& cause);
   void await_buffer(Delivery delivery);
@@ -161,7 +163,8 @@ class HomeAgent {
   std::deque<Delivery> await_buffer_;   // loads for other nodes, and pages that these send home
   std::vector<Message> out_;
   std::uint64_t tags_ = 0;
-  std::uint64_t last_version_ = 0;  // of pages that nobody has any more
+  std::unordered_map<std::uint64_t, int> issuers_;  // PEs, of operations that are not executed, by tag
+  std::uint64_t last_version_ = 0;                  // of pages that nobody has any more
   std::size_t busy_ = 0;
   std::vector<StoredObject> objects_;
   bool never_blocks_;                      // none of the devices ever does

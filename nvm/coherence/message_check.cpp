@@ -19,7 +19,8 @@ template <std::size_t count>
 bool are_flags(const std::byte* message, const std::size_t (&offsets)[count]) {
   return std::ranges::all_of(offsets, [&](std::size_t at) { return message[at] <= std::byte{1}; });
 }
-constexpr std::size_t kOperationFlags[] = {offsetof(Operation, stays_behind), offsetof(Operation, brings)};
+constexpr std::size_t kOperationFlags[] = {offsetof(Operation, stays_behind), offsetof(Operation, brings),
+                                           offsetof(Operation, follows)};
 constexpr std::size_t kMessageFlags[] = {
     offsetof(PageMessage, message) + offsetof(Message, data),
     offsetof(PageMessage, message) + offsetof(Message, dirty),
@@ -166,6 +167,22 @@ const char* wrong_with_operation(const std::byte* message, std::size_t n, int fr
   return home_of_page(operation.page, limits.shape) == limits.me ? nullptr : kNoPage;
 }
 
+const char* wrong_with_operations(const std::byte* message, std::size_t n, int from,
+                                  const MessageLimits& limits) {
+  if (n == 0) return kCut;
+  for (std::size_t at = 0; at < n;) {
+    if (n - at < sizeof(Operation)) return kCut;
+    std::uint32_t bytes;
+    std::memcpy(&bytes, message + at + offsetof(Operation, n), sizeof bytes);
+    const bool has_data = message[at + offsetof(Operation, kind)] == std::byte{0};
+    const std::size_t size = sizeof(Operation) + (has_data ? bytes : 0), record = padded_to_words(size);
+    if (record > n - at) return kCut;
+    if (const char* wrong = wrong_with_operation(message + at, size, from, limits)) return wrong;
+    at += record;
+  }
+  return nullptr;
+}
+
 const char* wrong_with_page_messages(const std::byte* packet, std::size_t n, int from,
                                      const MessageLimits& limits) {
   if (limits.nodes.node_of(from) == limits.nodes.here) return "that its node needs no network for";
@@ -178,11 +195,17 @@ const char* wrong_with_page_messages(const std::byte* packet, std::size_t n, int
   return nullptr;
 }
 
-const char* wrong_with_answer(const std::byte* message, std::size_t n) {
-  if (n < sizeof(Answer)) return kCut;
-  Answer answer;
-  std::memcpy(&answer, message, sizeof answer);
-  return n - sizeof answer != answer.n ? kCut : nullptr;
+const char* wrong_with_answers(const std::byte* message, std::size_t n) {
+  if (n == 0) return kCut;
+  for (std::size_t at = 0; at < n;) {
+    if (n - at < sizeof(Answer)) return kCut;
+    Answer answer;
+    std::memcpy(&answer, message + at, sizeof answer);
+    const std::size_t record = padded_to_words(sizeof answer + answer.n);
+    if (record > n - at) return kCut;
+    at += record;
+  }
+  return nullptr;
 }
 
 const char* wrong_with_answer_to(PageNumber page, std::uint32_t n, const Answer& answer, int from,

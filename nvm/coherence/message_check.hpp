@@ -25,12 +25,16 @@ struct MessageLimits {
 const char* wrong_with_operation(const std::byte* message, std::size_t n, int from,
                                  const MessageLimits& limits);
 
+/// Of a message of them, each padded to words.
+const char* wrong_with_operations(const std::byte* message, std::size_t n, int from,
+                                  const MessageLimits& limits);
+
 /// Of a packet of PageMessages, n bytes, from the pager of PE `from` on another node.
 const char* wrong_with_page_messages(const std::byte* packet, std::size_t n, int from,
                                      const MessageLimits& limits);
 
-/// Of an Answer with what follows it, n bytes.  Whether anybody awaits it says its token.
-const char* wrong_with_answer(const std::byte* message, std::size_t n);
+/// Of a message of Answers with what follows each, n bytes.  Whether anybody awaits them say their tokens.
+const char* wrong_with_answers(const std::byte* message, std::size_t n);
 /// Of the answer to an operation on `page` that brings n bytes, from PE `from`: the home of the page, or who
 /// caches it for its node, by whom the home may have it executed.
 const char* wrong_with_answer_to(PageNumber page, std::uint32_t n, const Answer& answer, int from,

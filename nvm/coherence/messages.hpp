@@ -3,10 +3,10 @@
 //
 //   Operation    token | page | offset in it | n | pe | kind, atomic operation and type, order, result |
 //                operands | n bytes of a put
-//                from the thread that waits to the home of the page
+//                from the PE that sent it to the home of the page, several in a message, each padded to words
 //   Answer       token | page | n | contended | n bytes: of a get, or of what an atomic operation found, if
 //                it brings that
-//                to that thread, from where the operation was executed
+//                to that PE, from where the operation was executed, several in a message, padded likewise
 //   PageMessage  page | message of the protocol | frame | given_up | n | n bytes: an Operation with its data
 //                between pagers, several in a packet
 //
@@ -40,6 +40,7 @@ struct Operation {
   AtomicType type;
   bool stays_behind;  // others of its context may be on their way before it: the pager keeps their order
   bool brings;        // of an atomic operation: the answer brings what was there
+  bool follows;       // it is executed when all that its PE has sent to this home before has been
   std::uint64_t value, compare;
 };
 
@@ -48,6 +49,16 @@ inline Access access_of(const Operation& operation) {
   const bool reads = operation.kind == Operation::Kind::get ||
                      (operation.kind == Operation::Kind::amo && operation.op == AtomicOp::fetch);
   return reads ? Access::read : Access::write;
+}
+
+/// In a message of several.
+constexpr std::size_t padded_to_words(std::size_t n) { return (n + 7) / 8 * 8; }
+/// Of the operation and its data, without and with what pads them.
+inline std::size_t operation_bytes(const Operation& operation) {
+  return sizeof operation + (operation.kind == Operation::Kind::put ? operation.n : 0);
+}
+inline std::size_t record_bytes(const Operation& operation) {
+  return padded_to_words(operation_bytes(operation));
 }
 
 struct Answer {

@@ -24,6 +24,8 @@ constexpr std::size_t row_of(PageNumber page, unsigned bits) {
 
 /// What a message costs beside its bytes, in bytes of a page that travels: 20 us beside 1 GB/s.
 inline constexpr std::uint32_t kMessageCost = 16384;
+/// The same of an operation that shares a message with others: half a microsecond.
+inline constexpr std::uint32_t kRecordCost = 512;
 
 /// Thread safety: any thread; threads that meet in a row may lose a charge.
 class MigrationPolicy {
@@ -33,7 +35,7 @@ class MigrationPolicy {
 
   /// Charges an operation of n bytes on a page that is not here.  Returns whether the page should come.
   bool charge_operation(PageNumber page, std::size_t n, std::size_t page_bytes,
-                        Clock::time_point now = Clock::now()) {
+                        Clock::time_point now = Clock::now(), std::uint32_t cost = kMessageCost) {
     Row& row = rows_[row_of(page, kRowBits)];
     if (row.page.load(std::memory_order_relaxed) != page) {
       row.page.store(page, std::memory_order_relaxed);
@@ -43,7 +45,7 @@ class MigrationPolicy {
     const Clock::time_point contended = row.contended.load(std::memory_order_relaxed);
     const bool rests = contended != Clock::time_point() && now - contended > kPause;
     const std::uint32_t before = rests ? 0 : row.charge.load(std::memory_order_relaxed);
-    const std::uint32_t charge = before + static_cast<std::uint32_t>(n) + kMessageCost;
+    const std::uint32_t charge = before + static_cast<std::uint32_t>(n) + cost;
     const bool pays = charge >= page_bytes + kMessageCost;
     row.charge.store(pays ? 0 : charge, std::memory_order_relaxed);
     return pays;

@@ -37,7 +37,9 @@ std::size_t execute(const Operation& operation, const std::byte* data, const Poo
     std::memcpy(brought, &old, answer.n);
   }
   std::memcpy(message, &answer, sizeof answer);
-  return sizeof answer + answer.n;
+  const std::size_t n = sizeof answer + answer.n;
+  std::memset(message + n, 0, padded_to_words(n) - n);
+  return padded_to_words(n);
 }
 
 }  // namespace shm::nvm

@@ -373,7 +373,7 @@ void PageCache::expect(CachedPage& page, bool expected) {
 void PageCache::apply(const CachedPage& page, Foreign& operation) {
   std::byte message[sizeof(Answer) + kLargestOperation];
   const std::size_t n = execute(operation.head(), operation.data(), pool_, page.frame, nodes_, message);
-  host_.answer(operation.head().pe, message, n);
+  channel_.answer(operation.head().pe, message, n);
 }
 
 // Frames.

@@ -38,9 +38,6 @@ class Host : public Wire, public AddressSpace {
   /// Makes what is given up so, unless it is there, or there is no room for it.
   virtual void make_spares() = 0;
 
-  /// Sends an answer to the PE, which may be on this node.
-  virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
-
  protected:
   ~Host() = default;
 };

@@ -24,7 +24,7 @@ void PageChannel::send(Delivery delivery) {
 
 void PageChannel::add(int pe, PageMessage head, const Foreign* operation) {
   if (operation != nullptr) head.n = static_cast<std::uint32_t>(operation->message.size());
-  Packet& packet = packet_for(pe);
+  Packet& packet = packet_for(packets_, pe);
   if (packet.bytes.size() + sizeof head + head.n > kMaxMessage) leave(packet);
   const auto* bytes = reinterpret_cast<const std::byte*>(&head);
   packet.bytes.insert(packet.bytes.end(), bytes, bytes + sizeof head);
@@ -32,9 +32,9 @@ void PageChannel::add(int pe, PageMessage head, const Foreign* operation) {
   packet.bytes.insert(packet.bytes.end(), operation->message.begin(), operation->message.end());
 }
 
-PageChannel::Packet& PageChannel::packet_for(int pe) {
-  const auto found = std::ranges::find(packets_, pe, &Packet::pe);
-  return found != packets_.end() ? *found : packets_.emplace_back(Packet{pe, {}});
+PageChannel::Packet& PageChannel::packet_for(std::vector<Packet>& packets, int pe) {
+  const auto found = std::ranges::find(packets, pe, &Packet::pe);
+  return found != packets.end() ? *found : packets.emplace_back(Packet{pe, {}});
 }
 
 void PageChannel::leave(Packet& packet) {
@@ -49,7 +49,21 @@ bool PageChannel::fetched(PageNumber page, FrameNumber frame) {
   return true;
 }
 
+void PageChannel::answer(int pe, const std::byte* answer, std::size_t n) {
+  Packet& packet = packet_for(answers_, pe);
+  if (packet.bytes.size() + n > kMaxMessage) leave_answers(packet);
+  packet.bytes.insert(packet.bytes.end(), answer, answer + n);
+}
+
+void PageChannel::leave_answers(Packet& packet) {
+  wire_.answer(packet.pe, packet.bytes.data(), packet.bytes.size());
+  packet.bytes.clear();
+}
+
 void PageChannel::flush() {
+  for (Packet& packet : answers_) {
+    if (!packet.bytes.empty()) leave_answers(packet);
+  }
   for (Packet& packet : packets_) {
     if (!packet.bytes.empty()) leave(packet);
   }
@@ -71,7 +85,7 @@ void PageChannel::put_page(int pe, Delivery delivery) {
   wire_.put(pe, sent.message.tag, page, pool_.shape().page_bytes, move.done);
   if (wire_.messages_follow_puts()) {
     tell(move);
-    leave(packet_for(pe));
+    leave(packet_for(packets_, pe));
     move.told = true;
   }
 }
@@ -158,7 +172,34 @@ void PageChannel::hand(const std::byte* operation, std::size_t n) {
   delivery.message.from = delivery.message.requester = nodes_.node_of(head.pe);
   delivery.message.to = nodes_.here;
   const LockGuard guard(mutex_);
-  arrived_.push_back(std::move(delivery));
+  Source& source = sources_[head.pe];
+  if (source.handed++ == 0) any_sources_.fetch_add(1, std::memory_order_relaxed);
+  const auto is_there_too = [&](const Delivery& held) { return held.page == head.page; };
+  const bool waits = (head.follows && source.handed > 1) || std::ranges::any_of(source.held, is_there_too);
+  (waits ? source.held : arrived_).push_back(std::move(delivery));
+}
+
+// What follows goes on when nothing is handed but what is held.
+void PageChannel::executed(int pe) {
+  const LockGuard guard(mutex_);
+  const auto found = sources_.find(pe);
+  Source& source = found->second;
+  if (--source.handed == 0) {
+    sources_.erase(found);
+    any_sources_.fetch_sub(1, std::memory_order_release);
+    return;
+  }
+  for (std::size_t going = source.handed - source.held.size(); !source.held.empty(); ++going) {
+    if (source.held.front().operation->head().follows && going != 0) return;
+    arrived_.push_back(std::move(source.held.front()));
+    source.held.pop_front();
+  }
+}
+
+bool PageChannel::any_handed(int pe) {
+  if (any_sources_.load(std::memory_order_acquire) == 0) return false;
+  const LockGuard guard(mutex_);
+  return sources_.contains(pe);
 }
 
 bool PageChannel::next(Delivery& delivery) {

@@ -7,9 +7,15 @@
 //                                                       message as received when next_fetched() returns it
 //          to this pager                           -> a queue that next() empties
 //   receive()                                        -> the queue
+//   hand()     an operation of another PE            -> the queue, or held: it follows others
+//   answer()   to such an operation                  -> the message for that PE -> Wire::answer, by flush()
 //
 // What a pager says to another in one round of its work leaves in one packet, as who takes it is woken for
 // each. Nothing stays in a packet while the pager does what takes long: sleeps, or has a page copied.
+//
+// Operations of a PE that were handed over count until the home knows that they are executed.  One that
+// follows is held until those before it are, and so is what is handed over behind it for the same page: not
+// more, as what it follows may wait for a program, which may wait for the rest.
 #pragma once
 
 #include <algorithm>
@@ -61,6 +67,8 @@ class Wire {
   virtual void get(int pe, std::uint64_t offset, std::byte* bytes, std::size_t n, Completion& done) = 0;
   /// Drives what put() and get() have begun.
   virtual void drive() = 0;
+  /// Sends answers to the PE, which may be on this node.
+  virtual void answer(int pe, const std::byte* message, std::size_t n) = 0;
   /// Whether the calling thread is taking messages off the network, and calls Pager::answer_calls() then.
   virtual bool will_answer_calls() const { return false; }
 
@@ -68,8 +76,8 @@ class Wire {
   ~Wire() = default;
 };
 
-/// Thread safety: receive() and hand() by any thread; the rest by one at a time, who makes a round of the
-/// pager.
+/// Thread safety: receive(), hand() and any_handed() by any thread; the rest by one at a time, who makes a
+/// round of the pager.
 class PageChannel {
  public:
   PageChannel(Wire& wire, const Pool& pool, const Nodes& nodes, int me)
@@ -108,14 +116,24 @@ class PageChannel {
 
   /// A packet of another node's pager.
   void receive(const std::byte* packet, std::size_t n);
-  /// From a thread on another node to the home of the page.
+  /// From a thread of any PE to the home of the page; those of a PE in their order.
   void hand(const std::byte* operation, std::size_t n);
+  /// By the home: an operation of the PE that was handed over is executed, wherever.
+  void executed(int pe);
+  /// Whether one of that PE may not be executed yet.  The PE's own thread may ask, or who takes what it
+  /// sends.
+  bool any_handed(int pe);
+  /// The answer to an operation of the PE, padded to words.
+  void answer(int pe, const std::byte* answer, std::size_t n);
 
   /// Takes the next message.  Returns false if there is none.
   bool next(Delivery& delivery);
   bool empty();
   /// Nothing is on its way, nor waits here.
-  bool idle() { return moving_.empty() && to_be_fetched_.empty() && !any_packet() && empty(); }
+  bool idle() {
+    return moving_.empty() && to_be_fetched_.empty() && !any_packet(packets_) && !any_packet(answers_) &&
+           empty();
+  }
 
  private:
   // A page on its way to or from the node of a PE.
@@ -133,11 +151,17 @@ class PageChannel {
   void put_page(int pe, Delivery delivery);
   void tell(const Move& move);
   void add(int pe, PageMessage head, const Foreign* operation = nullptr);
-  Packet& packet_for(int pe);
-  bool any_packet() const {
-    return std::ranges::any_of(packets_, [](const Packet& packet) { return !packet.bytes.empty(); });
+  // Operations of a PE.
+  struct Source {
+    std::size_t handed = 0;     // and not executed, with those that are held
+    std::deque<Delivery> held;  // the first follows what is handed, and not held
+  };
+  static Packet& packet_for(std::vector<Packet>& packets, int pe);
+  static bool any_packet(const std::vector<Packet>& packets) {
+    return std::ranges::any_of(packets, [](const Packet& packet) { return !packet.bytes.empty(); });
   }
   void leave(Packet& packet);
+  void leave_answers(Packet& packet);
   Move& begin_move(int pe, bool fetched, Delivery delivery);
   std::list<Move>::iterator next_moved(bool fetched);
 
@@ -146,12 +170,15 @@ class PageChannel {
   const Nodes& nodes_;
   const int me_;
   std::vector<Packet> packets_;  // of each pager that has been written to; empty: nothing waits for flush()
+  std::vector<Packet> answers_;  // likewise, for PEs
   std::deque<Delivery> local_;
   std::list<Move> moving_;
   // Frames that homes have still to fetch, and that are free then: of which page each is.
   std::unordered_map<FrameNumber, PageNumber> to_be_fetched_;
   Mutex mutex_;  // of what follows
   std::deque<Delivery> arrived_ GUARDED_BY(mutex_);
+  std::unordered_map<int, Source> sources_ GUARDED_BY(mutex_);  // of which something is handed
+  std::atomic<std::size_t> any_sources_{0};                     // how many they are
 };
 
 }  // namespace shm::nvm

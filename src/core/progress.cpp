@@ -34,6 +34,9 @@ struct PollerEntry {
 SharedMutex pollers_mutex;
 std::vector<PollerEntry>& pollers GUARDED_BY(pollers_mutex) = *new std::vector<PollerEntry>;
 std::atomic<bool> have_pollers{false};
+void (*flusher)(void*) GUARDED_BY(pollers_mutex) = nullptr;
+void* flusher_argument GUARDED_BY(pollers_mutex) = nullptr;
+std::atomic<bool> have_flusher{false};
 
 // How long the agent looks away while application threads wait inside the library or post.  It is also how
 // long a peer's request may be left alone after the program has gone back to computing.
@@ -100,6 +103,20 @@ void Progress::remove_poller(Poller poller, void* argument) {
   const LockGuard guard(pollers_mutex);
   std::erase_if(pollers, [&](const PollerEntry& p) { return p.run == poller && p.argument == argument; });
   have_pollers.store(!pollers.empty(), std::memory_order_release);
+}
+
+void Progress::set_flusher(void (*flush)(void*), void* argument) {
+  const LockGuard guard(pollers_mutex);
+  flusher = flush;
+  flusher_argument = argument;
+  have_flusher.store(flush != nullptr, std::memory_order_release);
+}
+
+void Progress::flush_all() {
+  network_.flush_all();
+  if (!have_flusher.load(std::memory_order_acquire)) return;
+  const SharedLockGuard guard(pollers_mutex);
+  if (flusher != nullptr) flusher(flusher_argument);
 }
 
 void Progress::add_source(const WorkSource& source) {
@@ -256,7 +273,7 @@ void Progress::run() {
 Progress::Gate::Gate(Progress& progress) : progress_(progress) {
   progress_.inside_.fetch_add(1, std::memory_order_relaxed);
   progress_.touch();
-  progress_.network_.flush_all();  // what is waited for may be the answer
+  progress_.flush_all();  // what is waited for may be the answer
 }
 
 Progress::Gate::~Gate() {

@@ -69,6 +69,12 @@ class Progress {
   static void add_poller(Poller poller, void* argument);
   static void remove_poller(Poller poller, void* argument);
 
+  /// Has `flush` called when a thread begins to wait, or tests for what it waits for; null: nothing.  It
+  /// sends what a service holds, and neither waits nor polls.  Registered as pollers are.
+  static void set_flusher(void (*flush)(void*), void* argument);
+  /// Network::flush_all(), and what the flusher has.
+  void flush_all();
+
   /// The descriptor may be closed when remove_source() has returned.
   void add_source(const WorkSource& source);
   void remove_source(void* argument);

@@ -120,7 +120,7 @@ class Messages {
       case 0: return receive(input_.bytes(input_.below(400)));
       case 1: return hand(input_.bytes(input_.below(400)));
       case 2: return want();
-      case 3: return hand(operation(input_.near(input_.below(kPages)), 1));
+      case 3: return hand(operations());
       case 4: return answer_last();
       case 5: return await_answer();
       case 6: return take_answer();
@@ -134,8 +134,22 @@ class Messages {
     pager_->receive(packet.data(), packet.size());
   }
   void hand(const Bytes& bytes) {
-    if (wrong_with_operation(bytes.data(), bytes.size(), 1, limits_) != nullptr) return;
-    pager_->hand(bytes.data(), bytes.size());
+    if (wrong_with_operations(bytes.data(), bytes.size(), 1, limits_) != nullptr) return;
+    for (std::size_t at = 0; at < bytes.size();) {
+      Operation operation;
+      std::memcpy(&operation, bytes.data() + at, sizeof operation);
+      pager_->hand(bytes.data() + at, operation_bytes(operation));
+      at += record_bytes(operation);
+    }
+  }
+  Bytes operations() {
+    Bytes bytes;
+    for (unsigned n = 1 + input_.below(4); n != 0; --n) {
+      const Bytes one = operation(input_.near(input_.below(kPages)), 1);
+      bytes.insert(bytes.end(), one.begin(), one.end());
+      bytes.resize(input_.near(padded_to_words(bytes.size())) % 65536);
+    }
+    return bytes;
   }
 
   // A thread's operation has been sent: what it brings has exactly so much memory.
@@ -161,9 +175,12 @@ class Messages {
       message.resize(message.size() + input_.near(answer.n) % 64);
     }
     const int from = input_.byte() < 240 ? 1 : 0;
-    const auto [asked, answer] = answers_.take(from, message.data(), message.size(), limits_);
-    if (asked.unanswered->fetch_sub(1) != 1) std::abort();
-    if (answer.n != 0) std::memcpy(asked.results, message.data() + sizeof answer, answer.n);
+    answers_.take(from, message.data(), message.size(), limits_,
+                  [](const AwaitedAnswers::Taken& taken, const std::byte* brought) {
+                    const auto& [asked, answer] = taken;
+                    if (asked.unanswered->fetch_sub(1) != 1) std::abort();
+                    if (answer.n != 0) std::memcpy(asked.results, brought, answer.n);
+                  });
   }
 
   PageNumber page() { return input_.near(input_.below(2 * kPages)); }
@@ -189,6 +206,7 @@ class Messages {
         static_cast<std::uint32_t>(input_.near(amo ? atomic_size(operation.type) : input_.below(64)));
     operation.offset = static_cast<std::uint32_t>(input_.near(input_.below(kPage / 8) * std::uint64_t{8}));
     operation.brings = input_.below(2) != 0;
+    operation.follows = input_.below(4) == 0;
     operation.value = input_.byte();
     Bytes bytes;
     append(bytes, operation);

@@ -24,15 +24,23 @@ static long now; /* the round */
 
 static shmem_ctx_t context; /* of the round */
 
-/* What others write to, in rounds of its own; `sources` keep until the round's barrier. */
-static long data[kInstances][kMostWords], flags[kInstances], sources[kInstances][kMostWords];
-static long signaled[kInstances][kMostWords], signal_sources[kInstances][kMostWords];
-static uint64_t set_signals[kInstances], added_signals;
-static long word;
-static long x[kInstances], y[kInstances];
-static long passed_data[kInstances], passed_first[kInstances], passed_second[kInstances];
-static long independent_x[kInstances], independent_y[kInstances];
-static struct { long x, y; } seen_x_first[kInstances], seen_y_first[kInstances];
+/* What others write to, in rounds of its own: static, or with an argument `heap` in the symmetric heap, which
+ * may lie on NVM. */
+struct Words {
+  long data[kInstances][kMostWords], flags[kInstances], signaled[kInstances][kMostWords];
+  uint64_t set_signals[kInstances], added_signals;
+  long word;
+  long x[kInstances], y[kInstances];
+  long passed_data[kInstances], passed_first[kInstances], passed_second[kInstances];
+  long independent_x[kInstances], independent_y[kInstances];
+  struct {
+    long x, y;
+  } seen_x_first[kInstances], seen_y_first[kInstances];
+};
+static struct Words in_statics, *words = &in_statics;
+
+/* These keep until the round's barrier. */
+static long sources[kInstances][kMostWords], signal_sources[kInstances][kMostWords];
 
 static int pe_after(int steps) { return (me + steps) % npes; }
 static int pe_before(int steps) { return (me + steps * (npes - 1)) % npes; }
@@ -114,19 +122,20 @@ static void await(long* flag) {
 
 static void pass_messages(void) {
   for (int i = 0; i < kInstances; ++i) {
-    write_block(data[i], fill(sources[i], i), (size_t)size_of(me, i), pe_after(1));
+    write_block(words->data[i], fill(sources[i], i), (size_t)size_of(me, i), pe_after(1));
     if (random_below(&dice, 4) == 0) continue; /* one fence for several */
     order(pe_after(1));
-    write_word(&flags[i], &now, pe_after(1));
+    write_word(&words->flags[i], &now, pe_after(1));
   }
   order(pe_after(1));
-  for (int i = 0; i < kInstances; ++i) write_word(&flags[i], &now, pe_after(1)); /* those left out, too */
+  for (int i = 0; i < kInstances; ++i)
+    write_word(&words->flags[i], &now, pe_after(1)); /* those left out, too */
 }
 
 static void receive_messages(void) {
   for (int i = 0; i < kInstances; ++i) {
-    await(&flags[i]);
-    check_data(data[i], pe_before(1), i);
+    await(&words->flags[i]);
+    check_data(words->data[i], pe_before(1), i);
   }
 }
 
@@ -135,23 +144,23 @@ static void send_signals(void) {
     const long* source = fill(signal_sources[i], i);
     const size_t n = (size_t)size_of(me, i);
     const int adds = i % 2;
-    uint64_t* signal = adds ? &added_signals : &set_signals[i];
+    uint64_t* signal = adds ? &words->added_signals : &words->set_signals[i];
     const uint64_t value = adds ? 1 : (uint64_t)now;
     const int kind = adds ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET;
     if (random_below(&dice, 2))
-      shmem_ctx_long_put_signal(context, signaled[i], source, n, signal, value, kind, pe_after(1));
+      shmem_ctx_long_put_signal(context, words->signaled[i], source, n, signal, value, kind, pe_after(1));
     else
-      shmem_ctx_long_put_signal_nbi(context, signaled[i], source, n, signal, value, kind, pe_after(1));
+      shmem_ctx_long_put_signal_nbi(context, words->signaled[i], source, n, signal, value, kind, pe_after(1));
   }
 }
 
 static void receive_signals(void) {
   for (int i = 0; i < kInstances; i += 2) {
-    shmem_signal_wait_until(&set_signals[i], SHMEM_CMP_EQ, (uint64_t)now);
-    check_data(signaled[i], pe_before(1), i);
+    shmem_signal_wait_until(&words->set_signals[i], SHMEM_CMP_EQ, (uint64_t)now);
+    check_data(words->signaled[i], pe_before(1), i);
   }
-  shmem_signal_wait_until(&added_signals, SHMEM_CMP_EQ, (uint64_t)now * (kInstances / 2));
-  for (int i = 1; i < kInstances; i += 2) check_data(signaled[i], pe_before(1), i);
+  shmem_signal_wait_until(&words->added_signals, SHMEM_CMP_EQ, (uint64_t)now * (kInstances / 2));
+  for (int i = 1; i < kInstances; i += 2) check_data(words->signaled[i], pe_before(1), i);
 }
 
 /* The owner looks while the writer writes; in its own words, so that both go on at the same time. */
@@ -159,9 +168,9 @@ static void write_one_word(long first) {
   for (long i = 0; i < 4; ++i) {
     const long value = first + i;
     if (random_below(&dice, 2))
-      shmem_ctx_long_p(context, &word, value, pe_after(1));
+      shmem_ctx_long_p(context, &words->word, value, pe_after(1));
     else
-      shmem_ctx_long_atomic_set(context, &word, value, pe_after(1));
+      shmem_ctx_long_atomic_set(context, &words->word, value, pe_after(1));
     shmem_ctx_fence(context);
   }
 }
@@ -169,7 +178,7 @@ static void write_one_word(long first) {
 static void look_at_one_word(void) {
   static long last;
   for (int look = 0; look < 4; ++look) {
-    const long got = *(volatile long*)&word;
+    const long got = *(volatile long*)&words->word;
     check_context("round %ld, one word", now);
     CHECK_CMP(got, >=, last);
     last = got;
@@ -180,49 +189,49 @@ static void pass_on(void) {
   static long payload[kInstances];
   for (int i = 0; i < kInstances; ++i) {
     payload[i] = datum(me, i, 0);
-    write_word(&x[i], &now, pe_after(1));
-    write_word(&passed_data[i], &payload[i], pe_after(2));
+    write_word(&words->x[i], &now, pe_after(1));
+    write_word(&words->passed_data[i], &payload[i], pe_after(2));
   }
   shmem_ctx_quiet(context);
-  for (int i = 0; i < kInstances; ++i) write_word(&passed_first[i], &now, pe_after(1));
+  for (int i = 0; i < kInstances; ++i) write_word(&words->passed_first[i], &now, pe_after(1));
   for (int i = 0; i < kInstances; ++i) {
-    await(&x[i]);
-    write_word(&y[i], &now, pe_after(1));
-    await(&passed_first[i]);
-    write_word(&passed_second[i], &now, pe_after(1));
+    await(&words->x[i]);
+    write_word(&words->y[i], &now, pe_after(1));
+    await(&words->passed_first[i]);
+    write_word(&words->passed_second[i], &now, pe_after(1));
   }
 }
 
 static void receive_what_is_passed_on(void) {
   for (int i = 0; i < kInstances; ++i) {
-    await(&y[i]);
+    await(&words->y[i]);
     check_context("round %ld, write to read, instance %d", now, i);
-    CHECK_OF_PE(pe_before(1), read_word(&x[i], pe_before(1)), now);
-    await(&passed_second[i]);
+    CHECK_OF_PE(pe_before(1), read_word(&words->x[i], pe_before(1)), now);
+    await(&words->passed_second[i]);
     check_context("round %ld, passed on, instance %d", now, i);
-    CHECK_AT(passed_data, i, datum(pe_before(2), i, 0));
+    CHECK_AT(words->passed_data, i, datum(pe_before(2), i, 0));
   }
 }
 
 /* The part of instance i, of the one that begins at each PE: x is written at B, y at C; two others read. */
 static void write_and_read_independently(int i) {
   const int by = 2 % npes, also_by = 3 % npes; /* how far behind A the readers are */
-  write_word(&independent_x[i], &now, pe_after(1));
+  write_word(&words->independent_x[i], &now, pe_after(1));
   if (random_below(&dice, 4) == 0) shmem_ctx_quiet(context);
-  write_word(&independent_y[i], &now, pe_after(1)); /* of the instance that begins at the PE before */
+  write_word(&words->independent_y[i], &now, pe_after(1)); /* of the instance that begins at the PE before */
   const int of_by = pe_before(by), of_also_by = pe_before(also_by);
-  seen_x_first[i].x = read_word(&independent_x[i], (of_by + 1) % npes);
-  seen_x_first[i].y = read_word(&independent_y[i], (of_by + 2) % npes);
-  seen_y_first[i].y = read_word(&independent_y[i], (of_also_by + 2) % npes);
-  seen_y_first[i].x = read_word(&independent_x[i], (of_also_by + 1) % npes);
+  words->seen_x_first[i].x = read_word(&words->independent_x[i], (of_by + 1) % npes);
+  words->seen_x_first[i].y = read_word(&words->independent_y[i], (of_by + 2) % npes);
+  words->seen_y_first[i].y = read_word(&words->independent_y[i], (of_also_by + 2) % npes);
+  words->seen_y_first[i].x = read_word(&words->independent_x[i], (of_also_by + 1) % npes);
 }
 
 /* After a barrier: what the readers of the instances that begin here have seen. */
 static void compare_independent_reads(void) {
   for (int i = 0; i < kInstances; ++i) {
     long one[2], other[2];
-    shmem_long_get(one, &seen_x_first[i].x, 2, pe_after(2));
-    shmem_long_get(other, &seen_y_first[i].x, 2, pe_after(3));
+    shmem_long_get(one, &words->seen_x_first[i].x, 2, pe_after(2));
+    shmem_long_get(other, &words->seen_y_first[i].x, 2, pe_after(3));
     check_context("round %ld, independent reads, instance %d", now, i);
     const int x_was_first = one[0] == now && one[1] != now, y_was_first = other[1] == now && other[0] != now;
     CHECK(!(x_was_first && y_was_first));
@@ -246,11 +255,15 @@ static void play_a_round(void) {
   shmem_barrier_all();
   compare_independent_reads();
   check_context("round %ld, one word", now);
-  CHECK_EQ(word, first + 4 * kInstances - 1);
+  CHECK_EQ(words->word, first + 4 * kInstances - 1);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   shmem_init();
+  if (argc > 1 && strcmp(argv[1], "heap") == 0) {
+    words = shmem_calloc(1, sizeof *words);
+    CHECK(words != NULL);
+  }
   me = shmem_my_pe(), npes = shmem_n_pes();
   CHECK_CMP(npes, >=, 3);
   seed_dice(&dice);

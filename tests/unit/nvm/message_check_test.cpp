@@ -142,12 +142,57 @@ TEST_F(OperationMessage, KindAndFlag) {
   EXPECT_STREQ(wrong_with_operation(bytes.data(), bytes.size(), 2, limits), kUnknownOperation);
 }
 
+// Several in a message: each is looked at, and each is padded.
+TEST_F(OperationMessage, Several) {
+  const auto check_all = [&](const Bytes& bytes) {
+    const char* wrong = wrong_with_operations(bytes.data(), bytes.size(), 2, limits);
+    return std::string(wrong == nullptr ? "" : wrong);
+  };
+  const auto add = [](Bytes& to, const Operation& one, std::size_t more) {
+    const Bytes bytes = bytes_of(one, more);
+    to.insert(to.end(), bytes.begin(), bytes.end());
+  };
+  EXPECT_EQ(check_all({}), kCutShort);
+  Bytes bytes;
+  operation.n = 5;
+  add(bytes, operation, 8);
+  EXPECT_EQ(check_all(bytes), "");
+  operation.kind = Operation::Kind::amo;
+  operation.n = 8;
+  operation.follows = true;
+  add(bytes, operation, 0);
+  operation.kind = Operation::Kind::get;
+  operation.n = kLargestOperation;
+  add(bytes, operation, 0);
+  EXPECT_EQ(check_all(bytes), "");
+  for (std::size_t cut = 1; cut < sizeof operation; ++cut)
+    EXPECT_EQ(check_all({bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(cut)}), kCutShort) << cut;
+  Bytes wrong = bytes;
+  wrong[sizeof operation + 8 + offsetof(Operation, follows)] = std::byte{2};
+  EXPECT_EQ(check_all(wrong), kUnknownOperation);
+  operation.page = 0;
+  add(bytes, operation, 0);
+  EXPECT_EQ(check_all(bytes), kNotItsPage) << "the last of them";
+  operation.kind = Operation::Kind::put;
+  operation.n = ~0U;
+  bytes.clear();
+  add(bytes, operation, 8);
+  EXPECT_EQ(check_all(bytes), kCutShort);
+}
+
 TEST_F(HeapMessages, AnswersHaveTheLengthThatTheySay) {
   const Answer answer{1, mine, 8, 0};
   const Bytes bytes = bytes_of(answer, 8);
-  EXPECT_EQ(wrong_with_answer(bytes.data(), bytes.size()), nullptr);
-  EXPECT_STREQ(wrong_with_answer(bytes.data(), bytes.size() - 1), kCutShort);
-  EXPECT_STREQ(wrong_with_answer(bytes.data(), sizeof answer - 1), kCutShort);
+  EXPECT_EQ(wrong_with_answers(bytes.data(), bytes.size()), nullptr);
+  EXPECT_STREQ(wrong_with_answers(bytes.data(), bytes.size() - 1), kCutShort);
+  EXPECT_STREQ(wrong_with_answers(bytes.data(), sizeof answer - 1), kCutShort);
+  EXPECT_STREQ(wrong_with_answers(bytes.data(), 0), kCutShort);
+  Bytes two = bytes_of(Answer{1, mine, 4, 0}, 8);  // padded
+  two.insert(two.end(), bytes.begin(), bytes.end());
+  EXPECT_EQ(wrong_with_answers(two.data(), two.size()), nullptr);
+  EXPECT_STREQ(wrong_with_answers(two.data(), two.size() - 1), kCutShort);
+  EXPECT_STREQ(wrong_with_answers(two.data(), sizeof answer + 8 + 1), kCutShort);
+  EXPECT_STREQ(wrong_with_answers(two.data(), sizeof answer + 4), kCutShort) << "not padded";
 }
 
 // PE 1 has asked for 8 bytes.

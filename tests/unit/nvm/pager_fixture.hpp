@@ -48,6 +48,19 @@ inline std::uint64_t& word_in(const Pool& pool, FrameNumber frame, std::size_t w
 /// What the device has of a page when a test begins, in all its words.
 constexpr std::uint64_t page_of(PageNumber page) { return 1000 + page; }
 
+/// Calls visit(answer, what it brings) for each answer of a message.
+template <class Visit>
+void for_answers(const std::byte* message, std::size_t n, Visit visit) {
+  EXPECT_NE(n, 0U);
+  for (std::size_t at = 0; at < n;) {
+    Answer answer;
+    std::memcpy(&answer, message + at, sizeof answer);
+    visit(answer, message + at + sizeof answer);
+    at += padded_to_words(sizeof answer + answer.n);
+    EXPECT_LE(at, n);
+  }
+}
+
 /// The time of a pager: that of the system until it is stopped.  Thread safety: any thread.
 class TestClock {
  public:
@@ -122,15 +135,14 @@ class FakeHost final : public Host {
   std::atomic<int> most_mapped{1 << 20}, spares{0};
   std::atomic<int> mapped{0};
   void answer(int pe, const std::byte* message, std::size_t n) override {
-    Sent sent{pe, {}, {}};
-    std::memcpy(&sent.answer, message, sizeof sent.answer);
-    sent.data.assign(message + sizeof sent.answer, message + n);
-    {
+    ++answer_messages;
+    for_answers(message, n, [&](const Answer& answer, const std::byte* brought) {
       const std::scoped_lock guard(mutex_);
-      sent_.push_back(std::move(sent));
-    }
+      sent_.push_back({pe, answer, {brought, brought + answer.n}});
+    });
     if (on_answer) on_answer();
   }
+  std::atomic<int> answer_messages{0};
   /// Called in the round that answers.
   std::function<void()> on_answer;
   void send(int pe, const std::byte*, std::size_t) override { ADD_FAILURE() << "a message to PE " << pe; }

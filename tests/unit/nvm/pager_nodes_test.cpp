@@ -125,11 +125,11 @@ class Member final : public Host {
   bool give_up_spares() override { return false; }
   void make_spares() override {}
   void answer(int, const std::byte* message, std::size_t n) override {
-    Answer answer;
-    std::memcpy(&answer, message, sizeof answer);
-    auto& awaited = *reinterpret_cast<Awaited*>(answer.token);
-    if (n > sizeof answer) std::memcpy(&awaited.got, message + sizeof answer, sizeof awaited.got);
-    awaited.done.store(true, std::memory_order_release);
+    for_answers(message, n, [](const Answer& answer, const std::byte* brought) {
+      auto& awaited = *reinterpret_cast<Awaited*>(answer.token);
+      if (answer.n != 0) std::memcpy(&awaited.got, brought, sizeof awaited.got);
+      awaited.done.store(true, std::memory_order_release);
+    });
   }
   void send(int pe, const std::byte* message, std::size_t n) override { carrier_.carry(me_, pe, message, n); }
   void put(int pe, std::uint64_t offset, const std::byte* bytes, std::size_t n, Completion& done) override {
@@ -304,6 +304,7 @@ class Worker {
     add.type = AtomicType::u64;
     add.offset = static_cast<std::uint32_t>(8 * word_);
     add.value = 1 + random_() % 9;
+    add.follows = random_() % 4 == 0;
     Awaited awaited;
     add.brings = true;
     cluster_.operate(pe_, page, add, awaited);

@@ -52,7 +52,10 @@ TEST(AwaitedAnswersDeathTest, AreTakenOnceAndOfWhoMayExecute) {
   const auto take = [&](std::uint64_t token, PageNumber page, int from) {
     const Answer answer{token, page, 8, 0};
     std::memcpy(message, &answer, sizeof answer);
-    return answers.take(from, message, sizeof message, limits);
+    AwaitedAnswers::Taken last{};
+    answers.take(from, message, sizeof message, limits,
+                 [&](const AwaitedAnswers::Taken& taken, const std::byte*) { last = taken; });
+    return last;
   };
   const std::uint64_t token = answers.add({&unanswered, nullptr, 8, kPage});
   EXPECT_DEATH(take(token + 1, kPage, 1), "PE 1 sent an answer of the NVM heap that nobody has asked for");
