@@ -30,11 +30,12 @@ enum class KvOp : std::uint8_t {
 /// Whether the operation may change an element.
 constexpr bool may_change(KvOp op) { return op != KvOp::get && op != KvOp::contains && op != KvOp::count; }
 
-/// One of enum shmemx_kv_status.  No program sees kBusy: a lock was not free soon, nothing is done; and
-/// kByRma: the result of a get is a Location.
+/// One of enum shmemx_kv_status.  No program sees kBusy: a lock was not free soon, nothing is done; kByRma:
+/// the result of a get is a Location; and kNoSlot, which stays in the shard: the key's segment has no room.
 using Code = int;
 inline constexpr Code kBusy = -1;
 inline constexpr Code kByRma = -2;
+inline constexpr Code kNoSlot = -3;
 
 /// Whether a get with this status says how long the value is.
 constexpr bool has_length(Code status) {

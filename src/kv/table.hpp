@@ -152,8 +152,8 @@ class Table : public LeanTable {
   const KeyHash hash_;
   const bool named_;
   ShardLayout layout_{};
-  std::vector<std::byte*> shards_;        // of all PEs
-  std::vector<std::byte*> first_groups_;  // for LeanTable
+  std::vector<std::byte*> shards_;       // of all PEs
+  std::vector<std::byte*> directories_;  // for LeanTable
   std::byte* memory_ = nullptr;
   Region* region_ = nullptr;  // in which all shards lie; null: they are in memory
   Client client_;
