@@ -110,9 +110,7 @@ KeyHash hash_for(const shmemx_kv_options_t& options) {
   return {options.hash, options.report_collisions != 0};
 }
 
-bool wants_matched(bool on_pages) {
-  return rt.env.kv_match == "entry" && rt.network != nullptr && !on_pages;
-}
+bool wants_matched(bool on_pages) { return rt.env.kv_match == "entry" && rt.network != nullptr && !on_pages; }
 
 // For a PE, where the program leaves it to the library.  In memory, where what is not touched costs nothing:
 // 64 times what was asked for, but no more than an eighth of what there is, if that is not too little for
@@ -130,8 +128,8 @@ std::uint64_t usual_bytes(Call call, const ShardShape& shape, bool on_pages, boo
 // `bytes`: of memory for a PE; 0: the library chooses.  A table of the other engine, which looks after each
 // home, does not grow.
 ShardLayout layout_for(Call call, const ShardShape& shape, KeyHash hash, std::uint64_t bytes, bool on_pages) {
-  ShardLayout layout = make_layout(shape.key_bytes, shape.value_bytes, shape.capacity, shape.npes,
-                                   shape.report_collisions);
+  ShardLayout layout =
+      make_layout(shape.key_bytes, shape.value_bytes, shape.capacity, shape.npes, shape.report_collisions);
   if (!wants_matched(on_pages)) {
     if (bytes == 0) bytes = usual_bytes(call, shape, on_pages, layout.inlined);
     layout = make_layout(shape, {bytes, on_pages});

@@ -14,8 +14,6 @@
 namespace shm::kv {
 namespace {
 
-constexpr std::uint64_t kSegmentElements = 128 * kSlots;
-
 ShardLayout growing(std::uint64_t value_bytes, std::uint64_t capacity, std::uint64_t bytes,
                     bool report_collisions = false) {
   return make_layout({16, value_bytes, capacity, 1, report_collisions}, {bytes, false});
@@ -142,6 +140,77 @@ TEST_P(ShardGrowthTest, IterationMeetsAllOnceWhileItGrows) {
       ASSERT_EQ(old.size(), before) << one.shard.segments();
     }
   }
+}
+
+// Elements that stay are found at each instant, and come once in each iteration; sums are those of all
+// additions; while several threads insert and remove, and each of them may have to split.
+TEST_P(ShardGrowthTest, ThreadsSeeOneTable) {
+  constexpr int kWriters = 2, kReaders = 1;
+  constexpr std::uint64_t kStaying = 800, kMore = 12000;
+  OneShard one{layout()};
+  const std::uint64_t seed = test_seed();
+  for (std::uint64_t i = 0; i < kStaying; ++i) one.put("stays " + std::to_string(i), "s");
+  std::atomic<int> at_work{kWriters};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kWriters; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937_64 dice(seed + static_cast<std::uint64_t>(thread));
+      for (std::uint64_t i = 0; i < kMore; ++i) {
+        const std::string key = std::to_string(thread) + " " + std::to_string(i);
+        std::uint64_t old;
+        ASSERT_EQ(one.insert(key, key), SHMEMX_KV_OK);
+        ASSERT_EQ(one.add(KvOp::upsert, "sum " + std::to_string(i % 50), 1, old), SHMEMX_KV_OK);
+        std::string found;
+        const std::string own = std::to_string(thread) + " " + std::to_string(dice() % (i + 1));
+        const Code status = one.get(own, found);
+        ASSERT_TRUE(status == SHMEMX_KV_NOT_FOUND || found == own) << own;
+        if (i % 4 == 0) {
+          ASSERT_EQ(one.remove(key), SHMEMX_KV_OK) << key;
+          ASSERT_EQ(one.get(key, found), SHMEMX_KV_NOT_FOUND) << key;
+        } else {
+          ASSERT_EQ(one.get(key, found), SHMEMX_KV_OK) << key;
+        }
+      }
+      --at_work;
+    });
+  }
+  for (int thread = 0; thread < kReaders; ++thread) {
+    threads.emplace_back([&] {
+      while (at_work != 0) {
+        std::string value;
+        for (std::uint64_t i = 0; i < kStaying; ++i)
+          ASSERT_EQ(one.get("stays " + std::to_string(i), value), SHMEMX_KV_OK) << i;
+        std::multiset<std::string> seen;
+        char key[16];
+        Element element{key, sizeof key, 0, nullptr, 0, 0};
+        for (std::uint64_t cursor = 0; one.shard.next(cursor, element) == SHMEMX_KV_OK;)
+          if (key[1] == 't') seen.insert(std::string(key, element.key_bytes));
+        ASSERT_EQ(seen.size(), kStaying);
+        ASSERT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), kStaying);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::uint64_t sum = 0, old = 0;
+  for (int i = 0; i < 50; ++i) one.add(KvOp::accumulate, "sum " + std::to_string(i), 0, old), sum += old;
+  EXPECT_EQ(sum, kWriters * kMore);
+  EXPECT_EQ(one.shard.elements(), kStaying + 50 + kWriters * kMore * 3 / 4);
+  EXPECT_GT(one.shard.segments(), 8U);
+  check_whole(one);
+}
+
+// Many keys of one hash do not make a table grow without end.
+TEST(ShardGrowthHashTest, ManyKeysOfOneHashAreRefused) {
+  ShardLayout layout = growing(24, 100, std::uint64_t{32} << 20);
+  layout.hash = {[](const void*, std::size_t) { return std::uint64_t{7}; }, true};
+  OneShard one{layout};
+  one.hash = [](const void*, std::size_t) {
+    return hash_of({[](const void*, std::size_t) { return std::uint64_t{7}; }, true}, nullptr, 0);
+  };
+  std::uint64_t n = 0;
+  while (one.put(name(n), "x") == SHMEMX_KV_OK) ++n;
+  EXPECT_EQ(n, 2 * kSlots);
+  EXPECT_EQ(one.shard.segments(), 1U);
 }
 
 }  // namespace
