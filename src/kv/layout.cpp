@@ -11,6 +11,7 @@ namespace shm::kv {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
+constexpr std::uint64_t kMostSegments = std::uint64_t{1} << kSegmentBits;
 constexpr std::uint64_t kLargestLength = 255;  // what a byte of the group can say
 
 constexpr std::uint64_t lines(std::uint64_t n) { return (n + kLine - 1) / kLine * kLine; }
@@ -90,8 +91,9 @@ void lay_out_front(ShardLayout& layout, std::uint64_t chunks, bool on_pages) {
 // they are filled alike by chance.
 void choose_segments(ShardLayout& layout, std::uint64_t groups) {
   constexpr std::uint64_t kLeast = kMostGroupsOfSegment / 2;
-  layout.first_segments = groups <= kLeast ? 1 : std::bit_floor(groups / kLeast);
-  layout.segment_groups = std::max(kLeast, (groups + layout.first_segments - 1) / layout.first_segments);
+  layout.first_segments = std::bit_floor(std::clamp(groups / kLeast, std::uint64_t{1}, kMostSegments));
+  layout.segment_groups =
+      std::clamp((groups + layout.first_segments - 1) / layout.first_segments, kLeast, kMostGroupsOfSegment);
 }
 
 }  // namespace
@@ -120,14 +122,14 @@ ShardLayout make_layout(const ShardShape& shape, const Budget& budget) {
   // As if there were nothing else, for either of them.
   const auto lay_out = [&] {
     const std::uint64_t segment = layout.segment_groups * layout.group_bytes;
-    layout.most_segments =
-        std::clamp(bytes / segment, layout.first_segments, std::uint64_t{1} << kSegmentBits);
+    layout.most_segments = std::clamp(bytes / segment, layout.first_segments, kMostSegments);
     lay_out_front(layout, layout.inlined ? 0 : std::max(bytes / layout.largest_block, std::uint64_t{1}),
                   budget.on_pages);
   };
   const std::uint64_t least = layout.inlined ? 0 : layout.largest_block;
   lay_out();
-  while (layout.first_segments > 1 && layout.end_of(layout.first_segments) + least > bytes) {
+  const std::uint64_t for_groups = layout.inlined ? bytes : bytes / 2;  // else the others for blocks
+  while (layout.first_segments > 1 && layout.end_of(layout.first_segments) + least > for_groups) {
     layout.first_segments /= 2;
     lay_out();
   }
@@ -149,19 +151,21 @@ ShardLayout make_layout(const ShardShape& shape, const Budget& budget) {
 
 std::uint64_t bytes_for(const ShardShape& shape, bool longest) {
   ShardLayout layout = begin_layout(shape.key_bytes, shape.value_bytes, shape.report_collisions);
-  choose_segments(layout, groups_for(shape.capacity, shape.npes));
-  layout.most_segments = layout.first_segments;
-  const std::uint64_t most = share(shape.capacity, shape.npes);
-  const std::uint64_t block = longest ? layout.largest_block : layout.smallest_block;
-  std::uint64_t blocks = 0, bytes = 0;
-  if (!layout.inlined) {
-    if (__builtin_mul_overflow(most, block + block / layout.smallest_block, &blocks)) return kNoMemory;
-    blocks = std::max(blocks, 2 * layout.largest_block);
-  }
+  const std::uint64_t groups = groups_for(shape.capacity, shape.npes);
+  choose_segments(layout, groups);
+  layout.most_segments = std::min(2 * layout.first_segments, kMostSegments);
   lay_out_front(layout, 0, true);
-  if (__builtin_add_overflow(layout.end_of(layout.first_segments) + layout.group_bytes, blocks, &bytes))
-    return kNoMemory;
-  return std::min(bytes, kNoMemory);
+  const std::uint64_t all_groups = std::max(groups, layout.first_segments * layout.segment_groups);
+  const std::uint64_t front = layout.groups_at + (all_groups + 1) * layout.group_bytes;
+  if (layout.inlined) return front;
+  // One for each slot, and for values that take the places of others.
+  const auto with_orders = [&](std::uint64_t block) { return block + block / layout.smallest_block; };
+  std::uint64_t blocks = 0, bytes = 0;
+  const bool too_many =
+      __builtin_mul_overflow(groups * kSlots,
+                             with_orders(longest ? layout.largest_block : layout.smallest_block), &blocks) ||
+      __builtin_add_overflow(blocks, front + 2 * with_orders(layout.largest_block), &bytes);
+  return too_many ? kNoMemory : std::min(bytes, kNoMemory);
 }
 
 }  // namespace shm::kv

@@ -150,7 +150,7 @@ class Shard {
   }
 
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
-  /// TOO_LARGE: `cursor` is for the same one.  Elements come by home, and those of a home by their numbers.
+  /// TOO_LARGE: `cursor` stays.  Elements come by home, and those of a home by their numbers.
   Code next(std::uint64_t& cursor, Element& element) const;
 
   /// Of a shard that does not grow.

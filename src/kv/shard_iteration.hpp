@@ -241,12 +241,13 @@ Code Shard<Memory>::next(std::uint64_t& cursor, Element& element) const {
     }
     return SHMEMX_KV_NOT_FOUND;
   }
-  for (Place place(cursor); !place.ended; cursor = place.cursor()) {
+  for (Place place(cursor); !place.ended;) {
     const bool is_home = place.home < layout_.segment_groups;
     const Code status = is_home ? next_of_place(place, element) : SHMEMX_KV_NOT_FOUND;
     if (status == SHMEMX_KV_OK) cursor = place.cursor();
     if (status != SHMEMX_KV_NOT_FOUND) return status;
     place.go_to_next_home(layout_.segment_groups);
+    if (place.ended) cursor = place.cursor();
   }
   return SHMEMX_KV_NOT_FOUND;
 }
