@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage: kv_pauses [<elements> [<memory of a PE, MiB>]]
+/* usage: kv_pauses [<elements> [<memory of a PE, MiB> [cpu]]]
  *
  * How long single calls take while a table of 1000 elements grows to so many of each PE: PE 0 inserts, and
  * looks after each tenth insertion for an element that is there; the other PEs insert and get theirs at the
@@ -9,9 +9,11 @@
 
 #include "kv_check.h"
 
+static clockid_t clock_used = CLOCK_MONOTONIC;
+
 static double now_us(void) {
   struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock_used, &time);
   return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
@@ -34,6 +36,7 @@ static void report(const char* what, float* us, size_t n) {
 int main(int argc, char** argv) {
   const long elements = argc > 1 ? atol(argv[1]) : 20000;
   const size_t memory = (size_t)(argc > 2 ? atol(argv[2]) : 4) << 20;
+  if (argc > 3) clock_used = CLOCK_THREAD_CPUTIME_ID;
   shmem_init();
   const int me = shmem_my_pe(), npes = shmem_n_pes();
   shmemx_kv_t kv = table_within(8, 8, 1000, memory);
