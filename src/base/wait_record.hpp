@@ -3,8 +3,9 @@
 //
 // The launcher (tools/oshrun) listens on an abstract address named after the job, and asks by a datagram of
 // one byte to an address that each PE listens on: a signal would cut short the program's own sleeps and
-// polls. base/wait_report answers.  Both ends are built from this file; a report of another layout is not
-// looked at.
+// polls. base/wait_report answers.  The kernel chooses a PE's address, and the PE's first datagram comes from
+// it: so nobody can take the address before.  Both ends are built from this file; a report of another layout
+// is not looked at.
 #pragma once
 
 #include <signal.h>
@@ -28,12 +29,13 @@ inline constexpr int kAskSignal = SIGURG;
 inline constexpr const char kNotAsFar[] = "which has not come as far";
 
 struct WaitRecord {
-  static constexpr std::uint32_t kLayout = 0x41574103;  // to be changed with the members
+  static constexpr std::uint32_t kLayout = 0x41574104;  // to be changed with the members
   static constexpr std::int32_t kNobody = -1;
 
   enum class News : std::int32_t {
     present,  // the PE has heard the question; as many reports follow as `waiting` says, unless a wait ends
     waits,    // what one thread waits for
+    listens,  // questions to the address that this comes from are heard
     leaves,   // the program has ended without shmem_finalize, which is now called for it
   };
 
@@ -68,9 +70,16 @@ inline bool ask_for_senders(int fd) {
   return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
 }
 
-/// As recv(); `ours`: whether something came, and a process of this user has sent it.  Abstract addresses
+/// An address of a Unix socket; `length` 0: none.
+struct UnixAddress {
+  sockaddr_un name;
+  socklen_t length = 0;
+};
+
+/// As recvfrom(); `ours`: whether something came, and a process of this user has sent it.  Abstract addresses
 /// have no permissions of their own.
-inline ssize_t receive_from_user(int fd, void* to, std::size_t n, int flags, bool& ours) {
+inline ssize_t receive_from_user(int fd, void* to, std::size_t n, int flags, bool& ours,
+                                 UnixAddress* from = nullptr) {
   iovec data{to, n};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
   msghdr message{};
@@ -78,8 +87,13 @@ inline ssize_t receive_from_user(int fd, void* to, std::size_t n, int flags, boo
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
+  if (from != nullptr) {
+    message.msg_name = &from->name;
+    message.msg_namelen = sizeof from->name;
+  }
   const ssize_t size = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
   const cmsghdr* head = size < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+  if (from != nullptr) from->length = size < 0 ? 0 : message.msg_namelen;
   ours = false;
   if (head != nullptr && head->cmsg_type == SCM_CREDENTIALS) {
     ucred sender;  // with pid 0 from outside a container
@@ -93,11 +107,6 @@ inline ssize_t receive_from_user(int fd, void* to, std::size_t n, int flags, boo
 /// handlers.
 inline socklen_t wait_report_address(const char* id, sockaddr_un& address) {
   return abstract_address({id, ".waits"}, address);
-}
-
-/// Where a PE of that job hears questions.
-inline socklen_t wait_question_address(const char* id, int pe, sockaddr_un& address) {
-  return abstract_address({id, ".ask.", std::to_string(pe).c_str()}, address);
 }
 
 }  // namespace shm

@@ -38,16 +38,20 @@ constexpr double kLauncherTakes = 10;                    // seconds, to end a jo
 constexpr std::chrono::seconds kTooLongForAConnection{2};
 
 // Returns false if no launcher listens.  Safe in a signal handler.
-bool tell_launcher(const WaitRecord& record) {
-  if (job_id[0] == '\0') return false;
+bool tell_launcher_from(int fd, const WaitRecord& record) {
   sockaddr_un address;
   const socklen_t length = wait_report_address(job_id, address);
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
   const timeval patience{0, 200'000};  // the kernel keeps few datagrams, the launcher reads them fast
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  const bool sent = sendto(fd, &record, sizeof record, MSG_NOSIGNAL,
-                           reinterpret_cast<const sockaddr*>(&address), length) == sizeof record;
+  return sendto(fd, &record, sizeof record, MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
+                length) == sizeof record;
+}
+
+bool tell_launcher(const WaitRecord& record) {
+  if (job_id[0] == '\0') return false;
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool sent = tell_launcher_from(fd, record);
   close(fd);
   return sent;
 }
@@ -107,11 +111,13 @@ void hear_questions(int fd) {
 // A thread hears the launcher's questions for as long as the process lives.  Without it nothing is lost but
 // answers.
 void listen_to_launcher() {
-  sockaddr_un address;
-  const socklen_t length = wait_question_address(job_id, self, address);
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
-  if (!ask_for_senders(fd) || bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+  const sockaddr any{AF_UNIX, {}};  // a free abstract address
+  WaitRecord record;
+  record.news = WaitRecord::News::listens;
+  record.pe = self;
+  if (!ask_for_senders(fd) || bind(fd, &any, sizeof any.sa_family) != 0 || !tell_launcher_from(fd, record)) {
     close(fd);
     return;
   }

@@ -67,6 +67,9 @@ class Process {
     for (ssize_t i = 0; i < n; ++i) --outstanding_;
     if (n < 0 && n != -FI_EAGAIN) check(n, "fi_cq_read");
   }
+  std::uint64_t word(std::size_t offset) const {
+    return __atomic_load_n(reinterpret_cast<std::uint64_t*>(heap_ + offset), __ATOMIC_ACQUIRE);
+  }
   bool idle() const { return outstanding_ == 0; }
   int outstanding() const { return outstanding_; }
 

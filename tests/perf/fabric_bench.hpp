@@ -25,6 +25,7 @@ namespace bench {
 using Clock = std::chrono::steady_clock;
 inline constexpr std::size_t kHeap = std::size_t{64} << 20;
 inline constexpr int kRepeats = 7;
+inline constexpr std::size_t kRing = 2048;  // offset of the word by which the sides answer each other
 
 /// Between the processes, outside the network.
 struct Shared {
@@ -59,9 +60,10 @@ double measure(bool median, Work work) {
   return median ? times[times.size() / 2] : times.front();
 }
 
-/// The initiator.  `Side` offers put, get, add, poll_once, idle and outstanding.
+/// The initiator.  `Side` offers put, get, add, poll_once, idle, outstanding, and word, which reads its own
+/// memory.
 template <class Side>
-void initiate(const std::string& prefix, Side& side) {
+void initiate(const std::string& prefix, Side& side, bool answered) {
   const auto print = [&](const char* name, double value, const char* unit) {
     std::printf("%s%s %.3f %s\n", prefix.c_str(), name, value, unit);
     std::fflush(stdout);
@@ -95,10 +97,20 @@ void initiate(const std::string& prefix, Side& side) {
   latency("put_8", [&] { side.put(0, &one, 8); });
   latency("get_8", [&] { side.get(&old, 0, 8); });
   latency("fetch_add", [&] { side.add(0, &one, &old); });
+  std::uint64_t rung = 0;
+  if (answered)
+    latency("round_trip", [&] {
+      ++rung;
+      side.put(kRing, &rung, 8);
+      while (side.word(kRing) != rung) side.poll_once();
+    });
   latency("get_256k_alone", [&] { side.get(buffer.data(), 4096, std::size_t{256} << 10); });
   stream("put_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.put(0, &one, 8); });
   stream("get_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.get(&old, 0, 8); });
-  stream("put_256_stream", 5000, 64, 1e-6, "M/s", [&] { side.put(4096, buffer.data(), 256); });
+  for (const std::size_t n : {256, 512, 1024, 2048}) {
+    const std::string name = "put_" + std::to_string(n) + "_stream";
+    stream(name.c_str(), 5000, 64, 1e-6, "M/s", [&, n] { side.put(4096, buffer.data(), n); });
+  }
   stream("add_stream", 5000, 64, 1e-6, "M/s", [&] { side.add(0, &one, nullptr); });
   stream("fetch_add_stream", 5000, 64, 1e-6, "M/s", [&] { side.add(0, &one, &old); });
   stream("put_64k", 1000, 16, 65536e-9, "GB/s", [&] { side.put(4096, buffer.data(), 65536); });
@@ -136,18 +148,28 @@ void initiate_pages(Side& side) {
   std::free(memory);
 }
 
-/// One process of a pair.  A target whose main thread does not poll computes.
+/// Answers each new value of its word by the same one.
+template <class Side>
+void answer_rings(Shared& shared, Side& side) {
+  std::uint64_t seen = 0;
+  while (shared.stop == 0) {
+    side.poll_once();
+    const std::uint64_t word = side.word(kRing);
+    if (word == seen) continue;
+    seen = word;
+    side.put(kRing, &seen, 8);
+  }
+}
+
+/// One process of a pair.  A target whose main thread does not poll computes, and answers nothing.
 template <class Side>
 void play(Shared& shared, int me, const std::string& prefix, const std::string& mode, Side& side) {
   if (me == 0) {
-    mode == "pages" ? initiate_pages(side) : initiate(prefix, side);
+    mode == "pages" ? initiate_pages(side) : initiate(prefix, side, mode == "poll");
     shared.stop = 1;
     return;
   }
-  if (mode == "poll" || mode == "pages") {
-    while (shared.stop == 0) side.poll_once();
-    return;
-  }
+  if (mode == "poll" || mode == "pages") return answer_rings(shared, side);
   std::thread agent;
   if (mode == "agent") agent = std::thread([&] { side.serve_until(shared.stop); });
   volatile std::uint64_t computed = 0;

@@ -28,8 +28,9 @@ class Process {
       _exit(1);
     }
     net_ = std::move(net.value());
-    void* heap = mmap(nullptr, bench::kHeap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(net_->add_segment(SegmentId::heap, heap, bench::kHeap));
+    heap_ = static_cast<char*>(
+        mmap(nullptr, bench::kHeap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    check(net_->add_segment(SegmentId::heap, heap_, bench::kHeap));
     auto address = net_->address();
     check(address.status());
     std::memcpy(shared.address[me], address.value().data(), address.value().size());
@@ -54,6 +55,9 @@ class Process {
                        nullptr, old, next());
   }
   void poll_once() { net_->poll(); }
+  std::uint64_t word(std::size_t offset) const {
+    return __atomic_load_n(reinterpret_cast<std::uint64_t*>(heap_ + offset), __ATOMIC_ACQUIRE);
+  }
   bool idle() const { return channel_->ops->idle(channel_); }
   int outstanding() {
     while (oldest_ != newest_ && ring_[oldest_ % kRing].done()) ++oldest_;
@@ -89,6 +93,7 @@ class Process {
   int pe_;
   std::unique_ptr<Network> net_;
   Channel* channel_ = nullptr;
+  char* heap_ = nullptr;
   Completion ring_[kRing];
   std::size_t oldest_ = 0, newest_ = 0;
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What small operations between nodes bring in streams, and take alone.  Even PEs act on the next PE, which is on
- * another (virtual) node; the others wait inside the library.
+/* What small operations between nodes bring in streams, and take alone.  Even PEs act on the next PE, which
+ * is on another (virtual) node; the others wait inside the library.
  *
  * usage: oshrun -n 2 --virtual-nodes 2 small_operations
  *        oshrun -n 8 --virtual-nodes 2:cyclic small_operations     four pairs
  *
- * Output: lines "name value unit".  Rates are those of all pairs, the best of kRepeats; latencies, of the first pair
- * while the others wait, are medians. */
+ * Output: lines "name value unit".  Rates are those of all pairs, the best of kRepeats; latencies, of the
+ * first pair while the others wait, are medians. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "metric.h"
 
-enum { kRepeats = 5, kPings = 300, kStream = 20000, kElements = 4096, kLong = 256 };
+enum { kRepeats = 5, kPings = 300, kStream = 20000, kElements = 4096, kLong = 2048 };
 
 static long words[kElements * 2], local[kElements * 2];
 static char bytes[kLong], source[kLong];
@@ -32,12 +32,17 @@ typedef void (*Work)(int i);
 static void p(int i) { shmem_long_p(&words[i % kElements], i, target); }
 static void put_nbi(int i) { shmem_long_put_nbi(&words[i % kElements], &local[i % kElements], 1, target); }
 static void get_nbi(int i) { shmem_long_get_nbi(&local[i % kElements], &words[i % kElements], 1, target); }
-static void put_256(int i) {
+static void put_bytes(int i, size_t n) {
   source[0] = (char)i;
-  shmem_putmem(bytes, source, kLong, target);
+  shmem_putmem(bytes, source, n, target);
 }
+static void put_256(int i) { put_bytes(i, 256); }
+static void put_512(int i) { put_bytes(i, 512); }
+static void put_1024(int i) { put_bytes(i, 1024); }
+static void put_2048(int i) { put_bytes(i, kLong); }
 static void put_signal(int i) {
-  shmem_long_put_signal(&words[i % kElements], &local[0], 1, &signal_word, (uint64_t)i, SHMEM_SIGNAL_SET, target);
+  shmem_long_put_signal(&words[i % kElements], &local[0], 1, &signal_word, (uint64_t)i, SHMEM_SIGNAL_SET,
+                        target);
 }
 static void put_signal_nbi(int i) {
   shmem_long_put_signal_nbi(&words[i % kElements], &local[0], 1, &signal_word, 1, SHMEM_SIGNAL_ADD, target);
@@ -118,6 +123,9 @@ int main(void) {
   stream("put_nbi", put_nbi, kStream, 1, acts);
   stream("get_nbi", get_nbi, kStream, 1, acts);
   stream("put_256", put_256, kStream / 4, 1, acts);
+  stream("put_512", put_512, kStream / 4, 1, acts);
+  stream("put_1024", put_1024, kStream / 4, 1, acts);
+  stream("put_2048", put_2048, kStream / 4, 1, acts);
   stream("put_signal", put_signal, kStream, 1, acts);
   stream("put_signal_nbi", put_signal_nbi, kStream, 1, acts);
   stream("iput", iput, 4, kElements, acts);

@@ -10,8 +10,8 @@ namespace oshrun {
 namespace {
 
 /// Receives one datagram and says whether it is a record that a process of this user has sent.
-bool receive(int fd, shm::WaitRecord& record, bool& ours) {
-  const ssize_t size = shm::receive_from_user(fd, &record, sizeof record, MSG_DONTWAIT, ours);
+bool receive(int fd, shm::WaitRecord& record, bool& ours, shm::UnixAddress& from) {
+  const ssize_t size = shm::receive_from_user(fd, &record, sizeof record, MSG_DONTWAIT, ours, &from);
   if (size < 0) return false;
   ours = ours && size == sizeof record && record.layout == shm::WaitRecord::kLayout;
   return true;
@@ -21,7 +21,7 @@ bool receive(int fd, shm::WaitRecord& record, bool& ours) {
 
 void WaitInquiry::listen(const std::string& job_id, int pes, std::chrono::milliseconds patience) {
   left_early_.assign(static_cast<std::size_t>(pes), false);
-  job_id_ = job_id;
+  listens_at_.resize(static_cast<std::size_t>(pes));
   patience_ = patience;
   sockaddr_un address;
   const socklen_t length = shm::wait_report_address(job_id.c_str(), address);
@@ -40,11 +40,11 @@ void WaitInquiry::begin(std::vector<PeWaits> states) {
     if (pes_[pe].state == PeWaits::State::kEnded) continue;
     finalized_[pe] = pes_[pe].state == PeWaits::State::kFinalized;
     // A PE that does not hear it stays silent, or what it is.
-    sockaddr_un address;
-    const socklen_t length = shm::wait_question_address(job_id_.c_str(), static_cast<int>(pe), address);
+    const shm::UnixAddress& to = listens_at_[pe];
     const char question = '?';
-    heard_[pe] = sendto(socket_.get(), &question, sizeof question, MSG_NOSIGNAL,
-                        reinterpret_cast<const sockaddr*>(&address), length) == sizeof question;
+    heard_[pe] =
+        to.length > 0 && sendto(socket_.get(), &question, sizeof question, MSG_NOSIGNAL,
+                                reinterpret_cast<const sockaddr*>(&to.name), to.length) == sizeof question;
     if (heard_[pe]) pes_[pe].state = PeWaits::State::kSilent;
   }
   deadline_ = Clock::now() + patience_;
@@ -52,15 +52,18 @@ void WaitInquiry::begin(std::vector<PeWaits> states) {
 
 void WaitInquiry::take_answers() {
   shm::WaitRecord record;
+  shm::UnixAddress from;
   bool ours = false;
   // Who talks without end must not hold up the loop, which comes back.
   constexpr int kAtOnce = 1000;
-  for (int taken = 0; taken < kAtOnce && socket_ && receive(socket_.get(), record, ours); ++taken)
-    if (ours && record.pe >= 0 && static_cast<std::size_t>(record.pe) < left_early_.size()) take(record);
+  for (int taken = 0; taken < kAtOnce && socket_ && receive(socket_.get(), record, ours, from); ++taken)
+    if (ours && record.pe >= 0 && static_cast<std::size_t>(record.pe) < left_early_.size())
+      take(record, from);
 }
 
-void WaitInquiry::take(const shm::WaitRecord& record) {
+void WaitInquiry::take(const shm::WaitRecord& record, const shm::UnixAddress& from) {
   const auto pe = static_cast<std::size_t>(record.pe);
+  if (record.news == shm::WaitRecord::News::listens) listens_at_[pe] = from;
   if (record.news == shm::WaitRecord::News::leaves) left_early_[pe] = true;
   if (!deadline_) return;
   if (record.news == shm::WaitRecord::News::present) {

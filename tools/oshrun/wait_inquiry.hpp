@@ -27,7 +27,8 @@ class WaitInquiry {
   /// Begins a question. `states` are those of all PEs: kSilent for those that shall answer, kFinalized for
   /// those that do if they are still in shmem_finalize.
   void begin(std::vector<PeWaits> states);
-  /// Reads what has come. Also at other times: PEs tell of themselves that they have left early.
+  /// Reads what has come. Also at other times: PEs tell where they can be asked, and that they have left
+  /// early.
   void take_answers();
   std::optional<Clock::time_point> deadline() const { return deadline_; }
   /// Every PE that has heard the question has answered, for each of its threads.
@@ -38,10 +39,10 @@ class WaitInquiry {
   bool anybody_left_early() const;
 
  private:
-  void take(const shm::WaitRecord& record);
+  void take(const shm::WaitRecord& record, const shm::UnixAddress& from);
 
   UniqueFd socket_;
-  std::string job_id_;
+  std::vector<shm::UnixAddress> listens_at_;  // questions of the PE; none: it has not come so far
   std::chrono::milliseconds patience_{0};
   std::vector<PeWaits> pes_;
   std::vector<int> expected_;    // reports, by PE; -1: it has not said how many

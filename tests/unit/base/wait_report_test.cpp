@@ -32,21 +32,31 @@ class WaitReport : public ::testing::Test {
   static void SetUpTestSuite() {
     id = "wait-report-test-" + std::to_string(getpid());
     setenv("ATOLL_JOB_ID", outer.c_str(), 1);
-    listen();
+    listener = listen_for(id);
+    outer_listener = listen_for(outer);
     answer_wait_questions(3, 5, kLimit, id);
+    WaitRecord record;
+    bool ours = false;
+    ASSERT_EQ(receive_from_user(listener, &record, sizeof record, MSG_DONTWAIT, ours, &listens_at),
+              static_cast<ssize_t>(sizeof record));
+    ASSERT_EQ(record.news, WaitRecord::News::listens);
     at_rest = descriptors();
   }
   static std::ptrdiff_t descriptors() {
     const std::filesystem::directory_iterator open("/proc/self/fd");
     return std::distance(begin(open), end(open));
   }
-  static void listen() {
+  static int listen_for(const std::string& job) {
     sockaddr_un address;
-    const socklen_t length = wait_report_address(id.c_str(), address);
-    listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
+    const socklen_t length = wait_report_address(job.c_str(), address);
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
+    return fd;
   }
-  static void TearDownTestSuite() { close(listener); }
+  static void TearDownTestSuite() {
+    close(listener);
+    close(outer_listener);
+  }
 
   static bool heard(int milliseconds) {
     pollfd event{listener, POLLIN, 0};
@@ -62,16 +72,16 @@ class WaitReport : public ::testing::Test {
   }
 
   // What the launcher sends; its answer comes from a thread.
-  static bool asked(const std::string& job) {
-    sockaddr_un address;
-    const socklen_t length = wait_question_address(job.c_str(), 3, address);
-    return sendto(listener, "?", 1, 0, reinterpret_cast<sockaddr*>(&address), length) == 1;
+  static void ask() {
+    ASSERT_EQ(sendto(listener, "?", 1, 0, reinterpret_cast<sockaddr*>(&listens_at.name), listens_at.length),
+              1);
   }
-  static void ask() { ASSERT_TRUE(asked(id)); }
 
   static constexpr double kLimit = 0.2;
   static inline int listener = -1;
+  static inline int outer_listener = -1;
   static inline std::ptrdiff_t at_rest = 0;  // descriptors while nobody answers
+  static inline UnixAddress listens_at;
   static inline std::string id;
   static inline const std::string outer = "the-job-that-has-started-mpirun";
 };
@@ -98,7 +108,17 @@ TEST_F(WaitReport, TheLauncherAsksWithoutASignal) {
 }
 
 // A job of another launcher may have been started within one of oshrun's, whose variables it has.
-TEST_F(WaitReport, AnotherJobsQuestionsAreNotHeard) { EXPECT_FALSE(asked(outer)); }
+TEST_F(WaitReport, AnotherJobsLauncherHearsNothing) {
+  pollfd event{outer_listener, POLLIN, 0};
+  EXPECT_EQ(poll(&event, 1, 0), 0);
+}
+
+// An address that other users could guess before would be theirs.
+TEST_F(WaitReport, TheKernelChoosesWhereQuestionsAreHeard) {
+  ASSERT_EQ(listens_at.length, offsetof(sockaddr_un, sun_path) + 6u)
+      << "5 digits behind a zero: unix(7), autobind";
+  EXPECT_EQ(listens_at.name.sun_path[0], '\0');
+}
 
 // Abstract addresses are open to all users.
 TEST_F(WaitReport, OtherUsersAreNotAnswered) {
@@ -134,7 +154,7 @@ TEST_F(WaitReport, AnAnswerLeavesNoDescriptorBehind) {
   raise(kAskSignal);
   EXPECT_EQ(descriptors(), without);
   ::testing::internal::GetCapturedStderr();
-  listen();
+  listener = listen_for(id);
 }
 
 TEST_F(WaitReport, AThreadThatHasWaitedIsNotMeantAnyMore) {
@@ -187,7 +207,7 @@ TEST_F(WaitReport, WithoutAListenerAnswersAreOnStandardError) {
     EXPECT_EQ(said([&] { watch.look(WaitReason(describe)); }).find("atoll: some_call waits for PE 4; since "),
               0U);
   }
-  listen();
+  listener = listen_for(id);
 }
 
 // A child of the program is no PE.

@@ -26,9 +26,10 @@ class Inquiry : public ::testing::Test {
   void listens(int pe) {
     UniqueFd& fd = pes_[pe];
     fd.reset(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_un address;
-    const socklen_t length = shm::wait_question_address(id_.c_str(), pe, address);
-    ASSERT_EQ(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    const sockaddr any{AF_UNIX, {}};
+    ASSERT_EQ(bind(fd.get(), &any, sizeof any.sa_family), 0);
+    const WaitRecord news = record(pe, WaitRecord::News::listens);
+    says(fd.get(), &news, sizeof news);
   }
   /// How many questions it has heard since it was asked this last.
   int heard(int pe) {
@@ -39,10 +40,13 @@ class Inquiry : public ::testing::Test {
   }
 
   void says(const void* bytes, std::size_t size) {
+    const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM, 0));
+    says(fd.get(), bytes, size);
+  }
+  void says(int fd, const void* bytes, std::size_t size) {
     sockaddr_un address;
     const socklen_t length = shm::wait_report_address(id_.c_str(), address);
-    UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM, 0));
-    ASSERT_EQ(sendto(fd.get(), bytes, size, 0, reinterpret_cast<sockaddr*>(&address), length),
+    ASSERT_EQ(sendto(fd, bytes, size, 0, reinterpret_cast<sockaddr*>(&address), length),
               static_cast<ssize_t>(size));
     inquiry_.take_answers();
   }
