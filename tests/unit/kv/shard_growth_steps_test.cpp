@@ -191,7 +191,7 @@ TEST_P(ShardGrowthStepsTest, ASplitIsNotDisturbed) {
     int done = 0, busy = 0;
     for (int n = 0; goes_on; ++n) {
       begin(1, 40);
-      std::set<std::string> expected(keys.begin(), keys.end());
+      std::set<std::string> expected(keys.begin(), keys.end()), changed;
       goes_on = false;
       const auto between = [&](int step) {
         if (step != n) return;
@@ -199,15 +199,21 @@ TEST_P(ShardGrowthStepsTest, ASplitIsNotDisturbed) {
         for (int i = 0; i < 3 && !is_locked(); ++i) {
           const std::string key =
               op == KvOp::insert ? "new " + std::to_string(i) : keys[static_cast<std::size_t>(i)];
-          const Code status = execute(table->shard, op, key, value_of(key), kGrowthSoon);
+          const Code status = execute(table->shard, op, key, key + "?", kGrowthSoon);
           ASSERT_TRUE(status == SHMEMX_KV_OK || status == kBusy) << status;
           ++(status == SHMEMX_KV_OK ? done : busy);
           if (status != SHMEMX_KV_OK) continue;
+          // Whichever copy it was, no other is left.
+          const std::string seen = get(table->shard, key, kGrowthSoon);
+          changed.insert(key);
+          ASSERT_TRUE(seen == (op == KvOp::remove ? "" : key + "?") || seen == "?") << seen;
           op == KvOp::remove ? (void)expected.erase(key) : (void)expected.insert(key);
         }
       };
       ASSERT_EQ(in_steps([](const auto& shard) { return shard.grow(kUnlimited); }, between), SHMEMX_KV_OK);
       expect_sound(expected);
+      for (const std::string& key : changed)
+        ASSERT_EQ(get(table->shard, key, kUnlimited), op == KvOp::remove ? "" : key + "?") << "step " << n;
       if (HasFailure()) FAIL() << "step " << n << " of " << static_cast<int>(op);
     }
     EXPECT_GT(busy, 0);
