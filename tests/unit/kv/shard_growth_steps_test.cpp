@@ -162,6 +162,12 @@ TEST_P(ShardGrowthStepsTest, WhoChangesIsNotDisturbed) {
         std::set<std::string> expected(keys.begin(), keys.end());
         goes_on = false;
         const auto between = [&](int step) {
+          // Who changes something there has the lock of the home that the key has now.
+          for (std::uint64_t i = 0; i < table->layout.groups; ++i) {
+            if (group(i).version % 2 == 0) continue;
+            ASSERT_EQ(group(table->shard.home_of(table->key(key))).home, 1U)
+                << "step " << step << " of " << n;
+          }
           if (step != n) return;
           goes_on = true;
           if (!is_locked() && table->shard.grow(kGrowthSoon) == SHMEMX_KV_OK) ++splits;
