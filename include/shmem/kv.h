@@ -30,7 +30,7 @@ enum shmemx_kv_status {
   SHMEMX_KV_OK = 0,         /* done */
   SHMEMX_KV_NOT_FOUND = 1,  /* no element has this key */
   SHMEMX_KV_EXISTS = 2,     /* insert: one has it, and is as it was */
-  SHMEMX_KV_FULL = 3,       /* no room on the PE of this key; nothing is changed */
+  SHMEMX_KV_FULL = 3,       /* no memory left on the PE of this key; nothing is changed */
   SHMEMX_KV_TOO_LARGE = 4,  /* the value has no room in what it was to go into; nothing is changed */
   SHMEMX_KV_MISMATCH = 5,   /* compare_swap: the bytes were others, and are as they were */
   SHMEMX_KV_COLLISION = 6,  /* another key has the same hash, and the table was told to report that */
@@ -89,21 +89,24 @@ typedef int (*shmemx_kv_predicate_t)(const void* key, size_t key_bytes, const vo
 typedef struct {
   size_t key_bytes;    /* longest key, 1 to 65536 */
   size_t value_bytes;  /* longest value, up to 1 GiB; 0: keys only */
-  uint64_t capacity;   /* elements of all PEs together for which there must be room, at their longest; what PEs have more
-                          than others by chance is allowed for, but not by a hash function that gives PEs unequal shares */
+  uint64_t capacity;   /* a hint: so many elements of all PEs together find their place without the table growing.  It
+                          grows by itself, in small steps, for as long as a PE's memory has room */
   uint64_t (*hash)(const void* key, size_t key_bytes); /* the same on all PEs; NULL: a good one.  It is called by the
                           threads that use the table and by the library's, on the key's PE as well, at the same time; it
                           looks at the key's bytes only and calls nothing of SHMEM */
   int report_collisions; /* keys with the same hash: 0: both are kept; 1: the second is refused (_COLLISION) */
   const char* name;    /* NULL: the table ends with the job.  Else it is a named object of the NVM heap, opened if it is
                           there (shmemx_nvm_open), and durable by shmemx_kv_persist */
+  size_t memory_bytes; /* memory of each PE for its elements, which can never be more.  0: the library chooses: room for
+                          `capacity` elements at their longest if there is so much, and in memory for many more, as far as
+                          the heap has much to spare (docs/kv.md) */
 } shmemx_kv_options_t;
 
 /* The table as this PE has it, and what its threads have done. */
 typedef struct {
   uint64_t elements;       /* that this PE has */
-  uint64_t slots;          /* places for elements that it has */
-  uint64_t block_bytes;    /* memory for elements too long for their slot */
+  uint64_t slots;          /* places for elements that it has now */
+  uint64_t block_bytes;    /* memory that elements too long for their slot may take, if nothing else does */
   uint64_t block_bytes_used;
   uint64_t local_calls;    /* on keys whose elements this PE reached by itself; threads at once may lose some counts */
   uint64_t remote_calls;   /* on keys whose PE was asked; likewise */
@@ -117,9 +120,10 @@ typedef struct {
  *                       SHMEMX_KV_FULL on all PEs, with NULL in *kv, if there is not enough, or the named object cannot be
  *                       opened; a line on stderr says why.  A named table is opened with the options it was made with.
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
- *   shmemx_kv_resize    room for `capacity` elements; all elements stay.  No other call on the table meanwhile.
- *                       SHMEMX_KV_FULL: it is as it was.  Not for named tables: elements of one can be put into a larger
- *                       one of another name (shmemx_kv_next_local).
+ *   shmemx_kv_resize    the table as if it had been created with this `capacity`, and, if memory_bytes was given, with as
+ *                       much more memory as that needs; all elements stay.  No other call on the table meanwhile.  Needed
+ *                       only where its memory does not suffice.  SHMEMX_KV_FULL: it is as it was.  Not for named tables:
+ *                       elements of one can be put into a larger one of another name (shmemx_kv_next_local).
  *   shmemx_kv_persist   the elements of a named table are durable as they are; no other call on it meanwhile.
  *
  * On one key.  `key` has `key_bytes` bytes, `val` has `value_bytes`:

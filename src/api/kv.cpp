@@ -365,13 +365,13 @@ void pshmemx_kv_stats(shmemx_kv_t kv, shmemx_kv_stats_t* stats) {
   shm::check_result(call, "stats", stats);
   const shm::kv::ShardLayout& layout = table.layout();
   *stats = {};
-  stats->slots = layout.groups * shm::kv::kSlots;
   stats->block_bytes = layout.chunks * layout.largest_block;
   stats->local_calls = table.local_calls();
   stats->remote_calls = table.remote_calls();
   stats->packets = table.packets();
   table.with_mine([&](const auto& shard) {
     stats->elements = shard.elements();
+    stats->slots = shard.slots();
     stats->block_bytes_used = shard.block_bytes_used();
     stats->longest_probe = shard.longest_probe();
   });

@@ -191,6 +191,13 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
   return block;
 }
 
+std::size_t free_bytes(Call call) {
+  std::uint64_t left = 0;
+  if (rt.me == 0) left = rt.user_heap - std::min(rt.user_heap, rt.allocator->bytes_in_use());
+  sync_world_with(call, &left, sizeof left);
+  return left;
+}
+
 void* allocate_addresses(Call call, std::size_t size, std::size_t alignment) {
   const Arena arena = paged_arena();
   const Allocation decided = decide_together(call, size, terms_of(kAllocateAddresses, alignment), [&] {

@@ -15,6 +15,9 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
 void* reallocate(Call call, void* block, std::size_t size);
 void release(Call call, void* block);
 
+/// What the heap in memory still has for all PEs alike.  Collective.
+std::size_t free_bytes(Call call);
+
 /// Addresses in the heap on NVM, for which no room is made; null everywhere if there are none left. release()
 /// ends them.  REQUIRES: there is such a heap.
 void* allocate_addresses(Call call, std::size_t size, std::size_t alignment);

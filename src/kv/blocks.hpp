@@ -57,6 +57,15 @@ class BlockAllocator {
     return size(memory_.template load<std::uint8_t>(note_at(block)) & kOrder);
   }
 
+  /// Keeps memory for the groups up to `end`; false: blocks are there.
+  bool keep_up_to(std::uint64_t end) {
+    const auto n = memory_.template load<std::uint64_t>(offsetof(ShardHeader, fresh));
+    if (end > layout_.bytes - n * layout_.largest_block) return false;
+    if (end > memory_.template load<std::uint64_t>(offsetof(ShardHeader, front)))
+      memory_.store(offsetof(ShardHeader, front), end);
+    return true;
+  }
+
   std::uint64_t used() const { return memory_.template load<std::uint64_t>(offsetof(ShardHeader, used)); }
 
  private:
@@ -85,8 +94,10 @@ class BlockAllocator {
   std::uint64_t fresh() {
     const auto n = memory_.template load<std::uint64_t>(offsetof(ShardHeader, fresh));
     if (n == layout_.chunks) return 0;
+    const std::uint64_t block = layout_.blocks_at + (layout_.chunks - 1 - n) * layout_.largest_block;
+    if (block < memory_.template load<std::uint64_t>(offsetof(ShardHeader, front))) return 0;
     memory_.store(offsetof(ShardHeader, fresh), n + 1);
-    return layout_.blocks_at + n * layout_.largest_block;
+    return block;
   }
 
   void link(std::uint64_t block, int order) {

@@ -94,13 +94,22 @@ struct Lean {
   [[gnu::always_inline]] static bool go_home(const LeanTable& table, const Words<kKey>& key, Home& home) {
     home.hash = hash_of_bytes(key.data(), kKey);
     const int pe = pe_of(home.hash, static_cast<unsigned>(table.npes));
-    std::byte* first = table.first_groups[static_cast<unsigned>(pe)];
-    if (first == nullptr) [[unlikely]] {
+    std::byte* directory = table.directories[static_cast<unsigned>(pe)];
+    if (directory == nullptr) [[unlikely]] {
       home.group = reinterpret_cast<std::byte*>(&nowhere);
       return false;
     }
-    home.group = first + group_of(home.hash, table.groups) * kGroup;
+    const std::uint64_t bits = home.hash & look<std::uint64_t>(directory);
+    const auto segment = look<std::uint64_t>(directory + (1 + bits) * sizeof(std::uint64_t));
+    home.group = directory + (segment + group_of(home.hash, table.groups)) * kGroup;
     return true;
+  }
+  // Whether that is its home now.
+  [[gnu::always_inline]] static bool is_home(const LeanTable& table, const Words<kKey>& key,
+                                             const std::byte* group) {
+    Home now;
+    in_order();
+    return go_home(table, key, now) && now.group == group;
   }
   static std::byte* slot_at(const Look& seen, unsigned slot) {
     return seen.group + sizeof(SlotGroup) + slot * kSlot;
@@ -125,10 +134,12 @@ struct Lean {
     return seen.slots != 0 && read(seen, static_cast<unsigned>(__builtin_ctz(seen.slots)), key, value);
   }
   // OK; NOT_FOUND; kBusy: not by this look.
-  [[gnu::noinline]] static Code read_any(const Home& home, const void* key, Words<kValue>& value) {
+  [[gnu::noinline]] static Code read_any(const LeanTable& table, const Home& home, const void* key,
+                                         Words<kValue>& value) {
     for (unsigned slots = home.slots; slots != 0; slots &= slots - 1)
       if (read(home, static_cast<unsigned>(__builtin_ctz(slots)), key, value)) return SHMEMX_KV_OK;
-    return home.slots == 0 && home.is_absent() ? SHMEMX_KV_NOT_FOUND : kBusy;
+    const bool absent = home.slots == 0 && home.is_absent() && is_home(table, key_at(key), home.group);
+    return absent ? SHMEMX_KV_NOT_FOUND : kBusy;
   }
 
   // All of the key has been read before the value is stored, which may be where the key was.  No lock is
@@ -157,7 +168,7 @@ struct Lean {
     Home home{{group, version, 0}, hash_of_bytes(key_at(key).data(), kKey)};
     home.slots = matches(group + offsetof(SlotGroup, tags), home.tag());
     Words<kValue> found;
-    const Code status = read_any(home, key, found);
+    const Code status = read_any(table, home, key, found);
     if (status == kBusy || !ThreadCounter::has_line()) [[unlikely]]
       return table.others.get(table, key, kKey, value, kValue, n);
     table.counter->add_in_line(1);
@@ -202,7 +213,7 @@ struct Lean {
     const Mapped group(home.group);
     if (!group.compare_swap(offsetof(SlotGroup, home), std::uint32_t{0}, std::uint32_t{1})) [[unlikely]]
       return table.others.put(table, key, kKey, value, kValue);
-    const bool done = overwrite(home, words, stored);
+    const bool done = is_home(table, words, home.group) && overwrite(home, words, stored);
     group.store(offsetof(SlotGroup, home), std::uint32_t{0});
     if (!done) return table.others.put(table, key, kKey, value, kValue);
     table.counter->add_in_line(1);
@@ -231,7 +242,7 @@ struct Lean {
         std::memcpy(gets.values + i * kValue, value.data(), kValue);
         return true;
       }
-      const Code status = use_further(home, all, i);
+      const Code status = use_further(table, home, all, i);
       busy += status == kBusy ? 1 : 0;
       absent += status == SHMEMX_KV_NOT_FOUND ? 1 : 0;
       return true;
@@ -242,9 +253,10 @@ struct Lean {
     if (gets.lengths != nullptr) note_lengths(gets, n, got.found == n);
     return got;
   }
-  [[gnu::noinline]] static Code use_further(const Home& home, const LeanGets& gets, std::size_t i) {
+  [[gnu::noinline]] static Code use_further(const LeanTable& table, const Home& home, const LeanGets& gets,
+                                            std::size_t i) {
     Words<kValue> value;
-    const Code status = read_any(home, gets.keys + i * kKey, value);
+    const Code status = read_any(table, home, gets.keys + i * kKey, value);
     if (status == SHMEMX_KV_OK) std::memcpy(gets.values + i * kValue, value.data(), kValue);
     gets.status[i] = status;
     return status;

@@ -27,10 +27,10 @@ struct KvCalls {
 struct LeanTable {
   const LeanTable* self = this;  // null: it is no table any more
   const LeanCalls* lean;
-  KvCalls others{};                          // all other ways
-  std::byte* const* first_groups = nullptr;  // of the shards of all PEs; null: not mapped here
+  KvCalls others{};                         // all other ways
+  std::byte* const* directories = nullptr;  // of the shards of all PEs; null: not mapped here
   std::uint64_t npes = 0;
-  std::uint64_t groups = 0;          // of a shard
+  std::uint64_t groups = 0;          // of a segment
   ThreadCounter* counter = nullptr;  // of calls that were done here
 
   LeanTable();

@@ -65,11 +65,12 @@ constexpr bool may_remove(KvOp op) {
   return op == KvOp::remove || op == KvOp::take || op == KvOp::apply || op == KvOp::remove_if;
 }
 
-/// One of enum shmemx_kv_status.  No program sees kBusy: a lock was not free soon, nothing is done; and
-/// kByRma: the result of a get is a Location.
+/// One of enum shmemx_kv_status.  No program sees kBusy: a lock was not free soon, nothing is done; kByRma:
+/// the result of a get is a Location; and kNoSlot, which stays in the shard: the key's segment has no room.
 using Code = int;
 inline constexpr Code kBusy = -1;
 inline constexpr Code kByRma = -2;
+inline constexpr Code kNoSlot = -3;
 
 /// Whether the operation has been carried out.
 constexpr bool is_done(Code status) { return status == SHMEMX_KV_OK || status == SHMEMX_KV_INSERTED; }

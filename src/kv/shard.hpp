@@ -131,11 +131,9 @@ class Shard {
   Code get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
 
   /// The key will be asked for soon: first for all such keys, then for each of them.
-  void prefetch_home(const Key& key) const {
-    memory_.prefetch(layout_.group_at(group_of(key.hash, layout_.groups)));
-  }
+  void prefetch_home(const Key& key) const { memory_.prefetch(layout_.group_at(home_of(key))); }
   void prefetch_slot(const Key& key) const {
-    const std::uint64_t group = group_of(key.hash, layout_.groups);
+    const std::uint64_t group = home_of(key);
     const Bytes16 tags = Head<Memory>(memory_, layout_.group_at(group)).tags();
     if (const unsigned slots = tags.matches(tag_of(key.hash)); slots != 0)
       memory_.prefetch(layout_.slot_at(group, static_cast<unsigned>(__builtin_ctz(slots))));
@@ -154,10 +152,31 @@ class Shard {
   /// The next element at or after `cursor`, which becomes the one after it.  NOT_FOUND: there is none;
   /// TOO_LARGE: `cursor` stays.  Elements come by home, and those of a home by their numbers.
   Code next(std::uint64_t& cursor, Element& element) const;
+  /// The same, but of the home that the cursor is at; NOT_FOUND: it has no more, and the cursor is at the
+  /// next home.  REQUIRES: !is_at_end(cursor).
+  Code next_here(std::uint64_t& cursor, Element& element) const;
+  bool is_at_end(std::uint64_t cursor) const;
+
+  /// Of a shard that does not grow.
   static std::uint64_t cursor_at(std::uint64_t home) { return home * kNumbers; }
   static std::uint64_t home_of_cursor(std::uint64_t cursor) { return cursor / kNumbers; }
   /// The same; only elements of the cursor's home.
   Code next_of_home(std::uint64_t& cursor, Element& element) const;
+
+  /// The group that a key's hash says now.
+  [[gnu::always_inline]] std::uint64_t home_of(const Key& key) const {
+    const auto mask = memory_.template load<std::uint64_t>(layout_.directory_at);
+    const auto first = memory_.template load<std::uint64_t>(layout_.entry_at(key.hash & mask));
+    return first - layout_.directory_groups + layout_.group_in_segment(key.hash);
+  }
+  std::uint64_t segments() const {
+    return memory_.template load<std::uint64_t>(offsetof(ShardHeader, segments));
+  }
+  std::uint64_t slots() const { return segments() * layout_.segment_groups * kSlots; }
+
+  /// Makes one more segment, of elements of another one.  FULL: there is no memory, or it does not grow;
+  /// kBusy: somebody else makes one, or a lock is not free soon.
+  Code grow(unsigned patience) const;
 
   std::uint64_t elements() const {
     return memory_.template load<std::uint64_t>(offsetof(ShardHeader, elements));
@@ -171,7 +190,7 @@ class Shard {
   }
 
  private:
-  static constexpr std::uint64_t kMagic = 0x32766b6c6c6f7461;  // "atollkv2"
+  static constexpr std::uint64_t kMagic = 0x33766b6c6c6f7461;  // "atollkv3"
 
   static constexpr std::uint64_t kNumbers = 256;  // of elements of one home
   static_assert(kSlots * (1 + kAlternates) < kNumbers);
@@ -195,7 +214,6 @@ class Shard {
   bool unchanged(std::uint64_t group, std::uint32_t version) const {
     return memory_.template load<std::uint32_t>(layout_.group_at(group)) == version;
   }
-  std::uint64_t home_of(const Key& key) const { return group_of(key.hash, layout_.groups); }
   bool bytes_of(const Head<Memory>& head, std::uint64_t group, unsigned slot, Bytes& bytes) const;
   bool holds(const Head<Memory>& head, std::uint64_t group, unsigned slot, const Key& key,
              Bytes& bytes) const;
@@ -207,9 +225,34 @@ class Shard {
   template <class Visit>
   Code search(const Key& key, unsigned patience, Visit visit) const;
   template <class Visit>
-  Code search_alternate(const Key& key, std::uint16_t returns, unsigned patience, Visit visit) const;
+  Code search_from(std::uint64_t home, const Key& key, unsigned patience, Visit visit) const;
+  template <class Visit>
+  Code search_alternate(std::uint64_t home, const Key& key, std::uint16_t returns, unsigned patience,
+                        Visit visit) const;
   Code copy_value(const Bytes& bytes, void* value, std::uint64_t room, std::uint64_t& n) const;
 
+  // Growing: kv/shard_growth.hpp.
+  struct Moving;
+  bool has_memory_for(std::uint64_t segments) const;
+  void enter_segment(std::uint64_t bits, std::uint64_t segment) const;
+  Code make_segment(std::uint64_t to, unsigned patience) const;
+  void split(std::uint64_t from, std::uint64_t to) const;
+  void copy_group(std::uint64_t from, std::uint64_t to, Moving& moving) const;
+  void leave_group(std::uint64_t group, Moving& moving) const;
+  std::uint64_t hash_at(const std::byte* group, unsigned slot) const;
+  bool lock_homes(std::uint64_t segment, unsigned patience) const;
+  void unlock_homes(std::uint64_t segment, std::uint64_t n) const;
+
+  // Iteration: kv/shard_iteration.hpp.
+  struct Place;
+  struct Cover;
+  struct Least;
+  Code next_of_place(Place& place, Element& element) const;
+  Code look_for_least(const Cover& cover, Least& least, Element& element) const;
+  bool find_least(const Cover& cover, std::uint64_t segment, Least& least) const;
+  std::optional<std::uint64_t> position_at(const Head<Memory>& head, std::uint64_t group, unsigned slot,
+                                           std::uint64_t segment, std::uint64_t segments,
+                                           std::byte* key) const;
   Code read(const Head<Memory>& head, std::uint64_t group, unsigned slot, Element& element) const;
   void expect(const KvRequest& request) const;
   Code change(const KvRequest& request, ValueRoom& result) const;
@@ -217,6 +260,7 @@ class Shard {
   Code scan(const KvRequest& request, ValueRoom& result) const;
   Code apply(const KvRequest& request, const std::optional<Position>& position, ValueRoom& result) const;
   Code remove_if(const KvRequest& request, const std::optional<Position>& position) const;
+  Code make_more_room(unsigned patience) const;
   Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;
   Code store_long(const KvRequest& request, unsigned patience) const;
   Code reserve(std::uint64_t n, ValueRoom& result) const;
@@ -343,12 +387,26 @@ template <class Visit>
 
 // Looks where the key may be: at its home, and at its alternate if its home says that elements are there.
 // visit(head, group, looks) returns whether it has found what it looks for; otherwise as in look_whole().
-// Returns OK if it has, else NOT_FOUND, or kBusy.
+// Returns OK if it has, else NOT_FOUND, or kBusy.  What is not found is looked for again if it has another
+// home meanwhile, which it never has twice.
 template <class Memory>
 template <class Visit>
 [[gnu::always_inline]] inline Code Shard<Memory>::search(const Key& key, unsigned patience,
                                                          Visit visit) const {
-  const std::uint64_t home = home_of(key);
+  for (std::uint64_t home = home_of(key);;) {
+    const Code status = search_from(home, key, patience, visit);
+    if (status != SHMEMX_KV_NOT_FOUND) return status;
+    const std::uint64_t now = home_of(key);
+    if (now == home) [[likely]]
+      return status;
+    home = now;
+  }
+}
+
+template <class Memory>
+template <class Visit>
+[[gnu::always_inline]] inline Code Shard<Memory>::search_from(std::uint64_t home, const Key& key,
+                                                              unsigned patience, Visit visit) const {
   bool found = false, is_away = false;
   std::uint16_t returns = 0;
   const auto visit_home = [&](const Head<Memory>& head, unsigned& looks) __attribute__((always_inline)) {
@@ -358,16 +416,16 @@ template <class Visit>
   };
   if (!look_whole(home, patience, visit_home)) return kBusy;
   if (found) return SHMEMX_KV_OK;
-  return is_away ? search_alternate(key, returns, patience, visit) : SHMEMX_KV_NOT_FOUND;
+  return is_away ? search_alternate(home, key, returns, patience, visit) : SHMEMX_KV_NOT_FOUND;
 }
 
 // After the home, from which `returns` is.  What came home between the two looks is in neither: so the home
 // is looked at again until none has come meanwhile, which none can without having been put away.
 template <class Memory>
 template <class Visit>
-[[gnu::noinline]] Code Shard<Memory>::search_alternate(const Key& key, std::uint16_t returns,
-                                                       unsigned patience, Visit visit) const {
-  const std::uint64_t home = home_of(key);
+[[gnu::noinline]] Code Shard<Memory>::search_alternate(std::uint64_t home, const Key& key,
+                                                       std::uint16_t returns, unsigned patience,
+                                                       Visit visit) const {
   const std::uint64_t there = layout_.alternate(home, alternate_of(tag_of(key.hash)));
   bool found = false;
   const auto visit_there = [&](const Head<Memory>& head, unsigned& looks) {

@@ -9,6 +9,7 @@
 #include "kv/blocks.hpp"
 #include "kv/hash.hpp"
 #include "kv/shard.hpp"
+#include "kv/shard_growth.hpp"
 #include "kv/shard_iteration.hpp"
 #include "kv/shard_room.hpp"
 #include "kv/shard_telling.hpp"
@@ -17,8 +18,12 @@ namespace shm::kv {
 namespace detail {
 
 inline void shape_of(const ShardLayout& layout, std::uint64_t hash_sign, std::uint64_t (&shape)[7]) {
-  const std::uint64_t words[] = {layout.key_bytes, layout.value_bytes,   layout.report_collisions,
-                                 layout.groups,    layout.largest_block, layout.bytes,
+  const std::uint64_t words[] = {layout.key_bytes,
+                                 layout.value_bytes,
+                                 layout.report_collisions,
+                                 layout.first_segments << 32 | layout.segment_groups,
+                                 layout.largest_block,
+                                 layout.bytes,
                                  hash_sign};
   static_assert(sizeof words == sizeof shape);
   std::memcpy(shape, words, sizeof words);
@@ -36,7 +41,12 @@ void Shard<Memory>::prepare(std::uint64_t hash_sign) const {
   ShardHeader header{};
   header.magic = kMagic;
   detail::shape_of(layout_, hash_sign, header.shape);
+  header.segments = layout_.first_segments;
+  header.front = layout_.end_of(layout_.first_segments);
   memory_.write(0, &header, sizeof header);
+  memory_.store(layout_.directory_at, std::bit_ceil(layout_.first_segments) - 1);
+  for (std::uint64_t i = 0; i < 2 * layout_.first_segments && i < layout_.directory_entries(); ++i)
+    enter_segment(i, i < layout_.first_segments ? i : ShardLayout::parent_of(i));
 }
 
 template <class Memory>
@@ -97,13 +107,26 @@ void Shard<Memory>::expect(const KvRequest& request) const {
 // With the lock of the key's home; kBusy also where room needs the lock of another home, which somebody has.
 template <class Memory>
 Code Shard<Memory>::change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const {
-  const std::uint64_t home = layout_.group_at(home_of(request.key)) + offsetof(SlotGroup, home);
   for (unsigned looks = 0;;) {
+    const std::uint64_t group = home_of(request.key);
+    const std::uint64_t home = layout_.group_at(group) + offsetof(SlotGroup, home);
     if (!detail::take<std::uint32_t>(memory_, home, patience)) return kBusy;
-    const Code status = change(request, result);
+    if (home_of(request.key) != group) {  // it has another one meanwhile
+      memory_.store(home, std::uint32_t{0});
+      continue;
+    }
+    Code status = change(request, result);
     memory_.store(home, std::uint32_t{0});
+    if (status == kNoSlot) {
+      status = make_more_room(patience);
+      if (status == SHMEMX_KV_OK) continue;
+      if (status == kBusy && patience != kUnlimited) return kBusy;  // others have their turn
+    } else if (is_done(status) && layout_.has_segments() &&
+               elements() > layout_.enough_elements(segments())) {
+      grow(patience);  // or somebody else does, or who inserts next
+    }
     if (status != kBusy) {
-      if (request.block != 0 && status != SHMEMX_KV_OK) free_block(request.block);
+      if (request.block != 0 && !is_done(status)) free_block(request.block);
       return status;
     }
     // Without the lock, as the other one may be looking for room here.
@@ -238,7 +261,7 @@ template <class Memory>
 Code Shard<Memory>::add(const KvRequest& request, const void* value, std::uint64_t n) const {
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
   const Key& key = request.key;
-  if (!count_in()) return SHMEMX_KV_FULL;
+  if (!count_in()) return kNoSlot;
   const std::uint64_t block = layout_.inlined ? 0 : block_for(request, value, n);
   if (layout_.inlined || block != 0) {
     const Code status = add_counted(key, block, value, n);
@@ -251,17 +274,28 @@ Code Shard<Memory>::add(const KvRequest& request, const void* value, std::uint64
   return SHMEMX_KV_FULL;
 }
 
+// Where the segment of a key has none.  OK: some segment, maybe that one, has been split; kBusy likewise, or
+// as grow(); FULL.  Segments are split in turn, so it may take several.  But not without end where many keys
+// have one hash.
+template <class Memory>
+Code Shard<Memory>::make_more_room(unsigned patience) const {
+  constexpr std::uint64_t kMostSlots = 4;  // for an element
+  if (elements() * kMostSlots < slots()) return SHMEMX_KV_FULL;
+  const Code status = grow(patience);
+  return status == SHMEMX_KV_OK && patience != kUnlimited ? kBusy : status;
+}
+
 // Of elements, if there may be one more.  Before it is there: so there are never too many.  Where words are
 // slow others may find the table full for an instant in which one too many is refused.
 template <class Memory>
 bool Shard<Memory>::count_in() const {
   constexpr std::uint64_t kAt = offsetof(ShardHeader, elements);
   if constexpr (Memory::kWordsAreQuick) {
-    for (std::uint64_t n = elements(); n < layout_.most_elements(); n = elements())
+    for (std::uint64_t n = elements(); n < layout_.most_elements(segments()); n = elements())
       if (memory_.compare_swap(kAt, n, n + 1)) return true;
     return false;
   }
-  if (memory_.add(kAt, std::uint64_t{1}) < layout_.most_elements()) return true;
+  if (memory_.add(kAt, std::uint64_t{1}) < layout_.most_elements(segments())) return true;
   count_out();
   return false;
 }

@@ -133,7 +133,7 @@ std::optional<typename Shard<Memory>::Position> Shard<Memory>::free_position(con
   return std::nullopt;
 }
 
-// Has an element leave one of the key's two groups, and others before it where that is needed.  OK; FULL;
+// Has an element leave one of the key's two groups, and others before it where that is needed.  OK; kNoSlot;
 // kBusy.
 template <class Memory>
 Code Shard<Memory>::make_room(const Key& key) const {
@@ -141,12 +141,12 @@ Code Shard<Memory>::make_room(const Key& key) const {
   constexpr int kMostMoves = 3;
   const std::uint64_t home = home_of(key);
   const std::uint64_t there = layout_.alternate(home, alternate_of(tag_of(key.hash)));
-  if (there == home) return SHMEMX_KV_FULL;
+  if (there == home) return kNoSlot;
   Making making{home, kMostLooks, false};
   for (int moves = 1; moves <= kMostMoves; ++moves) {
     if (free_a_slot(home, moves, making) || free_a_slot(there, moves, making)) return SHMEMX_KV_OK;
   }
-  return making.contended ? kBusy : SHMEMX_KV_FULL;
+  return making.contended ? kBusy : kNoSlot;
 }
 
 // By so many moves, of which the last one goes to a group that has room.

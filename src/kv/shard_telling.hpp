@@ -110,12 +110,12 @@ Code Shard<Memory>::scan(const KvRequest& request, ValueRoom& result) const {
   const std::uint64_t value_room = std::min(layout_.value_bytes, room);
   detail::Scratch key(layout_.key_bytes), value(value_room);
   std::uint64_t cursor = request.offset, used = sizeof cursor;
-  for (unsigned homes = 0; homes < kMostHomes && home_of_cursor(cursor) < layout_.groups;) {
+  for (unsigned homes = 0; homes < kMostHomes && !is_at_end(cursor);) {
     Element element{key.get(), layout_.key_bytes, 0, value.get(), value_room, 0};
     std::uint64_t behind = cursor;
-    const Code status = next_of_home(behind, element);
+    const Code status = next_here(behind, element);
     if (status == SHMEMX_KV_NOT_FOUND) {
-      cursor = cursor_at(home_of_cursor(cursor) + 1);
+      cursor = behind;
       ++homes;
       continue;
     }
@@ -132,7 +132,7 @@ Code Shard<Memory>::scan(const KvRequest& request, ValueRoom& result) const {
     std::memcpy(to + used + sizeof head + padded(element.key_bytes), value.get(), element.value_bytes);
     used += bytes;
   }
-  if (used == sizeof cursor && home_of_cursor(cursor) >= layout_.groups) return SHMEMX_KV_NOT_FOUND;
+  if (used == sizeof cursor && is_at_end(cursor)) return SHMEMX_KV_NOT_FOUND;
   std::memcpy(to, &cursor, sizeof cursor);
   result.n = used;
   return SHMEMX_KV_OK;

@@ -21,6 +21,7 @@ template <class Key, class AskHome, class AskSlot, class Use>
     if (first >= n) return true;  // as what is before the first is, too
     Key* keys = &ring[first % ring.size()];
     const std::size_t these = std::min(n - first, kKeysOfStage);
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < these; ++i)
       if (!f(first + i, keys[i])) return false;
     return true;

@@ -24,7 +24,7 @@ void Table::end() {
   local_calls_.reset();
   client_.end();
   std::vector<std::byte*>().swap(shards_);
-  std::vector<std::byte*>().swap(first_groups_);
+  std::vector<std::byte*>().swap(directories_);
 }
 
 void Table::set_matched(std::unique_ptr<MatchedEngine> engine) {
@@ -49,11 +49,12 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
   if (is_paged()) return;
   for (const int pe : rt.node_pes)
     shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
-  first_groups_.assign(rt.npes, nullptr);
-  for (const int pe : rt.node_pes) first_groups_[static_cast<std::size_t>(pe)] = shard(pe) + layout.groups_at;
-  first_groups = first_groups_.data();
+  directories_.assign(rt.npes, nullptr);
+  for (const int pe : rt.node_pes)
+    directories_[static_cast<std::size_t>(pe)] = shard(pe) + layout.directory_at;
+  directories = directories_.data();
   npes = rt.npes;
-  groups = layout.groups;
+  groups = layout.segment_groups;
   counter = local_calls_.get();
   if (hash_.user == nullptr) lean = &lean_calls(layout);
 }
@@ -107,7 +108,8 @@ bool Table::better_there(int pe, const KvRequest& request) const {
   const std::uint64_t given = gives_value(request.op) ? std::min(room_of(request), layout_.value_bytes) : 0;
   const std::uint64_t brought = request.op == KvOp::get || request.op == KvOp::take ? 0 : request.n;
   if (std::max(given, brought) > kLongestInPackets) return false;
-  const std::uint64_t group = layout_.group_at(group_of(request.key.hash, layout_.groups));
+  const std::uint64_t group =
+      layout_.group_at(Shard<Paged>(Paged(memory_, pe), layout_).home_of(request.key));
   return region_->better_there(reinterpret_cast<std::uintptr_t>(memory_) + group, pe, may_change(request.op));
 }
 

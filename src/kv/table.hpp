@@ -48,6 +48,9 @@ class Table : public LeanTable {
   void use(const ShardLayout& layout, std::byte* memory);
 
   const ShardLayout& layout() const { return layout_; }
+  /// What the program wants a PE's memory to be; 0: that was left to the library.
+  void set_budget(std::uint64_t bytes) { budget_ = bytes; }
+  std::uint64_t budget() const { return budget_; }
   std::byte* memory() const { return memory_; }
   bool is_table() const { return self == this; }
   bool is_named() const { return named_; }
@@ -171,8 +174,9 @@ class Table : public LeanTable {
   const KeyHash hash_;
   const bool named_;
   ShardLayout layout_{};
-  std::vector<std::byte*> shards_;        // of all PEs
-  std::vector<std::byte*> first_groups_;  // for LeanTable
+  std::uint64_t budget_ = 0;
+  std::vector<std::byte*> shards_;       // of all PEs
+  std::vector<std::byte*> directories_;  // for LeanTable
   std::byte* memory_ = nullptr;
   Region* region_ = nullptr;  // in which all shards lie; null: they are in memory
   Client client_;

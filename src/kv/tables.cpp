@@ -111,6 +111,34 @@ KeyHash hash_for(const shmemx_kv_options_t& options) {
   return {options.hash, options.report_collisions != 0};
 }
 
+bool wants_matched(bool on_pages) { return rt.env.kv_match == "entry" && rt.network != nullptr && !on_pages; }
+
+// For a PE, where the program leaves it to the library.  In memory, where what is not touched costs nothing:
+// 64 times what was asked for, but no more than an eighth of what there is, if that is not too little for
+// elements of the longest; and where there is not so much, half of what there is.  On NVM, where all of it is
+// taken: that, and for slots as much again.
+std::uint64_t usual_bytes(Call call, const ShardShape& shape, bool on_pages, bool inlined) {
+  constexpr std::uint64_t kTimes = 64;
+  const std::uint64_t longest = bytes_for(shape, true);
+  if (on_pages) return inlined ? 2 * longest : longest;
+  const std::uint64_t all = free_bytes(call);
+  if (longest <= all) return std::max(longest, std::min(all / 8, longest * kTimes));
+  return std::max(bytes_for(shape, false), all / 2);
+}
+
+// `bytes`: of memory for a PE; 0: the library chooses.  A table of the other engine, which looks after each
+// home, does not grow.
+ShardLayout layout_for(Call call, const ShardShape& shape, KeyHash hash, std::uint64_t bytes, bool on_pages) {
+  ShardLayout layout =
+      make_layout(shape.key_bytes, shape.value_bytes, shape.capacity, shape.npes, shape.report_collisions);
+  if (!wants_matched(on_pages)) {
+    if (bytes == 0) bytes = usual_bytes(call, shape, on_pages, layout.inlined);
+    layout = make_layout(shape, {bytes, on_pages});
+  }
+  layout.hash = hash;
+  return layout;
+}
+
 // Memory for all shards, empty; null everywhere if there is not enough.
 std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
   auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
@@ -126,7 +154,8 @@ std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
     }
     return nullptr;
   }
-  std::memset(memory, 0, layout.blocks_at);
+  std::memset(memory, 0, layout.orders_at);
+  std::memset(memory + layout.directory_at, 0, layout.end_of(layout.first_segments) - layout.directory_at);
   Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash, layout.key_bytes)); });
   return memory;
 }
@@ -144,8 +173,8 @@ std::byte* open_shards(Call call, const ShardLayout& layout, const shmemx_kv_opt
   });
   if (failed)
     warn(
-        "%s: '%s' is no table of this shape; allowed are the key_bytes, value_bytes, capacity, hash and "
-        "report_collisions that it was created with",
+        "%s: '%s' is no table of this shape; allowed are the key_bytes, value_bytes, capacity, hash, "
+        "report_collisions and memory_bytes that it was created with",
         call.name, options.name);
   if (all_succeeded(call, failed)) return memory;
   release(call, memory);
@@ -153,7 +182,7 @@ std::byte* open_shards(Call call, const ShardLayout& layout, const shmemx_kv_opt
 }
 
 void open_matched(Call call, Table& table) {
-  if (rt.env.kv_match != "entry" || rt.network == nullptr || table.is_paged()) return;
+  if (!wants_matched(table.is_paged())) return;
   table.set_matched(MatchedEngine::open(call, {table.layout(), table.memory(), table.hash()}));
 }
 
@@ -195,9 +224,12 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
                     {"capacity", options.capacity},
                     {"hash", sign(options.hash, options.key_bytes), false},
                     {"report_collisions", options.report_collisions != 0},
+                    {"memory_bytes", options.memory_bytes},
                     {"name", hash_of(nullptr, name.data(), name.size()), false}});
-  const ShardLayout layout = make_layout(options.key_bytes, options.value_bytes, options.capacity, rt.npes,
-                                         options.report_collisions != 0);
+  const ShardShape shape{options.key_bytes, options.value_bytes, options.capacity, rt.npes,
+                         options.report_collisions != 0};
+  const bool on_pages = options.name != nullptr || rt.paged_by_default;
+  const ShardLayout layout = layout_for(call, shape, hash_for(options), options.memory_bytes, on_pages);
   std::byte* memory = options.name != nullptr ? open_shards(call, layout, options, open)
                                               : make_shards(call, layout, options.hash);
   if (memory == nullptr) return nullptr;
@@ -212,6 +244,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
     tables.push_back(std::make_unique<Table>(number, hash_for(options), options.name != nullptr));
     table = tables.back().get();
     table->use(layout, memory);
+    table->set_budget(options.memory_bytes);
     live.push_back(table);
   }
   serve();
@@ -240,10 +273,11 @@ static Code keep(Call call, Table& table) {
 
 Code resize_table(Call call, Table& table, std::uint64_t capacity) {
   const ShardLayout& old = table.layout();
-  const ShardLayout layout =
-      make_layout(old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions);
   table.quiet(call);
   check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
+  const ShardShape shape{old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions};
+  const std::uint64_t bytes = table.budget() == 0 ? 0 : std::max(table.budget(), bytes_for(shape, true));
+  const ShardLayout layout = layout_for(call, shape, table.hash(), bytes, table.is_paged());
   rest_executor();
   close_matched(call, table);
   std::byte* memory = make_shards(call, layout, table.hash().user);

@@ -366,7 +366,7 @@ static void test_large(void) {
 
 /* Some have room and some do not: each says which. */
 static void test_full(void) {
-  shmemx_kv_t kv = table_of(kKey, kValue, 10);
+  shmemx_kv_t kv = table_within(kKey, kValue, 10, 4096);
   make(me, 0, kMany, 1);
   const int returned = shmemx_kv_insert_batch(kv, kMany, keys, kKey, values, kValue, status);
   CHECK_EQ(returned, SHMEMX_KV_FULL);

@@ -119,7 +119,8 @@ static void test_others_in_its_place(shmemx_kv_t kv, int tried, size_t bytes) {
 }
 
 static void test(size_t longest, size_t bytes, uint64_t capacity) {
-  shmemx_kv_t kv = table_of(48, longest, capacity);
+  const size_t memory = (capacity + 10) * (longest + 128) * 3; /* as if one PE had nearly all */
+  shmemx_kv_t kv = table_within(48, longest, capacity, memory);
   const int tried = fill(kv, bytes);
   const long there = check_all(kv, tried, bytes);
   const long all = sum_of_all(there);

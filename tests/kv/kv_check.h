@@ -56,13 +56,17 @@ static inline void check_made(CheckPlace place, const void* bytes, size_t n, uin
 }
 
 /* Collective. */
-static inline shmemx_kv_t table_of(size_t key_bytes, size_t value_bytes, uint64_t capacity) {
+static inline shmemx_kv_t table_within(size_t key_bytes, size_t value_bytes, uint64_t capacity,
+                                       size_t memory_bytes) {
   const shmemx_kv_options_t options = {
-      .key_bytes = key_bytes, .value_bytes = value_bytes, .capacity = capacity};
+      .key_bytes = key_bytes, .value_bytes = value_bytes, .capacity = capacity, .memory_bytes = memory_bytes};
   shmemx_kv_t kv = NULL;
   CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);
   CHECK(kv != NULL);
   return kv;
+}
+static inline shmemx_kv_t table_of(size_t key_bytes, size_t value_bytes, uint64_t capacity) {
+  return table_within(key_bytes, value_bytes, capacity, 0);
 }
 
 static inline int put_long(shmemx_kv_t kv, Key key, long value) {

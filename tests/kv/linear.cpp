@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -34,7 +35,7 @@ using shm::linear::Outcome;
 using shm::linear::State;
 using shm::linear::Value;
 
-constexpr int kKeys = 3, kDecoys = 8, kThreads = 3, kMostBurst = 6;
+constexpr int kKeys = 3, kDecoys = 8, kThreads = 3, kMostBurst = 6, kCrowd = 64;
 constexpr std::size_t kKeyBytes = 20, kOperations = 64, kMostValue = 40000;
 
 struct Record {
@@ -55,8 +56,11 @@ struct Shape {
 int me, npes;
 shmemx_kv_t kv;
 std::size_t value_bytes;
+bool crowded;                          // the table grows
 unsigned char keys[kKeys][kKeyBytes];  // the same on all PEs
 Journal* journals;                     // [kThreads]
+std::uint64_t grown;                   // slots that this PE's tables have got
+bool may_grow;                         // tables do
 
 std::uint64_t constant(const void*, std::size_t) { return 5; }
 
@@ -388,8 +392,23 @@ class Worker {
     }
   }
 
+  // Many keys that stay, so that the table grows in the midst of all this.
+  void crowd() {
+    unsigned char own[kCrowd][kKeyBytes] = {};
+    for (auto& key : own) {
+      const std::uint64_t number = ++crowd_ << 16 | thread_;
+      key[0] = 0xdd;
+      std::memcpy(key + 1, &number, sizeof number);
+      const std::uint64_t more = next_random(&dice_);  // of each round others
+      std::memcpy(key + 9, &more, sizeof more);
+    }
+    const std::uint64_t values[kCrowd] = {};
+    CHECK_EQ(shmemx_kv_insert_batch(kv, kCrowd, own, kKeyBytes, values, 8, nullptr), SHMEMX_KV_OK);
+  }
+
   // Another key, of this thread alone: its neighbours in the table move.
   void decoy() {
+    if (crowded) crowd();
     const std::size_t number = random_below(&dice_, kDecoys);
     unsigned char key[kKeyBytes] = {0xdc, static_cast<unsigned char>(thread_),
                                     static_cast<unsigned char>(number)};
@@ -415,7 +434,7 @@ class Worker {
   Random dice_;
   std::uint32_t thread_;
   Journal& journal_;
-  std::uint64_t numbers_ = 0;
+  std::uint64_t numbers_ = 0, crowd_ = 0;
   std::uint64_t last_[kKeys] = {};  // words that were seen
   std::array<bool, kDecoys> there_ = {};
   std::array<std::vector<unsigned char>, kMostBurst> buffers_;
@@ -476,9 +495,16 @@ void life(const Shape& shape, Random& dice, Random& common, std::size_t& judged)
   options.value_bytes = value_bytes = shape.value_bytes;
   options.hash = shape.hash;
   options.capacity = elements * static_cast<std::uint64_t>(shape.hash != nullptr ? npes : 1);
+  crowded = may_grow && shape.hash == nullptr && next_random(&common) % 2 == 0;
+  if (crowded) options.memory_bytes = std::size_t{8} << 20;
   CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);
   fill_random(&common, keys, sizeof keys);
+  shmemx_kv_stats_t stats;
+  shmemx_kv_stats(kv, &stats);
+  const std::uint64_t slots = stats.slots;
   for (int i = 0; i < 3; ++i) round_of_operations(dice, judged);
+  shmemx_kv_stats(kv, &stats);
+  grown += stats.slots - slots;
   shmemx_kv_destroy(kv);
 }
 
@@ -497,12 +523,14 @@ int main() {
   // In the slot of a group, in a block, and longer than a message.
   static constexpr Shape kShapes[] = {{16, nullptr},   {48, nullptr},   {48, constant},       {200, nullptr},
                                       {200, constant}, {5000, nullptr}, {kMostValue, nullptr}};
+  // Not those of the other engine; those on NVM have little more memory than they need.
+  may_grow = std::getenv("SHMEM_KV_MATCH") == nullptr && std::getenv("SHMEM_HEAP") == nullptr;
   const double end = end_of_run(2);
   std::size_t judged = 0, lives = 0;
   do {
     life(kShapes[lives++ % std::size(kShapes)], dice, common, judged);
   } while (go_on(end));
-  if (me == 0) std::printf("%zu tables, %zu operations judged\n", lives, judged);
+  if (me == 0) std::printf("%zu tables, %zu operations judged, %zu slots more\n", lives, judged, grown);
   shmem_free(journals);
   shmem_finalize();
   return 0;

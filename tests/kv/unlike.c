@@ -34,6 +34,12 @@ static void report(void) {
   shmemx_kv_t kv = NULL;
   shmemx_kv_create(&options, &kv);
 }
+static void memory(void) {
+  const shmemx_kv_options_t options = {
+      .key_bytes = 8, .value_bytes = 8, .capacity = 100, .memory_bytes = first ? 100000 : 200000};
+  shmemx_kv_t kv = NULL;
+  shmemx_kv_create(&options, &kv);
+}
 static void resize(void) { shmemx_kv_resize(create(8, 8, 100, NULL), first ? 1000 : 6000); }
 static void destroy(void) {
   const shmemx_kv_t one = create(8, 8, 100, NULL), other = create(8, 8, 100, NULL);
@@ -76,9 +82,9 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*call)(void);
-  } cases[] = {CASE(key_bytes), CASE(value_bytes), CASE(capacity),    CASE(name),    CASE(hash),
-               CASE(report),    CASE(resize),      CASE(destroy),     CASE(missing), CASE(another),
-               CASE(persist),   CASE(kept),        CASE(resize_named)};
+  } cases[] = {CASE(key_bytes), CASE(value_bytes), CASE(capacity), CASE(name),        CASE(hash),
+               CASE(report),    CASE(memory),      CASE(resize),   CASE(destroy),     CASE(missing),
+               CASE(another),   CASE(persist),     CASE(kept),     CASE(resize_named)};
   shmem_init();
   first = shmem_my_pe() == 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)

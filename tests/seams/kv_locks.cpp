@@ -43,7 +43,8 @@ int remove(const std::string& k) { return shmemx_kv_remove(kv, k.data(), k.size(
 /// PE 1 takes or gives up the locks of all homes of its shard, which all changes need.
 void hold(bool held) {
   const auto& table = *reinterpret_cast<const shm::kv::Table*>(kv);
-  for (std::uint64_t group = 0; group < table.layout().groups; ++group) {
+  for (std::uint64_t group = 0; group < table.layout().first_segments * table.layout().segment_groups;
+       ++group) {
     const std::uint64_t at = table.layout().group_at(group) + offsetof(shm::kv::SlotGroup, home);
     __atomic_store_n(reinterpret_cast<std::uint32_t*>(table.memory() + at), held ? 1 : 0, __ATOMIC_RELEASE);
   }

@@ -40,11 +40,13 @@ TEST(LayoutTest, PartsFollowOneAnother) {
   for (const std::uint64_t key : {1, 8, 13, 255, 256, 65536}) {
     for (const std::uint64_t value : {0, 1, 8, 100, 255, 256, 1000, 4096, 1 << 20}) {
       const ShardLayout layout = make_layout(key, value, 100, 2, false);
-      EXPECT_GE(layout.groups_at, sizeof(ShardHeader));
+      EXPECT_GE(layout.orders_at, sizeof(ShardHeader));
+      EXPECT_LE(layout.orders_at, layout.directory_at);
+      EXPECT_LE(layout.entry_at(layout.directory_entries()), layout.groups_at);
+      EXPECT_EQ(layout.directory_groups * layout.group_bytes, layout.groups_at - layout.directory_at);
       EXPECT_EQ(layout.group_bytes % 64, 0u);
       EXPECT_LE(layout.slot_at(0, kSlots), layout.group_at(1));
-      EXPECT_LE(layout.group_at(layout.groups), layout.orders_at);
-      EXPECT_LE(layout.orders_at, layout.blocks_at);
+      EXPECT_LE(layout.end_of(layout.most_segments), layout.blocks_at);
       if (layout.inlined) continue;
       EXPECT_GE(layout.largest_block, sizeof(Block) + padded(key) + padded(value));
       EXPECT_LE(layout.largest_block, (sizeof(Block) + padded(key) + padded(value)) * 9 / 8 + 64)

@@ -27,9 +27,9 @@ class LeanTest : public ::testing::TestWithParam<std::pair<std::size_t, std::siz
     table.others = {
         [](LeanTable&, const void*, std::size_t, void*, std::size_t, std::size_t*) { return kElsewhere; },
         [](LeanTable&, const void*, std::size_t, const void*, std::size_t) { return kElsewhere; }};
-    table.first_groups = &first_group;
+    table.directories = &directory;
     table.npes = 1;
-    table.groups = one.layout.groups;
+    table.groups = one.layout.segment_groups;
     table.counter = counter.get();
     counter->add(0);  // so that this thread has a line
   }
@@ -62,7 +62,7 @@ class LeanTest : public ::testing::TestWithParam<std::pair<std::size_t, std::siz
 
   const std::size_t key_bytes = GetParam().first, value_bytes = GetParam().second;
   OneShard one{make_layout(key_bytes, value_bytes, 300, 1, false)};
-  std::byte* first_group = one.memory.get() + one.layout.groups_at;
+  std::byte* directory = one.memory.get() + one.layout.directory_at;
   std::unique_ptr<ThreadCounter> counter = std::make_unique<ThreadCounter>();
   LeanTable table;
 };
@@ -188,7 +188,7 @@ TEST_P(LeanTest, LeavesToOthersWhatIsNotItsOwn) {
   EXPECT_EQ(get(1, value), kElsewhere);
   EXPECT_EQ(put(1, 12), kElsewhere);
   // Another node's.
-  first_group = nullptr;
+  directory = nullptr;
   EXPECT_EQ(get(1, value), kElsewhere);
   EXPECT_EQ(put(1, 12), kElsewhere);
 }

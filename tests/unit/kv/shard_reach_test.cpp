@@ -49,7 +49,7 @@ class Counting {
 
  private:
   void note(std::uint64_t at) const {
-    if (at < layout_->groups_at || at >= layout_->orders_at) return;
+    if (at < layout_->groups_at || at >= layout_->end_of(layout_->most_segments)) return;
     const std::uint64_t group = (at - layout_->groups_at) / layout_->group_bytes;
     if (std::ranges::find(*groups_, group) == groups_->end()) groups_->push_back(group);
   }
