@@ -81,7 +81,7 @@ typedef struct {
  * only, and calls nothing of SHMEM. */
 enum shmemx_kv_verdict { SHMEMX_KV_KEEP, SHMEMX_KV_STORE, SHMEMX_KV_ERASE };
 typedef int (*shmemx_kv_function_t)(const void* key, size_t key_bytes, const void* old, size_t old_bytes,
-                                    const void* operand, size_t operand_bytes, void* value, size_t* value_bytes);
+                                    const void* operand, size_t operand_bytes, void* val, size_t* value_bytes);
 /* Whether it is to be done with the element. */
 typedef int (*shmemx_kv_predicate_t)(const void* key, size_t key_bytes, const void* val, size_t value_bytes, void* context);
 
