@@ -254,11 +254,11 @@ Code Shard<Memory>::next_here(std::uint64_t& cursor, Element& element) const {
 
 template <class Memory>
 Code Shard<Memory>::next(std::uint64_t& cursor, Element& element) const {
-  while (!is_at_end(cursor)) {
-    const Code status = next_here(cursor, element);
-    if (status != SHMEMX_KV_NOT_FOUND) return status;
-  }
-  return SHMEMX_KV_NOT_FOUND;
+  Code status = SHMEMX_KV_NOT_FOUND;
+  std::uint64_t now = cursor;
+  while (status == SHMEMX_KV_NOT_FOUND && !is_at_end(now)) status = next_here(now, element);
+  if (status != SHMEMX_KV_TOO_LARGE) cursor = now;
+  return status;
 }
 
 }  // namespace shm::kv
