@@ -205,7 +205,7 @@ void Combiner::make_room(int executor, Flow& to, std::size_t size) {
 
 void Combiner::pause(const WaitReason& reason, Pause& between) {
   if (nic_.poll()) return between.backoff.restart();
-  between.watch.look(reason);
+  between.watch.look_and_listen(reason);
   between.backoff.pause();
 }
 
