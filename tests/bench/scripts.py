@@ -130,10 +130,12 @@ def graphs_that_run():
     rows = [line.split()[0] for line in result.stdout.splitlines() if line]
     expect(result.returncode == 0 and rows == ["edges/s", "bfs", "pagerank", "sssp", "components", "triangles", "updates/s",
                                                "histogram", "GUPS", "scatter", "inverse"], f"rows {rows}", result)
+    result = run("requests.py", "--build", build, "--scale", "8")
+    expect(result.returncode == 0 and result.stdout.count("%") == 6 and "cache lines" in result.stdout, "failed", result)
 
 
 def main():
-    for script in ("compare_paging.py", "compare_graphs.py"):
+    for script in ("compare_paging.py", "compare_graphs.py", "requests.py"):
         result = run(script, "--build", "/nowhere")
         expect(result.returncode == 2 and "there is no bin/oshrun in /nowhere" in result.stderr, "is not refused", result)
     for case in (wrong_arguments, without_shmem_bench, nothing_to_measure, what_runs, pages_that_run, kv_that_runs,
