@@ -105,6 +105,7 @@ bool Heap::poll_gathered(void* heap) {
   Heap& self = *static_cast<Heap*>(heap);
   if (!self.alarm_.went_off()) [[likely]]
     return false;
+  if (self.gathering_.holds()) self.alarm_.set();  // sending to one PE may wait, and others' are held as well
   if (self.gathering_.tick()) self.alarm_.set();
   return true;
 }
@@ -212,9 +213,8 @@ void Heap::on_operation(void* heap, int from, const std::byte* message, std::siz
       self.answer(from, answers, answered);
       answered = 0;
     }
-    const bool has_order = operation.stays_behind || operation.follows;
     std::size_t answer = 0;
-    if (!has_order || !self.pager_->any_handed(from))
+    if (!operation.stays_behind || !self.pager_->any_handed(from))
       answer = self.execute_at_once(operation, message + at + sizeof operation, answers + answered);
     if (answer == 0) self.pager_->hand(message + at, operation_bytes(operation));
     answered += answer;

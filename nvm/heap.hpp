@@ -88,8 +88,6 @@ class Heap final : public Region, private Host, private Outlet {
   void bring(std::uintptr_t address, int pe, bool writes) override;
   bool better_there(std::uintptr_t address, int pe, bool writes) override;
   void* ptr(std::uintptr_t address, int pe) override;
-  bool put_signal(Context*, std::uintptr_t to, const void* source, std::size_t n, std::uintptr_t word,
-                  AtomicOp, std::uint64_t value, int pe, bool nbi) override;
   void quiet(Context&) override;
   /// Messages may meet pages on their way: what is behind a fence begins when all before it is complete.
   void fence(Context& context) override { quiet(context); }

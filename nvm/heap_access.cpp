@@ -284,30 +284,6 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
   if (later && (writes || nbi) && rt.progress != nullptr) rt.progress->posted();
 }
 
-// What has to be sent is at the home of the word before the signal is.
-bool Heap::put_signal(Context* context, std::uintptr_t to, const void* source, std::size_t n,
-                      std::uintptr_t word, AtomicOp op, std::uint64_t value, int pe, bool nbi) {
-  if (n > kLargestOperation || pe == rt.me || rt.progress == nullptr) return false;
-  put(context, to, source, n, pe, nbi);
-  const std::uint64_t offset = word - base();
-  const PageNumber page = pool_.number(pe, offset);
-  const bool any_sent = (context->unanswered.load(std::memory_order_acquire) & kUnansweredCount) != 0;
-  if (!any_sent || !goes_there(page, sizeof value, false)) {
-    wait_for_answers(context->unanswered, 0, pe);
-    amo(context, word, op, AtomicType::u64, &value, nullptr, nullptr, pe, true);
-    return true;
-  }
-  Operation signal =
-      operation_on(Operation::Kind::amo, page, offset % pool_.shape().page_bytes, sizeof value);
-  signal.op = op;
-  signal.type = AtomicType::u64;
-  signal.value = value;
-  signal.follows = true;
-  send(signal, nullptr, nullptr, pe, context->unanswered);
-  rt.progress->posted();
-  return true;
-}
-
 Operation Heap::operation_for(const Piece& piece) {
   const bool writes = piece.access == Access::write;
   Operation operation =

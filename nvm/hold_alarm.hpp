@@ -25,7 +25,7 @@ class HoldAlarm {
   /// From now on threads that block wake for it.
   void start(Progress& progress) {
     fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    progress.add_source({fd_, may_block, this, kNoLimit});
+    progress.add_source({fd_, may_block, this, fd_ >= 0 ? kNoLimit : kPeriod / 1000});
   }
   void stop(Progress& progress) { progress.remove_source(this); }
 

@@ -77,8 +77,9 @@ typedef struct {
 
 /* A change that a program defines: what it says is to become of the key, with `value`, which has room for as many bytes as
  * *value_bytes says, the table's longest, set where it says STORE.  `old` is NULL if the key is not there.  It is called
- * by any thread on the PE of the key, or of its node, with the key's lock held: it is short, looks at what it is passed
- * only, and calls nothing of SHMEM. */
+ * by any thread on the PE of the key, or of its node, and of a table on NVM on any PE, with the key's lock held: it is
+ * short, looks at what it is passed only, and calls nothing of SHMEM.  For one call it may be called several times; what
+ * it said last counts. */
 enum shmemx_kv_verdict { SHMEMX_KV_KEEP, SHMEMX_KV_STORE, SHMEMX_KV_ERASE };
 typedef int (*shmemx_kv_function_t)(const void* key, size_t key_bytes, const void* old, size_t old_bytes,
                                     const void* operand, size_t operand_bytes, void* val, size_t* value_bytes);
@@ -214,7 +215,7 @@ typedef struct {
  *                  Returns OK, FILE (cut short, changed, or none: nothing is put), or what a put has returned, on all PEs
  *   remove_if      removes those elements of this PE for which the predicate does not return 0, each as remove does;
  *                  returns how many.  It may be called more than once for an element, and what is said of apply's
- *                  functions holds.  On all PEs: those of the table
+ *                  functions holds; `context` lies in no memory on NVM.  On all PEs: those of the table
  *   clear          collective: removes all that was there before any PE called it
  *   stats          what the table is like on this PE */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes

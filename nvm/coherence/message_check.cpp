@@ -19,8 +19,7 @@ template <std::size_t count>
 bool are_flags(const std::byte* message, const std::size_t (&offsets)[count]) {
   return std::ranges::all_of(offsets, [&](std::size_t at) { return message[at] <= std::byte{1}; });
 }
-constexpr std::size_t kOperationFlags[] = {offsetof(Operation, stays_behind), offsetof(Operation, brings),
-                                           offsetof(Operation, follows)};
+constexpr std::size_t kOperationFlags[] = {offsetof(Operation, stays_behind), offsetof(Operation, brings)};
 constexpr std::size_t kMessageFlags[] = {
     offsetof(PageMessage, message) + offsetof(Message, data),
     offsetof(PageMessage, message) + offsetof(Message, dirty),

@@ -40,7 +40,6 @@ struct Operation {
   AtomicType type;
   bool stays_behind;  // others of its context may be on their way before it: the pager keeps their order
   bool brings;        // of an atomic operation: the answer brings what was there
-  bool follows;       // it is executed when all that its PE has sent to this home before has been
   std::uint64_t value, compare;
 };
 

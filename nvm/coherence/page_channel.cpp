@@ -172,34 +172,22 @@ void PageChannel::hand(const std::byte* operation, std::size_t n) {
   delivery.message.from = delivery.message.requester = nodes_.node_of(head.pe);
   delivery.message.to = nodes_.here;
   const LockGuard guard(mutex_);
-  Source& source = sources_[head.pe];
-  if (source.handed++ == 0) any_sources_.fetch_add(1, std::memory_order_relaxed);
-  const auto is_there_too = [&](const Delivery& held) { return held.page == head.page; };
-  const bool waits = (head.follows && source.handed > 1) || std::ranges::any_of(source.held, is_there_too);
-  (waits ? source.held : arrived_).push_back(std::move(delivery));
+  if (handed_[head.pe]++ == 0) any_handed_.fetch_add(1, std::memory_order_relaxed);
+  arrived_.push_back(std::move(delivery));
 }
 
-// What follows goes on when nothing is handed but what is held.
 void PageChannel::executed(int pe) {
   const LockGuard guard(mutex_);
-  const auto found = sources_.find(pe);
-  Source& source = found->second;
-  if (--source.handed == 0) {
-    sources_.erase(found);
-    any_sources_.fetch_sub(1, std::memory_order_release);
-    return;
-  }
-  for (std::size_t going = source.handed - source.held.size(); !source.held.empty(); ++going) {
-    if (source.held.front().operation->head().follows && going != 0) return;
-    arrived_.push_back(std::move(source.held.front()));
-    source.held.pop_front();
-  }
+  const auto found = handed_.find(pe);
+  if (--found->second != 0) return;
+  handed_.erase(found);
+  any_handed_.fetch_sub(1, std::memory_order_release);
 }
 
 bool PageChannel::any_handed(int pe) {
-  if (any_sources_.load(std::memory_order_acquire) == 0) return false;
+  if (any_handed_.load(std::memory_order_acquire) == 0) return false;
   const LockGuard guard(mutex_);
-  return sources_.contains(pe);
+  return handed_.contains(pe);
 }
 
 bool PageChannel::next(Delivery& delivery) {

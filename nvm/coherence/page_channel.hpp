@@ -7,15 +7,13 @@
 //                                                       message as received when next_fetched() returns it
 //          to this pager                           -> a queue that next() empties
 //   receive()                                        -> the queue
-//   hand()     an operation of another PE            -> the queue, or held: it follows others
+//   hand()     an operation of another PE            -> the queue
 //   answer()   to such an operation                  -> the message for that PE -> Wire::answer, by flush()
 //
 // What a pager says to another in one round of its work leaves in one packet, as who takes it is woken for
 // each. Nothing stays in a packet while the pager does what takes long: sleeps, or has a page copied.
 //
-// Operations of a PE that were handed over count until the home knows that they are executed.  One that
-// follows is held until those before it are, and so is what is handed over behind it for the same page: not
-// more, as what it follows may wait for a program, which may wait for the rest.
+// Operations of a PE that were handed over count until the home knows that they are executed.
 #pragma once
 
 #include <algorithm>
@@ -151,11 +149,6 @@ class PageChannel {
   void put_page(int pe, Delivery delivery);
   void tell(const Move& move);
   void add(int pe, PageMessage head, const Foreign* operation = nullptr);
-  // Operations of a PE.
-  struct Source {
-    std::size_t handed = 0;     // and not executed, with those that are held
-    std::deque<Delivery> held;  // the first follows what is handed, and not held
-  };
   static Packet& packet_for(std::vector<Packet>& packets, int pe);
   static bool any_packet(const std::vector<Packet>& packets) {
     return std::ranges::any_of(packets, [](const Packet& packet) { return !packet.bytes.empty(); });
@@ -177,8 +170,9 @@ class PageChannel {
   std::unordered_map<FrameNumber, PageNumber> to_be_fetched_;
   Mutex mutex_;  // of what follows
   std::deque<Delivery> arrived_ GUARDED_BY(mutex_);
-  std::unordered_map<int, Source> sources_ GUARDED_BY(mutex_);  // of which something is handed
-  std::atomic<std::size_t> any_sources_{0};                     // how many they are
+  // Operations of each PE that are handed and not executed; only of PEs that have any.
+  std::unordered_map<int, std::size_t> handed_ GUARDED_BY(mutex_);
+  std::atomic<std::size_t> any_handed_{0};  // PEs in it
 };
 
 }  // namespace shm::nvm

@@ -117,12 +117,18 @@ void listen_to_launcher() {
   WaitRecord record;
   record.news = WaitRecord::News::listens;
   record.pe = self;
-  if (!ask_for_senders(fd) || bind(fd, &any, sizeof any.sa_family) != 0 || !tell_launcher_from(fd, record)) {
+  const bool bound = ask_for_senders(fd) && bind(fd, &any, sizeof any.sa_family) == 0;
+  const bool told = bound && tell_launcher_from(fd, record);
+  if (!told && (!bound || errno != EAGAIN)) {
     close(fd);
     return;
   }
   try {
-    start_service_thread("atoll-asked", [fd] { hear_questions(fd); }).detach();
+    // A launcher that starts many PEs may be slow to read.
+    start_service_thread("atoll-asked", [fd, record, told] {
+      for (bool done = told; !done;) done = tell_launcher_from(fd, record) || errno != EAGAIN;
+      hear_questions(fd);
+    }).detach();
   } catch (const std::system_error&) {  // no threads are left
     close(fd);
   }

@@ -40,15 +40,6 @@ class Region {
   virtual void amo(Context*, std::uintptr_t at, AtomicOp, AtomicType, const void* value, const void* compare,
                    void* fetch, int pe, bool nbi) = 0;
 
-  /// A put as above, and an atomic without result on the word of 64 bits at `word` of the same region,
-  /// executed after it.  Returns false, and has done nothing, where the caller had better put, fence and do
-  /// the atomic.
-  virtual bool put_signal(Context*, std::uintptr_t /*to*/, const void* /*source*/, std::size_t /*n*/,
-                          std::uintptr_t /*word*/, AtomicOp, std::uint64_t /*value*/, int /*pe*/,
-                          bool /*nbi*/) {
-    return false;
-  }
-
   /// Current value of this PE's own n <= 8 bytes at `address`, as wait_until and test see it: an update that
   /// a PE has completed is returned sooner or later, and what preceded it in order is then visible to loads.
   virtual void load(std::uintptr_t address, void* value, std::size_t n) = 0;

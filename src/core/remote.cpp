@@ -222,11 +222,6 @@ void remote_put_signal(Call call, Context& context, void* dest, const void* sour
     if (put_signal != nullptr && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
         put_signal(channel, pe, to.remote, source, n, word.remote, op, value))
       return rt.progress->posted();
-    if (to.region != nullptr && to.region == word.region &&
-        enter_region(context, to.region)
-            ->put_signal(&context, reinterpret_cast<std::uintptr_t>(dest), source, n,
-                         reinterpret_cast<std::uintptr_t>(signal), op, value, pe, blocking == Blocking::no))
-      return;
     put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context, call);
   }

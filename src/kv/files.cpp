@@ -51,6 +51,7 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
+  bool is_open() const { return file_ != nullptr; }
   bool good() const { return good_; }
   void fail(const char* why) {
     if (good_) warn("%s: %s: %s", call_.name, path_.c_str(), why);
@@ -108,7 +109,7 @@ bool write_all(Call call, Table& table, const std::string& path) {
   file.write(&end.checksum, sizeof end.checksum);
   file.finish();
   if (file.good() && std::rename(unfinished.c_str(), path.c_str()) != 0) file.fail(std::strerror(errno));
-  if (!file.good()) unlink(unfinished.c_str());
+  if (!file.good() && file.is_open()) unlink(unfinished.c_str());
   return file.good();
 }
 

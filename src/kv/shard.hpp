@@ -131,8 +131,11 @@ class Shard {
   Code get(const Key& key, void* value, std::uint64_t room, std::uint64_t& n, unsigned patience) const;
 
   /// The key will be asked for soon: first for all such keys, then for each of them.
-  void prefetch_home(const Key& key) const { memory_.prefetch(layout_.group_at(home_of(key))); }
+  void prefetch_home(const Key& key) const {
+    if constexpr (Memory::kWordsAreQuick) memory_.prefetch(layout_.group_at(home_of(key)));
+  }
   void prefetch_slot(const Key& key) const {
+    if constexpr (!Memory::kWordsAreQuick) return;
     const std::uint64_t group = home_of(key);
     const Bytes16 tags = Head<Memory>(memory_, layout_.group_at(group)).tags();
     if (const unsigned slots = tags.matches(tag_of(key.hash)); slots != 0)
@@ -156,6 +159,8 @@ class Shard {
   /// next home.  REQUIRES: !is_at_end(cursor).
   Code next_here(std::uint64_t& cursor, Element& element) const;
   bool is_at_end(std::uint64_t cursor) const;
+  /// In how many segments, about, next_here() looks for it.
+  std::uint64_t homes_at(std::uint64_t cursor) const;
 
   /// Of a shard that does not grow.
   static std::uint64_t cursor_at(std::uint64_t home) { return home * kNumbers; }

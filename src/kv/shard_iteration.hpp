@@ -238,6 +238,14 @@ bool Shard<Memory>::is_at_end(std::uint64_t cursor) const {
 }
 
 template <class Memory>
+std::uint64_t Shard<Memory>::homes_at(std::uint64_t cursor) const {
+  const Place place(cursor);
+  if (!layout_.has_segments() || place.begun == 0) return 1;
+  const std::uint64_t step = std::uint64_t{1} << (place.begun - 1);
+  return segments() / step + 1;
+}
+
+template <class Memory>
 Code Shard<Memory>::next_here(std::uint64_t& cursor, Element& element) const {
   if (!layout_.has_segments()) {
     const Code status = next_of_home(cursor, element);

@@ -115,13 +115,15 @@ Code Shard<Memory>::change_alone(const KvRequest& request, ValueRoom& result, un
       memory_.store(home, std::uint32_t{0});
       continue;
     }
+    const std::uint64_t before = segments();
     Code status = change(request, result);
     memory_.store(home, std::uint32_t{0});
     if (status == kNoSlot) {
       status = make_more_room(patience);
       if (status == SHMEMX_KV_OK) continue;
-      if (status == kBusy && patience != kUnlimited) return kBusy;  // others have their turn
-    } else if (is_done(status) && layout_.has_segments() &&
+      if (status == SHMEMX_KV_FULL && segments() != before) continue;  // somebody else has made the last one
+      if (status == kBusy && patience != kUnlimited) return kBusy;     // others have their turn
+    } else if (is_done(status) && may_add(request.op) && layout_.has_segments() &&
                elements() > layout_.enough_elements(segments())) {
       grow(patience);  // or somebody else does, or who inserts next
     }
@@ -173,7 +175,8 @@ Code Shard<Memory>::change(const KvRequest& request, ValueRoom& result) const {
   const std::size_t n = atomic_size(request.type);
   if (n > layout_.value_bytes) return SHMEMX_KV_TOO_LARGE;
   const Code status = add(request, request.value, n);
-  if (result.value != nullptr) std::memset(result.value, 0, n);
+  // Not before it is done: the operand and the key may be in the same memory, and be needed once more.
+  if (status == SHMEMX_KV_OK && result.value != nullptr) std::memset(result.value, 0, n);
   return status;
 }
 

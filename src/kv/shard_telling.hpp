@@ -101,22 +101,23 @@ Code Shard<Memory>::remove_if(const KvRequest& request, const std::optional<Posi
   return SHMEMX_KV_OK;
 }
 
-// So many homes at most, as it may run in a handler.
+// So many homes at most, and one at least, as it may run in a handler.  Where a segment was split since the
+// cursor came to it, a home is looked for in all that it has become.
 template <class Memory>
 Code Shard<Memory>::scan(const KvRequest& request, ValueRoom& result) const {
-  constexpr unsigned kMostHomes = 1024;
+  constexpr std::uint64_t kMostHomes = 1024;
   auto* const to = static_cast<std::byte*>(result.value);
   const std::uint64_t room = request.n;
   const std::uint64_t value_room = std::min(layout_.value_bytes, room);
   detail::Scratch key(layout_.key_bytes), value(value_room);
   std::uint64_t cursor = request.offset, used = sizeof cursor;
-  for (unsigned homes = 0; homes < kMostHomes && !is_at_end(cursor);) {
+  for (std::uint64_t homes = 0; homes < kMostHomes && !is_at_end(cursor);) {
+    homes += homes_at(cursor);
     Element element{key.get(), layout_.key_bytes, 0, value.get(), value_room, 0};
     std::uint64_t behind = cursor;
     const Code status = next_here(behind, element);
     if (status == SHMEMX_KV_NOT_FOUND) {
       cursor = behind;
-      ++homes;
       continue;
     }
     const std::uint64_t bytes = scan_bytes(element.key_bytes, element.value_bytes);

@@ -296,7 +296,7 @@ void Table::issue(Call call, const KvRequest& request, void* value, ResultsTo la
 
 Code Table::scan_some(Call call, int pe, std::uint64_t cursor, std::vector<std::byte>& bytes,
                       std::uint64_t& n) {
-  for (bytes.resize(std::max<std::size_t>(bytes.size(), kScanRoom));;) {
+  for (bytes.resize(kScanRoom);;) {
     const KvRequest request{.op = KvOp::scan, .key = {}, .n = bytes.size(), .offset = cursor};
     ValueRoom result{bytes.data(), 0};
     Code status;

@@ -206,7 +206,6 @@ class Messages {
         static_cast<std::uint32_t>(input_.near(amo ? atomic_size(operation.type) : input_.below(64)));
     operation.offset = static_cast<std::uint32_t>(input_.near(input_.below(kPage / 8) * std::uint64_t{8}));
     operation.brings = input_.below(2) != 0;
-    operation.follows = input_.below(4) == 0;
     operation.value = input_.byte();
     Bytes bytes;
     append(bytes, operation);

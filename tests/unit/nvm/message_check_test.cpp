@@ -159,7 +159,7 @@ TEST_F(OperationMessage, Several) {
   EXPECT_EQ(check_all(bytes), "");
   operation.kind = Operation::Kind::amo;
   operation.n = 8;
-  operation.follows = true;
+  operation.brings = true;
   add(bytes, operation, 0);
   operation.kind = Operation::Kind::get;
   operation.n = kLargestOperation;
@@ -168,7 +168,7 @@ TEST_F(OperationMessage, Several) {
   for (std::size_t cut = 1; cut < sizeof operation; ++cut)
     EXPECT_EQ(check_all({bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(cut)}), kCutShort) << cut;
   Bytes wrong = bytes;
-  wrong[sizeof operation + 8 + offsetof(Operation, follows)] = std::byte{2};
+  wrong[sizeof operation + 8 + offsetof(Operation, brings)] = std::byte{2};
   EXPECT_EQ(check_all(wrong), kUnknownOperation);
   operation.page = 0;
   add(bytes, operation, 0);

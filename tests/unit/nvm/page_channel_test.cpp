@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations that follow others in the channel of a home's pager, and answers that leave together.
+// Operations that are handed to a home's pager by its channel, and answers that leave together.
 #include "nvm/coherence/page_channel.hpp"
 
 #include <gtest/gtest.h>
@@ -32,13 +32,11 @@ struct HandedOperations : ::testing::Test {
     nodes.add(1);
     nodes.add(1);
   }
-  void hand(std::uint64_t token, bool follows = false, int pe = 1, PageNumber page = 0) {
+  void hand(std::uint64_t token) {
     Operation operation{};
     operation.token = token;
-    operation.page = page;
-    operation.pe = pe;
+    operation.pe = 1;
     operation.kind = Operation::Kind::get;
-    operation.follows = follows;
     channel.hand(reinterpret_cast<const std::byte*>(&operation), sizeof operation);
   }
   std::vector<std::uint64_t> taken() {
@@ -64,58 +62,6 @@ TEST_F(HandedOperations, CountUntilTheyAreExecuted) {
   channel.executed(1);
   EXPECT_TRUE(channel.any_handed(1)) << "taken is not executed";
   channel.executed(1);
-  EXPECT_FALSE(channel.any_handed(1));
-}
-
-TEST_F(HandedOperations, OneThatFollowsNothingGoesOn) {
-  hand(1, true);
-  EXPECT_EQ(taken(), Tokens{1});
-}
-
-// Its thread may be another one, that the program waits for which keeps what is followed.
-TEST_F(HandedOperations, OneForAnotherPageIsNotHeldBehindIt) {
-  hand(1);
-  hand(2, true);
-  hand(3, false, 1, 5);
-  EXPECT_EQ(taken(), (Tokens{1, 3}));
-  channel.executed(1);
-  EXPECT_EQ(taken(), Tokens{}) << "3 is not executed, and may be what it follows for all that is known";
-  channel.executed(1);
-  EXPECT_EQ(taken(), Tokens{2});
-}
-
-TEST_F(HandedOperations, OneThatFollowsIsHeldWithAllBehindItThere) {
-  hand(1);
-  hand(2);
-  hand(3, true);
-  hand(4);
-  hand(5, true);
-  hand(6);
-  hand(7, true, 2);  // another PE's
-  EXPECT_EQ(taken(), (Tokens{1, 2, 7}));
-  channel.executed(1);
-  EXPECT_EQ(taken(), Tokens{}) << "one of two";
-  channel.executed(1);
-  EXPECT_EQ(taken(), (Tokens{3, 4}));
-  hand(8);
-  EXPECT_EQ(taken(), Tokens{}) << "behind what is held";
-  channel.executed(1);
-  EXPECT_EQ(taken(), Tokens{});
-  channel.executed(1);
-  EXPECT_EQ(taken(), (Tokens{5, 6, 8}));
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(channel.any_handed(1));
-    channel.executed(1);
-  }
-  EXPECT_FALSE(channel.any_handed(1));
-}
-
-TEST_F(HandedOperations, ThoseThatFollowEachOtherGoOneByOne) {
-  for (std::uint64_t i = 1; i <= 3; ++i) hand(i, true);
-  for (std::uint64_t i = 1; i <= 3; ++i) {
-    EXPECT_EQ(taken(), Tokens{i});
-    channel.executed(1);
-  }
   EXPECT_FALSE(channel.any_handed(1));
 }
 

@@ -304,7 +304,6 @@ class Worker {
     add.type = AtomicType::u64;
     add.offset = static_cast<std::uint32_t>(8 * word_);
     add.value = 1 + random_() % 9;
-    add.follows = random_() % 4 == 0;
     Awaited awaited;
     add.brings = true;
     cluster_.operate(pe_, page, add, awaited);
