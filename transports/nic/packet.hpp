@@ -175,7 +175,8 @@ inline constexpr std::size_t kGetRecord = 16;
 /// What a get of n bytes takes of a packet: its record, or its result if that is longer.
 constexpr std::size_t get_room(std::size_t n) { return std::max(padded(n), kGetRecord); }
 
-/// Largest put and get that are packed: longer ones gain nothing that their second copy would not take away.
+/// Largest put and get that are packed: 15 of them fill a packet, and are 7 times as fast as by themselves
+/// (docs/atomics.md has this by size).  Each is copied once more.
 inline constexpr std::size_t kLargestPacked = 1024;
 /// Data of a strided record; more blocks take several.
 inline constexpr std::size_t blocks_of_record(std::size_t block) { return kLargestPacked / block; }
