@@ -94,7 +94,6 @@ void Heap::wait_for_answers(const Unanswered& unanswered, std::uint64_t most_lef
     return (unanswered.load(std::memory_order_acquire) & kUnansweredCount) <= most_left;
   };
   if (few()) return;
-  gathering_.flush();
   wait_for(few, [&](WaitRecord& record) {
     if (pe == WaitRecord::kNobody)
       return describe_wait(record, "completing NVM heap operations", pe, "for PEs to apply them");
@@ -251,6 +250,7 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
   const bool bounce = on_pages(memory, n);
   const bool writes = access == Access::write;
   const bool later = context != nullptr && pe != rt.me && !bounce;
+  const bool unwaited = later && (writes || nbi);  // what is sent is quiet's
   const bool by_quiet = nbi && later && n > kLargestOperation;
   std::byte buffer[kBounce];
   Unanswered own{0};
@@ -261,12 +261,12 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
                if (bounce && writes) std::memcpy(buffer, memory + done, part);
                const bool behind = is_behind(context, page, pe);
                if (!behind && copy_if_here(piece)) {
-               } else if (goes_there(page, part, !later || (!writes && !nbi))) {
+               } else if (goes_there(page, part, !unwaited)) {
                  Operation operation = operation_for(piece);
                  operation.stays_behind = behind;
                  const std::byte* data = writes ? piece.memory : nullptr;
                  std::byte* results = writes ? nullptr : piece.memory;
-                 send(operation, data, results, pe, later && (writes || nbi) ? context->unanswered : own);
+                 send(operation, data, results, pe, unwaited ? context->unanswered : own);
                  if (bounce) wait_for_answers(own, 0, pe);
                } else {
                  if (behind && !by_quiet) wait_for_answers(context->unanswered, 0, pe);
@@ -281,7 +281,7 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
     bring_and_copy(absent);
   }
   wait_for_answers(own, 0, pe);
-  if (later && (writes || nbi) && rt.progress != nullptr) rt.progress->posted();
+  if (unwaited && rt.progress != nullptr) rt.progress->posted();
 }
 
 Operation Heap::operation_for(const Piece& piece) {

@@ -57,8 +57,6 @@ void check_function(Call call, const Table& table, int function, std::size_t ope
 
 namespace {
 
-constexpr std::size_t kLongestKey = 65536;
-constexpr std::size_t kLongestValue = std::size_t{1} << 30;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 
 void check_capacity(Call call, std::uint64_t capacity) {

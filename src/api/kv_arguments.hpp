@@ -49,6 +49,15 @@ inline void check_value(Call call, const char* argument, const void* value, std:
 /// Of apply.
 void check_function(Call call, const Table& table, int function, std::size_t operand_bytes);
 
+/// Says of a request that gives a value how much room that has, and of apply which function it is.
+inline void ask_for_value(KvRequest& request, const Table& table, std::size_t room, int function) {
+  if (request.op == KvOp::apply) {
+    request.offset = in_offset(0, static_cast<std::uint32_t>(function));
+    room = std::min<std::size_t>(room, table.layout().value_bytes);
+  }
+  set_room(request, room);
+}
+
 /// Where the program wants what is under way, if it does; complete by now, perhaps.
 inline void give_request(Handle* handle, shmemx_kv_request_t* request) {
   if (request == nullptr) return;

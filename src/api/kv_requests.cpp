@@ -41,11 +41,8 @@ KvRequest request_of(Call call, const Table& table, const shmemx_kv_call_t& give
   }
   if (gives_value(op)) {
     check_value(call, "old", given.old, given.room);
-    if (op == KvOp::apply) {
-      check_function(call, table, given.function, given.value_bytes);
-      request.offset = in_offset(0, static_cast<std::uint32_t>(given.function));
-    }
-    set_room(request, op == KvOp::apply ? std::min(given.room, table.layout().value_bytes) : given.room);
+    if (op == KvOp::apply) check_function(call, table, given.function, given.value_bytes);
+    ask_for_value(request, table, given.room, given.function);
   }
   return request;
 }

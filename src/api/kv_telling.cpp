@@ -29,12 +29,8 @@ Code tell_apart(Call call, KvOp op, Table& table, Arguments given) {
     given.value = copied(own_value, given.value, given.value_bytes);
   KvRequest request{.op = op, .key = table.key(given.key, given.key_bytes)};
   request.value = given.value;
-  request.n = op == KvOp::take ? given.room : given.value_bytes;
-  request.offset = op == KvOp::take ? 0 : given.room;
-  if (op == KvOp::apply) {
-    const std::uint64_t room = std::min(given.room, table.layout().value_bytes);
-    request.offset = in_offset(static_cast<std::uint32_t>(room), static_cast<std::uint32_t>(given.function));
-  }
+  request.n = given.value_bytes;
+  if (gives_value(op)) ask_for_value(request, table, given.room, given.function);
   ValueRoom result{given.old, 0};
   const Code status = table.execute(call, request, result);
   if (given.old_bytes != nullptr && has_length(status)) *given.old_bytes = result.n;

@@ -16,7 +16,6 @@
 
 #include "base/fatal.hpp"
 #include "coll/barrier.hpp"
-#include "coll/check_same.hpp"
 #include "coll/memory.hpp"
 #include "kv/hash.hpp"
 #include "kv/tables.hpp"
@@ -138,7 +137,7 @@ bool read_all(Call call, const std::string& path, F f) {
         file.fail("its checksum is wrong");
       return file.good();
     }
-    if (element.key_bytes > 65536 || element.value_bytes > std::uint64_t{1} << 30) {
+    if (element.key_bytes > kLongestKey || element.value_bytes > kLongestValue) {
       file.fail("it has an element of a length that none has");
       return false;
     }
@@ -168,20 +167,15 @@ Code agree(Call call, Code mine) {
   return SHMEMX_KV_OK;
 }
 
-void begin(Call call, Table& table) {
-  table.quiet(call);
-  check_same(call, {{"kv", table.client().table(), false}});
-}
-
 }  // namespace
 
 Code export_table(Call call, Table& table, const char* path) {
-  begin(call, table);
+  settle_table(call, table);
   return agree(call, rt.me == 0 && !write_all(call, table, path) ? SHMEMX_KV_FILE : SHMEMX_KV_OK);
 }
 
 Code import_table(Call call, Table& table, const char* path) {
-  begin(call, table);
+  settle_table(call, table);
   Code status = SHMEMX_KV_OK;
   if (rt.me == 0) {
     const auto look = [](const Bytes&, const Bytes&) { return true; };

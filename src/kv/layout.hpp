@@ -24,6 +24,9 @@
 
 namespace shm::kv {
 
+/// Bytes that a table can be created for.
+inline constexpr std::uint64_t kLongestKey = 65536, kLongestValue = std::uint64_t{1} << 30;
+
 inline constexpr unsigned kSlots = 14;              // of a group
 inline constexpr std::uint64_t kLargestSlot = 128;  // bytes: two lines
 

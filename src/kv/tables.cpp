@@ -253,9 +253,13 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   return table;
 }
 
+void settle_table(Call call, Table& table) {
+  table.quiet(call);
+  check_same(call, {{"kv", table.client().table(), false}});
+}
+
 void destroy_table(Call call, Table* table) {
-  table->quiet(call);
-  check_same(call, {{"kv", table->client().table(), false}});  // nobody asks any more
+  settle_table(call, *table);  // nobody asks any more
   rest_executor();
   close_matched(call, *table);
   release(call, table->memory());
@@ -302,8 +306,7 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
 }
 
 void clear_table(Call call, Table& table) {
-  table.quiet(call);
-  check_same(call, {{"kv", table.client().table(), false}});
+  settle_table(call, table);
   table.remove_mine_if(
       {[](const void*, std::size_t, const void*, std::size_t, void*) { return 1; }, nullptr});
   sync_world(call);

@@ -23,6 +23,8 @@ using OpenNamed = void* (*)(Call, const char* name, std::size_t size);
 /// cannot be opened or is something else; a line has said so.
 Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open);
 void destroy_table(Call call, Table* table);
+/// What PEs have issued on it is complete, and all mean the same one.
+void settle_table(Call call, Table& table);
 /// SHMEMX_KV_FILE: a line has said why (kv/files.cpp).
 Code export_table(Call call, Table& table, const char* path);
 Code import_table(Call call, Table& table, const char* path);

@@ -77,6 +77,20 @@ class OneShard {
     return shard.execute(request, result, ~0U);
   }
 
+  SlotGroup group(std::uint64_t number) const {
+    SlotGroup state;
+    std::memcpy(&state, memory.get() + layout.group_at(number), sizeof state);
+    return state;
+  }
+  /// Whether some lock is held that others spin for without end.
+  bool is_locked() const {
+    ShardHeader header;
+    std::memcpy(&header, memory.get(), sizeof header);
+    bool locked = header.lock != 0;
+    for (std::uint64_t i = 0; i < layout.groups; ++i) locked |= group(i).version % 2 != 0;
+    return locked;
+  }
+
   std::uint64_t (*hash)(const void*, std::size_t) = [](const void* bytes, std::size_t n) {
     return hash_of(nullptr, bytes, n);
   };

@@ -70,22 +70,10 @@ class ShardGrowthStepsTest : public ::testing::TestWithParam<std::uint64_t> {
       found.insert(std::string(key, element.key_bytes));
     return found;
   }
-  SlotGroup group(std::uint64_t number) const {
-    SlotGroup state;
-    std::memcpy(&state, table->memory.get() + table->layout.group_at(number), sizeof state);
-    return state;
-  }
-  /// Whether some lock is held that others spin for without end.
-  bool is_locked() const {
-    ShardHeader header;
-    std::memcpy(&header, table->memory.get(), sizeof header);
-    bool locked = header.lock != 0;
-    for (std::uint64_t i = 0; i < table->layout.groups; ++i) locked |= group(i).version % 2 != 0;
-    return locked;
-  }
   void expect_sound(const std::set<std::string>& expected) const {
-    for (std::uint64_t i = 0; i < table->shard.segments() * kGroupsEach; ++i) EXPECT_EQ(group(i).home, 0U);
-    EXPECT_FALSE(is_locked());
+    for (std::uint64_t i = 0; i < table->shard.segments() * kGroupsEach; ++i)
+      EXPECT_EQ(table->group(i).home, 0U);
+    EXPECT_FALSE(table->is_locked());
     const auto there = all(table->shard);
     EXPECT_EQ(there.size(), expected.size());
     EXPECT_EQ(std::set<std::string>(there.begin(), there.end()), expected);
@@ -110,7 +98,7 @@ TEST_P(ShardGrowthStepsTest, AllAreThereAtEachInstantOfASplit) {
       }
       const std::string absent = get(table->shard, "never " + std::to_string(step), kGrowthSoon);
       ASSERT_TRUE(absent == "" || absent == "?") << absent;
-      if (is_locked() || step % 7 != 0) return;
+      if (table->is_locked() || step % 7 != 0) return;
       ++looked;
       const auto seen = all(table->shard);
       ASSERT_EQ(seen.size(), keys.size()) << "step " << step;
@@ -164,13 +152,13 @@ TEST_P(ShardGrowthStepsTest, WhoChangesIsNotDisturbed) {
         const auto between = [&](int step) {
           // Who changes something there has the lock of the home that the key has now.
           for (std::uint64_t i = 0; i < table->layout.groups; ++i) {
-            if (group(i).version % 2 == 0) continue;
-            ASSERT_EQ(group(table->shard.home_of(table->key(key))).home, 1U)
+            if (table->group(i).version % 2 == 0) continue;
+            ASSERT_EQ(table->group(table->shard.home_of(table->key(key))).home, 1U)
                 << "step " << step << " of " << n;
           }
           if (step != n) return;
           goes_on = true;
-          if (!is_locked() && table->shard.grow(kGrowthSoon) == SHMEMX_KV_OK) ++splits;
+          if (!table->is_locked() && table->shard.grow(kGrowthSoon) == SHMEMX_KV_OK) ++splits;
         };
         const Code status =
             in_steps([&](const auto& shard) { return execute(shard, op, key, value_of(key)); }, between);
@@ -202,7 +190,7 @@ TEST_P(ShardGrowthStepsTest, ASplitIsNotDisturbed) {
       const auto between = [&](int step) {
         if (step != n) return;
         goes_on = true;
-        for (int i = 0; i < 3 && !is_locked(); ++i) {
+        for (int i = 0; i < 3 && !table->is_locked(); ++i) {
           const std::string key =
               op == KvOp::insert ? "new " + std::to_string(i) : keys[static_cast<std::size_t>(i)];
           const Code status = execute(table->shard, op, key, key + "?", kGrowthSoon);

@@ -73,7 +73,7 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
   /// How many elements of the home are away.
   unsigned away(std::uint64_t home) const {
     unsigned n = 0;
-    for (std::uint64_t counts = group(home).away; counts != 0; counts /= 16) n += counts % 16;
+    for (std::uint64_t counts = table->group(home).away; counts != 0; counts /= 16) n += counts % 16;
     return n;
   }
   /// All that changes elements: of keys whose home is `home`.  Groups 0 and 1 have them in group 1.
@@ -108,27 +108,14 @@ class ShardStepsTest : public ::testing::TestWithParam<std::uint64_t> {
     return status == SHMEMX_KV_OK ? room.substr(0, bytes) : "";
   }
 
-  SlotGroup group(std::uint64_t number) const {
-    SlotGroup state;
-    std::memcpy(&state, table->memory.get() + table->layout.group_at(number), sizeof state);
-    return state;
-  }
-  /// Whether some lock is held that others spin for without end.
-  bool is_locked() const {
-    ShardHeader header;
-    std::memcpy(&header, table->memory.get(), sizeof header);
-    bool locked = header.lock != 0;
-    for (std::uint64_t i = 0; i < kGroups; ++i) locked |= group(i).version % 2 != 0;
-    return locked;
-  }
   /// Locks, counts and blocks are as the elements say.
   void expect_sound() const {
-    ASSERT_FALSE(is_locked());
+    ASSERT_FALSE(table->is_locked());
     unsigned away_from[kGroups] = {};
     std::uint64_t elements = 0;
     std::set<std::pair<std::uint64_t, unsigned>> numbers;
     for (std::uint64_t i = 0; i < kGroups; ++i) {
-      const SlotGroup state = group(i);
+      const SlotGroup state = table->group(i);
       EXPECT_EQ(state.home, 0U) << "group " << i;
       for (unsigned slot = 0; slot < kSlots; ++slot) {
         const bool is_guest = (state.guests >> slot) % 2 != 0;
@@ -174,7 +161,7 @@ TEST_P(ShardStepsTest, ASlotThatWasTakenMeanwhileIsNotTakenAgain) {
   bool raced = false;
   const auto between = [&](int) {
     const bool is_about_to_store = away(0) == 3;  // it has seen a free slot in group 1
-    if (raced || !is_about_to_store || is_locked()) return;
+    if (raced || !is_about_to_store || table->is_locked()) return;
     raced = true;
     EXPECT_EQ(execute({KvOp::insert, "1 overtakes", second}), SHMEMX_KV_OK);
   };
@@ -204,7 +191,7 @@ TEST_P(ShardStepsTest, WhereTheLastSlotWasTakenMeanwhileThePartIsFull) {
       if (step != n) return;
       goes_on = true;
       for (std::uint64_t i = 0; i < 2; ++i)
-        if (group(i).version % 2 != 0) return;
+        if (table->group(i).version % 2 != 0) return;
       ShardHeader header;
       std::memcpy(&header, table->memory.get(), sizeof header);
       if (header.lock != 0) return;
@@ -238,7 +225,7 @@ TEST_P(ShardStepsTest, NoMoreElementsThanMayBeAreAccepted) {
     const auto between = [&](int step) {
       if (step != n) return;
       goes_on = true;
-      if (!is_locked()) other = execute({KvOp::insert, "1 overtakes", second});
+      if (!table->is_locked()) other = execute({KvOp::insert, "1 overtakes", second});
     };
     const Code one = execute_in_steps({KvOp::insert, "0 overtaken", first}, between);
     if (other == kBusy) other = execute({KvOp::insert, "1 overtakes", second});
@@ -295,14 +282,14 @@ TEST_P(ShardStepsTest, WhoComesHomeMeanwhileIsFound) {
 // Nobody waits for the lock of another home while he has one: the other one may want room here.
 TEST_P(ShardStepsTest, WhoNeedsALockedElementToMoveLetsGoOfItsOwnLock) {
   for (unsigned i = 3; i < kSlots; ++i) table->put("0 more " + std::to_string(i), "x");
-  ASSERT_EQ(group(1).guests, 0x3fff & ~(1U << 2)) << "all but '1 home'";
+  ASSERT_EQ(table->group(1).guests, 0x3fff & ~(1U << 2)) << "all but '1 home'";
   auto* lock = reinterpret_cast<std::uint32_t*>(table->memory.get() + table->layout.group_at(1) +
                                                 offsetof(SlotGroup, home));
   *lock = 1;  // of the only element that can move
   int steps = 0;
   const auto between = [&](int) {
     if (++steps < 10000) return;
-    if (group(0).home == 0) *lock = 0;
+    if (table->group(0).home == 0) *lock = 0;
   };
   ASSERT_EQ(execute_in_steps({KvOp::insert, "0 new", first}, between), SHMEMX_KV_OK);
   EXPECT_EQ(look("0 new"), first);
@@ -323,7 +310,7 @@ TEST_P(ShardStepsTest, OperationsOnTwoKeysOfAGroupDoNotDisturbEachOther) {
         const auto between = [&](int step) {
           if (step != n) return;
           goes_on = true;
-          if (is_locked()) return;
+          if (table->is_locked()) return;
           done = true;
           EXPECT_EQ(execute(other), SHMEMX_KV_OK);
         };
@@ -386,13 +373,13 @@ TEST_P(ShardStepsTest, WhatBecomesFreeIsSeenByNobodyAnyMore) {
   for (const Do& one : {Do{KvOp::put, "0 passes", second}, Do{KvOp::remove, "0 passes", ""}}) {
     begin();
     const auto between = [&](int) {
-      if (!is_locked()) {
+      if (!table->is_locked()) {
         EXPECT_EQ(table->insert("2 takes", "third..."), SHMEMX_KV_OK);
         EXPECT_EQ(look("2 takes"), "third...");
       }
       const std::string seen = look(one.key);
       EXPECT_TRUE(seen == first || seen == one.value || seen == "?") << seen;
-      if (!is_locked()) table->remove("2 takes");
+      if (!table->is_locked()) table->remove("2 takes");
     };
     ASSERT_EQ(execute_in_steps(one, between), SHMEMX_KV_OK);
     table->remove("2 takes");
@@ -427,15 +414,15 @@ TEST_P(ShardStepsTest, AReaderThatIsOvertakenAgainAndAgainTakesTheLock) {
   int changes = 0;
   std::uint32_t version = 0;
   const auto between = [&](int step) {  // so often that no look is whole; that it takes the lock is possible
-    if (step % 5 != 0 || is_locked() || changes == 100000) return;
+    if (step % 5 != 0 || table->is_locked() || changes == 100000) return;
     const std::string& value = ++changes % 2 == 0 ? first : second;
     EXPECT_EQ(execute({KvOp::put, "1 home", value}), SHMEMX_KV_OK);
-    version = group(1).version;
+    version = table->group(1).version;
   };
   const std::string seen = get_in_steps("1 home", between);
   EXPECT_EQ(seen, changes % 2 == 0 ? first : second) << "while it had the lock nobody changed it";
   EXPECT_LT(changes, 100000);
-  EXPECT_EQ(group(1).version, version) << "who only reads changes nothing";
+  EXPECT_EQ(table->group(1).version, version) << "who only reads changes nothing";
   expect_sound();
 }
 
