@@ -3,6 +3,7 @@
  * them, what was not waited for is complete at its end, and neither descriptors nor addresses are left of it.
  */
 #include <dirent.h>
+#include <malloc.h>
 #include <shmemx.h>
 #include <string.h>
 
@@ -63,6 +64,9 @@ static void live(int life) {
 }
 
 int main(void) {
+  /* glibc's malloc has more arenas when threads meet in it, of 64 MiB of addresses each: maybe not before a
+   * late life. */
+  mallopt(M_ARENA_MAX, 1);
   long descriptors = 0, addresses = 0;
   for (int life = 1; life <= kLives; ++life) {
     live(life);
