@@ -200,7 +200,7 @@ template <class Visit>
 void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Visit visit) {
   const std::size_t page_bytes = pool_.shape().page_bytes;
   for (std::size_t done = 0; done < n;) {
-    const auto within = static_cast<std::size_t>((offset + done) % page_bytes);
+    const std::size_t within = pool_.within(offset + done);
     const std::size_t part = std::min({n - done, page_bytes - within, largest});
     visit(pool_.number(pe, offset + done), within, done, part);
     done += part;
@@ -213,7 +213,7 @@ void Heap::for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t l
 std::byte* Heap::latch_whole_here(const Context* context, std::uintptr_t address, std::size_t n, int pe,
                                   const void* other, Access access, PageNumber& page) {
   const std::uint64_t offset = address - base();
-  const std::size_t within = offset % pool_.shape().page_bytes;
+  const std::size_t within = pool_.within(offset);
   if (within + n > pool_.shape().page_bytes || on_pages(other, n)) return nullptr;
   page = pool_.number(pe, offset);
   if (is_behind(context, page, pe)) [[unlikely]]
@@ -436,7 +436,7 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
                const void* compare, void* fetch, int pe, bool nbi) {
   const std::uint64_t offset = at - base();
   const PageNumber page = pool_.number(pe, offset);
-  const std::size_t within = offset % pool_.shape().page_bytes;
+  const std::size_t within = pool_.within(offset);
   Operation operation = operation_on(Operation::Kind::amo, page, within, atomic_size(type));
   operation.op = op;
   operation.type = type;
@@ -473,7 +473,7 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
 void Heap::load(std::uintptr_t address, void* value, std::size_t n) {
   const std::uint64_t offset = address - base();
   const PageNumber page = pool_.number(rt.me, offset);
-  copy_out(value, latch(page, Access::read) + offset % pool_.shape().page_bytes, n);
+  copy_out(value, latch(page, Access::read) + pool_.within(offset), n);
   pool_.word(page).unlatch();
   // What precedes the update is to be seen.
   std::atomic_thread_fence(std::memory_order_acquire);

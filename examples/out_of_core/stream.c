@@ -4,6 +4,7 @@
  *
  *   oshcc -O3 stream.c -o stream && oshrun -n 4 ./stream [MiB of an array of a PE] [rounds]
  *   oshrun -n 4 -x SHMEM_HEAP=nvm:/mnt/ssd -x SHMEM_SYMMETRIC_SIZE=3g -x SHMEM_NVM_CACHE=1g ./stream 1000
+ *   oshrun -n 4 ... ./stream 1000 1 --no-advice           as a program that does not say what it will overwrite
  *   oshrun -n 4 ./stream 1000 1 --mmap /mnt/ssd 256      plain files; 256 MiB of page cache for each PE
  *   oshrun -n 1 --memory-servers 2 --memory-per-server 2g -x SHMEM_REMOTE_LOCAL=1g ./stream 1000 1 --remote
  */
@@ -21,9 +22,11 @@ typedef struct {
 
 static double at_first(size_t i) { return (double)(1 + i % 1021); } /* small: all that follows is exact */
 
+static int advises = 1;
+
 /* All of an array is about to be written, so what it holds need not be read from its file. */
 static void will_overwrite(const Arrays* s, const double* array) {
-  shmemx_overwrite(array, s->n * sizeof *array);
+  if (advises) shmemx_overwrite(array, s->n * sizeof *array);
 }
 
 static size_t copy(Arrays* s) {
@@ -84,13 +87,15 @@ int main(int argc, char** argv) {
                rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 2;
   const char* folder = argc > 4 && strcmp(argv[3], "--mmap") == 0 ? argv[4] : NULL;
   const int remote = argc == 4 && strcmp(argv[3], "--remote") == 0;
+  advises = argc != 4 || strcmp(argv[3], "--no-advice") != 0;
   const size_t limit = argc > 5 ? strtoull(argv[5], NULL, 10) << 20 : 0;
   shmem_init();
   const int me = shmem_my_pe();
-  if (mib == 0 || rounds == 0 || rounds > 10 || (argc > 3 && folder == NULL && !remote)) {
+  if (mib == 0 || rounds == 0 || rounds > 10 || (argc > 3 && folder == NULL && !remote && advises)) {
     if (me == 0)
       fprintf(stderr,
-              "usage: stream [MiB, 1 or more] [rounds, 1 to 10] [--remote | --mmap folder [MiB of cache]]\n");
+              "usage: stream [MiB, 1 or more] [rounds, 1 to 10] [--remote | --no-advice | --mmap folder [MiB of "
+              "cache]]\n");
     shmem_finalize();
     return 2;
   }

@@ -100,6 +100,10 @@ class Pool {
   PageNumber number(int pe, std::uint64_t offset) const {
     return static_cast<std::uint64_t>(pe) * shape_.segment_pages + (offset >> page_shift_);
   }
+  /// Where in its page what lies at `offset` of a segment is.
+  std::size_t within(std::uint64_t offset) const {
+    return static_cast<std::size_t>(offset) & (shape_.page_bytes - 1);
+  }
   int pe_of(PageNumber page) const { return static_cast<int>(page / shape_.segment_pages); }
   std::uint64_t offset_of(PageNumber page) const { return page % shape_.segment_pages * shape_.page_bytes; }
 

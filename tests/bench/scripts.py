@@ -43,7 +43,7 @@ def wrong_arguments():
         refused(2, "--virtual-nodes must be 2 or more, and -n a multiple of it", "compare_atomics.py", *numbers)
     for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py"):
         refused(2, "must be more than 0", script, "--seconds", "nan")
-    refused(2, "'all' is none of pages, gets, sharing, computing, memory, cached", "compare_nvm.py", "--only", "gets,all")
+    refused(2, "'all' is none of pages, gets, mechanisms, sharing, computing, memory, cached", "compare_nvm.py", "--only", "gets,all")
     refused(2, "'all' is none of single, batch, scale, nvm, paper, redis, lmdb", "compare_kv.py", "--only", "batch,all")
     refused(2, WHOLE, "compare_kv.py", "--elements", "1000,")
     refused(2, "/nowhere is no folder for data: No such file or directory", "compare_nvm.py", "--dir", "/nowhere")

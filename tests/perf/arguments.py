@@ -67,8 +67,8 @@ def last_line(text):
     return next((line for line in lines if not line.startswith("oshrun: PE ")), lines[0] if lines else "no word")
 
 
-def output(command, timeout, **variables):
-    """What a command prints; the script ends if it fails."""
+def finished(command, timeout, **variables):
+    """A command that has run, with `stdout` and `stderr`; the script ends if it fails."""
     command = list(map(str, command))
     wrong = f"{pathlib.Path(sys.argv[0]).name}: {shlex.join(command)}:"
     try:
@@ -80,4 +80,9 @@ def output(command, timeout, **variables):
         sys.exit(f"{wrong} not done after {timeout} s")
     if result.returncode != 0:
         sys.exit(f"{wrong} exit code {result.returncode}: {last_line(result.stderr)}")
-    return result.stdout
+    return result
+
+
+def output(command, timeout, **variables):
+    """What a command prints; the script ends if it fails."""
+    return finished(command, timeout, **variables).stdout

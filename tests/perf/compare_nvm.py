@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints what the heap on NVM takes beside what it is compared with: the figures of `shmem_bench nvm` with cooperation
 between nodes (SHMEM_NVM_COOPERATIVE and SHMEM_NVM_REMOTE_OPS 1), without (both 0), and with everything in memory; of
-shared pages also with either alone.  All of them run in turn, several rounds; a figure is the median of the rounds.
+shared pages, and in `mechanisms`, also with either alone.  All of them run in turn, several rounds; a figure is the median of the rounds.
 At the end stands each figure beside its target, and beside that of the paper on vGASNet.
 
-    tests/perf/compare_nvm.py --bin build/release/bin [--bare build/release/tests/bin] [--only pages,gets,sharing,computing,memory,cached]
+    tests/perf/compare_nvm.py --bin build/release/bin [--bare build/release/tests/bin] [--only pages,gets,mechanisms,sharing,computing,memory,cached]
                               [--dir /var/tmp] [--out nvm]
 
   pages    a page that is not there, from NVM, from home's memory and from a third node's, by size of the page; with
            --bare also one of 256 KiB beside a bare read of a file, and beside a bare get by libfabric
   gets     one PE's pages, got by several others, less and more than a node has memory for
+  mechanisms  random and sequential gets by 4 PEs with mechanisms left out, one at a time and all of them
   sharing  all PEs put a byte of their own into one page, or 8 KiB, for which it moves
   computing  what the library's threads take of a core beside a program that computes
   memory   with --bare: anonymous memory of a PE to whose object three others write, and persist
@@ -31,6 +32,11 @@ from experiments import Figures
 
 MODES = ("cooperation", "without", "memory")
 ALONE = ("pages", "operations")  # of what cooperation does
+LEFT_OUT = {"all": {}, "no operations sent": {"SHMEM_NVM_REMOTE_OPS": "0"}, "no pages of other nodes": {"SHMEM_NVM_COOPERATIVE": "0"},
+            "neither": {"SHMEM_NVM_COOPERATIVE": "0", "SHMEM_NVM_REMOTE_OPS": "0"}, "policy of vGASNet": {"SHMEM_NVM_POLICY": "vgasnet"},
+            "no read-ahead": {"SHMEM_NVM_AHEAD": "0"}, "no io_uring": {"SHMEM_NVM_ENGINE": "sync"},
+            "none": {"SHMEM_NVM_COOPERATIVE": "0", "SHMEM_NVM_REMOTE_OPS": "0", "SHMEM_NVM_POLICY": "vgasnet",
+                     "SHMEM_NVM_AHEAD": "0", "SHMEM_NVM_ENGINE": "sync"}}
 PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
 KI, MI = 1 << 10, 1 << 20
 
@@ -160,6 +166,25 @@ def gets(options, verdicts):
     return panels, False
 
 
+def mechanisms(options, _):
+    """Nothing is judged."""
+    readers, data = 4, 4 * options.pool
+    figures = Figures()
+    for _ in range(options.rounds):
+        for name, variables in LEFT_OUT.items():
+            for row in run(options, "cooperation", readers + 1, options.page, options.pool, "--kernel", "gets", "--pages",
+                           data // options.page, data=data, **variables):
+                figures.note((row["what"], name), row["rate"])
+                figures.note((row["what"], name, "read"), row["nvm_reads"])
+    orders = ("sequential", "sequential, again", "random", "random, again")
+    print(f"\nGets of one PE's {plots.label(data)} by {readers}, with mechanisms left out: MB a second of all readers, as a part of "
+          "`all`; pages read from NVM for each\n" + f"{'':<24}" + "".join(f"{what:>22}" for what in orders))
+    for name in LEFT_OUT:
+        cells = [f"{figures[what, name]:.4g} {figures[what, name] / figures[what, 'all']:.2f} {figures[what, name, 'read']:.2f}"
+                 for what in orders]
+        print(f"{name:<24}" + "".join(f"{cell:>22}" for cell in cells))
+
+
 def sharing(options, verdicts):
     figures = Figures()
     sizes = {1: "", 8 * KI: ", 8 KiB"}
@@ -249,8 +274,8 @@ def disk(text):
     return text
 
 
-EXPERIMENTS = {"pages": pages, "gets": gets, "sharing": sharing, "computing": computing, "memory": memory,
-               "cached": cached}
+EXPERIMENTS = {"pages": pages, "gets": gets, "mechanisms": mechanisms, "sharing": sharing, "computing": computing,
+               "memory": memory, "cached": cached}
 
 
 def parse():

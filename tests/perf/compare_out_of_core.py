@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints how fast programs are whose data do not fit into memory: the examples in examples/out_of_core on the NVM heap,
-beside the same programs on plain mapped files with as much page cache as the NVM heap has pages (stream,
-merge_sort), beside the same program in memory with a quarter of the data, and without cooperation of the
+beside the same programs on plain mapped files with as much page cache as the NVM heap has pages (stream, also where it
+does not say what it will overwrite; merge_sort), beside the same program in memory with a quarter of the data, and without cooperation of the
 nodes (summa).  Both sides of each pair run in turn, several rounds; what counts is the median of the rounds' ratios.
 Every program verifies its results, within the time that it reports.
 
@@ -20,7 +20,7 @@ import sys
 sys.dont_write_bytecode = True  # nothing new in the clone
 import arguments
 
-TARGETS = {"stream": 1.6, "merge_sort": 2.2, "summa, out of core : in memory": 0.95, "summa, cooperation : none": 1.5}
+TARGETS = {"stream": 1.6, "stream, no advice": None, "merge_sort": 2.2, "summa, out of core : in memory": 0.95, "summa, cooperation : none": 1.5}
 
 
 def disk(text):
@@ -33,8 +33,18 @@ def disk(text):
     return path
 
 
+def total_of(statistic, said):
+    """Of all PEs, in what SHMEM_STATS=1 prints."""
+    lines = [line.split() for line in said.splitlines()]
+    at = next((i for i, words in enumerate(lines) if statistic in words and words[0] == "PE"), None)
+    if at is None:
+        return 0
+    total = next(words for words in lines[at:] if words[0] == "total")
+    return int(total[lines[at].index(statistic)])
+
+
 class Bench:
-    """Runs the examples; sizes in MiB."""
+    """Runs the examples: MB or GFLOP a second, and pages read from files.  Sizes in MiB."""
 
     def __init__(self, options):
         self.options = options
@@ -47,19 +57,23 @@ class Bench:
             variables.update(SHMEM_SYMMETRIC_SIZE=f"{heap}m")
         if cache:
             variables.update(SHMEM_HEAP=f"nvm:{self.options.folder}", SHMEM_NVM_CACHE=f"{cache}m",
-                             SHMEM_NVM_PAGE=self.options.page)
-        said = arguments.output([*command, self.examples / program, *words], 900, **variables)
-        return float(re.search(r"([0-9.]+) (?:MB/s, |GFLOP/s)", said).group(1))
+                             SHMEM_NVM_PAGE=self.options.page, SHMEM_STATS="1")
+        done = arguments.finished([*command, self.examples / program, *words], 900, **variables)
+        loads = total_of("page_loads", done.stderr) if cache else 0
+        return float(re.search(r"([0-9.]+) (?:MB/s, |GFLOP/s)", done.stdout).group(1)), loads
 
-    def with_mmap(self, program, *words):
+    def with_mmap(self, program, *words, more=()):
         """The program on the NVM heap, and on files, with a quarter of its data in memory."""
         mib, pes = self.options.mib, self.options.n
         cache = max(mib // 4, 64)  # of a PE
-        ours = self.run(program, words, heap=2 * mib, cache=cache * pes)
+        ours = self.run(program, [*words, *more], heap=2 * mib, cache=cache * pes)
         return ours, self.run(program, [*words, "--mmap", self.options.folder, cache])
 
     def stream(self):
         return self.with_mmap("stream", self.options.mib // 3, 1)
+
+    def stream_without_advice(self):
+        return self.with_mmap("stream", self.options.mib // 3, 1, more=["--no-advice"])
 
     def merge_sort(self):
         return self.with_mmap("merge_sort", self.options.mib // 2, max(self.options.mib // 24, 1))
@@ -107,7 +121,7 @@ def options_of_this_run():
 def main():
     options = options_of_this_run()
     bench = Bench(options)
-    pairs = {"stream": bench.stream, "merge_sort": bench.merge_sort,
+    pairs = {"stream": bench.stream, "stream, no advice": bench.stream_without_advice, "merge_sort": bench.merge_sort,
              "summa, out of core : in memory": bench.summa_in_memory, "summa, cooperation : none": bench.summa_alone}
     if not os.access(bench.examples / "summa", os.X_OK):
         print("summa was not built (no OpenBLAS): left out", file=sys.stderr)
@@ -117,13 +131,14 @@ def main():
     for _ in range(options.rounds):
         for name, pair in pairs.items():
             found[name].append(pair())
-    print("MB/s of all PEs; GFLOP/s of one PE")
-    print(f"{'':<32}{'Atoll':>10}{'other':>10}{'ratio':>8}{'range':>14}{'target':>8}")
+    print("MB/s of all PEs; GFLOP/s of one PE; pages that Atoll read from files, of both where both are Atoll")
+    print(f"{'':<32}{'Atoll':>10}{'other':>10}{'ratio':>8}{'range':>14}{'target':>8}{'pages read':>12}{'other':>8}")
     for name, rounds in found.items():
-        ours, others = (statistics.median(side) for side in zip(*rounds))
-        ratios = [mine / other for mine, other in rounds]
-        spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
-        print(f"{name:<32}{ours:>10.4g}{others:>10.4g}{statistics.median(ratios):>8.2f}{spread:>14}{TARGETS[name]:>8.2f}")
+        (ours, loads), (others, loads_of_others) = ([statistics.median(part) for part in zip(*side)] for side in zip(*rounds))
+        ratios = [mine / other for (mine, _), (other, _) in rounds]
+        spread, target = f"{min(ratios):.2f}-{max(ratios):.2f}", TARGETS[name] or "-"
+        print(f"{name:<32}{ours:>10.4g}{others:>10.4g}{statistics.median(ratios):>8.2f}{spread:>14}{target:>8}"
+              f"{loads:>12.0f}{loads_of_others:>8.0f}")
     return 0
 
 
