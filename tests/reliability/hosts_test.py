@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: hosts_test.py <phases> <test> [slurm]
+"""usage: hosts_test.py <phases> <test> [slurm | tcp]
 
 Hosts of their own (tests/multi_host/hosts.py) under mpirun, or Slurm, of which one is lost, in the middle of collective
 operations, or, under Slurm, of calls of the kv store:
@@ -8,7 +8,7 @@ operations, or, under Slurm, of calls of the kv store:
     noticed    the same, and mpirun is told to look for it as docs/reliability.md says
     killed     all PEs of one of two
     partition  of three, two no longer reach each other, and the third reaches both
-OSHRUN names the launcher.  77 (skipped) where hosts cannot be made."""
+With tcp, mpirun, and PEs that speak libfabric's provider of that name without rxm.  OSHRUN names the launcher.  77 (skipped) where hosts cannot be made."""
 import contextlib
 import os
 import pathlib
@@ -23,7 +23,8 @@ import hosts as made  # noqa: E402
 import slurm_job  # noqa: E402
 from ended_job import has_lost_its_words  # noqa: E402
 
-program, test, *engine = sys.argv[1:]
+program, test, *how = sys.argv[1:]
+engine, provider = "slurm" in how, {"SHMEM_PROVIDER": "tcp"} if "tcp" in how else {}
 HOSTS = 3 if test == "partition" else 2
 PES = 3 if test == "partition" else 4
 PHASE = "kv" if engine else "collective"
@@ -69,7 +70,7 @@ def check(said):
 
 def run_with_mpirun(network):
     extra = KEEPALIVE if test == "noticed" else {}
-    run(network, network.oshrun("-n", PES, program, PHASE, "none"), {**network.environment(), **extra})
+    run(network, network.oshrun("-n", PES, program, PHASE, "none"), {**network.environment(), **extra, **provider})
 
 
 def run_with_slurm(network):
