@@ -2,6 +2,7 @@
 #include "remote/lender.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -52,12 +53,20 @@ TEST(LentMemory, TooMuchIsRefusedInOneLine) {
   EXPECT_NE(memory.status().text().find("--memory-per-server"), std::string::npos);
 }
 
+bool is_resident(std::byte* page) {
+  unsigned char residence = 0;
+  EXPECT_EQ(mincore(page, 4096, &residence), 0);
+  return (residence & 1) != 0;
+}
+
+// What is pinned keeps its pages: the network has their places.
 TEST(LentMemory, IsClearedWithAndWithoutItsPages) {
   Result<LentMemory> memory = LentMemory::create(kBytes);
   std::byte* base = memory.value().base();
   for (const bool pinned : {false, true}) {
     std::memset(base, 7, kBytes);
     memory.value().clear(4096, 8192, pinned);
+    EXPECT_EQ(is_resident(base + 4096), pinned);
     EXPECT_TRUE(zeros(base + 4096, 8192));
     EXPECT_EQ(base[4095], std::byte{7});
     EXPECT_EQ(base[3 * 4096], std::byte{7});
