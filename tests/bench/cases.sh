@@ -66,6 +66,15 @@ case_limits() {
   refused "--seconds must be" atomics --seconds 0
   refused "--seconds must be" atomics --seconds ""
   refused "$all" kv --elements 100,100000000 --key 65536 --value 1048576 --values 8,1048576 --batch 1,1000000 --end
+  refused "$all" kv --threads 256 --depth 4096 --churn 1000000000 --load 0.01,0.96 --zipf 0.999 --ycsb A,F --wait 3600 --end
+  refused "$all" kv --zipf 0 --end
+  refused "--threads must be a number from 1 to 256, not '257'" kv --threads 257
+  refused "--depth must be a number from 1 to 4096, not '4097'" kv --depth 4097
+  refused "--churn must be" kv --churn 0
+  refused "--load must be" kv --load 0.97
+  refused "--load must be" kv --load 0.5,
+  refused "--zipf must be" kv --zipf 1
+  refused "--wait must be" kv --wait 0
   refused "--elements must be" kv --elements 99
   refused "--elements must be" kv --elements 100000001
   refused "--key must be" kv --key 65544
@@ -237,17 +246,21 @@ case_nvm_wrong() {
   wrong_nvm stale cached "left or saw wrong data"
 }
 
-quick_kv=(--seconds 0.001 --rounds 1 --elements 500 --batch 1,16)
+quick_kv=(--seconds 0.001 --rounds 1 --elements 500 --batch 1,16 --churn 5000 --wait 0.01)
 
 case_kv_usage() {
   bench 0 kv --help
   expect "--kernel"
-  refused "--kernel must be pingpong, get, insert, update, mixed, batch, scale, throughput, latency, several" kv --kernel x
+  refused "--kernel must be pingpong, get, insert, update, mixed, batch, scale, throughput, latency, threads, nbi, tail, wait, load, churn, full, ycsb, several" kv --kernel x
   refused "--elements must be a number from 100 to 100000000, or several with commas, not '1000,50'" kv --elements 1000,50
   refused "--value must be a multiple of 8 from 8 to 1048576, not '12'" kv --value 12
   refused "--key must be a multiple of 8 from 8 to 65536, not '0'" kv --key 0
   refused "--values must be multiples of 8" kv --values 8,
   refused "--batch must be a number from 1 to 1000000" kv --batch 0
+  refused "--load must be a part from 0.01 to 0.96, or several with commas, not '0.5,1'" kv --load 0.5,1
+  refused "--load must be a part" kv --load 0x1p-1
+  refused "--zipf must be an exponent from 0 to 0.999, not '-1'" kv --zipf -1
+  refused "--ycsb must be A, B, C, D, E, F, or several with commas, not 'G'" kv --ycsb G
   environment=(-x SHMEM_SYMMETRIC_SIZE=4m)
   bench 1 kv --kernel get --elements 1000000
   expect "there is no table with so many elements, with keys of 8 bytes;"
@@ -262,22 +275,39 @@ case_kv_rows() {
   bench 0 kv "${quick_kv[@]}" --kernel update --key 16 --value 24 --rounds 2
   expect "keys of 16 bytes, values of 24; median of 2 rounds"
   expect "update                      elements   value  batch  readers      ns each    million/s"
+  bench 0 kv "${quick_kv[@]}" --kernel threads --threads=3
+  [ "$(grep -c "get, on node" said)" -eq 3 ] || fail "not 1, 2, 3 threads: $(cat said)"
+  bench 0 kv "${quick_kv[@]}" --kernel load,churn --load 0.25,0.9 --key 24 --value 40 # in blocks
+  [ "$(grep -c "on node" said)" -eq 16 ] || fail "not 16 rows: $(cat said)"
+  bench 0 kv "${quick_kv[@]}" --kernel ycsb --ycsb=A,E --zipf 0
+  [ "$(grep -c "on node" said)" -eq 2 ] || fail "not 2 rows: $(cat said)"
   environment=(-n 4 --virtual-nodes 2)
   bench 0 kv "${quick_kv[@]}" --key 16 --value 24 --values 8,512 --json
   python3 - <<'END'
 import collections, json
 rows = [json.loads(line) for line in open("said", encoding="utf-8")]
 assert all(row["right"] and row["pes"] == 4 and row["nodes"] == 2 and row["ns"] > 0 for row in rows), rows
-assert all(row["key"] == 16 and row["elements"] == 500 for row in rows if row["kernel"] not in ("pingpong",)), rows
+assert all(row["key"] == 16 and row["elements"] == 500 for row in rows
+           if row["kernel"] not in ("pingpong", "load", "churn", "full")), rows
 assert all(abs(row["rate"] * row["ns"] - 1000 * row["readers"]) <= 0.1 for row in rows), rows
 found = collections.Counter((row["kernel"], row["where"]) for row in rows)
-expected = {("throughput", "off node"): 1, ("mixed", "off node"): 1, ("scale", "on node"): 2}
+expected = {("throughput", "off node"): 1, ("mixed", "off node"): 1, ("scale", "on node"): 2, ("threads", "on node"): 1,
+            ("load", "on node"): 12, ("churn", "on node"): 20, ("full", "on node"): 4, ("ycsb", "off node"): 6}
 for where in ("on node", "off node"):
     expected |= {(kernel, where): count for kernel, count in
-                 (("pingpong", 3), ("get", 2), ("insert", 1), ("update", 1), ("batch", 6), ("latency", 2))}
+                 (("pingpong", 3), ("get", 3), ("insert", 1), ("update", 1), ("batch", 6), ("latency", 2), ("nbi", 3), ("tail", 2),
+                  ("wait", 1))}
 assert found == expected, found
 assert [row["value"] for row in rows if row["kernel"] == "latency"] == [8, 8, 512, 512], rows
 assert [row["readers"] for row in rows if row["kernel"] == "scale"] == [1, 2], rows
+assert all(0 < row["median"] <= row["p99"] <= row["p99_9"] <= row["p99_99"] <= row["longest"] for row in rows
+           if row["kernel"] == "tail"), rows
+assert all(row["ns"] >= 1e7 for row in rows if row["kernel"] == "wait"), rows
+assert all(row["ratio"] <= 4 for row in rows if row["kernel"] == "wait" and row["where"] == "off node"), rows
+loads = [row for row in rows if row["kernel"] == "load"]
+assert [round(row["ratio"], 2) for row in loads[::3]] == [0.5, 0.75, 0.9, 0.95], loads
+full = [row for row in rows if row["kernel"] == "full"]
+assert full[0]["elements"] == full[1]["elements"] and "ratio" not in full[0] and full[1]["ratio"] > 0, full
 END
 }
 
@@ -302,6 +332,18 @@ case_kv_wrong() {
   wrong_kv kv_stale mixed "changes left a wrong value"
   wrong_kv kv_batch batch "a batch had a wrong status or value"
   wrong_kv kv_short batch "an insert left a wrong value"
+  wrong_kv kv_got threads "a get of a thread had a wrong status or value"
+  wrong_kv kv_later nbi "a nonblocking get had a wrong status or value"
+  wrong_kv kv_got tail "a timed call had a wrong status or value"
+  wrong_kv kv_stale tail "get of key"
+  wrong_kv kv_waited wait "a get that waited had a wrong status or value"
+  wrong_kv kv_got load "a get had a wrong status or value"
+  wrong_kv kv_lost load "there is a wrong number of elements"
+  wrong_kv kv_kept churn "there is a wrong number of elements"
+  wrong_kv kv_kept full "there is a wrong number of elements"
+  wrong_kv kv_found full "a key was found that nobody has put"
+  wrong_kv kv_got ycsb "a wrong status or value"
+  wrong_kv kv_lost ycsb "D: 5 % inserts: a wrong status or value"
 }
 
 "case_${1:?which case?}"

@@ -126,7 +126,12 @@ def kv():
     expected = {
         "pingpong": [kv_row("pingpong", what, alone, elements=0, value=value)
                      for what, value in (("put, signal", 24), ("put", 8), ("memory get", 24))],
-        "get": [kv_row("get", what, alone) for what in ("get", "get, absent")],
+        "get": [kv_row("get", what, alone) for what in ("get", "get, chained", "get, absent")],
+        "threads": [kv_row("threads", "get", alone, ratio=1.0)],
+        "nbi": [kv_row("nbi", "get", alone), kv_row("nbi", "get", alone, batch=16, ratio=1.0),
+                kv_row("nbi", "get", batch_of_48, batch=48, ratio=1.5)],
+        "ycsb": [kv_row("ycsb", what, together, readers=2) for what in (
+            "A: half updates", "B: 5 % updates", "C: reads", "D: 5 % inserts", "E: scans", "F: half changes")],
         "insert": [kv_row("insert", "insert", alone)],
         "update": [kv_row("update", "update", alone)],
         "batch": [row for what in ("get", "insert") for row in (
@@ -253,7 +258,8 @@ def usage():
         "atomics": {"pattern": "all", "kind": "both", "form": "all three", "memory": "8m", "iterations": "65536", "stride": "9",
                     "distance": "1", "seconds": "0.02", "count": None, "rounds": "3", "session": None, "json": None},
         "kv": {"kernel": None, "elements": None, "key": "8", "value": "8", "values": "8,64,1024", "batch": "1,4,16,64,256,1024,4096",
-               "seconds": "0.05", "rounds": "5", "json": None},
+               "seconds": "0.05", "rounds": "5", "threads": "1", "depth": "16", "load": "0.5,0.75,0.9,0.95", "churn": "1000000",
+               "zipf": "0.99", "ycsb": "A,B,C,D,E,F", "wait": "0.2", "json": None},
         "nvm": {"kernel": None, "pages": None, "page": "SHMEM_NVM_PAGE, else 256k", "pool": "by SHMEM_NVM_CACHE", "bytes": "1", "size": "4k",
                 "memory": "256k", "seconds": "0.05", "rounds": "5", "dram": None, "json": None}}
     for command, expected in options.items():

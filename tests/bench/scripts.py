@@ -44,7 +44,7 @@ def wrong_arguments():
     for script in ("compare_atomics.py", "compare_kv.py", "compare_nvm.py"):
         refused(2, "must be more than 0", script, "--seconds", "nan")
     refused(2, "'all' is none of pages, gets, mechanisms, sharing, computing, memory, cached", "compare_nvm.py", "--only", "gets,all")
-    refused(2, "'all' is none of single, batch, scale, nvm, paper, redis, lmdb", "compare_kv.py", "--only", "batch,all")
+    refused(2, "'all' is none of targets, single, batch, scale, nvm, paper, redis, lmdb", "compare_kv.py", "--only", "batch,all")
     refused(2, WHOLE, "compare_kv.py", "--elements", "1000,")
     refused(2, "/nowhere is no folder for data: No such file or directory", "compare_nvm.py", "--dir", "/nowhere")
     refused(2, "--pool must have room for 16 pages", "compare_nvm.py", "--pool", "1m")
@@ -99,9 +99,11 @@ def kv_that_runs():
     with tempfile.TemporaryDirectory(prefix="atoll-scripts.") as work:
         result = run("compare_kv.py", "--bin", folder, "--rounds", "1", "--inner", "1", "--seconds", "0.001", "--elements",
                      "1000,2000", "--batches", "1,16", "--pes", "2", "--weak", "2", "--values", "8", "--heap", "64m",
+                     "--growth", "10000", "--wait", "0.1",
                      "--out", pathlib.Path(work) / "figures")
         expect(result.returncode == 0 and "Figure 3" in result.stdout, "failed", result)
-        expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == 10, "not 10 verdicts", result)
+        count = 16 + 5 * (folder.parent / "tests/bin/kv_peers").exists() + 2 * (folder.parent / "tests/kv/kv_pauses").exists()
+        expect(result.stdout.count(" ok") + result.stdout.count("MISSED") == count, f"not {count} verdicts", result)
         written = sorted(path.name for path in pathlib.Path(work).glob("figures-*.dat"))
         expect(written == [f"figures-{name}.dat" for name in ("batch", "paper", "scale", "single")], f"wrote {written}", result)
 

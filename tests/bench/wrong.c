@@ -74,6 +74,24 @@ int shmemx_kv_get_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t k
   return first;
 }
 
+int shmemx_kv_remove(shmemx_kv_t kv, const void* key, size_t key_bytes) {
+  if (turn("kv_kept")) return SHMEMX_KV_OK;
+  return pshmemx_kv_remove(kv, key, key_bytes);
+}
+
+int shmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void* val, size_t room,
+                       size_t* value_bytes) {
+  const int status = pshmemx_kv_get_wait(kv, key, key_bytes, val, room, value_bytes);
+  if (wrong("kv_waited")) ((char*)val)[0] ^= 1;
+  return status;
+}
+
+void shmemx_kv_get_batch_nbi(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes, void* values,
+                             size_t room, size_t* value_bytes, int* status, shmemx_kv_request_t* request) {
+  pshmemx_kv_get_batch_nbi(kv, wrong("kv_later") ? count - 1 : count, keys, key_bytes, values, room,
+                           value_bytes, status, request);
+}
+
 int shmemx_kv_insert_batch(shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes,
                            const void* values, size_t value_bytes, int* status) {
   return pshmemx_kv_insert_batch(kv, wrong("kv_short") ? count - 1 : count, keys, key_bytes, values,

@@ -4,8 +4,11 @@
 beside its target, and with --redis those of a Redis server of your own (package redis-server).  All of them run in turn,
 several rounds; a figure is the median of the rounds.
 
-    tests/perf/compare_kv.py --bin build/release/bin [--only single,batch,scale,nvm,paper] [--redis] [--out kv]
+    tests/perf/compare_kv.py --bin build/release/bin [--only targets,single,batch,scale,nvm,paper] [--redis] [--out kv]
 
+  targets  what a table that all PEs share is to reach beside the maps of one process (kv_peers, which is built where
+           libabsl-dev and libtbb-dev are) and by itself: gets, gets by threads, changes by all PEs, absent keys in a table
+           that was full, messages of a get that waits, pauses of growth, and the instructions that ctest allows
   single   gets by the number of elements, inserts and updates, on node and off node, beside a round trip of the network
   batch    gets and inserts by the number of keys of a call
   scale    gets by 1 to all PEs of a node
@@ -13,7 +16,7 @@ several rounds; a figure is the median of the rounds.
   paper    what Figures 3 and 4 of the paper on PDHT show: gets by all PEs, and by the size of the value, by the number of
            elements of each PE; with --engines each matching engine (SHMEM_KV_MATCH)
   lmdb     gets and puts by one process, beside LMDB (package liblmdb-dev); only when it is named
-  redis    single gets of PE 0 on node, and batches to another node, beside redis-benchmark with the same sizes of keys
+  redis    single gets of PE 0 on node, and batches to another node, waited for or several under way, beside redis-benchmark with the same sizes of keys
            and values: single, and pipelined; on a socket file and on the loopback, with one client and with several
 
 The server has no files but in a temporary folder, which is removed at the end.
@@ -21,6 +24,7 @@ The server has no files but in a temporary folder, which is removed at the end.
 import csv
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -29,8 +33,11 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # nothing new in the clone
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "instructions"))
 import arguments
 import experiments
+import limits
 import plots
 from experiments import Figures
 
@@ -40,6 +47,8 @@ MI = 1 << 20
 REDIS_KEY = len("key:000000000000")  # what redis-benchmark has
 PIPELINE = 64
 CLIENTS = (1, 8)
+CHANGERS = 4  # PEs, or threads, of mixed
+INSTRUCTIONS = {"kv_get": ("get", 90), "kv_put": ("put", 160), "kv_get_batch": ("key of a batched get", 80)}
 
 
 def run(options, pes, nodes, *more, engine=None, folder=None):
@@ -58,6 +67,81 @@ def run(options, pes, nodes, *more, engine=None, folder=None):
 
 def listed(numbers):
     return ",".join(map(str, numbers))
+
+
+def maps(options, figures, *what):
+    """What kv_peers says, if it is there."""
+    program = options.bin.parent / "tests" / "bin" / "kv_peers"
+    if not program.exists():
+        return False
+    for line in arguments.output([program, *what, options.seconds], 120).splitlines():
+        name, ns = line.rsplit(": ", 1)
+        figures.note((name, int(what[1])), float(ns))
+    return True
+
+
+def targets(options, verdicts):
+    figures = Figures()
+    few, some, many = options.elements[0], options.elements[len(options.elements) // 2], options.elements[-1]
+    sizes = sorted({few, some, many})
+    batch_size = options.batches[-1]
+    for _ in range(options.rounds):
+        peers = all([maps(options, figures, "get", n) for n in sizes])
+        for row in run(options, 2, 1, "--kernel", "get", "--elements", listed(sizes)):
+            figures.note((row["what"], row["elements"]), row["ns"])
+        for row in run(options, 2, 1, "--kernel", "batch", "--elements", many, "--batch", batch_size):
+            if row["what"] == "get" and row["batch"]:
+                figures.note("batched", row["ns"])
+        for row in run(options, 1, 1, "--kernel", "threads", "--threads", 2, "--elements", some):
+            figures.note(("threads", row["readers"]), row["ratio"])
+        maps(options, figures, "mixed", CHANGERS * some, CHANGERS)
+        for row in run(options, CHANGERS, 1, "--kernel", "ycsb", "--ycsb", "A", "--zipf", 0, "--elements", some):
+            figures.note("mixed", row["ns"] / CHANGERS)
+        for row in run(options, 2, 1, "--kernel", "full", "--elements", some):
+            if "ratio" in row:
+                figures.note(("full", row["what"]), row["ratio"])
+    for row in run(options, 2, 2, "--kernel", "wait", "--wait", options.wait):
+        figures.note("messages", row["ratio"])
+    print(f"\nOn node, one PE beside one thread, ns, by the number of elements\n{'':<34}" + "".join(f"{n:>10}" for n in sizes))
+    for what in ("get", "get, chained", "get, absent"):
+        for name, key in (("", what), *((f", {map}", f"{map}, {what}") for map in ("absl", "std") if peers)):
+            print(f"{what + name:<34}" + "".join(f"{figures[key, n]:>10.4g}" for n in sizes))
+    print(f"{f'get, in batches of {batch_size}':<34}{'':>{10 * len(sizes) - 10}}{figures['batched']:>10.4g}")
+    print(f"half gets, half puts of {CHANGERS * some} elements by {CHANGERS} PEs, or threads, million/s: {1e3 / figures['mixed']:.4g}"
+          + "".join(f", {name} {1e3 / figures[f'{map}, mixed', CHANGERS * some]:.4g}"
+                    for map, name in (("tbb", "tbb::concurrent_hash_map"), ("std", "std::unordered_map with a lock")) if peers))
+    if peers:
+        for what, said in (("get", ""), ("get, chained", ", each key by the value before")):
+            verdicts.at_most(f"on node: get / absl, {few}, {some}{said}",
+                             [figures[what, n] / figures[f"absl, {what}", n] for n in (few, some)], 1.3, each=True)
+        verdicts.at_most(f"on node: get of {many} / absl", [figures["get", many] / figures["absl, get", many]], 1.5)
+        verdicts.at_most(f"on node: batched get of {many} / absl", [figures["batched"] / figures["absl, get", many]], 0.8)
+        verdicts.at_least(f"on node: half gets, half puts by {CHANGERS} PEs / tbb",
+                          [figures["tbb, mixed", CHANGERS * some] / figures["mixed"]], 3)
+    else:
+        print("no kv_peers beside these programs: install libabsl-dev and libtbb-dev, configure and build again")
+    verdicts.at_least("on node: gets by 2 threads of a PE / twice one's", [figures["threads", 2]], 0.95)
+    verdicts.at_most("on node: absent key after being full / fresh", [figures["full", "get, absent"]], 2)
+    verdicts.at_most(f"off node: messages of a get that waits {options.wait:g} s", [figures["messages"]], 4)
+    for name, (what, most) in INSTRUCTIONS.items():
+        verdicts.at_most(f"instructions of a {what}, as ctest allows", [limits.LIMITS["node"][name]], most)
+    pauses(options, verdicts)
+    print(f"instructions are counted by: ctest --test-dir {options.bin.parent} -R instructions.node -V")
+
+
+def pauses(options, verdicts):
+    """Of the thread's own time: who else wants the core does not count."""
+    program = options.bin.parent / "tests" / "kv" / "kv_pauses"
+    if not program.exists():
+        return print(f"no {program}: it is made with the tests")
+    memory = options.growth // 10000 + 2  # MiB
+    said = arguments.output([options.bin / "oshrun", "-n", 1, "--timeout", 300, program, options.growth, memory, "cpu"], 330,
+                            SHMEM_SYMMETRIC_SIZE=str(2 * (memory + 32) * MI))
+    print(f"a table of 1000 elements grows to {options.growth}:\n{said.rstrip()}")
+    lines = [dict(re.findall(r"(p99\.99|longest) ([0-9.]+)", line)) for line in said.splitlines() if "longest" in line]
+    verdicts.at_most("growing: longest put and get, ms", [float(line["longest"]) / 1e3 for line in lines], 1, each=True)
+    verdicts.at_most("growing: 99.99 % of puts and gets, us", [float(line["p99.99"]) for line in lines], 100, each=True)
+    return None
 
 
 def single(options, verdicts):
@@ -257,18 +341,22 @@ def redis(options, verdicts):
             for row in run(options, 2, 2, "--kernel", "batch", "--batch", f"{PIPELINE},{options.batches[-1]}", *sizes):
                 if row["where"] == "off node" and row["what"] == "get" and row["batch"]:
                     figures.note(("batch", row["batch"]), row["rate"] * 1e6)
+            for row in run(options, 2, 2, "--kernel", "nbi", "--batch", f"{PIPELINE},{options.batches[-1]}", *sizes):
+                if row["where"] == "off node" and row["batch"]:
+                    figures.note(("nbi", row["batch"]), row["rate"] * 1e6)
     print(f"\nGets a second, {options.redis_elements} elements, keys of {REDIS_KEY} bytes and values of {options.value}")
     for way in ("socket", "loopback"):
         print(f"Redis, {way:<9} single {figures[way, 1, 1]:>12.4g}" +
               "".join(f"   pipelined by {PIPELINE}, {n} client{'s' if n > 1 else ''} {figures[way, PIPELINE, n]:>10.4g}"
                       for n in CLIENTS))
     print(f"one PE, on node  single {figures['single']:>12.4g}   off node" +
-          "".join(f"   batches of {n} {figures['batch', n]:.4g}" for n in (PIPELINE, options.batches[-1])))
+          "".join(f"   batches of {n} {figures['batch', n]:.4g}, 16 under way {figures['nbi', n]:.4g}"
+                  for n in (PIPELINE, options.batches[-1])))
     alone = max(figures[way, 1, 1] for way in ("socket", "loopback"))
     piped = max(figures[way, PIPELINE, n] for way in ("socket", "loopback") for n in CLIENTS)
     verdicts.at_least("single gets on node / Redis, its quicker way", [figures["single"] / alone], 100)
-    for n in (PIPELINE, options.batches[-1]):
-        verdicts.at_least(f"off node: batches of {n} / Redis by {PIPELINE}, its quickest", [figures["batch", n] / piped], 10)
+    for n, target in ((PIPELINE, 10), (options.batches[-1], 20)):
+        verdicts.at_least(f"off node: batches of {n}, nbi / Redis by {PIPELINE}, its quickest", [figures["nbi", n] / piped], target)
 
 
 def lmdb(options, verdicts):
@@ -296,7 +384,7 @@ def lmdb(options, verdicts):
         print(f"{said:<40}" + "".join(f"{figures[what, n]:>10.4g}" for n in counts))
 
 
-EXPERIMENTS = {"single": single, "batch": batch, "scale": scale, "nvm": nvm, "paper": paper, "redis": redis, "lmdb": lmdb}
+EXPERIMENTS = {"targets": targets, "single": single, "batch": batch, "scale": scale, "nvm": nvm, "paper": paper, "redis": redis, "lmdb": lmdb}
 PEERS = ("redis", "lmdb")  # other people's programs
 
 
@@ -321,6 +409,9 @@ def parse():
                         help="values of SHMEM_KV_MATCH for paper, with commas (default: as it is)")
     parser.add_argument("--value", type=arguments.whole, default=8, help="bytes of a value beside Redis (default 8)")
     parser.add_argument("--redis-elements", type=arguments.whole, default=100000, help="beside Redis (default 100000)")
+    parser.add_argument("--growth", type=arguments.whole, default=10000000,
+                        help="of targets: elements to which a table grows (default 10000000)")
+    parser.add_argument("--wait", type=arguments.seconds, default=2, help="of targets: seconds that a get waits (default 2)")
     parser.add_argument("--heap", type=arguments.size, default=512 * MI, help="symmetric heap of a PE (default 512m)")
     options = parser.parse_args()
     if options.redis and "redis" not in options.only:

@@ -20,12 +20,26 @@ struct Kernel {
   bool (*measure)(const KvOptions& options, const KvReport& report);
 };
 
+constexpr char kTailHeading[] = "    median      99 %    99.9 %   99.99 %   longest";
+
 constexpr Kernel kKernels[] = {
-    {"pingpong", "", measure_pingpong},    {"get", "", measure_get},
-    {"insert", "", measure_insert},        {"update", "", measure_update},
-    {"mixed", "", measure_mixed},          {"batch", "times single", measure_batch},
-    {"scale", "of linear", measure_scale}, {"throughput", "", measure_throughput},
+    {"pingpong", "", measure_pingpong},
+    {"get", "", measure_get},
+    {"insert", "", measure_insert},
+    {"update", "", measure_update},
+    {"mixed", "", measure_mixed},
+    {"batch", "times single", measure_batch},
+    {"scale", "of linear", measure_scale},
+    {"throughput", "", measure_throughput},
     {"latency", "", measure_latency},
+    {"threads", "of linear", measure_threads},
+    {"nbi", "times single", measure_nbi},
+    {"tail", kTailHeading, measure_tail},
+    {"wait", "messages", measure_wait},
+    {"load", "load", measure_load},
+    {"churn", "load", measure_churn},
+    {"full", "times fresh", measure_full},
+    {"ycsb", "", measure_ycsb},
 };
 
 const char* engine() {
@@ -56,6 +70,10 @@ void print_row(const KvRow& row) {
   cell(8, row.readers);
   std::printf(" %12.4g %12.4g", row.each, row.rate());
   if (row.ratio > 0) std::printf(" %12.3g", row.ratio);
+  if (row.tail.longest > 0) {
+    for (const double ns : {row.tail.median, row.tail.p99, row.tail.p99_9, row.tail.p99_99, row.tail.longest})
+      std::printf(" %9.4g", ns);
+  }
   std::printf("%s\n", row.right ? "" : "  WRONG");
 }
 
@@ -66,6 +84,9 @@ void print_json(const KvRow& row, const KvOptions& options, int node_count) {
               engine(), row.elements, options.key, row.value, row.batch);
   std::printf("\"readers\": %zu, \"ns\": %.6g, \"rate\": %.6g, ", row.readers, row.each, row.rate());
   if (row.ratio > 0) std::printf("\"ratio\": %.6g, ", row.ratio);
+  if (row.tail.longest > 0)
+    std::printf("\"median\": %.6g, \"p99\": %.6g, \"p99_9\": %.6g, \"p99_99\": %.6g, \"longest\": %.6g, ",
+                row.tail.median, row.tail.p99, row.tail.p99_9, row.tail.p99_99, row.tail.longest);
   std::printf("\"right\": %s}\n", row.right ? "true" : "false");
 }
 

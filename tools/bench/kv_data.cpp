@@ -19,8 +19,8 @@ std::size_t chunk_of(std::size_t value_bytes) {
 }
 
 void Keys::add(std::size_t number) {
-  data_.push_back(word_of(number));
-  for (std::size_t w = 1; w < words_; ++w) data_.push_back(number + w);
+  data_.resize(data_.size() + words_);
+  fill(data_.data() + data_.size() - words_, number);
 }
 
 void Keys::repeat(std::size_t count) {
@@ -77,6 +77,13 @@ Store::Store(const KvOptions& options, std::size_t elements, std::size_t value_b
   shmem_barrier_all();
   if (!right) std::fprintf(stderr, "shmem_bench: PE %d: not all elements could be put\n", shmem_my_pe());
   valid_ = total(right ? 0 : 1) == 0;
+}
+
+Store::Store(const KvOptions& options, shmemx_kv_options_t wanted)
+    : key_bytes_(options.key), value_bytes_(options.value), elements_(0), spare_(0) {
+  wanted.key_bytes = key_bytes_;
+  wanted.value_bytes = value_bytes_;
+  valid_ = shmemx_kv_create(&wanted, &kv_) == SHMEMX_KV_OK;
 }
 
 Store::~Store() {

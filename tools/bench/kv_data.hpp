@@ -11,15 +11,9 @@
 #include <vector>
 
 #include "kv_options.hpp"
+#include "kv_words.hpp"
 
 namespace bench {
-
-using Word = std::uint64_t;
-
-/// Word `at` of the value of key `key`; values of another stamp differ in all words.
-inline Word value_word(Word key, std::size_t at, Word stamp) {
-  return (key ^ (stamp << 1)) * 0x9e3779b97f4a7c15U + at;
-}
 
 /// Keys one after the other, as a batch takes them.  The first word of a key is its number's, which no other
 /// has.
@@ -27,9 +21,16 @@ class Keys {
  public:
   explicit Keys(std::size_t key_bytes) : words_(key_bytes / sizeof(Word)) {}
 
-  static Word word_of(std::size_t number) { return (number + 1) * 0xff51afd7ed558ccdU; }
-
   void add(std::size_t number);
+  /// Key `i` of `other`, at the end, or instead of one.
+  void take(const Keys& other, std::size_t i) {
+    data_.resize(data_.size() + words_);
+    replace(size() - 1, other, i);
+  }
+  void replace(std::size_t at, const Keys& other, std::size_t i) {
+    std::copy_n(other.data_.data() + i * words_, words_, data_.data() + at * words_);
+  }
+  void clear() { data_.clear(); }
   void drop_last() { data_.resize(data_.size() - words_); }
   /// The same keys again and again, until there are `count` or more.
   void repeat(std::size_t count);
@@ -40,6 +41,11 @@ class Keys {
   Word word(std::size_t i) const { return data_[i * words_]; }
 
  private:
+  void fill(Word* key, std::size_t number) const {
+    key[0] = key_word(number);
+    for (std::size_t w = 1; w < words_; ++w) key[w] = number + w;
+  }
+
   std::size_t words_;
   std::vector<Word> data_;
 };
@@ -57,6 +63,8 @@ class Store {
  public:
   /// Collective; puts the elements with stamp 0.
   Store(const KvOptions& options, std::size_t elements, std::size_t value_bytes, std::size_t spare = 0);
+  /// Collective; nothing is in it, and nothing is counted: a table as it is wanted, but for lengths.
+  Store(const KvOptions& options, shmemx_kv_options_t wanted);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -114,6 +122,10 @@ class Values {
            (at(i)[words_ - 1] ^ value_word(key, words_ - 1, stamp)) == 0;
   }
   bool all_right(std::size_t i, Word key, Word stamp);
+  /// The whole value that some PE has given the key, whichever stamp that had.
+  bool plausible(std::size_t i, Word key) {
+    return has_some_stamp(key, *at(i)) && at(i)[words_ - 1] == *at(i) + words_ - 1;
+  }
 
  private:
   std::size_t words_;

@@ -15,44 +15,10 @@ constexpr std::size_t kUsualElements = 100000;
 constexpr std::size_t kAbsent = 16384;  // keys that nobody puts
 constexpr Where kPlaces[] = {Where::on_node, Where::off_node};
 
-/// Those of kPlaces that the job has, with the target of this PE there.
-struct Place {
-  Where where;
-  int target;
-};
-std::vector<Place> places() {
-  std::vector<Place> found;
-  for (const Where where : kPlaces) {
-    const int target = target_of(where);
-    if (target >= 0) found.push_back({where, target});
-  }
-  return found;
-}
-
-/// Elements that a round inserts at most: so many, but not too much memory.
-std::size_t most_inserted(const KvOptions& options) {
-  return std::clamp<std::size_t>((std::size_t{64} << 20) / (options.key + options.value), 64, 16384);
-}
-
-bool is_first() { return shmem_my_pe() == 0; }
-
 /// Of PEs that do not work, none.
 Keys keys_for(const Store& store, Keys (Store::*which)(int, std::size_t) const, int target, bool works,
               std::size_t most) {
   return (store.*which)(target, works ? most : 0);
-}
-
-/// A row of one PE's single calls.
-KvRow single(const char* kernel, const char* what, Where where, const Store& store, Work& work,
-             Work::Kind kind, const KvOptions& options) {
-  const double seconds = work.measure(kind, options);
-  return {.kernel = kernel,
-          .what = what,
-          .where = where,
-          .elements = store.elements() / static_cast<std::size_t>(shmem_n_pes()),
-          .value = store.value_bytes(),
-          .each = seconds * 1e9,
-          .right = work.right()};
 }
 
 // ---- pingpong
@@ -172,6 +138,33 @@ void measure_batches(const char* what, Work::Kind kind, const Store& store, cons
 
 }  // namespace
 
+std::vector<Place> places() {
+  std::vector<Place> found;
+  for (const Where where : kPlaces) {
+    const int target = target_of(where);
+    if (target >= 0) found.push_back({where, target});
+  }
+  return found;
+}
+
+std::size_t most_inserted(const KvOptions& options) {
+  return std::clamp<std::size_t>((std::size_t{64} << 20) / (options.key + options.value), 64, 16384);
+}
+
+bool is_first() { return shmem_my_pe() == 0; }
+
+KvRow single(const char* kernel, const char* what, Where where, const Store& store, Work& work,
+             Work::Kind kind, const KvOptions& options) {
+  const double seconds = work.measure(kind, options);
+  return {.kernel = kernel,
+          .what = what,
+          .where = where,
+          .elements = store.elements() / static_cast<std::size_t>(shmem_n_pes()),
+          .value = store.value_bytes(),
+          .each = seconds * 1e9,
+          .right = work.right()};
+}
+
 bool measure_pingpong(const KvOptions& options, const KvReport& report) {
   PingPong game(options.value);
   if (!game.valid()) return false;
@@ -192,6 +185,7 @@ bool measure_get(const KvOptions& options, const KvReport& report) {
     for (const Place& place : places()) {
       Work work(store, keys_for(store, &Store::keys, place.target, is_first(), store.elements()), is_first());
       report(single("get", "get", place.where, store, work, &Work::get, options));
+      report(single("get", "get, chained", place.where, store, work, &Work::get_chained, options));
       Work absent(store, keys_for(store, &Store::absent_keys, place.target, is_first(), kAbsent), is_first());
       report(single("get", "get, absent", place.where, store, absent, &Work::get_absent, options));
     }

@@ -3,10 +3,17 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "kv_data.hpp"
+#include "kv_work.hpp"
 
 namespace bench {
+
+/// How long single calls took, in nanoseconds: so many of 100 at most so long, and the longest.
+struct KvTail {
+  double median = 0, p99 = 0, p99_9 = 0, p99_99 = 0, longest = 0;
+};
 
 /// A line of the table; what does not apply is 0.
 struct KvRow {
@@ -16,15 +23,31 @@ struct KvRow {
   std::size_t elements = 0;  ///< of each PE
   std::size_t value = 0;     ///< bytes
   std::size_t batch = 0;     ///< keys of a call
-  std::size_t readers = 1;   ///< PEs at work
+  std::size_t readers = 1;   ///< PEs, or threads, at work
   double each = 0;           ///< nanoseconds of an operation, or of a round trip
-  double ratio = 0;   ///< batch: how much quicker than single calls; scale: part of what readers alone have
-  bool right = true;  ///< on this PE
+  double ratio = 0;          ///< batch, nbi: how much quicker than single calls; scale, threads: part of what
+                             ///< readers alone have; what else it is, the kernel's heading says
+  KvTail tail = {};          ///< of `tail`
+  bool right = true;         ///< on this PE
 
   /// Million operations a second of all PEs at work.
   double rate() const { return static_cast<double>(readers) * 1e3 / each; }
 };
 using KvReport = std::function<void(const KvRow&)>;
+
+/// Where PEs work on elements of others, with that of this PE.
+struct Place {
+  Where where;
+  int target;
+};
+/// Those that the job has.  Collective.
+std::vector<Place> places();
+bool is_first();
+/// Elements that a round inserts at most: so many, but not too much memory.
+std::size_t most_inserted(const KvOptions& options);
+/// A row of one PE's single calls.  Collective.
+KvRow single(const char* kernel, const char* what, Where where, const Store& store, Work& work,
+             Work::Kind kind, const KvOptions& options);
 
 /// Collective; calls `report` on all PEs for each row.  False: the symmetric heap has no room.
 bool measure_pingpong(const KvOptions& options, const KvReport& report);
@@ -36,5 +59,13 @@ bool measure_batch(const KvOptions& options, const KvReport& report);
 bool measure_scale(const KvOptions& options, const KvReport& report);
 bool measure_throughput(const KvOptions& options, const KvReport& report);
 bool measure_latency(const KvOptions& options, const KvReport& report);
+bool measure_threads(const KvOptions& options, const KvReport& report);
+bool measure_nbi(const KvOptions& options, const KvReport& report);
+bool measure_tail(const KvOptions& options, const KvReport& report);
+bool measure_wait(const KvOptions& options, const KvReport& report);
+bool measure_load(const KvOptions& options, const KvReport& report);
+bool measure_churn(const KvOptions& options, const KvReport& report);
+bool measure_full(const KvOptions& options, const KvReport& report);
+bool measure_ycsb(const KvOptions& options, const KvReport& report);
 
 }  // namespace bench

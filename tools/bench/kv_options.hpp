@@ -21,6 +21,13 @@ struct KvOptions {
   std::size_t value = 8;
   double seconds = 0.05;
   std::size_t rounds = 5;
+  std::size_t threads = 1;        ///< of PE 0, of `threads`
+  std::size_t depth = 16;         ///< requests under way, of `nbi`
+  std::size_t changes = 1000000;  ///< inserts, and removes, of `churn`
+  std::vector<double> loads;      ///< part of the slots that are taken, of `load` and `churn`
+  double zipf = 0.99;             ///< exponent, of `ycsb`; 0: all keys alike
+  Names mixes;                    ///< of `ycsb`; empty: all
+  double wait = 0.2;              ///< seconds, of `wait`
   bool json = false;
 
   bool wants(const char* kernel) const { return among(kernels, kernel); }

@@ -81,6 +81,20 @@ double Work::get(std::size_t count) {
   });
 }
 
+double Work::get_chained(std::size_t count) {
+  return timed([&] {
+    bool right = true;
+    for (std::size_t i = 0, at = 0; i < count; ++i) {
+      const int status =
+          shmemx_kv_get(store_.kv(), keys_.at(at), keys_.bytes(), values_.at(0), values_.bytes(), nullptr);
+      right = status == SHMEMX_KV_OK && values_.right(0, keys_.word(at), stamp_) && right;
+      at += 1 + (*values_.at(0) ^ value_word(keys_.word(at), 0, stamp_));
+      if (at >= keys_.size()) at = 0;
+    }
+    expect(right, "a get had a wrong status or value");
+  });
+}
+
 double Work::get_absent(std::size_t count) {
   return timed([&] {
     bool right = true;

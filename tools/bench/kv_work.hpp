@@ -19,6 +19,8 @@ class Work {
   using Kind = double (Work::*)(std::size_t count);
 
   double get(std::size_t count);
+  /// One by one; which key is next follows from the value before.
+  double get_chained(std::size_t count);
   /// Of keys that are not there.
   double get_absent(std::size_t count);
   double update(std::size_t count);

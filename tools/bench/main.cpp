@@ -38,11 +38,27 @@ int dispatch(bench::Words words) {
   return usage(stderr, 2);
 }
 
+/// Threads of a PE call the library where --threads of `kv` says so; what else is measured needs no more than
+/// what shmem_init gives.
+bool has_threads(bench::Words words) {
+  if (words.size() < 2 || std::string_view(words[1]) != "kv") return false;
+  for (const char* word : words.subspan(2)) {
+    if (std::string_view(word).substr(0, 9) == "--threads") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  shmem_init();
-  const int code = dispatch({argv, static_cast<std::size_t>(argc)});
+  const bench::Words words{argv, static_cast<std::size_t>(argc)};
+  int provided = SHMEM_THREAD_SINGLE;
+  if (has_threads(words)) {
+    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  } else {
+    shmem_init();
+  }
+  const int code = dispatch(words);
   shmem_finalize();
   return code;
 }
