@@ -94,6 +94,7 @@ def targets(options, verdicts):
                 figures.note("batched", row["ns"])
         for row in run(options, 1, 1, "--kernel", "threads", "--threads", 2, "--elements", some):
             figures.note(("threads", row["readers"]), row["ratio"])
+        maps(options, figures, "threads", some, 2)
         maps(options, figures, "mixed", CHANGERS * some, CHANGERS)
         for row in run(options, CHANGERS, 1, "--kernel", "ycsb", "--ycsb", "A", "--zipf", 0, "--elements", some):
             figures.note("mixed", row["ns"] / CHANGERS)
@@ -110,6 +111,8 @@ def targets(options, verdicts):
     print(f"half gets, half puts of {CHANGERS * some} elements by {CHANGERS} PEs, or threads, million/s: {1e3 / figures['mixed']:.4g}"
           + "".join(f", {name} {1e3 / figures[f'{map}, mixed', CHANGERS * some]:.4g}"
                     for map, name in (("tbb", "tbb::concurrent_hash_map"), ("std", "std::unordered_map with a lock")) if peers))
+    print(f"gets by 2 threads / twice those of one: {figures['threads', 2]:.3g}"
+          + (f", absl::flat_hash_map {figures['absl, threads', some]:.3g}" if peers else ""))
     if peers:
         for what, said in (("get", ""), ("get, chained", ", each key by the value before")):
             verdicts.at_most(f"on node: get / absl, {few}, {some}{said}",

@@ -108,6 +108,46 @@ void measure_gets(const char* name, std::size_t elements, double seconds) {
   tell("get, absent", measured(seconds, [&](std::size_t n) { return absent_gets(map, absent, n); }));
 }
 
+/// Seconds from the beginning of the first thread to the end of the last; each says whether all was right.
+template <class Body>
+double by_threads(std::size_t threads, Body body) {
+  std::barrier begin(static_cast<std::ptrdiff_t>(threads));
+  std::vector<double> began(threads), ended(threads);
+  std::vector<std::thread> all;
+  std::atomic<bool> right = true;
+  for (std::size_t t = 0; t < threads; ++t) {
+    all.emplace_back([&, t] {
+      begin.arrive_and_wait();
+      began[t] = now();
+      if (!body(t)) right = false;
+      ended[t] = now();
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  expect(right, "a get had a wrong value");
+  return *std::max_element(ended.begin(), ended.end()) - *std::min_element(began.begin(), began.end());
+}
+
+// ---- threads: gets from one map, which shows what the machine lets threads have
+
+void measure_threads(std::size_t elements, std::size_t threads, double seconds) {
+  absl::flat_hash_map<Word, Word> map;
+  for (std::size_t number = 0; number < elements; ++number) {
+    const Word key = bench::key_word(number);
+    map.emplace(key, bench::value_word(key, 0, 0));
+  }
+  std::vector<std::vector<Word>> keys(threads, keys_in_random_order(0, elements));
+  for (std::size_t t = 0; t < threads; ++t) std::shuffle(keys[t].begin(), keys[t].end(), std::mt19937_64(t));
+  double each[2];
+  for (const bool together : {false, true}) {
+    each[together ? 1 : 0] = measured(seconds, [&](std::size_t n) {
+      return by_threads(together ? threads : 1,
+                        [&](std::size_t t) { return gets(map, keys[t], false, n) > 0; });
+    });
+  }
+  std::printf("absl, threads: %.4f\n", each[0] / each[1]);
+}
+
 // ---- mixed: half gets, half puts of keys that are there, by threads
 
 class Tbb {
@@ -186,21 +226,7 @@ void measure_mixed(const char* name, std::size_t elements, std::size_t threads, 
     }
   }
   const double ns = measured(seconds, [&](std::size_t n) {
-    std::barrier begin(static_cast<std::ptrdiff_t>(threads));
-    std::vector<double> began(threads), ended(threads);
-    std::vector<std::thread> all;
-    std::atomic<bool> right = true;
-    for (std::size_t t = 0; t < threads; ++t) {
-      all.emplace_back([&, t] {
-        begin.arrive_and_wait();
-        began[t] = now();
-        if (!change(map, drawn[t], n, 0)) right = false;
-        ended[t] = now();
-      });
-    }
-    for (std::thread& thread : all) thread.join();
-    expect(right, "a get had a wrong value");
-    return *std::max_element(ended.begin(), ended.end()) - *std::min_element(began.begin(), began.end());
+    return by_threads(threads, [&](std::size_t t) { return change(map, drawn[t], n, 0); });
   });
   std::printf("%s, mixed: %.4f\n", name, ns / static_cast<double>(threads));
 }
@@ -213,11 +239,16 @@ int main(int argc, char** argv) {
   if (what == "get" && argc == 4 && number(2) > 0 && std::atof(argv[3]) > 0) {
     measure_gets<absl::flat_hash_map<Word, Word>>("absl", number(2), std::atof(argv[3]));
     measure_gets<std::unordered_map<Word, Word>>("std", number(2), std::atof(argv[3]));
+  } else if (what == "threads" && argc == 5 && number(2) > 0 && number(3) > 0 && std::atof(argv[4]) > 0) {
+    measure_threads(number(2), number(3), std::atof(argv[4]));
   } else if (what == "mixed" && argc == 5 && number(2) > 0 && number(3) > 0 && std::atof(argv[4]) > 0) {
     measure_mixed<Tbb>("tbb", number(2), number(3), std::atof(argv[4]));
     measure_mixed<Locked>("std", number(2), number(3), std::atof(argv[4]));
   } else {
-    std::fputs("usage: kv_peers get ELEMENTS SECONDS | mixed ELEMENTS THREADS SECONDS\n", stderr);
+    std::fputs(
+        "usage: kv_peers get ELEMENTS SECONDS | threads ELEMENTS THREADS SECONDS | mixed ELEMENTS THREADS "
+        "SECONDS\n",
+        stderr);
     return 2;
   }
   return 0;

@@ -39,6 +39,7 @@ class Keys {
   std::size_t bytes() const { return words_ * sizeof(Word); }
   const void* at(std::size_t i) const { return data_.data() + i * words_; }
   Word word(std::size_t i) const { return data_[i * words_]; }
+  const Word* words() const { return data_.data(); }
 
  private:
   void fill(Word* key, std::size_t number) const {

@@ -40,6 +40,8 @@ class Work {
   double timed(Body body);
   template <class Call>
   double in_batches(std::size_t count, Call call);
+  template <bool chained, class Get>
+  double in_turn(std::size_t count, const char* what_is_wrong, Get get);
   double get_one_by_one(std::size_t count);
   double insert_one_by_one(std::size_t count);
   double insert_in_batches(std::size_t count);
