@@ -138,6 +138,9 @@ typedef struct {
  *                       SHMEMX_KV_FULL on all PEs, with NULL in *kv, if there is not enough, or the named object cannot be
  *                       opened; a line on stderr says why.  A named table is opened with the options it was made with.
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
+ *   shmemx_kv_leave     not collective: this PE uses the table no more, other PEs may, and find its elements.  What is under way
+ *                       here is completed as ever.  A table that all PEs have left ends in the next shmemx_kv_create or
+ *                       _resize, which has its memory then; one that some use in shmem_finalize
  *   shmemx_kv_resize    the table as if it had been created with this `capacity`, and, if memory_bytes was given, with as
  *                       much more memory as that needs; all elements stay.  No other call on the table meanwhile.  Needed
  *                       only where its memory does not suffice.  SHMEMX_KV_FULL: it is as it was.  Not for named tables:
@@ -202,7 +205,7 @@ typedef struct {
  * Requests: _nbr is _nbi, and _batch_nbi a nonblocking batch, with *request set to what of it is under way, or NULL; the
  * calls of shmemx_kv_batch_nbi may not be touched until they are complete.  `request` may be NULL itself.  quiet, fence and
  * barriers complete all that, too; each request is passed to one of these, which end it and set it to NULL when it is
- * complete, before shmem_finalize or not at all:
+ * complete.  After shmem_finalize, which completes all of them, only _test and _wait take them:
  *
  *   request_test      starts and takes in what it can of *request; returns 1 if it is complete, or NULL, else 0
  *   request_wait      until *request is complete
@@ -248,6 +251,7 @@ typedef struct {
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
   F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv)) \
   F(void, shmemx_kv_destroy, (shmemx_kv_t kv), (kv)) \
+  F(void, shmemx_kv_leave, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_resize, (shmemx_kv_t kv, uint64_t capacity), (kv, capacity)) \
   F(void, shmemx_kv_persist, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_put, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \

@@ -170,6 +170,8 @@ void pshmemx_kv_destroy(shmemx_kv_t kv) {
   shm::kv::destroy_table(call, &shm::kv::table_of(call, kv));
 }
 
+void pshmemx_kv_leave(shmemx_kv_t kv) { shm::kv::table_of({"shmemx_kv_leave"}, kv).leave(); }
+
 int pshmemx_kv_resize(shmemx_kv_t kv, uint64_t capacity) {
   const Call call{"shmemx_kv_resize"};
   shm::kv::check_capacity(call, capacity);

@@ -20,6 +20,7 @@ Table::~Table() { self = nullptr; }
 
 void Table::end() {
   self = nullptr;
+  has_ended_.store(true, std::memory_order_release);
   local_calls_.reset();
   watch(0);
   {

@@ -44,6 +44,12 @@ class Table : public LeanTable {
 
   /// It is no table any more.
   void end();
+  /// The program uses it no more on this PE, which serves the others until it ends.
+  void leave() {
+    self = nullptr;
+    is_left_.store(true, std::memory_order_release);
+  }
+  bool is_left() const { return is_left_.load(std::memory_order_acquire); }
 
   /// From now on PEs have their shards in the symmetric block `memory` of layout.bytes.
   void use(const ShardLayout& layout, std::byte* memory);
@@ -53,7 +59,7 @@ class Table : public LeanTable {
   void set_budget(std::uint64_t bytes) { budget_ = bytes; }
   std::uint64_t budget() const { return budget_; }
   std::byte* memory() const { return memory_; }
-  bool is_table() const { return self == this; }
+  bool is_table() const { return !has_ended_.load(std::memory_order_acquire); }
   bool is_named() const { return named_; }
   const KeyHash& hash() const { return hash_; }
 
@@ -190,6 +196,7 @@ class Table : public LeanTable {
 
   const KeyHash hash_;
   const bool named_;
+  std::atomic<bool> has_ended_{false}, is_left_{false};
   ShardLayout layout_{};
   std::uint64_t budget_ = 0;
   std::vector<std::byte*> shards_;       // of all PEs
