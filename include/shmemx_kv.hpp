@@ -22,10 +22,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "shmemx.h"
 
@@ -124,11 +126,12 @@ class kv_request {
   ::shmemx_kv_request_t request_ = nullptr;
 };
 
-/// A handle of a table, and its only owner.  Making and ending one are collective over the world, with the
-/// same arguments.  A handle may outlive shmem_finalize, which ends all tables: there is nothing left to end
-/// then.  But it must have been closed, or destroyed, before shmem_init starts the library once more. Members
-/// may be called by any thread of any PE at any time unless said to be collective; those that change the
-/// handle itself (move, assignment, close) by one thread alone.
+/// A handle of a table, and its only owner.  Making one, and close(), are collective over the world, with the
+/// same arguments; its end is not: this PE leaves the table (shmemx_kv_leave), which others may go on using,
+/// and which ends when all have left it and some table is made, or with the library.  A handle may outlive
+/// shmem_finalize; but it must have been closed, or destroyed, before shmem_init starts the library once
+/// more. Members may be called by any thread of any PE at any time unless said to be collective; those that
+/// change the handle itself (move, assignment, close) by one thread alone.
 template <class Key, class Value>
 class kv_table {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
@@ -155,26 +158,23 @@ class kv_table {
 
   kv_table(kv_table&& other) noexcept : kv_(std::exchange(other.kv_, nullptr)) {}
 
-  /// Collective if this handle is of a table: it ends.
+  /// Leaves the table that this handle is of.
   kv_table& operator=(kv_table&& other) noexcept {
     if (this != &other) {
-      close();
+      leave();
       kv_ = std::exchange(other.kv_, nullptr);
     }
     return *this;
   }
 
-  /// Does what close() does.
-  ~kv_table() { close(); }
+  ~kv_table() { leave(); }
 
   /// Collective, unless the handle is of no table or the library is not running: the table ends, and the
   /// handle is of none.
-  void close() noexcept {
-    const ::shmemx_kv_t ended = std::exchange(kv_, nullptr);
-    int running = 0;
-    ::shmem_query_initialized(&running);
-    if (ended != nullptr && running != 0) ::shmemx_kv_destroy(ended);
-  }
+  void close() noexcept { give_up(::shmemx_kv_destroy); }
+
+  /// Not collective: the handle is of no table.
+  void leave() noexcept { give_up(::shmemx_kv_leave); }
 
   explicit operator bool() const { return kv_ != nullptr; }
 
@@ -265,6 +265,14 @@ class kv_table {
   kv_status compare_swap(const Key& key, Word Class::*member, const kv_detail::as<Word>& expected,
                          const kv_detail::as<Word>& desired, kv_detail::as<Word>* old = nullptr) {
     return compare_swap_at(key, offset_of(member), expected, desired, old);
+  }
+
+  /// What the function (shmemx_kv_register) makes of the value, with the operand.
+  template <class Operand>
+  kv_status apply(const Key& key, int function, const Operand& operand, Value* old = nullptr) {
+    static_assert(std::is_trivially_copyable_v<Operand>, "shmemx::kv_table: an operand travels as bytes");
+    return status(::shmemx_kv_apply(kv_, &key, sizeof key, function, &operand, sizeof operand, old,
+                                    old == nullptr ? 0 : sizeof *old, nullptr));
   }
 
   // ---- Nonblocking: complete after quiet.  Keys and values are copied; what a pointer names is not to be
@@ -423,7 +431,35 @@ class kv_table {
     ::shmemx_kv_stats(kv_, &found);
     return found;
   }
-  /// Collective; no other call on the table meanwhile.
+  /// f(key, value) for the elements of a PE, whichever; beside changes as local().
+  template <class F>
+  void scan(int pe, F f) const {
+    constexpr std::size_t most = 64;
+    std::vector<Key> keys(most);
+    std::vector<Value> values(most);
+    std::size_t key_bytes[most], value_bytes[most], n = 0;
+    for (std::uint64_t cursor = 0;
+         ::shmemx_kv_scan(kv_, pe, &cursor, most, keys.data(), sizeof(Key), key_bytes, values.data(),
+                          sizeof(Value), value_bytes, &n) == SHMEMX_KV_OK;)
+      for (std::size_t i = 0; i < n; ++i)
+        if (key_bytes[i] == sizeof(Key) && value_bytes[i] == sizeof(Value)) f(keys[i], values[i]);
+  }
+  /// Removes the elements of this PE for which f(key, value) is true, and returns how many; f looks only.
+  template <class F>
+  std::uint64_t remove_if(F f) {
+    const auto holds = [](const void* key, std::size_t key_bytes, const void* value, std::size_t value_bytes,
+                          void* context) -> int {
+      if (key_bytes != sizeof(Key) || value_bytes != sizeof(Value)) return 0;
+      Key typed_key;
+      Value typed_value;
+      std::memcpy(&typed_key, key, sizeof(Key));
+      std::memcpy(&typed_value, value, sizeof(Value));
+      return (*static_cast<F*>(context))(std::as_const(typed_key), std::as_const(typed_value)) ? 1 : 0;
+    };
+    return ::shmemx_kv_remove_if(kv_, holds, &f);
+  }
+  void clear() { ::shmemx_kv_clear(kv_); }
+  /// Collective, as what follows; no other call on the table meanwhile.
   kv_status resize(std::uint64_t capacity) { return status(::shmemx_kv_resize(kv_, capacity)); }
   void persist() { ::shmemx_kv_persist(kv_); }
 
@@ -489,6 +525,13 @@ class kv_table {
     options.capacity = capacity;
     options.name = name;
     return options;
+  }
+
+  void give_up(void (*how)(::shmemx_kv_t)) noexcept {
+    const ::shmemx_kv_t given_up = std::exchange(kv_, nullptr);
+    int running = 0;
+    ::shmem_query_initialized(&running);
+    if (given_up != nullptr && running != 0) how(given_up);
   }
 
   void open(::shmemx_kv_options_t options) {

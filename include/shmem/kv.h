@@ -115,12 +115,32 @@ typedef struct {
   uint64_t longest_probe;  /* 1: some element was once not where its hash says, but in its other group of slots; else 0 */
 } shmemx_kv_stats_t;
 
+/* How the elements of this PE lie, and what has come in their way.  All members are numbers of 64 bits, so one sum
+ * reduction over them tells it of the table.  There may be more of them one day, behind these. */
+typedef struct {
+  uint64_t elements, slots; /* as above; elements / slots is its load */
+  uint64_t segments;        /* that this PE's part of the table consists of */
+  uint64_t most_segments;   /* that its memory has room for, if nothing else takes that */
+  uint64_t found_in[2];     /* elements for which a lookup looks at one group of slots, and at two */
+  uint64_t absent_in[2];    /* likewise of the keys that are not there: of any 16, for each group, on average */
+  uint64_t groups[15];      /* groups by how many of their slots are taken, 0 to 14 */
+  uint64_t full;            /* how often there was no memory for what was to be stored here: FULL was returned, or a value
+                               of over 8 KiB from another node took the place of the one before; of a named table since it was made */
+  uint64_t looks;           /* looks at a group that was being changed, by this PE's threads: they looked again */
+  uint64_t waits;           /* changes for which these found another one of the same group of keys under way */
+  uint64_t put_off;         /* packets of other PEs, or rests of them, that this PE had to put off for such a change */
+  uint64_t parked;          /* get_wait of other nodes that have waited here for their element */
+} shmemx_kv_report_t;
+
 /* Collective over the world, with the same arguments:
  *
  *   shmemx_kv_create    *kv gets a table; its memory comes from the symmetric heap.  Returns SHMEMX_KV_OK, or
  *                       SHMEMX_KV_FULL on all PEs, with NULL in *kv, if there is not enough, or the named object cannot be
  *                       opened; a line on stderr says why.  A named table is opened with the options it was made with.
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
+ *   shmemx_kv_leave     not collective: this PE uses the table no more, other PEs may, and find its elements.  What is under way
+ *                       here is completed as ever.  A table that all PEs have left ends in the next shmemx_kv_create or
+ *                       _resize, which has its memory then; one that some use in shmem_finalize
  *   shmemx_kv_resize    the table as if it had been created with this `capacity`, and, if memory_bytes was given, with as
  *                       much more memory as that needs; all elements stay.  No other call on the table meanwhile.  Needed
  *                       only where its memory does not suffice.  SHMEMX_KV_FULL: it is as it was.  Not for named tables:
@@ -185,7 +205,7 @@ typedef struct {
  * Requests: _nbr is _nbi, and _batch_nbi a nonblocking batch, with *request set to what of it is under way, or NULL; the
  * calls of shmemx_kv_batch_nbi may not be touched until they are complete.  `request` may be NULL itself.  quiet, fence and
  * barriers complete all that, too; each request is passed to one of these, which end it and set it to NULL when it is
- * complete, before shmem_finalize or not at all:
+ * complete.  After shmem_finalize, which completes all of them, only _test and _wait take them:
  *
  *   request_test      starts and takes in what it can of *request; returns 1 if it is complete, or NULL, else 0
  *   request_wait      until *request is complete
@@ -217,11 +237,21 @@ typedef struct {
  *                  returns how many.  It may be called more than once for an element, and what is said of apply's
  *                  functions holds; `context` lies in no memory on NVM.  On all PEs: those of the table
  *   clear          collective: removes all that was there before any PE called it
- *   stats          what the table is like on this PE */
+ *   stats          what the table is like on this PE; takes no time
+ *   report         the same in full: looks at all of its groups.  `report_bytes` is sizeof(shmemx_kv_report_t).  While
+ *                  others change the table the numbers may not fit each other
+ *   watch          from now on this PE counts which keys are used most by calls that its threads carry out, on elements of
+ *                  this node, and by those of other nodes that it serves: one of `one_of` calls, which are in no order
+ *                  that a program may have; 0: no more.  Meanwhile calls on this node take the time of a longer way; who
+ *                  does not watch pays nothing.  The tables on all PEs are watched each by itself
+ *   hot_keys       what watch has counted, the most frequent first: keys as in scan, of longer ones the first bytes that
+ *                  have room, and about how many calls there were, in counts[i].  Returns how many keys, at most `most` and
+ *                  64.  A key with less than one of 64 of the calls may be missing, or have counts of others */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
   F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv)) \
   F(void, shmemx_kv_destroy, (shmemx_kv_t kv), (kv)) \
+  F(void, shmemx_kv_leave, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_resize, (shmemx_kv_t kv, uint64_t capacity), (kv, capacity)) \
   F(void, shmemx_kv_persist, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_put, (SHMEMX_KV_ONE_, const void* val, size_t value_bytes), (kv, key, key_bytes, val, value_bytes)) \
@@ -290,7 +320,11 @@ typedef struct {
   F(int, shmemx_kv_scan, (shmemx_kv_t kv, int pe, uint64_t* cursor, size_t most, void* keys, size_t key_room, size_t* key_bytes, void* values, size_t value_room, size_t* value_bytes, size_t* count), \
     (kv, pe, cursor, most, keys, key_room, key_bytes, values, value_room, value_bytes, count)) \
   F(int, shmemx_kv_export, (shmemx_kv_t kv, const char* path), (kv, path)) \
-  F(int, shmemx_kv_import, (shmemx_kv_t kv, const char* path), (kv, path))
+  F(int, shmemx_kv_import, (shmemx_kv_t kv, const char* path), (kv, path)) \
+  F(void, shmemx_kv_report, (shmemx_kv_t kv, shmemx_kv_report_t* report, size_t report_bytes), (kv, report, report_bytes)) \
+  F(void, shmemx_kv_watch, (shmemx_kv_t kv, uint32_t one_of), (kv, one_of)) \
+  F(size_t, shmemx_kv_hot_keys, (shmemx_kv_t kv, size_t most, void* keys, size_t key_room, size_t* key_bytes, uint64_t* counts), \
+    (kv, most, keys, key_room, key_bytes, counts))
 
 #define SHMEMX_KV_LATER_ int* status, shmemx_kv_request_t* request
 #define SHMEMX_KV_MANY_ shmemx_kv_t kv, size_t count, const void* keys, size_t key_bytes

@@ -170,6 +170,8 @@ void pshmemx_kv_destroy(shmemx_kv_t kv) {
   shm::kv::destroy_table(call, &shm::kv::table_of(call, kv));
 }
 
+void pshmemx_kv_leave(shmemx_kv_t kv) { shm::kv::table_of({"shmemx_kv_leave"}, kv).leave(); }
+
 int pshmemx_kv_resize(shmemx_kv_t kv, uint64_t capacity) {
   const Call call{"shmemx_kv_resize"};
   shm::kv::check_capacity(call, capacity);
@@ -189,7 +191,7 @@ void pshmemx_kv_persist(shmemx_kv_t kv) {
 
 int pshmemx_kv_put(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
   shm::kv::LeanTable& table = shm::kv::lean_table_of({"shmemx_kv_put"}, kv);
-  return table.lean->one.put(table, key, key_bytes, value, n);
+  return table.calls().one.put(table, key, key_bytes, value, n);
 }
 int pshmemx_kv_insert(shmemx_kv_t kv, const void* key, size_t key_bytes, const void* value, size_t n) {
   return shm::kv::store({"shmemx_kv_insert"}, KvOp::insert, kv, key, key_bytes, value, n);
@@ -200,7 +202,7 @@ int pshmemx_kv_update(shmemx_kv_t kv, const void* key, size_t key_bytes, const v
 
 int pshmemx_kv_get(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room, size_t* n) {
   shm::kv::LeanTable& table = shm::kv::lean_table_of({"shmemx_kv_get"}, kv);
-  return table.lean->one.get(table, key, key_bytes, value, room, n);
+  return table.calls().one.get(table, key, key_bytes, value, room, n);
 }
 
 int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void* value, size_t room,

@@ -118,6 +118,12 @@ Handle*& handle_of(Call call, shmemx_kv_request_t* request) {
   return reinterpret_cast<Handle*&>(*request);
 }
 
+// A request that has outlived the library, which has completed it.
+bool has_outlived(shmemx_kv_request_t* request) {
+  return !initialised() && request != nullptr && *request != nullptr &&
+         end_if_complete(reinterpret_cast<Handle*&>(*request));
+}
+
 }  // namespace
 }  // namespace shm::kv
 
@@ -196,10 +202,12 @@ void pshmemx_kv_batch_nbi(shmemx_kv_t kv, size_t count, shmemx_kv_call_t* calls,
 }
 
 int pshmemx_kv_request_test(shmemx_kv_request_t* request) {
+  if (shm::kv::has_outlived(request)) return 1;
   return shm::kv::test(shm::kv::handle_of({"shmemx_kv_request_test"}, request)) ? 1 : 0;
 }
 
 void pshmemx_kv_request_wait(shmemx_kv_request_t* request) {
+  if (shm::kv::has_outlived(request)) return;
   const Call call{"shmemx_kv_request_wait"};
   shm::kv::wait(call, shm::kv::handle_of(call, request));
 }

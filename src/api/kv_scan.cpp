@@ -1,8 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The key/value store: elements of any PE, and tables as files (shmem/kv.h).
+#include <algorithm>
+#include <iterator>
+
 #include "api/kv_arguments.hpp"
 #include "base/fatal.hpp"
 #include "kv/tables.hpp"
+
+namespace shm::kv {
+namespace {
+
+shmemx_kv_report_t report_of(const Table& table) {
+  shmemx_kv_report_t report{};
+  report.most_segments = table.layout().most_segments;
+  table.with_mine([&](const auto& shard) {
+    report.elements = shard.elements();
+    report.slots = shard.slots();
+    report.segments = shard.segments();
+    report.full = shard.times_full();
+    const ShardSurvey survey = shard.survey();
+    report.found_in[0] = survey.at_home;
+    report.found_in[1] = survey.away;
+    report.absent_in[0] = survey.without_away;
+    report.absent_in[1] = survey.with_away;
+    std::copy(std::begin(survey.groups), std::end(survey.groups), report.groups);
+  });
+  static_assert(std::size(report.groups) == kSlots + 1);
+  report.looks = table.events().looks.total();
+  report.waits = table.events().waits.total();
+  report.put_off = table.server().put_off();
+  report.parked = table.server().parked();
+  return report;
+}
+
+}  // namespace
+}  // namespace shm::kv
 
 extern "C" {
 
@@ -50,6 +82,34 @@ int pshmemx_kv_import(shmemx_kv_t kv, const char* path) {
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   if (path == nullptr) shm::fatal("%s: path is NULL; allowed is that of a file", call.name);
   return shm::kv::import_table(call, table, path);
+}
+
+void pshmemx_kv_report(shmemx_kv_t kv, shmemx_kv_report_t* report, size_t report_bytes) {
+  const shm::Call call{"shmemx_kv_report"};
+  const shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::check_result(call, "report", report);
+  const shmemx_kv_report_t found = shm::kv::report_of(table);
+  std::memset(report, 0, report_bytes);
+  std::memcpy(report, &found, std::min(report_bytes, sizeof found));
+}
+
+void pshmemx_kv_watch(shmemx_kv_t kv, uint32_t one_of) {
+  shm::kv::table_of({"shmemx_kv_watch"}, kv).watch(one_of);
+}
+
+size_t pshmemx_kv_hot_keys(shmemx_kv_t kv, size_t most, void* keys, size_t key_room, size_t* key_bytes,
+                           uint64_t* counts) {
+  const shm::Call call{"shmemx_kv_hot_keys"};
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  shm::kv::check_value(call, "keys", keys, key_room * most);
+  const auto found = table.hot_keys(most);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::size_t n = std::min(key_room, found[i].key.size());
+    if (n != 0) std::memcpy(static_cast<std::byte*>(keys) + i * key_room, found[i].key.data(), n);
+    if (key_bytes != nullptr) key_bytes[i] = found[i].key.size();
+    if (counts != nullptr) counts[i] = found[i].count;
+  }
+  return found.size();
 }
 
 SHMEMX_KV_FUNCS_SCAN(ATOLL_ALIAS_)

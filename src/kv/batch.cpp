@@ -221,7 +221,7 @@ void Batch::issue(std::unique_ptr<Later> owned, std::size_t n, Handle** handle) 
 // Gets the lean way, and what is not for it as others.  False: it is not for keys and values of these
 // lengths.
 bool Batch::get_lean(std::size_t n) {
-  const LeanCalls& calls = *table_.lean;
+  const LeanCalls& calls = table_.calls();
   if (many_.like.op != KvOp::get || calls.key_bytes != many_.key_bytes ||
       calls.value_bytes != many_.value_bytes)
     return false;

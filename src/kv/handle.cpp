@@ -6,7 +6,6 @@
 #include "kv/table.hpp"
 
 namespace shm::kv {
-namespace {
 
 bool end_if_complete(Handle*& handle) {
   if (handle != nullptr) {
@@ -16,8 +15,6 @@ bool end_if_complete(Handle*& handle) {
   }
   return true;
 }
-
-}  // namespace
 
 bool test(Handle*& handle) {
   if (end_if_complete(handle)) return true;

@@ -27,6 +27,8 @@ struct Handle {
   bool is_complete() const { return left.load(std::memory_order_acquire) == 0; }
 };
 
+/// Ends it if it is complete; returns whether it was, or is null.
+bool end_if_complete(Handle*& handle);
 /// Null is complete; what is complete ends, and becomes null.
 bool test(Handle*& handle);
 void wait(Call call, Handle*& handle);

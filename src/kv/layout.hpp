@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/thread_counter.hpp"
 #include "kv/hash.hpp"
 
 namespace shm::kv {
@@ -75,7 +76,8 @@ struct ShardHeader {
   std::uint64_t growing;    // 1: somebody makes a segment
   std::uint64_t splitting;  // one more than the segment whose elements are in two segments, maybe; 0: none
   std::uint64_t segments;   // that there are
-  std::uint64_t spare[3];
+  std::uint64_t full;       // how often there was no memory for what was to be stored
+  std::uint64_t spare[2];
   std::uint64_t lock;                      // of what follows
   std::uint64_t front;                     // where the groups end, those to come included
   std::uint64_t fresh;                     // largest blocks that have been used at least once
@@ -92,7 +94,13 @@ inline constexpr std::uint64_t kNoMemory = std::uint64_t{1} << 62;
 inline constexpr unsigned kSegmentBits = 24;
 inline constexpr std::uint64_t kMostGroupsOfSegment = 256;  // where there may be more than one
 
-/// Computed alike on all PEs.
+/// What threads of this process have come upon in the shards of a table.
+struct ShardEvents {
+  ThreadCounter looks;  // at a group, in vain: it was being changed
+  ThreadCounter waits;  // for a key's home, which was taken
+};
+
+/// Computed alike on all PEs, but for `events`.
 struct ShardLayout {
   KeyHash hash;                          // of the table's keys
   std::uint64_t key_bytes, value_bytes;  // longest
@@ -108,6 +116,7 @@ struct ShardLayout {
       bytes;                           // blocks_at: of the lowest there may be
   std::uint64_t directory_groups;      // as large as the directory
   std::uint32_t strides[kAlternates];  // how much further on each alternate is; 0: there is one group only
+  ShardEvents* events;                 // null: nobody counts
 
   bool has_segments() const { return most_segments > 1; }
 

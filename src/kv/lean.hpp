@@ -4,6 +4,7 @@
 // there, and nobody at work on it.  All else goes the way of Shard, whose rules these follow.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,8 +26,8 @@ struct KvCalls {
 
 /// What of a table this needs, and what the program's handle is.
 struct LeanTable {
-  const LeanTable* self = this;  // null: it is no table any more
-  const LeanCalls* lean;
+  const LeanTable* self = this;             // null: it is no table any more
+  std::atomic<const LeanCalls*> lean;       // others may choose other ones at any time
   KvCalls others{};                         // all other ways
   std::byte* const* directories = nullptr;  // of the shards of all PEs; null: not mapped here
   std::uint64_t npes = 0;
@@ -34,6 +35,7 @@ struct LeanTable {
   ThreadCounter* counter = nullptr;  // of calls that were done here
 
   LeanTable();
+  const LeanCalls& calls() const { return *lean.load(std::memory_order_relaxed); }
   LeanTable(const LeanTable&) = delete;
   LeanTable& operator=(const LeanTable&) = delete;
 };

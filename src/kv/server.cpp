@@ -250,6 +250,7 @@ std::size_t Server::execute_all(const Shard<Memory>& shard, const std::byte* req
     } else if (status == SHMEMX_KV_OK) {
       status = execute(shard, record, again, replies);
       note(record.request, status);
+      if (status != kBusy) sample(record.request);
     }
     if (status == kBusy) break;
     at += bytes;
@@ -270,6 +271,7 @@ Code Server::is_awaited(const Shard<Memory>& shard, const Record& record, bool a
 // Nobody who inserts tells this PE, so whoever polls looks, and nobody sleeps for long meanwhile.
 void Server::park(int from, const std::byte* request, std::size_t n) {
   parked_.push_back({from, Bytes(request, request + n)});
+  parked_total_.fetch_add(1, std::memory_order_relaxed);
   parked_at_ = std::chrono::steady_clock::now();
   any_parked_.store(true, std::memory_order_relaxed);
   limit_sleeps(kShortestSleepUs);
@@ -291,7 +293,9 @@ void Server::look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all
     const RequestHead head = head_of(request);
     const Record record(head, request + sizeof head);
     if (is_awaited(shard, record, true) != SHMEMX_KV_OK) return false;
-    return execute(shard, record, true, all.emplace_back(table_, parked.from)) != kBusy;
+    if (execute(shard, record, true, all.emplace_back(table_, parked.from)) == kBusy) return false;
+    sample(record.request);
+    return true;
   });
   if (parked_.empty()) {
     any_parked_.store(false, std::memory_order_relaxed);
@@ -301,6 +305,11 @@ void Server::look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all
   const auto waited = std::chrono::steady_clock::now() - parked_at_;
   const long enough = std::chrono::duration_cast<std::chrono::microseconds>(waited).count() / 400;
   if (enough >= 2 * sleep_limit_us_) limit_sleeps(std::min(enough, kLongestSleepUs));
+}
+
+void Server::sample(const KvRequest& request) const {
+  if (HotKeys* keys = watched_.load(std::memory_order_acquire); keys != nullptr) [[unlikely]]
+    keys->see(request.op, request.key);
 }
 
 // The other engine hears of what has changed.
@@ -337,6 +346,7 @@ std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run
         const Code status = shard.execute(request, result, patience);
         if (status == kBusy) return false;
         note(request, status);
+        sample(request);
         const std::uint64_t n =
             gives_value(request.op) ? result.n : bytes_given(run.like, status, result.n, most);
         replies.add({status, static_cast<std::uint32_t>(n)}, request.op);
@@ -419,6 +429,7 @@ void Server::take_run(const Shard<Memory>& shard, int from, const std::byte* pac
 
 void Server::put_off(int from, Waiting requests) {
   waiting_[from].push_back(std::move(requests));
+  put_off_total_.fetch_add(1, std::memory_order_relaxed);
   any_waiting_.store(true, std::memory_order_release);
   rt.progress->wake();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "kv/hot_keys.hpp"
 #include "kv/shard.hpp"
 #include "kv/wire.hpp"
 
@@ -35,6 +36,12 @@ class Server {
   void take(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n);
   /// Goes on with what waits; returns whether anything does, or has got its element.
   bool resume(const Shard<Mapped>& shard);
+
+  /// What is asked of this PE is counted in it from now on; null: no more.  It lives as long as this.
+  void watch(HotKeys* keys) { watched_.store(keys, std::memory_order_release); }
+  /// Gets that were put aside for their element, and packets, or rests of them, for a lock; so far.
+  std::uint64_t parked() const { return parked_total_.load(std::memory_order_relaxed); }
+  std::uint64_t put_off() const { return put_off_total_.load(std::memory_order_relaxed); }
 
  private:
   class Replies;
@@ -82,6 +89,7 @@ class Server {
   void look_at_parked(const Shard<Memory>& shard, std::deque<Replies>& all) REQUIRES(mutex_);
   void limit_sleeps(long microseconds) REQUIRES(mutex_);
   void note(const KvRequest& request, Code status) const;
+  void sample(const KvRequest& request) const;
   template <class Memory>
   void take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n);
   void put_off(int from, Waiting requests) REQUIRES(mutex_);
@@ -98,6 +106,8 @@ class Server {
   // Microseconds for which who polls may sleep, at most; 0: nothing is parked, and there is no limit.
   long sleep_limit_us_ GUARDED_BY(mutex_) = 0;
   std::atomic<bool> any_waiting_{false}, any_parked_{false};
+  std::atomic<std::uint64_t> parked_total_{0}, put_off_total_{0};
+  std::atomic<HotKeys*> watched_{nullptr};
   std::map<int, Bytes> arriving_ GUARDED_BY(mutex_);  // a request that comes in pieces, by PE
   struct Reservation {
     int pe;

@@ -108,6 +108,14 @@ struct Element {
   std::uint64_t value_room, value_bytes;
 };
 
+/// How the elements of a shard lie.
+struct ShardSurvey {
+  std::uint64_t at_home = 0, away = 0;  // elements
+  // Of the pairs of a home and an alternate: how many elements of that home, if any, lie there or not.
+  std::uint64_t without_away = 0, with_away = 0;
+  std::uint64_t groups[kSlots + 1] = {};  // by how many slots of them are taken
+};
+
 /// Thread safety: all threads of all PEs that can reach the shard, at any time, each with a Shard of its own
 /// or a common one; but for prepare().
 template <class Memory>
@@ -190,6 +198,12 @@ class Shard {
   std::uint64_t longest_probe() const {
     return memory_.template load<std::uint64_t>(offsetof(ShardHeader, displaced));
   }
+  /// How often there was no memory for what was to be stored.
+  std::uint64_t times_full() const {
+    return memory_.template load<std::uint64_t>(offsetof(ShardHeader, full));
+  }
+  /// Looks at all groups; while others change them, roughly.
+  ShardSurvey survey() const;
   std::uint64_t block_bytes_used() const {
     return memory_.template load<std::uint64_t>(offsetof(ShardHeader, used));
   }
@@ -210,6 +224,19 @@ class Shard {
   struct Bytes {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
   };
+
+  // At a group that was being changed.
+  // By value, so that a shard need not be in memory for that.
+  [[gnu::cold, gnu::noinline]] static void look_again(Memory memory, ShardEvents* events, unsigned looks) {
+    if (events != nullptr) events->looks.add(1);
+    memory.look_again(looks);
+  }
+  [[gnu::always_inline]] void look_again(unsigned looks) const { look_again(memory_, layout_.events, looks); }
+  [[gnu::cold, gnu::noinline]] bool wait_for_home(std::uint64_t lock, unsigned patience) const;
+  [[gnu::cold, gnu::noinline]] Code refuse_full() const {
+    memory_.add(offsetof(ShardHeader, full), std::uint64_t{1});
+    return SHMEMX_KV_FULL;
+  }
 
   Head<Memory> head(std::uint64_t group) const { return Head<Memory>(memory_, layout_.group_at(group)); }
   Bytes16 numbers(std::uint64_t group) const {
@@ -373,7 +400,7 @@ template <class Memory>
 template <class Visit>
 [[gnu::always_inline]] inline bool Shard<Memory>::look_whole(std::uint64_t group, unsigned patience,
                                                              Visit visit) const {
-  for (unsigned looks = 0; looks <= patience; memory_.look_again(++looks)) {
+  for (unsigned looks = 0; looks <= patience; look_again(++looks)) {
     const bool locked = looks > kFairLooks;
     std::uint32_t version = 0;
     if (locked && !try_lock_group(group, version)) continue;

@@ -12,6 +12,7 @@
 #include "kv/shard_growth.hpp"
 #include "kv/shard_iteration.hpp"
 #include "kv/shard_room.hpp"
+#include "kv/shard_survey.hpp"
 #include "kv/shard_telling.hpp"
 
 namespace shm::kv {
@@ -104,13 +105,24 @@ void Shard<Memory>::expect(const KvRequest& request) const {
   memory_.expect(layout_.group_at(home_of(request.key)), may_change(request.op));
 }
 
+// Takes the lock, which was not free.
+template <class Memory>
+bool Shard<Memory>::wait_for_home(std::uint64_t lock, unsigned patience) const {
+  if (layout_.events != nullptr) layout_.events->waits.add(1);
+  for (unsigned looks = 0; looks < patience;) {
+    memory_.look_again(++looks);
+    if (detail::take<std::uint32_t>(memory_, lock, 0)) return true;
+  }
+  return false;
+}
+
 // With the lock of the key's home; kBusy also where room needs the lock of another home, which somebody has.
 template <class Memory>
 Code Shard<Memory>::change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const {
   for (unsigned looks = 0;;) {
     const std::uint64_t group = home_of(request.key);
     const std::uint64_t home = layout_.group_at(group) + offsetof(SlotGroup, home);
-    if (!detail::take<std::uint32_t>(memory_, home, patience)) return kBusy;
+    if (!detail::take<std::uint32_t>(memory_, home, 0) && !wait_for_home(home, patience)) return kBusy;
     if (home_of(request.key) != group) {  // it has another one meanwhile
       memory_.store(home, std::uint32_t{0});
       continue;
@@ -129,7 +141,7 @@ Code Shard<Memory>::change_alone(const KvRequest& request, ValueRoom& result, un
     }
     if (status != kBusy) {
       if (request.block != 0 && !is_done(status)) free_block(request.block);
-      return status;
+      return status == SHMEMX_KV_FULL ? refuse_full() : status;
     }
     // Without the lock, as the other one may be looking for room here.
     if (++looks > patience) return kBusy;
@@ -149,7 +161,7 @@ Code Shard<Memory>::store_long(const KvRequest& request, unsigned patience) cons
   with_block.block = make_block(request.key, request.value, request.n);
   ValueRoom none;
   if (with_block.block == 0)  // one that is there may still have room in its own
-    return found == SHMEMX_KV_NOT_FOUND ? SHMEMX_KV_FULL : change_alone(request, none, patience);
+    return found == SHMEMX_KV_NOT_FOUND ? refuse_full() : change_alone(request, none, patience);
   const Code status = change_alone(with_block, none, patience);
   if (status == kBusy) free_block(with_block.block);
   return status;
@@ -238,7 +250,7 @@ std::uint64_t Shard<Memory>::block_for(const KvRequest& request, const void* val
 template <class Memory>
 Code Shard<Memory>::reserve(std::uint64_t n, ValueRoom& result) const {
   result.n = take_block(n);
-  return result.n == 0 ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
+  return result.n == 0 ? refuse_full() : SHMEMX_KV_OK;
 }
 
 template <class Memory>

@@ -20,8 +20,14 @@ Table::~Table() { self = nullptr; }
 
 void Table::end() {
   self = nullptr;
-  lean = &no_lean_calls();
+  has_ended_.store(true, std::memory_order_release);
   local_calls_.reset();
+  watch(0);
+  {
+    const LockGuard guard(watch_mutex_);
+    hot_keys_.reset();
+  }
+  lean.store(&no_lean_calls(), std::memory_order_relaxed);
   client_.end();
   std::vector<std::byte*>().swap(shards_);
   std::vector<std::byte*>().swap(directories_);
@@ -43,9 +49,10 @@ std::unique_ptr<MatchedEngine> Table::take_matched() {
 
 void Table::use(const ShardLayout& layout, std::byte* memory) {
   layout_ = layout;
+  layout_.events = events_.get();
   memory_ = memory;
   region_ = find_region(memory, 1);
-  lean = &no_lean_calls();
+  lean.store(&no_lean_calls(), std::memory_order_relaxed);
   if (is_paged()) return;
   for (const int pe : rt.node_pes)
     shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
@@ -56,7 +63,31 @@ void Table::use(const ShardLayout& layout, std::byte* memory) {
   npes = rt.npes;
   groups = layout.segment_groups;
   counter = local_calls_.get();
-  if (hash_.user == nullptr) lean = &lean_calls(layout);
+  choose_lean();
+}
+
+// What is watched goes the other ways, all of it.
+void Table::choose_lean() {
+  const bool is_lean =
+      !is_paged() && hash_.user == nullptr && watched_.load(std::memory_order_relaxed) == nullptr;
+  lean.store(is_lean ? &lean_calls(layout_) : &no_lean_calls(), std::memory_order_release);
+}
+
+void Table::watch(std::uint32_t one_of) {
+  const LockGuard guard(watch_mutex_);
+  if (one_of != 0) {
+    if (hot_keys_ == nullptr) hot_keys_ = std::make_unique<HotKeys>();
+    hot_keys_->begin(one_of);
+  }
+  HotKeys* const keys = one_of == 0 ? nullptr : hot_keys_.get();
+  watched_.store(keys, std::memory_order_release);
+  server_.watch(keys);
+  choose_lean();
+}
+
+std::vector<HotKeys::Counted> Table::hot_keys(std::size_t most) {
+  const LockGuard guard(watch_mutex_);
+  return hot_keys_ == nullptr ? std::vector<HotKeys::Counted>() : hot_keys_->most(most);
 }
 
 void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key) {
@@ -115,6 +146,7 @@ bool Table::better_there(int pe, const KvRequest& request) const {
 
 bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code& status) {
   if (std::byte* there = shard(pe); there != nullptr) {
+    sample(request.op, request.key);  // before, as its key may lie where the result goes
     const auto execute = [&](const KvRequest& safe, ValueRoom& found) {
       return Shard<Mapped>(Mapped(there), layout_).execute(safe, found, kUnlimited);
     };
@@ -123,6 +155,7 @@ bool Table::try_local(int pe, const KvRequest& request, ValueRoom& result, Code&
     if (matched_ != nullptr && is_done(status)) matched_->changed(pe, request.op, request.key.hash);
   } else if (is_paged()) {
     if (better_there(pe, request)) return false;
+    sample(request.op, request.key);
     status = Shard<Paged>(Paged(memory_, pe), layout_).execute(request, result, kUnlimited);
   } else {
     return false;

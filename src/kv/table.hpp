@@ -16,6 +16,7 @@
 #include "kv/client.hpp"
 #include "kv/handle.hpp"
 #include "kv/hash.hpp"
+#include "kv/hot_keys.hpp"
 #include "kv/lean.hpp"
 #include "kv/server.hpp"
 #include "kv/shard.hpp"
@@ -43,6 +44,12 @@ class Table : public LeanTable {
 
   /// It is no table any more.
   void end();
+  /// The program uses it no more on this PE, which serves the others until it ends.
+  void leave() {
+    self = nullptr;
+    is_left_.store(true, std::memory_order_release);
+  }
+  bool is_left() const { return is_left_.load(std::memory_order_acquire); }
 
   /// From now on PEs have their shards in the symmetric block `memory` of layout.bytes.
   void use(const ShardLayout& layout, std::byte* memory);
@@ -52,7 +59,7 @@ class Table : public LeanTable {
   void set_budget(std::uint64_t bytes) { budget_ = bytes; }
   std::uint64_t budget() const { return budget_; }
   std::byte* memory() const { return memory_; }
-  bool is_table() const { return self == this; }
+  bool is_table() const { return !has_ended_.load(std::memory_order_acquire); }
   bool is_named() const { return named_; }
   const KeyHash& hash() const { return hash_; }
 
@@ -83,6 +90,7 @@ class Table : public LeanTable {
     if (there == nullptr || rt.regions.holds(key.bytes) || rt.regions.holds(value)) [[unlikely]]
       return get_slow(call, key, value, room, n);
     count_local();
+    sample(KvOp::get, key);
     return Shard<Mapped>(Mapped(there), layout_).get(key, value, room, n, kUnlimited);
   }
 
@@ -131,6 +139,12 @@ class Table : public LeanTable {
   /// Elements of this PE for which it holds; returns how many were removed.
   std::uint64_t remove_mine_if(const Predicate& predicate);
 
+  /// Counts which keys are used by calls that are carried out here, one of `one_of`; 0: no more.  What has
+  /// been counted stays until it begins anew.
+  void watch(std::uint32_t one_of) EXCLUDES(watch_mutex_);
+  std::vector<HotKeys::Counted> hot_keys(std::size_t most) EXCLUDES(watch_mutex_);
+  const ShardEvents& events() const { return *events_; }
+
   std::uint64_t local_calls() const { return local_calls_->total(); }
   std::uint64_t remote_calls() const { return remote_calls_.load(std::memory_order_relaxed); }
   /// The engine of the second kind (entry), if there is one.  While nobody uses the table.
@@ -142,6 +156,7 @@ class Table : public LeanTable {
 
   Client& client() { return client_; }
   Server& server() { return server_; }
+  const Server& server() const { return server_; }
 
   void count_local(std::uint64_t n = 1) { local_calls_->add(n); }
   void count_remote(std::uint64_t n = 1) {
@@ -157,6 +172,14 @@ class Table : public LeanTable {
   [[noreturn]] static void refuse_scan(int pe);
 
  private:
+  void choose_lean();
+  void sample(KvOp op, const Key& key) {
+    if (watched_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      see(op, key);
+  }
+  [[gnu::cold, gnu::noinline]] void see(KvOp op, const Key& key) {
+    if (HotKeys* keys = watched_.load(std::memory_order_acquire); keys != nullptr) keys->see(op, key);
+  }
   bool better_there(int pe, const KvRequest& request) const;
   template <class Execute>
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
@@ -173,6 +196,7 @@ class Table : public LeanTable {
 
   const KeyHash hash_;
   const bool named_;
+  std::atomic<bool> has_ended_{false}, is_left_{false};
   ShardLayout layout_{};
   std::uint64_t budget_ = 0;
   std::vector<std::byte*> shards_;       // of all PEs
@@ -182,6 +206,10 @@ class Table : public LeanTable {
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;
+  std::unique_ptr<ShardEvents> events_ = std::make_unique<ShardEvents>();
+  Mutex watch_mutex_;
+  std::unique_ptr<HotKeys> hot_keys_ GUARDED_BY(watch_mutex_);  // since it was watched first, to the end
+  std::atomic<HotKeys*> watched_{nullptr};
   std::unique_ptr<ThreadCounter> local_calls_ = std::make_unique<ThreadCounter>();
   std::atomic<std::uint64_t> remote_calls_{0};
 };

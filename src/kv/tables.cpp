@@ -11,7 +11,9 @@
 #include "base/mutex.hpp"
 #include "coll/barrier.hpp"
 #include "coll/check_same.hpp"
+#include "coll/collectives.hpp"
 #include "coll/memory.hpp"
+#include "coll/teams.hpp"
 #include "core/order.hpp"
 #include "core/progress.hpp"
 #include "kv/batch.hpp"
@@ -217,6 +219,27 @@ Table& table_for(const Tables& all, int from, const std::byte* message) {
   return *all[number];
 }
 
+// A copy, for what polls: resume() takes the lock.
+static std::vector<Table*> live_now() {
+  const SharedLockGuard guard(mutex);
+  return live;
+}
+
+// Ends those that all PEs have left.  Collective over the world, in which all are in the same call.  They are
+// in the order in which they were created, on all PEs.
+static void end_left_tables(Call call) {
+  constexpr std::size_t kAtOnce = 64;
+  const std::vector<Table*> all = live_now();
+  for (std::size_t first = 0; first < all.size(); first += kAtOnce) {
+    const std::size_t n = std::min(kAtOnce, all.size() - first);
+    std::uint64_t left = 0;
+    for (std::size_t i = 0; i < n; ++i) left |= std::uint64_t{all[first + i]->is_left()} << i;
+    reduce_inline(world_group(), kReduction<ReduceOp::bit_and, std::uint64_t>, &left, &left, 1);
+    for (std::size_t i = 0; i < n; ++i)
+      if ((left >> i) % 2 != 0) destroy_table(call, all[first + i]);
+  }
+}
+
 Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open) {
   const std::string_view name = options.name != nullptr ? options.name : "";
   check_same(call, {{"key_bytes", options.key_bytes},
@@ -226,6 +249,7 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
                     {"report_collisions", options.report_collisions != 0},
                     {"memory_bytes", options.memory_bytes},
                     {"name", hash_of(nullptr, name.data(), name.size()), false}});
+  end_left_tables(call);
   const ShardShape shape{options.key_bytes, options.value_bytes, options.capacity, rt.npes,
                          options.report_collisions != 0};
   const bool on_pages = options.name != nullptr || rt.paged_by_default;
@@ -279,6 +303,7 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
   const ShardLayout& old = table.layout();
   table.quiet(call);
   check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
+  end_left_tables(call);
   const ShardShape shape{old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions};
   const std::uint64_t bytes = table.budget() == 0 ? 0 : std::max(table.budget(), bytes_for(shape, true));
   const ShardLayout layout = layout_for(call, shape, table.hash(), bytes, table.is_paged());
@@ -310,12 +335,6 @@ void clear_table(Call call, Table& table) {
   table.remove_mine_if(
       {[](const void*, std::size_t, const void*, std::size_t, void*) { return 1; }, nullptr});
   sync_world(call);
-}
-
-// A copy, for what polls: resume() takes the lock.
-static std::vector<Table*> live_now() {
-  const SharedLockGuard guard(mutex);
-  return live;
 }
 
 void quiet_tables(Call call) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <numeric>
 #include <vector>
@@ -177,6 +178,51 @@ void iterators(const Numbers& table) {
   shmem_barrier_all();
 }
 
+// As `add` of all bytes of a number; returns what was stored.
+int add_function(const void*, std::size_t, const void* old, std::size_t, const void* operand, std::size_t,
+                 void* value, std::size_t* n) {
+  std::int64_t sum = 0, more = 0;
+  if (old != nullptr) std::memcpy(&sum, old, sizeof sum);
+  std::memcpy(&more, operand, sizeof more);
+  sum += more;
+  std::memcpy(value, &sum, sizeof sum);
+  *n = sizeof sum;
+  return SHMEMX_KV_STORE;
+}
+
+// Collective.
+void all_elements(int add) {
+  const auto pes = static_cast<std::uint64_t>(shmem_n_pes());
+  Numbers table(pes * kEach);
+  for (std::uint64_t i = 0; i < kEach; ++i)
+    CHECK_EQ(table.apply(key(i), add, std::int64_t(i)), SHMEMX_KV_INSERTED);
+  std::int64_t old = -1;
+  CHECK_EQ(table.apply(key(3), add, std::int64_t{4}, &old), SHMEMX_KV_OK);
+  CHECK_EQ(old, 3);
+  CHECK_EQ(table.get(key(3)).value_or(-1), 7);
+  shmem_barrier_all();
+  std::uint64_t n = 0;
+  std::int64_t sum = 0;
+  for (int pe = 0; pe < shmem_n_pes(); ++pe)
+    table.scan(pe, [&](const std::uint64_t& number, const std::int64_t& value) {
+      CHECK_EQ(table.pe_of(number), pe);
+      sum += value, ++n;
+    });
+  CHECK_EQ(n, pes * kEach);
+  CHECK_EQ(sum, std::int64_t(pes * (kEach * (kEach - 1) / 2 + 4)));
+  shmem_barrier_all();
+  const std::uint64_t before = table.count_local(),
+                      odd = table.remove_if([](std::uint64_t, std::int64_t value) { return value % 2 != 0; });
+  CHECK_EQ(table.count_local(), before - odd);
+  shmem_barrier_all();
+  CHECK_EQ(table.count(), pes * kEach / 2);
+  CHECK(!table.contains(key(5)) && table.contains(key(6)));
+  shmem_barrier_all();
+  table.clear();
+  CHECK_EQ(table.count(), 0);
+  shmem_barrier_all();
+}
+
 // Each type of words has operations of its own: the largest of an unsigned type has all bits, and so on.
 template <class T>
 void words(T more, T largest, T sum) {
@@ -289,7 +335,9 @@ void assignment() {
 
 int main() {
   shmem_init();
+  const int add = shmemx_kv_register(add_function);
   {
+    all_elements(add);
     Numbers table(kEach * static_cast<std::uint64_t>(shmem_n_pes()));
     CHECK(table);
     single(table);

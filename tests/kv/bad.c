@@ -91,6 +91,66 @@ static shmemx_kv_stats_t stats;
 ON_NO_TABLE(next_local, &cursor, key, sizeof key, NULL, NULL, 0, NULL)
 ON_NO_TABLE(stats, &stats)
 
+static shmemx_kv_report_t report;
+static shmemx_kv_request_t request;
+static shmemx_kv_call_t calls[1] = {{.call = SHMEMX_KV_REMOVE, .key = key, .key_bytes = 3}};
+static int all(const void* k, size_t n, const void* v, size_t m, void* context) {
+  (void)k, (void)n, (void)v, (void)m, (void)context;
+  return 1;
+}
+static int keep(const void* k, size_t n, const void* o, size_t old_n, const void* p, size_t p_n, void* v,
+                size_t* v_n) {
+  (void)k, (void)n, (void)o, (void)old_n, (void)p, (void)p_n, (void)v, (void)v_n;
+  return SHMEMX_KV_KEEP;
+}
+ON_NO_TABLE(leave)
+ON_NO_TABLE(insert_or_update, key, 3, value, 8)
+ON_NO_TABLE(get_or_insert, key, 3, value, 8, value, 8, NULL)
+ON_NO_TABLE(exchange, key, 3, value, 8, value, 8, NULL)
+ON_NO_TABLE(take, key, 3, value, 8, NULL)
+ON_NO_TABLE(apply, key, 3, shmemx_kv_register(keep), value, 8, NULL, 0, NULL)
+ON_NO_TABLE(remove_if, all, NULL)
+ON_NO_TABLE(clear)
+ON_NO_TABLE(scan, 0, &cursor, 1, value, 8, NULL, NULL, 0, NULL, &bytes)
+ON_NO_TABLE(export, "/dev/null")
+ON_NO_TABLE(import, "/dev/null")
+ON_NO_TABLE(report, &report, sizeof report)
+ON_NO_TABLE(watch, 1)
+ON_NO_TABLE(hot_keys, 1, value, 8, NULL, NULL)
+ON_NO_TABLE(put_nbr, key, 3, value, 8, &status, &request)
+ON_NO_TABLE(insert_nbr, key, 3, value, 8, &status, &request)
+ON_NO_TABLE(update_nbr, key, 3, value, 8, &status, &request)
+ON_NO_TABLE(get_nbr, key, 3, value, 8, NULL, &status, &request)
+ON_NO_TABLE(remove_nbr, key, 3, &status, &request)
+ON_NO_TABLE(accumulate_nbr, key, 3, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status, &request)
+ON_NO_TABLE(upsert_nbr, key, 3, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status, &request)
+ON_NO_TABLE(batch, 1, calls)
+ON_NO_TABLE(batch_nbi, 1, calls, &request)
+ON_NO_TABLE(put_batch_nbi, 1, key, 3, value, 8, &status, &request)
+ON_NO_TABLE(get_batch_nbi, 1, key, 3, value, 8, NULL, &status, &request)
+static void put_left(void) {
+  shmemx_kv_leave(kv);
+  shmemx_kv_put(kv, key, 3, value, 8);
+}
+static void report_null_result(void) { shmemx_kv_report(kv, NULL, sizeof report); }
+static void hot_keys_nowhere(void) { shmemx_kv_hot_keys(kv, 1, NULL, 8, NULL, NULL); }
+static void scan_of_1(void) { shmemx_kv_scan(kv, 1, &cursor, 1, value, 8, NULL, NULL, 0, NULL, &bytes); }
+static void scan_of_less(void) { shmemx_kv_scan(kv, -1, &cursor, 1, value, 8, NULL, NULL, 0, NULL, &bytes); }
+static void scan_of_none(void) { shmemx_kv_scan(kv, 0, &cursor, 0, value, 8, NULL, NULL, 0, NULL, &bytes); }
+static void scan_no_cursor(void) { shmemx_kv_scan(kv, 0, NULL, 1, value, 8, NULL, NULL, 0, NULL, &bytes); }
+static void scan_no_count(void) { shmemx_kv_scan(kv, 0, &cursor, 1, value, 8, NULL, NULL, 0, NULL, NULL); }
+static void scan_no_keys(void) { shmemx_kv_scan(kv, 0, &cursor, 1, NULL, 8, NULL, NULL, 0, NULL, &bytes); }
+static void remove_if_nothing(void) { shmemx_kv_remove_if(kv, NULL, NULL); }
+static void register_null(void) { shmemx_kv_register(NULL); }
+static void apply_unknown(void) { shmemx_kv_apply(kv, key, 3, 77, value, 8, NULL, 0, NULL); }
+static void export_nowhere(void) { shmemx_kv_export(kv, NULL); }
+static void import_nowhere(void) { shmemx_kv_import(kv, NULL); }
+static void batch_of_what(void) {
+  calls[0].call = 14;
+  shmemx_kv_batch(kv, 1, calls);
+}
+static void wait_for_what(void) { shmemx_kv_request_wait(NULL); }
+
 /* ---- Keys: of no bytes, of more than the table's, and none at all */
 
 #define ON_NO_KEY(CALL, ...)                                                        \
@@ -115,6 +175,13 @@ ON_NO_KEY(remove_nbi, &status)
 ON_NO_KEY(accumulate_nbi, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status)
 ON_NO_KEY(upsert_nbi, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, &one, NULL, &status)
 ON_NO_KEY(pe)
+ON_NO_KEY(insert_or_update, value, 8)
+ON_NO_KEY(get_or_insert, value, 8, value, 8, NULL)
+ON_NO_KEY(exchange, value, 8, value, 8, NULL)
+ON_NO_KEY(take, value, 8, NULL)
+ON_NO_KEY(put_nbr, value, 8, &status, &request)
+ON_NO_KEY(get_nbr, value, 8, NULL, &status, &request)
+ON_NO_KEY(remove_nbr, &status, &request)
 
 #define ON_NO_KEYS(CALL, ...)                                                          \
   static void CALL##_key_0(void) { shmemx_kv_##CALL(kv, 2, key, 0, ##__VA_ARGS__); }   \
@@ -190,11 +257,20 @@ static void stats_null_result(void) { shmemx_kv_stats(kv, NULL); }
       NO_TABLE(quiet), NO_TABLE(fence), NO_TABLE(pe), NO_TABLE(count), NO_TABLE(count_local),                \
       NO_TABLE(next_local), NO_TABLE(stats)
 
+#define NO_TABLES_OF_LATER_CALLS                                                                            \
+  NO_TABLE(leave), NO_TABLE(insert_or_update), NO_TABLE(get_or_insert), NO_TABLE(exchange), NO_TABLE(take), \
+      NO_TABLE(apply), NO_TABLE(remove_if), NO_TABLE(clear), NO_TABLE(scan), NO_TABLE(export),              \
+      NO_TABLE(import), NO_TABLE(report), NO_TABLE(watch), NO_TABLE(hot_keys), NO_TABLE(put_nbr),           \
+      NO_TABLE(insert_nbr), NO_TABLE(update_nbr), NO_TABLE(get_nbr), NO_TABLE(remove_nbr),                  \
+      NO_TABLE(accumulate_nbr), NO_TABLE(upsert_nbr), NO_TABLE(batch), NO_TABLE(batch_nbi),                 \
+      NO_TABLE(put_batch_nbi), NO_TABLE(get_batch_nbi)
+
 #define NO_KEY_OF_ONE                                                                                      \
   NO_KEY(put), NO_KEY(insert), NO_KEY(update), NO_KEY(get), NO_KEY(get_wait), NO_KEY(contains),            \
       NO_KEY(remove), NO_KEY(accumulate), NO_KEY(upsert), NO_KEY(compare_swap), NO_KEY(put_nbi),           \
       NO_KEY(insert_nbi), NO_KEY(update_nbi), NO_KEY(get_nbi), NO_KEY(remove_nbi), NO_KEY(accumulate_nbi), \
-      NO_KEY(upsert_nbi), NO_KEY(pe)
+      NO_KEY(upsert_nbi), NO_KEY(pe), NO_KEY(insert_or_update), NO_KEY(get_or_insert), NO_KEY(exchange),   \
+      NO_KEY(take), NO_KEY(put_nbr), NO_KEY(get_nbr), NO_KEY(remove_nbr)
 
 #define NO_KEY_OF_BATCHES                                                               \
   NO_KEYS(put_batch), NO_KEYS(insert_batch), NO_KEYS(update_batch), NO_KEYS(get_batch), \
@@ -219,6 +295,8 @@ static const struct {
     {"shmemx_kv_persist", "kv has no name. allowed are tables that were created with", persist_unnamed},
 
     NO_TABLES,
+    NO_TABLES_OF_LATER_CALLS,
+    {"shmemx_kv_put", "kv is no table. allowed", put_left},
 
     NO_KEY_OF_ONE,
     NO_KEY_OF_BATCHES,
@@ -248,6 +326,21 @@ static const struct {
     {"shmemx_kv_next_local", "cursor is NULL. allowed", cursor_null},
     {"shmemx_kv_next_local", "key is NULL.*allowed", next_key_null},
     {"shmemx_kv_stats", "stats is NULL. allowed", stats_null_result},
+    {"shmemx_kv_report", "report is NULL. allowed", report_null_result},
+    {"shmemx_kv_hot_keys", "keys is NULL.*allowed", hot_keys_nowhere},
+    {"shmemx_kv_scan", "pe is 1. allowed are 0 to 0", scan_of_1},
+    {"shmemx_kv_scan", "pe is -1. allowed are 0 to 0", scan_of_less},
+    {"shmemx_kv_scan", "most is 0. allowed are 1 and more", scan_of_none},
+    {"shmemx_kv_scan", "cursor is NULL. allowed", scan_no_cursor},
+    {"shmemx_kv_scan", "count is NULL. allowed", scan_no_count},
+    {"shmemx_kv_scan", "keys is NULL.*allowed", scan_no_keys},
+    {"shmemx_kv_remove_if", "predicate is NULL. allowed", remove_if_nothing},
+    {"shmemx_kv_register", "function is NULL. allowed", register_null},
+    {"shmemx_kv_apply", "function is 77. allowed is what shmemx_kv_register has returned", apply_unknown},
+    {"shmemx_kv_export", "path is NULL. allowed", export_nowhere},
+    {"shmemx_kv_import", "path is NULL. allowed", import_nowhere},
+    {"shmemx_kv_batch", "call is 14. allowed are SHMEMX_KV_PUT to SHMEMX_KV_APPLY", batch_of_what},
+    {"shmemx_kv_request_wait", "request is NULL. allowed", wait_for_what},
 };
 
 int main(void) {

@@ -141,6 +141,7 @@ class Worker {
         case 0: decoy(); break;
         case 1: batch(); break;
         case 2: burst(); break;
+        case 7: all_of_some(); break;
         default: one();
       }
     }
@@ -236,6 +237,8 @@ class Worker {
     const std::size_t count = 1 + random_below(&dice_, kMostBurst), first = journal_.count;
     int status[kMostBurst];
     std::size_t lengths[kMostBurst];
+    shmemx_kv_request_t requests[kMostBurst];
+    const bool by_request = random_below(&dice_, 2) == 0;
     for (std::size_t i = 0; i < count; ++i) {
       Kind kind = random_kind();
       if (kind == Kind::contains || kind == Kind::compare_swap) kind = Kind::get;
@@ -246,14 +249,59 @@ class Worker {
       lengths[i] = shm::linear::stores(kind) ? encode(operation.argument, bytes) : 0;
       if (random_below(&dice_, 6) == 0) shmemx_kv_fence(kv);
       operation.called = now();
-      issue(operation, keys[key], bytes, lengths[i], status[i]);
+      requests[i] = nullptr;
+      issue(operation, keys[key], bytes, lengths[i], status[i], by_request ? &requests[i] : nullptr);
     }
-    shmemx_kv_quiet(kv);
-    const std::uint64_t returned = now();
+    if (!by_request) shmemx_kv_quiet(kv);
     for (std::size_t i = 0; i < count; ++i) {
       Record& record = journal_.records[first + i];
-      record.operation.returned = returned;
+      if (by_request) shmemx_kv_request_wait(&requests[i]);
+      record.operation.returned = now();
       end(record.operation, record.key, status[i], buffers_[i].data(), lengths[i]);
+    }
+  }
+
+  // What goes over elements.  One that a scan gives was there at some instant meanwhile; one that it does not
+  // give may have been there, behind the cursor.  One that remove_if has removed was removed.
+  void all_of_some() {
+    constexpr std::size_t kMost = 4;
+    if (random_below(&dice_, 2) == 0) return remove_one();
+    unsigned char found[kMost][kKeyBytes];
+    std::vector<unsigned char> values(kMost * value_bytes);
+    std::size_t key_bytes[kMost], lengths[kMost], n = 0;
+    std::uint64_t cursor = 0;
+    const int pe = static_cast<int>(random_below(&dice_, static_cast<std::uint64_t>(npes)));
+    for (int calls = 0; calls < 12 && journal_.count + kMost <= kOperations; ++calls) {
+      const std::uint64_t called = now();
+      const int status = shmemx_kv_scan(kv, pe, &cursor, kMost, found, kKeyBytes, key_bytes, values.data(),
+                                        value_bytes, lengths, &n);
+      const std::uint64_t returned = now();
+      if (status == SHMEMX_KV_NOT_FOUND) return;
+      CHECK_EQ(status, SHMEMX_KV_OK);
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto* const key = std::find_if(std::begin(keys), std::end(keys), [&](const auto& each) {
+          return key_bytes[i] == kKeyBytes && std::memcmp(each, found[i], kKeyBytes) == 0;
+        });
+        if (key == std::end(keys)) continue;
+        const int number = static_cast<int>(key - keys);
+        Operation& operation = begin(number, Kind::get);
+        operation.called = called, operation.returned = returned;
+        end(operation, number, SHMEMX_KV_OK, values.data() + i * value_bytes, lengths[i]);
+      }
+    }
+  }
+
+  void remove_one() {
+    const int key = random_key();
+    const auto is_it = [](const void* at, std::size_t n, const void*, std::size_t, void* wanted) -> int {
+      return n == kKeyBytes && std::memcmp(at, wanted, kKeyBytes) == 0 ? 1 : 0;
+    };
+    const std::uint64_t called = now(), removed = shmemx_kv_remove_if(kv, is_it, keys[key]), returned = now();
+    CHECK_CMP(removed, <=, kMostBurst);
+    for (std::uint64_t i = 0; i < removed; ++i) {
+      Operation& operation = begin(key, Kind::remove);
+      operation.called = called, operation.returned = returned;
+      end(operation, key, SHMEMX_KV_OK, nullptr, 0);
     }
   }
 
@@ -309,22 +357,23 @@ class Worker {
     return call;
   }
 
+  // Each has a form with a request, and one without.
   static void issue(const Operation& operation, const void* key, unsigned char* bytes, std::size_t& n,
-                    int& status) {
+                    int& status, shmemx_kv_request_t* request) {
+#define ISSUE(CALL, ...)                                                              \
+  return request == nullptr ? shmemx_kv_##CALL##_nbi(kv, key, kKeyBytes, __VA_ARGS__) \
+                            : shmemx_kv_##CALL##_nbr(kv, key, kKeyBytes, __VA_ARGS__, request)
     const void* const word = &operation.argument.word;
     switch (operation.kind) {
-      case Kind::put: return shmemx_kv_put_nbi(kv, key, kKeyBytes, bytes, n, &status);
-      case Kind::insert: return shmemx_kv_insert_nbi(kv, key, kKeyBytes, bytes, n, &status);
-      case Kind::update: return shmemx_kv_update_nbi(kv, key, kKeyBytes, bytes, n, &status);
-      case Kind::get: return shmemx_kv_get_nbi(kv, key, kKeyBytes, bytes, value_bytes, &n, &status);
-      case Kind::remove: return shmemx_kv_remove_nbi(kv, key, kKeyBytes, &status);
-      case Kind::add:
-        return shmemx_kv_accumulate_nbi(kv, key, kKeyBytes, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, word, bytes,
-                                        &status);
-      default:
-        return shmemx_kv_upsert_nbi(kv, key, kKeyBytes, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, word, bytes,
-                                    &status);
+      case Kind::put: ISSUE(put, bytes, n, &status);
+      case Kind::insert: ISSUE(insert, bytes, n, &status);
+      case Kind::update: ISSUE(update, bytes, n, &status);
+      case Kind::get: ISSUE(get, bytes, value_bytes, &n, &status);
+      case Kind::remove: ISSUE(remove, &status);
+      case Kind::add: ISSUE(accumulate, 0, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, word, bytes, &status);
+      default: ISSUE(upsert, SHMEMX_KV_UINT64, SHMEMX_KV_ADD, word, bytes, &status);
     }
+#undef ISSUE
   }
 
   // All keys at once; what is stored has one tag, as it must have one length.

@@ -42,7 +42,7 @@ class LeanTest : public ::testing::TestWithParam<std::pair<std::size_t, std::siz
   Code get(std::uint64_t number, std::uint64_t& value) {
     Words key = words(number), room = words(~0U);
     std::size_t n = 0;
-    const Code status = table.lean->one.get(table, key.data(), key_bytes, room.data(), sizeof room, &n);
+    const Code status = table.calls().one.get(table, key.data(), key_bytes, room.data(), sizeof room, &n);
     EXPECT_EQ(n, status == SHMEMX_KV_OK ? value_bytes : 0U);
     value = room[0];
     for (std::size_t i = 0; i < value_bytes / 8 && status == SHMEMX_KV_OK; ++i) EXPECT_EQ(room[i], value);
@@ -51,7 +51,7 @@ class LeanTest : public ::testing::TestWithParam<std::pair<std::size_t, std::siz
   }
   Code put(std::uint64_t number, std::uint64_t value) {
     const Words key = words(number), stored = words(value);
-    return table.lean->one.put(table, key.data(), key_bytes, stored.data(), value_bytes);
+    return table.calls().one.put(table, key.data(), key_bytes, stored.data(), value_bytes);
   }
   template <class Word>
   Word* word_of_home(std::uint64_t number, std::size_t member) {
@@ -126,7 +126,7 @@ TEST_P(LeanTest, GetsManyAtOnce) {
     std::vector<std::byte> values(n * value_bytes + 1);
     std::vector<std::size_t> lengths(n, 77);
     std::vector<int> status(n, 77);
-    const LeanGot got = table.lean->get_many(
+    const LeanGot got = table.calls().get_many(
         table,
         {reinterpret_cast<const std::byte*>(keys.data()), values.data(), lengths.data(), status.data()}, n);
     std::size_t done = 0, found = 0;
@@ -155,7 +155,7 @@ TEST_P(LeanTest, LeavesToOthersWhatIsNotItsOwn) {
   ASSERT_EQ(get(1, value), SHMEMX_KV_OK);
   Words key = words(1), room{};
   std::size_t n = 0;
-  const KvCalls& calls = table.lean->one;
+  const KvCalls& calls = table.calls().one;
   EXPECT_EQ(calls.get(table, key.data(), key_bytes - 1, room.data(), 32, &n), kElsewhere);
   EXPECT_EQ(calls.get(table, key.data(), key_bytes, room.data(), value_bytes - 1, &n), kElsewhere);
   EXPECT_EQ(calls.get(table, nullptr, key_bytes, room.data(), 32, &n), kElsewhere);
@@ -222,7 +222,7 @@ TEST_P(LeanTest, AValueMayComeWhereTheKeyWas) {
   store(3, 33);
   Words both = words(3);
   std::size_t n = 0;
-  ASSERT_EQ(table.lean->one.get(table, both.data(), key_bytes, both.data(), 32, &n), SHMEMX_KV_OK);
+  ASSERT_EQ(table.calls().one.get(table, both.data(), key_bytes, both.data(), 32, &n), SHMEMX_KV_OK);
   EXPECT_EQ(both[0], 33U);
 }
 

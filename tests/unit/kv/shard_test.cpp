@@ -245,6 +245,30 @@ TEST_F(ShardPatienceTest, ALongValueThatFindsALockTakenLeavesNoBlockBehind) {
   EXPECT_EQ(execute(put), SHMEMX_KV_OK);
 }
 
+// What finds the home taken, or the group changing, is counted where somebody wants that.
+TEST_F(ShardPatienceTest, LooksInVainAndWaitsAreCounted) {
+  table.put("a", "1");
+  ShardEvents events;
+  ShardLayout layout = table.layout;
+  layout.events = &events;
+  const Shard<Mapped> shard(Mapped(table.memory.get()), layout);
+  std::uint64_t n = 0;
+  ValueRoom nothing;
+  *word<std::uint32_t>(0) += 1;
+  EXPECT_EQ(shard.get(key, room, sizeof room, n, 9), kBusy);
+  EXPECT_EQ(events.looks.total(), 10U);
+  *word<std::uint32_t>(0) += 1;
+  EXPECT_EQ(shard.get(key, room, sizeof room, n, 9), SHMEMX_KV_OK);
+  EXPECT_EQ(events.looks.total(), 10U);
+  auto* home = word<std::uint32_t>(offsetof(SlotGroup, home));
+  *home = 1;
+  EXPECT_EQ(shard.execute({.op = KvOp::remove, .key = key}, nothing, 7), kBusy);
+  EXPECT_EQ(events.waits.total(), 1U);
+  *home = 0;
+  EXPECT_EQ(shard.execute({.op = KvOp::remove, .key = key}, nothing, 7), SHMEMX_KV_OK);
+  EXPECT_EQ(events.waits.total(), 1U);
+}
+
 // Blocks that the caller has reserved and filled, as requests of other nodes do with long values.
 class ShardBlocksTest : public ::testing::Test {
  protected:

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The key/value store of shmemx.h for strings: shmemx::kv_string_table.  C++17 and nothing but the standard
+// library.
+//
+// Keys and values are strings of any bytes, up to the lengths that the table is made for; what is longer ends
+// the job as a key, and is SHMEMX_KV_TOO_LARGE as a value.  What else is said in shmem/kv.h and of kv_table
+// in shmemx_kv.hpp holds.
+#ifndef SHMEMX_KV_STRINGS_HPP
+#define SHMEMX_KV_STRINGS_HPP
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "shmemx_kv.hpp"
+
+namespace shmemx {
+
+class kv_string_table {
+ public:
+  /// Of no table.
+  kv_string_table() = default;
+
+  /// Collective, as kv_table's.
+  kv_string_table(std::uint64_t capacity, std::size_t longest_key, std::size_t longest_value,
+                  const char* name = nullptr) {
+    ::shmemx_kv_options_t options{};
+    options.key_bytes = longest_key;
+    options.value_bytes = longest_value;
+    options.capacity = capacity;
+    options.name = name;
+    open(options);
+  }
+  explicit kv_string_table(const ::shmemx_kv_options_t& options) { open(options); }
+
+  kv_string_table(kv_string_table&& other) noexcept
+      : kv_(std::exchange(other.kv_, nullptr)), longest_(other.longest_) {}
+  /// Leaves the table that this handle is of.
+  kv_string_table& operator=(kv_string_table&& other) noexcept {
+    if (this != &other) {
+      leave();
+      kv_ = std::exchange(other.kv_, nullptr);
+      longest_ = other.longest_;
+    }
+    return *this;
+  }
+  ~kv_string_table() { leave(); }
+
+  /// Collective: the table ends.
+  void close() noexcept { give_up(::shmemx_kv_destroy); }
+  /// Not collective: this PE uses the table no more.
+  void leave() noexcept { give_up(::shmemx_kv_leave); }
+
+  explicit operator bool() const { return kv_ != nullptr; }
+  /// For the functions of shmemx.h; this stays the owner.
+  ::shmemx_kv_t handle() const { return kv_; }
+
+  kv_status put(std::string_view key, std::string_view value) {
+    return kv_status(::shmemx_kv_put(kv_, key.data(), key.size(), value.data(), value.size()));
+  }
+  kv_status insert(std::string_view key, std::string_view value) {
+    return kv_status(::shmemx_kv_insert(kv_, key.data(), key.size(), value.data(), value.size()));
+  }
+  kv_status update(std::string_view key, std::string_view value) {
+    return kv_status(::shmemx_kv_update(kv_, key.data(), key.size(), value.data(), value.size()));
+  }
+  kv_status insert_or_update(std::string_view key, std::string_view value) {
+    return kv_status(::shmemx_kv_insert_or_update(kv_, key.data(), key.size(), value.data(), value.size()));
+  }
+  bool contains(std::string_view key) const {
+    return ::shmemx_kv_contains(kv_, key.data(), key.size()) == SHMEMX_KV_OK;
+  }
+  /// Whether the key was there.
+  bool remove(std::string_view key) {
+    return ::shmemx_kv_remove(kv_, key.data(), key.size()) == SHMEMX_KV_OK;
+  }
+
+  /// The value of the key, if it is there.
+  std::optional<std::string> get(std::string_view key) const {
+    return found_by([&](char* to, std::size_t room, std::size_t* n) {
+      return ::shmemx_kv_get(kv_, key.data(), key.size(), to, room, n);
+    });
+  }
+  /// Waits until the key is there.
+  std::string get_wait(std::string_view key) const {
+    return *found_by([&](char* to, std::size_t room, std::size_t* n) {
+      return ::shmemx_kv_get_wait(kv_, key.data(), key.size(), to, room, n);
+    });
+  }
+  /// The value of the key, which is removed.
+  std::optional<std::string> take(std::string_view key) {
+    return found_by([&](char* to, std::size_t room, std::size_t* n) {
+      return ::shmemx_kv_take(kv_, key.data(), key.size(), to, room, n);
+    });
+  }
+  /// As put; SHMEMX_KV_OK: *old has the value that was there; SHMEMX_KV_INSERTED: there was none.
+  kv_status exchange(std::string_view key, std::string_view value, std::string* old) {
+    return give(*old, [&](char* to, std::size_t room, std::size_t* n) {
+      return ::shmemx_kv_exchange(kv_, key.data(), key.size(), value.data(), value.size(), to, room, n);
+    });
+  }
+  /// SHMEMX_KV_OK: the key is there, and *found has its value; SHMEMX_KV_INSERTED: it has got this one.
+  kv_status get_or_insert(std::string_view key, std::string_view value, std::string* found) {
+    return give(*found, [&](char* to, std::size_t room, std::size_t* n) {
+      return ::shmemx_kv_get_or_insert(kv_, key.data(), key.size(), value.data(), value.size(), to, room, n);
+    });
+  }
+
+  int pe_of(std::string_view key) const { return ::shmemx_kv_pe(kv_, key.data(), key.size()); }
+  std::uint64_t count() const { return ::shmemx_kv_count(kv_); }
+  std::uint64_t count_local() const { return ::shmemx_kv_count_local(kv_); }
+  /// Collective.
+  void clear() { ::shmemx_kv_clear(kv_); }
+
+  /// f(key, value), of std::string_view, for the elements of a PE, whichever.  Beside changes, elements that
+  /// are there all the time come exactly once, others once or not at all.
+  template <class F>
+  void scan(int pe, F f) const {
+    std::string key(64, '\0'), value(256, '\0');
+    for (std::uint64_t cursor = 0;;) {
+      std::size_t key_bytes = 0, value_bytes = 0, n = 0;
+      const int status = ::shmemx_kv_scan(kv_, pe, &cursor, 1, key.data(), key.size(), &key_bytes,
+                                          value.data(), value.size(), &value_bytes, &n);
+      if (status == SHMEMX_KV_TOO_LARGE) {
+        key.resize(std::max(key.size(), key_bytes));
+        value.resize(std::max(value.size(), value_bytes));
+        continue;
+      }
+      if (status != SHMEMX_KV_OK) return;
+      f(std::string_view(key.data(), key_bytes), std::string_view(value.data(), value_bytes));
+    }
+  }
+
+  /// Removes the elements of this PE for which f(key, value) is true, and returns how many; f looks only.
+  template <class F>
+  std::uint64_t remove_if(F f) {
+    const auto holds = [](const void* key, std::size_t key_bytes, const void* value, std::size_t value_bytes,
+                          void* context) -> int {
+      const std::string_view of_key(static_cast<const char*>(key), key_bytes);
+      const std::string_view of_value(static_cast<const char*>(value), value_bytes);
+      return (*static_cast<F*>(context))(of_key, of_value) ? 1 : 0;
+    };
+    return ::shmemx_kv_remove_if(kv_, holds, &f);
+  }
+
+ private:
+  static constexpr std::size_t kFirstRoom = 256;
+
+  void open(const ::shmemx_kv_options_t& options) {
+    longest_ = options.value_bytes;
+    if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
+  }
+  void give_up(void (*how)(::shmemx_kv_t)) noexcept {
+    const ::shmemx_kv_t given_up = std::exchange(kv_, nullptr);
+    int running = 0;
+    ::shmem_query_initialized(&running);
+    if (given_up != nullptr && running != 0) how(given_up);
+  }
+
+  // What call(room, bytes, length) gives: with little room at first, as most are short, and then with as much
+  // as any value needs.  A value that has no room stays as it is.
+  template <class Call>
+  kv_status give(std::string& found, Call call) const {
+    std::size_t n = 0;
+    found.resize(std::min(kFirstRoom, longest_));
+    for (;;) {
+      n = 0;
+      const auto status = kv_status(call(found.data(), found.size(), &n));
+      if (status == SHMEMX_KV_TOO_LARGE && found.size() < longest_ && n <= longest_) {
+        found.resize(longest_);
+        continue;
+      }
+      found.resize(n);
+      if (status != SHMEMX_KV_TOO_LARGE) return status;
+      found.clear();
+      return status;
+    }
+  }
+  template <class Call>
+  std::optional<std::string> found_by(Call call) const {
+    std::optional<std::string> found(std::in_place);
+    if (give(*found, call) != SHMEMX_KV_OK) found.reset();
+    return found;
+  }
+
+  ::shmemx_kv_t kv_ = nullptr;
+  std::size_t longest_ = 0;  // value
+};
+
+}  // namespace shmemx
+
+#endif
