@@ -245,6 +245,24 @@ TEST_F(ShardPatienceTest, ALongValueThatFindsALockTakenLeavesNoBlockBehind) {
   EXPECT_EQ(execute(put), SHMEMX_KV_OK);
 }
 
+// Fifteen elements of one home, which has fourteen slots.
+TEST(ShardSurveyTest, TellsWhichElementsAreAwayFromTheirHome) {
+  const OneShard table{make_layout(8, 8, 200, 1, false)};
+  for (std::uint64_t i = 0; i < kSlots + 1; ++i) {
+    ValueRoom nothing;
+    const KvRequest put{.op = KvOp::put, .key = {5, &i, sizeof i}, .value = &i, .n = sizeof i};
+    ASSERT_EQ(table.shard.execute(put, nothing, kUnlimited), SHMEMX_KV_OK);
+  }
+  const ShardSurvey found = table.shard.survey();
+  EXPECT_EQ(found.at_home, kSlots);
+  EXPECT_EQ(found.away, 1U);
+  EXPECT_EQ(found.with_away, 1U);
+  EXPECT_EQ(found.without_away, table.layout.groups * kAlternates - 1);
+  EXPECT_EQ(found.groups[kSlots], 1U);
+  EXPECT_EQ(found.groups[1], 1U);
+  EXPECT_EQ(found.groups[0], table.layout.groups - 2);
+}
+
 // What finds the home taken, or the group changing, is counted where somebody wants that.
 TEST_F(ShardPatienceTest, LooksInVainAndWaitsAreCounted) {
   table.put("a", "1");
