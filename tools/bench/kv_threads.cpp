@@ -12,21 +12,29 @@
 namespace bench {
 namespace {
 
+constexpr std::size_t kLines = 128;  // bytes that threads must not share: a line, and that which comes with it
+
 /// What a thread does: all of its keys in an order of its own.
-struct Reader {
+struct alignas(kLines) Reader {
+  Reader(const Keys& all, std::size_t value_bytes)
+      : keys(all), place(kLines / value_bytes + 1), values(2 * place + 1, value_bytes) {}
+
+  void get(const Store& store, std::size_t count) {
+    bool all_right = true;
+    for (std::size_t i = 0, at = 0; i < count; ++i) {
+      const int status =
+          shmemx_kv_get(store.kv(), keys.at(at), keys.bytes(), values.at(place), values.bytes(), nullptr);
+      all_right = status == SHMEMX_KV_OK && values.right(place, keys.word(at), 0) && all_right;
+      if (++at == keys.size()) at = 0;
+    }
+    right = right && all_right;
+  }
+
   Keys keys;
+  std::size_t place;  // of the value: in the middle, as other threads' may be beside these
   Values values;
   double began = 0, ended = 0;
   bool right = true;
-
-  void get(const Store& store, std::size_t count) {
-    for (std::size_t i = 0, at = 0; i < count; ++i) {
-      const int status =
-          shmemx_kv_get(store.kv(), keys.at(at), keys.bytes(), values.at(0), values.bytes(), nullptr);
-      right = status == SHMEMX_KV_OK && values.right(0, keys.word(at), 0) && right;
-      if (++at == keys.size()) at = 0;
-    }
-  }
 };
 
 /// Collective: seconds from the first thread's beginning to the last one's end, each with `count` gets.
@@ -70,7 +78,7 @@ bool measure_threads(const KvOptions& options, const KvReport& report) {
     for (std::size_t n = 1;; n = std::min(2 * n, options.threads)) {
       std::vector<Reader> readers;
       for (std::size_t i = 0; i < n && is_first(); ++i) {
-        readers.push_back({keys, Values(1, options.value)});
+        readers.emplace_back(keys, options.value);
         readers.back().keys.shuffle(i);
       }
       const std::size_t count =
