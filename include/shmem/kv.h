@@ -140,7 +140,8 @@ typedef struct {
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
  *   shmemx_kv_leave     not collective: this PE uses the table no more, other PEs may, and find its elements.  What is under way
  *                       here is completed as ever.  A table that all PEs have left ends in the next shmemx_kv_create or
- *                       _resize, which has its memory then; one that some use in shmem_finalize
+ *                       _resize, which has its memory then; one that some use in shmem_finalize.  Where one PE has left it
+ *                       the others leave it, too: shmemx_kv_destroy would wait for that PE
  *   shmemx_kv_resize    the table as if it had been created with this `capacity`, and, if memory_bytes was given, with as
  *                       much more memory as that needs; all elements stay.  No other call on the table meanwhile.  Needed
  *                       only where its memory does not suffice.  SHMEMX_KV_FULL: it is as it was.  Not for named tables:
