@@ -24,10 +24,10 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "shmemx.h"
 
@@ -435,20 +435,20 @@ class kv_table {
   template <class F>
   void scan(int pe, F f) const {
     constexpr std::size_t most = 64;
-    std::vector<Key> keys(most);
-    std::vector<Value> values(most);
+    const std::unique_ptr<Key[]> keys(new Key[most]);
+    const std::unique_ptr<Value[]> values(new Value[most]);
     std::size_t key_bytes[most], value_bytes[most], n = 0;
     for (std::uint64_t cursor = 0;
-         ::shmemx_kv_scan(kv_, pe, &cursor, most, keys.data(), sizeof(Key), key_bytes, values.data(),
+         ::shmemx_kv_scan(kv_, pe, &cursor, most, keys.get(), sizeof(Key), key_bytes, values.get(),
                           sizeof(Value), value_bytes, &n) == SHMEMX_KV_OK;)
       for (std::size_t i = 0; i < n; ++i)
         if (key_bytes[i] == sizeof(Key) && value_bytes[i] == sizeof(Value)) f(keys[i], values[i]);
   }
-  /// Removes the elements of this PE for which f(key, value) is true, and returns how many; f looks only.
+  /// Removes the elements of this PE for which f(key, value), which looks only and does not throw, is true.
   template <class F>
   std::uint64_t remove_if(F f) {
     const auto holds = [](const void* key, std::size_t key_bytes, const void* value, std::size_t value_bytes,
-                          void* context) -> int {
+                          void* context) noexcept -> int {
       if (key_bytes != sizeof(Key) || value_bytes != sizeof(Value)) return 0;
       Key typed_key;
       Value typed_value;

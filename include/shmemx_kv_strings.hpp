@@ -81,7 +81,8 @@ class kv_string_table {
       return ::shmemx_kv_get(kv_, key.data(), key.size(), to, room, n);
     });
   }
-  /// Waits until the key is there.
+  /// Waits until the key is there.  A value of over 256 bytes that is removed as soon as it is there may be
+  /// missed: then it waits for the next one.
   std::string get_wait(std::string_view key) const {
     return *found_by([&](char* to, std::size_t room, std::size_t* n) {
       return ::shmemx_kv_get_wait(kv_, key.data(), key.size(), to, room, n);
@@ -93,15 +94,17 @@ class kv_string_table {
       return ::shmemx_kv_take(kv_, key.data(), key.size(), to, room, n);
     });
   }
+  // Key and value may be views of where the result goes, which may be nullptr.
+
   /// As put; SHMEMX_KV_OK: *old has the value that was there; SHMEMX_KV_INSERTED: there was none.
   kv_status exchange(std::string_view key, std::string_view value, std::string* old) {
-    return give(*old, [&](char* to, std::size_t room, std::size_t* n) {
+    return give(old, [&](char* to, std::size_t room, std::size_t* n) {
       return ::shmemx_kv_exchange(kv_, key.data(), key.size(), value.data(), value.size(), to, room, n);
     });
   }
   /// SHMEMX_KV_OK: the key is there, and *found has its value; SHMEMX_KV_INSERTED: it has got this one.
   kv_status get_or_insert(std::string_view key, std::string_view value, std::string* found) {
-    return give(*found, [&](char* to, std::size_t room, std::size_t* n) {
+    return give(found, [&](char* to, std::size_t room, std::size_t* n) {
       return ::shmemx_kv_get_or_insert(kv_, key.data(), key.size(), value.data(), value.size(), to, room, n);
     });
   }
@@ -116,26 +119,33 @@ class kv_string_table {
   /// are there all the time come exactly once, others once or not at all.
   template <class F>
   void scan(int pe, F f) const {
-    std::string key(64, '\0'), value(256, '\0');
+    constexpr std::size_t most = 64;
+    std::size_t key_room = 64, value_room = kFirstRoom, key_bytes[most], value_bytes[most], n = 0;
+    std::string keys, values;
     for (std::uint64_t cursor = 0;;) {
-      std::size_t key_bytes = 0, value_bytes = 0, n = 0;
-      const int status = ::shmemx_kv_scan(kv_, pe, &cursor, 1, key.data(), key.size(), &key_bytes,
-                                          value.data(), value.size(), &value_bytes, &n);
+      const std::size_t fits = std::min(most, std::max<std::size_t>(kScanRoom / (key_room + value_room), 1));
+      keys.resize(fits * key_room);
+      values.resize(fits * value_room);
+      const int status = ::shmemx_kv_scan(kv_, pe, &cursor, fits, keys.data(), key_room, key_bytes,
+                                          values.data(), value_room, value_bytes, &n);
       if (status == SHMEMX_KV_TOO_LARGE) {
-        key.resize(std::max(key.size(), key_bytes));
-        value.resize(std::max(value.size(), value_bytes));
+        key_room = std::max(key_room, key_bytes[0]);
+        value_room = std::max(value_room, value_bytes[0]);
         continue;
       }
       if (status != SHMEMX_KV_OK) return;
-      f(std::string_view(key.data(), key_bytes), std::string_view(value.data(), value_bytes));
+      for (std::size_t i = 0; i < n; ++i)
+        f(std::string_view(keys.data() + i * key_room, key_bytes[i]),
+          std::string_view(values.data() + i * value_room, value_bytes[i]));
     }
   }
 
-  /// Removes the elements of this PE for which f(key, value) is true, and returns how many; f looks only.
+  /// Removes the elements of this PE for which f(key, value) is true, and returns how many; f looks only,
+  /// and does not throw.
   template <class F>
   std::uint64_t remove_if(F f) {
     const auto holds = [](const void* key, std::size_t key_bytes, const void* value, std::size_t value_bytes,
-                          void* context) -> int {
+                          void* context) noexcept -> int {
       const std::string_view of_key(static_cast<const char*>(key), key_bytes);
       const std::string_view of_value(static_cast<const char*>(value), value_bytes);
       return (*static_cast<F*>(context))(of_key, of_value) ? 1 : 0;
@@ -144,7 +154,7 @@ class kv_string_table {
   }
 
  private:
-  static constexpr std::size_t kFirstRoom = 256;
+  static constexpr std::size_t kFirstRoom = 256, kScanRoom = std::size_t{1} << 18;
 
   void open(const ::shmemx_kv_options_t& options) {
     longest_ = options.value_bytes;
@@ -158,28 +168,25 @@ class kv_string_table {
   }
 
   // What call(room, bytes, length) gives: with little room at first, as most are short, and then with as much
-  // as any value needs.  A value that has no room stays as it is.
+  // as is needed.  A value that has no room stays as it is.
   template <class Call>
-  kv_status give(std::string& found, Call call) const {
+  kv_status give(std::string* to, Call call) const {
+    std::string found(std::min(kFirstRoom, longest_), '\0');
     std::size_t n = 0;
-    found.resize(std::min(kFirstRoom, longest_));
-    for (;;) {
+    kv_status status;
+    for (;; found.resize(n)) {
       n = 0;
-      const auto status = kv_status(call(found.data(), found.size(), &n));
-      if (status == SHMEMX_KV_TOO_LARGE && found.size() < longest_ && n <= longest_) {
-        found.resize(longest_);
-        continue;
-      }
-      found.resize(n);
-      if (status != SHMEMX_KV_TOO_LARGE) return status;
-      found.clear();
-      return status;
+      status = kv_status(call(found.data(), found.size(), &n));
+      if (status != SHMEMX_KV_TOO_LARGE || n <= found.size()) break;
     }
+    found.resize(status == SHMEMX_KV_OK ? n : 0);
+    if (to != nullptr) *to = std::move(found);
+    return status;
   }
   template <class Call>
   std::optional<std::string> found_by(Call call) const {
     std::optional<std::string> found(std::in_place);
-    if (give(*found, call) != SHMEMX_KV_OK) found.reset();
+    if (give(&*found, call) != SHMEMX_KV_OK) found.reset();
     return found;
   }
 

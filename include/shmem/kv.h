@@ -125,9 +125,9 @@ typedef struct {
   uint64_t absent_in[2];    /* likewise of the keys that are not there: of any 16, for each group, on average */
   uint64_t groups[15];      /* groups by how many of their slots are taken, 0 to 14 */
   uint64_t full;            /* how often there was no memory for what was to be stored here: FULL was returned, or a value
-                               of over 8 KiB from another node took the place of the one before; of a named table since it was made */
+                               of over 8 KiB from another node took the place of the one before; since the table was made or resized */
   uint64_t looks;           /* looks at a group that was being changed, by this PE's threads: they looked again */
-  uint64_t waits;           /* changes for which these found another one of the same group of keys under way */
+  uint64_t waits;           /* times that these found another change of the same group of keys under way */
   uint64_t put_off;         /* packets of other PEs, or rests of them, that this PE had to put off for such a change */
   uint64_t parked;          /* get_wait of other nodes that have waited here for their element */
 } shmemx_kv_report_t;
@@ -138,10 +138,10 @@ typedef struct {
  *                       SHMEMX_KV_FULL on all PEs, with NULL in *kv, if there is not enough, or the named object cannot be
  *                       opened; a line on stderr says why.  A named table is opened with the options it was made with.
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
- *   shmemx_kv_leave     not collective: this PE uses the table no more, other PEs may, and find its elements.  What is under way
- *                       here is completed as ever.  A table that all PEs have left ends in the next shmemx_kv_create or
- *                       _resize, which has its memory then; one that some use in shmem_finalize.  Where one PE has left it
- *                       the others leave it, too: shmemx_kv_destroy would wait for that PE
+ *   shmemx_kv_leave     not collective: this PE uses the table no more, other PEs may, and find its elements.  It completes
+ *                       what is under way here.  A table that all PEs have left ends in the next shmemx_kv_create or
+ *                       _resize, which has its memory then; one that some use in shmem_finalize.  Once one PE has left it
+ *                       nobody may make a collective call on it any more: the job would end
  *   shmemx_kv_resize    the table as if it had been created with this `capacity`, and, if memory_bytes was given, with as
  *                       much more memory as that needs; all elements stay.  No other call on the table meanwhile.  Needed
  *                       only where its memory does not suffice.  SHMEMX_KV_FULL: it is as it was.  Not for named tables:
@@ -244,10 +244,11 @@ typedef struct {
  *   watch          from now on this PE counts which keys are used most by calls that its threads carry out, on elements of
  *                  this node, and by those of other nodes that it serves: one of `one_of` calls, which are in no order
  *                  that a program may have; 0: no more.  Meanwhile calls on this node take the time of a longer way; who
- *                  does not watch pays nothing.  The tables on all PEs are watched each by itself
+ *                  does not watch pays nothing.  A get_wait on this node is a call for each time that it looks.  The tables on
+ *                  all PEs are watched each by itself
  *   hot_keys       what watch has counted, the most frequent first: keys as in scan, of longer ones the first bytes that
  *                  have room, and about how many calls there were, in counts[i].  Returns how many keys, at most `most` and
- *                  64.  A key with less than one of 64 of the calls may be missing, or have counts of others */
+ *                  64.  A key with less than one of 64 of the calls that were counted may be missing, or have counts of others */
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
   F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv)) \

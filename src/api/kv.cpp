@@ -13,8 +13,9 @@ void refuse_table(Call call, shmemx_kv_t handle) {
   check_started(call);
   if (handle == nullptr)
     fatal("%s: kv is NULL; allowed is what shmemx_kv_create gave where it returned SHMEMX_KV_OK", call.name);
-  fatal("%s: kv is no table; allowed is what shmemx_kv_create gave and shmemx_kv_destroy has not ended",
-        call.name);
+  fatal(
+      "%s: kv is no table; allowed is what shmemx_kv_create gave and this PE has neither left nor destroyed",
+      call.name);
 }
 
 void refuse_key(Call call, const Table& table, const void* bytes, std::size_t n) {
@@ -170,7 +171,13 @@ void pshmemx_kv_destroy(shmemx_kv_t kv) {
   shm::kv::destroy_table(call, &shm::kv::table_of(call, kv));
 }
 
-void pshmemx_kv_leave(shmemx_kv_t kv) { shm::kv::table_of({"shmemx_kv_leave"}, kv).leave(); }
+// What is under way is completed, as there is no handle any more to wait for it with.
+void pshmemx_kv_leave(shmemx_kv_t kv) {
+  const Call call{"shmemx_kv_leave"};
+  shm::kv::Table& table = shm::kv::table_of(call, kv);
+  table.quiet(call);
+  table.leave();
+}
 
 int pshmemx_kv_resize(shmemx_kv_t kv, uint64_t capacity) {
   const Call call{"shmemx_kv_resize"};

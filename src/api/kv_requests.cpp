@@ -120,8 +120,7 @@ Handle*& handle_of(Call call, shmemx_kv_request_t* request) {
 
 // A request that has outlived the library, which has completed it.
 bool has_outlived(shmemx_kv_request_t* request) {
-  return !initialised() && request != nullptr && *request != nullptr &&
-         end_if_complete(reinterpret_cast<Handle*&>(*request));
+  return !initialised() && request != nullptr && end_if_complete(reinterpret_cast<Handle*&>(*request));
 }
 
 }  // namespace

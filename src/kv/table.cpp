@@ -22,6 +22,8 @@ void Table::end() {
   self = nullptr;
   has_ended_.store(true, std::memory_order_release);
   local_calls_.reset();
+  layout_.events = nullptr;
+  events_.reset();
   watch(0);
   {
     const LockGuard guard(watch_mutex_);

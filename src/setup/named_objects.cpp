@@ -55,8 +55,10 @@ Report report_of(Call call, const nvm::Identity& asked) {
   Report report{.found = {}, .failed = false};
   if (nvm::heap_of_job()->has_open(asked.name)) {
     if (rt.me == 0)
-      warn("%s: this job has '%s' open already; end it first: shmem_free, or shmemx_kv_destroy of a table",
-           call.name, asked.name.c_str());
+      warn(
+          "%s: this job has '%s' open already; end it first: shmem_free, or shmemx_kv_destroy of a "
+          "table (one that all PEs have left ends in the next shmemx_kv_create)",
+          call.name, asked.name.c_str());
     report.failed = true;
     return report;
   }

@@ -44,6 +44,23 @@ void single(shmemx::kv_string_table& table, int me) {
   }
 }
 
+// The value that is stored, and the key, may be where the old one goes.
+void over_itself(shmemx::kv_string_table& table, int me) {
+  for (const std::size_t n : {1, 300, 5000}) {
+    const std::string k = key(me, 1000 + static_cast<int>(n)), first(n, 'a'), second(n, 'b');
+    std::string both = first, name = k;
+    CHECK_EQ(table.put(k, second), SHMEMX_KV_OK);
+    CHECK_EQ(table.exchange(k, both, &both), SHMEMX_KV_OK);
+    CHECK(both == second && table.get(k) == first);
+    CHECK_EQ(table.exchange(name, second, &name), SHMEMX_KV_OK);
+    CHECK(name == first && table.get(k) == second);
+    CHECK_EQ(table.get_or_insert(k, both, &both), SHMEMX_KV_OK);
+    CHECK(both == second);
+    CHECK_EQ(table.exchange(k, first, nullptr), SHMEMX_KV_OK);
+    CHECK(table.take(k) == first);
+  }
+}
+
 void whole(shmemx::kv_string_table& table, int me, int npes) {
   shmem_barrier_all();
   CHECK_EQ(table.count(), static_cast<std::uint64_t>(kEach * npes));
@@ -79,6 +96,7 @@ int main() {
     table = std::move(made);
     CHECK(!made && table);
     single(table, me);
+    over_itself(table, me);
     whole(table, me, npes);
     shmemx::kv_string_table moved(std::move(table));
     CHECK_EQ(moved.put(key(me, 1), "1"), SHMEMX_KV_OK);

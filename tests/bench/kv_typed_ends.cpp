@@ -89,7 +89,9 @@ bool request_outlives() {
     }
     shmem_finalize();
   }
-  const bool complete = raw == nullptr || shmemx_kv_request_test(&raw) != 0;
+  bool complete = shmemx_kv_request_test(&raw) != 0;  // NULL where it was done at once, and when it is ended
+  complete = shmemx_kv_request_test(&raw) != 0 && complete;
+  shmemx_kv_request_wait(&raw);
   return complete && raw == nullptr && found[0] == 5 && found[1] == 5 && status[0] == SHMEMX_KV_OK &&
          status[1] == SHMEMX_KV_OK;
 }

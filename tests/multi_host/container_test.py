@@ -36,8 +36,11 @@ def contain(words, folder):
     job = folder / "job"
     (folder / "rootfs").mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(configuration(words, job)))
-    return subprocess.run(["runc", "run", "--bundle", folder, folder.name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=LIMIT)
+    try:
+        return subprocess.run(["runc", "run", "--bundle", folder, folder.name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=LIMIT)
+    finally:
+        subprocess.run(["runc", "delete", "--force", folder.name], stderr=subprocess.DEVNULL, check=False)
 
 
 def main(folder):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What hash maps of one process take, for compare_kv.py: the keys, values and loops of `shmem_bench kv`.
 //
-// usage: kv_peers get ELEMENTS SECONDS | mixed ELEMENTS THREADS SECONDS
+// usage: kv_peers get ELEMENTS SECONDS | threads ELEMENTS THREADS SECONDS | mixed ELEMENTS THREADS SECONDS
 // Prints lines "map, what: nanoseconds of an operation, of all threads together"; exit code 1 if anything was
 // wrong.
 #include <absl/container/flat_hash_map.h>

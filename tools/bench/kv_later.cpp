@@ -200,18 +200,19 @@ KvRow measure_waiting(const Store& store, Where where, int target, const KvOptio
   Values values(1, options.value);
   bool right = true;
   const double before = requests_sent(store);
+  const double called = now();  // before the PE that puts begins to count
   shmem_barrier_all();
   const double start = now();
   double took = 0;
   if (is_first()) {
     const int status =
         shmemx_kv_get_wait(store.kv(), keys.at(0), keys.bytes(), values.at(0), values.bytes(), nullptr);
-    took = now() - start;
+    took = now() - called;
     right = status == SHMEMX_KV_OK && values.all_right(0, keys.word(0), 1) && took >= options.wait;
     say_wrong(right, "a get that waited had a wrong status or value, or did not wait");
   }
   if (shmem_my_pe() == target) {
-    usleep(static_cast<useconds_t>((options.wait - (now() - start)) * 1e6));
+    usleep(static_cast<useconds_t>(std::max(0.0, options.wait - (now() - start)) * 1e6));
     while (now() - start < options.wait) {
     }
     values.fill(0, keys.word(0), 1);
