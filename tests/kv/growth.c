@@ -87,21 +87,33 @@ static void test(size_t longest, size_t memory, int keys) {
   shmemx_kv_destroy(kv);
 }
 
-/* Where the old value goes is where the operand is: an insertion that has to make room first tries again with it. */
+/* Where the old value goes is where the operand is: an insertion that has to make room first tries again
+ * with it. */
 static void test_old_values(int keys) {
-  const int grows = getenv("SHMEM_KV_MATCH") == NULL;
+  const int grows = getenv("SHMEM_KV_MATCH") == NULL, again = keys / 10;
   shmemx_kv_t kv = table_within(48, 8, grows ? 100 : (uint64_t)(keys * npes), (size_t)2 << 20);
-  for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < keys; ++i) {
-      const Key key = key_of(me, i);
-      int64_t both = i + 1;
-      CHECK_FOR(i, shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, SHMEMX_KV_ADD, &both, &both), SHMEMX_KV_OK);
-      CHECK_FOR(i, both, round * (i + 1));
-    }
+  for (int i = 0; i < keys + again; ++i) {
+    const Key key = key_of(me, i % keys);
+    const int64_t operand = i % keys + 1;
+    int64_t both = operand;
+    CHECK_FOR(i, shmemx_kv_upsert(kv, key.text, key.n, SHMEMX_KV_INT64, SHMEMX_KV_ADD, &both, &both),
+              SHMEMX_KV_OK);
+    CHECK_FOR(i, both, i < keys ? 0 : operand);
   }
   shmem_barrier_all();
-  for (int i = 0; i < keys; ++i) {
-    const Key key = key_of(left_pe(), i);
+  shmemx_kv_stats_t stats;
+  shmemx_kv_stats(kv, &stats);
+  if (grows && keys >= 2000) CHECK_CMP(stats.slots, >, 1792); /* those of a segment */
+  for (uint64_t cursor = 0;;) {
+    char key[48];
+    size_t n;
+    int64_t value;
+    if (shmemx_kv_next_local(kv, &cursor, key, sizeof key, &n, &value, sizeof value, NULL) != SHMEMX_KV_OK)
+      break;
+    CHECK_CMP(value, >, 0); /* the operand, not what it was overwritten with */
+  }
+  for (int i = 0; i < again; ++i) {
+    const Key key = key_of(me, i);
     int64_t value = 0;
     CHECK_FOR(i, shmemx_kv_get(kv, key.text, key.n, &value, sizeof value, NULL), SHMEMX_KV_OK);
     CHECK_FOR(i, value, 2 * (i + 1));
@@ -118,7 +130,7 @@ int main(void) {
   test(8, (size_t)2 << 20, keys);
   test(16, (size_t)2 << 20, keys);
   test(kMostValue, (size_t)6 << 20, keys);
-  test_old_values(keys);
+  test_old_values(keys < 2000 ? keys : 2000);
   shmem_free(said);
   shmem_finalize();
   return 0;

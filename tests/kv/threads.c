@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nonblocking calls of several threads: quiet waits for what was issued before it, and for nothing else. */
+/* Nonblocking calls of several threads: quiet waits for what was issued before it, and for nothing else.  And
+ * calls while another thread begins and ends to watch the table, so that they go now one way and now the
+ * other. */
 #include <pthread.h>
 
 #include "kv_check.h"
@@ -40,6 +42,35 @@ static void expect_quiet(int i, long value) {
   CHECK_EQ(long_at(kv, key_of(me, i % kKeys)), value);
 }
 
+static void* watch_on_and_off(void* table) {
+  char keys[4][8];
+  size_t key_bytes[4];
+  uint64_t counts[4];
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+    shmemx_kv_watch(table, 1);
+    CHECK_CMP(shmemx_kv_hot_keys(table, 4, keys, sizeof *keys, key_bytes, counts), <=, 4);
+    shmemx_kv_watch(table, 0);
+  }
+  return NULL;
+}
+
+static void test_watch(void) {
+  shmemx_kv_t watched = table_of(8, 8, (uint64_t)(kKeys * shmem_n_pes()));
+  pthread_t thread;
+  stop = 0;
+  CHECK_EQ(pthread_create(&thread, NULL, watch_on_and_off, watched), 0);
+  for (int i = 0; i < times; ++i) {
+    const long key = (long)me * kKeys + i % kKeys;
+    long value = 0;
+    CHECK_FOR(i, shmemx_kv_put(watched, &key, sizeof key, &(long){i}, sizeof(long)), SHMEMX_KV_OK);
+    CHECK_FOR(i, shmemx_kv_get(watched, &key, sizeof key, &value, sizeof value, NULL), SHMEMX_KV_OK);
+    CHECK_EQ(value, i);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  pthread_join(thread, NULL);
+  shmemx_kv_destroy(watched);
+}
+
 int main(void) {
   int provided;
   shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
@@ -62,6 +93,7 @@ int main(void) {
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   pthread_join(thread, NULL);
   shmem_barrier_all();
+  test_watch();
   /* Without quiet: test completes, too. */
   int status = -1;
   issue(0, -1, &status);
