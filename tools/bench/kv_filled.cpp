@@ -166,9 +166,10 @@ std::size_t part(double load, std::size_t slots) {
   return static_cast<std::size_t>(load * static_cast<double>(slots));
 }
 
-}  // namespace
-
-bool measure_load(const KvOptions& options, const KvReport& report) {
+/// Calls measure(table) for each number of elements and each load: a table that is so full, and cannot grow.
+/// Returns false if one cannot be made.
+template <class Measure>
+bool for_loads(const KvOptions& options, Measure measure) {
   for (const std::size_t elements : options.elements_or({kUsual})) {
     const std::size_t capacity = elements * static_cast<std::size_t>(shmem_n_pes());
     const std::size_t memory = memory_without_growth(options, capacity);
@@ -177,47 +178,46 @@ bool measure_load(const KvOptions& options, const KvReport& report) {
       Filled table(options, capacity, memory);
       if (!table.valid()) return false;
       table.fill(part(load, table.slots()), table.slots());
-      table.check();
-      const auto tell = [&](const char* what, Work::Kind kind) {
-        KvRow row = table.row("load", what, kind, options);
-        row.ratio = static_cast<double>(row.elements) / static_cast<double>(table.slots());
-        report(row);
-      };
-      tell("get", &Work::get);
-      tell("get, absent", &Work::get_absent);
-      tell("update", &Work::update);
+      measure(table);
     }
   }
   return true;
 }
 
+}  // namespace
+
+bool measure_load(const KvOptions& options, const KvReport& report) {
+  return for_loads(options, [&](Filled& table) {
+    table.check();
+    const auto tell = [&](const char* what, Work::Kind kind) {
+      KvRow row = table.row("load", what, kind, options);
+      row.ratio = static_cast<double>(row.elements) / static_cast<double>(table.slots());
+      report(row);
+    };
+    tell("get", &Work::get);
+    tell("get, absent", &Work::get_absent);
+    tell("update", &Work::update);
+  });
+}
+
 bool measure_churn(const KvOptions& options, const KvReport& report) {
-  for (const std::size_t elements : options.elements_or({kUsual})) {
-    const std::size_t capacity = elements * static_cast<std::size_t>(shmem_n_pes());
-    const std::size_t memory = memory_without_growth(options, capacity);
-    if (memory == 0) return false;
-    for (const double load : options.loads) {
-      Filled table(options, capacity, memory);
-      if (!table.valid()) return false;
-      table.fill(part(load, table.slots()), table.slots());
-      const auto tell = [&](KvRow row) {
-        row.ratio = static_cast<double>(row.elements) / static_cast<double>(table.slots());
-        report(row);
-      };
-      tell(table.row("churn", "get, fresh", &Work::get, options));
-      tell(table.row("churn", "get, absent, fresh", &Work::get_absent, options));
-      KvRow change{.kernel = "churn", .what = "insert and remove", .where = Where::on_node};
-      change.each = table.churn(options.changes);
-      table.check();
-      change.elements = static_cast<std::size_t>(largest(static_cast<double>(table.keys().size())));
-      change.value = options.value;
-      change.right = table.right();
-      tell(change);
-      tell(table.row("churn", "get", &Work::get, options));
-      tell(table.row("churn", "get, absent", &Work::get_absent, options));
-    }
-  }
-  return true;
+  return for_loads(options, [&](Filled& table) {
+    const auto tell = [&](KvRow row) {
+      row.ratio = static_cast<double>(row.elements) / static_cast<double>(table.slots());
+      report(row);
+    };
+    tell(table.row("churn", "get, fresh", &Work::get, options));
+    tell(table.row("churn", "get, absent, fresh", &Work::get_absent, options));
+    KvRow change{.kernel = "churn", .what = "insert and remove", .where = Where::on_node};
+    change.each = table.churn(options.changes);
+    table.check();
+    change.elements = static_cast<std::size_t>(largest(static_cast<double>(table.keys().size())));
+    change.value = options.value;
+    change.right = table.right();
+    tell(change);
+    tell(table.row("churn", "get", &Work::get, options));
+    tell(table.row("churn", "get, absent", &Work::get_absent, options));
+  });
 }
 
 bool measure_full(const KvOptions& options, const KvReport& report) {
