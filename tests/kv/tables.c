@@ -49,6 +49,29 @@ static void test_again_and_again(void) {
 
 /* More than the heap has: refused on all PEs, and all can go on; also where the number of bytes has more than
  * 64 bits, as that of the third has with one PE, all but 100 MB. */
+/* Tables that all have left end when the next one is made, however many there are: else a heap of 32 MiB has
+ * no room for the later ones.  One that a PE has not left stays. */
+static void test_left(void) {
+  enum { kTables = 70, kTimes = 4, kMemory = 200 << 10 };
+  const int count =
+      getenv("SHMEM_KV_MATCH") == NULL ? kTables : 4; /* each of the other engine takes 80 MiB */
+  shmemx_kv_t kept = table_within(48, sizeof(long), 10, kMemory);
+  CHECK_EQ(put_long(kept, key_of(me, 0), 5), SHMEMX_KV_OK);
+  shmem_barrier_all();
+  if (me != 0) shmemx_kv_leave(kept);
+  for (int times = 0; times < kTimes; ++times) {
+    shmemx_kv_t tables[kTables];
+    for (int i = 0; i < count; ++i) tables[i] = table_within(48, sizeof(long), 10, kMemory);
+    CHECK_EQ(put_long(tables[count - 1], key_of(me, 1), times), SHMEMX_KV_OK);
+    for (int i = count - 1; i >= 0; --i) shmemx_kv_leave(tables[i]);
+  }
+  if (me == 0) {
+    for (int pe = 0; pe < npes; ++pe) CHECK_EQ(long_at(kept, key_of(pe, 0)), 5);
+    shmemx_kv_leave(kept);
+  }
+  shmem_barrier_all();
+}
+
 static void test_too_large(void) {
   static const shmemx_kv_options_t options[] = {
       {.key_bytes = 8, .value_bytes = 1 << 20, .capacity = UINT64_C(1) << 33},
@@ -212,6 +235,7 @@ int main(void) {
   test_stats();
   test_calls();
   test_shape();
+  test_left();
   test_too_large();
   shmem_finalize();
   return 0;
