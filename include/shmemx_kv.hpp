@@ -30,6 +30,7 @@
 #include <utility>
 
 #include "shmemx.h"
+#include "shmemx_kv_handle.hpp"
 
 namespace shmemx {
 
@@ -102,38 +103,10 @@ T* results(const char* call, const char* argument, Results& to, std::size_t keys
 
 }  // namespace kv_detail
 
-/// Nonblocking calls of which something is under way.  Its end waits for them, which needs no other PE.
-class kv_request {
- public:
-  kv_request() = default;
-  kv_request(kv_request&& other) noexcept : request_(std::exchange(other.request_, nullptr)) {}
-  /// What this has is waited for when the other one ends.
-  kv_request& operator=(kv_request&& other) noexcept {
-    std::swap(request_, other.request_);
-    return *this;
-  }
-  ~kv_request() { wait(); }
-
-  /// Makes progress; whether all is complete.
-  bool test() { return request_ == nullptr || ::shmemx_kv_request_test(&request_) != 0; }
-  void wait() {
-    if (request_ != nullptr) ::shmemx_kv_request_wait(&request_);
-  }
-  /// For the functions of shmemx.h.
-  ::shmemx_kv_request_t* handle() { return &request_; }
-
- private:
-  ::shmemx_kv_request_t request_ = nullptr;
-};
-
-/// A handle of a table, and its only owner.  Making one, and close(), are collective over the world, with the
-/// same arguments; its end is not: this PE leaves the table (shmemx_kv_leave), which others may go on using,
-/// and which ends when all have left it and some table is made, or with the library.  A handle may outlive
-/// shmem_finalize; but it must have been closed, or destroyed, before shmem_init starts the library once
-/// more. Members may be called by any thread of any PE at any time unless said to be collective; those that
-/// change the handle itself (move, assignment, close) by one thread alone.
+/// A table of keys and values of these types.  Making one is collective over the world, with the same
+/// arguments.  Members may be called by any thread of any PE at any time unless said to be collective.
 template <class Key, class Value>
-class kv_table {
+class kv_table : public kv_handle {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
                 "shmemx::kv_table: keys and values travel as bytes, so both must be trivially copyable");
   static_assert(std::has_unique_object_representations_v<Key>,
@@ -155,31 +128,6 @@ class kv_table {
 
   /// The same with all options; those for the sizes of keys and values are taken from the types.
   explicit kv_table(const ::shmemx_kv_options_t& options) { open(options); }
-
-  kv_table(kv_table&& other) noexcept : kv_(std::exchange(other.kv_, nullptr)) {}
-
-  /// Leaves the table that this handle is of.
-  kv_table& operator=(kv_table&& other) noexcept {
-    if (this != &other) {
-      leave();
-      kv_ = std::exchange(other.kv_, nullptr);
-    }
-    return *this;
-  }
-
-  ~kv_table() { leave(); }
-
-  /// Collective, unless the handle is of no table or the library is not running: the table ends, and the
-  /// handle is of none.
-  void close() noexcept { give_up(::shmemx_kv_destroy); }
-
-  /// Not collective: the handle is of no table.
-  void leave() noexcept { give_up(::shmemx_kv_leave); }
-
-  explicit operator bool() const { return kv_ != nullptr; }
-
-  /// For the functions of shmemx.h; the handle stays the owner.
-  ::shmemx_kv_t handle() const { return kv_; }
 
   // ---- One key.
 
@@ -527,17 +475,10 @@ class kv_table {
     return options;
   }
 
-  void give_up(void (*how)(::shmemx_kv_t)) noexcept {
-    const ::shmemx_kv_t given_up = std::exchange(kv_, nullptr);
-    int running = 0;
-    ::shmem_query_initialized(&running);
-    if (given_up != nullptr && running != 0) how(given_up);
-  }
-
   void open(::shmemx_kv_options_t options) {
     options.key_bytes = sizeof(Key);
     options.value_bytes = sizeof(Value);
-    if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
+    kv_handle::open(options);
   }
 
   template <class Word>
@@ -591,8 +532,6 @@ class kv_table {
     static_assert(std::is_same_v<kv_detail::element_of<Values>, Value>,
                   "shmemx::kv_table: a batch of other values");
   }
-
-  ::shmemx_kv_t kv_ = nullptr;
 };
 
 }  // namespace shmemx

@@ -16,7 +16,7 @@
 
 namespace shmemx {
 
-class kv_string_table {
+class kv_string_table : public kv_handle {
  public:
   /// Of no table.
   kv_string_table() = default;
@@ -32,28 +32,6 @@ class kv_string_table {
     open(options);
   }
   explicit kv_string_table(const ::shmemx_kv_options_t& options) { open(options); }
-
-  kv_string_table(kv_string_table&& other) noexcept
-      : kv_(std::exchange(other.kv_, nullptr)), longest_(other.longest_) {}
-  /// Leaves the table that this handle is of.
-  kv_string_table& operator=(kv_string_table&& other) noexcept {
-    if (this != &other) {
-      leave();
-      kv_ = std::exchange(other.kv_, nullptr);
-      longest_ = other.longest_;
-    }
-    return *this;
-  }
-  ~kv_string_table() { leave(); }
-
-  /// Collective: the table ends.
-  void close() noexcept { give_up(::shmemx_kv_destroy); }
-  /// Not collective: this PE uses the table no more.
-  void leave() noexcept { give_up(::shmemx_kv_leave); }
-
-  explicit operator bool() const { return kv_ != nullptr; }
-  /// For the functions of shmemx.h; this stays the owner.
-  ::shmemx_kv_t handle() const { return kv_; }
 
   kv_status put(std::string_view key, std::string_view value) {
     return kv_status(::shmemx_kv_put(kv_, key.data(), key.size(), value.data(), value.size()));
@@ -158,13 +136,7 @@ class kv_string_table {
 
   void open(const ::shmemx_kv_options_t& options) {
     longest_ = options.value_bytes;
-    if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
-  }
-  void give_up(void (*how)(::shmemx_kv_t)) noexcept {
-    const ::shmemx_kv_t given_up = std::exchange(kv_, nullptr);
-    int running = 0;
-    ::shmem_query_initialized(&running);
-    if (given_up != nullptr && running != 0) how(given_up);
+    kv_handle::open(options);
   }
 
   // What call(room, bytes, length) gives: with little room at first, as most are short, and then with as much
@@ -190,7 +162,6 @@ class kv_string_table {
     return found;
   }
 
-  ::shmemx_kv_t kv_ = nullptr;
   std::size_t longest_ = 0;  // value
 };
 
