@@ -225,8 +225,7 @@ class Shard {
     std::uint64_t key_at, key_bytes, value_at, value_bytes;
   };
 
-  // At a group that was being changed.
-  // By value, so that a shard need not be in memory for that.
+  // At a group that was being changed.  `memory` by value, so that a shard need not be in memory for that.
   [[gnu::cold, gnu::noinline]] static void look_again(Memory memory, ShardEvents* events, unsigned looks) {
     if (events != nullptr) events->looks.add(1);
     memory.look_again(looks);

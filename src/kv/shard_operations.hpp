@@ -109,11 +109,7 @@ void Shard<Memory>::expect(const KvRequest& request) const {
 template <class Memory>
 bool Shard<Memory>::wait_for_home(std::uint64_t lock, unsigned patience) const {
   if (layout_.events != nullptr) layout_.events->waits.add(1);
-  for (unsigned looks = 0; looks < patience;) {
-    memory_.look_again(++looks);
-    if (detail::take<std::uint32_t>(memory_, lock, 0)) return true;
-  }
-  return false;
+  return detail::take<std::uint32_t>(memory_, lock, patience);
 }
 
 // With the lock of the key's home; kBusy also where room needs the lock of another home, which somebody has.
