@@ -94,16 +94,12 @@ class PingPong {
 };
 
 KvRow round_trips(PingPong& game, Ball ball, Where where, int target, const KvOptions& options) {
-  const std::size_t count =
-      calibrate(options.seconds, [&](std::size_t n) { return game.run(ball, n, target); });
-  std::vector<double> rounds;
-  for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back(game.run(ball, count, target));
-  std::sort(rounds.begin(), rounds.end());
+  const auto run = [&](std::size_t n) { return game.run(ball, n, target); };
   return {.kernel = "pingpong",
           .what = kBalls[static_cast<int>(ball)],
           .where = where,
           .value = ball == Ball::put ? sizeof(Word) : options.value,
-          .each = rounds[rounds.size() / 2] * 1e9 / static_cast<double>(count),
+          .each = median_of(options.rounds, calibrate(options.seconds, run), run) * 1e9,
           .right = game.right()};
 }
 

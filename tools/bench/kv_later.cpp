@@ -97,17 +97,14 @@ class Stream {
 KvRow measure_stream(const Store& store, const Keys& keys, std::size_t batch, const KvOptions& options) {
   Stream stream(store, keys, batch, options.depth);
   const auto whole = [batch](std::size_t n) { return (n + batch - 1) / batch * batch; };
-  const std::size_t count =
-      whole(calibrate(options.seconds, [&](std::size_t n) { return stream.run(whole(n)); }));
-  std::vector<double> rounds;
-  for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back(stream.run(count));
-  std::sort(rounds.begin(), rounds.end());
+  const auto run = [&](std::size_t n) { return stream.run(whole(n)); };
+  const double each = median_of(options.rounds, whole(calibrate(options.seconds, run)), run);
   return {.kernel = "nbi",
           .what = "get",
           .elements = store.elements() / static_cast<std::size_t>(shmem_n_pes()),
           .value = store.value_bytes(),
           .batch = batch,
-          .each = rounds[rounds.size() / 2] * 1e9 / static_cast<double>(count),
+          .each = each * 1e9,
           .right = stream.right()};
 }
 

@@ -204,17 +204,15 @@ bool measure_ycsb(const KvOptions& options, const KvReport& report) {
       const Store store(options, elements, options.value, most_inserted(options));
       if (!store.valid()) return false;
       Mixed work(store, mix, zipf, options);
-      const std::size_t count = calibrate(options.seconds, [&](std::size_t n) { return work.run(n); });
-      std::vector<double> rounds;
-      for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back(work.run(count));
-      std::sort(rounds.begin(), rounds.end());
+      const auto run = [&](std::size_t n) { return work.run(n); };
+      const double each = median_of(options.rounds, calibrate(options.seconds, run), run);
       report({.kernel = "ycsb",
               .what = mix.what,
               .where = places().back().where,
               .elements = elements,
               .value = options.value,
               .readers = static_cast<std::size_t>(shmem_n_pes()),
-              .each = rounds[rounds.size() / 2] * 1e9 / static_cast<double>(count),
+              .each = each * 1e9,
               .right = work.right()});
     }
   }

@@ -19,18 +19,26 @@ constexpr const char* kValuesAllowed = "multiples of 8 from 8 to 1048576, with c
 constexpr const char* kKeyAllowed = "a multiple of 8 from 8 to 65536";
 constexpr const char* kBatchAllowed = "a number from 1 to 1000000, or several with commas";
 
-/// Numbers between commas, each from 1 to `most` and a multiple of `unit`.
-bool numbers(const std::string& text, std::size_t most, std::size_t unit, Numbers& found) {
-  Numbers read;
+/// What stands between commas, if read(part, value) takes all of it.
+template <class Value, class Read>
+bool between_commas(const std::string& text, std::vector<Value>& found, Read read) {
+  std::vector<Value> values;
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
-    std::size_t value = 0;
-    if (!number(text.substr(from, comma - from), most, value) || value % unit != 0) return false;
-    read.push_back(value);
+    Value value{};
+    if (!read(text.substr(from, comma - from), value)) return false;
+    values.push_back(value);
     from = comma + 1;
   }
-  found = read;
+  found = values;
   return true;
+}
+
+/// Each from 1 to `most` and a multiple of `unit`.
+bool numbers(const std::string& text, std::size_t most, std::size_t unit, Numbers& found) {
+  return between_commas(text, found, [&](const std::string& part, std::size_t& value) {
+    return number(part, most, value) && value % unit == 0;
+  });
 }
 
 std::size_t fewest(const Numbers& numbers) { return *std::min_element(numbers.begin(), numbers.end()); }
@@ -46,16 +54,9 @@ bool fraction(const std::string& text, double least, double most, double& value)
 }
 
 bool fractions(const std::string& text, double least, double most, std::vector<double>& found) {
-  std::vector<double> read;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', from), text.size());
-    double value = 0;
-    if (!fraction(text.substr(from, comma - from), least, most, value)) return false;
-    read.push_back(value);
-    from = comma + 1;
-  }
-  found = read;
-  return true;
+  return between_commas(text, found, [&](const std::string& part, double& value) {
+    return fraction(part, least, most, value);
+  });
 }
 
 bool words_of_8(const std::string& text, std::size_t most, std::size_t& value) {
@@ -65,8 +66,7 @@ bool words_of_8(const std::string& text, std::size_t most, std::size_t& value) {
 constexpr Option<KvOptions> kOptions[] = {
     {"--kernel",
      "pingpong, get, insert, update, mixed, batch, scale, throughput, latency, threads, nbi, tail, wait, "
-     "load, "
-     "churn, full, ycsb, several with commas, or all",
+     "load, churn, full, ycsb, several with commas, or all",
      [](const std::string& value, KvOptions& o) {
        return value == "all" || split(value, kKernels, o.kernels);
      }},

@@ -12,7 +12,8 @@
 namespace bench {
 namespace {
 
-constexpr std::size_t kLines = 128;  // bytes that threads must not share: a line, and that which comes with it
+constexpr std::size_t kLines =
+    128;  // bytes that threads must not share: a line, and that which comes with it
 
 /// What a thread does: all of its keys in an order of its own.
 struct alignas(kLines) Reader {
@@ -81,12 +82,8 @@ bool measure_threads(const KvOptions& options, const KvReport& report) {
         readers.emplace_back(keys, options.value);
         readers.back().keys.shuffle(i);
       }
-      const std::size_t count =
-          calibrate(options.seconds, [&](std::size_t some) { return run_threads(store, readers, some); });
-      std::vector<double> rounds;
-      for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back(run_threads(store, readers, count));
-      std::sort(rounds.begin(), rounds.end());
-      const double each = rounds[rounds.size() / 2] * 1e9 / static_cast<double>(count);
+      const auto run = [&](std::size_t some) { return run_threads(store, readers, some); };
+      const double each = median_of(options.rounds, calibrate(options.seconds, run), run) * 1e9;
       if (n == 1) alone = each;
       const bool right =
           std::all_of(readers.begin(), readers.end(), [](const Reader& reader) { return reader.right; });

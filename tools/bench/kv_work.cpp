@@ -214,10 +214,7 @@ double Work::measure(Kind kind, const KvOptions& options) {
     return whole(n) >= most ? std::max(took, options.seconds) : took;  // there is no more to do
   });
   const std::size_t count = std::min(whole(tried), most);
-  std::vector<double> rounds;
-  for (std::size_t i = 0; i < options.rounds; ++i) rounds.push_back((this->*kind)(count));
-  std::sort(rounds.begin(), rounds.end());
-  return rounds[rounds.size() / 2] / static_cast<double>(count);
+  return median_of(options.rounds, count, [&](std::size_t n) { return (this->*kind)(n); });
 }
 
 }  // namespace bench

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace bench {
 
@@ -31,6 +32,15 @@ std::size_t calibrate(double seconds, Measure measure, std::size_t count = 64) {
     count = static_cast<std::size_t>(static_cast<double>(count) * std::min(16.0, 1.1 * seconds / took)) + 1;
   }
   return count;
+}
+
+/// Seconds of one of `count` times, in the median of so many rounds; `measure` as above.
+template <class Measure>
+double median_of(std::size_t rounds, std::size_t count, Measure measure) {
+  std::vector<double> took;
+  for (std::size_t i = 0; i < rounds; ++i) took.push_back(measure(count));
+  std::sort(took.begin(), took.end());
+  return took[took.size() / 2] / static_cast<double>(count);
 }
 
 }  // namespace bench
