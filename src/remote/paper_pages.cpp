@@ -104,8 +104,9 @@ void PaperPages::resolve(std::size_t offset, pages::Access) {
 // Serves both queues in turn, or the one that is not empty.
 void PaperPages::communicate() {
   is_no_user_thread();
-  for (bool turn = false; !stopping_.load(); turn = !turn) {
+  for (bool turn = false;; turn = !turn) {
     const std::uint32_t heard = com_bell_.rings();
+    if (stopping_.load()) return;  // looked at behind what was heard, as stop() rings once
     if (turn ? serve_external() || serve_internal() : serve_internal() || serve_external()) continue;
     com_bell_.wait(heard);
   }
@@ -171,8 +172,9 @@ void PaperPages::swap_r3() {
 void PaperPages::receive_pages() {
   is_no_user_thread();
   WaitWatch watch;
-  for (Backoff backoff; !stopping_.load();) {
+  for (Backoff backoff;;) {
     const std::uint32_t heard = recv_bell_.rings();
+    if (stopping_.load()) return;  // as in communicate()
     const bool can_receive =
         settings_.protocol == SwapProtocol::r77 || buffers_in_use_.load() != (1U << kBuffersOfR58) - 1;
     SwapRequest* request = can_receive ? poll_for_ready(backoff, watch) : nullptr;

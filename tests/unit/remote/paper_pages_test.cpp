@@ -247,6 +247,14 @@ TEST_P(PaperPagesTest, StopsAndStartsAnew) {
   EXPECT_EQ(got, 3u);
 }
 
+// At any point of what its threads do: one that hears of it late must not sleep.
+TEST_P(PaperPagesTest, StopsWhileItStarts) {
+  for (int i = 0; i < 20000; ++i) {
+    pages->stop();
+    pages->start();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PaperPagesTest, kProtocols, name_of);
 
 class PaperAnswersDeathTest : public ::testing::TestWithParam<SwapProtocol> {};
