@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: tools/environment_page.py [--check]
 
-Writes docs/environment.md from src/base/env.def.  With --check it only says whether that page is what it would write."""
+Writes docs/environment.md from src/base/env.def and env_foreign.def.  With --check it only says whether that page is what it would write."""
 import pathlib
 import re
 import sys
@@ -16,6 +16,16 @@ on this machine. A value that is not allowed ends the program with a line that s
 `false`, and on for anything else. Where "any" is the value, a variable that is set is on, whatever it is set to.
 Under `oshrun` set a variable in the environment, or with `-x NAME=VALUE`.
 """
+FOREIGN_HEAD = """
+## Names of other implementations
+
+A variable of another implementation is never ignored in silence: PE 0 says once whether it counts, and what to use instead. A
+name that begins with `SHMEM_` means the same with `SMA_`.
+
+| variable | of | here |
+|---|---|---|
+"""
+FOREIGN_ROW = re.compile(r'^FOREIGN\((\w+), "([^"]*)", "([^"]*)", "([^"]*)"\)$')
 ROW = re.compile(r'^ENV\((\w+), (\w+), \w+, "([^"]*)", "([^"]*)"\)$')
 
 
@@ -38,6 +48,14 @@ def page():
                 default = f"`{default.split('|')[0]}`"
             lines.append(f"| `SHMEM_{name}` | {values} | {default} | {text} |\n".replace("<", "&lt;"))
         elif line.startswith("ENV("):
+            sys.exit(f"tools/environment_page.py: cannot read the row {line}")
+    lines.append(FOREIGN_HEAD)
+    for line in (ROOT / "src/base/env_foreign.def").read_text().splitlines():
+        if row := FOREIGN_ROW.match(line):
+            name, whose, ours, text = row.groups()
+            text = f"Is taken for `SHMEM_{ours}`" if ours else text[0].upper() + text[1:]
+            lines.append(f"| `{name}` | {whose} | {text} |\n")
+        elif line.startswith("FOREIGN("):
             sys.exit(f"tools/environment_page.py: cannot read the row {line}")
     return "".join(lines)
 

@@ -6,9 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/env_names.hpp"
 #include "base/human.hpp"
-
-extern char** environ;
 
 namespace shm {
 namespace {
@@ -16,19 +15,19 @@ namespace {
 // The specification keeps the old SMA_ names of these alive; SHMEM_ wins when both are set (section 8).
 constexpr std::string_view kLegacyNames[] = {"VERSION", "INFO", "DEBUG", "SYMMETRIC_SIZE"};
 
-// A variable that is set to nothing counts as unset, but where `nothing` is a value, too.
+// Null: neither this variable nor another name of it is set.  Set to nothing counts as unset, but where
+// `nothing` is a value, too.
 const char* text_of(const char* name, bool nothing) {
-  const auto is_set = [nothing](const char* value) {
-    return value != nullptr && (nothing || *value != '\0');
+  const auto value_of = [nothing, name](const char* prefix) {
+    const std::string full = std::string(prefix) + name;
+    return nothing ? std::getenv(full.c_str()) : value_unless_empty(full.c_str());
   };
-  const char* value = std::getenv((std::string("SHMEM_") + name).c_str());
-  if (is_set(value)) return value;
+  if (const char* value = value_of("SHMEM_"); value != nullptr) return value;
   for (std::string_view legacy : kLegacyNames) {
     if (legacy != name) continue;
-    value = std::getenv((std::string("SMA_") + name).c_str());
-    if (is_set(value)) return value;
+    if (const char* value = value_of("SMA_"); value != nullptr) return value;
   }
-  return nullptr;
+  return foreign_value(name);
 }
 
 // Kinds whose variables are set by any value, also by none.
@@ -137,51 +136,11 @@ bool read_Text(std::string& out, const char* t, const char* d, std::string&) {
   return true;
 }
 
-// How many letters must be added, removed or replaced (Levenshtein).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-constexpr std::string_view kNames[] = {
-#define ENV(NAME, KIND, member, def, help) #NAME,
-#include "base/env.def"
-#undef ENV
-};
-
-// The variable that `name`, which is none, is probably meant to be; or nothing.
-std::string_view meant_by(std::string_view name) {
-  constexpr std::size_t kTypingErrors = 2;
-  std::string_view nearest;
-  std::size_t least = kTypingErrors + 1;
-  for (const std::string_view ours : kNames) {
-    const std::size_t distance = edit_distance(name, ours);
-    if (distance >= least || distance >= ours.size() / 2 + 1) continue;
-    least = distance;
-    nearest = ours;
-  }
-  return nearest;
-}
-
 std::string show(bool value) { return value ? "1" : "0"; }
 std::string show(std::uint64_t value) { return std::to_string(value); }
 std::string show(const std::optional<std::size_t>& value) { return value ? std::to_string(*value) : "auto"; }
 std::string show(const std::string& value) { return value; }
 std::string show(double value) { return plain_number(value); }
-
-}  // namespace
-
-namespace {
 
 // "e9", "E-3" and the like at the beginning of `text`; goes on behind it.
 int read_exponent(std::string_view& text) {
@@ -250,23 +209,6 @@ Result<Env> Env::read() {
 #include "base/env.def"
 #undef ENV
   return env;
-}
-
-std::vector<std::string> misspelt_variables() {
-  constexpr std::string_view kPrefix = "SHMEM_";
-  std::vector<std::string> found;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::size_t equals = text.find('=');
-    if (!text.starts_with(kPrefix) || equals == text.npos || equals + 1 == text.size()) continue;
-    const std::string_view name = text.substr(kPrefix.size(), equals - kPrefix.size());
-    if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) continue;
-    const std::string_view meant = meant_by(name);
-    if (meant.empty()) continue;
-    found.push_back(std::string(text.substr(0, equals)) + " is not known here; is SHMEM_" +
-                    std::string(meant) + " meant?");
-  }
-  return found;
 }
 
 std::string Env::describe() const {

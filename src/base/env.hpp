@@ -44,10 +44,6 @@ struct Env {
   std::string describe() const;
 };
 
-/// One sentence for each SHMEM_ variable that is set, is none of ours, and differs from one of ours by so
-/// little that it is probably misspelt.  Others are left alone: they may be another library's.
-std::vector<std::string> misspelt_variables();
-
 /// A size as the specification writes it (SHMEM_SYMMETRIC_SIZE): a non-negative integer or decimal, then at
 /// most one suffix of kKmMgGtT (powers of 1024); what follows the suffix is ignored; fractions are rounded
 /// up. Empty result: the text does not start with a number, or the value does not fit.

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/env_names.hpp"
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
 #include "base/wait_report.hpp"
@@ -225,7 +226,7 @@ Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) 
   sync_world({"shmem_init"});
   listen_to_peers(*state->memory);
   if (rt.me == 0) {
-    for (const std::string& sentence : misspelt_variables()) warn("%s", sentence.c_str());
+    for (const std::string& sentence : remarks_on_variables()) warn("%s", sentence.c_str());
   }
   debug("process %d, node %d of %zu, rank %d on it; heap of %zu bytes at %#zx, variables at %#zx; %s",
         getpid(), rt.node_number, rt.leaders.size(), rt.node_rank, rt.user_heap, rt.heap.base,

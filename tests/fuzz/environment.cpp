@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/env.hpp"
+#include "base/env_names.hpp"
 #include "fuzz.hpp"
 
 namespace shm::fuzz {
@@ -37,7 +38,7 @@ void fuzz_one_input(const std::uint8_t* data, std::size_t n) {
   }
   Result<Env> env = Env::read();
   if (env.ok()) static_cast<void>(env.value().describe());
-  static_cast<void>(misspelt_variables());
+  static_cast<void>(remarks_on_variables());
   for (const std::string& name : names) unsetenv(name.c_str());
 }
 

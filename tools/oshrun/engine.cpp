@@ -118,6 +118,30 @@ std::string default_pes(Options& options, const std::vector<Host>& hosts, const 
   return {};
 }
 
+std::string use_per_host(Options& options, std::vector<Host>& hosts, const Surroundings& surroundings) {
+  if (options.per_host == 0) return {};
+  const std::string option = "oshrun: --per-host " + std::to_string(options.per_host);
+  if (!hosts.empty()) {
+    if (counted(hosts)) return option + ": the list of hosts says places already; give one of both";
+    for (Host& host : hosts) host.places = options.per_host;
+    return {};
+  }
+  int nodes = std::max(1, options.virtual_nodes);
+  const auto allocation = slurm_allocation(surroundings);
+  if (allocation && options.launcher != Launcher::kLocal) nodes = allocation->nodes;
+  const Roster roster = options.roster();
+  const long room = static_cast<long>(nodes) * options.per_host;
+  if (options.apps.size() == 1 && !options.apps[0].processes_given) {
+    options.apps[0].processes = static_cast<int>(std::min<long>(room, kMaxPes));
+    options.apps[0].processes_given = true;
+  } else if (roster.pes > room || (nodes > 1 && roster.pes != room)) {
+    return option + ": " + std::to_string(nodes) + (nodes == 1 ? " host has" : " hosts have") + " room for " +
+           std::to_string(room) + " PEs then, and the job has " + std::to_string(roster.pes) +
+           "; leave one of both numbers out";
+  }
+  return {};
+}
+
 std::vector<std::string> commands_of(Engine engine) {
   switch (engine) {
     case Engine::kSrun: return {"srun"};

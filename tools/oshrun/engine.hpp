@@ -49,6 +49,10 @@ struct Choice {
 Choice choose_engine(const Options& options, const std::vector<Host>& hosts,
                      const Surroundings& surroundings);
 
+/// Applies --per-host: each host has so many places, or, without a list of hosts, each host of an allocation
+/// and each virtual node so many PEs. Empty, or one line: the command line says otherwise as well.
+std::string use_per_host(Options& options, std::vector<Host>& hosts, const Surroundings& surroundings);
+
 /// The number of PEs of a job of one program without -n: what the hosts or the allocation have room for
 /// beside memory servers, else 1. Empty, or one line: no room is left.
 std::string default_pes(Options& options, const std::vector<Host>& hosts, const Surroundings& surroundings);

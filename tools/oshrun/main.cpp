@@ -171,9 +171,12 @@ int main_checked(const std::vector<std::string>& words) {
     return 0;
   }
   if (parsed.kind == ParseResult::Kind::kRefuse) return refuse(kExitUsage, parsed.text);
-  const HostList list = hosts_of(options);
+  for (const std::string& note : options.notes) write_all(STDERR_FILENO, note + "\n");
+  HostList list = hosts_of(options);
   if (!list.error.empty()) return refuse(kExitUsage, list.error);
   const Surroundings surroundings = this_place();
+  if (const std::string wrong = use_per_host(options, list.hosts, surroundings); !wrong.empty())
+    return refuse(kExitUsage, wrong);
   const Choice choice = choose_engine(options, list.hosts, surroundings);
   if (!choice.error.empty()) return refuse(kExitUsage, choice.error);
   if (const std::string none = default_pes(options, list.hosts, surroundings); !none.empty())

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
-#include <functional>
+#include <algorithm>
 
 #include "base/env.hpp"
+#include "borrowed.hpp"
 #include "words.hpp"
 
 #ifndef ATOLL_VERSION
@@ -37,6 +38,7 @@ Memory of other processes
                              with SHMEM_REMOTE_BSS=1 static variables, too
 
 On which hosts
+  --per-host N         so many PEs on each host of -H or --hostfile, or on each virtual node
   -H, --host a,b:2,c   hosts, and how many PEs each of them gets; without numbers they share evenly
   --hostfile FILE      the same, a host a line: NAME, NAME:PLACES or NAME slots=PLACES
   --launcher KIND      local    oshrun starts the PEs, on this host
@@ -68,7 +70,8 @@ Output and end
   -h, --help           this text
   -V, --version        versions of Atoll and of OpenSHMEM
 
-Options with two dashes also take their value after '=': --bind=core.
+Options with two dashes also take their value after '=': --bind=core. Options of Open MPI's and MPICH's mpirun
+and of srun are taken where they mean something here; the others are answered with what to do instead.
 Input: PE 0 reads the standard input of oshrun, the other PEs read nothing.
 Signals: ^C ends the job, a second ^C ends it at once. ^Z stops it. SIGUSR1 and SIGUSR2 reach every PE;
 SIGURG prints who waits for whom, and so do --timeout and ^C.
@@ -115,6 +118,17 @@ void set_pes(Parser& parser, App& app, const std::string& name, const std::strin
   app.processes_given = true;
 }
 
+void set_per_host(Parser& parser, const std::string& name, const std::string& value) {
+  const std::optional<int> number = whole_number(value);
+  if (!number || *number < 1 || *number > kMaxProcesses) {
+    parser.refuse(name + " " + quoted(value) +
+                  ": the number of PEs of each host must be a whole number from 1 to " +
+                  std::to_string(kMaxProcesses));
+    return;
+  }
+  parser.options.per_host = *number;
+}
+
 void set_memory_servers(Parser& parser, const std::string& name, const std::string& value) {
   std::optional<int> number = whole_number(value);
   if (!number || *number < 0 || *number > kMaxProcesses) {
@@ -135,11 +149,20 @@ void set_size(Parser& parser, std::optional<std::size_t>& bytes, const std::stri
                   ": give a size above 0, a number with at most one suffix of k, m, g, t, such as 512m");
 }
 
+bool is_variable_name(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789",
+                             kOthers = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  if (name.empty() || kOthers.find(name[0]) == kOthers.npos) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [&](char c) { return (std::string(kOthers) += kDigits).find(c) != std::string::npos; });
+}
+
 void set_env(Parser& parser, App& app, const std::string& name, const std::string& value) {
   const std::size_t equals = value.find('=');
   EnvSetting setting{value.substr(0, equals), std::nullopt};
-  if (setting.name.empty()) {
-    parser.refuse(name + " " + quoted(value) + ": give NAME or NAME=VALUE");
+  if (!is_variable_name(setting.name)) {
+    parser.refuse(name + " " + quoted(value) +
+                  ": give NAME or NAME=VALUE; a name has letters, digits and _, and begins with no digit");
     return;
   }
   if (equals != std::string::npos) setting.value = value.substr(equals + 1);
@@ -235,6 +258,7 @@ constexpr Valued kValued[] = {
     {"-n", set_pes},
     {"-np", set_pes},
     {"--np", set_pes},
+    {"--per-host", [](Parser& p, App&, auto& name, auto& value) { set_per_host(p, name, value); }},
     {"-x", set_env},
     {"--wdir", [](Parser& p, App& app, auto&, auto& value) { set_wdir(p, app, value); }},
     {"--timeout",
@@ -303,9 +327,47 @@ void split_attached_number(std::string& name, std::optional<std::string>& value)
   name.resize(digit);
 }
 
+/// A long option behind one dash, as Open MPI takes it: "-hostfile".
+std::string with_two_dashes(const std::string& name) {
+  const bool one = name.size() > 2 && name[0] == '-' && name[1] != '-';
+  return one ? '-' + name : name;
+}
+
+/// An option of oshrun. False: it is none.
+bool apply_own(Parser& parser, App& app, const std::string& name, const std::optional<std::string>& value) {
+  if (apply_valued(parser, app, name, value)) return true;
+  if (!apply_flag(parser, name)) return false;
+  if (value) parser.refuse(name + " " + quoted(*value) + ": this option takes no value");
+  return true;
+}
+
+/// An option of another launcher. False: it is none.
+bool apply_borrowed(Parser& parser, App& app, const std::string& name,
+                    const std::optional<std::string>& value) {
+  const auto next_word = [&parser]() -> std::optional<std::string> {
+    return parser.done() ? std::nullopt : std::optional(parser.words[parser.next++]);
+  };
+  const std::optional<Borrowed> theirs = borrowed(name, value, next_word);
+  if (!theirs) return false;
+  if (!theirs->instead.empty()) parser.refuse(theirs->instead);
+  if (!theirs->note.empty()) parser.options.notes.push_back(theirs->note);
+  const std::vector<std::string>& ours = theirs->ours;
+  for (std::size_t i = 0; i < ours.size(); i += 2)
+    apply_own(parser, app, ours[i], i + 1 < ours.size() ? std::optional(ours[i + 1]) : std::nullopt);
+  return true;
+}
+
+std::string unknown_option(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const Valued& option : kValued) known.push_back(option.name);
+  known.insert(known.end(), {"--tag-output", "--report-bindings", "--dry-run", "--help", "--version"});
+  const std::string meant = option_meant(with_two_dashes(name), known);
+  return "unknown option " + quoted(name) + "; " + (meant.empty() ? "" : "is " + meant + " meant? ") +
+         "'oshrun --help' lists the options";
+}
+
 void read_option(Parser& parser, App& app) {
   std::string name = parser.words[parser.next++];
-  if (apply_flag(parser, name)) return;
   std::optional<std::string> value;
   split_attached_number(name, value);
   const std::size_t equals = name.find('=');
@@ -313,8 +375,9 @@ void read_option(Parser& parser, App& app) {
     value = name.substr(equals + 1);
     name.resize(equals);
   }
-  if (!apply_valued(parser, app, name, value))
-    parser.refuse("unknown option " + quoted(name) + "; 'oshrun --help' lists the options");
+  if (!apply_own(parser, app, name, value) && !apply_own(parser, app, with_two_dashes(name), value) &&
+      !apply_borrowed(parser, app, name, value))
+    parser.refuse(unknown_option(name));
 }
 
 void parse_option(Parser& parser, App& app) {

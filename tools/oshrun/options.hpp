@@ -62,6 +62,8 @@ struct Options {
 
   Launcher launcher = Launcher::kAuto;
   bool dry_run = false;
+  int per_host = 0;                      // PEs of each host; 0: not given
+  std::vector<std::string> notes;        // lines about options that have no effect
   std::string host_list;                 // of -H; empty: not given
   std::string hostfile;                  // its path; empty: not given
   std::vector<std::string> local_only;   // options that were given and that only oshrun itself knows

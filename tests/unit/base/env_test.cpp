@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/env.hpp"
+#include "base/env_names.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -223,11 +224,11 @@ TEST_F(EnvRead, TakesTheKvStoresVariablesUpToTheirBounds) {
 }
 
 TEST_F(EnvRead, SuspectsWhatIsNearlyOneOfOurs) {
-  EXPECT_THAT(misspelt_variables(), ::testing::IsEmpty());
+  EXPECT_THAT(remarks_on_variables(), ::testing::IsEmpty());
   environment.set("SHMEM_SYMETRIC_SIZE", "1g");
   environment.set("SHMEM_PROVDIER", "tcp");
   EXPECT_THAT(
-      misspelt_variables(),
+      remarks_on_variables(),
       ::testing::UnorderedElementsAre("SHMEM_SYMETRIC_SIZE is not known here; is SHMEM_SYMMETRIC_SIZE meant?",
                                       "SHMEM_PROVDIER is not known here; is SHMEM_PROVIDER meant?"));
 }
@@ -239,22 +240,51 @@ TEST_F(EnvRead, SuspectsUpToTwoTypingErrors) {
   environment.set("SHMEM_NVM_SIXE", "1g");  // one letter from NVM_SIZE, more than two from all others
   environment.set("SHMEM_PROVIDORS", "tcp");
   environment.set("SHMEM_PRUVIDORS", "tcp");  // three
-  EXPECT_THAT(misspelt_variables(), ::testing::UnorderedElementsAre(
-                                        "SHMEM_SPON is not known here; is SHMEM_SPIN meant?",
-                                        "SHMEM_INIT_TIEMOUT is not known here; is SHMEM_INIT_TIMEOUT meant?",
-                                        "SHMEM_NVM_SIXE is not known here; is SHMEM_NVM_SIZE meant?",
-                                        "SHMEM_PROVIDORS is not known here; is SHMEM_PROVIDER meant?"));
+  EXPECT_THAT(
+      remarks_on_variables(),
+      ::testing::UnorderedElementsAre("SHMEM_SPON is not known here; is SHMEM_SPIN meant?",
+                                      "SHMEM_INIT_TIEMOUT is not known here; is SHMEM_INIT_TIMEOUT meant?",
+                                      "SHMEM_NVM_SIXE is not known here; is SHMEM_NVM_SIZE meant?",
+                                      "SHMEM_PROVIDORS is not known here; is SHMEM_PROVIDER meant?"));
 }
 
 TEST_F(EnvRead, SuspectsNothingElse) {
-  environment.set("SHMEM_SPIN", "7");         // ours
-  environment.set("SHMEM_MAPER", "");         // counts as unset
-  environment.set("SHMEM_OFI_STX_MAX", "4");  // another library's
-  environment.set("SHMEM_BARRIER_ALGORITHM", "tree");
-  environment.set("SHMEM_LOG", "1");
+  environment.set("SHMEM_SPIN", "7");  // ours
+  environment.set("SHMEM_MAPER", "");  // counts as unset
+  environment.set("SHMEM_OTHER_LIBRARY", "4");
   environment.set("SHMEM_FOO", "1");  // of SHMEM_AMO no more than a letter is left
   environment.set("SMA_DEBUGG", "1");
-  EXPECT_THAT(misspelt_variables(), ::testing::IsEmpty());
+  EXPECT_THAT(remarks_on_variables(), ::testing::IsEmpty());
+}
+
+TEST_F(EnvRead, TakesWhatOtherImplementationsCallTheHeapsSize) {
+  for (const char* name :
+       {"SHMEM_SYMMETRIC_HEAP_SIZE", "SMA_SYMMETRIC_HEAP_SIZE", "XT_SYMMETRIC_HEAP_SIZE"}) {
+    environment.set(name, "64m");
+    EXPECT_EQ(read().symmetric_size, 64u << 20) << name;
+    EXPECT_THAT(remarks_on_variables(),
+                ::testing::ElementsAre(::testing::EndsWith("; it is taken for SHMEM_SYMMETRIC_SIZE")));
+    environment.set("SHMEM_SYMMETRIC_SIZE", "1m");
+    EXPECT_EQ(read().symmetric_size, 1u << 20) << name;
+    EXPECT_THAT(remarks_on_variables(), ::testing::ElementsAre(::testing::EndsWith(
+                                            " and has no effect here, as SHMEM_SYMMETRIC_SIZE is set, too")));
+    environment.set("SHMEM_SYMMETRIC_SIZE", "");
+    environment.set(name, "");
+  }
+  environment.set("SMA_OFI_PROVIDER", "tcp");
+  EXPECT_EQ(read().provider, "tcp");
+}
+
+TEST_F(EnvRead, SaysWhatToUseInsteadOfAnothersVariable) {
+  environment.set("SHMEM_BARRIER_ALGORITHM", "tree");
+  environment.set("SHMEM_OFI_STX_MAX", "4");
+  EXPECT_THAT(
+      remarks_on_variables(),
+      ::testing::UnorderedElementsAre(
+          "SHMEM_BARRIER_ALGORITHM is a variable of Sandia OpenSHMEM and has no effect here: algorithms are "
+          "chosen by size and PEs; SHMEM_ALGORITHMS sets one for measurements",
+          "SHMEM_OFI_STX_MAX is a variable of Sandia OpenSHMEM and has no effect here: set "
+          "SHMEM_CONTEXT_ENDPOINTS to the most endpoints that contexts may have"));
 }
 
 TEST_F(EnvRead, DescribesEveryVariable) {

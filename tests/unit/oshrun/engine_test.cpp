@@ -128,6 +128,38 @@ TEST(Engine, LeavesPlacesToMemoryServers) {
             "oshrun: there is room for 2 processes, and --memory-servers takes 2; give -n, or more places");
 }
 
+/// PEs of a job, or why --per-host cannot be used.
+std::string with_per_host(const std::vector<std::string>& words, const Surroundings& surroundings,
+                          const std::string& list = "") {
+  std::vector<std::string> all = words;
+  all.push_back("prog");
+  Options options = parse_options(all).options;
+  std::vector<Host> hosts = list.empty() ? std::vector<Host>{} : parse_host_list("-H", list).hosts;
+  if (std::string why = use_per_host(options, hosts, surroundings); !why.empty()) return why;
+  EXPECT_EQ(default_pes(options, hosts, surroundings), "");
+  return std::to_string(options.apps[0].processes);
+}
+
+TEST(Engine, GivesEachHostAsManyPesAsAsked) {
+  EXPECT_EQ(with_per_host({"--per-host", "3"}, at_home()), "3");
+  EXPECT_EQ(with_per_host({"--per-host", "3", "--virtual-nodes", "2"}, at_home()), "6");
+  EXPECT_EQ(with_per_host({"--per-host", "3", "-n", "2"}, at_home()), "2");
+  EXPECT_EQ(with_per_host({"-ppn", "3"}, at_home(), "a,b"), "6");
+  EXPECT_EQ(with_per_host({"--npernode", "3", "-n", "4"}, at_home(), "a,b"), "4");
+  EXPECT_EQ(with_per_host({"--ntasks-per-node=4"}, in_allocation("2", "h[0-1]")), "8");
+}
+
+TEST(Engine, DoesNotGuessWhichOfTwoNumbersCounts) {
+  EXPECT_EQ(with_per_host({"--per-host", "3", "-n", "4"}, at_home()),
+            "oshrun: --per-host 3: 1 host has room for 3 PEs then, and the job has 4; leave one of both "
+            "numbers out");
+  EXPECT_EQ(with_per_host({"--per-host", "3", "-n", "4"}, in_allocation("2", "h[0-1]")),
+            "oshrun: --per-host 3: 2 hosts have room for 6 PEs then, and the job has 4; leave one of both "
+            "numbers out");
+  EXPECT_EQ(with_per_host({"--per-host", "3"}, at_home(), "a:2,b"),
+            "oshrun: --per-host 3: the list of hosts says places already; give one of both");
+}
+
 TEST(Engine, CountsTheProcessorsOfAnAllocation) {
   EXPECT_EQ(slurm_allocation(in_allocation("3", "h[0-2]"))->cpus, 8);
   EXPECT_EQ(slurm_allocation(in_allocation("3", "h[0-2]"))->fewest, 2);

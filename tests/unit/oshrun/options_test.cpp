@@ -182,7 +182,7 @@ TEST(Options, RefusesInOneLineThatNamesTheMistake) {
       {{"-n", "1000001", "a"}, "1000000"},
       {{"-n", "99999999999999", "a"}, "1000000"},
       {{"--nope", "a"}, "'--nope'"},
-      {{"-q", "a"}, "'-q'"},
+      {{"-z", "a"}, "'-z'"},
       {{"-x", "=1", "a"}, "NAME"},
       {{"--wdir", "", "a"}, "--wdir"},
       {{"--timeout", "0", "a"}, "--timeout '0'"},

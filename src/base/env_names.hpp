@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names of environment variables that are none of ours: those of other implementations, and misspelt ones.
+// Thread safety: as getenv(), for nobody may change the environment meanwhile.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shm {
+
+/// A variable that is set to nothing counts as unset.
+const char* value_unless_empty(const char* name);
+
+/// What a variable of another implementation says for SHMEM_<name>, or null.
+const char* foreign_value(std::string_view name);
+
+/// One sentence for each variable that is set and has another meaning here than its user may think: another
+/// implementation's (env_foreign.def), or a SHMEM_ variable that differs from one of ours by so little that
+/// it is probably misspelt. Others are left alone: they may be another library's.
+std::vector<std::string> remarks_on_variables();
+
+}  // namespace shm
