@@ -9,7 +9,7 @@
  */
 #include "mapped_file.h" /* first: it asks for more of the system's headers */
 
-#include <shmem.h>
+#include <shmemx.h>
 #include <time.h>
 
 enum { kSamples = 256, kPiece = 1 << 14, kDigits = 256 }; /* samples of a PE; records sent at a time */
@@ -131,6 +131,7 @@ static void merge(void) {
     heap[n++] = (Run){my.inbox[first].key, my.inbox + first, my.inbox + end};
   }
   qsort(heap, n, sizeof *heap, by_value); /* the key comes first in it */
+  if (mapped.begin == NULL) shmemx_overwrite(my.records, received * sizeof *my.records);
   for (Record* to = my.records; n > 0; ++to) {
     *to = *heap[0].next++;
     if (heap[0].next == heap[0].end)

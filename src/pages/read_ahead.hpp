@@ -12,7 +12,9 @@ namespace shm::pages {
 
 /// Finds sequences of pages, several at a time, and looks the further ahead the longer they go on.  Two pages
 /// one behind the other begin a sequence; so do four with another distance between them, backward too, if
-/// they come in regular turns, as less is chance wherever pages of a small range are used at random.  Pure.
+/// they come in regular turns, as less is chance wherever pages of a small range are used at random.  Where
+/// many other pages came between the two, a third must follow: among many pages that were used at random
+/// there is always one before this one.  Pure.
 class ReadAhead {
  public:
   /// The last pages may lie outside of all memory.
@@ -30,7 +32,9 @@ class ReadAhead {
   Range use(PageNumber page) {
     awaited_ = {};
     for (Sequence& sequence : sequences_) {
-      if (sequence.used != 0 && goes_on(sequence, page)) return look_further(sequence);
+      if (sequence.used == 0 || !goes_on(sequence, page)) continue;
+      if (is_chance(sequence)) return {};
+      return look_further(sequence);
     }
     const std::int64_t stride = stride_to(page);
     recent_[recent_count_++ % recent_.size()] = page;
@@ -49,7 +53,9 @@ class ReadAhead {
     std::uint64_t asked = 0;  // how many from `next` on have been asked for
     std::uint64_t depth = 0;
     std::uint64_t used = 0;  // when; 0: never
+    bool has_gone_on = false;
   };
+  static constexpr std::uint64_t kFewPages = 8;
   static constexpr std::int64_t kLongestStride = 64;
   static constexpr std::uint64_t kMostTurns = 4;
 
@@ -77,6 +83,14 @@ class ReadAhead {
     return true;
   }
 
+  // Whether a page that goes on with the sequence may do so by chance.  A second one does not.
+  bool is_chance(Sequence& sequence) {
+    const bool chance = !sequence.has_gone_on && sequence.depth == 0 && clock_ - sequence.used > kFewPages;
+    sequence.has_gone_on = true;
+    if (chance) sequence.used = ++clock_;
+    return chance;
+  }
+
   Range look_further(Sequence& sequence) {
     sequence.used = ++clock_;
     sequence.depth = std::min(most_ahead_, std::max<std::uint64_t>(1, sequence.depth * 2));
@@ -100,7 +114,7 @@ class ReadAhead {
   }
   PageNumber recent(std::uint64_t ago) const { return recent_[(recent_count_ - ago) % recent_.size()]; }
 
-  std::array<Sequence, 8> sequences_;
+  std::array<Sequence, 32> sequences_;             // a program that merges reads as many as it has runs
   std::array<PageNumber, 16> recent_ = nowhere();  // pages that no sequence awaited
   std::uint64_t recent_count_ = 0;
   Range awaited_;

@@ -94,20 +94,46 @@ TEST(ReadAhead, EqualDistancesOutOfTurnAreChance) {
 
 TEST(ReadAhead, FollowSeveralSequencesAtATimeAndForgetTheOneUsedLongestAgo) {
   ReadAhead streams(4);
-  for (PageNumber s = 0; s < 8; ++s) use(streams, 1000 * s);
-  for (PageNumber s = 0; s < 8; ++s) EXPECT_THAT(use(streams, 1000 * s + 1), ElementsAre(1000 * s + 2)) << s;
-  use(streams, 9000);  // in place of the first
+  for (PageNumber s = 0; s < 32; ++s) {
+    use(streams, 1000 * s);
+    EXPECT_THAT(use(streams, 1000 * s + 1), ElementsAre(1000 * s + 2)) << s;
+  }
+  use(streams, 99000);  // in place of the first
   EXPECT_THAT(use(streams, 1002), ElementsAre(1003, 1004));
   EXPECT_THAT(use(streams, 2), IsEmpty());
 }
 
+// As a program does that merges: each sequence waits for its turn from the beginning.
+TEST(ReadAhead, FollowsAsManySequencesInTurnAsAMergeHasRuns) {
+  ReadAhead streams(4);
+  for (PageNumber page = 0; page < 3; ++page) {
+    for (PageNumber s = 0; s < 31; ++s) {
+      if (page < 2)
+        EXPECT_THAT(use(streams, 1000 * s + page), IsEmpty()) << "page " << page << " of " << s;
+      else
+        EXPECT_THAT(use(streams, 1000 * s + 2), ElementsAre(1000 * s + 3)) << s;
+    }
+  }
+}
+
+TEST(ReadAhead, TwoNeighboursWithManyPagesBetweenThemAreChance) {
+  ReadAhead streams(4);
+  use(streams, 500);
+  for (PageNumber s = 1; s <= 9; ++s) use(streams, 1000 * s);
+  EXPECT_THAT(use(streams, 501), IsEmpty());
+  EXPECT_THAT(use(streams, 502), ElementsAre(503)) << "but not three";
+  use(streams, 700);
+  for (PageNumber s = 1; s <= 8; ++s) use(streams, 1000 * s + 500);
+  EXPECT_THAT(use(streams, 701), ElementsAre(702)) << "nor are two with few pages between them";
+}
+
 TEST(ReadAhead, ASequenceThatIsAnnouncedGoesOnAtFullDepth) {
   ReadAhead streams(4);
-  for (PageNumber s = 0; s < 8; ++s) use(streams, 1000 * s);
+  for (PageNumber s = 0; s < 32; ++s) use(streams, 1000 * s);
   const ReadAhead::Range first = streams.begin(500);
   EXPECT_EQ(first.first, 500U);
   EXPECT_EQ(first.count, 4U);
-  for (PageNumber s = 9; s < 16; ++s) use(streams, 1000 * s);  // in place of all but the newest
+  for (PageNumber s = 33; s < 64; ++s) use(streams, 1000 * s);  // in place of all but the newest
   EXPECT_THAT(use(streams, 500), ElementsAre(504)) << "those before have been asked for";
   EXPECT_THAT(use(streams, 502), ElementsAre(505, 506));
 }

@@ -12,8 +12,8 @@ namespace {
 
 // In turn, page by page, more of them than one ReadAhead tells apart.
 TEST(ThreadReadAhead, EachThreadHasASequenceOfItsOwn) {
-  constexpr int kThreads = 12;
-  constexpr PageNumber kApart = 1000, kPages = 20;
+  constexpr int kThreads = 40;
+  constexpr PageNumber kApart = 1000, kPages = 8;
   ThreadReadAhead read_ahead(4);
   ReadAhead alone(4);
   std::vector<std::uint64_t> brought(kThreads, 0);
