@@ -228,10 +228,7 @@ void PageCache::on_filled(PageNumber number) {
 bool PageCache::handle(PageNumber number, CachedPage& page, Delivery& delivery) {
   const Message& message = delivery.message;
   if (page.filling || is_pinned_against(page, delivery)) return false;
-  constexpr Actions kStops = action::stop_access | action::stop_writes;
-  if (const Actions stops = step(page.known.state, message.kind).actions & kStops;
-      stops != 0 && !stop(number, page, stops))
-    return false;
+  if (const Actions stops = stops_of(page, delivery); stops != 0 && !stop(number, page, stops)) return false;
   learn(number, page);
   if (message.kind == Event::forward_read && has_copy(page.known.state)) replacement_.share(page.frame);
   const State before = page.known.state;
@@ -275,6 +272,28 @@ bool PageCache::is_pinned_against(const CachedPage& page, const Delivery& delive
          nvm::is_pinned_against(pool_.frame(page.frame), delivery.operation->head(), nodes_);
 }
 
+// What the threads of this node must be kept from before it is handled.
+Actions PageCache::stops_of(const CachedPage& page, const Delivery& delivery) {
+  return step(page.known.state, delivery.message.kind).actions & (action::stop_access | action::stop_writes);
+}
+
+// Of the page's first message: nothing but a pin keeps it, and who ends that rings.
+bool PageCache::waits_for_unpin(PageNumber number) const {
+  const auto found = pages_.find(number);
+  if (found == pages_.end() || found->second->messages.empty()) return false;
+  const CachedPage& page = *found->second;
+  if (page.filling || page.frame == kNoFrame) return false;
+  const Delivery& first = page.messages.front();
+  if (is_pinned_against(page, first)) return true;
+  const Actions stops = stops_of(page, first);
+  return stops != 0 && is_pinned(page, stops);
+}
+
+bool PageCache::waits() const {
+  return !frame_waiters_.empty() ||
+         !std::ranges::all_of(stopped_, [this](PageNumber number) { return waits_for_unpin(number); });
+}
+
 // What follows from a message; then the frame is free, if the page has gone.  `operation`: what the message
 // asked for.
 void PageCache::send_all(PageNumber number, CachedPage& page, const Outcome& outcome,
@@ -313,32 +332,6 @@ void PageCache::send(PageNumber number, CachedPage& page, const Message& message
     if (message.kind != Event::done) count(Stat::page_forwards);
   }
   channel_.send(std::move(out));
-}
-
-// From here on nobody writes to the page, or reaches it.  Returns false if it is too early.
-bool PageCache::stop(PageNumber number, CachedPage& page, Actions actions) {
-  const bool all = actions & action::stop_access;
-  // What programs have pinned stays, and is open to them meanwhile.
-  const Frame& frame = pool_.frame(page.frame);
-  if (frame.pinned_to_write.load(std::memory_order_acquire) != 0) return false;
-  if (all && frame.pinned_to_read.load(std::memory_order_acquire) != 0) return false;
-  const MapState most = all ? MapState::no : MapState::to_read;
-  if (is_mapped_beyond(page, most) && is_mapped_lately(page)) return false;
-  page.stopping = true;
-  if (!pool_.word(number).close()) return false;
-  // From here on no thread maps it; the last that had it latched may have done so just now.
-  if (!is_mapped_beyond(page, most)) return true;
-  if (is_mapped_lately(page)) return false;
-  unmap(number, page, most);
-  return true;
-}
-
-// The same, but not later: if it is too early all is as before.
-bool PageCache::stop_at_once(PageNumber number, CachedPage& page) {
-  if (stop(number, page, action::stop_access)) return true;
-  if (page.stopping) pool_.word(number).reopen();
-  page.stopping = false;
-  return false;
 }
 
 // Lets threads see what the page is now.

@@ -83,12 +83,13 @@ class PageCache {
     const auto found = pages_.find(page);
     return found != pages_.end() && !found->second->pending.empty();
   }
-  /// Whether something waits that time alone will bring on.
-  bool waits() const { return !frame_waiters_.empty() || !stopped_.empty(); }
+  /// Whether something waits that time alone will bring on. A message that waits until a program unpins its
+  /// page is none: unpin() rings.
+  bool waits() const;
   /// From now on no page leaves early, and none is brought ahead: hints are not heeded.
   void rest() { resting_ = true; }
   /// Nothing has been asked for, nor is to be done.
-  bool idle() const { return asking_ == 0 && !waits(); }
+  bool idle() const { return asking_ == 0 && frame_waiters_.empty() && stopped_.empty(); }
   /// Calls visit(request) for all who wait.
   template <class Visit>
   void for_waiting(Visit visit) {
@@ -132,6 +133,9 @@ class PageCache {
   void on_filled(PageNumber number);
   bool handle(PageNumber number, CachedPage& page, Delivery& delivery);
   bool is_pinned_against(const CachedPage& page, const Delivery& delivery) const;
+  static Actions stops_of(const CachedPage& page, const Delivery& delivery);
+  bool is_pinned(const CachedPage& page, Actions stops) const;
+  bool waits_for_unpin(PageNumber number) const;
   void send_all(PageNumber number, CachedPage& page, const Outcome& outcome,
                 std::unique_ptr<Foreign> operation);
   void send(PageNumber number, CachedPage& page, const Message& message, bool leaves);

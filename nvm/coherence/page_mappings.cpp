@@ -84,4 +84,34 @@ bool PageCache::unmap_others(PageNumber number) {
   return unmapped != 0;
 }
 
+// Whether a program has pinned the page to what is to be stopped: it stays, and is open to threads meanwhile.
+bool PageCache::is_pinned(const CachedPage& page, Actions stops) const {
+  const Frame& frame = pool_.frame(page.frame);
+  if (frame.pinned_to_write.load(std::memory_order_acquire) != 0) return true;
+  return (stops & action::stop_access) && frame.pinned_to_read.load(std::memory_order_acquire) != 0;
+}
+
+// From here on nobody writes to the page, or reaches it.  Returns false if it is too early.
+bool PageCache::stop(PageNumber number, CachedPage& page, Actions actions) {
+  const bool all = actions & action::stop_access;
+  if (is_pinned(page, actions)) return false;
+  const MapState most = all ? MapState::no : MapState::to_read;
+  if (is_mapped_beyond(page, most) && is_mapped_lately(page)) return false;
+  page.stopping = true;
+  if (!pool_.word(number).close()) return false;
+  // From here on no thread maps it; the last that had it latched may have done so just now.
+  if (!is_mapped_beyond(page, most)) return true;
+  if (is_mapped_lately(page)) return false;
+  unmap(number, page, most);
+  return true;
+}
+
+// The same, but not later: if it is too early all is as before.
+bool PageCache::stop_at_once(PageNumber number, CachedPage& page) {
+  if (stop(number, page, action::stop_access)) return true;
+  if (page.stopping) pool_.word(number).reopen();
+  page.stopping = false;
+  return false;
+}
+
 }  // namespace shm::nvm

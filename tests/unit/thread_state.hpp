@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <string>
+#include <string_view>
 
 namespace shm::test {
 
@@ -16,6 +17,15 @@ inline bool sleeps(pid_t thread) {
   std::getline(file, text);
   const std::size_t name_end = text.rfind(')');
   return name_end + 2 < text.size() && text[name_end + 2] == 'S';
+}
+
+/// How often it has gone to sleep there.
+inline unsigned long switches(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+  constexpr std::string_view kName = "voluntary_ctxt_switches:";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(kName)) return std::stoul(line.substr(kName.size()));
+  return 0;
 }
 
 }  // namespace shm::test

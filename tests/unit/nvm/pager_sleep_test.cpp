@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "page_cache_fixture.hpp"
 #include "pager_fixture.hpp"
 
 namespace shm::nvm {
@@ -161,6 +162,23 @@ TEST(PagerNaps, ThereAreNoneWhileATransferIsUnderWay) {
     EXPECT_TRUE(device->end_one()) << "the pager sleeps on a transfer that it has not handed over";
     EXPECT_NE(asked.wait().frame, kNoFrame);
   }
+}
+
+// It hears of the end of a pin, so it need not look.
+TEST_F(PageCacheTest, APinThatOthersWaitForWakesNoPager) {
+  host.clock.stop();
+  const FrameNumber frame = ask(PageRequest::Kind::pin, kOwn, Access::write).wait().frame;
+  host.clock.advance(std::chrono::milliseconds(1));
+  const std::size_t before = host.steps().size();
+  send(kOwn, {.kind = Event::ask_write, .to = 0, .requester = 1});
+  ping();
+  await("sleep", [] { return sleeps(pager_thread()); });
+  const unsigned long naps = test::switches(pager_thread());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // 1000 naps
+  EXPECT_LE(test::switches(pager_thread()) - naps, 5U);
+  pool.frame(frame).pins(Access::write).fetch_sub(1);
+  pool.requests_of(0).queue.ring();
+  EXPECT_EQ(host.step(before + 2).message.message.kind, Event::grant_modified);
 }
 
 }  // namespace
