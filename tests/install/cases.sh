@@ -130,7 +130,12 @@ case_showme() {
     [ "$("$oshcxx" ${dashes}showme:command)" = c++ ] || fail "${dashes}showme:command of oshc++"
     expect "$("$oshcc" ${dashes}showme:version)" "OpenSHMEM 1.6"
   done
-  for option in --help --showme:help; do
+  [ "$("$oshcc" -showme:libs)" = "atoll m" ] || fail "-showme:libs"
+  [ "$(eval "echo $("$oshcc" -showme:incdirs)")" = "$prefix/include" ] || fail "-showme:incdirs"
+  [ "$(eval "echo $("$oshcc" --showme:libdirs)")" = "$prefix/$LIB" ] || fail "--showme:libdirs"
+  if "$oshcc" -showme:nothing 2>told; then fail "-showme:nothing succeeds"; fi
+  expect "$(cat told)" "there is compile, link"
+  for option in --help -showme:help --showme:help; do
     expect "$("$oshcc" $option)" "usage: oshcc"
     expect "$("$oshcxx" $option)" "OSHCC_CXX"
   done
@@ -152,6 +157,29 @@ case_other_compiler() {
   run ./hello C++
   OSHCC_CC="env LANG=C clang" "$oshcc" "$here/hello.c" -o hello # several words
   run ./hello C
+}
+
+# CC says which compiler, but not where a build system was told to take the wrapper.
+case_standard_variables() {
+  [ "$(CC=gcc "$oshcc" -showme:command)" = gcc ] || fail "CC does not count"
+  [ "$(CC=gcc OSHCC_CC=cc "$oshcc" -showme:command)" = cc ] || fail "OSHCC_CC does not count"
+  [ "$(CC=$oshcc "$oshcc" -showme:command)" = cc ] || fail "the wrapper wraps itself"
+  [ "$(CXX=g++ "$oshcxx" -showme:command)" = g++ ] || fail "CXX does not count"
+  if CC=no-such-compiler "$oshcc" "$here/hello.c" 2>told; then fail "no-such-compiler compiles"; fi
+  expect "$(cat told)" "no compiler 'no-such-compiler' (from CC)"
+  if "$oshcc" -static "$here/hello.c" -o hello 2>told; then fail "-static links"; fi
+  expect "$(cat told)" "Atoll is a shared library"
+}
+
+# What other implementations call these, where PATH has the folder of such names.
+case_names_of_others() {
+  local names=$prefix/$LIB/atoll/compat/bin
+  "$names/shmemcc" "$here/hello.c" -o hello
+  [ "$("$names/shmemrun" -n 1 --timeout 60 ./hello)" = "C: PE 0 of 1" ] || fail "shmemrun"
+  for name in oshCC oshcxx shmemcxx; do
+    [ "$("$names/$name" -showme:command)" = c++ ] || fail "$name"
+  done
+  expect "$("$names/oshmem_info")" "OpenSHMEM 1.6"
 }
 
 case_missing_compiler() {
