@@ -7,7 +7,7 @@ oshrun=$1 program=$2
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-for arguments in --help abc -1 0 25 40 "4 0" "4 65" "4 4 4" "4x" "''"; do
+for arguments in --help abc -1 0 25 40 "4 0" "4 65" "4 4 0" "4 4 4 4" "4x" "''"; do
   [ "$arguments" = "''" ] && words=('') || read -ra words <<<"$arguments"
   code=0
   said=$("$oshrun" -n 2 --timeout 20 "$program" "${words[@]}" 2>&1) || code=$?

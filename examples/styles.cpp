@@ -3,7 +3,7 @@
 // it comes up; and buffered, gathered by hand for each PE and sent as blocks, as one does where the library
 // gathers nothing.  Both must leave the same table.
 //
-//   oshc++ -O2 styles.cpp -o styles && oshrun -n 4 ./styles [scale [updates per word]]
+//   oshc++ -O2 styles.cpp -o styles && oshrun -n 4 ./styles [scale [updates per word [KiB of a block]]]
 #include <shmem.h>
 
 #include <algorithm>
@@ -18,14 +18,15 @@
 template <class Apply>
 class Mail {
  public:
-  explicit Mail(Apply apply)
-      : apply_(apply), n_(Word(shmem_n_pes())), me_(Word(shmem_my_pe())), out_(n_), sent_(n_), got_(n_) {
-    blocks_ = words(2 * n_ * kBlock), full_ = words(2 * n_), taken_ = words(n_);
+  Mail(Apply apply, Word block)
+      : apply_(apply), block_(block), n_(Word(shmem_n_pes())), me_(Word(shmem_my_pe())) {
+    out_.resize(n_), sent_.resize(n_), got_.resize(n_);
+    blocks_ = words(2 * n_ * block_), full_ = words(2 * n_), taken_ = words(n_);
   }
   ~Mail() { shmem_free(taken_), shmem_free(full_), shmem_free(blocks_); }
   void push(Word pe, Word word) {
     out_[pe].push_back(word);
-    if (out_[pe].size() == kBlock) send(pe, 0);
+    if (out_[pe].size() == block_) send(pe, 0);
   }
   void finish() {  // collective: all words have been applied
     for (Word pe = 0; pe < n_; ++pe) send(pe, kLast);
@@ -34,11 +35,11 @@ class Mail {
   }
 
  private:
-  static constexpr Word kBlock = 1024, kLast = Word{1} << 32, kThere = Word{1} << 33;
+  static constexpr Word kLast = Word{1} << 32, kThere = Word{1} << 33;
   void send(Word pe, Word last) {
     while (sent_[pe] - shmem_signal_fetch(&taken_[pe]) == 2) take();  // no room there
     const Word place = 2 * me_ + sent_[pe]++ % 2;
-    shmem_putmem_signal(&blocks_[place * kBlock], out_[pe].data(), out_[pe].size() * sizeof(Word),
+    shmem_putmem_signal(&blocks_[place * block_], out_[pe].data(), out_[pe].size() * sizeof(Word),
                         &full_[place], kThere | last | out_[pe].size(), SHMEM_SIGNAL_SET, int(pe));
     out_[pe].clear();
   }
@@ -46,14 +47,14 @@ class Mail {
     for (Word pe = 0; pe < n_; ++pe) {
       const Word place = 2 * pe + got_[pe] % 2, there = shmem_signal_fetch(&full_[place]);
       if (there == 0) continue;
-      for (Word i = 0; i < there % kLast; ++i) apply_(blocks_[place * kBlock + i]);
+      for (Word i = 0; i < there % kLast; ++i) apply_(blocks_[place * block_ + i]);
       full_[place] = 0, ended_ += (there & kLast) != 0;
       shmem_ulong_p(&taken_[me_], ++got_[pe], int(pe));
     }
   }
 
   Apply apply_;
-  const Word n_, me_;
+  const Word block_, n_, me_;  // words of a block, PEs, this PE
   std::vector<std::vector<Word>> out_;
   std::vector<Word> sent_, got_;  // blocks, to and from each PE
   Word ended_ = 0;                // PEs that have sent their last block
@@ -86,14 +87,14 @@ static void plain(Kernel kernel, Word scale, Word first, Word last, Word* table)
   shmem_barrier_all();
 }
 
-static void buffered(Kernel kernel, Word scale, Word first, Word last, Word* table) {
+static void buffered(Kernel kernel, Word scale, Word block, Word first, Word last, Word* table) {
   const Word n = Word(shmem_n_pes()), mask = (Word{1} << scale) - 1;
   const auto apply = [&](Word word) {  // a number, or, of scatter and inverse, index and value
     if (kernel == kHistogram) ++table[word / n];
     if (kernel == kGups) table[(word & mask) / n] ^= word;
     if (kernel >= kScatter) table[(word >> 32) / n] = word & 0xffffffff;
   };
-  Mail mail(apply);
+  Mail mail(apply, block);
   for (Word i = first; i < last; ++i) {
     const auto [index, value] = update(kernel, scale, i);
     mail.push(index % n, kernel == kHistogram ? index : kernel == kGups ? value : index << 32 | value);
@@ -114,9 +115,10 @@ static double time_of(Run run) {
 }
 
 int main(int argc, char** argv) {
-  Word scale = 14, per_word = 8;
+  Word scale = 14, per_word = 8, block = 64;
   shmem_init();
-  if (!arguments(argc, argv, scale, per_word)) return shmem_finalize(), 2;
+  const bool right = argc < 4 || (argc == 4 && number(argv[3], 1024, block));
+  if (!arguments(right ? std::min(argc, 3) : argc, argv, scale, per_word)) return shmem_finalize(), 2;
   const Word me = Word(shmem_my_pe()), n = Word(shmem_n_pes());
   const Word size = (Word{1} << scale) / n + 1;
   Word *const one = words(size), *const other = words(size);
@@ -127,7 +129,7 @@ int main(int argc, char** argv) {
     const Word updates = kernel == kInverse ? Word{1} << scale : per_word << scale;
     const Word first = updates / n * me, last = me + 1 == n ? updates : first + updates / n;
     const double a = time_of([&] { plain(kernel, scale, first, last, one); });
-    const double b = time_of([&] { buffered(kernel, scale, first, last, other); });
+    const double b = time_of([&] { buffered(kernel, scale, 128 * block, first, last, other); });
     for (Word i = 0; i < size; ++i) mine[0] += one[i] != other[i];
     if (me == 0)
       std::printf("%-12s %14.3g %14.3g %8.2f\n", names[kernel], double(updates) / a * 1e6,

@@ -67,7 +67,7 @@
 typedef struct {
 #define SHMEMX_MEMBER_(NAME, HELP) uint64_t NAME;
   SHMEMX_STATS(SHMEMX_MEMBER_)
-  double mshr_miss_rate;                           /* lines / executed; 0 if nothing was executed */
+  double mshr_miss_rate;                           /* lines / (lines + merged); 0 of nothing      */
 } shmemx_stats_t;
 
 /* All three are local: each PE has its own counters.  Any thread may call them at any time between shmem_init

@@ -79,7 +79,7 @@ Heap::Heap(const Options& options, const PoolShape& shape, std::byte* segment)
       mappings_(*this, pool_, segment),
       read_ahead_(options.ahead(shape.frames)),
       nodes_{rt.memory->placement(rt.leaders), rt.node_number},
-      gathering_(*this, static_cast<std::size_t>(shape.job_size)) {}
+      gathering_(*this, static_cast<std::size_t>(shape.job_size), rt.env.pack != "off") {}
 
 void Heap::start() {
   if (rt.network != nullptr) channel_ = rt.network->open_channel(ChannelUse::library);

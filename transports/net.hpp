@@ -264,8 +264,8 @@ class Network {
   /// wakes whoever blocks.  Cheap; asked after each operation.
   virtual bool needs_poll() const { return false; }
 
-  /// The agent will call max_block_us() before it sleeps, or is off while other threads poll, at least each
-  /// 25 ms: needs_poll() may say no until then.
+  /// The agent will call max_block_us() before it sleeps, or looks away for 200 us while other threads poll:
+  /// needs_poll() may say no until then.
   virtual void will_be_polled() {}
 
   /// Longest time to block on wait_fd(), in microseconds, where some events (a first connection, a batch that

@@ -32,7 +32,8 @@ void Gathering::add(int pe, const Operation& operation, const std::byte* data) {
     to.open.resize(at + n);
     std::memcpy(to.open.data() + at, &operation, sizeof operation);
     if (data != nullptr) std::memcpy(to.open.data() + at + sizeof operation, data, operation.n);
-    if (to.under_way.load(std::memory_order_relaxed) == 0 || to.open.size() + kSmallest > kMaxMessage) {
+    if (!shares_ || to.under_way.load(std::memory_order_relaxed) == 0 ||
+        to.open.size() + kSmallest > kMaxMessage) {
       close(to);
       opens = false;
     }
@@ -55,7 +56,7 @@ bool Gathering::begin(Target& to, Message& message) {
   if (to.sending || to.closed.empty()) return false;
   to.sending = true;
   message = std::move(to.closed.front());
-  to.closed.erase(to.closed.begin());
+  to.closed.pop_front();
   return true;
 }
 

@@ -3,6 +3,7 @@
 // in the order of add().
 //
 //   add() -> the open message for the PE -> closed, because it is alone  nothing is under way to that PE
+//                                                              or none is to share (SHMEM_PACK=off)
 //                                                              full
 //                                                              answered  all before it is
 //                                                              wanted    flush(): somebody waits
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -40,7 +42,9 @@ class Outlet {
 /// Thread safety: all of it.  No lock is held while the outlet is called.
 class Gathering {
  public:
-  Gathering(Outlet& outlet, std::size_t npes) : outlet_(outlet), targets_(npes) {}
+  /// Without `shares` each operation leaves at once, in a message of its own.
+  Gathering(Outlet& outlet, std::size_t npes, bool shares = true)
+      : outlet_(outlet), shares_(shares), targets_(npes) {}
 
   /// Copies the record of an operation for `pe`; `data`: of a put, else null.  What it does before is seen by
   /// who executes it.
@@ -54,7 +58,7 @@ class Gathering {
 
   /// Whether one that is added for `pe` now would share its message, or its journey.
   bool is_under_way(int pe) const {
-    return targets_[static_cast<std::size_t>(pe)].under_way.load(std::memory_order_relaxed) != 0;
+    return shares_ && targets_[static_cast<std::size_t>(pe)].under_way.load(std::memory_order_relaxed) != 0;
   }
   /// Whether any message is open.
   bool holds() const { return open_.load(std::memory_order_seq_cst) != 0; }
@@ -64,11 +68,11 @@ class Gathering {
   struct Target {
     SpinLock lock;
     Message open GUARDED_BY(lock), spare GUARDED_BY(lock);
-    std::uint32_t gathered GUARDED_BY(lock) = 0;   // operations in `open`
-    std::uint32_t opened GUARDED_BY(lock) = 0;     // at which tick
-    std::vector<Message> closed GUARDED_BY(lock);  // to be sent
-    bool sending GUARDED_BY(lock) = false;         // by a thread that will look again
-    std::atomic<std::uint32_t> under_way{0};       // operations: closed or sent, and not answered
+    std::uint32_t gathered GUARDED_BY(lock) = 0;  // operations in `open`
+    std::uint32_t opened GUARDED_BY(lock) = 0;    // at which tick
+    std::deque<Message> closed GUARDED_BY(lock);  // to be sent
+    bool sending GUARDED_BY(lock) = false;        // by a thread that will look again
+    std::atomic<std::uint32_t> under_way{0};      // operations: closed or sent, and not answered
   };
 
   Target& target(int pe) { return targets_[static_cast<std::size_t>(pe)]; }
@@ -79,6 +83,7 @@ class Gathering {
   void close_and_send(Which which);
 
   Outlet& outlet_;
+  const bool shares_;
   std::vector<Target> targets_;
   std::atomic<std::uint32_t> open_{0};  // messages that are open
   std::atomic<std::uint32_t> ticks_{0};

@@ -127,7 +127,7 @@ void pshmem_signal_set(uint64_t* word, uint64_t value, int pe) {
                                       "sig_addr");
 }
 uint64_t pshmem_signal_fetch(const uint64_t* word) {
-  return shm::Words<uint64_t>(shm::Call{"shmem_signal_fetch"}, "sig_addr", word, 1, SHMEM_CMP_EQ)[0];
+  return shm::fetch_signal(shm::Call{"shmem_signal_fetch"}, word);
 }
 uint64_t pshmem_signal_wait_until(uint64_t* word, int cmp, uint64_t value) {
   return shm::wait_until(shm::Call{"shmem_signal_wait_until"}, "sig_addr", word, cmp, value);

@@ -37,9 +37,9 @@ StatValues take_stats() {
 }
 
 double mshr_miss_rate(const StatValues& values) {
-  const std::uint64_t executed = value_of(values, Stat::executed);
-  if (executed == 0) return 0;
-  return static_cast<double>(value_of(values, Stat::lines)) / static_cast<double>(executed);
+  const std::uint64_t lines = value_of(values, Stat::lines), passed = lines + value_of(values, Stat::merged);
+  if (passed == 0) return 0;
+  return static_cast<double>(lines) / static_cast<double>(passed);
 }
 
 const char* stat_name(Stat stat) { return kRows[static_cast<std::size_t>(stat)].name; }

@@ -50,8 +50,8 @@ StatValues read_stats();
 /// lost.
 StatValues take_stats();
 
-/// The share of the atomics executed here that had to take hold of a cache line: lines / executed; 0 where
-/// nothing was executed.
+/// The share of the atomics that passed through the MSHR file here which had to take hold of a cache line; 0
+/// where none did.
 double mshr_miss_rate(const StatValues&);
 
 /// The name and the help of a counter.

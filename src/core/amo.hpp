@@ -2,16 +2,29 @@
 // Atomics, the hot half: one CPU instruction on the peer's memory.
 #pragma once
 
+#include <cstring>
+
 #include "core/progress.hpp"
 #include "core/remote.hpp"
 
 namespace shm {
+
+/// A thread has found this in a word that is mapped here.  If it finds the same there again and again, it
+/// spins, and makes progress now and then.  REQUIRES: there is a network.
+void note_look(const void* word, std::uint64_t found);
 
 namespace detail {
 
 template <AtomicOp op>
 constexpr const char* target_name() {
   return op == AtomicOp::fetch ? "source" : "dest";
+}
+
+template <class T>
+[[gnu::always_inline]] inline void note_value(const T* here, T value) {
+  std::uint64_t found = 0;
+  std::memcpy(&found, &value, sizeof value);
+  note_look(here, found);
 }
 
 // Starts what needs no waiting.  A stream of packed atomics shall not pay for looking for what is rare.
@@ -62,8 +75,14 @@ template <AtomicOp op, class T>
 [[gnu::always_inline]] inline T amo_fetch(Call call, shmem_ctx_t ctx, const T* at, T value, T compare,
                                           int pe) {
   pe = to_world(call, ctx, pe);
-  if (T* here = const_cast<T*>(mapped_word(at, pe))) [[likely]]
-    return atomic_apply<op>(here, value, compare);
+  if (T* here = const_cast<T*>(mapped_word(at, pe))) [[likely]] {
+    const T old = atomic_apply<op>(here, value, compare);
+    if constexpr (op == AtomicOp::fetch || op == AtomicOp::compare_swap || op == AtomicOp::swap) {
+      if (rt.progress != nullptr) [[unlikely]]
+        detail::note_value(here, old);
+    }
+    return old;
+  }
   return detail::fetch_remotely<op>(call, ctx, at, value, compare, pe);
 }
 

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "base/fatal.hpp"
+#include "core/amo.hpp"
 #include "core/region.hpp"
 
 namespace shm {
@@ -25,6 +26,9 @@ std::uint64_t load_from_region(const void* word, std::size_t n) {
 }
 
 namespace {
+
+// Looks of a thread at a word on which it spins, each as cheap as an instruction, after which it polls.
+constexpr unsigned kLooksPerPoll = 16;
 
 const char* symbol_of(int cmp) {
   switch (cmp) {
@@ -61,6 +65,19 @@ void poll_progress() {
   if (++polls > rt.spin_polls) {
     polls = 0;
     sched_yield();
+  }
+}
+
+void note_look(const void* word, std::uint64_t found) {
+  static thread_local struct {
+    const void* word = nullptr;
+    std::uint64_t found = 0;
+    unsigned looks = 0;
+  } last;
+  if (word != last.word || found != last.found) {
+    last = {word, found, 0};
+  } else if (++last.looks % kLooksPerPoll == 0) {
+    poll_progress();
   }
 }
 

@@ -74,6 +74,13 @@ class Words {
 /// Gives the library a chance to act, for programs that poll with the test functions.
 void poll_progress();
 
+/// A signal word.  Programs spin on it as they do on a test, so each look makes progress first.
+inline std::uint64_t fetch_signal(Call call, const std::uint64_t* word) {
+  const Words<std::uint64_t> words(call, "sig_addr", word, 1, SHMEM_CMP_EQ);
+  poll_progress();
+  return words[0];
+}
+
 template <class T>
 T wait_until(Call call, const char* argument, const T* word, int cmp, T value) {
   const Words<T> words(call, argument, word, 1, cmp);

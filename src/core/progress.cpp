@@ -233,11 +233,23 @@ bool Progress::gated() {
   seen_ = entered;
   if (!active) return false;
   if (deep_.load(std::memory_order_acquire) > 0) {
-    wait_for_descriptor(-1, -1);  // the last to leave wakes us
+    stay_off();
   } else {
     std::this_thread::sleep_for(kGatePause);
   }
   return true;
+}
+
+// Blocks until the last to leave wakes us, who may sleep until long after what others post meanwhile must be
+// seen to: then, or when what is held gets too old, looks once.
+void Progress::stay_off() {
+  asleep_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in rouse_agent()
+  const long limit = network_.max_block_us();
+  // What was posted just before is not announced any more.
+  wait_for_descriptor(-1, network_.needs_poll() ? kGatePause.count() : limit);
+  asleep_.store(false, std::memory_order_relaxed);
+  if (deep_.load(std::memory_order_acquire) > 0) poll();
 }
 
 // Blocks until there is work, or for a nap where the network cannot say.

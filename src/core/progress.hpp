@@ -152,6 +152,7 @@ class Progress {
   void poll_now_and_then();
   void run();
   bool gated();
+  void stay_off();
   void block_agent();
   void wait_for_descriptor(int fd, long microseconds);
   bool may_block();

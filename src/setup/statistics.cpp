@@ -14,7 +14,7 @@ namespace shm {
 namespace {
 
 constexpr const char* kRateName = "mshr_miss_rate";
-constexpr const char* kRateHelp = "lines / executed";
+constexpr const char* kRateHelp = "lines / (lines + merged)";
 constexpr std::size_t kWidest = 120;  // characters of a line, if the columns can be so few
 
 std::string rate_text(const StatValues& values) {

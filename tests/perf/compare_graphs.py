@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints how fast the examples are that use small operations: five kernels on Kronecker graphs, with each operation a
 message (SHMEM_PACK=off) and with packets (all), and the miss rate of the MSHR files; and updates of a table in plain
-style, with packets, beside the same gathered by hand in blocks.  All run over tcp;ofi_rxm between two virtual nodes, in
+style, with packets, beside the same gathered by hand in blocks of 8, 64 and 256 KiB (ratio: to the best of them).  All run over tcp;ofi_rxm between two virtual nodes, in
 turn, several rounds; a figure is the best of the rounds, because noise only ever makes things slower.  Every program
 verifies its results.
 
@@ -16,6 +16,7 @@ import arguments
 
 GRAPHS = {"bfs": "compare-and-swap", "pagerank": "add", "sssp": "minimum", "components": "get_nbi",
           "triangles": "get_nbi of lists"}
+BLOCKS = (8, 64, 256)  # KiB, of what is gathered by hand
 NUMBER = r"([0-9.]+(?:e[+-]?\d+)?)"
 MISS_RATE = re.compile(rf" mshr_miss_rate\n(?:.*\n)*?  total .* {NUMBER}\n")
 
@@ -25,10 +26,10 @@ class Bench:
         self.options = options
         self.best = {}
 
-    def run(self, program, mode, stats=False):
-        """What it says; with `stats`, what the library counts, too."""
+    def run(self, program, mode, *more, stats=False):
+        """What it says, with `more` arguments; with `stats`, what the library counts, too."""
         words = [self.options.build / "bin" / "oshrun", "-n", "2", "--virtual-nodes", "2",
-                 self.options.build / "examples" / program, self.options.scale, self.options.edges]
+                 self.options.build / "examples" / program, self.options.scale, self.options.edges, *more]
         if stats:
             words = ["sh", "-c", 'exec "$@" 2>&1', "sh", *words]
         return arguments.output(words, 900, SHMEM_PACK=mode, SHMEM_STATS="1" if stats else "0")
@@ -40,20 +41,23 @@ class Bench:
         for graph in GRAPHS:
             for mode in ("off", "all"):
                 self.keep((graph, mode), re.search(NUMBER + " edges/s", self.run(graph, mode)).group(1))
-        for name, plain, buffered in re.findall(rf"^(\w+) +{NUMBER} +{NUMBER} ", self.run("styles", "all"), re.MULTILINE):
-            self.keep((name, "plain"), plain)
-            self.keep((name, "buffered"), buffered)
-
+        for block in BLOCKS:
+            said = self.run("styles", "all", block)
+            for name, plain, buffered in re.findall(rf"^(\w+) +{NUMBER} +{NUMBER} ", said, re.MULTILINE):
+                self.keep((name, "plain"), plain)
+                self.keep((name, block), buffered)
 
     def miss_rate(self, graph):
         rate = MISS_RATE.search(self.run(graph, "all", stats=True))
         return f"{float(rate.group(1)):.0%}" if rate else "no atomics"
 
 
-def table(title, left, right, last, rows):
-    print(f"{title:<28}{left:>14}{right:>14}{'ratio':>8}{last:>14}")
-    for name, a, b, *more in rows:
-        print(f"{name:<28}{a:>14.3g}{b:>14.3g}{a / b:>8.2f}" + "".join(f"{word:>14}" for word in more))
+def table(columns, rows, last=""):
+    """The ratio is that of the first figure to the best of the others."""
+    print(f"{columns[0]:<28}" + "".join(f"{column:>12}" for column in (*columns[1:], "ratio", last)))
+    for name, figures, *more in rows:
+        print(f"{name:<28}" + "".join(f"{figure:>12.3g}" for figure in figures)
+              + f"{figures[0] / max(figures[1:]):>12.2f}" + "".join(f"{word:>12}" for word in more))
 
 
 def main():
@@ -67,12 +71,12 @@ def main():
     for _ in range(bench.options.rounds):
         bench.round()
     best = bench.best
-    table("edges/s", "packed", "one by one", "miss rate",
-          [(f"{graph} ({what})", best[graph, "all"], best[graph, "off"], bench.miss_rate(graph))
-           for graph, what in GRAPHS.items()])
+    table(("edges/s", "packed", "one by one"),
+          [(f"{graph} ({what})", [best[graph, mode] for mode in ("all", "off")], bench.miss_rate(graph))
+           for graph, what in GRAPHS.items()], "miss rate")
     print()
-    table("updates/s", "plain", "buffered", "",
-          [(name, best[name, "plain"], best[name, "buffered"]) for name, style in best if style == "plain"])
+    table(("updates/s", "plain", *(f"{block} KiB" for block in BLOCKS)),
+          [(name, [best[name, style] for style in ("plain", *BLOCKS)]) for name, style in best if style == "plain"])
     return 0
 
 

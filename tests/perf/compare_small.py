@@ -7,7 +7,7 @@ a put with signal as one; beside both stands the bare program's stream of puts, 
 
 With --pairs 4 four PEs of a node act at the same time, each on one of the other node.  Then the same of one pair and of as
 many bare programs at once stand beside it: on few cores pairs take them from each other, and the last column says what
-remains of one bare program's rate.
+remains of one bare program's rate.  The target is then that no row is below its value with one pair.
 
     tests/perf/compare_small.py --bin build/release/bin [--pairs 4] [--check]
 """
@@ -72,6 +72,8 @@ def show(figures):
         if several:
             one, bare_one = figures["packed of one"][name][0], figures["bare of one"][row][0]
             line += f"{one:>10.3f}{ratio(value, one, unit):>11.2f}{ratio(bare, bare_one, unit):>11.2f}"
+            line += "  ok" if ratio(value, one, unit) >= 1 else "  MISSED"
+            missed += ratio(value, one, unit) < 1
         elif target is not None:
             line += f"  {target:g}  " + ("ok" if beside >= target else "MISSED")
             missed += beside < target

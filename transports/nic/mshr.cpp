@@ -51,6 +51,10 @@ constexpr std::array<Row, kAtomicOps> kMappings = {
     row<fetch>(),   row<set>(),    row<swap>(),    row<compare_swap>(), row<add>(),
     row<bit_and>(), row<bit_or>(), row<bit_xor>(), row<min>(),          row<max>()};
 
+// Atomics between two decisions whether they pass through the file, while they do and do not; and how many of
+// a hundred must miss so that they do not.
+constexpr std::uint64_t kSampled = 1024, kUnsampled = 64 * kSampled, kMissesOfDirect = 75;
+
 constexpr std::size_t kCell = 4;
 constexpr std::size_t kCells = 16;
 
@@ -133,6 +137,7 @@ MshrFile::Index MshrFile::open(std::size_t bucket, std::byte* line) {
 }
 
 void MshrFile::add(std::byte* word, AtomicOp op, AtomicType type, const std::byte* operands, std::byte* old) {
+  if (direct_) return add_single({word, operands, old, op, type});
   const std::uintptr_t in_line = reinterpret_cast<std::uintptr_t>(word) % kLine;
   std::byte* line = word - in_line;
   const std::size_t bucket = bucket_of(line);
@@ -168,8 +173,32 @@ void MshrFile::retire_oldest() {
 }
 
 void MshrFile::drain() {
+  while (singles_done_ != singles_added_) execute_single(singles_[singles_done_++ % kSingles]);
   while (held_ > 0) retire_oldest();
   subs_.clear();
+  if (counts_.executed - chosen_.executed >= (direct_ ? kUnsampled : kSampled)) choose();
+}
+
+// Of what does not merge the file costs more than it saves: where most atomics miss they are executed in
+// order, each some way behind its prefetch.  Now and then a sample passes through the file, so that it
+// notices when they begin to merge.  REQUIRES: nothing is held.
+void MshrFile::choose() {
+  const std::uint64_t executed = counts_.executed - chosen_.executed, lines = counts_.lines - chosen_.lines;
+  direct_ = !direct_ && lines * 100 >= executed * kMissesOfDirect;
+  chosen_ = counts_;
+}
+
+void MshrFile::add_single(const Single& single) {
+  __builtin_prefetch(single.word, 1);
+  if (singles_added_ - singles_done_ == kSingles) execute_single(singles_[singles_done_++ % kSingles]);
+  singles_[singles_added_++ % kSingles] = single;
+  ++counts_.executed;
+  ++counts_.updates;
+}
+
+void MshrFile::execute_single(const Single& single) {
+  const std::byte* compare = single.op == AtomicOp::compare_swap ? single.operands + 8 : nullptr;
+  atomic_apply(single.op, single.type, single.word, single.operands, compare, single.old);
 }
 
 void MshrFile::execute(const Entry& entry) {

@@ -18,11 +18,15 @@
 //              several             -> per word: load, all of them in order on the copy, compare-and-swap;
 //                                     if the host has changed the word in between: one instruction each
 //
+// Where most of a sample of atomics miss, there is nothing to merge: those that follow wait in a short ring
+// for their line instead, and take no entry (choose()).
+//
 // Atomicity: every access to the memory is one of base/atomic_op or a compare-and-swap of the whole word, so
 // all this mixes with whatever CPUs of the node do.  Order: atomics on one word are executed in the order of
 // add(); on different words in any, until drain().
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -40,7 +44,7 @@ inline constexpr unsigned kMostMshrs = 1024;
 
 /// What the file has done so far.
 struct MshrCounts {
-  std::uint64_t executed = 0;  // atomics: lines + merged
+  std::uint64_t executed = 0;  // atomics: lines + merged, and those that were executed without the file
   std::uint64_t lines = 0;     // misses
   std::uint64_t merged = 0;    // hits
   std::uint64_t updates = 0;   // accesses to words: instructions that read or write memory
@@ -84,6 +88,19 @@ class MshrFile {
     bool writes;  // the W bit
   };
 
+  // An atomic that is executed by itself, once its line has had time to come.
+  struct Single {
+    std::byte* word;
+    const std::byte* operands;
+    std::byte* old;
+    AtomicOp op;
+    AtomicType type;
+  };
+  static constexpr unsigned kSingles = 16;  // prefetched at a time
+
+  void add_single(const Single& single);
+  static void execute_single(const Single& single);
+  void choose();
   std::size_t bucket_of(const std::byte* line) const;
   Index find(std::size_t bucket, const std::byte* line) const;
   Index open(std::size_t bucket, std::byte* line);
@@ -101,6 +118,11 @@ class MshrFile {
   unsigned oldest_ = 0;         // of the ring
   unsigned held_ = 0;
   MshrCounts counts_;
+
+  bool direct_ = false;                   // the file is left out: see choose()
+  std::array<Single, kSingles> singles_;  // a ring
+  unsigned singles_added_ = 0, singles_done_ = 0;
+  MshrCounts chosen_;  // counts_ when choose() last decided
 };
 
 }  // namespace shm::nic

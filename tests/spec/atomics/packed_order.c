@@ -245,7 +245,7 @@ static void test_bounded_time(void) {
     const double took = bounded_time(i < 4 ? 0 : 10000, i % 2, i / 2 % 2);
     if (took < least) least = took;
   }
-  if (me == 0) CHECK_CMP(least, <, 0.1);
+  if (me == 0) CHECK_CMP(least, <, 0.02);
 }
 
 int main(void) {

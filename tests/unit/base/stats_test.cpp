@@ -57,12 +57,13 @@ TEST(Stats, NothingIsLostBetweenTakes) {
   EXPECT_EQ(sum, 3 * kEach);
 }
 
-TEST(Stats, MissRateIsTheShareOfExecutedAtomics) {
+TEST(Stats, MissRateIsTheShareOfWhatPassedThroughTheFile) {
   StatValues values{};
   EXPECT_EQ(mshr_miss_rate(values), 0);
   values[static_cast<std::size_t>(Stat::executed)] = 8;
   EXPECT_EQ(mshr_miss_rate(values), 0);
-  values[static_cast<std::size_t>(Stat::lines)] = 2;
+  values[static_cast<std::size_t>(Stat::lines)] = 1;
+  values[static_cast<std::size_t>(Stat::merged)] = 3;
   EXPECT_EQ(mshr_miss_rate(values), 0.25);
 }
 

@@ -122,7 +122,37 @@ TEST_F(P2pTest, ATestSeesWhatItsOwnPollBrings) {
   EXPECT_LT(test_any(kCall, every), kWords);
   words.fill(0);
   EXPECT_EQ(test_some(kCall, every, indices), kWords);
+  auto* const signal = reinterpret_cast<std::uint64_t*>(words.data());
+  words.fill(0);
+  EXPECT_EQ(shmem_signal_fetch(signal), std::uint64_t{5} << 32 | 5);
   Progress::remove_poller(arrive, &words);
+  rt.network = nullptr;
+  rt.progress = nullptr;
+}
+
+// Atomics on memory that is mapped here are single instructions: only who spins pays for polls.
+TEST_F(P2pTest, WhoSpinsWithAtomicsMakesProgress) {
+  IdleNetwork network;
+  Progress progress(network, nullptr, 0);
+  rt.network = &network;
+  rt.progress = &progress;
+  int polls = 0;
+  const Poller count = [](void* all) { return ++*static_cast<int*>(all), false; };
+  Progress::add_poller(count, &polls);
+  words = {1, 2, 3, 4, 5, 6};
+  for (int i = 0; i < 200; ++i) shmem_int_atomic_fetch(&words[static_cast<std::size_t>(i) % kWords], 0);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(shmem_int_atomic_compare_swap(&words[0], 1 + i, 2 + i, 0), 1 + i);
+  for (int i = 0; i < 200; ++i) shmem_int_atomic_add(&words[0], 1, 0);
+  EXPECT_EQ(polls, 0) << "none of these spins";
+  for (int i = 0; i < 200; ++i) shmem_int_atomic_fetch(&words[1], 0);
+  EXPECT_GE(polls, 10);
+  polls = 0;
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(shmem_int_atomic_compare_swap(&words[1], 7, 8, 0), 2);
+  EXPECT_GE(polls, 10);
+  polls = 0;
+  for (int i = 0; i < 200; ++i) shmem_int_atomic_swap(&words[1], 2, 0);
+  EXPECT_GE(polls, 10);
+  Progress::remove_poller(count, &polls);
   rt.network = nullptr;
   rt.progress = nullptr;
 }

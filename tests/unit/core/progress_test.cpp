@@ -61,7 +61,7 @@ class EventNetwork final : public Network {
   void will_be_polled() override { promises.fetch_add(1); }
   long max_block_us() const override {
     blocks.fetch_add(1);
-    return -1;
+    return longest_block.load();
   }
   void begin_sleep() override { sleepers.fetch_add(1); }
   void end_sleep() override { sleepers.fetch_sub(1); }
@@ -78,6 +78,7 @@ class EventNetwork final : public Network {
 
   std::atomic<long> polls{0};
   mutable std::atomic<long> blocks{0};  // of the agent: it does, or is about to
+  std::atomic<long> longest_block{-1};
   std::atomic<bool> waits_for_poll{false};
   std::atomic<long> promises{0}, flushes{0};
   std::atomic<int> sleepers{0};
@@ -188,6 +189,33 @@ TEST_F(AgentTest, StaysOffWhileAnApplicationThreadWaits) {
   EXPECT_LE(by_agent.load(), 1);
   EXPECT_FALSE(progress.poll());
   EXPECT_LE(network.polls.load() - polls, 22);
+}
+
+// Who waits may sleep for long: what another thread posts meanwhile, and then computes, is seen to all the
+// same.
+TEST_F(AgentTest, LooksForThreadsThatPostWhileAnotherSleeps) {
+  progress.start();
+  Progress::Gate gate(progress);
+  gate.block(1000);
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_TRUE(soon([&] { return network.blocks.load() >= i; }));
+    network.post_unannounced(1, {});
+    network.waits_for_poll.store(true);
+    progress.posted();
+    ASSERT_TRUE(soon([&] { return received.load() == i; }));
+  }
+  EXPECT_GE(by_agent.load(), 4) << "but for what it may have begun";
+}
+
+TEST_F(AgentTest, LooksInTimeWhileAnotherSleeps) {
+  network.longest_block.store(1000);
+  progress.start();
+  Progress::Gate gate(progress);
+  gate.block(1000);
+  for (int i = 1; i <= 5; ++i) {
+    network.post_unannounced(1, {});
+    ASSERT_TRUE(soon([&] { return received.load() == i; }));
+  }
 }
 
 TEST_F(AgentTest, PollsForThreadsThatInsist) {

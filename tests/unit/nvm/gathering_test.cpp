@@ -104,6 +104,15 @@ TEST_F(GatheringTest, OneThatIsAloneLeavesAtOnce) {
   EXPECT_EQ(out.sizes(), (Sizes{1, 1, 1}));
 }
 
+TEST_F(GatheringTest, EachLeavesByItselfWhereNoneIsToShare) {
+  Gathering single{out, kPes, false};
+  for (std::uint64_t token = 1; token <= 5; ++token)
+    single.add(1, put_of(token), reinterpret_cast<const std::byte*>(&token));
+  EXPECT_EQ(out.sizes(), (Sizes{1, 1, 1, 1, 1}));
+  EXPECT_FALSE(single.is_under_way(1)) << "nothing to share";
+  EXPECT_FALSE(single.holds());
+}
+
 TEST_F(GatheringTest, OthersLeaveTogetherWithTheAnswer) {
   put_many(1, 6);
   EXPECT_EQ(out.sizes(), Sizes{1});

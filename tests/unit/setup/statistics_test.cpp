@@ -60,8 +60,9 @@ TEST(Statistics, TableLeavesOutWhatIsZeroEverywhere) {
 }
 
 TEST(Statistics, MissRateOfTheTotalIsNotTheSumOfTheRates) {
-  auto rows = read_table(statistics_table({with({{Stat::executed, 100}, {Stat::lines, 50}}),
-                                           with({{Stat::executed, 300}, {Stat::lines, 30}}), StatValues{}}));
+  auto rows = read_table(statistics_table(
+      {with({{Stat::executed, 100}, {Stat::merged, 50}, {Stat::lines, 50}}),
+       with({{Stat::executed, 900}, {Stat::merged, 270}, {Stat::lines, 30}}), StatValues{}}));
   EXPECT_EQ(rows["0"]["mshr_miss_rate"], "0.5000");
   EXPECT_EQ(rows["1"]["mshr_miss_rate"], "0.1000");
   EXPECT_EQ(rows["2"]["mshr_miss_rate"], "0.0000");
@@ -108,7 +109,8 @@ TEST(Statistics, WideTableGoesOnBelow) {
 }
 
 TEST(Statistics, ListHasEveryCounterAndWhatItMeans) {
-  const std::string text = statistics_list(3, 8, with({{Stat::executed, 4}, {Stat::lines, 1}}));
+  const std::string text =
+      statistics_list(3, 8, with({{Stat::executed, 4}, {Stat::lines, 1}, {Stat::merged, 3}}));
   EXPECT_EQ(text.rfind("PE 3 of 8: ", 0), 0u);
   std::istringstream in(text);
   std::map<std::string, std::vector<std::string>> lines;
