@@ -252,6 +252,7 @@ typedef struct {
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
   F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv)) \
+  F(int, shmemx_kv_team_create, (shmem_team_t team, const shmemx_kv_options_t* options, shmemx_kv_t* kv), (team, options, kv)) \
   F(void, shmemx_kv_destroy, (shmemx_kv_t kv), (kv)) \
   F(void, shmemx_kv_leave, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_resize, (shmemx_kv_t kv, uint64_t capacity), (kv, capacity)) \
