@@ -244,7 +244,9 @@ int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
           return (status = shm::kv::get_anyhow(call, table, key, key_bytes, value, room, n)) !=
                  SHMEMX_KV_NOT_FOUND;
         },
-        [&](shm::WaitRecord& record) { shm::kv::describe_wait_for_key(record, call, table.members().world_pe(pe), wanted); });
+        [&](shm::WaitRecord& record) {
+          shm::kv::describe_wait_for_key(record, call, table.members().world_pe(pe), wanted);
+        });
     return status;
   }
   std::uint64_t bytes = 0;

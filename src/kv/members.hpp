@@ -26,6 +26,8 @@ class Members {
   Members() : team_{0, 1, static_cast<int>(rt.npes), rt.me, nullptr, 0}, handle_(SHMEM_TEAM_WORLD) {}
   /// Of a team, which must live as long as collective calls are made.  Ends the job if it is none.
   Members(Call call, shmem_team_t team);
+  /// The same where the team is known.
+  Members(const Team& team, shmem_team_t handle) : team_(team), handle_(handle) {}
 
   bool is_world() const { return handle_ == SHMEM_TEAM_WORLD; }
   int size() const { return team_.size; }

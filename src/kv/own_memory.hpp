@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that this PE gives out by itself, at the end of its heap segment: mapped on the node and reached by
-// RMA, as all of the segment, but at addresses that mean nothing on other PEs.  For shards of tables of teams.
+// RMA, as all of the segment, but at addresses that mean nothing on other PEs.  For shards of tables of
+// teams.
 #pragma once
 
 #include <cstddef>

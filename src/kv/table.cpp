@@ -12,17 +12,16 @@ namespace shm::kv {
 Table::Table(std::uint32_t number, KeyHash hash, bool named)
     : hash_(hash),
       named_(named),
-      name_(number),
+      number_(number),
       shards_(rt.npes, nullptr),
       client_(number, rt.npes),
       server_(number, hash) {}
 
-// Where the first member counts the table, and who that is.
 Table::Table(std::uint32_t number, KeyHash hash, const Members& members, const std::vector<MemberShard>& told)
     : hash_(hash),
       named_(false),
       members_(members),
-      name_(told.front().number << 32 | static_cast<std::uint32_t>(members.world_pe(0))),
+      number_(0),
       shards_(told.size(), nullptr),
       client_(members, told),
       server_(number, hash) {}

@@ -60,8 +60,8 @@ class Table : public LeanTable {
 
   const Members& members() const { return members_; }
   bool is_of_team() const { return !members_.is_world(); }
-  /// The same on all members, and another one for each table of theirs.
-  std::uint64_t name() const { return name_; }
+  /// The same on all members; 0 for one of a team, whose members can only meet on the same table.
+  std::uint32_t number() const { return number_; }
 
   /// From now on PEs have their shards in the symmetric block `memory` of layout.bytes.
   void use(const ShardLayout& layout, std::byte* memory);
@@ -217,7 +217,7 @@ class Table : public LeanTable {
   const KeyHash hash_;
   const bool named_;
   const Members members_;
-  const std::uint64_t name_;
+  const std::uint32_t number_;
   std::atomic<bool> has_ended_{false}, is_left_{false};
   ShardLayout layout_{};
   std::uint64_t budget_ = 0;

@@ -33,8 +33,8 @@ Tables& tables GUARDED_BY(mutex) = *new Tables;
 // Those of teams, by the number that this PE has given them.
 Tables& tables_of_teams GUARDED_BY(mutex) = *new Tables;
 std::vector<Table*>& live GUARDED_BY(mutex) = *new std::vector<Table*>;  // those that have not ended
-Mutex serving_mutex;            // several threads may create tables of teams
-bool serving = false;  // since the library was started
+Mutex serving_mutex;           // several threads may create tables of teams
+bool serving = false;          // since the library was started
 Executor* executor = nullptr;  // from the first table on NVM that other nodes share, to end_tables()
 
 // Of a table in memory.
@@ -211,7 +211,7 @@ void release_shards(Call call, const Members& members, std::byte* memory) {
 
 // Where the members have their shards of a table of a team, and its numbers there.
 std::vector<MemberShard> tell_where(Call call, const Members& members, const std::byte* memory,
-                             std::uint32_t number) {
+                                    std::uint32_t number) {
   return members.tell_all(call, {reinterpret_cast<std::uintptr_t>(memory) - rt.heap.origin, number});
 }
 
@@ -280,8 +280,8 @@ static std::vector<Table*> live_now() {
   return live;
 }
 
-// Ends those of the world that all PEs have left.  Collective over the world, in which all are in the same call.  They are
-// in the order in which they were created, on all PEs.
+// Ends those of the world that all PEs have left.  Collective over the world, in which all are in the same
+// call.  They are in the order in which they were created, on all PEs.
 static void end_left_tables(Call call) {
   constexpr std::size_t kAtOnce = 64;
   std::vector<Table*> all = live_now();
@@ -417,7 +417,7 @@ Table* create_table_on(Call call, shmem_team_t team, const shmemx_kv_options_t& 
 void settle_table(Call call, Table& table) {
   check_nobody_left(call, table);
   table.quiet(call);
-  table.members().check_same(call, {{"kv", table.name(), false}});
+  table.members().check_same(call, {{"kv", table.number(), false}});
 }
 
 void destroy_table(Call call, Table* table) {
@@ -445,7 +445,7 @@ Code resize_table(Call call, Table& table, std::uint64_t capacity) {
   const Members& members = table.members();
   check_nobody_left(call, table);
   table.quiet(call);
-  members.check_same(call, {{"kv", table.name(), false}, {"capacity", capacity}});
+  members.check_same(call, {{"kv", table.number(), false}, {"capacity", capacity}});
   if (members.is_world()) end_left_tables(call);
   const ShardShape shape{old.key_bytes, old.value_bytes, capacity, static_cast<unsigned>(members.size()),
                          old.report_collisions};

@@ -213,7 +213,12 @@ static void test_no_room(shmem_team_t team) {
 int main(void) {
   shmem_init();
   me = shmem_my_pe(), npes = shmem_n_pes();
-  shmem_team_t some, last, rows, columns;
+  shmem_team_t some, last, rows, columns, alone;
+  shmemx_kv_t ballast = NULL; /* of some PEs, so that shards of one table are not where they are on others */
+  for (int pe = 0; pe < npes; ++pe) {
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, pe, 1, 1, NULL, 0, &alone);
+    if (pe == me && pe % 2 == 1) ballast = table_on(alone, 8, 8, 10, (size_t)1 << 20);
+  }
   shmem_team_split_strided(SHMEM_TEAM_WORLD, npes - 1, -1, npes, NULL, 0, &some); /* the other way around */
   test_team(some);
   test_left(some);
@@ -225,12 +230,12 @@ int main(void) {
   test_team(columns);
   test_team(SHMEM_TEAM_SHARED);
   test_words(SHMEM_TEAM_WORLD);
-  shmem_team_t alone;
   for (int pe = 0; pe < npes; ++pe) {
     shmem_team_split_strided(SHMEM_TEAM_WORLD, pe, 1, 1, NULL, 0, &alone);
     test_team(alone);
   }
   test_team_ends_first();
+  if (ballast != NULL) shmemx_kv_destroy(ballast);
   shmem_finalize();
   return 0;
 }

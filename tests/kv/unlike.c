@@ -69,11 +69,6 @@ static shmemx_kv_t create_on(shmem_team_t team, uint64_t capacity) {
 }
 static void team_capacity(void) { create_on(both(), first ? 1000 : 1001); }
 static void team_resize(void) { shmemx_kv_resize(create_on(both(), 100), first ? 1000 : 6000); }
-static void team_destroy(void) {
-  const shmem_team_t team = both();
-  const shmemx_kv_t one = create_on(team, 100), other = create_on(team, 100);
-  shmemx_kv_destroy(first ? one : other);
-}
 static void team_another(void) {
   const shmemx_kv_t kv = create_on(both(), 100);
   if (first)
@@ -124,7 +119,7 @@ int main(int argc, char** argv) {
                CASE(hash),         CASE(report),       CASE(memory),        CASE(resize),
                CASE(destroy),      CASE(missing),      CASE(another),       CASE(persist),
                CASE(kept),         CASE(resize_named), CASE(team_capacity), CASE(team_resize),
-               CASE(team_destroy), CASE(team_another), CASE(team_left),     CASE(team_outside)};
+               CASE(team_another), CASE(team_left),    CASE(team_outside)};
   shmem_init();
   first = shmem_my_pe() == 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
