@@ -121,6 +121,7 @@ static void test_growth(shmem_team_t team) {
   shmemx_kv_t kv = table_on(team, 8, 8, 10, (size_t)1 << 20);
   shmemx_kv_stats_t before, after;
   shmemx_kv_stats(kv, &before);
+  shmem_team_sync(team); /* others insert here, too */
   for (uint64_t i = 0; i < (uint64_t)count; ++i) {
     const uint64_t key = (uint64_t)my << 32 | i;
     CHECK_FOR(i, shmemx_kv_insert(kv, &key, 8, &i, 8), SHMEMX_KV_OK);
