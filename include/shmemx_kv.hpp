@@ -103,8 +103,8 @@ T* results(const char* call, const char* argument, Results& to, std::size_t keys
 
 }  // namespace kv_detail
 
-/// A table of keys and values of these types.  Making one is collective over the world, with the same
-/// arguments.  Members may be called by any thread of any PE at any time unless said to be collective.
+/// A table of keys and values of these types.  Making one is collective over the world, or a team, with the
+/// same arguments.  Members may be called by any thread of any PE at any time unless said to be collective.
 template <class Key, class Value>
 class kv_table : public kv_handle {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
@@ -128,6 +128,11 @@ class kv_table : public kv_handle {
 
   /// The same with all options; those for the sizes of keys and values are taken from the types.
   explicit kv_table(const ::shmemx_kv_options_t& options) { open(options); }
+
+  /// Collective over the team, whose PEs alone have and use the table (shmemx_kv_team_create); PE numbers
+  /// below are then those of the team.
+  kv_table(::shmem_team_t team, std::uint64_t capacity) { open(team, with(capacity, nullptr)); }
+  kv_table(::shmem_team_t team, const ::shmemx_kv_options_t& options) { open(team, options); }
 
   // ---- One key.
 
@@ -475,10 +480,14 @@ class kv_table : public kv_handle {
     return options;
   }
 
-  void open(::shmemx_kv_options_t options) {
+  static ::shmemx_kv_options_t typed(::shmemx_kv_options_t options) {
     options.key_bytes = sizeof(Key);
     options.value_bytes = sizeof(Value);
-    kv_handle::open(options);
+    return options;
+  }
+  void open(const ::shmemx_kv_options_t& options) { kv_handle::open(typed(options)); }
+  void open(::shmem_team_t team, const ::shmemx_kv_options_t& options) {
+    kv_handle::open(team, typed(options));
   }
 
   template <class Word>

@@ -34,7 +34,7 @@ class kv_request {
   ::shmemx_kv_request_t request_ = nullptr;
 };
 
-/// A handle of a table, and its only owner.  close() is collective over the world; the end of the handle is
+/// A handle of a table, and its only owner.  close() is collective over its PEs; the end of the handle is
 /// not: this PE leaves the table (shmemx_kv_leave), which others may go on using, and which ends when all
 /// have left it and some table is made, or with the library.  A handle may outlive shmem_finalize; but it
 /// must have been closed, or destroyed, before shmem_init starts the library once more.  What changes it
@@ -72,6 +72,10 @@ class kv_handle {
   /// Collective.  Of no table if there is no room.
   void open(const ::shmemx_kv_options_t& options) {
     if (::shmemx_kv_create(&options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
+  }
+  /// The same over a team.
+  void open(::shmem_team_t team, const ::shmemx_kv_options_t& options) {
+    if (::shmemx_kv_team_create(team, &options, &kv_) != SHMEMX_KV_OK) kv_ = nullptr;
   }
 
   ::shmemx_kv_t kv_ = nullptr;

@@ -24,14 +24,16 @@ class kv_string_table : public kv_handle {
   /// Collective, as kv_table's.
   kv_string_table(std::uint64_t capacity, std::size_t longest_key, std::size_t longest_value,
                   const char* name = nullptr) {
-    ::shmemx_kv_options_t options{};
-    options.key_bytes = longest_key;
-    options.value_bytes = longest_value;
-    options.capacity = capacity;
-    options.name = name;
-    open(options);
+    open(with(capacity, longest_key, longest_value, name));
   }
   explicit kv_string_table(const ::shmemx_kv_options_t& options) { open(options); }
+
+  /// Collective over the team, as kv_table's.
+  kv_string_table(::shmem_team_t team, std::uint64_t capacity, std::size_t longest_key,
+                  std::size_t longest_value) {
+    open(team, with(capacity, longest_key, longest_value, nullptr));
+  }
+  kv_string_table(::shmem_team_t team, const ::shmemx_kv_options_t& options) { open(team, options); }
 
   kv_status put(std::string_view key, std::string_view value) {
     return kv_status(::shmemx_kv_put(kv_, key.data(), key.size(), value.data(), value.size()));
@@ -134,9 +136,22 @@ class kv_string_table : public kv_handle {
  private:
   static constexpr std::size_t kFirstRoom = 256, kScanRoom = std::size_t{1} << 18;
 
+  static ::shmemx_kv_options_t with(std::uint64_t capacity, std::size_t longest_key,
+                                    std::size_t longest_value, const char* name) {
+    ::shmemx_kv_options_t options{};
+    options.key_bytes = longest_key;
+    options.value_bytes = longest_value;
+    options.capacity = capacity;
+    options.name = name;
+    return options;
+  }
   void open(const ::shmemx_kv_options_t& options) {
     longest_ = options.value_bytes;
     kv_handle::open(options);
+  }
+  void open(::shmem_team_t team, const ::shmemx_kv_options_t& options) {
+    longest_ = options.value_bytes;
+    kv_handle::open(team, options);
   }
 
   // What call(room, bytes, length) gives: with little room at first, as most are short, and then with as much

@@ -47,7 +47,7 @@ enum shmemx_kv_op {
   SHMEMX_KV_SET, SHMEMX_KV_ADD, SHMEMX_KV_MIN, SHMEMX_KV_MAX, SHMEMX_KV_AND, SHMEMX_KV_OR, SHMEMX_KV_XOR
 };
 
-/* A table: the same handle value means nothing on another PE. */
+/* A table: the same handle value means nothing on another PE, and a PE outside the table's team has none. */
 typedef struct shmemx_kv_table* shmemx_kv_t;
 
 /* Nonblocking calls of which something is under way; NULL: nothing is. */
@@ -132,15 +132,21 @@ typedef struct {
   uint64_t parked;          /* get_wait of other nodes that have waited here for their element */
 } shmemx_kv_report_t;
 
-/* Collective over the world, with the same arguments:
+/* Collective over the world, or over the team that the table was made on, with the same arguments:
  *
- *   shmemx_kv_create    *kv gets a table; its memory comes from the symmetric heap.  Returns SHMEMX_KV_OK, or
+ *   shmemx_kv_create    *kv gets a table of all PEs; its memory comes from the symmetric heap.  Returns SHMEMX_KV_OK, or
  *                       SHMEMX_KV_FULL on all PEs, with NULL in *kv, if there is not enough, or the named object cannot be
  *                       opened; a line on stderr says why.  A named table is opened with the options it was made with.
+ *   shmemx_kv_team_create  the same over a team: the table is on its PEs, and only they use it, and take part in making it.
+ *                       Below "all PEs" are those, and PEs have their numbers in the team: what shmemx_kv_pe returns, and
+ *                       shmemx_kv_scan takes.  The memory is that of SHMEM_KV_TEAM_SIZE; `name` is NULL.  Tables of several
+ *                       teams, whether these share PEs or not, are made and used at the same time.  Collective calls on the
+ *                       table are none of the team: the team may be destroyed before it, and used by another thread
+ *                       meanwhile.  SHMEMX_KV_FULL also if there are too many teams, as the table takes one
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
  *   shmemx_kv_leave     not collective: this PE uses the table no more, other PEs may, and find its elements.  It completes
  *                       what is under way here.  A table that all PEs have left ends in the next shmemx_kv_create or
- *                       _resize, which has its memory then; one that some use in shmem_finalize.  Once one PE has left it
+ *                       _resize, one of a team in the next shmemx_kv_team_create of any team, which has its memory then; one that some use in shmem_finalize.  Once one PE has left it
  *                       nobody may make a collective call on it any more: the job would end
  *   shmemx_kv_resize    the table as if it had been created with this `capacity`, and, if memory_bytes was given, with as
  *                       much more memory as that needs; all elements stay.  No other call on the table meanwhile.  Needed
@@ -252,6 +258,7 @@ typedef struct {
 #define SHMEMX_KV_ONE_ shmemx_kv_t kv, const void* key, size_t key_bytes
 #define SHMEMX_KV_FUNCS_SINGLE(F) \
   F(int, shmemx_kv_create, (const shmemx_kv_options_t* options, shmemx_kv_t* kv), (options, kv)) \
+  F(int, shmemx_kv_team_create, (shmem_team_t team, const shmemx_kv_options_t* options, shmemx_kv_t* kv), (team, options, kv)) \
   F(void, shmemx_kv_destroy, (shmemx_kv_t kv), (kv)) \
   F(void, shmemx_kv_leave, (shmemx_kv_t kv), (kv)) \
   F(int, shmemx_kv_resize, (shmemx_kv_t kv, uint64_t capacity), (kv, capacity)) \

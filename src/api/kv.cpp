@@ -132,6 +132,12 @@ constexpr KvCalls kOtherWays{
       return store_anyhow({"shmemx_kv_put"}, KvOp::put, static_cast<Table&>(table), key, key_bytes, value, n);
     }};
 
+int give_handle(Table* table, shmemx_kv_t* kv) {
+  if (table != nullptr) table->others = kOtherWays;
+  *kv = reinterpret_cast<shmemx_kv_t>(static_cast<LeanTable*>(table));
+  return table == nullptr ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
+}
+
 Code word(Call call, KvOp op, shmemx_kv_t kv, const void* key, std::size_t key_bytes, std::size_t offset,
           int type, int operation, const void* operand, void* old) {
   Table& table = table_of(call, kv);
@@ -160,10 +166,18 @@ int pshmemx_kv_create(const shmemx_kv_options_t* options, shmemx_kv_t* kv) {
   shm::check_started(call);
   shm::kv::check_options(call, options);
   shm::check_result(call, "kv", kv);
-  shm::kv::Table* table = shm::kv::create_table(call, *options, shm::open_named);
-  if (table != nullptr) table->others = shm::kv::kOtherWays;
-  *kv = reinterpret_cast<shmemx_kv_t>(static_cast<shm::kv::LeanTable*>(table));
-  return table == nullptr ? SHMEMX_KV_FULL : SHMEMX_KV_OK;
+  return shm::kv::give_handle(shm::kv::create_table(call, *options, shm::open_named), kv);
+}
+
+int pshmemx_kv_team_create(shmem_team_t team, const shmemx_kv_options_t* options, shmemx_kv_t* kv) {
+  const Call call{"shmemx_kv_team_create"};
+  shm::check_started(call);
+  shm::kv::check_options(call, options);
+  shm::check_result(call, "kv", kv);
+  return shm::kv::give_handle(team == SHMEM_TEAM_WORLD
+                                  ? shm::kv::create_table(call, *options, shm::open_named)
+                                  : shm::kv::create_table_on(call, team, *options),
+                              kv);
 }
 
 void pshmemx_kv_destroy(shmemx_kv_t kv) {
@@ -176,6 +190,7 @@ void pshmemx_kv_leave(shmemx_kv_t kv) {
   const Call call{"shmemx_kv_leave"};
   shm::kv::Table& table = shm::kv::table_of(call, kv);
   table.quiet(call);
+  if (table.is_of_team()) table.tell_left(call);
   table.leave();
 }
 
@@ -229,7 +244,9 @@ int pshmemx_kv_get_wait(shmemx_kv_t kv, const void* key, size_t key_bytes, void*
           return (status = shm::kv::get_anyhow(call, table, key, key_bytes, value, room, n)) !=
                  SHMEMX_KV_NOT_FOUND;
         },
-        [&](shm::WaitRecord& record) { shm::kv::describe_wait_for_key(record, call, pe, wanted); });
+        [&](shm::WaitRecord& record) {
+          shm::kv::describe_wait_for_key(record, call, table.members().world_pe(pe), wanted);
+        });
     return status;
   }
   std::uint64_t bytes = 0;

@@ -45,8 +45,8 @@ int pshmemx_kv_scan(shmemx_kv_t kv, int pe, uint64_t* cursor, size_t most, void*
   shm::check_result(call, "cursor", cursor);
   shm::check_result(call, "count", count);
   shm::kv::check_value(call, "keys", keys, key_room * most);
-  if (pe < 0 || pe >= static_cast<int>(shm::rt.npes))
-    shm::fatal("%s: pe is %d; allowed are 0 to %u", call.name, pe, shm::rt.npes - 1);
+  const int pes = table.members().size();
+  if (pe < 0 || pe >= pes) shm::fatal("%s: pe is %d; allowed are 0 to %d", call.name, pe, pes - 1);
   if (most == 0) shm::fatal("%s: most is 0; allowed are 1 and more", call.name);
   std::vector<std::byte> bytes;
   std::size_t taken = 0;

@@ -164,6 +164,12 @@ void destroy_team(Call call, shmem_team_t handle) {
   free_slot(slot);
 }
 
+void forget_team(shmem_team_t handle) {
+  const int slot = slot_of(entry_of(handle)->team);
+  close_team(slot);
+  free_slot(slot);
+}
+
 int contexts_of(const Team& team) { return entries[slot_of(team)].num_contexts; }
 
 }  // namespace shm

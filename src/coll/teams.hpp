@@ -41,6 +41,10 @@ int split_team(Call call, shmem_team_t parent, const TeamSplit& split, int num_c
 /// Collective over the team.  Destroys its remaining contexts.
 void destroy_team(Call call, shmem_team_t handle);
 
+/// The same of this PE alone.  REQUIRES: all members know that nobody makes a collective call on it any more,
+/// and have returned from those before; it has no contexts.
+void forget_team(shmem_team_t handle);
+
 /// The num_contexts that the team was asked for.
 int contexts_of(const Team& team);
 

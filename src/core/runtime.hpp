@@ -90,6 +90,7 @@ struct alignas(64) Runtime {
   Network* network = nullptr;          // null: all PEs are on this node
   Progress* progress = nullptr;        // null: nothing to drive
   HeapAllocator* allocator = nullptr;  // PE 0 only
+  AddressRange own_memory;             // at the end of the heap segment: this PE alone gives it out
 
   // A second heap to allocate from, in a region (core/region).  What calls do is decided by the address.
   Region* paged = nullptr;                   // null: there is none

@@ -128,7 +128,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   mine.requested_pool = shape_.pool_bytes;
   mine.record.static_size = own_statics_.size;
   mine.record.static_layout = own_statics_.layout;
-  mine.record.heap_size = shape_.heap_stride;
+  mine.record.heap_size = shape_.heap_stride - shape_.own_bytes;
   if (Status status = wait_for_all(); !status.ok()) return status;
   mapper.all_attached();
   return {};

@@ -31,7 +31,7 @@ struct PeRecord {
   std::byte address[kMaxAddress];
   std::uint64_t static_size;    ///< bytes of p's symmetric variables
   std::uint64_t static_layout;  ///< see StaticRange
-  std::uint64_t heap_size;      ///< bytes of p's heap segment
+  std::uint64_t heap_size;      ///< bytes of p's heap segment, without NodeShape::own_bytes
 };
 
 /// Whether the same address is the same variable in both PEs' executables.
@@ -65,6 +65,7 @@ struct NodeShape {
   int job_size;
   std::size_t heap_stride;     ///< bytes of one heap segment, a multiple of kLargestAlignment
   std::size_t pool_bytes = 0;  ///< for services that share memory on the node (nvm)
+  std::size_t own_bytes = 0;   ///< the last ones of each heap segment, which its PE gives out by itself
 };
 
 /// Made once in the life of a process, never unmapped.
@@ -88,6 +89,7 @@ class NodeMemory {
     return heaps_ + shape_.heap_stride * static_cast<std::size_t>(node_rank);
   }
   std::size_t heap_stride() const { return shape_.heap_stride; }
+  std::size_t own_bytes() const { return shape_.own_bytes; }
   /// Where the statics of a peer are mapped here; own statics lie where the program has them.
   std::byte* statics(int node_rank) const {
     return statics_ + static_offsets_[static_cast<std::size_t>(node_rank)];

@@ -35,7 +35,7 @@ struct Batch::Sent {
   static constexpr std::uint32_t kAnswered = std::uint32_t{1} << 31;
 
   Sent(const Batch& of, std::size_t requests)
-      : batch(of), order(requests), ends(rt.npes, 0), name(names().add(this)) {}
+      : batch(of), order(requests), ends(of.table_.members().size(), 0), name(names().add(this)) {}
   ~Sent() {
     Sent* self = nullptr;
     names().take(name, self);
@@ -93,11 +93,13 @@ Names<Batch::Sent*>& Batch::names() {
 // Replies are to requests that PE `from` was sent.  REQUIRES: there were so many.
 void Batch::Sent::check_asked(int from, const RunReplyHead& replies) const {
   const std::uint32_t first = replies.first, last = first + replies.count - 1;
-  if (first >= begin_of(from) && last < end_of(from)) [[likely]]
+  const Members& members = batch.table_.members();
+  const int member = members.member(from);
+  if (member >= 0 && first >= begin_of(member) && last < end_of(member)) [[likely]]
     return;
   for (const std::uint32_t each : {first, last}) {
     const auto asked = std::ranges::upper_bound(ends, each) - ends.begin();
-    check_who_answers(from, kTableReplies, static_cast<int>(asked));
+    check_who_answers(from, kTableReplies, members.world_pe(static_cast<int>(asked)));
   }
 }
 
@@ -269,7 +271,7 @@ void Batch::try_local_one(std::size_t i, const Key& key, int pe) {
 void Batch::send_later(std::size_t i, int pe) {
   far_.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(pe)});
   if (!table_.is_paged()) return;
-  far_pes_.resize(rt.npes);
+  far_pes_.resize(static_cast<std::size_t>(table_.members().size()));
   far_pes_[static_cast<std::size_t>(pe)] = true;
 }
 
@@ -282,8 +284,9 @@ void Batch::send_all_runs(Sent& sent) const {
   // Release: the order, and all that the caller did, come before what a reply does.
   sent.left.store(far_.size(), std::memory_order_release);
   // Everybody begins with another PE.
-  for (unsigned i = 1; i < rt.npes; ++i) {
-    const auto pe = static_cast<int>((static_cast<unsigned>(rt.me) + i) % rt.npes);
+  const Members& members = table_.members();
+  for (int i = 1; i < members.size(); ++i) {
+    const int pe = (members.me() + i) % members.size();
     if (sent.begin_of(pe) != sent.end_of(pe)) send_runs(pe, sent.begin_of(pe), sent.end_of(pe), sent);
   }
 }
@@ -295,7 +298,7 @@ void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, const Sent
   run.like.key_bytes = static_cast<std::uint32_t>(many_.key_bytes);
   const std::uint32_t most = most_in_run(table_.layout(), run.like);
   const std::size_t body = body_bytes(run.like);
-  const KvPacketHead head{client.table(), KvPacketHead::run};
+  const KvPacketHead head{client.table_at(pe), KvPacketHead::run};
   alignas(8) std::byte packet[kPacketBytes];
   std::memcpy(packet, &head, sizeof head);
   for (; run.first < end; run.first += run.count) {
@@ -352,7 +355,7 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
   }
   if (n != 0) [[unlikely]]
     refuse_message(from, kTableReplies, "with bytes behind its last reply");
-  batch.table_.client().answered(from, head.count);
+  batch.table_.client().answered(batch.table_.members().member(from), head.count);
   Later* const later = sent.later;
   // The last use of it, but for one that is later's.
   if (sent.left.fetch_sub(head.count, std::memory_order_acq_rel) == head.count && later != nullptr)

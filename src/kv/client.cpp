@@ -22,6 +22,20 @@ Names<Outstanding*>& waiting_names = *new Names<Outstanding*>;
 
 std::atomic<std::uint64_t> Client::all_unattended{0}, Client::holding{0};
 
+Client::Client(std::uint32_t table, unsigned npes) : targets_(npes) {
+  for (unsigned pe = 0; pe < npes; ++pe) {
+    targets_[pe].pe = static_cast<int>(pe);
+    targets_[pe].table = table;
+  }
+}
+
+Client::Client(const Members& members, const std::vector<MemberShard>& told) : targets_(told.size()) {
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    targets_[i].pe = members.world_pe(static_cast<int>(i));
+    targets_[i].table = static_cast<std::uint32_t>(told[i].number);
+  }
+}
+
 void Client::count_packet() {
   packets_.fetch_add(1, std::memory_order_relaxed);
   count(Stat::kv_packets);
@@ -34,7 +48,7 @@ void Client::make_room(Call call, int pe, Target& target) {
     flush(pe);
     wait_for([&] { return target.under_way.load(std::memory_order_relaxed) != seen; },
              [&](WaitRecord& record) {
-               describe_wait(record, call.name, pe, "for PE %d to answer earlier requests", pe);
+               describe_wait(record, call.name, target.pe, "for PE %d to answer earlier requests", target.pe);
              });
   }
 }
@@ -44,8 +58,8 @@ void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n,
   make_room(call, pe, target);
   target.under_way.fetch_add(count, std::memory_order_relaxed);
   const LockGuard guard(target.mutex);
-  send(pe, target);
-  rt.progress->send(pe, kRequests, packet, n);
+  send(target);
+  rt.progress->send(target.pe, kRequests, packet, n);
   count_packet();
 }
 
@@ -53,7 +67,7 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
                    Outstanding& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
   make_room(call, pe, target);
-  pending.pe = pe;
+  pending.pe = target.pe;
   RequestHead head = head_of(request, 0, pending.value != nullptr);
   if (pending.value != nullptr)
     pending.room = static_cast<std::uint32_t>(gives_value(head.op) ? reply_bytes : old_bytes(head));
@@ -78,23 +92,23 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
     }
     // Last: who answers before it was asked finds nobody, or all that it needs.
     head.token = waiting_names.add(&pending);
-    gather(pe, target, size, write);
+    gather(target, size, write);
   }
   // Whoever polls sends it, if the program does not before; at first nobody knows of it.
   if (nobody_waits && !holds() && !set_holds(true)) rt.progress->wake();
 }
 
 template <class Write>
-void Client::gather(int pe, Target& target, std::size_t size, Write write) {
-  if (target.used + size > kPacketBytes) send(pe, target);
+void Client::gather(Target& target, std::size_t size, Write write) {
+  if (target.used + size > kPacketBytes) send(target);
   if (sizeof(KvPacketHead) + size > kPacketBytes) {
     const auto whole = std::make_unique_for_overwrite<std::byte[]>(size);
     write(whole.get());
-    return send_pieces(pe, whole.get(), size);
+    return send_pieces(target, whole.get(), size);
   }
   if (target.packet == nullptr) target.packet = std::make_unique_for_overwrite<std::byte[]>(kPacketBytes);
   if (target.used == 0) {
-    const KvPacketHead packet{table_, KvPacketHead::requests};
+    const KvPacketHead packet{target.table, KvPacketHead::requests};
     std::memcpy(target.packet.get(), &packet, sizeof packet);
     target.used = sizeof packet;
   }
@@ -102,9 +116,9 @@ void Client::gather(int pe, Target& target, std::size_t size, Write write) {
   target.used += size;
 }
 
-void Client::send(int pe, Target& target) {
+void Client::send(Target& target) {
   if (target.used == 0) return;
-  rt.progress->send(pe, kRequests, target.packet.get(), target.used);
+  rt.progress->send(target.pe, kRequests, target.packet.get(), target.used);
   target.used = 0;
   target.seen = {};
   count_packet();
@@ -121,8 +135,7 @@ bool Client::send_held() {
   set_holds(false);  // before it looks: who adds to a packet later sets it again
   const auto now = std::chrono::steady_clock::now();
   bool sent = false, left = false;
-  for (std::size_t pe = 0; pe < targets_.size(); ++pe) {
-    Target& target = targets_[pe];
+  for (Target& target : targets_) {
     if (target.under_way.load(std::memory_order_seq_cst) == 0) continue;
     if (!target.mutex.try_lock()) {  // somebody fills it, or sends
       left = true;
@@ -135,23 +148,23 @@ bool Client::send_held() {
       left = true;
       continue;
     }
-    send(static_cast<int>(pe), target);
+    send(target);
     sent = true;
   }
   if (left) set_holds(true);
   return sent;
 }
 
-void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
+void Client::send_pieces(const Target& target, const std::byte* request, std::size_t n) {
   std::byte packet[kPacketBytes];
   for (std::size_t offset = 0; offset < n; offset += kPieceBytes) {
     const std::size_t now = std::min(kPieceBytes, n - offset);
-    const KvPacketHead head{table_, KvPacketHead::request_piece};
+    const KvPacketHead head{target.table, KvPacketHead::request_piece};
     const PieceHead piece{offset, n};
     std::memcpy(packet, &head, sizeof head);
     std::memcpy(packet + sizeof head, &piece, sizeof piece);
     std::memcpy(packet + sizeof head + sizeof piece, request + offset, now);
-    rt.progress->send(pe, kRequests, packet, sizeof head + sizeof piece + now);
+    rt.progress->send(target.pe, kRequests, packet, sizeof head + sizeof piece + now);
     count_packet();
   }
 }
@@ -159,7 +172,7 @@ void Client::send_pieces(int pe, const std::byte* request, std::size_t n) {
 void Client::flush(int pe) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
   const LockGuard guard(target.mutex);
-  send(pe, target);
+  send(target);
 }
 
 void Client::flush() {

@@ -9,6 +9,7 @@
 
 #include "base/mutex.hpp"
 #include "core/address.hpp"
+#include "kv/members.hpp"
 #include "kv/request.hpp"
 #include "kv/wire.hpp"
 
@@ -31,10 +32,13 @@ struct Outstanding {
   std::uint32_t arrived = 0;                        // bytes of a reply that comes in pieces
 };
 
-/// Thread safety: all of it.
+/// PEs are members of the table (kv/members).  Thread safety: all of it.
 class Client {
  public:
-  Client(std::uint32_t table, unsigned npes) : table_(table), targets_(npes) {}
+  /// A table that has one number on all PEs of the world.
+  Client(std::uint32_t table, unsigned npes);
+  /// One of a team: whom each member is, and the table's number there.
+  Client(const Members& members, const std::vector<MemberShard>& told);
   ~Client() { set_holds(false); }
 
   /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
@@ -55,7 +59,7 @@ class Client {
   /// Gives its packets up.  REQUIRES: nothing is under way, or will be.
   void end();
 
-  /// Waits until `left` is 0.  `pe`: whom for, or WaitRecord::kNobody.
+  /// Waits until `left` is 0.  `pe`: whom of the world for, or WaitRecord::kNobody.
   static void wait(Call call, const std::atomic<std::uint64_t>& left, int pe);
 
   /// Waits for what was issued before, without anybody who waits for it.
@@ -81,7 +85,8 @@ class Client {
     return unattended_[0].load(std::memory_order_acquire) == 0 &&
            unattended_[1].load(std::memory_order_acquire) == 0;
   }
-  std::uint32_t table() const { return table_; }
+  /// Its number for packets to `pe`.
+  std::uint32_t table_at(int pe) const { return targets_[static_cast<std::size_t>(pe)].table; }
   std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
 
   /// A packet of replies has come, or of a piece of one, whose head has been looked at.  Runs in a handler.
@@ -102,18 +107,19 @@ class Client {
     // When send_held() first saw what is in the packet; the clock's zero: it has not.
     std::chrono::steady_clock::time_point seen GUARDED_BY(mutex);
     std::atomic<std::uint64_t> under_way{0};  // weights
+    int pe = 0;                               // of the world
+    std::uint32_t table = 0;                  // its number there
   };
   /// Into the packet, or where it is too long for one, away in pieces.
   template <class Write>
-  void gather(int pe, Target& target, std::size_t size, Write write) REQUIRES(target.mutex);
+  void gather(Target& target, std::size_t size, Write write) REQUIRES(target.mutex);
   void make_room(Call call, int pe, Target& target) EXCLUDES(target.mutex);
-  void send(int pe, Target& target) REQUIRES(target.mutex);
+  void send(Target& target) REQUIRES(target.mutex);
   void count_packet();
-  void send_pieces(int pe, const std::byte* request, std::size_t n);
+  void send_pieces(const Target& target, const std::byte* request, std::size_t n);
   static void take_replies(int from, const std::byte* packet, std::size_t n);
   static void take_reply_piece(int from, const std::byte* packet, std::size_t n);
 
-  const std::uint32_t table_;
   std::vector<Target> targets_;
   // What was issued in even epochs, and in odd ones.  quiet() begins the next epoch, so that what other
   // threads issue meanwhile does not keep it.

@@ -15,8 +15,6 @@
 #include <string>
 
 #include "base/fatal.hpp"
-#include "coll/barrier.hpp"
-#include "coll/memory.hpp"
 #include "kv/hash.hpp"
 #include "kv/tables.hpp"
 
@@ -89,7 +87,7 @@ bool write_all(Call call, Table& table, const std::string& path) {
   FileEnd end;
   file.write(&head, sizeof head);
   std::vector<std::byte> bytes;
-  for (unsigned pe = 0; pe < rt.npes; ++pe) {
+  for (int pe = 0; pe < table.members().size(); ++pe) {
     const auto write = [&](const ScanHead& found, const std::byte* key, const std::byte* value) {
       const FileElement element{found.key_bytes, found.value_bytes};
       file.write(&element, sizeof element);
@@ -99,7 +97,7 @@ bool write_all(Call call, Table& table, const std::string& path) {
       return true;
     };
     for (std::uint64_t cursor = 0;
-         file.good() && table.scan(call, static_cast<int>(pe), &cursor, bytes, write) == SHMEMX_KV_OK;) {
+         file.good() && table.scan(call, pe, &cursor, bytes, write) == SHMEMX_KV_OK;) {
     }
   }
   file.write(&end.none, sizeof end.none);
@@ -160,10 +158,10 @@ Code put_one(Call call, Table& table, const Bytes& key, const Bytes& value) {
       none);
 }
 
-// What PE 0 has found, on all PEs.
-Code agree(Call call, Code mine) {
+// What the first PE has found, on all PEs.
+Code agree(Call call, const Members& members, Code mine) {
   for (const Code code : {SHMEMX_KV_FILE, SHMEMX_KV_FULL, SHMEMX_KV_TOO_LARGE, SHMEMX_KV_COLLISION})
-    if (!all_succeeded(call, mine == code)) return code;
+    if (!members.all_succeeded(call, mine == code)) return code;
   return SHMEMX_KV_OK;
 }
 
@@ -171,20 +169,21 @@ Code agree(Call call, Code mine) {
 
 Code export_table(Call call, Table& table, const char* path) {
   settle_table(call, table);
-  return agree(call, rt.me == 0 && !write_all(call, table, path) ? SHMEMX_KV_FILE : SHMEMX_KV_OK);
+  const bool failed = table.members().me() == 0 && !write_all(call, table, path);
+  return agree(call, table.members(), failed ? SHMEMX_KV_FILE : SHMEMX_KV_OK);
 }
 
 Code import_table(Call call, Table& table, const char* path) {
   settle_table(call, table);
   Code status = SHMEMX_KV_OK;
-  if (rt.me == 0) {
+  if (table.members().me() == 0) {
     const auto look = [](const Bytes&, const Bytes&) { return true; };
     const auto put = [&](const Bytes& key, const Bytes& value) {
       return (status = put_one(call, table, key, value)) == SHMEMX_KV_OK;
     };
     if (!read_all(call, path, look) || !read_all(call, path, put)) status = SHMEMX_KV_FILE;
   }
-  return agree(call, status);
+  return agree(call, table.members(), status);
 }
 
 }  // namespace shm::kv

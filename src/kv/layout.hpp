@@ -77,7 +77,8 @@ struct ShardHeader {
   std::uint64_t splitting;  // one more than the segment whose elements are in two segments, maybe; 0: none
   std::uint64_t segments;   // that there are
   std::uint64_t full;       // how often there was no memory for what was to be stored
-  std::uint64_t spare[2];
+  std::uint64_t left;       // of a table of a team: how many members have left it
+  std::uint64_t spare;
   std::uint64_t lock;                      // of what follows
   std::uint64_t front;                     // where the groups end, those to come included
   std::uint64_t fresh;                     // largest blocks that have been used at least once

@@ -44,7 +44,7 @@ const char* wrong_with_packet(const std::byte* message, std::size_t n, KvPacketH
 const char* wrong_with_request(const RequestHead& head, std::size_t body, std::size_t left,
                                const ShardLayout& layout) {
   const unsigned may_want = head.op == KvOp::get ? kWantsOld | kWantsLocation | kWaits : kWantsOld;
-  if (head.op > KvOp::scan || (head.wants & ~may_want) != 0) return kUnknown;
+  if (head.op > KvOp::leave || (head.wants & ~may_want) != 0) return kUnknown;
   if (!is_of_a_key(head.op)) return wrong_without_key(head, layout);
   if (head.key_bytes - 1 >= layout.key_bytes) return kTooLong;
   const bool has_value = brings_value(head.op) || head.op == KvOp::compare_swap;

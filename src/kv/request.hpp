@@ -11,8 +11,8 @@
 namespace shm::kv {
 
 /// Values go over the wire between PEs of one job.
-/// `reserve` and `confirm` are steps of operations on values that travel by RMA (kv/table.hpp); `remove_if`
-/// does not travel.
+/// `reserve` and `confirm` are steps of operations on values that travel by RMA (kv/table.hpp); `leave` says
+/// that a member of a team's table has left it; `remove_if` does not travel.
 enum class KvOp : std::uint8_t {
   put,
   insert,
@@ -32,6 +32,7 @@ enum class KvOp : std::uint8_t {
   reserve,
   confirm,
   scan,
+  leave,
   remove_if
 };
 

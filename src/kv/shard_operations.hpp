@@ -88,6 +88,10 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
                ? SHMEMX_KV_OK
                : SHMEMX_KV_MISMATCH;
   if (request.op == KvOp::scan) return scan(request, result);
+  if (request.op == KvOp::leave) {
+    memory_.add(offsetof(ShardHeader, left), std::uint64_t{1});
+    return SHMEMX_KV_OK;
+  }
   if (request.op == KvOp::count) {
     result.n = elements();
     return SHMEMX_KV_OK;

@@ -12,8 +12,18 @@ namespace shm::kv {
 Table::Table(std::uint32_t number, KeyHash hash, bool named)
     : hash_(hash),
       named_(named),
+      number_(number),
       shards_(rt.npes, nullptr),
       client_(number, rt.npes),
+      server_(number, hash) {}
+
+Table::Table(std::uint32_t number, KeyHash hash, const Members& members, const std::vector<MemberShard>& told)
+    : hash_(hash),
+      named_(false),
+      members_(members),
+      number_(0),
+      shards_(told.size(), nullptr),
+      client_(members, told),
       server_(number, hash) {}
 
 Table::~Table() { self = nullptr; }
@@ -31,6 +41,7 @@ void Table::end() {
   }
   lean.store(&no_lean_calls(), std::memory_order_relaxed);
   client_.end();
+  std::vector<std::uint64_t>().swap(places_);
   std::vector<std::byte*>().swap(shards_);
   std::vector<std::byte*>().swap(directories_);
 }
@@ -50,19 +61,29 @@ std::unique_ptr<MatchedEngine> Table::take_matched() {
 }
 
 void Table::use(const ShardLayout& layout, std::byte* memory) {
+  const std::uint64_t here = reinterpret_cast<std::uintptr_t>(memory) - rt.heap.origin;
+  use(layout, memory, std::vector<MemberShard>(shards_.size(), {here, 0}));
+}
+
+void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<MemberShard>& told) {
   layout_ = layout;
   layout_.events = events_.get();
   memory_ = memory;
   region_ = find_region(memory, 1);
   lean.store(&no_lean_calls(), std::memory_order_relaxed);
   if (is_paged()) return;
-  for (const int pe : rt.node_pes)
-    shards_[static_cast<std::size_t>(pe)] = at_peer(rt.heap, reinterpret_cast<std::uintptr_t>(memory), pe);
-  directories_.assign(rt.npes, nullptr);
-  for (const int pe : rt.node_pes)
-    directories_[static_cast<std::size_t>(pe)] = shard(pe) + layout.directory_at;
+  places_.resize(told.size());
+  std::ranges::transform(told, places_.begin(), &MemberShard::at);
+  directories_.assign(told.size(), nullptr);
+  for (const int pe : rt.node_pes) {
+    const int member = members_.member(pe);
+    if (member < 0) continue;
+    const auto i = static_cast<std::size_t>(member);
+    shards_[i] = at_peer(rt.heap, rt.heap.origin + places_[i], pe);
+    directories_[i] = shards_[i] + layout.directory_at;
+  }
   directories = directories_.data();
-  npes = rt.npes;
+  npes = told.size();
   groups = layout.segment_groups;
   counter = local_calls_.get();
   choose_lean();
@@ -195,8 +216,8 @@ bool Table::travels_by_rma(const KvRequest& request) const {
   }
 }
 
-RemoteAddress Table::remote_at(std::uint64_t offset) const {
-  return {SegmentId::heap, reinterpret_cast<std::uintptr_t>(memory_) - rt.heap.origin + offset};
+RemoteAddress Table::remote_at(int pe, std::uint64_t offset) const {
+  return {SegmentId::heap, places_[static_cast<std::size_t>(pe)] + offset};
 }
 
 Code Table::store_by_rma(Call call, int pe, const KvRequest& request) {
@@ -217,18 +238,20 @@ Code Table::store_by_rma(Call call, int pe, const KvRequest& request) {
     return may_fit ? round_trip(call, pe, request, nullptr, nullptr) : status;
   }
   if (block < layout_.blocks_at || block > layout_.bytes || reserve.n > layout_.bytes - block) [[unlikely]]
-    refuse_message(pe, kTableReplies, "with a block that is not in the table");
+    refuse_message(world_pe(pe), kTableReplies, "with a block that is not in the table");
   const Block head{request.key.n, 0, request.n};
   std::vector<std::byte> front(key_bytes);
   std::memcpy(front.data(), &head, sizeof head);
   std::memcpy(front.data() + sizeof head, request.key.bytes, request.key.n);
   Channel* channel = rt.world_context.channel;
   Completion key_there, value_there;
-  channel->ops->put(channel, pe, remote_at(block), front.data(), front.size(), false, &key_there);
-  channel->ops->put(channel, pe, remote_at(block + key_bytes), request.value, request.n, false, &value_there);
+  const int there = world_pe(pe);
+  channel->ops->put(channel, there, remote_at(pe, block), front.data(), front.size(), false, &key_there);
+  channel->ops->put(channel, there, remote_at(pe, block + key_bytes), request.value, request.n, false,
+                    &value_there);
   wait_for([&] { return key_there.done() && value_there.done(); },
            [&](WaitRecord& record) {
-             describe_wait(record, call.name, pe, "for PE %d to have a value of %zu bytes", pe,
+             describe_wait(record, call.name, there, "for PE %d to have a value of %zu bytes", there,
                            static_cast<std::size_t>(request.n));
            });
   KvRequest with_block = request;
@@ -246,14 +269,15 @@ Code Table::get_by_rma(Call call, int pe, KvRequest request, void* value, std::u
     if (status != kByRma) return status;
     Location location;
     std::memcpy(&location, value, sizeof location);
-    check_message(pe, kTableReplies, wrong_with_location(location, bytes, request.n, layout_));
+    const int there = world_pe(pe);
+    check_message(there, kTableReplies, wrong_with_location(location, bytes, request.n, layout_));
     Channel* channel = rt.world_context.channel;
     Completion here;
-    channel->ops->get(channel, pe, value, remote_at(location.at), bytes, &here);
+    channel->ops->get(channel, there, value, remote_at(pe, location.at), bytes, &here);
     wait_for([&] { return here.done(); },
              [&](WaitRecord& record) {
-               describe_wait(record, call.name, pe, "for a value of %zu bytes of PE %d",
-                             static_cast<std::size_t>(bytes), pe);
+               describe_wait(record, call.name, there, "for a value of %zu bytes of PE %d",
+                             static_cast<std::size_t>(bytes), there);
              });
     const KvRequest confirm{.op = KvOp::confirm, .key = {}, .n = location.version, .offset = location.group};
     if (round_trip(call, pe, confirm, nullptr, nullptr) == SHMEMX_KV_OK) return SHMEMX_KV_OK;
@@ -284,11 +308,11 @@ Code Table::round_trip(Call call, int pe, const KvRequest& request, void* value,
   client_.issue(call, pe, request, reply_bytes(request), pending);
   client_.flush(pe);
   if (!request.waits) {
-    Client::wait(call, left, pe);
+    Client::wait(call, left, world_pe(pe));
     return status;
   }
   wait_for([&] { return left.load(std::memory_order_acquire) == 0; },
-           [&](WaitRecord& record) { describe_wait_for_key(record, call, pe, request.key); });
+           [&](WaitRecord& record) { describe_wait_for_key(record, call, world_pe(pe), request.key); });
   return status;
 }
 
@@ -356,7 +380,9 @@ bool Table::is_whole(const std::vector<std::byte>& bytes, std::uint64_t at, std:
          scan_bytes(head.key_bytes, head.value_bytes) <= n - at;
 }
 
-void Table::refuse_scan(int pe) { refuse_message(pe, kTableReplies, "with elements that are cut off"); }
+void Table::refuse_scan(int pe) const {
+  refuse_message(world_pe(pe), kTableReplies, "with elements that are cut off");
+}
 
 // First without a lock: what it does not hold for stays.
 std::uint64_t Table::remove_mine_if(const Predicate& predicate) {
@@ -380,22 +406,26 @@ std::uint64_t Table::remove_mine_if(const Predicate& predicate) {
   return removed;
 }
 
-std::uint64_t Table::count(Call call) {
+std::uint64_t Table::count(Call call) { return ask_all(call, KvOp::count); }
+
+// Each PE for one of those operations that are on no key; returns the sum of what they give.
+std::uint64_t Table::ask_all(Call call, KvOp op) {
   std::uint64_t total = 0;
-  std::vector<std::uint64_t> others(rt.npes, 0);
-  std::vector<Outstanding> pending(rt.npes);
+  const auto pes = static_cast<std::size_t>(members_.size());
+  std::vector<std::uint64_t> others(pes, 0);
+  std::vector<Outstanding> pending(pes);
   std::atomic<std::uint64_t> left{0};
-  for (unsigned pe = 0; pe < rt.npes; ++pe) {
+  for (std::size_t pe = 0; pe < pes; ++pe) {
     ValueRoom result;
     Code status;
-    if (try_local(static_cast<int>(pe), {.op = KvOp::count, .key = {}}, result, status)) {
+    if (try_local(static_cast<int>(pe), {.op = op, .key = {}}, result, status)) {
       total += result.n;
       continue;
     }
     pending[pe].n = &others[pe];
     pending[pe].left = &left;
     left.fetch_add(1, std::memory_order_relaxed);
-    client_.issue(call, static_cast<int>(pe), {.op = KvOp::count, .key = {}}, 0, pending[pe]);
+    client_.issue(call, static_cast<int>(pe), {.op = op, .key = {}}, 0, pending[pe]);
     client_.flush(static_cast<int>(pe));
   }
   Client::wait(call, left, WaitRecord::kNobody);

@@ -18,6 +18,7 @@
 #include "kv/hash.hpp"
 #include "kv/hot_keys.hpp"
 #include "kv/lean.hpp"
+#include "kv/members.hpp"
 #include "kv/server.hpp"
 #include "kv/shard.hpp"
 
@@ -32,14 +33,20 @@ struct ResultsTo {
   Handle** handle = nullptr;  // gets, or has, one that the operation belongs to if it is under way
 };
 
-/// Of who waits until the key is there.
+/// Of who waits until the key is there, which PE `pe` of the world has.
 void describe_wait_for_key(WaitRecord& record, Call call, int pe, const Key& key);
 
+/// What tells numbers of tables of teams, by which each PE counts for itself, from those of the world.
+inline constexpr std::uint32_t kOfTeam = std::uint32_t{1} << 31;
+
+/// PEs have their numbers among the table's members, which for a table of the world are those of the world.
 /// Thread safety: all but use(), which needs that nobody uses the table on any PE.
 class Table : public LeanTable {
  public:
-  /// `number` is the same on all PEs.
+  /// Of the world.  `number` is the same on all PEs.
   Table(std::uint32_t number, KeyHash hash, bool named);
+  /// Of a team: `told` by its members; `number` is this PE's.
+  Table(std::uint32_t number, KeyHash hash, const Members& members, const std::vector<MemberShard>& told);
   ~Table();
 
   /// It is no table any more.
@@ -51,8 +58,15 @@ class Table : public LeanTable {
   }
   bool is_left() const { return is_left_.load(std::memory_order_acquire); }
 
+  const Members& members() const { return members_; }
+  bool is_of_team() const { return !members_.is_world(); }
+  /// The same on all members; 0 for one of a team, whose members can only meet on the same table.
+  std::uint32_t number() const { return number_; }
+
   /// From now on PEs have their shards in the symmetric block `memory` of layout.bytes.
   void use(const ShardLayout& layout, std::byte* memory);
+  /// The same of a table of a team: where each member has said.
+  void use(const ShardLayout& layout, std::byte* memory, const std::vector<MemberShard>& told);
 
   const ShardLayout& layout() const { return layout_; }
   /// What the program wants a PE's memory to be; 0: that was left to the library.
@@ -66,7 +80,7 @@ class Table : public LeanTable {
   Key key(const void* bytes, std::size_t n) const {
     return {hash_of(hash_, bytes, n), bytes, static_cast<std::uint32_t>(n)};
   }
-  int pe_of_key(const Key& key) const { return pe_of(key.hash, rt.npes); }
+  int pe_of_key(const Key& key) const { return pe_of(key.hash, static_cast<unsigned>(members_.size())); }
 
   /// The part of a PE of this node, in memory; null: of another, or on NVM.
   std::byte* shard(int pe) const { return shards_[static_cast<std::size_t>(pe)]; }
@@ -131,6 +145,10 @@ class Table : public LeanTable {
   /// Makes progress; returns whether quiet() would not wait.
   bool test() { return client_.test(); }
   std::uint64_t count(Call call);
+  /// Tells all members that this PE has left the table.  REQUIRES: it is of a team, and quiet.
+  void tell_left(Call call) { ask_all(call, KvOp::leave); }
+  /// How many have told this PE so.
+  std::uint64_t have_left() const { return Mapped(memory_).load<std::uint64_t>(offsetof(ShardHeader, left)); }
 
   /// Some elements of a PE from *cursor on, as f(head, key, value) returns whether it takes them; *cursor is
   /// then behind the last that it has.  NOT_FOUND: there are none.  `bytes` is kept for the next call.
@@ -169,7 +187,7 @@ class Table : public LeanTable {
   /// Whether there is a whole element at `at`.
   static bool is_whole(const std::vector<std::byte>& bytes, std::uint64_t at, std::uint64_t n,
                        ScanHead& head);
-  [[noreturn]] static void refuse_scan(int pe);
+  [[noreturn]] void refuse_scan(int pe) const;
 
  private:
   void choose_lean();
@@ -180,6 +198,7 @@ class Table : public LeanTable {
   [[gnu::cold, gnu::noinline]] void see(KvOp op, const Key& key) {
     if (HotKeys* keys = watched_.load(std::memory_order_acquire); keys != nullptr) keys->see(op, key);
   }
+  std::uint64_t ask_all(Call call, KvOp op);
   bool better_there(int pe, const KvRequest& request) const;
   template <class Execute>
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
@@ -188,7 +207,8 @@ class Table : public LeanTable {
   Code round_trip(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n);
   Code store_by_rma(Call call, int pe, const KvRequest& request);
   Code get_by_rma(Call call, int pe, KvRequest request, void* value, std::uint64_t* n);
-  RemoteAddress remote_at(std::uint64_t offset) const;
+  RemoteAddress remote_at(int pe, std::uint64_t offset) const;
+  int world_pe(int pe) const { return members_.world_pe(pe); }
   // Counts of threads that meet here may be lost.
   static void bump(std::atomic<std::uint64_t>& counter, std::uint64_t n) {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -196,9 +216,12 @@ class Table : public LeanTable {
 
   const KeyHash hash_;
   const bool named_;
+  const Members members_;
+  const std::uint32_t number_;
   std::atomic<bool> has_ended_{false}, is_left_{false};
   ShardLayout layout_{};
   std::uint64_t budget_ = 0;
+  std::vector<std::uint64_t> places_;    // of all shards, from the start of their heap segments
   std::vector<std::byte*> shards_;       // of all PEs
   std::vector<std::byte*> directories_;  // for LeanTable
   std::byte* memory_ = nullptr;

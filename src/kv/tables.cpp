@@ -21,6 +21,7 @@
 #include "kv/functions.hpp"
 #include "kv/matched.hpp"
 #include "kv/message_check.hpp"
+#include "kv/own_memory.hpp"
 
 namespace shm::kv {
 namespace {
@@ -29,8 +30,11 @@ SharedMutex mutex;
 // By number: how many were created before it.  Those that have ended stay, empty, so that their handles can
 // be told.  Never destroyed: requests may arrive while a thread runs exit().
 Tables& tables GUARDED_BY(mutex) = *new Tables;
+// Those of teams, by the number that this PE has given them.
+Tables& tables_of_teams GUARDED_BY(mutex) = *new Tables;
 std::vector<Table*>& live GUARDED_BY(mutex) = *new std::vector<Table*>;  // those that have not ended
-bool serving = false;                                                    // since the library was started
+Mutex serving_mutex;           // several threads may create tables of teams
+bool serving = false;          // since the library was started
 Executor* executor = nullptr;  // from the first table on NVM that other nodes share, to end_tables()
 
 // Of a table in memory.
@@ -38,7 +42,8 @@ Shard<Mapped> own_shard(const Table& table) { return Shard<Mapped>(Mapped(table.
 
 Table& table_for(int from, const std::byte* message) {
   const SharedLockGuard guard(mutex);
-  return table_for(tables, from, message);
+  const bool of_team = (head_at<KvPacketHead>(message).table & kOfTeam) != 0;
+  return table_for(of_team ? tables_of_teams : tables, from, message);
 }
 
 void on_request(void*, int from, const std::byte* message, std::size_t n) {
@@ -76,6 +81,7 @@ void complete_unattended() {
 }
 
 void serve() {
+  const LockGuard guard(serving_mutex);
   if (serving || rt.progress == nullptr) return;
   serving = true;
   Progress::set_handler(static_cast<std::uint16_t>(MessageId::kv_request), on_request, nullptr);
@@ -113,36 +119,73 @@ KeyHash hash_for(const shmemx_kv_options_t& options) {
   return {options.hash, options.report_collisions != 0};
 }
 
-bool wants_matched(bool on_pages) { return rt.env.kv_match == "entry" && rt.network != nullptr && !on_pages; }
+// Where shards are.
+enum class Place : std::uint8_t { memory, pages, own_memory };
+
+bool wants_matched(Place place) {
+  return rt.env.kv_match == "entry" && rt.network != nullptr && place == Place::memory;
+}
+Place place_of(const Table& table) {
+  if (table.is_of_team()) return Place::own_memory;
+  return table.is_paged() ? Place::pages : Place::memory;
+}
+
+// Bytes that all of the members still have there.
+std::uint64_t bytes_left(Call call, const Members& members) {
+  return members.is_world() ? free_bytes(call) : members.least_of(call, own_bytes_free());
+}
 
 // For a PE, where the program leaves it to the library.  In memory, where what is not touched costs nothing:
 // 64 times what was asked for, but no more than an eighth of what there is, if that is not too little for
 // elements of the longest; and where there is not so much, half of what there is.  On NVM, where all of it is
 // taken: that, and for slots as much again.
-std::uint64_t usual_bytes(Call call, const ShardShape& shape, bool on_pages, bool inlined) {
+std::uint64_t usual_bytes(Call call, const Members& members, const ShardShape& shape, Place place,
+                          bool inlined) {
   constexpr std::uint64_t kTimes = 64;
   const std::uint64_t longest = bytes_for(shape, true);
-  if (on_pages) return inlined ? 2 * longest : longest;
-  const std::uint64_t all = free_bytes(call);
+  if (place == Place::pages) return inlined ? 2 * longest : longest;
+  const std::uint64_t all = bytes_left(call, members);
   if (longest <= all) return std::max(longest, std::min(all / 8, longest * kTimes));
   return std::max(bytes_for(shape, false), all / 2);
 }
 
 // `bytes`: of memory for a PE; 0: the library chooses.  A table of the other engine, which looks after each
 // home, does not grow.
-ShardLayout layout_for(Call call, const ShardShape& shape, KeyHash hash, std::uint64_t bytes, bool on_pages) {
+ShardLayout layout_for(Call call, const Members& members, const ShardShape& shape, KeyHash hash,
+                       std::uint64_t bytes, Place place) {
   ShardLayout layout =
       make_layout(shape.key_bytes, shape.value_bytes, shape.capacity, shape.npes, shape.report_collisions);
-  if (!wants_matched(on_pages)) {
-    if (bytes == 0) bytes = usual_bytes(call, shape, on_pages, layout.inlined);
-    layout = make_layout(shape, {bytes, on_pages});
+  if (!wants_matched(place)) {
+    if (bytes == 0) bytes = usual_bytes(call, members, shape, place, layout.inlined);
+    layout = make_layout(shape, {bytes, place == Place::pages});
   }
   layout.hash = hash;
   return layout;
 }
 
+void empty_shard(std::byte* memory, const ShardLayout& layout, UserHash hash) {
+  std::memset(memory, 0, layout.orders_at);
+  std::memset(memory + layout.directory_at, 0, layout.end_of(layout.first_segments) - layout.directory_at);
+  Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash, layout.key_bytes)); });
+}
+
+// Memory for this PE's shard of a table of a team, empty; null on all members if one has not enough.
+std::byte* make_own_shard(Call call, const Members& members, const ShardLayout& layout, UserHash hash) {
+  std::byte* memory = allocate_own(layout.bytes);
+  if (memory == nullptr)
+    warn(
+        "%s: no %zu bytes are left for tables of teams, which each PE needs; set SHMEM_KV_TEAM_SIZE to more "
+        "than %zu, or ask for less capacity",
+        call.name, static_cast<std::size_t>(layout.bytes), own_bytes());
+  if (memory != nullptr) empty_shard(memory, layout, hash);
+  if (members.all_succeeded(call, memory == nullptr)) return memory;
+  if (memory != nullptr) release_own(memory);
+  return nullptr;
+}
+
 // Memory for all shards, empty; null everywhere if there is not enough.
-std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
+std::byte* make_shards(Call call, const Members& members, const ShardLayout& layout, UserHash hash) {
+  if (!members.is_world()) return make_own_shard(call, members, layout, hash);
   auto* memory = static_cast<std::byte*>(allocate(call, layout.bytes, 64, false));
   if (memory == nullptr) {
     if (rt.me == 0 && layout.bytes == kNoMemory) {
@@ -156,10 +199,20 @@ std::byte* make_shards(Call call, const ShardLayout& layout, UserHash hash) {
     }
     return nullptr;
   }
-  std::memset(memory, 0, layout.orders_at);
-  std::memset(memory + layout.directory_at, 0, layout.end_of(layout.first_segments) - layout.directory_at);
-  Table::with_shard(layout, memory, [&](const auto& shard) { shard.prepare(sign(hash, layout.key_bytes)); });
+  empty_shard(memory, layout, hash);
   return memory;
+}
+
+// What make_shards() gave.  Collective over the members, who use it no more.
+void release_shards(Call call, const Members& members, std::byte* memory) {
+  if (members.is_world()) return release(call, memory);
+  release_own(memory);
+}
+
+// Where the members have their shards of a table of a team, and its numbers there.
+std::vector<MemberShard> tell_where(Call call, const Members& members, const std::byte* memory,
+                                    std::uint32_t number) {
+  return members.tell_all(call, {reinterpret_cast<std::uintptr_t>(memory) - rt.heap.origin, number});
 }
 
 // The shards of a named table, made or as they were left; null everywhere: a line has said why.
@@ -184,7 +237,7 @@ std::byte* open_shards(Call call, const ShardLayout& layout, const shmemx_kv_opt
 }
 
 void open_matched(Call call, Table& table) {
-  if (!wants_matched(table.is_paged())) return;
+  if (!wants_matched(place_of(table))) return;
   table.set_matched(MatchedEngine::open(call, {table.layout(), table.memory(), table.hash()}));
 }
 
@@ -213,9 +266,11 @@ Code move_elements(const From& from, const To& to, const Table& table) {
 }  // namespace
 
 Table& table_for(const Tables& all, int from, const std::byte* message) {
-  const std::uint32_t number = head_at<KvPacketHead>(message).table;
-  if (number >= all.size() || !all[number]->is_table()) [[unlikely]]
+  const std::uint32_t number = head_at<KvPacketHead>(message).table & ~kOfTeam;
+  if (number >= all.size() || all[number] == nullptr || !all[number]->is_table()) [[unlikely]]
     refuse_message(from, kTableRequests, "for a table that is not there");
+  if (all[number]->members().member(from) < 0) [[unlikely]]
+    refuse_message(from, kTableRequests, "for a table of a team that it is not in");
   return *all[number];
 }
 
@@ -225,11 +280,12 @@ static std::vector<Table*> live_now() {
   return live;
 }
 
-// Ends those that all PEs have left.  Collective over the world, in which all are in the same call.  They are
-// in the order in which they were created, on all PEs.
+// Ends those of the world that all PEs have left.  Collective over the world, in which all are in the same
+// call.  They are in the order in which they were created, on all PEs.
 static void end_left_tables(Call call) {
   constexpr std::size_t kAtOnce = 64;
-  const std::vector<Table*> all = live_now();
+  std::vector<Table*> all = live_now();
+  std::erase_if(all, [](const Table* table) { return table->is_of_team(); });
   for (std::size_t first = 0; first < all.size(); first += kAtOnce) {
     const std::size_t n = std::min(kAtOnce, all.size() - first);
     std::uint64_t left = 0;
@@ -240,22 +296,28 @@ static void end_left_tables(Call call) {
   }
 }
 
-Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open) {
+static void check_same_options(Call call, const Members& members, const shmemx_kv_options_t& options) {
   const std::string_view name = options.name != nullptr ? options.name : "";
-  check_same(call, {{"key_bytes", options.key_bytes},
-                    {"value_bytes", options.value_bytes},
-                    {"capacity", options.capacity},
-                    {"hash", sign(options.hash, options.key_bytes), false},
-                    {"report_collisions", options.report_collisions != 0},
-                    {"memory_bytes", options.memory_bytes},
-                    {"name", hash_of(nullptr, name.data(), name.size()), false}});
+  members.check_same(call, {{"key_bytes", options.key_bytes},
+                            {"value_bytes", options.value_bytes},
+                            {"capacity", options.capacity},
+                            {"hash", sign(options.hash, options.key_bytes), false},
+                            {"report_collisions", options.report_collisions != 0},
+                            {"memory_bytes", options.memory_bytes},
+                            {"name", hash_of(nullptr, name.data(), name.size()), false}});
+}
+
+Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open) {
+  check_same_options(call, Members(), options);
   end_left_tables(call);
   const ShardShape shape{options.key_bytes, options.value_bytes, options.capacity, rt.npes,
                          options.report_collisions != 0};
   const bool on_pages = options.name != nullptr || rt.paged_by_default;
-  const ShardLayout layout = layout_for(call, shape, hash_for(options), options.memory_bytes, on_pages);
+  const Members world;
+  const ShardLayout layout = layout_for(call, world, shape, hash_for(options), options.memory_bytes,
+                                        on_pages ? Place::pages : Place::memory);
   std::byte* memory = options.name != nullptr ? open_shards(call, layout, options, open)
-                                              : make_shards(call, layout, options.hash);
+                                              : make_shards(call, world, layout, options.hash);
   if (memory == nullptr) return nullptr;
   if (in_region(memory) && !start_executor(call)) {
     release(call, memory);
@@ -277,56 +339,140 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
   return table;
 }
 
+// Ends, on this PE, those of teams that all members have left.  Each has completed what it had issued before
+// it said so, and returned from all collective calls on the table.
+static void end_left_of_teams() {
+  const LockGuard guard(mutex);
+  std::erase_if(live, [](Table* table) {
+    if (!table->is_of_team() || !table->is_left() ||
+        table->have_left() != static_cast<std::uint64_t>(table->members().size()))
+      return false;
+    release_own(table->memory());
+    table->end();
+    forget_team(table->members().team());
+    return true;
+  });
+}
+
+// Who has left cannot come.
+static void check_nobody_left(Call call, const Table& table) {
+  if (table.is_of_team() && table.have_left() != 0)
+    fatal("%s: %zu of the table's %d PEs have left it (shmemx_kv_leave), and all must call this", call.name,
+          static_cast<std::size_t>(table.have_left()), table.members().size());
+}
+
+// A number of this PE's for a table of a team.
+static std::uint32_t next_of_teams() {
+  const LockGuard guard(mutex);
+  tables_of_teams.emplace_back();
+  return static_cast<std::uint32_t>(tables_of_teams.size() - 1) | kOfTeam;
+}
+
+// No packet comes for it before all members have it.
+static Table* create_table_of(Call call, const Members& members, const shmemx_kv_options_t& options) {
+  const ShardShape shape{options.key_bytes, options.value_bytes, options.capacity,
+                         static_cast<unsigned>(members.size()), options.report_collisions != 0};
+  const ShardLayout layout =
+      layout_for(call, members, shape, hash_for(options), options.memory_bytes, Place::own_memory);
+  std::byte* memory = make_shards(call, members, layout, options.hash);
+  if (memory == nullptr) return nullptr;
+  const std::uint32_t number = next_of_teams();
+  const std::vector<MemberShard> told = tell_where(call, members, memory, number);
+  auto made = std::make_unique<Table>(number, hash_for(options), members, told);
+  Table* table = made.get();
+  table->use(layout, memory, told);
+  table->set_budget(options.memory_bytes);
+  {
+    const LockGuard guard(mutex);
+    tables_of_teams[number & ~kOfTeam] = std::move(made);
+    live.push_back(table);
+  }
+  serve();
+  members.sync(call);
+  return table;
+}
+
+Table* create_table_on(Call call, shmem_team_t team, const shmemx_kv_options_t& options) {
+  const Members theirs(call, team);
+  if (options.name != nullptr)
+    fatal(
+        "%s: name is '%s'; allowed is NULL: tables of teams are in memory; one with a name is made by "
+        "shmemx_kv_create, for all PEs",
+        call.name, options.name);
+  check_same_options(call, theirs, options);
+  end_left_of_teams();
+  shmem_team_t own = SHMEM_TEAM_INVALID;
+  if (split_team(call, team, {0, 1, theirs.size()}, 0, &own) != 0) {
+    if (theirs.me() == 0)
+      warn("%s: there are too many teams already, and a table takes one; destroy some, or tables of teams",
+           call.name);
+    return nullptr;
+  }
+  const Members members(call, own);
+  Table* table = create_table_of(call, members, options);
+  if (table == nullptr) destroy_team(call, own);
+  return table;
+}
+
 void settle_table(Call call, Table& table) {
+  check_nobody_left(call, table);
   table.quiet(call);
-  check_same(call, {{"kv", table.client().table(), false}});
+  table.members().check_same(call, {{"kv", table.number(), false}});
 }
 
 void destroy_table(Call call, Table* table) {
   settle_table(call, *table);  // nobody asks any more
-  rest_executor();
+  if (!table->is_of_team()) rest_executor();
   close_matched(call, *table);
-  release(call, table->memory());
-  const LockGuard guard(mutex);
-  std::erase(live, table);
-  table->end();
+  release_shards(call, table->members(), table->memory());
+  {
+    const LockGuard guard(mutex);
+    std::erase(live, table);
+    table->end();
+  }
+  if (table->is_of_team()) destroy_team(call, table->members().team());
 }
 
 // A table that cannot be resized.
 static Code keep(Call call, Table& table) {
   open_matched(call, table);
-  sync_world(call);
+  table.members().sync(call);
   return SHMEMX_KV_FULL;
 }
 
 Code resize_table(Call call, Table& table, std::uint64_t capacity) {
   const ShardLayout& old = table.layout();
+  const Members& members = table.members();
+  check_nobody_left(call, table);
   table.quiet(call);
-  check_same(call, {{"kv", table.client().table(), false}, {"capacity", capacity}});
-  end_left_tables(call);
-  const ShardShape shape{old.key_bytes, old.value_bytes, capacity, rt.npes, old.report_collisions};
+  members.check_same(call, {{"kv", table.number(), false}, {"capacity", capacity}});
+  if (members.is_world()) end_left_tables(call);
+  const ShardShape shape{old.key_bytes, old.value_bytes, capacity, static_cast<unsigned>(members.size()),
+                         old.report_collisions};
   const std::uint64_t bytes = table.budget() == 0 ? 0 : std::max(table.budget(), bytes_for(shape, true));
-  const ShardLayout layout = layout_for(call, shape, table.hash(), bytes, table.is_paged());
-  rest_executor();
+  const ShardLayout layout = layout_for(call, members, shape, table.hash(), bytes, place_of(table));
+  if (members.is_world()) rest_executor();
   close_matched(call, table);
-  std::byte* memory = make_shards(call, layout, table.hash().user);
+  std::byte* memory = make_shards(call, members, layout, table.hash().user);
   if (memory == nullptr) return keep(call, table);
   const bool failed = table.with_mine([&](const auto& from) {
     return Table::with_shard(layout, memory,
                              [&](const auto& to) { return move_elements(from, to, table) != SHMEMX_KV_OK; });
   });
-  if (!all_succeeded(call, failed)) {
-    release(call, memory);
+  if (!members.all_succeeded(call, failed)) {
+    release_shards(call, members, memory);
     return keep(call, table);
   }
   std::byte* before = table.memory();
+  const std::vector<MemberShard> told =
+      members.is_world() ? std::vector<MemberShard>() : tell_where(call, members, memory, 0);
   {
     const LockGuard guard(mutex);  // whoever polls looks at all tables
-    table.use(layout, memory);
+    members.is_world() ? table.use(layout, memory) : table.use(layout, memory, told);
   }
   open_matched(call, table);
-  sync_world(call);
-  release(call, before);
+  members.sync(call);
+  release_shards(call, members, before);
   return SHMEMX_KV_OK;
 }
 
@@ -334,7 +480,7 @@ void clear_table(Call call, Table& table) {
   settle_table(call, table);
   table.remove_mine_if(
       {[](const void*, std::size_t, const void*, std::size_t, void*) { return 1; }, nullptr});
-  sync_world(call);
+  table.members().sync(call);
 }
 
 void quiet_tables(Call call) {
@@ -342,12 +488,15 @@ void quiet_tables(Call call) {
 }
 
 void end_tables() {
-  if (serving) {
-    set_quiet_service(nullptr);
-    Progress::remove_poller(resume, nullptr);
-    rt.progress->remove_source(&serving);
+  {
+    const LockGuard guard(serving_mutex);
+    if (serving) {
+      set_quiet_service(nullptr);
+      Progress::remove_poller(resume, nullptr);
+      rt.progress->remove_source(&serving);
+    }
+    serving = false;
   }
-  serving = false;
   std::vector<std::unique_ptr<MatchedEngine>>
       engines;  // end not under the lock: they have pollers of their own
   for (Table* table : live_now()) engines.push_back(table->take_matched());
@@ -357,6 +506,7 @@ void end_tables() {
   const LockGuard guard(mutex);
   for (Table* table : live) table->end();
   live.clear();
+  end_own_memory();
   forget_functions();
 }
 

@@ -10,10 +10,10 @@
 
 namespace shm::kv {
 
-/// By number.
+/// By number, without kOfTeam.  Null: one that is being made, or could not be.
 using Tables = std::vector<std::unique_ptr<Table>>;
-/// Which of them a packet of requests is for.  Ends the job if it is none, or has ended.  REQUIRES: the
-/// packet has a head.
+/// Which of them a packet of requests is for.  Ends the job if it is none, or has ended, or is of a team that
+/// the sender is not in.  REQUIRES: the packet has a head.
 Table& table_for(const Tables& all, int from, const std::byte* message);
 
 /// Opens a named symmetric object (setup/named_objects).
@@ -22,6 +22,10 @@ using OpenNamed = void* (*)(Call, const char* name, std::size_t size);
 /// Collective over the world, with the same arguments.  Null on all PEs: no memory, or a named object that
 /// cannot be opened or is something else; a line has said so.
 Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed open);
+/// Collective over the team, with the same arguments.  Null on all of its PEs: no memory, or no more teams; a
+/// line has said so.
+Table* create_table_on(Call call, shmem_team_t team, const shmemx_kv_options_t& options);
+/// What follows is collective over the table's members.
 void destroy_table(Call call, Table* table);
 /// What PEs have issued on it is complete, and all mean the same one.
 void settle_table(Call call, Table& table);

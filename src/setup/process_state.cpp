@@ -16,6 +16,7 @@
 #include "base/huge_pages.hpp"
 #include "base/limits.hpp"
 #include "core/progress.hpp"
+#include "kv/own_memory.hpp"
 #include "setup/announcement.hpp"
 #include "setup/internal_layout.hpp"
 #include "setup/memory_link.hpp"
@@ -26,10 +27,13 @@ namespace {
 
 constexpr std::size_t kLargestDefault = std::size_t{64} << 30;
 
-// What one PE's segment spans for `user` bytes: our own memory, and half as much again for the allocator's
-// size classes and fragmentation.  Address space only: nothing is committed before it is touched.
-std::size_t heap_stride(std::size_t user, bool with_staging) {
-  return round_up(internal_bytes(with_staging) + user + user / 2 + (std::size_t{8} << 20), kLargestAlignment);
+// What an allocator of `user` bytes needs: half as much again for its size classes and fragmentation.
+std::size_t range_for(std::size_t user) { return user + user / 2 + (std::size_t{8} << 20); }
+
+// What one PE's segment spans for `user` bytes: our own memory, those, and what the PE gives out by itself.
+// Address space only: nothing is committed before it is touched.
+std::size_t heap_stride(std::size_t user, bool with_staging, std::size_t own) {
+  return round_up(internal_bytes(with_staging) + range_for(user) + own, kLargestAlignment);
 }
 
 // One blob per node: a head and the records of its PEs with their ranks.  Both ends run the same library.
@@ -291,11 +295,16 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
     return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(state->user_heap) +
                          " bytes; allowed is up to 32t");
   }
+  if (env.kv_team_size.value_or(0) > (std::size_t{1} << 45)) {
+    return Status::error("SHMEM_KV_TEAM_SIZE is " + std::to_string(*env.kv_team_size) +
+                         " bytes; allowed is up to 32t");
+  }
+  const std::size_t own = kv::own_range(env.kv_team_size.value_or(state->user_heap / 4));
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   state->mapper = mapper->name();
   Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
       *mapper, member,
-      {member.node_size, job.size, heap_stride(state->user_heap, state->nvm.wanted()), pool_bytes});
+      {member.node_size, job.size, heap_stride(state->user_heap, state->nvm.wanted(), own), pool_bytes, own});
   if (!memory.ok()) return memory.status();
   state->memory = std::move(memory.value());
   state->memory->control(member.node_rank).record.leader = job.node_pes.front() + 1;

@@ -93,12 +93,13 @@ void fill_runtime() REQUIRES(start_mutex) {
   rt.network = state->network.get();
   rt.spin_polls = static_cast<unsigned>(rt.env.spin.value_or(default_spin(pes_of_host(job))));
   fill_deltas();
-  std::size_t heap_size = memory.heap_stride();
+  std::size_t heap_size = memory.heap_stride() - memory.own_bytes();
   for (int pe = 0; pe < job.size; ++pe)
     heap_size = std::min<std::size_t>(heap_size, memory.record(pe).heap_size);
   const bool with_staging = state->nvm.wanted();
   rt.heap = {reinterpret_cast<std::uintptr_t>(memory.heap(rt.node_rank)), heap_size, heap_deltas.data(),
              internal_bytes(with_staging)};
+  rt.own_memory = {rt.heap.origin + memory.heap_stride() - memory.own_bytes(), memory.own_bytes()};
   set_staging(with_staging ? memory.heap(rt.node_rank) + kStagingAt : nullptr);
   rt.statics = {memory.own_statics().base, memory.own_statics().size, static_deltas.data(), 0};
 }

@@ -85,6 +85,21 @@ void whole(shmemx::kv_string_table& table, int me, int npes) {
   shmem_barrier_all();
 }
 
+/// Each on its own.
+void on_a_team(int me) {
+  shmem_team_t alone = SHMEM_TEAM_INVALID, own;
+  for (int pe = 0; pe < shmem_n_pes(); ++pe) {
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, pe, 1, 1, nullptr, 0, &own);
+    if (own != SHMEM_TEAM_INVALID) alone = own;
+  }
+  shmemx::kv_string_table table(alone, 10, 8, 8), other(SHMEM_TEAM_WORLD, 10, 8, 8);
+  CHECK(table && other);
+  CHECK_EQ(table.put("me", std::to_string(me)), SHMEMX_KV_OK);
+  CHECK(table.get("me") == std::to_string(me));
+  CHECK_EQ(table.pe_of("me"), 0);
+  table.close();
+}
+
 }  // namespace
 
 int main() {
@@ -109,5 +124,6 @@ int main() {
   CHECK(closed.get("key") == "");
   closed.close();
   CHECK(!closed);
+  on_a_team(me);
   shmem_finalize();
 }

@@ -331,12 +331,32 @@ void assignment() {
   }
 }
 
+// Of the PEs from 1 on, where there are several; PE 0 goes on.
+void on_a_team() {
+  const int n = shmem_n_pes(), first = n > 1 ? 1 : 0;
+  shmem_team_t team;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, first, 1, n - first, nullptr, 0, &team);
+  if (team == SHMEM_TEAM_INVALID) return;
+  shmemx_kv_options_t options{};
+  options.capacity = 100;
+  shmemx::kv_table<int, long> table(team, 100), other(team, options);
+  CHECK(table && other);
+  const int my = shmem_team_my_pe(team), next = (my + 1) % shmem_team_n_pes(team);
+  CHECK_EQ(table.put(my, 10 * my), SHMEMX_KV_OK);
+  CHECK_EQ(other.put(my, 20 * my), SHMEMX_KV_OK);
+  CHECK_EQ(table.get_wait(next), 10 * next);
+  CHECK_EQ(other.get_wait(next), 20 * next);
+  CHECK(table.pe_of(my) < shmem_team_n_pes(team));
+  other.close();
+}
+
 }  // namespace
 
 int main() {
   shmem_init();
   const int add = shmemx_kv_register(add_function);
   {
+    on_a_team();
     all_elements(add);
     Numbers table(kEach * static_cast<std::uint64_t>(shmem_n_pes()));
     CHECK(table);

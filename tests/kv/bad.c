@@ -149,6 +149,18 @@ static void batch_of_what(void) {
   calls[0].call = 14;
   shmemx_kv_batch(kv, 1, calls);
 }
+static void team_create_nowhere(void) {
+  const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = 8};
+  shmemx_kv_team_create(SHMEM_TEAM_SHARED, &options, NULL);
+}
+static void team_create_on_none(void) {
+  const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = 8};
+  shmemx_kv_team_create(SHMEM_TEAM_INVALID, &options, &kv);
+}
+static void team_create_named(void) {
+  const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = 8, .name = "mine"};
+  shmemx_kv_team_create(SHMEM_TEAM_SHARED, &options, &kv);
+}
 static void wait_for_what(void) { shmemx_kv_request_wait(NULL); }
 
 /* ---- Keys: of no bytes, of more than the table's, and none at all */
@@ -290,6 +302,9 @@ static const struct {
     {"shmemx_kv_create", "capacity is 0. allowed", create_no_room},
     {"shmemx_kv_create", "capacity is 18446744073709551615. allowed", create_too_much},
     {"shmemx_kv_create", "capacity is 1099511627777. allowed are 1 to 2.40 elements", create_one_too_many},
+    {"shmemx_kv_team_create", "kv is NULL. allowed", team_create_nowhere},
+    {"shmemx_kv_team_create", "team is SHMEM_TEAM_INVALID. allowed are", team_create_on_none},
+    {"shmemx_kv_team_create", "name is 'mine'. allowed is NULL", team_create_named},
     {"shmemx_kv_resize", "capacity is 0. allowed are 1 to 2.40 elements", resize_to_0},
     {"shmemx_kv_resize", "capacity is 18446744073709551615. allowed", resize_too_much},
     {"shmemx_kv_persist", "kv has no name. allowed are tables that were created with", persist_unnamed},

@@ -10,6 +10,9 @@
 // A value begins with a word that arithmetic works on and a tag, from which its length and all other bytes
 // follow; one that an upsert has made has the word alone.
 //
+// `linear teams`: two teams, of the PEs with even and with odd numbers, do so at once, each on tables of its
+// own, and its first PE judges.
+//
 // ATOLL_STRESS_SECONDS says how long to go on; ATOLL_TEST_SEED repeats what the threads do, not how they
 // interleave.
 #include "linear.hpp"
@@ -53,7 +56,8 @@ struct Shape {
   std::uint64_t (*hash)(const void*, std::size_t);
 };
 
-int me, npes;
+int me, npes;  // in the team
+shmem_team_t team = SHMEM_TEAM_WORLD;
 shmemx_kv_t kv;
 std::size_t value_bytes;
 bool crowded;                          // the table grows
@@ -504,7 +508,8 @@ void judge(const State* before, std::size_t& judged) {
   std::vector<Operation> histories[kKeys];
   std::vector<Journal> all(kThreads);
   for (int pe = 0; pe < npes; ++pe) {
-    shmem_getmem(all.data(), journals, kThreads * sizeof(Journal), pe);
+    shmem_getmem(all.data(), journals, kThreads * sizeof(Journal),
+                 shmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD));
     for (const Journal& journal : all)
       for (std::size_t i = 0; i < journal.count; ++i)
         histories[journal.records[i].key].push_back(journal.records[i].operation);
@@ -546,7 +551,7 @@ void life(const Shape& shape, Random& dice, Random& common, std::size_t& judged)
   options.capacity = elements * static_cast<std::uint64_t>(shape.hash != nullptr ? npes : 1);
   crowded = may_grow && shape.hash == nullptr && next_random(&common) % 2 == 0;
   if (crowded) options.memory_bytes = std::size_t{8} << 20;
-  CHECK_EQ(shmemx_kv_create(&options, &kv), SHMEMX_KV_OK);
+  CHECK_EQ(shmemx_kv_team_create(team, &options, &kv), SHMEMX_KV_OK);
   fill_random(&common, keys, sizeof keys);
   shmemx_kv_stats_t stats;
   shmemx_kv_stats(kv, &stats);
@@ -559,16 +564,23 @@ void life(const Shape& shape, Random& dice, Random& common, std::size_t& judged)
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   int provided = 0;
   CHECK_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
-  me = shmem_my_pe(), npes = shmem_n_pes();
+  const int world_me = shmem_my_pe(), world = shmem_n_pes();
+  if (argc > 1 && std::strcmp(argv[1], "teams") == 0) {
+    shmem_team_t both[2];
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, (world + 1) / 2, nullptr, 0, &both[0]);
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 1, 2, world / 2, nullptr, 0, &both[1]);
+    team = both[world_me % 2];
+  }
+  me = shmem_team_my_pe(team), npes = shmem_team_n_pes(team);
   journals = static_cast<Journal*>(shmem_calloc(kThreads, sizeof(Journal)));
   CHECK(journals != nullptr);
   add_word = shmemx_kv_register(add_word_function);
   Random dice;
   seed_dice(&dice);
-  Random common{dice.state - static_cast<std::uint64_t>(me)};
+  Random common{dice.state - static_cast<std::uint64_t>(world_me)};
   // In the slot of a group, in a block, and longer than a message.
   static constexpr Shape kShapes[] = {{16, nullptr},   {48, nullptr},   {48, constant},       {200, nullptr},
                                       {200, constant}, {5000, nullptr}, {kMostValue, nullptr}};

@@ -55,6 +55,39 @@ static void another(void) {
   else
     shmemx_kv_destroy(kv);
 }
+/* The same of a team, which both are in. */
+static shmem_team_t both(void) {
+  shmem_team_t team;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &team);
+  return team;
+}
+static shmemx_kv_t create_on(shmem_team_t team, uint64_t capacity) {
+  const shmemx_kv_options_t options = {.key_bytes = 8, .value_bytes = 8, .capacity = capacity};
+  shmemx_kv_t kv = NULL;
+  shmemx_kv_team_create(team, &options, &kv);
+  return kv;
+}
+static void team_capacity(void) { create_on(both(), first ? 1000 : 1001); }
+static void team_resize(void) { shmemx_kv_resize(create_on(both(), 100), first ? 1000 : 6000); }
+static void team_another(void) {
+  const shmemx_kv_t kv = create_on(both(), 100);
+  if (first)
+    shmemx_kv_resize(kv, 200);
+  else
+    shmemx_kv_destroy(kv);
+}
+static void team_left(void) {
+  const shmemx_kv_t kv = create_on(both(), 100);
+  if (!first) shmemx_kv_leave(kv);
+  shmem_barrier_all();
+  if (first) shmemx_kv_clear(kv);
+}
+/* Who is not in it. */
+static void team_outside(void) {
+  shmem_team_t team;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &team);
+  create_on(team, 100);
+}
 /* All alike, but of a table that cannot get another size. */
 static void resize_named(void) { shmemx_kv_resize(create(8, 8, 100, "resized"), 1000); }
 /* What was durable before is afterwards, which `kept` looks at. */
@@ -82,9 +115,11 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*call)(void);
-  } cases[] = {CASE(key_bytes), CASE(value_bytes), CASE(capacity), CASE(name),        CASE(hash),
-               CASE(report),    CASE(memory),      CASE(resize),   CASE(destroy),     CASE(missing),
-               CASE(another),   CASE(persist),     CASE(kept),     CASE(resize_named)};
+  } cases[] = {CASE(key_bytes),    CASE(value_bytes),  CASE(capacity),      CASE(name),
+               CASE(hash),         CASE(report),       CASE(memory),        CASE(resize),
+               CASE(destroy),      CASE(missing),      CASE(another),       CASE(persist),
+               CASE(kept),         CASE(resize_named), CASE(team_capacity), CASE(team_resize),
+               CASE(team_another), CASE(team_left),    CASE(team_outside)};
   shmem_init();
   first = shmem_my_pe() == 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "far_table.hpp"
 #include "kv/match_requests.hpp"
 #include "kv/message_check.hpp"
+#include "kv/tables.hpp"
 
 namespace shm::kv {
 namespace {
@@ -36,6 +38,26 @@ TEST(MatchReplyDeathTest, IsThatOfItsTagAndAsLongAsItSays) {
   AwaitedMatch awaited{3, 7, {16, true, false}, value};
   EXPECT_DEATH(take_match_reply(reinterpret_cast<std::byte*>(&head), sizeof head - 1, awaited),
                "that is cut off");
+}
+
+TEST(TableOfTeamDeathTest, IsForItsMembersOnly) {
+  constexpr std::uint32_t kNumber = 1;
+  const Members members(Team{2, 2, 3, 0, nullptr, 0}, SHMEM_TEAM_INVALID);  // PEs 2, 4, 6
+  const std::vector<MemberShard> told(3, {0, kNumber | kOfTeam});
+  Tables all;
+  all.emplace_back();  // one that is being made
+  all.push_back(std::make_unique<Table>(kNumber | kOfTeam, KeyHash(), members, told));
+  const auto look = [&](int from, std::uint32_t number) {
+    const KvPacketHead head{number | kOfTeam, KvPacketHead::requests};
+    return &table_for(all, from, reinterpret_cast<const std::byte*>(&head));
+  };
+  for (const int from : {2, 4, 6}) EXPECT_EQ(look(from, kNumber), all[kNumber].get());
+  for (const int from : {0, 1, 3, 8}) {
+    EXPECT_DEATH(look(from, kNumber),
+                 "sent a packet of table requests for a table of a team that it is not in");
+  }
+  EXPECT_DEATH(look(2, 0), "PE 2 sent a packet of table requests for a table that is not there");
+  EXPECT_DEATH(look(2, 2), "for a table that is not there");
 }
 
 class MessageRefused : public FarTable {
