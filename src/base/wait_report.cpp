@@ -31,7 +31,7 @@ char line_head[64];  // "atoll: PE 3 of 5: "
 double report_after = 0;  // seconds
 
 std::atomic<const PeerWatch*> peer_watch{nullptr};
-constexpr std::chrono::milliseconds kQuietTime{500};     // before a thread that waits listens
+constexpr std::chrono::milliseconds kQuietTime{100};     // before a thread that waits listens
 constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
 constexpr double kLauncherTakes = 10;                    // seconds, to end a job one of whose PEs has ended
 

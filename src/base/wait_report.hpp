@@ -106,7 +106,7 @@ struct PeerWatch {
   double limit;  // seconds of silence after which the job ends with a line
 };
 
-/// From now on whoever waits for more than half a second listens; null: nobody any more.  `watch` stays where
+/// From now on whoever waits for more than a tenth of a second listens; null: nobody any more.  `watch` stays where
 /// it is for the life of the process.
 void watch_peers(const PeerWatch* watch);
 

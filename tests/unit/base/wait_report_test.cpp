@@ -217,7 +217,7 @@ TEST_F(WaitReport, OthersListenForAWaitThatCannot) {
   {
     const OutsideWait wait("a load or store", "for a page", true);
     EXPECT_GE(looks_within(1.5), 1);
-    EXPECT_LE(looks, 5);
+    EXPECT_LE(looks, 7);
   }
   EXPECT_EQ(looks_within(0.3), 0);
   watch_peers(nullptr);
