@@ -106,8 +106,8 @@ struct PeerWatch {
   double limit;  // seconds of silence after which the job ends with a line
 };
 
-/// From now on whoever waits for more than a tenth of a second listens; null: nobody any more.  `watch` stays where
-/// it is for the life of the process.
+/// From now on whoever waits for more than a tenth of a second listens; null: nobody any more.  `watch` stays
+/// where it is for the life of the process.
 void watch_peers(const PeerWatch* watch);
 
 /// Ends the job with a line if `silence` is too long for who waits for that reason.  For waits inside the
