@@ -9,6 +9,7 @@
 
 #include "base/fatal.hpp"
 #include "base/human.hpp"
+#include "base/wait_report.hpp"
 #include "boot/boot.hpp"
 #include "core/address.hpp"
 #include "core/progress.hpp"
@@ -33,6 +34,9 @@ void set_receiver(Heap* heap) {
   const LockGuard guard(receiver_lock);
   receiver = heap;
 }
+
+// Microseconds, for the agent: while a thread waits for a page, peers are listened to so often.
+constexpr long kBetweenLooks = 250'000;
 
 constexpr const char* kOperation = "an operation of the NVM heap";
 
@@ -91,6 +95,8 @@ void Heap::start() {
     alarm_.start(*rt.progress);
     Progress::add_poller(poll_pager, this);
     Progress::add_poller(poll_gathered, this);
+    Progress::add_poller(listen_for_faults, this);
+    rt.progress->add_source({-1, [](void*) { return true; }, &faults_, kBetweenLooks});
     Progress::set_flusher(flush_gathered, this);
   }
   pager_->share_rounds();
@@ -110,6 +116,12 @@ bool Heap::poll_gathered(void* heap) {
   return true;
 }
 
+// For threads whose loads and stores wait for pages.
+bool Heap::listen_for_faults(void*) {
+  listen_for_outside_waits();
+  return false;
+}
+
 void Heap::rest() {
   const Ticket ticket(pool_, rt.node_rank);
   ticket.request().kind = PageRequest::Kind::rest;
@@ -122,6 +134,8 @@ void Heap::stop() {
   pager_->stop();
   if (rt.progress != nullptr) {
     Progress::set_flusher(nullptr, nullptr);
+    rt.progress->remove_source(&faults_);
+    Progress::remove_poller(listen_for_faults, this);
     Progress::remove_poller(poll_gathered, this);
     Progress::remove_poller(poll_pager, this);
     alarm_.stop(*rt.progress);

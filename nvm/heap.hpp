@@ -148,6 +148,7 @@ class Heap final : public Region, private Host, private Outlet {
   PagerRounds* own_rounds() const;
   static bool poll_pager(void* heap);
   static bool poll_gathered(void* heap);
+  static bool listen_for_faults(void* heap);
   static void flush_gathered(void* heap) { static_cast<Heap*>(heap)->gathering_.flush(); }
   FrameNumber ask_for_page(PageRequest::Kind kind, PageNumber page, Access access);
   PagerRounds* ask(const Ticket& ticket, PageRequest::Kind kind, PageNumber page, Access access);

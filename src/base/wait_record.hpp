@@ -29,7 +29,7 @@ inline constexpr int kAskSignal = SIGURG;
 inline constexpr const char kNotAsFar[] = "which has not come as far";
 
 struct WaitRecord {
-  static constexpr std::uint32_t kLayout = 0x41574104;  // to be changed with the members
+  static constexpr std::uint32_t kLayout = 0x41574105;  // to be changed with the members
   static constexpr std::int32_t kNobody = -1;
 
   enum class News : std::int32_t {
@@ -45,6 +45,7 @@ struct WaitRecord {
   std::int32_t waiting = 0;       // present: threads that wait
   std::int32_t thread = 0;        // waits: the kernel's number of it
   std::int32_t for_pe = kNobody;  // waits: the PE that must act, if it is known
+  std::int32_t program = 0;       // waits: 1: its agent does not end the wait; the program of for_pe must
   std::int32_t group = kNobody;   // waits: in a collective operation of these PEs, by a number that all have
   std::uint64_t calls = 0;        // waits: of these operations, so many has this PE begun
   double seconds = 0;             // waits: for how long

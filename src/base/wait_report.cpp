@@ -31,7 +31,7 @@ char line_head[64];  // "atoll: PE 3 of 5: "
 double report_after = 0;  // seconds
 
 std::atomic<const PeerWatch*> peer_watch{nullptr};
-constexpr std::chrono::milliseconds kQuietTime{500};     // before a thread that waits listens
+constexpr std::chrono::milliseconds kQuietTime{100};     // before a thread that waits listens
 constexpr std::chrono::milliseconds kBetweenLooks{250};  // then
 constexpr double kLauncherTakes = 10;                    // seconds, to end a job one of whose PEs has ended
 
@@ -67,30 +67,62 @@ void say(std::initializer_list<const char*> parts) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, length);
 }
 
-// The wait of an OutsideWait.  Written before outside_call, which says whether there is one.
-std::atomic<const char*> outside_call{nullptr};
-std::atomic<const char*> outside_what{nullptr};
-std::atomic<pid_t> outside_thread{0};
-std::atomic<std::chrono::steady_clock::time_point> outside_since{};
+// Where the waits of OutsideWaits are written down; `call` last, which says whether there is one.
+struct OutsidePlace {
+  std::atomic<bool> taken;
+  std::atomic<const char*> call;
+  std::atomic<const char*> what;
+  std::atomic<bool> listens;
+  std::atomic<pid_t> thread;
+  std::atomic<std::chrono::steady_clock::time_point> since;
+};
+constinit OutsidePlace outside[OutsideWait::kMost];
+std::atomic<int> outside_waits{0};
+std::atomic<std::int64_t> outside_listen_at{0};  // of the steady clock
+
+struct SeenWait {
+  const char* call;
+  const char* what;
+  bool listens;
+  pid_t thread;
+  std::chrono::steady_clock::time_point since;
+  void describe(WaitRecord& record) const {
+    std::strncpy(record.call, call, sizeof record.call - 1);
+    std::strncpy(record.what, what, sizeof record.what - 1);
+  }
+};
+
+// Calls visit(wait) for each.  One that ends or begins meanwhile may be left out.
+template <class Visit>
+void for_each_outside_wait(Visit visit) {
+  if (outside_waits.load(std::memory_order_acquire) == 0) return;
+  for (const OutsidePlace& place : outside) {
+    const char* call = place.call.load(std::memory_order_acquire);
+    if (call == nullptr) continue;
+    const SeenWait seen{call, place.what, place.listens, place.thread, place.since};
+    if (place.call == call && place.since.load() == seen.since && place.thread == seen.thread) visit(seen);
+  }
+}
 
 // Threads that wait answer themselves, within the time of their longest sleep.  Safe in a signal handler.
 void answer() {
-  const char* call = outside_call.load(std::memory_order_acquire);
+  int others = 0;
+  for_each_outside_wait([&others](const SeenWait&) { ++others; });
   WaitRecord record;
   record.news = WaitRecord::News::present;
   record.pe = self;
   // Before they hear of the question.
-  record.waiting = waiting.load(std::memory_order_relaxed) + (call != nullptr ? 1 : 0);
+  record.waiting = waiting.load(std::memory_order_relaxed) + others;
   asked.fetch_add(1, std::memory_order_relaxed);
   if (!tell_launcher(record) && record.waiting == 0) say({line_head, "no thread waits in a call"});
-  if (call == nullptr) return;
-  record.news = WaitRecord::News::waits;
-  record.thread = outside_thread;
-  record.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - outside_since.load()).count();
-  std::strncpy(record.call, call, sizeof record.call - 1);
-  std::strncpy(record.what, outside_what.load(), sizeof record.what - 1);
-  if (!tell_launcher(record)) say({line_head, record.call, " waits ", record.what});
+  for_each_outside_wait([](const SeenWait& wait) {
+    WaitRecord told;
+    told.pe = self;
+    told.thread = wait.thread;
+    told.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wait.since).count();
+    wait.describe(told);
+    if (!tell_launcher(told)) say({line_head, told.call, " waits ", told.what});
+  });
 }
 
 void on_question(int) {
@@ -182,12 +214,13 @@ void WaitWatch::look(WaitReason reason) {
   }
 }
 
-void WaitWatch::look_and_listen(WaitReason reason) {
+void WaitWatch::look_and_listen(WaitReason reason, Listen whom) {
   look(reason);
-  if (peer_watch.load(std::memory_order_relaxed) != nullptr && Clock::now() >= listen_at_) listen(reason);
+  if (peer_watch.load(std::memory_order_relaxed) != nullptr && Clock::now() >= listen_at_)
+    listen(reason, whom);
 }
 
-void WaitWatch::listen(WaitReason reason) {
+void WaitWatch::listen(WaitReason reason, Listen whom) {
   listen_at_ = Clock::now() + kBetweenLooks;
   const PeerWatch* watch = peer_watch.load(std::memory_order_acquire);
   if (watch == nullptr) return;
@@ -195,6 +228,25 @@ void WaitWatch::listen(WaitReason reason) {
   WaitRecord record;
   reason(record);
   judge_silence(watch->silence_of(record.for_pe), reason);
+  if (whom == Listen::to_all && record.for_pe != Silence::kAnyPe)
+    judge_silence(watch->silence_of(Silence::kAnyPe), reason);
+}
+
+void listen_for_outside_waits() {
+  using Clock = std::chrono::steady_clock;
+  if (outside_waits.load(std::memory_order_relaxed) == 0) [[likely]]
+    return;
+  const PeerWatch* watch = peer_watch.load(std::memory_order_acquire);
+  if (watch == nullptr) return;
+  const auto now = Clock::now();
+  std::int64_t at = outside_listen_at.load(std::memory_order_relaxed);
+  const std::int64_t next = (now + kBetweenLooks).time_since_epoch().count();
+  if (now.time_since_epoch().count() < at || !outside_listen_at.compare_exchange_strong(at, next)) return;
+  for_each_outside_wait([&](const SeenWait& wait) {
+    if (!wait.listens || now - wait.since < kQuietTime) return;
+    const auto describe = [&wait](WaitRecord& record) { wait.describe(record); };
+    judge_silence(watch->silence_of(Silence::kAnyPe), WaitReason(describe));
+  });
 }
 
 double period_of_questions() {
@@ -228,14 +280,27 @@ void WaitWatch::report(WaitReason reason, bool asked_for, double seconds) const 
   warn("%s waits %s; since %.1f s, in thread %d", record.call, record.what, seconds, record.thread);
 }
 
-OutsideWait::OutsideWait(const char* call, const char* what) {
-  outside_what = what;
-  outside_thread = gettid();
-  outside_since = std::chrono::steady_clock::now();
-  outside_call.store(call, std::memory_order_release);
+OutsideWait::OutsideWait(const char* call, const char* what, bool listens) {
+  for (OutsidePlace& place : outside) {
+    if (place.taken.load(std::memory_order_relaxed) || place.taken.exchange(true)) continue;
+    place.what = what;
+    place.listens = listens;
+    place.thread = gettid();
+    place.since = std::chrono::steady_clock::now();
+    place.call.store(call, std::memory_order_release);
+    outside_waits.fetch_add(1, std::memory_order_release);
+    place_ = &place;
+    return;
+  }
 }
 
-OutsideWait::~OutsideWait() { outside_call.store(nullptr, std::memory_order_release); }
+OutsideWait::~OutsideWait() {
+  if (place_ == nullptr) return;
+  OutsidePlace& place = *static_cast<OutsidePlace*>(place_);
+  outside_waits.fetch_sub(1, std::memory_order_relaxed);
+  place.call.store(nullptr, std::memory_order_relaxed);
+  place.taken.store(false, std::memory_order_release);
+}
 
 void answer_wait_questions(int pe, int npes, double limit, const std::string& oshruns_job) {
   if (owner >= 0) return;

@@ -48,9 +48,11 @@ class WaitWatch {
   /// To be called again and again while the thread waits, from when it no longer merely polls.  Reports if
   /// somebody has asked since the first call, or, once, if the wait has taken SHMEM_WAIT_REPORT seconds.
   void look(WaitReason reason);
+  /// Whom to listen to: for_pe of the reason; or all other PEs as well, where that one may wait for another.
+  enum class Listen : std::uint8_t { to_it, to_all };
   /// The same, and ends the job if who is waited for is silent for too long (watch_peers).  Takes locks of
-  /// the network: not in handlers of signals, and so not in waits for pages.
-  void look_and_listen(WaitReason reason);
+  /// the network: not in handlers of signals.
+  void look_and_listen(WaitReason reason, Listen listen = Listen::to_it);
   /// The wait is over: the next look is the first one of another.
   void end() {
     if (joined_) [[unlikely]]
@@ -62,7 +64,7 @@ class WaitWatch {
   void join();
   void leave();
   void report(WaitReason reason, bool asked, double seconds) const;
-  void listen(WaitReason reason);
+  void listen(WaitReason reason, Listen whom);
 
   Clock::time_point since_{};
   Clock::time_point listen_at_{};
@@ -71,15 +73,25 @@ class WaitWatch {
   bool told_ = false;
 };
 
-/// A wait inside another library, which cannot look: whoever hears a question answers for it.  At most one at
-/// a time in a process; `call` and `what` ("<call> waits <what>") are literals.
+/// A wait of a thread that cannot look, inside another library or in a handler of a signal: whoever hears a
+/// question answers for it.  `call` and `what` are literals: "<call> waits <what>".  With `listens`, others
+/// do that for it too (listen_for_outside_waits).  Of more than kMost at a time nobody is told.
+/// Async-signal-safe.
 class OutsideWait {
  public:
-  OutsideWait(const char* call, const char* what);
+  static constexpr std::size_t kMost = 64;
+  OutsideWait(const char* call, const char* what, bool listens = false);
   ~OutsideWait();
   OutsideWait(const OutsideWait&) = delete;
   OutsideWait& operator=(const OutsideWait&) = delete;
+
+ private:
+  void* place_ = nullptr;
 };
+
+/// Listens to all PEs, now and then, for outside waits that have lasted, as look_and_listen() does: by a
+/// thread that may take locks of the network.  Cheap where nobody waits.
+void listen_for_outside_waits();
 
 /// Makes this process one that answers the launcher, on a thread of its own, and kAskSignal, unless the
 /// program handles that signal itself.  `limit`: seconds after which a wait reports without being asked; 0:
@@ -94,8 +106,8 @@ struct PeerWatch {
   double limit;  // seconds of silence after which the job ends with a line
 };
 
-/// From now on whoever waits for more than half a second listens; null: nobody any more.  `watch` stays where
-/// it is for the life of the process.
+/// From now on whoever waits for more than a tenth of a second listens; null: nobody any more.  `watch` stays
+/// where it is for the life of the process.
 void watch_peers(const PeerWatch* watch);
 
 /// Ends the job with a line if `silence` is too long for who waits for that reason.  For waits inside the

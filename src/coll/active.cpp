@@ -114,6 +114,7 @@ class Agreement {
       if (pe == WaitRecord::kNobody)
         return describe_wait(record, call_.name, pe, "for several members of a new active set");
       describe_wait(record, call_.name, pe, "for PE %d, %s", pe, kNotAsFar);
+      record.program = 1;
     };
     wait_for([&] { return compare(words[0], cmp, value); }, describe);
   }

@@ -44,6 +44,7 @@ inline void begin_call(int slot, Call call) {
 /// Describes a wait of the last call for world PE `pe`.
 inline void describe_behind(WaitRecord& record, int slot, int pe) {
   describe_wait(record, last_call(slot), pe, "for PE %d, %s", pe, kNotAsFar);
+  record.program = 1;
   record.group = slot;
   record.calls = slot_calls(slot).count;
 }

@@ -110,6 +110,7 @@ void set_lock(Call call, long* lock) {
   wait_for_grant(lock, [&](WaitRecord& record) {
     const int pe = static_cast<int>(before) - 1;
     describe_wait(record, call.name, pe, "behind PE %d for the lock at %s", pe, PlaceName(lock).text);
+    record.program = 1;
   });
   // The successor may add itself at the same time.
   std::atomic_ref(*place_of(lock)).fetch_sub(kGranted, std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include "base/fatal.hpp"
 #include "base/service_thread.hpp"
 #include "base/stats.hpp"
+#include "base/wait_report.hpp"
 #include "pages/requests.hpp"
 
 namespace shm::pages {
@@ -82,7 +83,7 @@ bool PagerFaults::resolve_here(PageNumber page, Access access, PageRange& ahead)
 }
 
 // By the pager: the page may have to come from another node, and this thread may be the one that drives the
-// network.
+// network.  So it looks at nothing itself: the agent listens for it.  Whom it waits for only the home knows.
 void PagerFaults::wait_for_pager(PageNumber page, Access access, const PageRange& ahead) {
   const Ticket ticket(segment_.pool, segment_.node_rank);
   PageRequest& request = ticket.request();
@@ -92,6 +93,7 @@ void PagerFaults::wait_for_pager(PageNumber page, Access access, const PageRange
   request.ahead = ahead;
   ticket.post(segment_.node_rank);
   if (ticket.poll()) return;
+  const OutsideWait told("a load or store", "for a page of the heap", true);
   if (segment_.progress != nullptr) segment_.progress->insist();
   ticket.wait();
   if (segment_.progress != nullptr) segment_.progress->relent();

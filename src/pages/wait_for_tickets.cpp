@@ -68,7 +68,7 @@ void wait_until_any_done(std::span<const Ticket* const> tickets, WaitReason reas
   }
   const AgentDrives agent_drives;
   while (!any_done(tickets)) {
-    watch.look(reason);
+    watch.look_and_listen(reason, WaitWatch::Listen::to_all);  // its home may wait for a third node
     Ticket::sleep(tickets, kLookTime);
     if (rt.progress != nullptr) rt.progress->poll();
   }

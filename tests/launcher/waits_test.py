@@ -219,13 +219,15 @@ class Ends(OnBothPlaces):
         for job in self.jobs("leave", 4, "--stuck-after", "0.2"):
             job.expect(r"^oshrun: PE 0-2 wait in shmem_long_wait_until; PE 3 waits in the implied shmem_finalize",
                        r"PE 3 returned from main without shmem_finalize$",
-                       r"^oshrun: nothing can go on")
+                       r"^oshrun: a PE has gone, and all that remain have waited for [\d.]+ s; if none of them has a thread that works, "
+                       r"nothing can go on: end the job")
 
     def test_a_pe_that_returns_from_main_before_a_barrier(self):
         for job in self.jobs("leave_before_a_barrier", 4, "--stuck-after", "0.2"):
             job.expect(r"^oshrun: PE 3: the implied shmem_finalize waits for other PEs to call it too",
                        r"PE 3 returned from main without shmem_finalize$",
-                       r"^oshrun: nothing can go on")
+                       r"^oshrun: a PE has gone, and all that remain have waited for [\d.]+ s; if none of them has a thread that works, "
+                       r"nothing can go on: end the job")
 
     def test_a_pe_that_has_gone_while_another_computes(self):
         job = Job("leave_and_compute", 3, "--stuck-after", "0.05")
@@ -235,7 +237,8 @@ class Ends(OnBothPlaces):
     def test_a_job_that_gets_stuck_later(self):
         job = Job("leave_and_get_stuck", 3, "--stuck-after", "0.05")
         self.addCleanup(job.end)
-        job.expect(r"^oshrun: PE 0, 1 wait in shmem_long_wait_until", r"^oshrun: nothing can go on")
+        job.expect(r"^oshrun: PE 0, 1 wait in shmem_long_wait_until", r"^oshrun: a PE has gone, and all that remain have waited for [\d.]+ s; if none of them has a thread that works, "
+                       r"nothing can go on: end the job")
 
     def test_timeout_tells(self):
         seconds, said = 0.5, ""

@@ -2,12 +2,11 @@
 """What a job of phases.c has left when its victim has come to its end."""
 import os
 import re
-import statistics
 import subprocess
 import time
 
-AT_MOST = 2.0  # seconds from a death to the end of the job, of most jobs
-AT_LATEST = 10.0  # of each: the machine may do something else for a while
+AT_MOST = 2.0  # seconds from a death to the end of the job, at the second try at the latest
+AT_LATEST = 10.0  # at the first: the machine may do something else for a while
 LIMIT = 60  # for a job that hangs
 
 
@@ -44,12 +43,18 @@ def only_blames(said, victim):
     return re.fullmatch(rf"(atoll: .* PE {victim} .*\n)+", said) is not None
 
 
-def most_in_time(lasted, at_most=AT_MOST):
-    """Whether most of these jobs have ended as soon as that; says so if not."""
-    usual = statistics.median(lasted)
-    if usual > at_most:
-        print(f"FAILED: half of the jobs have ended {usual:.2f} s after their victims, or later; {at_most} s are allowed")
-    return usual <= at_most
+def in_time(attempt, at_most=AT_MOST):
+    """What attempt() returns, the seconds that a job has lasted, or None if it was wrong.  Above what is allowed it is tried once
+    more: the machine may have done something else, but hardly twice."""
+    lasted = attempt()
+    if lasted is None or lasted <= at_most:
+        return lasted
+    print(f"that was {lasted:.2f} s, and {at_most} are allowed; once more")
+    lasted = attempt()
+    if lasted is not None and lasted > at_most:
+        print(f"FAILED: {lasted:.2f} s again")
+        return None
+    return lasted
 
 
 class EndedJob:

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: hosts_test.py <phases> <test> [slurm | tcp]
+"""usage: hosts_test.py <phases> <test> [slurm] [tcp | sockets] [4hosts] [phase of phases.c]
 
-Hosts of their own (tests/multi_host/hosts.py) under mpirun, or Slurm, of which one is lost, in the middle of collective
-operations, or, under Slurm, of calls of the kv store:
-    cut        the cable of one of two, without a word on either side
+Hosts of their own (tests/multi_host/hosts.py) under mpirun, or Slurm, of which one is lost, in the middle of a phase, by default
+of collective operations, or, under Slurm, of calls of the kv store:
+    cut        the cable of one of two, or four, without a word on either side
     noticed    the same, and mpirun is told to look for it as docs/reliability.md says
-    killed     all PEs of one of two
+    killed     all PEs of one of them
     partition  of three, two no longer reach each other, and the third reaches both
-With tcp, mpirun, and PEs that speak libfabric's provider of that name without rxm.  OSHRUN names the launcher.  77 (skipped) where hosts cannot be made."""
+With tcp or sockets PEs speak libfabric's provider of that name, without rxm.  OSHRUN names the launcher.  77 (skipped) where
+hosts cannot be made."""
 import contextlib
 import os
 import pathlib
@@ -22,12 +23,14 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "multi_host"))
 import hosts as made  # noqa: E402
 import slurm_job  # noqa: E402
 from ended_job import has_lost_its_words  # noqa: E402
+from phase_options import PHASES, options  # noqa: E402
 
 program, test, *how = sys.argv[1:]
-engine, provider = "slurm" in how, {"SHMEM_PROVIDER": "tcp"} if "tcp" in how else {}
-HOSTS = 3 if test == "partition" else 2
-PES = 3 if test == "partition" else 4
-PHASE = "kv" if engine else "collective"
+engine = "slurm" in how
+provider = {"SHMEM_PROVIDER": name for name in ("tcp", "sockets") if name in how}
+HOSTS = 3 if test == "partition" else 4 if "4hosts" in how else 2
+PES = 3 if test == "partition" else 2 * HOSTS
+PHASE = ([phase for phase in how if phase in PHASES] or ["kv" if engine else "collective"])[0]
 TIMEOUT = 20 if test == "noticed" else 3  # SHMEM_PEER_TIMEOUT
 KEEPALIVE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
              "OMPI_MCA_oob_tcp_keepalive_probes": "3"}
@@ -49,8 +52,9 @@ def lose_a_host(network):
 
 def check(said):
     """Who has noticed says whom it waits for, and where that one is."""
-    silent = r"has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and shmemx?_\w+ waits "
-    if test == "cut" and not re.search(r"^atoll: PE [01] of 4 on atoll-h0: PE [23] on host atoll-h1 " + silent, said,
+    silent = (r"has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and "
+              r"(?:shmemx?_\w+|an operation on the NVM heap|a load or store) waits ")
+    if test == "cut" and not re.search(rf"^atoll: PE \d of {PES} on atoll-h[023]: PE [23] on host atoll-h1 " + silent, said,
                                        re.MULTILINE):
         sys.exit("no line names a PE of the host that was lost")
     if test == "noticed" and not re.search(r"lost communication with a remote daemon\.\s+HNP.*\s+Remote daemon: .* atoll-h1$", said,
@@ -64,18 +68,25 @@ def check(said):
             sys.exit(f"the lines name other pairs than PE 1 and PE 2: {pairs}")
     # A PE that has lost a peer may end the job before mpirun hears of the signal.
     if test == "killed" and not has_lost_its_words(said) and not re.search(
-            r"signal 9|atoll-h1: tasks? [23-]+: Killed|^atoll: PE [01] of 4 on atoll-h0: .*PE [23] ", said, re.MULTILINE):
+            r"signal 9|atoll-h1: tasks? [23-]+: Killed|^atoll: PE \d of \d on atoll-h[023]: .*PE [23] ", said, re.MULTILINE):
         sys.exit("neither the engine nor a PE has said who died")
+
+
+def words(network):
+    """What oshrun is given."""
+    heap = network.folder / "heap"
+    heap.mkdir()
+    return [*options(PHASE, heap), program, PHASE, "none"]
 
 
 def run_with_mpirun(network):
     extra = KEEPALIVE if test == "noticed" else {}
-    run(network, network.oshrun("-n", PES, program, PHASE, "none"), {**network.environment(), **extra, **provider})
+    run(network, network.oshrun("-n", PES, *words(network)), {**network.environment(), **extra, **provider})
 
 
 def run_with_slurm(network):
-    command = slurm_job.allocation(network, PES, [program, PHASE, "none"])
-    own = network.environment()
+    command = slurm_job.allocation(network, PES, words(network))
+    own = {**network.environment(), **provider}
     slurm_job.on_slurm(lambda environment: run(network, command, {**own, **environment}), network)
 
 

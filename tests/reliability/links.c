@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PEs that work in rounds and check what has come of it, while PE 1 disturbs them:
- *     links fetch|add|barrier|get|put|small|flood|kv reset|stop|freeze|nothing SECONDS
+ *     links fetch|add|barrier|get|put|small|flood|kv|nvm_get|nvm_fault reset|stop|freeze|nothing SECONDS
  * reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped for so
  * long, once. freeze: it is stopped, and nobody wakes it.  Before it is stopped it prints "stops <seconds
  * since 1970>".  All go on for two seconds after that, and PE 0 prints "right". */
@@ -184,7 +184,38 @@ static void kv(void) {
   }
 }
 
+/* Pages of a heap on NVM, of which few fit into memory: gets of the other's; or stores of all but the disturber to
+ * their own, which it reads.  Longer than it takes to stop, so that the others wait for pages of it then. */
+static void nvm(int faults) {
+  enum { kPage = 16384, kPages = kBytes / kPage };
+  static char* block;
+  static long turn;
+  if (block == NULL) {
+    block = shmem_malloc(kBytes);
+    for (int i = 0; i < kPages; ++i) *(long*)(block + i * kPage) = 0;
+    shmem_barrier_all();
+  }
+  const int stores = faults && me != kDisturber, gets = !faults || me == kDisturber;
+  long last = turn;
+  for (const double end = now() + 0.3; now() < end; ++last) {
+    for (int i = 0; i < kPages; ++i) {
+      long found, *own = (long*)(block + i * kPage);
+      if (stores && *own != last) wrong("a word of one's own page", *own, last);
+      if (stores) *own = last + 1;
+      if (!gets) continue;
+      shmem_getmem(here, block + i * kPage, kPage, (me + 1) % pes);
+      memcpy(&found, here, sizeof found);
+      if (found < turn && faults) wrong("an old word of another's page", found, turn);
+    }
+  }
+  shmem_barrier_all(); /* who has made more rounds than others has as many at the end */
+  for (int i = 0; stores && i < kPages; ++i) *(long*)(block + i * kPage) = turn + 1;
+  ++turn;
+  shmem_barrier_all();
+}
+
 static void work(const char* kind) {
+  if (kind[0] == 'n') return nvm(strcmp(kind, "nvm_fault") == 0);
   if (kind[0] == 'p') return put();
   if (kind[0] == 'k') return kv();
   if (kind[0] == 's') return small();

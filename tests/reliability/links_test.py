@@ -18,16 +18,21 @@ from launcher import OSHRUN, environment  # noqa: E402
 
 program, test = sys.argv[1:]
 LIMIT = 100
-KINDS = ("fetch", "add", "barrier", "get", "put", "small", "kv")
-# SHMEM_PEER_TIMEOUT; the line comes up to two seconds later.  One more is for a machine that is busy, and single jobs may
-# have to wait for it for long.
-TIMEOUT, LATER, MUCH_LATER = 2, 3, 12
+KINDS = ("fetch", "add", "barrier", "get", "put", "small", "kv", "nvm_get", "nvm_fault")
+# Pages travel, and few of them fit into memory.
+NVM = ("SHMEM_NVM_PAGE=16k", "SHMEM_NVM_CACHE=512k", "SHMEM_NVM_REMOTE_OPS=0")
+SHMEM_CALL = r"shmemx?_\w+ waits "
+WAITS = {"nvm_get": "an operation on the NVM heap waits for a page of PE 1", "nvm_fault": "a load or store waits for a page"}
+# SHMEM_PEER_TIMEOUT; the line comes up to 1.5 s later, and in single jobs much later on a machine that is busy.
+TIMEOUT, LATER, MUCH_LATER = 2, 1.5, 12
 
 
 def run(kind, disturbance, seconds, *settings):
     """The exit code, what the launcher and the library have said, and what the PEs have, and how long the job went on after
     PE 1 had stopped itself."""
     with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
+        if kind.startswith("nvm"):
+            settings += (*NVM, f"SHMEM_HEAP=nvm:{folder}")
         words = [word for setting in settings for word in ("-x", setting)]
         job = subprocess.run([OSHRUN, "-n", "2", "--virtual-nodes", "2", "--timeout", str(LIMIT - 20), *words, program, kind,
                               disturbance, str(seconds)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -82,10 +87,10 @@ def stopped():
 def frozen():
     """Who does not answer for the time that is allowed is named, soon after."""
     jobs = run_all([(kind, "freeze", 0, f"SHMEM_PEER_TIMEOUT={TIMEOUT}") for kind in KINDS])
-    for code, said, lasted, _ in jobs:
+    for kind, (code, said, lasted, _) in zip(KINDS, jobs):
         expect(code == 1 and len(said) == 1, "one line should have been said, and the code should be 1")
         expect(re.match(r"atoll: PE 0 of 2 on \S+: PE 1 on host \S+ has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and "
-                        r"shmemx?_\w+ waits .*: it is stopped, its host has failed, or the network to it is down$", said[0]),
+                        rf"{WAITS.get(kind, SHMEM_CALL)}.*: it is stopped, its host has failed, or the network to it is down$", said[0]),
                "the line should name the peer, for how long, and what was wanted of it")
         expect(TIMEOUT - 0.5 <= lasted <= TIMEOUT + MUCH_LATER, f"{TIMEOUT + MUCH_LATER} s after the stop no line should come any more")
     usual = statistics.median(lasted for _, _, lasted, _ in jobs)

@@ -2,6 +2,8 @@
 // The part of the job's loop that asks who waits for whom: before a job is ended from outside, when somebody
 // sends SIGURG, and when a PE has gone while others remain.
 #include <algorithm>
+#include <cstdio>
+#include <string>
 
 #include "job.hpp"
 
@@ -59,7 +61,8 @@ void Job::on_answers() {
 void Job::conclude_inquiry() {
   const std::vector<PeWaits> pes = inquiry_.finish();
   const double stuck = kStuck * std::chrono::duration<double>(options_.stuck_after).count();
-  const bool worth = asking_ != Asking::kWhetherStuck || all_wait(pes, stuck);
+  const double all_waited = all_have_waited(pes);
+  const bool worth = asking_ != Asking::kWhetherStuck || (all_waited > 0 && all_waited >= stuck);
   if (worth) {
     const double at_least = asking_ == Asking::kBeforeEnd ? kWorthTelling : 0;
     std::vector<std::string> lines = summarize(pes, at_least);
@@ -71,7 +74,12 @@ void Job::conclude_inquiry() {
     case Asking::kBeforeTimeout:
     case Asking::kBeforeEnd: end(exit_code_.value_or(1)); break;
     case Asking::kWhetherStuck:
-      if (worth) output_.say("oshrun: nothing can go on, because a PE has gone; end the job with ^C");
+      if (worth) {
+        char seconds[32];
+        std::snprintf(seconds, sizeof seconds, "%.1f", all_waited);
+        output_.say("oshrun: a PE has gone, and all that remain have waited for " + std::string(seconds) +
+                    " s; if none of them has a thread that works, nothing can go on: end the job with ^C");
+      }
       look_period_ = std::min(2 * look_period_, kLongestLook * options_.stuck_after);
       if (!worth) look_at_ = Clock::now() + look_period_;
       break;

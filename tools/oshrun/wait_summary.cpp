@@ -2,8 +2,10 @@
 #include "wait_summary.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -101,11 +103,22 @@ std::string why_in_a_circle(const std::vector<PeWaits>& pes, std::span<const int
   if (!known_group) return ": they may have called different collective operations, or in different orders";
   if (!same) return ": they have called different collective operations, or in different orders";
   if (!as_often) return ": some have made more collective calls of this team than others: " + counts;
-  return ": they are in the same call of the same team: their arguments differ, or a message was lost";
+  return ": they are in the same call of the same team: their arguments differ, a message was lost, or it is "
+         "still under way";
+}
+
+bool is_in_one_call(const std::vector<PeWaits>& pes, std::span<const int> circle) {
+  const WaitRecord& first = at(pes, circle.front()).waits.front();
+  return std::ranges::all_of(circle, [&](int pe) {
+    const WaitRecord& wait = at(pes, pe).waits.front();
+    return wait.group >= 0 && wait.group == first.group && wait.calls == first.calls &&
+           std::strcmp(wait.call, first.call) == 0;
+  });
 }
 
 /// Follows what the PEs wait for. A PE with a thread that does not wait is not stuck, which only the caller
-/// can judge: so a circle is looked for among PEs that wait in one thread.
+/// can judge: so a circle is looked for among PEs that wait in one thread. Of two PEs that wait for each
+/// other's memory both may be served all the while: so each must wait for the next one's program.
 std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at_least) {
   std::vector<std::string> lines;
   std::set<int> done;
@@ -114,14 +127,15 @@ std::vector<std::string> circle_lines(const std::vector<PeWaits>& pes, double at
     int pe = start;
     while (known(pes, pe) && !done.contains(pe) && at(pes, pe).waits.size() == 1) {
       const WaitRecord& wait = at(pes, pe).waits.front();
-      if (wait.seconds < std::max(at_least, kSurely) || wait.for_pe == pe) break;
+      if (wait.seconds < std::max(at_least, kSurely) || wait.for_pe == pe || wait.program == 0) break;
       const auto before = std::find(path.begin(), path.end(), pe);
       if (before != path.end()) {
-        std::string text = "a deadlock: ";
+        const std::span<const int> circle{before, path.end()};
+        std::string text = is_in_one_call(pes, circle) ? "maybe a deadlock: " : "a deadlock: ";
         for (auto it = before; it != path.end(); ++it)
           text += "PE " + std::to_string(*it) + " in " + at(pes, *it).waits.front().call + " waits for ";
         text += "PE " + std::to_string(pe);
-        lines.push_back(text + why_in_a_circle(pes, {before, path.end()}));
+        lines.push_back(text + why_in_a_circle(pes, circle));
         break;
       }
       path.push_back(pe);
@@ -195,16 +209,14 @@ std::string nobody_waits(const std::vector<PeWaits>& pes) {
   return "no PE waits in a call of the library; " + others_text(pes);
 }
 
-bool all_wait(const std::vector<PeWaits>& pes, double seconds) {
-  bool any = false;
+double all_have_waited(const std::vector<PeWaits>& pes) {
+  double least = std::numeric_limits<double>::infinity();
   for (const PeWaits& pe : pes) {
     if (pe.state == PeWaits::State::kEnded) continue;
-    if (pe.waits.empty()) return false;
-    for (const WaitRecord& wait : pe.waits)
-      if (wait.seconds < seconds) return false;
-    any = true;
+    if (pe.waits.empty()) return 0;
+    for (const WaitRecord& wait : pe.waits) least = std::min(least, wait.seconds);
   }
-  return any;
+  return std::isinf(least) ? 0 : least;
 }
 
 }  // namespace oshrun

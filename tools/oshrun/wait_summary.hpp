@@ -32,7 +32,8 @@ std::vector<std::string> summarize(const std::vector<PeWaits>& pes, double at_le
 /// What to say when summarize() has nothing: what the PEs do instead of waiting.
 std::string nobody_waits(const std::vector<PeWaits>& pes);
 
-/// Whether no PE of the job can act any more: all that have not ended wait, for at least `seconds`.
-bool all_wait(const std::vector<PeWaits>& pes, double seconds);
+/// For how long in each PE that has not ended all threads have waited that wait at all (seconds); 0: none
+/// waits in one of them. What threads do that wait in no call nobody knows.
+double all_have_waited(const std::vector<PeWaits>& pes);
 
 }  // namespace oshrun

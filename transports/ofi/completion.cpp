@@ -58,7 +58,7 @@ bool Engine::reap() {
 void Engine::complete(Op* op) {
   Peer& peer = peers_[static_cast<std::size_t>(op->pe)];
   peer.reached = true;
-  ++completed_;
+  ++peer.completed;
   if (op->kind != OpKind::message) ++peer.life;  // that one was taken by the system, at least
   if (op->channel == own_.get() && op->kind == OpKind::get) [[unlikely]] {
     peer.probing = false;

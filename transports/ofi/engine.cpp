@@ -111,9 +111,8 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
 
 // REQUIRES: credit, and a free record.
 Op* Engine::take_op(OfiChannel* channel, int pe, OpKind kind, Completion* completion) {
-  if (ops_.in_use() == 0) completed_then_ = ~completed_;  // watch() counts its time from now
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
-  ++peer.outstanding;
+  if (peer.outstanding++ == 0) peer.completed_then = ~peer.completed;  // watch() counts its time from now
   if (kind == OpKind::message) ++peer.messages;
   if (kind == OpKind::atomic) ++peer.atomics;
   // What has been answered so far says nothing of this one.

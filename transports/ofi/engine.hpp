@@ -171,14 +171,15 @@ class Engine {
 
   // liveness.cpp.
   struct SignOfLife {
-    std::chrono::steady_clock::time_point looked{};  // awaited: for one, last; else when one was seen
-    std::chrono::duration<double> silent{};
-    std::uint64_t seen = 0;  // life_of(), then
-    bool awaited = false;
-    bool asked = false;  // the provider has taken the question
+    std::chrono::steady_clock::time_point looked{};  // for one, last
+    std::chrono::duration<double> silent{};  // since one was seen, as far as this process has listened
+    std::uint64_t seen = 0;                  // life_of(), then
+    bool awaited = false;                    // it is to be asked, or has been
+    bool asked = false;                      // the provider has taken the question
   };
   std::uint64_t life_of(int pe) const REQUIRES(lock_);
-  double listen(int pe, double period, std::chrono::steady_clock::time_point now) REQUIRES(lock_);
+  double listen(int pe, double period, std::chrono::steady_clock::time_point now, bool may_ask)
+      REQUIRES(lock_);
 
   // message.cpp.
   Status post_receives() REQUIRES(lock_);
@@ -243,14 +244,11 @@ class Engine {
 
   // watch.cpp.
   std::atomic<long> block_limit_us_{-1};
-  std::uint64_t completed_ GUARDED_BY(lock_) = 0;       // operations, ever
-  std::uint64_t completed_then_ GUARDED_BY(lock_) = 0;  // at changed_
   std::uint32_t empty_polls_ GUARDED_BY(lock_) = 0;
-  std::chrono::steady_clock::time_point changed_
-      GUARDED_BY(lock_){};           // when the last completion was noticed, or the last probe
+  std::chrono::steady_clock::time_point watched_ GUARDED_BY(lock_){};  // when watch() looked last
   std::unique_ptr<OfiChannel> own_;  // of probes, and of the engine's own messages
   std::unordered_map<int, SignOfLife> signs_ GUARDED_BY(lock_);  // by PE, of those that were waited for
-  int next_asked_ GUARDED_BY(lock_) = 0;
+  int asked_last_ GUARDED_BY(lock_) = 0;
   std::atomic<bool> joined_{false};  // join_node() was called: this is the network of the PEs
 };
 

@@ -19,9 +19,9 @@ using Clock = std::chrono::steady_clock;
 // A process that stood still itself, as a debugger or the job's SIGSTOP makes it, has not listened.
 constexpr std::chrono::duration<double> kLongestLook{1.0};
 
-// Where it is not known who must act, so many are asked at a time; in a large job only those that this
-// process has to do with, as a question makes a connection.
-constexpr int kAskedAtATime = 8;
+// Where it is not known who must act, so many are asked at a look, or all in so many looks; in a large job
+// only those that this process has to do with, as a question makes a connection.
+constexpr int kAskedAtATime = 8, kLooksToAskAll = 4;
 constexpr int kSmallJob = 128;
 
 }  // namespace
@@ -29,20 +29,21 @@ constexpr int kSmallJob = 128;
 Silence Engine::silence_of(int pe, double period) {
   LockGuard guard(lock_);
   const auto now = Clock::now();
-  if (pe != Silence::kAnyPe) return {pe, listen(pe, period, now)};
-  for (int i = 0, asked = 0; i < npes() && asked < kAskedAtATime; ++i) {
-    next_asked_ = (next_asked_ + 1) % npes();
-    const Peer& peer = peers_[static_cast<std::size_t>(next_asked_)];
-    const bool known = npes() <= kSmallJob || life_of(next_asked_) != 0;
-    if (peer.neighbour || peer.address == FI_ADDR_UNSPEC || !known || signs_[next_asked_].awaited) continue;
-    listen(next_asked_, period, now);
-    ++asked;
-  }
+  if (pe != Silence::kAnyPe) return {pe, listen(pe, period, now, true)};
+  int may_ask = std::max(kAskedAtATime, npes() / kLooksToAskAll);
+  const int asked_last = asked_last_;  // the others first
   Silence longest;
-  for (auto& [other, sign] : signs_) {
-    if (!sign.awaited) continue;
-    if (const double seconds = listen(other, period, now); seconds > longest.seconds)
-      longest = {other, seconds};
+  for (int i = 1; i <= npes(); ++i) {
+    const int other = (asked_last + i) % npes();
+    const Peer& peer = peers_[static_cast<std::size_t>(other)];
+    const bool known = npes() <= kSmallJob || life_of(other) != 0;
+    if (peer.neighbour || peer.address == FI_ADDR_UNSPEC || !known) continue;
+    const bool was_awaited = signs_[other].awaited;
+    const double seconds = listen(other, period, now, may_ask > 0);
+    if (seconds > longest.seconds) longest = {other, seconds};
+    if (was_awaited || !signs_[other].awaited) continue;
+    asked_last_ = other;
+    --may_ask;
   }
   return longest;
 }
@@ -58,22 +59,25 @@ std::uint64_t Engine::life_of(int pe) const {
   return peers_[static_cast<std::size_t>(pe)].life + (inbox_.is_open() ? inbox_.seen_from(pe) : 0);
 }
 
-// Asks `pe`, or goes on waiting for a sign.  Returns for how long that has been.
-double Engine::listen(int pe, double period, Clock::time_point now) {
+// Looks for a sign of life of `pe`, and asks it for one if it has shown none for `period` and this look
+// `may_ask`. Returns how long none has come, if it has been asked: as far as this process has listened, and
+// of the time before the question no more than the period.
+double Engine::listen(int pe, double period, Clock::time_point now, bool may_ask) {
   Peer& peer = peers_[static_cast<std::size_t>(pe)];
   if (peer.address == FI_ADDR_UNSPEC || period == 0) return 0;
   SignOfLife& sign = signs_[pe];
-  if (const std::uint64_t life = life_of(pe); life != sign.seen) {
+  if (const std::uint64_t life = life_of(pe); life != sign.seen || sign.looked == Clock::time_point{}) {
     sign = {.looked = now, .seen = life};
     return 0;
   }
-  if (!sign.awaited) {
-    if (now - sign.looked < std::chrono::duration<double>(period)) return 0;
-    sign.looked = now;
-    sign.awaited = true;
-  }
   sign.silent += std::min<std::chrono::duration<double>>(now - sign.looked, kLongestLook);
   sign.looked = now;
+  if (!sign.awaited) {
+    const std::chrono::duration<double> due(period);
+    if (sign.silent < due || !may_ask) return 0;
+    sign.silent = due;
+    sign.awaited = true;
+  }
   if (!sign.asked) sign.asked = peer.deferred == 0 && try_send(own_.get(), pe, kAsk, nullptr, 0);
   if (peer.reached && !peer.probing && sign.asked) probe(pe);
   return sign.silent.count();

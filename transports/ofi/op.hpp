@@ -42,23 +42,25 @@ struct OfiChannel : Channel {
 struct Peer {
   fi_addr_t address = FI_ADDR_UNSPEC;
   RemoteSegments segments{};
-  std::uint32_t outstanding = 0;  // operations of all channels, messages included
-  std::uint32_t messages = 0;     // of these, messages
-  std::uint32_t atomics = 0;      // ... and atomics
-  std::uint32_t deferred = 0;     // messages not yet posted
-  std::uint32_t round = 0;        // last round in which a deferred message could not be posted
-  RemoteSegment inbox{};          // where short messages are written, see inbox.hpp
-  std::uint64_t cookie = 0;       // that it wants to see in others
-  RingCursor ring;                // ... from here on
-  std::uint16_t sequence = 0;     // of the next message
-  bool reached = false;           // an operation to it has completed
-  bool neighbour = false;         // of this node
-  bool injected = false;          // something has been written to its inbox or its table of grants
-  bool probing = false;           // watch.cpp's probe is in flight
-  std::uint8_t refused = 0;       // probes that the provider had no connection for, in a row
-  std::uint8_t overtaken = 0;     // probes answered since another transfer was posted or completed
-  std::uint8_t answers = 0;       // kAnswers since then
-  std::uint32_t life = 0;         // transfers that it has completed, messages that came the ordinary way
+  std::uint32_t outstanding = 0;     // operations of all channels, messages included
+  std::uint32_t messages = 0;        // of these, messages
+  std::uint32_t atomics = 0;         // ... and atomics
+  std::uint32_t deferred = 0;        // messages not yet posted
+  std::uint32_t round = 0;           // last round in which a deferred message could not be posted
+  RemoteSegment inbox{};             // where short messages are written, see inbox.hpp
+  std::uint64_t cookie = 0;          // that it wants to see in others
+  RingCursor ring;                   // ... from here on
+  std::uint16_t sequence = 0;        // of the next message
+  bool reached = false;              // an operation to it has completed
+  bool neighbour = false;            // of this node
+  bool injected = false;             // something has been written to its inbox or its table of grants
+  bool probing = false;              // watch.cpp's probe is in flight
+  std::uint8_t refused = 0;          // probes that the provider had no connection for, in a row
+  std::uint8_t overtaken = 0;        // probes answered since another transfer was posted or completed
+  std::uint8_t answers = 0;          // kAnswers since then
+  std::uint32_t completed = 0;       // operations, ever
+  std::uint32_t completed_then = 0;  // when watch() looked last
+  std::uint32_t life = 0;            // transfers that it has completed, messages that came the ordinary way
 };
 
 enum class OpKind : std::uint8_t { put, get, atomic, message, receive };

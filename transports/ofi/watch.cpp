@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lost connections.  When a peer dies, rxm drops the atomics in flight without any event (measured with 1.17:
-// quiet would wait for ever).  So when nothing has completed for a while, each PE that owes us something is
+// quiet would wait for ever).  So each PE that owes us something, and has completed nothing for a while, is
 // sent a read of one byte: with a connection, be the peer stopped or busy, the provider takes it; without, it
 // answers that it has no room, again and again, while it tries in vain to connect.
 //
@@ -11,6 +11,7 @@
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/fatal.hpp"
 #include "ofi/engine.hpp"
@@ -27,16 +28,13 @@ constexpr int kRefusals = 4;
 
 void Engine::watch() {
   const auto now = std::chrono::steady_clock::now();
-  if (completed_ != completed_then_ || changed_ == decltype(changed_){}) {
-    completed_then_ = completed_;
-    changed_ = now;
-    return;
-  }
-  if (now - changed_ < kQuietTime || busy()) return;
-  changed_ = now;
+  if (now - watched_ < kQuietTime || busy()) return;
+  watched_ = now;
   for (int pe = 0; pe < npes(); ++pe) {
     Peer& peer = peers_[static_cast<std::size_t>(pe)];
-    if (peer.outstanding == 0 || !peer.reached || peer.probing) continue;
+    if (peer.outstanding == 0 || std::exchange(peer.completed_then, peer.completed) != peer.completed)
+      continue;
+    if (!peer.reached || peer.probing) continue;
     const unsigned transfers = peer.outstanding - peer.messages - peer.atomics;
     const unsigned lost = (peer.overtaken == kMostOvertaken ? transfers : 0) +
                           (peer.answers == kMostAnswers ? peer.atomics : 0);

@@ -184,6 +184,43 @@ TEST_F(WaitReport, AWaitOfAnotherLibraryIsAnsweredFor) {
   }
   raise(kAskSignal);
   EXPECT_EQ(next().waiting, 0);
+  for (std::size_t i = 0; i < 2 * OutsideWait::kMost; ++i) const OutsideWait brief("a load or store", "");
+  {
+    const OutsideWait page("a load or store", "for a page"), end("shmem_finalize", "for other PEs");
+    raise(kAskSignal);
+    EXPECT_EQ(next().waiting, 2);
+    EXPECT_STREQ(next().call, "a load or store");
+    EXPECT_STREQ(next().call, "shmem_finalize");
+  }
+}
+
+// A thread that cannot look may want others to listen for it; one whose wait is short is nobody's business.
+TEST_F(WaitReport, OthersListenForAWaitThatCannot) {
+  static std::atomic<int> looks;
+  static const PeerWatch counting{[](int pe) {
+                                    EXPECT_EQ(pe, Silence::kAnyPe);
+                                    ++looks;
+                                    return Silence{};
+                                  },
+                                  [](int) { return std::string(); }, 30};
+  const auto looks_within = [](double seconds) {
+    looks = 0;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (std::chrono::steady_clock::now() < end) listen_for_outside_waits();
+    return looks.load();
+  };
+  watch_peers(&counting);
+  {
+    const OutsideWait wait("shmem_finalize", "for other PEs");
+    EXPECT_EQ(looks_within(0.8), 0);
+  }
+  {
+    const OutsideWait wait("a load or store", "for a page", true);
+    EXPECT_GE(looks_within(1.5), 1);
+    EXPECT_LE(looks, 7);
+  }
+  EXPECT_EQ(looks_within(0.3), 0);
+  watch_peers(nullptr);
 }
 
 // Asked by a signal, where no launcher of ours is there or listens.

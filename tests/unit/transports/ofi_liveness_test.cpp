@@ -76,11 +76,36 @@ TEST(OfiLiveness, WhoStoodStillHimselfHasNotListened) {
   run_job(counting(2), [](Pe& pe) {
     std::atomic<std::int64_t>& may_answer = shared->words[0];
     if (pe.me == 0) {
-      EXPECT_EQ(pe.net->silence_of(1, 1).seconds, 0);
+      pe.until([&] { return silence_of(pe, 1) > 0; });
+      const double before = silence_of(pe, 1);
       usleep(2'500'000);
-      const double silence = pe.net->silence_of(1, 1).seconds;
+      const double silence = pe.net->silence_of(1, 1).seconds - before;
       EXPECT_GT(silence, 0.5);
-      EXPECT_LE(silence, 1.0);
+      EXPECT_LE(silence, 1.01);
+      may_answer = 1;
+    } else {
+      wait_for(may_answer, 1);
+    }
+    pe.barrier();
+  });
+}
+
+// It is asked after the period, and what has passed until then counts; but however long ago the last look
+// was, so much is left for an answer.
+TEST(OfiLiveness, SilenceBeginsWithTheLastSignOfLife) {
+  run_job(counting(2), [](Pe& pe) {
+    constexpr double kPeriod = 1;
+    std::atomic<std::int64_t>& may_answer = shared->words[0];
+    if (pe.me == 0) {
+      EXPECT_EQ(pe.net->silence_of(1, kPeriod).seconds, 0);
+      for (int look = 0; look < 4; ++look) {
+        usleep(50'000);
+        EXPECT_EQ(pe.net->silence_of(1, kPeriod).seconds, 0);
+      }
+      usleep(1'200'000);
+      EXPECT_EQ(pe.net->silence_of(1, kPeriod).seconds, kPeriod);
+      usleep(100'000);
+      EXPECT_GE(pe.net->silence_of(1, kPeriod).seconds, kPeriod + 0.1);
       may_answer = 1;
     } else {
       wait_for(may_answer, 1);
@@ -108,13 +133,14 @@ TEST(OfiLiveness, TheSilentOneIsNamedAmongAll) {
 
 // A connection that breaks takes along what was under way, and rxm makes another without a word.  Here PE 0
 // loses what `loses` does while `call` does nothing; then both go on, PE 0 by looking at PE 1 if it
-// `listens`.  Returns what is said when PE `who_ends` ends the job.
+// `listens`.  Returns what is said when PE `who_ends` ends the job.  With `traffic` it goes on with a third
+// PE.
 std::string end_of_a_job_that_loses(FabricCall call, const std::function<void(Pe&)>& loses, bool listens,
-                                    std::size_t who_ends) {
+                                    std::size_t who_ends, bool traffic = false) {
   FabricFaults faults;
   testing::internal::CaptureStderr();
-  const std::vector<int> statuses = run_processes(counting(2), [&](Pe& pe) {
-    for (int round = 1; round <= 2; ++round) {  // connected, and with a ring
+  const std::vector<int> statuses = run_processes(counting(traffic ? 3 : 2), [&](Pe& pe) {
+    for (int round = 1; round <= 2 && pe.me < 2; ++round) {  // connected, and with a ring
       send(pe, 1 - pe.me, 10);
       pe.until([&] { return messages_seen >= 10 * round; });
     }
@@ -132,7 +158,9 @@ std::string end_of_a_job_that_loses(FabricCall call, const std::function<void(Pe
     pe.barrier();
     for (int looks = 0; looks < 15'000; ++looks) {
       if (pe.me == 0 && listens && silence_of(pe, 1) > 3) _exit(0);  // it has ended
-      if (pe.me == 1 && kill(static_cast<pid_t>(first.load()), 0) != 0) _exit(0);
+      if (pe.me != 0 && kill(static_cast<pid_t>(first.load()), 0) != 0) _exit(0);
+      const std::uint64_t word = 1;
+      if (pe.me == 0 && traffic) pe.ops().put(pe.channel, 2, Pe::at(8), &word, sizeof word, true, nullptr);
       pe.net->poll();
       usleep(1000);
     }
@@ -150,14 +178,19 @@ TEST(OfiLiveness, LostMessagesComeToLight) {
   EXPECT_NE(text.find("messages from PE 0 were lost"), std::string::npos) << text;
 }
 
+void lose_a_put(Pe& pe) {
+  const std::uint64_t word = 1;
+  pe.ops().put(pe.channel, 1, Pe::at(0), &word, sizeof word, true, nullptr);
+}
+
 TEST(OfiLiveness, LostOperationsComeToLight) {
-  const std::string text = end_of_a_job_that_loses(
-      FabricCall::write,
-      [](Pe& pe) {
-        const std::uint64_t word = 1;
-        pe.ops().put(pe.channel, 1, Pe::at(0), &word, sizeof word, true, nullptr);
-      },
-      false, 0);
+  const std::string text = end_of_a_job_that_loses(FabricCall::write, lose_a_put, false, 0);
+  EXPECT_NE(text.find("1 operations on PE 1 were lost"), std::string::npos) << text;
+}
+
+// Other threads, say, have put without an end meanwhile.
+TEST(OfiLiveness, LostOperationsComeToLightAmongOthers) {
+  const std::string text = end_of_a_job_that_loses(FabricCall::write, lose_a_put, false, 0, true);
   EXPECT_NE(text.find("1 operations on PE 1 were lost"), std::string::npos) << text;
 }
 
