@@ -81,6 +81,10 @@ class Client {
     return unattended_[0].load(std::memory_order_acquire) == 0 &&
            unattended_[1].load(std::memory_order_acquire) == 0;
   }
+  /// Whether `pe` has answered all that it was asked, by any thread.
+  bool is_idle_to(int pe) const {
+    return targets_[static_cast<std::size_t>(pe)].under_way.load(std::memory_order_acquire) == 0;
+  }
   std::uint32_t table() const { return table_; }
   std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
 
