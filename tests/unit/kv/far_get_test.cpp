@@ -62,6 +62,15 @@ class WordByWord final : public FarReads {
     std::swap(all_[i], all_.back());
     all_.pop_back();
   }
+  /// The words of all that has been asked for that lie there in it.
+  void read_words(std::size_t from, std::size_t to) {
+    for (Asked& asked : all_)
+      std::erase_if(asked.left, [&](std::size_t word) {
+        if (word < from || word >= to) return false;
+        std::memcpy(asked.to + word, shard_ + asked.at + word, std::min<std::size_t>(8, asked.n - word));
+        return true;
+      });
+  }
   bool is_idle() const { return all_.empty(); }
   void finish() {
     std::minstd_rand dice(1);
@@ -294,6 +303,77 @@ TEST_P(FarGetTest, FindsAllWhereverTheyAre) {
     EXPECT_EQ(shards->segments(1), one->shard.segments());
   }
   EXPECT_GT(most, 6) << "in another segment, and away from home there";
+}
+
+// What comes home between the looks at its two groups.
+TEST_P(FarGetTest, FindsWhatComesHomeMeanwhile) {
+  begin();
+  std::vector<std::string> keys;
+  for (int i = 0; keys.size() < 20; ++i) {  // more of one home than it has slots
+    const std::string key = "key " + std::to_string(i);
+    if (one->shard.home_of(one->key(key)) != 0) continue;
+    ASSERT_EQ(one->put(key, value_of(keys.size())), SHMEMX_KV_OK);
+    keys.push_back(key);
+  }
+  int came = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::string value;
+    ASSERT_EQ(get(keys[i], value), SHMEMX_KV_OK);
+    if (rounds < 6) continue;  // it is not away
+    FarGet far(*shards, *reads);
+    value.assign(4096, '\0');
+    far.begin(1, one->key(keys[i]), value.data(), value.size());
+    for (int round = 0; round < 3; ++round) {
+      reads->finish();
+      ASSERT_FALSE(far.step());
+    }
+    for (const std::string& other : keys) {  // those at home make room
+      std::string seen;
+      if (other == keys[i]) continue;
+      if (get(other, seen) == SHMEMX_KV_OK && rounds < 6) one->remove(other);
+      ASSERT_EQ(get(keys[i], seen), SHMEMX_KV_OK);
+      if (rounds < 6) break;
+    }
+    came += rounds < 6 ? 1 : 0;
+    do reads->finish();
+    while (!far.step());
+    ASSERT_EQ(far.end(), FarGet::End::answer);
+    ASSERT_EQ(far.status(), SHMEMX_KV_OK) << keys[i];
+    EXPECT_EQ(value.substr(0, far.n()), value_of(i));
+  }
+  EXPECT_GT(came, 0);
+}
+
+// A value that is written when half of it has been read, before the version that is read with it.
+TEST_P(FarGetTest, GivesNoHalfOfAValue) {
+  begin();
+  const std::string before(24, 'b'), after(24, 'a');
+  ASSERT_EQ(one->put("a key", before), SHMEMX_KV_OK);
+  FarGet far(*shards, *reads);
+  std::string value(GetParam(), '\0');
+  far.begin(1, one->key("a key"), value.data(), value.size());
+  reads->finish();
+  ASSERT_FALSE(far.step());
+  reads->read_words(8, 104);  // one word of three, in the first slot
+  ASSERT_EQ(one->put("a key", after), SHMEMX_KV_OK);
+  do reads->finish();
+  while (!far.step());
+  ASSERT_EQ(far.status(), SHMEMX_KV_OK);
+  EXPECT_EQ(value.substr(0, far.n()), after);
+  EXPECT_EQ(far.looks_again(), 1U);
+}
+
+// Two keys of one hash: where the first slot is not the key's its PE is to be asked.
+TEST_P(FarGetTest, AsksWhereAnotherKeyHasTheHash) {
+  begin();
+  one->hash = [](const void*, std::size_t) { return std::uint64_t{0x1234567890abcdef}; };
+  ASSERT_EQ(one->put("a key", "a value"), SHMEMX_KV_OK);
+  ASSERT_EQ(one->put("b key", "another"), SHMEMX_KV_OK);
+  std::string value;
+  EXPECT_EQ(get("a key", value), SHMEMX_KV_OK);
+  EXPECT_EQ(value, "a value");
+  EXPECT_EQ(get("b key", value), one->layout.inlined ? SHMEMX_KV_OK : kBusy);
+  EXPECT_EQ(get("c key", value), one->layout.inlined ? SHMEMX_KV_NOT_FOUND : kBusy);
 }
 
 // Its group is being changed, for ever.
