@@ -177,85 +177,81 @@ class FarGetTest : public ::testing::TestWithParam<std::uint64_t> {
 };
 INSTANTIATE_TEST_SUITE_P(All, FarGetTest, ::testing::Values(24, 600, 3000));
 
-TEST_P(FarGetTest, GivesWhatWasThereAtSomeInstant) {
-  std::mt19937_64 dice(test_seed());
-  std::uint64_t splits = 0, values = 0;
-  for (int life = 0; life < 40; ++life) {
-    begin();
-    const std::uint64_t keys = 30 + dice() % 300, each = std::uint64_t{1} << dice() % 9;
-    const auto key_at = [&](std::uint64_t i) { return "key " + std::to_string(i); };
-    std::set<std::uint64_t> hot;
-    for (int i = 0; i < 4; ++i) hot.insert(dice() % keys);
-    const auto any_key = [&] {
-      if (dice() % 2 == 0) return key_at(dice() % (keys + 3));
-      auto at = hot.begin();
-      std::advance(at, dice() % hot.size());
-      return key_at(*at);
-    };
-    for (int i = 0; i < 4; ++i) readers.emplace_back(*shards, *reads, GetParam());
-    std::uint64_t failed = 0;
-    const auto turn = [&] {
-      for (Reader& reader : readers) {
-        if (HasFatalFailure()) return;
-        if (!reader.busy) {
-          start(reader, any_key());
-        } else if (reader.get.ready() && reader.get.step()) {
-          finish(reader);
-        }
-      }
-      reads->go_on(dice);
-    };
-    std::uint64_t steps = 0;
-    // Reads are quicker than changes, or slower.
-    const bool quick = dice() % 2 == 0;
-    const std::function<void()> step = [&] {
+// One who changes a shard, and four who read it meanwhile.
+class FarGetLife : public FarGetTest {
+ protected:
+  std::string any_key() {
+    const std::uint64_t i = dice() % 2 == 0 ? dice() % (keys + 3) : hot[dice() % 4];
+    return "key " + std::to_string(i);
+  }
+  void turn() {
+    for (Reader& reader : readers) {
       if (HasFatalFailure()) return;
-      if (quick)
-        for (std::uint64_t i = 0; i < each; ++i) turn();
-      else if (++steps % (each / 16 + 1) == 0)
-        turn();
-    };
+      if (!reader.busy) {
+        start(reader, any_key());
+      } else if (reader.get.ready() && reader.get.step()) {
+        finish(reader);
+      }
+    }
+    reads->go_on(dice);
+  }
+  /// Between two accesses of the one who changes.
+  void between() {
+    if (quick)
+      for (std::uint64_t i = 0; i < each; ++i) turn();
+    else if (++steps % (each / 16 + 1) == 0)
+      turn();
+  }
+  /// In steps, or in no time.
+  void change(const auto& shard, bool removes) {
+    const std::string key = any_key(), value = value_of(++values);
+    const State next = removes ? State() : State(value);
+    history[key].next = next;
+    for (Reader& reader : readers)
+      if (reader.busy && reader.key == key) reader.possible.insert(next);
+    ValueRoom result;
+    const Code status = shard.execute({.op = removes ? KvOp::remove : KvOp::put,
+                                       .key = one->key(key),
+                                       .value = value.data(),
+                                       .n = value.size()},
+                                      result, kUnlimited);
+    history[key].next.reset();
+    if (status == SHMEMX_KV_OK)
+      history[key].now = next;
+    else
+      ASSERT_EQ(status, removes ? SHMEMX_KV_NOT_FOUND : SHMEMX_KV_FULL);
+  }
+  void live() {
+    begin();
+    keys = 30 + dice() % 300, each = std::uint64_t{1} << dice() % 9;
+    quick = dice() % 2 == 0;
+    for (std::uint64_t& key : hot) key = dice() % keys;
+    for (int i = 0; i < 4; ++i) readers.emplace_back(*shards, *reads, GetParam());
+    const std::function<void()> step = [&] { between(); };
     const Shard<Stepped> shard(Stepped(one->memory.get(), step), one->layout);
-    const int operations = quick ? 60 : 600;
-    for (int i = 0; i < operations && !HasFatalFailure(); ++i) {
-      if (quick && i % 2 == 0) {  // so that there is something
-        const std::string key = any_key(), value = value_of(++values);
-        if (one->put(key, value) == SHMEMX_KV_OK) {
-          for (Reader& reader : readers)
-            if (reader.key == key) reader.possible.insert(value);
-          history[key] = {value, {}};
-        }
-      }
-      if (dice() % 20 == 0) {
+    for (int i = 0; i < (quick ? 60 : 600) && !HasFatalFailure(); ++i) {
+      if (quick && i % 2 == 0) change(one->shard, false);  // so that there is something
+      if (dice() % 20 == 0)
         splits += shard.grow(kUnlimited) == SHMEMX_KV_OK ? 1 : 0;
-        continue;
-      }
-      const std::string key = any_key();
-      const bool removes = dice() % 3 == 0;
-      const std::string value = value_of(++values);
-      const State next = removes ? State() : State(value);
-      history[key].next = next;
-      for (Reader& reader : readers)
-        if (reader.busy && reader.key == key) reader.possible.insert(next);
-      ValueRoom result;
-      const Code status = shard.execute({.op = removes ? KvOp::remove : KvOp::put,
-                                         .key = one->key(key),
-                                         .value = value.data(),
-                                         .n = value.size()},
-                                        result, kUnlimited);
-      if (status == SHMEMX_KV_OK) {
-        history[key] = {next, {}};
-      } else {
-        ASSERT_TRUE(removes ? status == SHMEMX_KV_NOT_FOUND : status == SHMEMX_KV_FULL) << status;
-        history[key].next.reset();
-        ++failed;
-      }
+      else
+        change(shard, dice() % 3 == 0);
     }
     for (Reader& reader : readers)
       while (reader.busy && !HasFatalFailure()) {
         reads->finish();
         if (reader.get.step()) finish(reader);
       }
+  }
+
+  std::mt19937_64 dice{test_seed()};
+  std::uint64_t keys = 0, hot[4] = {}, each = 1, steps = 0, values = 0, splits = 0;
+  bool quick = false;  // reads, beside changes
+};
+INSTANTIATE_TEST_SUITE_P(All, FarGetLife, ::testing::Values(24, 600, 3000));
+
+TEST_P(FarGetLife, GivesWhatWasThereAtSomeInstant) {
+  for (int life = 0; life < 40; ++life) {
+    live();
     ASSERT_FALSE(HasFatalFailure()) << "life " << life;
   }
   std::printf("%lu found, %lu absent, %lu looks more; asked: %lu changed, %lu elsewhere; %lu splits\n", found,
