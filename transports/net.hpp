@@ -286,6 +286,10 @@ class Network {
   /// lose a peer says 0.
   virtual Silence silence_of(int, double /*period*/) { return {}; }
 
+  /// Whether gets are served by the target's NIC alone, so that a few of them, one after the other, had better
+  /// read what a message would ask that PE for.
+  virtual bool reads_alone() const { return false; }
+
   /// Whether the pages of segments stay where they are once they have been added: the network has their
   /// physical addresses, so pages that are given back are not those that peers write to from then on.
   virtual bool pins_segments() const { return false; }

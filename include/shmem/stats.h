@@ -57,6 +57,11 @@
   X(page_packets,     "messages in which operations were sent to the homes of their pages, several in one")  \
   X(kv_requests,      "calls on tables that other nodes had to answer")                                   \
   X(kv_packets,       "packets in which they were sent; not those that the network matched")              \
+  X(kv_read,          "gets of elements of other nodes that this PE read from their memory (SHMEM_KV_GET)") \
+  X(kv_read_again,    "times that such a get found that what it read had changed meanwhile, and looked again") \
+  X(kv_asked_changed, "gets that asked the element's PE, as that was so again and again")                 \
+  X(kv_asked_behind,  "gets that asked it, as it had not answered all that this PE had asked before")     \
+  X(kv_asked_elsewhere, "gets that asked it, as what was read was not the element that its hash led to")  \
   X(kv_matched,       "requests on elements of tables here that the network's matching found (SHMEM_KV_MATCH=entry)") \
   X(kv_unmatched,     "such requests that no entry of the list fitted")                                   \
   X(kv_added,         "requests that may add an element here, which took an entry of the pending list")   \

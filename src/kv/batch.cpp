@@ -191,6 +191,8 @@ KvRequest Batch::request(const Key& key, std::size_t i) const {
 bool Batch::execute(std::size_t n) {
   try_local(n);
   if (far_.empty()) return all_found_;
+  if (OneSidedGets* const gets = table_.reads(request({}, 0)); gets != nullptr && read_far(*gets))
+    return false;
   table_.count_remote(far_.size());
   if (are_long()) {
     issue_each();
@@ -273,6 +275,33 @@ void Batch::send_later(std::size_t i, int pe) {
   if (!table_.is_paged()) return;
   far_pes_.resize(static_cast<std::size_t>(table_.members().size()));
   far_pes_[static_cast<std::size_t>(pe)] = true;
+}
+
+// Gets; returns whether none is left to be sent.
+bool Batch::read_far(OneSidedGets& gets) {
+  const bool is_get = many_.like.op == KvOp::get;
+  std::vector<OneSidedGets::Wanted> all;
+  all.reserve(far_.size());
+  for (const Far& far : far_) {
+    const std::size_t i = far.request;
+    all.push_back({table_.key(many_.keys + i * many_.key_bytes, many_.key_bytes), static_cast<int>(far.pe),
+                   result(i), is_get ? many_.like.n : 0});
+  }
+  gets.get_all(call_, all);
+  std::size_t left = 0;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const OneSidedGets::Wanted& got = all[k];
+    if (!got.is_answered) {
+      far_[left++] = far_[k];
+      continue;
+    }
+    const std::size_t i = far_[k].request;
+    many_.status[i] = !is_get && got.status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : got.status;
+    note_length(i, got.status, got.n);
+    table_.count_read(many_.like.op, got.key);
+  }
+  far_.resize(left);
+  return left == 0;
 }
 
 void Batch::send_all_runs(Sent& sent) const {

@@ -71,6 +71,7 @@ class Batch {
   void send_later(std::size_t i, int pe);
   // Whether earlier ones will be sent to `pe`, though this node could reach its part.
   bool goes_after_others(int pe) const { return !far_pes_.empty() && far_pes_[static_cast<std::size_t>(pe)]; }
+  bool read_far(OneSidedGets& gets);
   void send_all_runs(Sent& sent) const;
   void send_runs(int pe, std::uint32_t first, std::uint32_t end, const Sent& sent) const;
   void issue_each() const;

@@ -87,6 +87,10 @@ class Client {
   }
   /// Its number for packets to `pe`.
   std::uint32_t table_at(int pe) const { return targets_[static_cast<std::size_t>(pe)].table; }
+  /// Whether `pe` has answered all that it was asked, by any thread.
+  bool is_idle_to(int pe) const {
+    return targets_[static_cast<std::size_t>(pe)].under_way.load(std::memory_order_acquire) == 0;
+  }
   std::uint64_t packets() const { return packets_.load(std::memory_order_relaxed); }
 
   /// A packet of replies has come, or of a piece of one, whose head has been looked at.  Runs in a handler.

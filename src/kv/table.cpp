@@ -41,6 +41,7 @@ void Table::end() {
   }
   lean.store(&no_lean_calls(), std::memory_order_relaxed);
   client_.end();
+  one_sided_.reset();
   std::vector<std::uint64_t>().swap(places_);
   std::vector<std::byte*>().swap(shards_);
   std::vector<std::byte*>().swap(directories_);
@@ -71,6 +72,7 @@ void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<
   memory_ = memory;
   region_ = find_region(memory, 1);
   lean.store(&no_lean_calls(), std::memory_order_relaxed);
+  one_sided_.reset();
   if (is_paged()) return;
   places_.resize(told.size());
   std::ranges::transform(told, places_.begin(), &MemberShard::at);
@@ -82,6 +84,8 @@ void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<
     shards_[i] = at_peer(rt.heap, rt.heap.origin + places_[i], pe);
     directories_[i] = shards_[i] + layout.directory_at;
   }
+  if (OneSidedGets::are_wanted())
+    one_sided_ = std::make_unique<OneSidedGets>(layout_, client_, members_, places_);
   directories = directories_.data();
   npes = told.size();
   groups = layout.segment_groups;
@@ -284,8 +288,24 @@ Code Table::get_by_rma(Call call, int pe, KvRequest request, void* value, std::u
   }
 }
 
+// Without that node's help.
+bool Table::try_read(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n,
+                     Code& status) {
+  OneSidedGets* const gets = reads(request);
+  if (gets == nullptr) return false;
+  const bool is_get = request.op == KvOp::get;
+  OneSidedGets::Wanted wanted{request.key, pe, value, is_get ? request.n : 0};
+  gets->get(call, wanted);
+  if (!wanted.is_answered) return false;
+  status = !is_get && wanted.status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : wanted.status;
+  if (n != nullptr && has_length(wanted.status)) *n = wanted.n;
+  count_read(request.op, request.key);
+  return true;
+}
+
 // One operation on another node, there and back.
 Code Table::call_remote(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n) {
+  if (Code status; try_read(call, pe, request, value, n, status)) return status;
   count_remote();
   if (travels_by_rma(request)) return store_by_rma(call, pe, request);
   const bool long_get =

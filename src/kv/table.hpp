@@ -19,6 +19,7 @@
 #include "kv/hot_keys.hpp"
 #include "kv/lean.hpp"
 #include "kv/members.hpp"
+#include "kv/one_sided.hpp"
 #include "kv/server.hpp"
 #include "kv/shard.hpp"
 
@@ -125,6 +126,17 @@ class Table : public LeanTable {
       Shard<Mapped>(Mapped(there), layout_).prefetch_slot(key);
   }
 
+  /// Whether gets of the elements of other nodes are read (kv/one_sided); of them `request`.
+  OneSidedGets* reads(const KvRequest& request) const {
+    return one_sided_ != nullptr && matched_ == nullptr && one_sided_->fits(request) ? one_sided_.get()
+                                                                                     : nullptr;
+  }
+  /// Counts one that was read.
+  void count_read(KvOp op, const Key& key) {
+    count_local();
+    sample(op, key);
+  }
+
   /// Carries it out unless another node had better do it, or must.
   bool try_local(int pe, const KvRequest& request, ValueRoom& result, Code& status);
   Code execute(Call call, const KvRequest& request, ValueRoom& result);
@@ -204,6 +216,7 @@ class Table : public LeanTable {
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
   Code get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
   Code call_remote(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n);
+  bool try_read(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n, Code& status);
   Code round_trip(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n);
   Code store_by_rma(Call call, int pe, const KvRequest& request);
   Code get_by_rma(Call call, int pe, KvRequest request, void* value, std::uint64_t* n);
@@ -229,6 +242,7 @@ class Table : public LeanTable {
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;
+  std::unique_ptr<OneSidedGets> one_sided_;  // null: gets are messages
   std::unique_ptr<ShardEvents> events_ = std::make_unique<ShardEvents>();
   Mutex watch_mutex_;
   std::unique_ptr<HotKeys> hot_keys_ GUARDED_BY(watch_mutex_);  // since it was watched first, to the end

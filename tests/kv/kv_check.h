@@ -55,6 +55,12 @@ static inline void check_made(CheckPlace place, const void* bytes, size_t n, uin
   check_fails(place, "bytes_are() and make_bytes() differ");
 }
 
+/* Whether gets of other nodes' elements are reads. */
+static inline int gets_read(void) {
+  const char* said = getenv("SHMEM_KV_GET");
+  return said != NULL && strcmp(said, "onesided") == 0;
+}
+
 /* Collective. */
 static inline shmemx_kv_t table_within(size_t key_bytes, size_t value_bytes, uint64_t capacity,
                                        size_t memory_bytes) {

@@ -197,7 +197,8 @@ static void test_calls(void) {
   expect_calls(kv, local, kKeys - local);
   for (int i = 0; i < kKeys; ++i)
     CHECK_FOR(i, shmemx_kv_get(kv, keys[i], 8, &values[i], sizeof values[i], NULL), SHMEMX_KV_OK);
-  expect_calls(kv, local, kKeys - local);
+  const uint64_t asked = gets_read() ? 0 : kKeys - local;
+  expect_calls(kv, kKeys - asked, asked);
   for (int i = 0; i < kKeys; ++i) shmemx_kv_remove_nbi(kv, keys[i], 8, NULL);
   shmemx_kv_quiet(kv);
   expect_calls(kv, local, kKeys - local);

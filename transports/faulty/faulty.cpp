@@ -94,6 +94,7 @@ class FaultyNetwork final : public Network {
   bool needs_poll() const override { return true; }  // something may be held back
   long max_block_us() const override { return inner_->max_block_us(); }
   Silence silence_of(int pe, double period) override { return inner_->silence_of(pe, period); }
+  bool reads_alone() const override { return inner_->reads_alone(); }
   bool pins_segments() const override { return inner_->pins_segments(); }
   std::size_t copy_limit() const override { return std::min(inner_->copy_limit(), options_.copy_limit); }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override {

@@ -78,6 +78,7 @@ class NicNetwork final : public Network {
     hurry_.store(true, std::memory_order_relaxed);
     send_held();
   }
+  bool reads_alone() const override { return inner_->reads_alone(); }
   bool pins_segments() const override { return inner_->pins_segments(); }
   std::size_t copy_limit() const override { return inner_->copy_limit(); }
   bool supports(AtomicOp op, AtomicType type, bool) const override { return is_defined(op, type); }

@@ -73,6 +73,8 @@ bool FabricNetwork::supports(AtomicOp op, AtomicType type, bool fetching) const 
 
 Packed FabricNetwork::prefers_packed() const { return first().endpoint().quirk().pack; }
 
+bool FabricNetwork::reads_alone() const { return first().endpoint().quirk().gets == Gets::onesided; }
+
 }  // namespace ofi
 
 Result<std::unique_ptr<Network>> open_fabric(const FabricOptions& options) {

@@ -50,6 +50,7 @@ class FabricNetwork final : public Network {
   std::size_t copy_limit() const override { return Engine::kCopyLimit; }
   bool supports(AtomicOp op, AtomicType type, bool fetching) const override;
   Packed prefers_packed() const override;
+  bool reads_alone() const override;
   bool pins_segments() const override { return first().memory().pins(); }
 
  private:

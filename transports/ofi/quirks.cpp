@@ -8,9 +8,10 @@ constexpr bool yes = true;
 constexpr bool no = false;
 
 constexpr Quirk kQuirks[] = {
-#define PROVIDER(name, rank, order, wait, atomics, pack, local_mr, warm, inbox, peeks, credits, tested, why) \
-  {name, rank,  Order::order, Wait::wait, Atomics::atomics, Packed::pack, local_mr,                          \
-   warm, inbox, peeks,        credits,    tested,           why},
+#define PROVIDER(name, rank, order, wait, atomics, pack, gets, local_mr, warm, inbox, peeks, credits, \
+                 tested, why)                                                                         \
+  {name,     rank, Order::order, Wait::wait, Atomics::atomics, Packed::pack, Gets::gets,              \
+   local_mr, warm, inbox,        peeks,      credits,          tested,       why},
 #include "ofi/quirks.def"
 #undef PROVIDER
 };
@@ -29,6 +30,7 @@ Quirk find_quirk(std::string_view provider) {
           .wait = Wait::none,
           .atomics = Atomics::none,
           .pack = Packed::atomics,
+          .gets = Gets::message,
           .local_mr = true,
           .warm = false,
           .inbox = false,

@@ -32,6 +32,9 @@ enum class Wait : std::uint8_t { none, fd };
 /// Who executes the provider's atomics.
 enum class Atomics : std::uint8_t { none, own, cpu };
 
+/// How elements of tables on other nodes are got.
+enum class Gets : std::uint8_t { message, onesided };
+
 /// One provider.  The columns are explained in quirks.def.
 struct Quirk {
   std::string_view name;  // as in fi_info
@@ -40,6 +43,7 @@ struct Quirk {
   Wait wait;
   Atomics atomics;
   Packed pack;
+  Gets gets;
   bool local_mr;          // offer FI_MR_LOCAL
   bool warm;              // send a message to ourselves at open
   bool inbox;             // short messages are written into the receiver's memory

@@ -220,6 +220,11 @@ TEST_F(EnvRead, TakesTheKvStoresVariablesUpToTheirBounds) {
     environment.set("SHMEM_KV_MATCH", match);
     EXPECT_EQ(read().kv_match, match);
   }
+  for (const char* get : {"auto", "message", "onesided"}) {
+    environment.set("SHMEM_KV_GET", get);
+    EXPECT_EQ(read().kv_get, get);
+  }
+  refusal("SHMEM_KV_GET", "reads");
   for (const char* match : {"entries", "none", "1", "bucket|entry"}) refusal("SHMEM_KV_MATCH", match);
 }
 

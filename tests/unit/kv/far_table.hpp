@@ -48,10 +48,15 @@ class QueueNetwork final : public OneChannelNetwork {
     return true;
   }
 
+  bool reads_alone() const override { return alone; }
+  /// Reads and writes that have not ended.
+  std::size_t ends_later() const { return under_way.size(); }
+
   std::deque<Message> queue;
   std::function<void()> on_poll;
   std::function<void()> in_get;  // when half of the bytes have been read
   bool silent = false;           // nothing comes, and nothing ends
+  bool alone = false;            // what reads_alone() says
   bool slow = false;             // reads and writes end when it is no longer silent, which they make it
 
  private:

@@ -31,7 +31,7 @@ TEST(Nic, ClosesTheChannelsBelowItsOwn) {
 /// Says what it is told to say.
 class ToldNetwork final : public AroundLoop {
  public:
-  bool needs = false, may = false, pins = false;
+  bool needs = false, may = false, pins = false, alone = false;
   long limit = -1;
   int promises = 0;
 
@@ -40,6 +40,7 @@ class ToldNetwork final : public AroundLoop {
   bool may_block() override { return may; }
   long max_block_us() const override { return limit; }
   bool pins_segments() const override { return pins; }
+  bool reads_alone() const override { return alone; }
 
  private:
   bool holds() const override { return false; }
@@ -65,10 +66,11 @@ TEST(Nic, PassesOnWhatTheNetworkBelowSays) {
   });
   Network& net = *job.pes[0].net;
   for (const bool yes : {false, true}) {
-    below->needs = below->may = below->pins = yes;
+    below->needs = below->may = below->pins = below->alone = yes;
     EXPECT_EQ(net.needs_poll(), yes);
     EXPECT_EQ(net.may_block(), yes);
     EXPECT_EQ(net.pins_segments(), yes);
+    EXPECT_EQ(net.reads_alone(), yes);
   }
   net.will_be_polled();
   EXPECT_EQ(below->promises, 1);

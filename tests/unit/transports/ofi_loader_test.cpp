@@ -122,6 +122,7 @@ TEST(OfiQuirks, RowsAreFoundAndOnlyTestedOnesAreChosen) {
   EXPECT_EQ(unknown.atomics, ofi::Atomics::none);
   EXPECT_EQ(unknown.wait, ofi::Wait::none);
   EXPECT_EQ(unknown.pack, Packed::atomics);
+  EXPECT_EQ(unknown.gets, ofi::Gets::message);
   EXPECT_TRUE(unknown.local_mr) << "may be asked for";
   EXPECT_FALSE(unknown.warm || unknown.inbox || unknown.peeks || unknown.tested);
 }
@@ -135,6 +136,8 @@ TEST(OfiQuirks, ColumnsAreInTheirOrder) {
   EXPECT_TRUE(verbs.local_mr && verbs.warm && !verbs.inbox && !verbs.peeks && !verbs.tested);
   EXPECT_TRUE(!sockets.local_mr && !sockets.warm && !sockets.inbox && sockets.peeks && !sockets.tested);
   EXPECT_EQ(tcp.order, ofi::Order::puts);
+  EXPECT_EQ(tcp.gets, ofi::Gets::message);
+  EXPECT_EQ(verbs.gets, ofi::Gets::onesided);
   EXPECT_TRUE(ofi::puts_stay_in_order(ofi::Order::puts, true));
   EXPECT_FALSE(ofi::puts_stay_in_order(ofi::Order::puts, false))
       << "the provider's stores may be seen in any order";
