@@ -57,6 +57,7 @@ struct alignas(kCacheLine) NodeBlock {
   alignas(kCacheLine) std::uint64_t common_heap;  ///< smallest heap segment of the job
   std::uint64_t common_nvm;                       ///< the same on NVM
   std::atomic<std::uint32_t> failed;              ///< a member's set-up failed; the others give up
+  std::atomic<std::uint32_t> crash_shown;         ///< a member has shown the calls that led to its crash
 };
 
 /// Sizes that determine the layout; equal on all PEs of the node.
@@ -136,8 +137,8 @@ class NodeMemory {
   std::byte* heaps_ = nullptr;
   std::byte* statics_ = nullptr;
   std::byte* pool_ = nullptr;
-  std::size_t pool_at_ = 0;  // where in the file
-  std::uint64_t steps_ = 0;  // set-up steps finished
+  std::size_t pool_at_ = 0;                         // where in the file
+  std::uint64_t steps_ = 0;                         // set-up steps finished
 };
 
 }  // namespace shm

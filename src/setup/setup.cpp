@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/crash.hpp"
 #include "base/env_names.hpp"
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
@@ -173,6 +174,17 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   return status;
 }
 
+// Twice: before the first handlers of ours are there, which pass on to this one, and when the node is known.
+void report_crashes_of_pe(const NodeMemory* memory) {
+  const std::string& words = rt.env.backtrace;
+  CrashReport report;
+  report.spoken = words != "none" && words != "0";
+  report.of_each = words == "all";
+  report.shown = memory != nullptr ? &memory->block().crash_shown : nullptr;
+  report_crashes(report);
+  set_fatal_note(report_caller);
+}
+
 Status join_world() REQUIRES(start_mutex) {
   if (state != nullptr) {
     if (state->servers != nullptr && !state->boot->comes_back())
@@ -190,6 +202,7 @@ Status join_world() REQUIRES(start_mutex) {
     _exit(code);
   }
   set_identity(job.rank, job.size, job.host);
+  report_crashes_of_pe(nullptr);
   Result<std::unique_ptr<ProcessState>> made = make_process_state(*joined, rt.env);
   if (!made.ok()) {  // other PEs may be waiting for this one
     warn("%s", made.status().text().c_str());
@@ -197,6 +210,7 @@ Status join_world() REQUIRES(start_mutex) {
     _exit(kErrorExit);
   }
   state = made.value().release();
+  report_crashes_of_pe(state->memory.get());
   become_pe(*joined);
   pthread_atfork(nullptr, nullptr, forget_in_child);
   return {};
