@@ -95,6 +95,10 @@ class NodeMemory {
   }
   const StaticRange& own_statics() const { return own_statics_; }
 
+  /// What core files of this process have of all this, if not all: what this PE's own memory holds then, or,
+  /// without that, its small static variables.
+  void limit_core(bool with_own) const;
+
   /// Collective over the node, for set-up and its end only (polls and sleeps): waits until all have come to
   /// this step.
   Status wait_for_all();
@@ -138,6 +142,7 @@ class NodeMemory {
   std::byte* statics_ = nullptr;
   std::byte* pool_ = nullptr;
   std::size_t pool_at_ = 0;                         // where in the file
+  std::size_t statics_at_ = 0, statics_total_ = 0;  // where in the file, and how much
   std::uint64_t steps_ = 0;                         // set-up steps finished
 };
 

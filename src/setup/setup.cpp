@@ -22,6 +22,7 @@
 #include "core/order.hpp"
 #include "core/progress.hpp"
 #include "core/session.hpp"
+#include "heap/core_file.hpp"
 #include "heap/heap.hpp"
 #include "kv/tables.hpp"
 #include "nvm/heap.hpp"
@@ -137,6 +138,7 @@ Status open_nvm() REQUIRES(start_mutex) {
   if (!heap.ok()) state->memory->block().failed.store(1);
   if (Status status = state->memory->wait_for_all(); !heap.ok() || !status.ok())
     return heap.ok() ? status : heap.status();
+  leave_area_out_of_core(reinterpret_cast<void*>(nvm_heap->base()), nvm_heap->size());
   nvm_heap->start();
   rt.paged = nvm_heap;
   rt.paged_by_default = state->nvm.is_default;
@@ -164,6 +166,7 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   nvm_heap->rest();
   sync_world(call);  // no pager sends anything any more
   nvm_heap->stop();
+  leave_area_out_of_core(nullptr, 0);
   delete rt.paged_allocator;
   rt.paged_allocator = nullptr;
   rt.paged = nullptr;
@@ -181,6 +184,8 @@ void report_crashes_of_pe(const NodeMemory* memory) {
   report.spoken = words != "none" && words != "0";
   report.of_each = words == "all";
   report.shown = memory != nullptr ? &memory->block().crash_shown : nullptr;
+  if (rt.env.core != "all") report.choose_core = choose_core_memory;
+  if (memory != nullptr && report.choose_core != nullptr) memory->limit_core(rt.env.core == "own");
   report_crashes(report);
   set_fatal_note(report_caller);
 }
