@@ -16,6 +16,7 @@
 
 #include "base/huge_pages.hpp"
 #include "base/limits.hpp"
+#include "heap/checkers.hpp"
 #include "heap/core_file.hpp"
 
 namespace shm {
@@ -132,6 +133,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   mine.record.static_size = own_statics_.size;
   mine.record.static_layout = own_statics_.layout;
   mine.record.heap_size = shape_.heap_stride;
+  mine.record.checked = runs_under_checker() ? 1 : 0;
   if (Status status = wait_for_all(); !status.ok()) return status;
   mapper.all_attached();
   return {};

@@ -32,6 +32,7 @@ struct PeRecord {
   std::uint64_t static_size;    ///< bytes of p's symmetric variables
   std::uint64_t static_layout;  ///< see StaticRange
   std::uint64_t heap_size;      ///< bytes of p's heap segment
+  std::uint64_t checked;        ///< 1: p runs under valgrind or AddressSanitizer
 };
 
 /// Whether the same address is the same variable in both PEs' executables.

@@ -16,6 +16,7 @@
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
 #include "coll/choose.hpp"
+#include "coll/memory.hpp"
 #include "coll/rendezvous.hpp"
 #include "coll/staging.hpp"
 #include "coll/teams.hpp"
@@ -113,9 +114,10 @@ Status open_services() {
     rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));
     rt.progress->start();
   }
+  const std::size_t for_checks = begin_checks();
   if (rt.me != 0) return {};
   auto* base = reinterpret_cast<std::byte*>(rt.heap.base);
-  auto allocator = HeapAllocator::create(base, rt.heap.size, rt.user_heap);
+  auto allocator = HeapAllocator::create(base, rt.heap.size, rt.user_heap + for_checks);
   if (!allocator.ok()) return allocator.status();
   rt.allocator = allocator.value().release();
   return {};
@@ -295,6 +297,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   kv::end_tables();
   close_remote_memory();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
+  end_checks();
   rt.memory->empty_heap(kInternalBytes, unused_pages());
   sync_world(call);  // nobody may start anew, and write, before all pages are gone
   close_services(call);
