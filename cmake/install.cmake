@@ -20,3 +20,14 @@ file(RELATIVE_PATH ATOLL_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig 
 string(REGEX REPLACE "/$" "" ATOLL_PC_TO_PREFIX ${ATOLL_PC_TO_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/atoll.pc.in ${PROJECT_BINARY_DIR}/atoll.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/atoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What valgrind and the sanitizers need not say of other libraries.  oshrun finds them as they lie when installed.
+foreach(tool lsan tsan valgrind)
+  set(made ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_DATADIR}/atoll/${tool}.supp)
+  configure_file(${PROJECT_SOURCE_DIR}/tools/suppressions/${tool}.supp ${made} COPYONLY)
+  if(tool STREQUAL "tsan" AND NOT ATOLL_SANITIZE MATCHES "thread")
+    # Nor is the library, then.
+    file(APPEND ${made} "race:libatoll.so\ncalled_from_lib:libatoll.so\nmutex:libatoll.so\nthread:libatoll.so\n")
+  endif()
+  install(FILES ${made} DESTINATION ${CMAKE_INSTALL_DATADIR}/atoll)
+endforeach()

@@ -17,6 +17,7 @@ namespace {
 std::string& identity = *new std::string;  // empty until the rank is known; threads may warn during exit()
 int pes = INT_MAX;                         // of the job, once that is known
 AbortHook abort_hook = nullptr;
+void (*fatal_note)() = nullptr;
 bool debug_on = false;
 
 // Takes no memory from the heap: who waits for a page of remote memory may be a signal handler that has
@@ -60,6 +61,12 @@ std::string process_name(int rank) {
   return rank < pes ? "PE " + std::to_string(rank) : "memory server " + std::to_string(rank - pes);
 }
 
+const char* identity_text() { return identity.c_str(); }
+
+void print_text(const char* text, std::size_t length) { print(text, length); }
+
+void set_fatal_note(void (*note)()) { fatal_note = note; }
+
 void set_abort_hook(AbortHook hook) { abort_hook = hook; }
 
 void fatal(const char* format, ...) {
@@ -67,6 +74,7 @@ void fatal(const char* format, ...) {
   va_start(arguments, format);
   print(format, arguments);
   va_end(arguments);
+  if (fatal_note != nullptr) fatal_note();
   if (abort_hook != nullptr) abort_hook(kErrorExit, nullptr);
   _exit(kErrorExit);
 }

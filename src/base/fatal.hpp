@@ -2,6 +2,7 @@
 // Errors that end the job: one line on stderr that a person can act on, then a non-zero exit of the job.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace shm {
@@ -17,6 +18,12 @@ void set_identity(int rank, int npes, const std::string& host);
 /// known.
 std::string process_name(int rank);
 
+/// "PE 2 of 4 on n1"; empty until the rank is known.  Async-signal-safe.
+const char* identity_text();
+
+/// Writes `length` bytes to standard error.  Async-signal-safe.
+void print_text(const char* text, std::size_t length);
+
 /// How the message of PMIx_Abort begins that holds the line of a lost_peer(), for oshrun.
 inline constexpr char kSuspicion[] = "suspicion: ";
 
@@ -25,6 +32,9 @@ inline constexpr char kSuspicion[] = "suspicion: ";
 /// exits.
 using AbortHook = void (*)(int code, const char* suspicion);
 void set_abort_hook(AbortHook hook);
+
+/// What fatal() calls when it has said its line, before the job ends.
+void set_fatal_note(void (*note)());
 
 /// Prints `atoll: PE p of n on h: <text>` as one write and ends the job.  `format` as for printf.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] void fatal(const char* format, ...);

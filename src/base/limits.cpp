@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <system_error>
 #include <thread>
@@ -47,6 +48,11 @@ void allow_locked_memory() {
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+std::size_t allowed_address_space() {
+  const rlim_t limit = limit_of(RLIMIT_AS);
+  return limit == RLIM_INFINITY ? SIZE_MAX : static_cast<std::size_t>(limit);
 }
 
 bool open_files_are_used_up() {

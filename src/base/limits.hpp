@@ -14,6 +14,9 @@ std::size_t allow_open_files(std::size_t files);
 /// Raises the limit of locked memory to the hard limit, for providers that pin what is registered.
 void allow_locked_memory();
 
+/// What this process may map, in bytes; SIZE_MAX: there is no limit.
+std::size_t allowed_address_space();
+
 /// Whether this process can open no file more.
 bool open_files_are_used_up();
 

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/fatal.hpp"
+#include "boot/boot.hpp"
 #include "coll/barrier.hpp"
 #include "coll/internal.hpp"
 #include "core/order.hpp"
 #include "core/region.hpp"
 #include "core/remote.hpp"
+#include "heap/checkers.hpp"
 #include "heap/heap.hpp"
 #include "heap/node_memory.hpp"
 
@@ -60,6 +63,21 @@ Arena arena_for(Call call, Where where) {
   const bool paged =
       rt.paged != nullptr && (where == Where::nvm || (where == Where::usual && rt.paged_by_default));
   return paged ? paged_arena() : memory_arena();
+}
+
+// So that all PEs do the same, it is the job that is checked; who is not tells nobody.
+constinit Checkers checkers;
+std::size_t red_zone = 0;  // bytes behind each block in memory
+constexpr std::size_t kRoomForRedZones = std::size_t{4} << 20;
+
+std::size_t zone_of(const Arena& arena) { return arena.region == nullptr ? red_zone : 0; }
+
+// Before anybody can use the block: this PE's network may write to it as soon as another PE goes on.
+void show_block(Call call, const Arena& arena, std::uint64_t offset, std::size_t size, bool all_wait) {
+  if (zone_of(arena) == 0) [[likely]]
+    return;
+  checkers.add(offset, size, red_zone);
+  if (all_wait) sync_world(call);
 }
 
 struct Decision {
@@ -152,16 +170,18 @@ const char* keeps_size(const Arena& arena, const void* block) {
 // PE 0: an offset for a block, aligned as its heap likes it best if there is room for that.
 std::optional<std::size_t> find_room(const Arena& arena, std::size_t size, std::size_t alignment) {
   const std::size_t best = arena.region != nullptr ? arena.region->alignment_for(size) : 1;
+  const std::size_t whole = size + zone_of(arena);
   if (best > alignment) {
-    if (const auto offset = arena.allocator->allocate(size, best)) return offset;
+    if (const auto offset = arena.allocator->allocate(whole, best)) return offset;
   }
-  return arena.allocator->allocate(size, alignment);
+  return arena.allocator->allocate(whole, alignment);
 }
 
 // After all have come: nobody uses the block any more.
 void give_up(Call call, const Arena& arena, void* block, std::size_t size) {
   if (have_new_blocks && arena.region == nullptr) forget_new_block(block);
   if (arena.region != nullptr) arena.region->discard(call, reinterpret_cast<std::uintptr_t>(block), size);
+  if (zone_of(arena) != 0) checkers.remove(offset_in(arena, block));
   if (rt.me == 0) arena.allocator->release(offset_in(arena, block));
 }
 
@@ -184,6 +204,7 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
   void* block = block_at(arena, decided.offset);
   if (block == nullptr || !make_room(call, arena, decided.offset, size)) return nullptr;
   if (arena.region == nullptr) note_new_block(static_cast<std::byte*>(block), size);
+  show_block(call, arena, decided.offset, size, !zero);
   if (zero) {
     std::memset(block, 0, size);
     sync_world(call);  // a peer may write as soon as its own call has returned
@@ -237,13 +258,20 @@ void* reallocate(Call call, void* block, std::size_t size) {
     if (!old_size) warn(kNotABlock, call.name, block);
     if (old_size && why != nullptr) warn("%s: ptr %p %s", call.name, block, why);
     if (!old_size || why != nullptr) return Decision{kNoBlock, 0};
-    if (arena.region == nullptr && arena.allocator->resize(old_offset, size)) return Decision{old_offset, 0};
-    return Decision{find_room(arena, size, kNaturalAlignment).value_or(kNoBlock), *old_size};
+    const std::size_t zone = zone_of(arena);
+    if (arena.region == nullptr && arena.allocator->resize(old_offset, size + zone))
+      return Decision{old_offset, 0};
+    return Decision{find_room(arena, size, kNaturalAlignment).value_or(kNoBlock), *old_size - zone};
   });
   void* moved = block_at(arena, decided.offset);
   if (moved == block && have_new_blocks) forget_new_block(block);
-  if (moved == nullptr || decided.moved == 0) return moved;
+  if (moved == nullptr) return moved;
+  if (decided.moved == 0) {
+    show_block(call, arena, decided.offset, size, true);
+    return moved;
+  }
   if (!make_room(call, arena, decided.offset, size)) return nullptr;
+  show_block(call, arena, decided.offset, size, false);
   std::memcpy(moved, block, std::min<std::size_t>(decided.moved, size));
   sync_world(call);  // all have copied
   give_up(call, arena, block, decided.moved);
@@ -262,6 +290,21 @@ void release(Call call, void* block) {
   });
   give_up(call, arena, block, decided.moved);
 }
+
+std::size_t begin_checks() {
+  red_zone = 0;
+  for (int pe = 0; pe < rt.boot->job().size; ++pe)
+    if (rt.memory->record(pe).checked != 0) red_zone = kRedZone;
+  if (red_zone == 0) return 0;
+  const std::ptrdiff_t blocks_at = reinterpret_cast<std::byte*>(rt.heap.base) - rt.memory->heap(rt.node_rank);
+  std::vector<std::byte*> heaps{rt.memory->heap(rt.node_rank) + blocks_at};
+  for (int i = 0; i < static_cast<int>(rt.node_pes.size()); ++i)
+    if (i != rt.node_rank) heaps.push_back(rt.memory->heap(i) + blocks_at);
+  checkers.begin(std::move(heaps), rt.heap.size);
+  return kRoomForRedZones;
+}
+
+void end_checks() { checkers.end(); }
 
 bool have_new_blocks = false;
 

@@ -22,6 +22,12 @@ std::size_t free_bytes(Call call);
 /// ends them.  REQUIRES: there is such a heap.
 void* allocate_addresses(Call call, std::size_t size, std::size_t alignment);
 
+/// Between these two, valgrind and AddressSanitizer know of the blocks of the heap in memory, if a PE of the
+/// job runs under one of them.  begin_checks() returns how many bytes more than the program may have the heap
+/// needs for that; no block is there at both.
+std::size_t begin_checks();
+void end_checks();
+
 /// Whether no PE has failed in what all have just tried.  Collective; all tries are over.
 bool all_succeeded(Call call, bool failed);
 

@@ -16,12 +16,16 @@
 
 #include "base/huge_pages.hpp"
 #include "base/limits.hpp"
+#include "heap/checkers.hpp"
+#include "heap/core_file.hpp"
 
 namespace shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kSmallStatics = std::size_t{16}
+                                      << 20;  // always in a core file, also of who writes one unasked
 
 Status failed(const char* what) {
   const int why = errno;
@@ -129,6 +133,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   mine.record.static_size = own_statics_.size;
   mine.record.static_layout = own_statics_.layout;
   mine.record.heap_size = shape_.heap_stride - shape_.own_bytes;
+  mine.record.checked = runs_under_checker() ? 1 : 0;
   if (Status status = wait_for_all(); !status.ok()) return status;
   mapper.all_attached();
   return {};
@@ -151,6 +156,8 @@ Status NodeMemory::map_heaps_and_statics() {
   const std::size_t heaps_at = control_bytes();
   const std::size_t heaps_total = shape_.heap_stride * static_cast<std::size_t>(member_.node_size);
   const std::size_t statics_at = heaps_at + heaps_total;
+  statics_at_ = statics_at;
+  statics_total_ = statics_total;
   pool_at_ = round_up(statics_at + statics_total, kHugePage);
   if (member_.node_rank == 0 && ftruncate(file_, static_cast<off_t>(pool_at_ + shape_.pool_bytes)) != 0) {
     return failed("cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
@@ -172,6 +179,21 @@ Status NodeMemory::map_heaps_and_statics() {
   if (shape_.job_size == 1) return {};
   return share_statics(own_statics_, file_,
                        statics_at + static_offsets_[static_cast<std::size_t>(member_.node_rank)]);
+}
+
+void NodeMemory::limit_core(bool with_own) const {
+  leave_out_of_core(heaps_, shape_.heap_stride * static_cast<std::size_t>(member_.node_size));
+  leave_out_of_core(statics_, statics_total_);
+  leave_out_of_core(pool_, shape_.pool_bytes);
+  const auto rank = static_cast<std::size_t>(member_.node_rank);
+  const OwnMemory statics{reinterpret_cast<std::byte*>(own_statics_.base), own_statics_.size, file_,
+                          statics_at_ + static_offsets_[rank]};
+  // In a job of one PE they are where the program has them, and the kernel knows what is touched.
+  const bool large = shape_.job_size > 1 && statics.size > kSmallStatics;
+  if (large) leave_out_of_core(statics.at, statics.size);
+  if (!with_own) return;
+  if (large) add_touched_to_core(statics);
+  add_touched_to_core({heap(member_.node_rank), shape_.heap_stride, file_, heap_at(member_.node_rank)});
 }
 
 Status NodeMemory::wait_for_all() {

@@ -32,6 +32,7 @@ struct PeRecord {
   std::uint64_t static_size;    ///< bytes of p's symmetric variables
   std::uint64_t static_layout;  ///< see StaticRange
   std::uint64_t heap_size;      ///< bytes of p's heap segment, without NodeShape::own_bytes
+  std::uint64_t checked;        ///< 1: p runs under valgrind or AddressSanitizer
 };
 
 /// Whether the same address is the same variable in both PEs' executables.
@@ -57,6 +58,7 @@ struct alignas(kCacheLine) NodeBlock {
   alignas(kCacheLine) std::uint64_t common_heap;  ///< smallest heap segment of the job
   std::uint64_t common_nvm;                       ///< the same on NVM
   std::atomic<std::uint32_t> failed;              ///< a member's set-up failed; the others give up
+  std::atomic<std::uint32_t> crash_shown;         ///< a member has shown the calls that led to its crash
 };
 
 /// Sizes that determine the layout; equal on all PEs of the node.
@@ -95,6 +97,10 @@ class NodeMemory {
     return statics_ + static_offsets_[static_cast<std::size_t>(node_rank)];
   }
   const StaticRange& own_statics() const { return own_statics_; }
+
+  /// What core files of this process have of all this, if not all: what this PE's own memory holds then, or,
+  /// without that, its small static variables.
+  void limit_core(bool with_own) const;
 
   /// Collective over the node, for set-up and its end only (polls and sleeps): waits until all have come to
   /// this step.
@@ -138,8 +144,9 @@ class NodeMemory {
   std::byte* heaps_ = nullptr;
   std::byte* statics_ = nullptr;
   std::byte* pool_ = nullptr;
-  std::size_t pool_at_ = 0;  // where in the file
-  std::uint64_t steps_ = 0;  // set-up steps finished
+  std::size_t pool_at_ = 0;                         // where in the file
+  std::size_t statics_at_ = 0, statics_total_ = 0;  // where in the file, and how much
+  std::uint64_t steps_ = 0;                         // set-up steps finished
 };
 
 }  // namespace shm

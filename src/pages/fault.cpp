@@ -2,14 +2,13 @@
 #include "pages/fault.hpp"
 
 #include <signal.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <span>
 
+#include "base/fault_kind.hpp"
 #include "base/mutex.hpp"
 #include "base/signal_chain.hpp"
 
@@ -39,32 +38,10 @@ const Area* area_of(const std::byte* at) {
   return nullptr;
 }
 
-enum class Fault { load, store, other };
-
-// What the access was.
-Fault kind_of(const void* context) {
-#if defined(__x86_64__)
-  constexpr greg_t kStore = 2, kInstruction = 16;
-  const greg_t error = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR];
-  return (error & kInstruction) != 0 ? Fault::other : (error & kStore) != 0 ? Fault::store : Fault::load;
-#elif defined(__aarch64__)
-  // The syndrome's class and WnR bit, from the record of the exception among the reserved ones.
-  constexpr std::uint32_t kSyndrome = 0x45535201, kDataAbort = 0x24;
-  const auto* record =
-      reinterpret_cast<const std::uint32_t*>(static_cast<const ucontext_t*>(context)->uc_mcontext.__reserved);
-  for (; record[0] != 0 && record[0] != kSyndrome; record += record[1] / 4) {
-  }
-  if (record[0] == 0 || record[2] >> 26 != kDataAbort) return Fault::other;
-  return (record[2] & 0x40) != 0 ? Fault::store : Fault::load;
-#else
-#error "which bit says that a fault was a store?"
-#endif
-}
-
 // Async-signal-safe, and may run again within itself: in a handler of the program that interrupts the wait.
 void on_fault(int number, siginfo_t* info, void* context) {
   const auto* at = static_cast<const std::byte*>(info->si_addr);
-  const Fault fault = info->si_code > 0 ? kind_of(context) : Fault::other;
+  const Fault fault = info->si_code > 0 ? kind_of_fault(context) : Fault::other;
   const Area* area = fault != Fault::other ? area_of(at) : nullptr;
   if (area == nullptr || getpid() != owner) return pass_on(before, number, info, context);
   const int saved = errno;

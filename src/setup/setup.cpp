@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/crash.hpp"
 #include "base/env_names.hpp"
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
@@ -15,12 +16,14 @@
 #include "coll/active.hpp"
 #include "coll/barrier.hpp"
 #include "coll/choose.hpp"
+#include "coll/memory.hpp"
 #include "coll/rendezvous.hpp"
 #include "coll/staging.hpp"
 #include "coll/teams.hpp"
 #include "core/order.hpp"
 #include "core/progress.hpp"
 #include "core/session.hpp"
+#include "heap/core_file.hpp"
 #include "heap/heap.hpp"
 #include "kv/tables.hpp"
 #include "nvm/heap.hpp"
@@ -112,9 +115,10 @@ Status open_services() {
     rt.progress = new Progress(*rt.network, rt.world_context.channel, rt.env.agent_spin_us.value_or(50));
     rt.progress->start();
   }
+  const std::size_t for_checks = begin_checks();
   if (rt.me != 0) return {};
   auto* base = reinterpret_cast<std::byte*>(rt.heap.base);
-  auto allocator = HeapAllocator::create(base, rt.heap.size, rt.user_heap);
+  auto allocator = HeapAllocator::create(base, rt.heap.size, rt.user_heap + for_checks);
   if (!allocator.ok()) return allocator.status();
   rt.allocator = allocator.value().release();
   return {};
@@ -137,6 +141,7 @@ Status open_nvm() REQUIRES(start_mutex) {
   if (!heap.ok()) state->memory->block().failed.store(1);
   if (Status status = state->memory->wait_for_all(); !heap.ok() || !status.ok())
     return heap.ok() ? status : heap.status();
+  leave_area_out_of_core(reinterpret_cast<void*>(nvm_heap->base()), nvm_heap->size());
   nvm_heap->start();
   rt.paged = nvm_heap;
   rt.paged_by_default = state->nvm.is_default;
@@ -164,6 +169,7 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   nvm_heap->rest();
   sync_world(call);  // no pager sends anything any more
   nvm_heap->stop();
+  leave_area_out_of_core(nullptr, 0);
   delete rt.paged_allocator;
   rt.paged_allocator = nullptr;
   rt.paged = nullptr;
@@ -172,6 +178,19 @@ Status close_nvm(Call call) REQUIRES(start_mutex) {
   Status status = state->memory->wait_for_all();
   if (rt.node_rank == 0) state->memory->empty_pool(unused_pages());
   return status;
+}
+
+// Twice: before the first handlers of ours are there, which pass on to this one, and when the node is known.
+void report_crashes_of_pe(const NodeMemory* memory) {
+  const std::string& words = rt.env.backtrace;
+  CrashReport report;
+  report.spoken = words != "none" && words != "0";
+  report.of_each = words == "all";
+  report.shown = memory != nullptr ? &memory->block().crash_shown : nullptr;
+  if (rt.env.core != "all") report.choose_core = choose_core_memory;
+  if (memory != nullptr && report.choose_core != nullptr) memory->limit_core(rt.env.core == "own");
+  report_crashes(report);
+  set_fatal_note(report_caller);
 }
 
 Status join_world() REQUIRES(start_mutex) {
@@ -191,6 +210,7 @@ Status join_world() REQUIRES(start_mutex) {
     _exit(code);
   }
   set_identity(job.rank, job.size, job.host);
+  report_crashes_of_pe(nullptr);
   Result<std::unique_ptr<ProcessState>> made = make_process_state(*joined, rt.env);
   if (!made.ok()) {  // other PEs may be waiting for this one
     warn("%s", made.status().text().c_str());
@@ -198,6 +218,7 @@ Status join_world() REQUIRES(start_mutex) {
     _exit(kErrorExit);
   }
   state = made.value().release();
+  report_crashes_of_pe(state->memory.get());
   become_pe(*joined);
   pthread_atfork(nullptr, nullptr, forget_in_child);
   return {};
@@ -277,6 +298,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   kv::end_tables();
   close_remote_memory();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());
+  end_checks();
   rt.memory->empty_heap(kInternalBytes, unused_pages());
   sync_world(call);  // nobody may start anew, and write, before all pages are gone
   close_services(call);

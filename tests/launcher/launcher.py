@@ -83,6 +83,7 @@ def environment(directory):
     """For a launcher and its PEs, whose TMPDIR this is: without what a job around the test has set."""
     variables = {key: value for key, value in os.environ.items() if not key.startswith(("ATOLL_", "PMIX_", "SHMEM_", "SLURM_"))}
     variables["TMPDIR"] = directory
+    variables["SHMEM_BACKTRACE"] = "0"  # tests/spec/failure/crash_test.py looks at the lines of a crash
     # In a sanitizer build: libpmix leaks in its clients, and signals must kill as they do elsewhere.
     variables["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0:handle_segv=0"
     return variables

@@ -93,7 +93,8 @@ def threads():
 
 
 def address_space():
-    expect_failure(run(["-n", "2"], kind=resource.RLIMIT_AS, hard=4 << 30),
+    expect_success(run(["-n", "2"], kind=resource.RLIMIT_AS, hard=4 << 30))
+    expect_failure(run(["-n", "2", "-x", "SHMEM_SYMMETRIC_SIZE=2g"], kind=resource.RLIMIT_AS, hard=4 << 30),
                    r"^atoll: PE \d of 2 .*cannot map the symmetric heaps of this node .*: Cannot allocate memory; this process may "
                    r"map 4 GiB \(ulimit -v\)$")
 

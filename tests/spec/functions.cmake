@@ -4,11 +4,11 @@
 # Added to every test's environment; empty unless the build has a sanitizer.
 set(sanitizer_environment "")
 if(ATOLL_SANITIZE MATCHES "address")
-  set(sanitizer_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/spec/lsan.supp:print_suppressions=0)
+  set(sanitizer_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/suppressions/lsan.supp:print_suppressions=0)
 elseif(ATOLL_SANITIZE STREQUAL "thread")
   # Jobs that die must do so as they would without a sanitizer.
   set(sanitizer_environment
-    TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:atexit_sleep_ms=0:handle_segv=0:handle_abort=0)
+    TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/suppressions/tsan.supp:atexit_sleep_ms=0:handle_segv=0:handle_abort=0)
 endif()
 
 # use_virtual_nodes(<variable> <nodes> <target>): the options of oshrun, if there are nodes; the target is a program that runs on

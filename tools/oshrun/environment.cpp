@@ -34,6 +34,15 @@ void forget_outer_job() {
   for (const std::string& name : names) unsetenv(name.c_str());
 }
 
+/// Adds `option` to those in `variable` unless one of that `name` is among them.
+void add_option(const char* variable, const std::string& name, const std::string& option,
+                const char* separator) {
+  const char* before = getenv(variable);
+  const std::string options = before != nullptr ? before : "";
+  if (options.find(name) != std::string::npos) return;
+  setenv(variable, (options.empty() ? option : options + separator + option).c_str(), 1);
+}
+
 /// PATH as the PE will have it.
 std::string search_path(const App& app) {
   const char* inherited = getenv("PATH");
@@ -63,6 +72,17 @@ std::string with_static_tls(std::string_view tunables) {
   if (result.find(kStaticTlsName) != std::string::npos) return result;
   if (!result.empty()) result += ':';
   return result.append(kStaticTls);
+}
+
+void suppress_others_errors(const std::string& folder) {
+  // In these variables blanks and colons end an option.
+  if (folder.find_first_of(" \t:'\"") != std::string::npos) return;
+  const auto file_of = [&](const char* tool) { return folder + "/" + tool + ".supp"; };
+  if (access(file_of("valgrind").c_str(), R_OK) != 0) return;
+  add_option("LSAN_OPTIONS", "suppressions=", "suppressions=" + file_of("lsan") + ":print_suppressions=0",
+             ":");
+  add_option("TSAN_OPTIONS", "suppressions=", "suppressions=" + file_of("tsan"), ":");
+  add_option("VALGRIND_OPTS", "--suppressions=", "--suppressions=" + file_of("valgrind"), " ");
 }
 
 void prepare_environment(const Options& options, const std::string& job_id) {

@@ -28,6 +28,10 @@ std::string missing_setting(const std::string& name);
 /// when it is loaded late; a value the user chose stays.
 std::string with_static_tls(std::string_view tunables);
 
+/// Has valgrind and the sanitizers say nothing of what other libraries never free, and the like, by the files
+/// in `folder`. Where the user names suppressions for one of them, that stays as it is.
+void suppress_others_errors(const std::string& folder);
+
 /// The outcome of looking for a program as a shell in the PEs' directory would. `error` is an errno, 0 if
 /// found.
 struct ProgramPath {

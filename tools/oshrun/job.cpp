@@ -17,6 +17,7 @@
 #include "base/limits.hpp"
 #include "binding_plan.hpp"
 #include "environment.hpp"
+#include "memory_servers.hpp"
 #include "time_limit.hpp"
 #include "topology.hpp"
 
@@ -87,6 +88,7 @@ bool Job::start() {
   watch(state_.signal_fd(), token_of(kSignals), EPOLLIN);
   for (const std::string& name : missing_settings(options_)) output_.say(missing_setting(name));
   prepare_environment(options_, session_.job_id);
+  suppress_others_errors(this_installation().data);
   inquiry_.listen(session_.job_id, roster_.pes, options_.answer_within);
   if (inquiry_.fd() >= 0) watch(inquiry_.fd(), token_of(kAnswers), EPOLLIN);
   if (!start_children()) return false;

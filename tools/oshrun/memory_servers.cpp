@@ -43,7 +43,8 @@ Installation this_installation() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path bin = self.parent_path();
-  return {bin.string(), (bin / ATOLL_BIN_TO_LIB).lexically_normal().string(), self.string()};
+  return {bin.string(), (bin / ATOLL_BIN_TO_LIB).lexically_normal().string(), self.string(),
+          (bin / ATOLL_BIN_TO_DATA / "atoll").lexically_normal().string()};
 }
 
 std::vector<App> all_apps(const Options& options, const Installation& installation) {

@@ -15,6 +15,7 @@ struct Installation {
   std::string bin;
   std::string lib;
   std::string oshrun = {};  // itself, whatever it is called
+  std::string data = {};
 
   std::string server() const { return bin + "/shmem_memory"; }
   std::string remote_malloc() const { return lib + "/libshmem_remote.so"; }

@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 namespace oshrun {
 namespace {
@@ -95,6 +100,24 @@ TEST(Environment, AllAreToldOfTheMemoryServers) {
   EXPECT_EQ(getenv("SHMEM_MEMORY_SERVERS"), nullptr);
   EXPECT_STREQ(getenv("SHMEM_MEMORY_PER_SERVER"), "2g");
   unsetenv("SHMEM_MEMORY_PER_SERVER");
+}
+
+TEST(Environment, SuppressionsAreAddedWhereTheUserHasNone) {
+  const std::string folder =
+      std::filesystem::temp_directory_path() / ("atoll-suppressions-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/valgrind.supp") << "\n";
+  unsetenv("LSAN_OPTIONS");
+  setenv("TSAN_OPTIONS", "suppressions=/mine", 1);
+  setenv("VALGRIND_OPTS", "-q", 1);
+  suppress_others_errors(folder);
+  EXPECT_EQ(getenv("LSAN_OPTIONS"), "suppressions=" + folder + "/lsan.supp:print_suppressions=0");
+  EXPECT_STREQ(getenv("TSAN_OPTIONS"), "suppressions=/mine");
+  EXPECT_EQ(getenv("VALGRIND_OPTS"), "-q --suppressions=" + folder + "/valgrind.supp");
+  std::filesystem::remove_all(folder);
+  for (const char* name : {"LSAN_OPTIONS", "TSAN_OPTIONS", "VALGRIND_OPTS"}) unsetenv(name);
+  suppress_others_errors(folder);  // none are installed
+  EXPECT_EQ(getenv("LSAN_OPTIONS"), nullptr);
 }
 
 // By it Open MPI knows a launcher of its own liking.

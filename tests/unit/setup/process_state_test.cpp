@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,19 @@ TEST(DefaultHeap, OfAllPesIsHalfOfWhatTheContainerMayUse) {
     EXPECT_LE(default_heap(static_cast<int>(pes)), std::min(share, kMost));
     EXPECT_GT(default_heap(static_cast<int>(pes)) + kUnit, std::min(share, kMost));
   }
+}
+
+// As batch systems set it, by `ulimit -v`: each PE of the node maps all heaps.
+TEST(DefaultHeap, FitsIntoWhatAProcessMayMap) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  constexpr std::size_t kAllowed = std::size_t{600} << 20;
+  const rlimit small{kAllowed, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+  const std::size_t alone = default_heap(1), of_two = default_heap(2);
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(alone, kAllowed / 3);
+  EXPECT_EQ(of_two, kAllowed / 6);
 }
 
 TEST(PesOfHost, CountsThoseOfAllVirtualNodes) {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PE 1 crashes: `crash <how>`.  crash_test.py looks for the lines that are marked below. */
+#include <pthread.h>
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static long dest[64];
+static long* volatile nowhere;
+static volatile int zero;
+static void (*volatile no_function)(void);
+static void* volatile not_allocated = dest + 1;
+
+static void on_signal(int number) {
+  (void)number;
+  printf("the program's handler\n");
+  fflush(stdout);
+  _exit(7);
+}
+
+static int overflow(volatile char* before) {
+  volatile char room[4096];
+  room[0] = before[0];
+  return zero == 0 ? overflow(room) + room[0] : 0; /* line: stack */
+}
+
+static void* crash_in_a_thread(void* unused) {
+  (void)unused;
+  *nowhere = 1; /* line: thread */
+  return NULL;
+}
+
+static void in_thread(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, crash_in_a_thread, NULL);
+  pthread_join(thread, NULL);
+}
+
+static void crash(const char* how) {
+  const int me = shmem_my_pe(), other = (me + 1) % shmem_n_pes();
+  if (strcmp(how, "store") == 0) *nowhere = 1;                                 /* line: store */
+  if (strcmp(how, "put") == 0) shmem_long_put(dest, nowhere, 8, other);        /* line: put */
+  if (strcmp(how, "put_nbi") == 0) shmem_putmem_nbi(dest, nowhere, 8, other);  /* line: put_nbi */
+  if (strcmp(how, "put_large") == 0) shmem_long_put(dest, nowhere, 64, other); /* line: put_large */
+  if (strcmp(how, "get") == 0) shmem_long_get(nowhere, dest, 8, other);        /* line: get */
+  if (strcmp(how, "pe") == 0) shmem_long_p(dest, 1, 99);                       /* line: pe */
+  if (strcmp(how, "abort") == 0) abort();                                      /* line: abort */
+  if (strcmp(how, "divide") == 0) zero = 7 / zero;                             /* line: divide */
+  if (strcmp(how, "illegal") == 0) __builtin_trap();                           /* line: illegal */
+  if (strcmp(how, "call") == 0) no_function();                                 /* line: call */
+  if (strcmp(how, "stack") == 0) overflow((volatile char*)how);
+  if (strcmp(how, "thread") == 0) in_thread();
+  if (strcmp(how, "free") == 0) free(not_allocated); /* line: free */
+  if (strcmp(how, "bus") == 0) {
+    char* page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(tmpfile()), 0);
+    zero = page[0]; /* line: bus */
+  }
+  if (strcmp(how, "raise") == 0) raise(SIGSEGV); /* line: raise */
+}
+
+int main(int count, char** arguments) {
+  if (count < 2) return 2;
+  if (getenv("OWN_HANDLER") != NULL) signal(SIGSEGV, on_signal);
+  shmem_init();
+  if (getenv("LATE_HANDLER") != NULL) signal(SIGSEGV, on_signal);
+  shmem_barrier_all();
+  const int all = getenv("ALL_CRASH") != NULL;
+  if (all || shmem_my_pe() == shmem_n_pes() - 1) crash(arguments[1]);
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}
