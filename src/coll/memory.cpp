@@ -300,7 +300,8 @@ std::size_t begin_checks() {
   std::vector<std::byte*> heaps{rt.memory->heap(rt.node_rank) + blocks_at};
   for (int i = 0; i < static_cast<int>(rt.node_pes.size()); ++i)
     if (i != rt.node_rank) heaps.push_back(rt.memory->heap(i) + blocks_at);
-  checkers.begin(std::move(heaps), rt.heap.size);
+  // With what each PE gives out by itself, behind the heap.
+  checkers.begin(std::move(heaps), rt.own_memory.base + rt.own_memory.size - rt.heap.base);
   return kRoomForRedZones;
 }
 

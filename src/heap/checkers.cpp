@@ -57,6 +57,10 @@ void permit(std::byte* at, std::size_t n) {
 
 bool runs_under_checker() { return under_memcheck() || under_asan(); }
 
+void permit_beside_blocks(std::byte* at, std::size_t n) {
+  if (under_memcheck()) VALGRIND_MAKE_MEM_DEFINED(at, n);
+}
+
 void Checkers::begin(std::vector<std::byte*> heaps, std::size_t size) {
   if (!runs_under_checker()) return;
   heaps_ = std::move(heaps);

@@ -17,10 +17,13 @@ bool runs_under_checker();
 /// Bytes that lie behind each block then, which nobody may access.
 inline constexpr std::size_t kRedZone = 64;
 
+/// Memory that Checkers::begin() was told of and that is no block of the heap is used from now on.
+void permit_beside_blocks(std::byte* at, std::size_t n);
+
 class Checkers {
  public:
-  /// `heaps` are where the heaps of the node's PEs begin here, own ones first; `size` bytes of each are for
-  /// blocks, of which there are none yet.
+  /// `heaps` are where the heaps of the node's PEs begin here, own ones first; in `size` bytes of each there
+  /// are no blocks yet.
   void begin(std::vector<std::byte*> heaps, std::size_t size);
   /// A block has come, with as many bytes behind it as `red_zone`; one that is there already has this size
   /// now.

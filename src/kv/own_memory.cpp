@@ -4,6 +4,7 @@
 #include "base/fatal.hpp"
 #include "base/mutex.hpp"
 #include "core/runtime.hpp"
+#include "heap/checkers.hpp"
 #include "heap/heap.hpp"
 
 namespace shm::kv {
@@ -31,7 +32,9 @@ std::size_t own_bytes() { return (rt.own_memory.size - own_range(0)) / 3 * 2; }
 std::byte* allocate_own(std::size_t n) {
   const LockGuard guard(own_mutex);
   const auto offset = allocator().allocate(n, 64);
-  return offset ? own_base() + *offset : nullptr;
+  if (!offset) return nullptr;
+  permit_beside_blocks(own_base() + *offset, n);
+  return own_base() + *offset;
 }
 
 void release_own(std::byte* block) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/wait.hpp"
+#include "heap/checkers.hpp"
 #include "kv/matched.hpp"
 #include "kv/message_check.hpp"
 
@@ -83,6 +84,7 @@ void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<
     const auto i = static_cast<std::size_t>(member);
     shards_[i] = at_peer(rt.heap, rt.heap.origin + places_[i], pe);
     directories_[i] = shards_[i] + layout.directory_at;
+    if (is_of_team()) permit_beside_blocks(shards_[i], layout.bytes);
   }
   if (OneSidedGets::are_wanted())
     one_sided_ = std::make_unique<OneSidedGets>(layout_, client_, members_, places_);
