@@ -145,9 +145,11 @@ typedef struct {
  *                       meanwhile.  SHMEMX_KV_FULL also if there are too many teams, as the table takes one
  *   shmemx_kv_destroy   ends it.  What is under way on any PE is completed.
  *   shmemx_kv_leave     not collective: this PE uses the table no more, other PEs may, and find its elements.  It completes
- *                       what is under way here.  A table that all PEs have left ends in the next shmemx_kv_create or
- *                       _resize, one of a team in the next shmemx_kv_team_create of any team, which has its memory then; one that some use in shmem_finalize.  Once one PE has left it
- *                       nobody may make a collective call on it any more: the job would end
+ *                       what is under way here; one of a team tells each member, and waits for their libraries' answers.
+ *                       A table that all PEs have left ends in the next shmemx_kv_create or _resize, one of a team in the
+ *                       next shmemx_kv_team_create of any team, which has its memory then; a table that some PEs still use
+ *                       ends in shmem_finalize.  Once one PE has left it nobody may make a collective call on it any more:
+ *                       the job would end
  *   shmemx_kv_resize    the table as if it had been created with this `capacity`, and, if memory_bytes was given, with as
  *                       much more memory as that needs; all elements stay.  No other call on the table meanwhile.  Needed
  *                       only where its memory does not suffice.  SHMEMX_KV_FULL: it is as it was.  Not for named tables:

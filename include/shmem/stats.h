@@ -59,7 +59,7 @@
   X(kv_packets,       "packets in which they were sent; not those that the network matched")              \
   X(kv_read,          "gets of elements of other nodes that this PE read from their memory (SHMEM_KV_GET)") \
   X(kv_read_again,    "times that such a get found that what it read had changed meanwhile, and looked again") \
-  X(kv_asked_changed, "gets that asked the element's PE, as that was so again and again")                 \
+  X(kv_asked_changed, "gets that asked the element's PE, as its group was being changed each time")            \
   X(kv_asked_behind,  "gets that asked it, as it had not answered all that this PE had asked before")     \
   X(kv_asked_elsewhere, "gets that asked it, as what was read was not the element that its hash led to")  \
   X(kv_matched,       "requests on elements of tables here that the network's matching found (SHMEM_KV_MATCH=entry)") \

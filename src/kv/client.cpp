@@ -209,8 +209,10 @@ bool Client::test() {
   return is_quiet();
 }
 
+// A thread that began to wait here before all was answered may still be looking at the targets.
 void Client::end() {
   set_holds(false);
+  const LockGuard guard(quiet_mutex_);
   std::vector<Target>().swap(targets_);
 }
 

@@ -260,8 +260,9 @@ NodeMember member_of(const Job& job, const Env& env, std::uint64_t token) {
 
 std::size_t default_heap(int pes_on_host) {
   const std::size_t share = host_memory() / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));
-  // Each PE of a node maps the heaps of all, and half as much again; the rest is for all else.
-  const std::size_t mapped = allowed_address_space() / 3 / static_cast<std::size_t>(std::max(pes_on_host, 1));
+  // Each PE of a node maps the heaps of all, with what an allocator needs behind a heap and behind what the PE gives out by
+  // itself: 1.9 times as much. The rest is for all else.
+  const std::size_t mapped = allowed_address_space() / 4 / static_cast<std::size_t>(std::max(pes_on_host, 1));
   return std::min(std::min(share, mapped) / kHugePage * kHugePage, kLargestDefault);
 }
 

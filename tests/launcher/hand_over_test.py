@@ -26,7 +26,7 @@ class HandOver(Launcher):
             (self.bin / tool).symlink_to(shutil.which(tool))
         self.env["PATH"] = str(self.bin)
         self.addCleanup(self.empty)
-        for name in [name for name in self.env if name.startswith(("SMA_", "FI_", "GLIBC_TUNABLES"))]:
+        for name in [name for name in self.env if name.startswith(("SHMEM_", "SMA_", "FI_", "GLIBC_TUNABLES"))]:
             del self.env[name]
 
     def empty(self):

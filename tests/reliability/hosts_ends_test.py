@@ -37,7 +37,7 @@ def check(network, surroundings, phase, signal, victim):
         command = slurm_job.allocation(network, PES, words)
     else:
         command = network.oshrun("-n", PES, *words)
-    job = EndedJob(command, {**network.environment(), **surroundings})
+    job = EndedJob(command, {**network.environment(SHMEM_BACKTRACE="0"), **surroundings})
     left = job.processes_left() + objects_of(job.name, "/tmp")
     left += [found for host in network.hosts for found in objects_of(job.name, of=host.pid)]
     said, code = job.said(), {"mpirun": 128 + signal, "slurm": 143}[engine]
