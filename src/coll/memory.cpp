@@ -72,6 +72,11 @@ constexpr std::size_t kRoomForRedZones = std::size_t{4} << 20;
 
 std::size_t zone_of(const Arena& arena) { return arena.region == nullptr ? red_zone : 0; }
 
+// With its zone; what is larger than any block stays so.
+std::size_t with_zone(const Arena& arena, std::size_t size) {
+  return size + std::min(zone_of(arena), ~std::size_t{0} - size);
+}
+
 // Before anybody can use the block: this PE's network may write to it as soon as another PE goes on.
 void show_block(Call call, const Arena& arena, std::uint64_t offset, std::size_t size, bool all_wait) {
   if (zone_of(arena) == 0) [[likely]]
@@ -170,7 +175,7 @@ const char* keeps_size(const Arena& arena, const void* block) {
 // PE 0: an offset for a block, aligned as its heap likes it best if there is room for that.
 std::optional<std::size_t> find_room(const Arena& arena, std::size_t size, std::size_t alignment) {
   const std::size_t best = arena.region != nullptr ? arena.region->alignment_for(size) : 1;
-  const std::size_t whole = size + zone_of(arena);
+  const std::size_t whole = with_zone(arena, size);
   if (best > alignment) {
     if (const auto offset = arena.allocator->allocate(whole, best)) return offset;
   }
@@ -259,7 +264,7 @@ void* reallocate(Call call, void* block, std::size_t size) {
     if (old_size && why != nullptr) warn("%s: ptr %p %s", call.name, block, why);
     if (!old_size || why != nullptr) return Decision{kNoBlock, 0};
     const std::size_t zone = zone_of(arena);
-    if (arena.region == nullptr && arena.allocator->resize(old_offset, size + zone))
+    if (arena.region == nullptr && arena.allocator->resize(old_offset, with_zone(arena, size)))
       return Decision{old_offset, 0};
     return Decision{find_room(arena, size, kNaturalAlignment).value_or(kNoBlock), *old_size - zone};
   });
