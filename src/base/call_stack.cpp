@@ -237,13 +237,17 @@ Demangled::Demangled(const char* name, bool may_allocate) : text_(name) {
 Demangled::~Demangled() { std::free(made_); }
 
 bool is_in_allocator(const CallStack& stack) {
-  constexpr std::string_view kNames[] = {"malloc",         "free",          "calloc", "realloc",
-                                         "memalign",       "aligned_alloc", "cfree",  "valloc",
-                                         "posix_memalign", "reallocarray"};
+  constexpr std::string_view kNames[] = {"malloc",         "free",           "calloc",         "realloc",
+                                         "memalign",       "aligned_alloc",  "cfree",          "valloc",
+                                         "posix_memalign", "reallocarray",   "__libc_malloc",  "__libc_free",
+                                         "__libc_calloc",  "__libc_realloc", "__libc_memalign"};
+  constexpr std::string_view kNew = "_Zn", kDelete = "_Zd";  // how names of these operators begin
   return std::any_of(stack.places, stack.places + stack.frames, [&](uintptr_t place) {
     Dl_info info{};
-    return dladdr(reinterpret_cast<void*>(place), &info) != 0 && info.dli_sname != nullptr &&
-           std::ranges::find(kNames, std::string_view(info.dli_sname)) != std::end(kNames);
+    if (dladdr(reinterpret_cast<void*>(place), &info) == 0 || info.dli_sname == nullptr) return false;
+    const std::string_view name = info.dli_sname;
+    return name.starts_with(kNew) || name.starts_with(kDelete) ||
+           std::ranges::find(kNames, name) != std::end(kNames);
   });
 }
 

@@ -164,6 +164,7 @@ case_standard_variables() {
   [ "$(CC=gcc "$oshcc" -showme:command)" = gcc ] || fail "CC does not count"
   [ "$(CC=gcc OSHCC_CC=cc "$oshcc" -showme:command)" = cc ] || fail "OSHCC_CC does not count"
   [ "$(CC=$oshcc "$oshcc" -showme:command)" = cc ] || fail "the wrapper wraps itself"
+  [ "$(CC="oshcc -O2" "$oshcc" -showme:command)" = cc ] || fail "the wrapper wraps itself, with options"
   [ "$(CXX=g++ "$oshcxx" -showme:command)" = g++ ] || fail "CXX does not count"
   if CC=no-such-compiler "$oshcc" "$here/hello.c" 2>told; then fail "no-such-compiler compiles"; fi
   expect "$(cat told)" "no compiler 'no-such-compiler' (from CC)"

@@ -356,7 +356,8 @@ TEST_P(FarGetTest, GivesNoHalfOfAValue) {
   ASSERT_EQ(one->put("a key", before), SHMEMX_KV_OK);
   FarGet far(*shards, *reads);
   std::string value(GetParam(), '\0');
-  far.begin(1, one->key("a key"), value.data(), value.size());
+  const std::string wanted = "a key";  // outlives the get
+  far.begin(1, one->key(wanted), value.data(), value.size());
   reads->finish();
   ASSERT_FALSE(far.step());
   reads->read_words(8, 104);  // one word of three, in the first slot
