@@ -285,7 +285,7 @@ bool Batch::read_far(OneSidedGets& gets) {
   for (const Far& far : far_) {
     const std::size_t i = far.request;
     all.push_back({table_.key(many_.keys + i * many_.key_bytes, many_.key_bytes), static_cast<int>(far.pe),
-                   result(i), is_get ? many_.like.n : 0});
+                   result(i), is_get ? many_.like.n : 0, !is_get});
   }
   gets.get_all(call_, all);
   std::size_t left = 0;
@@ -296,7 +296,7 @@ bool Batch::read_far(OneSidedGets& gets) {
       continue;
     }
     const std::size_t i = far_[k].request;
-    many_.status[i] = !is_get && got.status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : got.status;
+    many_.status[i] = got.status;
     note_length(i, got.status, got.n);
     table_.count_read(many_.like.op, got.key);
   }

@@ -41,7 +41,8 @@ void OneSidedGets::finish(const FarGet& get, Wanted& wanted) {
     case FarGet::End::answer:
       count(Stat::kv_read);
       wanted.is_answered = true;
-      wanted.status = get.status();
+      wanted.status =
+          wanted.only_whether && get.status() == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : get.status();
       wanted.n = get.n();
       break;
     case FarGet::End::changed: count(Stat::kv_asked_changed); break;

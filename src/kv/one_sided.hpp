@@ -35,6 +35,7 @@ class OneSidedGets final : public FarReads {
     int pe;  // among the members
     void* value;
     std::uint64_t room;
+    bool only_whether;  // there is one: how long it is does not matter
     // What it gives, if it is answered: n with OK and TOO_LARGE.
     bool is_answered = false;
     Code status = SHMEMX_KV_NOT_FOUND;

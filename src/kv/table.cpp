@@ -296,10 +296,10 @@ bool Table::try_read(Call call, int pe, const KvRequest& request, void* value, s
   OneSidedGets* const gets = reads(request);
   if (gets == nullptr) return false;
   const bool is_get = request.op == KvOp::get;
-  OneSidedGets::Wanted wanted{request.key, pe, value, is_get ? request.n : 0};
+  OneSidedGets::Wanted wanted{request.key, pe, value, is_get ? request.n : 0, !is_get};
   gets->get(call, wanted);
   if (!wanted.is_answered) return false;
-  status = !is_get && wanted.status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : wanted.status;
+  status = wanted.status;
   if (n != nullptr && has_length(wanted.status)) *n = wanted.n;
   count_read(request.op, request.key);
   return true;

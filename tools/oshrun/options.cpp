@@ -150,11 +150,9 @@ void set_size(Parser& parser, std::optional<std::size_t>& bytes, const std::stri
 }
 
 bool is_variable_name(std::string_view name) {
-  constexpr std::string_view kDigits = "0123456789",
-                             kOthers = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-  if (name.empty() || kOthers.find(name[0]) == kOthers.npos) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [&](char c) { return (std::string(kOthers) += kDigits).find(c) != std::string::npos; });
+  constexpr std::string_view kOfNames = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  const bool begins_with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
+  return !name.empty() && !begins_with_digit && name.find_first_not_of(kOfNames) == name.npos;
 }
 
 void set_env(Parser& parser, App& app, const std::string& name, const std::string& value) {
