@@ -197,6 +197,7 @@ std::atomic<std::uint64_t>* Client::begin_unattended() {
 void Client::quiet(Call call) {
   if (is_quiet()) return;
   const LockGuard guard(quiet_mutex_);
+  if (is_quiet()) return;  // and end() may have come meanwhile
   const unsigned before = epoch_.fetch_add(1, std::memory_order_seq_cst) % 2;
   flush();
   wait(call, unattended_[before], WaitRecord::kNobody);
@@ -209,10 +210,10 @@ bool Client::test() {
   return is_quiet();
 }
 
-// A thread that began to wait here before all was answered may still be looking at the targets.
+void Client::rest() { const LockGuard guard(quiet_mutex_); }
+
 void Client::end() {
   set_holds(false);
-  const LockGuard guard(quiet_mutex_);
   std::vector<Target>().swap(targets_);
 }
 

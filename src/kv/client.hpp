@@ -56,7 +56,10 @@ class Client {
   void flush(int pe);
   void flush();
 
-  /// Gives its packets up.  REQUIRES: nothing is under way, or will be.
+  /// Waits for a thread that is in quiet() still, though all has been answered.  Not under a lock that
+  /// polling takes.  REQUIRES: nothing is under way, or will be.
+  void rest();
+  /// Gives its packets up.  REQUIRES: nobody polls it, and rest() has returned.
   void end();
 
   /// Waits until `left` is 0.  `pe`: whom of the world for, or WaitRecord::kNobody.

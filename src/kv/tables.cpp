@@ -342,6 +342,8 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
 // Ends, on this PE, those of teams that all members have left.  Each has completed what it had issued before
 // it said so, and returned from all collective calls on the table.
 static void end_left_of_teams() {
+  for (Table* table : live_now())
+    if (table->is_of_team() && table->is_left()) table->client().rest();
   const LockGuard guard(mutex);
   std::erase_if(live, [](Table* table) {
     if (!table->is_of_team() || !table->is_left() ||
@@ -425,6 +427,7 @@ void destroy_table(Call call, Table* table) {
   if (!table->is_of_team()) rest_executor();
   close_matched(call, *table);
   release_shards(call, table->members(), table->memory());
+  table->client().rest();
   {
     const LockGuard guard(mutex);
     std::erase(live, table);
@@ -503,6 +506,7 @@ void end_tables() {
   engines.clear();
   rest_executor();
   delete std::exchange(executor, nullptr);
+  for (Table* table : live_now()) table->client().rest();
   const LockGuard guard(mutex);
   for (Table* table : live) table->end();
   live.clear();

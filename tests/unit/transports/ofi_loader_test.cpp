@@ -137,7 +137,8 @@ TEST(OfiQuirks, ColumnsAreInTheirOrder) {
   EXPECT_TRUE(!sockets.local_mr && !sockets.warm && !sockets.inbox && sockets.peeks && !sockets.tested);
   EXPECT_EQ(tcp.order, ofi::Order::puts);
   EXPECT_EQ(tcp.gets, ofi::Gets::message);
-  EXPECT_EQ(verbs.gets, ofi::Gets::onesided);
+  EXPECT_EQ(verbs.gets, ofi::Gets::message);
+  EXPECT_EQ(cxi.gets, ofi::Gets::onesided);
   EXPECT_TRUE(ofi::puts_stay_in_order(ofi::Order::puts, true));
   EXPECT_FALSE(ofi::puts_stay_in_order(ofi::Order::puts, false))
       << "the provider's stores may be seen in any order";
