@@ -244,7 +244,6 @@ class Engine {
 
   // watch.cpp.
   std::atomic<long> block_limit_us_{-1};
-  std::uint32_t empty_polls_ GUARDED_BY(lock_) = 0;
   std::chrono::steady_clock::time_point watched_ GUARDED_BY(lock_){};  // when watch() looked last
   std::unique_ptr<OfiChannel> own_;  // of probes, and of the engine's own messages
   std::unordered_map<int, SignOfLife> signs_ GUARDED_BY(lock_);  // by PE, of those that were waited for
