@@ -44,7 +44,7 @@ void Pager::start() {
     queue_.set_doorbell(events_.fd);
     // As of now: the pager may be asleep, and somebody have rung, before the ear's first instruction.
     ear_ = start_needed_thread("atoll-pager-ear",
-                                [this, heard = queue_.rings()] { hear_other_processes(heard); });
+                               [this, heard = queue_.rings()] { hear_other_processes(heard); });
   }
   thread_ = start_needed_thread("atoll-pager", [this] { run(); });
 }
@@ -148,8 +148,15 @@ bool Pager::work() {
   worked |= home_.work();
   worked |= cache_.work();
   worked |= work_on_ranges();
+  lay_out_frames();
   channel_.flush();
   return worked;
+}
+
+// Ahead of their use: it takes longer than many pages do.
+void Pager::lay_out_frames() {
+  if (home_.lays_out()) return;
+  if (const std::optional<std::uint32_t> group = cache_.claim_group()) home_.lay_out(*group);
 }
 
 // By who has the turn.

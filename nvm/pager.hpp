@@ -118,6 +118,7 @@ class Pager final : public PagerRounds {
   bool finish_sends();
   std::vector<PageRequest*> taken_requests();
   bool work_on_ranges();
+  void lay_out_frames();
   bool work_on(PageRequest& request);
   bool carry_out(PageRequest& request);
 

@@ -175,6 +175,7 @@ bool HomeAgent::work() {
   bool worked = finish_transfers();
   worked |= finish_fetches();
   worked |= give_buffers();
+  if (lays_out_ && slow_calls_.result(&lays_out_)) lays_out_ = false;
   return worked;
 }
 
@@ -282,6 +283,14 @@ void HomeAgent::end_job(const Transfer& failed, const StoredObject* object) cons
         object != nullptr ? object->store->identity().name.c_str() : "file", std::strerror(failed.error));
 }
 
+void HomeAgent::lay_out(std::uint32_t group) {
+  lays_out_ = true;
+  slow_calls_.begin_untold(&lays_out_, [pool = pool_, group] {
+    pool.lay_out(group);
+    return Status();
+  });
+}
+
 // Has the system work on where the pages lie, in another thread.  Returns nothing as long as it does.
 std::optional<Status> HomeAgent::make_slowly(const void* caller, PageNumber first, PageNumber last,
                                              std::function<Status()> call) {
@@ -306,6 +315,20 @@ HomeAgent::HeldRange* HomeAgent::held_at(PageNumber page) {
     if (page >= held.first && page < held.last) return &held;
   }
   return nullptr;
+}
+
+// Those of [first, last) that somebody has or wants, in order.  A range may have many more than that.
+std::vector<PageNumber> HomeAgent::known_pages(PageNumber first, PageNumber last) const {
+  std::vector<PageNumber> pages;
+  if (last - first < directory_.size()) {
+    for (PageNumber page = first; page < last; ++page)
+      if (directory_.contains(page)) pages.push_back(page);
+    return pages;
+  }
+  for (const auto& [page, entry] : directory_)
+    if (page >= first && page < last) pages.push_back(page);
+  std::ranges::sort(pages);
+  return pages;
 }
 
 // The first and the last page may be in use already, by other blocks, and others on their way since they
@@ -341,8 +364,8 @@ bool HomeAgent::drop_pages(PageNumber first, PageNumber last) {
   };
   if (std::ranges::any_of(held_, overlaps)) return false;  // the system is at work on what they lie on
   bool all = true;
-  for (PageNumber page = first; page < last; ++page) all &= drop_page(page);
-  for (PageNumber page = first; all && page < last; ++page) blank(page) = true;
+  for (const PageNumber page : known_pages(first, last)) all &= drop_page(page);
+  if (all) set_blank(first, last, true);
   return all;
 }
 
@@ -355,18 +378,24 @@ bool HomeAgent::give_room_back(const void* caller, PageNumber first, PageNumber 
 
 bool HomeAgent::overwrite(PageNumber first, PageNumber last) {
   bool all = true;
-  for (PageNumber page = first; page < last; ++page) {
-    const auto found = directory_.find(page);
-    if (found == directory_.end()) {
-      blank(page) = true;
-      continue;
-    }
-    const Directory& directory = found->second.directory;
+  PageNumber next = first;
+  for (const PageNumber page : known_pages(first, last)) {
+    set_blank(next, page, true);
+    next = page + 1;
+    const Directory& directory = directory_.at(page).directory;
     const bool is_written = directory.busy() && directory.request.kind == Event::ask_evict &&
                             std::ranges::find(directory.awaited, kDevice) != directory.awaited.end();
     all &= !is_written && cache_.keep_for_use(page);
   }
+  set_blank(next, last, true);
   return all;
+}
+
+void HomeAgent::set_blank(PageNumber first, PageNumber last, bool value) {
+  const auto at = [this](PageNumber page) {
+    return blank_.begin() + static_cast<std::ptrdiff_t>(page - pool_.number(me_, 0));
+  };
+  std::fill(at(first), at(last), value);
 }
 
 // Returns false as long as another node has the page, or it is on its way.
@@ -406,17 +435,15 @@ bool HomeAgent::attach(const void* caller, PageNumber first, PageNumber last, St
     if (!drop_pages(first, last)) return false;
     objects_.push_back({first, last, std::unique_ptr<Store>(object)});
     never_blocks_ = never_blocks_ && object->never_blocks();
-    for (PageNumber page = first; page < last; ++page) blank(page) = false;
+    set_blank(first, last, false);
   }
   return give_room_back(caller, first, last);
 }
 
 // A page whose owner is unknown is as new in the file as anywhere.
 void HomeAgent::ask_to_clean(const StoredObject& object) {
-  for (PageNumber page = object.first; page < object.last; ++page) {
-    const auto found = directory_.find(page);
-    if (found == directory_.end()) continue;
-    const Directory& directory = found->second.directory;
+  for (const PageNumber page : known_pages(object.first, object.last)) {
+    const Directory& directory = directory_.at(page).directory;
     if (!directory.busy() && directory.owner == kNobody) continue;
     ++unclean_;
     Delivery ask{.page = page, .message = {.kind = Event::ask_clean}};

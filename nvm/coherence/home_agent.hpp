@@ -64,6 +64,10 @@ class HomeAgent {
   /// from the device, and those that are here stay for it, since what leaves has to be read.
   bool overwrite(PageNumber first, PageNumber last);
 
+  /// Has the system lay a group of frames out, while pages come and go.  REQUIRES: it lays none out.
+  void lay_out(std::uint32_t group);
+  bool lays_out() const { return lays_out_; }
+
   // Named objects, which lie in files of their own.
 
   /// The pages have the contents of the object.
@@ -140,6 +144,8 @@ class HomeAgent {
   StoredObject& persistent(PageNumber page);
   void ask_to_clean(const StoredObject& object);
   std::vector<bool>::reference blank(PageNumber page) { return blank_[page % pool_.shape().segment_pages]; }
+  void set_blank(PageNumber first, PageNumber last, bool value);
+  std::vector<PageNumber> known_pages(PageNumber first, PageNumber last) const;
   bool drop_page(PageNumber page);
   bool drop_pages(PageNumber first, PageNumber last);
   bool change_epoch(const void* caller, const StoredObject& object, Status (Store::*change)(std::uint64_t),
@@ -171,7 +177,8 @@ class HomeAgent {
   bool cleaning_ = false;                  // for persist()
   std::size_t unclean_ = 0;                // pages that are still to be written back for it
   std::map<const void*, HeldRange> held_;  // by caller
-  SlowCalls slow_calls_;                   // last: it uses the devices
+  bool lays_out_ = false;
+  SlowCalls slow_calls_;  // last: it uses the devices
 };
 
 }  // namespace shm::nvm

@@ -388,7 +388,13 @@ bool PageCache::take_frame(CachedPage& page) {
   if (page.frame == kNoFrame) return false;
   if (!page.load) expect(page, true);
   taken_ = true;
+  last_taken_ = page.frame;
   return true;
+}
+
+std::optional<std::uint32_t> PageCache::claim_group() {
+  if (last_taken_ == kNoFrame) return std::nullopt;
+  return pool_.claim_group(std::exchange(last_taken_, kNoFrame));
 }
 
 bool PageCache::too_many_expected() const {

@@ -78,6 +78,9 @@ class PageCache {
   /// Forgets a page that no other node has.  Returns false if somebody copies, or it is on its way.
   bool drop(PageNumber page);
 
+  /// A group of frames that is to be laid out by who calls (Pool::claim_group), if any.
+  std::optional<std::uint32_t> claim_group();
+
   /// Whether threads of this node wait for the page.
   bool is_awaited(PageNumber page) const {
     const auto found = pages_.find(page);
@@ -184,9 +187,10 @@ class PageCache {
   std::unordered_map<PageNumber, std::unique_ptr<CachedPage>> pages_;
   std::vector<std::unique_ptr<PageRequest>> own_requests_;
   std::deque<FrameWaiter> frame_waiters_;
-  std::vector<PageNumber> stopped_;  // have messages that wait
-  bool taken_ = false;               // a frame, since as many as wanted were free
-  bool dropped_ = false;             // a page, whose frame is free, since work() has looked
+  std::vector<PageNumber> stopped_;    // have messages that wait
+  bool taken_ = false;                 // a frame, since as many as wanted were free
+  FrameNumber last_taken_ = kNoFrame;  // since claim_group()
+  bool dropped_ = false;               // a page, whose frame is free, since work() has looked
   bool resting_ = false;
   std::size_t asking_ = 0;  // pages that have asked their home for something
 };

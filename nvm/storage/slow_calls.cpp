@@ -15,18 +15,18 @@ SlowCalls::~SlowCalls() {
   thread_.join();
 }
 
-void SlowCalls::begin(const void* caller, std::function<Status()> make) {
+void SlowCalls::begin(Call call) {
   try {
     if (!thread_.joinable()) thread_ = start_service_thread("atoll-pager-sys", [this] { run(); });
   } catch (const std::system_error&) {  // there are no threads left: other pages have to wait
-    Status status = make();
+    Status status = call.make();
     const LockGuard guard(mutex_);
-    ended_.push_back({caller, std::move(status)});
+    ended_.push_back({call.caller, std::move(status)});
     return;
   }
   {
     const LockGuard guard(mutex_);
-    begun_.push_back({caller, std::move(make)});
+    begun_.push_back(std::move(call));
   }
   work_.release();
 }
@@ -60,7 +60,7 @@ void SlowCalls::run() {
       const LockGuard guard(mutex_);
       ended_.push_back({call.caller, std::move(status)});
     }
-    ring_();
+    if (call.rings) ring_();
   }
 }
 

@@ -27,7 +27,11 @@ class SlowCalls {
   SlowCalls& operator=(const SlowCalls&) = delete;
 
   /// REQUIRES: the result of the last call for this caller has been taken.
-  void begin(const void* caller, std::function<Status()> make);
+  void begin(const void* caller, std::function<Status()> make) { begin({caller, std::move(make), true}); }
+  /// The same, for a call whose end nobody waits for: `ring` is not called.
+  void begin_untold(const void* caller, std::function<Status()> make) {
+    begin({caller, std::move(make), false});
+  }
   /// Takes the result of the caller's call; nothing: it has not ended.
   std::optional<Status> result(const void* caller);
   /// Whether there is a result to be taken.
@@ -37,11 +41,13 @@ class SlowCalls {
   struct Call {
     const void* caller;
     std::function<Status()> make;
+    bool rings;
   };
   struct Ended {
     const void* caller;
     Status status;
   };
+  void begin(Call call);
   void run();
 
   const std::function<void()> ring_;

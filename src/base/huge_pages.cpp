@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
+
 namespace shm {
 
 // Only where there is something already does the advice do anything.
@@ -13,7 +15,10 @@ void lay_out_on_huge_pages(std::byte* at, std::size_t n) {
   const std::size_t whole = (n + kHugePage - 1) / kHugePage * kHugePage;
   for (std::size_t done = 0; done < whole; done += kHugePage)
     madvise(at + done, kHugePage / 512, MADV_POPULATE_WRITE);
-  madvise(at, whole, MADV_COLLAPSE);
+  // What is being read from a disk, say, stays where it is; most of it is done a moment later.
+  constexpr int kTries = 8;
+  for (int tries = 0; tries < kTries && madvise(at, whole, MADV_COLLAPSE) != 0 && errno == EAGAIN; ++tries) {
+  }
 }
 
 }  // namespace shm

@@ -38,15 +38,12 @@ Status LocalSpace::open() {
   area_ = reserve_aligned(size(), alignment);
   if (area_ == nullptr) return failed("reserve addresses for pages of", size());
   madvise(area_, size(), MADV_DONTFORK);
-  const Pool pool = this->pool();
-  pool.prepare();
-  for (FrameNumber n = 0; n < shape_.frames; ++n)
-    pool.frame(n).used = true;  // none is laid out by who takes it
+  pool().prepare();
   return {};
 }
 
 void LocalSpace::lay_out() const {
-  for (FrameNumber n = 0; n < shape_.frames; ++n) pool().lay_out(n);
+  for (std::uint32_t group = 0; group < pool().groups(); ++group) pool().lay_out(group);
 }
 
 LocalSpace::~LocalSpace() {

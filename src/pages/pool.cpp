@@ -41,11 +41,25 @@ void Pool::prepare() const {
 
 // Devices move few large pieces of memory faster than many of 4 KiB.  Some dozen megabytes at a time, as it
 // waits for all cores.
-void Pool::lay_out(FrameNumber n) const {
-  const std::size_t first = n * shape_.page_bytes, group = std::max(kLaidOut, shape_.page_bytes);
-  if (first % group >= shape_.page_bytes) return;
-  const std::size_t end = std::min(first + group, shape_.frames * shape_.page_bytes);
-  lay_out_on_huge_pages(bytes(n), end - first);
+std::size_t Pool::group_bytes() const { return std::max(kLaidOut, shape_.page_bytes); }
+
+std::uint32_t Pool::groups() const {
+  return static_cast<std::uint32_t>((frames_bytes() + group_bytes() - 1) / group_bytes());
+}
+
+std::optional<std::uint32_t> Pool::claim_group(FrameNumber taken) const {
+  const auto of_taken = static_cast<std::uint32_t>((std::size_t{taken} << page_shift_) / group_bytes());
+  const std::uint32_t needed = std::min(of_taken + 2, groups());
+  std::atomic<std::uint32_t>& claimed = head().groups_claimed;
+  for (std::uint32_t next = claimed.load(std::memory_order_relaxed); next < needed;) {
+    if (claimed.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) return next;
+  }
+  return std::nullopt;
+}
+
+void Pool::lay_out(std::uint32_t group) const {
+  const std::size_t first = group * group_bytes();
+  lay_out_on_huge_pages(frames_ + first, std::min(group_bytes(), frames_bytes() - first));
 }
 
 }  // namespace shm::pages

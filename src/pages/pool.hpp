@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/spin.hpp"
 #include "pages/page_word.hpp"
@@ -29,7 +30,6 @@ struct Frame {
   std::atomic<std::uint64_t> mapping;     // of its page in the process of its PE: Mappings'
   bool leaving;                           // its page has asked to
   std::uint8_t queue;
-  bool used;  // ever; read and set by who has the frame
   FrameNumber prev, next;
 };
 
@@ -49,6 +49,7 @@ struct PoolHead {
   std::atomic<std::uint32_t> expected;        // frames that wait for a page that its home has been asked for
   std::atomic<std::uint32_t> pinned;          // frames that programs have pinned
   std::atomic<std::uint32_t> leaving;         // frames whose page has asked to leave
+  std::atomic<std::uint32_t> groups_claimed;  // the first ones, which are being laid out, or have been
   std::uint32_t departures GUARDED_BY(lock);  // pages that have left
   std::uint32_t spared GUARDED_BY(lock);      // victims that could not leave, since the last that did
   std::uint32_t kept_share GUARDED_BY(lock);  // frames that `kept` may have
@@ -113,11 +114,18 @@ class Pool {
   /// Offset and bytes of the frames.
   std::size_t frames_bytes() const { return shape_.frames << page_shift_; }
 
-  /// Puts huge pages below a frame that was never used, and those behind it, if the system has some.  What
-  /// is in them stays.
-  void lay_out(FrameNumber n) const;
+  // Frames lie on huge pages, if the system has some: they are laid out in groups, from the first one on.
+
+  std::uint32_t groups() const;
+  /// The group that is to be laid out next where `taken` is in use, so that the one behind it is ready, too;
+  /// nothing: all that are needed have been claimed.  Whoever gets one lays it out.
+  std::optional<std::uint32_t> claim_group(FrameNumber taken) const;
+  /// Takes the system milliseconds.  What is in the frames stays, and they may be in use meanwhile.
+  void lay_out(std::uint32_t group) const;
 
  private:
+  std::size_t group_bytes() const;
+
   // What every operation needs is worked out once.
   std::byte* base_;
   Frame* table_;

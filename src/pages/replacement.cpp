@@ -13,16 +13,6 @@ constexpr std::size_t kFramesForACopy = 8;  // that another node takes: the shar
 }  // namespace
 
 FrameNumber Replacement::take_free() {
-  const FrameNumber frame = pop_free();
-  if (frame == kNoFrame) return kNoFrame;
-  if (!pool_.frame(frame).used) {
-    pool_.frame(frame).used = true;
-    pool_.lay_out(frame);
-  }
-  return frame;
-}
-
-FrameNumber Replacement::pop_free() {
   const LockGuard guard(pool_.head().lock);
   FrameQueue& free = pool_.head().free;
   const FrameNumber frame = free.first;

@@ -91,7 +91,6 @@ class Replacement {
  private:
   enum Queue : std::uint8_t { kOut, kLru, kFifo, kKept, kTrial, kStandby };
   FrameQueue& queue(std::uint8_t which) const REQUIRES(pool_.head().lock);
-  FrameNumber pop_free();
   void push(std::uint8_t which, FrameNumber frame) REQUIRES(pool_.head().lock);
   void unlink(FrameNumber frame) REQUIRES(pool_.head().lock);
   bool sole(FrameNumber frame) const;

@@ -245,5 +245,39 @@ TEST(Pool, NumbersPagesAcrossTheSegmentsOfTheJob) {
   EXPECT_EQ(pool.offset_of(2 * 64 + 5), 5 * kPageBytes);
 }
 
+// Who takes a frame has its group laid out, and the one behind it: each group once, whoever asks.
+TEST(Pool, ClaimsEachGroupOfFramesOnce) {
+  constexpr std::size_t kPage = std::size_t{1} << 20,
+                        kFrames = 100;  // three groups of 32 frames, and 4 frames
+  const PoolShape shape{kPage, kFrames, 1, 1, 1};
+  std::vector<std::byte> memory(shape.frames_at());  // no frame is touched
+  const Pool pool(memory.data(), shape);
+  ASSERT_EQ(pool.groups(), 4u);
+  EXPECT_EQ(pool.claim_group(0), 0u);
+  EXPECT_EQ(pool.claim_group(0), 1u);
+  EXPECT_EQ(pool.claim_group(31), std::nullopt);
+  EXPECT_EQ(pool.claim_group(32), 2u);
+  EXPECT_EQ(pool.claim_group(63), std::nullopt);
+  EXPECT_EQ(pool.claim_group(99), 3u);
+  EXPECT_EQ(pool.claim_group(99), std::nullopt) << "there is none behind it";
+}
+
+TEST(Pool, ThreadsClaimDifferentGroups) {
+  constexpr std::size_t kPage = std::size_t{1} << 20, kFrames = 3200;
+  const PoolShape shape{kPage, kFrames, 1, 1, 1};
+  std::vector<std::byte> memory(shape.frames_at());
+  const Pool pool(memory.data(), shape);
+  std::array<std::atomic<int>, 100> claims{};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (FrameNumber frame = 0; frame < kFrames; frame += 16)
+        while (const auto group = pool.claim_group(frame)) ++claims[*group];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::atomic<int>& times : claims) EXPECT_EQ(times, 1);
+}
+
 }  // namespace
 }  // namespace shm::pages
