@@ -216,7 +216,8 @@ assert len(rows) == 20, rows
 assert all(row["right"] and row["nvm"] and row["pes"] == 3 and row["rate"] > 0 for row in rows.values()), rows
 assert rows["miss", "from NVM"]["nvm_reads"] > 0.9, rows
 assert rows["miss", "from home's memory"]["nvm_reads"] < 0.5, rows
-assert rows["gets", "sequential"]["nvm_reads"] > 0, rows
+# Two PEs get each page: one read for both is the least, and what either of them gets is read for it at most once.
+assert 0.4 < rows["gets", "sequential"]["nvm_reads"] <= 1, rows
 assert all(row["beside"] > 0 for row in rows.values() if row["kernel"] == "cached"), rows
 assert all(row["page"] == 16384 and row["pool"] == 16 for row in rows.values()), rows
 END

@@ -39,7 +39,7 @@ class Verdicts:
         self.rows.append((what, mean, ratios, f">= {target:g}", (min(ratios) if each else mean) >= target, paper))
 
     def at_most(self, what, ratios, target, paper="", each=False):
-        mean = statistics.geometric_mean(ratios)
+        mean = statistics.geometric_mean(ratios) if min(ratios) > 0 else statistics.mean(ratios)
         self.rows.append((what, mean, ratios, f"<= {target:g}", (max(ratios) if each else mean) <= target, paper))
 
     def show(self):
