@@ -16,10 +16,14 @@ install(FILES ${PROJECT_BINARY_DIR}/AtollConfig.cmake ${PROJECT_BINARY_DIR}/Atol
         DESTINATION ${ATOLL_CMAKE_DIR})
 
 # From lib/pkgconfig to the prefix, however deep the library directory is.
-file(RELATIVE_PATH ATOLL_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-string(REGEX REPLACE "/$" "" ATOLL_PC_TO_PREFIX ${ATOLL_PC_TO_PREFIX})
-configure_file(${PROJECT_SOURCE_DIR}/cmake/atoll.pc.in ${PROJECT_BINARY_DIR}/atoll.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/atoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+function(add_pkg_config name folder)
+  file(RELATIVE_PATH ATOLL_PC_TO_PREFIX /prefix/${folder} /prefix)
+  string(REGEX REPLACE "/$" "" ATOLL_PC_TO_PREFIX ${ATOLL_PC_TO_PREFIX})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/atoll.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${folder})
+endfunction()
+add_pkg_config(atoll ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+include(cmake/compat.cmake)
 
 # What valgrind and the sanitizers need not say of other libraries.  oshrun finds them as they lie when installed.
 foreach(tool lsan tsan valgrind)

@@ -183,6 +183,84 @@ case_names_of_others() {
   expect "$("$names/oshmem_info")" "OpenSHMEM 1.6"
 }
 
+# What pkg-config and the wrapper add to a command is the same, word for word.
+case_equal_flags() {
+  local of_wrapper of_package
+  export PKG_CONFIG_PATH="$prefix/$LIB/pkgconfig"
+  words() { eval "printf '%s\n' $1"; }
+  of_package=$(words "$(pkg-config --cflags --libs atoll)" | while read -r word; do
+    # pkg-config writes a path by way of the folder that it is in
+    case $word in *"/pkgconfig/"*) word=${word%%/*}$(realpath -m "/${word#*/}") ;; esac
+    echo "$word"
+  done)
+  of_wrapper=$(words "$("$oshcc" -show)" | sed 1d)
+  [ "$of_package" = "$of_wrapper" ] || fail "pkg-config: $of_package; oshcc: $of_wrapper"
+  [ "$(words "$("$oshcc" -showme:compile) $("$oshcc" -showme:link)")" = "$of_wrapper" ] || fail "-showme and -show differ"
+}
+
+# Makes a folder with another implementation's files, which nobody may find.
+make_rival() {
+  local name
+  mkdir -p rival/include rival/lib/pkgconfig rival/bin
+  echo '#error the headers of another implementation' | tee rival/include/shmem.h >rival/include/shmemx.h
+  for name in oshmem sma openshmem; do
+    echo 'int shmem_of_another;' | cc -shared -x c - -o rival/lib/lib$name.so
+    printf 'Name: %s\nDescription: another\nVersion: 9\nLibs: -L%s -l%s\n' $name "$out/rival/lib" $name >rival/lib/pkgconfig/$name.pc
+  done
+  printf '#!/bin/sh\nexit 1\n' | tee rival/bin/oshcc >rival/bin/oshrun
+  chmod +x rival/bin/*
+}
+
+# whole PROGRAM: has Atoll and no other implementation, and runs.
+whole() {
+  expect "$(readelf -d "$1")" "[libatoll.so.0]"
+  if readelf -d "$1" | grep -E 'NEEDED.*(shmem|sma)'; then fail "another implementation is in $1"; fi
+  run "$1" "$2"
+}
+
+# A project that looks for OpenSHMEM by a name gets all of Atoll from the folder for that, beside another implementation:
+# the one made here, and Open MPI, whose liboshmem Debian has among the system's libraries.
+case_other_names() {
+  local name compat=$prefix/$LIB/atoll/compat
+  make_rival
+  unset PKG_CONFIG_PATH
+  "$CMAKE" -S "$here/with_names" -B build "-DNAMES=oshmem;sma;openshmem" "-DCMAKE_PREFIX_PATH=$compat;$out/rival" >log 2>&1 ||
+    { cat log; fail "not found"; }
+  expect "$(cat log)" "version 1.6 include $prefix/include run $prefix/bin/oshrun"
+  expect "$(cat log)" "headers $compat/include compiler $compat/bin/oshcc"
+  for name in oshmem sma openshmem; do
+    expect "$(cat log)" "library $compat/lib/lib$name.so"
+  done
+  "$CMAKE" --build build >log 2>&1 || { cat log; fail "does not link"; }
+  for name in target variable oshmem sma openshmem pc_oshmem pc_sma pc_openshmem; do
+    whole build/hello_$name C
+  done
+  # As a module, where the project has none.
+  "$CMAKE" -S "$here/with_names" -B module "-DCMAKE_MODULE_PATH=$compat/lib/cmake/OpenSHMEM" "-DCMAKE_PREFIX_PATH=$out/rival" \
+    >log 2>&1 || { cat log; fail "the module is not found"; }
+  "$CMAKE" --build module >log 2>&1 || { cat log; fail "does not link with the module"; }
+  whole module/hello_target C
+}
+
+# The same by hand, as a configure script does it: with every linker that is there.
+case_other_names_by_hand() {
+  local linker name compat=$prefix/$LIB/atoll/compat
+  make_rival
+  for linker in bfd gold lld; do
+    command -v ld.$linker >/dev/null || continue
+    for name in oshmem sma openshmem; do
+      cc -fuse-ld=$linker -I"$compat/include" -Irival/include "$here/hello.c" -L"$compat/lib" -Lrival/lib -l$name \
+        -Wl,-rpath,"$compat/lib" -o hello || fail "$linker, $name"
+      whole ./hello C
+    done
+  done
+  # By whole path, and without a folder to look in.
+  cc -I"$compat/include" "$here/hello.c" "$compat/lib/libsma.so" -Wl,-rpath,"$compat/lib" -o hello
+  whole ./hello C
+  "$compat/bin/oshcc" "$here/hello.c" -o hello
+  [ "$("$compat/bin/oshrun" -n 1 --timeout 60 ./hello)" = "C: PE 0 of 1" ] || fail "oshrun of $compat/bin"
+}
+
 case_missing_compiler() {
   local said code
   for compiler in no-such-compiler /nonexistent/cc "no-such-compiler -O2"; do
