@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Who sees the library's insides.  Its objects have protected symbols: inside a library they are bound like hidden ones,
 # without a GOT or a PLT in between, and what others see is decided when the library is linked.  libatoll exports what
-# cmake/exports.map lists; libatoll_internals exports all, so that a program which tests the insides need not be linked
+# the headers declare, libatoll_internals exports all, so that a program which tests the insides need not be linked
 # again when a source of the library changes.
 include(CheckCXXCompilerFlag)
 
@@ -20,8 +20,19 @@ target_compile_options(atoll_objects PRIVATE ${indirect})
 target_compile_definitions(atoll_objects PRIVATE ATOLL_BUILDING)
 set_target_properties(atoll_objects PROPERTIES CXX_VISIBILITY_PRESET protected)
 
-target_link_options(atoll PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
-set_target_properties(atoll PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+# The version script comes from the tables of the headers.
+set(exports ${PROJECT_BINARY_DIR}/exports.map)
+set(exports_sources exports.c exports.cmake exports.since)
+list(TRANSFORM exports_sources PREPEND ${PROJECT_SOURCE_DIR}/cmake/)
+add_custom_command(OUTPUT ${exports}
+  COMMAND ${CMAKE_COMMAND} -DCOMPILER=${CMAKE_C_COMPILER} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DOUTPUT=${exports}
+          -P ${PROJECT_SOURCE_DIR}/cmake/exports.cmake
+  DEPENDS ${exports_sources} DEPFILE ${exports}.d
+  COMMENT "Versions of the library's symbols" VERBATIM)
+add_custom_target(exports DEPENDS ${exports})
+add_dependencies(atoll exports)
+target_link_options(atoll PRIVATE LINKER:--version-script=${exports})
+set_target_properties(atoll PROPERTIES LINK_DEPENDS ${exports})
 
 # add_internals(<target> [<sources>]): a library of the objects that hides nothing.
 function(add_internals target)

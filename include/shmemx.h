@@ -67,6 +67,8 @@
 typedef struct {
 #define SHMEMX_MEMBER_(NAME, HELP) uint64_t NAME;
   SHMEMX_STATS(SHMEMX_MEMBER_)
+#define SHMEMX_ONE_(NAME, HELP) + 1
+  uint64_t reserved_[128 - (0 SHMEMX_STATS(SHMEMX_ONE_))]; /* for more of them, behind these              */
   double mshr_miss_rate;                           /* lines / (lines + merged); 0 of nothing      */
 } shmemx_stats_t;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every counter, once: X(NAME, HELP).  This table makes the members of shmemx_stats_t (shmemx.h), the library's
- * own counters (src/base/stats) and the columns that SHMEM_STATS prints.  To add a counter, add its row.
+ * own counters (src/base/stats) and the columns that SHMEM_STATS prints.  To add a counter, add its row, at the end: programs that
+ * are compiled find each counter where it was (docs/releasing.md).
  *
  * Counted are what goes between nodes, by the PE that does it: issued, sent and posted at the origin, executed at
  * the target; what becomes of the pages of the NVM heap, by the PE that caches them for its node, but what is read

@@ -2,6 +2,10 @@
 // The counters of shmemx.h.
 #include "base/stats.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
 #include "api/define.hpp"
 #include "setup/remote_memory.hpp"
 #include "setup/statistics.hpp"
@@ -10,7 +14,7 @@ using shm::Call;
 using shm::Stat;
 
 // A counter that is in one and not in the other would be lost silently.
-static_assert(sizeof(shmemx_stats_t) == sizeof(shm::StatValues) + sizeof(double));
+static_assert(offsetof(shmemx_stats_t, reserved_) == sizeof(shm::StatValues));
 
 extern "C" {
 
@@ -21,6 +25,7 @@ void pshmemx_stats_read(shmemx_stats_t* stats) {
 #define ATOLL_READ_(NAME, HELP) stats->NAME = values[static_cast<std::size_t>(Stat::NAME)];
   SHMEMX_STATS(ATOLL_READ_)
 #undef ATOLL_READ_
+  std::fill(std::begin(stats->reserved_), std::end(stats->reserved_), 0);
   stats->mshr_miss_rate = shm::mshr_miss_rate(values);
 }
 

@@ -9,7 +9,7 @@ namespace shm {
 
 /// Joins the job that the environment shows, lends memory until the job ends, and returns the exit code of
 /// the process.  Errors are one line on standard error, and end the job.
-[[gnu::visibility("default")]] int serve_memory();
+int serve_memory();
 
 /// The same, in a process that has joined already: shmem_init where the last ranks of a job serve.
 int serve_memory(Boot& boot, const Env& env);

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cmake -DCOMPILER=... -DSOURCE_DIR=... -DOUTPUT=... -P exports.cmake: the version script of the library.  What it exports
+# are the functions that the headers declare, each with the version that exports.since says, and nothing else.
+execute_process(
+  COMMAND ${COMPILER} -E -P -MD -MF ${OUTPUT}.d -MT ${OUTPUT} -I${SOURCE_DIR}/include ${SOURCE_DIR}/cmake/exports.c
+  OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "atoll_export_ +[A-Za-z0-9_]+" names "${text}")
+list(TRANSFORM names REPLACE "atoll_export_ +" "")
+
+set(versions 0.1)
+file(STRINGS ${SOURCE_DIR}/cmake/exports.since since REGEX "^[^#]")
+foreach(line IN LISTS since)
+  if(NOT line MATCHES "^([0-9]+\\.[0-9]+) ([a-z0-9_]+)$")
+    message(FATAL_ERROR "cmake/exports.since: '${line}' is not a version and a function")
+  endif()
+  set(version ${CMAKE_MATCH_1})
+  foreach(name ${CMAKE_MATCH_2} p${CMAKE_MATCH_2})
+    list(FIND names ${name} at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "cmake/exports.since: no header declares ${name}")
+    endif()
+    list(REMOVE_AT names ${at})
+    list(APPEND of_${version} ${name})
+  endforeach()
+  list(APPEND versions ${version})
+endforeach()
+set(of_0.1 ${names})
+list(REMOVE_DUPLICATES versions)
+list(SORT versions COMPARE NATURAL)
+
+set(script "")
+set(before "")
+set(others "  local: *;\n")
+foreach(version IN LISTS versions)
+  list(JOIN of_${version} "; " all)
+  string(APPEND script "ATOLL_${version} {\n  global: ${all};\n${others}}${before};\n")
+  set(before " ATOLL_${version}")
+  set(others "")
+endforeach()
+file(WRITE ${OUTPUT} "${script}")
