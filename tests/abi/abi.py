@@ -116,12 +116,12 @@ def write_interface(compiler, include, folder):
     return source
 
 
-def describe(compiler, include, folder):
+def describe(compiler, include, folder, *options):
     """The path of libabigail's description of the headers in `include`."""
     source = write_interface(compiler, include, folder)
     library, xml = os.path.join(folder, "interface.so"), os.path.join(folder, "interface.abi")
     run(compiler, "-std=gnu11", "-g", "-O0", "-w", "-fPIC", "-shared", "-nostdlib", "-DSHMEM_NO_GENERICS", f"-I{include}",
-        str(source), "-o", library)
+        *options, str(source), "-o", library)
     run("abidw", "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path", "--no-elf-needed", "--out-file", xml, library)
     return xml
 
@@ -139,17 +139,17 @@ def minor(version):
     return tuple(int(n) for n in version.split(".")[:2])
 
 
-def complaints(compiler, version, include, since):
-    """What is wrong with the headers in `include`, given the last release."""
+def complaints(compiler, version, include, since, old_text=None, options=()):
+    """What is wrong with the headers in `include`, given the last release, or what it is taken to have been."""
     last = last_release()
     number = last.name.removesuffix(".abi.gz")
     if version.split(".")[0] != number.split(".")[0]:
         return []  # a major version may change everything
     with tempfile.TemporaryDirectory() as folder:
         old = os.path.join(folder, "old.abi")
-        pathlib.Path(old).write_bytes(gzip.decompress(last.read_bytes()))
+        pathlib.Path(old).write_bytes(old_text or gzip.decompress(last.read_bytes()))
         try:
-            new = describe(compiler, include, folder)
+            new = describe(compiler, include, folder, *options)
         except subprocess.CalledProcessError as error:
             return [f"the headers cannot be compiled: {error.stderr[-500:]}"]
         # Where its members lie is told by atoll_offset_...
@@ -199,8 +199,6 @@ CHANGES = (
     ("shmem/stats.h", "  X(gets, ", '  X(added, "among them")  X(gets, ', "incompatible"),
     ("shmem/remote.h", "F(void, shmemx_remote_free, (void* ptr), (ptr)) ",
      "F(void, shmemx_remote_free, (void* ptr), (ptr)) F(void, shmemx_new, (void), ()) ", "shmemx_new is new since"),
-    ("shmem/ops.h", "ROW(RMA,     _put,                     COPY) ",
-     "ROW(RMA,     _put,                     COPY) ROW(RMA, _putmore, COPY) ", "shmem_int_putmore is new since"),
 )
 # And one that it must not complain of in a new minor version.
 NEW_COUNTER = ("shmem/stats.h", "A5 to A6\")", "A5 to A6\")  X(added, \"at the end\")")
@@ -210,7 +208,9 @@ def changes(compiler):
     failed = []
     number = last_release().name.removesuffix(".abi.gz")
     next_minor = f"{number.split('.')[0]}.{int(number.split('.')[1]) + 1}.0"
-    since = since_versions(ROOT / "cmake")
+    options = ["-DWITHOUT_TYPED"]  # a tenth of the time
+    with tempfile.TemporaryDirectory() as folder:
+        released = pathlib.Path(describe(compiler, ROOT / "include", folder, *options)).read_bytes()
     for file, old, new, said in (*CHANGES, (*NEW_COUNTER, "")):
         with tempfile.TemporaryDirectory() as folder:
             include = shutil.copytree(ROOT / "include", os.path.join(folder, "include"))
@@ -219,17 +219,19 @@ def changes(compiler):
                 failed.append(f"{file} no longer has {old}")
                 continue
             path.write_text(path.read_text().replace(old, new, 1))
-            wrong = "\n".join(complaints(compiler, next_minor, include, since))
-            if said not in wrong or not said and wrong:
-                failed.append(f"{file}, {new or 'without ' + old}: expected '{said}', was told '{wrong[:500]}'")
+
+            def told(version=next_minor, **since):
+                return "\n".join(complaints(compiler, version, include, since, released, options))
+
+            answer = told()
+            if said not in answer or not said and answer:
+                failed.append(f"{file}, {new or 'without ' + old}: expected '{said}', was told '{answer[:500]}'")
             if "shmemx_new" in said:
-                told = complaints(compiler, number, include, dict(since, shmemx_new=number.rsplit(".", 1)[0]))
-                if not any("needs a minor version" in one for one in told):
-                    failed.append(f"a new function in a patch version goes unnoticed: {told}")
-                told = complaints(compiler, next_minor, include, dict(since, shmemx_new=next_minor.rsplit(".", 1)[0]))
-                if told != complaints(compiler, next_minor, ROOT / "include", since):
-                    failed.append(f"a new function that is listed is refused: {told}")
-    print("\n".join(failed) or f"{len(CHANGES)} changes found")
+                if "needs a minor version" not in told(number, shmemx_new=number.rsplit(".", 1)[0]):
+                    failed.append("a new function in a patch version goes unnoticed")
+                if told(shmemx_new=next_minor.rsplit(".", 1)[0]):
+                    failed.append("a new function that is listed is refused")
+    print("\n".join(failed) or f"{len(CHANGES) + 1} changes judged")
     return 1 if failed else 0
 
 

@@ -28,6 +28,8 @@
 
 ATOLL_FUNCS(DEFINE_F)
 ATOLL_FUNCS_DEPRECATED(DEFINE_F)
+SHMEMX_FUNCS(DEFINE_F)
+#ifndef WITHOUT_TYPED  /* most of them, but of few kinds */
 ATOLL_OPS_CTX(ROW)
 ATOLL_OPS_CTX(ROW_CTX)
 ATOLL_OPS_NO_CTX(ROW)
@@ -37,9 +39,9 @@ ATOLL_SIZED_CTX(SIZED_ROW)
 ATOLL_SIZED_CTX(SIZED_ROW_CTX)
 ATOLL_SIZED_NO_CTX(SIZED_ROW)
 ATOLL_SIZED_DEPRECATED(SIZED_ROW)
-SHMEMX_FUNCS(DEFINE_F)
 SHMEMX_OPS(ROW_X)
 SHMEMX_OPS(ROW_X_CTX)
+#endif
 
 /* shmemx_stats_t may have more counters where it has reserved room, so where each lies counts. */
 #define OFFSET(NAME, HELP)                            char atoll_offset_##NAME[4096 + offsetof(shmemx_stats_t, NAME)];
