@@ -19,8 +19,9 @@ Under `oshrun` set a variable in the environment, or with `-x NAME=VALUE`.
 FOREIGN_HEAD = """
 ## Names of other implementations
 
-A variable of another implementation is never ignored in silence: PE 0 says once whether it counts, and what to use instead. A
-name that begins with `SHMEM_` means the same with `SMA_`.
+None of these is ignored in silence: PE 0 says once whether it counts, and what to use instead. A name that begins with
+`SHMEM_` means the same with `SMA_`. Other variables of other implementations are not known, and nothing is said of them,
+unless their name is close to one of Atoll's.
 
 | variable | of | here |
 |---|---|---|

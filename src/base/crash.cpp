@@ -61,6 +61,10 @@ class Block {
     if (length_ > 0) print_text(text_, length_);
     length_ = 0;
   }
+  /// Ends a line that has been begun.
+  void end_line(const char* rest) {
+    if (length_ > 0 && text_[length_ - 1] != '\n') add("%s\n", rest);
+  }
 
  private:
   char text_[16384] = {};
@@ -192,12 +196,25 @@ void stop_clock(timer_t timer) {
   syscall(SYS_timer_delete, static_cast<int>(reinterpret_cast<std::intptr_t>(timer)));
 }
 
+[[noreturn]] void end_by(int number) {
+  signal(number, SIG_DFL);
+  raise(number);
+  _exit(kErrorExit);
+}
+
 // What fails while this reports, such as to unwind a stack that is overwritten, ends as the crash would have.
 [[noreturn]] void end_by_first_signal() {
+  block.end_line(": its stack cannot be read");
   end_calls();
-  signal(first_signal, SIG_DFL);
-  raise(first_signal);
-  _exit(kErrorExit);
+  end_by(first_signal);
+}
+
+// Of a thread that crashes while another one reports: that one ends the process.  Or hangs, in what follows
+// on fatal(), which no clock of the kernel's bounds.
+[[noreturn]] void leave_it_to_the_first(int number) {
+  const timespec millisecond{0, 1000000};
+  for (long i = 0; i < 1000 * kLongestReport; ++i) nanosleep(&millisecond, nullptr);
+  end_by(number);
 }
 
 void report(const Watched& signal, const siginfo_t& info, const void* context) {
@@ -217,7 +234,7 @@ void on_crash(int number, siginfo_t* info, void* context) {
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
   if (!reporter.compare_exchange_strong(first, self)) {
     if (first == self) end_by_first_signal();
-    while (true) pause();  // the first ends the process
+    leave_it_to_the_first(number);
   }
   first_signal = number;
   const timer_t clock = start_clock();

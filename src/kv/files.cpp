@@ -5,9 +5,13 @@
 //
 // FileEnd is where an element would be, with a key of 0 bytes.  The checksum is XXH3 of all that is before
 // it.
+#include "kv/files.hpp"
+
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -40,7 +44,14 @@ class File {
   File(Call call, const std::string& path, const char* mode)
       : call_(call), path_(path), file_(std::fopen(path.c_str(), mode)) {
     XXH3_64bits_reset(&sum_);
-    if (file_ == nullptr) fail(std::strerror(errno));
+    struct stat what {};
+    if (file_ == nullptr || fstat(fileno(file_), &what) != 0) {
+      fail(std::strerror(errno));
+    } else if (S_ISREG(what.st_mode)) {
+      left_ = static_cast<std::uint64_t>(what.st_size);
+    } else if (*mode == 'r') {
+      fail("it is no file that can be read twice");
+    }
   }
   ~File() {
     if (file_ != nullptr) std::fclose(file_);
@@ -61,8 +72,15 @@ class File {
   }
   bool read(void* bytes, std::size_t n) {
     if (!good_ || n == 0) return good_;
-    if (std::fread(bytes, n, 1, file_) != 1) fail("it is cut short");
+    if (std::fread(bytes, n, 1, file_) != 1)
+      fail(std::ferror(file_) != 0 ? std::strerror(errno) : "it is cut short");
+    left_ -= std::min<std::uint64_t>(left_, n);
     XXH3_64bits_update(&sum_, bytes, n);
+    return good_;
+  }
+  // Whether it had so many bytes more when it was opened.
+  bool has(std::uint64_t bytes) {
+    if (bytes > left_) fail("it is cut short");
     return good_;
   }
   std::uint64_t sum() const { return XXH3_64bits_digest(&sum_); }
@@ -76,6 +94,7 @@ class File {
   const Call call_;
   const std::string path_;
   std::FILE* file_;
+  std::uint64_t left_ = 0;  // of what is read
   XXH3_state_t sum_;
   bool good_ = true;
 };
@@ -139,6 +158,7 @@ bool read_all(Call call, const std::string& path, F f) {
       file.fail("it has an element of a length that none has");
       return false;
     }
+    if (!file.has(element.key_bytes + element.value_bytes)) return false;
     key.resize(element.key_bytes);
     value.resize(element.value_bytes);
     if (!file.read(key.data(), key.size()) || !file.read(value.data(), value.size())) return false;
@@ -146,9 +166,9 @@ bool read_all(Call call, const std::string& path, F f) {
   }
 }
 
-using Bytes = std::vector<std::byte>;
+using Bytes = std::span<const std::byte>;
 
-Code put_one(Call call, Table& table, const Bytes& key, const Bytes& value) {
+Code put_one(Call call, Table& table, Bytes key, Bytes value) {
   if (key.size() > table.layout().key_bytes || value.size() > table.layout().value_bytes)
     return SHMEMX_KV_TOO_LARGE;
   ValueRoom none;
@@ -167,6 +187,16 @@ Code agree(Call call, const Members& members, Code mine) {
 
 }  // namespace
 
+Code read_table_file(Call call, const std::string& path, const std::function<Code(Bytes, Bytes)>& put) {
+  Code status = SHMEMX_KV_OK;
+  const auto look = [](Bytes, Bytes) { return true; };
+  const auto put_while_possible = [&](Bytes key, Bytes value) {
+    return (status = put(key, value)) == SHMEMX_KV_OK;
+  };
+  if (!read_all(call, path, look) || !read_all(call, path, put_while_possible)) return SHMEMX_KV_FILE;
+  return status;
+}
+
 Code export_table(Call call, Table& table, const char* path) {
   settle_table(call, table);
   const bool failed = table.members().me() == 0 && !write_all(call, table, path);
@@ -177,11 +207,8 @@ Code import_table(Call call, Table& table, const char* path) {
   settle_table(call, table);
   Code status = SHMEMX_KV_OK;
   if (table.members().me() == 0) {
-    const auto look = [](const Bytes&, const Bytes&) { return true; };
-    const auto put = [&](const Bytes& key, const Bytes& value) {
-      return (status = put_one(call, table, key, value)) == SHMEMX_KV_OK;
-    };
-    if (!read_all(call, path, look) || !read_all(call, path, put)) status = SHMEMX_KV_FILE;
+    const auto put = [&](Bytes key, Bytes value) { return put_one(call, table, key, value); };
+    status = read_table_file(call, path, put);
   }
   return agree(call, table.members(), status);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scan over elements of all PEs, and tables as files. */
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "kv_check.h"
@@ -68,6 +70,45 @@ static void test_too_little_room(shmemx_kv_t kv, size_t most) {
   CHECK_EQ(count, 1);
 }
 
+/* An element that is said to have more bytes than the file has takes no memory; and what cannot be read
+ * twice, like a pipe, is not read at all. */
+static void test_strange_files(shmemx_kv_t kv, const char* path, const char* whole) {
+  enum { head_bytes = 16 };
+  const uint64_t lengths[] = {8, 1 << 30};
+  struct rusage before, after;
+  int ends[2] = {-1, -1};
+  char pipe_path[32] = "";
+  if (me == 0) {
+    char head[head_bytes];
+    FILE* from = fopen(whole, "rb");
+    FILE* to = fopen(path, "wb");
+    CHECK(from != NULL && to != NULL);
+    CHECK_EQ(fread(head, sizeof head, 1, from), 1);
+    CHECK_EQ(fwrite(head, sizeof head, 1, to), 1);
+    CHECK_EQ(fwrite(lengths, sizeof lengths, 1, to), 1);
+    CHECK_EQ(fwrite("an element", 10, 1, to), 1);
+    fclose(from), fclose(to);
+    CHECK_EQ(pipe(ends), 0);
+    char element[32] = "";
+    CHECK_EQ(write(ends[1], head, sizeof head), (long)sizeof head);
+    CHECK_EQ(write(ends[1], element, sizeof element), (long)sizeof element);
+    snprintf(pipe_path, sizeof pipe_path, "/proc/self/fd/%d", ends[0]);
+  }
+  getrusage(RUSAGE_SELF, &before);
+  CHECK_EQ(shmemx_kv_import(kv, path), SHMEMX_KV_FILE);
+  getrusage(RUSAGE_SELF, &after);
+  CHECK_CMP(after.ru_maxrss - before.ru_maxrss, <, 1 << 19); /* KiB */
+  CHECK_EQ(shmemx_kv_import(kv, pipe_path), SHMEMX_KV_FILE);
+  CHECK_EQ(shmemx_kv_import(kv, "/"), SHMEMX_KV_FILE);
+  if (me == 0) {
+    int left = 0;
+    CHECK_EQ(ioctl(ends[0], FIONREAD, &left), 0);
+    CHECK_EQ(left, head_bytes + 32);
+    close(ends[0]), close(ends[1]);
+  }
+  CHECK_EQ(shmemx_kv_count(kv), 0);
+}
+
 /* What was exported is imported into a table of another shape; one that is cut short or changed is refused.
  */
 static void test_files(shmemx_kv_t kv, size_t most) {
@@ -95,6 +136,7 @@ static void test_files(shmemx_kv_t kv, size_t most) {
     CHECK_EQ(shmemx_kv_count(other), 0);
     shmem_barrier_all();
   }
+  test_strange_files(other, damaged, path);
   CHECK_EQ(shmemx_kv_import(other, path), SHMEMX_KV_OK);
   test_scan(other, 16, most + 100);
   shmemx_kv_destroy(other);

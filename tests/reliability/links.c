@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PEs that work in rounds and check what has come of it, while PE 1 disturbs them:
- *     links fetch|add|barrier|get|put|small|flood|kv|nvm_get|nvm_fault reset|stop|freeze|nothing SECONDS
- * reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped for so
- * long, once. freeze: it is stopped, and nobody wakes it.  Before it is stopped it prints "stops <seconds
- * since 1970>".  All go on for two seconds after that, and PE 0 prints "right". */
+ *     links fetch|shared|add|barrier|get|put|small|flood|kv|nvm_get|nvm_fault reset|stop|freeze|nothing
+ * SECONDS reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped
+ * for so long, once. freeze: it is stopped, and nobody wakes it.  Before it is stopped it prints "stops
+ * <seconds since 1970>".  All go on for two seconds after that, and PE 0 prints "right". */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <shmem.h>
@@ -184,8 +184,9 @@ static void kv(void) {
   }
 }
 
-/* Pages of a heap on NVM, of which few fit into memory: gets of the other's; or stores of all but the disturber to
- * their own, which it reads.  Longer than it takes to stop, so that the others wait for pages of it then. */
+/* Pages of a heap on NVM, of which few fit into memory: gets of the other's; or stores of all but the
+ * disturber to their own, which it reads.  Longer than it takes to stop, so that the others wait for pages of
+ * it then. */
 static void nvm(int faults) {
   enum { kPage = 16384, kPages = kBytes / kPage };
   static char* block;
@@ -218,8 +219,12 @@ static void work(const char* kind) {
   if (kind[0] == 'n') return nvm(strcmp(kind, "nvm_fault") == 0);
   if (kind[0] == 'p') return put();
   if (kind[0] == 'k') return kv();
-  if (kind[0] == 's') return small();
+  if (strcmp(kind, "small") == 0) return small();
   if (strcmp(kind, "flood") == 0) return flood();
+  if (strcmp(kind, "shared") == 0) { /* on the other node: of all PEs of a node at the same time */
+    for (int i = 0; i < 100; ++i, ++mine) shmem_long_atomic_fetch_add(&word, 1, (me + pes / 2) % pes);
+    return;
+  }
   if (strcmp(kind, "get") == 0) { /* answers, and small messages between them */
     if (me == 0) {
       for (int i = 0; i < 2000; ++i, ++mine) shmem_long_atomic_fetch_add(&word, 1, 1);

@@ -18,6 +18,7 @@ from launcher import OSHRUN, environment  # noqa: E402
 
 program, test = sys.argv[1:]
 LIMIT = 100
+# "shared", apart: PEs of a node send their atomics together (node_batch).
 KINDS = ("fetch", "add", "barrier", "get", "put", "small", "kv", "nvm_get", "nvm_fault")
 # Pages travel, and few of them fit into memory.
 NVM = ("SHMEM_NVM_PAGE=16k", "SHMEM_NVM_CACHE=512k", "SHMEM_NVM_REMOTE_OPS=0")
@@ -108,6 +109,24 @@ def flood():
     expect(grown < 16, "it should not keep what PE 1 does not take")
 
 
+def neighbour():
+    """PE 1 stops among four PEs of two nodes whose atomics share packets, with some of PE 0's in its own: all go on with it.  If
+    it stays so, it is named within the limit, and nobody else is."""
+    for how, seconds, limit in (("stop", 3, 30), ("freeze", 0, TIMEOUT)):
+        with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
+            job = subprocess.run([OSHRUN, "-n", "4", "--virtual-nodes", "2", "--timeout", str(LIMIT - 20), "--bind", "none",
+                                  "-x", f"SHMEM_PEER_TIMEOUT={limit}", program, "shared", how, str(seconds)],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 timeout=LIMIT, env=environment(folder))
+        print(f"{how}: code {job.returncode}: {job.stderr}")
+        if how == "stop":
+            expect(job.returncode == 0 and "right" in job.stdout, "the job should have gone on")
+        else:
+            expect(job.returncode == 1, "the job should have ended by itself")
+        accused = re.findall(r"(PE \d) on host \S+ has not answered", job.stderr)
+        expect(set(accused) == (set() if how == "stop" else {"PE 1"}), "PE 1 alone has stopped")
+
+
 def patient():
     """Without a limit a job waits; --timeout ends it."""
     with tempfile.TemporaryDirectory(prefix="atoll-links.") as folder:
@@ -120,4 +139,4 @@ def patient():
 if test.startswith("reset_"):
     reset(test.removeprefix("reset_"))
 else:
-    {"stopped": stopped, "frozen": frozen, "flood": flood, "patient": patient}[test]()
+    {"stopped": stopped, "frozen": frozen, "flood": flood, "neighbour": neighbour, "patient": patient}[test]()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: stranger ATTACK PORT [ADDRESS OWN]
+// usage: stranger ATTACK PORT [ADDRESS OWN | PLACE...]
 // A program that knows where a process listens, and nothing else of its job: libfabric (tcp;ofi_rxm) towards
 // PORT of 127.0.0.1, or of ADDRESS from its own address.  Its connections begin with the token STRANGER_TOKEN
 // (hexadecimal), if there is one.  Exits with 0 when it has done what it could, whatever became of it.
@@ -12,6 +12,11 @@
 //   write     remote writes with keys that could be guessed
 //   read      remote reads; exits with 1 if one succeeds
 //   atomics   remote atomics with such keys
+//   keys      a control of the last three: with the keys of STRANGER_KEYS (hexadecimal, with commas), looks
+//   at
+//             which PLACE (hexadecimal) the word 0x5ca1ab1e0ddba115 is.  Exits with 0 if a key reads,
+//             changes and writes it, and the same key with one bit changed does none of this; 3: no key reads
+//             it
 #include <arpa/inet.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
@@ -185,6 +190,78 @@ void send_torn(std::uint16_t port) {
   }
 }
 
+// One operation on a word by a connection of its own: whether it has ended without an error.
+constexpr std::uint64_t kSpare = 0x5ca1ab1e0ddba115;
+
+bool read_word(std::uint16_t port, std::uint64_t at, std::uint64_t key, std::uint64_t& word) {
+  Endpoint endpoint(port);
+  return endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) -> long {
+    return fi_read(ep, &word, sizeof word, nullptr, to, at, key, context);
+  });
+}
+bool add_to_word(std::uint16_t port, std::uint64_t at, std::uint64_t key, std::uint64_t addend,
+                 std::uint64_t& old) {
+  Endpoint endpoint(port);
+  return endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) -> long {
+    return fi_fetch_atomic(ep, &addend, 1, nullptr, &old, nullptr, to, at, key, FI_UINT64, FI_SUM, context);
+  });
+}
+// It has ended here when it has left, so whoever wants to know reads.
+void write_word(std::uint16_t port, std::uint64_t at, std::uint64_t key, std::uint64_t word) {
+  Endpoint endpoint(port);
+  endpoint.run([&](fid_ep* ep, fi_addr_t to, void* context) -> long {
+    return fi_write(ep, &word, sizeof word, nullptr, to, at, key, context);
+  });
+}
+
+int fail(const char* what) {
+  std::fprintf(stderr, "%s\n", what);
+  return 1;
+}
+
+std::vector<std::uint64_t> numbers(const char* text) {
+  std::vector<std::uint64_t> all;
+  for (char* end = nullptr; text != nullptr && *text != '\0'; text = *end == ',' ? end + 1 : end) {
+    all.push_back(std::strtoull(text, &end, 16));
+    if (end == text) break;
+  }
+  return all;
+}
+
+// The first key that reads the word at one of the places.
+bool find_word(std::uint16_t port, const std::vector<std::uint64_t>& places, std::uint64_t& at,
+               std::uint64_t& key) {
+  const std::vector<std::uint64_t> keys = numbers(std::getenv("STRANGER_KEYS"));
+  for (const std::uint64_t place : places) {
+    for (const std::uint64_t guess : keys) {
+      std::uint64_t word = 0;
+      at = place, key = guess;
+      if (read_word(port, place, guess, word) && word == kSpare) return true;
+    }
+  }
+  return false;
+}
+
+int try_keys(std::uint16_t port, const std::vector<std::uint64_t>& places) {
+  std::uint64_t at = 0, key = 0;
+  if (!find_word(port, places, at, key)) return 3;
+  for (const std::uint64_t wrong : {key ^ 1, key ^ std::uint64_t{1} << 40, key ^ std::uint64_t{1} << 63}) {
+    std::uint64_t word = 0;
+    if (read_word(port, at, wrong, word) || word != 0) return fail("a wrong key reads");
+    if (add_to_word(port, at, wrong, 1, word) || word != 0) return fail("a wrong key reads by an atomic");
+    write_word(port, at, wrong, 7);
+    if (!read_word(port, at, key, word)) return fail("the key does not read any more");
+    if (word != kSpare) return fail("a wrong key changes the word");
+  }
+  std::uint64_t word = 0;
+  if (!add_to_word(port, at, key, 5, word) || word != kSpare)
+    return fail("the key does not read by an atomic");
+  if (!read_word(port, at, key, word) || word != kSpare + 5) return fail("the key does not add");
+  write_word(port, at, key, 7);
+  if (!read_word(port, at, key, word) || word != 7) return fail("the key does not write");
+  return 0;
+}
+
 bool access(const std::string& attack, std::uint16_t port) {
   bool done = false;
   std::uint64_t word[64] = {0x5a5a5a5a5a5a5a5a}, old = 0;
@@ -214,17 +291,23 @@ extern "C" [[gnu::visibility("default")]] int getsockopt(int connection, int lev
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 5) return 2;
-  if (argc == 5) victim = argv[3], own = argv[4];
+  if (argc < 3) return 2;
+  const std::string attack = argv[1];
+  const bool with_keys = attack == "keys";
+  if (!with_keys && argc != 3 && argc != 5) return 2;
+  if (!with_keys && argc == 5) victim = argv[3], own = argv[4];
   // As the library sets them: others are not even connected.
   setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 1);
   setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 1);
   const char* digits = std::getenv("STRANGER_TOKEN");
   for (unsigned byte = 0; digits != nullptr && std::sscanf(digits, "%2x", &byte) == 1; digits += 2)
     token.push_back(static_cast<unsigned char>(byte));
-  const std::string attack = argv[1];
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[2]));
-  if (attack == "once")
+  std::vector<std::uint64_t> places;
+  for (int i = 3; with_keys && i < argc; ++i) places.push_back(std::strtoull(argv[i], nullptr, 16));
+  if (with_keys)
+    return try_keys(port, places);
+  else if (attack == "once")
     send_once(port);
   else if (attack == "messages")
     send_messages(port);

@@ -8,6 +8,7 @@ looked at (docs/security.md).  Traffic is on loopback alone.
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -37,7 +38,7 @@ def name_of(pid):
 class Job:
     """Four PEs on two virtual nodes."""
 
-    def __init__(self, *options, before=()):
+    def __init__(self, *options, before=(), environment=()):
         self.folder = tempfile.mkdtemp(prefix="atoll-strangers-")
         self.stop = os.path.join(self.folder, "stop")
         self.out = open(os.path.join(self.folder, "out"), "w+")
@@ -45,7 +46,8 @@ class Job:
         self.told = open(os.path.join(self.folder, "told"), "w+")
         self.process = subprocess.Popen([OSHRUN, "-n", "4", "--virtual-nodes", "2", "--timeout", str(DEADLINE),
                                          "-x", "VICTIM_TELLS=" + self.told.name, *options, *before, VICTIM, self.stop],
-                                        stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+                                        stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err,
+                                        env={**os.environ, **dict(environment)})
         until = time.monotonic() + DEADLINE
         while not self.said(self.out) and self.process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
@@ -92,6 +94,7 @@ class Job:
         open(self.stop, "w").close()
         code = self.process.wait(DEADLINE)
         out, err = self.said(self.out), self.said(self.err)
+        self.all_said = out + err
         self.clear()
         test.assertEqual(code, 0, err)
         said = re.search(r"(\d+) rounds, (\d+) messages and (\d+) connections refused", out)
@@ -172,6 +175,37 @@ def speak_for_the_job(names):
                         end.send(content)
                     except OSError:
                         pass
+
+
+def read_secrets(name):
+    """{pid: random numbers} of PEs, and (pid of PE 0, address of the word that is spare)."""
+    numbers, spare = {}, None
+    with open(name) as file:
+        for what, pid, value in map(str.split, file.read().splitlines()):
+            if what == "spare":
+                spare = int(pid), int(value, 16)
+            else:
+                numbers.setdefault(int(pid), []).append(int(value, 16))
+    return numbers, spare
+
+
+def forms_of(number):
+    """How a number may be written, in small letters: as bytes, and as text."""
+    raw = number.to_bytes(8, "little")
+    texts = raw.hex(), raw[::-1].hex(), f"{number:x}", str(number), str(number - 2**64)
+    return {raw.lower(), *(text.encode() for text in texts if len(text) > 9)}
+
+
+def files_below(folder):
+    return {os.path.join(place, file) for place, _, files in os.walk(folder) for file in files}
+
+
+def content_of(file):
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(1 << 26)
+    except OSError:
+        return b""
 
 
 class Strangers(unittest.TestCase):
@@ -315,6 +349,15 @@ class Strangers(unittest.TestCase):
         for pid in [job.process.pid, *job.pes]:
             for address, _ in ports_of(pid):
                 self.assertEqual(address, "0100007F")
+        ports = set(job.ports())
+        self.assertTrue(ports)
+        with open("/proc/sys/net/core/somaxconn") as file:
+            room = min(4096, int(file.read()))
+        # The kernel's queue of connections, as docs/security.md has it.
+        if shutil.which("ss"):
+            rows = [row.split() for row in subprocess.check_output(["ss", "-Hltn"], text=True).splitlines()]
+            rooms = {int(row[3].rsplit(":", 1)[1]): int(row[2]) for row in rows if row[3].startswith("127.0.0.1:")}
+            self.assertEqual({rooms[port] for port in ports}, {room})
         job.end(self)
 
     # What other users see of a job does not let them speak for it.
@@ -344,6 +387,54 @@ class Strangers(unittest.TestCase):
 
     def test_names_of_files_are_taken(self):
         self.start_without_names("posix")
+
+    # That nothing is read or written without a key proves something only if it is with one.
+    def test_keys(self):
+        with tempfile.TemporaryDirectory(prefix="atoll-secrets-") as folder:
+            name = os.path.join(folder, "secrets")
+            job = Job("-x", "VICTIM_SECRETS=" + name, "-x", "SHMEM_INFO=1")
+            secrets, (pid, spare) = read_secrets(name)
+            base = int(re.search(r"; variables: .* at (0x[0-9a-f]+)$", job.said(job.out), re.MULTILINE)[1], 16)
+            codes = []
+            for port, (token, _) in job.tokens(self).items():
+                if port not in [port for _, port in ports_of(pid)]:
+                    continue
+                attack = subprocess.run(
+                    [STRANGER, "keys", str(port), f"{spare - base:x}", f"{spare:x}"], timeout=DEADLINE, stderr=subprocess.PIPE,
+                    env={**os.environ, "STRANGER_TOKEN": token.hex(), "STRANGER_KEYS": ",".join(f"{key:x}" for key in secrets[pid])})
+                codes.append((attack.returncode, attack.stderr))
+            job.end(self)
+        self.assertEqual([said for said in codes if said[0] != 3], [(0, b"")], "one port of PE 0 takes one of its keys")
+
+    # Not in arguments, the environment, what is said, or files: nobody can look them up.
+    def test_secrets_are_nowhere(self):
+        with tempfile.TemporaryDirectory(prefix="atoll-secrets-") as folder, tempfile.TemporaryDirectory() as own:
+            name = os.path.join(folder, "secrets")
+            before = files_below("/dev/shm")
+            job = Job("-x", "VICTIM_SECRETS=" + name, "-x", "SHMEM_DEBUG=1", "-x", "SHMEM_INFO=1", "-x", "SHMEM_STATS=1",
+                      environment={"TMPDIR": own})
+            secrets, _ = read_secrets(name)
+            self.assertEqual(sorted(secrets), sorted(job.pes))
+            forms = {form for pid in secrets for number in secrets[pid] for form in forms_of(number)}
+            # What is looked for are the secrets: the tokens of connections are known from elsewhere, too.
+            for token, _ in job.tokens(self).values():
+                for half in token[:8], token[8:]:
+                    self.assertIn(half.lower(), forms)
+            places = {}
+            for pid in [job.process.pid, *children(job.process.pid)]:
+                for what in "cmdline", "environ", "comm", "maps":
+                    places[f"{what} of {name_of(pid)}"] = f"/proc/{pid}/{what}"
+            for table in "unix", "tcp":
+                places["sockets: " + table] = f"/proc/{job.pes[0]}/net/{table}"
+            places.update({file: file for file in files_below(own) | files_below("/dev/shm") - before})
+            looked = {what: content_of(file) for what, file in places.items()}
+            self.assertGreater(sum(map(len, looked.values())), 10000)
+            job.end(self, fewest=0)
+            looked["what is said"] = job.all_said.encode()
+        self.assertIn(b"heap of", looked["what is said"], "PEs tell of themselves")
+        for what, content in looked.items():
+            low = content.lower()
+            self.assertEqual([form for form in forms if form in low], [], what)
 
     # The namespace is what PMIx knows its clients by.
     def test_secrets_cannot_be_read(self):

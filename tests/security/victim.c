@@ -6,7 +6,9 @@
  *
  * A test that is to get through to what is behind the tokens of connections
  * (transports/ofi/connection_tokens.hpp) names a file in VICTIM_TELLS. There this program tells, a line for
- * each connection of its own, the port that it goes to, the token, and what libfabric has said next. */
+ * each connection of its own, the port that it goes to, the token, and what libfabric has said next.  A test
+ * that is to know the job's secrets names one in VICTIM_SECRETS: a line for each random number of 8 bytes,
+ * with the process, and one with the address of a word that nobody uses. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <shmem.h>
@@ -15,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { words = 4096 };
@@ -57,6 +61,25 @@ ssize_t send(int connection, const void* bytes, size_t n, int flags) {
   return sendto(connection, bytes, n, flags, NULL, 0);
 }
 
+static uint64_t spare = 0x5ca1ab1e0ddba115;
+
+static void tell_secret(const char* what, uint64_t value) {
+  const char* name = getenv("VICTIM_SECRETS");
+  if (name == NULL) return;
+  char line[64];
+  const int n = snprintf(line, sizeof line, "%s %ld %016lx\n", what, (long)getpid(), (unsigned long)value);
+  const int file = open(name, O_WRONLY | O_APPEND | O_CREAT, 0600);
+  if (write(file, line, (size_t)n) != n) abort();
+  close(file);
+}
+
+ssize_t getrandom(void* bytes, size_t n, unsigned flags) {
+  const ssize_t got = syscall(SYS_getrandom, bytes, n, flags);
+  uint64_t number;
+  if (got == (ssize_t)sizeof number) memcpy(&number, bytes, sizeof number), tell_secret("random", number);
+  return got;
+}
+
 static void check(int right, const char* what, long round) {
   if (right) return;
   fprintf(stderr, "PE %d: %s is wrong in round %ld\n", shmem_my_pe(), what, round);
@@ -66,6 +89,7 @@ static void check(int right, const char* what, long round) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   shmem_init();
+  if (shmem_my_pe() == 0) tell_secret("spare", (uint64_t)(uintptr_t)&spare);
   const int me = shmem_my_pe(), npes = shmem_n_pes(), next = (me + 1) % npes, last = (me + npes - 1) % npes;
   uint64_t* heap = shmem_malloc(words * sizeof *heap);
   for (int i = 0; i < words; ++i) untouched[i] = heap[i] = (uint64_t)i * 0x9e3779b97f4a7c15u;

@@ -88,7 +88,7 @@ Status Engine::connect(int me, int npes, Network::AddressLookup lookup, MessageS
   sink_ = sink;
   own_ = std::make_unique<OfiChannel>(nullptr, 0, nullptr, npes);
   peers_.resize(static_cast<std::size_t>(npes));
-  expected_.resize(static_cast<std::size_t>(npes));
+  reception_.open(me, npes);
   for (int pe = 0; pe < npes; ++pe) {
     const std::span<const std::byte> told = lookup(pe);
     if (told.empty()) continue;

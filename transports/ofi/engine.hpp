@@ -33,6 +33,7 @@
 #include "ofi/inbox.hpp"
 #include "ofi/memory.hpp"
 #include "ofi/op.hpp"
+#include "ofi/reception.hpp"
 #include "ofi/slab.hpp"
 
 namespace shm::ofi {
@@ -225,12 +226,12 @@ class Engine {
   RoomWatch watch_room_ = nullptr;
   std::vector<Peer> peers_;
 
-  Inbox inbox_;                                              // open if the provider's row says so
-  std::vector<std::uint16_t> expected_ GUARDED_BY(poller_);  // sequence of the next message, by PE
-  Slab ops_ GUARDED_BY(lock_);                               // Op
-  Slab small_ GUARDED_BY(lock_);                             // bounce buffers of kCopyLimit
-  Slab large_ GUARDED_BY(lock_);                             // bounce buffers of kMessageBuffer
-  Slab incoming_ GUARDED_BY(lock_);                          // receive buffers
+  Inbox inbox_;  // open if the provider's row says so
+  Reception reception_ GUARDED_BY(poller_){inbox_, cookie_};
+  Slab ops_ GUARDED_BY(lock_);       // Op
+  Slab small_ GUARDED_BY(lock_);     // bounce buffers of kCopyLimit
+  Slab large_ GUARDED_BY(lock_);     // bounce buffers of kMessageBuffer
+  Slab incoming_ GUARDED_BY(lock_);  // receive buffers
   std::vector<Receive> receives_;
   bool refused_ GUARDED_BY(poller_) = false;          // a message, and said so
   std::vector<Receive*> arrived_ GUARDED_BY(lock_);   // in order of arrival, handlers not yet run

@@ -97,25 +97,18 @@ void Engine::messages_are_missing(const MessageHeader& header, std::uint16_t exp
             from.c_str(), endpoint_->provider().c_str(), header.sequence, expected);
 }
 
-// Runs the handler of a message that came the ordinary way, and before it those
-// of earlier ones that were written into the inbox: these are there, since the stream brought them first.
 void Engine::deliver_ordinary(Receive* receive) {
-  Envelope envelope{};
-  std::memcpy(&envelope, receive->data, std::min(receive->length, sizeof envelope));
-  if (receive->length < sizeof envelope || envelope.cookie != cookie_) [[unlikely]]
+  const std::optional<MessageHeader> taken = reception_.take(
+      receive->data, receive->length,
+      [this](const MessageHeader& header, const std::byte* payload, std::size_t n) {
+        run_handler(header, payload, n);
+      },
+      [this](const MessageHeader& header, std::uint16_t expected) {
+        messages_are_missing(header, expected);
+      });
+  if (!taken.has_value()) [[unlikely]]
     return refuse(receive);
-  const MessageHeader& header = envelope.header;
-  if (header.from_pe < 0 || header.from_pe >= npes() || header.from_pe == me_) [[unlikely]]
-    fatal("internal error: a message says that it comes from PE %d", header.from_pe);
-  std::uint16_t& expected = expected_[static_cast<std::size_t>(header.from_pe)];
-  inbox_.deliver(header.from_pe, expected,
-                 [this](const MessageHeader& earlier, const std::byte* payload, std::size_t n) {
-                   run_handler(earlier, payload, n);
-                 });
-  if (header.sequence != expected) [[unlikely]]
-    messages_are_missing(header, expected);
-  ++expected;
-  run_handler(header, receive->data + sizeof envelope, receive->length - sizeof envelope);
+  const MessageHeader& header = *taken;
   int to_ask = Inbox::kNobody;
   {
     LockGuard guard(lock_);
@@ -143,10 +136,8 @@ bool Engine::deliver() {
     for (const Deferred& message : own)
       sink_(me_, message.id, message.payload.data(), message.payload.size());
     for (Receive* receive : batch) deliver_ordinary(receive);
-    std::uint16_t* expected = expected_.data();
-    const bool written = inbox_.deliver_all([expected](int pe) -> std::uint16_t& { return expected[pe]; },
-                                            [this](const MessageHeader& header, const std::byte* payload,
-                                                   std::size_t n) { run_handler(header, payload, n); });
+    const bool written = reception_.take_written([this](const MessageHeader& header, const std::byte* payload,
+                                                        std::size_t n) { run_handler(header, payload, n); });
     if (batch.empty() && own.empty() && !written) break;
     worked = true;
     if (!inbox_.is_open()) continue;

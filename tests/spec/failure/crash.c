@@ -34,6 +34,15 @@ static void* crash_in_a_thread(void* unused) {
   return NULL;
 }
 
+/* Where the unwinder finds nothing to read. */
+static void lose_stack(void) {
+#if defined(__x86_64__)
+  __asm__ volatile("mov $64, %%rsp; movl $0, 64" ::: "memory");
+#else
+  __asm__ volatile("mov sp, %0; str xzr, [%0]" ::"r"(64L) : "memory");
+#endif
+}
+
 static void in_thread(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, crash_in_a_thread, NULL);
@@ -54,6 +63,7 @@ static void crash(const char* how) {
   if (strcmp(how, "call") == 0) no_function();                                 /* line: call */
   if (strcmp(how, "stack") == 0) overflow((volatile char*)how);
   if (strcmp(how, "thread") == 0) in_thread();
+  if (strcmp(how, "lost_stack") == 0) lose_stack();
   if (strcmp(how, "free") == 0) free(not_allocated); /* line: free */
   if (strcmp(how, "bus") == 0) {
     char* page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(tmpfile()), 0);

@@ -75,6 +75,14 @@ class Crash(unittest.TestCase):
         self.assertRegex(said, r"\(the same \d+ times more\)\n")
         self.assertLess(len(said.splitlines()), 8)
 
+    # The report crashes itself: what it has is a line.
+    def test_a_stack_that_is_lost(self):
+        said = self.job(SEGV, "lost_stack").stderr
+        self.assertRegex(said, r"(?m)^atoll: PE 1 of 2 on \S+: SIGSEGV\b.*$")
+        self.assertTrue(said.endswith("\n"), said)
+        for line in said.splitlines():
+            self.assertLessEqual(line.count("atoll: ") + line.count("oshrun: "), 1, line)
+
     def test_another_thread(self):
         self.crashes("thread", SEGV, "SIGSEGV: " + NOWHERE % "written")
 
