@@ -161,16 +161,38 @@ void remote_put_word(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64
 }
 
 template <Blocking kBlocking>
-void remote_put_bytes(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
-  if (n == 8) [[likely]] {
-    std::uint64_t word;
-    std::memcpy(&word, source, 8);
-    return remote_put_word(call, pe, dest, ctx, word, 8);
-  }
+[[gnu::noinline]] static void put_bytes_on(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source,
+                                           std::size_t n) {
   remote_put(call, context_of(call, ctx), dest, source, n, pe, kBlocking);
+}
+
+template <Blocking kBlocking>
+void remote_put_bytes(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
+  if (n != 8) [[unlikely]]
+    return put_bytes_on<kBlocking>(call, pe, dest, ctx, source, n);
+  std::uint64_t word;
+  std::memcpy(&word, source, 8);
+  remote_put_word(call, pe, dest, ctx, word, 8);
 }
 template void remote_put_bytes<Blocking::no>(Call, int, void*, shmem_ctx_t, const void*, std::size_t);
 template void remote_put_bytes<Blocking::yes>(Call, int, void*, shmem_ctx_t, const void*, std::size_t);
+
+[[gnu::noinline]] static void get_nbi_slowly(Call call, int pe, void* dest, shmem_ctx_t ctx,
+                                             const void* source, std::size_t n) {
+  remote_get(call, context_of(call, ctx), dest, source, n, pe, Blocking::no);
+}
+
+void remote_get_nbi(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
+  RemoteAddress from;
+  if (ctx != SHMEM_CTX_DEFAULT || !is_element(n, dest) || !find_remote(source, pe, from)) [[unlikely]]
+    return get_nbi_slowly(call, pe, dest, ctx, source, n);
+  Channel* channel = rt.world_context.channel;
+  const auto get = channel->ops->get_element;
+  if (get == nullptr) [[unlikely]]
+    return get_nbi_slowly(call, pe, dest, ctx, source, n);
+  if (get(channel, pe, dest, from, n)) [[unlikely]]
+    rt.progress->posted();
+}
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
@@ -208,20 +230,60 @@ void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, 
          blocking);
 }
 
+[[gnu::noinline]] static void update_slowly(Call call, int pe, void* at, shmem_ctx_t ctx, Update update,
+                                            std::uint64_t value) {
+  const char* argument = update.of_signal ? "sig_addr" : "dest";
+  const auto [op, type] = update.kind;
+  check_aligned(call, argument, at, atomic_size(type));
+  Context& context = context_of(call, ctx);
+  RemoteAddress there;
+  if (!find_remote(at, pe, there))
+    return remote_amo(call, argument, context, op, type, at, &value, nullptr, nullptr, pe, Blocking::no);
+  Channel* channel = context.channel;
+  if (channel->ops->update == nullptr) {
+    channel->ops->amo(channel, pe, there, op, type, &value, nullptr, nullptr, nullptr);
+  } else if (!channel->ops->update(channel, pe, there, update.kind, value)) {
+    return;
+  }
+  rt.progress->posted();
+}
+
+void remote_update(Call call, int pe, void* at, shmem_ctx_t ctx, Update update, std::uint64_t value) {
+  RemoteAddress there;
+  const bool aligned = (reinterpret_cast<std::uintptr_t>(at) & update.mask) == 0;
+  if (ctx != SHMEM_CTX_DEFAULT || !aligned || !find_remote(at, pe, there)) [[unlikely]]
+    return update_slowly(call, pe, at, ctx, update, value);
+  Channel* channel = rt.world_context.channel;
+  const auto post = channel->ops->update;
+  if (post == nullptr) [[unlikely]]
+    return update_slowly(call, pe, at, ctx, update, value);
+  if (post(channel, pe, there, update.kind, value)) [[unlikely]]
+    rt.progress->posted();
+}
+
+// In one packet, if the network can.
+static bool put_with_signal(Channel* channel, int pe, RemoteAddress to, const void* source, std::size_t n,
+                            RemoteAddress word, AtomicOp op, std::uint64_t value) {
+  const Taken taken = channel->ops->put_signal(channel, pe, to, source, n, word, op, value);
+  if (taken == Taken::yes) [[unlikely]]
+    rt.progress->posted();
+  return taken != Taken::no;
+}
+
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
                        std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking blocking) {
   Channel* channel = context.channel;  // null on one node
-  const auto put_signal = channel != nullptr ? channel->ops->put_signal : nullptr;
-  if (RemoteAddress to, at; put_signal != nullptr && is_element(n, source) && find_remote(dest, pe, to) &&
+  const bool together = channel != nullptr && channel->ops->put_signal != nullptr;
+  if (RemoteAddress to, at; together && is_element(n, source) && find_remote(dest, pe, to) &&
                             find_remote(signal, pe, at) &&
-                            put_signal(channel, pe, to, source, n, at, op, value)) [[likely]]
-    return rt.progress->posted();
+                            put_with_signal(channel, pe, to, source, n, at, op, value)) [[likely]]
+    return;
   const Target word = resolve(call, "sig_addr", signal, sizeof *signal, pe);
   if (n > 0) {
     const Target to = resolve(call, "dest", dest, n, pe);
-    if (put_signal != nullptr && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
-        put_signal(channel, pe, to.remote, source, n, word.remote, op, value))
-      return rt.progress->posted();
+    if (together && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
+        put_with_signal(channel, pe, to.remote, source, n, word.remote, op, value))
+      return;
     put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context, call);
   }
