@@ -99,6 +99,18 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
   rt.progress->posted();
 }
 
+// After an operation of a stream, of which the network says whether anything but its packet has changed.  One
+// in a few counts as posted all the same: two PEs that send to each other execute what the other has sent
+// only if they poll, and the agent would take their core.
+[[gnu::always_inline]] inline void note_posted(bool changed) {
+  constexpr unsigned kStaysPerPost = 8;
+  static std::atomic<unsigned> stays{0};
+  const unsigned now = stays.load(std::memory_order_relaxed) + 1;  // what other threads count may be lost
+  stays.store(now, std::memory_order_relaxed);
+  if (changed || now % kStaysPerPost == 0) [[unlikely]]
+    rt.progress->posted();
+}
+
 // What streams of small operations move, from or to memory without rules of its own: find_remote() is enough.
 bool is_element(std::size_t n, const void* local) {
   return n - 1 < kLargestElement && !rt.regions.holds(local);
@@ -190,8 +202,7 @@ void remote_get_nbi(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* 
   const auto get = channel->ops->get_element;
   if (get == nullptr) [[unlikely]]
     return get_nbi_slowly(call, pe, dest, ctx, source, n);
-  if (get(channel, pe, dest, from, n)) [[unlikely]]
-    rt.progress->posted();
+  note_posted(get(channel, pe, dest, from, n));
 }
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
@@ -242,8 +253,8 @@ void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, 
   Channel* channel = context.channel;
   if (channel->ops->update == nullptr) {
     channel->ops->amo(channel, pe, there, op, type, &value, nullptr, nullptr, nullptr);
-  } else if (!channel->ops->update(channel, pe, there, update.kind, value)) {
-    return;
+  } else {
+    return note_posted(channel->ops->update(channel, pe, there, update.kind, value));
   }
   rt.progress->posted();
 }
@@ -257,17 +268,16 @@ void remote_update(Call call, int pe, void* at, shmem_ctx_t ctx, Update update, 
   const auto post = channel->ops->update;
   if (post == nullptr) [[unlikely]]
     return update_slowly(call, pe, at, ctx, update, value);
-  if (post(channel, pe, there, update.kind, value)) [[unlikely]]
-    rt.progress->posted();
+  note_posted(post(channel, pe, there, update.kind, value));
 }
 
 // In one packet, if the network can.
 static bool put_with_signal(Channel* channel, int pe, RemoteAddress to, const void* source, std::size_t n,
                             RemoteAddress word, AtomicOp op, std::uint64_t value) {
   const Taken taken = channel->ops->put_signal(channel, pe, to, source, n, word, op, value);
-  if (taken == Taken::yes) [[unlikely]]
-    rt.progress->posted();
-  return taken != Taken::no;
+  if (taken == Taken::no) return false;
+  note_posted(taken == Taken::yes);
+  return true;
 }
 
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
