@@ -75,6 +75,19 @@ struct Drain {
 
 struct Channel;
 
+/// An atomic operation, in one register.
+struct AtomicKind {
+  AtomicOp op;
+  AtomicType type;
+};
+
+/// What has become of an operation that the network may decline.
+enum class Taken : std::uint8_t {
+  no,     // nothing has been done
+  stays,  // it has been taken, and Network::needs_poll() need not be asked
+  yes,
+};
+
 /// Operations on one channel.  All may be called by any thread; all return at once, but may poll the network
 /// while the provider has no room.  An operation counts as outstanding until it is complete AT THE TARGET: a
 /// put's data are visible there, an atomic has been applied, a get's data have arrived here.  `completion`
@@ -138,10 +151,16 @@ struct NetOps {
   bool (*get_strided)(Channel*, int pe, std::byte* dest, RemoteAddress from, const Strides&) = nullptr;
 
   /// A put of n > 0 bytes, with `copy`, and an atomic without result on a word of 64 bits, which is executed
-  /// after it.  Returns false, and has done nothing, where the caller had better put, fence and do the
-  /// atomic. Null: always.
-  bool (*put_signal)(Channel*, int pe, RemoteAddress to, const void* source, std::size_t n,
-                     RemoteAddress word, AtomicOp, std::uint64_t value) = nullptr;
+  /// after it.  Taken::no where the caller had better put, fence and do the atomic.  Null: always.
+  /// REQUIRES: `pe` is not this PE.
+  Taken (*put_signal)(Channel*, int pe, RemoteAddress to, const void* source, std::size_t n,
+                      RemoteAddress word, AtomicOp, std::uint64_t value) = nullptr;
+
+  /// A get of at most 16 bytes, and an atomic of one operand without a result, the lower bytes of
+  /// `value`: both without a completion.  They return what put_word() does.  Null: get() and amo() do it.
+  /// REQUIRES: `pe` is not this PE.
+  bool (*get_element)(Channel*, int pe, void* dest, RemoteAddress from, std::size_t n) = nullptr;
+  bool (*update)(Channel*, int pe, RemoteAddress at, AtomicKind, std::uint64_t value) = nullptr;
 };
 
 /// A stream of operations that completes on its own: one per OpenSHMEM context.  Implementations derive.
@@ -286,8 +305,8 @@ class Network {
   /// lose a peer says 0.
   virtual Silence silence_of(int, double /*period*/) { return {}; }
 
-  /// Whether gets are served by the target's NIC alone, so that a few of them, one after the other, had better
-  /// read what a message would ask that PE for.
+  /// Whether gets are served by the target's NIC alone, so that a few of them, one after the other, had
+  /// better read what a message would ask that PE for.
   virtual bool reads_alone() const { return false; }
 
   /// Whether the pages of segments stay where they are once they have been added: the network has their

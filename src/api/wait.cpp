@@ -113,18 +113,18 @@ ATOLL_FUNCS_WAIT(ATOLL_ALIAS_)
 ATOLL_FUNCS_OLD_WAIT(ATOLL_ALIAS_)
 
 void pshmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t* word, uint64_t value, int pe) {
-  shm::amo_update<shm::AtomicOp::add>(shm::Call{"shmem_ctx_signal_add"}, ctx, word, value, pe, "sig_addr");
+  shm::amo_update<shm::AtomicOp::add>(shm::Call{"shmem_ctx_signal_add"}, ctx, word, value, pe, true);
 }
 void pshmem_signal_add(uint64_t* word, uint64_t value, int pe) {
   shm::amo_update<shm::AtomicOp::add>(shm::Call{"shmem_signal_add"}, SHMEM_CTX_DEFAULT, word, value, pe,
-                                      "sig_addr");
+                                      true);
 }
 void pshmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t* word, uint64_t value, int pe) {
-  shm::amo_update<shm::AtomicOp::set>(shm::Call{"shmem_ctx_signal_set"}, ctx, word, value, pe, "sig_addr");
+  shm::amo_update<shm::AtomicOp::set>(shm::Call{"shmem_ctx_signal_set"}, ctx, word, value, pe, true);
 }
 void pshmem_signal_set(uint64_t* word, uint64_t value, int pe) {
   shm::amo_update<shm::AtomicOp::set>(shm::Call{"shmem_signal_set"}, SHMEM_CTX_DEFAULT, word, value, pe,
-                                      "sig_addr");
+                                      true);
 }
 uint64_t pshmem_signal_fetch(const uint64_t* word) {
   return shm::fetch_signal(shm::Call{"shmem_signal_fetch"}, word);

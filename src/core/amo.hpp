@@ -46,13 +46,11 @@ template <AtomicOp op, class T>
 }
 
 template <AtomicOp op, class T>
-[[gnu::cold, gnu::noinline]] void update_remotely(Call call, const char* argument, shmem_ctx_t ctx, T* at,
-                                                  T value, int pe) {
-  check_aligned(call, argument, at, sizeof(T));
-  Context& context = context_of(call, ctx);
-  if (RemoteAddress there; find_remote(at, pe, there)) [[likely]]
-    return start_amo(context, there, op, atomic_type<T>(), &value, nullptr, nullptr, pe);
-  remote_amo(call, argument, context, op, atomic_type<T>(), at, &value, nullptr, nullptr, pe, Blocking::no);
+[[gnu::cold, gnu::noinline]] void update_remotely(Call call, shmem_ctx_t ctx, T* at, T value, int pe,
+                                                  bool of_signal) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof value);
+  remote_update(call, pe, at, ctx, update_of<T>(op, of_signal), word);
 }
 
 template <AtomicOp op, class T>
@@ -86,15 +84,15 @@ template <AtomicOp op, class T>
   return detail::fetch_remotely<op>(call, ctx, at, value, compare, pe);
 }
 
-/// Returns nothing and waits for nothing.  `argument` is what the user knows `at` as.
+/// Returns nothing and waits for nothing.  `of_signal`: the user knows `at` as sig_addr, else as dest.
 template <AtomicOp op, class T>
 [[gnu::always_inline]] inline void amo_update(Call call, shmem_ctx_t ctx, T* at, T value, int pe,
-                                              const char* argument = "dest") {
+                                              bool of_signal = false) {
   pe = to_world(call, ctx, pe);
   if (T* here = mapped_word(at, pe)) [[likely]] {
     atomic_apply<op>(here, value);
   } else {
-    detail::update_remotely<op>(call, argument, ctx, at, value, pe);
+    detail::update_remotely<op>(call, ctx, at, value, pe, of_signal);
   }
 }
 

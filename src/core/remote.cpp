@@ -99,6 +99,18 @@ void amo_at(Call call, Context& context, const Target& at, std::uintptr_t addres
   rt.progress->posted();
 }
 
+// After an operation of a stream, of which the network says whether anything but its packet has changed.  One
+// in a few counts as posted all the same: two PEs that send to each other execute what the other has sent
+// only if they poll, and the agent would take their core.
+[[gnu::always_inline]] inline void note_posted(bool changed) {
+  constexpr unsigned kStaysPerPost = 8;
+  static std::atomic<unsigned> stays{0};
+  const unsigned now = stays.load(std::memory_order_relaxed) + 1;  // what other threads count may be lost
+  stays.store(now, std::memory_order_relaxed);
+  if (changed || now % kStaysPerPost == 0) [[unlikely]]
+    rt.progress->posted();
+}
+
 // What streams of small operations move, from or to memory without rules of its own: find_remote() is enough.
 bool is_element(std::size_t n, const void* local) {
   return n - 1 < kLargestElement && !rt.regions.holds(local);
@@ -161,16 +173,37 @@ void remote_put_word(Call call, int pe, void* dest, shmem_ctx_t ctx, std::uint64
 }
 
 template <Blocking kBlocking>
-void remote_put_bytes(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
-  if (n == 8) [[likely]] {
-    std::uint64_t word;
-    std::memcpy(&word, source, 8);
-    return remote_put_word(call, pe, dest, ctx, word, 8);
-  }
+[[gnu::noinline]] static void put_bytes_on(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source,
+                                           std::size_t n) {
   remote_put(call, context_of(call, ctx), dest, source, n, pe, kBlocking);
+}
+
+template <Blocking kBlocking>
+void remote_put_bytes(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
+  if (n != 8) [[unlikely]]
+    return put_bytes_on<kBlocking>(call, pe, dest, ctx, source, n);
+  std::uint64_t word;
+  std::memcpy(&word, source, 8);
+  remote_put_word(call, pe, dest, ctx, word, 8);
 }
 template void remote_put_bytes<Blocking::no>(Call, int, void*, shmem_ctx_t, const void*, std::size_t);
 template void remote_put_bytes<Blocking::yes>(Call, int, void*, shmem_ctx_t, const void*, std::size_t);
+
+[[gnu::noinline]] static void get_nbi_slowly(Call call, int pe, void* dest, shmem_ctx_t ctx,
+                                             const void* source, std::size_t n) {
+  remote_get(call, context_of(call, ctx), dest, source, n, pe, Blocking::no);
+}
+
+void remote_get_nbi(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
+  RemoteAddress from;
+  if (ctx != SHMEM_CTX_DEFAULT || !is_element(n, dest) || !find_remote(source, pe, from)) [[unlikely]]
+    return get_nbi_slowly(call, pe, dest, ctx, source, n);
+  Channel* channel = rt.world_context.channel;
+  const auto get = channel->ops->get_element;
+  if (get == nullptr) [[unlikely]]
+    return get_nbi_slowly(call, pe, dest, ctx, source, n);
+  note_posted(get(channel, pe, dest, from, n));
+}
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
@@ -208,20 +241,59 @@ void remote_amo(Call call, const char* argument, Context& context, AtomicOp op, 
          blocking);
 }
 
+[[gnu::noinline]] static void update_slowly(Call call, int pe, void* at, shmem_ctx_t ctx, Update update,
+                                            std::uint64_t value) {
+  const char* argument = update.of_signal ? "sig_addr" : "dest";
+  const auto [op, type] = update.kind;
+  check_aligned(call, argument, at, atomic_size(type));
+  Context& context = context_of(call, ctx);
+  RemoteAddress there;
+  if (!find_remote(at, pe, there))
+    return remote_amo(call, argument, context, op, type, at, &value, nullptr, nullptr, pe, Blocking::no);
+  Channel* channel = context.channel;
+  if (channel->ops->update == nullptr) {
+    channel->ops->amo(channel, pe, there, op, type, &value, nullptr, nullptr, nullptr);
+  } else {
+    return note_posted(channel->ops->update(channel, pe, there, update.kind, value));
+  }
+  rt.progress->posted();
+}
+
+void remote_update(Call call, int pe, void* at, shmem_ctx_t ctx, Update update, std::uint64_t value) {
+  RemoteAddress there;
+  const bool aligned = (reinterpret_cast<std::uintptr_t>(at) & update.mask) == 0;
+  if (ctx != SHMEM_CTX_DEFAULT || !aligned || !find_remote(at, pe, there)) [[unlikely]]
+    return update_slowly(call, pe, at, ctx, update, value);
+  Channel* channel = rt.world_context.channel;
+  const auto post = channel->ops->update;
+  if (post == nullptr) [[unlikely]]
+    return update_slowly(call, pe, at, ctx, update, value);
+  note_posted(post(channel, pe, there, update.kind, value));
+}
+
+// In one packet, if the network can.
+static bool put_with_signal(Channel* channel, int pe, RemoteAddress to, const void* source, std::size_t n,
+                            RemoteAddress word, AtomicOp op, std::uint64_t value) {
+  const Taken taken = channel->ops->put_signal(channel, pe, to, source, n, word, op, value);
+  if (taken == Taken::no) return false;
+  note_posted(taken == Taken::yes);
+  return true;
+}
+
 void remote_put_signal(Call call, Context& context, void* dest, const void* source, std::size_t n,
                        std::uint64_t* signal, std::uint64_t value, AtomicOp op, int pe, Blocking blocking) {
   Channel* channel = context.channel;  // null on one node
-  const auto put_signal = channel != nullptr ? channel->ops->put_signal : nullptr;
-  if (RemoteAddress to, at; put_signal != nullptr && is_element(n, source) && find_remote(dest, pe, to) &&
+  const bool together = channel != nullptr && channel->ops->put_signal != nullptr;
+  if (RemoteAddress to, at; together && is_element(n, source) && find_remote(dest, pe, to) &&
                             find_remote(signal, pe, at) &&
-                            put_signal(channel, pe, to, source, n, at, op, value)) [[likely]]
-    return rt.progress->posted();
+                            put_with_signal(channel, pe, to, source, n, at, op, value)) [[likely]]
+    return;
   const Target word = resolve(call, "sig_addr", signal, sizeof *signal, pe);
   if (n > 0) {
     const Target to = resolve(call, "dest", dest, n, pe);
-    if (put_signal != nullptr && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
-        put_signal(channel, pe, to.remote, source, n, word.remote, op, value))
-      return rt.progress->posted();
+    if (together && is_remote(to) && is_remote(word) && !on_pages(source, n) &&
+        put_with_signal(channel, pe, to.remote, source, n, word.remote, op, value))
+      return;
     put_to(call, context, to, reinterpret_cast<std::uintptr_t>(dest), source, n, pe, blocking);
     fence(context, call);
   }

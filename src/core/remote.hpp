@@ -22,12 +22,27 @@ enum class Blocking : bool { no, yes };
 template <Blocking kBlocking>
 [[gnu::cold]] void remote_put_bytes(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source,
                                     std::size_t n);
+/// A nonblocking get, in the order of NetOps::get_element.
+[[gnu::cold]] void remote_get_nbi(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source,
+                                  std::size_t n);
 [[gnu::cold]] void remote_get(Call call, Context&, void* dest, const void* source, std::size_t n, int pe,
                               Blocking);
 
 /// `fetch` is null for operations that return nothing; these never wait.
 [[gnu::cold]] void remote_amo(Call call, const char* argument, Context&, AtomicOp, AtomicType, void* at,
                               const void* value, const void* compare, void* fetch, int pe, Blocking);
+
+/// An atomic of one operand that returns nothing, in the order of NetOps::update.
+struct Update {
+  AtomicKind kind;
+  std::uint8_t mask;       // of the bits of an address that are 0
+  bool of_signal = false;  // the user knows the word as sig_addr
+};
+template <class T>
+constexpr Update update_of(AtomicOp op, bool of_signal) {
+  return {{op, atomic_type<T>()}, sizeof(T) - 1, of_signal};
+}
+[[gnu::cold]] void remote_update(Call call, int pe, void* at, shmem_ctx_t ctx, Update, std::uint64_t value);
 
 /// Puts, then updates the signal word with `op` (set or add), in this order as seen at the target.
 [[gnu::cold]] void remote_put_signal(Call call, Context&, void* dest, const void* source, std::size_t n,

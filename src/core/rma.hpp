@@ -84,6 +84,7 @@ template <Blocking kBlocking>
   if (const std::byte* from = mapped(source, n, pe)) [[likely]] {
     std::memcpy(dest, from, n);
   } else {
+    if (blocking == Blocking::no) return remote_get_nbi(call, pe, dest, ctx, source, n);
     remote_get(call, context_of(call, ctx), dest, source, n, pe, blocking);
   }
 }

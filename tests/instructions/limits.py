@@ -39,7 +39,7 @@ LIMITS = {
         "kv_get_batch": 80,
     },
     # Into a packet.  Each of a stream takes fewer, as what a call does for a new packet is shared: instructions.py.
-    "network": {"remote_add": 274, "remote_p": 127, "remote_put_nbi": 156, "remote_get_nbi": 297, "remote_put_signal": 425, "remote_iput": 6},
+    "network": {"remote_add": 161, "remote_p": 127, "remote_put_nbi": 142, "remote_get_nbi": 192, "remote_put_signal": 351, "remote_iput": 6},
 }
 # A heap on NVM costs nothing where data are in memory, but that calls look whether arguments lie there.
 LIMITS["pool"] = {**LIMITS["node"], "kv_insert_remove": 1553}

@@ -143,6 +143,18 @@ static void kv(void) {
   key = rand() % kKeys;
   shmemx_kv_get(table, &key, sizeof key, value, sizeof value, NULL);
 }
+/* Streams that travel in packets. */
+static void small(void) {
+  static uint64_t signal_word;
+  for (int i = 0; i < 300; ++i) {
+    const int pe = (me + 1 + i % 2) % pes;
+    shmem_long_p(&block[i], i, pe);
+    shmem_long_get_nbi(&source[i], &block[1000 + i], 1, pe);
+    shmem_long_put_signal(&block[2000 + i], &source[4000 + i], 1, &signal_word, 1, SHMEM_SIGNAL_ADD, pe);
+    shmem_long_atomic_add(&word, 1, pe);
+  }
+  if (rand() % 2) shmem_quiet();
+}
 static void compute(void) { sink += rand(); }
 
 static const struct {
@@ -150,7 +162,8 @@ static const struct {
   void (*step)(void);
 } kPhases[] = {{"put", put},         {"get", get},         {"atomic", atomic},   {"collective", collective},
                {"lock", holds_lock}, {"wait", waits_for_it}, {"allocate", allocate}, {"fault", fault},
-               {"persist", persist}, {"remote", remote},   {"kv", kv},           {"compute", compute}};
+               {"persist", persist}, {"remote", remote},   {"kv", kv},           {"compute", compute},
+               {"small", small}};
 
 int main(int count, char** arguments) {
   const char* phase = arguments[1];

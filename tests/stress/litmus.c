@@ -11,14 +11,18 @@
  *
  * All PEs play all parts at once, of kInstances instances of each test in a round; a barrier ends the round.
  * What is written in a round says which round it is, so nothing is reset.  Fence, quiet and what they order
- * are on one context.  ATOLL_STRESS_SECONDS says how long to go on;
+ * are on one context.  With an argument `threads` a second thread of each PE sends the signals and writes the
+ * one word, on the context that the first one uses; with `sessions` most rounds are sessions that batch.
+ * ATOLL_STRESS_SECONDS says how long to go on;
  * ATOLL_TEST_SEED repeats a run. */
+#include <pthread.h>
+
 #include "check.h"
 #include "duration.h"
 
 enum { kInstances = 32, kMostWords = 400, kTests = 6 };
 
-static Random dice;
+static _Thread_local Random dice;
 static int me, npes;
 static long now; /* the round */
 
@@ -238,19 +242,40 @@ static void compare_independent_reads(void) {
   }
 }
 
+static void write_one_word_again_and_again(void) {
+  for (int i = 0; i < kInstances; ++i) write_one_word(now * 4 * kInstances + 4 * i);
+}
+
+/* The second thread, which has a part in each round. */
+static int has_helper, helped_enough;
+static pthread_barrier_t begins, ends; /* of its part */
+
+static void* help(void* seed) {
+  dice.state = *(const uint64_t*)seed;
+  for (;;) {
+    pthread_barrier_wait(&begins);
+    if (helped_enough) return NULL;
+    send_signals();
+    write_one_word_again_and_again();
+    pthread_barrier_wait(&ends);
+  }
+}
+
 static void play_a_round(void) {
   const long first = now * 4 * kInstances;
+  if (has_helper) pthread_barrier_wait(&begins);
   pass_messages();
-  send_signals();
+  if (!has_helper) send_signals();
   receive_messages();
   pass_on();
   receive_signals();
   for (int i = 0; i < kInstances; ++i) {
-    write_one_word(first + 4 * i);
+    if (!has_helper) write_one_word(first + 4 * i);
     look_at_one_word();
     write_and_read_independently(i);
   }
   receive_what_is_passed_on();
+  if (has_helper) pthread_barrier_wait(&ends);
   shmem_ctx_quiet(context);
   shmem_barrier_all();
   compare_independent_reads();
@@ -258,24 +283,49 @@ static void play_a_round(void) {
   CHECK_EQ(words->word, first + 4 * kInstances - 1);
 }
 
+static int asked_for(int argc, char** argv, const char* what) {
+  for (int i = 1; i < argc; ++i)
+    if (strcmp(argv[i], what) == 0) return 1;
+  return 0;
+}
+
 int main(int argc, char** argv) {
-  shmem_init();
-  if (argc > 1 && strcmp(argv[1], "heap") == 0) {
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+  CHECK_EQ(provided, SHMEM_THREAD_MULTIPLE);
+  if (asked_for(argc, argv, "heap")) {
     words = shmem_calloc(1, sizeof *words);
     CHECK(words != NULL);
   }
+  const int sessions = asked_for(argc, argv, "sessions");
+  has_helper = asked_for(argc, argv, "threads");
   me = shmem_my_pe(), npes = shmem_n_pes();
   CHECK_CMP(npes, >=, 3);
   seed_dice(&dice);
   shmem_ctx_t own;
   CHECK_EQ(shmem_ctx_create(0, &own), 0);
+  pthread_t helper;
+  const uint64_t seed = dice.state + 500;
+  if (has_helper) {
+    pthread_barrier_init(&begins, NULL, 2);
+    pthread_barrier_init(&ends, NULL, 2);
+    CHECK_EQ(pthread_create(&helper, NULL, help, (void*)(uintptr_t)&seed), 0);
+  }
   const double end = end_of_run(1);
   do {
     ++now;
     context = random_below(&dice, 2) ? own : SHMEM_CTX_DEFAULT;
+    const int session = sessions && random_below(&dice, 4) != 0;
+    if (session) shmem_ctx_session_start(context, SHMEM_CTX_SESSION_BATCH, NULL, 0);
     play_a_round();
+    if (session) shmem_ctx_session_stop(context);
   } while (go_on(end)); /* with a barrier */
   if (me == 0) printf("%ld rounds, %ld litmus tests\n", now, now * kInstances * kTests * npes);
+  if (has_helper) {
+    helped_enough = 1;
+    pthread_barrier_wait(&begins);
+    pthread_join(helper, NULL);
+  }
   shmem_ctx_destroy(own);
   shmem_finalize();
   return 0;

@@ -54,7 +54,7 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
   end(way.executor, to);
 }
 
-void Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
+bool Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
   const Route& way = route(pe);
   Flow& to = flows_[way.flow];
   const std::uint64_t word = record_word(way, at, kGetCode, {}, true);
@@ -62,11 +62,11 @@ void Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
   const std::uint64_t ordered = begin(way.executor, to, get_room(n));
   to.open->add_get(word | ordered, at.offset, n);
   to.open->results.push_back({dest, nullptr, n});
-  end(way.executor, to);
+  return end(way.executor, to);
 }
 
 // The executor stores a put before it executes atomics that follow it, so no fence is needed in between.
-void Combiner::put_signal(int pe, RemoteAddress to, const void* source, std::size_t n, RemoteAddress at,
+bool Combiner::put_signal(int pe, RemoteAddress to, const void* source, std::size_t n, RemoteAddress at,
                           AtomicOp op, std::uint64_t value) {
   const Route& way = route(pe);
   Flow& flow = flows_[way.flow];
@@ -84,7 +84,7 @@ void Combiner::put_signal(int pe, RemoteAddress to, const void* source, std::siz
     flow.open->add_put(data | ordered, to.offset, source, n);
   }
   flow.open->add_update(signal, value);
-  end(way.executor, flow);
+  return end(way.executor, flow);
 }
 
 template <class Add>

@@ -111,7 +111,7 @@ class Combiner final : public Channel, private Issuer {
       return false;
     const Route& way = route(pe);
     Flow& to = flows_[way.flow];
-    const bool stays = will_stay(to);
+    const bool stays = will_stay(to, steady_puts_, kSmallestRecord);
     if (stays) [[likely]] {
       const std::uint64_t word = record_word(way, at, kPutWordCode, put_word_type(n));
       to.open->add_put_word(word, value, n);
@@ -119,11 +119,43 @@ class Combiner final : public Channel, private Issuer {
     lock_.unlock();
     return stays;
   }
-  void get(int pe, void* dest, RemoteAddress from, std::size_t n);
+  /// Returns whether anything but the packet has changed.
+  bool get(int pe, void* dest, RemoteAddress from, std::size_t n);
+  /// As put_word_quickly().  REQUIRES: is_short_get(n).
+  [[gnu::always_inline]] bool get_quickly(int pe, void* dest, RemoteAddress from, std::size_t n) {
+    if (!lock_.take_if_free()) [[unlikely]]
+      return false;
+    const Route& way = route(pe);
+    Flow& to = flows_[way.flow];
+    const bool stays = will_stay(to, steady_puts_, kSmallestRecord) && to.open->has_room_for_result();
+    if (stays) [[likely]] {
+      to.open->add_get(record_word(way, from, kGetCode, {}, true), from.offset, n);
+      to.open->results.push_back({dest, nullptr, n});
+    }
+    lock_.unlock();
+    return stays;
+  }
   /// A put, and an atomic on a word of 64 bits that is executed after it: in one packet, so that what is
   /// alone travels once.
-  void put_signal(int pe, RemoteAddress to, const void* source, std::size_t n, RemoteAddress at, AtomicOp op,
+  /// Returns whether anything but the packet has changed.
+  bool put_signal(int pe, RemoteAddress to, const void* source, std::size_t n, RemoteAddress at, AtomicOp op,
                   std::uint64_t value);
+  /// The same of a word, as put_word_quickly().
+  [[gnu::always_inline]] bool put_signal_quickly(int pe, RemoteAddress to, const void* source, std::size_t n,
+                                                 RemoteAddress at, AtomicOp op, std::uint64_t value) {
+    if (!lock_.take_if_free()) [[unlikely]]
+      return false;
+    const Route& way = route(pe);
+    Flow& flow = flows_[way.flow];
+    const bool stays = will_stay(flow, steady_puts_, 2 * kSmallestRecord);
+    if (stays) [[likely]] {
+      const AtomicType type = put_word_type(n);
+      flow.open->add_put_word(record_word(way, to, kPutWordCode, type), bits(source, type), n);
+      flow.open->add_update(record_word(way, at, code_of(op), AtomicType::u64), value);
+    }
+    lock_.unlock();
+    return stays;
+  }
   /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
   void put_strided(int pe, RemoteAddress to, const std::byte* source, const Strides& s);
   void get_strided(int pe, std::byte* dest, RemoteAddress from, const Strides& s);
@@ -142,8 +174,8 @@ class Combiner final : public Channel, private Issuer {
   /// The same for a thread that waits elsewhere, and that may close the channel as soon as it has the result.
   void fetch_for_another(int pe, RemoteAddress at, AtomicOp op, AtomicType type, std::uint64_t value,
                          std::uint64_t compare, const Awaited& result);
-  /// One that nobody waits for.  The hot path of streams.
-  [[gnu::always_inline]] void update(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+  /// One that nobody waits for.  Returns whether anything but the packet has changed.
+  [[gnu::always_inline]] bool update(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                      std::uint64_t value) {
     const Route& way = route(pe);
     Flow& to = flows_[way.flow];
@@ -151,7 +183,22 @@ class Combiner final : public Channel, private Issuer {
     lock_.lock();
     const std::uint64_t ordered = begin(way.executor, to, kSmallestRecord);
     if (ordered != 0 || !to.open->combine(word, op, value)) to.open->add_update(word | ordered, value);
-    end(way.executor, to);
+    return end(way.executor, to);
+  }
+  /// The same as put_word_quickly().
+  [[gnu::always_inline]] bool update_quickly(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                                             std::uint64_t value) {
+    if (!lock_.take_if_free()) [[unlikely]]
+      return false;
+    const Route& way = route(pe);
+    Flow& to = flows_[way.flow];
+    const bool stays = will_stay(to, steady_atomics_, kSmallestRecord);
+    if (stays) [[likely]] {
+      const std::uint64_t word = record_word(way, at, code_of(op), type);
+      if (!to.open->combine(word, op, value)) to.open->add_update(word, value);
+    }
+    lock_.unlock();
+    return stays;
   }
 
   /// To be called before an operation goes the direct way: waits for what a fence has put ahead of it.
@@ -232,13 +279,15 @@ class Combiner final : public Channel, private Issuer {
   }
   // After a change of what it depends on.
   void find_steady() REQUIRES(lock_) {
-    steady_ = packs_all() && !direct_fenced_.load(std::memory_order_relaxed) && expected_ == SIZE_MAX;
+    const bool steady = !direct_fenced_.load(std::memory_order_relaxed) && expected_ == SIZE_MAX;
+    steady_puts_ = steady && packs_all();
+    steady_atomics_ = steady && packs_any();
   }
-  // Whether the next record, of kSmallestRecord, has room in the open packet, follows no fence, and just
-  // stays.
-  bool will_stay(const Flow& to) const REQUIRES(lock_) {
-    return steady_ && to.fences == fences_ && to.watched && !to.wanted && !leaves_alone(to) &&
-           to.open->has_room(2 * kSmallestRecord);
+  // Whether the next records, of n bytes, have room in the open packet, follow no fence, and just stay. There
+  // is a record in it then.  `steady`: of their kind.
+  bool will_stay(const Flow& to, bool steady, std::size_t n) const REQUIRES(lock_) {
+    return steady && to.fences == fences_ && to.watched && !to.wanted && !leaves_alone(to) &&
+           to.open->has_room(n + kSmallestRecord);
   }
   // Returns whether the record did not just stay in its packet.
   bool end(int executor, Flow& to) RELEASE(lock_) {
@@ -297,8 +346,9 @@ class Combiner final : public Channel, private Issuer {
   std::deque<Held> held_ GUARDED_BY(lock_);
   std::size_t expected_ GUARDED_BY(lock_) = SIZE_MAX;  // operations of the session still to come
   std::uint64_t fences_ GUARDED_BY(lock_) = 0;
-  // Puts are packed, nothing direct is ahead of a fence, and a session does not count: see find_steady().
-  bool steady_ GUARDED_BY(lock_) = false;
+  // Puts and gets, or atomics, are packed, nothing direct is ahead of a fence, and a session does not count:
+  // see find_steady().
+  bool steady_puts_ GUARDED_BY(lock_) = false, steady_atomics_ GUARDED_BY(lock_) = false;
   std::atomic<std::int64_t> deadline_{kNever};
   std::atomic<Packing> packing_;
   std::atomic<bool> direct_fenced_{false};  // a fence has put direct operations ahead of what follows

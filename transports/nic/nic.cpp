@@ -177,12 +177,29 @@ bool put_word(Channel* base, int pe, RemoteAddress to, std::uint64_t value, std:
 // them.
 void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
   Combiner* channel = own(base);
-  if (n <= kLargestPacked && n > 0 && completion == nullptr && channel->packs_gets(pe))
-    return channel->get(pe, dest, from, n);
+  if (n <= kLargestPacked && n > 0 && completion == nullptr && channel->packs_gets(pe)) {
+    channel->get(pe, dest, from, n);
+    return;
+  }
   count(Stat::gets);
   count(Stat::get_bytes, n);
   if (completion != nullptr) channel->flush_to(pe);
   channel->inner()->ops->get(channel->inner(), pe, dest, from, n, completion);
+}
+
+[[gnu::noinline]] bool get_element_slowly(Channel* base, int pe, void* dest, RemoteAddress from,
+                                          std::size_t n) {
+  Combiner* channel = own(base);
+  if (channel->packs_gets(pe)) return channel->get(pe, dest, from, n);
+  get(base, pe, dest, from, n, nullptr);
+  return true;
+}
+
+bool get_element(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n) {
+  static_assert(is_short_get(16));
+  if (own(base)->get_quickly(pe, dest, from, n)) [[likely]]
+    return false;
+  return get_element_slowly(base, pe, dest, from, n);
 }
 
 bool put_strided(Channel* base, int pe, RemoteAddress to, const std::byte* source, const Strides& strides) {
@@ -199,12 +216,19 @@ bool get_strided(Channel* base, int pe, std::byte* dest, RemoteAddress from, con
   return true;
 }
 
-bool put_signal(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n,
-                RemoteAddress word, AtomicOp op, std::uint64_t value) {
+[[gnu::noinline]] Taken put_signal_slowly(Combiner* channel, int pe, RemoteAddress to, const void* source,
+                                          std::size_t n, RemoteAddress word, AtomicOp op,
+                                          std::uint64_t value) {
+  if (n > kLargestPacked || !channel->packs_puts(pe)) return Taken::no;
+  return channel->put_signal(pe, to, source, n, word, op, value) ? Taken::yes : Taken::stays;
+}
+
+Taken put_signal(Channel* base, int pe, RemoteAddress to, const void* source, std::size_t n,
+                 RemoteAddress word, AtomicOp op, std::uint64_t value) {
   Combiner* channel = own(base);
-  if (n > kLargestPacked || !channel->packs_puts(pe)) return false;
-  channel->put_signal(pe, to, source, n, word, op, value);
-  return true;
+  if (is_put_word(to.offset, n) && channel->put_signal_quickly(pe, to, source, n, word, op, value)) [[likely]]
+    return Taken::stays;
+  return put_signal_slowly(channel, pe, to, source, n, word, op, value);
 }
 
 // As many as the operation has, others 0.
@@ -228,8 +252,8 @@ struct Operands {
   return true;
 }
 
-[[gnu::noinline]] void update(Combiner* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
-                              const void* value) {
+[[gnu::noinline]] void start_update(Combiner* channel, int pe, RemoteAddress at, AtomicOp op, AtomicType type,
+                                    const void* value) {
   channel->update(pe, at, op, type, bits(value, type));
 }
 
@@ -266,8 +290,22 @@ void amo(Channel* base, int pe, RemoteAddress at, AtomicOp op, AtomicType type, 
   Combiner* channel = own(base);
   if (completion != nullptr || !channel->packs_atomics(pe)) [[unlikely]]
     return other_amo(channel, pe, at, op, type, value, compare, fetch, completion);
-  if (fetch == nullptr && operands_of(op) == 1) return update(channel, pe, at, op, type, value);
+  if (fetch == nullptr && operands_of(op) == 1) return start_update(channel, pe, at, op, type, value);
   start_fetch(channel, pe, at, op, type, value, compare, fetch);
+}
+
+[[gnu::noinline]] bool update_slowly(Channel* base, int pe, RemoteAddress at, AtomicKind kind,
+                                     std::uint64_t value) {
+  Combiner* channel = own(base);
+  if (channel->packs_atomics(pe)) return channel->update(pe, at, kind.op, kind.type, value);
+  amo(base, pe, at, kind.op, kind.type, &value, nullptr, nullptr, nullptr);
+  return true;
+}
+
+bool update(Channel* base, int pe, RemoteAddress at, AtomicKind kind, std::uint64_t value) {
+  if (own(base)->update_quickly(pe, at, kind.op, kind.type, value)) [[likely]]
+    return false;
+  return update_slowly(base, pe, at, kind, value);
 }
 
 void send(Channel* base, int pe, std::uint16_t id, const void* message, std::size_t n) {
@@ -303,10 +341,10 @@ bool messages_follow_puts(const Channel* channel) {
 
 int waits_for(const Channel* channel, int pe) { return own(channel)->nic().waits_for(*own(channel), pe); }
 
-constexpr NetOps kOps = {put,       get,        amo,      send,        flush,
-                         idle,      idle_to,    fence,    hint,        messages_follow_puts,
-                         waits_for, is_drained, put_word, put_strided, get_strided,
-                         put_signal};
+constexpr NetOps kOps = {put,        get,         amo,      send,        flush,
+                         idle,       idle_to,     fence,    hint,        messages_follow_puts,
+                         waits_for,  is_drained,  put_word, put_strided, get_strided,
+                         put_signal, get_element, update};
 
 }  // namespace
 

@@ -188,8 +188,12 @@ constexpr bool is_better_strided(const Strides& s) {
 }
 static_assert(kLargestPacked / 2 < 1u << kBlockBits && kLargestPacked < 1u << kBlocksBits);
 
+/// Whether a get of n bytes takes no more of a packet than its record.
+constexpr bool is_short_get(std::size_t n) { return n <= kGetRecord; }
+
 /// A packet with less room than this is full: no add.
 inline constexpr std::size_t kSmallestRecord = atomic_record(AtomicOp::add);
+static_assert(kGetRecord == kSmallestRecord);
 static_assert(sizeof(PacketHead) + put_record(kLargestPacked) <= kMaxMessage);
 static_assert(
     sizeof(ReplyHead) <= sizeof(PacketHead),
@@ -368,6 +372,9 @@ struct Packet {
     blocks += static_cast<std::uint32_t>(shape.blocks - 1);
     add_any_get(word, encode(shape), shape.bytes());
   }
+
+  /// Whether one more result can be noted without memory that is new.
+  bool has_room_for_result() const { return results.size() < results.capacity(); }
 
   /// Node rank of the target of the first record.
   unsigned first_node_rank() const {

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <iterator>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -339,6 +341,27 @@ TEST_F(RemoteTest, AWaitNamesTheCallAndWhoMustAct) {
   expect("shmem_long_atomic_fetch_inc waits for PE 1 to answer; since", fetch);
   channel.actor = 0;
   expect("shmem_long_atomic_fetch_inc waits for PE 0, on which the atomic on PE 1 depends; since", fetch);
+}
+
+// Else who sends to it would wait for its agent.
+TEST_F(RemoteTest, AStreamThatOnlyFillsPacketsPollsNowAndThen) {
+  NetOps ops = *channel.ops;
+  ops.update = [](Channel*, int, RemoteAddress, AtomicKind, std::uint64_t) { return false; };
+  Channel filling{&ops};
+  rt.world_context.channel = &filling;
+  static int polls;
+  polls = 0;
+  const auto poller = [](void*) {
+    ++polls;
+    return false;
+  };
+  Progress::add_poller(poller, &polls);
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // longer than it goes on without
+    for (int i = 0; i < 300; ++i) shmem_uint64_atomic_add(job.pes[0].heap.data() + 1, 1, 1);
+  }
+  EXPECT_GE(polls, 3);
+  Progress::remove_poller(poller, &polls);
 }
 
 // The one comparison of the fast path misses the last bytes of a segment; all operations reach them.

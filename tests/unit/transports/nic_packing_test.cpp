@@ -217,6 +217,69 @@ TEST_F(NicWords, FillPacketsAndLeaveWithTheAnswer) {
   for (std::uint64_t i = kPuts - 512; i < kPuts; ++i) EXPECT_EQ(job.pes[1].heap[i % 512], i);
 }
 
+// So do elements that are got, updates, and words with a signal: once a packet is open they change nothing
+// else.
+TEST_F(NicWords, OfEachKindStayInAnOpenPacket) {
+  std::vector<std::uint64_t> got(1000);
+  std::uint64_t value = 0;
+  job.pes[1].heap[3] = 33;
+  const auto get = [&](std::size_t i) {
+    return pe.ops().get_element(pe.channel, 1, &got[i], LoopPe::word(3), 8);
+  };
+  const auto add = [&](std::size_t word) {
+    return pe.ops().update(pe.channel, 1, LoopPe::word(word), {AtomicOp::add, AtomicType::u64}, 1);
+  };
+  const auto signal = [&] {
+    ++value;
+    return pe.ops().put_signal(pe.channel, 1, LoopPe::word(5), &value, 8, LoopPe::word(6), AtomicOp::add, 2);
+  };
+  put(0, 1);
+  EXPECT_TRUE(put(0, 1)) << "it opens the packet behind that one";
+  take_stats();
+  EXPECT_FALSE(add(4));
+  EXPECT_FALSE(add(4)) << "the packet has it already";
+  EXPECT_EQ(signal(), Taken::stays);
+  EXPECT_TRUE(pe.ops().fence(pe.channel));
+  EXPECT_EQ(signal(), Taken::stays) << "the long way, which notes the fence";
+  EXPECT_EQ(signal(), Taken::stays);
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) changed += get(i);
+  EXPECT_LT(changed, 5u) << "one for each packet that is full";
+  job.quiet(pe);
+  const StatValues stats = take_stats();
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed_gets)], got.size());
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::combined)], 1u);
+  EXPECT_EQ(job.pes[1].heap[4], 2u);
+  EXPECT_EQ(job.pes[1].heap[5], 3u);
+  EXPECT_EQ(job.pes[1].heap[6], 6u);
+  EXPECT_EQ(got, std::vector<std::uint64_t>(got.size(), 33));
+}
+
+// Of what SHMEM_PACK=atomics packs, only atomics take the short way.
+TEST(NicPacking, OnlyWhatIsPackedTakesTheShortWay) {
+  LoopJob job(2, 512, ignore, behind_nic(0, Packed::atomics));
+  LoopPe& pe = job.pes[0];
+  const std::uint64_t value = 7;
+  std::uint64_t got = 0;
+  const auto add = [&] {
+    return pe.ops().update(pe.channel, 1, LoopPe::word(0), {AtomicOp::add, AtomicType::u64}, 1);
+  };
+  add();
+  EXPECT_TRUE(add()) << "it opens a packet";
+  take_stats();
+  EXPECT_FALSE(add());
+  EXPECT_TRUE(pe.ops().put_word(pe.channel, 1, LoopPe::word(1), value, 8));
+  EXPECT_TRUE(pe.ops().get_element(pe.channel, 1, &got, LoopPe::word(2), 8));
+  EXPECT_EQ(pe.ops().put_signal(pe.channel, 1, LoopPe::word(3), &value, 8, LoopPe::word(4), AtomicOp::set, 1),
+            Taken::no);
+  job.quiet(pe);
+  const StatValues stats = take_stats();
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed_puts)], 0u);
+  EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed_gets)], 0u);
+  EXPECT_EQ(job.pes[1].heap[0], 3u);
+  EXPECT_EQ(job.pes[1].heap[1], 7u);
+}
+
 // A packet is used again for other operations.
 TEST(NicPacking, EachPacketIsCountedByItself) {
   LoopJob job(2, 8, ignore, behind_nic(0));
@@ -265,7 +328,7 @@ TEST(NicPacking, APutWithSignalTravelsOnce) {
   const std::array<std::uint64_t, 3> data = {5, 6, 7};
   const auto put_signal = [&](std::size_t n) {
     return pe.ops().put_signal(pe.channel, 3, LoopPe::word(0), data.data(), n, LoopPe::word(7), AtomicOp::add,
-                               1);
+                               1) != Taken::no;
   };
   take_stats();
   ASSERT_TRUE(put_signal(24));
@@ -292,8 +355,9 @@ TEST(NicPacking, PutsWithSignalsFillPackets) {
   take_stats();
   for (std::uint64_t i = 0; i < kPuts; ++i) {
     data.fill(i);
-    ASSERT_TRUE(pe.ops().put_signal(pe.channel, 1, LoopPe::word(0), data.data(), 8 * (1 + i * 7 % 60),
-                                    LoopPe::word(63), AtomicOp::add, 1));
+    ASSERT_NE(pe.ops().put_signal(pe.channel, 1, LoopPe::word(0), data.data(), 8 * (1 + i * 7 % 60),
+                                  LoopPe::word(63), AtomicOp::add, 1),
+              Taken::no);
   }
   job.quiet(pe);
   EXPECT_EQ(job.pes[1].heap[63], kPuts);

@@ -72,8 +72,8 @@ class Program {
     order(pe, me, to, first, n + 1);
     std::vector<std::uint64_t> source(n);
     for (std::uint64_t& word : source) word = random_();
-    if (!pe.ops().put_signal(pe.channel, to, LoopPe::word(first), source.data(), n * 8,
-                             LoopPe::word(first + n), AtomicOp::add, 3))
+    if (to == me || pe.ops().put_signal(pe.channel, to, LoopPe::word(first), source.data(), n * 8,
+                                        LoopPe::word(first + n), AtomicOp::add, 3) == Taken::no)
       return;
     std::ranges::copy(source, &model_[to][first]);
     model_[to][first + n] += 3;
@@ -93,7 +93,11 @@ class Program {
       part.n = 1 + random_() % std::min(most, std::size_t{1} << random_() % 12);
       part.got.resize(part.n);
       const std::size_t offset = static_cast<std::size_t>(me) * kWords * 8 + part.first;
-      pe.ops().get(pe.channel, to, part.got.data(), {SegmentId::heap, offset}, part.n, nullptr);
+      if (part.n <= nic::kGetRecord && to != me) {
+        pe.ops().get_element(pe.channel, to, part.got.data(), {SegmentId::heap, offset}, part.n);
+      } else {
+        pe.ops().get(pe.channel, to, part.got.data(), {SegmentId::heap, offset}, part.n, nullptr);
+      }
     }
     job_.quiet(pe);
     const auto* all = reinterpret_cast<const std::byte*>(&model_[to][static_cast<std::size_t>(me) * kWords]);
@@ -101,7 +105,7 @@ class Program {
       EXPECT_EQ(std::memcmp(part.got.data(), all + part.first, part.n), 0) << part.n << " at " << part.first;
   }
 
-  void update(LoopPe& pe, int to, std::size_t index) {
+  void update(LoopPe& pe, int me, int to, std::size_t index) {
     static constexpr AtomicOp kOps[] = {AtomicOp::add,   AtomicOp::bit_xor,      AtomicOp::swap,
                                         AtomicOp::fetch, AtomicOp::compare_swap, AtomicOp::max,
                                         AtomicOp::set};
@@ -117,6 +121,8 @@ class Program {
       pe.ops().amo(pe.channel, to, LoopPe::word(index), op, AtomicType::u64, &value, &compare, fetch, &done);
       wait(pe, done);
       EXPECT_EQ(fetched.got, fetched.expected);
+    } else if (!fetches && nic::operands_of(op) == 1 && to != me && random_() % 2 == 0) {
+      pe.ops().update(pe.channel, to, LoopPe::word(index), {op, AtomicType::u64}, value);
     } else {
       pe.ops().amo(pe.channel, to, LoopPe::word(index), op, AtomicType::u64, &value, &compare, fetch,
                    nullptr);
@@ -157,7 +163,7 @@ class Program {
         }
         model_[to][index] = value;
         return;
-      default: order(pe, me, to, index, 1); return update(pe, to, index);
+      default: order(pe, me, to, index, 1); return update(pe, me, to, index);
     }
   }
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A quiet after an error says nothing that is not so.
+ *     quiet_after_error put|get|signal|add|fetch lost|kept
+ * PE 0 has many small operations on PE 1 under way, waits for them, and asks PE 1 whether they are done; again and again.
+ * lost: PE 1 stands still, so that nothing is done, and PE 0 shuts down its connections: quiet must not return.
+ * kept: they last, and it is SHMEM_FAULT_AT that breaks something. */
+#include <arpa/inet.h>
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { kWords = 1500, kRounds = 2000 };
+
+static long to[kWords], from[kWords], here[kWords];
+static uint64_t signals;
+static int process;
+
+static void fail(const char* what) {
+  printf("%s\n", what);
+  fflush(stdout);
+  shmem_global_exit(9);
+}
+
+static void stand_still(void) {
+  char path[64], text[256];
+  snprintf(path, sizeof path, "/proc/%d/stat", process);
+  kill(process, SIGSTOP);
+  do {
+    FILE* file = fopen(path, "r");
+    if (file == NULL || fgets(text, sizeof text, file) == NULL) fail("PE 1 is gone");
+    fclose(file);
+  } while (strstr(text, ") T ") == NULL);
+}
+
+/* The connection to the launcher is not ours to break. */
+static int port_of_launcher(void) {
+  static const char* const kNames[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3"};
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
+    const char* address = getenv(kNames[i]);
+    if (address != NULL && strrchr(address, ':') != NULL) return atoi(strrchr(address, ':') + 1);
+  }
+  return 0;
+}
+
+static void lose_connections(void) {
+  int lost = 0;
+  for (int fd = 3; fd < 1024; ++fd) {
+    struct sockaddr_in peer;
+    socklen_t size = sizeof peer;
+    if (getpeername(fd, (struct sockaddr*)&peer, &size) == 0 && peer.sin_family == AF_INET &&
+        ntohs(peer.sin_port) != port_of_launcher())
+      lost += shutdown(fd, SHUT_RDWR) == 0;
+  }
+  if (lost == 0) fail("there was nothing to lose");
+}
+
+static void issue(char kind, long round) {
+  for (long i = 0; i < kWords; ++i) {
+    const long value = round * kWords + i;
+    here[i] = kind == 'p' || kind == 's' ? value : -1;
+    if (kind == 'p') shmem_long_put_nbi(&to[i], &here[i], 1, 1);
+    if (kind == 'g') shmem_long_get_nbi(&here[i], &from[i], 1, 1);
+    if (kind == 's') shmem_long_put_signal_nbi(&to[i], &here[i], 1, &signals, 1, SHMEM_SIGNAL_ADD, 1);
+    if (kind == 'a') shmem_long_atomic_add(&to[i], 1, 1);
+    if (kind == 'f') shmem_long_atomic_fetch_add_nbi(&here[i], &to[i], 1, 1);
+  }
+}
+
+/* What quiet has said is so.  Gets that are waited for are no part of it. */
+static void ask(char kind, long round) {
+  static long there[kWords];
+  shmem_long_get(there, to, kWords, 1);
+  for (long i = 0; i < kWords; ++i) {
+    const long value = round * kWords + i;
+    if ((kind == 'p' || kind == 's') && there[i] != value) fail("a put is not done");
+    if (kind == 'g' && here[i] != i + 1) fail("a get is not done");
+    if ((kind == 'a' || kind == 'f') && there[i] != round) fail("an atomic is not done");
+    if (kind == 'f' && here[i] != round - 1) fail("a fetched value has not come");
+  }
+  if (kind == 's' && shmem_uint64_g(&signals, 1) != (uint64_t)(round * kWords)) fail("a signal is not done");
+}
+
+int main(int count, char** arguments) {
+  if (count != 3) return 2;
+  const char kind = arguments[1][0];
+  const int loses = strcmp(arguments[2], "lost") == 0;
+  for (long i = 0; i < kWords; ++i) from[i] = i + 1;
+  shmem_init();
+  process = getpid();
+  shmem_barrier_all();
+  if (shmem_my_pe() == 0) {
+    process = shmem_int_g(&process, 1);
+    for (long round = 1; round <= kRounds; ++round) {
+      const int now = loses && round > 1;
+      if (now) stand_still();
+      issue(kind, round);
+      if (now) lose_connections();
+      shmem_quiet();
+      if (now) fail("quiet has returned, though nothing was done");
+      ask(kind, round);
+      if (round == 1) printf("under way\n");
+      fflush(stdout);
+    }
+    printf("to the end\n");
+  }
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}
