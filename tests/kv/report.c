@@ -69,8 +69,8 @@ static void test_full_groups(void) {
   shmemx_kv_destroy(kv);
 }
 
-/* Each call that returns FULL is counted where the key would be, by whatever way it came: first with values of
- * some length, then with the longest, which do not fit where those are, if they are not in slots. */
+/* Each call that returns FULL is counted where the key would be, by whatever way it came: first with values
+ * of some length, then with the longest, which do not fit where those are, if they are not in slots. */
 static void test_full(size_t value_bytes) {
   shmemx_kv_t kv = table_within(48, value_bytes, 10, value_bytes > 8 ? (size_t)1 << 18 : 16384);
   char* value = calloc(1, value_bytes);
