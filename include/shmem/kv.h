@@ -124,8 +124,7 @@ typedef struct {
   uint64_t found_in[2];     /* elements for which a lookup looks at one group of slots, and at two */
   uint64_t absent_in[2];    /* likewise of the keys that are not there: of any 16, for each group, on average */
   uint64_t groups[15];      /* groups by how many of their slots are taken, 0 to 14 */
-  uint64_t full;            /* how often there was no memory for what was to be stored here: FULL was returned, or a value
-                               of over 8 KiB from another node took the place of the one before; since the table was made or resized */
+  uint64_t full;            /* how often FULL was returned for want of memory here; since the table was made or resized */
   uint64_t looks;           /* looks at a group that was being changed, by this PE's threads: they looked again */
   uint64_t waits;           /* times that these found another change of the same group of keys under way */
   uint64_t put_off;         /* packets of other PEs, or rests of them, that this PE had to put off for such a change */

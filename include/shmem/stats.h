@@ -63,6 +63,9 @@
   X(kv_asked_changed, "gets that asked the element's PE, as its group was being changed each time")            \
   X(kv_asked_behind,  "gets that asked it, as it had not answered all that this PE had asked before")     \
   X(kv_asked_elsewhere, "gets that asked it, as what was read was not the element that its hash led to")  \
+  X(kv_full,          "requests on tables, carried out by this PE, for which there was no memory (SHMEMX_KV_FULL)") \
+  X(kv_put_off,       "packets of such requests of other nodes, or rests of them, that this PE put off for a lock") \
+  X(kv_parked,        "gets of other nodes that waited at this PE for their element")                     \
   X(kv_matched,       "requests on elements of tables here that the network's matching found (SHMEM_KV_MATCH=entry)") \
   X(kv_unmatched,     "such requests that no entry of the list fitted")                                   \
   X(kv_added,         "requests that may add an element here, which took an entry of the pending list")   \

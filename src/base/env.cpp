@@ -159,6 +159,15 @@ int read_exponent(std::string_view& text) {
 
 }  // namespace
 
+std::string variable_in_use(std::string_view name) {
+  const std::string ours = std::string("SHMEM_").append(name), legacy = std::string("SMA_").append(name);
+  if (value_unless_empty(ours.c_str()) != nullptr) return ours;
+  const bool has_legacy = std::ranges::find(kLegacyNames, name) != std::end(kLegacyNames);
+  if (has_legacy && value_unless_empty(legacy.c_str()) != nullptr) return legacy;
+  std::string foreign = foreign_variable(name);
+  return foreign.empty() ? ours : foreign;
+}
+
 bool is_on(std::string_view text) {
   return !(text == "0" || text == "off" || text == "no" || text == "false");
 }
@@ -200,11 +209,11 @@ std::optional<std::size_t> parse_size(std::string_view text) {
 Result<Env> Env::read() {
   Env env;
   std::string rule;
-#define ENV(NAME, KIND, member, def, help)                                                                \
-  {                                                                                                       \
-    const char* const text = text_of(#NAME, takes_nothing(#KIND));                                        \
-    if (!read_##KIND(env.member, text, def, rule))                                                        \
-      return Status::error("SHMEM_" #NAME "=" + std::string(text) + " is not valid: allowed is " + rule); \
+#define ENV(NAME, KIND, member, def, help)                                                             \
+  {                                                                                                    \
+    const char* const text = text_of(#NAME, takes_nothing(#KIND));                                     \
+    if (!read_##KIND(env.member, text, def, rule))                                                     \
+      return Status::error(variable_in_use(#NAME) + "=" + text + " is not valid: allowed is " + rule); \
   }
 #include "base/env.def"
 #undef ENV

@@ -49,6 +49,10 @@ struct Env {
 /// up. Empty result: the text does not start with a number, or the value does not fit.
 std::optional<std::size_t> parse_size(std::string_view text);
 
+/// The variable that SHMEM_<name> has its value from: this one, its older name, or another implementation's.
+/// For lines that tell a user which one to change.  As getenv().
+std::string variable_in_use(std::string_view name);
+
 /// Whether a Flag that is set to `text` is on.
 bool is_on(std::string_view text);
 

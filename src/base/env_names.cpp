@@ -85,15 +85,19 @@ const char* value_unless_empty(const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-const char* foreign_value(std::string_view name) {
+std::string foreign_variable(std::string_view name) {
   for (const Foreign& row : kForeign) {
     if (row.ours != name) continue;
-    if (const char* value = value_unless_empty(std::string(row.name).c_str()); value != nullptr) return value;
+    if (std::string now(row.name); value_unless_empty(now.c_str()) != nullptr) return now;
     if (!row.name.starts_with(kPrefix)) continue;
-    const std::string old = std::string(kOldPrefix).append(row.name.substr(kPrefix.size()));
-    if (const char* value = value_unless_empty(old.c_str()); value != nullptr) return value;
+    std::string old = std::string(kOldPrefix).append(row.name.substr(kPrefix.size()));
+    if (value_unless_empty(old.c_str()) != nullptr) return old;
   }
-  return nullptr;
+  return {};
+}
+
+const char* foreign_value(std::string_view name) {
+  return value_unless_empty(foreign_variable(name).c_str());
 }
 
 std::vector<std::string> remarks_on_variables() {

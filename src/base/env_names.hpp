@@ -12,7 +12,9 @@ namespace shm {
 /// A variable that is set to nothing counts as unset.
 const char* value_unless_empty(const char* name);
 
-/// What a variable of another implementation says for SHMEM_<name>, or null.
+/// The variable of another implementation that is set for SHMEM_<name>, or "".
+std::string foreign_variable(std::string_view name);
+/// What it says, or null.
 const char* foreign_value(std::string_view name);
 
 /// One sentence for each variable that is set and has another meaning here than its user may think: another

@@ -14,6 +14,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/env.hpp"
 #include "base/huge_pages.hpp"
 #include "base/limits.hpp"
 #include "heap/checkers.hpp"
@@ -30,6 +31,15 @@ constexpr std::size_t kSmallStatics = std::size_t{16}
 Status failed(const char* what) {
   const int why = errno;
   return Status::error(std::string(what) + ": " + std::strerror(why) + limit_behind(why));
+}
+
+// For want of room for heaps: with the variable that most of it follows from.
+Status no_room(const char* what, const NodeShape& shape) {
+  const int why = errno;
+  const bool mostly_own = shape.own_bytes > shape.heap_stride / 2;
+  return Status::error(std::string(what) + " (lower " +
+                       variable_in_use(mostly_own ? "KV_TEAM_SIZE" : "SYMMETRIC_SIZE") +
+                       "?): " + std::strerror(why) + limit_behind(why));
 }
 
 // Polls with growing pauses; set-up is no place to burn a core that another PE may need to get here.
@@ -142,9 +152,11 @@ Status NodeMemory::map_control(Mapper& mapper) {
 Status NodeMemory::map_heaps_and_statics() {
   std::size_t statics_total = 0;
   for (int i = 0; i < member_.node_size; ++i) {
-    if (control(i).requested_heap != shape_.heap_stride) {
-      return Status::error(
-          "SHMEM_SYMMETRIC_SIZE differs between PEs of this node; it must be the same for all PEs");
+    // What PEs give out by themselves follows from the heap's size where it is not set.
+    const bool heaps_differ = control(i).record.heap_size != shape_.heap_stride - shape_.own_bytes;
+    if (heaps_differ || control(i).requested_heap != shape_.heap_stride) {
+      return Status::error(variable_in_use(heaps_differ ? "SYMMETRIC_SIZE" : "KV_TEAM_SIZE") +
+                           " differs between PEs of this node; it must be the same for all PEs");
     }
     if (control(i).requested_pool != shape_.pool_bytes) {
       return Status::error(
@@ -160,12 +172,11 @@ Status NodeMemory::map_heaps_and_statics() {
   statics_total_ = statics_total;
   pool_at_ = round_up(statics_at + statics_total, kHugePage);
   if (member_.node_rank == 0 && ftruncate(file_, static_cast<off_t>(pool_at_ + shape_.pool_bytes)) != 0) {
-    return failed("cannot size the symmetric heap (lower SHMEM_SYMMETRIC_SIZE?)");
+    return no_room("cannot size the symmetric heap", shape_);
   }
   if (Status status = wait_for_all(); !status.ok()) return status;
   heaps_ = map_shared_aligned(file_, heaps_total, heaps_at);
-  if (heaps_ == nullptr)
-    return failed("cannot map the symmetric heaps of this node (lower SHMEM_SYMMETRIC_SIZE?)");
+  if (heaps_ == nullptr) return no_room("cannot map the symmetric heaps of this node", shape_);
   if (statics_total > 0) {
     statics_ = map_shared(file_, statics_total, statics_at);
     if (statics_ == nullptr) return failed("cannot map the peers' variables");

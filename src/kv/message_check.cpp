@@ -28,8 +28,16 @@ const char* wrong_without_key(const RequestHead& head, const ShardLayout& layout
   if (head.op == KvOp::confirm && head.offset >= layout.groups) return kNoPlace;
   if (head.op == KvOp::scan && (head.n < sizeof(std::uint64_t) || head.n > most_scan_bytes(layout)))
     return kTooLong;
-  if (head.op == KvOp::reserve && (layout.inlined || head.n > layout.largest_block)) return kTooLong;
   return nullptr;
+}
+
+// A block for an element of this key.
+const char* wrong_with_reserve(const RequestHead& head, std::size_t body, std::size_t left,
+                               const ShardLayout& layout) {
+  if (head.block != 0) return kUnknown;
+  if (layout.inlined || head.key_bytes - 1 >= layout.key_bytes || head.n > layout.largest_block)
+    return kTooLong;
+  return body > left ? kCutOff : nullptr;
 }
 
 }  // namespace
@@ -45,6 +53,7 @@ const char* wrong_with_request(const RequestHead& head, std::size_t body, std::s
                                const ShardLayout& layout) {
   const unsigned may_want = head.op == KvOp::get ? kWantsOld | kWantsLocation | kWaits : kWantsOld;
   if (head.op > KvOp::leave || (head.wants & ~may_want) != 0) return kUnknown;
+  if (head.op == KvOp::reserve) return wrong_with_reserve(head, body, left, layout);
   if (!is_of_a_key(head.op)) return wrong_without_key(head, layout);
   if (head.key_bytes - 1 >= layout.key_bytes) return kTooLong;
   const bool has_value = brings_value(head.op) || head.op == KvOp::compare_swap;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/stats.hpp"
 #include "core/progress.hpp"
 #include "core/runtime.hpp"
 #include "kv/functions.hpp"
@@ -25,7 +26,8 @@ constexpr std::uint64_t kShortReply = 1024;  // so much is kept free for it, wha
 template <class Memory>
 unsigned patience_of(KvOp op, bool again) {
   if constexpr (std::is_same_v<Memory, Paged>) return kUnlimited;
-  return again && (op == KvOp::get || op == KvOp::contains) ? kFairLooks + kPatience : kPatience;
+  const bool only_reads = op == KvOp::get || op == KvOp::contains || op == KvOp::reserve;
+  return again && only_reads ? kFairLooks + kPatience : kPatience;
 }
 constexpr auto kReplies = static_cast<std::uint16_t>(MessageId::kv_reply);
 
@@ -272,6 +274,7 @@ Code Server::is_awaited(const Shard<Memory>& shard, const Record& record, bool a
 void Server::park(int from, const std::byte* request, std::size_t n) {
   parked_.push_back({from, Bytes(request, request + n)});
   parked_total_.fetch_add(1, std::memory_order_relaxed);
+  count(Stat::kv_parked);
   parked_at_ = std::chrono::steady_clock::now();
   any_parked_.store(true, std::memory_order_relaxed);
   limit_sleeps(kShortestSleepUs);
@@ -430,6 +433,7 @@ void Server::take_run(const Shard<Memory>& shard, int from, const std::byte* pac
 void Server::put_off(int from, Waiting requests) {
   waiting_[from].push_back(std::move(requests));
   put_off_total_.fetch_add(1, std::memory_order_relaxed);
+  count(Stat::kv_put_off);
   any_waiting_.store(true, std::memory_order_release);
   rt.progress->wake();
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/stats.hpp"
 #include "kv/hash.hpp"
 #include "kv/layout.hpp"
 #include "kv/memory.hpp"
@@ -234,6 +235,7 @@ class Shard {
   [[gnu::cold, gnu::noinline]] bool wait_for_home(std::uint64_t lock, unsigned patience) const;
   [[gnu::cold, gnu::noinline]] Code refuse_full() const {
     memory_.add(offsetof(ShardHeader, full), std::uint64_t{1});
+    shm::count(Stat::kv_full);
     return SHMEMX_KV_FULL;
   }
 
@@ -294,7 +296,7 @@ class Shard {
   Code make_more_room(unsigned patience) const;
   Code change_alone(const KvRequest& request, ValueRoom& result, unsigned patience) const;
   Code store_long(const KvRequest& request, unsigned patience) const;
-  Code reserve(std::uint64_t n, ValueRoom& result) const;
+  Code reserve(const KvRequest& request, ValueRoom& result, unsigned patience) const;
   std::uint64_t block_for(const KvRequest& request, const void* value, std::uint64_t n) const;
   Code add(const KvRequest& request, const void* value, std::uint64_t n) const;
   Code add_counted(const Key& key, std::uint64_t block, const void* value, std::uint64_t n) const;

@@ -82,7 +82,7 @@ Code Shard<Memory>::execute(const KvRequest& request, ValueRoom& result, unsigne
     const Code status = get(request.key, nullptr, 0, result.n, patience);
     return status == SHMEMX_KV_TOO_LARGE ? SHMEMX_KV_OK : status;
   }
-  if (request.op == KvOp::reserve) return reserve(request.n, result);
+  if (request.op == KvOp::reserve) return reserve(request, result, patience);
   if (request.op == KvOp::confirm)
     return request.n % 2 == 0 && unchanged(request.offset, static_cast<std::uint32_t>(request.n))
                ? SHMEMX_KV_OK
@@ -246,11 +246,16 @@ std::uint64_t Shard<Memory>::block_for(const KvRequest& request, const void* val
   return request.block != 0 ? request.block : make_block(request.key, value, n);
 }
 
-// A block that the caller will fill, and pass with a request.
+// A block that the caller will fill, and pass with a request.  EXISTS: there is none, but the key has an
+// element, which may be long enough.
 template <class Memory>
-Code Shard<Memory>::reserve(std::uint64_t n, ValueRoom& result) const {
-  result.n = take_block(n);
-  return result.n == 0 ? refuse_full() : SHMEMX_KV_OK;
+Code Shard<Memory>::reserve(const KvRequest& request, ValueRoom& result, unsigned patience) const {
+  result.n = take_block(request.n);
+  if (result.n != 0) return SHMEMX_KV_OK;
+  std::uint64_t n = 0;
+  const Code found = get(request.key, nullptr, 0, n, patience);
+  if (found == kBusy) return kBusy;
+  return found == SHMEMX_KV_NOT_FOUND ? refuse_full() : SHMEMX_KV_EXISTS;
 }
 
 template <class Memory>

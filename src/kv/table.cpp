@@ -235,12 +235,10 @@ Code Table::store_by_rma(Call call, int pe, const KvRequest& request) {
   }
   const std::uint64_t key_bytes = sizeof(Block) + padded(request.key.n);
   std::uint64_t block = 0;
-  const KvRequest reserve{.op = KvOp::reserve, .key = {}, .n = key_bytes + padded(request.n)};
+  const KvRequest reserve{.op = KvOp::reserve, .key = request.key, .n = key_bytes + padded(request.n)};
   if (const Code status = round_trip(call, pe, reserve, nullptr, &block); status != SHMEMX_KV_OK) {
     // One that is there may have room in its own block: in pieces, as only its PE can tell.
-    const KvRequest look{.op = KvOp::contains, .key = request.key};
-    const bool may_fit = status == SHMEMX_KV_FULL && request.op != KvOp::insert &&
-                         round_trip(call, pe, look, nullptr, nullptr) == SHMEMX_KV_OK;
+    const bool may_fit = status == SHMEMX_KV_EXISTS && request.op != KvOp::insert;
     return may_fit ? round_trip(call, pe, request, nullptr, nullptr) : status;
   }
   if (block < layout_.blocks_at || block > layout_.bytes || reserve.n > layout_.bytes - block) [[unlikely]]

@@ -192,10 +192,8 @@ std::byte* make_shards(Call call, const Members& members, const ShardLayout& lay
       warn("%s: the table would be larger than any memory; ask for less capacity, or shorter keys and values",
            call.name);
     } else if (rt.me == 0) {
-      warn(
-          "%s: the symmetric heap has no %zu bytes left, which each PE needs; set SHMEM_SYMMETRIC_SIZE to "
-          "more",
-          call.name, static_cast<std::size_t>(layout.bytes));
+      warn("%s: the symmetric heap has no %zu bytes left, which each PE needs; set %s to more", call.name,
+           static_cast<std::size_t>(layout.bytes), variable_in_use("SYMMETRIC_SIZE").c_str());
     }
     return nullptr;
   }

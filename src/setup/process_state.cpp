@@ -260,8 +260,8 @@ NodeMember member_of(const Job& job, const Env& env, std::uint64_t token) {
 
 std::size_t default_heap(int pes_on_host) {
   const std::size_t share = host_memory() / 2 / static_cast<std::size_t>(std::max(pes_on_host, 1));
-  // Each PE of a node maps the heaps of all, with what an allocator needs behind a heap and behind what the PE gives out by
-  // itself: 1.9 times as much. The rest is for all else.
+  // Each PE of a node maps the heaps of all, with what an allocator needs behind a heap and behind what the
+  // PE gives out by itself: 1.9 times as much. The rest is for all else.
   const std::size_t mapped = allowed_address_space() / 4 / static_cast<std::size_t>(std::max(pes_on_host, 1));
   return std::min(std::min(share, mapped) / kHugePage * kHugePage, kLargestDefault);
 }
@@ -295,7 +295,7 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   const std::size_t pool_bytes =
       state->nvm.wanted() ? state->nvm.shape(member.node_size, job.size).bytes() : 0;
   if (state->user_heap > (std::size_t{1} << 45)) {
-    return Status::error("SHMEM_SYMMETRIC_SIZE is " + std::to_string(state->user_heap) +
+    return Status::error(variable_in_use("SYMMETRIC_SIZE") + " is " + std::to_string(state->user_heap) +
                          " bytes; allowed is up to 32t");
   }
   if (env.kv_team_size.value_or(0) > (std::size_t{1} << 45)) {

@@ -66,7 +66,7 @@ class Requests {
     RequestHead head{};
     head.token = input_.byte();
     head.op = static_cast<KvOp>(input_.below(static_cast<unsigned>(KvOp::confirm) + 2));
-    const bool keyless = head.op == KvOp::count || head.op == KvOp::reserve || head.op == KvOp::confirm;
+    const bool keyless = head.op == KvOp::count || head.op == KvOp::confirm;
     head.key_bytes =
         static_cast<std::uint32_t>(input_.near(keyless ? 0 : std::min<std::uint64_t>(8, layout.key_bytes)));
     head.n = input_.near(head.op == KvOp::reserve ? layout.largest_block

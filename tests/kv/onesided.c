@@ -130,6 +130,55 @@ static void test_own_changes(void) {
   shmemx_kv_destroy(kv);
 }
 
+/* Of a team's table: PEs have its numbers, which are the other way around, and their shards are in other
+ * places; so a read that takes a number of the world, or the place of another PE, finds nothing. */
+static void test_team(void) {
+  static uint64_t keys[kMany], values[kMany], got[kMany];
+  static int status[kMany];
+  shmemx_kv_t kv = NULL, ballast = NULL;
+  shmem_team_t team, alone;
+  for (int pe = 0; pe < npes; ++pe) {
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, pe, 1, 1, NULL, 0, &alone);
+    if (pe != me) continue;
+    const shmemx_kv_options_t some = {
+        .key_bytes = 8, .value_bytes = 8, .capacity = 10, .memory_bytes = (size_t)(me + 1) << 18};
+    CHECK_EQ(shmemx_kv_team_create(alone, &some, &ballast), SHMEMX_KV_OK);
+  }
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, npes - 1, -1, npes, NULL, 0, &team);
+  const shmemx_kv_options_t options = {
+      .key_bytes = 8, .value_bytes = 8, .capacity = 100, .memory_bytes = (size_t)1 << 20};
+  CHECK_EQ(shmemx_kv_team_create(team, &options, &kv), SHMEMX_KV_OK);
+  uint64_t far = 0;
+  for (int i = 0; i < kMany; ++i) {
+    keys[i] = (uint64_t)me << 32 | (uint64_t)i;
+    values[i] = keys[i] * 3;
+  }
+  CHECK_EQ(shmemx_kv_put_batch(kv, kMany, keys, 8, values, 8, NULL), SHMEMX_KV_OK);
+  shmem_team_sync(team);
+  for (int i = 0; i < kMany; ++i) {
+    keys[i] = (uint64_t)((me + 1) % npes) << 32 | (uint64_t)i;
+    const int pe = shmemx_kv_pe(kv, &keys[i], 8);
+    CHECK_EQ(shmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD), npes - 1 - pe);
+    far += shmem_team_translate_pe(team, pe, SHMEM_TEAM_SHARED) < 0;
+  }
+  CHECK(nodes_of_run() == 1 || far > 0);
+  Counts before = counts();
+  for (int i = 0; i < kMany; ++i) {
+    CHECK_FOR(i, shmemx_kv_get(kv, &keys[i], 8, &got[i], 8, NULL), SHMEMX_KV_OK);
+    CHECK_FOR(i, got[i], keys[i] * 3);
+    CHECK_FOR(i, shmemx_kv_contains(kv, &keys[i], 8), SHMEMX_KV_OK);
+  }
+  expect_reads(before, 2 * far);
+  memset(got, 0, sizeof got);
+  before = counts();
+  CHECK_EQ(shmemx_kv_get_batch(kv, kMany, keys, 8, got, 8, NULL, status), SHMEMX_KV_OK);
+  expect_reads(before, far);
+  for (int i = 0; i < kMany; ++i) CHECK_FOR(i, got[i], keys[i] * 3);
+  shmem_team_sync(team);
+  shmemx_kv_destroy(kv);
+  shmemx_kv_destroy(ballast);
+}
+
 /* One PE inserts, removes and inserts again while the table grows; the others read: what they find belongs to
  * the key, and of what stays nothing is ever missing. */
 static void test_growth_and_churn(void) {
@@ -194,6 +243,7 @@ int main(void) {
   test_all_kinds(48, 300, 100, 2000); /* blocks */
   test_all_kinds(48, 8192, 2000, 400);
   test_batches();
+  test_team();
   test_own_changes();
   test_growth_and_churn();
   shmem_finalize();

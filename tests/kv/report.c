@@ -69,18 +69,30 @@ static void test_full_groups(void) {
   shmemx_kv_destroy(kv);
 }
 
-/* Each call that returns FULL is counted where the key would be, by whatever way it came. */
+/* Each call that returns FULL is counted where the key would be, by whatever way it came: first with values
+ * of some length, then with the longest, which do not fit where those are, if they are not in slots. */
 static void test_full(size_t value_bytes) {
   shmemx_kv_t kv = table_within(48, value_bytes, 10, value_bytes > 8 ? (size_t)1 << 18 : 16384);
   char* value = calloc(1, value_bytes);
-  long refused = 0;
-  for (int i = 0; i < kKeys; ++i) {
-    const Key key = key_of(me, i);
-    const int status = shmemx_kv_put(kv, key.text, key.n, value, value_bytes);
-    CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_FULL);
-    refused += status == SHMEMX_KV_FULL;
+  shmemx_stats_t before, after;
+  shmemx_stats_read(&before);
+  shmem_barrier_all();
+  long refused = 0, over = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kKeys; ++i) {
+      const Key key = key_of(me, i);
+      const size_t n = round == 0 ? value_bytes * 9 / 20 : value_bytes;
+      const int there = contains_key(kv, key) == SHMEMX_KV_OK;
+      const int status = shmemx_kv_put(kv, key.text, key.n, value, n);
+      CHECK_EITHER(status, SHMEMX_KV_OK, SHMEMX_KV_FULL);
+      refused += status == SHMEMX_KV_FULL;
+      over += there && status == SHMEMX_KV_FULL;
+    }
   }
   shmem_barrier_all();
+  shmemx_stats_read(&after);
+  CHECK_EQ(sum_of_all((long)(after.kv_full - before.kv_full)), sum_of_all(refused));
+  CHECK_EQ(sum_of_all(over) > 0, value_bytes > 8);
   const shmemx_kv_report_t report = report_of(kv);
   const long all = sum_of_all(refused);
   CHECK_CMP(all, >, 0);
@@ -114,6 +126,9 @@ static void test_parked(void) {
     shmemx_kv_get_wait(kv, "put it", 6, &value, sizeof value, NULL);
     for (int i = 0; i < 5000 && report_of(kv).parked == 0 && shmem_ptr(&npes, 0) == NULL; ++i) usleep(1000);
     if (shmem_ptr(&npes, 0) == NULL) CHECK_EQ(report_of(kv).parked, 1);
+    shmemx_stats_t stats;
+    shmemx_stats_read(&stats);
+    CHECK_CMP(stats.kv_parked, >=, report_of(kv).parked);
     CHECK_EQ(put_long(kv, key, 7), SHMEMX_KV_OK);
   }
   shmem_barrier_all();

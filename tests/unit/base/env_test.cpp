@@ -267,15 +267,25 @@ TEST_F(EnvRead, TakesWhatOtherImplementationsCallTheHeapsSize) {
        {"SHMEM_SYMMETRIC_HEAP_SIZE", "SMA_SYMMETRIC_HEAP_SIZE", "XT_SYMMETRIC_HEAP_SIZE"}) {
     environment.set(name, "64m");
     EXPECT_EQ(read().symmetric_size, 64u << 20) << name;
+    EXPECT_EQ(variable_in_use("SYMMETRIC_SIZE"), name);
     EXPECT_THAT(remarks_on_variables(),
                 ::testing::ElementsAre(::testing::EndsWith("; it is taken for SHMEM_SYMMETRIC_SIZE")));
     environment.set("SHMEM_SYMMETRIC_SIZE", "1m");
     EXPECT_EQ(read().symmetric_size, 1u << 20) << name;
+    EXPECT_EQ(variable_in_use("SYMMETRIC_SIZE"), "SHMEM_SYMMETRIC_SIZE");
     EXPECT_THAT(remarks_on_variables(), ::testing::ElementsAre(::testing::EndsWith(
                                             " and has no effect here, as SHMEM_SYMMETRIC_SIZE is set, too")));
     environment.set("SHMEM_SYMMETRIC_SIZE", "");
+    environment.set(name, "much");
+    EXPECT_THAT(Env::read().status().text(), ::testing::StartsWith(std::string(name) + "=much is not valid"));
     environment.set(name, "");
   }
+  environment.set("SMA_SYMMETRIC_SIZE", "1m");
+  EXPECT_EQ(variable_in_use("SYMMETRIC_SIZE"), "SMA_SYMMETRIC_SIZE");
+  environment.set("SMA_SYMMETRIC_SIZE", "");
+  environment.set("SMA_KV_TEAM_SIZE", "1m");  // there is no such one
+  EXPECT_EQ(variable_in_use("KV_TEAM_SIZE"), "SHMEM_KV_TEAM_SIZE");
+  environment.set("SMA_KV_TEAM_SIZE", "");
   environment.set("SMA_OFI_PROVIDER", "tcp");
   EXPECT_EQ(read().provider, "tcp");
 }

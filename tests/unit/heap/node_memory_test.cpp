@@ -276,6 +276,42 @@ TEST_P(NodeMemoryTest, SaysThatNotEvenTheControlBlockFits) {
 }
 #endif
 
+// The variable that differs, by the name that was set, and not one that follows from it.
+TEST_P(NodeMemoryTest, RefusesDifferentHeaps) {
+  struct Case {
+    NodeShape first, second;
+    const char* alias;
+    const char* says;
+  };
+  constexpr std::size_t kOwn = kStride / 2;
+  const Case cases[] = {
+      {{2, 2, kStride}, {2, 2, 2 * kStride}, nullptr, "SHMEM_SYMMETRIC_SIZE differs"},
+      {{2, 2, kStride}, {2, 2, 2 * kStride}, "XT_SYMMETRIC_HEAP_SIZE", "XT_SYMMETRIC_HEAP_SIZE differs"},
+      {{2, 2, 2 * kStride, 0, kStride},
+       {2, 2, 4 * kStride, 0, 2 * kStride},
+       nullptr,
+       "SHMEM_SYMMETRIC_SIZE differs"},
+      {{2, 2, 2 * kStride, 0, kStride},
+       {2, 2, 3 * kStride, 0, 2 * kStride},
+       nullptr,
+       "SHMEM_KV_TEAM_SIZE differs"},
+      {{2, 2, 2 * kStride, 0, kStride},
+       {2, 2, 2 * kStride, 0, kOwn},
+       nullptr,
+       "SHMEM_SYMMETRIC_SIZE differs"}};
+  for (const Case& each : cases) {
+    const std::string key = test::unique_key("node_memory");
+    test::run_processes(2, [&](int me) {
+      if (each.alias != nullptr) setenv(each.alias, "1g", 1);
+      const std::unique_ptr<Mapper> mapper = make_mapper(GetParam());
+      auto made = NodeMemory::create(*mapper, {key, me, 2, 20}, me == 0 ? each.first : each.second);
+      EXPECT_FALSE(made.ok());
+      EXPECT_THAT(made.status().text(), ::testing::StartsWith(each.says));
+      return true;
+    });
+  }
+}
+
 TEST_P(NodeMemoryTest, RefusesDifferentPools) {
   const std::string key = test::unique_key("node_memory");
   test::run_processes(2, [&](int me) {

@@ -309,13 +309,51 @@ TEST_F(ClientTest, ALongValueIsOverwrittenWhereNoBlockIsFree) {
   int n = 0;
   while (execute(KvOp::insert, key(n), longest) == SHMEMX_KV_OK) ++n;
   ASSERT_GT(n, 2);
+  EXPECT_EQ(shard->times_full(), 1U);
   EXPECT_EQ(execute(KvOp::put, key(0), other), SHMEMX_KV_OK);
   EXPECT_EQ(execute(KvOp::update, key(1), other), SHMEMX_KV_OK);
   EXPECT_EQ(stored(key(0)), other);
   EXPECT_EQ(stored(key(1)), other);
   EXPECT_EQ(execute(KvOp::insert, key(2), other), SHMEMX_KV_EXISTS);
+  EXPECT_EQ(shard->times_full(), 1U) << "nobody was told so";
   EXPECT_EQ(execute(KvOp::put, key(n), other), SHMEMX_KV_FULL);
+  EXPECT_EQ(shard->times_full(), 2U);
   EXPECT_EQ(stored(key(2)), longest);
+}
+
+// Where no block is free and its own is too short, too: one call that says so, counted once.
+TEST_F(ClientTest, ALongValueForWhichThereIsNoRoomIsCountedOnce) {
+  begin(8, 40000, 10);
+  const std::string brief(9000, 'x'), longest(40000, 'y'), absent = key(2);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(execute(KvOp::insert, key(i), brief), SHMEMX_KV_OK);
+  shm::kv::ValueRoom block;
+  const KvRequest reserve{.op = KvOp::reserve, .key = request(KvOp::get, absent).key, .n = brief.size()};
+  while (shard->execute(reserve, block, kUnlimited) == SHMEMX_KV_OK) {
+  }
+  EXPECT_EQ(shard->times_full(), 1U);
+  EXPECT_EQ(execute(KvOp::put, key(0), longest), SHMEMX_KV_FULL);
+  EXPECT_EQ(shard->times_full(), 2U);
+  EXPECT_EQ(execute(KvOp::update, key(1), longest), SHMEMX_KV_FULL);
+  EXPECT_EQ(shard->times_full(), 3U);
+  EXPECT_TRUE(stored(key(0)) == brief && stored(key(1)) == brief);
+}
+
+// Whether a value may take the place of its key's is looked at when nobody changes that.
+TEST_F(ClientTest, ALongValueWaitsWhereItsKeysGroupIsBeingChanged) {
+  begin(8, 9000, 10);
+  const std::string longest(9000, 'x'), other(9000, 'y');
+  int n = 0;
+  while (execute(KvOp::insert, key(n), longest) == SHMEMX_KV_OK) ++n;
+  begin_change(key(0));
+  int polls = 0;
+  network.on_poll = [&] {
+    if (++polls == 10) end_change(key(0));
+  };
+  EXPECT_EQ(execute(KvOp::put, key(0), other), SHMEMX_KV_OK);
+  network.on_poll = nullptr;
+  EXPECT_GE(polls, 10);
+  EXPECT_EQ(stored(key(0)), other);
+  EXPECT_EQ(shard->times_full(), 1U);
 }
 
 // A request that nobody waits for leaves though the program makes no other call.

@@ -163,11 +163,6 @@ TEST_F(RequestCheck, WithoutAKey) {
   head.key_bytes = 0;
   head.op = KvOp::count;
   EXPECT_EQ(check(), "");
-  head.op = KvOp::reserve;
-  head.n = layout.largest_block;
-  EXPECT_EQ(check(), "");
-  head.n = layout.largest_block + 1;
-  EXPECT_EQ(check(), kNoRoom);
   head.op = KvOp::confirm;
   head.offset = layout.groups - 1;
   EXPECT_EQ(check(), "");
@@ -176,6 +171,28 @@ TEST_F(RequestCheck, WithoutAKey) {
   head.offset = 0;
   head.key_bytes = 1;
   EXPECT_EQ(check(), kUnknownOp);
+}
+
+TEST_F(RequestCheck, OfABlockForAKey) {
+  head.op = KvOp::reserve;
+  head.key_bytes = 16;
+  head.n = layout.largest_block;
+  EXPECT_EQ(check(), "");
+  head.n = layout.largest_block + 1;
+  EXPECT_EQ(check(), kNoRoom);
+  head.n = 8;
+  for (const std::uint32_t n : {0, 17}) {
+    head.key_bytes = n;
+    EXPECT_EQ(check(), kNoRoom) << n;
+  }
+  head.key_bytes = 9;
+  EXPECT_EQ(say(wrong_with_request(head, body_bytes(head), 15, layout)), kCut);
+  head.block = layout.blocks_at;
+  EXPECT_EQ(check(), kUnknownOp);
+  head.block = 0;
+  const ShardLayout slots = make_layout(16, 8, 100, 1, false);
+  EXPECT_EQ(say(wrong_with_request(head, body_bytes(head), body_bytes(head), slots)), kNoRoom)
+      << "there are no blocks";
 }
 
 TEST_F(RequestCheck, OfATableOnNvm) {

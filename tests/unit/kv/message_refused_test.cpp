@@ -110,18 +110,18 @@ TEST_F(MessageRefusedDeathTest, ABlockHasWhatIsSaidOfIt) {
     std::memcpy(message.bytes.data() + sizeof packet + sizeof head, body.data(), body.size());
     return message;
   };
+  const std::string k = key(1);
   RequestHead head{};
   head.op = KvOp::reserve;
   head.n = sizeof(Block) + 8 + 9000;
-  take(request_of_3(head));
+  head.hash = table->key(k.data(), k.size()).hash;
+  head.key_bytes = 8;
+  take(request_of_3(head, k));
   KvReplyHead reply;
   std::memcpy(&reply, network.queue.front().bytes.data() + sizeof(KvPacketHead), sizeof reply);
   network.queue.clear();
   ASSERT_EQ(reply.status, SHMEMX_KV_OK);
-  const std::string k = key(1);
   head.op = KvOp::put;
-  head.hash = table->key(k.data(), k.size()).hash;
-  head.key_bytes = 8;
   head.block = reply.n;
   const auto put = [&](std::uint64_t n) {
     head.n = n;

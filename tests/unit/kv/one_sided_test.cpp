@@ -67,6 +67,37 @@ TEST_F(OneSidedTest, TheVariableSaysSo) {
   EXPECT_EQ(traffic([&] { EXPECT_EQ(get(key(1)), ""); }), (Traffic{0, 1}));
 }
 
+// Large batches, too, under auto: nothing but the network says which way they take.
+TEST_F(OneSidedTest, LargeBatchesGoAsSingleGets) {
+  constexpr int kMany = 4096;
+  rt.env.kv_get = "auto";
+  std::string keys;
+  for (int i = 0; i < kMany; ++i) keys += key(i);
+  for (const bool alone : {false, true}) {
+    network.alone = alone;
+    begin(8, 8, 2 * kMany);
+    for (int i = 0; i < kMany; ++i) {
+      shm::kv::ValueRoom result;
+      const std::string k = key(i);
+      EXPECT_EQ(shard->execute(request(KvOp::put, k, k), result, kUnlimited), SHMEMX_KV_OK);
+    }
+    std::string values(keys.size(), '\0');
+    const Many many{.like = {.op = KvOp::get, .key = {}, .n = 8},
+                    .keys = reinterpret_cast<const std::byte*>(keys.data()),
+                    .key_bytes = 8,
+                    .results = reinterpret_cast<std::byte*>(values.data()),
+                    .value_bytes = 8};
+    const Traffic seen = traffic([&] { EXPECT_EQ(execute_many(kCall, *table, many, kMany), SHMEMX_KV_OK); });
+    EXPECT_EQ(values, keys);
+    if (alone) {
+      EXPECT_GE(seen.first, 3 * kMany);
+      EXPECT_EQ(seen.second, 0U);
+    } else {
+      EXPECT_EQ(seen, (Traffic{0, kMany / 512})) << "runs of 512";
+    }
+  }
+}
+
 // What this PE has begun comes first, whoever carries it out.
 TEST_F(OneSidedTest, GetsDoNotOvertakeWhatWasAskedBefore) {
   begin(8, 16);

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/stats.hpp"
 #include "far_table.hpp"
 
 namespace shm::kv {
@@ -13,6 +14,15 @@ namespace {
 class ServerTest : public FarTable {
  protected:
   void flush() const { table->client().flush(1); }
+  /// Packets, or rests of them, that were put off; the two who count agree.
+  std::uint64_t put_off() const {
+    EXPECT_EQ(read_stats()[static_cast<std::size_t>(Stat::kv_put_off)], table->server().put_off());
+    return table->server().put_off();
+  }
+  void SetUp() override {
+    FarTable::SetUp();
+    take_stats();
+  }
   /// A few polls.
   void poll() {
     for (int i = 0; i < 5; ++i) progress.poll();
@@ -32,8 +42,10 @@ TEST_F(ServerTest, WhatFindsALockTakenIsDoneWhenItIsFree) {
   EXPECT_EQ(status[1], SHMEMX_KV_PENDING);
   EXPECT_EQ(status[2], SHMEMX_KV_PENDING) << "what is behind it waits, too";
   EXPECT_EQ(stored(key(3)), "");
+  EXPECT_EQ(put_off(), 1U) << "the rest of the packet, however often somebody polls";
   lock_home(key(2), false);
   poll();
+  EXPECT_EQ(put_off(), 1U);
   EXPECT_EQ(status[1], SHMEMX_KV_OK);
   EXPECT_EQ(status[2], SHMEMX_KV_OK);
   EXPECT_EQ(stored(key(1)) + stored(key(2)) + stored(key(3)), "123");
@@ -48,9 +60,16 @@ TEST_F(ServerTest, LaterRequestsDoNotOvertakeThoseThatWait) {
   poll();
   put_nbi(key(1), "second");
   flush();
+  progress.poll();
+  EXPECT_EQ(put_off(), 2U) << "a packet that comes behind one";
   lock_home(key(1), false);
   poll();
   EXPECT_EQ(stored(key(1)), "second");
+  put_nbi(key(1), "third");
+  flush();
+  poll();
+  EXPECT_EQ(stored(key(1)), "third");
+  EXPECT_EQ(put_off(), 2U) << "this one found nothing in its way";
   EXPECT_TRUE(table->test());
 }
 
@@ -213,6 +232,7 @@ TEST_F(RunTest, StopsAtALockAndGoesOnWhenItIsFree) {
   };
   EXPECT_EQ(execute_many(kCall, *table, many(KvOp::insert), kKeys), SHMEMX_KV_OK);
   EXPECT_GE(polls, 5);
+  EXPECT_EQ(put_off(), 1U) << "one rest of a run";
   for (int i = 0; i < kKeys; ++i) EXPECT_EQ(stored(key(i)), "value " + std::to_string(100 + i));
   EXPECT_TRUE(table->test());
   values.assign(values.size(), '?');
