@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "functions.hpp"
 #include "ticks.hpp"
+#include "tools/profile/functions.hpp"
 
 namespace observe {
 namespace {
