@@ -17,6 +17,7 @@
 #include "base/call_stack.hpp"
 #include "base/fatal.hpp"
 #include "base/fault_kind.hpp"
+#include "base/observer.hpp"
 #include "base/signal_chain.hpp"
 
 namespace shm {
@@ -239,6 +240,7 @@ void on_crash(int number, siginfo_t* info, void* context) {
   first_signal = number;
   const timer_t clock = start_clock();
   if (how.spoken && signal.spoken) report(signal, *info, context);
+  tell_observer_of_end();
   if (how.choose_core != nullptr) how.choose_core();
   stop_clock(clock);
   pass_on(signal.before, number, info, context);

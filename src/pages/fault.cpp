@@ -10,6 +10,7 @@
 
 #include "base/fault_kind.hpp"
 #include "base/mutex.hpp"
+#include "base/observer.hpp"
 #include "base/signal_chain.hpp"
 
 namespace shm::pages {
@@ -45,8 +46,12 @@ void on_fault(int number, siginfo_t* info, void* context) {
   const Area* area = fault != Fault::other ? area_of(at) : nullptr;
   if (area == nullptr || getpid() != owner) return pass_on(before, number, info, context);
   const int saved = errno;
+  const Observer* here = observer.load(std::memory_order_relaxed);
+  const std::uint64_t begin = here != nullptr ? here->now() : 0;
   area->resolver->resolve(static_cast<std::size_t>(at - area->base.load(std::memory_order_relaxed)),
                           fault == Fault::store ? Access::write : Access::read);
+  if (here != nullptr) [[unlikely]]
+    here->page(at, fault == Fault::store, begin);
   errno = saved;
 }
 

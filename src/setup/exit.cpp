@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/fatal.hpp"
+#include "base/observer.hpp"
 #include "base/service_thread.hpp"
 #include "base/wait_report.hpp"
 #include "boot/boot.hpp"
@@ -62,6 +63,7 @@ void flush_streams() {
 
 [[noreturn]] void end_job(int code, const char* suspicion) {
   if (getpid() == owner) {
+    tell_observer_of_end();
     flush_streams();
     joined->abort(code, suspicion);
   }
@@ -146,6 +148,7 @@ void wait_for_terminate() {
   std::uint64_t count = 0;
   while (read(terminated, &count, sizeof count) < 0 && errno == EINTR) {
   }
+  tell_observer_of_end();
   flush_streams();
   signal(SIGTERM, SIG_DFL);
   kill(getpid(), SIGTERM);

@@ -34,6 +34,7 @@
 #include "setup/internal_layout.hpp"
 #include "setup/listen_to_peers.hpp"
 #include "setup/memory_link.hpp"
+#include "setup/observation.hpp"
 #include "setup/process_state.hpp"
 #include "setup/remote_memory.hpp"
 #include "setup/serve_memory.hpp"
@@ -247,6 +248,7 @@ Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) 
                         state->boot->job().by_oshrun ? state->boot->job().id : "");
   sync_world({"shmem_init"});
   listen_to_peers(*state->memory);
+  begin_observation();
   if (rt.me == 0) {
     for (const std::string& sentence : remarks_on_variables()) warn("%s", sentence.c_str());
   }
@@ -295,6 +297,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   stop_session(rt.world_context);
   sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
   if (rt.env.stats) print_statistics();
+  end_observation();
   kv::end_tables();
   close_remote_memory();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());

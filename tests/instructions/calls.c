@@ -2,7 +2,7 @@
 /* What limits.py counts: PE 0 makes each call of a job of this kind, under callgrind, which collects while
  * counted() runs and writes a profile after it.  A line of output names the call and how often it was made.
  *
- * usage: oshrun -n 2 [--virtual-nodes 2] calls node|barrier|network */
+ * usage: oshrun -n 2 [--virtual-nodes 2] calls node|barrier|network|written_down */
 #include <shmem.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -183,6 +183,12 @@ static void count_on_node(void) {
   count_many("kv_get_batch", kv_get_batch); /* each key of it */
 }
 
+static void count_written_down(void) {
+  count_many("p", p);
+  count_many("put", put);
+  count_many("g", g);
+}
+
 static void count_on_network(void) {
   count_single("remote_add", add);
   count_single("remote_p", p);
@@ -208,6 +214,8 @@ int main(int argc, char** argv) {
     process = getpid();
     shmem_barrier_all();
     if (shmem_my_pe() == 0) count_on_network();
+  } else if (strcmp(kind, "written_down") == 0) {
+    if (shmem_my_pe() == 0) count_written_down();
   } else if (strcmp(kind, "barrier") == 0) {
     count_barriers();
   }
