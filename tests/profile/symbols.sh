@@ -7,7 +7,8 @@ set -euo pipefail
 nm=$1 library=$2 tool=$3
 
 # Names of C only: libstdc++'s templates are weak, too.
-defined() { "$nm" -D --defined-only "$1" | grep -vE ' _Z'; }
+# Without their versions.
+defined() { "$nm" -D --defined-only "$1" | grep -vE ' _Z' | sed 's/@.*//'; }
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
