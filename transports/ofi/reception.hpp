@@ -5,7 +5,6 @@
 // Thread safety: one thread at a time; the engine's poller_.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -31,9 +30,11 @@ class Reception {
   template <class Handle, class Missing>
   std::optional<MessageHeader> take(const std::byte* message, std::size_t n, const Handle& handle,
                                     const Missing& missing) {
-    Envelope envelope{};
-    std::memcpy(&envelope, message, std::min(n, sizeof envelope));
-    if (n < sizeof envelope || envelope.cookie != cookie_) [[unlikely]]
+    Envelope envelope;
+    if (n < sizeof envelope) [[unlikely]]
+      return std::nullopt;
+    std::memcpy(&envelope, message, sizeof envelope);
+    if (envelope.cookie != cookie_) [[unlikely]]
       return std::nullopt;
     const MessageHeader& header = envelope.header;
     const auto npes = static_cast<int>(expected_.size());
