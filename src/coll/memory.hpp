@@ -27,6 +27,9 @@ void* allocate_addresses(Call call, std::size_t size, std::size_t alignment);
 /// needs for that; no block is there at both.
 std::size_t begin_checks();
 void end_checks();
+/// They hear that the library itself uses the first `n` bytes of the heap: the program needs no block any
+/// more.
+void take_over_heap(std::size_t n);
 
 /// Whether no PE has failed in what all have just tried.  Collective; all tries are over.
 bool all_succeeded(Call call, bool failed);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coll/collectives.hpp"
+#include "coll/memory.hpp"
 #include "coll/teams.hpp"
 #include "pages/swap_stages.hpp"
 #include "setup/remote_memory.hpp"
@@ -183,6 +184,7 @@ std::string memory_servers_table(const std::vector<remote::ServerUse>& uses) {
 }
 
 void print_statistics() {
+  take_over_heap((1 + static_cast<std::size_t>(rt.npes)) * sizeof(StatValues));
   auto* source = reinterpret_cast<StatValues*>(rt.heap.base);
   StatValues* all = source + 1;
   *source = read_stats();
