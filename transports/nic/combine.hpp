@@ -107,33 +107,21 @@ class Combiner final : public Channel, private Issuer {
   /// The same where nothing but the packet changes, as for nearly all of a stream.  It calls nothing, so no
   /// register has to be kept.  Returns whether it did.  REQUIRES: `pe` is not this PE.
   [[gnu::always_inline]] bool put_word_quickly(int pe, RemoteAddress at, std::uint64_t value, std::size_t n) {
-    if (!lock_.take_if_free()) [[unlikely]]
-      return false;
-    const Route& way = route(pe);
-    Flow& to = flows_[way.flow];
-    const bool stays = will_stay(to, steady_puts_, kSmallestRecord);
-    if (stays) [[likely]] {
-      const std::uint64_t word = record_word(way, at, kPutWordCode, put_word_type(n));
-      to.open->add_put_word(word, value, n);
-    }
-    lock_.unlock();
-    return stays;
+    return quickly(pe, &Combiner::steady_puts_, kSmallestRecord, [&](Packet& packet, const Route& way) {
+      packet.add_put_word(record_word(way, at, kPutWordCode, put_word_type(n)), value, n);
+      return true;
+    });
   }
   /// Returns whether anything but the packet has changed.
   bool get(int pe, void* dest, RemoteAddress from, std::size_t n);
   /// As put_word_quickly().  REQUIRES: is_short_get(n).
   [[gnu::always_inline]] bool get_quickly(int pe, void* dest, RemoteAddress from, std::size_t n) {
-    if (!lock_.take_if_free()) [[unlikely]]
-      return false;
-    const Route& way = route(pe);
-    Flow& to = flows_[way.flow];
-    const bool stays = will_stay(to, steady_puts_, kSmallestRecord) && to.open->has_room_for_result();
-    if (stays) [[likely]] {
-      to.open->add_get(record_word(way, from, kGetCode, {}, true), from.offset, n);
-      to.open->results.push_back({dest, nullptr, n});
-    }
-    lock_.unlock();
-    return stays;
+    return quickly(pe, &Combiner::steady_puts_, kSmallestRecord, [&](Packet& packet, const Route& way) {
+      if (!packet.has_room_for_result()) return false;
+      packet.add_get(record_word(way, from, kGetCode, {}, true), from.offset, n);
+      packet.results.push_back({dest, nullptr, n});
+      return true;
+    });
   }
   /// A put, and an atomic on a word of 64 bits that is executed after it: in one packet, so that what is
   /// alone travels once.
@@ -143,18 +131,12 @@ class Combiner final : public Channel, private Issuer {
   /// The same of a word, as put_word_quickly().
   [[gnu::always_inline]] bool put_signal_quickly(int pe, RemoteAddress to, const void* source, std::size_t n,
                                                  RemoteAddress at, AtomicOp op, std::uint64_t value) {
-    if (!lock_.take_if_free()) [[unlikely]]
-      return false;
-    const Route& way = route(pe);
-    Flow& flow = flows_[way.flow];
-    const bool stays = will_stay(flow, steady_puts_, 2 * kSmallestRecord);
-    if (stays) [[likely]] {
+    return quickly(pe, &Combiner::steady_puts_, 2 * kSmallestRecord, [&](Packet& packet, const Route& way) {
       const AtomicType type = put_word_type(n);
-      flow.open->add_put_word(record_word(way, to, kPutWordCode, type), bits(source, type), n);
-      flow.open->add_update(record_word(way, at, code_of(op), AtomicType::u64), value);
-    }
-    lock_.unlock();
-    return stays;
+      packet.add_put_word(record_word(way, to, kPutWordCode, type), bits(source, type), n);
+      packet.add_update(record_word(way, at, code_of(op), AtomicType::u64), value);
+      return true;
+    });
   }
   /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
   void put_strided(int pe, RemoteAddress to, const std::byte* source, const Strides& s);
@@ -188,17 +170,11 @@ class Combiner final : public Channel, private Issuer {
   /// The same as put_word_quickly().
   [[gnu::always_inline]] bool update_quickly(int pe, RemoteAddress at, AtomicOp op, AtomicType type,
                                              std::uint64_t value) {
-    if (!lock_.take_if_free()) [[unlikely]]
-      return false;
-    const Route& way = route(pe);
-    Flow& to = flows_[way.flow];
-    const bool stays = will_stay(to, steady_atomics_, kSmallestRecord);
-    if (stays) [[likely]] {
+    return quickly(pe, &Combiner::steady_atomics_, kSmallestRecord, [&](Packet& packet, const Route& way) {
       const std::uint64_t word = record_word(way, at, code_of(op), type);
-      if (!to.open->combine(word, op, value)) to.open->add_update(word, value);
-    }
-    lock_.unlock();
-    return stays;
+      if (!packet.combine(word, op, value)) packet.add_update(word, value);
+      return true;
+    });
   }
 
   /// To be called before an operation goes the direct way: waits for what a fence has put ahead of it.
@@ -288,6 +264,19 @@ class Combiner final : public Channel, private Issuer {
   bool will_stay(const Flow& to, bool steady, std::size_t n) const REQUIRES(lock_) {
     return steady && to.fences == fences_ && to.watched && !to.wanted && !leaves_alone(to) &&
            to.open->has_room(n + kSmallestRecord);
+  }
+  // Calls add(packet, way) where the lock is free and the next records, of n bytes, will just stay; it may
+  // decline, and returns whether it did not.  Returns whether they have been added.  `steady`: the flag of
+  // their kind.
+  template <class Add>
+  [[gnu::always_inline]] bool quickly(int pe, const bool Combiner::*steady, std::size_t n, Add add) {
+    if (!lock_.take_if_free()) [[unlikely]]
+      return false;
+    const Route& way = route(pe);
+    Flow& to = flows_[way.flow];
+    const bool stays = will_stay(to, this->*steady, n) && add(*to.open, way);
+    lock_.unlock();
+    return stays;
   }
   // Returns whether the record did not just stay in its packet.
   bool end(int executor, Flow& to) RELEASE(lock_) {
