@@ -15,19 +15,21 @@ namespace {
 // The specification keeps the old SMA_ names of these alive; SHMEM_ wins when both are set (section 8).
 constexpr std::string_view kLegacyNames[] = {"VERSION", "INFO", "DEBUG", "SYMMETRIC_SIZE"};
 
-// Null: neither this variable nor another name of it is set.  Set to nothing counts as unset, but where
-// `nothing` is a value, too.
-const char* text_of(const char* name, bool nothing) {
-  const auto value_of = [nothing, name](const char* prefix) {
-    const std::string full = std::string(prefix) + name;
-    return nothing ? std::getenv(full.c_str()) : value_unless_empty(full.c_str());
+// The variable that SHMEM_<name> has its value from; "": neither this one nor another name of it is set.  Set
+// to nothing counts as unset, but where `nothing` is a value, too.
+std::string source_of(std::string_view name, bool nothing) {
+  const auto is_set = [nothing](const std::string& variable) {
+    return (nothing ? std::getenv(variable.c_str()) : value_unless_empty(variable.c_str())) != nullptr;
   };
-  if (const char* value = value_of("SHMEM_"); value != nullptr) return value;
-  for (std::string_view legacy : kLegacyNames) {
-    if (legacy != name) continue;
-    if (const char* value = value_of("SMA_"); value != nullptr) return value;
+  if (std::string ours = std::string("SHMEM_").append(name); is_set(ours)) return ours;
+  if (std::ranges::find(kLegacyNames, name) != std::end(kLegacyNames)) {
+    if (std::string legacy = std::string("SMA_").append(name); is_set(legacy)) return legacy;
   }
-  return foreign_value(name);
+  return foreign_variable(name);
+}
+
+const char* text_of(std::string_view name, bool nothing) {
+  return std::getenv(source_of(name, nothing).c_str());
 }
 
 // Kinds whose variables are set by any value, also by none.
@@ -160,12 +162,8 @@ int read_exponent(std::string_view& text) {
 }  // namespace
 
 std::string variable_in_use(std::string_view name) {
-  const std::string ours = std::string("SHMEM_").append(name), legacy = std::string("SMA_").append(name);
-  if (value_unless_empty(ours.c_str()) != nullptr) return ours;
-  const bool has_legacy = std::ranges::find(kLegacyNames, name) != std::end(kLegacyNames);
-  if (has_legacy && value_unless_empty(legacy.c_str()) != nullptr) return legacy;
-  std::string foreign = foreign_variable(name);
-  return foreign.empty() ? ours : foreign;
+  std::string source = source_of(name, false);
+  return source.empty() ? std::string("SHMEM_").append(name) : source;
 }
 
 bool is_on(std::string_view text) {

@@ -96,10 +96,6 @@ std::string foreign_variable(std::string_view name) {
   return {};
 }
 
-const char* foreign_value(std::string_view name) {
-  return value_unless_empty(foreign_variable(name).c_str());
-}
-
 std::vector<std::string> remarks_on_variables() {
   std::vector<std::string> remarks;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

@@ -14,8 +14,6 @@ const char* value_unless_empty(const char* name);
 
 /// The variable of another implementation that is set for SHMEM_<name>, or "".
 std::string foreign_variable(std::string_view name);
-/// What it says, or null.
-const char* foreign_value(std::string_view name);
 
 /// One sentence for each variable that is set and has another meaning here than its user may think: another
 /// implementation's (env_foreign.def), or a SHMEM_ variable that differs from one of ours by so little that
