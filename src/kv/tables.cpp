@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kv/tables.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -278,6 +280,16 @@ static std::vector<Table*> live_now() {
   return live;
 }
 
+// From here on nobody polls it, nor is in it.  Not under the lock that polling takes.  Returns false if
+// another thread has done so.
+static bool retire(Table& table) {
+  table.client().rest();
+  const LockGuard guard(mutex);
+  if (std::erase(live, &table) == 0) return false;
+  table.end();
+  return true;
+}
+
 // Ends those of the world that all PEs have left.  Collective over the world, in which all are in the same
 // call.  They are in the order in which they were created, on all PEs.
 static void end_left_tables(Call call) {
@@ -340,18 +352,20 @@ Table* create_table(Call call, const shmemx_kv_options_t& options, OpenNamed ope
 // Ends, on this PE, those of teams that all members have left.  Each has completed what it had issued before
 // it said so, and returned from all collective calls on the table.
 static void end_left_of_teams() {
-  for (Table* table : live_now())
-    if (table->is_of_team() && table->is_left()) table->client().rest();
-  const LockGuard guard(mutex);
-  std::erase_if(live, [](Table* table) {
-    if (!table->is_of_team() || !table->is_left() ||
-        table->have_left() != static_cast<std::uint64_t>(table->members().size()))
-      return false;
+  const auto all_have_left = [](const Table* table) {
+    return table->is_of_team() && table->is_left() &&
+           table->have_left() == static_cast<std::uint64_t>(table->members().size());
+  };
+  std::vector<Table*> left;
+  {
+    const SharedLockGuard guard(mutex);
+    std::ranges::copy_if(live, std::back_inserter(left), all_have_left);
+  }
+  for (Table* table : left) {
+    if (!retire(*table)) continue;
     release_own(table->memory());
-    table->end();
     forget_team(table->members().team());
-    return true;
-  });
+  }
 }
 
 // Who has left cannot come.
@@ -425,12 +439,7 @@ void destroy_table(Call call, Table* table) {
   if (!table->is_of_team()) rest_executor();
   close_matched(call, *table);
   release_shards(call, table->members(), table->memory());
-  table->client().rest();
-  {
-    const LockGuard guard(mutex);
-    std::erase(live, table);
-    table->end();
-  }
+  retire(*table);
   if (table->is_of_team()) destroy_team(call, table->members().team());
 }
 
@@ -504,10 +513,7 @@ void end_tables() {
   engines.clear();
   rest_executor();
   delete std::exchange(executor, nullptr);
-  for (Table* table : live_now()) table->client().rest();
-  const LockGuard guard(mutex);
-  for (Table* table : live) table->end();
-  live.clear();
+  for (Table* table : live_now()) retire(*table);
   end_own_memory();
   forget_functions();
 }
