@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -17,6 +16,7 @@
 #include "base/call_stack.hpp"
 #include "base/fatal.hpp"
 #include "base/fault_kind.hpp"
+#include "base/fixed_text.hpp"
 #include "base/observer.hpp"
 #include "base/signal_chain.hpp"
 
@@ -47,29 +47,17 @@ constexpr std::uintptr_t kNearNull = 4096;
 
 // ---- the text
 
-// Takes no memory from the heap.
-class Block {
+class Block : public FixedText<16384> {
  public:
-  [[gnu::format(printf, 2, 3)]] void add(const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const int n = std::vsnprintf(text_ + length_, sizeof text_ - length_, format, arguments);
-    va_end(arguments);
-    length_ = std::min(length_ + static_cast<std::size_t>(std::max(n, 0)), sizeof text_ - 1);
-  }
   /// As one write, so that the lines of several PEs are not mixed.
   void write_out() {
-    if (length_ > 0) print_text(text_, length_);
-    length_ = 0;
+    if (!text().empty()) print_text(text().data(), text().size());
+    clear();
   }
   /// Ends a line that has been begun.
   void end_line(const char* rest) {
-    if (length_ > 0 && text_[length_ - 1] != '\n') add("%s\n", rest);
+    if (!text().empty() && text().back() != '\n') add("%s\n", rest);
   }
-
- private:
-  char text_[16384] = {};
-  std::size_t length_ = 0;
 };
 constinit Block block;
 

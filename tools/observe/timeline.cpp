@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
+
+#include "base/fixed_text.hpp"
 
 namespace observe {
 namespace {
@@ -17,16 +17,8 @@ constexpr int kArrivals = 1000;  // number of that lane
 constexpr std::size_t kLaneBits = 6, kNumberBits = 27;
 static_assert(kLanes == std::size_t{1} << kLaneBits);
 
-// Of fixed length, so that it takes no memory.
-class Line {
+class Line : public shm::FixedText<Timeline::kLongestLine> {
  public:
-  [[gnu::format(printf, 2, 3)]] void add(const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const int n = std::vsnprintf(text_ + length_, sizeof text_ - length_, format, arguments);
-    va_end(arguments);
-    length_ = std::min(length_ + static_cast<std::size_t>(std::max(n, 0)), sizeof text_ - 1);
-  }
   // Microseconds with three digits behind the point.
   void add_time(const char* name, std::uint64_t nanoseconds, std::uint64_t zero) {
     const bool before = nanoseconds < zero;
@@ -34,11 +26,6 @@ class Line {
     add(",\"%s\":%s%llu.%03u", name, before ? "-" : "", static_cast<unsigned long long>(n / 1000),
         static_cast<unsigned>(n % 1000));
   }
-  std::string_view text() const { return {text_, length_}; }
-
- private:
-  char text_[Timeline::kLongestLine];
-  std::size_t length_ = 0;
 };
 
 bool is_fault(const Event& event) { return event.function >= kFunctions; }
@@ -56,7 +43,7 @@ unsigned long long arrow_number(int pe, std::size_t lane, std::uint64_t number) 
          (number & ((std::uint64_t{1} << kNumberBits) - 1));
 }
 
-void add_names(Line& line, const Author& author, bool& begun) {
+void add_names(Line& line, const Author& author, bool begun) {
   line.add(
       "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"PE %d of %d on %.200s, node "
       "%d\"}}",
@@ -67,7 +54,6 @@ void add_names(Line& line, const Author& author, bool& begun) {
       ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"from other "
       "PEs\"}}",
       author.pe, kArrivals);
-  begun = true;
 }
 
 void add_lane(Line& line, int pe, std::size_t lane) {
@@ -159,8 +145,7 @@ bool Timeline::append(std::string& text, std::size_t most) {
   const std::size_t before = text.size();
   if (!begun_) {
     Line line;
-    bool begun = author_.pe > 0;
-    add_names(line, author_, begun);
+    add_names(line, author_, author_.pe > 0);
     text += line.text();
     for (std::size_t i = 0; i < lanes(); ++i) {
       Line of_lane;
@@ -191,8 +176,7 @@ void write_part(const Author& author, const char* path) {
   const int file = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return;
   Line names;
-  bool begun = false;
-  add_names(names, author, begun);
+  add_names(names, author, false);
   bool written = write_all(file, kHead) && write_all(file, names.text());
   std::uint64_t dropped = lost_events();
   for (std::size_t i = 0; i < lanes() && written; ++i) {
