@@ -4,7 +4,6 @@
  * SECONDS reset: from time to time PE 1 shuts down its connections to PEs, for so long.  stop: it is stopped
  * for so long, once. freeze: it is stopped, and nobody wakes it.  Before it is stopped it prints "stops
  * <seconds since 1970>".  All go on for two seconds after that, and PE 0 prints "right". */
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -13,9 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "connections.h"
 
 enum { kDisturber = 1, kBytes = 1 << 22 };
 
@@ -31,25 +31,8 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Of the PMIx server that has started us: its connection is not ours to break. */
-static int port_of_launcher(void) {
-  static const char* const kNames[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3"};
-  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
-    const char* address = getenv(kNames[i]);
-    if (address != NULL && strrchr(address, ':') != NULL) return atoi(strrchr(address, ':') + 1);
-  }
-  return 0;
-}
-
 static void reset_connections(void) {
-  int count = 0;
-  for (int fd = 3; fd < 1024; ++fd) {
-    struct sockaddr_in peer;
-    socklen_t size = sizeof peer;
-    if (getpeername(fd, (struct sockaddr*)&peer, &size) == 0 && peer.sin_family == AF_INET &&
-        ntohs(peer.sin_port) != port_of_launcher())
-      count += shutdown(fd, SHUT_RDWR) == 0;
-  }
+  const int count = break_connections();
   if (count != 0) printf("reset %d\n", count);
   fflush(stdout);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A quiet after an error says nothing that is not so.
  *     quiet_after_error put|get|signal|add|fetch lost|kept
- * PE 0 has many small operations on PE 1 under way, waits for them, and asks PE 1 whether they are done; again and again.
- * lost: PE 1 stands still, so that nothing is done, and PE 0 shuts down its connections: quiet must not return.
- * kept: they last, and it is SHMEM_FAULT_AT that breaks something. */
-#include <arpa/inet.h>
+ * PE 0 has many small operations on PE 1 under way, waits for them, and asks PE 1 whether they are done;
+ * again and again. lost: PE 1 stands still, so that nothing is done, and PE 0 shuts down its connections:
+ * quiet must not return. kept: they last, and it is SHMEM_FAULT_AT that breaks something. */
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "connections.h"
 
 enum { kWords = 1500, kRounds = 2000 };
 
@@ -36,26 +36,8 @@ static void stand_still(void) {
   } while (strstr(text, ") T ") == NULL);
 }
 
-/* The connection to the launcher is not ours to break. */
-static int port_of_launcher(void) {
-  static const char* const kNames[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3"};
-  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
-    const char* address = getenv(kNames[i]);
-    if (address != NULL && strrchr(address, ':') != NULL) return atoi(strrchr(address, ':') + 1);
-  }
-  return 0;
-}
-
 static void lose_connections(void) {
-  int lost = 0;
-  for (int fd = 3; fd < 1024; ++fd) {
-    struct sockaddr_in peer;
-    socklen_t size = sizeof peer;
-    if (getpeername(fd, (struct sockaddr*)&peer, &size) == 0 && peer.sin_family == AF_INET &&
-        ntohs(peer.sin_port) != port_of_launcher())
-      lost += shutdown(fd, SHUT_RDWR) == 0;
-  }
-  if (lost == 0) fail("there was nothing to lose");
+  if (break_connections() == 0) fail("there was nothing to lose");
 }
 
 static void issue(char kind, long round) {
