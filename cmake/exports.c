@@ -5,10 +5,10 @@
 
 // clang-format off
 
-#define EXPORT_F(RET, NAME, PARAMS, ARGS)             atoll_export_ NAME atoll_export_ p##NAME
-#define EXPORT(NAME, T, LIB, OP)                      EXPORT_F(, LIB##_##NAME##OP, , )
-#define EXPORT_CTX(NAME, T, LIB, OP)                  EXPORT_F(, LIB##_ctx_##NAME##OP, , )
-#define EXPORT_SIZED(NAME, BYTES, LIB, OP, TAIL)      EXPORT_F(, LIB##OP##NAME##TAIL, , )
+#define FUNC(RET, NAME, PARAMS, ARGS)                 atoll_export_ NAME atoll_export_ p##NAME
+#define EXPORT(NAME, T, LIB, OP)                      FUNC(, LIB##_##NAME##OP, , )
+#define EXPORT_CTX(NAME, T, LIB, OP)                  FUNC(, LIB##_ctx_##NAME##OP, , )
+#define EXPORT_SIZED(NAME, BYTES, LIB, OP, TAIL)      FUNC(, LIB##OP##NAME##TAIL, , )
 
 #define ROW(TYPES, OP, SHAPE)                         ATOLL_TYPES_##TYPES(EXPORT, shmem, OP)
 #define ROW_CTX(TYPES, OP, SHAPE)                     ATOLL_TYPES_##TYPES(EXPORT_CTX, shmem, OP)
@@ -17,17 +17,4 @@
 #define SIZED_ROW(UNITS, OP, TAIL, SHAPE)             ATOLL_UNITS_##UNITS(EXPORT_SIZED, shmem, OP, TAIL)
 #define SIZED_ROW_CTX(UNITS, OP, TAIL, SHAPE)         ATOLL_UNITS_##UNITS(EXPORT_SIZED, shmem_ctx, OP, TAIL)
 
-ATOLL_FUNCS(EXPORT_F)
-ATOLL_FUNCS_DEPRECATED(EXPORT_F)
-ATOLL_OPS_CTX(ROW)
-ATOLL_OPS_CTX(ROW_CTX)
-ATOLL_OPS_NO_CTX(ROW)
-ATOLL_OPS_DEPRECATED(ROW)
-ATOLL_OPS_EXTRA(ROW)
-ATOLL_SIZED_CTX(SIZED_ROW)
-ATOLL_SIZED_CTX(SIZED_ROW_CTX)
-ATOLL_SIZED_NO_CTX(SIZED_ROW)
-ATOLL_SIZED_DEPRECATED(SIZED_ROW)
-SHMEMX_FUNCS(EXPORT_F)
-SHMEMX_OPS(ROW_X)
-SHMEMX_OPS(ROW_X_CTX)
+#include "all_tables.h"

@@ -22,7 +22,7 @@ set_target_properties(atoll_objects PROPERTIES CXX_VISIBILITY_PRESET protected)
 
 # The version script comes from the tables of the headers.
 set(exports ${PROJECT_BINARY_DIR}/exports.map)
-set(exports_sources exports.c exports.cmake exports.since)
+set(exports_sources all_tables.h exports.c exports.cmake exports.since)
 list(TRANSFORM exports_sources PREPEND ${PROJECT_SOURCE_DIR}/cmake/)
 add_custom_command(OUTPUT ${exports}
   COMMAND ${CMAKE_COMMAND} -DCOMPILER=${CMAKE_C_COMPILER} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DOUTPUT=${exports}

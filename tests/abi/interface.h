@@ -6,7 +6,7 @@
 
 // clang-format off
 
-#define DEFINE_F(RET, NAME, PARAMS, ARGS)             RET NAME PARAMS { __builtin_trap(); }
+#define FUNC(RET, NAME, PARAMS, ARGS)                 RET NAME PARAMS { __builtin_trap(); }
 #define DEFINE(NAME, T, LIB, OP, RET, PARAMS)         RET(T) LIB##_##NAME##OP(PARAMS(T)) { __builtin_trap(); }
 #define DEFINE_CTX(NAME, T, LIB, OP, RET, PARAMS) \
   RET(T) LIB##_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) { __builtin_trap(); }
@@ -26,22 +26,7 @@
 #define SIZED_ROW(UNITS, OP, TAIL, SHAPE)             SIZED(UNITS, DEFINE_SIZED, OP, TAIL, SHAPE)
 #define SIZED_ROW_CTX(UNITS, OP, TAIL, SHAPE)         SIZED(UNITS, DEFINE_SIZED_CTX, OP, TAIL, SHAPE)
 
-ATOLL_FUNCS(DEFINE_F)
-ATOLL_FUNCS_DEPRECATED(DEFINE_F)
-SHMEMX_FUNCS(DEFINE_F)
-#ifndef WITHOUT_TYPED  /* most of them, but of few kinds */
-ATOLL_OPS_CTX(ROW)
-ATOLL_OPS_CTX(ROW_CTX)
-ATOLL_OPS_NO_CTX(ROW)
-ATOLL_OPS_DEPRECATED(ROW)
-ATOLL_OPS_EXTRA(ROW)
-ATOLL_SIZED_CTX(SIZED_ROW)
-ATOLL_SIZED_CTX(SIZED_ROW_CTX)
-ATOLL_SIZED_NO_CTX(SIZED_ROW)
-ATOLL_SIZED_DEPRECATED(SIZED_ROW)
-SHMEMX_OPS(ROW_X)
-SHMEMX_OPS(ROW_X_CTX)
-#endif
+#include "../../cmake/all_tables.h"
 
 /* shmemx_stats_t may have more counters where it has reserved room, so where each lies counts. */
 #define OFFSET(NAME, HELP)                            char atoll_offset_##NAME[4096 + offsetof(shmemx_stats_t, NAME)];
