@@ -392,10 +392,8 @@ bool HomeAgent::overwrite(PageNumber first, PageNumber last) {
 }
 
 void HomeAgent::set_blank(PageNumber first, PageNumber last, bool value) {
-  const auto at = [this](PageNumber page) {
-    return blank_.begin() + static_cast<std::ptrdiff_t>(page - pool_.number(me_, 0));
-  };
-  std::fill(at(first), at(last), value);
+  const auto place = static_cast<std::ptrdiff_t>(first % pool_.shape().segment_pages);
+  std::fill_n(blank_.begin() + place, last - first, value);
 }
 
 // Returns false as long as another node has the page, or it is on its way.
