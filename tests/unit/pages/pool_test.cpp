@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <deque>
 #include <thread>
 #include <vector>
@@ -267,16 +268,20 @@ TEST(Pool, ThreadsClaimDifferentGroups) {
   const PoolShape shape{kPage, kFrames, 1, 1, 1};
   std::vector<std::byte> memory(shape.frames_at());
   const Pool pool(memory.data(), shape);
+  constexpr int kThreads = 2, kRounds = 500;
   std::array<std::atomic<int>, 100> claims{};
+  std::barrier round(kThreads, [&pool]() noexcept { pool.head().groups_claimed = 0; });
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
+  for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
-      for (FrameNumber frame = 0; frame < kFrames; frame += 16)
-        while (const auto group = pool.claim_group(frame)) ++claims[*group];
+      for (int i = 0; i < kRounds; ++i) {
+        round.arrive_and_wait();
+        while (const auto group = pool.claim_group(kFrames - 1)) ++claims[*group];
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const std::atomic<int>& times : claims) EXPECT_EQ(times, 1);
+  for (const std::atomic<int>& times : claims) EXPECT_EQ(times, kRounds);
 }
 
 }  // namespace
