@@ -264,12 +264,12 @@ TEST(Pool, ClaimsEachGroupOfFramesOnce) {
 }
 
 TEST(Pool, ThreadsClaimDifferentGroups) {
-  constexpr std::size_t kPage = std::size_t{1} << 20, kFrames = 3200;
+  constexpr std::size_t kPage = std::size_t{32} << 20, kFrames = 20000;  // a group each
   const PoolShape shape{kPage, kFrames, 1, 1, 1};
   std::vector<std::byte> memory(shape.frames_at());
   const Pool pool(memory.data(), shape);
-  constexpr int kThreads = 2, kRounds = 500;
-  std::array<std::atomic<int>, 100> claims{};
+  constexpr int kThreads = 2, kRounds = 20;
+  std::vector<std::atomic<int>> claims(kFrames);
   std::barrier round(kThreads, [&pool]() noexcept { pool.head().groups_claimed = 0; });
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
