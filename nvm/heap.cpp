@@ -269,7 +269,6 @@ void Heap::on_answer(void* heap, int from, const std::byte* message, std::size_t
     if (these.answers != 0) these.unanswered->fetch_sub(these.weight, std::memory_order_release);
     these = {};
   };
-  const auto now = MigrationPolicy::Clock::now();
   const auto take = [&](const AwaitedAnswers::Taken& taken, const std::byte* brought) {
     const auto& [asked, answer] = taken;
     const int home = self.pool_.pe_of(asked.page);
@@ -281,7 +280,7 @@ void Heap::on_answer(void* heap, int from, const std::byte* message, std::size_t
       // too, but by way of other processes.
       (void)asked.unanswered->load(std::memory_order_acquire);
     }
-    self.migration_.learn(answer.page, answer.contended != 0, now);
+    self.migration_.learn(answer.page, answer.contended != 0);
     if (answer.n != 0) copy_in(asked.results, brought, answer.n);
     ++these.answers;
     these.weight += asked.weight;

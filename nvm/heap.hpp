@@ -157,6 +157,7 @@ class Heap final : public Region, private Host, private Outlet {
   void for_pieces(std::uint64_t offset, std::size_t n, int pe, std::size_t largest, Visit visit);
   // `results`: where what the answer brings goes; null: it brings nothing.
   void send(Operation operation, const std::byte* data, void* results, int pe, Unanswered& unanswered);
+  static void note_posted();
   static void wait_for_answers(const Unanswered& unanswered, std::uint64_t most_left, int pe);
   std::size_t execute_at_once(const Operation& operation, const std::byte* data, std::byte* answer);
   MessageLimits limits() const { return {pool_.shape(), nodes_, rt.me}; }

@@ -35,6 +35,9 @@ constexpr std::size_t kPagesAtOnce = 8, kPagesInARow = 32;
 constexpr std::initializer_list<int> kOfFaultsAndEnds = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL, SIGTRAP, SIGABRT,
                                                          SIGSYS,  SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 
+// Initial-exec: operations by a signal handler must not allocate it.
+[[gnu::tls_model("initial-exec")]] constinit thread_local ProgramPace this_thread;
+
 void describe_wait_for_page(WaitRecord& record, int pe) {
   describe_wait(record, "an operation on the NVM heap", pe, "for a page of PE %d to be loaded", pe);
 }
@@ -93,12 +96,13 @@ void Heap::wait_for_answers(const Unanswered& unanswered, std::uint64_t most_lef
   const auto few = [&] {
     return (unanswered.load(std::memory_order_acquire) & kUnansweredCount) <= most_left;
   };
-  if (few()) return;
+  if (few()) return this_thread.ends(true);
   wait_for(few, [&](WaitRecord& record) {
     if (pe == WaitRecord::kNobody)
       return describe_wait(record, "completing NVM heap operations", pe, "for PEs to apply them");
     describe_wait(record, "an operation on the NVM heap", pe, "for PE %d to have it applied", pe);
   });
+  this_thread.ends(true);
 }
 
 // Pages that are here, or come here.
@@ -166,7 +170,7 @@ FrameNumber Heap::answer_to(const Ticket& ticket) {
 bool Heap::goes_there(PageNumber page, std::size_t n, bool waited) {
   if (!options_.remote_ops || rt.progress == nullptr || n > kLargestOperation) return false;
   const bool shares = !waited && gathering_.is_under_way(pool_.pe_of(page));
-  return !migration_.charge_operation(page, n, pool_.shape().page_bytes, MigrationPolicy::Clock::now(),
+  return !migration_.charge_operation(page, n, pool_.shape().page_bytes, this_thread.begins(),
                                       shares ? kRecordCost : kMessageCost);
 }
 
@@ -280,8 +284,13 @@ void Heap::move(Context* context, std::uintptr_t address, std::byte* memory, std
   } else {
     bring_and_copy(absent);
   }
-  wait_for_answers(own, 0, pe);
-  if (unwaited && rt.progress != nullptr) rt.progress->posted();
+  if (!unwaited) return wait_for_answers(own, 0, pe);
+  if (rt.progress != nullptr) note_posted();
+}
+
+void Heap::note_posted() {
+  rt.progress->posted();
+  this_thread.ends(false);
 }
 
 Operation Heap::operation_for(const Piece& piece) {
@@ -454,7 +463,7 @@ void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type
     if (later) {
       operation.brings = fetch != nullptr;
       send(operation, nullptr, fetch, pe, context->unanswered);
-      return rt.progress->posted();
+      return note_posted();
     }
     Unanswered own{0};
     operation.brings = true;

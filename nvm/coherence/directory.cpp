@@ -14,6 +14,7 @@ class Service {
 
   bool answered(const Message& answer);
   void start_waiting();
+  std::vector<Message>::iterator place_of(const Message& request);
 
  private:
   bool begin(const Message& next);
@@ -306,7 +307,13 @@ bool Service::conclude(const Message& answer) {
   return true;
 }
 
-// In the order of coming.
+// Who waits behind whom: requests in the order of coming, but for the home's own writes.  These bring the
+// page to where operations that wait take no messages; behind them somebody else is served first, always.
+std::vector<Message>::iterator Service::place_of(const Message& request) {
+  if (request.kind != Event::ask_write || request.requester != home_.node) return d_.waiting.end();
+  return std::ranges::find_if(d_.waiting, [](const Message& one) { return one.kind != Event::dropped; });
+}
+
 void Service::start_waiting() {
   while (!d_.waiting.empty()) {
     const Message next = d_.waiting.front();
@@ -341,7 +348,7 @@ bool ForwarderStack::contains(NodeId node) const {
 bool serve(Directory& directory, const Message& message, const Home& home, std::vector<Message>& out) {
   Service service(directory, home, out);
   if (is_request(message.kind)) {
-    directory.waiting.push_back(message);
+    directory.waiting.insert(service.place_of(message), message);
   } else if (message.kind == Event::dropped) {
     directory.waiting.insert(directory.waiting.begin(), message);
   } else if (!service.answered(message)) {

@@ -2,7 +2,7 @@
 // The protocol between nodes, MOESI-F, as seen by the home of a page: who has it, whose turn it is, and what
 // is to be sent.  Pure, like moesif.hpp, which has the nodes' part and the kinds of messages.
 //
-// The home serves one request for a page after the other, but for reads, see below:
+// The home serves one request for a page after the other, its own writes first, but for reads, see below:
 //
 //   idle --request--> gather --all there--> [loading] --loaded--> finish --done--> idle
 //                     invalidate,           load: the page        grant, forward,

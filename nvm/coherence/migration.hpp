@@ -27,24 +27,52 @@ inline constexpr std::uint32_t kMessageCost = 16384;
 /// The same of an operation that shares a message with others: half a microsecond.
 inline constexpr std::uint32_t kRecordCost = 512;
 
+/// Of one thread: whether its program does other things than operations on pages that are elsewhere.  It does
+/// if it takes long from the end of one to the next.  What an operation takes is no part of that, nor what is
+/// waited for it: where PEs share a core, an answer says nothing of when the thread runs again.
+class ProgramPace {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// The next operation begins.  Returns whether there was a pause before it.
+  bool begins(Clock::time_point now = Clock::now()) {
+    const bool rested = now - last_end_ > kPause;
+    last_end_ = now;
+    completed_ = false;
+    return rested;
+  }
+  /// A call returns that may have sent some, or, `completed`, has waited for all.
+  void ends(bool completed) {
+    if (!completed_) ends(completed, Clock::now());
+  }
+  void ends(bool completed, Clock::time_point now) {
+    last_end_ = now;
+    completed_ = completed;
+  }
+
+ private:
+  static constexpr auto kPause = std::chrono::microseconds(5);
+  Clock::time_point last_end_;
+  bool completed_ = true;
+};
+
 /// Thread safety: any thread; threads that meet in a row may lose a charge.
 class MigrationPolicy {
  public:
-  using Clock = std::chrono::steady_clock;
   static constexpr unsigned kRowBits = 9;
 
-  /// Charges an operation of n bytes on a page that is not here.  Returns whether the page should come.
-  bool charge_operation(PageNumber page, std::size_t n, std::size_t page_bytes,
-                        Clock::time_point now = Clock::now(), std::uint32_t cost = kMessageCost) {
+  /// Charges an operation of n bytes on a page that is not here.  `rested`: the program did other things
+  /// before it.  Returns whether the page should come.
+  bool charge_operation(PageNumber page, std::size_t n, std::size_t page_bytes, bool rested,
+                        std::uint32_t cost = kMessageCost) {
     Row& row = rows_[row_of(page, kRowBits)];
     if (row.page.load(std::memory_order_relaxed) != page) {
       row.page.store(page, std::memory_order_relaxed);
       row.charge.store(0, std::memory_order_relaxed);
-      row.contended.store({}, std::memory_order_relaxed);
+      row.contended.store(false, std::memory_order_relaxed);
     }
-    const Clock::time_point contended = row.contended.load(std::memory_order_relaxed);
-    const bool rests = contended != Clock::time_point() && now - contended > kPause;
-    const std::uint32_t before = rests ? 0 : row.charge.load(std::memory_order_relaxed);
+    const bool leave_it = rested && row.contended.load(std::memory_order_relaxed);
+    const std::uint32_t before = leave_it ? 0 : row.charge.load(std::memory_order_relaxed);
     const std::uint32_t charge = before + static_cast<std::uint32_t>(n) + cost;
     const bool pays = charge >= page_bytes + kMessageCost;
     row.charge.store(pays ? 0 : charge, std::memory_order_relaxed);
@@ -52,19 +80,17 @@ class MigrationPolicy {
   }
 
   /// The last operation has been applied, and others use the page too, or not.
-  void learn(PageNumber page, bool contended, Clock::time_point now = Clock::now()) {
+  void learn(PageNumber page, bool contended) {
     Row& row = rows_[row_of(page, kRowBits)];
     if (row.page.load(std::memory_order_relaxed) == page)
-      row.contended.store(contended ? now : Clock::time_point(), std::memory_order_relaxed);
+      row.contended.store(contended, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr auto kPause =
-      std::chrono::microseconds(5);  // without operations: the program does other things
   struct Row {
     std::atomic<PageNumber> page;
     std::atomic<std::uint32_t> charge;
-    std::atomic<Clock::time_point> contended;  // when the last answer said so; 0: it did not
+    std::atomic<bool> contended;  // as the last answer said
   };
   std::array<Row, std::size_t{1} << kRowBits> rows_{};
 };

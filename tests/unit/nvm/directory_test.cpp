@@ -139,5 +139,26 @@ TEST_F(ReadersOfAPage, AreKnownByTheVersionOfTheirRequests) {
   EXPECT_TRUE(directory.busy());
 }
 
+using RequestsForAPage = ReadersOfAPage;
+
+// What waits for a page that is far away takes two messages each, and none where the home has it.
+TEST_F(RequestsForAPage, WaitBehindAWriteOfTheHomes) {
+  give({1});
+  for (const NodeId node : {2, 3, 2}) ask(node, ask_put);
+  ask(4, ask_write);
+  EXPECT_TRUE(take({.kind = dropped, .from = 5}));
+  ask(kHome, ask_write);
+  std::vector<std::pair<Event, NodeId>> served;
+  while (!sent.empty()) {
+    const Message message = next();
+    served.emplace_back(message.kind, message.requester);
+    const bool by_actor = message.kind == put || message.kind == invalidate;
+    EXPECT_TRUE(answer(message, done, by_actor ? message.to : message.requester));
+  }
+  EXPECT_THAT(served, ElementsAre(std::pair(put, 2), std::pair(forward_write, kHome), std::pair(put, 3),
+                                  std::pair(put, 2), std::pair(forward_write, 4)));
+  EXPECT_FALSE(directory.busy());
+}
+
 }  // namespace
 }  // namespace shm::nvm

@@ -8,27 +8,51 @@
 namespace shm::nvm {
 namespace {
 
-// Operations until the page should come, each a moment after the last.
-int sent_before(MigrationPolicy& migration, std::chrono::microseconds pause, bool contended) {
-  MigrationPolicy::Clock::time_point now = MigrationPolicy::Clock::now();
-  for (int sent = 0; sent < 1000; ++sent, now += pause) {
-    if (migration.charge_operation(7, 8, 262144, now)) return sent;
-    migration.learn(7, contended, now);
+// Operations until the page should come, each a moment after the last, or with a pause before.
+int sent_before(MigrationPolicy& migration, bool rested, bool contended) {
+  for (int sent = 0; sent < 1000; ++sent) {
+    if (migration.charge_operation(7, 8, 262144, rested)) return sent;
+    migration.learn(7, contended);
   }
   return -1;
 }
 
 TEST(MigrationPolicy, APageComesWhenItsOperationsHaveCostAsMuch) {
-  using std::chrono::microseconds;
   MigrationPolicy migration;
-  EXPECT_TRUE(migration.charge_operation(7, 4096, 4096)) << "small pages come at once";
-  const int sent = sent_before(migration, microseconds(100), false);
+  EXPECT_TRUE(migration.charge_operation(7, 4096, 4096, false)) << "small pages come at once";
+  const int sent = sent_before(migration, true, false);
   EXPECT_GT(sent, 4);
   EXPECT_LT(sent, 100);
-  EXPECT_EQ(sent_before(migration, microseconds(100), false), sent) << "and it begins anew";
-  EXPECT_EQ(sent_before(migration, microseconds(1), true), sent) << "this PE does nothing else";
-  EXPECT_EQ(sent_before(migration, microseconds(100), true), -1) << "it would not stay";
-  EXPECT_NEAR(sent_before(migration, microseconds(100), false), sent, 1) << "the others have gone";
+  EXPECT_EQ(sent_before(migration, true, false), sent) << "and it begins anew";
+  EXPECT_EQ(sent_before(migration, false, true), sent) << "this PE does nothing else";
+  EXPECT_EQ(sent_before(migration, true, true), -1) << "it would not stay";
+  EXPECT_NEAR(sent_before(migration, true, false), sent, 1) << "the others have gone";
+}
+
+TEST(ProgramPace, APauseIsTimeBetweenOperationsAndNoneThatTheyTake) {
+  using std::chrono::microseconds;
+  ProgramPace pace;
+  auto now = ProgramPace::Clock::now();
+  EXPECT_TRUE(pace.begins(now)) << "its first";
+  EXPECT_FALSE(pace.begins(now += microseconds(1)));
+  EXPECT_FALSE(pace.begins(now += microseconds(4))) << "since the last one, not the first";
+  for (const bool completed : {false, true}) {
+    pace.ends(completed, now += microseconds(1000));
+    EXPECT_FALSE(pace.begins(now += microseconds(1))) << "it took long itself";
+    EXPECT_TRUE(pace.begins(now += microseconds(6))) << "it did other things";
+  }
+}
+
+// A program that completes nothing, as there is nothing, does other things all the same.
+TEST(ProgramPace, CallsWithoutOperationsAreNoPartOfThem) {
+  ProgramPace pace;
+  const auto now = ProgramPace::Clock::now();
+  pace.begins(now);
+  pace.ends(true, now);
+  const auto later = now + std::chrono::hours(1);
+  pace.ends(true);
+  pace.ends(false);
+  EXPECT_TRUE(pace.begins(later));
 }
 
 // A page that shares a row of the table with page 7.
@@ -39,32 +63,29 @@ PageNumber one_like_7() {
 }
 
 TEST(MigrationPolicy, PagesDoNotPayForEachOther) {
-  using std::chrono::microseconds;
   const PageNumber other = one_like_7();
   MigrationPolicy migration;
-  auto now = MigrationPolicy::Clock::now();
   const auto charge = [&](PageNumber page, std::size_t n) {
-    return migration.charge_operation(page, n, 262144, now += microseconds(100));
+    return migration.charge_operation(page, n, 262144, true);
   };
   EXPECT_FALSE(charge(7, 250000));
   EXPECT_FALSE(charge(other, 20000)) << "its first operation";
   EXPECT_FALSE(charge(7, 20000)) << "it begins anew";
-  migration.learn(7, true, now);
+  migration.learn(7, true);
   EXPECT_FALSE(charge(other, 200000));
   EXPECT_TRUE(charge(other, 200000)) << "nobody else uses this one";
   EXPECT_FALSE(charge(other, 200000));
-  migration.learn(7, true, now);  // a late answer
+  migration.learn(7, true);  // a late answer
   EXPECT_TRUE(charge(other, 200000));
 }
 
 // Of several PEs in turn, as where each puts to the same place of all others.
 TEST(MigrationPolicy, PagesAtTheSamePlaceOfSegmentsDoNotDisturbEachOther) {
   MigrationPolicy migration;
-  auto now = MigrationPolicy::Clock::now();
   bool came = false;
   for (int i = 0; i < 100 && !came; ++i) {
     for (PageNumber page = 7; page < 8 * 4096; page += 4096)
-      came |= migration.charge_operation(page, 8, 262144, now += std::chrono::microseconds(1));
+      came |= migration.charge_operation(page, 8, 262144, false);
   }
   EXPECT_TRUE(came);
 }
