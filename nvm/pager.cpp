@@ -16,6 +16,9 @@ namespace shm::nvm {
 namespace {
 
 constexpr long kNap = 50;  // microseconds, while something waits for what rings no bell
+// A device that takes longer is told of, and looked at so often.
+constexpr std::chrono::seconds kSlowDevice{1};
+constexpr long kDeviceLook = 1'000'000;  // microseconds
 constexpr int kBusyRounds = 20;
 constexpr int kRoundsForOthers = 8;                     // of a thread that has something else to do
 constexpr int kHintsAtOnce = 64, kMessagesAtOnce = 64;  // they may come faster than they are taken
@@ -216,14 +219,26 @@ void Pager::sleep() {
   queue_.hear();
 }
 
-// How many microseconds, negative: until somebody rings.
+// By who has the turn.  Who asks what this PE waits for hears of a transfer that takes long.
+void Pager::watch_device() {
+  const auto now = HomeAgent::Clock::now();
+  if (!slow_device_ && now < watch_device_at_) return;
+  watch_device_at_ = now + kSlowDevice;
+  const auto oldest = home_.oldest_transfer();
+  if (!oldest || now - *oldest < kSlowDevice) return slow_device_.reset();
+  if (!slow_device_) slow_device_.emplace("the NVM heap", "for its device");
+}
+
+// How many microseconds, negative: until somebody rings.  Whose device is at work looks at the clock, too.
 long Pager::may_sleep() {
   if (!turns_.begin()) return kNap;  // nobody else asks the device to tell
+  watch_device();
   const bool told = home_.listen(events_.fd) && !waits_untold();
   const bool nothing = queue_.empty() && channel_.empty();
   sleeps_.store(told && nothing, std::memory_order_relaxed);
   const bool called = turns_.end();
-  return !nothing || called ? 0 : told ? -1 : kNap;
+  if (!nothing || called) return 0;
+  return !told ? kNap : transfers_.load(std::memory_order_relaxed) ? kDeviceLook : -1;
 }
 
 void Pager::forget_events() const {

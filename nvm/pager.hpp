@@ -20,10 +20,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/wait_report.hpp"
 #include "nvm/coherence/home_agent.hpp"
 #include "nvm/coherence/page_cache.hpp"
 #include "nvm/coherence/page_channel.hpp"
@@ -110,6 +112,7 @@ class Pager final : public PagerRounds {
   bool waits_untold() const;
   void sleep();
   long may_sleep();
+  void watch_device();
   void forget_events() const;
   void await_event(std::uint32_t mark, long microseconds);
   void hear_other_processes(std::uint32_t heard);
@@ -146,6 +149,9 @@ class Pager final : public PagerRounds {
   std::atomic<bool> shares_rounds_{false};
   std::atomic<int> readers_{0};  // threads that carry out reads; only who has the turn becomes one
   std::atomic<bool> stop_{false};
+  // The pager's thread's.
+  HomeAgent::Clock::time_point watch_device_at_;
+  std::optional<OutsideWait> slow_device_;
   std::thread thread_;
   std::thread ear_;
 };

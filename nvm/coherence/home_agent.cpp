@@ -235,6 +235,12 @@ void HomeAgent::submit() {
   }
 }
 
+std::optional<HomeAgent::Clock::time_point> HomeAgent::oldest_transfer() const {
+  std::optional<Clock::time_point> oldest;
+  for (const auto& [transfer, move] : moves_) oldest = std::min(oldest.value_or(move->begun), move->begun);
+  return oldest;
+}
+
 bool HomeAgent::to_be_submitted() {
   const auto waits = [this](const StoredObject& object) {
     return held_at(object.first) == nullptr && object.store->to_be_submitted();

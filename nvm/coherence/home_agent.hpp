@@ -10,6 +10,7 @@
 // nothing but the device or the network, so there will be another one.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -93,6 +94,9 @@ class HomeAgent {
   /// Whether threads other than the pager's may call it, but for submit() and listen(), one at a time.
   bool never_blocks() const { return never_blocks_; }
   bool transfers() const { return !moves_.empty(); }
+  /// When the one that has been under way for longest began, if any is.
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> oldest_transfer() const;
   bool awaits_buffer() const { return !await_buffer_.empty(); }
   /// As of devices: before the pager sleeps.
   bool listen(int eventfd);
@@ -112,6 +116,7 @@ class HomeAgent {
     Device* device;
     Transfer transfer;
     Delivery delivery;
+    Clock::time_point begun = Clock::now();
   };
 
   DirectoryEntry& entry_of(PageNumber page);

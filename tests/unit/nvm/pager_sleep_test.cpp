@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is wished for at the very moment when a pager falls asleep.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <atomic>
@@ -8,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "base/wait_record.hpp"
+#include "base/wait_report.hpp"
 #include "page_cache_fixture.hpp"
 #include "pager_fixture.hpp"
 
@@ -162,6 +165,33 @@ TEST(PagerNaps, ThereAreNoneWhileATransferIsUnderWay) {
     EXPECT_TRUE(device->end_one()) << "the pager sleeps on a transfer that it has not handed over";
     EXPECT_NE(asked.wait().frame, kNoFrame);
   }
+}
+
+// What a PE says that is asked what it waits for.
+std::string answer_of_this_process() {
+  testing::internal::CaptureStderr();
+  raise(kAskSignal);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(PagerNaps, ADeviceThatTakesLongIsNamedToWhoAsks) {
+  answer_wait_questions(0, 1, 0, "");
+  PoolMemory memory{shape_of(1)};
+  const Nodes nodes = nodes_of(1);
+  FakeHost host{memory.pool, 0};
+  auto made = std::make_unique<TellingDevice>();
+  TellingDevice* device = made.get();
+  Pager pager(host, memory.pool, nodes, std::move(made),
+              Pager::Settings{0, host.segment(), false, true, 0, ReplacementKind::vgasnet});
+  pager.start();
+  const Asked asked(memory.pool, 0, 0, PageRequest::Kind::pin, Access::read, 3);
+  await("a second", [] {
+    return answer_of_this_process().find("the NVM heap waits for its device") != std::string::npos;
+  });
+  EXPECT_TRUE(device->end_one());
+  EXPECT_NE(asked.wait().frame, kNoFrame);
+  await("the pager",
+        [] { return answer_of_this_process().find("no thread waits in a call") != std::string::npos; });
 }
 
 // It hears of the end of a pin, so it need not look.
