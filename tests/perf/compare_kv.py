@@ -15,7 +15,8 @@ several rounds; a figure is the median of the rounds.
   nvm      changes by all PEs of two nodes at once, and by one, of a table on NVM beside the same in memory
   paper    what Figures 3 and 4 of the paper on PDHT show: gets by all PEs, and by the size of the value, by the number of
            elements of each PE; with --engines each matching engine (SHMEM_KV_MATCH)
-  lmdb     gets and puts by one process, beside LMDB (package liblmdb-dev); only when it is named
+  lmdb     gets and puts by one process, beside LMDB (package liblmdb-dev), in memory and with a quarter of the memory that a
+           table would take (needs Linux 6.5); only when it is named
   redis    single gets of PE 0 on node, and batches to another node, waited for or several under way, beside redis-benchmark with the same sizes of keys
            and values: single, and pipelined; on a socket file and on the loopback, with one client and with several
 
@@ -47,13 +48,14 @@ MI = 1 << 20
 REDIS_KEY = len("key:000000000000")  # what redis-benchmark has
 PIPELINE = 64
 CLIENTS = (1, 8)
+LARGE_VALUE = 1000  # bytes, of lmdb's table that memory has no room for
 CHANGERS = 4  # PEs, or threads, of mixed
 INSTRUCTIONS = {"kv_get": ("get", 90), "kv_put": ("put", 160), "kv_get_batch": ("key of a batched get", 80)}
 
 
-def run(options, pes, nodes, *more, engine=None, folder=None):
+def run(options, pes, nodes, *more, engine=None, folder=None, **variables):
     """Rows of a run of `pes` PEs on `nodes` virtual nodes; the heap is on NVM if there is a folder."""
-    variables = {"SHMEM_SYMMETRIC_SIZE": str(options.heap)}
+    variables = {"SHMEM_SYMMETRIC_SIZE": str(options.heap), **variables}
     if folder is not None:
         variables["SHMEM_HEAP"] = f"nvm:{folder}"
     if engine is not None:
@@ -363,28 +365,42 @@ def redis(options, verdicts):
 
 
 def lmdb(options, verdicts):
-    """A table on NVM used by one PE, beside LMDB in one process.  Neither makes anything durable meanwhile."""
+    """A table on NVM used by one PE, beside LMDB in one process: in memory, and four times as large as the memory that
+    either may use.  Neither makes anything durable meanwhile."""
     figures = Figures()
-    counts = [10000, 100000]
+    counts, large, limit = [10000, 100000], options.large, options.large * LARGE_VALUE // 4
+    lines = {"get": "get", "update": "put", "LMDB get": "LMDB: get", "LMDB put": "LMDB: put",
+             "LMDB put_together": "LMDB: put, 1000 in a transaction"}
     with tempfile.TemporaryDirectory(prefix="atoll-kv.", dir=options.dir) as folder:
         program = os.path.join(folder, "lmdb_kv")
-        built = subprocess.run(["cc", "-O2", os.path.join(os.path.dirname(__file__), "lmdb_kv.c"), "-o", program, "-llmdb"],
+        built = subprocess.run(["cc", "-O2", os.path.join(HERE, "lmdb_kv.c"), "-o", program, "-llmdb", "-lpthread"],
                                capture_output=True, text=True)
         if built.returncode != 0:
             sys.exit(f"compare_kv.py: cannot build lmdb_kv (Debian: liblmdb-dev): {built.stderr.strip()}")
+
+        def beside(count, value, *below, **variables):
+            with tempfile.TemporaryDirectory(dir=folder) as place:
+                for line in arguments.output([program, place, count, value, *below], 600).splitlines():
+                    figures.note(("LMDB " + line.split()[0], count, value), float(line.split()[1]))
+            for row in run(options, 1, 1, "--kernel", "get,update", "--elements", count, "--value", value, folder=folder,
+                           **variables):
+                figures.note((row["what"], row["elements"], value), row["ns"])
+
         for _ in range(options.rounds):
             for count in counts:
-                with tempfile.TemporaryDirectory(dir=folder) as place:
-                    for line in arguments.output([program, place, count, options.value], 300).splitlines():
-                        figures.note(("LMDB " + line.split()[0], count), float(line.split()[1]))
-                for row in run(options, 1, 1, "--kernel", "get,update", "--elements", count, "--value", options.value,
-                               folder=folder):
-                    figures.note((row["what"], row["elements"]), row["ns"])
-    print(f"\nTables on NVM, one process, ns, values of {options.value} bytes\n{'':<40}" +
+                beside(count, options.value)
+            beside(large, LARGE_VALUE, limit, SHMEM_NVM_PAGE="16k", SHMEM_NVM_CACHE=str(limit))
+    print(f"\nTables on NVM, one process, ns, values of {options.value} bytes, all in memory\n{'':<40}" +
           "".join(f"{n:>10}" for n in counts))
-    for what, said in (("get", "get"), ("update", "put"), ("LMDB get", "LMDB: get"), ("LMDB put", "LMDB: put"),
-                       ("LMDB put_together", "LMDB: put, 1000 in a transaction")):
-        print(f"{said:<40}" + "".join(f"{figures[what, n]:>10.4g}" for n in counts))
+    for what, said in lines.items():
+        print(f"{said:<40}" + "".join(f"{figures[what, n, options.value]:>10.4g}" for n in counts))
+    print(f"\nThe same of {large} elements of {LARGE_VALUE} bytes with {plots.label(limit)} of memory, which LMDB's file had "
+          f"{plots.label(int(figures['LMDB most', large, LARGE_VALUE]))} of at most")
+    for what, said in lines.items():
+        print(f"{said:<40}{figures[what, large, LARGE_VALUE]:>10.4g}")
+    for what in ("get", "update"):
+        theirs = {"get": "LMDB get", "update": "LMDB put"}[what]
+        print(f"LMDB / table on NVM, {lines[what]}: {figures[theirs, large, LARGE_VALUE] / figures[what, large, LARGE_VALUE]:.2f}")
 
 
 EXPERIMENTS = {"targets": targets, "single": single, "batch": batch, "scale": scale, "nvm": nvm, "paper": paper, "redis": redis, "lmdb": lmdb}
@@ -415,6 +431,8 @@ def parse():
     parser.add_argument("--growth", type=arguments.whole, default=10000000,
                         help="of targets: elements to which a table grows (default 10000000)")
     parser.add_argument("--wait", type=arguments.seconds, default=2, help="of targets: seconds that a get waits (default 2)")
+    parser.add_argument("--large", type=arguments.whole, default=100000,
+                        help="elements of lmdb's table that memory has no room for (default 100000)")
     parser.add_argument("--heap", type=arguments.size, default=512 * MI, help="symmetric heap of a PE (default 512m)")
     options = parser.parse_args()
     if options.redis and "redis" not in options.only:
