@@ -12,6 +12,7 @@
 #include <cstring>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "base/call_stack.hpp"
 #include "base/fatal.hpp"
@@ -38,9 +39,21 @@ CrashReport how;
 pid_t watched_process = -1;
 bool prepared = false;
 std::atomic<pid_t> reporter{0};  // the thread that reports
-volatile int first_signal = 0;   // that it reports
+
+// What it reports.
+struct First {
+  int signal = 0;
+  const siginfo_t* info = nullptr;
+  const void* context = nullptr;
+  bool reason_said = true;  // false: as soon as it is known
+  bool failed = false;      // the report itself, which then says what it has
+  bool word_left = false;   // leave_word()
+};
+constinit First first;
 
 constexpr long kLongestReport = 20;                         // s
+constexpr long kLongestStack = 2;                           // s, to find what takes microseconds
+constexpr long kLongestNames = 15;                          // s, as debugging information may be large
 constexpr int kLongestWait = 3000;                          // ms, for another PE's report
 constexpr std::size_t kSignalStack = std::size_t{8} << 20;  // as a thread's: handlers wait for pages on it
 constexpr std::uintptr_t kNearNull = 4096;
@@ -55,8 +68,8 @@ class Block : public FixedText<16384> {
     clear();
   }
   /// Ends a line that has been begun.
-  void end_line(const char* rest) {
-    if (!text().empty() && text().back() != '\n') add("%s\n", rest);
+  void end_line() {
+    if (!text().empty() && text().back() != '\n') add("\n");
   }
 };
 constinit Block block;
@@ -145,12 +158,23 @@ void add_bad_address(const siginfo_t& info, const void* context, const CallStack
   }
 }
 
+// Of a signal that says nothing of what the thread was doing.
+void add_sender(const siginfo_t& info) {
+  if (info.si_code != SI_USER && info.si_code != SI_QUEUE && info.si_code != SI_TKILL) {
+    block.add("sent by a timer, or what else the program has asked for it\n");
+  } else if (info.si_pid == 0) {
+    block.add("sent by a process outside this container\n");
+  } else {
+    block.add("sent by process %d\n", info.si_pid);
+  }
+}
+
 void add_reason(const siginfo_t& info, const void* context, const CallStack& stack) {
   const int number = info.si_signo;
-  if (number == SIGABRT) {
+  if (number == SIGABRT && info.si_code == SI_TKILL && info.si_pid == watched_process) {
     block.add("the program has called abort\n");
   } else if (info.si_code <= 0) {
-    block.add("sent by process %d\n", info.si_pid);
+    add_sender(info);
   } else if (number == SIGSEGV) {
     add_bad_address(info, context, stack);
   } else if (number == SIGFPE) {
@@ -169,21 +193,31 @@ Watched& watched_signal(int number) {
                        [=](const Watched& w) { return w.number == number; });
 }
 
-// The kernel ends this process if the report itself hangs.
-timer_t start_clock() {
-  sigevent event{};
-  event.sigev_notify = SIGEV_SIGNAL;
-  event.sigev_signo = SIGKILL;
-  int timer = -1;
-  itimerspec once{};
-  once.it_value.tv_sec = kLongestReport;
-  if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0)
-    syscall(SYS_timer_settime, timer, 0, &once, nullptr);
-  return reinterpret_cast<timer_t>(static_cast<std::intptr_t>(timer));
-}
-void stop_clock(timer_t timer) {
-  syscall(SYS_timer_delete, static_cast<int>(reinterpret_cast<std::intptr_t>(timer)));
-}
+// The kernel sends a signal to this thread if the clock runs out: SIGKILL ends a report that hangs, the
+// signal that is reported brings it to an end that is told.
+class ReportClock {
+ public:
+  explicit ReportClock(int number) {
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = number;
+    event._sigev_un._tid = reporter.load();
+    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer_) != 0) timer_ = -1;
+  }
+  ~ReportClock() { syscall(SYS_timer_delete, timer_); }
+  ReportClock(const ReportClock&) = delete;
+  ReportClock& operator=(const ReportClock&) = delete;
+
+  /// From now on.  0: it stands.
+  void set(long seconds) {
+    itimerspec once{};
+    once.it_value.tv_sec = seconds;
+    syscall(SYS_timer_settime, timer_, 0, &once, nullptr);
+  }
+
+ private:
+  int timer_ = -1;
+};
 
 [[noreturn]] void end_by(int number) {
   signal(number, SIG_DFL);
@@ -191,11 +225,33 @@ void stop_clock(timer_t timer) {
   _exit(kErrorExit);
 }
 
-// What fails while this reports, such as to unwind a stack that is overwritten, ends as the crash would have.
-[[noreturn]] void end_by_first_signal() {
-  block.end_line(": its stack cannot be read");
-  end_calls();
-  end_by(first_signal);
+// For the observer, and in the core file.
+void leave_word() {
+  if (std::exchange(first.word_left, true)) return;
+  tell_observer_of_end();
+  if (how.choose_core != nullptr) how.choose_core();
+}
+
+// The report fails, as on a stack that is overwritten, or does not come to an end, as where another thread
+// keeps the lock of the dynamic loader: what is known is said, and the process ends as by the crash.
+[[noreturn]] void end_by_first_signal(bool in_time) {
+  if (!std::exchange(first.failed, true)) {
+    if (!block.text().empty()) {
+      if (!std::exchange(first.reason_said, true)) {
+        block.add(": ");
+        add_reason(*first.info, first.context, CallStack());
+      }
+      block.end_line();
+      block.add(
+          "atoll: %s:   (%s)\n", identity_text(),
+          in_time
+              ? "its stack cannot be read"
+              : "calls that are missing were not found in time: another thread may have the loader's lock");
+      end_calls();
+    }
+    leave_word();
+  }
+  end_by(first.signal);
 }
 
 // Of a thread that crashes while another one reports: that one ends the process.  Or hangs, in what follows
@@ -206,31 +262,37 @@ void stop_clock(timer_t timer) {
   end_by(number);
 }
 
-void report(const Watched& signal, const siginfo_t& info, const void* context) {
+void report(const Watched& signal) {
+  ReportClock clock(first.signal);
+  clock.set(kLongestStack);
   block.add("atoll: %s: %s", identity_text(), signal.name);
   CallStack stack;
-  take_call_stack(stack, context);
+  take_call_stack(stack, first.context);
+  clock.set(kLongestNames);
+  first.reason_said = true;
   block.add(stack.call[0] != '\0' ? " in %s: " : ": ", stack.call);
-  add_reason(info, context, stack);
+  add_reason(*first.info, first.context, stack);
   if (begin_calls()) add_frames(stack, 0);
+  clock.set(0);
   end_calls();
 }
 
 void on_crash(int number, siginfo_t* info, void* context) {
   Watched& signal = watched_signal(number);
   if (getpid() != watched_process) return pass_on(signal.before, number, info, context);
-  pid_t first = 0;
+  pid_t before = 0;
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
-  if (!reporter.compare_exchange_strong(first, self)) {
-    if (first == self) end_by_first_signal();
+  if (!reporter.compare_exchange_strong(before, self)) {
+    if (before == self) end_by_first_signal(info->si_code != SI_TIMER);
     leave_it_to_the_first(number);
   }
-  first_signal = number;
-  const timer_t clock = start_clock();
-  if (how.spoken && signal.spoken) report(signal, *info, context);
-  tell_observer_of_end();
-  if (how.choose_core != nullptr) how.choose_core();
-  stop_clock(clock);
+  first = {.signal = number, .info = info, .context = context, .reason_said = false};
+  {
+    ReportClock clock(SIGKILL);
+    clock.set(kLongestReport);
+    if (how.spoken && signal.spoken) report(signal);
+    leave_word();
+  }
   pass_on(signal.before, number, info, context);
 }
 
@@ -279,8 +341,11 @@ void report_caller() {
   pid_t nobody = 0;
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
   if (!reporter.compare_exchange_strong(nobody, self)) return;
+  ReportClock clock(SIGKILL);  // its line stands already
+  clock.set(kLongestStack);
   CallStack stack;
   take_call_stack(stack, nullptr);
+  clock.set(kLongestNames);
   if (stack.caller >= 0 && begin_calls()) {
     add_frames(stack, stack.caller);
     end_calls();

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* F_SETPIPE_SZ */
 /* PE 1 crashes: `crash <how>`.  crash_test.py looks for the lines that are marked below. */
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,6 +53,40 @@ static void in_thread(void) {
   pthread_join(thread, NULL);
 }
 
+static void* load(void* path) { return dlopen(path, RTLD_NOW); }
+
+/* Another thread reads a file that has no end: the loader's lock is its. */
+static void hold_loader(const char* pipe) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, load, (void*)pipe);
+  if (open(pipe, O_WRONLY) < 0) exit(2); /* comes back when the thread has opened it */
+}
+
+/* Frames that differ, so that each has a line, and long names: more than a pipe takes. */
+#define DOWN(name) name##_whose_name_is_so_long_that_the_names_of_all_frames_are_more_than_a_page_of_text
+__attribute__((noinline)) static int DOWN(even)(volatile int depth);
+__attribute__((noinline)) static int DOWN(odd)(volatile int depth) { return DOWN(even)(depth - 1) + 1; }
+static int DOWN(even)(volatile int depth) {
+  if (depth == 0) *nowhere = 1;
+  return DOWN(odd)(depth - 1) + 1;
+}
+
+/* Crashes while nobody reads what it says of it. */
+static void crash_unheard(const char* pipe) {
+  const int file = open(pipe, O_RDWR);
+  if (fcntl(file, F_SETPIPE_SZ, 4096) < 0 || dup2(file, STDERR_FILENO) < 0) exit(2);
+  shmem_barrier_all();
+  DOWN(even)(100);
+}
+
+/* Crashes when the other one has said so much that it waits. */
+static void crash_behind(const char* pipe) {
+  const int file = open(pipe, O_RDWR);
+  shmem_barrier_all();
+  for (int full = 0; full < 4096; usleep(1000)) ioctl(file, FIONREAD, &full);
+  *nowhere = 1;
+}
+
 static void crash(const char* how) {
   const int me = shmem_my_pe(), other = (me + 1) % shmem_n_pes();
   if (strcmp(how, "store") == 0) *nowhere = 1;                                 /* line: store */
@@ -70,6 +108,19 @@ static void crash(const char* how) {
     zero = page[0]; /* line: bus */
   }
   if (strcmp(how, "raise") == 0) raise(SIGSEGV); /* line: raise */
+  if (strcmp(how, "outside") == 0) {
+    if (fork() == 0) _exit(kill(getppid(), SIGABRT));
+    pause();
+  }
+  if (strcmp(how, "loader") == 0) {
+    hold_loader(getenv("PIPE"));
+    *nowhere = 1;
+  }
+  if (strcmp(how, "refused_loader") == 0) {
+    hold_loader(getenv("PIPE"));
+    shmem_long_p(dest, 1, 99);
+  }
+  if (strcmp(how, "behind") == 0) (me == 0 ? crash_unheard : crash_behind)(getenv("PIPE"));
 }
 
 int main(int count, char** arguments) {

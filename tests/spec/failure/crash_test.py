@@ -14,7 +14,7 @@ import unittest
 
 CRASH = sys.argv.pop(1)
 SOURCE = pathlib.Path(__file__).with_name("crash.c").read_text().splitlines()
-SEGV, ABRT, FPE, ILL, BUS, REFUSED = 139, 134, 136, 132, 135, 1
+SEGV, ABRT, FPE, ILL, BUS, KILL, REFUSED = 139, 134, 136, 132, 135, 137, 1
 NOWHERE = "nothing can be %s at 0x0"
 
 
@@ -65,6 +65,10 @@ class Crash(unittest.TestCase):
         self.crashes("bus", BUS, "SIGBUS: no memory is behind 0x")
         self.crashes("raise", SEGV, "SIGSEGV: sent by process ")
 
+    # Wherever it is then.
+    def test_a_signal_from_outside(self):
+        self.assertRegex(self.job(ABRT, "outside").stderr, r"(?m)^atoll: PE 1 of 2 on \S+: SIGABRT: sent by process \d+$")
+
     def test_a_function_that_is_not_there(self):
         self.crashes("call", SEGV, "SIGSEGV: " + NOWHERE % "executed")
 
@@ -78,7 +82,8 @@ class Crash(unittest.TestCase):
     # The report crashes itself: what it has is a line.
     def test_a_stack_that_is_lost(self):
         said = self.job(SEGV, "lost_stack").stderr
-        self.assertRegex(said, r"(?m)^atoll: PE 1 of 2 on \S+: SIGSEGV\b.*$")
+        self.assertRegex(said, r"(?m)^atoll: PE 1 of 2 on \S+: SIGSEGV: nothing can be written at 0x\w+\n"
+                         r"atoll: PE 1 of 2 on \S+:   \(its stack cannot be read\)$")
         self.assertTrue(said.endswith("\n"), said)
         for line in said.splitlines():
             self.assertLessEqual(line.count("atoll: ") + line.count("oshrun: "), 1, line)
@@ -104,6 +109,35 @@ class Crash(unittest.TestCase):
             for how, code in (("put", SEGV), ("abort", ABRT)):
                 self.assertNotIn("atoll:", self.job(code, how, SHMEM_BACKTRACE=word).stderr)
             self.assertNotIn("#0", self.job(REFUSED, "pe", SHMEM_BACKTRACE=word).stderr)
+
+
+class Bounded(unittest.TestCase):
+    """Reports that cannot be finished."""
+    job = Crash.job
+    options = ()
+    heap = {}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.pipe = folder.name + "/pipe"
+        os.mkfifo(self.pipe)
+
+    def test_a_thread_has_the_loaders_lock(self):
+        said = self.job(SEGV, "loader", PIPE=self.pipe).stderr
+        self.assertRegex(said, r"(?m)^atoll: PE 1 of 2 on \S+: SIGSEGV: nothing can be written at 0x0 \(NULL\)\n"
+                         r"atoll: PE 1 of 2 on \S+:   \(calls that are missing were not found in time: .*\)$")
+
+    def test_a_thread_has_the_loaders_lock_and_a_call_is_refused(self):
+        self.assertRegex(self.job(KILL, "refused_loader", PIPE=self.pipe).stderr,
+                         r"(?m)^atoll: PE 1 of 2 on \S+: shmem_long_p: pe is 99; allowed is 0 to 1$")
+
+    # Whoever waited for it without an end would be ended by oshrun, by signal 9, as the first report is one that takes too long.
+    def test_another_report_of_the_node_does_not_end(self):
+        said = self.job(SEGV, "behind", PIPE=self.pipe, ALL_CRASH="1").stderr
+        self.assertRegex(said, r"(?m)^atoll: PE 1 of 2 on \S+: SIGSEGV: nothing can be written at 0x0 \(NULL\)$")
+        self.assertNotIn("#0", said)
+        self.assertRegex(said, r"(?m)^oshrun: PE 1 .* was killed by signal 11 ")
 
 
 class CrashOnTwoNodes(Crash):
