@@ -162,6 +162,26 @@ bool more_than_cpus(const Allocation& allocation, const std::vector<Host>& hosts
                      [&](const Host& host) { return host.places.value_or(1) > allocation.fewest; });
 }
 
+/// Whether --per-host has no list of hosts that would say it to the engine.
+bool shares_by_number(const Options& options, const std::vector<Host>& hosts,
+                      const Surroundings& surroundings) {
+  return options.per_host > 0 && hosts.empty() &&
+         (options.virtual_nodes == 0 || slurm_allocation(surroundings));
+}
+
+/// Empty if the engine can be told.
+std::string cannot_share(const Options& options, Engine engine, const std::vector<Host>& hosts,
+                         const Surroundings& surroundings) {
+  const auto allocation = slurm_allocation(surroundings);
+  if (!allocation || allocation->nodes == 1 || !shares_by_number(options, hosts, surroundings)) return {};
+  const char* why = nullptr;
+  if (options.memory_servers > 0) why = "memory servers would be among them";
+  if (engine != Engine::kSrun && options.apps.size() > 1) why = "the job has several programs";
+  if (why == nullptr) return {};
+  return "oshrun: --per-host " + std::to_string(options.per_host) + ": " + why +
+         "; name the hosts of the allocation with -H as well";
+}
+
 Words srun_words(const Options& options, const std::vector<App>& apps, const std::vector<Host>& hosts,
                  const std::vector<Words>& commands, const Surroundings& surroundings) {
   const int processes = processes_of(apps);
@@ -173,6 +193,8 @@ Words srun_words(const Options& options, const std::vector<App>& apps, const std
   } else if (allocation) {
     words.push_back("--nodes=" + std::to_string(std::min(allocation->nodes, processes)));
   }
+  if (shares_by_number(options, hosts, surroundings))
+    words.push_back("--ntasks-per-node=" + std::to_string(options.per_host));
   if (allocation && more_than_cpus(*allocation, hosts, processes)) words.push_back("--overcommit");
   std::string bind = cpu_bind(options);
   if (options.report_bindings) bind = bind.empty() ? "verbose" : "verbose," + bind;
@@ -194,7 +216,10 @@ Words run_words(const Options& options, const std::vector<App>& apps, const std:
   Words words;
   if (surroundings.root) words.push_back("--allow-run-as-root");
   // Hosts of the list have a place for each process; but an allocation may have fewer, and that counts.
-  append(words, {"--map-by", engine.prrte ? "slot:oversubscribe" : "slot:OVERSUBSCRIBE"});
+  const std::string by = shares_by_number(options, hosts, surroundings)
+                             ? "ppr:" + std::to_string(options.per_host) + ":node"
+                             : "slot";
+  append(words, {"--map-by", by + (engine.prrte ? ":oversubscribe" : ":OVERSUBSCRIBE")});
   append(words, {"--bind-to", bind_to(options.bind)});
   if (options.report_bindings) {
     if (engine.prrte) {
@@ -288,6 +313,8 @@ HandOver hand_over(const Options& options, const std::vector<App>& apps, const s
   if (!hosts.empty()) placement = place(hosts, processes_of(apps));
   if (!placement.error.empty()) return {{}, std::move(placement.error)};
   if (std::string error = wrong_app(apps, surroundings); !error.empty()) return {{}, std::move(error)};
+  if (std::string error = cannot_share(options, engine.engine, hosts, surroundings); !error.empty())
+    return {{}, std::move(error)};
   std::vector<Words> commands;
   for (const App& app : apps) commands.push_back(command_of(app, options, engine.engine, surroundings));
   Words argv = prefix(options, surroundings);

@@ -149,10 +149,11 @@ void set_size(Parser& parser, std::optional<std::size_t>& bytes, const std::stri
                   ": give a size above 0, a number with at most one suffix of k, m, g, t, such as 512m");
 }
 
+/// Names that shells cannot set are names, too: those of functions that bash exports, say. One with a dash is
+/// rather an option before which the name is missing.
 bool is_variable_name(std::string_view name) {
-  constexpr std::string_view kOfNames = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-  const bool begins_with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
-  return !name.empty() && !begins_with_digit && name.find_first_not_of(kOfNames) == name.npos;
+  return !name.empty() && name[0] != '-' &&
+         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
 }
 
 void set_env(Parser& parser, App& app, const std::string& name, const std::string& value) {
@@ -160,7 +161,7 @@ void set_env(Parser& parser, App& app, const std::string& name, const std::strin
   EnvSetting setting{value.substr(0, equals), std::nullopt};
   if (!is_variable_name(setting.name)) {
     parser.refuse(name + " " + quoted(value) +
-                  ": give NAME or NAME=VALUE; a name has letters, digits and _, and begins with no digit");
+                  ": give NAME or NAME=VALUE; a name begins with no dash, and has no control characters");
     return;
   }
   if (equals != std::string::npos) setting.value = value.substr(equals + 1);

@@ -111,8 +111,10 @@ TEST(Borrowed, MisspeltOptionsAreRecognised) {
 }
 
 TEST(Borrowed, NamesOfVariablesAreChecked) {
-  EXPECT_THAT(refused({"-x", "1=2"}), ::testing::HasSubstr("give NAME or NAME=VALUE"));
-  EXPECT_EQ(taken({"-x", "_a1=2"}).apps[0].env[0].name, "_a1");
+  for (const char* name : {"-n", "-n=1", "=1", "a\nb=1"})
+    EXPECT_THAT(refused({"-x", name}), ::testing::HasSubstr("give NAME or NAME=VALUE"));
+  for (const std::string name : {"_a1", "1", "foo.bar", "BASH_FUNC_f%%", "a b"})
+    EXPECT_EQ(taken({"-x", name + "=2"}).apps[0].env[0].name, name);
 }
 
 }  // namespace

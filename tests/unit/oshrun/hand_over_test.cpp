@@ -26,8 +26,9 @@ class HandOverOf : public ::testing::Test {
     ParseResult parsed = parse_options(words, servers.value_or(""));
     EXPECT_EQ(parsed.kind, ParseResult::Kind::kRun) << parsed.text;
     Options& options = parsed.options;
-    const std::vector<Host> hosts =
+    std::vector<Host> hosts =
         options.host_list.empty() ? std::vector<Host>{} : parse_host_list("-H", options.host_list).hosts;
+    EXPECT_EQ(use_per_host(options, hosts, place_), "");
     EXPECT_EQ(default_pes(options, hosts, place_), "");
     const HandOver result =
         hand_over(options, all_apps(options, {"/there/bin", "/there/lib"}), hosts, engine, place_);
@@ -124,6 +125,30 @@ TEST_F(HandOverOf, TheLibrarysVariablesTravel) {
               "SHMEM_DEBUG=0 prog"))
       << "the last one counts";
   EXPECT_EQ(line(kSrun, {"prog"}), kSrunStart + "--ntasks=1 " + kProgram);
+}
+
+TEST_F(HandOverOf, EachHostGetsAsManyPesAsAsked) {
+  const Line words{"--per-host", "3", "prog"};
+  EXPECT_EQ(line(kSrun, words), kSrunStart + "--ntasks=3 --ntasks-per-node=3 " + kProgram);
+  place_.environment = {{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NUM_NODES", "2"}};
+  EXPECT_TRUE(has(line(kSrun, words), "--ntasks=6 --nodes=2 --ntasks-per-node=3 " + kProgram));
+  EXPECT_TRUE(
+      has(line(kMpirun4, words), "--map-by ppr:3:node:OVERSUBSCRIBE --bind-to none -n 6 /usr/bin/env"));
+  EXPECT_TRUE(
+      has(line(kPrterun, words), "--map-by ppr:3:node:oversubscribe --bind-to none -n 6 /usr/bin/env"));
+  EXPECT_FALSE(has(line(kSrun, {"--per-host", "3", "-H", "a,b", "prog"}), "--ntasks-per-node=3"));
+  EXPECT_TRUE(has(line(kMpirun4, {"--per-host", "3", "-H", "a,b", "prog"}), "--host a:3,b:3 -n 6"));
+  // Where it could not be told.
+  for (const Candidate& engine : {kSrun, kMpirun4})
+    EXPECT_EQ(
+        line(engine, {"--per-host", "3", "--memory-servers", "1", "prog"}),
+        "oshrun: --per-host 3: memory servers would be among them; name the hosts of the allocation with "
+        "-H as well");
+  const Line two{"--per-host", "2", "-n", "1", "one", ":", "-n", "3", "two"};
+  EXPECT_TRUE(has(line(kSrun, two), "--ntasks=4 --nodes=2 --ntasks-per-node=2"));
+  EXPECT_EQ(line(kMpirun4, two),
+            "oshrun: --per-host 2: the job has several programs; name the hosts of the allocation with -H as "
+            "well");
 }
 
 TEST_F(HandOverOf, TunablesOfTheUserStay) {
