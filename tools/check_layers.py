@@ -50,7 +50,8 @@ MAY_INCLUDE = {
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
     "tools/remote_malloc": ["src/base", "include"],
-    "tools/shmem_info": ["src/base", "transports/ofi", "include"],  # ofi: which providers open here
+    # ofi: which providers open here; setup: how much memory a PE would register.
+    "tools/shmem_info": ["src/base", "src/setup", "transports/ofi", "include"],
     "tools/shmem_memory": ["src/setup"],
     "tools/shmem_nvm": ["src/base", "nvm/storage"],
 }

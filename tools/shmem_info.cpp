@@ -12,7 +12,10 @@
 #include <string>
 
 #include "base/env.hpp"
+#include "base/host_memory.hpp"
 #include "base/human.hpp"
+#include "base/limits.hpp"
+#include "setup/process_state.hpp"
 #include "shmem.h"
 #include "transports/ofi/fabric.hpp"
 
@@ -73,13 +76,33 @@ std::string room_in(const char* folder) {
          shm::human_bytes(static_cast<double>(info.f_blocks) * unit);
 }
 
+std::string bytes_text(std::size_t bytes) { return shm::human_bytes(static_cast<double>(bytes)); }
+
+// Of one PE on this host, with the variables in force here.
+std::string pinned_memory(std::size_t allowed) {
+  shm::Result<shm::Env> env = shm::Env::read();
+  if (!env.ok()) return "not known: see the variables below";
+  const std::size_t in_memory = shm::default_heap(1);
+  shm::Result<shm::nvm::Options> nvm = shm::nvm::Options::read(env.value(), in_memory);
+  if (!nvm.ok()) return "not known: " + nvm.status().text();
+  const shm::ToPin pages{shm::heap_sizes(env.value(), nvm.value(), in_memory).segment,
+                         nvm.value().wanted() ? nvm.value().shape(1, 1).bytes() : 0};
+  const std::string why_not = shm::why_not_pinned(pages, shm::host_memory(), allowed);
+  return bytes_text(pages.own + pages.shared) +
+         " if it is alone on this host and the provider pins (InfiniBand and its like); " +
+         (why_not.empty() ? "that may be" : "too much: " + why_not);
+}
+
 void print_limits() {
+  const std::size_t allowed = shm::allowed_locked_memory();
   std::printf("\nThis machine\n");
   row("cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
   row("memory", shm::human_bytes(static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                                  static_cast<double>(sysconf(_SC_PAGESIZE))));
   row("/dev/shm", room_in("/dev/shm") + " (used by SHMEM_MAPPER=posix only)");
-  row("locked memory", limit(RLIMIT_MEMLOCK) + " (matters to InfiniBand and its like)");
+  row("locked memory", limit(RLIMIT_MEMLOCK) + (allowed == SIZE_MAX ? ", without a limit for this process"
+                                                                    : ", at most " + bytes_text(allowed)));
+  row("pinned by a PE", pinned_memory(allowed));
   row("address space", limit(RLIMIT_AS));
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);

@@ -2,7 +2,9 @@
 #include "base/limits.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +33,15 @@ std::string in_force(int resource, const char* command) {
   return std::string(command) + (limit == RLIM_INFINITY ? "" : ": " + std::to_string(limit));
 }
 
+// The kernel counts for nobody who has this.
+bool may_lock_all() {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+  return syscall(SYS_capget, &head, sets) == 0 && (sets[0].effective & (1U << CAP_IPC_LOCK)) != 0;
+}
+
+std::string bytes_text(std::size_t bytes) { return human_bytes(static_cast<double>(bytes)); }
+
 }  // namespace
 
 std::size_t allow_open_files(std::size_t files) {
@@ -48,6 +59,24 @@ void allow_locked_memory() {
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+std::size_t allowed_locked_memory() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || may_lock_all())
+    return SIZE_MAX;
+  return limit.rlim_max;
+}
+
+std::string why_not_pinned(const ToPin& pages, std::size_t memory, std::size_t allowed) {
+  constexpr const char* kSmaller = "set SHMEM_SYMMETRIC_SIZE, or a smaller one";
+  const std::size_t of_host = pages.own * static_cast<std::size_t>(pages.processes) + pages.shared;
+  if (of_host > memory)
+    return "that is " + bytes_text(of_host) + " on this host of " + bytes_text(memory) + "; " + kSmaller;
+  if (pages.own + pages.shared > allowed)
+    return "a process may lock " + bytes_text(allowed) + "; raise the hard limit (ulimit -Hl), or " +
+           kSmaller;
+  return "";
 }
 
 std::size_t allowed_address_space() {

@@ -14,6 +14,19 @@ std::size_t allow_open_files(std::size_t files);
 /// Raises the limit of locked memory to the hard limit, for providers that pin what is registered.
 void allow_locked_memory();
 
+/// What this process may lock once that is done, in bytes; SIZE_MAX: there is no limit.
+std::size_t allowed_locked_memory();
+
+/// Memory that a network is to pin: of each of so many processes, and what they share.
+struct ToPin {
+  std::size_t own = 0, shared = 0;  // bytes
+  int processes = 1;
+};
+
+/// Why that cannot be pinned on a host with so much memory, if each process may lock so much, and what to do;
+/// empty: it can.
+std::string why_not_pinned(const ToPin& pages, std::size_t memory, std::size_t allowed);
+
 /// What this process may map, in bytes; SIZE_MAX: there is no limit.
 std::size_t allowed_address_space();
 

@@ -42,6 +42,14 @@ std::string paths(const ProcessState& state) {
   return text;
 }
 
+// Nothing where there is no network.
+std::string registered(const ProcessState& state) {
+  if (rt.network == nullptr) return "";
+  const ToPin pages = registered_memory(state);
+  return "Registered with the network: " + human_bytes(static_cast<double>(pages.own + pages.shared)) +
+         " per PE, " + (state.network->pins_segments() ? "pinned" : "not pinned") + "\n";
+}
+
 }  // namespace
 
 void print_start_information(const ProcessState& state) {
@@ -63,6 +71,7 @@ void print_start_information(const ProcessState& state) {
                 : rt.paged_by_default ? "Symmetric heap on NVM"
                                       : "NVM heap",
                 rt.paged_text.c_str());
+  std::fputs(registered(state).c_str(), stdout);
   std::printf("Atomics are executed by CPUs on the target's memory, on every path\n");
   std::printf("Paths from PE 0:\n%s", paths(state).c_str());
   std::printf("Environment variables:\n%s", rt.env.describe().c_str());

@@ -14,6 +14,7 @@
 #include "base/fatal.hpp"
 #include "base/host_memory.hpp"
 #include "base/huge_pages.hpp"
+#include "base/human.hpp"
 #include "base/limits.hpp"
 #include "core/progress.hpp"
 #include "kv/own_memory.hpp"
@@ -130,6 +131,17 @@ void allow_connections(const Job& job) {
          limit_behind(EMFILE).c_str());
 }
 
+// Before it is pinned: a host of which more is pinned than it has comes to a halt.
+Status check_pinned(const ProcessState& state) {
+  if (!state.network->pins_segments()) return {};
+  const ToPin pages = registered_memory(state);
+  const std::string why = why_not_pinned(pages, host_memory(), allowed_locked_memory());
+  if (why.empty()) return {};
+  return Status::error(state.network->describe() + " pins the " +
+                       human_bytes(static_cast<double>(pages.own + pages.shared)) +
+                       " that each PE registers: " + why);
+}
+
 Status open_network(ProcessState& state, const Env& env, const NodeMember& member) {
   const NetworkOptions options{
       .provider = env.provider,
@@ -147,6 +159,7 @@ Status open_network(ProcessState& state, const Env& env, const NodeMember& membe
   Result<std::unique_ptr<Network>> network = make_network(options);
   if (!network.ok()) return network.status();
   state.network = std::move(network.value());
+  if (Status status = check_pinned(state); !status.ok()) return status;
   NodeMemory& memory = *state.memory;
   const StaticRange& statics = memory.own_statics();
   Status status =
@@ -266,6 +279,18 @@ std::size_t default_heap(int pes_on_host) {
   return std::min(std::min(share, mapped) / kHugePage * kHugePage, kLargestDefault);
 }
 
+HeapSizes heap_sizes(const Env& env, const nvm::Options& nvm, std::size_t in_memory) {
+  const std::size_t user = nvm.is_default ? in_memory : env.symmetric_size.value_or(in_memory);
+  const std::size_t own = kv::own_range(env.kv_team_size.value_or(user / 4));
+  return {user, own, heap_stride(user, nvm.wanted(), own)};
+}
+
+ToPin registered_memory(const ProcessState& state) {
+  const NodeMemory& memory = *state.memory;
+  return {memory.heap_stride() + memory.own_statics().size,
+          memory.pool() != nullptr ? memory.pool_bytes() : 0, pes_of_host(state.boot->job())};
+}
+
 int pes_of_host(const Job& job) { return job.one_host ? job.size : static_cast<int>(job.node_pes.size()); }
 
 bool each_has_a_core(int pes) {
@@ -291,7 +316,8 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
     state->nvm.user_bytes = bytes_per_server(env, job.servers) * static_cast<std::size_t>(job.servers) /
                             static_cast<std::size_t>(job.size);
   }
-  state->user_heap = state->nvm.is_default ? in_memory : env.symmetric_size.value_or(in_memory);
+  const HeapSizes sizes = heap_sizes(env, state->nvm, in_memory);
+  state->user_heap = sizes.user;
   const std::size_t pool_bytes =
       state->nvm.wanted() ? state->nvm.shape(member.node_size, job.size).bytes() : 0;
   if (state->user_heap > (std::size_t{1} << 45)) {
@@ -302,12 +328,10 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
     return Status::error("SHMEM_KV_TEAM_SIZE is " + std::to_string(*env.kv_team_size) +
                          " bytes; allowed is up to 32t");
   }
-  const std::size_t own = kv::own_range(env.kv_team_size.value_or(state->user_heap / 4));
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   state->mapper = mapper->name();
-  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
-      *mapper, member,
-      {member.node_size, job.size, heap_stride(state->user_heap, state->nvm.wanted(), own), pool_bytes, own});
+  Result<std::unique_ptr<NodeMemory>> memory =
+      NodeMemory::create(*mapper, member, {member.node_size, job.size, sizes.segment, pool_bytes, sizes.own});
   if (!memory.ok()) return memory.status();
   state->memory = std::move(memory.value());
   state->memory->control(member.node_rank).record.leader = job.node_pes.front() + 1;

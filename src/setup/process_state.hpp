@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/limits.hpp"
 #include "boot/boot.hpp"
 #include "heap/node_memory.hpp"
 #include "nvm/options.hpp"
@@ -31,6 +32,16 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
 /// PEs that this machine runs, and whether there is a core for each of them.
 int pes_of_host(const Job& job);
 bool each_has_a_core(int pes);
+
+/// Bytes of a PE's heap: what the program may have, what the PE gives out by itself, and what the segment
+/// spans, all of which is registered with a network.  `in_memory`: default_heap().
+struct HeapSizes {
+  std::size_t user, own, segment;
+};
+HeapSizes heap_sizes(const Env& env, const nvm::Options& nvm, std::size_t in_memory);
+
+/// What this PE registers with the network, and its node.
+ToPin registered_memory(const ProcessState& state);
 
 /// Bytes of heap that a PE gets where SHMEM_SYMMETRIC_SIZE is not set: its share of half the node's memory.
 std::size_t default_heap(int pes_on_host);

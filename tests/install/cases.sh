@@ -371,11 +371,17 @@ case_shmem_info() {
   fallocate -l $((room / 256)) /dev/shm/atoll.test.$$ # or as much would be free as there is
   trap 'rm -rf "$out" /dev/shm/atoll.test.$$' EXIT
   said=$(ulimit -l 16 && ulimit -v 8388608 && "$prefix/bin/shmem_info")
-  expect "$said" "  locked memory          16 KiB ("
+  expect "$said" "  locked memory          16 KiB, "
   expect "$said" "  address space          8 GiB"
   expect "$said" "  cores                  $(getconf _NPROCESSORS_ONLN)"
   expect "$said" "  memory                 $(human_bytes $(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE))))"
   expect "$said" " free of $(human_bytes "$room") (used by"
+  # A segment is half as much again, and 8 MiB, and what the library keeps there.
+  said=$(SHMEM_SYMMETRIC_SIZE=16m SHMEM_KV_TEAM_SIZE=0 "$prefix/bin/shmem_info")
+  expect "$said" "  pinned by a PE         "
+  expect "$said" " MiB if it is alone on this host and the provider pins (InfiniBand and its like); "
+  said=$(SHMEM_SYMMETRIC_SIZE=16t "$prefix/bin/shmem_info")
+  expect "$said" " if it is alone on this host and the provider pins (InfiniBand and its like); too much: that is "
   if SHMEM_MAPPER=nonsense "$prefix/bin/shmem_info" >said; then fail "a wrong variable goes unnoticed"; fi
   expect "$(cat said)" "SHMEM_MAPPER=nonsense"
   refute "$said" "NOT FOUND"

@@ -50,6 +50,13 @@ def expect_memory():
     expect([said], rf"Symmetric heap: 24 MiB per PE at {heap}; variables: [0-9.]+ KiB at {variables}")
 
 
+def expect_registered():
+    """Where there is a network: of 24 MiB half as much again, and our own memory."""
+    registered = [[line for line in run(2, *words, SHMEM_INFO="1", SHMEM_SYMMETRIC_SIZE="24m", SHMEM_KV_TEAM_SIZE="0")[0]
+                   if line.startswith("Registered")] for words in ((), ("--virtual-nodes", "2"))]
+    expect(sum(registered, []), r"Registered with the network: (4[4-9]|[5-9]\d)(\.\d)? MiB per PE, not pinned")
+
+
 def main():
     expect(sum(run(2), []))
     for name in ("SHMEM_VERSION", "SMA_VERSION"):
@@ -71,6 +78,7 @@ def main():
     expect(sorted(err), *(fr"atoll: PE {pe} of 3 on \S+: process \d+, node {pe // 2} of 2, rank {pe % 2} on it; heap of .*; "
                           r"(?!no network).*packed.*" for pe in range(3)))
     expect_memory()
+    expect_registered()
 
     out, err = run(2, SHMEM_SYMETRIC_SIZE="16m")  # said once
     expect(out)

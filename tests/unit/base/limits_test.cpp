@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <cstdint>
 
 namespace shm::test {
 namespace {
@@ -44,6 +45,18 @@ TEST(Limits, LockedMemoryIsRaised) {
   const WithLimit locked(RLIMIT_MEMLOCK, 4096);
   allow_locked_memory();
   EXPECT_EQ(soft_limit(RLIMIT_MEMLOCK), locked.hard());
+}
+
+TEST(Limits, WhatCannotBePinnedIsSaid) {
+  constexpr std::size_t kGiB = std::size_t{1} << 30;
+  EXPECT_EQ(why_not_pinned({kGiB, kGiB, 3}, 4 * kGiB, 2 * kGiB), "");
+  EXPECT_EQ(why_not_pinned({kGiB, kGiB, 4}, 4 * kGiB, SIZE_MAX),
+            "that is 5 GiB on this host of 4 GiB; set SHMEM_SYMMETRIC_SIZE, or a smaller one")
+      << "what is shared is pinned once";
+  EXPECT_EQ(why_not_pinned({kGiB, kGiB, 1}, 4 * kGiB, kGiB),
+            "a process may lock 1 GiB; raise the hard limit (ulimit -Hl), or set SHMEM_SYMMETRIC_SIZE, or a "
+            "smaller one")
+      << "and counts for each";
 }
 
 TEST(Limits, OnlyWhatALimitMayBeBehindIsNamed) {
