@@ -126,7 +126,7 @@ class TimeLimit(Launcher):
         self.assertEqual(err, "oshrun: the job has not ended within 0.1 s (--timeout); the job ends\n")
 
     def test_an_engine_has_its_time_to_end_after_a_limit_that_was_slept_through(self):
-        limit, kill_after = 0.2, 5
+        limit, kill_after = 0.5, 3
         ends = ("import signal, time; print('ready', flush=True); signal.sigwait([signal.SIGTERM]); "
                 "print('told', flush=True); time.sleep(0.2); print('ended')")
         process = self.start("--run-within", limit, kill_after, sys.executable, "-c", ends, preexec_fn=prepare_child)

@@ -5,6 +5,7 @@
 The same command lines of oshrun on this host and on two others, which an engine reaches: Open MPI's mpirun, on hosts
 of their own (hosts.py), or srun, inside an allocation of a Slurm of our own (slurm_job.py).  What comes out must be
 the same, and where docs/running.md says that an engine does otherwise, that.  OSHRUN names the launcher."""
+import concurrent.futures
 import contextlib
 import os
 import pathlib
@@ -51,9 +52,14 @@ class Everywhere(unittest.TestCase):
         return self.run_command([*Engine.prefix, OSHRUN, *(Engine.hosts if options is None else options),
                                  *map(str, words)], Engine.environment, text)
 
+    def both(self, use):
+        """What `use` makes of here and of there, at the same time."""
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return list(pool.map(use, (self.here, self.there)))
+
     def same(self, *words, code=0, text="", lines=None):
         """Both end with `code` and print the same lines, in any order: `lines`, if given."""
-        here, there = self.here(*words, text=text), self.there(*words, text=text)
+        here, there = self.both(lambda run: run(*words, text=text))
         self.assertEqual((here.returncode, there.returncode), (code, code), here.stderr + there.stderr)
         self.assertEqual(sorted(there.stdout.splitlines()), sorted(here.stdout.splitlines()), there.stderr)
         if lines is not None:
@@ -105,7 +111,7 @@ class Everywhere(unittest.TestCase):
             return run("-n", 2, "sh", "-c", script).returncode
 
     def codes_of_two(self, pe_0, pe_1):
-        return [self.code_of_two(run, pe_0, pe_1) for run in (self.here, self.there)]
+        return self.both(lambda run: self.code_of_two(run, pe_0, pe_1))
 
     def test_the_code_of_all(self):
         self.assertEqual(self.codes_of_two("meet; exit 3", "meet; exit 3"), [3, 3])
@@ -117,7 +123,7 @@ class Everywhere(unittest.TestCase):
 
     def test_the_code_of_global_exit(self):
         words = ["-n", 4, global_exit, 43, 0]  # by PE 0, while the others wait
-        self.assertEqual((self.here(*words).returncode, self.there(*words).returncode), (43, 43))
+        self.assertEqual([job.returncode for job in self.both(lambda run: run(*words))], [43, 43])
 
     def test_the_code_of_a_signal(self):
         here, there = self.codes_of_two("come; exec sleep 50", "meet; kill -9 $$")
@@ -154,7 +160,7 @@ class Everywhere(unittest.TestCase):
                   lines=["0 one", "0 two"])
 
     def test_tags(self):
-        here, there = (run("--tag-output", "-n", 2, "sh", "-c", "echo out; echo err >&2") for run in (self.here, self.there))
+        here, there = self.both(lambda run: run("--tag-output", "-n", 2, "sh", "-c", "echo out; echo err >&2"))
         self.assertEqual(sorted(here.stdout.splitlines()), ["[0] out", "[1] out"])
         self.assertEqual(sorted(here.stderr.splitlines()), ["[0]<err> err", "[1]<err> err"])
         tag = {"srun": "{pe}: {text}", "mpirun": "[1,{pe}]<std{text}>:{text}"}[Engine.name]
@@ -163,12 +169,11 @@ class Everywhere(unittest.TestCase):
             self.assertEqual(sorted(lines), [tag.format(pe=pe, text=text) for pe in range(2)])
 
     def test_a_time_limit(self):
-        for number, run in enumerate((self.here, self.there)):
-            time = f"50.{os.getpid()}{number}"
-            job = run("--timeout", 3, "-n", 2, "sleep", time)
+        time = f"50.{os.getpid()}1"
+        for job in self.both(lambda run: run("--timeout", 3, "-n", 2, "sleep", time)):
             self.assertEqual(job.returncode, 124, job.stderr)
             self.assertIn("oshrun: the job has not ended within 3 s (--timeout); the job ends\n", job.stderr)
-            hosts.wait_for(lambda: not sleepers(time), "no PE is left")
+        hosts.wait_for(lambda: not sleepers(time), "no PE is left")
 
     def test_a_signal_to_the_process_group_ends_a_job_with_a_time_limit(self):
         if Engine.name != "mpirun":

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: hosts_test.py <phases> <test> [slurm] [tcp | sockets] [4hosts] [phase of phases.c]
+"""usage: hosts_test.py <phases> <test> [slurm] [tcp | sockets] [4hosts] [alone] [phase of phases.c]
 
 Hosts of their own (tests/multi_host/hosts.py) under mpirun, or Slurm, of which one is lost, in the middle of a phase, by default
 of collective operations, or, under Slurm, of calls of the kv store:
     cut        the cable of one of two, or four, without a word on either side
     noticed    the same, and mpirun is told to look for it as docs/reliability.md says
+    late       the same, but it is told to look for so long that the PEs end before; whether it ends is said, and no more
     killed     all PEs of one of them
     partition  of three, two no longer reach each other, and the third reaches both
-With tcp or sockets PEs speak libfabric's provider of that name, without rxm.  OSHRUN names the launcher.  77 (skipped) where
+With tcp or sockets PEs speak libfabric's provider of that name, without rxm.  With alone each host has one PE, else two, and
+the second one begins to count when the first one has gone, for ten seconds.  OSHRUN names the launcher.  77 (skipped) where
 hosts cannot be made."""
 import contextlib
 import os
@@ -29,18 +31,19 @@ program, test, *how = sys.argv[1:]
 engine = "slurm" in how
 provider = {"SHMEM_PROVIDER": name for name in ("tcp", "sockets") if name in how}
 HOSTS = 3 if test == "partition" else 4 if "4hosts" in how else 2
-PES = 3 if test == "partition" else 2 * HOSTS
+EACH = 1 if test == "partition" or "alone" in how else 2
+PES = EACH * HOSTS
 PHASE = ([phase for phase in how if phase in PHASES] or ["kv" if engine else "collective"])[0]
 TIMEOUT = 20 if test == "noticed" else 3  # SHMEM_PEER_TIMEOUT
 KEEPALIVE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
-             "OMPI_MCA_oob_tcp_keepalive_probes": "3"}
+             "OMPI_MCA_oob_tcp_keepalive_probes": "10" if test == "late" else "3"}
 # Seconds until no PE is left.  On a host that Slurm has lost each PE that gives up takes 5 s more, and its neighbour
 # begins to count when it has gone.
 AT_MOST = 15 if test == "noticed" else TIMEOUT + (35 if engine else 20)
 
 
 def lose_a_host(network):
-    if test in ("cut", "noticed"):
+    if test in ("cut", "noticed", "late"):
         network.hosts[1].cut()
     elif test == "partition":
         network.part(*network.hosts[1:])
@@ -54,8 +57,8 @@ def check(said):
     """Who has noticed says whom it waits for, and where that one is."""
     silent = (r"has not answered for \d+ s \(SHMEM_PEER_TIMEOUT\), and "
               r"(?:shmemx?_\w+|an operation on the NVM heap|a load or store) waits ")
-    if test == "cut" and not re.search(rf"^atoll: PE \d of {PES} on atoll-h[023]: PE [23] on host atoll-h1 " + silent, said,
-                                       re.MULTILINE):
+    if test == "cut" and not re.search(rf"^atoll: PE \d of {PES} on atoll-h[023]: PE [{EACH}-{2 * EACH - 1}] on host atoll-h1 " + silent,
+                                       said, re.MULTILINE):
         sys.exit("no line names a PE of the host that was lost")
     if test == "noticed" and not re.search(r"lost communication with a remote daemon\.\s+HNP.*\s+Remote daemon: .* atoll-h1$", said,
                                            re.MULTILINE):
@@ -80,7 +83,7 @@ def words(network):
 
 
 def run_with_mpirun(network):
-    extra = KEEPALIVE if test == "noticed" else {}
+    extra = KEEPALIVE if test in ("noticed", "late") else {}
     run(network, network.oshrun("-n", PES, *words(network)), {**network.environment(), **extra, **provider})
 
 
@@ -102,9 +105,17 @@ def run(network, command, environment):
             sys.exit("the job ended by itself")
         lose_a_host(network)
         before = time.monotonic()
+        made.wait_for(lambda: "has not answered" in err.read_text() or not network.processes(program), "somebody notices", AT_MOST)
+        if "has not answered" in err.read_text():
+            print(f"the first line came {time.monotonic() - before:.1f} s after the host was lost")
         made.wait_for(lambda: not network.processes(program), "no PE is left", AT_MOST)
         print(f"no PE was left {time.monotonic() - before:.1f} s after the host was lost")
-        if test != "cut" or engine:  # mpirun waits for the daemon of the host that was lost
+        if test == "late":
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                job.wait(timeout=60)
+            print(f"mpirun {'has ended' if job.poll() is not None else 'is still there'} "
+                  f"{time.monotonic() - before:.0f} s after the host was lost")
+        elif test != "cut" or engine:  # mpirun waits for the daemon of the host that was lost
             job.wait(timeout=30)
             print(f"the job had ended {time.monotonic() - before:.1f} s after that")
             if job.returncode == 0:

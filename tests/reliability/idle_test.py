@@ -22,7 +22,7 @@ from phase_options import options  # noqa: E402
 program, = sys.argv[1:]
 PES = 4
 SETTLES = 10.5  # seconds, until the sleeps of a wait are as long as they get
-LOOKS, MOST_LOOKS, SECONDS = 4, 30, 2
+LOOKS, MOST_LOOKS, SECONDS = 4, 60, 1
 MOST_SHARE, MOST_WAKES = 0.005, 200  # of a core, and a second
 # What of, what else, as the options of which phase.
 CASES = (("wait_until", ""), ("barrier", ""), ("lock", ""), ("get_wait", ""), ("wait_until", "fault"), ("get_wait", "fault"),

@@ -5,6 +5,7 @@
 Strangers at every port and socket of a job, while it computes: it goes on, with right results, and nothing of theirs is
 looked at (docs/security.md).  Traffic is on loopback alone.
 """
+import concurrent.futures
 import os
 import random
 import re
@@ -209,18 +210,23 @@ def content_of(file):
 
 
 class Strangers(unittest.TestCase):
-    def send_stranger(self, what, port, token=b""):
+    def send_stranger(self, what, port, token=b"", times=None):
+        fewer = {} if times is None else {"STRANGER_TIMES": str(times)}
         attack = subprocess.run([STRANGER, what, str(port)], timeout=DEADLINE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                env={**os.environ, "STRANGER_TOKEN": token.hex()}, text=True)
+                                env={**os.environ, **fewer, "STRANGER_TOKEN": token.hex()}, text=True)
         self.assertEqual(attack.returncode, 0, attack.stdout)
 
-    # With the tokens of connections, to see what is behind them.
-    def attack(self, what, *options):
+    # With the tokens of connections, to see what is behind them.  At all ports at the same time, at one of them as often as
+    # the attack needs, at the others so many times.
+    def attack(self, what, *options, times=None):
         job = Job(*options)
         tokens = job.tokens(self)
         self.assertGreaterEqual(len(tokens), 4)
-        for port, (token, _) in tokens.items():
-            self.send_stranger(what, port, token)
+        with concurrent.futures.ThreadPoolExecutor(len(tokens)) as pool:
+            sent = [pool.submit(self.send_stranger, what, port, token, times if number > 0 else None)
+                    for number, (port, (token, _)) in enumerate(tokens.items())]
+            for one in sent:
+                one.result()
         return job.end(self)
 
     # Who does not know the token is not even read, be it this user.
@@ -288,7 +294,7 @@ class Strangers(unittest.TestCase):
 
     # From processes that end at once.
     def test_torn_messages(self):
-        self.assertGreater(self.attack("torn")[0], 0)
+        self.assertGreater(self.attack("torn", times=5)[0], 0)
 
     def test_tagged_messages(self):
         self.assertGreater(self.attack("tagged", "-x", "SHMEM_KV_MATCH=entry")[0], 0)
