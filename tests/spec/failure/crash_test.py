@@ -132,11 +132,11 @@ class Bounded(unittest.TestCase):
         self.assertRegex(self.job(KILL, "refused_loader", PIPE=self.pipe).stderr,
                          r"(?m)^atoll: PE 1 of 2 on \S+: shmem_long_p: pe is 99; allowed is 0 to 1$")
 
-    # Whoever waited for it without an end would be ended by oshrun, by signal 9, as the first report is one that takes too long.
+    # Whoever waited for it without an end would be ended by the clock of its own report, which says so.
     def test_another_report_of_the_node_does_not_end(self):
         said = self.job(SEGV, "behind", PIPE=self.pipe, ALL_CRASH="1").stderr
         self.assertRegex(said, r"(?m)^atoll: PE 1 of 2 on \S+: SIGSEGV: nothing can be written at 0x0 \(NULL\)$")
-        self.assertNotIn("#0", said)
+        self.assertNotRegex(said, "#0|not found in time")
         self.assertRegex(said, r"(?m)^oshrun: PE 1 .* was killed by signal 11 ")
 
 
