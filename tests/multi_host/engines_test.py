@@ -94,6 +94,13 @@ class Everywhere(unittest.TestCase):
                 self.assertEqual((job.returncode, len(job.stdout.splitlines())), (0, count), job.stderr)
                 self.assertEqual(set(job.stdout.splitlines()), {host[:2] for host in places.split(",")})
 
+    def test_each_node_of_an_allocation_gets_so_many_pes(self):
+        if Engine.name != "srun":
+            self.skipTest("has no allocation")
+        for launcher in ("srun", "mpirun"):
+            job = self.there("--launcher", launcher, "--per-host", 1, "sh", "-c", "echo $SLURMD_NODENAME")
+            self.assertEqual(sorted(job.stdout.split()), ["n1", "n2"], job.stderr)
+
     def test_too_few_places_are_an_error(self):
         host = "n1" if Engine.name == "srun" else "atoll-h1"
         job = self.there("-n", 3, "true", options=["-H", host + ":2"])
