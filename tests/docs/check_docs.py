@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: check_docs.py code|links|readme <folder of oshcc and oshrun>
 
-code    compiles each ```c block of README.md and docs/*.md, and runs it as two PEs on one node and on two.  A block
-        without main() is the inside of one; what it takes for granted stands in a comment above it: <!-- given: ... -->
+code    compiles each ```c and ```cpp block of README.md and docs/*.md, and runs it as two PEs on one node and on two.  A
+        block without main() is the inside of one; what it takes for granted stands above it: <!-- given: ... -->
 links   each relative link leads to a file, and to a heading if it names one
 readme  README.md has at most 120 lines of at most 110 columns"""
 import os
@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"(?:<!-- given: (?P<given>.*?) -->\n+)?```c\n(?P<code>.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- given: (?P<given>.*?) -->\n+)?```(?P<language>c|cpp)\n(?P<code>.*?)```", re.DOTALL)
 WRAPPER = """#include <shmem.h>
 #include <shmemx.h>
 #include <stdio.h>
@@ -26,6 +26,16 @@ int main(void) {{
 {code}
   shmem_finalize();
   return 0;
+}}
+"""
+CPP_WRAPPER = """#include <shmem.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+{given}
+int main() {{
+  const shmem::library library;
+{code}
 }}
 """
 
@@ -41,10 +51,12 @@ def code(tools):
                 line = page.read_text().count("\n", 0, block.start("code")) + 1
                 text = block["code"]
                 if "int main(" not in text:
-                    text = WRAPPER.format(given=block["given"] or "", code=text)
-                source, program = pathlib.Path(folder, "block.c"), pathlib.Path(folder, "block")
+                    wrapper = WRAPPER if block["language"] == "c" else CPP_WRAPPER
+                    text = wrapper.format(given=block["given"] or "", code=text)
+                source, program = pathlib.Path(folder, f"block.{block['language']}"), pathlib.Path(folder, "block")
                 source.write_text(text)
-                commands = [[f"{tools}/oshcc", "-Wall", "-Wextra", "-Werror", "-Wno-unused", str(source), "-o", str(program)]]
+                compiler = ["oshcc"] if block["language"] == "c" else ["oshc++", "-std=c++20"]
+                commands = [[f"{tools}/{compiler[0]}", *compiler[1:], "-Wall", "-Wextra", "-Werror", "-Wno-unused", str(source), "-o", str(program)]]
                 commands += [[f"{tools}/oshrun", "-n", "2", "--timeout", "30", *nodes, str(program)]
                              for nodes in ([], ["--virtual-nodes", "2"])]
                 for command in commands:

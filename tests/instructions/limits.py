@@ -6,6 +6,8 @@ callgrind counts what PE 0 executes in user mode while calls.c makes N calls and
 that of the numbers is what one takes, with the loop around it.  Nothing of that depends on the machine, its load or its cores: the same library
 counts the same.  Another compiler, or other options, count otherwise: such builds are skipped.
 
+Of the job cxx, shmem.hpp, no limits are written down: each call takes what C's takes.
+
     tests/instructions/limits.py node --build "Release GNU 12" --oshrun build/release/bin/oshrun --calls CALLS
 """
 import pathlib
@@ -48,7 +50,7 @@ LIMITS["trace"] = {"p": 146, "put": 172, "g": 142}
 LIMITS["pairs"] = {"p": 108, "put": 134, "g": 104}
 JOBS = {"barrier": ["-n", 2], "node": ["-n", 2], "network": ["-n", 2, "--virtual-nodes", 2],
         "pool": ["-n", 2, "-x", "SHMEM_NVM_SIZE=16m", "-x", "SHMEM_NVM_CACHE=8m"],
-        "trace": ["-n", 2], "pairs": ["-n", 2, "-x", "SHMEM_STATS=1"]}
+        "trace": ["-n", 2], "pairs": ["-n", 2, "-x", "SHMEM_STATS=1"], "cxx": ["-n", 2]}
 KINDS = {"pool": "node", "trace": "written_down", "pairs": "written_down"}  # what calls.c is to do, if it is not the job's name
 COLLECT = ["--toggle-collect=counted", "--dump-after=counted"]
 
@@ -71,13 +73,27 @@ def count(options, work):
     return counts
 
 
+def compare_languages(counts):
+    """Whether c.NAME and cxx.NAME of cxx_calls.cpp take the same, for each NAME; both with their loop."""
+    names = sorted(name.partition(".")[2] for name in counts if name.startswith("c."))
+    failed = set(counts) != {f"{language}.{name}" for name in names for language in ("c", "cxx")} or len(names) < 30
+    if failed:
+        print(f"counted were {', '.join(counts) or 'no calls'}")
+    for name in names:
+        c, cxx = counts.get(f"c.{name}", 0), counts.get(f"cxx.{name}", 0)
+        wrong = "" if c == cxx and c > 4 else ": not the same" if c > 4 else ": nothing was counted"
+        print(f"{name:<16}{c:>8g} instructions in C, {cxx:g} in C++{wrong}")
+        failed |= wrong != ""
+    return 1 if failed else 0
+
+
 def main():
     parser = arguments.Parser(__doc__)
     parser.add_argument("job", choices=JOBS)
     parser.add_argument("--build", required=True, help=f"what built them; skipped (exit code 77) if not '{BUILD}'")
     parser.add_argument("--oshrun", type=pathlib.Path, required=True)
     parser.add_argument("--preload", default="", help="into all PEs (tests/no_hardware)")
-    parser.add_argument("--calls", type=pathlib.Path, required=True, help="calls.c, compiled")
+    parser.add_argument("--calls", type=pathlib.Path, required=True, help="calls.c, or cxx_calls.cpp, compiled")
     options = parser.parse_args()
     if options.build != BUILD:
         print(f"limits.py: the limits are those of '{BUILD}', and this is '{options.build}'")
@@ -86,6 +102,8 @@ def main():
         return 77
     with tempfile.TemporaryDirectory(prefix="atoll-instructions.") as folder:
         counts = count(options, pathlib.Path(folder))
+    if options.job == "cxx":
+        return compare_languages(counts)
     limits = LIMITS[options.job]
     failed = set(counts) != set(limits)
     if failed:
