@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "base/human.hpp"
 #include "heap/node_memory.hpp"
@@ -24,6 +25,25 @@ constexpr std::size_t kDefaultFrames = 16384;
 // For each PE of the node, and for the node: more than the four pages that an instruction needs at a time
 // (nvm/README.md).
 constexpr std::size_t kFramesOfPe = 8, kFewestFrames = 16;
+
+// Whether the words of SHMEM_NVM_POLICY (base/env.def) are those of pages/policies.def, in that order.
+consteval bool policies_are_those_of_the_variable() {
+  std::string_view words;
+#define ENV(NAME, KIND, MEMBER, DEFAULT, HELP) \
+  if (std::string_view(#NAME) == "NVM_POLICY") words = DEFAULT;
+#include "base/env.def"
+#undef ENV
+  for (const auto& policy : pages::kPolicies) {
+    if (!words.starts_with(policy.word)) return false;
+    words.remove_prefix(policy.word.size());
+    if (&policy == std::end(pages::kPolicies) - 1) break;
+    if (!words.starts_with('|')) return false;
+    words.remove_prefix(1);
+  }
+  return words.empty();
+}
+static_assert(policies_are_those_of_the_variable(),
+              "SHMEM_NVM_POLICY in base/env.def has other words than pages/policies.def");
 
 Status check_folder(const std::string& folder, const char* variable) {
   struct stat status;
@@ -90,7 +110,7 @@ Result<Options> Options::read(const Env& env, std::size_t default_heap) {
   options.engine = env.nvm_engine == "uring"  ? IoEngine::uring
                    : env.nvm_engine == "sync" ? IoEngine::sync
                                               : IoEngine::automatic;
-  options.replacement = env.nvm_policy == "vgasnet" ? ReplacementKind::vgasnet : ReplacementKind::two_queues;
+  options.replacement = policy_called(env.nvm_policy);
   options.cooperative = env.nvm_cooperative;
   options.remote_ops = env.nvm_remote_ops;
   options.most_ahead = env.nvm_ahead;

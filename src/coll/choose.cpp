@@ -24,7 +24,8 @@ constexpr std::size_t kInlineBytes = Cell::kPayload;
 constexpr std::size_t kAny = SIZE_MAX;
 constexpr int kAll = 1 << 30;
 
-// The first rule that fits is taken.  What each algorithm takes beside the others:
+// The first rule that fits is taken; one of 0 PEs fits never, and says that the algorithm is there
+// (SHMEM_ALGORITHMS).  What each algorithm takes beside the others:
 //   tests/perf/sweep_collectives.py --bin build/release/bin -n 4              (also -n 2, 3, 8)
 //   tests/perf/sweep_collectives.py --bin build/release/bin -n 4 --nodes 4    (also --nodes 2)
 constexpr Rule kRules[] = {
@@ -51,15 +52,33 @@ constexpr Rule kRules[] = {
     {Collective::scan, false, kInlineBytes, kAll, Algorithm::inlined},
     {Collective::scan, false, kAny, kAll, Algorithm::shares},
     {Collective::internode_broadcast, false, kAny, kAll, Algorithm::tree},
+    {Collective::internode_broadcast, false, 0, 0, Algorithm::chain},
     {Collective::internode_reduce, false, 16384, kAll, Algorithm::doubling},
     {Collective::internode_reduce, false, 524288, 2, Algorithm::doubling},  // as many bytes, half the steps
     {Collective::internode_reduce, false, kAny, kAll, Algorithm::halving},
 };
 
 constexpr const char* kCollectives[] = {
-    "broadcast", "collect", "alltoall", "reduce", "scan", "internode_broadcast", "internode_reduce"};
-constexpr const char* kAlgorithms[] = {"inline",   "reading", "whole", "shares",   "leading", "pairwise",
-                                       "combined", "tree",    "chain", "doubling", "halving"};
+#define COLLECTIVE(NAME) #NAME,
+#include "coll/algorithms.def"
+#undef COLLECTIVE
+};
+constexpr const char* kAlgorithms[] = {
+#define ALGORITHM(NAME, WORD) WORD,
+#include "coll/algorithms.def"
+#undef ALGORITHM
+};
+
+consteval bool all_have_rules() {
+  for (std::size_t i = 0; i < std::size(kAlgorithms); ++i) {
+    if (std::none_of(std::begin(kRules), std::end(kRules),
+                     [i](const Rule& rule) { return static_cast<std::size_t>(rule.algorithm) == i; }))
+      return false;
+  }
+  return true;
+}
+static_assert(all_have_rules(),
+              "an algorithm of algorithms.def is in no rule of kRules: nothing would use it");
 
 std::size_t stripe_bytes = 32768;  // a stripe that has less than this to send is not worth its messages
 std::size_t eager_bytes = 32768;
@@ -70,9 +89,6 @@ std::optional<Algorithm> overruled[std::size(kCollectives)];
 bool can_use(Collective what, std::size_t bytes, bool one_node, Algorithm algorithm) {
   if (algorithm == Algorithm::inlined && bytes > kInlineBytes) return false;
   if (algorithm == Algorithm::whole && bytes > kChunk) return false;
-  if (what == Collective::internode_broadcast) {
-    return algorithm == Algorithm::tree || algorithm == Algorithm::chain;
-  }
   return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
     return rule.what == what && rule.one_node == one_node && rule.algorithm == algorithm;
   });
@@ -113,7 +129,7 @@ Status overrule_choice(std::string_view words) {
     if (equals == word.npos || !overrule(word.substr(0, equals), word.substr(equals + 1))) {
       return Status::error(
           "SHMEM_ALGORITHMS: \"" + std::string(word) +
-          "\" is not collective=algorithm, stripe=bytes or eager=bytes; names: src/coll/choose.hpp");
+          "\" is not collective=algorithm, stripe=bytes or eager=bytes; names: src/coll/algorithms.def");
     }
   }
   return {};

@@ -11,27 +11,15 @@
 namespace shm {
 
 enum class Collective : std::uint8_t {
-  broadcast,
-  collect,
-  alltoall,
-  reduce,
-  scan,
-  internode_broadcast,  // between nodes; `pes` are nodes
-  internode_reduce,
+#define COLLECTIVE(NAME) NAME,
+#include "coll/algorithms.def"
+#undef COLLECTIVE
 };
 
 enum class Algorithm : std::uint8_t {
-  inlined,   // "inline": payloads lie in the cells of the phase
-  reading,   // each PE reads what it needs straight from the others' sources
-  whole,     // reductions: each PE combines the whole vectors
-  shares,    // reductions, scans: each PE does one part of the vector, for everybody
-  leading,   // the leaders of the nodes do the work, the others copy the result
-  pairwise,  // nodes: each PE exchanges with each
-  combined,  // nodes: one parcel for each pair of nodes, shared out among the PEs of a node
-  tree,      // nodes: each has it from one of the nodes that have it, log2(nodes) steps
-  chain,     // nodes: each passes it on to the next, piece by piece
-  doubling,  // nodes: whole vectors, log2(nodes) times
-  halving,   // nodes: halves, then quarters ... and back
+#define ALGORITHM(NAME, WORD) NAME,
+#include "coll/algorithms.def"
+#undef ALGORITHM
 };
 
 /// `bytes` is what each PE contributes to each cell or vector: the block of a collect, the vector of a

@@ -45,7 +45,7 @@ void Replacement::enter(FrameNumber frame, PageNumber page) {
   const LockGuard guard(pool_.head().lock);
   const bool again = left_lately(page);
   if (again && pool_.head().kept_share != 0) --pool_.head().kept_share;
-  push(kind_ == ReplacementKind::vgasnet || again || fills() ? kLru : kFifo, frame);
+  push(!policy_.fifo || again || fills() ? kLru : kFifo, frame);
 }
 
 bool Replacement::fills() const {

@@ -34,17 +34,45 @@
 // passes through the FIFO once more.
 #pragma once
 
+#include <iterator>
+#include <string_view>
+
 #include "pages/pool.hpp"
 
 namespace shm::pages {
 
-enum class ReplacementKind : std::uint8_t { vgasnet, two_queues };
+enum class ReplacementKind : std::uint8_t {
+#define POLICY(NAME, WORD, FIFO, KEPT) NAME,
+#include "pages/policies.def"
+#undef POLICY
+};
+
+/// A row of policies.def.
+struct ReplacementPolicy {
+  enum Kept : std::uint8_t { half, earned };
+  std::string_view word;
+  bool fifo;
+  Kept kept;
+};
+inline constexpr ReplacementPolicy kPolicies[] = {
+#define POLICY(NAME, WORD, FIFO, KEPT) {WORD, FIFO, ReplacementPolicy::KEPT},
+#include "pages/policies.def"
+#undef POLICY
+};
+
+/// The first one if there is no such word: the reader of the variable has refused others.
+constexpr ReplacementKind policy_called(std::string_view word) {
+  for (std::uint8_t i = 0; i < std::size(kPolicies); ++i)
+    if (kPolicies[i].word == word) return ReplacementKind{i};
+  return ReplacementKind{0};
+}
 
 /// Thread safety: any pager of the node, or any thread that takes no signals.
 class Replacement {
  public:
   /// `kind` is the same for all pagers of the node.
-  Replacement(const Pool& pool, ReplacementKind kind) : pool_(pool), kind_(kind) {}
+  Replacement(const Pool& pool, ReplacementKind kind)
+      : pool_(pool), policy_(kPolicies[static_cast<std::size_t>(kind)]) {}
 
   /// A free frame, or kNoFrame.
   FrameNumber take_free();
@@ -99,11 +127,11 @@ class Replacement {
   Queue queue_to_shorten() const REQUIRES(pool_.head().lock);
   std::size_t fifo_share() const { return pool_.shape().frames / 8; }
   std::size_t kept_share() const REQUIRES(pool_.head().lock) {
-    return kind_ == ReplacementKind::vgasnet ? pool_.shape().frames / 2 : pool_.head().kept_share;
+    return policy_.kept == ReplacementPolicy::half ? pool_.shape().frames / 2 : pool_.head().kept_share;
   }
 
   Pool pool_;
-  const ReplacementKind kind_;
+  const ReplacementPolicy& policy_;
 };
 
 }  // namespace shm::pages

@@ -73,6 +73,12 @@ def main(compiler, include):
     check(more_types - types, r"shmemx_\w+", "shmemx.h: the types")
     check(macros(compiler, include, "shmemx.h") - of_shmem - system, r"SHMEMX_\w+|shmemx_\w+", "shmemx.h: the macros")
     extensions = more_functions - functions
+    of_types = filter(None, (re.fullmatch(r"shmemx_(?!ctx_)[a-z0-9]+(_atomic_\w+)", name) for name in extensions))
+    generics = {f"shmemx{found.group(1)}" for found in of_types}
+    wrong.extend(f"shmemx.h has no macro {name}, the name without a type in C11"
+                 for name in sorted(generics - macros(compiler, include, "shmemx.h")))
+    if len(generics) < 6:
+        wrong.append("shmemx.h: found too few names without a type; is this script still right?")
     if len(extensions) < 171:
         wrong.append(f"shmemx.h: found only {len(extensions)} functions; is this script still right?")
 

@@ -50,6 +50,7 @@ using enum AtomicOp;
 constexpr std::array<Row, kAtomicOps> kMappings = {
     row<fetch>(),   row<set>(),    row<swap>(),    row<compare_swap>(), row<add>(),
     row<bit_and>(), row<bit_or>(), row<bit_xor>(), row<min>(),          row<max>()};
+static_assert(kMappings.back().front() != nullptr, "an operation of base/atomic_op.hpp has no row here");
 
 // Atomics between two decisions whether they pass through the file, while they do and do not; and how many of
 // a hundred must miss so that they do not.

@@ -4,6 +4,7 @@
 #include <rdma/fi_atomic.h>
 
 #include <cstring>
+#include <iterator>
 
 #include "ofi/lanes.hpp"
 #include "ofi/ops.hpp"
@@ -16,7 +17,7 @@ struct Mapping {
   bool bits;  // moves or compares bits, as base/atomic_op.hpp does: floating-point types travel as integers
 };
 
-constexpr Mapping kOps[kAtomicOps] = {
+constexpr Mapping kOps[] = {
     {FI_ATOMIC_READ, true},   // fetch
     {FI_ATOMIC_WRITE, true},  // set
     {FI_ATOMIC_WRITE, true},  // swap: the fetching form
@@ -28,6 +29,7 @@ constexpr Mapping kOps[kAtomicOps] = {
     {FI_MIN, false},          // min
     {FI_MAX, false},          // max
 };
+static_assert(std::size(kOps) == kAtomicOps, "an operation of base/atomic_op.hpp has no row here");
 
 constexpr fi_datatype kTypes[kAtomicTypes] = {FI_INT32, FI_INT64, FI_UINT32, FI_UINT64, FI_FLOAT, FI_DOUBLE};
 
