@@ -61,10 +61,15 @@ def page():
     return "".join(lines)
 
 
-if sys.argv[1:] == ["--check"]:
-    if not PAGE.exists() or PAGE.read_text() != page():
-        sys.exit("docs/environment.md differs from src/base/env.def: run tools/environment_page.py")
-elif sys.argv[1:]:
-    sys.exit(__doc__)
-else:
-    PAGE.write_text(page())
+def main():
+    if sys.argv[1:] == ["--check"]:
+        if not PAGE.exists() or PAGE.read_text() != page():
+            sys.exit("docs/environment.md differs from src/base/env.def: run tools/environment_page.py")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -29,13 +29,14 @@
  *                        memory meanwhile, nor calls the library.
  *
  *   shmemx_remote_get    copies `bytes` bytes at `source`, in blocks, to `dest`, which is other memory, and brings no
- *   shmemx_remote_put    page for it: what is not here is read from the servers, or written there.  put: the
- *                        reverse.  For what is used once.
+ *                        page for it: what is not here is read from the servers.  For what is used once.
+ *   shmemx_remote_put    the reverse: `dest` is in blocks, and what is not here is written to the servers.
  *   shmemx_overwrite     all of the `bytes` bytes at `ptr` will be written before they are read: what they hold may
  *                        be lost, and pages need not be read from the servers.  For pages of which all is meant.
- *   shmemx_pin           makes them resident, for SHMEMX_NVM_READ or SHMEMX_NVM_WRITE, until shmemx_unpin with the same
- *   shmemx_unpin         arguments: for system calls, which fail with EFAULT on pages that are not here, and for
- *                        devices.  Returns 0, or 1 if more than a quarter of the local memory would be pinned.
+ *   shmemx_pin           makes them resident, for SHMEMX_NVM_READ or SHMEMX_NVM_WRITE: for system calls, which fail with
+ *                        EFAULT on pages that are not here, and for devices.  Returns 0, or 1 if more than a quarter of
+ *                        the local memory would be pinned.
+ *   shmemx_unpin         ends it, once for each shmemx_pin, with the same arguments.
  *
  * The last three also work on memory of the NVM heap, as shmemx_nvm_advise, shmemx_nvm_pin and shmemx_nvm_unpin do,
  * and on other memory they do nothing, and return 0.

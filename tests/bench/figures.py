@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: figures.py <oshrun> <shmem_bench> <libraries to preload> <atomics, kv, nvm, defaults, pools or usage>
+"""usage: figures.py <oshrun> <shmem_bench> <libraries to preload> <atomics, sweeps, kv, nvm, defaults, pools or usage>
 
 The figures of shmem_bench, in JSON and in its tables, where the clock is one of the libraries (clock.c) and says how long
 each round has taken: of three rounds in a row one takes 1 ms, one 3 ms, the median, and one 5 ms; on PE 1 twice as long,
@@ -23,14 +23,15 @@ QUICK = ["--seconds", "0.001", "--rounds", "3"]
 
 
 def run(pes, ticks, *arguments, settings=(), code=0):
-    """What shmem_bench says, by lines."""
+    """What shmem_bench says, by lines; where it was measured is left out."""
     variables = [f"CLOCK={ticks}", f"LD_PRELOAD={libraries}", *settings]
     options = [word for variable in variables for word in ("-x", variable)]
     done = subprocess.run([oshrun, "--timeout", "60", "-n", *pes.split(), *options, bench, *arguments],
                           capture_output=True, text=True, check=False, timeout=100)
     if done.returncode != code:
         sys.exit(f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return (done.stdout if code == 0 else done.stdout + done.stderr).splitlines()
+    said = (done.stdout if code == 0 else done.stdout + done.stderr).splitlines()
+    return [line for line in said if not line.startswith(("# ", '{"environment"'))]
 
 
 def expect(found, expected, what):
@@ -52,10 +53,13 @@ def close(found, expected):
 
 def expect_rows(pes, ticks, *arguments, rows, settings=()):
     """Lines of JSON.  A row may lack nvm_reads, which may differ by a page."""
+    of_all = {"figure", "unit", "better", "samples"}  # for `compare`
     found = [json.loads(line) for line in run(pes, ticks, *arguments, "--json", settings=settings)]
     expect(len(found), len(rows), f"rows of {arguments}")
     for one, row in zip(found, rows):
-        names = {name for name in one if name != "nvm_reads" or name in row}
+        names = {name for name in one if (name != "nvm_reads" or name in row) and name not in of_all}
+        if one[one["figure"]] <= 0 or sorted(one.get("samples", [1]))[0] <= 0:
+            expect(one, row, f"what compare needs of {arguments}")
         if names != row.keys() or not all(close(one[name], row[name]) for name in row):
             expect(one, row, f"row of {arguments}")
 
@@ -205,6 +209,23 @@ def nvm():
     expect(lines[2].split()[:4], ["from", "NVM", figure(4 * 16384e-6 / got), figure(got * 1e6 / 4)], "row of miss")
 
 
+# ---- rma, as of all that is measured by size: on two PEs, of which PE 0 measures
+
+def sweeps():
+    """Four steps take 3, 5 and 1 ms, after the two tries that find their number; single steps likewise."""
+    start = ["rma", *QUICK, "--size", "8", "--kind"]
+    of_put, of_nbi = 3000 / 4, 3000 / 4 / 5
+    rows = [{"kernel": "rma", "what": what, "pes": 2, "nodes": 1, "bytes": 8, "step": step, "us": us, "rate": 1e6 / us,
+             "mb_s": 8 / us, "p50": 3000 / step, "p99": 5000 / step, "p99_9": 5000 / step, "longest": 5000 / step, "right": True}
+            for what, step, us in (("put", 1, of_put), ("put_nbi", 5, of_nbi))]
+    expect_rows("2", IN_TURN, *start, "put", rows=rows[:1])
+    expect_rows("2", IN_TURN, *start, "put_nbi", "--window", "5", rows=rows[1:])
+    row = json.loads(run("2", IN_TURN, *start, "put", "--json")[0])
+    expect(row["samples"], [750, 1250, 250], "samples")
+    expect_table("2", IN_TURN, *start, "put", lines=[
+        f"put 8 {figure(of_put)} 3000 5000 5000 5000 {figure(8 / of_put)} {figure(1e6 / of_put)}"])
+
+
 # ---- What is measured where nothing is said
 
 def defaults():
@@ -249,19 +270,25 @@ def usage():
     what is wrong is said on stderr."""
     expect(run("2", IN_TURN, "--help"),
            ["usage: oshrun -n 4 [--virtual-nodes 2] shmem_bench COMMAND [options]",
+            "  rma        puts and gets, by size",
+            "  signal     messages there and back, by size",
+            "  coll       collective operations, by size",
+            "  lock       locks, wanted by one and by all",
+            "  init       starting the library, and what is made then",
             "  atomics    atomic operations in eight access patterns",
             "  kv         the key/value store: gets, inserts, batches, how they scale, by the number of elements",
             "  nvm        pages of the heap on NVM: misses, gets, false sharing, and what is in memory",
             "  paging     memory on memory servers: faults, the micro-benchmark of the paper, STREAM",
+            "  compare    what two runs with --json have measured; without a job",
             "'shmem_bench COMMAND --help' has the options."], "usage")
     options = {
         "atomics": {"pattern": "all", "kind": "both", "form": "all three", "memory": "8m", "iterations": "65536", "stride": "9",
-                    "distance": "1", "seconds": "0.02", "count": None, "rounds": "3", "session": None, "json": None},
+                    "distance": "1", "seconds": "0.02", "count": None, "rounds": "3", "session": None, "json": None, "plot": None},
         "kv": {"kernel": None, "elements": None, "key": "8", "value": "8", "values": "8,64,1024", "batch": "1,4,16,64,256,1024,4096",
                "seconds": "0.05", "rounds": "5", "threads": "1", "depth": "16", "load": "0.5,0.75,0.9,0.95", "churn": "1000000",
-               "zipf": "0.99", "ycsb": "A,B,C,D,E,F", "wait": "0.2", "json": None},
+               "zipf": "0.99", "ycsb": "A,B,C,D,E,F", "wait": "0.2", "json": None, "plot": None},
         "nvm": {"kernel": None, "pages": None, "page": "SHMEM_NVM_PAGE, else 256k", "pool": "by SHMEM_NVM_CACHE", "bytes": "1", "size": "4k",
-                "memory": "256k", "seconds": "0.05", "rounds": "5", "dram": None, "json": None}}
+                "memory": "256k", "seconds": "0.05", "rounds": "5", "dram": None, "json": None, "plot": None}}
     for command, expected in options.items():
         found = {}
         for option in re.split("\n  --", "\n".join(run("2", IN_TURN, command, "--help")))[1:]:
@@ -288,6 +315,6 @@ def pools():
 
 
 try:
-    {"atomics": atomics, "kv": kv, "nvm": nvm, "defaults": defaults, "pools": pools, "usage": usage}[sys.argv[4]]()
+    {"atomics": atomics, "sweeps": sweeps, "kv": kv, "nvm": nvm, "defaults": defaults, "pools": pools, "usage": usage}[sys.argv[4]]()
 finally:
     os.rmdir(folder)

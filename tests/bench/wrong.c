@@ -44,8 +44,25 @@ void shmem_getmem(void* dest, const void* source, size_t bytes, int pe) {
   if (wrong("got")) ((char*)dest)[bytes / 2 / 4096 * 4096] ^= 1;
 }
 
+void shmem_getmem_nbi(void* dest, const void* source, size_t bytes, int pe) {
+  pshmem_getmem_nbi(dest, wrong("got_other") ? (const char*)source + 1 : source, bytes - wrong("got_other"), pe);
+}
+
+int shmem_long_sum_reduce(shmem_team_t team, long* dest, const long* source, size_t nelems) {
+  const int failed = pshmem_long_sum_reduce(team, dest, source, nelems);
+  if (wrong("sum")) ++dest[nelems - 1];
+  return failed;
+}
+
+void shmem_long_p(long* dest, long value, int pe) {
+  if (!turn("kept")) pshmem_long_p(dest, value, pe);
+}
+
+int shmem_test_lock(long* lock) { return wrong("taken") ? 0 : pshmem_test_lock(lock); }
+
 /* Single bytes and 4 KiB are what is measured; all else is preparation. */
 void shmem_putmem(void* dest, const void* source, size_t bytes, int pe) {
+  if (wrong("short")) --bytes;
   if (wrong("forgotten") && bytes == 1) return;
   pshmem_putmem(dest, source, wrong("stale") && bytes == 4096 ? bytes - 8 : bytes, pe);
 }

@@ -2,6 +2,7 @@
 """The command lines of the scripts beside this one, and the commands that they run: what is wrong is said in one line,
 with exit code 2 for an argument and 1 for a command."""
 import argparse
+import json
 import os
 import pathlib
 import shlex
@@ -86,3 +87,8 @@ def finished(command, timeout, **variables):
 def output(command, timeout, **variables):
     """What a command prints; the script ends if it fails."""
     return finished(command, timeout, **variables).stdout
+
+
+def results(said):
+    """The results that `shmem_bench --json` prints, without the line on where they were measured."""
+    return [row for row in map(json.loads, said.splitlines()) if "environment" not in row]

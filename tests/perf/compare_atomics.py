@@ -7,7 +7,6 @@ bound below is met.
 
     tests/perf/compare_atomics.py --bin build/release/bin [-n 2] [--virtual-nodes 2] [--check]
 """
-import json
 import math
 import sys
 
@@ -30,7 +29,7 @@ def run(options, mode):
                "--seconds", options.seconds]
     for name, value in (("--pattern", options.pattern), ("--kind", options.kind), ("--form", options.form)):
         command += [name, value] if value else []
-    rows = map(json.loads, arguments.output(command, 330, SHMEM_AMO=mode).splitlines())
+    rows = arguments.results(arguments.output(command, 330, SHMEM_AMO=mode))
     return {(row["kernel"], row["form"]): row["mamos"] for row in rows}
 
 

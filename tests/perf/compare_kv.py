@@ -23,7 +23,6 @@ several rounds; a figure is the median of the rounds.
 The server has no files but in a temporary folder, which is removed at the end.
 """
 import csv
-import json
 import os
 import re
 import shutil
@@ -64,7 +63,7 @@ def run(options, pes, nodes, *more, engine=None, folder=None, **variables):
     if nodes > 1:
         command += ["--virtual-nodes", nodes]
     command += [options.bin / "shmem_bench", "kv", "--json", "--rounds", options.inner, "--seconds", options.seconds, *more]
-    return [json.loads(line) for line in arguments.output(command, 630, **variables).splitlines()]
+    return arguments.results(arguments.output(command, 630, **variables))
 
 
 def listed(numbers):

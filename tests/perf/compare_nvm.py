@@ -19,7 +19,6 @@ At the end stands each figure beside its target, and beside that of the paper on
 
 Files are made in a folder of their own in --dir, on NVM or a disk, which is removed at the end.
 """
-import json
 import os
 import sys
 import tempfile
@@ -57,7 +56,7 @@ def run(options, mode, pes, page, pool, *more, data=0, **more_variables):
                options.bin / "shmem_bench", "nvm", "--json", "--rounds", options.inner, "--seconds", options.seconds, *more]
     if mode == "memory":
         command.append("--dram")
-    return [json.loads(line) for line in arguments.output(command, 330, **variables).splitlines()]
+    return arguments.results(arguments.output(command, 330, **variables))
 
 
 def pages(options, verdicts):

@@ -20,7 +20,6 @@ figure beside its target, and beside that of the paper.  Every program verifies 
 --umap: a program that is run as PROGRAM <bytes of a page>, and prints a line `fault <microseconds>`: the same load through
 UMap, with a store over the same link.
 """
-import json
 import os
 import pathlib
 import re
@@ -51,7 +50,7 @@ def bench(options, data, local, page, *words, **variables):
     command, variables = job(options, data, local, page, **variables)
     said = arguments.output([*command, options.build / "bin" / "shmem_bench", "paging", "--json", "--size", data, "--rounds",
                              options.inner, *words], 330, **variables)
-    return [json.loads(line) for line in said.splitlines()]
+    return arguments.results(said)
 
 
 def bare(options, figures):

@@ -6,7 +6,6 @@ of the rounds, not the best: a process that runs while the others do not is fast
 
     tests/perf/hot_spot.py --bin build/release/bin [-n 2,4] [--rounds 9]
 """
-import json
 import os
 import pathlib
 import re
@@ -52,7 +51,7 @@ def main():
                 said = run([options.bin / "oshrun", "-n", pes, "--bind", "core", options.bin / "shmem_bench", "atomics",
                             "--json", "--rounds", 1, "--count", options.count, "--pattern", "CENTRAL",
                             "--form", "blocking"])
-                for row in map(json.loads, said.splitlines()):
+                for row in arguments.results(said):
                     note(pes, row["kernel"], "atoll", row["gams"])
     print(f"{'one word, million AMOs a second':<34}{'PEs':>4}{'Atoll':>10}{'machine':>10}{'ratio':>8}")
     for (pes, kernel), rates in found.items():

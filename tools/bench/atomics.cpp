@@ -15,6 +15,7 @@
 #include "command.hpp"
 #include "kernels.hpp"
 #include "measure.hpp"
+#include "report.hpp"
 
 namespace bench {
 namespace {
@@ -105,10 +106,11 @@ std::size_t calibrated(const Kernel& kernel, const Ground& ground, double second
 }
 
 struct Result {
-  std::size_t count;         ///< iterations of a PE
-  double rate, best;         ///< million atomics a second, median and best of the rounds
-  double slowest, quickest;  ///< of a PE, in the round of the median
-  bool right;
+  std::size_t count;            ///< iterations of a PE
+  double rate, best;            ///< million atomics a second, median and best of the rounds
+  double slowest, quickest;     ///< of a PE, in the round of the median
+  bool right;                   ///< on this PE
+  std::vector<double> samples;  ///< the rate of each round
 };
 
 /// Collective.
@@ -126,16 +128,19 @@ Result measure(const Kernel& kernel, const AtomicsOptions& options, Memory& memo
     right = verify(kernel, ground, memory.sandbox, count, tally) && right;
     shmem_barrier_all();  // before anybody writes to the arrays anew
   }
+  const double of_a_pe = static_cast<double>(count) * kernel.atomics * 1e-6;
+  std::vector<double> samples;
+  for (const Times& round : rounds) samples.push_back(of_a_pe * pes / round.together);
   std::sort(rounds.begin(), rounds.end(),
             [](const Times& a, const Times& b) { return a.together < b.together; });
   const Times& median = rounds[rounds.size() / 2];
-  const double of_a_pe = static_cast<double>(count) * kernel.atomics * 1e-6;
   return {count,
           of_a_pe * pes / median.together,
           of_a_pe * pes / rounds.front().together,
           of_a_pe / median.longest,
           of_a_pe / median.shortest,
-          right};
+          right,
+          samples};
 }
 
 const char* amo_mode() {
@@ -143,52 +148,55 @@ const char* amo_mode() {
   return mode != nullptr && *mode != '\0' ? mode : "auto";
 }
 
-void print_heading(const AtomicsOptions& options, int node_count) {
-  const int pes = shmem_n_pes();
-  std::printf("%d PE%s on %d node%s", pes, plural(static_cast<std::size_t>(pes)), node_count,
-              plural(static_cast<std::size_t>(node_count)));
-  if (node_count > 1) std::printf(", SHMEM_AMO=%s", amo_mode());
-  std::printf("%s; --memory %zu --iterations %zu --stride %zu --distance %zu\n",
-              options.session ? ", in a session" : "", options.memory, options.iterations, options.stride,
-              options.distance);
-  std::printf("million atomics a second; median of %zu round%s\n", options.rounds, plural(options.rounds));
-  std::printf("%-13s %-12s %11s %11s %11s %11s %11s\n", "kernel", "form", "all PEs", "GAMS", "best",
-              "slowest PE", "quickest PE");
+std::string about(const AtomicsOptions& options) {
+  std::string text = job_in_words();
+  if (nodes() > 1) text += std::string(", SHMEM_AMO=") + amo_mode();
+  if (options.session) text += ", in a session";
+  return text + "; --memory " + std::to_string(options.memory) + " --iterations " +
+         std::to_string(options.iterations) + " --stride " + std::to_string(options.stride) + " --distance " +
+         std::to_string(options.distance);
 }
 
-void print_row(const Kernel& kernel, const Result& r) {
-  std::printf("%-13s %-12s %11.4g %11.4g %11.4g %11.4g %11.4g%s\n", kernel.name, name_of(kernel.form), r.rate,
-              r.rate * 1e-3, r.best, r.slowest, r.quickest, r.right ? "" : "  WRONG");
+void say_heading(const Report& report, const AtomicsOptions& options) {
+  report.say("million atomics a second; median of " + std::to_string(options.rounds) + " round" +
+             plural(options.rounds));
+  char text[120];
+  std::snprintf(text, sizeof text, "%-13s %-12s %11s %11s %11s %11s %11s", "kernel", "form", "all PEs",
+                "GAMS", "best", "slowest PE", "quickest PE");
+  report.say(text);
 }
 
-void print_json(const Kernel& kernel, const Result& r, int node_count, bool session) {
-  std::printf(
-      "{\"kernel\": \"%s\", \"form\": \"%s\", \"pes\": %d, \"nodes\": %d, \"amo\": \"%s\", \"session\": %s, "
-      "\"iterations\": %zu, \"atomics\": %zu, \"mamos\": %.6g, \"gams\": %.6g, \"best_mamos\": %.6g, "
-      "\"slowest_pe_mamos\": %.6g, "
-      "\"quickest_pe_mamos\": %.6g, \"right\": %s}\n",
-      kernel.name, name_of(kernel.form), shmem_n_pes(), node_count, amo_mode(), session ? "true" : "false",
-      r.count, r.count * static_cast<std::size_t>(kernel.atomics * shmem_n_pes()), r.rate, r.rate * 1e-3,
-      r.best, r.slowest, r.quickest, r.right ? "true" : "false");
+Line line_of(const Kernel& kernel, const Result& r, int node_count, bool session) {
+  const auto pes = static_cast<std::size_t>(shmem_n_pes());
+  Line line;
+  line.text("kernel", kernel.name).text("form", name_of(kernel.form)).count("pes", pes);
+  line.count("nodes", static_cast<std::size_t>(node_count)).text("amo", amo_mode()).truth("session", session);
+  line.figure("mamos", r.rate, "million/s", Better::more, r.samples);
+  line.at(std::string(kernel.name) + " " + name_of(kernel.form), sizeof(Word));
+  line.count("iterations", r.count);
+  line.count("atomics", r.count * static_cast<std::size_t>(kernel.atomics) * pes);
+  line.number("mamos", r.rate).number("gams", r.rate * 1e-3).number("best_mamos", r.best);
+  line.number("slowest_pe_mamos", r.slowest).number("quickest_pe_mamos", r.quickest);
+  line.cell(-13, kernel.name).cell(-12, name_of(kernel.form));
+  for (const double each : {r.rate, r.rate * 1e-3, r.best, r.slowest, r.quickest}) line.cell(11, each);
+  return line;
 }
 
 /// Collective; the exit code.
 int run_all(const AtomicsOptions& options, Memory& memory) {
-  const int node_count = nodes();
-  const bool prints = shmem_my_pe() == 0;
-  if (prints && !options.json) print_heading(options, node_count);
-  std::size_t wrong = 0;
+  std::size_t rows = 0;
+  for (const Kernel& kernel : all_kernels()) rows += options.wants(kernel) ? 1 : 0;
+  Report report("atomics", options, about(options), rows);
+  say_heading(report, options);
   for (const Kernel& kernel : all_kernels()) {
     if (!options.wants(kernel)) continue;
+    report.next(std::string(kernel.name) + ", " + name_of(kernel.form));
     const Result result = measure(kernel, options, memory);
-    wrong += result.right ? 0 : 1;
-    if (!prints) continue;
-    options.json ? print_json(kernel, result, node_count, options.session) : print_row(kernel, result);
-    std::fflush(stdout);
+    report.row(line_of(kernel, result, report.nodes(), options.session), result.right);
   }
   const std::string absent = options.what_is_not();
-  if (prints && !options.json && !absent.empty()) std::printf("%s.\n", absent.c_str());
-  return end_run(wrong);
+  if (!absent.empty()) report.say(absent + ".");
+  return report.end();
 }
 
 }  // namespace
@@ -197,7 +205,8 @@ int atomics(Words words) {
   AtomicsOptions options;
   std::string why;
   const Parsed parsed = parse(words, static_cast<std::size_t>(shmem_n_pes()), options, why);
-  if (parsed != Parsed::run) return end_unrun(parsed, "atomics", kAtomicsUsage, why);
+  if (parsed != Parsed::run)
+    return end_unrun(parsed, "atomics", (std::string(kAtomicsUsage) + kReportUsage).c_str(), why);
   Memory memory;
   if (!set_up(options, memory)) {
     if (shmem_my_pe() == 0) {

@@ -36,6 +36,7 @@ constexpr Option<AtomicsOptions> kOptions[] = {
      [](const std::string& value, AtomicsOptions& o) { return number(value, kMostNumber, o.rounds); }},
     {"--seconds", kDurationAllowed,
      [](const std::string& value, AtomicsOptions& o) { return duration(value, o.seconds); }},
+    plot_option<AtomicsOptions>(),
 };
 
 constexpr Flag<AtomicsOptions> kFlags[] = {{"--json", &AtomicsOptions::json},
@@ -85,8 +86,7 @@ const char kAtomicsUsage[] =
     "  --seconds S          length of a round (default 0.02): the number of iterations is found by trying\n"
     "  --count N            iterations of a round, instead\n"
     "  --rounds N           a rate is the median of N rounds (default 3)\n"
-    "  --session            within a session with SHMEM_CTX_SESSION_BATCH\n"
-    "  --json               one line of JSON a result\n";
+    "  --session            within a session with SHMEM_CTX_SESSION_BATCH\n";
 
 const char* name_of(Form form) { return kForms[static_cast<int>(form)].data(); }
 

@@ -7,10 +7,11 @@
 
 #include "command_line.hpp"
 #include "kernels.hpp"
+#include "report.hpp"
 
 namespace bench {
 
-struct AtomicsOptions {
+struct AtomicsOptions : ReportOptions {
   std::size_t memory = std::size_t{8} << 20;  ///< bytes of a PE's array
   std::size_t iterations = 1 << 16;           ///< of a pass
   std::size_t stride = 9;                     ///< of STRIDEN, in words
@@ -18,7 +19,6 @@ struct AtomicsOptions {
   std::size_t count = 0;                      ///< iterations of a round; 0: as many as take `seconds`
   double seconds = 0.02;
   std::size_t rounds = 3;
-  bool json = false;
   bool session = false;          ///< hint SHMEM_CTX_SESSION_BATCH
   Names patterns, kinds, forms;  ///< empty: all
 

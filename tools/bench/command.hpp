@@ -19,8 +19,19 @@ struct Command {
 };
 
 int atomics(Words words);
+int coll(Words words);
+int init(Words words);
 int kv(Words words);
+int lock(Words words);
 int nvm(Words words);
 int paging(Words words);
+int rma(Words words);
+int signal(Words words);
+
+/// The one that is no part of a job.
+int compare(Words words);
+
+/// What `init` says of the first start: seconds of this PE.
+void note_start(double seconds);
 
 }  // namespace bench

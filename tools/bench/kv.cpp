@@ -2,14 +2,17 @@
 // shmem_bench kv: what the key/value store takes, verified.
 #include <shmem.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "command.hpp"
 #include "kv_kernels.hpp"
 #include "kv_options.hpp"
 #include "measure.hpp"
+#include "report.hpp"
 
 namespace bench {
 namespace {
@@ -47,47 +50,42 @@ const char* engine() {
   return said != nullptr && *said != '\0' ? said : "default";
 }
 
-void print_job(const KvOptions& options, int node_count) {
-  const auto pes = static_cast<std::size_t>(shmem_n_pes());
-  std::printf("%zu PE%s on %d node%s; keys of %zu bytes, values of %zu; median of %zu round%s\n", pes,
-              plural(pes), node_count, plural(static_cast<std::size_t>(node_count)), options.key,
-              options.value, options.rounds, plural(options.rounds));
+std::string about(const KvOptions& options) {
+  return job_in_words() + "; keys of " + std::to_string(options.key) + " bytes, values of " +
+         std::to_string(options.value) + "; median of " + std::to_string(options.rounds) + " round" +
+         plural(options.rounds);
 }
 
-void print_heading(const Kernel& kernel) {
-  std::printf("%-26s %9s %7s %6s %8s %12s %12s%s%s\n", kernel.name, "elements", "value", "batch", "readers",
-              "ns each", "million/s", *kernel.ratio == '\0' ? "" : " ", kernel.ratio);
+void say_heading(const Report& report, const Kernel& kernel) {
+  char text[200];
+  std::snprintf(text, sizeof text, "%-26s %9s %7s %6s %8s %12s %12s%s%s", kernel.name, "elements", "value",
+                "batch", "readers", "ns each", "million/s", *kernel.ratio == '\0' ? "" : " ", kernel.ratio);
+  report.say(text);
 }
 
-void print_row(const KvRow& row) {
-  const auto cell = [](int width, std::size_t number) {
-    std::printf(" %*s", width, number == 0 ? "-" : std::to_string(number).c_str());
-  };
-  std::printf("  %-24s", (std::string(row.what) + ", " + name_of(row.where)).c_str());
-  cell(9, row.elements);
-  cell(7, row.value);
-  cell(6, row.batch);
-  cell(8, row.readers);
-  std::printf(" %12.4g %12.4g", row.each, row.rate());
-  if (row.ratio > 0) std::printf(" %12.3g", row.ratio);
-  if (row.tail.longest > 0) {
-    for (const double ns : {row.tail.median, row.tail.p99, row.tail.p99_9, row.tail.p99_99, row.tail.longest})
-      std::printf(" %9.4g", ns);
-  }
-  std::printf("%s\n", row.right ? "" : "  WRONG");
-}
-
-void print_json(const KvRow& row, const KvOptions& options, int node_count) {
-  std::printf("{\"kernel\": \"%s\", \"what\": \"%s\", \"where\": \"%s\", \"pes\": %d, \"nodes\": %d, ",
-              row.kernel, row.what, name_of(row.where), shmem_n_pes(), node_count);
-  std::printf("\"engine\": \"%s\", \"elements\": %zu, \"key\": %zu, \"value\": %zu, \"batch\": %zu, ",
-              engine(), row.elements, options.key, row.value, row.batch);
-  std::printf("\"readers\": %zu, \"ns\": %.6g, \"rate\": %.6g, ", row.readers, row.each, row.rate());
-  if (row.ratio > 0) std::printf("\"ratio\": %.6g, ", row.ratio);
-  if (row.tail.longest > 0)
-    std::printf("\"median\": %.6g, \"p99\": %.6g, \"p99_9\": %.6g, \"p99_99\": %.6g, \"longest\": %.6g, ",
-                row.tail.median, row.tail.p99, row.tail.p99_9, row.tail.p99_99, row.tail.longest);
-  std::printf("\"right\": %s}\n", row.right ? "true" : "false");
+Line line_of(const KvRow& row, const KvOptions& options, int node_count) {
+  const std::string what = std::string(row.what) + ", " + name_of(row.where);
+  Line line;
+  line.text("kernel", row.kernel).text("what", row.what).text("where", name_of(row.where));
+  line.count("pes", static_cast<std::size_t>(shmem_n_pes()))
+      .count("nodes", static_cast<std::size_t>(node_count));
+  line.text("engine", engine()).count("elements", row.elements).count("key", options.key);
+  line.count("value", row.value).count("batch", row.batch).count("readers", row.readers);
+  line.figure("ns", row.each, "ns", Better::less);
+  line.at(std::string(row.kernel) + " " + what, static_cast<double>(std::max<std::size_t>(row.value, 1)));
+  line.number("ns", row.each).number("rate", row.rate());
+  line.cell(-26, "  " + what);
+  const std::pair<int, std::size_t> counts[] = {
+      {9, row.elements}, {7, row.value}, {6, row.batch}, {8, row.readers}};
+  for (const auto& [width, number] : counts) line.cell(width, number == 0 ? "-" : std::to_string(number));
+  line.cell(12, row.each).cell(12, row.rate());
+  if (row.ratio > 0) line.number("ratio", row.ratio).cell(12, row.ratio, 3);
+  if (row.tail.longest <= 0) return line;
+  const Tail& tail = row.tail;
+  line.number("median", tail.median).number("p99", tail.p99).number("p99_9", tail.p99_9);
+  line.number("p99_99", tail.p99_99).number("longest", tail.longest);
+  for (const double ns : {tail.median, tail.p99, tail.p99_9, tail.p99_99, tail.longest}) line.cell(9, ns);
+  return line;
 }
 
 void refuse_room(const KvOptions& options) {
@@ -101,24 +99,19 @@ void refuse_room(const KvOptions& options) {
 
 /// Collective; the exit code.
 int run_all(const KvOptions& options) {
-  const int node_count = nodes();
-  const bool prints = shmem_my_pe() == 0;
-  std::size_t wrong = 0;
-  if (prints && !options.json) print_job(options, node_count);
+  Report report("kv", options, about(options));
   for (const Kernel& kernel : kKernels) {
     if (!options.wants(kernel.name)) continue;
-    if (prints && !options.json) print_heading(kernel);
-    const bool room = kernel.measure(options, [&](KvRow row) {
-      row.right = total(row.right ? 0 : 1) == 0;
-      wrong += row.right ? 0 : 1;
-      if (!prints) return;
-      options.json ? print_json(row, options, node_count) : print_row(row);
-      std::fflush(stdout);
+    say_heading(report, kernel);
+    report.next(kernel.name);
+    const bool room = kernel.measure(options, [&](const KvRow& row) {
+      report.row(line_of(row, options, report.nodes()), row.right);
+      report.next(kernel.name);
     });
     if (!room) refuse_room(options);
     if (!room) return 1;
   }
-  return end_run(wrong);
+  return report.end();
 }
 
 }  // namespace
@@ -127,7 +120,8 @@ int kv(Words words) {
   KvOptions options;
   std::string why;
   const Parsed parsed = parse(words, options, why);
-  if (parsed != Parsed::run) return end_unrun(parsed, "kv", kKvUsage, why);
+  if (parsed != Parsed::run)
+    return end_unrun(parsed, "kv", (std::string(kKvUsage) + kReportUsage).c_str(), why);
   return run_all(options);
 }
 

@@ -7,13 +7,9 @@
 
 #include "kv_data.hpp"
 #include "kv_work.hpp"
+#include "measure.hpp"
 
 namespace bench {
-
-/// How long single calls took, in nanoseconds: so many of 100 at most so long, and the longest.
-struct KvTail {
-  double median = 0, p99 = 0, p99_9 = 0, p99_99 = 0, longest = 0;
-};
 
 /// A line of the table; what does not apply is 0.
 struct KvRow {
@@ -27,7 +23,7 @@ struct KvRow {
   double each = 0;           ///< nanoseconds of an operation, or of a round trip
   double ratio = 0;          ///< batch, nbi: how much quicker than single calls; scale, threads: part of what
                              ///< readers alone have; what else it is, the kernel's heading says
-  KvTail tail = {};          ///< of `tail`
+  Tail tail = {};            ///< of `tail`, in nanoseconds
   bool right = true;         ///< on this PE
 
   /// Million operations a second of all PEs at work.

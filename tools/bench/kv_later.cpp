@@ -110,18 +110,6 @@ KvRow measure_stream(const Store& store, const Keys& keys, std::size_t batch, co
 
 // ---- tail
 
-/// REQUIRES: not empty.
-KvTail tail_of(std::vector<float> times) {
-  std::sort(times.begin(), times.end());
-  const std::size_t last = times.size() - 1;
-  const auto but = [&](std::size_t part) { return static_cast<double>(times[last - last / part]); };
-  return {.median = but(2),
-          .p99 = but(100),
-          .p99_9 = but(1000),
-          .p99_99 = but(10000),
-          .longest = static_cast<double>(times[last])};
-}
-
 /// Collective: PE 0 does `count` gets, or updates to another value, of all keys in turn, each of which is
 /// timed.
 class Timed {
@@ -161,7 +149,7 @@ class Timed {
     const std::size_t count =
         options.rounds * calibrate(options.seconds, [&](std::size_t n) { return run(n, updates); });
     const double took = run(count, updates);
-    KvTail tail{.longest = 1};
+    Tail tail{.longest = 1};
     if (!times_.empty()) tail = tail_of(times_);
     return {.kernel = "tail",
             .what = what,

@@ -100,6 +100,7 @@ constexpr Option<KvOptions> kOptions[] = {
      [](const std::string& value, KvOptions& o) { return split(value, kMixes, o.mixes); }},
     {"--wait", kDurationAllowed,
      [](const std::string& value, KvOptions& o) { return duration(value, o.wait); }},
+    plot_option<KvOptions>(),
 };
 
 constexpr Flag<KvOptions> kFlags[] = {{"--json", &KvOptions::json}};
@@ -150,8 +151,7 @@ const char kKvUsage[] =
     "  --churn N         inserts, and as many removes, of churn (default 1000000)\n"
     "  --zipf EXPONENT   of the keys of ycsb (default 0.99); 0: all alike\n"
     "  --ycsb MIX,..     of A to F (default A,B,C,D,E,F)\n"
-    "  --wait S          of wait (default 0.2)\n"
-    "  --json            one line of JSON a result\n";
+    "  --wait S          of wait (default 0.2)\n";
 
 Parsed parse(Words words, KvOptions& options, std::string& why) {
   options.values = {8, 64, 1024};

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "command_line.hpp"
+#include "report.hpp"
 
 namespace bench {
 
 using Numbers = std::vector<std::size_t>;
 
-struct KvOptions {
+struct KvOptions : ReportOptions {
   Names kernels;        ///< empty: all
   Numbers elements;     ///< of each PE; empty: what suits the kernel
   Numbers values;       ///< bytes of a value, of `latency`
@@ -28,7 +29,6 @@ struct KvOptions {
   double zipf = 0.99;             ///< exponent, of `ycsb`; 0: all keys alike
   Names mixes;                    ///< of `ycsb`; empty: all
   double wait = 0.2;              ///< seconds, of `wait`
-  bool json = false;
 
   bool wants(const char* kernel) const { return among(kernels, kernel); }
   /// --elements, or these.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -16,6 +17,15 @@ double largest(double value);
 double total(double value);
 /// How many nodes the job is on.
 int nodes();
+/// "4 PEs on 2 nodes".
+std::string job_in_words();
+
+/// How long single calls took: so many of 100 at most so long, and the longest.
+struct Tail {
+  double median = 0, p99 = 0, p99_9 = 0, p99_99 = 0, longest = 0;
+};
+/// REQUIRES: not empty.
+Tail tail_of(std::vector<float> times);
 
 /// "s", but not for one.
 inline const char* plural(std::size_t count) { return count == 1 ? "" : "s"; }

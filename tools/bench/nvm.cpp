@@ -9,6 +9,7 @@
 #include "measure.hpp"
 #include "nvm_kernels.hpp"
 #include "nvm_options.hpp"
+#include "report.hpp"
 
 namespace bench {
 namespace {
@@ -18,7 +19,7 @@ struct Kernel {
   const char* rate;    ///< what Row::rate is, for the heading
   const char* each;    ///< what Row::each is
   const char* beside;  ///< what Row::read or Row::beside is
-  bool (*measure)(const NvmOptions& options, const Report& report);
+  bool (*measure)(const NvmOptions& options, const NvmReport& report);
 };
 
 constexpr Kernel kKernels[] = {
@@ -30,13 +31,12 @@ constexpr Kernel kKernels[] = {
     {"cached", "MB/s", "ns", "in memory ns", measure_cached},
 };
 
-void print_job(const NvmOptions& options, int node_count) {
-  const auto pes = static_cast<std::size_t>(shmem_n_pes());
-  std::printf("%zu PE%s on %d node%s, %s; pages of %zu bytes", pes, plural(pes), node_count,
-              plural(static_cast<std::size_t>(node_count)), options.dram ? "all in memory" : "on NVM",
-              options.page);
-  if (options.pool != 0 && !options.dram) std::printf(", %zu of a node in memory", options.pool);
-  std::printf("; median of %zu round%s\n", options.rounds, plural(options.rounds));
+std::string about(const NvmOptions& options) {
+  std::string text = job_in_words() + ", " + (options.dram ? "all in memory" : "on NVM") + "; pages of " +
+                     std::to_string(options.page) + " bytes";
+  if (options.pool != 0 && !options.dram)
+    text += ", " + std::to_string(options.pool) + " of a node in memory";
+  return text + "; median of " + std::to_string(options.rounds) + " round" + plural(options.rounds);
 }
 
 std::size_t data_pages(const NvmOptions& options, const std::string& kernel) {
@@ -45,28 +45,38 @@ std::size_t data_pages(const NvmOptions& options, const std::string& kernel) {
   return kernel == "sharing" ? 1 : (options.memory + options.page - 1) / options.page;
 }
 
-void print_heading(const NvmOptions& options, const Kernel& kernel) {
+void say_heading(const Report& report, const NvmOptions& options, const Kernel& kernel) {
   const std::size_t pages = data_pages(options, kernel.name);
   const std::string title = std::string(kernel.name) + ", " + std::to_string(pages) + " page" + plural(pages);
-  std::printf("%-36s %12s %12s %12s\n", title.c_str(), kernel.rate, kernel.each, kernel.beside);
+  char text[120];
+  std::snprintf(text, sizeof text, "%-36s %12s %12s %12s", title.c_str(), kernel.rate, kernel.each,
+                kernel.beside);
+  report.say(text);
 }
 
-void print_row(const Row& row) {
-  std::printf("  %-34s %12.4g %12.4g", row.what, row.rate, row.each);
-  if (row.read >= 0) std::printf(" %12.3g", row.read);
-  if (row.beside >= 0) std::printf(" %12.4g  ratio %.2f", row.beside, row.each / row.beside);
-  std::printf("%s\n", row.right ? "" : "  WRONG");
-}
-
-void print_json(const Row& row, const NvmOptions& options, int node_count) {
-  std::printf(
-      "{\"kernel\": \"%s\", \"what\": \"%s\", \"pes\": %d, \"nodes\": %d, \"nvm\": %s, \"page\": %zu, ",
-      row.kernel, row.what, shmem_n_pes(), node_count, options.dram ? "false" : "true", options.page);
-  std::printf("\"pool\": %zu, \"pages\": %zu, \"rate\": %.6g, \"each\": %.6g, ", options.pool,
-              data_pages(options, row.kernel), row.rate, row.each);
-  if (row.read >= 0) std::printf("\"nvm_reads\": %.6g, ", row.read);
-  if (row.beside >= 0) std::printf("\"beside\": %.6g, ", row.beside);
-  std::printf("\"right\": %s}\n", row.right ? "true" : "false");
+Line line_of(const Row& row, const NvmOptions& options, int node_count) {
+  Line line;
+  line.text("kernel", row.kernel)
+      .text("what", row.what)
+      .count("pes", static_cast<std::size_t>(shmem_n_pes()));
+  line.count("nodes", static_cast<std::size_t>(node_count)).truth("nvm", !options.dram);
+  line.count("page", options.page)
+      .count("pool", options.pool)
+      .count("pages", data_pages(options, row.kernel));
+  const std::string_view kernel = row.kernel;
+  line.figure("each", row.each,
+              kernel == "cached"      ? "ns"
+              : kernel == "computing" ? "% of a core"
+                                      : "us",
+              Better::less);
+  line.at(std::string(kernel) + " " + row.what, static_cast<double>(options.page));
+  line.number("rate", row.rate).number("each", row.each);
+  line.cell(-36, std::string("  ") + row.what).cell(12, row.rate).cell(12, row.each);
+  if (row.read >= 0) line.number("nvm_reads", row.read).cell(12, row.read, 3);
+  if (row.beside < 0) return line;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, " ratio %.2f", row.each / row.beside);
+  return line.number("beside", row.beside).cell(12, row.beside).cell(0, ratio);
 }
 
 void refuse_room(const NvmOptions& options, const std::string& kernel) {
@@ -83,26 +93,21 @@ void refuse_room(const NvmOptions& options, const std::string& kernel) {
 
 /// Collective; the exit code.
 int run_all(const NvmOptions& options) {
-  const int node_count = nodes();
-  const bool prints = shmem_my_pe() == 0;
-  std::size_t wrong = 0;
-  if (prints && !options.json) print_job(options, node_count);
+  Report report("nvm", options, about(options));
   for (const Kernel& kernel : kKernels) {
     if (!options.wants(kernel.name)) continue;
-    if (prints && !options.json) print_heading(options, kernel);
-    const bool room = kernel.measure(options, [&](Row row) {
-      row.right = total(row.right ? 0 : 1) == 0;
-      wrong += row.right ? 0 : 1;
-      if (!prints) return;
-      options.json ? print_json(row, options, node_count) : print_row(row);
-      std::fflush(stdout);
+    say_heading(report, options, kernel);
+    report.next(kernel.name);
+    const bool room = kernel.measure(options, [&](const Row& row) {
+      report.row(line_of(row, options, report.nodes()), row.right);
+      report.next(kernel.name);
     });
     if (!room) refuse_room(options, kernel.name);
     if (!room) return 1;
-    if (prints && !options.json && kernel.name == std::string("miss") && node_count < 3 && !options.dram)
-      std::puts("  from a third node's memory: needs 3 nodes");
+    if (kernel.name == std::string("miss") && report.nodes() < 3 && !options.dram)
+      report.say("  from a third node's memory: needs 3 nodes");
   }
-  return end_run(wrong);
+  return report.end();
 }
 
 }  // namespace
@@ -113,7 +118,8 @@ int nvm(Words words) {
   const JobShape job{static_cast<std::size_t>(shmem_n_pes()),
                      static_cast<std::size_t>(largest(shmem_team_n_pes(SHMEM_TEAM_SHARED)))};
   const Parsed parsed = parse(words, job, options, why);
-  if (parsed != Parsed::run) return end_unrun(parsed, "nvm", kNvmUsage, why);
+  if (parsed != Parsed::run)
+    return end_unrun(parsed, "nvm", (std::string(kNvmUsage) + kReportUsage).c_str(), why);
   return run_all(options);
 }
 

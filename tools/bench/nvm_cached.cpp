@@ -165,7 +165,7 @@ Row measure_kind(Kind kind, const NvmOptions& options, const Block& nvm, const B
 
 }  // namespace
 
-bool measure_cached(const NvmOptions& options, const Report& report) {
+bool measure_cached(const NvmOptions& options, const NvmReport& report) {
   const Block nvm(options.memory, options.page, options.dram ? Block::Where::memory : Block::Where::nvm);
   const Block memory(options.memory, options.page, Block::Where::memory);
   if (nvm.begin() == nullptr || memory.begin() == nullptr) return false;

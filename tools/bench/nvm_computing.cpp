@@ -59,7 +59,7 @@ Row measure_beside(const NvmOptions& options, Pages& pages, bool gets) {
 
 }  // namespace
 
-bool measure_computing(const NvmOptions& options, const Report& report) {
+bool measure_computing(const NvmOptions& options, const NvmReport& report) {
   Pages pages(options, options.pages_of_gets());
   if (!pages.valid()) return false;
   for (const bool gets : {false, true}) report(measure_beside(options, pages, gets));

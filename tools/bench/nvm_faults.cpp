@@ -104,7 +104,7 @@ class Faults {
 
 }  // namespace
 
-bool measure_faults(const NvmOptions& options, const Report& report) {
+bool measure_faults(const NvmOptions& options, const NvmReport& report) {
   Pages pages(options, options.pages_of_miss());
   if (!pages.valid()) return false;
   Faults faults(pages, options);

@@ -173,7 +173,7 @@ bool right_bytes(const std::byte* page, const NvmOptions& options, std::size_t c
   return true;
 }
 
-void measure_puts(const NvmOptions& options, std::byte* page, Pace pace, const Report& report) {
+void measure_puts(const NvmOptions& options, std::byte* page, Pace pace, const NvmReport& report) {
   const std::size_t count =
       calibrate(options.seconds, [&](std::size_t n) { return put_bytes(page, options.bytes, n, pace); });
   std::vector<double> rounds;
@@ -195,7 +195,7 @@ void measure_puts(const NvmOptions& options, std::byte* page, Pace pace, const R
 
 }  // namespace
 
-bool measure_miss(const NvmOptions& options, const Report& report) {
+bool measure_miss(const NvmOptions& options, const NvmReport& report) {
   Pages pages(options, options.pages_of_miss());
   if (!pages.valid()) return false;
   Miss miss(pages, options);
@@ -208,7 +208,7 @@ bool measure_miss(const NvmOptions& options, const Report& report) {
   return true;
 }
 
-bool measure_gets(const NvmOptions& options, const Report& report) {
+bool measure_gets(const NvmOptions& options, const NvmReport& report) {
   Pages pages(options, options.pages_of_gets());
   if (!pages.valid()) return false;
   const auto readers = static_cast<std::size_t>(total(reads() ? 1 : 0));
@@ -229,7 +229,7 @@ bool measure_gets(const NvmOptions& options, const Report& report) {
   return true;
 }
 
-bool measure_sharing(const NvmOptions& options, const Report& report) {
+bool measure_sharing(const NvmOptions& options, const NvmReport& report) {
   const Block block(options.page, options.page, options.dram ? Block::Where::memory : Block::Where::nvm);
   std::byte* const page = block.begin();
   if (page == nullptr) return false;

@@ -21,14 +21,14 @@ struct Row {
   double beside = -1;  ///< nanoseconds of the same operation in memory
   bool right = true;   ///< on this PE
 };
-using Report = std::function<void(const Row&)>;
+using NvmReport = std::function<void(const Row&)>;
 
 /// Collective; calls `report` on all PEs for each row.  False: the symmetric heap has no room.
-bool measure_miss(const NvmOptions& options, const Report& report);
-bool measure_gets(const NvmOptions& options, const Report& report);
-bool measure_sharing(const NvmOptions& options, const Report& report);
-bool measure_computing(const NvmOptions& options, const Report& report);
-bool measure_faults(const NvmOptions& options, const Report& report);
-bool measure_cached(const NvmOptions& options, const Report& report);
+bool measure_miss(const NvmOptions& options, const NvmReport& report);
+bool measure_gets(const NvmOptions& options, const NvmReport& report);
+bool measure_sharing(const NvmOptions& options, const NvmReport& report);
+bool measure_computing(const NvmOptions& options, const NvmReport& report);
+bool measure_faults(const NvmOptions& options, const NvmReport& report);
+bool measure_cached(const NvmOptions& options, const NvmReport& report);
 
 }  // namespace bench

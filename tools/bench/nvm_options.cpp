@@ -29,6 +29,7 @@ constexpr Option<NvmOptions> kOptions[] = {
      [](const std::string& value, NvmOptions& o) { return duration(value, o.seconds); }},
     {"--rounds", kNumberAllowed,
      [](const std::string& value, NvmOptions& o) { return number(value, kMostNumber, o.rounds); }},
+    plot_option<NvmOptions>(),
 };
 
 constexpr Flag<NvmOptions> kFlags[] = {{"--json", &NvmOptions::json}, {"--dram", &NvmOptions::dram}};
@@ -101,8 +102,7 @@ const char kNvmUsage[] =
     "  --memory BYTES    that cached works on, part by part (default 256k)\n"
     "  --seconds S       length of a round of sharing, computing (at least 0.1) and cached (default 0.05)\n"
     "  --rounds N        a figure is the median of N rounds (default 5)\n"
-    "  --dram            all objects in memory\n"
-    "  --json            one line of JSON a result\n";
+    "  --dram            all objects in memory\n";
 
 std::size_t NvmOptions::pages_of_miss() const {
   if (pages != 0) return pages;

@@ -6,10 +6,11 @@
 #include <string>
 
 #include "command_line.hpp"
+#include "report.hpp"
 
 namespace bench {
 
-struct NvmOptions {
+struct NvmOptions : ReportOptions {
   Names kernels;            ///< empty: all
   bool dram = false;        ///< all objects in memory, for comparison
   std::size_t page = 0;     ///< bytes of a page; 0 until parsed: as SHMEM_NVM_PAGE says
@@ -20,7 +21,6 @@ struct NvmOptions {
   std::size_t memory = std::size_t{256} << 10;  ///< that `cached` works on, in turn
   double seconds = 0.05;
   std::size_t rounds = 5;
-  bool json = false;
 
   bool wants(const char* kernel) const { return among(kernels, kernel); }
   std::size_t pages_of_miss() const;

@@ -18,6 +18,7 @@
 #include "command.hpp"
 #include "measure.hpp"
 #include "paging_options.hpp"
+#include "report.hpp"
 
 namespace bench {
 namespace {
@@ -261,42 +262,27 @@ std::string protocol() {
   return swap.empty() ? "direct" : swap;
 }
 
-void print_json(const Row& row, const PagingOptions& options) {
-  std::printf("{\"kernel\": \"%s\", \"what\": \"%s\", \"swap\": \"%s\", \"page\": %zu, \"local\": %zu, ",
-              row.kernel, row.what, protocol().c_str(), options.page, options.local);
-  std::printf(
-      "\"size\": %zu, \"threads\": %zu, \"each\": %.6g, \"beside\": %.6g, \"rate\": %.6g, \"right\": %s",
-      options.size, options.threads, row.each, row.beside, row.rate, row.right ? "true" : "false");
-  const auto count = [](const char* name, std::uint64_t value) {
-    std::printf(", \"%s\": %llu", name, static_cast<unsigned long long>(value));
-  };
+Line line_of(const Row& row, const PagingOptions& options) {
+  Line line;
+  line.text("kernel", row.kernel).text("what", row.what).text("swap", protocol()).count("page", options.page);
+  line.count("local", options.local).count("size", options.size).count("threads", options.threads);
+  line.figure("each", row.each, "us", Better::less);
+  line.at(std::string(row.kernel) + " " + row.what, static_cast<double>(options.page));
+  line.number("each", row.each).number("beside", row.beside).number("rate", row.rate);
   const shmemx_stats_t& counted = row.counted;
-  count("faults", counted.remote_faults);
-  count("hits", counted.remote_hits);
-  count("kept", counted.remote_kept);
-  count("reads", counted.remote_reads);
-  count("read_bytes", counted.remote_read_bytes);
-  count("writes", counted.remote_writes);
-  count("write_bytes", counted.remote_write_bytes);
-  count("ahead", counted.remote_ahead);
-  count("zeroed", counted.remote_zeroed);
-  count("dropped", counted.remote_dropped);
-  count("slot_waits", counted.remote_slot_waits);
-  count("swaps", counted.swaps);
-  std::printf(", \"stages\": [");
-  const std::vector<double> stages = stages_of(counted);
-  for (std::size_t i = 0; i < stages.size(); ++i) std::printf("%s%.6g", i > 0 ? ", " : "", stages[i]);
-  std::printf("]}\n");
-}
-
-void print_row(const Row& row) {
-  std::printf("%-8s %-24s %10.4g us/page", row.kernel, row.what, row.each);
-  if (row.beside > 0) {
-    std::printf("  plain %10.4g  ratio %.2f", row.beside, row.each / row.beside);
-  } else {
-    std::printf("%31s", "");
-  }
-  std::printf("  %8.4g MB/s%s\n", row.rate, row.right ? "" : "  WRONG");
+  line.count("faults", counted.remote_faults)
+      .count("hits", counted.remote_hits)
+      .count("kept", counted.remote_kept);
+  line.count("reads", counted.remote_reads).count("read_bytes", counted.remote_read_bytes);
+  line.count("writes", counted.remote_writes).count("write_bytes", counted.remote_write_bytes);
+  line.count("ahead", counted.remote_ahead).count("zeroed", counted.remote_zeroed);
+  line.count("dropped", counted.remote_dropped).count("slot_waits", counted.remote_slot_waits);
+  line.count("swaps", counted.swaps).numbers("stages", stages_of(counted));
+  char beside[64] = "";
+  if (row.beside > 0)
+    std::snprintf(beside, sizeof beside, " plain %10.4g  ratio %.2f", row.beside, row.each / row.beside);
+  line.cell(-8, row.kernel).cell(-24, row.what).cell(10, row.each).cell(-7, "us/page").cell(-30, beside);
+  return line.cell(9, row.rate).cell(0, "MB/s");
 }
 
 void print_counts(const std::vector<Row>& rows, const PagingOptions& options) {
@@ -319,25 +305,15 @@ void print_counts(const std::vector<Row>& rows, const PagingOptions& options) {
   }
 }
 
-// Returns how many results are wrong, or -1 if there is no room.
-int run(const PagingOptions& options) {
-  if (!options.json)
-    std::printf("%zu bytes of data, %zu local, pages of %zu; median of %zu rounds\n", options.size,
-                options.local, options.page, options.rounds);
-  std::vector<Row> rows;
+/// PE 0 alone.  False: there is no room.
+bool measure(const PagingOptions& options, std::vector<Row>& rows) {
   bool room = true;
   if (options.wants("fault")) room = measure_fault(options, rows);
   if (room && options.wants("micro")) room = measure_micro(options, rows);
   for (const bool overwrites : {false, true}) {
     if (room && options.wants("triad")) room = measure_triad(options, overwrites, rows);
   }
-  int wrong = 0;
-  for (const Row& row : rows) {
-    options.json ? print_json(row, options) : print_row(row);
-    wrong += !row.right;
-  }
-  if (!options.json && !rows.empty()) print_counts(rows, options);
-  return room ? wrong : -1;
+  return room;
 }
 
 }  // namespace
@@ -346,12 +322,21 @@ int paging(Words words) {
   PagingOptions options;
   std::string why;
   const Parsed parsed = parse(words, options, why);
-  if (parsed != Parsed::run) return end_unrun(parsed, "paging", kPagingUsage, why);
-  static int wrong;
-  wrong = shmem_my_pe() == 0 ? run(options) : 0;
-  shmem_int_max_reduce(SHMEM_TEAM_WORLD, &wrong, &wrong, 1);
-  if (wrong < 0) return 1;  // the library has said why
-  return end_run(static_cast<std::size_t>(wrong));
+  if (parsed != Parsed::run)
+    return end_unrun(parsed, "paging", (std::string(kPagingUsage) + kReportUsage).c_str(), why);
+  Report report("paging", options,
+                std::to_string(options.size) + " bytes of data, " + std::to_string(options.local) +
+                    " local, pages of " + std::to_string(options.page) + "; median of " +
+                    std::to_string(options.rounds) + " rounds");
+  const bool measures = shmem_my_pe() == 0;
+  std::vector<Row> rows;
+  const bool room = !measures || measure(options, rows);
+  const auto count = static_cast<std::size_t>(total(static_cast<double>(rows.size())));
+  for (std::size_t i = 0; i < count; ++i)
+    report.row(measures ? line_of(rows[i], options) : Line(), !measures || rows[i].right);
+  if (measures && !options.json && !rows.empty()) print_counts(rows, options);
+  const int code = report.end();
+  return total(room ? 0 : 1) == 0 ? code : 1;  // the library has said why
 }
 
 }  // namespace bench

@@ -25,6 +25,7 @@ constexpr Option<PagingOptions> kOptions[] = {
      [](const std::string& value, PagingOptions& o) { return number(value, kMostThreads, o.threads); }},
     {"--rounds", kNumberAllowed,
      [](const std::string& value, PagingOptions& o) { return number(value, kMostNumber, o.rounds); }},
+    plot_option<PagingOptions>(),
 };
 
 constexpr Flag<PagingOptions> kFlags[] = {{"--json", &PagingOptions::json}};
@@ -47,8 +48,7 @@ const char kPagingUsage[] =
     "  --local BYTES     of local memory (default: SHMEM_REMOTE_LOCAL)\n"
     "  --page BYTES      of a page (default: SHMEM_REMOTE_PAGE, else 2m)\n"
     "  --threads N       of micro (default 1)\n"
-    "  --rounds N        a figure is the median of N rounds (default 3)\n"
-    "  --json            one line of JSON a result\n";
+    "  --rounds N        a figure is the median of N rounds (default 3)\n";
 
 Parsed parse(Words words, PagingOptions& options, std::string& why) {
   const Parsed parsed = parse_words<PagingOptions>(words, kOptions, kFlags, options, why);
