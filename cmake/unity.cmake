@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# With a sanitizer, the files of a folder of the library are compiled together: most of what a file takes is headers and
-# templates that its neighbours need too.  Names in the unnamed namespaces of a folder's files must differ, unless the file
-# is listed here.  The other builds compile each file by itself, and so show that each includes what it uses.
+# With a sanitizer, and with ATOLL_UNITY, the files of a folder of the library are compiled together: most of what a file
+# takes is headers and templates that its neighbours need too.  Names in the unnamed namespaces of a folder's files must
+# differ, unless the file is listed here.  The other builds compile each file by itself, and so show that each includes what
+# it uses.
 set(alone
   src/api/amo.cpp src/api/rma.cpp  # long enough by themselves
   src/setup/statistics.cpp         # without compiled headers (src/CMakeLists.txt)

@@ -4,17 +4,23 @@
 #include <algorithm>
 #include <utility>
 
-#if __has_include(<valgrind/memcheck.h>)
+#if __has_include(<valgrind/memcheck.h>) && !defined(ATOLL_NO_VALGRIND)
 #include <valgrind/memcheck.h>
 #else  // built where valgrind is not installed: it sees one large mapping
-#define VALGRIND_GET_VBITS(at, bits, n) 0
-#define VALGRIND_MAKE_MEM_NOACCESS(at, n) static_cast<void>(n)
-#define VALGRIND_MAKE_MEM_DEFINED(at, n) static_cast<void>(n)
-#define VALGRIND_CREATE_MEMPOOL(pool, zone, zeroed) static_cast<void>(pool)
-#define VALGRIND_DESTROY_MEMPOOL(pool) static_cast<void>(pool)
-#define VALGRIND_MEMPOOL_ALLOC(pool, at, n) static_cast<void>(n)
-#define VALGRIND_MEMPOOL_CHANGE(pool, before, at, n) static_cast<void>(n)
-#define VALGRIND_MEMPOOL_FREE(pool, at) static_cast<void>(pool)
+namespace {
+template <class... Any>
+int nobody_hears(const Any&...) {
+  return 0;
+}
+}  // namespace
+#define VALGRIND_GET_VBITS(...) nobody_hears(__VA_ARGS__)
+#define VALGRIND_MAKE_MEM_NOACCESS(...) nobody_hears(__VA_ARGS__)
+#define VALGRIND_MAKE_MEM_DEFINED(...) nobody_hears(__VA_ARGS__)
+#define VALGRIND_CREATE_MEMPOOL(...) nobody_hears(__VA_ARGS__)
+#define VALGRIND_DESTROY_MEMPOOL(...) nobody_hears(__VA_ARGS__)
+#define VALGRIND_MEMPOOL_ALLOC(...) nobody_hears(__VA_ARGS__)
+#define VALGRIND_MEMPOOL_CHANGE(...) nobody_hears(__VA_ARGS__)
+#define VALGRIND_MEMPOOL_FREE(...) nobody_hears(__VA_ARGS__)
 #endif
 
 // Of AddressSanitizer's library, if the program has it.

@@ -8,7 +8,12 @@
 #include <string>
 #include <unordered_map>
 
-// The archive's symbols carry our prefix (cmake/jemalloc.cmake).
+// The archive's symbols carry our prefix, those of the shared library none (cmake/jemalloc.cmake).
+#if ATOLL_SHARED_JEMALLOC
+#define JEMALLOC_SYMBOL(name) asm(name)
+#else
+#define JEMALLOC_SYMBOL(name) asm("atoll_" name)
+#endif
 extern "C" {
 // Argument of experimental.arenas_create_ext; jemalloc 5.3 does not declare it in its public header.
 struct arena_config_t {
@@ -16,10 +21,11 @@ struct arena_config_t {
   bool metadata_use_hooks;
 };
 int atoll_mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value,
-                  std::size_t new_size);
-void* atoll_mallocx(std::size_t size, int flags);
-std::size_t atoll_xallocx(void* at, std::size_t size, std::size_t extra, int flags);
-void atoll_dallocx(void* at, int flags);
+                  std::size_t new_size) JEMALLOC_SYMBOL("mallctl");
+void* atoll_mallocx(std::size_t size, int flags) JEMALLOC_SYMBOL("mallocx");
+std::size_t atoll_xallocx(void* at, std::size_t size, std::size_t extra, int flags)
+    JEMALLOC_SYMBOL("xallocx");
+void atoll_dallocx(void* at, int flags) JEMALLOC_SYMBOL("dallocx");
 }
 
 namespace shm {

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "base/fatal.hpp"
@@ -17,11 +19,13 @@ namespace {
 constexpr std::uint64_t kEvents = 32768;
 constexpr char kObserverLibrary[] = "libshmem_observe.so";
 
-// Beside this library; empty: this is no library, as in programs that test its insides.
+// Beside this library, not beside a link that it was loaded by; empty: this is no library, as in programs
+// that test its insides.
 std::string observer_path() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<void*>(&begin_observation), &self) == 0 || self.dli_fname == nullptr) return "";
-  const std::string path = self.dli_fname;
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(self.dli_fname, nullptr), &std::free);
+  const std::string path = real != nullptr ? real.get() : self.dli_fname;
   const std::size_t slash = path.rfind('/');
   return path.find(".so") == path.npos || slash == path.npos ? ""
                                                              : path.substr(0, slash + 1) + kObserverLibrary;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <iomanip>  // std::quoted, which others have anyway with some versions of the C++ library
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,13 @@ inline std::string quoted(std::string_view text, std::string_view more = {}) {
     }
   }
   return result.append(text.size() > kShown ? "..." : more).append("'");
+}
+/// The same: for a std::string the compiler would prefer std::quoted to what takes a view of it.
+inline std::string quoted(const std::string& text, std::string_view more = {}) {
+  return quoted(std::string_view(text), more);
+}
+inline std::string quoted(std::string& text, std::string_view more = {}) {
+  return quoted(std::string_view(text), more);
 }
 
 /// Nothing but digits, after a sign perhaps.

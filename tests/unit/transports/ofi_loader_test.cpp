@@ -143,6 +143,11 @@ TEST(OfiQuirks, ColumnsAreInTheirOrder) {
   EXPECT_FALSE(ofi::puts_stay_in_order(ofi::Order::puts, false))
       << "the provider's stores may be seen in any order";
   EXPECT_FALSE(ofi::puts_stay_in_order(ofi::Order::none, true));
+#if defined(__x86_64__)
+  EXPECT_TRUE(ofi::kStoresStayInOrder);
+#else
+  EXPECT_FALSE(ofi::kStoresStayInOrder) << "of no other processor has this been shown";
+#endif
   EXPECT_EQ(verbs.order, ofi::Order::none);
   EXPECT_EQ(verbs.wait, ofi::Wait::fd);
   EXPECT_EQ(sockets.wait, ofi::Wait::none);

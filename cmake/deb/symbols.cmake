@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cmake -DEXPORTS=exports.map -DOUTPUT=... -DLIBRARY=... -DPACKAGE=... -P symbols.cmake: of the library's version script, the
+# file `symbols` of its Debian package: with which version of the package each symbol came.
+file(READ ${EXPORTS} text)
+string(REPLACE ";" " " text "${text}")
+string(REGEX MATCHALL "ATOLL_[0-9]+\\.[0-9]+ {[^}]*}" nodes "${text}")
+set(symbols "")
+foreach(node IN LISTS nodes)
+  string(REGEX MATCH "ATOLL_([0-9]+\\.[0-9]+) {[ \n]*global:([^}]*)" found "${node}")
+  set(of "@ATOLL_${CMAKE_MATCH_1} ${CMAKE_MATCH_1}.0~")
+  set(names "${CMAKE_MATCH_2}")
+  list(APPEND symbols " ATOLL_${CMAKE_MATCH_1}${of}")
+  string(REGEX REPLACE "local:.*" "" names "${names}")
+  string(REGEX MATCHALL "[A-Za-z0-9_]+" names "${names}")
+  list(TRANSFORM names REPLACE "(.+)" " \\1${of}")
+  list(APPEND symbols ${names})
+endforeach()
+list(SORT symbols)
+list(JOIN symbols "\n" symbols)
+file(WRITE ${OUTPUT} "${LIBRARY} ${PACKAGE} #MINVER#\n${symbols}\n")
