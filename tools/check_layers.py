@@ -46,6 +46,7 @@ MAY_INCLUDE = {
     "include/stats": [],
     "examples": ["include"],
     "tools/bench": ["include"],
+    "tools/checks": ["src/base", "include", "tools/profile"],
     "tools/observe": ["src/base", "include", "tools/profile"],
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
