@@ -46,12 +46,14 @@ MAY_INCLUDE = {
     "include/stats": [],
     "examples": ["include"],
     "tools/bench": ["include"],
+    "tools/doctor": ["src/base", "transports/ofi", "include"],  # ofi: as shmem_info
+    "tools/checks": ["src/base", "include", "tools/profile"],
     "tools/observe": ["src/base", "include", "tools/profile"],
     "tools/oshrun": ["src/base"],
     "tools/profile": ["include"],
     "tools/remote_malloc": ["src/base", "include"],
     # ofi: which providers open here; setup: how much memory a PE would register.
-    "tools/shmem_info": ["src/base", "src/setup", "transports/ofi", "include"],
+    "tools/shmem_info": ["src/base", "src/setup", "transports/ofi", "include", "tools/doctor"],
     "tools/shmem_memory": ["src/setup"],
     "tools/shmem_nvm": ["src/base", "nvm/storage"],
 }

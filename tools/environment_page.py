@@ -37,7 +37,7 @@ def page():
             lines.append(f"\n## {line[8:]}\n\n| variable | values | default | meaning |\n|---|---|---|---|\n")
         elif row := ROW.match(line):
             name, kind, default, text = row.groups()
-            values = {"Switch": "any", "Flag": "0 or 1", "Size": "bytes", "Count": "number", "Entries": "number", "Seconds": "seconds", "Patience": "seconds",
+            values = {"Switch": "any", "Flag": "0 or 1", "Level": "0, 1 or full", "Size": "bytes", "Count": "number", "Entries": "number", "Seconds": "seconds", "Patience": "seconds",
                       "Text": "text", "Choice": ", ".join(f"`{word}`" for word in default.split("|"))}[kind]
             text = text[0].upper() + text[1:]
             said = re.search(r"; default: (.*)$", text)  # where it is not a word of the row

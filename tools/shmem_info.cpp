@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // shmem_info: what this Atoll is, what it finds on this machine, and which environment variables it knows.
 //
-// Needs no launcher and starts no job, so that it still answers where a job does not start.
+// Needs no launcher and starts no job, so that it still answers where a job does not start; --doctor tries
+// some.
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -15,6 +17,7 @@
 #include "base/host_memory.hpp"
 #include "base/human.hpp"
 #include "base/limits.hpp"
+#include "doctor/doctor.hpp"
 #include "setup/process_state.hpp"
 #include "shmem.h"
 #include "transports/ofi/fabric.hpp"
@@ -23,9 +26,16 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: shmem_info [--providers]\n"
+    "       shmem_info --doctor [--nvm FOLDER] [--within SECONDS]\n"
     "Prints the version of Atoll, the libraries and limits that it finds here, and its environment "
     "variables.\n"
-    "  --providers   also try to open each libfabric provider that Atoll knows\n";
+    "  --providers   also try to open each libfabric provider that Atoll knows\n"
+    "  --doctor      try what jobs need on this machine, within 10 s: two PEs on one node and between two\n"
+    "                endpoints of each provider, limits, memory, debuggers, the folder of an NVM heap and so "
+    "on.\n"
+    "                Says what was found and what to do; exit code 1 if something prevents jobs\n"
+    "  --nvm FOLDER  the folder to try; default: that of SHMEM_HEAP or SHMEM_NVM_DIR\n"
+    "  --within S    the time for all of that, 5 and more: on a very busy machine more than 10\n";
 
 void row(const char* name, const std::string& value) { std::printf("  %-22s %s\n", name, value.c_str()); }
 
@@ -135,17 +145,28 @@ void print_providers() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool providers = false;
+  bool providers = false, with_doctor = false;
+  int within = 10;
+  std::string folder;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--providers") {
       providers = true;
+    } else if (word == "--doctor") {
+      with_doctor = true;
+    } else if (word == "--nvm" && i + 1 < argc) {
+      folder = argv[++i];
+    } else if (word == "--within" && i + 1 < argc && std::atoi(argv[i + 1]) >= 5) {
+      within = std::atoi(argv[++i]);
+    } else if (word == "--pe" && argc == 2) {  // of a job of the doctor's
+      return doctor::be_pe();
     } else {
       const bool asked = word == "-h" || word == "--help";
       std::fputs(kUsage, asked ? stdout : stderr);
       return asked ? 0 : 2;
     }
   }
+  if (with_doctor) return doctor::look_at_machine(folder, within);
   print_versions();
   print_limits();
   const bool valid = print_variables();

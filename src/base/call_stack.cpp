@@ -78,6 +78,13 @@ const void* own_object() {
   return base;
 }
 
+// Libraries that calls come through.
+const void* between[2] = {};
+
+bool is_in_api(const Dl_info& info) {
+  return info.dli_fbase == own_object() || std::ranges::find(between, info.dli_fbase) != std::end(between);
+}
+
 // Enters the name if it is one of the API's.  Each function of it has two, shmem_x and pshmem_x.
 bool enter_call(CallStack& stack, std::string_view name) {
   if (name.starts_with('p')) name.remove_prefix(1);
@@ -88,11 +95,12 @@ bool enter_call(CallStack& stack, std::string_view name) {
   return true;
 }
 
-// Name of the function of this library that `place` is in, or starts at; empty: it has no public one.
+// Name of the function of this library, or of one between, that `place` is in, or starts at; empty: it has no
+// public one.
 std::string_view own_function(uintptr_t place, bool starts) {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(place), &info) == 0 || info.dli_fbase != own_object() ||
-      info.dli_sname == nullptr || (starts && reinterpret_cast<uintptr_t>(info.dli_saddr) != place))
+  if (dladdr(reinterpret_cast<void*>(place), &info) == 0 || !is_in_api(info) || info.dli_sname == nullptr ||
+      (starts && reinterpret_cast<uintptr_t>(info.dli_saddr) != place))
     return {};
   return info.dli_sname;
 }
@@ -131,14 +139,16 @@ uintptr_t called_before(uintptr_t behind) {
 
 bool is_own(uintptr_t place) {
   Dl_info info{};
-  return dladdr(reinterpret_cast<void*>(place), &info) != 0 && info.dli_fbase == own_object();
+  return dladdr(reinterpret_cast<void*>(place), &info) != 0 && is_in_api(info);
 }
 
 // The innermost call, as its name is what a person knows; the library calls some of its own.
 void find_call(CallStack& stack) {
   for (int i = 0; i < stack.frames; ++i) {
     if (enter_call(stack, own_function(stack.places[i], false))) {
-      stack.caller = std::min(i + 1, stack.frames - 1);
+      int caller = i + 1;
+      while (between[0] != nullptr && caller < stack.frames && is_own(stack.places[caller])) ++caller;
+      stack.caller = std::min(caller, stack.frames - 1);
       return;
     }
     if (i == 0 || is_own(stack.places[i])) continue;
@@ -199,6 +209,12 @@ void name_from_debug_information(uintptr_t, Naming&) {}
 void prepare_call_stacks() {
   CallStack stack;
   take_call_stack(stack, nullptr);  // loads libgcc's unwinder
+}
+
+void pass_over_in_call_stacks(const void* in) {
+  Dl_info info{};
+  if (dladdr(in, &info) == 0 || std::ranges::find(between, info.dli_fbase) != std::end(between)) return;
+  (between[0] == nullptr ? between[0] : between[1]) = info.dli_fbase;
 }
 
 void take_call_stack(CallStack& stack, const void* context) {

@@ -20,6 +20,10 @@ struct CallStack {
 /// Loads what the others need, so that they take no memory later.  At init.
 void prepare_call_stacks();
 
+/// Calls are led through the library with `in` in it (setup/call_slots), one of two: its frames are no
+/// callers of the API.  Call before other threads may ask.
+void pass_over_in_call_stacks(const void* in);
+
 /// Of this thread, from the caller of this function on; in a handler of a signal from what the signal has
 /// interrupted on: `context` is the handler's.  Async-signal-safe once prepare_call_stacks() was called.
 void take_call_stack(CallStack& stack, const void* context);

@@ -43,6 +43,11 @@ bool parse(bool& out, std::string_view text, std::string& rule) {
   return true;
 }
 
+bool parse(Checks& out, std::string_view text) {
+  out = text == "full" ? Checks::full : is_on(text) ? Checks::usual : Checks::least;
+  return true;
+}
+
 bool parse(std::optional<std::size_t>& out, std::string_view text, std::string& rule) {
   rule =
       "a non-negative number with at most one suffix of k, m, g, t (powers of 1024), such as 512m, 1.5g or "
@@ -115,6 +120,7 @@ bool read_Switch(bool& out, const char* t, const char*, std::string&) {
   return true;
 }
 bool read_Flag(bool& out, const char* t, const char* d, std::string& r) { return parse(out, t ? t : d, r); }
+bool read_Level(Checks& out, const char* t, const char* d, std::string&) { return parse(out, t ? t : d); }
 bool read_Size(Env::Size& out, const char* t, const char* d, std::string& r) {
   return parse(out, t ? t : d, r);
 }
@@ -139,6 +145,7 @@ bool read_Text(std::string& out, const char* t, const char* d, std::string&) {
 }
 
 std::string show(bool value) { return value ? "1" : "0"; }
+std::string show(Checks value) { return value == Checks::full ? "full" : value == Checks::usual ? "1" : "0"; }
 std::string show(std::uint64_t value) { return std::to_string(value); }
 std::string show(const std::optional<std::size_t>& value) { return value ? std::to_string(*value) : "auto"; }
 std::string show(const std::string& value) { return value; }

@@ -13,18 +13,27 @@
 
 namespace shm {
 
+/// How much of its arguments a call looks at.
+enum class Checks {
+  least,  ///< what costs no more than a comparison
+  usual,
+  full,  ///< each address and length, against the object that it belongs to (tools/checks)
+};
+
 /// The values of all variables.  Members carry the names of env.def.
 struct Env {
   // Kinds of variables.  A variable that is set to nothing counts as unset.
   // Switch: whether the variable is set, to whatever it is.
   // Flag: "0", "off", "no" and "false" are false, anything else is true.
   // Size: see parse_size(); unset: empty.  Count: a whole number up to 1e9, or "auto": empty.
+  // Level: a Flag for the first two Checks, or "full".
   // Entries of a table: a whole number from 1 to kMostEntries.
   // Choice: one of the words of the row, the first is the default.  Text: anything.
   // Seconds: a number above 0, at most 30 days.  Patience: the same from 2 seconds on, or 0: without end.
   static constexpr unsigned kMostEntries = 1024;
   using Switch = bool;
   using Flag = bool;
+  using Level = Checks;
   using Size = std::optional<std::size_t>;
   using Count = std::optional<std::uint64_t>;
   using Entries = std::uint64_t;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/call_checks.hpp"
 #include "coll/choose.hpp"
 #include "coll/collectives.hpp"
 #include "coll/internode.hpp"
@@ -12,6 +13,12 @@ namespace shm {
 namespace {
 
 using Sizes = std::vector<std::size_t>;
+
+// How long dest must be is known to all members together only.
+void check_dest(Call call, const void* dest, std::size_t n) {
+  if (const CallChecks* checks = call_checks.load(std::memory_order_relaxed)) [[unlikely]]
+    checks->range(call.name, "dest", dest, n);
+}
 
 // ---- One node
 
@@ -54,9 +61,11 @@ void collect_here(Group& g, Call call, std::byte* dest, const void* source, std:
     publish(g, phase, &place, sizeof place, n);
   }
   bool all_inline = true;
+  std::byte* const first = dest;
   for (int i = 0; i < g.size(); ++i) {
     const Cell& cell = await(g, i, phase);
     const std::size_t size = cell.size;
+    check_dest(call, first, static_cast<std::size_t>(dest - first) + size);
     if (inlined(size)) {
       if (size > 0) std::memcpy(dest, cell.payload, size);
     } else {
@@ -144,11 +153,13 @@ void collect_between(Group& g, Call call, std::byte* dest, const void* source, s
   publish(g, phase, &place, sizeof place, n);
   if (g.leads()) {
     const Sizes& sizes = sizes_of(phase);
+    check_dest(call, dest, sum(sizes));
     lead(g, call, phase, dest, source, sizes);
     publish(g, phase + 1, nullptr, 0, sum(sizes));
     for (int i = 1; i < g.local_size(); ++i) await(g, i, phase + 2);
   } else {
     const std::size_t total = await(g, 0, phase + 1).size;
+    check_dest(call, dest, total);
     if (total > 0) std::memcpy(dest, at_member(g, call, "dest", dest, total, g.locals().front()), total);
     publish(g, phase + 2);
   }

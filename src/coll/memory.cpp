@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/call_checks.hpp"
 #include "base/fatal.hpp"
 #include "boot/boot.hpp"
 #include "coll/barrier.hpp"
@@ -149,6 +150,12 @@ std::size_t offset_in(const Arena& arena, const void* block) {
   return static_cast<std::size_t>(static_cast<const std::byte*>(block) - arena.start);
 }
 
+void* no_room(Call call, const Arena& arena, std::size_t size) {
+  if (const CallChecks* checks = call_checks.load())
+    checks->no_room(call.name, size, arena.region != nullptr);
+  return nullptr;
+}
+
 void note_new_block(const std::byte* block, std::size_t size) {
   if (rt.node_pes.size() < 2 || size < kSmallestAhead) return;
   const auto offset = static_cast<std::size_t>(block - rt.memory->heap(rt.node_rank));
@@ -187,6 +194,7 @@ void give_up(Call call, const Arena& arena, void* block, std::size_t size) {
   if (have_new_blocks && arena.region == nullptr) forget_new_block(block);
   if (arena.region != nullptr) arena.region->discard(call, reinterpret_cast<std::uintptr_t>(block), size);
   if (zone_of(arena) != 0) checkers.remove(offset_in(arena, block));
+  if (const CallChecks* checks = call_checks.load()) checks->ended(call.name, block);
   if (rt.me == 0) arena.allocator->release(offset_in(arena, block));
 }
 
@@ -207,14 +215,20 @@ void* allocate(Call call, std::size_t size, std::size_t alignment, bool zero, Wh
     return Decision{find_room(arena, size, alignment).value_or(kNoBlock), 0};
   });
   void* block = block_at(arena, decided.offset);
-  if (block == nullptr || !make_room(call, arena, decided.offset, size)) return nullptr;
+  if (alignment > kLargestAlignment) return nullptr;
+  if (block == nullptr || !make_room(call, arena, decided.offset, size)) return no_room(call, arena, size);
   if (arena.region == nullptr) note_new_block(static_cast<std::byte*>(block), size);
   show_block(call, arena, decided.offset, size, !zero);
   if (zero) {
     std::memset(block, 0, size);
     sync_world(call);  // a peer may write as soon as its own call has returned
   }
+  tell_of_block(call, block, size);
   return block;
+}
+
+void tell_of_block(Call call, const void* block, std::size_t size) {
+  if (const CallChecks* checks = call_checks.load()) checks->made(call.name, block, size);
 }
 
 std::size_t free_bytes(Call call) {
@@ -270,16 +284,18 @@ void* reallocate(Call call, void* block, std::size_t size) {
   });
   void* moved = block_at(arena, decided.offset);
   if (moved == block && have_new_blocks) forget_new_block(block);
-  if (moved == nullptr) return moved;
+  if (moved == nullptr) return decided.moved == 0 ? nullptr : no_room(call, arena, size);
   if (decided.moved == 0) {
     show_block(call, arena, decided.offset, size, true);
+    tell_of_block(call, moved, size);
     return moved;
   }
-  if (!make_room(call, arena, decided.offset, size)) return nullptr;
+  if (!make_room(call, arena, decided.offset, size)) return no_room(call, arena, size);
   show_block(call, arena, decided.offset, size, false);
   std::memcpy(moved, block, std::min<std::size_t>(decided.moved, size));
   sync_world(call);  // all have copied
   give_up(call, arena, block, decided.moved);
+  tell_of_block(call, moved, size);
   return moved;
 }
 

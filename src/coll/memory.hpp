@@ -22,9 +22,13 @@ std::size_t free_bytes(Call call);
 /// ends them.  REQUIRES: there is such a heap.
 void* allocate_addresses(Call call, std::size_t size, std::size_t alignment);
 
+/// Who checks all calls (base/call_checks) hears of a block, or of its new size.  allocate(), reallocate()
+/// and release() do that; who has got addresses says what they are for.
+void tell_of_block(Call call, const void* block, std::size_t size);
+
 /// Between these two, valgrind and AddressSanitizer know of the blocks of the heap in memory, if a PE of the
-/// job runs under one of them.  begin_checks() returns how many bytes more than the program may have the heap
-/// needs for that; no block is there at both.
+/// job runs under one of them; and where SHMEM_CHECKS=full, too, blocks are apart.  begin_checks() returns
+/// how many bytes more than the program may have the heap needs for that; no block is there at both.
 std::size_t begin_checks();
 void end_checks();
 /// They hear that the library itself uses the first `n` bytes of the heap: the program needs no block any

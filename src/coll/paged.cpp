@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/call_checks.hpp"
 #include "coll/staging.hpp"
 
 namespace shm {
@@ -88,6 +89,8 @@ void paged_fcollect(Group& g, Call call, void* dest, const void* source, std::si
 void paged_collect(Group& g, Call call, void* dest, const void* source, std::size_t n) {
   Sizes sizes(static_cast<std::size_t>(g.size()));
   paged_fcollect(g, call, sizes.data(), &n, sizeof n);
+  if (const CallChecks* checks = call_checks.load(std::memory_order_relaxed)) [[unlikely]]
+    checks->range(call.name, "dest", dest, std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
   collect_by_parts(g, call, static_cast<std::byte*>(dest), static_cast<const std::byte*>(source), sizes);
 }
 

@@ -116,6 +116,11 @@ const Team* find_team(Call call, const char* argument, shmem_team_t handle) {
   return handle == SHMEM_TEAM_INVALID ? nullptr : &checked(call, argument, handle).team;
 }
 
+int size_of_team(shmem_team_t handle) {
+  const TeamEntry* entry = entry_of(handle);
+  return entry == nullptr ? 0 : entry->team.size;
+}
+
 Group& group_of(Call call, shmem_team_t handle) {
   Group& group = *checked(call, "team", handle).group;
   begin_call(group.slot, call);

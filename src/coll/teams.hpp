@@ -23,6 +23,9 @@ Group& world_group();
 /// else that is not a live team.
 const Team* find_team(Call call, const char* argument, shmem_team_t handle);
 
+/// The PEs of a team; 0: the handle is not one of a live team.
+int size_of_team(shmem_team_t handle);
+
 /// The group of a team, for collective calls: ends the job for SHMEM_TEAM_INVALID, too.
 Group& group_of(Call call, shmem_team_t handle);
 

@@ -12,7 +12,7 @@ namespace {
 
 void check_strides(Call call, const Strides& strides) {
   const auto least = static_cast<std::ptrdiff_t>(strides.block);
-  if (!rt.env.checks || (strides.to_step >= least && strides.from_step >= least)) return;
+  if (rt.env.checks == Checks::least || (strides.to_step >= least && strides.from_step >= least)) return;
   fatal("%s: the strides dst and sst are %td and %td bytes; allowed is at least one block, %td bytes",
         call.name, strides.to_step, strides.from_step, least);
 }

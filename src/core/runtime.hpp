@@ -96,6 +96,7 @@ struct alignas(64) Runtime {
   Region* paged = nullptr;                   // null: there is none
   HeapAllocator* paged_allocator = nullptr;  // PE 0 only
   bool paged_by_default = false;             // shmem_malloc takes from it
+  std::size_t paged_limit = 0;               // bytes that users may allocate there
   std::string paged_text;                    // what it is, for SHMEM_INFO
 };
 

@@ -143,7 +143,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   mine.record.static_size = own_statics_.size;
   mine.record.static_layout = own_statics_.layout;
   mine.record.heap_size = shape_.heap_stride - shape_.own_bytes;
-  mine.record.checked = runs_under_checker() ? 1 : 0;
+  mine.record.checked = runs_under_checker() || shape_.checked ? 1 : 0;
   if (Status status = wait_for_all(); !status.ok()) return status;
   mapper.all_attached();
   return {};

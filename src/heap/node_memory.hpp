@@ -32,7 +32,7 @@ struct PeRecord {
   std::uint64_t static_size;    ///< bytes of p's symmetric variables
   std::uint64_t static_layout;  ///< see StaticRange
   std::uint64_t heap_size;      ///< bytes of p's heap segment, without NodeShape::own_bytes
-  std::uint64_t checked;        ///< 1: p runs under valgrind or AddressSanitizer
+  std::uint64_t checked;        ///< 1: p's blocks have room behind them, which nobody may access
 };
 
 /// Whether the same address is the same variable in both PEs' executables.
@@ -68,6 +68,7 @@ struct NodeShape {
   std::size_t heap_stride;     ///< bytes of one heap segment, a multiple of kLargestAlignment
   std::size_t pool_bytes = 0;  ///< for services that share memory on the node (nvm)
   std::size_t own_bytes = 0;   ///< the last ones of each heap segment, which its PE gives out by itself
+  bool checked = false;        ///< PeRecord::checked, whatever this PE runs under
 };
 
 /// Made once in the life of a process, never unmapped.

@@ -103,8 +103,8 @@ bool may_be_of_api(std::string_view name) {
 
 class Leader {
  public:
-  Leader(const Loaded& own, const Loaded& target, void* library)
-      : own_(own), target_(target), library_(library) {}
+  Leader(const Loaded& own, const Loaded& target, void* library, const Loaded* between)
+      : own_(own), target_(target), library_(library), between_(between) {}
 
   void lead(const Loaded& object) const {
     const Tables tables = tables_of(object);
@@ -119,6 +119,7 @@ class Leader {
     if (type != kSlotTypes[0] && type != kSlotTypes[1]) return;
     const ElfW(Sym)& symbol = tables.symbols[ELF64_R_SYM(relocation.r_info)];
     const char* name = tables.strings + symbol.st_name;
+    if (&object == between_ && *name == 'p') ++name;
     if (symbol.st_shndx != SHN_UNDEF || !may_be_of_api(name)) return;
     auto* slot = reinterpret_cast<std::uintptr_t*>(object.base + relocation.r_offset);
     const std::uintptr_t now = std::atomic_ref(*slot).load(std::memory_order_relaxed);
@@ -143,7 +144,8 @@ class Leader {
     }
     auto* page = reinterpret_cast<void*>(at / page_bytes * page_bytes);
     if (read_only && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0)
-      return warn("SHMEM_TRACE, SHMEM_STATS: some calls are not seen: %s", strerror(errno));
+      return warn("SHMEM_TRACE, SHMEM_STATS, SHMEM_CHECKS=full: some calls are not seen: %s",
+                  strerror(errno));
     std::atomic_ref(*slot).store(value, std::memory_order_relaxed);
     if (read_only) mprotect(page, page_bytes, PROT_READ);
   }
@@ -151,19 +153,20 @@ class Leader {
   const Loaded& own_;
   const Loaded& target_;
   void* library_;
+  const Loaded* between_;
 };
 
 }  // namespace
 
-void lead_calls_to(const Observer& observer) {
+void lead_calls_to(const void* in, const void* between) {
   const std::vector<Loaded> all = all_loaded();
   const Loaded* own = that_holds(all, reinterpret_cast<const void*>(&lead_calls_to));
-  const Loaded* target = that_holds(all, &observer);
+  const Loaded* target = that_holds(all, in);
   Dl_info file{};
-  if (own == nullptr || target == nullptr || dladdr(&observer, &file) == 0) return;
+  if (own == nullptr || target == nullptr || dladdr(in, &file) == 0) return;
   void* library = dlopen(file.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return;
-  const Leader leader(*own, *target, library);
+  const Leader leader(*own, *target, library, between != nullptr ? that_holds(all, between) : nullptr);
   for (const Loaded& object : all) {
     if (&object != own && &object != target) leader.lead(object);
   }

@@ -8,12 +8,11 @@
 // kept itself, and libraries that are loaded later.
 #pragma once
 
-#include "base/observer.hpp"
-
 namespace shm {
 
-/// From now on calls of functions that the library of `observer` defines, too, go there: those that came here
-/// so far. A function of the user's in the place of one stays in force.
-void lead_calls_to(const Observer& observer);
+/// From now on calls of functions that the library with `target` in it defines, too, go there: those that
+/// came here so far. A function of the user's in the place of one stays in force.  `between`: in a library to
+/// which calls have been led before, whose own calls of pshmem_x then go to shmem_x; null: none.
+void lead_calls_to(const void* target, const void* between);
 
 }  // namespace shm

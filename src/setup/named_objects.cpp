@@ -165,7 +165,10 @@ void* open_named(Call call, const char* name, std::size_t size) {
   if (!failed)
     nvm::heap_of_job()->attach(reinterpret_cast<std::uintptr_t>(object), pages, std::move(part),
                                decision.plan.epoch);
-  if (all_succeeded(call, failed)) return object;
+  if (all_succeeded(call, failed)) {
+    tell_of_block(call, object, size);
+    return object;
+  }
   release(call, object);
   if (decision.plan.make) nvm::remove_unused_part(nvm::heap_of_job()->folder(), asked);
   return nullptr;

@@ -3,33 +3,21 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <memory>
 #include <string>
 
+#include "base/call_stack.hpp"
 #include "base/fatal.hpp"
 #include "base/observer.hpp"
 #include "boot/boot.hpp"
 #include "core/runtime.hpp"
 #include "setup/call_slots.hpp"
+#include "setup/full_checks.hpp"
+#include "setup/tool_library.hpp"
 
 namespace shm {
 namespace {
 
 constexpr std::uint64_t kEvents = 32768;
-constexpr char kObserverLibrary[] = "libshmem_observe.so";
-
-// Beside this library, not beside a link that it was loaded by; empty: this is no library, as in programs
-// that test its insides.
-std::string observer_path() {
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<void*>(&begin_observation), &self) == 0 || self.dli_fname == nullptr) return "";
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(self.dli_fname, nullptr), &std::free);
-  const std::string path = real != nullptr ? real.get() : self.dli_fname;
-  const std::size_t slash = path.rfind('/');
-  return path.find(".so") == path.npos || slash == path.npos ? ""
-                                                             : path.substr(0, slash + 1) + kObserverLibrary;
-}
 
 const Observer* open_observer(void* library) {
   const auto* entry = static_cast<const ObserverEntry*>(dlsym(library, "atoll_observer"));
@@ -47,17 +35,12 @@ const Observer* open_observer(void* library) {
 }
 
 const Observer* load_observer() {
-  static void* library = nullptr;  // never unloaded: calls go through it from now on
+  static void* library = nullptr;
   const char* variable = rt.env.trace.empty() ? "SHMEM_STATS (who talks to whom)" : "SHMEM_TRACE";
-  const std::string path = observer_path();
-  if (library == nullptr && !path.empty()) library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* why = path.empty() ? "it lies beside libatoll.so, and that is not used here" : dlerror();
-    warn("%s needs %s, which cannot be loaded: %s", variable, kObserverLibrary, why);
-    return nullptr;
-  }
+  if (library == nullptr) library = load_tool_library("libshmem_observe.so", variable);
+  if (library == nullptr) return nullptr;
   const Observer* found = open_observer(library);
-  if (found == nullptr) warn("%s: %s is of another version of Atoll", variable, path.c_str());
+  if (found == nullptr) warn("%s: libshmem_observe.so is of another version of Atoll", variable);
   return found;
 }
 
@@ -69,7 +52,8 @@ void begin_observation() {
   observer.store(here);
   if (here == nullptr) return;
   here->starts();
-  lead_calls_to(*here);
+  pass_over_in_call_stacks(here);
+  lead_calls_to(here, full_checks_library());
 }
 
 void end_observation() {

@@ -30,6 +30,7 @@
 #include "remote/device.hpp"
 #include "remote/lent_range.hpp"
 #include "setup/exit.hpp"
+#include "setup/full_checks.hpp"
 #include "setup/info.hpp"
 #include "setup/internal_layout.hpp"
 #include "setup/listen_to_peers.hpp"
@@ -147,6 +148,7 @@ Status open_nvm() REQUIRES(start_mutex) {
   rt.paged = nvm_heap;
   rt.paged_by_default = state->nvm.is_default;
   rt.paged_text = nvm_heap->describe();
+  rt.paged_limit = state->nvm.user_bytes;
   if (rt.me != 0) return {};
   const nvm::PoolShape shape =
       state->nvm.shape(static_cast<int>(rt.node_pes.size()), state->boot->job().size);
@@ -248,6 +250,7 @@ Status start_first(int thread_level, bool ends_by_itself) REQUIRES(start_mutex) 
                         state->boot->job().by_oshrun ? state->boot->job().id : "");
   sync_world({"shmem_init"});
   listen_to_peers(*state->memory);
+  begin_full_checks();
   begin_observation();
   if (rt.me == 0) {
     for (const std::string& sentence : remarks_on_variables()) warn("%s", sentence.c_str());
@@ -298,6 +301,7 @@ void stop_last(Call call) REQUIRES(start_mutex) {
   sync_world(call);  // from here on nobody's operation is executed here any more, nor counted
   if (rt.env.stats) print_statistics();
   end_observation();
+  end_full_checks();
   kv::end_tables();
   close_remote_memory();
   if (Status status = close_nvm(call); !status.ok()) warn("%s: %s", call.name, status.text().c_str());

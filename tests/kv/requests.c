@@ -179,10 +179,10 @@ static void test_word_batches(shmemx_kv_t kv) {
   shmemx_kv_request_wait(&request);
   expect_all(kWide, SHMEMX_KV_NOT_FOUND);
   CHECK_EQ(
-      shmemx_kv_compare_swap_batch(kv, 2, keys, sizeof(long), 0, sizeof values, values, values, NULL, status),
+      shmemx_kv_compare_swap_batch(kv, 2, keys, sizeof(long), 0, sizeof values / 2, values, values, NULL, status),
       SHMEMX_KV_NOT_FOUND);
   CHECK_EQ(shmemx_kv_put_batch(kv, 0, NULL, 8, NULL, 8, NULL), SHMEMX_KV_OK);
-  shmemx_kv_put_batch_nbi(kv, 2, keys, sizeof(long), values, sizeof values, status, &request);
+  shmemx_kv_put_batch_nbi(kv, 2, keys, sizeof(long), values, sizeof values / 2, status, &request);
   CHECK(request == NULL);
   expect_all(2, SHMEMX_KV_TOO_LARGE);
 }

@@ -7,7 +7,7 @@ enum { kMost = 20000 };
 static int me, npes;
 
 static void test_places(shmemx_kv_t kv, Key key, size_t bytes, size_t step) {
-  static unsigned char value[kMost], read[kMost], old[kMost + 1], other[kMost];
+  static unsigned char value[kMost + 1], read[kMost], old[kMost + 1], other[kMost];
   make_bytes(value, bytes, bytes);
   CHECK_EQ(shmemx_kv_put(kv, key.text, key.n, value, bytes), SHMEMX_KV_OK);
   for (size_t offset = 0; offset <= bytes; offset += step) {

@@ -118,22 +118,22 @@ void after([[maybe_unused]] Result result, [[maybe_unused]] Arguments... argumen
 // Nothing comes after it; the library says when the process dies.
 #define MAKE_EXIT(RET, NAME, PARAMS, ARGS) \
   RET NAME PARAMS { p##NAME ARGS; }
-#define MAKE(NAME, T, LIB, OP, RET, PARAMS, ARGS, MOVED, TO)                         \
+#define MAKE(NAME, T, LIB, OP, RET, PARAMS, ARGS, MOVED, TO, ...)                    \
   RET(T) LIB##_##NAME##OP(PARAMS(T)) {                                               \
     const observe::Call<observe::k_##LIB##_##NAME##OP> call(MOVED(sizeof(T)), (TO)); \
     return p##LIB##_##NAME##OP ARGS;                                                 \
   }
-#define MAKE_CTX(NAME, T, LIB, OP, RET, PARAMS, ARGS, MOVED, TO)                              \
+#define MAKE_CTX(NAME, T, LIB, OP, RET, PARAMS, ARGS, MOVED, TO, ...)                         \
   RET(T) LIB##_ctx_##NAME##OP(shmem_ctx_t ctx, PARAMS(T)) {                                   \
     const observe::Call<observe::k_##LIB##_ctx_##NAME##OP> call(MOVED(sizeof(T)), (TO), ctx); \
     return p##LIB##_ctx_##NAME##OP(ctx, STRIP ARGS);                                          \
   }
-#define MAKE_SIZED(NAME, UNIT, OP, TAIL, RET, PARAMS, ARGS, MOVED, TO)             \
+#define MAKE_SIZED(NAME, UNIT, OP, TAIL, RET, PARAMS, ARGS, MOVED, TO, ...)        \
   RET(void) shmem##OP##NAME##TAIL(PARAMS(void)) {                                  \
     const observe::Call<observe::k_shmem##OP##NAME##TAIL> call(MOVED(UNIT), (TO)); \
     return pshmem##OP##NAME##TAIL ARGS;                                            \
   }
-#define MAKE_SIZED_CTX(NAME, UNIT, OP, TAIL, RET, PARAMS, ARGS, MOVED, TO)                  \
+#define MAKE_SIZED_CTX(NAME, UNIT, OP, TAIL, RET, PARAMS, ARGS, MOVED, TO, ...)             \
   RET(void) shmem_ctx##OP##NAME##TAIL(shmem_ctx_t ctx, PARAMS(void)) {                      \
     const observe::Call<observe::k_shmem_ctx##OP##NAME##TAIL> call(MOVED(UNIT), (TO), ctx); \
     return pshmem_ctx##OP##NAME##TAIL(ctx, STRIP ARGS);                                     \

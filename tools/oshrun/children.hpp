@@ -61,6 +61,7 @@ class Children {
     UniqueFd out;  // non-blocking read ends of what it prints
     UniqueFd err;
     bool reaped = false;
+    bool debugged = false;  // any process of this user's may attach to it; set before fork_all()
   };
 
   /// `programs` in the order of ranks; they and `state` must outlive this.
@@ -84,6 +85,7 @@ class Children {
   void signal_all(int signal);
   void signal(int rank, int signal);
 
+  const Child& at(int rank) const { return children_[static_cast<std::size_t>(rank)]; }
   Child& at(int rank) { return children_[static_cast<std::size_t>(rank)]; }
   int size() const { return static_cast<int>(children_.size()); }
   /// The non-blocking write end of PE 0's standard input.

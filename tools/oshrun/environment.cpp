@@ -103,6 +103,11 @@ void prepare_environment(const Options& options, const std::string& job_id) {
     setenv("SHMEM_MEMORY_PER_SERVER", std::to_string(*options.memory_per_server).c_str(), 1);
 }
 
+void let_debuggers_take_their_time() {
+  setenv("SHMEM_PEER_TIMEOUT", "0", 0);
+  setenv("SHMEM_INIT_TIMEOUT", "2592000", 0);
+}
+
 void apply_settings(const std::vector<EnvSetting>& settings) {
   for (const EnvSetting& setting : settings)
     if (setting.value) setenv(setting.name.c_str(), setting.value->c_str(), 1);

@@ -16,6 +16,10 @@ namespace oshrun {
 /// nothing of an outer PMIx job (a launcher inside srun or mpirun).
 void prepare_environment(const Options& options, const std::string& job_id);
 
+/// A PE that a debugger holds is silent for as long as a person thinks: what limits that is off, unless the
+/// user sets it.
+void let_debuggers_take_their_time();
+
 /// Applies the `-x` of one program to this process (called in the forked process).
 void apply_settings(const std::vector<EnvSetting>& settings);
 

@@ -305,6 +305,14 @@ std::string shell_line(const std::vector<std::string>& words) {
 
 HandOver hand_over(const Options& options, const std::vector<App>& apps, const std::vector<Host>& hosts,
                    const Candidate& engine, const Surroundings& surroundings) {
+  if (options.debug)
+    return {{},
+            "oshrun: --debug: " + engine.command +
+                " starts this job, and its PEs do not wait for a debugger; give --launcher local for a job "
+                "on this "
+                "host, or start it with -x SHMEM_DEBUG=1 -x SHMEM_PEER_TIMEOUT=0, which prints each PE's "
+                "host and process, "
+                "and attach there: gdb -p PID"};
   if (!options.local_only.empty())
     return {{},
             "oshrun: " + options.local_only.front() + ": " + engine.command +

@@ -16,6 +16,7 @@
 
 #include "base/limits.hpp"
 #include "binding_plan.hpp"
+#include "debug_windows.hpp"
 #include "environment.hpp"
 #include "memory_servers.hpp"
 #include "time_limit.hpp"
@@ -52,6 +53,9 @@ constexpr std::chrono::milliseconds kServersLeaveAtOnce{500};
 /// More than a pipe holds, so that a process's last words are read at once, but not the flood of a living
 /// process.
 constexpr int kReadsAtEnd = 32;
+
+/// How often to look whether debuggers have come.
+constexpr std::chrono::milliseconds kLookForDebuggers{50};
 
 /// Descriptors that the launcher needs for itself; for the pipes, and the connection to libpmix, of a
 /// process.
@@ -91,6 +95,10 @@ bool Job::start() {
   suppress_others_errors(this_installation().data);
   inquiry_.listen(session_.job_id, roster_.pes, options_.answer_within);
   if (inquiry_.fd() >= 0) watch(inquiry_.fd(), token_of(kAnswers), EPOLLIN);
+  if (options_.debug) {
+    let_debuggers_take_their_time();
+    for (int pe = 0; pe < roster_.pes; ++pe) children_.at(pe).debugged = options_.debug->waits(pe);
+  }
   if (!start_children()) return false;
   bind_children();
   return start_server() && release_children();
@@ -165,13 +173,43 @@ bool Job::start_server() {
 
 bool Job::release_children() {
   for (int rank = 0; rank < children_.size(); ++rank) {
-    const int error = children_.release(rank, server_.settings_of(rank));
-    // EPIPE: it has been killed already, and SIGCHLD will tell.
-    if (error == 0 || error == EPIPE) continue;
-    fail(1, "oshrun: cannot start " + roster_.name(rank) + ": " + reason(error));
-    return false;
+    if (children_.at(rank).debugged) {
+      for_debuggers_.push_back(rank);
+    } else if (!release(rank)) {
+      return false;
+    }
   }
+  if (!for_debuggers_.empty()) bring_debuggers();
   return true;
+}
+
+bool Job::release(int rank) {
+  const int error = children_.release(rank, server_.settings_of(rank));
+  // EPIPE: it has been killed already, and SIGCHLD will tell.
+  if (error == 0 || error == EPIPE) return true;
+  fail(1, "oshrun: cannot start " + roster_.name(rank) + ": " + reason(error));
+  return false;
+}
+
+void Job::bring_debuggers() {
+  std::string error;
+  const std::string path = find_debugger(*options_.debug, error);
+  if (!error.empty()) return fail(exec_exit_code(ENOENT), error);
+  for (const std::string& line : open_debuggers(*options_.debug, path, children_, state_, for_debuggers_))
+    output_.say(line);
+  look_for_debuggers_at_ = Clock::now();
+}
+
+/// A PE whose debugger has come may go on, which the debugger decides.
+void Job::look_for_debuggers() {
+  std::erase_if(for_debuggers_, [this](int rank) {
+    if (children_.at(rank).reaped || exit_code_) return true;
+    if (!has_debugger(children_.at(rank).pid)) return false;
+    release(rank);
+    return true;
+  });
+  look_for_debuggers_at_.reset();
+  if (!for_debuggers_.empty()) look_for_debuggers_at_ = Clock::now() + kLookForDebuggers;
 }
 
 // ----------------------------------------------------------------------------------------------------- loop
@@ -188,7 +226,7 @@ void Job::wait_for_events() {
 int Job::wait_limit() const {
   std::optional<Clock::time_point> next;
   for (const auto& at : {timeout_at_, kill_at_, give_up_output_at_, output_.deadline(), input_.deadline(),
-                         inquiry_.deadline(), look_at_, trust_suspicion_at_})
+                         inquiry_.deadline(), look_at_, trust_suspicion_at_, look_for_debuggers_at_})
     if (at && (!next || *at < *next)) next = at;
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -200,6 +238,7 @@ void Job::check_deadlines() {
   output_.on_time(now);
   if (input_.deadline() && *input_.deadline() <= now) input_.retry();
   check_waits(now);
+  if (look_for_debuggers_at_ && *look_for_debuggers_at_ <= now) look_for_debuggers();
   if (trust_suspicion_at_ && *trust_suspicion_at_ <= now) {
     on_children();  // a death that has not been looked at yet comes first
     policy_.trust_suspicion();
@@ -431,6 +470,7 @@ void Job::drain() {
   timeout_at_.reset();
   kill_at_.reset();
   trust_suspicion_at_.reset();
+  look_for_debuggers_at_.reset();
   inquiry_.finish();
   look_at_.reset();
 }

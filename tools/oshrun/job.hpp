@@ -41,6 +41,9 @@ class Job {
   void bind_children();
   bool start_server();
   bool release_children();
+  bool release(int rank);
+  void bring_debuggers();
+  void look_for_debuggers();
 
   // The loop.
   void wait_for_events();
@@ -115,6 +118,9 @@ class Job {
   std::optional<Clock::time_point> trust_suspicion_at_;  // when no death can explain it any more
   std::optional<Clock::time_point> give_up_output_at_;
   int interrupts_ = 0;
+
+  std::vector<int> for_debuggers_;  // PEs that wait for theirs
+  std::optional<Clock::time_point> look_for_debuggers_at_;
 
   WaitInquiry inquiry_;
   Asking asking_ = Asking::kOnRequest;

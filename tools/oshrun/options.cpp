@@ -5,6 +5,7 @@
 
 #include "base/env.hpp"
 #include "borrowed.hpp"
+#include "debugger.hpp"
 #include "words.hpp"
 
 #ifndef ATOLL_VERSION
@@ -60,6 +61,12 @@ Where it runs
   --virtual-nodes N    let the PEs act as if they were on N machines (1 <= N <= PEs): for testing.
                        N:cyclic deals them out in turn; else neighbours share a machine
 
+Debugging
+  --debug              start each PE under gdb, in a window of tmux for each, stopped in main; where there is
+                       no tmux, or no terminal, say what to type elsewhere instead
+  --debug=[DEBUGGER:]PES   only these PEs, such as 0 or 2,5-7; the others run
+  --debug=DEBUGGER     another debugger, which takes -p PID
+
 Output and end
   --tag-output         begin every line with the number of its PE: '[2] ', on standard error '[2]<err> ';
                        lines of memory servers with '[memory server 0] '
@@ -86,6 +93,7 @@ examples:
   oshrun -n 1 ./server : -n 3 ./client
   oshrun -n 8 -H node1,node2 ./hello
   oshrun -n 1 --memory-servers 2 --memory-per-server 4g --remote-malloc 8m ./openmp_program
+  oshrun -n 4 --debug=0 ./program
   oshrun -n 4 sh -c 'ulimit -c unlimited; exec ./program'
 )";
 
@@ -334,6 +342,13 @@ std::string with_two_dashes(const std::string& name) {
 
 /// An option of oshrun. False: it is none.
 bool apply_own(Parser& parser, App& app, const std::string& name, const std::optional<std::string>& value) {
+  if (name == "--debug") {
+    parser.options.debug = debugging_of(value.value_or(""));
+    if (!parser.options.debug)
+      parser.refuse("--debug=" + *value +
+                    ": give PEs, such as 0 or 2,5-7, the name of a debugger, or both: gdb:0");
+    return true;
+  }
   if (apply_valued(parser, app, name, value)) return true;
   if (!apply_flag(parser, name)) return false;
   if (value) parser.refuse(name + " " + quoted(*value) + ": this option takes no value");
@@ -359,7 +374,8 @@ bool apply_borrowed(Parser& parser, App& app, const std::string& name,
 std::string unknown_option(const std::string& name) {
   std::vector<std::string_view> known;
   for (const Valued& option : kValued) known.push_back(option.name);
-  known.insert(known.end(), {"--tag-output", "--report-bindings", "--dry-run", "--help", "--version"});
+  known.insert(known.end(),
+               {"--debug", "--tag-output", "--report-bindings", "--dry-run", "--help", "--version"});
   const std::string meant = option_meant(with_two_dashes(name), known);
   return "unknown option " + quoted(name) + "; " + (meant.empty() ? "" : "is " + meant + " meant? ") +
          "'oshrun --help' lists the options";
@@ -464,6 +480,9 @@ std::string check_counts(const Options& options, bool one_machine) {
   if (one_machine && roster.size() > kMaxProcesses)
     return "oshrun: the job has " + roster.count() + "; at most " + std::to_string(kMaxProcesses) +
            " are possible on one machine";
+  if (options.debug && !options.debug->pes.empty() && options.debug->pes.back() >= roster.pes)
+    return "oshrun: --debug: there is no PE " + std::to_string(options.debug->pes.back()) +
+           "; PEs are 0 to " + std::to_string(roster.pes - 1);
   if (options.virtual_nodes > roster.pes)
     return "oshrun: --virtual-nodes " + std::to_string(options.virtual_nodes) + ": the job has only " +
            std::to_string(roster.pes) + " PE" + (roster.pes == 1 ? "" : "s") +

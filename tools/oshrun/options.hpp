@@ -4,6 +4,7 @@
 // thread safe.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -26,6 +27,14 @@ enum class Launcher { kAuto, kLocal, kSrun, kPrterun, kMpirun };
 /// How a line of output is marked. kRank writes "[2] " before one of PE 2, and "[2]<err> " on standard error;
 /// "[memory server 0] " before one of a memory server.
 enum class Tag { kNone, kRank };
+
+/// Which PEs wait for a debugger, and for which.
+struct Debugging {
+  std::string debugger = "gdb";
+  std::vector<int> pes;  // ascending; empty: all
+
+  bool waits(int pe) const { return pes.empty() || std::binary_search(pes.begin(), pes.end(), pe); }
+};
 
 /// `-x NAME` (value empty: pass on what the environment has) or `-x NAME=VALUE`.
 struct EnvSetting {
@@ -59,6 +68,8 @@ struct Options {
   int memory_servers = 0;
   std::optional<std::size_t> memory_per_server;  // bytes; none: the library's default
   std::optional<std::size_t> remote_malloc;      // bytes from which on malloc takes memory of servers
+
+  std::optional<Debugging> debug;
 
   Launcher launcher = Launcher::kAuto;
   bool dry_run = false;

@@ -7,7 +7,7 @@
 //                   (with one), MAKE_SIZED and MAKE_SIZED_CTX.  Here they are NAMED(function), for numbers
 //                   and names; a tool then defines them anew.  Behind RET, PARAMS and ARGS they get
 //                   BYTES(size of an element), what the call moves, and the PE that it is made for, in terms
-//                   of its parameters.
+//                   of its parameters, and CHECK_<shape>, which is a tool's own.
 #pragma once
 
 #include <pshmem.h>
@@ -96,13 +96,14 @@
 #define ROW_X(TYPES, OP, SHAPE)      ROW_OF(MAKE, shmemx, TYPES, OP, SHAPE)
 #define ROW_X_CTX(TYPES, OP, SHAPE)  ROW_OF(MAKE_CTX, shmemx, TYPES, OP, SHAPE)
 #define ROW_OF(FUNCTION, LIB, TYPES, OP, SHAPE) \
-  ATOLL_TYPES_##TYPES(FUNCTION, LIB, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, (ATOLL_ARGS_##SHAPE), BYTES_##SHAPE, PE_##SHAPE)
+  ATOLL_TYPES_##TYPES(FUNCTION, LIB, OP, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, (ATOLL_ARGS_##SHAPE), BYTES_##SHAPE, PE_##SHAPE, \
+                      CHECK_##SHAPE)
 #define SIZED(UNITS, OP, TAIL, SHAPE) \
   ATOLL_UNITS_##UNITS(MAKE_SIZED, OP, TAIL, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, (ATOLL_ARGS_##SHAPE), \
-                      BYTES_##SHAPE, PE_##SHAPE)
+                      BYTES_##SHAPE, PE_##SHAPE, CHECK_##SHAPE)
 #define SIZED_CTX(UNITS, OP, TAIL, SHAPE) \
   ATOLL_UNITS_##UNITS(MAKE_SIZED_CTX, OP, TAIL, ATOLL_RET_##SHAPE, ATOLL_PARAMS_##SHAPE, (ATOLL_ARGS_##SHAPE), \
-                      BYTES_##SHAPE, PE_##SHAPE)
+                      BYTES_##SHAPE, PE_##SHAPE, CHECK_##SHAPE)
 
 #define PLAIN_FUNCTIONS                                                                                   \
   ATOLL_FUNCS_SETUP(MAKE_F) ATOLL_FUNCS_MEMORY(MAKE_F) ATOLL_FUNCS_TEAM(MAKE_F) ATOLL_FUNCS_CONTEXT(MAKE_F) \

@@ -97,7 +97,7 @@ class EnvRead : public ::testing::Test {
 TEST_F(EnvRead, HasDefaults) {
   const Env env = read();
   EXPECT_FALSE(env.info);
-  EXPECT_TRUE(env.checks);
+  EXPECT_EQ(env.checks, Checks::usual);
   EXPECT_FALSE(env.symmetric_size.has_value());
   EXPECT_FALSE(env.spin.has_value());
   EXPECT_EQ(env.mapper, "auto");
@@ -141,12 +141,15 @@ TEST_F(EnvRead, ReadsEachKind) {
 TEST_F(EnvRead, ZeroAndItsNamesMeanOff) {
   for (const char* off : {"0", "off", "no", "false"}) {
     environment.set("SHMEM_CHECKS", off);
-    EXPECT_FALSE(read().checks) << off;
+    EXPECT_EQ(read().checks, Checks::least) << off;
   }
   for (const char* on : {"1", "on", "yes", "y"}) {
     environment.set("SHMEM_CHECKS", on);
-    EXPECT_TRUE(read().checks) << on;
+    EXPECT_EQ(read().checks, Checks::usual) << on;
   }
+  environment.set("SHMEM_CHECKS", "full");
+  EXPECT_EQ(read().checks, Checks::full);
+  EXPECT_THAT(read().describe(), HasSubstr("SHMEM_CHECKS=full\n"));
 }
 
 // Of the specification's own: their value is "any".

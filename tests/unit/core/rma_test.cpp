@@ -23,10 +23,10 @@ constexpr std::ptrdiff_t kWords = 16;
 class RmaTest : public ArrayHeap<long, kWords> {
  protected:
   void SetUp() override {
-    rt.env.checks = true;
+    rt.env.checks = Checks::usual;
     std::iota(local.begin(), local.end(), 100L);
   }
-  void TearDown() override { rt.env.checks = true; }
+  void TearDown() override { rt.env.checks = Checks::usual; }
   static Strides words(std::size_t blocks, std::ptrdiff_t to, std::ptrdiff_t from) {
     return {blocks, sizeof(long), to * static_cast<std::ptrdiff_t>(sizeof(long)),
             from * static_cast<std::ptrdiff_t>(sizeof(long))};
@@ -106,7 +106,7 @@ TEST_F(RmaDeathTest, StridesBelowABlockAreRefusedWhileArgumentsAreChecked) {
   EXPECT_EXIT(put(0, words(2, 0, 1)), error(),
               "the strides dst and sst are 0 and 8 bytes; allowed is at least one block, 8 bytes\n");
   EXPECT_EXIT(get(0, words(2, 1, 0)), error(), "the strides dst and sst are 8 and 0 bytes");
-  rt.env.checks = false;
+  rt.env.checks = Checks::least;
   put(0, words(2, 0, 1));
   EXPECT_EQ(heap[0], 101);
 }
