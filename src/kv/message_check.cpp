@@ -113,6 +113,10 @@ int sender_of_match(const std::byte* message, std::size_t n, unsigned npes) {
   return from >= 0 && from < static_cast<int>(npes) ? from : kUnknownRank;
 }
 
+std::uint32_t table_of_match(const std::byte* message, std::size_t n) {
+  return n < sizeof(MatchHead) ? kNoTable : head_at<MatchHead>(message).table;
+}
+
 const char* wrong_with_match(const std::byte* message, std::size_t n, const ShardLayout& layout,
                              unsigned npes) {
   if (n < sizeof(MatchHead)) return kCutOff;

@@ -53,6 +53,10 @@ const char* wrong_with_run(const std::byte* run, std::size_t n, const ShardLayou
 /// PEs.
 int sender_of_match(const std::byte* message, std::size_t n, unsigned npes);
 
+/// The table that such a request says it is of; kNoTable: it is too short for that.
+std::uint32_t table_of_match(const std::byte* message, std::size_t n);
+inline constexpr std::uint32_t kNoTable = ~std::uint32_t{0};
+
 /// Of such a request: all of it.
 const char* wrong_with_match(const std::byte* message, std::size_t n, const ShardLayout& layout,
                              unsigned npes);
