@@ -21,7 +21,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <memory>
@@ -30,12 +29,9 @@
 #include <utility>
 
 #include "shmemx.h"
-#include "shmemx_kv_handle.hpp"
+#include "shmemx_kv_batches.hpp"
 
 namespace shmemx {
-
-using kv_status = ::shmemx_kv_status;
-using kv_op = ::shmemx_kv_op;
 
 /// An element; `auto [key, value]` takes it apart.
 template <class Key, class Value>
@@ -44,69 +40,12 @@ struct kv_element {
   Value value;
 };
 
-namespace kv_detail {
-
-/// Whether words of this type have the operations of shmem_atomic_*.
-template <class T>
-inline constexpr bool arithmetic = std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                                   (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
-
-/// What an operand of type T is to accumulate.
-template <class T>
-constexpr ::shmemx_kv_type type_of() {
-  static_assert(arithmetic<T>,
-                "shmemx::kv_table: accumulate and upsert take float, double and integers of 4 or 8 bytes");
-  if (std::is_same_v<T, float>) return SHMEMX_KV_FLOAT;
-  if (std::is_same_v<T, double>) return SHMEMX_KV_DOUBLE;
-  if (sizeof(T) == 4) return std::is_signed_v<T> ? SHMEMX_KV_INT32 : SHMEMX_KV_UINT32;
-  return std::is_signed_v<T> ? SHMEMX_KV_INT64 : SHMEMX_KV_UINT64;
-}
-
-/// The type of the elements of a contiguous range.
-template <class Range>
-using element_of = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<Range&>()))>>;
-
-/// Whether compare_swap takes T, whose bytes it compares.  long double has padding.
-template <class T>
-inline constexpr bool comparable =
-    std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
-
-/// Operands of arithmetic type are taken as T, whatever they are written as.
-template <class T>
-struct identity {
-  using type = T;
-};
-template <class T>
-using as = typename identity<T>::type;
-
-/// Ends the job unless `size`, which is that of an argument of the batch, is the number of keys.
-inline void check_size(const char* call, const char* argument, std::size_t size, std::size_t keys) {
-  if (size == keys) return;
-  std::fprintf(stderr,
-               "atoll: PE %d of %d: shmemx::kv_table::%s: %s has %zu elements; allowed are as many as keys "
-               "has, which are %zu\n",
-               ::shmem_my_pe(), ::shmem_n_pes(), call, argument, size, keys);
-  ::shmem_global_exit(1);
-}
-
-/// Where results of a batch go: nullptr, a range of as many as there are keys, or a pointer to them, which
-/// nobody can check.
-template <class T, class Results>
-T* results(const char* call, const char* argument, Results& to, std::size_t keys) {
-  if constexpr (std::is_pointer_v<Results> || std::is_null_pointer_v<Results>) {
-    return to;
-  } else {
-    check_size(call, argument, std::size(to), keys);
-    return std::data(to);
-  }
-}
-
-}  // namespace kv_detail
-
 /// A table of keys and values of these types.  Making one is collective over the world, or a team, with the
 /// same arguments.  Members may be called by any thread of any PE at any time unless said to be collective.
 template <class Key, class Value>
-class kv_table : public kv_handle {
+class kv_table : public kv_batches<Key, Value> {
+  using kv_batches<Key, Value>::kv_;
+
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
                 "shmemx::kv_table: keys and values travel as bytes, so both must be trivially copyable");
   static_assert(std::has_unique_object_representations_v<Key>,
@@ -198,8 +137,8 @@ class kv_table : public kv_handle {
   template <class Word, class Class>
   kv_status accumulate(const Key& key, Word Class::*member, kv_op op, const kv_detail::as<Word>& operand,
                        kv_detail::as<Word>* old = nullptr) {
-    return status(::shmemx_kv_accumulate(kv_, &key, sizeof key, offset_of(member), kv_detail::type_of<Word>(),
-                                         op, &operand, old));
+    return status(::shmemx_kv_accumulate(kv_, &key, sizeof key, kv_detail::offset_of<Value>(member),
+                                         kv_detail::type_of<Word>(), op, &operand, old));
   }
 
   /// value = value op operand; where the key is not there it gets the operand as value, and *old zero.
@@ -217,7 +156,7 @@ class kv_table : public kv_handle {
   template <class Word, class Class>
   kv_status compare_swap(const Key& key, Word Class::*member, const kv_detail::as<Word>& expected,
                          const kv_detail::as<Word>& desired, kv_detail::as<Word>* old = nullptr) {
-    return compare_swap_at(key, offset_of(member), expected, desired, old);
+    return compare_swap_at(key, kv_detail::offset_of<Value>(member), expected, desired, old);
   }
 
   /// What the function (shmemx_kv_register) makes of the value, with the operand.
@@ -292,85 +231,7 @@ class kv_table : public kv_handle {
   /// What this thread issues next takes effect after what it has issued.
   void fence() const { ::shmemx_kv_fence(kv_); }
 
-  // ---- Batches: one call for as many keys as `keys` has, with as many values.  Returned is the first status
-  // that is not SHMEMX_KV_OK; status[i], unless status is nullptr, is that of key i.  Where results go,
-  // `olds` and `status`, is a range of as many, or a pointer to as many, of Value and int.
-
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  kv_status put_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
-    return values_batch("put_batch", ::shmemx_kv_put_batch, keys, values, status);
-  }
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  kv_status insert_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
-    return values_batch("insert_batch", ::shmemx_kv_insert_batch, keys, values, status);
-  }
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  kv_status update_batch(const Keys& keys, const Values& values, Status&& status = nullptr) {
-    return values_batch("update_batch", ::shmemx_kv_update_batch, keys, values, status);
-  }
-  /// Values whose status is not SHMEMX_KV_OK are undefined.
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  kv_status get_batch(const Keys& keys, Values&& values, Status&& status = nullptr) const {
-    const auto get = [](::shmemx_kv_t kv, std::size_t n, const void* all_keys, std::size_t key_bytes,
-                        void* found, std::size_t room, int* codes) {
-      return ::shmemx_kv_get_batch(kv, n, all_keys, key_bytes, found, room, nullptr, codes);
-    };
-    return values_batch("get_batch", get, keys, values, status);
-  }
-  template <class Keys, class Status = std::nullptr_t>
-  kv_status contains_batch(const Keys& keys, Status&& status = nullptr) const {
-    check<const Keys>();
-    const std::size_t n = std::size(keys);
-    return kv_status(
-        ::shmemx_kv_contains_batch(kv_, n, std::data(keys), sizeof(Key),
-                                   kv_detail::results<int>("contains_batch", "status", status, n)));
-  }
-  template <class Keys, class Status = std::nullptr_t>
-  kv_status remove_batch(const Keys& keys, Status&& status = nullptr) {
-    check<const Keys>();
-    const std::size_t n = std::size(keys);
-    return kv_status(::shmemx_kv_remove_batch(kv_, n, std::data(keys), sizeof(Key),
-                                              kv_detail::results<int>("remove_batch", "status", status, n)));
-  }
-  /// olds[i], unless olds is nullptr, gets what the value of key i was; it is undefined where status[i] is
-  /// not SHMEMX_KV_OK.
-  template <class Keys, class Values, class Olds = std::nullptr_t, class Status = std::nullptr_t>
-  kv_status upsert_batch(const Keys& keys, kv_op op, const Values& operands, Olds&& olds = nullptr,
-                         Status&& status = nullptr) {
-    check<const Keys, const Values>();
-    constexpr auto call = "upsert_batch";
-    const std::size_t n = std::size(keys);
-    kv_detail::check_size(call, "operands", std::size(operands), n);
-    return kv_status(::shmemx_kv_upsert_batch(kv_, n, std::data(keys), sizeof(Key),
-                                              kv_detail::type_of<Value>(), op, std::data(operands),
-                                              kv_detail::results<Value>(call, "olds", olds, n),
-                                              kv_detail::results<int>(call, "status", status, n)));
-  }
-
-  // Nonblocking: `status` and what is got are set when the request is complete.
-
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  [[nodiscard]] kv_request put_batch_nbi(const Keys& keys, const Values& values, Status&& status = nullptr) {
-    return values_batch_nbi("put_batch_nbi", ::shmemx_kv_put_batch_nbi, keys, values, status);
-  }
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  [[nodiscard]] kv_request insert_batch_nbi(const Keys& keys, const Values& values,
-                                            Status&& status = nullptr) {
-    return values_batch_nbi("insert_batch_nbi", ::shmemx_kv_insert_batch_nbi, keys, values, status);
-  }
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  [[nodiscard]] kv_request update_batch_nbi(const Keys& keys, const Values& values,
-                                            Status&& status = nullptr) {
-    return values_batch_nbi("update_batch_nbi", ::shmemx_kv_update_batch_nbi, keys, values, status);
-  }
-  template <class Keys, class Values, class Status = std::nullptr_t>
-  [[nodiscard]] kv_request get_batch_nbi(const Keys& keys, Values&& values, Status&& status = nullptr) const {
-    const auto get = [](::shmemx_kv_t kv, std::size_t n, const void* all_keys, std::size_t key_bytes,
-                        void* found, std::size_t room, int* codes, ::shmemx_kv_request_t* request) {
-      ::shmemx_kv_get_batch_nbi(kv, n, all_keys, key_bytes, found, room, nullptr, codes, request);
-    };
-    return values_batch_nbi("get_batch_nbi", get, keys, values, status);
-  }
+  // ---- Many keys: put_batch, get_batch and so on are members of kv_batches (shmemx_kv_batches.hpp).
 
   // ---- The table.
 
@@ -485,9 +346,9 @@ class kv_table : public kv_handle {
     options.value_bytes = sizeof(Value);
     return options;
   }
-  void open(const ::shmemx_kv_options_t& options) { kv_handle::open(typed(options)); }
+  void open(const ::shmemx_kv_options_t& options) { this->kv_handle::open(typed(options)); }
   void open(::shmem_team_t team, const ::shmemx_kv_options_t& options) {
-    kv_handle::open(team, typed(options));
+    this->kv_handle::open(team, typed(options));
   }
 
   template <class Word>
@@ -497,49 +358,6 @@ class kv_table : public kv_handle {
                   "shmemx::kv_table: compare_swap compares bytes: no padding, and no long double");
     return status(
         ::shmemx_kv_compare_swap(kv_, &key, sizeof key, offset, sizeof(Word), &expected, &desired, old));
-  }
-
-  /// The batches that pass a value for each key: `function` is one of shmemx_kv_*_batch.
-  template <class Function, class Keys, class Values, class Status>
-  kv_status values_batch(const char* call, Function function, const Keys& keys, Values& values,
-                         Status& status) const {
-    check<const Keys, Values>();
-    const std::size_t n = std::size(keys);
-    kv_detail::check_size(call, "values", std::size(values), n);
-    return kv_status(function(kv_, n, std::data(keys), sizeof(Key), std::data(values), sizeof(Value),
-                              kv_detail::results<int>(call, "status", status, n)));
-  }
-
-  template <class Function, class Keys, class Values, class Status>
-  kv_request values_batch_nbi(const char* call, Function function, const Keys& keys, Values& values,
-                              Status& status) const {
-    check<const Keys, Values>();
-    const std::size_t n = std::size(keys);
-    const std::size_t of_values = std::size(values);
-    kv_detail::check_size(call, "values", of_values, n);
-    kv_request request;
-    function(kv_, n, std::data(keys), sizeof(Key), std::data(values), sizeof(Value),
-             kv_detail::results<int>(call, "status", status, n), request.handle());
-    return request;
-  }
-
-  template <class Word, class Class>
-  static std::size_t offset_of(Word Class::*member) {
-    static const Value sample{};
-    return static_cast<std::size_t>(reinterpret_cast<const char*>(&(sample.*member)) -
-                                    reinterpret_cast<const char*>(&sample));
-  }
-
-  template <class Keys>
-  static constexpr void check() {
-    static_assert(std::is_same_v<kv_detail::element_of<Keys>, Key>,
-                  "shmemx::kv_table: a batch of other keys");
-  }
-  template <class Keys, class Values>
-  static constexpr void check() {
-    check<Keys>();
-    static_assert(std::is_same_v<kv_detail::element_of<Values>, Value>,
-                  "shmemx::kv_table: a batch of other values");
   }
 };
 

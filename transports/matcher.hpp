@@ -40,8 +40,9 @@ struct Arrival {
 };
 using ArrivalSink = std::function<void(const Arrival&)>;
 
-/// One list, and the endpoint that it belongs to.  Thread safety: post(), cancel() and send() from any
-/// thread, from within a sink too; poll() from any.  Errors end the job.
+/// One list, and the endpoint that it belongs to, from which messages go to any list.  Thread safety:
+/// connect(), post(), cancel() and send() from any thread, from within a sink too; poll() from any.  Errors
+/// end the job.
 class Matcher {
  public:
   virtual ~Matcher() = default;
@@ -50,7 +51,9 @@ class Matcher {
   /// What peers need to send here, at most kMaxMatcherAddress bytes.
   virtual Result<std::vector<std::byte>> address() = 0;
   using AddressLookup = std::function<std::span<const std::byte>(int pe)>;
-  virtual Status connect(int npes, const AddressLookup& lookup) = 0;
+  /// Lists, one of each PE, to which send() goes from now on.  Returns the number of PE 0's; the others
+  /// follow.
+  virtual Result<int> connect(int npes, const AddressLookup& lookup) = 0;
 
   /// Appends to the list.  False: it is full; what the receive would have matched will be `unmatched`.
   virtual bool post(TaggedReceive& receive) = 0;
@@ -63,7 +66,7 @@ class Matcher {
   virtual void cancel(TaggedReceive& receive) = 0;
 
   /// Sends a copy of n bytes, at most kMostMatched; a later poll() goes on with it where there is no room.
-  virtual void send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) = 0;
+  virtual void send(int list, std::uint64_t tag, const void* bytes, std::size_t n) = 0;
 
   /// Makes progress, and reports what has come.  Returns whether anything happened; false at once while
   /// another thread polls.
@@ -84,6 +87,7 @@ struct MatcherOptions {
   bool one_host = false;          // all PEs are on this host
   std::size_t receives = 256;     // that shall have room in the list
   bool reports_unmatched = true;  // false: a message waits for a receive that is posted later
+  bool sends = true;              // false: send() is not called, and takes no memory
 };
 
 }  // namespace shm

@@ -139,6 +139,7 @@ Status NodeMemory::map_control(Mapper& mapper) {
   struct stat space {};
   mine.pid_space = stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
   mine.requested_heap = shape_.heap_stride;
+  mine.requested_user = shape_.user_bytes;
   mine.requested_pool = shape_.pool_bytes;
   mine.record.static_size = own_statics_.size;
   mine.record.static_layout = own_statics_.layout;
@@ -153,8 +154,10 @@ Status NodeMemory::map_heaps_and_statics() {
   std::size_t statics_total = 0;
   for (int i = 0; i < member_.node_size; ++i) {
     // What PEs give out by themselves follows from the heap's size where it is not set.
-    const bool heaps_differ = control(i).record.heap_size != shape_.heap_stride - shape_.own_bytes;
-    if (heaps_differ || control(i).requested_heap != shape_.heap_stride) {
+    const std::uint64_t own_bytes = control(i).requested_heap - control(i).record.heap_size;
+    const bool user_differs = control(i).requested_user != shape_.user_bytes;
+    const bool heaps_differ = user_differs || own_bytes == shape_.own_bytes;
+    if (user_differs || control(i).requested_heap != shape_.heap_stride || own_bytes != shape_.own_bytes) {
       return Status::error(variable_in_use(heaps_differ ? "SYMMETRIC_SIZE" : "KV_TEAM_SIZE") +
                            " differs between PEs of this node; it must be the same for all PEs");
     }

@@ -47,7 +47,8 @@ struct alignas(kCacheLine) PeControl {
   alignas(kCacheLine) std::atomic<std::uint64_t> set_up;  ///< set-up steps that this PE has finished
   std::int32_t pid;
   std::uint64_t pid_space;  ///< whose numbers mean the same: the inode of /proc/self/ns/pid; 0: not known
-  std::uint64_t requested_heap;  ///< what this PE's environment asks for
+  std::uint64_t requested_heap;  ///< what this PE's environment asks for: of the segment, and for the program
+  std::uint64_t requested_user;
   std::uint64_t requested_pool;
   PeRecord record;
 };
@@ -68,6 +69,7 @@ struct NodeShape {
   std::size_t heap_stride;     ///< bytes of one heap segment, a multiple of kLargestAlignment
   std::size_t pool_bytes = 0;  ///< for services that share memory on the node (nvm)
   std::size_t own_bytes = 0;   ///< the last ones of each heap segment, which its PE gives out by itself
+  std::size_t user_bytes = 0;  ///< SHMEM_SYMMETRIC_SIZE, from which the others may follow
   bool checked = false;        ///< PeRecord::checked, whatever this PE runs under
 };
 

@@ -17,14 +17,15 @@ namespace {
 
 constexpr std::size_t kAtOnce = 8192;        // requests: more than fill the packets of some PEs
 constexpr std::size_t kLongestInRun = 1024;  // key, or value
-constexpr std::uint32_t kMostInRun =
-    512;  // so that who asks, who answers and the network work at the same time
+// Nonblocking, runs of so few requests, or bytes, wait for others in a packet.
+constexpr std::uint32_t kFewInRun = kMostInRuns / 2;
+constexpr std::size_t kShortRun = kRunBytes / 4;
 
 // How many requests like this one a packet has, and one of their replies.
 std::uint32_t most_in_run(const ShardLayout& layout, const RequestHead& like) {
   const std::size_t request = body_bytes(like);
   const std::size_t reply = sizeof(RunReply) + padded(reply_bytes(layout, like));
-  return std::min<std::uint32_t>(kMostInRun,
+  return std::min<std::uint32_t>(kMostInRuns,
                                  static_cast<std::uint32_t>(kRunBytes / std::max(request, reply)));
 }
 
@@ -229,9 +230,12 @@ bool Batch::get_lean(std::size_t n) {
   if (many_.like.op != KvOp::get || calls.key_bytes != many_.key_bytes ||
       calls.value_bytes != many_.value_bytes)
     return false;
-  const LeanGot got = calls.get_many(table_, {many_.keys, many_.results, many_.lengths, many_.status}, n);
+  if (table_.has_others()) far_.resize(n);
+  const LeanGot got =
+      calls.get_many(table_, {many_.keys, many_.results, many_.lengths, many_.status, far_.data()}, n);
+  far_.resize(got.far);
   all_found_ = got.found == n;
-  std::size_t left = n - got.done;
+  std::size_t left = n - got.done - got.far;
   for (std::size_t i = 0; left != 0; ++i) {
     if (many_.status[i] != kBusy) continue;
     --left;
@@ -342,14 +346,31 @@ void Batch::send_runs(int pe, std::uint32_t first, std::uint32_t end, const Sent
       if (many_.expected != nullptr) request.expected = many_.expected + number * many_.value_bytes;
       write_body(to, run.like, request);
     }
-    client.send_run(call_, pe, packet, static_cast<std::size_t>(to - packet), run.count);
+    const auto n = static_cast<std::size_t>(to - packet);
+    if (sent.later != nullptr && run.count < kFewInRun && n < kShortRun) {
+      client.gather_run(call_, pe, packet + sizeof head, n - sizeof head, run.count);
+    } else {
+      client.send_run(call_, pe, packet, n, run.count);
+    }
   }
 }
 
 void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
-  RunReplyHead head{};
   const std::byte* at = packet + sizeof(KvPacketHead);
   n -= sizeof(KvPacketHead);
+  do {
+    const std::size_t taken = take_run_replies(from, at, n);
+    at += taken;
+    n -= taken;
+    if (n != 0 && n < sizeof(RunReplyHead)) [[unlikely]]
+      refuse_message(from, kTableReplies, "with bytes behind its last reply");
+  } while (n != 0);
+}
+
+// Of the run whose replies are first among n bytes.  Returns how many bytes they have.
+std::size_t Batch::take_run_replies(int from, const std::byte* replies, std::size_t n) {
+  RunReplyHead head{};
+  const std::byte* at = replies;
   if (n >= sizeof head) std::memcpy(&head, at, sizeof head);
   Sent* asked = nullptr;
   if (!names().find(head.token, asked)) [[unlikely]]
@@ -382,13 +403,12 @@ void Batch::take_replies(int from, const std::byte* packet, std::size_t n) {
     at += padded(bytes);
     n -= sizeof reply + padded(bytes);
   }
-  if (n != 0) [[unlikely]]
-    refuse_message(from, kTableReplies, "with bytes behind its last reply");
   batch.table_.client().answered(batch.table_.members().member(from), head.count);
   Later* const later = sent.later;
   // The last use of it, but for one that is later's.
   if (sent.left.fetch_sub(head.count, std::memory_order_acq_rel) == head.count && later != nullptr)
     later->answered();
+  return static_cast<std::size_t>(at - replies);
 }
 
 void take_replies(int from, const std::byte* message, std::size_t n) {

@@ -47,16 +47,14 @@ class Batch {
   struct Later;
   static void issue(std::unique_ptr<Later> later, std::size_t n, Handle** handle);
 
-  /// Replies to a run have come.  Runs in a handler.
+  /// Replies to runs have come.  Runs in a handler.
   static void take_replies(int from, const std::byte* packet, std::size_t n);
 
  private:
-  struct Far {
-    std::uint32_t request;
-    std::uint32_t pe;
-  };
+  using Far = LeanFar;
   struct Sent;
   static Names<Sent*>& names();
+  static std::size_t take_run_replies(int from, const std::byte* replies, std::size_t n);
 
   KvRequest request(const Key& key, std::size_t i) const;
   std::byte* result(std::size_t i) const {

@@ -63,6 +63,22 @@ void Client::send_run(Call call, int pe, const std::byte* packet, std::size_t n,
   count_packet();
 }
 
+void Client::gather_run(Call call, int pe, const std::byte* run, std::size_t n, std::uint32_t count) {
+  Target& target = targets_[static_cast<std::size_t>(pe)];
+  make_room(call, pe, target);
+  target.under_way.fetch_add(count, std::memory_order_seq_cst);  // as in issue()
+  {
+    const LockGuard guard(target.mutex);
+    if (target.in_runs == 0 || target.used + n > kPacketBytes) send(target);
+    begin(target, KvPacketHead::run);
+    std::memcpy(target.packet.get() + target.used, run, n);
+    target.used += n;
+    target.in_runs += count;
+    if (target.in_runs >= kMostInRuns) return send(target);
+  }
+  hold();
+}
+
 void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t reply_bytes,
                    Outstanding& pending) {
   Target& target = targets_[static_cast<std::size_t>(pe)];
@@ -94,24 +110,31 @@ void Client::issue(Call call, int pe, const KvRequest& request, std::uint64_t re
     head.token = waiting_names.add(&pending);
     gather(target, size, write);
   }
-  // Whoever polls sends it, if the program does not before; at first nobody knows of it.
-  if (nobody_waits && !holds() && !set_holds(true)) rt.progress->wake();
+  if (nobody_waits) hold();
+}
+
+// Whoever polls sends it, if the program does not before; at first nobody knows of it.
+void Client::hold() {
+  if (!holds() && !set_holds(true)) rt.progress->wake();
+}
+
+void Client::begin(Target& target, KvPacketHead::Kind kind) {
+  if (target.packet == nullptr) target.packet = std::make_unique_for_overwrite<std::byte[]>(kPacketBytes);
+  if (target.used != 0) return;
+  const KvPacketHead packet{target.table, kind};
+  std::memcpy(target.packet.get(), &packet, sizeof packet);
+  target.used = sizeof packet;
 }
 
 template <class Write>
 void Client::gather(Target& target, std::size_t size, Write write) {
-  if (target.used + size > kPacketBytes) send(target);
+  if (target.in_runs != 0 || target.used + size > kPacketBytes) send(target);
   if (sizeof(KvPacketHead) + size > kPacketBytes) {
     const auto whole = std::make_unique_for_overwrite<std::byte[]>(size);
     write(whole.get());
     return send_pieces(target, whole.get(), size);
   }
-  if (target.packet == nullptr) target.packet = std::make_unique_for_overwrite<std::byte[]>(kPacketBytes);
-  if (target.used == 0) {
-    const KvPacketHead packet{target.table, KvPacketHead::requests};
-    std::memcpy(target.packet.get(), &packet, sizeof packet);
-    target.used = sizeof packet;
-  }
+  begin(target, KvPacketHead::requests);
   write(target.packet.get() + target.used);
   target.used += size;
 }
@@ -120,6 +143,7 @@ void Client::send(Target& target) {
   if (target.used == 0) return;
   rt.progress->send(target.pe, kRequests, target.packet.get(), target.used);
   target.used = 0;
+  target.in_runs = 0;
   target.seen = {};
   count_packet();
 }

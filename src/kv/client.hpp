@@ -44,9 +44,11 @@ class Client {
   /// Puts the request into the packet for `pe`; keys and values are copied.  May wait for room, polling.
   /// `reply_bytes`: of the reply's value at most.
   void issue(Call call, int pe, const KvRequest& request, std::uint64_t reply_bytes, Outstanding& pending);
-  /// Sends a packet of `count` requests of its own, behind what has been gathered for `pe`.  May wait for
+  /// Sends a packet with a run of `count` requests, behind what has been gathered for `pe`.  May wait for
   /// room.
   void send_run(Call call, int pe, const std::byte* packet, std::size_t n, std::uint32_t count);
+  /// Puts the run, of `n` bytes from its RunHead on, into the packet for `pe`.  May wait for room.
+  void gather_run(Call call, int pe, const std::byte* run, std::size_t n, std::uint32_t count);
   /// So many of them have been answered.
   void answered(int pe, std::uint32_t count) {
     targets_[static_cast<std::size_t>(pe)].under_way.fetch_sub(count, std::memory_order_relaxed);
@@ -111,12 +113,17 @@ class Client {
     Mutex mutex;  // held while its packets are sent, so that they stay in order; no handler takes it
     std::unique_ptr<std::byte[]> packet GUARDED_BY(mutex);
     std::size_t used GUARDED_BY(mutex) = 0;
+    std::uint32_t in_runs GUARDED_BY(mutex) = 0;  // requests; 0: those in the packet are no runs
     // When send_held() first saw what is in the packet; the clock's zero: it has not.
     std::chrono::steady_clock::time_point seen GUARDED_BY(mutex);
     std::atomic<std::uint64_t> under_way{0};  // weights
     int pe = 0;                               // of the world
     std::uint32_t table = 0;                  // its number there
   };
+  /// The head of a packet, if there is none.
+  static void begin(Target& target, KvPacketHead::Kind kind) REQUIRES(target.mutex);
+  /// There may be something in a packet from now on.
+  void hold();
   /// Into the packet, or where it is too long for one, away in pieces.
   template <class Write>
   void gather(Target& target, std::size_t size, Write write) REQUIRES(target.mutex);

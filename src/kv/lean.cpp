@@ -8,6 +8,7 @@
 #include "kv/hash.hpp"
 #include "kv/shard.hpp"
 #include "kv/stages.hpp"
+#include "kv/wire.hpp"
 
 namespace shm::kv {
 namespace {
@@ -99,10 +100,14 @@ struct Lean {
       home.group = reinterpret_cast<std::byte*>(&nowhere);
       return false;
     }
-    const std::uint64_t bits = home.hash & look<std::uint64_t>(directory);
-    const auto segment = look<std::uint64_t>(directory + (1 + bits) * sizeof(std::uint64_t));
-    home.group = directory + (segment + group_of(home.hash, table.groups)) * kGroup;
+    home.group = group_in(directory, table.groups, home.hash);
     return true;
+  }
+  [[gnu::always_inline]] static std::byte* group_in(std::byte* directory, std::uint64_t groups,
+                                                    std::uint64_t hash) {
+    const std::uint64_t bits = hash & look<std::uint64_t>(directory);
+    const auto segment = look<std::uint64_t>(directory + (1 + bits) * sizeof(std::uint64_t));
+    return directory + (segment + group_of(hash, groups)) * kGroup;
   }
   // Whether that is its home now.
   [[gnu::always_inline]] static bool is_home(const LeanTable& table, const Words<kKey>& key,
@@ -136,10 +141,15 @@ struct Lean {
   // OK; NOT_FOUND; kBusy: not by this look.
   [[gnu::noinline]] static Code read_any(const LeanTable& table, const Home& home, const void* key,
                                          Words<kValue>& value) {
+    return read_any_of(home, key, value, [&] { return is_home(table, key_at(key), home.group); });
+  }
+  // `is_home`: whether it is the key's home afterwards.
+  template <class IsHome>
+  [[gnu::always_inline]] static Code read_any_of(const Home& home, const void* key, Words<kValue>& value,
+                                                 IsHome is_home_now) {
     for (unsigned slots = home.slots; slots != 0; slots &= slots - 1)
       if (read(home, static_cast<unsigned>(__builtin_ctz(slots)), key, value)) return SHMEMX_KV_OK;
-    const bool absent = home.slots == 0 && home.is_absent() && is_home(table, key_at(key), home.group);
-    return absent ? SHMEMX_KV_NOT_FOUND : kBusy;
+    return home.slots == 0 && home.is_absent() && is_home_now() ? SHMEMX_KV_NOT_FOUND : kBusy;
   }
 
   // All of the key has been read before the value is stored, which may be where the key was.  No lock is
@@ -223,7 +233,7 @@ struct Lean {
   // Statuses and lengths are those of elements that are there, but where they are told to be otherwise.
   static LeanGot get_many(LeanTable& table, const LeanGets& all, std::size_t n) {
     const LeanGets gets = all;  // which nobody else has
-    std::size_t busy = 0, absent = 0;
+    std::size_t busy = 0, absent = 0, far = 0;
     std::fill_n(gets.status, n, int{SHMEMX_KV_OK});
     const auto ask_home = [&](std::size_t i, Home & home) __attribute__((always_inline)) {
       if (go_home(table, key_at(gets.keys + i * kKey), home)) __builtin_prefetch(home.group);
@@ -242,14 +252,21 @@ struct Lean {
         std::memcpy(gets.values + i * kValue, value.data(), kValue);
         return true;
       }
+      if (home.group == reinterpret_cast<const std::byte*>(&nowhere)) {
+        gets.far[far++] = {static_cast<std::uint32_t>(i),
+                           static_cast<std::uint32_t>(pe_of(home.hash, static_cast<unsigned>(table.npes)))};
+        gets.status[i] = SHMEMX_KV_PENDING;
+        return true;
+      }
       const Code status = use_further(table, home, all, i);
       busy += status == kBusy ? 1 : 0;
       absent += status == SHMEMX_KV_NOT_FOUND ? 1 : 0;
       return true;
     };
     in_stages<Home>(n, ask_home, ask_slot, use);
-    table.counter->add(n - busy);
-    const LeanGot got{n - busy, n - busy - absent};
+    const std::size_t done = n - busy - far;
+    table.counter->add(done);
+    const LeanGot got{done, done - absent, far};
     if (gets.lengths != nullptr) note_lengths(gets, n, got.found == n);
     return got;
   }
@@ -271,7 +288,52 @@ struct Lean {
       if (gets.status[i] == SHMEMX_KV_OK) gets.lengths[i] = kValue;
   }
 
-  static constexpr LeanCalls kCalls{kKey, kValue, {get, put}, get_many};
+  static std::size_t serve(std::byte* directory, std::uint64_t groups, const std::byte* keys, std::size_t n,
+                           LeanReplies& given) {
+    LeanReplies replies = given;  // which nobody else has
+    std::size_t done = 0;
+    const auto reply = [&](Code status, std::uint32_t bytes) __attribute__((always_inline)) {
+      const RunReply head{status, bytes};
+      std::memcpy(replies.to, &head, sizeof head);
+      replies.to += sizeof head;
+    };
+    const auto ask_home = [&](std::size_t i, Home & home) __attribute__((always_inline)) {
+      home.hash = hash_of_bytes(keys + i * kKey, kKey);
+      home.group = group_in(directory, groups, home.hash);
+      __builtin_prefetch(home.group);
+    };
+    const auto ask_slot = [](std::size_t, Home & home) __attribute__((always_inline)) {
+      home.look_at_tags();
+      if (home.slots != 0) [[likely]]
+        __builtin_prefetch(slot_at(home, static_cast<unsigned>(__builtin_ctz(home.slots))));
+    };
+    const auto use = [&](std::size_t i, const Home& home) __attribute__((always_inline)) {
+      const std::byte* key = keys + i * kKey;
+      Words<kValue> value;
+      Code status = SHMEMX_KV_OK;
+      if (!read_first(home, key, value)) [[unlikely]] {
+        status = read_any_of(home, key, value,
+                             [&] { return group_in(directory, groups, home.hash) == home.group; });
+      }
+      if (status == kBusy) [[unlikely]] {
+        if (!replies.other(given = replies, key)) return false;
+        replies = given;
+      } else {
+        reply(status, status == SHMEMX_KV_OK ? kValue : 0);
+        if (status == SHMEMX_KV_OK) {
+          std::memcpy(replies.to, value.data(), kValue);
+          replies.to += kValue;
+        }
+      }
+      ++done;
+      return true;
+    };
+    in_stages<Home>(n, ask_home, ask_slot, use);
+    given = replies;
+    return done;
+  }
+
+  static constexpr LeanCalls kCalls{kKey, kValue, {get, put}, get_many, serve};
 };
 
 constexpr LeanCalls kNone{
@@ -282,6 +344,7 @@ constexpr LeanCalls kNone{
      [](LeanTable& table, const void* key, std::size_t key_bytes, const void* value, std::size_t n) {
        return table.others.put(table, key, key_bytes, value, n);
      }},
+    nullptr,
     nullptr};
 constexpr const LeanCalls* kAll[] = {&Lean<8, 8>::kCalls,  &Lean<8, 16>::kCalls,  &Lean<8, 32>::kCalls,
                                      &Lean<16, 8>::kCalls, &Lean<16, 16>::kCalls, &Lean<16, 32>::kCalls,

@@ -40,16 +40,29 @@ struct LeanTable {
   LeanTable& operator=(const LeanTable&) = delete;
 };
 
+/// A key of a batch that another node has.
+struct LeanFar {
+  std::uint32_t request, pe;
+};
+
 /// The keys of one batch, one after the other, and where their results go; they share no memory.
 struct LeanGets {
   const std::byte* keys;
   std::byte* values;
   std::size_t* lengths;  // may be null
-  int* status;           // kBusy: not done
+  int* status;           // kBusy: not done; PENDING: not here
+  LeanFar* far;          // those that are not here, in their order; room for all, unless all PEs are here
 };
-/// How many of them are done, and of these how many have found their element.
+/// How many of them are done, of these how many have found their element, and how many are not here.
 struct LeanGot {
-  std::size_t done, found;
+  std::size_t done, found, far;
+};
+
+/// Where the replies to gets of a run go (kv/wire.hpp).
+struct LeanReplies {
+  std::byte* to;  // the next one
+  /// Makes the reply to one that a look does not do.  False: not soon.
+  bool (*other)(LeanReplies&, const std::byte* key);
 };
 
 /// What is not as these need it they leave to `others`, with its arguments not checked.
@@ -58,6 +71,10 @@ struct LeanCalls {
   KvCalls one;
   /// REQUIRES: keys and values of these lengths.
   LeanGot (*get_many)(LeanTable&, const LeanGets&, std::size_t n);
+  /// The same, in the shard with this directory, of keys one after the other, until one is not done soon;
+  /// returns how many are done.
+  std::size_t (*serve)(std::byte* directory, std::uint64_t groups, const std::byte* keys, std::size_t n,
+                       LeanReplies&);
 };
 
 /// For tables of this layout whose keys are hashed by hash_of_bytes(); or calls that do nothing, for keys of

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kReply = std::uint64_t{3} << 62;     // and its n
 struct MatchHead {
   RequestHead request;  // token: number of the reply
   std::int32_t from;
-  std::uint32_t unused;
+  std::uint32_t table;  // its number, which is the same on all PEs
 };
 static_assert(sizeof(MatchHead) % 8 == 0);
 
@@ -35,9 +35,15 @@ constexpr bool changes_elements(KvOp op) { return may_add(op) || may_remove(op);
 
 inline std::size_t message_bytes(const RequestHead& head) { return sizeof(MatchHead) + body_bytes(head); }
 
+/// Who sends it, and of which table it is.
+struct MatchSender {
+  int from;
+  std::uint32_t table;
+};
 /// `to` has room for message_bytes().
-inline void write_message(std::byte* to, const RequestHead& head, const KvRequest& request, int from) {
-  const MatchHead entry{.request = head, .from = from, .unused = 0};
+inline void write_message(std::byte* to, const RequestHead& head, const KvRequest& request,
+                          MatchSender sender) {
+  const MatchHead entry{.request = head, .from = sender.from, .table = sender.table};
   std::memcpy(to, &entry, sizeof entry);
   write_body(to + sizeof entry, head, request);
 }

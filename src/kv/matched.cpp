@@ -16,29 +16,12 @@
 #include "transports/registry.hpp"
 
 namespace shm::kv {
-namespace {
-
-// What comes between a look at the lists and a thread's sleep may not wake it (Matcher).
-constexpr long kLongestSleep = 5000;
-
-}  // namespace
-
 struct MatchedEngine::ListAddresses {
   struct Address {
     std::uint64_t n;
     std::byte bytes[kMaxMatcherAddress];
   };
   Address active, pending;
-};
-
-struct MatchedEngine::Awaited : TaggedReceive {
-  AwaitedMatch reply;
-  std::atomic<std::uint64_t> left{1};
-  alignas(8) std::byte bytes[kMostMatched];
-};
-
-struct MatchedEngine::PendingReceive : TaggedReceive {
-  std::unique_ptr<std::byte[]> bytes;
 };
 
 // ---- set-up ---------------------------------------------------------------------------------------------
@@ -54,38 +37,40 @@ Changes MatchedEngine::changes_at(ListAddresses* addresses, const ShardLayout& l
 MatchedEngine::MatchedEngine(const Of& table, ListAddresses* addresses)
     : table_(table),
       shard_(Mapped(table.memory), table.layout),
-      room_(std::min(kMostRoom, sizeof(MatchHead) + padded(table.layout.key_bytes) +
-                                    2 * padded(table.layout.value_bytes))),
+      room_(std::min(PendingList::kMostRoom, sizeof(MatchHead) + padded(table.layout.key_bytes) +
+                                                 2 * padded(table.layout.value_bytes))),
       addresses_(addresses),
-      changes_(changes_at(addresses, table.layout)),
-      free_room_(rt.env.kv_pending) {
+      changes_(changes_at(addresses, table.layout)) {
   changes_.tell_all();
 }
 
 MatchedEngine::~MatchedEngine() {
-  if (rt.progress == nullptr) return;
-  Progress::remove_poller(poll_one, this);
-  rt.progress->remove_source(active_.get());
-  rt.progress->remove_source(pending_.get());
+  if (rt.progress != nullptr) {
+    Progress::remove_poller(poll_one, this);
+    rt.progress->remove_source(active_.get());
+  }
+  if (pending_ == nullptr) return;
+  pending_->remove(table_.number);
+  pending_->close();
 }
 
 bool MatchedEngine::poll_one(void* engine) { return static_cast<MatchedEngine*>(engine)->poll(); }
 
 // Opens both lists, and writes how they are reached.
 shm::Status MatchedEngine::open_lists() {
-  MatcherOptions options{
-      .provider = rt.env.provider, .interface = rt.env.interface, .one_host = rt.boot->job().one_host};
-  options.receives = table_.layout.groups * kSlots;
+  const MatcherOptions options{.provider = rt.env.provider,
+                               .interface = rt.env.interface,
+                               .one_host = rt.boot->job().one_host,
+                               .receives = table_.layout.groups * kSlots,
+                               .sends = false};
   shm::Result<std::unique_ptr<Matcher>> active = make_matcher(options);
   if (!active.ok()) return active.status();
-  options.receives = free_room_.size() + kAwaited;
-  options.reports_unmatched = false;
-  shm::Result<std::unique_ptr<Matcher>> pending = make_matcher(options);
+  shm::Result<PendingList*> pending = PendingList::open();
   if (!pending.ok()) return pending.status();
   active_ = std::move(active.value());
-  pending_ = std::move(pending.value());
-  const auto show = [](Matcher& matcher, ListAddresses::Address& address) -> shm::Status {
-    shm::Result<std::vector<std::byte>> bytes = matcher.address();
+  pending_ = pending.value();
+  const auto show = [](auto& list, ListAddresses::Address& address) -> shm::Status {
+    shm::Result<std::vector<std::byte>> bytes = list.address();
     if (!bytes.ok()) return bytes.status();
     address.n = bytes.value().size();
     if (address.n > sizeof address.bytes) return shm::Status::error("an address is too long");
@@ -96,44 +81,34 @@ shm::Status MatchedEngine::open_lists() {
   return show(*pending_, addresses_->pending);
 }
 
-// After all PEs have opened theirs.
+// After all PEs have opened theirs.  From then on others may send what is new.
 shm::Status MatchedEngine::connect(Call call) {
   std::vector<ListAddresses> boards(rt.npes);
   for (unsigned pe = 0; pe < rt.npes; ++pe)
     get_bytes(call, SHMEM_CTX_DEFAULT, &boards[pe], addresses_, sizeof(ListAddresses), static_cast<int>(pe),
               Blocking::yes);
-  const auto npes = static_cast<int>(rt.npes);
   const auto at = [&](ListAddresses::Address ListAddresses::*which) {
     return [&boards, which](int pe) {
       const ListAddresses::Address& address = boards[static_cast<std::size_t>(pe)].*which;
       return std::span<const std::byte>(address.bytes, address.n);
     };
   };
-  if (shm::Status status = active_->connect(npes, at(&ListAddresses::active)); !status.ok()) return status;
-  return pending_->connect(npes, at(&ListAddresses::pending));
+  pending_->add(table_.number, *this);
+  if (shm::Status status = pending_->connect(at(&ListAddresses::pending)); !status.ok()) return status;
+  shm::Result<int> first = pending_->connect_to(at(&ListAddresses::active));
+  if (!first.ok()) return first.status();
+  first_list_ = first.value();
+  return {};
 }
 
-void MatchedEngine::fill_lists() {
-  const LockGuard guard(mutex_);
-  list_ = std::make_unique<MatchList>(*active_, table_.memory, table_.layout, table_.hash, room_);
-  for (PendingReceive& pending : free_room_) {
-    pending.bytes = std::make_unique_for_overwrite<std::byte[]>(room_);
-    pending.tag = kAddition;
-    pending.ignore = ~kClassBits;
-    pending.room = pending.bytes.get();
-    pending.room_bytes = room_;
-    post_pending(pending);
-  }
-}
-
-// Nobody sends yet.
 void MatchedEngine::start() {
-  most_awaited_ = pending_->most_receives() - std::min(pending_->most_receives(), free_room_.size());
-  fill_lists();
+  {
+    const LockGuard guard(mutex_);
+    list_ = std::make_unique<MatchList>(*active_, table_.memory, table_.layout, table_.hash, room_);
+  }
   Progress::add_poller(poll_one, this);
   const auto may_block = [](void* matcher) { return static_cast<Matcher*>(matcher)->may_block(); };
-  for (Matcher* matcher : {active_.get(), pending_.get()})
-    rt.progress->add_source({matcher->wait_fd(), may_block, matcher, kLongestSleep});
+  rt.progress->add_source({active_->wait_fd(), may_block, active_.get(), kLongestMatchSleep});
 }
 
 std::unique_ptr<MatchedEngine> MatchedEngine::open(Call call, const Of& table) {
@@ -180,34 +155,27 @@ bool MatchedEngine::takes(const RequestHead& head) const {
          sizeof(KvReplyHead) + reply_bytes(table_.layout, head) <= kMostMatched;
 }
 
-bool MatchedEngine::post_awaited(Awaited& awaited) {
-  if (awaited_.fetch_add(1, std::memory_order_acquire) < most_awaited_ && pending_->post(awaited))
-    return true;
-  awaited_.fetch_sub(1, std::memory_order_release);
-  return false;
-}
-
 bool MatchedEngine::execute(Call call, int pe, const KvRequest& request, void* value, std::uint64_t* n,
                             Code& status) {
   RequestHead head = head_of(request, 0, value != nullptr);
   if (!takes(head)) return false;
-  Awaited awaited;
-  const std::uint64_t number = replies_.fetch_add(1, std::memory_order_relaxed) & ~kClassBits;
+  AwaitedReply awaited;
+  const std::uint64_t number = pending_->next_reply();
   head.token = number;
   awaited.tag = kReply | number;
   awaited.room = awaited.bytes;
   awaited.room_bytes = sizeof awaited.bytes;
   const std::uint64_t room = value == nullptr ? 0 : reply_bytes(table_.layout, head);
   awaited.reply = {pe, number, {room, gives_value(request.op), false}, static_cast<std::byte*>(value)};
-  if (!post_awaited(awaited)) return false;
-  std::byte message[kMostRoom];
-  write_message(message, head, request, rt.me);
-  Matcher& list = may_add(request.op) ? *pending_ : *active_;
+  if (!pending_->await(awaited)) return false;
+  std::byte message[PendingList::kMostRoom];
+  write_message(message, head, request, {rt.me, table_.number});
+  const int list = may_add(request.op) ? pe : first_list_ + pe;
   messages_.fetch_add(1, std::memory_order_relaxed);
-  list.send(pe, tag_of(request.op, request.key.hash), message, message_bytes(head));
+  pending_->send(list, tag_of(request.op, request.key.hash), message, message_bytes(head));
   wait_for([&] { return awaited.left.load(std::memory_order_acquire) == 0; },
            [&](WaitRecord& record) { describe_wait(record, call.name, pe, "for its answer"); });
-  awaited_.fetch_sub(1, std::memory_order_release);  // the matcher has its place back since poll()
+  pending_->end_await();  // the matcher has its place back since poll()
   if (n != nullptr) *n = awaited.reply.n;
   status = awaited.reply.status;
   return true;
@@ -235,16 +203,6 @@ Code MatchedEngine::serve(const std::byte* message, std::size_t n, bool again) {
   return status;
 }
 
-void MatchedEngine::post_pending(PendingReceive& pending) {
-  if (!pending_->post(pending)) not_posted_.push_back(&pending);
-}
-
-bool MatchedEngine::post_again() {
-  const std::size_t before = not_posted_.size();
-  while (!not_posted_.empty() && pending_->post(*not_posted_.back())) not_posted_.pop_back();
-  return not_posted_.size() != before;
-}
-
 // Of a remove that waits the entry may go later, by Changes.
 bool MatchedEngine::retry() {
   if (waiting_.empty()) return false;
@@ -270,16 +228,9 @@ void MatchedEngine::take_active(const Arrival& arrival) {
   if (removed) changed(rt.me, op, entry.request.hash);  // it may have an entry by now
 }
 
-void MatchedEngine::take_pending(const Arrival& arrival) {
-  if ((arrival.receive->tag & kClassBits) != kReply) {
-    count(Stat::kv_added);
-    serve(arrival.bytes, arrival.n);
-    post_pending(static_cast<PendingReceive&>(*arrival.receive));
-    return;
-  }
-  auto& awaited = static_cast<Awaited&>(*arrival.receive);
-  take_match_reply(arrival.bytes, arrival.n, awaited.reply);
-  awaited.left.store(0, std::memory_order_release);
+void MatchedEngine::take_new(const std::byte* message, std::size_t n) {
+  const LockGuard guard(mutex_);
+  serve(message, n);
 }
 
 bool MatchedEngine::poll() {
@@ -288,9 +239,7 @@ bool MatchedEngine::poll() {
   const auto follow = [list = list_.get()](std::uint64_t home) { list->follow(home); };
   bool worked = changes_.take(follow);
   worked |= retry();
-  worked |= post_again();
   worked |= active_->poll([this](const Arrival& arrival) REQUIRES(mutex_) { take_active(arrival); });
-  worked |= pending_->poll([this](const Arrival& arrival) REQUIRES(mutex_) { take_pending(arrival); });
   worked |= changes_.take(follow);
   worked |= list_->catch_up();
   return worked;

@@ -4,8 +4,10 @@
 //
 // Two lists, each at an endpoint of its own, as the paper has two portal table entries:
 //
-//   active    an entry for each element (MatchList): get, contains, update, remove, accumulate, compare_swap
-//   pending   some that take whatever is new: insert, put, upsert; and those of replies
+//   active    of each table, an entry for each element (MatchList): get, contains, update, remove,
+//   accumulate,
+//             compare_swap.  Nothing is sent from there
+//   pending   (PendingList) some that take whatever is new: insert, put, upsert; and those of replies
 //
 // All operations are executed by Shard: what the lists have decides how a request comes to it, not what it
 // finds.
@@ -20,15 +22,20 @@
 #include "core/address.hpp"
 #include "kv/changes.hpp"
 #include "kv/match_list.hpp"
+#include "kv/pending_list.hpp"
 #include "kv/wire.hpp"
 
 namespace shm::kv {
 
-/// Of one table.  Thread safety: execute(), changed() and messages() from any thread.
+/// What comes between a look at a list and a thread's sleep may not wake it (Matcher): microseconds.
+inline constexpr long kLongestMatchSleep = 5000;
+
+/// Of one table.  Thread safety: execute(), changed(), messages() and take_new() from any thread.
 class MatchedEngine {
  public:
   /// What it needs to know of the table, all as in Table.
   struct Of {
+    std::uint32_t number;
     const ShardLayout& layout;
     std::byte* memory;
     KeyHash hash;
@@ -48,13 +55,14 @@ class MatchedEngine {
   /// An operation on a PE of this node has succeeded, on whatever way.
   void changed(int pe, KvOp op, std::uint64_t hash) const;
 
+  /// A request of n bytes has come to the pending list.
+  void take_new(const std::byte* message, std::size_t n);
+
   /// Requests that this PE has sent, each a message of its own.
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
  private:
-  struct ListAddresses;   // what PEs show each other
-  struct Awaited;         // a reply
-  struct PendingReceive;  // an entry of the pending list
+  struct ListAddresses;  // what PEs show each other
 
   MatchedEngine(const Of& table, ListAddresses* addresses);
   static std::size_t shared_bytes(const ShardLayout& layout);
@@ -62,41 +70,27 @@ class MatchedEngine {
   shm::Status open_lists();
   shm::Status connect(Call call);
   void start();
-  void fill_lists();
   static bool poll_one(void* engine);
   bool poll();
-  bool post_awaited(Awaited& awaited);
-  void post_pending(PendingReceive& pending) REQUIRES(mutex_);
-  bool post_again() REQUIRES(mutex_);
   bool retry() REQUIRES(mutex_);
   void take_active(const Arrival& arrival) REQUIRES(mutex_);
-  void take_pending(const Arrival& arrival) REQUIRES(mutex_);
   // `again`: a lock was taken before.
   Code serve(const std::byte* message, std::size_t n, bool again = false) REQUIRES(mutex_);
   bool takes(const RequestHead& head) const;
-
-  static constexpr std::size_t kMostRoom = 1024;  // of an entry
-  static constexpr std::size_t kAwaited = 32;     // replies at a time, at least
 
   const Of table_;
   const Shard<Mapped> shard_;
   const std::size_t room_;
   ListAddresses* const addresses_;
-  std::atomic<std::uint64_t> replies_{0};  // that were asked for
   std::atomic<std::uint64_t> messages_{0};
-  // Replies take no place of the pending list that its own entries need: one of these that found none would
-  // be lost, and nobody else can take what is new.
-  std::size_t most_awaited_ = 0;
-  std::atomic<std::size_t> awaited_{0};
+  PendingList* pending_ = nullptr;  // once it is open
+  int first_list_ = 0;              // PE 0's active list, for send()
 
   Mutex mutex_;  // of what follows, by the thread that polls; no other lock of the table is taken under it
   Changes changes_ GUARDED_BY(mutex_);
   std::deque<std::vector<std::byte>> waiting_ GUARDED_BY(mutex_);  // requests that found a lock taken
-  std::vector<PendingReceive> free_room_;                          // SHMEM_KV_PENDING
-  std::vector<PendingReceive*> not_posted_
-      GUARDED_BY(mutex_);  // of these, until the next poll: the network had no record
   std::unique_ptr<MatchList> list_ GUARDED_BY(mutex_);
-  std::unique_ptr<Matcher> active_, pending_;  // end before what they have posted
+  std::unique_ptr<Matcher> active_;  // ends before what it has posted
 };
 
 }  // namespace shm::kv

@@ -26,6 +26,7 @@ class Mapped {
   static constexpr bool kWordsAreQuick = true;
 
   explicit Mapped(std::byte* shard) : shard_(shard) {}
+  std::byte* at(std::uint64_t offset) const { return shard_ + offset; }
 
   template <class T>
   T load(std::uint64_t at) const {

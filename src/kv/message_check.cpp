@@ -91,6 +91,9 @@ const char* wrong_with_piece(const std::byte* piece, std::size_t n, std::size_t 
   return nullptr;
 }
 
+namespace {
+
+// Of the first of them.
 const char* wrong_with_run(const std::byte* run, std::size_t n, const ShardLayout& layout) {
   if (n < sizeof(RunHead)) return kCutOff;
   const auto head = head_at<RunHead>(run);
@@ -100,10 +103,22 @@ const char* wrong_with_run(const std::byte* run, std::size_t n, const ShardLayou
   const std::size_t left = n - sizeof head;
   const std::size_t body = body_bytes(like);
   if (const char* wrong = wrong_with_request(like, body, left, layout)) return wrong;
-  if (head.count == 0 || left != head.count * body) return kCutOff;
+  if (head.count == 0 || left < head.count * body) return kCutOff;
   const std::uint64_t reply = sizeof(RunReply) + padded(reply_bytes(layout, like));
   if (head.count > (kPacketBytes - sizeof(KvPacketHead) - sizeof(RunReplyHead)) / reply)
     return "with more results than it has room for";
+  return nullptr;
+}
+
+}  // namespace
+
+const char* wrong_with_runs(const std::byte* runs, std::size_t n, const ShardLayout& layout) {
+  do {
+    if (const char* wrong = wrong_with_run(runs, n, layout)) return wrong;
+    const std::size_t bytes = run_bytes(run_at(runs));
+    runs += bytes;
+    n -= bytes;
+  } while (n != 0);
   return nullptr;
 }
 
@@ -111,6 +126,10 @@ int sender_of_match(const std::byte* message, std::size_t n, unsigned npes) {
   if (n < sizeof(MatchHead)) return kUnknownRank;
   const int from = head_at<MatchHead>(message).from;
   return from >= 0 && from < static_cast<int>(npes) ? from : kUnknownRank;
+}
+
+std::uint32_t table_of_match(const std::byte* message, std::size_t n) {
+  return n < sizeof(MatchHead) ? kNoTable : head_at<MatchHead>(message).table;
 }
 
 const char* wrong_with_match(const std::byte* message, std::size_t n, const ShardLayout& layout,

@@ -46,12 +46,16 @@ const char* wrong_with_paged_request(const RequestHead& head);
 const char* wrong_with_piece(const std::byte* piece, std::size_t n, std::size_t arrived,
                              const ShardLayout& layout);
 
-/// Of a run: `n` bytes from its RunHead on.
-const char* wrong_with_run(const std::byte* run, std::size_t n, const ShardLayout& layout);
+/// Of runs that follow each other: `n` bytes from the first RunHead on.
+const char* wrong_with_runs(const std::byte* runs, std::size_t n, const ShardLayout& layout);
 
 /// Whose a request by a list of receives says it is, as the network does not; kUnknownRank: it is none of the
 /// PEs.
 int sender_of_match(const std::byte* message, std::size_t n, unsigned npes);
+
+/// The table that such a request says it is of; kNoTable: it is too short for that.
+std::uint32_t table_of_match(const std::byte* message, std::size_t n);
+inline constexpr std::uint32_t kNoTable = ~std::uint32_t{0};
 
 /// Of such a request: all of it.
 const char* wrong_with_match(const std::byte* message, std::size_t n, const ShardLayout& layout,

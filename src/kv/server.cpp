@@ -117,12 +117,25 @@ class Server::Replies {
   alignas(8) std::byte packet_[kPacketBytes];
 };
 
-// Replies to one run; sent when the server's lock is free again.
+// Replies to runs of one PE, in packets; sent when the server's lock is free again.
 class Server::RunReplies {
  public:
-  RunReplies(std::uint32_t table, int to, const RunHead& run)
-      : to_(to), packet_{table, KvPacketHead::run_replies}, head_{run.like.token, run.first, 0} {}
+  RunReplies(std::uint32_t table, int to) : to_(to) {
+    const KvPacketHead packet{table, KvPacketHead::run_replies};
+    std::memcpy(bytes_, &packet, sizeof packet);
+  }
 
+  /// Those that follow are to this run, each of which has a value of at most `most` bytes.
+  void begin(const RunHead& run, std::uint64_t most) {
+    end_run();
+    if (used_ + sizeof head_ + run.count * (sizeof(RunReply) + padded(most)) > kPacketBytes) {
+      closed_.emplace_back(bytes_, bytes_ + used_);
+      used_ = sizeof(KvPacketHead);
+    }
+    head_ = {run.like.token, run.first, 0};
+    head_at_ = used_;
+    used_ += sizeof head_;
+  }
   /// Where the result of the next request goes.
   void* room() { return bytes_ + used_ + sizeof(RunReply); }
   /// With the value that is in room().
@@ -131,19 +144,33 @@ class Server::RunReplies {
     used_ += sizeof reply + padded(bytes_of(reply, op));
     ++head_.count;
   }
+  /// Where replies go, so many of which end where one more would go.
+  std::byte* next() { return bytes_ + used_; }
+  void add_all(std::uint32_t count, const std::byte* end) {
+    used_ = static_cast<std::size_t>(end - bytes_);
+    head_.count += count;
+  }
 
   void send() {
-    if (head_.count == 0) return;
-    std::memcpy(bytes_, &packet_, sizeof packet_);
-    std::memcpy(bytes_ + sizeof packet_, &head_, sizeof head_);
-    rt.progress->send(to_, kReplies, bytes_, used_);
+    end_run();
+    for (const Bytes& packet : closed_) rt.progress->send(to_, kReplies, packet.data(), packet.size());
+    if (used_ != sizeof(KvPacketHead)) rt.progress->send(to_, kReplies, bytes_, used_);
   }
 
  private:
+  // Of a run that has no reply yet there is nothing.
+  void end_run() {
+    if (head_at_ == 0) return;
+    if (head_.count == 0) used_ = head_at_;
+    std::memcpy(bytes_ + head_at_, &head_, sizeof head_);
+    head_at_ = 0;
+  }
+
   const int to_;
-  const KvPacketHead packet_;
-  RunReplyHead head_;
-  std::size_t used_ = sizeof(KvPacketHead) + sizeof(RunReplyHead);
+  RunReplyHead head_{};
+  std::size_t head_at_ = 0;  // 0: of no run
+  std::size_t used_ = sizeof(KvPacketHead);
+  std::vector<Bytes> closed_;
   alignas(8) std::byte bytes_[kPacketBytes];
 };
 
@@ -322,6 +349,40 @@ void Server::note(const KvRequest& request, Code status) const {
     engine->changed(rt.me, request.op, request.key.hash);
 }
 
+// Gets the lean way; returns whether the run is for that.
+template <class Memory>
+bool Server::get_lean(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies,
+                      unsigned patience, RunReplies& replies, std::uint32_t& done) const {
+  if constexpr (std::is_same_v<Memory, Mapped>) {
+    if (run.like.op != KvOp::get || lean_ == nullptr) return false;
+    const LeanCalls& calls = lean_->calls();
+    if (calls.key_bytes != run.like.key_bytes || run.like.n < calls.value_bytes) return false;
+    struct Given : LeanReplies {
+      const Shard<Memory>& shard;
+      std::size_t key_bytes;
+      unsigned patience;
+    };
+    const auto other = [](LeanReplies& replies, const std::byte* key) {
+      const auto& given = static_cast<const Given&>(replies);
+      std::uint64_t n = 0;
+      const Key wanted{hash_of_bytes(key, given.key_bytes), key, static_cast<std::uint32_t>(given.key_bytes)};
+      const std::uint64_t room = given.shard.layout().value_bytes;
+      const Code status = given.shard.get(wanted, replies.to + sizeof(RunReply), room, n, given.patience);
+      if (status == kBusy) return false;
+      const RunReply reply{status, static_cast<std::uint32_t>(n)};
+      std::memcpy(replies.to, &reply, sizeof reply);
+      replies.to += sizeof reply + padded(bytes_of(reply, KvOp::get));
+      return true;
+    };
+    Given given{{replies.next(), other}, shard, calls.key_bytes, patience};
+    const std::uint64_t groups = shard.layout().segment_groups;
+    done = static_cast<std::uint32_t>(calls.serve(shard.directory(), groups, bodies, run.count, given));
+    replies.add_all(done, given.to);
+    return true;
+  }
+  return false;
+}
+
 // Returns how many of the run's requests have been executed: all, or up to one that finds a lock taken.
 template <class Memory>
 std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies,
@@ -332,7 +393,9 @@ std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run
   const std::size_t value_at = padded(run.like.key_bytes);
   const std::size_t expected_at = value_at + padded(value_bytes(run.like));
   KvRequest request = request_at(bodies, run.like);
+  replies.begin(run, most);
   std::uint32_t done = 0;
+  if (get_lean(shard, run, bodies, patience, replies, done)) return done;
   in_stages<Key>(
       run.count,
       [&](std::size_t i, Key& key) {
@@ -359,19 +422,26 @@ std::uint32_t Server::execute_run(const Shard<Memory>& shard, const RunHead& run
   return done;
 }
 
-// A run of `n` bytes: what is left of it, or nothing.
+// Runs of `n` bytes: what is left of them, or nothing.
 template <class Memory>
-Server::Bytes Server::go_on_with_run(const Shard<Memory>& shard, const std::byte* run, std::size_t n,
-                                     bool again, RunReplies& replies) const {
-  RunHead head = run_at(run);
-  const std::uint32_t done = execute_run(shard, head, run + sizeof head, again, replies);
-  if (done == head.count) return {};
-  head.first += done;
-  head.count -= done;
-  const auto* begin = reinterpret_cast<const std::byte*>(&head);
-  Bytes rest(begin, begin + sizeof head);
-  rest.insert(rest.end(), run + sizeof head + done * body_bytes(head.like), run + n);
-  return rest;
+Server::Bytes Server::go_on_with_runs(const Shard<Memory>& shard, const std::byte* runs, std::size_t n,
+                                      bool again, RunReplies& replies) const {
+  for (const std::byte* const end = runs + n; runs != end;) {
+    RunHead head = run_at(runs);
+    const std::uint32_t done = execute_run(shard, head, runs + sizeof head, again, replies);
+    if (done == head.count) {
+      runs += run_bytes(head);
+      continue;
+    }
+    const std::byte* left = runs + sizeof head + done * body_bytes(head.like);
+    head.first += done;
+    head.count -= done;
+    const auto* begin = reinterpret_cast<const std::byte*>(&head);
+    Bytes rest(begin, begin + sizeof head);
+    rest.insert(rest.end(), left, end);
+    return rest;
+  }
+  return {};
 }
 
 // `whole` gets the request if this was its last piece.
@@ -414,15 +484,15 @@ void Server::take(const Shard<Memory>& shard, int from, const std::byte* packet,
 
 template <class Memory>
 void Server::take_run(const Shard<Memory>& shard, int from, const std::byte* packet, std::size_t n) {
-  const std::byte* run = packet + sizeof(KvPacketHead);
+  const std::byte* runs = packet + sizeof(KvPacketHead);
   n -= sizeof(KvPacketHead);
-  check_message(from, kTableRequests, wrong_with_run(run, n, shard.layout()));
-  RunReplies replies(table_, from, run_at(run));
+  check_message(from, kTableRequests, wrong_with_runs(runs, n, shard.layout()));
+  RunReplies replies(table_, from);
   std::deque<Replies> to_others;
   {
     const LockGuard guard(mutex_);
     Bytes rest =
-        waiting_.contains(from) ? Bytes(run, run + n) : go_on_with_run(shard, run, n, false, replies);
+        waiting_.contains(from) ? Bytes(runs, runs + n) : go_on_with_runs(shard, runs, n, false, replies);
     if (!rest.empty()) put_off(from, {true, std::move(rest)});
     look_at_parked(shard, to_others);
   }
@@ -452,8 +522,8 @@ bool Server::resume(const Shard<Mapped>& shard) {
       for (; !packets.empty(); packets.pop_front()) {
         auto& [is_run, bytes] = packets.front();
         if (is_run) {
-          RunReplies& run_replies = all_of_runs.emplace_back(table_, queue->first, run_at(bytes.data()));
-          bytes = go_on_with_run(shard, bytes.data(), bytes.size(), true, run_replies);
+          RunReplies& run_replies = all_of_runs.emplace_back(table_, queue->first);
+          bytes = go_on_with_runs(shard, bytes.data(), bytes.size(), true, run_replies);
         } else {
           const std::size_t done = execute_all(shard, bytes.data(), bytes.size(), true, replies);
           bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(done));

@@ -11,6 +11,7 @@
 
 #include "base/mutex.hpp"
 #include "kv/hot_keys.hpp"
+#include "kv/lean.hpp"
 #include "kv/shard.hpp"
 #include "kv/wire.hpp"
 
@@ -26,6 +27,8 @@ class Server {
   /// `hash`: of the table's keys.
   Server(std::uint32_t table, KeyHash hash) : table_(table), hash_(hash) {}
 
+  /// The table, whose shortest ways are for gets of runs.  Before anything comes.
+  void set_lean(const LeanTable& table) { lean_ = &table; }
   /// To be told what requests have changed; null: nobody.  Any thread may be executing requests.
   void set_matched(const MatchedEngine* engine) { matched_.store(engine, std::memory_order_release); }
 
@@ -50,7 +53,7 @@ class Server {
   using Bytes = std::vector<std::byte>;
   struct Waiting {
     bool is_run;
-    Bytes bytes;  // RequestHead ..., or RunHead ...
+    Bytes bytes;  // RequestHead ..., or runs
   };
 
   struct Parked {
@@ -80,8 +83,11 @@ class Server {
   std::uint32_t execute_run(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies,
                             bool again, RunReplies& replies) const REQUIRES(mutex_);
   template <class Memory>
-  Bytes go_on_with_run(const Shard<Memory>& shard, const std::byte* run, std::size_t n, bool again,
-                       RunReplies& replies) const REQUIRES(mutex_);
+  bool get_lean(const Shard<Memory>& shard, const RunHead& run, const std::byte* bodies, unsigned patience,
+                RunReplies& replies, std::uint32_t& done) const REQUIRES(mutex_);
+  template <class Memory>
+  Bytes go_on_with_runs(const Shard<Memory>& shard, const std::byte* runs, std::size_t n, bool again,
+                        RunReplies& replies) const REQUIRES(mutex_);
   template <class Memory>
   Code is_awaited(const Shard<Memory>& shard, const Record& record, bool again) const;
   void park(int from, const std::byte* request, std::size_t n) REQUIRES(mutex_);
@@ -98,6 +104,7 @@ class Server {
 
   const std::uint32_t table_;
   const KeyHash hash_;
+  const LeanTable* lean_ = nullptr;
   std::atomic<const MatchedEngine*> matched_{nullptr};
   Mutex mutex_;  // of what follows, and while requests are executed; never while replies are sent
   std::map<int, std::deque<Waiting>> waiting_ GUARDED_BY(mutex_);  // by PE

@@ -75,6 +75,7 @@ void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<
   lean.store(&no_lean_calls(), std::memory_order_relaxed);
   one_sided_.reset();
   if (is_paged()) return;
+  server_.set_lean(*this);
   places_.resize(told.size());
   std::ranges::transform(told, places_.begin(), &MemberShard::at);
   directories_.assign(told.size(), nullptr);
@@ -92,6 +93,7 @@ void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<
   npes = told.size();
   groups = layout.segment_groups;
   counter = local_calls_.get();
+  has_others_ = std::ranges::count(directories_, nullptr) != 0;
   choose_lean();
 }
 

@@ -114,6 +114,8 @@ class Table : public LeanTable {
   Code get_when_there(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
 
   /// Whether this node can reach the part of the PE by itself, though it may be better to ask the PE.
+  /// Whether some PE's shard is not mapped here.
+  bool has_others() const { return has_others_; }
   bool is_here(int pe) const { return is_paged() || shard(pe) != nullptr; }
   /// Has what keys need come from memory, if that is this node's: first for all such keys, then for each of
   /// them.
@@ -237,6 +239,7 @@ class Table : public LeanTable {
   std::vector<std::uint64_t> places_;    // of all shards, from the start of their heap segments
   std::vector<std::byte*> shards_;       // of all PEs
   std::vector<std::byte*> directories_;  // for LeanTable
+  bool has_others_ = false;
   std::byte* memory_ = nullptr;
   Region* region_ = nullptr;  // in which all shards lie; null: they are in memory
   Client client_;

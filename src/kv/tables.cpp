@@ -238,7 +238,7 @@ std::byte* open_shards(Call call, const ShardLayout& layout, const shmemx_kv_opt
 
 void open_matched(Call call, Table& table) {
   if (!wants_matched(place_of(table))) return;
-  table.set_matched(MatchedEngine::open(call, {table.layout(), table.memory(), table.hash()}));
+  table.set_matched(MatchedEngine::open(call, {table.number(), table.layout(), table.memory(), table.hash()}));
 }
 
 void close_matched(Call call, Table& table) {

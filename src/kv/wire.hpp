@@ -3,12 +3,13 @@
 //
 //   requests      KvPacketHead | { RequestHead | key | value | expected } ...
 //   replies       KvPacketHead | { KvReplyHead | value } ...
-//   run           KvPacketHead | RunHead | { key | value } ...             requests that are alike otherwise
-//   run_replies   KvPacketHead | RunReplyHead | { RunReply | value } ...   in the order of the run
+//   run           KvPacketHead | { RunHead | { key | value } ... } ...            requests of a run are alike
+//                                                                                 otherwise
+//   run_replies   KvPacketHead | { RunReplyHead | { RunReply | value } ... } ...  in the order of the runs
 //   piece         KvPacketHead | PieceHead | bytes of one request, or of one reply's value, too long for a
 //   packet
 //
-// The value of a request is what is to be stored, or the operand.  The replies to a run fit a packet.  The
+// The value of a request is what is to be stored, or the operand.  The replies to one run fit a packet.  The
 // pieces of a request or reply follow one another on their channel.
 #pragma once
 
@@ -68,6 +69,9 @@ struct RunHead {
 };
 
 inline RunHead run_at(const std::byte* bytes) { return head_at<RunHead>(bytes); }
+
+/// So that who asks, who answers and the network work at the same time, no packet has more requests in runs.
+inline constexpr std::uint32_t kMostInRuns = 512;
 
 struct RunReplyHead {
   std::uint64_t token;
@@ -147,6 +151,8 @@ inline void write_body(std::byte* to, const RequestHead& head, const KvRequest& 
   append(request.value, value_bytes(head));
   append(request.expected, expected_bytes(head));
 }
+/// Of a run, with its head.
+constexpr std::size_t run_bytes(const RunHead& run) { return sizeof run + run.count * body_bytes(run.like); }
 /// The request refers to the body.
 inline KvRequest request_at(const std::byte* body, const RequestHead& head) {
   const std::byte* value = body + padded(head.key_bytes);

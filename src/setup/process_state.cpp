@@ -332,7 +332,8 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   state->mapper = mapper->name();
   const bool full = env.checks == Checks::full;
   Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
-      *mapper, member, {member.node_size, job.size, sizes.segment, pool_bytes, sizes.own, full});
+      *mapper, member,
+      {member.node_size, job.size, sizes.segment, pool_bytes, sizes.own, state->user_heap, full});
   if (!memory.ok()) return memory.status();
   state->memory = std::move(memory.value());
   state->memory->control(member.node_rank).record.leader = job.node_pes.front() + 1;

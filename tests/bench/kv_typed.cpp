@@ -122,6 +122,48 @@ void many(Numbers& table) {
   CHECK_EQ(table.put_batch(no_keys, std::vector<std::int64_t>(), nullptr), SHMEMX_KV_OK);
 }
 
+// A batch that changes what is there, and says what that was.
+void changed(Numbers& table) {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::int64_t> ones(kEach, 1), olds(kEach, -1), before(kEach), after(kEach);
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    keys.push_back(key(i));
+    before[i] = std::int64_t(i), after[i] = std::int64_t(i + 1);
+  }
+  keys.back() = ~std::uint64_t{0} - key(0);  // which is not there
+  std::vector<int> status(kEach, -1);
+  const auto all_but_last = [&](int code) {
+    CHECK_EQ(std::count(status.begin(), status.end() - 1, code), std::ptrdiff_t(kEach - 1));
+    CHECK_EQ(status.back(), SHMEMX_KV_NOT_FOUND);
+    for (std::size_t i = 0; i + 1 < kEach; ++i) CHECK_AT(olds, i, (code == SHMEMX_KV_OK ? before : after)[i]);
+    std::fill(olds.begin(), olds.end(), -1);
+  };
+  CHECK_EQ(table.accumulate_batch(keys, SHMEMX_KV_ADD, ones, olds, status), SHMEMX_KV_NOT_FOUND);
+  all_but_last(SHMEMX_KV_OK);
+  CHECK_EQ(table.compare_swap_batch(keys, before, after, olds, status), SHMEMX_KV_MISMATCH);
+  all_but_last(SHMEMX_KV_MISMATCH);
+  table.compare_swap_batch(keys, after, before);
+  table.accumulate_batch_nbi(keys, SHMEMX_KV_ADD, ones, olds.data(), status.data()).wait();
+  all_but_last(SHMEMX_KV_OK);
+  table.compare_swap_batch_nbi(keys, before, after, olds, status).wait();
+  all_but_last(SHMEMX_KV_MISMATCH);
+  shmemx::kv_request back = table.compare_swap_batch_nbi(keys, after, before, nullptr, status);
+  back.wait();
+  CHECK_EQ(std::count(status.begin(), status.end(), SHMEMX_KV_OK), std::ptrdiff_t(kEach - 1));
+  CHECK_EQ(table.get(key(7)).value_or(-1), 7);
+  table.contains_batch_nbi(keys, status).wait();
+  CHECK_EQ(std::count(status.begin(), status.end(), SHMEMX_KV_OK), std::ptrdiff_t(kEach - 1));
+  table.upsert_batch_nbi(keys, SHMEMX_KV_ADD, ones, olds, status).wait();
+  CHECK(status == std::vector<int>(kEach, SHMEMX_KV_OK));
+  CHECK_EQ(olds.back(), 0);
+  table.remove_batch_nbi(keys, status).wait();
+  CHECK(status == std::vector<int>(kEach, SHMEMX_KV_OK));
+  table.contains_batch_nbi(keys, status.data()).wait();
+  CHECK(status == std::vector<int>(kEach, SHMEMX_KV_NOT_FOUND));
+  keys.back() = key(kEach - 1);
+  CHECK_EQ(table.put_batch(keys, before), SHMEMX_KV_OK);
+}
+
 void nonblocking(Numbers& table) {
   std::int64_t found[2] = {-1, -1}, old = -1;
   int status[6];
@@ -319,6 +361,48 @@ void swap_members() {
   shmem_barrier_all();
 }
 
+// The same of a batch: every PE on elements of its own, and each member is what it was where another one
+// changes.
+void members_of_many() {
+  const int me = shmem_my_pe();
+  constexpr std::size_t n = 50;
+  const auto number = [](std::size_t i) { return static_cast<int>(i); };
+  Accounts table(n * static_cast<std::uint64_t>(shmem_n_pes()));
+  std::vector<Key> keys;
+  std::vector<Account> accounts;
+  for (std::size_t i = 0; i < n; ++i) {
+    keys.push_back({me, number(i)});
+    accounts.push_back({0.5 * number(i), number(i), {'a', 'b', 'c'}});
+  }
+  CHECK_EQ(table.put_batch(keys, accounts), SHMEMX_KV_OK);
+  const std::vector<std::int64_t> five(n, 5);
+  std::vector<std::int64_t> balances(n, -1), none(n, -1);
+  CHECK_EQ(table.accumulate_batch(keys, &Account::balance, SHMEMX_KV_ADD, five, balances), SHMEMX_KV_OK);
+  for (std::size_t i = 0; i < n; ++i) CHECK_AT(balances, i, number(i));
+  const std::vector<double> halves(n, 0.5);
+  double rates[n];
+  int status[n];
+  table.accumulate_batch_nbi(keys, &Account::rate, SHMEMX_KV_ADD, halves, rates, status).wait();
+  for (std::size_t i = 0; i < n; ++i) CHECK_AT(rates, i, 0.5 * number(i));
+  for (std::size_t i = 0; i < n; ++i) balances[i] = number(i) + 5;
+  CHECK_EQ(table.compare_swap_batch(keys, &Account::balance, five, none, balances, status),
+           SHMEMX_KV_MISMATCH);
+  CHECK_EQ(status[0], SHMEMX_KV_OK);
+  for (std::size_t i = 1; i < n; ++i) CHECK_AT(status, i, SHMEMX_KV_MISMATCH);
+  for (std::size_t i = 0; i < n; ++i) CHECK_AT(balances, i, number(i) + 5);
+  const std::vector<std::array<char, 3>> abc(n, {'a', 'b', 'c'}), xyz(n, {'x', 'y', 'z'});
+  table.compare_swap_batch_nbi(keys, &Account::kind, abc, xyz, nullptr, status).wait();
+  for (std::size_t i = 0; i < n; ++i) CHECK_AT(status, i, SHMEMX_KV_OK);
+  CHECK_EQ(table.get_batch(keys, accounts), SHMEMX_KV_OK);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Account& account = accounts[i];
+    CHECK_FOR(i, account.balance, i == 0 ? -1 : number(i) + 5);
+    CHECK_FOR(i, account.rate, 0.5 * number(i) + 0.5);
+    CHECK_FOR(i, account.kind[0] + account.kind[2], 'x' + 'z');
+  }
+  shmem_barrier_all();
+}
+
 // A handle that gets another table ends its own: or the heap would soon have no room.
 void assignment() {
   Numbers table(kEach);
@@ -362,6 +446,7 @@ int main() {
     CHECK(table);
     single(table);
     many(table);
+    changed(table);
     nonblocking(table);
     whole(table);
     words<std::int32_t>(INT32_MAX, 1, INT32_MIN);
@@ -372,6 +457,7 @@ int main() {
     words<double>(0.25, 1, 1.25);
     members();
     swap_members();
+    members_of_many();
     assignment();
   }
   shmem_finalize();

@@ -30,6 +30,9 @@ void batches(const char* name) {
   if (is("status")) table.put_batch(keys, values, status);
   if (is("contains")) table.contains_batch(keys, status);
   if (is("remove")) table.remove_batch(keys, status);
+  if (is("accumulate")) table.accumulate_batch(keys, SHMEMX_KV_ADD, few);
+  if (is("expected")) table.compare_swap_batch(keys, few, values);
+  if (is("desired")) table.compare_swap_batch(keys, values, many);
 }
 
 // Named, with the heap on NVM: as it was persisted last.

@@ -206,7 +206,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(const FabricOptions& options) {
                          "); shmem_info --providers lists what SHMEM_PROVIDER may be here");
   }
   if (listens_on_tcp(endpoint->provider())) endpoint->warn_of_strangers();
-  if (endpoint->quirk_.warm) {
+  if (endpoint->quirk_.warm && options.sends) {
     if (Status status = endpoint->warm_up(); !status.ok()) return status;
   }
   endpoint->add_faults();

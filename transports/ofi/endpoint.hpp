@@ -37,7 +37,8 @@ using Handle = std::unique_ptr<Fid, Closer<Fid>>;
 class Endpoint {
  public:
   /// Finds the provider and opens everything.  The error names the providers that were tried.
-  /// Ends with a message to itself where quirks.def says that the first one is slow (10 ms).
+  /// Ends with a message to itself where quirks.def says that the first one is slow (10 ms), and any are
+  /// sent.
   static Result<std::unique_ptr<Endpoint>> open(const FabricOptions& options);
   ~Endpoint();
 

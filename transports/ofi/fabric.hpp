@@ -42,6 +42,9 @@ struct FabricOptions {
 
   /// Other than 0: for tagged messages only, with a list of so many receives if the provider has that.
   std::size_t tagged_receives = 0;
+
+  /// False: nothing is sent, so memory for that is not made ready.
+  bool sends = true;
 };
 
 /// Loads libfabric, opens one endpoint and everything it needs.  Takes 0.3 s the first time in a process (the

@@ -49,19 +49,21 @@ Result<std::vector<std::byte>> TaggedMatcher::address() {
   return bytes;
 }
 
-Status TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
+Result<int> TaggedMatcher::connect(int npes, const AddressLookup& lookup) {
   const LockGuard guard(lock_);
-  peers_.assign(static_cast<std::size_t>(npes), {});
+  const auto first = static_cast<int>(peers_.size());
   for (int pe = 0; pe < npes; ++pe) {
-    Peer& peer = peers_[static_cast<std::size_t>(pe)];
+    Peer peer;
+    peer.pe = pe;
     const std::span<const std::byte> told = lookup(pe);
     if (told.size() <= sizeof peer.cookie)
       return Status::error("libfabric: the address of PE " + std::to_string(pe) + " is too short");
     std::memcpy(&peer.cookie, told.data(), sizeof peer.cookie);
     if (Status status = endpoint_->insert(told.subspan(sizeof peer.cookie), &peer.address); !status.ok())
       return Status::error("libfabric: the address of PE " + std::to_string(pe) + " " + status.text());
+    peers_.push_back(peer);
   }
-  return {};
+  return first;
 }
 
 bool TaggedMatcher::post(TaggedReceive& receive) {
@@ -116,32 +118,33 @@ void TaggedMatcher::cancel(TaggedReceive& receive) {
   fi_cancel(&endpoint_->ep()->fid, context_of(receive));
 }
 
-bool TaggedMatcher::inject(int pe, std::uint64_t tag, const void* bytes, std::size_t n) {
-  const Peer& peer = peers_[static_cast<std::size_t>(pe)];
+bool TaggedMatcher::inject(int list, std::uint64_t tag, const void* bytes, std::size_t n) {
+  const Peer& peer = peers_[static_cast<std::size_t>(list)];
   std::byte message[sizeof peer.cookie + kMostMatched];
   std::memcpy(message, &peer.cookie, sizeof peer.cookie);
   if (n != 0) std::memcpy(message + sizeof peer.cookie, bytes, n);
   const auto code = fi_tinject(endpoint_->ep(), message, sizeof peer.cookie + n, peer.address, tag);
   if (code == 0) return true;
   if (code != -FI_EAGAIN)
-    lost_peer("libfabric: fi_tinject of %zu bytes to PE %d: %s", n, pe, endpoint_->library().error(code));
+    lost_peer("libfabric: fi_tinject of %zu bytes to PE %d: %s", n, peer.pe,
+              endpoint_->library().error(code));
   return false;
 }
 
-void TaggedMatcher::send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) {
+void TaggedMatcher::send(int list, std::uint64_t tag, const void* bytes, std::size_t n) {
   const LockGuard guard(lock_);
-  if (unsent_.empty() && inject(pe, tag, bytes, n)) return;
+  if (unsent_.empty() && inject(list, tag, bytes, n)) return;
   const auto* first = static_cast<const std::byte*>(bytes);
-  unsent_.push_back({pe, tag, {first, first + n}});
+  unsent_.push_back({list, tag, {first, first + n}});
 }
 
-// A PE that is still being connected to holds up no other.
+// A list that is still being connected to holds up no other.
 void TaggedMatcher::send_held_back() {
   std::vector<int> refused;
   std::erase_if(unsent_, [&](const Unsent& one) REQUIRES(lock_) {
-    if (std::ranges::find(refused, one.pe) != refused.end()) return false;
-    const bool sent = inject(one.pe, one.tag, one.bytes.data(), one.bytes.size());
-    if (!sent) refused.push_back(one.pe);
+    if (std::ranges::find(refused, one.list) != refused.end()) return false;
+    const bool sent = inject(one.list, one.tag, one.bytes.data(), one.bytes.size());
+    if (!sent) refused.push_back(one.list);
     return sent;
   });
 }
@@ -286,7 +289,8 @@ Result<std::unique_ptr<Matcher>> open_tagged(const MatcherOptions& options) {
       ofi::Endpoint::open({.provider = options.provider,
                            .loopback_only = options.one_host,
                            .interface = options.interface,
-                           .tagged_receives = options.receives + 16});
+                           .tagged_receives = options.receives + 16,
+                           .sends = options.sends});
   if (!endpoint.ok()) return endpoint.status();
   const ofi::Endpoint& opened = *endpoint.value();
   if (!opened.quirk().peeks || opened.needs_local_mr())

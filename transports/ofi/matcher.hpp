@@ -25,12 +25,12 @@ class TaggedMatcher final : public Matcher {
 
   std::string describe() const override;
   Result<std::vector<std::byte>> address() override;
-  Status connect(int npes, const AddressLookup& lookup) override;
+  Result<int> connect(int npes, const AddressLookup& lookup) override;
   bool post(TaggedReceive& receive) override;
   std::size_t most_receives() const override { return most_receives_; }
   bool has_room() override;
   void cancel(TaggedReceive& receive) override;
-  void send(int pe, std::uint64_t tag, const void* bytes, std::size_t n) override;
+  void send(int list, std::uint64_t tag, const void* bytes, std::size_t n) override;
   bool poll(const ArrivalSink& sink) override;
   int wait_fd() const override { return endpoint_->wait_fd(); }
   bool may_block() override;
@@ -40,11 +40,12 @@ class TaggedMatcher final : public Matcher {
   static constexpr std::size_t kAtOnce = 16;  // completions
 
   struct Peer {
+    int pe = 0;
     fi_addr_t address = FI_ADDR_UNSPEC;
     std::uint64_t cookie = 0;  // that it wants to see
   };
   struct Unsent {
-    int pe;
+    int list;
     std::uint64_t tag;
     std::vector<std::byte> bytes;
   };
@@ -54,7 +55,7 @@ class TaggedMatcher final : public Matcher {
   void refuse() REQUIRES(lock_);
   void refuse(TaggedReceive& receive) REQUIRES(lock_);
   void post_refused() REQUIRES(lock_);
-  bool inject(int pe, std::uint64_t tag, const void* bytes, std::size_t n) REQUIRES(lock_);
+  bool inject(int list, std::uint64_t tag, const void* bytes, std::size_t n) REQUIRES(lock_);
   void send_held_back() REQUIRES(lock_);
   bool waits_for_poll() const REQUIRES(lock_) {
     return !unsent_.empty() || !refused_.empty() || !withdrawn_.empty();
@@ -71,7 +72,7 @@ class TaggedMatcher final : public Matcher {
   Mutex poller_ ACQUIRED_BEFORE(lock_);  // held by the thread that polls, while its sink runs too
   Mutex lock_;                           // of the endpoint and what follows; for a call of the provider
   const std::uint64_t cookie_ = random_number();  // of each message to this endpoint
-  std::vector<Peer> peers_ GUARDED_BY(lock_);
+  std::vector<Peer> peers_ GUARDED_BY(lock_);  // by list; none is ever taken out: rxm knows it by its address
   std::vector<TaggedReceive*> refused_ GUARDED_BY(lock_);  // matched a message of nobody: to be posted again
   std::vector<TaggedReceive*> withdrawn_ GUARDED_BY(lock_);  // of these, cancelled: to be reported
   std::deque<Unsent> unsent_ GUARDED_BY(lock_);

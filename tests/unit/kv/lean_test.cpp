@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "kv/wire.hpp"
 #include "shard_fixture.hpp"
 
 namespace shm::kv {
@@ -126,9 +127,10 @@ TEST_P(LeanTest, GetsManyAtOnce) {
     std::vector<std::byte> values(n * value_bytes + 1);
     std::vector<std::size_t> lengths(n, 77);
     std::vector<int> status(n, 77);
-    const LeanGot got = table.calls().get_many(
-        table,
-        {reinterpret_cast<const std::byte*>(keys.data()), values.data(), lengths.data(), status.data()}, n);
+    const LeanGot got = table.calls().get_many(table,
+                                               {reinterpret_cast<const std::byte*>(keys.data()),
+                                                values.data(), lengths.data(), status.data(), nullptr},
+                                               n);
     std::size_t done = 0, found = 0;
     for (std::size_t i = 0; i < n; ++i) {
       done += status[i] != kBusy ? 1 : 0;
@@ -146,6 +148,83 @@ TEST_P(LeanTest, GetsManyAtOnce) {
     EXPECT_EQ(got.done, done);
     EXPECT_EQ(got.found, found);
     EXPECT_GE(done, n * 9 / 10);
+  }
+}
+
+TEST_P(LeanTest, SaysWhatIsNotHere) {
+  for (std::uint64_t i = 0; i < 100; ++i) store(i, i);
+  std::byte* two[2] = {directory, nullptr};
+  table.directories = two;
+  table.npes = 2;
+  constexpr std::size_t kMany = 150;
+  std::string keys;
+  for (std::uint64_t i = 0; i < kMany; ++i) keys += text(i, key_bytes);
+  std::vector<std::byte> values(kMany * value_bytes);
+  std::vector<std::size_t> lengths(kMany, 77);
+  std::vector<int> status(kMany, 77);
+  std::vector<LeanFar> far(kMany);
+  const LeanGot got = table.calls().get_many(table,
+                                             {reinterpret_cast<const std::byte*>(keys.data()), values.data(),
+                                              lengths.data(), status.data(), far.data()},
+                                             kMany);
+  std::size_t n = 0;
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    const std::string key = text(i, key_bytes);
+    const int pe = pe_of(hash_of(nullptr, key.data(), key.size()), 2);
+    EXPECT_EQ(status[i] == SHMEMX_KV_PENDING, pe == 1);
+    if (pe == 0) continue;
+    ASSERT_LT(n, got.far);
+    EXPECT_EQ(far[n].request, i);
+    EXPECT_EQ(far[n].pe, 1U);
+    EXPECT_EQ(lengths[i], 77U);
+    ++n;
+  }
+  EXPECT_EQ(got.far, n);
+  EXPECT_EQ(got.done + n, kMany - static_cast<std::size_t>(std::ranges::count(status, kBusy)));
+}
+
+// As the replies to a run; what a look does not do is done by others, or ends it.
+TEST_P(LeanTest, AnswersRuns) {
+  for (std::uint64_t i = 0; i < 90; ++i) store(i, 7 * i);
+  *word_of_home<std::uint32_t>(80, offsetof(SlotGroup, version)) += 1;
+  std::string keys;
+  for (std::uint64_t i = 0; i < 100; ++i) keys += text(i, key_bytes);
+  struct Given : LeanReplies {
+    std::size_t asked = 0, most = 0;
+  };
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1000}}) {
+    std::vector<std::byte> replies(100 * (sizeof(RunReply) + value_bytes));
+    Given given;
+    given.to = replies.data();
+    given.most = most;
+    given.other = [](LeanReplies& all, const std::byte*) {
+      auto& own = static_cast<Given&>(all);
+      if (own.asked == own.most) return false;
+      ++own.asked;
+      const RunReply reply{SHMEMX_KV_FULL, 0};
+      std::memcpy(own.to, &reply, sizeof reply);
+      own.to += sizeof reply;
+      return true;
+    };
+    const std::size_t done = table.calls().serve(directory, table.groups,
+                                                 reinterpret_cast<const std::byte*>(keys.data()), 100, given);
+    EXPECT_EQ(done == 100, most != 0) << "the version of a group is odd";
+    const std::byte* at = replies.data();
+    std::size_t others = 0;
+    for (std::uint64_t i = 0; i < done; ++i) {
+      RunReply reply;
+      std::memcpy(&reply, at, sizeof reply);
+      at += sizeof reply;
+      others += reply.status == SHMEMX_KV_FULL ? 1 : 0;
+      if (reply.status == SHMEMX_KV_FULL) continue;
+      EXPECT_EQ(reply.status, i < 90 ? SHMEMX_KV_OK : SHMEMX_KV_NOT_FOUND);
+      EXPECT_EQ(reply.n, i < 90 ? value_bytes : 0U);
+      EXPECT_EQ(std::string(reinterpret_cast<const char*>(at), reply.n), text(7 * i, reply.n));
+      at += reply.n;
+    }
+    EXPECT_EQ(given.to, at);
+    EXPECT_EQ(others, given.asked);
+    EXPECT_LT(others, 30U);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "kv/changes.hpp"
 #include "kv/match_message.hpp"
+#include "kv/message_check.hpp"
 #include "shard_fixture.hpp"
 
 namespace shm::kv {
@@ -45,7 +46,7 @@ class ListMatcher final : public Matcher {
 
   std::string describe() const override { return "list"; }
   shm::Result<std::vector<std::byte>> address() override { return std::vector<std::byte>(); }
-  shm::Status connect(int, const AddressLookup&) override { return {}; }
+  shm::Result<int> connect(int, const AddressLookup&) override { return 0; }
   void send(int, std::uint64_t, const void*, std::size_t) override {}
   bool poll(const ArrivalSink&) override { return false; }
   int wait_fd() const override { return -1; }
@@ -299,10 +300,13 @@ TEST(EntryMessageTest, RequestsArriveAsTheyWere) {
   alignas(8) std::byte message[256];
   const RequestHead sent = head_of(request, 99, true);
   ASSERT_LE(message_bytes(sent), sizeof message);
-  write_message(message, sent, request, 3);
+  write_message(message, sent, request, {3, 5});
   MatchHead head;
   const KvRequest got = read_message(message, head);
   EXPECT_EQ(head.from, 3);
+  EXPECT_EQ(head.table, 5U);
+  EXPECT_EQ(table_of_match(message, sizeof message), 5U);
+  EXPECT_EQ(table_of_match(message, sizeof head - 1), kNoTable);
   EXPECT_EQ(head.request.token, 99U);
   EXPECT_EQ(head.request.wants, kWantsOld);
   EXPECT_EQ(got.op, KvOp::compare_swap);

@@ -241,7 +241,7 @@ TEST_F(RequestCheck, Runs) {
     Bytes bytes(
         static_cast<std::size_t>(static_cast<std::ptrdiff_t>(sizeof run + count * body_bytes(head)) + more));
     std::memcpy(bytes.data(), &run, std::min(bytes.size(), sizeof run));
-    return say(wrong_with_run(bytes.data(), bytes.size(), layout));
+    return say(wrong_with_runs(bytes.data(), bytes.size(), layout));
   };
   EXPECT_EQ(check(3), "");
   EXPECT_EQ(check(0), kCut);

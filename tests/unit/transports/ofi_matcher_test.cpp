@@ -397,7 +397,7 @@ TEST_F(MatcherFaultsTest, AMessageThatCannotBeClaimedEndsTheJob) {
 TEST_F(MatcherFaultsTest, SetUpThatFailsIsAnError) {
   faults_.fail(FabricCall::av_insert, 0, 1, 1);
   const std::vector<std::byte> name = ends_[0]->address().value();
-  const Status status = ends_[0]->connect(2, [&](int) { return std::span<const std::byte>(name); });
+  const Status status = ends_[0]->connect(2, [&](int) { return std::span<const std::byte>(name); }).status();
   EXPECT_EQ(status.text(), "libfabric: the address of PE 1 was refused");
   faults_.mr_mode = FI_MR_LOCAL;
   const Result<std::unique_ptr<Matcher>> made = open_tagged({.provider = "tcp;ofi_rxm", .one_host = true});
