@@ -138,7 +138,7 @@ class Combiner final : public Channel, private Issuer {
       return true;
     });
   }
-  /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
+  /// All blocks, in records of up to kStridedData bytes.  REQUIRES: is_better_strided().
   void put_strided(int pe, RemoteAddress to, const std::byte* source, const Strides& s);
   void get_strided(int pe, std::byte* dest, RemoteAddress from, const Strides& s);
   /// An atomic whose old value goes to `result`.

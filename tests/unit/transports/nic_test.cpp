@@ -295,7 +295,7 @@ TEST(Nic, ThreadsShareAChannelThatPacksAll) { share_a_channel(Packed::all); }
 TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    LoopJob job(2, 512, ignore, behind_nic(seed));
+    LoopJob job(2, 1024, ignore, behind_nic(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, seed);
@@ -316,7 +316,7 @@ TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
 TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    LoopJob job(2, 512, ignore, behind_nic(seed));
+    LoopJob job(2, 1024, ignore, behind_nic(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     for (std::uint64_t i = 1; i <= 20; ++i) {
@@ -338,7 +338,7 @@ TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
 
 // Where the wire keeps direct operations in order, so must a session that starts behind the fence.
 TEST(Nic, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
-  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopJob job(2, 1024, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
   const std::uint64_t value = 7;
