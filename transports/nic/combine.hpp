@@ -113,7 +113,7 @@ class Combiner final : public Channel, private Issuer {
     });
   }
   /// Returns whether anything but the packet has changed.
-  bool get(int pe, void* dest, RemoteAddress from, std::size_t n);
+  bool get(int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion = nullptr);
   /// As put_word_quickly().  REQUIRES: is_short_get(n).
   [[gnu::always_inline]] bool get_quickly(int pe, void* dest, RemoteAddress from, std::size_t n) {
     return quickly(pe, &Combiner::steady_puts_, kSmallestRecord, [&](Packet& packet, const Route& way) {

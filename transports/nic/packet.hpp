@@ -178,6 +178,8 @@ constexpr std::size_t get_room(std::size_t n) { return std::max(padded(n), kGetR
 /// Largest put and get that are packed: 4 of them fill a packet, and are 2.5 times as fast as by themselves
 /// (docs/atomics.md has this by size).  Each is copied once more.
 inline constexpr std::size_t kLargestPacked = 4096;
+/// Largest get that is packed although it is waited for: its answer is a short message.
+inline constexpr std::size_t kLargestAwaited = 512;
 /// Data of a strided record; more blocks take several.
 inline constexpr std::size_t kStridedData = 1024;
 inline constexpr std::size_t blocks_of_record(std::size_t block) { return kStridedData / block; }

@@ -438,6 +438,36 @@ TEST(Nic, AGetThatIsWaitedForSendsWhatIsHeld) {
   job.quiet(pe);
 }
 
+// A short one that finds nothing under way is a packet that leaves at once; all others are messages of their
+// own.
+TEST(Nic, AGetThatIsWaitedForIsAPacketIfItIsAlone) {
+  LoopJob job(2, 1024, ignore, behind_nic(0, Packed::all));
+  LoopPe& pe = job.pes[0];
+  for (std::size_t i = 0; i < 1024; ++i) job.pes[1].heap[i] = i;
+  std::array<std::uint64_t, 1024> got{};
+  const auto packed = [&](std::size_t n) {
+    take_stats();
+    Completion done;
+    pe.ops().get(pe.channel, 1, got.data(), LoopPe::word(1), n, &done);
+    while (!done.done()) job.poll_all();
+    const StatValues stats = take_stats();
+    EXPECT_EQ(got[0], 1u);
+    EXPECT_EQ(got[n / 8 - 1], n / 8);
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::gets)], 1u);
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::get_bytes)], n);
+    return stats[static_cast<std::size_t>(Stat::packed_gets)] != 0;
+  };
+  EXPECT_TRUE(packed(8));
+  EXPECT_TRUE(packed(nic::kLargestAwaited));
+  EXPECT_FALSE(packed(nic::kLargestAwaited + 8));
+  job.quiet(pe);
+  const std::uint64_t value = 7;
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+  EXPECT_FALSE(packed(8)) << "it would stay behind what is under way";
+  job.quiet(pe);
+  EXPECT_TRUE(packed(8));
+}
+
 // Packets complete puts by their number only.
 TEST(Nic, APutThatIsWaitedForIsNotPacked) {
   LoopJob job(2, 8, ignore, behind_nic(0));
