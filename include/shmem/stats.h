@@ -85,7 +85,11 @@
   X(swap_received_ns, "nanoseconds from there until the page was received: A2 to A3")                     \
   X(swap_kept_ns,     "nanoseconds from there until it was taken to be put in place: A3 to A4")           \
   X(swap_placed_ns,   "nanoseconds from there until it was in place: A4 to A5")                           \
-  X(swap_ended_ns,    "nanoseconds from there until the thread went on: A5 to A6")
+  X(swap_ended_ns,    "nanoseconds from there until the thread went on: A5 to A6")                        \
+  X(page_full_packets, "of page_packets, those that left because they were full")                         \
+  X(page_wanted_packets, "of page_packets, those that left as a call wanted it")                          \
+  X(page_answered_packets, "of page_packets, those that left as all that went to that home before was answered") \
+  X(page_old_packets, "of page_packets, those that left as they got old; the others had nothing before them")
 
 // clang-format on
 

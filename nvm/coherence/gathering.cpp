@@ -20,7 +20,7 @@ void Gathering::add(int pe, const Operation& operation, const std::byte* data) {
   bool sends, opens = false;
   {
     const LockGuard guard(to.lock);
-    if (to.open.size() + n > kMaxMessage) close(to);
+    if (to.open.size() + n > kMaxMessage) close(to, Stat::page_full_packets);
     if (to.gathered++ == 0) {
       to.opened = ticks_.load(std::memory_order_relaxed);
       to.open.swap(to.spare);
@@ -32,9 +32,11 @@ void Gathering::add(int pe, const Operation& operation, const std::byte* data) {
     to.open.resize(at + n);
     std::memcpy(to.open.data() + at, &operation, sizeof operation);
     if (data != nullptr) std::memcpy(to.open.data() + at + sizeof operation, data, operation.n);
-    if (!shares_ || to.under_way.load(std::memory_order_relaxed) == 0 ||
-        to.open.size() + kSmallest > kMaxMessage) {
+    if (!shares_ || to.under_way.load(std::memory_order_relaxed) == 0) {
       close(to);
+      opens = false;
+    } else if (to.open.size() + kSmallest > kMaxMessage) {
+      close(to, Stat::page_full_packets);
       opens = false;
     }
     sends = begin(to, leaves);
@@ -49,6 +51,11 @@ void Gathering::close(Target& of) {
   of.closed.push_back(std::move(of.open));
   of.open = {};
   open_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Gathering::close(Target& of, Stat why) {
+  count(why);
+  close(of);
 }
 
 // Returns whether there is a message to be sent and nobody sends: then the caller does.
@@ -72,29 +79,29 @@ void Gathering::transmit(int pe, Target& to, Message message) {
   }
 }
 
-void Gathering::answered(int pe, std::uint32_t count) {
+void Gathering::answered(int pe, std::uint32_t operations) {
   Target& from = target(pe);
   Message leaves;
   bool sends;
   {
     const LockGuard guard(from.lock);
-    const std::uint32_t left = from.under_way.load(std::memory_order_relaxed) - count;
+    const std::uint32_t left = from.under_way.load(std::memory_order_relaxed) - operations;
     from.under_way.store(left, std::memory_order_relaxed);
-    if (left == 0 && from.gathered != 0) close(from);
+    if (left == 0 && from.gathered != 0) close(from, Stat::page_answered_packets);
     sends = begin(from, leaves);
   }
   if (sends) transmit(pe, from, std::move(leaves));
 }
 
 template <class Which>
-void Gathering::close_and_send(Which which) {
+void Gathering::close_and_send(Stat why, Which which) {
   for (std::size_t pe = 0; pe < targets_.size() && holds(); ++pe) {
     Target& to = targets_[pe];
     Message leaves;
     bool sends;
     {
       const LockGuard guard(to.lock);
-      if (to.gathered != 0 && which(to.opened)) close(to);
+      if (to.gathered != 0 && which(to.opened)) close(to, why);
       sends = begin(to, leaves);
     }
     if (sends) transmit(static_cast<int>(pe), to, std::move(leaves));
@@ -102,12 +109,12 @@ void Gathering::close_and_send(Which which) {
 }
 
 void Gathering::flush() {
-  close_and_send([](std::uint32_t) { return true; });
+  close_and_send(Stat::page_wanted_packets, [](std::uint32_t) { return true; });
 }
 
 bool Gathering::tick() {
   const std::uint32_t now = ticks_.fetch_add(1, std::memory_order_relaxed) + 1;
-  close_and_send([now](std::uint32_t opened) { return now - opened >= 2; });
+  close_and_send(Stat::page_old_packets, [now](std::uint32_t opened) { return now - opened >= 2; });
   return holds();
 }
 

@@ -22,6 +22,7 @@
 
 #include "base/mutex.hpp"
 #include "base/spin.hpp"
+#include "base/stats.hpp"
 #include "nvm/coherence/messages.hpp"
 
 namespace shm::nvm {
@@ -50,7 +51,7 @@ class Gathering {
   /// who executes it.
   void add(int pe, const Operation& operation, const std::byte* data);
   /// So many that were added for `pe` have been answered.
-  void answered(int pe, std::uint32_t count);
+  void answered(int pe, std::uint32_t operations);
   /// All that was added before leaves now, or as soon as who sends to that PE has sent what is before it.
   void flush();
   /// What was opened before the last tick leaves.  Returns whether anything is held still.
@@ -77,10 +78,11 @@ class Gathering {
 
   Target& target(int pe) { return targets_[static_cast<std::size_t>(pe)]; }
   void close(Target& of) REQUIRES(of.lock);
+  void close(Target& of, Stat why) REQUIRES(of.lock);
   static bool begin(Target& to, Message& message) REQUIRES(to.lock);
   void transmit(int pe, Target& to, Message message) EXCLUDES(to.lock);
   template <class Which>
-  void close_and_send(Which which);
+  void close_and_send(Stat why, Which which);
 
   Outlet& outlet_;
   const bool shares_;

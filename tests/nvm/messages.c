@@ -22,10 +22,15 @@ int main(void) {
   shmemx_stats_read(&stats);
   for (long i = 0; i < kPuts; ++i) CHECK_EQ(words[i * 997 % kWords], i + 1);
   CHECK_CMP(stats.page_sent, >, 0);
+  const uint64_t why = stats.page_full_packets + stats.page_wanted_packets + stats.page_answered_packets +
+                       stats.page_old_packets;
   if (pack != NULL && strcmp(pack, "off") == 0) {
     CHECK_EQ(stats.page_packets, stats.page_sent);
+    CHECK_EQ(why, 0);
   } else {
     CHECK_CMP(stats.page_packets, <, stats.page_sent / 2);
+    CHECK_CMP(why, >, 0);
+    CHECK_CMP(why, <, stats.page_packets); /* the first has no reason */
   }
   shmem_barrier_all();
   shmem_finalize();

@@ -25,7 +25,8 @@ ROWS = {
     "p": ("poll_put_8_stream", 60), "put_nbi": ("poll_put_8_stream", 60), "get_nbi": ("poll_get_8_stream", 40),
     "iput": ("poll_put_8_stream", 60), "iget": ("poll_get_8_stream", 60), "put_signal": ("poll_put_8_stream", 40),
     "put_signal_nbi": ("poll_put_8_stream", 40), "put_256": ("poll_put_256_stream", 15), "put_512": ("poll_put_512_stream", None), "put_1024": ("poll_put_1024_stream", None),
-    "put_2048": ("poll_put_2048_stream", None), "atomic_add": ("poll_add_stream", None),
+    "put_2048": ("poll_put_2048_stream", None), "put_4096": ("poll_put_4096_stream", None), "put_8192": ("poll_put_8192_stream", None),
+    "put_2048_quiet": ("poll_put_2048", None), "put_4096_quiet": ("poll_put_4096", None), "atomic_add": ("poll_add_stream", None),
     "put_quiet": ("poll_put_8", 1), "get": ("poll_get_8", 1), "fetch_add": ("poll_fetch_add", 1),
     "signal_round_trip": ("poll_round_trip", 1),
 }

@@ -95,6 +95,8 @@ void initiate(const std::string& prefix, Side& side, bool answered) {
     print(name, count / time * unit, unit_name);
   };
   latency("put_8", [&] { side.put(0, &one, 8); });
+  latency("put_2048", [&] { side.put(4096, buffer.data(), 2048); });
+  latency("put_4096", [&] { side.put(4096, buffer.data(), 4096); });
   latency("get_8", [&] { side.get(&old, 0, 8); });
   latency("fetch_add", [&] { side.add(0, &one, &old); });
   std::uint64_t rung = 0;
@@ -107,7 +109,7 @@ void initiate(const std::string& prefix, Side& side, bool answered) {
   latency("get_256k_alone", [&] { side.get(buffer.data(), 4096, std::size_t{256} << 10); });
   stream("put_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.put(0, &one, 8); });
   stream("get_8_stream", 5000, 64, 1e-6, "M/s", [&] { side.get(&old, 0, 8); });
-  for (const std::size_t n : {256, 512, 1024, 2048}) {
+  for (const std::size_t n : {256, 512, 1024, 2048, 4096, 8192}) {
     const std::string name = "put_" + std::to_string(n) + "_stream";
     stream(name.c_str(), 5000, 64, 1e-6, "M/s", [&, n] { side.put(4096, buffer.data(), n); });
   }

@@ -13,7 +13,7 @@
 
 #include "metric.h"
 
-enum { kRepeats = 5, kPings = 300, kStream = 20000, kElements = 4096, kLong = 2048 };
+enum { kRepeats = 5, kPings = 300, kStream = 20000, kElements = 4096, kLong = 8192 };
 
 static long words[kElements * 2], local[kElements * 2];
 static char bytes[kLong], source[kLong];
@@ -39,7 +39,9 @@ static void put_bytes(int i, size_t n) {
 static void put_256(int i) { put_bytes(i, 256); }
 static void put_512(int i) { put_bytes(i, 512); }
 static void put_1024(int i) { put_bytes(i, 1024); }
-static void put_2048(int i) { put_bytes(i, kLong); }
+static void put_2048(int i) { put_bytes(i, 2048); }
+static void put_4096(int i) { put_bytes(i, 4096); }
+static void put_8192(int i) { put_bytes(i, 8192); }
 static void put_signal(int i) {
   shmem_long_put_signal(&words[i % kElements], &local[0], 1, &signal_word, (uint64_t)i, SHMEM_SIGNAL_SET,
                         target);
@@ -53,6 +55,14 @@ static void iget(int i) { shmem_long_iget(local, words, 2, 2, kElements - (size_
 
 static void put_quiet(int i) {
   shmem_long_p(words, i, target);
+  shmem_quiet();
+}
+static void put_2048_quiet(int i) {
+  put_2048(i);
+  shmem_quiet();
+}
+static void put_4096_quiet(int i) {
+  put_4096(i);
   shmem_quiet();
 }
 static void get(int i) { local[0] += shmem_long_g(words, target) + i; }
@@ -108,6 +118,8 @@ int main(void) {
   shmem_barrier_all();
   if (me == 0) {
     latency("put_quiet", put_quiet);
+    latency("put_2048_quiet", put_2048_quiet);
+    latency("put_4096_quiet", put_4096_quiet);
     latency("get", get);
     latency("fetch_add", fetch_add);
     latency("signal_round_trip", round_trip);
@@ -126,6 +138,8 @@ int main(void) {
   stream("put_512", put_512, kStream / 4, 1, acts);
   stream("put_1024", put_1024, kStream / 4, 1, acts);
   stream("put_2048", put_2048, kStream / 4, 1, acts);
+  stream("put_4096", put_4096, kStream / 4, 1, acts);
+  stream("put_8192", put_8192, kStream / 4, 1, acts);
   stream("put_signal", put_signal, kStream, 1, acts);
   stream("put_signal_nbi", put_signal_nbi, kStream, 1, acts);
   stream("iput", iput, 4, kElements, acts);

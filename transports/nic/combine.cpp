@@ -54,14 +54,14 @@ void Combiner::put(int pe, RemoteAddress at, const void* source, std::size_t n) 
   end(way.executor, to);
 }
 
-bool Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n) {
+bool Combiner::get(int pe, void* dest, RemoteAddress at, std::size_t n, Completion* completion) {
   const Route& way = route(pe);
   Flow& to = flows_[way.flow];
   const std::uint64_t word = record_word(way, at, kGetCode, {}, true);
   lock_.lock();
   const std::uint64_t ordered = begin(way.executor, to, get_room(n));
   to.open->add_get(word | ordered, at.offset, n);
-  to.open->results.push_back({dest, nullptr, n});
+  to.open->results.push_back({dest, completion, n});
   return end(way.executor, to);
 }
 

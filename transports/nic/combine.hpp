@@ -113,7 +113,7 @@ class Combiner final : public Channel, private Issuer {
     });
   }
   /// Returns whether anything but the packet has changed.
-  bool get(int pe, void* dest, RemoteAddress from, std::size_t n);
+  bool get(int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion = nullptr);
   /// As put_word_quickly().  REQUIRES: is_short_get(n).
   [[gnu::always_inline]] bool get_quickly(int pe, void* dest, RemoteAddress from, std::size_t n) {
     return quickly(pe, &Combiner::steady_puts_, kSmallestRecord, [&](Packet& packet, const Route& way) {
@@ -138,7 +138,7 @@ class Combiner final : public Channel, private Issuer {
       return true;
     });
   }
-  /// All blocks, in records of up to kLargestPacked bytes.  REQUIRES: is_better_strided().
+  /// All blocks, in records of up to kStridedData bytes.  REQUIRES: is_better_strided().
   void put_strided(int pe, RemoteAddress to, const std::byte* source, const Strides& s);
   void get_strided(int pe, std::byte* dest, RemoteAddress from, const Strides& s);
   /// An atomic whose old value goes to `result`.

@@ -117,6 +117,39 @@ void Executor::put_word(Reader& reader, const Record& record) {
   store(reader, record, record.offset, bytes, atomic_size(record.type));
 }
 
+// Words of 8 bytes that are put one behind the other, as nearly all of a stream: what is special about a
+// record ends it, and is left to the others.  Returns how many there were.
+std::uint32_t Executor::put_words(Reader& reader, std::uint32_t records) {
+  constexpr std::uint64_t kKind = encode({0, 0, {}, AtomicType::u64, kPutWordCode, false, false});
+  constexpr std::uint64_t kKindBits = encode({0, 0, {}, AtomicType{7}, 15, true, true});
+  const std::byte* at = reader.at;
+  const std::size_t whole = static_cast<std::size_t>(reader.end - at) / kSmallestRecord;
+  const std::uint32_t most = whole < records ? static_cast<std::uint32_t>(whole) : records;
+  std::uint32_t done = 0;
+  unsigned node_rank = kReceiver;
+  const NodeMap::Segments* segments = &own_;
+  for (; done < most; ++done, at += kSmallestRecord) {
+    std::uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    if ((word & kKindBits) != kKind) break;
+    const Record record = decode(word);
+    if (record.node_rank != node_rank) {
+      if (record.node_rank != kReceiver && record.node_rank >= node_.size()) break;
+      node_rank = record.node_rank;
+      segments = node_rank == kReceiver ? &own_ : &node_[node_rank];
+      note_store(decode(word));  // in full only here: it is in memory there
+    }
+    const auto& [base, size] = (*segments)[static_cast<std::size_t>(record.segment)];
+    constexpr std::size_t kWord = sizeof(std::uint64_t);
+    if (size < kWord || record.offset > size - kWord) break;
+    std::byte* to = base + record.offset;
+    if (reinterpret_cast<std::uintptr_t>(to) % kWord != 0) break;
+    copy_word<std::uint64_t, WordOrder::message>(to, at + sizeof word, kWord, to);
+  }
+  reader.at = at;
+  return done;
+}
+
 void Executor::get(Reader& reader, const Record& record) {
   const std::uint64_t word = reader.take_word();
   const std::size_t n = word & 0xffffffff;
@@ -178,6 +211,7 @@ std::span<const std::byte> Executor::execute(int from_pe, const std::byte* packe
     if (record.ordered) mshrs_.drain();
     if (record.code == kPutWordCode) {
       put_word(reader, record);
+      i += put_words(reader, head.records - 1 - i);
     } else if (record.code == kPutCode) {
       put(reader, record);
     } else if (record.code == kGetCode) {

@@ -41,6 +41,7 @@ class Executor {
              std::size_t n);
   void put(Reader& reader, const Record& record);
   void put_word(Reader& reader, const Record& record);
+  std::uint32_t put_words(Reader& reader, std::uint32_t records);
   std::byte* reach(const Reader& reader, const Record& record, const Shape& shape);
   void put_strided(Reader& reader, const Record& record);
   void get_strided(Reader& reader, const Record& record);

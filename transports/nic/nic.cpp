@@ -174,12 +174,18 @@ bool put_word(Channel* base, int pe, RemoteAddress to, std::uint64_t value, std:
 }
 
 // A fence does not order gets.  One that is waited for has packets before it leave, but does not wait for
-// them.
+// them.  If there are none, and it is short, it is a packet of its own, whose answer needs no completion of
+// the provider's.
 void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, Completion* completion) {
   Combiner* channel = own(base);
   if (n <= kLargestPacked && n > 0 && completion == nullptr && channel->packs_gets(pe)) {
     channel->get(pe, dest, from, n);
     return;
+  }
+  if (completion != nullptr && n <= kLargestAwaited && n > 0 && channel->packs_gets(pe) &&
+      channel->fresh(pe)) {
+    channel->get(pe, dest, from, n, completion);
+    return channel->flush_to(pe);
   }
   count(Stat::gets);
   count(Stat::get_bytes, n);

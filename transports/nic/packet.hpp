@@ -175,18 +175,21 @@ inline constexpr std::size_t kGetRecord = 16;
 /// What a get of n bytes takes of a packet: its record, or its result if that is longer.
 constexpr std::size_t get_room(std::size_t n) { return std::max(padded(n), kGetRecord); }
 
-/// Largest put and get that are packed: 15 of them fill a packet, and are 7 times as fast as by themselves
+/// Largest put and get that are packed: 4 of them fill a packet, and are 2.5 times as fast as by themselves
 /// (docs/atomics.md has this by size).  Each is copied once more.
-inline constexpr std::size_t kLargestPacked = 1024;
+inline constexpr std::size_t kLargestPacked = 4096;
+/// Largest get that is packed although it is waited for: its answer is a short message.
+inline constexpr std::size_t kLargestAwaited = 512;
 /// Data of a strided record; more blocks take several.
-inline constexpr std::size_t blocks_of_record(std::size_t block) { return kLargestPacked / block; }
+inline constexpr std::size_t kStridedData = 1024;
+inline constexpr std::size_t blocks_of_record(std::size_t block) { return kStridedData / block; }
 /// Whether strided records can carry this, and are shorter than those of single blocks.
 constexpr bool is_better_strided(const Strides& s) {
   const bool forward = s.to_step >= 0 && s.from_step >= 0;
-  return s.blocks > 2 && s.block <= kLargestPacked / 2 && forward && s.to_step < kLongestStep &&
+  return s.blocks > 2 && s.block <= kStridedData / 2 && forward && s.to_step < kLongestStep &&
          s.from_step < kLongestStep;
 }
-static_assert(kLargestPacked / 2 < 1u << kBlockBits && kLargestPacked < 1u << kBlocksBits);
+static_assert(kStridedData / 2 < 1u << kBlockBits && kStridedData < 1u << kBlocksBits);
 
 /// Whether a get of n bytes takes no more of a packet than its record.
 constexpr bool is_short_get(std::size_t n) { return n <= kGetRecord; }

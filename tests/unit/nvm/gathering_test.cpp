@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/stats.hpp"
 
 namespace shm::nvm {
 namespace {
@@ -173,6 +176,38 @@ TEST_F(GatheringTest, WhatIsOldLeaves) {
   EXPECT_FALSE(gathering.tick());
   EXPECT_EQ(out.sizes(), (Sizes{1, 1, 1, 1}));
   EXPECT_EQ(out.holds, 2);
+}
+
+TEST_F(GatheringTest, SaysWhyMessagesLeft) {
+  using Counts = std::array<std::uint64_t, 5>;
+  const auto left = [] {
+    const StatValues stats = take_stats();
+    const auto of = [&](Stat stat) { return stats[static_cast<std::size_t>(stat)]; };
+    return Counts{of(Stat::page_packets), of(Stat::page_full_packets), of(Stat::page_wanted_packets),
+                  of(Stat::page_answered_packets), of(Stat::page_old_packets)};
+  };
+  take_stats();
+  put(1);
+  put(2);
+  EXPECT_EQ(left(), (Counts{1, 0, 0, 0, 0})) << "one that is alone has no reason";
+  gathering.flush();
+  gathering.flush();
+  EXPECT_EQ(left(), (Counts{1, 0, 1, 0, 0}));
+  put(3);
+  gathering.answered(1, 2);
+  EXPECT_EQ(left(), (Counts{1, 0, 0, 1, 0}));
+  put(4);
+  gathering.tick();
+  gathering.tick();
+  EXPECT_EQ(left(), (Counts{1, 0, 0, 0, 1}));
+  put_many(5, kFull);
+  EXPECT_EQ(left(), (Counts{1, 1, 0, 0, 0})) << "without room for the shortest";
+  const std::vector<std::byte> data(kLargestOperation, std::byte{0});
+  for (int i = 0; i < 4; ++i) gathering.add(1, put_of(0, kLargestOperation / 2), data.data());
+  EXPECT_EQ(left(), (Counts{1, 1, 0, 0, 0})) << "without room for the next";
+  Gathering single{out, kPes, false};
+  for (int i = 0; i < 2; ++i) single.add(1, put_of(0), data.data());
+  EXPECT_EQ(left(), (Counts{2, 0, 0, 0, 0})) << "none is to share";
 }
 
 // The handlers that sending runs send nothing themselves while it lasts: what they close leaves behind it.

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <random>
+#include <set>
 
 #include "base/stats.hpp"
+#include "seed.hpp"
 
 namespace shm::nic {
 namespace {
@@ -122,6 +125,58 @@ TEST(NicExecutor, RecordsForNodePeersGoToTheirMemory) {
     std::memcpy(&words[1], node[node_rank].bytes.data() + 136, 8);
     EXPECT_EQ(words[0], node_rank + 1);
     EXPECT_EQ(words[1], node_rank + 10);
+  }
+}
+
+// Of any kinds, for any PE of the node, in one packet beside the same in a packet for each.
+TEST(NicExecutor, WordsInARowAreAsGoodAsOneByOne) {
+  std::mt19937_64 random(test::seed_of_run());
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  for (int round = 0; round < 300; ++round) {
+    std::array<std::array<Memory, 3>, 2> nodes;  // with all records together, and with each alone
+    for (auto& node : nodes) {
+      std::vector<NodeMap::Segments> segments;
+      for (Memory& memory : node)
+        segments.push_back(
+            {NodeMap::Segment{memory.bytes.data(), 128}, NodeMap::Segment{memory.bytes.data() + 128, 128}});
+      node[0].executor.add_node(segments);
+    }
+    Packet together;
+    std::set<unsigned> targets;
+    const std::uint64_t records = 1 + below(60), special = below(30);
+    for (std::uint64_t i = 0; i < records; ++i) {
+      const std::size_t n = below(special + 1) != 0 ? 8 : 4;
+      const std::uint64_t offset = below(special + 1) != 0 ? 8 * below(16) : 4 * below(31);
+      const unsigned node_rank = below(3) != 0 ? 1 : below(3) != 0 ? 2 : kReceiver;
+      const auto segment = static_cast<SegmentId>(node_rank == kReceiver ? 0 : below(2));
+      const bool atomic = below(special + 1) == 0 && offset % 8 == 0;
+      const std::uint64_t ordered = below(special + 1) == 0 ? kOrderedBit : 0;
+      const std::uint64_t value = random();
+      if (node_rank != kReceiver) targets.insert(node_rank);
+      Packet alone;
+      for (Packet* packet : {&together, &alone}) {
+        if (atomic) {
+          packet->add_update(
+              word_of(offset, code_of(AtomicOp::bit_xor), AtomicType::u64, false, segment, node_rank) |
+                  ordered,
+              value);
+        } else {
+          packet->add_put_word(
+              word_of(offset, kPutWordCode, put_word_type(n), false, segment, node_rank) | ordered, value, n);
+        }
+      }
+      if (atomic) {  // executed when its line has come, perhaps behind a put that follows it
+        for (Packet* packet : {&together, &alone})
+          packet->add_put_word(word_of(0, kPutWordCode, AtomicType::u64) | kOrderedBit, 0, 8);
+      }
+      send(nodes[1][0], alone);
+    }
+    send(nodes[0][0], together);
+    for (std::size_t pe = 0; pe < 3; ++pe)
+      ASSERT_EQ(nodes[0][pe].bytes, nodes[1][pe].bytes) << "round " << round << ", PE " << pe;
+    const std::vector<unsigned>& touched = nodes[0][0].executor.touched();
+    EXPECT_EQ(std::set<unsigned>(touched.begin(), touched.end()), targets);
+    EXPECT_EQ(touched.size(), targets.size()) << "each once";
   }
 }
 
@@ -242,6 +297,31 @@ TEST(NicExecutorDeath, PacketsThatMakeNoSenseEndTheJob) {
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), packet.size + 8), "bytes .* no record is for");
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 30), "cut off");
   EXPECT_DEATH(memory.executor.execute(1, packet.bytes.data(), 3), "without a head");
+}
+
+// The first word makes sense.
+TEST(NicExecutorDeath, WordsInARowThatMakeNoSenseEndTheJob) {
+  Memory memory;
+  const auto second = [&](std::uint64_t offset, AtomicType type, SegmentId segment = SegmentId::heap,
+                          unsigned node_rank = kReceiver) {
+    Packet packet;
+    packet.add_put_word(word_of(0, kPutWordCode, AtomicType::u64), 1, 8);
+    packet.add_update(word_of(offset, kPutWordCode, type, false, segment, node_rank), 1);
+    send(memory, packet);
+  };
+  EXPECT_DEATH(second(0, AtomicType::f64), "a word of an unknown size");
+  EXPECT_DEATH(second(252, AtomicType::u64), "outside the memory");
+  EXPECT_DEATH(second(256, AtomicType::u64), "outside the memory");
+  EXPECT_DEATH(second((std::uint64_t{1} << 46) - 4, AtomicType::u64), "outside the memory");
+  EXPECT_DEATH(second(0, AtomicType::u64, SegmentId::statics), "outside the memory");
+  EXPECT_DEATH(second(0, AtomicType::u64, SegmentId::heap, 3), "not on this node");
+  Packet words;
+  for (int i = 0; i < 2; ++i) words.add_put_word(word_of(0, kPutWordCode, AtomicType::u64), 1, 8);
+  words.finish(0, 0);
+  EXPECT_DEATH(memory.executor.execute(1, words.bytes.data(), words.size - 8), "cut off");
+  words.records = 1;
+  words.finish(0, 0);
+  EXPECT_DEATH(memory.executor.execute(1, words.bytes.data(), words.size), "bytes .* no record is for");
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 namespace shm::test {
 namespace {
 
-// Puts of up to 1 KiB are packed, and counted as those that are not, with each packet anew.
+// Puts of up to 4 KiB are packed, and counted as those that are not, with each packet anew.
 TEST(NicPacking, ShortPutsArePackedAndCounted) {
-  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopJob job(2, 1024, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   const std::vector<std::byte> source(nic::kLargestPacked + 1, std::byte{1});
   hint(pe, true);
@@ -25,16 +25,16 @@ TEST(NicPacking, ShortPutsArePackedAndCounted) {
     pe.ops().put(pe.channel, 1, LoopPe::word(0), source.data(), n, false, nullptr);
     job.quiet(pe);
     const StatValues stats = take_stats();
-    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 1024 ? 1u : 0u) << n << " bytes";
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 4096 ? 1u : 0u) << n << " bytes";
     EXPECT_EQ(stats[static_cast<std::size_t>(Stat::puts)], 1u);
     EXPECT_EQ(stats[static_cast<std::size_t>(Stat::put_bytes)], n);
   }
 }
 
 TEST(NicPacking, ShortGetsArePackedAndCounted) {
-  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopJob job(2, 1024, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
-  std::memset(job.pes[1].bytes(), 0x5a, 512 * 8);
+  std::memset(job.pes[1].bytes(), 0x5a, 1024 * 8);
   hint(pe, true);
   for (const std::size_t n : {std::size_t{1}, std::size_t{9}, nic::kLargestPacked, nic::kLargestPacked + 1}) {
     take_stats();
@@ -42,7 +42,7 @@ TEST(NicPacking, ShortGetsArePackedAndCounted) {
     pe.ops().get(pe.channel, 1, got.data(), LoopPe::word(1), n, nullptr);
     job.quiet(pe);
     const StatValues stats = take_stats();
-    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 1024 ? 1u : 0u) << n << " bytes";
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::packed)], n <= 4096 ? 1u : 0u) << n << " bytes";
     EXPECT_EQ(stats[static_cast<std::size_t>(Stat::gets)], 1u);
     EXPECT_EQ(stats[static_cast<std::size_t>(Stat::get_bytes)], n);
     EXPECT_EQ(got, std::vector<std::byte>(n, std::byte{0x5a}));
@@ -51,24 +51,24 @@ TEST(NicPacking, ShortGetsArePackedAndCounted) {
 
 // Their records would fit into one packet.
 TEST(NicPacking, LongGetsTakeAsManyPacketsAsRepliesHaveRoomFor) {
-  constexpr std::size_t kGets = 40, kPerReply = (kMaxMessage - sizeof(nic::ReplyHead)) / nic::kLargestPacked;
-  LoopJob job(2, 512, ignore, behind_nic(0));
+  constexpr std::size_t kGets = 30, kPerReply = (kMaxMessage - sizeof(nic::ReplyHead)) / nic::kLargestPacked;
+  LoopJob job(2, 1024, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
-  for (std::size_t i = 0; i < 512; ++i) job.pes[1].heap[i] = i;
+  for (std::size_t i = 0; i < 1024; ++i) job.pes[1].heap[i] = i;
   hint(pe, true);
   take_stats();
-  std::vector<std::array<std::uint64_t, 128>> got(kGets);
+  std::vector<std::array<std::uint64_t, 512>> got(kGets);
   for (std::size_t i = 0; i < kGets; ++i)
     pe.ops().get(pe.channel, 1, got[i].data(), LoopPe::word(i), nic::kLargestPacked, nullptr);
   job.quiet(pe);
   EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], (kGets + kPerReply - 1) / kPerReply);
   for (std::size_t i = 0; i < kGets; ++i)
-    for (std::size_t w = 0; w < 128; ++w) ASSERT_EQ(got[i][w], i + w);
+    for (std::size_t w = 0; w < 512; ++w) ASSERT_EQ(got[i][w], i + w);
 }
 
 // A fence puts direct operations ahead of what follows, until they are complete; so does the next one.
 TEST(NicPacking, WhatFollowsDirectOperationsAcrossAFenceIsPackedWhenTheyAreComplete) {
-  LoopJob job(2, 512, ignore, behind_nic(0, Packed::all));
+  LoopJob job(2, 1024, ignore, behind_nic(0, Packed::all));
   LoopPe& pe = job.pes[0];
   const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
   const auto packs = [&] {
@@ -101,7 +101,7 @@ class NicFences : public testing::Test {
     pe.ops().put(pe.channel, 1, LoopPe::word(1), many.data(), many.size() * 8, false, nullptr);
   }
 
-  LoopJob job{2, 512, ignore, behind_nic(0, Packed::all)};
+  LoopJob job{2, 1024, ignore, behind_nic(0, Packed::all)};
   LoopPe& pe = job.pes[0];
   const std::vector<std::uint64_t> many = std::vector<std::uint64_t>(nic::kLargestPacked / 8 + 1, 1);
 };
@@ -153,7 +153,7 @@ class NicWords : public testing::Test {
     return pe.ops().put_word(pe.channel, 1, LoopPe::word(word), value, 8);
   }
 
-  LoopJob job{2, 512, ignore, behind_nic(0, Packed::all)};
+  LoopJob job{2, 1024, ignore, behind_nic(0, Packed::all)};
   LoopPe& pe = job.pes[0];
 };
 
@@ -257,7 +257,7 @@ TEST_F(NicWords, OfEachKindStayInAnOpenPacket) {
 
 // Of what SHMEM_PACK=atomics packs, only atomics take the short way.
 TEST(NicPacking, OnlyWhatIsPackedTakesTheShortWay) {
-  LoopJob job(2, 512, ignore, behind_nic(0, Packed::atomics));
+  LoopJob job(2, 1024, ignore, behind_nic(0, Packed::atomics));
   LoopPe& pe = job.pes[0];
   const std::uint64_t value = 7;
   std::uint64_t got = 0;

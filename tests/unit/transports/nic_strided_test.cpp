@@ -20,8 +20,8 @@ nic::Shape shape_of(std::uint64_t step, std::size_t blocks, std::size_t block, u
 TEST(NicShape, WordsKeepAllTheirParts) {
   for (const std::uint64_t step :
        {std::uint64_t{0}, std::uint64_t{8}, std::uint64_t{nic::kLongestStep - 1}}) {
-    for (const std::size_t blocks : {std::size_t{1}, nic::kLargestPacked}) {
-      for (const std::size_t block : {std::size_t{1}, nic::kLargestPacked / 2}) {
+    for (const std::size_t blocks : {std::size_t{1}, nic::kStridedData}) {
+      for (const std::size_t block : {std::size_t{1}, nic::kStridedData / 2}) {
         for (unsigned low = 0; low < 4; ++low) {
           const nic::Shape out = nic::decode_shape(nic::encode(shape_of(step, blocks, block, low)));
           EXPECT_EQ(out.step, step);
@@ -94,14 +94,14 @@ TEST_F(NicStrided, TakesAsManyRecordsAndPacketsAsThereIsRoomFor) {
 TEST_F(NicStrided, LeavesWhatIsNoShorterToItsCaller) {
   take_stats();
   const std::ptrdiff_t longest = nic::kLongestStep;
-  for (const Strides& strides : {Strides{2, 8, 16, 16}, Strides{3, nic::kLargestPacked / 2 + 1, 1024, 1024},
+  for (const Strides& strides : {Strides{2, 8, 16, 16}, Strides{3, nic::kStridedData / 2 + 1, 1024, 1024},
                                  Strides{3, 8, longest, longest}, Strides{3, 8, -8, -8}}) {
     EXPECT_FALSE(put(strides));
     EXPECT_FALSE(get(strides));
   }
   EXPECT_EQ(of(take_stats(), Stat::packed), 0u);
-  EXPECT_TRUE(put({3, nic::kLargestPacked / 2, 1024, 1024}));
-  EXPECT_TRUE(get({3, nic::kLargestPacked / 2, 1024, 1024}));
+  EXPECT_TRUE(put({3, nic::kStridedData / 2, 1024, 1024}));
+  EXPECT_TRUE(get({3, nic::kStridedData / 2, 1024, 1024}));
 }
 
 // To this PE nothing is packed; behind a fence behind a long put only gets.

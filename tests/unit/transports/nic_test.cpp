@@ -295,7 +295,7 @@ TEST(Nic, ThreadsShareAChannelThatPacksAll) { share_a_channel(Packed::all); }
 TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    LoopJob job(2, 512, ignore, behind_nic(seed));
+    LoopJob job(2, 1024, ignore, behind_nic(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, seed);
@@ -316,7 +316,7 @@ TEST(Nic, ALongPutStaysBehindAFenceBehindPackets) {
 TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    LoopJob job(2, 512, ignore, behind_nic(seed));
+    LoopJob job(2, 1024, ignore, behind_nic(seed));
     Agents agents(job);
     LoopPe& pe = job.pes[0];
     for (std::uint64_t i = 1; i <= 20; ++i) {
@@ -338,7 +338,7 @@ TEST(Nic, APacketStaysBehindAFenceBehindALongPut) {
 
 // Where the wire keeps direct operations in order, so must a session that starts behind the fence.
 TEST(Nic, NothingIsPackedBehindAFenceBehindALongPutThatIsUnderWay) {
-  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopJob job(2, 1024, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
   const std::uint64_t value = 7;
@@ -436,6 +436,36 @@ TEST(Nic, AGetThatIsWaitedForSendsWhatIsHeld) {
   pe.ops().get(pe.channel, 1, &got, LoopPe::word(1), 8, &done);
   EXPECT_EQ(take_stats()[static_cast<std::size_t>(Stat::packets)], 1u);
   job.quiet(pe);
+}
+
+// A short one that finds nothing under way is a packet that leaves at once; all others are messages of their
+// own.
+TEST(Nic, AGetThatIsWaitedForIsAPacketIfItIsAlone) {
+  LoopJob job(2, 1024, ignore, behind_nic(0, Packed::all));
+  LoopPe& pe = job.pes[0];
+  for (std::size_t i = 0; i < 1024; ++i) job.pes[1].heap[i] = i;
+  std::array<std::uint64_t, 1024> got{};
+  const auto packed = [&](std::size_t n) {
+    take_stats();
+    Completion done;
+    pe.ops().get(pe.channel, 1, got.data(), LoopPe::word(1), n, &done);
+    while (!done.done()) job.poll_all();
+    const StatValues stats = take_stats();
+    EXPECT_EQ(got[0], 1u);
+    EXPECT_EQ(got[n / 8 - 1], n / 8);
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::gets)], 1u);
+    EXPECT_EQ(stats[static_cast<std::size_t>(Stat::get_bytes)], n);
+    return stats[static_cast<std::size_t>(Stat::packed_gets)] != 0;
+  };
+  EXPECT_TRUE(packed(8));
+  EXPECT_TRUE(packed(nic::kLargestAwaited));
+  EXPECT_FALSE(packed(nic::kLargestAwaited + 8));
+  job.quiet(pe);
+  const std::uint64_t value = 7;
+  pe.ops().put(pe.channel, 1, LoopPe::word(0), &value, 8, true, nullptr);
+  EXPECT_FALSE(packed(8)) << "it would stay behind what is under way";
+  job.quiet(pe);
+  EXPECT_TRUE(packed(8));
 }
 
 // Packets complete puts by their number only.

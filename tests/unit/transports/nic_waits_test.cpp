@@ -26,7 +26,7 @@ TEST(Nic, AThreadThatWaitsForAFenceDoesNotUseItUpForOthers) {
     add(1);
     joined.store(true);
   };
-  LoopJob job(4, 512, as_other_thread, behind_nic(0));
+  LoopJob job(4, 1024, as_other_thread, behind_nic(0));
   const Node nodes(job, 2);
   job_of_sink = &job;
   LoopPe& pe = job.pes[0];
@@ -74,7 +74,7 @@ TEST(Nic, AWaitForWhatWasIssuedEndsThoughOthersGoOn) {
 
 // Long puts go the direct way.
 TEST(Nic, AWaitForWhatWasIssuedIncludesWhatIsNotPacked) {
-  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopJob job(2, 1024, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);
   pe.ops().put(pe.channel, 1, LoopPe::word(0), many.data(), many.size() * 8, false, nullptr);
@@ -88,7 +88,7 @@ TEST(Nic, AWaitForWhatWasIssuedIncludesWhatIsNotPacked) {
 TEST(Nic, WhoWaitsForAnAnswerSleeps) {
   const std::uint64_t one = 1;
   const std::vector<std::uint64_t> many(nic::kLargestPacked / 8 + 1, 1);  // until the job has ended
-  LoopJob job(2, 512, ignore, behind_nic(0));
+  LoopJob job(2, 1024, ignore, behind_nic(0));
   LoopPe& pe = job.pes[0];
   pe.ops().amo(pe.channel, 1, LoopPe::word(0), AtomicOp::add, AtomicType::u64, &one, nullptr, nullptr,
                nullptr);
