@@ -13,11 +13,10 @@ class Service {
       : d_(directory), home_(home), out_(out) {}
 
   bool answered(const Message& answer);
+  bool begin(const Message& next);
   void start_waiting();
-  std::vector<Message>::iterator place_of(const Message& request);
 
  private:
-  bool begin(const Message& next);
   void start(const Message& request);
   bool forward_read(const Message& request);
   bool takes_part_in_read(NodeId node) const;
@@ -95,7 +94,7 @@ bool Service::read_answered(const Message& answer) {
   if (answer.from != (absent ? forwarder : request.requester) || answer.data) return false;
   if (absent) {
     forget_dropped(forwarder);
-    d_.waiting.insert(d_.waiting.begin(), request);
+    d_.waiting.push_front(request);
   } else {
     if (answer.kind != Event::done || (answer.dirty && forwarder != d_.owner)) return false;
     if (forwarder == d_.owner && !answer.dirty) d_.owner = kNobody;
@@ -307,18 +306,12 @@ bool Service::conclude(const Message& answer) {
   return true;
 }
 
-// Who waits behind whom: requests in the order of coming, but for the home's own writes.  These bring the
-// page to where operations that wait take no messages; behind them somebody else is served first, always.
-std::vector<Message>::iterator Service::place_of(const Message& request) {
-  if (request.kind != Event::ask_write || request.requester != home_.node) return d_.waiting.end();
-  return std::ranges::find_if(d_.waiting, [](const Message& one) { return one.kind != Event::dropped; });
-}
-
+// In the order of coming, see goes_first().
 void Service::start_waiting() {
   while (!d_.waiting.empty()) {
     const Message next = d_.waiting.front();
     if (!begin(next)) return;
-    d_.waiting.erase(d_.waiting.begin());
+    d_.waiting.pop_front();
   }
 }
 
@@ -337,6 +330,12 @@ bool Service::begin(const Message& next) {
   return true;
 }
 
+// Requests are served in the order of coming, but for the home's own writes.  These bring the page to where
+// operations that wait take no messages; behind them somebody else is served first, always.
+bool goes_first(const Message& request, const Home& home) {
+  return request.kind == Event::ask_write && request.requester == home.node;
+}
+
 }  // namespace
 
 void ForwarderStack::remove(NodeId node) { std::erase(nodes_, node); }
@@ -348,9 +347,15 @@ bool ForwarderStack::contains(NodeId node) const {
 bool serve(Directory& directory, const Message& message, const Home& home, std::vector<Message>& out) {
   Service service(directory, home, out);
   if (is_request(message.kind)) {
-    directory.waiting.insert(service.place_of(message), message);
+    const bool first = goes_first(message, home);
+    if ((directory.waiting.empty() || first) && service.begin(message)) {
+    } else if (first) {
+      directory.waiting.push_front(message);
+    } else {
+      directory.waiting.push_back(message);
+    }
   } else if (message.kind == Event::dropped) {
-    directory.waiting.insert(directory.waiting.begin(), message);
+    if (!service.begin(message)) directory.waiting.push_front(message);
   } else if (!service.answered(message)) {
     return false;
   }

@@ -55,6 +55,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "nvm/coherence/moesif.hpp"
@@ -99,6 +101,46 @@ struct ForwardedRead {
   std::uint64_t version = 0;  // of this request
 };
 
+/// Requests that wait at the home, first come first served, but for what goes ahead of all.  It keeps its
+/// memory, and takes none before something waits: most pages are asked for by one node at a time.
+class WaitingRequests {
+ public:
+  bool empty() const { return requests_.empty(); }
+  std::size_t size() const { return requests_.size() - first_; }
+  const Message& front() const { return requests_[first_]; }
+  void push_back(const Message& request) {
+    // What is served is forgotten when that takes no more moves than there were requests.
+    if (requests_.size() == requests_.capacity() && 2 * first_ >= requests_.size()) forget_served();
+    requests_.push_back(request);
+  }
+  void push_front(const Message& request) {
+    if (first_ == 0) {
+      requests_.insert(requests_.begin(), request);
+    } else {
+      requests_[--first_] = request;
+    }
+  }
+  /// REQUIRES: not empty.
+  void pop_front() {
+    if (++first_ == requests_.size()) forget_served();
+  }
+  void clear() {
+    requests_.clear();
+    first_ = 0;
+  }
+  std::span<const Message> all() const { return std::span(requests_).subspan(first_); }
+  std::size_t capacity() const { return requests_.capacity(); }
+
+ private:
+  void forget_served() {
+    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+
+  std::vector<Message> requests_;
+  std::size_t first_ = 0;  // those before it are served; less than size(), or 0
+};
+
 /// What the home knows of a page.  Invariants while idle: `holders` are the nodes that have a copy, or have
 /// dropped it and not said so; of each node as many `dropped` are on their way as it is in `to_drop`, and one
 /// more if it is in `holders` and has no copy.  `owner` is among the holders if it is not kNobody; all others
@@ -118,7 +160,7 @@ struct Directory {
                                 // nobody: it is refused
   std::vector<NodeId> awaited;  // whose answer is to come; kDevice is one of them
 
-  std::vector<Message> waiting;  // requests, first come first served
+  WaitingRequests waiting;
 
   bool busy() const { return phase != Phase::idle; }
   /// Nobody has the page, nor will say anything about it.

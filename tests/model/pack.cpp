@@ -144,7 +144,7 @@ void Model::pack_directory(int page) {
   require(directory_.waiting.size() <= kMostWaiting && directory_.awaited.size() <= kMostNodes);
   for (const NodeId node : directory_.awaited) p.awaited[p.awaited_count++] = pack_node(node);
   std::sort(p.awaited, p.awaited + p.awaited_count);
-  for (const nvm::Message& request : directory_.waiting)
+  for (const nvm::Message& request : directory_.waiting.all())
     p.waiting[p.waiting_count++] = pack(request, page, false);
   s_.home[page] = p;
 }

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -74,6 +78,51 @@ TEST_F(ReadersOfAPage, HaveItAfterLogarithmicallyManyRounds) {
   EXPECT_EQ(rounds, 4);
   EXPECT_EQ(directory.holders.nodes().size(), 16U);
   EXPECT_FALSE(directory.busy());
+}
+
+TEST_F(ReadersOfAPage, TakeNoMemoryToWaitIfTheyNeedNot) {
+  give({1, 2});
+  ask(3, ask_read);
+  EXPECT_EQ(directory.waiting.capacity(), 0U);
+  ask(4, ask_write);
+  EXPECT_EQ(directory.waiting.size(), 1U);
+}
+
+TEST(WaitingRequests, KeepTheirOrder) {
+  const auto seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  WaitingRequests waiting;
+  std::deque<std::uint64_t> expected;
+  for (std::uint64_t step = 0; step < 100'000; ++step) {
+    const auto what = random() % 9;
+    if (what < 3) {
+      waiting.push_back({.tag = step});
+      expected.push_back(step);
+    } else if (what == 3) {
+      waiting.push_front({.tag = step});
+      expected.push_front(step);
+    } else if (!expected.empty()) {
+      ASSERT_EQ(waiting.front().tag, expected.front());
+      waiting.pop_front();
+      expected.pop_front();
+    }
+    ASSERT_EQ(waiting.size(), expected.size());
+    ASSERT_EQ(waiting.empty(), expected.empty());
+    if (step % 100 != 0) continue;
+    ASSERT_TRUE(std::ranges::equal(waiting.all(), expected, {}, &Message::tag));
+  }
+}
+
+// A page that never comes to rest.
+TEST(WaitingRequests, TakeTheMemoryOfThoseThatWait) {
+  constexpr std::size_t kWaiting = 100;
+  WaitingRequests waiting;
+  for (std::uint64_t i = 0; i < 100 * kWaiting; ++i) {
+    waiting.push_back({.tag = i});
+    if (waiting.size() > kWaiting) waiting.pop_front();
+  }
+  EXPECT_LE(waiting.capacity(), 4 * kWaiting);
 }
 
 TEST_F(ReadersOfAPage, DoNotOvertakeAWriter) {
