@@ -331,9 +331,8 @@ Result<std::unique_ptr<ProcessState>> make_process_state(Boot& boot, const Env& 
   const std::unique_ptr<Mapper> mapper = make_mapper(env.mapper);
   state->mapper = mapper->name();
   const bool full = env.checks == Checks::full;
-  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(
-      *mapper, member,
-      {member.node_size, job.size, sizes.segment, pool_bytes, sizes.own, state->user_heap, full});
+  const NodeShape shape{member.node_size, job.size, sizes.segment, pool_bytes, sizes.own, sizes.user, full};
+  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(*mapper, member, shape);
   if (!memory.ok()) return memory.status();
   state->memory = std::move(memory.value());
   state->memory->control(member.node_rank).record.leader = job.node_pes.front() + 1;
