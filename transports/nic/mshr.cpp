@@ -47,10 +47,10 @@ constexpr Row row() {
 }
 
 using enum AtomicOp;
-constexpr std::array<Row, kAtomicOps> kMappings = {
-    row<fetch>(),   row<set>(),    row<swap>(),    row<compare_swap>(), row<add>(),
-    row<bit_and>(), row<bit_or>(), row<bit_xor>(), row<min>(),          row<max>()};
-static_assert(kMappings.back().front() != nullptr, "an operation of base/atomic_op.hpp has no row here");
+constexpr std::array kMappings = {row<fetch>(), row<set>(),     row<swap>(),   row<compare_swap>(),
+                                  row<add>(),   row<bit_and>(), row<bit_or>(), row<bit_xor>(),
+                                  row<min>(),   row<max>()};
+static_assert(kMappings.size() == kAtomicOps, "an operation of base/atomic_op.hpp has no row here");
 
 // Atomics between two decisions whether they pass through the file, while they do and do not; and how many of
 // a hundred must miss so that they do not.
