@@ -13,6 +13,7 @@ import sys
 
 tool, version, build_type, compiler = sys.argv[1:5]
 KIB, GIB = 1 << 10, 1 << 30
+CAP_IPC_LOCK = 14
 
 
 def human(number):
@@ -58,6 +59,13 @@ def main():
     free, total = re.fullmatch(r"(.*) free of (.*) \(used by SHMEM_MAPPER=posix only\)", table.pop("/dev/shm")).groups()
     expect(total, human(shared.f_blocks * shared.f_frsize), "all of /dev/shm")
     expect(re.fullmatch(r"[0-9.]+ (bytes|[KMGT]iB)", free) is not None, True, f"free of /dev/shm: {free}")
+    with open("/proc/self/status", encoding="ascii") as status:
+        capabilities = int(re.search(r"^CapEff:\s*([0-9a-f]+)$", status.read(), re.MULTILINE).group(1), 16)
+    locks_all = capabilities >> CAP_IPC_LOCK & 1 == 1
+    pinned = re.fullmatch(r"[0-9.]+ [KMGT]iB if it is alone on this host and the provider pins \(InfiniBand and its like\); (.*)",
+                          table.pop("pinned by a PE")).group(1)
+    expect(re.fullmatch("that may be" if locks_all else "too much: a process may lock 48 KiB; .*", pinned) is not None, True,
+           f"pinned by a PE: {pinned}")
     fabric, hwloc = (version_of(*what, ctypes.c_uint32) for what in
                      (("libfabric.so.1", "fi_version"), ("libhwloc.so.15", "hwloc_get_api_version")))
     pmix = version_of("libpmix.so.2", "PMIx_Get_version", ctypes.c_char_p).decode().split("(")[0].strip()
@@ -68,7 +76,7 @@ def main():
         "libfabric": f"{fabric >> 16}.{fabric & 0xffff} (loaded only for PEs on several nodes)",
         "hwloc": f"{hwloc >> 16}.{hwloc >> 8 & 0xff}.{hwloc & 0xff}", "cores": str(os.sysconf("SC_NPROCESSORS_ONLN")),
         "memory": human(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")),
-        "locked memory": "48 KiB (matters to InfiniBand and its like)",
+        "locked memory": "48 KiB, " + ("without a limit for this process" if locks_all else "at most 48 KiB"),
         "address space": "3 GiB" if resource.RLIMIT_AS in soft else "unlimited", "open files": "100, at most 200"}, "rows")
     for word, code in (("--help", 0), ("-h", 0), ("--nonsense", 2)):
         done = subprocess.run([tool, word], capture_output=True, text=True, timeout=30, check=False)
