@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { kCalls = 100, kTries = 20 };
+enum { kCalls = 100, kTries = 50 };
 
 static long word, ready = 1;
 static long target = 1; /* the PE that does not count */
@@ -122,8 +122,8 @@ static void count_many(const char* name, Calls calls) {
   count(name, calls, 2 * kCalls);
 }
 
-/* While the other PE stands still nothing is answered: what is counted goes into a packet behind one that is under way,
- * whatever else the machine does. */
+/* While the other PE stands still nothing is answered: what is counted goes into a packet behind one that is
+ * under way, whatever else the machine does. */
 static void stand_still(pid_t other) {
   char path[64], text[256];
   snprintf(path, sizeof path, "/proc/%d/stat", (int)other);
@@ -143,8 +143,8 @@ static void count_beside(pid_t other, const char* name, Calls calls, long n) {
   shmem_quiet();
 }
 
-/* Sometimes the library looks at the network as well, by the clock: the cheapest of several is what the call
- * takes by itself. */
+/* Sometimes the library looks at the network as well, by the clock, or finds its agent awake, as it mostly is
+ * on a busy machine: the cheapest of many is what the call takes by itself. */
 static void count_cheapest(const char* name, Calls calls, long fewer, long more) {
   const pid_t other = shmem_int_g(&process, (int)target);
   for (int i = 0; i < kTries; i++) {
