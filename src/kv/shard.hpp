@@ -183,8 +183,11 @@ class Shard {
     const auto first = memory_.template load<std::uint64_t>(layout_.entry_at(key.hash & mask));
     return first - layout_.directory_groups + layout_.group_in_segment(key.hash);
   }
-  /// Where its directory is mapped.
-  std::byte* directory() const requires(Memory::kWordsAreQuick) { return memory_.at(layout_.directory_at); }
+  /// Where its directory is mapped.  (Clang 14 would instantiate what is no template with all of the class.)
+  template <class M = Memory>
+  std::byte* directory() const requires(M::kWordsAreQuick) {
+    return memory_.at(layout_.directory_at);
+  }
   std::uint64_t segments() const {
     return memory_.template load<std::uint64_t>(offsetof(ShardHeader, segments));
   }
