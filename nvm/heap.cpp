@@ -149,10 +149,10 @@ Heap::~Heap() {
 }
 
 std::string Heap::describe() const {
-  return human_bytes(static_cast<double>(options_.user_bytes)) + " per PE " +
+  return human_bytes(options_.user_bytes) + " per PE " +
          (options_.on_servers ? "in the memory of " : "in files (") + pager_->describe() +
          (options_.on_servers ? ", " : "), ") + std::to_string(pool_.shape().frames) + " pages of " +
-         human_bytes(static_cast<double>(pool_.shape().page_bytes)) + " in memory";
+         human_bytes(pool_.shape().page_bytes) + " in memory";
 }
 
 // The pager's host.

@@ -138,7 +138,7 @@ PoolShape Options::shape(int node_size, int job_size) const {
 std::string Options::other_size(const PoolShape& shape) const {
   const std::size_t asked = cache_bytes / page_bytes;
   if (!cache_asked || shape.frames == asked) return {};
-  const auto human = [](std::size_t bytes) { return human_bytes(static_cast<double>(bytes)); };
+  const auto human = [](std::size_t bytes) { return human_bytes(bytes); };
   const std::string instead =
       "SHMEM_NVM_CACHE is " + human(cache_bytes) + ", but " + human(shape.frames * page_bytes) +
       " of memory are used on a node: " + std::to_string(shape.frames) + " pages of " + human(page_bytes);

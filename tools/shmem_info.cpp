@@ -75,7 +75,7 @@ void print_versions() {
 std::string limit(int resource) {
   rlimit now{};
   getrlimit(resource, &now);
-  return now.rlim_cur == RLIM_INFINITY ? "unlimited" : shm::human_bytes(static_cast<double>(now.rlim_cur));
+  return now.rlim_cur == RLIM_INFINITY ? "unlimited" : shm::human_bytes(now.rlim_cur);
 }
 
 std::string room_in(const char* folder) {
@@ -85,8 +85,6 @@ std::string room_in(const char* folder) {
   return shm::human_bytes(static_cast<double>(info.f_bavail) * unit) + " free of " +
          shm::human_bytes(static_cast<double>(info.f_blocks) * unit);
 }
-
-std::string bytes_text(std::size_t bytes) { return shm::human_bytes(static_cast<double>(bytes)); }
 
 // Of one PE on this host, with the variables in force here.
 std::string pinned_memory(std::size_t allowed) {
@@ -98,7 +96,7 @@ std::string pinned_memory(std::size_t allowed) {
   const shm::ToPin pages{shm::heap_sizes(env.value(), nvm.value(), in_memory).segment,
                          nvm.value().wanted() ? nvm.value().shape(1, 1).bytes() : 0};
   const std::string why_not = shm::why_not_pinned(pages, shm::host_memory(), allowed);
-  return bytes_text(pages.own + pages.shared) +
+  return shm::human_bytes(pages.own + pages.shared) +
          " if it is alone on this host and the provider pins (InfiniBand and its like); " +
          (why_not.empty() ? "that may be" : "too much: " + why_not);
 }
@@ -110,8 +108,9 @@ void print_limits() {
   row("memory", shm::human_bytes(static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                                  static_cast<double>(sysconf(_SC_PAGESIZE))));
   row("/dev/shm", room_in("/dev/shm") + " (used by SHMEM_MAPPER=posix only)");
-  row("locked memory", limit(RLIMIT_MEMLOCK) + (allowed == SIZE_MAX ? ", without a limit for this process"
-                                                                    : ", at most " + bytes_text(allowed)));
+  row("locked memory",
+      limit(RLIMIT_MEMLOCK) + (allowed == SIZE_MAX ? ", without a limit for this process"
+                                                   : ", at most " + shm::human_bytes(allowed)));
   row("pinned by a PE", pinned_memory(allowed));
   row("address space", limit(RLIMIT_AS));
   rlimit files{};

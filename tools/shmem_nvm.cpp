@@ -106,7 +106,7 @@ bool list_object(const std::string& name, const Parts& parts) {
     return false;
   }
   const shm::nvm::Identity object = shm::nvm::identity_of(slots.any());
-  print_row(name, shm::human_bytes(static_cast<double>(object.bytes)),
+  print_row(name, shm::human_bytes(object.bytes),
             std::to_string(parts.size()) + " of " + std::to_string(object.npes), shm::human_bytes(occupied),
             std::to_string(epoch),
             epoch == 0 ? "never" : date(slots.header[std::max(0, slots.slot_of(epoch))].written));

@@ -2,6 +2,7 @@
 // Numbers for people.
 #pragma once
 
+#include <concepts>
 #include <cstdio>
 #include <string>
 
@@ -15,6 +16,11 @@ inline std::string human_bytes(double bytes) {
   char text[48];
   std::snprintf(text, sizeof text, "%.4g %s", bytes, kUnits[unit]);
   return text;
+}
+
+template <std::integral Count>
+std::string human_bytes(Count bytes) {
+  return human_bytes(static_cast<double>(bytes));
 }
 
 /// "0.5", "120": as it would be written in a variable.

@@ -40,8 +40,6 @@ bool may_lock_all() {
   return syscall(SYS_capget, &head, sets) == 0 && (sets[0].effective & (1U << CAP_IPC_LOCK)) != 0;
 }
 
-std::string bytes_text(std::size_t bytes) { return human_bytes(static_cast<double>(bytes)); }
-
 }  // namespace
 
 std::size_t allow_open_files(std::size_t files) {
@@ -72,9 +70,9 @@ std::string why_not_pinned(const ToPin& pages, std::size_t memory, std::size_t a
   constexpr const char* kSmaller = "set SHMEM_SYMMETRIC_SIZE, or a smaller one";
   const std::size_t of_host = pages.own * static_cast<std::size_t>(pages.processes) + pages.shared;
   if (of_host > memory)
-    return "that is " + bytes_text(of_host) + " on this host of " + bytes_text(memory) + "; " + kSmaller;
+    return "that is " + human_bytes(of_host) + " on this host of " + human_bytes(memory) + "; " + kSmaller;
   if (pages.own + pages.shared > allowed)
-    return "a process may lock " + bytes_text(allowed) + "; raise the hard limit (ulimit -Hl), or " +
+    return "a process may lock " + human_bytes(allowed) + "; raise the hard limit (ulimit -Hl), or " +
            kSmaller;
   return "";
 }
@@ -116,8 +114,7 @@ std::string limit_behind(int error) {
   if (error == ENFILE) return "; all open files of this host are in use (fs.file-max)";
   if (error != ENOMEM) return "";
   const rlim_t space = limit_of(RLIMIT_AS);
-  if (space != RLIM_INFINITY)
-    return "; this process may map " + human_bytes(static_cast<double>(space)) + " (ulimit -v)";
+  if (space != RLIM_INFINITY) return "; this process may map " + human_bytes(space) + " (ulimit -v)";
   int overcommit = 0;
   std::ifstream("/proc/sys/vm/overcommit_memory") >> overcommit;
   return overcommit == 2 ? "; this host promises no more memory than it has (vm.overcommit_memory is 2)" : "";
@@ -125,9 +122,7 @@ std::string limit_behind(int error) {
 
 std::string limit_of_locked_memory() {
   const rlim_t limit = limit_of(RLIMIT_MEMLOCK);
-  return limit == RLIM_INFINITY
-             ? ""
-             : "; this process may lock " + human_bytes(static_cast<double>(limit)) + " (ulimit -l)";
+  return limit == RLIM_INFINITY ? "" : "; this process may lock " + human_bytes(limit) + " (ulimit -l)";
 }
 
 std::string limit_of_threads() {

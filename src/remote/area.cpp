@@ -73,9 +73,7 @@ Result<void*> Area::allocate(std::size_t bytes) {
   const LockGuard guard(mutex_);
   const std::size_t most = room_.bytes();
   Result<std::uint64_t> offset = make_room(bytes > most ? bytes : whole_pages(bytes, settings_.page_bytes));
-  if (!offset.ok())
-    return Status::error(human_bytes(static_cast<double>(bytes)) +
-                         " of remote memory: " + offset.status().text());
+  if (!offset.ok()) return Status::error(human_bytes(bytes) + " of remote memory: " + offset.status().text());
   blocks_.emplace(offset.value(), bytes);
   return static_cast<void*>(pages_->base() + offset.value());
 }
@@ -86,8 +84,7 @@ Result<std::span<std::byte>> Area::take_over(void* at, std::size_t bytes) {
   const std::size_t before = (0 - begin) % page;
   const std::size_t n = bytes > before ? (bytes - before) / page * page : 0;
   auto* const first = static_cast<std::byte*>(at) + before;
-  if (n == 0)
-    return Status::error("no whole page of " + human_bytes(static_cast<double>(page)) + " lies in it");
+  if (n == 0) return Status::error("no whole page of " + human_bytes(page) + " lies in it");
   const LockGuard guard(mutex_);
   if (touches(first, n)) return Status::error("some of it is remote memory");
   Result<std::uint64_t> offset = make_room(n);

@@ -20,11 +20,11 @@ namespace shm::remote {
 // Committing more than there is would not fail, but have processes of the host killed.
 Result<LentMemory> LentMemory::create(std::size_t bytes) {
   const auto refuse = [bytes](const std::string& reason) {
-    return Status::error("cannot lend " + human_bytes(static_cast<double>(bytes)) + " of memory: " + reason +
+    return Status::error("cannot lend " + human_bytes(bytes) + " of memory: " + reason +
                          "; lower SHMEM_MEMORY_PER_SERVER (oshrun --memory-per-server)");
   };
   if (const std::size_t available = available_memory(); bytes > available)
-    return refuse("the host has " + human_bytes(static_cast<double>(available)) + " left");
+    return refuse("the host has " + human_bytes(available) + " left");
   std::byte* base = pages::reserve_aligned(bytes, kHugePage);
   if (base == nullptr) return refuse(std::strerror(errno));
   if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return refuse(std::strerror(errno));

@@ -48,11 +48,10 @@ Status LentRange::reserve(std::uint64_t first, std::uint64_t last) {
       continue;
     }
     for (const std::uint64_t lent : taken) give_back(lent);
-    return Status::error("the memory servers have no room for " +
-                         human_bytes(static_cast<double>((last - first) * shape().page_bytes)) + " more (" +
-                         std::to_string(servers_.count()) + " of them; the last one asked has " +
-                         human_bytes(static_cast<double>(servers_.last_free())) +
-                         " left): start more of them, or raise --memory-per-server");
+    return Status::error(
+        "the memory servers have no room for " + human_bytes((last - first) * shape().page_bytes) +
+        " more (" + std::to_string(servers_.count()) + " of them; the last one asked has " +
+        human_bytes(servers_.last_free()) + " left): start more of them, or raise --memory-per-server");
   }
   for (std::uint64_t page = first; page < last; ++page) {
     if (reserved_[page]) continue;

@@ -46,8 +46,8 @@ std::string paths(const ProcessState& state) {
 std::string registered(const ProcessState& state) {
   if (rt.network == nullptr) return "";
   const ToPin pages = registered_memory(state);
-  return "Registered with the network: " + human_bytes(static_cast<double>(pages.own + pages.shared)) +
-         " per PE, " + (state.network->pins_segments() ? "pinned" : "not pinned") + "\n";
+  return "Registered with the network: " + human_bytes(pages.own + pages.shared) + " per PE, " +
+         (state.network->pins_segments() ? "pinned" : "not pinned") + "\n";
 }
 
 }  // namespace
@@ -62,9 +62,8 @@ void print_start_information(const ProcessState& state) {
   std::printf("PE 0 of %u on %s, %zu node(s)\n", rt.npes, state.boot->job().host.c_str(), rt.leaders.size());
   std::printf("%s: %s per PE at %p; variables: %s at %p\n",
               rt.paged_by_default ? "Side heap in memory" : "Symmetric heap",
-              human_bytes(static_cast<double>(rt.user_heap)).c_str(), reinterpret_cast<void*>(rt.heap.base),
-              human_bytes(static_cast<double>(rt.statics.size)).c_str(),
-              reinterpret_cast<void*>(rt.statics.base));
+              human_bytes(rt.user_heap).c_str(), reinterpret_cast<void*>(rt.heap.base),
+              human_bytes(rt.statics.size).c_str(), reinterpret_cast<void*>(rt.statics.base));
   if (!rt.paged_text.empty())
     std::printf("%s: %s\n",
                 state.nvm.on_servers  ? "Symmetric heap on memory servers"

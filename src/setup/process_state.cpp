@@ -137,8 +137,7 @@ Status check_pinned(const ProcessState& state) {
   const ToPin pages = registered_memory(state);
   const std::string why = why_not_pinned(pages, host_memory(), allowed_locked_memory());
   if (why.empty()) return {};
-  return Status::error(state.network->describe() + " pins the " +
-                       human_bytes(static_cast<double>(pages.own + pages.shared)) +
+  return Status::error(state.network->describe() + " pins the " + human_bytes(pages.own + pages.shared) +
                        " that each PE registers: " + why);
 }
 

@@ -63,9 +63,9 @@ Result<remote::Area::Settings> read_settings(const Env& env, int pes_on_host, in
   made.local_bytes = env.remote_local.value_or(share);
   const std::size_t least = remote::SwapEngine::kFewestFrames * made.page_bytes;
   if (made.local_bytes < least) {
-    return Status::error("SHMEM_REMOTE_LOCAL is " + human_bytes(static_cast<double>(made.local_bytes)) +
-                         "; allowed is from " + human_bytes(static_cast<double>(least)) + " on, " +
-                         std::to_string(remote::SwapEngine::kFewestFrames) + " pages (SHMEM_REMOTE_PAGE)");
+    return Status::error("SHMEM_REMOTE_LOCAL is " + human_bytes(made.local_bytes) + "; allowed is from " +
+                         human_bytes(least) + " on, " + std::to_string(remote::SwapEngine::kFewestFrames) +
+                         " pages (SHMEM_REMOTE_PAGE)");
   }
   made.server_bytes = bytes_per_server(env, server_count);
   // More than the servers lend is never in use.

@@ -96,8 +96,7 @@ Status serve(Boot& boot, const Env& env) {
   if (!connected.ok()) return connected.status();
   Network& network = *connected.value().release();
   lender.open(network.open_channel(), network.pins_segments());
-  debug("lends %s over %s", human_bytes(static_cast<double>(lender.memory().bytes())).c_str(),
-        network.describe().c_str());
+  debug("lends %s over %s", human_bytes(lender.memory().bytes()).c_str(), network.describe().c_str());
   Loop loop(network);
   do {
     while (!lender.take_finish()) loop.turn();

@@ -5,18 +5,20 @@
 #include <cxxabi.h>
 #include <pthread.h>
 
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
 
 #include "base/call_checks.hpp"
+#include "base/format.hpp"
 #include "base/human.hpp"
 #include "check.hpp"
 #include "objects.hpp"
 
 namespace checks {
+
+using shm::format;
 
 constinit std::atomic<bool> active{false};
 constinit thread_local std::uintptr_t caller = 0;
@@ -35,17 +37,6 @@ Objects& objects = *new Objects;
 shm::CheckedJob job{};
 std::mutex no_room_mutex;
 NoRoom last_no_room;
-
-[[gnu::format(printf, 1, 2)]] std::string format(const char* how, ...) {
-  char text[1024];
-  va_list arguments;
-  va_start(arguments, how);
-  std::vsnprintf(text, sizeof text, how, arguments);
-  va_end(arguments);
-  return text;
-}
-
-std::string human(std::size_t bytes) { return shm::human_bytes(static_cast<double>(bytes)); }
 
 // "shmem_malloc at sort.c:33".
 std::string text_of(const Deed& deed) {
@@ -72,8 +63,9 @@ std::string text_of(const Object& object) {
 
 std::string text_of(const NoRoom& none) {
   return format("%s has returned NULL: %s do not fit; %s has %s (%s), of which blocks take %s",
-                text_of(none.deed).c_str(), human(none.size).c_str(), none.heap.name,
-                human(none.heap.limit).c_str(), none.heap.variable, human(none.used).c_str());
+                text_of(none.deed).c_str(), shm::human_bytes(none.size).c_str(), none.heap.name,
+                shm::human_bytes(none.heap.limit).c_str(), none.heap.variable,
+                shm::human_bytes(none.used).c_str());
 }
 
 constexpr char kAllowed[] =

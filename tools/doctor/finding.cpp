@@ -16,8 +16,7 @@ constexpr std::size_t kLeastFolder = std::size_t{64} << 20;
 constexpr std::size_t kUsefulLocked = std::size_t{64} << 20;
 constexpr double kSlowNvm = 100e6;  // bytes a second: a disk that turns
 
-std::string human(std::size_t bytes) { return shm::human_bytes(static_cast<double>(bytes)); }
-std::string text_of(Limit limit) { return limit ? human(*limit) : "unlimited"; }
+std::string text_of(Limit limit) { return limit ? shm::human_bytes(*limit) : "unlimited"; }
 std::string speed(double bytes) { return shm::human_bytes(bytes) + "/s"; }
 
 std::string last_line(const std::string& text) {
@@ -103,7 +102,7 @@ Finding judge_core_size(Limit most) {
 }
 
 Finding judge_memory(std::size_t all, std::size_t available) {
-  const std::string found = human(available) + " available of " + human(all);
+  const std::string found = shm::human_bytes(available) + " available of " + shm::human_bytes(all);
   if (available < kLeastMemory)
     return {State::bad, "memory", found, "end other programs, or ask for more memory"};
   return {State::good, "memory", found, ""};
@@ -115,9 +114,9 @@ Finding judge_shared_folder(bool there, std::size_t free, bool needed) {
   const char* remedy = needed ? "SHMEM_MAPPER=memfd needs none; or mount a larger tmpfs there"
                               : "only SHMEM_MAPPER=posix and other programs need it: mount a tmpfs there";
   if (!there) return {state, what, "not there, or not writable", remedy};
-  if (free < kLeastFolder) return {state, what, human(free) + " free", remedy};
-  return {State::good, what, human(free) + " free" + (needed ? "" : " (SHMEM_MAPPER=posix alone uses it)"),
-          ""};
+  if (free < kLeastFolder) return {state, what, shm::human_bytes(free) + " free", remedy};
+  return {State::good, what,
+          shm::human_bytes(free) + " free" + (needed ? "" : " (SHMEM_MAPPER=posix alone uses it)"), ""};
 }
 
 Finding judge_ptrace(std::optional<int> scope, bool allowed) {
@@ -175,7 +174,7 @@ Finding judge_folder(const std::string& folder, const FolderSpeed& speed_of) {
     return {State::bad, what, folder + ": " + speed_of.error,
             "name a folder on a local disk that you may write to (SHMEM_HEAP=nvm:<folder>, SHMEM_NVM_DIR)"};
   std::string found = folder + " (" + speed_of.file_system + "): writes " + speed(speed_of.written) +
-                      ", reads " + speed(speed_of.read) + ", " + human(speed_of.free) + " free";
+                      ", reads " + speed(speed_of.read) + ", " + shm::human_bytes(speed_of.free) + " free";
   if (!speed_of.direct)
     return {State::note, what, found + "; not past the page cache (O_DIRECT)",
             "what is cached twice takes memory: use a folder on a file system on a disk"};

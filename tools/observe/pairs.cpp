@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
 
+#include "base/format.hpp"
 #include "base/human.hpp"
 
 namespace observe {
+
+using shm::format;
 namespace {
 
 constexpr char kShades[] = ".:-=+*#%@";  // what is little, to what is much
@@ -17,16 +19,6 @@ constexpr int kWidest = 64;   // columns in a terminal
 constexpr int kDetailed = 8;  // so many PEs get numbers, too
 constexpr std::size_t kBusiest = 5;
 
-[[gnu::format(printf, 1, 2)]] std::string format(const char* how, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, how);
-  std::vsnprintf(text, sizeof text, how, arguments);
-  va_end(arguments);
-  return text;
-}
-
-std::string bytes_text(std::uint64_t bytes) { return shm::human_bytes(static_cast<double>(bytes)); }
 unsigned long long number(std::uint64_t value) { return value; }
 
 /// What heat is made from: bytes, and 8 for each operation, so that an atomic or a signal counts.
@@ -71,7 +63,7 @@ std::string map_in_numbers(const Pairs& pairs, std::uint64_t most) {
       const Talk& talk = pairs.at(row, column);
       const int step = heat(weight(talk), most, kSteps);
       text += step == 0 ? format(" %12s", "")
-                        : format(" %10s %c", bytes_text(talk.bytes).c_str(), kShades[step - 1]);
+                        : format(" %10s %c", shm::human_bytes(talk.bytes).c_str(), kShades[step - 1]);
     }
     text += "\n";
   }
@@ -140,7 +132,7 @@ std::string heat_map(const Pairs& pairs) {
       format("  shades: %s, 1/1024 of the most to the most; an operation counts as 8 bytes more\n", kShades);
   for (const Pair& pair : busiest(shown)) {
     text += format("  PE %s to PE %s: %s in %llu operations\n", shown.name(pair.row).c_str(),
-                   shown.name(pair.column).c_str(), bytes_text(pair.talk.bytes).c_str(),
+                   shown.name(pair.column).c_str(), shm::human_bytes(pair.talk.bytes).c_str(),
                    number(pair.talk.operations));
   }
   return text;

@@ -88,7 +88,7 @@ std::string out_of_memory(long before, long now, const std::string& limit, const
   std::uint64_t bytes = 0;
   const bool limited = std::from_chars(limit.data(), limit.data() + limit.size(), bytes).ec == std::errc() &&
                        bytes < std::uint64_t{1} << 62;
-  if (limited) text += " (" + file + " allows " + shm::human_bytes(static_cast<double>(bytes)) + ")";
+  if (limited) text += " (" + file + " allows " + shm::human_bytes(bytes) + ")";
   return text;
 }
 
