@@ -17,8 +17,7 @@ namespace {
 
 constexpr long kNap = 50;  // microseconds, while something waits for what rings no bell
 // A device that takes longer is told of, and looked at so often.
-constexpr std::chrono::seconds kSlowDevice{1};
-constexpr long kDeviceLook = 1'000'000;  // microseconds
+constexpr std::chrono::microseconds kSlowDevice = std::chrono::seconds(1);
 constexpr int kBusyRounds = 20;
 constexpr int kRoundsForOthers = 8;                     // of a thread that has something else to do
 constexpr int kHintsAtOnce = 64, kMessagesAtOnce = 64;  // they may come faster than they are taken
@@ -238,7 +237,7 @@ long Pager::may_sleep() {
   sleeps_.store(told && nothing, std::memory_order_relaxed);
   const bool called = turns_.end();
   if (!nothing || called) return 0;
-  return !told ? kNap : transfers_.load(std::memory_order_relaxed) ? kDeviceLook : -1;
+  return !told ? kNap : transfers_.load(std::memory_order_relaxed) ? kSlowDevice.count() : -1;
 }
 
 void Pager::forget_events() const {

@@ -330,10 +330,12 @@ bool Service::begin(const Message& next) {
   return true;
 }
 
-// Requests are served in the order of coming, but for the home's own writes.  These bring the page to where
-// operations that wait take no messages; behind them somebody else is served first, always.
-bool goes_first(const Message& request, const Home& home) {
-  return request.kind == Event::ask_write && request.requester == home.node;
+// Requests are served in the order of coming, but for the home's own writes and what says that a copy is
+// gone. The writes bring the page to where operations that wait take no messages; behind them somebody else
+// is served first, always.
+bool goes_first(const Message& message, const Home& home) {
+  return message.kind == Event::dropped ||
+         (message.kind == Event::ask_write && message.requester == home.node);
 }
 
 }  // namespace
@@ -346,16 +348,11 @@ bool ForwarderStack::contains(NodeId node) const {
 
 bool serve(Directory& directory, const Message& message, const Home& home, std::vector<Message>& out) {
   Service service(directory, home, out);
-  if (is_request(message.kind)) {
+  if (is_request(message.kind) || message.kind == Event::dropped) {
     const bool first = goes_first(message, home);
-    if ((directory.waiting.empty() || first) && service.begin(message)) {
-    } else if (first) {
-      directory.waiting.push_front(message);
-    } else {
-      directory.waiting.push_back(message);
-    }
-  } else if (message.kind == Event::dropped) {
-    if (!service.begin(message)) directory.waiting.push_front(message);
+    const bool begun = (first || directory.waiting.empty()) && service.begin(message);
+    if (!begun && first) directory.waiting.push_front(message);
+    if (!begun && !first) directory.waiting.push_back(message);
   } else if (!service.answered(message)) {
     return false;
   }

@@ -17,6 +17,25 @@
 namespace shm::nvm {
 namespace {
 
+// A pager of one PE, whose device a test drives.
+template <class Driven>
+struct StartedPager {
+  StartedPager() {
+    auto made = std::make_unique<Driven>();
+    device = made.get();
+    pager =
+        std::make_unique<Pager>(host, memory.pool, nodes, std::move(made),
+                                Pager::Settings{0, host.segment(), false, true, 0, ReplacementKind::vgasnet});
+    pager->start();
+  }
+
+  PoolMemory memory{shape_of(1)};
+  const Nodes nodes = nodes_of(1);
+  FakeHost host{memory.pool, 0};
+  Driven* device;
+  std::unique_ptr<Pager> pager;
+};
+
 // Calls nudge() within the n-th call from arm() on: where the pager asks whether anything has ended.
 class NudgingDevice final : public Device {
  public:
@@ -51,16 +70,8 @@ class NudgingDevice final : public Device {
 
 // A pager that is woken for nothing looks once for work (its device's first call), listens (the second), and
 // sleeps with no limit.
-class PagerSleepTest : public ::testing::TestWithParam<int> {
+class PagerSleepTest : public ::testing::TestWithParam<int>, protected StartedPager<NudgingDevice> {
  protected:
-  PagerSleepTest() {
-    auto made = std::make_unique<NudgingDevice>();
-    device = made.get();
-    pager =
-        std::make_unique<Pager>(host, memory.pool, nodes, std::move(made),
-                                Pager::Settings{0, host.segment(), false, true, 0, ReplacementKind::vgasnet});
-    pager->start();
-  }
   void wake_for_nothing() {
     await("sleep", [] { return sleeps(pager_thread()); });
     memory.pool.requests_of(0).queue.ring();
@@ -73,12 +84,6 @@ class PagerSleepTest : public ::testing::TestWithParam<int> {
     wake_for_nothing();
     await("the answer", [&] { return ticket.done(); });
   }
-
-  PoolMemory memory{shape_of(1)};
-  const Nodes nodes = nodes_of(1);
-  FakeHost host{memory.pool, 0};
-  NudgingDevice* device;
-  std::unique_ptr<Pager> pager;
 };
 
 INSTANTIATE_TEST_SUITE_P(Calls, PagerSleepTest, ::testing::Values(1, 2));
@@ -146,15 +151,10 @@ std::string sleeps_of(pid_t thread) {
   return line;
 }
 
-TEST(PagerNaps, ThereAreNoneWhileATransferIsUnderWay) {
-  PoolMemory memory{shape_of(1)};
-  const Nodes nodes = nodes_of(1);
-  FakeHost host{memory.pool, 0};
-  auto made = std::make_unique<TellingDevice>();
-  TellingDevice* device = made.get();
-  Pager pager(host, memory.pool, nodes, std::move(made),
-              Pager::Settings{0, host.segment(), false, true, 0, ReplacementKind::vgasnet});
-  pager.start();
+// A pager that sleeps while its device is at work.
+class PagerNaps : public ::testing::Test, protected StartedPager<TellingDevice> {};
+
+TEST_F(PagerNaps, ThereAreNoneWhileATransferIsUnderWay) {
   for (const PageNumber page : {3, 4}) {
     const Asked asked(memory.pool, 0, 0, PageRequest::Kind::pin, Access::read, page);
     await("a sleep without naps", [] {
@@ -174,16 +174,8 @@ std::string answer_of_this_process() {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(PagerNaps, ADeviceThatTakesLongIsNamedToWhoAsks) {
+TEST_F(PagerNaps, ADeviceThatTakesLongIsNamedToWhoAsks) {
   answer_wait_questions(0, 1, 0, "");
-  PoolMemory memory{shape_of(1)};
-  const Nodes nodes = nodes_of(1);
-  FakeHost host{memory.pool, 0};
-  auto made = std::make_unique<TellingDevice>();
-  TellingDevice* device = made.get();
-  Pager pager(host, memory.pool, nodes, std::move(made),
-              Pager::Settings{0, host.segment(), false, true, 0, ReplacementKind::vgasnet});
-  pager.start();
   const Asked asked(memory.pool, 0, 0, PageRequest::Kind::pin, Access::read, 3);
   await("a second", [] {
     return answer_of_this_process().find("the NVM heap waits for its device") != std::string::npos;
