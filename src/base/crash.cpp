@@ -56,7 +56,6 @@ constexpr long kLongestStack = 2;                           // s, to find what t
 constexpr long kLongestNames = 15;                          // s, as debugging information may be large
 constexpr int kLongestWait = 3000;                          // ms, for another PE's report
 constexpr std::size_t kSignalStack = std::size_t{8} << 20;  // as a thread's: handlers wait for pages on it
-constexpr std::uintptr_t kNearNull = 4096;
 
 // ---- the text
 

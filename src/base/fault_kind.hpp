@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the access was that has raised SIGSEGV.
+// What the access was that has raised SIGSEGV, and where no access is right.
 #pragma once
 
 #include <ucontext.h>
@@ -7,6 +7,9 @@
 #include <cstdint>
 
 namespace shm {
+
+/// Addresses below are NULL, or an element of an array or structure that is at NULL: no memory is there.
+inline constexpr std::uintptr_t kNearNull = 4096;
 
 enum class Fault { load, store, other };
 

@@ -196,7 +196,8 @@ template void remote_put_bytes<Blocking::yes>(Call, int, void*, shmem_ctx_t, con
 
 void remote_get_nbi(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* source, std::size_t n) {
   RemoteAddress from;
-  if (ctx != SHMEM_CTX_DEFAULT || !is_element(n, dest) || !find_remote(source, pe, from)) [[unlikely]]
+  if (ctx != SHMEM_CTX_DEFAULT || !is_element(n, dest) || goes_nowhere(dest) ||
+      !find_remote(source, pe, from)) [[unlikely]]
     return get_nbi_slowly(call, pe, dest, ctx, source, n);
   Channel* channel = rt.world_context.channel;
   const auto get = channel->ops->get_element;
@@ -207,17 +208,19 @@ void remote_get_nbi(Call call, int pe, void* dest, shmem_ctx_t ctx, const void* 
 
 void remote_get(Call call, Context& context, void* dest, const void* source, std::size_t n, int pe,
                 Blocking blocking) {
-  if (RemoteAddress from; blocking == Blocking::no && is_element(n, dest) && find_remote(source, pe, from))
-      [[likely]] {
+  if (RemoteAddress from; blocking == Blocking::no && is_element(n, dest) && !goes_nowhere(dest) &&
+                          find_remote(source, pe, from)) [[likely]] {
     context.channel->ops->get(context.channel, pe, dest, from, n, nullptr);
     return rt.progress->posted();
   }
   if (Region* region = region_of(context, source, n, pe)) {
+    check_dest(dest);
     const auto from = reinterpret_cast<std::uintptr_t>(source);
     return region->get(&context, dest, from, n, pe, blocking == Blocking::no);
   }
   if (n == 0) return check_pe(call, pe);
   const Target from = resolve(call, "source", source, n, pe);
+  check_dest(dest);
   if (from.local != nullptr) {
     std::memcpy(dest, from.local, n);
     return;

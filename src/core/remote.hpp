@@ -2,12 +2,25 @@
 // The cold half of RMA and atomics: targets that are not mapped here, regions, and wrong arguments.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
+#include "base/fault_kind.hpp"
 #include "core/address.hpp"
 
 namespace shm {
 
 /// Whether a call may return before the operation is complete.
 enum class Blocking : bool { no, yes };
+
+/// Whether `dest` of a get is NULL, or close to it.  What the network brings is stored by whichever thread
+/// polls, whose crash would not tell the call: so the call itself is to fail.
+inline bool goes_nowhere(const void* dest) { return reinterpret_cast<std::uintptr_t>(dest) < kNearNull; }
+/// Fails by SIGSEGV if it does.
+inline void check_dest(void* dest) {
+  if (goes_nowhere(dest)) [[unlikely]]
+    *static_cast<volatile std::byte*>(dest) = {};
+}
 
 /// `call` and `argument` name the user's call in messages.  A put returns when `source` may be reused
 /// (Blocking::yes) or at once; a get when the data have arrived.  n may be 0: then only `pe` is checked.

@@ -68,6 +68,7 @@ void get_strided(Call call, shmem_ctx_t ctx, void* dest, const void* source, con
   auto* to = static_cast<std::byte*>(dest);
   if (const std::byte* from = mapped(source, extent(s, s.from_step), pe)) return copy_blocks(to, from, s);
   const Target target = resolve(call, "source", source, extent(s, s.from_step), pe);
+  check_dest(to);
   Context& context = context_of(call, ctx);
   const auto* from = static_cast<const std::byte*>(source);
   // All blocks are on their way before the first is waited for.

@@ -182,8 +182,7 @@ void get(Channel* base, int pe, void* dest, RemoteAddress from, std::size_t n, C
     channel->get(pe, dest, from, n);
     return;
   }
-  // A result that goes nowhere is dropped from a packet: the call itself is to fail.
-  if (completion != nullptr && n <= kLargestAwaited && n > 0 && dest != nullptr && channel->packs_gets(pe) &&
+  if (completion != nullptr && n <= kLargestAwaited && n > 0 && channel->packs_gets(pe) &&
       channel->fresh(pe)) {
     channel->get(pe, dest, from, n, completion);
     return channel->flush_to(pe);

@@ -89,16 +89,18 @@ static void crash_behind(const char* pipe) {
 
 static void crash(const char* how) {
   const int me = shmem_my_pe(), other = (me + 1) % shmem_n_pes();
-  if (strcmp(how, "store") == 0) *nowhere = 1;                                 /* line: store */
-  if (strcmp(how, "put") == 0) shmem_long_put(dest, nowhere, 8, other);        /* line: put */
-  if (strcmp(how, "put_nbi") == 0) shmem_putmem_nbi(dest, nowhere, 8, other);  /* line: put_nbi */
-  if (strcmp(how, "put_large") == 0) shmem_long_put(dest, nowhere, 64, other); /* line: put_large */
-  if (strcmp(how, "get") == 0) shmem_long_get(nowhere, dest, 8, other);        /* line: get */
-  if (strcmp(how, "pe") == 0) shmem_long_p(dest, 1, 99);                       /* line: pe */
-  if (strcmp(how, "abort") == 0) abort();                                      /* line: abort */
-  if (strcmp(how, "divide") == 0) zero = 7 / zero;                             /* line: divide */
-  if (strcmp(how, "illegal") == 0) __builtin_trap();                           /* line: illegal */
-  if (strcmp(how, "call") == 0) no_function();                                 /* line: call */
+  if (strcmp(how, "store") == 0) *nowhere = 1;                                  /* line: store */
+  if (strcmp(how, "put") == 0) shmem_long_put(dest, nowhere, 8, other);         /* line: put */
+  if (strcmp(how, "put_nbi") == 0) shmem_putmem_nbi(dest, nowhere, 8, other);   /* line: put_nbi */
+  if (strcmp(how, "put_large") == 0) shmem_long_put(dest, nowhere, 64, other);  /* line: put_large */
+  if (strcmp(how, "get") == 0) shmem_long_get(nowhere, dest, 8, other);         /* line: get */
+  if (strcmp(how, "get_nbi") == 0) shmem_long_get_nbi(nowhere, dest, 1, other); /* line: get_nbi */
+  if (strcmp(how, "iget") == 0) shmem_long_iget(nowhere, dest, 2, 1, 4, other); /* line: iget */
+  if (strcmp(how, "pe") == 0) shmem_long_p(dest, 1, 99);                        /* line: pe */
+  if (strcmp(how, "abort") == 0) abort();                                       /* line: abort */
+  if (strcmp(how, "divide") == 0) zero = 7 / zero;                              /* line: divide */
+  if (strcmp(how, "illegal") == 0) __builtin_trap();                            /* line: illegal */
+  if (strcmp(how, "call") == 0) no_function();                                  /* line: call */
   if (strcmp(how, "stack") == 0) overflow((volatile char*)how);
   if (strcmp(how, "thread") == 0) in_thread();
   if (strcmp(how, "lost_stack") == 0) lose_stack();

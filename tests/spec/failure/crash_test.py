@@ -53,7 +53,8 @@ class Crash(unittest.TestCase):
             self.crashes(how, SEGV, f"SIGSEGV in {call}: source is NULL, or close to it: nothing can be read at 0x")
 
     def test_the_destination_of_a_get(self):
-        self.crashes("get", SEGV, "SIGSEGV in shmem_long_get: dest is NULL, or close to it: nothing can be written at 0x")
+        for how in ("get", "get_nbi", "iget"):
+            self.crashes(how, SEGV, f"SIGSEGV in shmem_long_{how}: dest is NULL, or close to it: nothing can be written at 0x")
 
     def test_a_refused_call(self):
         self.crashes("pe", REFUSED, "shmem_long_p: pe is 99; allowed is 0 to 1$")

@@ -29,6 +29,8 @@ TEST(ServiceThread, TakesNoSignals) {
     EXPECT_EQ(sigismember(&after, signal), 0) << signal << ": this thread takes what it took before";
   }
   EXPECT_EQ(sigismember(&after, SIGUSR2), 1) << "and no more than that";
+  for (const int fault : kOwnFaults)
+    EXPECT_EQ(sigismember(&in_thread, fault), 0) << fault << ": it would end the process without a report";
 }
 
 }  // namespace
