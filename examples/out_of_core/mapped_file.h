@@ -98,26 +98,20 @@ static void* mapped_keep(void* unused) {
   return unused;
 }
 
-/* From now on no more than so much of the file is in the page cache, 0: as much as there is, whoever mapped
- * it. */
-static void mapped_keep_below(size_t limit) {
-  mapped.limit = limit;
-  mapped.program = pthread_self();
-  sigaction(SIGUSR2, &(struct sigaction){.sa_handler = mapped_stand_still, .sa_flags = SA_RESTART}, NULL);
-  if (limit > 0) pthread_create(&mapped.keeper, NULL, mapped_keep, NULL);
-}
-
 /* The file of this PE in the folder, with room for the bytes; limit 0: none.  The file goes when the PE ends.
  */
 static void mapped_open(const char* folder, int pe, size_t bytes, size_t limit) {
   mapped.bytes = (bytes + kChunk - 1) / kChunk * kChunk;
+  mapped.limit = limit;
   snprintf(mapped.path, sizeof mapped.path, "%s/atoll_mapped.%ld.%d", folder, (long)getpid(), pe);
   mapped.fd = open(mapped.path, O_RDWR | O_CREAT | O_EXCL, 0600);
   if (mapped.fd < 0 || unlink(mapped.path) != 0) perror(mapped.path), exit(1);
   errno = posix_fallocate(mapped.fd, 0, (off_t)mapped.bytes);
   if (errno == 0) mapped.begin = mmap(NULL, mapped.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.fd, 0);
   if (errno != 0 || mapped.begin == MAP_FAILED) perror(mapped.path), exit(1);
-  mapped_keep_below(limit);
+  mapped.program = pthread_self();
+  sigaction(SIGUSR2, &(struct sigaction){.sa_handler = mapped_stand_still, .sa_flags = SA_RESTART}, NULL);
+  if (limit > 0) pthread_create(&mapped.keeper, NULL, mapped_keep, NULL);
 }
 
 static void* mapped_malloc(size_t bytes) {
@@ -131,13 +125,9 @@ static void mapped_sync(void) {
   if (msync(mapped.begin, mapped.bytes, MS_SYNC) != 0) perror(mapped.path), exit(1);
 }
 
-static void mapped_keep_no_more(void) {
+static void mapped_close(void) {
   mapped.done = 1;
   if (mapped.limit > 0) pthread_join(mapped.keeper, NULL);
-}
-
-static void mapped_close(void) {
-  mapped_keep_no_more();
   munmap(mapped.begin, mapped.bytes);
   close(mapped.fd);
 }

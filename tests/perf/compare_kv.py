@@ -16,12 +16,13 @@ several rounds; a figure is the median of the rounds.
   paper    what Figures 3 and 4 of the paper on PDHT show: gets by all PEs, and by the size of the value, by the number of
            elements of each PE; with --engines each matching engine (SHMEM_KV_MATCH)
   lmdb     gets and puts by one process, beside LMDB (package liblmdb-dev), in memory and with a quarter of the memory that a
-           table would take (needs Linux 6.5); only when it is named
+           table would take, for which a control group is made (as root); only when it is named
   redis    single gets of PE 0 on node, and batches to another node, waited for or several under way, beside redis-benchmark with the same sizes of keys
            and values: single, and pipelined; on a socket file and on the loopback, with one client and with several
 
 The server has no files but in a temporary folder, which is removed at the end.
 """
+import contextlib
 import csv
 import os
 import re
@@ -38,6 +39,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(HERE), "instructions"))
 import arguments
 import experiments
 import limits
+import memory_group
 import plots
 from experiments import Figures
 
@@ -377,9 +379,11 @@ def lmdb(options, verdicts):
         if built.returncode != 0:
             sys.exit(f"compare_kv.py: cannot build lmdb_kv (Debian: liblmdb-dev): {built.stderr.strip()}")
 
-        def beside(count, value, *below, **variables):
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                for line in arguments.output([program, place, count, value, *below], 600).splitlines():
+        def beside(count, value, below=0, **variables):
+            with tempfile.TemporaryDirectory(dir=folder) as place, contextlib.ExitStack() as group:
+                limited = group.enter_context(memory_group.memory_group(below)) if below else []
+                larger = ["larger"] if below else []
+                for line in arguments.output([*limited, program, place, count, value, *larger], 600).splitlines():
                     figures.note(("LMDB " + line.split()[0], count, value), float(line.split()[1]))
             for row in run(options, 1, 1, "--kernel", "get,update", "--elements", count, "--value", value, folder=folder,
                            **variables):
@@ -393,8 +397,7 @@ def lmdb(options, verdicts):
           "".join(f"{n:>10}" for n in counts))
     for what, said in lines.items():
         print(f"{said:<40}" + "".join(f"{figures[what, n, options.value]:>10.4g}" for n in counts))
-    print(f"\nThe same of {large} elements of {LARGE_VALUE} bytes with {plots.label(limit)} of memory, which LMDB's file had "
-          f"{plots.label(int(figures['LMDB most', large, LARGE_VALUE]))} of at most")
+    print(f"\nThe same of {large} elements of {LARGE_VALUE} bytes with {plots.label(limit)} of memory")
     for what, said in lines.items():
         print(f"{said:<40}{figures[what, large, LARGE_VALUE]:>10.4g}")
     for what in ("get", "update"):
@@ -430,8 +433,8 @@ def parse():
     parser.add_argument("--growth", type=arguments.whole, default=10000000,
                         help="of targets: elements to which a table grows (default 10000000)")
     parser.add_argument("--wait", type=arguments.seconds, default=2, help="of targets: seconds that a get waits (default 2)")
-    parser.add_argument("--large", type=arguments.whole, default=100000,
-                        help="elements of lmdb's table that memory has no room for (default 100000)")
+    parser.add_argument("--large", type=arguments.whole, default=40000,
+                        help="elements of lmdb's table that memory has no room for (default 40000)")
     parser.add_argument("--heap", type=arguments.size, default=512 * MI, help="symmetric heap of a PE (default 512m)")
     options = parser.parse_args()
     if options.redis and "redis" not in options.only:
