@@ -89,6 +89,7 @@ class Heap final : public Region, private Host, private Outlet {
   bool better_there(std::uintptr_t address, int pe, bool writes) override;
   void* ptr(std::uintptr_t address, int pe) override;
   void quiet(Context&) override;
+  void quiet_ends() override;
   /// Messages may meet pages on their way: what is behind a fence begins when all before it is complete.
   void fence(Context& context) override { quiet(context); }
   /// A block of four pages or more begins at a page, so that it lies in no more pages than it needs.

@@ -437,9 +437,12 @@ void Heap::copy_deferred(const Context& context) {
 }
 
 void Heap::quiet(Context& context) {
+  this_thread.quiet_begins();
   wait_for_answers(context.unanswered, 0, WaitRecord::kNobody);  // first: what is deferred came behind
   if (deferred_count_.load(std::memory_order_acquire) != 0) copy_deferred(context);
 }
+
+void Heap::quiet_ends() { this_thread.quiet_ends(); }
 
 void Heap::amo(Context* context, std::uintptr_t at, AtomicOp op, AtomicType type, const void* value,
                const void* compare, void* fetch, int pe, bool nbi) {

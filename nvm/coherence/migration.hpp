@@ -49,11 +49,19 @@ class ProgramPace {
     last_end_ = now;
     completed_ = completed;
   }
+  /// A quiet that waits for all, and its return, which may be later: what it waits for beside operations on
+  /// pages is no pause either.
+  void quiet_begins() { in_quiet_ = !completed_; }
+  void quiet_ends(Clock::time_point now = Clock::now()) {
+    if (in_quiet_) ends(true, now);
+    in_quiet_ = false;
+  }
 
  private:
   static constexpr auto kPause = std::chrono::microseconds(5);
   Clock::time_point last_end_;
   bool completed_ = true;
+  bool in_quiet_ = false;  // which had something to wait for
 };
 
 /// Thread safety: any thread; threads that meet in a row may lose a charge.

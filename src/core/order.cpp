@@ -43,6 +43,7 @@ void quiet_remote(Context& context, Call call) {
   Drain wait;
   wait_for([&] { return drained(channel, wait); },
            [&](WaitRecord& record) { describe_quiet(record, call, channel); });
+  end_quiet_of_regions();
 }
 
 void quiet_remote_to(Context& context, int pe, Call call) {
@@ -57,6 +58,7 @@ void quiet_remote_to(Context& context, int pe, Call call) {
              const int actor = who_must_act(channel, pe);
              describe_wait(record, call.name, actor, "for PE %d to apply operations", actor);
            });
+  end_quiet_of_regions();
 }
 
 void fence_remote(Context& context, Call call) {

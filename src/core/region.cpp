@@ -81,6 +81,10 @@ void quiet_regions(Context& context) {
   for (int i = 0; i < count; ++i) regions[static_cast<std::size_t>(i)]->quiet(context);
 }
 
+void end_quiet_of_regions() {
+  for (int i = 0; i < count; ++i) regions[static_cast<std::size_t>(i)]->quiet_ends();
+}
+
 void fence_regions(Context& context) {
   for (int i = 0; i < count; ++i) regions[static_cast<std::size_t>(i)]->fence(context);
 }

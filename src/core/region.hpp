@@ -67,6 +67,8 @@ class Region {
   /// Completes, or orders, what the context has issued to this region.
   virtual void quiet(Context&) = 0;
   virtual void fence(Context&) = 0;
+  /// The call that called quiet() returns: the network's operations are complete too.
+  virtual void quiet_ends() {}
 
  private:
   const char* name_;
@@ -113,8 +115,9 @@ inline Region* enter_region(Context& context, Region* region) {
   return region;
 }
 
-/// Region::quiet and Region::fence of all regions.
+/// Region::quiet, Region::fence and Region::quiet_ends of all regions.
 void quiet_regions(Context&);
 void fence_regions(Context&);
+void end_quiet_of_regions();
 
 }  // namespace shm

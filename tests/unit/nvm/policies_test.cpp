@@ -43,6 +43,23 @@ TEST(ProgramPace, APauseIsTimeBetweenOperationsAndNoneThatTheyTake) {
   }
 }
 
+// Also what it waits for beside operations on pages, such as messages of the network.
+TEST(ProgramPace, AQuietIsPartOfTheOperationsUntilItReturns) {
+  using std::chrono::microseconds;
+  ProgramPace pace;
+  auto now = ProgramPace::Clock::now();
+  pace.begins(now);
+  pace.ends(false, now);
+  pace.quiet_begins();
+  pace.ends(true, now += microseconds(1000));
+  pace.quiet_ends(now += microseconds(1000));
+  EXPECT_FALSE(pace.begins(now += microseconds(1)));
+  pace.ends(true, now);
+  pace.quiet_begins();
+  pace.quiet_ends(now += microseconds(1000));
+  EXPECT_TRUE(pace.begins(now += microseconds(1))) << "that quiet had nothing to wait for";
+}
+
 // A program that completes nothing, as there is nothing, does other things all the same.
 TEST(ProgramPace, CallsWithoutOperationsAreNoPartOfThem) {
   ProgramPace pace;
