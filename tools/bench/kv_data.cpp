@@ -64,7 +64,8 @@ Store::Store(const KvOptions& options, std::size_t elements, std::size_t value_b
   wanted.value_bytes = value_bytes_;
   wanted.capacity = elements_ + spare_;
   if (shmemx_kv_create(&wanted, &kv_) != SHMEMX_KV_OK) return;
-  const Keys mine = keys(shmem_my_pe(), elements_);
+  Keys mine = keys(shmem_my_pe(), elements_);
+  mine.shuffle(1);  // so that those that are got one after the other do not lie one behind the other
   const std::size_t chunk = chunk_of(value_bytes_);
   Values values(chunk, value_bytes_);
   bool right = true;
@@ -110,12 +111,12 @@ Keys Store::shared_out(std::size_t most) const {
   return found;
 }
 
-bool Store::all_right(const Keys& keys, std::size_t count, Word stamp) const {
+bool Store::all_right(const Keys& keys, std::size_t first, std::size_t count, Word stamp) const {
   const std::size_t chunk = chunk_of(value_bytes_);
   Values values(chunk, value_bytes_);
   std::vector<int> status(chunk);
-  for (std::size_t from = 0; from < count; from += chunk) {
-    const std::size_t some = std::min(chunk, count - from);
+  for (std::size_t from = first; from < first + count; from += chunk) {
+    const std::size_t some = std::min(chunk, first + count - from);
     values.clear();
     shmemx_kv_get_batch(kv_, some, keys.at(from), key_bytes_, values.at(0), value_bytes_, nullptr,
                         status.data());

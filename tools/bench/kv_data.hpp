@@ -89,8 +89,8 @@ class Store {
 
   std::size_t elements() const { return elements_; }
 
-  /// Whether the first `count` keys have whole values with this stamp; says what is wrong.
-  bool all_right(const Keys& keys, std::size_t count, Word stamp) const;
+  /// Whether `count` keys from number `first` on have whole values with this stamp; says what is wrong.
+  bool all_right(const Keys& keys, std::size_t first, std::size_t count, Word stamp) const;
 
  private:
   Keys of_numbers(std::size_t first, std::size_t count, int pe, std::size_t most) const;

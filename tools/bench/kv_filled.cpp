@@ -112,7 +112,7 @@ class Filled {
   void check() {
     expect(shmemx_kv_count(store_.kv()) == static_cast<std::size_t>(total(static_cast<double>(keys_.size()))),
            "there is a wrong number of elements");
-    expect(store_.all_right(keys_, keys_.size(), 0), "a value is wrong");
+    expect(store_.all_right(keys_, 0, keys_.size(), 0), "a value is wrong");
   }
 
   /// A row of gets or updates of what is there, or of gets of what is not.

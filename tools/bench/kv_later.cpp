@@ -140,7 +140,7 @@ class Timed {
     if (right_) say_wrong(right, "a timed call had a wrong status or value");
     right_ = right_ && right;
     if (updates && keys_.size() != 0)
-      right_ = store_.all_right(keys_, std::min(count, keys_.size()), stamp_) && right_;
+      right_ = store_.all_right(keys_, 0, std::min(count, keys_.size()), stamp_) && right_;
     shmem_barrier_all();
     return largest(took);
   }

@@ -87,12 +87,14 @@ double Work::in_turn(std::size_t count, const char* what_is_wrong, Get get) {
     const std::size_t keys = keys_.size(), words = keys_.bytes() / sizeof(Word);
     const Word* const first = keys_.words();
     Word all_wrong = 0;
-    for (std::size_t i = 0, at = 0; i < count; ++i) {
+    std::size_t at = next_;
+    for (std::size_t i = 0; i < count; ++i) {
       const Word wrong = get(call, first + at * words);
       all_wrong |= wrong;
       at += 1 + (chained ? wrong : 0);
       if (at >= keys) at = 0;
     }
+    next_ = at;
     expect(all_wrong == 0, what_is_wrong);
   });
 }
@@ -126,9 +128,11 @@ double Work::get_absent(std::size_t count) {
 
 double Work::update(std::size_t count) {
   ++stamp_;
+  const std::size_t began = next_;
   const double took = timed([&] {
     bool right = true;
-    for (std::size_t i = 0, at = 0; i < count; ++i) {
+    std::size_t at = next_;
+    for (std::size_t i = 0; i < count; ++i) {
       values_.fill(0, keys_.word(at), stamp_);
       right = shmemx_kv_update(store_.kv(), keys_.at(at), keys_.bytes(), values_.at(0), values_.bytes()) ==
                   SHMEMX_KV_OK &&
@@ -136,9 +140,15 @@ double Work::update(std::size_t count) {
       if (++at == keys_.size()) at = 0;
     }
     expect(right, "an update had a wrong status");
+    next_ = at;
   });
-  if (works_)
-    expect(store_.all_right(keys_, std::min(count, keys_.size()), stamp_), "an update left a wrong value");
+  if (works_) {
+    const std::size_t updated = std::min(count, keys_.size()), before_end = keys_.size() - began;
+    const std::size_t first = std::min(updated, before_end);
+    expect(
+        store_.all_right(keys_, began, first, stamp_) && store_.all_right(keys_, 0, updated - first, stamp_),
+        "an update left a wrong value");
+  }
   return took;
 }
 
@@ -167,7 +177,7 @@ double Work::insert(std::size_t count) {
   ++stamp_;
   const double took = batch_ == 0 ? insert_one_by_one(count) : insert_in_batches(count);
   if (works_) {
-    expect(store_.all_right(keys_, count, stamp_), "an insert left a wrong value");
+    expect(store_.all_right(keys_, 0, count, stamp_), "an insert left a wrong value");
     expect(shmemx_kv_count(store_.kv()) == store_.elements() + count,
            "inserts left a wrong number of elements");
     const std::size_t chunk = chunk_of(values_.bytes());
@@ -201,7 +211,7 @@ double Work::change(std::size_t count) {
     expect(right, "a change had a wrong status");
   });
   if (works_)
-    expect(store_.all_right(keys_, std::min(most, keys_.size()), stamp_), "changes left a wrong value");
+    expect(store_.all_right(keys_, 0, std::min(most, keys_.size()), stamp_), "changes left a wrong value");
   return took;
 }
 

@@ -10,6 +10,8 @@ namespace bench {
 
 /// All but the constructor is collective: PEs that do not work wait.  What takes a count does that many
 /// operations, in calls of `batch` keys (0: calls for one key), and returns the seconds of the slowest PE.
+/// Gets and updates of one key begin where those before ended, so that elements for which there is no room in
+/// memory are not those that have just come.
 class Work {
  public:
   /// The store stays the caller's.  `keys`: of the PE that is worked on; not empty if this PE works.
@@ -52,7 +54,8 @@ class Work {
   const bool works_;
   const std::size_t batch_;
   Values values_;
-  Word stamp_ = 0;    ///< of the values that were put last
+  Word stamp_ = 0;  ///< of the values that were put last
+  std::size_t next_ = 0;
   std::size_t most_;  ///< keys, of the PE that has fewest
   bool right_ = true;
 };
