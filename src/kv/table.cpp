@@ -72,6 +72,7 @@ void Table::use(const ShardLayout& layout, std::byte* memory, const std::vector<
   layout_.events = events_.get();
   memory_ = memory;
   region_ = find_region(memory, 1);
+  if (is_paged()) grown_ = std::make_unique<FarShards>(layout_, static_cast<unsigned>(shards_.size()));
   lean.store(&no_lean_calls(), std::memory_order_relaxed);
   one_sided_.reset();
   if (is_paged()) return;
@@ -160,6 +161,14 @@ Code Table::with_copies(const KvRequest& request, ValueRoom& result, Execute exe
   return status;
 }
 
+// How many segments the shard has, or had a while ago: to ask it each time takes as long as a request.
+std::uint64_t Table::segments_about(int pe) const {
+  constexpr unsigned kTimes = 64;
+  if (layout_.has_segments() && looks_at_segments_.fetch_add(1, std::memory_order_relaxed) % kTimes == 0)
+    grown_->note_segments(pe, Shard<Paged>(Paged(memory_, pe), layout_).segments());
+  return grown_->segments(pe);
+}
+
 // Whether PE `pe`, whose shard is on NVM, is to carry it out: so that pages in which several nodes change
 // elements stay where they are.  Not with long values: these are most of what would travel.
 bool Table::better_there(int pe, const KvRequest& request) const {
@@ -170,8 +179,7 @@ bool Table::better_there(int pe, const KvRequest& request) const {
   const std::uint64_t given = gives_value(request.op) ? std::min(room_of(request), layout_.value_bytes) : 0;
   const std::uint64_t brought = request.op == KvOp::get || request.op == KvOp::take ? 0 : request.n;
   if (std::max(given, brought) > kLongestInPackets) return false;
-  const std::uint64_t group =
-      layout_.group_at(Shard<Paged>(Paged(memory_, pe), layout_).home_of(request.key));
+  const std::uint64_t group = layout_.group_at(grown_->home_of(request.key, segments_about(pe)));
   return region_->better_there(reinterpret_cast<std::uintptr_t>(memory_) + group, pe, may_change(request.op));
 }
 

@@ -214,6 +214,7 @@ class Table : public LeanTable {
   }
   std::uint64_t ask_all(Call call, KvOp op);
   bool better_there(int pe, const KvRequest& request) const;
+  std::uint64_t segments_about(int pe) const;
   template <class Execute>
   Code with_copies(const KvRequest& request, ValueRoom& result, Execute execute) const;
   Code get_slow(Call call, const Key& key, void* value, std::size_t room, std::uint64_t& n);
@@ -241,7 +242,9 @@ class Table : public LeanTable {
   std::vector<std::byte*> directories_;  // for LeanTable
   bool has_others_ = false;
   std::byte* memory_ = nullptr;
-  Region* region_ = nullptr;  // in which all shards lie; null: they are in memory
+  Region* region_ = nullptr;          // in which all shards lie; null: they are in memory
+  std::unique_ptr<FarShards> grown_;  // of a table in a region
+  mutable std::atomic<unsigned> looks_at_segments_{0};
   Client client_;
   Server server_;
   std::unique_ptr<MatchedEngine> matched_;
