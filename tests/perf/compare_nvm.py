@@ -38,9 +38,10 @@ LEFT_OUT = {"all": {}, "no operations sent": {"SHMEM_NVM_REMOTE_OPS": "0"}, "no 
                      "SHMEM_NVM_AHEAD": "0", "SHMEM_NVM_ENGINE": "sync"}}
 PAPER_SHARING, PAPER_GETS = "23.5-33.7", "1.34-1.92"
 KI, MI = 1 << 10, 1 << 20
+LONG_ROUND = 0.3  # seconds, of puts that are sent until their page comes
 
 
-def run(options, mode, pes, page, pool, *more, data=0, **more_variables):
+def run(options, mode, pes, page, pool, *more, data=0, seconds=0, **more_variables):
     """Rows of a run of `pes` PEs, each on a node of its own with `pool` bytes for pages of `page`; `data` bytes of a PE
     are measured."""
     variables = {"SHMEM_NVM_DIR": options.folder, "SHMEM_NVM_PAGE": str(page), "SHMEM_NVM_CACHE": str(pool),
@@ -53,7 +54,7 @@ def run(options, mode, pes, page, pool, *more, data=0, **more_variables):
     if mode == "operations":
         variables["SHMEM_NVM_COOPERATIVE"] = "0"
     command = [options.bin / "oshrun", "-n", pes, "--virtual-nodes", pes, "--timeout", 300,
-               options.bin / "shmem_bench", "nvm", "--json", "--rounds", options.inner, "--seconds", options.seconds, *more]
+               options.bin / "shmem_bench", "nvm", "--json", "--rounds", options.inner, "--seconds", max(options.seconds, seconds), *more]
     if mode == "memory":
         command.append("--dram")
     return arguments.results(arguments.output(command, 330, **variables))
@@ -191,7 +192,8 @@ def sharing(options, verdicts):
         for pes in options.sharers:
             for size, kind in sizes.items():
                 for mode in MODES + ALONE:
-                    for row in run(options, mode, pes, options.page, options.pool, "--kernel", "sharing", "--bytes", size):
+                    for row in run(options, mode, pes, options.page, options.pool, "--kernel", "sharing", "--bytes", size,
+                                   seconds=LONG_ROUND):
                         figures.note((row["what"] + kind, mode, pes), row["rate"])
     paces = ("put, barrier", "put, quiet", "puts")
     kinds = [pace + kind for kind in sizes.values() for pace in paces]
