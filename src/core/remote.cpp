@@ -57,10 +57,16 @@ void get_bounced(Call call, Channel* channel, void* dest, RemoteAddress from, st
   }
 }
 
+void put_to_region(Call call, Context& context, Region* region, std::uintptr_t address, const void* source,
+                   std::size_t n, int pe, Blocking blocking) {
+  enter_region(context, region);
+  complete_fenced(context, call);
+  region->put(&context, address, source, n, pe, blocking == Blocking::no);
+}
+
 void put_to(Call call, Context& context, const Target& to, std::uintptr_t address, const void* source,
             std::size_t n, int pe, Blocking blocking) {
-  if (Region* region = enter_region(context, to.region))
-    return region->put(&context, address, source, n, pe, blocking == Blocking::no);
+  if (to.region != nullptr) return put_to_region(call, context, to.region, address, source, n, pe, blocking);
   if (to.local != nullptr) {
     std::memcpy(to.local, source, n);
     return;
@@ -82,8 +88,10 @@ void put_to(Call call, Context& context, const Target& to, std::uintptr_t addres
 
 void amo_at(Call call, Context& context, const Target& at, std::uintptr_t address, AtomicOp op,
             AtomicType type, const void* value, const void* compare, void* fetch, int pe, Blocking blocking) {
-  if (Region* region = enter_region(context, at.region))
+  if (Region* region = enter_region(context, at.region)) {
+    complete_fenced(context, call);
     return region->amo(&context, address, op, type, value, compare, fetch, pe, blocking == Blocking::no);
+  }
   if (at.local != nullptr) return atomic_apply(op, type, at.local, value, compare, fetch);
   Channel* channel = context.channel;
   if (fetch != nullptr && on_pages(fetch, atomic_size(type))) [[unlikely]] {
@@ -133,7 +141,7 @@ void remote_put(Call call, Context& context, void* dest, const void* source, std
   }
   if (Region* region = region_of(context, dest, n, pe)) {
     const auto to = reinterpret_cast<std::uintptr_t>(dest);
-    return region->put(&context, to, source, n, pe, blocking == Blocking::no);
+    return put_to_region(call, context, region, to, source, n, pe, blocking);
   }
   if (n == 0) return check_pe(call, pe);
   const Target to = resolve(call, "dest", dest, n, pe);

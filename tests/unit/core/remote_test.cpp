@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -289,12 +290,85 @@ TEST_F(RemoteTest, WhereThereIsNoFenceASignalWaitsForItsPayload) {
   }
 }
 
-// Regions send messages, which the fence of a channel does not order.
-TEST_F(RemoteTest, WhereThereIsARegionASignalWaitsForItsPayload) {
+// Regions send messages, which the fence of a channel does not order: so an operation on one waits for what
+// precedes the fence, unless that is complete.  Other operations, and gets, do not.
+TEST_F(RemoteTest, AFenceIsWaitedForByTheFirstOperationOnARegion) {
+  std::uint64_t at[4] = {}, mine = 5;
+  NotedRegion region("toy", reinterpret_cast<std::uintptr_t>(at), sizeof at);
+  add_region(&region);
+  const auto is_complete = [&] { return channel.ops->idle(&channel); };
+  const std::function<void()> operations[] = {[&] { shmem_uint64_put(at, payload, 2, 1); },
+                                              [&] { shmem_uint64_p(at, 1, 1); },
+                                              [&] { shmem_uint64_put_nbi(at, payload, 2, 1); },
+                                              [&] { shmem_uint64_iput(at, payload, 2, 1, 2, 1); },
+                                              [&] { shmem_uint64_atomic_add(at, 1, 1); },
+                                              [&] { (void)shmem_uint64_atomic_fetch_add(at, 1, 1); },
+                                              [&] { shmem_uint64_atomic_fetch_add_nbi(&mine, at, 1, 1); },
+                                              [&] { shmem_signal_set(at, 1, 1); }};
+  for (std::size_t i = 0; i < std::size(operations); ++i) {
+    SCOPED_TRACE("operation " + std::to_string(i));
+    put(&channel, 1, payload[0]);
+    operations[i]();
+    EXPECT_FALSE(is_complete()) << "no fence is between";
+    shmem_fence();
+    EXPECT_FALSE(is_complete()) << "the fence waits";
+    put(&channel, 2, payload[0]);
+    shmem_uint64_get(&mine, at, 1, 1);
+    EXPECT_FALSE(is_complete()) << "a fence does not order gets";
+    region.notes.clear();
+    operations[i]();
+    EXPECT_TRUE(is_complete());
+    EXPECT_FALSE(region.notes.empty());
+    put(&channel, 1, payload[0]);
+    operations[i]();
+    EXPECT_FALSE(is_complete()) << "the fence has been waited for";
+    shmem_quiet();
+    shmem_fence();
+  }
+  remove_region(&region);
+}
+
+// Threads fence and use a region at the same time: what precedes a thread's fence is complete before its
+// operation on the region.
+TEST_F(RemoteTest, ThreadsFenceAndUseARegionAtTheSameTime) {
+  start_agent();
+  class LookingRegion final : public EmptyRegion {
+   public:
+    using EmptyRegion::EmptyRegion;
+    std::function<void(std::uintptr_t)> look;
+    void put(Context*, std::uintptr_t to, const void*, std::size_t, int, bool) override { look(to); }
+  };
+  constexpr std::uint64_t kThreads = 3, kRounds = 500;
+  std::uint64_t at[kThreads] = {};
+  LookingRegion region("toy", reinterpret_cast<std::uintptr_t>(at), sizeof at);
+  std::array<std::uint64_t, kThreads> rounds{};
+  region.look = [&](std::uintptr_t to) {
+    const std::size_t thread = (to - region.base()) / 8;
+    EXPECT_EQ(load(word(thread)), rounds[thread]);
+  };
+  add_region(&region);
+  rt.world_context.channel = job.pes[0].channel;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t round = 1; round <= kRounds; ++round) {
+        rounds[t] = round;
+        put(job.pes[0].channel, t, round);
+        shmem_fence();
+        shmem_uint64_p(at + t, round, 1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  shmem_quiet();
+  remove_region(&region);
+}
+
+TEST_F(RemoteTest, WhereThereIsARegionASignalInMemoryDoesNotWaitForItsPayload) {
   CountingRegion region("toy", 4096, 4096);
   add_region(&region);
   put_signal_after(3, Blocking::yes);
-  EXPECT_THAT(channel.notes, ElementsAre("put", "atomic, when all is complete"));
+  EXPECT_THAT(channel.notes, ElementsAre("put", "fence", "atomic"));
   remove_region(&region);
   quiet();
 }
