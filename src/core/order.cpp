@@ -53,13 +53,15 @@ void quiet_remote_to(Context& context, int pe, Call call) {
   quiet_services(context);
   Channel* channel = context.channel;
   if (channel == nullptr) return;
-  channel->ops->flush(channel);
+  flush_to(channel, pe);
   Drain wait;  // what other threads go on issuing to `pe` need not be waited for
-  wait_for([&] { return channel->ops->idle_to(channel, pe) || drained(channel, wait); },
-           [&](WaitRecord& record) {
-             const int actor = who_must_act(channel, pe);
-             describe_wait(record, call.name, actor, "for PE %d to apply operations", actor);
-           });
+  const auto complete = [&] { return channel->ops->idle_to(channel, pe) || drained(channel, wait); };
+  const auto describe = [&](WaitRecord& record) {
+    const int actor = who_must_act(channel, pe);
+    describe_wait(record, call.name, actor, "for PE %d to apply operations", actor);
+  };
+  // That PE's library answers whatever others get: what is held for them may stay.
+  for (Waiter waiter(HeldBack::stays); !complete();) waiter.pause(describe);
 }
 
 void fence_remote(Context& context, Call call) {
